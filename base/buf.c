@@ -1,0 +1,175 @@
+#include "base/buf.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+
+static void buf_reserve(struct buf *buf, size_t more)
+{
+	size_t need = buf->length + more + 1;
+
+	if (need < more)
+		die_no_memory();
+	if (need <= buf->room)
+		return;
+	size_t room = buf->room < 64 ? 64 : buf->room;
+
+	while (room < need)
+		room = room > SIZE_MAX / 2 ? need : room * 2;
+	char *data = realloc(buf->data, room);
+
+	if (data == NULL)
+		die_no_memory();
+	buf->data = data;
+	buf->room = room;
+}
+
+void buf_add(struct buf *buf, const void *bytes, size_t length)
+{
+	buf_reserve(buf, length);
+	if (length > 0)
+		memcpy(buf->data + buf->length, bytes, length);
+	buf->length += length;
+	buf->data[buf->length] = '\0';
+}
+
+void buf_text(struct buf *buf, const char *text)
+{
+	buf_add(buf, text, strlen(text));
+}
+
+void buf_printf(struct buf *buf, const char *format, ...)
+{
+	va_list args, again;
+
+	va_start(args, format);
+	va_copy(again, args);
+	int length = vsnprintf(NULL, 0, format, args);
+
+	if (length > 0) {
+		buf_reserve(buf, (size_t)length);
+		vsnprintf(buf->data + buf->length, (size_t)length + 1, format, again);
+		buf->length += (size_t)length;
+	}
+	va_end(again);
+	va_end(args);
+}
+
+/* Length of the well-formed UTF-8 character at `text`, 0 if there is none (RFC 3629: no surrogates, no overlong
+ * forms, nothing above U+10FFFF). */
+static size_t utf8_length(const unsigned char *text, size_t left)
+{
+	unsigned char c = text[0];
+	size_t length = c < 0x80 ? 1 : c >= 0xC2 && c < 0xE0 ? 2 : c >= 0xE0 && c < 0xF0 ? 3 : c >= 0xF0 && c < 0xF5 ? 4 : 0;
+
+	if (length == 0 || length > left)
+		return 0;
+	for (size_t i = 1; i < length; i++)
+		if ((text[i] & 0xC0) != 0x80)
+			return 0;
+	if ((c == 0xE0 && text[1] < 0xA0) || (c == 0xED && text[1] >= 0xA0) || (c == 0xF0 && text[1] < 0x90) ||
+	    (c == 0xF4 && text[1] >= 0x90))
+		return 0;
+	return length;
+}
+
+static void json_character(struct buf *buf, unsigned char c)
+{
+	switch (c) {
+	case '"':
+		buf_text(buf, "\\\"");
+		break;
+	case '\\':
+		buf_text(buf, "\\\\");
+		break;
+	case '\n':
+		buf_text(buf, "\\n");
+		break;
+	case '\t':
+		buf_text(buf, "\\t");
+		break;
+	case '\r':
+		buf_text(buf, "\\r");
+		break;
+	default:
+		if (c < 0x20 || c == 0x7f)
+			buf_printf(buf, "\\u%04x", c);
+		else
+			buf_add(buf, &c, 1);
+	}
+}
+
+void buf_json_bytes(struct buf *buf, const char *text, size_t length)
+{
+	const unsigned char *at = (const unsigned char *)text;
+
+	buf_text(buf, "\"");
+	for (size_t i = 0; i < length;) {
+		size_t step = utf8_length(at + i, length - i);
+
+		if (step == 0) {
+			buf_text(buf, "\xEF\xBF\xBD");
+			i++;
+		} else if (step == 1) {
+			json_character(buf, at[i++]);
+		} else {
+			buf_add(buf, at + i, step);
+			i += step;
+		}
+	}
+	buf_text(buf, "\"");
+}
+
+void buf_json_string(struct buf *buf, const char *text)
+{
+	buf_json_bytes(buf, text, strlen(text));
+}
+
+void buf_json_number(struct buf *buf, double value)
+{
+	char text[40];
+
+	if (isnan(value)) {
+		buf_text(buf, "\"nan\"");
+		return;
+	}
+	if (isinf(value)) {
+		buf_text(buf, value > 0 ? "\"inf\"" : "\"-inf\"");
+		return;
+	}
+	for (int digits = 6; digits <= 17; digits++) {
+		snprintf(text, sizeof text, "%.*g", digits, value);
+		if (strtod(text, NULL) == value)
+			break;
+	}
+	buf_text(buf, text);
+	if (strpbrk(text, ".e") == NULL)
+		buf_text(buf, ".0"); /* a float stays one for readers that tell them apart */
+}
+
+void buf_drop(struct buf *buf, size_t count)
+{
+	if (count >= buf->length) {
+		buf_clear(buf);
+		return;
+	}
+	memmove(buf->data, buf->data + count, buf->length - count + 1);
+	buf->length -= count;
+}
+
+void buf_clear(struct buf *buf)
+{
+	buf->length = 0;
+	if (buf->data != NULL)
+		buf->data[0] = '\0';
+}
+
+void buf_free(struct buf *buf)
+{
+	free(buf->data);
+	*buf = (struct buf){0};
+}

@@ -1,0 +1,65 @@
+#include "base/err.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* vsnprintf cuts anywhere; step back over a character that lost its tail. */
+static void trim_partial_character(char *text, size_t length)
+{
+	size_t start = length;
+
+	while (start > 0 && ((unsigned char)text[start - 1] & 0xC0) == 0x80)
+		start--;
+	if (start == 0)
+		return;
+	unsigned char lead = (unsigned char)text[start - 1];
+	size_t need = lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+
+	if (length - (start - 1) < need)
+		text[start - 1] = '\0';
+}
+
+static void write_sentence(struct err *err, const char *format, va_list args)
+{
+	int length = vsnprintf(err->text, sizeof err->text, format, args);
+
+	if (length >= (int)sizeof err->text)
+		trim_partial_character(err->text, sizeof err->text - 1);
+}
+
+int err_set(struct err *err, const char *format, ...)
+{
+	va_list args;
+
+	if (err == NULL)
+		return -1;
+	va_start(args, format);
+	write_sentence(err, format, args);
+	va_end(args);
+	return -1;
+}
+
+int err_errno(struct err *err, const char *format, ...)
+{
+	int number = errno;
+	va_list args;
+
+	if (err == NULL)
+		return -1;
+	va_start(args, format);
+	write_sentence(err, format, args);
+	va_end(args);
+	size_t length = strlen(err->text);
+
+	snprintf(err->text + length, sizeof err->text - length, ": %s", strerror(number));
+	return -1;
+}
+
+void die_no_memory(void)
+{
+	fputs("reftest: out of memory\n", stderr);
+	exit(4);
+}

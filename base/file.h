@@ -1,0 +1,37 @@
+/* file - whole files in, whole files out. */
+#ifndef REFTEST_BASE_FILE_H
+#define REFTEST_BASE_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+enum file_answer { FILE_ERROR = -1, FILE_ABSENT = 0, FILE_OK = 1 };
+
+/* Reads the regular file `path`, relative to the directory descriptor `dir` (AT_FDCWD for the working directory),
+ * into `out` (replaced). More than `limit` bytes is an error that names both figures. `st`, if not NULL, gets the
+ * fstat taken before the first byte was read. Not a regular file: FILE_ERROR. */
+enum file_answer file_read(int dir, const char *path, size_t limit, struct buf *out, struct stat *st, struct err *err);
+
+/* Makes `path` hold these bytes by temporary file, fsync and rename in the same directory, only if they differ.
+ * 1: replaced, 0: it held them already (mtime untouched), -1: error. Missing parent directories are made. */
+int file_replace(const char *path, const void *bytes, size_t length, struct err *err);
+
+/* A mapping of a whole file below the directory `root` (a descriptor). `path` must be relative, and neither it nor a
+ * symbolic link on the way may leave `root`: such a path is FILE_ERROR with a sentence. Unmap with file_unmap. */
+struct mapping {
+	const unsigned char *data; /* NULL when length is 0 */
+	size_t length;
+	struct stat st;
+};
+enum file_answer file_map_beneath(int root, const char *path, struct mapping *out, struct err *err);
+void file_unmap(struct mapping *mapping);
+
+/* The directory that this program's binary lies in, into `out` (no trailing slash). */
+int file_program_directory(char *out, size_t size, struct err *err);
+
+#endif

@@ -1,0 +1,48 @@
+#include "base/hash.h"
+
+#include <string.h>
+
+#include <xxhash.h>
+
+struct digest digest_of(const void *bytes, size_t length)
+{
+	XXH128_canonical_t canonical;
+	struct digest digest;
+
+	XXH128_canonicalFromHash(&canonical, XXH3_128bits(bytes, length));
+	memcpy(digest.bytes, canonical.digest, sizeof digest.bytes);
+	return digest;
+}
+
+bool digest_equal(const struct digest *a, const struct digest *b)
+{
+	return memcmp(a->bytes, b->bytes, sizeof a->bytes) == 0;
+}
+
+void digest_hex(const struct digest *digest, char hex[DIGEST_HEX])
+{
+	static const char digits[] = "0123456789abcdef";
+
+	for (int i = 0; i < DIGEST_BYTES; i++) {
+		hex[2 * i] = digits[digest->bytes[i] >> 4];
+		hex[2 * i + 1] = digits[digest->bytes[i] & 15];
+	}
+	hex[2 * DIGEST_BYTES] = '\0';
+}
+
+static int hex_value(char c)
+{
+	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+bool digest_parse(const char *hex, struct digest *digest)
+{
+	for (int i = 0; i < DIGEST_BYTES; i++) {
+		int high = hex_value(hex[2 * i]), low = high < 0 ? -1 : hex_value(hex[2 * i + 1]);
+
+		if (low < 0)
+			return false;
+		digest->bytes[i] = (unsigned char)(high << 4 | low);
+	}
+	return hex[2 * DIGEST_BYTES] == '\0';
+}

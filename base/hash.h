@@ -1,0 +1,19 @@
+/* hash - XXH3-128 digests of content. Not cryptographic: they tell our own files apart, they keep no enemy out. */
+#ifndef REFTEST_BASE_HASH_H
+#define REFTEST_BASE_HASH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { DIGEST_BYTES = 16, DIGEST_HEX = 33 };
+
+struct digest {
+	unsigned char bytes[DIGEST_BYTES]; /* canonical (big-endian) form, the same on every machine */
+};
+
+struct digest digest_of(const void *bytes, size_t length);
+bool digest_equal(const struct digest *a, const struct digest *b);
+void digest_hex(const struct digest *digest, char hex[DIGEST_HEX]); /* 32 lower-case digits and a NUL */
+bool digest_parse(const char *hex, struct digest *digest);          /* false: not exactly 32 hex digits */
+
+#endif

@@ -1,0 +1,56 @@
+/* fingerprint - what a verdict depends on, as two digests over tagged fields: the subject (what was verified) and the
+ * witness (what verified it).
+ *
+ * A field is a tag ("axes.hidden_size") and bytes; each is hashed as length, tag, length, bytes, so no two different
+ * lists of fields meet in one stream. Both digests begin with FINGERPRINT_FORMAT. The digest of every field is kept,
+ * so that `explain` can name the one that changed; short values are kept too, so that it can say from what to what. */
+#ifndef REFTEST_CACHE_FINGERPRINT_H
+#define REFTEST_CACHE_FINGERPRINT_H
+
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/hash.h"
+#include "dataset/definition.h"
+
+enum { FINGERPRINT_FORMAT = 1 };
+
+struct field {
+	const char *tag;
+	const char *value; /* what a person may read, at most 200 bytes; NULL: only its digest is kept */
+	struct digest digest;
+};
+
+/* Fields gathered so far. {0} is empty; fields live in the arena given to field_add. */
+struct fields {
+	struct field *items;
+	int count, room;
+};
+
+/* Adds one field. `value` is its readable form or NULL; `bytes` is what is hashed. */
+void field_add(struct fields *fields, struct arena *arena, const char *tag, const char *value, const void *bytes,
+               size_t length);
+/* Shorthand: the text is both what is hashed and what is read. */
+void field_text(struct fields *fields, struct arena *arena, const char *tag, const char *text);
+void field_printf(struct fields *fields, struct arena *arena, const char *tag, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* The digest of a list of fields, in the order of their tags (bytewise), whatever order they were added in. */
+struct digest fields_digest(const struct fields *fields);
+
+/* The fields of a definition's canonical schema and code: one for each axis, input, output (with its place among the
+ * outputs: a tuple maps by order), for the sorted constraints, and for the reference in normal form. Name, tags,
+ * description and key order leave no trace. */
+void definition_fields(const struct definition *definition, struct arena *arena, struct fields *out);
+
+/* Fields as they are stored beside a verdict, and read back. NULL: damaged. */
+struct buf;
+void fields_write(const struct fields *fields, struct buf *out);
+int fields_read(const void *bytes, size_t length, struct arena *arena, struct fields *out);
+
+/* A sentence for each field in which `then` and `now` differ ("axes.hidden_size changed: 4096, now 2048"). Returns how
+ * many; at most `room` are written. */
+int fields_changed(const struct fields *then, const struct fields *now, struct arena *arena, const char **sentences,
+                   int room);
+
+#endif

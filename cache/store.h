@@ -1,0 +1,129 @@
+/* store - verdicts, what they depended on, and which files were seen, in one LMDB file below <root>/.reftest/.
+ *
+ * Layout: <root>/.reftest/cache/data.mdb and lock.mdb (LMDB). Four tables:
+ *   verdicts   subject ‖ witness (32 bytes)  -> record: magic, format, length, XXH3-64 of the body, body
+ *   latest     op_type/name NUL case id      -> record: subject, witness, fields (for explain and status)
+ *   files      path relative to the root     -> record: struct file_seen + summary + blob paths (no-change runs)
+ *   facts      free text                     -> record: free text (torch's version behind an interpreter, …)
+ * A record that does not check out is a miss, counted, never an error. A file that is no LMDB database, of another
+ * format or truncated is set aside (renamed, never deleted) with a sentence, and a new one begun. One process opens
+ * it once; no handle crosses a fork. Every write is one short transaction; a full map is grown, a full disk or a
+ * read-only folder makes the store `read only` with a sentence: what was kept stays, new verdicts are not kept.
+ * Everything returned lives in the caller's arena. */
+#ifndef REFTEST_CACHE_STORE_H
+#define REFTEST_CACHE_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/hash.h"
+#include "dataset/dataset.h"
+
+enum { STORE_FORMAT = 1 };
+
+struct store; /* opaque */
+
+enum cache_answer { CACHE_ERROR = -1, CACHE_MISS = 0, CACHE_HIT = 1 };
+
+struct store_options {
+	bool read_only; /* --dry-run, status, explain: never creates anything */
+};
+
+/* Opens (makes) <root>/.reftest/cache. NULL with a sentence when there is nothing to be had at all; in read_only mode
+ * also when nothing is there yet (then err is ""). `note` gets a sentence when something was set aside or the store
+ * cannot be written ("" otherwise). */
+struct store *store_open(const char *root, const struct store_options *options, struct err *note, struct err *err);
+void store_close(struct store *store);
+const char *store_path(const struct store *store);
+bool store_writable(const struct store *store);
+
+/* A verdict's JSON text by subject and witness. */
+enum cache_answer store_verdict(struct store *store, const struct digest *subject, const struct digest *witness,
+                                struct arena *arena, const char **text, size_t *length, struct err *err);
+/* All verdicts on a subject, newest last. Returns how many (0: miss), -1 on error. */
+struct stored_verdict {
+	struct digest witness;
+	const char *text;
+	size_t length;
+};
+int store_verdicts(struct store *store, const struct digest *subject, struct arena *arena,
+                   const struct stored_verdict **out, struct err *err);
+
+/* What was last seen of a case: which verdict, and the fields it depended on. */
+struct latest {
+	struct digest subject, witness;
+	const void *fields; /* as fields_write made them */
+	size_t fields_length;
+};
+enum cache_answer store_latest(struct store *store, const char *definition, const char *case_id, struct arena *arena,
+                               struct latest *out, struct err *err);
+/* Every case id recorded for a definition, in order. Returns how many, -1 on error. */
+int store_latest_ids(struct store *store, const char *definition, struct arena *arena, const char *const **out,
+                     struct err *err);
+
+/* One batch of writes in one transaction: verdicts become visible together or not at all. */
+struct store_put {
+	struct digest subject, witness;
+	const char *text; /* verdict_write's */
+	size_t length;
+	const char *definition, *case_id; /* "rmsnorm/rmsnorm_h4096" */
+	const void *fields;
+	size_t fields_length;
+	bool keep_verdict; /* false: only `latest` is moved to this subject and witness (a cached answer) */
+};
+/* 0; or -1 with the sentence why nothing of this batch could be kept. */
+int store_put(struct store *store, const struct store_put *puts, int count, struct err *err);
+
+/* What was seen of a file: its stat, its content, and for a definition the answer that was given. */
+struct file_seen {
+	struct file_stat stat;
+	int64_t read_ns;       /* wall clock just before the file was read */
+	struct digest content;
+};
+
+struct summary {           /* of a definition, valid while `context` and `inputs` are the present ones */
+	struct digest context; /* everything that is the same for all definitions of a run */
+	struct digest inputs;  /* contents of the definition, its workload file and its blobs */
+	uint8_t status, reason, weak, pad;
+	uint32_t cases, passed, failed, errors, skipped, invalid;
+	uint64_t elements;
+};
+
+struct file_entry {
+	const char *path;
+	struct file_seen seen;
+	bool has_summary;
+	struct summary summary;
+	const char *const *blobs; /* paths that the workload file names, relative to the root; sorted, no doubles */
+	int blob_count;
+};
+
+/* Trusted only if the file had been still for `STORE_RACY_NS` when it was read: a later write in the same tick of the
+ * filesystem's clock would leave the same stat ("racily clean", as git has it). */
+enum { STORE_RACY_MS = 2000 };
+bool file_seen_holds(const struct file_seen *seen, const struct file_stat *now);
+
+/* All entries whose path begins with `prefix`, sorted by path, in one pass over the table. -1 on error. */
+int store_files(struct store *store, const char *prefix, struct arena *arena, const struct file_entry **out,
+                struct err *err);
+/* Writes (or, with remove, deletes) many entries in one transaction. */
+int store_put_files(struct store *store, const struct file_entry *entries, int count, const char *const *removed,
+                    int removed_count, struct err *err);
+
+/* Small facts about the machine. */
+enum cache_answer store_fact(struct store *store, const char *key, struct arena *arena, const char **value,
+                             struct err *err);
+int store_put_fact(struct store *store, const char *key, const char *value, struct err *err);
+
+/* Counters since store_open, and sizes, for `cache stats` and tests. */
+struct store_stats {
+	int64_t hits, misses, damaged;
+	int64_t verdicts, files, latest, facts; /* rows */
+	int64_t bytes;                          /* of the file */
+};
+int store_stats(struct store *store, struct store_stats *out, struct err *err);
+
+#endif

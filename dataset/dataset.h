@@ -1,0 +1,50 @@
+/* dataset - which files a root holds: the walk, and nothing of what is in them. */
+#ifndef REFTEST_DATASET_DATASET_H
+#define REFTEST_DATASET_DATASET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+
+/* What stat says of a file, as far as it tells whether it changed. */
+struct file_stat {
+	uint64_t inode, size;
+	int64_t mtime_ns, ctime_ns; /* since 1970 */
+};
+
+struct dataset_file {
+	const char *op_type;  /* folder below definitions/ or workloads/ */
+	const char *name;     /* stem: "rmsnorm_h4096" */
+	const char *path;     /* relative to the root: "definitions/rmsnorm/rmsnorm_h4096.json" */
+	struct file_stat stat;
+};
+
+struct dataset {
+	char root[4096];                     /* as given, for messages */
+	int fd;                              /* of the root; owned */
+	const struct dataset_file *definitions; /* sorted by path (bytewise) */
+	int definition_count;
+	const struct dataset_file *workloads;   /* sorted by path */
+	int workload_count;
+	const char *const *problems; /* a sentence for each folder that could not be read */
+	int problem_count;
+};
+
+/* Where the dataset is: `given` (--root) if not NULL, else $REFTEST_ROOT, $FIB_DATASET_PATH, the nearest parent of the
+ * working directory that has definitions/. 0, or -1 with a sentence that says how to name one. */
+int dataset_find_root(const char *given, char *root, size_t size, struct err *err);
+
+/* Walks definitions/ and workloads/ two levels deep (op_type/name), following symbolic links to folders. Hidden names,
+ * other suffixes and editors' leftovers ("x.json~", ".x.json.swp") are no part of it. */
+int dataset_scan(const char *root, struct arena *arena, struct dataset *out, struct err *err);
+void dataset_close(struct dataset *dataset);
+
+/* The workload file that belongs to a definition, NULL if there is none. O(log n). */
+const struct dataset_file *dataset_workload(const struct dataset *dataset, const struct dataset_file *definition);
+
+struct file_stat file_stat_of(const struct stat *st);
+
+#endif

@@ -1,0 +1,47 @@
+/* safetensors - the header of a .safetensors file, read with bounds.
+ *
+ * Format (huggingface/safetensors README): 8 bytes little-endian header length N, N bytes of JSON
+ * {"name": {"dtype": "BF16", "shape": [..], "data_offsets": [begin, end]}, "__metadata__": {…}}, then the data; offsets
+ * count from the end of the header. Every offset, shape product and overlap is checked against the file's size. */
+#ifndef REFTEST_DATASET_SAFETENSORS_H
+#define REFTEST_DATASET_SAFETENSORS_H
+
+#include "base/arena.h"
+#include "base/dtype.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "dataset/definition.h"
+
+struct safetensor {
+	const char *name;
+	enum dtype dtype;
+	int rank;
+	int64_t shape[RANK_MAX];
+	const unsigned char *data; /* inside the mapping, not copied; perhaps not aligned */
+	int64_t bytes;
+};
+
+struct safetensors {
+	struct mapping mapping; /* owned: safetensors_close */
+	const struct safetensor *tensors;
+	int count;
+};
+
+enum safetensors_answer {
+	SAFETENSORS_ERROR = -1,  /* the sentence says why (lies about offsets, leaves the root, …) */
+	SAFETENSORS_OK = 0,
+	SAFETENSORS_MISSING = 1, /* no such file: the sentence has the `git lfs pull --include "PATH"` that may mend it */
+	SAFETENSORS_POINTER = 2  /* a Git LFS pointer stands there instead: likewise */
+};
+
+/* `root`: descriptor of the dataset's root; `path` as the workload names it (a leading "./" is fine). */
+enum safetensors_answer safetensors_open(int root, const char *path, struct arena *arena, struct safetensors *out,
+                                         struct err *err);
+const struct safetensor *safetensors_find(const struct safetensors *file, const char *name); /* NULL: not there */
+void safetensors_close(struct safetensors *file);
+
+/* The same header rules on bytes that are already in memory (tests, fuzzing). 0 or -1. */
+int safetensors_parse(const char *path, const unsigned char *data, size_t length, struct arena *arena,
+                      struct safetensors *out, struct err *err);
+
+#endif

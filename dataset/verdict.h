@@ -1,0 +1,89 @@
+/* verdict - what came of one case, and its JSON form, which is also what travels from the judge and what is stored. */
+#ifndef REFTEST_DATASET_VERDICT_H
+#define REFTEST_DATASET_VERDICT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <cjson/cJSON.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/metrics.h"
+#include "dataset/definition.h"
+
+/* Never renumber. The order is also how bad a state is: a definition's state is the worst of its cases', where
+ * STATUS_PASSED < STATUS_SKIPPED < STATUS_ERROR < STATUS_FAILED < STATUS_INVALID. */
+enum status { STATUS_PASSED = 0, STATUS_SKIPPED = 1, STATUS_ERROR = 2, STATUS_FAILED = 3, STATUS_INVALID = 4, STATUS_COUNT };
+
+/* Never renumber. */
+enum reason {
+	REASON_NONE = 0,
+	/* failed */
+	REASON_SHAPE = 1, REASON_DTYPE = 2, REASON_NUMERIC = 3, REASON_NONFINITE = 4, REASON_NONDETERMINISTIC = 5,
+	REASON_MUTATED_INPUT = 6, REASON_GROUND_TRUTHS_DISAGREE = 7,
+	/* skipped */
+	REASON_NO_GROUND_TRUTH = 8, REASON_MEMORY = 9, REASON_MISSING_BLOB = 10, REASON_UNSUPPORTED_DEVICE = 11,
+	REASON_WEAK = 12, /* a definition all of whose cases an output of zeros would have passed */
+	/* error */
+	REASON_RAISED = 13, REASON_CRASHED = 14, REASON_TIMEOUT = 15, REASON_GROUND_TRUTH = 16,
+	REASON_OUT_OF_BOUNDS = 17, /* a canary beside a tensor was overwritten */
+	/* skipped */
+	REASON_NOT_CACHED = 18, /* --cached-only, and no verdict is stored */
+	REASON_COUNT
+};
+
+const char *status_name(enum status status);
+const char *reason_name(enum reason reason); /* NULL for REASON_NONE */
+bool status_parse(const char *name, enum status *out);
+bool reason_parse(const char *name, enum reason *out);
+
+struct output_verdict {
+	const char *name, *ground_truth; /* ground_truth: "builtin", "flashinfer", … */
+	enum status status;              /* passed or failed */
+	enum reason reason;
+	double atol, rtol, hit_ratio;    /* the rule; JSON "hit_ratio" is the measured one, the rule's is "hit_ratio_needed" */
+	int rank;
+	int64_t shape[RANK_MAX];         /* to write worst places as multi-dimensional indices */
+	struct metrics metrics;
+};
+
+struct named_value {
+	const char *name, *source; /* a hidden constant and where it is attested: "model:llama-3.1-8b", "unattested" */
+	double value;
+};
+
+struct verdict {
+	enum status status;
+	enum reason reason;
+	const char *message;       /* NULL or sentences: what failed, where; a traceback */
+	bool weak;
+	const char *device_class;  /* "cpu", "sm_90" */
+	const char *device;        /* "cpu", "cuda:0" */
+	const char *ground_truth;  /* NULL: none */
+	const char *ground_truth_version; /* builtin: digest of the family's sources; NULL with ground_truth NULL */
+	const char *torch;         /* "2.13.0+cpu": version that ran the reference; NULL unknown */
+	const char *cuda;          /* CUDA version that torch was built for, "13.0"; NULL: a CPU build */
+	double seconds;            /* wall time of the case */
+	int64_t time;              /* Unix seconds when it was made */
+	int64_t elements;          /* output elements compared */
+	int reference_line;        /* line inside the reference at which it raised; 0 unknown */
+	const struct output_verdict *outputs;
+	int output_count;
+	const struct named_value *constants;
+	int constant_count;
+	const char *const *findings; /* sentences beside the verdict */
+	int finding_count;
+};
+
+/* One JSON object on one line, no newline, exactly what `verdict_parse` reads back: doubles keep every bit. */
+void verdict_write(const struct verdict *verdict, struct buf *out);
+
+/* NULL with a sentence when the text is no verdict (it may come from a damaged file). All in `arena`. */
+const struct verdict *verdict_parse(const char *text, size_t length, struct arena *arena, struct err *err);
+
+/* The fields of the outputs array as the command line prints them (schema 1 in the README). */
+void verdict_write_outputs(const struct verdict *verdict, struct buf *out);
+
+#endif

@@ -1,0 +1,164 @@
+/* op - what an op family brings. One folder kernels/{family}/ holds all of it; nothing else names the family:
+ *
+ *   {family}.c    `const struct op {family}_op`: match, sizes, constants, rule, inputs, and the CPU oracle
+ *   {family}.cu   `const struct op_cuda {family}_cuda`: the same inputs filled and the truth computed on a GPU
+ *   inputs.h      what both share: the value of an input element, by integer arithmetic and exact scaling only
+ *
+ * make writes build/ops.inc from the folder names (with a digest of each folder's sources), ops.c and device_cuda.cu
+ * include it. This room knows tensors and bounds; files, caches and processes it has never heard of. */
+#ifndef REFTEST_KERNELS_OP_H
+#define REFTEST_KERNELS_OP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/dtype.h"
+#include "base/err.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { OP_RANK = 8, OP_CONSTANTS = 8, OP_ARGS = 32, OP_SCALAR = -1 };
+
+/* A tensor in memory of some device, row-major and dense, aligned to 256 bytes. */
+struct tensor {
+	void *data; /* NULL: an optional input that is absent */
+	enum dtype dtype;
+	int rank; /* OP_SCALAR: a Python scalar; the value is in op_case.scalar, data is NULL */
+	int64_t shape[OP_RANK];
+	int64_t elements;
+};
+
+struct op_axis {
+	const char *name;
+	bool var;
+	int64_t value; /* const axes; 0 for var ones */
+};
+
+struct op_arg {
+	const char *name;
+	enum dtype dtype;
+	int rank; /* OP_SCALAR, or 0 … OP_RANK */
+	int axis[OP_RANK]; /* index into problem.axes */
+	bool optional;
+};
+
+/* What a definition says, as far as an op family may look at it. The reference's text is not here: it is what is
+ * being checked. */
+struct op_problem {
+	const char *name, *op_type, *description;
+	const char *const *tags;
+	int tag_count;
+	const struct op_axis *axes;
+	int axis_count;
+	const struct op_arg *inputs;
+	int input_count;
+	const struct op_arg *outputs;
+	int output_count;
+};
+
+/* A number that no schema holds (the epsilon of a norm), and where it is attested. */
+struct op_constant {
+	char name[24];
+	double value;      /* NaN: nothing attests it; it is to be recovered by probing */
+	char source[104];  /* "axis:eps", "name", "model:llama-3.1-8b", "description", "unattested" */
+	char conflict[256]; /* "" or a sentence naming a source that disagrees and its value */
+};
+
+/* One case: a problem with every axis given. Plain data, the same in the C and the CUDA library. */
+struct op_case {
+	const struct op_problem *problem;
+	int variant;              /* what op.match returned */
+	const int64_t *axis;      /* a value per problem axis */
+	uint64_t seed;
+	struct op_constant constants[OP_CONSTANTS];
+	int constant_count;
+	double scalar[OP_ARGS];   /* values of Python-scalar inputs, by input index */
+	int probe;                /* 0: an ordinary case; 1: the inputs that make a hidden constant visible */
+};
+
+/* |reference - ground_truth| <= atol + rtol |ground_truth| for at least hit_ratio of the elements. */
+struct rule {
+	double atol, rtol;
+	double hit_ratio; /* 1: all elements */
+};
+
+enum op_size { SIZE_SMALL, SIZE_MEDIUM, SIZE_LARGE, SIZE_COUNT };
+
+struct op {
+	const char *name;             /* the folder's */
+	const char *const *op_types;  /* NULL-terminated: op_types this family looks at */
+
+	/* The variant (>= 0) if this family has the truth of the problem, else -1 and in `why` a sentence: what does not
+	 * fit ("input 'weight' has shape [hidden_size], expected …"). Looks at shapes and dtypes first, at names last. */
+	int (*match)(const struct op_problem *problem, struct err *why);
+
+	/* The cases of a size preset: writes up to `room` rows of problem->axis_count values (const axes filled in, every
+	 * var axis given) to `axis` and returns how many rows there are. */
+	int (*sizes)(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room);
+
+	/* Fills the hidden constants (at most OP_CONSTANTS) and returns their number. NULL: it needs none. */
+	int (*constants)(const struct op_problem *problem, int variant, struct op_constant *out);
+
+	/* The bounds of one output of a case, with the arithmetic behind them in the family's comment. */
+	struct rule (*rule)(const struct op_case *c, int output);
+
+	/* May the reference write to this input? NULL: to none. */
+	bool (*may_write)(const struct op_case *c, int input);
+
+	/* Value of a Python-scalar input. NULL: the family has none. */
+	double (*scalar)(const struct op_case *c, int input);
+
+	/* Fills one tensor input on the host. The bytes depend on the case, the input's name and the seed alone (philox,
+	 * kernels/inputs.h), and are the same as what op_cuda.fill gives. 0 or -1. */
+	int (*fill)(const struct op_case *c, int input, struct tensor *out, struct err *err);
+
+	/* The definition of the operation: plain C, double accumulation, one rounding to the output's dtype. `in` holds
+	 * problem->input_count tensors on the host (as the reference got them), `out` output_count. 0 or -1. */
+	int (*oracle)(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err);
+
+	/* Constants recovered from what the reference answered to a case with probe = 1: fills the value of each constant
+	 * that was NaN. NULL if the family has none to recover. `in` and `out` on the host. 0 or -1. */
+	int (*probe)(const struct op_case *c, const struct tensor *in, const struct tensor *out,
+	             struct op_constant *constants, struct err *err);
+	/* Axis values of the probing case (one row, as sizes). NULL like probe. */
+	void (*probe_axes)(const struct op_problem *problem, int variant, int64_t *axis);
+};
+
+/* The GPU half of a family, in {family}.cu. `stream` is a cudaStream_t; everything is asynchronous on it. */
+struct op_cuda {
+	const char *name;
+	/* As op.fill on device memory; NULL: filled on the host by op.fill and copied. */
+	int (*fill)(const struct op_case *c, int input, struct tensor *out, void *stream, struct err *err);
+	/* As op.oracle, float32 accumulation, deterministic, 64-bit address arithmetic. `scratch` of scratch_bytes(c). */
+	int (*launch)(const struct op_case *c, const struct tensor *in, struct tensor *out, void *scratch, void *stream,
+	              struct err *err);
+	int64_t (*scratch_bytes)(const struct op_case *c); /* NULL: none */
+};
+
+/* Every family, in name order. Digests are 32 hex digits over the sources: `truth` over the whole folder and what all
+ * families share, `inputs` over inputs.h and {family}.c (synthesis, sizes, rule) and what they share. */
+struct op_entry {
+	const struct op *op;
+	const char *truth_digest, *inputs_digest;
+};
+extern const struct op_entry op_table[];
+extern const int op_count;
+
+/* The family for a problem: the first whose op_types has its op_type and whose match takes it. NULL with the sentence
+ * why none does. */
+const struct op_entry *op_find(const struct op_problem *problem, int *variant, struct err *why);
+const struct op_entry *op_by_name(const char *name);
+
+/* Default rules by output dtype (design.md, "Verdicts"): a family that needs no other uses this. */
+struct rule rule_default(enum dtype dtype);
+
+/* Small look-ups that every match needs. -1: none. */
+int op_axis_index(const struct op_problem *problem, const char *name);
+int op_input_index(const struct op_problem *problem, const char *name);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,44 @@
+/* job - one case as the judge is told it: everything needed to make its inputs, its ground truth and its bounds. One
+ * JSON object; nothing in it points into the cache or the dataset but the blobs that its inputs name. */
+#ifndef REFTEST_WORKERS_JOB_H
+#define REFTEST_WORKERS_JOB_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <cjson/cJSON.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "dataset/definition.h"
+#include "dataset/workload.h"
+#include "kernels/op.h"
+
+struct job {
+	const char *id;                    /* case id: "small:batch_size=1", "workload:UUID" */
+	struct op_problem problem;         /* what the families see of the definition */
+	const char *op;                    /* family; NULL: none knows it, generic inputs, no ground truth */
+	const char *no_truth;              /* op NULL: the sentence why */
+	const int64_t *axis;               /* problem.axis_count values */
+	uint64_t seed;
+	const struct input_source *inputs; /* problem.input_count; random ones are made by the family */
+	const char *const *constraints;    /* those that need tensor contents: checked once the inputs are made */
+	int constraint_count;
+	struct op_constant constants[OP_CONSTANTS];
+	int constant_count;
+	const struct rule *rules;          /* problem.output_count; final (family, definition and command line applied) */
+	const char *root;                  /* of the dataset, for blobs */
+};
+
+void job_write(const struct job *job, struct buf *out);
+/* NULL with a sentence. All in `arena`. */
+struct job *job_read(const cJSON *json, struct arena *arena, struct err *err);
+
+/* The definition's schema as families see it. Shares strings with the definition. */
+struct op_problem problem_of(const struct definition *definition, struct arena *arena);
+
+/* Bytes that a case takes on its device: inputs twice, outputs three times, canaries, ground-truth scratch aside. */
+int64_t job_bytes(const struct job *job);
+
+#endif
