@@ -1,8 +1,127 @@
-# reftest: `make` builds, `make verify` and `make test` set the machine up first. `make help` lists the targets.
-BUILD ?= build
-CC ?= cc
-CFLAGS ?= -O2 -g
-NVCC ?= $(shell command -v nvcc 2>/dev/null)
-override CPPFLAGS += -I. -D_GNU_SOURCE
-override CFLAGS += -std=c11 -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Werror -fPIC -fopenmp -MMD -MP
-LIBS := -lcjson -llmdb -lxxhash -ldl -lm
+# reftest: `make` builds, `make verify` and `make test` set the machine up first, `make help` lists the targets.
+#
+# Objects lie below $(BUILD)/obj as their sources lie in the tree, gathered in three archives: base, kernels (the op
+# families and what they share) and rooms (the rest). The program, the two libraries and every unit test take from these
+# what they need. Nothing is configured; sources are found by wildcard, so a new file or op family needs no line here.
+SANITIZE ?=
+BUILD ?= build$(if $(SANITIZE),-asan)
+PREFIX ?= /usr/local
+CFLAGS ?= $(if $(SANITIZE),-O1,-O2) -g
+WERROR ?= -Werror
+NVCC ?= $(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc))
+NVCC := $(if $(SANITIZE),,$(NVCC))
+
+checks := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
+flags := -I. -I$(BUILD) -D_GNU_SOURCE -MMD -MP -fPIC -fvisibility=hidden $(checks)
+strict := -std=c11 -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes $(WERROR)
+link := -Wl,--as-needed $(if $(SANITIZE),,-Wl,-z,defs) $(checks)
+libs := $(or $(shell pkg-config --libs libcjson libxxhash lmdb 2>/dev/null),-lcjson -lxxhash -llmdb) -ldl -lm -pthread
+# Code for the GPUs this nvcc knows of these, and PTX of the newest for those to come.
+archs = $(filter 80 90 100,$(patsubst sm_%,%,$(shell $(NVCC) --list-gpu-code)))
+gencode = $(foreach a,$(archs),-gencode arch=compute_$a,code=sm_$a) \
+	-gencode arch=compute_$(lastword $(archs)),code=compute_$(lastword $(archs))
+
+object = $(patsubst %,$(BUILD)/obj/%.o,$(basename $1))
+base := $(call object,$(wildcard base/*.c))
+kernels := $(call object,$(filter-out kernels/library.c,$(wildcard kernels/*.c kernels/*/*.c)))
+rooms := $(call object,$(wildcard $(addsuffix /*.c,dataset cache plan workers watcher artifacts commands)) kernels/library.c)
+cuda := $(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard kernels/*.cu kernels/*/*.cu))
+tests := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(wildcard tests/unit/test_*.c))
+archives := $(foreach a,rooms kernels base,$(BUILD)/obj/$a.a)
+products := $(BUILD)/reftest $(BUILD)/libreftest_kernels.so $(if $(NVCC),$(BUILD)/libreftest_kernels_cuda.so)
+
+ifeq ($(MAKELEVEL)$(findstring -j,$(MAKEFLAGS)),0)
+MAKEFLAGS += -j$(shell nproc)
+endif
+$(if $(V),,$(eval .SILENT:))
+
+all: $(products) ## build the program and the kernels libraries (needs no network); SANITIZE=address,undefined, V=1
+	echo "$(BUILD)/reftest is built, with $(if $(NVCC),the CPU and the CUDA kernels.,the CPU kernels: the CPU build\
+	is whole. The CUDA library was left out$(if $(SANITIZE),., because there is no nvcc here.))"
+
+verify: ## set the machine up, build, and verify the starter dataset
+	tools/setup.sh
+	$(MAKE) --no-print-directory all
+	$(BUILD)/reftest --root . verify --all
+
+test: ## set the machine up, build, and run every test (also with the address and undefined-behaviour sanitizers)
+	tools/setup.sh --tests
+	$(MAKE) --no-print-directory all unit-tests
+	$(MAKE) --no-print-directory SANITIZE=address,undefined all unit-tests
+	tests/run
+
+check: unit-tests all ## the quick tests alone: unit tests of this build and the include arrows
+	tests/run --quick $(BUILD)
+
+check-gpu: all ## the tests that need a CUDA GPU
+	tests/run --gpu
+
+bench: all ## ratios against peers and limits, on this machine's CPU
+	bench/run
+
+bench-gpu: all ## the same on a CUDA GPU
+	bench/run --gpu
+
+install: $(products) ## install below PREFIX=/usr/local (and DESTDIR)
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/reftest
+	install $(BUILD)/reftest $(DESTDIR)$(PREFIX)/bin/
+	install -m 644 $(filter %.so,$(products)) workers/*.py $(DESTDIR)$(PREFIX)/lib/reftest/
+
+uninstall: ## remove what install put there
+	rm -rf $(DESTDIR)$(PREFIX)/bin/reftest $(DESTDIR)$(PREFIX)/lib/reftest
+
+format: ## lay out the C sources by .clang-format (not authoritative: look at the difference)
+	clang-format -i $(wildcard *.c */*.c */*.h kernels/*/*.[ch] tests/*/*.c)
+
+clean: ## remove every build
+	rm -rf build build-asan
+
+help: ## list the targets
+	awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+
+unit-tests: $(tests)
+
+$(BUILD)/reftest: $(call object,reftest.c) $(archives)
+	echo "  link $@"
+	$(CC) $(CFLAGS) $(link) -fopenmp -o $@ $^ $(libs)
+
+$(BUILD)/libreftest_kernels.so: $(kernels) $(BUILD)/obj/base.a
+	echo "  link $@"
+	$(CC) $(CFLAGS) $(link) -fopenmp -shared -o $@ $^ $(libs)
+
+$(BUILD)/libreftest_kernels_cuda.so: $(cuda) $(BUILD)/obj/kernels.a $(BUILD)/obj/base.a
+	echo "  link $@"
+	$(NVCC) -shared --cudart static -Xcompiler -fopenmp -Xlinker --as-needed,-z,defs -o $@ $^ $(libs)
+
+$(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(archives)
+	echo "  link $@"
+	mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(link) -fopenmp -o $@ $< -Wl,--start-group $(archives) -Wl,--end-group -lcmocka $(libs)
+
+$(archives): $(BUILD)/obj/%.a: $(BUILD)/obj/sources
+	rm -f $@
+	ar rcs $@ $($*)
+$(foreach a,rooms kernels base,$(eval $(BUILD)/obj/$a.a: $($a)))
+
+$(BUILD)/obj/kernels/%.o: private optimise := -O3 -fopenmp -ffp-contract=off
+$(BUILD)/obj/%.o: %.c $(BUILD)/obj/settings | $(BUILD)/ops.inc
+	echo "  cc $<"
+	mkdir -p $(@D)
+	$(CC) $(strict) $(CPPFLAGS) $(flags) $(CFLAGS) $(optimise) -c -o $@ $<
+
+$(BUILD)/obj/%.cu.o: %.cu $(BUILD)/obj/settings | $(BUILD)/ops.inc
+	echo "  nvcc $<"
+	mkdir -p $(@D)
+	$(NVCC) -O3 -std=c++17 -I. -I$(BUILD) -D_GNU_SOURCE -MMD -MP -MF $(@:.o=.d) $(gencode) --threads 0 \
+		-Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra -c -o $@ $<
+
+# Written anew at every make, replaced only when they differ: the op families with the digests of their sources, what
+# the archives hold (a deleted source must leave them), and what the objects were compiled with.
+$(BUILD)/ops.inc $(BUILD)/kernels_digest.h $(BUILD)/obj/sources $(BUILD)/obj/settings: derived ;
+derived:
+	tools/generate.sh $(BUILD) '$(rooms) $(kernels) $(base)' '$(CC) $(CPPFLAGS) $(CFLAGS) $(flags) $(NVCC)'
+
+.PHONY: all verify test check check-gpu bench bench-gpu install uninstall format clean help unit-tests derived
+.DELETE_ON_ERROR:
+.SECONDARY:
+-include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

@@ -1,0 +1,46 @@
+#!/bin/sh
+# Writes what make derives from the names and contents of sources into BUILD, each file only when it would differ:
+#
+#   ops.inc            OP(family, "truth digest", "inputs digest") for each kernels/{family}/{family}.c, in name order
+#   kernels_digest.h   KERNELS_DIGEST over all of kernels/, CHECKER_DIGEST over what judges every family alike
+#   obj/sources        the objects of the archives
+#   obj/settings       compiler and flags
+#
+# A digest is the first 32 hex digits of the SHA-256 of sha256sum's own listing, which holds each file's name and digest.
+# It becomes part of verdicts' witnesses, so it covers what the comment beside it in kernels/op.h promises, no more.
+set -eu
+export LC_ALL=C
+build=$1 sources=$2 settings=$3
+mkdir -p "$build/obj"
+
+# digest PATTERN…: of those files that exist, editors' leftovers aside
+digest() {
+	for file in "$@"; do
+		case $file in *.[ch] | *.cu | *.cuh | *.py | *.json) [ -f "$file" ] && printf '%s\n' "$file" ;; esac
+	done | xargs -r sha256sum | sha256sum | cut -c 1-32
+}
+
+# replace FILE: make it hold standard input
+replace() {
+	cat >"$1.new"
+	if cmp -s "$1.new" "$1"; then rm "$1.new"; else mv "$1.new" "$1"; fi
+}
+
+for source in kernels/*/*.c; do
+	[ -f "$source" ] || continue
+	folder=${source%/*} family=${source##*/}
+	family=${family%.c}
+	[ "$folder" = "kernels/$family" ] || continue
+	truth=$(digest "$folder"/* kernels/op.h kernels/number.h kernels/inputs.h)
+	inputs=$(digest "$folder/inputs.h" "$folder/$family.c" kernels/inputs.* kernels/number.*)
+	printf 'OP(%s, "%s", "%s")\n' "$family" "$truth" "$inputs"
+done | replace "$build/ops.inc"
+
+{
+	printf '#define KERNELS_DIGEST "%s"\n' "$(digest kernels/* kernels/*/*)"
+	printf '#define CHECKER_DIGEST "%s"\n' "$(digest kernels/compare.* kernels/device* workers/judge* \
+		workers/layout* workers/job* workers/runner.py base/metrics.h)"
+} | replace "$build/kernels_digest.h"
+
+printf '%s\n' "$sources" | replace "$build/obj/sources"
+printf '%s\n' "$settings" | replace "$build/obj/settings"
