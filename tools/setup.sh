@@ -1,0 +1,130 @@
+#!/bin/sh
+# Makes this machine able to build and run reftest, and with --tests to run its tests. Asks nothing, says what it
+# installs, installs only what is missing: a second run finds everything and does nothing.
+#
+#   tools/setup.sh [--tests]     install what is missing
+#   tools/setup.sh --missing     only name what a build lacks (make calls it when a compilation fails); always fails
+#
+# Every need is probed by using it, so what was built from source, or came with another system's packages, counts; only
+# then does the Debian package's name matter. torch is looked up in the interpreter's metadata, for importing it takes
+# two seconds: $REFTEST_PYTHON, else .venv, else python3, which is the order in which reftest itself looks.
+set -eu
+cd "$(dirname "$0")/.."
+mode=${1:-}
+missing=
+
+say() { printf 'setup: %s\n' "$*"; }
+fail() {
+	printf 'setup: %s\n' "$*" >&2
+	exit 1
+}
+
+# need PACKAGE COMMAND…: the package is missing unless the command succeeds
+need() {
+	package=$1
+	shift
+	"$@" >/dev/null 2>&1 || missing="$missing $package"
+}
+
+# links HEADER FLAG…: does a C program that includes the header compile and link?
+links() {
+	printf '#include <%s>\nint main(void) { return 0; }\n' "$1" >"$scratch/probe.c"
+	shift
+	cc -std=c11 -o "$scratch/probe" "$scratch/probe.c" "$@"
+}
+
+has_torch() {
+	"$1" - <<-'END' 2>/dev/null
+		from importlib.metadata import version
+		major, minor = version("torch").split(".")[:2]
+		raise SystemExit((int(major), int(minor)) < (2, 4))
+	END
+}
+
+find_missing() {
+	scratch=$(mktemp -d)
+	trap 'rm -rf "$scratch"' EXIT
+	need gcc command -v cc
+	case " $missing " in
+	*" gcc "*) missing="$missing libc6-dev libcjson-dev libxxhash-dev liblmdb-dev" ;;
+	*)
+		need libc6-dev links stdio.h
+		need libcjson-dev links cjson/cJSON.h -lcjson
+		need libxxhash-dev links xxhash.h -lxxhash
+		need liblmdb-dev links lmdb.h -llmdb
+		need gcc links omp.h -fopenmp
+		;;
+	esac
+	need pkg-config command -v pkg-config
+	if command -v nvcc >/dev/null 2>&1; then need g++ command -v g++; fi
+	[ "$mode" = --missing ] && return
+	if [ "$mode" = --tests ]; then
+		case " $missing " in
+		*" libc6-dev "*) missing="$missing libcmocka-dev" ;;
+		*)
+			need libcmocka-dev links setjmp.h -include stddef.h -include stdarg.h -include stdint.h \
+				-include setjmp.h -include cmocka.h -lcmocka
+			need gcc links stdio.h -fsanitize=address,undefined
+			;;
+		esac
+		need git command -v git
+	fi
+	if ! python_ready; then
+		need python3 command -v python3
+		[ -x .venv/bin/python ] || need python3-venv python3 -c 'import venv, ensurepip'
+	fi
+}
+
+python_ready() {
+	if [ -n "${REFTEST_PYTHON:-}" ]; then
+		has_torch "$REFTEST_PYTHON" ||
+			fail "REFTEST_PYTHON=$REFTEST_PYTHON has no torch of 2.4 or newer: install one there, or unset the variable."
+	elif [ -e .venv ]; then
+		has_torch .venv/bin/python
+	else
+		has_torch python3
+	fi
+}
+
+install_packages() {
+	command -v apt-get >/dev/null 2>&1 ||
+		fail "there is no apt-get here. Please install what Debian calls$missing, then run this again."
+	if [ "$(id -u)" = 0 ]; then
+		as_root=env
+	elif sudo -n true 2>/dev/null; then
+		as_root='sudo -n env'
+	else
+		fail "these packages are missing, and installing them needs root. Please run: sudo apt-get install$missing"
+	fi
+	say "installing with apt-get:$missing"
+	$as_root DEBIAN_FRONTEND=noninteractive apt-get update -qq || say "apt-get update failed; trying with what is known."
+	# shellcheck disable=SC2086 # a list of words
+	$as_root DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends \
+		-o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 $missing ||
+		fail "apt-get could not install$missing; its words are above."
+}
+
+# Without an NVIDIA driver torch's CPU build does, a tenth of the download; whoever told pip where to look is obeyed.
+install_torch() {
+	index=
+	if [ ! -e /proc/driver/nvidia/version ] &&
+		[ -z "${PIP_INDEX_URL:-}${PIP_EXTRA_INDEX_URL:-}${PIP_FIND_LINKS:-}" ]; then
+		index='--extra-index-url https://download.pytorch.org/whl/cpu'
+	fi
+	say "installing into .venv with pip: $(grep -v '^#' requirements.txt | tr '\n' ' ')"
+	.venv/bin/python -c '' 2>/dev/null || python3 -m venv --clear .venv ||
+		fail "python3 could not make a virtual environment in .venv; its words are above."
+	# shellcheck disable=SC2086 # an option and its value
+	.venv/bin/python -m pip install --quiet --disable-pip-version-check $index -r requirements.txt ||
+		fail "pip could not install what requirements.txt names; its words are above. Any python3 with torch 2.4 or" \
+			"newer does as well: put it first on PATH, or name it in REFTEST_PYTHON."
+	has_torch .venv/bin/python || fail ".venv has no usable torch after all: remove .venv and run this again."
+}
+
+find_missing
+if [ "$mode" = --missing ]; then
+	[ -z "$missing" ] || say "a build needs what Debian calls$missing; \`make verify\` installs it." >&2
+	exit 1
+fi
+[ -z "$missing" ] || install_packages
+python_ready || install_torch
