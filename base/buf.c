@@ -7,8 +7,9 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/utf8.h"
 
-static void buf_reserve(struct buf *buf, size_t more)
+void buf_reserve(struct buf *buf, size_t more)
 {
 	size_t need = buf->length + more + 1;
 
@@ -59,24 +60,6 @@ void buf_printf(struct buf *buf, const char *format, ...)
 	va_end(args);
 }
 
-/* Length of the well-formed UTF-8 character at `text`, 0 if there is none (RFC 3629: no surrogates, no overlong
- * forms, nothing above U+10FFFF). */
-static size_t utf8_length(const unsigned char *text, size_t left)
-{
-	unsigned char c = text[0];
-	size_t length = c < 0x80 ? 1 : c >= 0xC2 && c < 0xE0 ? 2 : c >= 0xE0 && c < 0xF0 ? 3 : c >= 0xF0 && c < 0xF5 ? 4 : 0;
-
-	if (length == 0 || length > left)
-		return 0;
-	for (size_t i = 1; i < length; i++)
-		if ((text[i] & 0xC0) != 0x80)
-			return 0;
-	if ((c == 0xE0 && text[1] < 0xA0) || (c == 0xED && text[1] >= 0xA0) || (c == 0xF0 && text[1] < 0x90) ||
-	    (c == 0xF4 && text[1] >= 0x90))
-		return 0;
-	return length;
-}
-
 static void json_character(struct buf *buf, unsigned char c)
 {
 	switch (c) {
@@ -105,19 +88,17 @@ static void json_character(struct buf *buf, unsigned char c)
 
 void buf_json_bytes(struct buf *buf, const char *text, size_t length)
 {
-	const unsigned char *at = (const unsigned char *)text;
-
 	buf_text(buf, "\"");
 	for (size_t i = 0; i < length;) {
-		size_t step = utf8_length(at + i, length - i);
+		size_t step = utf8_length(text + i, length - i);
 
 		if (step == 0) {
 			buf_text(buf, "\xEF\xBF\xBD");
 			i++;
 		} else if (step == 1) {
-			json_character(buf, at[i++]);
+			json_character(buf, (unsigned char)text[i++]);
 		} else {
-			buf_add(buf, at + i, step);
+			buf_add(buf, text + i, step);
 			i += step;
 		}
 	}

@@ -23,6 +23,9 @@ void buf_json_bytes(struct buf *buf, const char *text, size_t length);
  * infinities, which JSON does not have, as the strings "nan", "inf", "-inf". */
 void buf_json_number(struct buf *buf, double value);
 
+/* Room for `more` bytes after those in use, for callers that write there themselves and then raise `length`. */
+void buf_reserve(struct buf *buf, size_t more);
+
 /* Drops the first `count` bytes. */
 void buf_drop(struct buf *buf, size_t count);
 void buf_clear(struct buf *buf); /* length 0, memory kept */

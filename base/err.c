@@ -2,9 +2,14 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/utf8.h"
+
+enum { SHOWN_BYTES = 80 };
 
 /* vsnprintf cuts anywhere; step back over a character that lost its tail. */
 static void trim_partial_character(char *text, size_t length)
@@ -56,6 +61,38 @@ int err_errno(struct err *err, const char *format, ...)
 
 	snprintf(err->text + length, sizeof err->text - length, ": %s", strerror(number));
 	return -1;
+}
+
+/* C0, DEL, and C1 (U+0080 to U+009F): what a terminal might obey. */
+static bool is_control(const char *character, size_t length)
+{
+	unsigned char c = (unsigned char)character[0];
+
+	return c < 0x20 || c == 0x7F || (length == 2 && c == 0xC2 && (unsigned char)character[1] < 0xA0);
+}
+
+struct err_shown err_show(const char *text)
+{
+	struct err_shown shown = {""};
+	size_t left = strlen(text), length = 0;
+
+	while (left > 0) {
+		size_t step = utf8_length(text, left), width = step == 0 ? 1 : step;
+
+		if (length + width > SHOWN_BYTES) {
+			memcpy(shown.text + length, "...", sizeof "...");
+			break;
+		}
+		if (step == 0 || is_control(text, step)) {
+			shown.text[length++] = '?';
+		} else {
+			memcpy(shown.text + length, text, step);
+			length += step;
+		}
+		text += width;
+		left -= width;
+	}
+	return shown;
 }
 
 void die_no_memory(void)

@@ -16,6 +16,13 @@ int err_set(struct err *err, const char *format, ...) __attribute__((format(prin
 /* As err_set, with ": " and strerror(errno) appended. */
 int err_errno(struct err *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Text that came from a stranger, as it may stand in a sentence on a terminal: control characters and bytes that are
+ * not UTF-8 become '?', and what is longer than 80 bytes is cut and ends in "...". Use: "…%s…", err_show(name).text */
+struct err_shown {
+	char text[84];
+};
+struct err_shown err_show(const char *text);
+
 /* Out of memory is the one failure nobody recovers from: says so on stderr and exits with 4. */
 void die_no_memory(void) __attribute__((noreturn));
 

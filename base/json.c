@@ -1,0 +1,699 @@
+#include "base/json.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/utf8.h"
+
+/* --- where a byte stands ------------------------------------------------------------------------------------- */
+
+static void line_and_column(const struct json_text *text, const char *at, int *line, int *column)
+{
+	const char *start = text->text;
+
+	*line = text->first_line;
+	for (const char *p = text->text; p < at; p++)
+		if (*p == '\n') {
+			*line += 1;
+			start = p + 1;
+		}
+	*column = 1;
+	for (const char *p = start; p < at; p++)
+		*column += ((unsigned char)*p & 0xC0) != 0x80; /* the bytes that begin a character */
+}
+
+static int error_at(const struct json_text *text, const char *at, struct err *err, const char *format, va_list args)
+    __attribute__((format(printf, 4, 0)));
+
+static int error_at(const struct json_text *text, const char *at, struct err *err, const char *format, va_list args)
+{
+	char sentence[sizeof err->text];
+	int line, column;
+
+	line_and_column(text, at, &line, &column);
+	vsnprintf(sentence, sizeof sentence, format, args);
+	return err_set(err, "%s:%d:%d: %s", text->name, line, column, sentence);
+}
+
+/* --- the scanner: RFC 8259 and nothing more ------------------------------------------------------------------ */
+
+/* A member's key as it reads once decoded, and where it stands. */
+struct key {
+	const char *bytes; /* in the text itself if it has no escapes, else in the scanner's arena */
+	size_t length;
+	const char *at; /* its opening quote */
+};
+
+struct scan {
+	const struct json_text *text;
+	const char *at, *end;
+	int values;
+	struct key *keys; /* a stack: those of the innermost object last */
+	size_t key_count, key_room;
+	struct arena decoded;
+	struct err *err;
+};
+
+static int fail_at(struct scan *scan, const char *at, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+static int fail_at(struct scan *scan, const char *at, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	error_at(scan->text, at, scan->err, format, args);
+	va_end(args);
+	return -1;
+}
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static bool is_word(char c)
+{
+	return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+/* What stands at `at`, in words: a whole word where there is one ("NaN", "True"), else a character. */
+static void describe(const struct scan *scan, const char *at, char *out, size_t size)
+{
+	size_t left = (size_t)(scan->end - at), length = utf8_length(at, left), word = 0;
+	char text[40] = "";
+
+	while (word < left && word < 32 && is_word(at[word]))
+		word++;
+	memcpy(text, at, word > 0 ? word : length);
+	if (left == 0)
+		snprintf(out, size, "the end of the text");
+	else if (*at == '\n')
+		snprintf(out, size, "the end of the line");
+	else if (length == 0)
+		snprintf(out, size, "the byte 0x%02X, which is not UTF-8", (unsigned char)*at);
+	else if ((unsigned char)*at < 0x20 || *at == 0x7F)
+		snprintf(out, size, "the control character 0x%02X", (unsigned char)*at);
+	else if (*at == '\'')
+		snprintf(out, size, "a single quote (strings take double quotes)");
+	else
+		snprintf(out, size, "'%s'", err_show(text).text);
+}
+
+static int expected(struct scan *scan, const char *what)
+{
+	char found[96];
+
+	describe(scan, scan->at, found, sizeof found);
+	return fail_at(scan, scan->at, "expected %s, found %s", what, found);
+}
+
+static void skip_space(struct scan *scan)
+{
+	while (scan->at < scan->end && (*scan->at == ' ' || *scan->at == '\n' || *scan->at == '\t' || *scan->at == '\r'))
+		scan->at++;
+}
+
+static bool take(struct scan *scan, char c)
+{
+	if (scan->at == scan->end || *scan->at != c)
+		return false;
+	scan->at++;
+	return true;
+}
+
+/* Four hexadecimal digits; -1 if they are not. */
+static int hex4(const char *at, const char *end)
+{
+	int code = 0;
+
+	if (end - at < 4)
+		return -1;
+	for (int i = 0; i < 4; i++) {
+		char c = at[i];
+		int digit = is_digit(c) ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+
+		if (digit < 0)
+			return -1;
+		code = code * 16 + digit;
+	}
+	return code;
+}
+
+static bool is_high_surrogate(int code)
+{
+	return code >= 0xD800 && code < 0xDC00;
+}
+
+static bool is_low_surrogate(int code)
+{
+	return code >= 0xDC00 && code < 0xE000;
+}
+
+/* At the 'u' of an escape. */
+static int scan_unicode_escape(struct scan *scan)
+{
+	const char *escape = scan->at - 1;
+	int code = hex4(scan->at + 1, scan->end);
+
+	if (code < 0)
+		return fail_at(scan, escape, "expected four hexadecimal digits after \\u");
+	if (code == 0)
+		return fail_at(scan, escape, "expected a character, found \\u0000; NUL characters are not allowed");
+	scan->at += 5;
+	if (is_low_surrogate(code))
+		return fail_at(scan, escape, "expected a character, found the second half of a surrogate pair without its first");
+	if (!is_high_surrogate(code))
+		return 0;
+	int low = scan->end - scan->at >= 6 && scan->at[0] == '\\' && scan->at[1] == 'u' ? hex4(scan->at + 2, scan->end) : -1;
+
+	if (!is_low_surrogate(low))
+		return fail_at(scan, escape, "expected a character, found the first half of a surrogate pair without its second");
+	scan->at += 6;
+	return 0;
+}
+
+/* At the byte after a backslash. */
+static int scan_escape(struct scan *scan)
+{
+	char c = scan->at < scan->end ? *scan->at : '\0';
+
+	if (c == 'u')
+		return scan_unicode_escape(scan);
+	if (c == '\0' || strchr("\"\\/bfnrt", c) == NULL)
+		return expected(scan, "one of \" \\ / b f n r t u after a backslash");
+	scan->at++;
+	return 0;
+}
+
+/* At an opening quote; leaves `at` behind the closing one. */
+static int scan_string(struct scan *scan, bool *escaped)
+{
+	const char *quote = scan->at++;
+
+	*escaped = false;
+	while (scan->at < scan->end) {
+		unsigned char c = (unsigned char)*scan->at;
+
+		if (c == '"') {
+			scan->at++;
+			return 0;
+		}
+		if (c == '\\') {
+			*escaped = true;
+			scan->at++;
+			if (scan_escape(scan) != 0)
+				return -1;
+			continue;
+		}
+		if (c < 0x20)
+			return expected(scan, "the rest of a string (a line feed is written \\n, a tab \\t)");
+		size_t length = c < 0x80 ? 1 : utf8_length(scan->at, (size_t)(scan->end - scan->at));
+
+		if (length == 0)
+			return expected(scan, "a character");
+		scan->at += length;
+	}
+	return fail_at(scan, quote, "expected a string, found no closing quote before the end of the text");
+}
+
+/* Decodes the inside of a string that the scanner took into `out`, which has room for as many bytes. */
+static size_t decode_string(const char *from, const char *to, char *out)
+{
+	static const char plain[] = "\"\\/bfnrt", meaning[] = "\"\\/\b\f\n\r\t";
+	size_t length = 0;
+
+	while (from < to) {
+		if (*from != '\\') {
+			out[length++] = *from++;
+		} else if (from[1] != 'u') {
+			out[length++] = meaning[strchr(plain, from[1]) - plain];
+			from += 2;
+		} else {
+			int code = hex4(from + 2, to);
+
+			from += 6;
+			if (is_high_surrogate(code)) {
+				code = 0x10000 + ((code - 0xD800) << 10) + (hex4(from + 2, to) - 0xDC00);
+				from += 6;
+			}
+			length += utf8_put(out + length, (uint32_t)code);
+		}
+	}
+	return length;
+}
+
+static size_t scan_digits(struct scan *scan)
+{
+	const char *start = scan->at;
+
+	while (scan->at < scan->end && is_digit(*scan->at))
+		scan->at++;
+	return (size_t)(scan->at - start);
+}
+
+static int scan_number(struct scan *scan)
+{
+	const char *start = scan->at;
+	char copy[JSON_NUMBER_LENGTH + 1];
+
+	take(scan, '-');
+	if (take(scan, '0')) {
+		if (scan->at < scan->end && is_digit(*scan->at))
+			return fail_at(scan, start, "expected a number, found one with leading zeros");
+	} else if (scan_digits(scan) == 0) {
+		return expected(scan, "a digit");
+	}
+	if (take(scan, '.') && scan_digits(scan) == 0)
+		return expected(scan, "a digit after the decimal point");
+	if (take(scan, 'e') || take(scan, 'E')) {
+		if (!take(scan, '+'))
+			take(scan, '-');
+		if (scan_digits(scan) == 0)
+			return expected(scan, "a digit of the exponent");
+	}
+	size_t length = (size_t)(scan->at - start);
+
+	if (length > JSON_NUMBER_LENGTH)
+		return fail_at(scan, start, "expected a number of at most %d characters, found one of %zu", JSON_NUMBER_LENGTH,
+		               length);
+	memcpy(copy, start, length);
+	copy[length] = '\0';
+	if (!isfinite(strtod(copy, NULL)))
+		return fail_at(scan, start, "expected a number that fits a 64-bit float, found %s", copy);
+	return 0;
+}
+
+static int scan_literal(struct scan *scan, const char *word)
+{
+	size_t length = strlen(word), left = (size_t)(scan->end - scan->at);
+
+	if (left < length || memcmp(scan->at, word, length) != 0 || (left > length && is_word(scan->at[length])))
+		return expected(scan, "a value");
+	scan->at += length;
+	return 0;
+}
+
+static void push_key(struct scan *scan, const char *quote, bool escaped)
+{
+	const char *from = quote + 1, *to = scan->at - 1;
+
+	if (scan->key_count == scan->key_room) {
+		scan->key_room = scan->key_room == 0 ? 64 : scan->key_room * 2;
+		scan->keys = realloc(scan->keys, scan->key_room * sizeof *scan->keys);
+		if (scan->keys == NULL)
+			die_no_memory();
+	}
+	struct key *key = &scan->keys[scan->key_count++];
+
+	*key = (struct key){.bytes = from, .length = (size_t)(to - from), .at = quote};
+	if (escaped) {
+		char *decoded = arena_alloc(&scan->decoded, key->length);
+
+		key->length = decode_string(from, to, decoded);
+		key->bytes = decoded;
+	}
+}
+
+static int compare_keys(const void *left, const void *right)
+{
+	const struct key *a = left, *b = right;
+	int order = memcmp(a->bytes, b->bytes, a->length < b->length ? a->length : b->length);
+
+	if (order != 0)
+		return order;
+	return a->length != b->length ? (a->length > b->length) - (a->length < b->length) : (a->at > b->at) - (a->at < b->at);
+}
+
+static bool same_key(const struct key *a, const struct key *b)
+{
+	return a->length == b->length && memcmp(a->bytes, b->bytes, a->length) == 0;
+}
+
+/* Takes the keys above `base` off the stack. Sorting finds a double among 10^5 as easily as among three. */
+static int pop_unique_keys(struct scan *scan, size_t base)
+{
+	struct key *keys = scan->keys + base;
+	size_t count = scan->key_count - base;
+	const struct key *first = NULL;
+
+	if (count > 1)
+		qsort(keys, count, sizeof *keys, compare_keys);
+	for (size_t i = 1; i < count; i++)
+		if (same_key(&keys[i - 1], &keys[i]) && (first == NULL || keys[i].at < first->at))
+			first = &keys[i];
+	scan->key_count = base;
+	if (first == NULL)
+		return 0;
+	char *name = arena_copy(&scan->decoded, first->bytes, first->length);
+
+	return fail_at(scan, first->at, "expected each key once, found \"%s\" a second time", err_show(name).text);
+}
+
+static int scan_value(struct scan *scan, int depth);
+
+/* Behind the opening bracket. */
+static int scan_array(struct scan *scan, int depth)
+{
+	skip_space(scan);
+	if (take(scan, ']'))
+		return 0;
+	for (;;) {
+		if (scan_value(scan, depth) != 0)
+			return -1;
+		skip_space(scan);
+		if (take(scan, ']'))
+			return 0;
+		if (!take(scan, ','))
+			return expected(scan, "',' or ']'");
+	}
+}
+
+static int scan_member(struct scan *scan, int depth)
+{
+	const char *quote = scan->at;
+	bool escaped;
+
+	if (scan->at == scan->end || *scan->at != '"')
+		return expected(scan, "a key in double quotes");
+	if (scan_string(scan, &escaped) != 0)
+		return -1;
+	push_key(scan, quote, escaped);
+	skip_space(scan);
+	if (!take(scan, ':'))
+		return expected(scan, "':' after a key");
+	return scan_value(scan, depth);
+}
+
+/* Behind the opening brace. */
+static int scan_object(struct scan *scan, int depth)
+{
+	size_t base = scan->key_count;
+
+	skip_space(scan);
+	if (take(scan, '}'))
+		return 0;
+	for (;;) {
+		if (scan_member(scan, depth) != 0)
+			return -1;
+		skip_space(scan);
+		if (take(scan, '}'))
+			return pop_unique_keys(scan, base);
+		if (!take(scan, ','))
+			return expected(scan, "',' or '}'");
+		skip_space(scan);
+	}
+}
+
+/* Recursion is bounded by JSON_DEPTH. */
+static int scan_value(struct scan *scan, int depth)
+{
+	bool escaped;
+
+	skip_space(scan);
+	if (scan->at == scan->end)
+		return expected(scan, "a value");
+	if (++scan->values > JSON_VALUES)
+		return fail_at(scan, scan->at, "expected at most %d values in one text, found more", JSON_VALUES);
+	char c = *scan->at;
+
+	if ((c == '{' || c == '[') && depth == JSON_DEPTH)
+		return fail_at(scan, scan->at, "expected at most %d objects and lists inside one another, found more", JSON_DEPTH);
+	if (take(scan, '{'))
+		return scan_object(scan, depth + 1);
+	if (take(scan, '['))
+		return scan_array(scan, depth + 1);
+	if (c == '"')
+		return scan_string(scan, &escaped);
+	if (c == '-' || is_digit(c))
+		return scan_number(scan);
+	return scan_literal(scan, c == 't' ? "true" : c == 'f' ? "false" : "null");
+}
+
+static int scan_text(struct scan *scan)
+{
+	size_t length = scan->text->length;
+
+	if (length >= 3 && memcmp(scan->at, "\xEF\xBB\xBF", 3) == 0)
+		return fail_at(scan, scan->at, "expected a value, found a byte order mark; save the file as UTF-8 without one");
+	skip_space(scan);
+	if (scan->at == scan->end)
+		return fail_at(scan, scan->text->text, "expected a value, found %s", length == 0 ? "an empty file" : "only spaces");
+	if (scan_value(scan, 0) != 0)
+		return -1;
+	skip_space(scan);
+	return scan->at == scan->end ? 0 : expected(scan, "nothing after the value");
+}
+
+cJSON *json_parse(const struct json_text *text, struct err *err)
+{
+	static const char nothing[] = "";
+	struct json_text whole = *text;
+
+	if (whole.length == 0)
+		whole.text = nothing; /* NULL is a fine pointer to no bytes */
+	struct scan scan = {.text = &whole, .at = whole.text, .end = whole.text + whole.length, .err = err};
+	int wrong = scan_text(&scan);
+
+	free(scan.keys);
+	arena_free(&scan.decoded);
+	if (wrong)
+		return NULL;
+	cJSON *value = cJSON_ParseWithLengthOpts(whole.text, whole.length, NULL, false);
+
+	if (value == NULL) /* all that cJSON refuses, the scanner refused before */
+		err_set(err, "%s: this is valid JSON, but cJSON could not read it; is there memory left?", whole.name);
+	return value;
+}
+
+/* --- finding a place again, in a text that the scanner took -------------------------------------------------- */
+
+static const char *skip_blank(const char *at, const char *end)
+{
+	while (at < end && (*at == ' ' || *at == '\n' || *at == '\t' || *at == '\r'))
+		at++;
+	return at;
+}
+
+/* From an opening quote to behind the closing one. */
+static const char *skip_string(const char *at, const char *end)
+{
+	for (at++; at < end && *at != '"'; at++)
+		if (*at == '\\' && end - at > 1)
+			at++;
+	return at < end ? at + 1 : end;
+}
+
+/* From the first byte of a value to behind its last. */
+static const char *skip_value(const char *at, const char *end)
+{
+	int depth = 0;
+
+	if (at < end && *at != '"' && *at != '{' && *at != '[') {
+		while (at < end && strchr(",]} \t\r\n", *at) == NULL)
+			at++;
+		return at;
+	}
+	while (at < end) {
+		if (*at == '"') {
+			at = skip_string(at, end);
+		} else {
+			depth += (*at == '{' || *at == '[') - (*at == '}' || *at == ']');
+			at++;
+		}
+		if (depth <= 0)
+			break;
+	}
+	return at;
+}
+
+/* Is the string between `from` and `to` (inside its quotes) this key? */
+static bool key_is(const char *from, const char *to, const char *key, size_t length)
+{
+	size_t raw = (size_t)(to - from);
+
+	if (memchr(from, '\\', raw) == NULL)
+		return raw == length && memcmp(from, key, length) == 0;
+	struct arena scratch = {0};
+	char *decoded = arena_alloc(&scratch, raw);
+	bool same = decode_string(from, to, decoded) == length && memcmp(decoded, key, length) == 0;
+
+	arena_free(&scratch);
+	return same;
+}
+
+static const char *find_member(const char *at, const char *end, const char *key, size_t length)
+{
+	for (at = skip_blank(at + 1, end); at < end && *at == '"'; at = skip_blank(at + 1, end)) {
+		const char *quote = at;
+
+		at = skip_string(at, end);
+		bool found = key_is(quote + 1, at - 1, key, length);
+
+		at = skip_blank(skip_blank(at, end) + 1, end); /* over the colon */
+		if (found)
+			return at;
+		at = skip_blank(skip_value(at, end), end);
+		if (at == end || *at != ',')
+			break;
+	}
+	return NULL;
+}
+
+static const char *find_element(const char *at, const char *end, const char *key, size_t length)
+{
+	int64_t index = 0;
+
+	if (length == 0 || length > 9)
+		return NULL;
+	for (size_t i = 0; i < length; i++) {
+		if (!is_digit(key[i]))
+			return NULL;
+		index = index * 10 + (key[i] - '0');
+	}
+	at = skip_blank(at + 1, end);
+	if (at < end && *at == ']')
+		return NULL;
+	for (; index > 0; index--) {
+		at = skip_blank(skip_value(at, end), end);
+		if (at == end || *at != ',')
+			return NULL;
+		at = skip_blank(at + 1, end);
+	}
+	return at;
+}
+
+/* "a~1b" is the key "a/b", "a~0b" the key "a~b". */
+static size_t unescape_key(const char *from, size_t length, char *out)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < length; i++) {
+		bool escape = from[i] == '~' && i + 1 < length && (from[i + 1] == '0' || from[i + 1] == '1');
+
+		out[n++] = !escape ? from[i] : from[i + 1] == '0' ? '~' : '/';
+		i += escape;
+	}
+	return n;
+}
+
+/* The first byte of the value at `path`, or of the nearest enclosing one that exists. */
+static const char *find(const struct json_text *text, const char *path, bool *whole_path)
+{
+	const char *end = text->text + text->length, *at = skip_blank(text->text, end);
+	struct arena scratch = {0};
+	char *key = arena_alloc(&scratch, strlen(path) + 1);
+	bool more = *path != '\0';
+
+	while (more) {
+		const char *slash = strchr(path, '/');
+		size_t length = unescape_key(path, slash == NULL ? strlen(path) : (size_t)(slash - path), key);
+		const char *inner = at == end       ? NULL
+		                    : *at == '{' ? find_member(at, end, key, length)
+		                    : *at == '[' ? find_element(at, end, key, length)
+		                                 : NULL;
+
+		if (inner == NULL || inner >= end)
+			break;
+		at = inner;
+		more = slash != NULL;
+		path = more ? slash + 1 : path;
+	}
+	arena_free(&scratch);
+	*whole_path = !more;
+	return at;
+}
+
+static int error_at_path(const struct json_text *text, const char *path, struct err *err, const char *format,
+                         va_list args) __attribute__((format(printf, 4, 0)));
+
+static int error_at_path(const struct json_text *text, const char *path, struct err *err, const char *format,
+                         va_list args)
+{
+	bool whole_path;
+
+	return error_at(text, find(text, path, &whole_path), err, format, args);
+}
+
+int json_error(const struct json_text *text, const char *path, struct err *err, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	error_at_path(text, path, err, format, args);
+	va_end(args);
+	return -1;
+}
+
+static void write_path(const struct json_step *step, struct buf *path)
+{
+	if (step == NULL)
+		return;
+	write_path(step->up, path); /* as deep as the text is at most */
+	if (step->up != NULL)
+		buf_text(path, "/");
+	if (step->key == NULL)
+		buf_printf(path, "%d", step->index);
+	else
+		for (const char *c = step->key; *c != '\0'; c++)
+			buf_add(path, *c == '~' ? "~0" : *c == '/' ? "~1" : c, *c == '~' || *c == '/' ? 2 : 1);
+}
+
+int json_error_at(const struct json_text *text, const struct json_step *step, struct err *err, const char *format, ...)
+{
+	struct buf path = {0};
+	va_list args;
+
+	write_path(step, &path);
+	va_start(args, format);
+	error_at_path(text, path.data == NULL ? "" : path.data, err, format, args);
+	va_end(args);
+	buf_free(&path);
+	return -1;
+}
+
+bool json_place(const struct json_text *text, const char *path, int *line, int *column)
+{
+	bool whole_path;
+	const char *at = find(text, path, &whole_path);
+
+	if (!whole_path || at == text->text + text->length)
+		return false;
+	line_and_column(text, at, line, column);
+	return true;
+}
+
+/* --- reading the tree ---------------------------------------------------------------------------------------- */
+
+bool json_integer(const cJSON *value, int64_t *out)
+{
+	if (!cJSON_IsNumber(value) || !(fabs(value->valuedouble) < 0x1p53) || trunc(value->valuedouble) != value->valuedouble)
+		return false;
+	*out = (int64_t)value->valuedouble;
+	return true;
+}
+
+const cJSON *json_member(const cJSON *object, const char *key)
+{
+	return cJSON_IsObject(object) ? cJSON_GetObjectItemCaseSensitive(object, key) : NULL;
+}
+
+const char *json_text_of(const cJSON *object, const char *key)
+{
+	return cJSON_GetStringValue(json_member(object, key));
+}
+
+const char *json_kind(const cJSON *value)
+{
+	return value == NULL             ? "nothing"
+	       : cJSON_IsObject(value) ? "an object"
+	       : cJSON_IsArray(value)  ? "a list"
+	       : cJSON_IsString(value) ? "a string"
+	       : cJSON_IsNumber(value) ? "a number"
+	       : cJSON_IsBool(value)   ? "true or false"
+	                               : "null";
+}
