@@ -11,12 +11,7 @@
 #include <stdint.h>
 
 #include "base/dtype.h"
-
-#ifdef __CUDACC__
-#define HOST_DEVICE __host__ __device__
-#else
-#define HOST_DEVICE
-#endif
+#include "kernels/number.h"
 
 struct philox {
 	uint32_t word[4];
@@ -53,12 +48,8 @@ HOST_DEVICE static inline uint32_t philox_bits(uint64_t key, int64_t index)
 	return philox_block(key, (uint64_t)index / 4).word[index & 3];
 }
 
-/* The Philox key of one input of one case: from the input's name, the axis values by axis name (const and var) and
- * the seed; never from the definition's name. Host only. */
-struct op_case;
-uint64_t input_key(const struct op_case *c, int input);
-
-/* Uniform on [-1, 1) in steps of 2^-`bits` (bits 1 … 23), exactly representable in float. */
+/* Uniform on [-1, 1) in steps of 2^-`bits` (bits 1 … 23), exactly representable in float. The low 31 - bits bits of
+ * `random` take no part. */
 HOST_DEVICE static inline float uniform_signed(uint32_t random, int bits)
 {
 	int32_t steps = (int32_t)(random >> (31 - bits)) - (1 << bits); /* -2^bits … 2^bits - 1 */
@@ -66,4 +57,33 @@ HOST_DEVICE static inline float uniform_signed(uint32_t random, int bits)
 	return (float)steps / (float)(1 << bits);
 }
 
+/* Generic values, for an input that no family knows. Float dtypes: uniform on [-1, 1), rounded to the dtype
+ * (float8_e8m0fnu, which has no sign: 1), written by units: one element, or for float4_e2m1 the two of one octet. All
+ * other dtypes: zero octets, which the caller sets. */
+HOST_DEVICE static inline int64_t generic_units(enum dtype dtype, int64_t elements)
+{
+	return dtype == DTYPE_FLOAT4_E2M1 ? (elements + 1) / 2 : elements;
+}
+
+HOST_DEVICE static inline void generic_store(void *data, enum dtype dtype, uint64_t key, int64_t unit)
+{
+	int64_t first = dtype == DTYPE_FLOAT4_E2M1 ? 2 * unit : unit, last = dtype == DTYPE_FLOAT4_E2M1 ? first + 1 : first;
+
+	for (int64_t i = first; i <= last; i++)
+		number_store(data, dtype, i,
+		             dtype == DTYPE_FLOAT8_E8M0FNU ? 1 : uniform_signed(philox_bits(key, i), 23));
+}
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The Philox key of one input of one case: from the input's name, the axis values by axis name (const and var, in
+ * the order of their names) and the seed; never from the definition's name. Host only. */
+struct op_case;
+uint64_t input_key(const struct op_case *c, int input);
+
+#ifdef __cplusplus
+}
+#endif
 #endif
