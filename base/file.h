@@ -1,4 +1,7 @@
-/* file - whole files in, whole files out. */
+/* file - whole files in, whole files out.
+ *
+ * Opening never blocks and never follows a stranger out of a root: pipes, devices and folders are refused, whatever
+ * name they hide behind. */
 #ifndef REFTEST_BASE_FILE_H
 #define REFTEST_BASE_FILE_H
 
@@ -14,15 +17,17 @@ enum file_answer { FILE_ERROR = -1, FILE_ABSENT = 0, FILE_OK = 1 };
 
 /* Reads the regular file `path`, relative to the directory descriptor `dir` (AT_FDCWD for the working directory),
  * into `out` (replaced). More than `limit` bytes is an error that names both figures. `st`, if not NULL, gets the
- * fstat taken before the first byte was read. Not a regular file: FILE_ERROR. */
+ * fstat taken before the first byte was read. Not a regular file: FILE_ERROR. FILE_ABSENT leaves no sentence. */
 enum file_answer file_read(int dir, const char *path, size_t limit, struct buf *out, struct stat *st, struct err *err);
 
 /* Makes `path` hold these bytes by temporary file, fsync and rename in the same directory, only if they differ.
- * 1: replaced, 0: it held them already (mtime untouched), -1: error. Missing parent directories are made. */
+ * 1: replaced, 0: it held them already (mtime untouched), -1: error, and the old file is as it was. Missing parent
+ * directories are made. A file keeps its permissions; a symbolic link is replaced by a file. */
 int file_replace(const char *path, const void *bytes, size_t length, struct err *err);
 
-/* A mapping of a whole file below the directory `root` (a descriptor). `path` must be relative, and neither it nor a
- * symbolic link on the way may leave `root`: such a path is FILE_ERROR with a sentence. Unmap with file_unmap. */
+/* A mapping of a whole file below the directory `root` (a descriptor). `path` must be relative and without "..", and no
+ * symbolic link on the way may leave `root`: such a path is FILE_ERROR with a sentence. Unmap with file_unmap. (Who
+ * truncates the file while it is mapped makes the reader fault: map strangers' files only where that is no harm.) */
 struct mapping {
 	const unsigned char *data; /* NULL when length is 0 */
 	size_t length;

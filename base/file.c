@@ -1,0 +1,376 @@
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* O_NONBLOCK: opening a pipe that nobody writes to would wait for ever. */
+enum { OPEN_FLAGS = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY };
+
+static enum file_answer fail(struct err *err, const char *path, const char *doing)
+{
+	err_errno(err, "%s: cannot %s", path, doing);
+	return FILE_ERROR;
+}
+
+static bool is_absent(int number)
+{
+	return number == ENOENT || number == ENOTDIR;
+}
+
+static enum file_answer stat_regular(int fd, const char *path, struct stat *st, struct err *err)
+{
+	if (fstat(fd, st) != 0)
+		return fail(err, path, "look at the file");
+	if (S_ISREG(st->st_mode))
+		return FILE_OK;
+	err_set(err, "%s: expected a file, found %s", path,
+	        S_ISDIR(st->st_mode)    ? "a folder"
+	        : S_ISFIFO(st->st_mode) ? "a pipe"
+	        : S_ISSOCK(st->st_mode) ? "a socket"
+	                                : "a device");
+	return FILE_ERROR;
+}
+
+/* --- reading ------------------------------------------------------------------------------------------------- */
+
+static enum file_answer too_large(const char *path, uintmax_t bytes, size_t limit, struct err *err)
+{
+	err_set(err, "%s: the file has %ju bytes, more than the %zu that are read", path, bytes, limit);
+	return FILE_ERROR;
+}
+
+/* Reads to the end of the file, which may have grown or shrunk since its size was asked. */
+static enum file_answer read_all(int fd, const char *path, const struct stat *st, size_t limit, struct buf *out,
+                                 struct err *err)
+{
+	size_t hint = (size_t)st->st_size + 1;
+
+	for (;;) {
+		buf_reserve(out, out->length < hint ? hint - out->length : 64 * 1024);
+		ssize_t n = read(fd, out->data + out->length, out->room - out->length - 1);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return fail(err, path, "read");
+		out->length += (size_t)n;
+		out->data[out->length] = '\0';
+		if (out->length > limit)
+			return too_large(path, out->length, limit, err);
+		if (n == 0)
+			return FILE_OK;
+	}
+}
+
+static enum file_answer read_open(int fd, const char *path, size_t limit, struct buf *out, struct stat *st,
+                                  struct err *err)
+{
+	enum file_answer answer = stat_regular(fd, path, st, err);
+
+	if (answer != FILE_OK)
+		return answer;
+	if ((uintmax_t)st->st_size > limit)
+		return too_large(path, (uintmax_t)st->st_size, limit, err);
+	return read_all(fd, path, st, limit, out, err);
+}
+
+enum file_answer file_read(int dir, const char *path, size_t limit, struct buf *out, struct stat *st, struct err *err)
+{
+	struct stat ignored;
+	int fd = openat(dir, path, OPEN_FLAGS);
+
+	buf_clear(out);
+	if (fd < 0 && is_absent(errno))
+		return FILE_ABSENT;
+	if (fd < 0)
+		return fail(err, path, "open the file");
+	enum file_answer answer = read_open(fd, path, limit, out, st == NULL ? &ignored : st, err);
+
+	close(fd);
+	if (answer != FILE_OK)
+		buf_clear(out);
+	return answer;
+}
+
+/* --- replacing ----------------------------------------------------------------------------------------------- */
+
+/* Makes each folder of `path` but the last component. */
+static int make_parents(const char *path, struct err *err)
+{
+	struct buf folder = {0};
+	int answer = 0;
+
+	buf_text(&folder, path);
+	for (char *slash = strchr(folder.data + 1, '/'); slash != NULL && answer == 0; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		if (mkdir(folder.data, 0777) != 0 && errno != EEXIST)
+			answer = err_errno(err, "%s: cannot make the folder", folder.data);
+		*slash = '/';
+	}
+	buf_free(&folder);
+	return answer;
+}
+
+/* A hidden name of its own beside `path`, so that nobody who lists the folder takes it for content. */
+static int temporary_name(const char *path, struct buf *out, struct err *err)
+{
+	const char *slash = strrchr(path, '/');
+	uint64_t number;
+
+	if (getrandom(&number, sizeof number, 0) != sizeof number)
+		return err_errno(err, "%s: cannot draw a temporary name", path);
+	buf_clear(out);
+	buf_add(out, path, slash == NULL ? 0 : (size_t)(slash + 1 - path));
+	buf_printf(out, ".reftest-%016llx.tmp", (unsigned long long)number);
+	return 0;
+}
+
+static int create_temporary(const char *path, struct buf *name, struct err *err)
+{
+	for (int attempt = 0; attempt < 8; attempt++) {
+		if (temporary_name(path, name, err) != 0)
+			return -1;
+		int fd = open(name->data, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, 0666);
+
+		if (fd >= 0)
+			return fd;
+		if (errno == ENOENT && attempt == 0) {
+			if (make_parents(path, err) != 0)
+				return -1;
+		} else if (errno != EEXIST) {
+			break;
+		}
+	}
+	return err_errno(err, "%s: cannot write a temporary file beside it", path);
+}
+
+static int write_all(int fd, const char *bytes, size_t length)
+{
+	while (length > 0) {
+		ssize_t n = write(fd, bytes, length);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -1;
+		bytes += n;
+		length -= (size_t)n;
+	}
+	return 0;
+}
+
+/* `old`: the file that is there, NULL if none is. Closes `fd`. */
+static int fill_temporary(int fd, const char *path, const void *bytes, size_t length, const struct stat *old,
+                          struct err *err)
+{
+	int answer = 0;
+
+	if (write_all(fd, bytes, length) != 0)
+		answer = err_errno(err, "%s: cannot write", path);
+	else if (old != NULL && fchmod(fd, old->st_mode & 0777) != 0)
+		answer = err_errno(err, "%s: cannot keep the file's permissions", path);
+	else if (fsync(fd) != 0)
+		answer = err_errno(err, "%s: cannot write to the disk", path);
+	if (close(fd) != 0 && answer == 0)
+		answer = err_errno(err, "%s: cannot write", path);
+	return answer;
+}
+
+/* FILE_OK: it is there with `st`, and `same` says whether it has these bytes. */
+static enum file_answer compare_with(const char *path, const void *bytes, size_t length, struct stat *st, bool *same,
+                                     struct err *err)
+{
+	struct buf old = {0};
+	int fd = open(path, OPEN_FLAGS);
+
+	*same = false;
+	if (fd < 0 && is_absent(errno))
+		return FILE_ABSENT;
+	if (fd < 0)
+		return fail(err, path, "open the file");
+	enum file_answer answer = stat_regular(fd, path, st, err);
+
+	if (answer == FILE_OK && (uintmax_t)st->st_size == length)
+		answer = read_all(fd, path, st, length + 1, &old, err);
+	*same = answer == FILE_OK && old.data != NULL && old.length == length && memcmp(old.data, bytes, length) == 0;
+	close(fd);
+	buf_free(&old);
+	return answer;
+}
+
+int file_replace(const char *path, const void *bytes, size_t length, struct err *err)
+{
+	struct buf name = {0};
+	struct stat st;
+	bool same;
+	enum file_answer there = compare_with(path, length == 0 ? "" : bytes, length, &st, &same, err);
+
+	if (there == FILE_ERROR)
+		return -1;
+	if (same)
+		return 0;
+	int fd = create_temporary(path, &name, err), answer = -1;
+
+	if (fd >= 0) {
+		answer = fill_temporary(fd, path, bytes, length, there == FILE_OK ? &st : NULL, err);
+		if (answer == 0 && rename(name.data, path) != 0)
+			answer = err_errno(err, "%s: cannot replace the file", path);
+		if (answer != 0)
+			unlink(name.data);
+	}
+	buf_free(&name);
+	return answer == 0 ? 1 : -1;
+}
+
+/* --- mapping what lies beneath a root ------------------------------------------------------------------------ */
+
+static int leaves_root(const char *path, struct err *err)
+{
+	return err_set(err, "%s: the path leaves the dataset's folder; put the file below it and name it from there", path);
+}
+
+/* 0: relative, not empty, and no component is "..". */
+static int check_lexically(const char *path, struct err *err)
+{
+	if (*path == '\0')
+		return err_set(err, "expected the path of a file, found an empty string");
+	if (*path == '/')
+		return leaves_root(path, err);
+	for (const char *at = path; at != NULL; at = strchr(at, '/')) {
+		at += *at == '/';
+		if (strncmp(at, "..", 2) == 0 && (at[2] == '/' || at[2] == '\0'))
+			return leaves_root(path, err);
+	}
+	return 0;
+}
+
+/* The kernel resolves the path, and refuses what leaves `root`. -1 with errno. */
+static int open_by_kernel(int root, const char *path)
+{
+	struct open_how how = {.flags = OPEN_FLAGS, .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
+	long fd;
+
+	do
+		fd = syscall(SYS_openat2, root, path, &how, sizeof how);
+	while (fd < 0 && (errno == EINTR || errno == EAGAIN)); /* EAGAIN: somebody renamed a folder meanwhile */
+	return (int)fd;
+}
+
+/* Opens one component without following a symbolic link: that is ELOOP, also where a folder was wanted. */
+static int open_step(int dir, const char *name, bool folder)
+{
+	struct stat st;
+	int fd = openat(dir, name, OPEN_FLAGS | O_NOFOLLOW | (folder ? O_DIRECTORY : 0));
+
+	if (fd < 0 && errno == ENOTDIR)
+		errno = fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode) ? ELOOP : ENOTDIR;
+	return fd;
+}
+
+/* For kernels before 5.6 and sandboxes without openat2: one component at a time, and no symbolic link at all, since
+ * where one leads cannot be held in place while it is looked at. `path` has no "..". -1 with errno. */
+static int open_by_steps(int root, const char *path)
+{
+	char name[NAME_MAX + 1];
+	int dir = open_step(root, ".", true);
+
+	while (dir >= 0 && *path != '\0') {
+		size_t length = strcspn(path, "/"), slashes = strspn(path + length, "/");
+		int fd = -1;
+
+		memcpy(name, path, length <= NAME_MAX ? length : 0);
+		name[length <= NAME_MAX ? length : 0] = '\0';
+		errno = ENAMETOOLONG;
+		if (length <= NAME_MAX)
+			fd = open_step(dir, name, slashes > 0);
+		int number = errno;
+
+		close(dir);
+		errno = number;
+		dir = fd;
+		path += length + slashes;
+	}
+	return dir;
+}
+
+static int open_beneath(int root, const char *path)
+{
+	int fd = open_by_kernel(root, path);
+
+	return fd < 0 && (errno == ENOSYS || errno == EPERM) ? open_by_steps(root, path) : fd;
+}
+
+static enum file_answer map_open(int fd, const char *path, struct mapping *out, struct err *err)
+{
+	enum file_answer answer = stat_regular(fd, path, &out->st, err);
+
+	if (answer != FILE_OK || out->st.st_size == 0)
+		return answer;
+	if ((uintmax_t)out->st.st_size > SIZE_MAX) {
+		err_set(err, "%s: the file is too large to be mapped", path);
+		return FILE_ERROR;
+	}
+	void *data = mmap(NULL, (size_t)out->st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+
+	if (data == MAP_FAILED)
+		return fail(err, path, "map the file");
+	out->data = data;
+	out->length = (size_t)out->st.st_size;
+	return FILE_OK;
+}
+
+enum file_answer file_map_beneath(int root, const char *path, struct mapping *out, struct err *err)
+{
+	*out = (struct mapping){0};
+	if (check_lexically(path, err) != 0)
+		return FILE_ERROR;
+	int fd = open_beneath(root, path);
+
+	if (fd < 0 && is_absent(errno))
+		return FILE_ABSENT;
+	if (fd < 0 && errno == EXDEV) {
+		err_set(err, "%s: a symbolic link on the way leaves the dataset's folder; put the file itself below it", path);
+		return FILE_ERROR;
+	}
+	if (fd < 0 && errno == ELOOP) {
+		err_set(err, "%s: a symbolic link on the way cannot be followed; put the file itself there", path);
+		return FILE_ERROR;
+	}
+	if (fd < 0)
+		return fail(err, path, "open the file");
+	enum file_answer answer = map_open(fd, path, out, err);
+
+	close(fd);
+	return answer;
+}
+
+void file_unmap(struct mapping *mapping)
+{
+	if (mapping->data != NULL)
+		munmap((void *)mapping->data, mapping->length);
+	*mapping = (struct mapping){0};
+}
+
+/* --- this program -------------------------------------------------------------------------------------------- */
+
+int file_program_directory(char *out, size_t size, struct err *err)
+{
+	ssize_t length = readlink("/proc/self/exe", out, size);
+
+	if (length < 0)
+		return err_errno(err, "/proc/self/exe: cannot find out where this program lies");
+	char *slash = (size_t)length < size ? memrchr(out, '/', (size_t)length) : NULL;
+
+	if (slash == NULL)
+		return err_set(err, "/proc/self/exe: the path of this program is longer than %zu bytes", size);
+	*(slash == out ? slash + 1 : slash) = '\0';
+	return 0;
+}

@@ -1,0 +1,386 @@
+#include "base/file.c"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+/* Each test runs in a folder of its own, which is the working directory. */
+static int enter_folder(void **state)
+{
+	char *path = strdup("/tmp/reftest-file-XXXXXX");
+
+	*state = path;
+	return mkdtemp(path) == NULL || chdir(path) != 0;
+}
+
+static int leave_folder(void **state)
+{
+	char command[128];
+
+	snprintf(command, sizeof command, "chmod -R u+rwx '%s' && rm -r '%s'", (char *)*state, (char *)*state);
+	free(*state);
+	return chdir("/") != 0 || system(command) != 0;
+}
+
+static void put(const char *path, const char *text)
+{
+	FILE *file = fopen(path, "w");
+
+	assert_non_null(file);
+	fputs(text, file);
+	assert_int_equal(fclose(file), 0);
+}
+
+static void check_content(const char *path, const char *text)
+{
+	struct buf buf = {0};
+
+	assert_int_equal(file_read(AT_FDCWD, path, 1000, &buf, NULL, NULL), FILE_OK);
+	assert_string_equal(buf.data, text);
+	buf_free(&buf);
+}
+
+static void a_file_is_read_whole(void **state)
+{
+	struct buf buf = {0};
+	struct stat st;
+	struct err err = {""};
+
+	(void)state;
+	buf_text(&buf, "what was there before");
+	put("a", "hello");
+	assert_int_equal(file_read(AT_FDCWD, "a", 5, &buf, &st, &err), FILE_OK);
+	assert_int_equal(buf.length, 5);
+	assert_string_equal(buf.data, "hello");
+	assert_int_equal(st.st_size, 5);
+	put("a", "");
+	assert_int_equal(file_read(AT_FDCWD, "a", 5, &buf, &st, &err), FILE_OK);
+	assert_int_equal(buf.length, 0);
+	assert_string_equal(buf.data, "");
+	buf_free(&buf);
+}
+
+static void a_file_is_read_below_a_descriptor(void **state)
+{
+	struct buf buf = {0};
+
+	(void)state;
+	assert_int_equal(mkdir("d", 0777), 0);
+	put("d/a", "inside");
+	int dir = open("d", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	assert_int_equal(file_read(dir, "a", 100, &buf, NULL, NULL), FILE_OK);
+	assert_string_equal(buf.data, "inside");
+	close(dir);
+	buf_free(&buf);
+}
+
+static void what_is_not_there_is_absent_and_no_error(void **state)
+{
+	struct buf buf = {0};
+	struct err err = {""};
+
+	(void)state;
+	put("a", "x");
+	assert_int_equal(file_read(AT_FDCWD, "none", 5, &buf, NULL, &err), FILE_ABSENT);
+	assert_int_equal(file_read(AT_FDCWD, "a/none", 5, &buf, NULL, &err), FILE_ABSENT);
+	assert_string_equal(err.text, "");
+	buf_free(&buf);
+}
+
+static void a_file_beyond_the_limit_is_not_read(void **state)
+{
+	struct buf buf = {0};
+	struct err err = {""};
+
+	(void)state;
+	put("a", "123456");
+	assert_int_equal(file_read(AT_FDCWD, "a", 5, &buf, NULL, &err), FILE_ERROR);
+	assert_string_equal(err.text, "a: the file has 6 bytes, more than the 5 that are read");
+	assert_int_equal(truncate("a", 1 << 30), 0);
+	assert_int_equal(file_read(AT_FDCWD, "a", 16 << 20, &buf, NULL, &err), FILE_ERROR);
+	assert_string_equal(err.text, "a: the file has 1073741824 bytes, more than the 16777216 that are read");
+	assert_int_equal(buf.length, 0);
+	assert_true(buf.room < 4096); /* the gigabyte was not even made room for */
+	buf_free(&buf);
+}
+
+/* /proc says that its files have no bytes, and then gives some: like a file that grows while it is read. */
+static void a_file_that_grows_while_it_is_read_is_still_bounded(void **state)
+{
+	struct buf buf = {0};
+	struct err err = {""};
+
+	(void)state;
+	assert_int_equal(file_read(AT_FDCWD, "/proc/self/status", 1 << 20, &buf, NULL, &err), FILE_OK);
+	assert_true(buf.length > 100);
+	assert_int_equal(file_read(AT_FDCWD, "/proc/self/status", 100, &buf, NULL, &err), FILE_ERROR);
+	assert_non_null(strstr(err.text, "more than the 100 that are read"));
+	buf_free(&buf);
+}
+
+static void only_regular_files_are_read_and_nothing_blocks(void **state)
+{
+	struct buf buf = {0};
+	struct err err = {""};
+
+	(void)state;
+	assert_int_equal(mkfifo("pipe", 0666), 0);
+	assert_int_equal(file_read(AT_FDCWD, "pipe", 5, &buf, NULL, &err), FILE_ERROR);
+	assert_string_equal(err.text, "pipe: expected a file, found a pipe");
+	assert_int_equal(file_read(AT_FDCWD, "/dev/zero", 5, &buf, NULL, &err), FILE_ERROR);
+	assert_string_equal(err.text, "/dev/zero: expected a file, found a device");
+	assert_int_equal(file_read(AT_FDCWD, ".", 5, &buf, NULL, &err), FILE_ERROR);
+	assert_string_equal(err.text, ".: expected a file, found a folder");
+	assert_int_equal(symlink("loop", "loop"), 0);
+	assert_int_equal(file_read(AT_FDCWD, "loop", 5, &buf, NULL, &err), FILE_ERROR);
+	assert_string_equal(err.text, "loop: cannot open the file: Too many levels of symbolic links");
+	buf_free(&buf);
+}
+
+static void a_file_is_replaced_only_if_its_bytes_differ(void **state)
+{
+	struct timespec old[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(file_replace("a", "one", 3, NULL), 1);
+	check_content("a", "one");
+	assert_int_equal(utimensat(AT_FDCWD, "a", old, 0), 0);
+	assert_int_equal(file_replace("a", "one", 3, NULL), 0);
+	assert_int_equal(stat("a", &st), 0);
+	assert_int_equal(st.st_mtim.tv_sec, 1000);
+	assert_int_equal(file_replace("a", "two", 3, NULL), 1);
+	check_content("a", "two");
+	assert_int_equal(file_replace("a", "tw", 2, NULL), 1);
+	check_content("a", "tw");
+	assert_int_equal(file_replace("a", NULL, 0, NULL), 1);
+	assert_int_equal(file_replace("a", NULL, 0, NULL), 0);
+	check_content("a", "");
+}
+
+static void replacing_leaves_no_temporary_file(void **state)
+{
+	struct buf name = {0};
+
+	(void)state;
+	assert_int_equal(file_replace("a", "one", 3, NULL), 1);
+	assert_int_equal(system("test \"$(ls -A)\" = a"), 0);
+	assert_int_equal(temporary_name("some/folder/x.py", &name, NULL), 0);
+	assert_memory_equal(name.data, "some/folder/.reftest-", 21); /* beside it, and hidden */
+	buf_free(&name);
+}
+
+static void parent_folders_are_made(void **state)
+{
+	struct err err = {""};
+	char path[512];
+
+	(void)state;
+	assert_int_equal(file_replace("x/y//z/a", "deep", 4, NULL), 1);
+	check_content("x/y/z/a", "deep");
+	snprintf(path, sizeof path, "%s/abs/a", (char *)*state);
+	assert_int_equal(file_replace(path, "deep", 4, NULL), 1);
+	check_content("abs/a", "deep");
+	assert_int_equal(file_replace("x/y/z/a/b", "no", 2, &err), -1);
+	assert_string_equal(err.text, "x/y/z/a/b: cannot write a temporary file beside it: Not a directory");
+}
+
+static void a_replaced_file_keeps_its_permissions(void **state)
+{
+	struct stat st;
+
+	(void)state;
+	put("a", "old");
+	assert_int_equal(chmod("a", 0640), 0);
+	assert_int_equal(file_replace("a", "new", 3, NULL), 1);
+	assert_int_equal(stat("a", &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0640);
+}
+
+static void what_cannot_be_replaced_stays_as_it_is(void **state)
+{
+	struct err err = {""};
+
+	(void)state;
+	assert_int_equal(mkdir("folder", 0777), 0);
+	assert_int_equal(file_replace("folder", "x", 1, &err), -1);
+	assert_string_equal(err.text, "folder: expected a file, found a folder");
+	assert_int_equal(mkfifo("pipe", 0666), 0);
+	assert_int_equal(file_replace("pipe", "x", 1, &err), -1);
+	assert_string_equal(err.text, "pipe: expected a file, found a pipe");
+	assert_int_equal(system("test \"$(ls -A | tr '\\n' ' ')\" = 'folder pipe '"), 0);
+	assert_int_equal(file_replace("/proc/none", "x", 1, &err), -1);
+	assert_memory_equal(err.text, "/proc/none: cannot write a temporary file beside it: ", 53);
+}
+
+/* A root with a file, a link that stays inside, and links that leave it. */
+static int open_root(void)
+{
+	put("outside", "secret");
+	assert_int_equal(mkdir("root", 0777), 0);
+	assert_int_equal(mkdir("root/blob", 0777), 0);
+	put("root/blob/a", "tensor");
+	put("root/empty", "");
+	assert_int_equal(symlink("blob", "root/inside"), 0);
+	assert_int_equal(symlink("../outside", "root/leak"), 0);
+	assert_int_equal(symlink("..", "root/up"), 0);
+	assert_int_equal(symlink("/etc", "root/etc"), 0);
+	assert_int_equal(mkfifo("root/pipe", 0666), 0);
+	return open("root", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+static void a_file_beneath_a_root_is_mapped(void **state)
+{
+	struct mapping mapping;
+	int root = open_root();
+	static const char *const paths[] = {"blob/a", "./blob/a", "blob//a", "inside/a", "blob/./a"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+		assert_int_equal(file_map_beneath(root, paths[i], &mapping, NULL), FILE_OK);
+		assert_int_equal(mapping.length, 6);
+		assert_memory_equal(mapping.data, "tensor", 6);
+		file_unmap(&mapping);
+	}
+	assert_int_equal(file_map_beneath(root, "empty", &mapping, NULL), FILE_OK);
+	assert_int_equal(mapping.length, 0);
+	assert_null(mapping.data);
+	file_unmap(&mapping);
+	close(root);
+}
+
+static void nothing_outside_the_root_is_mapped(void **state)
+{
+	static const struct {
+		const char *path, *sentence;
+	} cases[] = {
+	    {"", "expected the path of a file, found an empty string"},
+	    {"/etc/passwd", "/etc/passwd: the path leaves the dataset's folder; put the file below it and name it from there"},
+	    {"../outside", "../outside: the path leaves the dataset's folder; put the file below it and name it from there"},
+	    {"blob/../../outside",
+	     "blob/../../outside: the path leaves the dataset's folder; put the file below it and name it from there"},
+	    {"blob/..", "blob/..: the path leaves the dataset's folder; put the file below it and name it from there"},
+	    {"leak", "leak: a symbolic link on the way leaves the dataset's folder; put the file itself below it"},
+	    {"up/outside", "up/outside: a symbolic link on the way leaves the dataset's folder; put the file itself below it"},
+	    {"etc/passwd", "etc/passwd: a symbolic link on the way leaves the dataset's folder; put the file itself below it"},
+	    {"blob", "blob: expected a file, found a folder"},
+	    {"pipe", "pipe: expected a file, found a pipe"},
+	};
+	struct mapping mapping;
+	struct err err;
+	int root = open_root();
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		assert_int_equal(file_map_beneath(root, cases[i].path, &mapping, &err), FILE_ERROR);
+		assert_string_equal(err.text, cases[i].sentence);
+		assert_null(mapping.data);
+	}
+	assert_int_equal(file_map_beneath(root, "blob/none", &mapping, NULL), FILE_ABSENT);
+	assert_int_equal(file_map_beneath(root, "blob/a/none", &mapping, NULL), FILE_ABSENT);
+	assert_int_equal(file_map_beneath(root, "..a", &mapping, NULL), FILE_ABSENT); /* a name like any other */
+	close(root);
+}
+
+static void check_steps(int root, const char *path, int number)
+{
+	errno = 0;
+	int fd = open_by_steps(root, path);
+
+	assert_int_equal(fd < 0 ? errno : 0, number);
+	if (fd >= 0)
+		close(fd);
+}
+
+static void without_openat2_the_steps_hold_the_same_line(void **state)
+{
+	int root = open_root();
+	char name[300];
+
+	memset(name, 'n', sizeof name - 1);
+	name[sizeof name - 1] = '\0';
+	(void)state;
+	check_steps(root, "blob/a", 0);
+	check_steps(root, "./blob//a", 0);
+	check_steps(root, "pipe", 0); /* opened without blocking; stat_regular refuses it */
+	check_steps(root, "leak", ELOOP);
+	check_steps(root, "up/outside", ELOOP);
+	check_steps(root, "etc/passwd", ELOOP);
+	check_steps(root, "inside/a", ELOOP); /* stricter than the kernel: no link at all */
+	check_steps(root, "blob/none", ENOENT);
+	check_steps(root, "blob/a/none", ENOTDIR);
+	check_steps(root, "blob/a/", ENOTDIR);
+	check_steps(root, name, ENAMETOOLONG);
+	close(root);
+}
+
+static void no_descriptor_is_left_open(void **state)
+{
+	struct mapping mapping;
+	struct buf buf = {0};
+	int root = open_root(), before = open(".", O_RDONLY | O_CLOEXEC);
+
+	(void)state;
+	close(before);
+	file_read(AT_FDCWD, "root/pipe", 5, &buf, NULL, NULL);
+	file_read(AT_FDCWD, "root/blob/a", 1, &buf, NULL, NULL);
+	file_replace("root/new", "x", 1, NULL);
+	file_replace("root/new", "x", 1, NULL);
+	file_replace("root/pipe", "x", 1, NULL);
+	file_map_beneath(root, "pipe", &mapping, NULL);
+	file_map_beneath(root, "blob/a", &mapping, NULL);
+	file_unmap(&mapping);
+	check_steps(root, "blob/none/x", ENOENT);
+	int after = open(".", O_RDONLY | O_CLOEXEC);
+
+	assert_int_equal(after, before);
+	close(after);
+	close(root);
+	buf_free(&buf);
+}
+
+static void the_program_knows_its_folder(void **state)
+{
+	char path[PATH_MAX], expected[PATH_MAX], small[2];
+	struct err err = {""};
+
+	(void)state;
+	assert_int_equal(file_program_directory(path, sizeof path, NULL), 0);
+	ssize_t length = readlink("/proc/self/exe", expected, sizeof expected - 1);
+
+	assert_true(length > 0);
+	expected[length] = '\0';
+	*strrchr(expected, '/') = '\0';
+	assert_string_equal(path, expected);
+	assert_int_equal(file_program_directory(small, sizeof small, &err), -1);
+	assert_string_equal(err.text, "/proc/self/exe: the path of this program is longer than 2 bytes");
+}
+
+#define test(name) cmocka_unit_test_setup_teardown(name, enter_folder, leave_folder)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    test(a_file_is_read_whole),
+	    test(a_file_is_read_below_a_descriptor),
+	    test(what_is_not_there_is_absent_and_no_error),
+	    test(a_file_beyond_the_limit_is_not_read),
+	    test(a_file_that_grows_while_it_is_read_is_still_bounded),
+	    test(only_regular_files_are_read_and_nothing_blocks),
+	    test(a_file_is_replaced_only_if_its_bytes_differ),
+	    test(replacing_leaves_no_temporary_file),
+	    test(parent_folders_are_made),
+	    test(a_replaced_file_keeps_its_permissions),
+	    test(what_cannot_be_replaced_stays_as_it_is),
+	    test(a_file_beneath_a_root_is_mapped),
+	    test(nothing_outside_the_root_is_mapped),
+	    test(without_openat2_the_steps_hold_the_same_line),
+	    test(no_descriptor_is_left_open),
+	    test(the_program_knows_its_folder),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
