@@ -1,0 +1,331 @@
+#include "commands/cases.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "dataset/constraint.h"
+
+enum { SIZE_ROWS = 16, GENERIC_AXIS = 4 };
+
+static const char *const size_names[SIZE_COUNT] = {[SIZE_SMALL] = "small", [SIZE_MEDIUM] = "medium", [SIZE_LARGE] = "large"};
+
+struct case_options case_options_default(void)
+{
+	struct tolerance none = {-1, -1, -1};
+	struct case_options options = {.size = {[SIZE_SMALL] = true, [SIZE_MEDIUM] = true}, .workloads = true, .tolerance = none};
+
+	for (int i = 0; i < DTYPE_COUNT; i++)
+		options.by_dtype[i] = none;
+	return options;
+}
+
+/* What every case of one definition shares while they are made. */
+struct maker {
+	const struct kernels_face *kernels;
+	const struct definition *definition;
+	struct op_problem problem;
+	const struct blob *blobs;
+	int blob_count, variant, room;
+	const char *root;
+	const struct case_options *options;
+	struct arena *arena;
+	struct cases out;
+};
+
+static void override_rule(struct rule *rule, const struct tolerance *by)
+{
+	if (by->atol >= 0)
+		rule->atol = by->atol;
+	if (by->rtol >= 0)
+		rule->rtol = by->rtol;
+	if (by->hit_ratio >= 0)
+		rule->hit_ratio = by->hit_ratio;
+}
+
+/* The family's rule, then the definition's, then the command line's: the later speaks louder. */
+static const struct rule *make_rules(const struct maker *m, const struct op_case *c)
+{
+	const struct definition *d = m->definition;
+	struct rule *rules = arena_array(m->arena, (size_t)d->output_count, sizeof *rules);
+
+	for (int i = 0; i < d->output_count; i++) {
+		const struct op *op = m->out.op != NULL ? m->out.op->op : NULL;
+
+		rules[i] = op != NULL ? op->rule(c, i) : (struct rule){0, 0, 1};
+		override_rule(&rules[i], &d->tolerance);
+		override_rule(&rules[i], &d->output_tolerance[i]);
+		override_rule(&rules[i], &m->options->by_dtype[d->outputs[i].dtype]);
+		override_rule(&rules[i], &m->options->tolerance);
+	}
+	return rules;
+}
+
+static const struct blob *find_blob(const struct maker *m, const char *path)
+{
+	for (int i = 0; i < m->blob_count; i++)
+		if (strcmp(m->blobs[i].path, path) == 0)
+			return &m->blobs[i];
+	return NULL;
+}
+
+static void input_field(struct maker *m, struct fields *fields, const char *name, const struct input_source *source)
+{
+	const char *tag = arena_printf(m->arena, "case.inputs.%s", name);
+	char hex[DIGEST_HEX];
+
+	switch (source->kind) {
+	case SOURCE_RANDOM:
+		field_text(fields, m->arena, tag, "random");
+		return;
+	case SOURCE_ABSENT:
+		field_text(fields, m->arena, tag, "absent");
+		return;
+	case SOURCE_SCALAR:
+		field_printf(fields, m->arena, tag, "scalar %d %.17g", (int)source->scalar_kind, source->number);
+		return;
+	case SOURCE_SAFETENSORS:
+		digest_hex(&find_blob(m, source->path)->content, hex);
+		field_printf(fields, m->arena, tag, "tensor '%s' of a safetensors file with content %s", source->tensor_key, hex);
+		return;
+	}
+}
+
+static void constant_fields(struct maker *m, struct fields *fields)
+{
+	for (int i = 0; i < m->out.constant_count; i++) {
+		const struct op_constant *constant = &m->out.constants[i];
+		const char *tag = arena_printf(m->arena, "constants.%s", constant->name);
+
+		if (isnan(constant->value))
+			field_text(fields, m->arena, tag, "probed");
+		else
+			field_printf(fields, m->arena, tag, "%.17g", constant->value);
+	}
+}
+
+static void subject_fields(struct maker *m, struct test_case *c)
+{
+	const struct definition *d = m->definition;
+	const struct job *job = c->job;
+	struct fields *fields = &c->fields;
+
+	definition_fields(d, m->arena, fields);
+	field_text(fields, m->arena, "checker", m->kernels->checker_digest);
+	field_printf(fields, m->arena, "family", "%s variant %d", job->op != NULL ? job->op : "none", m->variant);
+	field_text(fields, m->arena, "family.inputs", m->out.op != NULL ? m->out.op->inputs_digest : "generic");
+	field_printf(fields, m->arena, "seed", "%llu", (unsigned long long)job->seed);
+	for (int i = 0; i < d->axis_count; i++)
+		if (d->axes[i].var)
+			field_printf(fields, m->arena, arena_printf(m->arena, "case.axes.%s", d->axes[i].name), "%lld",
+			             (long long)job->axis[i]);
+	for (int i = 0; i < d->input_count; i++)
+		input_field(m, fields, d->inputs[i].name, &job->inputs[i]);
+	for (int i = 0; i < d->output_count; i++)
+		field_printf(fields, m->arena, arena_printf(m->arena, "tolerance.%s", d->outputs[i].name),
+		             "atol %.17g rtol %.17g hit_ratio %.17g", job->rules[i].atol, job->rules[i].rtol,
+		             job->rules[i].hit_ratio);
+	constant_fields(m, fields);
+	c->subject = fields_digest(fields);
+}
+
+static const struct verdict *decided(struct maker *m, enum status status, enum reason reason, const char *message)
+{
+	struct verdict *verdict = arena_alloc(m->arena, sizeof *verdict);
+
+	*verdict = (struct verdict){.status = status, .reason = reason, .message = message};
+	return verdict;
+}
+
+/* A verdict that needs no run: an input's blob is missing or unusable. NULL: the case can run. */
+static const struct verdict *decided_by_blobs(struct maker *m, const struct input_source *inputs)
+{
+	for (int i = 0; i < m->definition->input_count; i++) {
+		if (inputs[i].kind != SOURCE_SAFETENSORS)
+			continue;
+		const struct blob *blob = find_blob(m, inputs[i].path);
+
+		if (blob->bad != NULL)
+			return decided(m, STATUS_INVALID, REASON_NONE, blob->bad);
+		if (blob->missing != NULL)
+			return decided(m, STATUS_SKIPPED, REASON_MISSING_BLOB, blob->missing);
+	}
+	return NULL;
+}
+
+static struct test_case *add_case(struct maker *m, const char *id)
+{
+	if (m->options->only != NULL && strcmp(m->options->only, id) != 0)
+		return NULL;
+	if (m->out.count == m->room) {
+		struct test_case *items = arena_array(m->arena, (size_t)m->room * 2 + 8, sizeof *items);
+
+		if (m->out.count > 0)
+			memcpy(items, m->out.items, (size_t)m->out.count * sizeof *items);
+		m->out.items = items;
+		m->room = m->room * 2 + 8;
+	}
+	struct test_case *c = &m->out.items[m->out.count++];
+
+	c->id = id;
+	return c;
+}
+
+/* Constraints that need tensor contents, as texts for the judge. Without a family inputs satisfy none of them. */
+static void data_constraints(struct maker *m, struct job *job)
+{
+	const struct definition *d = m->definition;
+	const char **texts = arena_array(m->arena, (size_t)d->constraint_count, sizeof *texts);
+
+	for (int i = 0; i < d->constraint_count && m->out.op != NULL; i++)
+		if (constraint_evaluate(d, d->constraints[i], job->axis, NULL, NULL) == CONSTRAINT_UNKNOWN)
+			texts[job->constraint_count++] = d->constraints[i];
+	job->constraints = texts;
+}
+
+static void make_case(struct maker *m, const char *id, const int64_t *axis, const struct input_source *inputs)
+{
+	struct test_case *c = add_case(m, id);
+
+	if (c == NULL)
+		return;
+	c->decided = decided_by_blobs(m, inputs);
+	if (c->decided != NULL)
+		return;
+	struct job *job = arena_alloc(m->arena, sizeof *job);
+	struct op_case op_case = {.problem = &m->problem, .variant = m->variant, .axis = axis, .seed = m->options->seed};
+
+	*job = (struct job){.id = id, .problem = m->problem, .op = m->out.op != NULL ? m->out.op->op->name : NULL,
+	                    .no_truth = m->out.no_truth, .axis = axis, .seed = m->options->seed, .inputs = inputs,
+	                    .constant_count = m->out.constant_count, .root = m->root};
+	memcpy(job->constants, m->out.constants, sizeof job->constants);
+	memcpy(op_case.constants, m->out.constants, sizeof op_case.constants);
+	op_case.constant_count = m->out.constant_count;
+	job->rules = make_rules(m, &op_case);
+	data_constraints(m, job);
+	c->job = job;
+	subject_fields(m, c);
+}
+
+static const char *size_case_id(const struct maker *m, enum op_size size, const int64_t *axis)
+{
+	char *id = arena_printf(m->arena, "%s:", size_names[size]);
+	const char *comma = "";
+
+	for (int i = 0; i < m->definition->axis_count; i++)
+		if (m->definition->axes[i].var) {
+			id = arena_printf(m->arena, "%s%s%s=%lld", id, comma, m->definition->axes[i].name, (long long)axis[i]);
+			comma = ",";
+		}
+	return id;
+}
+
+/* Is this axis given by a constraint of the form `axis == …`? */
+static bool axis_is_derived(const struct definition *d, int axis)
+{
+	size_t length = strlen(d->axes[axis].name);
+
+	for (int i = 0; i < d->constraint_count; i++) {
+		const char *text = d->constraints[i];
+
+		if (strncmp(text, d->axes[axis].name, length) != 0)
+			continue;
+		text += length;
+		if (strncmp(text + strspn(text, " "), "==", 2) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Axis values for a definition that no family knows: small, and such that constraints over axes hold. */
+static int generic_axes(const struct definition *d, int64_t *axis)
+{
+	for (int i = 0; i < d->axis_count; i++)
+		axis[i] = d->axes[i].var ? -1 : d->axes[i].value;
+	constraint_solve(d, axis);
+	for (int derived = 0; derived < 2; derived++)
+		for (int i = 0; i < d->axis_count; i++)
+			if (axis[i] < 0 && (derived == 1 || !axis_is_derived(d, i))) {
+				axis[i] = GENERIC_AXIS;
+				constraint_solve(d, axis);
+			}
+	return 1;
+}
+
+static void make_size_cases(struct maker *m, enum op_size size)
+{
+	const struct definition *d = m->definition;
+	size_t width = (size_t)(d->axis_count > 0 ? d->axis_count : 1);
+	int64_t *rows = arena_array(m->arena, SIZE_ROWS * width, sizeof *rows);
+	int count = m->out.op != NULL ? m->out.op->op->sizes(&m->problem, m->variant, size, rows, SIZE_ROWS)
+	          : size == SIZE_SMALL ? generic_axes(d, rows) : 0;
+	struct input_source *inputs = arena_array(m->arena, (size_t)d->input_count, sizeof *inputs);
+
+	for (int i = 0; i < count && i < SIZE_ROWS; i++) {
+		const int64_t *axis = rows + (size_t)i * width;
+
+		make_case(m, size_case_id(m, size, axis), axis, inputs);
+	}
+}
+
+static void make_workload_cases(struct maker *m, const struct workload_file *workloads)
+{
+	for (int i = 0; i < workloads->count; i++) {
+		const struct workload *line = &workloads->lines[i];
+		const char *id = line->uuid != NULL ? arena_printf(m->arena, "workload:%s", line->uuid)
+		                                    : arena_printf(m->arena, "workload:line %d", line->line);
+
+		if (line->error == NULL) {
+			make_case(m, id, line->axis, line->inputs);
+			continue;
+		}
+		struct test_case *c = add_case(m, id);
+
+		if (c != NULL)
+			c->decided = decided(m, STATUS_INVALID, REASON_NONE, line->error);
+	}
+}
+
+static void find_family(struct maker *m)
+{
+	struct err why = {""};
+
+	m->out.op = m->kernels->find(&m->problem, &m->variant, &why);
+	if (m->out.op == NULL) {
+		m->variant = -1;
+		m->out.no_truth = arena_string(m->arena, why.text);
+	} else if (m->out.op->op->constants != NULL) {
+		m->out.constant_count = m->out.op->op->constants(&m->problem, m->variant, m->out.constants);
+	}
+}
+
+struct cases cases_make(const struct kernels_face *kernels, const struct definition *definition,
+                        const struct workload_file *workloads, const struct blob *blobs, int blob_count,
+                        const char *root, const struct case_options *options, struct arena *arena)
+{
+	struct maker m = {.kernels = kernels, .definition = definition, .problem = problem_of(definition, arena),
+	                  .blobs = blobs, .blob_count = blob_count, .root = root, .options = options, .arena = arena};
+
+	find_family(&m);
+	for (int size = 0; size < SIZE_COUNT; size++)
+		if (options->size[size])
+			make_size_cases(&m, (enum op_size)size);
+	if (options->workloads)
+		make_workload_cases(&m, workloads);
+	return m.out;
+}
+
+static void text_or_absent(struct fields *out, struct arena *arena, const char *tag, const char *text)
+{
+	field_text(out, arena, tag, text != NULL ? text : "(none)");
+}
+
+void witness_fields(const char *ground_truth, const char *ground_truth_version, const char *device_class,
+                    const char *torch, const char *cuda, struct arena *arena, struct fields *out)
+{
+	text_or_absent(out, arena, "witness.ground_truth", ground_truth);
+	text_or_absent(out, arena, "witness.ground_truth_version", ground_truth_version);
+	text_or_absent(out, arena, "witness.device_class", device_class);
+	text_or_absent(out, arena, "witness.torch", torch);
+	text_or_absent(out, arena, "witness.cuda", cuda);
+}

@@ -1,0 +1,66 @@
+/* cases - a definition's cases: which there are, what each depends on, and which are decided before anything runs.
+ *
+ * Sources are the family's size presets and the lines of the workload file. A case carries its job (what the judge is
+ * told) and its subject fields (what its verdict depends on, the run's device and versions apart). */
+#ifndef REFTEST_COMMANDS_CASES_H
+#define REFTEST_COMMANDS_CASES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/hash.h"
+#include "cache/fingerprint.h"
+#include "commands/options.h"
+#include "dataset/verdict.h"
+#include "dataset/workload.h"
+#include "kernels/library.h"
+#include "workers/job.h"
+
+struct case_options {
+	bool size[SIZE_COUNT];
+	bool workloads;
+	uint64_t seed;
+	struct tolerance tolerance;       /* --atol, --rtol, --hit-ratio; negative = not given */
+	struct tolerance by_dtype[DTYPE_COUNT]; /* --tolerance DTYPE=ATOL,RTOL[,HIT] */
+	const char *only;                 /* --case ID; NULL: all */
+};
+
+/* Small and medium, with workloads, seed 0, no tolerance of one's own. */
+struct case_options case_options_default(void);
+
+/* Content of a blob that a workload names. */
+struct blob {
+	const char *path;
+	struct digest content;
+	const char *missing; /* NULL, or the sentence with the command that fetches it */
+	const char *bad;     /* NULL, or the sentence why it cannot be used */
+};
+
+struct test_case {
+	const char *id;              /* "small:batch_size=1", "workload:UUID" */
+	const struct job *job;       /* NULL when `decided` */
+	struct fields fields;        /* of the subject */
+	struct digest subject;
+	const struct verdict *decided; /* skipped (missing_blob) or invalid, without running anything; never stored */
+};
+
+struct cases {
+	struct test_case *items;
+	int count;
+	const struct op_entry *op; /* the family; NULL: none knows this definition */
+	const char *no_truth;      /* op NULL: the sentence why */
+	struct op_constant constants[OP_CONSTANTS];
+	int constant_count;
+};
+
+/* All cases of a definition. `blobs` has an entry for every path that the workloads name. Everything in `arena`. */
+struct cases cases_make(const struct kernels_face *kernels, const struct definition *definition,
+                        const struct workload_file *workloads, const struct blob *blobs, int blob_count,
+                        const char *root, const struct case_options *options, struct arena *arena);
+
+/* The fields of what would verify a case now (or did: from a verdict). NULL texts are hashed as absent. */
+void witness_fields(const char *ground_truth, const char *ground_truth_version, const char *device_class,
+                    const char *torch, const char *cuda, struct arena *arena, struct fields *out);
+
+#endif

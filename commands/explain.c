@@ -1,0 +1,166 @@
+/* explain - is a definition verified, stale or unknown; which fields of its fingerprint changed since its last verdict.
+ * Looks only: nothing runs, nothing is written. */
+#include "commands/command.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "commands/options.h"
+#include "commands/pass.h"
+
+enum { SENTENCES = 32 };
+
+struct explain_options {
+	const char *root, *device, *python;
+};
+
+#define AT(member) offsetof(struct explain_options, member)
+static const struct option_row rows[] = {
+    {"--root", OPTION_TEXT, AT(root), "DIR", "the dataset"},
+    {"--device", OPTION_TEXT, AT(device), "D", "whose verdicts count: auto, cpu, cuda or cuda:N (default: auto)"},
+    {"--python", OPTION_TEXT, AT(python), "PATH", "the interpreter whose torch counts"},
+};
+
+enum { ROWS = sizeof rows / sizeof rows[0] };
+
+/* What would stand beside a verdict made now: the subject's fields and the witness's. */
+static struct fields fields_now(const struct outcome *outcome, const struct test_case *test, struct arena *arena)
+{
+	const struct policy *policy = &outcome->pass->machine.policy;
+	const struct op_entry *op = outcome->made->op;
+	struct fields all = test->fields; /* the witness's fields go behind the subject's in this copy of the list */
+
+	witness_fields(op != NULL ? "builtin" : NULL, op != NULL ? op->truth_digest : NULL, policy->device_class,
+	               policy->torch, policy->cuda, arena, &all);
+	return all;
+}
+
+static void explain_stale(const struct outcome *outcome, const struct test_case *test, struct arena *arena)
+{
+	struct store *store = outcome->pass->reftest->store;
+	const char *sentences[SENTENCES];
+	struct latest latest;
+	struct fields then, now = fields_now(outcome, test, arena);
+
+	if (store == NULL || store_latest(store, outcome_name(outcome, arena), test->id, arena, &latest, NULL) != CACHE_HIT ||
+	    fields_read(latest.fields, latest.fields_length, arena, &then) < 0) {
+		printf("    it has never been verified\n");
+		return;
+	}
+	int count = fields_changed(&then, &now, arena, sentences, SENTENCES);
+
+	for (int i = 0; i < count && i < SENTENCES; i++)
+		printf("    %s\n", sentences[i]);
+	if (count == 0)
+		printf("    every field is as it was, but the verdict is no longer in the cache\n");
+}
+
+static void explain_case(const struct outcome *outcome, const struct case_outcome *c, struct arena *arena)
+{
+	const struct verdict *v = c->verdict;
+
+	if (!c->cached && v != NULL && v->reason != REASON_NOT_CACHED) { /* decided by its line or its blob */
+		printf("  %s: %s: %s\n", c->test->id, status_name(v->status), v->message != NULL ? v->message : c->why);
+	} else if (!c->cached) {
+		printf("  %s: stale: %s\n", c->test->id, c->why);
+		explain_stale(outcome, c->test, arena);
+	} else {
+		time_t made = (time_t)v->time;
+		struct tm utc;
+		char when[32] = "";
+
+		if (gmtime_r(&made, &utc) != NULL)
+			strftime(when, sizeof when, "%Y-%m-%d %H:%M UTC", &utc);
+		printf("  %s: %s, %s: %s\n", c->test->id, status_name(v->status), when, c->why);
+	}
+}
+
+static const char *outcome_word(const struct outcome *outcome)
+{
+	bool any = false;
+
+	for (int i = 0; i < outcome->case_count; i++)
+		any = any || outcome->cases[i].cached;
+	if (outcome->status == STATUS_PASSED)
+		return "verified";
+	if (outcome->reason == REASON_NOT_CACHED)
+		return any ? "stale" : "unknown";
+	return status_name(outcome->status);
+}
+
+static void explain_outcome(const struct outcome *outcome)
+{
+	struct arena arena = {0};
+
+	printf("%s/%s is %s\n", outcome->file->op_type, outcome->file->name, outcome_word(outcome));
+	if (outcome->message != NULL)
+		printf("  %s\n", outcome->message);
+	for (int i = 0; outcome->made != NULL && i < outcome->made->constant_count; i++) {
+		const struct op_constant *constant = &outcome->made->constants[i];
+
+		printf("  %s = %g (%s)%s%s\n", constant->name, constant->value, constant->source,
+		       constant->conflict[0] != '\0' ? "; " : "", constant->conflict);
+	}
+	if (outcome->made != NULL && outcome->made->op == NULL)
+		printf("  %s\n", outcome->made->no_truth);
+	for (int i = 0; i < outcome->case_count; i++)
+		explain_case(outcome, &outcome->cases[i], &arena);
+	arena_free(&arena);
+}
+
+static int exit_code(const struct pass *pass)
+{
+	enum status worst = STATUS_PASSED;
+
+	for (int i = 0; i < pass->count; i++)
+		if (pass->outcomes[i].status > worst)
+			worst = pass->outcomes[i].status;
+	static const int codes[STATUS_COUNT] = {EXIT_VERIFIED, EXIT_UNVERIFIED, EXIT_FAILED, EXIT_FAILED, EXIT_USAGE};
+
+	return codes[worst];
+}
+
+static int run(struct reftest *reftest, const struct explain_options *o, const struct words *names, struct err *err)
+{
+	struct pass_options options = {.device = o->device, .python = o->python, .cached_only = true, .dry_run = true,
+	                               .details = true, .cases = case_options_default()};
+	struct pass pass;
+	int code = EXIT_INTERNAL;
+
+	reftest->root_given = o->root != NULL ? o->root : reftest->root_given;
+	if (pass_open(&pass, reftest, &options, err) == 0) {
+		if (pass_select(&pass, names->items, names->count, NULL, 0, err) < 0) {
+			code = EXIT_USAGE;
+		} else if (pass_run(&pass, err) == 0) {
+			for (int i = 0; i < pass.count; i++)
+				explain_outcome(&pass.outcomes[i]);
+			code = exit_code(&pass);
+		}
+	}
+	pass_close(&pass);
+	return code;
+}
+
+int command_explain(struct reftest *reftest, int argc, char **argv)
+{
+	struct explain_options o = {.device = "auto"};
+	struct arena arena = {0};
+	struct words names;
+	struct err err = {""};
+	int code = EXIT_USAGE, help = options_read(rows, ROWS, argc, argv, &arena, &o, &names, &err);
+
+	if (help > 0) {
+		printf("usage: reftest explain [options] NAME…\n\n");
+		options_help(rows, ROWS);
+		code = EXIT_VERIFIED;
+	} else if (help == 0 && names.count == 0) {
+		err_set(&err, "explain needs the name of a definition, as in `reftest explain rmsnorm_h4096`");
+	} else if (help == 0) {
+		code = run(reftest, &o, &names, &err);
+	}
+	if (err.text[0] != '\0')
+		fprintf(stderr, "reftest: %s\n", err.text);
+	arena_free(&arena);
+	return code;
+}

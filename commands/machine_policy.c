@@ -1,0 +1,166 @@
+#include "commands/machine_policy.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "workers/machine.h"
+#include "workers/pool.h"
+
+enum { VERSION_FILE_LIMIT = 64 * 1024 };
+
+/* Splits `text` at newlines into exactly `count` parts, in place. */
+static bool split_lines(char *text, char **parts, int count)
+{
+	for (int i = 0; i < count; i++) {
+		parts[i] = text;
+		text = strchr(text, '\n');
+		if (text == NULL)
+			return i == count - 1;
+		*text++ = '\0';
+	}
+	return false;
+}
+
+static bool content_hex(const char *path, char hex[DIGEST_HEX])
+{
+	struct buf bytes = {0};
+	bool read = file_read(AT_FDCWD, path, VERSION_FILE_LIMIT, &bytes, NULL, NULL) == FILE_OK;
+
+	if (read) {
+		struct digest digest = digest_of(bytes.data, bytes.length);
+
+		digest_hex(&digest, hex);
+	}
+	buf_free(&bytes);
+	return read;
+}
+
+/* The fact "torch behind this interpreter" is four lines: version, cuda, version file, digest of that file. It holds
+ * while that file does. */
+static bool remembered_torch(struct store *store, const char *key, struct arena *arena, struct policy *policy)
+{
+	const char *value;
+	char hex[DIGEST_HEX], *parts[4];
+
+	if (store == NULL || store_fact(store, key, arena, &value, NULL) != CACHE_HIT)
+		return false;
+	if (!split_lines(arena_string(arena, value), parts, 4) || !content_hex(parts[2], hex) || strcmp(hex, parts[3]) != 0)
+		return false;
+	policy->torch = parts[0];
+	policy->cuda = parts[1][0] != '\0' ? parts[1] : NULL;
+	return true;
+}
+
+static void remember_torch(struct store *store, const char *key, const struct torch_facts *facts, struct arena *arena)
+{
+	char hex[DIGEST_HEX];
+
+	if (store == NULL || !store_writable(store) || !content_hex(facts->version_file, hex))
+		return;
+	store_put_fact(store, key, arena_printf(arena, "%s\n%s\n%s\n%s", facts->version,
+	                                        facts->cuda != NULL ? facts->cuda : "", facts->version_file, hex), NULL);
+}
+
+static const char *const no_torch =
+    "%s; `make verify` in the checkout makes a .venv with torch, or name an interpreter with --python";
+
+static void find_torch(struct reftest *reftest, const char *given, struct arena *arena, struct machine_policy *out)
+{
+	char path[4096];
+	struct err err = {""};
+	struct torch_facts facts;
+
+	out->cannot_reason = REASON_UNSUPPORTED_DEVICE;
+	if (machine_python(given, reftest->root, path, sizeof path, &err) < 0) {
+		out->cannot_run = arena_printf(arena, no_torch, err.text);
+		return;
+	}
+	out->python = arena_string(arena, path);
+	const char *key = arena_printf(arena, "torch %s", machine_torch_key(path, arena));
+
+	if (remembered_torch(reftest->store, key, arena, &out->policy))
+		return;
+	int found = machine_torch(path, arena, &facts, &err);
+
+	if (found <= 0) {
+		const char *why = found < 0 ? err.text : arena_printf(arena, "%s has no torch", path);
+
+		out->cannot_run = arena_printf(arena, no_torch, why);
+		return;
+	}
+	out->policy.torch = facts.version;
+	out->policy.cuda = facts.cuda;
+	remember_torch(reftest->store, key, &facts, arena);
+}
+
+/* The class of a GPU: remembered under the driver's own description, else asked of a judge. */
+static int find_class(struct reftest *reftest, const char *gpus, struct arena *arena, struct machine_policy *out,
+                      struct err *err)
+{
+	const char *key = arena_printf(arena, "class of %s %s", out->policy.device, gpus), *value;
+	char class_name[64], product[256];
+
+	if (reftest->store != NULL && store_fact(reftest->store, key, arena, &value, NULL) == CACHE_HIT) {
+		out->policy.device_class = value;
+		return 0;
+	}
+	if (pool_probe_device(out->policy.device, class_name, sizeof class_name, product, sizeof product, err) < 0)
+		return -1;
+	out->policy.device_class = arena_string(arena, class_name);
+	if (reftest->store != NULL && store_writable(reftest->store))
+		store_put_fact(reftest->store, key, class_name, NULL);
+	return 0;
+}
+
+static int check_device_name(const char *device, struct err *err)
+{
+	char *end = "";
+
+	if (strcmp(device, "auto") == 0 || strcmp(device, "cpu") == 0 || strcmp(device, "cuda") == 0)
+		return 0;
+	if (strncmp(device, "cuda:", 5) == 0 && device[5] >= '0' && device[5] <= '9')
+		if (strtol(device + 5, &end, 10) < 64 && *end == '\0')
+			return 0;
+	return err_set(err, "'%s' is no device; --device takes auto, cpu, cuda or cuda:N", device);
+}
+
+int machine_policy(struct reftest *reftest, const char *device, const char *python, struct arena *arena,
+                   struct machine_policy *out, struct err *err)
+{
+	const char *gpus = "";
+	struct err why = {""};
+
+	*out = (struct machine_policy){.policy = {.device = "cpu", .device_class = "cpu"}};
+	if (check_device_name(device, err) < 0)
+		return -1;
+	find_torch(reftest, python, arena, out);
+	if (strcmp(device, "cpu") == 0)
+		return 0;
+	int count = machine_gpus(arena, &gpus);
+	bool automatic = strcmp(device, "auto") == 0;
+
+	if (automatic && count == 0) {
+		out->policy.any_gpu = true;
+		return 0;
+	}
+	out->policy.device = automatic || strcmp(device, "cuda") == 0 ? "cuda:0" : device;
+	if (out->policy.torch != NULL && out->policy.cuda == NULL)
+		err_set(&why, "the torch of %s is a CPU build, so references cannot run on %s; install a CUDA build of torch",
+		        out->python, out->policy.device);
+	else if (find_class(reftest, gpus, arena, out, &why) == 0)
+		return 0;
+	if (automatic) {
+		/* A driver without a usable GPU (no CUDA library built, all memory taken): the CPU still verifies. */
+		fprintf(stderr, "reftest: %s; going on with the CPU\n", why.text);
+		out->policy = (struct policy){.device = "cpu", .device_class = "cpu", .any_gpu = true,
+		                              .torch = out->policy.torch, .cuda = out->policy.cuda};
+		return 0;
+	}
+	out->policy.device_class = "none";
+	out->cannot_run = arena_string(arena, why.text);
+	out->cannot_reason = REASON_UNSUPPORTED_DEVICE;
+	return 0;
+}

@@ -1,0 +1,24 @@
+/* machine_policy - which verdicts count on this machine, and where what has none would run.
+ *
+ * The versions behind an interpreter and the class of a GPU are asked for once and remembered in the cache under keys
+ * that change when they may have changed, so that a run in which nothing is stale starts no other program. */
+#ifndef REFTEST_COMMANDS_MACHINE_POLICY_H
+#define REFTEST_COMMANDS_MACHINE_POLICY_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "plan/plan.h"
+#include "reftest.h"
+
+struct machine_policy {
+	struct policy policy;
+	const char *python;      /* absolute; NULL: none */
+	const char *cannot_run;  /* NULL, or the sentence why nothing can run here (no torch, no such device) */
+	enum reason cannot_reason;
+};
+
+/* `device`: "auto", "cpu", "cuda", "cuda:N". -1: not a device's name, or nothing can be said of it. */
+int machine_policy(struct reftest *reftest, const char *device, const char *python, struct arena *arena,
+                   struct machine_policy *out, struct err *err);
+
+#endif

@@ -1,0 +1,182 @@
+#include "commands/options.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+
+enum { WORD_MAX = 64 };
+
+/* Levenshtein distance of two short words; longer ones count as far apart. */
+static size_t word_distance(const char *a, const char *b)
+{
+	size_t row[WORD_MAX + 1], la = strlen(a), lb = strlen(b);
+
+	if (la > WORD_MAX || lb > WORD_MAX)
+		return SIZE_MAX;
+	for (size_t j = 0; j <= lb; j++)
+		row[j] = j;
+	for (size_t i = 1; i <= la; i++) {
+		size_t diagonal = row[0];
+
+		row[0] = i;
+		for (size_t j = 1; j <= lb; j++) {
+			size_t swap = diagonal + (a[i - 1] != b[j - 1]), best = swap;
+
+			diagonal = row[j];
+			best = row[j] + 1 < best ? row[j] + 1 : best;
+			best = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
+			row[j] = best;
+		}
+	}
+	return row[lb];
+}
+
+const char *nearest_word(const char *word, const char *const *words, int count)
+{
+	const char *nearest = NULL;
+	size_t best = strlen(word) / 3 + 1;
+
+	for (int i = 0; i < count; i++) {
+		size_t distance = word_distance(word, words[i]);
+
+		if (distance < best) {
+			best = distance;
+			nearest = words[i];
+		}
+	}
+	return nearest;
+}
+
+static int unknown_option(const struct option_row *rows, int count, const char *word, struct arena *arena,
+                          struct err *err)
+{
+	const char **known = arena_array(arena, (size_t)count + 1, sizeof *known);
+
+	for (int i = 0; i < count; i++)
+		known[i] = rows[i].name;
+	const char *near = nearest_word(word, known, count);
+
+	if (near != NULL)
+		return err_set(err, "there is no option %s; did you mean %s?", word, near);
+	return err_set(err, "there is no option %s; --help lists those there are", word);
+}
+
+static int read_number(const struct option_row *row, const char *text, void *at, struct err *err)
+{
+	char *end;
+
+	errno = 0;
+	if (row->kind == OPTION_REAL) {
+		double real = strtod(text, &end);
+
+		if (end == text || *end != '\0' || !isfinite(real) || real < 0)
+			return err_set(err, "%s takes a number of at least 0, not '%s'", row->name, text);
+		*(double *)at = real;
+		return 0;
+	}
+	unsigned long long whole = strtoull(text, &end, 0);
+
+	if (end == text || *end != '\0' || errno == ERANGE || text[0] == '-' ||
+	    (row->kind == OPTION_INT && whole > INT_MAX))
+		return err_set(err, "%s takes a whole number of at least 0, not '%s'", row->name, text);
+	if (row->kind == OPTION_INT)
+		*(int *)at = (int)whole;
+	else
+		*(uint64_t *)at = whole;
+	return 0;
+}
+
+static int store_value(const struct option_row *row, const char *text, void *into, struct err *err)
+{
+	void *at = (char *)into + row->offset;
+	struct words *list = at;
+
+	switch (row->kind) {
+	case OPTION_FLAG:
+	case OPTION_UNFLAG:
+		*(bool *)at = row->kind == OPTION_FLAG;
+		return 0;
+	case OPTION_TEXT:
+		*(const char **)at = text;
+		return 0;
+	case OPTION_LIST:
+		list->items[list->count++] = text;
+		return 0;
+	default:
+		return read_number(row, text, at, err);
+	}
+}
+
+static const struct option_row *find_row(const struct option_row *rows, int count, const char *word, size_t length)
+{
+	for (int i = 0; i < count; i++)
+		if (strlen(rows[i].name) == length && memcmp(rows[i].name, word, length) == 0)
+			return &rows[i];
+	return NULL;
+}
+
+static void make_lists(const struct option_row *rows, int count, int argc, struct arena *arena, void *into)
+{
+	for (int i = 0; i < count; i++)
+		if (rows[i].kind == OPTION_LIST) {
+			struct words *list = (struct words *)(void *)((char *)into + rows[i].offset);
+
+			*list = (struct words){arena_array(arena, (size_t)argc, sizeof(char *)), 0};
+		}
+}
+
+int options_read(const struct option_row *rows, int count, int argc, char **argv, struct arena *arena, void *into,
+                 struct words *names, struct err *err)
+{
+	bool only_names = false;
+
+	make_lists(rows, count, argc, arena, into);
+	*names = (struct words){arena_array(arena, (size_t)argc, sizeof(char *)), 0};
+	for (int i = 1; i < argc; i++) {
+		const char *word = argv[i], *equals = strchr(word, '=');
+
+		if (only_names || word[0] != '-' || word[1] == '\0') {
+			names->items[names->count++] = word;
+			continue;
+		}
+		if (strcmp(word, "--") == 0) {
+			only_names = true;
+			continue;
+		}
+		if (strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0)
+			return 1;
+		const struct option_row *row =
+		    find_row(rows, count, word, equals != NULL ? (size_t)(equals - word) : strlen(word));
+
+		if (row == NULL)
+			return unknown_option(rows, count, word, arena, err);
+		bool flag = row->kind == OPTION_FLAG || row->kind == OPTION_UNFLAG;
+
+		if (flag && equals != NULL)
+			return err_set(err, "%s takes no value", row->name);
+		if (!flag && equals == NULL && i + 1 >= argc)
+			return err_set(err, "%s needs a value (%s)", row->name, row->value);
+		const char *value = flag ? NULL : equals != NULL ? equals + 1 : argv[++i];
+
+		if (store_value(row, value, into, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+void options_help(const struct option_row *rows, int count)
+{
+	for (int i = 0; i < count; i++) {
+		char left[48];
+
+		snprintf(left, sizeof left, "%s%s%s", rows[i].name, rows[i].value != NULL ? " " : "",
+		         rows[i].value != NULL ? rows[i].value : "");
+		printf("  %-28s %s\n", left, rows[i].help);
+	}
+}

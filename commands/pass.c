@@ -1,0 +1,757 @@
+#include "commands/pass.h"
+
+#include <fnmatch.h>
+#include <math.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/trace.h"
+#include "workers/machine.h"
+#include "workers/pool.h"
+
+/* Cases that may wait for the pool before the walk pauses: bounds memory, keeps every lane busy. */
+enum { PENDING_CASES = 512, LANES_MAX = 4 };
+enum { DEFINITION_LIMIT = 16 << 20, WORKLOAD_LIMIT = 256 << 20 };
+
+static double seconds_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* ---- opening -------------------------------------------------------------------------------------------------- */
+
+/* Whatever is the same for all definitions of a run and could change a summary. */
+static struct digest context_digest(const struct pass *pass, struct arena *arena)
+{
+	const struct case_options *cases = &pass->options->cases;
+	const struct policy *policy = &pass->machine.policy;
+	struct fields fields = {0};
+
+	field_text(&fields, arena, "kernels", pass->reftest->kernels.face->digest);
+	field_text(&fields, arena, "checker", pass->reftest->kernels.face->checker_digest);
+	field_printf(&fields, arena, "sizes", "%d %d %d", cases->size[SIZE_SMALL], cases->size[SIZE_MEDIUM],
+	             cases->size[SIZE_LARGE]);
+	field_printf(&fields, arena, "workloads", "%d", cases->workloads);
+	field_printf(&fields, arena, "seed", "%llu", (unsigned long long)cases->seed);
+	field_add(&fields, arena, "tolerance", NULL, &cases->tolerance, sizeof cases->tolerance);
+	field_add(&fields, arena, "tolerances", NULL, cases->by_dtype, sizeof cases->by_dtype);
+	field_printf(&fields, arena, "device", "%s %d", policy->device_class, policy->any_gpu);
+	field_printf(&fields, arena, "torch", "%s %s", policy->torch != NULL ? policy->torch : "any",
+	             policy->cuda != NULL ? policy->cuda : "none");
+	return fields_digest(&fields);
+}
+
+int pass_open(struct pass *pass, struct reftest *reftest, const struct pass_options *options, struct err *err)
+{
+	struct err note;
+
+	*pass = (struct pass){.reftest = reftest, .options = options};
+	pass->dataset.fd = -1;
+	if (reftest_root(reftest, err) < 0 || reftest_kernels_library(reftest, err) < 0)
+		return -1;
+	reftest_store(reftest, options->dry_run, &note);
+	if (note.text[0] != '\0')
+		fprintf(stderr, "reftest: %s\n", note.text);
+	if (machine_policy(reftest, options->device, options->python, &pass->arena, &pass->machine, err) < 0 ||
+	    dataset_scan(reftest->root, &pass->arena, &pass->dataset, err) < 0)
+		return -1;
+	pass->machine.policy.force = options->force;
+	pass->machine.policy.cached_only = options->cached_only;
+	pass->context = context_digest(pass, &pass->arena);
+	pass->contents = contents_open(reftest->store, &pass->dataset, &pass->arena, err);
+	return pass->contents == NULL ? -1 : 0;
+}
+
+void pass_close(struct pass *pass)
+{
+	if (pass->pool != NULL)
+		pool_close(pass->pool);
+	for (int i = 0; i < pass->count; i++)
+		arena_free(&pass->outcomes[i].arena);
+	if (pass->dataset.fd >= 0)
+		dataset_close(&pass->dataset);
+	arena_free(&pass->arena);
+}
+
+/* ---- selecting ------------------------------------------------------------------------------------------------ */
+
+const char *outcome_name(const struct outcome *outcome, struct arena *arena)
+{
+	return arena_printf(arena, "%s/%s", outcome->file->op_type, outcome->file->name);
+}
+
+/* A path to the file, from wherever the user stands: its last two parts decide. */
+static bool path_names(const char *word, const struct dataset_file *file)
+{
+	size_t length = strlen(word), tail = strlen(file->path);
+
+	return length >= tail && strcmp(word + length - tail, file->path) == 0 &&
+	       (length == tail || word[length - tail - 1] == '/');
+}
+
+static bool name_selects(const char *word, const struct dataset_file *file)
+{
+	const char *slash = strchr(word, '/');
+	const char *full = file->path + strlen("definitions/");
+	size_t length = strlen(full) - strlen(".json");
+
+	if (strpbrk(word, "*?[") != NULL) {
+		char both[1024];
+
+		snprintf(both, sizeof both, "%.*s", (int)length, full);
+		return fnmatch(word, slash != NULL ? both : file->name, 0) == 0;
+	}
+	if (slash == NULL)
+		return strcmp(word, file->name) == 0;
+	return (strlen(word) == length && memcmp(word, full, length) == 0) || path_names(word, file);
+}
+
+static int unknown_name(const struct pass *pass, const char *word, bool op_type, struct err *err)
+{
+	struct arena arena = {0};
+	const char **known = arena_array(&arena, (size_t)pass->dataset.definition_count + 1, sizeof *known);
+
+	for (int i = 0; i < pass->dataset.definition_count; i++)
+		known[i] = op_type ? pass->dataset.definitions[i].op_type : pass->dataset.definitions[i].name;
+	const char *near = nearest_word(word, known, pass->dataset.definition_count);
+
+	err_set(err, "%s has no %s '%s'%s%s%s", pass->reftest->root, op_type ? "op_type" : "definition", word,
+	        near != NULL ? "; did you mean '" : "", near != NULL ? near : "", near != NULL ? "'?" : "");
+	arena_free(&arena);
+	return -1;
+}
+
+static void add_outcome(struct pass *pass, const struct dataset_file *file)
+{
+	struct outcome *outcome = &pass->outcomes[pass->count++];
+
+	outcome->file = file;
+	outcome->pass = pass;
+	outcome->workload = dataset_workload(&pass->dataset, file);
+}
+
+int pass_select(struct pass *pass, const char *const *names, int name_count, const char *const *op_types,
+                int op_type_count, struct err *err)
+{
+	int words = name_count + op_type_count;
+	bool *used = arena_array(&pass->arena, (size_t)words + 1, sizeof *used);
+
+	pass->outcomes = arena_array(&pass->arena, (size_t)pass->dataset.definition_count, sizeof *pass->outcomes);
+	for (int i = 0; i < pass->dataset.definition_count; i++) {
+		const struct dataset_file *file = &pass->dataset.definitions[i];
+		bool selected = words == 0;
+
+		for (int k = 0; k < words; k++)
+			if (k < name_count ? name_selects(names[k], file) : strcmp(op_types[k - name_count], file->op_type) == 0)
+				selected = used[k] = true;
+		if (selected)
+			add_outcome(pass, file);
+	}
+	for (int k = 0; k < words; k++)
+		if (!used[k])
+			return unknown_name(pass, k < name_count ? names[k] : op_types[k - name_count], k >= name_count, err);
+	return 0;
+}
+
+/* ---- an outcome becomes final --------------------------------------------------------------------------------- */
+
+static void count_case(struct outcome *outcome, const struct case_outcome *c)
+{
+	struct summary *counts = &outcome->counts;
+
+	counts->cases++;
+	if (c->verdict == NULL) {
+		outcome->known = false;
+		return;
+	}
+	uint32_t *const by_status[STATUS_COUNT] = {
+	    [STATUS_PASSED] = &counts->passed,   [STATUS_SKIPPED] = &counts->skipped, [STATUS_ERROR] = &counts->errors,
+	    [STATUS_FAILED] = &counts->failed,   [STATUS_INVALID] = &counts->invalid,
+	};
+
+	(*by_status[c->verdict->status])++;
+	counts->elements += (uint64_t)c->verdict->elements;
+	outcome->findings += c->verdict->finding_count;
+	if (c->verdict->status > outcome->status) {
+		outcome->status = c->verdict->status;
+		outcome->reason = c->verdict->reason;
+	}
+	if (c->verdict->status == STATUS_PASSED && !c->verdict->weak)
+		outcome->weak = false;
+}
+
+/* The definition's state is its worst case's; weak cases alone are no evidence. */
+static void judge_outcome(struct outcome *outcome)
+{
+	outcome->known = true;
+	outcome->weak = true;
+	outcome->status = STATUS_PASSED;
+	outcome->reason = REASON_NONE;
+	for (int i = 0; i < outcome->case_count; i++)
+		count_case(outcome, &outcome->cases[i]);
+	outcome->weak = outcome->weak && outcome->counts.passed > 0;
+	if (outcome->status == STATUS_PASSED && outcome->known && (outcome->weak || outcome->case_count == 0)) {
+		outcome->status = STATUS_SKIPPED;
+		outcome->reason = outcome->weak ? REASON_WEAK : REASON_NONE;
+		outcome->message = outcome->weak ? "every case is one that an output of all zeros would have passed"
+		                                 : "no case of it is selected";
+	}
+	outcome->counts.status = (uint8_t)outcome->status;
+	outcome->counts.reason = (uint8_t)outcome->reason;
+	outcome->counts.weak = outcome->weak;
+}
+
+static void tell(struct outcome *outcome)
+{
+	if (outcome->pass->told != NULL)
+		outcome->pass->told(outcome->pass, outcome);
+}
+
+/* Do the definition, its workload file and its blobs still hold what was hashed? */
+static bool inputs_unchanged(const struct outcome *outcome)
+{
+	struct contents *contents = outcome->pass->contents;
+
+	if (!contents_unchanged(contents, outcome->file->path, &outcome->definition_look.seen.content))
+		return false;
+	if (outcome->workload != NULL &&
+	    !contents_unchanged(contents, outcome->workload->path, &outcome->workload_look.seen.content))
+		return false;
+	for (int i = 0; i < outcome->blob_count; i++)
+		if (outcome->blobs[i].missing == NULL && outcome->blobs[i].bad == NULL &&
+		    !contents_unchanged(contents, outcome->blobs[i].path, &outcome->blobs[i].content))
+			return false;
+	return true;
+}
+
+/* A cached answer needs a row only where `latest` points elsewhere. */
+static bool latest_is_current(struct outcome *outcome, const char *name, const struct case_outcome *c)
+{
+	struct latest latest;
+
+	return store_latest(outcome->pass->reftest->store, name, c->test->id, &outcome->arena, &latest, NULL) == CACHE_HIT &&
+	       digest_equal(&latest.subject, &c->test->subject) && digest_equal(&latest.witness, &c->witness);
+}
+
+static bool make_put(struct outcome *outcome, const char *name, struct case_outcome *c, struct store_put *put)
+{
+	const struct verdict *v = c->verdict;
+	struct fields all = c->test->fields; /* the witness's fields go behind the subject's in this copy of the list */
+	struct buf text = {0}, packed = {0};
+
+	if (v == NULL || c->test->job == NULL || !c->kept)
+		return false;
+	if (c->cached && latest_is_current(outcome, name, c))
+		return false;
+	witness_fields(v->ground_truth, v->ground_truth_version, v->device_class, v->torch, v->cuda, &outcome->arena, &all);
+	verdict_write(v, &text);
+	fields_write(&all, &packed);
+	*put = (struct store_put){.subject = c->test->subject, .witness = c->witness, .definition = name,
+	                          .case_id = c->test->id, .keep_verdict = !c->cached};
+	put->text = arena_copy(&outcome->arena, text.data, text.length);
+	put->length = text.length;
+	put->fields = arena_copy(&outcome->arena, packed.data, packed.length);
+	put->fields_length = packed.length;
+	buf_free(&text);
+	buf_free(&packed);
+	return true;
+}
+
+/* One transaction for all cases of a definition. */
+static void store_outcome(struct outcome *outcome)
+{
+	struct pass *pass = outcome->pass;
+	struct store *store = pass->reftest->store;
+	struct store_put *puts = arena_array(&outcome->arena, (size_t)outcome->case_count, sizeof *puts);
+	const char *name = outcome_name(outcome, &outcome->arena);
+	struct err err = {""};
+	int count = 0;
+
+	if (store == NULL || pass->options->dry_run)
+		return;
+	for (int i = 0; i < outcome->case_count; i++)
+		count += make_put(outcome, name, &outcome->cases[i], &puts[count]);
+	if (count == 0)
+		return;
+	if (store_put(store, puts, count, &err) == 0)
+		return;
+	pass->not_kept = arena_string(&pass->arena, err.text);
+	for (int i = 0; i < outcome->case_count; i++)
+		outcome->cases[i].kept = outcome->cases[i].kept && outcome->cases[i].cached;
+}
+
+/* Would the next run come to the same answer from contents alone? */
+static bool summary_holds(const struct outcome *outcome)
+{
+	if (outcome->changed || !outcome->known || outcome->pass->options->cases.only != NULL)
+		return false;
+	for (int i = 0; i < outcome->case_count; i++)
+		if (!outcome->cases[i].kept)
+			return false;
+	return outcome->case_count > 0;
+}
+
+static void note_files(struct outcome *outcome)
+{
+	struct pass *pass = outcome->pass;
+	struct file_entry entry = {.path = outcome->file->path, .seen = outcome->definition_look.seen};
+	const char **blobs = arena_array(&outcome->arena, (size_t)outcome->blob_count, sizeof *blobs);
+
+	for (int i = 0; i < outcome->blob_count; i++)
+		blobs[i] = outcome->blobs[i].path;
+	entry.blobs = blobs;
+	entry.blob_count = outcome->blob_count;
+	entry.has_summary = summary_holds(outcome);
+	if (entry.has_summary) {
+		entry.summary = outcome->counts;
+		entry.summary.context = pass->context;
+		entry.summary.inputs = outcome->inputs;
+	}
+	contents_note(pass->contents, &entry);
+	if (outcome->workload != NULL)
+		contents_note(pass->contents,
+		              &(struct file_entry){.path = outcome->workload->path, .seen = outcome->workload_look.seen});
+}
+
+static void finish_outcome(struct outcome *outcome)
+{
+	bool ran = outcome->started > 0;
+
+	outcome->seconds = ran ? seconds_now() - outcome->started : 0;
+	if (ran && !inputs_unchanged(outcome)) {
+		outcome->changed = true;
+		for (int i = 0; i < outcome->case_count; i++)
+			outcome->cases[i].kept = outcome->cases[i].kept && outcome->cases[i].cached;
+	}
+	store_outcome(outcome);
+	judge_outcome(outcome);
+	if (!outcome->changed)
+		note_files(outcome);
+	tell(outcome);
+	bool plain = outcome->status == STATUS_PASSED && outcome->known && !outcome->changed && outcome->findings == 0;
+
+	if (plain && !outcome->pass->options->details) { /* counts are enough; 10 000 of them must stay small */
+		outcome->cases = NULL;
+		outcome->case_count = outcome->done = 0;
+		outcome->definition = NULL;
+		outcome->made = NULL;
+		outcome->blobs = NULL;
+		outcome->blob_count = 0;
+		arena_free(&outcome->arena);
+	}
+}
+
+/* ---- from files to cases -------------------------------------------------------------------------------------- */
+
+/* One digest over the contents that an outcome depends on. A missing blob counts as such. */
+static struct digest inputs_digest(const struct outcome *outcome, const struct digest *workload)
+{
+	struct buf all = {0};
+	static const unsigned char none[DIGEST_BYTES];
+
+	buf_add(&all, outcome->definition_look.seen.content.bytes, DIGEST_BYTES);
+	buf_add(&all, workload != NULL ? workload->bytes : none, DIGEST_BYTES);
+	for (int i = 0; i < outcome->blob_count; i++) {
+		buf_add(&all, outcome->blobs[i].path, strlen(outcome->blobs[i].path) + 1);
+		buf_add(&all, outcome->blobs[i].content.bytes, DIGEST_BYTES);
+	}
+	struct digest digest = digest_of(all.data, all.length);
+
+	buf_free(&all);
+	return digest;
+}
+
+static void look_at_blobs(struct outcome *outcome, const char *const *paths, int count)
+{
+	struct blob *blobs = arena_array(&outcome->arena, (size_t)count, sizeof *blobs);
+
+	for (int i = 0; i < count; i++)
+		blobs[i] = contents_blob(outcome->pass->contents, paths[i], &outcome->arena);
+	outcome->blobs = blobs;
+	outcome->blob_count = count;
+}
+
+static void invalid_outcome(struct outcome *outcome, const char *message)
+{
+	outcome->status = STATUS_INVALID;
+	outcome->known = true;
+	outcome->message = arena_string(&outcome->arena, message);
+	outcome->counts.status = STATUS_INVALID;
+	tell(outcome);
+}
+
+/* Answers from the summary of an earlier run if everything is as it was. */
+static bool answer_from_summary(struct outcome *outcome)
+{
+	struct pass *pass = outcome->pass;
+	const struct file_entry *entry = contents_entry(pass->contents, outcome->file);
+	bool wanted = !pass->options->force && !pass->options->details && pass->options->cases.only == NULL;
+
+	if (!wanted || entry == NULL || !entry->has_summary || entry->summary.status > STATUS_SKIPPED ||
+	    !digest_equal(&entry->summary.context, &pass->context) ||
+	    !digest_equal(&entry->seen.content, &outcome->definition_look.seen.content))
+		return false;
+	look_at_blobs(outcome, entry->blobs, entry->blob_count);
+	outcome->inputs = inputs_digest(outcome, outcome->workload != NULL ? &outcome->workload_look.seen.content : NULL);
+	if (!digest_equal(&entry->summary.inputs, &outcome->inputs))
+		return false;
+	outcome->counts = entry->summary;
+	outcome->status = (enum status)entry->summary.status;
+	outcome->reason = (enum reason)entry->summary.reason;
+	outcome->weak = entry->summary.weak != 0;
+	outcome->known = outcome->from_summary = true;
+	pass->cases_cached += outcome->counts.cases;
+	struct file_entry again = *entry; /* files read anew (racily clean, touched) are noted with their new stat */
+
+	again.seen = outcome->definition_look.seen;
+	if (outcome->definition_look.read)
+		contents_note(pass->contents, &again);
+	if (outcome->workload != NULL && outcome->workload_look.read)
+		contents_note(pass->contents,
+		              &(struct file_entry){.path = outcome->workload->path, .seen = outcome->workload_look.seen});
+	arena_free(&outcome->arena);
+	outcome->blobs = NULL;
+	outcome->blob_count = 0;
+	tell(outcome);
+	return true;
+}
+
+static int compare_text(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* The blobs that the workload lines name, sorted, each once. */
+static const char **blob_paths(struct outcome *outcome, const struct workload_file *workloads, int *count)
+{
+	int inputs = outcome->definition->input_count, found = 0, kept = 0;
+	const char **paths = arena_array(&outcome->arena, (size_t)workloads->count * (size_t)inputs + 1, sizeof *paths);
+
+	for (int i = 0; i < workloads->count; i++)
+		for (int k = 0; workloads->lines[i].error == NULL && k < inputs; k++)
+			if (workloads->lines[i].inputs[k].kind == SOURCE_SAFETENSORS)
+				paths[found++] = workloads->lines[i].inputs[k].path;
+	qsort(paths, (size_t)found, sizeof *paths, compare_text);
+	for (int i = 0; i < found; i++)
+		if (kept == 0 || strcmp(paths[kept - 1], paths[i]) != 0)
+			paths[kept++] = paths[i];
+	*count = kept;
+	return paths;
+}
+
+static int make_cases(struct outcome *outcome, struct buf *definition, struct buf *workload, struct err *err)
+{
+	struct pass *pass = outcome->pass;
+	struct workload_file lines = {0};
+	struct cases *made = arena_alloc(&outcome->arena, sizeof *made);
+	int blob_count;
+
+	outcome->definition = definition_load(outcome->file->path, outcome->file->op_type, outcome->file->name,
+	                                      definition->data, definition->length, &outcome->arena, err);
+	if (outcome->definition == NULL)
+		return -1;
+	if (outcome->workload != NULL)
+		lines = workloads_load(outcome->workload->path, outcome->definition, workload->data, workload->length,
+		                       &outcome->arena);
+	const char **paths = blob_paths(outcome, &lines, &blob_count);
+
+	look_at_blobs(outcome, paths, blob_count);
+	outcome->inputs = inputs_digest(outcome, outcome->workload != NULL ? &outcome->workload_look.seen.content : NULL);
+	*made = cases_make(pass->reftest->kernels.face, outcome->definition, &lines, outcome->blobs, outcome->blob_count,
+	                   pass->reftest->root, &pass->options->cases, &outcome->arena);
+	outcome->made = made;
+	outcome->case_count = made->count;
+	outcome->cases = arena_array(&outcome->arena, (size_t)made->count, sizeof *outcome->cases);
+	for (int i = 0; i < made->count; i++)
+		outcome->cases[i].test = &made->items[i];
+	return 0;
+}
+
+/* ---- from cases to verdicts ----------------------------------------------------------------------------------- */
+
+static struct digest witness_of(const struct verdict *v, struct arena *arena)
+{
+	struct fields fields = {0};
+
+	witness_fields(v->ground_truth, v->ground_truth_version, v->device_class, v->torch, v->cuda, arena, &fields);
+	return fields_digest(&fields);
+}
+
+/* Every stored verdict on the case's subject that can be read, newest last. */
+static int stored_verdicts(struct outcome *outcome, const struct digest *subject, const struct verdict ***out)
+{
+	const struct stored_verdict *stored;
+	struct arena *arena = &outcome->arena;
+	int found = 0, count = 0;
+
+	if (outcome->pass->reftest->store != NULL)
+		count = store_verdicts(outcome->pass->reftest->store, subject, arena, &stored, NULL);
+	*out = arena_array(arena, (size_t)(count > 0 ? count : 0), sizeof **out);
+	for (int i = 0; i < count; i++) {
+		const struct verdict *verdict = verdict_parse(stored[i].text, stored[i].length, arena, NULL);
+
+		if (verdict == NULL)
+			continue;
+		struct digest witness = witness_of(verdict, arena);
+
+		if (digest_equal(&witness, &stored[i].witness)) /* a record that lies about its witness is none */
+			(*out)[found++] = verdict;
+	}
+	return found;
+}
+
+static const struct verdict *not_run(struct outcome *outcome, enum reason reason, const char *message)
+{
+	struct verdict *verdict = arena_alloc(&outcome->arena, sizeof *verdict);
+
+	*verdict = (struct verdict){.status = STATUS_SKIPPED, .reason = reason,
+	                            .message = arena_string(&outcome->arena, message)};
+	return verdict;
+}
+
+static void settle_case(struct outcome *outcome, struct case_outcome *c, const struct verdict *verdict)
+{
+	c->verdict = verdict;
+	outcome->done++;
+}
+
+/* Decides one case from what is known. true: it must run. */
+static bool decide_case(struct outcome *outcome, struct case_outcome *c)
+{
+	struct pass *pass = outcome->pass;
+	const struct op_entry *op = outcome->made->op;
+	const struct verdict **stored;
+
+	if (c->test->decided != NULL) {
+		c->why = "decided from the workload line alone";
+		c->kept = c->test->decided->status == STATUS_INVALID; /* the same text is invalid the next time, too */
+		settle_case(outcome, c, c->test->decided);
+		return false;
+	}
+	int count = stored_verdicts(outcome, &c->test->subject, &stored);
+	struct decision decision = plan_case(&pass->machine.policy, op != NULL ? "builtin" : NULL,
+	                                     op != NULL ? op->truth_digest : NULL, stored, count, &outcome->arena);
+
+	c->why = decision.why;
+	trace("plan", "%s/%s %s: %s", outcome->file->op_type, outcome->file->name, c->test->id, decision.why);
+	if (decision.answer == PLAN_CACHED) {
+		c->cached = c->kept = true;
+		c->witness = witness_of(stored[decision.candidate], &outcome->arena);
+		pass->cases_cached++;
+		settle_case(outcome, c, stored[decision.candidate]);
+		return false;
+	}
+	if (decision.answer == PLAN_NOT_CACHED) {
+		settle_case(outcome, c, not_run(outcome, REASON_NOT_CACHED, decision.why));
+		return false;
+	}
+	if (pass->options->dry_run)
+		return false;
+	if (pass->machine.cannot_run != NULL) {
+		settle_case(outcome, c, not_run(outcome, pass->machine.cannot_reason, pass->machine.cannot_run));
+		return false;
+	}
+	return true;
+}
+
+static int default_lanes(void)
+{
+	int lanes = machine_cores() / 2;
+
+	return lanes < 1 ? 1 : lanes > LANES_MAX ? LANES_MAX : lanes;
+}
+
+static int need_pool(struct pass *pass, struct err *err)
+{
+	struct pool_options options = {
+	    .device = pass->machine.policy.device, .python = pass->machine.python, .root = pass->reftest->root,
+	    .lanes = pass->options->jobs > 0 ? pass->options->jobs : default_lanes(),
+	    .timeout_s = pass->options->timeout_s, .staged = pass->options->staged,
+	};
+
+	if (pass->pool == NULL)
+		pass->pool = pool_open(&options, err);
+	return pass->pool == NULL ? -1 : 0;
+}
+
+static int submit_outcome(struct outcome *outcome, const struct job **jobs, int count, struct err *err)
+{
+	struct task task = {.reference = outcome->definition->reference, .jobs = jobs, .job_count = count, .owner = outcome};
+
+	if (need_pool(outcome->pass, err) < 0)
+		return -1;
+	task.name = outcome_name(outcome, &outcome->arena);
+	outcome->started = seconds_now();
+	pool_submit(outcome->pass->pool, &task);
+	return 0;
+}
+
+/* What cannot run any more is said of every case that waits for it. */
+static void give_up(struct pass *pass, const char *why)
+{
+	pass->machine.cannot_run = arena_string(&pass->arena, why);
+	pass->machine.cannot_reason = REASON_UNSUPPORTED_DEVICE;
+	for (int i = 0; i < pass->count; i++) {
+		struct outcome *outcome = &pass->outcomes[i];
+
+		if (outcome->started <= 0 || outcome->done == outcome->case_count)
+			continue;
+		for (int k = 0; k < outcome->case_count; k++)
+			if (outcome->cases[k].verdict == NULL)
+				settle_case(outcome, &outcome->cases[k], not_run(outcome, REASON_UNSUPPORTED_DEVICE, why));
+		finish_outcome(outcome);
+	}
+}
+
+static void take_result(struct pass *pass, const struct pool_result *result)
+{
+	struct outcome *outcome = result->owner;
+
+	for (int i = 0; i < outcome->case_count; i++) {
+		struct case_outcome *c = &outcome->cases[i];
+
+		if (c->test->job != result->job || c->verdict != NULL)
+			continue;
+		pass->cases_run++;
+		c->kept = result->keep;
+		c->printed = result->printed;
+		c->witness = witness_of(result->verdict, &outcome->arena);
+		settle_case(outcome, c, result->verdict);
+		if (outcome->done == outcome->case_count)
+			finish_outcome(outcome);
+		return;
+	}
+}
+
+/* The arena a result is to live in is its outcome's, which is not known before: read it into the pass's. */
+static void take_results(struct pass *pass)
+{
+	struct pool_result result;
+
+	while (pass->pool != NULL && pool_next(pass->pool, &pass->arena, &result))
+		take_result(pass, &result);
+}
+
+static bool was_interrupted(struct pass *pass, int timeout_ms)
+{
+	struct pollfd fds[2] = {{.fd = pass->reftest->signals, .events = POLLIN},
+	                        {.fd = pass->pool != NULL ? pool_fd(pass->pool) : -1, .events = POLLIN}};
+
+	poll(fds, 2, timeout_ms);
+	if ((fds[0].revents & POLLIN) != 0)
+		pass->interrupted = true;
+	return pass->interrupted;
+}
+
+/* One turn of the loop: waits for the pool or a signal, takes what has come. */
+static void pump(struct pass *pass)
+{
+	struct err err = {""};
+
+	if (was_interrupted(pass, -1))
+		return;
+	int rc = pool_dispatch(pass->pool, &err);
+
+	take_results(pass);
+	if (rc < 0) {
+		pool_close(pass->pool);
+		pass->pool = NULL;
+		give_up(pass, err.text);
+	}
+}
+
+/* Verdicts that came before an interrupt are true and are kept; the rest of their definitions is unknown. */
+static void keep_finished_cases(struct pass *pass)
+{
+	for (int i = 0; i < pass->count; i++) {
+		struct outcome *outcome = &pass->outcomes[i];
+
+		if (outcome->started <= 0 || outcome->done == outcome->case_count)
+			continue;
+		if (inputs_unchanged(outcome))
+			store_outcome(outcome);
+		judge_outcome(outcome);
+	}
+}
+
+static void plan_outcome(struct outcome *outcome)
+{
+	const struct job **jobs = arena_array(&outcome->arena, (size_t)outcome->case_count, sizeof *jobs);
+	struct err err = {""};
+	int count = 0;
+
+	for (int i = 0; i < outcome->case_count; i++)
+		if (decide_case(outcome, &outcome->cases[i]))
+			jobs[count++] = outcome->cases[i].test->job;
+	if (count == 0)
+		finish_outcome(outcome);
+	else if (submit_outcome(outcome, jobs, count, &err) < 0) {
+		outcome->started = seconds_now();
+		give_up(outcome->pass, err.text);
+	}
+}
+
+static void visit(struct outcome *outcome, struct buf *definition, struct buf *workload)
+{
+	struct pass *pass = outcome->pass;
+	struct err err = {""};
+	bool lacking;
+
+	if (contents_look(pass->contents, outcome->file, DEFINITION_LIMIT, false, definition, &outcome->definition_look, &err) < 0 ||
+	    (outcome->workload != NULL && contents_look(pass->contents, outcome->workload, WORKLOAD_LIMIT, false, workload,
+	                                                &outcome->workload_look, &err) < 0)) {
+		invalid_outcome(outcome, err.text);
+		return;
+	}
+	if (answer_from_summary(outcome))
+		return;
+	/* To be parsed: what was not read is read now, and what is hashed is what is parsed. */
+	lacking = (!outcome->definition_look.read && contents_look(pass->contents, outcome->file, DEFINITION_LIMIT, true,
+	                                                           definition, &outcome->definition_look, &err) < 0) ||
+	          (outcome->workload != NULL && !outcome->workload_look.read &&
+	           contents_look(pass->contents, outcome->workload, WORKLOAD_LIMIT, true, workload, &outcome->workload_look,
+	                         &err) < 0);
+	if (lacking || make_cases(outcome, definition, workload, &err) < 0) {
+		invalid_outcome(outcome, err.text);
+		return;
+	}
+	plan_outcome(outcome);
+	was_interrupted(pass, 0);
+}
+
+int pass_run(struct pass *pass, struct err *err)
+{
+	struct buf definition = {0}, workload = {0};
+	double start = seconds_now();
+
+	if (reftest_signals(pass->reftest, err) < 0)
+		return -1;
+	for (int i = 0; i < pass->count && !pass->interrupted; i++) {
+		visit(&pass->outcomes[i], &definition, &workload);
+		while (pass->pool != NULL && pool_pending(pass->pool) > PENDING_CASES && !pass->interrupted)
+			pump(pass);
+	}
+	while (pass->pool != NULL && pool_pending(pass->pool) > 0 && !pass->interrupted)
+		pump(pass);
+	buf_free(&definition);
+	buf_free(&workload);
+	if (pass->pool != NULL) {
+		pool_close(pass->pool);
+		pass->pool = NULL;
+	}
+	struct err note = {""};
+
+	if (pass->interrupted)
+		keep_finished_cases(pass);
+	if (!pass->options->dry_run && contents_write(pass->contents, &note) < 0 && pass->not_kept == NULL)
+		pass->not_kept = arena_string(&pass->arena, note.text);
+	pass->seconds = seconds_now() - start;
+	return 0;
+}

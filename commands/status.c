@@ -1,0 +1,87 @@
+/* status - the table of verdicts, at once, from the cache: a pass in which nothing may run and nothing is written. */
+#include "commands/command.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "commands/options.h"
+#include "commands/pass.h"
+#include "commands/report.h"
+
+struct status_options {
+	const char *root, *device, *python, *format;
+	bool no_workloads;
+	struct words op_types;
+};
+
+#define AT(member) offsetof(struct status_options, member)
+static const struct option_row rows[] = {
+    {"--root", OPTION_TEXT, AT(root), "DIR", "the dataset"},
+    {"--op-type", OPTION_LIST, AT(op_types), "T", "the definitions of this op_type; may be repeated"},
+    {"--device", OPTION_TEXT, AT(device), "D", "whose verdicts count: auto, cpu, cuda or cuda:N (default: auto)"},
+    {"--python", OPTION_TEXT, AT(python), "PATH", "the interpreter whose torch counts"},
+    {"--no-workloads", OPTION_FLAG, AT(no_workloads), NULL, "leave the lines of workload files out"},
+    {"--format", OPTION_TEXT, AT(format), "F", "text or json (default: text)"},
+};
+
+enum { ROWS = sizeof rows / sizeof rows[0] };
+
+static void print_row(const struct outcome *outcome)
+{
+	const char *reason = outcome->reason == REASON_NOT_CACHED ? NULL : reason_name(outcome->reason);
+	const char *word = outcome->reason == REASON_NOT_CACHED ? "stale" : status_name(outcome->status);
+
+	printf("%-8s %s/%s  %u of %u cases passed%s%s\n", word, outcome->file->op_type, outcome->file->name,
+	       outcome->counts.passed, outcome->counts.cases, reason != NULL ? ": " : "", reason != NULL ? reason : "");
+	if (outcome->message != NULL)
+		printf("         %s\n", outcome->message);
+}
+
+static int run(struct reftest *reftest, const struct status_options *o, const struct words *names, struct err *err)
+{
+	struct pass_options options = {.device = o->device, .python = o->python, .cached_only = true, .dry_run = true,
+	                               .cases = case_options_default()};
+	struct report_options report = {.command = ""};
+	struct pass pass;
+	bool json = strcmp(o->format, "json") == 0;
+	int code = EXIT_INTERNAL;
+
+	options.cases.workloads = !o->no_workloads;
+	options.details = json;
+	reftest->root_given = o->root != NULL ? o->root : reftest->root_given;
+	if (pass_open(&pass, reftest, &options, err) == 0) {
+		if (pass_select(&pass, names->items, names->count, o->op_types.items, o->op_types.count, err) < 0) {
+			code = EXIT_USAGE;
+		} else if (pass_run(&pass, err) == 0) {
+			for (int i = 0; i < pass.count && !json; i++)
+				print_row(&pass.outcomes[i]);
+			(json ? report_json : report_summary)(&pass, &report);
+			code = report_exit_code(&pass, &report);
+		}
+	}
+	pass_close(&pass);
+	return code;
+}
+
+int command_status(struct reftest *reftest, int argc, char **argv)
+{
+	struct status_options o = {.device = "auto", .format = "text"};
+	struct arena arena = {0};
+	struct words names;
+	struct err err = {""};
+	int code = EXIT_USAGE, help = options_read(rows, ROWS, argc, argv, &arena, &o, &names, &err);
+
+	if (help > 0) {
+		printf("usage: reftest status [options] [NAME…]\n\n");
+		options_help(rows, ROWS);
+		code = EXIT_VERIFIED;
+	} else if (help == 0 && strcmp(o.format, "text") != 0 && strcmp(o.format, "json") != 0) {
+		err_set(&err, "'%s' is no format; --format takes text or json", o.format);
+	} else if (help == 0) {
+		code = run(reftest, &o, &names, &err);
+	}
+	if (err.text[0] != '\0')
+		fprintf(stderr, "reftest: %s\n", err.text);
+	arena_free(&arena);
+	return code;
+}

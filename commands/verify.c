@@ -1,0 +1,224 @@
+/* verify - the main job: have a verdict that counts for every case asked for, and run only those that have none. */
+#include "commands/command.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "commands/options.h"
+#include "commands/pass.h"
+#include "commands/report.h"
+
+struct verify_options {
+	const char *root, *device, *python, *sizes, *format, *case_id, *ground_truth;
+	bool all, changed, force, no_workloads, strict, cached_only, dry_run, staged, quiet;
+	int jobs;
+	double atol, rtol, hit_ratio, timeout;
+	uint64_t seed;
+	struct words op_types, tolerances;
+};
+
+#define AT(member) offsetof(struct verify_options, member)
+static const struct option_row rows[] = {
+    {"--root", OPTION_TEXT, AT(root), "DIR", "the dataset"},
+    {"--all", OPTION_FLAG, AT(all), NULL, "every definition (also what no name at all means)"},
+    {"--changed", OPTION_FLAG, AT(changed), NULL, "every definition, but tell only what has no valid verdict"},
+    {"--op-type", OPTION_LIST, AT(op_types), "T", "the definitions of this op_type; may be repeated"},
+    {"--case", OPTION_TEXT, AT(case_id), "ID", "only this case, as a failure line names it"},
+    {"--sizes", OPTION_TEXT, AT(sizes), "LIST", "small,medium,large (default: small,medium)"},
+    {"--no-workloads", OPTION_FLAG, AT(no_workloads), NULL, "leave the lines of workload files out"},
+    {"--device", OPTION_TEXT, AT(device), "D", "auto, cpu, cuda or cuda:N (default: auto)"},
+    {"--ground-truth", OPTION_TEXT, AT(ground_truth), "NAME", "builtin: this project's kernels and oracles"},
+    {"--force", OPTION_FLAG, AT(force), NULL, "run everything, whatever is stored"},
+    {"--cached-only", OPTION_FLAG, AT(cached_only), NULL, "run nothing; what has no verdict makes the exit code 3"},
+    {"--dry-run", OPTION_FLAG, AT(dry_run), NULL, "say what would run, and why; change nothing"},
+    {"--strict", OPTION_FLAG, AT(strict), NULL, "findings count as failures"},
+    {"--seed", OPTION_SEED, AT(seed), "N", "of the inputs (default: 0)"},
+    {"--atol", OPTION_REAL, AT(atol), "X", "absolute tolerance of every output"},
+    {"--rtol", OPTION_REAL, AT(rtol), "X", "relative tolerance of every output"},
+    {"--hit-ratio", OPTION_REAL, AT(hit_ratio), "X", "part of the elements that must be within tolerance"},
+    {"--tolerance", OPTION_LIST, AT(tolerances), "DTYPE=ATOL,RTOL[,HIT]", "for outputs of one dtype; may be repeated"},
+    {"--timeout", OPTION_REAL, AT(timeout), "S", "seconds a case may take (default: 120)"},
+    {"--jobs", OPTION_INT, AT(jobs), "N", "references side by side (default: half the cores, at most 4)"},
+    {"--python", OPTION_TEXT, AT(python), "PATH", "interpreter with torch; else $REFTEST_PYTHON, .venv, python3"},
+    {"--staged-arena", OPTION_FLAG, AT(staged), NULL, "copy tensors through the host even where CUDA IPC works"},
+    {"--format", OPTION_TEXT, AT(format), "F", "text or json (default: text)"},
+    {"--quiet", OPTION_FLAG, AT(quiet), NULL, "text: only what is not passed, and the totals"},
+};
+
+enum { ROWS = sizeof rows / sizeof rows[0] };
+
+static int read_sizes(const char *list, bool size[SIZE_COUNT], struct err *err)
+{
+	static const char *const names[SIZE_COUNT] = {"small", "medium", "large"};
+
+	while (*list != '\0') {
+		size_t length = strcspn(list, ",");
+		bool found = false;
+
+		for (int s = 0; s < SIZE_COUNT; s++)
+			if (strlen(names[s]) == length && memcmp(names[s], list, length) == 0)
+				found = size[s] = true;
+		if (!found)
+			return err_set(err, "'%.*s' is no size; --sizes takes small, medium and large, separated by commas",
+			               (int)length, list);
+		list += length + (list[length] == ',');
+	}
+	return 0;
+}
+
+static int bad_tolerance(const char *word, struct err *err)
+{
+	return err_set(err, "'%s' is no tolerance; --tolerance takes DTYPE=ATOL,RTOL or DTYPE=ATOL,RTOL,HIT_RATIO, as in "
+	               "bfloat16=8e-3,1e-2", word);
+}
+
+static int read_tolerance(const char *word, struct tolerance *by_dtype, struct err *err)
+{
+	char name[32];
+	size_t length = strcspn(word, "=");
+	double values[3] = {-1, -1, -1};
+	enum dtype dtype;
+
+	if (length >= sizeof name || word[length] != '=')
+		return bad_tolerance(word, err);
+	memcpy(name, word, length);
+	name[length] = '\0';
+	if (!dtype_parse(name, &dtype))
+		return bad_tolerance(word, err);
+	const char *at = word + length + 1;
+
+	for (int i = 0; i < 3; i++) {
+		char *end;
+
+		values[i] = strtod(at, &end);
+		if (end == at || !(values[i] >= 0) || (*end != ',' && *end != '\0') || (i == 0 && *end == '\0') ||
+		    (i == 2 && (*end != '\0' || !(values[i] > 0 && values[i] <= 1))))
+			return bad_tolerance(word, err);
+		if (*end == '\0')
+			break;
+		at = end + 1;
+	}
+	by_dtype[dtype] = (struct tolerance){values[0], values[1], values[2]};
+	return 0;
+}
+
+static int read_case_options(const struct verify_options *o, struct case_options *out, struct err *err)
+{
+	*out = case_options_default();
+	out->workloads = !o->no_workloads;
+	out->seed = o->seed;
+	out->only = o->case_id;
+	out->tolerance = (struct tolerance){o->atol, o->rtol, o->hit_ratio};
+	memset(out->size, 0, sizeof out->size);
+	if (o->hit_ratio > 1 || o->hit_ratio == 0)
+		return err_set(err, "--hit-ratio takes a part above 0 and at most 1, not %g", o->hit_ratio);
+	for (int i = 0; i < o->tolerances.count; i++)
+		if (read_tolerance(o->tolerances.items[i], out->by_dtype, err) < 0)
+			return -1;
+	/* A case is named by its size; asking for one asks for its size. */
+	return read_sizes(o->case_id != NULL ? "small,medium,large" : o->sizes, out->size, err);
+}
+
+static int check_words(const struct verify_options *o, const struct words *names, struct err *err)
+{
+	if (strcmp(o->format, "text") != 0 && strcmp(o->format, "json") != 0)
+		return err_set(err, "'%s' is no format; --format takes text or json", o->format);
+	if (strcmp(o->ground_truth, "builtin") != 0)
+		return err_set(err, "'%s' is no ground truth of this version; --ground-truth takes builtin", o->ground_truth);
+	if (o->all && names->count > 0)
+		return err_set(err, "--all and the name '%s' contradict each other; give one of them", names->items[0]);
+	if (o->force && o->cached_only)
+		return err_set(err, "--force runs everything and --cached-only nothing; give one of them");
+	if (o->timeout <= 0)
+		return err_set(err, "--timeout takes a number of seconds above 0");
+	return 0;
+}
+
+/* The options that a pasted-back command needs to meet the same case again. */
+static char *repeat_words(const struct verify_options *o, struct arena *arena)
+{
+	struct buf words = {0};
+
+	if (o->seed != 0)
+		buf_printf(&words, " --seed %llu", (unsigned long long)o->seed);
+	if (o->atol >= 0)
+		buf_printf(&words, " --atol %g", o->atol);
+	if (o->rtol >= 0)
+		buf_printf(&words, " --rtol %g", o->rtol);
+	if (o->hit_ratio >= 0)
+		buf_printf(&words, " --hit-ratio %g", o->hit_ratio);
+	for (int i = 0; i < o->tolerances.count; i++)
+		buf_printf(&words, " --tolerance %s", o->tolerances.items[i]);
+	char *text = arena_copy(arena, words.data, words.length);
+
+	buf_free(&words);
+	return text;
+}
+
+/* The report's options, where the pass's callback finds them. */
+struct verify {
+	struct pass pass; /* first: the callback gets it */
+	struct report_options report;
+};
+
+static void told(struct pass *pass, struct outcome *outcome)
+{
+	const struct verify *verify = (const struct verify *)pass;
+
+	report_outcome(outcome, &verify->report);
+	fflush(stdout);
+}
+
+static int run(struct reftest *reftest, const struct verify_options *o, const struct words *names, struct arena *arena,
+               struct err *err)
+{
+	struct pass_options options = {.device = o->device, .python = o->python, .jobs = o->jobs, .timeout_s = o->timeout,
+	                               .force = o->force, .cached_only = o->cached_only, .dry_run = o->dry_run,
+	                               .staged = o->staged};
+	struct verify verify = {.report = {.strict = o->strict, .only_changed = o->changed || o->quiet,
+	                                   .command = repeat_words(o, arena)}};
+	bool json = strcmp(o->format, "json") == 0;
+
+	options.details = json || !verify.report.only_changed;
+	if (read_case_options(o, &options.cases, err) < 0)
+		return EXIT_USAGE;
+	if (o->root != NULL)
+		reftest->root_given = o->root;
+	int code = EXIT_INTERNAL;
+
+	if (pass_open(&verify.pass, reftest, &options, err) == 0) {
+		verify.pass.told = json ? NULL : told;
+		if (pass_select(&verify.pass, names->items, names->count, o->op_types.items, o->op_types.count, err) < 0) {
+			code = EXIT_USAGE;
+		} else if (pass_run(&verify.pass, err) == 0) {
+			(json ? report_json : report_summary)(&verify.pass, &verify.report);
+			code = report_exit_code(&verify.pass, &verify.report);
+		}
+	}
+	pass_close(&verify.pass);
+	return code;
+}
+
+int command_verify(struct reftest *reftest, int argc, char **argv)
+{
+	struct verify_options o = {.device = "auto", .sizes = "small,medium", .format = "text", .ground_truth = "builtin",
+	                           .atol = -1, .rtol = -1, .hit_ratio = -1, .timeout = 120};
+	struct arena arena = {0};
+	struct words names;
+	struct err err = {""};
+	int code = EXIT_USAGE, help = options_read(rows, ROWS, argc, argv, &arena, &o, &names, &err);
+
+	if (help > 0) {
+		printf("usage: reftest verify [options] [NAME…]\n\n");
+		options_help(rows, ROWS);
+		code = EXIT_VERIFIED;
+	} else if (help == 0 && check_words(&o, &names, &err) == 0) {
+		code = run(reftest, &o, &names, &arena, &err);
+	}
+	if (err.text[0] != '\0')
+		fprintf(stderr, "reftest: %s\n", err.text);
+	arena_free(&arena);
+	return code;
+}
