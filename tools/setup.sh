@@ -96,12 +96,16 @@ install_packages() {
 	else
 		fail "these packages are missing, and installing them needs root. Please run: sudo apt-get install$missing"
 	fi
-	say "installing with apt-get:$missing"
-	$as_root DEBIAN_FRONTEND=noninteractive apt-get update -qq || say "apt-get update failed; trying with what is known."
+	say "installing with apt-get (a minute or two):$missing"
 	# shellcheck disable=SC2086 # a list of words
-	$as_root DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends \
-		-o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 $missing ||
-		fail "apt-get could not install$missing; its words are above."
+	{
+		$as_root DEBIAN_FRONTEND=noninteractive apt-get update -q || true # the lists at hand may do
+		$as_root DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends \
+			-o DPkg::Lock::Timeout=300 $missing
+	} </dev/null >"$scratch/apt.log" 2>&1 || {
+		tail -n 30 "$scratch/apt.log" >&2
+		fail "apt-get could not install$missing; the end of what it said is above."
+	}
 }
 
 # Without an NVIDIA driver torch's CPU build does, a tenth of the download; whoever told pip where to look is obeyed.
