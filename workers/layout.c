@@ -1,0 +1,87 @@
+#include "workers/layout.h"
+
+#include <stdbool.h>
+
+int64_t layout_add(int64_t a, int64_t b)
+{
+	int64_t sum;
+
+	return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+
+int64_t layout_round(int64_t value)
+{
+	int64_t up = layout_add(value, LAYOUT_ALIGN - 1);
+
+	return up == INT64_MAX ? INT64_MAX : up / LAYOUT_ALIGN * LAYOUT_ALIGN;
+}
+
+/* The tensor that lies at place `at` of a run: the first run keeps the caller's order, the second turns it round. */
+static int tensor_at(int at, int count, int run)
+{
+	return run == 0 ? at : count - 1 - at;
+}
+
+/* Offsets one after another from `first` on; returns the end of the last gap. */
+static int64_t place(const int64_t *bytes, int count, int run, int64_t first, int64_t *offset)
+{
+	int64_t at = first;
+
+	for (int i = 0; i < count; i++) {
+		int tensor = tensor_at(i, count, run);
+
+		offset[tensor] = at;
+		at = layout_add(layout_round(layout_add(at, bytes[tensor])), LAYOUT_GAP);
+	}
+	return at;
+}
+
+static bool any_equal(const int64_t *a, const int64_t *b, int count)
+{
+	for (int i = 0; i < count; i++)
+		if (a[i] == b[i])
+			return true;
+	return false;
+}
+
+static const struct layout_gap *gaps_of(const struct layout *layout, const int64_t *bytes, int run, struct arena *arena)
+{
+	struct layout_gap *gaps = arena_array(arena, (size_t)layout->gap_count, sizeof *gaps);
+	int64_t end = 0;
+	int before = -1;
+
+	for (int i = 0; i < layout->count; i++) {
+		int tensor = tensor_at(i, layout->count, run);
+
+		gaps[i] = (struct layout_gap){end, layout->offset[tensor], before, tensor};
+		end = layout_add(layout->offset[tensor], bytes[tensor]);
+		before = tensor;
+	}
+	gaps[layout->count] = (struct layout_gap){end, layout->total, before, -1};
+	return gaps;
+}
+
+/* Turning the order round can leave a tensor where it was (the middle one of three, say), so the second run is also
+ * shifted, by an odd multiple of the alignment: by three times, or by as many twos more as it takes until no tensor
+ * has its old address. Each tensor rules out one shift at most, so this ends. */
+struct layout layout_make(const int64_t *bytes, int count, int run, struct arena *arena)
+{
+	struct layout out = {.count = count, .gap_count = count + 1};
+	int64_t first = LAYOUT_GAP;
+
+	out.offset = arena_array(arena, (size_t)count, sizeof *out.offset);
+	out.total = place(bytes, count, 0, first, out.offset);
+	if (run != 0) {
+		int64_t *moved = arena_array(arena, (size_t)count, sizeof *moved);
+
+		first += 3 * LAYOUT_ALIGN;
+		out.total = place(bytes, count, run, first, moved);
+		while (out.total != INT64_MAX && any_equal(moved, out.offset, count)) {
+			first += 2 * LAYOUT_ALIGN;
+			out.total = place(bytes, count, run, first, moved);
+		}
+		out.offset = moved;
+	}
+	out.gaps = gaps_of(&out, bytes, run, arena);
+	return out;
+}
