@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""Makes the safetensors files of the starter dataset, below blob/, the same bytes on every machine.
+
+    tools/starter_blobs.py            write them
+    tools/starter_blobs.py --check    exit 1 if a file is not what this script makes
+
+The tensors are synthetic, but shaped like what is seen in the models that the definitions name, where uniform noise is
+not: a few channels of the residual stream are tens of times larger than the rest, the first token of a sequence larger
+still, and norm weights are positive, uneven, with some channels nearly switched off. Only integer randomness and sums
+are used, no libm, so nothing depends on a platform's last bit.
+"""
+
+import json
+import pathlib
+import random
+import struct
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+def bfloat16(value):
+    bits = struct.unpack("<I", struct.pack("<f", value))[0]
+    return struct.pack("<H", (bits + 0x7FFF + (bits >> 16 & 1)) >> 16)
+
+
+def float16(value):
+    return struct.pack("<e", value)
+
+
+FORMATS = {"BF16": bfloat16, "F16": float16}
+
+
+def bell(source):
+    """Nearly normal with variance 1: the sum of twelve uniforms on [0, 1), less 6."""
+    return sum(source.getrandbits(20) for _ in range(12)) / 2**20 - 6
+
+
+def residual_stream(source, rows, columns):
+    """Rows of hidden states before a norm; the first row is a sequence's first token."""
+    outliers = set(source.sample(range(columns), max(1, columns // 512)))
+    scales = [40.0 if column in outliers else 0.5 + source.getrandbits(8) / 256 for column in range(columns)]
+    for row in range(rows):
+        for scale in scales:
+            yield bell(source) * scale * (8 if row == 0 and scale == 40.0 else 1)
+
+
+def norm_weight(source, columns, centre):
+    """One norm's weights; a few channels are close to zero."""
+    for _ in range(columns):
+        uneven = centre * (1 + bell(source) / 8)
+        yield uneven / 64 if source.getrandbits(7) == 0 else uneven
+
+
+def projection_input(source, rows, columns):
+    """What a projection reads: normed states, most of them small."""
+    for _ in range(rows * columns):
+        value = bell(source)
+        yield value * abs(value) / 2
+
+
+# (file below blob/workloads, {tensor: (dtype, shape, maker)})
+FILES = [
+    (
+        "rmsnorm/rmsnorm_h4096/prefill.safetensors",
+        {
+            "hidden_states": ("BF16", [4, 4096], lambda source: residual_stream(source, 4, 4096)),
+            "weight": ("BF16", [4096], lambda source: norm_weight(source, 4096, 0.45)),
+        },
+    ),
+    (
+        "rmsnorm/rmsnorm_h128/query_norm.safetensors",
+        {
+            "hidden_states": ("BF16", [64, 128], lambda source: residual_stream(source, 64, 128)),
+            "weight": ("BF16", [128], lambda source: norm_weight(source, 128, 1.75)),
+        },
+    ),
+    (
+        "rmsnorm/fused_add_rmsnorm_h5120/decode.safetensors",
+        {
+            "hidden_states": ("BF16", [1, 5120], lambda source: residual_stream(source, 1, 5120)),
+            "residual": ("BF16", [1, 5120], lambda source: residual_stream(source, 1, 5120)),
+            "weight": ("BF16", [5120], lambda source: norm_weight(source, 5120, 1.1)),
+        },
+    ),
+    (
+        "gemm/gemm_bf16_n128_k2048/router.safetensors",
+        {"A": ("BF16", [6, 2048], lambda source: projection_input(source, 6, 2048))},
+    ),
+    (
+        "gemm/gemm_n1024_k4096/key_projection.safetensors",
+        {"A": ("F16", [3, 4096], lambda source: projection_input(source, 3, 4096))},
+    ),
+]
+
+
+def safetensors(path, tensors):
+    header, data = {}, b""
+    for name, (dtype, shape, maker) in tensors.items():
+        source = random.Random(f"{path}:{name}")
+        encoded = b"".join(FORMATS[dtype](value) for value in maker(source))
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [len(data), len(data) + len(encoded)]}
+        data += encoded
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    return struct.pack("<Q", len(text)) + text + data
+
+
+def main():
+    check = sys.argv[1:] == ["--check"]
+    wrong = []
+    for path, tensors in FILES:
+        place = ROOT / "blob" / "workloads" / path
+        content = safetensors(path, tensors)
+        if place.exists() and place.read_bytes() == content:
+            continue
+        wrong.append(place.relative_to(ROOT))
+        if not check:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(content)
+    for path in wrong:
+        print(f"{path}: {'is not what tools/starter_blobs.py makes' if check else 'written'}")
+    return 1 if check and wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
