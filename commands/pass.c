@@ -248,13 +248,13 @@ static bool make_put(struct outcome *outcome, const char *name, struct case_outc
 
 	if (v == NULL || c->test->job == NULL || !c->kept)
 		return false;
-	if (c->cached && latest_is_current(outcome, name, c))
+	if (c->cached && !c->shared && latest_is_current(outcome, name, c))
 		return false;
 	witness_fields(v->ground_truth, v->ground_truth_version, v->device_class, v->torch, v->cuda, &outcome->arena, &all);
 	verdict_write(v, &text);
 	fields_write(&all, &packed);
 	*put = (struct store_put){.subject = c->test->subject, .witness = c->witness, .definition = name,
-	                          .case_id = c->test->id, .keep_verdict = !c->cached};
+	                          .case_id = c->test->id, .keep_verdict = !c->cached || c->shared};
 	put->text = arena_copy(&outcome->arena, text.data, text.length);
 	put->length = text.length;
 	put->fields = arena_copy(&outcome->arena, packed.data, packed.length);
@@ -610,24 +610,37 @@ static void give_up(struct pass *pass, const char *why)
 	}
 }
 
+/* Gives a result to one case; the first of a flight ran, the others share its answer. */
+static void settle_passenger(struct pass *pass, const struct passenger *who, const struct pool_result *result, bool ran)
+{
+	struct outcome *outcome = who->outcome;
+	struct case_outcome *c = &outcome->cases[who->case_index];
+
+	c->kept = result->keep;
+	c->printed = result->printed;
+	c->witness = witness_of(result->verdict, &outcome->arena);
+	if (ran) {
+		pass->cases_run++;
+	} else {
+		pass->cases_cached++;
+		c->cached = c->shared = true;
+		c->why = "another case of this run has the same subject";
+	}
+	settle_case(outcome, c, result->verdict);
+	if (outcome->done == outcome->case_count)
+		finish_outcome(outcome);
+}
+
 static void take_result(struct pass *pass, const struct pool_result *result)
 {
-	struct outcome *outcome = result->owner;
+	const struct outcome *outcome = result->owner;
+	const struct passenger *who = NULL;
 
-	for (int i = 0; i < outcome->case_count; i++) {
-		struct case_outcome *c = &outcome->cases[i];
-
-		if (c->test->job != result->job || c->verdict != NULL)
-			continue;
-		pass->cases_run++;
-		c->kept = result->keep;
-		c->printed = result->printed;
-		c->witness = witness_of(result->verdict, &outcome->arena);
-		settle_case(outcome, c, result->verdict);
-		if (outcome->done == outcome->case_count)
-			finish_outcome(outcome);
-		return;
-	}
+	for (int i = 0; i < outcome->case_count && who == NULL; i++)
+		if (outcome->cases[i].test->job == result->job)
+			who = flight_land(&pass->flights, &outcome->cases[i].test->subject);
+	for (bool ran = true; who != NULL; who = who->next, ran = false)
+		settle_passenger(pass, who, result, ran);
 }
 
 /* The arena a result is to live in is its outcome's, which is not known before: read it into the pass's. */
@@ -683,18 +696,25 @@ static void keep_finished_cases(struct pass *pass)
 
 static void plan_outcome(struct outcome *outcome)
 {
+	struct pass *pass = outcome->pass;
 	const struct job **jobs = arena_array(&outcome->arena, (size_t)outcome->case_count, sizeof *jobs);
 	struct err err = {""};
 	int count = 0;
 
-	for (int i = 0; i < outcome->case_count; i++)
-		if (decide_case(outcome, &outcome->cases[i]))
-			jobs[count++] = outcome->cases[i].test->job;
-	if (count == 0)
+	for (int i = 0; i < outcome->case_count; i++) {
+		const struct test_case *test = outcome->cases[i].test;
+
+		if (decide_case(outcome, &outcome->cases[i]) &&
+		    flight_board(&pass->flights, &test->subject, outcome, i, &pass->arena))
+			jobs[count++] = test->job;
+	}
+	if (outcome->done == outcome->case_count || pass->options->dry_run)
 		finish_outcome(outcome);
+	else if (count == 0)
+		outcome->started = seconds_now(); /* every case of it waits for another definition's */
 	else if (submit_outcome(outcome, jobs, count, &err) < 0) {
 		outcome->started = seconds_now();
-		give_up(outcome->pass, err.text);
+		give_up(pass, err.text);
 	}
 }
 

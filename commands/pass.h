@@ -13,6 +13,7 @@
 #include "base/arena.h"
 #include "commands/cases.h"
 #include "commands/content.h"
+#include "commands/flight.h"
 #include "commands/machine_policy.h"
 #include "dataset/dataset.h"
 #include "dataset/verdict.h"
@@ -32,6 +33,7 @@ struct case_outcome {
 	const struct test_case *test;
 	const struct verdict *verdict; /* NULL: nothing is known (it would run, or was interrupted) */
 	bool cached;                   /* the verdict was stored by an earlier run */
+	bool shared;                   /* another case of this run has the same subject and ran for both */
 	bool kept;                     /* it is in the store now */
 	const char *why;               /* the decision, as a sentence */
 	const char *printed;           /* what the reference printed, when it failed; NULL: nothing */
@@ -70,6 +72,7 @@ struct pass {
 	struct machine_policy machine;
 	struct digest context;
 	struct contents *contents;
+	struct flights flights;
 	struct pool *pool;     /* NULL until something must run */
 	struct outcome *outcomes;
 	int count;
