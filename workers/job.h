@@ -31,14 +31,21 @@ struct job {
 	const char *root;                  /* of the dataset, for blobs */
 };
 
+/* One JSON object on one line, no newline; every bit of seed, numbers and constants survives. */
 void job_write(const struct job *job, struct buf *out);
-/* NULL with a sentence. All in `arena`. */
+/* NULL with a sentence: damaged, or beyond what a case can hold (OP_ARGS inputs or outputs). All in `arena`. */
 struct job *job_read(const cJSON *json, struct arena *arena, struct err *err);
 
 /* The definition's schema as families see it. Shares strings with the definition. */
 struct op_problem problem_of(const struct definition *definition, struct arena *arena);
 
-/* Bytes that a case takes on its device: inputs twice, outputs three times, canaries, ground-truth scratch aside. */
+/* The tensor that `arg` asks for when the axes have these values, without data. `elements` is INT64_MAX when there are
+ * more than can be counted, and so are its bytes. A Python scalar (rank OP_SCALAR) has one element and no bytes. */
+struct tensor job_tensor(const struct op_arg *arg, const int64_t *axis);
+int64_t job_tensor_bytes(const struct tensor *tensor);
+
+/* Bytes that a case takes on its device: inputs twice, outputs three times, canaries; ground-truth scratch aside.
+ * INT64_MAX: more than can be counted. */
 int64_t job_bytes(const struct job *job);
 
 #endif
