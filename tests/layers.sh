@@ -36,7 +36,7 @@ broken() {
 			split(FILENAME, part, "/")
 			room = part[1]
 			own = FILENAME
-			sub(/\.(c|cu)$/, ".h", own)
+			sub(/\.c$/, ".h", own)
 			if (own == FILENAME || (getline line < own) <= 0)
 				own = ""
 			else
@@ -90,7 +90,7 @@ none_broken() {
 	[ ! -s "$scratch/found" ]
 }
 
-# planted FILE LINE: is the fault found, and is it the only one, when LINE is put before the includes of FILE?
+# planted FILE LINE: is the fault found when LINE is put before the includes of FILE?
 planted() {
 	cp -r base dataset cache plan workers kernels commands reftest.[ch] "$scratch/tree/"
 	{
@@ -99,7 +99,7 @@ planted() {
 	} >"$scratch/tree/$1" 2>/dev/null
 	broken "$scratch/tree" >"$scratch/found"
 	rm -rf "$scratch/tree"/*
-	[ "$(wc -l <"$scratch/found")" -eq 1 ] && grep -q "^$1:1: " "$scratch/found"
+	grep -q "^$1:1: " "$scratch/found"
 }
 mkdir "$scratch/tree"
 
