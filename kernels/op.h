@@ -14,6 +14,7 @@
 
 #include "base/dtype.h"
 #include "base/err.h"
+#include "base/metrics.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -124,12 +125,20 @@ struct op {
 	             struct op_constant *constants, struct err *err);
 	/* Axis values of the probing case (one row, as sizes). NULL like probe. */
 	void (*probe_axes)(const struct op_problem *problem, int variant, int64_t *axis);
+
+	/* Outputs that no element rule fits (samples of a distribution, indices equal as sets) are judged by the family, on
+	 * the host: 1 when it judged output `output` (then `metrics` is full, and `why` has a sentence if it did not pass),
+	 * 0 when the element rule is to decide, -1 on error. `truth` is what the oracle or op_cuda.launch made. NULL: the
+	 * element rule decides everywhere. */
+	int (*judge)(const struct op_case *c, int output, const struct tensor *in, const struct tensor *reference,
+	             const struct tensor *truth, struct metrics *metrics, struct err *why);
 };
 
 /* The GPU half of a family, in {family}.cu. `stream` is a cudaStream_t; everything is asynchronous on it. */
 struct op_cuda {
 	const char *name;
-	/* As op.fill on device memory; NULL: filled on the host by op.fill and copied. */
+	/* As op.fill on device memory. 1: this input is filled on the host by op.fill and copied (structure, not bulk);
+	 * NULL: every input is. */
 	int (*fill)(const struct op_case *c, int input, struct tensor *out, void *stream, struct err *err);
 	/* As op.oracle, float32 accumulation, deterministic, 64-bit address arithmetic. `scratch` of scratch_bytes(c). */
 	int (*launch)(const struct op_case *c, const struct tensor *in, struct tensor *out, void *scratch, void *stream,
