@@ -1,0 +1,166 @@
+/* Lines and descriptors between processes, from peers that mean well and peers that do not. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "workers/channel.h"
+
+struct pair {
+	struct channel ours, theirs;
+};
+
+static void make_pair(struct pair *pair)
+{
+	struct err err = {""};
+	int ours, theirs;
+
+	assert_int_equal(channel_pair(&ours, &theirs, &err), 0);
+	assert_int_equal(fcntl(theirs, F_SETFL, O_NONBLOCK), 0);
+	channel_open(&pair->ours, ours);
+	channel_open(&pair->theirs, theirs);
+}
+
+static void lines_come_whole_however_they_were_cut(void **state)
+{
+	struct pair pair;
+	size_t length;
+
+	(void)state;
+	make_pair(&pair);
+	assert_int_equal(write(pair.theirs.fd, "one\ntw", 6), 6);
+	assert_int_equal(channel_read(&pair.ours), CHANNEL_DATA);
+	assert_string_equal(channel_line(&pair.ours, &length), "one");
+	assert_int_equal(length, 3);
+	assert_null(channel_line(&pair.ours, &length));
+	assert_int_equal(write(pair.theirs.fd, "o\n\nthree", 8), 8);
+	assert_int_equal(channel_read(&pair.ours), CHANNEL_DATA);
+	assert_string_equal(channel_line(&pair.ours, &length), "two");
+	assert_string_equal(channel_line(&pair.ours, &length), "");
+	assert_null(channel_line(&pair.ours, &length));
+	assert_int_equal(channel_read(&pair.ours), CHANNEL_EMPTY);
+	channel_close(&pair.theirs);
+	assert_int_equal(channel_read(&pair.ours), CHANNEL_END);
+	channel_close(&pair.ours);
+	channel_close(&pair.ours);
+}
+
+static void a_message_larger_than_the_socket_is_sent_bit_by_bit(void **state)
+{
+	enum { SIZE = 1 << 20 };
+	struct pair pair;
+	char *text = malloc(SIZE), *line = NULL;
+	size_t length = 0;
+
+	(void)state;
+	make_pair(&pair);
+	memset(text, 'x', SIZE);
+	channel_send(&pair.ours, text, SIZE, NULL, 0);
+	channel_send(&pair.ours, "next", 4, NULL, 0);
+	assert_true(channel_unsent(&pair.ours));
+	while (line == NULL) {
+		channel_read(&pair.theirs);
+		channel_flush(&pair.ours);
+		line = channel_line(&pair.theirs, &length);
+	}
+	assert_int_equal(length, SIZE);
+	assert_memory_equal(line, text, SIZE);
+	while ((line = channel_line(&pair.theirs, &length)) == NULL)
+		channel_read(&pair.theirs);
+	assert_string_equal(line, "next");
+	assert_false(channel_unsent(&pair.ours));
+	free(text);
+	channel_close(&pair.ours);
+	channel_close(&pair.theirs);
+}
+
+static void a_line_without_end_is_noticed(void **state)
+{
+	struct pair pair;
+	char block[65536];
+	enum channel_answer answer;
+
+	(void)state;
+	make_pair(&pair);
+	memset(block, 'x', sizeof block);
+	do {
+		while (write(pair.theirs.fd, block, sizeof block) > 0)
+			;
+		answer = channel_read(&pair.ours);
+	} while (answer == CHANNEL_DATA);
+	assert_int_equal(answer, CHANNEL_TOO_LONG);
+	assert_true(pair.ours.in.length <= CHANNEL_LINE_MAX + sizeof block);
+	channel_close(&pair.ours);
+	channel_close(&pair.theirs);
+}
+
+static int open_descriptors(void)
+{
+	int count = 0;
+
+	for (int fd = 0; fd < 256; fd++)
+		count += fcntl(fd, F_GETFD) >= 0;
+	return count;
+}
+
+static void descriptors_travel_and_none_is_leaked(void **state)
+{
+	int before = open_descriptors(), fds[2], taken;
+	struct pair pair;
+	char byte = 0;
+
+	(void)state;
+	make_pair(&pair);
+	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+	channel_send(&pair.ours, "take", 4, fds, 2);
+	channel_send(&pair.ours, "again", 5, fds, 2);
+	assert_int_equal(channel_read(&pair.theirs), CHANNEL_DATA);
+	taken = channel_take_fd(&pair.theirs); /* the last that came: the write end */
+	assert_true(taken >= 0);
+	assert_int_equal(channel_take_fd(&pair.theirs), -1);
+	assert_true(fcntl(taken, F_GETFD) & FD_CLOEXEC);
+	assert_int_equal(write(taken, "b", 1), 1);
+	assert_int_equal(read(fds[0], &byte, 1), 1);
+	assert_int_equal(byte, 'b');
+	channel_read(&pair.theirs); /* the second pair: nobody takes it */
+	close(taken);
+	close(fds[0]);
+	close(fds[1]);
+	channel_close(&pair.ours);
+	channel_close(&pair.theirs);
+	assert_int_equal(open_descriptors(), before);
+}
+
+static void what_is_sent_to_a_peer_that_is_gone_is_dropped(void **state)
+{
+	struct pair pair;
+
+	(void)state;
+	make_pair(&pair);
+	channel_close(&pair.theirs);
+	channel_send(&pair.ours, "hello", 5, NULL, 0);
+	assert_false(channel_unsent(&pair.ours));
+	assert_int_equal(channel_read(&pair.ours), CHANNEL_END);
+	channel_close(&pair.ours);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(lines_come_whole_however_they_were_cut),
+	    cmocka_unit_test(a_message_larger_than_the_socket_is_sent_bit_by_bit),
+	    cmocka_unit_test(a_line_without_end_is_noticed),
+	    cmocka_unit_test(descriptors_travel_and_none_is_leaked),
+	    cmocka_unit_test(what_is_sent_to_a_peer_that_is_gone_is_dropped),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

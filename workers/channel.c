@@ -1,0 +1,219 @@
+#include "workers/channel.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { READ_SIZE = 64 << 10, RECEIVED_MAX = 8 };
+
+struct parcel {
+	struct parcel *next;
+	int fds[CHANNEL_FDS]; /* owned copies, closed once they are sent */
+	int fd_count;
+	size_t sent, length;
+	char text[];
+};
+
+union control { /* aligned for cmsghdr */
+	struct cmsghdr head;
+	char room[CMSG_SPACE(sizeof(int) * RECEIVED_MAX)];
+};
+
+void channel_open(struct channel *channel, int fd)
+{
+	*channel = (struct channel){.fd = fd, .received = -1};
+	channel->last = &channel->first;
+}
+
+static void parcel_free(struct parcel *parcel)
+{
+	for (int i = 0; i < parcel->fd_count; i++)
+		close(parcel->fds[i]);
+	free(parcel);
+}
+
+void channel_close(struct channel *channel)
+{
+	while (channel->first != NULL) {
+		struct parcel *parcel = channel->first;
+
+		channel->first = parcel->next;
+		parcel_free(parcel);
+	}
+	channel->last = &channel->first;
+	if (channel->received >= 0)
+		close(channel->received);
+	if (channel->fd >= 0)
+		close(channel->fd);
+	channel->fd = channel->received = -1;
+	channel->taken = channel->scanned = 0;
+	buf_free(&channel->in);
+}
+
+int channel_pair(int *ours, int *theirs, struct err *err)
+{
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
+		return err_errno(err, "no socket pair for a worker");
+	if (fcntl(pair[0], F_SETFL, O_NONBLOCK) != 0) {
+		err_errno(err, "a socket cannot be made non-blocking");
+		close(pair[0]);
+		close(pair[1]);
+		return -1;
+	}
+	*ours = pair[0];
+	*theirs = pair[1];
+	return 0;
+}
+
+/* Keeps the last descriptor that came, closes every other. */
+static void take_descriptors(struct channel *channel, struct msghdr *message)
+{
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c != NULL; c = CMSG_NXTHDR(message, c)) {
+		size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		for (size_t i = 0; i < count; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof fd, sizeof fd);
+			if (channel->received >= 0)
+				close(channel->received);
+			channel->received = fd;
+		}
+	}
+}
+
+enum channel_answer channel_read(struct channel *channel)
+{
+	char bytes[READ_SIZE];
+	union control control;
+	struct iovec part = {bytes, sizeof bytes};
+	struct msghdr message = {
+	    .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+	ssize_t got;
+
+	if (channel->fd < 0)
+		return CHANNEL_END;
+	do
+		got = recvmsg(channel->fd, &message, MSG_CMSG_CLOEXEC);
+	while (got < 0 && errno == EINTR);
+	if (got < 0)
+		return errno == EAGAIN || errno == EWOULDBLOCK ? CHANNEL_EMPTY : CHANNEL_END;
+	take_descriptors(channel, &message);
+	if (got == 0)
+		return CHANNEL_END;
+	buf_drop(&channel->in, channel->taken);
+	channel->scanned -= channel->taken;
+	channel->taken = 0;
+	buf_add(&channel->in, bytes, (size_t)got);
+	if (channel->in.length > CHANNEL_LINE_MAX && memchr(channel->in.data, '\n', channel->in.length) == NULL)
+		return CHANNEL_TOO_LONG;
+	return CHANNEL_DATA;
+}
+
+char *channel_line(struct channel *channel, size_t *length)
+{
+	char *newline = NULL, *line;
+
+	if (channel->scanned < channel->in.length)
+		newline = memchr(channel->in.data + channel->scanned, '\n', channel->in.length - channel->scanned);
+	if (newline == NULL) {
+		channel->scanned = channel->in.length;
+		return NULL;
+	}
+	line = channel->in.data + channel->taken;
+	*length = (size_t)(newline - line);
+	*newline = '\0';
+	channel->taken = channel->scanned = (size_t)(newline + 1 - channel->in.data);
+	return line;
+}
+
+int channel_take_fd(struct channel *channel)
+{
+	int fd = channel->received;
+
+	channel->received = -1;
+	return fd;
+}
+
+/* One sendmsg of what is left of a parcel. The bytes sent, or -1 (errno says why). */
+static ssize_t send_some(int fd, struct parcel *parcel)
+{
+	union control control = {0};
+	struct iovec part = {parcel->text + parcel->sent, parcel->length - parcel->sent};
+	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+	ssize_t sent;
+
+	if (parcel->fd_count > 0) {
+		size_t bytes = sizeof(int) * (size_t)parcel->fd_count;
+
+		message.msg_control = &control;
+		message.msg_controllen = CMSG_SPACE(bytes);
+		control.head.cmsg_level = SOL_SOCKET;
+		control.head.cmsg_type = SCM_RIGHTS;
+		control.head.cmsg_len = CMSG_LEN(bytes);
+		memcpy(CMSG_DATA(&control.head), parcel->fds, bytes);
+	}
+	do
+		sent = sendmsg(fd, &message, MSG_NOSIGNAL);
+	while (sent < 0 && errno == EINTR);
+	return sent;
+}
+
+/* A peer that is gone is noticed by channel_read; what it will never get is dropped here. */
+void channel_flush(struct channel *channel)
+{
+	while (channel->fd >= 0 && channel->first != NULL) {
+		struct parcel *parcel = channel->first;
+		ssize_t sent = send_some(channel->fd, parcel);
+
+		if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+			return;
+		if (sent > 0) {
+			for (int i = 0; i < parcel->fd_count; i++)
+				close(parcel->fds[i]);
+			parcel->fd_count = 0;
+			parcel->sent += (size_t)sent;
+		}
+		if (sent >= 0 && parcel->sent < parcel->length)
+			continue;
+		channel->first = parcel->next;
+		if (channel->first == NULL)
+			channel->last = &channel->first;
+		parcel_free(parcel);
+	}
+}
+
+void channel_send(struct channel *channel, const char *text, size_t length, const int *fds, int fd_count)
+{
+	struct parcel *parcel;
+
+	if (channel->fd < 0)
+		return;
+	parcel = malloc(sizeof *parcel + length + 1);
+	if (parcel == NULL)
+		die_no_memory();
+	*parcel = (struct parcel){.length = length + 1};
+	memcpy(parcel->text, text, length);
+	parcel->text[length] = '\n';
+	for (int i = 0; i < fd_count && i < CHANNEL_FDS; i++) {
+		int copy = fcntl(fds[i], F_DUPFD_CLOEXEC, 3);
+
+		if (copy >= 0)
+			parcel->fds[parcel->fd_count++] = copy;
+	}
+	*channel->last = parcel;
+	channel->last = &parcel->next;
+	channel_flush(channel);
+}
+
+bool channel_unsent(const struct channel *channel)
+{
+	return channel->first != NULL;
+}

@@ -1,0 +1,40 @@
+/* process - children of this program: started, watched, killed, reaped, and how their end is told. */
+#ifndef REFTEST_WORKERS_PROCESS_H
+#define REFTEST_WORKERS_PROCESS_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+
+struct process {
+	pid_t pid; /* 0: none */
+	int pidfd; /* readable once it has ended; owned; -1: none */
+};
+
+/* Starts `path` in a process group of its own (the terminal's Ctrl-C is not for it), with no signal blocked or ignored.
+ * It gets fds[i] as descriptor i (-1: /dev/null) and no other. */
+int process_start(struct process *process, const char *path, char *const argv[], char *const envp[], const int *fds,
+                  int fd_count, struct err *err);
+
+/* Reaps it if it has ended: true, with its wait status. */
+bool process_ended(struct process *process, int *status);
+
+/* SIGKILL to it and to its group. It still has to be reaped. */
+void process_kill(const struct process *process);
+
+/* "exit status 3", "signal 11 (SIGSEGV, Segmentation fault)". */
+struct process_end {
+	char text[80];
+};
+struct process_end process_end(int status);
+
+/* Was it ended by a signal that other processes send (SIGKILL, SIGTERM, SIGINT, SIGHUP, SIGQUIT)? */
+bool process_was_killed(int status);
+
+/* Children that are in another session than this process were left behind by somebody that we started and that has
+ * died (this process must be a subreaper): whatever we start ourselves stays in our session, and no process can enter a
+ * session that exists. Kills and reaps them; returns how many were found: call again until it is 0. */
+int process_end_orphans(void);
+
+#endif
