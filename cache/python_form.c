@@ -1,0 +1,612 @@
+/* python_form - tokens, and nothing but tokens.
+ *
+ * Form: 'T', then each token's text and a NUL; a mark for the end of a logical line, INDENT and DEDENT marks for blocks.
+ * No token holds a NUL or begins with a mark, so the form can be cut back into its tokens in one way only.
+ *
+ * Why it is sound. Python's compiler sees the tokens, not the space between them. Forgetting the space is right where
+ * Python would cut the text at the same places with or without it; so this tokeniser cuts only where that is certain
+ * for every Python from 3.8 on, and otherwise gives up ("raw": the form is the text). In particular:
+ *   - a name that touches a quote is a string prefix or reason to give up; a number must end where its grammar ends;
+ *   - bytes above 127 are understood in strings and comments only (valid UTF-8; Python refuses other files);
+ *   - an f-string ends at the same quote for old (until 3.11) and new tokenisers only if its braces balance and hold no
+ *     quote, backslash, or '#'; otherwise raw;
+ *   - a line that goes on after a backslash must hold something, and no line may begin with a backslash;
+ *   - a coding declaration is no mere comment.
+ *
+ * Docstrings: a statement made of plain strings alone that opens the module or the block of a def or class generates no
+ * code but __doc__. It is dropped, unless it has escapes: a malformed one is a syntax error. Other strings are kept,
+ * even where they do nothing; one that stands where a docstring would gets a mark of its own, since
+ * ("a") is a docstring, but not after "b".
+ *
+ * Code that looks at itself. Comments, docstrings and line numbers do matter to code that can see them: through inspect,
+ * frames, tracebacks, __doc__, a compiler that reads source (torch.jit, triton), or a name put together at run time
+ * (getattr, vars, exec). `names_unsafe` below, every other __dunder__ and the import of any module that is not in
+ * `modules_known` make the text raw. They are looked for in names, attributes and inside strings. This is a net for
+ * honest code, wide on purpose; code made to slip through it would have to find its docstring by a road that none of
+ * these words lies on, and would win no more than the verdict its very tokens earned before. */
+#include "cache/python_form.h"
+
+#include <string.h>
+
+#include "base/utf8.h"
+
+/* CPython refuses more (tokenizer.c: MAXLEVEL, MAXINDENT). */
+enum { BRACKETS_MAX = 200, INDENTS_MAX = 100 };
+
+enum {
+	MARK_INDENT = 1,
+	MARK_DEDENT = 2,
+	MARK_FIRST = 3, /* end of a line that may be a docstring, but was kept */
+	MARK_LINE = '\n',
+};
+
+struct scan {
+	const char *at, *end;
+	struct buf *out;
+	char closing[BRACKETS_MAX]; /* the bracket that must close each open one */
+	int open;
+	size_t indent[INDENTS_MAX]; /* widths; indent[0] is 0 */
+	int level;
+	bool in_line; /* inside a logical line; false: at the start of one */
+
+	/* The logical line so far. */
+	size_t line_start;  /* in out */
+	int tokens;         /* of the line */
+	bool maybe_doc;     /* begins with a string or a parenthesis */
+	bool only_strings;  /* all of them plain strings without escapes: the line runs nothing */
+	bool unsafe_string; /* a string holds an unsafe word */
+	bool defines;       /* begins with def, class or async def */
+	bool after_async;   /* its only token is `async` */
+	bool after_colon;   /* its last token is ':' */
+	bool from, imports; /* the statement has `from`, is `import a, b` */
+	bool module_next;   /* the next token must be the name of a known module */
+
+	bool block_next; /* an indent here opens the block of a def or class */
+	bool doc_place;  /* a line of strings here is a docstring */
+};
+
+/* A piece of the source. */
+struct span {
+	const char *text;
+	size_t length;
+};
+
+/* --- Words ------------------------------------------------------------------------------------------------------- */
+
+/* Names that see source, lines or docstrings, or reach a thing by a name made at run time. */
+static const char *const names_unsafe[] = {
+    "ast",     "attrgetter", "breakpoint", "builtins", "ctypes", "dir",     "dis",  "doctest", "eval",  "exec",
+    "gc",      "getattr",    "globals",    "help",     "io",     "locals",  "open", "operator", "os",   "pickle",
+    "pydoc",   "sys",        "tokenize",   "vars",
+};
+
+/* Parts of names that do: _getframe, f_lineno, getsourcelines, torch.compiler, _jit_internal. */
+static const char *const parts_unsafe[] = {
+    "compile", "frame", "getsource", "importlib", "inspect", "jit", "linecache", "lineno", "traceback", "triton",
+};
+
+/* __dunders__ that say nothing about source. Every other one is unsafe: __doc__, __code__, __file__, __dict__, … */
+static const char *const dunders_safe[] = {
+    "__all__", "__call__", "__future__", "__getitem__", "__init__", "__len__", "__main__", "__name__", "__post_init__",
+    "__version__",
+};
+
+/* Modules whose functions do not look at their caller's source, apart from the names above. */
+static const char *const modules_known[] = {
+    "__future__", "cmath", "collections", "copy", "dataclasses", "einops", "enum", "functools", "itertools", "math",
+    "numbers", "numpy", "random", "torch", "typing", "typing_extensions",
+};
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+static bool span_is(struct span span, const char *word)
+{
+	return strlen(word) == span.length && memcmp(word, span.text, span.length) == 0;
+}
+
+static bool span_among(struct span span, const char *const *words, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (words[i][0] == span.text[0] && span_is(span, words[i]))
+			return true;
+	return false;
+}
+
+static bool name_unsafe(struct span name)
+{
+	const char *text = name.text;
+
+	if (name.length > 4 && memcmp(text, "__", 2) == 0 && memcmp(text + name.length - 2, "__", 2) == 0)
+		return !span_among(name, dunders_safe, COUNT(dunders_safe));
+	if (name.length > 3 && memcmp(text, "co_", 3) == 0) /* co_consts, co_lines, … */
+		return true;
+	for (size_t i = 0; i < COUNT(parts_unsafe); i++)
+		if (memmem(text, name.length, parts_unsafe[i], strlen(parts_unsafe[i])) != NULL)
+			return true;
+	return span_among(name, names_unsafe, COUNT(names_unsafe));
+}
+
+/* --- Characters -------------------------------------------------------------------------------------------------- */
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static bool is_name_start(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+static bool is_name(char c)
+{
+	return is_name_start(c) || is_digit(c);
+}
+
+static bool is_quote(char c)
+{
+	return c == '\'' || c == '"';
+}
+
+static char peek(const struct scan *s, size_t ahead)
+{
+	return ahead < (size_t)(s->end - s->at) ? s->at[ahead] : '\0';
+}
+
+/* Valid UTF-8, and of the control characters only newline and tab. */
+static bool text_is_plain(const char *source, size_t length)
+{
+	for (size_t i = 0; i < length;) {
+		unsigned char c = (unsigned char)source[i];
+		size_t step = utf8_length(source + i, length - i);
+
+		if (step == 0 || c == 0x7F || (c < 0x20 && c != '\n' && c != '\t'))
+			return false;
+		i += step;
+	}
+	return true;
+}
+
+/* PEP 263: "coding:" or "coding=" in one of the first two lines. */
+static bool declares_coding(const char *source, size_t length)
+{
+	const char *end = source + length, *line = source;
+
+	for (int i = 0; i < 2 && line < end; i++) {
+		const char *stop = memchr(line, '\n', (size_t)(end - line));
+		size_t size = (size_t)((stop != NULL ? stop : end) - line);
+
+		if (memmem(line, size, "coding:", 7) != NULL || memmem(line, size, "coding=", 7) != NULL)
+			return true;
+		line += size + 1;
+	}
+	return false;
+}
+
+/* --- Lines ------------------------------------------------------------------------------------------------------- */
+
+static void mark(struct scan *s, char which)
+{
+	buf_add(s->out, &which, 1);
+}
+
+/* Every token passes here. */
+static void emit(struct scan *s, struct span token, bool plain_string)
+{
+	static const char nul;
+
+	if (s->tokens == 0)
+		s->maybe_doc = token.text[0] == '(' || is_quote(token.text[token.length - 1]);
+	s->only_strings = plain_string && (s->tokens == 0 || s->only_strings);
+	s->after_colon = token.length == 1 && token.text[0] == ':';
+	s->defines = s->tokens == 0 ? span_is(token, "def") || span_is(token, "class")
+	                            : s->defines || (s->tokens == 1 && s->after_async && span_is(token, "def"));
+	s->after_async = s->tokens == 0 && span_is(token, "async");
+	s->tokens++;
+	buf_add(s->out, token.text, token.length);
+	buf_add(s->out, &nul, 1);
+}
+
+static void line_begin(struct scan *s)
+{
+	s->in_line = true;
+	s->line_start = s->out->length;
+	s->tokens = 0;
+	s->maybe_doc = s->only_strings = s->unsafe_string = false;
+	s->defines = s->after_async = s->after_colon = false;
+	s->from = s->imports = false;
+}
+
+/* A newline outside brackets, or the end of the text. */
+static bool line_end(struct scan *s)
+{
+	if (s->module_next || (s->unsafe_string && !s->only_strings))
+		return false;
+	if (s->doc_place && s->only_strings)
+		s->out->length = s->line_start;
+	else
+		mark(s, s->doc_place && s->maybe_doc ? MARK_FIRST : MARK_LINE);
+	s->block_next = s->defines && s->after_colon;
+	s->doc_place = false;
+	s->in_line = false;
+	return true;
+}
+
+/* Brings the stack of indentations to `width`. */
+static bool indent_to(struct scan *s, size_t width)
+{
+	if (width > s->indent[s->level]) {
+		if (s->level + 1 == INDENTS_MAX)
+			return false;
+		s->indent[++s->level] = width;
+		mark(s, MARK_INDENT);
+		s->doc_place = s->block_next;
+	}
+	s->block_next = false;
+	while (width < s->indent[s->level]) {
+		s->level--;
+		mark(s, MARK_DEDENT);
+	}
+	return width == s->indent[s->level];
+}
+
+static void skip_comment(struct scan *s)
+{
+	const char *stop = memchr(s->at, '\n', (size_t)(s->end - s->at));
+
+	s->at = stop != NULL ? stop : s->end;
+}
+
+/* At the first column: skips a blank line, or begins a logical one. */
+static bool scan_indentation(struct scan *s)
+{
+	size_t width = 0;
+
+	while (peek(s, width) == ' ')
+		width++;
+	s->at += width;
+	if (peek(s, 0) == '#')
+		skip_comment(s);
+	if (s->at == s->end)
+		return true;
+	if (*s->at == '\n') {
+		s->at++;
+		return true;
+	}
+	if (*s->at == '\t' || *s->at == '\\' || !indent_to(s, width))
+		return false;
+	line_begin(s);
+	return true;
+}
+
+/* A backslash: must end its line, and the next line must hold something. */
+static bool scan_continuation(struct scan *s)
+{
+	if (peek(s, 1) != '\n')
+		return false;
+	s->at += 2;
+	while (peek(s, 0) == ' ' || peek(s, 0) == '\t')
+		s->at++;
+	return s->at < s->end && *s->at != '\n' && *s->at != '#';
+}
+
+/* --- Strings ----------------------------------------------------------------------------------------------------- */
+
+struct string {
+	char quote;
+	bool triple, raw, bytes, braces; /* braces: f or t */
+	bool escapes;                    /* holds a backslash and is not raw */
+	int depth;                       /* of braces */
+};
+
+/* The letters before a quote. false: no prefix that every Python understands in the same way. */
+static bool string_prefix(struct span prefix, struct string *string)
+{
+	static const char *const prefixes[] = {"", "r", "u", "b", "f", "t", "br", "rb", "fr", "rf", "tr", "rt"};
+	char lower[2];
+
+	if (prefix.length > sizeof lower)
+		return false;
+	for (size_t i = 0; i < prefix.length; i++)
+		lower[i] = (char)(prefix.text[i] | 0x20);
+	for (size_t i = 0; i < COUNT(prefixes); i++) {
+		const char *known = prefixes[i];
+
+		if (strlen(known) == prefix.length && memcmp(known, lower, prefix.length) == 0) {
+			string->raw = strchr(known, 'r') != NULL;
+			string->bytes = strchr(known, 'b') != NULL;
+			string->braces = strpbrk(known, "ft") != NULL;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* One character between the quotes of an f-string that is a brace or stands between braces. */
+static bool scan_brace(struct scan *s, struct string *string)
+{
+	char c = *s->at;
+
+	if (string->depth == 0 && peek(s, 1) == c) { /* {{ and }} stand for themselves */
+		s->at += 2;
+		return true;
+	}
+	s->at++;
+	if (c == '{')
+		string->depth++;
+	else if (c == '}')
+		string->depth--;
+	return string->depth >= 0 && !is_quote(c) && c != '\\' && c != '#' && (c != '\n' || string->triple);
+}
+
+/* A backslash between quotes takes the next character with it, whatever it is. */
+static bool scan_escape(struct scan *s, struct string *string)
+{
+	char next = peek(s, 1);
+
+	if (s->end - s->at < 2 || (string->braces && (next == '{' || next == '}')))
+		return false;
+	string->escapes = !string->raw;
+	s->at += 2;
+	return true;
+}
+
+static bool at_closing(const struct scan *s, const struct string *string)
+{
+	char quote = string->quote;
+
+	return *s->at == quote && (!string->triple || (peek(s, 1) == quote && peek(s, 2) == quote));
+}
+
+/* From the opening quote to past the closing one. */
+static bool scan_quoted(struct scan *s, struct string *string)
+{
+	string->quote = *s->at;
+	string->triple = peek(s, 1) == string->quote && peek(s, 2) == string->quote;
+	s->at += string->triple ? 3 : 1;
+	while (s->at < s->end) {
+		char c = *s->at;
+
+		if (string->braces && (string->depth > 0 || c == '{' || c == '}')) {
+			if (!scan_brace(s, string))
+				return false;
+		} else if (c == '\\') {
+			if (!scan_escape(s, string))
+				return false;
+		} else if (at_closing(s, string)) {
+			s->at += string->triple ? 3 : 1;
+			return true;
+		} else if (c == '\n' && !string->triple) {
+			return false;
+		} else {
+			s->at++;
+		}
+	}
+	return false;
+}
+
+/* Does any word inside the string make the text unsafe? f-strings hold code; plain ones may hold names. */
+static bool string_unsafe(struct span string)
+{
+	for (size_t i = 0; i < string.length;) {
+		size_t length = 0;
+
+		while (i + length < string.length && is_name(string.text[i + length]))
+			length++;
+		if (length > 0 && name_unsafe((struct span){string.text + i, length}))
+			return true;
+		i += length > 0 ? length : 1;
+	}
+	return false;
+}
+
+/* `start`: where the prefix begins; s->at is at the quote. */
+static bool scan_string(struct scan *s, const char *start)
+{
+	struct string string = {0};
+
+	if (s->module_next || !string_prefix((struct span){start, (size_t)(s->at - start)}, &string) ||
+	    !scan_quoted(s, &string))
+		return false;
+	struct span token = {start, (size_t)(s->at - start)};
+
+	emit(s, token, !string.bytes && !string.braces && !string.escapes);
+	s->unsafe_string = s->unsafe_string || string_unsafe(token); /* matters only if the line turns out to do more */
+	return true;
+}
+
+/* --- Names, numbers, operators ----------------------------------------------------------------------------------- */
+
+/* `import a.b, c` and `from a import b`: a and c must be known. */
+static bool name_imports(struct scan *s, struct span name)
+{
+	if (s->module_next && !span_among(name, modules_known, COUNT(modules_known)))
+		return false;
+	s->module_next = false;
+	if (span_is(name, "from"))
+		s->from = s->module_next = true;
+	else if (span_is(name, "import") && !s->from)
+		s->imports = s->module_next = true;
+	return true;
+}
+
+static bool scan_name(struct scan *s)
+{
+	const char *start = s->at;
+
+	while (s->at < s->end && is_name(*s->at))
+		s->at++;
+	struct span name = {start, (size_t)(s->at - start)};
+
+	if (is_quote(peek(s, 0)))
+		return scan_string(s, start);
+	if (!name_imports(s, name) || name_unsafe(name))
+		return false;
+	emit(s, name, false);
+	return true;
+}
+
+static bool is_digit_of(char c, int base)
+{
+	char lower = (char)(c | 0x20);
+
+	return base == 16 ? is_digit(c) || (lower >= 'a' && lower <= 'f') : c >= '0' && c < '0' + base;
+}
+
+/* Digits with single underscores between them (and before the first one, where `underscore_first`). */
+static const char *skip_digits(const char *at, const char *end, int base, bool underscore_first)
+{
+	bool may_underscore = underscore_first;
+
+	while (at < end) {
+		if (may_underscore && *at == '_' && at + 1 < end && is_digit_of(at[1], base))
+			at++;
+		if (!is_digit_of(*at, base))
+			break;
+		at++;
+		may_underscore = true;
+	}
+	return at;
+}
+
+static void skip_decimal(struct scan *s)
+{
+	s->at = skip_digits(s->at, s->end, 10, false);
+	if (peek(s, 0) == '.')
+		s->at = skip_digits(s->at + 1, s->end, 10, false);
+	if ((peek(s, 0) | 0x20) == 'e') {
+		size_t sign = peek(s, 1) == '+' || peek(s, 1) == '-';
+
+		if (is_digit(peek(s, 1 + sign)))
+			s->at = skip_digits(s->at + 1 + sign, s->end, 10, false);
+	}
+	if ((peek(s, 0) | 0x20) == 'j')
+		s->at++;
+}
+
+static bool scan_number(struct scan *s)
+{
+	const char *start = s->at;
+	char kind = (char)(peek(s, 1) | 0x20);
+	int base = *start != '0' ? 10 : kind == 'x' ? 16 : kind == 'o' ? 8 : kind == 'b' ? 2 : 10;
+
+	if (base == 10)
+		skip_decimal(s);
+	else
+		s->at = skip_digits(start + 2, s->end, base, true);
+	if (s->module_next || is_name(peek(s, 0)) || is_quote(peek(s, 0)))
+		return false;
+	emit(s, (struct span){start, (size_t)(s->at - start)}, false);
+	return true;
+}
+
+/* 0: no operator of Python's. */
+static size_t operator_length(const struct scan *s)
+{
+	static const char *const longer[] = {
+	    "**=", "//=", ">>=", "<<=", "...", "**", "//", ">>", "<<", "<=", ">=", "==", "!=", "<>", "->", ":=",
+	    "+=",  "-=",  "*=",  "/=",  "%=",  "@=", "&=", "|=", "^=",
+	};
+	size_t left = (size_t)(s->end - s->at);
+
+	for (size_t i = 0; i < COUNT(longer); i++) {
+		size_t length = strlen(longer[i]);
+
+		if (length <= left && memcmp(longer[i], s->at, length) == 0)
+			return length;
+	}
+	return memchr("()[]{},:;.=+-*/%@&|^~<>", *s->at, 23) != NULL ? 1 : 0;
+}
+
+/* Opens or closes. false: brackets do not match, or are too deep. */
+static bool bracket(struct scan *s, char c)
+{
+	char closing = c == '(' ? ')' : c == '[' ? ']' : c == '{' ? '}' : '\0';
+
+	if (closing != '\0') {
+		if (s->open == BRACKETS_MAX)
+			return false;
+		s->closing[s->open++] = closing;
+		return true;
+	}
+	if (c == ')' || c == ']' || c == '}')
+		return s->open > 0 && s->closing[--s->open] == c;
+	return true;
+}
+
+static bool scan_operator(struct scan *s)
+{
+	size_t length = operator_length(s);
+
+	if (length == 0 || s->module_next || !bracket(s, *s->at))
+		return false;
+	if (*s->at == ',')
+		s->module_next = s->imports;
+	if (*s->at == ';')
+		s->from = s->imports = false;
+	emit(s, (struct span){s->at, length}, false);
+	s->at += length;
+	return true;
+}
+
+/* --- The text ---------------------------------------------------------------------------------------------------- */
+
+static bool scan_newline(struct scan *s)
+{
+	s->at++;
+	return s->open > 0 || line_end(s);
+}
+
+/* One token, or what stands between two. */
+static bool scan_inside_line(struct scan *s)
+{
+	char c = *s->at;
+
+	if (c == ' ' || c == '\t') {
+		s->at++;
+		return true;
+	}
+	if (c == '\n')
+		return scan_newline(s);
+	if (c == '#') {
+		skip_comment(s);
+		return true;
+	}
+	if (c == '\\')
+		return scan_continuation(s);
+	if (is_quote(c))
+		return scan_string(s, s->at);
+	if (is_name_start(c))
+		return scan_name(s);
+	if (is_digit(c) || (c == '.' && is_digit(peek(s, 1))))
+		return scan_number(s);
+	return scan_operator(s);
+}
+
+/* false: not certain, the text must stand for itself. */
+static bool scan_text(const char *source, size_t length, struct buf *out)
+{
+	struct scan s = {.at = source, .end = source + length, .out = out, .doc_place = true};
+
+	if (!text_is_plain(source, length) || declares_coding(source, length))
+		return false;
+	while (s.at < s.end)
+		if (!(s.in_line ? scan_inside_line(&s) : scan_indentation(&s)))
+			return false;
+	if (s.open > 0 || (s.in_line && !line_end(&s)))
+		return false;
+	return indent_to(&s, 0);
+}
+
+bool python_form(const char *source, size_t length, struct buf *out)
+{
+	size_t start = out->length;
+
+	buf_add(out, "T", 1);
+	if (scan_text(source, length, out))
+		return true;
+	out->length = start;
+	buf_add(out, "R", 1);
+	buf_add(out, source, length);
+	return false;
+}
