@@ -24,7 +24,7 @@ gencode = $(foreach a,$(archs),-gencode arch=compute_$a,code=sm_$a) \
 object = $(patsubst %,$(BUILD)/obj/%.o,$(basename $1))
 base := $(call object,$(wildcard base/*.c))
 kernels := $(call object,$(filter-out kernels/library.c,$(wildcard kernels/*.c kernels/*/*.c)))
-rooms := $(call object,$(wildcard $(addsuffix /*.c,dataset cache plan workers watcher artifacts commands)) kernels/library.c)
+rooms := $(call object,$(wildcard $(addsuffix /*.c,dataset cache plan workers watcher artifacts commands)) $(wildcard kernels/library.c))
 cuda := $(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard kernels/*.cu kernels/*/*.cu))
 tests := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(wildcard tests/unit/test_*.c))
 archives := $(foreach a,rooms kernels base,$(BUILD)/obj/$a.a)

@@ -1,0 +1,40 @@
+#!/bin/sh
+# 1000: doctor finds what is here; with an interpreter that has no torch, or no kernels library, it says so, gives a
+# command that mends it, and ends with 3.
+. "$(dirname "$0")/scene.sh"
+given tiny_norm
+run doctor --format json
+expect_exit 0
+expect "r['schema'] == 1 and r['ready'] is True"
+expect "{'python', 'torch', 'kernels', 'cuda kernels', 'nvcc', 'gpu driver', 'cache', 'inotify'} <= {x['name'] for x in r['checks']}"
+expect "all(x['state'] == 'ok' for x in r['checks'] if x['needed'])"
+expect "all(x['found'] for x in r['checks'])"
+[ ! -e .reftest ] || fail "doctor left something behind"
+run doctor
+expect_exit 0
+expect_says 'Everything needed'
+
+cat >"$work/no_torch" <<END
+#!/bin/sh
+exec "$python" -I -S "\$@"
+END
+chmod +x "$work/no_torch"
+run doctor --format json --python "$work/no_torch"
+expect_exit 3
+expect "not r['ready']"
+expect "[x['state'] for x in r['checks'] if x['name'] == 'torch'] == ['missing']"
+expect "all(x['mend'] for x in r['checks'] if x['state'] == 'missing')"
+run doctor --python /no/such/python
+expect_exit 3
+expect_says 'missing' 'mend it with'
+mkdir "$work/empty"
+REFTEST_KERNELS=$work/empty
+export REFTEST_KERNELS
+run doctor --format json
+expect_exit 3
+expect "[x['state'] for x in r['checks'] if x['name'] == 'kernels'] == ['missing']"
+unset REFTEST_KERNELS
+run doctor --frmat json
+expect_exit 2
+run doctor tiny_norm
+expect_exit 2

@@ -1,0 +1,40 @@
+#!/bin/sh
+# 1010: where everything is here, set-up says and does nothing; where something is missing and there is no apt-get, or no
+# right to use it, a sentence names what is needed.
+. "$(dirname "$0")/scene.sh"
+setup() {
+	step="tools/setup.sh $*"
+	status=0
+	"$top/tools/setup.sh" "$@" >"$work/out" 2>"$work/err" </dev/null || status=$?
+}
+setup --tests
+expect_exit 0
+[ ! -s "$work/out" ] || fail "$step: it had something to say"
+
+# A system with these commands alone: no compiler, no apt-get.
+mkdir "$work/bin"
+for command in sh dirname mktemp rm cat env id grep tr printf python3 git pkg-config tail; do
+	ln -s "$(command -v $command)" "$work/bin/$command"
+done
+all=$PATH
+PATH=$work/bin
+setup
+PATH=$all
+expect_exit 1
+expect_says 'no apt-get' 'gcc' 'libcjson-dev' 'libxxhash-dev' 'liblmdb-dev'
+PATH=$work/bin
+setup --missing
+PATH=$all
+expect_exit 1
+expect_says 'libcjson-dev' 'make verify'
+
+# An apt-get there is, but the user is not root and there is no sudo.
+printf '#!/bin/sh\nexit 0\n' >"$work/bin/apt-get"
+rm "$work/bin/id"
+printf '#!/bin/sh\necho 1000\n' >"$work/bin/id"
+chmod +x "$work/bin/apt-get" "$work/bin/id"
+PATH=$work/bin
+setup
+PATH=$all
+expect_exit 1
+expect_says 'sudo apt-get install' 'libcjson-dev'

@@ -1,0 +1,38 @@
+#!/bin/sh
+# 3040: a definition that is edited while its reference runs gets no stored verdict; the next run runs it anew.
+. "$(dirname "$0")/scene.sh"
+given tiny_gemm
+define slow_norm <<END
+import os
+import time
+
+import torch
+
+
+def run(hidden_states, weight):
+    open("$work/started", "w").close()
+    while not os.path.exists("$work/go"):
+        time.sleep(0.01)
+    rows = hidden_states.float()
+    normed = rows * torch.rsqrt(rows.square().mean(dim=-1, keepdim=True) + 1e-6)
+    return (normed * weight.float()).to(hidden_states.dtype)
+END
+verify &
+began=$!
+while [ ! -e "$work/started" ]; do
+	kill -0 $began 2>/dev/null || break
+	sleep 0.05
+done
+edit definitions/rmsnorm/slow_norm.json '1e-6)' '1e-5)'
+: >"$work/go"
+wait $began
+status=3 # what `verify` in the background kept is its output; its code stands there too
+expect "s['exit'] == 3"
+expect "d['slow_norm']['changed'] is True"
+expect "not any(all_of('slow_norm', 'kept'))"
+expect_status tiny_gemm passed
+verify
+expect_exit 1
+expect_status slow_norm failed numeric
+expect "not any(all_of('slow_norm', 'cached'))"
+expect "all(all_of('tiny_gemm', 'cached'))"

@@ -1,0 +1,42 @@
+#!/bin/sh
+# 3050: a cache file that is truncated, or garbage, or empty, is set aside with a sentence, never deleted, and the
+# verdicts are made anew.
+. "$(dirname "$0")/scene.sh"
+given tiny_gemm
+verify
+expect_exit 0
+all=$(value "s['cases_run']")
+cache=.reftest/cache/data.mdb
+cp $cache "$work/whole"
+
+damaged() { # by what was just done to the file
+	verify
+	expect_exit 0
+	expect_ran "$all"
+	expect_says 'set aside'
+	verify
+	expect_exit 0
+	expect_ran 0
+	expect_silence_about 'set aside'
+}
+
+truncate -s 3000 $cache
+damaged
+head -c 20000 /dev/urandom >$cache
+damaged
+{
+	head -c 100 /dev/zero
+	tail -c +101 "$work/whole"
+} >$cache
+damaged
+[ "$(find .reftest -type f ! -name '*.mdb' | wc -l)" -ge 1 ] || fail "nothing that was set aside is there"
+
+# The tail is gone but its head still says what it was: whatever can be read is right, the rest is made anew.
+cp "$work/whole" $cache
+truncate -s 8192 $cache
+verify
+expect_exit 0
+expect_status tiny_gemm passed
+verify
+expect_exit 0
+expect_ran 0

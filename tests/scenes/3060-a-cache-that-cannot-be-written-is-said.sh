@@ -1,0 +1,45 @@
+#!/bin/sh
+# 3060: with the cache read-only, or its disk full, the verdict is still given, the run says that it could not be kept,
+# and nothing that was kept is lost.
+. "$(dirname "$0")/scene.sh"
+if ! unshare -rm true 2>/dev/null; then
+	skip "no mount namespaces here, in which a disk can be full"
+fi
+given tiny_gemm
+verify
+expect_exit 0
+all=$(value "s['cases_run']")
+
+# inside COMMAND…: in a mount namespace of its own in which `reftest` sees .reftest as the mount command makes it
+inside() {
+	mount_it=$1
+	shift
+	step="reftest $* (after $mount_it)"
+	status=0
+	unshare -rm sh -c "$mount_it && shift && exec \"\$@\"" sh x "$reftest" "$@" >"$work/out" 2>"$work/err" </dev/null ||
+		status=$?
+}
+arguments='verify --format json --device cpu --sizes small --jobs 1'
+
+# shellcheck disable=SC2086 # words
+inside 'mount --bind .reftest .reftest && mount -o remount,bind,ro .reftest' $arguments --force
+expect_exit 0
+expect_ran "$all"
+expect "s['not_kept'] is not None"
+expect_says 'read'
+# shellcheck disable=SC2086
+inside 'mount --bind .reftest .reftest && mount -o remount,bind,ro .reftest' $arguments
+expect_exit 0
+expect_cached "$all"
+
+mkdir "$work/kept"
+cp -r .reftest/. "$work/kept"
+full="mount -t tmpfs -o size=300k none .reftest && cp -r '$work/kept/.' .reftest && head -c 1M /dev/zero >.reftest/fill"
+# shellcheck disable=SC2086
+inside "{ $full || true; }" $arguments --seed 1
+expect_exit 0
+expect_ran "$all"
+expect "s['not_kept'] is not None"
+verify
+expect_exit 0
+expect_cached "$all"

@@ -1,0 +1,27 @@
+#!/bin/sh
+# 4020: Ctrl-C while a reference loops for ever ends the program with 130, leaves no process, and keeps what was verified
+# before; a second run goes on from there.
+. "$(dirname "$0")/scene.sh"
+given tiny_gemm
+define loops <<END
+def run(hidden_states, weight):
+    open("$work/started", "w").close()
+    while True:
+        pass
+END
+"$reftest" verify --format json --device cpu --sizes small --jobs 1 >"$work/out" 2>"$work/err" </dev/null &
+program=$!
+step="reftest verify, interrupted"
+while [ ! -e "$work/started" ]; do
+	kill -0 $program 2>/dev/null || break
+	sleep 0.05
+done
+[ -e "$work/started" ] || fail "$step: it ended by itself"
+kill -INT $program
+wait $program && status=0 || status=$?
+expect_exit 130
+expect "s['interrupted'] is True"
+expect_no_process
+verify tiny_gemm
+expect_exit 0
+expect_ran 0

@@ -1,0 +1,226 @@
+# scene - verbs for scenes: a scene drives the real binary in a dataset of its own and says what must come of it.
+#
+#	# 3120-touching-runs-nothing: what the scene is about, as a sentence.
+#	. "$(dirname "$0")/scene.sh"
+#	given tiny_norm
+#	verify
+#	expect_ran 2
+#
+# The working directory is the root of the scene's dataset. `verify` runs `reftest verify` on the CPU at the small size
+# and keeps its JSON, standard error and exit code, which the expectations look at. The first expectation that does not
+# hold ends the scene with a sentence and what the program said. A scene is one test: it prints one line of TAP. At its
+# end no process that it began may be left, and no sanitizer may have spoken.
+set -eu
+scene=$(basename "$0" .sh)
+top=$(cd "$(dirname "$0")/../.." && pwd)
+build=$top/${REFTEST_BUILD:-build}
+reftest=$build/reftest
+work=$(mktemp -d)
+root=$work/dataset
+mkdir -p "$root"
+cd "$root"
+unset REFTEST_ROOT FIB_DATASET_PATH REFTEST_KERNELS VIRTUAL_ENV 2>/dev/null || true
+export REFTEST_SCENE="$scene.$$" # marks every process of this scene
+export ASAN_OPTIONS="${ASAN_OPTIONS:-}:log_path=$work/sanitizer"
+export UBSAN_OPTIONS="${UBSAN_OPTIONS:-}:log_path=$work/sanitizer"
+if [ -n "${REFTEST_PYTHON:-}" ]; then
+	python=$REFTEST_PYTHON
+elif [ -x "$top/.venv/bin/python" ]; then
+	python=$top/.venv/bin/python
+else
+	python=$(command -v python3)
+fi
+status=0 expectations=0 step=start
+: >"$work/out" >"$work/err"
+echo "1..1"
+trap 'scene_end $?' EXIT
+trap 'exit 130' INT TERM
+
+scene_end() {
+	code=$1
+	set +e
+	trap - EXIT
+	if [ "$code" = 0 ] && ! no_process_left; then
+		echo "# a process of the scene is still there: $(processes)"
+		code=1
+	fi
+	if ls "$work"/sanitizer* >/dev/null 2>&1; then
+		cat "$work"/sanitizer* | head -n 60 | sed 's/^/# /'
+		code=1
+	fi
+	for process in $(processes); do kill -9 "$process" 2>/dev/null; done
+	if [ "$code" = 0 ]; then
+		echo "ok 1 - $scene ($expectations expectations)"
+	elif [ "$code" = 77 ]; then
+		echo "ok 1 - $scene # SKIP $step"
+		code=0
+	else
+		echo "not ok 1 - $scene: $step"
+	fi
+	chmod -R u+w "$work" 2>/dev/null
+	rm -rf "$work"
+	exit "$code"
+}
+
+# Processes that carry this scene's mark, the scene's own shells aside.
+processes() {
+	grep -lazE "^REFTEST_SCENE=$REFTEST_SCENE\$" /proc/[0-9]*/environ 2>/dev/null | while IFS=/ read -r _ _ id _; do
+		case $(tr '\0' ' ' <"/proc/$id/cmdline" 2>/dev/null) in
+		*reftest* | *python*) case $(cat "/proc/$id/stat" 2>/dev/null) in *') Z '*) ;; *) echo "$id" ;; esac ;;
+		esac
+	done
+}
+
+# True as soon as none is left; they get a moment, for a process that was killed takes one to go.
+no_process_left() {
+	for _ in 1 2 3 4 5 6 7 8 9 10; do
+		[ -z "$(processes)" ] && return 0
+		sleep 0.1
+	done
+	return 1
+}
+
+fail() {
+	step=$*
+	{
+		echo "# exit code $status; standard output:"
+		head -c 6000 "$work/out" | sed 's/^/#   /'
+		echo "# standard error:"
+		head -c 3000 "$work/err" | sed 's/^/#   /'
+	}
+	exit 1
+}
+
+# skip WHY: this machine cannot play the scene; it counts as skipped, not as passed
+skip() {
+	step=$*
+	exit 77
+}
+
+# ---- what is given --------------------------------------------------------------------------------------------------
+
+# given NAME…: definitions with their workloads and blobs, from tests/data/dataset or the starter dataset
+given() {
+	for name in "$@"; do
+		found=
+		for from in "$top/tests/data/dataset" "$top"; do
+			for file in "$from"/definitions/*/"$name".json; do
+				[ -f "$file" ] && [ -z "$found" ] || continue
+				found=$from
+				type=$(basename "$(dirname "$file")")
+				mkdir -p "definitions/$type" "workloads/$type"
+				cp "$file" "definitions/$type/"
+				[ ! -f "$from/workloads/$type/$name.jsonl" ] || cp "$from/workloads/$type/$name.jsonl" "workloads/$type/"
+				[ ! -d "$from/blob/workloads/$type/$name" ] || {
+					mkdir -p "blob/workloads/$type"
+					cp -r "$from/blob/workloads/$type/$name" "blob/workloads/$type/"
+				}
+			done
+		done
+		[ -n "$found" ] || fail "there is no definition $name to be given"
+	done
+}
+
+# define NAME: a small RMS norm whose reference is what stands on standard input
+define() {
+	mkdir -p definitions/rmsnorm
+	"$python" -I -S -c '
+import json, sys
+rows = {"shape": ["batch_size", "hidden_size"], "dtype": "bfloat16"}
+json.dump({
+    "name": sys.argv[1], "op_type": "rmsnorm", "description": "A small RMS norm. Epsilon is 1e-6.",
+    "axes": {"batch_size": {"type": "var"}, "hidden_size": {"type": "const", "value": 64}},
+    "inputs": {"hidden_states": rows, "weight": {"shape": ["hidden_size"], "dtype": "bfloat16"}},
+    "outputs": {"output": rows}, "reference": sys.stdin.read(),
+}, open(f"definitions/rmsnorm/{sys.argv[1]}.json", "w"), indent=2)' "$1"
+}
+
+# edit FILE OLD NEW: replaces the one place where OLD stands, text for text
+edit() {
+	"$python" -I -S -c '
+import sys
+path, old, new = sys.argv[1:]
+text = open(path, encoding="utf-8").read()
+if text.count(old) != 1:
+    sys.exit(f"{path} holds {old!r} {text.count(old)} times, not once")
+open(path, "w", encoding="utf-8").write(text.replace(old, new))' "$@" || fail "the edit of $1 could not be made"
+}
+
+# ---- what is done ---------------------------------------------------------------------------------------------------
+
+# run ARGUMENT…: reftest with these
+run() {
+	step="reftest $*"
+	status=0
+	"$reftest" "$@" >"$work/out" 2>"$work/err" </dev/null || status=$?
+}
+
+verify() { run verify --format json --device cpu --sizes small --jobs 1 "$@"; }
+
+# ---- what is expected -----------------------------------------------------------------------------------------------
+
+expect_exit() {
+	expectations=$((expectations + 1))
+	[ "$status" = "$1" ] || fail "$step: exit code $status, expected $1"
+}
+
+json_names='
+import json, sys
+r = json.load(open(sys.argv[1]))
+s = r.get("summary")
+d = {one["name"]: one for one in r.get("definitions", [])}
+c = {(name, case["id"]): case for name, one in d.items() for case in one["cases"]}
+all_of = lambda name, key: [case[key] for case in d[name]["cases"]]
+'
+
+# value EXPRESSION: what the Python expression has for its value, with the names that `expect` knows
+value() { "$python" -I -S -c "$json_names"'print(eval(sys.argv[2]))' "$work/out" "$1"; }
+
+# expect EXPRESSION: Python, true of the last JSON. r: all of it; s: its summary; d: definitions by name; c: cases by
+# name and id; all_of(name, key): the values of that key in the cases of a definition
+expect() {
+	expectations=$((expectations + 1))
+	"$python" -I -S -c "$json_names"'sys.exit(not eval(sys.argv[2]))' "$work/out" "$1" 2>"$work/python" ||
+		fail "$step: not true: $1 $(tail -n 1 "$work/python")"
+}
+
+expect_ran() { expect "s['cases_run'] == $1"; }
+expect_cached() { expect "s['cases_cached'] == $1"; }
+expect_status() { # NAME STATUS [REASON]
+	expect "d['$1']['status'] == '$2'"
+	[ -z "${3:-}" ] || expect "d['$1']['reason'] == '$3'"
+}
+
+# expect_says TEXT…: each stands on standard output or standard error
+expect_says() {
+	for text in "$@"; do
+		expectations=$((expectations + 1))
+		cat "$work/out" "$work/err" | grep -qF -e "$text" || fail "$step: nothing says '$text'"
+	done
+}
+
+expect_silence_about() {
+	for text in "$@"; do
+		expectations=$((expectations + 1))
+		! cat "$work/out" "$work/err" | grep -qF -e "$text" || fail "$step: something says '$text'"
+	done
+}
+
+# expect_why NAME TEXT…: `reftest explain NAME` says so
+expect_why() {
+	name=$1
+	shift
+	run explain --device cpu "$name"
+	expect_says "$@"
+}
+
+expect_nothing_to_do() {
+	verify --changed
+	expect_exit 0
+	expect_ran 0
+}
+
+expect_no_process() {
+	expectations=$((expectations + 1))
+	no_process_left || fail "$step: processes are left: $(processes)"
+}
