@@ -27,6 +27,7 @@ kernels := $(call object,$(filter-out kernels/library.c,$(wildcard kernels/*.c k
 rooms := $(call object,$(wildcard $(addsuffix /*.c,dataset cache plan workers watcher artifacts commands)) $(wildcard kernels/library.c))
 cuda := $(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard kernels/*.cu kernels/*/*.cu))
 tests := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(wildcard tests/unit/test_*.c))
+benches := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/*.c))
 archives := $(foreach a,rooms kernels base,$(BUILD)/obj/$a.a)
 products := $(BUILD)/reftest $(BUILD)/libreftest_kernels.so $(if $(NVCC),$(BUILD)/libreftest_kernels_cuda.so)
 
@@ -56,8 +57,9 @@ check: unit-tests all ## the quick tests alone: unit tests of this build and the
 check-gpu: all ## the tests that need a CUDA GPU
 	tests/run --gpu
 
-bench: all ## ratios against peers and limits, on this machine's CPU
-	bench/run
+bench: all $(benches) ## ratios against peers and limits, on this machine's CPU
+	bench/changed.sh $(BUILD)
+	$(BUILD)/bench/compare
 
 bench-gpu: all ## the same on a CUDA GPU
 	bench/run --gpu
@@ -98,12 +100,17 @@ $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(archives)
 	mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(link) -fopenmp -o $@ $< -Wl,--start-group $(archives) -Wl,--end-group -lcmocka $(libs)
 
+$(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(archives)
+	echo "  link $@"
+	mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(link) -fopenmp -o $@ $< -Wl,--start-group $(archives) -Wl,--end-group $(libs)
+
 $(archives): $(BUILD)/obj/%.a: $(BUILD)/obj/sources
 	rm -f $@
 	ar rcs $@ $($*)
 $(foreach a,rooms kernels base,$(eval $(BUILD)/obj/$a.a: $($a)))
 
-$(BUILD)/obj/kernels/%.o: private optimise := -O3 -fopenmp -ffp-contract=off
+$(BUILD)/obj/kernels/%.o $(BUILD)/obj/bench/%.o: private optimise := -O3 -fopenmp -ffp-contract=off
 $(BUILD)/obj/%.o: %.c $(BUILD)/obj/settings | $(BUILD)/ops.inc
 	echo "  cc $<"
 	mkdir -p $(@D)
