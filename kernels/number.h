@@ -96,13 +96,14 @@ HOST_DEVICE static inline uint32_t float_sign(float value)
 	return float_bits(value) >> 31;
 }
 
+/* Without a branch, for loops: exponent and fraction move to their places, and one exact product mends the bias, for
+ * subnormals too. Infinities and NaN keep their fraction under the largest exponent. */
 HOST_DEVICE static inline float float_from_f16(uint16_t bits)
 {
-	uint32_t code = bits & 0x7fffu, sign = (uint32_t)(bits >> 15) << 31;
+	uint32_t moved = (uint32_t)(bits & 0x7fffu) << 13, sign = (uint32_t)(bits & 0x8000u) << 16;
+	uint32_t finite = float_bits(float_from_bits(moved) * 0x1p112f);
 
-	if (code >= 0x7c00)
-		return float_from_bits(sign | 0x7f800000u | (code & 0x3ffu) << 13);
-	return float_from_bits(sign | float_bits(narrow_value(code, 10, 15)));
+	return float_from_bits(sign | (moved >= 0x0f800000u ? moved | 0x7f800000u : finite));
 }
 
 HOST_DEVICE static inline uint16_t f16_from_float(float value)
@@ -225,8 +226,12 @@ extern "C" {
 double number_get(const void *data, enum dtype dtype, int64_t index);
 void number_set(void *data, enum dtype dtype, int64_t index, double value);
 
-/* The float that stands for a double in one further rounding to 22 bits or fewer: towards zero, the last bit set if
- * anything was cut ("round to odd"), so that rounding it again rounds the double once. */
+/* The same for `count` elements from `first` on. Host only. */
+void number_read(const void *data, enum dtype dtype, int64_t first, int64_t count, double *out);
+void number_write(void *data, enum dtype dtype, int64_t first, int64_t count, const double *values);
+
+/* `value` cut to float, towards zero, with the last bit set if anything was lost ("rounding to odd"): rounding that
+ * once more, to 22 bits or fewer, rounds `value` once. */
 float float_from_double_odd(double value);
 
 #ifdef __cplusplus

@@ -1,0 +1,152 @@
+/* number - whole tensors to and from double. The bit arithmetic is in the header, shared with the GPU; here it is
+ * applied to one element or to a run of them, with the dtype decided once a run so that the loops stay tight.
+ *
+ * A double is rounded to a narrow float once: it is cut to a float that remembers by its last bit that something was
+ * lost, which the second rounding, of 22 bits or fewer, cannot mistake for a tie. */
+#include "kernels/number.h"
+
+#include <math.h>
+
+float float_from_double_odd(double value)
+{
+	float nearest = (float)value;
+	uint32_t bits;
+
+	if (isnan(value) || isinf(value) || (double)nearest == value)
+		return nearest;
+	bits = float_bits(nearest);
+	if (fabs((double)nearest) > fabs(value))
+		bits--; /* it was rounded away from zero (from infinity: to the largest finite) */
+	return float_from_bits(bits | 1);
+}
+
+/* Nearest integer, ties to even, saturating; NaN gives 0. `high` + 1 and `low` must be exact in double. */
+static int64_t to_integer(double value, int64_t low, int64_t high)
+{
+	if (isnan(value))
+		return 0;
+	value = nearbyint(value);
+	if (value <= (double)low)
+		return low;
+	return value >= (double)high ? high : (int64_t)value;
+}
+
+/* One loop a dtype: `expression` makes the double of element i of `type`. */
+#define READ(type, expression)                                          \
+	{                                                               \
+		const type *at = (const type *)data + first;            \
+		for (int64_t i = 0; i < count; i++)                     \
+			out[i] = (double)(expression);                  \
+	}                                                               \
+	break
+
+static void read_e2m1(const void *data, int64_t first, int64_t count, double *out)
+{
+	const uint8_t *octets = data;
+
+	for (int64_t i = 0; i < count; i++)
+		out[i] = (double)float_from_e2m1(octets[(first + i) / 2] >> ((first + i) % 2 * 4) & 15);
+}
+
+void number_read(const void *data, enum dtype dtype, int64_t first, int64_t count, double *out)
+{
+	switch (dtype) {
+	case DTYPE_FLOAT64:
+		READ(double, at[i]);
+	case DTYPE_FLOAT32:
+		READ(float, at[i]);
+	case DTYPE_FLOAT16:
+		READ(uint16_t, float_from_f16(at[i]));
+	case DTYPE_BFLOAT16:
+		READ(uint16_t, float_from_bf16(at[i]));
+	case DTYPE_FLOAT8_E4M3FN:
+		READ(uint8_t, float_from_e4m3(at[i]));
+	case DTYPE_FLOAT8_E5M2:
+		READ(uint8_t, float_from_e5m2(at[i]));
+	case DTYPE_FLOAT8_E8M0FNU:
+		READ(uint8_t, float_from_e8m0(at[i]));
+	case DTYPE_FLOAT4_E2M1:
+		read_e2m1(data, first, count, out);
+		break;
+	case DTYPE_INT64:
+		READ(int64_t, at[i]);
+	case DTYPE_INT32:
+		READ(int32_t, at[i]);
+	case DTYPE_INT16:
+		READ(int16_t, at[i]);
+	case DTYPE_INT8:
+		READ(int8_t, at[i]);
+	case DTYPE_UINT8:
+		READ(uint8_t, at[i]);
+	case DTYPE_UINT32:
+		READ(uint32_t, at[i]);
+	case DTYPE_BOOL:
+		READ(uint8_t, at[i] != 0);
+	case DTYPE_COUNT:
+		break;
+	}
+}
+
+#define WRITE(type, expression)                                         \
+	{                                                               \
+		type *at = (type *)data + first;                        \
+		for (int64_t i = 0; i < count; i++)                     \
+			at[i] = (type)(expression);                     \
+	}                                                               \
+	break
+
+/* Narrow floats, which number_store can write; float4 too. */
+static void write_narrow(void *data, enum dtype dtype, int64_t first, int64_t count, const double *values)
+{
+	for (int64_t i = 0; i < count; i++)
+		number_store(data, dtype, first + i, float_from_double_odd(values[i]));
+}
+
+void number_write(void *data, enum dtype dtype, int64_t first, int64_t count, const double *values)
+{
+	switch (dtype) {
+	case DTYPE_FLOAT64:
+		WRITE(double, values[i]);
+	case DTYPE_FLOAT32:
+		WRITE(float, values[i]);
+	case DTYPE_FLOAT16:
+		WRITE(uint16_t, f16_from_float(float_from_double_odd(values[i])));
+	case DTYPE_BFLOAT16:
+		WRITE(uint16_t, bf16_from_float(float_from_double_odd(values[i])));
+	case DTYPE_FLOAT8_E4M3FN:
+	case DTYPE_FLOAT8_E5M2:
+	case DTYPE_FLOAT8_E8M0FNU:
+	case DTYPE_FLOAT4_E2M1:
+		write_narrow(data, dtype, first, count, values);
+		break;
+	case DTYPE_INT64:
+		WRITE(int64_t, to_integer(values[i], INT64_MIN, INT64_MAX));
+	case DTYPE_INT32:
+		WRITE(int32_t, to_integer(values[i], INT32_MIN, INT32_MAX));
+	case DTYPE_INT16:
+		WRITE(int16_t, to_integer(values[i], INT16_MIN, INT16_MAX));
+	case DTYPE_INT8:
+		WRITE(int8_t, to_integer(values[i], INT8_MIN, INT8_MAX));
+	case DTYPE_UINT8:
+		WRITE(uint8_t, to_integer(values[i], 0, UINT8_MAX));
+	case DTYPE_UINT32:
+		WRITE(uint32_t, to_integer(values[i], 0, UINT32_MAX));
+	case DTYPE_BOOL:
+		WRITE(uint8_t, values[i] != 0);
+	case DTYPE_COUNT:
+		break;
+	}
+}
+
+double number_get(const void *data, enum dtype dtype, int64_t index)
+{
+	double value = 0;
+
+	number_read(data, dtype, index, 1, &value);
+	return value;
+}
+
+void number_set(void *data, enum dtype dtype, int64_t index, double value)
+{
+	number_write(data, dtype, index, 1, &value);
+}
