@@ -1,7 +1,9 @@
 /* definition - one kernel's contract: axes, inputs, outputs, and the PyTorch `reference` that is its truth.
  *
  * definition_load parses and validates the whole of one JSON file. What comes out is plain data in the caller's arena
- * and is valid in full: every axis a tensor names exists, every name is an identifier, const axes hold 1 … 2^53. */
+ * and is valid in full: every axis a tensor names exists, axes and inputs have Python identifiers for names, const axes
+ * hold 1 … 2^53 - 1 (JSON's exact integers), the axes alone break no constraint, and no tensor is so large that its bytes
+ * cannot be counted. */
 #ifndef REFTEST_DATASET_DEFINITION_H
 #define REFTEST_DATASET_DEFINITION_H
 
@@ -13,7 +15,13 @@
 #include "base/dtype.h"
 #include "base/err.h"
 
-enum { RANK_MAX = 8, RANK_SCALAR = -1 };
+enum {
+	RANK_MAX = 8,
+	RANK_SCALAR = -1,
+	DEFINITION_BYTES = 16 << 20, /* the largest file that is read */
+	DEFINITION_AXES = 128,       /* the most axes */
+	DEFINITION_TENSORS = 32      /* the most inputs, and the most outputs */
+};
 
 struct axis {
 	const char *name;
@@ -65,5 +73,9 @@ const struct definition *definition_load(const char *path, const char *folder, c
 int definition_axis(const struct definition *definition, const char *name);
 int definition_input(const struct definition *definition, const char *name);
 int definition_output(const struct definition *definition, const char *name);
+
+/* Bytes of a tensor when the axes have these values (one for each axis; negative counts as 1): 0 for a Python scalar,
+ * -1 if there are more than 2^48, which no machine has. */
+int64_t definition_bytes(const struct tensor_spec *tensor, const int64_t *axis);
 
 #endif

@@ -1,0 +1,519 @@
+#include "dataset/definition.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/buf.h"
+
+/* Each line is one field, so that a test can replace it and know the line of the error. */
+static const char *const lines[] = {
+    "{",
+    "\"name\": \"norm_h64\",",
+    "\"op_type\": \"norm\",",
+    "\"description\": \"A norm.\",",
+    "\"tags\": [\"model:m\", \"status:verified\"],",
+    "\"axes\": {\"batch\": {\"type\": \"var\"}, \"hidden\": {\"type\": \"const\", \"value\": 64, \"description\": \"h\"}},",
+    "\"inputs\": {\"x\": {\"shape\": [\"batch\", \"hidden\"], \"dtype\": \"bfloat16\"}, \"eps\": {\"shape\": null, \"dtype\": \"float32\", \"optional\": true}, \"n\": {\"shape\": [], \"dtype\": \"int32\"}},",
+    "\"outputs\": {\"y\": {\"shape\": [\"batch\", \"hidden\"], \"dtype\": \"bfloat16\"}},",
+    "\"constraints\": [\"batch >= 1\", \"n.item() == batch\"],",
+    "\"reference\": \"import torch\\n\\ndef run(x, eps, n):\\n    return x\\n\"",
+    "}",
+};
+enum { NAME = 1, OP_TYPE, DESCRIPTION, TAGS, AXES, INPUTS, OUTPUTS, CONSTRAINTS, REFERENCE, LINES = 11 };
+
+/* The definition with one line replaced (NULL: none). */
+static const struct definition *load(int replaced, const char *line, struct arena *arena, struct err *err)
+{
+	struct buf text = {0};
+
+	for (int i = 0; i < LINES; i++) {
+		buf_text(&text, i == replaced && line != NULL ? line : lines[i]);
+		buf_text(&text, "\n");
+	}
+	const struct definition *d = definition_load("d.json", "norm", "norm_h64", text.data, text.length, arena, err);
+
+	buf_free(&text);
+	return d;
+}
+
+static void refused(int replaced, const char *line, const char *sentence)
+{
+	struct arena arena = {0};
+	struct err err = {""};
+
+	assert_null(load(replaced, line, &arena, &err));
+	assert_string_equal(err.text, sentence);
+	arena_free(&arena);
+}
+
+static void taken(int replaced, const char *line)
+{
+	struct arena arena = {0};
+	struct err err = {""};
+
+	if (load(replaced, line, &arena, &err) == NULL)
+		fail_msg("%s: %s", line, err.text);
+	arena_free(&arena);
+}
+
+static void a_definition_is_read_in_full(void **state)
+{
+	struct arena arena = {0};
+	struct err err = {""};
+	const struct definition *d = load(0, NULL, &arena, &err);
+
+	(void)state;
+	assert_string_equal(err.text, "");
+	assert_non_null(d);
+	assert_string_equal(d->name, "norm_h64");
+	assert_string_equal(d->op_type, "norm");
+	assert_string_equal(d->description, "A norm.");
+	assert_int_equal(d->tag_count, 2);
+	assert_string_equal(d->tags[1], "status:verified");
+	assert_int_equal(d->axis_count, 2);
+	assert_true(d->axes[0].var && d->axes[0].value == 0 && !d->axes[1].var && d->axes[1].value == 64);
+	assert_string_equal(d->axes[1].name, "hidden");
+	assert_int_equal(d->input_count, 3);
+	assert_true(d->inputs[0].rank == 2 && d->inputs[0].axis[0] == 0 && d->inputs[0].axis[1] == 1);
+	assert_true(d->inputs[0].dtype == DTYPE_BFLOAT16 && !d->inputs[0].optional);
+	assert_true(d->inputs[1].rank == RANK_SCALAR && d->inputs[1].optional);
+	assert_true(d->inputs[2].rank == 0 && d->inputs[2].dtype == DTYPE_INT32);
+	assert_int_equal(d->output_count, 1);
+	assert_string_equal(d->outputs[0].name, "y");
+	assert_int_equal(d->constraint_count, 2);
+	assert_string_equal(d->constraints[1], "n.item() == batch");
+	assert_string_equal(d->reference, "import torch\n\ndef run(x, eps, n):\n    return x\n");
+	assert_int_equal(d->reference_length, strlen(d->reference));
+	assert_int_equal(d->reference_line, 10);
+	assert_true(d->tolerance.atol < 0 && d->tolerance.rtol < 0 && d->tolerance.hit_ratio < 0);
+	assert_true(d->output_tolerance[0].atol < 0);
+	assert_int_equal(d->note_count, 0);
+	assert_int_equal(definition_axis(d, "hidden"), 1);
+	assert_int_equal(definition_axis(d, "x"), -1);
+	assert_int_equal(definition_input(d, "n"), 2);
+	assert_int_equal(definition_input(d, "y"), -1);
+	assert_int_equal(definition_output(d, "y"), 0);
+	arena_free(&arena);
+}
+
+static void what_may_be_left_out_may_be_null_too(void **state)
+{
+	struct arena arena = {0};
+
+	(void)state;
+	taken(DESCRIPTION, "");
+	taken(DESCRIPTION, "\"description\": null,");
+	taken(TAGS, "");
+	taken(TAGS, "\"tags\": null,");
+	taken(TAGS, "\"tags\": [],");
+	taken(CONSTRAINTS, "\"constraints\": null,");
+	taken(CONSTRAINTS, "\"constraints\": [],");
+	const struct definition *d = load(DESCRIPTION, "", &arena, NULL);
+
+	assert_string_equal(d->description, "");
+	arena_free(&arena);
+}
+
+static void every_dtype_is_known(void **state)
+{
+	char line[256];
+
+	(void)state;
+	for (int i = 0; i < DTYPE_COUNT; i++) {
+		snprintf(line, sizeof line, "\"outputs\": {\"y\": {\"shape\": [\"batch\"], \"dtype\": \"%s\"}},", dtype_name((enum dtype)i));
+		taken(OUTPUTS, line);
+	}
+}
+
+static void json_errors_have_their_place(void **state)
+{
+	(void)state;
+	refused(NAME, "\"name\": norm,", "d.json:2:9: expected a value, found 'norm'");
+	refused(NAME, "\"name\": \"a\", \"name\": \"norm_h64\",",
+	        "d.json:2:14: expected each key once, found \"name\" a second time");
+	refused(AXES, "\"axes\": {\"a\": {\"type\": \"var\"}, \"a\": {\"type\": \"var\"}},",
+	        "d.json:6:32: expected each key once, found \"a\" a second time");
+}
+
+static void missing_fields_are_named(void **state)
+{
+	static const struct {
+		int line;
+		const char *sentence;
+	} cases[] = {
+	    {NAME, "d.json:1:1: expected a field \"name\" (a string), found none"},
+	    {OP_TYPE, "d.json:1:1: expected a field \"op_type\" (a string), found none"},
+	    {AXES, "d.json:1:1: expected a field \"axes\" (an object), found none"},
+	    {INPUTS, "d.json:1:1: expected a field \"inputs\" (an object), found none"},
+	    {OUTPUTS, "d.json:1:1: expected a field \"outputs\" (an object), found none"},
+	    {REFERENCE, "d.json:1:1: expected a field \"reference\" (a string), found none"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+		refused(cases[i].line, cases[i].line == REFERENCE ? "\"x\": 0" : "", cases[i].sentence);
+	refused(AXES, "\"axes\": {\"batch\": {}, \"hidden\": {\"type\": \"const\"}},",
+	        "d.json:6:19: expected a field \"type\" (\"const\" or \"var\"), found none");
+	refused(AXES, "\"axes\": {\"hidden\": {\"type\": \"const\"}},",
+	        "d.json:6:20: expected a field \"value\" (of a const axis, a whole number), found none");
+	refused(OUTPUTS, "\"outputs\": {\"y\": {\"dtype\": \"int8\"}},",
+	        "d.json:8:18: expected a field \"shape\" (a list of axes, or null for a Python scalar), found none");
+	refused(OUTPUTS, "\"outputs\": {\"y\": {\"shape\": null}},",
+	        "d.json:8:18: expected a field \"dtype\" (\"bfloat16\", \"int32\", …), found none");
+	refused(OUTPUTS, "\"outputs\": {},", "d.json:8:12: expected at least one output, found none");
+}
+
+static void wrong_types_are_refused(void **state)
+{
+	static const struct {
+		int line;
+		const char *text, *sentence;
+	} cases[] = {
+	    {NAME, "\"name\": 7,", "d.json:2:9: expected a string, found 7"},
+	    {NAME, "\"name\": \"\",", "d.json:2:9: expected a name, found an empty string"},
+	    {DESCRIPTION, "\"description\": [],", "d.json:4:16: expected a string, found a list"},
+	    {TAGS, "\"tags\": \"a\",", "d.json:5:9: expected a list of strings, found \"a\""},
+	    {TAGS, "\"tags\": [\"a\", 1],", "d.json:5:15: expected a string that is not empty, found 1"},
+	    {TAGS, "\"tags\": [\"a\", \"\"],", "d.json:5:15: expected a string that is not empty, found \"\""},
+	    {AXES, "\"axes\": [],", "d.json:6:9: expected an object, found a list"},
+	    {AXES, "\"axes\": {\"batch\": 4},", "d.json:6:19: expected an object with a \"type\", found 4"},
+	    {AXES, "\"axes\": {\"batch\": {\"type\": \"dynamic\"}},", "d.json:6:28: expected \"const\" or \"var\", found \"dynamic\""},
+	    {AXES, "\"axes\": {\"batch\": {\"type\": null}},", "d.json:6:28: expected \"const\" or \"var\", found null"},
+	    {AXES, "\"axes\": {\"batch\": {\"type\": \"var\", \"description\": 1}},", "d.json:6:50: expected a string, found 1"},
+	    {INPUTS, "\"inputs\": null,", "d.json:7:11: expected an object, found null"},
+	    {INPUTS, "\"inputs\": {\"x\": \"bfloat16\"},",
+	     "d.json:7:17: expected an object with \"shape\" and \"dtype\", found \"bfloat16\""},
+	    {INPUTS, "\"inputs\": {\"x\": {\"shape\": \"batch\", \"dtype\": \"int8\"}},",
+	     "d.json:7:27: expected a list of axes, or null for a Python scalar, found \"batch\""},
+	    {INPUTS, "\"inputs\": {\"x\": {\"shape\": [\"batch\", 64], \"dtype\": \"int8\"}},",
+	     "d.json:7:37: expected the name of an axis (a const axis gives a number a name), found 64"},
+	    {INPUTS, "\"inputs\": {\"x\": {\"shape\": [\"batch\", null], \"dtype\": \"int8\"}},",
+	     "d.json:7:37: expected the name of an axis, found null"},
+	    {INPUTS, "\"inputs\": {\"x\": {\"shape\": [\"batch\"], \"dtype\": 8}},",
+	     "d.json:7:47: expected the name of a dtype, found 8"},
+	    {INPUTS, "\"inputs\": {\"x\": {\"shape\": [\"batch\"], \"dtype\": \"int8\", \"optional\": 1}},",
+	     "d.json:7:67: expected true or false, found 1"},
+	    {CONSTRAINTS, "\"constraints\": \"batch > 1\",", "d.json:9:16: expected a list of strings, found \"batch > 1\""},
+	    {REFERENCE, "\"reference\": [\"def run(): pass\"]", "d.json:10:14: expected a string, found a list"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+		refused(cases[i].line, cases[i].text, cases[i].sentence);
+	struct arena arena = {0};
+	struct err err;
+
+	assert_null(definition_load("d.json", NULL, NULL, "[1]", 3, &arena, &err));
+	assert_string_equal(err.text, "d.json:1:1: expected an object, a definition, found a list");
+	arena_free(&arena);
+}
+
+static void a_const_axis_is_an_exact_positive_integer(void **state)
+{
+	static const char *const refused_values[][2] = {
+	    {"0", "0"},
+	    {"-1", "-1"},
+	    {"2.5", "2.5"},
+	    {"9223372036854775808", "9.223372036854776e+18"},
+	    {"9007199254740992", "9007199254740992"},
+	    {"1e30", "1e+30"},
+	    {"\"64\"", "\"64\""},
+	    {"true", "true"},
+	    {"null", "null"},
+	    {"[64]", "a list"},
+	};
+	char line[256], sentence[256];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof refused_values / sizeof *refused_values; i++) {
+		snprintf(line, sizeof line, "\"axes\": {\"hidden\": {\"type\": \"const\", \"value\": %s}},", refused_values[i][0]);
+		snprintf(sentence, sizeof sentence, "d.json:6:47: expected a whole number from 1 to 9007199254740991, found %s",
+		         refused_values[i][1]);
+		refused(AXES, line, sentence);
+	}
+}
+
+static void a_shape_names_axes_that_exist(void **state)
+{
+	(void)state;
+	refused(INPUTS, "\"inputs\": {\"x\": {\"shape\": [\"batch\", \"hiden\"], \"dtype\": \"int8\"}},",
+	        "d.json:7:37: expected the name of an axis, found \"hiden\"; did you mean \"hidden\"?");
+	refused(OUTPUTS, "\"outputs\": {\"y\": {\"shape\": [\"tokens\"], \"dtype\": \"int8\"}},",
+	        "d.json:8:29: expected the name of an axis, found \"tokens\"; declare it under \"axes\"");
+	refused(OUTPUTS, "\"outputs\": {\"y\": {\"shape\": [\"batch\",\"batch\",\"batch\",\"batch\",\"batch\",\"batch\",\"batch\",\"batch\",\"batch\"], \"dtype\": \"int8\"}},",
+	        "d.json:8:28: expected at most 8 dimensions, found 9");
+	taken(OUTPUTS, "\"outputs\": {\"y\": {\"shape\": [\"batch\",\"batch\",\"batch\",\"batch\",\"batch\",\"batch\",\"batch\",\"batch\"], \"dtype\": \"int8\"}},");
+}
+
+static void an_unknown_dtype_is_refused_with_a_proposal(void **state)
+{
+	(void)state;
+	refused(OUTPUTS, "\"outputs\": {\"y\": {\"shape\": [\"batch\"], \"dtype\": \"float8_e4m3\"}},",
+	        "d.json:8:48: expected a dtype, found \"float8_e4m3\"; did you mean \"float8_e4m3fn\"?");
+	refused(OUTPUTS, "\"outputs\": {\"y\": {\"shape\": [\"batch\"], \"dtype\": \"unknown\"}},",
+	        "d.json:8:48: expected a dtype (float64, float32, float16, bfloat16, float8_e4m3fn, float8_e5m2, float8_e8m0fnu, "
+	        "float4_e2m1, int64, int32, int16, int8, uint32, uint8, bool), found \"unknown\"");
+}
+
+static void names_are_those_of_the_file_and_of_python(void **state)
+{
+	(void)state;
+	refused(NAME, "\"name\": \"norm_h65\",", "d.json:2:9: expected \"norm_h64\" like the file's name, "
+	                                         "found \"norm_h65\"");
+	refused(OP_TYPE, "\"op_type\": \"gemm\",", "d.json:3:12: expected \"norm\" like the file's folder, found \"gemm\"");
+	refused(NAME, "\"name\": \"a/b\",", "d.json:2:9: expected a name without '/' and control characters, found \"a/b\"");
+	refused(NAME, "\"name\": \"a\\u001b[1m\",",
+	        "d.json:2:9: expected a name without '/' and control characters, found \"a?[1m\"");
+	refused(AXES, "\"axes\": {\"2h\": {\"type\": \"var\"}},",
+	        "d.json:6:16: expected an axis name of letters, digits and '_' that begins with no digit, found \"2h\"");
+	refused(AXES, "\"axes\": {\"\": {\"type\": \"var\"}},",
+	        "d.json:6:14: expected an axis name of letters, digits and '_' that begins with no digit, found \"\"");
+	refused(INPUTS, "\"inputs\": {\"x-1\": {\"shape\": [], \"dtype\": \"int8\"}},",
+	        "d.json:7:19: expected an input name of letters, digits and '_' that begins with no digit, found \"x-1\"");
+	refused(INPUTS, "\"inputs\": {\"lambda\": {\"shape\": [], \"dtype\": \"int8\"}},",
+	        "d.json:7:22: expected an input name, found \"lambda\", which is a keyword of Python");
+	refused(OUTPUTS, "\"outputs\": {\"\": {\"shape\": [], \"dtype\": \"int8\"}},",
+	        "d.json:8:17: expected an output's name, found an empty string");
+	taken(OUTPUTS, "\"outputs\": {\"out put (1)\": {\"shape\": [], \"dtype\": \"int8\"}},");
+	taken(OUTPUTS, "\"outputs\": {\"x\": {\"shape\": [], \"dtype\": \"int8\"}},"); /* an input updated in place */
+	taken(INPUTS, "\"inputs\": {\"batch\": {\"shape\": [], \"dtype\": \"int8\"}, \"n\": {\"shape\": [], \"dtype\": \"int8\"}},");
+	taken(INPUTS, "\"inputs\": {\"n\": {\"shape\": [], \"dtype\": \"int8\"}},");
+}
+
+static void names_have_a_length(void **state)
+{
+	char name[202], line[512], sentence[512];
+
+	(void)state;
+	memset(name, 'n', 201);
+	name[201] = '\0';
+	snprintf(line, sizeof line, "\"axes\": {\"%s\": {\"type\": \"var\"}},", name);
+	refused(AXES, line, "d.json:6:215: expected an axis name of at most 200 bytes, found one of 201");
+	snprintf(line, sizeof line, "\"outputs\": {\"%s\": {\"shape\": [], \"dtype\": \"int8\"}},", name);
+	snprintf(sentence, sizeof sentence, "d.json:8:218: expected an output's name of at most 200 bytes, found one of 201");
+	refused(OUTPUTS, line, sentence);
+}
+
+static void counts_are_bounded(void **state)
+{
+	struct buf line = {0};
+
+	(void)state;
+	buf_text(&line, "\"axes\": {\"batch\": {\"type\": \"var\"}");
+	for (int i = 0; i < DEFINITION_AXES; i++)
+		buf_printf(&line, ", \"a%d\": {\"type\": \"var\"}", i);
+	buf_text(&line, "},");
+	refused(AXES, line.data, "d.json:6:9: expected at most 128 axes, found 129");
+	buf_clear(&line);
+	buf_text(&line, "\"inputs\": {\"x\": {\"shape\": [], \"dtype\": \"int8\"}");
+	for (int i = 0; i < DEFINITION_TENSORS; i++)
+		buf_printf(&line, ", \"a%d\": {\"shape\": [], \"dtype\": \"int8\"}", i);
+	buf_text(&line, "},");
+	refused(INPUTS, line.data, "d.json:7:11: expected at most 32 inputs, found 33");
+	buf_clear(&line);
+	buf_text(&line, "\"tags\": [\"\"");
+	for (int i = 0; i < 256; i++)
+		buf_text(&line, ", \"t\"");
+	buf_text(&line, "],");
+	refused(TAGS, line.data, "d.json:5:9: expected at most 256 strings, found 257");
+	buf_free(&line);
+}
+
+static void a_tensor_has_countable_bytes(void **state)
+{
+	(void)state;
+	refused(AXES, "\"axes\": {\"batch\": {\"type\": \"var\"}, \"hidden\": {\"type\": \"const\", \"value\": 9007199254740991}},",
+	        "d.json:7:27: expected a tensor of at most 2^48 bytes, found one whose const axes alone make it larger");
+	taken(AXES, "\"axes\": {\"batch\": {\"type\": \"var\"}, \"hidden\": {\"type\": \"const\", \"value\": 140737488355328}},");
+	refused(AXES, "\"axes\": {\"batch\": {\"type\": \"var\"}, \"hidden\": {\"type\": \"const\", \"value\": 140737488355329}},",
+	        "d.json:7:27: expected a tensor of at most 2^48 bytes, found one whose const axes alone make it larger");
+}
+
+static void bytes_are_counted_without_overflow(void **state)
+{
+	static const struct {
+		enum dtype dtype;
+		int rank;
+		int64_t sizes[4], bytes;
+	} cases[] = {
+	    {DTYPE_BFLOAT16, 2, {3, 5}, 30},
+	    {DTYPE_FLOAT4_E2M1, 1, {5}, 3},
+	    {DTYPE_INT64, 0, {0}, 8},
+	    {DTYPE_INT64, RANK_SCALAR, {0}, 0},
+	    {DTYPE_INT8, 2, {0, 7}, 0},
+	    {DTYPE_INT8, 2, {-1, 7}, 7},
+	    {DTYPE_INT8, 2, {1 << 24, 1 << 24}, (int64_t)1 << 48},
+	    {DTYPE_INT16, 2, {1 << 24, 1 << 24}, -1},
+	    {DTYPE_INT8, 4, {(int64_t)1 << 52, (int64_t)1 << 52, (int64_t)1 << 52, 1}, -1},
+	    {DTYPE_INT8, 4, {(int64_t)1 << 40, (int64_t)1 << 40, 0, 1}, -1}, /* empty, but strides could not be counted */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct tensor_spec spec = {.dtype = cases[i].dtype, .rank = cases[i].rank, .axis = {0, 1, 2, 3}};
+
+		assert_true(definition_bytes(&spec, cases[i].sizes) == cases[i].bytes);
+	}
+}
+
+static void constraints_parse_and_can_hold(void **state)
+{
+	(void)state;
+	refused(CONSTRAINTS, "\"constraints\": [\"batch >= 1\", \"batch = 1\"],",
+	        "d.json:9:31: column 7 of the constraint \"batch = 1\": found '=', which compares nothing; write '=='");
+	refused(CONSTRAINTS, "\"constraints\": [\"btch >= 1\"],",
+	        "d.json:9:17: column 1 of the constraint \"btch >= 1\": expected the name of an axis or an input, found 'btch'");
+	refused(CONSTRAINTS, "\"constraints\": [\"hidden % 3 == 0\"],",
+	        "d.json:9:17: expected a constraint that can hold, found that the const axes break it: hidden % 3 == 0: 64 % 3 == 0 "
+	        "is false");
+	refused(CONSTRAINTS, "\"constraints\": [\"\"],", "d.json:9:17: expected a string that is not empty, found \"\"");
+}
+
+static void a_reference_defines_run(void **state)
+{
+	static const char *const sources[] = {
+	    "def run(x):\\n  pass", "import torch\\n\\n@torch.no_grad()\\ndef run(x):\\n  pass", "async def run(x):\\n  pass",
+	    "class run:\\n  pass", "run = torch.add", "run: object = f", "from m import run", "from m import f as run",
+	    "from m import (f,\\n  run)", "from m import *", "import run", "a, run = f, g", "import m; run = m.f", "def\\trun (x):pass",
+	    "def f():\\r\\n  pass\\r\\ndef run():\\r\\n  pass", "def f():\\r  pass\\rdef run():\\r  pass",
+	};
+	static const char *const wrong[][2] = {
+	    {"def runs(x):\\n  pass", "expected Python source with a function run at top level, found only runs; rename it to run"},
+	    {"import torch\\n\\ndef _norm_reference(x):\\n  pass\\ndef g(): pass",
+	     "expected Python source with a function run at top level, found only _norm_reference; rename it to run"},
+	    {"class A:\\n  def run(x):\\n    pass", "expected Python source with a function run at top level, found none"},
+	    {"# def run(x):\\n", "expected Python source with a function run at top level, found none"},
+	    {"# run = f", "expected Python source with a function run at top level, found none"},
+	    {"print(1)", "expected Python source with a function run at top level, found none"},
+	    {"rune = 3", "expected Python source with a function run at top level, found none"},
+	    {"", "expected Python source that defines run(), found an empty string"},
+	    {" \\n\\t", "expected Python source that defines run(), found an empty string"},
+	};
+	char line[256], sentence[256];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
+		snprintf(line, sizeof line, "\"reference\": \"%s\"", sources[i]);
+		taken(REFERENCE, line);
+	}
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+		snprintf(line, sizeof line, "\"reference\": \"%s\"", wrong[i][0]);
+		snprintf(sentence, sizeof sentence, "d.json:10:14: %s", wrong[i][1]);
+		refused(REFERENCE, line, sentence);
+	}
+}
+
+static void tolerances_are_read_and_bounded(void **state)
+{
+	struct arena arena = {0};
+	struct err err = {""};
+	const struct definition *d = load(TAGS, "\"tolerance\": {\"atol\": 0.5, \"rtol\": 0, \"hit_ratio\": 0.9},", &arena, &err);
+
+	(void)state;
+	assert_non_null(d);
+	assert_true(d->tolerance.atol == 0.5 && d->tolerance.rtol == 0 && d->tolerance.hit_ratio == 0.9);
+	d = load(OUTPUTS, "\"outputs\": {\"z\": {\"shape\": [], \"dtype\": \"int8\"}, \"y\": {\"shape\": [], \"dtype\": \"int8\", \"tolerance\": {\"rtol\": 1e-2}}},",
+	         &arena, &err);
+	assert_non_null(d);
+	assert_true(d->output_tolerance[0].rtol < 0 && d->output_tolerance[1].rtol == 1e-2 && d->output_tolerance[1].atol < 0);
+	arena_free(&arena);
+	refused(TAGS, "\"tolerance\": 0.1,",
+	        "d.json:5:14: expected an object with \"atol\", \"rtol\", \"hit_ratio\", found 0.1");
+	refused(TAGS, "\"tolerance\": {\"atol\": -1},", "d.json:5:23: expected a number of at least 0, found -1");
+	refused(TAGS, "\"tolerance\": {\"atol\": \"1\"},", "d.json:5:23: expected a number of at least 0, found \"1\"");
+	refused(TAGS, "\"tolerance\": {\"hit_ratio\": 0},", "d.json:5:28: expected a number above 0 and at most 1, found 0");
+	refused(TAGS, "\"tolerance\": {\"hit_ratio\": 1.5},", "d.json:5:28: expected a number above 0 and at most 1, found 1.5");
+	refused(TAGS, "\"tolerance\": {\"a_tol\": 1},", "d.json:5:24: expected \"atol\", \"rtol\" or \"hit_ratio\", found \"a_tol\"");
+}
+
+static void unknown_fields_are_noted(void **state)
+{
+	struct arena arena = {0};
+	struct err err = {""};
+	const struct definition *d = load(TAGS, "\"check\": {}, \"constraint\": [],", &arena, &err);
+
+	(void)state;
+	assert_non_null(d);
+	assert_int_equal(d->note_count, 2);
+	assert_string_equal(d->notes[0], "d.json:5:10: the field \"check\" is unknown to the schema and ignored");
+	assert_string_equal(d->notes[1], "d.json:5:28: the field \"constraint\" is unknown to the schema and ignored; did you mean "
+	                                 "\"constraints\"?");
+	d = load(INPUTS, "\"inputs\": {\"n\": {\"shape\": [], \"dtype\": \"int8\", \"init\": 3, \"tolerance\": {}}},", &arena, &err);
+	assert_non_null(d);
+	assert_int_equal(d->note_count, 2);
+	assert_string_equal(d->notes[0], "d.json:7:56: the field \"init\" is unknown to the schema and ignored");
+	d = load(AXES, "\"axes\": {\"batch\": {\"type\": \"var\", \"value\": 3, \"description\": \"\"}, \"hidden\": {\"type\": \"const\", \"value\": 64, \"min\": 1}},",
+	         &arena, &err);
+	assert_non_null(d);
+	assert_int_equal(d->note_count, 2);
+	assert_string_equal(d->notes[0], "d.json:6:44: the field \"value\" is unknown to the schema and ignored");
+	assert_string_equal(d->notes[1], "d.json:6:115: the field \"min\" is unknown to the schema and ignored");
+	arena_free(&arena);
+}
+
+static void ten_thousand_unknown_fields_leave_twenty_notes(void **state)
+{
+	struct arena arena = {0};
+	struct buf line = {0};
+	struct err err = {""};
+
+	(void)state;
+	for (int i = 0; i < 10000; i++)
+		buf_printf(&line, "\"field %d\": %d,", i, i);
+	const struct definition *d = load(TAGS, line.data, &arena, &err);
+
+	assert_non_null(d);
+	assert_int_equal(d->note_count, 20);
+	assert_non_null(strstr(d->notes[19], "this field and perhaps more are unknown to the schema and ignored"));
+	arena_free(&arena);
+	buf_free(&line);
+}
+
+static void a_file_beyond_the_limit_is_refused(void **state)
+{
+	struct arena arena = {0};
+	struct err err;
+	char *bytes = malloc(DEFINITION_BYTES + 1);
+
+	(void)state;
+	memset(bytes, ' ', DEFINITION_BYTES + 1);
+	assert_null(definition_load("d.json", NULL, NULL, bytes, DEFINITION_BYTES + 1, &arena, &err));
+	assert_string_equal(err.text, "d.json: the file has 16777217 bytes, more than the 16777216 that are read");
+	assert_null(definition_load("d.json", NULL, NULL, bytes, DEFINITION_BYTES, &arena, &err));
+	assert_string_equal(err.text, "d.json:1:1: expected a value, found only spaces");
+	free(bytes);
+	arena_free(&arena);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(a_definition_is_read_in_full),
+	    cmocka_unit_test(what_may_be_left_out_may_be_null_too),
+	    cmocka_unit_test(every_dtype_is_known),
+	    cmocka_unit_test(json_errors_have_their_place),
+	    cmocka_unit_test(missing_fields_are_named),
+	    cmocka_unit_test(wrong_types_are_refused),
+	    cmocka_unit_test(a_const_axis_is_an_exact_positive_integer),
+	    cmocka_unit_test(a_shape_names_axes_that_exist),
+	    cmocka_unit_test(an_unknown_dtype_is_refused_with_a_proposal),
+	    cmocka_unit_test(names_are_those_of_the_file_and_of_python),
+	    cmocka_unit_test(names_have_a_length),
+	    cmocka_unit_test(counts_are_bounded),
+	    cmocka_unit_test(a_tensor_has_countable_bytes),
+	    cmocka_unit_test(bytes_are_counted_without_overflow),
+	    cmocka_unit_test(constraints_parse_and_can_hold),
+	    cmocka_unit_test(a_reference_defines_run),
+	    cmocka_unit_test(tolerances_are_read_and_bounded),
+	    cmocka_unit_test(unknown_fields_are_noted),
+	    cmocka_unit_test(ten_thousand_unknown_fields_leave_twenty_notes),
+	    cmocka_unit_test(a_file_beyond_the_limit_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
