@@ -1,0 +1,32 @@
+"""Mistakes people make in references of C = A B^T."""
+
+PRODUCT = "return torch.matmul(A.float(), B.float().T).to(A.dtype)"
+FP8 = ".to(torch.float8_e4m3fn).float()"
+
+
+def returns(text):
+    return "return " + text
+
+
+MUTANTS = [
+    ("gemm_n4096_k4096", "B not transposed", "B.float().T", "B.float()"),
+    ("gemm_n4096_k4096", "the product's transpose", PRODUCT, returns("torch.matmul(B.float()[: A.shape[0]], A.float().repeat(B.shape[0] // A.shape[0] + 1, 1)[: B.shape[0]].T).to(A.dtype)")),
+    ("gemm_n1024_k4096", "last k left out", PRODUCT, returns("torch.matmul(A[:, :-1].float(), B[:, :-1].float().T).to(A.dtype)")),
+    ("gemm_n1024_k4096", "first k left out", PRODUCT, returns("torch.matmul(A[:, 1:].float(), B[:, 1:].float().T).to(A.dtype)")),
+    ("gemm_n1024_k4096", "one k in the middle left out", PRODUCT, returns("(torch.matmul(A.float(), B.float().T) - A[:, 1234:1235].float() * B[:, 1234].float()).to(A.dtype)")),
+    ("gemm_n1024_k4096", "a block of 16 k counted twice", PRODUCT, returns("(torch.matmul(A.float(), B.float().T) + torch.matmul(A[:, :16].float(), B[:, :16].float().T)).to(A.dtype)")),
+    ("gemm_n1024_k4096", "output 1 % too large", PRODUCT, returns("(1.01 * torch.matmul(A.float(), B.float().T)).to(A.dtype)")),
+    ("gemm_n1024_k4096", "A rounded to fp8", "A.float()", f"A.float(){FP8}"),
+    ("gemm_bf16_n128_k2048", "B rounded to fp8", "B.float()", f"B.float(){FP8}"),
+    ("gemm_bf16_n128_k2048", "scaled by 1/sqrt(k)", PRODUCT, returns("(torch.matmul(A.float(), B.float().T) / A.shape[1] ** 0.5).to(A.dtype)")),
+    ("gemm_bf16_n128_k2048", "negated", PRODUCT, returns("torch.matmul(-A.float(), B.float().T).to(A.dtype)")),
+    ("gemm_bf16_n128_k2048", "neighbouring columns swapped", PRODUCT, returns("torch.matmul(A.float(), B.float().T).reshape(A.shape[0], -1, 2).flip(-1).reshape(A.shape[0], -1).to(A.dtype)")),
+    ("gemm_bf16_n128_k2048", "returns float32", PRODUCT, returns("torch.matmul(A.float(), B.float().T)")),
+    ("gemm_bf16_n128_k2048", "returns zeros", PRODUCT, returns("torch.zeros(A.shape[0], B.shape[0], dtype=A.dtype, device=A.device)")),
+    ("gemm_bf16_n128_k2048", "returns a constant", PRODUCT, returns("(torch.matmul(A.float(), B.float().T) * 0 + 7).to(A.dtype)")),
+    ("gemm_bf16_n128_k2048", "a NaN in one place", PRODUCT, "C = torch.matmul(A.float(), B.float().T).to(A.dtype)\n    C[-1, -1] = float('nan')\n    return C"),
+    ("gemm_bf16_n128_k2048", "an infinity in one place", PRODUCT, "C = torch.matmul(A.float(), B.float().T).to(A.dtype)\n    C[0, 0] = float('inf')\n    return C"),
+    ("gemm_bf16_n128_k2048", "last row not written", PRODUCT, "C = torch.zeros(A.shape[0], B.shape[0], dtype=A.dtype, device=A.device)\n    C[:-1] = torch.matmul(A[:-1].float(), B.float().T).to(A.dtype)\n    return C"),
+    ("gemm_bf16_n576_k7168", "overwrites an input", PRODUCT, "A.add_(1)\n    " + PRODUCT.replace("A.float()", "(A - 1).float()")),
+    ("gemm_bf16_n576_k7168", "is not deterministic", PRODUCT, "torch.seed()\n    return (torch.matmul(A.float(), B.float().T) + 8 * torch.randn((), device=A.device)).to(A.dtype)"),
+]

@@ -1,0 +1,45 @@
+"""Mistakes people make in references of rmsnorm and fused_add_rmsnorm."""
+
+SQUARE = "mean_square = rows.square().mean(dim=-1, keepdim=True)"
+RETURN = "return (normed * weight.float()).to(hidden_states.dtype)"
+SUM = "rows = hidden_states.float() + residual.float()"
+RETURN_SUM = "return output.to(hidden_states.dtype), rows.to(residual.dtype)"
+FP8 = ".to(torch.float8_e4m3fn).float()"
+
+MUTANTS = [
+    ("rmsnorm_h4096", "epsilon 1e-6 for 1e-5", "EPSILON = 1e-5", "EPSILON = 1e-6"),
+    ("rmsnorm_h7168", "epsilon 1e-5 for 1e-6", "EPSILON = 1e-6", "EPSILON = 1e-5"),
+    ("rmsnorm_h7168", "no epsilon", "mean_square + EPSILON", "mean_square"),
+    ("rmsnorm_h2048", "epsilon outside the root", "torch.rsqrt(mean_square + EPSILON)", "(torch.rsqrt(mean_square) + EPSILON)"),
+    ("rmsnorm_h4096", "variance for mean square", SQUARE, "mean_square = rows.var(dim=-1, keepdim=True, unbiased=False)"),
+    ("rmsnorm_h4096", "sum for mean", SQUARE, "mean_square = rows.square().sum(dim=-1, keepdim=True)"),
+    ("rmsnorm_h4096", "weights as 1 + w", RETURN, "return (normed * (1 + weight.float())).to(hidden_states.dtype)"),
+    ("rmsnorm_h4096", "no weights", RETURN, "return normed.to(hidden_states.dtype)"),
+    ("rmsnorm_h7168", "last column left out", SQUARE, "mean_square = rows[..., :-1].square().mean(dim=-1, keepdim=True)"),
+    ("rmsnorm_h7168", "first column left out", SQUARE, "mean_square = rows[..., 1:].square().mean(dim=-1, keepdim=True)"),
+    (
+        "rmsnorm_h7168",
+        "column 3333 left out",
+        SQUARE,
+        "mean_square = (rows.square().sum(dim=-1, keepdim=True) - rows[..., 3333:3334].square()) / rows.shape[-1]",
+    ),
+    ("rmsnorm_h2048", "output 1 % too large", RETURN, "return (1.01 * normed * weight.float()).to(hidden_states.dtype)"),
+    ("rmsnorm_h1536", "activations rounded to fp8", "rows = hidden_states.float()", f"rows = hidden_states.float(){FP8}"),
+    ("rmsnorm_h128", "weights rounded to fp8", "weight.float()", f"weight.float(){FP8}"),
+    ("rmsnorm_h128", "norm over the batch", "dim=-1", "dim=0"),
+    ("rmsnorm_h128", "returns float32", RETURN, "return normed * weight.float()"),
+    ("rmsnorm_h128", "returns a flat tensor", RETURN, RETURN + ".flatten()"),
+    ("rmsnorm_h128", "returns zeros", RETURN, "return torch.zeros_like(hidden_states)"),
+    ("rmsnorm_h128", "returns NaN", RETURN, "return torch.full_like(hidden_states, float('nan'))"),
+    ("rmsnorm_h128", "is not deterministic", RETURN, "return (normed * weight.float()).to(hidden_states.dtype) * (1 + (id(normed) // 64 % 2))"),
+    ("rmsnorm_h128", "overwrites its input", RETURN, "hidden_states.mul_(2)\n    " + RETURN),
+    ("rmsnorm_h128", "returns its input", RETURN, "return hidden_states"),
+    ("rmsnorm_h128", "raises", RETURN, "raise ValueError('no')"),
+    ("fused_add_rmsnorm_h4096", "residual left out", SUM, "rows = hidden_states.float()"),
+    ("fused_add_rmsnorm_h7168", "sum rounded before the mean", SUM, "rows = (hidden_states + residual).float()"),
+    ("fused_add_rmsnorm_h5120", "residual subtracted", SUM, "rows = hidden_states.float() - residual.float()"),
+    ("fused_add_rmsnorm_h5120", "residual returned unchanged", RETURN_SUM, "return output.to(hidden_states.dtype), residual.clone()"),
+    ("fused_add_rmsnorm_h5120", "outputs swapped", RETURN_SUM, "return rows.to(residual.dtype), output.to(hidden_states.dtype)"),
+    ("fused_add_rmsnorm_h5120", "one output of two", RETURN_SUM, "return output.to(hidden_states.dtype)"),
+    ("fused_add_rmsnorm_h7168", "residual added after the norm", "return output.to(hidden_states.dtype)", "return (output + residual.float()).to(hidden_states.dtype)"),
+]
