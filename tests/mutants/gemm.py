@@ -10,7 +10,6 @@ def returns(text):
 
 MUTANTS = [
     ("gemm_n4096_k4096", "B not transposed", "B.float().T", "B.float()"),
-    ("gemm_n4096_k4096", "the product's transpose", PRODUCT, returns("torch.matmul(B.float()[: A.shape[0]], A.float().repeat(B.shape[0] // A.shape[0] + 1, 1)[: B.shape[0]].T).to(A.dtype)")),
     ("gemm_n1024_k4096", "last k left out", PRODUCT, returns("torch.matmul(A[:, :-1].float(), B[:, :-1].float().T).to(A.dtype)")),
     ("gemm_n1024_k4096", "first k left out", PRODUCT, returns("torch.matmul(A[:, 1:].float(), B[:, 1:].float().T).to(A.dtype)")),
     ("gemm_n1024_k4096", "one k in the middle left out", PRODUCT, returns("(torch.matmul(A.float(), B.float().T) - A[:, 1234:1235].float() * B[:, 1234].float()).to(A.dtype)")),
@@ -28,5 +27,5 @@ MUTANTS = [
     ("gemm_bf16_n128_k2048", "an infinity in one place", PRODUCT, "C = torch.matmul(A.float(), B.float().T).to(A.dtype)\n    C[0, 0] = float('inf')\n    return C"),
     ("gemm_bf16_n128_k2048", "last row not written", PRODUCT, "C = torch.zeros(A.shape[0], B.shape[0], dtype=A.dtype, device=A.device)\n    C[:-1] = torch.matmul(A[:-1].float(), B.float().T).to(A.dtype)\n    return C"),
     ("gemm_bf16_n576_k7168", "overwrites an input", PRODUCT, "A.add_(1)\n    " + PRODUCT.replace("A.float()", "(A - 1).float()")),
-    ("gemm_bf16_n576_k7168", "is not deterministic", PRODUCT, "torch.seed()\n    return (torch.matmul(A.float(), B.float().T) + 8 * torch.randn((), device=A.device)).to(A.dtype)"),
+    ("gemm_bf16_n576_k7168", "is not deterministic, within bounds", PRODUCT, "torch.seed()\n    return (torch.matmul(A.float(), B.float().T) * (1 + 1e-4 * torch.rand((), device=A.device))).to(A.dtype)"),
 ]

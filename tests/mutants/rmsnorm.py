@@ -31,7 +31,12 @@ MUTANTS = [
     ("rmsnorm_h128", "returns a flat tensor", RETURN, RETURN + ".flatten()"),
     ("rmsnorm_h128", "returns zeros", RETURN, "return torch.zeros_like(hidden_states)"),
     ("rmsnorm_h128", "returns NaN", RETURN, "return torch.full_like(hidden_states, float('nan'))"),
-    ("rmsnorm_h128", "is not deterministic", RETURN, "return (normed * weight.float()).to(hidden_states.dtype) * (1 + (id(normed) // 64 % 2))"),
+    (
+        "rmsnorm_h2048",
+        "is not deterministic, within bounds",
+        RETURN,
+        "torch.seed()\n    return (normed * (1 + 1e-4 * torch.rand((), device=rows.device)) * weight.float()).to(hidden_states.dtype)",
+    ),
     ("rmsnorm_h128", "overwrites its input", RETURN, "hidden_states.mul_(2)\n    " + RETURN),
     ("rmsnorm_h128", "returns its input", RETURN, "return hidden_states"),
     ("rmsnorm_h128", "raises", RETURN, "raise ValueError('no')"),
