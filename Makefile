@@ -93,7 +93,7 @@ $(BUILD)/libreftest_kernels.so: $(kernels) $(BUILD)/obj/base.a
 
 $(BUILD)/libreftest_kernels_cuda.so: $(cuda) $(BUILD)/obj/kernels.a $(BUILD)/obj/base.a
 	echo "  link $@"
-	$(NVCC) -shared --cudart static -Xcompiler -fopenmp -Xlinker --as-needed,-z,defs -o $@ $^ $(libs)
+	$(NVCC) -shared --cudart static -Xcompiler -fopenmp -Xlinker --as-needed,-z,defs -o $@ $^ $(filter -l% -L%,$(libs))
 
 $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(archives)
 	echo "  link $@"
@@ -121,6 +121,9 @@ $(BUILD)/obj/%.cu.o: %.cu $(BUILD)/obj/settings | $(BUILD)/ops.inc
 	mkdir -p $(@D)
 	$(NVCC) -O3 -std=c++17 -I. -I$(BUILD) -D_GNU_SOURCE -MMD -MP -MF $(@:.o=.d) $(gencode) --threads 0 \
 		-Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra -c -o $@ $<
+
+# A table that a source includes as bytes is no dependency that the compiler tells of.
+$(foreach j,$(wildcard kernels/*.json kernels/*/*.json),$(eval $(BUILD)/obj/$(j:.json=.o): $j))
 
 # Written anew at every make, replaced only when they differ: the op families with the digests of their sources, what
 # the archives hold (a deleted source must leave them), and what the objects were compiled with.
