@@ -196,6 +196,18 @@ static bool is_candidate(const struct dirent *entry, const char *suffix)
 	return suffix == NULL ? entry->d_type == DT_DIR || unsure : entry->d_type != DT_DIR && has_suffix(entry->d_name, suffix);
 }
 
+/* "FOLDER/NAME", by hand: there are tens of thousands, and printf takes as long as the kernel does. */
+static const char *join(struct arena *arena, const char *folder, const char *name)
+{
+	size_t length = strlen(folder), tail = strlen(name);
+	char *path = arena_alloc(arena, length + 1 + tail + 1);
+
+	memcpy(path, folder, length);
+	path[length] = '/';
+	memcpy(path + length + 1, name, tail);
+	return path;
+}
+
 static struct paths read_folder(struct scan *scan, struct folder folder, const char *suffix)
 {
 	struct paths paths = {0};
@@ -210,7 +222,7 @@ static struct paths read_folder(struct scan *scan, struct folder folder, const c
 			continue;
 		}
 		paths.list = grow(paths.list, paths.count, &paths.room, sizeof *paths.list);
-		paths.list[paths.count++] = arena_printf(scan->arena, "%s/%s", folder.path, entry->d_name);
+		paths.list[paths.count++] = join(scan->arena, folder.path, entry->d_name);
 	}
 	if (errno != 0)
 		problem_errno(scan, folder.path, "list the whole folder");
