@@ -26,8 +26,10 @@ base := $(call object,$(wildcard base/*.c))
 kernels := $(call object,$(filter-out kernels/library.c,$(wildcard kernels/*.c kernels/*/*.c)))
 rooms := $(call object,$(wildcard $(addsuffix /*.c,dataset cache plan workers watcher artifacts commands)) $(wildcard kernels/library.c))
 cuda := $(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard kernels/*.cu kernels/*/*.cu))
-tests := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(wildcard tests/unit/test_*.c))
-benches := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/*.c))
+units := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/test_*.c))
+benches := $(patsubst %.c,$(BUILD)/%,$(wildcard bench/*.c))
+gpu_tests := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/gpu/*.c))
+gpu_benches := $(patsubst %.cu,$(BUILD)/%,$(wildcard bench/*.cu))
 archives := $(foreach a,rooms kernels base,$(BUILD)/obj/$a.a)
 products := $(BUILD)/reftest $(BUILD)/libreftest_kernels.so $(if $(NVCC),$(BUILD)/libreftest_kernels_cuda.so)
 
@@ -54,15 +56,15 @@ test: ## set the machine up, build, and run every test (also with the address an
 check: unit-tests all ## the quick tests alone: unit tests of this build and the include arrows
 	tests/run --quick $(BUILD)
 
-check-gpu: all ## the tests that need a CUDA GPU
-	tests/run --gpu
+check-gpu: all $(gpu_tests) ## the tests that need a CUDA GPU
+	tests/run --gpu $(BUILD)
 
 bench: all $(benches) ## ratios against peers and limits, on this machine's CPU
 	bench/changed.sh $(BUILD)
 	$(BUILD)/bench/compare
 
-bench-gpu: all ## the same on a CUDA GPU
-	bench/run --gpu
+bench-gpu: all $(gpu_benches) ## the same on a CUDA GPU
+	$(BUILD)/bench/gpu_metrics
 
 install: $(products) ## install below PREFIX=/usr/local (and DESTDIR)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/reftest
@@ -81,7 +83,7 @@ clean: ## remove every build
 help: ## list the targets
 	awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
-unit-tests: $(tests)
+unit-tests: $(units)
 
 $(BUILD)/reftest: $(call object,reftest.c) $(archives)
 	echo "  link $@"
@@ -95,15 +97,16 @@ $(BUILD)/libreftest_kernels_cuda.so: $(cuda) $(BUILD)/obj/kernels.a $(BUILD)/obj
 	echo "  link $@"
 	$(NVCC) -shared --cudart static -Xcompiler -fopenmp -Xlinker --as-needed,-z,defs -o $@ $^ $(filter -l% -L%,$(libs))
 
-$(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(archives)
+$(units) $(benches) $(gpu_tests): $(BUILD)/%: $(BUILD)/obj/%.o $(archives)
 	echo "  link $@"
 	mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(link) -fopenmp -o $@ $< -Wl,--start-group $(archives) -Wl,--end-group -lcmocka $(libs)
+	$(CC) $(CFLAGS) $(link) -fopenmp -o $@ $< -Wl,--start-group $(archives) -Wl,--end-group \
+		$(if $(filter $(units),$@),-lcmocka) $(libs)
 
-$(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(archives)
+$(gpu_benches): $(BUILD)/%: $(BUILD)/obj/%.cu.o $(cuda) $(BUILD)/obj/kernels.a $(BUILD)/obj/base.a
 	echo "  link $@"
 	mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(link) -fopenmp -o $@ $< -Wl,--start-group $(archives) -Wl,--end-group $(libs)
+	$(NVCC) --cudart static -Xcompiler -fopenmp -o $@ $^ $(filter -l% -L%,$(libs))
 
 $(archives): $(BUILD)/obj/%.a: $(BUILD)/obj/sources
 	rm -f $@
