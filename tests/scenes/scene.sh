@@ -6,8 +6,8 @@
 #	verify
 #	expect_ran 2
 #
-# The working directory is the root of the scene's dataset. `verify` runs `reftest verify` on the CPU at the small size
-# and keeps its JSON, standard error and exit code, which the expectations look at. The first expectation that does not
+# The working directory is the root of the scene's dataset. `verify` runs `reftest verify` on the CPU (or on
+# $REFTEST_DEVICE) at the small size and keeps its JSON, standard error and exit code, which the expectations look at. The first expectation that does not
 # hold ends the scene with a sentence and what the program said. A scene is one test: it prints one line of TAP. At its
 # end no process that it began may be left, and no sanitizer may have spoken.
 set -eu
@@ -30,6 +30,7 @@ elif [ -x "$top/.venv/bin/python" ]; then
 else
 	python=$(command -v python3)
 fi
+device=${REFTEST_DEVICE:-cpu}
 status=0 expectations=0 step=start
 : >"$work/out" >"$work/err"
 echo "1..1"
@@ -155,7 +156,7 @@ run() {
 	"$reftest" "$@" >"$work/out" 2>"$work/err" </dev/null || status=$?
 }
 
-verify() { run verify --format json --device cpu --sizes small --jobs 1 "$@"; }
+verify() { run verify --format json --device "$device" --sizes small --jobs 1 "$@"; }
 
 # ---- what is expected -----------------------------------------------------------------------------------------------
 
@@ -210,7 +211,7 @@ expect_silence_about() {
 expect_why() {
 	name=$1
 	shift
-	run explain --device cpu "$name"
+	run explain --device "$device" "$name"
 	expect_says "$@"
 }
 
