@@ -7,9 +7,9 @@
 #	expect_ran 2
 #
 # The working directory is the root of the scene's dataset. `verify` runs `reftest verify` on the CPU (or on
-# $REFTEST_DEVICE) at the small size and keeps its JSON, standard error and exit code, which the expectations look at. The first expectation that does not
-# hold ends the scene with a sentence and what the program said. A scene is one test: it prints one line of TAP. At its
-# end no process that it began may be left, and no sanitizer may have spoken.
+# $REFTEST_DEVICE) at the small size and keeps its JSON, standard error and exit code, which the expectations look at. The
+# first expectation that does not hold ends the scene with a sentence and what the program said. A scene is one test: it
+# prints one line of TAP. At its end no process that it began may be left, and no sanitizer may have spoken.
 set -eu
 scene=$(basename "$0" .sh)
 top=$(cd "$(dirname "$0")/../.." && pwd)
@@ -31,7 +31,7 @@ else
 	python=$(command -v python3)
 fi
 device=${REFTEST_DEVICE:-cpu}
-status=0 expectations=0 step=start
+status=0 expectations=0 step=start sessions=
 : >"$work/out" >"$work/err"
 echo "1..1"
 trap 'scene_end $?' EXIT
@@ -63,13 +63,20 @@ scene_end() {
 	exit "$code"
 }
 
-# Processes that carry this scene's mark, the scene's own shells aside.
+# Processes of this scene, zombies aside: those in a session that `run` began, and those that carry the scene's mark in
+# their environment, wherever they fled (that of a process which closed itself to debuggers only root can read).
 processes() {
-	grep -lazE "^REFTEST_SCENE=$REFTEST_SCENE\$" /proc/[0-9]*/environ 2>/dev/null | while IFS=/ read -r _ _ id _; do
-		case $(tr '\0' ' ' <"/proc/$id/cmdline" 2>/dev/null) in
-		*reftest* | *python*) case $(cat "/proc/$id/stat" 2>/dev/null) in *') Z '*) ;; *) echo "$id" ;; esac ;;
-		esac
-	done
+	{
+		cat /proc/[0-9]*/stat 2>/dev/null | awk -v sessions=" $sessions " '{
+			id = $1
+			sub(/^.*\) /, "")
+			if ($1 != "Z" && index(sessions, " " $4 " "))
+				print id
+		}'
+		grep -lazE "^REFTEST_SCENE=$REFTEST_SCENE\$" /proc/[0-9]*/environ 2>/dev/null | while IFS=/ read -r _ _ id _; do
+			case $(tr '\0' ' ' <"/proc/$id/cmdline" 2>/dev/null) in *reftest* | *python*) echo "$id" ;; esac
+		done
+	} | sort -un
 }
 
 # True as soon as none is left; they get a moment, for a process that was killed takes one to go.
@@ -151,9 +158,16 @@ open(path, "w", encoding="utf-8").write(text.replace(old, new))' "$@" || fail "t
 
 # run ARGUMENT…: reftest with these
 run() {
+	begin "$@"
+	wait "$program" && status=0 || status=$?
+}
+
+# begin ARGUMENT…: the same, without waiting; its process is $program
+begin() {
 	step="reftest $*"
-	status=0
-	"$reftest" "$@" >"$work/out" 2>"$work/err" </dev/null || status=$?
+	setsid "$reftest" "$@" >"$work/out" 2>"$work/err" </dev/null &
+	program=$!
+	sessions="$sessions $program"
 }
 
 verify() { run verify --format json --device "$device" --sizes small --jobs 1 "$@"; }
