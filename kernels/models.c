@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "kernels_digest.h" /* changes whenever models.json does: so make assembles it anew */
 
 __asm__(".pushsection .rodata\n"
         "models_begin:\n"
