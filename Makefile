@@ -14,7 +14,7 @@ NVCC := $(if $(SANITIZE),,$(NVCC))
 checks := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
 flags := -I. -I$(BUILD) -D_GNU_SOURCE -MMD -MP -fPIC -fvisibility=hidden $(checks)
 strict := -std=c11 -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes $(WERROR)
-link := -Wl,--as-needed $(if $(SANITIZE),,-Wl,-z,defs) $(checks)
+link = $(CFLAGS) $(LDFLAGS) -fopenmp -Wl,--as-needed $(if $(SANITIZE),,-Wl,-z,defs) $(checks)
 libs := $(or $(shell pkg-config --libs libcjson libxxhash lmdb 2>/dev/null),-lcjson -lxxhash -llmdb) -ldl -lm -pthread
 # Code for the GPUs this nvcc knows of these, and PTX of the newest for those to come.
 archs = $(filter 80 90 100,$(patsubst sm_%,%,$(shell $(NVCC) --list-gpu-code)))
@@ -74,9 +74,6 @@ install: $(products) ## install below PREFIX=/usr/local (and DESTDIR)
 uninstall: ## remove what install put there
 	rm -rf $(DESTDIR)$(PREFIX)/bin/reftest $(DESTDIR)$(PREFIX)/lib/reftest
 
-format: ## lay out the C sources by .clang-format (not authoritative: look at the difference)
-	clang-format -i $(wildcard *.c */*.c */*.h kernels/*/*.[ch] tests/*/*.c)
-
 clean: ## remove every build
 	rm -rf build build-asan
 
@@ -87,25 +84,23 @@ unit-tests: $(units)
 
 $(BUILD)/reftest: $(call object,reftest.c) $(archives)
 	echo "  link $@"
-	$(CC) $(CFLAGS) $(link) -fopenmp -o $@ $^ $(libs)
+	$(CC) $(link) -o $@ $^ $(libs)
 
-$(BUILD)/libreftest_kernels.so: $(kernels) $(BUILD)/obj/base.a
+$(BUILD)/libreftest_kernels.so: $(BUILD)/obj/kernels.a $(BUILD)/obj/base.a
 	echo "  link $@"
-	$(CC) $(CFLAGS) $(link) -fopenmp -shared -o $@ $^ $(libs)
+	$(CC) $(link) -shared -o $@ -Wl,--whole-archive $< -Wl,--no-whole-archive $(BUILD)/obj/base.a $(libs)
 
 $(BUILD)/libreftest_kernels_cuda.so: $(cuda) $(BUILD)/obj/kernels.a $(BUILD)/obj/base.a
 	echo "  link $@"
 	$(NVCC) -shared --cudart static -Xcompiler -fopenmp -Xlinker --as-needed,-z,defs -o $@ $^ $(filter -l% -L%,$(libs))
 
 $(units) $(benches) $(gpu_tests): $(BUILD)/%: $(BUILD)/obj/%.o $(archives)
-	echo "  link $@"
-	mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(link) -fopenmp -o $@ $< -Wl,--start-group $(archives) -Wl,--end-group \
+	echo "  link $@"; mkdir -p $(@D)
+	$(CC) $(link) -o $@ $< -Wl,--start-group $(archives) -Wl,--end-group \
 		$(if $(filter $(units),$@),-lcmocka) $(libs)
 
 $(gpu_benches): $(BUILD)/%: $(BUILD)/obj/%.cu.o $(cuda) $(BUILD)/obj/kernels.a $(BUILD)/obj/base.a
-	echo "  link $@"
-	mkdir -p $(@D)
+	echo "  link $@"; mkdir -p $(@D)
 	$(NVCC) --cudart static -Xcompiler -fopenmp -o $@ $^ $(filter -l% -L%,$(libs))
 
 $(archives): $(BUILD)/obj/%.a: $(BUILD)/obj/sources
@@ -115,13 +110,11 @@ $(foreach a,rooms kernels base,$(eval $(BUILD)/obj/$a.a: $($a)))
 
 $(BUILD)/obj/kernels/%.o $(BUILD)/obj/bench/%.o: private optimise := -O3 -fopenmp -ffp-contract=off
 $(BUILD)/obj/%.o: %.c $(BUILD)/obj/settings | $(BUILD)/ops.inc
-	echo "  cc $<"
-	mkdir -p $(@D)
+	echo "  cc $<"; mkdir -p $(@D)
 	$(CC) $(strict) $(CPPFLAGS) $(flags) $(CFLAGS) $(optimise) -c -o $@ $<
 
 $(BUILD)/obj/%.cu.o: %.cu $(BUILD)/obj/settings | $(BUILD)/ops.inc
-	echo "  nvcc $<"
-	mkdir -p $(@D)
+	echo "  nvcc $<"; mkdir -p $(@D)
 	$(NVCC) -O3 -std=c++17 -I. -I$(BUILD) -D_GNU_SOURCE -MMD -MP -MF $(@:.o=.d) $(gencode) --threads 0 \
 		-Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra -c -o $@ $<
 
@@ -132,9 +125,9 @@ $(foreach j,$(wildcard kernels/*.json kernels/*/*.json),$(eval $(BUILD)/obj/$(j:
 # the archives hold (a deleted source must leave them), and what the objects were compiled with.
 $(BUILD)/ops.inc $(BUILD)/kernels_digest.h $(BUILD)/obj/sources $(BUILD)/obj/settings: derived ;
 derived:
-	tools/generate.sh $(BUILD) '$(rooms) $(kernels) $(base)' '$(CC) $(CPPFLAGS) $(CFLAGS) $(flags) $(NVCC)'
+	tools/generate.sh $(BUILD) '$(rooms) $(kernels) $(base) $(cuda)' '$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(flags) $(NVCC)'
 
-.PHONY: all verify test check check-gpu bench bench-gpu install uninstall format clean help unit-tests derived
+.PHONY: all verify test check check-gpu bench bench-gpu install uninstall clean help unit-tests derived
 .DELETE_ON_ERROR:
 .SECONDARY:
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
