@@ -331,7 +331,7 @@ static void on_forked(struct crew *crew, int64_t slot, int64_t pid)
 		return;
 	child->pid = (pid_t)pid;
 	if (child->state == CHILD_FORKING)
-		child->state = CHILD_WARMING;
+		child->state = child->ready ? CHILD_SPARE : CHILD_WARMING;
 	else if (child->state == CHILD_ENDING)
 		kill_child(child);
 }
@@ -410,6 +410,7 @@ static int read_fresh_child(struct crew *crew, struct child *child, int64_t now_
 
 	if (event == CHILD_LINE && strncmp(line, "{\"ready\"", 8) == 0) {
 		crew->failures = 0;
+		child->ready = true;
 		if (child->state == CHILD_WARMING)
 			child->state = CHILD_SPARE;
 		child->deadline_ms = INT64_MAX;

@@ -4,7 +4,8 @@
  *                                    the last child is given up. `staged`: this child cannot map device memory. No answer.
  *   {"case": job}                    -> {"run": …}, for the runner, or a verdict
  *   {"ran": …}                       the runner's answer, passed on -> {"run": …} or a verdict
- *   {"blame": {"reason", "message", "line"}, "job": job}   the runner failed at this case, begun or not -> a verdict
+ *   {"blame": {"reason", "message", "line", "loading"}, "job": job}
+ *                                    the runner failed at this case, begun or not -> a verdict
  *   {"end": true}                    nothing is to come for a while: memory is given back. No answer.
  * A verdict is the line that verdict_write makes. With the first {"run"} of an arena goes the memfd, if it is one.
  *

@@ -58,7 +58,7 @@ struct work {
 	int job;       /* the case under way */
 	bool alone;    /* a second try, with nobody else at work */
 	bool loaded;   /* the reference has loaded at least once */
-	char *failure; /* {"reason", "message", "line"}: it does not load; every case is told so. NULL */
+	char *failure; /* {"reason", …}: it does not load; every case is told so. NULL */
 	bool accident; /* of `failure` */
 };
 
@@ -593,22 +593,22 @@ static void verdict_without_judge(struct pool *pool, struct lane *lane, enum rea
 
 /* ---- what a child says ---- */
 
-/* {"reason", "message", "line"}; free() it. */
-static char *failure_text(const char *reason, const char *message, int64_t line)
+/* {"reason", "message", "line", "loading"}; free() it. */
+static char *failure_text(const char *reason, const char *message, int64_t line, bool loading)
 {
 	size_t length = strlen(message);
 	struct buf text = {0};
 
 	buf_printf(&text, "{\"reason\":\"%s\",\"message\":", reason);
 	buf_json_bytes(&text, message, length < MESSAGE_MAX ? length : MESSAGE_MAX);
-	buf_printf(&text, ",\"line\":%lld}", (long long)line);
+	buf_printf(&text, ",\"line\":%lld,\"loading\":%s}", (long long)line, loading ? "true" : "false");
 	return text.data;
 }
 
 /* The reference failed at the case under way; while it was loading, at all cases to come too. */
 static void blame(struct lane *lane, const char *reason, const char *message, int64_t line, bool accident)
 {
-	char *failure = failure_text(reason, message, line);
+	char *failure = failure_text(reason, message, line, !lane->loaded);
 
 	trace("pool", "%s %s: %s", lane->work->task.name, current_job(lane)->id, message);
 	drop_run(lane);

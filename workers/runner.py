@@ -243,10 +243,14 @@ class Child:
                 answer = self.load(message) if "load" in message else self.case(message["run"])
             except BaseException as problem:  # sys.exit and KeyboardInterrupt included: they end a case, not us
                 answer = {"error": self.error_of(problem)}
-            if os.getpid() != self.pid:
-                os._exit(0)  # a copy of this process that the reference made by os.fork(): it has nothing to say
+            self.end_copies()
             flush_printed()
             self.channel.send(answer)
+
+    def end_copies(self):
+        """A copy of this process that a reference made by os.fork() has nothing to write and nothing to say."""
+        if os.getpid() != self.pid:
+            os._exit(0)
 
     def load(self, message):
         source, self.filename = message["load"], "<%s>" % message["name"]
@@ -270,7 +274,9 @@ class Child:
         arguments = {spec["name"]: self.arena.input(spec) for spec in case["inputs"]}
         seed_everything(case["seed"])
         start = time.perf_counter()
-        results = unpack(self.run(**arguments), case["outputs"])
+        result = self.run(**arguments)
+        self.end_copies()
+        results = unpack(result, case["outputs"])
         described = [self.arena.store(spec, result) for spec, result in zip(case["outputs"], results)]
         self.arena.finish()
         return {"ran": described, "seconds": time.perf_counter() - start}
@@ -419,19 +425,20 @@ def describe(problem, filename, loading):
     """The error message of an exception: a sentence, then the traceback as far as it runs through the reference."""
     frames = [f for f in traceback.extract_tb(problem.__traceback__) if f.filename == filename]
     line = frames[-1].lineno if frames else 0
-    name, text = type(problem).__name__, text_of(problem)
+    name, text, shown = type(problem).__name__, text_of(problem), traceback.format_list(frames)
     if isinstance(problem, SyntaxError) and problem.filename == filename:
-        line = problem.lineno or 0
+        line, text = problem.lineno or 0, problem.msg
+        shown += traceback.format_exception_only(type(problem), problem)[:-1]
     if isinstance(problem, Mistake):
-        message, frames = text, []
+        message, shown = text, []
     elif isinstance(problem, SystemExit):
         message = "the reference called sys.exit(%s)" % ("" if problem.code is None else text)
     elif loading:
         message = "the reference cannot be loaded: %s: %s" % (name, text)
     else:
         message = "the reference raised %s: %s" % (name, text)
-    if frames:
-        message += "\nTraceback (most recent call last):\n" + "".join(traceback.format_list(frames)).rstrip()
+    if shown:
+        message += "\nTraceback (most recent call last):\n" + "".join(shown).rstrip()
     if len(message) > MESSAGE_MAX:
         message = message[: MESSAGE_MAX // 2] + "\n[...]\n" + message[-MESSAGE_MAX // 2 :]
     cuda = "CUDA error" in text or name == "AcceleratorError"

@@ -814,7 +814,8 @@ void trial_blame(struct trial *trial, const cJSON *blame, struct buf *out)
 	json_integer(json_member(blame, "line"), &line);
 	trial->verdict.reference_line = line > 0 && line < INT32_MAX ? (int)line : 0;
 	trial->decided = trial->decided && trial->job == NULL;
-	if (trial->job != NULL && trial->job->op == NULL && reason == REASON_RAISED && trial->layout.count > 0)
+	if (trial->job != NULL && trial->job->op == NULL && reason == REASON_RAISED &&
+	    !cJSON_IsTrue(json_member(blame, "loading")))
 		decide(trial, STATUS_SKIPPED, REASON_NO_GROUND_TRUTH,
 		       arena_printf(&trial->arena, "%s\nOn generic inputs, which no rule makes valid, %s",
 		                    trial->job->no_truth == NULL ? "" : trial->job->no_truth, message));

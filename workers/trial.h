@@ -50,7 +50,7 @@ enum trial_answer trial_ran(struct trial *trial, const cJSON *ran, struct buf *o
 /* While the runner works on its second run: ground truth and comparison of the first. */
 void trial_think(struct trial *trial);
 
-/* The runner failed: {"reason", "message", "line"}. Always a verdict; may come at any time after trial_open. */
+/* The runner failed: {"reason", "message", "line", "loading"}. Always a verdict; may come at any time after trial_open. */
 void trial_blame(struct trial *trial, const cJSON *blame, struct buf *out);
 
 void trial_close(struct trial *trial);
