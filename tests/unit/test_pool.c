@@ -543,12 +543,16 @@ static void threads_and_children_left_behind_do_not_answer(void **state)
 	expect_all_is_well(*state);
 }
 
+/* parent(pid); 0: there is no such process (any more) */
+#define PARENT "def parent(pid):\n    try: return int(open(f'/proc/{pid}/stat').read().rpartition(')')[2].split()[1])\n" \
+	       "    except OSError: return 0\n"
+
 /* Every process of this user that is not its own: where the kernel has a fence for it, nothing happens; elsewhere the
  * pool loses judge and template, and tries again alone. */
 static void killing_its_relatives_gains_nothing(void **state)
 {
 	struct pool_result result = verify(
-	    *state, HEAD "def parent(pid): return int(open(f'/proc/{pid}/stat').read().rpartition(')')[2].split()[1])\n" RUN
+	    *state, HEAD PARENT RUN
 	                 "    pool = parent(os.getppid())\n"
 	                 "    for name in os.listdir('/proc'):\n"
 	                 "        try:\n"
@@ -564,7 +568,7 @@ static void killing_its_relatives_gains_nothing(void **state)
 static void the_memory_of_the_judge_is_closed(void **state)
 {
 	struct pool_result result = verify(
-	    *state, HEAD "def parent(pid): return int(open(f'/proc/{pid}/stat').read().rpartition(')')[2].split()[1])\n" RUN
+	    *state, HEAD PARENT RUN
 	                 "    pool, opened = parent(os.getppid()), []\n"
 	                 "    for name in [str(pool)] + [n for n in os.listdir('/proc') if n.isdigit() and parent(n) == pool]:\n"
 	                 "        try: os.close(os.open(f'/proc/{name}/mem', os.O_RDWR)); opened.append(name)\n"
@@ -572,7 +576,7 @@ static void the_memory_of_the_judge_is_closed(void **state)
 	                 "    assert not opened, opened\n"
 	                 "    return y\n");
 
-	if (result.verdict->status == STATUS_ERROR && geteuid() == 0) {
+	if (geteuid() == 0 && result.verdict->message != NULL && strstr(result.verdict->message, "AssertionError") != NULL) {
 		print_message("this kernel fences off no process from root\n");
 		skip();
 	}
