@@ -50,14 +50,11 @@ static bool contains(const char *const *words, int count, const char *word)
 	return false;
 }
 
-/* Each finding takes a walk through the text, so there are at most NOTES. */
 static void note(struct reader *r, const struct json_step *at, const char *key, const char *near)
 {
 	const struct json_step step = {.up = at, .key = key};
 	struct err sentence;
 
-	if (r->out->note_count == NOTES)
-		return;
 	if (r->out->note_count == NOTES - 1)
 		json_error_at(&r->text, &step, &sentence, "this field and perhaps more are unknown to the schema and ignored");
 	else if (near != NULL)
@@ -69,6 +66,7 @@ static void note(struct reader *r, const struct json_step *at, const char *key, 
 	r->notes[r->out->note_count++] = arena_string(r->arena, sentence.text);
 }
 
+/* Each note takes a walk through the text to find its place, so there are at most NOTES. */
 static void note_unknown_fields(struct reader *r, const struct json_step *at, const cJSON *object,
                                 const char *const *known, int count)
 {
@@ -472,18 +470,20 @@ static int read_outputs(struct reader *r, const cJSON *json)
 
 /* --- constraints --------------------------------------------------------------------------------------------- */
 
+/* Does it make sense, and can it hold? The const axes may decide; the others are unknown yet. */
 static int check_constraint(struct reader *r, const struct json_step *at, const char *text, const int64_t *axis)
 {
-	struct err why = {""};
+	struct err why;
 
-	if (constraint_check(r->out, text, &why) != 0)
-		return json_error_at(&r->text, at, r->err, "%s", why.text);
-	enum constraint_answer answer = constraint_evaluate(r->out, text, axis, NULL, &why);
-
-	if (answer == CONSTRAINT_BROKEN)
+	switch (constraint_evaluate(r->out, text, axis, NULL, &why)) {
+	case CONSTRAINT_BROKEN:
 		return json_error_at(&r->text, at, r->err, "expected a constraint that can hold, found that the const axes break it: %s",
 		                     why.text);
-	return answer == CONSTRAINT_ERROR ? json_error_at(&r->text, at, r->err, "%s", why.text) : 0;
+	case CONSTRAINT_ERROR:
+		return json_error_at(&r->text, at, r->err, "%s", why.text);
+	default:
+		return 0;
+	}
 }
 
 static int read_constraints(struct reader *r, const cJSON *json)

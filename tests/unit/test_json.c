@@ -70,6 +70,13 @@ static void text_that_is_no_json_is_an_error_with_its_place(void **state)
 	check(" \n ", "x.json:1:1: expected a value, found only spaces");
 	check("{\n  \"a\": }", "x.json:2:8: expected a value, found '}'");
 	check("[1, 2", "x.json:1:6: expected ',' or ']', found the end of the text");
+	check("[", "x.json:1:2: expected a value, found the end of the text");
+	check("{\"a\":", "x.json:1:6: expected a value, found the end of the text");
+	check("{", "x.json:1:2: expected a key in double quotes, found the end of the text");
+	check("{\"a\"", "x.json:1:5: expected ':' after a key, found the end of the text");
+	check("{\"a", "x.json:1:2: expected a string, found no closing quote before the end of the text");
+	check("{\"a\": 1", "x.json:1:8: expected ',' or '}', found the end of the text");
+	check("{\"a\": 1 \"b\": 2}", "x.json:1:9: expected ',' or '}', found '\"'");
 	check("[1 2]", "x.json:1:4: expected ',' or ']', found '2'");
 	check("[1,]", "x.json:1:4: expected a value, found ']'");
 	check("{\"a\": 1,}", "x.json:1:9: expected a key in double quotes, found '}'");
@@ -106,6 +113,7 @@ static void numbers_keep_to_the_grammar(void **state)
 	    {"1.", "x.json:1:3: expected a digit after the decimal point, found the end of the text"},
 	    {"1.e3", "x.json:1:3: expected a digit after the decimal point, found 'e3'"},
 	    {"1e", "x.json:1:3: expected a digit of the exponent, found the end of the text"},
+	    {"1e+-5", "x.json:1:4: expected a digit of the exponent, found '-'"},
 	    {"1e+", "x.json:1:4: expected a digit of the exponent, found the end of the text"},
 	    {"-", "x.json:1:2: expected a digit, found the end of the text"},
 	    {"--1", "x.json:1:2: expected a digit, found '-'"},
@@ -198,6 +206,8 @@ static void a_key_given_twice_is_refused_however_it_is_written(void **state)
 	check("{\"a\": 1, \"\\u0061\": 3}", "x.json:1:10: expected each key once, found \"a\" a second time");
 	check("{\"\\ud83d\\ude00\": 1, \"\xF0\x9F\x98\x80\": 3}",
 	      "x.json:1:21: expected each key once, found \"\xF0\x9F\x98\x80\" a second time");
+	check("{\"a\\n\": 1, \"a\\u000a\": 3}", "x.json:1:12: expected each key once, found \"a?\" a second time");
+	check("{\"a\\/\": 1, \"a/\": 3}", "x.json:1:12: expected each key once, found \"a/\" a second time");
 	check("{\"\": 1, \"\": 3}", "x.json:1:9: expected each key once, found \"\" a second time");
 	check("[{\"k\": {\"z\": 1, \"z\": 2}}]", "x.json:1:17: expected each key once, found \"z\" a second time");
 	check("{\"b\": 1, \"b\": 2, \"a\": 1, \"a\": 2}", "x.json:1:10: expected each key once, found \"b\" a second time");
@@ -272,6 +282,9 @@ static void lines_of_a_jsonl_file_keep_their_number(void **state)
 	(void)state;
 	assert_null(json_parse(&text, &err));
 	assert_string_equal(err.text, "w.jsonl:41:2: expected a key in double quotes, found ']'");
+	text = (struct json_text){.name = "w.jsonl", .text = NULL, .length = 0, .first_line = 42};
+	assert_null(json_parse(&text, &err)); /* NULL is a fine pointer to no bytes */
+	assert_string_equal(err.text, "w.jsonl:42:1: expected a value, found an empty file");
 }
 
 static const char document[] = "{\n"
@@ -310,6 +323,8 @@ static void values_are_found_by_their_path(void **state)
 	check_place("/", 4, 33);
 	check_place("in/q/shape/3", 0, 0);
 	check_place("in/q/shape/x", 0, 0);
+	check_place("in/q/shape/!", 0, 0);
+	check_place("in/q/shape/0!", 0, 0);
 	check_place("in/q/shape/", 0, 0);
 	check_place("in/q/shape/0/0", 0, 0);
 	check_place("a~1b/0/0", 0, 0);
