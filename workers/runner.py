@@ -210,6 +210,10 @@ class Mistake(Exception):
     """What a reference did wrong without raising: a whole sentence."""
 
 
+class Lacking(Mistake):
+    """Not the reference's fault: this machine's torch is too old."""
+
+
 class Child:
     def __init__(self, sock, pipe, parent, options):
         os.setsid()  # the whole tree that a reference starts can be killed as one group
@@ -272,7 +276,7 @@ class Child:
             except Unmapped as problem:
                 return {"unmapped": str(problem)}
         arguments = {spec["name"]: self.arena.input(spec) for spec in case["inputs"]}
-        seed_everything(case["seed"])
+        seed_everything(case["seed"], self.device)
         start = time.perf_counter()
         result = self.run(**arguments)
         self.end_copies()
@@ -373,7 +377,8 @@ def warm_up(device, threads):
     torch.set_num_threads(threads)
     if device != "cpu":
         torch.cuda.set_device(device)
-        exercise(device)
+    exercise(device)
+    if device != "cpu":
         torch.cuda.synchronize()
 
 
@@ -381,11 +386,14 @@ def exercise(device):
     x = torch.ones(4, 64, device=device, dtype=torch.bfloat16)
     y = (x.to(torch.float32).pow(2).mean(-1, keepdim=True) + 1e-6).rsqrt() * x.float()
     torch.matmul(y.to(torch.bfloat16), x.T).to(torch.float32).sum()
-    torch.manual_seed(0)
+    seed_everything(0, device)
 
 
-def seed_everything(seed):
-    torch.manual_seed(seed)
+def seed_everything(seed, device):
+    """What torch.manual_seed does, without the call stack that it takes down for every device not in use."""
+    torch.default_generator.manual_seed(seed)
+    if device != "cpu":
+        torch.cuda.manual_seed(seed)
     random.seed(seed)
     numpy = sys.modules.get("numpy")
     if numpy is not None:
@@ -414,7 +422,7 @@ def as_tensor(spec, result):
     if isinstance(result, torch.Tensor):
         return result.detach()
     if spec["scalar"] and type(result) in (bool, int, float):
-        declared = DTYPES[spec["dtype"]]
+        declared = dtype_of(spec["dtype"])
         kind = bool if declared is torch.bool else float if declared.is_floating_point else int
         return torch.tensor(result, dtype=declared if type(result) is kind else None)
     kind = "None" if result is None else "a value of type %s" % type(result).__name__
@@ -446,7 +454,7 @@ def describe(problem, filename, loading):
 
 
 def is_accident(problem, name, text):
-    if isinstance(problem, (MemoryError, ImportError)) or name == "OutOfMemoryError":
+    if isinstance(problem, (MemoryError, ImportError, Lacking)) or name == "OutOfMemoryError":
         return True
     return any(words in text for words in ("can't allocate memory", "annot allocate memory", "out of memory"))
 
@@ -491,7 +499,7 @@ class Arena:
 
     def place(self, spec):
         """The tensor at a place of the arena, on whichever side it lies."""
-        dtype, shape = DTYPES[spec["dtype"]], list(spec["shape"])
+        dtype, shape = dtype_of(spec["dtype"]), list(spec["shape"])
         if spec["dtype"] == "float4_e2m1":
             if not shape or shape[-1] % 2 != 0:
                 raise Mistake("'%s' is float4_e2m1, two to the byte, and its last dimension is not even" % spec["name"])
@@ -558,6 +566,12 @@ def open_ipc(handle):
 # ---- start ----
 
 DTYPES = {}  # schema name -> torch.dtype, those that this torch has
+
+
+def dtype_of(name):
+    if name not in DTYPES:
+        raise Lacking("torch %s has no dtype %s" % (torch.__version__, name))
+    return DTYPES[name]
 
 
 def learn_dtypes():

@@ -21,7 +21,12 @@
 #include "workers/layout.h"
 #include "workers/say.h"
 
-enum { CANARY = 0xA5, RUNS = 2, SHAPE_SHOWN = RANK_MAX };
+enum {
+	CANARY = 0xA5,
+	RUNS = 2,
+	SHAPE_SHOWN = RANK_MAX,
+	SMALL_CASE = 64 << 20 /* bytes that are asked for without looking first how many are free */
+};
 static const unsigned char poison[RUNS] = {0xFF, 0xFE};
 
 struct trial {
@@ -208,17 +213,19 @@ static int reserve(struct trial *trial, int64_t arena_need, int64_t private_need
 	struct court *court = trial->court;
 	struct device *device = trial->device;
 	int64_t scratch = trial->op == NULL ? 0 : device->calls->truth_scratch(device, trial->op, &trial->c);
-	int64_t need = layout_add(layout_add(arena_need, private_need), scratch);
-	int64_t available = layout_add(device->calls->memory_free(device), court->private_size);
+	int64_t need = layout_add(layout_add(arena_need, private_need), scratch), available = SMALL_CASE;
 	struct err err = {""};
 
-	available = layout_add(available, shared_used(&court->shared));
+	if (need > SMALL_CASE || court->wish > SMALL_CASE) {
+		available = layout_add(device->calls->memory_free(device), court->private_size);
+		available = layout_add(available, shared_used(&court->shared));
+	}
 	if (need > available) {
 		decide_memory(trial, need, available);
 		return -1;
 	}
 	if (reserve_private(court, private_need, &err) == 0 &&
-	    shared_reserve(&court->shared, arena_need, court->wish < available / 2 ? court->wish : 0, &err) >= 0)
+	    shared_reserve(&court->shared, arena_need, court->wish <= available / 2 ? court->wish : 0, &err) >= 0)
 		return 0;
 	if (device->calls->broken(device))
 		decide_error(trial, &err);

@@ -891,6 +891,59 @@ static void a_constant_that_nothing_attests_is_probed(void **state)
 	assert_int_not_equal(result.verdict->status, STATUS_PASSED);
 }
 
+/* Every dtype, a 0-D tensor, one without elements, an absent one, and Python scalars of each kind, in and out. */
+static void every_kind_of_argument_arrives_and_returns(void **state)
+{
+	static const struct op_axis sizes[] = {{"n", true, 0}, {"none", true, 0}};
+	static const int64_t values[] = {6, 0};
+	struct op_arg in[OP_ARGS] = {{0}}, out[OP_ARGS] = {{0}};
+	struct input_source from[OP_ARGS] = {{0}};
+	struct rule exact[OP_ARGS];
+	char names[OP_ARGS][16];
+	int count = 0;
+	struct job job = rmsnorm;
+
+	for (int dtype = 0; dtype < DTYPE_COUNT; dtype++, count++)
+		in[count] = (struct op_arg){.dtype = (enum dtype)dtype, .rank = 1};
+	in[count++] = (struct op_arg){.dtype = DTYPE_FLOAT16, .rank = 0};
+	in[count++] = (struct op_arg){.dtype = DTYPE_BFLOAT16, .rank = 3, .axis = {0, 1, 0}};
+	in[count++] = (struct op_arg){.dtype = DTYPE_INT64, .rank = OP_SCALAR};
+	in[count++] = (struct op_arg){.dtype = DTYPE_FLOAT32, .rank = OP_SCALAR};
+	in[count++] = (struct op_arg){.dtype = DTYPE_BOOL, .rank = OP_SCALAR};
+	for (int i = 0; i < count; i++) {
+		snprintf(names[i], sizeof names[i], "a%d", i);
+		out[i] = in[i];
+		in[i].name = out[i].name = names[i];
+		exact[i] = (struct rule){0, 0, 1};
+	}
+	from[count - 3] = (struct input_source){.kind = SOURCE_SCALAR, .scalar_kind = SCALAR_INT, .integer = ((int64_t)1 << 60) + 1};
+	from[count - 2] = (struct input_source){.kind = SOURCE_SCALAR, .scalar_kind = SCALAR_FLOAT, .number = -INFINITY};
+	from[count - 1] = (struct input_source){.kind = SOURCE_SCALAR, .scalar_kind = SCALAR_BOOL, .integer = 1, .number = 1};
+	in[count] = (struct op_arg){.name = "absent", .dtype = DTYPE_FLOAT32, .rank = 1, .optional = true};
+	from[count].kind = SOURCE_ABSENT;
+	job.problem = (struct op_problem){.name = "all", .op_type = "all", .description = "", .axes = sizes, .axis_count = 2,
+	                                  .inputs = in, .input_count = count + 1, .outputs = out, .output_count = count};
+	job.axis = values;
+	job.inputs = from;
+	job.rules = exact;
+	job.op = NULL;
+	job.no_truth = "none";
+	job.constant_count = 0;
+	struct pool_result result = verify_job(
+	    *state, HEAD "def run(absent, **a):\n"
+	                 "    assert absent is None\n"
+	                 "    assert type(a['a17']) is int and a['a17'] == 2**60 + 1, a['a17']\n"
+	                 "    assert type(a['a18']) is float and a['a18'] == float('-inf'), a['a18']\n"
+	                 "    assert a['a19'] is True, a['a19']\n"
+	                 "    assert a['a15'].shape == () and a['a16'].shape == (6, 0, 6)\n"
+	                 "    assert a['a0'].abs().sum() > 0 and a['a6'].sum() == 0 and a['a10'].dtype == torch.bool\n"
+	                 "    return a\n", &job);
+
+	expect(&result, STATUS_SKIPPED, REASON_NO_GROUND_TRUTH, "none");
+	result = verify_job(*state, HEAD "def run(absent, **a):\n    a['a17'] = 0.5\n    return a\n", &job);
+	expect(&result, STATUS_FAILED, REASON_DTYPE, "output 'a17': returned () float32, declared () int64");
+}
+
 static void sources_that_disagree_are_a_finding(void **state)
 {
 	struct job job = rmsnorm;
@@ -996,6 +1049,7 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(a_blob_that_is_not_there_is_skipped),
 	    cmocka_unit_test(without_a_family_form_and_determinism_are_still_checked),
 	    cmocka_unit_test(a_constant_that_nothing_attests_is_probed),
+	    cmocka_unit_test(every_kind_of_argument_arrives_and_returns),
 	    cmocka_unit_test(sources_that_disagree_are_a_finding),
 	};
 	const struct CMUnitTest own_pools[] = {
