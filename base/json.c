@@ -422,7 +422,7 @@ static int scan_value(struct scan *scan, int depth)
 	char c = *scan->at;
 
 	if ((c == '{' || c == '[') && depth == JSON_DEPTH)
-		return fail_at(scan, scan->at, "expected at most %d objects and lists inside one another, found more", JSON_DEPTH);
+		return fail_at(scan, scan->at, "expected at most %d objects and lists inside one another, found deeper nesting", JSON_DEPTH);
 	if (take(scan, '{'))
 		return scan_object(scan, depth + 1);
 	if (take(scan, '['))
@@ -629,11 +629,14 @@ int json_error(const struct json_text *text, const char *path, struct err *err, 
 	return -1;
 }
 
+/* Empty for the whole text, else as deep as the text at most. */
 static void write_path(const struct json_step *step, struct buf *path)
 {
-	if (step == NULL)
+	if (step == NULL) {
+		buf_text(path, "");
 		return;
-	write_path(step->up, path); /* as deep as the text is at most */
+	}
+	write_path(step->up, path);
 	if (step->up != NULL)
 		buf_text(path, "/");
 	if (step->key == NULL)
@@ -650,10 +653,39 @@ int json_error_at(const struct json_text *text, const struct json_step *step, st
 
 	write_path(step, &path);
 	va_start(args, format);
-	error_at_path(text, path.data == NULL ? "" : path.data, err, format, args);
+	error_at_path(text, path.data, err, format, args);
 	va_end(args);
 	buf_free(&path);
 	return -1;
+}
+
+static const char *kind_of(const cJSON *value)
+{
+	return value == NULL             ? "nothing"
+	       : cJSON_IsObject(value) ? "an object"
+	       : cJSON_IsArray(value)  ? "a list"
+	       : cJSON_IsTrue(value)   ? "true"
+	       : cJSON_IsFalse(value)  ? "false"
+	                               : "null";
+}
+
+int json_expected(const struct json_text *text, const struct json_step *step, const cJSON *found, struct err *err,
+                  const char *what)
+{
+	struct buf path = {0};
+	bool whole_path;
+	int length;
+
+	if (cJSON_IsString(found))
+		return json_error_at(text, step, err, "expected %s, found \"%s\"", what, err_show(found->valuestring).text);
+	if (!cJSON_IsNumber(found))
+		return json_error_at(text, step, err, "expected %s, found %s", what, kind_of(found));
+	write_path(step, &path);
+	const char *at = find(text, path.data, &whole_path); /* as written: a double may have rounded it */
+
+	length = (int)(skip_value(at, text->text + text->length) - at);
+	buf_free(&path);
+	return json_error_at(text, step, err, "expected %s, found %.*s", what, length, at);
 }
 
 bool json_place(const struct json_text *text, const char *path, int *line, int *column)
@@ -685,15 +717,4 @@ const cJSON *json_member(const cJSON *object, const char *key)
 const char *json_text_of(const cJSON *object, const char *key)
 {
 	return cJSON_GetStringValue(json_member(object, key));
-}
-
-const char *json_kind(const cJSON *value)
-{
-	return value == NULL             ? "nothing"
-	       : cJSON_IsObject(value) ? "an object"
-	       : cJSON_IsArray(value)  ? "a list"
-	       : cJSON_IsString(value) ? "a string"
-	       : cJSON_IsNumber(value) ? "a number"
-	       : cJSON_IsBool(value)   ? "true or false"
-	                               : "null";
 }

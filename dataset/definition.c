@@ -22,19 +22,10 @@ struct reader {
 
 /* --- saying what was found ----------------------------------------------------------------------------------- */
 
-/* "expected WHAT, found a number 7" at the value. Always -1. */
+/* Always -1, as all that follow. */
 static int expected(struct reader *r, const struct json_step *at, const char *what, const cJSON *found)
 {
-	const char *kind = json_kind(found);
-
-	if (cJSON_IsString(found))
-		return json_error_at(&r->text, at, r->err, "expected %s, found \"%s\"", what,
-		                     err_show(found->valuestring).text);
-	if (cJSON_IsNumber(found))
-		return json_error_at(&r->text, at, r->err, "expected %s, found %.16g", what, found->valuedouble);
-	if (cJSON_IsBool(found))
-		kind = cJSON_IsTrue(found) ? "true" : "false";
-	return json_error_at(&r->text, at, r->err, "expected %s, found %s", what, kind);
+	return json_expected(&r->text, at, found, r->err, what);
 }
 
 static int missing(struct reader *r, const struct json_step *at, const char *key, const char *what)
@@ -205,9 +196,9 @@ static int read_axis_value(struct reader *r, const struct json_step *axis, const
 	const cJSON *value = json_member(json, "value");
 
 	if (value == NULL)
-		return missing(r, axis, "value", "of a const axis, a whole number");
+		return missing(r, axis, "value", "an integer, since the axis is const");
 	if (!json_integer(value, &out->value) || out->value < 1)
-		return expected(r, &at, "a whole number from 1 to 9007199254740991", value);
+		return expected(r, &at, "an integer from 1 to 9007199254740991", value);
 	return 0;
 }
 

@@ -38,13 +38,10 @@ struct reader {
 	struct err *err;
 };
 
+/* Always -1, as all that follow. */
 static int expected(struct reader *r, const struct json_step *at, const char *what, const cJSON *found)
 {
-	if (cJSON_IsString(found))
-		return json_error_at(&r->text, at, r->err, "expected %s, found \"%s\"", what, err_show(found->valuestring).text);
-	if (cJSON_IsNumber(found))
-		return json_error_at(&r->text, at, r->err, "expected %s, found %.16g", what, found->valuedouble);
-	return json_error_at(&r->text, at, r->err, "expected %s, found %s", what, json_kind(found));
+	return json_expected(&r->text, at, found, r->err, what);
 }
 
 static int read_dtype(struct reader *r, const struct json_step *tensor, const cJSON *json, struct safetensor *out)
@@ -79,7 +76,7 @@ static int read_shape(struct reader *r, const struct json_step *tensor, const cJ
 		int64_t *size = &out->shape[out->rank++];
 
 		if (!json_integer(item, size) || *size < 0)
-			return expected(r, &size_at, "a whole number of at least 0", item);
+			return expected(r, &size_at, "an integer of at least 0", item);
 		if (__builtin_mul_overflow(bits, *size, &bits))
 			return json_error_at(&r->text, &at, r->err, "expected a tensor that can be counted, found more than 2^63 bits");
 	}
@@ -97,7 +94,7 @@ static int read_offsets(struct reader *r, const struct json_step *tensor, const 
 
 	if (!cJSON_IsArray(offsets) || cJSON_GetArraySize(offsets) != 2 || !json_integer(offsets->child, &extent->begin) ||
 	    !json_integer(offsets->child->next, &extent->end))
-		return expected(r, &at, "a list of two whole numbers", offsets);
+		return expected(r, &at, "a list of two integers", offsets);
 	if (extent->begin < 0 || extent->end < extent->begin || extent->end > r->bytes)
 		return json_error_at(&r->text, &at, r->err, "expected offsets within the file's %lld bytes of data, found %lld to %lld",
 		                     (long long)r->bytes, (long long)extent->begin, (long long)extent->end);

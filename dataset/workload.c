@@ -27,15 +27,10 @@ static const struct json_step at_workload = {.key = "workload"};
 static const struct json_step at_axes = {.up = &at_workload, .key = "axes"};
 static const struct json_step at_inputs = {.up = &at_workload, .key = "inputs"};
 
-/* "expected WHAT, found a number 7" at the value. Always -1. */
+/* Always -1, as all that follow. */
 static int expected(struct reader *r, const struct json_step *at, const char *what, const cJSON *found)
 {
-	if (cJSON_IsString(found))
-		return json_error_at(&r->text, at, r->err, "expected %s, found \"%s\"", what, err_show(found->valuestring).text);
-	if (cJSON_IsNumber(found))
-		return json_error_at(&r->text, at, r->err, "expected %s, found %.16g", what, found->valuedouble);
-	return json_error_at(&r->text, at, r->err, "expected %s, found %s", what,
-	                     cJSON_IsTrue(found) ? "true" : cJSON_IsFalse(found) ? "false" : json_kind(found));
+	return json_expected(&r->text, at, found, r->err, what);
 }
 
 static int missing(struct reader *r, const struct json_step *at, const char *key, const char *what)
@@ -57,7 +52,7 @@ static int read_axis(struct reader *r, const cJSON *json)
 	const struct axis *axis = &r->definition->axes[index];
 
 	if (!json_integer(json, &value) || value < 0) /* 0 is an empty batch */
-		return expected(r, &at, "a whole number from 0 to 9007199254740991", json);
+		return expected(r, &at, "an integer from 0 to 9007199254740991", json);
 	if (!axis->var && value != axis->value)
 		return json_error_at(&r->text, &at, r->err, "expected %lld, the value of the const axis %s, found %lld",
 		                     (long long)axis->value, axis->name, (long long)value);
@@ -121,10 +116,9 @@ static int read_scalar(struct reader *r, const struct json_step *source, const c
 	if (out->scalar_kind == SCALAR_FLOAT)
 		return 0;
 	bounds_of(spec->dtype, &least, &most);
-	if (!json_integer(value, &out->integer) || out->integer < least || out->integer > most)
-		return json_error_at(&r->text, &at, r->err, "expected a whole number that fits %s, found %.16g",
-		                     dtype_name(spec->dtype), value->valuedouble);
-	return 0;
+	if (json_integer(value, &out->integer) && out->integer >= least && out->integer <= most)
+		return 0;
+	return expected(r, &at, arena_printf(r->arena, "an integer that fits %s", dtype_name(spec->dtype)), value);
 }
 
 static bool prints(const char *text)
@@ -301,12 +295,9 @@ static int read_definition_name(struct reader *r, const cJSON *json)
 
 	if (name == NULL)
 		return missing(r, NULL, "definition", "the definition's name");
-	if (!cJSON_IsString(name) || strcmp(name->valuestring, r->definition->name) != 0)
-		return json_error_at(&r->text, &at, r->err, "expected \"%s\" like the file's name, found %s%s%s",
-		                     err_show(r->definition->name).text, cJSON_IsString(name) ? "\"" : "",
-		                     cJSON_IsString(name) ? err_show(name->valuestring).text : json_kind(name),
-		                     cJSON_IsString(name) ? "\"" : "");
-	return 0;
+	if (cJSON_IsString(name) && strcmp(name->valuestring, r->definition->name) == 0)
+		return 0;
+	return expected(r, &at, arena_printf(r->arena, "\"%s\" like the file's name", err_show(r->definition->name).text), name);
 }
 
 /* A line with a solution or an evaluation is a trace: it belongs below traces/. */

@@ -160,7 +160,7 @@ static void missing_fields_are_named(void **state)
 	refused(AXES, "\"axes\": {\"batch\": {}, \"hidden\": {\"type\": \"const\"}},",
 	        "d.json:6:19: expected a field \"type\" (\"const\" or \"var\"), found none");
 	refused(AXES, "\"axes\": {\"hidden\": {\"type\": \"const\"}},",
-	        "d.json:6:20: expected a field \"value\" (of a const axis, a whole number), found none");
+	        "d.json:6:20: expected a field \"value\" (an integer, since the axis is const), found none");
 	refused(OUTPUTS, "\"outputs\": {\"y\": {\"dtype\": \"int8\"}},",
 	        "d.json:8:18: expected a field \"shape\" (a list of axes, or null for a Python scalar), found none");
 	refused(OUTPUTS, "\"outputs\": {\"y\": {\"shape\": null}},",
@@ -219,9 +219,9 @@ static void a_const_axis_is_an_exact_positive_integer(void **state)
 	    {"0", "0"},
 	    {"-1", "-1"},
 	    {"2.5", "2.5"},
-	    {"9223372036854775808", "9.223372036854776e+18"},
+	    {"9223372036854775808", "9223372036854775808"},
 	    {"9007199254740992", "9007199254740992"},
-	    {"1e30", "1e+30"},
+	    {"1e30", "1e30"},
 	    {"\"64\"", "\"64\""},
 	    {"true", "true"},
 	    {"null", "null"},
@@ -232,7 +232,7 @@ static void a_const_axis_is_an_exact_positive_integer(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof refused_values / sizeof *refused_values; i++) {
 		snprintf(line, sizeof line, "\"axes\": {\"hidden\": {\"type\": \"const\", \"value\": %s}},", refused_values[i][0]);
-		snprintf(sentence, sizeof sentence, "d.json:6:47: expected a whole number from 1 to 9007199254740991, found %s",
+		snprintf(sentence, sizeof sentence, "d.json:6:47: expected an integer from 1 to 9007199254740991, found %s",
 		         refused_values[i][1]);
 		refused(AXES, line, sentence);
 	}

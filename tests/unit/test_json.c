@@ -249,7 +249,7 @@ static void nesting_is_bounded(void **state)
 	for (int i = 0; i < 100000; i++)
 		buf_text(&text, i % 2 == 0 ? "[" : "{\"a\":");
 	check_bytes(text.data, text.length,
-	            "x.json:1:193: expected at most 64 objects and lists inside one another, found more");
+	            "x.json:1:193: expected at most 64 objects and lists inside one another, found deeper nesting");
 	buf_free(&text);
 }
 
@@ -359,6 +359,39 @@ static void errors_point_at_values(void **state)
 	assert_string_equal(err.text, "x.json:1:1: whole");
 }
 
+static void what_was_found_is_told_as_it_was_written(void **state)
+{
+	static const char bytes[] = "{\"a\": [9007199254740993, 1.50e0, \"s\\u001b\", true, false, null, {}, []]}";
+	static const char *const found[] = {"9007199254740993", "1.50e0", "\"s?\"", "true", "false", "null", "an object", "a list"};
+	struct json_text text = text_of(bytes, sizeof bytes - 1);
+	const struct json_step a = {.key = "a"};
+	cJSON *value = json_parse(&text, NULL);
+	struct err err;
+	int i = 0;
+
+	(void)state;
+	for (const cJSON *item = value->child->child; item != NULL; item = item->next, i++) {
+		const struct json_step at = {.up = &a, .index = i};
+		char sentence[128];
+		int line, column;
+
+		snprintf(sentence, sizeof sentence, "a/%d", i);
+		assert_true(json_place(&text, sentence, &line, &column));
+		snprintf(sentence, sizeof sentence, "x.json:1:%d: expected that, found %s", column, found[i]);
+		assert_int_equal(json_expected(&text, &at, item, &err, "that"), -1);
+		assert_string_equal(err.text, sentence);
+	}
+	assert_int_equal(i, 8);
+	json_expected(&text, NULL, NULL, &err, "that");
+	assert_string_equal(err.text, "x.json:1:1: expected that, found nothing");
+	cJSON_Delete(value);
+	text = text_of("-7 ", 3);
+	value = json_parse(&text, NULL);
+	json_expected(&text, NULL, value, &err, "that");
+	assert_string_equal(err.text, "x.json:1:1: expected that, found -7");
+	cJSON_Delete(value);
+}
+
 static void integers_are_exact_or_refused(void **state)
 {
 	static const struct {
@@ -394,9 +427,6 @@ static void members_are_found_by_exact_case(void **state)
 	assert_null(json_member(object, "NAME"));
 	assert_null(json_member(NULL, "a"));
 	assert_null(json_member(object->child, "a"));
-	assert_string_equal(json_kind(object), "an object");
-	assert_string_equal(json_kind(object->child), "a number");
-	assert_string_equal(json_kind(NULL), "nothing");
 	cJSON_Delete(object);
 }
 
@@ -418,6 +448,7 @@ int main(void)
 	    cmocka_unit_test(lines_of_a_jsonl_file_keep_their_number),
 	    cmocka_unit_test(values_are_found_by_their_path),
 	    cmocka_unit_test(errors_point_at_values),
+	    cmocka_unit_test(what_was_found_is_told_as_it_was_written),
 	    cmocka_unit_test(integers_are_exact_or_refused),
 	    cmocka_unit_test(members_are_found_by_exact_case),
 	};
