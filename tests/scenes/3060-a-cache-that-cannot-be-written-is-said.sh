@@ -26,7 +26,7 @@ inside 'mount --bind .reftest .reftest && mount -o remount,bind,ro .reftest' $ar
 expect_exit 0
 expect_ran "$all"
 expect "s['not_kept'] is not None"
-expect_says 'read'
+expect_says 'Read-only'
 # shellcheck disable=SC2086
 inside 'mount --bind .reftest .reftest && mount -o remount,bind,ro .reftest' $arguments
 expect_exit 0

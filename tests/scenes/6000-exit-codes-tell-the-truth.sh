@@ -34,7 +34,7 @@ run status --device cpu
 expect_exit 3
 expect_says stale
 
-verify
+verify --sizes small,medium
 expect_exit 0
 verify --cached-only
 expect_exit 0

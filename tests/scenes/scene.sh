@@ -74,7 +74,7 @@ processes() {
 				print id
 		}'
 		grep -lazE "^REFTEST_SCENE=$REFTEST_SCENE\$" /proc/[0-9]*/environ 2>/dev/null | while IFS=/ read -r _ _ id _; do
-			case $(tr '\0' ' ' <"/proc/$id/cmdline" 2>/dev/null) in *reftest* | *python*) echo "$id" ;; esac
+			case $(cat "/proc/$id/cmdline" 2>/dev/null | tr '\0' ' ') in *reftest* | *python*) echo "$id" ;; esac
 		done
 	} | sort -un
 }
