@@ -112,6 +112,18 @@ static bool span_among(struct span span, const char *const *words, size_t count)
 	return false;
 }
 
+/* Does one of parts_unsafe begin at `at`? */
+static bool part_begins(const char *at, size_t left)
+{
+	for (size_t i = 0; i < COUNT(parts_unsafe); i++) {
+		const char *part = parts_unsafe[i];
+
+		if (*part == *at && strlen(part) <= left && memcmp(part, at, strlen(part)) == 0)
+			return true;
+	}
+	return false;
+}
+
 static bool name_unsafe(struct span name)
 {
 	const char *text = name.text;
@@ -120,8 +132,8 @@ static bool name_unsafe(struct span name)
 		return !span_among(name, dunders_safe, COUNT(dunders_safe));
 	if (name.length > 3 && memcmp(text, "co_", 3) == 0) /* co_consts, co_lines, … */
 		return true;
-	for (size_t i = 0; i < COUNT(parts_unsafe); i++)
-		if (memmem(text, name.length, parts_unsafe[i], strlen(parts_unsafe[i])) != NULL)
+	for (size_t i = 0; i + 3 <= name.length; i++) /* the shortest part has three letters */
+		if (part_begins(text + i, name.length - i))
 			return true;
 	return span_among(name, names_unsafe, COUNT(names_unsafe));
 }
@@ -500,22 +512,24 @@ static bool scan_number(struct scan *s)
 	return true;
 }
 
-/* 0: no operator of Python's. */
+/* Is c one of the characters of `set`? NUL never is. */
+static bool is_one_of(char c, const char *set)
+{
+	return c != '\0' && strchr(set, c) != NULL;
+}
+
+/* The longest operator here, as Python cuts it; 0: none of its operators. */
 static size_t operator_length(const struct scan *s)
 {
-	static const char *const longer[] = {
-	    "**=", "//=", ">>=", "<<=", "...", "**", "//", ">>", "<<", "<=", ">=", "==", "!=", "<>", "->", ":=",
-	    "+=",  "-=",  "*=",  "/=",  "%=",  "@=", "&=", "|=", "^=",
-	};
-	size_t left = (size_t)(s->end - s->at);
+	char first = *s->at, second = peek(s, 1), third = peek(s, 2);
 
-	for (size_t i = 0; i < COUNT(longer); i++) {
-		size_t length = strlen(longer[i]);
-
-		if (length <= left && memcmp(longer[i], s->at, length) == 0)
-			return length;
-	}
-	return memchr("()[]{},:;.=+-*/%@&|^~<>", *s->at, 23) != NULL ? 1 : 0;
+	if (first == '.' && second == '.' && third == '.')
+		return 3;
+	if (first == second && is_one_of(first, "*/<>"))
+		return third == '=' ? 3 : 2;
+	if ((second == '=' && is_one_of(first, "+-*/%@&|^<>=!:")) || (second == '>' && is_one_of(first, "-<")))
+		return 2;
+	return is_one_of(first, "()[]{},:;.=+-*/%@&|^~<>");
 }
 
 /* Opens or closes. false: brackets do not match, or are too deep. */
