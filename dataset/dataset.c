@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -294,6 +295,22 @@ static void scan_kind(struct scan *scan, int root, const char *kind, const char 
 	closedir(folder.stream);
 }
 
+/* The walk of one kind, as a thread is given it. Nothing is shared with the other. */
+struct walk {
+	struct scan scan;
+	int root;
+	const char *kind, *suffix;
+	bool required; /* its absence is told too */
+};
+
+static void *walk_kind(void *argument)
+{
+	struct walk *walk = argument;
+
+	scan_kind(&walk->scan, walk->root, walk->kind, walk->suffix, walk->required);
+	return NULL;
+}
+
 static const struct dataset_file *finish_files(struct scan *scan, int *count)
 {
 	struct dataset_file *files = arena_array(scan->arena, scan->files.count, sizeof *files);
@@ -301,13 +318,53 @@ static const struct dataset_file *finish_files(struct scan *scan, int *count)
 	if (scan->files.count > 0)
 		memcpy(files, scan->files.list, scan->files.count * sizeof *files);
 	*count = (int)scan->files.count;
-	scan->files.count = 0;
+	free(scan->files.list);
 	return files;
+}
+
+static void finish_problems(struct dataset *out, struct scan *first, struct scan *second, struct arena *arena)
+{
+	size_t count = first->problems.count + second->problems.count;
+	const char **problems = arena_array(arena, count, sizeof *problems);
+
+	for (size_t i = 0; i < count; i++)
+		problems[i] = i < first->problems.count ? first->problems.list[i]
+		                                        : second->problems.list[i - first->problems.count];
+	out->problems = problems;
+	out->problem_count = (int)count;
+	free(first->problems.list);
+	free(second->problems.list);
+}
+
+/* Order of "op_type/name" in two paths below different folders: what follows the first '/', up to the last '.'. */
+static int compare_pair(const struct dataset_file *definition, const struct dataset_file *workload)
+{
+	const char *a = strchr(definition->path, '/') + 1, *b = strchr(workload->path, '/') + 1;
+	size_t length_a = strlen(a) - strlen("json"), length_b = strlen(b) - strlen("jsonl"); /* the '.' included */
+	int order = memcmp(a, b, length_a < length_b ? length_a : length_b);
+
+	return order != 0 ? order : (length_a > length_b) - (length_a < length_b);
+}
+
+/* Both lists are sorted alike: one walk side by side. */
+static void pair_files(struct dataset *out, struct arena *arena)
+{
+	const struct dataset_file **pairs = arena_array(arena, (size_t)out->definition_count, sizeof *pairs);
+	int at = 0;
+
+	for (int i = 0; i < out->definition_count; i++) {
+		int order = 1;
+
+		while (at < out->workload_count && (order = compare_pair(&out->definitions[i], &out->workloads[at])) > 0)
+			at++;
+		pairs[i] = at < out->workload_count && order == 0 ? &out->workloads[at] : NULL;
+	}
+	out->workload_of = pairs;
 }
 
 int dataset_scan(const char *root, struct arena *arena, struct dataset *out, struct err *err)
 {
-	struct scan scan = {.arena = arena};
+	pthread_t thread;
 
 	*out = (struct dataset){.fd = -1};
 	if (strlen(root) >= sizeof out->root)
@@ -316,18 +373,19 @@ int dataset_scan(const char *root, struct arena *arena, struct dataset *out, str
 	out->fd = open_folder(AT_FDCWD, root);
 	if (out->fd < 0)
 		return err_errno(err, "%s: cannot open the dataset's folder", root);
-	scan_kind(&scan, out->fd, "definitions", ".json", true);
-	out->definitions = finish_files(&scan, &out->definition_count);
-	scan_kind(&scan, out->fd, "workloads", ".jsonl", false);
-	out->workloads = finish_files(&scan, &out->workload_count);
-	const char **problems = arena_array(arena, scan.problems.count, sizeof *problems);
+	struct walk definitions = {{.arena = arena}, out->fd, "definitions", ".json", true};
+	struct walk workloads = {{.arena = &out->workload_memory}, out->fd, "workloads", ".jsonl", false};
+	bool threaded = pthread_create(&thread, NULL, walk_kind, &workloads) == 0;
 
-	if (scan.problems.count > 0)
-		memcpy(problems, scan.problems.list, scan.problems.count * sizeof *problems);
-	out->problems = problems;
-	out->problem_count = (int)scan.problems.count;
-	free(scan.problems.list);
-	free(scan.files.list);
+	walk_kind(&definitions);
+	if (threaded)
+		pthread_join(thread, NULL);
+	else
+		walk_kind(&workloads);
+	out->definitions = finish_files(&definitions.scan, &out->definition_count);
+	out->workloads = finish_files(&workloads.scan, &out->workload_count);
+	finish_problems(out, &definitions.scan, &workloads.scan, arena);
+	pair_files(out, arena);
 	return 0;
 }
 
@@ -336,21 +394,12 @@ void dataset_close(struct dataset *dataset)
 	if (dataset->fd >= 0)
 		close(dataset->fd);
 	dataset->fd = -1;
-}
-
-static int compare_path(const void *path, const void *file)
-{
-	return strcmp(path, ((const struct dataset_file *)file)->path);
+	arena_free(&dataset->workload_memory);
 }
 
 const struct dataset_file *dataset_workload(const struct dataset *dataset, const struct dataset_file *definition)
 {
-	char path[sizeof "workloads//.jsonl" + 2 * NAME_MAX];
-	int length = snprintf(path, sizeof path, "workloads/%s/%s.jsonl", definition->op_type, definition->name);
-
-	if (dataset->workload_count == 0 || length < 0 || (size_t)length >= sizeof path)
-		return NULL;
-	return bsearch(path, dataset->workloads, (size_t)dataset->workload_count, sizeof *dataset->workloads, compare_path);
+	return dataset->workload_of[definition - dataset->definitions];
 }
 
 /* Unsigned, so that a time beyond the year 2262 wraps instead of overflowing: it still tells two times apart. */
