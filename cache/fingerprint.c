@@ -100,6 +100,15 @@ void field_printf(struct fields *fields, struct arena *arena, const char *tag, c
 	buf_free(&text);
 }
 
+struct fields fields_copy(const struct fields *fields, struct arena *arena)
+{
+	struct fields copy = {0};
+
+	for (int i = 0; i < fields->count; i++)
+		field_append(&copy, arena, fields->items[i]);
+	return copy;
+}
+
 /* By tag; two fields of one tag, which nobody should add, by digest, so that the order of adding never matters. */
 static int field_order(const void *a, const void *b)
 {

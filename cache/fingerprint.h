@@ -37,6 +37,9 @@ void field_text(struct fields *fields, struct arena *arena, const char *tag, con
 void field_printf(struct fields *fields, struct arena *arena, const char *tag, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
+/* A list of its own with the same fields in it: what is added to one does not show in the other. */
+struct fields fields_copy(const struct fields *fields, struct arena *arena);
+
 /* The digest of a list of fields, in the order of their tags (bytewise), whatever order they were added in. */
 struct digest fields_digest(const struct fields *fields);
 

@@ -209,6 +209,24 @@ static void the_order_of_adding_does_not_matter(void **state)
 	arena_free(&arena);
 }
 
+static void a_copy_of_a_list_grows_by_itself(void **state)
+{
+	struct arena arena = {0};
+	struct fields list = {0};
+
+	(void)state;
+	field_text(&list, &arena, "a", "1");
+	struct fields one = fields_copy(&list, &arena), two = fields_copy(&list, &arena);
+
+	field_text(&one, &arena, "b", "2");
+	field_text(&two, &arena, "c", "3");
+	assert_int_equal(list.count, 1);
+	assert_string_equal(one.items[0].tag, "a");
+	assert_string_equal(one.items[1].tag, "b");
+	assert_string_equal(two.items[1].tag, "c");
+	arena_free(&arena);
+}
+
 static void long_values_are_cut_for_reading_but_hashed_whole(void **state)
 {
 	char text[1001];
@@ -347,6 +365,7 @@ int main(void)
 	    cmocka_unit_test(the_digest_of_a_definition_is_the_same_everywhere),
 	    cmocka_unit_test(fields_cannot_run_into_each_other),
 	    cmocka_unit_test(the_order_of_adding_does_not_matter),
+	    cmocka_unit_test(a_copy_of_a_list_grows_by_itself),
 	    cmocka_unit_test(long_values_are_cut_for_reading_but_hashed_whole),
 	    cmocka_unit_test(control_characters_do_not_reach_a_terminal),
 	    cmocka_unit_test(fields_read_back_as_they_were_written),
