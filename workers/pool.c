@@ -93,6 +93,7 @@ struct lane {
 	struct child *child;    /* NULL: none */
 	bool loaded, running;   /* the child has loaded the reference; it owes the answer to a run */
 	bool staged;            /* this child is given tensors through the host */
+	bool asked;             /* the child has been asked for a run of this case: its inputs are made */
 	bool blamed;            /* the judge is making a verdict of a failure */
 	bool accident;          /* of that failure */
 	char *run;              /* the judge's {"run"} that waits for the child to have loaded; NULL */
@@ -495,7 +496,7 @@ static void begin_case(struct pool *pool, struct lane *lane)
 	struct buf text = {0};
 
 	lane->phase = LANE_WORKING;
-	lane->blamed = lane->accident = false;
+	lane->asked = lane->blamed = lane->accident = false;
 	free(lane->printed);
 	lane->printed = NULL;
 	lane->started = now_s();
@@ -561,15 +562,25 @@ static bool others_at_work(const struct pool *pool, const struct lane *lane)
 	return false;
 }
 
-/* Too little memory is only believed when nobody else holds some. */
-static bool is_crowded_out(const struct pool *pool, const struct lane *lane, const char *verdict)
+static bool lacks_memory(const char *text, size_t length)
 {
-	return !lane->work->alone && strstr(verdict, "\"reason\":\"memory\"") != NULL && others_at_work(pool, lane);
+	struct arena arena = {0};
+	const struct verdict *verdict = strstr(text, "memory") == NULL ? NULL : verdict_parse(text, length, &arena, NULL);
+	bool lacks = verdict != NULL && verdict->reason == REASON_MEMORY;
+
+	arena_free(&arena);
+	return lacks;
+}
+
+/* Too little memory is only believed when nobody else holds some. */
+static bool is_crowded_out(const struct pool *pool, const struct lane *lane, const char *text, size_t length)
+{
+	return !lane->work->alone && others_at_work(pool, lane) && lacks_memory(text, length);
 }
 
 static void take_verdict(struct pool *pool, struct lane *lane, const char *text, size_t length)
 {
-	if (is_crowded_out(pool, lane, text)) {
+	if (is_crowded_out(pool, lane, text, length)) {
 		retry_alone(pool, lane);
 		return;
 	}
@@ -632,7 +643,7 @@ static void forward_run(struct lane *lane)
 	if (lane->run == NULL || !lane->loaded || lane->running || lane->child == NULL)
 		return;
 	channel_send(&lane->child->channel, lane->run, strlen(lane->run), &lane->run_fd, lane->run_fd >= 0 ? 1 : 0);
-	lane->running = true;
+	lane->running = lane->asked = true;
 	drop_run(lane);
 }
 
@@ -842,7 +853,10 @@ static void on_late(struct pool *pool, struct lane *lane)
 	if (lane->blamed || (lane->loaded && !lane->running && lane->child != NULL)) {
 		kill_judge(pool, lane);
 		verdict_without_judge(pool, lane, REASON_TIMEOUT,
-		                      arena_printf(&arena, "the judge did not come to a verdict within %g s", limit));
+		                      arena_printf(&arena, "%s within %g s",
+		                                   lane->blamed || lane->asked ? "the judge came to no verdict"
+		                                                               : "the inputs of the case were not made",
+		                                   limit));
 	} else {
 		blame_child(pool, lane, "timeout",
 		            arena_printf(&arena, "the reference did not %s within %g s", lane->loaded ? "answer" : "load", limit));

@@ -42,6 +42,7 @@ struct trial {
 	struct tensor in[OP_ARGS];    /* private; data NULL: absent, or a Python scalar */
 	struct tensor first[OP_ARGS]; /* private copies of the outputs after the first run */
 	struct tensor truth[OP_ARGS];
+	unsigned char *spare;         /* LAYOUT_ALIGN bytes of private memory, to look at single elements */
 	struct layout layout;         /* of the run under way: inputs, then outputs */
 	int run;                      /* 0 or 1 */
 	bool decided;                 /* `verdict` has status and reason already */
@@ -246,6 +247,7 @@ static void place_tensors(struct trial *trial, const int64_t *bytes)
 	const struct op_problem *problem = &trial->job->problem;
 	unsigned char *at = trial->court->private;
 
+	trial->spare = take_private(&at, LAYOUT_ALIGN);
 	for (int i = 0; i < problem->input_count; i++)
 		if (trial->in[i].rank != OP_SCALAR && trial->job->inputs[i].kind != SOURCE_ABSENT)
 			trial->in[i].data = take_private(&at, bytes[i]);
@@ -418,63 +420,76 @@ static void check_canaries(struct trial *trial)
 	}
 }
 
-/* One element, on the host. */
-static double element(struct trial *trial, const struct tensor *tensor, int64_t index)
+/* Element `index` of a tensor, once its octets lie at `memory` on the device. */
+static double element(struct trial *trial, const unsigned char *memory, enum dtype dtype, int64_t index)
 {
 	unsigned char bytes[8] = {0};
-	int64_t begin = dtype_bits(tensor->dtype) * index / 8, size = dtype_bytes(tensor->dtype, 1);
 
-	if (trial->device->calls->download(trial->device, bytes, (const unsigned char *)tensor->data + begin, size, NULL) != 0)
+	if (trial->device->calls->download(trial->device, bytes, memory, dtype_bytes(dtype, 1), NULL) != 0)
 		return NAN;
-	return number_get(bytes, tensor->dtype, dtype_bits(tensor->dtype) < 8 ? index % 2 : 0);
+	return number_get(bytes, dtype, dtype_bits(dtype) < 8 ? index % 2 : 0);
 }
 
-/* Copies what the arena holds of one element over the private copy and reads it. For telling alone: the private copy is
- * not used again. */
-static double element_found(struct trial *trial, struct tensor *copy, int tensor_index, int64_t index)
+/* Element `index` of tensor `tensor_index` as it stands in the arena. */
+static double element_found(struct trial *trial, int tensor_index, enum dtype dtype, int64_t index)
 {
-	int64_t begin = dtype_bits(copy->dtype) * index / 8, size = dtype_bytes(copy->dtype, 1);
+	int64_t begin = dtype_bits(dtype) * index / 8;
 
-	if (shared_get(&trial->court->shared, (unsigned char *)copy->data + begin,
-	               trial->layout.offset[tensor_index] + begin, size, NULL) != 0)
+	if (shared_get(&trial->court->shared, trial->spare, trial->layout.offset[tensor_index] + begin,
+	               dtype_bytes(dtype, 1), NULL) != 0)
 		return NAN;
-	return element(trial, copy, index);
+	return element(trial, trial->spare, dtype, index);
 }
 
 /* Where the arena differs from a private copy: "[0, 3]: 1.5, then 2". NULL: nowhere, or decided by an error. */
-static const char *difference(struct trial *trial, int tensor_index, struct tensor *copy)
+static const char *difference(struct trial *trial, int tensor_index, const struct tensor *copy)
 {
 	struct arena *arena = &trial->arena;
+	int bits = dtype_bits(copy->dtype);
 	struct err err = {""};
 	int64_t at = shared_first_difference(&trial->court->shared, trial->layout.offset[tensor_index], copy->data,
 	                                     job_tensor_bytes(copy), &err);
+	const unsigned char *octets = copy->data;
 	double then, now;
 
 	if (at == -2)
 		decide_error(trial, &err);
 	if (at < 0)
 		return NULL;
-	at = at * 8 / dtype_bits(copy->dtype);
-	then = element(trial, copy, at);
-	now = element_found(trial, copy, tensor_index, at);
+	octets += at * 8 / bits * bits / 8; /* of the element, not of the first byte in it that differs */
+	at = at * 8 / bits;
+	then = element(trial, octets, copy->dtype, at);
+	now = element_found(trial, tensor_index, copy->dtype, at);
+	if (bits < 8 && then == now) { /* it is the other one of the two in this octet */
+		at++;
+		then = element(trial, octets, copy->dtype, at);
+		now = element_found(trial, tensor_index, copy->dtype, at);
+	}
 	return arena_printf(arena, "%s: %s, then %s", say_index(arena, at, copy->rank, copy->shape),
 	                    say_value(arena, then, copy->dtype), say_value(arena, now, copy->dtype));
 }
 
+/* A family says which inputs a reference may write to. Where there is none, a change is a finding: some operations do
+ * update a buffer in place. */
 static void check_inputs(struct trial *trial)
 {
 	const struct op *op = trial->op;
 
 	for (int i = 0; i < trial->job->problem.input_count && !trial->decided; i++) {
-		const char *where;
+		const char *where, *sentence;
 
-		if (trial->in[i].data == NULL || (op != NULL && op->may_write != NULL && op->may_write(&trial->c, i)))
+		if (trial->in[i].data == NULL || (op != NULL && op->may_write != NULL && op->may_write(&trial->c, i)) ||
+		    (op == NULL && trial->run == 1))
 			continue;
 		where = difference(trial, i, &trial->in[i]);
-		if (where != NULL)
-			decide(trial, STATUS_FAILED, REASON_MUTATED_INPUT,
-			       arena_printf(&trial->arena, "the reference changed its input '%s', first at %s",
-			                    trial->job->problem.inputs[i].name, where));
+		if (where == NULL)
+			continue;
+		sentence = arena_printf(&trial->arena, "the reference changed its input '%s', first at %s",
+		                        trial->job->problem.inputs[i].name, where);
+		if (op == NULL)
+			add_finding(trial, sentence);
+		else
+			decide(trial, STATUS_FAILED, REASON_MUTATED_INPUT, sentence);
 	}
 }
 

@@ -21,7 +21,7 @@
 
 #include "workers/judge.h"
 #include "workers/machine.h"
-#include "workers/pool.h"
+#include "workers/pool.c" /* to see when a case waits for its second try */
 
 enum { HIDDEN = 64, BATCH = 4, GENEROUS_S = 120 };
 
@@ -752,7 +752,90 @@ static void closing_leaves_no_process_behind(void **state)
 	arena_free(&busy.arena);
 }
 
+/* What `test_pool abandon REFERENCE` does: it starts a reference and waits to be killed. */
+static int abandon(const char *reference)
+{
+	const struct job *jobs[] = {&rmsnorm};
+	struct setting setting = {.pool = open_pool(1, GENEROUS_S, false)};
+
+	submit(setting.pool, reference, jobs, 1, NULL);
+	next_result(setting.pool, &setting.arena);
+	return 1;
+}
+
+static void when_the_program_itself_is_killed_nothing_stays_behind(void **state)
+{
+	char path[] = "/tmp/reftest-test-pool-XXXXXX", reference[1024], byte;
+	int fd = mkstemp(path);
+	const int fds[] = {-1, STDERR_FILENO, STDERR_FILENO};
+	struct process program;
+	struct err err = {""};
+	int status;
+
+	(void)state;
+	assert_true(fd >= 0);
+	snprintf(reference, sizeof reference,
+	         HEAD "import subprocess\n" RUN
+	              "    subprocess.Popen(['sh', '-c', 'trap \"\" TERM HUP INT; sleep 600'], start_new_session=True)\n"
+	              "    open('%s', 'a').write('x')\n    time.sleep(600)\n", path);
+	char *argv[] = {"test_pool", "abandon", reference, NULL};
+
+	setenv("REFTEST_TEST_MARK", path, 1);
+	assert_int_equal(process_start(&program, "/proc/self/exe", argv, environ, fds, 3, &err), 0);
+	unsetenv("REFTEST_TEST_MARK");
+	while (read(fd, &byte, 1) == 0) {
+		assert_false(process_ended(&program, &status));
+		poll(NULL, 0, 10);
+	}
+	assert_true(any_process_with(path));
+	kill(program.pid, SIGKILL);
+	while (!process_ended(&program, &status))
+		poll(NULL, 0, 10);
+	for (int patience = 500; any_process_with(path) && patience > 0; patience--)
+		poll(NULL, 0, 10);
+	assert_false(any_process_with(path));
+	unlink(path);
+	close(fd);
+}
+
 /* ---- the pool itself ---- */
+
+/* A case for which there is no memory while another is at work is tried again when that has ended. */
+static void no_memory_is_only_believed_when_nobody_else_is_at_work(void **state)
+{
+	struct setting wide = {.pool = open_pool(2, GENEROUS_S, false)};
+	static const int64_t huge[] = {(int64_t)1 << 40, HIDDEN};
+	struct job large = rmsnorm;
+	const struct job *small_jobs[] = {&rmsnorm}, *large_jobs[] = {&large};
+	char path[] = "/tmp/reftest-test-pool-XXXXXX", reference[1024];
+	int fd = mkstemp(path);
+	struct pool_result result;
+	struct err err = {""};
+
+	(void)state;
+	assert_true(fd >= 0);
+	large.axis = huge;
+	snprintf(reference, sizeof reference, HEAD RUN "    while os.path.exists('%s'): time.sleep(0.01)\n    return y\n", path);
+	submit(wide.pool, reference, small_jobs, 1, NULL);
+	submit(wide.pool, CORRECT, large_jobs, 1, NULL);
+	while (wide.pool->alone.first == NULL) {
+		struct pollfd poll_pool = {pool_fd(wide.pool), POLLIN, 0};
+
+		assert_int_equal(poll(&poll_pool, 1, GENEROUS_S * 1000), 1);
+		assert_int_equal(pool_dispatch(wide.pool, &err), 0);
+		assert_false(pool_next(wide.pool, &wide.arena, &result));
+	}
+	unlink(path);
+	close(fd);
+	result = next_result(wide.pool, &wide.arena);
+	assert_ptr_equal(result.job, &rmsnorm);
+	result = next_result(wide.pool, &wide.arena);
+	assert_ptr_equal(result.job, &large);
+	expect(&result, STATUS_SKIPPED, REASON_MEMORY, NULL);
+	pool_close(wide.pool);
+	arena_free(&wide.arena);
+}
+
 
 static void cases_of_several_definitions_run_side_by_side(void **state)
 {
@@ -860,6 +943,10 @@ static void without_a_family_form_and_determinism_are_still_checked(void **state
 	expect(&result, STATUS_FAILED, REASON_SHAPE, NULL);
 	result = verify_job(*state, HEAD "n = 0\n" RUN "    global n\n    n += 1\n    return y + n\n", &job);
 	expect(&result, STATUS_FAILED, REASON_NONDETERMINISTIC, NULL);
+	result = verify_job(*state, HEAD RUN "    x[1, 2] = 9\n    return y\n", &job);
+	expect(&result, STATUS_SKIPPED, REASON_NO_GROUND_TRUTH, NULL);
+	assert_int_equal(result.verdict->finding_count, 1);
+	assert_non_null(strstr(result.verdict->findings[0], "changed its input 'hidden_states', first at [1, 2]: "));
 	result = verify_job(*state, HEAD RUN "    raise ValueError('not like this')\n", &job);
 	expect(&result, STATUS_SKIPPED, REASON_NO_GROUND_TRUTH, "no family knows this\nOn generic inputs");
 	expect(&result, STATUS_SKIPPED, REASON_NO_GROUND_TRUTH, "ValueError: not like this");
@@ -1055,6 +1142,8 @@ int main(int argc, char **argv)
 	const struct CMUnitTest own_pools[] = {
 	    cmocka_unit_test(endless_loops_are_ended),
 	    cmocka_unit_test(closing_leaves_no_process_behind),
+	    cmocka_unit_test(when_the_program_itself_is_killed_nothing_stays_behind),
+	    cmocka_unit_test(no_memory_is_only_believed_when_nobody_else_is_at_work),
 	    cmocka_unit_test(cases_of_several_definitions_run_side_by_side),
 	    cmocka_unit_test(tensors_may_go_through_the_host),
 	    cmocka_unit_test(an_interpreter_without_torch_is_a_sentence),
@@ -1064,8 +1153,9 @@ int main(int argc, char **argv)
 	if (argc > 1 && strcmp(argv[1], "judge") == 0)
 		return judge_main(argc - 1, argv + 1);
 	find_build();
-	if (argc > 1) {
+	if (argc > 2 && strcmp(argv[1], "abandon") == 0)
+		return abandon(argv[2]);
+	if (argc > 1) /* one test, by its name */
 		cmocka_set_test_filter(argv[1]);
-	}
 	return cmocka_run_group_tests(tests, set_up, tear_down) + cmocka_run_group_tests(own_pools, NULL, NULL);
 }
