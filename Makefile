@@ -21,6 +21,7 @@ archs = $(filter 80 90 100,$(patsubst sm_%,%,$(shell $(NVCC) --list-gpu-code)))
 gencode = $(foreach a,$(archs),-gencode arch=compute_$a,code=sm_$a) \
 	-gencode arch=compute_$(lastword $(archs)),code=compute_$(lastword $(archs))
 
+comma := ,
 object = $(patsubst %,$(BUILD)/obj/%.o,$(basename $1))
 base := $(call object,$(wildcard base/*.c))
 kernels := $(call object,$(filter-out kernels/library.c,$(wildcard kernels/*.c kernels/*/*.c)))
@@ -94,10 +95,11 @@ $(BUILD)/libreftest_kernels_cuda.so: $(cuda) $(BUILD)/obj/kernels.a $(BUILD)/obj
 	echo "  link $@"
 	$(NVCC) -shared --cudart static -Xcompiler -fopenmp -Xlinker --as-needed,-z,defs -o $@ $^ $(filter -l% -L%,$(libs))
 
+# Unit tests keep libgomp loaded: what it allocates when a library brings it along, unloading makes a leak.
 $(units) $(benches) $(gpu_tests): $(BUILD)/%: $(BUILD)/obj/%.o $(archives)
 	echo "  link $@"; mkdir -p $(@D)
 	$(CC) $(link) -o $@ $< -Wl,--start-group $(archives) -Wl,--end-group \
-		$(if $(filter $(units),$@),-lcmocka) $(libs)
+		$(libs) $(if $(filter $(units),$@),-lcmocka -Wl$(comma)--no-as-needed)
 
 $(gpu_benches): $(BUILD)/%: $(BUILD)/obj/%.cu.o $(cuda) $(BUILD)/obj/kernels.a $(BUILD)/obj/base.a
 	echo "  link $@"; mkdir -p $(@D)
