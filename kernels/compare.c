@@ -18,18 +18,12 @@
 
 #include "base/err.h"
 #include "kernels/number.h"
+#include "kernels/wide.h"
 
 enum { BLOCK = 1024, RANGES = 256, RANGE_LEAST = 64 * BLOCK };
 
 static const double relative_floor = 1e-8; /* a relative error is over at least this (base/metrics.h) */
 static const double exact_integer = 0x1p53; /* integers up to here are their doubles */
-
-/* The code of one range for wider vectors too, chosen when the library is loaded. Sanitizers do not bear that. */
-#if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define WIDE __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define WIDE
-#endif
 
 static double bound_of(struct rule rule, double ground_truth)
 {

@@ -30,6 +30,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/wide.h"
+
 enum { BLOCK = 4, SERIAL_BLOCKS = 1 << 12 };
 
 static const char *const op_types[] = {"gemm", NULL};
@@ -160,12 +162,6 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 /* C is made tile by tile, and a tile chunk by chunk along K: chunks of A and B are read as doubles into scratch that
  * stays in the second cache (64 x 512 and 32 x 512 doubles). */
 enum { TILE_M = 64, TILE_N = 32, CHUNK = 512, TOGETHER = 4 };
-
-#if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define WIDE __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define WIDE
-#endif
 
 struct tile {
 	double a[TILE_M][CHUNK], b[TILE_N][CHUNK], sum[TILE_M][TILE_N], row[TILE_N];
