@@ -14,14 +14,14 @@ NVCC := $(if $(SANITIZE),,$(NVCC))
 checks := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
 flags := -I. -I$(BUILD) -D_GNU_SOURCE -MMD -MP -fPIC -fvisibility=hidden $(checks)
 strict := -std=c11 -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes $(WERROR)
-link = $(CFLAGS) $(LDFLAGS) -fopenmp -Wl,--as-needed $(if $(SANITIZE),,-Wl,-z,defs) $(checks)
+# Sanitized programs keep libgomp loaded: what it allocates when a library brings it along, unloading makes a leak.
+link = $(CFLAGS) $(LDFLAGS) -fopenmp $(if $(SANITIZE),$(checks),-Wl,--as-needed,-z,defs)
 libs := $(or $(shell pkg-config --libs libcjson libxxhash lmdb 2>/dev/null),-lcjson -lxxhash -llmdb) -ldl -lm -pthread
 # Code for the GPUs this nvcc knows of these, and PTX of the newest for those to come.
 archs = $(filter 80 90 100,$(patsubst sm_%,%,$(shell $(NVCC) --list-gpu-code)))
 gencode = $(foreach a,$(archs),-gencode arch=compute_$a,code=sm_$a) \
 	-gencode arch=compute_$(lastword $(archs)),code=compute_$(lastword $(archs))
 
-comma := ,
 object = $(patsubst %,$(BUILD)/obj/%.o,$(basename $1))
 base := $(call object,$(wildcard base/*.c))
 kernels := $(call object,$(filter-out kernels/library.c,$(wildcard kernels/*.c kernels/*/*.c)))
@@ -95,11 +95,10 @@ $(BUILD)/libreftest_kernels_cuda.so: $(cuda) $(BUILD)/obj/kernels.a $(BUILD)/obj
 	echo "  link $@"
 	$(NVCC) -shared --cudart static -Xcompiler -fopenmp -Xlinker --as-needed,-z,defs -o $@ $^ $(filter -l% -L%,$(libs))
 
-# Unit tests keep libgomp loaded: what it allocates when a library brings it along, unloading makes a leak.
 $(units) $(benches) $(gpu_tests): $(BUILD)/%: $(BUILD)/obj/%.o $(archives)
 	echo "  link $@"; mkdir -p $(@D)
 	$(CC) $(link) -o $@ $< -Wl,--start-group $(archives) -Wl,--end-group \
-		$(libs) $(if $(filter $(units),$@),-lcmocka -Wl$(comma)--no-as-needed)
+		$(libs) $(if $(filter $(units),$@),-lcmocka)
 
 $(gpu_benches): $(BUILD)/%: $(BUILD)/obj/%.cu.o $(cuda) $(BUILD)/obj/kernels.a $(BUILD)/obj/base.a
 	echo "  link $@"; mkdir -p $(@D)
