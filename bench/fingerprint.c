@@ -1,6 +1,6 @@
-/* fingerprint - how fast definitions get their fingerprints, against hashing the same bytes with plain XXH3-128, which is
- * what a cache by bytes would do (and rerun for every comment). Prints ratios; the times are of this machine and this
- * moment. The definitions are made here: norms and attentions of ordinary size, no two alike. */
+/* fingerprint - how fast definitions get their fingerprints, against hashing the same bytes with plain XXH3-128, which
+ * is what a cache by bytes would do (and rerun for every comment). Prints ratios; the times are of this machine and
+ * this moment. The definitions are made here: norms and attentions of ordinary size, no two alike. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,8 @@ enum { DEFINITIONS = 2000, ROUNDS = 5 };
 
 static const char reference_head[] =
     "import math\nimport torch\n\n\n@torch.no_grad()\ndef run(q, k_cache, v_cache, kv_indptr, kv_indices, sm_scale):\n"
-    "    \"\"\"Paged attention, one request at a time.\n\n    Returns the output and the log-sum-exp in base 2.\n    \"\"\"\n"
+    "    \"\"\"Paged attention, one request at a time.\n\n    Returns the output and the log-sum-exp in base 2.\n    "
+    "\"\"\"\n"
     "    batch_size, num_qo_heads, head_dim = q.shape\n    page_size = k_cache.shape[1]\n"
     "    # Check constants\n    assert num_qo_heads == 32 and head_dim == 128\n\n"
     "    output = torch.zeros((batch_size, num_qo_heads, head_dim), dtype=torch.bfloat16, device=q.device)\n"
@@ -22,7 +23,8 @@ static const char reference_head[] =
 
 static const char reference_step[] =
     "    for b in range(batch_size):\n        beg, end = int(kv_indptr[b].item()), int(kv_indptr[b + 1].item())\n"
-    "        if beg >= end:\n            # No pages for this request\n            output[b].zero_()\n            continue\n"
+    "        if beg >= end:\n            # No pages for this request\n            output[b].zero_()\n            "
+    "continue\n"
     "        pages = kv_indices[beg:end].to(torch.long)\n"
     "        k = k_cache[pages].to(torch.float32).reshape(-1, head_dim)[: (end - beg) * page_size]\n"
     "        logits = torch.matmul(q[b].to(torch.float32), k.T) * sm_scale  # [heads, tokens]\n"
@@ -51,12 +53,16 @@ static void make_definition(int number, struct buf *out)
 	struct buf reference = {0};
 
 	make_reference(number, &reference);
-	buf_printf(out, "{\"name\": \"paged_%d\", \"op_type\": \"paged\", \"description\": \"Number %d.\", ", number, number);
-	buf_printf(out, "\"axes\": {\"batch_size\": {\"type\": \"var\"}, \"heads\": {\"type\": \"const\", \"value\": 32}, "
-	                "\"head_dim\": {\"type\": \"const\", \"value\": %d}}, ", 128 + number);
+	buf_printf(out, "{\"name\": \"paged_%d\", \"op_type\": \"paged\", \"description\": \"Number %d.\", ", number,
+	           number);
+	buf_printf(out,
+	           "\"axes\": {\"batch_size\": {\"type\": \"var\"}, \"heads\": {\"type\": \"const\", \"value\": 32}, "
+	           "\"head_dim\": {\"type\": \"const\", \"value\": %d}}, ",
+	           128 + number);
 	buf_printf(out, "\"inputs\": {\"q\": %s, \"k_cache\": %s, \"v_cache\": %s, ", tensor, tensor, tensor);
 	buf_text(out, "\"sm_scale\": {\"shape\": null, \"dtype\": \"float32\"}}, ");
-	buf_printf(out, "\"outputs\": {\"output\": %s}, \"constraints\": [\"batch_size >= 1\"], \"reference\": ", tensor);
+	buf_printf(out,
+	           "\"outputs\": {\"output\": %s}, \"constraints\": [\"batch_size >= 1\"], \"reference\": ", tensor);
 	buf_json_string(out, reference.data);
 	buf_text(out, "}\n");
 	buf_free(&reference);
@@ -134,8 +140,9 @@ static unsigned load_and_fingerprint(struct set *set)
 		struct arena arena = {0};
 		struct fields fields = {0};
 
-		definition_fields(definition_load("generated", NULL, NULL, set->text[i].data, set->text[i].length, &arena, &err),
-		                  &arena, &fields);
+		definition_fields(
+		    definition_load("generated", NULL, NULL, set->text[i].data, set->text[i].length, &arena, &err),
+		    &arena, &fields);
 		sum += fields_digest(&fields).bytes[0];
 		arena_free(&arena);
 	}

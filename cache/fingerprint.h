@@ -18,8 +18,8 @@ enum { FINGERPRINT_FORMAT = 1, FIELD_VALUE_MAX = 200 };
 
 struct field {
 	const char *tag;
-	const char *value; /* what a person may read, at most FIELD_VALUE_MAX bytes (longer ones end in "..."); NULL: only
-	                      its digest is kept */
+	const char *value; /* what a person may read, at most FIELD_VALUE_MAX bytes (longer ones end in "..."); NULL:
+			      only its digest is kept */
 	struct digest digest;
 };
 
@@ -44,9 +44,9 @@ struct fields fields_copy(const struct fields *fields, struct arena *arena);
 struct digest fields_digest(const struct fields *fields);
 
 /* The fields of a definition's canonical schema and code: one for the op type, one for each axis, input, output (with
- * its place among the outputs: a tuple maps by order), for the sorted constraints, and for the reference in normal form.
- * Name, tags, description and key order leave no trace. Tolerances are not among them: the caller adds the rule that
- * is applied, wherever it came from. */
+ * its place among the outputs: a tuple maps by order), for the sorted constraints, and for the reference in normal
+ * form. Name, tags, description and key order leave no trace. Tolerances are not among them: the caller adds the rule
+ * that is applied, wherever it came from. */
 void definition_fields(const struct definition *definition, struct arena *arena, struct fields *out);
 
 /* Fields as they are stored beside a verdict, and read back: 0, or -1 for damaged bytes (`out` is empty then). */

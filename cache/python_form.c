@@ -1,7 +1,7 @@
 /* python_form - tokens, and nothing but tokens.
  *
- * Form: 'T', then each token's text and a NUL; a mark for the end of a logical line, INDENT and DEDENT marks for blocks.
- * No token holds a NUL or begins with a mark, so the form can be cut back into its tokens in one way only.
+ * Form: 'T', then each token's text and a NUL; a mark for the end of a logical line, INDENT and DEDENT marks for
+ * blocks. No token holds a NUL or begins with a mark, so the form can be cut back into its tokens in one way only.
  *
  * Why it is sound. Python's compiler sees the tokens, not the space between them. Forgetting the space is right where
  * Python would cut the text at the same places with or without it; so this tokeniser cuts only where that is certain
@@ -18,9 +18,9 @@
  * even where they do nothing; one that stands where a docstring would gets a mark of its own, since
  * ("a") is a docstring, but not after "b".
  *
- * Code that looks at itself. Comments, docstrings and line numbers do matter to code that can see them: through inspect,
- * frames, tracebacks, __doc__, a compiler that reads source (torch.jit, triton), or a name put together at run time
- * (getattr, vars, exec). `names_unsafe` below, every other __dunder__ and the import of any module that is not in
+ * Code that looks at itself. Comments, docstrings and line numbers do matter to code that can see them: through
+ * inspect, frames, tracebacks, __doc__, a compiler that reads source (torch.jit, triton), or a name put together at run
+ * time (getattr, vars, exec). `names_unsafe` below, every other __dunder__ and the import of any module that is not in
  * `modules_known` make the text raw. They are looked for in names, attributes and inside strings. This is a net for
  * honest code, wide on purpose; code made to slip through it would have to find its docstring by a road that none of
  * these words lies on, and would win no more than the verdict its very tokens earned before. */

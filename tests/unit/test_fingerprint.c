@@ -155,8 +155,8 @@ static void a_comment_in_the_reference_leaves_no_trace(void **state)
 	assert_true(unchanged(&s));
 }
 
-/* The same subject on every machine and for ever: a change of this digest forgets all verdicts, and must come with a new
- * FINGERPRINT_FORMAT. */
+/* The same subject on every machine and for ever: a change of this digest forgets all verdicts, and must come with a
+ * new FINGERPRINT_FORMAT. */
 static void the_digest_of_a_definition_is_the_same_everywhere(void **state)
 {
 	struct sample s;
@@ -173,8 +173,8 @@ static void the_digest_of_a_definition_is_the_same_everywhere(void **state)
 static void fields_cannot_run_into_each_other(void **state)
 {
 	static const char *const lists[][4] = {
-	    {"a", "bc", NULL, NULL}, {"ab", "c", NULL, NULL}, {"a", "b", "c", ""}, {"a", "", "bc", ""}, {"", "abc", NULL, NULL},
-	    {"a", "bc", "", ""},     {"a", "", "b", "c"},     {"b", "c", "a", "x"},
+	    {"a", "bc", NULL, NULL}, {"ab", "c", NULL, NULL}, {"a", "b", "c", ""}, {"a", "", "bc", ""},
+	    {"", "abc", NULL, NULL}, {"a", "bc", "", ""},     {"a", "", "b", "c"}, {"b", "c", "a", "x"},
 	};
 	enum { LISTS = sizeof lists / sizeof *lists };
 	struct digest digests[LISTS];
@@ -333,8 +333,10 @@ static void a_change_is_told_in_a_sentence(void **state)
 	assert_string_equal(sentences[3], "blob.w is new");
 	assert_string_equal(sentences[4], "constraints changed: batch_size > 0; hidden_size == 4096, now batch > 0; "
 	                                  "hidden_size == 4096");
-	assert_string_equal(sentences[5], "inputs.weight changed: bfloat16[hidden_size], optional, now bfloat16[hidden_size]");
-	assert_string_equal(sentences[6], "inputs.x changed: bfloat16[batch_size, hidden_size], now bfloat16[batch, hidden_size]");
+	assert_string_equal(sentences[5],
+	                    "inputs.weight changed: bfloat16[hidden_size], optional, now bfloat16[hidden_size]");
+	assert_string_equal(sentences[6],
+	                    "inputs.x changed: bfloat16[batch_size, hidden_size], now bfloat16[batch, hidden_size]");
 	assert_string_equal(sentences[8], "reference changed");
 	arena_free(&arena);
 }

@@ -21,8 +21,9 @@ static const struct verdict on_gpu = {.device_class = "sm_90", .ground_truth = "
 static const struct verdict by_nothing = {.status = STATUS_SKIPPED, .reason = REASON_NO_GROUND_TRUTH,
                                           .device_class = "cpu", .torch = "2.13.0+cpu"};
 
-static void expect(const struct policy *policy, const char *truth, const char *version, const struct verdict *const *stored,
-                   int count, enum plan_answer answer, int candidate, const char *why)
+static void expect(const struct policy *policy, const char *truth, const char *version,
+                   const struct verdict *const *stored, int count, enum plan_answer answer, int candidate,
+                   const char *why)
 {
 	struct arena arena = {0};
 	struct decision d = plan_case(policy, truth, version, stored, count, &arena);
@@ -34,7 +35,9 @@ static void expect(const struct policy *policy, const char *truth, const char *v
 	arena_free(&arena);
 }
 
-#define STORED(...) (const struct verdict *const[]){__VA_ARGS__}, sizeof((const struct verdict *const[]){__VA_ARGS__}) / sizeof(void *)
+#define STORED(...)                                                                                                    \
+	(const struct verdict *const[]){__VA_ARGS__},                                                                  \
+	    sizeof((const struct verdict *const[]){__VA_ARGS__}) / sizeof(void *)
 
 static void a_verdict_of_the_same_witness_counts(void **state)
 {
@@ -67,7 +70,8 @@ static void a_gpu_verdict_counts_on_the_cpu_only_under_auto_and_then_first(void 
 
 	newer.device_class = "sm_100";
 	newer.torch = "2.14.0";
-	expect(&automatic, "builtin", "v1", STORED(&on_gpu, &newer, &on_cpu), PLAN_CACHED, 1, "on sm_100 with torch 2.14.0");
+	expect(&automatic, "builtin", "v1", STORED(&on_gpu, &newer, &on_cpu), PLAN_CACHED, 1,
+	       "on sm_100 with torch 2.14.0");
 }
 
 static void a_changed_ground_truth_does_not_count_whatever_the_device(void **state)
@@ -81,7 +85,8 @@ static void a_changed_ground_truth_does_not_count_whatever_the_device(void **sta
 
 static void the_change_of_a_ground_truth_is_told_by_its_versions(void **state)
 {
-	static const char old_digest[] = "0123456789abcdef0123456789abcdef", new_digest[] = "fedcba9876543210fedcba9876543210";
+	static const char old_digest[] = "0123456789abcdef0123456789abcdef",
+	                  new_digest[] = "fedcba9876543210fedcba9876543210";
 	struct verdict digested = on_cpu, released = on_cpu;
 
 	(void)state;
@@ -110,7 +115,8 @@ static void another_torch_does_not_count_unless_there_is_none_here(void **state)
 	other.torch = "2.14.0";
 	none.torch = NULL;
 	other_cuda.cuda = "12.8";
-	expect(&other, "builtin", "v1", STORED(&on_cpu), PLAN_RUN, -1, "torch 2.13.0+cpu (CUDA none), and torch 2.14.0");
+	expect(&other, "builtin", "v1", STORED(&on_cpu), PLAN_RUN, -1,
+	       "torch 2.13.0+cpu (CUDA none), and torch 2.14.0");
 	expect(&none, "builtin", "v1", STORED(&on_cpu), PLAN_CACHED, 0, "with torch 2.13.0+cpu");
 	expect(&other_cuda, "builtin", "v1", STORED(&on_gpu), PLAN_RUN, -1, "CUDA 12.8");
 }

@@ -1,5 +1,5 @@
-/* The store: what was put is found, nothing damaged is, and neither a broken file, a full disk, a read-only folder, a dead
- * process nor one that writes at the same time loses what was kept.
+/* The store: what was put is found, nothing damaged is, and neither a broken file, a full disk, a read-only folder, a
+ * dead process nor one that writes at the same time loses what was kept.
  *
  * LMDB forbids handles to cross a fork, so every other process here is forked before it opens anything. */
 #include "cache/store.h"
@@ -218,8 +218,14 @@ static void verdicts_on_one_subject_come_newest_last(void **state)
 
 		for (int j = 0; j < count; j++)
 			puts[j] = (struct store_put){
-			    .subject = subject, .witness = number_digest(order[i + (size_t)j]), .text = "{}", .length = 2,
-			    .definition = "d", .case_id = "c", .fields = "", .keep_verdict = true,
+			    .subject = subject,
+			    .witness = number_digest(order[i + (size_t)j]),
+			    .text = "{}",
+			    .length = 2,
+			    .definition = "d",
+			    .case_id = "c",
+			    .fields = "",
+			    .keep_verdict = true,
 			};
 		assert_int_equal(store_put(store, puts, count, &p->err), 0);
 	}
@@ -380,8 +386,17 @@ static struct file_entry file_entry(struct place *p, const char *path, int numbe
 	entry.blobs = blobs;
 	if (entry.has_summary)
 		entry.summary = (struct summary){
-		    .context = number_digest(number + 1), .inputs = number_digest(number + 2), .status = 3, .reason = 18,
-		    .weak = 1, .cases = 1, .passed = 2, .failed = 3, .errors = 4, .skipped = 5, .invalid = UINT32_MAX,
+		    .context = number_digest(number + 1),
+		    .inputs = number_digest(number + 2),
+		    .status = 3,
+		    .reason = 18,
+		    .weak = 1,
+		    .cases = 1,
+		    .passed = 2,
+		    .failed = 3,
+		    .errors = 4,
+		    .skipped = 5,
+		    .invalid = UINT32_MAX,
 		    .elements = UINT64_MAX,
 		};
 	return entry;
@@ -491,7 +506,8 @@ static void a_path_that_is_no_key_is_not_remembered(void **state)
 
 	memset(path, 'p', sizeof path - 1);
 	path[sizeof path - 1] = '\0';
-	struct file_entry entries[] = {file_entry(p, path, 1), file_entry(p, "", 2), file_entry(p, path + 599 - 511, 3)};
+	struct file_entry entries[] = {file_entry(p, path, 1), file_entry(p, "", 2),
+	                               file_entry(p, path + 599 - 511, 3)};
 	const char *removed[] = {path, ""};
 
 	assert_int_equal(store_put_files(store, entries, 3, removed, 2, &p->err), 0);
@@ -848,7 +864,8 @@ static int use_read_only_folder(struct place *p)
 
 	if (store == NULL || store_writable(store))
 		return 1;
-	if (strstr(p->note.text, "cannot be written") == NULL || strstr(p->note.text, "new verdicts are not kept") == NULL)
+	if (strstr(p->note.text, "cannot be written") == NULL ||
+	    strstr(p->note.text, "new verdicts are not kept") == NULL)
 		return 2;
 	for (int i = 0; i < 20; i++)
 		if (get_number(p, store, i, 10) != CACHE_HIT)
@@ -962,7 +979,7 @@ static void a_disk_too_full_to_begin_a_store_is_a_sentence(void **state)
 	store_close(store);
 }
 
-/* In a child: mounts a small disk of its own over the root, fills it up, and uses the store there. 77: may not mount. */
+/* In a child: mounts a small disk of its own over the root, fills it, and uses the store there. 77: may not mount. */
 static int use_full_disk(struct place *p)
 {
 	char path[300];
@@ -988,7 +1005,8 @@ static int use_full_disk(struct place *p)
 	store = try_open(p, false);
 	if (store == NULL || get_number(p, store, 1, 2000) != CACHE_HIT)
 		return 3;
-	if (store_writable(store) || put_number(p, store, 2, 9000) != -1 || strstr(p->err.text, "No space left") == NULL)
+	if (store_writable(store) || put_number(p, store, 2, 9000) != -1 ||
+	    strstr(p->err.text, "No space left") == NULL)
 		return 4;
 	store_close(store);
 	if (ftruncate(fd, 300000) != 0)
