@@ -22,8 +22,8 @@
  *     atol = 2^-23 K is beyond ten times that; rtol = 2^-22 for the roundings. TF32, off by 0.25 * 2^-11 s, is seen up
  *     to K = 10^5.
  * One operand rounded to 8-bit floats (e4m3) on the way moves C by 0.016 s (A) or 0.025 s (B) in the root mean square:
- * beyond every bound here in a good part of all elements. Sums kept in float16 (bfloat16) all the way are off by 0.3 u s sqrt(K), seen from
- * K = 512 (128) on; kept so for chunks of 16 only, they are not seen. */
+ * beyond every bound here in a good part of all elements. Sums kept in float16 (bfloat16) all the way are off by
+ * 0.3 u s sqrt(K), seen from K = 512 (128) on; kept so for chunks of 16 only, they are not seen. */
 #include "kernels/gemm/inputs.h"
 
 #include <math.h>
