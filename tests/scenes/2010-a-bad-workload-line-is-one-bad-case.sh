@@ -55,6 +55,6 @@ expect "[case['weak'] for case in d['tiny_norm']['cases'] if case['axes'].get('b
 for line in 3 4 5 7 8 9 10 11 12 13 14 15 16; do
 	expect "any((m or '').startswith('workloads/rmsnorm/tiny_norm.jsonl:$line:') for m in all_of('tiny_norm', 'message'))"
 done
-for word in batch_size seq_len weight bias sorted 9.223372036854776e+18; do
+for word in batch_size seq_len weight bias sorted 9223372036854775808; do
 	expect "any('$word' in (m or '') for m in all_of('tiny_norm', 'message'))"
 done
