@@ -818,7 +818,7 @@ static void no_memory_is_only_believed_when_nobody_else_is_at_work(void **state)
 	snprintf(reference, sizeof reference, HEAD RUN "    while os.path.exists('%s'): time.sleep(0.01)\n    return y\n", path);
 	submit(wide.pool, reference, small_jobs, 1, NULL);
 	submit(wide.pool, CORRECT, large_jobs, 1, NULL);
-	while (wide.pool->alone.first == NULL) {
+	while (wide.pool->yard.alone.first == NULL) {
 		struct pollfd poll_pool = {pool_fd(wide.pool), POLLIN, 0};
 
 		assert_int_equal(poll(&poll_pool, 1, GENEROUS_S * 1000), 1);
