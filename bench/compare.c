@@ -67,16 +67,18 @@ static void measure(enum dtype dtype, int64_t elements)
 		read = fmin(read, middle - start);
 		compare = fmin(compare, now() - middle);
 	}
-	printf("compare %-14s 2^%.0f elements: %5.1f GB/s, reading both %5.1f GB/s, ratio %.2f (margin %.2f, sum %02x)\n",
-	       dtype_name(dtype), log2((double)elements), 2e-9 * (double)bytes / compare, 2e-9 * (double)bytes / read,
-	       read / compare, metrics.margin, (unsigned)(sum & 255));
+	printf(
+	    "compare %-14s 2^%.0f elements: %5.1f GB/s, reading both %5.1f GB/s, ratio %.2f (margin %.2f, sum %02x)\n",
+	    dtype_name(dtype), log2((double)elements), 2e-9 * (double)bytes / compare, 2e-9 * (double)bytes / read,
+	    read / compare, metrics.margin, (unsigned)(sum & 255));
 	free(a);
 	free(b);
 }
 
 int main(void)
 {
-	static const enum dtype dtypes[] = {DTYPE_BFLOAT16, DTYPE_FLOAT16, DTYPE_FLOAT32, DTYPE_FLOAT8_E4M3FN, DTYPE_INT32};
+	static const enum dtype dtypes[] = {DTYPE_BFLOAT16, DTYPE_FLOAT16, DTYPE_FLOAT32, DTYPE_FLOAT8_E4M3FN,
+					    DTYPE_INT32};
 
 	for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
 		for (int log = 20; log <= 26; log += 6)

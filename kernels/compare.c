@@ -163,7 +163,8 @@ add_block(struct compare_sums *sums, struct rule rule, double limit, double thre
     reduction(max : max_abs, max_rel)
 	for (int64_t i = 0; i < count; i++) {
 		double r = reference[i], g = ground_truth[i], diff = fabs(r - g), size = fabs(g);
-		double bound = rule.atol + rule.rtol * size, relative = diff / (size < relative_floor ? relative_floor : size);
+		double bound = rule.atol + rule.rtol * size;
+		double relative = diff / (size < relative_floor ? relative_floor : size);
 
 		odd += !(fabs(r) <= limit) | !(size <= limit);
 		above += diff > threshold * bound;

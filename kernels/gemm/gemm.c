@@ -44,7 +44,8 @@ static bool known_dtype(enum dtype dtype)
 static int refuse_tensor(const struct op_arg *arg, const char *what, struct err *why)
 {
 	if (arg->rank == OP_SCALAR)
-		return err_set(why, "%s '%s' is a Python scalar; expected two matrices and their product", what, arg->name);
+		return err_set(why, "%s '%s' is a Python scalar; expected two matrices and their product", what,
+			       arg->name);
 	if (!known_dtype(arg->dtype))
 		return err_set(why, "%s '%s' is %s; expected float32, float16 or bfloat16", what, arg->name,
 		               dtype_name(arg->dtype));
@@ -55,11 +56,13 @@ static int refuse_shapes(const struct op_problem *problem, struct err *why)
 {
 	char a[256], b[256], c[256];
 
-	return err_set(why, "input '%s' %s times input '%s' %s is not output '%s' %s: expected [M, K], and [N, K] or [K, N], "
-	                    "and [M, N]",
-	               problem->inputs[0].name, op_shape_text(problem, &problem->inputs[0], a, sizeof a),
-	               problem->inputs[1].name, op_shape_text(problem, &problem->inputs[1], b, sizeof b),
-	               problem->outputs[0].name, op_shape_text(problem, &problem->outputs[0], c, sizeof c));
+	return err_set(
+	    why,
+	    "input '%s' %s times input '%s' %s is not output '%s' %s: expected [M, K], and [N, K] or [K, N], "
+	    "and [M, N]",
+	    problem->inputs[0].name, op_shape_text(problem, &problem->inputs[0], a, sizeof a), problem->inputs[1].name,
+	    op_shape_text(problem, &problem->inputs[1], b, sizeof b), problem->outputs[0].name,
+	    op_shape_text(problem, &problem->outputs[0], c, sizeof c));
 }
 
 static int match(const struct op_problem *problem, struct err *why)
@@ -76,8 +79,9 @@ static int match(const struct op_problem *problem, struct err *why)
 		int nt = gemm_fits(problem, a, GEMM_NT), nn = gemm_fits(problem, a, GEMM_NN);
 
 		if (nt && nn)
-			return err_set(why, "input '%s' has the same axis twice, so it cannot be told whether it is transposed",
-			               problem->inputs[1 - a].name);
+			return err_set(
+			    why, "input '%s' has the same axis twice, so it cannot be told whether it is transposed",
+			    problem->inputs[1 - a].name);
 		if (nt || nn)
 			return nt ? GEMM_NT : GEMM_NN;
 	}
@@ -123,7 +127,8 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 
 	for (size_t i = 0; i < sizeof table / sizeof *table && count < room; i++)
 		if (table[i].size == size)
-			set_axes(problem, variant, table[i].m, table[i].n, table[i].k, axis + count++ * problem->axis_count);
+			set_axes(problem, variant, table[i].m, table[i].n, table[i].k,
+				 axis + count++ * problem->axis_count);
 	return count;
 }
 
@@ -172,7 +177,8 @@ WIDE static void add_chunk(struct tile *t, int64_t rows, int64_t length)
 {
 	for (int64_t m = 0; m < rows; m++)
 		for (int64_t n = 0; n < TILE_N; n += TOGETHER) {
-			const double *a = t->a[m], *b0 = t->b[n], *b1 = t->b[n + 1], *b2 = t->b[n + 2], *b3 = t->b[n + 3];
+			const double *a = t->a[m];
+			const double *b0 = t->b[n], *b1 = t->b[n + 1], *b2 = t->b[n + 2], *b3 = t->b[n + 3];
 			double s0 = 0, s1 = 0, s2 = 0, s3 = 0;
 
 #pragma omp simd reduction(+ : s0, s1, s2, s3)
@@ -202,8 +208,8 @@ static void read_b(struct tile *t, const struct gemm_extent *e, const struct ten
 	}
 }
 
-static void make_tile(struct tile *t, const struct gemm_extent *e, const struct tensor *in, struct tensor *out, int64_t m,
-                      int64_t n)
+static void make_tile(struct tile *t, const struct gemm_extent *e, const struct tensor *in, struct tensor *out,
+		      int64_t m, int64_t n)
 {
 	int64_t rows = e->m - m < TILE_M ? e->m - m : TILE_M, columns = e->n - n < TILE_N ? e->n - n : TILE_N;
 
