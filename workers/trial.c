@@ -16,17 +16,14 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "dataset/verdict.h"
 #include "kernels/number.h"
 #include "workers/given.h"
+#include "workers/job.h"
 #include "workers/layout.h"
 #include "workers/say.h"
 
-enum {
-	CANARY = 0xA5,
-	RUNS = 2,
-	SHAPE_SHOWN = RANK_MAX,
-	SMALL_CASE = 64 << 20 /* bytes that are asked for without looking first how many are free */
-};
+enum { CANARY = 0xA5, RUNS = 2, SHAPE_SHOWN = RANK_MAX };
 static const unsigned char poison[RUNS] = {0xFF, 0xFE};
 
 struct trial {
@@ -51,21 +48,6 @@ struct trial {
 	const char *missed_message;
 	struct output_verdict outputs[OP_ARGS];
 };
-
-static void court_release(struct court *court)
-{
-	if (court->private != NULL)
-		court->device->calls->release(court->device, court->private);
-	court->private = NULL;
-	court->private_size = 0;
-	shared_renew(&court->shared);
-}
-
-void court_renew(struct court *court)
-{
-	court_release(court);
-	court->recovered_count = 0;
-}
 
 /* Decides, unless it is decided already. */
 static void decide(struct trial *trial, enum status status, enum reason reason, const char *message)
@@ -163,10 +145,10 @@ static const int64_t *shape_tensors(struct trial *trial)
 	return bytes;
 }
 
-/* Private memory: inputs once, outputs twice. */
+/* Private memory: inputs once, outputs twice, and the spare octets. */
 static int64_t private_bytes(const struct trial *trial, const int64_t *bytes)
 {
-	int64_t total = 0;
+	int64_t total = LAYOUT_ALIGN;
 
 	for (int i = 0; i < tensor_count(trial); i++)
 		for (int copies = i < trial->job->problem.input_count ? 1 : 2; copies > 0; copies--)
@@ -186,52 +168,25 @@ static int64_t arena_bytes(struct trial *trial, const int64_t *bytes)
 	return most;
 }
 
-static void decide_memory(struct trial *trial, int64_t need, int64_t available)
+/* Enough memory for this case, or the verdict that there is none. */
+static int reserve(struct trial *trial, const int64_t *bytes)
 {
-	struct arena *arena = &trial->arena;
-
-	decide(trial, STATUS_SKIPPED, REASON_MEMORY,
-	       arena_printf(arena, "the case needs %s on %s, %s are free", say_bytes(arena, need),
-	                    trial->court->device_name, say_bytes(arena, available)));
-}
-
-static int reserve_private(struct court *court, int64_t need, struct err *err)
-{
-	struct device *device = court->device;
-
-	if (court->private_size >= need)
-		return 0;
-	if (court->private != NULL)
-		device->calls->release(device, court->private);
-	court->private = device->calls->allocate(device, need, err);
-	court->private_size = court->private == NULL ? 0 : need;
-	return court->private == NULL ? -1 : 0;
-}
-
-/* Enough memory for this case, or the verdict that there is none. What earlier cases took serves again. */
-static int reserve(struct trial *trial, int64_t arena_need, int64_t private_need)
-{
-	struct court *court = trial->court;
 	struct device *device = trial->device;
-	int64_t scratch = trial->op == NULL ? 0 : device->calls->truth_scratch(device, trial->op, &trial->c);
-	int64_t need = layout_add(layout_add(arena_need, private_need), scratch), available = SMALL_CASE;
+	struct arena *arena = &trial->arena;
+	struct court_need need = {arena_bytes(trial, bytes), private_bytes(trial, bytes), 0, 0, 0};
 	struct err err = {""};
+	enum court_answer answer;
 
-	if (need > SMALL_CASE || court->wish > SMALL_CASE) {
-		available = layout_add(device->calls->memory_free(device), court->private_size);
-		available = layout_add(available, shared_used(&court->shared));
-	}
-	if (need > available) {
-		decide_memory(trial, need, available);
-		return -1;
-	}
-	if (reserve_private(court, private_need, &err) == 0 &&
-	    shared_reserve(&court->shared, arena_need, court->wish <= available / 2 ? court->wish : 0, &err) >= 0)
-		return 0;
-	if (device->calls->broken(device))
+	if (trial->op != NULL)
+		need.scratch = device->calls->truth_scratch(device, trial->op, &trial->c);
+	answer = court_reserve(trial->court, &need, &err);
+	if (answer == COURT_ERROR)
 		decide_error(trial, &err);
-	decide_memory(trial, need, device->calls->memory_free(device));
-	return -1;
+	else if (answer == COURT_NO_MEMORY)
+		decide(trial, STATUS_SKIPPED, REASON_MEMORY,
+		       arena_printf(arena, "the case needs %s on %s, %s are free", say_bytes(arena, need.need),
+		                    trial->court->device_name, say_bytes(arena, need.available)));
+	return answer == COURT_OK ? 0 : -1;
 }
 
 static unsigned char *take_private(unsigned char **at, int64_t bytes)
@@ -277,7 +232,7 @@ static int arrange(struct trial *trial, const int64_t *axis, int probe)
 			trial->c.scalar[i] = trial->scalar[i].number;
 		}
 	bytes = shape_tensors(trial);
-	if (reserve(trial, arena_bytes(trial, bytes), layout_add(private_bytes(trial, bytes), LAYOUT_ALIGN)) != 0)
+	if (reserve(trial, bytes) != 0)
 		return -1;
 	place_tensors(trial, bytes);
 	if (given_fill(trial->device, job, trial->op, &trial->c, trial->in, &ruling) == 0 &&
