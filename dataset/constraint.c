@@ -483,8 +483,6 @@ static struct value take_element(struct parser *p, struct value view, struct val
 
 	if (rank_of(p, view) == 0)
 		return stop(p, at, "%s has %d dimensions and takes no further index", spec->name, spec->rank);
-	if (!readable(spec->dtype, false))
-		return unreadable(p, spec, at);
 	struct value i = index_of(p, size_of(p, view, 0), index, spec->name);
 
 	view.dim++;
@@ -925,8 +923,6 @@ static void tell_broken(const struct parser *p, struct err *why)
 	for (int i = 0; i < p->spot_count; i++) {
 		const struct spot *s = &p->spots[i];
 
-		if (s->from < at)
-			continue;
 		buf_add(&text, at, (size_t)(s->from - at));
 		if (s->value.kind == INTEGER)
 			buf_printf(&text, "%lld", (long long)s->value.integer);

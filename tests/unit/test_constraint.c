@@ -87,6 +87,9 @@ static void text_that_makes_no_sense_is_an_error_with_its_column(void **state)
 	    {"0x10 == 16", "column 1 of the constraint \"0x10 == 16\": expected a decimal number, found '0x10'"},
 	    {"9223372036854775808 > 1",
 	     "column 1 of the constraint \"9223372036854775808 > 1\": expected an integer below 2^63, found 9223372036854775808"},
+	    {"100000000000000000000000000000000000000000000000 > 1",
+	     "column 1 of the constraint \"100000000000000000000000000000000000000000000000 > 1\": expected a number of fewer than "
+	     "48 characters"},
 	    {"1e999 > 1", "column 1 of the constraint \"1e999 > 1\": expected a number that fits a 64-bit float, found 1e999"},
 	    {"indptr == 3", "column 1 of the constraint \"indptr == 3\": expected a number, found the tensor indptr; name an "
 	                    "element, as in indptr[-1].item()"},
@@ -98,6 +101,9 @@ static void text_that_makes_no_sense_is_an_error_with_its_column(void **state)
 	                                "tensor indptr; name an element, as in indptr[-1].item()"},
 	    {"indptr[0][0] == 1", "column 1 of the constraint \"indptr[0][0] == 1\": indptr has 1 dimensions and takes no further "
 	                          "index"},
+	    {"k.shape[0 == 1", "column 15 of the constraint \"k.shape[0 == 1\": expected ']', found the end"},
+	    {"k[0, 0, 0] == 1",
+	     "column 1 of the constraint \"k[0, 0, 0] == 1\": k is bfloat16; only tensors of integers can be read here"},
 	    {"k[0].item() == 1",
 	     "column 1 of the constraint \"k[0].item() == 1\": k is bfloat16; only tensors of integers can be read here"},
 	    {"k.sum() == 1",
@@ -225,6 +231,10 @@ static void what_cannot_be_evaluated_is_an_error(void **state)
 	} cases[] = {
 	    {"indptr[4] == 1", "the index 4 is outside indptr of size 4"},
 	    {"indptr[-5].item() == 1", "the index -5 is outside indptr of size 4"},
+	    {"table[3].sum() == 1", "the index 3 is outside table of size 3"},
+	    {"table[3].shape[0] == 2", "the index 3 is outside table of size 3"},
+	    {"table[1 // 0, 0] == 1", "a division by zero"},
+	    {"2 ** 64 == 0", "an integer leaves 64 bits"},
 	    {"table[3, 0] == 1", "the index 3 is outside table of size 3"},
 	    {"table[0, 2] == 1", "the index 2 is outside table of size 2"},
 	    {"indptr[9223372036854775807] == 1", "the index 9223372036854775807 is outside indptr of size 4"},
@@ -233,6 +243,7 @@ static void what_cannot_be_evaluated_is_an_error(void **state)
 	    {"1 % 0 == 1", "a division by zero"},
 	    {"1 // 0.0 == 1", "a division by zero"},
 	    {"1 / 0 == 1", "a division by zero"},
+	    {"1 // 0 == 2 ** 64", "a division by zero"}, /* the first of two */
 	    {"0 ** -1 == 1", "a power that is no number"},
 	    {"9223372036854775807 + 1 > 0", "an integer leaves 64 bits"},
 	    {"-9223372036854775807 - 2 < 0", "an integer leaves 64 bits"},
@@ -299,6 +310,12 @@ static void what_is_not_given_is_unknown(void **state)
 	    {"scale < batch_size < 3", CONSTRAINT_BROKEN, "scale < batch_size < 3: scale < 3 < 3 is false"},
 	    {"not scale", CONSTRAINT_UNKNOWN, "not scale needs scale"},
 	    {"max(scale, 1) > 0", CONSTRAINT_UNKNOWN, "max(scale, 1) > 0 needs scale"},
+	    {"max(1, scale) > 0", CONSTRAINT_UNKNOWN, "max(1, scale) > 0 needs scale"},
+	    {"indptr.item() == 1", CONSTRAINT_UNKNOWN, "indptr.item() == 1 needs indptr"},
+	    {"indptr.numel() == 4", CONSTRAINT_UNKNOWN, "indptr.numel() == 4 needs indptr"},
+	    {"k[0].shape[0] == page_size", CONSTRAINT_HOLDS, ""},
+	    {"batch_size == 4 and table[batch_size - 1, 0] > 0", CONSTRAINT_BROKEN,
+	     "batch_size == 4 and table[batch_size - 1, 0] > 0: 3 == 4 and table[3 - 1, 0] > 0 is false"},
 	    {"table[7, 0] == 1", CONSTRAINT_ERROR,
 	     "the constraint \"table[7, 0] == 1\" cannot be evaluated: the index 7 is outside table of size 3"},
 	};
@@ -310,6 +327,25 @@ static void what_is_not_given_is_unknown(void **state)
 		assert_int_equal(constraint_evaluate(&definition, cases[i].text, axis, NULL, &why), cases[i].answer);
 		assert_string_equal(why.text, cases[i].why);
 	}
+}
+
+static void contents_are_known_one_by_one(void **state)
+{
+	static const int64_t none[AXES] = {-1, -1, -1, 64, 8}, huge[AXES] = {(int64_t)1 << 40, 4, (int64_t)1 << 40, 64, 8};
+	static const int64_t table[] = {1, 2, 3, 4};
+	const struct constraint_tensor tensors[INPUTS] = {[TABLE] = {table, DTYPE_INT64, 2, {2, 2}}};
+	struct err why;
+
+	(void)state;
+	assert_int_equal(constraint_evaluate(&definition, "len(table) == 2", none, tensors, &why), CONSTRAINT_HOLDS);
+	assert_int_equal(constraint_evaluate(&definition, "table.numel() == 4", none, tensors, &why), CONSTRAINT_HOLDS);
+	assert_int_equal(constraint_evaluate(&definition, "table[1, 1] == 4", none, tensors, &why), CONSTRAINT_HOLDS);
+	assert_int_equal(constraint_evaluate(&definition, "table[indptr[0], 1] == 2", none, tensors, &why), CONSTRAINT_UNKNOWN);
+	assert_string_equal(why.text, "table[indptr[0], 1] == 2 needs indptr");
+	assert_int_equal(constraint_evaluate(&definition, "table.numel() > 0", huge, NULL, &why), CONSTRAINT_UNKNOWN);
+	const struct constraint_tensor flat[INPUTS] = {[TABLE] = {table, DTYPE_INT64, 1, {4}}}; /* not the declared rank */
+
+	assert_int_equal(constraint_evaluate(&definition, "table[1, 1] == 4", none, flat, &why), CONSTRAINT_UNKNOWN);
 }
 
 static void axes_are_solved_from_one_another(void **state)
@@ -359,6 +395,7 @@ int main(void)
 	    cmocka_unit_test(what_cannot_be_evaluated_is_an_error),
 	    cmocka_unit_test(sums_and_empty_tensors_are_watched),
 	    cmocka_unit_test(what_is_not_given_is_unknown),
+	    cmocka_unit_test(contents_are_known_one_by_one),
 	    cmocka_unit_test(axes_are_solved_from_one_another),
 	    cmocka_unit_test(axes_are_not_solved_to_nonsense),
 	};

@@ -49,6 +49,7 @@ static void tensors_are_found_where_the_header_says(void **state)
 	static const char header[] = "{\"__metadata__\": {\"format\": \"pt\"},"
 	                             "\"z\": {\"dtype\": \"I32\", \"shape\": [2, 1], \"data_offsets\": [6, 14]},"
 	                             "\"a\": {\"dtype\": \"BF16\", \"shape\": [3], \"data_offsets\": [0, 6]},"
+	                             "\"d\": {\"dtype\": \"U8\", \"shape\": [0], \"data_offsets\": [14, 14]},"
 	                             "\"s\": {\"dtype\": \"F64\", \"shape\": [], \"data_offsets\": [14, 22]},"
 	                             "\"e\": {\"dtype\": \"U8\", \"shape\": [0, 5], \"data_offsets\": [14, 14]}}   ";
 	struct arena arena = {0};
@@ -60,7 +61,7 @@ static void tensors_are_found_where_the_header_says(void **state)
 	(void)state;
 	assert_int_equal(safetensors_parse("b", file, length, &arena, &out, &err), 0);
 	assert_string_equal(err.text, "");
-	assert_int_equal(out.count, 4);
+	assert_int_equal(out.count, 5);
 	const struct safetensor *z = safetensors_find(&out, "z");
 
 	assert_non_null(z);
@@ -156,6 +157,9 @@ static void headers_that_lie_are_refused(void **state)
 	    {"{\"a\": {\"dtype\": \"I8\", \"shape\": [3], \"data_offsets\": [0, 3]}, \"b\": {\"dtype\": \"I8\", \"shape\": [2], "
 	     "\"data_offsets\": [2, 4]}}",
 	     4, "b (header):1:67: expected the data of this tensor to begin at 3, where the one before it ends, found 2"},
+	    {"{\"a\": {\"dtype\": \"I8\", \"shape\": [4], \"data_offsets\": [0, 4]}, \"b\": {\"dtype\": \"I8\", \"shape\": [1], "
+	     "\"data_offsets\": [2, 3]}}",
+	     4, "b (header):1:67: expected the data of this tensor to begin at 4, where the one before it ends, found 2"},
 	    {"{\"a\": {\"dtype\": \"I8\", \"shape\": [3], \"data_offsets\": [1, 4]}}", 4,
 	     "b (header):1:7: expected the data of this tensor to begin at 0, where the one before it ends, found 1"},
 	    {"{\"a\": {\"dtype\": \"I8\", \"shape\": [3], \"data_offsets\": [0, 3]}}", 4,
@@ -165,6 +169,24 @@ static void headers_that_lie_are_refused(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
 		refused(cases[i].header, cases[i].bytes, cases[i].sentence);
+}
+
+static void names_and_numbers_of_tensors_are_bounded(void **state)
+{
+	struct buf header = {0};
+
+	(void)state;
+	buf_text(&header, "{\"");
+	for (int i = 0; i < 1025; i++)
+		buf_text(&header, "n");
+	buf_text(&header, "\": 1}");
+	refused(header.data, 0, "b (header):1:1031: expected a name of at most 1024 bytes, found one of 1025");
+	buf_clear(&header);
+	for (int i = 0; i < 100001; i++)
+		buf_printf(&header, "%s\"%d\": 1", i == 0 ? "{" : ", ", i);
+	buf_text(&header, "}");
+	refused(header.data, 0, "b (header):1:1: expected at most 100000 tensors, found 100001");
+	buf_free(&header);
 }
 
 static void the_header_lies_within_the_file(void **state)
@@ -236,6 +258,11 @@ static void files_are_opened_below_the_root(void **state)
 	assert_string_equal(err.text, "empty: expected a safetensors file, found 0 bytes, fewer than the 8 of its length field");
 	assert_int_equal(safetensors_open(root, ".", &arena, &out, &err), SAFETENSORS_ERROR);
 	assert_int_equal(safetensors_open(root, "./", &arena, &out, &err), SAFETENSORS_ERROR);
+	struct buf maps = {0};
+
+	assert_int_equal(file_read(AT_FDCWD, "/proc/self/maps", 1 << 20, &maps, NULL, NULL), FILE_OK);
+	assert_null(strstr(maps.data, folder)); /* nothing of it is still mapped */
+	buf_free(&maps);
 	close(root);
 	assert_int_equal(chdir("/"), 0);
 	snprintf(command, sizeof command, "rm -r '%s'", folder);
@@ -250,6 +277,7 @@ int main(void)
 	    cmocka_unit_test(tensors_are_found_where_the_header_says),
 	    cmocka_unit_test(every_dtype_has_its_size),
 	    cmocka_unit_test(headers_that_lie_are_refused),
+	    cmocka_unit_test(names_and_numbers_of_tensors_are_bounded),
 	    cmocka_unit_test(the_header_lies_within_the_file),
 	    cmocka_unit_test(files_are_opened_below_the_root),
 	};
