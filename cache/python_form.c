@@ -612,12 +612,29 @@ static bool scan_text(const char *source, size_t length, struct buf *out)
 	return indent_to(&s, 0);
 }
 
+/* Python reads "\r\n" as "\n" before it looks at tokens, inside strings too. A '\r' of its own stays, and makes it raw. */
+static void unix_lines(const char *source, size_t length, struct buf *out)
+{
+	const char *end = source + length, *stop;
+
+	while ((stop = memmem(source, (size_t)(end - source), "\r\n", 2)) != NULL) {
+		buf_add(out, source, (size_t)(stop - source));
+		source = stop + 1;
+	}
+	buf_add(out, source, (size_t)(end - source));
+}
+
 bool python_form(const char *source, size_t length, struct buf *out)
 {
 	size_t start = out->length;
+	struct buf lines = {0};
 
+	unix_lines(source, length, &lines);
 	buf_add(out, "T", 1);
-	if (scan_text(source, length, out))
+	bool certain = scan_text(lines.data, lines.length, out);
+
+	buf_free(&lines);
+	if (certain)
 		return true;
 	out->length = start;
 	buf_add(out, "R", 1);

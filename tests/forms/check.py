@@ -103,7 +103,7 @@ def respaced(text, rng):
             depth += (token in "([{") - (token in ")]}") if kind == "OP" else 0
             out.append(token)
             fresh, before = False, token
-    return "".join(out)
+    return "".join(out).replace("\n", "\r\n" if rng.random() < 0.2 else "\n")
 
 
 def redocumented(text, rng):

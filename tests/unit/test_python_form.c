@@ -79,6 +79,7 @@ static void comments_blank_lines_and_spacing_leave_no_trace(void **state)
 	    "def run(a,b) :\n  return a + b\n",
 	    "\n# head\ndef run(a, b): # tail\n\n      # inner\n    return a+b  # x\n\n# end",
 	    "def run(a,\n        b):\n    return a \\\n  + b\n", "def run(a, # first\n\n b):\n return\ta+b   \n   \n");
+	ALL(assert_all_same, "x = '''a\nb''' \\\n + y\n", "x = '''a\r\nb''' \\\r\n + y\r\n");
 	ALL(assert_all_same, "if a:\n  if b:\n    c\n  d\ne\n", "if a:\n if b:\n        c\n # x\n d\n    # y\ne\n");
 }
 
@@ -133,7 +134,7 @@ static void a_body_of_nothing_but_a_docstring_is_not_an_empty_body(void **state)
 static void what_it_is_not_certain_of_is_its_own_form(void **state)
 {
 	(void)state;
-	ALL(assert_raw, "x = 1\r\n", "if x:\n\ty\n", "x = 1\f\n", "\xEF\xBB\xBFx = 1\n", "x = '\xFF'\n", "# \xC0\x80\n",
+	ALL(assert_raw, "x = 1\r", "x = 1\ry\r\n", "x = '\r'\n", "if x:\n\ty\n", "x = 1\f\n", "\xEF\xBB\xBFx = 1\n", "x = '\xFF'\n", "# \xC0\x80\n",
 	    "x = '\xED\xA0\x80'\n", "\xC3\xA9 = 1\n", "x\xC2\xA0= 1\n", "x = 'a\n", "x = '''a\n", "x = (1\n",
 	    "x = 1)\n", "x = (1]\n", "x = 1if y else 2\n", "x = a\"b\"\n", "x = ur'b'\n", "x = 1_\n", "x = 0xg\n",
 	    "x = $y\n", "x = y!\n", "if x:\n    y\n  z\n", "  x = 1\n y\n", "x = 1 \\\n", "x = 1 \\ \ny\n",
