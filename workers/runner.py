@@ -22,6 +22,7 @@ Pool and child, JSON lines on the child's socket:
 
 import ctypes
 import faulthandler
+import fcntl
 import gc
 import json
 import linecache
@@ -40,6 +41,7 @@ import types
 
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 1, 4, 36, 38
 MESSAGE_MAX = 16384  # characters of a traceback that are kept, half from each end
+KEPT_GPU_MEMORY = 1 << 30  # bytes that torch may hold on to between two cases
 OLDEST_TORCH = (2, 4)
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -248,13 +250,26 @@ class Child:
             except BaseException as problem:  # sys.exit and KeyboardInterrupt included: they end a case, not us
                 answer = {"error": self.error_of(problem)}
             self.end_copies()
-            flush_printed()
+            self.tidy()
             self.channel.send(answer)
 
     def end_copies(self):
         """A copy of this process that a reference made by os.fork() has nothing to write and nothing to say."""
         if os.getpid() != self.pid:
             os._exit(0)
+
+    def tidy(self):
+        """What was printed goes out before the answer; memory that torch keeps for later is the judge's to use now."""
+        for stream in (sys.stdout, sys.stderr):
+            try:
+                stream.flush()
+            except BaseException:  # the reference may have put anything in their place
+                pass
+        try:
+            if self.device != "cpu" and torch.cuda.memory_reserved() > KEPT_GPU_MEMORY:
+                torch.cuda.empty_cache()
+        except BaseException:  # a broken context: the answer says so
+            pass
 
     def load(self, message):
         source, self.filename = message["load"], "<%s>" % message["name"]
@@ -295,8 +310,6 @@ class Child:
 
 def move_high(fd):
     """Out of the way of references that write to, or close, every small descriptor."""
-    import fcntl
-
     try:
         high = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 512)
     except OSError:
@@ -316,14 +329,6 @@ def redirect(pipe):
     sys.stdout = open(1, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)
     sys.stderr = open(2, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)
     faulthandler.enable(sys.stderr)  # a crash prints the line at which it happened
-
-
-def flush_printed():
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except BaseException:
-            pass
 
 
 def limit_memory(device):
@@ -545,8 +550,6 @@ class Arena:
         self.staged.clear()
         if self.device != "cpu":
             torch.cuda.synchronize()
-            if torch.cuda.memory_reserved() > 1 << 30:
-                torch.cuda.empty_cache()
 
 
 def open_ipc(handle):

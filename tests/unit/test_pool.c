@@ -10,6 +10,7 @@
 #include <cmocka.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <poll.h>
 #include <signal.h>
@@ -716,8 +717,18 @@ static bool any_process_with(const char *word)
 	return system(command) == 0;
 }
 
-static void closing_leaves_no_process_behind(void **state)
+static int open_descriptors(void)
 {
+	int count = 0;
+
+	for (int fd = 0; fd < 1024; fd++)
+		count += fcntl(fd, F_GETFD) >= 0;
+	return count;
+}
+
+static void closing_leaves_no_process_and_no_descriptor_behind(void **state)
+{
+	int before = open_descriptors();
 	struct setting busy = {.pool = open_pool(2, GENEROUS_S, false)};
 	const struct job *jobs[] = {&rmsnorm};
 	struct err err = {""};
@@ -747,8 +758,9 @@ static void closing_leaves_no_process_behind(void **state)
 	assert_true(any_process_with(path));
 	pool_close(busy.pool);
 	assert_false(any_process_with(path));
-	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* the group's own pool is not this process's first child: */
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 	assert_int_equal(errno, ECHILD);
+	assert_int_equal(open_descriptors(), before);
 	arena_free(&busy.arena);
 }
 
@@ -1141,7 +1153,7 @@ int main(int argc, char **argv)
 	};
 	const struct CMUnitTest own_pools[] = {
 	    cmocka_unit_test(endless_loops_are_ended),
-	    cmocka_unit_test(closing_leaves_no_process_behind),
+	    cmocka_unit_test(closing_leaves_no_process_and_no_descriptor_behind),
 	    cmocka_unit_test(when_the_program_itself_is_killed_nothing_stays_behind),
 	    cmocka_unit_test(no_memory_is_only_believed_when_nobody_else_is_at_work),
 	    cmocka_unit_test(cases_of_several_definitions_run_side_by_side),
