@@ -612,7 +612,7 @@ static bool scan_text(const char *source, size_t length, struct buf *out)
 	return indent_to(&s, 0);
 }
 
-/* Python reads "\r\n" as "\n" before it looks at tokens, inside strings too. A '\r' of its own stays, and makes it raw. */
+/* Python reads "\r\n" as "\n" before it looks at tokens, inside strings too. A lone '\r' stays, and makes it raw. */
 static void unix_lines(const char *source, size_t length, struct buf *out)
 {
 	const char *end = source + length, *stop;

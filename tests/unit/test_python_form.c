@@ -134,7 +134,8 @@ static void a_body_of_nothing_but_a_docstring_is_not_an_empty_body(void **state)
 static void what_it_is_not_certain_of_is_its_own_form(void **state)
 {
 	(void)state;
-	ALL(assert_raw, "x = 1\r", "x = 1\ry\r\n", "x = '\r'\n", "if x:\n\ty\n", "x = 1\f\n", "\xEF\xBB\xBFx = 1\n", "x = '\xFF'\n", "# \xC0\x80\n",
+	ALL(assert_raw, "x = 1\r", "x = 1\ry\r\n", "x = '\r'\n", "if x:\n\ty\n", "x = 1\f\n",
+	    "\xEF\xBB\xBFx = 1\n", "x = '\xFF'\n", "# \xC0\x80\n",
 	    "x = '\xED\xA0\x80'\n", "\xC3\xA9 = 1\n", "x\xC2\xA0= 1\n", "x = 'a\n", "x = '''a\n", "x = (1\n",
 	    "x = 1)\n", "x = (1]\n", "x = 1if y else 2\n", "x = a\"b\"\n", "x = ur'b'\n", "x = 1_\n", "x = 0xg\n",
 	    "x = $y\n", "x = y!\n", "if x:\n    y\n  z\n", "  x = 1\n y\n", "x = 1 \\\n", "x = 1 \\ \ny\n",
