@@ -336,17 +336,33 @@ static void finish_problems(struct dataset *out, struct scan *first, struct scan
 	free(second->problems.list);
 }
 
-/* Order of "op_type/name" in two paths below different folders: what follows the first '/', up to the last '.'. */
+/* Order of "op_type/name.json" in two paths below different folders: what follows the first '/', without the 'l'. */
 static int compare_pair(const struct dataset_file *definition, const struct dataset_file *workload)
 {
 	const char *a = strchr(definition->path, '/') + 1, *b = strchr(workload->path, '/') + 1;
-	size_t length_a = strlen(a) - strlen("json"), length_b = strlen(b) - strlen("jsonl"); /* the '.' included */
+	size_t length_a = strlen(a), length_b = strlen(b) - 1;
 	int order = memcmp(a, b, length_a < length_b ? length_a : length_b);
 
 	return order != 0 ? order : (length_a > length_b) - (length_a < length_b);
 }
 
-/* Both lists are sorted alike: one walk side by side. */
+static int compare_path(const void *path, const void *file)
+{
+	return strcmp(path, ((const struct dataset_file *)file)->path);
+}
+
+static const struct dataset_file *find_workload(const struct dataset *dataset, const struct dataset_file *definition)
+{
+	char path[sizeof "workloads//.jsonl" + 2 * NAME_MAX];
+	int length = snprintf(path, sizeof path, "workloads/%s/%s.jsonl", definition->op_type, definition->name);
+
+	if (dataset->workload_count == 0 || length < 0 || (size_t)length >= sizeof path)
+		return NULL;
+	return bsearch(path, dataset->workloads, (size_t)dataset->workload_count, sizeof *dataset->workloads, compare_path);
+}
+
+/* Both lists are sorted alike, so one walk side by side pairs them; but for names with ".json" inside, which the 'l' sorts
+ * otherwise. Whoever is alone after the walk is therefore looked for. */
 static void pair_files(struct dataset *out, struct arena *arena)
 {
 	const struct dataset_file **pairs = arena_array(arena, (size_t)out->definition_count, sizeof *pairs);
@@ -357,7 +373,7 @@ static void pair_files(struct dataset *out, struct arena *arena)
 
 		while (at < out->workload_count && (order = compare_pair(&out->definitions[i], &out->workloads[at])) > 0)
 			at++;
-		pairs[i] = at < out->workload_count && order == 0 ? &out->workloads[at] : NULL;
+		pairs[i] = at < out->workload_count && order == 0 ? &out->workloads[at] : find_workload(out, &out->definitions[i]);
 	}
 	out->workload_of = pairs;
 }

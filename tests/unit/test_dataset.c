@@ -105,6 +105,44 @@ static void files_are_found_in_the_order_of_their_paths(void **state)
 	arena_free(&arena);
 }
 
+/* Names in which the suffix decides the order: '.' against letters, ".json" against ".jsonl". */
+static void every_definition_gets_its_workload(void **state)
+{
+	static const char *const names[] = {"llama3", "llama3.1", "llama3-1", "llama3.json", "llama3.jsona", "llama3.jsonz", "llama3.js",
+	                                    "llama", "z.z", "z"};
+	struct arena arena = {0};
+	struct dataset dataset;
+	char path[64];
+
+	(void)state;
+	folder("definitions");
+	folder("definitions/a");
+	folder("workloads");
+	folder("workloads/a");
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		snprintf(path, sizeof path, "definitions/a/%s.json", names[i]);
+		put(path, "");
+		snprintf(path, sizeof path, "workloads/a/%s.jsonl", names[i]);
+		put(path, "");
+	}
+	put("definitions/a/alone.json", "");
+	put("workloads/a/other.jsonl", "");
+	assert_int_equal(dataset_scan(".", &arena, &dataset, NULL), 0);
+	assert_int_equal(dataset.definition_count, sizeof names / sizeof *names + 1);
+	for (int i = 0; i < dataset.definition_count; i++) {
+		const struct dataset_file *d = &dataset.definitions[i], *w = dataset_workload(&dataset, d);
+
+		if (strcmp(d->name, "alone") == 0)
+			assert_null(w);
+		else if (w == NULL)
+			fail_msg("%s got no workload", d->path);
+		else
+			assert_string_equal(d->name, w->name);
+	}
+	dataset_close(&dataset);
+	arena_free(&arena);
+}
+
 static void leftovers_and_other_files_are_no_part_of_it(void **state)
 {
 	static const char *const others[] = {"definitions/a/.json",   "definitions/a/.x.json",  "definitions/a/x.json~",
@@ -317,6 +355,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    test(files_are_found_in_the_order_of_their_paths),
+	    test(every_definition_gets_its_workload),
 	    test(leftovers_and_other_files_are_no_part_of_it),
 	    test(links_are_followed),
 	    test(what_cannot_be_read_is_told),
