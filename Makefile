@@ -63,6 +63,7 @@ check-gpu: all $(gpu_tests) ## the tests that need a CUDA GPU
 bench: all $(benches) ## ratios against peers and limits, on this machine's CPU
 	bench/changed.sh $(BUILD)
 	$(BUILD)/bench/compare
+	$(BUILD)/bench/fingerprint
 
 bench-gpu: all $(gpu_benches) ## the same on a CUDA GPU
 	$(BUILD)/bench/gpu_metrics

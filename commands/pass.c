@@ -244,7 +244,7 @@ static bool latest_is_current(struct outcome *outcome, const char *name, const s
 static bool make_put(struct outcome *outcome, const char *name, struct case_outcome *c, struct store_put *put)
 {
 	const struct verdict *v = c->verdict;
-	struct fields all = c->test->fields; /* the witness's fields go behind the subject's in this copy of the list */
+	struct fields all = fields_copy(&c->test->fields, &outcome->arena);
 	struct buf text = {0}, packed = {0};
 
 	if (v == NULL || c->test->job == NULL || !c->kept)
