@@ -29,12 +29,15 @@ static int take_root(const char *path, const char *source, char *root, size_t si
 	char folder[PATH_MAX];
 
 	if (strlen(path) >= size || strlen(path) + sizeof "/definitions" > sizeof folder)
-		return err_set(err, "%s names a path of %zu bytes, more than the system can open", source, strlen(path));
+		return err_set(err, "%s names a path of %zu bytes, more than the system can open", source,
+		               strlen(path));
 	snprintf(folder, sizeof folder, "%s/definitions", path);
 	if (!is_folder(path))
 		return err_set(err, "%s: there is no such folder; %s must name a dataset", path, source);
 	if (!is_folder(folder))
-		return err_set(err, "%s: this folder, named by %s, has no folder definitions in it, so it is no dataset", path, source);
+		return err_set(err,
+		               "%s: this folder, named by %s, has no folder definitions in it, so it is no dataset",
+		               path, source);
 	memcpy(root, path, strlen(path) + 1);
 	return 0;
 }
@@ -53,8 +56,9 @@ static int find_parent(char *root, size_t size, struct err *err)
 		if (take_root(*here == '\0' ? "/" : here, "a parent folder", root, size, NULL) == 0)
 			return 0;
 	}
-	return err_set(err, "there is no dataset here: neither the working directory nor a parent has a folder definitions; "
-	                    "name one by --root DIR or in $REFTEST_ROOT");
+	return err_set(err,
+	               "there is no dataset here: neither the working directory nor a parent has a folder definitions; "
+	               "name one by --root DIR or in $REFTEST_ROOT");
 }
 
 int dataset_find_root(const char *given, char *root, size_t size, struct err *err)
@@ -194,7 +198,8 @@ static bool is_candidate(const struct dirent *entry, const char *suffix)
 
 	if (entry->d_name[0] == '.')
 		return false;
-	return suffix == NULL ? entry->d_type == DT_DIR || unsure : entry->d_type != DT_DIR && has_suffix(entry->d_name, suffix);
+	return suffix == NULL ? entry->d_type == DT_DIR || unsure
+	                      : entry->d_type != DT_DIR && has_suffix(entry->d_name, suffix);
 }
 
 /* "FOLDER/NAME", by hand: there are tens of thousands, and printf takes as long as the kernel does. */
@@ -218,8 +223,10 @@ static struct paths read_folder(struct scan *scan, struct folder folder, const c
 		if (!is_candidate(entry, suffix))
 			continue;
 		if (!prints(entry->d_name)) {
-			problem(scan, arena_printf(scan->arena, "%s/%s: the name has control characters, so this is left out; rename it",
-			                           folder.path, err_show(entry->d_name).text));
+			problem(scan,
+			        arena_printf(scan->arena,
+			                     "%s/%s: the name has control characters, so this is left out; rename it",
+			                     folder.path, err_show(entry->d_name).text));
 			continue;
 		}
 		paths.list = grow(paths.list, paths.count, &paths.room, sizeof *paths.list);
@@ -358,11 +365,12 @@ static const struct dataset_file *find_workload(const struct dataset *dataset, c
 
 	if (dataset->workload_count == 0 || length < 0 || (size_t)length >= sizeof path)
 		return NULL;
-	return bsearch(path, dataset->workloads, (size_t)dataset->workload_count, sizeof *dataset->workloads, compare_path);
+	return bsearch(path, dataset->workloads, (size_t)dataset->workload_count, sizeof *dataset->workloads,
+	               compare_path);
 }
 
-/* Both lists are sorted alike, so one walk side by side pairs them; but for names with ".json" inside, which the 'l' sorts
- * otherwise. Whoever is alone after the walk is therefore looked for. */
+/* Both lists are sorted alike, so one walk side by side pairs them; but for names with ".json" inside, which the 'l'
+ * sorts otherwise. Whoever is alone after the walk is therefore looked for. */
 static void pair_files(struct dataset *out, struct arena *arena)
 {
 	const struct dataset_file **pairs = arena_array(arena, (size_t)out->definition_count, sizeof *pairs);
@@ -371,9 +379,11 @@ static void pair_files(struct dataset *out, struct arena *arena)
 	for (int i = 0; i < out->definition_count; i++) {
 		int order = 1;
 
-		while (at < out->workload_count && (order = compare_pair(&out->definitions[i], &out->workloads[at])) > 0)
+		while (at < out->workload_count &&
+		       (order = compare_pair(&out->definitions[i], &out->workloads[at])) > 0)
 			at++;
-		pairs[i] = at < out->workload_count && order == 0 ? &out->workloads[at] : find_workload(out, &out->definitions[i]);
+		pairs[i] = at < out->workload_count && order == 0 ? &out->workloads[at]
+		                                                  : find_workload(out, &out->definitions[i]);
 	}
 	out->workload_of = pairs;
 }
@@ -384,7 +394,8 @@ int dataset_scan(const char *root, struct arena *arena, struct dataset *out, str
 
 	*out = (struct dataset){.fd = -1};
 	if (strlen(root) >= sizeof out->root)
-		return err_set(err, "the path of the dataset has %zu bytes, more than the system can open", strlen(root));
+		return err_set(err, "the path of the dataset has %zu bytes, more than the system can open",
+		               strlen(root));
 	memcpy(out->root, root, strlen(root) + 1);
 	out->fd = open_folder(AT_FDCWD, root);
 	if (out->fd < 0)

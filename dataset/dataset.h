@@ -40,8 +40,8 @@ struct dataset {
 int dataset_find_root(const char *given, char *root, size_t size, struct err *err);
 
 /* Walks definitions/ and workloads/ two levels deep (op_type/name), following symbolic links to folders. Hidden names,
- * other suffixes and editors' leftovers ("x.json~", ".x.json.swp") are no part of it. The two are walked side by side by
- * two threads, which are gone when this returns: the kernel's part of 20 000 stats is most of a run in which nothing
+ * other suffixes and editors' leftovers ("x.json~", ".x.json.swp") are no part of it. The two are walked side by side
+ * by two threads, which are gone when this returns: the kernel's part of 20 000 stats is most of a run in which nothing
  * changed. */
 int dataset_scan(const char *root, struct arena *arena, struct dataset *out, struct err *err);
 void dataset_close(struct dataset *dataset);

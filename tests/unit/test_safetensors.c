@@ -84,10 +84,21 @@ static void every_dtype_has_its_size(void **state)
 		enum dtype dtype;
 		int bytes; /* of two elements */
 	} cases[] = {
-	    {"F64", DTYPE_FLOAT64, 16}, {"F32", DTYPE_FLOAT32, 8}, {"F16", DTYPE_FLOAT16, 4}, {"BF16", DTYPE_BFLOAT16, 4},
-	    {"F8_E4M3", DTYPE_FLOAT8_E4M3FN, 2}, {"F8_E5M2", DTYPE_FLOAT8_E5M2, 2}, {"F8_E8M0", DTYPE_FLOAT8_E8M0FNU, 2},
-	    {"F4", DTYPE_FLOAT4_E2M1, 1}, {"I64", DTYPE_INT64, 16}, {"I32", DTYPE_INT32, 8}, {"I16", DTYPE_INT16, 4},
-	    {"I8", DTYPE_INT8, 2}, {"U32", DTYPE_UINT32, 8}, {"U8", DTYPE_UINT8, 2}, {"BOOL", DTYPE_BOOL, 2},
+	    {"F64", DTYPE_FLOAT64, 16},
+	    {"F32", DTYPE_FLOAT32, 8},
+	    {"F16", DTYPE_FLOAT16, 4},
+	    {"BF16", DTYPE_BFLOAT16, 4},
+	    {"F8_E4M3", DTYPE_FLOAT8_E4M3FN, 2},
+	    {"F8_E5M2", DTYPE_FLOAT8_E5M2, 2},
+	    {"F8_E8M0", DTYPE_FLOAT8_E8M0FNU, 2},
+	    {"F4", DTYPE_FLOAT4_E2M1, 1},
+	    {"I64", DTYPE_INT64, 16},
+	    {"I32", DTYPE_INT32, 8},
+	    {"I16", DTYPE_INT16, 4},
+	    {"I8", DTYPE_INT8, 2},
+	    {"U32", DTYPE_UINT32, 8},
+	    {"U8", DTYPE_UINT8, 2},
+	    {"BOOL", DTYPE_BOOL, 2},
 	};
 	char header[128];
 
@@ -97,7 +108,8 @@ static void every_dtype_has_its_size(void **state)
 		struct safetensors out;
 		size_t length;
 
-		snprintf(header, sizeof header, "{\"t\": {\"dtype\": \"%s\", \"shape\": [2], \"data_offsets\": [0, %d]}}", cases[i].name,
+		snprintf(header, sizeof header,
+		         "{\"t\": {\"dtype\": \"%s\", \"shape\": [2], \"data_offsets\": [0, %d]}}", cases[i].name,
 		         cases[i].bytes);
 		unsigned char *file = make(header, (size_t)cases[i].bytes, &length);
 
@@ -123,10 +135,12 @@ static void headers_that_lie_are_refused(void **state)
 	     "b (header):1:7: expected an object with \"dtype\", \"shape\" and \"data_offsets\", found 1"},
 	    {"{\"__metadata__\": []}", 0, "b (header):1:18: expected an object of strings, found a list"},
 	    {"{\"a\": {\"shape\": [], \"data_offsets\": [0, 1]}}", 1,
-	     "b (header):1:7: expected a dtype (F64, F32, F16, BF16, F8_E4M3, F8_E5M2, F8_E8M0, F4, I64, I32, I16, I8, U32, U8, "
+	     "b (header):1:7: expected a dtype (F64, F32, F16, BF16, F8_E4M3, F8_E5M2, F8_E8M0, F4, I64, I32, I16, I8, "
+	     "U32, U8, "
 	     "BOOL), found nothing"},
 	    {"{\"a\": {\"dtype\": \"C64\", \"shape\": [], \"data_offsets\": [0, 8]}}", 8,
-	     "b (header):1:17: expected a dtype (F64, F32, F16, BF16, F8_E4M3, F8_E5M2, F8_E8M0, F4, I64, I32, I16, I8, U32, U8, "
+	     "b (header):1:17: expected a dtype (F64, F32, F16, BF16, F8_E4M3, F8_E5M2, F8_E8M0, F4, I64, I32, I16, "
+	     "I8, U32, U8, "
 	     "BOOL), found \"C64\""},
 	    {"{\"a\": {\"dtype\": \"I8\", \"shape\": 3, \"data_offsets\": [0, 3]}}", 3,
 	     "b (header):1:32: expected a list of sizes, found 3"},
@@ -154,12 +168,16 @@ static void headers_that_lie_are_refused(void **state)
 	     "b (header):1:53: expected offsets within the file's 3 bytes of data, found -3 to 0"},
 	    {"{\"a\": {\"dtype\": \"I8\", \"shape\": [3], \"data_offsets\": [0, 2]}}", 3,
 	     "b (header):1:53: expected offsets 3 bytes apart, as dtype and shape say, found 2"},
-	    {"{\"a\": {\"dtype\": \"I8\", \"shape\": [3], \"data_offsets\": [0, 3]}, \"b\": {\"dtype\": \"I8\", \"shape\": [2], "
+	    {"{\"a\": {\"dtype\": \"I8\", \"shape\": [3], \"data_offsets\": [0, 3]}, \"b\": {\"dtype\": \"I8\", "
+	     "\"shape\": [2], "
 	     "\"data_offsets\": [2, 4]}}",
-	     4, "b (header):1:67: expected the data of this tensor to begin at 3, where the one before it ends, found 2"},
-	    {"{\"a\": {\"dtype\": \"I8\", \"shape\": [4], \"data_offsets\": [0, 4]}, \"b\": {\"dtype\": \"I8\", \"shape\": [1], "
+	     4,
+	     "b (header):1:67: expected the data of this tensor to begin at 3, where the one before it ends, found 2"},
+	    {"{\"a\": {\"dtype\": \"I8\", \"shape\": [4], \"data_offsets\": [0, 4]}, \"b\": {\"dtype\": \"I8\", "
+	     "\"shape\": [1], "
 	     "\"data_offsets\": [2, 3]}}",
-	     4, "b (header):1:67: expected the data of this tensor to begin at 4, where the one before it ends, found 2"},
+	     4,
+	     "b (header):1:67: expected the data of this tensor to begin at 4, where the one before it ends, found 2"},
 	    {"{\"a\": {\"dtype\": \"I8\", \"shape\": [3], \"data_offsets\": [1, 4]}}", 4,
 	     "b (header):1:7: expected the data of this tensor to begin at 0, where the one before it ends, found 1"},
 	    {"{\"a\": {\"dtype\": \"I8\", \"shape\": [3], \"data_offsets\": [0, 3]}}", 4,
@@ -204,11 +222,13 @@ static void the_header_lies_within_the_file(void **state)
 	assert_int_equal(out.count, 0);
 	for (size_t length = 0; length < 8; length++)
 		assert_int_equal(safetensors_parse("b", file, length, &arena, &out, &err), -1);
-	assert_string_equal(err.text, "b: expected a safetensors file, found 7 bytes, fewer than the 8 of its length field");
+	assert_string_equal(err.text,
+	                    "b: expected a safetensors file, found 7 bytes, fewer than the 8 of its length field");
 	assert_int_equal(safetensors_parse("b", NULL, 0, &arena, &out, &err), -1);
 	memset(file, 0xff, 8);
 	assert_int_equal(safetensors_parse("b", file, 10, &arena, &out, &err), -1);
-	assert_string_equal(err.text, "b: expected a safetensors header of at most 100000000 bytes, found one of 18446744073709551615");
+	assert_string_equal(
+	    err.text, "b: expected a safetensors header of at most 100000000 bytes, found one of 18446744073709551615");
 	arena_free(&arena);
 }
 
@@ -229,7 +249,8 @@ static void files_are_opened_below_the_root(void **state)
 	struct safetensors out;
 	struct err err = {""};
 	size_t length;
-	unsigned char *bytes = make("{\"a\": {\"dtype\": \"I8\", \"shape\": [3], \"data_offsets\": [0, 3]}}", 3, &length);
+	unsigned char *bytes =
+	    make("{\"a\": {\"dtype\": \"I8\", \"shape\": [3], \"data_offsets\": [0, 3]}}", 3, &length);
 
 	(void)state;
 	assert_non_null(mkdtemp(folder));
@@ -252,10 +273,11 @@ static void files_are_opened_below_the_root(void **state)
 	assert_string_equal(err.text, "a \"$(x)`\\: there is no such file; if it is kept in Git LFS, fetch it with: "
 	                              "git lfs pull --include \"a \\\"\\$(x)\\`\\\\\"");
 	assert_int_equal(safetensors_open(root, "../good", &arena, &out, &err), SAFETENSORS_ERROR);
-	assert_string_equal(err.text,
-	                    "../good: the path leaves the dataset's folder; put the file below it and name it from there");
+	assert_string_equal(
+	    err.text, "../good: the path leaves the dataset's folder; put the file below it and name it from there");
 	assert_int_equal(safetensors_open(root, "empty", &arena, &out, &err), SAFETENSORS_ERROR);
-	assert_string_equal(err.text, "empty: expected a safetensors file, found 0 bytes, fewer than the 8 of its length field");
+	assert_string_equal(err.text,
+	                    "empty: expected a safetensors file, found 0 bytes, fewer than the 8 of its length field");
 	assert_int_equal(safetensors_open(root, ".", &arena, &out, &err), SAFETENSORS_ERROR);
 	assert_int_equal(safetensors_open(root, "./", &arena, &out, &err), SAFETENSORS_ERROR);
 	struct buf maps = {0};
