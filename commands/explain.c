@@ -114,8 +114,8 @@ static int exit_code(const struct pass *pass)
 	enum status worst = STATUS_PASSED;
 
 	for (int i = 0; i < pass->count; i++)
-		if (pass->outcomes[i].status > worst)
-			worst = pass->outcomes[i].status;
+		if (pass->outcomes[i]->status > worst)
+			worst = pass->outcomes[i]->status;
 	static const int codes[STATUS_COUNT] = {EXIT_VERIFIED, EXIT_UNVERIFIED, EXIT_FAILED, EXIT_FAILED, EXIT_USAGE};
 
 	return codes[worst];
@@ -123,7 +123,7 @@ static int exit_code(const struct pass *pass)
 
 static int run(struct reftest *reftest, const struct explain_options *o, const struct words *names, struct err *err)
 {
-	struct pass_options options = {.device = o->device, .python = o->python, .cached_only = true, .dry_run = true,
+	struct pass_options options = {.device = o->device, .python = o->python, .cached_only = true, .dry_run = true, .each = true,
 	                               .details = true, .cases = case_options_default()};
 	struct pass pass;
 	int code = EXIT_INTERNAL;
@@ -134,7 +134,7 @@ static int run(struct reftest *reftest, const struct explain_options *o, const s
 			code = EXIT_USAGE;
 		} else if (pass_run(&pass, err) == 0) {
 			for (int i = 0; i < pass.count; i++)
-				explain_outcome(&pass.outcomes[i]);
+				explain_outcome(pass.outcomes[i]);
 			code = exit_code(&pass);
 		}
 	}

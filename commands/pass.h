@@ -27,6 +27,7 @@ struct pass_options {
 	double timeout_s;
 	bool force, cached_only, dry_run, staged;
 	bool details;       /* every outcome with its cases; false: a passed one may come with counts alone */
+	bool each;          /* an outcome for every definition; false: those answered as passed are only counted */
 };
 
 struct case_outcome {
@@ -74,8 +75,12 @@ struct pass {
 	struct contents *contents;
 	struct flights flights;
 	struct pool *pool;     /* NULL until something must run */
-	struct outcome *outcomes;
+	const struct dataset_file **selected;
+	int selected_count;
+	struct outcome **outcomes; /* in the order of `selected`, those that were only counted left out */
 	int count;
+	int answered;          /* definitions that a summary answered as passed and that have no outcome */
+	uint64_t answered_elements;
 	int64_t cases_run, cases_cached;
 	const char *not_kept;  /* NULL, or the sentence why verdicts could not be stored */
 	bool interrupted;

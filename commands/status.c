@@ -39,7 +39,7 @@ static void print_row(const struct outcome *outcome)
 
 static int run(struct reftest *reftest, const struct status_options *o, const struct words *names, struct err *err)
 {
-	struct pass_options options = {.device = o->device, .python = o->python, .cached_only = true, .dry_run = true,
+	struct pass_options options = {.device = o->device, .python = o->python, .cached_only = true, .dry_run = true, .each = true,
 	                               .cases = case_options_default()};
 	struct report_options report = {.command = ""};
 	struct pass pass;
@@ -54,7 +54,7 @@ static int run(struct reftest *reftest, const struct status_options *o, const st
 			code = EXIT_USAGE;
 		} else if (pass_run(&pass, err) == 0) {
 			for (int i = 0; i < pass.count && !json; i++)
-				print_row(&pass.outcomes[i]);
+				print_row(pass.outcomes[i]);
 			(json ? report_json : report_summary)(&pass, &report);
 			code = report_exit_code(&pass, &report);
 		}

@@ -181,7 +181,7 @@ static int run(struct reftest *reftest, const struct verify_options *o, const st
 	                                   .command = repeat_words(o, arena)}};
 	bool json = strcmp(o->format, "json") == 0;
 
-	options.details = json || !verify.report.only_changed;
+	options.details = options.each = json || !verify.report.only_changed;
 	if (read_case_options(o, &options.cases, err) < 0)
 		return EXIT_USAGE;
 	if (o->root != NULL)
