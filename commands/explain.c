@@ -129,10 +129,13 @@ static int run(struct reftest *reftest, const struct explain_options *o, const s
 	int code = EXIT_INTERNAL;
 
 	reftest->root_given = o->root != NULL ? o->root : reftest->root_given;
-	if (pass_open(&pass, reftest, &options, err) == 0) {
+	code = pass_open(&pass, reftest, &options, err);
+	if (code == 0) {
 		if (pass_select(&pass, names->items, names->count, NULL, 0, err) < 0) {
 			code = EXIT_USAGE;
-		} else if (pass_run(&pass, err) == 0) {
+		} else if (pass_run(&pass, err) < 0) {
+			code = EXIT_INTERNAL;
+		} else {
 			for (int i = 0; i < pass.count; i++)
 				explain_outcome(pass.outcomes[i]);
 			code = exit_code(&pass);

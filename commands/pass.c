@@ -54,19 +54,22 @@ int pass_open(struct pass *pass, struct reftest *reftest, const struct pass_opti
 
 	*pass = (struct pass){.reftest = reftest, .options = options};
 	pass->dataset.fd = -1;
-	if (reftest_root(reftest, err) < 0 || reftest_kernels_library(reftest, err) < 0)
-		return -1;
+	if (reftest_root(reftest, err) < 0)
+		return EXIT_USAGE;
+	if (reftest_kernels_library(reftest, err) < 0)
+		return EXIT_INTERNAL;
 	reftest_store(reftest, options->dry_run, &note);
 	if (note.text[0] != '\0')
 		fprintf(stderr, "reftest: %s\n", note.text);
-	if (machine_policy(reftest, options->device, options->python, &pass->arena, &pass->machine, err) < 0 ||
-	    dataset_scan(reftest->root, &pass->arena, &pass->dataset, err) < 0)
-		return -1;
+	if (machine_policy(reftest, options->device, options->python, &pass->arena, &pass->machine, err) < 0)
+		return EXIT_USAGE;
+	if (dataset_scan(reftest->root, &pass->arena, &pass->dataset, err) < 0)
+		return EXIT_INTERNAL;
 	pass->machine.policy.force = options->force;
 	pass->machine.policy.cached_only = options->cached_only;
 	pass->context = context_digest(pass, &pass->arena);
 	pass->contents = contents_open(reftest->store, &pass->dataset, &pass->arena, err);
-	return pass->contents == NULL ? -1 : 0;
+	return pass->contents == NULL ? EXIT_INTERNAL : 0;
 }
 
 void pass_close(struct pass *pass)

@@ -90,7 +90,8 @@ struct pass {
 	void (*told)(struct pass *pass, struct outcome *outcome);
 };
 
-/* Opens the dataset, the cache and the policy. 0; -1 with a sentence. */
+/* Opens the dataset, the cache and the policy. 0, or with a sentence the exit code that the failure amounts to: EXIT_USAGE
+ * for a root or device that the user named and that is none, EXIT_INTERNAL for the rest. */
 int pass_open(struct pass *pass, struct reftest *reftest, const struct pass_options *options, struct err *err);
 
 /* Which definitions: names ("rmsnorm_h4096", "rmsnorm/rmsnorm_h4096", a path to the file, a pattern with * or ?),
