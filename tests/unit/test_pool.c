@@ -475,7 +475,10 @@ static void taking_more_memory_than_there_is_raises(void **state)
 
 	expect(&result, STATUS_ERROR, REASON_RAISED, NULL);
 	assert_false(result.keep);
-	result = verify(*state, HEAD RUN "    hog = []\n    while True: hog.append(torch.empty(1 << 28))\n");
+	/* untouched memory costs nothing: without a limit of its own it would get far more than there is */
+	result = verify(*state, HEAD RUN "    there = int(open('/proc/meminfo').read().split()[1]) >> 20\n    hog = []\n"
+	                                 "    try:\n        while True: hog.append(torch.empty(1 << 28))\n"
+	                                 "    finally: assert len(hog) <= there, len(hog)\n");
 	expect(&result, STATUS_ERROR, REASON_RAISED, "can't allocate memory");
 	assert_false(result.keep);
 	expect_all_is_well(*state);
@@ -535,7 +538,10 @@ static void what_is_patched_is_whole_again_for_the_next_definition(void **state)
 
 static void threads_and_children_left_behind_do_not_answer(void **state)
 {
-	struct pool_result result = verify(*state, HEAD RUN "    os.fork()\n    return y\n");
+	/* the copy returns while the second run is under way, in which its tensors lie elsewhere */
+	struct pool_result result = verify(*state, HEAD "n = 0\n" RUN "    global n\n    n += 1\n"
+	                                                "    if os.fork() == 0: time.sleep(0.2)\n"
+	                                                "    elif n == 2: time.sleep(0.6)\n    return y\n");
 
 	expect(&result, STATUS_PASSED, REASON_NONE, NULL);
 	result = verify(*state, HEAD "import threading\n" RUN
@@ -762,6 +768,27 @@ static void closing_leaves_no_process_and_no_descriptor_behind(void **state)
 	assert_int_equal(errno, ECHILD);
 	assert_int_equal(open_descriptors(), before);
 	arena_free(&busy.arena);
+}
+
+/* A daemon in a session of its own outlives the process that started it, and the definition ends it all the same. */
+static void what_a_reference_leaves_running_is_ended_with_it(void **state)
+{
+	static const char reference[] =
+	    HEAD "import subprocess\n" RUN
+	         "    subprocess.Popen(['sh', '-c', 'sleep 600; : left-by-test-pool'], start_new_session=True)\n    return y\n";
+	struct setting *setting = *state;
+	struct pool_result result = verify(setting, reference);
+	struct err err = {""};
+	int patience = 500;
+
+	expect(&result, STATUS_PASSED, REASON_NONE, NULL);
+	while (system("grep -qsa 'sleep 600; : [l]eft-by-test-pool' /proc/[0-9]*/cmdline") == 0 && --patience > 0) {
+		struct pollfd poll_pool = {pool_fd(setting->pool), POLLIN, 0};
+
+		poll(&poll_pool, 1, 10);
+		assert_int_equal(pool_dispatch(setting->pool, &err), 0);
+	}
+	assert_true(patience > 0);
 }
 
 /* What `test_pool abandon REFERENCE` does: it starts a reference and waits to be killed. */
@@ -1139,6 +1166,7 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(an_output_that_nobody_wrote_cannot_look_deterministic),
 	    cmocka_unit_test(what_is_patched_is_whole_again_for_the_next_definition),
 	    cmocka_unit_test(threads_and_children_left_behind_do_not_answer),
+	    cmocka_unit_test(what_a_reference_leaves_running_is_ended_with_it),
 	    cmocka_unit_test(killing_its_relatives_gains_nothing),
 	    cmocka_unit_test(the_memory_of_the_judge_is_closed),
 	    cmocka_unit_test(a_judge_or_template_killed_by_others_costs_a_second_try),
