@@ -14,7 +14,7 @@ NVCC := $(if $(SANITIZE),,$(NVCC))
 checks := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
 flags := -I. -I$(BUILD) -D_GNU_SOURCE -MMD -MP -fPIC -fvisibility=hidden $(checks)
 strict := -std=c11 -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes $(WERROR)
-link := -Wl,--as-needed $(if $(SANITIZE),,-Wl,-z,defs) $(checks)
+link = $(CFLAGS) $(LDFLAGS) -fopenmp -Wl,--as-needed $(if $(SANITIZE),,-Wl,-z,defs) $(checks)
 libs := $(or $(shell pkg-config --libs libcjson libxxhash lmdb 2>/dev/null),-lcjson -lxxhash -llmdb) -ldl -lm -pthread
 # Code for the GPUs this nvcc knows of these, and PTX of the newest for those to come.
 archs = $(filter 80 90 100,$(patsubst sm_%,%,$(shell $(NVCC) --list-gpu-code)))
@@ -26,8 +26,10 @@ base := $(call object,$(wildcard base/*.c))
 kernels := $(call object,$(filter-out kernels/library.c,$(wildcard kernels/*.c kernels/*/*.c)))
 rooms := $(call object,$(wildcard $(addsuffix /*.c,dataset cache plan workers watcher artifacts commands)) $(wildcard kernels/library.c))
 cuda := $(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard kernels/*.cu kernels/*/*.cu))
-tests := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(wildcard tests/unit/test_*.c))
-benches := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/*.c))
+units := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/test_*.c))
+benches := $(patsubst %.c,$(BUILD)/%,$(wildcard bench/*.c))
+gpu_tests := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/gpu/*.c))
+gpu_benches := $(patsubst %.cu,$(BUILD)/%,$(wildcard bench/*.cu))
 archives := $(foreach a,rooms kernels base,$(BUILD)/obj/$a.a)
 products := $(BUILD)/reftest $(BUILD)/libreftest_kernels.so $(if $(NVCC),$(BUILD)/libreftest_kernels_cuda.so)
 
@@ -54,15 +56,15 @@ test: ## set the machine up, build, and run every test (also with the address an
 check: unit-tests all ## the quick tests alone: unit tests of this build and the include arrows
 	tests/run --quick $(BUILD)
 
-check-gpu: all ## the tests that need a CUDA GPU
-	tests/run --gpu
+check-gpu: all $(gpu_tests) ## the tests that need a CUDA GPU
+	tests/run --gpu $(BUILD)
 
 bench: all $(benches) ## ratios against peers and limits, on this machine's CPU
 	bench/changed.sh $(BUILD)
 	$(BUILD)/bench/compare
 
-bench-gpu: all ## the same on a CUDA GPU
-	bench/run --gpu
+bench-gpu: all $(gpu_benches) ## the same on a CUDA GPU
+	$(BUILD)/bench/gpu_metrics
 
 install: $(products) ## install below PREFIX=/usr/local (and DESTDIR)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/reftest
@@ -72,38 +74,34 @@ install: $(products) ## install below PREFIX=/usr/local (and DESTDIR)
 uninstall: ## remove what install put there
 	rm -rf $(DESTDIR)$(PREFIX)/bin/reftest $(DESTDIR)$(PREFIX)/lib/reftest
 
-format: ## lay out the C sources by .clang-format (not authoritative: look at the difference)
-	clang-format -i $(wildcard *.c */*.c */*.h kernels/*/*.[ch] tests/*/*.c)
-
 clean: ## remove every build
 	rm -rf build build-asan
 
 help: ## list the targets
 	awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
-unit-tests: $(tests)
+unit-tests: $(units)
 
 $(BUILD)/reftest: $(call object,reftest.c) $(archives)
 	echo "  link $@"
-	$(CC) $(CFLAGS) $(link) -fopenmp -o $@ $^ $(libs)
+	$(CC) $(link) -o $@ $^ $(libs)
 
-$(BUILD)/libreftest_kernels.so: $(kernels) $(BUILD)/obj/base.a
+$(BUILD)/libreftest_kernels.so: $(BUILD)/obj/kernels.a $(BUILD)/obj/base.a
 	echo "  link $@"
-	$(CC) $(CFLAGS) $(link) -fopenmp -shared -o $@ $^ $(libs)
+	$(CC) $(link) -shared -o $@ -Wl,--whole-archive $< -Wl,--no-whole-archive $(BUILD)/obj/base.a $(libs)
 
 $(BUILD)/libreftest_kernels_cuda.so: $(cuda) $(BUILD)/obj/kernels.a $(BUILD)/obj/base.a
 	echo "  link $@"
-	$(NVCC) -shared --cudart static -Xcompiler -fopenmp -Xlinker --as-needed,-z,defs -o $@ $^ $(libs)
+	$(NVCC) -shared --cudart static -Xcompiler -fopenmp -Xlinker --as-needed,-z,defs -o $@ $^ $(filter -l% -L%,$(libs))
 
-$(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(archives)
-	echo "  link $@"
-	mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(link) -fopenmp -o $@ $< -Wl,--start-group $(archives) -Wl,--end-group -lcmocka $(libs)
+$(units) $(benches) $(gpu_tests): $(BUILD)/%: $(BUILD)/obj/%.o $(archives)
+	echo "  link $@"; mkdir -p $(@D)
+	$(CC) $(link) -o $@ $< -Wl,--start-group $(archives) -Wl,--end-group \
+		$(if $(filter $(units),$@),-lcmocka) $(libs)
 
-$(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(archives)
-	echo "  link $@"
-	mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(link) -fopenmp -o $@ $< -Wl,--start-group $(archives) -Wl,--end-group $(libs)
+$(gpu_benches): $(BUILD)/%: $(BUILD)/obj/%.cu.o $(cuda) $(BUILD)/obj/kernels.a $(BUILD)/obj/base.a
+	echo "  link $@"; mkdir -p $(@D)
+	$(NVCC) --cudart static -Xcompiler -fopenmp -o $@ $^ $(filter -l% -L%,$(libs))
 
 $(archives): $(BUILD)/obj/%.a: $(BUILD)/obj/sources
 	rm -f $@
@@ -112,23 +110,24 @@ $(foreach a,rooms kernels base,$(eval $(BUILD)/obj/$a.a: $($a)))
 
 $(BUILD)/obj/kernels/%.o $(BUILD)/obj/bench/%.o: private optimise := -O3 -fopenmp -ffp-contract=off
 $(BUILD)/obj/%.o: %.c $(BUILD)/obj/settings | $(BUILD)/ops.inc
-	echo "  cc $<"
-	mkdir -p $(@D)
+	echo "  cc $<"; mkdir -p $(@D)
 	$(CC) $(strict) $(CPPFLAGS) $(flags) $(CFLAGS) $(optimise) -c -o $@ $<
 
 $(BUILD)/obj/%.cu.o: %.cu $(BUILD)/obj/settings | $(BUILD)/ops.inc
-	echo "  nvcc $<"
-	mkdir -p $(@D)
+	echo "  nvcc $<"; mkdir -p $(@D)
 	$(NVCC) -O3 -std=c++17 -I. -I$(BUILD) -D_GNU_SOURCE -MMD -MP -MF $(@:.o=.d) $(gencode) --threads 0 \
 		-Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra -c -o $@ $<
+
+# A table that a source includes as bytes is no dependency that the compiler tells of.
+$(foreach j,$(wildcard kernels/*.json kernels/*/*.json),$(eval $(BUILD)/obj/$(j:.json=.o): $j))
 
 # Written anew at every make, replaced only when they differ: the op families with the digests of their sources, what
 # the archives hold (a deleted source must leave them), and what the objects were compiled with.
 $(BUILD)/ops.inc $(BUILD)/kernels_digest.h $(BUILD)/obj/sources $(BUILD)/obj/settings: derived ;
 derived:
-	tools/generate.sh $(BUILD) '$(rooms) $(kernels) $(base)' '$(CC) $(CPPFLAGS) $(CFLAGS) $(flags) $(NVCC)'
+	tools/generate.sh $(BUILD) '$(rooms) $(kernels) $(base) $(cuda)' '$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(flags) $(NVCC)'
 
-.PHONY: all verify test check check-gpu bench bench-gpu install uninstall format clean help unit-tests derived
+.PHONY: all verify test check check-gpu bench bench-gpu install uninstall clean help unit-tests derived
 .DELETE_ON_ERROR:
 .SECONDARY:
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

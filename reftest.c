@@ -12,6 +12,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "base/near.h"
 #include "commands/command.h"
 #include "commands/options.h"
 #include "dataset/dataset.h"
@@ -99,7 +100,7 @@ static int unknown_command(const char *word)
 
 	for (int i = 0; i < COMMANDS; i++)
 		names[i] = commands[i].name;
-	const char *near = nearest_word(word, names, COMMANDS);
+	const char *near = near_word(word, names, COMMANDS);
 
 	fprintf(stderr, "reftest: there is no command '%s'%s%s%s\n", word, near != NULL ? "; did you mean '" : "",
 	        near != NULL ? near : "; `reftest --help` lists them", near != NULL ? "'?" : "");

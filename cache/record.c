@@ -2,29 +2,29 @@
  * against a writer of another mind. */
 #include "cache/record.h"
 
+#include <endian.h>
 #include <string.h>
 
 #include <xxhash.h>
 
 static const char magic[4] = "rftr";
 
-static void put_number(struct buf *out, uint64_t value, size_t octets)
+static void put_u16(struct buf *out, uint16_t value)
 {
-	unsigned char bytes[8];
-
-	for (size_t i = 0; i < octets; i++)
-		bytes[i] = (unsigned char)(value >> (8 * i));
-	buf_add(out, bytes, octets);
+	value = htole16(value);
+	buf_add(out, &value, sizeof value);
 }
 
 void record_put_u32(struct buf *out, uint32_t value)
 {
-	put_number(out, value, 4);
+	value = htole32(value);
+	buf_add(out, &value, sizeof value);
 }
 
 void record_put_u64(struct buf *out, uint64_t value)
 {
-	put_number(out, value, 8);
+	value = htole64(value);
+	buf_add(out, &value, sizeof value);
 }
 
 void record_put_digest(struct buf *out, const struct digest *digest)
@@ -57,24 +57,34 @@ static const unsigned char *take(struct reader *from, size_t length)
 	return at;
 }
 
-static uint64_t get_number(struct reader *from, size_t octets)
+static uint16_t get_u16(struct reader *from)
 {
-	const unsigned char *bytes = take(from, octets);
-	uint64_t value = 0;
+	const unsigned char *bytes = take(from, 2);
+	uint16_t value = 0;
 
-	for (size_t i = 0; bytes != NULL && i < octets; i++)
-		value |= (uint64_t)bytes[i] << (8 * i);
-	return value;
+	if (bytes != NULL)
+		memcpy(&value, bytes, sizeof value);
+	return le16toh(value);
 }
 
 uint32_t record_get_u32(struct reader *from)
 {
-	return (uint32_t)get_number(from, 4);
+	const unsigned char *bytes = take(from, 4);
+	uint32_t value = 0;
+
+	if (bytes != NULL)
+		memcpy(&value, bytes, sizeof value);
+	return le32toh(value);
 }
 
 uint64_t record_get_u64(struct reader *from)
 {
-	return get_number(from, 8);
+	const unsigned char *bytes = take(from, 8);
+	uint64_t value = 0;
+
+	if (bytes != NULL)
+		memcpy(&value, bytes, sizeof value);
+	return le64toh(value);
 }
 
 struct digest record_get_digest(struct reader *from)
@@ -109,10 +119,10 @@ int record_write(enum record_kind kind, const void *key, size_t key_length, cons
 	if (length > UINT32_MAX)
 		return -1;
 	buf_add(out, magic, sizeof magic);
-	put_number(out, RECORD_FORMAT, 2);
-	put_number(out, (uint64_t)kind, 2);
-	put_number(out, length, 4);
-	put_number(out, checksum(kind, key, key_length, body, length), 8);
+	put_u16(out, RECORD_FORMAT);
+	put_u16(out, (uint16_t)kind);
+	record_put_u32(out, (uint32_t)length);
+	record_put_u64(out, checksum(kind, key, key_length, body, length));
 	buf_add(out, body, length);
 	return 0;
 }
@@ -125,10 +135,11 @@ bool record_read(enum record_kind kind, const void *key, size_t key_length, cons
 
 	if (mark == NULL || memcmp(mark, magic, sizeof magic) != 0)
 		return false;
-	uint64_t format = get_number(&head, 2), found = get_number(&head, 2), size = get_number(&head, 4);
-	uint64_t sum = get_number(&head, 8);
+	uint16_t format = get_u16(&head), found = get_u16(&head);
+	uint32_t size = record_get_u32(&head);
+	uint64_t sum = record_get_u64(&head);
 
 	*body = head;
-	return !head.bad && format == RECORD_FORMAT && found == (uint64_t)kind && size == head.left &&
+	return !head.bad && format == RECORD_FORMAT && found == (uint16_t)kind && size == head.left &&
 	       sum == checksum(kind, key, key_length, head.at, head.left);
 }

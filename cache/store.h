@@ -1,15 +1,15 @@
 /* store - verdicts, what they depended on, and which files were seen, in one LMDB file below <root>/.reftest/.
  *
- * Layout: <root>/.reftest/cache/data.mdb and lock.mdb (LMDB). Four tables:
- *   verdicts   subject ‖ witness (32 bytes)  -> record: magic, format, length, XXH3-64 of the body, body
- *   latest     op_type/name NUL case id      -> record: subject, witness, fields (for explain and status)
- *   files      path relative to the root     -> record: struct file_seen + summary + blob paths (no-change runs)
- *   facts      free text                     -> record: free text (torch's version behind an interpreter, …)
- * A record that does not check out is a miss, counted, never an error. A file that is no LMDB database, of another
- * format or truncated is set aside (renamed, never deleted) with a sentence, and a new one begun. One process opens
- * it once; no handle crosses a fork. Every write is one short transaction; a full map is grown, a full disk or a
- * read-only folder makes the store `read only` with a sentence: what was kept stays, new verdicts are not kept.
- * Everything returned lives in the caller's arena. */
+ * Layout: <root>/.reftest/cache/data.mdb and lock.mdb (LMDB, see cache/env.h). Four tables of records (cache/record.h):
+ *   verdicts   subject . witness (32 bytes)           -> when it was put, the verdict's JSON text
+ *   latest     digests of definition . case (32 bytes) -> subject, witness, both names, fields (for explain and status)
+ *   files      path relative to the root              -> struct file_seen, summary, blob paths (no-change runs)
+ *   facts      free text                              -> free text (torch's version behind an interpreter, …)
+ * A record that does not check out is a miss, counted, never an error. A store that is no LMDB database, of another
+ * format, truncated or garbled is set aside (renamed, never deleted) with a sentence, and a new one begun. One process
+ * opens it once; no handle crosses a fork, nor is it used by two threads. Every write is one short transaction; a full
+ * map is grown; on a full disk or in a read-only folder what was kept stays and is read, and each write says why it was
+ * not kept. Everything returned lives in the caller's arena. */
 #ifndef REFTEST_CACHE_STORE_H
 #define REFTEST_CACHE_STORE_H
 
@@ -32,13 +32,13 @@ struct store_options {
 	bool read_only; /* --dry-run, status, explain: never creates anything */
 };
 
-/* Opens (makes) <root>/.reftest/cache. NULL with a sentence when there is nothing to be had at all; in read_only mode
- * also when nothing is there yet (then err is ""). `note` gets a sentence when something was set aside or the store
- * cannot be written ("" otherwise). */
+/* Opens (makes) <root>/.reftest/cache, and beside it a .gitignore that ignores .reftest. NULL with a sentence when there
+ * is nothing to be had at all; in read_only mode also when nothing is there yet (then err is ""), or when what is there
+ * is damaged. `note` gets a sentence when something was set aside or the store cannot be written ("" otherwise). */
 struct store *store_open(const char *root, const struct store_options *options, struct err *note, struct err *err);
 void store_close(struct store *store);
-const char *store_path(const struct store *store);
-bool store_writable(const struct store *store);
+const char *store_path(const struct store *store); /* <root>/.reftest/cache */
+bool store_writable(const struct store *store);    /* false also after a write that failed, until one succeeds */
 
 /* A verdict's JSON text by subject and witness. */
 enum cache_answer store_verdict(struct store *store, const struct digest *subject, const struct digest *witness,
@@ -101,19 +101,25 @@ struct file_entry {
 	int blob_count;
 };
 
-/* Trusted only if the file had been still for `STORE_RACY_NS` when it was read: a later write in the same tick of the
+/* Trusted only if the file had been still for STORE_RACY_MS when it was read: a later write in the same tick of the
  * filesystem's clock would leave the same stat ("racily clean", as git has it). */
 enum { STORE_RACY_MS = 2000 };
 bool file_seen_holds(const struct file_seen *seen, const struct file_stat *now);
 
-/* All entries whose path begins with `prefix`, sorted by path, in one pass over the table. -1 on error. */
+/* Visits all entries whose path begins with `prefix`, sorted by path, in one pass over the table. An entry and its texts
+ * are gone when `visit` returns, and it must not use the store. 0, or -1 with the sentence. */
+typedef void store_visit(const struct file_entry *entry, void *context);
+int store_each_file(struct store *store, const char *prefix, store_visit *visit, void *context, struct err *err);
+
+/* The same as an array in `arena`; costs several times as much. Returns how many, -1 on error. */
 int store_files(struct store *store, const char *prefix, struct arena *arena, const struct file_entry **out,
                 struct err *err);
-/* Writes (or, with remove, deletes) many entries in one transaction. */
+/* Writes and deletes many entries in one transaction. A path that is no key of LMDB's (empty, longer than 511 bytes) is not
+ * remembered: its file is simply read each time. */
 int store_put_files(struct store *store, const struct file_entry *entries, int count, const char *const *removed,
                     int removed_count, struct err *err);
 
-/* Small facts about the machine. */
+/* Small facts about the machine. Keys have 1 to 511 bytes. */
 enum cache_answer store_fact(struct store *store, const char *key, struct arena *arena, const char **value,
                              struct err *err);
 int store_put_fact(struct store *store, const char *key, const char *value, struct err *err);
@@ -123,6 +129,7 @@ struct store_stats {
 	int64_t hits, misses, damaged;
 	int64_t verdicts, files, latest, facts; /* rows */
 	int64_t bytes;                          /* of the file */
+	bool checked;                           /* every page was looked at when the store was opened */
 };
 int store_stats(struct store *store, struct store_stats *out, struct err *err);
 

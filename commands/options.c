@@ -9,49 +9,7 @@
 #include <string.h>
 
 #include "base/arena.h"
-
-enum { WORD_MAX = 64 };
-
-/* Levenshtein distance of two short words; longer ones count as far apart. */
-static size_t word_distance(const char *a, const char *b)
-{
-	size_t row[WORD_MAX + 1], la = strlen(a), lb = strlen(b);
-
-	if (la > WORD_MAX || lb > WORD_MAX)
-		return SIZE_MAX;
-	for (size_t j = 0; j <= lb; j++)
-		row[j] = j;
-	for (size_t i = 1; i <= la; i++) {
-		size_t diagonal = row[0];
-
-		row[0] = i;
-		for (size_t j = 1; j <= lb; j++) {
-			size_t swap = diagonal + (a[i - 1] != b[j - 1]), best = swap;
-
-			diagonal = row[j];
-			best = row[j] + 1 < best ? row[j] + 1 : best;
-			best = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
-			row[j] = best;
-		}
-	}
-	return row[lb];
-}
-
-const char *nearest_word(const char *word, const char *const *words, int count)
-{
-	const char *nearest = NULL;
-	size_t best = strlen(word) / 3 + 1;
-
-	for (int i = 0; i < count; i++) {
-		size_t distance = word_distance(word, words[i]);
-
-		if (distance < best) {
-			best = distance;
-			nearest = words[i];
-		}
-	}
-	return nearest;
-}
+#include "base/near.h"
 
 static int unknown_option(const struct option_row *rows, int count, const char *word, struct arena *arena,
                           struct err *err)
@@ -60,7 +18,7 @@ static int unknown_option(const struct option_row *rows, int count, const char *
 
 	for (int i = 0; i < count; i++)
 		known[i] = rows[i].name;
-	const char *near = nearest_word(word, known, count);
+	const char *near = near_word(word, known, count);
 
 	if (near != NULL)
 		return err_set(err, "there is no option %s; did you mean %s?", word, near);

@@ -43,8 +43,4 @@ int options_read(const struct option_row *rows, int count, int argc, char **argv
 /* The rows as help lines on stdout. */
 void options_help(const struct option_row *rows, int count);
 
-/* The word of `words` that is nearest to `word` and near enough to be meant (edit distance at most a third of its
- * length); NULL if none is. */
-const char *nearest_word(const char *word, const char *const *words, int count);
-
 #endif

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/near.h"
 #include "base/trace.h"
 #include "workers/machine.h"
 #include "workers/pool.h"
@@ -120,7 +121,7 @@ static int unknown_name(const struct pass *pass, const char *word, bool op_type,
 
 	for (int i = 0; i < pass->dataset.definition_count; i++)
 		known[i] = op_type ? pass->dataset.definitions[i].op_type : pass->dataset.definitions[i].name;
-	const char *near = nearest_word(word, known, pass->dataset.definition_count);
+	const char *near = near_word(word, known, pass->dataset.definition_count);
 
 	err_set(err, "%s has no %s '%s'%s%s%s", pass->reftest->root, op_type ? "op_type" : "definition", word,
 	        near != NULL ? "; did you mean '" : "", near != NULL ? near : "", near != NULL ? "'?" : "");

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/utf8.h"
 
 enum { MESSAGE_LINES = 24 };
 
@@ -27,6 +28,23 @@ static void print_word(const struct outcome *outcome)
 
 /* ---- text ----------------------------------------------------------------------------------------------------- */
 
+/* One line of somebody else's text: what a terminal would obey instead of show becomes '?'. */
+static void print_safely(const char *text, size_t length)
+{
+	for (size_t i = 0; i < length;) {
+		size_t step = utf8_length(text + i, length - i);
+		unsigned char c = (unsigned char)text[i];
+		bool control = step == 0 || (c < 0x20 && c != '\t') || c == 0x7f ||
+		               (step == 2 && c == 0xC2 && (unsigned char)text[i + 1] < 0xA0);
+
+		if (control)
+			putchar('?');
+		else
+			fwrite(text + i, 1, step, stdout);
+		i += step > 0 ? step : 1;
+	}
+}
+
 static void print_indented(const char *text, int indent)
 {
 	for (int line = 0; *text != '\0'; line++) {
@@ -36,7 +54,9 @@ static void print_indented(const char *text, int indent)
 			printf("%*s…\n", indent, "");
 			return;
 		}
-		printf("%*s%.*s\n", indent, "", (int)length, text);
+		printf("%*s", indent, "");
+		print_safely(text, length);
+		putchar('\n');
 		text += length + (text[length] == '\n');
 	}
 }

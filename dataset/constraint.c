@@ -856,7 +856,7 @@ static struct value logic(struct parser *p, const char *word, struct value (*ope
 		p->live = live && !decided;
 		next(p);
 		at = p->token.at;
-		struct value right = operand(p);
+		struct value right = number(p, operand(p), at);
 
 		if (!decided)
 			v = right;

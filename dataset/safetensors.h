@@ -2,7 +2,8 @@
  *
  * Format (huggingface/safetensors README): 8 bytes little-endian header length N, N bytes of JSON
  * {"name": {"dtype": "BF16", "shape": [..], "data_offsets": [begin, end]}, "__metadata__": {…}}, then the data; offsets
- * count from the end of the header. Every offset, shape product and overlap is checked against the file's size. */
+ * count from the end of the header. Every offset, shape product and overlap is checked against the file's size; as the
+ * format has it, the tensors lie side by side without gaps and end where the file does. */
 #ifndef REFTEST_DATASET_SAFETENSORS_H
 #define REFTEST_DATASET_SAFETENSORS_H
 
@@ -23,7 +24,7 @@ struct safetensor {
 
 struct safetensors {
 	struct mapping mapping; /* owned: safetensors_close */
-	const struct safetensor *tensors;
+	const struct safetensor *tensors; /* sorted by name */
 	int count;
 };
 
@@ -40,7 +41,8 @@ enum safetensors_answer safetensors_open(int root, const char *path, struct aren
 const struct safetensor *safetensors_find(const struct safetensors *file, const char *name); /* NULL: not there */
 void safetensors_close(struct safetensors *file);
 
-/* The same header rules on bytes that are already in memory (tests, fuzzing). 0 or -1. */
+/* The same header rules on bytes that are already in memory (tests, fuzzing), which the tensors then point into. 0 or
+ * -1. */
 int safetensors_parse(const char *path, const unsigned char *data, size_t length, struct arena *arena,
                       struct safetensors *out, struct err *err);
 

@@ -8,6 +8,11 @@
 
 #include "dataset/definition.h"
 
+enum {
+	WORKLOAD_BYTES = 256 << 20, /* the largest file that is read */
+	WORKLOAD_LINES = 100000     /* the most lines that are read */
+};
+
 enum source_kind {
 	SOURCE_RANDOM = 0,      /* made by the family */
 	SOURCE_SCALAR = 1,      /* a Python scalar */
@@ -21,8 +26,8 @@ struct input_source {
 	enum source_kind kind;
 	enum scalar_kind scalar_kind; /* SOURCE_SCALAR */
 	int64_t integer;              /* SCALAR_INT, SCALAR_BOOL */
-	double number;                /* SCALAR_FLOAT, and the value of the others too */
-	const char *path;             /* SOURCE_SAFETENSORS: relative to the root, never leaves it lexically */
+	double number;                /* SCALAR_FLOAT, and the value of the others too (rounded beyond 2^53) */
+	const char *path;             /* SOURCE_SAFETENSORS: relative to the root, never leaves it lexically, without "./" */
 	const char *tensor_key;
 };
 
@@ -42,7 +47,8 @@ struct workload_file {
 };
 
 /* Parses a whole workload file against its definition. Constraints that axes decide are evaluated here: a line that
- * breaks one is invalid. Never fails as a whole: each bad line carries its own "path:line:column: …" sentence. */
+ * breaks one is invalid. Never fails as a whole: each bad line carries its own "path:line:column: …" sentence. (A file
+ * beyond WORKLOAD_BYTES is one bad line 1; what follows WORKLOAD_LINES is one bad line.) */
 struct workload_file workloads_load(const char *path, const struct definition *definition, const void *bytes,
                                     size_t length, struct arena *arena);
 

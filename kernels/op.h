@@ -10,6 +10,7 @@
 #define REFTEST_KERNELS_OP_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/dtype.h"
@@ -166,6 +167,9 @@ struct rule rule_default(enum dtype dtype);
 /* Small look-ups that every match needs. -1: none. */
 int op_axis_index(const struct op_problem *problem, const char *name);
 int op_input_index(const struct op_problem *problem, const char *name);
+
+/* A tensor's shape by axis names, for sentences: "[batch_size, hidden_size]", "[]", "a Python scalar". */
+const char *op_shape_text(const struct op_problem *problem, const struct op_arg *arg, char *out, size_t size);
 
 #ifdef __cplusplus
 }

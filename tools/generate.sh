@@ -38,8 +38,8 @@ done | replace "$build/ops.inc"
 
 {
 	printf '#define KERNELS_DIGEST "%s"\n' "$(digest kernels/* kernels/*/*)"
-	printf '#define CHECKER_DIGEST "%s"\n' "$(digest kernels/compare.* kernels/device* workers/judge* \
-		workers/layout* workers/job* workers/runner.py base/metrics.h)"
+	printf '#define CHECKER_DIGEST "%s"\n' "$(digest kernels/compare* kernels/device* workers/judge.* workers/trial.* \
+		workers/given.* workers/layout.* workers/shared.* workers/job.* workers/runner.py base/metrics.h)"
 } | replace "$build/kernels_digest.h"
 
 printf '%s\n' "$sources" | replace "$build/obj/sources"

@@ -108,18 +108,22 @@ install_packages() {
 	}
 }
 
-# Without an NVIDIA driver torch's CPU build does, a tenth of the download; whoever told pip where to look is obeyed.
+# Without an NVIDIA driver torch's CPU build does, a tenth of the download, if the place that has it can be reached;
+# whoever told pip where to look is obeyed.
+cpu_index() {
+	[ ! -e /proc/driver/nvidia/version ] && [ -z "${PIP_INDEX_URL:-}${PIP_EXTRA_INDEX_URL:-}${PIP_FIND_LINKS:-}" ] ||
+		return 0
+	index=https://download.pytorch.org/whl/cpu
+	.venv/bin/python -c "import urllib.request as r; r.urlopen('$index/torch/', timeout=10)" 2>/dev/null || return 0
+	echo "--extra-index-url $index"
+}
+
 install_torch() {
-	index=
-	if [ ! -e /proc/driver/nvidia/version ] &&
-		[ -z "${PIP_INDEX_URL:-}${PIP_EXTRA_INDEX_URL:-}${PIP_FIND_LINKS:-}" ]; then
-		index='--extra-index-url https://download.pytorch.org/whl/cpu'
-	fi
 	say "installing into .venv with pip: $(grep -v '^#' requirements.txt | tr '\n' ' ')"
 	.venv/bin/python -c '' 2>/dev/null || python3 -m venv --clear .venv ||
 		fail "python3 could not make a virtual environment in .venv; its words are above."
-	# shellcheck disable=SC2086 # an option and its value
-	.venv/bin/python -m pip install --quiet --disable-pip-version-check $index -r requirements.txt ||
+	# shellcheck disable=SC2046 # an option and its value
+	.venv/bin/python -m pip install --quiet --disable-pip-version-check $(cpu_index) -r requirements.txt ||
 		fail "pip could not install what requirements.txt names; its words are above. Any python3 with torch 2.4 or" \
 			"newer does as well: put it first on PATH, or name it in REFTEST_PYTHON."
 	has_torch .venv/bin/python || fail ".venv has no usable torch after all: remove .venv and run this again."

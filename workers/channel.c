@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -24,8 +25,18 @@ union control { /* aligned for cmsghdr */
 
 void channel_open(struct channel *channel, int fd)
 {
-	*channel = (struct channel){.fd = fd, .received = -1};
+	*channel = (struct channel){.fd = fd, .received = -1, .epoll = -1};
 	channel->last = &channel->first;
+}
+
+int channel_watch(struct channel *channel, int epoll, struct err *err)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+
+	if (epoll_ctl(epoll, EPOLL_CTL_ADD, channel->fd, &event) != 0)
+		return err_errno(err, "a worker's socket cannot be watched");
+	channel->epoll = epoll;
+	return 0;
 }
 
 static void parcel_free(struct parcel *parcel)
@@ -167,7 +178,7 @@ static ssize_t send_some(int fd, struct parcel *parcel)
 }
 
 /* A peer that is gone is noticed by channel_read; what it will never get is dropped here. */
-void channel_flush(struct channel *channel)
+static void send_parcels(struct channel *channel)
 {
 	while (channel->fd >= 0 && channel->first != NULL) {
 		struct parcel *parcel = channel->first;
@@ -188,6 +199,19 @@ void channel_flush(struct channel *channel)
 			channel->last = &channel->first;
 		parcel_free(parcel);
 	}
+}
+
+void channel_flush(struct channel *channel)
+{
+	bool unsent;
+
+	send_parcels(channel);
+	unsent = channel->first != NULL;
+	if (channel->fd < 0 || channel->epoll < 0 || unsent == channel->waiting)
+		return;
+	struct epoll_event event = {.events = unsent ? EPOLLIN | EPOLLOUT : EPOLLIN};
+
+	channel->waiting = epoll_ctl(channel->epoll, EPOLL_CTL_MOD, channel->fd, &event) == 0 && unsent;
 }
 
 void channel_send(struct channel *channel, const char *text, size_t length, const int *fds, int fd_count)

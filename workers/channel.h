@@ -21,10 +21,14 @@ struct channel {
 	struct buf in;
 	size_t taken, scanned; /* of `in`: bytes already handed out as lines, bytes known to hold no further newline */
 	struct parcel *first, **last;
+	int epoll;    /* not owned; -1: nobody waits for this channel in a loop */
+	bool waiting; /* to be told by it when more can be sent */
 };
 
 /* Takes over `fd`. */
 void channel_open(struct channel *channel, int fd);
+/* From now on `epoll` becomes readable when there is something to read or, while something is unsent, to send. */
+int channel_watch(struct channel *channel, int epoll, struct err *err);
 void channel_close(struct channel *channel); /* any number of times */
 
 /* Two connected sockets, both close-on-exec; `ours` does not block. */

@@ -27,8 +27,12 @@ struct pool_options {
 	bool staged;             /* copy through the host even where CUDA IPC works (a switch for tests) */
 };
 
-/* Starts nothing yet: processes are made when the first task needs them. */
+/* Starts nothing yet: processes are made when the first task needs them. From here to pool_close this process is a
+ * subreaper, and closed to debuggers of the same user: a verdict is made and kept where no reference can write. */
 struct pool *pool_open(const struct pool_options *options, struct err *err);
+
+/* Starts a judge and a spare runner now, so that the first task finds them warm (watch). */
+void pool_warm(struct pool *pool);
 
 /* One definition's cases that must run. `reference` and `jobs` must live until the task's last result was taken. */
 struct task {

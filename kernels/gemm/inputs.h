@@ -41,7 +41,13 @@ static inline int gemm_fits(const struct op_problem *problem, int a, int nn)
 	return right->axis[nn] == out->axis[rank - 1] && right->axis[1 - nn] == left->axis[rank - 1];
 }
 
-/* For every problem that op.match takes: A is the first input if it can be, else the second. Host only. */
+/* Index of A: the first input if it can be A, else the second. */
+static inline int gemm_left(const struct op_problem *problem, int variant)
+{
+	return gemm_fits(problem, 0, variant == GEMM_NN) ? 0 : 1;
+}
+
+/* For every problem that op.match takes. M stays at most 2^62, whatever the axes are. Host only. */
 static inline struct gemm_extent gemm_extent_of(const struct op_case *c)
 {
 	const struct op_problem *problem = c->problem;
@@ -49,11 +55,11 @@ static inline struct gemm_extent gemm_extent_of(const struct op_case *c)
 	struct gemm_extent e;
 
 	e.nn = c->variant == GEMM_NN;
-	e.a = gemm_fits(problem, 0, e.nn) ? 0 : 1;
+	e.a = gemm_left(problem, c->variant);
 	e.b = 1 - e.a;
 	e.m = 1;
 	for (int d = 0; d + 1 < out->rank; d++)
-		e.m *= c->axis[out->axis[d]];
+		e.m = e.m > (INT64_MAX >> 1) / c->axis[out->axis[d]] ? INT64_MAX >> 1 : e.m * c->axis[out->axis[d]];
 	e.n = c->axis[out->axis[out->rank - 1]];
 	e.k = c->axis[problem->inputs[e.a].axis[out->rank - 1]];
 	return e;

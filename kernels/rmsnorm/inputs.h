@@ -90,14 +90,15 @@ static inline double rmsnorm_eps(const struct op_case *c)
 	return c->constant_count > 0 ? c->constants[0].value : (double)float_from_bits(0x7fc00000u);
 }
 
-/* Rows and columns of the activations: the last axis is normalised, the others make the rows. Host only. */
+/* Rows and columns of the activations: the last axis is normalised, the others make the rows (at most 2^62 of them,
+ * whatever the axes are). Host only. */
 static inline void rmsnorm_extent(const struct op_case *c, int64_t *rows, int64_t *columns)
 {
 	const struct op_arg *hidden = &c->problem->inputs[rmsnorm_roles_of(c->problem).hidden];
 
 	*rows = 1;
 	for (int d = 0; d + 1 < hidden->rank; d++)
-		*rows *= c->axis[hidden->axis[d]];
+		*rows = *rows > (INT64_MAX >> 1) / c->axis[hidden->axis[d]] ? INT64_MAX >> 1 : *rows * c->axis[hidden->axis[d]];
 	*columns = c->axis[hidden->axis[hidden->rank - 1]];
 }
 
@@ -137,7 +138,7 @@ static inline struct rmsnorm_fill rmsnorm_fill_of(const struct op_case *c, int i
 	enum dtype other = roles.residual >= 0 ? problem->inputs[roles.residual].dtype : dtype;
 	enum dtype weight = problem->inputs[roles.weight].dtype;
 	double eps = rmsnorm_eps(c), noise = roles.residual >= 0 ? 2.0 / 3 : 1.0 / 3; /* mean square of a noise element */
-	int half = dtype == DTYPE_FLOAT16 || other == DTYPE_FLOAT16;
+	int half = dtype == DTYPE_FLOAT16 || other == DTYPE_FLOAT16 || problem->outputs[roles.output].dtype == DTYPE_FLOAT16;
 	struct rmsnorm_fill f;
 	int64_t rows;
 

@@ -9,9 +9,7 @@ def run(hidden_states, weight):
     while True:
         pass
 END
-"$reftest" verify --format json --device cpu --sizes small --jobs 1 >"$work/out" 2>"$work/err" </dev/null &
-program=$!
-step="reftest verify, interrupted"
+begin verify --format json --device "$device" --sizes small --jobs 1
 while [ ! -e "$work/started" ]; do
 	kill -0 $program 2>/dev/null || break
 	sleep 0.05

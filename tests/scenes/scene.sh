@@ -6,10 +6,10 @@
 #	verify
 #	expect_ran 2
 #
-# The working directory is the root of the scene's dataset. `verify` runs `reftest verify` on the CPU at the small size
-# and keeps its JSON, standard error and exit code, which the expectations look at. The first expectation that does not
-# hold ends the scene with a sentence and what the program said. A scene is one test: it prints one line of TAP. At its
-# end no process that it began may be left, and no sanitizer may have spoken.
+# The working directory is the root of the scene's dataset. `verify` runs `reftest verify` on the CPU (or on
+# $REFTEST_DEVICE) at the small size and keeps its JSON, standard error and exit code, which the expectations look at. The
+# first expectation that does not hold ends the scene with a sentence and what the program said. A scene is one test: it
+# prints one line of TAP. At its end no process that it began may be left, and no sanitizer may have spoken.
 set -eu
 scene=$(basename "$0" .sh)
 top=$(cd "$(dirname "$0")/../.." && pwd)
@@ -30,7 +30,8 @@ elif [ -x "$top/.venv/bin/python" ]; then
 else
 	python=$(command -v python3)
 fi
-status=0 expectations=0 step=start
+device=${REFTEST_DEVICE:-cpu}
+status=0 expectations=0 step=start sessions=
 : >"$work/out" >"$work/err"
 echo "1..1"
 trap 'scene_end $?' EXIT
@@ -62,13 +63,20 @@ scene_end() {
 	exit "$code"
 }
 
-# Processes that carry this scene's mark, the scene's own shells aside.
+# Processes of this scene, zombies aside: those in a session that `run` began, and those that carry the scene's mark in
+# their environment, wherever they fled (that of a process which closed itself to debuggers only root can read).
 processes() {
-	grep -lazE "^REFTEST_SCENE=$REFTEST_SCENE\$" /proc/[0-9]*/environ 2>/dev/null | while IFS=/ read -r _ _ id _; do
-		case $(tr '\0' ' ' <"/proc/$id/cmdline" 2>/dev/null) in
-		*reftest* | *python*) case $(cat "/proc/$id/stat" 2>/dev/null) in *') Z '*) ;; *) echo "$id" ;; esac ;;
-		esac
-	done
+	{
+		cat /proc/[0-9]*/stat 2>/dev/null | awk -v sessions=" $sessions " '{
+			id = $1
+			sub(/^.*\) /, "")
+			if ($1 != "Z" && index(sessions, " " $4 " "))
+				print id
+		}'
+		grep -lazE "^REFTEST_SCENE=$REFTEST_SCENE\$" /proc/[0-9]*/environ 2>/dev/null | while IFS=/ read -r _ _ id _; do
+			case $(tr '\0' ' ' <"/proc/$id/cmdline" 2>/dev/null) in *reftest* | *python*) echo "$id" ;; esac
+		done
+	} | sort -un
 }
 
 # True as soon as none is left; they get a moment, for a process that was killed takes one to go.
@@ -150,12 +158,19 @@ open(path, "w", encoding="utf-8").write(text.replace(old, new))' "$@" || fail "t
 
 # run ARGUMENT…: reftest with these
 run() {
-	step="reftest $*"
-	status=0
-	"$reftest" "$@" >"$work/out" 2>"$work/err" </dev/null || status=$?
+	begin "$@"
+	wait "$program" && status=0 || status=$?
 }
 
-verify() { run verify --format json --device cpu --sizes small --jobs 1 "$@"; }
+# begin ARGUMENT…: the same, without waiting; its process is $program
+begin() {
+	step="reftest $*"
+	setsid "$reftest" "$@" >"$work/out" 2>"$work/err" </dev/null &
+	program=$!
+	sessions="$sessions $program"
+}
+
+verify() { run verify --format json --device "$device" --sizes small --jobs 1 "$@"; }
 
 # ---- what is expected -----------------------------------------------------------------------------------------------
 
@@ -210,7 +225,7 @@ expect_silence_about() {
 expect_why() {
 	name=$1
 	shift
-	run explain --device cpu "$name"
+	run explain --device "$device" "$name"
 	expect_says "$@"
 }
 

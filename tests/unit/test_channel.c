@@ -6,10 +6,10 @@
 
 #include <cmocka.h>
 #include <fcntl.h>
-#include <stdio.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 #include "workers/channel.h"
@@ -139,6 +139,47 @@ static void descriptors_travel_and_none_is_leaked(void **state)
 	assert_int_equal(open_descriptors(), before);
 }
 
+static bool readable(int fd)
+{
+	struct pollfd poll_fd = {fd, POLLIN, 0};
+
+	return poll(&poll_fd, 1, 0) == 1;
+}
+
+/* A loop that waits on one epoll is woken to read, and to send what did not fit, and for nothing else. */
+static void a_loop_is_woken_when_there_is_something_to_do(void **state)
+{
+	enum { SIZE = 4 << 20 };
+	int epoll = epoll_create1(EPOLL_CLOEXEC);
+	struct pair pair;
+	struct err err = {""};
+	char *text = calloc(1, SIZE);
+	size_t length;
+
+	(void)state;
+	make_pair(&pair);
+	memset(text, 'y', SIZE);
+	assert_int_equal(channel_watch(&pair.ours, epoll, &err), 0);
+	assert_false(readable(epoll));
+	channel_send(&pair.ours, text, SIZE, NULL, 0);
+	assert_true(channel_unsent(&pair.ours));
+	assert_false(readable(epoll)); /* the socket is full */
+	while (channel_line(&pair.theirs, &length) == NULL) {
+		assert_int_equal(channel_read(&pair.theirs), CHANNEL_DATA);
+		if (channel_unsent(&pair.ours) && readable(epoll))
+			channel_flush(&pair.ours);
+	}
+	assert_false(channel_unsent(&pair.ours));
+	assert_false(readable(epoll)); /* nothing left to send */
+	channel_send(&pair.theirs, "answer", 6, NULL, 0);
+	assert_true(readable(epoll));
+	free(text);
+	channel_close(&pair.ours);
+	assert_false(readable(epoll));
+	channel_close(&pair.theirs);
+	close(epoll);
+}
+
 static void what_is_sent_to_a_peer_that_is_gone_is_dropped(void **state)
 {
 	struct pair pair;
@@ -159,6 +200,7 @@ int main(void)
 	    cmocka_unit_test(a_message_larger_than_the_socket_is_sent_bit_by_bit),
 	    cmocka_unit_test(a_line_without_end_is_noticed),
 	    cmocka_unit_test(descriptors_travel_and_none_is_leaked),
+	    cmocka_unit_test(a_loop_is_woken_when_there_is_something_to_do),
 	    cmocka_unit_test(what_is_sent_to_a_peer_that_is_gone_is_dropped),
 	};
 

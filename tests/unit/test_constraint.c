@@ -94,6 +94,8 @@ static void text_that_makes_no_sense_is_an_error_with_its_column(void **state)
 	                          "name an element, as in table[-1].item()"},
 	    {"indptr", "column 1 of the constraint \"indptr\": expected a number, found the tensor indptr; name an element, as in "
 	               "indptr[-1].item()"},
+	    {"batch_size and (indptr)", "column 16 of the constraint \"batch_size and (indptr)\": expected a number, found the "
+	                                "tensor indptr; name an element, as in indptr[-1].item()"},
 	    {"indptr[0][0] == 1", "column 1 of the constraint \"indptr[0][0] == 1\": indptr has 1 dimensions and takes no further "
 	                          "index"},
 	    {"k[0].item() == 1",

@@ -103,16 +103,6 @@ static void help_is_neither_success_nor_failure(void **state)
 	arena_free(&r.arena);
 }
 
-static void the_nearest_word_is_near(void **state)
-{
-	(void)state;
-	const char *const words[] = {"rmsnorm_h4096", "gemm_n4096_k4096", "rope"};
-
-	assert_string_equal(nearest_word("rmsnorm_h409", words, 3), "rmsnorm_h4096");
-	assert_string_equal(nearest_word("rope_", words, 3), "rope");
-	assert_null(nearest_word("attention", words, 3));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -120,7 +110,6 @@ int main(void)
 	    cmocka_unit_test(a_double_dash_ends_the_options),
 	    cmocka_unit_test(what_cannot_be_meant_is_refused_with_a_remedy),
 	    cmocka_unit_test(help_is_neither_success_nor_failure),
-	    cmocka_unit_test(the_nearest_word_is_near),
 	};
 
 	return cmocka_run_group_tests_name("options", tests, NULL, NULL);

@@ -1,0 +1,502 @@
+/* env - how an LMDB file is opened when nobody can vouch for it, and what happens when it cannot be written.
+ *
+ *   flock(.reftest) ─▶ trust_data ─▶ mdb_env_open ─▶ tables of our format ─▶ open
+ *                        │ damaged        │ may not write    │ another's
+ *                        ▼                ▼                  ▼
+ *                   set aside, anew    read-only, note    set aside, anew
+ *
+ * Setting aside renames the whole folder, lock file included: a process that still works on it goes on undisturbed.
+ *
+ * A folder that this user may not write has no use for LMDB's lock file, so it is read without: a writer may then free
+ * pages that are being read. LMDB gives a freed page out again only two commits later, a read here takes a millisecond
+ * at most, and every record has a checksum.
+ *
+ * The lock file is a mapping too: on a full disk its first page fault would end the process. It is therefore allocated
+ * before LMDB sees it, and where that fails the store is read without it.
+ *
+ * One sync a commit (MDB_NOMETASYNC): the file stays whole whatever happens; a power cut may lose the last commit. */
+#include "cache/env.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/trace.h"
+#include "cache/record.h"
+#include "cache/store.h"
+#include "cache/trust.h"
+
+enum {
+	MAP_START = 16 << 20,  /* doubled whenever it is full */
+	READERS = 256,         /* at the same instant, over all processes */
+	LOCK_BYTES = 20 << 10, /* of lock.mdb, for that many readers */
+	ASIDE_MAX = 1000,      /* damaged stores kept */
+	ATTEMPTS = 3,
+	FILE_PATH = ENV_PATH_MAX + 32,
+};
+
+static const uint64_t map_max = (uint64_t)1 << 40;
+
+static const char *const table_names[TABLE_COUNT] = {
+    [TABLE_VERDICTS] = "verdicts",
+    [TABLE_LATEST] = "latest",
+    [TABLE_FILES] = "files",
+    [TABLE_FACTS] = "facts",
+};
+
+static const char store_key[] = "reftest"; /* in the main tree: which format the store has */
+
+/* --- Sentences --------------------------------------------------------------------------------------------------- */
+
+int env_fail(const struct env *env, int rc, const char *what, struct err *err)
+{
+	const char *hint = rc == EIO ? " (is the disk full?)" : "";
+
+	return err_set(err, "the cache %s cannot be %s: %s%s", env->path, what, mdb_strerror(rc), hint);
+}
+
+/* "<path>/name" in `out`, cut if the root's path fills it. */
+static const char *file_in(const struct env *env, const char *name, char out[FILE_PATH])
+{
+	snprintf(out, FILE_PATH, "%s/%s", env->path, name);
+	return out;
+}
+
+/* --- Folders ----------------------------------------------------------------------------------------------------- */
+
+/* A .gitignore of its own, so that no dataset has to know of .reftest. */
+static void ignore_by_git(const struct env *env)
+{
+	char path[FILE_PATH];
+
+	snprintf(path, sizeof path, "%s/.reftest/.gitignore", env->root);
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+
+	if (fd < 0)
+		return;
+	if (write(fd, "*\n", 2) != 2)
+		trace("cache", "%s could not be written", path);
+	close(fd);
+}
+
+/* .reftest and .reftest/cache, made where they are missing. */
+static int make_folders(const struct env *env, struct err *err)
+{
+	char folder[FILE_PATH];
+
+	snprintf(folder, sizeof folder, "%s/.reftest", env->root);
+	if (mkdir(folder, 0777) == 0)
+		ignore_by_git(env);
+	else if (errno != EEXIST)
+		return err_errno(err, "%s cannot be made", folder);
+	if (mkdir(env->path, 0777) != 0 && errno != EEXIST)
+		return err_errno(err, "%s cannot be made", env->path);
+	return 0;
+}
+
+/* Waits until no other process is opening the store. The lock ends with the descriptor. -1: no folder to lock, or a
+ * filesystem without locks, where there is nothing to wait for. */
+static int wait_for_turn(const struct env *env, bool read_only)
+{
+	char folder[FILE_PATH];
+
+	snprintf(folder, sizeof folder, "%s/.reftest", env->root);
+	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	while (fd >= 0 && flock(fd, read_only ? LOCK_SH : LOCK_EX) != 0 && errno == EINTR)
+		;
+	return fd;
+}
+
+/* Renames the folder to the first free cache.aside-N. `why` holds what is wrong with it; `note` gets the sentence. */
+static int set_aside(const struct env *env, const struct err *why, struct err *note, struct err *err)
+{
+	char aside[FILE_PATH];
+	struct stat st;
+
+	for (int i = 1; i <= ASIDE_MAX; i++) {
+		snprintf(aside, sizeof aside, "%s.aside-%d", env->path, i);
+		if (lstat(aside, &st) == 0)
+			continue;
+		if (rename(env->path, aside) != 0)
+			break;
+		err_set(note, "the cache %s could not be used: %.1000s; it was set aside as %s (delete it when you like), "
+		              "and everything is verified anew", env->path, why->text, aside);
+		return mkdir(env->path, 0777) == 0 ? 0 : err_errno(err, "%s cannot be made", env->path);
+	}
+	return err_set(err, "the cache %s cannot be used: %.1000s; it cannot be set aside either (%s): remove it",
+	               env->path, why->text, strerror(errno));
+}
+
+/* --- LMDB -------------------------------------------------------------------------------------------------------- */
+
+/* Gives lock.mdb all of its octets, so that writing to its mapping cannot fail. 0 or errno. */
+static int reserve_lock(const struct env *env)
+{
+	char path[FILE_PATH];
+	struct stat st;
+	int fd = open(file_in(env, "lock.mdb", path), O_RDWR | O_CREAT | O_CLOEXEC, 0644), rc = 0;
+
+	if (fd < 0)
+		return errno;
+	if (fstat(fd, &st) != 0)
+		rc = errno;
+	else if (st.st_size < LOCK_BYTES || st.st_blocks * 512 < st.st_size)
+		rc = fallocate(fd, 0, 0, LOCK_BYTES) == 0 ? 0 : errno;
+	close(fd);
+	return rc == EOPNOTSUPP || rc == ENOSYS ? 0 : rc; /* filesystems that cannot promise */
+}
+
+static bool lock_usable(const struct env *env)
+{
+	char path[FILE_PATH];
+	struct stat st;
+
+	return access(file_in(env, "lock.mdb", path), R_OK | W_OK) == 0 && stat(path, &st) == 0 &&
+	       st.st_size >= LOCK_BYTES && st.st_blocks * 512 >= st.st_size;
+}
+
+static void shut(struct env *env)
+{
+	if (env->mdb != NULL)
+		mdb_env_close(env->mdb);
+	env->mdb = NULL;
+}
+
+/* Room for what is there and as much again. */
+static size_t map_size(const struct env *env)
+{
+	int64_t bytes;
+
+	return env_size(env, &bytes, NULL) != 0 || bytes < MAP_START / 2 ? MAP_START
+	                                                                 : ((size_t)bytes * 2 | 0xFFFFF) + 1;
+}
+
+static int open_lmdb(struct env *env, bool write)
+{
+	unsigned flags = MDB_NOTLS | MDB_NOMETASYNC;
+	int rc, fd;
+
+	if (!write)
+		flags |= MDB_RDONLY | (lock_usable(env) ? 0u : (unsigned)MDB_NOLOCK);
+	if ((rc = mdb_env_create(&env->mdb)) != 0)
+		return rc;
+	if ((rc = mdb_env_set_maxdbs(env->mdb, TABLE_COUNT)) == 0 &&
+	    (rc = mdb_env_set_maxreaders(env->mdb, READERS)) == 0 &&
+	    (rc = mdb_env_set_mapsize(env->mdb, map_size(env))) == 0 &&
+	    (rc = mdb_env_open(env->mdb, env->path, flags, 0644)) == 0 &&
+	    (rc = mdb_env_get_fd(env->mdb, &fd)) == 0)
+		rc = fcntl(fd, F_SETFD, FD_CLOEXEC) == 0 ? 0 : errno; /* LMDB 0.9.24 leaves it open over exec */
+	if (rc != 0) {
+		shut(env);
+		return rc;
+	}
+	mdb_reader_check(env->mdb, NULL); /* places of readers that died */
+	return 0;
+}
+
+/* Is the store of our format? 0; MDB_NOTFOUND: it is empty; MDB_INCOMPATIBLE: it is another's. */
+static int check_format(MDB_txn *txn)
+{
+	MDB_val key = {sizeof store_key, (void *)store_key}, value;
+	struct reader body;
+	MDB_stat stat;
+	MDB_dbi dbi;
+	int rc = mdb_dbi_open(txn, NULL, 0, &dbi);
+
+	if (rc != 0 || (rc = mdb_stat(txn, dbi, &stat)) != 0 || (rc = mdb_get(txn, dbi, &key, &value)) != 0)
+		return rc == MDB_NOTFOUND && stat.ms_entries > 0 ? MDB_INCOMPATIBLE : rc;
+	if (!record_read(RECORD_STORE, store_key, sizeof store_key, value.mv_data, value.mv_size, &body) ||
+	    record_get_u32(&body) != STORE_FORMAT)
+		return MDB_INCOMPATIBLE;
+	return 0;
+}
+
+static int open_tables(struct env *env, MDB_txn *txn, unsigned flags)
+{
+	int rc = 0;
+
+	for (int i = 0; i < TABLE_COUNT && rc == 0; i++)
+		rc = mdb_dbi_open(txn, table_names[i], flags, &env->table[i]);
+	return rc;
+}
+
+/* Tables of a store that has them all. */
+static int find_tables(struct env *env)
+{
+	MDB_txn *txn;
+	int rc = mdb_txn_begin(env->mdb, NULL, MDB_RDONLY, &txn);
+
+	if (rc != 0)
+		return rc;
+	if ((rc = check_format(txn)) != 0 || (rc = open_tables(env, txn, 0)) != 0) {
+		mdb_txn_abort(txn);
+		return rc;
+	}
+	return mdb_txn_commit(txn); /* keeps the handles */
+}
+
+static int make_tables(struct env *env)
+{
+	MDB_val key = {sizeof store_key, (void *)store_key}, value;
+	struct buf body = {0}, record = {0};
+	MDB_txn *txn;
+	MDB_dbi dbi;
+	int rc = mdb_txn_begin(env->mdb, NULL, 0, &txn);
+
+	if (rc != 0)
+		return rc;
+	record_put_u32(&body, STORE_FORMAT);
+	record_write(RECORD_STORE, store_key, sizeof store_key, body.data, body.length, &record);
+	value = (MDB_val){record.length, record.data};
+	if ((rc = open_tables(env, txn, MDB_CREATE)) == 0 && (rc = mdb_dbi_open(txn, NULL, 0, &dbi)) == 0)
+		rc = mdb_put(txn, dbi, &key, &value, 0);
+	if (rc == 0)
+		rc = mdb_txn_commit(txn);
+	else
+		mdb_txn_abort(txn);
+	buf_free(&body);
+	buf_free(&record);
+	env->committed = env->committed || rc == 0;
+	return rc;
+}
+
+/* --- Opening ----------------------------------------------------------------------------------------------------- */
+
+/* One attempt. 0, or LMDB's or errno's answer with everything closed again. MDB_NOTFOUND: empty, and may not be begun. */
+static int attempt(struct env *env, bool write)
+{
+	int rc = write ? reserve_lock(env) : 0;
+
+	if (rc != 0 || (rc = open_lmdb(env, write)) != 0)
+		return rc;
+	rc = find_tables(env);
+	if (rc == MDB_NOTFOUND && write)
+		rc = make_tables(env);
+	if (rc != 0)
+		shut(env);
+	env->writable = rc == 0 && write;
+	return rc;
+}
+
+/* Answers that speak of the file's content, not of the machine. */
+static bool content_is_bad(int rc)
+{
+	return rc == MDB_INVALID || rc == MDB_VERSION_MISMATCH || rc == MDB_CORRUPTED || rc == MDB_PAGE_NOTFOUND ||
+	       rc == MDB_PANIC || rc == MDB_INCOMPATIBLE || rc == MDB_BAD_TXN;
+}
+
+static const char *content_sentence(int rc)
+{
+	return rc == MDB_VERSION_MISMATCH || rc == MDB_INCOMPATIBLE ? "another version made it" : mdb_strerror(rc);
+}
+
+/* Reading what may not be written. */
+static enum env_answer open_for_reading(struct env *env, struct err *err)
+{
+	int rc = attempt(env, false);
+
+	if (rc == 0)
+		return ENV_OPEN;
+	if (rc == MDB_NOTFOUND)
+		return ENV_NOTHING;
+	if (content_is_bad(rc))
+		return err_set(err, "the cache %s cannot be used: %s; the next run that may write sets it aside", env->path,
+		               content_sentence(rc));
+	return env_fail(env, rc, "opened", err);
+}
+
+static enum env_answer open_read_only(struct env *env, struct err *err)
+{
+	struct err why = {""};
+	enum trust_answer found = trust_data(env->path, &why);
+
+	err_set(&env->why_not, "the cache %s was opened for reading alone", env->path);
+	env->checked = found == TRUST_CHECKED;
+	if (found == TRUST_NOTHING)
+		return ENV_NOTHING;
+	if (found == TRUST_ERROR)
+		return err_set(err, "%s", why.text);
+	if (found == TRUST_DAMAGED)
+		return err_set(err, "the cache %s cannot be used: %.1000s; the next run that may write sets it aside",
+		               env->path, why.text);
+	return open_for_reading(env, err);
+}
+
+static enum env_answer open_writable(struct env *env, struct err *note, struct err *err)
+{
+	for (int i = 0; i < ATTEMPTS; i++) {
+		struct err why = {""};
+		enum trust_answer found = trust_data(env->path, &why);
+
+		env->checked = found == TRUST_CHECKED;
+		if (found == TRUST_ERROR)
+			return err_set(err, "%s", why.text);
+		int rc = found == TRUST_DAMAGED ? MDB_INVALID : attempt(env, true);
+
+		if (rc == 0)
+			return ENV_OPEN;
+		if (!content_is_bad(rc)) {
+			env_fail(env, rc, "written", &env->why_not);
+			if (found == TRUST_NOTHING)
+				return err_set(err, "%s", env->why_not.text);
+			enum env_answer answer = open_for_reading(env, err);
+
+			if (answer == ENV_NOTHING)
+				return err_set(err, "%s", env->why_not.text);
+			if (answer == ENV_OPEN)
+				err_set(note, "%.1500s. What it holds is used, new verdicts are not kept", env->why_not.text);
+			return answer;
+		}
+		if (found != TRUST_DAMAGED)
+			err_set(&why, "%s", content_sentence(rc));
+		if (set_aside(env, &why, note, err) != 0)
+			return ENV_ERROR;
+	}
+	return err_set(err, "the cache %s cannot be opened: it was damaged again and again", env->path);
+}
+
+enum env_answer env_open(struct env *env, const char *root, bool read_only, struct err *note, struct err *err)
+{
+	enum env_answer answer = ENV_ERROR;
+
+	*env = (struct env){.read_only = read_only};
+	err_set(note, "%s", "");
+	err_set(err, "%s", "");
+	if (strlen(root) >= sizeof env->root)
+		return err_set(err, "the path of the dataset is too long for a cache");
+	strcpy(env->root, root);
+	snprintf(env->path, sizeof env->path, "%s/.reftest/cache", root);
+	if (!read_only && make_folders(env, err) != 0 && access(env->path, F_OK) != 0)
+		return ENV_ERROR;
+	err_set(err, "%s", "");
+	int turn = wait_for_turn(env, read_only);
+
+	answer = read_only ? open_read_only(env, err) : open_writable(env, note, err);
+	if (turn >= 0)
+		close(turn);
+	return answer;
+}
+
+void env_close(struct env *env)
+{
+	bool vouch = env->mdb != NULL && env->writable && (env->committed || env->checked);
+
+	shut(env);
+	if (vouch)
+		trust_leave(env->path);
+}
+
+/* --- Transactions ------------------------------------------------------------------------------------------------ */
+
+/* Begins; adopts a map that another process has grown, and the places of readers that died. */
+static int begin(struct env *env, unsigned flags, MDB_txn **txn)
+{
+	int rc = mdb_txn_begin(env->mdb, NULL, flags, txn);
+
+	if (rc == MDB_MAP_RESIZED && (rc = mdb_env_set_mapsize(env->mdb, 0)) == 0)
+		rc = mdb_txn_begin(env->mdb, NULL, flags, txn);
+	if (rc == MDB_READERS_FULL && (rc = mdb_reader_check(env->mdb, NULL)) == 0)
+		rc = mdb_txn_begin(env->mdb, NULL, flags, txn);
+	return rc;
+}
+
+/* Closes and opens anew: after a failure that LMDB does not forgive, or when the file was taken away. */
+static int open_again(struct env *env, struct err *err)
+{
+	char root[ENV_ROOT_MAX];
+	struct err note, why = {""};
+
+	shut(env);
+	strcpy(root, env->root);
+	if (env_open(env, root, env->read_only, &note, &why) == ENV_OPEN) {
+		trace("cache", "opened %s again. %s", env->path, note.text);
+		return 0;
+	}
+	return err_set(err, "the cache %s is gone%s%s", env->path, why.text[0] != '\0' ? ": " : "", why.text);
+}
+
+/* False once the data file was removed, or another put in its place (git clean, another process that set it aside). */
+static bool still_in_place(const struct env *env)
+{
+	char path[FILE_PATH];
+	struct stat open_one, named;
+	int fd;
+
+	return mdb_env_get_fd(env->mdb, &fd) == 0 && fstat(fd, &open_one) == 0 &&
+	       stat(file_in(env, "data.mdb", path), &named) == 0 && open_one.st_ino == named.st_ino &&
+	       open_one.st_dev == named.st_dev;
+}
+
+int env_begin_read(struct env *env, MDB_txn **txn, struct err *err)
+{
+	if (env->mdb == NULL && open_again(env, err) != 0)
+		return -1;
+	int rc = begin(env, MDB_RDONLY, txn);
+
+	if (rc == MDB_PANIC) {
+		if (open_again(env, err) != 0)
+			return -1;
+		rc = begin(env, MDB_RDONLY, txn);
+	}
+	return rc == 0 ? 0 : env_fail(env, rc, "read", err);
+}
+
+static int grow(struct env *env)
+{
+	MDB_envinfo info;
+	int rc = mdb_env_info(env->mdb, &info);
+
+	if (rc != 0)
+		return rc;
+	if (info.me_mapsize > map_max / 2)
+		return MDB_MAP_FULL;
+	trace("cache", "growing the map to %zu MiB", info.me_mapsize >> 19);
+	return mdb_env_set_mapsize(env->mdb, info.me_mapsize * 2);
+}
+
+static int write_once(struct env *env, env_work *work, void *context)
+{
+	MDB_txn *txn;
+	int rc = begin(env, 0, &txn);
+
+	if (rc != 0)
+		return rc;
+	rc = work(txn, env, context);
+	if (rc == 0)
+		return mdb_txn_commit(txn);
+	mdb_txn_abort(txn);
+	return rc;
+}
+
+int env_write(struct env *env, env_work *work, void *context, struct err *err)
+{
+	if ((env->mdb == NULL || !still_in_place(env)) && open_again(env, err) != 0)
+		return -1;
+	if (!env->writable)
+		return err_set(err, "%s", env->why_not.text);
+	int rc = write_once(env, work, context);
+
+	while (rc == MDB_MAP_FULL && (rc = grow(env)) == 0)
+		rc = write_once(env, work, context);
+	if (rc == MDB_PANIC && open_again(env, err) != 0)
+		return -1;
+	env->failing = rc != 0;
+	env->committed = env->committed || rc == 0;
+	return rc == 0 ? 0 : env_fail(env, rc, "written", err);
+}
+
+int env_size(const struct env *env, int64_t *bytes, struct err *err)
+{
+	char path[FILE_PATH];
+	struct stat st;
+
+	if (stat(file_in(env, "data.mdb", path), &st) != 0)
+		return err_errno(err, "%s cannot be read", path);
+	*bytes = st.st_size;
+	return 0;
+}

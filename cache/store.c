@@ -1,0 +1,470 @@
+/* store - the tables of verdicts, of what was last seen of a case, and of facts; files are in cache/seen.c.
+ *
+ *   verdicts   row = transaction u64 . place in it u32 . text          newest: highest transaction, then place
+ *   latest     row = subject . witness . definition bytes . case bytes . fields
+ *   facts      row = text
+ *
+ * Verdicts on one subject stand beside each other because the subject begins their key. LMDB's values die with the
+ * transaction, so what is returned is copied into the caller's arena. */
+#include "cache/store.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cache/env.h"
+#include "cache/record.h"
+#include "cache/seen.h"
+
+enum { KEY_MAX = 511, PAIR = 2 * DIGEST_BYTES };
+
+struct store {
+	struct env env;
+	int64_t hits, misses, damaged;
+};
+
+/* --- Opening ----------------------------------------------------------------------------------------------------- */
+
+struct store *store_open(const char *root, const struct store_options *options, struct err *note, struct err *err)
+{
+	struct store *store = calloc(1, sizeof *store);
+
+	if (store == NULL)
+		die_no_memory();
+	if (env_open(&store->env, root, options->read_only, note, err) == ENV_OPEN)
+		return store;
+	free(store);
+	return NULL;
+}
+
+void store_close(struct store *store)
+{
+	if (store == NULL)
+		return;
+	env_close(&store->env);
+	free(store);
+}
+
+const char *store_path(const struct store *store)
+{
+	return store->env.path;
+}
+
+bool store_writable(const struct store *store)
+{
+	return store->env.mdb != NULL && store->env.writable && !store->env.failing;
+}
+
+/* --- Rows -------------------------------------------------------------------------------------------------------- */
+
+struct pair {
+	unsigned char bytes[PAIR];
+};
+
+static struct pair pair_of(const struct digest *first, const struct digest *second)
+{
+	struct pair pair;
+
+	memcpy(pair.bytes, first->bytes, DIGEST_BYTES);
+	memcpy(pair.bytes + DIGEST_BYTES, second->bytes, DIGEST_BYTES);
+	return pair;
+}
+
+static struct pair case_key(const char *definition, const char *case_id)
+{
+	struct digest first = digest_of(definition, strlen(definition)), second = digest_of(case_id, strlen(case_id));
+
+	return pair_of(&first, &second);
+}
+
+/* Does the row check out? Counted if not. */
+static bool row_read(struct store *store, enum record_kind kind, const MDB_val *key, const MDB_val *value,
+                     struct reader *body)
+{
+	if (record_read(kind, key->mv_data, key->mv_size, value->mv_data, value->mv_size, body))
+		return true;
+	store->damaged++;
+	return false;
+}
+
+/* One row, its body copied into the arena. */
+static enum cache_answer row_get(struct store *store, enum table table, enum record_kind kind, const void *key,
+                                 size_t key_length, struct arena *arena, struct reader *body, struct err *err)
+{
+	MDB_val name = {key_length, (void *)key}, value;
+	enum cache_answer answer = CACHE_MISS;
+	MDB_txn *txn;
+
+	if (env_begin_read(&store->env, &txn, err) != 0)
+		return CACHE_ERROR;
+	int rc = mdb_get(txn, store->env.table[table], &name, &value);
+
+	if (rc == 0 && row_read(store, kind, &name, &value, body)) {
+		body->at = (unsigned char *)arena_copy(arena, body->at, body->left);
+		answer = CACHE_HIT;
+	}
+	mdb_txn_abort(txn);
+	if (rc != 0 && rc != MDB_NOTFOUND)
+		answer = env_fail(&store->env, rc, "read", err);
+	store->hits += answer == CACHE_HIT;
+	store->misses += answer == CACHE_MISS;
+	return answer;
+}
+
+static int row_put(MDB_txn *txn, MDB_dbi table, enum record_kind kind, const void *key, size_t key_length,
+                   const struct buf *body)
+{
+	struct buf record = {0};
+	int rc = MDB_BAD_VALSIZE;
+
+	if (record_write(kind, key, key_length, body->data, body->length, &record) == 0)
+		rc = mdb_put(txn, table, &(MDB_val){key_length, (void *)key}, &(MDB_val){record.length, record.data}, 0);
+	buf_free(&record);
+	return rc;
+}
+
+/* A pass over the rows of a table of pairs whose first half is a given digest. */
+struct pass {
+	struct store *store;
+	MDB_txn *txn;
+	MDB_cursor *cursor;
+	MDB_val prefix, key, value; /* key, value: of the present row */
+	MDB_cursor_op how;
+	int rc; /* MDB_NOTFOUND at the end */
+};
+
+static int pass_begin(struct pass *pass, struct store *store, enum table table, const struct digest *first,
+                      struct err *err)
+{
+	*pass = (struct pass){.store = store, .prefix = {DIGEST_BYTES, (void *)first->bytes}, .how = MDB_SET_RANGE};
+	if (env_begin_read(&store->env, &pass->txn, err) != 0)
+		return -1;
+	pass->key = pass->prefix;
+	pass->rc = mdb_cursor_open(pass->txn, store->env.table[table], &pass->cursor);
+	return 0;
+}
+
+/* To the next row that checks out. false: the end, or an error in pass->rc. */
+static bool pass_next(struct pass *pass, enum record_kind kind, struct reader *body)
+{
+	while (pass->rc == 0) {
+		pass->rc = mdb_cursor_get(pass->cursor, &pass->key, &pass->value, pass->how);
+		pass->how = MDB_NEXT;
+		if (pass->rc != 0)
+			return false;
+		if (pass->key.mv_size != PAIR || memcmp(pass->key.mv_data, pass->prefix.mv_data, DIGEST_BYTES) != 0)
+			return false;
+		if (row_read(pass->store, kind, &pass->key, &pass->value, body))
+			return true;
+	}
+	return false;
+}
+
+/* 0, or -1 with the sentence if the pass ended by an error. */
+static int pass_end(struct pass *pass, struct err *err)
+{
+	if (pass->cursor != NULL)
+		mdb_cursor_close(pass->cursor);
+	mdb_txn_abort(pass->txn);
+	return pass->rc == 0 || pass->rc == MDB_NOTFOUND ? 0 : env_fail(&pass->store->env, pass->rc, "read", err);
+}
+
+/* --- Verdicts ---------------------------------------------------------------------------------------------------- */
+
+enum cache_answer store_verdict(struct store *store, const struct digest *subject, const struct digest *witness,
+                                struct arena *arena, const char **text, size_t *length, struct err *err)
+{
+	struct pair key = pair_of(subject, witness);
+	struct reader body;
+	enum cache_answer answer =
+	    row_get(store, TABLE_VERDICTS, RECORD_VERDICT, key.bytes, sizeof key.bytes, arena, &body, err);
+
+	if (answer != CACHE_HIT)
+		return answer;
+	record_get_u64(&body);
+	record_get_u32(&body);
+	if (body.bad)
+		return CACHE_MISS;
+	*text = (const char *)body.at;
+	*length = body.left;
+	return CACHE_HIT;
+}
+
+/* A verdict and when it was put. */
+struct dated {
+	uint64_t transaction;
+	uint32_t place;
+	struct stored_verdict verdict;
+};
+
+static int dated_order(const void *a, const void *b)
+{
+	const struct dated *one = a, *two = b;
+
+	if (one->transaction != two->transaction)
+		return one->transaction < two->transaction ? -1 : 1;
+	return one->place < two->place ? -1 : one->place > two->place;
+}
+
+/* Appends the row as a struct dated. */
+static void verdict_append(struct buf *list, const MDB_val *key, struct reader *body, struct arena *arena)
+{
+	struct dated dated = {0};
+
+	dated.transaction = record_get_u64(body);
+	dated.place = record_get_u32(body);
+	memcpy(dated.verdict.witness.bytes, (const char *)key->mv_data + DIGEST_BYTES, DIGEST_BYTES);
+	dated.verdict.length = body->left;
+	dated.verdict.text = arena_copy(arena, body->at, body->left);
+	if (!body->bad)
+		buf_add(list, &dated, sizeof dated);
+}
+
+int store_verdicts(struct store *store, const struct digest *subject, struct arena *arena,
+                   const struct stored_verdict **out, struct err *err)
+{
+	struct buf list = {0};
+	struct reader body;
+	struct pass pass;
+
+	*out = NULL;
+	if (pass_begin(&pass, store, TABLE_VERDICTS, subject, err) != 0)
+		return -1;
+	while (pass_next(&pass, RECORD_VERDICT, &body))
+		verdict_append(&list, &pass.key, &body, arena);
+	int count = (int)(list.length / sizeof(struct dated)), result = pass_end(&pass, err) == 0 ? count : -1;
+	struct dated *dated = (struct dated *)(void *)list.data;
+
+	if (count > 0)
+		qsort(dated, (size_t)count, sizeof *dated, dated_order);
+	struct stored_verdict *verdicts = arena_array(arena, (size_t)count, sizeof *verdicts);
+
+	for (int i = 0; i < count; i++)
+		verdicts[i] = dated[i].verdict;
+	*out = verdicts;
+	buf_free(&list);
+	store->hits += result > 0;
+	store->misses += result == 0;
+	return result;
+}
+/* --- What was last seen ------------------------------------------------------------------------------------------ */
+
+static bool text_is(const char *text, size_t length, const char *expected)
+{
+	return text != NULL && length == strlen(expected) && memcmp(text, expected, length) == 0;
+}
+
+enum cache_answer store_latest(struct store *store, const char *definition, const char *case_id, struct arena *arena,
+                               struct latest *out, struct err *err)
+{
+	struct pair key = case_key(definition, case_id);
+	struct reader body;
+	enum cache_answer answer =
+	    row_get(store, TABLE_LATEST, RECORD_LATEST, key.bytes, sizeof key.bytes, arena, &body, err);
+	size_t definition_length, case_length;
+
+	if (answer != CACHE_HIT)
+		return answer;
+	out->subject = record_get_digest(&body);
+	out->witness = record_get_digest(&body);
+	const char *found_definition = record_get_bytes(&body, &definition_length);
+	const char *found_case = record_get_bytes(&body, &case_length);
+
+	if (!text_is(found_definition, definition_length, definition) || !text_is(found_case, case_length, case_id))
+		return CACHE_MISS;
+	out->fields = body.at;
+	out->fields_length = body.left;
+	return CACHE_HIT;
+}
+
+static int text_order(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+int store_latest_ids(struct store *store, const char *definition, struct arena *arena, const char *const **out,
+                     struct err *err)
+{
+	struct digest first = digest_of(definition, strlen(definition));
+	struct buf list = {0};
+	struct reader body;
+	struct pass pass;
+	size_t length;
+
+	*out = NULL;
+	if (pass_begin(&pass, store, TABLE_LATEST, &first, err) != 0)
+		return -1;
+	while (pass_next(&pass, RECORD_LATEST, &body)) {
+		record_get_digest(&body);
+		record_get_digest(&body);
+		record_get_bytes(&body, &length);
+		const char *id = record_get_bytes(&body, &length);
+
+		if (id != NULL)
+			buf_add(&list, &(const char *){arena_copy(arena, id, length)}, sizeof id);
+	}
+	size_t count = list.length / sizeof(char *);
+	const char **ids = arena_array(arena, count, sizeof *ids);
+
+	if (count > 0)
+		memcpy(ids, list.data, list.length);
+	qsort(ids, count, sizeof *ids, text_order);
+	*out = ids;
+	buf_free(&list);
+	return pass_end(&pass, err) == 0 ? (int)count : -1;
+}
+
+/* --- Writing ----------------------------------------------------------------------------------------------------- */
+
+struct put_batch {
+	const struct store_put *puts;
+	int count;
+};
+
+static int put_verdict(MDB_txn *txn, struct env *env, const struct store_put *put, int place)
+{
+	struct pair key = pair_of(&put->subject, &put->witness);
+	struct buf body = {0};
+
+	record_put_u64(&body, mdb_txn_id(txn));
+	record_put_u32(&body, (uint32_t)place);
+	buf_add(&body, put->text, put->length);
+	int rc = row_put(txn, env->table[TABLE_VERDICTS], RECORD_VERDICT, key.bytes, sizeof key.bytes, &body);
+
+	buf_free(&body);
+	return rc;
+}
+
+static int put_latest(MDB_txn *txn, struct env *env, const struct store_put *put)
+{
+	struct pair key = case_key(put->definition, put->case_id);
+	struct buf body = {0};
+
+	record_put_digest(&body, &put->subject);
+	record_put_digest(&body, &put->witness);
+	record_put_text(&body, put->definition);
+	record_put_text(&body, put->case_id);
+	buf_add(&body, put->fields, put->fields_length);
+	int rc = row_put(txn, env->table[TABLE_LATEST], RECORD_LATEST, key.bytes, sizeof key.bytes, &body);
+
+	buf_free(&body);
+	return rc;
+}
+
+static int put_batch(MDB_txn *txn, struct env *env, void *context)
+{
+	const struct put_batch *batch = context;
+	int rc = 0;
+
+	for (int i = 0; i < batch->count && rc == 0; i++) {
+		if (batch->puts[i].keep_verdict)
+			rc = put_verdict(txn, env, &batch->puts[i], i);
+		if (rc == 0)
+			rc = put_latest(txn, env, &batch->puts[i]);
+	}
+	return rc;
+}
+
+int store_put(struct store *store, const struct store_put *puts, int count, struct err *err)
+{
+	struct put_batch batch = {puts, count};
+
+	return count == 0 ? 0 : env_write(&store->env, put_batch, &batch, err);
+}
+
+/* --- Files and facts --------------------------------------------------------------------------------------------- */
+
+bool file_seen_holds(const struct file_seen *seen, const struct file_stat *now)
+{
+	const struct file_stat *then = &seen->stat;
+	int64_t newest = then->mtime_ns > then->ctime_ns ? then->mtime_ns : then->ctime_ns;
+
+	if (then->inode != now->inode || then->size != now->size || then->mtime_ns != now->mtime_ns ||
+	    then->ctime_ns != now->ctime_ns)
+		return false;
+	return seen->read_ns >= newest &&
+	       (uint64_t)seen->read_ns - (uint64_t)newest >= (uint64_t)STORE_RACY_MS * 1000 * 1000;
+}
+
+int store_each_file(struct store *store, const char *prefix, store_visit *visit, void *context, struct err *err)
+{
+	return seen_each(&store->env, prefix, visit, context, &store->damaged, err);
+}
+
+int store_files(struct store *store, const char *prefix, struct arena *arena, const struct file_entry **out,
+                struct err *err)
+{
+	return seen_read(&store->env, prefix, arena, out, &store->damaged, err);
+}
+
+int store_put_files(struct store *store, const struct file_entry *entries, int count, const char *const *removed,
+                    int removed_count, struct err *err)
+{
+	return seen_write(&store->env, entries, count, removed, removed_count, err);
+}
+
+enum cache_answer store_fact(struct store *store, const char *key, struct arena *arena, const char **value,
+                             struct err *err)
+{
+	size_t length = strlen(key);
+	struct reader body;
+
+	if (length == 0 || length > KEY_MAX)
+		return CACHE_MISS;
+	enum cache_answer answer = row_get(store, TABLE_FACTS, RECORD_FACT, key, length, arena, &body, err);
+
+	if (answer == CACHE_HIT)
+		*value = (const char *)body.at;
+	return answer;
+}
+
+struct fact {
+	const char *key, *value;
+};
+
+static int put_fact(MDB_txn *txn, struct env *env, void *context)
+{
+	const struct fact *fact = context;
+	struct buf body = {0};
+
+	buf_text(&body, fact->value);
+	int rc = row_put(txn, env->table[TABLE_FACTS], RECORD_FACT, fact->key, strlen(fact->key), &body);
+
+	buf_free(&body);
+	return rc;
+}
+
+int store_put_fact(struct store *store, const char *key, const char *value, struct err *err)
+{
+	struct fact fact = {key, value};
+
+	if (*key == '\0' || strlen(key) > KEY_MAX)
+		return err_set(err, "a fact's key has 1 to %d bytes, not %zu", KEY_MAX, strlen(key));
+	return env_write(&store->env, put_fact, &fact, err);
+}
+
+/* --- Counting ---------------------------------------------------------------------------------------------------- */
+
+int store_stats(struct store *store, struct store_stats *out, struct err *err)
+{
+	int64_t *const rows[TABLE_COUNT] = {
+	    [TABLE_VERDICTS] = &out->verdicts,
+	    [TABLE_LATEST] = &out->latest,
+	    [TABLE_FILES] = &out->files,
+	    [TABLE_FACTS] = &out->facts,
+	};
+	MDB_txn *txn;
+	MDB_stat stat;
+	int rc = 0;
+
+	*out = (struct store_stats){.hits = store->hits, .misses = store->misses, .damaged = store->damaged};
+	out->checked = store->env.checked;
+	if (env_size(&store->env, &out->bytes, err) != 0 || env_begin_read(&store->env, &txn, err) != 0)
+		return -1;
+	for (int i = 0; i < TABLE_COUNT && rc == 0; i++) {
+		rc = mdb_stat(txn, store->env.table[i], &stat);
+		if (rc == 0)
+			*rows[i] = (int64_t)stat.ms_entries;
+	}
+	mdb_txn_abort(txn);
+	return rc == 0 ? 0 : env_fail(&store->env, rc, "read", err);
+}

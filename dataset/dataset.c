@@ -1,0 +1,370 @@
+#include "dataset/dataset.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The walk costs a folder one openat and its entries one fstatat each, relative to the folder, so the kernel looks up
+ * single names. Folders are taken in the order of their paths and so are the names in each, which leaves the whole
+ * sorted without ever being sorted as one. */
+
+/* --- finding the root ---------------------------------------------------------------------------------------- */
+
+static bool is_folder(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* `source` says who named this root: "--root", "$REFTEST_ROOT", … */
+static int take_root(const char *path, const char *source, char *root, size_t size, struct err *err)
+{
+	char folder[PATH_MAX];
+
+	if (strlen(path) >= size || strlen(path) + sizeof "/definitions" > sizeof folder)
+		return err_set(err, "%s names a path of %zu bytes, more than the system can open", source, strlen(path));
+	snprintf(folder, sizeof folder, "%s/definitions", path);
+	if (!is_folder(path))
+		return err_set(err, "%s: there is no such folder; %s must name a dataset", path, source);
+	if (!is_folder(folder))
+		return err_set(err, "%s: this folder, named by %s, has no folder definitions in it, so it is no dataset", path, source);
+	memcpy(root, path, strlen(path) + 1);
+	return 0;
+}
+
+/* The working directory is ".", its parents have their full paths. */
+static int find_parent(char *root, size_t size, struct err *err)
+{
+	char here[PATH_MAX];
+
+	if (is_folder("definitions"))
+		return take_root(".", "the working directory", root, size, err);
+	if (getcwd(here, sizeof here) == NULL)
+		return err_errno(err, "cannot find out the working directory; name the dataset by --root DIR");
+	for (char *slash = strrchr(here, '/'); slash != NULL; slash = strrchr(here, '/')) {
+		*slash = '\0';
+		if (take_root(*here == '\0' ? "/" : here, "a parent folder", root, size, NULL) == 0)
+			return 0;
+	}
+	return err_set(err, "there is no dataset here: neither the working directory nor a parent has a folder definitions; "
+	                    "name one by --root DIR or in $REFTEST_ROOT");
+}
+
+int dataset_find_root(const char *given, char *root, size_t size, struct err *err)
+{
+	static const char *const variables[] = {"REFTEST_ROOT", "FIB_DATASET_PATH"};
+	static const char *const sources[] = {"$REFTEST_ROOT", "$FIB_DATASET_PATH"};
+
+	if (given != NULL)
+		return take_root(given, "--root", root, size, err);
+	for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
+		const char *value = getenv(variables[i]);
+
+		if (value != NULL && *value != '\0')
+			return take_root(value, sources[i], root, size, err);
+	}
+	return find_parent(root, size, err);
+}
+
+/* --- the walk ------------------------------------------------------------------------------------------------ */
+
+struct files {
+	struct dataset_file *list;
+	size_t count, room;
+};
+
+struct problems {
+	const char **list;
+	size_t count, room;
+};
+
+struct scan {
+	struct arena *arena;
+	struct files files;
+	struct problems problems;
+};
+
+static void *grow(void *list, size_t count, size_t *room, size_t size)
+{
+	if (count < *room)
+		return list;
+	*room = *room == 0 ? 64 : *room * 2;
+	list = realloc(list, *room * size);
+	if (list == NULL)
+		die_no_memory();
+	return list;
+}
+
+static void problem(struct scan *scan, const char *sentence)
+{
+	struct problems *problems = &scan->problems;
+
+	problems->list = grow(problems->list, problems->count, &problems->room, sizeof *problems->list);
+	problems->list[problems->count++] = sentence;
+}
+
+static void problem_errno(struct scan *scan, const char *path, const char *doing)
+{
+	struct err err;
+
+	err_errno(&err, "%s: cannot %s", path, doing);
+	problem(scan, arena_string(scan->arena, err.text));
+}
+
+/* Names that end up in messages, line by line. */
+static bool prints(const char *name)
+{
+	for (; *name != '\0'; name++)
+		if ((unsigned char)*name < 0x20 || *name == 0x7F)
+			return false;
+	return true;
+}
+
+/* "x.json" has the suffix ".json"; ".json" alone is hidden and nothing. */
+static bool has_suffix(const char *name, const char *suffix)
+{
+	size_t length = strlen(name), tail = strlen(suffix);
+
+	return length > tail && strcmp(name + length - tail, suffix) == 0;
+}
+
+/* An open folder, and its path relative to the root. */
+struct folder {
+	DIR *stream;
+	const char *path;
+};
+
+/* Paths relative to the root, sorted, strings in the arena; the list itself is for the caller to free. */
+struct paths {
+	const char **list;
+	size_t count, room;
+};
+
+/* O_NONBLOCK: a link may lead to a pipe. */
+static int open_folder(int dir, const char *name)
+{
+	return openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK);
+}
+
+/* stream NULL, with errno, if it cannot be listed. */
+static struct folder list_folder(int dir, const char *name, const char *path)
+{
+	int fd = open_folder(dir, name);
+	struct folder folder = {.stream = fd < 0 ? NULL : fdopendir(fd), .path = path};
+
+	if (fd >= 0 && folder.stream == NULL) {
+		int number = errno;
+
+		close(fd);
+		errno = number;
+	}
+	return folder;
+}
+
+static int compare_files(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Folders sort as what is in them does, with a '/' behind: "a-b/" comes before "a/". */
+static int compare_folders(const void *a, const void *b)
+{
+	const char *left = *(const char *const *)a, *right = *(const char *const *)b;
+	size_t same = 0;
+
+	while (left[same] != '\0' && left[same] == right[same])
+		same++;
+	unsigned char l = left[same] == '\0' ? '/' : (unsigned char)left[same];
+	unsigned char r = right[same] == '\0' ? '/' : (unsigned char)right[same];
+
+	return (l > r) - (l < r);
+}
+
+/* May the entry be what is looked for: a folder (`suffix` NULL), or a file with this suffix? */
+static bool is_candidate(const struct dirent *entry, const char *suffix)
+{
+	bool unsure = entry->d_type == DT_LNK || entry->d_type == DT_UNKNOWN;
+
+	if (entry->d_name[0] == '.')
+		return false;
+	return suffix == NULL ? entry->d_type == DT_DIR || unsure : entry->d_type != DT_DIR && has_suffix(entry->d_name, suffix);
+}
+
+/* "FOLDER/NAME", by hand: there are tens of thousands, and printf takes as long as the kernel does. */
+static const char *join(struct arena *arena, const char *folder, const char *name)
+{
+	size_t length = strlen(folder), tail = strlen(name);
+	char *path = arena_alloc(arena, length + 1 + tail + 1);
+
+	memcpy(path, folder, length);
+	path[length] = '/';
+	memcpy(path + length + 1, name, tail);
+	return path;
+}
+
+static struct paths read_folder(struct scan *scan, struct folder folder, const char *suffix)
+{
+	struct paths paths = {0};
+	const struct dirent *entry;
+
+	for (errno = 0; (entry = readdir(folder.stream)) != NULL; errno = 0) {
+		if (!is_candidate(entry, suffix))
+			continue;
+		if (!prints(entry->d_name)) {
+			problem(scan, arena_printf(scan->arena, "%s/%s: the name has control characters, so this is left out; rename it",
+			                           folder.path, err_show(entry->d_name).text));
+			continue;
+		}
+		paths.list = grow(paths.list, paths.count, &paths.room, sizeof *paths.list);
+		paths.list[paths.count++] = join(scan->arena, folder.path, entry->d_name);
+	}
+	if (errno != 0)
+		problem_errno(scan, folder.path, "list the whole folder");
+	if (paths.count > 1)
+		qsort(paths.list, paths.count, sizeof *paths.list, suffix == NULL ? compare_folders : compare_files);
+	return paths;
+}
+
+static const char *last_name(const char *path)
+{
+	return strrchr(path, '/') + 1;
+}
+
+static void add_file(struct scan *scan, struct folder folder, const char *path, const char *suffix)
+{
+	const char *name = last_name(path);
+	struct files *files = &scan->files;
+	int fd = dirfd(folder.stream);
+	struct stat st;
+
+	if (fstatat(fd, name, &st, 0) != 0) {
+		if (errno != ENOENT || fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0) /* else it is just gone */
+			problem_errno(scan, path, "look at the file");
+		return;
+	}
+	if (S_ISDIR(st.st_mode))
+		return;
+	files->list = grow(files->list, files->count, &files->room, sizeof *files->list);
+	files->list[files->count++] = (struct dataset_file){
+	    .op_type = last_name(folder.path),
+	    .name = arena_copy(scan->arena, name, strlen(name) - strlen(suffix)),
+	    .path = path,
+	    .stat = file_stat_of(&st),
+	};
+}
+
+static void scan_op_type(struct scan *scan, int dir, const char *path, const char *suffix)
+{
+	struct folder folder = list_folder(dir, last_name(path), path);
+
+	if (folder.stream == NULL) {
+		if (errno != ENOTDIR && errno != ENOENT)
+			problem_errno(scan, path, "open the folder");
+		return;
+	}
+	struct paths files = read_folder(scan, folder, suffix);
+
+	for (size_t i = 0; i < files.count; i++)
+		add_file(scan, folder, files.list[i], suffix);
+	free(files.list);
+	closedir(folder.stream);
+}
+
+/* `kind`: "definitions" or "workloads". `required`: its absence is told too. */
+static void scan_kind(struct scan *scan, int root, const char *kind, const char *suffix, bool required)
+{
+	struct folder folder = list_folder(root, kind, kind);
+
+	if (folder.stream == NULL) {
+		if (required || errno != ENOENT)
+			problem_errno(scan, kind, "open the folder");
+		return;
+	}
+	struct paths folders = read_folder(scan, folder, NULL);
+
+	for (size_t i = 0; i < folders.count; i++)
+		scan_op_type(scan, dirfd(folder.stream), folders.list[i], suffix);
+	free(folders.list);
+	closedir(folder.stream);
+}
+
+static const struct dataset_file *finish_files(struct scan *scan, int *count)
+{
+	struct dataset_file *files = arena_array(scan->arena, scan->files.count, sizeof *files);
+
+	if (scan->files.count > 0)
+		memcpy(files, scan->files.list, scan->files.count * sizeof *files);
+	*count = (int)scan->files.count;
+	scan->files.count = 0;
+	return files;
+}
+
+int dataset_scan(const char *root, struct arena *arena, struct dataset *out, struct err *err)
+{
+	struct scan scan = {.arena = arena};
+
+	*out = (struct dataset){.fd = -1};
+	if (strlen(root) >= sizeof out->root)
+		return err_set(err, "the path of the dataset has %zu bytes, more than the system can open", strlen(root));
+	memcpy(out->root, root, strlen(root) + 1);
+	out->fd = open_folder(AT_FDCWD, root);
+	if (out->fd < 0)
+		return err_errno(err, "%s: cannot open the dataset's folder", root);
+	scan_kind(&scan, out->fd, "definitions", ".json", true);
+	out->definitions = finish_files(&scan, &out->definition_count);
+	scan_kind(&scan, out->fd, "workloads", ".jsonl", false);
+	out->workloads = finish_files(&scan, &out->workload_count);
+	const char **problems = arena_array(arena, scan.problems.count, sizeof *problems);
+
+	if (scan.problems.count > 0)
+		memcpy(problems, scan.problems.list, scan.problems.count * sizeof *problems);
+	out->problems = problems;
+	out->problem_count = (int)scan.problems.count;
+	free(scan.problems.list);
+	free(scan.files.list);
+	return 0;
+}
+
+void dataset_close(struct dataset *dataset)
+{
+	if (dataset->fd >= 0)
+		close(dataset->fd);
+	dataset->fd = -1;
+}
+
+static int compare_path(const void *path, const void *file)
+{
+	return strcmp(path, ((const struct dataset_file *)file)->path);
+}
+
+const struct dataset_file *dataset_workload(const struct dataset *dataset, const struct dataset_file *definition)
+{
+	char path[sizeof "workloads//.jsonl" + 2 * NAME_MAX];
+	int length = snprintf(path, sizeof path, "workloads/%s/%s.jsonl", definition->op_type, definition->name);
+
+	if (dataset->workload_count == 0 || length < 0 || (size_t)length >= sizeof path)
+		return NULL;
+	return bsearch(path, dataset->workloads, (size_t)dataset->workload_count, sizeof *dataset->workloads, compare_path);
+}
+
+/* Unsigned, so that a time beyond the year 2262 wraps instead of overflowing: it still tells two times apart. */
+static int64_t nanoseconds(const struct timespec *time)
+{
+	return (int64_t)((uint64_t)time->tv_sec * 1000000000u + (uint64_t)time->tv_nsec);
+}
+
+struct file_stat file_stat_of(const struct stat *st)
+{
+	return (struct file_stat){
+	    .inode = st->st_ino,
+	    .size = (uint64_t)st->st_size,
+	    .mtime_ns = nanoseconds(&st->st_mtim),
+	    .ctime_ns = nanoseconds(&st->st_ctim),
+	};
+}

@@ -1,0 +1,316 @@
+#include "dataset/safetensors.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+
+enum { LENGTH_BYTES = 8, HEADER_BYTES = 100000000, TENSORS = 100000, NAME_BYTES = 1024 };
+
+static const char pointer_line[] = "version https://git-lfs.github.com/spec/v1\n";
+
+static const struct {
+	const char *name;
+	enum dtype dtype;
+} dtypes[] = {
+    {"F64", DTYPE_FLOAT64},         {"F32", DTYPE_FLOAT32},     {"F16", DTYPE_FLOAT16},
+    {"BF16", DTYPE_BFLOAT16},       {"F8_E4M3", DTYPE_FLOAT8_E4M3FN}, {"F8_E5M2", DTYPE_FLOAT8_E5M2},
+    {"F8_E8M0", DTYPE_FLOAT8_E8M0FNU}, {"F4", DTYPE_FLOAT4_E2M1}, {"I64", DTYPE_INT64},
+    {"I32", DTYPE_INT32},           {"I16", DTYPE_INT16},       {"I8", DTYPE_INT8},
+    {"U32", DTYPE_UINT32},          {"U8", DTYPE_UINT8},        {"BOOL", DTYPE_BOOL},
+};
+
+/* A tensor with where its data begins, to look for gaps and overlaps. */
+struct extent {
+	const struct safetensor *tensor;
+	int64_t begin, end; /* from the end of the header */
+};
+
+struct reader {
+	struct json_text text; /* the header */
+	struct arena *arena;
+	const unsigned char *data; /* behind the header */
+	int64_t bytes;
+	struct safetensor *tensors;
+	struct extent *extents;
+	int count;
+	struct err *err;
+};
+
+static int expected(struct reader *r, const struct json_step *at, const char *what, const cJSON *found)
+{
+	if (cJSON_IsString(found))
+		return json_error_at(&r->text, at, r->err, "expected %s, found \"%s\"", what, err_show(found->valuestring).text);
+	if (cJSON_IsNumber(found))
+		return json_error_at(&r->text, at, r->err, "expected %s, found %.16g", what, found->valuedouble);
+	return json_error_at(&r->text, at, r->err, "expected %s, found %s", what, json_kind(found));
+}
+
+static int read_dtype(struct reader *r, const struct json_step *tensor, const cJSON *json, struct safetensor *out)
+{
+	const struct json_step at = {.up = tensor, .key = "dtype"};
+	const char *name = json_text_of(json, "dtype");
+
+	for (size_t i = 0; name != NULL && i < sizeof dtypes / sizeof *dtypes; i++)
+		if (strcmp(dtypes[i].name, name) == 0) {
+			out->dtype = dtypes[i].dtype;
+			return 0;
+		}
+	return expected(r, &at,
+	                "a dtype (F64, F32, F16, BF16, F8_E4M3, F8_E5M2, F8_E8M0, F4, I64, I32, I16, I8, U32, U8, BOOL)",
+	                json_member(json, "dtype"));
+}
+
+/* Fills rank, shape and the bytes that they make. */
+static int read_shape(struct reader *r, const struct json_step *tensor, const cJSON *json, struct safetensor *out)
+{
+	const struct json_step at = {.up = tensor, .key = "shape"};
+	const cJSON *shape = json_member(json, "shape");
+	int64_t bits = dtype_bits(out->dtype);
+
+	if (!cJSON_IsArray(shape))
+		return expected(r, &at, "a list of sizes", shape);
+	if (cJSON_GetArraySize(shape) > RANK_MAX)
+		return json_error_at(&r->text, &at, r->err, "expected at most %d dimensions, found %d", RANK_MAX,
+		                     cJSON_GetArraySize(shape));
+	for (const cJSON *item = shape->child; item != NULL; item = item->next) {
+		const struct json_step size_at = {.up = &at, .index = out->rank};
+		int64_t *size = &out->shape[out->rank++];
+
+		if (!json_integer(item, size) || *size < 0)
+			return expected(r, &size_at, "a whole number of at least 0", item);
+		if (__builtin_mul_overflow(bits, *size, &bits))
+			return json_error_at(&r->text, &at, r->err, "expected a tensor that can be counted, found more than 2^63 bits");
+	}
+	if (bits % 8 != 0)
+		return json_error_at(&r->text, &at, r->err, "expected a tensor of whole bytes, found %lld bits", (long long)bits);
+	out->bytes = bits / 8;
+	return 0;
+}
+
+static int read_offsets(struct reader *r, const struct json_step *tensor, const cJSON *json, struct safetensor *out,
+                        struct extent *extent)
+{
+	const struct json_step at = {.up = tensor, .key = "data_offsets"};
+	const cJSON *offsets = json_member(json, "data_offsets");
+
+	if (!cJSON_IsArray(offsets) || cJSON_GetArraySize(offsets) != 2 || !json_integer(offsets->child, &extent->begin) ||
+	    !json_integer(offsets->child->next, &extent->end))
+		return expected(r, &at, "a list of two whole numbers", offsets);
+	if (extent->begin < 0 || extent->end < extent->begin || extent->end > r->bytes)
+		return json_error_at(&r->text, &at, r->err, "expected offsets within the file's %lld bytes of data, found %lld to %lld",
+		                     (long long)r->bytes, (long long)extent->begin, (long long)extent->end);
+	if (extent->end - extent->begin != out->bytes)
+		return json_error_at(&r->text, &at, r->err, "expected offsets %lld bytes apart, as dtype and shape say, found %lld",
+		                     (long long)out->bytes, (long long)(extent->end - extent->begin));
+	out->data = r->data + extent->begin;
+	return 0;
+}
+
+static int read_tensor(struct reader *r, const cJSON *json)
+{
+	const struct json_step at = {.key = json->string};
+	struct safetensor *out = &r->tensors[r->count];
+	struct extent *extent = &r->extents[r->count];
+
+	if (strlen(json->string) > NAME_BYTES)
+		return json_error_at(&r->text, &at, r->err, "expected a name of at most %d bytes, found one of %zu", NAME_BYTES,
+		                     strlen(json->string));
+	if (!cJSON_IsObject(json))
+		return expected(r, &at, "an object with \"dtype\", \"shape\" and \"data_offsets\"", json);
+	if (read_dtype(r, &at, json, out) != 0 || read_shape(r, &at, json, out) != 0 ||
+	    read_offsets(r, &at, json, out, extent) != 0)
+		return -1;
+	out->name = arena_string(r->arena, json->string);
+	extent->tensor = out;
+	r->count++;
+	return 0;
+}
+
+static int compare_extents(const void *a, const void *b)
+{
+	const struct extent *left = a, *right = b;
+
+	if (left->begin != right->begin)
+		return left->begin < right->begin ? -1 : 1;
+	return (left->end > right->end) - (left->end < right->end);
+}
+
+/* Side by side, from the first byte of the data to the last. */
+static int check_extents(struct reader *r)
+{
+	int64_t end = 0;
+
+	qsort(r->extents, (size_t)r->count, sizeof *r->extents, compare_extents);
+	for (int i = 0; i < r->count; i++) {
+		const struct json_step at = {.key = r->extents[i].tensor->name};
+
+		if (r->extents[i].begin != end)
+			return json_error_at(&r->text, &at, r->err,
+			                     "expected the data of this tensor to begin at %lld, where the one before it ends, found %lld",
+			                     (long long)end, (long long)r->extents[i].begin);
+		end = r->extents[i].end;
+	}
+	if (end != r->bytes)
+		return err_set(r->err, "%s: expected %lld bytes of data as the tensors say, found %lld", r->text.name, (long long)end,
+		               (long long)r->bytes);
+	return 0;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(((const struct safetensor *)a)->name, ((const struct safetensor *)b)->name);
+}
+
+static int read_header(struct reader *r, const cJSON *json, struct safetensors *out)
+{
+	const struct json_step metadata = {.key = "__metadata__"};
+	int count = cJSON_GetArraySize(json);
+
+	if (!cJSON_IsObject(json))
+		return expected(r, NULL, "an object of tensors", json);
+	if (count > TENSORS)
+		return json_error_at(&r->text, NULL, r->err, "expected at most %d tensors, found %d", TENSORS, count);
+	r->tensors = arena_array(r->arena, (size_t)count, sizeof *r->tensors);
+	r->extents = arena_array(r->arena, (size_t)count, sizeof *r->extents);
+	for (const cJSON *member = json->child; member != NULL; member = member->next) {
+		if (strcmp(member->string, metadata.key) != 0) {
+			if (read_tensor(r, member) != 0)
+				return -1;
+		} else if (!cJSON_IsObject(member)) {
+			return expected(r, &metadata, "an object of strings", member);
+		}
+	}
+	if (check_extents(r) != 0)
+		return -1;
+	qsort(r->tensors, (size_t)r->count, sizeof *r->tensors, compare_names);
+	out->tensors = r->tensors;
+	out->count = r->count;
+	return 0;
+}
+
+/* The first eight bytes, little-endian. */
+static uint64_t header_length(const unsigned char *data)
+{
+	uint64_t length = 0;
+
+	for (int i = LENGTH_BYTES - 1; i >= 0; i--)
+		length = length << 8 | data[i];
+	return length;
+}
+
+int safetensors_parse(const char *path, const unsigned char *data, size_t length, struct arena *arena,
+                      struct safetensors *out, struct err *err)
+{
+	uint64_t header = length < LENGTH_BYTES ? 0 : header_length(data);
+
+	*out = (struct safetensors){0};
+	if (length < LENGTH_BYTES)
+		return err_set(err, "%s: expected a safetensors file, found %zu bytes, fewer than the %d of its length field", path, length,
+		               LENGTH_BYTES);
+	if (header > HEADER_BYTES)
+		return err_set(err, "%s: expected a safetensors header of at most %d bytes, found one of %llu", path, HEADER_BYTES,
+		               (unsigned long long)header);
+	if (header > length - LENGTH_BYTES)
+		return err_set(err, "%s: expected a safetensors header of %llu bytes, found a file of %zu", path,
+		               (unsigned long long)header, length);
+	struct reader r = {
+	    .text = {.name = arena_printf(arena, "%s (header)", path),
+	             .text = (const char *)data + LENGTH_BYTES,
+	             .length = (size_t)header,
+	             .first_line = 1},
+	    .arena = arena,
+	    .data = data + LENGTH_BYTES + header,
+	    .bytes = (int64_t)(length - LENGTH_BYTES - (size_t)header),
+	    .err = err,
+	};
+	cJSON *json = json_parse(&r.text, err);
+
+	if (json == NULL)
+		return -1;
+	int wrong = read_header(&r, json, out);
+
+	cJSON_Delete(json);
+	return wrong;
+}
+
+/* --- files --------------------------------------------------------------------------------------------------- */
+
+/* The command that fetches a file kept in Git LFS, its path quoted so that pasting it runs nothing else. */
+static const char *fetch_command(struct arena *arena, const char *path)
+{
+	char *quoted = arena_alloc(arena, 2 * strlen(path) + 1), *to = quoted;
+
+	for (const char *from = path; *from != '\0'; from++) {
+		if (strchr("\"$`\\", *from) != NULL)
+			*to++ = '\\';
+		*to++ = *from;
+	}
+	return arena_printf(arena, "git lfs pull --include \"%s\"", quoted);
+}
+
+static bool is_pointer(const struct mapping *mapping)
+{
+	return mapping->length >= sizeof pointer_line - 1 && memcmp(mapping->data, pointer_line, sizeof pointer_line - 1) == 0;
+}
+
+static const char *without_dot(const char *path)
+{
+	while (path[0] == '.' && path[1] == '/')
+		for (path += 2; *path == '/'; path++)
+			;
+	return path;
+}
+
+static enum safetensors_answer parse_mapping(const char *path, struct mapping mapping, struct arena *arena,
+                                             struct safetensors *out, struct err *err)
+{
+	if (is_pointer(&mapping)) {
+		err_set(err, "%s: a Git LFS pointer stands here instead of the tensors; fetch them with: %s", path,
+		        fetch_command(arena, path));
+		return SAFETENSORS_POINTER;
+	}
+	if (safetensors_parse(path, mapping.data, mapping.length, arena, out, err) != 0)
+		return SAFETENSORS_ERROR;
+	out->mapping = mapping;
+	return SAFETENSORS_OK;
+}
+
+enum safetensors_answer safetensors_open(int root, const char *path, struct arena *arena, struct safetensors *out,
+                                         struct err *err)
+{
+	struct mapping mapping;
+
+	*out = (struct safetensors){0};
+	path = without_dot(path);
+	enum file_answer found = file_map_beneath(root, path, &mapping, err);
+
+	if (found == FILE_ABSENT) {
+		err_set(err, "%s: there is no such file; if it is kept in Git LFS, fetch it with: %s", path, fetch_command(arena, path));
+		return SAFETENSORS_MISSING;
+	}
+	if (found != FILE_OK)
+		return SAFETENSORS_ERROR;
+	enum safetensors_answer answer = parse_mapping(path, mapping, arena, out, err);
+
+	if (answer != SAFETENSORS_OK)
+		file_unmap(&mapping);
+	return answer;
+}
+
+static int compare_name(const void *name, const void *tensor)
+{
+	return strcmp(name, ((const struct safetensor *)tensor)->name);
+}
+
+const struct safetensor *safetensors_find(const struct safetensors *file, const char *name)
+{
+	return file->count == 0 ? NULL : bsearch(name, file->tensors, (size_t)file->count, sizeof *file->tensors, compare_name);
+}
+
+void safetensors_close(struct safetensors *file)
+{
+	file_unmap(&file->mapping);
+	*file = (struct safetensors){0};
+}

@@ -1,0 +1,545 @@
+#include "dataset/verdict.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "base/json.h"
+
+/* More than any case has: a few ground truths for each of some 30 outputs. */
+enum { TEXT_BYTES = 16 << 20, OUTPUTS = 1024, CONSTANTS = 64, FINDINGS = 4096 };
+
+static const int64_t EXACT_MAX = ((int64_t)1 << 53) - 1; /* of JSON's integers */
+
+/* --- names --------------------------------------------------------------------------------------------------- */
+
+static const char *const status_names[STATUS_COUNT] = {"passed", "skipped", "error", "failed", "invalid"};
+
+static const char *const reason_names[REASON_COUNT] = {
+    [REASON_SHAPE] = "shape",
+    [REASON_DTYPE] = "dtype",
+    [REASON_NUMERIC] = "numeric",
+    [REASON_NONFINITE] = "nonfinite",
+    [REASON_NONDETERMINISTIC] = "nondeterministic",
+    [REASON_MUTATED_INPUT] = "mutated_input",
+    [REASON_GROUND_TRUTHS_DISAGREE] = "ground_truths_disagree",
+    [REASON_NO_GROUND_TRUTH] = "no_ground_truth",
+    [REASON_MEMORY] = "memory",
+    [REASON_MISSING_BLOB] = "missing_blob",
+    [REASON_UNSUPPORTED_DEVICE] = "unsupported_device",
+    [REASON_WEAK] = "weak",
+    [REASON_RAISED] = "raised",
+    [REASON_CRASHED] = "crashed",
+    [REASON_TIMEOUT] = "timeout",
+    [REASON_GROUND_TRUTH] = "ground_truth",
+    [REASON_OUT_OF_BOUNDS] = "out_of_bounds",
+    [REASON_NOT_CACHED] = "not_cached",
+};
+
+const char *status_name(enum status status)
+{
+	return status_names[status];
+}
+
+const char *reason_name(enum reason reason)
+{
+	return reason_names[reason];
+}
+
+bool status_parse(const char *name, enum status *out)
+{
+	for (int i = 0; i < STATUS_COUNT; i++)
+		if (strcmp(status_names[i], name) == 0) {
+			*out = (enum status)i;
+			return true;
+		}
+	return false;
+}
+
+bool reason_parse(const char *name, enum reason *out)
+{
+	for (int i = REASON_NONE + 1; i < REASON_COUNT; i++)
+		if (strcmp(reason_names[i], name) == 0) {
+			*out = (enum reason)i;
+			return true;
+		}
+	return false;
+}
+
+/* --- the fields of metrics, in both forms -------------------------------------------------------------------- */
+
+enum field_kind { FIELD_INTEGER, FIELD_NUMBER, FIELD_BOOL };
+
+static const struct field {
+	const char *name;
+	enum field_kind kind;
+	size_t offset; /* in struct metrics */
+} fields[] = {
+    {"elements", FIELD_INTEGER, offsetof(struct metrics, elements)},
+    {"hits", FIELD_INTEGER, offsetof(struct metrics, hits)},
+    {"nan_reference", FIELD_INTEGER, offsetof(struct metrics, nan_reference)},
+    {"nan_ground_truth", FIELD_INTEGER, offsetof(struct metrics, nan_ground_truth)},
+    {"inf_reference", FIELD_INTEGER, offsetof(struct metrics, inf_reference)},
+    {"inf_ground_truth", FIELD_INTEGER, offsetof(struct metrics, inf_ground_truth)},
+    {"max_abs", FIELD_NUMBER, offsetof(struct metrics, max_abs)},
+    {"mean_abs", FIELD_NUMBER, offsetof(struct metrics, mean_abs)},
+    {"max_rel", FIELD_NUMBER, offsetof(struct metrics, max_rel)},
+    {"mean_rel", FIELD_NUMBER, offsetof(struct metrics, mean_rel)},
+    {"cosine", FIELD_NUMBER, offsetof(struct metrics, cosine)},
+    {"mse", FIELD_NUMBER, offsetof(struct metrics, mse)},
+    {"margin", FIELD_NUMBER, offsetof(struct metrics, margin)},
+    {"zeros_would_pass", FIELD_BOOL, offsetof(struct metrics, zeros_would_pass)},
+    {"passed", FIELD_BOOL, offsetof(struct metrics, passed)},
+};
+enum { FIELDS = sizeof fields / sizeof *fields };
+
+/* --- writing ------------------------------------------------------------------------------------------------- */
+
+static void write_key(struct buf *out, const char *key)
+{
+	char last = out->length == 0 ? '{' : out->data[out->length - 1];
+
+	if (last != '{' && last != '[')
+		buf_text(out, ", ");
+	buf_printf(out, "\"%s\": ", key);
+}
+
+static void write_text(struct buf *out, const char *key, const char *text)
+{
+	write_key(out, key);
+	if (text == NULL)
+		buf_text(out, "null");
+	else
+		buf_json_string(out, text);
+}
+
+static void write_number(struct buf *out, const char *key, double number)
+{
+	write_key(out, key);
+	buf_json_number(out, number);
+}
+
+static void write_integer(struct buf *out, const char *key, int64_t number)
+{
+	write_key(out, key);
+	buf_printf(out, "%" PRId64, number);
+}
+
+static void write_bool(struct buf *out, const char *key, bool value)
+{
+	write_key(out, key);
+	buf_text(out, value ? "true" : "false");
+}
+
+static void write_state(struct buf *out, enum status status, enum reason reason)
+{
+	write_text(out, "status", status_name(status));
+	write_text(out, "reason", reason_name(reason));
+}
+
+static void write_metrics(const struct metrics *metrics, struct buf *out)
+{
+	for (int i = 0; i < FIELDS; i++) {
+		const char *at = (const char *)metrics + fields[i].offset;
+
+		if (fields[i].kind == FIELD_INTEGER)
+			write_integer(out, fields[i].name, *(const int64_t *)at);
+		else if (fields[i].kind == FIELD_NUMBER)
+			write_number(out, fields[i].name, *(const double *)at);
+		else
+			write_bool(out, fields[i].name, *(const bool *)at);
+	}
+}
+
+static void write_integers(struct buf *out, const char *key, const int64_t *numbers, int count)
+{
+	write_key(out, key);
+	buf_text(out, "[");
+	for (int i = 0; i < count; i++)
+		buf_printf(out, "%s%" PRId64, i == 0 ? "" : ", ", numbers[i]);
+	buf_text(out, "]");
+}
+
+/* The index of a flat, row-major place in each dimension. */
+static void write_place(struct buf *out, const struct output_verdict *output, int64_t flat)
+{
+	int64_t index[RANK_MAX];
+
+	for (int i = output->rank - 1; i >= 0; i--) {
+		int64_t size = output->shape[i] < 1 ? 1 : output->shape[i];
+
+		index[i] = flat % size;
+		flat /= size;
+	}
+	write_integers(out, "index", index, output->rank < 0 ? 0 : output->rank);
+}
+
+/* `flat`: indices as they are kept, else as they are shown. */
+static void write_worst(const struct output_verdict *output, bool flat, struct buf *out)
+{
+	write_key(out, "worst");
+	buf_text(out, "[");
+	for (int i = 0; i < output->metrics.worst_count; i++) {
+		const struct worst *worst = &output->metrics.worst[i];
+
+		buf_text(out, i == 0 ? "{" : ", {");
+		if (flat)
+			write_integer(out, "index", worst->index);
+		else
+			write_place(out, output, worst->index);
+		write_number(out, "reference", worst->reference);
+		write_number(out, "ground_truth", worst->ground_truth);
+		write_number(out, "diff", worst->diff);
+		buf_text(out, "}");
+	}
+	buf_text(out, "]");
+}
+
+static void write_output(const struct output_verdict *output, struct buf *out)
+{
+	buf_text(out, "{");
+	write_text(out, "name", output->name);
+	write_text(out, "ground_truth", output->ground_truth);
+	write_state(out, output->status, output->reason);
+	write_number(out, "atol", output->atol);
+	write_number(out, "rtol", output->rtol);
+	write_number(out, "hit_ratio_needed", output->hit_ratio);
+	if (output->rank == RANK_SCALAR)
+		write_text(out, "shape", NULL);
+	else
+		write_integers(out, "shape", output->shape, output->rank);
+	write_metrics(&output->metrics, out);
+	write_worst(output, true, out);
+	buf_text(out, "}");
+}
+
+static void write_constant(const struct named_value *constant, struct buf *out)
+{
+	buf_text(out, "{");
+	write_text(out, "name", constant->name);
+	write_number(out, "value", constant->value);
+	write_text(out, "source", constant->source);
+	buf_text(out, "}");
+}
+
+static void write_lists(const struct verdict *verdict, struct buf *out)
+{
+	write_key(out, "outputs");
+	buf_text(out, "[");
+	for (int i = 0; i < verdict->output_count; i++) {
+		buf_text(out, i == 0 ? "" : ", ");
+		write_output(&verdict->outputs[i], out);
+	}
+	buf_text(out, "], \"constants\": [");
+	for (int i = 0; i < verdict->constant_count; i++) {
+		buf_text(out, i == 0 ? "" : ", ");
+		write_constant(&verdict->constants[i], out);
+	}
+	buf_text(out, "], \"findings\": [");
+	for (int i = 0; i < verdict->finding_count; i++) {
+		buf_text(out, i == 0 ? "" : ", ");
+		buf_json_string(out, verdict->findings[i]);
+	}
+	buf_text(out, "]");
+}
+
+void verdict_write(const struct verdict *verdict, struct buf *out)
+{
+	buf_text(out, "{");
+	write_state(out, verdict->status, verdict->reason);
+	write_text(out, "message", verdict->message);
+	write_bool(out, "weak", verdict->weak);
+	write_text(out, "device_class", verdict->device_class);
+	write_text(out, "device", verdict->device);
+	write_text(out, "ground_truth", verdict->ground_truth);
+	write_text(out, "ground_truth_version", verdict->ground_truth_version);
+	write_text(out, "torch", verdict->torch);
+	write_text(out, "cuda", verdict->cuda);
+	write_number(out, "seconds", verdict->seconds);
+	write_integer(out, "time", verdict->time);
+	write_integer(out, "elements", verdict->elements);
+	write_integer(out, "reference_line", verdict->reference_line);
+	write_lists(verdict, out);
+	buf_text(out, "}");
+}
+
+static void write_shown_output(const struct output_verdict *output, struct buf *out)
+{
+	const struct metrics *metrics = &output->metrics;
+
+	buf_text(out, "{");
+	write_text(out, "name", output->name);
+	write_text(out, "ground_truth", output->ground_truth);
+	write_state(out, output->status, output->reason);
+	write_integer(out, "elements", metrics->elements);
+	write_number(out, "atol", output->atol);
+	write_number(out, "rtol", output->rtol);
+	write_number(out, "hit_ratio_needed", output->hit_ratio);
+	write_number(out, "margin", metrics->margin);
+	write_bool(out, "zeros_would_pass", metrics->zeros_would_pass);
+	write_number(out, "max_abs", metrics->max_abs);
+	write_number(out, "max_rel", metrics->max_rel);
+	write_number(out, "mean_abs", metrics->mean_abs);
+	write_number(out, "mean_rel", metrics->mean_rel);
+	write_number(out, "cosine", metrics->cosine);
+	write_number(out, "mse", metrics->mse);
+	write_number(out, "hit_ratio", metrics->elements == 0 ? 1 : (double)metrics->hits / (double)metrics->elements);
+	write_integer(out, "nan_reference", metrics->nan_reference);
+	write_integer(out, "nan_ground_truth", metrics->nan_ground_truth);
+	write_integer(out, "inf_reference", metrics->inf_reference);
+	write_integer(out, "inf_ground_truth", metrics->inf_ground_truth);
+	write_worst(output, false, out);
+	buf_text(out, "}");
+}
+
+void verdict_write_outputs(const struct verdict *verdict, struct buf *out)
+{
+	buf_text(out, "[");
+	for (int i = 0; i < verdict->output_count; i++) {
+		buf_text(out, i == 0 ? "" : ", ");
+		write_shown_output(&verdict->outputs[i], out);
+	}
+	buf_text(out, "]");
+}
+
+/* --- reading back -------------------------------------------------------------------------------------------- */
+
+/* Reads on after something was wrong, with harmless values, and keeps the first complaint: then the whole is refused. */
+struct reader {
+	struct arena *arena;
+	struct err *err;
+	bool damaged;
+};
+
+static void damaged(struct reader *r, const char *key, const char *wanted)
+{
+	if (!r->damaged)
+		err_set(r->err, "this is no verdict, or a damaged one: expected \"%s\" to be %s", key, wanted);
+	r->damaged = true;
+}
+
+static const char *read_text(struct reader *r, const cJSON *object, const char *key, bool nullable)
+{
+	const cJSON *value = json_member(object, key);
+
+	if (cJSON_IsString(value))
+		return arena_string(r->arena, value->valuestring);
+	if (!nullable || !cJSON_IsNull(value))
+		damaged(r, key, nullable ? "a string or null" : "a string");
+	return nullable ? NULL : "";
+}
+
+static double read_number(struct reader *r, const cJSON *object, const char *key)
+{
+	const cJSON *value = json_member(object, key);
+	const char *text = cJSON_GetStringValue(value);
+
+	if (cJSON_IsNumber(value))
+		return value->valuedouble;
+	if (text != NULL && strcmp(text, "nan") == 0)
+		return NAN;
+	if (text != NULL && strcmp(text, "inf") == 0)
+		return INFINITY;
+	if (text != NULL && strcmp(text, "-inf") == 0)
+		return -INFINITY;
+	damaged(r, key, "a number");
+	return 0;
+}
+
+static int64_t read_integer(struct reader *r, const cJSON *object, const char *key, int64_t least, int64_t most)
+{
+	int64_t value;
+
+	if (json_integer(json_member(object, key), &value) && value >= least && value <= most)
+		return value;
+	damaged(r, key, "an integer within its bounds");
+	return least;
+}
+
+static bool read_bool(struct reader *r, const cJSON *object, const char *key)
+{
+	const cJSON *value = json_member(object, key);
+
+	if (!cJSON_IsBool(value))
+		damaged(r, key, "true or false");
+	return cJSON_IsTrue(value);
+}
+
+static enum status read_status(struct reader *r, const cJSON *object)
+{
+	const char *name = json_text_of(object, "status");
+	enum status status = STATUS_INVALID;
+
+	if (name == NULL || !status_parse(name, &status))
+		damaged(r, "status", "the name of a status");
+	return status;
+}
+
+static enum reason read_reason(struct reader *r, const cJSON *object)
+{
+	const cJSON *value = json_member(object, "reason");
+	enum reason reason = REASON_NONE;
+
+	if (!cJSON_IsNull(value) && (!cJSON_IsString(value) || !reason_parse(value->valuestring, &reason)))
+		damaged(r, "reason", "the name of a reason or null");
+	return reason;
+}
+
+/* The list under `key` with at most `most` items, all of which are objects if `objects`; NULL if it is not. */
+static const cJSON *read_list(struct reader *r, const cJSON *object, const char *key, int most, int *count)
+{
+	const cJSON *list = json_member(object, key);
+
+	*count = 0;
+	if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) > most) {
+		damaged(r, key, "a list of bounded length");
+		return NULL;
+	}
+	*count = cJSON_GetArraySize(list);
+	return list->child;
+}
+
+/* Elements of the shape, which every index must stay below. */
+static int64_t read_shape(struct reader *r, const cJSON *json, struct output_verdict *out)
+{
+	int64_t elements = 1;
+	int count;
+
+	out->rank = RANK_SCALAR;
+	if (cJSON_IsNull(json_member(json, "shape")))
+		return 1;
+	out->rank = 0;
+	for (const cJSON *item = read_list(r, json, "shape", RANK_MAX, &count); item != NULL; item = item->next) {
+		int64_t *size = &out->shape[out->rank++];
+
+		if (!json_integer(item, size) || *size < 0 || __builtin_mul_overflow(elements, *size, &elements)) {
+			damaged(r, "shape", "a list of sizes");
+			*size = 0;
+			elements = 0;
+		}
+	}
+	return elements;
+}
+
+static void read_metrics(struct reader *r, const cJSON *json, struct metrics *metrics)
+{
+	for (int i = 0; i < FIELDS; i++) {
+		char *at = (char *)metrics + fields[i].offset;
+
+		if (fields[i].kind == FIELD_INTEGER)
+			*(int64_t *)at = read_integer(r, json, fields[i].name, 0, EXACT_MAX);
+		else if (fields[i].kind == FIELD_NUMBER)
+			*(double *)at = read_number(r, json, fields[i].name);
+		else
+			*(bool *)at = read_bool(r, json, fields[i].name);
+	}
+}
+
+static void read_worst(struct reader *r, const cJSON *json, int64_t elements, struct metrics *metrics)
+{
+	struct worst *worst = metrics->worst;
+	const cJSON *item = read_list(r, json, "worst", METRICS_WORST, &metrics->worst_count);
+
+	for (; item != NULL; item = item->next, worst++) {
+		worst->index = read_integer(r, item, "index", 0, elements - 1);
+		worst->reference = read_number(r, item, "reference");
+		worst->ground_truth = read_number(r, item, "ground_truth");
+		worst->diff = read_number(r, item, "diff");
+	}
+}
+
+static void read_output(struct reader *r, const cJSON *json, struct output_verdict *out)
+{
+	out->name = read_text(r, json, "name", false);
+	out->ground_truth = read_text(r, json, "ground_truth", true);
+	out->status = read_status(r, json);
+	out->reason = read_reason(r, json);
+	out->atol = read_number(r, json, "atol");
+	out->rtol = read_number(r, json, "rtol");
+	out->hit_ratio = read_number(r, json, "hit_ratio_needed");
+	int64_t elements = read_shape(r, json, out);
+
+	read_metrics(r, json, &out->metrics);
+	if (out->metrics.hits > out->metrics.elements)
+		damaged(r, "hits", "no more than the elements");
+	read_worst(r, json, elements, &out->metrics);
+}
+
+static void read_outputs(struct reader *r, const cJSON *json, struct verdict *out)
+{
+	const cJSON *item = read_list(r, json, "outputs", OUTPUTS, &out->output_count);
+	struct output_verdict *outputs = arena_array(r->arena, (size_t)out->output_count, sizeof *outputs);
+
+	out->outputs = outputs;
+	for (; item != NULL; item = item->next)
+		read_output(r, item, outputs++);
+}
+
+static void read_constants(struct reader *r, const cJSON *json, struct verdict *out)
+{
+	const cJSON *item = read_list(r, json, "constants", CONSTANTS, &out->constant_count);
+	struct named_value *constants = arena_array(r->arena, (size_t)out->constant_count, sizeof *constants);
+
+	out->constants = constants;
+	for (; item != NULL; item = item->next, constants++) {
+		constants->name = read_text(r, item, "name", false);
+		constants->value = read_number(r, item, "value");
+		constants->source = read_text(r, item, "source", false);
+	}
+}
+
+static void read_findings(struct reader *r, const cJSON *json, struct verdict *out)
+{
+	const cJSON *item = read_list(r, json, "findings", FINDINGS, &out->finding_count);
+	const char **findings = arena_array(r->arena, (size_t)out->finding_count, sizeof *findings);
+
+	out->findings = findings;
+	for (; item != NULL; item = item->next) {
+		if (!cJSON_IsString(item))
+			damaged(r, "findings", "a list of strings");
+		*findings++ = arena_string(r->arena, cJSON_IsString(item) ? item->valuestring : "");
+	}
+}
+
+static void read_verdict(struct reader *r, const cJSON *json, struct verdict *out)
+{
+	out->status = read_status(r, json);
+	out->reason = read_reason(r, json);
+	out->message = read_text(r, json, "message", true);
+	out->weak = read_bool(r, json, "weak");
+	out->device_class = read_text(r, json, "device_class", true);
+	out->device = read_text(r, json, "device", true);
+	out->ground_truth = read_text(r, json, "ground_truth", true);
+	out->ground_truth_version = read_text(r, json, "ground_truth_version", true);
+	out->torch = read_text(r, json, "torch", true);
+	out->cuda = read_text(r, json, "cuda", true);
+	out->seconds = read_number(r, json, "seconds");
+	out->time = read_integer(r, json, "time", -EXACT_MAX, EXACT_MAX);
+	out->elements = read_integer(r, json, "elements", 0, EXACT_MAX);
+	out->reference_line = (int)read_integer(r, json, "reference_line", 0, INT32_MAX);
+	read_outputs(r, json, out);
+	read_constants(r, json, out);
+	read_findings(r, json, out);
+}
+
+const struct verdict *verdict_parse(const char *text, size_t length, struct arena *arena, struct err *err)
+{
+	const struct json_text json_text = {.name = "verdict", .text = text, .length = length, .first_line = 1};
+	struct reader r = {.arena = arena, .err = err};
+
+	if (length > TEXT_BYTES) {
+		err_set(err, "this is no verdict: it has %zu bytes, more than the %d that are read", length, TEXT_BYTES);
+		return NULL;
+	}
+	cJSON *json = json_parse(&json_text, err);
+
+	if (json == NULL)
+		return NULL;
+	struct verdict *out = arena_alloc(arena, sizeof *out);
+
+	read_verdict(&r, json, out);
+	cJSON_Delete(json);
+	return r.damaged ? NULL : out;
+}

@@ -1,0 +1,482 @@
+#include "dataset/workload.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "dataset/constraint.h"
+
+enum { UUID_BYTES = 200, PATH_BYTES = 4096, KEY_BYTES = 1024 };
+
+/* What is kept of a line until its uuid has been compared with all others. */
+struct line {
+	const char *text;
+	size_t length;
+};
+
+struct reader {
+	struct json_text text;
+	const struct definition *definition;
+	struct arena *arena; /* of the result */
+	int64_t *axis;
+	struct input_source *inputs;
+	struct err *err;
+};
+
+static const struct json_step at_workload = {.key = "workload"};
+static const struct json_step at_axes = {.up = &at_workload, .key = "axes"};
+static const struct json_step at_inputs = {.up = &at_workload, .key = "inputs"};
+
+/* "expected WHAT, found a number 7" at the value. Always -1. */
+static int expected(struct reader *r, const struct json_step *at, const char *what, const cJSON *found)
+{
+	if (cJSON_IsString(found))
+		return json_error_at(&r->text, at, r->err, "expected %s, found \"%s\"", what, err_show(found->valuestring).text);
+	if (cJSON_IsNumber(found))
+		return json_error_at(&r->text, at, r->err, "expected %s, found %.16g", what, found->valuedouble);
+	return json_error_at(&r->text, at, r->err, "expected %s, found %s", what,
+	                     cJSON_IsTrue(found) ? "true" : cJSON_IsFalse(found) ? "false" : json_kind(found));
+}
+
+static int missing(struct reader *r, const struct json_step *at, const char *key, const char *what)
+{
+	return json_error_at(&r->text, at, r->err, "expected a field \"%s\" (%s), found none", key, what);
+}
+
+/* --- axes ---------------------------------------------------------------------------------------------------- */
+
+static int read_axis(struct reader *r, const cJSON *json)
+{
+	const struct json_step at = {.up = &at_axes, .key = json->string};
+	int index = definition_axis(r->definition, json->string);
+	int64_t value;
+
+	if (index < 0)
+		return json_error_at(&r->text, &at, r->err, "expected an axis of the definition, found \"%s\"; remove it",
+		                     err_show(json->string).text);
+	const struct axis *axis = &r->definition->axes[index];
+
+	if (!json_integer(json, &value) || value < 0) /* 0 is an empty batch */
+		return expected(r, &at, "a whole number from 0 to 9007199254740991", json);
+	if (!axis->var && value != axis->value)
+		return json_error_at(&r->text, &at, r->err, "expected %lld, the value of the const axis %s, found %lld",
+		                     (long long)axis->value, axis->name, (long long)value);
+	r->axis[index] = value;
+	return 0;
+}
+
+static int read_axes(struct reader *r, const cJSON *workload)
+{
+	const cJSON *axes = json_member(workload, "axes");
+
+	if (axes == NULL)
+		return missing(r, &at_workload, "axes", "an object");
+	if (!cJSON_IsObject(axes))
+		return expected(r, &at_axes, "an object", axes);
+	for (int i = 0; i < r->definition->axis_count; i++)
+		r->axis[i] = r->definition->axes[i].var ? -1 : r->definition->axes[i].value;
+	for (const cJSON *member = axes->child; member != NULL; member = member->next)
+		if (read_axis(r, member) != 0)
+			return -1;
+	for (int i = 0; i < r->definition->axis_count; i++)
+		if (r->axis[i] < 0)
+			return json_error_at(&r->text, &at_axes, r->err, "expected a value for the axis \"%s\", found none",
+			                     r->definition->axes[i].name);
+	return 0;
+}
+
+/* --- inputs -------------------------------------------------------------------------------------------------- */
+
+/* The integers that an integer dtype holds. */
+static void bounds_of(enum dtype dtype, int64_t *least, int64_t *most)
+{
+	bool is_signed = dtype != DTYPE_UINT8 && dtype != DTYPE_UINT32;
+	int bits = dtype_bits(dtype);
+
+	*most = bits == 64 ? INT64_MAX : ((int64_t)1 << (is_signed ? bits - 1 : bits)) - 1;
+	*least = is_signed ? -*most - 1 : 0;
+}
+
+/* A Python scalar has the kind that its dtype says: 1 is an int, a float or an error. */
+static int read_scalar(struct reader *r, const struct json_step *source, const cJSON *json, const struct tensor_spec *spec,
+                       struct input_source *out)
+{
+	const struct json_step at = {.up = source, .key = "value"};
+	const cJSON *value = json_member(json, "value");
+	int64_t least, most;
+
+	if (value == NULL)
+		return missing(r, source, "value", "of a scalar");
+	out->scalar_kind = spec->dtype == DTYPE_BOOL ? SCALAR_BOOL : dtype_is_float(spec->dtype) ? SCALAR_FLOAT : SCALAR_INT;
+	if (out->scalar_kind == SCALAR_BOOL) {
+		if (!cJSON_IsBool(value))
+			return expected(r, &at, "true or false, since the input is bool", value);
+		out->integer = cJSON_IsTrue(value);
+		out->number = (double)out->integer;
+		return 0;
+	}
+	if (!cJSON_IsNumber(value))
+		return expected(r, &at, "a number", value);
+	out->number = value->valuedouble;
+	if (out->scalar_kind == SCALAR_FLOAT)
+		return 0;
+	bounds_of(spec->dtype, &least, &most);
+	if (!json_integer(value, &out->integer) || out->integer < least || out->integer > most)
+		return json_error_at(&r->text, &at, r->err, "expected a whole number that fits %s, found %.16g",
+		                     dtype_name(spec->dtype), value->valuedouble);
+	return 0;
+}
+
+static bool prints(const char *text)
+{
+	for (; *text != '\0'; text++)
+		if ((unsigned char)*text < 0x20 || *text == 0x7F)
+			return false;
+	return true;
+}
+
+/* A string member that is not empty, prints, and has at most `most` bytes. NULL with the sentence. */
+static const char *read_text(struct reader *r, const struct json_step *source, const cJSON *json, const char *key, size_t most)
+{
+	const struct json_step at = {.up = source, .key = key};
+	const cJSON *value = json_member(json, key);
+
+	if (value == NULL)
+		missing(r, source, key, "a string");
+	else if (!cJSON_IsString(value) || *value->valuestring == '\0')
+		expected(r, &at, "a string that is not empty", value);
+	else if (strlen(value->valuestring) > most)
+		json_error_at(&r->text, &at, r->err, "expected at most %zu bytes, found %zu", most, strlen(value->valuestring));
+	else if (!prints(value->valuestring))
+		expected(r, &at, "a string without control characters", value);
+	else
+		return value->valuestring;
+	return NULL;
+}
+
+/* The path without "." components and double slashes, so that a file has one name; NULL if it may leave the root. */
+static const char *clean_path(struct arena *arena, const char *path)
+{
+	char *clean = arena_alloc(arena, strlen(path) + 1);
+	size_t length = 0;
+
+	if (*path == '/')
+		return NULL;
+	while (*path != '\0') {
+		size_t step = strcspn(path, "/");
+
+		if (step == 2 && path[0] == '.' && path[1] == '.')
+			return NULL;
+		if (step > 0 && !(step == 1 && path[0] == '.')) {
+			if (length > 0)
+				clean[length++] = '/';
+			memcpy(clean + length, path, step);
+			length += step;
+		}
+		path += step;
+		path += *path == '/';
+	}
+	return length == 0 ? NULL : clean;
+}
+
+static int read_safetensors(struct reader *r, const struct json_step *source, const cJSON *json, struct input_source *out)
+{
+	const struct json_step at = {.up = source, .key = "path"};
+	const char *path = read_text(r, source, json, "path", PATH_BYTES);
+	const char *key = path == NULL ? NULL : read_text(r, source, json, "tensor_key", KEY_BYTES);
+
+	if (key == NULL)
+		return -1;
+	out->path = clean_path(r->arena, path);
+	if (out->path == NULL)
+		return json_error_at(&r->text, &at, r->err,
+		                     "expected a path relative to the dataset's folder and below it, found \"%s\"", err_show(path).text);
+	out->tensor_key = arena_string(r->arena, key);
+	return 0;
+}
+
+static int read_source(struct reader *r, const struct json_step *at, const cJSON *json, const struct tensor_spec *spec,
+                       struct input_source *out)
+{
+	static const char *const kinds[] = {"random", "scalar", "safetensors"};
+	const struct json_step type_at = {.up = at, .key = "type"};
+	const cJSON *type = json_member(json, "type");
+	const char *name = cJSON_GetStringValue(type);
+	bool scalar = spec->rank == RANK_SCALAR;
+	int kind = 0;
+
+	if (!cJSON_IsObject(json))
+		return expected(r, at, "an object with a \"type\"", json);
+	if (type == NULL)
+		return missing(r, at, "type", "\"random\", \"scalar\" or \"safetensors\"");
+	while (kind < 3 && (name == NULL || strcmp(kinds[kind], name) != 0))
+		kind++;
+	if (kind == 3)
+		return expected(r, &type_at, "\"random\", \"scalar\" or \"safetensors\"", type);
+	out->kind = (enum source_kind)kind;
+	if ((kind == SOURCE_SCALAR && !scalar) || (kind == SOURCE_SAFETENSORS && scalar))
+		return json_error_at(&r->text, &type_at, r->err, "expected %s, since the definition makes %s a %s, found \"%s\"",
+		                     scalar ? "\"scalar\" or \"random\"" : "\"random\" or \"safetensors\"", spec->name,
+		                     scalar ? "Python scalar" : "tensor", name);
+	if (kind == SOURCE_RANDOM)
+		return 0;
+	return kind == SOURCE_SCALAR ? read_scalar(r, at, json, spec, out) : read_safetensors(r, at, json, out);
+}
+
+static int read_input(struct reader *r, const cJSON *json)
+{
+	const struct json_step at = {.up = &at_inputs, .key = json->string};
+	int index = definition_input(r->definition, json->string);
+
+	if (index < 0)
+		return json_error_at(&r->text, &at, r->err, "expected an input of the definition, found \"%s\"; remove it",
+		                     err_show(json->string).text);
+	const struct tensor_spec *spec = &r->definition->inputs[index];
+
+	if (cJSON_IsNull(json) && spec->optional)
+		return 0;
+	return read_source(r, &at, json, spec, &r->inputs[index]);
+}
+
+static int read_inputs(struct reader *r, const cJSON *workload)
+{
+	const cJSON *inputs = json_member(workload, "inputs");
+
+	if (inputs == NULL)
+		return missing(r, &at_workload, "inputs", "an object");
+	if (!cJSON_IsObject(inputs))
+		return expected(r, &at_inputs, "an object", inputs);
+	for (int i = 0; i < r->definition->input_count; i++)
+		r->inputs[i].kind = SOURCE_ABSENT;
+	for (const cJSON *member = inputs->child; member != NULL; member = member->next)
+		if (read_input(r, member) != 0)
+			return -1;
+	for (int i = 0; i < r->definition->input_count; i++) {
+		const struct tensor_spec *spec = &r->definition->inputs[i];
+
+		if (r->inputs[i].kind == SOURCE_ABSENT && !spec->optional)
+			return json_error_at(&r->text, &at_inputs, r->err, "expected a source for the input \"%s\", found none", spec->name);
+	}
+	return 0;
+}
+
+/* --- what axes decide ---------------------------------------------------------------------------------------- */
+
+static int check_sizes(struct reader *r)
+{
+	const struct definition *d = r->definition;
+
+	for (int i = 0; i < d->input_count + d->output_count; i++) {
+		const struct tensor_spec *spec = i < d->input_count ? &d->inputs[i] : &d->outputs[i - d->input_count];
+
+		if (definition_bytes(spec, r->axis) < 0)
+			return json_error_at(&r->text, &at_axes, r->err,
+			                     "expected tensors of at most 2^48 bytes, found that these axes make %s larger",
+			                     err_show(spec->name).text);
+	}
+	return 0;
+}
+
+static int check_constraints(struct reader *r)
+{
+	for (int i = 0; i < r->definition->constraint_count; i++) {
+		struct err why;
+		enum constraint_answer answer =
+		    constraint_evaluate(r->definition, r->definition->constraints[i], r->axis, NULL, &why);
+
+		if (answer == CONSTRAINT_BROKEN)
+			return json_error_at(&r->text, &at_axes, r->err, "expected axes that hold the constraint %s", why.text);
+		if (answer == CONSTRAINT_ERROR)
+			return json_error_at(&r->text, &at_axes, r->err, "%s", why.text);
+	}
+	return 0;
+}
+
+/* --- lines --------------------------------------------------------------------------------------------------- */
+
+static int read_definition_name(struct reader *r, const cJSON *json)
+{
+	const struct json_step at = {.key = "definition"};
+	const cJSON *name = json_member(json, "definition");
+
+	if (name == NULL)
+		return missing(r, NULL, "definition", "the definition's name");
+	if (!cJSON_IsString(name) || strcmp(name->valuestring, r->definition->name) != 0)
+		return json_error_at(&r->text, &at, r->err, "expected \"%s\" like the file's name, found %s%s%s",
+		                     err_show(r->definition->name).text, cJSON_IsString(name) ? "\"" : "",
+		                     cJSON_IsString(name) ? err_show(name->valuestring).text : json_kind(name),
+		                     cJSON_IsString(name) ? "\"" : "");
+	return 0;
+}
+
+/* A line with a solution or an evaluation is a trace: it belongs below traces/. */
+static int check_null(struct reader *r, const cJSON *json, const char *key)
+{
+	const struct json_step at = {.key = key};
+	const cJSON *value = json_member(json, key);
+
+	return value == NULL || cJSON_IsNull(value) ? 0 : expected(r, &at, "null in a workload", value);
+}
+
+/* Fills `out` but for its error. */
+static int read_line(struct reader *r, const cJSON *json, struct workload *out)
+{
+	const cJSON *workload = json_member(json, "workload");
+
+	if (!cJSON_IsObject(json))
+		return expected(r, NULL, "an object, a workload", json);
+	if (workload == NULL)
+		return missing(r, NULL, "workload", "an object");
+	if (!cJSON_IsObject(workload))
+		return expected(r, &at_workload, "an object", workload);
+	const char *uuid = read_text(r, &at_workload, workload, "uuid", UUID_BYTES);
+
+	if (uuid == NULL)
+		return -1;
+	out->uuid = arena_string(r->arena, uuid);
+	if (read_definition_name(r, json) != 0 || check_null(r, json, "solution") != 0 || check_null(r, json, "evaluation") != 0 ||
+	    read_axes(r, workload) != 0 || read_inputs(r, workload) != 0 || check_sizes(r) != 0 || check_constraints(r) != 0)
+		return -1;
+	out->axis = r->axis;
+	out->inputs = r->inputs;
+	return 0;
+}
+
+static void fail_line(struct workload *line, const struct err *err, struct arena *arena)
+{
+	line->error = arena_string(arena, err->text);
+	line->axis = NULL;
+	line->inputs = NULL;
+}
+
+static void load_line(const struct json_text *text, const struct definition *definition, struct arena *arena,
+                      struct workload *out)
+{
+	struct err err;
+	struct reader r = {.text = *text, .definition = definition, .arena = arena, .err = &err};
+	cJSON *json = json_parse(text, &err);
+	int wrong = -1;
+
+	if (json != NULL) {
+		r.axis = arena_array(arena, (size_t)definition->axis_count, sizeof *r.axis);
+		r.inputs = arena_array(arena, (size_t)definition->input_count, sizeof *r.inputs);
+		wrong = read_line(&r, json, out);
+	}
+	cJSON_Delete(json);
+	if (wrong)
+		fail_line(out, &err, arena);
+}
+
+/* --- each uuid once ------------------------------------------------------------------------------------------ */
+
+static int compare_uuids(const void *a, const void *b)
+{
+	const struct workload *left = *(struct workload *const *)a, *right = *(struct workload *const *)b;
+	int order = strcmp(left->uuid, right->uuid);
+
+	return order != 0 ? order : (left->line > right->line) - (left->line < right->line);
+}
+
+/* `lines` are parallel to `workloads`. */
+static void refuse_duplicates(const char *path, struct workload *workloads, const struct line *lines, int count,
+                              struct arena *arena)
+{
+	struct workload **sorted = malloc(((size_t)count + 1) * sizeof *sorted);
+	int named = 0;
+
+	if (sorted == NULL)
+		die_no_memory();
+	for (int i = 0; i < count; i++)
+		if (workloads[i].uuid != NULL)
+			sorted[named++] = &workloads[i];
+	qsort(sorted, (size_t)named, sizeof *sorted, compare_uuids);
+	for (int i = 1, first = 0; i < named; i++) {
+		struct workload *w = sorted[i];
+		const struct line *line = &lines[w - workloads];
+		const struct json_text text = {.name = path, .text = line->text, .length = line->length, .first_line = w->line};
+		struct err err;
+
+		if (strcmp(sorted[first]->uuid, w->uuid) != 0) {
+			first = i;
+		} else if (w->error == NULL) {
+			json_error(&text, "workload/uuid", &err, "expected a uuid of its own, found that of line %d",
+			           sorted[first]->line);
+			fail_line(w, &err, arena);
+		}
+	}
+	free(sorted);
+}
+
+/* --- the file ------------------------------------------------------------------------------------------------ */
+
+static bool is_blank(const char *text, size_t length)
+{
+	for (size_t i = 0; i < length; i++)
+		if (text[i] != ' ' && text[i] != '\t' && text[i] != '\r')
+			return false;
+	return true;
+}
+
+/* Finds the lines that are not blank: at most WORKLOAD_LINES and one more, whose number says where it was cut. */
+static int split(const char *bytes, size_t length, struct line *lines, int *numbers)
+{
+	int count = 0, number = 0;
+
+	for (size_t from = 0; from < length && count <= WORKLOAD_LINES;) {
+		const char *end = memchr(bytes + from, '\n', length - from);
+		size_t size = end == NULL ? length - from : (size_t)(end - (bytes + from));
+
+		number++;
+		if (!is_blank(bytes + from, size)) {
+			if (lines != NULL) {
+				lines[count] = (struct line){bytes + from, size};
+				numbers[count] = number;
+			}
+			count++;
+		}
+		from += size + 1;
+	}
+	return count;
+}
+
+static struct workload_file too_large(const char *path, size_t length, struct arena *arena)
+{
+	struct workload *line = arena_alloc(arena, sizeof *line);
+
+	line->line = 1;
+	line->error = arena_printf(arena, "%s: the file has %zu bytes, more than the %d that are read", path, length,
+	                           WORKLOAD_BYTES);
+	return (struct workload_file){.lines = line, .count = 1, .invalid = 1};
+}
+
+struct workload_file workloads_load(const char *path, const struct definition *definition, const void *bytes,
+                                    size_t length, struct arena *arena)
+{
+	struct arena scratch = {0};
+
+	if (length > WORKLOAD_BYTES)
+		return too_large(path, length, arena);
+	int count = split(bytes, length, NULL, NULL);
+	struct line *lines = arena_array(&scratch, (size_t)count, sizeof *lines);
+	int *numbers = arena_array(&scratch, (size_t)count, sizeof *numbers);
+	struct workload *workloads = arena_array(arena, (size_t)count, sizeof *workloads);
+	struct workload_file file = {.lines = workloads, .count = count};
+
+	split(bytes, length, lines, numbers);
+	for (int i = 0; i < count; i++) {
+		const struct json_text text = {
+		    .name = path, .text = lines[i].text, .length = lines[i].length, .first_line = numbers[i]};
+
+		workloads[i].line = numbers[i];
+		if (i < WORKLOAD_LINES)
+			load_line(&text, definition, arena, &workloads[i]);
+		else
+			workloads[i].error = arena_printf(arena, "%s:%d:1: expected at most %d workloads, found more; split the file", path,
+			                                  numbers[i], WORKLOAD_LINES);
+	}
+	refuse_duplicates(path, workloads, lines, count, arena);
+	for (int i = 0; i < count; i++)
+		file.invalid += workloads[i].error != NULL;
+	arena_free(&scratch);
+	return file;
+}

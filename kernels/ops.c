@@ -1,0 +1,125 @@
+/* ops - the table of op families, made of the folders' names, and what every family needs of a problem. */
+#include "kernels/op.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define OP(name, truth, inputs) extern const struct op name##_op;
+#include "ops.inc"
+#undef OP
+
+#define OP(name, truth, inputs) {&name##_op, truth, inputs},
+const struct op_entry op_table[] = {
+#include "ops.inc"
+};
+#undef OP
+const int op_count = sizeof op_table / sizeof *op_table;
+
+static bool looks_at(const struct op *op, const char *op_type)
+{
+	for (const char *const *known = op->op_types; *known != NULL; known++)
+		if (strcmp(*known, op_type) == 0)
+			return true;
+	return false;
+}
+
+/* Appends as much as fits. */
+static void append(char *out, size_t size, const char *text)
+{
+	size_t length = strlen(out);
+
+	if (length + 1 < size)
+		snprintf(out + length, size - length, "%s", text);
+}
+
+static void tell_unknown(const char *op_type, struct err *why)
+{
+	char known[1024] = "";
+
+	for (int i = 0; i < op_count; i++)
+		for (const char *const *name = op_table[i].op->op_types; *name != NULL; name++) {
+			append(known, sizeof known, known[0] == '\0' ? "" : ", ");
+			append(known, sizeof known, *name);
+		}
+	err_set(why, "no op family knows op_type '%s' (known: %s)", op_type, known);
+}
+
+const struct op_entry *op_find(const struct op_problem *problem, int *variant, struct err *why)
+{
+	char reasons[1536] = "";
+	bool known = false;
+
+	for (int i = 0; i < op_count; i++) {
+		const struct op *op = op_table[i].op;
+		struct err reason = {""};
+
+		if (!looks_at(op, problem->op_type))
+			continue;
+		*variant = op->match(problem, &reason);
+		if (*variant >= 0)
+			return &op_table[i];
+		known = true;
+		append(reasons, sizeof reasons, reasons[0] == '\0' ? "" : "; ");
+		append(reasons, sizeof reasons, op->name);
+		append(reasons, sizeof reasons, ": ");
+		append(reasons, sizeof reasons, reason.text);
+	}
+	if (known)
+		err_set(why, "no op family has the truth of this definition (%s)", reasons);
+	else
+		tell_unknown(problem->op_type, why);
+	return NULL;
+}
+
+const struct op_entry *op_by_name(const char *name)
+{
+	for (int i = 0; i < op_count; i++)
+		if (strcmp(op_table[i].op->name, name) == 0)
+			return &op_table[i];
+	return NULL;
+}
+
+/* design.md, "Verdicts". float64 as FlashInfer's own tests have it; what is not a float must be equal, and a scale that
+ * is a power of two is as good as an integer. */
+struct rule rule_default(enum dtype dtype)
+{
+	static const struct rule rules[DTYPE_COUNT] = {
+	    [DTYPE_FLOAT64] = {1e-7, 1e-7, 1},       [DTYPE_FLOAT32] = {1e-5, 1e-5, 1},
+	    [DTYPE_FLOAT16] = {1e-3, 1e-3, 1},       [DTYPE_BFLOAT16] = {8e-3, 1e-2, 1},
+	    [DTYPE_FLOAT8_E4M3FN] = {1e-1, 2e-1, 0.85}, [DTYPE_FLOAT8_E5M2] = {1e-1, 2e-1, 0.85},
+	    [DTYPE_FLOAT4_E2M1] = {1e-1, 2e-1, 0.85},
+	};
+	struct rule rule = rules[dtype];
+
+	if (rule.hit_ratio == 0)
+		rule.hit_ratio = 1; /* the rest of the table: equality */
+	return rule;
+}
+
+int op_axis_index(const struct op_problem *problem, const char *name)
+{
+	for (int i = 0; i < problem->axis_count; i++)
+		if (strcmp(problem->axes[i].name, name) == 0)
+			return i;
+	return -1;
+}
+
+int op_input_index(const struct op_problem *problem, const char *name)
+{
+	for (int i = 0; i < problem->input_count; i++)
+		if (strcmp(problem->inputs[i].name, name) == 0)
+			return i;
+	return -1;
+}
+
+const char *op_shape_text(const struct op_problem *problem, const struct op_arg *arg, char *out, size_t size)
+{
+	snprintf(out, size, "%s", arg->rank == OP_SCALAR ? "a Python scalar" : "[");
+	for (int d = 0; d < arg->rank; d++) {
+		append(out, size, d == 0 ? "" : ", ");
+		append(out, size, problem->axes[arg->axis[d]].name);
+	}
+	if (arg->rank != OP_SCALAR)
+		append(out, size, "]");
+	return out;
+}

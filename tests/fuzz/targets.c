@@ -1,0 +1,443 @@
+#include "tests/fuzz/targets.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/json.h"
+#include "base/utf8.h"
+#include "dataset/constraint.h"
+#include "dataset/definition.h"
+#include "dataset/safetensors.h"
+#include "dataset/verdict.h"
+#include "dataset/workload.h"
+
+/* An input on the heap, exactly as large as it is: a read past its end is seen. */
+struct input {
+	const char *target;
+	uint64_t number;
+	const char *bytes;
+	size_t length;
+};
+
+static void hold(const struct input *input, bool holds, const char *what)
+{
+	if (holds)
+		return;
+	fprintf(stderr, "%s %" PRIu64 ": it does not hold that %s; the input:\n", input->target, input->number, what);
+	for (size_t i = 0; i < input->length; i++)
+		fprintf(stderr, isprint((unsigned char)input->bytes[i]) ? "%c" : "\\x%02x", (unsigned char)input->bytes[i]);
+	fputs("\n", stderr);
+	abort();
+}
+
+static bool is_sentence(const char *text)
+{
+	size_t left = strlen(text), step;
+
+	if (left == 0)
+		return false;
+	for (; left > 0; left -= step, text += step)
+		if ((step = utf8_length(text, left)) == 0 || (unsigned char)*text < 0x20)
+			return false;
+	return true;
+}
+
+/* --- json ---------------------------------------------------------------------------------------------------- */
+
+static const char *const json_seeds[] = {
+    "{\"a\": [1, -0, 0.5, 1e3, -1.25E-2, true, false, null, \"\\u00e9\\n\\ud83d\\ude00\"],\n\t\"b\": {}, \"c\": [] }",
+    "[[[[[[[[]]]]]]], {\"\\u0061\": \"\xC3\xA9\xF0\x9F\x98\x80\"}, \"\\\"\\\\\\/\\b\\f\\r\\t\"]",
+    "{\"k\": {\"k\": {\"k\": [9007199254740993, 1e308, 123456789012345678901234567890]}}}",
+};
+
+/* Each place of the tree must be found again in the text. */
+static void check_places(const struct input *input, const struct json_text *text, const cJSON *value,
+                         const struct json_step *step, int *budget)
+{
+	struct json_step inner = {.up = step};
+	struct err err;
+
+	json_error_at(text, step, &err, "here");
+	hold(input, is_sentence(err.text), "each place of a tree has a line and a column");
+	for (const cJSON *child = value->child; child != NULL && (*budget)-- > 0; child = child->next, inner.index++) {
+		inner.key = cJSON_IsObject(value) ? child->string : NULL;
+		check_places(input, text, child, &inner, budget);
+	}
+}
+
+static bool feed_json(const struct input *input)
+{
+	const struct json_text text = {.name = "x", .text = input->bytes, .length = input->length, .first_line = 1};
+	struct err err = {""};
+	cJSON *value = json_parse(&text, &err);
+	int budget = 50;
+
+	hold(input, (value == NULL) == (err.text[0] != '\0'), "what is refused has a sentence and what is taken has none");
+	if (value == NULL) {
+		hold(input, is_sentence(err.text), "the sentence prints");
+		hold(input, strstr(err.text, "cJSON") == NULL, "cJSON takes what the scanner takes");
+		return false;
+	}
+	check_places(input, &text, value, NULL, &budget);
+	char *printed = cJSON_PrintUnformatted(value);
+	const struct json_text again = {.name = "x", .text = printed, .length = strlen(printed), .first_line = 1};
+	cJSON *second = json_parse(&again, &err);
+
+	hold(input, second != NULL && cJSON_Compare(value, second, true), "a tree is the same once printed and parsed");
+	cJSON_Delete(second);
+	cJSON_free(printed);
+	cJSON_Delete(value);
+	return true;
+}
+
+/* --- definition ---------------------------------------------------------------------------------------------- */
+
+static const char *const definition_seeds[] = {
+    "{\"name\": \"n\", \"op_type\": \"o\", \"description\": \"d\", \"tags\": [\"t\"], \"axes\": {\"b\": {\"type\": \"var\"}, \"h\": "
+    "{\"type\": \"const\", \"value\": 64}}, \"inputs\": {\"x\": {\"shape\": [\"b\", \"h\"], \"dtype\": \"bfloat16\"}, \"e\": {\"shape\": "
+    "null, \"dtype\": \"float32\", \"optional\": true}, \"i\": {\"shape\": [\"b\"], \"dtype\": \"int32\"}}, \"outputs\": {\"y\": {\"shape\": "
+    "[], \"dtype\": \"float8_e4m3fn\", \"tolerance\": {\"atol\": 0.1}}}, \"constraints\": [\"b == i[-1].item() + 1\", \"h % 8 == 0\"], "
+    "\"reference\": \"import torch\\n\\ndef run(x, e, i):\\n    return x\\n\", \"tolerance\": {\"rtol\": 1e-2, \"hit_ratio\": 0.9}}",
+    "{\"name\":\"n\",\"op_type\":\"o\",\"axes\":{},\"inputs\":{},\"outputs\":{\"y\":{\"shape\":null,\"dtype\":\"bool\"}},\"reference\":\"run = "
+    "f\",\"init\":0}",
+};
+
+static void check_tensors(const struct input *input, const struct definition *d, const struct tensor_spec *tensors, int count)
+{
+	int64_t axis[DEFINITION_AXES];
+
+	for (int i = 0; i < d->axis_count; i++)
+		axis[i] = d->axes[i].var ? -1 : d->axes[i].value;
+	for (int i = 0; i < count; i++) {
+		hold(input, tensors[i].name[0] != '\0', "tensors have names");
+		hold(input, tensors[i].rank >= RANK_SCALAR && tensors[i].rank <= RANK_MAX, "ranks are bounded");
+		for (int k = 0; k < tensors[i].rank; k++)
+			hold(input, tensors[i].axis[k] >= 0 && tensors[i].axis[k] < d->axis_count, "shapes name axes");
+		hold(input, definition_bytes(&tensors[i], axis) >= 0, "tensors can be counted");
+	}
+}
+
+static bool feed_definition(const struct input *input)
+{
+	struct arena arena = {0};
+	struct err err = {""};
+	const struct definition *d = definition_load("x", NULL, NULL, input->bytes, input->length, &arena, &err);
+
+	hold(input, (d == NULL) == (err.text[0] != '\0'), "what is refused has a sentence and what is taken has none");
+	hold(input, d != NULL || is_sentence(err.text), "the sentence prints");
+	if (d != NULL) {
+		hold(input, d->axis_count <= DEFINITION_AXES && d->output_count >= 1, "counts are bounded");
+		for (int i = 0; i < d->axis_count; i++)
+			hold(input, d->axes[i].var ? d->axes[i].value == 0 : d->axes[i].value >= 1, "const axes are positive");
+		check_tensors(input, d, d->inputs, d->input_count);
+		check_tensors(input, d, d->outputs, d->output_count);
+		for (int i = 0; i < d->constraint_count; i++)
+			hold(input, constraint_check(d, d->constraints[i], &err) == 0, "constraints parse");
+		for (int i = 0; i < d->note_count; i++)
+			hold(input, is_sentence(d->notes[i]), "notes are sentences");
+		hold(input, d->reference_line >= 1 && strlen(d->reference) == d->reference_length, "the reference is whole");
+	}
+	arena_free(&arena);
+	return d != NULL;
+}
+
+/* --- workload and constraint: against one definition --------------------------------------------------------- */
+
+enum { BATCH, LEN, HEADS, AXES };
+enum { Q, INDPTR, SCALE, TABLE, INPUTS };
+
+static const struct axis axes[AXES] = {{"b", true, 0}, {"len", true, 0}, {"h", false, 8}};
+static const struct tensor_spec inputs[INPUTS] = {
+    {.name = "q", .dtype = DTYPE_BFLOAT16, .rank = 2, .axis = {BATCH, HEADS}},
+    {.name = "p", .dtype = DTYPE_INT32, .rank = 1, .axis = {LEN}},
+    {.name = "s", .dtype = DTYPE_FLOAT32, .rank = RANK_SCALAR, .optional = true},
+    {.name = "t", .dtype = DTYPE_INT64, .rank = 2, .axis = {BATCH, LEN}, .optional = true},
+};
+static const struct tensor_spec outputs[] = {{.name = "y", .dtype = DTYPE_FLOAT32, .rank = 2, .axis = {BATCH, LEN}}};
+static const char *const constraints[] = {"len == b + 1", "h <= p[-1].item()"};
+static const struct definition definition = {.name = "d", .axes = axes, .axis_count = AXES, .inputs = inputs,
+                                             .input_count = INPUTS, .outputs = outputs, .output_count = 1,
+                                             .constraints = constraints, .constraint_count = 2};
+
+static const char *const workload_seeds[] = {
+    "{\"definition\": \"d\", \"solution\": null, \"workload\": {\"uuid\": \"u1\", \"axes\": {\"b\": 4, \"len\": 5}, \"inputs\": {\"q\": "
+    "{\"type\": \"random\"}, \"p\": {\"type\": \"safetensors\", \"path\": \"./blob/a/../b.safetensors\", \"tensor_key\": \"k\"}, \"s\": "
+    "{\"type\": \"scalar\", \"value\": 0.125}}}, \"evaluation\": null}\n\n{\"definition\": \"d\", \"workload\": {\"uuid\": \"u2\", \"axes\": "
+    "{\"b\": 0, \"len\": 1, \"h\": 8}, \"inputs\": {\"q\": {\"type\": \"random\"}, \"p\": {\"type\": \"random\"}}}}\r\n",
+    "{\"definition\": \"d\", \"workload\": {\"uuid\": \"u\", \"axes\": {\"b\": 4, \"len\": 5}, \"inputs\": {\"q\": {\"type\": \"random\"}, "
+    "\"p\": {\"type\": \"random\"}}}}\n{\"definition\": \"d\", \"workload\": {\"uuid\": \"u\", \"axes\": {\"b\": 4, \"len\": 5}, \"inputs\": "
+    "{\"q\": {\"type\": \"safetensors\", \"path\": \"b\", \"tensor_key\": \"k\"}, \"p\": {\"type\": \"random\"}}}}\n",
+};
+
+static void check_source(const struct input *input, const struct input_source *source, const struct tensor_spec *spec)
+{
+	if (source->kind == SOURCE_SAFETENSORS) {
+		hold(input, source->path[0] != '/' && source->path[0] != '\0' && source->tensor_key[0] != '\0', "paths are relative");
+		hold(input, strncmp(source->path, "../", 3) != 0 && strstr(source->path, "/../") == NULL, "paths stay below the root");
+	}
+	hold(input, source->kind != SOURCE_SCALAR || spec->rank == RANK_SCALAR, "scalars are for scalars");
+	hold(input, source->kind != SOURCE_ABSENT || spec->optional, "only optional inputs are absent");
+}
+
+static bool feed_workload(const struct input *input)
+{
+	struct arena arena = {0};
+	struct workload_file file = workloads_load("x", &definition, input->bytes, input->length, &arena);
+	int invalid = 0;
+
+	for (int i = 0; i < file.count; i++) {
+		const struct workload *w = &file.lines[i];
+
+		invalid += w->error != NULL;
+		hold(input, w->line >= 1 && (i == 0 || w->line > file.lines[i - 1].line), "lines are counted");
+		hold(input, (w->error != NULL) == (w->axis == NULL) && (w->error == NULL) == (w->inputs != NULL), "a line is valid or not");
+		hold(input, w->error == NULL ? w->uuid != NULL : is_sentence(w->error), "bad lines have a sentence, good ones a uuid");
+		for (int k = 0; w->error == NULL && k < INPUTS; k++)
+			check_source(input, &w->inputs[k], &inputs[k]);
+		hold(input, w->error != NULL || w->axis[LEN] == w->axis[BATCH] + 1, "the constraint that axes decide holds");
+	}
+	hold(input, file.invalid == invalid, "invalid lines are counted");
+	arena_free(&arena);
+	return file.count > invalid;
+}
+
+static const char *const constraint_seeds[] = {
+    "len == b + 1", "h <= p[-1].item()", "(b - 1) * h // 3 % 7 >= -2 ** 3 and not t[0, 1] != t[-1][0].item() or True",
+    "max(b, len(p), 3) < min(1, 2.5e1) <= t.sum() - p.max() / p.min()", "t.shape[-1] == t[p[0]].numel()", "s > .5",
+};
+
+static bool feed_constraint(const struct input *input)
+{
+	static const int32_t p[] = {0, 3, 3, 9};
+	static const int64_t axis[AXES] = {2, 4, 8}, none[AXES] = {-1, -1, 8}, t[] = {1, INT64_MAX, 3, -4, INT64_MIN, 6, 7, 0};
+	static const float s = 0.125f;
+	const struct constraint_tensor tensors[INPUTS] = {
+	    [INDPTR] = {p, DTYPE_INT32, 1, {4}}, [SCALE] = {&s, DTYPE_FLOAT32, RANK_SCALAR, {0}}, [TABLE] = {t, DTYPE_INT64, 2, {2, 4}}};
+	char *text = strndup(input->bytes, input->length);
+	struct definition with = definition;
+	struct err err = {""}, why = {""};
+	bool valid = constraint_check(&definition, text, &err) == 0;
+	enum constraint_answer full = constraint_evaluate(&definition, text, axis, tensors, &why);
+
+	hold(input, valid == (err.text[0] == '\0'), "what is refused has a sentence and what is taken has none");
+	hold(input, full == CONSTRAINT_HOLDS || why.text[0] != '\0', "every answer but yes has a reason");
+	hold(input, !valid || strncmp(why.text, "column ", 7) != 0, "what checks makes sense whatever is known");
+	enum constraint_answer partly = constraint_evaluate(&definition, text, none, NULL, &why);
+
+	hold(input, (partly != CONSTRAINT_HOLDS && partly != CONSTRAINT_BROKEN) || partly == full || full == CONSTRAINT_ERROR,
+	     "to know more changes no answer");
+	int64_t solved[AXES] = {-1, -1, 8};
+
+	with.constraints = (const char *const[]){text};
+	with.constraint_count = 1;
+	hold(input, constraint_solve(&with, solved) <= 2 && solved[BATCH] >= -1 && solved[LEN] >= -1, "axes are solved to sizes");
+	free(text);
+	return valid;
+}
+
+/* --- safetensors --------------------------------------------------------------------------------------------- */
+
+static const char *const safetensors_seeds[] = {
+    "{\"__metadata__\": {\"format\": \"pt\"}, \"a\": {\"dtype\": \"BF16\", \"shape\": [3], \"data_offsets\": [0, 6]}, \"z\": {\"dtype\": \"I32\", "
+    "\"shape\": [2, 1], \"data_offsets\": [6, 14]}, \"e\": {\"dtype\": \"U8\", \"shape\": [0], \"data_offsets\": [14, 14]}}",
+    "{\"a\": {\"dtype\": \"F4\", \"shape\": [28], \"data_offsets\": [0, 14]}}",
+};
+
+/* Mutations rarely leave the length field alone, so it is written anew for three inputs in four. Behind the header stand
+ * 14 bytes of data. */
+static bool feed_safetensors(const struct input *input)
+{
+	size_t length = 8 + input->length + 14;
+	unsigned char *bytes = calloc(1, length);
+	struct arena arena = {0};
+	struct safetensors out;
+	struct err err = {""};
+
+	if (bytes == NULL)
+		die_no_memory();
+	memcpy(bytes + 8, input->bytes, input->length);
+	for (int i = 0; i < 8; i++)
+		bytes[i] = (unsigned char)((input->number % 4 == 0 ? input->number * 0x9E3779B97F4A7C15u : input->length) >> (8 * i));
+	bool valid = safetensors_parse("x", bytes, length, &arena, &out, &err) == 0;
+
+	hold(input, valid == (err.text[0] == '\0'), "what is refused has a sentence and what is taken has none");
+	for (int i = 0; valid && i < out.count; i++) {
+		const struct safetensor *t = &out.tensors[i];
+
+		hold(input, t->bytes >= 0 && t->data >= bytes + 8 && t->bytes <= bytes + length - t->data, "data lies in the file");
+		hold(input, safetensors_find(&out, t->name) == t, "each tensor is found");
+	}
+	free(bytes);
+	arena_free(&arena);
+	return valid;
+}
+
+/* --- verdict ------------------------------------------------------------------------------------------------- */
+
+static const char *const verdict_seeds[] = {
+    "{\"status\": \"failed\", \"reason\": \"numeric\", \"message\": \"m\", \"weak\": true, \"device_class\": \"cpu\", \"device\": \"cpu\", "
+    "\"ground_truth\": \"builtin\", \"ground_truth_version\": \"0\", \"torch\": \"2\", \"cuda\": null, \"seconds\": 0.002, \"time\": 1, "
+    "\"elements\": 24, \"reference_line\": 17, \"outputs\": [{\"name\": \"o\", \"ground_truth\": \"builtin\", \"status\": \"failed\", "
+    "\"reason\": \"numeric\", \"atol\": 0.008, \"rtol\": 0.01, \"hit_ratio_needed\": 0.85, \"shape\": [2, 3, 4], \"elements\": 24, \"hits\": "
+    "18, \"nan_reference\": 1, \"nan_ground_truth\": 2, \"inf_reference\": 3, \"inf_ground_truth\": 4, \"max_abs\": 1.0, \"mean_abs\": 1e-9, "
+    "\"max_rel\": \"inf\", \"mean_rel\": 0.1, \"cosine\": -0.0, \"mse\": 1e-300, \"margin\": \"nan\", \"zeros_would_pass\": true, \"passed\": "
+    "false, \"worst\": [{\"index\": 23, \"reference\": \"nan\", \"ground_truth\": \"-inf\", \"diff\": \"nan\"}]}], \"constants\": [{\"name\": "
+    "\"eps\", \"value\": 1e-05, \"source\": \"unattested\"}], \"findings\": [\"f\"]}",
+};
+
+static bool feed_verdict(const struct input *input)
+{
+	struct arena arena = {0};
+	struct buf once = {0}, twice = {0}, shown = {0};
+	struct err err = {""};
+	const struct verdict *v = verdict_parse(input->bytes, input->length, &arena, &err);
+	bool valid = v != NULL;
+
+	hold(input, valid == (err.text[0] == '\0'), "what is refused has a sentence and what is taken has none");
+	if (valid) {
+		verdict_write(v, &once);
+		verdict_write_outputs(v, &shown);
+		const struct json_text text = {.name = "x", .text = shown.data, .length = shown.length, .first_line = 1};
+		cJSON *json = json_parse(&text, &err);
+
+		hold(input, json != NULL, "what is shown is JSON");
+		cJSON_Delete(json);
+		v = verdict_parse(once.data, once.length, &arena, &err);
+		hold(input, v != NULL, "what is written is read");
+		verdict_write(v, &twice);
+		hold(input, strcmp(once.data, twice.data) == 0, "writing and reading change nothing");
+	}
+	buf_free(&once);
+	buf_free(&twice);
+	buf_free(&shown);
+	arena_free(&arena);
+	return valid;
+}
+
+/* --- mutation ------------------------------------------------------------------------------------------------ */
+
+static const struct target {
+	const char *name;
+	bool (*feed)(const struct input *input); /* true: it was taken */
+	const char *const *seeds;
+	size_t seed_count;
+} targets[] = {
+    {"json", feed_json, json_seeds, sizeof json_seeds / sizeof *json_seeds},
+    {"definition", feed_definition, definition_seeds, sizeof definition_seeds / sizeof *definition_seeds},
+    {"workload", feed_workload, workload_seeds, sizeof workload_seeds / sizeof *workload_seeds},
+    {"constraint", feed_constraint, constraint_seeds, sizeof constraint_seeds / sizeof *constraint_seeds},
+    {"safetensors", feed_safetensors, safetensors_seeds, sizeof safetensors_seeds / sizeof *safetensors_seeds},
+    {"verdict", feed_verdict, verdict_seeds, sizeof verdict_seeds / sizeof *verdict_seeds},
+};
+enum { TARGETS = sizeof targets / sizeof *targets, INPUT_BYTES = 8192 };
+
+/* Pieces that mean something to one parser or another. */
+static const char *const words[] = {
+    "{", "}", "[", "]", "\"", ",", ":", "\\", "\n", "null", "true", "0", "-1", "1e999", "9223372036854775808", "9007199254740992",
+    "\\u0000", "\\ud800", "\\udc00", "\xFF", "\xC3", "\xED\xA0\x80", "\xEF\xBB\xBF", "NaN", "Infinity", "//", "'", "1.5", "-0", "[[[[[[[[",
+    "\"shape\"", "\"dtype\"", "\"value\"", "\"type\"", "\"var\"", "\"const\"", "\"description\"", "(", ")", "**", "//", "%", "not ", " and ",
+    " or ", "==", "<", ".item()", ".shape[0]", ".sum()", "[-1]", "[9]", "len(", "max(", "2 ** 62", "-9223372036854775807", "p", "t", "b", "len",
+    "../", "/", "def run(", "\"inf\"", "\"nan\"", "\x1b", "\x7f", "\x01",
+};
+
+static uint64_t draw(uint64_t *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return *state * 0x2545F4914F6CDD1Du >> 16;
+}
+
+/* Replaces `cut` bytes at `at` by `length` others. */
+static void splice(struct buf *text, size_t at, size_t cut, const char *bytes, size_t length)
+{
+	struct buf out = {0};
+
+	buf_add(&out, text->data, at);
+	buf_add(&out, bytes, length);
+	buf_add(&out, text->data + at + cut, text->length - at - cut);
+	buf_free(text);
+	*text = out;
+}
+
+static void mutate(struct buf *text, const struct target *target, uint64_t *state)
+{
+	size_t at = draw(state) % (text->length + 1), left = text->length - at;
+	size_t cut = left == 0 ? 0 : draw(state) % (left < 40 ? left + 1 : 40);
+	const char *word = words[draw(state) % (sizeof words / sizeof *words)], *seed = target->seeds[draw(state) % target->seed_count];
+	size_t from = draw(state) % (strlen(seed) + 1);
+	char byte = (char)draw(state), *copy = strndup(text->data + at, cut);
+
+	switch (draw(state) % 8) {
+	case 0: /* a bit */
+		if (left > 0)
+			text->data[at] = (char)(text->data[at] ^ (1 << (draw(state) % 8)));
+		break;
+	case 1: /* a byte */
+		splice(text, at, left > 0, &byte, 1);
+		break;
+	case 2: /* less */
+		splice(text, at, cut, "", 0);
+		break;
+	case 3: /* the end */
+		splice(text, at, draw(state) % 4 == 0 ? left : 0, "", 0);
+		break;
+	case 4: /* the same again */
+		splice(text, at, 0, copy, strlen(copy));
+		break;
+	case 5: /* the rest of a seed */
+		splice(text, at, left, seed + from, strlen(seed) - from);
+		break;
+	case 6: /* a word in place of a few bytes */
+		splice(text, at, cut < 6 ? cut : 1, word, strlen(word));
+		break;
+	default: /* one more word */
+		splice(text, at, 0, word, strlen(word));
+	}
+	free(copy);
+}
+
+static bool feed(const struct target *target, uint64_t number)
+{
+	uint64_t state = (number + 1) * 0x9E3779B97F4A7C15u;
+	struct buf text = {0};
+
+	buf_text(&text, target->seeds[number % target->seed_count]);
+	for (uint64_t rounds = draw(&state) % 5; rounds > 0 && text.length < INPUT_BYTES; rounds--)
+		mutate(&text, target, &state);
+	char *bytes = malloc(text.length + (text.length == 0));
+
+	if (bytes == NULL)
+		die_no_memory();
+	memcpy(bytes, text.data, text.length);
+	bool taken = target->feed(&(struct input){target->name, number, bytes, text.length});
+
+	free(bytes);
+	buf_free(&text);
+	return taken;
+}
+
+const char *fuzz_target(int index)
+{
+	return index < TARGETS ? targets[index].name : NULL;
+}
+
+int fuzz_run(const char *name, uint64_t first, uint64_t count)
+{
+	int taken = 0;
+
+	for (int i = 0; i < TARGETS; i++) {
+		if (strcmp(targets[i].name, name) != 0)
+			continue;
+		for (uint64_t k = 0; k < count; k++)
+			taken += feed(&targets[i], first + k);
+		return taken;
+	}
+	return -1;
+}

@@ -1,0 +1,332 @@
+#include "dataset/dataset.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/buf.h"
+
+/* Each test runs in a folder of its own, which is the working directory, and without the variables that name a root. */
+static int enter_folder(void **state)
+{
+	char *path = strdup("/tmp/reftest-dataset-XXXXXX");
+
+	*state = path;
+	unsetenv("REFTEST_ROOT");
+	unsetenv("FIB_DATASET_PATH");
+	return mkdtemp(path) == NULL || chdir(path) != 0;
+}
+
+static int leave_folder(void **state)
+{
+	char command[128];
+
+	snprintf(command, sizeof command, "chmod -R u+rwx '%s' && rm -r '%s'", (char *)*state, (char *)*state);
+	free(*state);
+	return chdir("/") != 0 || system(command) != 0;
+}
+
+static void put(const char *path, const char *text)
+{
+	FILE *file = fopen(path, "w");
+
+	assert_non_null(file);
+	fputs(text, file);
+	assert_int_equal(fclose(file), 0);
+}
+
+static void folder(const char *path)
+{
+	assert_int_equal(mkdir(path, 0777), 0);
+}
+
+/* The paths of the files, a line each. */
+static void check_paths(const struct dataset_file *files, int count, const char *expected)
+{
+	struct buf text = {0};
+
+	buf_text(&text, "");
+	for (int i = 0; i < count; i++)
+		buf_printf(&text, "%s\n", files[i].path);
+	assert_string_equal(text.data, expected);
+	buf_free(&text);
+}
+
+static void files_are_found_in_the_order_of_their_paths(void **state)
+{
+	struct arena arena = {0};
+	struct dataset dataset;
+	struct err err = {""};
+	struct stat st;
+
+	(void)state;
+	folder("definitions");
+	folder("definitions/a");
+	folder("definitions/a-b");
+	folder("definitions/a.b");
+	folder("workloads");
+	folder("workloads/a");
+	put("definitions/a/z.json", "12345");
+	put("definitions/a/y.json", "");
+	put("definitions/a/Y.json", "");
+	put("definitions/a/y-1.json", "");
+	put("definitions/a-b/x.json", "");
+	put("definitions/a.b/x.json", "");
+	put("workloads/a/z.jsonl", "");
+	put("workloads/a/a.jsonl", "");
+	assert_int_equal(dataset_scan(".", &arena, &dataset, &err), 0);
+	check_paths(dataset.definitions, dataset.definition_count,
+	            "definitions/a-b/x.json\ndefinitions/a.b/x.json\ndefinitions/a/Y.json\ndefinitions/a/y-1.json\n"
+	            "definitions/a/y.json\ndefinitions/a/z.json\n");
+	for (int i = 1; i < dataset.definition_count; i++)
+		assert_true(strcmp(dataset.definitions[i - 1].path, dataset.definitions[i].path) < 0);
+	check_paths(dataset.workloads, dataset.workload_count, "workloads/a/a.jsonl\nworkloads/a/z.jsonl\n");
+	const struct dataset_file *z = &dataset.definitions[5];
+
+	assert_string_equal(z->op_type, "a");
+	assert_string_equal(z->name, "z");
+	assert_int_equal(stat("definitions/a/z.json", &st), 0);
+	assert_true(z->stat.size == 5 && z->stat.inode == st.st_ino);
+	assert_true(z->stat.mtime_ns == (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec);
+	assert_int_equal(dataset.problem_count, 0);
+	assert_ptr_equal(dataset_workload(&dataset, z), &dataset.workloads[1]);
+	assert_null(dataset_workload(&dataset, &dataset.definitions[4]));
+	assert_string_equal(dataset.root, ".");
+	assert_int_equal(faccessat(dataset.fd, "definitions/a/z.json", R_OK, 0), 0);
+	dataset_close(&dataset);
+	dataset_close(&dataset);
+	arena_free(&arena);
+}
+
+static void leftovers_and_other_files_are_no_part_of_it(void **state)
+{
+	static const char *const others[] = {"definitions/a/.json",   "definitions/a/.x.json",  "definitions/a/x.json~",
+	                                     "definitions/a/x.json.bak", "definitions/a/.x.json.swp", "definitions/a/#x.json#",
+	                                     "definitions/a/x.jsonl", "definitions/a/x.JSON",   "definitions/a/json",
+	                                     "definitions/top.json",  "definitions/.hidden/x.json"};
+	struct arena arena = {0};
+	struct dataset dataset;
+
+	(void)state;
+	folder("definitions");
+	folder("definitions/a");
+	folder("definitions/.hidden");
+	folder("definitions/a/deep.json");
+	folder("definitions/a/deeper");
+	put("definitions/a/deeper/x.json", "");
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+		put(others[i], "");
+	put("definitions/a/x.json", "");
+	assert_int_equal(dataset_scan(".", &arena, &dataset, NULL), 0);
+	check_paths(dataset.definitions, dataset.definition_count, "definitions/a/x.json\n");
+	assert_int_equal(dataset.workload_count, 0);
+	assert_null(dataset_workload(&dataset, dataset.definitions));
+	assert_int_equal(dataset.problem_count, 0);
+	dataset_close(&dataset);
+	arena_free(&arena);
+}
+
+static void links_are_followed(void **state)
+{
+	struct arena arena = {0};
+	struct dataset dataset;
+
+	(void)state;
+	folder("elsewhere");
+	folder("definitions");
+	put("elsewhere/x.json", "123");
+	put("file", "");
+	assert_int_equal(symlink("../elsewhere", "definitions/linked"), 0);
+	assert_int_equal(symlink("../file", "definitions/file"), 0);
+	assert_int_equal(symlink("../nowhere", "definitions/nowhere"), 0);
+	assert_int_equal(symlink("x.json", "elsewhere/y.json"), 0);
+	assert_int_equal(symlink("none", "elsewhere/z.json"), 0);
+	assert_int_equal(symlink("..", "elsewhere/up.json"), 0);
+	assert_int_equal(dataset_scan(".", &arena, &dataset, NULL), 0);
+	check_paths(dataset.definitions, dataset.definition_count, "definitions/linked/x.json\ndefinitions/linked/y.json\n");
+	assert_true(dataset.definitions[1].stat.size == 3);
+	assert_int_equal(dataset.problem_count, 1);
+	assert_string_equal(dataset.problems[0],
+	                    "definitions/linked/z.json: cannot look at the file: No such file or directory");
+	dataset_close(&dataset);
+	arena_free(&arena);
+}
+
+static void what_cannot_be_read_is_told(void **state)
+{
+	struct arena arena = {0};
+	struct dataset dataset;
+
+	(void)state;
+	folder("definitions");
+	folder("definitions/a");
+	put("definitions/a/x.json", "");
+	put("definitions/a/bad\nname.json", "");
+	assert_int_equal(symlink("loop", "definitions/loop"), 0);
+	assert_int_equal(dataset_scan(".", &arena, &dataset, NULL), 0);
+	assert_int_equal(dataset.definition_count, 1);
+	assert_int_equal(dataset.problem_count, 2);
+	assert_string_equal(dataset.problems[0], "definitions/a/bad?name.json: the name has control characters, so this is left out; "
+	                                         "rename it");
+	assert_string_equal(dataset.problems[1], "definitions/loop: cannot open the folder: Too many levels of symbolic links");
+	dataset_close(&dataset);
+	arena_free(&arena);
+}
+
+static void a_root_without_definitions_is_told(void **state)
+{
+	struct arena arena = {0};
+	struct dataset dataset;
+	struct err err = {""};
+
+	(void)state;
+	assert_int_equal(dataset_scan(".", &arena, &dataset, &err), 0);
+	assert_int_equal(dataset.definition_count, 0);
+	assert_int_equal(dataset.problem_count, 1);
+	assert_string_equal(dataset.problems[0], "definitions: cannot open the folder: No such file or directory");
+	dataset_close(&dataset);
+	assert_int_equal(dataset_scan("none", &arena, &dataset, &err), -1);
+	assert_string_equal(err.text, "none: cannot open the dataset's folder: No such file or directory");
+	dataset_close(&dataset);
+	arena_free(&arena);
+}
+
+static void a_pipe_is_listed_and_blocks_nobody(void **state)
+{
+	struct arena arena = {0};
+	struct dataset dataset;
+
+	(void)state;
+	folder("definitions");
+	folder("definitions/a");
+	assert_int_equal(mkfifo("definitions/a/x.json", 0666), 0);
+	assert_int_equal(mkfifo("definitions/pipe", 0666), 0);
+	assert_int_equal(symlink("pipe", "definitions/link"), 0);
+	assert_int_equal(dataset_scan(".", &arena, &dataset, NULL), 0);
+	check_paths(dataset.definitions, dataset.definition_count, "definitions/a/x.json\n"); /* reading it tells what it is */
+	assert_int_equal(dataset.problem_count, 0);
+	dataset_close(&dataset);
+	arena_free(&arena);
+}
+
+static void check_root(const char *given, const char *root, const char *sentence)
+{
+	char found[4096] = "";
+	struct err err = {""};
+	int answer = dataset_find_root(given, found, sizeof found, &err);
+
+	assert_string_equal(err.text, sentence == NULL ? "" : sentence);
+	assert_int_equal(answer, root == NULL ? -1 : 0);
+	if (root != NULL)
+		assert_string_equal(found, root);
+}
+
+static void the_root_is_the_first_that_is_named(void **state)
+{
+	char path[256];
+
+	(void)state;
+	folder("one");
+	folder("one/definitions");
+	folder("one/inner");
+	folder("two");
+	folder("two/definitions");
+	folder("empty");
+	assert_int_equal(setenv("FIB_DATASET_PATH", "two", 1), 0);
+	check_root(NULL, "two", NULL);
+	assert_int_equal(setenv("REFTEST_ROOT", "", 1), 0);
+	check_root(NULL, "two", NULL); /* an empty variable names nothing */
+	assert_int_equal(setenv("REFTEST_ROOT", "one", 1), 0);
+	check_root(NULL, "one", NULL);
+	check_root("two", "two", NULL);
+	check_root("empty", NULL, "empty: this folder, named by --root, has no folder definitions in it, so it is no dataset");
+	check_root("none", NULL, "none: there is no such folder; --root must name a dataset");
+	assert_int_equal(setenv("REFTEST_ROOT", "none", 1), 0);
+	check_root(NULL, NULL, "none: there is no such folder; $REFTEST_ROOT must name a dataset");
+	unsetenv("REFTEST_ROOT");
+	unsetenv("FIB_DATASET_PATH");
+	check_root(NULL, NULL, "there is no dataset here: neither the working directory nor a parent has a folder definitions; "
+	                       "name one by --root DIR or in $REFTEST_ROOT");
+	assert_int_equal(chdir("one"), 0);
+	check_root(NULL, ".", NULL);
+	assert_int_equal(chdir("inner"), 0);
+	snprintf(path, sizeof path, "%s/one", (char *)*state);
+	check_root(NULL, path, NULL);
+}
+
+static void long_roots_are_refused(void **state)
+{
+	char path[6000], small[4];
+	struct err err;
+
+	(void)state;
+	memset(path, 'r', sizeof path - 1);
+	path[sizeof path - 1] = '\0';
+	check_root(path, NULL, "--root names a path of 5999 bytes, more than the system can open");
+	assert_int_equal(dataset_find_root("/usr", small, sizeof small, &err), -1);
+	struct arena arena = {0};
+	struct dataset dataset;
+
+	assert_int_equal(dataset_scan(path, &arena, &dataset, &err), -1);
+	assert_string_equal(err.text, "the path of the dataset has 5999 bytes, more than the system can open");
+}
+
+static void times_beyond_64_bits_wrap(void **state)
+{
+	struct stat st = {.st_mtim = {.tv_sec = INT64_MAX, .tv_nsec = 999999999}, .st_ctim = {.tv_sec = -1, .tv_nsec = 1}};
+	struct file_stat a = file_stat_of(&st);
+
+	(void)state;
+	st.st_mtim.tv_nsec--;
+	assert_true(a.mtime_ns != file_stat_of(&st).mtime_ns);
+	assert_true(a.ctime_ns == -999999999);
+}
+
+static void no_descriptor_is_left_open(void **state)
+{
+	struct arena arena = {0};
+	struct dataset dataset;
+
+	(void)state;
+	folder("definitions");
+	folder("definitions/a");
+	put("definitions/a/x.json", "");
+	assert_int_equal(symlink("loop", "definitions/loop"), 0);
+	int before = open(".", O_RDONLY | O_CLOEXEC);
+
+	close(before);
+	assert_int_equal(dataset_scan(".", &arena, &dataset, NULL), 0);
+	dataset_close(&dataset);
+	int after = open(".", O_RDONLY | O_CLOEXEC);
+
+	assert_int_equal(before, after);
+	close(after);
+	arena_free(&arena);
+}
+
+#define test(name) cmocka_unit_test_setup_teardown(name, enter_folder, leave_folder)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    test(files_are_found_in_the_order_of_their_paths),
+	    test(leftovers_and_other_files_are_no_part_of_it),
+	    test(links_are_followed),
+	    test(what_cannot_be_read_is_told),
+	    test(a_root_without_definitions_is_told),
+	    test(a_pipe_is_listed_and_blocks_nobody),
+	    test(the_root_is_the_first_that_is_named),
+	    test(long_roots_are_refused),
+	    test(times_beyond_64_bits_wrap),
+	    test(no_descriptor_is_left_open),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,437 @@
+/* gemm: a reference that sums in float32 passes whatever the seed; every mistake that people make fails. The mistakes
+ * are planted in an emulation of a torch reference, not in the oracle. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/compare.h"
+#include "kernels/gemm/inputs.h"
+#include "kernels/number.h"
+#include "kernels/op.h"
+
+extern const struct op gemm_op;
+
+struct problem {
+	struct op_axis axes[4];
+	struct op_arg inputs[2], output;
+	struct op_problem problem;
+};
+
+/* A[M, K], B[N, K] (or [K, N]) -> C[M, N], with M var. */
+static void make_problem(struct problem *p, int64_t n, int64_t k, enum dtype dtype, bool nn)
+{
+	*p = (struct problem){.axes = {{"M", true, 0}, {"N", false, n}, {"K", false, k}}};
+	p->inputs[0] = (struct op_arg){.name = "A", .dtype = dtype, .rank = 2, .axis = {0, 2}};
+	p->inputs[1] = (struct op_arg){.name = "B", .dtype = dtype, .rank = 2, .axis = {nn ? 2 : 1, nn ? 1 : 2}};
+	p->output = (struct op_arg){.name = "C", .dtype = dtype, .rank = 2, .axis = {0, 1}};
+	p->problem = (struct op_problem){.name = "gemm_test", .op_type = "gemm", .axes = p->axes, .axis_count = 3,
+	                                 .inputs = p->inputs, .input_count = 2, .outputs = &p->output, .output_count = 1};
+}
+
+struct world {
+	struct op_case c;
+	int64_t axis[4];
+	struct tensor in[2], truth, answer;
+	float *a, *b; /* a[m][k], b[n][k], whichever way B lies */
+	struct gemm_extent e;
+};
+
+static void *memory_for(int64_t bytes)
+{
+	void *memory = calloc((size_t)bytes + 1, 1);
+
+	assert_non_null(memory);
+	return memory;
+}
+
+static struct tensor make_tensor(const struct op_case *c, const struct op_arg *arg)
+{
+	struct tensor t = {.dtype = arg->dtype, .rank = arg->rank, .elements = 1};
+
+	for (int d = 0; d < arg->rank; d++)
+		t.elements *= t.shape[d] = c->axis[arg->axis[d]];
+	t.data = memory_for(dtype_bytes(t.dtype, t.elements));
+	return t;
+}
+
+static void make_world(struct world *w, const struct op_problem *problem, const int64_t *axis, uint64_t seed)
+{
+	struct err err = {""};
+
+	*w = (struct world){.c = {.problem = problem, .axis = w->axis, .seed = seed}};
+	memcpy(w->axis, axis, (size_t)problem->axis_count * sizeof *axis);
+	w->c.variant = gemm_op.match(problem, &err);
+	assert_true(w->c.variant >= 0);
+	w->e = gemm_extent_of(&w->c);
+	for (int i = 0; i < 2; i++) {
+		w->in[i] = make_tensor(&w->c, &problem->inputs[i]);
+		assert_int_equal(gemm_op.fill(&w->c, i, &w->in[i], &err), 0);
+	}
+	w->truth = make_tensor(&w->c, &problem->outputs[0]);
+	w->answer = make_tensor(&w->c, &problem->outputs[0]);
+	assert_int_equal(gemm_op.oracle(&w->c, w->in, &w->truth, &err), 0);
+	w->a = memory_for(w->e.m * w->e.k * 4);
+	w->b = memory_for(w->e.n * w->e.k * 4);
+	for (int64_t i = 0; i < w->e.m * w->e.k; i++)
+		w->a[i] = (float)number_get(w->in[w->e.a].data, w->in[w->e.a].dtype, i);
+	for (int64_t n = 0; n < w->e.n; n++)
+		for (int64_t k = 0; k < w->e.k; k++)
+			w->b[n * w->e.k + k] = (float)number_get(w->in[w->e.b].data, w->in[w->e.b].dtype,
+			                                         w->e.nn ? k * w->e.n + n : n * w->e.k + k);
+}
+
+static void free_world(struct world *w)
+{
+	free(w->in[0].data);
+	free(w->in[1].data);
+	free(w->truth.data);
+	free(w->answer.data);
+	free(w->a);
+	free(w->b);
+}
+
+enum mistake {
+	NONE,
+	FIRST_K_LEFT_OUT,
+	LAST_K_LEFT_OUT,
+	ONE_K_LEFT_OUT,
+	ONE_PERCENT_TOO_LARGE,
+	A_IN_FP8,
+	B_IN_FP8,
+	ZEROS,
+	TWICE,
+	ONE_ROW_TOO_LOW,
+	PLAIN_MISTAKES,
+	NOT_TRANSPOSED = PLAIN_MISTAKES, /* N = K */
+	SWAPPED,                        /* M = N */
+	SUM_IN_THE_DTYPE,               /* float16, bfloat16 */
+	IN_TF32,                        /* float32 */
+	MISTAKES
+};
+
+static float rounded(float value, enum dtype dtype)
+{
+	float place = 0;
+
+	number_store(&place, dtype, 0, value);
+	return (float)number_get(&place, dtype, 0);
+}
+
+static float in_tf32(float value)
+{
+	return float_from_bits((float_bits(value) + 0x1000) & 0xffffe000u);
+}
+
+/* One element, summed in 8 float32 partial sums as vector code has it. */
+static float emulate_element(const struct world *w, enum mistake mistake, int64_t m, int64_t n)
+{
+	int64_t count = w->e.k, skip = mistake == FIRST_K_LEFT_OUT ? 0 : mistake == LAST_K_LEFT_OUT ? count - 1 : -1;
+	enum dtype dtype = w->truth.dtype;
+	float sums[8] = {0}, sum = 0;
+
+	skip = mistake == ONE_K_LEFT_OUT ? count / 3 : skip;
+	m = mistake == ONE_ROW_TOO_LOW && m > 0 ? m - 1 : m;
+	for (int64_t k = 0; k < count; k++) {
+		float a = w->a[m * count + k], b = mistake == NOT_TRANSPOSED ? w->b[k * count + n] : w->b[n * count + k];
+
+		if (mistake == SWAPPED && w->e.m == w->e.n) {
+			a = w->a[n * count + k];
+			b = w->b[m * count + k];
+		}
+		a = mistake == A_IN_FP8 ? float_from_e4m3(e4m3_from_float(a)) : mistake == IN_TF32 ? in_tf32(a) : a;
+		b = mistake == B_IN_FP8 ? float_from_e4m3(e4m3_from_float(b)) : mistake == IN_TF32 ? in_tf32(b) : b;
+		if (mistake == SUM_IN_THE_DTYPE)
+			sum = rounded(sum + a * b, dtype);
+		else if (k != skip)
+			sums[k % 8] += a * b;
+	}
+	for (int i = 0; i < 8; i++)
+		sum += sums[i];
+	return mistake == ZEROS ? 0 : mistake == TWICE ? 2 * sum : mistake == ONE_PERCENT_TOO_LARGE ? 1.01f * sum : sum;
+}
+
+static bool passes(struct world *w, enum mistake mistake)
+{
+	struct metrics metrics;
+
+	for (int64_t i = 0; i < w->answer.elements; i++)
+		number_store(w->answer.data, w->answer.dtype, i, emulate_element(w, mistake, i / w->e.n, i % w->e.n));
+	compare_host(w->answer.data, w->truth.data, w->truth.dtype, w->truth.elements, gemm_op.rule(&w->c, 0), &metrics);
+	assert_false(metrics.zeros_would_pass);
+	return metrics.passed;
+}
+
+static bool caught(const struct op_problem *problem, enum mistake mistake, uint64_t seed)
+{
+	int64_t axis[4 * 4];
+	bool found = false;
+
+	for (int size = SIZE_SMALL; size <= SIZE_MEDIUM && !found; size++) {
+		int count = gemm_op.sizes(problem, gemm_op.match(problem, NULL), (enum op_size)size, axis, 4);
+
+		assert_int_equal(count, size == SIZE_SMALL ? 2 : 1);
+		for (int i = 0; i < count && !found; i++) {
+			struct world w;
+
+			make_world(&w, problem, axis + i * problem->axis_count, seed);
+			found = !passes(&w, mistake);
+			free_world(&w);
+		}
+	}
+	return found;
+}
+
+static const enum dtype dtypes[] = {DTYPE_FLOAT16, DTYPE_BFLOAT16, DTYPE_FLOAT32};
+
+static void a_correct_reference_passes_twenty_seeds(void **state)
+{
+	(void)state;
+	for (int d = 0; d < 3; d++)
+		for (uint64_t seed = 0; seed < 20; seed++) {
+			struct problem p;
+
+			make_problem(&p, 33, seed & 1 ? 256 : 777, dtypes[d], seed % 3 == 0);
+			assert_false(caught(&p.problem, NONE, seed));
+		}
+}
+
+static void a_correct_reference_passes_at_the_widths_of_real_models(void **state)
+{
+	static const int64_t widths[] = {2048, 4096, 7168, 28672};
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		struct problem p;
+
+		make_problem(&p, 16, widths[i], dtypes[i % 3], i & 1);
+		assert_false(caught(&p.problem, NONE, 0));
+	}
+}
+
+static void assert_caught(int64_t n, int64_t k, enum dtype dtype, int from, int to, bool nn)
+{
+	struct problem p;
+
+	make_problem(&p, n, k, dtype, nn);
+	for (int mistake = from; mistake < to; mistake++)
+		for (uint64_t seed = 0; seed < 3; seed++)
+			if (!caught(&p.problem, (enum mistake)mistake, seed))
+				fail_msg("mistake %d is not caught: %s, N %d, K %d", mistake, dtype_name(dtype), (int)n, (int)k);
+}
+
+static void every_mistake_fails_at_the_default_sizes(void **state)
+{
+	(void)state;
+	for (int d = 0; d < 3; d++) {
+		assert_caught(96, 256, dtypes[d], NONE + 1, PLAIN_MISTAKES, false);
+		assert_caught(24, 2048, dtypes[d], NONE + 1, PLAIN_MISTAKES, true);
+		assert_caught(128, 128, dtypes[d], NOT_TRANSPOSED, SWAPPED + 1, d & 1);
+	}
+}
+
+static void a_sum_kept_in_a_narrow_dtype_fails(void **state)
+{
+	(void)state;
+	assert_caught(64, 1024, DTYPE_FLOAT16, SUM_IN_THE_DTYPE, SUM_IN_THE_DTYPE + 1, false);
+	assert_caught(64, 256, DTYPE_BFLOAT16, SUM_IN_THE_DTYPE, SUM_IN_THE_DTYPE + 1, false);
+}
+
+static void tf32_in_place_of_float32_fails(void **state)
+{
+	(void)state;
+	assert_caught(64, 256, DTYPE_FLOAT32, IN_TF32, IN_TF32 + 1, false);
+	assert_caught(16, 8192, DTYPE_FLOAT32, IN_TF32, IN_TF32 + 1, true);
+}
+
+/* Takes the product of one k out of the row where it is the heavy one, and compares that row alone. */
+static bool k_shows(const struct world *w, const double *sums, int64_t k)
+{
+	int64_t m = k % GEMM_PERIOD, n = w->e.n;
+	char answer[64 * 4];
+	struct metrics metrics;
+
+	assert_true(n <= 64);
+	for (int64_t i = 0; i < n; i++)
+		number_set(answer, w->truth.dtype, i,
+		           sums[m * n + i] - (double)w->a[m * w->e.k + k] * (double)w->b[i * w->e.k + k]);
+	compare_host(answer, (const char *)w->truth.data + dtype_bytes(w->truth.dtype, m * n), w->truth.dtype, n,
+	             gemm_op.rule(&w->c, 0), &metrics);
+	return !metrics.passed;
+}
+
+static void assert_every_k_shows(int64_t length, enum dtype dtype)
+{
+	struct problem p;
+	struct world w;
+	int64_t axis[4];
+
+	make_problem(&p, 64, length, dtype, false);
+	assert_int_equal(gemm_op.sizes(&p.problem, GEMM_NT, SIZE_MEDIUM, axis, 1), 1);
+	make_world(&w, &p.problem, axis, 5);
+	double *sums = memory_for(w.e.m * w.e.n * 8);
+
+	for (int64_t i = 0; i < w.e.m * w.e.n; i++)
+		for (int64_t k = 0; k < length; k++)
+			sums[i] += (double)w.a[i / w.e.n * length + k] * (double)w.b[i % w.e.n * length + k];
+	for (int64_t k = 0; k < length; k++)
+		if (!k_shows(&w, sums, k))
+			fail_msg("k = %d of %d could be left out: %s", (int)k, (int)length, dtype_name(dtype));
+	free(sums);
+	free_world(&w);
+}
+
+static void any_single_k_left_out_fails(void **state)
+{
+	(void)state;
+	assert_every_k_shows(2048, DTYPE_FLOAT16);
+	assert_every_k_shows(1000, DTYPE_BFLOAT16);
+	assert_every_k_shows(7168, DTYPE_BFLOAT16);
+	assert_every_k_shows(512, DTYPE_FLOAT32);
+}
+
+static void the_oracle_is_the_definition_for_both_layouts_and_odd_sizes(void **state)
+{
+	static const int64_t extents[][3] = {{1, 1, 1}, {65, 33, 513}, {3, 100, 7}, {64, 32, 512}, {130, 31, 1025}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof extents / sizeof *extents; i++)
+		for (int nn = 0; nn < 2; nn++) {
+			struct problem p;
+			struct world w;
+
+			make_problem(&p, extents[i][1], extents[i][2], DTYPE_FLOAT32, nn);
+			make_world(&w, &p.problem, (int64_t[]){extents[i][0], extents[i][1], extents[i][2]}, 1);
+			assert_int_equal(w.e.nn, nn);
+			for (int64_t at = 0; at < w.truth.elements; at++) {
+				double want = 0, got = (double)((float *)w.truth.data)[at];
+
+				for (int64_t k = 0; k < w.e.k; k++)
+					want += (double)w.a[at / w.e.n * w.e.k + k] * (double)w.b[at % w.e.n * w.e.k + k];
+				assert_true(fabs(got - want) <= 0x1p-24 * fabs(want) + 1e-12);
+			}
+			free_world(&w);
+		}
+}
+
+static void inputs_are_exact_in_their_dtype_and_those_of_each_element_alone(void **state)
+{
+	(void)state;
+	for (int d = 0; d < 3; d++) {
+		struct problem p;
+		struct world w;
+		int64_t heavy = 0;
+
+		make_problem(&p, 37, 300, dtypes[d], false);
+		make_world(&w, &p.problem, (int64_t[]){5, 37, 300}, 9);
+		for (int i = 0; i < 2; i++) {
+			const struct gemm_fill f = gemm_fill_of(&w.c, i);
+
+			for (int64_t e = 0; e < w.in[i].elements; e++) {
+				double value = number_get(w.in[i].data, dtypes[d], e);
+
+				assert_true(value == (double)gemm_element(&f, e, philox_bits(f.key, e)));
+				heavy += fabs(value) == 8;
+			}
+		}
+		assert_int_equal(heavy, 15);
+		free_world(&w);
+	}
+}
+
+static void a_comes_second_and_activations_of_rank_three_are_recognised(void **state)
+{
+	struct problem p;
+	struct world w;
+	int64_t axis[2 * 4];
+
+	(void)state;
+	make_problem(&p, 20, 50, DTYPE_FLOAT16, false);
+	p.axes[3] = (struct op_axis){"S", true, 0};
+	p.problem.axis_count = 4;
+	p.inputs[1] = (struct op_arg){.name = "x", .dtype = DTYPE_FLOAT16, .rank = 3, .axis = {0, 3, 2}};
+	p.inputs[0] = (struct op_arg){.name = "w", .dtype = DTYPE_FLOAT16, .rank = 2, .axis = {2, 1}};
+	p.output.rank = 3;
+	memcpy(p.output.axis, (int[]){0, 3, 1}, 3 * sizeof(int));
+	assert_int_equal(gemm_op.match(&p.problem, NULL), GEMM_NN);
+	assert_int_equal(gemm_op.sizes(&p.problem, GEMM_NN, SIZE_MEDIUM, axis, 2), 1);
+	assert_int_equal(axis[0] * axis[3], 128);
+	make_world(&w, &p.problem, axis, 0);
+	assert_int_equal(w.e.a, 1);
+	assert_int_equal(w.e.m, 128);
+	assert_true(passes(&w, NONE));
+	assert_false(passes(&w, ONE_K_LEFT_OUT));
+	free_world(&w);
+}
+
+static void var_axes_of_every_kind_get_values(void **state)
+{
+	struct problem p;
+	int64_t axis[4 * 4];
+
+	(void)state;
+	make_problem(&p, 0, 0, DTYPE_BFLOAT16, false);
+	p.axes[1].var = p.axes[2].var = true;
+	p.axes[3] = (struct op_axis){"unused", true, 0};
+	p.problem.axis_count = 4;
+	for (int size = 0; size < SIZE_COUNT; size++) {
+		int count = gemm_op.sizes(&p.problem, GEMM_NT, (enum op_size)size, axis, 4);
+
+		for (int i = 0; i < count * 4; i++)
+			assert_true(axis[i] >= 1);
+	}
+	assert_false(caught(&p.problem, NONE, 0));
+	assert_true(caught(&p.problem, LAST_K_LEFT_OUT, 0));
+}
+
+static void problems_that_do_not_fit_are_refused_with_a_sentence(void **state)
+{
+	struct problem p;
+	struct err why;
+
+	(void)state;
+	make_problem(&p, 20, 50, DTYPE_FLOAT16, false);
+	p.output.axis[1] = 2;
+	assert_int_equal(gemm_op.match(&p.problem, &why), -1);
+	assert_string_equal(why.text, "input 'A' [M, K] times input 'B' [N, K] is not output 'C' [M, K]: expected [M, K], and "
+	                              "[N, K] or [K, N], and [M, N]");
+	make_problem(&p, 20, 50, DTYPE_FLOAT8_E4M3FN, false);
+	assert_int_equal(gemm_op.match(&p.problem, &why), -1);
+	assert_string_equal(why.text, "input 'A' is float8_e4m3fn; expected float32, float16 or bfloat16");
+	make_problem(&p, 20, 50, DTYPE_FLOAT16, false);
+	p.inputs[1].axis[0] = 2;
+	p.output.axis[1] = 2;
+	assert_int_equal(gemm_op.match(&p.problem, &why), -1);
+	assert_string_equal(why.text, "input 'B' has the same axis twice, so it cannot be told whether it is transposed");
+	make_problem(&p, 20, 50, DTYPE_FLOAT16, false);
+	p.problem.input_count = 1;
+	assert_int_equal(gemm_op.match(&p.problem, &why), -1);
+	make_problem(&p, 20, 50, DTYPE_FLOAT16, false);
+	p.inputs[1].rank = OP_SCALAR;
+	assert_int_equal(gemm_op.match(&p.problem, &why), -1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(a_correct_reference_passes_twenty_seeds),
+	    cmocka_unit_test(a_correct_reference_passes_at_the_widths_of_real_models),
+	    cmocka_unit_test(every_mistake_fails_at_the_default_sizes),
+	    cmocka_unit_test(a_sum_kept_in_a_narrow_dtype_fails),
+	    cmocka_unit_test(tf32_in_place_of_float32_fails),
+	    cmocka_unit_test(any_single_k_left_out_fails),
+	    cmocka_unit_test(the_oracle_is_the_definition_for_both_layouts_and_odd_sizes),
+	    cmocka_unit_test(inputs_are_exact_in_their_dtype_and_those_of_each_element_alone),
+	    cmocka_unit_test(a_comes_second_and_activations_of_rank_three_are_recognised),
+	    cmocka_unit_test(var_axes_of_every_kind_get_values),
+	    cmocka_unit_test(problems_that_do_not_fit_are_refused_with_a_sentence),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,120 @@
+/* The table of op families: which one takes a problem, and the sentence when none does. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "kernels/op.h"
+
+static const struct op_axis axes[] = {{"M", true, 0}, {"N", false, 8}, {"K", false, 16}};
+static const struct op_arg inputs[] = {{.name = "A", .dtype = DTYPE_FLOAT16, .rank = 2, .axis = {0, 2}},
+                                       {.name = "B", .dtype = DTYPE_FLOAT16, .rank = 2, .axis = {1, 2}}};
+static const struct op_arg output = {.name = "C", .dtype = DTYPE_FLOAT16, .rank = 2, .axis = {0, 1}};
+
+static struct op_problem gemm_problem(void)
+{
+	return (struct op_problem){.name = "gemm_n8_k16", .op_type = "gemm", .axes = axes, .axis_count = 3, .inputs = inputs,
+	                           .input_count = 2, .outputs = &output, .output_count = 1};
+}
+
+static void a_family_is_found_by_op_type_and_shapes(void **state)
+{
+	struct op_problem problem = gemm_problem();
+	struct err why = {""};
+	int variant = -1;
+	const struct op_entry *entry = op_find(&problem, &variant, &why);
+
+	(void)state;
+	assert_non_null(entry);
+	assert_string_equal(entry->op->name, "gemm");
+	assert_int_equal(variant, 0);
+	assert_ptr_equal(op_by_name("gemm"), entry);
+	assert_null(op_by_name("no such family"));
+}
+
+static void an_unknown_op_type_names_those_that_are_known(void **state)
+{
+	struct op_problem problem = gemm_problem();
+	struct err why = {""};
+	int variant;
+
+	(void)state;
+	problem.op_type = "x";
+	assert_null(op_find(&problem, &variant, &why));
+	assert_non_null(strstr(why.text, "no op family knows op_type 'x' (known: "));
+	assert_non_null(strstr(why.text, "gemm"));
+	assert_non_null(strstr(why.text, "rmsnorm"));
+}
+
+static void a_known_op_type_that_does_not_fit_says_what_does_not(void **state)
+{
+	struct op_problem problem = gemm_problem();
+	struct err why = {""};
+	int variant;
+
+	(void)state;
+	problem.input_count = 1;
+	assert_null(op_find(&problem, &variant, &why));
+	assert_string_equal(why.text, "no op family has the truth of this definition (gemm: it has 1 inputs and 1 outputs; "
+	                              "expected two matrices and their product)");
+}
+
+static void the_table_is_in_name_order_with_digests(void **state)
+{
+	(void)state;
+	assert_true(op_count >= 2);
+	for (int i = 0; i < op_count; i++) {
+		assert_int_equal(strlen(op_table[i].truth_digest), 32);
+		assert_int_equal(strlen(op_table[i].inputs_digest), 32);
+		if (i > 0)
+			assert_true(strcmp(op_table[i - 1].op->name, op_table[i].op->name) < 0);
+	}
+}
+
+static void default_rules_are_those_of_the_design(void **state)
+{
+	struct rule half = rule_default(DTYPE_FLOAT16), brain = rule_default(DTYPE_BFLOAT16);
+	struct rule eight = rule_default(DTYPE_FLOAT8_E4M3FN), whole = rule_default(DTYPE_INT32);
+
+	(void)state;
+	assert_true(half.atol == 1e-3 && half.rtol == 1e-3 && half.hit_ratio == 1);
+	assert_true(brain.atol == 8e-3 && brain.rtol == 1e-2 && brain.hit_ratio == 1);
+	assert_true(eight.atol == 0.1 && eight.rtol == 0.2 && eight.hit_ratio == 0.85);
+	assert_true(whole.atol == 0 && whole.rtol == 0 && whole.hit_ratio == 1);
+	assert_true(rule_default(DTYPE_FLOAT32).atol == 1e-5 && rule_default(DTYPE_BOOL).hit_ratio == 1);
+}
+
+static void names_are_looked_up_and_shapes_are_told(void **state)
+{
+	struct op_problem problem = gemm_problem();
+	struct op_arg scalar = {.name = "s", .rank = OP_SCALAR}, zero = {.name = "z", .rank = 0};
+	char text[64], small[6];
+
+	(void)state;
+	assert_int_equal(op_axis_index(&problem, "K"), 2);
+	assert_int_equal(op_axis_index(&problem, "k"), -1);
+	assert_int_equal(op_input_index(&problem, "B"), 1);
+	assert_int_equal(op_input_index(&problem, ""), -1);
+	assert_string_equal(op_shape_text(&problem, &inputs[0], text, sizeof text), "[M, K]");
+	assert_string_equal(op_shape_text(&problem, &scalar, text, sizeof text), "a Python scalar");
+	assert_string_equal(op_shape_text(&problem, &zero, text, sizeof text), "[]");
+	assert_string_equal(op_shape_text(&problem, &inputs[0], small, sizeof small), "[M, K");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(a_family_is_found_by_op_type_and_shapes),
+	    cmocka_unit_test(an_unknown_op_type_names_those_that_are_known),
+	    cmocka_unit_test(a_known_op_type_that_does_not_fit_says_what_does_not),
+	    cmocka_unit_test(the_table_is_in_name_order_with_digests),
+	    cmocka_unit_test(default_rules_are_those_of_the_design),
+	    cmocka_unit_test(names_are_looked_up_and_shapes_are_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,124 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/arena.h"
+#include "plan/plan.h"
+
+static const struct policy cpu = {.device = "cpu", .device_class = "cpu", .torch = "2.13.0+cpu"};
+static const struct policy automatic = {.device = "cpu", .device_class = "cpu", .any_gpu = true, .torch = "2.13.0+cpu"};
+static const struct policy gpu = {.device = "cuda:0", .device_class = "sm_90", .torch = "2.11.0", .cuda = "13.0"};
+
+static const struct verdict on_cpu = {.device_class = "cpu", .ground_truth = "builtin", .ground_truth_version = "v1",
+                                      .torch = "2.13.0+cpu"};
+static const struct verdict on_gpu = {.device_class = "sm_90", .ground_truth = "builtin", .ground_truth_version = "v1",
+                                      .torch = "2.11.0", .cuda = "13.0"};
+static const struct verdict by_nothing = {.status = STATUS_SKIPPED, .reason = REASON_NO_GROUND_TRUTH,
+                                          .device_class = "cpu", .torch = "2.13.0+cpu"};
+
+static void expect(const struct policy *policy, const char *truth, const char *version, const struct verdict *const *stored,
+                   int count, enum plan_answer answer, int candidate, const char *why)
+{
+	struct arena arena = {0};
+	struct decision d = plan_case(policy, truth, version, stored, count, &arena);
+
+	assert_int_equal(d.answer, answer);
+	assert_int_equal(d.candidate, candidate);
+	if (strstr(d.why, why) == NULL)
+		fail_msg("'%s' does not say '%s'", d.why, why);
+	arena_free(&arena);
+}
+
+#define STORED(...) (const struct verdict *const[]){__VA_ARGS__}, sizeof((const struct verdict *const[]){__VA_ARGS__}) / sizeof(void *)
+
+static void a_verdict_of_the_same_witness_counts(void **state)
+{
+	(void)state;
+	expect(&cpu, "builtin", "v1", STORED(&on_cpu), PLAN_CACHED, 0, "by builtin on cpu");
+	expect(&gpu, "builtin", "v1", STORED(&on_cpu, &on_gpu), PLAN_CACHED, 1, "on sm_90");
+	expect(&cpu, NULL, NULL, STORED(&by_nothing), PLAN_CACHED, 0, "no ground truth on cpu");
+}
+
+static void nothing_stored_runs(void **state)
+{
+	(void)state;
+	expect(&cpu, "builtin", "v1", NULL, 0, PLAN_RUN, -1, "no verdict on this subject");
+}
+
+static void a_cpu_verdict_never_passes_for_a_gpu_one(void **state)
+{
+	(void)state;
+	expect(&gpu, "builtin", "v1", STORED(&on_cpu), PLAN_RUN, -1, "is of cpu, and sm_90 is asked for");
+}
+
+static void a_gpu_verdict_counts_on_the_cpu_only_under_auto_and_then_first(void **state)
+{
+	(void)state;
+	expect(&cpu, "builtin", "v1", STORED(&on_gpu), PLAN_RUN, -1, "is of sm_90");
+	expect(&automatic, "builtin", "v1", STORED(&on_gpu), PLAN_CACHED, 0, "with torch 2.11.0");
+	expect(&automatic, "builtin", "v1", STORED(&on_gpu, &on_cpu), PLAN_CACHED, 0, "on sm_90");
+	expect(&automatic, "builtin", "v1", STORED(&on_cpu), PLAN_CACHED, 0, "on cpu");
+}
+
+static void a_changed_ground_truth_does_not_count_whatever_the_device(void **state)
+{
+	(void)state;
+	expect(&cpu, "builtin", "v2", STORED(&on_cpu), PLAN_RUN, -1, "ground truth builtin has changed");
+	expect(&automatic, "builtin", "v2", STORED(&on_gpu), PLAN_RUN, -1, "ground truth builtin has changed");
+	expect(&cpu, "builtin", "v1", STORED(&by_nothing), PLAN_RUN, -1, "by ground truth none");
+	expect(&cpu, NULL, NULL, STORED(&on_cpu), PLAN_RUN, -1, "by ground truth builtin, and none");
+}
+
+static void another_torch_does_not_count_unless_there_is_none_here(void **state)
+{
+	(void)state;
+	struct policy other = cpu, none = cpu, other_cuda = gpu;
+
+	other.torch = "2.14.0";
+	none.torch = NULL;
+	other_cuda.cuda = "12.8";
+	expect(&other, "builtin", "v1", STORED(&on_cpu), PLAN_RUN, -1, "torch 2.13.0+cpu (CUDA none), and torch 2.14.0");
+	expect(&none, "builtin", "v1", STORED(&on_cpu), PLAN_CACHED, 0, "with torch 2.13.0+cpu");
+	expect(&other_cuda, "builtin", "v1", STORED(&on_gpu), PLAN_RUN, -1, "CUDA 12.8");
+}
+
+static void the_newest_of_those_that_count_is_taken(void **state)
+{
+	(void)state;
+	struct verdict failed = on_cpu;
+
+	failed.status = STATUS_FAILED;
+	expect(&cpu, "builtin", "v1", STORED(&on_cpu, &failed, &on_gpu), PLAN_CACHED, 1, "on cpu");
+}
+
+static void force_runs_and_cached_only_does_not(void **state)
+{
+	(void)state;
+	struct policy forced = cpu, looking = cpu;
+
+	forced.force = true;
+	looking.cached_only = true;
+	expect(&forced, "builtin", "v1", STORED(&on_cpu), PLAN_RUN, -1, "--force");
+	expect(&looking, "builtin", "v1", STORED(&on_gpu), PLAN_NOT_CACHED, -1, "is of sm_90");
+	expect(&looking, "builtin", "v1", STORED(&on_cpu), PLAN_CACHED, 0, "on cpu");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(a_verdict_of_the_same_witness_counts),
+	    cmocka_unit_test(nothing_stored_runs),
+	    cmocka_unit_test(a_cpu_verdict_never_passes_for_a_gpu_one),
+	    cmocka_unit_test(a_gpu_verdict_counts_on_the_cpu_only_under_auto_and_then_first),
+	    cmocka_unit_test(a_changed_ground_truth_does_not_count_whatever_the_device),
+	    cmocka_unit_test(another_torch_does_not_count_unless_there_is_none_here),
+	    cmocka_unit_test(the_newest_of_those_that_count_is_taken),
+	    cmocka_unit_test(force_runs_and_cached_only_does_not),
+	};
+
+	return cmocka_run_group_tests_name("plan", tests, NULL, NULL);
+}

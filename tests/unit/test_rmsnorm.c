@@ -1,0 +1,783 @@
+/* rmsnorm: a reference that computes in float32 passes whatever the seed; every mistake that people make fails.
+ *
+ * The mistakes are planted in a float32 emulation of a torch reference (`emulate`), not in the oracle: each test shows
+ * the fault that the inputs and bounds are there for. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/compare.h"
+#include "kernels/number.h"
+#include "kernels/op.h"
+#include "kernels/rmsnorm/epsilon.h"
+#include "kernels/rmsnorm/inputs.h"
+
+extern const struct op rmsnorm_op;
+
+/* --- problems ------------------------------------------------------------------------------------------------ */
+
+struct problem {
+	struct op_axis axes[4];
+	struct op_arg inputs[4], outputs[2];
+	const char *tags[2];
+	struct op_problem problem;
+};
+
+/* hidden_states[batch, hidden], weight[hidden] -> output; fused: residual too, and the updated residual. */
+static void make_problem(struct problem *p, int64_t hidden, enum dtype dtype, bool fused)
+{
+	struct op_arg activation = {.name = "hidden_states", .dtype = dtype, .rank = 2, .axis = {0, 1}};
+
+	*p = (struct problem){.axes = {{"batch_size", true, 0}, {"hidden_size", false, hidden}}};
+	p->inputs[0] = activation;
+	p->inputs[1] = (struct op_arg){.name = "weight", .dtype = dtype, .rank = 1, .axis = {1}};
+	p->inputs[2] = activation;
+	p->inputs[2].name = "residual";
+	p->outputs[0] = activation;
+	p->outputs[0].name = "output";
+	p->outputs[1] = activation;
+	p->outputs[1].name = "residual_out";
+	p->problem = (struct op_problem){.name = "rmsnorm_test", .op_type = "rmsnorm", .description = "", .tags = p->tags,
+	                                 .axes = p->axes, .axis_count = 2, .inputs = p->inputs,
+	                                 .input_count = fused ? 3 : 2, .outputs = p->outputs,
+	                                 .output_count = fused ? 2 : 1};
+}
+
+/* --- cases --------------------------------------------------------------------------------------------------- */
+
+struct world {
+	struct op_case c;
+	int64_t axis[4];
+	struct tensor in[4], truth[2], answer[2];
+	int64_t rows, columns;
+};
+
+static struct tensor make_tensor(const struct op_case *c, const struct op_arg *arg)
+{
+	struct tensor t = {.dtype = arg->dtype, .rank = arg->rank, .elements = 1};
+
+	for (int d = 0; d < arg->rank; d++)
+		t.elements *= t.shape[d] = c->axis[arg->axis[d]];
+	t.data = calloc((size_t)dtype_bytes(t.dtype, t.elements) + 1, 1);
+	assert_non_null(t.data);
+	return t;
+}
+
+static void make_world(struct world *w, const struct op_problem *problem, const int64_t *axis, double eps, uint64_t seed,
+                       int probe)
+{
+	struct err err = {""};
+
+	*w = (struct world){.c = {.problem = problem, .axis = w->axis, .seed = seed, .probe = probe}};
+	memcpy(w->axis, axis, (size_t)problem->axis_count * sizeof *axis);
+	w->c.variant = rmsnorm_op.match(problem, &err);
+	assert_true(w->c.variant >= 0);
+	w->c.constant_count = 1;
+	w->c.constants[0] = (struct op_constant){.name = "eps", .value = eps};
+	for (int i = 0; i < problem->input_count; i++) {
+		if (problem->inputs[i].rank == OP_SCALAR) {
+			w->c.scalar[i] = rmsnorm_op.scalar(&w->c, i);
+			continue;
+		}
+		w->in[i] = make_tensor(&w->c, &problem->inputs[i]);
+		assert_int_equal(rmsnorm_op.fill(&w->c, i, &w->in[i], &err), 0);
+	}
+	for (int i = 0; i < problem->output_count; i++) {
+		w->truth[i] = make_tensor(&w->c, &problem->outputs[i]);
+		w->answer[i] = make_tensor(&w->c, &problem->outputs[i]);
+	}
+	assert_int_equal(rmsnorm_op.oracle(&w->c, w->in, w->truth, &err), 0);
+	rmsnorm_extent(&w->c, &w->rows, &w->columns);
+}
+
+static void free_world(struct world *w)
+{
+	for (int i = 0; i < 4; i++)
+		free(w->in[i].data);
+	for (int i = 0; i < 2; i++) {
+		free(w->truth[i].data);
+		free(w->answer[i].data);
+	}
+}
+
+/* --- references, right and wrong ------------------------------------------------------------------------------- */
+
+enum mistake {
+	NONE,
+	EPS_TEN_TIMES,
+	EPS_A_TENTH,
+	EPS_LEFT_OUT,
+	EPS_OUTSIDE_THE_ROOT,
+	VARIANCE,
+	SUM_FOR_MEAN,
+	ONE_PLUS_WEIGHT,
+	WEIGHT_IGNORED,
+	ONE_PERCENT_TOO_LARGE,
+	HIDDEN_IN_FP8,
+	HIDDEN_IN_FP8_SATURATED,
+	WEIGHT_IN_FP8,
+	MEAN_OVER_THE_BATCH,
+	ZEROS,
+	FIRST_COLUMN_LEFT_OUT,
+	LAST_COLUMN_LEFT_OUT,
+	PLAIN_MISTAKES,
+	RESIDUAL_IGNORED = PLAIN_MISTAKES,
+	RESIDUAL_ADDED_AFTERWARDS,
+	RESIDUAL_SUBTRACTED,
+	SUM_ROUNDED_FIRST,
+	MISTAKES
+};
+
+static const char *const mistake_names[MISTAKES] = {
+    "none", "eps ten times", "eps a tenth", "eps left out", "eps outside the root", "variance", "sum for mean",
+    "one plus weight", "weight ignored", "one percent too large", "hidden in fp8", "hidden in fp8 saturated",
+    "weight in fp8", "mean over the batch", "zeros", "first column left out", "last column left out", "residual ignored",
+    "residual added afterwards", "residual subtracted", "sum rounded first"};
+
+static float in_fp8(float value, bool saturated)
+{
+	if (saturated)
+		value = fmaxf(-448, fminf(448, value));
+	return float_from_e4m3(e4m3_from_float(value));
+}
+
+static float rounded(float value, enum dtype dtype)
+{
+	float place = 0;
+
+	number_store(&place, dtype, 0, value);
+	return (float)number_get(&place, dtype, 0);
+}
+
+/* x of a row, as the mistaken reference has it. */
+static void emulate_sum(const struct world *w, enum mistake mistake, int64_t row, float *x)
+{
+	const struct tensor *hidden = &w->in[0], *residual = w->in[2].data == NULL ? NULL : &w->in[2];
+
+	for (int64_t i = 0; i < w->columns; i++) {
+		int64_t at = row * w->columns + i;
+		float r = residual == NULL ? 0 : (float)number_get(residual->data, residual->dtype, at);
+
+		x[i] = (float)number_get(hidden->data, hidden->dtype, at);
+		if (mistake == HIDDEN_IN_FP8 || mistake == HIDDEN_IN_FP8_SATURATED)
+			x[i] = in_fp8(x[i], mistake == HIDDEN_IN_FP8_SATURATED);
+		if (mistake == RESIDUAL_SUBTRACTED)
+			x[i] -= r;
+		else if (mistake != RESIDUAL_IGNORED && mistake != RESIDUAL_ADDED_AFTERWARDS)
+			x[i] += r;
+		if (mistake == SUM_ROUNDED_FIRST)
+			x[i] = rounded(x[i], hidden->dtype);
+	}
+}
+
+/* The mean square of x, in 8 float32 partial sums as vector code has it; `skip` is left out (-1: none). */
+static float emulate_mean(const float *x, int64_t columns, enum mistake mistake, int64_t skip)
+{
+	float sums[8] = {0}, sum = 0, mean = 0;
+
+	if (mistake == VARIANCE) {
+		for (int64_t i = 0; i < columns; i++)
+			sum += x[i];
+		mean = sum / (float)columns;
+		sum = 0;
+	}
+	for (int64_t i = 0; i < columns; i++)
+		if (i != skip)
+			sums[i % 8] += (x[i] - mean) * (x[i] - mean);
+	for (int i = 0; i < 8; i++)
+		sum += sums[i];
+	return mistake == SUM_FOR_MEAN ? sum : sum / (float)columns;
+}
+
+static void emulate_row(const struct world *w, enum mistake mistake, int64_t row, int64_t skip, const float *weight,
+                        const float *batch_mean, float *x, struct tensor *out)
+{
+	float eps = (float)w->c.constants[0].value;
+
+	eps = mistake == EPS_TEN_TIMES ? eps * 10 : mistake == EPS_A_TENTH ? eps / 10 : mistake == EPS_LEFT_OUT ? 0 : eps;
+	emulate_sum(w, mistake, row, x);
+	float mean = emulate_mean(x, w->columns, mistake, skip);
+	float inverse = mistake == EPS_OUTSIDE_THE_ROOT ? 1 / (sqrtf(mean) + eps) : 1 / sqrtf(mean + eps);
+
+	for (int64_t i = 0; i < w->columns; i++) {
+		int64_t at = row * w->columns + i;
+		float scale = weight[i], own = mistake == MEAN_OVER_THE_BATCH ? 1 / sqrtf(batch_mean[i] + eps) : inverse;
+
+		scale = mistake == ONE_PLUS_WEIGHT ? 1 + scale : mistake == WEIGHT_IGNORED ? 1 : scale;
+		scale = mistake == WEIGHT_IN_FP8 ? in_fp8(scale, false) : scale;
+		float y = x[i] * own * scale;
+
+		if (mistake == RESIDUAL_ADDED_AFTERWARDS)
+			y += (float)number_get(w->in[2].data, w->in[2].dtype, at);
+		y = mistake == ONE_PERCENT_TOO_LARGE ? y * 1.01f : mistake == ZEROS ? 0 : y;
+		number_store(out->data, out->dtype, at, y);
+	}
+}
+
+static float *floats(int64_t count)
+{
+	float *memory = calloc((size_t)count + 1, sizeof *memory);
+
+	assert_non_null(memory);
+	return memory;
+}
+
+static void batch_means(const struct world *w, float *mean, float *x)
+{
+	for (int64_t row = 0; row < w->rows; row++) {
+		emulate_sum(w, NONE, row, x);
+		for (int64_t i = 0; i < w->columns; i++)
+			mean[i] += x[i] * x[i] / (float)w->rows;
+	}
+}
+
+/* Fills the answers: output, and the updated residual (always right: the mistakes are in the norm). */
+static void emulate(struct world *w, enum mistake mistake)
+{
+	float *x = floats(w->columns), *weight = floats(w->columns), *mean = floats(w->columns);
+	int64_t skip = mistake == FIRST_COLUMN_LEFT_OUT ? 0 : mistake == LAST_COLUMN_LEFT_OUT ? w->columns - 1 : -1;
+
+	for (int64_t i = 0; i < w->columns; i++)
+		weight[i] = (float)number_get(w->in[1].data, w->in[1].dtype, i);
+	batch_means(w, mean, x);
+	for (int64_t row = 0; row < w->rows; row++) {
+		emulate_row(w, mistake, row, skip, weight, mean, x, &w->answer[0]);
+		emulate_sum(w, NONE, row, x);
+		for (int64_t i = 0; i < w->columns && w->answer[1].data != NULL; i++)
+			number_store(w->answer[1].data, w->answer[1].dtype, row * w->columns + i, x[i]);
+	}
+	free(x);
+	free(weight);
+	free(mean);
+}
+
+static bool passes(const struct world *w)
+{
+	bool passed = true;
+
+	for (int i = 0; i < w->c.problem->output_count; i++) {
+		struct metrics m;
+
+		compare_host(w->answer[i].data, w->truth[i].data, w->truth[i].dtype, w->truth[i].elements,
+		             rmsnorm_op.rule(&w->c, i), &m);
+		assert_false(m.zeros_would_pass);
+		passed = passed && m.passed;
+	}
+	return passed;
+}
+
+/* Is the mistake caught by a case of the default sizes? */
+static bool caught(const struct op_problem *problem, enum mistake mistake, double eps, uint64_t seed)
+{
+	int64_t rows[8 * 4];
+	bool found = false;
+
+	for (int size = SIZE_SMALL; size <= SIZE_MEDIUM && !found; size++) {
+		int count = rmsnorm_op.sizes(problem, 0, (enum op_size)size, rows, 8);
+
+		for (int i = 0; i < count && !found; i++) {
+			struct world w;
+
+			make_world(&w, problem, rows + i * problem->axis_count, eps, seed, 0);
+			emulate(&w, mistake);
+			found = !passes(&w);
+			free_world(&w);
+		}
+	}
+	return found;
+}
+
+static const enum dtype dtypes[] = {DTYPE_BFLOAT16, DTYPE_FLOAT16, DTYPE_FLOAT32};
+
+static void a_correct_reference_passes_twenty_seeds(void **state)
+{
+	(void)state;
+	for (int d = 0; d < 3; d++)
+		for (int fused = 0; fused < 2; fused++)
+			for (uint64_t seed = 0; seed < 20; seed++) {
+				struct problem p;
+
+				make_problem(&p, seed % 4 == 3 ? 1536 : 128, dtypes[d], fused);
+				assert_false(caught(&p.problem, NONE, seed & 1 ? 1e-5 : 1e-6, seed));
+			}
+}
+
+static void a_correct_reference_passes_at_the_widths_of_real_models(void **state)
+{
+	static const int64_t widths[] = {512, 2048, 3072, 4096, 5120, 5376, 7168, 8192};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
+		struct problem p;
+
+		make_problem(&p, widths[i], dtypes[i % 3], i & 1);
+		assert_false(caught(&p.problem, NONE, 1e-6, i));
+	}
+}
+
+static void assert_caught(int64_t width, enum dtype dtype, bool fused, double eps, uint64_t seed)
+{
+	struct problem p;
+
+	make_problem(&p, width, dtype, fused);
+	for (int mistake = NONE + 1; mistake < (fused ? MISTAKES : PLAIN_MISTAKES); mistake++) {
+		if (mistake == SUM_ROUNDED_FIRST && dtype == DTYPE_FLOAT32)
+			continue; /* float32 sums are float32 */
+		if (!caught(&p.problem, (enum mistake)mistake, eps, seed))
+			fail_msg("%s is not caught: %s, width %d, eps %g", mistake_names[mistake], dtype_name(dtype), (int)width, eps);
+	}
+}
+
+static void every_mistake_fails_at_the_default_sizes(void **state)
+{
+	(void)state;
+	for (int d = 0; d < 3; d++)
+		for (int fused = 0; fused < 2; fused++)
+			for (uint64_t seed = 0; seed < 3; seed++) {
+				assert_caught(128, dtypes[d], fused, 1e-6, seed);
+				assert_caught(1536, dtypes[d], fused, 1e-5, seed);
+			}
+}
+
+static void every_mistake_fails_at_the_widths_of_real_models(void **state)
+{
+	(void)state;
+	assert_caught(4096, DTYPE_BFLOAT16, true, 1e-5, 0);
+	assert_caught(7168, DTYPE_BFLOAT16, false, 1e-6, 0);
+	assert_caught(8192, DTYPE_FLOAT16, true, 1e-6, 0);
+}
+
+static void a_wrong_epsilon_shows_even_in_a_batch_of_one(void **state)
+{
+	static const enum mistake wrong[] = {EPS_TEN_TIMES, EPS_A_TENTH, EPS_LEFT_OUT, EPS_OUTSIDE_THE_ROOT};
+	int64_t axis[] = {1, 4096};
+
+	(void)state;
+	for (int d = 0; d < 3; d++)
+		for (int m = 0; m < 4; m++)
+			for (int e = 0; e < 2; e++) {
+				struct problem p;
+				struct world w;
+
+				make_problem(&p, 4096, dtypes[d], false);
+				make_world(&w, &p.problem, axis, e ? 1e-5 : 1e-6, 1, 0);
+				emulate(&w, wrong[m]);
+				assert_false(passes(&w));
+				free_world(&w);
+			}
+}
+
+/* Leaves column `column` out of the reduction in the row where it is a spike, and compares that row alone. */
+static bool column_shows(const struct world *w, const float *weight, float *x, struct tensor *out, int64_t column)
+{
+	int64_t row = RMSNORM_SPIKE_ROW + column / RMSNORM_SPIKES, first = row * w->columns;
+	int64_t offset = dtype_bytes(out->dtype, first);
+	struct metrics m;
+
+	if (row >= w->rows)
+		return false;
+	emulate_row(w, NONE, row, column, weight, NULL, x, out);
+	compare_host((const char *)out->data + offset, (const char *)w->truth[0].data + offset, out->dtype, w->columns,
+	             rmsnorm_op.rule(&w->c, 0), &m);
+	return !m.passed;
+}
+
+static void assert_every_column_shows(int64_t width, enum dtype dtype, bool fused)
+{
+	float *x = floats(width), *weight = floats(width);
+	int64_t rows[2 * 4];
+	struct problem p;
+	struct world w;
+
+	make_problem(&p, width, dtype, fused);
+	assert_int_equal(rmsnorm_op.sizes(&p.problem, 0, SIZE_MEDIUM, rows, 2), 2);
+	make_world(&w, &p.problem, rows + 2, 1e-6, 7, 0);
+	for (int64_t i = 0; i < width; i++)
+		weight[i] = (float)number_get(w.in[1].data, dtype, i);
+	for (int64_t column = 0; column < width; column++)
+		if (!column_shows(&w, weight, x, &w.answer[0], column))
+			fail_msg("column %d of %d could be left out: %s", (int)column, (int)width, dtype_name(dtype));
+	free_world(&w);
+	free(x);
+	free(weight);
+}
+
+static void any_single_column_left_out_of_the_reduction_fails(void **state)
+{
+	(void)state;
+	assert_every_column_shows(128, DTYPE_BFLOAT16, false);
+	assert_every_column_shows(1536, DTYPE_BFLOAT16, true);
+	assert_every_column_shows(4096, DTYPE_BFLOAT16, false);
+	assert_every_column_shows(8192, DTYPE_BFLOAT16, true);
+	assert_every_column_shows(2048, DTYPE_FLOAT16, true);
+	assert_every_column_shows(128, DTYPE_FLOAT32, false);
+}
+
+static void a_row_of_zeros_gives_zeros(void **state)
+{
+	int64_t axis[] = {8, 64};
+	struct problem p;
+	struct world w;
+
+	(void)state;
+	make_problem(&p, 64, DTYPE_BFLOAT16, true);
+	make_world(&w, &p.problem, axis, 1e-6, 0, 0);
+	for (int64_t i = 64; i < 128; i++) {
+		assert_true(number_get(w.in[0].data, DTYPE_BFLOAT16, i) == 0);
+		assert_true(number_get(w.truth[0].data, DTYPE_BFLOAT16, i) == 0);
+	}
+	free_world(&w);
+}
+
+static void with_an_epsilon_of_zero_no_row_is_zero(void **state)
+{
+	struct problem p;
+
+	(void)state;
+	make_problem(&p, 128, DTYPE_FLOAT32, false);
+	assert_false(caught(&p.problem, NONE, 0, 0));
+	make_problem(&p, 128, DTYPE_BFLOAT16, true);
+	assert_false(caught(&p.problem, NONE, 0, 0));
+}
+
+static void an_epsilon_that_is_an_argument_is_used_as_given(void **state)
+{
+	int64_t axis[] = {8, 64};
+	struct op_constant none[OP_CONSTANTS];
+	struct problem p;
+	struct world w;
+
+	(void)state;
+	make_problem(&p, 64, DTYPE_FLOAT16, false);
+	p.inputs[2] = (struct op_arg){.name = "eps", .dtype = DTYPE_FLOAT32, .rank = OP_SCALAR};
+	p.problem.input_count = 3;
+	assert_int_equal(rmsnorm_op.constants(&p.problem, 0, none), 0);
+	make_world(&w, &p.problem, axis, NAN, 0, 0);
+	w.c.constants[0].value = w.c.scalar[2];
+	emulate(&w, NONE);
+	assert_true(passes(&w));
+	w.c.constants[0].value = 1e-5; /* a reference that has its own by heart */
+	emulate(&w, NONE);
+	assert_false(passes(&w));
+	free_world(&w);
+}
+
+/* The fill kernel of the GPU loops over elements; the host fills by blocks of four. */
+static void the_host_fills_what_each_element_alone_would_be(void **state)
+{
+	int64_t axis[] = {41, 77};
+	struct problem p;
+	struct world w;
+
+	(void)state;
+	make_problem(&p, 77, DTYPE_BFLOAT16, true);
+	make_world(&w, &p.problem, axis, 1e-6, 3, 0);
+	for (int i = 0; i < 3; i++) {
+		const struct rmsnorm_fill f = rmsnorm_fill_of(&w.c, i);
+
+		for (int64_t e = 0; e < w.in[i].elements; e++)
+			assert_int_equal(((uint16_t *)w.in[i].data)[e],
+			                 bf16_from_float(rmsnorm_element(&f, e, philox_bits(f.key, e))));
+	}
+	free_world(&w);
+}
+
+static void sizes_give_every_var_axis_a_value(void **state)
+{
+	struct problem p;
+	int64_t axis[8 * 4];
+
+	(void)state;
+	make_problem(&p, 128, DTYPE_BFLOAT16, false);
+	p.axes[2] = (struct op_axis){"heads", false, 8};
+	p.axes[3] = (struct op_axis){"sequence", true, 0};
+	p.problem.axis_count = 4;
+	for (int i = 0; i < 3; i++) {
+		struct op_arg *arg = i == 2 ? &p.outputs[0] : &p.inputs[i];
+
+		if (i == 1)
+			continue;
+		arg->rank = 4;
+		memcpy(arg->axis, (int[]){0, 3, 2, 1}, 4 * sizeof(int));
+	}
+	for (int size = 0; size < SIZE_COUNT; size++) {
+		int count = rmsnorm_op.sizes(&p.problem, 0, (enum op_size)size, axis, 8);
+
+		assert_int_equal(count, size == SIZE_LARGE ? 1 : 2);
+		for (int i = 0; i < count; i++) {
+			int64_t *row = axis + i * 4;
+
+			assert_true(row[0] >= 1 && row[3] >= 1);
+			assert_int_equal(row[1], 128);
+			assert_int_equal(row[2], 8);
+			assert_true(size != SIZE_MEDIUM || i == 0 || row[0] * row[2] * row[3] >= 256);
+		}
+	}
+	assert_int_equal(rmsnorm_op.sizes(&p.problem, 0, SIZE_SMALL, axis, 1), 1);
+	assert_false(caught(&p.problem, NONE, 1e-6, 0));
+	assert_true(caught(&p.problem, EPS_TEN_TIMES, 1e-6, 0));
+}
+
+/* --- matching -------------------------------------------------------------------------------------------------- */
+
+static void problems_that_do_not_fit_are_refused_with_a_sentence(void **state)
+{
+	struct problem p;
+	struct err why;
+
+	(void)state;
+	make_problem(&p, 64, DTYPE_BFLOAT16, true);
+	assert_int_equal(rmsnorm_op.match(&p.problem, &why), RMSNORM_FUSED_ADD);
+	p.inputs[2].rank = 1;
+	assert_int_equal(rmsnorm_op.match(&p.problem, &why), -1);
+	make_problem(&p, 64, DTYPE_BFLOAT16, false);
+	assert_int_equal(rmsnorm_op.match(&p.problem, &why), RMSNORM_PLAIN);
+	p.outputs[0].dtype = DTYPE_FLOAT8_E4M3FN;
+	assert_int_equal(rmsnorm_op.match(&p.problem, &why), -1);
+	assert_string_equal(why.text, "output 'output' is float8_e4m3fn; expected float32, float16 or bfloat16");
+	make_problem(&p, 64, DTYPE_BFLOAT16, false);
+	p.inputs[1].axis[0] = 0;
+	assert_int_equal(rmsnorm_op.match(&p.problem, &why), -1);
+	assert_string_equal(why.text, "input 'weight' has shape [batch_size], expected [batch_size, hidden_size] like output "
+	                              "'output', or its last axis alone");
+	make_problem(&p, 64, DTYPE_BFLOAT16, false);
+	p.problem.output_count = 2;
+	assert_int_equal(rmsnorm_op.match(&p.problem, &why), -1);
+	make_problem(&p, 64, DTYPE_BFLOAT16, false);
+	p.problem.input_count = 1;
+	assert_int_equal(rmsnorm_op.match(&p.problem, &why), -1);
+	assert_string_equal(why.text, "none of its inputs is a weight of one axis");
+	make_problem(&p, 64, DTYPE_BFLOAT16, true);
+	p.inputs[2] = (struct op_arg){.name = "bias", .dtype = DTYPE_BFLOAT16, .rank = 1, .axis = {1}};
+	assert_int_equal(rmsnorm_op.match(&p.problem, &why), -1);
+	make_problem(&p, 64, DTYPE_BFLOAT16, false);
+	p.problem.output_count = 0;
+	assert_int_equal(rmsnorm_op.match(&p.problem, &why), -1);
+	make_problem(&p, 64, DTYPE_BFLOAT16, false);
+	p.problem.name = "gemma_rmsnorm_h64";
+	assert_int_equal(rmsnorm_op.match(&p.problem, &why), -1);
+}
+
+static void names_decide_only_where_shapes_do_not(void **state)
+{
+	struct problem p;
+	struct rmsnorm_roles roles;
+
+	(void)state;
+	make_problem(&p, 64, DTYPE_BFLOAT16, true);
+	p.inputs[0].name = "residual_in";
+	p.inputs[2].name = "x";
+	p.outputs[0].name = "residual_out";
+	p.outputs[1].name = "y";
+	roles = rmsnorm_roles_of(&p.problem);
+	assert_int_equal(roles.hidden, 2);
+	assert_int_equal(roles.residual, 0);
+	assert_int_equal(roles.weight, 1);
+	assert_int_equal(roles.output, 1);
+	assert_int_equal(roles.updated, 0);
+	make_problem(&p, 64, DTYPE_BFLOAT16, false);
+	p.inputs[0].rank = p.outputs[0].rank = 1;
+	p.inputs[0].axis[0] = p.outputs[0].axis[0] = 1;
+	roles = rmsnorm_roles_of(&p.problem);
+	assert_int_equal(roles.hidden, 0);
+	assert_int_equal(roles.weight, 1);
+	assert_int_equal(rmsnorm_op.match(&p.problem, NULL), RMSNORM_PLAIN);
+}
+
+/* --- epsilon --------------------------------------------------------------------------------------------------- */
+
+static void epsilon_is_read_from_the_words_of_a_description(void **state)
+{
+	static const struct {
+		const char *text;
+		double eps; /* -1: says nothing */
+	} cases[] = {
+	    {"Root Mean Square Normalization with hidden_size=4096. Epsilon is fixed at 1e-5.", 1e-5},
+	    {"Epsilon is fixed at 1e-6.", 1e-6},
+	    {"RMSNorm, eps = 1e-6", 1e-6},
+	    {"RMSNorm (eps=1e-06), fused", 1e-6},
+	    {"with epsilon 0.00001.", 1e-5},
+	    {"uses an epsilon of 1e-05 inside the root", 1e-5},
+	    {"\xCE\xB5 = 1e-6", 1e-6},
+	    {"\xCE\xB5=10^-6", 1e-6},
+	    {"The EPSILON value is hard-coded to 5e-6", 5e-6},
+	    {"rms_norm_eps: 1e-06", 1e-6},
+	    {"epsilon (1e-6)", 1e-6},
+	    {"eps is 0", 0},
+	    {"Epsilon is not 1e-5.", -1},
+	    {"several steps 1e-5", -1},
+	    {"keeps 1e-5", -1},
+	    {"epsilon from the config", -1},
+	    {"epsilon is 1e-5x", -1},
+	    {"eps = 64", -1},
+	    {"eps", -1},
+	    {"eps = ", -1},
+	    {"", -1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		const char *at = cases[i].text;
+		double eps = -1;
+		bool found = epsilon_in_text(&at, &eps);
+
+		if (found != (cases[i].eps >= 0) || (found && eps != cases[i].eps))
+			fail_msg("\"%s\" gave %g", cases[i].text, eps);
+	}
+}
+
+static void epsilon_is_read_from_a_name(void **state)
+{
+	double eps = -1;
+
+	(void)state;
+	assert_true(epsilon_in_name("rmsnorm_h4096_eps1e-5", &eps) && eps == 1e-5);
+	assert_true(epsilon_in_name("rmsnorm_eps1e6_h128", &eps) && eps == 1e-6);
+	assert_true(epsilon_in_name("eps_1e_05", &eps) && eps == 1e-5);
+	assert_true(epsilon_in_name("x_epsilon_5e6", &eps) && eps == 5e-6);
+	assert_false(epsilon_in_name("rmsnorm_h4096", &eps));
+	assert_false(epsilon_in_name("steps1e5", &eps));
+	assert_false(epsilon_in_name("eps4096", &eps));
+	assert_false(epsilon_in_name("eps", &eps));
+	assert_false(epsilon_in_name("eps1e5x7", &eps));
+}
+
+static struct op_constant attested(const char *name, const char *tag, const char *other_tag, const char *description)
+{
+	struct op_constant out[OP_CONSTANTS];
+	struct problem p;
+
+	make_problem(&p, 64, DTYPE_BFLOAT16, false);
+	p.problem.name = name;
+	p.tags[0] = tag;
+	p.tags[1] = other_tag;
+	p.problem.tag_count = 2;
+	p.problem.description = description;
+	assert_int_equal(rmsnorm_op.constants(&p.problem, 0, out), 1);
+	assert_string_equal(out[0].name, "eps");
+	return out[0];
+}
+
+static void sources_of_epsilon_are_asked_in_order(void **state)
+{
+	struct op_constant eps = attested("n", "status:verified", "model:llama-3.1-8b", "Epsilon is fixed at 1e-5.");
+
+	(void)state;
+	assert_true(eps.value == 1e-5);
+	assert_string_equal(eps.source, "model:llama-3.1-8b");
+	assert_string_equal(eps.conflict, "");
+	eps = attested("n", "model:deepseek-v3", "model:deepseek-r1", "");
+	assert_true(eps.value == 1e-6 && eps.conflict[0] == '\0');
+	assert_string_equal(eps.source, "model:deepseek-v3");
+	eps = attested("n_eps1e-5", "model:deepseek-v3", "x", "");
+	assert_true(eps.value == 1e-5);
+	assert_string_equal(eps.source, "name");
+	assert_string_equal(eps.conflict, "eps is 1e-05 by name, but 1e-06 by model:deepseek-v3");
+	eps = attested("n", "model:no-such-model", "x", "Epsilon is fixed at 1e-6.");
+	assert_true(eps.value == 1e-6);
+	assert_string_equal(eps.source, "description");
+	eps = attested("n", "model:llama-3.1-8b", "x", "Epsilon is fixed at 1e-6.");
+	assert_string_equal(eps.conflict, "eps is 1e-05 by model:llama-3.1-8b, but 1e-06 by description");
+	eps = attested("n", "x", "x", "A norm.");
+	assert_true(isnan(eps.value));
+	assert_string_equal(eps.source, "unattested");
+}
+
+static void an_axis_speaks_before_everything_else(void **state)
+{
+	struct op_constant out[OP_CONSTANTS];
+	struct problem p;
+
+	(void)state;
+	make_problem(&p, 64, DTYPE_BFLOAT16, false);
+	p.axes[2] = (struct op_axis){"inv_eps", false, 1000000};
+	p.problem.axis_count = 3;
+	p.problem.description = "Epsilon is fixed at 1e-5.";
+	assert_int_equal(rmsnorm_op.constants(&p.problem, 0, out), 1);
+	assert_true(out[0].value == 1e-6);
+	assert_string_equal(out[0].source, "axis:inv_eps");
+	assert_string_equal(out[0].conflict, "eps is 1e-06 by axis:inv_eps, but 1e-05 by description");
+}
+
+/* The answer of a reference whose epsilon is `eps` to the probing case; what is recovered from it. */
+static int recovered(enum dtype dtype, bool fused, double eps, enum mistake mistake, double *value)
+{
+	struct op_constant found[OP_CONSTANTS] = {{.value = NAN}};
+	int64_t axis[4];
+	struct err err = {""};
+	struct problem p;
+	struct world w;
+
+	make_problem(&p, 96, dtype, fused);
+	rmsnorm_op.probe_axes(&p.problem, 0, axis);
+	make_world(&w, &p.problem, axis, NAN, 0, 1);
+	w.c.constants[0].value = eps;
+	emulate(&w, mistake);
+	w.c.constants[0].value = NAN;
+	int status = rmsnorm_op.probe(&w.c, w.in, w.answer, found, &err);
+
+	assert_true(status == 0 || err.text[0] != '\0');
+	*value = found[0].value;
+	free_world(&w);
+	return status;
+}
+
+static void an_epsilon_that_nothing_attests_is_recovered_by_probing(void **state)
+{
+	static const double epsilons[] = {1e-5, 1e-6, 1e-8, 5e-6, 1e-3, 0x1p-23, 0};
+	double value;
+
+	(void)state;
+	for (int d = 0; d < 3; d++)
+		for (int fused = 0; fused < 2; fused++)
+			for (size_t e = 0; e < sizeof epsilons / sizeof *epsilons; e++) {
+				assert_int_equal(recovered(dtypes[d], fused, epsilons[e], NONE, &value), 0);
+				assert_true(value == epsilons[e]);
+			}
+	assert_int_equal(recovered(DTYPE_BFLOAT16, false, 1e-12, NONE, &value), 0);
+	assert_true(value == 1e-12);
+}
+
+static void probing_an_answer_that_is_no_norm_recovers_nothing(void **state)
+{
+	double value;
+
+	(void)state;
+	assert_int_equal(recovered(DTYPE_BFLOAT16, false, 1e-6, ZEROS, &value), -1);
+	assert_int_equal(recovered(DTYPE_BFLOAT16, false, 1e-6, ONE_PLUS_WEIGHT, &value), -1);
+	assert_int_equal(recovered(DTYPE_FLOAT32, false, 1.234e-6, NONE, &value), -1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(a_correct_reference_passes_twenty_seeds),
+	    cmocka_unit_test(a_correct_reference_passes_at_the_widths_of_real_models),
+	    cmocka_unit_test(every_mistake_fails_at_the_default_sizes),
+	    cmocka_unit_test(every_mistake_fails_at_the_widths_of_real_models),
+	    cmocka_unit_test(a_wrong_epsilon_shows_even_in_a_batch_of_one),
+	    cmocka_unit_test(any_single_column_left_out_of_the_reduction_fails),
+	    cmocka_unit_test(a_row_of_zeros_gives_zeros),
+	    cmocka_unit_test(with_an_epsilon_of_zero_no_row_is_zero),
+	    cmocka_unit_test(an_epsilon_that_is_an_argument_is_used_as_given),
+	    cmocka_unit_test(the_host_fills_what_each_element_alone_would_be),
+	    cmocka_unit_test(sizes_give_every_var_axis_a_value),
+	    cmocka_unit_test(problems_that_do_not_fit_are_refused_with_a_sentence),
+	    cmocka_unit_test(names_decide_only_where_shapes_do_not),
+	    cmocka_unit_test(epsilon_is_read_from_the_words_of_a_description),
+	    cmocka_unit_test(epsilon_is_read_from_a_name),
+	    cmocka_unit_test(sources_of_epsilon_are_asked_in_order),
+	    cmocka_unit_test(an_axis_speaks_before_everything_else),
+	    cmocka_unit_test(an_epsilon_that_nothing_attests_is_recovered_by_probing),
+	    cmocka_unit_test(probing_an_answer_that_is_no_norm_recovers_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

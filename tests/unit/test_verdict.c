@@ -1,0 +1,317 @@
+#include "dataset/verdict.h"
+
+#include <float.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const struct output_verdict outputs[] = {
+    {.name = "output",
+     .ground_truth = "builtin",
+     .status = STATUS_FAILED,
+     .reason = REASON_NUMERIC,
+     .atol = 0.008,
+     .rtol = 0.01,
+     .hit_ratio = 0.85,
+     .rank = 3,
+     .shape = {2, 3, 4},
+     .metrics = {.elements = 24,
+                 .hits = 18,
+                 .nan_reference = 1,
+                 .nan_ground_truth = 2,
+                 .inf_reference = 3,
+                 .inf_ground_truth = 4,
+                 .max_abs = 0x1.fffffffffffffp-1,
+                 .mean_abs = DBL_MIN / 8,
+                 .max_rel = DBL_MAX,
+                 .mean_rel = 0.1,
+                 .cosine = -0.0,
+                 .mse = 1e-300,
+                 .margin = INFINITY,
+                 .zeros_would_pass = true,
+                 .worst_count = 2,
+                 .worst = {{23, NAN, -INFINITY, NAN}, {6, 1.5, 1.25, 0.25}}}},
+    {.name = "a \"scalar\"", .ground_truth = NULL, .status = STATUS_PASSED, .hit_ratio = 1, .rank = RANK_SCALAR,
+     .metrics = {.passed = true, .elements = 1, .hits = 1, .worst_count = 1}},
+};
+static const struct named_value constants[] = {{"eps", "model:llama-3.1-8b", 1e-5}, {"scale", "unattested", NAN}};
+static const char *const findings[] = {"one\nline", "\xC3\xA9"};
+static const struct verdict whole = {
+    .status = STATUS_FAILED,
+    .reason = REASON_NUMERIC,
+    .message = "Traceback:\n\t\"x\"\x1b[0m",
+    .weak = true,
+    .device_class = "sm_90",
+    .device = "cuda:0",
+    .ground_truth = "builtin",
+    .ground_truth_version = "0123456789abcdef",
+    .torch = "2.13.0+cpu",
+    .cuda = "13.0",
+    .seconds = 0.002,
+    .time = 1760000000,
+    .elements = 9007199254740991,
+    .reference_line = 17,
+    .outputs = outputs,
+    .output_count = 2,
+    .constants = constants,
+    .constant_count = 2,
+    .findings = findings,
+    .finding_count = 2,
+};
+
+static void same_bits(double a, double b)
+{
+	assert_true((isnan(a) && isnan(b)) || memcmp(&a, &b, sizeof a) == 0);
+}
+
+static void a_verdict_survives_its_text_bit_for_bit(void **state)
+{
+	struct arena arena = {0};
+	struct buf text = {0}, again = {0};
+	struct err err = {""};
+
+	(void)state;
+	verdict_write(&whole, &text);
+	assert_null(memchr(text.data, '\n', text.length));
+	const struct verdict *v = verdict_parse(text.data, text.length, &arena, &err);
+
+	assert_string_equal(err.text, "");
+	assert_non_null(v);
+	verdict_write(v, &again);
+	assert_string_equal(text.data, again.data);
+	assert_int_equal(v->status, STATUS_FAILED);
+	assert_int_equal(v->reason, REASON_NUMERIC);
+	assert_string_equal(v->message, whole.message);
+	assert_true(v->weak);
+	assert_string_equal(v->torch, "2.13.0+cpu");
+	assert_true(v->elements == whole.elements && v->time == whole.time && v->reference_line == 17);
+	same_bits(v->seconds, 0.002);
+	assert_int_equal(v->output_count, 2);
+	const struct output_verdict *o = &v->outputs[0];
+	const struct metrics *m = &o->metrics, *n = &outputs[0].metrics;
+
+	assert_string_equal(o->name, "output");
+	assert_true(o->rank == 3 && o->shape[2] == 4 && o->atol == 0.008 && o->rtol == 0.01 && o->hit_ratio == 0.85);
+	assert_true(m->elements == 24 && m->hits == 18 && m->nan_reference == 1 && m->nan_ground_truth == 2);
+	assert_true(m->inf_reference == 3 && m->inf_ground_truth == 4 && m->zeros_would_pass && !m->passed);
+	same_bits(m->max_abs, n->max_abs);
+	same_bits(m->mean_abs, n->mean_abs);
+	same_bits(m->max_rel, n->max_rel);
+	same_bits(m->mean_rel, n->mean_rel);
+	same_bits(m->cosine, n->cosine);
+	same_bits(m->mse, n->mse);
+	same_bits(m->margin, n->margin);
+	assert_int_equal(m->worst_count, 2);
+	assert_int_equal(m->worst[0].index, 23);
+	same_bits(m->worst[0].reference, NAN);
+	same_bits(m->worst[0].ground_truth, -INFINITY);
+	assert_true(v->outputs[1].rank == RANK_SCALAR && v->outputs[1].ground_truth == NULL && v->outputs[1].metrics.passed);
+	same_bits(v->constants[0].value, 1e-5);
+	assert_string_equal(v->constants[1].source, "unattested");
+	assert_string_equal(v->findings[1], "\xC3\xA9");
+	arena_free(&arena);
+	buf_free(&text);
+	buf_free(&again);
+}
+
+static void an_empty_verdict_survives_too(void **state)
+{
+	const struct verdict skipped = {.status = STATUS_SKIPPED, .reason = REASON_MEMORY};
+	struct arena arena = {0};
+	struct buf text = {0};
+
+	(void)state;
+	verdict_write(&skipped, &text);
+	const struct verdict *v = verdict_parse(text.data, text.length, &arena, NULL);
+
+	assert_non_null(v);
+	assert_true(v->status == STATUS_SKIPPED && v->reason == REASON_MEMORY && v->message == NULL && v->device == NULL);
+	assert_true(v->output_count == 0 && v->constant_count == 0 && v->finding_count == 0);
+	arena_free(&arena);
+	buf_free(&text);
+}
+
+static void random_doubles_keep_every_bit(void **state)
+{
+	struct verdict v = {.status = STATUS_PASSED};
+	struct arena arena = {0};
+	struct buf text = {0};
+	uint64_t bits = 88172645463325252u;
+
+	(void)state;
+	for (int i = 0; i < 2000; i++) {
+		bits ^= bits << 13, bits ^= bits >> 7, bits ^= bits << 17;
+		memcpy(&v.seconds, &bits, sizeof bits);
+		buf_clear(&text);
+		verdict_write(&v, &text);
+		same_bits(verdict_parse(text.data, text.length, &arena, NULL)->seconds, v.seconds);
+		arena_free(&arena);
+	}
+	buf_free(&text);
+}
+
+static void outputs_are_shown_with_indices_in_each_dimension(void **state)
+{
+	struct buf text = {0};
+
+	(void)state;
+	verdict_write_outputs(&whole, &text);
+	assert_string_equal(
+	    text.data,
+	    "[{\"name\": \"output\", \"ground_truth\": \"builtin\", \"status\": \"failed\", \"reason\": \"numeric\", \"elements\": 24, "
+	    "\"atol\": 0.008, \"rtol\": 0.01, \"hit_ratio_needed\": 0.85, \"margin\": \"inf\", \"zeros_would_pass\": true, "
+	    "\"max_abs\": 0.9999999999999999, \"max_rel\": 1.7976931348623157e+308, \"mean_abs\": 2.781342323134e-309, "
+	    "\"mean_rel\": 0.1, \"cosine\": -0.0, \"mse\": 1e-300, \"hit_ratio\": 0.75, \"nan_reference\": 1, "
+	    "\"nan_ground_truth\": 2, \"inf_reference\": 3, \"inf_ground_truth\": 4, \"worst\": [{\"index\": [1, 2, 3], "
+	    "\"reference\": \"nan\", \"ground_truth\": \"-inf\", \"diff\": \"nan\"}, {\"index\": [0, 1, 2], \"reference\": 1.5, "
+	    "\"ground_truth\": 1.25, \"diff\": 0.25}]}, {\"name\": \"a \\\"scalar\\\"\", \"ground_truth\": null, \"status\": "
+	    "\"passed\", \"reason\": null, \"elements\": 1, \"atol\": 0.0, \"rtol\": 0.0, \"hit_ratio_needed\": 1.0, \"margin\": 0.0, "
+	    "\"zeros_would_pass\": false, \"max_abs\": 0.0, \"max_rel\": 0.0, \"mean_abs\": 0.0, \"mean_rel\": 0.0, \"cosine\": 0.0, "
+	    "\"mse\": 0.0, \"hit_ratio\": 1.0, \"nan_reference\": 0, \"nan_ground_truth\": 0, \"inf_reference\": 0, "
+	    "\"inf_ground_truth\": 0, \"worst\": [{\"index\": [], \"reference\": 0.0, \"ground_truth\": 0.0, \"diff\": 0.0}]}]");
+	buf_free(&text);
+}
+
+static void names_are_fixed(void **state)
+{
+	static const char *const statuses[] = {"passed", "skipped", "error", "failed", "invalid"};
+	static const char *const reasons[] = {
+	    "shape", "dtype", "numeric", "nonfinite", "nondeterministic", "mutated_input", "ground_truths_disagree",
+	    "no_ground_truth", "memory", "missing_blob", "unsupported_device", "weak", "raised", "crashed", "timeout",
+	    "ground_truth", "out_of_bounds", "not_cached"};
+	enum status status;
+	enum reason reason;
+
+	(void)state;
+	for (int i = 0; i < STATUS_COUNT; i++) {
+		assert_string_equal(status_name((enum status)i), statuses[i]);
+		assert_true(status_parse(statuses[i], &status) && status == (enum status)i);
+	}
+	assert_null(reason_name(REASON_NONE));
+	for (int i = 1; i < REASON_COUNT; i++) {
+		assert_string_equal(reason_name((enum reason)i), reasons[i - 1]);
+		assert_true(reason_parse(reasons[i - 1], &reason) && reason == (enum reason)i);
+	}
+	assert_false(status_parse("Passed", &status));
+	assert_false(reason_parse("", &reason));
+}
+
+/* The text of `whole` with `from` replaced by `to`. */
+static void refused(const char *from, const char *to, const char *sentence)
+{
+	struct arena arena = {0};
+	struct buf text = {0}, bad = {0};
+	struct err err = {""};
+
+	verdict_write(&whole, &text);
+	const char *at = strstr(text.data, from);
+
+	assert_non_null(at);
+	buf_add(&bad, text.data, (size_t)(at - text.data));
+	buf_text(&bad, to);
+	buf_text(&bad, at + strlen(from));
+	assert_null(verdict_parse(bad.data, bad.length, &arena, &err));
+	assert_string_equal(err.text, sentence);
+	arena_free(&arena);
+	buf_free(&text);
+	buf_free(&bad);
+}
+
+static void damaged_text_is_no_verdict(void **state)
+{
+	static const char *const cases[][3] = {
+	    {"\"status\": \"failed\"", "\"status\": \"fine\"", "\"status\" to be the name of a status"},
+	    {"\"status\": \"failed\"", "\"status\": 3", "\"status\" to be the name of a status"},
+	    {"\"reason\": \"numeric\"", "\"reason\": \"none\"", "\"reason\" to be the name of a reason or null"},
+	    {"\"reason\": \"numeric\"", "\"why\": \"none\"", "\"reason\" to be the name of a reason or null"},
+	    {"\"weak\": true", "\"weak\": 1", "\"weak\" to be true or false"},
+	    {"\"device\": \"cuda:0\"", "\"device\": 0", "\"device\" to be a string or null"},
+	    {"\"seconds\": 0.002", "\"seconds\": \"fast\"", "\"seconds\" to be a number"},
+	    {"\"time\": 1760000000", "\"time\": 1.5", "\"time\" to be an integer within its bounds"},
+	    {"\"elements\": 9007199254740991", "\"elements\": -1", "\"elements\" to be an integer within its bounds"},
+	    {"\"reference_line\": 17", "\"reference_line\": 2147483648", "\"reference_line\" to be an integer within its bounds"},
+	    {"\"shape\": [2, 3, 4]", "\"shape\": [2, -3, 4]", "\"shape\" to be a list of sizes"},
+	    {"\"shape\": [2, 3, 4]", "\"shape\": [4503599627370496, 4503599627370496]", "\"shape\" to be a list of sizes"},
+	    {"\"shape\": [2, 3, 4]", "\"shape\": [1,1,1,1,1,1,1,1,24]", "\"shape\" to be a list of bounded length"},
+	    {"\"shape\": [2, 3, 4]", "\"shape\": [23]", "\"index\" to be an integer within its bounds"},
+	    {"\"shape\": [2, 3, 4]", "\"shape\": [0]", "\"index\" to be an integer within its bounds"},
+	    {"\"index\": 23", "\"index\": -1", "\"index\" to be an integer within its bounds"},
+	    {"\"hits\": 18", "\"hits\": 25", "\"hits\" to be no more than the elements"},
+	    {"\"worst\": [", "\"worst\": [0,0,0,0,", "\"worst\" to be a list of bounded length"},
+	    {"\"worst\": [", "\"worst\": [0,", "\"index\" to be an integer within its bounds"},
+	    {"\"margin\": \"inf\"", "\"margin\": \"infinity\"", "\"margin\" to be a number"},
+	    {"\"name\": \"output\"", "\"name\": null", "\"name\" to be a string"},
+	    {"\"constants\": [{", "\"constants\": 0, \"x\": [{", "\"constants\" to be a list of bounded length"},
+	    {"\"source\": \"unattested\"", "\"source\": 0", "\"source\" to be a string"},
+	    {"\"findings\": [", "\"findings\": [0, ", "\"findings\" to be a list of strings"},
+	};
+	char sentence[256];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		snprintf(sentence, sizeof sentence, "this is no verdict, or a damaged one: expected %s", cases[i][2]);
+		refused(cases[i][0], cases[i][1], sentence);
+	}
+	refused("{\"status\"", "[\"status\"", "verdict:1:10: expected ',' or ']', found ':'");
+}
+
+static void every_truncation_is_noticed(void **state)
+{
+	struct buf text = {0};
+
+	(void)state;
+	verdict_write(&whole, &text);
+	for (size_t length = 0; length < text.length; length++) {
+		struct arena arena = {0};
+		char *copy = malloc(length);
+
+		if (length > 0)
+			memcpy(copy, text.data, length);
+		assert_null(verdict_parse(copy, length, &arena, NULL));
+		free(copy);
+		arena_free(&arena);
+	}
+	buf_free(&text);
+}
+
+static void long_lists_are_refused(void **state)
+{
+	struct buf text = {0};
+	struct arena arena = {0};
+	struct err err;
+
+	(void)state;
+	buf_text(&text, "\"outputs\": [0");
+	for (int i = 0; i < 1024; i++)
+		buf_text(&text, ", 0");
+	buf_text(&text, "], \"x\": [{");
+	refused("\"outputs\": [{", text.data, "this is no verdict, or a damaged one: expected \"outputs\" to be a list of bounded "
+	                                      "length");
+	buf_free(&text);
+	char *large = calloc(1, (16 << 20) + 1);
+
+	assert_null(verdict_parse(large, (16 << 20) + 1, &arena, &err));
+	assert_string_equal(err.text, "this is no verdict: it has 16777217 bytes, more than the 16777216 that are read");
+	free(large);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(a_verdict_survives_its_text_bit_for_bit),
+	    cmocka_unit_test(an_empty_verdict_survives_too),
+	    cmocka_unit_test(random_doubles_keep_every_bit),
+	    cmocka_unit_test(outputs_are_shown_with_indices_in_each_dimension),
+	    cmocka_unit_test(names_are_fixed),
+	    cmocka_unit_test(damaged_text_is_no_verdict),
+	    cmocka_unit_test(every_truncation_is_noticed),
+	    cmocka_unit_test(long_lists_are_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

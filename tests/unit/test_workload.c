@@ -1,0 +1,371 @@
+#include "dataset/workload.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/buf.h"
+
+enum { BATCH, LEN, HEADS, AXES };
+enum { Q, INDPTR, SCALE, COUNT, FLAG, STATE, INPUTS };
+
+static const struct axis axes[AXES] = {{"batch_size", true, 0}, {"len_indptr", true, 0}, {"heads", false, 8}};
+static const struct tensor_spec inputs[INPUTS] = {
+    {.name = "q", .dtype = DTYPE_BFLOAT16, .rank = 2, .axis = {BATCH, HEADS}},
+    {.name = "indptr", .dtype = DTYPE_INT32, .rank = 1, .axis = {LEN}},
+    {.name = "scale", .dtype = DTYPE_FLOAT32, .rank = RANK_SCALAR},
+    {.name = "count", .dtype = DTYPE_INT8, .rank = RANK_SCALAR},
+    {.name = "flag", .dtype = DTYPE_BOOL, .rank = RANK_SCALAR},
+    {.name = "state", .dtype = DTYPE_FLOAT32, .rank = 1, .axis = {BATCH}, .optional = true},
+};
+static const struct tensor_spec outputs[] = {{.name = "out", .dtype = DTYPE_FLOAT32, .rank = 3, .axis = {BATCH, LEN, HEADS}}};
+static const char *const constraints[] = {"len_indptr == batch_size + 1", "heads == indptr[-1].item()",
+                                          "batch_size // (len_indptr - 3) >= -9"};
+static const struct definition definition = {
+    .name = "attend",
+    .axes = axes,
+    .axis_count = AXES,
+    .inputs = inputs,
+    .input_count = INPUTS,
+    .outputs = outputs,
+    .output_count = 1,
+    .constraints = constraints,
+    .constraint_count = 3,
+};
+
+/* The parts of a line, so that a test can replace one. */
+static const char *const parts[] = {
+    "{\"definition\": \"attend\", ",
+    "\"solution\": null, ",
+    "\"workload\": {",
+    "\"uuid\": \"u1\", ",
+    "\"axes\": {\"batch_size\": 4, \"len_indptr\": 5}, ",
+    "\"inputs\": {\"q\": {\"type\": \"random\"}, ",
+    "\"indptr\": {\"type\": \"safetensors\", \"path\": \"./blob//w/./a.safetensors\", \"tensor_key\": \"indptr\"}, ",
+    "\"scale\": {\"type\": \"scalar\", \"value\": 0.125}, ",
+    "\"count\": {\"type\": \"scalar\", \"value\": -3}, ",
+    "\"flag\": {\"type\": \"scalar\", \"value\": true}",
+    "}}, ",
+    "\"evaluation\": null}",
+};
+enum { DEFINITION, SOLUTION, WORKLOAD, UUID, AXIS_VALUES, INPUT_Q, INPUT_INDPTR, INPUT_SCALE, INPUT_COUNT, INPUT_FLAG, CLOSE, EVALUATION, PARTS };
+
+/* Appends a line with one part replaced (NULL: none); returns the column at which that part begins. */
+static size_t add_line(struct buf *text, int replaced, const char *part)
+{
+	size_t start = text->length, column = 0;
+
+	for (int i = 0; i < PARTS; i++) {
+		if (i == replaced)
+			column = text->length - start + 1;
+		buf_text(text, i == replaced && part != NULL ? part : parts[i]);
+	}
+	buf_text(text, "\n");
+	return column;
+}
+
+/* `sentence` comes after "w.jsonl:1:COLUMN: ", COLUMN counted from the beginning of the part. */
+static void refused(int replaced, const char *part, size_t offset, const char *sentence)
+{
+	struct arena arena = {0};
+	struct buf text = {0}, wanted = {0};
+	size_t column = add_line(&text, replaced, part) + offset;
+	struct workload_file file = workloads_load("w.jsonl", &definition, text.data, text.length, &arena);
+
+	buf_printf(&wanted, "w.jsonl:1:%zu: %s", column, sentence);
+	assert_int_equal(file.count, 1);
+	assert_int_equal(file.invalid, 1);
+	assert_non_null(file.lines[0].error);
+	assert_string_equal(file.lines[0].error, wanted.data);
+	assert_null(file.lines[0].axis);
+	assert_null(file.lines[0].inputs);
+	arena_free(&arena);
+	buf_free(&text);
+	buf_free(&wanted);
+}
+
+static struct workload_file load(struct buf *text, struct arena *arena)
+{
+	struct workload_file file = workloads_load("w.jsonl", &definition, text->data, text->length, arena);
+
+	for (int i = 0; i < file.count; i++)
+		if (file.lines[i].error != NULL)
+			fail_msg("%s", file.lines[i].error);
+	return file;
+}
+
+static void a_line_is_read_in_full(void **state)
+{
+	struct arena arena = {0};
+	struct buf text = {0};
+
+	(void)state;
+	add_line(&text, -1, NULL);
+	struct workload_file file = load(&text, &arena);
+	const struct workload *w = file.lines;
+
+	assert_int_equal(file.count, 1);
+	assert_string_equal(w->uuid, "u1");
+	assert_int_equal(w->line, 1);
+	assert_true(w->axis[BATCH] == 4 && w->axis[LEN] == 5 && w->axis[HEADS] == 8);
+	assert_int_equal(w->inputs[Q].kind, SOURCE_RANDOM);
+	assert_int_equal(w->inputs[INDPTR].kind, SOURCE_SAFETENSORS);
+	assert_string_equal(w->inputs[INDPTR].path, "blob/w/a.safetensors");
+	assert_string_equal(w->inputs[INDPTR].tensor_key, "indptr");
+	assert_true(w->inputs[SCALE].kind == SOURCE_SCALAR && w->inputs[SCALE].scalar_kind == SCALAR_FLOAT);
+	assert_true(w->inputs[SCALE].number == 0.125);
+	assert_true(w->inputs[COUNT].scalar_kind == SCALAR_INT && w->inputs[COUNT].integer == -3 && w->inputs[COUNT].number == -3);
+	assert_true(w->inputs[FLAG].scalar_kind == SCALAR_BOOL && w->inputs[FLAG].integer == 1 && w->inputs[FLAG].number == 1);
+	assert_int_equal(w->inputs[STATE].kind, SOURCE_ABSENT);
+	arena_free(&arena);
+	buf_free(&text);
+}
+
+static void lines_are_counted_with_the_blank_ones(void **state)
+{
+	struct arena arena = {0};
+	struct buf text = {0};
+
+	(void)state;
+	buf_text(&text, "\n  \t\r\n");
+	add_line(&text, UUID, "\"uuid\": \"a\", ");
+	buf_text(&text, "\n");
+	add_line(&text, UUID, "\"uuid\": \"b\", ");
+	text.data[text.length - 1] = '\r'; /* the last line without a line feed */
+	struct workload_file file = load(&text, &arena);
+
+	assert_int_equal(file.count, 2);
+	assert_int_equal(file.invalid, 0);
+	assert_int_equal(file.lines[0].line, 3);
+	assert_int_equal(file.lines[1].line, 5);
+	assert_string_equal(file.lines[1].uuid, "b");
+	file = workloads_load("w.jsonl", &definition, NULL, 0, &arena);
+	assert_int_equal(file.count, 0);
+	file = workloads_load("w.jsonl", &definition, "\n\n", 2, &arena);
+	assert_int_equal(file.count, 0);
+	arena_free(&arena);
+	buf_free(&text);
+}
+
+static void a_bad_line_leaves_the_others_alone(void **state)
+{
+	struct arena arena = {0};
+	struct buf text = {0};
+
+	(void)state;
+	add_line(&text, UUID, "\"uuid\": \"a\", ");
+	buf_text(&text, "{\"definition\": }\n");
+	add_line(&text, AXIS_VALUES, "\"axes\": {}, ");
+	add_line(&text, UUID, "\"uuid\": \"b\", ");
+	struct workload_file file = workloads_load("w.jsonl", &definition, text.data, text.length, &arena);
+
+	assert_int_equal(file.count, 4);
+	assert_int_equal(file.invalid, 2);
+	assert_null(file.lines[0].error);
+	assert_string_equal(file.lines[1].error, "w.jsonl:2:16: expected a value, found '}'");
+	assert_null(file.lines[1].uuid);
+	assert_string_equal(file.lines[2].error, "w.jsonl:3:79: expected a value for the axis \"batch_size\", found none");
+	assert_string_equal(file.lines[2].uuid, "u1");
+	assert_null(file.lines[3].error);
+	assert_int_equal(file.lines[3].line, 4);
+	arena_free(&arena);
+	buf_free(&text);
+}
+
+static void each_uuid_stands_once(void **state)
+{
+	struct arena arena = {0};
+	struct buf text = {0};
+
+	(void)state;
+	add_line(&text, UUID, "\"uuid\": \"b\", ");
+	add_line(&text, UUID, "\"uuid\": \"a\", ");
+	add_line(&text, UUID, "\"uuid\": \"b\", ");
+	add_line(&text, UUID, "\"uuid\": \"b\", ");
+	struct workload_file file = workloads_load("w.jsonl", &definition, text.data, text.length, &arena);
+
+	assert_int_equal(file.invalid, 2);
+	assert_null(file.lines[0].error);
+	assert_string_equal(file.lines[2].error, "w.jsonl:3:65: expected a uuid of its own, found that of line 1");
+	assert_string_equal(file.lines[3].error, "w.jsonl:4:65: expected a uuid of its own, found that of line 1");
+	assert_null(file.lines[2].axis);
+	arena_free(&arena);
+	buf_free(&text);
+}
+
+static void missing_and_wrong_fields_are_refused(void **state)
+{
+	static const struct {
+		int part;
+		const char *text;
+		size_t offset;
+		const char *sentence;
+	} cases[] = {
+	    {DEFINITION, "{\"definition\": \"attends\", ", 15, "expected \"attend\" like the file's name, found \"attends\""},
+	    {DEFINITION, "{\"definition\": 3, ", 15, "expected \"attend\" like the file's name, found a number"},
+	    {DEFINITION, "{", 0, "expected a field \"definition\" (the definition's name), found none"},
+	    {SOLUTION, "\"solution\": \"s\", ", 12, "expected null in a workload, found \"s\""},
+	    {EVALUATION, "\"evaluation\": {}}", 14, "expected null in a workload, found an object"},
+	    {UUID, "\"uuid\": \"\", ", 8, "expected a string that is not empty, found \"\""},
+	    {UUID, "\"uuid\": 7, ", 8, "expected a string that is not empty, found 7"},
+	    {UUID, "\"uuid\": \"a\\nb\", ", 8, "expected a string without control characters, found \"a?b\""},
+	    {AXIS_VALUES, "\"axes\": [], ", 8, "expected an object, found a list"},
+	    {AXIS_VALUES, "\"axes\": {\"batch_size\": 4, \"len_indptr\": 5, \"tokens\": 2}, ", 53,
+	     "expected an axis of the definition, found \"tokens\"; remove it"},
+	    {AXIS_VALUES, "\"axes\": {\"batch_size\": 4}, ", 8, "expected a value for the axis \"len_indptr\", found none"},
+	    {AXIS_VALUES, "\"axes\": {\"batch_size\": -1, \"len_indptr\": 5}, ", 23,
+	     "expected a whole number from 0 to 9007199254740991, found -1"},
+	    {AXIS_VALUES, "\"axes\": {\"batch_size\": 1.5, \"len_indptr\": 5}, ", 23,
+	     "expected a whole number from 0 to 9007199254740991, found 1.5"},
+	    {AXIS_VALUES, "\"axes\": {\"batch_size\": \"4\", \"len_indptr\": 5}, ", 23,
+	     "expected a whole number from 0 to 9007199254740991, found \"4\""},
+	    {AXIS_VALUES, "\"axes\": {\"batch_size\": 9223372036854775808, \"len_indptr\": 5}, ", 23,
+	     "expected a whole number from 0 to 9007199254740991, found 9.223372036854776e+18"},
+	    {AXIS_VALUES, "\"axes\": {\"batch_size\": 4, \"len_indptr\": 5, \"heads\": 9}, ", 52,
+	     "expected 8, the value of the const axis heads, found 9"},
+	    {AXIS_VALUES, "\"axes\": {\"batch_size\": 4, \"len_indptr\": 6}, ", 8,
+	     "expected axes that hold the constraint len_indptr == batch_size + 1: 6 == 4 + 1 is false"},
+	    {AXIS_VALUES, "\"axes\": {\"batch_size\": 2, \"len_indptr\": 3}, ", 8,
+	     "the constraint \"batch_size // (len_indptr - 3) >= -9\" cannot be evaluated: a division by zero"},
+	    {AXIS_VALUES, "\"axes\": {\"batch_size\": 4503599627370496, \"len_indptr\": 4503599627370497}, ", 8,
+	     "expected tensors of at most 2^48 bytes, found that these axes make q larger"},
+	    {AXIS_VALUES, "\"axes\": {\"batch_size\": 16777216, \"len_indptr\": 16777217}, ", 8,
+	     "expected tensors of at most 2^48 bytes, found that these axes make out larger"},
+	    {INPUT_Q, "\"inputs\": {", 10, "expected a source for the input \"q\", found none"},
+	    {INPUT_Q, "\"inputs\": {\"q\": {\"type\": \"random\"}, \"p\": {\"type\": \"random\"}, ", 41,
+	     "expected an input of the definition, found \"p\"; remove it"},
+	    {INPUT_Q, "\"inputs\": {\"q\": \"random\", ", 16, "expected an object with a \"type\", found \"random\""},
+	    {INPUT_Q, "\"inputs\": {\"q\": null, ", 16, "expected an object with a \"type\", found null"},
+	    {INPUT_Q, "\"inputs\": {\"q\": {}, ", 16,
+	     "expected a field \"type\" (\"random\", \"scalar\" or \"safetensors\"), found none"},
+	    {INPUT_Q, "\"inputs\": {\"q\": {\"type\": \"zeros\"}, ", 25,
+	     "expected \"random\", \"scalar\" or \"safetensors\", found \"zeros\""},
+	    {INPUT_Q, "\"inputs\": {\"q\": {\"type\": 1}, ", 25, "expected \"random\", \"scalar\" or \"safetensors\", found 1"},
+	    {INPUT_Q, "\"inputs\": {\"q\": {\"type\": \"scalar\", \"value\": 1}, ", 25,
+	     "expected \"random\" or \"safetensors\", since the definition makes q a tensor, found \"scalar\""},
+	    {INPUT_SCALE, "\"scale\": {\"type\": \"safetensors\", \"path\": \"a\", \"tensor_key\": \"k\"}, ", 18,
+	     "expected \"scalar\" or \"random\", since the definition makes scale a Python scalar, found \"safetensors\""},
+	    {INPUT_SCALE, "\"scale\": {\"type\": \"scalar\"}, ", 9, "expected a field \"value\" (of a scalar), found none"},
+	    {INPUT_SCALE, "\"scale\": {\"type\": \"scalar\", \"value\": null}, ", 37, "expected a number, found null"},
+	    {INPUT_SCALE, "\"scale\": {\"type\": \"scalar\", \"value\": true}, ", 37, "expected a number, found true"},
+	    {INPUT_COUNT, "\"count\": {\"type\": \"scalar\", \"value\": 1.5}, ", 37,
+	     "expected a whole number that fits int8, found 1.5"},
+	    {INPUT_COUNT, "\"count\": {\"type\": \"scalar\", \"value\": 128}, ", 37,
+	     "expected a whole number that fits int8, found 128"},
+	    {INPUT_COUNT, "\"count\": {\"type\": \"scalar\", \"value\": -129}, ", 37,
+	     "expected a whole number that fits int8, found -129"},
+	    {INPUT_FLAG, "\"flag\": {\"type\": \"scalar\", \"value\": 1}", 36,
+	     "expected true or false, since the input is bool, found 1"},
+	    {INPUT_INDPTR, "\"indptr\": {\"type\": \"safetensors\", \"tensor_key\": \"k\"}, ", 10,
+	     "expected a field \"path\" (a string), found none"},
+	    {INPUT_INDPTR, "\"indptr\": {\"type\": \"safetensors\", \"path\": \"a\"}, ", 10,
+	     "expected a field \"tensor_key\" (a string), found none"},
+	    {INPUT_INDPTR, "\"indptr\": {\"type\": \"safetensors\", \"path\": \"a\", \"tensor_key\": \"\"}, ", 61,
+	     "expected a string that is not empty, found \"\""},
+	    {INPUT_INDPTR, "\"indptr\": {\"type\": \"safetensors\", \"path\": \"\", \"tensor_key\": \"k\"}, ", 42,
+	     "expected a string that is not empty, found \"\""},
+	    {INPUT_INDPTR, "\"indptr\": {\"type\": \"safetensors\", \"path\": \"a\\u001b\", \"tensor_key\": \"k\"}, ", 42,
+	     "expected a string without control characters, found \"a?\""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+		refused(cases[i].part, cases[i].text, cases[i].offset, cases[i].sentence);
+}
+
+static void paths_stay_below_the_root(void **state)
+{
+	static const char *const paths[] = {"/etc/passwd", "..", "../a", "a/../../b", "a/..", "./", ".", "/"};
+	char part[256], sentence[256];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+		snprintf(part, sizeof part, "\"indptr\": {\"type\": \"safetensors\", \"path\": \"%s\", \"tensor_key\": \"k\"}, ", paths[i]);
+		snprintf(sentence, sizeof sentence, "expected a path relative to the dataset's folder and below it, found \"%s\"",
+		         paths[i]);
+		refused(INPUT_INDPTR, part, 42, sentence);
+	}
+}
+
+static void an_optional_input_may_be_left_out_or_null_or_given(void **state)
+{
+	struct arena arena = {0};
+	struct buf text = {0};
+
+	(void)state;
+	add_line(&text, INPUT_Q, "\"inputs\": {\"state\": null, \"q\": {\"type\": \"random\"}, ");
+	assert_int_equal(load(&text, &arena).lines[0].inputs[STATE].kind, SOURCE_ABSENT);
+	buf_clear(&text);
+	add_line(&text, INPUT_Q, "\"inputs\": {\"state\": {\"type\": \"random\"}, \"q\": {\"type\": \"random\"}, ");
+	assert_int_equal(load(&text, &arena).lines[0].inputs[STATE].kind, SOURCE_RANDOM);
+	arena_free(&arena);
+	buf_free(&text);
+}
+
+static void values_at_the_edge_are_taken(void **state)
+{
+	struct arena arena = {0};
+	struct buf text = {0};
+
+	(void)state;
+	add_line(&text, AXIS_VALUES, "\"axes\": {\"batch_size\": 0, \"len_indptr\": 1, \"heads\": 8}, ");
+	const struct workload *w = load(&text, &arena).lines;
+
+	assert_true(w->axis[BATCH] == 0 && w->axis[LEN] == 1);
+	buf_clear(&text);
+	add_line(&text, INPUT_COUNT, "\"count\": {\"type\": \"scalar\", \"value\": 127}, ");
+	assert_int_equal(load(&text, &arena).lines[0].inputs[COUNT].integer, 127);
+	buf_clear(&text);
+	add_line(&text, INPUT_SCALE, "\"scale\": {\"type\": \"scalar\", \"value\": 1}, ");
+	w = load(&text, &arena).lines;
+	assert_true(w->inputs[SCALE].scalar_kind == SCALAR_FLOAT && w->inputs[SCALE].number == 1);
+	buf_clear(&text);
+	add_line(&text, INPUT_SCALE, "\"scale\": {\"type\": \"random\"}, ");
+	assert_int_equal(load(&text, &arena).lines[0].inputs[SCALE].kind, SOURCE_RANDOM);
+	arena_free(&arena);
+	buf_free(&text);
+}
+
+static void too_much_is_refused_without_being_parsed(void **state)
+{
+	struct arena arena = {0};
+	size_t length = (size_t)WORKLOAD_BYTES + 1;
+	char *bytes = calloc(1, length);
+	struct workload_file file = workloads_load("w.jsonl", &definition, bytes, length, &arena);
+
+	(void)state;
+	assert_int_equal(file.count, 1);
+	assert_int_equal(file.invalid, 1);
+	assert_string_equal(file.lines[0].error, "w.jsonl: the file has 268435457 bytes, more than the 268435456 that are read");
+	length = 2 * ((size_t)WORKLOAD_LINES + 5);
+	for (size_t i = 0; i < length; i += 2)
+		memcpy(bytes + i, "7\n", 2);
+	file = workloads_load("w.jsonl", &definition, bytes, length, &arena);
+	assert_int_equal(file.count, WORKLOAD_LINES + 1);
+	assert_string_equal(file.lines[0].error, "w.jsonl:1:1: expected an object, a workload, found 7");
+	assert_string_equal(file.lines[WORKLOAD_LINES].error,
+	                    "w.jsonl:100001:1: expected at most 100000 workloads, found more; split the file");
+	free(bytes);
+	arena_free(&arena);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(a_line_is_read_in_full),
+	    cmocka_unit_test(lines_are_counted_with_the_blank_ones),
+	    cmocka_unit_test(a_bad_line_leaves_the_others_alone),
+	    cmocka_unit_test(each_uuid_stands_once),
+	    cmocka_unit_test(missing_and_wrong_fields_are_refused),
+	    cmocka_unit_test(paths_stay_below_the_root),
+	    cmocka_unit_test(an_optional_input_may_be_left_out_or_null_or_given),
+	    cmocka_unit_test(values_at_the_edge_are_taken),
+	    cmocka_unit_test(too_much_is_refused_without_being_parsed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

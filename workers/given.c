@@ -1,0 +1,215 @@
+#include "workers/given.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "dataset/constraint.h"
+#include "dataset/safetensors.h"
+#include "kernels/number.h"
+#include "workers/say.h"
+
+static int rule(struct ruling *ruling, enum status status, enum reason reason)
+{
+	ruling->status = status;
+	ruling->reason = reason;
+	return -1;
+}
+
+struct input_source given_scalar(const struct job *job, const struct op *op, const struct op_case *c, int input)
+{
+	enum dtype dtype = job->problem.inputs[input].dtype;
+	struct input_source out = job->inputs[input];
+
+	if (out.kind == SOURCE_SCALAR || out.kind == SOURCE_ABSENT)
+		return out;
+	out.kind = SOURCE_SCALAR;
+	out.scalar_kind = dtype_is_float(dtype) ? SCALAR_FLOAT : dtype == DTYPE_BOOL ? SCALAR_BOOL : SCALAR_INT;
+	out.number = dtype_is_float(dtype) ? 1 : 0;
+	if (op != NULL && op->scalar != NULL)
+		out.number = op->scalar(c, input);
+	out.integer = out.scalar_kind == SCALAR_FLOAT ? 0 : (int64_t)out.number;
+	return out;
+}
+
+/* Does the blob hold what the definition asks for? */
+static int check_blob(const struct op_arg *arg, const struct input_source *source, const struct safetensor *found,
+                      const struct tensor *wanted, struct ruling *ruling)
+{
+	struct arena arena = {0};
+	bool same = found != NULL && found->dtype == wanted->dtype && found->rank == wanted->rank;
+
+	for (int d = 0; same && d < found->rank; d++)
+		same = found->shape[d] == wanted->shape[d];
+	if (found == NULL)
+		err_set(&ruling->why, "input '%s': %s holds no tensor \"%s\"", arg->name, err_show(source->path).text,
+		        err_show(source->tensor_key).text);
+	else if (!same)
+		err_set(&ruling->why, "input '%s': \"%s\" of %s is %s, the case needs %s", arg->name,
+		        err_show(source->tensor_key).text, err_show(source->path).text,
+		        say_tensor(&arena, found->rank, found->shape, dtype_name(found->dtype)),
+		        say_tensor(&arena, wanted->rank, wanted->shape, dtype_name(wanted->dtype)));
+	arena_free(&arena);
+	return same ? 0 : rule(ruling, STATUS_INVALID, REASON_NONE);
+}
+
+static int fill_from_file(struct device *device, int root, const struct op_arg *arg, const struct input_source *source,
+                          struct tensor *out, struct ruling *ruling)
+{
+	struct arena arena = {0};
+	struct safetensors file = {0};
+	const struct safetensor *found;
+	int rc;
+
+	switch (safetensors_open(root, source->path, &arena, &file, &ruling->why)) {
+	case SAFETENSORS_OK:
+		found = safetensors_find(&file, source->tensor_key);
+		rc = check_blob(arg, source, found, out, ruling);
+		if (rc == 0 && device->calls->upload(device, out->data, found->data, found->bytes, &ruling->why) != 0)
+			rc = rule(ruling, STATUS_ERROR, REASON_GROUND_TRUTH);
+		safetensors_close(&file);
+		break;
+	case SAFETENSORS_MISSING:
+	case SAFETENSORS_POINTER:
+		rc = rule(ruling, STATUS_SKIPPED, REASON_MISSING_BLOB);
+		break;
+	default:
+		rc = rule(ruling, STATUS_INVALID, REASON_NONE);
+	}
+	arena_free(&arena);
+	return rc;
+}
+
+static int fill_from_blob(struct device *device, const struct job *job, int input, struct tensor *out,
+                          struct ruling *ruling)
+{
+	int root = open(job->root, O_PATH | O_DIRECTORY | O_CLOEXEC), rc;
+
+	if (root < 0) {
+		err_errno(&ruling->why, "%s cannot be opened", job->root);
+		return rule(ruling, STATUS_SKIPPED, REASON_MISSING_BLOB);
+	}
+	rc = fill_from_file(device, root, &job->problem.inputs[input], &job->inputs[input], out, ruling);
+	close(root);
+	return rc;
+}
+
+/* A tensor of one element whose value the workload gives. */
+static int fill_from_scalar(struct device *device, const struct job *job, int input, struct tensor *out,
+                            struct ruling *ruling)
+{
+	unsigned char element[8] = {0};
+
+	if (out->elements != 1) {
+		err_set(&ruling->why, "input '%s' is a tensor of several elements, and the workload gives it one number",
+		        job->problem.inputs[input].name);
+		return rule(ruling, STATUS_INVALID, REASON_NONE);
+	}
+	number_set(element, out->dtype, 0, job->inputs[input].number);
+	if (device->calls->upload(device, out->data, element, job_tensor_bytes(out), &ruling->why) != 0)
+		return rule(ruling, STATUS_ERROR, REASON_GROUND_TRUTH);
+	return 0;
+}
+
+static int fill_one(struct device *device, const struct job *job, const struct op *op, const struct op_case *c,
+                    int input, struct tensor *out, struct ruling *ruling)
+{
+	/* A probing case is the family's own: the workload's files do not fit its axes. */
+	enum source_kind kind = c->probe ? SOURCE_RANDOM : job->inputs[input].kind;
+
+	if (kind == SOURCE_SAFETENSORS)
+		return fill_from_blob(device, job, input, out, ruling);
+	if (kind == SOURCE_SCALAR)
+		return fill_from_scalar(device, job, input, out, ruling);
+	if (device->calls->fill(device, op, c, input, out, &ruling->why) == 0)
+		return 0;
+	return rule(ruling, STATUS_ERROR, REASON_GROUND_TRUTH);
+}
+
+int given_fill(struct device *device, const struct job *job, const struct op *op, const struct op_case *c,
+               struct tensor *in, struct ruling *ruling)
+{
+	for (int i = 0; i < job->problem.input_count; i++)
+		if (in[i].data != NULL && fill_one(device, job, op, c, i, &in[i], ruling) != 0)
+			return -1;
+	return 0;
+}
+
+/* The part of a definition that constraints speak of. */
+static struct definition schema_of(const struct op_problem *problem, struct arena *arena)
+{
+	struct axis *axes = arena_array(arena, (size_t)problem->axis_count, sizeof *axes);
+	struct tensor_spec *inputs = arena_array(arena, (size_t)problem->input_count, sizeof *inputs);
+
+	for (int i = 0; i < problem->axis_count; i++)
+		axes[i] = (struct axis){problem->axes[i].name, problem->axes[i].var, problem->axes[i].value};
+	for (int i = 0; i < problem->input_count; i++) {
+		const struct op_arg *arg = &problem->inputs[i];
+
+		inputs[i] = (struct tensor_spec){
+		    .name = arg->name, .dtype = arg->dtype, .rank = arg->rank, .optional = arg->optional};
+		for (int d = 0; d < arg->rank; d++)
+			inputs[i].axis[d] = arg->axis[d];
+	}
+	return (struct definition){.name = problem->name,
+	                           .op_type = problem->op_type,
+	                           .axes = axes,
+	                           .axis_count = problem->axis_count,
+	                           .inputs = inputs,
+	                           .input_count = problem->input_count};
+}
+
+/* Whole numbers come to the host; of the rest a constraint may only ask the shape. */
+static int contents(struct device *device, const struct job *job, const struct tensor *in, struct arena *arena,
+                    struct constraint_tensor *out, struct ruling *ruling)
+{
+	for (int i = 0; i < job->problem.input_count; i++) {
+		int64_t bytes = job_tensor_bytes(&in[i]);
+		void *copy;
+
+		out[i].dtype = in[i].dtype;
+		out[i].rank = in[i].rank;
+		memcpy(out[i].shape, in[i].shape, sizeof out[i].shape);
+		if (in[i].data == NULL || dtype_is_float(in[i].dtype))
+			continue;
+		copy = arena_alloc(arena, (size_t)bytes);
+		if (bytes > 0 && device->calls->download(device, copy, in[i].data, bytes, &ruling->why) != 0)
+			return rule(ruling, STATUS_ERROR, REASON_GROUND_TRUTH);
+		out[i].data = copy;
+	}
+	return 0;
+}
+
+static bool any_blob(const struct job *job)
+{
+	for (int i = 0; i < job->problem.input_count; i++)
+		if (job->inputs[i].kind == SOURCE_SAFETENSORS)
+			return true;
+	return false;
+}
+
+/* Broken by files, a constraint makes the workload invalid; broken by what the family made, it is the family's fault. */
+int given_check(struct device *device, const struct job *job, const struct op_case *c, const struct tensor *in,
+                struct arena *arena, struct ruling *ruling)
+{
+	struct constraint_tensor tensors[OP_ARGS] = {0};
+	struct definition schema;
+
+	if (job->constraint_count == 0)
+		return 0;
+	schema = schema_of(&job->problem, arena);
+	if (contents(device, job, in, arena, tensors, ruling) != 0)
+		return -1;
+	for (int i = 0; i < job->constraint_count; i++) {
+		struct err why = {""};
+		enum constraint_answer answer = constraint_evaluate(&schema, job->constraints[i], c->axis, tensors, &why);
+
+		if (answer != CONSTRAINT_BROKEN && answer != CONSTRAINT_ERROR)
+			continue;
+		err_set(&ruling->why, "the inputs break a constraint of the definition: %s", why.text);
+		return any_blob(job) ? rule(ruling, STATUS_INVALID, REASON_NONE)
+		                     : rule(ruling, STATUS_ERROR, REASON_GROUND_TRUTH);
+	}
+	return 0;
+}

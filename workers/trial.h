@@ -1,0 +1,58 @@
+/* trial - one case before the judge: its inputs, the two runs that the runner is asked for, what is found in the arena
+ * after each, the ground truth, and the verdict.
+ *
+ * The judge keeps a private copy of everything that decides: the inputs as they were made, the outputs as they were
+ * found after the first run, the ground truth. The arena is only ever compared with it. */
+#ifndef REFTEST_WORKERS_TRIAL_H
+#define REFTEST_WORKERS_TRIAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <cjson/cJSON.h>
+
+#include "base/buf.h"
+#include "dataset/verdict.h"
+#include "kernels/library.h"
+#include "workers/job.h"
+#include "workers/shared.h"
+
+/* What all trials of one judge use. */
+struct court {
+	const char *device_name; /* "cpu", "cuda:0" */
+	struct device *device;
+	const struct kernels *kernels;
+	struct shared shared;
+	int64_t wish;            /* bytes of the largest case of this definition, so that the arena is made once */
+	unsigned char *private;  /* device memory for the private copies; reused from case to case */
+	int64_t private_size;
+	struct op_constant recovered[OP_CONSTANTS]; /* constants that probing this definition's reference has shown */
+	int recovered_count;
+};
+
+/* Forgets what belonged to the last definition; gives memory back. */
+void court_renew(struct court *court);
+
+struct trial; /* opaque */
+
+enum trial_answer {
+	TRIAL_RUN,    /* `out` has the message to the runner */
+	TRIAL_VERDICT /* `out` has the verdict's JSON; the trial is over */
+};
+
+/* Begins; trial_close frees. `json` is a job. */
+struct trial *trial_open(struct court *court, const cJSON *json);
+enum trial_answer trial_begin(struct trial *trial, struct buf *out);
+
+/* The runner has answered {"ran": …}. */
+enum trial_answer trial_ran(struct trial *trial, const cJSON *ran, struct buf *out);
+
+/* While the runner works on its second run: ground truth and comparison of the first. */
+void trial_think(struct trial *trial);
+
+/* The runner failed: {"reason", "message", "line", "loading"}. Always a verdict; may come at any time after trial_open. */
+void trial_blame(struct trial *trial, const cJSON *blame, struct buf *out);
+
+void trial_close(struct trial *trial);
+
+#endif
