@@ -14,7 +14,8 @@ NVCC := $(if $(SANITIZE),,$(NVCC))
 checks := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
 flags := -I. -I$(BUILD) -D_GNU_SOURCE -MMD -MP -fPIC -fvisibility=hidden $(checks)
 strict := -std=c11 -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes $(WERROR)
-link = $(CFLAGS) $(LDFLAGS) -fopenmp -Wl,--as-needed $(if $(SANITIZE),,-Wl,-z,defs) $(checks)
+# Sanitized programs keep libgomp loaded: what it allocates when a library brings it along, unloading makes a leak.
+link = $(CFLAGS) $(LDFLAGS) -fopenmp $(if $(SANITIZE),$(checks),-Wl,--as-needed,-z,defs)
 libs := $(or $(shell pkg-config --libs libcjson libxxhash lmdb 2>/dev/null),-lcjson -lxxhash -llmdb) -ldl -lm -pthread
 # Code for the GPUs this nvcc knows of these, and PTX of the newest for those to come.
 archs = $(filter 80 90 100,$(patsubst sm_%,%,$(shell $(NVCC) --list-gpu-code)))
@@ -62,6 +63,7 @@ check-gpu: all $(gpu_tests) ## the tests that need a CUDA GPU
 bench: all $(benches) ## ratios against peers and limits, on this machine's CPU
 	bench/changed.sh $(BUILD)
 	$(BUILD)/bench/compare
+	$(BUILD)/bench/fingerprint
 
 bench-gpu: all $(gpu_benches) ## the same on a CUDA GPU
 	$(BUILD)/bench/gpu_metrics
@@ -97,7 +99,7 @@ $(BUILD)/libreftest_kernels_cuda.so: $(cuda) $(BUILD)/obj/kernels.a $(BUILD)/obj
 $(units) $(benches) $(gpu_tests): $(BUILD)/%: $(BUILD)/obj/%.o $(archives)
 	echo "  link $@"; mkdir -p $(@D)
 	$(CC) $(link) -o $@ $< -Wl,--start-group $(archives) -Wl,--end-group \
-		$(if $(filter $(units),$@),-lcmocka) $(libs)
+		$(libs) $(if $(filter $(units),$@),-lcmocka)
 
 $(gpu_benches): $(BUILD)/%: $(BUILD)/obj/%.cu.o $(cuda) $(BUILD)/obj/kernels.a $(BUILD)/obj/base.a
 	echo "  link $@"; mkdir -p $(@D)

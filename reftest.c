@@ -151,6 +151,7 @@ int main(int argc, char **argv)
 	if (argc > 1 && strcmp(argv[1], "judge") == 0)
 		return judge_main(argc - 1, argv + 1);
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error like a full disk, told as one */
 	reftest.colour = isatty(STDOUT_FILENO) && (no_colour == NULL || no_colour[0] == '\0');
 	reftest.progress = isatty(STDERR_FILENO);
 	int at = read_global(&reftest, argc, argv);

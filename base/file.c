@@ -234,7 +234,8 @@ int file_replace(const char *path, const void *bytes, size_t length, struct err 
 
 static int leaves_root(const char *path, struct err *err)
 {
-	return err_set(err, "%s: the path leaves the dataset's folder; put the file below it and name it from there", path);
+	return err_set(err, "%s: the path leaves the dataset's folder; put the file below it and name it from there",
+	               path);
 }
 
 /* 0: relative, not empty, and no component is "..". */
@@ -337,7 +338,8 @@ enum file_answer file_map_beneath(int root, const char *path, struct mapping *ou
 	if (fd < 0 && is_absent(errno))
 		return FILE_ABSENT;
 	if (fd < 0 && errno == EXDEV) {
-		err_set(err, "%s: a symbolic link on the way leaves the dataset's folder; put the file itself below it", path);
+		err_set(err, "%s: a symbolic link on the way leaves the dataset's folder; put the file itself below it",
+		        path);
 		return FILE_ERROR;
 	}
 	if (fd < 0 && errno == ELOOP) {

@@ -114,7 +114,8 @@ static int expected(struct scan *scan, const char *what)
 
 static void skip_space(struct scan *scan)
 {
-	while (scan->at < scan->end && (*scan->at == ' ' || *scan->at == '\n' || *scan->at == '\t' || *scan->at == '\r'))
+	while (scan->at < scan->end &&
+	       (*scan->at == ' ' || *scan->at == '\n' || *scan->at == '\t' || *scan->at == '\r'))
 		scan->at++;
 }
 
@@ -135,7 +136,10 @@ static int hex4(const char *at, const char *end)
 		return -1;
 	for (int i = 0; i < 4; i++) {
 		char c = at[i];
-		int digit = is_digit(c) ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+		int digit = is_digit(c)            ? c - '0'
+		            : c >= 'a' && c <= 'f' ? c - 'a' + 10
+		            : c >= 'A' && c <= 'F' ? c - 'A' + 10
+		                                   : -1;
 
 		if (digit < 0)
 			return -1;
@@ -166,13 +170,16 @@ static int scan_unicode_escape(struct scan *scan)
 		return fail_at(scan, escape, "expected a character, found \\u0000; NUL characters are not allowed");
 	scan->at += 5;
 	if (is_low_surrogate(code))
-		return fail_at(scan, escape, "expected a character, found the second half of a surrogate pair without its first");
+		return fail_at(scan, escape,
+		               "expected a character, found the second half of a surrogate pair without its first");
 	if (!is_high_surrogate(code))
 		return 0;
-	int low = scan->end - scan->at >= 6 && scan->at[0] == '\\' && scan->at[1] == 'u' ? hex4(scan->at + 2, scan->end) : -1;
+	int low =
+	    scan->end - scan->at >= 6 && scan->at[0] == '\\' && scan->at[1] == 'u' ? hex4(scan->at + 2, scan->end) : -1;
 
 	if (!is_low_surrogate(low))
-		return fail_at(scan, escape, "expected a character, found the first half of a surrogate pair without its second");
+		return fail_at(scan, escape,
+		               "expected a character, found the first half of a surrogate pair without its second");
 	scan->at += 6;
 	return 0;
 }
@@ -279,8 +286,8 @@ static int scan_number(struct scan *scan)
 	size_t length = (size_t)(scan->at - start);
 
 	if (length > JSON_NUMBER_LENGTH)
-		return fail_at(scan, start, "expected a number of at most %d characters, found one of %zu", JSON_NUMBER_LENGTH,
-		               length);
+		return fail_at(scan, start, "expected a number of at most %d characters, found one of %zu",
+		               JSON_NUMBER_LENGTH, length);
 	memcpy(copy, start, length);
 	copy[length] = '\0';
 	if (!isfinite(strtod(copy, NULL)))
@@ -326,7 +333,8 @@ static int compare_keys(const void *left, const void *right)
 
 	if (order != 0)
 		return order;
-	return a->length != b->length ? (a->length > b->length) - (a->length < b->length) : (a->at > b->at) - (a->at < b->at);
+	return a->length != b->length ? (a->length > b->length) - (a->length < b->length)
+	                              : (a->at > b->at) - (a->at < b->at);
 }
 
 static bool same_key(const struct key *a, const struct key *b)
@@ -422,7 +430,9 @@ static int scan_value(struct scan *scan, int depth)
 	char c = *scan->at;
 
 	if ((c == '{' || c == '[') && depth == JSON_DEPTH)
-		return fail_at(scan, scan->at, "expected at most %d objects and lists inside one another, found more", JSON_DEPTH);
+		return fail_at(scan, scan->at,
+		               "expected at most %d objects and lists inside one another, found deeper nesting",
+		               JSON_DEPTH);
 	if (take(scan, '{'))
 		return scan_object(scan, depth + 1);
 	if (take(scan, '['))
@@ -439,10 +449,12 @@ static int scan_text(struct scan *scan)
 	size_t length = scan->text->length;
 
 	if (length >= 3 && memcmp(scan->at, "\xEF\xBB\xBF", 3) == 0)
-		return fail_at(scan, scan->at, "expected a value, found a byte order mark; save the file as UTF-8 without one");
+		return fail_at(scan, scan->at,
+		               "expected a value, found a byte order mark; save the file as UTF-8 without one");
 	skip_space(scan);
 	if (scan->at == scan->end)
-		return fail_at(scan, scan->text->text, "expected a value, found %s", length == 0 ? "an empty file" : "only spaces");
+		return fail_at(scan, scan->text->text, "expected a value, found %s",
+		               length == 0 ? "an empty file" : "only spaces");
 	if (scan_value(scan, 0) != 0)
 		return -1;
 	skip_space(scan);
@@ -629,11 +641,14 @@ int json_error(const struct json_text *text, const char *path, struct err *err, 
 	return -1;
 }
 
+/* Empty for the whole text, else as deep as the text at most. */
 static void write_path(const struct json_step *step, struct buf *path)
 {
-	if (step == NULL)
+	if (step == NULL) {
+		buf_text(path, "");
 		return;
-	write_path(step->up, path); /* as deep as the text is at most */
+	}
+	write_path(step->up, path);
 	if (step->up != NULL)
 		buf_text(path, "/");
 	if (step->key == NULL)
@@ -650,10 +665,40 @@ int json_error_at(const struct json_text *text, const struct json_step *step, st
 
 	write_path(step, &path);
 	va_start(args, format);
-	error_at_path(text, path.data == NULL ? "" : path.data, err, format, args);
+	error_at_path(text, path.data, err, format, args);
 	va_end(args);
 	buf_free(&path);
 	return -1;
+}
+
+static const char *kind_of(const cJSON *value)
+{
+	return value == NULL             ? "nothing"
+	       : cJSON_IsObject(value) ? "an object"
+	       : cJSON_IsArray(value)  ? "a list"
+	       : cJSON_IsTrue(value)   ? "true"
+	       : cJSON_IsFalse(value)  ? "false"
+	                               : "null";
+}
+
+int json_expected(const struct json_text *text, const struct json_step *step, const cJSON *found, struct err *err,
+                  const char *what)
+{
+	struct buf path = {0};
+	bool whole_path;
+	int length;
+
+	if (cJSON_IsString(found))
+		return json_error_at(text, step, err, "expected %s, found \"%s\"", what,
+		                     err_show(found->valuestring).text);
+	if (!cJSON_IsNumber(found))
+		return json_error_at(text, step, err, "expected %s, found %s", what, kind_of(found));
+	write_path(step, &path);
+	const char *at = find(text, path.data, &whole_path); /* as written: a double may have rounded it */
+
+	length = (int)(skip_value(at, text->text + text->length) - at);
+	buf_free(&path);
+	return json_error_at(text, step, err, "expected %s, found %.*s", what, length, at);
 }
 
 bool json_place(const struct json_text *text, const char *path, int *line, int *column)
@@ -671,7 +716,8 @@ bool json_place(const struct json_text *text, const char *path, int *line, int *
 
 bool json_integer(const cJSON *value, int64_t *out)
 {
-	if (!cJSON_IsNumber(value) || !(fabs(value->valuedouble) < 0x1p53) || trunc(value->valuedouble) != value->valuedouble)
+	if (!cJSON_IsNumber(value) || !(fabs(value->valuedouble) < 0x1p53) ||
+	    trunc(value->valuedouble) != value->valuedouble)
 		return false;
 	*out = (int64_t)value->valuedouble;
 	return true;
@@ -685,15 +731,4 @@ const cJSON *json_member(const cJSON *object, const char *key)
 const char *json_text_of(const cJSON *object, const char *key)
 {
 	return cJSON_GetStringValue(json_member(object, key));
-}
-
-const char *json_kind(const cJSON *value)
-{
-	return value == NULL             ? "nothing"
-	       : cJSON_IsObject(value) ? "an object"
-	       : cJSON_IsArray(value)  ? "a list"
-	       : cJSON_IsString(value) ? "a string"
-	       : cJSON_IsNumber(value) ? "a number"
-	       : cJSON_IsBool(value)   ? "true or false"
-	                               : "null";
 }

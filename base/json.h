@@ -46,6 +46,11 @@ struct json_step {
 int json_error_at(const struct json_text *text, const struct json_step *step, struct err *err, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
+/* "expected WHAT, found …" at a value of the tree, NULL = nothing is there: the number as it was written, the string in
+ * quotes, else the kind of value. Always returns -1. */
+int json_expected(const struct json_text *text, const struct json_step *step, const cJSON *found, struct err *err,
+                  const char *what);
+
 /* Line and column (from 1) of the value at `path`. false: nothing is there. */
 bool json_place(const struct json_text *text, const char *path, int *line, int *column);
 
@@ -56,8 +61,5 @@ bool json_integer(const cJSON *value, int64_t *out);
 /* Case-sensitive member, NULL if absent. (cJSON_GetObjectItem ignores case: never use it.) */
 const cJSON *json_member(const cJSON *object, const char *key);
 const char *json_text_of(const cJSON *object, const char *key); /* string member, NULL if absent or no string */
-
-/* What a value is, for "expected …, found a string". */
-const char *json_kind(const cJSON *value);
 
 #endif

@@ -7,7 +7,11 @@ size_t utf8_length(const char *text, size_t left)
 	if (left == 0)
 		return 0;
 	unsigned char c = at[0];
-	size_t length = c < 0x80 ? 1 : c >= 0xC2 && c < 0xE0 ? 2 : c >= 0xE0 && c < 0xF0 ? 3 : c >= 0xF0 && c < 0xF5 ? 4 : 0;
+	size_t length = c < 0x80                ? 1
+	                : c >= 0xC2 && c < 0xE0 ? 2
+	                : c >= 0xE0 && c < 0xF0 ? 3
+	                : c >= 0xF0 && c < 0xF5 ? 4
+	                                        : 0;
 
 	if (length == 0 || length > left)
 		return 0;

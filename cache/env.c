@@ -14,6 +14,9 @@
  * The lock file is a mapping too: on a full disk its first page fault would end the process. It is therefore allocated
  * before LMDB sees it, and where that fails the store is read without it.
  *
+ * Limits. LMDB is for local disks: on a network filesystem its locks and its mapping promise nothing between machines.
+ * A process that is stopped (SIGSTOP) in the middle of a commit holds up other writers until it goes on.
+ *
  * One sync a commit (MDB_NOMETASYNC): the file stays whole whatever happens; a power cut may lose the last commit. */
 #include "cache/env.h"
 
@@ -124,8 +127,8 @@ static int set_aside(const struct env *env, const struct err *why, struct err *n
 			continue;
 		if (rename(env->path, aside) != 0)
 			break;
-		err_set(note, "the cache %s could not be used: %.1000s; it was set aside as %s (delete it when you like), "
-		              "and everything is verified anew", env->path, why->text, aside);
+		err_set(note, "the cache %s could not be used: %.1000s; it was set aside as %s (delete it when you "
+		              "like), and everything is verified anew", env->path, why->text, aside);
 		return mkdir(env->path, 0777) == 0 ? 0 : err_errno(err, "%s cannot be made", env->path);
 	}
 	return err_set(err, "the cache %s cannot be used: %.1000s; it cannot be set aside either (%s): remove it",
@@ -267,7 +270,7 @@ static int make_tables(struct env *env)
 
 /* --- Opening ----------------------------------------------------------------------------------------------------- */
 
-/* One attempt. 0, or LMDB's or errno's answer with everything closed again. MDB_NOTFOUND: empty, and may not be begun. */
+/* One attempt. 0, or LMDB's or errno's answer and all closed again. MDB_NOTFOUND: empty, and may not be begun. */
 static int attempt(struct env *env, bool write)
 {
 	int rc = write ? reserve_lock(env) : 0;
@@ -305,8 +308,8 @@ static enum env_answer open_for_reading(struct env *env, struct err *err)
 	if (rc == MDB_NOTFOUND)
 		return ENV_NOTHING;
 	if (content_is_bad(rc))
-		return err_set(err, "the cache %s cannot be used: %s; the next run that may write sets it aside", env->path,
-		               content_sentence(rc));
+		return err_set(err, "the cache %s cannot be used: %s; the next run that may write sets it aside",
+		               env->path, content_sentence(rc));
 	return env_fail(env, rc, "opened", err);
 }
 
@@ -327,6 +330,19 @@ static enum env_answer open_read_only(struct env *env, struct err *err)
 	return open_for_reading(env, err);
 }
 
+/* LMDB may not write here, as `rc` says: what is there is read, and a note says so. */
+static enum env_answer fall_back(struct env *env, int rc, bool nothing, struct err *note, struct err *err)
+{
+	env_fail(env, rc, "written", &env->why_not);
+	enum env_answer answer = nothing ? ENV_NOTHING : open_for_reading(env, err);
+
+	if (answer == ENV_NOTHING)
+		return err_set(err, "%s", env->why_not.text);
+	if (answer == ENV_OPEN)
+		err_set(note, "%.1500s. What it holds is used, new verdicts are not kept", env->why_not.text);
+	return answer;
+}
+
 static enum env_answer open_writable(struct env *env, struct err *note, struct err *err)
 {
 	for (int i = 0; i < ATTEMPTS; i++) {
@@ -340,18 +356,8 @@ static enum env_answer open_writable(struct env *env, struct err *note, struct e
 
 		if (rc == 0)
 			return ENV_OPEN;
-		if (!content_is_bad(rc)) {
-			env_fail(env, rc, "written", &env->why_not);
-			if (found == TRUST_NOTHING)
-				return err_set(err, "%s", env->why_not.text);
-			enum env_answer answer = open_for_reading(env, err);
-
-			if (answer == ENV_NOTHING)
-				return err_set(err, "%s", env->why_not.text);
-			if (answer == ENV_OPEN)
-				err_set(note, "%.1500s. What it holds is used, new verdicts are not kept", env->why_not.text);
-			return answer;
-		}
+		if (!content_is_bad(rc))
+			return fall_back(env, rc, found == TRUST_NOTHING, note, err);
 		if (found != TRUST_DAMAGED)
 			err_set(&why, "%s", content_sentence(rc));
 		if (set_aside(env, &why, note, err) != 0)

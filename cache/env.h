@@ -2,8 +2,8 @@
  *
  * It is handed to LMDB only if it can be trusted (cache/trust.h). Openers wait for one another (flock on
  * .reftest). Descriptors are close-on-exec; a handle must not cross a fork, and one process opens a root only once.
- * Writers elsewhere, the file's growth, and its removal or replacement under a running process are dealt with. Not dealt
- * with, because LMDB maps the file: cutting it short while it is open ends the process. */
+ * Writers elsewhere, the file's growth, and its removal or replacement under a running process are dealt with. Not
+ * dealt with, because LMDB maps the file: cutting it short while it is open ends the process. */
 #ifndef REFTEST_CACHE_ENV_H
 #define REFTEST_CACHE_ENV_H
 
@@ -34,16 +34,16 @@ struct env {
 
 enum env_answer { ENV_ERROR = -1, ENV_NOTHING = 0, ENV_OPEN = 1 };
 
-/* Opens, makes, mends. `read_only`: changes nothing, and answers ENV_NOTHING if there is none yet. `note` gets a sentence
- * if something was set aside or cannot be written, "" otherwise. */
+/* Opens, makes, mends. `read_only`: changes nothing, and answers ENV_NOTHING if there is none yet. `note` gets a
+ * sentence if something was set aside or cannot be written, "" otherwise. */
 enum env_answer env_open(struct env *env, const char *root, bool read_only, struct err *note, struct err *err);
 void env_close(struct env *env);
 
 /* A read transaction, to be ended by mdb_txn_abort. 0, or -1 with a sentence. */
 int env_begin_read(struct env *env, MDB_txn **txn, struct err *err);
 
-/* Runs `work` inside one write transaction and commits it. `work` gives LMDB's answer, 0 for success; it may be run again
- * from the start (after the map has grown). 0, or -1 with the sentence why nothing of it was kept. */
+/* Runs `work` inside one write transaction and commits it. `work` gives LMDB's answer, 0 for success; it may be run
+ * again from the start (after the map has grown). 0, or -1 with the sentence why nothing of it was kept. */
 typedef int env_work(MDB_txn *txn, struct env *env, void *context);
 int env_write(struct env *env, env_work *work, void *context, struct err *err);
 

@@ -1,8 +1,8 @@
 /* fingerprint - fields of a definition, their digests, and the sentences that tell two lists apart.
  *
- * What is hashed of a tensor is a text that a person can read as well, "bfloat16[batch_size, hidden_size]", so `explain`
- * needs no second rendering. Texts are put together from names that are identifiers and from numbers; a reference
- * goes in as its normal form (cache/python_form.h), of which only the digest is kept. */
+ * What is hashed of a tensor is a text that a person can read as well, "bfloat16[batch_size, hidden_size]", so
+ * `explain` needs no second rendering. Texts are put together from names that are identifiers and from numbers; a
+ * reference goes in as its normal form (cache/python_form.h), of which only the digest is kept. */
 #include "cache/fingerprint.h"
 
 #include <stdarg.h>
@@ -80,24 +80,30 @@ void field_text(struct fields *fields, struct arena *arena, const char *tag, con
 void field_printf(struct fields *fields, struct arena *arena, const char *tag, const char *format, ...)
 {
 	struct buf text = {0};
-	char piece[1024];
 	va_list args, again;
 
 	va_start(args, format);
 	va_copy(again, args);
-	int length = vsnprintf(piece, sizeof piece, format, args);
+	int length = vsnprintf(NULL, 0, format, args);
 
-	if (length < (int)sizeof piece) {
-		buf_text(&text, length < 0 ? "" : piece);
-	} else {
+	buf_text(&text, "");
+	if (length > 0) {
 		buf_reserve(&text, (size_t)length);
 		vsnprintf(text.data, (size_t)length + 1, format, again);
-		text.length = (size_t)length;
 	}
 	va_end(again);
 	va_end(args);
 	field_text(fields, arena, tag, text.data);
 	buf_free(&text);
+}
+
+struct fields fields_copy(const struct fields *fields, struct arena *arena)
+{
+	struct fields copy = {0};
+
+	for (int i = 0; i < fields->count; i++)
+		field_append(&copy, arena, fields->items[i]);
+	return copy;
 }
 
 /* By tag; two fields of one tag, which nobody should add, by digest, so that the order of adding never matters. */

@@ -18,8 +18,8 @@ enum { FINGERPRINT_FORMAT = 1, FIELD_VALUE_MAX = 200 };
 
 struct field {
 	const char *tag;
-	const char *value; /* what a person may read, at most FIELD_VALUE_MAX bytes (longer ones end in "..."); NULL: only
-	                      its digest is kept */
+	const char *value; /* what a person may read, at most FIELD_VALUE_MAX bytes (longer ones end in "..."); NULL:
+			      only its digest is kept */
 	struct digest digest;
 };
 
@@ -37,13 +37,16 @@ void field_text(struct fields *fields, struct arena *arena, const char *tag, con
 void field_printf(struct fields *fields, struct arena *arena, const char *tag, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
+/* A list of its own with the same fields in it: what is added to one does not show in the other. */
+struct fields fields_copy(const struct fields *fields, struct arena *arena);
+
 /* The digest of a list of fields, in the order of their tags (bytewise), whatever order they were added in. */
 struct digest fields_digest(const struct fields *fields);
 
 /* The fields of a definition's canonical schema and code: one for the op type, one for each axis, input, output (with
- * its place among the outputs: a tuple maps by order), for the sorted constraints, and for the reference in normal form.
- * Name, tags, description and key order leave no trace. Tolerances are not among them: the caller adds the rule that
- * is applied, wherever it came from. */
+ * its place among the outputs: a tuple maps by order), for the sorted constraints, and for the reference in normal
+ * form. Name, tags, description and key order leave no trace. Tolerances are not among them: the caller adds the rule
+ * that is applied, wherever it came from. */
 void definition_fields(const struct definition *definition, struct arena *arena, struct fields *out);
 
 /* Fields as they are stored beside a verdict, and read back: 0, or -1 for damaged bytes (`out` is empty then). */

@@ -1,7 +1,7 @@
 /* python_form - tokens, and nothing but tokens.
  *
- * Form: 'T', then each token's text and a NUL; a mark for the end of a logical line, INDENT and DEDENT marks for blocks.
- * No token holds a NUL or begins with a mark, so the form can be cut back into its tokens in one way only.
+ * Form: 'T', then each token's text and a NUL; a mark for the end of a logical line, INDENT and DEDENT marks for
+ * blocks. No token holds a NUL or begins with a mark, so the form can be cut back into its tokens in one way only.
  *
  * Why it is sound. Python's compiler sees the tokens, not the space between them. Forgetting the space is right where
  * Python would cut the text at the same places with or without it; so this tokeniser cuts only where that is certain
@@ -18,9 +18,9 @@
  * even where they do nothing; one that stands where a docstring would gets a mark of its own, since
  * ("a") is a docstring, but not after "b".
  *
- * Code that looks at itself. Comments, docstrings and line numbers do matter to code that can see them: through inspect,
- * frames, tracebacks, __doc__, a compiler that reads source (torch.jit, triton), or a name put together at run time
- * (getattr, vars, exec). `names_unsafe` below, every other __dunder__ and the import of any module that is not in
+ * Code that looks at itself. Comments, docstrings and line numbers do matter to code that can see them: through
+ * inspect, frames, tracebacks, __doc__, a compiler that reads source (torch.jit, triton), or a name put together at run
+ * time (getattr, vars, exec). `names_unsafe` below, every other __dunder__ and the import of any module that is not in
  * `modules_known` make the text raw. They are looked for in names, attributes and inside strings. This is a net for
  * honest code, wide on purpose; code made to slip through it would have to find its docstring by a road that none of
  * these words lies on, and would win no more than the verdict its very tokens earned before. */
@@ -112,6 +112,18 @@ static bool span_among(struct span span, const char *const *words, size_t count)
 	return false;
 }
 
+/* Does one of parts_unsafe begin at `at`? */
+static bool part_begins(const char *at, size_t left)
+{
+	for (size_t i = 0; i < COUNT(parts_unsafe); i++) {
+		const char *part = parts_unsafe[i];
+
+		if (*part == *at && strlen(part) <= left && memcmp(part, at, strlen(part)) == 0)
+			return true;
+	}
+	return false;
+}
+
 static bool name_unsafe(struct span name)
 {
 	const char *text = name.text;
@@ -120,8 +132,8 @@ static bool name_unsafe(struct span name)
 		return !span_among(name, dunders_safe, COUNT(dunders_safe));
 	if (name.length > 3 && memcmp(text, "co_", 3) == 0) /* co_consts, co_lines, … */
 		return true;
-	for (size_t i = 0; i < COUNT(parts_unsafe); i++)
-		if (memmem(text, name.length, parts_unsafe[i], strlen(parts_unsafe[i])) != NULL)
+	for (size_t i = 0; i + 3 <= name.length; i++) /* the shortest part has three letters */
+		if (part_begins(text + i, name.length - i))
 			return true;
 	return span_among(name, names_unsafe, COUNT(names_unsafe));
 }
@@ -500,22 +512,24 @@ static bool scan_number(struct scan *s)
 	return true;
 }
 
-/* 0: no operator of Python's. */
+/* Is c one of the characters of `set`? NUL never is. */
+static bool is_one_of(char c, const char *set)
+{
+	return c != '\0' && strchr(set, c) != NULL;
+}
+
+/* The longest operator here, as Python cuts it; 0: none of its operators. */
 static size_t operator_length(const struct scan *s)
 {
-	static const char *const longer[] = {
-	    "**=", "//=", ">>=", "<<=", "...", "**", "//", ">>", "<<", "<=", ">=", "==", "!=", "<>", "->", ":=",
-	    "+=",  "-=",  "*=",  "/=",  "%=",  "@=", "&=", "|=", "^=",
-	};
-	size_t left = (size_t)(s->end - s->at);
+	char first = *s->at, second = peek(s, 1), third = peek(s, 2);
 
-	for (size_t i = 0; i < COUNT(longer); i++) {
-		size_t length = strlen(longer[i]);
-
-		if (length <= left && memcmp(longer[i], s->at, length) == 0)
-			return length;
-	}
-	return memchr("()[]{},:;.=+-*/%@&|^~<>", *s->at, 23) != NULL ? 1 : 0;
+	if (first == '.' && second == '.' && third == '.')
+		return 3;
+	if (first == second && is_one_of(first, "*/<>"))
+		return third == '=' ? 3 : 2;
+	if ((second == '=' && is_one_of(first, "+-*/%@&|^<>=!:")) || (second == '>' && is_one_of(first, "-<")))
+		return 2;
+	return is_one_of(first, "()[]{},:;.=+-*/%@&|^~<>");
 }
 
 /* Opens or closes. false: brackets do not match, or are too deep. */
@@ -598,12 +612,29 @@ static bool scan_text(const char *source, size_t length, struct buf *out)
 	return indent_to(&s, 0);
 }
 
+/* Python reads "\r\n" as "\n" before it looks at tokens, inside strings too. A lone '\r' stays, and makes it raw. */
+static void unix_lines(const char *source, size_t length, struct buf *out)
+{
+	const char *end = source + length, *stop;
+
+	while ((stop = memmem(source, (size_t)(end - source), "\r\n", 2)) != NULL) {
+		buf_add(out, source, (size_t)(stop - source));
+		source = stop + 1;
+	}
+	buf_add(out, source, (size_t)(end - source));
+}
+
 bool python_form(const char *source, size_t length, struct buf *out)
 {
 	size_t start = out->length;
+	struct buf lines = {0};
 
+	unix_lines(source, length, &lines);
 	buf_add(out, "T", 1);
-	if (scan_text(source, length, out))
+	bool certain = scan_text(lines.data, lines.length, out);
+
+	buf_free(&lines);
+	if (certain)
 		return true;
 	out->length = start;
 	buf_add(out, "R", 1);

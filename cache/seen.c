@@ -5,9 +5,9 @@
  *             . skipped . invalid u32 each . elements u64 ]
  *         . blobs u32 . { path bytes }…
  *
- * A run in which nothing changed reads all of it, twenty thousand rows for ten thousand definitions, and most of what that
- * costs is the memory that is touched. So a row is checked and taken apart where LMDB has mapped it, and whoever needs
- * each row only once visits them (seen_each) instead of having them all copied (seen_read). */
+ * A run in which nothing changed reads all of it, twenty thousand rows for ten thousand definitions, and most of what
+ * that costs is the memory that is touched. So a row is checked and taken apart where LMDB has mapped it, and whoever
+ * needs each row only once visits them (seen_each) instead of having them all copied (seen_read). */
 #include "cache/seen.h"
 
 #include <string.h>
@@ -151,7 +151,8 @@ int seen_each(struct env *env, const char *prefix, store_visit *visit, void *con
 	int rc = mdb_cursor_open(txn, env->table[TABLE_FILES], &cursor);
 
 	if (rc == 0) {
-		for (rc = step(cursor, &begin, &key, &value, true); rc == 0; rc = step(cursor, &begin, &key, &value, false))
+		for (rc = step(cursor, &begin, &key, &value, true); rc == 0;
+		     rc = step(cursor, &begin, &key, &value, false))
 			visit_row(&key, &value, visit, context, damaged);
 		mdb_cursor_close(cursor);
 	}
@@ -232,12 +233,13 @@ static int put_row(MDB_txn *txn, MDB_dbi table, const MDB_val *key, const struct
 	struct buf body = {0}, record = {0};
 
 	put_entry(&body, entry);
-	int rc = record_write(RECORD_FILE, key->mv_data, key->mv_size, body.data, body.length, &record);
+	int rc = MDB_BAD_VALSIZE;
 
-	if (rc == 0)
-		rc = mdb_put(txn, table, &(MDB_val){key->mv_size, key->mv_data}, &(MDB_val){record.length, record.data}, 0);
-	else
-		rc = MDB_BAD_VALSIZE;
+	if (record_write(RECORD_FILE, key->mv_data, key->mv_size, body.data, body.length, &record) == 0) {
+		MDB_val name = *key, row = {record.length, record.data};
+
+		rc = mdb_put(txn, table, &name, &row, 0);
+	}
 	buf_free(&body);
 	buf_free(&record);
 	return rc;

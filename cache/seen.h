@@ -6,7 +6,8 @@
 #include "cache/store.h"
 
 /* store_each_file and store_files, with `damaged` counting the rows that were passed over. */
-int seen_each(struct env *env, const char *prefix, store_visit *visit, void *context, int64_t *damaged, struct err *err);
+int seen_each(struct env *env, const char *prefix, store_visit *visit, void *context, int64_t *damaged,
+              struct err *err);
 int seen_read(struct env *env, const char *prefix, struct arena *arena, const struct file_entry **out, int64_t *damaged,
               struct err *err);
 

@@ -116,8 +116,11 @@ static int row_put(MDB_txn *txn, MDB_dbi table, enum record_kind kind, const voi
 	struct buf record = {0};
 	int rc = MDB_BAD_VALSIZE;
 
-	if (record_write(kind, key, key_length, body->data, body->length, &record) == 0)
-		rc = mdb_put(txn, table, &(MDB_val){key_length, (void *)key}, &(MDB_val){record.length, record.data}, 0);
+	if (record_write(kind, key, key_length, body->data, body->length, &record) == 0) {
+		MDB_val name = {key_length, (void *)key}, row = {record.length, record.data};
+
+		rc = mdb_put(txn, table, &name, &row, 0);
+	}
 	buf_free(&record);
 	return rc;
 }

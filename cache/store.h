@@ -32,9 +32,9 @@ struct store_options {
 	bool read_only; /* --dry-run, status, explain: never creates anything */
 };
 
-/* Opens (makes) <root>/.reftest/cache, and beside it a .gitignore that ignores .reftest. NULL with a sentence when there
- * is nothing to be had at all; in read_only mode also when nothing is there yet (then err is ""), or when what is there
- * is damaged. `note` gets a sentence when something was set aside or the store cannot be written ("" otherwise). */
+/* Opens (makes) <root>/.reftest/cache, and beside it a .gitignore that ignores .reftest. NULL with a sentence when
+ * there is nothing to be had at all; in read_only mode also when nothing is there yet (then err is ""), or when what is
+ * there is damaged. `note` gets a sentence when something was set aside or the store cannot be written, else "". */
 struct store *store_open(const char *root, const struct store_options *options, struct err *note, struct err *err);
 void store_close(struct store *store);
 const char *store_path(const struct store *store); /* <root>/.reftest/cache */
@@ -106,16 +106,16 @@ struct file_entry {
 enum { STORE_RACY_MS = 2000 };
 bool file_seen_holds(const struct file_seen *seen, const struct file_stat *now);
 
-/* Visits all entries whose path begins with `prefix`, sorted by path, in one pass over the table. An entry and its texts
- * are gone when `visit` returns, and it must not use the store. 0, or -1 with the sentence. */
+/* Visits all entries whose path begins with `prefix`, sorted by path, in one pass over the table. An entry and its
+ * texts are gone when `visit` returns, and it must not use the store. 0, or -1 with the sentence. */
 typedef void store_visit(const struct file_entry *entry, void *context);
 int store_each_file(struct store *store, const char *prefix, store_visit *visit, void *context, struct err *err);
 
 /* The same as an array in `arena`; costs several times as much. Returns how many, -1 on error. */
 int store_files(struct store *store, const char *prefix, struct arena *arena, const struct file_entry **out,
                 struct err *err);
-/* Writes and deletes many entries in one transaction. A path that is no key of LMDB's (empty, longer than 511 bytes) is not
- * remembered: its file is simply read each time. */
+/* Writes and deletes many entries in one transaction. A path that is no key of LMDB's (empty, longer than 511 bytes) is
+ * not remembered: its file is simply read each time. */
 int store_put_files(struct store *store, const struct file_entry *entries, int count, const char *const *removed,
                     int removed_count, struct err *err);
 

@@ -1,9 +1,9 @@
 /* trust - may LMDB be handed this data.mdb as it is?
  *
- * It may if it is as a process like this one left it: `clean`, a file beside it, holds its stat. It may if another process
- * has the environment open right now: that one asked the same question. Otherwise every page is looked at
- * (cache/pages.h), some milliseconds for a large store. What is at stake is a crash, never a wrong verdict: records have
- * checksums. */
+ * It may if it is as a process like this one left it: `clean`, a file beside it, holds its stat. It may if another
+ * process has the environment open right now: that one asked the same question. Otherwise every page is looked at
+ * (cache/pages.h), some milliseconds for a large store. What is at stake is a crash, never a wrong verdict: records
+ * have checksums. */
 #ifndef REFTEST_CACHE_TRUST_H
 #define REFTEST_CACHE_TRUST_H
 
@@ -21,8 +21,8 @@ enum trust_answer {
  * locks that LMDB holds for the whole process. */
 enum trust_answer trust_data(const char *folder, struct err *why);
 
-/* Writes `clean`, after this process has committed or checked, and closed. Best effort: without it the next process looks
- * at every page. */
+/* Writes `clean`, after this process has committed or checked, and closed. Best effort: without it the next process
+ * looks at every page. */
 void trust_leave(const char *folder);
 
 #endif

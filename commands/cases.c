@@ -30,6 +30,7 @@ struct maker {
 	const char *root;
 	const struct case_options *options;
 	struct arena *arena;
+	struct fields shared; /* the definition's own, the same for all its cases */
 	struct cases out;
 };
 
@@ -110,7 +111,7 @@ static void subject_fields(struct maker *m, struct test_case *c)
 	const struct job *job = c->job;
 	struct fields *fields = &c->fields;
 
-	definition_fields(d, m->arena, fields);
+	*fields = fields_copy(&m->shared, m->arena);
 	field_text(fields, m->arena, "checker", m->kernels->checker_digest);
 	field_printf(fields, m->arena, "family", "%s variant %d", job->op != NULL ? job->op : "none", m->variant);
 	field_text(fields, m->arena, "family.inputs", m->out.op != NULL ? m->out.op->inputs_digest : "generic");
@@ -307,6 +308,7 @@ struct cases cases_make(const struct kernels_face *kernels, const struct definit
 	                  .blobs = blobs, .blob_count = blob_count, .root = root, .options = options, .arena = arena};
 
 	find_family(&m);
+	definition_fields(definition, arena, &m.shared);
 	for (int size = 0; size < SIZE_COUNT; size++)
 		if (options->size[size])
 			make_size_cases(&m, (enum op_size)size);

@@ -9,31 +9,73 @@
 #include "base/file.h"
 #include "dataset/safetensors.h"
 
+/* Entries of the files of one kind, parallel to the dataset's list; path NULL: never seen. */
+struct seen {
+	const struct dataset_file *files;
+	struct file_entry *entries;
+	int count, at; /* `at`: where the walk through the table stands */
+};
+
 struct contents {
 	struct store *store;
 	const struct dataset *dataset;
 	struct arena *arena;
-	const struct file_entry *entries; /* sorted by path */
-	int count;
-	const struct file_entry **of_definition, **of_workload; /* parallel to the dataset's files; NULL: never seen */
+	struct seen definitions, workloads;
+	struct file_entry *others; /* what else the table holds (blobs), sorted by path */
+	int other_count, other_room;
 	struct file_entry *noted;
 	int noted_count, noted_room;
 };
 
-/* Both lists are sorted by path: one walk side by side. */
-static const struct file_entry **join_entries(const struct contents *contents, const struct dataset_file *files, int count)
+/* A copy of what `entry` points to, its path aside. */
+static const char *const *copy_blobs(struct arena *arena, const struct file_entry *entry)
 {
-	const struct file_entry **out = arena_array(contents->arena, (size_t)count, sizeof *out);
-	int at = 0;
+	const char **blobs = entry->blob_count > 0 ? arena_array(arena, (size_t)entry->blob_count, sizeof *blobs) : NULL;
 
-	for (int i = 0; i < count; i++) {
-		int order = -1;
+	for (int i = 0; i < entry->blob_count; i++)
+		blobs[i] = arena_string(arena, entry->blobs[i]);
+	return blobs;
+}
 
-		while (at < contents->count && (order = strcmp(contents->entries[at].path, files[i].path)) < 0)
-			at++;
-		out[i] = at < contents->count && order == 0 ? &contents->entries[at] : NULL;
+static void append(struct arena *arena, struct file_entry **list, int *count, int *room, const struct file_entry *entry)
+{
+	if (*count == *room) {
+		struct file_entry *longer = arena_array(arena, (size_t)*room * 2 + 64, sizeof *longer);
+
+		if (*count > 0)
+			memcpy(longer, *list, (size_t)*count * sizeof *longer);
+		*list = longer;
+		*room = *room * 2 + 64;
 	}
-	return out;
+	struct file_entry *copy = &(*list)[(*count)++];
+
+	*copy = *entry;
+	copy->path = arena_string(arena, entry->path);
+	copy->blobs = copy_blobs(arena, entry);
+}
+
+/* The table and the dataset's lists are sorted alike: one walk side by side. true: the entry is of a file in `seen`. */
+static bool join_entry(struct seen *seen, const struct file_entry *entry, struct arena *arena)
+{
+	int order = -1;
+
+	while (seen->at < seen->count && (order = strcmp(seen->files[seen->at].path, entry->path)) < 0)
+		seen->at++;
+	if (order != 0)
+		return false;
+	seen->entries[seen->at] = *entry;
+	seen->entries[seen->at].path = seen->files[seen->at].path;
+	seen->entries[seen->at].blobs = copy_blobs(arena, entry);
+	return true;
+}
+
+static void visit_entry(const struct file_entry *entry, void *context)
+{
+	struct contents *contents = context;
+
+	if (!join_entry(&contents->definitions, entry, contents->arena) &&
+	    !join_entry(&contents->workloads, entry, contents->arena))
+		append(contents->arena, &contents->others, &contents->other_count, &contents->other_room, entry);
 }
 
 struct contents *contents_open(struct store *store, const struct dataset *dataset, struct arena *arena, struct err *err)
@@ -41,12 +83,12 @@ struct contents *contents_open(struct store *store, const struct dataset *datase
 	struct contents *contents = arena_alloc(arena, sizeof *contents);
 
 	*contents = (struct contents){.store = store, .dataset = dataset, .arena = arena};
-	if (store != NULL)
-		contents->count = store_files(store, "", arena, &contents->entries, err);
-	if (contents->count < 0)
+	contents->definitions = (struct seen){.files = dataset->definitions, .count = dataset->definition_count};
+	contents->workloads = (struct seen){.files = dataset->workloads, .count = dataset->workload_count};
+	contents->definitions.entries = arena_array(arena, (size_t)dataset->definition_count, sizeof(struct file_entry));
+	contents->workloads.entries = arena_array(arena, (size_t)dataset->workload_count, sizeof(struct file_entry));
+	if (store != NULL && store_each_file(store, "", visit_entry, contents, err) < 0)
 		return NULL;
-	contents->of_definition = join_entries(contents, dataset->definitions, dataset->definition_count);
-	contents->of_workload = join_entries(contents, dataset->workloads, dataset->workload_count);
 	return contents;
 }
 
@@ -55,19 +97,39 @@ static int compare_entry(const void *path, const void *entry)
 	return strcmp(path, ((const struct file_entry *)entry)->path);
 }
 
+static int compare_file(const void *path, const void *file)
+{
+	return strcmp(path, ((const struct dataset_file *)file)->path);
+}
+
+static const struct file_entry *entry_in(const struct seen *seen, const char *path)
+{
+	const struct dataset_file *file =
+	    seen->count == 0 ? NULL : bsearch(path, seen->files, (size_t)seen->count, sizeof *file, compare_file);
+	const struct file_entry *entry = file == NULL ? NULL : &seen->entries[file - seen->files];
+
+	return entry == NULL || entry->path == NULL ? NULL : entry;
+}
+
 static const struct file_entry *entry_of_path(const struct contents *contents, const char *path)
 {
-	return contents->count == 0 ? NULL : bsearch(path, contents->entries, (size_t)contents->count,
-	                                             sizeof *contents->entries, compare_entry);
+	const struct file_entry *entry = entry_in(&contents->definitions, path);
+
+	if (entry == NULL)
+		entry = entry_in(&contents->workloads, path);
+	if (entry == NULL && contents->other_count > 0)
+		entry = bsearch(path, contents->others, (size_t)contents->other_count, sizeof *entry, compare_entry);
+	return entry;
 }
 
 const struct file_entry *contents_entry(const struct contents *contents, const struct dataset_file *file)
 {
 	const struct dataset *dataset = contents->dataset;
+	bool definition = file >= dataset->definitions && file < dataset->definitions + dataset->definition_count;
+	const struct file_entry *entry = definition ? &contents->definitions.entries[file - dataset->definitions]
+	                                            : &contents->workloads.entries[file - dataset->workloads];
 
-	if (file >= dataset->definitions && file < dataset->definitions + dataset->definition_count)
-		return contents->of_definition[file - dataset->definitions];
-	return contents->of_workload[file - dataset->workloads];
+	return entry->path == NULL ? NULL : entry;
 }
 
 static int64_t wall_clock_ns(void)
@@ -184,23 +246,7 @@ void contents_note(struct contents *contents, const struct file_entry *entry)
 {
 	if (contents->store == NULL || entry_is_known(contents, entry))
 		return;
-	if (contents->noted_count == contents->noted_room) {
-		int room = contents->noted_room * 2 + 64;
-		struct file_entry *noted = arena_array(contents->arena, (size_t)room, sizeof *noted);
-
-		if (contents->noted_count > 0)
-			memcpy(noted, contents->noted, (size_t)contents->noted_count * sizeof *noted);
-		contents->noted = noted;
-		contents->noted_room = room;
-	}
-	struct file_entry *copy = &contents->noted[contents->noted_count++];
-	const char **blobs = arena_array(contents->arena, (size_t)entry->blob_count, sizeof *blobs);
-
-	*copy = *entry;
-	copy->path = arena_string(contents->arena, entry->path);
-	for (int i = 0; i < entry->blob_count; i++)
-		blobs[i] = arena_string(contents->arena, entry->blobs[i]);
-	copy->blobs = blobs;
+	append(contents->arena, &contents->noted, &contents->noted_count, &contents->noted_room, entry);
 }
 
 int contents_write(struct contents *contents, struct err *err)

@@ -29,7 +29,7 @@ static struct fields fields_now(const struct outcome *outcome, const struct test
 {
 	const struct policy *policy = &outcome->pass->machine.policy;
 	const struct op_entry *op = outcome->made->op;
-	struct fields all = test->fields; /* the witness's fields go behind the subject's in this copy of the list */
+	struct fields all = fields_copy(&test->fields, arena);
 
 	witness_fields(op != NULL ? "builtin" : NULL, op != NULL ? op->truth_digest : NULL, policy->device_class,
 	               policy->torch, policy->cuda, arena, &all);

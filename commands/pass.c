@@ -16,7 +16,6 @@
 
 /* Cases that may wait for the pool before the walk pauses: bounds memory, keeps every lane busy. */
 enum { PENDING_CASES = 512, LANES_MAX = 4 };
-enum { DEFINITION_LIMIT = 16 << 20, WORKLOAD_LIMIT = 256 << 20 };
 
 static double seconds_now(void)
 {
@@ -244,7 +243,7 @@ static bool latest_is_current(struct outcome *outcome, const char *name, const s
 static bool make_put(struct outcome *outcome, const char *name, struct case_outcome *c, struct store_put *put)
 {
 	const struct verdict *v = c->verdict;
-	struct fields all = c->test->fields; /* the witness's fields go behind the subject's in this copy of the list */
+	struct fields all = fields_copy(&c->test->fields, &outcome->arena);
 	struct buf text = {0}, packed = {0};
 
 	if (v == NULL || c->test->job == NULL || !c->kept)
@@ -725,8 +724,8 @@ static void visit(struct outcome *outcome, struct buf *definition, struct buf *w
 	struct err err = {""};
 	bool lacking;
 
-	if (contents_look(pass->contents, outcome->file, DEFINITION_LIMIT, false, definition, &outcome->definition_look, &err) < 0 ||
-	    (outcome->workload != NULL && contents_look(pass->contents, outcome->workload, WORKLOAD_LIMIT, false, workload,
+	if (contents_look(pass->contents, outcome->file, DEFINITION_BYTES, false, definition, &outcome->definition_look, &err) < 0 ||
+	    (outcome->workload != NULL && contents_look(pass->contents, outcome->workload, WORKLOAD_BYTES, false, workload,
 	                                                &outcome->workload_look, &err) < 0)) {
 		invalid_outcome(outcome, err.text);
 		return;
@@ -734,10 +733,10 @@ static void visit(struct outcome *outcome, struct buf *definition, struct buf *w
 	if (answer_from_summary(outcome))
 		return;
 	/* To be parsed: what was not read is read now, and what is hashed is what is parsed. */
-	lacking = (!outcome->definition_look.read && contents_look(pass->contents, outcome->file, DEFINITION_LIMIT, true,
+	lacking = (!outcome->definition_look.read && contents_look(pass->contents, outcome->file, DEFINITION_BYTES, true,
 	                                                           definition, &outcome->definition_look, &err) < 0) ||
 	          (outcome->workload != NULL && !outcome->workload_look.read &&
-	           contents_look(pass->contents, outcome->workload, WORKLOAD_LIMIT, true, workload, &outcome->workload_look,
+	           contents_look(pass->contents, outcome->workload, WORKLOAD_BYTES, true, workload, &outcome->workload_look,
 	                         &err) < 0);
 	if (lacking || make_cases(outcome, definition, workload, &err) < 0) {
 		invalid_outcome(outcome, err.text);

@@ -75,7 +75,8 @@ static int column_of(const struct parser *p, const char *at)
 }
 
 /* The text makes no sense at `at`. The parser sees only the end of the text from here on. */
-static struct value stop(struct parser *p, const char *at, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static struct value stop(struct parser *p, const char *at, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 static struct value stop(struct parser *p, const char *at, const char *format, ...)
 {
@@ -86,7 +87,8 @@ static struct value stop(struct parser *p, const char *at, const char *format, .
 		va_start(args, format);
 		vsnprintf(sentence, sizeof sentence, format, args);
 		va_end(args);
-		err_set(p->err, "column %d of the constraint \"%s\": %s", column_of(p, at), err_show(p->text).text, sentence);
+		err_set(p->err, "column %d of the constraint \"%s\": %s", column_of(p, at), err_show(p->text).text,
+		        sentence);
 	}
 	p->stopped = true;
 	p->token = (struct token){.kind = TOKEN_END, .at = at};
@@ -174,7 +176,9 @@ static void next(struct parser *p)
 		if (strncmp(at, signs[i], strlen(signs[i])) == 0)
 			p->token.length = strlen(signs[i]);
 	if (p->token.length == 0)
-		stop(p, at, *at == '=' ? "found '=', which compares nothing; write '=='" : "found a character that means nothing here");
+		stop(p, at,
+		     *at == '=' ? "found '=', which compares nothing; write '=='"
+		                : "found a character that means nothing here");
 }
 
 /* Is the present token this word or sign? */
@@ -237,8 +241,9 @@ static const struct constraint_tensor *contents(const struct parser *p, int inpu
 	const struct constraint_tensor *tensor = p->tensors == NULL ? NULL : &p->tensors[input];
 	int rank = p->definition->inputs[input].rank;
 
-	return tensor != NULL && tensor->data != NULL && (tensor->rank == rank || (tensor->rank <= 0 && rank <= 0)) ? tensor
-	                                                                                                            : NULL;
+	return tensor != NULL && tensor->data != NULL && (tensor->rank == rank || (tensor->rank <= 0 && rank <= 0))
+	           ? tensor
+	           : NULL;
 }
 
 static const struct tensor_spec *spec_of(const struct parser *p, struct value v)
@@ -344,8 +349,8 @@ static struct value number(struct parser *p, struct value v, const char *at)
 	const struct tensor_spec *spec = spec_of(p, v);
 
 	if (rank_of(p, v) > 0)
-		return stop(p, at, "expected a number, found the tensor %s; name an element, as in %s[-1].item()", spec->name,
-		            spec->name);
+		return stop(p, at, "expected a number, found the tensor %s; name an element, as in %s[-1].item()",
+		            spec->name, spec->name);
 	return readable(spec->dtype, false) ? number_in(p, v) : unreadable(p, spec, at);
 }
 
@@ -472,7 +477,8 @@ static struct value index_of(struct parser *p, int64_t size, struct value index,
 	if (size < 0)
 		return unknown(p, what);
 	if (i < 0 || i >= size)
-		return wrong(p, "the index %lld is outside %s of size %lld", (long long)index.integer, what, (long long)size);
+		return wrong(p, "the index %lld is outside %s of size %lld", (long long)index.integer, what,
+		             (long long)size);
 	return integer(i);
 }
 
@@ -483,8 +489,6 @@ static struct value take_element(struct parser *p, struct value view, struct val
 
 	if (rank_of(p, view) == 0)
 		return stop(p, at, "%s has %d dimensions and takes no further index", spec->name, spec->rank);
-	if (!readable(spec->dtype, false))
-		return unreadable(p, spec, at);
 	struct value i = index_of(p, size_of(p, view, 0), index, spec->name);
 
 	view.dim++;
@@ -537,7 +541,8 @@ static struct value item(struct parser *p, struct value view)
 	if (count < 0)
 		return unknown(p, spec_of(p, view)->name);
 	if (count != 1)
-		return wrong(p, "%s has %lld elements where .item() takes one", spec_of(p, view)->name, (long long)count);
+		return wrong(p, "%s has %lld elements where .item() takes one", spec_of(p, view)->name,
+		             (long long)count);
 	return number_in(p, view);
 }
 
@@ -555,7 +560,8 @@ static struct value shape(struct parser *p, struct value view)
 		return expected(p, "']'");
 	int64_t size = size_of(p, view, (int)i.integer);
 
-	return size < 0 ? unknown(p, p->definition->axes[spec_of(p, view)->axis[view.dim + (int)i.integer]].name) : integer(size);
+	return size < 0 ? unknown(p, p->definition->axes[spec_of(p, view)->axis[view.dim + (int)i.integer]].name)
+	                : integer(size);
 }
 
 static struct value count_elements(struct parser *p, struct value view)
@@ -689,7 +695,8 @@ static struct value extreme(struct parser *p, bool largest)
 static struct value atom(struct parser *p)
 {
 	struct token token = p->token;
-	bool call = token.kind == TOKEN_NAME && p->token.at[strspn(token.at + token.length, " \t") + token.length] == '(';
+	bool call =
+	    token.kind == TOKEN_NAME && p->token.at[strspn(token.at + token.length, " \t") + token.length] == '(';
 
 	if (token.kind == TOKEN_INTEGER || token.kind == TOKEN_FLOAT) {
 		next(p);
@@ -925,8 +932,6 @@ static void tell_broken(const struct parser *p, struct err *why)
 	for (int i = 0; i < p->spot_count; i++) {
 		const struct spot *s = &p->spots[i];
 
-		if (s->from < at)
-			continue;
 		buf_add(&text, at, (size_t)(s->from - at));
 		if (s->value.kind == INTEGER)
 			buf_printf(&text, "%lld", (long long)s->value.integer);

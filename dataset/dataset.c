@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,12 +29,15 @@ static int take_root(const char *path, const char *source, char *root, size_t si
 	char folder[PATH_MAX];
 
 	if (strlen(path) >= size || strlen(path) + sizeof "/definitions" > sizeof folder)
-		return err_set(err, "%s names a path of %zu bytes, more than the system can open", source, strlen(path));
+		return err_set(err, "%s names a path of %zu bytes, more than the system can open", source,
+		               strlen(path));
 	snprintf(folder, sizeof folder, "%s/definitions", path);
 	if (!is_folder(path))
 		return err_set(err, "%s: there is no such folder; %s must name a dataset", path, source);
 	if (!is_folder(folder))
-		return err_set(err, "%s: this folder, named by %s, has no folder definitions in it, so it is no dataset", path, source);
+		return err_set(err,
+		               "%s: this folder, named by %s, has no folder definitions in it, so it is no dataset",
+		               path, source);
 	memcpy(root, path, strlen(path) + 1);
 	return 0;
 }
@@ -52,8 +56,9 @@ static int find_parent(char *root, size_t size, struct err *err)
 		if (take_root(*here == '\0' ? "/" : here, "a parent folder", root, size, NULL) == 0)
 			return 0;
 	}
-	return err_set(err, "there is no dataset here: neither the working directory nor a parent has a folder definitions; "
-	                    "name one by --root DIR or in $REFTEST_ROOT");
+	return err_set(err,
+	               "there is no dataset here: neither the working directory nor a parent has a folder definitions; "
+	               "name one by --root DIR or in $REFTEST_ROOT");
 }
 
 int dataset_find_root(const char *given, char *root, size_t size, struct err *err)
@@ -193,7 +198,8 @@ static bool is_candidate(const struct dirent *entry, const char *suffix)
 
 	if (entry->d_name[0] == '.')
 		return false;
-	return suffix == NULL ? entry->d_type == DT_DIR || unsure : entry->d_type != DT_DIR && has_suffix(entry->d_name, suffix);
+	return suffix == NULL ? entry->d_type == DT_DIR || unsure
+	                      : entry->d_type != DT_DIR && has_suffix(entry->d_name, suffix);
 }
 
 /* "FOLDER/NAME", by hand: there are tens of thousands, and printf takes as long as the kernel does. */
@@ -217,8 +223,10 @@ static struct paths read_folder(struct scan *scan, struct folder folder, const c
 		if (!is_candidate(entry, suffix))
 			continue;
 		if (!prints(entry->d_name)) {
-			problem(scan, arena_printf(scan->arena, "%s/%s: the name has control characters, so this is left out; rename it",
-			                           folder.path, err_show(entry->d_name).text));
+			problem(scan,
+			        arena_printf(scan->arena,
+			                     "%s/%s: the name has control characters, so this is left out; rename it",
+			                     folder.path, err_show(entry->d_name).text));
 			continue;
 		}
 		paths.list = grow(paths.list, paths.count, &paths.room, sizeof *paths.list);
@@ -294,6 +302,22 @@ static void scan_kind(struct scan *scan, int root, const char *kind, const char 
 	closedir(folder.stream);
 }
 
+/* The walk of one kind, as a thread is given it. Nothing is shared with the other. */
+struct walk {
+	struct scan scan;
+	int root;
+	const char *kind, *suffix;
+	bool required; /* its absence is told too */
+};
+
+static void *walk_kind(void *argument)
+{
+	struct walk *walk = argument;
+
+	scan_kind(&walk->scan, walk->root, walk->kind, walk->suffix, walk->required);
+	return NULL;
+}
+
 static const struct dataset_file *finish_files(struct scan *scan, int *count)
 {
 	struct dataset_file *files = arena_array(scan->arena, scan->files.count, sizeof *files);
@@ -301,33 +325,94 @@ static const struct dataset_file *finish_files(struct scan *scan, int *count)
 	if (scan->files.count > 0)
 		memcpy(files, scan->files.list, scan->files.count * sizeof *files);
 	*count = (int)scan->files.count;
-	scan->files.count = 0;
+	free(scan->files.list);
 	return files;
+}
+
+static void finish_problems(struct dataset *out, struct scan *first, struct scan *second, struct arena *arena)
+{
+	size_t count = first->problems.count + second->problems.count;
+	const char **problems = arena_array(arena, count, sizeof *problems);
+
+	for (size_t i = 0; i < count; i++)
+		problems[i] = i < first->problems.count ? first->problems.list[i]
+		                                        : second->problems.list[i - first->problems.count];
+	out->problems = problems;
+	out->problem_count = (int)count;
+	free(first->problems.list);
+	free(second->problems.list);
+}
+
+/* Order of "op_type/name.json" in two paths below different folders: what follows the first '/', without the 'l'. */
+static int compare_pair(const struct dataset_file *definition, const struct dataset_file *workload)
+{
+	const char *a = strchr(definition->path, '/') + 1, *b = strchr(workload->path, '/') + 1;
+	size_t length_a = strlen(a), length_b = strlen(b) - 1;
+	int order = memcmp(a, b, length_a < length_b ? length_a : length_b);
+
+	return order != 0 ? order : (length_a > length_b) - (length_a < length_b);
+}
+
+static int compare_path(const void *path, const void *file)
+{
+	return strcmp(path, ((const struct dataset_file *)file)->path);
+}
+
+static const struct dataset_file *find_workload(const struct dataset *dataset, const struct dataset_file *definition)
+{
+	char path[sizeof "workloads//.jsonl" + 2 * NAME_MAX];
+	int length = snprintf(path, sizeof path, "workloads/%s/%s.jsonl", definition->op_type, definition->name);
+
+	if (dataset->workload_count == 0 || length < 0 || (size_t)length >= sizeof path)
+		return NULL;
+	return bsearch(path, dataset->workloads, (size_t)dataset->workload_count, sizeof *dataset->workloads,
+	               compare_path);
+}
+
+/* Both lists are sorted alike, so one walk side by side pairs them; but for names with ".json" inside, which the 'l'
+ * sorts otherwise. Whoever is alone after the walk is therefore looked for. */
+static void pair_files(struct dataset *out, struct arena *arena)
+{
+	const struct dataset_file **pairs = arena_array(arena, (size_t)out->definition_count, sizeof *pairs);
+	int at = 0;
+
+	for (int i = 0; i < out->definition_count; i++) {
+		int order = 1;
+
+		while (at < out->workload_count &&
+		       (order = compare_pair(&out->definitions[i], &out->workloads[at])) > 0)
+			at++;
+		pairs[i] = at < out->workload_count && order == 0 ? &out->workloads[at]
+		                                                  : find_workload(out, &out->definitions[i]);
+	}
+	out->workload_of = pairs;
 }
 
 int dataset_scan(const char *root, struct arena *arena, struct dataset *out, struct err *err)
 {
-	struct scan scan = {.arena = arena};
+	pthread_t thread;
 
 	*out = (struct dataset){.fd = -1};
 	if (strlen(root) >= sizeof out->root)
-		return err_set(err, "the path of the dataset has %zu bytes, more than the system can open", strlen(root));
+		return err_set(err, "the path of the dataset has %zu bytes, more than the system can open",
+		               strlen(root));
 	memcpy(out->root, root, strlen(root) + 1);
 	out->fd = open_folder(AT_FDCWD, root);
 	if (out->fd < 0)
 		return err_errno(err, "%s: cannot open the dataset's folder", root);
-	scan_kind(&scan, out->fd, "definitions", ".json", true);
-	out->definitions = finish_files(&scan, &out->definition_count);
-	scan_kind(&scan, out->fd, "workloads", ".jsonl", false);
-	out->workloads = finish_files(&scan, &out->workload_count);
-	const char **problems = arena_array(arena, scan.problems.count, sizeof *problems);
+	struct walk definitions = {{.arena = arena}, out->fd, "definitions", ".json", true};
+	struct walk workloads = {{.arena = &out->workload_memory}, out->fd, "workloads", ".jsonl", false};
+	bool threaded = pthread_create(&thread, NULL, walk_kind, &workloads) == 0;
 
-	if (scan.problems.count > 0)
-		memcpy(problems, scan.problems.list, scan.problems.count * sizeof *problems);
-	out->problems = problems;
-	out->problem_count = (int)scan.problems.count;
-	free(scan.problems.list);
-	free(scan.files.list);
+	walk_kind(&definitions);
+	if (threaded)
+		pthread_join(thread, NULL);
+	else
+		walk_kind(&workloads);
+	out->definitions = finish_files(&definitions.scan, &out->definition_count);
+	out->workloads = finish_files(&workloads.scan, &out->workload_count);
+	finish_problems(out, &definitions.scan, &workloads.scan, arena);
+	pair_files(out, arena);
 	return 0;
 }
 
@@ -336,21 +421,12 @@ void dataset_close(struct dataset *dataset)
 	if (dataset->fd >= 0)
 		close(dataset->fd);
 	dataset->fd = -1;
-}
-
-static int compare_path(const void *path, const void *file)
-{
-	return strcmp(path, ((const struct dataset_file *)file)->path);
+	arena_free(&dataset->workload_memory);
 }
 
 const struct dataset_file *dataset_workload(const struct dataset *dataset, const struct dataset_file *definition)
 {
-	char path[sizeof "workloads//.jsonl" + 2 * NAME_MAX];
-	int length = snprintf(path, sizeof path, "workloads/%s/%s.jsonl", definition->op_type, definition->name);
-
-	if (dataset->workload_count == 0 || length < 0 || (size_t)length >= sizeof path)
-		return NULL;
-	return bsearch(path, dataset->workloads, (size_t)dataset->workload_count, sizeof *dataset->workloads, compare_path);
+	return dataset->workload_of[definition - dataset->definitions];
 }
 
 /* Unsigned, so that a time beyond the year 2262 wraps instead of overflowing: it still tells two times apart. */

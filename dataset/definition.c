@@ -22,19 +22,10 @@ struct reader {
 
 /* --- saying what was found ----------------------------------------------------------------------------------- */
 
-/* "expected WHAT, found a number 7" at the value. Always -1. */
+/* Always -1, as all that follow. */
 static int expected(struct reader *r, const struct json_step *at, const char *what, const cJSON *found)
 {
-	const char *kind = json_kind(found);
-
-	if (cJSON_IsString(found))
-		return json_error_at(&r->text, at, r->err, "expected %s, found \"%s\"", what,
-		                     err_show(found->valuestring).text);
-	if (cJSON_IsNumber(found))
-		return json_error_at(&r->text, at, r->err, "expected %s, found %.16g", what, found->valuedouble);
-	if (cJSON_IsBool(found))
-		kind = cJSON_IsTrue(found) ? "true" : "false";
-	return json_error_at(&r->text, at, r->err, "expected %s, found %s", what, kind);
+	return json_expected(&r->text, at, found, r->err, what);
 }
 
 static int missing(struct reader *r, const struct json_step *at, const char *key, const char *what)
@@ -50,18 +41,17 @@ static bool contains(const char *const *words, int count, const char *word)
 	return false;
 }
 
-/* Each finding takes a walk through the text, so there are at most NOTES. */
 static void note(struct reader *r, const struct json_step *at, const char *key, const char *near)
 {
 	const struct json_step step = {.up = at, .key = key};
 	struct err sentence;
 
-	if (r->out->note_count == NOTES)
-		return;
 	if (r->out->note_count == NOTES - 1)
-		json_error_at(&r->text, &step, &sentence, "this field and perhaps more are unknown to the schema and ignored");
+		json_error_at(&r->text, &step, &sentence,
+		              "this field and perhaps more are unknown to the schema and ignored");
 	else if (near != NULL)
-		json_error_at(&r->text, &step, &sentence, "the field \"%s\" is unknown to the schema and ignored; did you mean \"%s\"?",
+		json_error_at(&r->text, &step, &sentence,
+		              "the field \"%s\" is unknown to the schema and ignored; did you mean \"%s\"?",
 		              err_show(key).text, near);
 	else
 		json_error_at(&r->text, &step, &sentence, "the field \"%s\" is unknown to the schema and ignored",
@@ -69,6 +59,7 @@ static void note(struct reader *r, const struct json_step *at, const char *key, 
 	r->notes[r->out->note_count++] = arena_string(r->arena, sentence.text);
 }
 
+/* Each note takes a walk through the text to find its place, so there are at most NOTES. */
 static void note_unknown_fields(struct reader *r, const struct json_step *at, const cJSON *object,
                                 const char *const *known, int count)
 {
@@ -92,9 +83,10 @@ static bool is_identifier(const char *name)
 static bool is_keyword(const char *name)
 {
 	static const char *const keywords[] = {
-	    "False", "None",   "True",  "and",    "as",   "assert", "async",  "await",    "break",  "class",  "continue", "def",
-	    "del",   "elif",   "else",  "except", "finally", "for", "from",   "global",   "if",     "import", "in",       "is",
-	    "lambda", "nonlocal", "not", "or",    "pass", "raise",  "return", "try",      "while",  "with",   "yield"};
+	    "False", "None",     "True",  "and",    "as",   "assert", "async",  "await",    "break",
+	    "class", "continue", "def",   "del",    "elif", "else",   "except", "finally",  "for",
+	    "from",  "global",   "if",    "import", "in",   "is",     "lambda", "nonlocal", "not",
+	    "or",    "pass",     "raise", "return", "try",  "while",  "with",   "yield"};
 
 	return contains(keywords, sizeof keywords / sizeof *keywords, name);
 }
@@ -103,15 +95,16 @@ static bool is_keyword(const char *name)
 static int check_identifier(struct reader *r, const struct json_step *at, const char *what, const char *name)
 {
 	if (strlen(name) > NAME_BYTES)
-		return json_error_at(&r->text, at, r->err, "expected %s name of at most %d bytes, found one of %zu", what,
-		                     NAME_BYTES, strlen(name));
+		return json_error_at(&r->text, at, r->err, "expected %s name of at most %d bytes, found one of %zu",
+		                     what, NAME_BYTES, strlen(name));
 	if (!is_identifier(name))
-		return json_error_at(&r->text, at, r->err,
-		                     "expected %s name of letters, digits and '_' that begins with no digit, found \"%s\"", what,
-		                     err_show(name).text);
+		return json_error_at(
+		    &r->text, at, r->err,
+		    "expected %s name of letters, digits and '_' that begins with no digit, found \"%s\"", what,
+		    err_show(name).text);
 	if (is_keyword(name))
-		return json_error_at(&r->text, at, r->err, "expected %s name, found \"%s\", which is a keyword of Python", what,
-		                     name);
+		return json_error_at(&r->text, at, r->err,
+		                     "expected %s name, found \"%s\", which is a keyword of Python", what, name);
 	return 0;
 }
 
@@ -121,12 +114,13 @@ static int check_printable(struct reader *r, const struct json_step *at, const c
 	if (*name == '\0')
 		return json_error_at(&r->text, at, r->err, "expected %s, found an empty string", what);
 	if (strlen(name) > NAME_BYTES)
-		return json_error_at(&r->text, at, r->err, "expected %s of at most %d bytes, found one of %zu", what, NAME_BYTES,
-		                     strlen(name));
+		return json_error_at(&r->text, at, r->err, "expected %s of at most %d bytes, found one of %zu", what,
+		                     NAME_BYTES, strlen(name));
 	for (const char *c = name; *c != '\0'; c++)
 		if ((unsigned char)*c < 0x20 || *c == 0x7F || *c == '/')
-			return json_error_at(&r->text, at, r->err, "expected %s without '/' and control characters, found \"%s\"",
-			                     what, err_show(name).text);
+			return json_error_at(&r->text, at, r->err,
+			                     "expected %s without '/' and control characters, found \"%s\"", what,
+			                     err_show(name).text);
 	return 0;
 }
 
@@ -173,7 +167,8 @@ static int read_name(struct reader *r, const cJSON *json, const char *key, const
 }
 
 /* A list of non-empty strings, or nothing. */
-static int read_strings(struct reader *r, const cJSON *json, const char *key, int most, const char *const **out, int *count)
+static int read_strings(struct reader *r, const cJSON *json, const char *key, int most, const char *const **out,
+                        int *count)
 {
 	const struct json_step list = {.key = key};
 	const cJSON *value = json_member(json, key);
@@ -207,9 +202,9 @@ static int read_axis_value(struct reader *r, const struct json_step *axis, const
 	const cJSON *value = json_member(json, "value");
 
 	if (value == NULL)
-		return missing(r, axis, "value", "of a const axis, a whole number");
+		return missing(r, axis, "value", "an integer, since the axis is const");
 	if (!json_integer(value, &out->value) || out->value < 1)
-		return expected(r, &at, "a whole number from 1 to 9007199254740991", value);
+		return expected(r, &at, "an integer from 1 to 9007199254740991", value);
 	return 0;
 }
 
@@ -282,9 +277,11 @@ static int unknown_axis(struct reader *r, const struct json_step *at, const char
 	const char *near = near_word(name, names, r->out->axis_count);
 
 	if (near != NULL)
-		return json_error_at(&r->text, at, r->err, "expected the name of an axis, found \"%s\"; did you mean \"%s\"?",
+		return json_error_at(&r->text, at, r->err,
+		                     "expected the name of an axis, found \"%s\"; did you mean \"%s\"?",
 		                     err_show(name).text, near);
-	return json_error_at(&r->text, at, r->err, "expected the name of an axis, found \"%s\"; declare it under \"axes\"",
+	return json_error_at(&r->text, at, r->err,
+	                     "expected the name of an axis, found \"%s\"; declare it under \"axes\"",
 	                     err_show(name).text);
 }
 
@@ -341,10 +338,11 @@ static int read_dtype(struct reader *r, const struct json_step *tensor, const cJ
 	if (near != NULL)
 		return json_error_at(&r->text, &at, r->err, "expected a dtype, found \"%s\"; did you mean \"%s\"?",
 		                     err_show(dtype->valuestring).text, near);
-	return expected(r, &at,
-	                "a dtype (float64, float32, float16, bfloat16, float8_e4m3fn, float8_e5m2, float8_e8m0fnu, float4_e2m1, "
-	                "int64, int32, int16, int8, uint32, uint8, bool)",
-	                dtype);
+	return expected(
+	    r, &at,
+	    "a dtype (float64, float32, float16, bfloat16, float8_e4m3fn, float8_e5m2, float8_e8m0fnu, float4_e2m1, "
+	    "int64, int32, int16, int8, uint32, uint8, bool)",
+	    dtype);
 }
 
 static int read_optional(struct reader *r, const struct json_step *tensor, const cJSON *json, struct tensor_spec *out)
@@ -364,7 +362,8 @@ static int read_bound(struct reader *r, const struct json_step *tolerance, const
 	const struct json_step at = {.up = tolerance, .key = json->string};
 	bool ratio = strcmp(json->string, "hit_ratio") == 0;
 
-	if (!cJSON_IsNumber(json) || json->valuedouble < 0 || (ratio && !(json->valuedouble > 0 && json->valuedouble <= 1)))
+	if (!cJSON_IsNumber(json) || json->valuedouble < 0 ||
+	    (ratio && !(json->valuedouble > 0 && json->valuedouble <= 1)))
 		return expected(r, &at, ratio ? "a number above 0 and at most 1" : "a number of at least 0", json);
 	*out = json->valuedouble;
 	return 0;
@@ -389,7 +388,8 @@ static int read_tolerance(struct reader *r, const struct json_step *up, const cJ
 		                                                           : NULL;
 
 		if (bound == NULL)
-			return json_error_at(&r->text, &field, r->err, "expected \"atol\", \"rtol\" or \"hit_ratio\", found \"%s\"",
+			return json_error_at(&r->text, &field, r->err,
+			                     "expected \"atol\", \"rtol\" or \"hit_ratio\", found \"%s\"",
 			                     err_show(member->string).text);
 		if (read_bound(r, &at, member, bound) != 0)
 			return -1;
@@ -405,8 +405,9 @@ static int check_size(struct reader *r, const struct json_step *tensor, const st
 	for (int i = 0; i < r->out->axis_count; i++)
 		axis[i] = r->out->axes[i].var ? -1 : r->out->axes[i].value;
 	if (definition_bytes(spec, axis) < 0)
-		return json_error_at(&r->text, &at, r->err,
-		                     "expected a tensor of at most 2^48 bytes, found one whose const axes alone make it larger");
+		return json_error_at(
+		    &r->text, &at, r->err,
+		    "expected a tensor of at most 2^48 bytes, found one whose const axes alone make it larger");
 	return 0;
 }
 
@@ -472,18 +473,21 @@ static int read_outputs(struct reader *r, const cJSON *json)
 
 /* --- constraints --------------------------------------------------------------------------------------------- */
 
+/* Does it make sense, and can it hold? The const axes may decide; the others are unknown yet. */
 static int check_constraint(struct reader *r, const struct json_step *at, const char *text, const int64_t *axis)
 {
-	struct err why = {""};
+	struct err why;
 
-	if (constraint_check(r->out, text, &why) != 0)
-		return json_error_at(&r->text, at, r->err, "%s", why.text);
-	enum constraint_answer answer = constraint_evaluate(r->out, text, axis, NULL, &why);
-
-	if (answer == CONSTRAINT_BROKEN)
-		return json_error_at(&r->text, at, r->err, "expected a constraint that can hold, found that the const axes break it: %s",
+	switch (constraint_evaluate(r->out, text, axis, NULL, &why)) {
+	case CONSTRAINT_BROKEN:
+		return json_error_at(&r->text, at, r->err,
+		                     "expected a constraint that can hold, found that the const axes break it: %s",
 		                     why.text);
-	return answer == CONSTRAINT_ERROR ? json_error_at(&r->text, at, r->err, "%s", why.text) : 0;
+	case CONSTRAINT_ERROR:
+		return json_error_at(&r->text, at, r->err, "%s", why.text);
+	default:
+		return 0;
+	}
 }
 
 static int read_constraints(struct reader *r, const cJSON *json)
@@ -537,7 +541,8 @@ static bool has_run(const char *line, size_t length, bool *assigned)
 static bool line_defines_run(const char *line, size_t length)
 {
 	const char *async = after_word(line, "async"), *start = async != NULL ? async : line;
-	const char *def = after_word(start, "def"), *class = after_word(start, "class"), *name = def != NULL ? def : class;
+	const char *def = after_word(start, "def"), *class = after_word(start, "class"),
+		   *name = def != NULL ? def : class;
 	bool assigned = false, run = has_run(line, length, &assigned);
 
 	if (name != NULL)
@@ -577,11 +582,13 @@ static int read_reference(struct reader *r, const cJSON *json)
 	r->out->reference_length = strlen(r->out->reference);
 	json_place(&r->text, "reference", &r->out->reference_line, &column);
 	if (r->out->reference[strspn(r->out->reference, " \t\r\n")] == '\0')
-		return json_error_at(&r->text, &at, r->err, "expected Python source that defines run(), found an empty string");
+		return json_error_at(&r->text, &at, r->err,
+		                     "expected Python source that defines run(), found an empty string");
 	if (defines_run(r->out->reference, &other))
 		return 0;
 	if (other == NULL)
-		return json_error_at(&r->text, &at, r->err, "expected Python source with a function run at top level, found none");
+		return json_error_at(&r->text, &at, r->err,
+		                     "expected Python source with a function run at top level, found none");
 	for (size_t i = 0; i + 1 < sizeof name && is_word(other[i]); i++)
 		name[i] = other[i];
 	return json_error_at(&r->text, &at, r->err,
@@ -593,8 +600,8 @@ static int read_reference(struct reader *r, const cJSON *json)
 
 static int read_definition(struct reader *r, const cJSON *json, const char *folder, const char *stem)
 {
-	static const char *const known[] = {"name",    "op_type",     "axes",      "inputs",    "outputs", "reference", "tags",
-	                                    "description", "constraints", "tolerance"};
+	static const char *const known[] = {"name",      "op_type", "axes",        "inputs",      "outputs",
+	                                    "reference", "tags",    "description", "constraints", "tolerance"};
 	struct definition *out = r->out;
 
 	if (!cJSON_IsObject(json))
@@ -613,10 +620,12 @@ static int read_definition(struct reader *r, const cJSON *json, const char *fold
 const struct definition *definition_load(const char *path, const char *folder, const char *stem, const void *bytes,
                                          size_t length, struct arena *arena, struct err *err)
 {
-	struct reader r = {.text = {.name = path, .text = bytes, .length = length, .first_line = 1}, .arena = arena, .err = err};
+	struct reader r = {
+	    .text = {.name = path, .text = bytes, .length = length, .first_line = 1}, .arena = arena, .err = err};
 
 	if (length > DEFINITION_BYTES) {
-		err_set(err, "%s: the file has %zu bytes, more than the %d that are read", path, length, DEFINITION_BYTES);
+		err_set(err, "%s: the file has %zu bytes, more than the %d that are read", path, length,
+		        DEFINITION_BYTES);
 		return NULL;
 	}
 	cJSON *json = json_parse(&r.text, err);
@@ -666,7 +675,8 @@ int64_t definition_bytes(const struct tensor_spec *tensor, const int64_t *axis)
 	if (tensor->rank == RANK_SCALAR)
 		return 0;
 	for (int i = 0; i < tensor->rank; i++) {
-		int64_t size = axis[tensor->axis[i]], counted = size < 1 ? 1 : size; /* an empty dimension excuses no other */
+		int64_t size = axis[tensor->axis[i]],
+			counted = size < 1 ? 1 : size; /* an empty dimension excuses no other */
 
 		empty = empty || size == 0;
 		if (counted > most / elements)

@@ -2,8 +2,8 @@
  *
  * definition_load parses and validates the whole of one JSON file. What comes out is plain data in the caller's arena
  * and is valid in full: every axis a tensor names exists, axes and inputs have Python identifiers for names, const axes
- * hold 1 … 2^53 - 1 (JSON's exact integers), the axes alone break no constraint, and no tensor is so large that its bytes
- * cannot be counted. */
+ * hold 1 … 2^53 - 1 (JSON's exact integers), the axes alone break no constraint, and no tensor is so large that its
+ * bytes cannot be counted. */
 #ifndef REFTEST_DATASET_DEFINITION_H
 #define REFTEST_DATASET_DEFINITION_H
 

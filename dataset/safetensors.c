@@ -38,13 +38,10 @@ struct reader {
 	struct err *err;
 };
 
+/* Always -1, as all that follow. */
 static int expected(struct reader *r, const struct json_step *at, const char *what, const cJSON *found)
 {
-	if (cJSON_IsString(found))
-		return json_error_at(&r->text, at, r->err, "expected %s, found \"%s\"", what, err_show(found->valuestring).text);
-	if (cJSON_IsNumber(found))
-		return json_error_at(&r->text, at, r->err, "expected %s, found %.16g", what, found->valuedouble);
-	return json_error_at(&r->text, at, r->err, "expected %s, found %s", what, json_kind(found));
+	return json_expected(&r->text, at, found, r->err, what);
 }
 
 static int read_dtype(struct reader *r, const struct json_step *tensor, const cJSON *json, struct safetensor *out)
@@ -57,9 +54,9 @@ static int read_dtype(struct reader *r, const struct json_step *tensor, const cJ
 			out->dtype = dtypes[i].dtype;
 			return 0;
 		}
-	return expected(r, &at,
-	                "a dtype (F64, F32, F16, BF16, F8_E4M3, F8_E5M2, F8_E8M0, F4, I64, I32, I16, I8, U32, U8, BOOL)",
-	                json_member(json, "dtype"));
+	return expected(
+	    r, &at, "a dtype (F64, F32, F16, BF16, F8_E4M3, F8_E5M2, F8_E8M0, F4, I64, I32, I16, I8, U32, U8, BOOL)",
+	    json_member(json, "dtype"));
 }
 
 /* Fills rank, shape and the bytes that they make. */
@@ -79,12 +76,14 @@ static int read_shape(struct reader *r, const struct json_step *tensor, const cJ
 		int64_t *size = &out->shape[out->rank++];
 
 		if (!json_integer(item, size) || *size < 0)
-			return expected(r, &size_at, "a whole number of at least 0", item);
+			return expected(r, &size_at, "an integer of at least 0", item);
 		if (__builtin_mul_overflow(bits, *size, &bits))
-			return json_error_at(&r->text, &at, r->err, "expected a tensor that can be counted, found more than 2^63 bits");
+			return json_error_at(&r->text, &at, r->err,
+			                     "expected a tensor that can be counted, found more than 2^63 bits");
 	}
 	if (bits % 8 != 0)
-		return json_error_at(&r->text, &at, r->err, "expected a tensor of whole bytes, found %lld bits", (long long)bits);
+		return json_error_at(&r->text, &at, r->err, "expected a tensor of whole bytes, found %lld bits",
+		                     (long long)bits);
 	out->bytes = bits / 8;
 	return 0;
 }
@@ -95,14 +94,16 @@ static int read_offsets(struct reader *r, const struct json_step *tensor, const 
 	const struct json_step at = {.up = tensor, .key = "data_offsets"};
 	const cJSON *offsets = json_member(json, "data_offsets");
 
-	if (!cJSON_IsArray(offsets) || cJSON_GetArraySize(offsets) != 2 || !json_integer(offsets->child, &extent->begin) ||
-	    !json_integer(offsets->child->next, &extent->end))
-		return expected(r, &at, "a list of two whole numbers", offsets);
+	if (!cJSON_IsArray(offsets) || cJSON_GetArraySize(offsets) != 2 ||
+	    !json_integer(offsets->child, &extent->begin) || !json_integer(offsets->child->next, &extent->end))
+		return expected(r, &at, "a list of two integers", offsets);
 	if (extent->begin < 0 || extent->end < extent->begin || extent->end > r->bytes)
-		return json_error_at(&r->text, &at, r->err, "expected offsets within the file's %lld bytes of data, found %lld to %lld",
+		return json_error_at(&r->text, &at, r->err,
+		                     "expected offsets within the file's %lld bytes of data, found %lld to %lld",
 		                     (long long)r->bytes, (long long)extent->begin, (long long)extent->end);
 	if (extent->end - extent->begin != out->bytes)
-		return json_error_at(&r->text, &at, r->err, "expected offsets %lld bytes apart, as dtype and shape say, found %lld",
+		return json_error_at(&r->text, &at, r->err,
+		                     "expected offsets %lld bytes apart, as dtype and shape say, found %lld",
 		                     (long long)out->bytes, (long long)(extent->end - extent->begin));
 	out->data = r->data + extent->begin;
 	return 0;
@@ -115,8 +116,8 @@ static int read_tensor(struct reader *r, const cJSON *json)
 	struct extent *extent = &r->extents[r->count];
 
 	if (strlen(json->string) > NAME_BYTES)
-		return json_error_at(&r->text, &at, r->err, "expected a name of at most %d bytes, found one of %zu", NAME_BYTES,
-		                     strlen(json->string));
+		return json_error_at(&r->text, &at, r->err, "expected a name of at most %d bytes, found one of %zu",
+		                     NAME_BYTES, strlen(json->string));
 	if (!cJSON_IsObject(json))
 		return expected(r, &at, "an object with \"dtype\", \"shape\" and \"data_offsets\"", json);
 	if (read_dtype(r, &at, json, out) != 0 || read_shape(r, &at, json, out) != 0 ||
@@ -148,13 +149,14 @@ static int check_extents(struct reader *r)
 
 		if (r->extents[i].begin != end)
 			return json_error_at(&r->text, &at, r->err,
-			                     "expected the data of this tensor to begin at %lld, where the one before it ends, found %lld",
+			                     "expected the data of this tensor to begin at %lld, where the one before "
+			                     "it ends, found %lld",
 			                     (long long)end, (long long)r->extents[i].begin);
 		end = r->extents[i].end;
 	}
 	if (end != r->bytes)
-		return err_set(r->err, "%s: expected %lld bytes of data as the tensors say, found %lld", r->text.name, (long long)end,
-		               (long long)r->bytes);
+		return err_set(r->err, "%s: expected %lld bytes of data as the tensors say, found %lld", r->text.name,
+		               (long long)end, (long long)r->bytes);
 	return 0;
 }
 
@@ -207,11 +209,12 @@ int safetensors_parse(const char *path, const unsigned char *data, size_t length
 
 	*out = (struct safetensors){0};
 	if (length < LENGTH_BYTES)
-		return err_set(err, "%s: expected a safetensors file, found %zu bytes, fewer than the %d of its length field", path, length,
-		               LENGTH_BYTES);
+		return err_set(
+		    err, "%s: expected a safetensors file, found %zu bytes, fewer than the %d of its length field",
+		    path, length, LENGTH_BYTES);
 	if (header > HEADER_BYTES)
-		return err_set(err, "%s: expected a safetensors header of at most %d bytes, found one of %llu", path, HEADER_BYTES,
-		               (unsigned long long)header);
+		return err_set(err, "%s: expected a safetensors header of at most %d bytes, found one of %llu", path,
+		               HEADER_BYTES, (unsigned long long)header);
 	if (header > length - LENGTH_BYTES)
 		return err_set(err, "%s: expected a safetensors header of %llu bytes, found a file of %zu", path,
 		               (unsigned long long)header, length);
@@ -252,7 +255,8 @@ static const char *fetch_command(struct arena *arena, const char *path)
 
 static bool is_pointer(const struct mapping *mapping)
 {
-	return mapping->length >= sizeof pointer_line - 1 && memcmp(mapping->data, pointer_line, sizeof pointer_line - 1) == 0;
+	return mapping->length >= sizeof pointer_line - 1 &&
+	       memcmp(mapping->data, pointer_line, sizeof pointer_line - 1) == 0;
 }
 
 static const char *without_dot(const char *path)
@@ -287,7 +291,8 @@ enum safetensors_answer safetensors_open(int root, const char *path, struct aren
 	enum file_answer found = file_map_beneath(root, path, &mapping, err);
 
 	if (found == FILE_ABSENT) {
-		err_set(err, "%s: there is no such file; if it is kept in Git LFS, fetch it with: %s", path, fetch_command(arena, path));
+		err_set(err, "%s: there is no such file; if it is kept in Git LFS, fetch it with: %s", path,
+		        fetch_command(arena, path));
 		return SAFETENSORS_MISSING;
 	}
 	if (found != FILE_OK)
@@ -306,7 +311,9 @@ static int compare_name(const void *name, const void *tensor)
 
 const struct safetensor *safetensors_find(const struct safetensors *file, const char *name)
 {
-	return file->count == 0 ? NULL : bsearch(name, file->tensors, (size_t)file->count, sizeof *file->tensors, compare_name);
+	return file->count == 0
+	           ? NULL
+	           : bsearch(name, file->tensors, (size_t)file->count, sizeof *file->tensors, compare_name);
 }
 
 void safetensors_close(struct safetensors *file)

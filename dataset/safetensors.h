@@ -29,10 +29,11 @@ struct safetensors {
 };
 
 enum safetensors_answer {
-	SAFETENSORS_ERROR = -1,  /* the sentence says why (lies about offsets, leaves the root, …) */
+	SAFETENSORS_ERROR = -1, /* the sentence says why (lies about offsets, leaves the root, …) */
 	SAFETENSORS_OK = 0,
-	SAFETENSORS_MISSING = 1, /* no such file: the sentence has the `git lfs pull --include "PATH"` that may mend it */
-	SAFETENSORS_POINTER = 2  /* a Git LFS pointer stands there instead: likewise */
+	SAFETENSORS_MISSING =
+	    1, /* no such file: the sentence has the `git lfs pull --include "PATH"` that may mend it */
+	SAFETENSORS_POINTER = 2 /* a Git LFS pointer stands there instead: likewise */
 };
 
 /* `root`: descriptor of the dataset's root; `path` as the workload names it (a leading "./" is fine). */

@@ -306,7 +306,8 @@ void verdict_write_outputs(const struct verdict *verdict, struct buf *out)
 
 /* --- reading back -------------------------------------------------------------------------------------------- */
 
-/* Reads on after something was wrong, with harmless values, and keeps the first complaint: then the whole is refused. */
+/* Reads on after something was wrong, with harmless values, and keeps the first complaint: then the whole is refused.
+ */
 struct reader {
 	struct arena *arena;
 	struct err *err;
@@ -530,7 +531,8 @@ const struct verdict *verdict_parse(const char *text, size_t length, struct aren
 	struct reader r = {.arena = arena, .err = err};
 
 	if (length > TEXT_BYTES) {
-		err_set(err, "this is no verdict: it has %zu bytes, more than the %d that are read", length, TEXT_BYTES);
+		err_set(err, "this is no verdict: it has %zu bytes, more than the %d that are read", length,
+		        TEXT_BYTES);
 		return NULL;
 	}
 	cJSON *json = json_parse(&json_text, err);

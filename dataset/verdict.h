@@ -15,7 +15,14 @@
 
 /* Never renumber. The order is also how bad a state is: a definition's state is the worst of its cases', where
  * STATUS_PASSED < STATUS_SKIPPED < STATUS_ERROR < STATUS_FAILED < STATUS_INVALID. */
-enum status { STATUS_PASSED = 0, STATUS_SKIPPED = 1, STATUS_ERROR = 2, STATUS_FAILED = 3, STATUS_INVALID = 4, STATUS_COUNT };
+enum status {
+	STATUS_PASSED = 0,
+	STATUS_SKIPPED = 1,
+	STATUS_ERROR = 2,
+	STATUS_FAILED = 3,
+	STATUS_INVALID = 4,
+	STATUS_COUNT
+};
 
 /* Never renumber. */
 enum reason {
@@ -43,7 +50,8 @@ struct output_verdict {
 	const char *name, *ground_truth; /* ground_truth: "builtin", "flashinfer", … */
 	enum status status;              /* passed or failed */
 	enum reason reason;
-	double atol, rtol, hit_ratio;    /* the rule; JSON "hit_ratio" is the measured one, the rule's is "hit_ratio_needed" */
+	double atol, rtol,
+	    hit_ratio; /* the rule; JSON "hit_ratio" is the measured one, the rule's is "hit_ratio_needed" */
 	int rank;
 	int64_t shape[RANK_MAX];         /* to write worst places as multi-dimensional indices */
 	struct metrics metrics;

@@ -27,15 +27,10 @@ static const struct json_step at_workload = {.key = "workload"};
 static const struct json_step at_axes = {.up = &at_workload, .key = "axes"};
 static const struct json_step at_inputs = {.up = &at_workload, .key = "inputs"};
 
-/* "expected WHAT, found a number 7" at the value. Always -1. */
+/* Always -1, as all that follow. */
 static int expected(struct reader *r, const struct json_step *at, const char *what, const cJSON *found)
 {
-	if (cJSON_IsString(found))
-		return json_error_at(&r->text, at, r->err, "expected %s, found \"%s\"", what, err_show(found->valuestring).text);
-	if (cJSON_IsNumber(found))
-		return json_error_at(&r->text, at, r->err, "expected %s, found %.16g", what, found->valuedouble);
-	return json_error_at(&r->text, at, r->err, "expected %s, found %s", what,
-	                     cJSON_IsTrue(found) ? "true" : cJSON_IsFalse(found) ? "false" : json_kind(found));
+	return json_expected(&r->text, at, found, r->err, what);
 }
 
 static int missing(struct reader *r, const struct json_step *at, const char *key, const char *what)
@@ -52,12 +47,13 @@ static int read_axis(struct reader *r, const cJSON *json)
 	int64_t value;
 
 	if (index < 0)
-		return json_error_at(&r->text, &at, r->err, "expected an axis of the definition, found \"%s\"; remove it",
+		return json_error_at(&r->text, &at, r->err,
+		                     "expected an axis of the definition, found \"%s\"; remove it",
 		                     err_show(json->string).text);
 	const struct axis *axis = &r->definition->axes[index];
 
 	if (!json_integer(json, &value) || value < 0) /* 0 is an empty batch */
-		return expected(r, &at, "a whole number from 0 to 9007199254740991", json);
+		return expected(r, &at, "an integer from 0 to 9007199254740991", json);
 	if (!axis->var && value != axis->value)
 		return json_error_at(&r->text, &at, r->err, "expected %lld, the value of the const axis %s, found %lld",
 		                     (long long)axis->value, axis->name, (long long)value);
@@ -80,7 +76,8 @@ static int read_axes(struct reader *r, const cJSON *workload)
 			return -1;
 	for (int i = 0; i < r->definition->axis_count; i++)
 		if (r->axis[i] < 0)
-			return json_error_at(&r->text, &at_axes, r->err, "expected a value for the axis \"%s\", found none",
+			return json_error_at(&r->text, &at_axes, r->err,
+			                     "expected a value for the axis \"%s\", found none",
 			                     r->definition->axes[i].name);
 	return 0;
 }
@@ -98,8 +95,8 @@ static void bounds_of(enum dtype dtype, int64_t *least, int64_t *most)
 }
 
 /* A Python scalar has the kind that its dtype says: 1 is an int, a float or an error. */
-static int read_scalar(struct reader *r, const struct json_step *source, const cJSON *json, const struct tensor_spec *spec,
-                       struct input_source *out)
+static int read_scalar(struct reader *r, const struct json_step *source, const cJSON *json,
+                       const struct tensor_spec *spec, struct input_source *out)
 {
 	const struct json_step at = {.up = source, .key = "value"};
 	const cJSON *value = json_member(json, "value");
@@ -107,7 +104,9 @@ static int read_scalar(struct reader *r, const struct json_step *source, const c
 
 	if (value == NULL)
 		return missing(r, source, "value", "of a scalar");
-	out->scalar_kind = spec->dtype == DTYPE_BOOL ? SCALAR_BOOL : dtype_is_float(spec->dtype) ? SCALAR_FLOAT : SCALAR_INT;
+	out->scalar_kind = spec->dtype == DTYPE_BOOL     ? SCALAR_BOOL
+	                   : dtype_is_float(spec->dtype) ? SCALAR_FLOAT
+	                                                 : SCALAR_INT;
 	if (out->scalar_kind == SCALAR_BOOL) {
 		if (!cJSON_IsBool(value))
 			return expected(r, &at, "true or false, since the input is bool", value);
@@ -121,10 +120,9 @@ static int read_scalar(struct reader *r, const struct json_step *source, const c
 	if (out->scalar_kind == SCALAR_FLOAT)
 		return 0;
 	bounds_of(spec->dtype, &least, &most);
-	if (!json_integer(value, &out->integer) || out->integer < least || out->integer > most)
-		return json_error_at(&r->text, &at, r->err, "expected a whole number that fits %s, found %.16g",
-		                     dtype_name(spec->dtype), value->valuedouble);
-	return 0;
+	if (json_integer(value, &out->integer) && out->integer >= least && out->integer <= most)
+		return 0;
+	return expected(r, &at, arena_printf(r->arena, "an integer that fits %s", dtype_name(spec->dtype)), value);
 }
 
 static bool prints(const char *text)
@@ -136,7 +134,8 @@ static bool prints(const char *text)
 }
 
 /* A string member that is not empty, prints, and has at most `most` bytes. NULL with the sentence. */
-static const char *read_text(struct reader *r, const struct json_step *source, const cJSON *json, const char *key, size_t most)
+static const char *read_text(struct reader *r, const struct json_step *source, const cJSON *json, const char *key,
+                             size_t most)
 {
 	const struct json_step at = {.up = source, .key = key};
 	const cJSON *value = json_member(json, key);
@@ -146,7 +145,8 @@ static const char *read_text(struct reader *r, const struct json_step *source, c
 	else if (!cJSON_IsString(value) || *value->valuestring == '\0')
 		expected(r, &at, "a string that is not empty", value);
 	else if (strlen(value->valuestring) > most)
-		json_error_at(&r->text, &at, r->err, "expected at most %zu bytes, found %zu", most, strlen(value->valuestring));
+		json_error_at(&r->text, &at, r->err, "expected at most %zu bytes, found %zu", most,
+		              strlen(value->valuestring));
 	else if (!prints(value->valuestring))
 		expected(r, &at, "a string without control characters", value);
 	else
@@ -179,7 +179,8 @@ static const char *clean_path(struct arena *arena, const char *path)
 	return length == 0 ? NULL : clean;
 }
 
-static int read_safetensors(struct reader *r, const struct json_step *source, const cJSON *json, struct input_source *out)
+static int read_safetensors(struct reader *r, const struct json_step *source, const cJSON *json,
+                            struct input_source *out)
 {
 	const struct json_step at = {.up = source, .key = "path"};
 	const char *path = read_text(r, source, json, "path", PATH_BYTES);
@@ -190,7 +191,8 @@ static int read_safetensors(struct reader *r, const struct json_step *source, co
 	out->path = clean_path(r->arena, path);
 	if (out->path == NULL)
 		return json_error_at(&r->text, &at, r->err,
-		                     "expected a path relative to the dataset's folder and below it, found \"%s\"", err_show(path).text);
+		                     "expected a path relative to the dataset's folder and below it, found \"%s\"",
+		                     err_show(path).text);
 	out->tensor_key = arena_string(r->arena, key);
 	return 0;
 }
@@ -215,7 +217,8 @@ static int read_source(struct reader *r, const struct json_step *at, const cJSON
 		return expected(r, &type_at, "\"random\", \"scalar\" or \"safetensors\"", type);
 	out->kind = (enum source_kind)kind;
 	if ((kind == SOURCE_SCALAR && !scalar) || (kind == SOURCE_SAFETENSORS && scalar))
-		return json_error_at(&r->text, &type_at, r->err, "expected %s, since the definition makes %s a %s, found \"%s\"",
+		return json_error_at(&r->text, &type_at, r->err,
+		                     "expected %s, since the definition makes %s a %s, found \"%s\"",
 		                     scalar ? "\"scalar\" or \"random\"" : "\"random\" or \"safetensors\"", spec->name,
 		                     scalar ? "Python scalar" : "tensor", name);
 	if (kind == SOURCE_RANDOM)
@@ -229,7 +232,8 @@ static int read_input(struct reader *r, const cJSON *json)
 	int index = definition_input(r->definition, json->string);
 
 	if (index < 0)
-		return json_error_at(&r->text, &at, r->err, "expected an input of the definition, found \"%s\"; remove it",
+		return json_error_at(&r->text, &at, r->err,
+		                     "expected an input of the definition, found \"%s\"; remove it",
 		                     err_show(json->string).text);
 	const struct tensor_spec *spec = &r->definition->inputs[index];
 
@@ -255,7 +259,8 @@ static int read_inputs(struct reader *r, const cJSON *workload)
 		const struct tensor_spec *spec = &r->definition->inputs[i];
 
 		if (r->inputs[i].kind == SOURCE_ABSENT && !spec->optional)
-			return json_error_at(&r->text, &at_inputs, r->err, "expected a source for the input \"%s\", found none", spec->name);
+			return json_error_at(&r->text, &at_inputs, r->err,
+			                     "expected a source for the input \"%s\", found none", spec->name);
 	}
 	return 0;
 }
@@ -270,9 +275,10 @@ static int check_sizes(struct reader *r)
 		const struct tensor_spec *spec = i < d->input_count ? &d->inputs[i] : &d->outputs[i - d->input_count];
 
 		if (definition_bytes(spec, r->axis) < 0)
-			return json_error_at(&r->text, &at_axes, r->err,
-			                     "expected tensors of at most 2^48 bytes, found that these axes make %s larger",
-			                     err_show(spec->name).text);
+			return json_error_at(
+			    &r->text, &at_axes, r->err,
+			    "expected tensors of at most 2^48 bytes, found that these axes make %s larger",
+			    err_show(spec->name).text);
 	}
 	return 0;
 }
@@ -285,7 +291,8 @@ static int check_constraints(struct reader *r)
 		    constraint_evaluate(r->definition, r->definition->constraints[i], r->axis, NULL, &why);
 
 		if (answer == CONSTRAINT_BROKEN)
-			return json_error_at(&r->text, &at_axes, r->err, "expected axes that hold the constraint %s", why.text);
+			return json_error_at(&r->text, &at_axes, r->err, "expected axes that hold the constraint %s",
+			                     why.text);
 		if (answer == CONSTRAINT_ERROR)
 			return json_error_at(&r->text, &at_axes, r->err, "%s", why.text);
 	}
@@ -301,12 +308,10 @@ static int read_definition_name(struct reader *r, const cJSON *json)
 
 	if (name == NULL)
 		return missing(r, NULL, "definition", "the definition's name");
-	if (!cJSON_IsString(name) || strcmp(name->valuestring, r->definition->name) != 0)
-		return json_error_at(&r->text, &at, r->err, "expected \"%s\" like the file's name, found %s%s%s",
-		                     err_show(r->definition->name).text, cJSON_IsString(name) ? "\"" : "",
-		                     cJSON_IsString(name) ? err_show(name->valuestring).text : json_kind(name),
-		                     cJSON_IsString(name) ? "\"" : "");
-	return 0;
+	if (cJSON_IsString(name) && strcmp(name->valuestring, r->definition->name) == 0)
+		return 0;
+	return expected(
+	    r, &at, arena_printf(r->arena, "\"%s\" like the file's name", err_show(r->definition->name).text), name);
 }
 
 /* A line with a solution or an evaluation is a trace: it belongs below traces/. */
@@ -334,8 +339,9 @@ static int read_line(struct reader *r, const cJSON *json, struct workload *out)
 	if (uuid == NULL)
 		return -1;
 	out->uuid = arena_string(r->arena, uuid);
-	if (read_definition_name(r, json) != 0 || check_null(r, json, "solution") != 0 || check_null(r, json, "evaluation") != 0 ||
-	    read_axes(r, workload) != 0 || read_inputs(r, workload) != 0 || check_sizes(r) != 0 || check_constraints(r) != 0)
+	if (read_definition_name(r, json) != 0 || check_null(r, json, "solution") != 0 ||
+	    check_null(r, json, "evaluation") != 0 || read_axes(r, workload) != 0 || read_inputs(r, workload) != 0 ||
+	    check_sizes(r) != 0 || check_constraints(r) != 0)
 		return -1;
 	out->axis = r->axis;
 	out->inputs = r->inputs;
@@ -393,7 +399,8 @@ static void refuse_duplicates(const char *path, struct workload *workloads, cons
 	for (int i = 1, first = 0; i < named; i++) {
 		struct workload *w = sorted[i];
 		const struct line *line = &lines[w - workloads];
-		const struct json_text text = {.name = path, .text = line->text, .length = line->length, .first_line = w->line};
+		const struct json_text text = {
+		    .name = path, .text = line->text, .length = line->length, .first_line = w->line};
 		struct err err;
 
 		if (strcmp(sorted[first]->uuid, w->uuid) != 0) {
@@ -471,8 +478,9 @@ struct workload_file workloads_load(const char *path, const struct definition *d
 		if (i < WORKLOAD_LINES)
 			load_line(&text, definition, arena, &workloads[i]);
 		else
-			workloads[i].error = arena_printf(arena, "%s:%d:1: expected at most %d workloads, found more; split the file", path,
-			                                  numbers[i], WORKLOAD_LINES);
+			workloads[i].error =
+			    arena_printf(arena, "%s:%d:1: expected at most %d workloads, found more; split the file",
+			                 path, numbers[i], WORKLOAD_LINES);
 	}
 	refuse_duplicates(path, workloads, lines, count, arena);
 	for (int i = 0; i < count; i++)

@@ -27,15 +27,15 @@ struct input_source {
 	enum scalar_kind scalar_kind; /* SOURCE_SCALAR */
 	int64_t integer;              /* SCALAR_INT, SCALAR_BOOL */
 	double number;                /* SCALAR_FLOAT, and the value of the others too (rounded beyond 2^53) */
-	const char *path;             /* SOURCE_SAFETENSORS: relative to the root, never leaves it lexically, without "./" */
+	const char *path; /* SOURCE_SAFETENSORS: relative to the root, never leaves it lexically, without "./" */
 	const char *tensor_key;
 };
 
 struct workload {
 	const char *uuid;  /* unique within the file */
 	int line;          /* in the file, from 1 */
-	const char *error; /* NULL, or the sentence that makes this one line invalid (the others stand); then only `line`
-	                      and, if it could be read, `uuid` are set */
+	const char *error; /* NULL, or the sentence that makes this one line invalid (the others stand); then only
+	                      `line` and, if it could be read, `uuid` are set */
 	const int64_t *axis;                 /* one value per definition axis, in its order, const ones included */
 	const struct input_source *inputs;   /* one per definition input, in its order */
 };

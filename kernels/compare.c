@@ -18,18 +18,12 @@
 
 #include "base/err.h"
 #include "kernels/number.h"
+#include "kernels/wide.h"
 
 enum { BLOCK = 1024, RANGES = 256, RANGE_LEAST = 64 * BLOCK };
 
 static const double relative_floor = 1e-8; /* a relative error is over at least this (base/metrics.h) */
 static const double exact_integer = 0x1p53; /* integers up to here are their doubles */
-
-/* The code of one range for wider vectors too, chosen when the library is loaded. Sanitizers do not bear that. */
-#if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define WIDE __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define WIDE
-#endif
 
 static double bound_of(struct rule rule, double ground_truth)
 {
@@ -169,7 +163,8 @@ add_block(struct compare_sums *sums, struct rule rule, double limit, double thre
     reduction(max : max_abs, max_rel)
 	for (int64_t i = 0; i < count; i++) {
 		double r = reference[i], g = ground_truth[i], diff = fabs(r - g), size = fabs(g);
-		double bound = rule.atol + rule.rtol * size, relative = diff / (size < relative_floor ? relative_floor : size);
+		double bound = rule.atol + rule.rtol * size;
+		double relative = diff / (size < relative_floor ? relative_floor : size);
 
 		odd += !(fabs(r) <= limit) | !(size <= limit);
 		above += diff > threshold * bound;

@@ -67,7 +67,8 @@ HOST_DEVICE static inline int64_t generic_units(enum dtype dtype, int64_t elemen
 
 HOST_DEVICE static inline void generic_store(void *data, enum dtype dtype, uint64_t key, int64_t unit)
 {
-	int64_t first = dtype == DTYPE_FLOAT4_E2M1 ? 2 * unit : unit, last = dtype == DTYPE_FLOAT4_E2M1 ? first + 1 : first;
+	int64_t first = dtype == DTYPE_FLOAT4_E2M1 ? 2 * unit : unit;
+	int64_t last = dtype == DTYPE_FLOAT4_E2M1 ? first + 1 : first;
 
 	for (int64_t i = first; i <= last; i++)
 		number_store(data, dtype, i,

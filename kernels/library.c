@@ -41,8 +41,8 @@ static int find_library(char *out, size_t size, struct err *err)
 		if (access(out, F_OK) == 0)
 			return 0;
 	}
-	return err_set(err, "%s is neither in %s nor in %s: run make, or name its folder in REFTEST_KERNELS", cpu_name, folder,
-	               place);
+	return err_set(err, "%s is neither in %s nor in %s: run make, or name its folder in REFTEST_KERNELS", cpu_name,
+		       folder, place);
 }
 
 /* The face that `path` exports under `symbol`, and its handle; NULL with the sentence. */

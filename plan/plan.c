@@ -1,6 +1,10 @@
+/* plan - one case, the verdicts stored on its subject, and what this run would use: does one of them count?
+ *
+ * Each stored verdict either counts or lacks something, and lacks are ordered by how near the verdict came; the
+ * sentence tells of the one that came nearest. Of those that count a GPU's goes before the CPU's, then the newest.
+ * Nothing else is looked at: a stored failure counts like a stored success. */
 #include "plan/plan.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* What keeps a stored verdict from counting; the further down the list, the nearer it came. */
@@ -18,7 +22,8 @@ static bool is_gpu(const struct verdict *v)
 
 /* A GPU's verdict that counts on a machine without one was made with whatever torch that machine had: nothing that
  * could be used here is better. On this machine's own class the versions must be those that would run now. */
-static enum lack lack_of(const struct policy *policy, const char *truth, const char *truth_version, const struct verdict *v)
+static enum lack lack_of(const struct policy *policy, const char *truth, const char *truth_version,
+                         const struct verdict *v)
 {
 	bool own_class = same(v->device_class, policy->device_class);
 
@@ -38,8 +43,17 @@ static const char *text(const char *given)
 	return given != NULL ? given : "none";
 }
 
-static const char *why_not(const struct policy *policy, const char *truth, enum lack lack, const struct verdict *v,
-                           struct arena *arena)
+/* "1a2b3c4d" for the digest of sources; other versions as they are. */
+static const char *version_text(const char *version, struct arena *arena)
+{
+	bool digest = version != NULL && strlen(version) == DIGEST_HEX - 1 &&
+	              strspn(version, "0123456789abcdef") == DIGEST_HEX - 1;
+
+	return digest ? arena_copy(arena, version, 8) : text(version);
+}
+
+static const char *why_not(const struct policy *policy, const char *truth, const char *truth_version, enum lack lack,
+                           const struct verdict *v, struct arena *arena)
 {
 	switch (lack) {
 	case LACK_NOTHING_STORED:
@@ -51,19 +65,24 @@ static const char *why_not(const struct policy *policy, const char *truth, enum 
 		return arena_printf(arena, "its stored verdict is by ground truth %s, and %s would be used now",
 		                    text(v->ground_truth), text(truth));
 	case LACK_VERSION:
-		return arena_printf(arena, "ground truth %s has changed since its stored verdict", text(truth));
+		return arena_printf(arena, "ground truth %s has changed since its stored verdict: %s, now %s",
+		                    text(truth), version_text(v->ground_truth_version, arena),
+		                    version_text(truth_version, arena));
 	default:
-		return arena_printf(arena, "its stored verdict is of torch %s (CUDA %s), and torch %s (CUDA %s) would run now",
+		return arena_printf(arena,
+		                    "its stored verdict is of torch %s (CUDA %s), and torch %s (CUDA %s) would run now",
 		                    text(v->torch), text(v->cuda), text(policy->torch), text(policy->cuda));
 	}
 }
 
 static const char *why_cached(const struct policy *policy, const struct verdict *v, struct arena *arena)
 {
-	const char *torch = policy->torch == NULL || !same(v->device_class, policy->device_class) ? text(v->torch) : NULL;
+	const char *torch =
+	    policy->torch == NULL || !same(v->device_class, policy->device_class) ? text(v->torch) : NULL;
 
-	return arena_printf(arena, "stored verdict by %s on %s%s%s", v->ground_truth != NULL ? v->ground_truth : "no ground truth",
-	                    text(v->device_class), torch != NULL ? " with torch " : "", torch != NULL ? torch : "");
+	return arena_printf(arena, "stored verdict by %s on %s%s%s",
+	                    v->ground_truth != NULL ? v->ground_truth : "no ground truth", text(v->device_class),
+	                    torch != NULL ? " with torch " : "", torch != NULL ? torch : "");
 }
 
 /* The newest of those that count; a GPU's before the CPU's. -1: none counts, and `*nearest` came nearest. */
@@ -92,13 +111,13 @@ struct decision plan_case(const struct policy *policy, const char *truth, const 
 {
 	enum lack lack;
 	int nearest, chosen = choose(policy, truth, truth_version, stored, count, &nearest, &lack);
-	struct decision decision = {PLAN_RUN, -1, "--force: no stored verdict counts"};
+	struct decision decision = {policy->cached_only ? PLAN_NOT_CACHED : PLAN_RUN, -1,
+	                            "--force: no stored verdict counts"};
 
 	if (policy->force)
 		return decision;
 	if (chosen >= 0)
 		return (struct decision){PLAN_CACHED, chosen, why_cached(policy, stored[chosen], arena)};
-	decision.answer = policy->cached_only ? PLAN_NOT_CACHED : PLAN_RUN;
-	decision.why = why_not(policy, truth, lack, nearest >= 0 ? stored[nearest] : NULL, arena);
+	decision.why = why_not(policy, truth, truth_version, lack, nearest >= 0 ? stored[nearest] : NULL, arena);
 	return decision;
 }

@@ -31,7 +31,7 @@ for source in kernels/*/*.c; do
 	folder=${source%/*} family=${source##*/}
 	family=${family%.c}
 	[ "$folder" = "kernels/$family" ] || continue
-	truth=$(digest "$folder"/* kernels/op.h kernels/number.h kernels/inputs.h)
+	truth=$(digest "$folder"/* kernels/op.h kernels/number.* kernels/inputs.h kernels/wide.h)
 	inputs=$(digest "$folder/inputs.h" "$folder/$family.c" kernels/inputs.* kernels/number.*)
 	printf 'OP(%s, "%s", "%s")\n' "$family" "$truth" "$inputs"
 done | replace "$build/ops.inc"

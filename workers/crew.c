@@ -118,7 +118,7 @@ int crew_open(struct crew *crew, const char *python, const char *device, int lan
 	channel_open(&crew->channel, -1);
 	if (find_script(crew->script, sizeof crew->script, err) != 0)
 		return -1;
-	crew->room = 3 * lanes + 1; /* taken, spare, and those that are still ending */
+	crew->room = 6 * lanes + 2; /* taken, spare, and those that are still ending (on a GPU that takes a while) */
 	crew->children = calloc((size_t)crew->room, sizeof *crew->children);
 	if (crew->children == NULL)
 		die_no_memory();

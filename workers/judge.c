@@ -34,6 +34,7 @@ struct judge {
 	bool staged;         /* asked for on the command line */
 };
 
+/* The libraries are never unloaded: OpenMP's threads run in them until the process ends. */
 static struct device *open_device(struct kernels *kernels, const char *name, struct err *err)
 {
 	char *end;
@@ -221,7 +222,6 @@ static int judge_case_by_case(struct judge *judge, const char *device_name)
 	}
 	buf_free(&out);
 	channel_close(&judge->channel);
-	kernels_close(&judge->kernels);
 	return status;
 }
 
@@ -239,7 +239,6 @@ static int probe(struct judge *judge, const char *device_name)
 	buf_free(&out);
 	if (device != NULL)
 		device->calls->close(device);
-	kernels_close(&judge->kernels);
 	return 0;
 }
 

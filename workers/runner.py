@@ -22,6 +22,7 @@ Pool and child, JSON lines on the child's socket:
 
 import ctypes
 import faulthandler
+import fcntl
 import gc
 import json
 import linecache
@@ -40,6 +41,7 @@ import types
 
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 1, 4, 36, 38
 MESSAGE_MAX = 16384  # characters of a traceback that are kept, half from each end
+KEPT_GPU_MEMORY = 1 << 30  # bytes that torch may hold on to between two cases
 OLDEST_TORCH = (2, 4)
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -210,6 +212,10 @@ class Mistake(Exception):
     """What a reference did wrong without raising: a whole sentence."""
 
 
+class Lacking(Mistake):
+    """Not the reference's fault: this machine's torch is too old."""
+
+
 class Child:
     def __init__(self, sock, pipe, parent, options):
         os.setsid()  # the whole tree that a reference starts can be killed as one group
@@ -244,13 +250,26 @@ class Child:
             except BaseException as problem:  # sys.exit and KeyboardInterrupt included: they end a case, not us
                 answer = {"error": self.error_of(problem)}
             self.end_copies()
-            flush_printed()
+            self.tidy()
             self.channel.send(answer)
 
     def end_copies(self):
         """A copy of this process that a reference made by os.fork() has nothing to write and nothing to say."""
         if os.getpid() != self.pid:
             os._exit(0)
+
+    def tidy(self):
+        """What was printed goes out before the answer; memory that torch keeps for later is the judge's to use now."""
+        for stream in (sys.stdout, sys.stderr):
+            try:
+                stream.flush()
+            except BaseException:  # the reference may have put anything in their place
+                pass
+        try:
+            if self.device != "cpu" and torch.cuda.memory_reserved() > KEPT_GPU_MEMORY:
+                torch.cuda.empty_cache()
+        except BaseException:  # a broken context: the answer says so
+            pass
 
     def load(self, message):
         source, self.filename = message["load"], "<%s>" % message["name"]
@@ -272,7 +291,7 @@ class Child:
             except Unmapped as problem:
                 return {"unmapped": str(problem)}
         arguments = {spec["name"]: self.arena.input(spec) for spec in case["inputs"]}
-        seed_everything(case["seed"])
+        seed_everything(case["seed"], self.device)
         start = time.perf_counter()
         result = self.run(**arguments)
         self.end_copies()
@@ -291,8 +310,6 @@ class Child:
 
 def move_high(fd):
     """Out of the way of references that write to, or close, every small descriptor."""
-    import fcntl
-
     try:
         high = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 512)
     except OSError:
@@ -312,14 +329,6 @@ def redirect(pipe):
     sys.stdout = open(1, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)
     sys.stderr = open(2, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)
     faulthandler.enable(sys.stderr)  # a crash prints the line at which it happened
-
-
-def flush_printed():
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except BaseException:
-            pass
 
 
 def limit_memory(device):
@@ -373,7 +382,8 @@ def warm_up(device, threads):
     torch.set_num_threads(threads)
     if device != "cpu":
         torch.cuda.set_device(device)
-        exercise(device)
+    exercise(device)
+    if device != "cpu":
         torch.cuda.synchronize()
 
 
@@ -381,11 +391,14 @@ def exercise(device):
     x = torch.ones(4, 64, device=device, dtype=torch.bfloat16)
     y = (x.to(torch.float32).pow(2).mean(-1, keepdim=True) + 1e-6).rsqrt() * x.float()
     torch.matmul(y.to(torch.bfloat16), x.T).to(torch.float32).sum()
-    torch.manual_seed(0)
+    seed_everything(0, device)
 
 
-def seed_everything(seed):
-    torch.manual_seed(seed)
+def seed_everything(seed, device):
+    """What torch.manual_seed does, without the call stack that it takes down for every device not in use."""
+    torch.default_generator.manual_seed(seed)
+    if device != "cpu":
+        torch.cuda.manual_seed(seed)
     random.seed(seed)
     numpy = sys.modules.get("numpy")
     if numpy is not None:
@@ -414,7 +427,7 @@ def as_tensor(spec, result):
     if isinstance(result, torch.Tensor):
         return result.detach()
     if spec["scalar"] and type(result) in (bool, int, float):
-        declared = DTYPES[spec["dtype"]]
+        declared = dtype_of(spec["dtype"])
         kind = bool if declared is torch.bool else float if declared.is_floating_point else int
         return torch.tensor(result, dtype=declared if type(result) is kind else None)
     kind = "None" if result is None else "a value of type %s" % type(result).__name__
@@ -446,7 +459,7 @@ def describe(problem, filename, loading):
 
 
 def is_accident(problem, name, text):
-    if isinstance(problem, (MemoryError, ImportError)) or name == "OutOfMemoryError":
+    if isinstance(problem, (MemoryError, ImportError, Lacking)) or name == "OutOfMemoryError":
         return True
     return any(words in text for words in ("can't allocate memory", "annot allocate memory", "out of memory"))
 
@@ -491,7 +504,7 @@ class Arena:
 
     def place(self, spec):
         """The tensor at a place of the arena, on whichever side it lies."""
-        dtype, shape = DTYPES[spec["dtype"]], list(spec["shape"])
+        dtype, shape = dtype_of(spec["dtype"]), list(spec["shape"])
         if spec["dtype"] == "float4_e2m1":
             if not shape or shape[-1] % 2 != 0:
                 raise Mistake("'%s' is float4_e2m1, two to the byte, and its last dimension is not even" % spec["name"])
@@ -537,8 +550,6 @@ class Arena:
         self.staged.clear()
         if self.device != "cpu":
             torch.cuda.synchronize()
-            if torch.cuda.memory_reserved() > 1 << 30:
-                torch.cuda.empty_cache()
 
 
 def open_ipc(handle):
@@ -558,6 +569,12 @@ def open_ipc(handle):
 # ---- start ----
 
 DTYPES = {}  # schema name -> torch.dtype, those that this torch has
+
+
+def dtype_of(name):
+    if name not in DTYPES:
+        raise Lacking("torch %s has no dtype %s" % (torch.__version__, name))
+    return DTYPES[name]
 
 
 def learn_dtypes():

@@ -72,7 +72,7 @@ const char *say_miss(struct arena *arena, const struct output_verdict *output, e
 	buf_printf(&text, "output '%s': %" PRId64 " of %" PRId64 " elements are beyond the bound %g + %g |ground truth|",
 	           output->name, m->elements - m->hits, m->elements, output->atol, output->rtol);
 	if (output->hit_ratio < 1)
-		buf_printf(&text, " (%g may be)", 1 - output->hit_ratio);
+		buf_printf(&text, " (%g %% may be)", 100 * (1 - output->hit_ratio));
 	if (isfinite(m->margin))
 		buf_printf(&text, ", up to %.3g times", m->margin);
 	if (m->nan_reference != m->nan_ground_truth)

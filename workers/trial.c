@@ -16,8 +16,10 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "dataset/verdict.h"
 #include "kernels/number.h"
 #include "workers/given.h"
+#include "workers/job.h"
 #include "workers/layout.h"
 #include "workers/say.h"
 
@@ -37,6 +39,7 @@ struct trial {
 	struct tensor in[OP_ARGS];    /* private; data NULL: absent, or a Python scalar */
 	struct tensor first[OP_ARGS]; /* private copies of the outputs after the first run */
 	struct tensor truth[OP_ARGS];
+	unsigned char *spare;         /* LAYOUT_ALIGN bytes of private memory, to look at single elements */
 	struct layout layout;         /* of the run under way: inputs, then outputs */
 	int run;                      /* 0 or 1 */
 	bool decided;                 /* `verdict` has status and reason already */
@@ -45,21 +48,6 @@ struct trial {
 	const char *missed_message;
 	struct output_verdict outputs[OP_ARGS];
 };
-
-static void court_release(struct court *court)
-{
-	if (court->private != NULL)
-		court->device->calls->release(court->device, court->private);
-	court->private = NULL;
-	court->private_size = 0;
-	shared_renew(&court->shared);
-}
-
-void court_renew(struct court *court)
-{
-	court_release(court);
-	court->recovered_count = 0;
-}
 
 /* Decides, unless it is decided already. */
 static void decide(struct trial *trial, enum status status, enum reason reason, const char *message)
@@ -157,10 +145,10 @@ static const int64_t *shape_tensors(struct trial *trial)
 	return bytes;
 }
 
-/* Private memory: inputs once, outputs twice. */
+/* Private memory: inputs once, outputs twice, and the spare octets. */
 static int64_t private_bytes(const struct trial *trial, const int64_t *bytes)
 {
-	int64_t total = 0;
+	int64_t total = LAYOUT_ALIGN;
 
 	for (int i = 0; i < tensor_count(trial); i++)
 		for (int copies = i < trial->job->problem.input_count ? 1 : 2; copies > 0; copies--)
@@ -180,50 +168,25 @@ static int64_t arena_bytes(struct trial *trial, const int64_t *bytes)
 	return most;
 }
 
-static void decide_memory(struct trial *trial, int64_t need, int64_t available)
+/* Enough memory for this case, or the verdict that there is none. */
+static int reserve(struct trial *trial, const int64_t *bytes)
 {
-	struct arena *arena = &trial->arena;
-
-	decide(trial, STATUS_SKIPPED, REASON_MEMORY,
-	       arena_printf(arena, "the case needs %s on %s, %s are free", say_bytes(arena, need),
-	                    trial->court->device_name, say_bytes(arena, available)));
-}
-
-static int reserve_private(struct court *court, int64_t need, struct err *err)
-{
-	struct device *device = court->device;
-
-	if (court->private_size >= need)
-		return 0;
-	if (court->private != NULL)
-		device->calls->release(device, court->private);
-	court->private = device->calls->allocate(device, need, err);
-	court->private_size = court->private == NULL ? 0 : need;
-	return court->private == NULL ? -1 : 0;
-}
-
-/* Enough memory for this case, or the verdict that there is none. What earlier cases took serves again. */
-static int reserve(struct trial *trial, int64_t arena_need, int64_t private_need)
-{
-	struct court *court = trial->court;
 	struct device *device = trial->device;
-	int64_t scratch = trial->op == NULL ? 0 : device->calls->truth_scratch(device, trial->op, &trial->c);
-	int64_t need = layout_add(layout_add(arena_need, private_need), scratch);
-	int64_t available = layout_add(device->calls->memory_free(device), court->private_size);
+	struct arena *arena = &trial->arena;
+	struct court_need need = {arena_bytes(trial, bytes), private_bytes(trial, bytes), 0, 0, 0};
 	struct err err = {""};
+	enum court_answer answer;
 
-	available = layout_add(available, shared_used(&court->shared));
-	if (need > available) {
-		decide_memory(trial, need, available);
-		return -1;
-	}
-	if (reserve_private(court, private_need, &err) == 0 &&
-	    shared_reserve(&court->shared, arena_need, court->wish < available / 2 ? court->wish : 0, &err) >= 0)
-		return 0;
-	if (device->calls->broken(device))
+	if (trial->op != NULL)
+		need.scratch = device->calls->truth_scratch(device, trial->op, &trial->c);
+	answer = court_reserve(trial->court, &need, &err);
+	if (answer == COURT_ERROR)
 		decide_error(trial, &err);
-	decide_memory(trial, need, device->calls->memory_free(device));
-	return -1;
+	else if (answer == COURT_NO_MEMORY)
+		decide(trial, STATUS_SKIPPED, REASON_MEMORY,
+		       arena_printf(arena, "the case needs %s on %s, %s are free", say_bytes(arena, need.need),
+		                    trial->court->device_name, say_bytes(arena, need.available)));
+	return answer == COURT_OK ? 0 : -1;
 }
 
 static unsigned char *take_private(unsigned char **at, int64_t bytes)
@@ -239,6 +202,7 @@ static void place_tensors(struct trial *trial, const int64_t *bytes)
 	const struct op_problem *problem = &trial->job->problem;
 	unsigned char *at = trial->court->private;
 
+	trial->spare = take_private(&at, LAYOUT_ALIGN);
 	for (int i = 0; i < problem->input_count; i++)
 		if (trial->in[i].rank != OP_SCALAR && trial->job->inputs[i].kind != SOURCE_ABSENT)
 			trial->in[i].data = take_private(&at, bytes[i]);
@@ -268,7 +232,7 @@ static int arrange(struct trial *trial, const int64_t *axis, int probe)
 			trial->c.scalar[i] = trial->scalar[i].number;
 		}
 	bytes = shape_tensors(trial);
-	if (reserve(trial, arena_bytes(trial, bytes), layout_add(private_bytes(trial, bytes), LAYOUT_ALIGN)) != 0)
+	if (reserve(trial, bytes) != 0)
 		return -1;
 	place_tensors(trial, bytes);
 	if (given_fill(trial->device, job, trial->op, &trial->c, trial->in, &ruling) == 0 &&
@@ -411,63 +375,76 @@ static void check_canaries(struct trial *trial)
 	}
 }
 
-/* One element, on the host. */
-static double element(struct trial *trial, const struct tensor *tensor, int64_t index)
+/* Element `index` of a tensor, once its octets lie at `memory` on the device. */
+static double element(struct trial *trial, const unsigned char *memory, enum dtype dtype, int64_t index)
 {
 	unsigned char bytes[8] = {0};
-	int64_t begin = dtype_bits(tensor->dtype) * index / 8, size = dtype_bytes(tensor->dtype, 1);
 
-	if (trial->device->calls->download(trial->device, bytes, (const unsigned char *)tensor->data + begin, size, NULL) != 0)
+	if (trial->device->calls->download(trial->device, bytes, memory, dtype_bytes(dtype, 1), NULL) != 0)
 		return NAN;
-	return number_get(bytes, tensor->dtype, dtype_bits(tensor->dtype) < 8 ? index % 2 : 0);
+	return number_get(bytes, dtype, dtype_bits(dtype) < 8 ? index % 2 : 0);
 }
 
-/* Copies what the arena holds of one element over the private copy and reads it. For telling alone: the private copy is
- * not used again. */
-static double element_found(struct trial *trial, struct tensor *copy, int tensor_index, int64_t index)
+/* Element `index` of tensor `tensor_index` as it stands in the arena. */
+static double element_found(struct trial *trial, int tensor_index, enum dtype dtype, int64_t index)
 {
-	int64_t begin = dtype_bits(copy->dtype) * index / 8, size = dtype_bytes(copy->dtype, 1);
+	int64_t begin = dtype_bits(dtype) * index / 8;
 
-	if (shared_get(&trial->court->shared, (unsigned char *)copy->data + begin,
-	               trial->layout.offset[tensor_index] + begin, size, NULL) != 0)
+	if (shared_get(&trial->court->shared, trial->spare, trial->layout.offset[tensor_index] + begin,
+	               dtype_bytes(dtype, 1), NULL) != 0)
 		return NAN;
-	return element(trial, copy, index);
+	return element(trial, trial->spare, dtype, index);
 }
 
 /* Where the arena differs from a private copy: "[0, 3]: 1.5, then 2". NULL: nowhere, or decided by an error. */
-static const char *difference(struct trial *trial, int tensor_index, struct tensor *copy)
+static const char *difference(struct trial *trial, int tensor_index, const struct tensor *copy)
 {
 	struct arena *arena = &trial->arena;
+	int bits = dtype_bits(copy->dtype);
 	struct err err = {""};
 	int64_t at = shared_first_difference(&trial->court->shared, trial->layout.offset[tensor_index], copy->data,
 	                                     job_tensor_bytes(copy), &err);
+	const unsigned char *octets = copy->data;
 	double then, now;
 
 	if (at == -2)
 		decide_error(trial, &err);
 	if (at < 0)
 		return NULL;
-	at = at * 8 / dtype_bits(copy->dtype);
-	then = element(trial, copy, at);
-	now = element_found(trial, copy, tensor_index, at);
+	octets += at * 8 / bits * bits / 8; /* of the element, not of the first byte in it that differs */
+	at = at * 8 / bits;
+	then = element(trial, octets, copy->dtype, at);
+	now = element_found(trial, tensor_index, copy->dtype, at);
+	if (bits < 8 && then == now) { /* it is the other one of the two in this octet */
+		at++;
+		then = element(trial, octets, copy->dtype, at);
+		now = element_found(trial, tensor_index, copy->dtype, at);
+	}
 	return arena_printf(arena, "%s: %s, then %s", say_index(arena, at, copy->rank, copy->shape),
 	                    say_value(arena, then, copy->dtype), say_value(arena, now, copy->dtype));
 }
 
+/* A family says which inputs a reference may write to. Where there is none, a change is a finding: some operations do
+ * update a buffer in place. */
 static void check_inputs(struct trial *trial)
 {
 	const struct op *op = trial->op;
 
 	for (int i = 0; i < trial->job->problem.input_count && !trial->decided; i++) {
-		const char *where;
+		const char *where, *sentence;
 
-		if (trial->in[i].data == NULL || (op != NULL && op->may_write != NULL && op->may_write(&trial->c, i)))
+		if (trial->in[i].data == NULL || (op != NULL && op->may_write != NULL && op->may_write(&trial->c, i)) ||
+		    (op == NULL && trial->run == 1))
 			continue;
 		where = difference(trial, i, &trial->in[i]);
-		if (where != NULL)
-			decide(trial, STATUS_FAILED, REASON_MUTATED_INPUT,
-			       arena_printf(&trial->arena, "the reference changed its input '%s', first at %s",
-			                    trial->job->problem.inputs[i].name, where));
+		if (where == NULL)
+			continue;
+		sentence = arena_printf(&trial->arena, "the reference changed its input '%s', first at %s",
+		                        trial->job->problem.inputs[i].name, where);
+		if (op == NULL)
+			add_finding(trial, sentence);
+		else
+			decide(trial, STATUS_FAILED, REASON_MUTATED_INPUT, sentence);
 	}
 }
 

@@ -6,32 +6,10 @@
 #ifndef REFTEST_WORKERS_TRIAL_H
 #define REFTEST_WORKERS_TRIAL_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include <cjson/cJSON.h>
 
 #include "base/buf.h"
-#include "dataset/verdict.h"
-#include "kernels/library.h"
-#include "workers/job.h"
-#include "workers/shared.h"
-
-/* What all trials of one judge use. */
-struct court {
-	const char *device_name; /* "cpu", "cuda:0" */
-	struct device *device;
-	const struct kernels *kernels;
-	struct shared shared;
-	int64_t wish;            /* bytes of the largest case of this definition, so that the arena is made once */
-	unsigned char *private;  /* device memory for the private copies; reused from case to case */
-	int64_t private_size;
-	struct op_constant recovered[OP_CONSTANTS]; /* constants that probing this definition's reference has shown */
-	int recovered_count;
-};
-
-/* Forgets what belonged to the last definition; gives memory back. */
-void court_renew(struct court *court);
+#include "workers/court.h"
 
 struct trial; /* opaque */
 

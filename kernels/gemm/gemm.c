@@ -21,14 +21,16 @@
  *   float32: a sum of K terms, at worst one after the other, is off by 0.43 * 2^-24 s sqrt(K / 2) = 0.16 * 2^-24 K:
  *     atol = 2^-23 K is beyond ten times that; rtol = 2^-22 for the roundings. TF32, off by 0.25 * 2^-11 s, is seen up
  *     to K = 10^5.
- * An element rounded to 8-bit floats (e4m3) on the way moves C by 0.035 s in the root mean square: beyond every bound
- * here in a few elements of any hundred. Sums kept in float16 (bfloat16) all the way are off by 0.3 u s sqrt(K), seen from
- * K = 512 (128) on; kept so for chunks of 16 only, they are not seen. */
+ * One operand rounded to 8-bit floats (e4m3) on the way moves C by 0.016 s (A) or 0.025 s (B) in the root mean square:
+ * beyond every bound here in a good part of all elements. Sums kept in float16 (bfloat16) all the way are off by
+ * 0.3 u s sqrt(K), seen from K = 512 (128) on; kept so for chunks of 16 only, they are not seen. */
 #include "kernels/gemm/inputs.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "kernels/wide.h"
 
 enum { BLOCK = 4, SERIAL_BLOCKS = 1 << 12 };
 
@@ -42,7 +44,8 @@ static bool known_dtype(enum dtype dtype)
 static int refuse_tensor(const struct op_arg *arg, const char *what, struct err *why)
 {
 	if (arg->rank == OP_SCALAR)
-		return err_set(why, "%s '%s' is a Python scalar; expected two matrices and their product", what, arg->name);
+		return err_set(why, "%s '%s' is a Python scalar; expected two matrices and their product", what,
+			       arg->name);
 	if (!known_dtype(arg->dtype))
 		return err_set(why, "%s '%s' is %s; expected float32, float16 or bfloat16", what, arg->name,
 		               dtype_name(arg->dtype));
@@ -53,11 +56,13 @@ static int refuse_shapes(const struct op_problem *problem, struct err *why)
 {
 	char a[256], b[256], c[256];
 
-	return err_set(why, "input '%s' %s times input '%s' %s is not output '%s' %s: expected [M, K], and [N, K] or [K, N], "
-	                    "and [M, N]",
-	               problem->inputs[0].name, op_shape_text(problem, &problem->inputs[0], a, sizeof a),
-	               problem->inputs[1].name, op_shape_text(problem, &problem->inputs[1], b, sizeof b),
-	               problem->outputs[0].name, op_shape_text(problem, &problem->outputs[0], c, sizeof c));
+	return err_set(
+	    why,
+	    "input '%s' %s times input '%s' %s is not output '%s' %s: expected [M, K], and [N, K] or [K, N], "
+	    "and [M, N]",
+	    problem->inputs[0].name, op_shape_text(problem, &problem->inputs[0], a, sizeof a), problem->inputs[1].name,
+	    op_shape_text(problem, &problem->inputs[1], b, sizeof b), problem->outputs[0].name,
+	    op_shape_text(problem, &problem->outputs[0], c, sizeof c));
 }
 
 static int match(const struct op_problem *problem, struct err *why)
@@ -74,8 +79,9 @@ static int match(const struct op_problem *problem, struct err *why)
 		int nt = gemm_fits(problem, a, GEMM_NT), nn = gemm_fits(problem, a, GEMM_NN);
 
 		if (nt && nn)
-			return err_set(why, "input '%s' has the same axis twice, so it cannot be told whether it is transposed",
-			               problem->inputs[1 - a].name);
+			return err_set(
+			    why, "input '%s' has the same axis twice, so it cannot be told whether it is transposed",
+			    problem->inputs[1 - a].name);
 		if (nt || nn)
 			return nt ? GEMM_NT : GEMM_NN;
 	}
@@ -121,7 +127,8 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 
 	for (size_t i = 0; i < sizeof table / sizeof *table && count < room; i++)
 		if (table[i].size == size)
-			set_axes(problem, variant, table[i].m, table[i].n, table[i].k, axis + count++ * problem->axis_count);
+			set_axes(problem, variant, table[i].m, table[i].n, table[i].k,
+				 axis + count++ * problem->axis_count);
 	return count;
 }
 
@@ -161,12 +168,6 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
  * stays in the second cache (64 x 512 and 32 x 512 doubles). */
 enum { TILE_M = 64, TILE_N = 32, CHUNK = 512, TOGETHER = 4 };
 
-#if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define WIDE __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define WIDE
-#endif
-
 struct tile {
 	double a[TILE_M][CHUNK], b[TILE_N][CHUNK], sum[TILE_M][TILE_N], row[TILE_N];
 };
@@ -176,7 +177,8 @@ WIDE static void add_chunk(struct tile *t, int64_t rows, int64_t length)
 {
 	for (int64_t m = 0; m < rows; m++)
 		for (int64_t n = 0; n < TILE_N; n += TOGETHER) {
-			const double *a = t->a[m], *b0 = t->b[n], *b1 = t->b[n + 1], *b2 = t->b[n + 2], *b3 = t->b[n + 3];
+			const double *a = t->a[m];
+			const double *b0 = t->b[n], *b1 = t->b[n + 1], *b2 = t->b[n + 2], *b3 = t->b[n + 3];
 			double s0 = 0, s1 = 0, s2 = 0, s3 = 0;
 
 #pragma omp simd reduction(+ : s0, s1, s2, s3)
@@ -206,8 +208,8 @@ static void read_b(struct tile *t, const struct gemm_extent *e, const struct ten
 	}
 }
 
-static void make_tile(struct tile *t, const struct gemm_extent *e, const struct tensor *in, struct tensor *out, int64_t m,
-                      int64_t n)
+static void make_tile(struct tile *t, const struct gemm_extent *e, const struct tensor *in, struct tensor *out,
+		      int64_t m, int64_t n)
 {
 	int64_t rows = e->m - m < TILE_M ? e->m - m : TILE_M, columns = e->n - n < TILE_N ? e->n - n : TILE_N;
 

@@ -60,9 +60,10 @@ bool epsilon_in_name(const char *name, double *value)
 /* Words that may stand between "epsilon" and its value. */
 static bool says_is(const char *word, size_t length)
 {
-	static const char *const words[] = {"is",  "fixed", "at",       "of",      "set",      "to",    "a",      "the", "value",
-	                                    "constant", "equal", "equals", "default", "defaults", "hardcoded", "hard", "coded",
-	                                    "being", "was", "has", "with"};
+	static const char *const words[] = {
+	    "is", "was", "has", "being", "fixed", "at", "of", "set", "to", "a", "the", "with", "value", "constant", "equal",
+	    "equals", "default", "defaults", "hardcoded", "hard", "coded",
+	};
 
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
 		if (strlen(words[i]) == length && strncasecmp(words[i], word, length) == 0)
@@ -139,8 +140,8 @@ static void attest(struct op_constant *eps, double value, const char *source)
 		eps->value = value;
 		snprintf(eps->source, sizeof eps->source, "%s", source);
 	} else if (eps->conflict[0] == '\0' && fabs(eps->value - value) > 1e-9 * eps->value) {
-		snprintf(eps->conflict, sizeof eps->conflict, "eps is %g by %s, but %g by %s", eps->value, eps->source, value,
-		         source);
+		snprintf(eps->conflict, sizeof eps->conflict, "eps is %g by %s, but %g by %s", eps->value, eps->source,
+			 value, source);
 	}
 }
 
@@ -166,7 +167,8 @@ static void ask_models(const struct op_problem *problem, struct op_constant *eps
 		char source[104];
 		double value;
 
-		if (strncmp(problem->tags[i], "model:", 6) != 0 || !model_number(problem->tags[i] + 6, "rms_norm_eps", &value))
+		if (strncmp(problem->tags[i], "model:", 6) != 0 ||
+		    !model_number(problem->tags[i] + 6, "rms_norm_eps", &value))
 			continue;
 		snprintf(source, sizeof source, "%s", problem->tags[i]);
 		attest(eps, value, source);

@@ -52,7 +52,8 @@ static inline struct rmsnorm_roles rmsnorm_roles_of(const struct op_problem *pro
 
 	for (int i = 0; i < problem->input_count; i++) {
 		const struct op_arg *input = &problem->inputs[i];
-		int flat_weight = rank == 1 && (rmsnorm_named(input->name, "weight") || rmsnorm_named(input->name, "gamma"));
+		int flat_weight =
+		    rank == 1 && (rmsnorm_named(input->name, "weight") || rmsnorm_named(input->name, "gamma"));
 
 		if (input->rank == OP_SCALAR)
 			roles.eps = i;
@@ -97,8 +98,11 @@ static inline void rmsnorm_extent(const struct op_case *c, int64_t *rows, int64_
 	const struct op_arg *hidden = &c->problem->inputs[rmsnorm_roles_of(c->problem).hidden];
 
 	*rows = 1;
-	for (int d = 0; d + 1 < hidden->rank; d++)
-		*rows = *rows > (INT64_MAX >> 1) / c->axis[hidden->axis[d]] ? INT64_MAX >> 1 : *rows * c->axis[hidden->axis[d]];
+	for (int d = 0; d + 1 < hidden->rank; d++) {
+		int64_t length = c->axis[hidden->axis[d]];
+
+		*rows = *rows > (INT64_MAX >> 1) / length ? INT64_MAX >> 1 : *rows * length;
+	}
 	*columns = c->axis[hidden->axis[hidden->rank - 1]];
 }
 
@@ -115,7 +119,7 @@ struct rmsnorm_fill {
 	int least;         /* smallest exponent the dtype has precision for */
 	int spikes;        /* in each row from RMSNORM_SPIKE_ROW on */
 	int spike, single; /* exponents of a spike's magnitude: one of `spikes`, and the only one of its row */
-	int half_ulp;      /* exponent of half an ulp of 1 in the activations' dtype; 0: residuals there are plain noise */
+	int half_ulp; /* exponent of half an ulp of 1 in the activations' dtype; 0: residuals there are plain noise */
 	int weight_bits;   /* fraction bits of a weight */
 };
 
@@ -137,8 +141,10 @@ static inline struct rmsnorm_fill rmsnorm_fill_of(const struct op_case *c, int i
 	enum dtype dtype = problem->inputs[roles.hidden].dtype;
 	enum dtype other = roles.residual >= 0 ? problem->inputs[roles.residual].dtype : dtype;
 	enum dtype weight = problem->inputs[roles.weight].dtype;
-	double eps = rmsnorm_eps(c), noise = roles.residual >= 0 ? 2.0 / 3 : 1.0 / 3; /* mean square of a noise element */
-	int half = dtype == DTYPE_FLOAT16 || other == DTYPE_FLOAT16 || problem->outputs[roles.output].dtype == DTYPE_FLOAT16;
+	double noise = roles.residual >= 0 ? 2.0 / 3 : 1.0 / 3; /* mean square of a noise element */
+	double eps = rmsnorm_eps(c);
+	int half =
+	    dtype == DTYPE_FLOAT16 || other == DTYPE_FLOAT16 || problem->outputs[roles.output].dtype == DTYPE_FLOAT16;
 	struct rmsnorm_fill f;
 	int64_t rows;
 

@@ -8,8 +8,8 @@
  *
  * Bound. A reference that computes in float32 is off by some 1e-6 of y before its one rounding: the sum of H squares,
  * all positive, in any sensible order, is good to sqrt(H) 2^-24 and the square root halves that. So its output and
- * the oracle's are roundings of nearly the same number, and differ by one unit in the last place at most: rtol 2^-10 for
- * float16, 2^-7 for bfloat16 (in [2^e, 2^(e+1)) one unit is at most rtol |y|, and two are always more), 1e-5 for
+ * the oracle's are roundings of nearly the same number, and differ by one unit in the last place at most: rtol 2^-10
+ * for float16, 2^-7 for bfloat16 (in [2^e, 2^(e+1)) one unit is at most rtol |y|, and two are always more), 1e-5 for
  * float32, ten times what the sum is off. y has no cancellation, so atol is only the last place of the subnormals, and
  * for the wide formats 2^-126, below which a machine may flush float32 to zero. What that shows, inputs.h says.
  * What it cannot show: the product x / rms being rounded once more before the weight is applied. That moves y by one
@@ -55,8 +55,8 @@ static int refuse_dtypes(const struct op_problem *problem, struct err *why)
 	}
 	for (int i = 0; i < problem->output_count; i++)
 		if (!known_dtype(problem->outputs[i].dtype))
-			return err_set(why, "output '%s' is %s; expected float32, float16 or bfloat16", problem->outputs[i].name,
-			               dtype_name(problem->outputs[i].dtype));
+			return err_set(why, "output '%s' is %s; expected float32, float16 or bfloat16",
+				       problem->outputs[i].name, dtype_name(problem->outputs[i].dtype));
 	return 0;
 }
 
@@ -74,12 +74,13 @@ static int refuse_shapes(const struct op_problem *problem, struct err *why)
 
 		if (input->rank == OP_SCALAR || weight || (i != roles.weight && same_shape(input, output)))
 			continue;
-		return err_set(why, "input '%s' has shape %s, expected %s like output '%s', or its last axis alone", input->name,
-		               op_shape_text(problem, input, found, sizeof found), expected, output->name);
+		return err_set(why, "input '%s' has shape %s, expected %s like output '%s', or its last axis alone",
+			       input->name, op_shape_text(problem, input, found, sizeof found), expected, output->name);
 	}
 	if (problem->output_count == 2 && !same_shape(&problem->outputs[1], output))
 		return err_set(why, "output '%s' has shape %s, expected %s like output '%s'", problem->outputs[1].name,
-		               op_shape_text(problem, &problem->outputs[1], found, sizeof found), expected, output->name);
+			       op_shape_text(problem, &problem->outputs[1], found, sizeof found), expected,
+			       output->name);
 	return 0;
 }
 
@@ -88,8 +89,9 @@ static int match(const struct op_problem *problem, struct err *why)
 	int scalars = 0;
 
 	if (problem->output_count < 1 || problem->output_count > 2 || problem->outputs[0].rank < 1)
-		return err_set(why, "it has %d outputs; expected one tensor, and at most the updated residual beside it",
-		               problem->output_count);
+		return err_set(why,
+			       "it has %d outputs; expected one tensor, and at most the updated residual beside it",
+			       problem->output_count);
 	if (strstr(problem->name, "gemma_") != NULL)
 		return err_set(why, "by its name it applies the weight as (1 + weight), which this family does not");
 	if (refuse_dtypes(problem, why) != 0)
@@ -102,8 +104,9 @@ static int match(const struct op_problem *problem, struct err *why)
 	if (roles.weight < 0)
 		return err_set(why, "none of its inputs is a weight of one axis");
 	if (roles.hidden < 0 || tensors != needed || scalars > 1)
-		return err_set(why, "it has %d inputs; expected a hidden state, perhaps a residual, a weight, perhaps an epsilon",
-		               problem->input_count);
+		return err_set(
+		    why, "it has %d inputs; expected a hidden state, perhaps a residual, a weight, perhaps an epsilon",
+		    problem->input_count);
 	if (problem->output_count == 2 && roles.residual < 0)
 		return err_set(why, "it has two outputs, but no residual among its inputs to update");
 	if (refuse_shapes(problem, why) != 0)
@@ -239,7 +242,8 @@ static int find_parts(const struct op_case *c, const struct tensor *in, struct t
 	parts->columns = parts->hidden->rank > 0 ? parts->hidden->shape[parts->hidden->rank - 1] : 0;
 	parts->rows = parts->columns > 0 ? parts->hidden->elements / parts->columns : 0;
 	if (parts->hidden->data == NULL || parts->weight->data == NULL)
-		return err_set(err, "rmsnorm: the hidden state or the weight is absent, so there is nothing to normalise");
+		return err_set(err,
+			       "rmsnorm: the hidden state or the weight is absent, so there is nothing to normalise");
 	if (parts->weight->elements != parts->columns ||
 	    (parts->residual != NULL && parts->residual->elements != parts->hidden->elements))
 		return err_set(err, "rmsnorm: the inputs of %s do not fit together", c->problem->name);
@@ -370,22 +374,27 @@ static int settle(double *estimates, int64_t count, int64_t elements, double squ
 	int64_t near = 0;
 
 	if (count * 10 < elements * 9)
-		return err_set(err, "the reference's epsilon cannot be seen: its answer to tiny inputs is zero or not finite in "
-		                    "%lld of %lld places",
-		               (long long)(elements - count), (long long)elements);
+		return err_set(
+		    err,
+		    "the reference's epsilon cannot be seen: its answer to tiny inputs is zero or not finite in "
+		    "%lld of %lld places",
+		    (long long)(elements - count), (long long)elements);
 	qsort(estimates, (size_t)count, sizeof *estimates, by_value);
 	double median = estimates[count / 2];
 
 	for (int64_t i = 0; i < count; i++)
 		near += fabs(estimates[i] - median) <= 0.05 * (fabs(median) + square);
 	if (near * 10 < count * 9)
-		return err_set(err, "the reference's epsilon cannot be seen: its answer to tiny inputs is not their norm with any "
-		                    "one epsilon");
+		return err_set(
+		    err, "the reference's epsilon cannot be seen: its answer to tiny inputs is not their norm with any "
+			 "one epsilon");
 	*eps = fabs(median) <= 0.05 * square ? 0 : round_epsilon(median);
 	if (*eps == 0 && fabs(median) > 0.05 * square)
-		return err_set(err, "the reference's epsilon is about %.3g, which is no round number; name it in the description "
-		                    "(\"Epsilon is fixed at 1e-6.\")",
-		               median);
+		return err_set(
+		    err,
+		    "the reference's epsilon is about %.3g, which is no round number; name it in the description "
+		    "(\"Epsilon is fixed at 1e-6.\")",
+		    median);
 	return 0;
 }
 

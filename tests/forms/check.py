@@ -103,7 +103,7 @@ def respaced(text, rng):
             depth += (token in "([{") - (token in ")]}") if kind == "OP" else 0
             out.append(token)
             fresh, before = False, token
-    return "".join(out)
+    return "".join(out).replace("\n", "\r\n" if rng.random() < 0.2 else "\n")
 
 
 def redocumented(text, rng):
@@ -136,9 +136,10 @@ def retokened(text, rng):
 
 def damaged(text, rng):
     """A few random edits with the characters that tokenisers trip over."""
-    pieces = [" ", "\n", "\t", "#", "\\", "\\\n", '"', "'", '"""', "'''", "(", ")", "[", "]", "{", "}", ":", ";", ",", ".",
-              "=", "!", "<", ">", "-", "0", "1", "e", "j", "_", "f", "r", "b", "rb", "f'", "\r", "\f", "é", "\u00a0", "$",
-              "x", "if ", "else ", "#\n", "  #\n", "\n\n", "    ", "import ", "from ", '"doc"\n', '"\\x"\n', "pass\n", "\ufeff"]
+    pieces = [" ", "\n", "\t", "#", "\\", "\\\n", '"', "'", '"""', "'''", "(", ")", "[", "]", "{", "}", ":", ";",
+              ",", ".", "=", "!", "<", ">", "-", "0", "1", "e", "j", "_", "f", "r", "b", "rb", "f'", "\r", "\f", "é",
+              "\u00a0", "$", "x", "if ", "else ", "#\n", "  #\n", "\n\n", "    ", "import ", "from ", '"doc"\n',
+              '"\\x"\n', "pass\n", "\ufeff"]
     for _ in range(rng.randint(1, 3)):
         at = rng.randrange(len(text) + 1)
         action = rng.random()
@@ -152,28 +153,40 @@ def damaged(text, rng):
 
 
 def snippets():
-    """Small sources in groups: those of one group must not be told apart as `same`, those of `apart` never meet."""
+    """Small sources, many of which look alike and are not."""
     return [
-        'x = 1\n', 'x=1', 'x = 1 # c\n', '"doc"\nx = 1\n', 'x = 1 \\\n', 'x = 1 \\\n\n', 'x = 1 \\\n# c\n', '\\\nx = 1\n',
+        'x = 1\n', 'x=1', 'x = 1 # c\n', '"doc"\nx = 1\n', 'x = 1 \\\n', 'x = 1 \\\n\n', 'x = 1 \\\n# c\n',
+        '\\\nx = 1\n',
         ' x = 1\n', 'x = 1;\n', 'x = 1\n  ', 'x = 1\n\\\n', '"a"\n"b"\nx = 1\n', '"\\x"\nx = 1\n', '"a"; x = 1\n',
         'from __future__ import annotations\n', '"a"\nfrom __future__ import annotations\n',
-        '"a"\n"b"\nfrom __future__ import annotations\n', 'def f():\n "d"\n', 'def f():\n pass\n', 'def f():\n', 'def f(): "d"\n',
-        'def f():\n # c\n "d"\n', 'def f():\n "d"; x\n', 'def f():\n f"d"\n', 'def f():\n b"d"\n', 'def f():\n "d" "e"\n',
-        'def f():\n "d" f"e"\n', 'def f():\n ("d")\n', 'def f():\n "d".x\n', 'if x:\n "d"\n', 'if x:\n "e"\n', 'if x:\n pass\n',
+        '"a"\n"b"\nfrom __future__ import annotations\n', 'def f():\n "d"\n', 'def f():\n pass\n', 'def f():\n',
+        'def f(): "d"\n',
+        'def f():\n # c\n "d"\n', 'def f():\n "d"; x\n', 'def f():\n f"d"\n', 'def f():\n b"d"\n',
+        'def f():\n "d" "e"\n',
+        'def f():\n "d" f"e"\n', 'def f():\n ("d")\n', 'def f():\n "d".x\n', 'if x:\n "d"\n', 'if x:\n "e"\n',
+        'if x:\n pass\n',
         'class A:\n "d"\n', 'class A:\n "d"\n x = 1\n', 'class A:\n x = 1\n', 'class A:\n x = 1\n "d"\n',
         'async def f():\n "d"\n return 1\n', 'async def f():\n return 1\n', '@a\n# c\ndef f():\n "d"\n return 1\n',
-        '@a\ndef f():\n return 1\n', 'x = 1if y else 2\n', 'x = 1 if y else 2\n', 'x = 0x1for x in y\n', 'x = 1..real\n',
-        'x = 1 .real\n', 'x = 1.real\n', 'x = 0x1e-5\n', 'x = 0x1e - 5\n', 'x = 1e-5\n', 'x = 1e - 5\n', 'a < b\n', 'a << b\n',
-        'a < < b\n', 'a -> b\n', 'a - > b\n', 'a! = b\n', 'a != b\n', 'f(x:=1)\n', 'f(x: =1)\n', 'f(x : = 1)\n', 'a <> b\n',
+        '@a\ndef f():\n return 1\n', 'x = 1if y else 2\n', 'x = 1 if y else 2\n', 'x = 0x1for x in y\n',
+        'x = 1..real\n',
+        'x = 1 .real\n', 'x = 1.real\n', 'x = 0x1e-5\n', 'x = 0x1e - 5\n', 'x = 1e-5\n', 'x = 1e - 5\n', 'a < b\n',
+        'a << b\n',
+        'a < < b\n', 'a -> b\n', 'a - > b\n', 'a! = b\n', 'a != b\n', 'f(x:=1)\n', 'f(x: =1)\n', 'f(x : = 1)\n',
+        'a <> b\n',
         'x = rb"a"\n', 'x = rb "a"\n', 'x = br"a"\n', 'x = u"a"\n', 'x = u "a"\n', 'x = "a" "b"\n', 'x = "a""b"\n',
-        'x = "ab"\n', 'x = """a"""\n', 'x = f"{y}"\n', 'x = f"{y }"\n', 'x = f"{y=}"\n', 'x = f"{y = }"\n', "x = f'{y['a']}'\n",
+        'x = "ab"\n', 'x = """a"""\n', 'x = f"{y}"\n', 'x = f"{y }"\n', 'x = f"{y=}"\n', 'x = f"{y = }"\n',
+        "x = f'{y['a']}'\n",
         'x = f"{y["a"]}"\n', 'x = f"{y:{z}}"\n', 'x = f"{{y}}"\n', 'x = f"{y"\n', 'x = f"y}"\n', 'x = f"{y #}"\n}"\n',
         'x = f"""{\ny}"""\n', 'x = f"{y:\\}"\n', 'x = f"\\{y}"\n', 'x = f"\\N{DASH}"\n', 'x = f"\\N{EM DASH}{y}"\n',
         'if x:\n  a\n  b\n', 'if x:\n    a\n    b\n', 'if x:\n  a\nb\n', 'if x:\n    a\n  b\n', 'if x:\n\ta\n\tb\n',
-        'if x:\n\ta\n        b\n', 'if x: a\n', 'if x: a; b\n', '(a,\n b)\n', '(a, b)\n', '(a, # c\n b)\n', '(a,\\\n b)\n', '(a b)\n',
-        '(a\nb)\n', 'a\nb\n', 'a b\n', 'a\\\nb\n', 'a\\ \nb\n', 'ab\n', '# coding: latin-1\nx = "é"\n', 'x = "é"\n', '#\nx = "é"\n',
-        'é = 1\n', 'x = 1\u00a0\n', '\ufeffx = 1\n', 'x = 1\r\n', 'x = 1\rx = 2\n', 'x = """\r\n"""\n', 'x = """\n"""\n', 'x = 1\x0c\n',
-        '\x0cx = 1\n', 'x = 1\x00\n', '# \x00\nx = 1\n', '', '\n', '# c', '"d"', '"d"\n', '("d")\n', '"d" "e"\n', "if 1:\n pass\n# c\n",
+        'if x:\n\ta\n        b\n', 'if x: a\n', 'if x: a; b\n', '(a,\n b)\n', '(a, b)\n', '(a, # c\n b)\n',
+        '(a,\\\n b)\n', '(a b)\n',
+        '(a\nb)\n', 'a\nb\n', 'a b\n', 'a\\\nb\n', 'a\\ \nb\n', 'ab\n', '# coding: latin-1\nx = "é"\n', 'x = "é"\n',
+        '#\nx = "é"\n',
+        'é = 1\n', 'x = 1\u00a0\n', '\ufeffx = 1\n', 'x = 1\r\n', 'x = 1\rx = 2\n', 'x = """\r\n"""\n',
+        'x = """\n"""\n', 'x = 1\x0c\n',
+        '\x0cx = 1\n', 'x = 1\x00\n', '# \x00\nx = 1\n', '', '\n', '# c', '"d"', '"d"\n', '("d")\n', '"d" "e"\n',
+        "if 1:\n pass\n# c\n",
         'x = $\n', 'x = ?\n', 'x = `y`\n', 'print "a"\n', 'exec "a"\n', '(' * 201 + ')' * 201, '(' * 90 + ')' * 90,
         "".join(" " * i + "if x:\n" for i in range(99)) + " " * 99 + "x\n",
         "".join(" " * i + "if x:\n" for i in range(101)) + " " * 101 + "x\n",

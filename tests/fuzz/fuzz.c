@@ -10,7 +10,8 @@
 int main(int argc, char **argv)
 {
 	const char *wanted = argc > 1 ? argv[1] : "all";
-	uint64_t count = argc > 2 ? strtoull(argv[2], NULL, 10) : 100000, first = argc > 3 ? strtoull(argv[3], NULL, 10) : 0;
+	uint64_t count = argc > 2 ? strtoull(argv[2], NULL, 10) : 100000,
+		 first = argc > 3 ? strtoull(argv[3], NULL, 10) : 0;
 	int ran = 0;
 
 	for (int i = 0; fuzz_target(i) != NULL; i++)

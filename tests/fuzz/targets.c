@@ -31,7 +31,8 @@ static void hold(const struct input *input, bool holds, const char *what)
 		return;
 	fprintf(stderr, "%s %" PRIu64 ": it does not hold that %s; the input:\n", input->target, input->number, what);
 	for (size_t i = 0; i < input->length; i++)
-		fprintf(stderr, isprint((unsigned char)input->bytes[i]) ? "%c" : "\\x%02x", (unsigned char)input->bytes[i]);
+		fprintf(stderr, isprint((unsigned char)input->bytes[i]) ? "%c" : "\\x%02x",
+		        (unsigned char)input->bytes[i]);
 	fputs("\n", stderr);
 	abort();
 }
@@ -78,7 +79,8 @@ static bool feed_json(const struct input *input)
 	cJSON *value = json_parse(&text, &err);
 	int budget = 50;
 
-	hold(input, (value == NULL) == (err.text[0] != '\0'), "what is refused has a sentence and what is taken has none");
+	hold(input, (value == NULL) == (err.text[0] != '\0'),
+	     "what is refused has a sentence and what is taken has none");
 	if (value == NULL) {
 		hold(input, is_sentence(err.text), "the sentence prints");
 		hold(input, strstr(err.text, "cJSON") == NULL, "cJSON takes what the scanner takes");
@@ -99,16 +101,23 @@ static bool feed_json(const struct input *input)
 /* --- definition ---------------------------------------------------------------------------------------------- */
 
 static const char *const definition_seeds[] = {
-    "{\"name\": \"n\", \"op_type\": \"o\", \"description\": \"d\", \"tags\": [\"t\"], \"axes\": {\"b\": {\"type\": \"var\"}, \"h\": "
-    "{\"type\": \"const\", \"value\": 64}}, \"inputs\": {\"x\": {\"shape\": [\"b\", \"h\"], \"dtype\": \"bfloat16\"}, \"e\": {\"shape\": "
-    "null, \"dtype\": \"float32\", \"optional\": true}, \"i\": {\"shape\": [\"b\"], \"dtype\": \"int32\"}}, \"outputs\": {\"y\": {\"shape\": "
-    "[], \"dtype\": \"float8_e4m3fn\", \"tolerance\": {\"atol\": 0.1}}}, \"constraints\": [\"b == i[-1].item() + 1\", \"h % 8 == 0\"], "
-    "\"reference\": \"import torch\\n\\ndef run(x, e, i):\\n    return x\\n\", \"tolerance\": {\"rtol\": 1e-2, \"hit_ratio\": 0.9}}",
-    "{\"name\":\"n\",\"op_type\":\"o\",\"axes\":{},\"inputs\":{},\"outputs\":{\"y\":{\"shape\":null,\"dtype\":\"bool\"}},\"reference\":\"run = "
+    "{\"name\": \"n\", \"op_type\": \"o\", \"description\": \"d\", \"tags\": [\"t\"], \"axes\": {\"b\": {\"type\": "
+    "\"var\"}, \"h\": "
+    "{\"type\": \"const\", \"value\": 64}}, \"inputs\": {\"x\": {\"shape\": [\"b\", \"h\"], \"dtype\": \"bfloat16\"}, "
+    "\"e\": {\"shape\": "
+    "null, \"dtype\": \"float32\", \"optional\": true}, \"i\": {\"shape\": [\"b\"], \"dtype\": \"int32\"}}, "
+    "\"outputs\": {\"y\": {\"shape\": "
+    "[], \"dtype\": \"float8_e4m3fn\", \"tolerance\": {\"atol\": 0.1}}}, \"constraints\": [\"b == i[-1].item() + 1\", "
+    "\"h % 8 == 0\"], "
+    "\"reference\": \"import torch\\n\\ndef run(x, e, i):\\n    return x\\n\", \"tolerance\": {\"rtol\": 1e-2, "
+    "\"hit_ratio\": 0.9}}",
+    "{\"name\":\"n\",\"op_type\":\"o\",\"axes\":{},\"inputs\":{},\"outputs\":{\"y\":{\"shape\":null,\"dtype\":\"bool\"}"
+    "},\"reference\":\"run = "
     "f\",\"init\":0}",
 };
 
-static void check_tensors(const struct input *input, const struct definition *d, const struct tensor_spec *tensors, int count)
+static void check_tensors(const struct input *input, const struct definition *d, const struct tensor_spec *tensors,
+                          int count)
 {
 	int64_t axis[DEFINITION_AXES];
 
@@ -134,14 +143,16 @@ static bool feed_definition(const struct input *input)
 	if (d != NULL) {
 		hold(input, d->axis_count <= DEFINITION_AXES && d->output_count >= 1, "counts are bounded");
 		for (int i = 0; i < d->axis_count; i++)
-			hold(input, d->axes[i].var ? d->axes[i].value == 0 : d->axes[i].value >= 1, "const axes are positive");
+			hold(input, d->axes[i].var ? d->axes[i].value == 0 : d->axes[i].value >= 1,
+			     "const axes are positive");
 		check_tensors(input, d, d->inputs, d->input_count);
 		check_tensors(input, d, d->outputs, d->output_count);
 		for (int i = 0; i < d->constraint_count; i++)
 			hold(input, constraint_check(d, d->constraints[i], &err) == 0, "constraints parse");
 		for (int i = 0; i < d->note_count; i++)
 			hold(input, is_sentence(d->notes[i]), "notes are sentences");
-		hold(input, d->reference_line >= 1 && strlen(d->reference) == d->reference_length, "the reference is whole");
+		hold(input, d->reference_line >= 1 && strlen(d->reference) == d->reference_length,
+		     "the reference is whole");
 	}
 	arena_free(&arena);
 	return d != NULL;
@@ -166,20 +177,28 @@ static const struct definition definition = {.name = "d", .axes = axes, .axis_co
                                              .constraints = constraints, .constraint_count = 2};
 
 static const char *const workload_seeds[] = {
-    "{\"definition\": \"d\", \"solution\": null, \"workload\": {\"uuid\": \"u1\", \"axes\": {\"b\": 4, \"len\": 5}, \"inputs\": {\"q\": "
-    "{\"type\": \"random\"}, \"p\": {\"type\": \"safetensors\", \"path\": \"./blob/a/../b.safetensors\", \"tensor_key\": \"k\"}, \"s\": "
-    "{\"type\": \"scalar\", \"value\": 0.125}}}, \"evaluation\": null}\n\n{\"definition\": \"d\", \"workload\": {\"uuid\": \"u2\", \"axes\": "
-    "{\"b\": 0, \"len\": 1, \"h\": 8}, \"inputs\": {\"q\": {\"type\": \"random\"}, \"p\": {\"type\": \"random\"}}}}\r\n",
-    "{\"definition\": \"d\", \"workload\": {\"uuid\": \"u\", \"axes\": {\"b\": 4, \"len\": 5}, \"inputs\": {\"q\": {\"type\": \"random\"}, "
-    "\"p\": {\"type\": \"random\"}}}}\n{\"definition\": \"d\", \"workload\": {\"uuid\": \"u\", \"axes\": {\"b\": 4, \"len\": 5}, \"inputs\": "
+    "{\"definition\": \"d\", \"solution\": null, \"workload\": {\"uuid\": \"u1\", \"axes\": {\"b\": 4, \"len\": 5}, "
+    "\"inputs\": {\"q\": "
+    "{\"type\": \"random\"}, \"p\": {\"type\": \"safetensors\", \"path\": \"./blob/a/../b.safetensors\", "
+    "\"tensor_key\": \"k\"}, \"s\": "
+    "{\"type\": \"scalar\", \"value\": 0.125}}}, \"evaluation\": null}\n\n{\"definition\": \"d\", \"workload\": "
+    "{\"uuid\": \"u2\", \"axes\": "
+    "{\"b\": 0, \"len\": 1, \"h\": 8}, \"inputs\": {\"q\": {\"type\": \"random\"}, \"p\": {\"type\": "
+    "\"random\"}}}}\r\n",
+    "{\"definition\": \"d\", \"workload\": {\"uuid\": \"u\", \"axes\": {\"b\": 4, \"len\": 5}, \"inputs\": {\"q\": "
+    "{\"type\": \"random\"}, "
+    "\"p\": {\"type\": \"random\"}}}}\n{\"definition\": \"d\", \"workload\": {\"uuid\": \"u\", \"axes\": {\"b\": 4, "
+    "\"len\": 5}, \"inputs\": "
     "{\"q\": {\"type\": \"safetensors\", \"path\": \"b\", \"tensor_key\": \"k\"}, \"p\": {\"type\": \"random\"}}}}\n",
 };
 
 static void check_source(const struct input *input, const struct input_source *source, const struct tensor_spec *spec)
 {
 	if (source->kind == SOURCE_SAFETENSORS) {
-		hold(input, source->path[0] != '/' && source->path[0] != '\0' && source->tensor_key[0] != '\0', "paths are relative");
-		hold(input, strncmp(source->path, "../", 3) != 0 && strstr(source->path, "/../") == NULL, "paths stay below the root");
+		hold(input, source->path[0] != '/' && source->path[0] != '\0' && source->tensor_key[0] != '\0',
+		     "paths are relative");
+		hold(input, strncmp(source->path, "../", 3) != 0 && strstr(source->path, "/../") == NULL,
+		     "paths stay below the root");
 	}
 	hold(input, source->kind != SOURCE_SCALAR || spec->rank == RANK_SCALAR, "scalars are for scalars");
 	hold(input, source->kind != SOURCE_ABSENT || spec->optional, "only optional inputs are absent");
@@ -196,11 +215,14 @@ static bool feed_workload(const struct input *input)
 
 		invalid += w->error != NULL;
 		hold(input, w->line >= 1 && (i == 0 || w->line > file.lines[i - 1].line), "lines are counted");
-		hold(input, (w->error != NULL) == (w->axis == NULL) && (w->error == NULL) == (w->inputs != NULL), "a line is valid or not");
-		hold(input, w->error == NULL ? w->uuid != NULL : is_sentence(w->error), "bad lines have a sentence, good ones a uuid");
+		hold(input, (w->error != NULL) == (w->axis == NULL) && (w->error == NULL) == (w->inputs != NULL),
+		     "a line is valid or not");
+		hold(input, w->error == NULL ? w->uuid != NULL : is_sentence(w->error),
+		     "bad lines have a sentence, good ones a uuid");
 		for (int k = 0; w->error == NULL && k < INPUTS; k++)
 			check_source(input, &w->inputs[k], &inputs[k]);
-		hold(input, w->error != NULL || w->axis[LEN] == w->axis[BATCH] + 1, "the constraint that axes decide holds");
+		hold(input, w->error != NULL || w->axis[LEN] == w->axis[BATCH] + 1,
+		     "the constraint that axes decide holds");
 	}
 	hold(input, file.invalid == invalid, "invalid lines are counted");
 	arena_free(&arena);
@@ -215,10 +237,12 @@ static const char *const constraint_seeds[] = {
 static bool feed_constraint(const struct input *input)
 {
 	static const int32_t p[] = {0, 3, 3, 9};
-	static const int64_t axis[AXES] = {2, 4, 8}, none[AXES] = {-1, -1, 8}, t[] = {1, INT64_MAX, 3, -4, INT64_MIN, 6, 7, 0};
+	static const int64_t axis[AXES] = {2, 4, 8}, none[AXES] = {-1, -1, 8},
+			     t[] = {1, INT64_MAX, 3, -4, INT64_MIN, 6, 7, 0};
 	static const float s = 0.125f;
-	const struct constraint_tensor tensors[INPUTS] = {
-	    [INDPTR] = {p, DTYPE_INT32, 1, {4}}, [SCALE] = {&s, DTYPE_FLOAT32, RANK_SCALAR, {0}}, [TABLE] = {t, DTYPE_INT64, 2, {2, 4}}};
+	const struct constraint_tensor tensors[INPUTS] = {[INDPTR] = {p, DTYPE_INT32, 1, {4}},
+	                                                  [SCALE] = {&s, DTYPE_FLOAT32, RANK_SCALAR, {0}},
+	                                                  [TABLE] = {t, DTYPE_INT64, 2, {2, 4}}};
 	char *text = strndup(input->bytes, input->length);
 	struct definition with = definition;
 	struct err err = {""}, why = {""};
@@ -230,13 +254,15 @@ static bool feed_constraint(const struct input *input)
 	hold(input, !valid || strncmp(why.text, "column ", 7) != 0, "what checks makes sense whatever is known");
 	enum constraint_answer partly = constraint_evaluate(&definition, text, none, NULL, &why);
 
-	hold(input, (partly != CONSTRAINT_HOLDS && partly != CONSTRAINT_BROKEN) || partly == full || full == CONSTRAINT_ERROR,
+	hold(input,
+	     (partly != CONSTRAINT_HOLDS && partly != CONSTRAINT_BROKEN) || partly == full || full == CONSTRAINT_ERROR,
 	     "to know more changes no answer");
 	int64_t solved[AXES] = {-1, -1, 8};
 
 	with.constraints = (const char *const[]){text};
 	with.constraint_count = 1;
-	hold(input, constraint_solve(&with, solved) <= 2 && solved[BATCH] >= -1 && solved[LEN] >= -1, "axes are solved to sizes");
+	hold(input, constraint_solve(&with, solved) <= 2 && solved[BATCH] >= -1 && solved[LEN] >= -1,
+	     "axes are solved to sizes");
 	free(text);
 	return valid;
 }
@@ -244,13 +270,15 @@ static bool feed_constraint(const struct input *input)
 /* --- safetensors --------------------------------------------------------------------------------------------- */
 
 static const char *const safetensors_seeds[] = {
-    "{\"__metadata__\": {\"format\": \"pt\"}, \"a\": {\"dtype\": \"BF16\", \"shape\": [3], \"data_offsets\": [0, 6]}, \"z\": {\"dtype\": \"I32\", "
-    "\"shape\": [2, 1], \"data_offsets\": [6, 14]}, \"e\": {\"dtype\": \"U8\", \"shape\": [0], \"data_offsets\": [14, 14]}}",
+    "{\"__metadata__\": {\"format\": \"pt\"}, \"a\": {\"dtype\": \"BF16\", \"shape\": [3], \"data_offsets\": [0, 6]}, "
+    "\"z\": {\"dtype\": \"I32\", "
+    "\"shape\": [2, 1], \"data_offsets\": [6, 14]}, \"e\": {\"dtype\": \"U8\", \"shape\": [0], \"data_offsets\": [14, "
+    "14]}}",
     "{\"a\": {\"dtype\": \"F4\", \"shape\": [28], \"data_offsets\": [0, 14]}}",
 };
 
-/* Mutations rarely leave the length field alone, so it is written anew for three inputs in four. Behind the header stand
- * 14 bytes of data. */
+/* Mutations rarely leave the length field alone, so it is written anew for three inputs in four. Behind the header
+ * stand 14 bytes of data. */
 static bool feed_safetensors(const struct input *input)
 {
 	size_t length = 8 + input->length + 14;
@@ -263,14 +291,17 @@ static bool feed_safetensors(const struct input *input)
 		die_no_memory();
 	memcpy(bytes + 8, input->bytes, input->length);
 	for (int i = 0; i < 8; i++)
-		bytes[i] = (unsigned char)((input->number % 4 == 0 ? input->number * 0x9E3779B97F4A7C15u : input->length) >> (8 * i));
+		bytes[i] =
+		    (unsigned char)((input->number % 4 == 0 ? input->number * 0x9E3779B97F4A7C15u : input->length) >>
+		                    (8 * i));
 	bool valid = safetensors_parse("x", bytes, length, &arena, &out, &err) == 0;
 
 	hold(input, valid == (err.text[0] == '\0'), "what is refused has a sentence and what is taken has none");
 	for (int i = 0; valid && i < out.count; i++) {
 		const struct safetensor *t = &out.tensors[i];
 
-		hold(input, t->bytes >= 0 && t->data >= bytes + 8 && t->bytes <= bytes + length - t->data, "data lies in the file");
+		hold(input, t->bytes >= 0 && t->data >= bytes + 8 && t->bytes <= bytes + length - t->data,
+		     "data lies in the file");
 		hold(input, safetensors_find(&out, t->name) == t, "each tensor is found");
 	}
 	free(bytes);
@@ -281,13 +312,20 @@ static bool feed_safetensors(const struct input *input)
 /* --- verdict ------------------------------------------------------------------------------------------------- */
 
 static const char *const verdict_seeds[] = {
-    "{\"status\": \"failed\", \"reason\": \"numeric\", \"message\": \"m\", \"weak\": true, \"device_class\": \"cpu\", \"device\": \"cpu\", "
-    "\"ground_truth\": \"builtin\", \"ground_truth_version\": \"0\", \"torch\": \"2\", \"cuda\": null, \"seconds\": 0.002, \"time\": 1, "
-    "\"elements\": 24, \"reference_line\": 17, \"outputs\": [{\"name\": \"o\", \"ground_truth\": \"builtin\", \"status\": \"failed\", "
-    "\"reason\": \"numeric\", \"atol\": 0.008, \"rtol\": 0.01, \"hit_ratio_needed\": 0.85, \"shape\": [2, 3, 4], \"elements\": 24, \"hits\": "
-    "18, \"nan_reference\": 1, \"nan_ground_truth\": 2, \"inf_reference\": 3, \"inf_ground_truth\": 4, \"max_abs\": 1.0, \"mean_abs\": 1e-9, "
-    "\"max_rel\": \"inf\", \"mean_rel\": 0.1, \"cosine\": -0.0, \"mse\": 1e-300, \"margin\": \"nan\", \"zeros_would_pass\": true, \"passed\": "
-    "false, \"worst\": [{\"index\": 23, \"reference\": \"nan\", \"ground_truth\": \"-inf\", \"diff\": \"nan\"}]}], \"constants\": [{\"name\": "
+    "{\"status\": \"failed\", \"reason\": \"numeric\", \"message\": \"m\", \"weak\": true, \"device_class\": \"cpu\", "
+    "\"device\": \"cpu\", "
+    "\"ground_truth\": \"builtin\", \"ground_truth_version\": \"0\", \"torch\": \"2\", \"cuda\": null, \"seconds\": "
+    "0.002, \"time\": 1, "
+    "\"elements\": 24, \"reference_line\": 17, \"outputs\": [{\"name\": \"o\", \"ground_truth\": \"builtin\", "
+    "\"status\": \"failed\", "
+    "\"reason\": \"numeric\", \"atol\": 0.008, \"rtol\": 0.01, \"hit_ratio_needed\": 0.85, \"shape\": [2, 3, 4], "
+    "\"elements\": 24, \"hits\": "
+    "18, \"nan_reference\": 1, \"nan_ground_truth\": 2, \"inf_reference\": 3, \"inf_ground_truth\": 4, \"max_abs\": "
+    "1.0, \"mean_abs\": 1e-9, "
+    "\"max_rel\": \"inf\", \"mean_rel\": 0.1, \"cosine\": -0.0, \"mse\": 1e-300, \"margin\": \"nan\", "
+    "\"zeros_would_pass\": true, \"passed\": "
+    "false, \"worst\": [{\"index\": 23, \"reference\": \"nan\", \"ground_truth\": \"-inf\", \"diff\": \"nan\"}]}], "
+    "\"constants\": [{\"name\": "
     "\"eps\", \"value\": 1e-05, \"source\": \"unattested\"}], \"findings\": [\"f\"]}",
 };
 
@@ -303,7 +341,8 @@ static bool feed_verdict(const struct input *input)
 	if (valid) {
 		verdict_write(v, &once);
 		verdict_write_outputs(v, &shown);
-		const struct json_text text = {.name = "x", .text = shown.data, .length = shown.length, .first_line = 1};
+		const struct json_text text = {
+		    .name = "x", .text = shown.data, .length = shown.length, .first_line = 1};
 		cJSON *json = json_parse(&text, &err);
 
 		hold(input, json != NULL, "what is shown is JSON");
@@ -339,11 +378,74 @@ enum { TARGETS = sizeof targets / sizeof *targets, INPUT_BYTES = 8192 };
 
 /* Pieces that mean something to one parser or another. */
 static const char *const words[] = {
-    "{", "}", "[", "]", "\"", ",", ":", "\\", "\n", "null", "true", "0", "-1", "1e999", "9223372036854775808", "9007199254740992",
-    "\\u0000", "\\ud800", "\\udc00", "\xFF", "\xC3", "\xED\xA0\x80", "\xEF\xBB\xBF", "NaN", "Infinity", "//", "'", "1.5", "-0", "[[[[[[[[",
-    "\"shape\"", "\"dtype\"", "\"value\"", "\"type\"", "\"var\"", "\"const\"", "\"description\"", "(", ")", "**", "//", "%", "not ", " and ",
-    " or ", "==", "<", ".item()", ".shape[0]", ".sum()", "[-1]", "[9]", "len(", "max(", "2 ** 62", "-9223372036854775807", "p", "t", "b", "len",
-    "../", "/", "def run(", "\"inf\"", "\"nan\"", "\x1b", "\x7f", "\x01",
+    "{",
+    "}",
+    "[",
+    "]",
+    "\"",
+    ",",
+    ":",
+    "\\",
+    "\n",
+    "null",
+    "true",
+    "0",
+    "-1",
+    "1e999",
+    "9223372036854775808",
+    "9007199254740992",
+    "\\u0000",
+    "\\ud800",
+    "\\udc00",
+    "\xFF",
+    "\xC3",
+    "\xED\xA0\x80",
+    "\xEF\xBB\xBF",
+    "NaN",
+    "Infinity",
+    "//",
+    "'",
+    "1.5",
+    "-0",
+    "[[[[[[[[",
+    "\"shape\"",
+    "\"dtype\"",
+    "\"value\"",
+    "\"type\"",
+    "\"var\"",
+    "\"const\"",
+    "\"description\"",
+    "(",
+    ")",
+    "**",
+    "//",
+    "%",
+    "not ",
+    " and ",
+    " or ",
+    "==",
+    "<",
+    ".item()",
+    ".shape[0]",
+    ".sum()",
+    "[-1]",
+    "[9]",
+    "len(",
+    "max(",
+    "2 ** 62",
+    "-9223372036854775807",
+    "p",
+    "t",
+    "b",
+    "len",
+    "../",
+    "/",
+    "def run(",
+    "\"inf\"",
+    "\"nan\"",
+    "\x1b",
+    "\x7f",
+    "\x01",
 };
 
 static uint64_t draw(uint64_t *state)
@@ -370,7 +472,8 @@ static void mutate(struct buf *text, const struct target *target, uint64_t *stat
 {
 	size_t at = draw(state) % (text->length + 1), left = text->length - at;
 	size_t cut = left == 0 ? 0 : draw(state) % (left < 40 ? left + 1 : 40);
-	const char *word = words[draw(state) % (sizeof words / sizeof *words)], *seed = target->seeds[draw(state) % target->seed_count];
+	const char *word = words[draw(state) % (sizeof words / sizeof *words)],
+		   *seed = target->seeds[draw(state) % target->seed_count];
 	size_t from = draw(state) % (strlen(seed) + 1);
 	char byte = (char)draw(state), *copy = strndup(text->data + at, cut);
 

@@ -11,8 +11,9 @@
 /* The names of the targets; NULL beyond the last. */
 const char *fuzz_target(int index);
 
-/* Feeds inputs `first` … `first + count - 1` of a target to it. Returns how many were taken as valid, -1 for a name that
- * is none. What must hold and does not is told on stderr, with the number of the input and its bytes; then it aborts. */
+/* Feeds inputs `first` … `first + count - 1` of a target to it. Returns how many were taken as valid, -1 for a name
+ * that is none. What must hold and does not is told on stderr, with the number of the input and its bytes; then it
+ * aborts. */
 int fuzz_run(const char *target, uint64_t first, uint64_t count);
 
 #endif

@@ -1,4 +1,5 @@
 """Plants mistakes into correct references and asks reftest to find them: python3 tests/mutants/run.py BUILD [options].
+Words after "--" go to `reftest verify` ("-- --device cuda:0").
 
 Every tests/mutants/{family}.py holds MUTANTS, a list of (definition, mistake, old, new): `old` stands exactly once in that
 starter definition's reference and is replaced by `new`. All mutants of all families, and the definitions that they were
@@ -98,13 +99,13 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("build")
     parser.add_argument("--family", action="append", help="only this one; may be repeated")
-    parser.add_argument("words", nargs="*", help="further words for reftest verify, after --")
-    options = parser.parse_args()
+    words = sys.argv[sys.argv.index("--") + 1 :] if "--" in sys.argv else []
+    options = parser.parse_args(sys.argv[1 : len(sys.argv) - len(words) - ("--" in sys.argv)])
     every = sorted(os.path.basename(p)[:-3] for p in glob.glob(os.path.join(HERE, "*.py")) if p != os.path.abspath(__file__))
     root = tempfile.mkdtemp(prefix="reftest-mutants-")
     try:
         planted, originals = build_dataset(root, options.family or every)
-        sys.exit(1 if tell(planted, originals, verify(options.build, root, options.words)) else 0)
+        sys.exit(1 if tell(planted, originals, verify(options.build, root, words)) else 0)
     finally:
         shutil.rmtree(root)
 

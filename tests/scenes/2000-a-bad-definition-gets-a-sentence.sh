@@ -14,8 +14,9 @@ good = open(folder + "tiny_norm.json", encoding="utf-8").read()
 
 
 def plant(name, old, new, count=1):
-    assert good.count(old) >= 1, (name, old)
-    text = good.replace('"tiny_norm"', f'"{name}"').replace(old, new, count)
+    text = good.replace('"tiny_norm"', f'"{name}"')
+    assert old in text, (name, old)
+    text = text.replace(old, new, count)
     open(folder + name + ".json", "w", encoding="utf-8").write(text)
 
 

@@ -85,7 +85,7 @@ END
 verify
 expect_exit 1
 expect_status tiny_gemm passed
-for name in syntax missing_import raises exits other_arguments; do
+for name in syntax missing_import raises exits other_arguments nothing two_outputs no_tensor; do
 	expect_status $name error raised
 done
 for name in leaves crashes; do
@@ -93,9 +93,7 @@ for name in leaves crashes; do
 	expect "not any(all_of('$name', 'kept'))"
 done
 expect "d['too_large']['status'] == 'error'"
-for name in nothing two_outputs no_tensor wrong_shape; do
-	expect_status $name failed shape
-done
+expect_status wrong_shape failed shape
 expect_status wrong_dtype failed dtype
 expect_status not_a_number failed nonfinite
 expect "all('SyntaxError' in text for text in all_of('syntax', 'message'))"

@@ -16,7 +16,7 @@ while [ ! -e "$work/started" ]; do
 done
 [ -e "$work/started" ] || fail "$step: it ended by itself"
 kill -INT $program
-wait $program && status=0 || status=$?
+ended
 expect_exit 130
 expect "s['interrupted'] is True"
 expect_no_process

@@ -1,4 +1,5 @@
-/* The rule and the figures: against a plain second implementation, and for each kind of difference that must be seen. */
+/* The rule and the figures: against a plain second implementation, and for each kind of difference that must be seen.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -69,7 +70,9 @@ static struct metrics plainly(const void *reference, const void *truth, enum dty
 	m.mean_abs = finite > 0 ? (double)(sum_abs / finite) : 0;
 	m.mean_rel = finite > 0 ? (double)(sum_rel / finite) : 0;
 	m.mse = finite > 0 ? (double)(sum_sq / finite) : 0;
-	m.cosine = norm_r == 0 && norm_g == 0 ? 1 : norm_r == 0 || norm_g == 0 ? 0 : (double)(dot / sqrtl(norm_r * norm_g));
+	m.cosine = norm_r == 0 && norm_g == 0	? 1
+		   : norm_r == 0 || norm_g == 0 ? 0
+						: (double)(dot / sqrtl(norm_r * norm_g));
 	m.margin = unmatched > 0 ? INFINITY : m.margin;
 	m.passed = unmatched == 0 && (double)m.hits >= rule.hit_ratio * (double)elements;
 	m.zeros_would_pass = m.nan_ground_truth + m.inf_ground_truth == 0 &&
@@ -169,7 +172,8 @@ static void equal_tensors_pass_with_margin_zero(void **state)
 static void one_element_nudged_past_its_bound_fails_wherever_it_is(void **state)
 {
 	int64_t places[] = {0, 1, 1023, 1024, 65535, 65536, 99998, 99999}, elements = 100000;
-	float *truth = malloc((size_t)elements * sizeof *truth), *reference = malloc((size_t)elements * sizeof *reference);
+	float *truth = malloc((size_t)elements * sizeof *truth),
+	      *reference = malloc((size_t)elements * sizeof *reference);
 
 	(void)state;
 	assert_true(truth != NULL && reference != NULL);
@@ -205,8 +209,9 @@ static void the_bound_itself_passes_and_the_next_double_does_not(void **state)
 
 static void nan_on_either_side_or_both_fails_even_with_a_hit_ratio(void **state)
 {
-	static const float cases[][2] = {{NAN, 1}, {1, NAN}, {NAN, NAN}, {INFINITY, 1}, {1, INFINITY}, {-INFINITY, INFINITY},
-	                                 {NAN, INFINITY}, {INFINITY, NAN}, {0, -INFINITY}};
+	static const float cases[][2] = {{NAN, 1},	  {1, NAN},	   {NAN, NAN},
+					 {INFINITY, 1},	  {1, INFINITY},   {-INFINITY, INFINITY},
+					 {NAN, INFINITY}, {INFINITY, NAN}, {0, -INFINITY}};
 	float reference[2000], truth[2000];
 	struct rule lax = {1e30, 1e30, 0.5};
 
@@ -272,7 +277,8 @@ static void an_output_of_nothing_passes_and_has_no_places(void **state)
 	struct metrics m = compared(NULL, NULL, DTYPE_FLOAT32, 0, all_within);
 
 	(void)state;
-	assert_true(m.passed && m.zeros_would_pass && m.worst_count == 0 && m.margin == 0 && m.cosine == 1 && m.mse == 0);
+	assert_true(m.passed && m.zeros_would_pass && m.worst_count == 0 && m.margin == 0 && m.cosine == 1 &&
+		    m.mse == 0);
 }
 
 static void a_bound_of_zero_is_met_only_by_equality(void **state)
@@ -299,7 +305,9 @@ static void assert_worst_places(const float *reference, const float *truth, int6
 
 		for (int64_t i = 0; i < elements; i++) {
 			double diff = fabs((double)reference[i] - (double)truth[i]);
-			double ratio = isnan(diff) ? INFINITY : diff / (all_within.atol + all_within.rtol * fabs((double)truth[i]));
+			double ratio = isnan(diff)
+					   ? INFINITY
+					   : diff / (all_within.atol + all_within.rtol * fabs((double)truth[i]));
 
 			if (!taken[i] && (best < 0 || ratio > most)) {
 				best = i;
@@ -317,13 +325,15 @@ static void assert_worst_places(const float *reference, const float *truth, int6
 static void the_five_worst_places_are_those_of_a_search_through_all(void **state)
 {
 	int64_t elements = 200003;
-	float *truth = malloc((size_t)elements * sizeof *truth), *reference = malloc((size_t)elements * sizeof *reference);
+	float *truth = malloc((size_t)elements * sizeof *truth),
+	      *reference = malloc((size_t)elements * sizeof *reference);
 
 	(void)state;
 	assert_true(truth != NULL && reference != NULL);
 	for (uint64_t seed = 0; seed < 6; seed++) {
 		for (int64_t i = 0; i < elements; i++) {
-			float noise = uniform_signed(philox_bits(seed, i), seed < 3 ? 20 : 2); /* from 3 on: ties everywhere */
+			float noise =
+			    uniform_signed(philox_bits(seed, i), seed < 3 ? 20 : 2); /* from 3 on: ties everywhere */
 
 			truth[i] = seed < 3 ? uniform_signed(philox_bits(seed + 100, i), 20) : 1;
 			reference[i] = truth[i] + noise / 64;
@@ -362,7 +372,8 @@ static void the_result_does_not_depend_on_the_number_of_threads(void **state)
 
 static void integers_beyond_a_double_are_told_apart(void **state)
 {
-	int64_t truth[] = {INT64_MAX, INT64_MIN, 1LL << 60, 5}, reference[] = {INT64_MAX - 1, INT64_MIN, (1LL << 60) + 1, 5};
+	int64_t truth[] = {INT64_MAX, INT64_MIN, 1LL << 60, 5},
+		reference[] = {INT64_MAX - 1, INT64_MIN, (1LL << 60) + 1, 5};
 	struct metrics m = compared(reference, truth, DTYPE_INT64, 4, (struct rule){0, 0, 1});
 
 	(void)state;

@@ -14,7 +14,8 @@ enum { BATCH, LEN, PAGES, SIZE, HEADS, AXES };
 enum { INDPTR, TABLE, K, SCALE, COUNT, FLAG, INPUTS };
 
 static const struct axis axes[AXES] = {
-    {"batch_size", true, 0}, {"len_indptr", true, 0}, {"num_pages", true, 0}, {"page_size", false, 64}, {"heads", false, 8},
+    {"batch_size", true, 0},  {"len_indptr", true, 0}, {"num_pages", true, 0},
+    {"page_size", false, 64}, {"heads", false, 8},
 };
 static const struct tensor_spec inputs[INPUTS] = {
     {.name = "indptr", .dtype = DTYPE_INT32, .rank = 1, .axis = {LEN}},
@@ -55,12 +56,27 @@ static enum constraint_answer evaluate(const char *text, struct err *why)
 static void texts_of_real_definitions_are_understood(void **state)
 {
 	static const char *const texts[] = {
-	    "len_indptr == batch_size + 1", "num_pages == indptr[-1].item()", "page_size % heads == 0", "num_pages >= batch_size",
-	    "k.shape[1] == 2 * page_size", "k.shape[-1] == heads", "heads <= num_pages * page_size", "batch_size > 1",
-	    " ( batch_size==1 )", "1 <= batch_size < len_indptr <= 2 ** 20", "not batch_size == 0 or False and True",
-	    "indptr.max() < num_pages", "indptr.min() >= 0 and table.sum() == 0", "len(indptr) == len_indptr",
-	    "max(batch_size, 1, len_indptr) == min(num_pages, 3)", "table[0, -1].item() != table[1][0].item()",
-	    "table[0].numel() == num_pages", "scale > 1e-3", "-batch_size // -2 - +3 < .5", "indptr[0] == 0", "heads.item() == 7",
+	    "len_indptr == batch_size + 1",
+	    "num_pages == indptr[-1].item()",
+	    "page_size % heads == 0",
+	    "num_pages >= batch_size",
+	    "k.shape[1] == 2 * page_size",
+	    "k.shape[-1] == heads",
+	    "heads <= num_pages * page_size",
+	    "batch_size > 1",
+	    " ( batch_size==1 )",
+	    "1 <= batch_size < len_indptr <= 2 ** 20",
+	    "not batch_size == 0 or False and True",
+	    "indptr.max() < num_pages",
+	    "indptr.min() >= 0 and table.sum() == 0",
+	    "len(indptr) == len_indptr",
+	    "max(batch_size, 1, len_indptr) == min(num_pages, 3)",
+	    "table[0, -1].item() != table[1][0].item()",
+	    "table[0].numel() == num_pages",
+	    "scale > 1e-3",
+	    "-batch_size // -2 - +3 < .5",
+	    "indptr[0] == 0",
+	    "heads.item() == 7",
 	    "2 ** -1 == 1 / 2",
 	};
 
@@ -76,53 +92,77 @@ static void text_that_makes_no_sense_is_an_error_with_its_column(void **state)
 	} cases[] = {
 	    {"", "column 1 of the constraint \"\": expected a value, found the end"},
 	    {"batch_size +", "column 13 of the constraint \"batch_size +\": expected a value, found the end"},
-	    {"batch_size = 1", "column 12 of the constraint \"batch_size = 1\": found '=', which compares nothing; write '=='"},
-	    {"batch == 1", "column 1 of the constraint \"batch == 1\": expected the name of an axis or an input, found 'batch'"},
+	    {"batch_size = 1",
+	     "column 12 of the constraint \"batch_size = 1\": found '=', which compares nothing; write '=='"},
+	    {"batch == 1",
+	     "column 1 of the constraint \"batch == 1\": expected the name of an axis or an input, found 'batch'"},
 	    {"(batch_size", "column 12 of the constraint \"(batch_size\": expected ')', found the end"},
 	    {"batch_size 3", "column 12 of the constraint \"batch_size 3\": expected an operator, found '3'"},
 	    {"batch_size & 1",
 	     "column 12 of the constraint \"batch_size & 1\": found a character that means nothing here"},
-	    {"batch_size in (1, 2)", "column 12 of the constraint \"batch_size in (1, 2)\": expected an operator, found 'in'"},
+	    {"batch_size in (1, 2)",
+	     "column 12 of the constraint \"batch_size in (1, 2)\": expected an operator, found 'in'"},
 	    {"3x == 1", "column 1 of the constraint \"3x == 1\": expected a decimal number, found '3x'"},
 	    {"0x10 == 16", "column 1 of the constraint \"0x10 == 16\": expected a decimal number, found '0x10'"},
-	    {"9223372036854775808 > 1",
-	     "column 1 of the constraint \"9223372036854775808 > 1\": expected an integer below 2^63, found 9223372036854775808"},
-	    {"1e999 > 1", "column 1 of the constraint \"1e999 > 1\": expected a number that fits a 64-bit float, found 1e999"},
-	    {"indptr == 3", "column 1 of the constraint \"indptr == 3\": expected a number, found the tensor indptr; name an "
-	                    "element, as in indptr[-1].item()"},
-	    {"1 + table[0] == 3", "column 5 of the constraint \"1 + table[0] == 3\": expected a number, found the tensor table; "
-	                          "name an element, as in table[-1].item()"},
-	    {"indptr", "column 1 of the constraint \"indptr\": expected a number, found the tensor indptr; name an element, as in "
+	    {"9223372036854775808 > 1", "column 1 of the constraint \"9223372036854775808 > 1\": expected an integer "
+	                                "below 2^63, found 9223372036854775808"},
+	    {"100000000000000000000000000000000000000000000000 > 1",
+	     "column 1 of the constraint \"100000000000000000000000000000000000000000000000 > 1\": expected a number "
+	     "of fewer than "
+	     "48 characters"},
+	    {"1e999 > 1",
+	     "column 1 of the constraint \"1e999 > 1\": expected a number that fits a 64-bit float, found 1e999"},
+	    {"indptr == 3",
+	     "column 1 of the constraint \"indptr == 3\": expected a number, found the tensor indptr; name an "
+	     "element, as in indptr[-1].item()"},
+	    {"1 + table[0] == 3",
+	     "column 5 of the constraint \"1 + table[0] == 3\": expected a number, found the tensor table; "
+	     "name an element, as in table[-1].item()"},
+	    {"indptr", "column 1 of the constraint \"indptr\": expected a number, found the tensor indptr; name an "
+	               "element, as in "
 	               "indptr[-1].item()"},
-	    {"batch_size and (indptr)", "column 16 of the constraint \"batch_size and (indptr)\": expected a number, found the "
-	                                "tensor indptr; name an element, as in indptr[-1].item()"},
-	    {"indptr[0][0] == 1", "column 1 of the constraint \"indptr[0][0] == 1\": indptr has 1 dimensions and takes no further "
-	                          "index"},
-	    {"k[0].item() == 1",
-	     "column 1 of the constraint \"k[0].item() == 1\": k is bfloat16; only tensors of integers can be read here"},
+	    {"batch_size and (indptr)",
+	     "column 16 of the constraint \"batch_size and (indptr)\": expected a number, found the "
+	     "tensor indptr; name an element, as in indptr[-1].item()"},
+	    {"indptr[0][0] == 1",
+	     "column 1 of the constraint \"indptr[0][0] == 1\": indptr has 1 dimensions and takes no further "
+	     "index"},
+	    {"k.shape[0 == 1", "column 15 of the constraint \"k.shape[0 == 1\": expected ']', found the end"},
+	    {"k[0, 0, 0] == 1", "column 1 of the constraint \"k[0, 0, 0] == 1\": k is bfloat16; only tensors of "
+	                        "integers can be read here"},
+	    {"k[0].item() == 1", "column 1 of the constraint \"k[0].item() == 1\": k is bfloat16; only tensors of "
+	                         "integers can be read here"},
 	    {"k.sum() == 1",
 	     "column 1 of the constraint \"k.sum() == 1\": k is bfloat16; only tensors of integers can be read here"},
-	    {"scale[0] == 1", "column 1 of the constraint \"scale[0] == 1\": scale is a Python scalar and has no elements"},
-	    {"indptr.mean() == 1", "column 8 of the constraint \"indptr.mean() == 1\": expected item(), max(), min(), sum(), "
-	                           "numel() or shape[…], found 'mean'"},
+	    {"scale[0] == 1",
+	     "column 1 of the constraint \"scale[0] == 1\": scale is a Python scalar and has no elements"},
+	    {"indptr.mean() == 1",
+	     "column 8 of the constraint \"indptr.mean() == 1\": expected item(), max(), min(), sum(), "
+	     "numel() or shape[…], found 'mean'"},
 	    {"indptr.item == 1", "column 13 of the constraint \"indptr.item == 1\": expected '()', found '=='"},
-	    {"indptr.shape == 1", "column 14 of the constraint \"indptr.shape == 1\": expected '[' after .shape, found '=='"},
-	    {"indptr[1:2] == 1", "column 9 of the constraint \"indptr[1:2] == 1\": found a character that means nothing here"},
+	    {"indptr.shape == 1",
+	     "column 14 of the constraint \"indptr.shape == 1\": expected '[' after .shape, found '=='"},
+	    {"indptr[1:2] == 1",
+	     "column 9 of the constraint \"indptr[1:2] == 1\": found a character that means nothing here"},
 	    {"indptr[0 == 1", "column 14 of the constraint \"indptr[0 == 1\": expected ']', found the end"},
 	    {"k.shape[3] == 1",
 	     "the constraint \"k.shape[3] == 1\" cannot be evaluated: the index 3 is outside the shape of size 3"},
 	    {"k.shape[-4] == 1",
 	     "the constraint \"k.shape[-4] == 1\" cannot be evaluated: the index -4 is outside the shape of size 3"},
-	    {"len(batch_size) == 1", "column 5 of the constraint \"len(batch_size) == 1\": expected the name of an input, found "
-	                             "'batch_size'"},
-	    {"len(scale) == 1", "column 5 of the constraint \"len(scale) == 1\": scale has no dimensions, so no length"},
+	    {"len(batch_size) == 1",
+	     "column 5 of the constraint \"len(batch_size) == 1\": expected the name of an input, found "
+	     "'batch_size'"},
+	    {"len(scale) == 1",
+	     "column 5 of the constraint \"len(scale) == 1\": scale has no dimensions, so no length"},
 	    {"max(1) == 1", "column 5 of the constraint \"max(1) == 1\": expected at least two values to choose from"},
-	    {"pow(1, 2) == 1", "column 1 of the constraint \"pow(1, 2) == 1\": expected the name of an axis or an input, found "
-	                       "'pow'"},
-	    {"batch_size == 1 // 0",
-	     "the constraint \"batch_size == 1 // 0\" cannot be evaluated: a division by zero"},
-	    {"\xC3\xA9 == 1", "column 1 of the constraint \"\xC3\xA9 == 1\": found a character that means nothing here"},
-	    {"1 == '\xC3\xA9'", "column 6 of the constraint \"1 == '\xC3\xA9'\": found a character that means nothing here"},
+	    {"pow(1, 2) == 1",
+	     "column 1 of the constraint \"pow(1, 2) == 1\": expected the name of an axis or an input, found "
+	     "'pow'"},
+	    {"batch_size == 1 // 0", "the constraint \"batch_size == 1 // 0\" cannot be evaluated: a division by zero"},
+	    {"\xC3\xA9 == 1",
+	     "column 1 of the constraint \"\xC3\xA9 == 1\": found a character that means nothing here"},
+	    {"1 == '\xC3\xA9'",
+	     "column 6 of the constraint \"1 == '\xC3\xA9'\": found a character that means nothing here"},
 	    {"1 2 \xC3\xA9", "column 3 of the constraint \"1 2 \xC3\xA9\": expected an operator, found '2'"},
 	};
 
@@ -160,13 +200,46 @@ static void long_and_deep_texts_are_refused(void **state)
 static void arithmetic_is_that_of_python(void **state)
 {
 	static const char *const truths[] = {
-	    "1 + 2 * 3 == 7", "(1 + 2) * 3 == 9", "7 // 2 == 3", "-7 // 2 == -4", "7 // -2 == -4", "-7 % 3 == 2", "7 % -3 == -2",
-	    "-6 % 3 == 0", "7 / 2 == 3.5", "2 ** 10 == 1024", "-2 ** 2 == -4", "2 ** 3 ** 2 == 512", "2 ** -1 == 0.5",
-	    "7.5 // 2 == 3", "-7.5 % 2 == 0.5", "-7.5 // 2 == -4.0", "1 - 2 - 3 == -4", "- - 3 == 3", "1 < 2 < 3", "not 1 < 3 < 2", "3 >= 3 > 2 != 1",
-	    "True + True == 2", "not 0", "not not 5", "0 or 3 == 3", "(0 or 3) == 3", "(2 and 3) == 3", "(0 and 1 // 0) == 0",
-	    "1 or 1 // 0", "not (0 and 1 // 0)", "1 > 2 > 1 // 0 or True", "0 ** 0 == 1", "max(3, 1, 2) == 3",
-	    "min(3, 1, 2) == 1", "max(1, 2.5) == 2.5", "9007199254740993 != 9007199254740992.0",
-	    "-9223372036854775807 - 1 < -9223372036854775807", "(-9223372036854775807 - 1) % -1 == 0", "1e3 == 1000", ".5 + .5 == 1",
+	    "1 + 2 * 3 == 7",
+	    "(1 + 2) * 3 == 9",
+	    "7 // 2 == 3",
+	    "-7 // 2 == -4",
+	    "7 // -2 == -4",
+	    "-7 % 3 == 2",
+	    "7 % -3 == -2",
+	    "-6 % 3 == 0",
+	    "7 / 2 == 3.5",
+	    "2 ** 10 == 1024",
+	    "-2 ** 2 == -4",
+	    "2 ** 3 ** 2 == 512",
+	    "2 ** -1 == 0.5",
+	    "7.5 // 2 == 3",
+	    "-7.5 % 2 == 0.5",
+	    "-7.5 // 2 == -4.0",
+	    "1 - 2 - 3 == -4",
+	    "- - 3 == 3",
+	    "1 < 2 < 3",
+	    "not 1 < 3 < 2",
+	    "3 >= 3 > 2 != 1",
+	    "True + True == 2",
+	    "not 0",
+	    "not not 5",
+	    "0 or 3 == 3",
+	    "(0 or 3) == 3",
+	    "(2 and 3) == 3",
+	    "(0 and 1 // 0) == 0",
+	    "1 or 1 // 0",
+	    "not (0 and 1 // 0)",
+	    "1 > 2 > 1 // 0 or True",
+	    "0 ** 0 == 1",
+	    "max(3, 1, 2) == 3",
+	    "min(3, 1, 2) == 1",
+	    "max(1, 2.5) == 2.5",
+	    "9007199254740993 != 9007199254740992.0",
+	    "-9223372036854775807 - 1 < -9223372036854775807",
+	    "(-9223372036854775807 - 1) % -1 == 0",
+	    "1e3 == 1000",
+	    ".5 + .5 == 1",
 	};
 
 	(void)state;
@@ -181,11 +254,32 @@ static void arithmetic_is_that_of_python(void **state)
 static void contents_are_read_within_bounds(void **state)
 {
 	static const char *const truths[] = {
-	    "indptr[-1].item() == 9", "indptr[-4] == 0", "indptr[3] == 9", "indptr.max() == 9", "indptr.min() == 0", "indptr.sum() == 15",
-	    "indptr.numel() == 4", "len(indptr) == 4", "indptr[batch_size] == 9", "table[1, 1] == -4", "table[1][1].item() == -4",
-	    "table[-1][-1] == 6", "table[1].sum() == -1", "table[2].max() == 6", "table.min() == -4", "table[0].shape[0] == 2",
-	    "table.shape[-1] == 2", "table[0].numel() == 2", "scale == 0.125", "heads == 8", "heads.item() == 7", "flag.sum() == 2",
-	    "flag[1] == 0", "table[indptr[0], 1] == 2", "k.shape[1] == 64", "k.numel() == 2 * 64 * 8",
+	    "indptr[-1].item() == 9",
+	    "indptr[-4] == 0",
+	    "indptr[3] == 9",
+	    "indptr.max() == 9",
+	    "indptr.min() == 0",
+	    "indptr.sum() == 15",
+	    "indptr.numel() == 4",
+	    "len(indptr) == 4",
+	    "indptr[batch_size] == 9",
+	    "table[1, 1] == -4",
+	    "table[1][1].item() == -4",
+	    "table[-1][-1] == 6",
+	    "table[1].sum() == -1",
+	    "table[2].max() == 6",
+	    "table.min() == -4",
+	    "table[0].shape[0] == 2",
+	    "table.shape[-1] == 2",
+	    "table[0].numel() == 2",
+	    "scale == 0.125",
+	    "heads == 8",
+	    "heads.item() == 7",
+	    "flag.sum() == 2",
+	    "flag[1] == 0",
+	    "table[indptr[0], 1] == 2",
+	    "k.shape[1] == 64",
+	    "k.numel() == 2 * 64 * 8",
 	};
 
 	(void)state;
@@ -204,7 +298,8 @@ static void a_broken_constraint_is_told_with_its_values(void **state)
 	} cases[] = {
 	    {"len_indptr == batch_size + 2", "len_indptr == batch_size + 2: 4 == 3 + 2 is false"},
 	    {"num_pages == indptr[-1].item()", "num_pages == indptr[-1].item(): 2 == 9 is false"},
-	    {"table[batch_size - 1, 0] < 0 and scale > 1", "table[batch_size - 1, 0] < 0 and scale > 1: 5 < 0 and 0.125 > 1 is false"},
+	    {"table[batch_size - 1, 0] < 0 and scale > 1",
+	     "table[batch_size - 1, 0] < 0 and scale > 1: 5 < 0 and 0.125 > 1 is false"},
 	    {"max(batch_size, 7) == len(indptr)", "max(batch_size, 7) == len(indptr): 7 == 4 is false"},
 	    {"1 == 2", "1 == 2: 1 == 2 is false"},
 	    {"not batch_size", "not batch_size: not 3 is false"},
@@ -225,6 +320,10 @@ static void what_cannot_be_evaluated_is_an_error(void **state)
 	} cases[] = {
 	    {"indptr[4] == 1", "the index 4 is outside indptr of size 4"},
 	    {"indptr[-5].item() == 1", "the index -5 is outside indptr of size 4"},
+	    {"table[3].sum() == 1", "the index 3 is outside table of size 3"},
+	    {"table[3].shape[0] == 2", "the index 3 is outside table of size 3"},
+	    {"table[1 // 0, 0] == 1", "a division by zero"},
+	    {"2 ** 64 == 0", "an integer leaves 64 bits"},
 	    {"table[3, 0] == 1", "the index 3 is outside table of size 3"},
 	    {"table[0, 2] == 1", "the index 2 is outside table of size 2"},
 	    {"indptr[9223372036854775807] == 1", "the index 9223372036854775807 is outside indptr of size 4"},
@@ -233,6 +332,7 @@ static void what_cannot_be_evaluated_is_an_error(void **state)
 	    {"1 % 0 == 1", "a division by zero"},
 	    {"1 // 0.0 == 1", "a division by zero"},
 	    {"1 / 0 == 1", "a division by zero"},
+	    {"1 // 0 == 2 ** 64", "a division by zero"}, /* the first of two */
 	    {"0 ** -1 == 1", "a power that is no number"},
 	    {"9223372036854775807 + 1 > 0", "an integer leaves 64 bits"},
 	    {"-9223372036854775807 - 2 < 0", "an integer leaves 64 bits"},
@@ -248,7 +348,8 @@ static void what_cannot_be_evaluated_is_an_error(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		assert_int_equal(evaluate(cases[i].text, &why), CONSTRAINT_ERROR);
-		snprintf(sentence, sizeof sentence, "the constraint \"%s\" cannot be evaluated: %s", cases[i].text, cases[i].why);
+		snprintf(sentence, sizeof sentence, "the constraint \"%s\" cannot be evaluated: %s", cases[i].text,
+		         cases[i].why);
 		assert_string_equal(why.text, sentence);
 	}
 	assert_int_equal(evaluate("batch_size ==", &why), CONSTRAINT_ERROR);
@@ -266,11 +367,13 @@ static void sums_and_empty_tensors_are_watched(void **state)
 	(void)state;
 	assert_int_equal(constraint_evaluate(&definition, "table.sum() > 0", axis, tensors, &why), CONSTRAINT_ERROR);
 	assert_int_equal(constraint_evaluate(&definition, "indptr.max() > 0", axis, tensors, &why), CONSTRAINT_ERROR);
-	assert_string_equal(why.text, "the constraint \"indptr.max() > 0\" cannot be evaluated: indptr is empty and has neither a "
-	                              "largest nor a smallest element");
+	assert_string_equal(
+	    why.text, "the constraint \"indptr.max() > 0\" cannot be evaluated: indptr is empty and has neither a "
+		      "largest nor a smallest element");
 	assert_int_equal(constraint_evaluate(&definition, "indptr[-1] == 0", axis, tensors, &why), CONSTRAINT_ERROR);
 	assert_int_equal(constraint_evaluate(&definition, "indptr.sum() == 0", axis, tensors, &why), CONSTRAINT_HOLDS);
-	assert_int_equal(constraint_evaluate(&definition, "indptr.numel() == 0", axis, tensors, &why), CONSTRAINT_HOLDS);
+	assert_int_equal(constraint_evaluate(&definition, "indptr.numel() == 0", axis, tensors, &why),
+	                 CONSTRAINT_HOLDS);
 }
 
 static void what_is_not_given_is_unknown(void **state)
@@ -295,10 +398,17 @@ static void what_is_not_given_is_unknown(void **state)
 	    /* what is decided is decided, what comes before it is not */
 	    {"batch_size == 3 or scale > 0", CONSTRAINT_HOLDS, ""},
 	    {"scale > 0 or batch_size == 3", CONSTRAINT_UNKNOWN, "scale > 0 or batch_size == 3 needs scale"},
-	    {"batch_size == 4 and scale > 0", CONSTRAINT_BROKEN, "batch_size == 4 and scale > 0: 3 == 4 and scale > 0 is false"},
+	    {"batch_size == 4 and scale > 0", CONSTRAINT_BROKEN,
+	     "batch_size == 4 and scale > 0: 3 == 4 and scale > 0 is false"},
 	    {"scale < batch_size < 3", CONSTRAINT_BROKEN, "scale < batch_size < 3: scale < 3 < 3 is false"},
 	    {"not scale", CONSTRAINT_UNKNOWN, "not scale needs scale"},
 	    {"max(scale, 1) > 0", CONSTRAINT_UNKNOWN, "max(scale, 1) > 0 needs scale"},
+	    {"max(1, scale) > 0", CONSTRAINT_UNKNOWN, "max(1, scale) > 0 needs scale"},
+	    {"indptr.item() == 1", CONSTRAINT_UNKNOWN, "indptr.item() == 1 needs indptr"},
+	    {"indptr.numel() == 4", CONSTRAINT_UNKNOWN, "indptr.numel() == 4 needs indptr"},
+	    {"k[0].shape[0] == page_size", CONSTRAINT_HOLDS, ""},
+	    {"batch_size == 4 and table[batch_size - 1, 0] > 0", CONSTRAINT_BROKEN,
+	     "batch_size == 4 and table[batch_size - 1, 0] > 0: 3 == 4 and table[3 - 1, 0] > 0 is false"},
 	    {"table[7, 0] == 1", CONSTRAINT_ERROR,
 	     "the constraint \"table[7, 0] == 1\" cannot be evaluated: the index 7 is outside table of size 3"},
 	};
@@ -312,10 +422,33 @@ static void what_is_not_given_is_unknown(void **state)
 	}
 }
 
+static void contents_are_known_one_by_one(void **state)
+{
+	static const int64_t none[AXES] = {-1, -1, -1, 64, 8},
+			     huge[AXES] = {(int64_t)1 << 40, 4, (int64_t)1 << 40, 64, 8};
+	static const int64_t table[] = {1, 2, 3, 4};
+	const struct constraint_tensor tensors[INPUTS] = {[TABLE] = {table, DTYPE_INT64, 2, {2, 2}}};
+	struct err why;
+
+	(void)state;
+	assert_int_equal(constraint_evaluate(&definition, "len(table) == 2", none, tensors, &why), CONSTRAINT_HOLDS);
+	assert_int_equal(constraint_evaluate(&definition, "table.numel() == 4", none, tensors, &why), CONSTRAINT_HOLDS);
+	assert_int_equal(constraint_evaluate(&definition, "table[1, 1] == 4", none, tensors, &why), CONSTRAINT_HOLDS);
+	assert_int_equal(constraint_evaluate(&definition, "table[indptr[0], 1] == 2", none, tensors, &why),
+	                 CONSTRAINT_UNKNOWN);
+	assert_string_equal(why.text, "table[indptr[0], 1] == 2 needs indptr");
+	assert_int_equal(constraint_evaluate(&definition, "table.numel() > 0", huge, NULL, &why), CONSTRAINT_UNKNOWN);
+	const struct constraint_tensor flat[INPUTS] = {
+	    [TABLE] = {table, DTYPE_INT64, 1, {4}}}; /* not the declared rank */
+
+	assert_int_equal(constraint_evaluate(&definition, "table[1, 1] == 4", none, flat, &why), CONSTRAINT_UNKNOWN);
+}
+
 static void axes_are_solved_from_one_another(void **state)
 {
-	static const char *const texts[] = {"num_pages == indptr[-1].item()", "page_size >= 1", "num_pages * 2 == len_indptr",
-	                                    "(len_indptr - 1) * heads == num_pages", "len_indptr == batch_size + 1"};
+	static const char *const texts[] = {"num_pages == indptr[-1].item()", "page_size >= 1",
+	                                    "num_pages * 2 == len_indptr", "(len_indptr - 1) * heads == num_pages",
+	                                    "len_indptr == batch_size + 1"};
 	struct definition with = definition;
 	int64_t axis[AXES] = {5, -1, -1, 64, 8};
 
@@ -334,9 +467,17 @@ static void axes_are_solved_from_one_another(void **state)
 
 static void axes_are_not_solved_to_nonsense(void **state)
 {
-	static const char *const texts[] = {"batch_size == 1 - 2", "batch_size == 7 / 2", "batch_size == 2 ** 60", "batch_size == 1 // 0",
-	                                    "batch_size == 4 or batch_size == 5", "batch_size + 1 == 4", "batch_size == 3 == 3",
-	                                    "batch_size >= 4", "batch_size == indptr[0]", "-batch_size == 4", "batch_size =="};
+	static const char *const texts[] = {"batch_size == 1 - 2",
+	                                    "batch_size == 7 / 2",
+	                                    "batch_size == 2 ** 60",
+	                                    "batch_size == 1 // 0",
+	                                    "batch_size == 4 or batch_size == 5",
+	                                    "batch_size + 1 == 4",
+	                                    "batch_size == 3 == 3",
+	                                    "batch_size >= 4",
+	                                    "batch_size == indptr[0]",
+	                                    "-batch_size == 4",
+	                                    "batch_size =="};
 	struct definition with = definition;
 	int64_t axis[AXES] = {-1, -1, -1, 64, 8};
 
@@ -359,6 +500,7 @@ int main(void)
 	    cmocka_unit_test(what_cannot_be_evaluated_is_an_error),
 	    cmocka_unit_test(sums_and_empty_tensors_are_watched),
 	    cmocka_unit_test(what_is_not_given_is_unknown),
+	    cmocka_unit_test(contents_are_known_one_by_one),
 	    cmocka_unit_test(axes_are_solved_from_one_another),
 	    cmocka_unit_test(axes_are_not_solved_to_nonsense),
 	};

@@ -105,12 +105,51 @@ static void files_are_found_in_the_order_of_their_paths(void **state)
 	arena_free(&arena);
 }
 
+/* Names in which the suffix decides the order: '.' against letters, ".json" against ".jsonl". */
+static void every_definition_gets_its_workload(void **state)
+{
+	static const char *const names[] = {"llama3",       "llama3.1",  "llama3-1", "llama3.json", "llama3.jsona",
+	                                    "llama3.jsonz", "llama3.js", "llama",    "z.z",         "z"};
+	struct arena arena = {0};
+	struct dataset dataset;
+	char path[64];
+
+	(void)state;
+	folder("definitions");
+	folder("definitions/a");
+	folder("workloads");
+	folder("workloads/a");
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		snprintf(path, sizeof path, "definitions/a/%s.json", names[i]);
+		put(path, "");
+		snprintf(path, sizeof path, "workloads/a/%s.jsonl", names[i]);
+		put(path, "");
+	}
+	put("definitions/a/alone.json", "");
+	put("workloads/a/other.jsonl", "");
+	assert_int_equal(dataset_scan(".", &arena, &dataset, NULL), 0);
+	assert_int_equal(dataset.definition_count, sizeof names / sizeof *names + 1);
+	for (int i = 0; i < dataset.definition_count; i++) {
+		const struct dataset_file *d = &dataset.definitions[i], *w = dataset_workload(&dataset, d);
+
+		if (strcmp(d->name, "alone") == 0)
+			assert_null(w);
+		else if (w == NULL)
+			fail_msg("%s got no workload", d->path);
+		else
+			assert_string_equal(d->name, w->name);
+	}
+	dataset_close(&dataset);
+	arena_free(&arena);
+}
+
 static void leftovers_and_other_files_are_no_part_of_it(void **state)
 {
-	static const char *const others[] = {"definitions/a/.json",   "definitions/a/.x.json",  "definitions/a/x.json~",
-	                                     "definitions/a/x.json.bak", "definitions/a/.x.json.swp", "definitions/a/#x.json#",
-	                                     "definitions/a/x.jsonl", "definitions/a/x.JSON",   "definitions/a/json",
-	                                     "definitions/top.json",  "definitions/.hidden/x.json"};
+	static const char *const others[] = {
+	    "definitions/a/.json",      "definitions/a/.x.json",     "definitions/a/x.json~",
+	    "definitions/a/x.json.bak", "definitions/a/.x.json.swp", "definitions/a/#x.json#",
+	    "definitions/a/x.jsonl",    "definitions/a/x.JSON",      "definitions/a/json",
+	    "definitions/top.json",     "definitions/.hidden/x.json"};
 	struct arena arena = {0};
 	struct dataset dataset;
 
@@ -150,7 +189,8 @@ static void links_are_followed(void **state)
 	assert_int_equal(symlink("none", "elsewhere/z.json"), 0);
 	assert_int_equal(symlink("..", "elsewhere/up.json"), 0);
 	assert_int_equal(dataset_scan(".", &arena, &dataset, NULL), 0);
-	check_paths(dataset.definitions, dataset.definition_count, "definitions/linked/x.json\ndefinitions/linked/y.json\n");
+	check_paths(dataset.definitions, dataset.definition_count,
+	            "definitions/linked/x.json\ndefinitions/linked/y.json\n");
 	assert_true(dataset.definitions[1].stat.size == 3);
 	assert_int_equal(dataset.problem_count, 1);
 	assert_string_equal(dataset.problems[0],
@@ -173,9 +213,11 @@ static void what_cannot_be_read_is_told(void **state)
 	assert_int_equal(dataset_scan(".", &arena, &dataset, NULL), 0);
 	assert_int_equal(dataset.definition_count, 1);
 	assert_int_equal(dataset.problem_count, 2);
-	assert_string_equal(dataset.problems[0], "definitions/a/bad?name.json: the name has control characters, so this is left out; "
-	                                         "rename it");
-	assert_string_equal(dataset.problems[1], "definitions/loop: cannot open the folder: Too many levels of symbolic links");
+	assert_string_equal(dataset.problems[0],
+	                    "definitions/a/bad?name.json: the name has control characters, so this is left out; "
+	                    "rename it");
+	assert_string_equal(dataset.problems[1],
+	                    "definitions/loop: cannot open the folder: Too many levels of symbolic links");
 	dataset_close(&dataset);
 	arena_free(&arena);
 }
@@ -210,7 +252,8 @@ static void a_pipe_is_listed_and_blocks_nobody(void **state)
 	assert_int_equal(mkfifo("definitions/pipe", 0666), 0);
 	assert_int_equal(symlink("pipe", "definitions/link"), 0);
 	assert_int_equal(dataset_scan(".", &arena, &dataset, NULL), 0);
-	check_paths(dataset.definitions, dataset.definition_count, "definitions/a/x.json\n"); /* reading it tells what it is */
+	check_paths(dataset.definitions, dataset.definition_count,
+	            "definitions/a/x.json\n"); /* reading it tells what it is */
 	assert_int_equal(dataset.problem_count, 0);
 	dataset_close(&dataset);
 	arena_free(&arena);
@@ -246,14 +289,16 @@ static void the_root_is_the_first_that_is_named(void **state)
 	assert_int_equal(setenv("REFTEST_ROOT", "one", 1), 0);
 	check_root(NULL, "one", NULL);
 	check_root("two", "two", NULL);
-	check_root("empty", NULL, "empty: this folder, named by --root, has no folder definitions in it, so it is no dataset");
+	check_root("empty", NULL,
+	           "empty: this folder, named by --root, has no folder definitions in it, so it is no dataset");
 	check_root("none", NULL, "none: there is no such folder; --root must name a dataset");
 	assert_int_equal(setenv("REFTEST_ROOT", "none", 1), 0);
 	check_root(NULL, NULL, "none: there is no such folder; $REFTEST_ROOT must name a dataset");
 	unsetenv("REFTEST_ROOT");
 	unsetenv("FIB_DATASET_PATH");
-	check_root(NULL, NULL, "there is no dataset here: neither the working directory nor a parent has a folder definitions; "
-	                       "name one by --root DIR or in $REFTEST_ROOT");
+	check_root(NULL, NULL,
+	           "there is no dataset here: neither the working directory nor a parent has a folder definitions; "
+	           "name one by --root DIR or in $REFTEST_ROOT");
 	assert_int_equal(chdir("one"), 0);
 	check_root(NULL, ".", NULL);
 	assert_int_equal(chdir("inner"), 0);
@@ -280,7 +325,8 @@ static void long_roots_are_refused(void **state)
 
 static void times_beyond_64_bits_wrap(void **state)
 {
-	struct stat st = {.st_mtim = {.tv_sec = INT64_MAX, .tv_nsec = 999999999}, .st_ctim = {.tv_sec = -1, .tv_nsec = 1}};
+	struct stat st = {.st_mtim = {.tv_sec = INT64_MAX, .tv_nsec = 999999999},
+	                  .st_ctim = {.tv_sec = -1, .tv_nsec = 1}};
 	struct file_stat a = file_stat_of(&st);
 
 	(void)state;
@@ -317,6 +363,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    test(files_are_found_in_the_order_of_their_paths),
+	    test(every_definition_gets_its_workload),
 	    test(leftovers_and_other_files_are_no_part_of_it),
 	    test(links_are_followed),
 	    test(what_cannot_be_read_is_told),

@@ -13,10 +13,11 @@ static const struct {
 	int bits;
 	bool is_float;
 } dtypes[] = {
-    {0, "float32", 32, true},        {1, "float16", 16, true},      {2, "bfloat16", 16, true}, {3, "float8_e4m3fn", 8, true},
-    {4, "float8_e5m2", 8, true},     {5, "float4_e2m1", 4, true},   {6, "int64", 64, false},   {7, "int32", 32, false},
-    {8, "int16", 16, false},         {9, "int8", 8, false},         {10, "bool", 8, false},    {11, "uint8", 8, false},
-    {12, "uint32", 32, false},       {13, "float64", 64, true},     {14, "float8_e8m0fnu", 8, true},
+    {0, "float32", 32, true},      {1, "float16", 16, true},    {2, "bfloat16", 16, true},
+    {3, "float8_e4m3fn", 8, true}, {4, "float8_e5m2", 8, true}, {5, "float4_e2m1", 4, true},
+    {6, "int64", 64, false},       {7, "int32", 32, false},     {8, "int16", 16, false},
+    {9, "int8", 8, false},         {10, "bool", 8, false},      {11, "uint8", 8, false},
+    {12, "uint32", 32, false},     {13, "float64", 64, true},   {14, "float8_e8m0fnu", 8, true},
 };
 
 static void names_numbers_and_sizes_are_fixed(void **state)

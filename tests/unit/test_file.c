@@ -1,8 +1,11 @@
 #include "base/file.c"
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 
 #include <cmocka.h>
 
@@ -118,6 +121,7 @@ static void a_file_that_grows_while_it_is_read_is_still_bounded(void **state)
 	assert_true(buf.length > 100);
 	assert_int_equal(file_read(AT_FDCWD, "/proc/self/status", 100, &buf, NULL, &err), FILE_ERROR);
 	assert_non_null(strstr(err.text, "more than the 100 that are read"));
+	assert_int_equal(buf.length, 0); /* nothing half read is left */
 	buf_free(&buf);
 }
 
@@ -214,6 +218,36 @@ static void what_cannot_be_replaced_stays_as_it_is(void **state)
 	assert_int_equal(system("test \"$(ls -A | tr '\\n' ' ')\" = 'folder pipe '"), 0);
 	assert_int_equal(file_replace("/proc/none", "x", 1, &err), -1);
 	assert_memory_equal(err.text, "/proc/none: cannot write a temporary file beside it: ", 53);
+	assert_int_equal(file_replace("/proc/none/deep/x", "x", 1, &err), -1);
+	assert_memory_equal(err.text, "/proc/none: cannot make the folder: ", 36);
+	assert_int_equal(symlink("loop", "loop"), 0);
+	assert_int_equal(file_replace("loop", "x", 1, &err), -1);
+	assert_string_equal(err.text, "loop: cannot open the file: Too many levels of symbolic links");
+}
+
+/* A limit on the size of files stands for a full disk: the write fails half way. */
+static void a_write_that_fails_leaves_the_old_file(void **state)
+{
+	const struct rlimit limit = {.rlim_cur = 100, .rlim_max = 100};
+	static const char large[1000] = "new";
+	int status;
+
+	(void)state;
+	put("a", "old");
+	pid_t child = fork();
+
+	if (child == 0) {
+		struct err err = {""};
+
+		signal(SIGXFSZ, SIG_IGN);
+		int answer = setrlimit(RLIMIT_FSIZE, &limit) == 0 ? file_replace("a", large, sizeof large, &err) : 0;
+
+		_exit(answer == -1 && strcmp(err.text, "a: cannot write: File too large") == 0 ? 0 : 1);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	check_content("a", "old");
+	assert_int_equal(system("test \"$(ls -A)\" = a"), 0);
 }
 
 /* A root with a file, a link that stays inside, and links that leave it. */
@@ -228,6 +262,7 @@ static int open_root(void)
 	assert_int_equal(symlink("../outside", "root/leak"), 0);
 	assert_int_equal(symlink("..", "root/up"), 0);
 	assert_int_equal(symlink("/etc", "root/etc"), 0);
+	assert_int_equal(symlink("loop", "root/loop"), 0);
 	assert_int_equal(mkfifo("root/pipe", 0666), 0);
 	return open("root", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
@@ -258,14 +293,19 @@ static void nothing_outside_the_root_is_mapped(void **state)
 		const char *path, *sentence;
 	} cases[] = {
 	    {"", "expected the path of a file, found an empty string"},
-	    {"/etc/passwd", "/etc/passwd: the path leaves the dataset's folder; put the file below it and name it from there"},
-	    {"../outside", "../outside: the path leaves the dataset's folder; put the file below it and name it from there"},
+	    {"/etc/passwd",
+	     "/etc/passwd: the path leaves the dataset's folder; put the file below it and name it from there"},
+	    {"../outside",
+	     "../outside: the path leaves the dataset's folder; put the file below it and name it from there"},
 	    {"blob/../../outside",
 	     "blob/../../outside: the path leaves the dataset's folder; put the file below it and name it from there"},
 	    {"blob/..", "blob/..: the path leaves the dataset's folder; put the file below it and name it from there"},
 	    {"leak", "leak: a symbolic link on the way leaves the dataset's folder; put the file itself below it"},
-	    {"up/outside", "up/outside: a symbolic link on the way leaves the dataset's folder; put the file itself below it"},
-	    {"etc/passwd", "etc/passwd: a symbolic link on the way leaves the dataset's folder; put the file itself below it"},
+	    {"up/outside",
+	     "up/outside: a symbolic link on the way leaves the dataset's folder; put the file itself below it"},
+	    {"etc/passwd",
+	     "etc/passwd: a symbolic link on the way leaves the dataset's folder; put the file itself below it"},
+	    {"loop", "loop: a symbolic link on the way cannot be followed; put the file itself there"},
 	    {"blob", "blob: expected a file, found a folder"},
 	    {"pipe", "pipe: expected a file, found a pipe"},
 	};
@@ -279,6 +319,12 @@ static void nothing_outside_the_root_is_mapped(void **state)
 		assert_string_equal(err.text, cases[i].sentence);
 		assert_null(mapping.data);
 	}
+	char name[300];
+
+	memset(name, 'n', sizeof name - 1);
+	name[sizeof name - 1] = '\0';
+	assert_int_equal(file_map_beneath(root, name, &mapping, &err), FILE_ERROR);
+	assert_non_null(strstr(err.text, ": cannot open the file: File name too long"));
 	assert_int_equal(file_map_beneath(root, "blob/none", &mapping, NULL), FILE_ABSENT);
 	assert_int_equal(file_map_beneath(root, "blob/a/none", &mapping, NULL), FILE_ABSENT);
 	assert_int_equal(file_map_beneath(root, "..a", &mapping, NULL), FILE_ABSENT); /* a name like any other */
@@ -375,6 +421,7 @@ int main(void)
 	    test(parent_folders_are_made),
 	    test(a_replaced_file_keeps_its_permissions),
 	    test(what_cannot_be_replaced_stays_as_it_is),
+	    test(a_write_that_fails_leaves_the_old_file),
 	    test(a_file_beneath_a_root_is_mapped),
 	    test(nothing_outside_the_root_is_mapped),
 	    test(without_openat2_the_steps_hold_the_same_line),

@@ -155,8 +155,8 @@ static void a_comment_in_the_reference_leaves_no_trace(void **state)
 	assert_true(unchanged(&s));
 }
 
-/* The same subject on every machine and for ever: a change of this digest forgets all verdicts, and must come with a new
- * FINGERPRINT_FORMAT. */
+/* The same subject on every machine and for ever: a change of this digest forgets all verdicts, and must come with a
+ * new FINGERPRINT_FORMAT. */
 static void the_digest_of_a_definition_is_the_same_everywhere(void **state)
 {
 	struct sample s;
@@ -173,8 +173,8 @@ static void the_digest_of_a_definition_is_the_same_everywhere(void **state)
 static void fields_cannot_run_into_each_other(void **state)
 {
 	static const char *const lists[][4] = {
-	    {"a", "bc", NULL, NULL}, {"ab", "c", NULL, NULL}, {"a", "b", "c", ""}, {"a", "", "bc", ""}, {"", "abc", NULL, NULL},
-	    {"a", "bc", "", ""},     {"a", "", "b", "c"},     {"b", "c", "a", "x"},
+	    {"a", "bc", NULL, NULL}, {"ab", "c", NULL, NULL}, {"a", "b", "c", ""}, {"a", "", "bc", ""},
+	    {"", "abc", NULL, NULL}, {"a", "bc", "", ""},     {"a", "", "b", "c"}, {"b", "c", "a", "x"},
 	};
 	enum { LISTS = sizeof lists / sizeof *lists };
 	struct digest digests[LISTS];
@@ -206,6 +206,24 @@ static void the_order_of_adding_does_not_matter(void **state)
 	struct digest a = fields_digest(&one), b = fields_digest(&two);
 
 	assert_true(digest_equal(&a, &b));
+	arena_free(&arena);
+}
+
+static void a_copy_of_a_list_grows_by_itself(void **state)
+{
+	struct arena arena = {0};
+	struct fields list = {0};
+
+	(void)state;
+	field_text(&list, &arena, "a", "1");
+	struct fields one = fields_copy(&list, &arena), two = fields_copy(&list, &arena);
+
+	field_text(&one, &arena, "b", "2");
+	field_text(&two, &arena, "c", "3");
+	assert_int_equal(list.count, 1);
+	assert_string_equal(one.items[0].tag, "a");
+	assert_string_equal(one.items[1].tag, "b");
+	assert_string_equal(two.items[1].tag, "c");
 	arena_free(&arena);
 }
 
@@ -315,8 +333,10 @@ static void a_change_is_told_in_a_sentence(void **state)
 	assert_string_equal(sentences[3], "blob.w is new");
 	assert_string_equal(sentences[4], "constraints changed: batch_size > 0; hidden_size == 4096, now batch > 0; "
 	                                  "hidden_size == 4096");
-	assert_string_equal(sentences[5], "inputs.weight changed: bfloat16[hidden_size], optional, now bfloat16[hidden_size]");
-	assert_string_equal(sentences[6], "inputs.x changed: bfloat16[batch_size, hidden_size], now bfloat16[batch, hidden_size]");
+	assert_string_equal(sentences[5],
+	                    "inputs.weight changed: bfloat16[hidden_size], optional, now bfloat16[hidden_size]");
+	assert_string_equal(sentences[6],
+	                    "inputs.x changed: bfloat16[batch_size, hidden_size], now bfloat16[batch, hidden_size]");
 	assert_string_equal(sentences[8], "reference changed");
 	arena_free(&arena);
 }
@@ -347,6 +367,7 @@ int main(void)
 	    cmocka_unit_test(the_digest_of_a_definition_is_the_same_everywhere),
 	    cmocka_unit_test(fields_cannot_run_into_each_other),
 	    cmocka_unit_test(the_order_of_adding_does_not_matter),
+	    cmocka_unit_test(a_copy_of_a_list_grows_by_itself),
 	    cmocka_unit_test(long_values_are_cut_for_reading_but_hashed_whole),
 	    cmocka_unit_test(control_characters_do_not_reach_a_terminal),
 	    cmocka_unit_test(fields_read_back_as_they_were_written),

@@ -31,8 +31,14 @@ static void make_problem(struct problem *p, int64_t n, int64_t k, enum dtype dty
 	p->inputs[0] = (struct op_arg){.name = "A", .dtype = dtype, .rank = 2, .axis = {0, 2}};
 	p->inputs[1] = (struct op_arg){.name = "B", .dtype = dtype, .rank = 2, .axis = {nn ? 2 : 1, nn ? 1 : 2}};
 	p->output = (struct op_arg){.name = "C", .dtype = dtype, .rank = 2, .axis = {0, 1}};
-	p->problem = (struct op_problem){.name = "gemm_test", .op_type = "gemm", .axes = p->axes, .axis_count = 3,
-	                                 .inputs = p->inputs, .input_count = 2, .outputs = &p->output, .output_count = 1};
+	p->problem = (struct op_problem){.name = "gemm_test",
+					 .op_type = "gemm",
+					 .axes = p->axes,
+					 .axis_count = 3,
+					 .inputs = p->inputs,
+					 .input_count = 2,
+					 .outputs = &p->output,
+					 .output_count = 1};
 }
 
 struct world {
@@ -139,7 +145,8 @@ static float emulate_element(const struct world *w, enum mistake mistake, int64_
 	skip = mistake == ONE_K_LEFT_OUT ? count / 3 : skip;
 	m = mistake == ONE_ROW_TOO_LOW && m > 0 ? m - 1 : m;
 	for (int64_t k = 0; k < count; k++) {
-		float a = w->a[m * count + k], b = mistake == NOT_TRANSPOSED ? w->b[k * count + n] : w->b[n * count + k];
+		float a = w->a[m * count + k],
+		      b = mistake == NOT_TRANSPOSED ? w->b[k * count + n] : w->b[n * count + k];
 
 		if (mistake == SWAPPED && w->e.m == w->e.n) {
 			a = w->a[n * count + k];
@@ -163,7 +170,8 @@ static bool passes(struct world *w, enum mistake mistake)
 
 	for (int64_t i = 0; i < w->answer.elements; i++)
 		number_store(w->answer.data, w->answer.dtype, i, emulate_element(w, mistake, i / w->e.n, i % w->e.n));
-	compare_host(w->answer.data, w->truth.data, w->truth.dtype, w->truth.elements, gemm_op.rule(&w->c, 0), &metrics);
+	compare_host(w->answer.data, w->truth.data, w->truth.dtype, w->truth.elements, gemm_op.rule(&w->c, 0),
+		     &metrics);
 	assert_false(metrics.zeros_would_pass);
 	return metrics.passed;
 }
@@ -223,7 +231,8 @@ static void assert_caught(int64_t n, int64_t k, enum dtype dtype, int from, int 
 	for (int mistake = from; mistake < to; mistake++)
 		for (uint64_t seed = 0; seed < 3; seed++)
 			if (!caught(&p.problem, (enum mistake)mistake, seed))
-				fail_msg("mistake %d is not caught: %s, N %d, K %d", mistake, dtype_name(dtype), (int)n, (int)k);
+				fail_msg("mistake %d is not caught: %s, N %d, K %d", mistake, dtype_name(dtype), (int)n,
+					 (int)k);
 }
 
 static void every_mistake_fails_at_the_default_sizes(void **state)
@@ -313,7 +322,8 @@ static void the_oracle_is_the_definition_for_both_layouts_and_odd_sizes(void **s
 				double want = 0, got = (double)((float *)w.truth.data)[at];
 
 				for (int64_t k = 0; k < w.e.k; k++)
-					want += (double)w.a[at / w.e.n * w.e.k + k] * (double)w.b[at % w.e.n * w.e.k + k];
+					want +=
+					    (double)w.a[at / w.e.n * w.e.k + k] * (double)w.b[at % w.e.n * w.e.k + k];
 				assert_true(fabs(got - want) <= 0x1p-24 * fabs(want) + 1e-12);
 			}
 			free_world(&w);
@@ -399,8 +409,9 @@ static void problems_that_do_not_fit_are_refused_with_a_sentence(void **state)
 	make_problem(&p, 20, 50, DTYPE_FLOAT16, false);
 	p.output.axis[1] = 2;
 	assert_int_equal(gemm_op.match(&p.problem, &why), -1);
-	assert_string_equal(why.text, "input 'A' [M, K] times input 'B' [N, K] is not output 'C' [M, K]: expected [M, K], and "
-	                              "[N, K] or [K, N], and [M, N]");
+	assert_string_equal(why.text,
+			    "input 'A' [M, K] times input 'B' [N, K] is not output 'C' [M, K]: expected [M, K], and "
+			    "[N, K] or [K, N], and [M, N]");
 	make_problem(&p, 20, 50, DTYPE_FLOAT8_E4M3FN, false);
 	assert_int_equal(gemm_op.match(&p.problem, &why), -1);
 	assert_string_equal(why.text, "input 'A' is float8_e4m3fn; expected float32, float16 or bfloat16");
@@ -408,7 +419,8 @@ static void problems_that_do_not_fit_are_refused_with_a_sentence(void **state)
 	p.inputs[1].axis[0] = 2;
 	p.output.axis[1] = 2;
 	assert_int_equal(gemm_op.match(&p.problem, &why), -1);
-	assert_string_equal(why.text, "input 'B' has the same axis twice, so it cannot be told whether it is transposed");
+	assert_string_equal(why.text,
+			    "input 'B' has the same axis twice, so it cannot be told whether it is transposed");
 	make_problem(&p, 20, 50, DTYPE_FLOAT16, false);
 	p.problem.input_count = 1;
 	assert_int_equal(gemm_op.match(&p.problem, &why), -1);

@@ -25,7 +25,8 @@ static void digests_are_those_of_xxh3(void **state)
 
 static void equal_bytes_and_only_they_have_equal_digests(void **state)
 {
-	struct digest a = digest_of("abc", 3), b = digest_of("abc", 3), c = digest_of("abd", 3), d = digest_of("abc", 4);
+	struct digest a = digest_of("abc", 3), b = digest_of("abc", 3), c = digest_of("abd", 3),
+		      d = digest_of("abc", 4);
 
 	(void)state;
 	assert_true(digest_equal(&a, &b));

@@ -53,7 +53,8 @@ static void philox_agrees_with_a_second_implementation(void **state)
 
 		second_opinion(key, block, want);
 		assert_memory_equal(out.word, want, sizeof want);
-		assert_int_equal(philox_bits(key, (int64_t)(block >> 3) * 4 + 2), philox_block(key, block >> 3).word[2]);
+		assert_int_equal(philox_bits(key, (int64_t)(block >> 3) * 4 + 2),
+				 philox_block(key, block >> 3).word[2]);
 		key = key * 6364136223846793005u + 1442695040888963407u;
 		block = block * 2862933555777941757u + 3037000493u;
 	}
@@ -76,13 +77,14 @@ static void uniform_numbers_lie_on_their_grid_and_reach_both_ends(void **state)
 
 static const struct op_axis two_axes[] = {{"batch", true, 0}, {"hidden", false, 64}};
 static const struct op_axis swapped_axes[] = {{"hidden", false, 64}, {"batch", true, 0}};
-static const struct op_arg two_inputs[] = {{.name = "x", .rank = 2, .axis = {0, 1}}, {.name = "y", .rank = 1, .axis = {1}}};
+static const struct op_arg two_inputs[] = {{.name = "x", .rank = 2, .axis = {0, 1}},
+					   {.name = "y", .rank = 1, .axis = {1}}};
 
 static uint64_t key_of(const struct op_axis *axes, const char *definition, int64_t batch, int64_t hidden, uint64_t seed,
                        int input)
 {
-	struct op_problem problem = {.name = definition, .op_type = "t", .axes = axes, .axis_count = 2, .inputs = two_inputs,
-	                             .input_count = 2};
+	struct op_problem problem = {
+	    .name = definition, .op_type = "t", .axes = axes, .axis_count = 2, .inputs = two_inputs, .input_count = 2};
 	int64_t values[2] = {axes == two_axes ? batch : hidden, axes == two_axes ? hidden : batch};
 	struct op_case c = {.problem = &problem, .axis = values, .seed = seed};
 
@@ -124,7 +126,8 @@ static void generic_values_fill_every_float_and_no_octet_more(void **state)
 			for (int64_t unit = 0; unit < generic_units(dtype, elements); unit++)
 				generic_store(data, dtype, 11, unit);
 		for (int64_t i = 0; i < elements; i++) {
-			double value = number_get(data, dtype, i), want = (double)uniform_signed(philox_bits(11, i), 23);
+			double value = number_get(data, dtype, i),
+			       want = (double)uniform_signed(philox_bits(11, i), 23);
 
 			if (!dtype_is_float(dtype))
 				assert_true(value == 0);

@@ -44,8 +44,9 @@ static void check(const char *text, const char *sentence)
 
 static void every_kind_of_value_is_read(void **state)
 {
-	static const char bytes[] = " {\"a\": [1, -0, 0.5, 1e3, -1.25E-2, true, false, null, \"\\u00e9\\n\\ud83d\\ude00\"],\r\n\t"
-	                            "\"b\": {}, \"c\": [] } ";
+	static const char bytes[] =
+	    " {\"a\": [1, -0, 0.5, 1e3, -1.25E-2, true, false, null, \"\\u00e9\\n\\ud83d\\ude00\"],\r\n\t"
+	    "\"b\": {}, \"c\": [] } ";
 	struct json_text text = text_of(bytes, sizeof bytes - 1);
 	struct err err = {""};
 	cJSON *value = json_parse(&text, &err);
@@ -70,12 +71,20 @@ static void text_that_is_no_json_is_an_error_with_its_place(void **state)
 	check(" \n ", "x.json:1:1: expected a value, found only spaces");
 	check("{\n  \"a\": }", "x.json:2:8: expected a value, found '}'");
 	check("[1, 2", "x.json:1:6: expected ',' or ']', found the end of the text");
+	check("[", "x.json:1:2: expected a value, found the end of the text");
+	check("{\"a\":", "x.json:1:6: expected a value, found the end of the text");
+	check("{", "x.json:1:2: expected a key in double quotes, found the end of the text");
+	check("{\"a\"", "x.json:1:5: expected ':' after a key, found the end of the text");
+	check("{\"a", "x.json:1:2: expected a string, found no closing quote before the end of the text");
+	check("{\"a\": 1", "x.json:1:8: expected ',' or '}', found the end of the text");
+	check("{\"a\": 1 \"b\": 2}", "x.json:1:9: expected ',' or '}', found '\"'");
 	check("[1 2]", "x.json:1:4: expected ',' or ']', found '2'");
 	check("[1,]", "x.json:1:4: expected a value, found ']'");
 	check("{\"a\": 1,}", "x.json:1:9: expected a key in double quotes, found '}'");
 	check("{\"a\" 1}", "x.json:1:6: expected ':' after a key, found '1'");
 	check("{a: 1}", "x.json:1:2: expected a key in double quotes, found 'a'");
-	check("{'a': 1}", "x.json:1:2: expected a key in double quotes, found a single quote (strings take double quotes)");
+	check("{'a': 1}",
+	      "x.json:1:2: expected a key in double quotes, found a single quote (strings take double quotes)");
 	check("[NaN]", "x.json:1:2: expected a value, found 'NaN'");
 	check("[True]", "x.json:1:2: expected a value, found 'True'");
 	check("[nulls]", "x.json:1:2: expected a value, found 'nulls'");
@@ -106,6 +115,7 @@ static void numbers_keep_to_the_grammar(void **state)
 	    {"1.", "x.json:1:3: expected a digit after the decimal point, found the end of the text"},
 	    {"1.e3", "x.json:1:3: expected a digit after the decimal point, found 'e3'"},
 	    {"1e", "x.json:1:3: expected a digit of the exponent, found the end of the text"},
+	    {"1e+-5", "x.json:1:4: expected a digit of the exponent, found '-'"},
 	    {"1e+", "x.json:1:4: expected a digit of the exponent, found the end of the text"},
 	    {"-", "x.json:1:2: expected a digit, found the end of the text"},
 	    {"--1", "x.json:1:2: expected a digit, found '-'"},
@@ -127,8 +137,8 @@ static void numbers_keep_to_the_grammar(void **state)
 
 static void strings_are_utf8_without_nul_or_control_characters(void **state)
 {
-	static const char *const valid[] = {"\"\xC2\x80\"", "\"\xED\x9F\xBF\"", "\"\xEE\x80\x80\"", "\"\xF4\x8F\xBF\xBF\"",
-	                                    "\"\x7F\""};
+	static const char *const valid[] = {"\"\xC2\x80\"", "\"\xED\x9F\xBF\"", "\"\xEE\x80\x80\"",
+	                                    "\"\xF4\x8F\xBF\xBF\"", "\"\x7F\""};
 	static const char *const invalid[] = {
 	    "\"\x80\"",             /* a continuation byte alone */
 	    "\"\xC0\xAF\"",         /* overlong '/' */
@@ -146,7 +156,8 @@ static void strings_are_utf8_without_nul_or_control_characters(void **state)
 	for (size_t i = 0; i < sizeof valid / sizeof *valid; i++)
 		check(valid[i], NULL);
 	for (size_t i = 0; i < sizeof invalid / sizeof *invalid; i++) {
-		snprintf(sentence, sizeof sentence, "x.json:1:2: expected a character, found the byte 0x%02X, which is not UTF-8",
+		snprintf(sentence, sizeof sentence,
+		         "x.json:1:2: expected a character, found the byte 0x%02X, which is not UTF-8",
 		         (unsigned char)invalid[i][1]);
 		check(invalid[i], sentence);
 	}
@@ -163,8 +174,9 @@ static void strings_are_utf8_without_nul_or_control_characters(void **state)
 
 static void escapes_are_checked(void **state)
 {
-	static const char first[] = "x.json:1:2: expected a character, found the first half of a surrogate pair without "
-	                            "its second";
+	static const char first[] =
+	    "x.json:1:2: expected a character, found the first half of a surrogate pair without "
+	    "its second";
 
 	(void)state;
 	check("\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u0041\"", NULL);
@@ -180,14 +192,16 @@ static void escapes_are_checked(void **state)
 	check("\"\\ud800\\n\"", first);
 	check("\"\\ud800\\ud800\"", first);
 	check("\"\\ud800\\u", first);
-	check("\"\\udc00\"", "x.json:1:2: expected a character, found the second half of a surrogate pair without its first");
+	check("\"\\udc00\"",
+	      "x.json:1:2: expected a character, found the second half of a surrogate pair without its first");
 	check("\"\\ud800\\udc00\"", NULL);
 }
 
 static void a_byte_order_mark_is_refused_with_its_remedy(void **state)
 {
 	(void)state;
-	check("\xEF\xBB\xBF{}", "x.json:1:1: expected a value, found a byte order mark; save the file as UTF-8 without one");
+	check("\xEF\xBB\xBF{}",
+	      "x.json:1:1: expected a value, found a byte order mark; save the file as UTF-8 without one");
 	check_bytes("\xFF\xFE{\0}\0", 6, "x.json:1:1: expected a value, found the byte 0xFF, which is not UTF-8");
 }
 
@@ -198,9 +212,12 @@ static void a_key_given_twice_is_refused_however_it_is_written(void **state)
 	check("{\"a\": 1, \"\\u0061\": 3}", "x.json:1:10: expected each key once, found \"a\" a second time");
 	check("{\"\\ud83d\\ude00\": 1, \"\xF0\x9F\x98\x80\": 3}",
 	      "x.json:1:21: expected each key once, found \"\xF0\x9F\x98\x80\" a second time");
+	check("{\"a\\n\": 1, \"a\\u000a\": 3}", "x.json:1:12: expected each key once, found \"a?\" a second time");
+	check("{\"a\\/\": 1, \"a/\": 3}", "x.json:1:12: expected each key once, found \"a/\" a second time");
 	check("{\"\": 1, \"\": 3}", "x.json:1:9: expected each key once, found \"\" a second time");
 	check("[{\"k\": {\"z\": 1, \"z\": 2}}]", "x.json:1:17: expected each key once, found \"z\" a second time");
-	check("{\"b\": 1, \"b\": 2, \"a\": 1, \"a\": 2}", "x.json:1:10: expected each key once, found \"b\" a second time");
+	check("{\"b\": 1, \"b\": 2, \"a\": 1, \"a\": 2}",
+	      "x.json:1:10: expected each key once, found \"b\" a second time");
 	check("{\"a\": {\"a\": 1}, \"A\": {\"a\": 1}, \"ab\": 1}", NULL);
 }
 
@@ -220,7 +237,8 @@ static void a_hundred_thousand_keys_are_told_apart(void **state)
 	buf_text(&text, ",\"key 99\":0}");
 	char sentence[128];
 
-	snprintf(sentence, sizeof sentence, "x.json:1:%zu: expected each key once, found \"key 99\" a second time", length + 2);
+	snprintf(sentence, sizeof sentence, "x.json:1:%zu: expected each key once, found \"key 99\" a second time",
+	         length + 2);
 	check_bytes(text.data, text.length, sentence);
 	buf_free(&text);
 }
@@ -239,7 +257,7 @@ static void nesting_is_bounded(void **state)
 	for (int i = 0; i < 100000; i++)
 		buf_text(&text, i % 2 == 0 ? "[" : "{\"a\":");
 	check_bytes(text.data, text.length,
-	            "x.json:1:193: expected at most 64 objects and lists inside one another, found more");
+	            "x.json:1:193: expected at most 64 objects and lists inside one another, found deeper nesting");
 	buf_free(&text);
 }
 
@@ -252,7 +270,8 @@ static void the_number_of_values_is_bounded(void **state)
 	for (int i = 0; i < JSON_VALUES; i++)
 		buf_text(&text, ",0");
 	buf_text(&text, "]");
-	check_bytes(text.data, text.length, "x.json:1:2097152: expected at most 1048576 values in one text, found more");
+	check_bytes(text.data, text.length,
+	            "x.json:1:2097152: expected at most 1048576 values in one text, found more");
 	buf_free(&text);
 }
 
@@ -272,13 +291,17 @@ static void lines_of_a_jsonl_file_keep_their_number(void **state)
 	(void)state;
 	assert_null(json_parse(&text, &err));
 	assert_string_equal(err.text, "w.jsonl:41:2: expected a key in double quotes, found ']'");
+	text = (struct json_text){.name = "w.jsonl", .text = NULL, .length = 0, .first_line = 42};
+	assert_null(json_parse(&text, &err)); /* NULL is a fine pointer to no bytes */
+	assert_string_equal(err.text, "w.jsonl:42:1: expected a value, found an empty file");
 }
 
-static const char document[] = "{\n"
-                               "  \"\xC3\xA9\": 1, \"in\": {\"q\": {\"shape\": [\"a\", \"b,]}\", 3], \"x\": \"\\\"}\"}},\n"
-                               "  \"a/b\": [[], {}, [[5]]],\n"
-                               "  \"t~\\u0031\": -1.5e3 , \"\": {\"\": true}\n"
-                               "}\n";
+static const char document[] =
+    "{\n"
+    "  \"\xC3\xA9\": 1, \"in\": {\"q\": {\"shape\": [\"a\", \"b,]}\", 3], \"x\": \"\\\"}\"}},\n"
+    "  \"a/b\": [[], {}, [[5]]],\n"
+    "  \"t~\\u0031\": -1.5e3 , \"\": {\"\": true}\n"
+    "}\n";
 
 static void check_place(const char *path, int line, int column)
 {
@@ -310,6 +333,8 @@ static void values_are_found_by_their_path(void **state)
 	check_place("/", 4, 33);
 	check_place("in/q/shape/3", 0, 0);
 	check_place("in/q/shape/x", 0, 0);
+	check_place("in/q/shape/!", 0, 0);
+	check_place("in/q/shape/0!", 0, 0);
 	check_place("in/q/shape/", 0, 0);
 	check_place("in/q/shape/0/0", 0, 0);
 	check_place("a~1b/0/0", 0, 0);
@@ -344,6 +369,40 @@ static void errors_point_at_values(void **state)
 	assert_string_equal(err.text, "x.json:1:1: whole");
 }
 
+static void what_was_found_is_told_as_it_was_written(void **state)
+{
+	static const char bytes[] = "{\"a\": [9007199254740993, 1.50e0, \"s\\u001b\", true, false, null, {}, []]}";
+	static const char *const found[] = {"9007199254740993", "1.50e0", "\"s?\"", "true", "false", "null",
+	                                    "an object",        "a list"};
+	struct json_text text = text_of(bytes, sizeof bytes - 1);
+	const struct json_step a = {.key = "a"};
+	cJSON *value = json_parse(&text, NULL);
+	struct err err;
+	int i = 0;
+
+	(void)state;
+	for (const cJSON *item = value->child->child; item != NULL; item = item->next, i++) {
+		const struct json_step at = {.up = &a, .index = i};
+		char sentence[128];
+		int line, column;
+
+		snprintf(sentence, sizeof sentence, "a/%d", i);
+		assert_true(json_place(&text, sentence, &line, &column));
+		snprintf(sentence, sizeof sentence, "x.json:1:%d: expected that, found %s", column, found[i]);
+		assert_int_equal(json_expected(&text, &at, item, &err, "that"), -1);
+		assert_string_equal(err.text, sentence);
+	}
+	assert_int_equal(i, 8);
+	json_expected(&text, NULL, NULL, &err, "that");
+	assert_string_equal(err.text, "x.json:1:1: expected that, found nothing");
+	cJSON_Delete(value);
+	text = text_of("-7 ", 3);
+	value = json_parse(&text, NULL);
+	json_expected(&text, NULL, value, &err, "that");
+	assert_string_equal(err.text, "x.json:1:1: expected that, found -7");
+	cJSON_Delete(value);
+}
+
 static void integers_are_exact_or_refused(void **state)
 {
 	static const struct {
@@ -351,10 +410,20 @@ static void integers_are_exact_or_refused(void **state)
 		bool integer;
 		int64_t value;
 	} cases[] = {
-	    {"[0]", true, 0}, {"[-7]", true, -7}, {"[4096.0]", true, 4096}, {"[4.096e3]", true, 4096},
-	    {"[9007199254740991]", true, 9007199254740991}, {"[-9007199254740991]", true, -9007199254740991},
-	    {"[9007199254740992]", false, 0}, {"[9007199254740993]", false, 0}, {"[9223372036854775808]", false, 0},
-	    {"[1.5]", false, 0}, {"[1e300]", false, 0}, {"[\"1\"]", false, 0}, {"[true]", false, 0}, {"[null]", false, 0},
+	    {"[0]", true, 0},
+	    {"[-7]", true, -7},
+	    {"[4096.0]", true, 4096},
+	    {"[4.096e3]", true, 4096},
+	    {"[9007199254740991]", true, 9007199254740991},
+	    {"[-9007199254740991]", true, -9007199254740991},
+	    {"[9007199254740992]", false, 0},
+	    {"[9007199254740993]", false, 0},
+	    {"[9223372036854775808]", false, 0},
+	    {"[1.5]", false, 0},
+	    {"[1e300]", false, 0},
+	    {"[\"1\"]", false, 0},
+	    {"[true]", false, 0},
+	    {"[null]", false, 0},
 	};
 
 	(void)state;
@@ -379,9 +448,6 @@ static void members_are_found_by_exact_case(void **state)
 	assert_null(json_member(object, "NAME"));
 	assert_null(json_member(NULL, "a"));
 	assert_null(json_member(object->child, "a"));
-	assert_string_equal(json_kind(object), "an object");
-	assert_string_equal(json_kind(object->child), "a number");
-	assert_string_equal(json_kind(NULL), "nothing");
 	cJSON_Delete(object);
 }
 
@@ -403,6 +469,7 @@ int main(void)
 	    cmocka_unit_test(lines_of_a_jsonl_file_keep_their_number),
 	    cmocka_unit_test(values_are_found_by_their_path),
 	    cmocka_unit_test(errors_point_at_values),
+	    cmocka_unit_test(what_was_found_is_told_as_it_was_written),
 	    cmocka_unit_test(integers_are_exact_or_refused),
 	    cmocka_unit_test(members_are_found_by_exact_case),
 	};

@@ -55,7 +55,8 @@ static void every_entry_names_its_source_and_no_model_comes_twice(void **state)
 		assert_non_null(json_text_of(entry, "model"));
 		assert_non_null(json_text_of(entry, "source"));
 		assert_true(model_number(json_text_of(entry, "model"), "rms_norm_eps", &eps) && eps > 0 && eps < 1e-3);
-		cJSON_ArrayForEach(other, models) same += strcmp(json_text_of(entry, "model"), json_text_of(other, "model")) == 0;
+		cJSON_ArrayForEach(other, models) same +=
+		    strcmp(json_text_of(entry, "model"), json_text_of(other, "model")) == 0;
 		assert_int_equal(same, 1);
 	}
 	cJSON_Delete(models);

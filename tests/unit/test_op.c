@@ -17,8 +17,14 @@ static const struct op_arg output = {.name = "C", .dtype = DTYPE_FLOAT16, .rank 
 
 static struct op_problem gemm_problem(void)
 {
-	return (struct op_problem){.name = "gemm_n8_k16", .op_type = "gemm", .axes = axes, .axis_count = 3, .inputs = inputs,
-	                           .input_count = 2, .outputs = &output, .output_count = 1};
+	return (struct op_problem){.name = "gemm_n8_k16",
+				   .op_type = "gemm",
+				   .axes = axes,
+				   .axis_count = 3,
+				   .inputs = inputs,
+				   .input_count = 2,
+				   .outputs = &output,
+				   .output_count = 1};
 }
 
 static void a_family_is_found_by_op_type_and_shapes(void **state)
@@ -59,8 +65,9 @@ static void a_known_op_type_that_does_not_fit_says_what_does_not(void **state)
 	(void)state;
 	problem.input_count = 1;
 	assert_null(op_find(&problem, &variant, &why));
-	assert_string_equal(why.text, "no op family has the truth of this definition (gemm: it has 1 inputs and 1 outputs; "
-	                              "expected two matrices and their product)");
+	assert_string_equal(why.text,
+			    "no op family has the truth of this definition (gemm: it has 1 inputs and 1 outputs; "
+			    "expected two matrices and their product)");
 }
 
 static void the_table_is_in_name_order_with_digests(void **state)

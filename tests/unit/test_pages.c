@@ -80,7 +80,7 @@ static enum pages_answer check(const struct place *p, struct err *why)
 	return answer;
 }
 
-/* Rows of every size, small tables and large ones, more put than deleted in the first half, then the other way round. */
+/* Rows of every size in tables small and large; more put than deleted in the first half, then the other way round. */
 static void change_something(struct place *p, MDB_txn *txn, int round)
 {
 	char key[64];

@@ -1,3 +1,4 @@
+/* The decision of one case: which stored verdict counts, and the sentence why none does. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,8 +21,9 @@ static const struct verdict on_gpu = {.device_class = "sm_90", .ground_truth = "
 static const struct verdict by_nothing = {.status = STATUS_SKIPPED, .reason = REASON_NO_GROUND_TRUTH,
                                           .device_class = "cpu", .torch = "2.13.0+cpu"};
 
-static void expect(const struct policy *policy, const char *truth, const char *version, const struct verdict *const *stored,
-                   int count, enum plan_answer answer, int candidate, const char *why)
+static void expect(const struct policy *policy, const char *truth, const char *version,
+                   const struct verdict *const *stored, int count, enum plan_answer answer, int candidate,
+                   const char *why)
 {
 	struct arena arena = {0};
 	struct decision d = plan_case(policy, truth, version, stored, count, &arena);
@@ -33,7 +35,9 @@ static void expect(const struct policy *policy, const char *truth, const char *v
 	arena_free(&arena);
 }
 
-#define STORED(...) (const struct verdict *const[]){__VA_ARGS__}, sizeof((const struct verdict *const[]){__VA_ARGS__}) / sizeof(void *)
+#define STORED(...)                                                                                                    \
+	(const struct verdict *const[]){__VA_ARGS__},                                                                  \
+	    sizeof((const struct verdict *const[]){__VA_ARGS__}) / sizeof(void *)
 
 static void a_verdict_of_the_same_witness_counts(void **state)
 {
@@ -62,6 +66,12 @@ static void a_gpu_verdict_counts_on_the_cpu_only_under_auto_and_then_first(void 
 	expect(&automatic, "builtin", "v1", STORED(&on_gpu), PLAN_CACHED, 0, "with torch 2.11.0");
 	expect(&automatic, "builtin", "v1", STORED(&on_gpu, &on_cpu), PLAN_CACHED, 0, "on sm_90");
 	expect(&automatic, "builtin", "v1", STORED(&on_cpu), PLAN_CACHED, 0, "on cpu");
+	struct verdict newer = on_gpu; /* of another GPU, with another torch */
+
+	newer.device_class = "sm_100";
+	newer.torch = "2.14.0";
+	expect(&automatic, "builtin", "v1", STORED(&on_gpu, &newer, &on_cpu), PLAN_CACHED, 1,
+	       "on sm_100 with torch 2.14.0");
 }
 
 static void a_changed_ground_truth_does_not_count_whatever_the_device(void **state)
@@ -73,6 +83,30 @@ static void a_changed_ground_truth_does_not_count_whatever_the_device(void **sta
 	expect(&cpu, NULL, NULL, STORED(&on_cpu), PLAN_RUN, -1, "by ground truth builtin, and none");
 }
 
+static void the_change_of_a_ground_truth_is_told_by_its_versions(void **state)
+{
+	static const char old_digest[] = "0123456789abcdef0123456789abcdef",
+	                  new_digest[] = "fedcba9876543210fedcba9876543210";
+	struct verdict digested = on_cpu, released = on_cpu;
+
+	(void)state;
+	digested.ground_truth_version = old_digest;
+	released.ground_truth = "flashinfer";
+	released.ground_truth_version = "0.2.1";
+	expect(&cpu, "builtin", new_digest, STORED(&digested), PLAN_RUN, -1, "stored verdict: 01234567, now fedcba98");
+	expect(&cpu, "flashinfer", "0.2.3", STORED(&released), PLAN_RUN, -1, "stored verdict: 0.2.1, now 0.2.3");
+}
+
+static void the_sentence_is_of_the_verdict_that_came_nearest(void **state)
+{
+	(void)state;
+	struct verdict old_torch = on_cpu;
+
+	old_torch.torch = "2.12.0+cpu";
+	expect(&cpu, "builtin", "v1", STORED(&on_gpu, &old_torch, &by_nothing), PLAN_RUN, -1, "torch 2.12.0+cpu");
+	expect(&cpu, "builtin", "v2", STORED(&old_torch, &by_nothing, &on_gpu), PLAN_RUN, -1, "builtin has changed");
+}
+
 static void another_torch_does_not_count_unless_there_is_none_here(void **state)
 {
 	(void)state;
@@ -81,7 +115,8 @@ static void another_torch_does_not_count_unless_there_is_none_here(void **state)
 	other.torch = "2.14.0";
 	none.torch = NULL;
 	other_cuda.cuda = "12.8";
-	expect(&other, "builtin", "v1", STORED(&on_cpu), PLAN_RUN, -1, "torch 2.13.0+cpu (CUDA none), and torch 2.14.0");
+	expect(&other, "builtin", "v1", STORED(&on_cpu), PLAN_RUN, -1,
+	       "torch 2.13.0+cpu (CUDA none), and torch 2.14.0");
 	expect(&none, "builtin", "v1", STORED(&on_cpu), PLAN_CACHED, 0, "with torch 2.13.0+cpu");
 	expect(&other_cuda, "builtin", "v1", STORED(&on_gpu), PLAN_RUN, -1, "CUDA 12.8");
 }
@@ -105,6 +140,8 @@ static void force_runs_and_cached_only_does_not(void **state)
 	expect(&forced, "builtin", "v1", STORED(&on_cpu), PLAN_RUN, -1, "--force");
 	expect(&looking, "builtin", "v1", STORED(&on_gpu), PLAN_NOT_CACHED, -1, "is of sm_90");
 	expect(&looking, "builtin", "v1", STORED(&on_cpu), PLAN_CACHED, 0, "on cpu");
+	looking.force = true; /* the commands refuse this; here it is the narrower of the two that holds */
+	expect(&looking, "builtin", "v1", STORED(&on_cpu), PLAN_NOT_CACHED, -1, "--force");
 }
 
 int main(void)
@@ -115,6 +152,8 @@ int main(void)
 	    cmocka_unit_test(a_cpu_verdict_never_passes_for_a_gpu_one),
 	    cmocka_unit_test(a_gpu_verdict_counts_on_the_cpu_only_under_auto_and_then_first),
 	    cmocka_unit_test(a_changed_ground_truth_does_not_count_whatever_the_device),
+	    cmocka_unit_test(the_change_of_a_ground_truth_is_told_by_its_versions),
+	    cmocka_unit_test(the_sentence_is_of_the_verdict_that_came_nearest),
 	    cmocka_unit_test(another_torch_does_not_count_unless_there_is_none_here),
 	    cmocka_unit_test(the_newest_of_those_that_count_is_taken),
 	    cmocka_unit_test(force_runs_and_cached_only_does_not),

@@ -1,7 +1,7 @@
 /* The lexical normal form: what leaves no trace, what does, and when it gives up. The last test holds it against
  * Python's own parser (tests/forms/check.py), with this program, started as `--forms`, to answer.
  *
- * `test_python_form --forms` reads any number of "LENGTH\n" and that many bytes, and prints each form in hexadecimal. */
+ * `test_python_form --forms` reads any number of "LENGTH\n" and that many bytes, and prints each form in hex. */
 #include "cache/python_form.h"
 
 #include <setjmp.h>
@@ -76,8 +76,10 @@ static void comments_blank_lines_and_spacing_leave_no_trace(void **state)
 {
 	(void)state;
 	ALL(assert_all_same, "def run(a, b):\n    return a+b\n", "def run(a, b):\n    return a+b",
-	    "def run(a,b) :\n  return a + b\n", "\n# head\ndef run(a, b): # tail\n\n      # inner\n    return a+b  # x\n\n# end",
+	    "def run(a,b) :\n  return a + b\n",
+	    "\n# head\ndef run(a, b): # tail\n\n      # inner\n    return a+b  # x\n\n# end",
 	    "def run(a,\n        b):\n    return a \\\n  + b\n", "def run(a, # first\n\n b):\n return\ta+b   \n   \n");
+	ALL(assert_all_same, "x = '''a\nb''' \\\n + y\n", "x = '''a\r\nb''' \\\r\n + y\r\n");
 	ALL(assert_all_same, "if a:\n  if b:\n    c\n  d\ne\n", "if a:\n if b:\n        c\n # x\n d\n    # y\ne\n");
 }
 
@@ -87,25 +89,28 @@ static void docstrings_of_modules_functions_and_classes_leave_no_trace(void **st
 	ALL(assert_all_same, "def f():\n    return 1\n", "'module'\ndef f():\n    return 1\n",
 	    "def f():\n    \"\"\"Longer.\n\n    # text\n    \"\"\"\n    return 1\n",
 	    "r'\\d'\ndef f(): # c\n    # c\n    u'''x''' 'y' # c\n    return 1\n");
-	ALL(assert_all_same, "class A:\n  async def f():\n    x\n", "class A:\n  'a'\n  async def f():\n    'b'\n    x\n");
+	ALL(assert_all_same, "class A:\n  async def f():\n    x\n",
+	    "class A:\n  'a'\n  async def f():\n    'b'\n    x\n");
 }
 
 static void every_token_leaves_a_trace(void **state)
 {
 	(void)state;
 	ALL(assert_all_differ, "x = 1", "x = 2", "x = 1.0", "x = 1_0", "x = 10", "y = 1", "x == 1", "x += 1", "x = -1",
-	    "x = '1'", "x = \"1\"", "x = b'1'", "x = f'1'", "x = r'1'", "x = ' 1'", "x = (1)", "x = 1,", "x = 1;", "x = [1]",
-	    "x = 1\ny", "x = 1; y", "x\n= 1", "x = 1e-5", "x = 1e-6", "x = 0x1e-5", "x = 0x1e -6", "x < <y", "x << y", "x <= y",
-	    "if x:\n a\n b\n", "if x:\n a\nb\n", "if x: a\nb\n", "f'{x }'", "f'{x}'", "a b", "ab", "a.b", "a. .b", "a...b");
+	    "x = '1'", "x = \"1\"", "x = b'1'", "x = f'1'", "x = r'1'", "x = ' 1'", "x = (1)", "x = 1,", "x = 1;",
+	    "x = [1]", "x = 1\ny", "x = 1; y", "x\n= 1", "x = 1e-5", "x = 1e-6", "x = 0x1e-5", "x = 0x1e -6", "x < <y",
+	    "x << y", "x <= y", "if x:\n a\n b\n", "if x:\n a\nb\n", "if x: a\nb\n", "f'{x }'", "f'{x}'", "a b", "ab",
+	    "a.b", "a. .b", "a...b");
 }
 
 static void strings_that_are_no_docstrings_leave_a_trace(void **state)
 {
 	(void)state;
-	ALL(assert_all_differ, "def f():\n  pass\n", "def f():\n  'a'\n  'b'\n  pass\n", "def f():\n  'a'\n  'c'\n  pass\n",
-	    "def f():\n  f'a'\n  pass\n", "def f():\n  b'a'\n  pass\n", "def f():\n  ('a')\n  pass\n", "def f(): 'a'\n",
-	    "def f():\n  'a'; pass\n", "def f():\n  'a' + b\n  pass\n", "def f():\n  pass\n  'a'\n", "if f:\n  'a'\n  pass\n",
-	    "if f:\n  'b'\n  pass\n", "def f():\n  'a' f'b'\n  pass\n");
+	ALL(assert_all_differ, "def f():\n  pass\n", "def f():\n  'a'\n  'b'\n  pass\n",
+	    "def f():\n  'a'\n  'c'\n  pass\n", "def f():\n  f'a'\n  pass\n", "def f():\n  b'a'\n  pass\n",
+	    "def f():\n  ('a')\n  pass\n", "def f(): 'a'\n", "def f():\n  'a'; pass\n", "def f():\n  'a' + b\n  pass\n",
+	    "def f():\n  pass\n  'a'\n", "if f:\n  'a'\n  pass\n", "if f:\n  'b'\n  pass\n",
+	    "def f():\n  'a' f'b'\n  pass\n");
 	/* A second string before a future import: is the first one dropped, the second must stay. */
 	ALL(assert_all_differ, "'a'\nfrom __future__ import annotations\n",
 	    "'a'\n'b'\nfrom __future__ import annotations\n", "('b')\nfrom __future__ import annotations\n",
@@ -129,12 +134,14 @@ static void a_body_of_nothing_but_a_docstring_is_not_an_empty_body(void **state)
 static void what_it_is_not_certain_of_is_its_own_form(void **state)
 {
 	(void)state;
-	ALL(assert_raw, "x = 1\r\n", "if x:\n\ty\n", "x = 1\f\n", "\xEF\xBB\xBFx = 1\n", "x = '\xFF'\n", "# \xC0\x80\n",
-	    "x = '\xED\xA0\x80'\n", "\xC3\xA9 = 1\n", "x\xC2\xA0= 1\n", "x = 'a\n", "x = '''a\n", "x = (1\n", "x = 1)\n",
-	    "x = (1]\n", "x = 1if y else 2\n", "x = a\"b\"\n", "x = ur'b'\n", "x = 1_\n", "x = 0xg\n", "x = $y\n", "x = y!\n",
-	    "if x:\n    y\n  z\n", "  x = 1\n y\n", "x = 1 \\\n", "x = 1 \\ \ny\n", "x = 1 \\\n\ny\n", "\\\nx = 1\n",
-	    "x = f'{y[\"a\"]}'\n", "x = f'{y['a']}'\n", "x = f'{y'\n", "x = f'y}'\n", "x = f'{y:#x}'\n", "x = f'\\{y}'\n",
-	    "# coding: latin-1\nx = 1\n", "#\n# vim: set fileencoding=latin-1 :\nx\n");
+	ALL(assert_raw, "x = 1\r", "x = 1\ry\r\n", "x = '\r'\n", "if x:\n\ty\n", "x = 1\f\n",
+	    "\xEF\xBB\xBFx = 1\n", "x = '\xFF'\n", "# \xC0\x80\n",
+	    "x = '\xED\xA0\x80'\n", "\xC3\xA9 = 1\n", "x\xC2\xA0= 1\n", "x = 'a\n", "x = '''a\n", "x = (1\n",
+	    "x = 1)\n", "x = (1]\n", "x = 1if y else 2\n", "x = a\"b\"\n", "x = ur'b'\n", "x = 1_\n", "x = 0xg\n",
+	    "x = $y\n", "x = y!\n", "if x:\n    y\n  z\n", "  x = 1\n y\n", "x = 1 \\\n", "x = 1 \\ \ny\n",
+	    "x = 1 \\\n\ny\n", "\\\nx = 1\n", "x = f'{y[\"a\"]}'\n", "x = f'{y['a']}'\n", "x = f'{y'\n", "x = f'y}'\n",
+	    "x = f'{y:#x}'\n", "x = f'\\{y}'\n", "# coding: latin-1\nx = 1\n",
+	    "#\n# vim: set fileencoding=latin-1 :\nx\n");
 }
 
 static void a_nul_or_a_control_character_makes_it_raw(void **state)
@@ -153,30 +160,34 @@ static void a_nul_or_a_control_character_makes_it_raw(void **state)
 static void code_that_may_see_its_own_source_is_raw(void **state)
 {
 	(void)state;
-	ALL(assert_raw, "run.__doc__", "import inspect", "inspect.getsource(run)", "torch.jit.script(run)", "@torch.compile\n",
-	    "import triton", "from triton import jit", "exec('x')", "eval('x')", "getattr(run, x)", "vars(run)", "__file__",
-	    "run.__code__.co_consts", "a.co_lines()", "f.f_lineno", "sys._getframe()", "import os", "import torch, os",
-	    "import linecache as l", "from traceback import x", "x = f'{run.__doc__}'", "x = g('__doc__')",
-	    "x = 'find __doc__'", "'__doc__'.x", "import sneaky", "from . import x", "from sneaky import x", "if x: import sneaky",
-	    "x; import sneaky", "x = currentframe()", "@dataclasses.dataclass\nclass A:\n  __slots__ = ()\n", "open('x')",
-	    "yield from x", "__import__('x')", "globals()['x']", "torch.sys", "def f():\n  'lineno' 'x' + y\n");
+	ALL(assert_raw, "run.__doc__", "import inspect", "inspect.getsource(run)", "torch.jit.script(run)",
+	    "@torch.compile\n", "import triton", "from triton import jit", "exec('x')", "eval('x')", "getattr(run, x)",
+	    "vars(run)", "__file__", "run.__code__.co_consts", "a.co_lines()", "f.f_lineno", "sys._getframe()",
+	    "import os", "import torch, os", "import linecache as l", "from traceback import x", "x = f'{run.__doc__}'",
+	    "x = g('__doc__')", "x = 'find __doc__'", "'__doc__'.x", "import sneaky", "from . import x",
+	    "from sneaky import x", "if x: import sneaky", "x; import sneaky", "x = currentframe()",
+	    "@dataclasses.dataclass\nclass A:\n  __slots__ = ()\n", "open('x')", "yield from x", "__import__('x')",
+	    "globals()['x']", "torch.sys", "def f():\n  'lineno' 'x' + y\n");
 }
 
 static void ordinary_references_are_tokens(void **state)
 {
 	(void)state;
-	ALL(assert_all_same, "import math\nimport torch\nimport torch.nn.functional as F\nfrom typing import Optional, List\n",
+	ALL(assert_all_same,
+	    "import math\nimport torch\nimport torch.nn.functional as F\nfrom typing import Optional, List\n",
 	    "import math # inspect, __doc__, eval\nimport torch\n\nimport torch.nn.functional as F\n"
 	    "from typing import Optional, \\\n  List\n");
 	ALL(assert_all_same, "class M(torch.nn.Module):\n  def __init__(self):\n    super().__init__()\n",
-	    "'how to compile it: torch.jit, __doc__'\nclass M(torch.nn.Module):\n  'inspect me'\n  def __init__(self):\n"
+	    "'how to compile it: torch.jit, __doc__'\nclass M(torch.nn.Module):\n  'inspect me'\n  def "
+	    "__init__(self):\n"
 	    "    super().__init__()\n");
 }
 
 static void the_end_of_the_text_may_come_anywhere(void **state)
 {
-	static const char text[] = "@a\nclass B(c): # x\n  'd'\n  def e(f, *g):\n    '''h'''\n    return f\"{i:>{j}} {{\" \\\n  "
-	                           "+ 0x1_f - 1.5e-3 ** b'\\n' // [k, ...]\n";
+	static const char text[] =
+	    "@a\nclass B(c): # x\n  'd'\n  def e(f, *g):\n    '''h'''\n    return f\"{i:>{j}} {{\" \\\n  "
+	    "+ 0x1_f - 1.5e-3 ** b'\\n' // [k, ...]\n";
 
 	(void)state;
 	for (size_t length = 0; length <= sizeof text - 1; length++) {

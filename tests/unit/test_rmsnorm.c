@@ -44,10 +44,16 @@ static void make_problem(struct problem *p, int64_t hidden, enum dtype dtype, bo
 	p->outputs[0].name = "output";
 	p->outputs[1] = activation;
 	p->outputs[1].name = "residual_out";
-	p->problem = (struct op_problem){.name = "rmsnorm_test", .op_type = "rmsnorm", .description = "", .tags = p->tags,
-	                                 .axes = p->axes, .axis_count = 2, .inputs = p->inputs,
-	                                 .input_count = fused ? 3 : 2, .outputs = p->outputs,
-	                                 .output_count = fused ? 2 : 1};
+	p->problem = (struct op_problem){.name = "rmsnorm_test",
+					 .op_type = "rmsnorm",
+					 .description = "",
+					 .tags = p->tags,
+					 .axes = p->axes,
+					 .axis_count = 2,
+					 .inputs = p->inputs,
+					 .input_count = fused ? 3 : 2,
+					 .outputs = p->outputs,
+					 .output_count = fused ? 2 : 1};
 }
 
 /* --- cases --------------------------------------------------------------------------------------------------- */
@@ -70,8 +76,8 @@ static struct tensor make_tensor(const struct op_case *c, const struct op_arg *a
 	return t;
 }
 
-static void make_world(struct world *w, const struct op_problem *problem, const int64_t *axis, double eps, uint64_t seed,
-                       int probe)
+static void make_world(struct world *w, const struct op_problem *problem, const int64_t *axis, double eps,
+		       uint64_t seed, int probe)
 {
 	struct err err = {""};
 
@@ -135,11 +141,27 @@ enum mistake {
 	MISTAKES
 };
 
-static const char *const mistake_names[MISTAKES] = {
-    "none", "eps ten times", "eps a tenth", "eps left out", "eps outside the root", "variance", "sum for mean",
-    "one plus weight", "weight ignored", "one percent too large", "hidden in fp8", "hidden in fp8 saturated",
-    "weight in fp8", "mean over the batch", "zeros", "first column left out", "last column left out", "residual ignored",
-    "residual added afterwards", "residual subtracted", "sum rounded first"};
+static const char *const mistake_names[MISTAKES] = {"none",
+						    "eps ten times",
+						    "eps a tenth",
+						    "eps left out",
+						    "eps outside the root",
+						    "variance",
+						    "sum for mean",
+						    "one plus weight",
+						    "weight ignored",
+						    "one percent too large",
+						    "hidden in fp8",
+						    "hidden in fp8 saturated",
+						    "weight in fp8",
+						    "mean over the batch",
+						    "zeros",
+						    "first column left out",
+						    "last column left out",
+						    "residual ignored",
+						    "residual added afterwards",
+						    "residual subtracted",
+						    "sum rounded first"};
 
 static float in_fp8(float value, bool saturated)
 {
@@ -201,14 +223,18 @@ static void emulate_row(const struct world *w, enum mistake mistake, int64_t row
 {
 	float eps = (float)w->c.constants[0].value;
 
-	eps = mistake == EPS_TEN_TIMES ? eps * 10 : mistake == EPS_A_TENTH ? eps / 10 : mistake == EPS_LEFT_OUT ? 0 : eps;
+	eps = mistake == EPS_TEN_TIMES	? eps * 10
+	      : mistake == EPS_A_TENTH	? eps / 10
+	      : mistake == EPS_LEFT_OUT ? 0
+					: eps;
 	emulate_sum(w, mistake, row, x);
 	float mean = emulate_mean(x, w->columns, mistake, skip);
 	float inverse = mistake == EPS_OUTSIDE_THE_ROOT ? 1 / (sqrtf(mean) + eps) : 1 / sqrtf(mean + eps);
 
 	for (int64_t i = 0; i < w->columns; i++) {
 		int64_t at = row * w->columns + i;
-		float scale = weight[i], own = mistake == MEAN_OVER_THE_BATCH ? 1 / sqrtf(batch_mean[i] + eps) : inverse;
+		float scale = weight[i],
+		      own = mistake == MEAN_OVER_THE_BATCH ? 1 / sqrtf(batch_mean[i] + eps) : inverse;
 
 		scale = mistake == ONE_PLUS_WEIGHT ? 1 + scale : mistake == WEIGHT_IGNORED ? 1 : scale;
 		scale = mistake == WEIGHT_IN_FP8 ? in_fp8(scale, false) : scale;
@@ -331,7 +357,8 @@ static void assert_caught(int64_t width, enum dtype dtype, bool fused, double ep
 		if (mistake == SUM_ROUNDED_FIRST && dtype == DTYPE_FLOAT32)
 			continue; /* float32 sums are float32 */
 		if (!caught(&p.problem, (enum mistake)mistake, eps, seed))
-			fail_msg("%s is not caught: %s, width %d, eps %g", mistake_names[mistake], dtype_name(dtype), (int)width, eps);
+			fail_msg("%s is not caught: %s, width %d, eps %g", mistake_names[mistake], dtype_name(dtype),
+				 (int)width, eps);
 	}
 }
 
@@ -545,8 +572,9 @@ static void problems_that_do_not_fit_are_refused_with_a_sentence(void **state)
 	make_problem(&p, 64, DTYPE_BFLOAT16, false);
 	p.inputs[1].axis[0] = 0;
 	assert_int_equal(rmsnorm_op.match(&p.problem, &why), -1);
-	assert_string_equal(why.text, "input 'weight' has shape [batch_size], expected [batch_size, hidden_size] like output "
-	                              "'output', or its last axis alone");
+	assert_string_equal(why.text,
+			    "input 'weight' has shape [batch_size], expected [batch_size, hidden_size] like output "
+			    "'output', or its last axis alone");
 	make_problem(&p, 64, DTYPE_BFLOAT16, false);
 	p.problem.output_count = 2;
 	assert_int_equal(rmsnorm_op.match(&p.problem, &why), -1);

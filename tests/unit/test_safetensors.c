@@ -49,6 +49,7 @@ static void tensors_are_found_where_the_header_says(void **state)
 	static const char header[] = "{\"__metadata__\": {\"format\": \"pt\"},"
 	                             "\"z\": {\"dtype\": \"I32\", \"shape\": [2, 1], \"data_offsets\": [6, 14]},"
 	                             "\"a\": {\"dtype\": \"BF16\", \"shape\": [3], \"data_offsets\": [0, 6]},"
+	                             "\"d\": {\"dtype\": \"U8\", \"shape\": [0], \"data_offsets\": [14, 14]},"
 	                             "\"s\": {\"dtype\": \"F64\", \"shape\": [], \"data_offsets\": [14, 22]},"
 	                             "\"e\": {\"dtype\": \"U8\", \"shape\": [0, 5], \"data_offsets\": [14, 14]}}   ";
 	struct arena arena = {0};
@@ -60,7 +61,7 @@ static void tensors_are_found_where_the_header_says(void **state)
 	(void)state;
 	assert_int_equal(safetensors_parse("b", file, length, &arena, &out, &err), 0);
 	assert_string_equal(err.text, "");
-	assert_int_equal(out.count, 4);
+	assert_int_equal(out.count, 5);
 	const struct safetensor *z = safetensors_find(&out, "z");
 
 	assert_non_null(z);
@@ -83,10 +84,21 @@ static void every_dtype_has_its_size(void **state)
 		enum dtype dtype;
 		int bytes; /* of two elements */
 	} cases[] = {
-	    {"F64", DTYPE_FLOAT64, 16}, {"F32", DTYPE_FLOAT32, 8}, {"F16", DTYPE_FLOAT16, 4}, {"BF16", DTYPE_BFLOAT16, 4},
-	    {"F8_E4M3", DTYPE_FLOAT8_E4M3FN, 2}, {"F8_E5M2", DTYPE_FLOAT8_E5M2, 2}, {"F8_E8M0", DTYPE_FLOAT8_E8M0FNU, 2},
-	    {"F4", DTYPE_FLOAT4_E2M1, 1}, {"I64", DTYPE_INT64, 16}, {"I32", DTYPE_INT32, 8}, {"I16", DTYPE_INT16, 4},
-	    {"I8", DTYPE_INT8, 2}, {"U32", DTYPE_UINT32, 8}, {"U8", DTYPE_UINT8, 2}, {"BOOL", DTYPE_BOOL, 2},
+	    {"F64", DTYPE_FLOAT64, 16},
+	    {"F32", DTYPE_FLOAT32, 8},
+	    {"F16", DTYPE_FLOAT16, 4},
+	    {"BF16", DTYPE_BFLOAT16, 4},
+	    {"F8_E4M3", DTYPE_FLOAT8_E4M3FN, 2},
+	    {"F8_E5M2", DTYPE_FLOAT8_E5M2, 2},
+	    {"F8_E8M0", DTYPE_FLOAT8_E8M0FNU, 2},
+	    {"F4", DTYPE_FLOAT4_E2M1, 1},
+	    {"I64", DTYPE_INT64, 16},
+	    {"I32", DTYPE_INT32, 8},
+	    {"I16", DTYPE_INT16, 4},
+	    {"I8", DTYPE_INT8, 2},
+	    {"U32", DTYPE_UINT32, 8},
+	    {"U8", DTYPE_UINT8, 2},
+	    {"BOOL", DTYPE_BOOL, 2},
 	};
 	char header[128];
 
@@ -96,7 +108,8 @@ static void every_dtype_has_its_size(void **state)
 		struct safetensors out;
 		size_t length;
 
-		snprintf(header, sizeof header, "{\"t\": {\"dtype\": \"%s\", \"shape\": [2], \"data_offsets\": [0, %d]}}", cases[i].name,
+		snprintf(header, sizeof header,
+		         "{\"t\": {\"dtype\": \"%s\", \"shape\": [2], \"data_offsets\": [0, %d]}}", cases[i].name,
 		         cases[i].bytes);
 		unsigned char *file = make(header, (size_t)cases[i].bytes, &length);
 
@@ -122,29 +135,31 @@ static void headers_that_lie_are_refused(void **state)
 	     "b (header):1:7: expected an object with \"dtype\", \"shape\" and \"data_offsets\", found 1"},
 	    {"{\"__metadata__\": []}", 0, "b (header):1:18: expected an object of strings, found a list"},
 	    {"{\"a\": {\"shape\": [], \"data_offsets\": [0, 1]}}", 1,
-	     "b (header):1:7: expected a dtype (F64, F32, F16, BF16, F8_E4M3, F8_E5M2, F8_E8M0, F4, I64, I32, I16, I8, U32, U8, "
+	     "b (header):1:7: expected a dtype (F64, F32, F16, BF16, F8_E4M3, F8_E5M2, F8_E8M0, F4, I64, I32, I16, I8, "
+	     "U32, U8, "
 	     "BOOL), found nothing"},
 	    {"{\"a\": {\"dtype\": \"C64\", \"shape\": [], \"data_offsets\": [0, 8]}}", 8,
-	     "b (header):1:17: expected a dtype (F64, F32, F16, BF16, F8_E4M3, F8_E5M2, F8_E8M0, F4, I64, I32, I16, I8, U32, U8, "
+	     "b (header):1:17: expected a dtype (F64, F32, F16, BF16, F8_E4M3, F8_E5M2, F8_E8M0, F4, I64, I32, I16, "
+	     "I8, U32, U8, "
 	     "BOOL), found \"C64\""},
 	    {"{\"a\": {\"dtype\": \"I8\", \"shape\": 3, \"data_offsets\": [0, 3]}}", 3,
 	     "b (header):1:32: expected a list of sizes, found 3"},
 	    {"{\"a\": {\"dtype\": \"I8\", \"shape\": [1,1,1,1,1,1,1,1,3], \"data_offsets\": [0, 3]}}", 3,
 	     "b (header):1:32: expected at most 8 dimensions, found 9"},
 	    {"{\"a\": {\"dtype\": \"I8\", \"shape\": [-3], \"data_offsets\": [0, 3]}}", 3,
-	     "b (header):1:33: expected a whole number of at least 0, found -3"},
+	     "b (header):1:33: expected an integer of at least 0, found -3"},
 	    {"{\"a\": {\"dtype\": \"I8\", \"shape\": [1.5], \"data_offsets\": [0, 3]}}", 3,
-	     "b (header):1:33: expected a whole number of at least 0, found 1.5"},
+	     "b (header):1:33: expected an integer of at least 0, found 1.5"},
 	    {"{\"a\": {\"dtype\": \"I8\", \"shape\": [4294967296, 4294967296], \"data_offsets\": [0, 0]}}", 0,
 	     "b (header):1:32: expected a tensor that can be counted, found more than 2^63 bits"},
 	    {"{\"a\": {\"dtype\": \"F4\", \"shape\": [3], \"data_offsets\": [0, 2]}}", 2,
 	     "b (header):1:32: expected a tensor of whole bytes, found 12 bits"},
 	    {"{\"a\": {\"dtype\": \"I8\", \"shape\": [3]}}", 3,
-	     "b (header):1:7: expected a list of two whole numbers, found nothing"},
+	     "b (header):1:7: expected a list of two integers, found nothing"},
 	    {"{\"a\": {\"dtype\": \"I8\", \"shape\": [3], \"data_offsets\": [0]}}", 3,
-	     "b (header):1:53: expected a list of two whole numbers, found a list"},
+	     "b (header):1:53: expected a list of two integers, found a list"},
 	    {"{\"a\": {\"dtype\": \"I8\", \"shape\": [3], \"data_offsets\": [0, 1e300]}}", 3,
-	     "b (header):1:53: expected a list of two whole numbers, found a list"},
+	     "b (header):1:53: expected a list of two integers, found a list"},
 	    {"{\"a\": {\"dtype\": \"I8\", \"shape\": [3], \"data_offsets\": [0, 3]}}", 2,
 	     "b (header):1:53: expected offsets within the file's 2 bytes of data, found 0 to 3"},
 	    {"{\"a\": {\"dtype\": \"I8\", \"shape\": [3], \"data_offsets\": [3, 0]}}", 3,
@@ -153,9 +168,16 @@ static void headers_that_lie_are_refused(void **state)
 	     "b (header):1:53: expected offsets within the file's 3 bytes of data, found -3 to 0"},
 	    {"{\"a\": {\"dtype\": \"I8\", \"shape\": [3], \"data_offsets\": [0, 2]}}", 3,
 	     "b (header):1:53: expected offsets 3 bytes apart, as dtype and shape say, found 2"},
-	    {"{\"a\": {\"dtype\": \"I8\", \"shape\": [3], \"data_offsets\": [0, 3]}, \"b\": {\"dtype\": \"I8\", \"shape\": [2], "
+	    {"{\"a\": {\"dtype\": \"I8\", \"shape\": [3], \"data_offsets\": [0, 3]}, \"b\": {\"dtype\": \"I8\", "
+	     "\"shape\": [2], "
 	     "\"data_offsets\": [2, 4]}}",
-	     4, "b (header):1:67: expected the data of this tensor to begin at 3, where the one before it ends, found 2"},
+	     4,
+	     "b (header):1:67: expected the data of this tensor to begin at 3, where the one before it ends, found 2"},
+	    {"{\"a\": {\"dtype\": \"I8\", \"shape\": [4], \"data_offsets\": [0, 4]}, \"b\": {\"dtype\": \"I8\", "
+	     "\"shape\": [1], "
+	     "\"data_offsets\": [2, 3]}}",
+	     4,
+	     "b (header):1:67: expected the data of this tensor to begin at 4, where the one before it ends, found 2"},
 	    {"{\"a\": {\"dtype\": \"I8\", \"shape\": [3], \"data_offsets\": [1, 4]}}", 4,
 	     "b (header):1:7: expected the data of this tensor to begin at 0, where the one before it ends, found 1"},
 	    {"{\"a\": {\"dtype\": \"I8\", \"shape\": [3], \"data_offsets\": [0, 3]}}", 4,
@@ -165,6 +187,24 @@ static void headers_that_lie_are_refused(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
 		refused(cases[i].header, cases[i].bytes, cases[i].sentence);
+}
+
+static void names_and_numbers_of_tensors_are_bounded(void **state)
+{
+	struct buf header = {0};
+
+	(void)state;
+	buf_text(&header, "{\"");
+	for (int i = 0; i < 1025; i++)
+		buf_text(&header, "n");
+	buf_text(&header, "\": 1}");
+	refused(header.data, 0, "b (header):1:1031: expected a name of at most 1024 bytes, found one of 1025");
+	buf_clear(&header);
+	for (int i = 0; i < 100001; i++)
+		buf_printf(&header, "%s\"%d\": 1", i == 0 ? "{" : ", ", i);
+	buf_text(&header, "}");
+	refused(header.data, 0, "b (header):1:1: expected at most 100000 tensors, found 100001");
+	buf_free(&header);
 }
 
 static void the_header_lies_within_the_file(void **state)
@@ -182,11 +222,13 @@ static void the_header_lies_within_the_file(void **state)
 	assert_int_equal(out.count, 0);
 	for (size_t length = 0; length < 8; length++)
 		assert_int_equal(safetensors_parse("b", file, length, &arena, &out, &err), -1);
-	assert_string_equal(err.text, "b: expected a safetensors file, found 7 bytes, fewer than the 8 of its length field");
+	assert_string_equal(err.text,
+	                    "b: expected a safetensors file, found 7 bytes, fewer than the 8 of its length field");
 	assert_int_equal(safetensors_parse("b", NULL, 0, &arena, &out, &err), -1);
 	memset(file, 0xff, 8);
 	assert_int_equal(safetensors_parse("b", file, 10, &arena, &out, &err), -1);
-	assert_string_equal(err.text, "b: expected a safetensors header of at most 100000000 bytes, found one of 18446744073709551615");
+	assert_string_equal(
+	    err.text, "b: expected a safetensors header of at most 100000000 bytes, found one of 18446744073709551615");
 	arena_free(&arena);
 }
 
@@ -207,7 +249,8 @@ static void files_are_opened_below_the_root(void **state)
 	struct safetensors out;
 	struct err err = {""};
 	size_t length;
-	unsigned char *bytes = make("{\"a\": {\"dtype\": \"I8\", \"shape\": [3], \"data_offsets\": [0, 3]}}", 3, &length);
+	unsigned char *bytes =
+	    make("{\"a\": {\"dtype\": \"I8\", \"shape\": [3], \"data_offsets\": [0, 3]}}", 3, &length);
 
 	(void)state;
 	assert_non_null(mkdtemp(folder));
@@ -230,12 +273,18 @@ static void files_are_opened_below_the_root(void **state)
 	assert_string_equal(err.text, "a \"$(x)`\\: there is no such file; if it is kept in Git LFS, fetch it with: "
 	                              "git lfs pull --include \"a \\\"\\$(x)\\`\\\\\"");
 	assert_int_equal(safetensors_open(root, "../good", &arena, &out, &err), SAFETENSORS_ERROR);
-	assert_string_equal(err.text,
-	                    "../good: the path leaves the dataset's folder; put the file below it and name it from there");
+	assert_string_equal(
+	    err.text, "../good: the path leaves the dataset's folder; put the file below it and name it from there");
 	assert_int_equal(safetensors_open(root, "empty", &arena, &out, &err), SAFETENSORS_ERROR);
-	assert_string_equal(err.text, "empty: expected a safetensors file, found 0 bytes, fewer than the 8 of its length field");
+	assert_string_equal(err.text,
+	                    "empty: expected a safetensors file, found 0 bytes, fewer than the 8 of its length field");
 	assert_int_equal(safetensors_open(root, ".", &arena, &out, &err), SAFETENSORS_ERROR);
 	assert_int_equal(safetensors_open(root, "./", &arena, &out, &err), SAFETENSORS_ERROR);
+	struct buf maps = {0};
+
+	assert_int_equal(file_read(AT_FDCWD, "/proc/self/maps", 1 << 20, &maps, NULL, NULL), FILE_OK);
+	assert_null(strstr(maps.data, folder)); /* nothing of it is still mapped */
+	buf_free(&maps);
 	close(root);
 	assert_int_equal(chdir("/"), 0);
 	snprintf(command, sizeof command, "rm -r '%s'", folder);
@@ -250,6 +299,7 @@ int main(void)
 	    cmocka_unit_test(tensors_are_found_where_the_header_says),
 	    cmocka_unit_test(every_dtype_has_its_size),
 	    cmocka_unit_test(headers_that_lie_are_refused),
+	    cmocka_unit_test(names_and_numbers_of_tensors_are_bounded),
 	    cmocka_unit_test(the_header_lies_within_the_file),
 	    cmocka_unit_test(files_are_opened_below_the_root),
 	};

@@ -110,7 +110,8 @@ static void a_verdict_survives_its_text_bit_for_bit(void **state)
 	assert_int_equal(m->worst[0].index, 23);
 	same_bits(m->worst[0].reference, NAN);
 	same_bits(m->worst[0].ground_truth, -INFINITY);
-	assert_true(v->outputs[1].rank == RANK_SCALAR && v->outputs[1].ground_truth == NULL && v->outputs[1].metrics.passed);
+	assert_true(v->outputs[1].rank == RANK_SCALAR && v->outputs[1].ground_truth == NULL &&
+	            v->outputs[1].metrics.passed);
 	same_bits(v->constants[0].value, 1e-5);
 	assert_string_equal(v->constants[1].source, "unattested");
 	assert_string_equal(v->findings[1], "\xC3\xA9");
@@ -130,7 +131,8 @@ static void an_empty_verdict_survives_too(void **state)
 	const struct verdict *v = verdict_parse(text.data, text.length, &arena, NULL);
 
 	assert_non_null(v);
-	assert_true(v->status == STATUS_SKIPPED && v->reason == REASON_MEMORY && v->message == NULL && v->device == NULL);
+	assert_true(v->status == STATUS_SKIPPED && v->reason == REASON_MEMORY && v->message == NULL &&
+	            v->device == NULL);
 	assert_true(v->output_count == 0 && v->constant_count == 0 && v->finding_count == 0);
 	arena_free(&arena);
 	buf_free(&text);
@@ -163,17 +165,25 @@ static void outputs_are_shown_with_indices_in_each_dimension(void **state)
 	verdict_write_outputs(&whole, &text);
 	assert_string_equal(
 	    text.data,
-	    "[{\"name\": \"output\", \"ground_truth\": \"builtin\", \"status\": \"failed\", \"reason\": \"numeric\", \"elements\": 24, "
-	    "\"atol\": 0.008, \"rtol\": 0.01, \"hit_ratio_needed\": 0.85, \"margin\": \"inf\", \"zeros_would_pass\": true, "
+	    "[{\"name\": \"output\", \"ground_truth\": \"builtin\", \"status\": \"failed\", \"reason\": \"numeric\", "
+	    "\"elements\": 24, "
+	    "\"atol\": 0.008, \"rtol\": 0.01, \"hit_ratio_needed\": 0.85, \"margin\": \"inf\", \"zeros_would_pass\": "
+	    "true, "
 	    "\"max_abs\": 0.9999999999999999, \"max_rel\": 1.7976931348623157e+308, \"mean_abs\": 2.781342323134e-309, "
 	    "\"mean_rel\": 0.1, \"cosine\": -0.0, \"mse\": 1e-300, \"hit_ratio\": 0.75, \"nan_reference\": 1, "
-	    "\"nan_ground_truth\": 2, \"inf_reference\": 3, \"inf_ground_truth\": 4, \"worst\": [{\"index\": [1, 2, 3], "
-	    "\"reference\": \"nan\", \"ground_truth\": \"-inf\", \"diff\": \"nan\"}, {\"index\": [0, 1, 2], \"reference\": 1.5, "
-	    "\"ground_truth\": 1.25, \"diff\": 0.25}]}, {\"name\": \"a \\\"scalar\\\"\", \"ground_truth\": null, \"status\": "
-	    "\"passed\", \"reason\": null, \"elements\": 1, \"atol\": 0.0, \"rtol\": 0.0, \"hit_ratio_needed\": 1.0, \"margin\": 0.0, "
-	    "\"zeros_would_pass\": false, \"max_abs\": 0.0, \"max_rel\": 0.0, \"mean_abs\": 0.0, \"mean_rel\": 0.0, \"cosine\": 0.0, "
+	    "\"nan_ground_truth\": 2, \"inf_reference\": 3, \"inf_ground_truth\": 4, \"worst\": [{\"index\": [1, 2, "
+	    "3], "
+	    "\"reference\": \"nan\", \"ground_truth\": \"-inf\", \"diff\": \"nan\"}, {\"index\": [0, 1, 2], "
+	    "\"reference\": 1.5, "
+	    "\"ground_truth\": 1.25, \"diff\": 0.25}]}, {\"name\": \"a \\\"scalar\\\"\", \"ground_truth\": null, "
+	    "\"status\": "
+	    "\"passed\", \"reason\": null, \"elements\": 1, \"atol\": 0.0, \"rtol\": 0.0, \"hit_ratio_needed\": 1.0, "
+	    "\"margin\": 0.0, "
+	    "\"zeros_would_pass\": false, \"max_abs\": 0.0, \"max_rel\": 0.0, \"mean_abs\": 0.0, \"mean_rel\": 0.0, "
+	    "\"cosine\": 0.0, "
 	    "\"mse\": 0.0, \"hit_ratio\": 1.0, \"nan_reference\": 0, \"nan_ground_truth\": 0, \"inf_reference\": 0, "
-	    "\"inf_ground_truth\": 0, \"worst\": [{\"index\": [], \"reference\": 0.0, \"ground_truth\": 0.0, \"diff\": 0.0}]}]");
+	    "\"inf_ground_truth\": 0, \"worst\": [{\"index\": [], \"reference\": 0.0, \"ground_truth\": 0.0, \"diff\": "
+	    "0.0}]}]");
 	buf_free(&text);
 }
 
@@ -234,9 +244,11 @@ static void damaged_text_is_no_verdict(void **state)
 	    {"\"seconds\": 0.002", "\"seconds\": \"fast\"", "\"seconds\" to be a number"},
 	    {"\"time\": 1760000000", "\"time\": 1.5", "\"time\" to be an integer within its bounds"},
 	    {"\"elements\": 9007199254740991", "\"elements\": -1", "\"elements\" to be an integer within its bounds"},
-	    {"\"reference_line\": 17", "\"reference_line\": 2147483648", "\"reference_line\" to be an integer within its bounds"},
+	    {"\"reference_line\": 17", "\"reference_line\": 2147483648",
+	     "\"reference_line\" to be an integer within its bounds"},
 	    {"\"shape\": [2, 3, 4]", "\"shape\": [2, -3, 4]", "\"shape\" to be a list of sizes"},
-	    {"\"shape\": [2, 3, 4]", "\"shape\": [4503599627370496, 4503599627370496]", "\"shape\" to be a list of sizes"},
+	    {"\"shape\": [2, 3, 4]", "\"shape\": [4503599627370496, 4503599627370496]",
+	     "\"shape\" to be a list of sizes"},
 	    {"\"shape\": [2, 3, 4]", "\"shape\": [1,1,1,1,1,1,1,1,24]", "\"shape\" to be a list of bounded length"},
 	    {"\"shape\": [2, 3, 4]", "\"shape\": [23]", "\"index\" to be an integer within its bounds"},
 	    {"\"shape\": [2, 3, 4]", "\"shape\": [0]", "\"index\" to be an integer within its bounds"},
@@ -290,13 +302,15 @@ static void long_lists_are_refused(void **state)
 	for (int i = 0; i < 1024; i++)
 		buf_text(&text, ", 0");
 	buf_text(&text, "], \"x\": [{");
-	refused("\"outputs\": [{", text.data, "this is no verdict, or a damaged one: expected \"outputs\" to be a list of bounded "
-	                                      "length");
+	refused("\"outputs\": [{", text.data,
+	        "this is no verdict, or a damaged one: expected \"outputs\" to be a list of bounded "
+	        "length");
 	buf_free(&text);
 	char *large = calloc(1, (16 << 20) + 1);
 
 	assert_null(verdict_parse(large, (16 << 20) + 1, &arena, &err));
-	assert_string_equal(err.text, "this is no verdict: it has 16777217 bytes, more than the 16777216 that are read");
+	assert_string_equal(err.text,
+	                    "this is no verdict: it has 16777217 bytes, more than the 16777216 that are read");
 	free(large);
 }
 

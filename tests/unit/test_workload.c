@@ -22,7 +22,8 @@ static const struct tensor_spec inputs[INPUTS] = {
     {.name = "flag", .dtype = DTYPE_BOOL, .rank = RANK_SCALAR},
     {.name = "state", .dtype = DTYPE_FLOAT32, .rank = 1, .axis = {BATCH}, .optional = true},
 };
-static const struct tensor_spec outputs[] = {{.name = "out", .dtype = DTYPE_FLOAT32, .rank = 3, .axis = {BATCH, LEN, HEADS}}};
+static const struct tensor_spec outputs[] = {
+    {.name = "out", .dtype = DTYPE_FLOAT32, .rank = 3, .axis = {BATCH, LEN, HEADS}}};
 static const char *const constraints[] = {"len_indptr == batch_size + 1", "heads == indptr[-1].item()",
                                           "batch_size // (len_indptr - 3) >= -9"};
 static const struct definition definition = {
@@ -52,7 +53,21 @@ static const char *const parts[] = {
     "}}, ",
     "\"evaluation\": null}",
 };
-enum { DEFINITION, SOLUTION, WORKLOAD, UUID, AXIS_VALUES, INPUT_Q, INPUT_INDPTR, INPUT_SCALE, INPUT_COUNT, INPUT_FLAG, CLOSE, EVALUATION, PARTS };
+enum {
+	DEFINITION,
+	SOLUTION,
+	WORKLOAD,
+	UUID,
+	AXIS_VALUES,
+	INPUT_Q,
+	INPUT_INDPTR,
+	INPUT_SCALE,
+	INPUT_COUNT,
+	INPUT_FLAG,
+	CLOSE,
+	EVALUATION,
+	PARTS
+};
 
 /* Appends a line with one part replaced (NULL: none); returns the column at which that part begins. */
 static size_t add_line(struct buf *text, int replaced, const char *part)
@@ -118,8 +133,10 @@ static void a_line_is_read_in_full(void **state)
 	assert_string_equal(w->inputs[INDPTR].tensor_key, "indptr");
 	assert_true(w->inputs[SCALE].kind == SOURCE_SCALAR && w->inputs[SCALE].scalar_kind == SCALAR_FLOAT);
 	assert_true(w->inputs[SCALE].number == 0.125);
-	assert_true(w->inputs[COUNT].scalar_kind == SCALAR_INT && w->inputs[COUNT].integer == -3 && w->inputs[COUNT].number == -3);
-	assert_true(w->inputs[FLAG].scalar_kind == SCALAR_BOOL && w->inputs[FLAG].integer == 1 && w->inputs[FLAG].number == 1);
+	assert_true(w->inputs[COUNT].scalar_kind == SCALAR_INT && w->inputs[COUNT].integer == -3 &&
+	            w->inputs[COUNT].number == -3);
+	assert_true(w->inputs[FLAG].scalar_kind == SCALAR_BOOL && w->inputs[FLAG].integer == 1 &&
+	            w->inputs[FLAG].number == 1);
 	assert_int_equal(w->inputs[STATE].kind, SOURCE_ABSENT);
 	arena_free(&arena);
 	buf_free(&text);
@@ -168,7 +185,8 @@ static void a_bad_line_leaves_the_others_alone(void **state)
 	assert_null(file.lines[0].error);
 	assert_string_equal(file.lines[1].error, "w.jsonl:2:16: expected a value, found '}'");
 	assert_null(file.lines[1].uuid);
-	assert_string_equal(file.lines[2].error, "w.jsonl:3:79: expected a value for the axis \"batch_size\", found none");
+	assert_string_equal(file.lines[2].error,
+	                    "w.jsonl:3:79: expected a value for the axis \"batch_size\", found none");
 	assert_string_equal(file.lines[2].uuid, "u1");
 	assert_null(file.lines[3].error);
 	assert_int_equal(file.lines[3].line, 4);
@@ -205,26 +223,34 @@ static void missing_and_wrong_fields_are_refused(void **state)
 		size_t offset;
 		const char *sentence;
 	} cases[] = {
-	    {DEFINITION, "{\"definition\": \"attends\", ", 15, "expected \"attend\" like the file's name, found \"attends\""},
-	    {DEFINITION, "{\"definition\": 3, ", 15, "expected \"attend\" like the file's name, found a number"},
+	    {DEFINITION, "{\"definition\": \"attends\", ", 15,
+	     "expected \"attend\" like the file's name, found \"attends\""},
+	    {DEFINITION, "{\"definition\": 3, ", 15, "expected \"attend\" like the file's name, found 3"},
 	    {DEFINITION, "{", 0, "expected a field \"definition\" (the definition's name), found none"},
 	    {SOLUTION, "\"solution\": \"s\", ", 12, "expected null in a workload, found \"s\""},
 	    {EVALUATION, "\"evaluation\": {}}", 14, "expected null in a workload, found an object"},
 	    {UUID, "\"uuid\": \"\", ", 8, "expected a string that is not empty, found \"\""},
 	    {UUID, "\"uuid\": 7, ", 8, "expected a string that is not empty, found 7"},
 	    {UUID, "\"uuid\": \"a\\nb\", ", 8, "expected a string without control characters, found \"a?b\""},
+	    {WORKLOAD, "\"workload\": {\"uuid\": \"u\"}, \"x\": {", 12,
+	     "expected a field \"axes\" (an object), found none"},
+	    {WORKLOAD, "\"workload\": {\"uuid\": \"u\", \"axes\": {\"batch_size\": 4, \"len_indptr\": 5}}, \"x\": {",
+	     12, "expected a field \"inputs\" (an object), found none"},
+	    {WORKLOAD, "\"workload\": {}, \"x\": {", 12, "expected a field \"uuid\" (a string), found none"},
+	    {WORKLOAD, "\"workload\": [], \"x\": {", 12, "expected an object, found a list"},
 	    {AXIS_VALUES, "\"axes\": [], ", 8, "expected an object, found a list"},
 	    {AXIS_VALUES, "\"axes\": {\"batch_size\": 4, \"len_indptr\": 5, \"tokens\": 2}, ", 53,
 	     "expected an axis of the definition, found \"tokens\"; remove it"},
-	    {AXIS_VALUES, "\"axes\": {\"batch_size\": 4}, ", 8, "expected a value for the axis \"len_indptr\", found none"},
+	    {AXIS_VALUES, "\"axes\": {\"batch_size\": 4}, ", 8,
+	     "expected a value for the axis \"len_indptr\", found none"},
 	    {AXIS_VALUES, "\"axes\": {\"batch_size\": -1, \"len_indptr\": 5}, ", 23,
-	     "expected a whole number from 0 to 9007199254740991, found -1"},
+	     "expected an integer from 0 to 9007199254740991, found -1"},
 	    {AXIS_VALUES, "\"axes\": {\"batch_size\": 1.5, \"len_indptr\": 5}, ", 23,
-	     "expected a whole number from 0 to 9007199254740991, found 1.5"},
+	     "expected an integer from 0 to 9007199254740991, found 1.5"},
 	    {AXIS_VALUES, "\"axes\": {\"batch_size\": \"4\", \"len_indptr\": 5}, ", 23,
-	     "expected a whole number from 0 to 9007199254740991, found \"4\""},
+	     "expected an integer from 0 to 9007199254740991, found \"4\""},
 	    {AXIS_VALUES, "\"axes\": {\"batch_size\": 9223372036854775808, \"len_indptr\": 5}, ", 23,
-	     "expected a whole number from 0 to 9007199254740991, found 9.223372036854776e+18"},
+	     "expected an integer from 0 to 9007199254740991, found 9223372036854775808"},
 	    {AXIS_VALUES, "\"axes\": {\"batch_size\": 4, \"len_indptr\": 5, \"heads\": 9}, ", 52,
 	     "expected 8, the value of the const axis heads, found 9"},
 	    {AXIS_VALUES, "\"axes\": {\"batch_size\": 4, \"len_indptr\": 6}, ", 8,
@@ -244,20 +270,23 @@ static void missing_and_wrong_fields_are_refused(void **state)
 	     "expected a field \"type\" (\"random\", \"scalar\" or \"safetensors\"), found none"},
 	    {INPUT_Q, "\"inputs\": {\"q\": {\"type\": \"zeros\"}, ", 25,
 	     "expected \"random\", \"scalar\" or \"safetensors\", found \"zeros\""},
-	    {INPUT_Q, "\"inputs\": {\"q\": {\"type\": 1}, ", 25, "expected \"random\", \"scalar\" or \"safetensors\", found 1"},
+	    {INPUT_Q, "\"inputs\": {\"q\": {\"type\": 1}, ", 25,
+	     "expected \"random\", \"scalar\" or \"safetensors\", found 1"},
 	    {INPUT_Q, "\"inputs\": {\"q\": {\"type\": \"scalar\", \"value\": 1}, ", 25,
 	     "expected \"random\" or \"safetensors\", since the definition makes q a tensor, found \"scalar\""},
 	    {INPUT_SCALE, "\"scale\": {\"type\": \"safetensors\", \"path\": \"a\", \"tensor_key\": \"k\"}, ", 18,
-	     "expected \"scalar\" or \"random\", since the definition makes scale a Python scalar, found \"safetensors\""},
-	    {INPUT_SCALE, "\"scale\": {\"type\": \"scalar\"}, ", 9, "expected a field \"value\" (of a scalar), found none"},
+	     "expected \"scalar\" or \"random\", since the definition makes scale a Python scalar, found "
+	     "\"safetensors\""},
+	    {INPUT_SCALE, "\"scale\": {\"type\": \"scalar\"}, ", 9,
+	     "expected a field \"value\" (of a scalar), found none"},
 	    {INPUT_SCALE, "\"scale\": {\"type\": \"scalar\", \"value\": null}, ", 37, "expected a number, found null"},
 	    {INPUT_SCALE, "\"scale\": {\"type\": \"scalar\", \"value\": true}, ", 37, "expected a number, found true"},
 	    {INPUT_COUNT, "\"count\": {\"type\": \"scalar\", \"value\": 1.5}, ", 37,
-	     "expected a whole number that fits int8, found 1.5"},
+	     "expected an integer that fits int8, found 1.5"},
 	    {INPUT_COUNT, "\"count\": {\"type\": \"scalar\", \"value\": 128}, ", 37,
-	     "expected a whole number that fits int8, found 128"},
+	     "expected an integer that fits int8, found 128"},
 	    {INPUT_COUNT, "\"count\": {\"type\": \"scalar\", \"value\": -129}, ", 37,
-	     "expected a whole number that fits int8, found -129"},
+	     "expected an integer that fits int8, found -129"},
 	    {INPUT_FLAG, "\"flag\": {\"type\": \"scalar\", \"value\": 1}", 36,
 	     "expected true or false, since the input is bool, found 1"},
 	    {INPUT_INDPTR, "\"indptr\": {\"type\": \"safetensors\", \"tensor_key\": \"k\"}, ", 10,
@@ -268,8 +297,8 @@ static void missing_and_wrong_fields_are_refused(void **state)
 	     "expected a string that is not empty, found \"\""},
 	    {INPUT_INDPTR, "\"indptr\": {\"type\": \"safetensors\", \"path\": \"\", \"tensor_key\": \"k\"}, ", 42,
 	     "expected a string that is not empty, found \"\""},
-	    {INPUT_INDPTR, "\"indptr\": {\"type\": \"safetensors\", \"path\": \"a\\u001b\", \"tensor_key\": \"k\"}, ", 42,
-	     "expected a string without control characters, found \"a?\""},
+	    {INPUT_INDPTR, "\"indptr\": {\"type\": \"safetensors\", \"path\": \"a\\u001b\", \"tensor_key\": \"k\"}, ",
+	     42, "expected a string without control characters, found \"a?\""},
 	};
 
 	(void)state;
@@ -284,9 +313,11 @@ static void paths_stay_below_the_root(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
-		snprintf(part, sizeof part, "\"indptr\": {\"type\": \"safetensors\", \"path\": \"%s\", \"tensor_key\": \"k\"}, ", paths[i]);
-		snprintf(sentence, sizeof sentence, "expected a path relative to the dataset's folder and below it, found \"%s\"",
+		snprintf(part, sizeof part,
+		         "\"indptr\": {\"type\": \"safetensors\", \"path\": \"%s\", \"tensor_key\": \"k\"}, ",
 		         paths[i]);
+		snprintf(sentence, sizeof sentence,
+		         "expected a path relative to the dataset's folder and below it, found \"%s\"", paths[i]);
 		refused(INPUT_INDPTR, part, 42, sentence);
 	}
 }
@@ -340,7 +371,8 @@ static void too_much_is_refused_without_being_parsed(void **state)
 	(void)state;
 	assert_int_equal(file.count, 1);
 	assert_int_equal(file.invalid, 1);
-	assert_string_equal(file.lines[0].error, "w.jsonl: the file has 268435457 bytes, more than the 268435456 that are read");
+	assert_string_equal(file.lines[0].error,
+	                    "w.jsonl: the file has 268435457 bytes, more than the 268435456 that are read");
 	length = 2 * ((size_t)WORKLOAD_LINES + 5);
 	for (size_t i = 0; i < length; i += 2)
 		memcpy(bytes + i, "7\n", 2);

@@ -1,0 +1,237 @@
+/* The interpreter and its torch, as found without importing anything; GPUs and cores. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "workers/machine.h"
+
+/* A folder of our own, gone at the end; file names below are relative to it. */
+struct place {
+	char folder[64], path[4096];
+};
+
+static const char *at(struct place *place, const char *name)
+{
+	snprintf(place->path, sizeof place->path, "%s/%s", place->folder, name);
+	return place->path;
+}
+
+static void write_file(struct place *place, const char *name, const char *text, mode_t mode)
+{
+	struct err err = {""};
+
+	if (file_replace(at(place, name), text, strlen(text), &err) < 0)
+		fail_msg("%s", err.text);
+	assert_int_equal(chmod(place->path, mode), 0);
+}
+
+/* An interpreter as machine_torch sees one: it answers with its version and where its torch is. */
+static void write_python(struct place *place, const char *name, const char *torch_folder)
+{
+	char script[4096];
+
+	snprintf(script, sizeof script, "#!/bin/sh\nif [ \"$1\" = -c ]; then echo 3.11.7; echo '%s%s%s'; fi\n",
+	         torch_folder[0] == '\0' ? "" : place->folder, torch_folder[0] == '\0' ? "" : "/", torch_folder);
+	write_file(place, name, script, 0755);
+}
+
+static int set_up(void **state)
+{
+	struct place *place = calloc(1, sizeof *place);
+
+	strcpy(place->folder, "/tmp/reftest-test-machine-XXXXXX");
+	*state = place;
+	unsetenv("REFTEST_PYTHON");
+	return mkdtemp(place->folder) == NULL ? -1 : 0;
+}
+
+static int tear_down(void **state)
+{
+	struct place *place = *state;
+	char command[128];
+	int rc;
+
+	snprintf(command, sizeof command, "rm -rf %s", place->folder);
+	rc = system(command);
+	free(place);
+	return rc;
+}
+
+static void the_interpreter_that_is_named_is_taken(void **state)
+{
+	struct place *place = *state;
+	char out[4096], expected[4096];
+	struct err err = {""};
+
+	write_python(place, "named", "");
+	write_python(place, "root/.venv/bin/python3", "");
+	snprintf(expected, sizeof expected, "%s", at(place, "root/.venv/bin/python3"));
+	assert_int_equal(machine_python(NULL, at(place, "root"), out, sizeof out, &err), 0);
+	assert_string_equal(out, expected);
+
+	setenv("REFTEST_PYTHON", at(place, "named"), 1);
+	assert_int_equal(machine_python(NULL, at(place, "root"), out, sizeof out, &err), 0);
+	assert_string_equal(out, at(place, "named"));
+	assert_int_equal(machine_python("sh", at(place, "root"), out, sizeof out, &err), 0);
+	assert_int_equal(out[0], '/'); /* looked for on PATH */
+	unsetenv("REFTEST_PYTHON");
+}
+
+static void a_named_interpreter_that_is_none_is_a_sentence_and_nothing_is_put_in_its_place(void **state)
+{
+	struct place *place = *state;
+	char out[4096];
+	struct err err = {""};
+
+	write_file(place, "text", "no program", 0644);
+	assert_int_equal(machine_python(at(place, "text"), NULL, out, sizeof out, &err), -1);
+	assert_non_null(strstr(err.text, "--python names"));
+	assert_int_equal(machine_python("no-such-python", NULL, out, sizeof out, &err), -1);
+	assert_int_equal(machine_python(place->folder, NULL, out, sizeof out, &err), -1); /* a folder */
+	setenv("REFTEST_PYTHON", "/no/such", 1);
+	assert_int_equal(machine_python(NULL, NULL, out, sizeof out, &err), -1);
+	assert_non_null(strstr(err.text, "REFTEST_PYTHON names /no/such"));
+	unsetenv("REFTEST_PYTHON");
+}
+
+/* A virtual environment is known by the path of its python, which is a link. */
+static void links_are_not_followed(void **state)
+{
+	struct place *place = *state;
+	char out[4096], target[4096];
+	struct err err = {""};
+
+	write_python(place, "real", "");
+	snprintf(target, sizeof target, "%s", at(place, "real"));
+	assert_int_equal(symlink(target, at(place, "link")), 0);
+	assert_int_equal(machine_python(at(place, "link"), NULL, out, sizeof out, &err), 0);
+	assert_string_equal(out, at(place, "link"));
+}
+
+static void torch_is_read_from_its_version_file(void **state)
+{
+	struct place *place = *state;
+	struct arena arena = {0};
+	struct torch_facts facts;
+	struct err err = {""};
+	char python[4096];
+
+	write_python(place, "python", "torch");
+	snprintf(python, sizeof python, "%s", at(place, "python"));
+	write_file(place, "torch/version.py",
+	           "from typing import Optional\n\n__all__ = ['__version__', 'debug', 'cuda']\n__version__ = '2.11.0+cu130'\n"
+	           "cuda_extra = '1'\ncuda: Optional[str] = '13.0'\nhip: Optional[str] = None\n", 0644);
+	assert_int_equal(machine_torch(python, &arena, &facts, &err), 1);
+	assert_string_equal(facts.version, "2.11.0+cu130");
+	assert_string_equal(facts.cuda, "13.0");
+	assert_string_equal(facts.python, "3.11.7");
+	assert_string_equal(facts.version_file, at(place, "torch/version.py"));
+
+	write_file(place, "torch/version.py", "__version__ = '2.13.0+cpu'\ncuda: Optional[str] = None\n", 0644);
+	assert_int_equal(machine_torch(python, &arena, &facts, &err), 1);
+	assert_null(facts.cuda);
+	write_file(place, "torch/version.py", "nothing of the kind\n", 0644);
+	assert_int_equal(machine_torch(python, &arena, &facts, &err), 0);
+	arena_free(&arena);
+}
+
+static void an_interpreter_without_torch_is_no_error_and_one_that_fails_is(void **state)
+{
+	struct place *place = *state;
+	struct arena arena = {0};
+	struct torch_facts facts;
+	struct err err = {""};
+
+	write_python(place, "bare", "");
+	assert_int_equal(machine_torch(at(place, "bare"), &arena, &facts, &err), 0);
+	assert_string_equal(facts.python, "3.11.7");
+	write_file(place, "broken", "#!/bin/sh\nexit 3\n", 0755);
+	assert_int_equal(machine_torch(at(place, "broken"), &arena, &facts, &err), -1);
+	assert_non_null(strstr(err.text, "exit status 3"));
+	write_file(place, "mute", "#!/bin/sh\nexit 0\n", 0755);
+	assert_int_equal(machine_torch(at(place, "mute"), &arena, &facts, &err), -1);
+	assert_int_equal(machine_torch("/no/such/python", &arena, &facts, &err), -1);
+	arena_free(&arena);
+}
+
+static void the_python_in_use_is_understood(void **state)
+{
+	struct arena arena = {0};
+	struct torch_facts facts;
+	struct err err = {""};
+	char python[4096];
+
+	(void)state;
+	assert_int_equal(machine_python(NULL, ".", python, sizeof python, &err), 0);
+	assert_int_equal(machine_torch(python, &arena, &facts, &err), 1);
+	assert_true(facts.version[0] >= '2' && facts.version[0] <= '9');
+	arena_free(&arena);
+}
+
+static void the_key_changes_when_the_interpreter_or_its_surroundings_do(void **state)
+{
+	struct place *place = *state;
+	struct arena arena = {0};
+	char python[4096];
+	const char *key;
+
+	write_python(place, "python", "");
+	snprintf(python, sizeof python, "%s", at(place, "python"));
+	key = machine_torch_key(python, &arena);
+	assert_string_equal(key, machine_torch_key(python, &arena));
+	setenv("PYTHONPATH", "/elsewhere", 1);
+	assert_string_not_equal(key, machine_torch_key(python, &arena));
+	unsetenv("PYTHONPATH");
+	assert_string_equal(key, machine_torch_key(python, &arena));
+	write_python(place, "python", "torch"); /* replaced: another inode */
+	assert_string_not_equal(key, machine_torch_key(python, &arena));
+	arena_free(&arena);
+}
+
+static void hidden_gpus_are_not_counted_and_cores_are(void **state)
+{
+	struct arena arena = {0};
+	const char *key, *hidden;
+	int all;
+
+	(void)state;
+	unsetenv("CUDA_VISIBLE_DEVICES");
+	all = machine_gpus(&arena, &key);
+	assert_true(all >= 0);
+	setenv("CUDA_VISIBLE_DEVICES", "", 1);
+	assert_int_equal(machine_gpus(&arena, &hidden), 0);
+	assert_string_not_equal(key, hidden);
+	setenv("CUDA_VISIBLE_DEVICES", "-1", 1);
+	assert_int_equal(machine_gpus(&arena, NULL), 0);
+	setenv("CUDA_VISIBLE_DEVICES", "0", 1);
+	assert_int_equal(machine_gpus(&arena, NULL), all > 0);
+	unsetenv("CUDA_VISIBLE_DEVICES");
+	assert_true(machine_cores() >= 1);
+	arena_free(&arena);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(the_interpreter_that_is_named_is_taken),
+	    cmocka_unit_test(a_named_interpreter_that_is_none_is_a_sentence_and_nothing_is_put_in_its_place),
+	    cmocka_unit_test(links_are_not_followed),
+	    cmocka_unit_test(torch_is_read_from_its_version_file),
+	    cmocka_unit_test(an_interpreter_without_torch_is_no_error_and_one_that_fails_is),
+	    cmocka_unit_test(the_python_in_use_is_understood),
+	    cmocka_unit_test(the_key_changes_when_the_interpreter_or_its_surroundings_do),
+	    cmocka_unit_test(hidden_gpus_are_not_counted_and_cores_are),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
