@@ -1,5 +1,5 @@
 #!/bin/sh
-# 3050: a cache file that is truncated, or garbage, or empty, is set aside with a sentence, never deleted, and the
+# 3050: a cache file that is truncated, or garbage, or of another version, is set aside with a sentence, never deleted, and the
 # verdicts are made anew.
 . "$(dirname "$0")/scene.sh"
 given tiny_gemm
@@ -28,6 +28,12 @@ damaged
 	head -c 100 /dev/zero
 	tail -c +101 "$work/whole"
 } >$cache
+damaged
+# both of its first pages say that LMDB wrote them in version 2 of its format
+cp "$work/whole" $cache
+for page in 0 4096; do
+	printf '\002' | dd of=$cache bs=1 seek=$((page + 20)) conv=notrunc 2>/dev/null
+done
 damaged
 [ "$(find .reftest -type f ! -name '*.mdb' | wc -l)" -ge 1 ] || fail "nothing that was set aside is there"
 

@@ -189,6 +189,11 @@ expect "all('the words of the reference' in (text or '') for text in all_of('k_p
 expect "all('its complaint' in (text or '') for text in all_of('k_prints_and_fails', 'printed'))"
 expect_no_process
 
+# A failure shows what was printed, to a reader of text too.
+run verify --device "$device" --sizes small --jobs 1 --force k_prints_and_fails
+expect_exit 1
+expect_says 'the words of the reference' 'its complaint'
+
 # What was kept of the honest ones is theirs.
 verify a_honest_norm m_honest_norm z_honest_norm
 expect_exit 0
