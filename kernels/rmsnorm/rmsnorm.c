@@ -4,7 +4,7 @@
  * Activations have any shape [..., H], float32, float16 or bfloat16; the weight is [H]. A second output is the updated
  * residual: x, rounded to its dtype. FlashInfer's kernels norm.rmsnorm and norm.fused_add_rmsnorm compute the same.
  *
- * Epsilon is a hidden constant (epsilon.h), or a Python scalar among the inputs.
+ * Epsilon is a hidden constant (kernels/epsilon.h), or a Python scalar among the inputs.
  *
  * Bound. A reference that computes in float32 is off by some 1e-6 of y before its one rounding: the sum of H squares,
  * all positive, in any sensible order, is good to sqrt(H) 2^-24 and the square root halves that. So its output and
@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/rmsnorm/epsilon.h"
+#include "kernels/epsilon.h"
 
 enum { BLOCK = 4, SERIAL_BLOCKS = 1 << 12, PROBE_ROWS = 16 };
 
@@ -176,7 +176,7 @@ static int constants(const struct op_problem *problem, int variant, struct op_co
 	(void)variant;
 	if (rmsnorm_roles_of(problem).eps >= 0)
 		return 0;
-	out[0] = rmsnorm_epsilon(problem);
+	out[0] = epsilon_constant(problem, "rms_norm_eps");
 	return 1;
 }
 
@@ -318,25 +318,6 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* The epsilon that was meant by an estimate that is good to 1 %: a round number of decimals (1, 2, … 9 times a power of
- * ten) or the machine epsilon of a dtype, which torch takes when it is given none. 0: the estimate is none of them. */
-static double round_epsilon(double estimate)
-{
-	static const double machine[] = {0x1p-52, 0x1p-23, 0x1p-10, 0x1p-7};
-
-	for (size_t i = 0; i < sizeof machine / sizeof *machine; i++)
-		if (fabs(estimate - machine[i]) <= 0.01 * machine[i])
-			return machine[i];
-	for (int exponent = 1; exponent <= 30; exponent++)
-		for (int digit = 1; digit <= 9; digit++) {
-			double candidate = digit / pow(10, exponent);
-
-			if (fabs(estimate - candidate) <= 0.01 * candidate)
-				return candidate;
-		}
-	return 0;
-}
-
 /* Estimates from every element of the answer: y = x w / sqrt(m + eps), so eps = (x w / y)^2 - m, with m the mean square
  * of the row. Returns how many there are; `m` gets the largest mean square. */
 static int64_t estimate(const struct parts *parts, const struct tensor *answer, double *estimates, double *largest)
@@ -388,7 +369,7 @@ static int settle(double *estimates, int64_t count, int64_t elements, double squ
 		return err_set(
 		    err, "the reference's epsilon cannot be seen: its answer to tiny inputs is not their norm with any "
 			 "one epsilon");
-	*eps = fabs(median) <= 0.05 * square ? 0 : round_epsilon(median);
+	*eps = fabs(median) <= 0.05 * square ? 0 : epsilon_round(median);
 	if (*eps == 0 && fabs(median) > 0.05 * square)
 		return err_set(
 		    err,

@@ -16,7 +16,7 @@
 #include "kernels/compare.h"
 #include "kernels/number.h"
 #include "kernels/op.h"
-#include "kernels/rmsnorm/epsilon.h"
+#include "kernels/epsilon.h"
 #include "kernels/rmsnorm/inputs.h"
 
 extern const struct op rmsnorm_op;

@@ -2,7 +2,7 @@
  *
  * Descriptions are prose, so only what is unmistakable counts: the word (eps, epsilon, ε), then nothing but words that
  * say "is" in some way, then a number below 1. "Epsilon is not 1e-5" says nothing. */
-#include "kernels/rmsnorm/epsilon.h"
+#include "kernels/epsilon.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -161,21 +161,21 @@ static void ask_axes(const struct op_problem *problem, struct op_constant *eps)
 	}
 }
 
-static void ask_models(const struct op_problem *problem, struct op_constant *eps)
+static void ask_models(const struct op_problem *problem, const char *field, struct op_constant *eps)
 {
 	for (int i = 0; i < problem->tag_count; i++) {
 		char source[104];
 		double value;
 
 		if (strncmp(problem->tags[i], "model:", 6) != 0 ||
-		    !model_number(problem->tags[i] + 6, "rms_norm_eps", &value))
+		    !model_number(problem->tags[i] + 6, field, &value))
 			continue;
 		snprintf(source, sizeof source, "%s", problem->tags[i]);
 		attest(eps, value, source);
 	}
 }
 
-struct op_constant rmsnorm_epsilon(const struct op_problem *problem)
+struct op_constant epsilon_constant(const struct op_problem *problem, const char *field)
 {
 	struct op_constant eps = {.name = "eps", .value = NAN, .source = "unattested"};
 	const char *description = problem->description == NULL ? "" : problem->description;
@@ -184,8 +184,25 @@ struct op_constant rmsnorm_epsilon(const struct op_problem *problem)
 	ask_axes(problem, &eps);
 	if (epsilon_in_name(problem->name, &value))
 		attest(&eps, value, "name");
-	ask_models(problem, &eps);
+	ask_models(problem, field, &eps);
 	while (epsilon_in_text(&description, &value))
 		attest(&eps, value, "description");
 	return eps;
+}
+
+double epsilon_round(double estimate)
+{
+	static const double machine[] = {0x1p-52, 0x1p-23, 0x1p-10, 0x1p-7};
+
+	for (size_t i = 0; i < sizeof machine / sizeof *machine; i++)
+		if (fabs(estimate - machine[i]) <= 0.01 * machine[i])
+			return machine[i];
+	for (int exponent = 1; exponent <= 30; exponent++)
+		for (int digit = 1; digit <= 9; digit++) {
+			double candidate = digit / pow(10, exponent);
+
+			if (fabs(estimate - candidate) <= 0.01 * candidate)
+				return candidate;
+		}
+	return 0;
 }

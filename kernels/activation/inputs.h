@@ -1,0 +1,43 @@
+/* activation inputs - where gate and factor lie, and the value of every input element, the same on CPU and GPU.
+ *
+ * The first half of a row is the gate: uniform on [-s, s) with s = 8, 4, 2, 1 in turn, since activations differ where
+ * they bend; every 16th row has s = 128, where an exponential that is not looked after overflows. The second half, by
+ * which the activation is multiplied, is uniform on [-2, 2). */
+#ifndef REFTEST_KERNELS_ACTIVATION_INPUTS_H
+#define REFTEST_KERNELS_ACTIVATION_INPUTS_H
+
+#include <stdint.h>
+
+#include "kernels/inputs.h"
+#include "kernels/op.h"
+
+/* op.match's variants. */
+enum { ACTIVATION_SILU, ACTIVATION_GELU, ACTIVATION_GELU_TANH };
+
+/* Everything an element depends on; plain data, given to the GPU by value. */
+struct activation_fill {
+	uint64_t key;
+	int64_t half; /* columns of the output */
+};
+
+/* Host only. */
+static inline struct activation_fill activation_fill_of(const struct op_case *c)
+{
+	const struct op_arg *input = &c->problem->inputs[0];
+	struct activation_fill f = {input_key(c, 0), c->axis[input->axis[input->rank - 1]] / 2};
+
+	return f;
+}
+
+/* Element `index` from its random bits; to be rounded to the input's dtype with number_store. */
+HOST_DEVICE static inline float activation_element(const struct activation_fill *f, int64_t index, uint32_t random)
+{
+	int64_t row = index / (2 * f->half), column = index % (2 * f->half);
+	float noise = uniform_signed(random, 20);
+
+	if (column >= f->half)
+		return 2 * noise;
+	return noise * float_power(row % 16 == 15 ? 7 : 3 - (int)(row % 4));
+}
+
+#endif

@@ -1,0 +1,49 @@
+/* draws - are samples drawn from the probabilities that they should be drawn from?
+ *
+ * One row gives one draw, so rows are counted together. Each row says beforehand, in three ways, into which of four
+ * buckets its draw may fall and with what probability: by rank (the most likely token, the second, the third, a later
+ * one), by place (the quarter of the row's probability, summed in the order of the vocabulary, in whose reach the token
+ * has its middle) and by rank from the boundary (the last token kept, the last but one, …). Rows in which one token
+ * dominates are counted apart from the others, and those whose last token was dropped by top-k, and by top-p, once more
+ * by themselves. That makes 18 tallies. The total variation distance of a tally is the largest difference, over the 7
+ * ways to split four buckets in two, between the share x of draws on one side and its mean m.
+ *
+ * Threshold: draws of different rows are independent, so for a correct sampler the share of one side over N rows reaches
+ * x or goes beyond it with a probability of at most exp(-N KL(x || m)) in each direction (Hoeffding 1963, theorem 1,
+ * which does not ask that the rows be alike). With 18 tallies, 7 splits and 2 directions, an alarm where
+ * N KL(x || m) > ln(252 / alpha) is false in at most alpha of all cases. alpha = 1e-8: a hundred cases of sampling in
+ * one run stay within 1e-6. KL(x || m) = x ln(x / m) + (1 - x) ln((1 - x) / (1 - m)); for m = 0.3 and 100 rows the
+ * distance may be 0.26. */
+#ifndef REFTEST_KERNELS_SAMPLING_DRAWS_H
+#define REFTEST_KERNELS_SAMPLING_DRAWS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "kernels/sampling/filter.h"
+
+enum { DRAWS_BUCKETS = 4, DRAWS_WAYS = 3 };
+
+/* What one row says. {0} says nothing. */
+struct draw {
+	bool counted;
+	bool steep;             /* one token holds 0.7 or more of what is kept */
+	enum filter_by by;      /* as filter_kept.by */
+	double slack;           /* as filter_kept.slack */
+	int ways;               /* the first so many ways are counted */
+	int bucket[DRAWS_WAYS]; /* where the draw fell */
+	double share[DRAWS_WAYS][DRAWS_BUCKETS];
+};
+
+/* `filter` as filter_row left it. `token` is one of those that may be kept. */
+struct draw draw_of(const struct filter *filter, const struct filter_kept *kept, int64_t token);
+
+struct draws_verdict {
+	double margin;   /* the largest N KL(x || m) over ln(252 / alpha); above 1: not a correct sampler */
+	double distance; /* the largest total variation distance of a tally */
+};
+/* `why` (or NULL) gets a sentence when margin > 1. */
+struct draws_verdict draws_judge(const struct draw *draws, int64_t count, struct err *why);
+
+#endif

@@ -1,0 +1,246 @@
+/* filter - a heap gives the tokens by falling probability, as many as the filter has to see: rows with few heavy tokens,
+ * which are the usual ones, cost one pass over the vocabulary. */
+#include "kernels/sampling/filter.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* The error that sums of a whole vocabulary in float32 may have, and the relative one of a product. */
+static const double sum_error = 1e-4, product_error = 1e-6;
+
+int filter_open(struct filter *filter, int64_t vocab, struct err *err)
+{
+	size_t count = (size_t)vocab;
+
+	*filter = (struct filter){.vocab = vocab};
+	filter->value = calloc(count, sizeof *filter->value);
+	filter->heap = calloc(count, sizeof *filter->heap);
+	filter->order = calloc(count, sizeof *filter->order);
+	filter->before = calloc(count, sizeof *filter->before);
+	if (filter->value != NULL && filter->heap != NULL && filter->order != NULL && filter->before != NULL)
+		return 0;
+	filter_close(filter);
+	return err_set(err, "no memory to sort a vocabulary of %lld tokens", (long long)vocab);
+}
+
+void filter_close(struct filter *filter)
+{
+	free(filter->value);
+	free(filter->heap);
+	free(filter->order);
+	free(filter->before);
+	*filter = (struct filter){0};
+}
+
+static bool more_likely(const struct filter *filter, int64_t a, int64_t b)
+{
+	return filter->value[a] > filter->value[b] || (filter->value[a] == filter->value[b] && a < b);
+}
+
+static void sink(struct filter *filter, int64_t at)
+{
+	int64_t token = filter->heap[at];
+
+	for (int64_t child; (child = 2 * at + 1) < filter->left; at = child) {
+		if (child + 1 < filter->left && more_likely(filter, filter->heap[child + 1], filter->heap[child]))
+			child++;
+		if (!more_likely(filter, filter->heap[child], token))
+			break;
+		filter->heap[at] = filter->heap[child];
+	}
+	filter->heap[at] = token;
+}
+
+/* Puts the tokens that can be drawn on the heap. False: the row is no distribution. */
+static bool gather(struct filter *filter)
+{
+	filter->left = filter->ordered = 0;
+	for (int64_t i = 0; i < filter->vocab; i++) {
+		if (!(filter->value[i] >= 0 && isfinite(filter->value[i])))
+			return false;
+		if (filter->value[i] > 0)
+			filter->heap[filter->left++] = i;
+	}
+	for (int64_t at = filter->left / 2; at-- > 0;)
+		sink(filter, at);
+	return filter->left > 0;
+}
+
+/* Moves the next token from the heap to the order. */
+static void take(struct filter *filter)
+{
+	int64_t at = filter->ordered++, token = filter->heap[0];
+
+	filter->order[at] = token;
+	filter->before[at] = at == 0 ? 0 : filter->before[at - 1] + filter->value[filter->order[at - 1]];
+	filter->heap[0] = filter->heap[--filter->left];
+	if (filter->left > 0)
+		sink(filter, 0);
+}
+
+/* Probability of the token of `rank`; 0 past the last. Takes what it needs. */
+static double nth(struct filter *filter, int64_t rank)
+{
+	while (filter->ordered <= rank && filter->left > 0)
+		take(filter);
+	return rank < filter->ordered ? filter->value[filter->order[rank]] : 0;
+}
+
+/* How many tokens have a probability of at least (`equal`: else above) that of `rank`. */
+static int64_t through(struct filter *filter, int64_t rank, bool equal)
+{
+	double value = nth(filter, rank);
+
+	while (equal && nth(filter, rank + 1) == value && value > 0)
+		rank++;
+	while (!equal && rank >= 0 && nth(filter, rank) == value)
+		rank--;
+	return rank + 1;
+}
+
+/* Sum of the `count` most likely. */
+static double sum_of(struct filter *filter, int64_t count)
+{
+	double last = count == 0 ? 0 : nth(filter, count - 1); /* puts it in order, and so those before it */
+
+	return count == 0 ? 0 : filter->before[count - 1] + last;
+}
+
+/* Leading tokens by three readings of the rule. */
+struct counts {
+	int64_t strict, kept, generous;
+};
+
+static struct counts all_of(const struct filter *filter)
+{
+	int64_t count = filter->ordered + filter->left;
+
+	return (struct counts){count, count, count};
+}
+
+static struct counts top_k(struct filter *filter, int64_t k)
+{
+	struct counts counts = all_of(filter);
+
+	if (k <= 0 || k >= counts.kept)
+		return counts;
+	counts.kept = counts.generous = through(filter, k - 1, true);
+	counts.strict = counts.kept == k ? k : through(filter, k - 1, false);
+	return counts;
+}
+
+/* The tokens before which at most `limit` lies, of the first `room`; all ties of one of them. */
+static int64_t reach(struct filter *filter, int64_t room, double limit)
+{
+	int64_t count = 1;
+
+	while (count < room && nth(filter, count) > 0 &&
+	       (filter->before[count] <= limit || filter->value[filter->order[count]] ==
+	                                              filter->value[filter->order[count - 1]]))
+		count++;
+	return count;
+}
+
+/* Top-p of what top-k left; `whole`: top-k dropped nothing. */
+static struct counts top_p(struct filter *filter, struct counts from, int64_t k, bool whole, double p)
+{
+	double most = whole ? 1 : sum_of(filter, from.generous);
+	double fewest = whole ? 1 : sum_of(filter, k < from.generous ? k : from.generous);
+	double error = p > 0 ? sum_error : 0;
+	struct counts counts = from;
+
+	if (p >= 1 || isnan(p))
+		return counts;
+	if (p < 0)
+		p = 0;
+	counts.generous = reach(filter, from.generous, (p + error) * most);
+	counts.kept = reach(filter, from.kept, p * most);
+	counts.strict = 0; /* a token among ties is certain only if it would be kept as the last of them */
+	while (counts.strict < from.strict && counts.strict < counts.kept) {
+		int64_t end = through(filter, counts.strict, true);
+
+		if (filter->before[end - 1] > (p - error) * fewest && end > 1)
+			break;
+		counts.strict = end;
+	}
+	if (counts.strict > from.strict)
+		counts.strict = from.strict;
+	return counts;
+}
+
+static struct counts min_p(struct filter *filter, double ratio)
+{
+	double limit = ratio * nth(filter, 0);
+	struct counts counts = all_of(filter);
+	int64_t rank = 0;
+
+	if (!(ratio > 0))
+		return counts;
+	while (nth(filter, rank) > 0 && nth(filter, rank) >= limit * (1 + product_error))
+		rank++;
+	counts.strict = rank;
+	while (nth(filter, rank) > 0 && nth(filter, rank) >= limit)
+		rank++;
+	counts.kept = rank;
+	while (nth(filter, rank) > 0 && nth(filter, rank) >= limit * (1 - product_error))
+		rank++;
+	counts.generous = rank;
+	return counts;
+}
+
+static double whole_sum(const struct filter *filter)
+{
+	double sum = 0;
+
+	for (int64_t i = 0; i < filter->vocab; i++)
+		sum += filter->value[i];
+	return sum;
+}
+
+/* The smallest probability among the `count` most likely, when there may be too many to put in order. */
+static double smallest(struct filter *filter, int64_t count, bool all)
+{
+	double least = INFINITY;
+
+	if (!all)
+		return nth(filter, count - 1);
+	for (int64_t i = 0; i < filter->vocab; i++)
+		if (filter->value[i] > 0 && filter->value[i] < least)
+			least = filter->value[i];
+	return least;
+}
+
+struct filter_kept filter_row(struct filter *filter, const struct filter_bounds *bounds)
+{
+	struct filter_kept kept = {.defined = gather(filter)};
+
+	if (!kept.defined)
+		return kept;
+	int64_t drawable = filter->left;
+	struct counts counts = all_of(filter);
+
+	bool whole = !bounds->has_top_k || bounds->top_k <= 0 || bounds->top_k >= filter->vocab;
+
+	if (!whole)
+		counts = top_k(filter, bounds->top_k);
+	kept.by = counts.kept < drawable ? FILTER_BY_TOP_K : FILTER_BY_NONE;
+	if (bounds->has_top_p) {
+		struct counts left = top_p(filter, counts, bounds->top_k, whole, bounds->top_p);
+
+		kept.by = left.kept < counts.kept ? FILTER_BY_TOP_P : kept.by;
+		counts = left;
+	}
+	if (bounds->has_min_p)
+		counts = min_p(filter, bounds->min_p);
+	nth(filter, FILTER_ORDERED - 1);
+	kept.count = counts.kept;
+	kept.threshold = smallest(filter, counts.kept, counts.kept == drawable);
+	kept.least = smallest(filter, counts.generous, counts.generous == drawable);
+	kept.mass = counts.kept == drawable ? whole_sum(filter) : sum_of(filter, counts.kept);
+	if (counts.strict < counts.generous) {
+		double generous = counts.generous == drawable ? whole_sum(filter) : sum_of(filter, counts.generous);
+
+		kept.slack = 1 - sum_of(filter, counts.strict) / generous;
+	}
+	return kept;
+}

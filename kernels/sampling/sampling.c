@@ -1,0 +1,408 @@
+/* sampling - tokens drawn from filtered probabilities, and the filtered probabilities themselves.
+ *
+ *   samples[r] ~ probs[r], filtered by top-k, top-p, both (top-k first) or min-p, or by nothing
+ *   renorm[r][v] = probs[r][v] / (sum of what the filter keeps of row r) if it keeps v, else 0
+ *
+ * What each filter keeps stands in filter.h. probs[rows][vocabulary]; the filters' parameters are one a row (top_k int32,
+ * top_p and min_p float32) or a Python scalar for all rows. Output: [rows] of integers, or the shape of probs.
+ *
+ * Samples are random: no second implementation gives the same ones. They are judged here: each must be a token that the
+ * filter keeps (of which inputs.h makes mistakes show), and all together must follow the filtered probabilities (draws.h
+ * has the statistics and the threshold). The ground truth that is shown beside them is the most likely token. Of a row
+ * that is no distribution (NaN, negative or infinite values, or all zeros) any token of the vocabulary is accepted.
+ *
+ * Conventions left out, because implementations differ: ties at the boundary (some keep exactly k, here all ties may be
+ * kept), k <= 0 (here: no filter) and p <= 0 (here: the most likely token). */
+#include <math.h>
+#include <stdlib.h>
+
+#include "kernels/sampling/draws.h"
+#include "kernels/sampling/filter.h"
+#include "kernels/sampling/inputs.h"
+
+enum { VOCAB_LEAST = SAMPLING_HEAVY, PARALLEL_FROM = 1 << 20 }; /* elements from which threads are worth their start */
+
+static bool is_probabilities(enum dtype dtype)
+{
+	return dtype == DTYPE_FLOAT32 || dtype == DTYPE_FLOAT64 || dtype == DTYPE_FLOAT16 || dtype == DTYPE_BFLOAT16;
+}
+
+/* Which filter an input is the parameter of; 0: none. Its name has to say: all have the same shape. */
+static int filter_of(const struct op_arg *input)
+{
+	static const struct {
+		const char *part;
+		int filter;
+		bool is_float;
+	} parts[] = {{"min_p", SAMPLING_MIN_P, true}, {"top_p", SAMPLING_TOP_P, true}, {"top_k", SAMPLING_TOP_K, false}};
+
+	for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+		if (strstr(input->name, parts[i].part) != NULL && dtype_is_float(input->dtype) == parts[i].is_float)
+			return parts[i].filter;
+	return 0;
+}
+
+static int match_probs(const struct op_problem *problem, struct err *why)
+{
+	int probs = sampling_roles_of(problem).probs;
+
+	if (probs < 0)
+		return err_set(why, "no input has the shape [rows, vocabulary], as probabilities have");
+	const struct op_arg *input = &problem->inputs[probs];
+	const struct op_axis *vocab = &problem->axes[input->axis[1]];
+
+	if (strstr(input->name, "logit") != NULL)
+		return err_set(why, "input '%s' holds logits; this family filters probabilities", input->name);
+	if (!is_probabilities(input->dtype))
+		return err_set(why, "input '%s' is %s, expected float32, float64, float16 or bfloat16", input->name,
+		               dtype_name(input->dtype));
+	if (input->axis[0] == input->axis[1])
+		return err_set(why, "input '%s' has the axis '%s' twice", input->name, vocab->name);
+	if (!vocab->var && vocab->value < VOCAB_LEAST)
+		return err_set(why, "the vocabulary (axis '%s') has %lld tokens, fewer than the %d that rows are made of",
+		               vocab->name, (long long)vocab->value, VOCAB_LEAST);
+	return probs;
+}
+
+/* The filters, as a set; -1 with the reason. */
+static int match_filters(const struct op_problem *problem, int probs, struct err *why)
+{
+	int filters = 0;
+
+	for (int i = 0; i < problem->input_count; i++) {
+		const struct op_arg *input = &problem->inputs[i];
+		int filter = filter_of(input);
+
+		if (i == probs)
+			continue;
+		if (filter == 0)
+			return err_set(why, "input '%s' (%s) is none of probabilities, top_k, top_p, min_p", input->name,
+			               dtype_name(input->dtype));
+		if (filters & filter)
+			return err_set(why, "input '%s' gives a filter's parameter a second time", input->name);
+		if (input->rank != OP_SCALAR && (input->rank != 1 || input->axis[0] != problem->inputs[probs].axis[0]))
+			return err_set(why, "input '%s' is neither a scalar nor one value for each row of '%s'", input->name,
+			               problem->inputs[probs].name);
+		filters |= filter;
+	}
+	if ((filters & SAMPLING_MIN_P) && filters != SAMPLING_MIN_P)
+		return err_set(why, "min_p together with top_k or top_p: which applies first is settled nowhere");
+	return filters;
+}
+
+static int match(const struct op_problem *problem, struct err *why)
+{
+	int probs = match_probs(problem, why);
+	int filters = probs < 0 ? -1 : match_filters(problem, probs, why);
+
+	if (filters < 0)
+		return -1;
+	if (problem->output_count != 1)
+		return err_set(why, "there are %d outputs, expected one: samples or filtered probabilities",
+		               problem->output_count);
+	const struct op_arg *input = &problem->inputs[probs], *output = &problem->outputs[0];
+
+	if (output->rank == 1 && output->axis[0] == input->axis[0] &&
+	    (output->dtype == DTYPE_INT64 || output->dtype == DTYPE_INT32))
+		return filters;
+	if (output->rank == 2 && output->axis[0] == input->axis[0] && output->axis[1] == input->axis[1] &&
+	    is_probabilities(output->dtype) && filters != 0)
+		return filters | SAMPLING_RENORM;
+	return err_set(why, "output '%s' is neither [%s] of int32 or int64 (samples) nor the filtered '%s'", output->name,
+	               problem->axes[input->axis[0]].name, input->name);
+}
+
+static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
+{
+	/* References loop over rows, at some milliseconds each. In 320 rows the boundary token is to be drawn some 70
+	 * times. */
+	static const int64_t rows[SIZE_COUNT][2] = {{1, 16}, {320, 0}, {1024, 0}}, vocab[] = {1024, 32000, 128256};
+	const struct op_arg *probs = &problem->inputs[sampling_roles_of(problem).probs];
+	bool fixed = !problem->axes[probs->axis[0]].var;
+	int count = 0;
+
+	(void)variant;
+	for (int i = 0; i < 2 && count < room && rows[size][i] > 0 && !(fixed && i > 0); i++) {
+		int64_t *row = axis + (int64_t)count++ * problem->axis_count;
+
+		for (int a = 0; a < problem->axis_count; a++)
+			row[a] = problem->axes[a].var ? 1 : problem->axes[a].value;
+		if (!fixed)
+			row[probs->axis[0]] = rows[size][i];
+		if (problem->axes[probs->axis[1]].var)
+			row[probs->axis[1]] = vocab[size];
+	}
+	return count;
+}
+
+/* Filtered probabilities: each is one product or quotient with a sum of at most a vocabulary of terms. In float32 that
+ * sum is right to 2^-24 log2(262144) (pairwise) or, for a handful of heavy tokens, a few 2^-24; float16 and bfloat16 add
+ * one rounding of the output. Dropped tokens are exactly 0, and the smallest kept is 2^-24, hence the tiny absolute
+ * part (float16: half a step of its subnormals). Samples are judged below. */
+static struct rule rule(const struct op_case *c, int output)
+{
+	if (!(c->variant & SAMPLING_RENORM))
+		return (struct rule){0, 0, 1};
+	switch (c->problem->outputs[output].dtype) {
+	case DTYPE_BFLOAT16:
+		return (struct rule){1e-9, 0x1p-7, 1};
+	case DTYPE_FLOAT16:
+		return (struct rule){0x1p-25, 0x1p-10, 1};
+	default:
+		return (struct rule){1e-10, 1e-5, 1};
+	}
+}
+
+static double scalar(const struct op_case *c, int input)
+{
+	struct sampling_parameters parameters = sampling_shared(c->variant);
+
+	switch (filter_of(&c->problem->inputs[input])) {
+	case SAMPLING_TOP_K:
+		return (double)parameters.top_k;
+	case SAMPLING_TOP_P:
+		return parameters.top_p;
+	default:
+		return parameters.min_p;
+	}
+}
+
+static void fill_row(const struct sampling_fill *f, int64_t row, struct tensor *out)
+{
+	int64_t first = row * f->vocab;
+	int tokens = sampling_tokens(sampling_kind_of(f, row));
+
+	for (int64_t column = 0; column < f->vocab; column++)
+		number_store(out->data, out->dtype, first + column, sampling_tail(f, row, column) ? 0x1p-24f : 0);
+	for (int rank = 0; rank < tokens; rank++)
+		number_store(out->data, out->dtype, first + sampling_place(f, row, rank),
+		             (float)sampling_weight(f, row, rank) * 0x1p-24f);
+}
+
+static int fill(const struct op_case *c, int input, struct tensor *out, struct err *err)
+{
+	struct sampling_fill f = sampling_fill_of(c);
+	int filter = input == sampling_roles_of(c->problem).probs ? 0 : filter_of(&c->problem->inputs[input]);
+
+	if (f.vocab < VOCAB_LEAST)
+		return err_set(err, "a vocabulary of %lld tokens is smaller than the %d that rows are made of",
+		               (long long)f.vocab, VOCAB_LEAST);
+#pragma omp parallel for if (out->elements >= PARALLEL_FROM)
+	for (int64_t row = 0; row < f.rows; row++) {
+		struct sampling_parameters parameters = sampling_parameters_of(&f, row);
+
+		if (filter == 0)
+			fill_row(&f, row, out);
+		else if (filter == SAMPLING_TOP_K)
+			number_set(out->data, out->dtype, row, (double)parameters.top_k);
+		else
+			number_set(out->data, out->dtype, row, filter == SAMPLING_TOP_P ? parameters.top_p : parameters.min_p);
+	}
+	return 0;
+}
+
+static double parameter(const struct op_case *c, const struct tensor *in, int input, int64_t row)
+{
+	if (input < 0)
+		return 0;
+	return in[input].rank == OP_SCALAR ? c->scalar[input] : number_get(in[input].data, in[input].dtype, row);
+}
+
+/* A k beyond the vocabulary filters as little as one of its size. */
+static int64_t top_k_of(double value, int64_t vocab)
+{
+	return value >= (double)vocab ? vocab : value >= 1 ? (int64_t)value : 0;
+}
+
+/* Reads row `row` into the filter and applies it. */
+static struct filter_kept keep(const struct op_case *c, const struct tensor *in, int64_t row, struct filter *filter)
+{
+	struct sampling_roles roles = sampling_roles_of(c->problem);
+	const struct tensor *probs = &in[roles.probs];
+	struct filter_bounds bounds = {roles.top_k >= 0,
+	                               roles.top_p >= 0,
+	                               roles.min_p >= 0,
+	                               top_k_of(parameter(c, in, roles.top_k, row), filter->vocab),
+	                               parameter(c, in, roles.top_p, row),
+	                               parameter(c, in, roles.min_p, row)};
+
+	number_read(probs->data, probs->dtype, row * filter->vocab, filter->vocab, filter->value);
+	return filter_row(filter, &bounds);
+}
+
+static void write_row(const struct filter *filter, const struct filter_kept *kept, bool renorm, int64_t row,
+                      struct tensor *out)
+{
+	int64_t first = row * filter->vocab;
+
+	if (!renorm) {
+		number_set(out->data, out->dtype, row, kept->defined ? (double)filter->order[0] : 0);
+		return;
+	}
+	for (int64_t v = 0; v < filter->vocab; v++) {
+		double kept_value = filter->value[v] >= kept->threshold ? filter->value[v] / kept->mass : 0;
+
+		number_set(out->data, out->dtype, first + v, kept->defined ? kept_value : (double)NAN);
+	}
+}
+
+static int oracle(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err)
+{
+	const struct tensor *probs = &in[sampling_roles_of(c->problem).probs];
+	int status = 0;
+
+#pragma omp parallel if (probs->elements >= PARALLEL_FROM)
+	{
+		struct filter filter;
+		int opened = filter_open(&filter, probs->shape[1], NULL);
+
+#pragma omp for
+		for (int64_t row = 0; row < probs->shape[0]; row++) {
+			if (opened != 0)
+				continue;
+			struct filter_kept kept = keep(c, in, row, &filter);
+
+			write_row(&filter, &kept, (c->variant & SAMPLING_RENORM) != 0, row, &out[0]);
+		}
+		if (opened == 0)
+			filter_close(&filter);
+		else
+#pragma omp atomic write
+			status = -1;
+	}
+	return status == 0 ? 0 : err_set(err, "no memory to sort %lld probabilities", (long long)probs->shape[1]);
+}
+
+/* What is seen of one row. */
+struct seen {
+	bool allowed, zero_allowed;
+	int64_t token, kept;
+	double probability, least; /* of the token; of the least that may be drawn */
+	struct draw draw;
+};
+
+static bool may_draw(const struct filter *filter, const struct filter_kept *kept, int64_t token)
+{
+	if (token < 0 || token >= filter->vocab)
+		return false;
+	return !kept->defined || (filter->value[token] > 0 && filter->value[token] >= kept->least);
+}
+
+static struct seen see(const struct op_case *c, const struct tensor *in, const struct tensor *samples, int64_t row,
+                       struct filter *filter)
+{
+	struct filter_kept kept = keep(c, in, row, filter);
+	int64_t token = samples->dtype == DTYPE_INT64 ? ((const int64_t *)samples->data)[row]
+	                                              : ((const int32_t *)samples->data)[row];
+	struct seen seen = {.token = token, .kept = kept.count, .least = kept.least};
+
+	seen.allowed = may_draw(filter, &kept, token);
+	seen.zero_allowed = may_draw(filter, &kept, 0);
+	if (token >= 0 && token < filter->vocab)
+		seen.probability = filter->value[token];
+	if (seen.allowed && kept.defined)
+		seen.draw = draw_of(filter, &kept, token);
+	return seen;
+}
+
+static int see_all(const struct op_case *c, const struct tensor *in, const struct tensor *samples, struct seen *seen)
+{
+	const struct tensor *probs = &in[sampling_roles_of(c->problem).probs];
+	int status = 0;
+
+#pragma omp parallel if (probs->elements >= PARALLEL_FROM)
+	{
+		struct filter filter;
+		int opened = filter_open(&filter, probs->shape[1], NULL);
+
+#pragma omp for
+		for (int64_t row = 0; row < samples->elements; row++)
+			if (opened == 0)
+				seen[row] = see(c, in, samples, row, &filter);
+		if (opened == 0)
+			filter_close(&filter);
+		else
+#pragma omp atomic write
+			status = -1;
+	}
+	return status;
+}
+
+/* The allowed set. Returns how many rows drew what the filter does not keep; tells of the first. */
+static int64_t judge_tokens(const struct seen *seen, int64_t vocab, const struct tensor *truth, struct metrics *metrics,
+                            struct err *why)
+{
+	int64_t rows = metrics->elements, wrong = 0, first = 0;
+
+	for (int64_t row = rows; row-- > 0;)
+		if (!seen[row].allowed) {
+			first = row;
+			wrong++;
+		}
+	for (int64_t row = first; wrong > 0 && row < rows && metrics->worst_count < METRICS_WORST; row++) {
+		double most = number_get(truth->data, truth->dtype, row), token = (double)seen[row].token;
+
+		if (!seen[row].allowed)
+			metrics->worst[metrics->worst_count++] = (struct worst){row, token, most, fabs(token - most)};
+	}
+	if (wrong > 0 && (seen[first].token < 0 || seen[first].token >= vocab))
+		err_set(why, "row %lld drew token %lld, which is not in the vocabulary of %lld (%lld of %lld rows drew what "
+		             "they may not)", (long long)first, (long long)seen[first].token, (long long)vocab,
+		        (long long)wrong, (long long)rows);
+	else if (wrong > 0)
+		err_set(why, "row %lld drew token %lld of probability %.6g, which is not among the %lld that the filter keeps "
+		             "(the least of them has %.6g); %lld of %lld rows drew what they may not", (long long)first,
+		        (long long)seen[first].token, seen[first].probability, (long long)seen[first].kept,
+		        seen[first].least, (long long)wrong, (long long)rows);
+	return wrong;
+}
+
+/* Figures that mean nothing for draws (relative errors, cosine) stay 0; max_abs and mean_abs hold the total variation
+ * distance. An output of zeros would pass only if every row may draw token 0. */
+static int judge(const struct op_case *c, int output, const struct tensor *in, const struct tensor *reference,
+                 const struct tensor *truth, struct metrics *metrics, struct err *why)
+{
+	const struct tensor *samples = &reference[output];
+	int64_t rows = samples->elements, vocab = in[sampling_roles_of(c->problem).probs].shape[1];
+
+	if (c->variant & SAMPLING_RENORM)
+		return 0;
+	struct seen *seen = calloc((size_t)rows + 1, sizeof *seen);
+	struct draw *draws = calloc((size_t)rows + 1, sizeof *draws);
+
+	*metrics = (struct metrics){.elements = rows, .zeros_would_pass = true};
+	if (seen == NULL || draws == NULL || see_all(c, in, samples, seen) != 0) {
+		free(seen);
+		free(draws);
+		return err_set(why, "no memory to judge %lld samples of a vocabulary of %lld", (long long)rows,
+		               (long long)vocab);
+	}
+	for (int64_t row = 0; row < rows; row++) {
+		draws[row] = seen[row].draw;
+		metrics->zeros_would_pass &= seen[row].zero_allowed;
+	}
+	int64_t wrong = judge_tokens(seen, vocab, &truth[output], metrics, why);
+	struct draws_verdict verdict = draws_judge(draws, rows, wrong == 0 ? why : NULL);
+
+	metrics->hits = rows - wrong;
+	metrics->margin = wrong > 0 ? (double)INFINITY : verdict.margin;
+	metrics->max_abs = metrics->mean_abs = verdict.distance;
+	metrics->passed = metrics->margin <= 1;
+	free(seen);
+	free(draws);
+	return 1;
+}
+
+static const char *const op_types[] = {"sampling", NULL};
+
+const struct op sampling_op = {
+    .name = "sampling",
+    .op_types = op_types,
+    .match = match,
+    .sizes = sizes,
+    .rule = rule,
+    .scalar = scalar,
+    .fill = fill,
+    .oracle = oracle,
+    .judge = judge,
+};

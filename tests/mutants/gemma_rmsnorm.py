@@ -1,0 +1,36 @@
+"""Mistakes people make in Gemma's norms."""
+
+PLAIN = "gemma_rmsnorm_h5376"
+FUSED = "gemma_fused_add_rmsnorm_h4608"
+
+RETURN = "return (normed * (1 + weight.float())).to(hidden_states.dtype)"
+SQUARE = "mean_square = rows.square().mean(dim=-1, keepdim=True)"
+SUM = "rows = hidden_states.float() + residual.float()"
+RETURN_SUM = "return output.to(hidden_states.dtype), rows.to(residual.dtype)"
+
+MUTANTS = [
+    (PLAIN, "w for 1 + w", "(1 + weight.float())", "weight.float()"),
+    (PLAIN, "1 - w", "(1 + weight.float())", "(1 - weight.float())"),
+    (PLAIN, "no weight", RETURN, "return normed.to(hidden_states.dtype)"),
+    (PLAIN, "w added after the norm", RETURN, "return (normed + weight.float()).to(hidden_states.dtype)"),
+    (PLAIN, "epsilon 1e-5 for 1e-6", "EPSILON = 1e-6", "EPSILON = 1e-5"),
+    (PLAIN, "no epsilon", "mean_square + EPSILON", "mean_square"),
+    (PLAIN, "epsilon outside the root", "torch.rsqrt(mean_square + EPSILON)", "(1 / (mean_square.sqrt() + EPSILON))"),
+    (PLAIN, "variance for mean square", SQUARE, "mean_square = rows.var(dim=-1, keepdim=True, unbiased=False)"),
+    (PLAIN, "sum for mean", "square().mean(", "square().sum("),
+    (PLAIN, "norm over the batch", "mean(dim=-1", "mean(dim=0"),
+    (PLAIN, "last column left out", "rows.square().mean", "rows[..., :-1].square().mean"),
+    (PLAIN, "output 1 % too large", "return (normed", "return (1.01 * normed"),
+    (PLAIN, "activations rounded to fp8", "hidden_states.float()", "hidden_states.to(torch.float8_e4m3fn).float()"),
+    (PLAIN, "returns zeros", RETURN, "return torch.zeros_like(hidden_states)"),
+    (PLAIN, "returns NaN", RETURN, "return torch.full_like(hidden_states, float('nan'))"),
+    (PLAIN, "overwrites its weight", RETURN, "weight.add_(1)\n    return (normed * weight.float()).to(hidden_states.dtype)"),
+    (PLAIN, "is not deterministic, within bounds", "return (normed", "torch.seed()\n    return ((1 + 1e-4 * torch.rand((), device=rows.device)) * normed"),
+    (FUSED, "w for 1 + w", "(1 + weight.float())", "weight.float()"),
+    (FUSED, "residual left out", SUM, "rows = hidden_states.float()"),
+    (FUSED, "sum rounded before the mean", SUM, "rows = (hidden_states + residual).float()"),
+    (FUSED, "residual subtracted", SUM, "rows = hidden_states.float() - residual.float()"),
+    (FUSED, "residual returned unchanged", RETURN_SUM, "return output.to(hidden_states.dtype), residual.clone()"),
+    (FUSED, "outputs swapped", RETURN_SUM, "return rows.to(residual.dtype), output.to(hidden_states.dtype)"),
+    (FUSED, "residual takes the norm", RETURN_SUM, "return output.to(hidden_states.dtype), output.to(residual.dtype)"),
+]

@@ -1,0 +1,37 @@
+"""Mistakes people make in layer norms."""
+
+VISION = "layernorm_h1152"
+GPT2 = "layernorm_h768"
+
+CENTRED = "centred = rows - rows.mean(dim=-1, keepdim=True)"
+VARIANCE = "variance = centred.square().mean(dim=-1, keepdim=True)"
+RETURN = "return (normed * weight + bias).to(hidden_states.dtype)"
+CALL = "return F.layer_norm(hidden_states, hidden_states.shape[-1:], weight, bias, eps=1e-5)"
+
+MUTANTS = [
+    (VISION, "epsilon 1e-5 for 1e-6", "EPSILON = 1e-6", "EPSILON = 1e-5"),
+    (VISION, "no epsilon", "variance + EPSILON", "variance"),
+    (VISION, "epsilon outside the root", "torch.rsqrt(variance + EPSILON)", "(1 / (variance.sqrt() + EPSILON))"),
+    (VISION, "mean square for variance", VARIANCE, "variance = rows.square().mean(dim=-1, keepdim=True)"),
+    (VISION, "mean not subtracted", CENTRED, "centred = rows"),
+    (VISION, "mean of the batch", CENTRED, "centred = rows - rows.mean(dim=0, keepdim=True)"),
+    (VISION, "mean of everything", CENTRED, "centred = rows - rows.mean()"),
+    (VISION, "sum for mean", "square().mean(", "square().sum("),
+    (VISION, "last column left out", VARIANCE, "variance = centred[..., :-1].square().mean(dim=-1, keepdim=True)"),
+    (VISION, "standard deviation twice", VARIANCE, VARIANCE + "\n    variance = variance.sqrt()"),
+    (VISION, "no bias", "normed * weight + bias", "normed * weight"),
+    (VISION, "no weight", "normed * weight + bias", "normed + bias"),
+    (VISION, "1 + w", "normed * weight + bias", "normed * (1 + weight) + bias"),
+    (VISION, "bias before weight", "normed * weight + bias", "(normed + bias) * weight"),
+    (VISION, "weight and bias swapped", "normed * weight + bias", "normed * bias + weight"),
+    (VISION, "output 2 % too large", "normed * weight + bias", "1.02 * (normed * weight + bias)"),
+    (VISION, "weight rounded to fp8", "normed * weight + bias", "normed * weight.to(torch.float8_e4m3fn).float() + bias"),
+    (VISION, "returns float32", RETURN, "return normed * weight + bias"),
+    (VISION, "returns zeros", RETURN, "return torch.zeros_like(hidden_states)"),
+    (VISION, "overwrites its input", RETURN, "hidden_states.zero_()\n    " + RETURN),
+    (VISION, "is not deterministic, within bounds", RETURN, "torch.seed()\n    return ((1 + 1e-4 * torch.rand((), device=rows.device)) * (normed * weight + bias)).to(hidden_states.dtype)"),
+    (GPT2, "H - 1 for H", CALL, "normed = (hidden_states - hidden_states.mean(-1, keepdim=True)) * (hidden_states.var(-1, keepdim=True) + 1e-5).rsqrt()\n    return normed * weight + bias"),
+    (GPT2, "epsilon of another model", "eps=1e-5", "eps=1e-12"),
+    (GPT2, "rms norm", CALL, "return F.rms_norm(hidden_states, hidden_states.shape[-1:], weight, eps=1e-5) + bias"),
+    (GPT2, "in bfloat16", CALL, "return F.layer_norm(hidden_states.bfloat16(), hidden_states.shape[-1:], weight.bfloat16(), bias.bfloat16(), eps=1e-5).float()"),
+]

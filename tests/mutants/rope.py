@@ -1,0 +1,58 @@
+"""Mistakes people make in rotary embeddings."""
+
+FULL = "rope_with_cos_sin_cache_neox_style_d128_rd128"
+PARTIAL = "rope_with_cos_sin_cache_neox_style_d128_rd64"
+INTERLEAVED = "rope_with_cos_sin_cache_interleaved_d64"
+IDS = "rope_pos_ids_h32_kv8_d128"
+LLAMA = "llama31_rope_pos_ids_h32_kv8_d128"
+GIVEN = "rope_pos_ids_interleaved_given_d64"
+
+HALVES = "first, second = x.float().chunk(2, dim=-1)"
+ROWS = "cos_sin_cache[positions]"
+COS_SIN = "cos, sin = rows.chunk(2, dim=-1)"
+RETURN = "return rotate(q, cos, sin), rotate(k, cos, sin)"
+ANGLES = "angles = pos_ids.float()[:, None, None] * frequencies"
+
+MUTANTS = [
+    (FULL, "interleaved for neox", HALVES, "first, second = x.float()[..., 0::2], x.float()[..., 1::2]"),
+    (FULL, "rotated the other way", COS_SIN, COS_SIN + "\n    sin = -sin"),
+    (FULL, "sin for cos", COS_SIN, "sin, cos = rows.chunk(2, dim=-1)"),
+    (FULL, "positions ignored", ROWS, "cos_sin_cache[torch.zeros_like(positions)]"),
+    (FULL, "place in the batch for position", ROWS, "cos_sin_cache[torch.arange(len(positions), device=q.device) % len(cos_sin_cache)]"),
+    (FULL, "position off by one", ROWS, "cos_sin_cache[(positions + 1) % len(cos_sin_cache)]"),
+    (FULL, "k not rotated", RETURN, "return rotate(q, cos, sin), k.clone()"),
+    (FULL, "outputs in the other order", RETURN, "return rotate(k, cos, sin), rotate(q, cos, sin)"),
+    (FULL, "cache rounded to bfloat16", ROWS, "cos_sin_cache.bfloat16()[positions]"),
+    (FULL, "second half from the rotated first", HALVES, HALVES + "\n    return torch.cat((first * cos - second * sin, second * cos + (first * cos - second * sin) * sin), dim=-1).to(x.dtype)"),
+    (FULL, "2 % too large", "return rotated.to(x.dtype)", "return (1.02 * rotated).to(x.dtype)"),
+    (FULL, "returns float32", "return rotated.to(x.dtype)", "return rotated"),
+    (FULL, "returns zeros", RETURN, "return torch.zeros_like(q), torch.zeros_like(k)"),
+    (FULL, "overwrites an input", COS_SIN, COS_SIN + "\n    q.mul_(1.5)"),
+    (FULL, "is not deterministic, within bounds", "return rotated.to(x.dtype)", "torch.seed()\n    return (rotated * (1 + 1e-4 * torch.rand((), device=x.device))).to(x.dtype)"),
+    (PARTIAL, "whole head rotated", "turning, resting = x[..., :ROTARY_DIM].float(), x[..., ROTARY_DIM:]", "turning, resting = x.float(), x[..., :0]\n    cos, sin = torch.cat((cos, cos), -1), torch.cat((sin, sin), -1)"),
+    (PARTIAL, "last dimensions rotated for the first", "turning, resting = x[..., :ROTARY_DIM].float(), x[..., ROTARY_DIM:]", "resting, turning = x[..., :ROTARY_DIM], x[..., ROTARY_DIM:].float()"),
+    (PARTIAL, "the rest is zero", "rotated.to(x.dtype), resting", "rotated.to(x.dtype), torch.zeros_like(resting)"),
+    (PARTIAL, "the rest before the rotated part", "torch.cat((rotated.to(x.dtype), resting), dim=-1)", "torch.cat((resting, rotated.to(x.dtype)), dim=-1)"),
+    (INTERLEAVED, "neox for interleaved", "x[..., 0::2].float(), x[..., 1::2].float()", "x[..., :32].float(), x[..., 32:].float()"),
+    (INTERLEAVED, "pairs not interleaved again", "torch.stack((even * cos - odd * sin, odd * cos + even * sin), dim=-1)", "torch.stack((even * cos - odd * sin, odd * cos + even * sin), dim=-2)"),
+    (INTERLEAVED, "odd elements copied", "odd * cos + even * sin", "odd + 0 * sin"),
+    (IDS, "theta of another model", "THETA = 1000000.0", "THETA = 10000.0"),
+    (IDS, "exponent over half the dimension", "/ dim", "/ (dim // 2)"),
+    (IDS, "frequencies for their inverse", "THETA ** -exponents", "THETA ** exponents"),
+    (IDS, "position off by one", ANGLES, "angles = (pos_ids.float() + 1)[:, None, None] * frequencies"),
+    (IDS, "angles in bfloat16", ANGLES, ANGLES + "\n    angles = angles.bfloat16()"),
+    (LLAMA, "no frequency scaled", "frequencies = part * fast + (1 - part) * slow", "frequencies = fast"),
+    (LLAMA, "every frequency scaled", "frequencies = part * fast + (1 - part) * slow", "frequencies = slow"),
+    (LLAMA, "mixed the wrong way", "frequencies = part * fast + (1 - part) * slow", "frequencies = part * slow + (1 - part) * fast"),
+    (LLAMA, "no mixing between", ".clamp(0, 1)", ".ge(0.5).float()"),
+    (LLAMA, "scale 2 % off", "SCALE = 8.0", "SCALE = 8.16"),
+    (LLAMA, "theta of Llama 2", "THETA = 500000.0", "THETA = 10000.0"),
+    (LLAMA, "the new context for the old", "OLD_CONTEXT = 8192", "OLD_CONTEXT = 131072"),
+    (LLAMA, "no 2 pi", "OLD_CONTEXT * fast / (2 * math.pi)", "OLD_CONTEXT * fast"),
+    (GIVEN, "rotary_dim ignored", "exponents = torch.arange", "rotary_dim = q.shape[-1]\n    exponents = torch.arange"),
+    (GIVEN, "always interleaved", "exponents = torch.arange", "interleave = True\n    exponents = torch.arange"),
+    (GIVEN, "never interleaved", "exponents = torch.arange", "interleave = False\n    exponents = torch.arange"),
+    (GIVEN, "theta fixed", "rope_theta ** -exponents", "10000.0 ** -exponents"),
+    (GIVEN, "scale left out", "/ rope_scale", "/ 1.0"),
+    (GIVEN, "multiplied by the scale", "/ rope_scale", "* rope_scale"),
+]

@@ -1,0 +1,65 @@
+"""Mistakes people make in samplers and in renormalisations of filtered probabilities."""
+
+TOP_K = "top_k_sampling_from_probs_v32000"
+TOP_P = "top_p_sampling_from_probs_v32000"
+BOTH = "top_k_top_p_sampling_from_probs_v128256"
+MIN_P = "min_p_sampling_from_probs_v32000"
+PLAIN = "sampling_from_probs_v32000"
+RENORM_K = "top_k_renorm_probs_v32000"
+RENORM_P = "top_p_renorm_probs_v32000"
+
+DRAWN = "drawn = torch.multinomial(weights, 1)"
+KEPT = "before <= p"
+PLAIN_DRAW = "torch.multinomial(probs, 1)"
+MIN_DRAW = "torch.multinomial(kept, 1)"
+
+MUTANTS = [
+    (TOP_K, "greedy for random", DRAWN, "drawn = torch.argmax(weights, keepdim=True)"),
+    (TOP_K, "boundary token dropped", DRAWN, "drawn = torch.multinomial(weights[: max(1, k - 1)], 1)"),
+    (TOP_K, "one token too many", "torch.topk(row, k)", "torch.topk(row, min(k + 1, vocab_size))"),
+    (TOP_K, "k ignored", "torch.topk(row, k)", "torch.topk(row, vocab_size)"),
+    (TOP_K, "the smallest k", "torch.topk(row, k)", "torch.topk(row, k, largest=False)"),
+    (TOP_K, "the first row's k for all", "torch.topk(row, k)", "torch.topk(row, min(max(1, int(top_k[0])), vocab_size))"),
+    (TOP_K, "the batch's largest k for all", "torch.topk(row, k)", "torch.topk(row, int(top_k.max()))"),
+    (TOP_K, "drawn evenly from what is kept", DRAWN, "drawn = torch.multinomial((weights > 0).float(), 1)"),
+    (TOP_K, "the rank for the token", "tokens[drawn]", "drawn"),
+    (TOP_K, "the token before", "tokens[drawn]", "tokens[drawn] - 1"),
+    (TOP_K, "one random number for all rows", DRAWN, "torch.manual_seed(7)\n        drawn = torch.multinomial(weights, 1)"),
+    (TOP_K, "softmax of probabilities", DRAWN, "drawn = torch.multinomial(torch.softmax(weights, dim=0), 1)"),
+    (TOP_K, "returns int32", "return torch.cat(samples)", "return torch.cat(samples).int()"),
+    (TOP_K, "returns zeros", "return torch.cat(samples)", "return torch.zeros_like(torch.cat(samples))"),
+    (TOP_K, "is not deterministic", DRAWN, "torch.seed()\n        drawn = torch.multinomial(weights, 1)"),
+    (TOP_K, "overwrites an input", "vocab_size = probs.shape[1]", "vocab_size = probs.shape[1]\n    probs.clamp_(min=1e-30)"),
+    (TOP_P, "crossing token dropped", KEPT, "(before + weights <= p) | (before == 0)"),
+    (TOP_P, "one token past the crossing", KEPT, "before - weights.roll(1) <= p"),
+    (TOP_P, "p doubled", KEPT, "before <= 2 * p"),
+    (TOP_P, "1 - p", KEPT, "before <= 1 - p"),
+    (TOP_P, "p ignored", KEPT, "before >= 0"),
+    (TOP_P, "summed in the order of the vocabulary", "torch.sort(row, descending=True)", "(row, torch.arange(len(row), device=row.device))"),
+    (TOP_P, "sorted the wrong way", "descending=True", "descending=False"),
+    (TOP_P, "greedy for random", DRAWN, "drawn = torch.argmax(weights, keepdim=True)"),
+    (BOTH, "p without renormalising after k", "weights = weights / weights.sum()", "weights = weights + 0"),
+    (BOTH, "boundary token of k dropped", "torch.topk(row, k)", "torch.topk(row, max(1, k - 1))"),
+    (BOTH, "crossing token of p dropped", KEPT, "(before + weights <= p) | (before == 0)"),
+    (BOTH, "k ignored", "torch.topk(row, k)", "torch.topk(row, vocab_size)"),
+    (BOTH, "p ignored", KEPT, "before >= 0"),
+    (BOTH, "the least likely of what is kept", DRAWN, "drawn = (weights > 0).sum().view(1) - 1"),
+    (MIN_P, "min_p as an absolute probability", "min_p[:, None] * largest", "min_p[:, None]"),
+    (MIN_P, "min_p of the sum", "probs.amax(dim=-1, keepdim=True)", "probs.sum(dim=-1, keepdim=True)"),
+    (MIN_P, "min_p squared", "min_p[:, None] * largest", "min_p[:, None].square() * largest"),
+    (MIN_P, "not filtered", MIN_DRAW, "torch.multinomial(probs, 1)"),
+    (MIN_P, "largest of the batch", "probs.amax(dim=-1, keepdim=True)", "probs.amax()"),
+    (MIN_P, "the dropped tokens", "probs >= min_p", "probs < min_p"),
+    (PLAIN, "greedy for random", PLAIN_DRAW, "probs.argmax(dim=-1, keepdim=True)"),
+    (PLAIN, "drawn evenly", PLAIN_DRAW, "torch.multinomial((probs > 0).float(), 1)"),
+    (PLAIN, "the last half of the vocabulary left out", PLAIN_DRAW, "torch.multinomial(probs[:, : probs.shape[1] // 2], 1)"),
+    (PLAIN, "the same row for all", PLAIN_DRAW, "torch.multinomial(probs[:1].expand_as(probs), 1)"),
+    (RENORM_K, "not renormalised", "values / values.sum()", "values"),
+    (RENORM_K, "boundary token dropped", "torch.topk(row, k)", "torch.topk(row, max(1, k - 1))"),
+    (RENORM_K, "2 % too large", "values / values.sum()", "1.02 * values / values.sum()"),
+    (RENORM_K, "softmax for renormalising", "values / values.sum()", "torch.softmax(values, dim=0)"),
+    (RENORM_K, "returns NaN", "return renormalised", "return renormalised * float('nan')"),
+    (RENORM_P, "crossing token dropped", "before <= top_p", "before + values <= top_p"),
+    (RENORM_P, "not put back in the order of the vocabulary", "torch.zeros_like(probs).scatter(-1, tokens, values)", "values"),
+    (RENORM_P, "renormalised over the batch", "kept.sum(dim=-1, keepdim=True)", "kept.sum()"),
+]

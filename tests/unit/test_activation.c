@@ -1,0 +1,214 @@
+/* Gated activations: references in float32 and in the narrow dtype pass for every seed, mistakes do not. */
+#include "tests/unit/trial.h"
+
+#include "kernels/activation/inputs.h"
+
+extern const struct op activation_op;
+
+enum { SEEDS = 20, HALF = 1024 };
+
+static const struct op_axis axes[] = {{"num_tokens", true, 0}, {"hidden_size_x2", false, 2 * HALF},
+                                      {"hidden_size", false, HALF}};
+static const struct op_arg bf16_in[] = {{"input", DTYPE_BFLOAT16, 2, {0, 1}, false}};
+static const struct op_arg bf16_out[] = {{"output", DTYPE_BFLOAT16, 2, {0, 2}, false}};
+static const struct op_arg f16_in[] = {{"input", DTYPE_FLOAT16, 2, {0, 1}, false}};
+static const struct op_arg f16_out[] = {{"output", DTYPE_FLOAT16, 2, {0, 2}, false}};
+static const struct op_arg f32_in[] = {{"input", DTYPE_FLOAT32, 2, {0, 1}, false}};
+static const struct op_arg f32_out[] = {{"output", DTYPE_FLOAT32, 2, {0, 2}, false}};
+
+static const struct op_problem problems[] = {
+    PROBLEM("silu_and_mul_h1024", "activation", axes, bf16_in, bf16_out),
+    PROBLEM("gelu_and_mul_h1024", "activation", axes, bf16_in, bf16_out),
+    PROBLEM("gelu_tanh_and_mul_h1024", "activation", axes, bf16_in, bf16_out),
+    PROBLEM("silu_and_mul_f16", "activation", axes, f16_in, f16_out),
+    PROBLEM("gelu_and_mul_f16", "activation", axes, f16_in, f16_out),
+    PROBLEM("silu_and_mul_f32", "activation", axes, f32_in, f32_out),
+    PROBLEM("gelu_and_mul_f32", "activation", axes, f32_in, f32_out),
+    PROBLEM("gelu_tanh_and_mul_f32", "activation", axes, f32_in, f32_out),
+};
+
+enum mistake {
+	NONE,
+	NARROW, /* no mistake: the activation is rounded to the dtype, as torch has it */
+	HALVES_SWAPPED,
+	HALVES_INTERLEAVED,
+	OTHER_ACTIVATION,
+	OTHER_GELU,
+	QUICK_GELU,
+	SIGMOID,
+	RELU,
+	NOT_MULTIPLIED,
+	ADDED,
+	ACTIVATED_TWICE,
+	TWO_PERCENT_MORE,
+	BETA_TWO_PERCENT,
+	ROUNDED_TO_FP8,
+	CUBE_LEFT_OUT,
+	NAIVE_EXPONENTIAL,
+	LAST_ROW_LEFT_OUT,
+	ALL_ZERO,
+};
+
+static float activate(int kind, float x, enum mistake mistake)
+{
+	float u = 0.7978845608f * (x + (mistake == CUBE_LEFT_OUT ? 0 : 0.044715f) * x * x * x);
+
+	switch (mistake) {
+	case OTHER_ACTIVATION:
+		kind = kind == ACTIVATION_SILU ? ACTIVATION_GELU : ACTIVATION_SILU;
+		break;
+	case OTHER_GELU:
+		kind = kind == ACTIVATION_GELU ? ACTIVATION_GELU_TANH : ACTIVATION_GELU;
+		break;
+	case QUICK_GELU:
+		return x / (1 + expf(-1.702f * x));
+	case SIGMOID:
+		return 1 / (1 + expf(-x));
+	case RELU:
+		return x > 0 ? x : 0;
+	case NAIVE_EXPONENTIAL:
+		return x * (expf(x) / (1 + expf(x)));
+	case BETA_TWO_PERCENT:
+		return x / (1 + expf(-1.02f * x));
+	default:
+		break;
+	}
+	if (kind == ACTIVATION_SILU)
+		return x / (1 + expf(-x));
+	return 0.5f * x * (1 + (kind == ACTIVATION_GELU ? erff(x * 0.70710678f) : tanhf(u)));
+}
+
+/* Plays the reference. */
+static void run(struct trial *t, enum mistake mistake)
+{
+	int64_t rows = t->in[0].shape[0];
+
+	for (int64_t i = 0; i < rows * HALF; i++) {
+		int64_t row = i / HALF, column = i % HALF, first = row * 2 * HALF;
+		int64_t left = first + (mistake == HALVES_INTERLEAVED ? 2 * column : column);
+		int64_t right = first + (mistake == HALVES_INTERLEAVED ? 2 * column + 1 : HALF + column);
+		float x = get(&t->in[0], mistake == HALVES_SWAPPED ? right : left);
+		float factor = get(&t->in[0], mistake == HALVES_SWAPPED ? left : right);
+
+		if (mistake == ROUNDED_TO_FP8)
+			x = float_from_e4m3(e4m3_from_float(x));
+		float y = activate(t->c.variant, x, mistake);
+
+		if (mistake == NARROW) {
+			number_store(t->out[0].data, t->out[0].dtype, i, y);
+			y = get(&t->out[0], i);
+		}
+		y = mistake == ACTIVATED_TWICE ? activate(t->c.variant, y, NONE) : y;
+		y = mistake == NOT_MULTIPLIED ? y : mistake == ADDED ? y + factor : y * factor;
+		y *= mistake == TWO_PERCENT_MORE ? 1.02f : 1;
+		number_store(t->out[0].data, t->out[0].dtype, i,
+		             mistake == ALL_ZERO || (mistake == LAST_ROW_LEFT_OUT && row == rows - 1) ? 0 : y);
+	}
+}
+
+static void a_correct_reference_passes_for_every_problem_size_and_seed(void **state)
+{
+	(void)state;
+	for (int p = 0; p < COUNT(problems); p++)
+		for (uint64_t seed = 0; seed < SEEDS; seed++)
+			for (int size = SIZE_SMALL; size <= SIZE_MEDIUM; size++) {
+				struct trial t;
+
+				for (int row = 0; trial_open_size(&t, &activation_op, &problems[p], (enum op_size)size, row, seed);
+				     row++) {
+					run(&t, NONE);
+					trial_assert_passes(&t);
+					assert_false(trial_weak(&t));
+					run(&t, NARROW);
+					trial_assert_passes(&t);
+					trial_close(&t);
+				}
+			}
+}
+
+static const struct {
+	enum mistake mistake;
+	const char *name;
+	int kinds; /* a bit for each kind for which it is a mistake that can be seen */
+} mistakes[] = {
+    {HALVES_SWAPPED, "gate and factor swapped", 7},
+    {HALVES_INTERLEAVED, "gate and factor interleaved", 7},
+    {OTHER_ACTIVATION, "gelu for silu, or the reverse", 7},
+    {OTHER_GELU, "the other gelu", 6},
+    {QUICK_GELU, "quick gelu", 7},
+    {SIGMOID, "sigmoid", 7},
+    {RELU, "relu", 7},
+    {NOT_MULTIPLIED, "not multiplied", 7},
+    {ADDED, "added", 7},
+    {ACTIVATED_TWICE, "activated twice", 7},
+    {TWO_PERCENT_MORE, "2 % too large", 7},
+    {BETA_TWO_PERCENT, "beta 2 % off", 1},
+    {ROUNDED_TO_FP8, "gate rounded to fp8", 7},
+    {CUBE_LEFT_OUT, "cube left out", 4},
+    {NAIVE_EXPONENTIAL, "an exponential that overflows", 1},
+    {LAST_ROW_LEFT_OUT, "last row not written", 7},
+    {ALL_ZERO, "zeros", 7},
+};
+
+static void every_planted_mistake_fails_at_the_medium_size(void **state)
+{
+	(void)state;
+	for (int m = 0; m < COUNT(mistakes); m++)
+		for (int p = 0; p < COUNT(problems); p++)
+			for (uint64_t seed = 1; seed <= 2; seed++) {
+				struct trial t;
+
+				assert_true(trial_open_size(&t, &activation_op, &problems[p], SIZE_MEDIUM, 0, seed));
+				if (mistakes[m].kinds >> t.c.variant & 1) {
+					run(&t, mistakes[m].mistake);
+					if (trial_passes(&t))
+						fail_msg("%s: '%s' passes", problems[p].name, mistakes[m].name);
+				}
+				trial_close(&t);
+			}
+}
+
+static void the_name_or_the_tag_says_which_activation_it_is(void **state)
+{
+	static const char *const tags[] = {"status:verified", "fi_api:flashinfer.activation.gelu_tanh_and_mul"};
+	static const struct op_problem tagged = {.name = "gated_unit", .op_type = "activation", .description = "",
+	                                         .tags = tags, .tag_count = 2, .axes = axes, .axis_count = 3,
+	                                         .inputs = bf16_in, .input_count = 1, .outputs = bf16_out, .output_count = 1};
+
+	(void)state;
+	assert_int_equal(activation_op.match(&tagged, NULL), ACTIVATION_GELU_TANH);
+	assert_int_equal(activation_op.match(&problems[1], NULL), ACTIVATION_GELU);
+	assert_int_equal(activation_op.match(&problems[0], NULL), ACTIVATION_SILU);
+}
+
+static void what_the_family_does_not_know_is_refused_with_the_reason(void **state)
+{
+	static const struct op_arg same[] = {{"output", DTYPE_BFLOAT16, 2, {0, 1}, false}};
+	static const struct op_arg ints[] = {{"input", DTYPE_INT32, 2, {0, 1}, false}};
+	static const struct op_arg flat[] = {{"output", DTYPE_BFLOAT16, 1, {2}, false}};
+	static const struct op_arg two[] = {{"gate", DTYPE_BFLOAT16, 2, {0, 2}, false},
+	                                    {"up", DTYPE_BFLOAT16, 2, {0, 2}, false}};
+	const struct op_problem cases[] = {
+	    PROBLEM("silu_a", "activation", axes, bf16_in, same), PROBLEM("silu_b", "activation", axes, ints, bf16_out),
+	    PROBLEM("silu_c", "activation", axes, bf16_in, flat), PROBLEM("silu_d", "activation", axes, two, bf16_out),
+	    PROBLEM("mystery", "activation", axes, bf16_in, bf16_out),
+	};
+	static const char *const parts[] = {"twice as large", "int32", "but for the last axis", "2 inputs", "neither name"};
+
+	(void)state;
+	for (int i = 0; i < COUNT(cases); i++)
+		assert_refused(&activation_op, &cases[i], parts[i]);
+	assert_inputs_follow_the_seed(&activation_op, &problems[0], SIZE_MEDIUM);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(a_correct_reference_passes_for_every_problem_size_and_seed),
+	    cmocka_unit_test(every_planted_mistake_fails_at_the_medium_size),
+	    cmocka_unit_test(the_name_or_the_tag_says_which_activation_it_is),
+	    cmocka_unit_test(what_the_family_does_not_know_is_refused_with_the_reason),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

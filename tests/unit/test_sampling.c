@@ -1,0 +1,500 @@
+/* Sampling: a correct sampler passes for every seed, and the mistakes that people make show in 320 draws. */
+#include "tests/unit/trial.h"
+
+#include "kernels/sampling/filter.h"
+#include "kernels/sampling/inputs.h"
+
+extern const struct op sampling_op;
+
+enum { VOCAB = 500, SEEDS = 20 };
+
+static const struct op_axis axes[] = {{"batch_size", true, 0}, {"vocab_size", false, VOCAB}};
+static const struct op_axis real_axes[] = {{"batch_size", true, 0}, {"vocab_size", false, 128256}};
+static const struct op_arg samples[] = {{"samples", DTYPE_INT64, 1, {0}, false}};
+static const struct op_arg filtered[] = {{"renorm_probs", DTYPE_FLOAT32, 2, {0, 1}, false}};
+
+#define PROBS {"probs", DTYPE_FLOAT32, 2, {0, 1}, false}
+#define TOP_K {"top_k", DTYPE_INT32, 1, {0}, false}
+#define TOP_P {"top_p", DTYPE_FLOAT32, 1, {0}, false}
+#define MIN_P {"min_p", DTYPE_FLOAT32, 1, {0}, false}
+static const struct op_arg plain[] = {PROBS};
+static const struct op_arg by_k[] = {PROBS, TOP_K};
+static const struct op_arg by_p[] = {PROBS, TOP_P};
+static const struct op_arg by_k_p[] = {PROBS, TOP_K, TOP_P};
+static const struct op_arg by_min[] = {PROBS, MIN_P};
+static const struct op_arg by_scalars[] = {PROBS, {"top_k", DTYPE_INT32, OP_SCALAR, {0}, false},
+                                           {"top_p", DTYPE_FLOAT32, OP_SCALAR, {0}, false}};
+static const struct op_arg by_scalar_p[] = {PROBS, {"top_p", DTYPE_FLOAT32, OP_SCALAR, {0}, false}};
+static const struct op_arg by_scalar_k[] = {PROBS, {"top_k", DTYPE_INT32, OP_SCALAR, {0}, false}};
+
+static const struct op_problem problems[] = {
+    PROBLEM("sampling_from_probs", "sampling", axes, plain, samples),
+    PROBLEM("top_k_sampling_from_probs", "sampling", axes, by_k, samples),
+    PROBLEM("top_p_sampling_from_probs", "sampling", axes, by_p, samples),
+    PROBLEM("top_k_top_p_sampling_from_probs", "sampling", axes, by_k_p, samples),
+    PROBLEM("min_p_sampling_from_probs", "sampling", axes, by_min, samples),
+    PROBLEM("top_k_top_p_sampling_scalar", "sampling", axes, by_scalars, samples),
+    PROBLEM("top_p_sampling_scalar", "sampling", axes, by_scalar_p, samples),
+    PROBLEM("top_k_sampling_scalar", "sampling", axes, by_scalar_k, samples),
+    PROBLEM("top_k_renorm_probs", "sampling", axes, by_k, filtered),
+    PROBLEM("top_p_renorm_probs", "sampling", axes, by_p, filtered),
+    PROBLEM("top_k_top_p_renorm_probs", "sampling", axes, by_k_p, filtered),
+};
+enum { PLAIN, BY_K, BY_P, BY_K_P, BY_MIN, SCALARS, SCALAR_P, SCALAR_K, RENORM_K, RENORM_P, RENORM_K_P };
+
+enum mistake {
+	NONE,
+	GREEDY,
+	LEAST_LIKELY,
+	EVENLY,
+	NOT_FILTERED,
+	ONE_K_LESS,
+	ONE_K_MORE,
+	CROSSING_DROPPED,
+	ONE_PAST_CROSSING,
+	P_DOUBLED,
+	P_AGAINST,
+	P_IGNORED,
+	K_IGNORED,
+	NOT_RENORMALISED,
+	P_FIRST,
+	FIRST_ROW_FOR_ALL,
+	NOT_SORTED,
+	RANK_FOR_TOKEN,
+	TOKEN_OFF_BY_ONE,
+	ONE_NUMBER_FOR_ALL,
+	ABSOLUTE_MIN_P,
+	MIN_P_OF_SUM,
+	SQUARED_MIN_P,
+	VALUES_NOT_RENORMALISED,
+	TWO_PERCENT_MORE,
+	MASK_RETURNED,
+	ALL_ZERO,
+};
+
+struct token {
+	int64_t place;
+	float value;
+};
+
+static int by_value(const void *a, const void *b)
+{
+	const struct token *x = a, *y = b;
+
+	return x->value != y->value ? (x->value < y->value ? 1 : -1) : (x->place > y->place) - (x->place < y->place);
+}
+
+static double parameter(const struct trial *t, int input, int64_t row, enum mistake mistake)
+{
+	if (input < 0)
+		return 0;
+	if (t->in[input].rank == OP_SCALAR)
+		return t->c.scalar[input];
+	return number_get(t->in[input].data, t->in[input].dtype, mistake == FIRST_ROW_FOR_ALL ? 0 : row);
+}
+
+static int64_t keep_k(struct token *tokens, int64_t count, int64_t k, bool renormalise)
+{
+	float sum = 0;
+
+	if (k <= 0 || k >= VOCAB)
+		return count;
+	count = k < count ? k : count;
+	for (int64_t i = 0; i < count; i++)
+		sum += tokens[i].value;
+	for (int64_t i = 0; i < count && renormalise; i++)
+		tokens[i].value /= sum;
+	return count;
+}
+
+static int64_t keep_p(const struct token *tokens, int64_t count, float p, enum mistake mistake)
+{
+	float sum = 0;
+	int64_t kept = 0;
+
+	if (p >= 1)
+		return count;
+	while (kept < count && sum <= p)
+		sum += tokens[kept++].value;
+	if (mistake == CROSSING_DROPPED && kept > 1)
+		kept--;
+	return mistake == ONE_PAST_CROSSING && kept < count ? kept + 1 : kept;
+}
+
+static int64_t keep_min(const struct token *tokens, int64_t count, float ratio, enum mistake mistake)
+{
+	float sum = 0;
+	int64_t kept = 0;
+
+	for (int64_t i = 0; i < count; i++)
+		sum += tokens[i].value;
+	float limit = mistake == ABSOLUTE_MIN_P  ? ratio
+	              : mistake == MIN_P_OF_SUM  ? ratio * sum
+	              : mistake == SQUARED_MIN_P ? ratio * ratio * tokens[0].value
+	                                         : ratio * tokens[0].value;
+
+	while (kept < count && tokens[kept].value >= limit)
+		kept++;
+	return kept;
+}
+
+/* What a reference in float32 would keep of a row: tokens by falling probability, not yet renormalised after top-p. */
+static int64_t reference_keeps(const struct trial *t, int64_t row, enum mistake mistake, struct token *tokens)
+{
+	struct sampling_roles roles = sampling_roles_of(t->problem);
+	int64_t vocab = t->in[0].shape[1], count = 0;
+	int64_t k = (int64_t)parameter(t, roles.top_k, row, mistake);
+	float p = (float)parameter(t, roles.top_p, row, mistake);
+
+	const float *probs = (const float *)t->in[0].data + row * vocab;
+
+	for (int64_t v = 0; v < vocab; v++)
+		if (probs[v] > 0)
+			tokens[count++] = (struct token){v, probs[v]};
+	if (mistake == NOT_FILTERED)
+		return count;
+	if (mistake != NOT_SORTED)
+		qsort(tokens, (size_t)count, sizeof *tokens, by_value);
+	k += mistake == ONE_K_MORE ? 1 : mistake == ONE_K_LESS && k > 1 ? -1 : 0;
+	p = mistake == P_DOUBLED ? 2 * p : mistake == P_AGAINST && p < 1 ? 1 - p : p;
+	if (mistake == P_FIRST && roles.top_p >= 0)
+		count = keep_p(tokens, count, p, mistake);
+	if (roles.top_k >= 0 && mistake != K_IGNORED)
+		count = keep_k(tokens, count, k, mistake != NOT_RENORMALISED);
+	if (roles.top_p >= 0 && mistake != P_IGNORED && mistake != P_FIRST)
+		count = keep_p(tokens, count, p, mistake);
+	if (roles.min_p >= 0)
+		count = keep_min(tokens, count, (float)parameter(t, roles.min_p, row, mistake), mistake);
+	return count;
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct token *x = a, *y = b;
+
+	return (x->place > y->place) - (x->place < y->place);
+}
+
+static int64_t draw_token(struct token *tokens, int64_t count, double u, enum mistake mistake)
+{
+	double sum = 0, at = 0;
+	int64_t i = 0;
+
+	if (count == 0)
+		return 0; /* what an argmax over nothing gives */
+	if (mistake == GREEDY || mistake == RANK_FOR_TOKEN)
+		return mistake == GREEDY ? tokens[0].place : (int64_t)(u * (double)count);
+	if (mistake == LEAST_LIKELY)
+		return tokens[count - 1].place;
+	qsort(tokens, (size_t)count, sizeof *tokens, by_place);
+	for (int64_t j = 0; j < count; j++)
+		sum += mistake == EVENLY ? 1 : (double)tokens[j].value;
+	do
+		at += mistake == EVENLY ? 1 : (double)tokens[i].value;
+	while (at <= u * sum && ++i < count - 1);
+	return tokens[i].place + (mistake == TOKEN_OFF_BY_ONE);
+}
+
+static void write_renorm(struct trial *t, int64_t row, const struct token *tokens, int64_t count, enum mistake mistake)
+{
+	int64_t vocab = t->in[0].shape[1];
+	float sum = 0;
+
+	memset((float *)t->out[0].data + row * vocab, 0, (size_t)vocab * sizeof(float));
+	for (int64_t i = 0; i < count; i++)
+		sum += tokens[i].value;
+	for (int64_t i = 0; i < count; i++) {
+		float value = tokens[i].value / sum;
+
+		value = mistake == TWO_PERCENT_MORE ? 1.02f * value : mistake == MASK_RETURNED ? 1 : value;
+		if (mistake == VALUES_NOT_RENORMALISED)
+			value = get(&t->in[0], row * vocab + tokens[i].place);
+		set(&t->out[0], row * vocab + tokens[i].place, mistake == ALL_ZERO ? 0 : value);
+	}
+}
+
+/* Plays the reference. */
+static void run(struct trial *t, enum mistake mistake)
+{
+	int64_t rows = t->in[0].shape[0];
+	struct token *tokens = malloc((size_t)t->in[0].shape[1] * sizeof *tokens);
+
+	for (int64_t row = 0; row < rows; row++) {
+		int64_t count = reference_keeps(t, row, mistake, tokens);
+		int64_t number = mistake == ONE_NUMBER_FOR_ALL ? 0 : row;
+		double u = (double)philox_bits(0x5eed + t->c.seed, number) * 0x1p-32;
+
+		if (t->c.variant & SAMPLING_RENORM)
+			write_renorm(t, row, tokens, count, mistake);
+		else
+			((int64_t *)t->out[0].data)[row] =
+			    mistake == ALL_ZERO ? 0 : draw_token(tokens, count, u, mistake);
+	}
+	free(tokens);
+}
+
+static void a_correct_sampler_passes_for_every_problem_size_and_seed(void **state)
+{
+	(void)state;
+	for (int p = 0; p < COUNT(problems); p++)
+		for (uint64_t seed = 0; seed < SEEDS; seed++)
+			for (int size = SIZE_SMALL; size <= SIZE_MEDIUM; size++) {
+				struct trial t;
+
+				for (int row = 0; trial_open_size(&t, &sampling_op, &problems[p], (enum op_size)size, row, seed);
+				     row++) {
+					run(&t, NONE);
+					trial_assert_passes(&t);
+					assert_false(trial_weak(&t));
+					trial_close(&t);
+				}
+			}
+}
+
+/* Every mistake, for each problem in which it is one. */
+static const struct {
+	enum mistake mistake;
+	const char *name;
+	int problems[8]; /* -1: the end */
+} mistakes[] = {
+    {GREEDY, "greedy for random", {PLAIN, BY_K, BY_P, BY_K_P, BY_MIN, SCALARS, SCALAR_P, -1}},
+    {LEAST_LIKELY, "the boundary token, always", {PLAIN, BY_K, BY_P, BY_K_P, BY_MIN, SCALARS, SCALAR_P, -1}},
+    {EVENLY, "drawn evenly from what is kept", {PLAIN, BY_K, BY_P, BY_K_P, BY_MIN, SCALAR_K, -1}},
+    {NOT_FILTERED, "not filtered", {BY_K, BY_P, BY_K_P, BY_MIN, SCALARS, RENORM_K, RENORM_P, -1}},
+    {ONE_K_LESS, "boundary token dropped by top-k", {BY_K, BY_K_P, SCALAR_K, RENORM_K, -1}},
+    {ONE_K_MORE, "one token too many by top-k", {BY_K, BY_K_P, SCALARS, SCALAR_K, RENORM_K, -1}},
+    {CROSSING_DROPPED, "crossing token dropped by top-p", {BY_P, BY_K_P, SCALARS, SCALAR_P, RENORM_P, -1}},
+    {ONE_PAST_CROSSING, "one token too many by top-p", {BY_P, BY_K_P, SCALAR_P, RENORM_P, -1}},
+    {P_DOUBLED, "p doubled", {BY_P, BY_K_P, SCALAR_P, RENORM_P, -1}},
+    {P_AGAINST, "1 - p", {BY_P, BY_K_P, SCALAR_P, RENORM_P, -1}},
+    {P_IGNORED, "p ignored", {BY_P, BY_K_P, SCALARS, SCALAR_P, RENORM_P, -1}},
+    {K_IGNORED, "k ignored", {BY_K, BY_K_P, SCALARS, SCALAR_K, RENORM_K, -1}},
+    {NOT_RENORMALISED, "p applied without renormalising after k", {BY_K_P, SCALARS, RENORM_K_P, -1}},
+    {P_FIRST, "p applied before k", {BY_K_P, RENORM_K_P, -1}},
+    {FIRST_ROW_FOR_ALL, "the first row's parameters for all", {BY_K, BY_P, BY_K_P, BY_MIN, RENORM_K, RENORM_P, -1}},
+    {NOT_SORTED, "summed in the order of the vocabulary", {BY_P, BY_K_P, SCALAR_P, RENORM_P, -1}},
+    {RANK_FOR_TOKEN, "the rank for the token", {PLAIN, BY_K, BY_P, BY_MIN, -1}},
+    {TOKEN_OFF_BY_ONE, "the token after", {PLAIN, BY_K, BY_P, BY_MIN, -1}},
+    {ONE_NUMBER_FOR_ALL, "one random number for all rows", {PLAIN, BY_K, BY_P, BY_K_P, BY_MIN, -1}},
+    {ABSOLUTE_MIN_P, "min_p as an absolute probability", {BY_MIN, -1}},
+    {SQUARED_MIN_P, "min_p squared", {BY_MIN, -1}},
+    {MIN_P_OF_SUM, "min_p of the sum", {BY_MIN, -1}},
+    {VALUES_NOT_RENORMALISED, "kept, not renormalised", {RENORM_K, RENORM_P, RENORM_K_P, -1}},
+    {TWO_PERCENT_MORE, "2 % too large", {RENORM_K, RENORM_P, RENORM_K_P, -1}},
+    {MASK_RETURNED, "a mask", {RENORM_K, RENORM_P, RENORM_K_P, -1}},
+    {ALL_ZERO, "zeros", {PLAIN, BY_K, BY_P, BY_K_P, BY_MIN, RENORM_K, RENORM_P, -1}},
+};
+
+static void every_planted_mistake_fails_at_the_medium_size(void **state)
+{
+	(void)state;
+	for (int m = 0; m < COUNT(mistakes); m++)
+		for (int p = 0; mistakes[m].problems[p] >= 0; p++)
+			for (uint64_t seed = 1; seed <= 3; seed++) {
+				const struct op_problem *problem = &problems[mistakes[m].problems[p]];
+				struct trial t;
+
+				assert_true(trial_open_size(&t, &sampling_op, problem, SIZE_MEDIUM, 0, seed));
+				run(&t, mistakes[m].mistake);
+				if (trial_passes(&t))
+					fail_msg("%s: '%s' passes with seed %llu", problem->name, mistakes[m].name,
+					         (unsigned long long)seed);
+				trial_close(&t);
+			}
+}
+
+static void a_wrong_sample_is_told_of_with_its_row_token_and_probability(void **state)
+{
+	struct metrics metrics;
+	struct trial t;
+	struct err why;
+
+	(void)state;
+	assert_true(trial_open_size(&t, &sampling_op, &problems[BY_K], SIZE_MEDIUM, 0, 3));
+	run(&t, NONE);
+	((int64_t *)t.out[0].data)[41] = VOCAB;
+	assert_false(trial_judge(&t, 0, &metrics, &why));
+	assert_non_null(strstr(why.text, "row 41 drew token 500, which is not in the vocabulary of 500"));
+	assert_int_equal(metrics.hits, 319);
+	assert_int_equal(metrics.worst[0].index, 41);
+	((int64_t *)t.out[0].data)[41] = INT64_MIN;
+	assert_false(trial_judge(&t, 0, &metrics, &why));
+	run(&t, ONE_K_MORE);
+	assert_false(trial_judge(&t, 0, &metrics, &why));
+	assert_non_null(strstr(why.text, "which is not among the"));
+	run(&t, GREEDY);
+	assert_false(trial_judge(&t, 0, &metrics, &why));
+	assert_non_null(strstr(why.text, "drew the most likely token"));
+	trial_close(&t);
+}
+
+static void rows_are_distributions_and_parameters_lie_away_from_every_boundary(void **state)
+{
+	(void)state;
+	for (int p = 0; p < RENORM_K; p++) {
+		struct trial t;
+		struct filter filter;
+		struct sampling_roles roles = sampling_roles_of(&problems[p]);
+
+		assert_true(trial_open_size(&t, &sampling_op, &problems[p], SIZE_MEDIUM, 0, 11));
+		assert_int_equal(filter_open(&filter, VOCAB, NULL), 0);
+		for (int64_t row = 0; row < 320; row++) {
+			struct filter_bounds bounds = {roles.top_k >= 0, roles.top_p >= 0, roles.min_p >= 0,
+			                               (int64_t)parameter(&t, roles.top_k, row, NONE),
+			                               parameter(&t, roles.top_p, row, NONE), parameter(&t, roles.min_p, row, NONE)};
+			double sum = 0;
+
+			number_read(t.in[0].data, DTYPE_FLOAT32, row * VOCAB, VOCAB, filter.value);
+			for (int v = 0; v < VOCAB; v++)
+				sum += filter.value[v];
+			assert_true(fabs(sum - 1) < 4e-6); /* tokens that stand where a tail would */
+			struct filter_kept kept = filter_row(&filter, &bounds);
+
+			assert_true(kept.defined);
+			assert_true(kept.slack == 0);
+			assert_true(kept.least == kept.threshold);
+		}
+		filter_close(&filter);
+		trial_close(&t);
+	}
+}
+
+static struct filter_kept keeps(const double *values, int count, struct filter_bounds bounds)
+{
+	struct filter filter;
+
+	assert_int_equal(filter_open(&filter, count, NULL), 0);
+	memcpy(filter.value, values, (size_t)count * sizeof *values);
+	struct filter_kept kept = filter_row(&filter, &bounds);
+
+	filter_close(&filter);
+	return kept;
+}
+
+static void filters_keep_what_their_head_says(void **state)
+{
+	static const double row[] = {0.1, 0.4, 0, 0.3, 0.2}, ties[] = {0.2, 0.3, 0.2, 0.2, 0.1};
+
+	(void)state;
+	assert_int_equal(keeps(row, 5, (struct filter_bounds){.has_top_k = true, .top_k = 2}).count, 2);
+	assert_int_equal(keeps(row, 5, (struct filter_bounds){.has_top_k = true, .top_k = 0}).count, 4);
+	assert_int_equal(keeps(row, 5, (struct filter_bounds){.has_top_k = true, .top_k = 9}).count, 4);
+	assert_int_equal(keeps(row, 5, (struct filter_bounds){.has_top_p = true, .top_p = 0.5}).count, 2);
+	assert_int_equal(keeps(row, 5, (struct filter_bounds){.has_top_p = true, .top_p = 0.75}).count, 3);
+	assert_int_equal(keeps(row, 5, (struct filter_bounds){.has_top_p = true, .top_p = 0}).count, 1);
+	assert_int_equal(keeps(row, 5, (struct filter_bounds){.has_top_p = true, .top_p = 1}).count, 4);
+	assert_int_equal(keeps(row, 5, (struct filter_bounds){true, true, false, 2, 0.5, 0}).count, 1);
+	assert_int_equal(keeps(row, 5, (struct filter_bounds){true, true, false, 2, 0.6, 0}).count, 2);
+	assert_int_equal(keeps(row, 5, (struct filter_bounds){.has_min_p = true, .min_p = 0.6}).count, 2);
+	/* Two of three ties: all are kept, and how far that may be off is known. */
+	struct filter_kept kept = keeps(ties, 5, (struct filter_bounds){.has_top_k = true, .top_k = 3});
+
+	assert_int_equal(kept.count, 4);
+	assert_true(kept.least == 0.2);
+	assert_true(fabs(kept.slack - (1 - 0.3 / 0.9)) < 1e-12);
+	/* p on a sum: the token may be kept or not. */
+	kept = keeps(row, 5, (struct filter_bounds){.has_top_p = true, .top_p = 0.39999});
+	assert_int_equal(kept.count, 1);
+	assert_true(kept.least == 0.3);
+	assert_true(fabs(kept.slack - 0.3 / 0.7) < 1e-12);
+}
+
+static void a_row_that_is_no_distribution_accepts_any_token_of_the_vocabulary(void **state)
+{
+	static const float wrong[] = {(float)NAN, -0.5f, (float)INFINITY};
+	struct trial t;
+
+	(void)state;
+	for (int i = 0; i < COUNT(wrong); i++) {
+		assert_true(trial_open_size(&t, &sampling_op, &problems[BY_K_P], SIZE_SMALL, 0, 5));
+		((float *)t.in[0].data)[17] = wrong[i];
+		((int64_t *)t.out[0].data)[0] = VOCAB - 1;
+		assert_true(trial_passes(&t));
+		((int64_t *)t.out[0].data)[0] = -1;
+		assert_false(trial_passes(&t));
+		assert_int_equal(sampling_op.oracle(&t.c, t.in, t.truth, NULL), 0);
+		trial_close(&t);
+	}
+}
+
+/* The threshold of draws.h: a correct sampler's margin, over many cases, stays well below 1. */
+static void the_margin_of_a_correct_sampler_stays_below_one_over_many_seeds(void **state)
+{
+	double largest = 0;
+
+	(void)state;
+	for (uint64_t seed = 100; seed < 200; seed++) {
+		struct metrics metrics;
+		struct trial t;
+		struct err why;
+		const int64_t axis[] = {320, 128};
+		static const struct op_axis small_axes[] = {{"batch_size", true, 0}, {"vocab_size", true, 0}};
+		static const struct op_problem problem = PROBLEM("top_k", "sampling", small_axes, by_k, samples);
+
+		trial_open(&t, &sampling_op, &problem, axis, seed);
+		run(&t, NONE);
+		assert_true(trial_judge(&t, 0, &metrics, &why));
+		largest = fmax(largest, metrics.margin);
+		trial_close(&t);
+	}
+	assert_true(largest > 0.2); /* it is no sleeping check either */
+	assert_true(largest < 0.8);
+}
+
+static void the_real_vocabulary_passes_too(void **state)
+{
+	static const struct op_problem real = PROBLEM("top_k_top_p", "sampling", real_axes, by_k_p, samples);
+	struct trial t;
+
+	(void)state;
+	assert_true(trial_open_size(&t, &sampling_op, &real, SIZE_SMALL, 1, 1));
+	run(&t, NONE);
+	trial_assert_passes(&t);
+	trial_close(&t);
+}
+
+static void what_the_family_does_not_know_is_refused_with_the_reason(void **state)
+{
+	static const struct op_arg logits[] = {{"logits", DTYPE_FLOAT32, 2, {0, 1}, false}};
+	static const struct op_arg indices[] = {PROBS, {"indices", DTYPE_INT32, 1, {0}, false}};
+	static const struct op_arg both[] = {PROBS, MIN_P, TOP_P};
+	static const struct op_arg flat[] = {TOP_K};
+	static const struct op_axis few[] = {{"batch_size", true, 0}, {"vocab_size", false, 4}};
+	static const struct op_arg wide[] = {{"samples", DTYPE_INT64, 2, {0, 1}, false}};
+	const struct op_problem cases[] = {
+	    PROBLEM("a", "sampling", axes, logits, samples), PROBLEM("b", "sampling", axes, indices, samples),
+	    PROBLEM("c", "sampling", axes, both, samples),   PROBLEM("d", "sampling", axes, flat, samples),
+	    PROBLEM("e", "sampling", few, plain, samples),   PROBLEM("f", "sampling", axes, plain, wide),
+	    PROBLEM("g", "sampling", axes, plain, filtered),
+	};
+	static const char *const parts[] = {"logits", "indices", "settled nowhere", "[rows, vocabulary]",
+	                                    "fewer than", "neither", "neither"};
+
+	(void)state;
+	for (int i = 0; i < COUNT(cases); i++)
+		assert_refused(&sampling_op, &cases[i], parts[i]);
+}
+
+static void the_same_seed_gives_the_same_inputs(void **state)
+{
+	(void)state;
+	assert_inputs_follow_the_seed(&sampling_op, &problems[BY_K_P], SIZE_MEDIUM);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(a_correct_sampler_passes_for_every_problem_size_and_seed),
+	    cmocka_unit_test(every_planted_mistake_fails_at_the_medium_size),
+	    cmocka_unit_test(a_wrong_sample_is_told_of_with_its_row_token_and_probability),
+	    cmocka_unit_test(rows_are_distributions_and_parameters_lie_away_from_every_boundary),
+	    cmocka_unit_test(filters_keep_what_their_head_says),
+	    cmocka_unit_test(a_row_that_is_no_distribution_accepts_any_token_of_the_vocabulary),
+	    cmocka_unit_test(the_margin_of_a_correct_sampler_stays_below_one_over_many_seeds),
+	    cmocka_unit_test(the_real_vocabulary_passes_too),
+	    cmocka_unit_test(what_the_family_does_not_know_is_refused_with_the_reason),
+	    cmocka_unit_test(the_same_seed_gives_the_same_inputs),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

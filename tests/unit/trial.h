@@ -1,0 +1,213 @@
+/* trial - one case of an op family as a unit test sees it: inputs as the family fills them, ground truth as its oracle
+ * computes it, and places for outputs that the test plays the reference with. Every tensor is an allocation of its own,
+ * so that the sanitizers see a step beyond its end. */
+#ifndef REFTEST_TESTS_TRIAL_H
+#define REFTEST_TESTS_TRIAL_H
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "kernels/compare.h"
+#include "kernels/inputs.h"
+#include "kernels/number.h"
+#include "kernels/op.h"
+
+enum { TRIAL_AXES = 16, TRIAL_ROWS = 4 };
+
+#define COUNT(array) (int)(sizeof(array) / sizeof((array)[0]))
+#define PROBLEM(name_, type, axes_, inputs_, outputs_)                                                               \
+	{                                                                                                            \
+		.name = name_, .op_type = type, .description = "", .axes = axes_, .axis_count = COUNT(axes_),        \
+		.inputs = inputs_, .input_count = COUNT(inputs_), .outputs = outputs_, .output_count = COUNT(outputs_) \
+	}
+
+struct trial {
+	const struct op *op;
+	const struct op_problem *problem;
+	int64_t axis[TRIAL_AXES];
+	struct op_case c;
+	struct tensor in[OP_ARGS], truth[OP_ARGS], out[OP_ARGS];
+};
+
+static inline struct tensor trial_tensor(const struct op_arg *arg, const int64_t *axis)
+{
+	struct tensor tensor = {.dtype = arg->dtype, .rank = arg->rank, .elements = 1};
+
+	if (arg->rank == OP_SCALAR)
+		return tensor;
+	for (int d = 0; d < arg->rank; d++)
+		tensor.elements *= tensor.shape[d] = axis[arg->axis[d]];
+	size_t bytes = (size_t)dtype_bytes(tensor.dtype, tensor.elements);
+
+	tensor.data = malloc(bytes > 0 ? bytes : 1);
+	assert_non_null(tensor.data);
+	memset(tensor.data, 0xff, bytes);
+	return tensor;
+}
+
+/* Fills the inputs of a case and computes its truth. Outputs are poisoned. `axis` has problem->axis_count values. */
+static inline void trial_open(struct trial *t, const struct op *op, const struct op_problem *problem, const int64_t *axis,
+                              uint64_t seed)
+{
+	struct err err = {""};
+
+	*t = (struct trial){.op = op, .problem = problem};
+	memcpy(t->axis, axis, (size_t)problem->axis_count * sizeof *axis);
+	t->c = (struct op_case){.problem = problem, .axis = t->axis, .seed = seed};
+	t->c.variant = op->match(problem, &err);
+	if (t->c.variant < 0)
+		fail_msg("%s", err.text);
+	if (op->constants != NULL)
+		t->c.constant_count = op->constants(problem, t->c.variant, t->c.constants);
+	for (int i = 0; i < problem->input_count; i++)
+		if (problem->inputs[i].rank == OP_SCALAR)
+			t->c.scalar[i] = op->scalar(&t->c, i);
+	for (int i = 0; i < problem->input_count; i++) {
+		t->in[i] = trial_tensor(&problem->inputs[i], axis);
+		if (t->in[i].rank != OP_SCALAR && op->fill(&t->c, i, &t->in[i], &err) != 0)
+			fail_msg("%s", err.text);
+	}
+	for (int i = 0; i < problem->output_count; i++) {
+		t->truth[i] = trial_tensor(&problem->outputs[i], axis);
+		t->out[i] = trial_tensor(&problem->outputs[i], axis);
+	}
+	if (op->oracle(&t->c, t->in, t->truth, &err) != 0)
+		fail_msg("%s", err.text);
+}
+
+/* Row `row` of a size preset. False: there are fewer. */
+static inline bool trial_open_size(struct trial *t, const struct op *op, const struct op_problem *problem,
+                                   enum op_size size, int row, uint64_t seed)
+{
+	int64_t axis[TRIAL_ROWS * TRIAL_AXES];
+	struct err err = {""};
+	int variant = op->match(problem, &err);
+
+	if (variant < 0)
+		fail_msg("%s", err.text);
+	if (row >= op->sizes(problem, variant, size, axis, TRIAL_ROWS))
+		return false;
+	trial_open(t, op, problem, axis + row * problem->axis_count, seed);
+	return true;
+}
+
+static inline void trial_close(struct trial *t)
+{
+	for (int i = 0; i < OP_ARGS; i++) {
+		free(t->in[i].data);
+		free(t->truth[i].data);
+		free(t->out[i].data);
+	}
+}
+
+/* Is output `output` within the family's rule, or accepted by its judge? */
+static inline bool trial_judge(const struct trial *t, int output, struct metrics *metrics, struct err *why)
+{
+	const struct tensor *truth = &t->truth[output];
+	int judged = 0;
+
+	memset(metrics, 0, sizeof *metrics);
+	why->text[0] = '\0';
+	if (t->op->judge != NULL)
+		judged = t->op->judge(&t->c, output, t->in, t->out, t->truth, metrics, why);
+	if (judged < 0)
+		fail_msg("%s", why->text);
+	if (judged == 0)
+		compare_host(t->out[output].data, truth->data, truth->dtype, truth->elements,
+		             t->op->rule(&t->c, output), metrics);
+	return metrics->passed;
+}
+
+static inline bool trial_passes(const struct trial *t)
+{
+	struct metrics metrics;
+	struct err why;
+	bool passed = true;
+
+	for (int i = 0; i < t->problem->output_count; i++)
+		passed &= trial_judge(t, i, &metrics, &why);
+	return passed;
+}
+
+/* Would zeros everywhere pass, in every output? */
+static inline bool trial_weak(const struct trial *t)
+{
+	struct metrics metrics;
+	struct err why;
+	bool weak = true;
+
+	for (int i = 0; i < t->problem->output_count; i++) {
+		trial_judge(t, i, &metrics, &why);
+		weak &= metrics.zeros_would_pass;
+	}
+	return weak;
+}
+
+/* Asserts that a correct reference passes, and says where it does not. */
+static inline void trial_assert_passes(const struct trial *t)
+{
+	for (int i = 0; i < t->problem->output_count; i++) {
+		struct metrics metrics;
+		struct err why;
+
+		if (!trial_judge(t, i, &metrics, &why))
+			fail_msg("%s, output '%s', seed %llu: margin %g; first of the worst: [%lld] %.9g, truth %.9g. %s",
+			         t->problem->name, t->problem->outputs[i].name, (unsigned long long)t->c.seed, metrics.margin,
+			         (long long)metrics.worst[0].index, metrics.worst[0].reference,
+			         metrics.worst[0].ground_truth, why.text);
+	}
+}
+
+/* Element `index` of a tensor as a float, and a float rounded to it. */
+static inline float get(const struct tensor *tensor, int64_t index)
+{
+	return (float)number_get(tensor->data, tensor->dtype, index);
+}
+
+static inline void set(struct tensor *tensor, int64_t index, float value)
+{
+	number_set(tensor->data, tensor->dtype, index, (double)value);
+}
+
+/* Does any sentence say why the problem does not fit, and does it hold `part`? */
+static inline void assert_refused(const struct op *op, const struct op_problem *problem, const char *part)
+{
+	struct err why = {""};
+
+	assert_int_equal(op->match(problem, &why), -1);
+	if (strstr(why.text, part) == NULL)
+		fail_msg("'%s' says nothing of '%s'", why.text, part);
+}
+
+/* The same case filled twice, and with another seed: the same bytes, and others (in at least one input). */
+static inline void assert_inputs_follow_the_seed(const struct op *op, const struct op_problem *problem, enum op_size size)
+{
+	struct trial a, b, other;
+	bool same = true;
+
+	assert_true(trial_open_size(&a, op, problem, size, 0, 7));
+	assert_true(trial_open_size(&b, op, problem, size, 0, 7));
+	assert_true(trial_open_size(&other, op, problem, size, 0, 8));
+	for (int i = 0; i < problem->input_count; i++) {
+		size_t bytes = (size_t)dtype_bytes(a.in[i].dtype, a.in[i].elements);
+
+		if (a.in[i].rank == OP_SCALAR)
+			continue;
+		assert_memory_equal(a.in[i].data, b.in[i].data, bytes);
+		same &= memcmp(a.in[i].data, other.in[i].data, bytes) == 0;
+	}
+	assert_false(same);
+	trial_close(&a);
+	trial_close(&b);
+	trial_close(&other);
+}
+
+#endif
