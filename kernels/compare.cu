@@ -1,320 +1,34 @@
 /* compare.cu - how far two tensors are apart, on a GPU, in one pass at the speed of memory.
  *
  * Per element there is time for some 25 instructions, so elements are counted in float, a pack of 16 bytes at a time,
- * and what float cannot settle is counted again in double, as the CPU does it (`examine`): a thread's share of a chunk
- * if it holds a NaN, an infinity, or squares that leave float's range; a pack, for hits and misses alone, if a place in
- * it is so near its bound that only double can tell which it is.
+ * and what float cannot settle is counted again in double, as the CPU does it (`examine`): a thread's share of a
+ * chunk if it holds a NaN, an infinity, or squares that leave float's range; a pack, for hits and misses alone, if a
+ * place in it is so near its bound that only double can tell which it is.
  *
- * Worst places. Finding them by a list that every element is held against costs by what the tensors hold: ties, garbage
- * and slowly growing errors keep the list busy. Instead the tensor is cut into chunks of a few thousand neighbours, and
- * of each chunk only its peak, the largest score in it, is looked at; a warp keeps the five chunks with the highest
- * peaks (the earlier one, where peaks are equal). The worst five elements of all lie in the five best chunks of all: an
- * element of another chunk has five before it, one in each of those. So at the end five chunks are read once more.
- * Peaks are floats: scores that are nearer to each other than `score_error` may change places.
+ * Worst places. Finding them by a list that every element is held against costs by what the tensors hold: ties,
+ * garbage and slowly growing errors keep the list busy. Instead the tensor is cut into chunks of a few thousand
+ * neighbours, and of each chunk only its peak, the largest score in it, is looked at; a warp keeps the five chunks
+ * with the highest peaks (the earlier one, where peaks are equal). The worst five elements of all lie in the five
+ * best chunks of all: an element of another chunk has five before it, one in each of those. So at the end five chunks
+ * are read once more. Peaks are floats: scores that are nearer to each other than `score_error` may change places.
  *
  * Sums. The tensor is cut into pieces, by its length alone; blocks take pieces as they get done, because some
- * multiprocessors read a fifth faster than others: long ones first, short ones to end together. A thread adds its share
- * of a chunk in float, shares in double; the block adds its threads when the piece is done; the last block to finish
- * adds the pieces. Each addition has its place in a fixed order: the same bits every time on the same GPU. The result
- * is written straight to pinned host memory. One launch, no memset, no copy.
+ * multiprocessors read a fifth faster than others: long ones first, short ones to end together. A thread adds its
+ * share of a chunk in float, shares in double; the block adds its threads when the piece is done; the last block to
+ * finish adds the pieces. Each addition has its place in a fixed order: the same bits every time on the same GPU. The
+ * result is written straight to pinned host memory. One launch, no memset, no copy.
  *
- * Rejected: per-warp atomics on global sums (30 us at 2^26 elements, and another order every run); a second kernel for
- * the reduction; equal shares for all blocks (the slowest multiprocessor took 15 % longer than the mean); cp.async into
- * shared memory (no faster than registers). */
+ * Rejected: per-warp atomics on global sums (30 us at 2^26 elements, and another order every run); a second kernel
+ * for the reduction; equal shares for all blocks (the slowest multiprocessor took 15 % longer than the mean);
+ * cp.async into shared memory (no faster than registers). */
 #include "kernels/compare_cuda.h"
 
 #include <cuda/atomic>
 #include <math.h>
 
+#include "kernels/compare_exact.cuh"
 #include "kernels/compare_form.cuh"
-
-enum {
-	THREADS = 256,
-	WARPS = THREADS / 32, /* more than SUMS */
-	BLOCKS = 2,	      /* on a multiprocessor: more leave too few registers for what is on its way from memory */
-	TERMS = 64,	      /* elements of a chunk that a thread adds in float */
-	AHEAD = 4,	      /* packs on their way from memory while one is worked on */
-	MOST_BLOCKS = 2 * THREADS,
-	LISTED = 1024, /* runs that the last block can tell from the others in its worst chunks */
-};
-
-/* By how much a score in float can be wrong, and more: d, the bound and its reciprocal are each off by 2^-23 at most.
- */
-static constexpr float score_error = 0x1p-20f;
-
-/* Sums of squares in a thread's share of a chunk that float holds to all its bits, and everything else about it. */
-static constexpr float squares_least = 1e-30f, squares_greatest = 1e37f;
-
-/* An element with its score. Worse is the greater key, then the lower index. */
-struct place {
-	uint64_t key; /* 0: none, or a score of 0; else 1 + its bits as a double */
-	int64_t index;
-};
-
-/* A chunk with its peak is one number: 1 + the peak's bits as a float, then the complement of the chunk's number, so
- * that worse is greater. 0: none. */
-typedef uint64_t chunk_peak;
-
-/* As scores, above infinity: a NaN on either side, which comes before all. */
-static constexpr uint32_t peak_nan = 0x7fffffff;
-static constexpr uint64_t key_nan = UINT64_MAX;
-
-enum sum { SUM_ABS, SUM_REL, SUM_SQ, SUM_DOT, SUM_REFERENCE, SUM_TRUTH, SUMS };
-enum count {
-	MISSES,
-	ZERO_HITS,
-	ODD, /* ODD: pairs that are not both finite */
-	UNMATCHED,
-	NAN_REFERENCE,
-	NAN_TRUTH,
-	INF_REFERENCE,
-	INF_TRUTH,
-	COUNTS
-};
-
-/* What blocks tell each other. All zeros between launches. */
-struct compare_board {
-	uint32_t pieces;		     /* taken, beyond the first of each block */
-	uint32_t finished;		     /* blocks that have told everything */
-	unsigned long long max_abs, max_rel; /* as double bits */
-	unsigned long long count[COUNTS];
-};
-
-/* How the elements are cut: batches of a chunk for each warp of a block; long pieces of several batches, the first
- * `longer` of them of one more, then short ones of one. */
-struct plan {
-	int64_t batches, long_batches;
-	uint32_t long_pieces, longer, short_pieces;
-};
-
-struct task {
-	const void *reference, *truth;
-	int64_t elements;
-	struct plan plan;
-	double atol, rtol;
-	bool fast; /* the rule and the addresses suit the fast path */
-	float atol_float, rtol_float;
-	float zero_limit;	  /* |g| up to here passes with r = 0 */
-	uint32_t zero_limit_bits; /* the same as the greatest number of a 16-bit dtype not above it */
-	struct compare_board *board;
-	chunk_peak *candidates; /* METRICS_WORST of each block */
-	double *sums;		/* [SUMS][pieces] */
-	struct compare_sums *out;
-};
-
-/* A chunk is what a warp works on at a time: `packs` times 16 bytes by each thread. */
-template <enum dtype D> struct chunk {
-	static constexpr int lanes = form<D>::lanes > 0 ? form<D>::lanes : 1;
-	static constexpr int packs = TERMS / lanes > AHEAD ? TERMS / lanes : AHEAD;
-	static constexpr int length = packs * lanes * 32; /* elements */
-};
-
-/* --- the greatest of many ----------------------------------------------------------------------------------------- */
-
-/* The greatest of the warp's numbers. */
-static __device__ __forceinline__ uint64_t greatest(uint64_t mine)
-{
-	uint32_t upper = __reduce_max_sync(~0u, (uint32_t)(mine >> 32));
-	uint32_t lower = __reduce_max_sync(~0u, (uint32_t)(mine >> 32) == upper ? (uint32_t)mine : 0);
-
-	return (uint64_t)upper << 32 | lower;
-}
-
-/* By the block: the greatest five of all warps' five to out[0 … 4], greatest first. Each thread counts what is greater
- * than its own; no two are equal but for zeros. Other threads see it after a barrier. */
-static __device__ __forceinline__ void rank_peaks(const chunk_peak *peaks, chunk_peak *out)
-{
-	int mine = (int)threadIdx.x, rank = 0;
-
-	if (mine >= WARPS * METRICS_WORST)
-		return;
-#pragma unroll 8
-	for (int i = 0; i < WARPS * METRICS_WORST; i++)
-		rank += (peaks[i] > peaks[mine]) | ((peaks[i] == peaks[mine]) & (i < mine));
-	if (rank < METRICS_WORST)
-		out[rank] = peaks[mine];
-}
-
-/* --- one element, exactly ----------------------------------------------------------------------------------------- */
-
-/* What a block keeps in shared memory. By thread: what the fast path does not touch, or only once in a chunk. */
-struct shared {
-	double sum[SUMS][THREADS]; /* of the piece under way */
-	double max_abs[THREADS], max_rel[THREADS];
-	uint32_t count[COUNTS][THREADS];
-	chunk_peak peaks[METRICS_WORST * WARPS], chunks[METRICS_WORST]; /* by warp; the block's */
-	struct place warp_worst[2][WARPS], places[THREADS];
-	int64_t worst[METRICS_WORST]; /* elements that are published */
-	uint32_t listed;
-	uint16_t list[LISTED];
-	uint32_t warp_count[COUNTS][WARPS];
-	double warp_max_abs[WARPS], warp_max_rel[WARPS];
-	uint32_t next; /* the piece after the one under way */
-	bool last;
-};
-
-static __device__ __forceinline__ void count(struct shared *shared, enum count what, uint32_t more)
-{
-	shared->count[what][threadIdx.x] += more;
-}
-
-/* A pair of elements as doubles, by the rule as the CPU evaluates it: no contraction. */
-struct pair {
-	double r, g, diff, bound; /* diff: |r - g|, exact for int64, which doubles may not be */
-};
-
-template <enum dtype D> static __device__ __forceinline__ struct pair pair_at(const struct task &task, int64_t index)
-{
-	struct pair p;
-
-	p.r = element(task.reference, D, index);
-	p.g = element(task.truth, D, index);
-	p.diff = p.r == p.g ? 0 : fabs(__dsub_rn(p.r, p.g));
-	p.bound = __dadd_rn(task.atol, __dmul_rn(task.rtol, fabs(p.g)));
-	if (D == DTYPE_INT64) {
-		int64_t a = ((const int64_t *)task.reference)[index], b = ((const int64_t *)task.truth)[index];
-
-		p.diff = (double)(a > b ? (uint64_t)a - (uint64_t)b : (uint64_t)b - (uint64_t)a);
-	}
-	return p;
-}
-
-static __device__ __forceinline__ bool is_finite_pair(struct pair p)
-{
-	return isfinite(p.r) && isfinite(p.g);
-}
-
-/* diff / bound, on the right side of 1 even where the quotient rounds to 1; infinity for what does not match at all. */
-static __device__ __forceinline__ double score_of(struct pair p)
-{
-	if (p.diff == 0)
-		return 0;
-	if (!is_finite_pair(p) || isinf(p.diff))
-		return INFINITY;
-	double ratio = __ddiv_rn(p.diff, p.bound);
-
-	return ratio == 1 && p.diff > p.bound ? 1 + DBL_EPSILON : ratio;
-}
-
-static __device__ __forceinline__ uint64_t key_of(struct pair p)
-{
-	if (p.diff == 0)
-		return 0;
-	return isnan(p.diff) ? key_nan : (uint64_t)__double_as_longlong(score_of(p)) + 1;
-}
-
-/* The same for peaks. */
-static __device__ __forceinline__ uint32_t peak_of(struct pair p)
-{
-	if (isnan(p.diff))
-		return peak_nan;
-	double score = score_of(p);
-	float peak = (float)score;
-
-	return __float_as_uint(score > 1 ? fmaxf(peak, 1 + 0x1p-23f) : peak);
-}
-
-static __device__ __forceinline__ void count_odd(struct shared *shared, struct pair p)
-{
-	bool matched = p.r == p.g;
-
-	count(shared, ODD, 1);
-	count(shared, NAN_REFERENCE, isnan(p.r) != 0);
-	count(shared, NAN_TRUTH, isnan(p.g) != 0);
-	count(shared, INF_REFERENCE, isinf(p.r) != 0);
-	count(shared, INF_TRUTH, isinf(p.g) != 0);
-	count(shared, UNMATCHED, !matched);
-	count(shared, MISSES, !matched);
-}
-
-static __device__ __forceinline__ void add_finite(struct shared *shared, struct pair p)
-{
-	const double relative = p.diff / fmax(fabs(p.g), 1e-8);
-	const double term[SUMS] = {p.diff, relative, p.diff * p.diff, p.r * p.g, p.r * p.r, p.g * p.g};
-	int thread = (int)threadIdx.x;
-
-#pragma unroll
-	for (int s = 0; s < SUMS; s++)
-		shared->sum[s][thread] += term[s];
-	shared->max_abs[thread] = fmax(shared->max_abs[thread], p.diff);
-	shared->max_rel[thread] = fmax(shared->max_rel[thread], relative);
-	count(shared, MISSES, !(p.diff <= p.bound));
-}
-
-/* Some pairs at once, so that memory is not waited for one by one: elements first, first + step … below `end`. Returns
- * how many. */
-enum { AT_ONCE = 8 };
-template <enum dtype D>
-static __device__ __forceinline__ int load_pairs(const struct task &task, int64_t first, int step, int64_t end,
-						 struct pair *pairs)
-{
-	int count = 0;
-
-#pragma unroll
-	for (int i = 0; i < AT_ONCE; i++) {
-		pairs[i] = pair_at<D>(task, first + i * step < end ? first + i * step : first);
-		count += first + i * step < end;
-	}
-	return count;
-}
-
-static __device__ __forceinline__ void examine(struct shared *shared, struct pair p)
-{
-	if (is_finite_pair(p))
-		add_finite(shared, p);
-	else
-		count_odd(shared, p);
-}
-
-/* A chunk that the fast path does not take: unaligned, of a wide dtype, by an odd rule, or cut off by the tensor's end.
- * Returns this thread's peak. */
-template <enum dtype D>
-static __device__ __noinline__ uint32_t examine_chunk(const struct task &task, struct shared *shared, int64_t first)
-{
-	int64_t left = task.elements - first, end = first + (left < chunk<D>::length ? left : chunk<D>::length);
-	uint32_t peak = 0;
-
-	for (int64_t at = first + threadIdx.x % 32; at < end; at += AT_ONCE * 32) {
-		struct pair pairs[AT_ONCE];
-		int count_here = load_pairs<D>(task, at, 32, end, pairs);
-
-#pragma unroll 1
-		for (int i = 0; i < count_here; i++) {
-			examine(shared, pairs[i]);
-			count(shared, ZERO_HITS, isfinite(pairs[i].g) && fabs(pairs[i].g) <= pairs[i].bound);
-			peak = max(peak, peak_of(pairs[i]));
-		}
-	}
-	return peak;
-}
-
-/* The packs of a thread's share that `again` has bits for: everything about them but for whether 0 would pass, if they
- * are `strange`, else whether they are misses. `first`: the first element of the share. Returns their peak. */
-template <enum dtype D>
-static __device__ __noinline__ uint32_t examine_packs(const struct task &task, struct shared *shared, int64_t first,
-						      uint32_t again, bool strange)
-{
-	uint32_t peak = 0;
-
-	for (; again != 0; again &= again - 1) {
-		int64_t at = first + (__ffs((int)again) - 1) * (32 * chunk<D>::lanes), end = at + chunk<D>::lanes;
-
-		for (; at < end; at += AT_ONCE) {
-			struct pair pairs[AT_ONCE];
-			int count_here = load_pairs<D>(task, at, 1, end, pairs);
-
-#pragma unroll 1
-			for (int i = 0; i < count_here; i++) {
-				if (strange)
-					examine(shared, pairs[i]);
-				else
-					count(shared, MISSES, !(pairs[i].diff <= pairs[i].bound));
-				peak = max(peak, peak_of(pairs[i]));
-			}
-		}
-	}
-	return peak;
-}
+#include "kernels/compare_worst.cuh"
 
 /* --- the fast path ------------------------------------------------------------------------------------------------ */
 
@@ -415,7 +129,7 @@ template <int lanes> static __device__ __forceinline__ int misses_among(const fl
 /* Takes pack k. fmaxf leaves NaN out: 0 / 0, which is a score of 0, or what the sums of squares show. */
 template <enum dtype D>
 static __device__ __forceinline__ void take(struct share<D> *to, int k, const struct task &task, const uint4 &raw_r,
-					    const uint4 &raw_g)
+                                            const uint4 &raw_g)
 {
 	constexpr int lanes = form<D>::lanes;
 	float r[lanes], g[lanes], score[lanes], peak = 0;
@@ -484,9 +198,8 @@ template <enum dtype D> struct packs {
 
 /* A thread's share of a chunk, and the first packs of the chunk that follows, AHEAD of their time. */
 template <enum dtype D>
-static __device__ __forceinline__ void take_share(const struct task &task, struct share<D> *share,
-						  struct coming *coming, const struct packs<D> &mine,
-						  const struct packs<D> &next)
+static __device__ __forceinline__ void take_share(const struct task &task, struct share<D> *share, struct coming *coming,
+                                                  const struct packs<D> &mine, const struct packs<D> &next)
 {
 	constexpr int packs = chunk<D>::packs;
 
@@ -511,11 +224,11 @@ struct course {
 	float max_abs, max_rel;
 	uint32_t misses, zero_hits;
 	chunk_peak worst; /* in lanes 0 … 4, the warp's chunks with the highest peaks */
-	uint32_t fifth;	  /* the upper half of the least of them */
+	uint32_t fifth;   /* the upper half of the least of them */
 };
 
-/* A chunk's peak, of which each lane brings its own. A warp's chunks come in ascending order, so that one whose peak is
- * the fifth's is not worse than it. No call here: it would wait for all that is on its way from memory. */
+/* A chunk's peak, of which each lane brings its own. A warp's chunks come in ascending order, so that one whose peak
+ * is the fifth's is not worse than it. No call here: it would wait for all that is on its way from memory. */
 static __device__ __forceinline__ void weigh_chunk(struct course *course, uint32_t peak, int64_t chunk)
 {
 	uint32_t key = __reduce_max_sync(~0u, peak) + 1;
@@ -532,15 +245,10 @@ static __device__ __forceinline__ void weigh_chunk(struct course *course, uint32
 	course->fifth = (uint32_t)(__shfl_sync(~0u, course->worst, METRICS_WORST - 1) >> 32);
 }
 
-template <enum dtype D> static __device__ __forceinline__ bool is_fast(const struct task &task, int64_t first)
-{
-	return form<D>::lanes > 0 && task.fast && first + chunk<D>::length <= task.elements;
-}
-
 /* What is known of a share, to where it belongs; its peak. */
 template <enum dtype D>
 static __device__ __forceinline__ uint32_t keep_share(struct shared *shared, struct course *course,
-						      const struct share<D> &share)
+                                                      const struct share<D> &share)
 {
 	course->misses += share.misses;
 	course->max_abs = fmaxf(course->max_abs, share.max_abs);
@@ -554,7 +262,7 @@ static __device__ __forceinline__ uint32_t keep_share(struct shared *shared, str
 /* A whole chunk on the fast path; `next`: the chunk to ask memory for meanwhile. Returns this thread's peak. */
 template <enum dtype D>
 static __device__ __forceinline__ uint32_t take_chunk(const struct task &task, struct shared *shared,
-						      struct course *course, int64_t first, int64_t next)
+                                                      struct course *course, int64_t first, int64_t next)
 {
 	struct packs<D> mine(task, first), following(task, next);
 	int64_t first_mine = first + threadIdx.x % 32 * form<D>::lanes;
@@ -564,13 +272,13 @@ static __device__ __forceinline__ uint32_t take_chunk(const struct task &task, s
 	take_share<D>(task, &share, &course->coming, mine, following);
 	course->zero_hits += share.zeros.count();
 	bool strange = !is_in_range<D>(share.sum[SUM_REFERENCE], share.bits_r) ||
-		       !is_in_range<D>(share.sum[SUM_TRUTH], share.bits_g);
+	               !is_in_range<D>(share.sum[SUM_TRUTH], share.bits_g);
 
 	if (!strange)
 		peak = keep_share<D>(shared, course, share);
 	if (strange || share.unsure != 0)
 		peak = max(peak, examine_packs<D>(task, shared, first_mine,
-						  strange ? ~0u >> (32 - chunk<D>::packs) : share.unsure, strange));
+		                                  strange ? ~0u >> (32 - chunk<D>::packs) : share.unsure, strange));
 	__syncwarp();
 	return peak;
 }
@@ -604,7 +312,7 @@ static __device__ __forceinline__ int64_t chunk_in(int64_t batch)
  * path's, the one under way is asked for once more and never used. */
 template <enum dtype D>
 static __device__ __forceinline__ void take_piece(const struct task &task, struct shared *shared, struct course *course,
-						  struct piece piece, int64_t after)
+                                                  struct piece piece, int64_t after)
 {
 	for (int64_t b = 0; b < piece.batches; b++) {
 		int64_t number = chunk_in(piece.first + b), first = number * chunk<D>::length;
@@ -615,8 +323,7 @@ static __device__ __forceinline__ void take_piece(const struct task &task, struc
 			continue;
 		if constexpr (form<D>::lanes > 0) {
 			if (is_fast<D>(task, first))
-				peak =
-				    take_chunk<D>(task, shared, course, first, is_fast<D>(task, next) ? next : first);
+				peak = take_chunk<D>(task, shared, course, first, is_fast<D>(task, next) ? next : first);
 			else
 				peak = examine_chunk<D>(task, shared, first);
 		} else {
@@ -708,12 +415,12 @@ static __device__ void tell_board(struct compare_board *board, const struct shar
 			most = fmax(most, found[w]);
 		if (most > 0)
 			atomicMax(thread == 32 ? &board->max_abs : &board->max_rel,
-				  (unsigned long long)__double_as_longlong(most));
+			          (unsigned long long)__double_as_longlong(most));
 	}
 }
 
-/* Everything the block has found but its pieces' sums, to the board and the list of candidates. True in the last block
- * to do so, which then sees what all others wrote. */
+/* Everything the block has found but its pieces' sums, to the board and the list of candidates. True in the last
+ * block to do so, which then sees what all others wrote. */
 static __device__ bool tell_all(const struct task &task, struct shared *shared, struct course course)
 {
 	tell_block(shared, course);
@@ -756,8 +463,8 @@ static __device__ __forceinline__ void publish_sums(const struct task &task, con
 	double sum = 0;
 
 	static_assert(offsetof(struct compare_sums, norm_ground_truth) ==
-			  offsetof(struct compare_sums, sum_abs) + SUM_TRUTH * sizeof(double),
-		      "sums stand in the order of enum sum");
+	                  offsetof(struct compare_sums, sum_abs) + SUM_TRUTH * sizeof(double),
+	              "sums stand in the order of enum sum");
 #pragma unroll
 	for (int i = 0; i < SUMS_AHEAD; i++)
 		sum += mine[i];
@@ -767,292 +474,6 @@ static __device__ __forceinline__ void publish_sums(const struct task &task, con
 		sum += __shfl_xor_sync(~0u, sum, o);
 	if (lane == 0 && warp < SUMS)
 		(&task.out->sum_abs)[warp] = sum;
-}
-
-enum { EACH = MOST_BLOCKS / THREADS * METRICS_WORST };
-
-/* This thread's share of all blocks' chunks: those of some blocks, of each the greatest first. */
-static __device__ __forceinline__ void load_candidates(const struct task &task, chunk_peak (&mine)[EACH])
-{
-#pragma unroll
-	for (int i = 0; i < EACH; i++) {
-		uint32_t block = threadIdx.x + i / METRICS_WORST * THREADS;
-
-		mine[i] = block < gridDim.x ? task.candidates[block * METRICS_WORST + i % METRICS_WORST] : 0;
-	}
-}
-
-/* The five chunks with the highest peaks, to shared->chunks. */
-static __device__ __forceinline__ void find_chunks(struct shared *shared, chunk_peak (&mine)[EACH])
-{
-#pragma unroll 1
-	for (int worst = 0; worst < METRICS_WORST; worst++) {
-		chunk_peak best = 0;
-
-#pragma unroll
-		for (int head = 0; head < EACH; head += METRICS_WORST)
-			best = mine[head] > best ? mine[head] : best;
-		best = greatest(best);
-#pragma unroll
-		for (int head = 0; head < EACH; head += METRICS_WORST) {
-			bool taken = mine[head] == best;
-
-#pragma unroll
-			for (int i = head; i < head + METRICS_WORST; i++)
-				mine[i] = !taken ? mine[i] : i + 1 < head + METRICS_WORST ? mine[i + 1] : 0;
-		}
-		if (threadIdx.x % 32 == 0)
-			shared->peaks[threadIdx.x / 32 * METRICS_WORST + worst] = best;
-	}
-	__syncthreads();
-	rank_peaks(shared->peaks, shared->chunks);
-	if (threadIdx.x == 0)
-		shared->listed = 0;
-	__syncthreads();
-}
-
-template <enum dtype D> static __device__ __forceinline__ int64_t chunk_first(chunk_peak peak)
-{
-	return (int64_t)(uint32_t)~peak * chunk<D>::length;
-}
-
-/* What is listed of the worst chunks: runs of as many elements as a pack has, numbered through all five. */
-template <enum dtype D> struct run {
-	static constexpr int length = chunk<D>::lanes, in_chunk = chunk<D>::length / length;
-};
-
-/* Puts a run on the list of those that are looked at; further ones are only counted. */
-static __device__ __forceinline__ void list_run(struct shared *shared, int run)
-{
-	uint32_t slot = atomicAdd(&shared->listed, 1);
-
-	if (slot < LISTED)
-		shared->list[slot] = (uint16_t)run;
-}
-
-/* Lists the runs of chunk number c, one that the fast path does not take, in which a score is not below `least`. */
-template <enum dtype D>
-static __device__ __noinline__ void list_pairs(const struct task &task, struct shared *shared, int c, double least)
-{
-	constexpr int length = run<D>::length;
-	int64_t start = chunk_first<D>(shared->chunks[c]);
-
-	for (int number = (int)threadIdx.x; number < run<D>::in_chunk; number += THREADS) {
-		int64_t at = start + number * length, end = at + length < task.elements ? at + length : task.elements;
-		bool any = false;
-
-		for (; at < end; at += AT_ONCE) {
-			struct pair pairs[AT_ONCE];
-			int count = load_pairs<D>(task, at, 1, end, pairs);
-
-#pragma unroll 1
-			for (int i = 0; i < count; i++)
-				any |= pairs[i].diff != 0 && !(pairs[i].diff < least * pairs[i].bound);
-		}
-		if (any)
-			list_run(shared, c * run<D>::in_chunk + number);
-	}
-}
-
-/* The packs of the worst chunks that are the thread's: neighbours are neighbouring threads'. */
-template <enum dtype D> struct worst_packs {
-	static constexpr int in_chunk = chunk<D>::packs * 32, each = (in_chunk + THREADS - 1) / THREADS;
-	static constexpr int count = METRICS_WORST * each;
-	uint4 r[count], g[count];
-
-	static __device__ __forceinline__ int chunk_of(int i)
-	{
-		return i / each;
-	}
-	static __device__ __forceinline__ int pack_of(int i) /* in its chunk; may be behind its end */
-	{
-		return i % each * THREADS + (int)threadIdx.x;
-	}
-};
-
-/* The tensor's first pack, for what is none of the fast path's: no load waits behind a branch. */
-template <enum dtype D>
-static __device__ __forceinline__ uint32_t load_packs(const struct task &task, const struct shared *shared,
-						      struct worst_packs<D> *packs)
-{
-	uint32_t used = 0;
-
-#pragma unroll
-	for (int i = 0; i < packs->count; i++) {
-		chunk_peak peak = shared->chunks[packs->chunk_of(i)];
-		bool is_used =
-		    (peak > 0) & is_fast<D>(task, chunk_first<D>(peak)) & (packs->pack_of(i) < packs->in_chunk);
-		int64_t at = is_used ? chunk_first<D>(peak) / form<D>::lanes + packs->pack_of(i) : 0;
-
-		packs->r[i] = ((const uint4 *)task.reference)[at];
-		packs->g[i] = ((const uint4 *)task.truth)[at];
-		used |= (is_used ? 1u : 0u) << i;
-	}
-	return used;
-}
-
-/* Lists those with a score that is not below `least`, which is less than what counts by more than float can be wrong;
- * and those with a NaN, or infinities on both sides. */
-template <enum dtype D>
-static __device__ __forceinline__ void list_packs(const struct task &task, struct shared *shared,
-						  const struct worst_packs<D> &packs, uint32_t used, float least)
-{
-	constexpr int lanes = form<D>::lanes;
-
-#pragma unroll
-	for (int i = 0; i < packs.count; i++) {
-		float r[lanes], g[lanes];
-		bool none = true;
-
-		form<D>::widen(packs.r[i], r);
-		form<D>::widen(packs.g[i], g);
-#pragma unroll
-		for (int e = 0; e < lanes; e++)
-			none &=
-			    fmaf(-least, fmaf(task.rtol_float, fabsf(g[e]), task.atol_float), fabsf(r[e] - g[e])) <= 0;
-		used &= ~((none ? 1u : 0u) << i);
-	}
-	for (; used != 0; used &= used - 1) {
-		int i = __ffs((int)used) - 1;
-
-		list_run(shared, packs.chunk_of(i) * packs.in_chunk + packs.pack_of(i));
-	}
-}
-
-/* The score that an element of the five chunks must reach to be among the worst five: the fifth chunk's peak, or a
- * little less. */
-static __device__ __forceinline__ float least_score(const struct shared *shared)
-{
-	uint32_t fifth = (uint32_t)(shared->chunks[METRICS_WORST - 1] >> 32);
-
-	return fifth > 0 ? fminf(__uint_as_float(fifth - 1), FLT_MAX) * (1 - 4 * score_error) : 0;
-}
-
-static __device__ __forceinline__ bool worse(struct place a, struct place b)
-{
-	return (a.key > b.key) | ((a.key == b.key) & (a.index < b.index));
-}
-
-/* By the block: of what each thread brings, the worst; to all. `round` is not that of the call before. */
-static __device__ __forceinline__ struct place worst_of_block(struct shared *shared, struct place mine, int round)
-{
-	struct place *all = shared->warp_worst[round % 2], worst;
-
-	worst.key = greatest(mine.key);
-	worst.index = (int64_t)~greatest(mine.key == worst.key ? ~(uint64_t)mine.index : 0);
-	if (threadIdx.x % 32 == 0)
-		all[threadIdx.x / 32] = worst;
-	__syncthreads();
-	worst = all[0];
-#pragma unroll
-	for (int w = 1; w < WARPS; w++)
-		worst = worse(all[w], worst) ? all[w] : worst;
-	return worst;
-}
-
-/* Element number i of a run, as a place. */
-template <enum dtype D>
-static __device__ __forceinline__ struct place place_in(const struct task &task, const struct shared *shared,
-							uint32_t run, uint32_t i)
-{
-	chunk_peak peak = shared->chunks[run / ::run<D>::in_chunk];
-	struct place place = {0, chunk_first<D>(peak) + run % ::run<D>::in_chunk * ::run<D>::length + i};
-
-	if (peak > 0 && place.index < task.elements)
-		place.key = key_of(pair_at<D>(task, place.index));
-	return place;
-}
-
-/* The worst of the listed elements that are not as bad as `last`; where the list was too short, of all in the chunks.
- */
-template <enum dtype D>
-static __device__ __forceinline__ struct place next_worst(const struct task &task, const struct shared *shared,
-							  struct place last)
-{
-	constexpr uint32_t length = run<D>::length;
-	bool all = shared->listed > LISTED;
-	uint32_t runs = all ? METRICS_WORST * run<D>::in_chunk : shared->listed;
-	struct place best = {0, 0};
-
-#pragma unroll 1
-	for (uint32_t i = threadIdx.x; i < runs * length; i += THREADS) {
-		struct place mine = place_in<D>(task, shared, all ? i / length : shared->list[i / length], i % length);
-
-		if (worse(last, mine) && worse(mine, best))
-			best = mine;
-	}
-	return best;
-}
-
-/* By one thread: place number `rank` of the worst, and the margin. */
-template <enum dtype D>
-static __device__ __forceinline__ void publish_place(const struct task &task, int rank, int64_t index)
-{
-	struct pair p = pair_at<D>(task, index);
-
-	task.out->worst[rank] = {index, p.r, p.g, p.diff};
-	if (rank == 0)
-		task.out->margin = isnan(p.diff) ? INFINITY : score_of(p);
-}
-
-/* By one thread, where only `found` scores are above 0: fills up with the first elements whose score is 0. Returns how
- * many places there are. */
-template <enum dtype D>
-static __device__ __noinline__ int fill_places(const struct task &task, const struct shared *shared, int found)
-{
-	int count = found;
-
-	if (task.elements == 0)
-		task.out->margin = 0;
-	for (int64_t index = 0; count < METRICS_WORST && index < task.elements; index++) {
-		bool taken = false;
-
-		for (int i = 0; i < found; i++)
-			taken |= shared->worst[i] == index;
-		if (!taken)
-			publish_place<D>(task, count++, index);
-	}
-	return count;
-}
-
-/* The worst five of a list that is longer than the block has threads, one by one. Returns how many there are. */
-template <enum dtype D> static __device__ __noinline__ int pick_elements(const struct task &task, struct shared *shared)
-{
-	struct place last = {UINT64_MAX, -1};
-
-	for (int worst = 0; worst < METRICS_WORST; worst++) {
-		last = worst_of_block(shared, next_worst<D>(task, shared, last), worst);
-		if (last.key == 0)
-			return worst;
-		if (threadIdx.x == 0) {
-			shared->worst[worst] = last.index;
-			publish_place<D>(task, worst, last.index);
-		}
-	}
-	return METRICS_WORST;
-}
-
-/* The same for a shorter list: each thread counts what is worse than its element. */
-template <enum dtype D>
-static __device__ __forceinline__ int rank_elements(const struct task &task, struct shared *shared)
-{
-	constexpr uint32_t length = run<D>::length;
-	struct place mine = {0, 0};
-	uint32_t rank = 0, count = shared->listed * length;
-
-	if (threadIdx.x < count)
-		mine = place_in<D>(task, shared, shared->list[threadIdx.x / length], threadIdx.x % length);
-	shared->places[threadIdx.x] = mine;
-	int found = __syncthreads_count(mine.key != 0);
-
-#pragma unroll 4
-	for (uint32_t i = 0; i < count; i++)
-		rank += worse(shared->places[i], mine);
-	if (mine.key != 0 && rank < METRICS_WORST) {
-		shared->worst[rank] = mine.index;
-		publish_place<D>(task, (int)rank, mine.index);
-	}
-	return found < METRICS_WORST ? found : METRICS_WORST;
 }
 
 /* By one thread: the rest, and the board as the next launch wants it. */
@@ -1101,7 +522,7 @@ template <enum dtype D> static __device__ __noinline__ void publish(const struct
 			list_pairs<D>(task, shared, c, least);
 	__syncthreads();
 	int found = shared->listed * run<D>::length <= THREADS ? rank_elements<D>(task, shared)
-							       : pick_elements<D>(task, shared);
+	                                                       : pick_elements<D>(task, shared);
 
 	if (found < METRICS_WORST)
 		__syncthreads();
@@ -1156,7 +577,7 @@ static __global__ void __launch_bounds__(THREADS, BLOCKS) compare_kernel(const _
 
 	while (number < pieces) {
 		take_piece<D>(task, &shared, &course, piece_at(task.plan, number),
-			      next < pieces ? piece_at(task.plan, next).first : task.plan.batches);
+		              next < pieces ? piece_at(task.plan, next).first : task.plan.batches);
 		uint32_t next_but_one = close_piece(task, number, &shared);
 
 		number = next;
@@ -1249,7 +670,7 @@ static struct plan plan_of(int64_t elements, int64_t chunk, int64_t blocks)
 }
 
 static struct task task_of(struct compare_cuda *compare, const void *reference, const void *truth, enum dtype dtype,
-			   int64_t elements, struct rule rule)
+                           int64_t elements, struct rule rule)
 {
 	struct task task;
 
@@ -1275,13 +696,13 @@ static struct task task_of(struct compare_cuda *compare, const void *reference, 
 }
 
 int compare_cuda_launch(struct compare_cuda *compare, const void *reference, const void *ground_truth, enum dtype dtype,
-			int64_t elements, struct rule rule, cudaStream_t stream, struct err *err)
+                        int64_t elements, struct rule rule, cudaStream_t stream, struct err *err)
 {
 	struct task task = task_of(compare, reference, ground_truth, dtype, elements, rule);
 	uint32_t pieces = task.plan.long_pieces + task.plan.short_pieces;
 	uint32_t blocks = pieces < (uint32_t)compare->blocks[dtype] ? pieces : (uint32_t)compare->blocks[dtype];
 
-	kernels[dtype].run < < <blocks> 0 ? blocks : 1, THREADS, 0, stream >>> (task);
+	kernels[dtype].run<<<blocks > 0 ? blocks : 1, THREADS, 0, stream>>>(task);
 	return cuda_check(cudaGetLastError(), "launching the comparison", err);
 }
 
@@ -1312,8 +733,7 @@ int compare_cuda_open(struct compare_cuda *compare, struct err *err)
 	for (int d = 0; d < DTYPE_COUNT; d++) {
 		int each = 0;
 
-		if (CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernels[d].run, THREADS, 0), err) !=
-		    0)
+		if (CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernels[d].run, THREADS, 0), err) != 0)
 			return -1;
 		compare->blocks[d] = multiprocessors * (each > 0 ? each : 1);
 		if (compare->blocks[d] > MOST_BLOCKS)

@@ -377,7 +377,8 @@ static double ratio_of(struct rule rule, const struct worst *place)
 }
 
 /* Is this one of the worst places, where the CPU has `cpu`? It holds what the tensors do, and may be another than the
- * CPU's only where their ratios are as near as kernels/compare_cuda.h says; equal pairs in plain tensors are told apart. */
+ * CPU's only where their ratios are as near as kernels/compare_cuda.h says; equal pairs in plain tensors are told
+ * apart. */
 static bool right_place(const struct tensors *t, const struct worst *cpu, const struct worst *gpu, bool exact)
 {
 	double r = number_get(t->r, t->dtype, gpu->index), g = number_get(t->g, t->dtype, gpu->index);
@@ -543,8 +544,8 @@ static int integers_beyond_doubles_are_told_apart(const struct check *check)
 	return wrong;
 }
 
-/* So long that every block takes several pieces: the same stretch over and over (its length no multiple of anything), a
- * few places that are not finite, and the worst at the end. */
+/* So long that every block takes several pieces: the same stretch over and over (its length no multiple of anything),
+ * a few places that are not finite, and the worst at the end. */
 static int compare_long(const struct check *check, enum dtype dtype, int64_t n)
 {
 	const int64_t period = 100003 * 2; /* even: two elements of float4_e2m1 share an octet */
