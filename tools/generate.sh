@@ -26,13 +26,25 @@ replace() {
 	if cmp -s "$1.new" "$1"; then rm "$1.new"; else mv "$1.new" "$1"; fi
 }
 
+# shared FOLDER: what a family shares with some others. Whoever includes a header kernels/{noun}*.h that not all
+# families have depends on every file of that noun. Of models.json it is the values that count, not the file.
+shared() {
+	sed -n 's/^#include "kernels\/\([a-z]*\)[a-z_]*\.h"$/\1/p' "$1"/* | sort -u | while read -r noun; do
+		case $noun in
+		op | number | inputs | wide | cuda | compare | models) ;;
+		*) echo kernels/"$noun".* kernels/"$noun"_* ;;
+		esac
+	done
+}
+
 for source in kernels/*/*.c; do
 	[ -f "$source" ] || continue
 	folder=${source%/*} family=${source##*/}
 	family=${family%.c}
 	[ "$folder" = "kernels/$family" ] || continue
-	truth=$(digest "$folder"/* kernels/op.h kernels/number.* kernels/inputs.h kernels/wide.h)
-	inputs=$(digest "$folder/inputs.h" "$folder/$family.c" kernels/inputs.* kernels/number.*)
+	shared=$(shared "$folder")
+	truth=$(digest "$folder"/* kernels/op.h kernels/number.* kernels/inputs.h kernels/wide.h $shared)
+	inputs=$(digest "$folder/inputs.h" "$folder/$family.c" kernels/inputs.* kernels/number.* $shared)
 	printf 'OP(%s, "%s", "%s")\n' "$family" "$truth" "$inputs"
 done | replace "$build/ops.inc"
 
