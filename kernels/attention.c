@@ -53,8 +53,6 @@ static int check_offsets(const struct op_case *c, int input, const struct tensor
 {
 	const char *name = name_of(c, input);
 
-	if (offsets->elements < 1)
-		return err_set(err, "%s is empty; it needs one offset more than there are sequences", name);
 	if (attention_integer(offsets, 0) != 0)
 		return err_set(err, "%s[0] is %lld, not 0", name, (long long)attention_integer(offsets, 0));
 	for (int64_t b = 1; b < offsets->elements; b++) {
@@ -88,9 +86,6 @@ static int check_last(const struct op_case *c, int input, const struct attention
 {
 	const char *name = name_of(c, input);
 
-	if (v->last_page_len.elements < v->extent.batch)
-		return err_set(err, "%s has %lld elements for %lld sequences", name,
-		               (long long)v->last_page_len.elements, (long long)v->extent.batch);
 	for (int64_t b = 0; b < v->extent.batch; b++) {
 		int64_t length = attention_integer(&v->last_page_len, b);
 		bool empty = v->kv_indptr.data != NULL &&
@@ -103,6 +98,29 @@ static int check_last(const struct op_case *c, int input, const struct attention
 	return 0;
 }
 
+/* What the axes alone say of problems with sequences. */
+static int check_axes(const struct op_case *c, const struct attention_roles *roles, const struct attention_extent *e,
+                      struct err *err)
+{
+	const struct op_arg *inputs = c->problem->inputs;
+	int64_t offsets = c->axis[inputs[roles->kv_indptr].axis[0]];
+	int64_t lengths = roles->last_page_len < 0 ? e->batch : c->axis[inputs[roles->last_page_len].axis[0]];
+
+	if (offsets < 1)
+		return err_set(err, "%s is empty; it needs one offset more than there are sequences",
+		               name_of(c, roles->kv_indptr));
+	if (roles->qo_indptr < 0 && e->batch > e->queries)
+		return err_set(err, "%s has offsets of %lld sequences for %lld queries", name_of(c, roles->kv_indptr),
+		               (long long)e->batch, (long long)e->queries);
+	if (lengths < e->batch)
+		return err_set(err, "%s has %lld elements for %lld sequences", name_of(c, roles->last_page_len),
+		               (long long)lengths, (long long)e->batch);
+	if (roles->kv_indices >= 0 && e->pages == 0 && e->entries > 0)
+		return err_set(err, "%s has %lld page numbers, but the caches have no page",
+		               name_of(c, roles->kv_indices), (long long)e->entries);
+	return 0;
+}
+
 int attention_check(const struct op_case *c, const struct attention_roles *roles, const struct tensor *in,
                     struct err *err)
 {
@@ -110,11 +128,12 @@ int attention_check(const struct op_case *c, const struct attention_roles *roles
 	const struct attention_extent *e = &v.extent;
 	bool paged = roles->kv_indices >= 0;
 
-	if (v.sparse.data != NULL)
-		return check_range(c, roles->sparse, &v.sparse, -1, e->rows, "key rows", err);
-	if (roles->qo_indptr < 0 && e->batch > e->queries)
-		return err_set(err, "%s has offsets of %lld sequences for %lld queries", name_of(c, roles->kv_indptr),
-		               (long long)e->batch, (long long)e->queries);
+	if (roles->sparse >= 0)
+		return v.sparse.data == NULL
+		           ? 0
+		           : check_range(c, roles->sparse, &v.sparse, -1, e->rows, "key rows", err);
+	if (check_axes(c, roles, e, err) != 0)
+		return -1;
 	if (v.kv_indptr.data != NULL &&
 	    check_offsets(c, roles->kv_indptr, &v.kv_indptr, e->entries, paged ? "page numbers" : "keys", err) != 0)
 		return -1;
@@ -190,8 +209,8 @@ static inline double dot(const double *a, const double *b, int64_t count)
 }
 
 /* weight[j] = scaled logit of key j, for the first `seen` keys; gives the largest. */
-static inline double logits(const struct attention_view *v, const struct gathered *g, int64_t t, int64_t h, int64_t seen,
-                     double *weight)
+static inline double logits(const struct attention_view *v, const struct gathered *g, int64_t t, int64_t h,
+                            int64_t seen, double *weight)
 {
 	const struct attention_extent *e = &v->extent;
 	int64_t kv_head = h / (e->heads / e->kv_heads);

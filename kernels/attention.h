@@ -84,8 +84,9 @@ extern "C" {
 struct attention_view attention_view_of(const struct op_case *c, const struct attention_roles *roles,
                                         const struct tensor *in, const struct tensor *out);
 
-/* Are the index tensors in order: nothing outside the tensors they point into, nothing that decreases, no last page of
- * no or too many keys? As far as they are at hand (data != NULL), on the host. 0, or -1 with the sentence. */
+/* Do the axes leave room for sequences at all, and are the index tensors in order: nothing outside the tensors they point
+ * into, nothing that decreases, no last page of no or too many keys? As far as they are at hand (data != NULL), on the
+ * host. Offsets may end before what they count does: the rest belongs to nobody. 0, or -1 with the sentence. */
 int attention_check(const struct op_case *c, const struct attention_roles *roles, const struct tensor *in,
                     struct err *err);
 

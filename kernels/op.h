@@ -118,9 +118,10 @@ struct op {
 	 * kernels/inputs.h), and are the same as what op_cuda.fill gives. 0 or -1. */
 	int (*fill)(const struct op_case *c, int input, struct tensor *out, struct err *err);
 
-	/* Do inputs that a workload brings make sense, as far as the family reads them as indices, offsets or lengths?
-	 * 0, or -1 with the sentence that makes the case invalid. Asked before the reference runs. `in` on the host;
-	 * data NULL: not at hand, and not looked at. NULL: nothing to ask. */
+	/* Do the axes and inputs that a workload brings make sense, as far as the family reads them as indices, offsets
+	 * or lengths? 0, or -1 with the sentence that makes the case invalid. Asked before the reference runs: once
+	 * with no input at hand, before any is made, and once more when some were brought. `in` on the host; data NULL:
+	 * not at hand, and not looked at. NULL: nothing to ask. */
 	int (*check)(const struct op_case *c, const struct tensor *in, struct err *err);
 
 	/* The definition of the operation: plain C, double accumulation, one rounding to the output's dtype. `in` holds

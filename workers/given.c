@@ -127,9 +127,23 @@ static int fill_one(struct device *device, const struct job *job, const struct o
 	return rule(ruling, STATUS_ERROR, REASON_GROUND_TRUTH);
 }
 
+/* Nothing has been made yet: what the axes alone rule out. */
+static int ask_about_axes(const struct job *job, const struct op *op, const struct op_case *c, const struct tensor *in,
+                          struct ruling *ruling)
+{
+	struct tensor nothing[OP_ARGS];
+
+	memcpy(nothing, in, (size_t)job->problem.input_count * sizeof *in);
+	for (int i = 0; i < job->problem.input_count; i++)
+		nothing[i].data = NULL;
+	return op->check(c, nothing, &ruling->why) == 0 ? 0 : rule(ruling, STATUS_INVALID, REASON_NONE);
+}
+
 int given_fill(struct device *device, const struct job *job, const struct op *op, const struct op_case *c,
                struct tensor *in, struct ruling *ruling)
 {
+	if (op != NULL && op->check != NULL && !c->probe && ask_about_axes(job, op, c, in, ruling) != 0)
+		return -1;
 	for (int i = 0; i < job->problem.input_count; i++)
 		if (in[i].data != NULL && fill_one(device, job, op, c, i, &in[i], ruling) != 0)
 			return -1;

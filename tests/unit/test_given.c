@@ -156,11 +156,27 @@ static void indices_that_point_nowhere_make_the_case_invalid(void **state)
 	tear_down(&s);
 }
 
+/* No file is at fault here, and no family either: the workload's axes ask for what cannot be. */
+static void axes_that_make_no_sense_make_the_case_invalid(void **state)
+{
+	struct ruling ruling = {.why = {""}};
+	struct scene s;
+
+	(void)state;
+	set_up(&s, NULL);
+	s.axis[4] = 0; /* pages */
+	assert_int_equal(given_fill(s.device, &s.job, &gqa_paged_op, &s.c, s.in, &ruling), -1);
+	assert_int_equal(ruling.status, STATUS_INVALID);
+	assert_string_equal(ruling.why.text, "kv_indices has 4 page numbers, but the caches have no page");
+	tear_down(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(indices_that_are_brought_meet_no_poison),
 	    cmocka_unit_test(indices_that_point_nowhere_make_the_case_invalid),
+	    cmocka_unit_test(axes_that_make_no_sense_make_the_case_invalid),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
