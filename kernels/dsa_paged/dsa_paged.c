@@ -3,8 +3,9 @@
  *
  *   attention  q_nope [queries, heads, c], q_pe [queries, heads, r], ckv_cache [pages, page size, c], kpe_cache [pages,
  *              page size, r], sparse_indices [queries, most keys] numbers of key rows (page * page size + place; -1:
- * none, anywhere in the row), sm_scale -> output [queries, heads, c], lse [queries, heads]. Formulas:
+ *              none, anywhere in the row), sm_scale -> output [queries, heads, c], lse [queries, heads]. Formulas:
  *              kernels/attention.h; inputs and bounds: kernels/attention_inputs.{h,c}
+ *
  *   indexer    q [sequences, heads, dim], cache [pages, page size, 1, dim + 4] octets, weights [sequences, heads],
  *              seq_lens [sequences], block_table [sequences, most pages] -> indices [sequences, chosen]. Formulas and
  *              judgement: indexer.h; inputs: inputs.h */
@@ -114,9 +115,11 @@ static int match_indexer_shapes(const struct op_problem *problem, const struct i
 
 	if (const_of(problem, query, 1) < 0 || dim < 0)
 		return attention_refuse(problem, query, "[sequences, heads, dim] with const heads and dim", why);
-	if (const_of(problem, cache, 1) < 0 || const_of(problem, cache, 2) != 1 ||
-	    const_of(problem, cache, 3) != dim + 4)
-		return attention_refuse(problem, cache, "[pages, page size, 1, dim + 4] octets, all but pages const",
+	if (const_of(problem, cache, 1) < 0 || const_of(problem, cache, 1) > ATTENTION_PAGE ||
+	    const_of(problem, cache, 2) != 1 || const_of(problem, cache, 3) != dim + 4)
+		return attention_refuse(problem, cache,
+		                        "[pages, page size, 1, dim + 4] octets, all but pages const, pages of at most"
+		                        " 65536 keys",
 		                        why);
 	if (!attention_same_axes(problem, query, &problem->inputs[roles->weights], 0, 2))
 		return attention_refuse(problem, &problem->inputs[roles->weights],

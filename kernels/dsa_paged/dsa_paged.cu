@@ -263,6 +263,8 @@ static int64_t scratch_bytes(const struct op_case *c)
 		return 0;
 	roles = indexer_roles_of(c->problem);
 	e = indexer_extent_of(c, &roles);
+	if (e.batch * e.most_pages > INT64_MAX / 4 / ATTENTION_PAGE) /* the table's elements: at most 2^46 */
+		return INT64_MAX;
 	return e.batch * e.most_pages * e.page_size * 4;
 }
 

@@ -71,6 +71,8 @@ static void score_key(struct key *key, const struct indexer_extent *e, const dou
 		key->score += weights[h] * sum;
 		key->size += fabs(weights[h]) * sum;
 	}
+	if (isnan(key->score))
+		key->score = INFINITY; /* larger than everything, and sorting needs an order */
 }
 
 /* All keys of sequence b, from malloc. The inputs are in order. */
@@ -156,7 +158,7 @@ static struct row row_of(const struct op_case *c, const struct tensor *in, int64
 	qsort(row.keys, (size_t)row.count, sizeof *row.keys, by_falling_score);
 	row.least = row.wanted > 0 ? row.keys[row.wanted - 1].score : 0;
 	for (int64_t j = 0; j < row.count; j++)
-		size = fmax(size, row.keys[j].size);
+		size = isfinite(row.keys[j].size) ? fmax(size, row.keys[j].size) : size;
 	row.slack = size * 0x1p-14;
 	qsort(row.keys, (size_t)row.count, sizeof *row.keys, by_name);
 	return row;
@@ -193,14 +195,14 @@ static int64_t answer_at(const struct judgement *j, int64_t index)
 	return j->reference == NULL ? 0 : (int64_t)number_get(j->reference->data, j->reference->dtype, index);
 }
 
-/* Place `index` is wrong, by `distance` (infinity: not a matter of degree). The first one gives the sentence. */
+/* Place `index` is wrong, by `distance` (not finite: not a matter of degree). The first one gives the sentence. */
 static void miss(struct judgement *j, int64_t index, double distance, double slack)
 {
 	struct metrics *m = j->metrics;
 
 	j->misses++;
-	m->margin = fmax(m->margin, isinf(distance) || slack == 0 ? INFINITY : distance / slack);
-	m->max_abs = isinf(distance) ? m->max_abs : fmax(m->max_abs, distance);
+	m->margin = fmax(m->margin, !isfinite(distance) || slack == 0 ? INFINITY : distance / slack);
+	m->max_abs = isfinite(distance) ? fmax(m->max_abs, distance) : m->max_abs;
 	if (m->worst_count < METRICS_WORST && j->reference != NULL)
 		m->worst[m->worst_count++] =
 		    (struct worst){index, (double)answer_at(j, index),

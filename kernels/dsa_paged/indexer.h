@@ -3,7 +3,7 @@
  *   score[t] = sum over heads of weight[h] * max(0, query[h] . (key[t] * scale[t]))
  *
  * Of sequence b the min(chosen, length) keys of the largest scores, named by page number * page size + place in the
- * page; the other places hold -1. */
+ * page; the other places hold -1. A score that is no number (a workload may bring such keys) counts as the largest. */
 #ifndef REFTEST_KERNELS_DSA_PAGED_INDEXER_H
 #define REFTEST_KERNELS_DSA_PAGED_INDEXER_H
 

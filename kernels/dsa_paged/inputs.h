@@ -7,9 +7,11 @@
  * chosen; 3: none; 4: one more than are to be chosen; 5: half as many, at no page's end; 6: a random length; 7: one
  * page. A sequence's pages are distinct and in random order; sequences share pages. One page in eight is used by
  * nobody; table entries beyond a sequence's pages point at such a page. Unused keys, in unused pages or after the last
- * key, are NaN, and so are their scales. queries  uniform on [-8, 8), keys uniform on [-448, 448), both rounded to the
- * dtype (e4m3) scales   of keys: [1, 2) * 2^-8 … 2^-11, so that order by score is not order without them weights
- * uniform on [-1, 1): of either sign, so that order by score is not order without them, or without the relu */
+ * key, are NaN, and so are their scales.
+ *
+ *   queries  uniform on [-8, 8), keys uniform on [-448, 448), both rounded to the dtype (keys: e4m3)
+ *   scales   of keys: [1, 2) * 2^-8 … 2^-11, so that order by score is not order without them
+ *   weights  uniform on [-1, 1): of either sign, so that order by score is not order without them, or without the relu */
 #ifndef REFTEST_KERNELS_DSA_PAGED_INPUTS_H
 #define REFTEST_KERNELS_DSA_PAGED_INPUTS_H
 
