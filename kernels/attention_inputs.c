@@ -5,9 +5,11 @@
  *
  * The bounds. Values v are uniform on [-1, 1), standard deviation 0.58. Of n keys with logits of variance s^2 some
  * min(n, n e^-s^2) hold the weight, so an output's standard deviation is 0.58 sqrt(e^(s^2) / n) once n > e^(s^2).
+ *
  *   output  atol 2^-8 (1/150 of the standard deviation), halved whenever n grows by 4 beyond 2 e^(s^2): it follows the
- *           shortest signals of the case. rtol 1e-2: one ulp of bfloat16 (2^-7), which one rounding after float32 sums
- *           XX
+ *           weakest signals of the case. rtol 1e-2: float32 sums are within 1e-6 of the truth, and the one rounding
+ *           after them may then fall to the other side, one ulp of bfloat16 (2^-7) away. Other dtypes: two ulps of
+ *           float16 (2^-9), 1e-3 for float32, and atol in proportion
  *   lse     atol 2^-13, rtol 1e-5: float32 sums of 128 to 576 products, of magnitude 300 where queries are large, are
  *           off by 1e-4 (measured: 3e-5), and |lse| is 200 there. A scale 2 % off moves lse by 0.05 in most rows. */
 #include "kernels/attention_inputs.h"
@@ -38,6 +40,8 @@ static uint64_t plan_key(const struct op_case *c, const struct attention_roles *
 enum kind { PLAIN, ONE_KEY, SQUARE, NO_KEYS, NO_QUERY, ONE_QUERY, NOTHING };
 
 enum { SHARE = -1 }; /* takes part in what the others leave */
+
+enum { PLANNED = 1 << 16 }; /* the most sequences that are planned only for the sake of a bound */
 
 static const enum kind prefill_kinds[8] = {PLAIN, ONE_KEY, SQUARE, NO_KEYS, PLAIN, NO_QUERY, ONE_QUERY, NOTHING};
 static const enum kind decode_kinds[8] = {PLAIN, ONE_KEY, PLAIN, NO_KEYS, PLAIN, PLAIN, PLAIN, PLAIN};
@@ -511,11 +515,13 @@ int attention_fill(const struct op_case *c, const struct attention_roles *roles,
 
 /* --- bounds ------------------------------------------------------------------------------------------------------- */
 
+/* Keys of the longest sequence. All there are, where nobody knows it: what a workload brings has not been read yet; and
+ * where a plan would take long: bounds are asked for before anybody looks at whether the case fits into memory. */
 static double longest_of(const struct op_case *c, const struct attention_roles *roles)
 {
 	struct attention_extent e = attention_extent_of(c, roles);
 
-	if (roles->sparse >= 0 || structure_is_given(c, roles))
+	if (roles->sparse >= 0 || structure_is_given(c, roles) || e.batch > PLANNED)
 		return (double)e.entries * (double)(roles->sparse >= 0 ? 1 : e.page_size);
 
 	struct attention_plan plan = attention_plan_of(c, roles);

@@ -91,8 +91,9 @@ static int find_scalar(const struct op_problem *problem, struct attention_roles 
 {
 	const struct op_arg *input = &problem->inputs[i];
 
-	if (roles->scale >= 0 || !dtype_is_float(input->dtype))
-		return attention_refuse(problem, input, "no scalar but the softmax scale, a float", why);
+	if (roles->scale >= 0 || !dtype_is_float(input->dtype) || !holds(input->name, "scale"))
+		return attention_refuse(problem, input, "no scalar but the softmax scale, a float that is named so",
+		                        why);
 	roles->scale = i;
 	return 0;
 }
@@ -198,6 +199,8 @@ static int validate_keys(const struct op_problem *problem, const struct attentio
 	const struct op_arg *key = &problem->inputs[roles->key[0]], *query = &problem->inputs[roles->query[0]];
 	int lead = leading(roles);
 
+	if (in_pages(roles) && key->rank > 2 && problem->axes[key->axis[1]].value > ATTENTION_PAGE)
+		return attention_refuse(problem, key, "pages of at most 65536 keys", why);
 	for (int p = 0; p < ATTENTION_PARTS && roles->key[p] >= 0; p++)
 		if (validate_rows(problem, roles, roles->key[p], &problem->inputs[roles->query[p]], why) != 0)
 			return -1;
@@ -244,6 +247,11 @@ static int validate_sequences(const struct op_problem *problem, const struct att
 	}
 	if (roles->kv_indptr < 0)
 		return err_set(why, "%s: expected an index vector kv_indptr among the inputs, there is none",
+		               problem->op_type);
+	if (roles->kv_indices < 0 && roles->qo_indptr < 0)
+		return err_set(why,
+		               "%s: expected an index vector qo_indptr among the inputs, which says whose queries are whose;"
+		               " there is none",
 		               problem->op_type);
 	if (roles->qo_indptr >= 0 &&
 	    !attention_same_axes(problem, &problem->inputs[roles->qo_indptr], &problem->inputs[roles->kv_indptr], 0, 1))

@@ -21,7 +21,8 @@
 extern "C" {
 #endif
 
-enum { ATTENTION_PARTS = 2 };
+/* The most keys of a page: with tensors of at most 2^48 bytes no count of keys then leaves 64 bits. */
+enum { ATTENTION_PARTS = 2, ATTENTION_PAGE = 65536 };
 
 /* op.match's variants of every attention family (dsa_paged has one more). */
 enum { ATTENTION_FULL = 0, ATTENTION_CAUSAL = 1 };

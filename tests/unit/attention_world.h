@@ -597,6 +597,26 @@ static inline void expect_general_mistakes_caught(const struct family *family, c
 		expect_caught(family, problem, &mistake, 1);
 }
 
+/* All tensors that are bfloat16 become `dtype`; the caches, if any, `caches`. */
+static inline void set_floats(struct built *b, enum dtype dtype, enum dtype caches)
+{
+	for (int i = 0; i < b->problem.input_count; i++)
+		if (b->inputs[i].dtype == DTYPE_BFLOAT16)
+			b->inputs[i].dtype = strstr(b->inputs[i].name, "cache") != NULL ? caches : dtype;
+	b->outputs[0].dtype = dtype;
+}
+
+/* A correct reference passes in these dtypes, and what they could hide is found. */
+static inline void expect_dtypes(const struct family *family, struct built *b, enum dtype dtype, enum dtype caches)
+{
+	static const enum mistake hidden[] = {SCALE_TWO_PERCENT, OUTPUT_TWO_PERCENT, NATURAL_LSE, LAST_KEY_LEFT_OUT,
+	                                      VALUES_OF_NEXT_KEY};
+
+	set_floats(b, dtype, caches);
+	expect_passes(family, &b->problem, 5);
+	expect_caught(family, &b->problem, hidden, sizeof hidden / sizeof *hidden);
+}
+
 /* op.match refuses, and says `word`. */
 static inline void expect_refused(const struct op *op, const struct op_problem *problem, const char *word)
 {
@@ -623,6 +643,43 @@ static inline void expect_invalid(struct world *w, const char *input, int64_t in
 	assert_true(why.text[0] != '\0');
 	number_set(tensor->data, tensor->dtype, index, before);
 	assert_int_equal(w->op->check(&w->c, w->in, &why), 0);
+}
+
+/* The same without the inputs: the axes alone are refused, once axis `name` is `value`. */
+static inline void expect_axes_invalid(const struct world *w, const char *name, int64_t value, const char *word)
+{
+	struct tensor nothing[MAX_INPUTS];
+	struct world changed = *w;
+	struct err why = {""};
+
+	memcpy(nothing, w->in, sizeof nothing);
+	for (int i = 0; i < MAX_INPUTS; i++)
+		nothing[i].data = NULL;
+	changed.c.axis = changed.axis;
+	assert_int_equal(w->op->check(&changed.c, nothing, &why), 0);
+	changed.axis[op_axis_index(w->c.problem, name)] = value;
+	assert_int_equal(w->op->check(&changed.c, nothing, &why), -1);
+	if (strstr(why.text, word) == NULL)
+		fail_msg("the sentence \"%s\" does not say \"%s\"", why.text, word);
+}
+
+/* From element `from` of the offsets on everything is what it is before: the rest of the queries belongs to nobody, and
+ * has output 0 and lse -infinity. */
+static inline void expect_nobodys(struct world *w, const char *offsets, int64_t from)
+{
+	struct tensor *tensor = &w->in[input_named(w->c.problem, offsets)];
+	int64_t end = attention_integer(tensor, from), heads = w->truth[1].shape[1], size = w->truth[0].shape[2];
+	struct err err = {""};
+
+	for (int64_t i = from; i < tensor->elements; i++)
+		number_set(tensor->data, tensor->dtype, i, (double)end);
+	assert_int_equal(w->op->check(&w->c, w->in, &err), 0);
+	assert_int_equal(w->op->oracle(&w->c, w->in, w->truth, &err), 0);
+	assert_true(end < w->truth[1].shape[0]);
+	for (int64_t i = end * heads; i < w->truth[1].elements; i++)
+		assert_true(number_get(w->truth[1].data, w->truth[1].dtype, i) == -(double)INFINITY);
+	for (int64_t i = end * heads * size; i < w->truth[0].elements; i++)
+		assert_true(number_get(w->truth[0].data, w->truth[0].dtype, i) == 0);
 }
 
 static inline bool is_nan_row(const struct tensor *tensor, int64_t row, int64_t size)

@@ -86,6 +86,11 @@ static void other_problems_are_refused_with_a_sentence(void **state)
 	attention(&b, deepseek);
 	b.inputs[2].rank = 2;
 	expect_refused(&dsa_paged_op, &b.problem, "'ckv_cache'");
+	attention(&b, deepseek_pages);
+	b.axes[4].value = 65537;
+	expect_refused(&dsa_paged_op, &b.problem, "pages of at most 65536 keys");
+	indexer(&b, 64, 128, 65537, 2048);
+	expect_refused(&dsa_paged_op, &b.problem, "pages of at most 65536 keys");
 	indexer(&b, 64, 128, 64, 2048);
 	b.axes[8].value = 128;
 	expect_refused(&dsa_paged_op, &b.problem, "'k_index_cache_fp8'");
@@ -173,6 +178,19 @@ static void a_correct_sparse_reference_passes_for_twenty_seeds(void **state)
 	expect_passes(&family, &b.problem, 20);
 	attention(&b, deepseek);
 	expect_passes(&family, &b.problem, 1);
+}
+
+static void a_correct_sparse_reference_passes_in_other_dtypes(void **state)
+{
+	struct built b;
+
+	(void)state;
+	attention(&b, little_pages);
+	expect_dtypes(&family, &b, DTYPE_FLOAT16, DTYPE_FLOAT16);
+	attention(&b, little);
+	expect_dtypes(&family, &b, DTYPE_FLOAT32, DTYPE_FLOAT32);
+	attention(&b, little_pages);
+	expect_dtypes(&family, &b, DTYPE_BFLOAT16, DTYPE_FLOAT8_E4M3FN);
 }
 
 static void mistakes_of_sparse_attention_are_caught(void **state)
@@ -499,6 +517,39 @@ static void a_choice_is_a_set_in_which_near_ties_are_free(void **state)
 	free_world(&w);
 }
 
+/* Keys that a workload brings may be anything: a score that is no number counts as the largest, as torch.topk has it,
+ * whatever the order in which keys come. */
+static void scores_that_are_no_numbers_count_as_the_largest(void **state)
+{
+	static const float odd[] = {NAN, INFINITY, -INFINITY};
+	struct built b;
+	struct world w;
+	struct err err = {""};
+
+	(void)state;
+	indexer(&b, 4, 32, 16, 64);
+	for (uint64_t seed = 0; seed < 20; seed++) {
+		start_indexer(&w, &b, SIZE_SMALL, 0, seed);
+		int64_t length = attention_integer(&w.in[3], 0);
+
+		for (int64_t j = (int64_t)seed % 3; j < length; j += 2 + (int64_t)seed % 5) { /* more or fewer than chosen */
+			uint8_t *page = (uint8_t *)w.in[1].data + attention_integer(&w.in[4], j / 16) * 16 * 36;
+
+			memcpy(page + 16 * 32 + j % 16 * 4, &odd[seed % 3], 4);
+		}
+		assert_int_equal(dsa_paged_op.oracle(&w.c, w.in, w.truth, &err), 0);
+		memcpy(w.answer[0].data, w.truth[0].data, (size_t)w.truth[0].elements * 4);
+		assert_true(passes(&w, "the oracle's own choice"));
+		if (seed % 3 == 0) {
+			emulate_indexer(&w, RIGHT);
+			assert_true(passes(&w, "a choice in float32, with NaN before all"));
+			emulate_indexer(&w, SMALLEST_CHOSEN);
+			assert_false(passes(&w, NULL));
+		}
+		free_world(&w);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -507,6 +558,7 @@ int main(void)
 	    cmocka_unit_test(sparse_rows_are_valid_and_contain_what_hurts),
 	    cmocka_unit_test(rows_that_are_not_there_are_refused),
 	    cmocka_unit_test(a_correct_sparse_reference_passes_for_twenty_seeds),
+	    cmocka_unit_test(a_correct_sparse_reference_passes_in_other_dtypes),
 	    cmocka_unit_test(mistakes_of_sparse_attention_are_caught),
 	    cmocka_unit_test(tables_are_valid_and_contain_what_hurts),
 	    cmocka_unit_test(tables_that_point_nowhere_are_refused),
@@ -514,6 +566,7 @@ int main(void)
 	    cmocka_unit_test(an_indexer_as_large_as_the_datasets_passes),
 	    cmocka_unit_test(mistakes_of_the_indexer_are_caught),
 	    cmocka_unit_test(a_choice_is_a_set_in_which_near_ties_are_free),
+	    cmocka_unit_test(scores_that_are_no_numbers_count_as_the_largest),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

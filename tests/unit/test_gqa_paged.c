@@ -158,6 +158,12 @@ static void other_problems_are_refused_with_a_sentence(void **state)
 	decode(&b, llama);
 	add_input(&b, "window_left", DTYPE_INT32, NULL);
 	expect_refused(&gqa_paged_op, &b.problem, "'window_left'");
+	decode(&b, llama);
+	b.inputs[5].name = "logits_soft_cap";
+	expect_refused(&gqa_paged_op, &b.problem, "'logits_soft_cap'");
+	decode(&b, llama);
+	b.axes[3].value = 65537;
+	expect_refused(&gqa_paged_op, &b.problem, "pages of at most 65536 keys");
 }
 
 /* --- inputs ------------------------------------------------------------------------------------------------------- */
@@ -346,7 +352,57 @@ static void indices_that_point_nowhere_are_refused(void **state)
 	expect_invalid(&w, "qo_indptr", 5, 0, "qo_indptr[5] is 0");
 	expect_invalid(&w, "kv_last_page_len", 0, 0, "kv_last_page_len[0] is 0");
 	expect_invalid(&w, "kv_last_page_len", 0, 17, "a last page holds 1 to 16 keys");
+	expect_axes_invalid(&w, "num_pages", 0, "but the caches have no page");
+	expect_axes_invalid(&w, "len_indptr", 0, "kv_indptr is empty");
+	expect_nobodys(&w, "qo_indptr", 5);
 	free_world(&w);
+	prefill(&b, causal_name, little_pages, "batch_size");
+	rows_of(&gqa_paged_op, &b.problem, SIZE_MEDIUM, axis);
+	make_world(&w, &gqa_paged_op, &b.problem, axis, 0);
+	expect_axes_invalid(&w, "batch_size", 7, "kv_last_page_len has 7 elements for 8 sequences");
+	free_world(&w);
+	decode(&b, little);
+	rows_of(&gqa_paged_op, &b.problem, SIZE_MEDIUM, axis);
+	make_world(&w, &gqa_paged_op, &b.problem, axis, 0);
+	expect_axes_invalid(&w, "len_indptr", 11, "kv_indptr has offsets of 10 sequences for 9 queries");
+	free_world(&w);
+}
+
+/* 64-bit indices are read as such: what is beyond 32 bits is not taken for what its low half says. */
+static void wide_indices_are_looked_at_whole(void **state)
+{
+	int64_t axis[MAX_ROWS * MAX_AXES];
+	struct built b;
+	struct world w;
+
+	(void)state;
+	decode(&b, little_pages);
+	for (int i = 3; i <= 5; i++)
+		b.inputs[i].dtype = DTYPE_INT64;
+	rows_of(&gqa_paged_op, &b.problem, SIZE_MEDIUM, axis);
+	make_world(&w, &gqa_paged_op, &b.problem, axis, 0);
+	expect_invalid(&w, "kv_indices", 0, 0x1p32, "kv_indices has 4294967296");
+	expect_invalid(&w, "kv_indptr", 1, 0x1p40, "kv_indptr[1] is 1099511627776");
+	expect_invalid(&w, "kv_last_page_len", 0, 0x1p32 + 1, "kv_last_page_len[0] is 4294967297");
+	free_world(&w);
+	expect_passes(&family, &b.problem, 3);
+}
+
+/* A rule is asked for before anybody knows whether the case fits into memory: it must not need memory of that size. */
+static void bounds_of_a_case_without_end_are_found_at_once(void **state)
+{
+	const int64_t endless[] = {INT64_C(1) << 40, (INT64_C(1) << 40) + 1, INT64_C(1) << 45, INT64_C(1) << 40};
+	int64_t axis[MAX_AXES];
+	struct built b;
+	struct op_case c = {.problem = &b.problem, .axis = axis};
+
+	(void)state;
+	decode(&b, llama_pages);
+	c.scalar[6] = 1 / sqrt(128);
+	for (int a = 0, v = 0; a < b.problem.axis_count; a++)
+		axis[a] = b.axes[a].var ? endless[v++] : b.axes[a].value;
+	assert_true(gqa_paged_op.rule(&c, 0).atol > 0);
+	assert_true(gqa_paged_op.rule(&c, 0).atol < 0x1p-20);
 }
 
 /* --- truth -------------------------------------------------------------------------------------------------------- */
@@ -422,10 +478,16 @@ static void a_correct_reference_passes_in_other_dtypes(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++) {
 		decode(&b, little_pages);
-		b.inputs[0].dtype = b.inputs[1].dtype = b.inputs[2].dtype = b.outputs[0].dtype = dtypes[i];
+		set_floats(&b, dtypes[i], dtypes[i]);
 		expect_passes(&family, &b.problem, 20);
 		expect_general_mistakes_caught(&family, &b.problem);
+		prefill(&b, causal_name, little, NULL);
+		expect_dtypes(&family, &b, dtypes[i], dtypes[i]);
 	}
+	decode(&b, little_pages);
+	expect_dtypes(&family, &b, DTYPE_BFLOAT16, DTYPE_FLOAT8_E4M3FN);
+	decode(&b, little);
+	expect_dtypes(&family, &b, DTYPE_FLOAT16, DTYPE_FLOAT8_E5M2);
 }
 
 static void mistakes_of_decode_are_caught(void **state)
@@ -480,8 +542,10 @@ int main(void)
 	    cmocka_unit_test(brought_indices_meet_no_poison),
 	    cmocka_unit_test(odd_axes_give_valid_inputs_or_a_sentence),
 	    cmocka_unit_test(indices_that_point_nowhere_are_refused),
+	    cmocka_unit_test(wide_indices_are_looked_at_whole),
 	    cmocka_unit_test(the_oracle_is_right_where_the_answer_is_known),
 	    cmocka_unit_test(bounds_follow_the_longest_sequence),
+	    cmocka_unit_test(bounds_of_a_case_without_end_are_found_at_once),
 	    cmocka_unit_test(a_correct_reference_passes_for_twenty_seeds),
 	    cmocka_unit_test(a_correct_reference_passes_in_other_dtypes),
 	    cmocka_unit_test(mistakes_of_decode_are_caught),

@@ -88,6 +88,10 @@ static void other_problems_are_refused_with_a_sentence(void **state)
 	prefill(&b, causal_name, 32, 8, 128);
 	add_input(&b, "sinks", DTYPE_FLOAT32, "num_qo_heads");
 	expect_refused(&gqa_ragged_op, &b.problem, "'sinks'");
+	prefill(&b, causal_name, 32, 8, 128);
+	b.inputs[3] = b.inputs[5]; /* one index vector for both, as in self-attention */
+	b.problem.input_count = 5;
+	expect_refused(&gqa_ragged_op, &b.problem, "expected an index vector qo_indptr");
 }
 
 static void sequences_are_valid_and_contain_what_hurts(void **state)
@@ -124,8 +128,22 @@ static void offsets_that_point_nowhere_are_refused(void **state)
 	make_world(&w, &gqa_ragged_op, &b.problem, axis, 0);
 	expect_invalid(&w, "kv_indptr", 8, 641, "nor above the 640 keys");
 	expect_invalid(&w, "kv_indptr", 7, 2, "kv_indptr[7] is 2");
+	expect_invalid(&w, "kv_indptr", 0, 3, "kv_indptr[0] is 3, not 0");
 	expect_invalid(&w, "qo_indptr", 1, -1, "qo_indptr[1] is -1");
+	expect_axes_invalid(&w, "len_indptr", 0, "kv_indptr is empty");
+	expect_nobodys(&w, "qo_indptr", 3);
 	free_world(&w);
+}
+
+static void a_correct_reference_passes_in_other_dtypes(void **state)
+{
+	struct built b;
+
+	(void)state;
+	prefill(&b, causal_name, 4, 2, 16);
+	expect_dtypes(&family, &b, DTYPE_FLOAT16, DTYPE_FLOAT16);
+	prefill(&b, full_name, 4, 2, 16);
+	expect_dtypes(&family, &b, DTYPE_FLOAT32, DTYPE_FLOAT32);
 }
 
 static void a_correct_reference_passes_for_twenty_seeds(void **state)
@@ -190,6 +208,7 @@ int main(void)
 	    cmocka_unit_test(sequences_are_valid_and_contain_what_hurts),
 	    cmocka_unit_test(offsets_that_point_nowhere_are_refused),
 	    cmocka_unit_test(a_correct_reference_passes_for_twenty_seeds),
+	    cmocka_unit_test(a_correct_reference_passes_in_other_dtypes),
 	    cmocka_unit_test(mistakes_are_caught),
 	    cmocka_unit_test(a_mask_that_does_not_belong_is_caught),
 	};

@@ -168,8 +168,31 @@ static void indices_that_point_nowhere_are_refused(void **state)
 	make_world(&w, &mla_paged_op, &b.problem, axis, 0);
 	expect_invalid(&w, "kv_indices", 0, (double)w.in[2].shape[0], "kv_indices has");
 	expect_invalid(&w, "kv_indptr", 9, 1e6, "page numbers");
+	expect_invalid(&w, "kv_indptr", 0, -1, "kv_indptr[0] is -1, not 0");
+	expect_invalid(&w, "kv_indptr", 5, 0, "kv_indptr[5] is 0");
 	expect_invalid(&w, "kv_last_page_len", 2, 17, "a last page holds 1 to 16 keys");
+	expect_invalid(&w, "kv_last_page_len", 2, 0, "kv_last_page_len[2] is 0");
+	expect_axes_invalid(&w, "num_pages", 0, "but the caches have no page");
 	free_world(&w);
+	prefill(&b, causal_name, little_pages);
+	rows_of(&mla_paged_op, &b.problem, SIZE_MEDIUM, axis);
+	make_world(&w, &mla_paged_op, &b.problem, axis, 0);
+	expect_invalid(&w, "qo_indptr", 8, 161, "nor above the 160 queries");
+	expect_nobodys(&w, "qo_indptr", 3);
+	free_world(&w);
+}
+
+static void a_correct_reference_passes_in_other_dtypes(void **state)
+{
+	struct built b;
+
+	(void)state;
+	decode(&b, little_pages);
+	expect_dtypes(&family, &b, DTYPE_FLOAT16, DTYPE_FLOAT16);
+	prefill(&b, causal_name, little);
+	expect_dtypes(&family, &b, DTYPE_FLOAT32, DTYPE_FLOAT32);
+	decode(&b, little);
+	expect_dtypes(&family, &b, DTYPE_BFLOAT16, DTYPE_FLOAT8_E4M3FN);
 }
 
 /* The scale is that of heads before absorption, not of the latent. */
@@ -238,6 +261,7 @@ int main(void)
 	    cmocka_unit_test(indices_that_point_nowhere_are_refused),
 	    cmocka_unit_test(the_scale_is_that_of_unabsorbed_heads),
 	    cmocka_unit_test(a_correct_reference_passes_for_twenty_seeds),
+	    cmocka_unit_test(a_correct_reference_passes_in_other_dtypes),
 	    cmocka_unit_test(mistakes_are_caught),
 	};
 

@@ -102,7 +102,21 @@ static void offsets_that_point_nowhere_are_refused(void **state)
 	make_world(&w, &mla_ragged_op, &b.problem, axis, 0);
 	expect_invalid(&w, "kv_indptr", 8, 641, "nor above the 640 keys");
 	expect_invalid(&w, "qo_indptr", 5, 0, "qo_indptr[5] is 0");
+	expect_invalid(&w, "qo_indptr", 0, 1, "qo_indptr[0] is 1, not 0");
+	expect_axes_invalid(&w, "len_indptr", 0, "kv_indptr is empty");
+	expect_nobodys(&w, "qo_indptr", 3);
 	free_world(&w);
+}
+
+static void a_correct_reference_passes_in_other_dtypes(void **state)
+{
+	struct built b;
+
+	(void)state;
+	prefill(&b, causal_name, 2, 24, 16);
+	expect_dtypes(&family, &b, DTYPE_FLOAT16, DTYPE_FLOAT16);
+	prefill(&b, full_name, 2, 24, 16);
+	expect_dtypes(&family, &b, DTYPE_FLOAT32, DTYPE_FLOAT32);
 }
 
 static void a_correct_reference_passes_for_twenty_seeds(void **state)
@@ -138,6 +152,7 @@ int main(void)
 	    cmocka_unit_test(sequences_are_valid_and_contain_what_hurts),
 	    cmocka_unit_test(offsets_that_point_nowhere_are_refused),
 	    cmocka_unit_test(a_correct_reference_passes_for_twenty_seeds),
+	    cmocka_unit_test(a_correct_reference_passes_in_other_dtypes),
 	    cmocka_unit_test(mistakes_are_caught),
 	};
 
