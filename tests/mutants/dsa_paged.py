@@ -28,6 +28,8 @@ MUTANTS = [
     (SPARSE1, "queries without keys have log-sum-exp 0", "-math.inf", "0.0"),
     (SPARSE1, "latents rounded to fp8", "keys = latents[slots].float()", "keys = latents[slots].to(torch.float8_e4m3fn).float()"),
     (SPARSE1, "returns zeros", RETURN, "return output * 0, lse"),
+    (SPARSE1, "returns NaN in one place", RETURN, "output[-1, -1, -1] = math.nan\n    " + RETURN),
+    (SPARSE1, "returns float16", RETURN, "return output.half(), lse"),
     (SPARSE1, "overwrites the list", RETURN, "sparse_indices.clamp_(min=0)\n    " + RETURN),
     (SPARSE1, "is not deterministic, within bounds", RETURN, "torch.seed()\n    " + RETURN.replace("lse", "lse + 1e-5 * torch.rand((), device=lse.device)")),
     (INDEXER, "relu left out", "torch.relu(q_index_fp8[i].float() @ keys.T)", "(q_index_fp8[i].float() @ keys.T)"),

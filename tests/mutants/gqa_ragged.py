@@ -38,6 +38,8 @@ MUTANTS = [
     (FULL, "natural logarithm", " / math.log(2)", ""),
     (FULL, "softmax over the queries", "torch.softmax(logits, dim=-1)", "torch.softmax(logits, dim=0)"),
     (FULL, "returns zeros", RETURN, "return output * 0, lse"),
+    (FULL, "returns NaN in one place", RETURN, "output[-1, -1, -1] = math.nan\n    " + RETURN),
+    (FULL, "returns float32", RETURN, "return output.float(), lse"),
     (FULL, "returns only the output", RETURN, "return output"),
     (FULL, "returns bfloat16 log-sum-exp", RETURN, "return output, lse.bfloat16()"),
     (FULL, "overwrites its input", RETURN, "q.zero_()\n    " + RETURN),

@@ -25,6 +25,7 @@ MUTANTS = [
     (DECODE, "softmax without subtracting the maximum", "torch.softmax(logits, dim=-1)", "(logits.exp() / logits.exp().sum(dim=-1, keepdim=True))"),
     (DECODE, "query of the first sequence", "q_nope[i].float()", "q_nope[0].float()"),
     (DECODE, "log-sum-exp of an empty sequence is 0", "-math.inf", "0.0"),
+    (DECODE, "returns float32 log-sum-exp as float64", RETURN, "return output, lse.double()"),
     (PREFILL, "scale 2 % too small", "* sm_scale", "* (0.98 * sm_scale)"),
     (PREFILL, "mask aligned at the start", PLACES, "torch.arange(stop - begin, device=keys.device)"),
     (PREFILL, "mask one key late", PLACES, PLACES + " + 1"),

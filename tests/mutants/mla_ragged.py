@@ -29,6 +29,8 @@ MUTANTS = [
     (FULL, "largest logit for the log-sum-exp", "torch.logsumexp(logits, dim=-1).T", "logits.amax(dim=-1).T"),
     (FULL, "sequences of no keys left NaN", "if rows.start == rows.stop or keys.start == keys.stop:\n            continue", "if keys.start == keys.stop:\n            output[rows] = math.nan\n        if rows.start == rows.stop or keys.start == keys.stop:\n            continue"),
     (FULL, "returns zeros", RETURN, "return output * 0, lse"),
+    (FULL, "returns NaN in one place", RETURN, "output[-1, -1, -1] = math.nan\n    " + RETURN),
+    (FULL, "returns float32", RETURN, "return output.float(), lse"),
     (FULL, "overwrites its input", RETURN, "v.zero_()\n    " + RETURN),
     (FULL, "is not deterministic, within bounds", RETURN, "torch.seed()\n    " + RETURN.replace("lse", "lse + 1e-5 * torch.rand((), device=q.device)")),
 ]
