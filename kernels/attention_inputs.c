@@ -236,8 +236,7 @@ static int64_t *page_numbers(const struct op_case *c, const struct attention_rol
 	int64_t *numbers = take(e.entries, sizeof *numbers), next = 0;
 
 	if (e.pages == 0 && e.entries > 0) {
-		err_set(err, "%s: %lld page numbers are asked for, but the caches have no page", c->problem->op_type,
-		        (long long)e.entries);
+		err_set(err, "%lld page numbers are asked for, but the caches have no page", (long long)e.entries);
 		free(numbers);
 		return NULL;
 	}

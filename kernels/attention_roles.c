@@ -53,8 +53,8 @@ int attention_refuse(const struct op_problem *problem, const struct op_arg *arg,
 	bool is_output = arg >= problem->outputs && arg < problem->outputs + problem->output_count;
 	char shape[512];
 
-	return err_set(why, "%s: %s '%s' is %s of %s; expected %s", problem->op_type, is_output ? "output" : "input",
-	               arg->name, op_shape_text(problem, arg, shape, sizeof shape), dtype_name(arg->dtype), expected);
+	return err_set(why, "%s '%s' is %s of %s; expected %s", is_output ? "output" : "input", arg->name,
+	               op_shape_text(problem, arg, shape, sizeof shape), dtype_name(arg->dtype), expected);
 }
 
 /* Does `text` hold `word`, upper or lower case? */
@@ -125,13 +125,12 @@ int attention_find_indices(const struct op_problem *problem, struct attention_ro
 			return -1;
 	}
 	if (roles->scale < 0)
-		return err_set(why, "%s: expected the softmax scale as a Python scalar among the inputs, there is none",
-		               problem->op_type);
+		return err_set(why, "expected the softmax scale as a Python scalar among the inputs, there is none");
 	if (problem->output_count < 1 || problem->output_count > 2)
 		return err_set(why,
-		               "%s: expected the outputs [queries, heads, head dim] and, if any other, [queries, heads]"
+		               "expected the outputs [queries, heads, head dim] and, if any other, [queries, heads]"
 		               " of float32 for the log-sum-exp; there are %d",
-		               problem->op_type, problem->output_count);
+		               problem->output_count);
 	roles->output = problem->output_count == 2 && problem->outputs[0].rank < problem->outputs[1].rank ? 1 : 0;
 	roles->lse = problem->output_count == 2 ? 1 - roles->output : -1;
 	return 0;
@@ -210,8 +209,8 @@ static int validate_keys(const struct op_problem *problem, const struct attentio
 		int64_t heads = problem->axes[query->axis[1]].value, kv_heads = problem->axes[key->axis[lead]].value;
 
 		if (heads % kv_heads != 0)
-			return err_set(why, "%s: %lld query heads are no multiple of %lld key heads", problem->op_type,
-			               (long long)heads, (long long)kv_heads);
+			return err_set(why, "%lld query heads are no multiple of %lld key heads", (long long)heads,
+			               (long long)kv_heads);
 	}
 	return 0;
 }
@@ -246,13 +245,10 @@ static int validate_sequences(const struct op_problem *problem, const struct att
 		return 0;
 	}
 	if (roles->kv_indptr < 0)
-		return err_set(why, "%s: expected an index vector kv_indptr among the inputs, there is none",
-		               problem->op_type);
+		return err_set(why, "expected an index vector kv_indptr among the inputs, there is none");
 	if (roles->kv_indices < 0 && roles->qo_indptr < 0)
-		return err_set(why,
-		               "%s: expected an index vector qo_indptr among the inputs, which says whose queries are whose;"
-		               " there is none",
-		               problem->op_type);
+		return err_set(why, "expected an index vector qo_indptr among the inputs, which says whose queries are "
+		                    "whose; there is none");
 	if (roles->qo_indptr >= 0 &&
 	    !attention_same_axes(problem, &problem->inputs[roles->qo_indptr], &problem->inputs[roles->kv_indptr], 0, 1))
 		return attention_refuse(problem, &problem->inputs[roles->qo_indptr], "the shape of kv_indptr", why);

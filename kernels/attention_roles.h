@@ -53,7 +53,7 @@ int attention_validate(const struct op_problem *problem, const struct attention_
  * the description; if none speaks of it, every query sees every key. */
 bool attention_is_causal(const struct op_problem *problem, const struct attention_roles *roles);
 
-/* -1 with "gqa_paged: input 'k' is [a, b] of int32; expected " and what was. */
+/* -1 with "input 'k' is [a, b] of int32; expected " and what was. */
 int attention_refuse(const struct op_problem *problem, const struct op_arg *arg, const char *expected, struct err *why);
 
 /* Axis by axis the same from `from` up to `to` (exclusive): the same axis, or const axes of one value. */

@@ -55,7 +55,7 @@ static int find_attention(const struct op_problem *problem, struct attention_rol
 	}
 	for (int p = 0; p < ATTENTION_PARTS; p++)
 		if (roles->query[p] < 0 || roles->key[p] < 0 || roles->sparse < 0)
-			return err_set(why, "dsa_paged: expected a latent and a rotary part of the query and of the "
+			return err_set(why, "expected a latent and a rotary part of the query and of the "
 			                    "cache, and"
 			                    " rows to look at, among the inputs");
 	roles->value = roles->key[0];
@@ -150,7 +150,7 @@ static int match_indexer(const struct op_problem *problem, struct err *why)
 		*place = i;
 	}
 	if (roles.query < 0 || roles.weights < 0 || roles.lengths < 0 || roles.table < 0 || problem->output_count < 1)
-		return err_set(why, "dsa_paged: an indexer needs a query, a cache, weights, lengths and a table");
+		return err_set(why, "an indexer needs a query, a cache, weights, lengths and a table");
 	return match_indexer_shapes(problem, &roles, why);
 }
 

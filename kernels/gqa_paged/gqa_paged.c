@@ -49,7 +49,7 @@ static int find(const struct op_problem *problem, struct attention_roles *roles,
 	}
 	if (roles->query[0] < 0 || roles->value < 0 || roles->kv_indices < 0)
 		return err_set(why,
-		               "gqa_paged: expected a query of rank 3, two caches of rank 4 and kv_indices among the"
+		               "expected a query of rank 3, two caches of rank 4 and kv_indices among the"
 		               " inputs");
 	order_caches(problem, roles);
 	return attention_validate(problem, roles, why);

@@ -41,7 +41,7 @@ static int find(const struct op_problem *problem, struct attention_roles *roles,
 	if (roles->kv_indices >= 0)
 		return attention_refuse(problem, &problem->inputs[roles->kv_indices], "keys without pages", why);
 	if (roles->query[0] < 0 || roles->value < 0)
-		return err_set(why, "gqa_ragged: expected a query, keys and values of rank 3 among the inputs");
+		return err_set(why, "expected a query, keys and values of rank 3 among the inputs");
 	if (problem->inputs[roles->key[0]].name[0] == 'v' && problem->inputs[roles->value].name[0] == 'k') {
 		int key = roles->key[0];
 

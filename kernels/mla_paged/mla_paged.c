@@ -47,7 +47,7 @@ static int find(const struct op_problem *problem, struct attention_roles *roles,
 	}
 	for (int p = 0; p < ATTENTION_PARTS; p++)
 		if (roles->query[p] < 0 || roles->key[p] < 0 || roles->kv_indices < 0)
-			return err_set(why, "mla_paged: expected a latent and a rotary part of the query and of the "
+			return err_set(why, "expected a latent and a rotary part of the query and of the "
 			                    "cache, and"
 			                    " kv_indices, among the inputs");
 	roles->value = roles->key[0];
