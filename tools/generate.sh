@@ -26,13 +26,38 @@ replace() {
 	if cmp -s "$1.new" "$1"; then rm "$1.new"; else mv "$1.new" "$1"; fi
 }
 
+# nouns FILE…: the {noun} of each header kernels/{noun}.h or kernels/{noun}_….h that they include and that not all families
+# have anyway. Of models.json it is the values that count, not the file.
+nouns() {
+	sed -n 's/^[[:blank:]]*#[[:blank:]]*include[[:blank:]]*"kernels\/\([^\/"_.]*\)[^\/"]*".*/\1/p' "$@" | sort -u |
+		grep -vxE 'op|number|inputs|wide|cuda|compare|models' || true
+}
+
+# shared FOLDER: what a family shares with some others. Whoever includes a header of a noun depends on every file of that
+# noun, and on what those include in their turn.
+shared() {
+	known='' files='' found=$(nouns "$1"/*)
+	while [ "$found" != "$known" ]; do
+		known=$found files=''
+		for noun in $known; do
+			for file in kernels/"$noun".* kernels/"$noun"_*; do [ ! -f "$file" ] || files="$files $file"; done
+		done
+		[ -z "$files" ] || found=$({ printf '%s\n' $known && nouns $files; } | sort -u)
+	done
+	printf '%s\n' $files
+}
+
+# Of what is shared, that which makes inputs, sizes and rules runs on the host.
+on_host() { for file in "$@"; do case $file in *.cu | *_cuda.h) ;; *) echo "$file" ;; esac done; }
+
 for source in kernels/*/*.c; do
 	[ -f "$source" ] || continue
 	folder=${source%/*} family=${source##*/}
 	family=${family%.c}
 	[ "$folder" = "kernels/$family" ] || continue
-	truth=$(digest "$folder"/* kernels/op.h kernels/number.* kernels/inputs.h kernels/wide.h)
-	inputs=$(digest "$folder/inputs.h" "$folder/$family.c" kernels/inputs.* kernels/number.*)
+	shared=$(shared "$folder")
+	truth=$(digest "$folder"/* kernels/op.h kernels/number.* kernels/inputs.h kernels/wide.h $shared)
+	inputs=$(digest "$folder/inputs.h" "$folder/$family.c" kernels/inputs.* kernels/number.* $(on_host $shared))
 	printf 'OP(%s, "%s", "%s")\n' "$family" "$truth" "$inputs"
 done | replace "$build/ops.inc"
 

@@ -28,7 +28,11 @@ def float16(value):
     return struct.pack("<e", value)
 
 
-FORMATS = {"BF16": bfloat16, "F16": float16}
+def int32(value):
+    return struct.pack("<i", value)
+
+
+FORMATS = {"BF16": bfloat16, "F16": float16, "I32": int32}
 
 
 def bell(source):
@@ -58,6 +62,9 @@ def projection_input(source, rows, columns):
         value = bell(source)
         yield value * abs(value) / 2
 
+
+# Three sequences of 40, 0 and 17 keys in pages of 16; the third begins with the same page as the first.
+SHARED_PREFIX = {"kv_indptr": [0, 3, 3, 5], "kv_indices": [6, 1, 4, 6, 0], "kv_last_page_len": [8, 0, 1]}
 
 # (file below blob/workloads, {tensor: (dtype, shape, maker)})
 FILES = [
@@ -90,6 +97,10 @@ FILES = [
     (
         "gemm/gemm_n1024_k4096/key_projection.safetensors",
         {"A": ("F16", [3, 4096], lambda source: projection_input(source, 3, 4096))},
+    ),
+    (
+        "gqa_paged/gqa_paged_decode_h40_kv8_d128_ps16/shared_prefix.safetensors",
+        {name: ("I32", [len(values)], lambda _, values=values: values) for name, values in SHARED_PREFIX.items()},
     ),
 ]
 

@@ -1,0 +1,294 @@
+/* attention - the definition, in double: a sequence's keys and values are gathered, then every query and head of it is
+ * computed by itself, two passes over its logits. One rounding, at the end. */
+#include "kernels/attention.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "kernels/wide.h"
+
+static struct tensor part_of(const struct tensor *tensors, int index)
+{
+	return index < 0 ? (struct tensor){0} : tensors[index];
+}
+
+struct attention_view attention_view_of(const struct op_case *c, const struct attention_roles *roles,
+                                        const struct tensor *in, const struct tensor *out)
+{
+	struct attention_view v = {
+	    .extent = attention_extent_of(c, roles),
+	    .value = part_of(in, roles->value),
+	    .qo_indptr = part_of(in, roles->qo_indptr),
+	    .kv_indptr = part_of(in, roles->kv_indptr),
+	    .kv_indices = part_of(in, roles->kv_indices),
+	    .last_page_len = part_of(in, roles->last_page_len),
+	    .sparse = part_of(in, roles->sparse),
+	    .scale = c->scalar[roles->scale],
+	    .causal = attention_is_causal(c->problem, roles),
+	};
+
+	for (int p = 0; p < ATTENTION_PARTS; p++) {
+		v.query[p] = part_of(in, roles->query[p]);
+		v.key[p] = part_of(in, roles->key[p]);
+	}
+	if (out != NULL) {
+		v.output = part_of(out, roles->output);
+		v.lse = part_of(out, roles->lse);
+	}
+	return v;
+}
+
+/* --- are the index tensors in order? ------------------------------------------------------------------------------ */
+
+static const char *name_of(const struct op_case *c, int input)
+{
+	return c->problem->inputs[input].name;
+}
+
+/* An offset vector starts at 0, never decreases, and ends within `limit` of what it counts. */
+static int check_offsets(const struct op_case *c, int input, const struct tensor *offsets, int64_t limit,
+                         const char *unit, struct err *err)
+{
+	const char *name = name_of(c, input);
+
+	if (attention_integer(offsets, 0) != 0)
+		return err_set(err, "%s[0] is %lld, not 0", name, (long long)attention_integer(offsets, 0));
+	for (int64_t b = 1; b < offsets->elements; b++) {
+		int64_t from = attention_integer(offsets, b - 1), to = attention_integer(offsets, b);
+
+		if (to < from || to > limit)
+			return err_set(err,
+			               "%s[%lld] is %lld: it must not be below %s[%lld] = %lld, nor above the %lld %s",
+			               name, (long long)b, (long long)to, name, (long long)b - 1, (long long)from,
+			               (long long)limit, unit);
+	}
+	return 0;
+}
+
+static int check_range(const struct op_case *c, int input, const struct tensor *numbers, int64_t least, int64_t limit,
+                       const char *unit, struct err *err)
+{
+	for (int64_t i = 0; i < numbers->elements; i++) {
+		int64_t number = attention_integer(numbers, i);
+
+		if (number < least || number >= limit)
+			return err_set(err, "%s has %lld at flat place %lld; there are %lld %s, counted from 0%s",
+			               name_of(c, input), (long long)number, (long long)i, (long long)limit, unit,
+			               least < 0 ? ", and -1 stands for none" : "");
+	}
+	return 0;
+}
+
+/* Whose sequence has no pages may have any length there. */
+static int check_last(const struct op_case *c, int input, const struct attention_view *v, struct err *err)
+{
+	const char *name = name_of(c, input);
+
+	for (int64_t b = 0; b < v->extent.batch; b++) {
+		int64_t length = attention_integer(&v->last_page_len, b);
+		bool empty = v->kv_indptr.data != NULL &&
+		             attention_integer(&v->kv_indptr, b) == attention_integer(&v->kv_indptr, b + 1);
+
+		if (!empty && (length < 1 || length > v->extent.page_size))
+			return err_set(err, "%s[%lld] is %lld: a last page holds 1 to %lld keys", name, (long long)b,
+			               (long long)length, (long long)v->extent.page_size);
+	}
+	return 0;
+}
+
+/* What the axes alone say of problems with sequences. */
+static int check_axes(const struct op_case *c, const struct attention_roles *roles, const struct attention_extent *e,
+                      struct err *err)
+{
+	const struct op_arg *inputs = c->problem->inputs;
+	int64_t offsets = c->axis[inputs[roles->kv_indptr].axis[0]];
+	int64_t lengths = roles->last_page_len < 0 ? e->batch : c->axis[inputs[roles->last_page_len].axis[0]];
+
+	if (offsets < 1)
+		return err_set(err, "%s is empty; it needs one offset more than there are sequences",
+		               name_of(c, roles->kv_indptr));
+	if (roles->qo_indptr < 0 && e->batch > e->queries)
+		return err_set(err, "%s has offsets of %lld sequences for %lld queries", name_of(c, roles->kv_indptr),
+		               (long long)e->batch, (long long)e->queries);
+	if (lengths < e->batch)
+		return err_set(err, "%s has %lld elements for %lld sequences", name_of(c, roles->last_page_len),
+		               (long long)lengths, (long long)e->batch);
+	if (roles->kv_indices >= 0 && e->pages == 0 && e->entries > 0)
+		return err_set(err, "%s has %lld page numbers, but the caches have no page",
+		               name_of(c, roles->kv_indices), (long long)e->entries);
+	return 0;
+}
+
+int attention_check(const struct op_case *c, const struct attention_roles *roles, const struct tensor *in,
+                    struct err *err)
+{
+	struct attention_view v = attention_view_of(c, roles, in, NULL);
+	const struct attention_extent *e = &v.extent;
+	bool paged = roles->kv_indices >= 0;
+
+	if (roles->sparse >= 0)
+		return v.sparse.data == NULL
+		           ? 0
+		           : check_range(c, roles->sparse, &v.sparse, -1, e->rows, "key rows", err);
+	if (check_axes(c, roles, e, err) != 0)
+		return -1;
+	if (v.kv_indptr.data != NULL &&
+	    check_offsets(c, roles->kv_indptr, &v.kv_indptr, e->entries, paged ? "page numbers" : "keys", err) != 0)
+		return -1;
+	if (v.qo_indptr.data != NULL &&
+	    check_offsets(c, roles->qo_indptr, &v.qo_indptr, e->queries, "queries", err) != 0)
+		return -1;
+	if (v.kv_indices.data != NULL &&
+	    check_range(c, roles->kv_indices, &v.kv_indices, 0, e->pages, "pages", err) != 0)
+		return -1;
+	return v.last_page_len.data != NULL ? check_last(c, roles->last_page_len, &v, err) : 0;
+}
+
+/* --- the truth ---------------------------------------------------------------------------------------------------- */
+
+/* The keys and values of one sequence, one after the other. */
+struct gathered {
+	int64_t count;
+	double *key[ATTENTION_PARTS], *value; /* [count][kv heads][dim]; value may be key[0] */
+};
+
+static double *take(int64_t count)
+{
+	double *memory = malloc(((size_t)count + 1) * sizeof *memory);
+
+	if (memory == NULL)
+		die_no_memory();
+	return memory;
+}
+
+static struct gathered gather(const struct attention_view *v, const struct attention_span *span)
+{
+	const struct attention_extent *e = &v->extent;
+	int64_t row_size[ATTENTION_PARTS] = {e->kv_heads * e->dim[0], e->kv_heads * e->dim[1]};
+	int64_t value_size = e->kv_heads * e->value_dim;
+	bool shared = v->value.data == v->key[0].data;
+	struct gathered g = {0};
+
+	for (int p = 0; p < ATTENTION_PARTS; p++)
+		g.key[p] = take(span->keys * row_size[p]);
+	g.value = shared ? g.key[0] : take(span->keys * value_size);
+	for (int64_t j = 0; j < span->keys; j++) {
+		int64_t row = attention_row(v, span, j);
+
+		if (row < 0)
+			continue;
+		for (int p = 0; p < ATTENTION_PARTS && row_size[p] > 0; p++)
+			number_read(v->key[p].data, v->key[p].dtype, row * row_size[p], row_size[p],
+			            g.key[p] + g.count * row_size[p]);
+		if (!shared)
+			number_read(v->value.data, v->value.dtype, row * value_size, value_size,
+			            g.value + g.count * value_size);
+		g.count++;
+	}
+	return g;
+}
+
+static void let_go(struct gathered *g)
+{
+	if (g->value != g->key[0])
+		free(g->value);
+	for (int p = 0; p < ATTENTION_PARTS; p++)
+		free(g->key[p]);
+}
+
+static inline double dot(const double *a, const double *b, int64_t count)
+{
+	double sum = 0;
+
+#pragma omp simd reduction(+ : sum)
+	for (int64_t d = 0; d < count; d++)
+		sum += a[d] * b[d];
+	return sum;
+}
+
+/* weight[j] = scaled logit of key j, for the first `seen` keys; gives the largest. */
+static inline double logits(const struct attention_view *v, const struct gathered *g, int64_t t, int64_t h,
+                            int64_t seen, double *weight)
+{
+	const struct attention_extent *e = &v->extent;
+	int64_t kv_head = h / (e->heads / e->kv_heads);
+	double *query = take(e->dim[0] + e->dim[1]), largest = -INFINITY;
+
+	for (int p = 0; p < ATTENTION_PARTS && e->dim[p] > 0; p++)
+		number_read(v->query[p].data, v->query[p].dtype, (t * e->heads + h) * e->dim[p], e->dim[p],
+		            query + (p > 0 ? e->dim[0] : 0));
+	for (int64_t j = 0; j < seen; j++) {
+		double sum = dot(query, g->key[0] + (j * e->kv_heads + kv_head) * e->dim[0], e->dim[0]);
+
+		if (e->dim[1] > 0)
+			sum += dot(query + e->dim[0], g->key[1] + (j * e->kv_heads + kv_head) * e->dim[1], e->dim[1]);
+		weight[j] = v->scale * sum;
+		if (!(weight[j] <= largest)) /* a NaN stays */
+			largest = weight[j];
+	}
+	free(query);
+	return largest;
+}
+
+/* Query t of the batch, head h, which sees the first `seen` gathered keys. */
+WIDE static void attend(const struct attention_view *v, const struct gathered *g, int64_t t, int64_t h, int64_t seen)
+{
+	const struct attention_extent *e = &v->extent;
+	int64_t place = t * e->heads + h, stride = e->kv_heads * e->value_dim;
+	double *weight = take(seen), *output = take(e->value_dim), sum = 0;
+	const double *value = g->value + h / (e->heads / e->kv_heads) * e->value_dim;
+	double largest = logits(v, g, t, h, seen, weight);
+
+	memset(output, 0, (size_t)e->value_dim * sizeof *output);
+	for (int64_t j = 0; j < seen; j++) {
+		weight[j] = exp(weight[j] - largest);
+		sum += weight[j];
+	}
+	for (int64_t j = 0; j < seen; j++)
+		for (int64_t d = 0; d < e->value_dim; d++)
+			output[d] += weight[j] / sum * value[j * stride + d];
+	number_write(v->output.data, v->output.dtype, place * e->value_dim, e->value_dim, output);
+	if (v->lse.data != NULL)
+		number_set(v->lse.data, v->lse.dtype, place, seen > 0 ? (largest + log(sum)) / log(2) : -INFINITY);
+	free(output);
+	free(weight);
+}
+
+static void attend_sequence(const struct attention_view *v, int64_t b)
+{
+	struct attention_span span = attention_span_of(v, b);
+	struct gathered g = gather(v, &span);
+	int64_t heads = v->extent.heads;
+
+#pragma omp parallel for schedule(dynamic)
+	for (int64_t i = 0; i < span.queries * heads; i++) {
+		int64_t seen = attention_seen(v, &span, i / heads);
+
+		attend(v, &g, span.first_query + i / heads, i % heads, seen < g.count ? seen : g.count);
+	}
+	let_go(&g);
+}
+
+/* What a query has that sees nothing. */
+static void clear(const struct attention_view *v)
+{
+	memset(v->output.data, 0, (size_t)dtype_bytes(v->output.dtype, v->output.elements));
+	for (int64_t i = 0; v->lse.data != NULL && i < v->lse.elements; i++)
+		number_set(v->lse.data, v->lse.dtype, i, -INFINITY);
+}
+
+int attention_oracle(const struct op_case *c, const struct attention_roles *roles, const struct tensor *in,
+                     struct tensor *out, struct err *err)
+{
+	struct attention_view v = attention_view_of(c, roles, in, out);
+	int64_t sequences = v.sparse.data != NULL ? v.extent.queries : v.extent.batch;
+
+	if (attention_check(c, roles, in, err) != 0)
+		return -1;
+	clear(&v);
+	for (int64_t b = 0; b < sequences; b++)
+		attend_sequence(&v, b);
+	return 0;
+}

@@ -1,0 +1,316 @@
+/* attention.cu - the truth of kernels/attention.h on a GPU, and its inputs, for all attention families.
+ *
+ * A block computes one head of one query, TILE keys at a time: its warps each make the logits of their keys, then every
+ * thread adds the weighted values of its own columns. The weights are those of the largest logit so far; what was added
+ * before is scaled down when a larger one comes. Everything is float32, in an order that the sizes alone decide: the
+ * same bits every time. Indices are not trusted: whatever points outside its tensor gives NaN. */
+#include "kernels/attention_cuda.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum {
+	THREADS = 128,
+	WARPS = THREADS / 32,
+	TILE = 64,
+	COLUMNS = 8, /* of a value, that a thread adds at most */
+};
+
+/* Places in a tile that hold no key. */
+enum { NO_ROW = -1, WILD_ROW = -2 };
+
+/* What query t sees: its sequence, and the first `seen` of its keys. */
+struct sight {
+	struct attention_span span;
+	int64_t seen;
+	bool wild; /* an index of it is out of bounds */
+};
+
+/* The last sequence that starts at query t or before; -1: none does. */
+static __device__ __forceinline__ int64_t sequence_of(const struct attention_view &v, int64_t t)
+{
+	int64_t low = -1, high = v.extent.batch;
+
+	while (high - low > 1) {
+		int64_t middle = low + (high - low) / 2;
+
+		if (attention_integer(&v.qo_indptr, middle) <= t)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static __device__ __forceinline__ struct sight look(const struct attention_view &v, int64_t t)
+{
+	struct sight sight = {};
+	int64_t b = t;
+
+	if (v.sparse.data == NULL) {
+		b = v.qo_indptr.data != NULL ? sequence_of(v, t) : t;
+		if (b < 0 || b >= v.extent.batch)
+			return sight;
+	}
+	sight.span = attention_span_of(&v, b);
+	if (t - sight.span.first_query >= sight.span.queries)
+		return sight;
+	sight.seen =
+	    v.sparse.data != NULL ? sight.span.keys : attention_seen(&v, &sight.span, t - sight.span.first_query);
+	if (v.sparse.data == NULL) {
+		int64_t entries = (sight.span.keys + v.extent.page_size - 1) / v.extent.page_size;
+
+		sight.wild = sight.span.keys < 0 || sight.span.first_entry < 0 || sight.seen > sight.span.keys ||
+		             sight.span.first_entry > v.extent.entries - entries;
+	}
+	return sight;
+}
+
+static __device__ __forceinline__ int64_t safe_row(const struct attention_view &v, const struct attention_span &span,
+                                                   int64_t j)
+{
+	int64_t row = attention_row(&v, &span, j);
+
+	if (v.sparse.data != NULL && row == -1)
+		return NO_ROW;
+	return row < 0 || row >= v.extent.rows ? WILD_ROW : row;
+}
+
+/* The dot product of the query in shared memory with the key at `row`; in every lane of the warp. */
+template <enum dtype K>
+static __device__ __forceinline__ float dot(const struct attention_view &v, const float *query, int64_t row,
+                                            int64_t kv_head)
+{
+	float sum = 0;
+
+	for (int p = 0; p < ATTENTION_PARTS; p++) {
+		int64_t start = (row * v.extent.kv_heads + kv_head) * v.extent.dim[p];
+
+		for (int64_t d = threadIdx.x % 32; d < v.extent.dim[p]; d += 32)
+			sum += query[d] * attention_load(v.key[p].data, K, start + d);
+		query += v.extent.dim[p];
+	}
+	for (int step = 16; step > 0; step /= 2)
+		sum += __shfl_xor_sync(0xffffffffu, sum, step);
+	return sum;
+}
+
+static __device__ __forceinline__ void load_query(const struct attention_view &v, int64_t place, float *query)
+{
+	for (int p = 0; p < ATTENTION_PARTS; p++) {
+		for (int64_t d = threadIdx.x; d < v.extent.dim[p]; d += THREADS)
+			query[d] = attention_load(v.query[p].data, v.query[p].dtype, place * v.extent.dim[p] + d);
+		query += v.extent.dim[p];
+	}
+}
+
+/* Keys of one tile: where they lie, and their logits, then weights. In shared memory. */
+struct tile {
+	int64_t row[TILE];
+	float weight[TILE];
+};
+
+/* What a thread has so far: largest logit, sum of the weights, weighted sums of its columns. */
+struct progress {
+	float largest, sum, own[COLUMNS];
+};
+
+/* The weights of keys first … first + count - 1, which are those of the largest logit so far, into the tile. */
+template <enum dtype K>
+static __device__ __forceinline__ void weigh(const struct attention_view &v, struct tile &tile, const float *query,
+                                             const struct sight &sight, int64_t first, int count, int64_t kv_head,
+                                             struct progress &progress)
+{
+	int mine = (int)threadIdx.x;
+
+	__syncthreads(); /* the query is there, and nobody reads the last tile any more */
+	if (mine < count)
+		tile.row[mine] = safe_row(v, sight.span, first + mine);
+	__syncthreads();
+	for (int j = mine / 32; j < count; j += WARPS) {
+		int64_t row = tile.row[j];
+		float logit = row == NO_ROW ? -INFINITY : NAN;
+
+		if (row >= 0)
+			logit = (float)v.scale * dot<K>(v, query, row, kv_head);
+		if (mine % 32 == 0)
+			tile.weight[j] = logit;
+	}
+	__syncthreads();
+	for (int j = 0; j < count; j++)
+		progress.largest = fmaxf(progress.largest, tile.weight[j]);
+	__syncthreads();
+	if (mine < count)
+		tile.weight[mine] = tile.weight[mine] == -INFINITY ? 0 : expf(tile.weight[mine] - progress.largest);
+	__syncthreads();
+}
+
+template <enum dtype K>
+static __device__ __forceinline__ void add(const struct attention_view &v, const struct tile &tile, int count,
+                                           int64_t kv_head, float shrink, struct progress &progress)
+{
+	progress.sum *= shrink;
+	for (int i = 0; i < COLUMNS; i++)
+		progress.own[i] *= shrink;
+	for (int j = 0; j < count; j++) {
+		int64_t start = (tile.row[j] * v.extent.kv_heads + kv_head) * v.extent.value_dim;
+
+		progress.sum += tile.weight[j];
+		if (tile.row[j] < 0)
+			continue;
+#pragma unroll
+		for (int i = 0; i < COLUMNS; i++) {
+			int64_t d = threadIdx.x + (int64_t)i * THREADS;
+
+			if (d < v.extent.value_dim)
+				progress.own[i] += tile.weight[j] * attention_load(v.value.data, K, start + d);
+		}
+	}
+}
+
+/* A query that saw nothing has the sum 0; one that looked where nothing is, NaN. */
+static __device__ __forceinline__ void store(const struct attention_view &v, int64_t place,
+                                             const struct progress &progress)
+{
+	double lse = ((double)progress.largest + log((double)progress.sum)) * 1.4426950408889634; /* 1 / ln 2 */
+
+	for (int i = 0; i < COLUMNS; i++) {
+		int64_t d = threadIdx.x + (int64_t)i * THREADS;
+
+		if (d < v.extent.value_dim)
+			number_store(v.output.data, v.output.dtype, place * v.extent.value_dim + d,
+			             progress.sum == 0 ? 0 : progress.own[i] / progress.sum);
+	}
+	if (threadIdx.x == 0 && v.lse.data != NULL)
+		number_store(v.lse.data, v.lse.dtype, place, progress.sum == 0 ? -INFINITY : (float)lse);
+}
+
+template <enum dtype K> static __global__ void __launch_bounds__(THREADS) attend(const struct attention_view v)
+{
+	extern __shared__ float query[];
+	__shared__ struct tile tile;
+	int64_t place = blockIdx.x, t = place / v.extent.heads, h = place % v.extent.heads;
+	int64_t kv_head = h / (v.extent.heads / v.extent.kv_heads);
+	struct sight sight = look(v, t);
+	struct progress progress = {-INFINITY, sight.wild ? NAN : 0, {}};
+
+	load_query(v, place, query);
+	for (int64_t first = 0; first < sight.seen && !sight.wild; first += TILE) {
+		int count = sight.seen - first < TILE ? (int)(sight.seen - first) : TILE;
+		float before = progress.largest;
+
+		weigh<K>(v, tile, query, sight, first, count, kv_head, progress);
+		add<K>(v, tile, count, kv_head, before == -INFINITY ? 0 : expf(before - progress.largest), progress);
+	}
+	store(v, place, progress);
+}
+
+typedef void (*attention_kernel)(const struct attention_view);
+
+static attention_kernel kernel_for(enum dtype keys)
+{
+	switch (keys) {
+	case DTYPE_BFLOAT16:
+		return attend<DTYPE_BFLOAT16>;
+	case DTYPE_FLOAT16:
+		return attend<DTYPE_FLOAT16>;
+	case DTYPE_FLOAT32:
+		return attend<DTYPE_FLOAT32>;
+	case DTYPE_FLOAT8_E4M3FN:
+		return attend<DTYPE_FLOAT8_E4M3FN>;
+	case DTYPE_FLOAT8_E5M2:
+		return attend<DTYPE_FLOAT8_E5M2>;
+	default:
+		return NULL;
+	}
+}
+
+/* op_cuda.launch for the family with these roles. */
+int attention_launch(const struct op_case *c, const struct attention_roles *roles, const struct tensor *in,
+                     struct tensor *out, void *stream, struct err *err)
+{
+	struct attention_view v = attention_view_of(c, roles, in, out);
+	attention_kernel kernel = kernel_for(v.key[0].dtype);
+	int64_t blocks = v.extent.queries * v.extent.heads, shared = (v.extent.dim[0] + v.extent.dim[1]) * 4;
+
+	if (kernel == NULL)
+		return err_set(err, "%s: the CUDA kernel reads keys of bfloat16, float16, float32 and float8, not %s",
+		               c->problem->op_type, dtype_name(v.key[0].dtype));
+	if (v.extent.value_dim > THREADS * COLUMNS || shared > 32768)
+		return err_set(err,
+		               "%s: the CUDA kernel takes value heads of at most %d and query heads of at most 8192 "
+		               "elements",
+		               c->problem->op_type, THREADS * COLUMNS);
+	if (v.last_page_len.data != NULL && v.last_page_len.elements < v.extent.batch)
+		return err_set(err, "%s: %lld last page lengths for %lld sequences", c->problem->op_type,
+		               (long long)v.last_page_len.elements, (long long)v.extent.batch);
+	if (blocks > INT32_MAX)
+		return err_set(err, "%s: %lld queries of %lld heads are more than a grid has blocks; take fewer",
+		               c->problem->op_type, (long long)v.extent.queries, (long long)v.extent.heads);
+	if (blocks == 0)
+		return 0;
+	kernel<<<(unsigned)blocks, THREADS, (size_t)shared, (cudaStream_t)stream>>>(v);
+	return cuda_check(cudaGetLastError(), "launching attention", err);
+}
+
+/* Four elements a thread: one Philox block has the random bits of four. */
+static __global__ void __launch_bounds__(THREADS)
+    make(void *data, enum dtype dtype, int64_t elements, const struct attention_fill f)
+{
+	int64_t blocks = (elements + 3) / 4, threads = (int64_t)gridDim.x * THREADS;
+
+	for (int64_t b = (int64_t)blockIdx.x * THREADS + threadIdx.x; b < blocks; b += threads) {
+		struct philox random = philox_block(f.key, (uint64_t)b);
+
+		for (int i = 0; i < 4 && 4 * b + i < elements; i++)
+			number_store(data, dtype, 4 * b + i, attention_element(&f, 4 * b + i, random.word[i]));
+	}
+}
+
+static int launch_make(struct tensor *out, const struct attention_fill *f, cudaStream_t stream, struct err *err)
+{
+	int64_t blocks = (out->elements + 4 * THREADS - 1) / (4 * THREADS), most = 1 << 20;
+
+	if (blocks == 0)
+		return 0;
+	make<<<(unsigned)(blocks < most ? blocks : most), THREADS, 0, stream>>>(out->data, out->dtype, out->elements,
+	                                                                        *f);
+	return cuda_check(cudaGetLastError(), "launching the fill of attention", err);
+}
+
+/* The same with the table of used rows on the device for as long as the kernel needs it. */
+static int make_used(struct tensor *out, struct attention_fill *f, const uint8_t *used, int64_t rows,
+                     cudaStream_t stream, struct err *err)
+{
+	void *table = NULL;
+	int rc = -1;
+
+	if (CUDA_CHECK(cudaMallocAsync(&table, (size_t)rows + 1, stream), err) != 0)
+		return -1;
+	f->used = (const uint8_t *)table;
+	if (CUDA_CHECK(cudaMemcpyAsync(table, used, (size_t)rows, cudaMemcpyHostToDevice, stream), err) == 0)
+		rc = launch_make(out, f, stream, err);
+	if (CUDA_CHECK(cudaFreeAsync(table, stream), rc == 0 ? err : NULL) != 0)
+		rc = -1;
+	return rc;
+}
+
+/* op_cuda.fill for the family with these roles: floats here, indices on the host. */
+int attention_fill_cuda(const struct op_case *c, const struct attention_roles *roles, int input, struct tensor *out,
+                        void *stream, struct err *err)
+{
+	uint8_t *used;
+	int rc;
+
+	if (attention_is_structure(c, input))
+		return 1;
+
+	struct attention_fill f = attention_fill_of(c, roles, input);
+
+	if (attention_used(c, roles, input, &used, err) != 0)
+		return -1;
+	rc = used == NULL ? launch_make(out, &f, (cudaStream_t)stream, err)
+	                  : make_used(out, &f, used, attention_extent_of(c, roles).rows, (cudaStream_t)stream, err);
+	free(used);
+	return rc;
+}

@@ -1,0 +1,606 @@
+/* attention_inputs - the plan of a case's sequences, and everything that is made from it.
+ *
+ * All of it follows from the axes and the key of one input (kv_indptr, or the sparse rows), so each input can be made
+ * by itself, and all fit together.
+ *
+ * The bounds. Values v are uniform on [-1, 1), standard deviation 0.58. Of n keys with logits of variance s^2 some
+ * min(n, n e^-s^2) hold the weight, so an output's standard deviation is 0.58 sqrt(e^(s^2) / n) once n > e^(s^2).
+ *
+ *   output  atol 2^-8 (1/150 of the standard deviation), halved whenever n grows by 4 beyond 2 e^(s^2): it follows the
+ *           weakest signals of the case. rtol 1e-2: float32 sums are within 1e-6 of the truth, and the one rounding
+ *           after them may then fall to the other side, one ulp of bfloat16 (2^-7) away. Other dtypes: two ulps of
+ *           float16 (2^-9), 1e-3 for float32, and atol in proportion
+ *   lse     atol 2^-13, rtol 1e-5: float32 sums of 128 to 576 products, of magnitude 300 where queries are large, are
+ *           off by 1e-4 (measured: 3e-5), and |lse| is 200 there. A scale 2 % off moves lse by 0.05 in most rows. */
+#include "kernels/attention_inputs.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "kernels/attention.h"
+
+static void *take(int64_t count, size_t size)
+{
+	void *memory = calloc((size_t)count + 1, size);
+
+	if (memory == NULL)
+		die_no_memory();
+	return memory;
+}
+
+static uint64_t plan_key(const struct op_case *c, const struct attention_roles *roles)
+{
+	return input_key(c, roles->sparse >= 0 ? roles->sparse : roles->kv_indptr);
+}
+
+/* --- sequences ---------------------------------------------------------------------------------------------------- */
+
+enum kind { PLAIN, ONE_KEY, SQUARE, NO_KEYS, NO_QUERY, ONE_QUERY, NOTHING };
+
+enum { SHARE = -1 }; /* takes part in what the others leave */
+
+enum { PLANNED = 1 << 16 }; /* the most sequences that are planned only for the sake of a bound */
+
+static const enum kind prefill_kinds[8] = {PLAIN, ONE_KEY, SQUARE, NO_KEYS, PLAIN, NO_QUERY, ONE_QUERY, NOTHING};
+static const enum kind decode_kinds[8] = {PLAIN, ONE_KEY, PLAIN, NO_KEYS, PLAIN, PLAIN, PLAIN, PLAIN};
+static const int64_t queries_of[] = {SHARE, 1, SHARE, 2, 0, 1, 0};
+
+/* What planning needs: one element a sequence. */
+struct draft {
+	int64_t batch, page_size;
+	enum kind *kind;
+	int64_t *queries, *entries, *weight;
+	uint64_t key;
+	bool lengths; /* the last page may be partly filled */
+};
+
+/* share[i] is the least that i takes; the rest of `total` is dealt by weight. False: the least is too much already. */
+static bool distribute(int64_t total, int64_t count, const int64_t *weight, int64_t *share)
+{
+	int64_t rest = total, weights = 0, left;
+
+	for (int64_t i = 0; i < count; i++) {
+		rest -= share[i];
+		weights += weight[i];
+	}
+	if (rest < 0 || (weights == 0 && rest > 0))
+		return false;
+	left = rest;
+	for (int64_t i = 0; i < count && weights > 0; i++) {
+		share[i] += rest / weights * weight[i] + rest % weights * weight[i] / weights;
+		left -= rest / weights * weight[i] + rest % weights * weight[i] / weights;
+	}
+	for (int64_t i = 0; left > 0; i = (i + 1) % count)
+		if (weight[i] > 0) {
+			share[i]++;
+			left--;
+		}
+	return true;
+}
+
+/* 1 … 8, another for each sequence and purpose. */
+static int64_t random_weight(const struct draft *d, int64_t b, int64_t purpose)
+{
+	return 1 + philox_bits(d->key, 4 * b + purpose) % 8;
+}
+
+static bool deal_queries(struct draft *d, int64_t total)
+{
+	for (int64_t b = 0; b < d->batch; b++) {
+		int64_t fixed = queries_of[d->kind[b]];
+
+		d->queries[b] = fixed == SHARE ? 1 : fixed;
+		d->weight[b] = fixed == SHARE ? random_weight(d, b, 0) : 0;
+	}
+	return distribute(total, d->batch, d->weight, d->queries);
+}
+
+static bool deal_entries(struct draft *d, int64_t total)
+{
+	for (int64_t b = 0; b < d->batch; b++) {
+		enum kind kind = d->kind[b];
+		int64_t least = (d->queries[b] + d->page_size - 1) / d->page_size;
+
+		if (least == 0 && kind != NOTHING)
+			least = 1;
+		d->entries[b] = kind == NO_KEYS ? 0 : least;
+		d->weight[b] = kind == ONE_KEY || kind == NO_KEYS || kind == NOTHING || (kind == SQUARE && d->lengths)
+		                   ? 0
+		                   : random_weight(d, b, 1);
+	}
+	return distribute(total, d->batch, d->weight, d->entries);
+}
+
+/* Whatever the axes ask for, by weight alone: queries may outnumber keys. */
+static void deal_anyhow(struct draft *d, int64_t queries, int64_t entries, bool decode)
+{
+	for (int64_t b = 0; b < d->batch; b++) {
+		d->kind[b] = PLAIN;
+		d->queries[b] = decode ? 1 : 0;
+		d->entries[b] = 0;
+		d->weight[b] = random_weight(d, b, 0);
+	}
+	if (!decode)
+		distribute(queries, d->batch, d->weight, d->queries);
+	distribute(entries, d->batch, d->weight, d->entries);
+}
+
+static bool deal(struct draft *d, const struct attention_extent *e, bool decode, bool parts)
+{
+	for (int64_t b = 0; b < d->batch; b++) {
+		d->kind[b] = !parts || d->batch == 1 ? PLAIN : decode ? decode_kinds[b % 8] : prefill_kinds[b % 8];
+		d->queries[b] = 1;
+	}
+	return (decode || deal_queries(d, e->queries)) && deal_entries(d, e->entries);
+}
+
+static int64_t last_of(const struct draft *d, int64_t b)
+{
+	int64_t before = (d->entries[b] - 1) * d->page_size, least = d->queries[b] - before;
+
+	if (d->entries[b] == 0)
+		return 0;
+	if (!d->lengths || b % 8 == 4)
+		return d->page_size;
+	least = least < 1 ? 1 : least > d->page_size ? d->page_size : least;
+	if (d->kind[b] == ONE_KEY || d->kind[b] == SQUARE || least >= d->page_size - 1)
+		return least;
+	return least + philox_bits(d->key, 4 * b + 2) % (d->page_size - least);
+}
+
+static void sum_up(const struct draft *d, struct attention_plan *plan)
+{
+	for (int64_t b = 0; b < d->batch; b++) {
+		plan->queries[b + 1] = plan->queries[b] + d->queries[b];
+		plan->entries[b + 1] = plan->entries[b] + d->entries[b];
+		plan->last[b] = last_of(d, b);
+
+		int64_t keys = d->entries[b] == 0 ? 0 : (d->entries[b] - 1) * d->page_size + plan->last[b];
+
+		plan->longest = keys > plan->longest ? keys : plan->longest;
+	}
+}
+
+struct attention_plan attention_plan_of(const struct op_case *c, const struct attention_roles *roles)
+{
+	struct attention_extent e = attention_extent_of(c, roles);
+	bool decode = roles->qo_indptr < 0;
+	struct draft d = {
+	    .batch = e.batch,
+	    .page_size = e.page_size,
+	    .kind = take(e.batch, sizeof *d.kind),
+	    .queries = take(e.batch, sizeof *d.queries),
+	    .entries = take(e.batch, sizeof *d.entries),
+	    .weight = take(e.batch, sizeof *d.weight),
+	    .key = plan_key(c, roles),
+	    .lengths = roles->last_page_len >= 0 || e.page_size == 1,
+	};
+	struct attention_plan plan = {
+	    .batch = e.batch,
+	    .queries = take(e.batch, sizeof *plan.queries),
+	    .entries = take(e.batch, sizeof *plan.entries),
+	    .last = take(e.batch, sizeof *plan.last),
+	};
+
+	if (!deal(&d, &e, decode, true) && !deal(&d, &e, decode, false))
+		deal_anyhow(&d, e.queries, e.entries, decode);
+	sum_up(&d, &plan);
+	free(d.kind);
+	free(d.queries);
+	free(d.entries);
+	free(d.weight);
+	return plan;
+}
+
+void attention_plan_free(struct attention_plan *plan)
+{
+	free(plan->queries);
+	free(plan->entries);
+	free(plan->last);
+}
+
+/* --- pages -------------------------------------------------------------------------------------------------------- */
+
+/* 0 … count - 1 in random order, from malloc. */
+static int64_t *shuffled(int64_t count, uint64_t key)
+{
+	int64_t *order = take(count, sizeof *order);
+
+	for (int64_t i = 0; i < count; i++) {
+		struct philox random = philox_block(key, (uint64_t)i + (UINT64_C(1) << 40));
+		uint64_t wide = (uint64_t)random.word[0] << 31 | random.word[1] >> 1;
+		int64_t j = (int64_t)(wide % (uint64_t)(i + 1));
+
+		order[i] = order[j];
+		order[j] = i;
+	}
+	return order;
+}
+
+/* How many first pages sequence b shares with sequence 0: none that is the last page of either. */
+static int64_t shared_pages(const struct attention_plan *plan, int64_t b)
+{
+	int64_t own = plan->entries[b + 1] - plan->entries[b], first = plan->entries[1];
+	int64_t most = own < first ? own : first;
+
+	return b > 0 && (b % 8 == 2 || b % 8 == 4) && most > 1 ? most / 2 : 0;
+}
+
+/* The page numbers, from malloc: `entries` of them. NULL with the sentence when there is no page to name. */
+static int64_t *page_numbers(const struct op_case *c, const struct attention_roles *roles,
+                             const struct attention_plan *plan, struct err *err)
+{
+	struct attention_extent e = attention_extent_of(c, roles);
+	int64_t *numbers = take(e.entries, sizeof *numbers), next = 0;
+
+	if (e.pages == 0 && e.entries > 0) {
+		err_set(err, "%lld page numbers are asked for, but the caches have no page", (long long)e.entries);
+		free(numbers);
+		return NULL;
+	}
+	int64_t *order = shuffled(e.pages, plan_key(c, roles));
+
+	for (int64_t b = 0; b < plan->batch; b++) {
+		int64_t first = plan->entries[b], shared = shared_pages(plan, b);
+
+		for (int64_t i = first; i < plan->entries[b + 1]; i++)
+			numbers[i] = i - first < shared ? numbers[i - first] : order[next++ % e.pages];
+	}
+	free(order);
+	return numbers;
+}
+
+/* --- sparse rows -------------------------------------------------------------------------------------------------- */
+
+/* The rows of one query: every stride-th of those that anybody looks at. */
+struct rows_seen {
+	int64_t reachable, start, stride, most, width; /* most: how many can be named without naming one twice */
+	int64_t query;
+	uint64_t key;
+};
+
+static int64_t gcd(int64_t a, int64_t b)
+{
+	while (b != 0) {
+		int64_t rest = a % b;
+
+		a = b;
+		b = rest;
+	}
+	return a;
+}
+
+static struct rows_seen rows_seen_by(const struct attention_extent *e, uint64_t key, int64_t query)
+{
+	struct rows_seen r = {.reachable = e->rows - e->rows / 8,
+	                      .stride = 1,
+	                      .width = e->entries,
+	                      .query = query,
+	                      .key = key};
+	struct philox random = philox_block(key, (uint64_t)query + (UINT64_C(1) << 40));
+
+	r.most = r.width < r.reachable ? r.width : r.reachable;
+	if (r.reachable > 1) {
+		int64_t limit = r.reachable < 1 << 20 ? r.reachable : 1 << 20;
+
+		r.start = (int64_t)(((uint64_t)random.word[0] << 31 | random.word[1] >> 1) % (uint64_t)r.reachable);
+		r.stride = 1 + random.word[2] % (limit - 1);
+		while (gcd(r.stride, r.reachable) != 1)
+			r.stride = r.stride % limit + 1;
+	}
+	return r;
+}
+
+static bool is_seen(const struct rows_seen *r, int64_t j)
+{
+	switch (r->query % 8) {
+	case 1:
+		return j < 1 && r->most > 0;
+	case 2:
+		return j < r->most && j != r->most / 2;
+	case 3:
+		return false;
+	case 4:
+		return j < 100 && j < r->most;
+	case 5:
+		return j < r->most && (philox_bits(r->key, r->query * r->width + j) & 1) != 0;
+	case 7:
+		return j >= r->width - 2 && r->reachable > 1;
+	default:
+		return j < r->most;
+	}
+}
+
+/* The row at place j of the query's list; -1: none. Rows 7, 15, 23, … are in no list. */
+static int64_t row_at(const struct rows_seen *r, int64_t j)
+{
+	if (!is_seen(r, j))
+		return -1;
+	int64_t at = (r->start + j * r->stride) % r->reachable;
+
+	return at + at / 7;
+}
+
+/* --- which rows are used ------------------------------------------------------------------------------------------ */
+
+static bool is_structure(const struct attention_roles *roles, int input)
+{
+	return input == roles->qo_indptr || input == roles->kv_indptr || input == roles->kv_indices ||
+	       input == roles->last_page_len || input == roles->sparse;
+}
+
+bool attention_is_structure(const struct op_case *c, int input)
+{
+	return attention_is_integer(&c->problem->inputs[input]);
+}
+
+/* Does the caller bring anything that says which rows are looked at? */
+static bool structure_is_given(const struct op_case *c, const struct attention_roles *roles)
+{
+	for (int i = 0; i < c->problem->input_count; i++)
+		if (is_structure(roles, i) && (c->given >> i & 1) != 0)
+			return true;
+	return false;
+}
+
+static void mark_sparse(const struct op_case *c, const struct attention_roles *roles, uint8_t *used)
+{
+	struct attention_extent e = attention_extent_of(c, roles);
+
+	for (int64_t t = 0; t < e.queries; t++) {
+		struct rows_seen r = rows_seen_by(&e, plan_key(c, roles), t);
+
+		for (int64_t j = 0; j < e.entries; j++) {
+			int64_t row = row_at(&r, j);
+
+			if (row >= 0)
+				used[row] = 1;
+		}
+	}
+}
+
+static int mark_pages(const struct op_case *c, const struct attention_roles *roles, uint8_t *used, struct err *err)
+{
+	struct attention_extent e = attention_extent_of(c, roles);
+	struct attention_plan plan = attention_plan_of(c, roles);
+	int64_t *numbers = page_numbers(c, roles, &plan, err);
+
+	for (int64_t b = 0; numbers != NULL && b < plan.batch; b++)
+		for (int64_t i = plan.entries[b]; i < plan.entries[b + 1]; i++)
+			memset(used + numbers[i] * e.page_size, 1,
+			       (size_t)(i + 1 < plan.entries[b + 1] ? e.page_size : plan.last[b]));
+	attention_plan_free(&plan);
+	free(numbers);
+	return numbers == NULL ? -1 : 0;
+}
+
+int attention_used(const struct op_case *c, const struct attention_roles *roles, int input, uint8_t **used,
+                   struct err *err)
+{
+	bool is_query = input == roles->query[0] || input == roles->query[1];
+	int rc = 0;
+
+	*used = NULL;
+	if (is_query || (roles->kv_indices < 0 && roles->sparse < 0) || structure_is_given(c, roles))
+		return 0;
+	*used = take(attention_extent_of(c, roles).rows, 1);
+	if (roles->sparse >= 0)
+		mark_sparse(c, roles, *used);
+	else
+		rc = mark_pages(c, roles, *used, err);
+	if (rc != 0) {
+		free(*used);
+		*used = NULL;
+	}
+	return rc;
+}
+
+/* --- values ------------------------------------------------------------------------------------------------------- */
+
+/* Variance of a logit when queries are uniform on [-2^exponent, 2^exponent) and keys on [-1, 1). */
+static double logit_variance(const struct op_case *c, const struct attention_roles *roles, int exponent)
+{
+	struct attention_extent e = attention_extent_of(c, roles);
+	double scale = c->scalar[roles->scale], size = (double)float_power(exponent);
+
+	return scale * scale * (double)(e.dim[0] + e.dim[1]) * size * size / 9;
+}
+
+/* The least that brings the logits' standard deviation to 2.5 / sqrt(2) or above; it stays below 2.5 sqrt(2). */
+static int query_exponent(const struct op_case *c, const struct attention_roles *roles)
+{
+	int exponent = -8;
+
+	while (exponent < 8 && logit_variance(c, roles, exponent) < 2.5 * 2.5 / 2)
+		exponent++;
+	return exponent;
+}
+
+struct attention_fill attention_fill_of(const struct op_case *c, const struct attention_roles *roles, int input)
+{
+	const struct op_arg *arg = &c->problem->inputs[input];
+	struct attention_extent e = attention_extent_of(c, roles);
+	struct attention_fill f = {.key = input_key(c, input)};
+
+	f.is_query = input == roles->query[0] || input == roles->query[1];
+	f.dim = c->axis[arg->axis[arg->rank - 1]];
+	f.row = f.dim * (f.is_query ? e.heads : e.kv_heads);
+	f.exponent = query_exponent(c, roles);
+	f.bits = arg->dtype == DTYPE_FLOAT16 ? 10 : arg->dtype == DTYPE_FLOAT32 || arg->dtype == DTYPE_FLOAT64 ? 20 : 7;
+	return f;
+}
+
+/* --- inputs ------------------------------------------------------------------------------------------------------- */
+
+static void fill_numbers(struct tensor *out, const int64_t *numbers, int64_t count, int64_t beyond)
+{
+	for (int64_t i = 0; i < out->elements; i++)
+		number_set(out->data, out->dtype, i, (double)(i < count ? numbers[i] : beyond));
+}
+
+static void fill_sparse(const struct op_case *c, const struct attention_roles *roles, struct tensor *out)
+{
+	struct attention_extent e = attention_extent_of(c, roles);
+
+	for (int64_t t = 0; t < e.queries; t++) {
+		struct rows_seen r = rows_seen_by(&e, plan_key(c, roles), t);
+
+		for (int64_t j = 0; j < e.entries; j++)
+			number_set(out->data, out->dtype, t * e.entries + j, (double)row_at(&r, j));
+	}
+}
+
+/* Lengths that fit any sequences the caller may have brought: at least 1 where there may be a page. */
+static void fill_last(const struct op_case *c, const struct attention_roles *roles, const struct attention_plan *plan,
+                      struct tensor *out)
+{
+	fill_numbers(out, plan->last, plan->batch, 1);
+	for (int64_t i = 0; structure_is_given(c, roles) && i < out->elements; i++)
+		if (attention_integer(out, i) < 1)
+			number_set(out->data, out->dtype, i, 1);
+}
+
+static int fill_structure(const struct op_case *c, const struct attention_roles *roles, int input, struct tensor *out,
+                          struct err *err)
+{
+	if (input == roles->sparse) {
+		fill_sparse(c, roles, out);
+		return 0;
+	}
+	struct attention_plan plan = attention_plan_of(c, roles);
+	int64_t *numbers = NULL;
+	int rc = 0;
+
+	if (input == roles->qo_indptr) {
+		fill_numbers(out, plan.queries, plan.batch + 1, 0);
+	} else if (input == roles->kv_indptr) {
+		fill_numbers(out, plan.entries, plan.batch + 1, 0);
+	} else if (input == roles->last_page_len) {
+		fill_last(c, roles, &plan, out);
+	} else if ((numbers = page_numbers(c, roles, &plan, err)) != NULL) {
+		fill_numbers(out, numbers, out->elements, 0);
+	} else {
+		rc = -1;
+	}
+	free(numbers);
+	attention_plan_free(&plan);
+	return rc;
+}
+
+int attention_fill(const struct op_case *c, const struct attention_roles *roles, int input, struct tensor *out,
+                   struct err *err)
+{
+	if (attention_is_structure(c, input))
+		return fill_structure(c, roles, input, out, err);
+
+	struct attention_fill f = attention_fill_of(c, roles, input);
+	uint8_t *used;
+
+	if (attention_used(c, roles, input, &used, err) != 0)
+		return -1;
+	f.used = used;
+#pragma omp parallel for
+	for (int64_t block = 0; block < (out->elements + 3) / 4; block++) {
+		struct philox random = philox_block(f.key, (uint64_t)block);
+
+		for (int64_t i = 4 * block; i < 4 * block + 4 && i < out->elements; i++)
+			number_store(out->data, out->dtype, i, attention_element(&f, i, random.word[i % 4]));
+	}
+	free(used);
+	return 0;
+}
+
+/* --- bounds ------------------------------------------------------------------------------------------------------- */
+
+/* Keys of the longest sequence. All there are, where nobody knows it: what a workload brings has not been read yet; and
+ * where a plan would take long: bounds are asked for before anybody looks at whether the case fits into memory. */
+static double longest_of(const struct op_case *c, const struct attention_roles *roles)
+{
+	struct attention_extent e = attention_extent_of(c, roles);
+
+	if (roles->sparse >= 0 || structure_is_given(c, roles) || e.batch > PLANNED)
+		return (double)e.entries * (double)(roles->sparse >= 0 ? 1 : e.page_size);
+
+	struct attention_plan plan = attention_plan_of(c, roles);
+	double longest = (double)plan.longest;
+
+	attention_plan_free(&plan);
+	return longest;
+}
+
+struct rule attention_rule(const struct op_case *c, const struct attention_roles *roles, int output)
+{
+	enum dtype dtype = c->problem->outputs[output].dtype;
+	struct rule rule = {0x1p-8, 1e-2, 1};
+	double weighty;
+
+	if (output == roles->lse)
+		return (struct rule){0x1p-13, 1e-5, 1};
+	if (dtype == DTYPE_FLOAT16)
+		rule = (struct rule){0x1p-11, 0x1p-9, 1};
+	else if (dtype == DTYPE_FLOAT32 || dtype == DTYPE_FLOAT64)
+		rule = (struct rule){0x1p-12, 1e-3, 1};
+	else if (dtype != DTYPE_BFLOAT16)
+		return rule_default(dtype);
+	weighty = 2 * exp(logit_variance(c, roles, query_exponent(c, roles)));
+	for (double longest = longest_of(c, roles); longest > weighty; longest /= 4)
+		rule.atol /= 2;
+	return rule;
+}
+
+/* --- sizes -------------------------------------------------------------------------------------------------------- */
+
+static void set_axis(const struct op_problem *problem, int64_t *row, int input, int dimension, int64_t value)
+{
+	int axis = input < 0 ? -1 : problem->inputs[input].axis[dimension];
+
+	if (axis >= 0 && problem->axes[axis].var)
+		row[axis] = value;
+}
+
+/* The number of sequences if const axes say it; -1: they do not. */
+static int64_t fixed_batch(const struct op_problem *problem, const struct attention_roles *roles)
+{
+	const struct op_axis *offsets = &problem->axes[problem->inputs[roles->kv_indptr].axis[0]];
+	const struct op_axis *queries = &problem->axes[problem->inputs[roles->query[0]].axis[0]];
+
+	if (!offsets->var)
+		return offsets->value - 1;
+	return roles->qo_indptr < 0 && !queries->var ? queries->value : -1;
+}
+
+/* Axes that no tensor has (a batch_size that a constraint speaks of) are taken for the number of sequences. Pages: so
+ * many as ragged lengths may need, enough for one sequence to have several, and a few more that nobody uses. */
+static void preset_axes(const struct op_problem *problem, const struct attention_roles *roles,
+                        const struct attention_preset *preset, int64_t *row)
+{
+	const struct op_arg *key = &problem->inputs[roles->key[0]];
+	bool paged = roles->kv_indices >= 0;
+	int64_t page_size = paged ? problem->axes[key->axis[1]].value : 1, batch = fixed_batch(problem, roles);
+
+	batch = batch >= 0 ? batch : preset->batch;
+
+	int64_t entries = (preset->keys + batch * (page_size - 1)) / page_size;
+
+	entries = !paged || entries > batch ? entries : batch + 1;
+
+	for (int a = 0; a < problem->axis_count; a++)
+		row[a] = problem->axes[a].var ? batch : problem->axes[a].value;
+	set_axis(problem, row, roles->query[0], 0, roles->qo_indptr >= 0 ? preset->queries : batch);
+	set_axis(problem, row, roles->kv_indptr, 0, batch + 1);
+	set_axis(problem, row, roles->qo_indptr, 0, batch + 1);
+	set_axis(problem, row, roles->kv_indices, 0, entries);
+	set_axis(problem, row, roles->key[0], 0, paged ? entries + entries / 4 + 3 : preset->keys);
+}
+
+int attention_sizes(const struct op_problem *problem, const struct attention_roles *roles,
+                    const struct attention_preset *presets, int count, int64_t *axis, int room)
+{
+	if (room < count)
+		return -1;
+	for (int i = 0; i < count; i++)
+		preset_axes(problem, roles, &presets[i], axis + (int64_t)i * problem->axis_count);
+	return count;
+}

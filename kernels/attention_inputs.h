@@ -1,0 +1,105 @@
+/* attention_inputs - sequences, pages and values that make mistakes in attention show.
+ *
+ * Sequences (attention_plan). Lengths are ragged; sequence b % 8 has a part of its own:
+ *
+ *   0, 4  plain: keys before the first query (so that a mask must be aligned at the end). 4: its last page is full
+ *   1     one query, one key
+ *   2     as many keys as queries
+ *   3     no key at all: output 0, lse -infinity            (in decode, where every sequence has one query, all but
+ *   5     keys, but no query                                 1 and 3 are plain)
+ *   6     one query, many keys
+ *   7     neither
+ *
+ * A last page is partly filled but for sequences b % 8 == 4. Sequences 2 and 4 (and every eighth after) share the first
+ * pages of sequence 0; pages come in random order, and some are used by nobody. If the axes leave no room for these
+ * parts, all sequences are plain; if they force queries to outnumber keys, so it is (a workload may want that; the
+ * presets never do: definitions disagree on causal rows that see no key).
+ *
+ * Sparse rows: query t % 8 has 0: all; 1: one; 2: all but one in the middle; 3: none; 4: a hundred at the front;
+ * 5: half of them, scattered; 6: all; 7: two at the end. One key row in eight is in no query's list.
+ *
+ * Values. Keys and values are uniform on [-1, 1), queries on [-2^e, 2^e) with e such that the logits' standard
+ * deviation is near 2.5 whatever the scale: a few keys then hold most of the weight, so leaving out any one key moves
+ * some head's output by far more than the bound, and sums of many values do not vanish. Of (query + head) % 16, 5 is 16
+ * times as large (its softmax overflows if the maximum is not subtracted), 9 is zero (the plain mean; lse is log2 of
+ * the number of keys). Rows that nobody uses, and what follows the last key in a last page, are NaN.
+ *
+ * Left out, because correct implementations differ: causal rows that see no key though their sequence has some, page
+ * numbers or sparse rows that occur twice in one sequence, last page lengths of 0 where there is a page. */
+#ifndef REFTEST_KERNELS_ATTENTION_INPUTS_H
+#define REFTEST_KERNELS_ATTENTION_INPUTS_H
+
+#include "kernels/attention_roles.h"
+#include "kernels/inputs.h"
+
+/* Everything a float element depends on; plain data, given to the GPU by value. */
+struct attention_fill {
+	uint64_t key;
+	int64_t row; /* elements of a row of keys, of a query's heads */
+	int64_t dim; /* elements of a head */
+	int is_query;
+	int exponent;        /* of a query's scale */
+	int bits;            /* fraction bits: exact in the dtype */
+	const uint8_t *used; /* [rows] 0: this row is NaN; NULL: every row is used. Where the elements are made */
+};
+
+/* Element `index` of the input that `f` was made for, from its random bits: to be rounded with number_store. */
+HOST_DEVICE static inline float attention_element(const struct attention_fill *f, int64_t index, uint32_t random)
+{
+	float value = uniform_signed(random, f->bits);
+	int64_t row = index / f->row;
+
+	if (f->is_query) {
+		int64_t kind = (row + index % f->row / f->dim) % 16;
+
+		return kind == 9 ? 0 : value * float_power(f->exponent + (kind == 5 ? 4 : 0));
+	}
+	return f->used != NULL && f->used[row] == 0 ? float_from_bits(0x7fc00000u) : value;
+}
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Is this input made on the host (indices and offsets), rather than element by element? */
+bool attention_is_structure(const struct op_case *c, int input);
+
+/* For an input of floats. `used` is NULL. Host only. */
+struct attention_fill attention_fill_of(const struct op_case *c, const struct attention_roles *roles, int input);
+
+/* A byte a key row, 1 where a query may look, from malloc; NULL where every row is used: keys without pages, queries,
+ * or indices that the caller brings. 0, or -1 when the axes are impossible. */
+int attention_used(const struct op_case *c, const struct attention_roles *roles, int input, uint8_t **used,
+                   struct err *err);
+
+/* op.fill for the family with these roles. */
+int attention_fill(const struct op_case *c, const struct attention_roles *roles, int input, struct tensor *out,
+                   struct err *err);
+
+/* The bounds of an output: see attention_inputs.c. */
+struct rule attention_rule(const struct op_case *c, const struct attention_roles *roles, int output);
+
+/* One case of a size preset: so many sequences, queries (decode: one a sequence) and keys, in all. */
+struct attention_preset {
+	int64_t batch, queries, keys;
+};
+
+/* op.sizes for problems with sequences: one row of axis values for each preset; -1: `room` is too small. */
+int attention_sizes(const struct op_problem *problem, const struct attention_roles *roles,
+                    const struct attention_preset *presets, int count, int64_t *axis, int room);
+
+/* The sequences of a case, from malloc. Given to tests. */
+struct attention_plan {
+	int64_t batch;
+	int64_t *queries, *entries; /* [batch + 1] offsets; entries: pages, without pages: keys */
+	int64_t *last;              /* [batch] keys in the last page; 0: no page */
+	int64_t longest;            /* keys of the longest sequence */
+};
+
+struct attention_plan attention_plan_of(const struct op_case *c, const struct attention_roles *roles);
+void attention_plan_free(struct attention_plan *plan);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

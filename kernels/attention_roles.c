@@ -1,0 +1,343 @@
+/* attention_roles - shapes and names of attention problems, and the sentences for those that do not fit. */
+#include "kernels/attention_roles.h"
+
+#include <ctype.h>
+#include <string.h>
+
+struct attention_roles attention_no_roles(void)
+{
+	return (struct attention_roles){.query = {-1, -1},
+	                                .key = {-1, -1},
+	                                .value = -1,
+	                                .scale = -1,
+	                                .qo_indptr = -1,
+	                                .kv_indptr = -1,
+	                                .kv_indices = -1,
+	                                .last_page_len = -1,
+	                                .sparse = -1,
+	                                .output = -1,
+	                                .lse = -1};
+}
+
+bool attention_is_float(const struct op_arg *arg)
+{
+	return arg->rank != OP_SCALAR && dtype_is_float(arg->dtype) && arg->dtype != DTYPE_FLOAT4_E2M1 &&
+	       arg->dtype != DTYPE_FLOAT8_E8M0FNU;
+}
+
+bool attention_is_integer(const struct op_arg *arg)
+{
+	return arg->rank != OP_SCALAR && (arg->dtype == DTYPE_INT32 || arg->dtype == DTYPE_INT64);
+}
+
+static bool same_axis(const struct op_problem *problem, int a, int b)
+{
+	const struct op_axis *x = &problem->axes[a], *y = &problem->axes[b];
+
+	return a == b || (!x->var && !y->var && x->value == y->value);
+}
+
+bool attention_same_axes(const struct op_problem *problem, const struct op_arg *a, const struct op_arg *b, int from,
+                         int to)
+{
+	if (a->rank < to || b->rank < to)
+		return false;
+	for (int d = from; d < to; d++)
+		if (!same_axis(problem, a->axis[d], b->axis[d]))
+			return false;
+	return true;
+}
+
+int attention_refuse(const struct op_problem *problem, const struct op_arg *arg, const char *expected, struct err *why)
+{
+	bool is_output = arg >= problem->outputs && arg < problem->outputs + problem->output_count;
+	char shape[512];
+
+	return err_set(why, "%s '%s' is %s of %s; expected %s", is_output ? "output" : "input", arg->name,
+	               op_shape_text(problem, arg, shape, sizeof shape), dtype_name(arg->dtype), expected);
+}
+
+/* Does `text` hold `word`, upper or lower case? */
+static bool holds(const char *text, const char *word)
+{
+	size_t length = strlen(word);
+
+	for (; *text != '\0'; text++) {
+		size_t i = 0;
+
+		while (i < length && text[i] != '\0' && tolower((unsigned char)text[i]) == word[i])
+			i++;
+		if (i == length)
+			return true;
+	}
+	return false;
+}
+
+/* The place of an index vector by its name; NULL if the name says nothing. */
+static int *place_of(struct attention_roles *roles, const char *name)
+{
+	bool of_queries = name[0] == 'q' || holds(name, "qo_") || holds(name, "_q");
+
+	if (holds(name, "last"))
+		return &roles->last_page_len;
+	if (holds(name, "indices"))
+		return &roles->kv_indices;
+	if (holds(name, "indptr") || holds(name, "cu_seqlens") || holds(name, "offsets"))
+		return of_queries ? &roles->qo_indptr : &roles->kv_indptr;
+	return NULL;
+}
+
+static int find_scalar(const struct op_problem *problem, struct attention_roles *roles, int i, struct err *why)
+{
+	const struct op_arg *input = &problem->inputs[i];
+
+	if (roles->scale >= 0 || !dtype_is_float(input->dtype) || !holds(input->name, "scale"))
+		return attention_refuse(problem, input, "no scalar but the softmax scale, a float that is named so",
+		                        why);
+	roles->scale = i;
+	return 0;
+}
+
+static int find_vector(const struct op_problem *problem, struct attention_roles *roles, int i, struct err *why)
+{
+	const struct op_arg *input = &problem->inputs[i];
+	int *place = place_of(roles, input->name);
+
+	if (place == NULL || *place >= 0)
+		return attention_refuse(problem, input,
+		                        "index vectors named like qo_indptr, kv_indptr, kv_indices and "
+		                        "kv_last_page_len, one of each",
+		                        why);
+	*place = i;
+	return 0;
+}
+
+int attention_find_indices(const struct op_problem *problem, struct attention_roles *roles, struct err *why)
+{
+	for (int i = 0; i < problem->input_count; i++) {
+		const struct op_arg *input = &problem->inputs[i];
+
+		if (input->optional)
+			return attention_refuse(problem, input, "no optional input", why);
+		if (input->rank == OP_SCALAR && find_scalar(problem, roles, i, why) != 0)
+			return -1;
+		if (input->rank == 1 && attention_is_integer(input) && find_vector(problem, roles, i, why) != 0)
+			return -1;
+	}
+	if (roles->scale < 0)
+		return err_set(why, "expected the softmax scale as a Python scalar among the inputs, there is none");
+	if (problem->output_count < 1 || problem->output_count > 2)
+		return err_set(why,
+		               "expected the outputs [queries, heads, head dim] and, if any other, [queries, heads]"
+		               " of float32 for the log-sum-exp; there are %d",
+		               problem->output_count);
+	roles->output = problem->output_count == 2 && problem->outputs[0].rank < problem->outputs[1].rank ? 1 : 0;
+	roles->lse = problem->output_count == 2 ? 1 - roles->output : -1;
+	return 0;
+}
+
+/* --- shapes ------------------------------------------------------------------------------------------------------- */
+
+static bool in_pages(const struct attention_roles *roles)
+{
+	return roles->kv_indices >= 0 || roles->sparse >= 0;
+}
+
+static bool all_const(const struct op_problem *problem, const struct op_arg *arg, int from)
+{
+	for (int d = from; d < arg->rank; d++)
+		if (problem->axes[arg->axis[d]].var)
+			return false;
+	return true;
+}
+
+static int validate_queries(const struct op_problem *problem, const struct attention_roles *roles, struct err *why)
+{
+	const struct op_arg *first = &problem->inputs[roles->query[0]];
+
+	for (int p = 0; p < ATTENTION_PARTS && roles->query[p] >= 0; p++) {
+		const struct op_arg *query = &problem->inputs[roles->query[p]];
+
+		if (query->rank != 3 || !attention_is_float(query) ||
+		    !attention_same_axes(problem, first, query, 0, 2) || !all_const(problem, query, 1))
+			return attention_refuse(problem, query,
+			                        "[queries, heads, head dim] of floats, heads and dim const", why);
+	}
+	return 0;
+}
+
+/* Axes of a key or value tensor before its head axis. */
+static int leading(const struct attention_roles *roles)
+{
+	return in_pages(roles) ? 2 : 1;
+}
+
+/* One key part or the value: like key[0] but for the last axis, which is that of `last`. */
+static int validate_rows(const struct op_problem *problem, const struct attention_roles *roles, int input,
+                         const struct op_arg *last, struct err *why)
+{
+	const struct op_arg *rows = &problem->inputs[input], *first = &problem->inputs[roles->key[0]];
+	int lead = leading(roles);
+	const char *expected = in_pages(roles)
+	                           ? "[pages, page size, kv heads, head dim] or [pages, page size, head dim], "
+	                             "all but pages const, as the queries and the output have them, and one "
+	                             "float dtype in all caches"
+	                           : "[keys, kv heads, head dim] of floats, all but keys const, as the queries "
+	                             "and the output have them";
+
+	if ((rows->rank != lead + 1 && rows->rank != lead + 2) || rows->rank != first->rank ||
+	    !attention_is_float(rows) || rows->dtype != first->dtype ||
+	    !attention_same_axes(problem, first, rows, 0, rows->rank - 1) || !all_const(problem, rows, 1) ||
+	    !same_axis(problem, rows->axis[rows->rank - 1], last->axis[last->rank - 1]))
+		return attention_refuse(problem, rows, expected, why);
+	return 0;
+}
+
+static int validate_keys(const struct op_problem *problem, const struct attention_roles *roles, struct err *why)
+{
+	const struct op_arg *key = &problem->inputs[roles->key[0]], *query = &problem->inputs[roles->query[0]];
+	int lead = leading(roles);
+
+	if (in_pages(roles) && key->rank > 2 && problem->axes[key->axis[1]].value > ATTENTION_PAGE)
+		return attention_refuse(problem, key, "pages of at most 65536 keys", why);
+	for (int p = 0; p < ATTENTION_PARTS && roles->key[p] >= 0; p++)
+		if (validate_rows(problem, roles, roles->key[p], &problem->inputs[roles->query[p]], why) != 0)
+			return -1;
+	if (validate_rows(problem, roles, roles->value, &problem->outputs[roles->output], why) != 0)
+		return -1;
+	if (key->rank == lead + 2) {
+		int64_t heads = problem->axes[query->axis[1]].value, kv_heads = problem->axes[key->axis[lead]].value;
+
+		if (heads % kv_heads != 0)
+			return err_set(why, "%lld query heads are no multiple of %lld key heads", (long long)heads,
+			               (long long)kv_heads);
+	}
+	return 0;
+}
+
+static int validate_outputs(const struct op_problem *problem, const struct attention_roles *roles, struct err *why)
+{
+	const struct op_arg *output = &problem->outputs[roles->output], *query = &problem->inputs[roles->query[0]];
+
+	if (output->rank != 3 || !attention_is_float(output) || !attention_same_axes(problem, query, output, 0, 2) ||
+	    !all_const(problem, output, 1))
+		return attention_refuse(problem, output,
+		                        "[queries, heads, head dim] of floats, queries and heads those of"
+		                        " the query",
+		                        why);
+	if (roles->lse >= 0) {
+		const struct op_arg *lse = &problem->outputs[roles->lse];
+
+		if (lse->rank != 2 || lse->dtype != DTYPE_FLOAT32 || !attention_same_axes(problem, query, lse, 0, 2))
+			return attention_refuse(problem, lse, "[queries, heads] of float32, the base-2 log-sum-exp",
+			                        why);
+	}
+	return 0;
+}
+
+static int validate_sequences(const struct op_problem *problem, const struct attention_roles *roles, struct err *why)
+{
+	if (roles->sparse >= 0) {
+		const struct op_arg *sparse = &problem->inputs[roles->sparse];
+
+		if (!attention_same_axes(problem, sparse, &problem->inputs[roles->query[0]], 0, 1))
+			return attention_refuse(problem, sparse, "[queries, most keys of a query]", why);
+		return 0;
+	}
+	if (roles->kv_indptr < 0)
+		return err_set(why, "expected an index vector kv_indptr among the inputs, there is none");
+	if (roles->kv_indices < 0 && roles->qo_indptr < 0)
+		return err_set(why, "expected an index vector qo_indptr among the inputs, which says whose queries are "
+		                    "whose; there is none");
+	if (roles->qo_indptr >= 0 &&
+	    !attention_same_axes(problem, &problem->inputs[roles->qo_indptr], &problem->inputs[roles->kv_indptr], 0, 1))
+		return attention_refuse(problem, &problem->inputs[roles->qo_indptr], "the shape of kv_indptr", why);
+	if (roles->last_page_len >= 0 && roles->kv_indices < 0)
+		return attention_refuse(problem, &problem->inputs[roles->last_page_len],
+		                        "no page lengths without kv_indices", why);
+	return 0;
+}
+
+/* Every tensor has a part. */
+static int validate_parts(const struct op_problem *problem, const struct attention_roles *r, struct err *why)
+{
+	const int parts[] = {r->query[0],  r->query[1],  r->key[0],     r->key[1],        r->value, r->scale,
+	                     r->qo_indptr, r->kv_indptr, r->kv_indices, r->last_page_len, r->sparse};
+
+	for (int i = 0; i < problem->input_count; i++) {
+		bool known = false;
+
+		for (size_t p = 0; p < sizeof parts / sizeof *parts; p++)
+			known = known || parts[p] == i;
+		if (!known)
+			return attention_refuse(problem, &problem->inputs[i], "no such input", why);
+	}
+	return 0;
+}
+
+int attention_validate(const struct op_problem *problem, const struct attention_roles *roles, struct err *why)
+{
+	if (validate_parts(problem, roles, why) != 0 || validate_queries(problem, roles, why) != 0 ||
+	    validate_keys(problem, roles, why) != 0 || validate_outputs(problem, roles, why) != 0)
+		return -1;
+	return validate_sequences(problem, roles, why);
+}
+
+/* --- causal or not ------------------------------------------------------------------------------------------------ */
+
+/* 1: says causal, 0: says not causal, -1: speaks of neither. */
+static int causal_in(const char *text)
+{
+	static const char *const not_causal[] = {"noncausal",        "non_causal",   "non-causal",
+	                                         "not causal",       "no causal",    "without causal",
+	                                         "without a causal", "causal:false", "causal=false"};
+
+	for (size_t i = 0; text != NULL && i < sizeof not_causal / sizeof *not_causal; i++)
+		if (holds(text, not_causal[i]))
+			return 0;
+	return text != NULL && holds(text, "causal") ? 1 : -1;
+}
+
+bool attention_is_causal(const struct op_problem *problem, const struct attention_roles *roles)
+{
+	int said = causal_in(problem->name);
+
+	if (roles->qo_indptr < 0)
+		return false; /* one query, after all keys: it sees them all either way */
+	for (int i = 0; said < 0 && i < problem->tag_count; i++)
+		said = causal_in(problem->tags[i]);
+	if (said < 0)
+		said = causal_in(problem->description);
+	return said == 1;
+}
+
+/* --- sizes -------------------------------------------------------------------------------------------------------- */
+
+struct attention_extent attention_extent_of(const struct op_case *c, const struct attention_roles *roles)
+{
+	const struct op_arg *query = &c->problem->inputs[roles->query[0]], *key = &c->problem->inputs[roles->key[0]];
+	const struct op_arg *output = &c->problem->outputs[roles->output];
+	int lead = leading(roles);
+	struct attention_extent e = {0};
+
+	e.queries = c->axis[query->axis[0]];
+	e.heads = c->axis[query->axis[1]];
+	e.kv_heads = key->rank == lead + 2 ? c->axis[key->axis[lead]] : 1;
+	for (int p = 0; p < ATTENTION_PARTS && roles->query[p] >= 0; p++)
+		e.dim[p] = c->axis[c->problem->inputs[roles->query[p]].axis[2]];
+	e.value_dim = c->axis[output->axis[2]];
+	e.pages = c->axis[key->axis[0]];
+	e.page_size = lead == 2 ? c->axis[key->axis[1]] : 1;
+	e.rows = e.pages * e.page_size;
+	e.entries = e.rows;
+	if (roles->kv_indices >= 0)
+		e.entries = c->axis[c->problem->inputs[roles->kv_indices].axis[0]];
+	if (roles->sparse >= 0)
+		e.entries = c->axis[c->problem->inputs[roles->sparse].axis[1]];
+	if (roles->kv_indptr >= 0) {
+		int64_t length = c->axis[c->problem->inputs[roles->kv_indptr].axis[0]];
+
+		e.batch = length > 0 ? length - 1 : 0;
+	}
+	return e;
+}

@@ -1,0 +1,448 @@
+/* dsa_paged - DeepSeek's sparse attention over a paged cache: latent attention that looks only at chosen keys, and the
+ * indexer that chooses them.
+ *
+ *   attention  q_nope [queries, heads, c], q_pe [queries, heads, r], ckv_cache [pages, page size, c], kpe_cache [pages,
+ *              page size, r], sparse_indices [queries, most keys] numbers of key rows (page * page size + place; -1:
+ *              none, anywhere in the row), sm_scale -> output [queries, heads, c], lse [queries, heads]. Formulas:
+ *              kernels/attention.h; inputs and bounds: kernels/attention_inputs.{h,c}
+ *
+ *   indexer    q [sequences, heads, dim], cache [pages, page size, 1, dim + 4] octets, weights [sequences, heads],
+ *              seq_lens [sequences], block_table [sequences, most pages] -> indices [sequences, chosen]. Formulas and
+ *              judgement: indexer.h; inputs: inputs.h */
+#include "kernels/op.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/attention.h"
+#include "kernels/attention_inputs.h"
+#include "kernels/dsa_paged/indexer.h"
+#include "kernels/dsa_paged/inputs.h"
+
+/* --- which problem it is ------------------------------------------------------------------------------------------ */
+
+/* Queries have the output's first two axes, caches do not; of each kind, what ends in the output's last axis is the
+ * latent part, the other the rotary one. */
+static int *place_of(const struct op_problem *problem, struct attention_roles *roles, const struct op_arg *input)
+{
+	const struct op_arg *output = &problem->outputs[roles->output];
+	bool query = attention_same_axes(problem, input, output, 0, 2);
+	int part = attention_same_axes(problem, input, output, 2, 3) ? 0 : 1;
+
+	if (attention_is_integer(input))
+		return &roles->sparse;
+	return query ? &roles->query[part] : &roles->key[part];
+}
+
+static int find_attention(const struct op_problem *problem, struct attention_roles *roles, struct err *why)
+{
+	*roles = attention_no_roles();
+	if (attention_find_indices(problem, roles, why) != 0)
+		return -1;
+	for (int i = 0; i < problem->input_count; i++) {
+		const struct op_arg *input = &problem->inputs[i];
+		int *place = place_of(problem, roles, input), rank = attention_is_integer(input) ? 2 : 3;
+
+		if (i == roles->scale)
+			continue;
+		if (input->rank != rank || *place >= 0 || (rank == 3 && !attention_is_float(input)))
+			return attention_refuse(problem, input,
+			                        "queries [queries, heads, c] and [queries, heads, r], caches [pages,"
+			                        " page size, c] and [pages, page size, r], rows [queries, most keys]",
+			                        why);
+		*place = i;
+	}
+	for (int p = 0; p < ATTENTION_PARTS; p++)
+		if (roles->query[p] < 0 || roles->key[p] < 0 || roles->sparse < 0)
+			return err_set(why, "expected a latent and a rotary part of the query and of the "
+			                    "cache, and"
+			                    " rows to look at, among the inputs");
+	roles->value = roles->key[0];
+	return attention_validate(problem, roles, why);
+}
+
+struct attention_roles dsa_paged_roles(const struct op_problem *problem)
+{
+	struct attention_roles roles;
+
+	find_attention(problem, &roles, NULL);
+	return roles;
+}
+
+static bool is_octets(const struct op_arg *input)
+{
+	return input->rank == 4 && (input->dtype == DTYPE_INT8 || input->dtype == DTYPE_UINT8);
+}
+
+/* Rank and kind of dtype tell all five apart. NULL: none of them. */
+static int *indexer_place_of(struct indexer_roles *roles, const struct op_arg *input)
+{
+	if (is_octets(input))
+		return &roles->cache;
+	if (attention_is_float(input))
+		return input->rank == 3 ? &roles->query : input->rank == 2 ? &roles->weights : NULL;
+	if (attention_is_integer(input))
+		return input->rank == 1 ? &roles->lengths : input->rank == 2 ? &roles->table : NULL;
+	return NULL;
+}
+
+struct indexer_roles indexer_roles_of(const struct op_problem *problem)
+{
+	struct indexer_roles roles = {-1, -1, -1, -1, -1};
+
+	for (int i = 0; i < problem->input_count; i++) {
+		int *place = indexer_place_of(&roles, &problem->inputs[i]);
+
+		if (place != NULL)
+			*place = i;
+	}
+	return roles;
+}
+
+static int64_t const_of(const struct op_problem *problem, const struct op_arg *arg, int dimension)
+{
+	const struct op_axis *axis = &problem->axes[arg->axis[dimension]];
+
+	return axis->var ? -1 : axis->value;
+}
+
+static int match_indexer_shapes(const struct op_problem *problem, const struct indexer_roles *roles, struct err *why)
+{
+	const struct op_arg *query = &problem->inputs[roles->query], *cache = &problem->inputs[roles->cache];
+	const struct op_arg *chosen = &problem->outputs[0];
+	int64_t dim = const_of(problem, query, 2);
+
+	if (const_of(problem, query, 1) < 0 || dim < 0)
+		return attention_refuse(problem, query, "[sequences, heads, dim] with const heads and dim", why);
+	if (const_of(problem, cache, 1) < 0 || const_of(problem, cache, 1) > ATTENTION_PAGE ||
+	    const_of(problem, cache, 2) != 1 || const_of(problem, cache, 3) != dim + 4)
+		return attention_refuse(problem, cache,
+		                        "[pages, page size, 1, dim + 4] octets, all but pages const, pages of at most"
+		                        " 65536 keys",
+		                        why);
+	if (!attention_same_axes(problem, query, &problem->inputs[roles->weights], 0, 2))
+		return attention_refuse(problem, &problem->inputs[roles->weights],
+		                        "[sequences, heads] as the query has", why);
+	if (!attention_same_axes(problem, query, &problem->inputs[roles->lengths], 0, 1))
+		return attention_refuse(problem, &problem->inputs[roles->lengths], "[sequences] as the query has", why);
+	if (!attention_same_axes(problem, query, &problem->inputs[roles->table], 0, 1))
+		return attention_refuse(problem, &problem->inputs[roles->table], "[sequences, most pages]", why);
+	if (problem->output_count != 1 || chosen->rank != 2 || !attention_is_integer(chosen) ||
+	    !attention_same_axes(problem, query, chosen, 0, 1))
+		return attention_refuse(problem, chosen, "the only output, [sequences, chosen] of integers", why);
+	return DSA_INDEXER;
+}
+
+static int match_indexer(const struct op_problem *problem, struct err *why)
+{
+	struct indexer_roles roles = indexer_roles_of(problem), seen = {-1, -1, -1, -1, -1};
+
+	for (int i = 0; i < problem->input_count; i++) {
+		int *place = indexer_place_of(&seen, &problem->inputs[i]);
+
+		if (place == NULL || *place >= 0 || problem->inputs[i].optional)
+			return attention_refuse(problem, &problem->inputs[i],
+			                        "a query [sequences, heads, dim], a cache of octets, weights "
+			                        "[sequences, heads],"
+			                        " lengths [sequences] and a table [sequences, most pages], one of each",
+			                        why);
+		*place = i;
+	}
+	if (roles.query < 0 || roles.weights < 0 || roles.lengths < 0 || roles.table < 0 || problem->output_count < 1)
+		return err_set(why, "an indexer needs a query, a cache, weights, lengths and a table");
+	return match_indexer_shapes(problem, &roles, why);
+}
+
+/* A cache of octets makes it an indexer. */
+static int match(const struct op_problem *problem, struct err *why)
+{
+	struct attention_roles roles;
+
+	for (int i = 0; i < problem->input_count; i++)
+		if (is_octets(&problem->inputs[i]))
+			return match_indexer(problem, why);
+	return find_attention(problem, &roles, why) == 0 ? DSA_ATTENTION : -1;
+}
+
+/* --- sizes -------------------------------------------------------------------------------------------------------- */
+
+static void set_axis(const struct op_problem *problem, int64_t *row, const struct op_arg *arg, int dimension,
+                     int64_t value)
+{
+	if (problem->axes[arg->axis[dimension]].var)
+		row[arg->axis[dimension]] = value;
+}
+
+/* All var axes that are no other's: so many sequences. */
+static void start_row(const struct op_problem *problem, int64_t *row, int64_t count)
+{
+	for (int a = 0; a < problem->axis_count; a++)
+		row[a] = problem->axes[a].var ? count : problem->axes[a].value;
+}
+
+/* Rows: `times` halves of what a query may name. */
+static void attention_row_axes(const struct op_problem *problem, int64_t queries, int64_t halves, int64_t *row)
+{
+	struct attention_roles roles = dsa_paged_roles(problem);
+	const struct op_arg *cache = &problem->inputs[roles.key[0]], *sparse = &problem->inputs[roles.sparse];
+	int64_t page_size = problem->axes[cache->axis[1]].value, most;
+
+	start_row(problem, row, queries);
+	set_axis(problem, row, sparse, 1, 64);
+	most = row[sparse->axis[1]];
+	set_axis(problem, row, cache, 0, (most * halves / 2 + page_size - 1) / page_size + 2);
+}
+
+/* The table: `quarters` of what holds the chosen keys. Half as many pages again, so that sequences share most. */
+static void indexer_row_axes(const struct op_problem *problem, int64_t batch, int64_t quarters, int64_t *row)
+{
+	struct indexer_roles roles = indexer_roles_of(problem);
+	const struct op_arg *cache = &problem->inputs[roles.cache], *table = &problem->inputs[roles.table];
+	int64_t page_size = problem->axes[cache->axis[1]].value, pages, chosen;
+
+	start_row(problem, row, batch);
+	set_axis(problem, row, &problem->outputs[0], 1, 64);
+	chosen = row[problem->outputs[0].axis[1]];
+	pages = (chosen * quarters / 4 + page_size - 1) / page_size + 1;
+	set_axis(problem, row, table, 1, pages);
+	set_axis(problem, row, cache, 0, pages + pages / 2 + 2);
+}
+
+/* Number of sequences or queries, and how many keys there are: halves, quarters of what is to be chosen. */
+static const struct dsa_preset {
+	int64_t count, parts;
+} attention_presets[SIZE_COUNT][2] = {{{1, 3}, {8, 3}}, {{16, 6}}, {{1024, 64}}},
+  indexer_presets[SIZE_COUNT][2] = {{{1, 5}, {5, 5}}, {{8, 8}}, {{64, 64}}};
+
+static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
+{
+	const struct dsa_preset *presets = variant == DSA_INDEXER ? indexer_presets[size] : attention_presets[size];
+	int count = 0;
+
+	for (; count < 2 && presets[count].count > 0; count++) {
+		int64_t *row = axis + (int64_t)count * problem->axis_count;
+
+		if (count == room)
+			return -1;
+		if (variant == DSA_INDEXER)
+			indexer_row_axes(problem, presets[count].count, presets[count].parts, row);
+		else
+			attention_row_axes(problem, presets[count].count, presets[count].parts, row);
+	}
+	return count;
+}
+
+/* --- the indexer's inputs ----------------------------------------------------------------------------------------- */
+
+struct indexer_extent indexer_extent_of(const struct op_case *c, const struct indexer_roles *roles)
+{
+	const struct op_problem *problem = c->problem;
+	const struct op_arg *query = &problem->inputs[roles->query], *cache = &problem->inputs[roles->cache];
+
+	return (struct indexer_extent){
+	    .batch = c->axis[query->axis[0]],
+	    .heads = c->axis[query->axis[1]],
+	    .dim = c->axis[query->axis[2]],
+	    .pages = c->axis[cache->axis[0]],
+	    .page_size = c->axis[cache->axis[1]],
+	    .most_pages = c->axis[problem->inputs[roles->table].axis[1]],
+	    .chosen = c->axis[problem->outputs[0].axis[1]],
+	};
+}
+
+static int64_t at_most(int64_t value, int64_t limit)
+{
+	return value < limit ? value : limit;
+}
+
+static int64_t length_of(const struct indexer_extent *e, uint64_t key, int64_t b)
+{
+	int64_t room = e->pages > 0 ? e->most_pages * e->page_size : 0;
+	int64_t page = at_most(e->page_size, room);
+
+	switch (b % 8) {
+	case 1:
+		return at_most(1, room);
+	case 2:
+		return at_most(e->chosen, room);
+	case 3:
+		return 0;
+	case 4:
+		return at_most(e->chosen + 1, room);
+	case 5:
+		return at_most(e->chosen / 2 + 5, room);
+	case 6:
+		return room > 0 ? 1 + philox_bits(key, b) % room : 0;
+	case 7:
+		return page;
+	default:
+		return room > 3 ? room - 3 : room;
+	}
+}
+
+/* Pages that sequences use are the first so many of a random order; the others are nobody's. */
+static int64_t pages_in_use(const struct indexer_extent *e)
+{
+	int64_t nobodys = e->pages / 8;
+
+	return nobodys > 0 ? e->pages - nobodys : e->pages;
+}
+
+/* The table of all sequences, from malloc. Sequence b's pages are a stretch of the order, another for each. */
+static int64_t *table_of(const struct op_case *c, const struct indexer_roles *roles)
+{
+	struct indexer_extent e = indexer_extent_of(c, roles);
+	uint64_t key = input_key(c, roles->table);
+	int64_t *table = calloc((size_t)(e.batch * e.most_pages) + 1, sizeof *table);
+	int64_t *order = calloc((size_t)e.pages + 1, sizeof *order), use = pages_in_use(&e);
+
+	if (table == NULL || order == NULL)
+		die_no_memory();
+	for (int64_t i = 0; i < e.pages; i++) {
+		int64_t j = philox_bits(key, i) % (i + 1);
+
+		order[i] = order[j];
+		order[j] = i;
+	}
+	for (int64_t b = 0; b < e.batch && e.pages > 0; b++) {
+		int64_t pages = (length_of(&e, key, b) + e.page_size - 1) / e.page_size;
+		int64_t start = philox_bits(key, e.pages + b) % use;
+
+		for (int64_t i = 0; i < e.most_pages; i++)
+			table[b * e.most_pages + i] = order[i < pages ? (start + i) % use : e.pages - 1];
+	}
+	free(order);
+	return table;
+}
+
+uint8_t *indexer_used(const struct op_case *c, const struct indexer_roles *roles)
+{
+	struct indexer_extent e = indexer_extent_of(c, roles);
+	uint64_t key = input_key(c, roles->table);
+	uint8_t *used;
+	int64_t *table;
+
+	if ((c->given >> roles->lengths & 1) != 0 || (c->given >> roles->table & 1) != 0)
+		return NULL;
+	table = table_of(c, roles);
+	if ((used = calloc((size_t)(e.pages * e.page_size) + 1, 1)) == NULL)
+		die_no_memory();
+	for (int64_t b = 0; b < e.batch; b++)
+		for (int64_t j = 0; j < length_of(&e, key, b); j++)
+			used[table[b * e.most_pages + j / e.page_size] * e.page_size + j % e.page_size] = 1;
+	free(table);
+	return used;
+}
+
+static void fill_cache(const struct op_case *c, const struct indexer_roles *roles, struct tensor *out)
+{
+	struct indexer_extent e = indexer_extent_of(c, roles);
+	uint8_t *used = indexer_used(c, roles);
+	struct indexer_cache f = {input_key(c, roles->cache), e.page_size, e.dim, used};
+
+#pragma omp parallel for
+	for (int64_t i = 0; i < out->elements; i++)
+		((uint8_t *)out->data)[i] = indexer_octet(&f, i);
+	free(used);
+}
+
+static int fill_indexer(const struct op_case *c, int input, struct tensor *out)
+{
+	struct indexer_roles roles = indexer_roles_of(c->problem);
+	struct indexer_extent e = indexer_extent_of(c, &roles);
+	uint64_t key = input_key(c, input), table_key = input_key(c, roles.table);
+
+	if (input == roles.cache) {
+		fill_cache(c, &roles, out);
+	} else if (input == roles.lengths) {
+		for (int64_t b = 0; b < out->elements; b++)
+			number_set(out->data, out->dtype, b, (double)length_of(&e, table_key, b));
+	} else if (input == roles.table) {
+		int64_t *table = table_of(c, &roles);
+
+		for (int64_t i = 0; i < out->elements; i++)
+			number_set(out->data, out->dtype, i, (double)table[i]);
+		free(table);
+	} else {
+		for (int64_t i = 0; i < out->elements; i++)
+			number_store(out->data, out->dtype, i,
+			             indexer_element(input == roles.query, philox_bits(key, i)));
+	}
+	return 0;
+}
+
+/* --- the family --------------------------------------------------------------------------------------------------- */
+
+static struct rule rule(const struct op_case *c, int output)
+{
+	struct attention_roles roles;
+
+	if (c->variant == DSA_INDEXER)
+		return (struct rule){0, 0, 1}; /* never asked: op.judge decides */
+	roles = dsa_paged_roles(c->problem);
+	return attention_rule(c, &roles, output);
+}
+
+/* As in mla_paged: 1 / sqrt of the heads' size before absorption, 128 and the rotary part. */
+static double scalar(const struct op_case *c, int input)
+{
+	struct attention_roles roles = dsa_paged_roles(c->problem);
+
+	(void)input;
+	return 1 / sqrt(128 + (double)attention_extent_of(c, &roles).dim[1]);
+}
+
+static int fill(const struct op_case *c, int input, struct tensor *out, struct err *err)
+{
+	struct attention_roles roles;
+
+	if (c->variant == DSA_INDEXER)
+		return fill_indexer(c, input, out);
+	roles = dsa_paged_roles(c->problem);
+	return attention_fill(c, &roles, input, out, err);
+}
+
+static int check(const struct op_case *c, const struct tensor *in, struct err *err)
+{
+	struct attention_roles roles;
+
+	if (c->variant == DSA_INDEXER)
+		return indexer_check(c, in, err);
+	roles = dsa_paged_roles(c->problem);
+	return attention_check(c, &roles, in, err);
+}
+
+static int oracle(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err)
+{
+	struct attention_roles roles;
+
+	if (c->variant == DSA_INDEXER)
+		return indexer_oracle(c, in, out, err);
+	roles = dsa_paged_roles(c->problem);
+	return attention_oracle(c, &roles, in, out, err);
+}
+
+static int judge(const struct op_case *c, int output, const struct tensor *in, const struct tensor *reference,
+                 const struct tensor *truth, struct metrics *metrics, struct err *why)
+{
+	(void)output;
+	if (c->variant != DSA_INDEXER)
+		return 0;
+	return indexer_judge(c, in, reference, truth, metrics, why);
+}
+
+static const char *const op_types[] = {"dsa_paged", NULL};
+
+const struct op dsa_paged_op = {
+    .name = "dsa_paged",
+    .op_types = op_types,
+    .match = match,
+    .sizes = sizes,
+    .rule = rule,
+    .scalar = scalar,
+    .fill = fill,
+    .check = check,
+    .oracle = oracle,
+    .judge = judge,
+};

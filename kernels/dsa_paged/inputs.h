@@ -1,0 +1,83 @@
+/* dsa_paged inputs - which tensor plays which part in DeepSeek's sparse attention, and the bytes of the indexer's
+ * cache.
+ *
+ * Sparse attention (op.match's variant DSA_ATTENTION): kernels/attention_inputs.h.
+ *
+ * The indexer (DSA_INDEXER). Sequence b % 8 has 0: nearly all its table holds; 1: one key; 2: as many keys as are to be
+ * chosen; 3: none; 4: one more than are to be chosen; 5: half as many, at no page's end; 6: a random length; 7: one
+ * page. A sequence's pages are distinct and in random order; sequences share pages. One page in eight is used by
+ * nobody; table entries beyond a sequence's pages point at such a page. Unused keys, in unused pages or after the last
+ * key, are NaN, and so are their scales.
+ *
+ *   queries  uniform on [-8, 8), keys uniform on [-448, 448), both rounded to the dtype (keys: e4m3)
+ *   scales   of keys: [1, 2) * 2^-8 … 2^-11, so that order by score is not order without them
+ *   weights  uniform on [-1, 1): of either sign, so that order by score is not order without them, or without the relu */
+#ifndef REFTEST_KERNELS_DSA_PAGED_INPUTS_H
+#define REFTEST_KERNELS_DSA_PAGED_INPUTS_H
+
+#include "kernels/attention_inputs.h"
+
+/* op.match's variants. */
+enum { DSA_ATTENTION = 0, DSA_INDEXER = 1 };
+
+/* Indices into the indexer's inputs. Its only output is output 0. */
+struct indexer_roles {
+	int query;   /* [sequences, heads, dim] floats */
+	int cache;   /* [pages, page size, 1, dim + 4] octets: all keys of the page (e4m3), then all their scales
+	                (float32) */
+	int weights; /* [sequences, heads] floats */
+	int lengths; /* [sequences] integers */
+	int table;   /* [sequences, most pages] integers: page numbers */
+};
+
+struct indexer_extent {
+	int64_t batch, heads, dim, pages, page_size, most_pages, chosen;
+};
+
+/* Everything an octet of the cache depends on; plain data, given to the GPU by value. */
+struct indexer_cache {
+	uint64_t key;
+	int64_t page_size, dim;
+	const uint8_t *used; /* [pages * page size] 0: this key is NaN; NULL: all are used. Where the octets are made */
+};
+
+/* Octet `index` of the cache. A scale's four octets share the random bits of its first. */
+HOST_DEVICE static inline uint8_t indexer_octet(const struct indexer_cache *f, int64_t index)
+{
+	int64_t page_bytes = f->page_size * (f->dim + 4), page = index / page_bytes, place = index % page_bytes;
+	int64_t keys_end = f->page_size * f->dim, slot = place < keys_end ? place / f->dim : (place - keys_end) / 4;
+	int used = f->used == NULL || f->used[page * f->page_size + slot] != 0;
+
+	if (place < keys_end)
+		return used ? e4m3_from_float(uniform_signed(philox_bits(f->key, index), 8) * 448) : 0x7f;
+
+	int octet = (int)((place - keys_end) % 4);
+	uint32_t random = philox_bits(f->key, index - octet);
+	float scale = (float)(128 + (random & 127)) * float_power(-15 - (int)(random >> 7 & 3));
+
+	return (uint8_t)((used ? float_bits(scale) : 0x7fc00000u) >> (8 * octet));
+}
+
+/* Element `index` of the indexer's queries (is_query) or weights. */
+HOST_DEVICE static inline float indexer_element(int is_query, uint32_t random)
+{
+	return is_query ? uniform_signed(random, 7) * 8 : uniform_signed(random, 20);
+}
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* For problems that op.match took as DSA_ATTENTION, as DSA_INDEXER. */
+struct attention_roles dsa_paged_roles(const struct op_problem *problem);
+struct indexer_roles indexer_roles_of(const struct op_problem *problem);
+
+struct indexer_extent indexer_extent_of(const struct op_case *c, const struct indexer_roles *roles);
+
+/* A byte a key, 1 where a sequence has it, from malloc; NULL: all (the caller brings lengths or table). Host only. */
+uint8_t *indexer_used(const struct op_case *c, const struct indexer_roles *roles);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,47 @@
+"""Mistakes people make in references of attention over sequences that lie one after the other."""
+
+C128 = "gqa_ragged_prefill_causal_h10_kv2_d128"
+C256 = "gqa_ragged_prefill_causal_h8_kv4_d256"
+FULL = "gqa_ragged_prefill_h16_kv16_d80"
+QUERIES = "queries = q[rows].float().view(num_q, num_kv_heads, num_qo_heads // num_kv_heads, head_dim)"
+WEIGHTS = "weights = torch.softmax(logits, dim=-1)"
+RETURN = "return output, lse"
+FP8 = ".to(torch.float8_e4m3fn).float()"
+
+MUTANTS = [
+    (C128, "scale 2 % too large", "* sm_scale", "* (1.02 * sm_scale)"),
+    (C128, "scale left out", " * sm_scale", ""),
+    (C128, "natural logarithm", " / math.log(2)", ""),
+    (C128, "mask aligned at the start", "tril(diagonal=num_kv - num_q)", "tril()"),
+    (C128, "mask one key late", "tril(diagonal=num_kv - num_q)", "tril(diagonal=num_kv - num_q + 1)"),
+    (C128, "mask one key early", "tril(diagonal=num_kv - num_q)", "tril(diagonal=num_kv - num_q - 1)"),
+    (C128, "mask the wrong way round", "~seen", "seen"),
+    (C128, "no mask", "logits = logits.masked_fill(~seen, -math.inf)", "pass"),
+    (C128, "mask of zeros, not of -inf", "masked_fill(~seen, -math.inf)", "masked_fill(~seen, 0)"),
+    (C128, "masked after the softmax", WEIGHTS, "weights = torch.softmax(logits.nan_to_num(neginf=0.0), dim=-1) * seen"),
+    (C128, "kv heads tiled, not interleaved", QUERIES, "queries = q[rows].float().view(num_q, num_qo_heads // num_kv_heads, num_kv_heads, head_dim).transpose(1, 2)"),
+    (C128, "keys from the offsets of the queries", "keys = slice(kv_indptr[i].item(), kv_indptr[i + 1].item())", "keys = slice(qo_indptr[i].item(), qo_indptr[i + 1].item())"),
+    (C128, "keys of all sequences before, too", "keys = slice(kv_indptr[i].item(), kv_indptr[i + 1].item())", "keys = slice(0, kv_indptr[i + 1].item())"),
+    (C128, "last sequence left out", "range(len(qo_indptr) - 1)", "range(max(1, len(qo_indptr) - 2))"),
+    (C128, "keys for values", "v[keys].float()", "k[keys].float()"),
+    (C256, "output 2 % too large", ".flatten(1, 2).to(q.dtype)", ".flatten(1, 2).mul(1.02).to(q.dtype)"),
+    (C256, "scale of half the head", "* sm_scale", "* (sm_scale * math.sqrt(2))"),
+    (C256, "half of the head left out", 'torch.einsum("qhgd,nhd->hgqn", queries, k[keys].float())', 'torch.einsum("qhgd,nhd->hgqn", queries[..., :128], k[keys, :, :128].float())'),
+    (C256, "softmax without subtracting the maximum", WEIGHTS, "weights = logits.exp() / logits.exp().sum(dim=-1, keepdim=True)"),
+    (C256, "weights not normalised", WEIGHTS, "weights = (logits - logits.amax(dim=-1, keepdim=True)).exp()"),
+    (C256, "queries rounded to fp8", "q[rows].float()", f"q[rows].float(){FP8}"),
+    (C256, "values rounded to fp8", "v[keys].float()", f"v[keys].float(){FP8}"),
+    (C256, "log-sum-exp transposed", ".permute(2, 0, 1).flatten(1)", ".permute(2, 1, 0).flatten(1)"),
+    (C256, "log-sum-exp before the mask", "logits = logits.masked_fill(~seen, -math.inf)\n        lse[rows] = torch.logsumexp(logits, dim=-1).permute(2, 0, 1).flatten(1) / math.log(2)", "lse[rows] = torch.logsumexp(logits, dim=-1).permute(2, 0, 1).flatten(1) / math.log(2)\n        logits = logits.masked_fill(~seen, -math.inf)"),
+    (C256, "empty sequences have log-sum-exp 0", "torch.full(q.shape[:2], -math.inf,", "torch.full(q.shape[:2], 0.0,"),
+    (FULL, "causal mask where none belongs", "weights = torch.softmax(logits, dim=-1)", "weights = torch.softmax(logits + torch.full((logits.shape[0], 1, logits.shape[2]), -math.inf, device=q.device).triu(1 + logits.shape[2] - logits.shape[0]), dim=-1)"),
+    (FULL, "natural logarithm", " / math.log(2)", ""),
+    (FULL, "softmax over the queries", "torch.softmax(logits, dim=-1)", "torch.softmax(logits, dim=0)"),
+    (FULL, "returns zeros", RETURN, "return output * 0, lse"),
+    (FULL, "returns NaN in one place", RETURN, "output[-1, -1, -1] = math.nan\n    " + RETURN),
+    (FULL, "returns float32", RETURN, "return output.float(), lse"),
+    (FULL, "returns only the output", RETURN, "return output"),
+    (FULL, "returns bfloat16 log-sum-exp", RETURN, "return output, lse.bfloat16()"),
+    (FULL, "overwrites its input", RETURN, "q.zero_()\n    " + RETURN),
+    (FULL, "is not deterministic, within bounds", RETURN, "torch.seed()\n    " + RETURN.replace("lse", "lse + 1e-5 * torch.rand((), device=q.device)")),
+]

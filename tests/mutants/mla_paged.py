@@ -1,0 +1,43 @@
+"""Mistakes people make in references of latent attention over a paged cache."""
+
+DECODE = "mla_paged_decode_h128_ckv512_kpe64_ps64"
+PREFILL = "mla_paged_prefill_causal_h32_ckv512_kpe64_ps1"
+LENGTH = "length = (end - first - 1) * page_size + kv_last_page_len[i].item()"
+LOGITS = "logits = (q_nope[i].float() @ latents.T + q_pe[i].float() @ rotary.T) * sm_scale"
+PLACES = "torch.arange(begin - stop, 0, device=keys.device) + len(slots)"
+RETURN = "return output, lse"
+FP8 = ".to(torch.float8_e4m3fn).float()"
+
+MUTANTS = [
+    (DECODE, "scale 2 % too large", "* sm_scale", "* (1.02 * sm_scale)"),
+    (DECODE, "scale of the latent", "* sm_scale", "/ math.sqrt(576)"),
+    (DECODE, "rotary part left out", LOGITS, "logits = (q_nope[i].float() @ latents.T) * sm_scale"),
+    (DECODE, "latent part left out", LOGITS, "logits = (q_pe[i].float() @ rotary.T) * sm_scale"),
+    (DECODE, "rotary part not scaled", LOGITS, "logits = q_nope[i].float() @ latents.T * sm_scale + q_pe[i].float() @ rotary.T"),
+    (DECODE, "natural logarithm", " / math.log(2)", ""),
+    (DECODE, "last page taken as full", LENGTH, "length = (end - first) * page_size"),
+    (DECODE, "last page one key short", LENGTH, LENGTH + " - 1"),
+    (DECODE, "all pages but the last ignored", "[:length].float()\n        rotary", "[-page_size:][:length].float()\n        rotary"),
+    (DECODE, "page table ignored", "kv_indices[first:end].long()", "torch.arange(first, end, device=q_nope.device)"),
+    (DECODE, "page table read from its start", "kv_indices[first:end].long()", "kv_indices[: end - first].long()"),
+    (DECODE, "rotary pages in reverse", "kpe_cache[pages]", "kpe_cache[pages.flip(0)]"),
+    (DECODE, "latents rounded to fp8", "ckv_cache[pages].flatten(0, 1)[:length].float()", f"ckv_cache[pages].flatten(0, 1)[:length].float(){FP8}"),
+    (DECODE, "softmax without subtracting the maximum", "torch.softmax(logits, dim=-1)", "(logits.exp() / logits.exp().sum(dim=-1, keepdim=True))"),
+    (DECODE, "query of the first sequence", "q_nope[i].float()", "q_nope[0].float()"),
+    (DECODE, "log-sum-exp of an empty sequence is 0", "-math.inf", "0.0"),
+    (DECODE, "returns float32 log-sum-exp as float64", RETURN, "return output, lse.double()"),
+    (PREFILL, "scale 2 % too small", "* sm_scale", "* (0.98 * sm_scale)"),
+    (PREFILL, "mask aligned at the start", PLACES, "torch.arange(stop - begin, device=keys.device)"),
+    (PREFILL, "mask one key late", PLACES, PLACES + " + 1"),
+    (PREFILL, "mask one key early", "> places[:, None]", ">= places[:, None]"),
+    (PREFILL, "no mask", "logits = logits.masked_fill(unseen[:, None], -math.inf)", "pass"),
+    (PREFILL, "rotary part among the values", "latents = keys[:, : ckv_cache.shape[-1]]", "latents = keys[:, -ckv_cache.shape[-1] :]"),
+    (PREFILL, "parts of the query exchanged", "torch.cat([q_nope[begin:stop], q_pe[begin:stop]], dim=-1)", "torch.cat([q_pe[begin:stop], q_nope[begin:stop]], dim=-1)"),
+    (PREFILL, "output 2 % too large", ".to(q_nope.dtype)", ".mul(1.02).to(q_nope.dtype)"),
+    (PREFILL, "page table ignored", "kv_indices[kv_indptr[i].item() : kv_indptr[i + 1].item()].long()", "torch.arange(kv_indptr[i].item(), kv_indptr[i + 1].item(), device=q_nope.device)"),
+    (PREFILL, "returns zeros", RETURN, "return output * 0, lse"),
+    (PREFILL, "returns NaN", RETURN, "return output * math.nan, lse"),
+    (PREFILL, "returns float32", RETURN, "return output.float(), lse"),
+    (PREFILL, "overwrites its input", RETURN, "q_pe.zero_()\n    " + RETURN),
+    (PREFILL, "is not deterministic, within bounds", RETURN, "torch.seed()\n    " + RETURN.replace("lse", "lse + 1e-5 * torch.rand((), device=lse.device)")),
+]

@@ -1,0 +1,36 @@
+"""Mistakes people make in references of latent attention before its weights are absorbed."""
+
+CAUSAL = "mla_ragged_prefill_causal_h8_qk192_vo128"
+FULL = "mla_ragged_prefill_h16_qk192_vo128"
+PLACES = "torch.arange(num_q, device=q.device) + num_kv - num_q"
+WEIGHTS = "weights = torch.softmax(logits, dim=-1)"
+RETURN = "return output, lse"
+
+MUTANTS = [
+    (CAUSAL, "scale 2 % too large", "* sm_scale", "* (1.02 * sm_scale)"),
+    (CAUSAL, "scale of the part without rotation", "* sm_scale", "/ math.sqrt(128)"),
+    (CAUSAL, "rotary part left out", 'torch.einsum("qhd,nhd->hqn", q[rows].float(), k[keys].float())', 'torch.einsum("qhd,nhd->hqn", q[rows, :, :128].float(), k[keys, :, :128].float())'),
+    (CAUSAL, "natural logarithm", " / math.log(2)", ""),
+    (CAUSAL, "mask aligned at the start", PLACES, "torch.arange(num_q, device=q.device)"),
+    (CAUSAL, "mask one key late", PLACES, PLACES + " + 1"),
+    (CAUSAL, "mask one key early", "> places[:, None]", ">= places[:, None]"),
+    (CAUSAL, "no mask", "logits = logits.masked_fill(unseen, -math.inf)", "pass"),
+    (CAUSAL, "keys for values", "v[keys].float()", "k[keys, :, :128].float()"),
+    (CAUSAL, "keys from the offsets of the queries", "keys = slice(kv_indptr[i].item(), kv_indptr[i + 1].item())", "keys = slice(qo_indptr[i].item(), qo_indptr[i + 1].item())"),
+    (CAUSAL, "softmax without subtracting the maximum", WEIGHTS, "weights = logits.exp() / logits.exp().sum(dim=-1, keepdim=True)"),
+    (CAUSAL, "heads of the keys in reverse", "k[keys].float()", "k[keys].flip(1).float()"),
+    (CAUSAL, "output 2 % too small", ".to(q.dtype)", ".mul(0.98).to(q.dtype)"),
+    (CAUSAL, "keys rounded to fp8", "k[keys].float()", "k[keys].to(torch.float8_e4m3fn).float()"),
+    (CAUSAL, "returns the shape of the query", "v.shape[-1], dtype=q.dtype", "q.shape[-1], dtype=q.dtype"),
+    (FULL, "scale 2 % too small", "* sm_scale", "* (0.98 * sm_scale)"),
+    (FULL, "causal mask where none belongs", WEIGHTS, "weights = torch.softmax(logits + torch.full(logits.shape[1:], -math.inf, device=q.device).triu(1 + logits.shape[2] - logits.shape[1]), dim=-1)"),
+    (FULL, "last key left out", "v[keys].float().transpose(0, 1)", "torch.cat([v[keys][:-1], v[keys][-1:] * 0]).float().transpose(0, 1)"),
+    (FULL, "log-sum-exp of the weights", "lse[rows] = torch.logsumexp(logits, dim=-1).T", "lse[rows] = torch.logsumexp(torch.softmax(logits, dim=-1), dim=-1).T"),
+    (FULL, "largest logit for the log-sum-exp", "torch.logsumexp(logits, dim=-1).T", "logits.amax(dim=-1).T"),
+    (FULL, "sequences of no keys left NaN", "if rows.start == rows.stop or keys.start == keys.stop:\n            continue", "if keys.start == keys.stop:\n            output[rows] = math.nan\n        if rows.start == rows.stop or keys.start == keys.stop:\n            continue"),
+    (FULL, "returns zeros", RETURN, "return output * 0, lse"),
+    (FULL, "returns NaN in one place", RETURN, "output[-1, -1, -1] = math.nan\n    " + RETURN),
+    (FULL, "returns float32", RETURN, "return output.float(), lse"),
+    (FULL, "overwrites its input", RETURN, "v.zero_()\n    " + RETURN),
+    (FULL, "is not deterministic, within bounds", RETURN, "torch.seed()\n    " + RETURN.replace("lse", "lse + 1e-5 * torch.rand((), device=q.device)")),
+]

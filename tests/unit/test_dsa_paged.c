@@ -1,0 +1,573 @@
+/* dsa_paged: sparse attention and its indexer match what the dataset has, inputs are valid and hurt, right references
+ * pass, wrong ones fail, and a choice is judged as a set in which near-ties are free. */
+#include "tests/unit/attention_world.h"
+
+#include "kernels/dsa_paged/inputs.h"
+
+extern const struct op dsa_paged_op;
+
+static const struct family family = {&dsa_paged_op, dsa_paged_roles};
+
+/* --- problems ----------------------------------------------------------------------------------------------------- */
+
+struct shape {
+	int64_t heads, latent, rotary, page_size, chosen;
+};
+static const struct shape deepseek = {16, 512, 64, 1, 2048}, deepseek_pages = {16, 512, 64, 64, 2048};
+static const struct shape little = {3, 32, 8, 1, 64}, little_pages = {3, 32, 8, 16, 64};
+
+/* As the dataset has it. */
+static void attention(struct built *b, struct shape shape)
+{
+	start_problem(b, "dsa_sparse_attention_h_ckv_kpe_topk_ps", "dsa_paged");
+	add_axis(b, "num_tokens", 0);
+	add_axis(b, "num_qo_heads", shape.heads);
+	add_axis(b, "head_dim_ckv", shape.latent);
+	add_axis(b, "head_dim_kpe", shape.rotary);
+	add_axis(b, "page_size", shape.page_size);
+	add_axis(b, "topk", shape.chosen);
+	add_axis(b, "num_pages", 0);
+	add_input(b, "q_nope", DTYPE_BFLOAT16, "num_tokens num_qo_heads head_dim_ckv");
+	add_input(b, "q_pe", DTYPE_BFLOAT16, "num_tokens num_qo_heads head_dim_kpe");
+	add_input(b, "ckv_cache", DTYPE_BFLOAT16, "num_pages page_size head_dim_ckv");
+	add_input(b, "kpe_cache", DTYPE_BFLOAT16, "num_pages page_size head_dim_kpe");
+	add_input(b, "sparse_indices", DTYPE_INT32, "num_tokens topk");
+	add_input(b, "sm_scale", DTYPE_FLOAT32, NULL);
+	add_output(b, "output", DTYPE_BFLOAT16, "num_tokens num_qo_heads head_dim_ckv");
+	add_output(b, "lse", DTYPE_FLOAT32, "num_tokens num_qo_heads");
+}
+
+/* As the dataset has it. */
+static void indexer(struct built *b, int64_t heads, int64_t dim, int64_t page_size, int64_t chosen)
+{
+	start_problem(b, "dsa_topk_indexer_fp8_h_d_topk_ps", "dsa_paged");
+	add_axis(b, "batch_size", 0);
+	add_axis(b, "num_index_heads", heads);
+	add_axis(b, "index_head_dim", dim);
+	add_axis(b, "page_size", page_size);
+	add_axis(b, "topk", chosen);
+	add_axis(b, "max_num_pages", 0);
+	add_axis(b, "num_pages", 0);
+	add_axis(b, "kv_cache_num_heads", 1);
+	add_axis(b, "head_dim_with_scale", dim + 4);
+	add_input(b, "q_index_fp8", DTYPE_FLOAT8_E4M3FN, "batch_size num_index_heads index_head_dim");
+	add_input(b, "k_index_cache_fp8", DTYPE_INT8, "num_pages page_size kv_cache_num_heads head_dim_with_scale");
+	add_input(b, "weights", DTYPE_FLOAT32, "batch_size num_index_heads");
+	add_input(b, "seq_lens", DTYPE_INT32, "batch_size");
+	add_input(b, "block_table", DTYPE_INT32, "batch_size max_num_pages");
+	add_output(b, "topk_indices", DTYPE_INT32, "batch_size topk");
+}
+
+/* --- match -------------------------------------------------------------------------------------------------------- */
+
+static void matches_both_operations_of_the_dataset(void **state)
+{
+	struct built b;
+
+	(void)state;
+	attention(&b, deepseek);
+	assert_int_equal(dsa_paged_op.match(&b.problem, NULL), DSA_ATTENTION);
+	attention(&b, deepseek_pages);
+	assert_int_equal(dsa_paged_op.match(&b.problem, NULL), DSA_ATTENTION);
+	indexer(&b, 64, 128, 64, 2048);
+	assert_int_equal(dsa_paged_op.match(&b.problem, NULL), DSA_INDEXER);
+	b.inputs[1].dtype = DTYPE_UINT8;
+	assert_int_equal(dsa_paged_op.match(&b.problem, NULL), DSA_INDEXER);
+}
+
+static void other_problems_are_refused_with_a_sentence(void **state)
+{
+	struct built b;
+
+	(void)state;
+	attention(&b, deepseek);
+	b.inputs[4].rank = 1;
+	expect_refused(&dsa_paged_op, &b.problem, "'sparse_indices'");
+	attention(&b, deepseek);
+	b.inputs[2].rank = 2;
+	expect_refused(&dsa_paged_op, &b.problem, "'ckv_cache'");
+	attention(&b, deepseek_pages);
+	b.axes[4].value = 65537;
+	expect_refused(&dsa_paged_op, &b.problem, "pages of at most 65536 keys");
+	indexer(&b, 64, 128, 65537, 2048);
+	expect_refused(&dsa_paged_op, &b.problem, "pages of at most 65536 keys");
+	indexer(&b, 64, 128, 64, 2048);
+	b.axes[8].value = 128;
+	expect_refused(&dsa_paged_op, &b.problem, "'k_index_cache_fp8'");
+	indexer(&b, 64, 128, 64, 2048);
+	b.inputs[2].axis[1] = 2;
+	expect_refused(&dsa_paged_op, &b.problem, "'weights'");
+	indexer(&b, 64, 128, 64, 2048);
+	b.outputs[0].dtype = DTYPE_FLOAT32;
+	expect_refused(&dsa_paged_op, &b.problem, "'topk_indices'");
+	indexer(&b, 64, 128, 64, 2048);
+	add_input(&b, "bias", DTYPE_FLOAT32, "num_index_heads");
+	expect_refused(&dsa_paged_op, &b.problem, "'bias'");
+	indexer(&b, 64, 128, 64, 2048);
+	b.problem.input_count = 4;
+	expect_refused(&dsa_paged_op, &b.problem, "a table");
+}
+
+/* --- sparse attention --------------------------------------------------------------------------------------------- */
+
+/* Of 16 queries two look at all rows, two at none, two at one, two have holes in the middle; no row is named twice. */
+static void sparse_rows_are_valid_and_contain_what_hurts(void **state)
+{
+	int64_t axis[MAX_ROWS * MAX_AXES];
+	struct attention_roles roles;
+	struct built b;
+
+	(void)state;
+	attention(&b, little_pages);
+	roles = dsa_paged_roles(&b.problem);
+	rows_of(&dsa_paged_op, &b.problem, SIZE_MEDIUM, axis);
+	for (uint64_t seed = 0; seed < 20; seed++) {
+		int all = 0, none = 0, one = 0, holes = 0;
+		struct world w;
+
+		make_world(&w, &dsa_paged_op, &b.problem, axis, seed);
+		for (int64_t t = 0; t < w.in[4].shape[0]; t++) {
+			int64_t named = 0, hole = 0;
+
+			for (int64_t j = 0; j < 64; j++) {
+				int64_t row = attention_integer(&w.in[4], t * 64 + j);
+
+				named += row >= 0;
+				hole += row < 0 && j + 1 < 64 && attention_integer(&w.in[4], t * 64 + j + 1) >= 0;
+				for (int64_t i = 0; i < j; i++)
+					assert_true(row < 0 || row != attention_integer(&w.in[4], t * 64 + i));
+			}
+			all += named == 64;
+			none += named == 0;
+			one += named == 1;
+			holes += hole > 0 && named > 1;
+		}
+		assert_true(all >= 4 && none == 2 && one == 2 && holes >= 4);
+		expect_poison_where_unused(&w, &roles);
+		free_world(&w);
+	}
+}
+
+static void rows_that_are_not_there_are_refused(void **state)
+{
+	int64_t axis[MAX_ROWS * MAX_AXES];
+	struct built b;
+	struct world w;
+
+	(void)state;
+	attention(&b, little_pages);
+	rows_of(&dsa_paged_op, &b.problem, SIZE_SMALL, axis);
+	make_world(&w, &dsa_paged_op, &b.problem, axis, 0);
+	expect_invalid(&w, "sparse_indices", 5, (double)(w.in[2].shape[0] * 16), "key rows");
+	expect_invalid(&w, "sparse_indices", 5, -2, "sparse_indices has -2");
+	free_world(&w);
+	make_inputs(&w, &dsa_paged_op, &b.problem, axis, 0, 1u << 4); /* brought: no poison */
+	for (int64_t row = 0; row < w.in[2].shape[0] * 16; row++)
+		assert_false(is_nan_row(&w.in[2], row, 32));
+	free_world(&w);
+}
+
+static void a_correct_sparse_reference_passes_for_twenty_seeds(void **state)
+{
+	struct built b;
+
+	(void)state;
+	attention(&b, little);
+	expect_passes(&family, &b.problem, 20);
+	attention(&b, little_pages);
+	expect_passes(&family, &b.problem, 20);
+	attention(&b, deepseek);
+	expect_passes(&family, &b.problem, 1);
+}
+
+static void a_correct_sparse_reference_passes_in_other_dtypes(void **state)
+{
+	struct built b;
+
+	(void)state;
+	attention(&b, little_pages);
+	expect_dtypes(&family, &b, DTYPE_FLOAT16, DTYPE_FLOAT16);
+	attention(&b, little);
+	expect_dtypes(&family, &b, DTYPE_FLOAT32, DTYPE_FLOAT32);
+	attention(&b, little_pages);
+	expect_dtypes(&family, &b, DTYPE_BFLOAT16, DTYPE_FLOAT8_E4M3FN);
+}
+
+static void mistakes_of_sparse_attention_are_caught(void **state)
+{
+	static const enum mistake own[] = {ROTARY_PART_LEFT_OUT, ROTARY_PART_NOT_SCALED, SCALE_OF_THE_LATENT,
+	                                   PADDING_IS_A_ROW,     PADDING_ENDS_THE_ROW,   LAST_PLACE_NOT_LOOKED_AT};
+	static const enum mistake of_pages[] = {ROWS_ARE_PAGES};
+	struct built b;
+
+	(void)state;
+	attention(&b, little);
+	expect_general_mistakes_caught(&family, &b.problem);
+	expect_caught(&family, &b.problem, own, sizeof own / sizeof *own);
+	attention(&b, little_pages);
+	expect_general_mistakes_caught(&family, &b.problem);
+	expect_caught(&family, &b.problem, own, sizeof own / sizeof *own);
+	expect_caught(&family, &b.problem, of_pages, 1);
+}
+
+/* --- the indexer -------------------------------------------------------------------------------------------------- */
+
+enum wrong {
+	RIGHT,
+	RELU_LEFT_OUT,
+	MAGNITUDE_FOR_RELU,
+	SCALES_LEFT_OUT,
+	WEIGHTS_LEFT_OUT,
+	WEIGHTS_AS_MAGNITUDES,
+	LAST_HEAD_LEFT_OUT,
+	LAST_ELEMENT_LEFT_OUT,
+	SMALLEST_CHOSEN,
+	FIRST_CHOSEN,
+	ONE_TOO_FEW,
+	LENGTH_IGNORED,
+	PLACES_FOR_NAMES,
+	TABLE_NOT_LOOKED_UP,
+	PAGE_SIZE_OFF,
+	SCALES_AFTER_EACH_KEY,
+	ZERO_FOR_NONE,
+	NONE_FORGOTTEN,
+	ONE_NAMED_TWICE,
+	EMPTY_HAS_A_KEY,
+	WRONGS
+};
+
+static const char *const wrong_names[WRONGS] = {
+    "right",
+    "relu left out",
+    "magnitude for relu",
+    "scales left out",
+    "weights left out",
+    "weights as sizes",
+    "last head left out",
+    "last element left out",
+    "smallest chosen",
+    "first chosen",
+    "one too few",
+    "length ignored",
+    "places for names",
+    "table not looked up",
+    "page size off",
+    "scales after each key",
+    "zero for none",
+    "none forgotten",
+    "one named twice",
+    "empty has a key",
+};
+
+/* A candidate, ordered as torch.topk has it: NaN before all. */
+struct candidate {
+	float score;
+	int64_t name;
+};
+
+static int by_score(const void *a, const void *b)
+{
+	const struct candidate *x = a, *y = b;
+
+	if (isnan(x->score) || isnan(y->score))
+		return (isnan(y->score) != 0) - (isnan(x->score) != 0);
+	return (x->score < y->score) - (x->score > y->score);
+}
+
+static int by_rising_score(const void *a, const void *b)
+{
+	return by_score(b, a);
+}
+
+/* The score of a key in float32. `octets` is its page. */
+static float emulate_score(const struct world *w, const struct indexer_extent *e, const float *query,
+                           const float *weights, int64_t page, int64_t slot, enum wrong wrong)
+{
+	const uint8_t *octets = (const uint8_t *)w->in[1].data + page * e->page_size * (e->dim + 4);
+	const uint8_t *key = octets + slot * e->dim, *scale_octets = octets + e->page_size * e->dim + slot * 4;
+	int64_t heads = e->heads - (wrong == LAST_HEAD_LEFT_OUT), dim = e->dim - (wrong == LAST_ELEMENT_LEFT_OUT);
+	float scale, score = 0;
+
+	if (wrong == SCALES_AFTER_EACH_KEY) {
+		key = octets + slot * (e->dim + 4);
+		scale_octets = key + e->dim;
+	}
+	memcpy(&scale, scale_octets, sizeof scale);
+	for (int64_t h = 0; h < heads; h++) {
+		float sum = 0, weight = wrong == WEIGHTS_LEFT_OUT ? 1 : weights[h];
+
+		for (int64_t d = 0; d < dim; d++)
+			sum +=
+			    query[h * e->dim + d] * (float_from_e4m3(key[d]) * (wrong == SCALES_LEFT_OUT ? 1 : scale));
+		sum = wrong == RELU_LEFT_OUT ? sum : wrong == MAGNITUDE_FOR_RELU ? fabsf(sum) : sum < 0 ? 0 : sum;
+		score += sum * (wrong == WEIGHTS_AS_MAGNITUDES ? fabsf(weight) : weight);
+	}
+	return score;
+}
+
+static struct candidate candidate_at(const struct world *w, const struct indexer_extent *e, const float *query,
+                                     const float *weights, int64_t b, int64_t j, enum wrong wrong)
+{
+	int64_t page = wrong == TABLE_NOT_LOOKED_UP
+	                   ? j / e->page_size
+	                   : attention_integer(&w->in[4], b * e->most_pages + j / e->page_size);
+	int64_t size = wrong == PAGE_SIZE_OFF ? e->page_size + 1 : e->page_size;
+	struct candidate c = {emulate_score(w, e, query, weights, page, j % e->page_size, wrong),
+	                      page * size + j % e->page_size};
+
+	if (wrong == PLACES_FOR_NAMES)
+		c.name = j;
+	return c;
+}
+
+static void emulate_choice(struct world *w, const struct indexer_extent *e, const float *query, const float *weights,
+                           int64_t b, enum wrong wrong)
+{
+	int64_t length = attention_integer(&w->in[3], b), chosen = e->chosen - (wrong == ONE_TOO_FEW);
+	int64_t count = wrong == LENGTH_IGNORED ? (length + e->page_size - 1) / e->page_size * e->page_size : length;
+	int64_t none = wrong == ZERO_FOR_NONE ? 0 : -1;
+	struct candidate *all;
+
+	if (wrong == EMPTY_HAS_A_KEY && count == 0)
+		count = 1;
+	all = calloc((size_t)count + 1, sizeof *all);
+	assert_non_null(all);
+	for (int64_t j = 0; j < count; j++)
+		all[j] = candidate_at(w, e, query, weights, b, j, wrong);
+	if (wrong != FIRST_CHOSEN)
+		qsort(all, (size_t)count, sizeof *all, wrong == SMALLEST_CHOSEN ? by_rising_score : by_score);
+	if (wrong == ONE_NAMED_TWICE && count > 1)
+		all[1] = all[0];
+	for (int64_t i = 0; i < e->chosen; i++)
+		if (i < count && i < chosen)
+			number_set(w->answer[0].data, w->answer[0].dtype, b * e->chosen + i, (double)all[i].name);
+		else if (wrong != NONE_FORGOTTEN)
+			number_set(w->answer[0].data, w->answer[0].dtype, b * e->chosen + i, (double)none);
+	free(all);
+}
+
+static void emulate_indexer(struct world *w, enum wrong wrong)
+{
+	struct indexer_roles roles = indexer_roles_of(w->c.problem);
+	struct indexer_extent e = indexer_extent_of(&w->c, &roles);
+	float *query = floats_of(&w->in[0], false), *weights = floats_of(&w->in[2], false);
+
+	memset(w->answer[0].data, 0, (size_t)w->answer[0].elements * 4);
+	for (int64_t b = 0; b < e.batch; b++)
+		emulate_choice(w, &e, query + b * e.heads * e.dim, weights + b * e.heads, b, wrong);
+	free(query);
+	free(weights);
+}
+
+static void start_indexer(struct world *w, struct built *b, enum op_size size, int row, uint64_t seed)
+{
+	int64_t axis[MAX_ROWS * MAX_AXES];
+
+	rows_of(&dsa_paged_op, &b->problem, size, axis);
+	make_world(w, &dsa_paged_op, &b->problem, axis + row * b->problem.axis_count, seed);
+}
+
+/* Sequences of none, one, as many as are chosen and one more; pages distinct in each sequence; what nobody has is NaN,
+ * and what the table names beyond a sequence's pages is nobody's. */
+static void tables_are_valid_and_contain_what_hurts(void **state)
+{
+	struct built b;
+
+	(void)state;
+	indexer(&b, 4, 32, 16, 64);
+	for (uint64_t seed = 0; seed < 20; seed++) {
+		int64_t length[8];
+		struct world w;
+
+		start_indexer(&w, &b, SIZE_MEDIUM, 0, seed);
+		for (int64_t s = 0; s < 8; s++)
+			length[s] = attention_integer(&w.in[3], s);
+		assert_true(length[0] > 64 && length[1] == 1 && length[2] == 64 && length[3] == 0 && length[4] == 65);
+		for (int64_t s = 0; s < 8; s++)
+			for (int64_t i = 0; i < w.in[4].shape[1]; i++) {
+				int64_t page = attention_integer(&w.in[4], s * w.in[4].shape[1] + i);
+				const uint8_t *octets = (const uint8_t *)w.in[1].data + page * 16 * 36;
+
+				assert_in_range(page, 0, w.in[1].shape[0] - 1);
+				for (int64_t j = 0; j < 16 && i * 16 + j < length[s]; j++)
+					assert_true((octets[j * 32] & 0x7f) != 0x7f);
+				if (i * 16 >= length[s])
+					assert_true(octets[0] == 0x7f && octets[16 * 32 + 2] == 0xc0 &&
+					            octets[16 * 32 + 3] == 0x7f);
+				for (int64_t k = 0; k < i && i * 16 < length[s]; k++)
+					assert_int_not_equal(page,
+					                     attention_integer(&w.in[4], s * w.in[4].shape[1] + k));
+			}
+		free_world(&w);
+	}
+}
+
+static void tables_that_point_nowhere_are_refused(void **state)
+{
+	struct built b;
+	struct world w;
+
+	(void)state;
+	indexer(&b, 4, 32, 16, 64);
+	start_indexer(&w, &b, SIZE_MEDIUM, 0, 0);
+	expect_invalid(&w, "block_table", 0, (double)w.in[1].shape[0], "block_table[0, 0]");
+	expect_invalid(&w, "block_table", 1, -1, "block_table[0, 1] is -1");
+	expect_invalid(&w, "seq_lens", 1, -1, "seq_lens[1] is -1");
+	expect_invalid(&w, "seq_lens", 1, 1e6, "seq_lens[1] is 1000000");
+	free_world(&w);
+}
+
+static void a_correct_indexer_passes_for_twenty_seeds(void **state)
+{
+	struct built b;
+
+	(void)state;
+	indexer(&b, 4, 32, 16, 64);
+	for (enum op_size size = SIZE_SMALL; size <= SIZE_MEDIUM; size++)
+		for (int row = 0; row < (size == SIZE_SMALL ? 2 : 1); row++)
+			for (uint64_t seed = 0; seed < 20; seed++) {
+				struct world w;
+
+				start_indexer(&w, &b, size, row, seed);
+				emulate_indexer(&w, RIGHT);
+				assert_true(passes(&w, "a correct indexer"));
+				free_world(&w);
+			}
+}
+
+static void an_indexer_as_large_as_the_datasets_passes(void **state)
+{
+	struct built b;
+	struct world w;
+
+	(void)state;
+	indexer(&b, 64, 128, 64, 2048);
+	start_indexer(&w, &b, SIZE_SMALL, 1, 0);
+	emulate_indexer(&w, RIGHT);
+	assert_true(passes(&w, "a correct indexer"));
+	free_world(&w);
+}
+
+static bool indexer_is_caught(struct built *b, enum wrong wrong, uint64_t seed)
+{
+	for (int size = 0; size < 3; size++) {
+		struct world w;
+		bool caught;
+
+		start_indexer(&w, b, size < 2 ? SIZE_SMALL : SIZE_MEDIUM, size < 2 ? size : 0, seed);
+		emulate_indexer(&w, wrong);
+		caught = !passes(&w, NULL);
+		free_world(&w);
+		if (caught)
+			return true;
+	}
+	return false;
+}
+
+static void mistakes_of_the_indexer_are_caught(void **state)
+{
+	struct built b;
+
+	(void)state;
+	indexer(&b, 4, 32, 16, 64);
+	for (enum wrong wrong = RIGHT + 1; wrong < WRONGS; wrong++)
+		for (uint64_t seed = 0; seed < 5; seed++)
+			if (!indexer_is_caught(&b, wrong, seed))
+				fail_msg("%s, seed %llu: passed", wrong_names[wrong], (unsigned long long)seed);
+}
+
+/* The order of a row is free; so is the choice among keys whose scores nearly equal the least chosen one. */
+static void a_choice_is_a_set_in_which_near_ties_are_free(void **state)
+{
+	struct built b;
+	struct world w;
+	double first, least, beyond;
+
+	(void)state;
+	indexer(&b, 4, 32, 16, 64);
+	start_indexer(&w, &b, SIZE_SMALL, 0, 0);
+	emulate_indexer(&w, RIGHT);
+	first = number_get(w.answer[0].data, DTYPE_INT32, 0);
+	least = number_get(w.answer[0].data, DTYPE_INT32, 63);
+	number_set(w.answer[0].data, DTYPE_INT32, 0, least);
+	number_set(w.answer[0].data, DTYPE_INT32, 63, first);
+	assert_true(passes(&w, "another order"));
+
+	/* A copy of the least chosen key at a place nobody chose is as good; a key far below is not. */
+	beyond = -1;
+	for (int64_t j = 0; j < attention_integer(&w.in[3], 0) && beyond < 0; j++) {
+		double name = (double)(attention_integer(&w.in[4], j / 16) * 16 + j % 16);
+		bool chosen = false;
+
+		for (int64_t i = 0; i < 64; i++)
+			chosen = chosen || number_get(w.answer[0].data, DTYPE_INT32, i) == name;
+		beyond = chosen ? beyond : name;
+	}
+	assert_true(beyond >= 0);
+	number_set(w.answer[0].data, DTYPE_INT32, 0, beyond);
+	assert_false(passes(&w, NULL));
+
+	uint8_t *cache = w.in[1].data;
+	int64_t from = (int64_t)least, to = (int64_t)beyond;
+
+	memcpy(cache + to / 16 * 16 * 36 + to % 16 * 32, cache + from / 16 * 16 * 36 + from % 16 * 32, 32);
+	memcpy(cache + to / 16 * 16 * 36 + 16 * 32 + to % 16 * 4, cache + from / 16 * 16 * 36 + 16 * 32 + from % 16 * 4,
+	       4);
+	assert_true(passes(&w, "one of two equal keys"));
+	free_world(&w);
+}
+
+/* Keys that a workload brings may be anything: a score that is no number counts as the largest, as torch.topk has it,
+ * whatever the order in which keys come. */
+static void scores_that_are_no_numbers_count_as_the_largest(void **state)
+{
+	static const float odd[] = {NAN, INFINITY, -INFINITY};
+	struct built b;
+	struct world w;
+	struct err err = {""};
+
+	(void)state;
+	indexer(&b, 4, 32, 16, 64);
+	for (uint64_t seed = 0; seed < 20; seed++) {
+		start_indexer(&w, &b, SIZE_SMALL, 0, seed);
+		int64_t length = attention_integer(&w.in[3], 0);
+
+		for (int64_t j = (int64_t)seed % 3; j < length; j += 2 + (int64_t)seed % 5) { /* more or fewer than chosen */
+			uint8_t *page = (uint8_t *)w.in[1].data + attention_integer(&w.in[4], j / 16) * 16 * 36;
+
+			memcpy(page + 16 * 32 + j % 16 * 4, &odd[seed % 3], 4);
+		}
+		assert_int_equal(dsa_paged_op.oracle(&w.c, w.in, w.truth, &err), 0);
+		memcpy(w.answer[0].data, w.truth[0].data, (size_t)w.truth[0].elements * 4);
+		assert_true(passes(&w, "the oracle's own choice"));
+		if (seed % 3 == 0) {
+			emulate_indexer(&w, RIGHT);
+			assert_true(passes(&w, "a choice in float32, with NaN before all"));
+			emulate_indexer(&w, SMALLEST_CHOSEN);
+			assert_false(passes(&w, NULL));
+		}
+		free_world(&w);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(matches_both_operations_of_the_dataset),
+	    cmocka_unit_test(other_problems_are_refused_with_a_sentence),
+	    cmocka_unit_test(sparse_rows_are_valid_and_contain_what_hurts),
+	    cmocka_unit_test(rows_that_are_not_there_are_refused),
+	    cmocka_unit_test(a_correct_sparse_reference_passes_for_twenty_seeds),
+	    cmocka_unit_test(a_correct_sparse_reference_passes_in_other_dtypes),
+	    cmocka_unit_test(mistakes_of_sparse_attention_are_caught),
+	    cmocka_unit_test(tables_are_valid_and_contain_what_hurts),
+	    cmocka_unit_test(tables_that_point_nowhere_are_refused),
+	    cmocka_unit_test(a_correct_indexer_passes_for_twenty_seeds),
+	    cmocka_unit_test(an_indexer_as_large_as_the_datasets_passes),
+	    cmocka_unit_test(mistakes_of_the_indexer_are_caught),
+	    cmocka_unit_test(a_choice_is_a_set_in_which_near_ties_are_free),
+	    cmocka_unit_test(scores_that_are_no_numbers_count_as_the_largest),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

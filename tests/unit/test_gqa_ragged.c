@@ -1,0 +1,217 @@
+/* gqa_ragged: matches what the dataset has, its inputs are valid and hurt, right references pass, wrong ones fail. */
+#include "tests/unit/attention_world.h"
+
+#include "kernels/gqa_ragged/inputs.h"
+
+extern const struct op gqa_ragged_op;
+
+static const struct family family = {&gqa_ragged_op, gqa_ragged_roles};
+
+static const char causal_name[] = "gqa_ragged_prefill_causal_h_kv_d", full_name[] = "gqa_ragged_prefill_h_kv_d";
+
+/* As the dataset has it. */
+static void prefill(struct built *b, const char *name, int64_t heads, int64_t kv_heads, int64_t dim)
+{
+	start_problem(b, name, "gqa_ragged");
+	add_axis(b, "num_qo_heads", heads);
+	add_axis(b, "num_kv_heads", kv_heads);
+	add_axis(b, "head_dim", dim);
+	add_axis(b, "len_indptr", 0);
+	add_axis(b, "total_q", 0);
+	add_axis(b, "total_kv", 0);
+	add_input(b, "q", DTYPE_BFLOAT16, "total_q num_qo_heads head_dim");
+	add_input(b, "k", DTYPE_BFLOAT16, "total_kv num_kv_heads head_dim");
+	add_input(b, "v", DTYPE_BFLOAT16, "total_kv num_kv_heads head_dim");
+	add_input(b, "qo_indptr", DTYPE_INT32, "len_indptr");
+	add_input(b, "kv_indptr", DTYPE_INT32, "len_indptr");
+	add_input(b, "sm_scale", DTYPE_FLOAT32, NULL);
+	add_output(b, "output", DTYPE_BFLOAT16, "total_q num_qo_heads head_dim");
+	add_output(b, "lse", DTYPE_FLOAT32, "total_q num_qo_heads");
+}
+
+static void matches_causal_and_not_at_any_head_size(void **state)
+{
+	struct built b;
+
+	(void)state;
+	prefill(&b, causal_name, 32, 8, 128);
+	assert_int_equal(gqa_ragged_op.match(&b.problem, NULL), ATTENTION_CAUSAL);
+	prefill(&b, causal_name, 8, 1, 256);
+	assert_int_equal(gqa_ragged_op.match(&b.problem, NULL), ATTENTION_CAUSAL);
+	prefill(&b, full_name, 32, 8, 128);
+	assert_int_equal(gqa_ragged_op.match(&b.problem, NULL), ATTENTION_FULL);
+	b.problem.output_count = 1; /* without lse */
+	assert_int_equal(gqa_ragged_op.match(&b.problem, NULL), ATTENTION_FULL);
+	assert_int_equal(gqa_ragged_roles(&b.problem).lse, -1);
+}
+
+static void parts_are_found_whatever_their_order(void **state)
+{
+	struct attention_roles roles;
+	struct op_arg query;
+	struct built b;
+
+	(void)state;
+	prefill(&b, causal_name, 32, 8, 128);
+	query = b.inputs[0];
+	b.inputs[0] = b.inputs[2];
+	b.inputs[2] = query; /* v, k, q */
+	b.inputs[3] = make_arg(&b, "kv_indptr", DTYPE_INT32, "len_indptr");
+	b.inputs[4] = make_arg(&b, "q_indptr", DTYPE_INT64, "len_indptr");
+	assert_int_equal(gqa_ragged_op.match(&b.problem, NULL), ATTENTION_CAUSAL);
+	roles = gqa_ragged_roles(&b.problem);
+	assert_int_equal(roles.query[0], 2);
+	assert_int_equal(roles.key[0], 1);
+	assert_int_equal(roles.value, 0);
+	assert_int_equal(roles.qo_indptr, 4);
+	assert_int_equal(roles.kv_indptr, 3);
+}
+
+static void other_problems_are_refused_with_a_sentence(void **state)
+{
+	struct built b;
+
+	(void)state;
+	prefill(&b, causal_name, 32, 8, 128);
+	b.inputs[1].rank = 2;
+	expect_refused(&gqa_ragged_op, &b.problem, "input 'k' is [total_kv, num_kv_heads] of bfloat16");
+	prefill(&b, causal_name, 32, 8, 128);
+	b.problem.inputs = b.inputs + 1;
+	b.problem.input_count--;
+	expect_refused(&gqa_ragged_op, &b.problem, "expected a query");
+	prefill(&b, causal_name, 32, 8, 128);
+	add_input(&b, "kv_indices", DTYPE_INT32, "total_kv");
+	expect_refused(&gqa_ragged_op, &b.problem, "expected keys without pages");
+	prefill(&b, causal_name, 32, 8, 128);
+	b.inputs[3].axis[0] = 4;
+	expect_refused(&gqa_ragged_op, &b.problem, "'qo_indptr'");
+	prefill(&b, causal_name, 32, 8, 128);
+	add_input(&b, "sinks", DTYPE_FLOAT32, "num_qo_heads");
+	expect_refused(&gqa_ragged_op, &b.problem, "'sinks'");
+	prefill(&b, causal_name, 32, 8, 128);
+	b.inputs[3] = b.inputs[5]; /* one index vector for both, as in self-attention */
+	b.problem.input_count = 5;
+	expect_refused(&gqa_ragged_op, &b.problem, "expected an index vector qo_indptr");
+}
+
+static void sequences_are_valid_and_contain_what_hurts(void **state)
+{
+	int64_t axis[MAX_ROWS * MAX_AXES];
+	struct attention_roles roles;
+	struct built b;
+
+	(void)state;
+	prefill(&b, causal_name, 4, 2, 16);
+	roles = gqa_ragged_roles(&b.problem);
+	rows_of(&gqa_ragged_op, &b.problem, SIZE_MEDIUM, axis);
+	for (uint64_t seed = 0; seed < 20; seed++) {
+		struct world w;
+		struct kinds kinds;
+
+		make_inputs(&w, &gqa_ragged_op, &b.problem, axis, seed, 0);
+		kinds = expect_valid_sequences(&w, &roles);
+		assert_true(kinds.empty > 0 && kinds.one_key > 0 && kinds.one_query > 0 && kinds.square > 0 &&
+		            kinds.no_query > 0 && kinds.before > 0);
+		free_world(&w);
+	}
+}
+
+static void offsets_that_point_nowhere_are_refused(void **state)
+{
+	int64_t axis[MAX_ROWS * MAX_AXES];
+	struct built b;
+	struct world w;
+
+	(void)state;
+	prefill(&b, causal_name, 4, 2, 16);
+	rows_of(&gqa_ragged_op, &b.problem, SIZE_MEDIUM, axis);
+	make_world(&w, &gqa_ragged_op, &b.problem, axis, 0);
+	expect_invalid(&w, "kv_indptr", 8, 641, "nor above the 640 keys");
+	expect_invalid(&w, "kv_indptr", 7, 2, "kv_indptr[7] is 2");
+	expect_invalid(&w, "kv_indptr", 0, 3, "kv_indptr[0] is 3, not 0");
+	expect_invalid(&w, "qo_indptr", 1, -1, "qo_indptr[1] is -1");
+	expect_axes_invalid(&w, "len_indptr", 0, "kv_indptr is empty");
+	expect_nobodys(&w, "qo_indptr", 3);
+	free_world(&w);
+}
+
+static void a_correct_reference_passes_in_other_dtypes(void **state)
+{
+	struct built b;
+
+	(void)state;
+	prefill(&b, causal_name, 4, 2, 16);
+	expect_dtypes(&family, &b, DTYPE_FLOAT16, DTYPE_FLOAT16);
+	prefill(&b, full_name, 4, 2, 16);
+	expect_dtypes(&family, &b, DTYPE_FLOAT32, DTYPE_FLOAT32);
+}
+
+static void a_correct_reference_passes_for_twenty_seeds(void **state)
+{
+	struct built b;
+
+	(void)state;
+	prefill(&b, causal_name, 4, 2, 16);
+	expect_passes(&family, &b.problem, 20);
+	prefill(&b, full_name, 3, 1, 16);
+	expect_passes(&family, &b.problem, 20);
+}
+
+static void mistakes_are_caught(void **state)
+{
+	static const enum mistake own[] = {HEADS_TILED, KEYS_FOR_VALUES, SEQUENCE_START_IGNORED};
+	static const enum mistake of_masks[] = {MASK_LEFT_OUT, MASK_ALIGNED_AT_START, MASK_ONE_LATE, MASK_ONE_EARLY,
+	                                        CHUNKS_FORGET_THEIR_START};
+	struct built b;
+
+	(void)state;
+	prefill(&b, causal_name, 4, 2, 16);
+	expect_general_mistakes_caught(&family, &b.problem);
+	expect_caught(&family, &b.problem, own, sizeof own / sizeof *own);
+	expect_caught(&family, &b.problem, of_masks, sizeof of_masks / sizeof *of_masks);
+	prefill(&b, full_name, 4, 2, 16);
+	expect_general_mistakes_caught(&family, &b.problem);
+	expect_caught(&family, &b.problem, own, sizeof own / sizeof *own);
+	prefill(&b, causal_name, 8, 1, 256);
+	expect_general_mistakes_caught(&family, &b.problem);
+}
+
+/* A full mask taken for a causal one is as wrong as the reverse. */
+static void a_mask_that_does_not_belong_is_caught(void **state)
+{
+	int64_t axis[MAX_ROWS * MAX_AXES];
+	struct attention_roles roles;
+	struct built b;
+
+	(void)state;
+	prefill(&b, full_name, 4, 2, 16);
+	roles = gqa_ragged_roles(&b.problem);
+	rows_of(&gqa_ragged_op, &b.problem, SIZE_SMALL, axis);
+	for (uint64_t seed = 0; seed < 3; seed++) {
+		struct world w;
+
+		make_world(&w, &gqa_ragged_op, &b.problem, axis, seed);
+		b.problem.name = causal_name;
+		assert_true(emulate(&w, &roles, NONE));
+		b.problem.name = full_name;
+		assert_false(passes(&w, NULL));
+		free_world(&w);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(matches_causal_and_not_at_any_head_size),
+	    cmocka_unit_test(parts_are_found_whatever_their_order),
+	    cmocka_unit_test(other_problems_are_refused_with_a_sentence),
+	    cmocka_unit_test(sequences_are_valid_and_contain_what_hurts),
+	    cmocka_unit_test(offsets_that_point_nowhere_are_refused),
+	    cmocka_unit_test(a_correct_reference_passes_for_twenty_seeds),
+	    cmocka_unit_test(a_correct_reference_passes_in_other_dtypes),
+	    cmocka_unit_test(mistakes_are_caught),
+	    cmocka_unit_test(a_mask_that_does_not_belong_is_caught),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

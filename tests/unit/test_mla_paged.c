@@ -1,0 +1,269 @@
+/* mla_paged: matches what the dataset has, its inputs are valid and hurt, right references pass, wrong ones fail. */
+#include "tests/unit/attention_world.h"
+
+#include "kernels/mla_paged/inputs.h"
+
+extern const struct op mla_paged_op;
+
+static const struct family family = {&mla_paged_op, mla_paged_roles};
+
+struct shape {
+	int64_t heads, latent, rotary, page_size;
+};
+static const struct shape deepseek = {16, 512, 64, 1}, deepseek_pages = {16, 512, 64, 64};
+static const struct shape little = {3, 32, 8, 1}, little_pages = {3, 32, 8, 16}; /* quick, and no less telling */
+
+static void start(struct built *b, const char *name, struct shape shape, const char *queries)
+{
+	char nope[64], pe[64];
+
+	snprintf(nope, sizeof nope, "%s num_qo_heads head_dim_ckv", queries);
+	snprintf(pe, sizeof pe, "%s num_qo_heads head_dim_kpe", queries);
+	start_problem(b, name, "mla_paged");
+	add_axis(b, queries, 0);
+	add_axis(b, "num_qo_heads", shape.heads);
+	add_axis(b, "head_dim_ckv", shape.latent);
+	add_axis(b, "head_dim_kpe", shape.rotary);
+	add_axis(b, "page_size", shape.page_size);
+	add_axis(b, "num_pages", 0);
+	add_axis(b, "len_indptr", 0);
+	add_axis(b, "num_kv_indices", 0);
+	add_input(b, "q_nope", DTYPE_BFLOAT16, nope);
+	add_input(b, "q_pe", DTYPE_BFLOAT16, pe);
+	add_input(b, "ckv_cache", DTYPE_BFLOAT16, "num_pages page_size head_dim_ckv");
+	add_input(b, "kpe_cache", DTYPE_BFLOAT16, "num_pages page_size head_dim_kpe");
+	add_output(b, "output", DTYPE_BFLOAT16, nope);
+	add_output(b, "lse", DTYPE_FLOAT32, nope);
+	b->outputs[1].rank = 2;
+}
+
+static void finish(struct built *b, struct shape shape, const char *last)
+{
+	add_input(b, "kv_indptr", DTYPE_INT32, "len_indptr");
+	add_input(b, "kv_indices", DTYPE_INT32, "num_kv_indices");
+	if (shape.page_size > 1)
+		add_input(b, "kv_last_page_len", DTYPE_INT32, last);
+	add_input(b, "sm_scale", DTYPE_FLOAT32, NULL);
+}
+
+/* As the dataset has them; kv_last_page_len where pages hold more than one key, in prefill by an axis of its own. */
+static void decode(struct built *b, struct shape shape)
+{
+	start(b, "mla_paged_decode_h_ckv_kpe_ps", shape, "batch_size");
+	finish(b, shape, "batch_size");
+}
+
+static const char causal_name[] = "mla_paged_prefill_causal_h_ckv_kpe_ps",
+		  full_name[] = "mla_paged_prefill_h_ckv_kpe_ps";
+
+static void prefill(struct built *b, const char *name, struct shape shape)
+{
+	start(b, name, shape, "total_q");
+	add_input(b, "qo_indptr", DTYPE_INT32, "len_indptr");
+	add_axis(b, "batch_size", 0);
+	finish(b, shape, "batch_size");
+}
+
+static void matches_decode_and_prefill_with_any_page_size(void **state)
+{
+	struct attention_roles roles;
+	struct built b;
+
+	(void)state;
+	decode(&b, deepseek);
+	assert_int_equal(mla_paged_op.match(&b.problem, NULL), ATTENTION_FULL);
+	decode(&b, deepseek_pages);
+	assert_int_equal(mla_paged_op.match(&b.problem, NULL), ATTENTION_FULL);
+	prefill(&b, causal_name, deepseek);
+	assert_int_equal(mla_paged_op.match(&b.problem, NULL), ATTENTION_CAUSAL);
+	prefill(&b, causal_name, deepseek_pages);
+	assert_int_equal(mla_paged_op.match(&b.problem, NULL), ATTENTION_CAUSAL);
+	prefill(&b, full_name, deepseek_pages);
+	assert_int_equal(mla_paged_op.match(&b.problem, NULL), ATTENTION_FULL);
+	roles = mla_paged_roles(&b.problem);
+	assert_int_equal(roles.value, roles.key[0]);
+}
+
+static void parts_are_found_by_shape_whatever_their_names_and_order(void **state)
+{
+	struct attention_roles roles;
+	struct op_arg first;
+	struct built b;
+
+	(void)state;
+	decode(&b, deepseek);
+	first = b.inputs[0];
+	b.inputs[0] = b.inputs[3];
+	b.inputs[3] = first;
+	b.inputs[0].name = b.inputs[1].name = b.inputs[2].name = b.inputs[3].name = "x";
+	assert_int_equal(mla_paged_op.match(&b.problem, NULL), ATTENTION_FULL);
+	roles = mla_paged_roles(&b.problem);
+	assert_int_equal(roles.query[0], 3);
+	assert_int_equal(roles.query[1], 1);
+	assert_int_equal(roles.key[0], 2);
+	assert_int_equal(roles.key[1], 0);
+}
+
+static void other_problems_are_refused_with_a_sentence(void **state)
+{
+	struct built b;
+
+	(void)state;
+	decode(&b, deepseek);
+	b.inputs[1].axis[2] = 4; /* the page size for a head dimension */
+	expect_refused(&mla_paged_op, &b.problem, "'kpe_cache'");
+	decode(&b, deepseek);
+	b.problem.inputs = b.inputs + 1;
+	b.problem.input_count--;
+	expect_refused(&mla_paged_op, &b.problem, "a latent and a rotary part");
+	decode(&b, deepseek);
+	b.inputs[3].dtype = DTYPE_FLOAT16;
+	expect_refused(&mla_paged_op, &b.problem, "one float dtype in all caches");
+	decode(&b, deepseek);
+	add_input(&b, "bias", DTYPE_FLOAT32, "num_qo_heads head_dim_ckv");
+	expect_refused(&mla_paged_op, &b.problem, "'bias'");
+}
+
+static void inputs_are_valid_for_twenty_seeds(const struct op_problem *problem, bool of_prefill)
+{
+	struct attention_roles roles = mla_paged_roles(problem);
+	int64_t axis[MAX_ROWS * MAX_AXES];
+
+	rows_of(&mla_paged_op, problem, SIZE_MEDIUM, axis);
+	for (uint64_t seed = 0; seed < 20; seed++) {
+		struct world w;
+		struct kinds kinds;
+
+		make_inputs(&w, &mla_paged_op, problem, axis, seed, 0);
+		kinds = expect_valid_sequences(&w, &roles);
+		assert_true(kinds.empty > 0 && kinds.one_key > 0 && kinds.one_query > 0);
+		assert_true(!of_prefill || (kinds.square > 0 && kinds.no_query > 0 && kinds.before > 0));
+		expect_poison_where_unused(&w, &roles);
+		free_world(&w);
+	}
+}
+
+static void sequences_and_pages_are_valid_and_contain_what_hurts(void **state)
+{
+	struct built b;
+
+	(void)state;
+	decode(&b, little);
+	inputs_are_valid_for_twenty_seeds(&b.problem, false);
+	decode(&b, little_pages);
+	inputs_are_valid_for_twenty_seeds(&b.problem, false);
+	prefill(&b, causal_name, little_pages);
+	inputs_are_valid_for_twenty_seeds(&b.problem, true);
+}
+
+static void indices_that_point_nowhere_are_refused(void **state)
+{
+	int64_t axis[MAX_ROWS * MAX_AXES];
+	struct built b;
+	struct world w;
+
+	(void)state;
+	decode(&b, little_pages);
+	rows_of(&mla_paged_op, &b.problem, SIZE_MEDIUM, axis);
+	make_world(&w, &mla_paged_op, &b.problem, axis, 0);
+	expect_invalid(&w, "kv_indices", 0, (double)w.in[2].shape[0], "kv_indices has");
+	expect_invalid(&w, "kv_indptr", 9, 1e6, "page numbers");
+	expect_invalid(&w, "kv_indptr", 0, -1, "kv_indptr[0] is -1, not 0");
+	expect_invalid(&w, "kv_indptr", 5, 0, "kv_indptr[5] is 0");
+	expect_invalid(&w, "kv_last_page_len", 2, 17, "a last page holds 1 to 16 keys");
+	expect_invalid(&w, "kv_last_page_len", 2, 0, "kv_last_page_len[2] is 0");
+	expect_axes_invalid(&w, "num_pages", 0, "but the caches have no page");
+	free_world(&w);
+	prefill(&b, causal_name, little_pages);
+	rows_of(&mla_paged_op, &b.problem, SIZE_MEDIUM, axis);
+	make_world(&w, &mla_paged_op, &b.problem, axis, 0);
+	expect_invalid(&w, "qo_indptr", 8, 161, "nor above the 160 queries");
+	expect_nobodys(&w, "qo_indptr", 3);
+	free_world(&w);
+}
+
+static void a_correct_reference_passes_in_other_dtypes(void **state)
+{
+	struct built b;
+
+	(void)state;
+	decode(&b, little_pages);
+	expect_dtypes(&family, &b, DTYPE_FLOAT16, DTYPE_FLOAT16);
+	prefill(&b, causal_name, little);
+	expect_dtypes(&family, &b, DTYPE_FLOAT32, DTYPE_FLOAT32);
+	decode(&b, little);
+	expect_dtypes(&family, &b, DTYPE_BFLOAT16, DTYPE_FLOAT8_E4M3FN);
+}
+
+/* The scale is that of heads before absorption, not of the latent. */
+static void the_scale_is_that_of_unabsorbed_heads(void **state)
+{
+	int64_t axis[MAX_ROWS * MAX_AXES];
+	struct built b;
+	struct op_case c = {.problem = &b.problem, .axis = axis};
+
+	(void)state;
+	decode(&b, deepseek);
+	rows_of(&mla_paged_op, &b.problem, SIZE_SMALL, axis);
+	assert_true(mla_paged_op.scalar(&c, 6) == 1 / sqrt(192));
+}
+
+static void a_correct_reference_passes_for_twenty_seeds(void **state)
+{
+	struct built b;
+
+	(void)state;
+	decode(&b, little);
+	expect_passes(&family, &b.problem, 20);
+	decode(&b, little_pages);
+	expect_passes(&family, &b.problem, 20);
+	prefill(&b, causal_name, little);
+	expect_passes(&family, &b.problem, 20);
+	prefill(&b, causal_name, little_pages);
+	expect_passes(&family, &b.problem, 20);
+	decode(&b, deepseek_pages);
+	expect_passes(&family, &b.problem, 2);
+}
+
+static void mistakes_are_caught(void **state)
+{
+	static const enum mistake own[] = {TABLE_IGNORED, SEQUENCE_START_IGNORED, ROTARY_PART_LEFT_OUT,
+	                                   ROTARY_PART_NOT_SCALED, SCALE_OF_THE_LATENT};
+	static const enum mistake of_pages[] = {PLACE_IN_PAGE_IGNORED, LAST_PAGE_TAKEN_AS_FULL, LAST_PAGE_ONE_SHORT,
+	                                        LAST_PAGE_ALONE};
+	static const enum mistake of_masks[] = {MASK_LEFT_OUT, MASK_ALIGNED_AT_START, MASK_ONE_LATE, MASK_ONE_EARLY};
+	struct built b;
+
+	(void)state;
+	decode(&b, little);
+	expect_general_mistakes_caught(&family, &b.problem);
+	expect_caught(&family, &b.problem, own, sizeof own / sizeof *own);
+	decode(&b, little_pages);
+	expect_general_mistakes_caught(&family, &b.problem);
+	expect_caught(&family, &b.problem, own, sizeof own / sizeof *own);
+	expect_caught(&family, &b.problem, of_pages, sizeof of_pages / sizeof *of_pages);
+	prefill(&b, causal_name, little_pages);
+	expect_general_mistakes_caught(&family, &b.problem);
+	expect_caught(&family, &b.problem, own, sizeof own / sizeof *own);
+	expect_caught(&family, &b.problem, of_pages, sizeof of_pages / sizeof *of_pages);
+	expect_caught(&family, &b.problem, of_masks, sizeof of_masks / sizeof *of_masks);
+	prefill(&b, full_name, little);
+	expect_general_mistakes_caught(&family, &b.problem);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(matches_decode_and_prefill_with_any_page_size),
+	    cmocka_unit_test(parts_are_found_by_shape_whatever_their_names_and_order),
+	    cmocka_unit_test(other_problems_are_refused_with_a_sentence),
+	    cmocka_unit_test(sequences_and_pages_are_valid_and_contain_what_hurts),
+	    cmocka_unit_test(indices_that_point_nowhere_are_refused),
+	    cmocka_unit_test(the_scale_is_that_of_unabsorbed_heads),
+	    cmocka_unit_test(a_correct_reference_passes_for_twenty_seeds),
+	    cmocka_unit_test(a_correct_reference_passes_in_other_dtypes),
+	    cmocka_unit_test(mistakes_are_caught),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
