@@ -29,7 +29,7 @@ struct work {
 	const struct moe_roles *roles;
 	const struct tensor *in;
 	struct moe_extent e;
-	int64_t *start;       /* visits of local expert l: start[l] … start[l + 1] - 1 */
+	int64_t *start; /* visits of local expert l: start[l] … start[l + 1] - 1 */
 	struct visit *visit;
 	double *x, *act, *out; /* [visits of one expert][hidden], [visits][intermediate]; [tokens][hidden] */
 };
@@ -96,7 +96,7 @@ static double value(const struct work *w, int input, int64_t index)
 /* Row `row` (of all experts') of weights of `columns`, times its scales: row `scale_row` of `blocks`, each for `block`
  * columns. */
 static void read_row(const struct work *w, int input, int64_t row, int64_t columns, int scales, int64_t scale_row,
-                     int64_t block, double *out)
+		     int64_t block, double *out)
 {
 	int64_t blocks = columns / block;
 
@@ -118,8 +118,8 @@ static void read_hidden(const struct work *w, int64_t token, double factor, doub
 	for (int64_t h = 0; h < e->hidden; h++) {
 		int64_t b = h / e->hidden_block;
 
-		out[h] *= factor *
-		          value(w, w->roles->hidden_scale, e->blocks_first ? b * e->tokens + token : token * e->blocks + b);
+		out[h] *= factor * value(w, w->roles->hidden_scale,
+					 e->blocks_first ? b * e->tokens + token : token * e->blocks + b);
 	}
 }
 
@@ -151,9 +151,9 @@ static void first_product(struct work *w, int64_t l)
 			int64_t j = e->intermediate + i, blocks = rows / e->rows1;
 
 			read_row(w, w->roles->weights1, l * rows + i, e->hidden, w->roles->scale1,
-			         l * blocks + i / e->rows1, e->columns1, up);
+				 l * blocks + i / e->rows1, e->columns1, up);
 			read_row(w, w->roles->weights1, l * rows + j, e->hidden, w->roles->scale1,
-			         l * blocks + j / e->rows1, e->columns1, gate);
+				 l * blocks + j / e->rows1, e->columns1, gate);
 			for (int64_t v = 0; v < visits; v++) {
 				double u = factor_up * dot(up, w->x + v * e->hidden, e->hidden);
 				double g = factor_gate * dot(gate, w->x + v * e->hidden, e->hidden);
@@ -180,7 +180,7 @@ static void second_product(struct work *w, int64_t l)
 #pragma omp for schedule(static)
 		for (int64_t h = 0; h < e->hidden; h++) {
 			read_row(w, w->roles->weights2, l * e->hidden + h, e->intermediate, w->roles->scale2,
-			         l * (e->hidden / e->rows2) + h / e->rows2, e->columns2, row);
+				 l * (e->hidden / e->rows2) + h / e->rows2, e->columns2, row);
 			for (int64_t v = 0; v < visits; v++) {
 				double sum = factor * dot(row, w->act + v * e->intermediate, e->intermediate);
 
@@ -208,7 +208,7 @@ static void visit_expert(struct work *w, int64_t l)
 }
 
 int experts_oracle(const struct op_case *c, const struct moe_roles *roles, const struct routing *r,
-                   const struct tensor *in, struct tensor *out, struct err *err)
+		   const struct tensor *in, struct tensor *out, struct err *err)
 {
 	struct work w = {.c = c, .roles = roles, .in = in, .e = moe_extent_of(c, roles)};
 	int64_t most;

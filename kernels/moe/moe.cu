@@ -39,15 +39,15 @@ struct problem {
 	void *out;
 	enum dtype out_dtype;
 	/* scratch */
-	int *pick;       /* [tokens][picks]: local expert, -1: not here */
-	float *weight;   /* [tokens][picks] */
-	int *start;      /* [local + 1] */
-	int *tiles;      /* how many */
+	int *pick;     /* [tokens][picks]: local expert, -1: not here */
+	float *weight; /* [tokens][picks] */
+	int *start;    /* [local + 1] */
+	int *tiles;    /* how many */
 	struct tile *tile;
-	int *visit;      /* token * picks + k, by expert */
-	int *place;      /* [tokens][picks]: where in `visit` it is */
-	float *inner;    /* [visits][intermediate] */
-	float *outer;    /* [visits][hidden] */
+	int *visit;   /* token * picks + k, by expert */
+	int *place;   /* [tokens][picks]: where in `visit` it is */
+	float *inner; /* [visits][intermediate] */
+	float *outer; /* [visits][hidden] */
 };
 
 static __device__ __forceinline__ float load(const struct view &v, int64_t index)
@@ -150,7 +150,8 @@ static __device__ void choose_token(const struct problem &p, int64_t token, stru
 /* Expert and weight as they are given. */
 static __device__ void take_given(const struct problem &p, int64_t index, int64_t *expert, float *weight)
 {
-	int64_t id = p.ids.dtype == DTYPE_INT64 ? ((const int64_t *)p.ids.data)[index] : ((const int32_t *)p.ids.data)[index];
+	int64_t id =
+	    p.ids.dtype == DTYPE_INT64 ? ((const int64_t *)p.ids.data)[index] : ((const int32_t *)p.ids.data)[index];
 
 	*expert = p.id_weights.data == NULL ? id >> 16 : id;
 	*weight = p.id_weights.data == NULL ? float_from_bf16((uint16_t)(id & 0xffff)) : load(p.id_weights, index);
@@ -243,16 +244,23 @@ typedef float shared_tile[STEP][TILE + 1];
 /* One layer's weights of one expert, [rows][columns], and their scales; extents below 2^31, as launch sees to. */
 struct matrix {
 	struct view weights, scales;
-	int64_t first, first_scale; /* places of the expert's own */
+	int64_t first, first_scale;				   /* places of the expert's own */
 	unsigned rows, columns, block_rows, block_columns, blocks; /* blocks of a row */
 };
 
 static __device__ __forceinline__ struct matrix matrix_of(const struct view &weights, const struct view &scales,
-                                                          int64_t expert, int64_t rows, int64_t columns,
-                                                          int64_t block_rows, int64_t block_columns)
+							  int64_t expert, int64_t rows, int64_t columns,
+							  int64_t block_rows, int64_t block_columns)
 {
-	struct matrix m = {weights, scales, expert * rows * columns, 0, (unsigned)rows, (unsigned)columns,
-	                   (unsigned)block_rows, (unsigned)block_columns, (unsigned)(columns / block_columns)};
+	struct matrix m = {weights,
+			   scales,
+			   expert * rows * columns,
+			   0,
+			   (unsigned)rows,
+			   (unsigned)columns,
+			   (unsigned)block_rows,
+			   (unsigned)block_columns,
+			   (unsigned)(columns / block_columns)};
 
 	m.first_scale = expert * (rows / block_rows) * m.blocks;
 	return m;
@@ -260,7 +268,7 @@ static __device__ __forceinline__ struct matrix matrix_of(const struct view &wei
 
 /* Rows row0 … up to `row_end`, columns k0 …, times their scales; zeros outside. */
 static __device__ __forceinline__ void load_weights(shared_tile &to, const struct matrix &m, unsigned row0,
-                                                    unsigned row_end, unsigned k0)
+						    unsigned row_end, unsigned k0)
 {
 	for (unsigned i = threadIdx.x; i < TILE * STEP; i += THREADS) {
 		unsigned row = row0 + i / STEP, k = k0 + i % STEP;
@@ -269,8 +277,8 @@ static __device__ __forceinline__ void load_weights(shared_tile &to, const struc
 		if (row < row_end && k < m.columns) {
 			value = load(m.weights, m.first + (int64_t)row * m.columns + k);
 			if (m.scales.data != NULL)
-				value *= load(m.scales,
-				              m.first_scale + (int64_t)(row / m.block_rows) * m.blocks + k / m.block_columns);
+				value *= load(m.scales, m.first_scale + (int64_t)(row / m.block_rows) * m.blocks +
+							    k / m.block_columns);
 		}
 		to[i % STEP][i / STEP] = value;
 	}
@@ -278,7 +286,7 @@ static __device__ __forceinline__ void load_weights(shared_tile &to, const struc
 
 /* Hidden states of the tile's visits. */
 static __device__ __forceinline__ void load_hidden(shared_tile &to, const struct problem &p, const struct tile &tile,
-                                                   int64_t k0)
+						   int64_t k0)
 {
 	for (int i = threadIdx.x; i < TILE * STEP; i += THREADS) {
 		int64_t visit = tile.first + i / STEP, k = k0 + i % STEP;
@@ -288,8 +296,9 @@ static __device__ __forceinline__ void load_hidden(shared_tile &to, const struct
 			int64_t index = p.visit[visit], token = (unsigned)index / (unsigned)p.r.picks;
 			int64_t b = (unsigned)k / (unsigned)p.e.hidden_block;
 
-			value = load(p.hidden, token * p.e.hidden + k) *
-			        load(p.hidden_scale, p.e.blocks_first ? b * p.e.tokens + token : token * p.e.blocks + b);
+			value =
+			    load(p.hidden, token * p.e.hidden + k) *
+			    load(p.hidden_scale, p.e.blocks_first ? b * p.e.tokens + token : token * p.e.blocks + b);
 			value *= p.on_input ? p.weight[index] : 1;
 		}
 		to[i % STEP][i / STEP] = value;
@@ -297,12 +306,13 @@ static __device__ __forceinline__ void load_hidden(shared_tile &to, const struct
 }
 
 static __device__ __forceinline__ void load_inner(shared_tile &to, const struct problem &p, const struct tile &tile,
-                                                  int64_t k0)
+						  int64_t k0)
 {
 	for (int i = threadIdx.x; i < TILE * STEP; i += THREADS) {
 		int64_t visit = tile.first + i / STEP, k = k0 + i % STEP;
 
-		to[i % STEP][i / STEP] = visit < tile.end && k < p.e.intermediate ? p.inner[visit * p.e.intermediate + k] : 0;
+		to[i % STEP][i / STEP] =
+		    visit < tile.end && k < p.e.intermediate ? p.inner[visit * p.e.intermediate + k] : 0;
 	}
 }
 
@@ -318,8 +328,8 @@ static __device__ __forceinline__ void clear(struct piece &piece)
 			piece.part[i][j] = piece.total[i][j] = 0;
 }
 
-static __device__ __forceinline__ void multiply(struct piece &piece, const shared_tile &a, const shared_tile &b, int row,
-                                                int column)
+static __device__ __forceinline__ void multiply(struct piece &piece, const shared_tile &a, const shared_tile &b,
+						int row, int column)
 {
 	for (int k = 0; k < STEP; k++)
 #pragma unroll
@@ -521,7 +531,7 @@ static int run(const struct problem *p, cudaStream_t stream, struct err *err)
 }
 
 static int launch(const struct op_case *c, const struct tensor *in, struct tensor *out, void *scratch, void *stream,
-                  struct err *err)
+		  struct err *err)
 {
 	struct moe_roles roles = moe_roles_of(c->problem);
 	struct problem p = {};
@@ -536,17 +546,19 @@ static int launch(const struct op_case *c, const struct tensor *in, struct tenso
 		return 0;
 	if (p.e.tokens > INT32_MAX / p.r.picks || ceiling(p.e.hidden, TILE) > 65535 ||
 	    ceiling(p.e.intermediate, TILE) > 65535)
-		return err_set(err, "moe: %lld tokens, hidden size %lld, intermediate size %lld are more than a grid has blocks;"
-		                    " take fewer",
-		               (long long)p.e.tokens, (long long)p.e.hidden, (long long)p.e.intermediate);
+		return err_set(
+		    err,
+		    "moe: %lld tokens, hidden size %lld, intermediate size %lld are more than a grid has blocks;"
+		    " take fewer",
+		    (long long)p.e.tokens, (long long)p.e.hidden, (long long)p.e.intermediate);
 	set_views(&p, &roles, in);
 	lay_out(&p, (char *)scratch);
 	return run(&p, (cudaStream_t)stream, err);
 }
 
 /* As many elements a thread as one Philox block makes. */
-static __global__ void __launch_bounds__(THREADS) make(void *data, enum dtype dtype, int64_t elements,
-                                                       const struct moe_fill f)
+static __global__ void __launch_bounds__(THREADS)
+    make(void *data, enum dtype dtype, int64_t elements, const struct moe_fill f)
 {
 	int together = moe_together(f.kind);
 	int64_t blocks = (elements + together - 1) / together, threads = (int64_t)gridDim.x * THREADS;
@@ -570,7 +582,7 @@ static int fill(const struct op_case *c, int input, struct tensor *out, void *st
 	if (blocks == 0)
 		return 0;
 	make<<<(unsigned)(blocks < most ? blocks : most), THREADS, 0, (cudaStream_t)stream>>>(out->data, out->dtype,
-	                                                                                     out->elements, f);
+											      out->elements, f);
 	return cuda_check(cudaGetLastError(), "launching the fill of moe", err);
 }
 

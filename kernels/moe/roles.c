@@ -130,7 +130,7 @@ static int refuse(const struct op_problem *problem, const struct op_arg *arg, co
 	char shape[256];
 
 	return err_set(why, "input '%s' is %s of %s; expected %s", arg->name,
-	               op_shape_text(problem, arg, shape, sizeof shape), dtype_name(arg->dtype), expected);
+		       op_shape_text(problem, arg, shape, sizeof shape), dtype_name(arg->dtype), expected);
 }
 
 /* Input `input` (may be -1) has as its dimension `dimension` the axis `axis`. */
@@ -155,7 +155,7 @@ static int match_weights(const struct op_problem *problem, const struct moe_role
 
 	if (roles->hidden < 0 || roles->weights1 < 0 || roles->weights2 < 0)
 		return err_set(why, "expected hidden states shaped as the output, [tokens, hidden], and weights "
-		                    "[experts, 2 intermediate, hidden] and [experts, hidden, intermediate]");
+				    "[experts, 2 intermediate, hidden] and [experts, hidden, intermediate]");
 	first = &problem->inputs[roles->weights1];
 	second = &problem->inputs[roles->weights2];
 	if (first->axis[0] != second->axis[0])
@@ -202,7 +202,8 @@ static int match_factors(const struct op_problem *problem, const struct moe_role
 		return err_set(why, "of the factors on an expert's products (up, gate, down) only %d are there", have);
 	if (!has_axis(problem, roles->factor_up, 0, experts) || !has_axis(problem, roles->factor_gate, 0, experts) ||
 	    !has_axis(problem, roles->factor_down, 0, experts))
-		return err_set(why, "factors on an expert's products are [experts], one for each expert of the weights");
+		return err_set(why,
+			       "factors on an expert's products are [experts], one for each expert of the weights");
 	return 0;
 }
 
@@ -211,20 +212,20 @@ static int match_routing(const struct op_problem *problem, const struct moe_role
 	int tokens = problem->outputs[0].axis[0];
 
 	if ((roles->logits < 0) == (roles->ids < 0))
-		return err_set(why, "expected either routing logits [tokens, experts] or chosen experts [tokens, top k]");
+		return err_set(why,
+			       "expected either routing logits [tokens, experts] or chosen experts [tokens, top k]");
 	if (!has_axis(problem, roles->logits, 0, tokens) || !has_axis(problem, roles->ids, 0, tokens))
 		return err_set(why, "logits or chosen experts have not a row for each token");
 	if (roles->ids >= 0 && (roles->bias >= 0 || roles->scaling >= 0))
 		return err_set(why, "experts are chosen already, yet there is a routing bias or a scaling factor");
 	if (roles->bias >= 0 && !has_axis(problem, roles->bias, 0, problem->inputs[roles->logits].axis[1]))
 		return refuse(problem, &problem->inputs[roles->bias], "[experts] as the logits have them", why);
-	if (roles->id_weights >= 0 &&
-	    (roles->ids < 0 || !has_axis(problem, roles->id_weights, 0, tokens) ||
-	     !has_axis(problem, roles->id_weights, 1, problem->inputs[roles->ids].axis[1])))
+	if (roles->id_weights >= 0 && (roles->ids < 0 || !has_axis(problem, roles->id_weights, 0, tokens) ||
+				       !has_axis(problem, roles->id_weights, 1, problem->inputs[roles->ids].axis[1])))
 		return refuse(problem, &problem->inputs[roles->id_weights], "a weight for each chosen expert", why);
 	if (roles->ids >= 0 && roles->id_weights < 0 && problem->inputs[roles->ids].dtype != DTYPE_INT32)
 		return refuse(problem, &problem->inputs[roles->ids],
-		              "int32 that hold a weight in their low half, or weights beside them", why);
+			      "int32 that hold a weight in their low half, or weights beside them", why);
 	return 0;
 }
 
@@ -238,7 +239,8 @@ int moe_roles_match(const struct op_problem *problem, const struct moe_roles *ro
 		return err_set(why, "expected one output [tokens, hidden] of float32, float16 or bfloat16");
 	find(problem, &stray);
 	if (stray >= 0)
-		return refuse(problem, &problem->inputs[stray], "a part of a mixture of experts that is not there yet", why);
+		return refuse(problem, &problem->inputs[stray], "a part of a mixture of experts that is not there yet",
+			      why);
 	for (int i = 0; i < problem->input_count; i++) {
 		const struct op_arg *arg = &problem->inputs[i];
 
@@ -296,7 +298,7 @@ struct moe_extent moe_extent_of(const struct op_case *c, const struct moe_roles 
 	e.experts = experts_of(c, roles, e.local);
 	e.offset = roles->offset < 0 ? 0 : whole(c->scalar[roles->offset]);
 	e.blocks_first = roles->hidden_scale >= 0 &&
-	                 c->problem->inputs[roles->hidden_scale].axis[1] == c->problem->outputs[0].axis[0];
+			 c->problem->inputs[roles->hidden_scale].axis[1] == c->problem->outputs[0].axis[0];
 	e.hidden_block = block_of(c, e.hidden, roles->hidden_scale, e.blocks_first ? 0 : 1);
 	e.blocks = e.hidden / e.hidden_block;
 	e.rows1 = block_of(c, 2 * e.intermediate, roles->scale1, 1);
@@ -313,20 +315,23 @@ int moe_extent_check(const struct op_case *c, const struct moe_roles *roles, str
 		int input, dimension;
 		int64_t block, whole;
 	} scales[] = {{roles->hidden_scale, e.blocks_first ? 0 : 1, e.hidden_block, e.hidden},
-	              {roles->scale1, 1, e.rows1, 2 * e.intermediate},
-	              {roles->scale1, 2, e.columns1, e.hidden},
-	              {roles->scale2, 1, e.rows2, e.hidden},
-	              {roles->scale2, 2, e.columns2, e.intermediate}};
+		      {roles->scale1, 1, e.rows1, 2 * e.intermediate},
+		      {roles->scale1, 2, e.columns1, e.hidden},
+		      {roles->scale2, 1, e.rows2, e.hidden},
+		      {roles->scale2, 2, e.columns2, e.intermediate}};
 
+	if (e.local < 1)
+		return err_set(err, "moe: there are no experts here");
 	if (size_of(c, roles->weights1, 1) != 2 * e.intermediate)
-		return err_set(err, "moe: the first weights have %lld rows for %lld columns of the second; expected twice as many",
-		               (long long)size_of(c, roles->weights1, 1), (long long)e.intermediate);
+		return err_set(
+		    err, "moe: the first weights have %lld rows for %lld columns of the second; expected twice as many",
+		    (long long)size_of(c, roles->weights1, 1), (long long)e.intermediate);
 	for (size_t i = 0; i < sizeof scales / sizeof *scales; i++)
 		if (scales[i].input >= 0 &&
 		    size_of(c, scales[i].input, scales[i].dimension) * scales[i].block != scales[i].whole)
-			return err_set(err, "moe: %lld rows or columns cannot be shared out evenly among the %lld scales of '%s'",
-			               (long long)scales[i].whole,
-			               (long long)size_of(c, scales[i].input, scales[i].dimension),
-			               c->problem->inputs[scales[i].input].name);
+			return err_set(
+			    err, "moe: %lld rows or columns cannot be shared out evenly among the %lld scales of '%s'",
+			    (long long)scales[i].whole, (long long)size_of(c, scales[i].input, scales[i].dimension),
+			    c->problem->inputs[scales[i].input].name);
 	return 0;
 }

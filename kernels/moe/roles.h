@@ -12,16 +12,16 @@
 extern "C" {
 #endif
 
-/* Indices of inputs; -1: there is none. T tokens, H hidden and I intermediate size, E experts in all and L of them here,
- * K chosen for a token. */
+/* Indices of inputs; -1: there is none. T tokens, H hidden and I intermediate size, E experts in all and L of them
+ * here, K chosen for a token. */
 struct moe_roles {
-	int hidden;                         /* [T, H] */
-	int weights1, weights2;             /* [L, 2I, H]: rows of "up", then rows of the gate; [L, H, I] */
-	int hidden_scale;                   /* [H / block, T] or [T, H / block] */
-	int scale1, scale2;                 /* [L, 2I / block, H / block], [L, H / block, I / block] */
+	int hidden;				 /* [T, H] */
+	int weights1, weights2;			 /* [L, 2I, H]: rows of "up", then rows of the gate; [L, H, I] */
+	int hidden_scale;			 /* [H / block, T] or [T, H / block] */
+	int scale1, scale2;			 /* [L, 2I / block, H / block], [L, H / block, I / block] */
 	int factor_up, factor_gate, factor_down; /* [L]: on the products of an expert */
-	int logits, bias;                   /* [T, E], [E] */
-	int ids, id_weights;                /* [T, K]: experts, and their weights unless the ids hold them too */
+	int logits, bias;			 /* [T, E], [E] */
+	int ids, id_weights;			 /* [T, K]: experts, and their weights unless the ids hold them too */
 	int offset, scaling, top_k, groups, kept_groups; /* Python scalars */
 };
 
@@ -35,7 +35,7 @@ struct moe_extent {
 	int64_t tokens, hidden, intermediate;
 	int64_t experts, local, offset; /* experts `offset` … `offset` + `local` - 1 of `experts` are here */
 	int64_t hidden_block, rows1, columns1, rows2, columns2;
-	int64_t blocks; /* of a token's hidden states */
+	int64_t blocks;	  /* of a token's hidden states */
 	int blocks_first; /* hidden_scale is [blocks, T] */
 };
 

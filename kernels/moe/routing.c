@@ -47,10 +47,14 @@ static int method_said(const struct op_problem *problem)
 		const char *words;
 		enum moe_method method;
 	} table[] = {
-	    {"routing_method_type=1", MOE_RENORMALISE}, {"routing_method_type=2", MOE_DEEPSEEK},
-	    {"routing_method_type=3", MOE_LLAMA4},      {"routing_method_type=4", MOE_RENORMALISE},
-	    {"ds_routing", MOE_DEEPSEEK},               {"deepseek routing", MOE_DEEPSEEK},
-	    {"llama4 routing", MOE_LLAMA4},             {"llama 4 routing", MOE_LLAMA4},
+	    {"routing_method_type=1", MOE_RENORMALISE},
+	    {"routing_method_type=2", MOE_DEEPSEEK},
+	    {"routing_method_type=3", MOE_LLAMA4},
+	    {"routing_method_type=4", MOE_RENORMALISE},
+	    {"ds_routing", MOE_DEEPSEEK},
+	    {"deepseek routing", MOE_DEEPSEEK},
+	    {"llama4 routing", MOE_LLAMA4},
+	    {"llama 4 routing", MOE_LLAMA4},
 	    {"renorm", MOE_RENORMALISE},
 	};
 
@@ -74,11 +78,12 @@ int routing_variant(const struct op_problem *problem, const struct moe_roles *ro
 	if (said == MOE_RENORMALISE && !bias && !scaling)
 		return MOE_RENORMALISE;
 	if (said < 0)
-		return err_set(why, "nothing says how tokens are routed: expected a bias and a scaling factor (DeepSeek), or"
-		                    " words such as 'Renormalize routing' or 'Llama4 routing'");
+		return err_set(why,
+			       "nothing says how tokens are routed: expected a bias and a scaling factor (DeepSeek), or"
+			       " words such as 'Renormalize routing' or 'Llama4 routing'");
 	return err_set(why, "%s routing %s", said == MOE_DEEPSEEK ? "DeepSeek" : "renormalised",
-	               said == MOE_DEEPSEEK ? "needs a routing bias and a scaling factor as inputs"
-	                                    : "has neither a routing bias nor a scaling factor");
+		       said == MOE_DEEPSEEK ? "needs a routing bias and a scaling factor as inputs"
+					    : "has neither a routing bias nor a scaling factor");
 }
 
 /* --- its numbers -------------------------------------------------------------------------------------------------- */
@@ -101,7 +106,7 @@ static void attest(struct op_constant *constant, double value, const char *sourc
 		snprintf(constant->source, sizeof constant->source, "%s", source);
 	} else if (constant->conflict[0] == '\0' && constant->value != value) {
 		snprintf(constant->conflict, sizeof constant->conflict, "%s is %g by %s, but %g by %s", constant->name,
-		         constant->value, constant->source, value, source);
+			 constant->value, constant->source, value, source);
 	}
 }
 
@@ -187,15 +192,18 @@ int routing_of(const struct op_case *c, const struct moe_roles *roles, struct ro
 	}
 	*out = r;
 	if (r.picks < 1 || r.picks > MOE_PICKS_MOST || (r.method != MOE_GIVEN && r.picks > r.experts))
-		return err_set(err, "moe: %lld of %lld experts cannot be chosen; expected 1 to %d, and no more than there are",
-		               (long long)r.picks, (long long)r.experts, MOE_PICKS_MOST);
+		return err_set(
+		    err, "moe: %lld of %lld experts cannot be chosen; expected 1 to %d, and no more than there are",
+		    (long long)r.picks, (long long)r.experts, MOE_PICKS_MOST);
 	if (r.groups < 1 || r.kept < 1 || r.kept > r.groups || r.kept > MOE_PICKS_MOST || r.experts % r.groups != 0)
-		return err_set(err, "moe: %lld experts in %lld groups of which %lld are kept: groups must be equal, and no more"
-		                    " kept than there are",
-		               (long long)r.experts, (long long)r.groups, (long long)r.kept);
+		return err_set(
+		    err,
+		    "moe: %lld experts in %lld groups of which %lld are kept: groups must be equal, and no more"
+		    " kept than there are",
+		    (long long)r.experts, (long long)r.groups, (long long)r.kept);
 	if (r.groups > 1 && (r.experts / r.groups < 2 || r.experts / r.groups * r.kept < r.picks))
 		return err_set(err, "moe: groups of %lld experts are too small to choose %lld from %lld of them",
-		               (long long)(r.experts / r.groups), (long long)r.picks, (long long)r.kept);
+			       (long long)(r.experts / r.groups), (long long)r.picks, (long long)r.kept);
 	return 0;
 }
 
@@ -265,8 +273,7 @@ static double choose_experts(const struct routing *r, const double *score, const
 	return fmin(margin, margin_of(best));
 }
 
-double routing_choose(const struct routing *r, const double *score, const double *bias, int64_t *expert,
-                      double *weight)
+double routing_choose(const struct routing *r, const double *score, const double *bias, int64_t *expert, double *weight)
 {
 	struct best best = {.room = r->picks, .left = -INFINITY};
 	double margin = choose_experts(r, score, r->method == MOE_DEEPSEEK ? bias : NULL, &best), sum = 0;
@@ -285,7 +292,7 @@ double routing_choose(const struct routing *r, const double *score, const double
 
 /* Expert and weight as they are given. The high half is signed: a negative one names no expert. */
 static void take_given(const struct moe_roles *roles, const struct tensor *in, int64_t index, int64_t *expert,
-                       double *weight)
+		       double *weight)
 {
 	int64_t id = (int64_t)number_get(in[roles->ids].data, in[roles->ids].dtype, index);
 
@@ -299,7 +306,7 @@ static void take_given(const struct moe_roles *roles, const struct tensor *in, i
 }
 
 void routing_pick(const struct moe_roles *roles, const struct routing *r, const struct tensor *in, int64_t token,
-                  int64_t *expert, double *weight)
+		  int64_t *expert, double *weight)
 {
 	double *score, *bias = NULL;
 

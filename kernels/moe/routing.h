@@ -44,11 +44,11 @@ int routing_of(const struct op_case *c, const struct moe_roles *roles, struct ro
  * picks experts in falling order, and their weights. Returns how far the nearest decision was from going the other way;
  * infinity where nothing was left out. */
 double routing_choose(const struct routing *r, const double *score, const double *bias, int64_t *expert,
-                      double *weight);
+		      double *weight);
 
 /* The same for token `token` of a case, from its inputs on the host. */
 void routing_pick(const struct moe_roles *roles, const struct routing *r, const struct tensor *in, int64_t token,
-                  int64_t *expert, double *weight);
+		  int64_t *expert, double *weight);
 
 #ifdef __cplusplus
 }

@@ -18,9 +18,9 @@ struct traffic {
 	const struct routing *r;
 	struct moe_extent e;
 	uint64_t key;
-	double *bias;    /* NULL: none, or it is brought */
+	double *bias;	 /* NULL: none, or it is brought */
 	double *sigmoid; /* of -g / STEPS at index g */
-	int64_t top;     /* of a row that starts highest, in steps */
+	int64_t top;	 /* of a row that starts highest, in steps */
 };
 
 /* One row being made. */
@@ -64,7 +64,7 @@ static int64_t depth(int64_t rank)
 /* sigmoid[g] for logits top / STEPS downwards: a power of e^(1/STEPS) by multiplication, the same everywhere. */
 static double *make_sigmoids(int64_t top, int64_t count)
 {
-	const double root = 1.0317434074991028; /* e^(1/32) */
+	const double root = 1.0317434074991028;			   /* e^(1/32) */
 	double *sigmoid = take(count, sizeof *sigmoid), power = 1; /* e^-logit */
 
 	for (int64_t g = 0; g < top; g++)
@@ -136,14 +136,18 @@ static void fill_logits(const struct traffic *t, struct tensor *out)
 {
 #pragma omp parallel if (t->e.tokens > 64)
 	{
-		struct row row = {take(t->e.experts, sizeof *row.order), take(t->e.experts, sizeof *row.steps),
-		                  take(t->e.experts, sizeof *row.score), {0}, {0}};
+		struct row row = {take(t->e.experts, sizeof *row.order),
+				  take(t->e.experts, sizeof *row.steps),
+				  take(t->e.experts, sizeof *row.score),
+				  {0},
+				  {0}};
 
 #pragma omp for schedule(static)
 		for (int64_t token = 0; token < t->e.tokens; token++) {
 			draw_row(t, token, &row);
 			for (int64_t e = 0; e < t->e.experts; e++)
-				number_store(out->data, out->dtype, token * t->e.experts + e, (float)row.steps[e] / STEPS);
+				number_store(out->data, out->dtype, token * t->e.experts + e,
+					     (float)row.steps[e] / STEPS);
 		}
 		free(row.order);
 		free(row.steps);
@@ -152,7 +156,7 @@ static void fill_logits(const struct traffic *t, struct tensor *out)
 }
 
 static void make_logits(const struct op_case *c, const struct moe_roles *roles, const struct routing *r,
-                        struct tensor *out)
+			struct tensor *out)
 {
 	struct traffic t = {.r = r, .e = moe_extent_of(c, roles), .key = input_key(c, roles->logits)};
 	int64_t count;
@@ -192,7 +196,8 @@ static void choose_row(const struct moe_extent *e, uint64_t key, int64_t token, 
 		}
 }
 
-static void make_ids(const struct op_case *c, const struct moe_roles *roles, const struct routing *r, struct tensor *out)
+static void make_ids(const struct op_case *c, const struct moe_roles *roles, const struct routing *r,
+		     struct tensor *out)
 {
 	struct moe_extent e = moe_extent_of(c, roles);
 	uint64_t key = input_key(c, roles->ids);
@@ -212,7 +217,7 @@ static void make_ids(const struct op_case *c, const struct moe_roles *roles, con
 }
 
 void traffic_fill(const struct op_case *c, const struct moe_roles *roles, const struct routing *r, int input,
-                  struct tensor *out)
+		  struct tensor *out)
 {
 	uint64_t key = input_key(c, input);
 

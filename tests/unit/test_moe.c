@@ -33,13 +33,13 @@ static void start(struct built *b, const char *name, const char *description)
 {
 	memset(b, 0, sizeof *b);
 	b->problem = (struct op_problem){.name = name,
-	                                 .op_type = "moe",
-	                                 .description = description,
-	                                 .tags = b->tags,
-	                                 .axes = b->axes,
-	                                 .inputs = b->inputs,
-	                                 .outputs = &b->output,
-	                                 .output_count = 1};
+					 .op_type = "moe",
+					 .description = description,
+					 .tags = b->tags,
+					 .axes = b->axes,
+					 .inputs = b->inputs,
+					 .outputs = &b->output,
+					 .output_count = 1};
 }
 
 /* value 0: a var axis. */
@@ -117,14 +117,15 @@ static void deepseek(struct built *b, const char *name)
 	add_input(b, "routing_logits", DTYPE_FLOAT32, "seq_len num_experts");
 	add_input(b, "routing_bias", DTYPE_BFLOAT16, "num_experts");
 	add_weights(b, DTYPE_FLOAT8_E4M3FN, DTYPE_FLOAT8_E4M3FN, "num_local_experts gemm1_out_size hidden_size",
-	            "num_local_experts hidden_size intermediate_size");
+		    "num_local_experts hidden_size intermediate_size");
 	add_block_scales(b, "num_local_experts num_gemm1_out_blocks num_hidden_blocks",
-	                 "num_local_experts num_hidden_blocks num_intermediate_blocks");
+			 "num_local_experts num_hidden_blocks num_intermediate_blocks");
 	add_input(b, "local_expert_offset", DTYPE_INT32, NULL);
 	add_input(b, "routed_scaling_factor", DTYPE_FLOAT32, NULL);
 }
 
-static const char grouped_name[] = "moe_fp8_block_scale_ds_routing_topk4_ng4_kg2", flat_name[] = "moe_ds_routing_topk4_ng1_kg1";
+static const char grouped_name[] = "moe_fp8_block_scale_ds_routing_topk4_ng4_kg2",
+		  flat_name[] = "moe_ds_routing_topk4_ng1_kg1";
 
 static void renormalised(struct built *b)
 {
@@ -132,9 +133,9 @@ static void renormalised(struct built *b)
 	add_sizes(b, 16, 0);
 	add_input(b, "routing_logits", DTYPE_BFLOAT16, "seq_len num_experts");
 	add_weights(b, DTYPE_FLOAT8_E4M3FN, DTYPE_FLOAT8_E4M3FN, "num_experts gemm1_out_size hidden_size",
-	            "num_experts hidden_size intermediate_size");
+		    "num_experts hidden_size intermediate_size");
 	add_block_scales(b, "num_experts num_gemm1_out_blocks num_hidden_blocks",
-	                 "num_experts num_hidden_blocks num_intermediate_blocks");
+			 "num_experts num_hidden_blocks num_intermediate_blocks");
 }
 
 static void per_tensor(struct built *b, const char *description, int64_t top_k, bool bias)
@@ -144,7 +145,7 @@ static void per_tensor(struct built *b, const char *description, int64_t top_k, 
 	add_axis(b, "top_k", top_k);
 	add_input(b, "routing_logits", DTYPE_BFLOAT16, "seq_len num_experts");
 	add_weights(b, DTYPE_FLOAT8_E4M3FN, DTYPE_FLOAT8_E4M3FN, "num_experts gemm1_out_size hidden_size",
-	            "num_experts hidden_size intermediate_size");
+		    "num_experts hidden_size intermediate_size");
 	add_input(b, "output1_scales_scalar", DTYPE_FLOAT32, "num_experts");
 	add_input(b, "output1_scales_gate_scalar", DTYPE_FLOAT32, "num_experts");
 	add_input(b, "output2_scales_scalar", DTYPE_FLOAT32, "num_experts");
@@ -161,7 +162,7 @@ static void floats(struct built *b)
 	add_sizes(b, 16, 0);
 	add_input(b, "routing_logits", DTYPE_BFLOAT16, "seq_len num_experts");
 	add_weights(b, DTYPE_BFLOAT16, DTYPE_FLOAT32, "num_experts gemm1_out_size hidden_size",
-	            "num_experts hidden_size intermediate_size");
+		    "num_experts hidden_size intermediate_size");
 }
 
 static void routed(struct built *b, const char *description, enum dtype ids, bool weights)
@@ -173,7 +174,7 @@ static void routed(struct built *b, const char *description, enum dtype ids, boo
 	if (weights)
 		add_input(b, "topk_weights", DTYPE_BFLOAT16, "seq_len top_k");
 	add_weights(b, DTYPE_BFLOAT16, DTYPE_FLOAT32, "num_experts gemm1_out_size hidden_size",
-	            "num_experts hidden_size intermediate_size");
+		    "num_experts hidden_size intermediate_size");
 }
 
 /* --- cases -------------------------------------------------------------------------------------------------------- */
@@ -379,9 +380,11 @@ static void emulate_given(const struct emulation *m, int64_t t, float *weight)
 
 	memset(weight, 0, 64 * sizeof *weight);
 	for (int64_t k = 0; k < count; k++) {
-		int64_t id = (int64_t)number_get(m->w->in[m->roles.ids].data, m->w->in[m->roles.ids].dtype, t * m->picks + k);
+		int64_t id =
+		    (int64_t)number_get(m->w->in[m->roles.ids].data, m->w->in[m->roles.ids].dtype, t * m->picks + k);
 		bool packed = m->roles.id_weights < 0;
-		float w = packed ? float_from_bf16((uint16_t)(id & 0xffff)) : at(m, m->roles.id_weights, t * m->picks + k);
+		float w =
+		    packed ? float_from_bf16((uint16_t)(id & 0xffff)) : at(m, m->roles.id_weights, t * m->picks + k);
 
 		weight[packed ? id >> 16 : id] += m->mistake == EVEN_WEIGHTS ? 1.0f / (float)m->picks : w;
 	}
@@ -399,7 +402,7 @@ static float emulate_hidden(const struct emulation *m, int64_t t, int64_t h)
 
 /* Weight [l][row][column] of a layer of rows x columns, with rows / br times columns / bc scales. */
 static float emulate_weight(const struct emulation *m, int weights, int scales, int64_t l, int64_t row, int64_t column,
-                            int64_t rows, int64_t columns, int64_t br, int64_t bc)
+			    int64_t rows, int64_t columns, int64_t br, int64_t bc)
 {
 	int64_t nr = rows / br, nc = columns / bc, r = row / br, c = column / bc;
 
@@ -443,9 +446,9 @@ static void emulate_expert(const struct emulation *m, int64_t t, int64_t l, floa
 			float x = emulate_hidden(m, t, h) * (on_input ? weight : 1);
 
 			up += x * emulate_weight(m, m->roles.weights1, m->roles.scale1, l, i, h, 2 * I, H, m->e.rows1,
-			                         m->e.columns1);
-			gate += x * emulate_weight(m, m->roles.weights1, m->roles.scale1, l, I + i, h, 2 * I, H, m->e.rows1,
-			                           m->e.columns1);
+						 m->e.columns1);
+			gate += x * emulate_weight(m, m->roles.weights1, m->roles.scale1, l, I + i, h, 2 * I, H,
+						   m->e.rows1, m->e.columns1);
 		}
 		inner[i] = emulate_inner(m, up, gate, l);
 	}
@@ -453,8 +456,8 @@ static void emulate_expert(const struct emulation *m, int64_t t, int64_t l, floa
 		float sum = 0;
 
 		for (int64_t i = 0; i < I; i++)
-			sum += inner[i] * emulate_weight(m, m->roles.weights2, m->roles.scale2, l, h, i, H, I, m->e.rows2,
-			                                 m->e.columns2);
+			sum += inner[i] * emulate_weight(m, m->roles.weights2, m->roles.scale2, l, h, i, H, I,
+							 m->e.rows2, m->e.columns2);
 		sum *= m->mistake == LAST_FACTOR_LEFT_OUT ? 1 : at(m, m->roles.factor_down, l);
 		out[h] += sum * (on_input ? 1 : weight);
 	}
@@ -546,7 +549,8 @@ static void expect_passes(const struct op_problem *problem)
 			emulate(&w, RIGHT);
 			metrics = judged(&w);
 			if (!metrics.passed || metrics.zeros_would_pass)
-				fail_msg("%s, seed %d, case %d: margin %g", problem->name, (int)seed, i, metrics.margin);
+				fail_msg("%s, seed %d, case %d: margin %g", problem->name, (int)seed, i,
+					 metrics.margin);
 			free_world(&w);
 		}
 }
@@ -689,7 +693,8 @@ static void numbers_of_a_routing_are_attested(void **state)
 	b.problem.tag_count = 0;
 	moe_op.constants(&b.problem, MOE_DEEPSEEK, found);
 	assert_true(isnan(found[1].value));
-	assert_int_equal(moe_op.match(&b.problem, NULL), MOE_DEEPSEEK); /* a case will say that it is attested nowhere */
+	assert_int_equal(moe_op.match(&b.problem, NULL),
+			 MOE_DEEPSEEK); /* a case will say that it is attested nowhere */
 	per_tensor(&b, renorm_text, 2, false);
 	assert_int_equal(moe_op.constants(&b.problem, MOE_RENORMALISE, found), 1);
 	assert_true(found[0].value == 2);
@@ -709,7 +714,8 @@ static void groups_bias_and_factor_decide_as_deepseek_has_it(void **state)
 	double weight[2], margin;
 
 	(void)state;
-	/* Sums of two: 1.0, 1.1, 0.5, 1.05. So groups 1 and 3 are kept, and expert 0, the best of all, is not chosen. */
+	/* Sums of two: 1.0, 1.1, 0.5, 1.05. So groups 1 and 3 are kept, and expert 0, the best of all, is not chosen.
+	 */
 	margin = routing_choose(&r, score, bias, expert, weight);
 	assert_int_equal(expert[0], 7);
 	assert_int_equal(expert[1], 2);
@@ -740,7 +746,8 @@ static void decisions_are_clear_and_tokens_go_where_it_tells(void **state)
 			int here = 0;
 
 			for (int e = 0; e < 32; e++) {
-				score[e] = 1 / (1 + exp(-number_get(w.in[roles.logits].data, DTYPE_FLOAT32, t * 32 + e)));
+				score[e] =
+				    1 / (1 + exp(-number_get(w.in[roles.logits].data, DTYPE_FLOAT32, t * 32 + e)));
 				bias[e] = number_get(w.in[roles.bias].data, DTYPE_BFLOAT16, e);
 			}
 			assert_true(routing_choose(&r, score, bias, expert, weight) > 1e-4);
@@ -850,6 +857,42 @@ static void bounds_know_what_a_workload_brings(void **state)
 	assert_true(moe_op.rule(&c, 0).hit_ratio == 1);
 }
 
+/* Axes that are var in a definition may be anything in a workload. */
+static void sizes_that_do_not_fit_together_are_refused(void **state)
+{
+	int64_t axis[MAX_CASES * MAX_AXES];
+	struct err err = {""};
+	struct built b;
+	struct world w;
+
+	(void)state;
+	renormalised(&b);
+	cases_of(&b.problem, axis);
+	make_world(&w, &b.problem, axis, 0);
+	w.axis[5] = 5;
+	assert_int_equal(moe_op.fill(&w.c, 0, &w.in[0], &err), -1);
+	assert_non_null(strstr(err.text, "64 rows or columns cannot be shared out evenly among the 5 scales"));
+	assert_int_equal(moe_op.oracle(&w.c, w.in, &w.truth, &err), -1);
+	w.axis[5] = 4;
+	w.axis[4] = 95;
+	assert_int_equal(moe_op.fill(&w.c, 0, &w.in[0], &err), -1);
+	assert_non_null(strstr(err.text, "the first weights have 95 rows for 48 columns"));
+	free_world(&w);
+	routed(&b, "", DTYPE_INT32, false);
+	cases_of(&b.problem, axis);
+	make_world(&w, &b.problem, axis, 0);
+	w.axis[1] = 0;
+	assert_int_equal(moe_op.fill(&w.c, 0, &w.in[0], &err), -1);
+	assert_non_null(strstr(err.text, "no experts here"));
+	free_world(&w);
+	deepseek(&b, grouped_name);
+	cases_of(&b.problem, axis);
+	make_world(&w, &b.problem, axis, 0);
+	w.axis[2] = 0;
+	assert_true(moe_op.scalar(&w.c, input_named(&b, "local_expert_offset")) == 0);
+	free_world(&w);
+}
+
 static void many_weights_make_one_small_case(void **state)
 {
 	int64_t axis[MAX_CASES * MAX_AXES];
@@ -925,6 +968,7 @@ int main(void)
 	    cmocka_unit_test(chosen_experts_are_valid_and_different),
 	    cmocka_unit_test(experts_that_are_not_there_and_values_that_are_none_are_refused),
 	    cmocka_unit_test(bounds_know_what_a_workload_brings),
+	    cmocka_unit_test(sizes_that_do_not_fit_together_are_refused),
 	    cmocka_unit_test(many_weights_make_one_small_case),
 	    cmocka_unit_test(a_correct_reference_passes_for_twenty_seeds),
 	    cmocka_unit_test(mistakes_are_caught),
