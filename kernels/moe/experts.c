@@ -1,0 +1,232 @@
+/* experts - for expert l and a token that goes there with weight w, all in double:
+ *
+ *   x[h]   = hidden[t][h] * its scale (* w, where weights are applied to the input)
+ *   up[i]  = sum over h of x[h] * W1[l][i][h] * its scale, times the expert's factor of "up"
+ *   gate[i]= the same of row I + i of W1, times the factor of the gate
+ *   c[i]   = up[i] * gate[i] / (1 + exp(-gate[i]))
+ *   out[t][h] += w * factor of "down" * (sum over i of c[i] * W2[l][h][i] * its scale)
+ *
+ * One expert after the other; its rows are shared out among threads. A row of weights is read once for all tokens of
+ * its expert, and no weight is ever kept as a float. */
+#include "kernels/moe/experts.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/err.h"
+#include "kernels/number.h"
+#include "kernels/wide.h"
+
+/* A token that goes to an expert. */
+struct visit {
+	int64_t token;
+	double weight;
+};
+
+/* All that the steps share. */
+struct work {
+	const struct op_case *c;
+	const struct moe_roles *roles;
+	const struct tensor *in;
+	struct moe_extent e;
+	int64_t *start; /* visits of local expert l: start[l] … start[l + 1] - 1 */
+	struct visit *visit;
+	double *x, *act, *out; /* [visits of one expert][hidden], [visits][intermediate]; [tokens][hidden] */
+};
+
+static void *take(int64_t count, size_t size)
+{
+	void *memory = calloc((size_t)count + 1, size);
+
+	if (memory == NULL)
+		die_no_memory();
+	return memory;
+}
+
+/* --- who goes where ----------------------------------------------------------------------------------------------- */
+
+static bool is_here(const struct moe_extent *e, int64_t expert)
+{
+	return expert >= e->offset && expert < e->offset + e->local;
+}
+
+/* Visits by expert; of one expert, by token. */
+static void make_visits(struct work *w, const struct routing *r)
+{
+	int64_t *expert = take(w->e.tokens * r->picks, sizeof *expert), *next = take(w->e.local, sizeof *next);
+	double *weight = take(w->e.tokens * r->picks, sizeof *weight);
+
+#pragma omp parallel for if (w->e.tokens > 64)
+	for (int64_t t = 0; t < w->e.tokens; t++)
+		routing_pick(w->roles, r, w->in, t, expert + t * r->picks, weight + t * r->picks);
+	w->start = take(w->e.local + 1, sizeof *w->start);
+	for (int64_t i = 0; i < w->e.tokens * r->picks; i++)
+		if (is_here(&w->e, expert[i]))
+			w->start[expert[i] - w->e.offset + 1]++;
+	for (int64_t l = 0; l < w->e.local; l++) {
+		next[l] = w->start[l];
+		w->start[l + 1] += w->start[l];
+	}
+	w->visit = take(w->start[w->e.local], sizeof *w->visit);
+	for (int64_t i = 0; i < w->e.tokens * r->picks; i++)
+		if (is_here(&w->e, expert[i]))
+			w->visit[next[expert[i] - w->e.offset]++] = (struct visit){i / r->picks, weight[i]};
+	free(expert);
+	free(next);
+	free(weight);
+}
+
+static int64_t most_visits(const struct work *w)
+{
+	int64_t most = 0;
+
+	for (int64_t l = 0; l < w->e.local; l++)
+		most = w->start[l + 1] - w->start[l] > most ? w->start[l + 1] - w->start[l] : most;
+	return most;
+}
+
+/* --- numbers ------------------------------------------------------------------------------------------------------ */
+
+/* Element `index` of an input; 1 where there is no such input. */
+static double value(const struct work *w, int input, int64_t index)
+{
+	return input < 0 ? 1 : number_get(w->in[input].data, w->in[input].dtype, index);
+}
+
+/* Row `row` (of all experts') of weights of `columns`, times its scales: row `scale_row` of `blocks`, each for `block`
+ * columns. */
+static void read_row(const struct work *w, int input, int64_t row, int64_t columns, int scales, int64_t scale_row,
+		     int64_t block, double *out)
+{
+	int64_t blocks = columns / block;
+
+	number_read(w->in[input].data, w->in[input].dtype, row * columns, columns, out);
+	for (int64_t b = 0; scales >= 0 && b < blocks; b++) {
+		double scale = value(w, scales, scale_row * blocks + b);
+
+		for (int64_t i = b * block; i < (b + 1) * block; i++)
+			out[i] *= scale;
+	}
+}
+
+/* The hidden states of a token. */
+static void read_hidden(const struct work *w, int64_t token, double factor, double *out)
+{
+	const struct moe_extent *e = &w->e;
+
+	number_read(w->in[w->roles->hidden].data, w->in[w->roles->hidden].dtype, token * e->hidden, e->hidden, out);
+	for (int64_t h = 0; h < e->hidden; h++) {
+		int64_t b = h / e->hidden_block;
+
+		out[h] *= factor * value(w, w->roles->hidden_scale,
+					 e->blocks_first ? b * e->tokens + token : token * e->blocks + b);
+	}
+}
+
+WIDE static double dot(const double *a, const double *b, int64_t count)
+{
+	double sum = 0;
+
+#pragma omp simd reduction(+ : sum)
+	for (int64_t i = 0; i < count; i++)
+		sum += a[i] * b[i];
+	return sum;
+}
+
+/* --- an expert ---------------------------------------------------------------------------------------------------- */
+
+/* act[v][i] for all visits of local expert l. */
+static void first_product(struct work *w, int64_t l)
+{
+	const struct moe_extent *e = &w->e;
+	int64_t visits = w->start[l + 1] - w->start[l], rows = 2 * e->intermediate;
+	double factor_up = value(w, w->roles->factor_up, l), factor_gate = value(w, w->roles->factor_gate, l);
+
+#pragma omp parallel
+	{
+		double *up = take(2 * e->hidden, sizeof *up), *gate = up + e->hidden;
+
+#pragma omp for schedule(static)
+		for (int64_t i = 0; i < e->intermediate; i++) {
+			int64_t j = e->intermediate + i, blocks = rows / e->rows1;
+
+			read_row(w, w->roles->weights1, l * rows + i, e->hidden, w->roles->scale1,
+				 l * blocks + i / e->rows1, e->columns1, up);
+			read_row(w, w->roles->weights1, l * rows + j, e->hidden, w->roles->scale1,
+				 l * blocks + j / e->rows1, e->columns1, gate);
+			for (int64_t v = 0; v < visits; v++) {
+				double u = factor_up * dot(up, w->x + v * e->hidden, e->hidden);
+				double g = factor_gate * dot(gate, w->x + v * e->hidden, e->hidden);
+
+				w->act[v * e->intermediate + i] = u * g / (1 + exp(-g));
+			}
+		}
+		free(up);
+	}
+}
+
+/* out[token][h] += … for all visits. A column h belongs to one thread. */
+static void second_product(struct work *w, int64_t l)
+{
+	const struct moe_extent *e = &w->e;
+	const struct visit *visit = w->visit + w->start[l];
+	int64_t visits = w->start[l + 1] - w->start[l];
+	double factor = value(w, w->roles->factor_down, l);
+
+#pragma omp parallel
+	{
+		double *row = take(e->intermediate, sizeof *row);
+
+#pragma omp for schedule(static)
+		for (int64_t h = 0; h < e->hidden; h++) {
+			read_row(w, w->roles->weights2, l * e->hidden + h, e->intermediate, w->roles->scale2,
+				 l * (e->hidden / e->rows2) + h / e->rows2, e->columns2, row);
+			for (int64_t v = 0; v < visits; v++) {
+				double sum = factor * dot(row, w->act + v * e->intermediate, e->intermediate);
+
+				if ((w->c->variant & MOE_WEIGHT_ON_INPUT) == 0)
+					sum *= visit[v].weight;
+				w->out[visit[v].token * e->hidden + h] += sum;
+			}
+		}
+		free(row);
+	}
+}
+
+static void visit_expert(struct work *w, int64_t l)
+{
+	const struct visit *visit = w->visit + w->start[l];
+	int64_t visits = w->start[l + 1] - w->start[l];
+	bool on_input = (w->c->variant & MOE_WEIGHT_ON_INPUT) != 0;
+
+	for (int64_t v = 0; v < visits; v++)
+		read_hidden(w, visit[v].token, on_input ? visit[v].weight : 1, w->x + v * w->e.hidden);
+	if (visits == 0)
+		return;
+	first_product(w, l);
+	second_product(w, l);
+}
+
+int experts_oracle(const struct op_case *c, const struct moe_roles *roles, const struct routing *r,
+		   const struct tensor *in, struct tensor *out, struct err *err)
+{
+	struct work w = {.c = c, .roles = roles, .in = in, .e = moe_extent_of(c, roles)};
+	int64_t most;
+
+	if (out->elements != w.e.tokens * w.e.hidden)
+		return err_set(err, "moe: the tensors of %s do not fit together", c->problem->name);
+	make_visits(&w, r);
+	most = most_visits(&w);
+	w.x = take(most * w.e.hidden, sizeof *w.x);
+	w.act = take(most * w.e.intermediate, sizeof *w.act);
+	w.out = take(out->elements, sizeof *w.out);
+	for (int64_t l = 0; l < w.e.local; l++)
+		visit_expert(&w, l);
+	number_write(out->data, out->dtype, 0, out->elements, w.out);
+	free(w.x);
+	free(w.act);
+	free(w.out);
+	free(w.start);
+	free(w.visit);
+	return 0;
+}

@@ -1,0 +1,396 @@
+/* moe - a mixture of experts: each token goes to K of E experts, each expert is a gated two-layer network.
+ *
+ *   out[t] = sum over the experts l of this device that token t goes to of w(t, l) * W2[l] (up * silu(gate)),
+ *   (up, gate) = W1[l] hidden[t], the two halves of the product's rows in this order (unlike the activation family's)
+ *
+ * routing.h has what w is; experts of other devices take part in the choice and in the sum that weights are divided by,
+ * and add nothing. Hidden states and weights are floats of 8, 16 or 32 bits, each with scales by block, or with factors
+ * on an expert's products, or with neither. Everything between inputs and output is wide: nothing is quantised on the
+ * way, also where the kernel of that name does (an intermediate in 8 bits is 2.6 % off in the root mean square, weights
+ * in MXFP4 11 %: those are not this operation).
+ *
+ * Bounds. Let s be the standard deviation of an output, 0.1 to 1 by the inputs' making (times the routing's factor). A
+ * reference sums H and then I products in float32: n terms, one after the other, are off by 0.43 2^-24 sqrt(n / 2) of
+ * the sum's standard deviation, 1.5e-6 for H = 7168, and the second sum averages what the first left; one in 10^7
+ * elements is 5.5 times that, 2^-17 s. So
+ *   atol = 2^-14 times the routing's factor if it is above 1; rtol = one unit in the last place of the output's dtype,
+ *   since two roundings of nearly the same number differ by that; float32, which has no such rounding: 2^-14 too.
+ * Measured in float32 with torch on a CPU: 5e-6, a thirtieth of atol, at H = 7168 and factor 2.5. No share of misses is
+ * needed for operands of 8 bits: they are exact in float32, and nothing is rounded to 8 bits again. A scale 2 % off
+ * shows in nearly every element, that of one block of 56 in one of two.
+ * Where a workload brings hidden states, weights or scales, s is not known and only rtol counts: float32 sums go past
+ * it where |out| < 2^-13 s, in 1e-4 of all elements: 0.999 must hold. Where it brings logits, real routers come near a
+ * boundary: logits in 16 bits tie for one token in 14 to 20 (any of the tied may be chosen), float32 sigmoids for one
+ * in 10^4: one token in 8 or in 256 may differ, none if there are fewer.
+ *
+ * Left out: ties and near ties at a boundary, experts named twice (counted twice), routing with a bias that is
+ * renormalised, weights packed as 4 bits, an activation other than silu. */
+#include <math.h>
+#include <string.h>
+
+#include "kernels/moe/experts.h"
+#include "kernels/moe/inputs.h"
+#include "kernels/moe/traffic.h"
+
+enum { PARALLEL_FROM = 1 << 16 };
+
+static const char *const op_types[] = {"moe", NULL};
+
+/* --- match and sizes ---------------------------------------------------------------------------------------------- */
+
+static bool all_const(const struct op_problem *problem, const struct op_arg *arg)
+{
+	for (int d = 0; d < arg->rank; d++)
+		if (problem->axes[arg->axis[d]].var && arg->axis[d] != problem->outputs[0].axis[0])
+			return false;
+	return true;
+}
+
+static int64_t if_var(const struct op_problem *problem, int axis, int64_t value)
+{
+	return problem->axes[axis].var ? value : problem->axes[axis].value;
+}
+
+/* A case with so many tokens; small sizes where other axes are var. */
+static void set_axes(const struct op_problem *problem, const struct moe_roles *roles, int64_t tokens, int64_t *axis)
+{
+	const struct op_arg *w2 = &problem->inputs[roles->weights2];
+
+	for (int i = 0; i < problem->axis_count; i++)
+		axis[i] = if_var(problem, i, 1);
+	axis[w2->axis[0]] = if_var(problem, w2->axis[0], 16);
+	axis[w2->axis[1]] = if_var(problem, w2->axis[1], 256);
+	axis[w2->axis[2]] = if_var(problem, w2->axis[2], 128);
+	axis[problem->inputs[roles->weights1].axis[1]] =
+	    if_var(problem, problem->inputs[roles->weights1].axis[1], 2 * axis[w2->axis[2]]);
+	if (roles->logits >= 0)
+		axis[problem->inputs[roles->logits].axis[1]] =
+		    if_var(problem, problem->inputs[roles->logits].axis[1], axis[w2->axis[0]]);
+	if (roles->ids >= 0)
+		axis[problem->inputs[roles->ids].axis[1]] = if_var(problem, problem->inputs[roles->ids].axis[1], 4);
+	axis[problem->outputs[0].axis[0]] = if_var(problem, problem->outputs[0].axis[0], tokens);
+}
+
+/* A routing whose numbers are all told must be one that can be done. */
+static int match_numbers(const struct op_problem *problem, const struct moe_roles *roles, int variant, struct err *why)
+{
+	int64_t axis[OP_ARGS * OP_RANK];
+	struct op_case c = {.problem = problem, .variant = variant, .axis = axis};
+	struct routing routing;
+
+	if (problem->axis_count > (int)(sizeof axis / sizeof *axis))
+		return err_set(why, "it has %d axes", problem->axis_count);
+	c.constant_count = routing_constants(problem, variant, c.constants);
+	for (int i = 0; i < c.constant_count; i++)
+		if (isnan(c.constants[i].value))
+			return 0;
+	if (roles->top_k >= 0 || roles->groups >= 0 || roles->kept_groups >= 0 ||
+	    !all_const(problem, &problem->inputs[roles->logits >= 0 ? roles->logits : roles->ids]))
+		return 0;
+	set_axes(problem, roles, 1, axis);
+	return routing_of(&c, roles, &routing, why);
+}
+
+static int match(const struct op_problem *problem, struct err *why)
+{
+	struct moe_roles roles = moe_roles_of(problem);
+	int variant;
+
+	if (moe_roles_match(problem, &roles, why) != 0)
+		return -1;
+	variant = routing_variant(problem, &roles, why);
+	return variant >= 0 && match_numbers(problem, &roles, variant, why) == 0 ? variant : -1;
+}
+
+static bool heavy(const struct op_problem *problem, const struct moe_roles *roles)
+{
+	const struct op_arg *w2 = &problem->inputs[roles->weights2];
+	double count = 3;
+
+	for (int d = 0; d < w2->rank; d++)
+		count *= (double)if_var(problem, w2->axis[d], 1);
+	return count > 0x1p30;
+}
+
+/* References look at every weight, whatever the tokens: 13 tokens are no dearer than one, and go to several experts.
+ * Where there are more than 2^30 weights, which takes a reference half a minute on two cores, one is left out. */
+static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
+{
+	static const int64_t tokens[SIZE_COUNT][2] = {{1, 13}, {48, 0}, {1024, 0}};
+	struct moe_roles roles = moe_roles_of(problem);
+	int count = 0;
+
+	(void)variant;
+	for (int i = heavy(problem, &roles) && size == SIZE_SMALL; i < 2 && tokens[size][i] > 0 && count < room; i++)
+		set_axes(problem, &roles, tokens[size][i], axis + (int64_t)count++ * problem->axis_count);
+	return count;
+}
+
+/* --- bounds ------------------------------------------------------------------------------------------------------- */
+
+static bool is_given(const struct op_case *c, int input)
+{
+	return input >= 0 && (c->given >> input & 1) != 0;
+}
+
+static bool numbers_given(const struct op_case *c, const struct moe_roles *roles)
+{
+	const int inputs[] = {roles->hidden,	  roles->weights1,  roles->weights2,  roles->hidden_scale,
+			      roles->scale1,	  roles->scale2,    roles->factor_up, roles->factor_gate,
+			      roles->factor_down, roles->id_weights};
+
+	for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++)
+		if (is_given(c, inputs[i]))
+			return true;
+	return roles->id_weights < 0 && is_given(c, roles->ids);
+}
+
+/* The share of tokens that may sit on a boundary. */
+static double undecided(const struct op_case *c, const struct moe_roles *roles)
+{
+	int64_t tokens = c->axis[c->problem->outputs[0].axis[0]], one_in = 256;
+
+	if (!is_given(c, roles->logits) && !is_given(c, roles->bias))
+		return 0;
+	if (c->problem->inputs[roles->logits].dtype != DTYPE_FLOAT32)
+		one_in = 8;
+	return tokens > 0 ? (double)(tokens / one_in) / (double)tokens : 0;
+}
+
+static struct rule rule(const struct op_case *c, int output)
+{
+	struct moe_roles roles = moe_roles_of(c->problem);
+	double factor = roles.scaling >= 0 ? fabs(c->scalar[roles.scaling]) : 1, rtol = 0x1p-14;
+	struct rule r;
+
+	if (c->problem->outputs[output].dtype != DTYPE_FLOAT32)
+		rtol = c->problem->outputs[output].dtype == DTYPE_BFLOAT16 ? 0x1p-7 : 0x1p-10;
+	r = (struct rule){factor > 1 ? 0x1p-14 * factor : 0x1p-14, rtol, 1 - undecided(c, &roles)};
+	if (numbers_given(c, &roles))
+		r.hit_ratio -= 0.001;
+	return r;
+}
+
+/* --- inputs ------------------------------------------------------------------------------------------------------- */
+
+/* Experts of the device in the middle; the factor of DeepSeek-V3; and, where nothing but the scalar says, 2 experts. */
+static double scalar(const struct op_case *c, int input)
+{
+	struct moe_roles roles = moe_roles_of(c->problem);
+	struct moe_extent e = moe_extent_of(c, &roles);
+
+	if (input == roles.offset)
+		return e.local > 0 && e.experts > e.local ? (double)(e.experts / 2 / e.local * e.local) : 0;
+	if (input == roles.scaling)
+		return 2.5;
+	if (input == roles.groups)
+		return e.experts % 4 == 0 && e.experts >= 16 ? 4 : 1;
+	if (input == roles.kept_groups)
+		return e.experts % 4 == 0 && e.experts >= 16 ? 2 : 1;
+	return e.experts > 2 ? 2 : 1;
+}
+
+/* The exponent that brings `size` to between 1/2 and 1 of `wanted`. By comparisons: the same on every machine. */
+static int exponent_for(double size, double wanted)
+{
+	int exponent = 0;
+
+	while (exponent > -40 && size > wanted) {
+		size /= 2;
+		exponent--;
+	}
+	while (exponent < 40 && 2 * size <= wanted) {
+		size *= 2;
+		exponent++;
+	}
+	return exponent;
+}
+
+static bool is_narrow(const struct op_case *c, int input)
+{
+	return dtype_bits(c->problem->inputs[input].dtype) == 8;
+}
+
+/* Root mean square of what is uniform, 0.58, and of a scale, 1.32. */
+static double size_of(int scale)
+{
+	return 0.58 * (scale >= 0 ? 1.32 : 1);
+}
+
+struct exponents {
+	int first, second; /* of what multiplies "up" and gate, and the second product */
+};
+
+static struct exponents exponents_of(const struct op_case *c, const struct moe_roles *roles)
+{
+	struct moe_extent e = moe_extent_of(c, roles);
+	double factor = roles->factor_up >= 0 ? 1.32 : 1;
+	double first = sqrt((double)e.hidden) * size_of(roles->hidden_scale) * factor * size_of(roles->scale1);
+	double second = sqrt((double)e.intermediate) * factor * size_of(roles->scale2);
+	struct exponents x = {.first = exponent_for(first, 2)};
+
+	first = ldexp(first, x.first);
+	x.second = exponent_for(second * 0.6 * first * first, 1); /* silu bends: between square and product */
+	return x;
+}
+
+/* Where the power of two of a product goes: its factor, else its scale, else the weights. */
+static int carrier(int factor, int scale, int weights)
+{
+	return factor >= 0 ? factor : scale >= 0 ? scale : weights;
+}
+
+struct moe_fill moe_fill_of(const struct op_case *c, const struct moe_roles *roles, int input)
+{
+	struct moe_fill f = {input_key(c, input), MOE_STRUCTURE, 0};
+	struct exponents x = exponents_of(c, roles);
+
+	if (input == roles->logits || input == roles->bias || input == roles->ids || input == roles->id_weights)
+		return f;
+	if (input == roles->weights1 || input == roles->weights2)
+		f.kind = is_narrow(c, input) ? MOE_UNIFORM : MOE_FINE;
+	else
+		f.kind = input == roles->hidden ? MOE_UNIFORM : MOE_SCALE;
+	if (input == carrier(roles->factor_up, roles->scale1, roles->weights1) || input == roles->factor_gate)
+		f.exponent = x.first;
+	if (input == carrier(roles->factor_down, roles->scale2, roles->weights2))
+		f.exponent = x.second;
+	return f;
+}
+
+/* The bits of an element of MOE_UNIFORM by its octet. */
+struct codes {
+	uint32_t bits[256];
+	int octets; /* of the dtype */
+};
+
+static struct codes codes_of(const struct moe_fill *f, enum dtype dtype)
+{
+	struct codes codes = {.octets = dtype_bits(dtype) / 8};
+
+	for (uint32_t i = 0; i < 256; i++) {
+		struct philox random = {{i, 0, 0, 0}};
+
+		number_store(&codes.bits[i], dtype, 0, moe_element(f, 0, &random));
+	}
+	return codes;
+}
+
+static void store_octets(const struct codes *codes, const struct philox *random, int64_t first, int64_t count,
+			 uint8_t *out)
+{
+	for (int64_t i = 0; i < count; i++)
+		memcpy(out + (first + i) * codes->octets, &codes->bits[random->word[i / 4] >> 8 * (i % 4) & 255],
+		       (size_t)codes->octets);
+}
+
+static void fill_bulk(const struct moe_fill *f, struct tensor *out)
+{
+	int together = moe_together(f->kind);
+	struct codes codes = codes_of(f, out->dtype);
+
+#pragma omp parallel for if (out->elements >= PARALLEL_FROM)
+	for (int64_t block = 0; block < (out->elements + together - 1) / together; block++) {
+		struct philox random = philox_block(f->key, (uint64_t)block);
+		int64_t first = block * together, left = out->elements - first;
+		int64_t count = left < together ? left : together;
+
+		if (f->kind == MOE_UNIFORM)
+			store_octets(&codes, &random, first, count, out->data);
+		else
+			for (int64_t i = first; i < first + count; i++)
+				number_store(out->data, out->dtype, i, moe_element(f, i, &random));
+	}
+}
+
+static int fill(const struct op_case *c, int input, struct tensor *out, struct err *err)
+{
+	struct moe_roles roles = moe_roles_of(c->problem);
+	struct moe_fill f = moe_fill_of(c, &roles, input);
+	struct routing routing;
+
+	if (routing_of(c, &roles, &routing, err) != 0 || moe_extent_check(c, &roles, err) != 0)
+		return -1;
+	if (f.kind == MOE_STRUCTURE)
+		traffic_fill(c, &roles, &routing, input, out);
+	else
+		fill_bulk(&f, out);
+	return 0;
+}
+
+/* --- what a workload brings --------------------------------------------------------------------------------------- */
+
+static int check_ids(const struct op_case *c, const struct moe_roles *roles, const struct tensor *ids, struct err *err)
+{
+	struct moe_extent e = moe_extent_of(c, roles);
+
+	for (int64_t i = 0; i < ids->elements; i++) {
+		int64_t id = (int64_t)number_get(ids->data, ids->dtype, i);
+		int64_t expert = roles->id_weights < 0 ? id >> 16 : id;
+
+		if (expert < 0 || expert >= e.experts)
+			return err_set(err, "%s names expert %lld at flat place %lld; there are experts 0 to %lld",
+				       c->problem->inputs[roles->ids].name, (long long)expert, (long long)i,
+				       (long long)e.experts - 1);
+		if (roles->id_weights < 0 && !isfinite(float_from_bf16((uint16_t)(id & 0xffff))))
+			return err_set(err, "%s has a weight that is no number, or infinite, at flat place %lld",
+				       c->problem->inputs[roles->ids].name, (long long)i);
+	}
+	return 0;
+}
+
+static int check_finite(const struct op_case *c, int input, const struct tensor *in, struct err *err)
+{
+	for (int64_t i = 0; i < in->elements; i++)
+		if (!isfinite(number_get(in->data, in->dtype, i)))
+			return err_set(
+			    err,
+			    "%s has a value that is no number, or infinite, at flat place %lld; expected finite ones",
+			    c->problem->inputs[input].name, (long long)i);
+	return 0;
+}
+
+static int check(const struct op_case *c, const struct tensor *in, struct err *err)
+{
+	struct moe_roles roles = moe_roles_of(c->problem);
+	struct moe_extent e = moe_extent_of(c, &roles);
+	struct routing routing;
+
+	if (routing_of(c, &roles, &routing, err) != 0)
+		return -1;
+	if (e.offset < 0 || e.offset > e.experts - e.local)
+		return err_set(err, "%lld experts from %lld on are not among the %lld that there are",
+			       (long long)e.local, (long long)e.offset, (long long)e.experts);
+	for (int i = 0; i < c->problem->input_count; i++) {
+		if (in[i].data == NULL)
+			continue;
+		if (i == roles.ids && check_ids(c, &roles, &in[i], err) != 0)
+			return -1;
+		if (i != roles.ids && check_finite(c, i, &in[i], err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int oracle(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err)
+{
+	struct moe_roles roles = moe_roles_of(c->problem);
+	struct routing routing;
+
+	if (routing_of(c, &roles, &routing, err) != 0 || moe_extent_check(c, &roles, err) != 0)
+		return -1;
+	return experts_oracle(c, &roles, &routing, in, &out[0], err);
+}
+
+const struct op moe_op = {
+    .name = "moe",
+    .op_types = op_types,
+    .match = match,
+    .sizes = sizes,
+    .constants = routing_constants,
+    .rule = rule,
+    .scalar = scalar,
+    .fill = fill,
+    .check = check,
+    .oracle = oracle,
+};

@@ -1,0 +1,329 @@
+/* routing - words that tell the method, numbers that tell its sizes, and the choice itself. */
+#include "kernels/moe/routing.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "kernels/models.h"
+#include "kernels/number.h"
+
+/* --- the method --------------------------------------------------------------------------------------------------- */
+
+/* Does `text` hold `words`, upper or lower case? */
+static bool holds(const char *text, const char *words)
+{
+	size_t length = strlen(words);
+
+	for (; text != NULL && *text != '\0'; text++) {
+		size_t i = 0;
+
+		while (i < length && tolower((unsigned char)text[i]) == words[i])
+			i++;
+		if (i == length)
+			return true;
+	}
+	return false;
+}
+
+static bool says(const struct op_problem *problem, const char *words)
+{
+	if (holds(problem->name, words) || holds(problem->description, words))
+		return true;
+	for (int i = 0; i < problem->tag_count; i++)
+		if (holds(problem->tags[i], words))
+			return true;
+	return false;
+}
+
+/* The method that name, description or tags name, in the order of this table; -1: none. Numbers are FlashInfer's. */
+static int method_said(const struct op_problem *problem)
+{
+	static const struct {
+		const char *words;
+		enum moe_method method;
+	} table[] = {
+	    {"routing_method_type=1", MOE_RENORMALISE},
+	    {"routing_method_type=2", MOE_DEEPSEEK},
+	    {"routing_method_type=3", MOE_LLAMA4},
+	    {"routing_method_type=4", MOE_RENORMALISE},
+	    {"ds_routing", MOE_DEEPSEEK},
+	    {"deepseek routing", MOE_DEEPSEEK},
+	    {"llama4 routing", MOE_LLAMA4},
+	    {"llama 4 routing", MOE_LLAMA4},
+	    {"renorm", MOE_RENORMALISE},
+	};
+
+	for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+		if (says(problem, table[i].words))
+			return (int)table[i].method;
+	return -1;
+}
+
+int routing_variant(const struct op_problem *problem, const struct moe_roles *roles, struct err *why)
+{
+	int said = method_said(problem);
+	bool bias = roles->bias >= 0, scaling = roles->scaling >= 0;
+
+	if (roles->ids >= 0)
+		return MOE_GIVEN | (said == MOE_LLAMA4 ? MOE_WEIGHT_ON_INPUT : 0);
+	if (said == MOE_LLAMA4)
+		return MOE_LLAMA4 | MOE_WEIGHT_ON_INPUT;
+	if (bias && scaling && said != MOE_RENORMALISE)
+		return MOE_DEEPSEEK;
+	if (said == MOE_RENORMALISE && !bias && !scaling)
+		return MOE_RENORMALISE;
+	if (said < 0)
+		return err_set(why,
+			       "nothing says how tokens are routed: expected a bias and a scaling factor (DeepSeek), or"
+			       " words such as 'Renormalize routing' or 'Llama4 routing'");
+	return err_set(why, "%s routing %s", said == MOE_DEEPSEEK ? "DeepSeek" : "renormalised",
+		       said == MOE_DEEPSEEK ? "needs a routing bias and a scaling factor as inputs"
+					    : "has neither a routing bias nor a scaling factor");
+}
+
+/* --- its numbers -------------------------------------------------------------------------------------------------- */
+
+enum number { TOP_K, GROUPS, KEPT_GROUPS, NUMBERS };
+
+/* Where a number stands: a const axis, the name ("topk8", "ng8", "kg4"), a model's configuration. */
+static const struct {
+	const char *name, *axes[2], *word, *field;
+} sources[NUMBERS] = {
+    [TOP_K] = {"top_k", {"top_k", "topk"}, "topk", "num_experts_per_tok"},
+    [GROUPS] = {"n_group", {"n_group", "num_expert_group"}, "ng", "n_group"},
+    [KEPT_GROUPS] = {"topk_group", {"topk_group", "top_k_group"}, "kg", "topk_group"},
+};
+
+static void attest(struct op_constant *constant, double value, const char *source)
+{
+	if (isnan(constant->value)) {
+		constant->value = value;
+		snprintf(constant->source, sizeof constant->source, "%s", source);
+	} else if (constant->conflict[0] == '\0' && constant->value != value) {
+		snprintf(constant->conflict, sizeof constant->conflict, "%s is %g by %s, but %g by %s", constant->name,
+			 constant->value, constant->source, value, source);
+	}
+}
+
+/* The number behind `word` in "moe_topk8_ng8_kg4"; 0: it is not there. */
+static long number_in(const char *name, const char *word)
+{
+	size_t length = strlen(word);
+
+	for (const char *at = strstr(name, word); at != NULL; at = strstr(at + 1, word))
+		if ((at == name || at[-1] == '_') && isdigit((unsigned char)at[length]))
+			return strtol(at + length, NULL, 10);
+	return 0;
+}
+
+static struct op_constant find_constant(const struct op_problem *problem, enum number n)
+{
+	struct op_constant constant = {.value = NAN, .source = "unattested"};
+	double value;
+
+	snprintf(constant.name, sizeof constant.name, "%s", sources[n].name);
+	for (size_t i = 0; i < 2; i++) {
+		int axis = op_axis_index(problem, sources[n].axes[i]);
+		char source[32];
+
+		snprintf(source, sizeof source, "axis:%s", sources[n].axes[i]);
+		if (axis >= 0 && !problem->axes[axis].var)
+			attest(&constant, (double)problem->axes[axis].value, source);
+	}
+	if (number_in(problem->name, sources[n].word) > 0)
+		attest(&constant, (double)number_in(problem->name, sources[n].word), "name");
+	for (int i = 0; i < problem->tag_count; i++)
+		if (strncmp(problem->tags[i], "model:", 6) == 0 &&
+		    model_number(problem->tags[i] + 6, sources[n].field, &value))
+			attest(&constant, value, problem->tags[i]);
+	return constant;
+}
+
+/* The input that has the number; -1: it is a constant. */
+static int input_of(const struct moe_roles *roles, enum number n)
+{
+	return n == TOP_K ? roles->top_k : n == GROUPS ? roles->groups : roles->kept_groups;
+}
+
+int routing_constants(const struct op_problem *problem, int variant, struct op_constant *out)
+{
+	struct moe_roles roles = moe_roles_of(problem);
+	enum moe_method method = (enum moe_method)(variant & MOE_METHOD);
+	int count = 0;
+
+	for (int n = 0; n < (method == MOE_DEEPSEEK ? NUMBERS : TOP_K + 1) && method != MOE_GIVEN; n++)
+		if (input_of(&roles, (enum number)n) < 0)
+			out[count++] = find_constant(problem, (enum number)n);
+	return count;
+}
+
+/* `otherwise` where the method does not know it; 0 where it is known to nobody. */
+static int64_t number_of(const struct op_case *c, const struct moe_roles *roles, enum number n, int64_t otherwise)
+{
+	int input = input_of(roles, n);
+	double value = input >= 0 ? c->scalar[input] : NAN;
+
+	if (n != TOP_K && (c->variant & MOE_METHOD) != MOE_DEEPSEEK)
+		return otherwise;
+	for (int i = 0; i < c->constant_count && input < 0; i++)
+		if (strcmp(c->constants[i].name, sources[n].name) == 0)
+			value = c->constants[i].value;
+	return value >= 1 && value <= 1e6 ? (int64_t)value : 0;
+}
+
+int routing_of(const struct op_case *c, const struct moe_roles *roles, struct routing *out, struct err *err)
+{
+	struct moe_extent e = moe_extent_of(c, roles);
+	struct routing r = {(enum moe_method)(c->variant & MOE_METHOD), e.experts, 0, 1, 1, 1};
+
+	if (roles->scaling >= 0)
+		r.factor = c->scalar[roles->scaling];
+	if (r.method == MOE_GIVEN) {
+		r.picks = c->axis[c->problem->inputs[roles->ids].axis[1]];
+	} else {
+		r.picks = number_of(c, roles, TOP_K, 0);
+		r.groups = number_of(c, roles, GROUPS, 1);
+		r.kept = number_of(c, roles, KEPT_GROUPS, 1);
+	}
+	*out = r;
+	if (r.picks < 1 || r.picks > MOE_PICKS_MOST || (r.method != MOE_GIVEN && r.picks > r.experts))
+		return err_set(
+		    err, "moe: %lld of %lld experts cannot be chosen; expected 1 to %d, and no more than there are",
+		    (long long)r.picks, (long long)r.experts, MOE_PICKS_MOST);
+	if (r.groups < 1 || r.kept < 1 || r.kept > r.groups || r.kept > MOE_PICKS_MOST || r.experts % r.groups != 0)
+		return err_set(
+		    err,
+		    "moe: %lld experts in %lld groups of which %lld are kept: groups must be equal, and no more"
+		    " kept than there are",
+		    (long long)r.experts, (long long)r.groups, (long long)r.kept);
+	if (r.groups > 1 && (r.experts / r.groups < 2 || r.experts / r.groups * r.kept < r.picks))
+		return err_set(err, "moe: groups of %lld experts are too small to choose %lld from %lld of them",
+			       (long long)(r.experts / r.groups), (long long)r.picks, (long long)r.kept);
+	return 0;
+}
+
+/* --- the choice --------------------------------------------------------------------------------------------------- */
+
+/* The best so far, in falling order, and the best of those left out. */
+struct best {
+	int64_t index[MOE_PICKS_MOST];
+	double value[MOE_PICKS_MOST];
+	int64_t count, room;
+	double left; /* -infinity: nothing was left out */
+};
+
+static void offer(struct best *best, int64_t index, double value)
+{
+	int64_t at = best->count;
+
+	if (best->count == best->room && !(value > best->value[best->room - 1])) {
+		best->left = value > best->left ? value : best->left;
+		return;
+	}
+	if (best->count == best->room)
+		best->left = best->value[--at];
+	else
+		best->count++;
+	for (; at > 0 && best->value[at - 1] < value; at--) {
+		best->index[at] = best->index[at - 1];
+		best->value[at] = best->value[at - 1];
+	}
+	best->index[at] = index;
+	best->value[at] = value;
+}
+
+static double margin_of(const struct best *best)
+{
+	return best->value[best->count - 1] - best->left;
+}
+
+static double biased(const double *score, const double *bias, int64_t expert)
+{
+	return score[expert] + (bias == NULL ? 0 : bias[expert]);
+}
+
+static double group_score(const double *score, const double *bias, int64_t first, int64_t size)
+{
+	struct best two = {.room = 2, .left = -INFINITY};
+
+	for (int64_t e = first; e < first + size; e++)
+		offer(&two, e, biased(score, bias, e));
+	return two.value[0] + two.value[1];
+}
+
+/* The K best of all experts, or of those in the groups that are kept. */
+static double choose_experts(const struct routing *r, const double *score, const double *bias, struct best *best)
+{
+	struct best groups = {.room = r->kept, .left = -INFINITY};
+	int64_t size = r->experts / r->groups;
+	double margin = INFINITY;
+
+	for (int64_t g = 0; g < r->groups; g++)
+		offer(&groups, g, r->groups > 1 ? group_score(score, bias, g * size, size) : 0);
+	if (r->groups > 1)
+		margin = margin_of(&groups);
+	for (int64_t g = 0; g < groups.count; g++)
+		for (int64_t e = groups.index[g] * size; e < (groups.index[g] + 1) * size; e++)
+			offer(best, e, biased(score, bias, e));
+	return fmin(margin, margin_of(best));
+}
+
+double routing_choose(const struct routing *r, const double *score, const double *bias, int64_t *expert, double *weight)
+{
+	struct best best = {.room = r->picks, .left = -INFINITY};
+	double margin = choose_experts(r, score, r->method == MOE_DEEPSEEK ? bias : NULL, &best), sum = 0;
+
+	for (int64_t k = 0; k < r->picks; k++) {
+		expert[k] = best.index[k];
+		weight[k] = score[best.index[k]];
+		if (r->method == MOE_RENORMALISE)
+			weight[k] = exp(weight[k] - best.value[0]);
+		sum += weight[k];
+	}
+	for (int64_t k = 0; k < r->picks && r->method != MOE_LLAMA4; k++)
+		weight[k] = weight[k] / (sum + 1e-20) * r->factor;
+	return margin;
+}
+
+/* Expert and weight as they are given. The high half is signed: a negative one names no expert. */
+static void take_given(const struct moe_roles *roles, const struct tensor *in, int64_t index, int64_t *expert,
+		       double *weight)
+{
+	int64_t id = (int64_t)number_get(in[roles->ids].data, in[roles->ids].dtype, index);
+
+	if (roles->id_weights >= 0) {
+		*expert = id;
+		*weight = number_get(in[roles->id_weights].data, in[roles->id_weights].dtype, index);
+	} else {
+		*expert = id >> 16;
+		*weight = (double)float_from_bf16((uint16_t)(id & 0xffff));
+	}
+}
+
+void routing_pick(const struct moe_roles *roles, const struct routing *r, const struct tensor *in, int64_t token,
+		  int64_t *expert, double *weight)
+{
+	double *score, *bias = NULL;
+
+	for (int64_t k = 0; k < r->picks && r->method == MOE_GIVEN; k++)
+		take_given(roles, in, token * r->picks + k, &expert[k], &weight[k]);
+	if (r->method == MOE_GIVEN)
+		return;
+	score = malloc((size_t)r->experts * 2 * sizeof *score);
+	if (score == NULL)
+		die_no_memory();
+	number_read(in[roles->logits].data, in[roles->logits].dtype, token * r->experts, r->experts, score);
+	for (int64_t e = 0; e < r->experts && r->method != MOE_RENORMALISE; e++)
+		score[e] = 1 / (1 + exp(-score[e]));
+	if (r->method == MOE_DEEPSEEK) {
+		bias = score + r->experts;
+		number_read(in[roles->bias].data, in[roles->bias].dtype, 0, r->experts, bias);
+	}
+	routing_choose(r, score, bias, expert, weight);
+	free(score);
+}
