@@ -412,7 +412,7 @@ static void offsets_and_slots_that_lead_nowhere_are_refused(void **state)
 	expect_invalid(&problems[PREFILL], offsets, 2, 18, "gives sequence 1 no token");
 	expect_invalid(&problems[PREFILL], offsets, 4, 39, "ends with 39, and there are 40 tokens");
 	expect_invalid(&problems[POOLED], slots, 1, 8, "initial_state_indices[1] is 8; there are 8 states");
-	expect_invalid(&problems[POOLED], slots, 2, -1, "initial_state_indices[2] is -1");
+	expect_invalid(&problems[POOLED], slots, 2, -1, "initial_state_indices[2] is -1; there are 8 states");
 	expect_invalid(&problems[POOLED], slots, 0, 2147483647, "initial_state_indices[0] is 2147483647");
 
 	/* Two sequences in one slot: nonsense where it is updated, in order where it stays. */

@@ -334,7 +334,7 @@ static void slots_that_lead_nowhere_are_refused(void **state)
 
 	(void)state;
 	expect_invalid(&problems[FULL], 1, 8, "state_batch_indices[1] is 8; there are 8 slots");
-	expect_invalid(&problems[FULL], 0, -2, "state_batch_indices[0] is -2");
+	expect_invalid(&problems[FULL], 0, -2, "state_batch_indices[0] is -2; there are 8 slots");
 	expect_invalid(&problems[FULL], 4, 2147483647, "state_batch_indices[4] is 2147483647");
 	expect_invalid(&problems[GATED], 4, -0x1p62, "slots[4] is -4611686018427387904");
 
