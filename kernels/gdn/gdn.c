@@ -378,6 +378,25 @@ bool gdn_updates(const struct op_case *c, const struct gdn_roles *roles)
 	return !may_be_frozen(c->problem, roles) || c->constant_count == 0 || c->constants[0].value != 0;
 }
 
+/* What the axes alone rule out. */
+static int check_axes(const struct op_case *c, const struct gdn_roles *roles, const struct gdn_extent *e,
+                      struct err *err)
+{
+	const struct op_arg *indices = roles->indices >= 0 ? &c->problem->inputs[roles->indices] : NULL;
+	bool brought = indices != NULL && (c->given >> roles->indices & 1) != 0;
+
+	if (e->slots < e->sequences && !brought)
+		return err_set(err, "gdn: there are %lld states for %lld sequences", (long long)e->slots,
+		               (long long)e->sequences);
+	if (indices != NULL && c->axis[indices->axis[0]] < e->sequences)
+		return err_set(err, "gdn: %s has %lld slots for %lld sequences", indices->name,
+		               (long long)c->axis[indices->axis[0]], (long long)e->sequences);
+	if (e->total < e->sequences || (e->sequences == 0 && e->total > 0))
+		return err_set(err, "gdn: %lld tokens cannot be dealt to %lld sequences, each with one at the least",
+		               (long long)e->total, (long long)e->sequences);
+	return 0;
+}
+
 /* What a text says of it: 1 it updates, 0 it does not, -1 nothing. */
 static int updates_in(const char *text)
 {
@@ -552,14 +571,11 @@ struct gdn_fill gdn_fill_of(const struct op_case *c, int input)
 
 /* Sequences have 65, 1, 64, … tokens; if the batch has not so many, in proportion, and one each at the least; if it
  * has more, the last has the rest. */
-static int fill_offsets(const struct gdn_extent *e, struct tensor *out, struct err *err)
+static void fill_offsets(const struct gdn_extent *e, struct tensor *out)
 {
 	static const int64_t wanted[] = {65, 1, 64, 9, 63, 128};
 	int64_t spare = e->total - e->sequences, weights = 0, at = 0;
 
-	if (spare < 0 || (e->sequences == 0 && e->total > 0))
-		return err_set(err, "gdn: %lld tokens cannot be dealt to %lld sequences, each with one at the least",
-		               (long long)e->total, (long long)e->sequences);
 	for (int64_t n = 0; n < e->sequences; n++)
 		weights += wanted[n % 6] - 1;
 	if (out->elements > 0)
@@ -570,18 +586,14 @@ static int fill_offsets(const struct gdn_extent *e, struct tensor *out, struct e
 		at += 1 + (weights <= spare ? more : more * spare / weights);
 		number_set(out->data, out->dtype, n + 1, (double)(n == e->sequences - 1 ? e->total : at));
 	}
-	return 0;
 }
 
-/* Distinct slots in random order: the first so many of a shuffled pool. */
-static int fill_indices(const struct gdn_extent *e, uint64_t key, struct tensor *out, struct err *err)
+/* Slots in random order: the first so many of a shuffled pool, so that sequences have distinct ones. */
+static void fill_indices(const struct gdn_extent *e, uint64_t key, struct tensor *out)
 {
-	int64_t *order;
+	int64_t *order = calloc((size_t)e->slots + 1, sizeof *order);
 
-	if (e->slots < out->elements)
-		return err_set(err, "gdn: a pool of %lld states has no slot of its own for each of %lld sequences",
-		               (long long)e->slots, (long long)out->elements);
-	if ((order = calloc((size_t)e->slots + 1, sizeof *order)) == NULL)
+	if (order == NULL)
 		die_no_memory();
 	for (int64_t i = 0; i < e->slots; i++) {
 		int64_t j = philox_bits(key, i) % (i + 1);
@@ -590,9 +602,19 @@ static int fill_indices(const struct gdn_extent *e, uint64_t key, struct tensor 
 		order[j] = i;
 	}
 	for (int64_t i = 0; i < out->elements; i++)
-		number_set(out->data, out->dtype, i, (double)order[i]);
+		number_set(out->data, out->dtype, i, (double)order[e->slots > 0 ? i % e->slots : 0]);
 	free(order);
-	return 0;
+}
+
+static void fill_floats(const struct gdn_fill *f, struct tensor *out)
+{
+#pragma omp parallel for
+	for (int64_t b = 0; b < (out->elements + 3) / 4; b++) {
+		struct philox random = philox_block(f->key, (uint64_t)b);
+
+		for (int i = 0; i < 4 && 4 * b + i < out->elements; i++)
+			number_store(out->data, out->dtype, 4 * b + i, gdn_element(f, 4 * b + i, random.word[i]));
+	}
 }
 
 static int fill(const struct op_case *c, int input, struct tensor *out, struct err *err)
@@ -601,20 +623,16 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 	struct gdn_extent e = gdn_extent_of(c, &roles);
 	struct gdn_fill f = gdn_fill_of(c, input);
 
+	if (check_axes(c, &roles, &e, err) != 0)
+		return -1;
 	if (input == roles.cu_seqlens)
-		return fill_offsets(&e, out, err);
-	if (input == roles.indices)
-		return fill_indices(&e, f.key, out, err);
-#pragma omp parallel for
-	for (int64_t b = 0; b < (out->elements + 3) / 4; b++) {
-		struct philox random = philox_block(f.key, (uint64_t)b);
-
-		for (int i = 0; i < 4 && 4 * b + i < out->elements; i++)
-			number_store(out->data, out->dtype, 4 * b + i, gdn_element(&f, 4 * b + i, random.word[i]));
-	}
+		fill_offsets(&e, out);
+	else if (input == roles.indices)
+		fill_indices(&e, f.key, out);
+	else
+		fill_floats(&f, out);
 	return 0;
 }
-
 /* --- are offsets and slots in order? ------------------------------------------------------------------------------ */
 
 static int64_t integer(const struct tensor *tensor, int64_t index)
@@ -678,18 +696,12 @@ int gdn_check(const struct op_case *c, const struct tensor *in, struct err *err)
 	struct gdn_extent e = gdn_extent_of(c, &roles);
 	const struct op_arg *inputs = c->problem->inputs;
 
-	bool indexed = roles.indices >= 0 && (in[roles.indices].data != NULL || !inputs[roles.indices].optional);
-
-	if (!indexed && e.slots < e.sequences)
-		return err_set(err, "gdn: there are %lld states for %lld sequences", (long long)e.slots,
-		               (long long)e.sequences);
-	if (indexed && c->axis[inputs[roles.indices].axis[0]] < e.sequences)
-		return err_set(err, "gdn: %s has %lld slots for %lld sequences", inputs[roles.indices].name,
-		               (long long)c->axis[inputs[roles.indices].axis[0]], (long long)e.sequences);
+	if (check_axes(c, &roles, &e, err) != 0)
+		return -1;
 	if (roles.cu_seqlens >= 0 && in[roles.cu_seqlens].data != NULL &&
 	    check_offsets(inputs[roles.cu_seqlens].name, &e, &in[roles.cu_seqlens], err) != 0)
 		return -1;
-	if (indexed && in[roles.indices].data != NULL)
+	if (roles.indices >= 0 && in[roles.indices].data != NULL)
 		return check_indices(inputs[roles.indices].name, &e, roles.new_state >= 0 && gdn_updates(c, &roles),
 		                     &in[roles.indices], err);
 	return 0;

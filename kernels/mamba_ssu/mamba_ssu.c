@@ -380,15 +380,22 @@ static int check_indices(const char *name, const struct ssu_extent *e, int64_t p
 	return rc;
 }
 
+/* Without slots, each sequence needs a state of its own. */
+static int check_states(const struct ssu_extent *e, struct err *err)
+{
+	if (e->slots >= e->batch)
+		return 0;
+	return err_set(err, "mamba_ssu: there are %lld states for %lld sequences", (long long)e->slots,
+	               (long long)e->batch);
+}
+
 int ssu_check(const struct op_case *c, const struct tensor *in, struct err *err)
 {
 	struct ssu_roles roles = ssu_roles_of(c->problem);
 	struct ssu_extent e = ssu_extent_of(c, &roles);
 
-	if (roles.indices < 0 || (c->problem->inputs[roles.indices].optional && in[roles.indices].data == NULL))
-		return e.slots >= e.batch ? 0
-		                          : err_set(err, "mamba_ssu: there are %lld states for %lld sequences",
-		                                    (long long)e.slots, (long long)e.batch);
+	if (roles.indices < 0)
+		return check_states(&e, err);
 	if (in[roles.indices].data == NULL)
 		return 0;
 	return check_indices(c->problem->inputs[roles.indices].name, &e, ssu_pad(c, &roles), &in[roles.indices], err);
@@ -506,6 +513,8 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 	                 .pad = ssu_pad(c, &roles)};
 
 	if (ssu_check(c, in, err) != 0)
+		return -1;
+	if (roles.indices >= 0 && in[roles.indices].data == NULL && check_states(&w.e, err) != 0)
 		return -1;
 	if (roles.new_state >= 0)
 		copy_states(&w);

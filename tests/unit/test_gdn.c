@@ -430,9 +430,15 @@ static void offsets_and_slots_that_lead_nowhere_are_refused(void **state)
 	t.axis[SEQUENCES] = 2;
 	assert_int_equal(gdn_op.oracle(&t.c, t.in, t.truth, &err), -1);
 	assert_non_null(strstr(err.text, "2 states for 4 sequences"));
+	t.axis[SEQUENCES] = 4;
 	t.axis[TOTAL] = 3;
 	assert_int_equal(gdn_op.fill(&t.c, offsets, &t.in[offsets], &err), -1);
 	assert_non_null(strstr(err.text, "3 tokens cannot be dealt to 4 sequences"));
+	trial_close(&t);
+	assert_true(trial_open_size(&t, &gdn_op, &problems[POOLED], SIZE_SMALL, 1, 0));
+	t.axis[POOL] = 2;
+	assert_int_equal(gdn_op.fill(&t.c, slots, &t.in[slots], &err), -1);
+	assert_non_null(strstr(err.text, "2 states for 3 sequences"));
 	trial_close(&t);
 	assert_int_equal(gdn_op.sizes(&problems[POOLED], 0, SIZE_SMALL, axis, 1), -1);
 }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# 2060: slots of states and offsets of sequences that a workload brings are checked before a reference sees them: what
+# 2065: slots of states and offsets of sequences that a workload brings are checked before a reference sees them: what
 # leads nowhere, or leaves open what is meant, makes the case invalid, with a sentence. What is in order is used.
 . "$(dirname "$0")/scene.sh"
 prefill=gdn_prefill_qk2_v4_d128_k_last mtp=gdn_mtp_qk_l2norm_qk2_v4_d128_k_last mamba=mamba_ssu_decode_h32_d64_s128_ng2
