@@ -119,8 +119,8 @@ static bool same_axis(const struct op_problem *problem, int a, int b)
 	return a == b || (!x->var && !y->var && x->value == y->value);
 }
 
-/* Has `arg` the axes that `parts` names one by one? S, H, D, N: slots, heads, dim and S of the state; b: the batch of x;
- * g: any const one. */
+/* Has `arg` the axes that `parts` names one by one? S, H, D, N: slots, heads, dim and S of the state; b: the batch of
+ * x; g: any const one. */
 static bool is_shape(const struct op_problem *problem, const struct ssu_roles *roles, const struct op_arg *arg,
                      const char *parts)
 {

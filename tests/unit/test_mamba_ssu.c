@@ -206,7 +206,8 @@ static void correct_references_pass_for_every_seed(void **state)
 	for (int p = 0; p < COUNT(problems); p++)
 		for (uint64_t seed = 0; seed < SEEDS; seed++)
 			for (enum op_size size = SIZE_SMALL; size <= SIZE_MEDIUM; size++)
-				for (int row = 0; trial_open_size(&t, &mamba_ssu_op, &problems[p], size, row, seed); row++) {
+				for (int row = 0; trial_open_size(&t, &mamba_ssu_op, &problems[p], size, row, seed);
+				     row++) {
 					emulate(&t, NONE);
 					trial_assert_passes(&t);
 					assert_false(trial_weak(&t));
