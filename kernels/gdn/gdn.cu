@@ -1,0 +1,255 @@
+/* gdn on a GPU: what kernels/gdn/gdn.c has in double. The rows of a state do not meet: a warp carries one row of one
+ * head's state through all tokens of its sequence, in registers, K / 32 elements a lane. Dot products are float32, each
+ * lane's part in order, lanes added crosswise, so that every lane has the same bits, every time. */
+#include "kernels/cuda_check.h"
+
+#include "kernels/gdn/inputs.h"
+#include "kernels/number.h"
+
+enum { THREADS = 256, LANES = 32, WARPS = THREADS / LANES, PER_LANE = GDN_DIM_MOST / LANES };
+
+static __device__ __forceinline__ float load(const struct tensor &tensor, int64_t index)
+{
+	if (tensor.dtype == DTYPE_BFLOAT16)
+		return float_from_bf16(((const uint16_t *)tensor.data)[index]);
+	if (tensor.dtype == DTYPE_FLOAT16)
+		return float_from_f16(((const uint16_t *)tensor.data)[index]);
+	return ((const float *)tensor.data)[index];
+}
+
+static __device__ __forceinline__ int64_t load_integer(const struct tensor &tensor, int64_t index)
+{
+	return tensor.dtype == DTYPE_INT64 ? ((const int64_t *)tensor.data)[index]
+	                                   : ((const int32_t *)tensor.data)[index];
+}
+
+/* data NULL: the problem, or the case, has none. */
+struct net {
+	struct tensor q, k, v, a, b, a_log, dt_bias, state, indices, offsets, output, new_state;
+	struct gdn_extent e;
+	float scale;
+	bool v_last, l2norm;
+};
+
+static __device__ __forceinline__ float add_lanes(float value)
+{
+	for (int other = LANES / 2; other > 0; other /= 2)
+		value += __shfl_xor_sync(0xffffffffu, value, other);
+	return value;
+}
+
+static __device__ __forceinline__ float dot(const float *a, const float *b)
+{
+	float sum = 0;
+
+#pragma unroll
+	for (int i = 0; i < PER_LANE; i++)
+		sum += a[i] * b[i];
+	return add_lanes(sum);
+}
+
+/* This lane's elements of a row of q or k; 0 beyond its end. */
+static __device__ __forceinline__ void load_row(const struct net &net, const struct tensor &tensor, int64_t row,
+                                                float *out)
+{
+	int lane = threadIdx.x % LANES;
+
+#pragma unroll
+	for (int i = 0; i < PER_LANE; i++)
+		out[i] = i * LANES + lane < net.e.k_dim ? load(tensor, row * net.e.k_dim + i * LANES + lane) : 0.0f;
+	if (!net.l2norm)
+		return;
+	float norm = sqrtf(dot(out, out));
+
+#pragma unroll
+	for (int i = 0; i < PER_LANE; i++)
+		out[i] /= norm;
+}
+
+static __device__ __forceinline__ float softplus(float x)
+{
+	return x > 20.0f ? x : log1pf(expf(x));
+}
+
+/* One token for row `v` of head h. Gives the output. */
+static __device__ float step(const struct net &net, int64_t token, int64_t h, int64_t v, float *state)
+{
+	const struct gdn_extent &e = net.e;
+	int64_t place = token * e.v_heads + h;
+	float g = expf(-expf(load(net.a_log, h)) * softplus(load(net.a, place) + load(net.dt_bias, h)));
+	float beta = 1.0f / (1.0f + expf(-load(net.b, place)));
+	float q[PER_LANE], k[PER_LANE];
+
+	load_row(net, net.q, token * e.q_heads + h / (e.v_heads / e.q_heads), q);
+	load_row(net, net.k, token * e.k_heads + h / (e.v_heads / e.k_heads), k);
+#pragma unroll
+	for (int i = 0; i < PER_LANE; i++)
+		state[i] *= g;
+	float correction = beta * (load(net.v, place * e.v_dim + v) - dot(state, k));
+
+#pragma unroll
+	for (int i = 0; i < PER_LANE; i++)
+		state[i] += correction * k[i];
+	return net.scale * dot(state, q);
+}
+
+/* Flat place of element `j` of row v of a head's state. */
+static __device__ __forceinline__ int64_t state_place(const struct net &net, int64_t slot, int64_t h, int64_t v,
+                                                      int64_t j)
+{
+	const struct gdn_extent &e = net.e;
+
+	return (slot * e.v_heads + h) * e.v_dim * e.k_dim + (net.v_last ? j * e.v_dim + v : v * e.k_dim + j);
+}
+
+/* Warps are numbered by sequence, head, row. */
+static __global__ void __launch_bounds__(THREADS) run_rows(const struct net net)
+{
+	const struct gdn_extent &e = net.e;
+	int64_t warp = (int64_t)blockIdx.x * WARPS + threadIdx.x / LANES;
+	int64_t v = warp % e.v_dim, h = warp / e.v_dim % e.v_heads, n = warp / e.v_dim / e.v_heads;
+	int lane = threadIdx.x % LANES;
+	float state[PER_LANE];
+
+	if (n >= e.sequences)
+		return;
+	int64_t slot = net.indices.data != NULL ? load_integer(net.indices, n) : n;
+	int64_t first = net.offsets.data != NULL ? load_integer(net.offsets, n) : n * e.tokens;
+	int64_t end = net.offsets.data != NULL ? load_integer(net.offsets, n + 1) : first + e.tokens;
+
+#pragma unroll
+	for (int i = 0; i < PER_LANE; i++) {
+		int64_t j = i * LANES + lane;
+
+		state[i] =
+		    j < e.k_dim && net.state.data != NULL ? load(net.state, state_place(net, slot, h, v, j)) : 0.0f;
+	}
+	for (int64_t t = first; t < end; t++) {
+		float output = step(net, t, h, v, state);
+
+		if (lane == 0)
+			number_store(net.output.data, net.output.dtype, (t * e.v_heads + h) * e.v_dim + v, output);
+	}
+#pragma unroll
+	for (int i = 0; i < PER_LANE; i++) {
+		int64_t j = i * LANES + lane;
+
+		if (j < e.k_dim && net.new_state.data != NULL)
+			number_store(net.new_state.data, net.new_state.dtype, state_place(net, slot, h, v, j),
+			             state[i]);
+	}
+}
+
+/* The states as they came in; none came in: zeros. */
+static __global__ void __launch_bounds__(THREADS) copy_states(const struct tensor from, const struct tensor to)
+{
+	int64_t threads = (int64_t)gridDim.x * THREADS;
+
+	for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < to.elements; i += threads)
+		number_store(to.data, to.dtype, i, from.data != NULL ? load(from, i) : 0.0f);
+}
+
+static unsigned blocks_for(int64_t threads)
+{
+	int64_t blocks = (threads + THREADS - 1) / THREADS, most = 1 << 20;
+
+	return (unsigned)(blocks < most ? blocks : most);
+}
+
+static struct tensor part_of(const struct tensor *tensors, int index)
+{
+	struct tensor none = {};
+
+	return index < 0 ? none : tensors[index];
+}
+
+static struct net net_of(const struct op_case *c, const struct gdn_roles *roles, const struct tensor *in,
+                         struct tensor *out)
+{
+	struct net net = {};
+
+	net.q = in[roles->q];
+	net.k = in[roles->k];
+	net.v = in[roles->v];
+	net.a = in[roles->a];
+	net.b = in[roles->b];
+	net.a_log = in[roles->a_log];
+	net.dt_bias = in[roles->dt_bias];
+	net.state = part_of(in, roles->state);
+	net.indices = part_of(in, roles->indices);
+	net.offsets = part_of(in, roles->cu_seqlens);
+	net.output = out[roles->output];
+	if (gdn_updates(c, roles))
+		net.new_state = part_of(out, roles->new_state);
+	net.e = gdn_extent_of(c, roles);
+	net.scale = (float)gdn_scale(c, roles);
+	net.v_last = (c->variant & GDN_V_LAST) != 0;
+	net.l2norm = gdn_l2norm(c, roles);
+	return net;
+}
+
+/* What can be seen without looking into device memory. */
+static int check_extents(const struct op_case *c, const struct tensor *in, struct err *err)
+{
+	struct tensor unseen[OP_ARGS];
+
+	for (int i = 0; i < c->problem->input_count; i++) {
+		unseen[i] = in[i];
+		unseen[i].data = NULL;
+	}
+	return gdn_check(c, unseen, err);
+}
+
+static int launch(const struct op_case *c, const struct tensor *in, struct tensor *out, void *, void *stream,
+                  struct err *err)
+{
+	struct gdn_roles roles = gdn_roles_of(c->problem);
+	struct net net = net_of(c, &roles, in, out);
+	int64_t blocks = (net.e.sequences * net.e.v_heads * net.e.v_dim + WARPS - 1) / WARPS;
+
+	if (check_extents(c, in, err) != 0)
+		return -1;
+	if (blocks > INT32_MAX)
+		return err_set(err, "gdn: %lld rows of states are more than one launch takes",
+		               (long long)blocks * WARPS);
+	if (roles.new_state >= 0 && out[roles.new_state].elements > 0) {
+		const struct tensor *to = &out[roles.new_state];
+
+		copy_states<<<blocks_for(to->elements), THREADS, 0, (cudaStream_t)stream>>>(net.state, *to);
+		if (cuda_check(cudaGetLastError(), "copying the states of gdn", err) != 0)
+			return -1;
+	}
+	if (blocks == 0)
+		return 0;
+	run_rows<<<(unsigned)blocks, THREADS, 0, (cudaStream_t)stream>>>(net);
+	return cuda_check(cudaGetLastError(), "launching gdn", err);
+}
+
+/* Four elements a thread: one Philox block has the random bits of four. */
+static __global__ void __launch_bounds__(THREADS)
+    make(void *data, enum dtype dtype, int64_t elements, const struct gdn_fill f)
+{
+	int64_t blocks = (elements + 3) / 4, threads = (int64_t)gridDim.x * THREADS;
+
+	for (int64_t b = (int64_t)blockIdx.x * THREADS + threadIdx.x; b < blocks; b += threads) {
+		struct philox random = philox_block(f.key, (uint64_t)b);
+
+		for (int i = 0; i < 4 && 4 * b + i < elements; i++)
+			number_store(data, dtype, 4 * b + i, gdn_element(&f, 4 * b + i, random.word[i]));
+	}
+}
+
+static int fill(const struct op_case *c, int input, struct tensor *out, void *stream, struct err *err)
+{
+	struct gdn_roles roles = gdn_roles_of(c->problem);
+
+	if (input == roles.cu_seqlens || input == roles.indices)
+		return 1;
+	if (out->elements == 0)
+		return 0;
+	make<<<blocks_for((out->elements + 3) / 4), THREADS, 0, (cudaStream_t)stream>>>(
+	    out->data, out->dtype, out->elements, gdn_fill_of(c, input));
+	return cuda_check(cudaGetLastError(), "launching the fill of gdn", err);
+}
+
+extern "C" const struct op_cuda gdn_cuda = {"gdn", fill, launch, NULL};

@@ -1,0 +1,540 @@
+/* mamba_ssu - selective state update: one token of each sequence of a Mamba-2 layer.
+ *
+ *   d     = softplus(dt + dt_bias), by sequence, head h and element i
+ *   state <- state exp(A d) + d x B, by element n of the S that each i has
+ *   y     = sum over n of state C + D x;  with z: times silu(z)
+ *
+ * Head h has B and C of group h / (heads / groups). The state that y sees is not yet rounded; the new state is, to its
+ * dtype. A sequence whose slot is pad_slot_id (-1 where no scalar says) is padding: its output is 0, no slot changes.
+ * All slots are in the output, most of them as they came in. dt, A, D and dt_bias may be given by head alone.
+ *
+ * A reference may write to the state: the operation is one that updates it in place, and what is returned is compared.
+ *
+ * Bounds. float32 sums of S products of magnitude one (in the few steps of 96: a hundred) are off by 1e-6 (1e-4):
+ * y's atol is 2^-12 sqrt(S), a thousandth of its typical size, with S = 128 3e-3. A new state is two products: atol
+ * 2^-16, good for those of a hundred. rtol is one place of the dtype.
+ *
+ * Left out: slots that two sequences update, which no kernel defines: invalid. A chunk of several tokens, quantised
+ * states, and states without heads ([slots, dim, S]) are other operations. */
+#include "kernels/mamba_ssu/inputs.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "kernels/wide.h"
+
+/* --- which problem it is ------------------------------------------------------------------------------------------ */
+
+static bool is_float(const struct op_arg *arg)
+{
+	return arg->rank != OP_SCALAR &&
+	       (arg->dtype == DTYPE_FLOAT32 || arg->dtype == DTYPE_BFLOAT16 || arg->dtype == DTYPE_FLOAT16);
+}
+
+static bool is_index(const struct op_arg *arg)
+{
+	return arg->rank == 1 && (arg->dtype == DTYPE_INT32 || arg->dtype == DTYPE_INT64);
+}
+
+static int refuse(const struct op_problem *problem, const struct op_arg *arg, const char *expected, struct err *why)
+{
+	char shape[512];
+
+	return err_set(why, "mamba_ssu: '%s' is %s of %s; expected %s", arg->name,
+	               op_shape_text(problem, arg, shape, sizeof shape), dtype_name(arg->dtype), expected);
+}
+
+/* By kind where that tells; the floats of a token and of the weights have but their names. */
+static int *place_of(struct ssu_roles *roles, const struct op_arg *input)
+{
+	const struct {
+		const char *name;
+		int *place;
+	} names[] = {{"x", &roles->x}, {"z", &roles->z}, {"dt", &roles->dt}, {"A", &roles->a},
+	             {"B", &roles->b}, {"C", &roles->c}, {"D", &roles->d},   {"dt_bias", &roles->dt_bias}};
+
+	if (input->rank == OP_SCALAR)
+		return strstr(input->name, "softplus") != NULL ? &roles->softplus
+		       : strstr(input->name, "pad") != NULL    ? &roles->pad
+		                                               : NULL;
+	if (is_index(input))
+		return &roles->indices;
+	if (!is_float(input))
+		return NULL;
+	if (input->rank == 4)
+		return &roles->state;
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (strcmp(input->name, names[i].name) == 0)
+			return names[i].place;
+	return NULL;
+}
+
+/* An optional pad_slot_id would leave open what stands for padding when it is absent. */
+static bool may_be_absent(const struct ssu_roles *roles, int input)
+{
+	return input == roles->z || input == roles->d || input == roles->dt_bias || input == roles->indices ||
+	       input == roles->softplus;
+}
+
+static int find_inputs(const struct op_problem *problem, struct ssu_roles *roles, struct err *why)
+{
+	*roles = (struct ssu_roles){-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
+	for (int i = 0; i < problem->input_count; i++) {
+		int *place = place_of(roles, &problem->inputs[i]);
+
+		if (place == NULL || *place >= 0)
+			return refuse(
+			    problem, &problem->inputs[i],
+			    "one each of a state [slots, heads, dim, S], x, dt, z, A, B, C, D and dt_bias of floats,"
+			    " integers for slots, and the scalars dt_softplus and pad_slot_id",
+			    why);
+		*place = i;
+		if (problem->inputs[i].optional && !may_be_absent(roles, i))
+			return refuse(problem, &problem->inputs[i], "it not to be optional", why);
+	}
+	if (roles->state < 0 || roles->x < 0 || roles->dt < 0 || roles->a < 0 || roles->b < 0 || roles->c < 0)
+		return err_set(why, "mamba_ssu: expected a state, x, dt, A, B and C among the inputs");
+	return 0;
+}
+
+static int find_outputs(const struct op_problem *problem, struct ssu_roles *roles, struct err *why)
+{
+	for (int i = 0; i < problem->output_count; i++) {
+		int *place = problem->outputs[i].rank == 4 ? &roles->new_state : &roles->output;
+
+		if (*place >= 0 || !is_float(&problem->outputs[i]))
+			return refuse(problem, &problem->outputs[i],
+			              "one output like x and one like the state, of floats", why);
+		*place = i;
+	}
+	return roles->output >= 0 ? 0 : err_set(why, "mamba_ssu: no output has the shape of x");
+}
+
+static bool same_axis(const struct op_problem *problem, int a, int b)
+{
+	const struct op_axis *x = &problem->axes[a], *y = &problem->axes[b];
+
+	return a == b || (!x->var && !y->var && x->value == y->value);
+}
+
+/* Has `arg` the axes that `parts` names one by one? S, H, D, N: slots, heads, dim and S of the state; b: the batch of
+ * x; g: any const one. */
+static bool is_shape(const struct op_problem *problem, const struct ssu_roles *roles, const struct op_arg *arg,
+                     const char *parts)
+{
+	static const char of_state[] = "SHDN";
+	const struct op_arg *state = &problem->inputs[roles->state], *x = &problem->inputs[roles->x];
+
+	if (arg->rank != (int)strlen(parts))
+		return false;
+	for (int d = 0; d < arg->rank; d++) {
+		const char *at = strchr(of_state, parts[d]);
+		int wanted = at != NULL ? state->axis[at - of_state] : x->axis[0];
+
+		if (parts[d] == 'g' ? problem->axes[arg->axis[d]].var : !same_axis(problem, arg->axis[d], wanted))
+			return false;
+	}
+	return true;
+}
+
+static int match_shapes(const struct op_problem *problem, const struct ssu_roles *roles, struct err *why)
+{
+	const struct {
+		int input;
+		const char *one, *other, *expected;
+	} shapes[] = {
+	    {roles->state, "SHDN", "SHDN", "[slots, heads, dim, S]"},
+	    {roles->x, "bHD", "bHD", "[batch, heads, dim], heads and dim those of the state"},
+	    {roles->dt, "bHD", "bH", "[batch, heads, dim] or [batch, heads] as x has them"},
+	    {roles->a, "HDN", "H", "the state's [heads, dim, S], or [heads]"},
+	    {roles->b, "bgN", "bgN", "[batch, groups, S], groups const"},
+	    {roles->c, "bgN", "bgN", "[batch, groups, S], groups const"},
+	    {roles->z, "bHD", "bHD", "the shape of x"},
+	    {roles->d, "HD", "H", "the state's [heads, dim], or [heads]"},
+	    {roles->dt_bias, "HD", "H", "the state's [heads, dim], or [heads]"},
+	    {roles->indices, "b", "b", "[batch]"},
+	};
+
+	for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+		const struct op_arg *input = shapes[i].input < 0 ? NULL : &problem->inputs[shapes[i].input];
+
+		if (input != NULL && !is_shape(problem, roles, input, shapes[i].one) &&
+		    !is_shape(problem, roles, input, shapes[i].other))
+			return refuse(problem, input, shapes[i].expected, why);
+	}
+	if (!is_shape(problem, roles, &problem->outputs[roles->output], "bHD"))
+		return refuse(problem, &problem->outputs[roles->output], "the shape of x", why);
+	if (roles->new_state >= 0 && !is_shape(problem, roles, &problem->outputs[roles->new_state], "SHDN"))
+		return refuse(problem, &problem->outputs[roles->new_state], "the shape of the state", why);
+	return 0;
+}
+
+static int match(const struct op_problem *problem, struct err *why)
+{
+	struct ssu_roles roles;
+
+	if (find_inputs(problem, &roles, why) != 0 || find_outputs(problem, &roles, why) != 0 ||
+	    match_shapes(problem, &roles, why) != 0)
+		return -1;
+
+	const struct op_arg *state = &problem->inputs[roles.state], *b = &problem->inputs[roles.b];
+	const struct op_arg *c = &problem->inputs[roles.c];
+
+	for (int d = 1; d < 4; d++)
+		if (problem->axes[state->axis[d]].var)
+			return refuse(problem, state, "[slots, heads, dim, S], all but slots const", why);
+	if (!same_axis(problem, b->axis[1], c->axis[1]) ||
+	    problem->axes[state->axis[1]].value % problem->axes[b->axis[1]].value != 0)
+		return refuse(problem, c, "the groups of B, a divisor of the heads", why);
+	return 0;
+}
+
+struct ssu_roles ssu_roles_of(const struct op_problem *problem)
+{
+	struct ssu_roles roles;
+
+	find_inputs(problem, &roles, NULL);
+	find_outputs(problem, &roles, NULL);
+	return roles;
+}
+
+/* --- a case ------------------------------------------------------------------------------------------------------- */
+
+struct ssu_extent ssu_extent_of(const struct op_case *c, const struct ssu_roles *roles)
+{
+	const struct op_arg *state = &c->problem->inputs[roles->state];
+
+	return (struct ssu_extent){
+	    .batch = c->axis[c->problem->inputs[roles->x].axis[0]],
+	    .slots = c->axis[state->axis[0]],
+	    .heads = c->axis[state->axis[1]],
+	    .dim = c->axis[state->axis[2]],
+	    .groups = c->axis[c->problem->inputs[roles->b].axis[1]],
+	    .states = c->axis[state->axis[3]],
+	};
+}
+
+bool ssu_softplus(const struct op_case *c, const struct ssu_roles *roles)
+{
+	return roles->softplus < 0 || c->scalar[roles->softplus] != 0;
+}
+
+int64_t ssu_pad(const struct op_case *c, const struct ssu_roles *roles)
+{
+	double given = roles->pad < 0 ? -1 : c->scalar[roles->pad];
+
+	return given >= -0x1p53 && given <= 0x1p53 ? (int64_t)given : -1;
+}
+
+/* Sequences and slots. */
+static const struct preset {
+	int64_t batch, slots;
+} presets[SIZE_COUNT][2] = {{{1, 3}, {5, 8}}, {{16, 24}}, {{256, 512}}};
+
+static void set_axis(const struct op_problem *problem, int64_t *row, const struct op_arg *arg, int64_t value)
+{
+	if (problem->axes[arg->axis[0]].var)
+		row[arg->axis[0]] = value;
+}
+
+static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
+{
+	struct ssu_roles roles = ssu_roles_of(problem);
+	int count = 0;
+
+	(void)variant;
+	for (; count < 2 && presets[size][count].batch > 0; count++) {
+		const struct preset *preset = &presets[size][count];
+		int64_t *row = axis + (int64_t)count * problem->axis_count;
+
+		if (count == room)
+			return -1;
+		for (int a = 0; a < problem->axis_count; a++)
+			row[a] = problem->axes[a].var ? preset->batch : problem->axes[a].value;
+		if (roles.indices >= 0)
+			set_axis(problem, row, &problem->inputs[roles.state], preset->slots);
+	}
+	return count;
+}
+
+static struct rule rule(const struct op_case *c, int output)
+{
+	struct ssu_roles roles = ssu_roles_of(c->problem);
+	enum dtype dtype = c->problem->outputs[output].dtype;
+	double place = dtype == DTYPE_BFLOAT16 ? 1e-2 : dtype == DTYPE_FLOAT16 ? 0x1p-9 : 0x1p-12;
+
+	if (output == roles.new_state)
+		return (struct rule){0x1p-16, place, 1};
+	return (struct rule){0x1p-12 * sqrt((double)ssu_extent_of(c, &roles).states), place, 1};
+}
+
+static bool may_write(const struct op_case *c, int input)
+{
+	return input == ssu_roles_of(c->problem).state;
+}
+
+/* The presets have both values of the switch, and two numbers for padding. */
+static double scalar(const struct op_case *c, int input)
+{
+	struct ssu_roles roles = ssu_roles_of(c->problem);
+	int64_t batch = ssu_extent_of(c, &roles).batch;
+
+	if (input == roles.pad)
+		return batch % 8 == 0 ? -7 : -1;
+	return batch % 5 != 0;
+}
+
+/* --- inputs ------------------------------------------------------------------------------------------------------- */
+
+struct ssu_fill ssu_fill_of(const struct op_case *c, int input)
+{
+	struct ssu_roles roles = ssu_roles_of(c->problem);
+	struct ssu_extent e = ssu_extent_of(c, &roles);
+	struct ssu_fill f = {
+	    .key = input_key(c, input), .softplus = ssu_softplus(c, &roles), .heads = e.heads, .dim = 1};
+
+	if (c->problem->inputs[roles.dt].rank == 3)
+		f.dim = e.dim;
+	f.part = input == roles.dt                      ? SSU_DT
+	         : input == roles.dt_bias               ? SSU_DT_BIAS
+	         : input == roles.a                     ? SSU_A
+	         : input == roles.d || input == roles.z ? SSU_LARGE
+	                                                : SSU_PLAIN;
+	return f;
+}
+
+/* Distinct slots in random order, the first so many of all; where they run out, padding. */
+static void fill_indices(const struct op_case *c, const struct ssu_roles *roles, uint64_t key, struct tensor *out)
+{
+	int64_t slots = ssu_extent_of(c, roles).slots, *order = calloc((size_t)slots + 1, sizeof *order), next = 0;
+
+	if (order == NULL)
+		die_no_memory();
+	for (int64_t i = 0; i < slots; i++) {
+		int64_t j = philox_bits(key, i) % (i + 1);
+
+		order[i] = order[j];
+		order[j] = i;
+	}
+	for (int64_t b = 0; b < out->elements; b++) {
+		int64_t slot = b % 8 == 3 || next == slots ? ssu_pad(c, roles) : order[next++];
+
+		number_set(out->data, out->dtype, b, (double)slot);
+	}
+	free(order);
+}
+
+static int fill(const struct op_case *c, int input, struct tensor *out, struct err *err)
+{
+	struct ssu_roles roles = ssu_roles_of(c->problem);
+	struct ssu_fill f = ssu_fill_of(c, input);
+
+	(void)err;
+	if (input == roles.indices) {
+		fill_indices(c, &roles, f.key, out);
+		return 0;
+	}
+#pragma omp parallel for
+	for (int64_t b = 0; b < (out->elements + 3) / 4; b++) {
+		struct philox random = philox_block(f.key, (uint64_t)b);
+
+		for (int i = 0; i < 4 && 4 * b + i < out->elements; i++)
+			number_store(out->data, out->dtype, 4 * b + i, ssu_element(&f, 4 * b + i, random.word[i]));
+	}
+	return 0;
+}
+
+static int64_t integer(const struct tensor *tensor, int64_t index)
+{
+	return tensor->dtype == DTYPE_INT64 ? ((const int64_t *)tensor->data)[index]
+	                                    : ((const int32_t *)tensor->data)[index];
+}
+
+static int check_indices(const char *name, const struct ssu_extent *e, int64_t pad, const struct tensor *indices,
+                         struct err *err)
+{
+	int64_t *owner =
+	    calloc((size_t)e->slots + 1, sizeof *owner); /* of a slot: the sequence that has it, from 1 on */
+	int rc = 0;
+
+	if (owner == NULL)
+		die_no_memory();
+	for (int64_t b = 0; b < indices->elements && rc == 0; b++) {
+		int64_t slot = integer(indices, b);
+
+		if (slot == pad)
+			continue;
+		if (slot < 0 || slot >= e->slots)
+			rc = err_set(
+			    err, "%s[%lld] is %lld; there are %lld slots, counted from 0, and %lld stands for padding",
+			    name, (long long)b, (long long)slot, (long long)e->slots, (long long)pad);
+		else if (owner[slot] != 0)
+			rc = err_set(err, "%s[%lld] is %lld, which sequence %lld updates too", name, (long long)b,
+			             (long long)slot, (long long)owner[slot] - 1);
+		else
+			owner[slot] = b + 1;
+	}
+	free(owner);
+	return rc;
+}
+
+/* Without slots, each sequence needs a state of its own. */
+static int check_states(const struct ssu_extent *e, struct err *err)
+{
+	if (e->slots >= e->batch)
+		return 0;
+	return err_set(err, "mamba_ssu: there are %lld states for %lld sequences", (long long)e->slots,
+	               (long long)e->batch);
+}
+
+int ssu_check(const struct op_case *c, const struct tensor *in, struct err *err)
+{
+	struct ssu_roles roles = ssu_roles_of(c->problem);
+	struct ssu_extent e = ssu_extent_of(c, &roles);
+
+	if (roles.indices < 0)
+		return check_states(&e, err);
+	if (in[roles.indices].data == NULL)
+		return 0;
+	return check_indices(c->problem->inputs[roles.indices].name, &e, ssu_pad(c, &roles), &in[roles.indices], err);
+}
+
+/* --- the truth ---------------------------------------------------------------------------------------------------- */
+
+/* A case while its truth is computed. */
+struct work {
+	struct ssu_roles roles;
+	struct ssu_extent e;
+	const struct tensor *in;
+	struct tensor *out;
+	bool softplus;
+	int64_t pad;
+};
+
+static double softplus(double x)
+{
+	return x > 40 ? x : log1p(exp(x));
+}
+
+/* Element `index` of an input that may be absent: 0. */
+static double value_of(const struct work *w, int input, int64_t index)
+{
+	return input < 0 || w->in[input].data == NULL ? 0 : number_get(w->in[input].data, w->in[input].dtype, index);
+}
+
+/* Of an input that is given by head, or by head and element; `row` counts heads, of all sequences or of one. */
+static double weight_of(const struct work *w, int input, int by_element, int64_t row, int64_t i)
+{
+	if (input >= 0 && w->in[input].rank == by_element)
+		return value_of(w, input, row * w->e.dim + i);
+	return value_of(w, input, row);
+}
+
+/* Element i of sequence n, head h: its S states, and y before the gate. `state` in and out, `a`, `b` and `c` hold S. */
+static double update(const struct work *w, int64_t n, int64_t h, int64_t i, double *state, const double *a,
+                     const double *b, const double *c)
+{
+	double x = value_of(w, w->roles.x, (n * w->e.heads + h) * w->e.dim + i);
+	double d = weight_of(w, w->roles.dt, 3, n * w->e.heads + h, i) + weight_of(w, w->roles.dt_bias, 2, h, i), y = 0;
+
+	d = w->softplus ? softplus(d) : d;
+	for (int64_t j = 0; j < w->e.states; j++) {
+		state[j] = state[j] * exp(a[j] * d) + d * x * b[j];
+		y += state[j] * c[j];
+	}
+	return y + weight_of(w, w->roles.d, 2, h, i) * x;
+}
+
+static void read_decays(const struct work *w, int64_t h, int64_t i, double *out)
+{
+	const struct tensor *a = &w->in[w->roles.a];
+
+	if (a->rank == 3)
+		number_read(a->data, a->dtype, (h * w->e.dim + i) * w->e.states, w->e.states, out);
+	for (int64_t j = 0; j < w->e.states && a->rank != 3; j++)
+		out[j] = number_get(a->data, a->dtype, h);
+}
+
+static void run_head(const struct work *w, int64_t n, int64_t h)
+{
+	const struct ssu_extent *e = &w->e;
+	const struct tensor *state = &w->in[w->roles.state], *b = &w->in[w->roles.b], *c = &w->in[w->roles.c];
+	struct tensor *output = &w->out[w->roles.output];
+	bool indexed = w->roles.indices >= 0 && w->in[w->roles.indices].data != NULL;
+	int64_t slot = indexed ? integer(&w->in[w->roles.indices], n) : n;
+	int64_t group = n * e->groups + h / (e->heads / e->groups);
+	double *row = calloc((size_t)(4 * e->states) + 1, sizeof *row);
+
+	if (row == NULL)
+		die_no_memory();
+	number_read(b->data, b->dtype, group * e->states, e->states, row + 2 * e->states);
+	number_read(c->data, c->dtype, group * e->states, e->states, row + 3 * e->states);
+	for (int64_t i = 0; i < e->dim; i++) {
+		int64_t at = (n * e->heads + h) * e->dim + i, from = ((slot * e->heads + h) * e->dim + i) * e->states;
+		double y = 0, z = value_of(w, w->roles.z, at);
+
+		if (!indexed || slot != w->pad) {
+			number_read(state->data, state->dtype, from, e->states, row);
+			read_decays(w, h, i, row + e->states);
+			y = update(w, n, h, i, row, row + e->states, row + 2 * e->states, row + 3 * e->states);
+			if (w->roles.new_state >= 0)
+				number_write(w->out[w->roles.new_state].data, w->out[w->roles.new_state].dtype, from,
+				             e->states, row);
+		}
+		if (w->roles.z >= 0 && w->in[w->roles.z].data != NULL)
+			y *= z / (1 + exp(-z));
+		number_set(output->data, output->dtype, at, y);
+	}
+	free(row);
+}
+
+static void copy_states(const struct work *w)
+{
+	const struct tensor *from = &w->in[w->roles.state];
+	struct tensor *to = &w->out[w->roles.new_state];
+
+	if (from->dtype == to->dtype)
+		memcpy(to->data, from->data, (size_t)dtype_bytes(to->dtype, to->elements));
+	else
+		for (int64_t i = 0; i < to->elements; i++)
+			number_set(to->data, to->dtype, i, number_get(from->data, from->dtype, i));
+}
+
+static int oracle(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err)
+{
+	struct ssu_roles roles = ssu_roles_of(c->problem);
+	struct work w = {.roles = roles,
+	                 .e = ssu_extent_of(c, &roles),
+	                 .in = in,
+	                 .out = out,
+	                 .softplus = ssu_softplus(c, &roles),
+	                 .pad = ssu_pad(c, &roles)};
+
+	if (ssu_check(c, in, err) != 0)
+		return -1;
+	if (roles.indices >= 0 && in[roles.indices].data == NULL && check_states(&w.e, err) != 0)
+		return -1;
+	if (roles.new_state >= 0)
+		copy_states(&w);
+#pragma omp parallel for schedule(dynamic)
+	for (int64_t i = 0; i < w.e.batch * w.e.heads; i++)
+		run_head(&w, i / w.e.heads, i % w.e.heads);
+	return 0;
+}
+
+static const char *const op_types[] = {"mamba_ssu", NULL};
+
+const struct op mamba_ssu_op = {
+    .name = "mamba_ssu",
+    .op_types = op_types,
+    .match = match,
+    .sizes = sizes,
+    .rule = rule,
+    .may_write = may_write,
+    .scalar = scalar,
+    .fill = fill,
+    .check = ssu_check,
+    .oracle = oracle,
+};

@@ -1,0 +1,191 @@
+/* mamba_ssu on a GPU: what kernels/mamba_ssu/mamba_ssu.c has in double. First all slots are copied, then a warp updates
+ * the S states of one element of one head; its lanes add what they have in order, then crosswise: the same bits every
+ * time. */
+#include "kernels/cuda_check.h"
+
+#include "kernels/mamba_ssu/inputs.h"
+#include "kernels/number.h"
+
+enum { THREADS = 256, LANES = 32, WARPS = THREADS / LANES };
+
+static __device__ __forceinline__ float load(const struct tensor &tensor, int64_t index)
+{
+	if (tensor.dtype == DTYPE_BFLOAT16)
+		return float_from_bf16(((const uint16_t *)tensor.data)[index]);
+	if (tensor.dtype == DTYPE_FLOAT16)
+		return float_from_f16(((const uint16_t *)tensor.data)[index]);
+	return ((const float *)tensor.data)[index];
+}
+
+/* data NULL: the problem, or the case, has none. */
+struct layer {
+	struct tensor state, x, z, dt, a, b, c, d, dt_bias, indices, output, new_state;
+	struct ssu_extent e;
+	int64_t pad;
+	bool softplus;
+};
+
+/* Of a tensor that is given by head, or by head and element; absent: 0. */
+static __device__ __forceinline__ float load_weight(const struct tensor &tensor, int by_element, int64_t row,
+                                                    int64_t dim, int64_t i)
+{
+	if (tensor.data == NULL)
+		return 0.0f;
+	return load(tensor, tensor.rank == by_element ? row * dim + i : row);
+}
+
+static __device__ __forceinline__ float add_lanes(float value)
+{
+	for (int other = LANES / 2; other > 0; other /= 2)
+		value += __shfl_xor_sync(0xffffffffu, value, other);
+	return value;
+}
+
+static __device__ __forceinline__ float step_size(const struct layer &layer, int64_t n, int64_t h, int64_t i)
+{
+	const struct ssu_extent &e = layer.e;
+	float d = load_weight(layer.dt, 3, n * e.heads + h, e.dim, i) + load_weight(layer.dt_bias, 2, h, e.dim, i);
+
+	return !layer.softplus || d > 20.0f ? d : log1pf(expf(d));
+}
+
+/* y of element i of sequence n, head h, without the gate. */
+static __device__ float update(const struct layer &layer, int64_t slot, int64_t n, int64_t h, int64_t i)
+{
+	const struct ssu_extent &e = layer.e;
+	int64_t group = (n * e.groups + h / (e.heads / e.groups)) * e.states;
+	int64_t from = ((slot * e.heads + h) * e.dim + i) * e.states, weight = (h * e.dim + i) * e.states;
+	float x = load(layer.x, (n * e.heads + h) * e.dim + i), d = step_size(layer, n, h, i), y = 0;
+
+	for (int64_t j = threadIdx.x % LANES; j < e.states; j += LANES) {
+		float a = load(layer.a, layer.a.rank == 3 ? weight + j : h);
+		float state = load(layer.state, from + j) * expf(a * d) + d * x * load(layer.b, group + j);
+
+		y += state * load(layer.c, group + j);
+		if (layer.new_state.data != NULL)
+			number_store(layer.new_state.data, layer.new_state.dtype, from + j, state);
+	}
+	return add_lanes(y) + load_weight(layer.d, 2, h, e.dim, i) * x;
+}
+
+/* Warps are numbered by sequence, head, element. */
+static __global__ void __launch_bounds__(THREADS) update_rows(const struct layer layer)
+{
+	const struct ssu_extent &e = layer.e;
+	int64_t warp = (int64_t)blockIdx.x * WARPS + threadIdx.x / LANES;
+	int64_t i = warp % e.dim, h = warp / e.dim % e.heads, n = warp / e.dim / e.heads, slot = n;
+	float y = 0;
+
+	if (n >= e.batch)
+		return;
+	if (layer.indices.data != NULL)
+		slot = layer.indices.dtype == DTYPE_INT64 ? ((const int64_t *)layer.indices.data)[n]
+		                                          : ((const int32_t *)layer.indices.data)[n];
+	if (layer.indices.data == NULL || slot != layer.pad)
+		y = update(layer, slot, n, h, i);
+	if (threadIdx.x % LANES != 0)
+		return;
+	if (layer.z.data != NULL) {
+		float z = load(layer.z, warp);
+
+		y *= z / (1.0f + expf(-z));
+	}
+	number_store(layer.output.data, layer.output.dtype, warp, y);
+}
+
+static __global__ void __launch_bounds__(THREADS) copy_states(const struct tensor from, const struct tensor to)
+{
+	int64_t threads = (int64_t)gridDim.x * THREADS;
+
+	for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < to.elements; i += threads)
+		number_store(to.data, to.dtype, i, load(from, i));
+}
+
+static unsigned blocks_for(int64_t threads)
+{
+	int64_t blocks = (threads + THREADS - 1) / THREADS, most = 1 << 20;
+
+	return (unsigned)(blocks < most ? blocks : most);
+}
+
+static struct tensor part_of(const struct tensor *tensors, int index)
+{
+	struct tensor none = {};
+
+	return index < 0 ? none : tensors[index];
+}
+
+static struct layer layer_of(const struct op_case *c, const struct ssu_roles *roles, const struct tensor *in,
+                             const struct tensor *out)
+{
+	struct layer layer = {};
+
+	layer.state = in[roles->state];
+	layer.x = in[roles->x];
+	layer.z = part_of(in, roles->z);
+	layer.dt = in[roles->dt];
+	layer.a = in[roles->a];
+	layer.b = in[roles->b];
+	layer.c = in[roles->c];
+	layer.d = part_of(in, roles->d);
+	layer.dt_bias = part_of(in, roles->dt_bias);
+	layer.indices = part_of(in, roles->indices);
+	layer.output = out[roles->output];
+	layer.new_state = part_of(out, roles->new_state);
+	layer.e = ssu_extent_of(c, roles);
+	layer.pad = ssu_pad(c, roles);
+	layer.softplus = ssu_softplus(c, roles);
+	return layer;
+}
+
+static int launch(const struct op_case *c, const struct tensor *in, struct tensor *out, void *, void *stream,
+                  struct err *err)
+{
+	struct ssu_roles roles = ssu_roles_of(c->problem);
+	struct layer layer = layer_of(c, &roles, in, out);
+	int64_t blocks = (layer.e.batch * layer.e.heads * layer.e.dim + WARPS - 1) / WARPS;
+
+	if (layer.indices.data == NULL && layer.e.slots < layer.e.batch)
+		return err_set(err, "mamba_ssu: there are %lld states for %lld sequences", (long long)layer.e.slots,
+		               (long long)layer.e.batch);
+	if (blocks > INT32_MAX)
+		return err_set(err, "mamba_ssu: %lld rows of states are more than one launch takes",
+		               (long long)blocks * WARPS);
+	if (roles.new_state >= 0 && layer.new_state.elements > 0) {
+		copy_states<<<blocks_for(layer.new_state.elements), THREADS, 0, (cudaStream_t)stream>>>(
+		    layer.state, layer.new_state);
+		if (cuda_check(cudaGetLastError(), "copying the states of mamba_ssu", err) != 0)
+			return -1;
+	}
+	if (blocks == 0)
+		return 0;
+	update_rows<<<(unsigned)blocks, THREADS, 0, (cudaStream_t)stream>>>(layer);
+	return cuda_check(cudaGetLastError(), "launching mamba_ssu", err);
+}
+
+/* Four elements a thread: one Philox block has the random bits of four. */
+static __global__ void __launch_bounds__(THREADS)
+    make(void *data, enum dtype dtype, int64_t elements, const struct ssu_fill f)
+{
+	int64_t blocks = (elements + 3) / 4, threads = (int64_t)gridDim.x * THREADS;
+
+	for (int64_t b = (int64_t)blockIdx.x * THREADS + threadIdx.x; b < blocks; b += threads) {
+		struct philox random = philox_block(f.key, (uint64_t)b);
+
+		for (int i = 0; i < 4 && 4 * b + i < elements; i++)
+			number_store(data, dtype, 4 * b + i, ssu_element(&f, 4 * b + i, random.word[i]));
+	}
+}
+
+static int fill(const struct op_case *c, int input, struct tensor *out, void *stream, struct err *err)
+{
+	if (input == ssu_roles_of(c->problem).indices)
+		return 1;
+	if (out->elements == 0)
+		return 0;
+	make<<<blocks_for((out->elements + 3) / 4), THREADS, 0, (cudaStream_t)stream>>>(
+	    out->data, out->dtype, out->elements, ssu_fill_of(c, input));
+	return cuda_check(cudaGetLastError(), "launching the fill of mamba_ssu", err);
+}
+
+extern "C" const struct op_cuda mamba_ssu_cuda = {"mamba_ssu", fill, launch, NULL};
