@@ -138,7 +138,7 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 /* Filtered probabilities: each is one product or quotient with a sum of at most a vocabulary of terms. In float32 that
  * sum is right to 2^-24 log2(262144) (pairwise) or, for a handful of heavy tokens, a few 2^-24; float16 and bfloat16 add
  * one rounding of the output. Dropped tokens are exactly 0, and the smallest kept is 2^-24, hence the tiny absolute
- * part (float16: half a step of its subnormals). Samples are judged below. */
+ * part (float16: a step of its subnormals). Samples are judged below. */
 static struct rule rule(const struct op_case *c, int output)
 {
 	if (!(c->variant & SAMPLING_RENORM))
@@ -147,7 +147,7 @@ static struct rule rule(const struct op_case *c, int output)
 	case DTYPE_BFLOAT16:
 		return (struct rule){1e-9, 0x1p-7, 1};
 	case DTYPE_FLOAT16:
-		return (struct rule){0x1p-25, 0x1p-10, 1};
+		return (struct rule){0x1p-24, 0x1p-10, 1};
 	default:
 		return (struct rule){1e-10, 1e-5, 1};
 	}
