@@ -24,7 +24,7 @@ git status --short >/dev/null
 echo "== every mtime new (a checkout elsewhere): answered from content"
 find . -path ./.git -prune -o -path ./.reftest -prune -o -type f -print0 | xargs -0 touch
 "$build/reftest" verify --changed --device cpu --sizes small --cached-only | tail -n 1
-echo "== no summaries (another seed's context, then back): every definition parsed, every case looked up"
+echo "== no summaries (workload lines left out is another context): every definition parsed, every case looked up"
 "$build/reftest" verify --changed --device cpu --sizes small --no-workloads --cached-only | tail -n 1
 if [ -w /proc/sys/vm/drop_caches ]; then
 	sync

@@ -1,6 +1,6 @@
-/* pair - two commands in turn, A B A B …, and the ratio of their wall times pair by pair: what a shared machine's drift
+/* pair - two commands in turn, A B A B …, and the ratio of their times pair by pair: what a shared machine's drift
  * does to one it does to the other. Usage: pair RUNS NAME_A COMMAND_A NAME_B COMMAND_B (commands go to `sh -c "exec …"`).
- * Prints medians in ms, the median ratio A/B with its quartiles, and the largest resident set of each. */
+ * Prints medians of wall and processor time, the median ratios A/B with their quartiles, and the largest resident sets. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@ enum { RUNS_MAX = 1000 };
 
 struct side {
 	const char *name, *command;
-	double ms[RUNS_MAX];
+	double ms[RUNS_MAX], cpu_ms[RUNS_MAX];
 	long peak_kib;
 	int status; /* of the last run */
 };
@@ -26,7 +26,13 @@ static double now_ms(void)
 	return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
 }
 
-static double run(struct side *side)
+static double time_ms(struct timeval t)
+{
+	return 1e3 * (double)t.tv_sec + 1e-3 * (double)t.tv_usec;
+}
+
+/* Runs the command once and keeps its times as those of run `at`. */
+static void run(struct side *side, int at)
 {
 	char line[4096];
 	struct rusage usage;
@@ -44,12 +50,11 @@ static double run(struct side *side)
 		perror("pair");
 		exit(4);
 	}
-	double ms = now_ms() - start;
-
+	side->ms[at] = now_ms() - start;
+	side->cpu_ms[at] = time_ms(usage.ru_utime) + time_ms(usage.ru_stime);
 	side->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 	if (usage.ru_maxrss > side->peak_kib)
 		side->peak_kib = usage.ru_maxrss;
-	return ms;
 }
 
 static int compare(const void *a, const void *b)
@@ -65,10 +70,23 @@ static double part(double *values, int count, double at)
 	return values[(int)(at * (count - 1) + 0.5)];
 }
 
+static void tell(struct side *side, int runs)
+{
+	printf("%-36s wall %8.2f ms  processor %8.2f ms  %6.1f MiB  exit %d\n", side->name, part(side->ms, runs, 0.5),
+	       part(side->cpu_ms, runs, 0.5), (double)side->peak_kib / 1024, side->status);
+}
+
+static void tell_ratio(const char *what, double *ratio, int runs)
+{
+	double low = part(ratio, runs, 0.25), middle = part(ratio, runs, 0.5), high = part(ratio, runs, 0.75);
+
+	printf("%-36s %.2f (quartiles %.2f to %.2f, %d pairs)\n", what, middle, low, high, runs);
+}
+
 int main(int argc, char **argv)
 {
 	static struct side a, b;
-	static double ratio[RUNS_MAX];
+	static double ratio[RUNS_MAX], cpu_ratio[RUNS_MAX];
 	int runs = argc == 6 ? atoi(argv[1]) : 0;
 
 	if (runs < 1 || runs > RUNS_MAX) {
@@ -76,16 +94,16 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	a.name = argv[2], a.command = argv[3], b.name = argv[4], b.command = argv[5];
-	run(&a), run(&b); /* caches warm */
+	run(&a, 0), run(&b, 0); /* caches warm */
 	for (int i = 0; i < runs; i++) {
-		a.ms[i] = run(&a);
-		b.ms[i] = run(&b);
+		run(&a, i);
+		run(&b, i);
 		ratio[i] = a.ms[i] / b.ms[i];
+		cpu_ratio[i] = a.cpu_ms[i] / b.cpu_ms[i];
 	}
-	double low = part(ratio, runs, 0.25), middle = part(ratio, runs, 0.5), high = part(ratio, runs, 0.75);
-
-	printf("%-44s %9.2f ms  %7.1f MiB  exit %d\n", a.name, part(a.ms, runs, 0.5), (double)a.peak_kib / 1024, a.status);
-	printf("%-44s %9.2f ms  %7.1f MiB  exit %d\n", b.name, part(b.ms, runs, 0.5), (double)b.peak_kib / 1024, b.status);
-	printf("%-44s %9.2f     (quartiles %.2f to %.2f, %d pairs)\n", "ratio", middle, low, high, runs);
+	tell(&a, runs);
+	tell(&b, runs);
+	tell_ratio("ratio of wall times", ratio, runs);
+	tell_ratio("ratio of processor times", cpu_ratio, runs);
 	return 0;
 }

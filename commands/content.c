@@ -9,11 +9,13 @@
 #include "base/file.h"
 #include "dataset/safetensors.h"
 
-/* Entries of the files of one kind, parallel to the dataset's list; path NULL: never seen. */
+/* What the table holds of the files of one kind, parallel to the dataset's list. Of workload files nothing but the look
+ * is wanted, and there are tens of thousands. */
 struct seen {
 	const struct dataset_file *files;
-	struct file_entry *entries;
-	int count, at; /* `at`: where the walk through the table stands */
+	struct file_seen *looks;    /* read_ns 0: never seen */
+	struct file_entry *entries; /* path NULL: never seen; the whole array NULL: only looks are kept */
+	int count, at;              /* `at`: where the walk through the table stands */
 };
 
 struct contents {
@@ -63,6 +65,9 @@ static bool join_entry(struct seen *seen, const struct file_entry *entry, struct
 		seen->at++;
 	if (order != 0)
 		return false;
+	seen->looks[seen->at] = entry->seen;
+	if (seen->entries == NULL)
+		return true;
 	seen->entries[seen->at] = *entry;
 	seen->entries[seen->at].path = seen->files[seen->at].path;
 	seen->entries[seen->at].blobs = copy_blobs(arena, entry);
@@ -78,15 +83,19 @@ static void visit_entry(const struct file_entry *entry, void *context)
 		append(contents->arena, &contents->others, &contents->other_count, &contents->other_room, entry);
 }
 
+static struct seen seen_of_kind(const struct dataset_file *files, int count, struct arena *arena)
+{
+	return (struct seen){.files = files, .count = count, .looks = arena_array(arena, (size_t)count, sizeof(struct file_seen))};
+}
+
 struct contents *contents_open(struct store *store, const struct dataset *dataset, struct arena *arena, struct err *err)
 {
 	struct contents *contents = arena_alloc(arena, sizeof *contents);
 
 	*contents = (struct contents){.store = store, .dataset = dataset, .arena = arena};
-	contents->definitions = (struct seen){.files = dataset->definitions, .count = dataset->definition_count};
-	contents->workloads = (struct seen){.files = dataset->workloads, .count = dataset->workload_count};
+	contents->definitions = seen_of_kind(dataset->definitions, dataset->definition_count, arena);
 	contents->definitions.entries = arena_array(arena, (size_t)dataset->definition_count, sizeof(struct file_entry));
-	contents->workloads.entries = arena_array(arena, (size_t)dataset->workload_count, sizeof(struct file_entry));
+	contents->workloads = seen_of_kind(dataset->workloads, dataset->workload_count, arena);
 	if (store != NULL && store_each_file(store, "", visit_entry, contents, err) < 0)
 		return NULL;
 	return contents;
@@ -102,32 +111,44 @@ static int compare_file(const void *path, const void *file)
 	return strcmp(path, ((const struct dataset_file *)file)->path);
 }
 
-static const struct file_entry *entry_in(const struct seen *seen, const char *path)
+static const struct file_seen *look_in(const struct seen *seen, const char *path)
 {
 	const struct dataset_file *file =
 	    seen->count == 0 ? NULL : bsearch(path, seen->files, (size_t)seen->count, sizeof *file, compare_file);
-	const struct file_entry *entry = file == NULL ? NULL : &seen->entries[file - seen->files];
+	const struct file_seen *look = file == NULL ? NULL : &seen->looks[file - seen->files];
 
-	return entry == NULL || entry->path == NULL ? NULL : entry;
+	return look == NULL || look->read_ns == 0 ? NULL : look;
 }
 
-static const struct file_entry *entry_of_path(const struct contents *contents, const char *path)
+/* The earlier look at any path of the table; NULL: never seen. */
+static const struct file_seen *look_at_path(const struct contents *contents, const char *path)
 {
-	const struct file_entry *entry = entry_in(&contents->definitions, path);
+	const struct file_seen *look = look_in(&contents->definitions, path);
+	const struct file_entry *other = NULL;
 
-	if (entry == NULL)
-		entry = entry_in(&contents->workloads, path);
-	if (entry == NULL && contents->other_count > 0)
-		entry = bsearch(path, contents->others, (size_t)contents->other_count, sizeof *entry, compare_entry);
-	return entry;
+	if (look == NULL)
+		look = look_in(&contents->workloads, path);
+	if (look == NULL && contents->other_count > 0)
+		other = bsearch(path, contents->others, (size_t)contents->other_count, sizeof *other, compare_entry);
+	return other != NULL ? &other->seen : look;
 }
 
-const struct file_entry *contents_entry(const struct contents *contents, const struct dataset_file *file)
+static bool is_definition(const struct contents *contents, const struct dataset_file *file)
 {
-	const struct dataset *dataset = contents->dataset;
-	bool definition = file >= dataset->definitions && file < dataset->definitions + dataset->definition_count;
-	const struct file_entry *entry = definition ? &contents->definitions.entries[file - dataset->definitions]
-	                                            : &contents->workloads.entries[file - dataset->workloads];
+	return file >= contents->definitions.files && file < contents->definitions.files + contents->definitions.count;
+}
+
+static const struct file_seen *look_of(const struct contents *contents, const struct dataset_file *file)
+{
+	const struct seen *seen = is_definition(contents, file) ? &contents->definitions : &contents->workloads;
+	const struct file_seen *look = &seen->looks[file - seen->files];
+
+	return look->read_ns == 0 ? NULL : look;
+}
+
+const struct file_entry *contents_entry(const struct contents *contents, const struct dataset_file *definition)
+{
+	const struct file_entry *entry = &contents->definitions.entries[definition - contents->definitions.files];
 
 	return entry->path == NULL ? NULL : entry;
 }
@@ -143,12 +164,12 @@ static int64_t wall_clock_ns(void)
 int contents_look(struct contents *contents, const struct dataset_file *file, size_t limit, bool need_bytes,
                   struct buf *bytes, struct look *out, struct err *err)
 {
-	const struct file_entry *entry = contents_entry(contents, file);
+	const struct file_seen *earlier = look_of(contents, file);
 	struct stat st;
 
 	buf_clear(bytes);
-	if (!need_bytes && entry != NULL && file_seen_holds(&entry->seen, &file->stat)) {
-		*out = (struct look){entry->seen, false};
+	if (!need_bytes && earlier != NULL && file_seen_holds(earlier, &file->stat)) {
+		*out = (struct look){*earlier, false};
 		return 0;
 	}
 	out->read = true;
@@ -196,14 +217,14 @@ static void read_blob(struct contents *contents, struct blob *blob, struct arena
 struct blob contents_blob(struct contents *contents, const char *path, struct arena *arena)
 {
 	struct blob blob = {.path = arena_string(arena, path)};
-	const struct file_entry *entry = entry_of_path(contents, path);
+	const struct file_seen *earlier = look_at_path(contents, path);
 	struct stat st;
 
-	if (entry != NULL && fstatat(contents->dataset->fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode)) {
+	if (earlier != NULL && fstatat(contents->dataset->fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode)) {
 		struct file_stat now = file_stat_of(&st);
 
-		if (file_seen_holds(&entry->seen, &now)) {
-			blob.content = entry->seen.content;
+		if (file_seen_holds(earlier, &now)) {
+			blob.content = earlier->content;
 			return blob;
 		}
 	}
@@ -214,14 +235,14 @@ struct blob contents_blob(struct contents *contents, const char *path, struct ar
 bool contents_unchanged(struct contents *contents, const char *path, const struct digest *content)
 {
 	struct mapping mapping;
-	const struct file_entry *entry = entry_of_path(contents, path);
+	const struct file_seen *earlier = look_at_path(contents, path);
 	struct stat st;
 
-	if (entry != NULL && digest_equal(&entry->seen.content, content) &&
+	if (earlier != NULL && digest_equal(&earlier->content, content) &&
 	    fstatat(contents->dataset->fd, path, &st, 0) == 0) {
 		struct file_stat now = file_stat_of(&st);
 
-		if (file_seen_holds(&entry->seen, &now))
+		if (file_seen_holds(earlier, &now))
 			return true;
 	}
 	if (file_map_beneath(contents->dataset->fd, path, &mapping, NULL) != FILE_OK)
@@ -232,13 +253,25 @@ bool contents_unchanged(struct contents *contents, const char *path, const struc
 	return digest_equal(&now, content);
 }
 
-static bool entry_is_known(struct contents *contents, const struct file_entry *entry)
+static bool same_look(const struct file_seen *a, const struct file_seen *b)
 {
-	const struct file_entry *old = entry_of_path(contents, entry->path);
+	return memcmp(&a->stat, &b->stat, sizeof a->stat) == 0 && a->read_ns == b->read_ns &&
+	       digest_equal(&a->content, &b->content);
+}
 
-	return old != NULL && memcmp(&old->seen.stat, &entry->seen.stat, sizeof old->seen.stat) == 0 &&
-	       old->seen.read_ns == entry->seen.read_ns && digest_equal(&old->seen.content, &entry->seen.content) &&
-	       old->has_summary == entry->has_summary && old->blob_count == entry->blob_count &&
+/* Does the table hold the entry as it is? */
+static bool entry_is_known(const struct contents *contents, const struct file_entry *entry)
+{
+	const struct file_seen *look = look_at_path(contents, entry->path);
+	const struct dataset_file *file = bsearch(entry->path, contents->definitions.files,
+	                                          (size_t)contents->definitions.count, sizeof *file, compare_file);
+	const struct file_entry *old = file == NULL ? NULL : contents_entry(contents, file);
+
+	if (look == NULL || !same_look(look, &entry->seen))
+		return false;
+	if (old == NULL)
+		return !entry->has_summary;
+	return old->has_summary == entry->has_summary && old->blob_count == entry->blob_count &&
 	       (!entry->has_summary || memcmp(&old->summary, &entry->summary, sizeof old->summary) == 0);
 }
 

@@ -17,8 +17,8 @@ struct contents; /* opaque */
 /* Reads the table of files. `store` may be NULL: then every file is read. Lives in `arena`. */
 struct contents *contents_open(struct store *store, const struct dataset *dataset, struct arena *arena, struct err *err);
 
-/* The entry of an earlier look at a file of the dataset (its content may be out of date); NULL: never seen. */
-const struct file_entry *contents_entry(const struct contents *contents, const struct dataset_file *file);
+/* What the table holds of a definition of the dataset (its content may be out of date); NULL: it was never seen. */
+const struct file_entry *contents_entry(const struct contents *contents, const struct dataset_file *definition);
 
 /* The digest of a dataset file. Believed, or read: then `bytes` gets what was hashed (`bytes->length` 0 and `*read`
  * false otherwise). `need_bytes`: read in any case. -1 with a sentence: it cannot be read (it vanished, too large). */

@@ -114,8 +114,8 @@ static int exit_code(const struct pass *pass)
 	enum status worst = STATUS_PASSED;
 
 	for (int i = 0; i < pass->count; i++)
-		if (pass->outcomes[i].status > worst)
-			worst = pass->outcomes[i].status;
+		if (pass->outcomes[i]->status > worst)
+			worst = pass->outcomes[i]->status;
 	static const int codes[STATUS_COUNT] = {EXIT_VERIFIED, EXIT_UNVERIFIED, EXIT_FAILED, EXIT_FAILED, EXIT_USAGE};
 
 	return codes[worst];
@@ -123,18 +123,21 @@ static int exit_code(const struct pass *pass)
 
 static int run(struct reftest *reftest, const struct explain_options *o, const struct words *names, struct err *err)
 {
-	struct pass_options options = {.device = o->device, .python = o->python, .cached_only = true, .dry_run = true,
+	struct pass_options options = {.device = o->device, .python = o->python, .cached_only = true, .dry_run = true, .each = true,
 	                               .details = true, .cases = case_options_default()};
 	struct pass pass;
 	int code = EXIT_INTERNAL;
 
 	reftest->root_given = o->root != NULL ? o->root : reftest->root_given;
-	if (pass_open(&pass, reftest, &options, err) == 0) {
+	code = pass_open(&pass, reftest, &options, err);
+	if (code == 0) {
 		if (pass_select(&pass, names->items, names->count, NULL, 0, err) < 0) {
 			code = EXIT_USAGE;
-		} else if (pass_run(&pass, err) == 0) {
+		} else if (pass_run(&pass, err) < 0) {
+			code = EXIT_INTERNAL;
+		} else {
 			for (int i = 0; i < pass.count; i++)
-				explain_outcome(&pass.outcomes[i]);
+				explain_outcome(pass.outcomes[i]);
 			code = exit_code(&pass);
 		}
 	}

@@ -54,19 +54,22 @@ int pass_open(struct pass *pass, struct reftest *reftest, const struct pass_opti
 
 	*pass = (struct pass){.reftest = reftest, .options = options};
 	pass->dataset.fd = -1;
-	if (reftest_root(reftest, err) < 0 || reftest_kernels_library(reftest, err) < 0)
-		return -1;
+	if (reftest_root(reftest, err) < 0)
+		return EXIT_USAGE;
+	if (reftest_kernels_library(reftest, err) < 0)
+		return EXIT_INTERNAL;
 	reftest_store(reftest, options->dry_run, &note);
 	if (note.text[0] != '\0')
 		fprintf(stderr, "reftest: %s\n", note.text);
-	if (machine_policy(reftest, options->device, options->python, &pass->arena, &pass->machine, err) < 0 ||
-	    dataset_scan(reftest->root, &pass->arena, &pass->dataset, err) < 0)
-		return -1;
+	if (machine_policy(reftest, options->device, options->python, &pass->arena, &pass->machine, err) < 0)
+		return EXIT_USAGE;
+	if (dataset_scan(reftest->root, &pass->arena, &pass->dataset, err) < 0)
+		return EXIT_INTERNAL;
 	pass->machine.policy.force = options->force;
 	pass->machine.policy.cached_only = options->cached_only;
 	pass->context = context_digest(pass, &pass->arena);
 	pass->contents = contents_open(reftest->store, &pass->dataset, &pass->arena, err);
-	return pass->contents == NULL ? -1 : 0;
+	return pass->contents == NULL ? EXIT_INTERNAL : 0;
 }
 
 void pass_close(struct pass *pass)
@@ -74,7 +77,7 @@ void pass_close(struct pass *pass)
 	if (pass->pool != NULL)
 		pool_close(pass->pool);
 	for (int i = 0; i < pass->count; i++)
-		arena_free(&pass->outcomes[i].arena);
+		arena_free(&pass->outcomes[i]->arena);
 	if (pass->dataset.fd >= 0)
 		dataset_close(&pass->dataset);
 	arena_free(&pass->arena);
@@ -128,22 +131,13 @@ static int unknown_name(const struct pass *pass, const char *word, bool op_type,
 	return -1;
 }
 
-static void add_outcome(struct pass *pass, const struct dataset_file *file)
-{
-	struct outcome *outcome = &pass->outcomes[pass->count++];
-
-	outcome->file = file;
-	outcome->pass = pass;
-	outcome->workload = dataset_workload(&pass->dataset, file);
-}
-
 int pass_select(struct pass *pass, const char *const *names, int name_count, const char *const *op_types,
                 int op_type_count, struct err *err)
 {
 	int words = name_count + op_type_count;
 	bool *used = arena_array(&pass->arena, (size_t)words + 1, sizeof *used);
 
-	pass->outcomes = arena_array(&pass->arena, (size_t)pass->dataset.definition_count, sizeof *pass->outcomes);
+	pass->selected = arena_array(&pass->arena, (size_t)pass->dataset.definition_count, sizeof *pass->selected);
 	for (int i = 0; i < pass->dataset.definition_count; i++) {
 		const struct dataset_file *file = &pass->dataset.definitions[i];
 		bool selected = words == 0;
@@ -152,7 +146,7 @@ int pass_select(struct pass *pass, const char *const *names, int name_count, con
 			if (k < name_count ? name_selects(names[k], file) : strcmp(op_types[k - name_count], file->op_type) == 0)
 				selected = used[k] = true;
 		if (selected)
-			add_outcome(pass, file);
+			pass->selected[pass->selected_count++] = file;
 	}
 	for (int k = 0; k < words; k++)
 		if (!used[k])
@@ -353,11 +347,14 @@ static void finish_outcome(struct outcome *outcome)
 /* One digest over the contents that an outcome depends on. A missing blob counts as such. */
 static struct digest inputs_digest(const struct outcome *outcome, const struct digest *workload)
 {
+	struct digest pair[2] = {outcome->definition_look.seen.content};
 	struct buf all = {0};
-	static const unsigned char none[DIGEST_BYTES];
 
-	buf_add(&all, outcome->definition_look.seen.content.bytes, DIGEST_BYTES);
-	buf_add(&all, workload != NULL ? workload->bytes : none, DIGEST_BYTES);
+	if (workload != NULL)
+		pair[1] = *workload;
+	if (outcome->blob_count == 0)
+		return digest_of(pair, sizeof pair);
+	buf_add(&all, pair, sizeof pair);
 	for (int i = 0; i < outcome->blob_count; i++) {
 		buf_add(&all, outcome->blobs[i].path, strlen(outcome->blobs[i].path) + 1);
 		buf_add(&all, outcome->blobs[i].content.bytes, DIGEST_BYTES);
@@ -419,7 +416,6 @@ static bool answer_from_summary(struct outcome *outcome)
 	arena_free(&outcome->arena);
 	outcome->blobs = NULL;
 	outcome->blob_count = 0;
-	tell(outcome);
 	return true;
 }
 
@@ -599,7 +595,7 @@ static void give_up(struct pass *pass, const char *why)
 	pass->machine.cannot_run = arena_string(&pass->arena, why);
 	pass->machine.cannot_reason = REASON_UNSUPPORTED_DEVICE;
 	for (int i = 0; i < pass->count; i++) {
-		struct outcome *outcome = &pass->outcomes[i];
+		struct outcome *outcome = pass->outcomes[i];
 
 		if (outcome->started <= 0 || outcome->done == outcome->case_count)
 			continue;
@@ -684,7 +680,7 @@ static void pump(struct pass *pass)
 static void keep_finished_cases(struct pass *pass)
 {
 	for (int i = 0; i < pass->count; i++) {
-		struct outcome *outcome = &pass->outcomes[i];
+		struct outcome *outcome = pass->outcomes[i];
 
 		if (outcome->started <= 0 || outcome->done == outcome->case_count)
 			continue;
@@ -718,27 +714,60 @@ static void plan_outcome(struct outcome *outcome)
 	}
 }
 
-static void visit(struct outcome *outcome, struct buf *definition, struct buf *workload)
+/* The digests of the definition's files. Bytes are read only where their stat proves nothing. */
+static int look_at_files(struct outcome *outcome, struct buf *definition, struct buf *workload, bool need_bytes,
+                         struct err *err)
+{
+	struct contents *contents = outcome->pass->contents;
+
+	if ((!need_bytes || !outcome->definition_look.read) &&
+	    contents_look(contents, outcome->file, DEFINITION_BYTES, need_bytes, definition, &outcome->definition_look, err) < 0)
+		return -1;
+	if (outcome->workload != NULL && (!need_bytes || !outcome->workload_look.read) &&
+	    contents_look(contents, outcome->workload, WORKLOAD_BYTES, need_bytes, workload, &outcome->workload_look, err) < 0)
+		return -1;
+	return 0;
+}
+
+static struct outcome *add_outcome(struct pass *pass, const struct outcome *outcome)
+{
+	struct outcome *kept = arena_alloc(&pass->arena, sizeof *kept);
+
+	*kept = *outcome;
+	pass->outcomes[pass->count++] = kept;
+	return kept;
+}
+
+/* Ten thousand definitions of which nothing is to be told but their number take no memory each. */
+static bool only_count(struct outcome *outcome)
 {
 	struct pass *pass = outcome->pass;
-	struct err err = {""};
-	bool lacking;
 
-	if (contents_look(pass->contents, outcome->file, DEFINITION_BYTES, false, definition, &outcome->definition_look, &err) < 0 ||
-	    (outcome->workload != NULL && contents_look(pass->contents, outcome->workload, WORKLOAD_BYTES, false, workload,
-	                                                &outcome->workload_look, &err) < 0)) {
-		invalid_outcome(outcome, err.text);
+	if (pass->options->each || outcome->status != STATUS_PASSED)
+		return false;
+	pass->answered++;
+	pass->answered_elements += outcome->counts.elements;
+	return true;
+}
+
+static void visit(struct pass *pass, const struct dataset_file *file, struct buf *definition, struct buf *workload)
+{
+	struct outcome scratch = {.file = file, .pass = pass, .workload = dataset_workload(&pass->dataset, file)};
+	struct err err = {""};
+	bool looked = look_at_files(&scratch, definition, workload, false, &err) == 0;
+	bool answered = looked && answer_from_summary(&scratch);
+
+	if (answered && only_count(&scratch))
+		return;
+	struct outcome *outcome = add_outcome(pass, &scratch);
+
+	if (answered) {
+		tell(outcome);
 		return;
 	}
-	if (answer_from_summary(outcome))
-		return;
 	/* To be parsed: what was not read is read now, and what is hashed is what is parsed. */
-	lacking = (!outcome->definition_look.read && contents_look(pass->contents, outcome->file, DEFINITION_BYTES, true,
-	                                                           definition, &outcome->definition_look, &err) < 0) ||
-	          (outcome->workload != NULL && !outcome->workload_look.read &&
-	           contents_look(pass->contents, outcome->workload, WORKLOAD_BYTES, true, workload, &outcome->workload_look,
-	                         &err) < 0);
-	if (lacking || make_cases(outcome, definition, workload, &err) < 0) {
+	if (!looked || look_at_files(outcome, definition, workload, true, &err) < 0 ||
+	    make_cases(outcome, definition, workload, &err) < 0) {
 		invalid_outcome(outcome, err.text);
 		return;
 	}
@@ -753,8 +782,9 @@ int pass_run(struct pass *pass, struct err *err)
 
 	if (reftest_signals(pass->reftest, err) < 0)
 		return -1;
-	for (int i = 0; i < pass->count && !pass->interrupted; i++) {
-		visit(&pass->outcomes[i], &definition, &workload);
+	pass->outcomes = arena_array(&pass->arena, (size_t)pass->selected_count, sizeof *pass->outcomes);
+	for (int i = 0; i < pass->selected_count && !pass->interrupted; i++) {
+		visit(pass, pass->selected[i], &definition, &workload);
 		while (pass->pool != NULL && pool_pending(pass->pool) > PENDING_CASES && !pass->interrupted)
 			pump(pass);
 	}

@@ -27,6 +27,7 @@ struct pass_options {
 	double timeout_s;
 	bool force, cached_only, dry_run, staged;
 	bool details;       /* every outcome with its cases; false: a passed one may come with counts alone */
+	bool each;          /* an outcome for every definition; false: those answered as passed are only counted */
 };
 
 struct case_outcome {
@@ -74,8 +75,12 @@ struct pass {
 	struct contents *contents;
 	struct flights flights;
 	struct pool *pool;     /* NULL until something must run */
-	struct outcome *outcomes;
+	const struct dataset_file **selected;
+	int selected_count;
+	struct outcome **outcomes; /* in the order of `selected`, those that were only counted left out */
 	int count;
+	int answered;          /* definitions that a summary answered as passed and that have no outcome */
+	uint64_t answered_elements;
 	int64_t cases_run, cases_cached;
 	const char *not_kept;  /* NULL, or the sentence why verdicts could not be stored */
 	bool interrupted;
@@ -85,7 +90,8 @@ struct pass {
 	void (*told)(struct pass *pass, struct outcome *outcome);
 };
 
-/* Opens the dataset, the cache and the policy. 0; -1 with a sentence. */
+/* Opens the dataset, the cache and the policy. 0, or with a sentence the exit code that the failure amounts to: EXIT_USAGE
+ * for a root or device that the user named and that is none, EXIT_INTERNAL for the rest. */
 int pass_open(struct pass *pass, struct reftest *reftest, const struct pass_options *options, struct err *err);
 
 /* Which definitions: names ("rmsnorm_h4096", "rmsnorm/rmsnorm_h4096", a path to the file, a pattern with * or ?),

@@ -240,10 +240,12 @@ struct totals {
 
 static struct totals count_totals(const struct pass *pass)
 {
-	struct totals totals = {.definitions = pass->count};
+	struct totals totals = {.definitions = pass->selected_count, .by_status[STATUS_PASSED] = pass->answered,
+	                        .unknown = pass->selected_count - pass->answered - pass->count,
+	                        .elements = (int64_t)pass->answered_elements};
 
 	for (int i = 0; i < pass->count; i++) {
-		const struct outcome *outcome = &pass->outcomes[i];
+		const struct outcome *outcome = pass->outcomes[i];
 
 		totals.unknown += !outcome->known;
 		totals.by_status[outcome->status] += outcome->known;
@@ -451,7 +453,7 @@ void report_json(const struct pass *pass, const struct report_options *options)
 	buf_text(&out, "},\n \"definitions\": [");
 	for (int i = 0; i < pass->count; i++) {
 		buf_text(&out, i > 0 ? ",\n " : "\n ");
-		json_definition(&out, &pass->outcomes[i]);
+		json_definition(&out, pass->outcomes[i]);
 		fwrite(out.data, 1, out.length, stdout);
 		buf_clear(&out);
 	}

@@ -39,7 +39,7 @@ static void print_row(const struct outcome *outcome)
 
 static int run(struct reftest *reftest, const struct status_options *o, const struct words *names, struct err *err)
 {
-	struct pass_options options = {.device = o->device, .python = o->python, .cached_only = true, .dry_run = true,
+	struct pass_options options = {.device = o->device, .python = o->python, .cached_only = true, .dry_run = true, .each = true,
 	                               .cases = case_options_default()};
 	struct report_options report = {.command = ""};
 	struct pass pass;
@@ -49,12 +49,15 @@ static int run(struct reftest *reftest, const struct status_options *o, const st
 	options.cases.workloads = !o->no_workloads;
 	options.details = json;
 	reftest->root_given = o->root != NULL ? o->root : reftest->root_given;
-	if (pass_open(&pass, reftest, &options, err) == 0) {
+	code = pass_open(&pass, reftest, &options, err);
+	if (code == 0) {
 		if (pass_select(&pass, names->items, names->count, o->op_types.items, o->op_types.count, err) < 0) {
 			code = EXIT_USAGE;
-		} else if (pass_run(&pass, err) == 0) {
+		} else if (pass_run(&pass, err) < 0) {
+			code = EXIT_INTERNAL;
+		} else {
 			for (int i = 0; i < pass.count && !json; i++)
-				print_row(&pass.outcomes[i]);
+				print_row(pass.outcomes[i]);
 			(json ? report_json : report_summary)(&pass, &report);
 			code = report_exit_code(&pass, &report);
 		}

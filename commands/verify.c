@@ -181,18 +181,20 @@ static int run(struct reftest *reftest, const struct verify_options *o, const st
 	                                   .command = repeat_words(o, arena)}};
 	bool json = strcmp(o->format, "json") == 0;
 
-	options.details = json || !verify.report.only_changed;
+	options.details = options.each = json || !verify.report.only_changed;
 	if (read_case_options(o, &options.cases, err) < 0)
 		return EXIT_USAGE;
 	if (o->root != NULL)
 		reftest->root_given = o->root;
-	int code = EXIT_INTERNAL;
+	int code = pass_open(&verify.pass, reftest, &options, err);
 
-	if (pass_open(&verify.pass, reftest, &options, err) == 0) {
+	if (code == 0) {
 		verify.pass.told = json ? NULL : told;
 		if (pass_select(&verify.pass, names->items, names->count, o->op_types.items, o->op_types.count, err) < 0) {
 			code = EXIT_USAGE;
-		} else if (pass_run(&verify.pass, err) == 0) {
+		} else if (pass_run(&verify.pass, err) < 0) {
+			code = EXIT_INTERNAL;
+		} else {
 			(json ? report_json : report_summary)(&verify.pass, &verify.report);
 			code = report_exit_code(&verify.pass, &verify.report);
 		}

@@ -304,7 +304,8 @@ class Child:
         try:
             return describe(problem, self.filename, self.run is None)
         except BaseException as second:  # an exception whose own __str__ raises
-            message = "the reference raised %s, which cannot be shown (%s)" % (type(problem).__name__, type(second).__name__)
+            names = (type(problem).__name__, type(second).__name__)
+            message = "the reference raised %s, which cannot be shown (%s)" % names
             return {"message": message, "line": 0, "accident": False, "fatal": False}
 
 

@@ -101,7 +101,7 @@ static inline void rmsnorm_extent(const struct op_case *c, int64_t *rows, int64_
 	for (int d = 0; d + 1 < hidden->rank; d++) {
 		int64_t length = c->axis[hidden->axis[d]];
 
-		*rows = *rows > (INT64_MAX >> 1) / length ? INT64_MAX >> 1 : *rows * length;
+		*rows = length > 0 && *rows > (INT64_MAX >> 1) / length ? INT64_MAX >> 1 : *rows * length; /* 0: no rows */
 	}
 	*columns = c->axis[hidden->axis[hidden->rank - 1]];
 }

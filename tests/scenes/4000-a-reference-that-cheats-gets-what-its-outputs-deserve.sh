@@ -103,16 +103,17 @@ def run(hidden_states, weight):
     return torch.zeros_like(hidden_states)
 END
 
-define g_answers_by_chance <<'END'
-import os
-
+define g_answers_anew_each_time <<'END'
 import torch
+
+calls = []
 
 
 def run(hidden_states, weight):
     rows = hidden_states.float()
     normed = rows * torch.rsqrt(rows.square().mean(dim=-1, keepdim=True) + 1e-6)
-    normed = normed * (1 + 1e-3 * os.urandom(1)[0] / 255)
+    normed = normed * (1 + 3e-3 * len(calls))
+    calls.append(1)
     return (normed * weight.float()).to(hidden_states.dtype)
 END
 
@@ -176,7 +177,7 @@ for name in a_honest_norm m_honest_norm z_honest_norm; do
 	expect_status $name passed
 done
 for name in b_claims_to_have_passed c_patches_torch d_kills_its_neighbours e_makes_zeros_right \
-	f_scribbles_over_the_arena g_answers_by_chance i_writes_past_its_output j_leaves_a_process_behind \
+	f_scribbles_over_the_arena g_answers_anew_each_time i_writes_past_its_output j_leaves_a_process_behind \
 	k_prints_and_fails; do
 	expect "d['$name']['status'] in ('failed', 'error')"
 	expect "'passed' not in all_of('$name', 'status')"
@@ -184,7 +185,7 @@ done
 # Its first answer is right; what it answers to the next case is not.
 expect_status h_remembers_the_first_answer failed
 expect_status e_makes_zeros_right failed mutated_input
-expect_status g_answers_by_chance failed nondeterministic
+expect_status g_answers_anew_each_time failed nondeterministic
 expect "all('the words of the reference' in (text or '') for text in all_of('k_prints_and_fails', 'printed'))"
 expect "all('its complaint' in (text or '') for text in all_of('k_prints_and_fails', 'printed'))"
 expect_no_process

@@ -341,7 +341,8 @@ static void references_that_do_not_load_say_where(void **state)
 		int line;
 		bool keep;
 	} wrongs[] = {
-	    {"import torch\n\ndef run(hidden_states, weight:\n    return 1\n", "cannot be loaded: SyntaxError: '(' was never closed", 3, true},
+	    {"import torch\n\ndef run(hidden_states, weight:\n    return 1\n", /* the words differ between Pythons */
+	     "cannot be loaded: SyntaxError: ", 3, true},
 	    {"def walk():\n    pass\n", "defines no function named run", 0, true},
 	    {"run = 3\n", "defines no function named run", 0, true},
 	    {"import no_such_module_anywhere\ndef run(): pass\n", "No module named 'no_such_module_anywhere'", 1, false},
@@ -475,7 +476,10 @@ static void taking_more_memory_than_there_is_raises(void **state)
 
 	expect(&result, STATUS_ERROR, REASON_RAISED, NULL);
 	assert_false(result.keep);
-	result = verify(*state, HEAD RUN "    hog = []\n    while True: hog.append(torch.empty(1 << 28))\n");
+	/* untouched memory costs nothing: without a limit of its own it would get far more than there is */
+	result = verify(*state, HEAD RUN "    there = int(open('/proc/meminfo').read().split()[1]) >> 20\n    hog = []\n"
+	                                 "    try:\n        while True: hog.append(torch.empty(1 << 28))\n"
+	                                 "    finally: assert len(hog) <= there, len(hog)\n");
 	expect(&result, STATUS_ERROR, REASON_RAISED, "can't allocate memory");
 	assert_false(result.keep);
 	expect_all_is_well(*state);
@@ -498,7 +502,8 @@ static void junk_on_every_descriptor_hurts_only_its_own_case(void **state)
 }
 
 /* The whole file table, with the answer that the runner would have sent. */
-#define FORGED "    for fd in range(3, 1024):\n        try: os.write(fd, b'{\"ran\":[{\"shape\":[4,64],\"dtype\":\"float32\"}]}\\n')\n" \
+#define FORGED "    for fd in range(3, 1024):\n" \
+	       "        try: os.write(fd, b'{\"ran\":[{\"shape\":[4,64],\"dtype\":\"float32\"}]}\\n')\n" \
 	       "        except OSError: pass\n"
 
 static void claiming_to_have_run_is_worth_nothing(void **state)
@@ -535,7 +540,10 @@ static void what_is_patched_is_whole_again_for_the_next_definition(void **state)
 
 static void threads_and_children_left_behind_do_not_answer(void **state)
 {
-	struct pool_result result = verify(*state, HEAD RUN "    os.fork()\n    return y\n");
+	/* the copy returns while the second run is under way, in which its tensors lie elsewhere */
+	struct pool_result result = verify(*state, HEAD "n = 0\n" RUN "    global n\n    n += 1\n"
+	                                                "    if os.fork() == 0: time.sleep(0.2)\n"
+	                                                "    elif n == 2: time.sleep(0.6)\n    return y\n");
 
 	expect(&result, STATUS_PASSED, REASON_NONE, NULL);
 	result = verify(*state, HEAD "import threading\n" RUN
@@ -762,6 +770,27 @@ static void closing_leaves_no_process_and_no_descriptor_behind(void **state)
 	assert_int_equal(errno, ECHILD);
 	assert_int_equal(open_descriptors(), before);
 	arena_free(&busy.arena);
+}
+
+/* A daemon in a session of its own outlives the process that started it, and the definition ends it all the same. */
+static void what_a_reference_leaves_running_is_ended_with_it(void **state)
+{
+	static const char reference[] =
+	    HEAD "import subprocess\n" RUN
+	         "    subprocess.Popen(['sh', '-c', 'sleep 600; : left-by-test-pool'], start_new_session=True)\n    return y\n";
+	struct setting *setting = *state;
+	struct pool_result result = verify(setting, reference);
+	struct err err = {""};
+	int patience = 500;
+
+	expect(&result, STATUS_PASSED, REASON_NONE, NULL);
+	while (system("grep -qsa 'sleep 600; : [l]eft-by-test-pool' /proc/[0-9]*/cmdline") == 0 && --patience > 0) {
+		struct pollfd poll_pool = {pool_fd(setting->pool), POLLIN, 0};
+
+		poll(&poll_pool, 1, 10);
+		assert_int_equal(pool_dispatch(setting->pool, &err), 0);
+	}
+	assert_true(patience > 0);
 }
 
 /* What `test_pool abandon REFERENCE` does: it starts a reference and waits to be killed. */
@@ -1015,7 +1044,8 @@ static void every_kind_of_argument_arrives_and_returns(void **state)
 		in[i].name = out[i].name = names[i];
 		exact[i] = (struct rule){0, 0, 1};
 	}
-	from[count - 3] = (struct input_source){.kind = SOURCE_SCALAR, .scalar_kind = SCALAR_INT, .integer = ((int64_t)1 << 60) + 1};
+	from[count - 3] =
+	    (struct input_source){.kind = SOURCE_SCALAR, .scalar_kind = SCALAR_INT, .integer = ((int64_t)1 << 60) + 1};
 	from[count - 2] = (struct input_source){.kind = SOURCE_SCALAR, .scalar_kind = SCALAR_FLOAT, .number = -INFINITY};
 	from[count - 1] = (struct input_source){.kind = SOURCE_SCALAR, .scalar_kind = SCALAR_BOOL, .integer = 1, .number = 1};
 	in[count] = (struct op_arg){.name = "absent", .dtype = DTYPE_FLOAT32, .rank = 1, .optional = true};
@@ -1139,6 +1169,7 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(an_output_that_nobody_wrote_cannot_look_deterministic),
 	    cmocka_unit_test(what_is_patched_is_whole_again_for_the_next_definition),
 	    cmocka_unit_test(threads_and_children_left_behind_do_not_answer),
+	    cmocka_unit_test(what_a_reference_leaves_running_is_ended_with_it),
 	    cmocka_unit_test(killing_its_relatives_gains_nothing),
 	    cmocka_unit_test(the_memory_of_the_judge_is_closed),
 	    cmocka_unit_test(a_judge_or_template_killed_by_others_costs_a_second_try),

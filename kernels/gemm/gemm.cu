@@ -1,0 +1,329 @@
+/* gemm on a GPU: C[m][n] = sum over k of A[m][k] * B(n, k), B lying as [N][K] or as [K][N].
+ *
+ * Sums. Products of two 16-bit floats are exact in float32, on tensor cores too; their sums are float32. A tensor core
+ * rounds its sums towards zero, so only PART terms are added there; the sums of parts are added by ordinary float32
+ * additions, rounded to nearest. That keeps the error of a long sum at a random walk over K / PART steps, and makes it
+ * no worse than a plain float32 loop. float32 operands are multiplied and added by plain FMAs (no TF32), in parts as
+ * well. The order of all additions is fixed by K alone: the same bits every time, whatever M and N.
+ *
+ * Tiles. 16-bit operands: a block makes a 128 x 128 tile of C, eight warps a 32 x 64 piece each, with K in steps of 32
+ * that cp.async brings into shared memory STAGES ahead. float32: 64 x 64, a 4 x 4 piece a thread, steps of 16. What
+ * lies outside A and B is read as zeros; what lies outside C is not written. Operands whose rows are not made of whole
+ * 16-byte chunks are loaded element by element. */
+#include "kernels/cuda_check.h"
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_pipeline.h>
+#include <mma.h>
+
+#include "kernels/gemm/inputs.h"
+#include "kernels/number.h"
+
+namespace wmma = nvcuda::wmma;
+
+enum { THREADS = 256, PART = 128 };
+
+struct product {
+	const void *a, *b;
+	void *c;
+	enum dtype c_dtype;
+	int64_t m, n, k;
+	bool chunks; /* rows of A and B are whole 16-byte chunks */
+};
+
+/* Rows and columns of a matrix in memory, of which one tile is wanted. */
+struct matrix {
+	const void *data;
+	int64_t rows, columns;
+	bool chunks;
+};
+
+/* --- 16-bit operands: tensor cores -------------------------------------------------------------------------------- */
+
+enum {
+	TILE = 128,
+	STEP = 32,
+	STAGES = 3,
+	PAD = 8, /* elements at the end of a row in shared memory: rows start in different banks */
+	WIDE = TILE + PAD,
+	NARROW = STEP + PAD,
+	OPERAND = TILE * NARROW > STEP * WIDE ? TILE * NARROW : STEP * WIDE, /* elements of one operand of one stage */
+};
+
+static constexpr size_t half_shared_bytes = (size_t)STAGES * 2 * OPERAND * 2;
+
+/* Starts to copy `rows` x `columns` elements at (row, column) of a matrix to shared memory; zeros outside the matrix. */
+template <typename half, int rows, int columns>
+static __device__ __forceinline__ void load_tile(half *to, const struct matrix &from, int64_t row, int64_t column)
+{
+	constexpr int each = 8, across = columns / each;
+
+	for (int i = threadIdx.x; i < rows * across; i += THREADS) {
+		int64_t r = row + i / across, c = column + i % across * each;
+		half *place = to + i / across * (columns + PAD) + i % across * each;
+		int64_t there = r < from.rows && c < from.columns ? from.columns - c : 0;
+		int count = there < each ? (int)there : each;
+		const half *source = (const half *)from.data + (count > 0 ? r * from.columns + c : 0);
+
+		if (from.chunks)
+			__pipeline_memcpy_async(place, source, 16, (size_t)(each - count) * sizeof(half));
+		else
+			for (int e = 0; e < each; e++)
+				place[e] = e < count ? source[e] : half(0.0f);
+	}
+}
+
+/* Where the tiles of one stage lie in shared memory. */
+template <typename half> struct stage {
+	half *a, *b;
+};
+
+template <typename half> static __device__ __forceinline__ struct stage<half> stage_of(unsigned char *shared, int64_t step)
+{
+	half *start = (half *)shared + step % STAGES * (2 * OPERAND);
+
+	return {start, start + OPERAND};
+}
+
+template <typename half, bool nn>
+static __device__ __forceinline__ void load_stage(unsigned char *shared, const struct product &p, int64_t step)
+{
+	struct stage<half> stage = stage_of<half>(shared, step);
+	struct matrix a = {p.a, p.m, p.k, p.chunks};
+	struct matrix b = {p.b, nn ? p.k : p.n, nn ? p.n : p.k, p.chunks};
+	int64_t k = step * STEP;
+
+	if (k < p.k) {
+		load_tile<half, TILE, STEP>(stage.a, a, (int64_t)blockIdx.x * TILE, k);
+		if (nn)
+			load_tile<half, STEP, TILE>(stage.b, b, k, (int64_t)blockIdx.y * TILE);
+		else
+			load_tile<half, TILE, STEP>(stage.b, b, (int64_t)blockIdx.y * TILE, k);
+	}
+	__pipeline_commit();
+}
+
+typedef wmma::fragment<wmma::accumulator, 16, 16, 16, float> accumulator;
+enum { DOWN = 2, ACROSS = 4 }; /* 16 x 16 pieces of a warp's 32 x 64 */
+
+/* Adds the products of one stage, for the warp's piece that starts at (row, column) of the tile. */
+template <typename half, bool nn>
+static __device__ __forceinline__ void multiply_stage(accumulator (&sum)[DOWN][ACROSS], struct stage<half> stage, int row,
+                                                      int column)
+{
+	typedef typename std::conditional<nn, wmma::row_major, wmma::col_major>::type layout;
+
+	for (int k = 0; k < STEP; k += 16) {
+		wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> a[DOWN];
+		wmma::fragment<wmma::matrix_b, 16, 16, 16, half, layout> b;
+
+		for (int i = 0; i < DOWN; i++)
+			wmma::load_matrix_sync(a[i], stage.a + (row + 16 * i) * NARROW + k, NARROW);
+		for (int j = 0; j < ACROSS; j++) {
+			int n = column + 16 * j;
+
+			wmma::load_matrix_sync(b, nn ? stage.b + k * WIDE + n : stage.b + n * NARROW + k, nn ? WIDE : NARROW);
+			for (int i = 0; i < DOWN; i++)
+				wmma::mma_sync(sum[i][j], a[i], b, sum[i][j]);
+		}
+	}
+}
+
+static __device__ __forceinline__ void clear(accumulator (&sum)[DOWN][ACROSS])
+{
+	for (int i = 0; i < DOWN; i++)
+		for (int j = 0; j < ACROSS; j++)
+			wmma::fill_fragment(sum[i][j], 0.0f);
+}
+
+static __device__ __forceinline__ void add(accumulator (&total)[DOWN][ACROSS], const accumulator (&part)[DOWN][ACROSS])
+{
+	for (int i = 0; i < DOWN; i++)
+		for (int j = 0; j < ACROSS; j++)
+			for (int e = 0; e < part[i][j].num_elements; e++)
+				total[i][j].x[e] += part[i][j].x[e];
+}
+
+/* Writes the warp's piece, which starts at (row, column) of C, by way of 16 x 16 floats of shared memory of its own. */
+static __device__ void store_piece(const struct product &p, const accumulator (&total)[DOWN][ACROSS], float *own,
+                                   int64_t row, int64_t column)
+{
+	int lane = (int)(threadIdx.x % 32);
+
+#pragma unroll
+	for (int i = 0; i < DOWN; i++)
+#pragma unroll
+		for (int j = 0; j < ACROSS; j++) {
+			__syncwarp();
+			wmma::store_matrix_sync(own, total[i][j], 16, wmma::mem_row_major);
+			__syncwarp();
+			for (int e = lane; e < 256; e += 32) {
+				int64_t m = row + 16 * i + e / 16, n = column + 16 * j + e % 16;
+
+				if (m < p.m && n < p.n)
+					number_store(p.c, p.c_dtype, m * p.n + n, own[e]);
+			}
+		}
+}
+
+template <typename half, bool nn>
+static __global__ void __launch_bounds__(THREADS) multiply_half(const struct product p)
+{
+	extern __shared__ __align__(128) unsigned char shared[];
+	int warp = (int)(threadIdx.x / 32), row = warp / 2 * 32, column = warp % 2 * 64;
+	int64_t steps = (p.k + STEP - 1) / STEP;
+	accumulator part[DOWN][ACROSS], total[DOWN][ACROSS];
+
+	clear(part);
+	clear(total);
+	for (int s = 0; s < STAGES - 1; s++)
+		load_stage<half, nn>(shared, p, s);
+	for (int64_t step = 0; step < steps; step++) {
+		__pipeline_wait_prior(STAGES - 2);
+		__syncthreads(); /* this step's tiles are there, and the stage loaded next is no longer read */
+		load_stage<half, nn>(shared, p, step + STAGES - 1);
+		multiply_stage<half, nn>(part, stage_of<half>(shared, step), row, column);
+		if ((step + 1) % (PART / STEP) == 0) {
+			add(total, part);
+			clear(part);
+		}
+	}
+	add(total, part);
+	__pipeline_wait_prior(0);
+	__syncthreads();
+	store_piece(p, total, (float *)shared + warp * 256, (int64_t)blockIdx.x * TILE + row,
+	            (int64_t)blockIdx.y * TILE + column);
+}
+
+/* --- float32 operands --------------------------------------------------------------------------------------------- */
+
+enum { FLOAT_TILE = 64, FLOAT_STEP = 16, PIECE = 4 };
+
+/* Tiles lie as [k][row of A, column of B]. */
+template <bool nn>
+static __device__ __forceinline__ void load_floats(float (*a)[FLOAT_TILE + 1], float (*b)[FLOAT_TILE + 1],
+                                                   const struct product &p, int64_t k0)
+{
+	for (int i = threadIdx.x; i < FLOAT_TILE * FLOAT_STEP; i += THREADS) {
+		int64_t m = (int64_t)blockIdx.x * FLOAT_TILE + i / FLOAT_STEP, k = k0 + i % FLOAT_STEP;
+
+		a[i % FLOAT_STEP][i / FLOAT_STEP] = m < p.m && k < p.k ? ((const float *)p.a)[m * p.k + k] : 0;
+	}
+	for (int i = threadIdx.x; i < FLOAT_TILE * FLOAT_STEP; i += THREADS) {
+		int kk = nn ? i / FLOAT_TILE : i % FLOAT_STEP, nt = nn ? i % FLOAT_TILE : i / FLOAT_STEP;
+		int64_t k = k0 + kk, n = (int64_t)blockIdx.y * FLOAT_TILE + nt;
+
+		b[kk][nt] = k < p.k && n < p.n ? ((const float *)p.b)[nn ? k * p.n + n : n * p.k + k] : 0;
+	}
+}
+
+template <bool nn> static __global__ void __launch_bounds__(THREADS) multiply_float(const struct product p)
+{
+	__shared__ float a[FLOAT_STEP][FLOAT_TILE + 1], b[FLOAT_STEP][FLOAT_TILE + 1];
+	int row = (int)(threadIdx.x / 16) * PIECE, column = (int)(threadIdx.x % 16) * PIECE;
+	float part[PIECE][PIECE] = {}, total[PIECE][PIECE] = {};
+
+	for (int64_t k0 = 0; k0 < p.k; k0 += FLOAT_STEP) {
+		load_floats<nn>(a, b, p, k0);
+		__syncthreads();
+		for (int k = 0; k < FLOAT_STEP; k++)
+#pragma unroll
+			for (int i = 0; i < PIECE; i++)
+#pragma unroll
+				for (int j = 0; j < PIECE; j++)
+					part[i][j] = fmaf(a[k][row + i], b[k][column + j], part[i][j]);
+		if ((k0 + FLOAT_STEP) % PART == 0 || k0 + FLOAT_STEP >= p.k)
+#pragma unroll
+			for (int i = 0; i < PIECE; i++)
+#pragma unroll
+				for (int j = 0; j < PIECE; j++) {
+					total[i][j] += part[i][j];
+					part[i][j] = 0;
+				}
+		__syncthreads();
+	}
+	for (int i = 0; i < PIECE; i++)
+		for (int j = 0; j < PIECE; j++) {
+			int64_t m = (int64_t)blockIdx.x * FLOAT_TILE + row + i, n = (int64_t)blockIdx.y * FLOAT_TILE + column + j;
+
+			if (m < p.m && n < p.n)
+				number_store(p.c, p.c_dtype, m * p.n + n, total[i][j]);
+		}
+}
+
+/* --- the host's side ---------------------------------------------------------------------------------------------- */
+
+typedef void (*kernel)(struct product);
+
+struct choice {
+	kernel kernel;
+	int tile;
+	size_t shared_bytes;
+};
+
+static struct choice choose(enum dtype dtype, bool nn)
+{
+	if (dtype == DTYPE_FLOAT32)
+		return {nn ? multiply_float<true> : multiply_float<false>, FLOAT_TILE, 0};
+	if (dtype == DTYPE_FLOAT16)
+		return {nn ? multiply_half<__half, true> : multiply_half<__half, false>, TILE, half_shared_bytes};
+	return {nn ? multiply_half<__nv_bfloat16, true> : multiply_half<__nv_bfloat16, false>, TILE, half_shared_bytes};
+}
+
+static int launch(const struct op_case *c, const struct tensor *in, struct tensor *out, void *, void *stream,
+                  struct err *err)
+{
+	struct gemm_extent e = gemm_extent_of(c);
+	enum dtype dtype = in[e.a].dtype;
+	struct product p = {in[e.a].data, in[e.b].data, out[0].data, out[0].dtype, e.m, e.n, e.k, false};
+
+	if (dtype != in[e.b].dtype || (dtype != DTYPE_FLOAT16 && dtype != DTYPE_BFLOAT16 && dtype != DTYPE_FLOAT32))
+		return err_set(err, "gemm: the CUDA kernel multiplies two of float16, bfloat16 or float32, not %s by %s",
+		               dtype_name(dtype), dtype_name(in[e.b].dtype));
+	if (e.m <= 0 || e.n <= 0)
+		return 0;
+	p.chunks = e.k % 8 == 0 && (!e.nn || e.n % 8 == 0) && (uintptr_t)p.a % 16 == 0 && (uintptr_t)p.b % 16 == 0;
+
+	struct choice choice = choose(dtype, e.nn != 0);
+	int64_t rows = (e.m + choice.tile - 1) / choice.tile, columns = (e.n + choice.tile - 1) / choice.tile;
+
+	if (rows > INT32_MAX || columns > 65535)
+		return err_set(err, "gemm: %lld x %lld is more than a grid has blocks; take fewer", (long long)e.m,
+		               (long long)e.n);
+	if (CUDA_CHECK(cudaFuncSetAttribute(choice.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+	                                    (int)choice.shared_bytes),
+	               err) != 0)
+		return -1;
+	/* Rows of tiles first: blocks that run together share their part of B, the larger operand. */
+	choice.kernel<<<dim3((unsigned)rows, (unsigned)columns), THREADS, choice.shared_bytes, (cudaStream_t)stream>>>(p);
+	return cuda_check(cudaGetLastError(), "launching gemm", err);
+}
+
+/* Four elements a thread: one Philox block has the random bits of four. */
+static __global__ void __launch_bounds__(THREADS) make(void *data, enum dtype dtype, int64_t elements,
+                                                       const struct gemm_fill f)
+{
+	int64_t blocks = (elements + 3) / 4, threads = (int64_t)gridDim.x * THREADS;
+
+	for (int64_t b = (int64_t)blockIdx.x * THREADS + threadIdx.x; b < blocks; b += threads) {
+		struct philox random = philox_block(f.key, (uint64_t)b);
+
+		for (int i = 0; i < 4 && 4 * b + i < elements; i++)
+			number_store(data, dtype, 4 * b + i, gemm_element(&f, 4 * b + i, random.word[i]));
+	}
+}
+
+static int fill(const struct op_case *c, int input, struct tensor *out, void *stream, struct err *err)
+{
+	int64_t blocks = (out->elements + 4 * THREADS - 1) / (4 * THREADS), most = 1 << 20;
+
+	if (blocks == 0)
+		return 0;
+	make<<<(unsigned)(blocks < most ? blocks : most), THREADS, 0, (cudaStream_t)stream>>>(out->data, out->dtype,
+	                                                                                     out->elements,
+	                                                                                     gemm_fill_of(c, input));
+	return cuda_check(cudaGetLastError(), "launching the fill of gemm", err);
+}
+
+extern "C" const struct op_cuda gemm_cuda = {"gemm", fill, launch, NULL};
