@@ -4,15 +4,15 @@
  *   gelu        act(x) = x Phi(x), Phi the normal distribution function (erf)
  *   gelu_tanh   act(x) = x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2
  *
- * Input [..., 2H], output [..., H]; float32, float16 or bfloat16. Which one it is nothing but the name (or the fi_api tag)
- * says: "silu" (or "swiglu"), "gelu_tanh", "gelu" (or "geglu"). FlashInfer's activation.*_and_mul are these three. (The
- * experts of a mixture hold the halves the other way round; that is another family's.)
+ * Input [..., 2H], output [..., H]; float32, float16 or bfloat16. Which one it is nothing but the name (or the fi_api
+ * tag) says: "silu" (or "swiglu"), "gelu_tanh", "gelu" (or "geglu"). FlashInfer's activation.*_and_mul are these three.
+ * (The experts of a mixture hold the halves the other way round; that is another family's.)
  *
  * Bound. In float32 the product is good to a few 2^-24. A reference may stay in the narrow dtype, as torch's own
- * activations do: then the activation is rounded, and the product, and the truth, each by half a unit in the last place,
- * which is at most 2^-8 (bfloat16) or 2^-11 (float16) of the value: rtol is three of those, 1.2 % and 0.15 %. Where gelu
- * falls off, 1 + erf or 1 + tanh cancels: 2^-24 of 1 is left, times |x| / 2 of at most 4 and a factor of at most 2 (beyond
- * x = -8 both are exactly 0 in float32): atol 2e-6. silu does not cancel, and what it loses is less. */
+ * activations do: then the activation is rounded, and the product, and the truth, each by half a unit in the last
+ * place, which is at most 2^-8 (bfloat16) or 2^-11 (float16) of the value: rtol is three of those, 1.2 % and 0.15 %.
+ * Where gelu falls off, 1 + erf or 1 + tanh cancels: 2^-24 of 1 is left, times |x| / 2 of at most 4 and a factor of at
+ * most 2 (beyond x = -8 both are exactly 0 in float32): atol 2e-6. silu does not cancel, and what it loses is less. */
 #include "kernels/activation/inputs.h"
 
 #include <math.h>
@@ -32,8 +32,9 @@ static int kind_in(const char *word)
 	static const struct {
 		const char *part;
 		int kind;
-	} parts[] = {{"gelu_tanh", ACTIVATION_GELU_TANH}, {"geglu_tanh", ACTIVATION_GELU_TANH}, {"gelu", ACTIVATION_GELU},
-	             {"geglu", ACTIVATION_GELU},          {"silu", ACTIVATION_SILU},            {"swiglu", ACTIVATION_SILU}};
+	} parts[] = {{"gelu_tanh", ACTIVATION_GELU_TANH}, {"geglu_tanh", ACTIVATION_GELU_TANH},
+	             {"gelu", ACTIVATION_GELU},           {"geglu", ACTIVATION_GELU},
+	             {"silu", ACTIVATION_SILU},           {"swiglu", ACTIVATION_SILU}};
 
 	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
 		if (strstr(word, parts[i].part) != NULL)
@@ -66,14 +67,19 @@ static int match(const struct op_problem *problem, struct err *why)
 	for (int d = 0; fits && d + 1 < x->rank; d++)
 		fits = x->axis[d] == y->axis[d];
 	if (!fits)
-		return err_set(why, "input '%s' has shape %s and output '%s' %s, expected the same but for the last axis", x->name,
-		               op_shape_text(problem, x, found, sizeof found), y->name,
+		return err_set(why,
+		               "input '%s' has shape %s and output '%s' %s, expected the same but for the last axis",
+		               x->name, op_shape_text(problem, x, found, sizeof found), y->name,
 		               op_shape_text(problem, y, expected, sizeof expected));
-	const struct op_axis *wide = &problem->axes[x->axis[x->rank - 1]], *narrow = &problem->axes[y->axis[y->rank - 1]];
+	const struct op_axis *wide = &problem->axes[x->axis[x->rank - 1]],
+			     *narrow = &problem->axes[y->axis[y->rank - 1]];
 
 	if (wide == narrow || wide->var || narrow->var || wide->value != 2 * narrow->value)
-		return err_set(why, "the last axis of input '%s' is '%s' and that of output '%s' is '%s', expected const axes, the "
-		                    "first twice as large as the second", x->name, wide->name, y->name, narrow->name);
+		return err_set(
+		    why,
+		    "the last axis of input '%s' is '%s' and that of output '%s' is '%s', expected const axes, the "
+		    "first twice as large as the second",
+		    x->name, wide->name, y->name, narrow->name);
 	if (!known_dtype(x->dtype) || !known_dtype(y->dtype))
 		return err_set(why, "it maps %s to %s, expected float32, float16 or bfloat16", dtype_name(x->dtype),
 		               dtype_name(y->dtype));

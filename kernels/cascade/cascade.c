@@ -3,15 +3,16 @@
  *   s[t][h] = log2 of the sum over states i of 2^s_i[t][h]
  *   v[t][h] = sum over i of v_i[t][h] 2^(s_i[t][h] - s[t][h])
  *
- * merge_state: v_a, v_b [tokens, heads, D] and s_a, s_b [tokens, heads]; with a mask [tokens] of bool, tokens where it is
- * false keep v_a and s_a. merge_states: v [tokens, states, heads, D], s [tokens, states, heads]. Outputs v [tokens, heads,
- * D] and s [tokens, heads], or v alone. v is float32, float16 or bfloat16, s is float32 and in base 2, as FlashInfer's
- * cascade.merge_state, merge_state_in_place and merge_states have it. -infinity is the logsumexp of an empty part.
+ * merge_state: v_a, v_b [tokens, heads, D] and s_a, s_b [tokens, heads]; with a mask [tokens] of bool, tokens where it
+ * is false keep v_a and s_a. merge_states: v [tokens, states, heads, D], s [tokens, states, heads]. Outputs v [tokens,
+ * heads, D] and s [tokens, heads], or v alone. v is float32, float16 or bfloat16, s is float32 and in base 2, as
+ * FlashInfer's cascade.merge_state, merge_state_in_place and merge_states have it. -infinity is the logsumexp of an
+ * empty part.
  *
  * Bound. s_i is at most 204. A reference that goes through natural logarithms multiplies it by ln 2 and is off by
  * 204 ln 2 2^-24 = 8e-6 in each exponent, 2e-5 in a quotient of two powers, and so 4e-5 in v, where values up to 2 may
- * cancel: atol 5e-5, and one rounding of v's dtype (rtol 2^-7, 2^-10; 1e-5 for float32). On the way back s is off by three
- * times those 8e-6 / ln 2: atol 1e-4. */
+ * cancel: atol 5e-5, and one rounding of v's dtype (rtol 2^-7, 2^-10; 1e-5 for float32). On the way back s is off by
+ * three times those 8e-6 / ln 2: atol 1e-4. */
 #include "kernels/cascade/inputs.h"
 
 #include <math.h>
@@ -35,7 +36,8 @@ static bool has_axes(const struct op_arg *arg, const struct op_arg *like, int wi
 	return at == arg->rank;
 }
 
-static int wrong_shape(const struct op_problem *problem, const struct op_arg *arg, const char *expected, struct err *why)
+static int wrong_shape(const struct op_problem *problem, const struct op_arg *arg, const char *expected,
+                       struct err *why)
 {
 	char found[256];
 
@@ -64,12 +66,14 @@ static int match_inputs(const struct op_problem *problem, const struct cascade_r
 	return 0;
 }
 
-static int match_outputs(const struct op_problem *problem, const struct cascade_roles *roles, bool many, struct err *why)
+static int match_outputs(const struct op_problem *problem, const struct cascade_roles *roles, bool many,
+                         struct err *why)
 {
 	const struct op_arg *v = &problem->inputs[roles->v[0]];
 
 	if (problem->output_count > 2 || roles->v_out < 0 || (roles->s_out < 0) != (problem->output_count == 1))
-		return err_set(why, "it has %d outputs, expected the merged v and, perhaps, its logsumexp", problem->output_count);
+		return err_set(why, "it has %d outputs, expected the merged v and, perhaps, its logsumexp",
+		               problem->output_count);
 	const struct op_arg *v_out = &problem->outputs[roles->v_out];
 
 	if (!has_axes(v_out, v, many ? 1 : -1, v->rank) || !known_dtype(v_out->dtype))
@@ -95,9 +99,11 @@ static int match(const struct op_problem *problem, struct err *why)
 
 	if (scalars > 0 || found != problem->input_count || (rank != 3 && rank != 4) || roles.s[0] < 0 ||
 	    (roles.v[1] < 0) != many || (roles.s[1] < 0) != many)
-		return err_set(why, "its %d inputs are neither two states v [tokens, heads, D] with s [tokens, heads] each, nor many "
-		                    "in v [tokens, states, heads, D] and s [tokens, states, heads]",
-		               problem->input_count);
+		return err_set(
+		    why,
+		    "its %d inputs are neither two states v [tokens, heads, D] with s [tokens, heads] each, nor many "
+		    "in v [tokens, states, heads, D] and s [tokens, states, heads]",
+		    problem->input_count);
 	if (match_inputs(problem, &roles, many, why) != 0 || match_outputs(problem, &roles, many, why) != 0)
 		return -1;
 	return many ? CASCADE_MANY : CASCADE_TWO;
@@ -111,7 +117,8 @@ static void set_if_var(const struct op_problem *problem, int axis, int64_t value
 
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
-	static const int64_t tokens[SIZE_COUNT][2] = {{1, 11}, {67, 0}, {8192, 0}}, states[SIZE_COUNT][2] = {{2, 3}, {5, 0}, {8, 0}};
+	static const int64_t tokens[SIZE_COUNT][2] = {{1, 11}, {67, 0}, {8192, 0}},
+			     states[SIZE_COUNT][2] = {{2, 3}, {5, 0}, {8, 0}};
 	const struct op_arg *v = &problem->inputs[cascade_roles_of(problem).v[0]];
 	int count = 0, many = variant == CASCADE_MANY;
 
@@ -178,7 +185,8 @@ static int64_t place(const struct cascade_extent *e, bool many, int64_t token, i
 }
 
 /* Merges one head of one token into `v`; returns s. `row` takes one state's v. */
-static double merge(const struct op_case *c, const struct tensor *in, int64_t token, int64_t head, double *v, double *row)
+static double merge(const struct op_case *c, const struct tensor *in, int64_t token, int64_t head, double *v,
+                    double *row)
 {
 	struct cascade_roles roles = cascade_roles_of(c->problem);
 	struct cascade_extent e = cascade_extent_of(c);
@@ -193,7 +201,8 @@ static double merge(const struct op_case *c, const struct tensor *in, int64_t to
 		return (double)((const float *)in[roles.s[0]].data)[at];
 	}
 	for (int64_t i = 0; i < e.states; i++)
-		most = fmax(most, (double)((const float *)in[roles.s[many ? 0 : i]].data)[place(&e, many, token, head, i)]);
+		most = fmax(most,
+		            (double)((const float *)in[roles.s[many ? 0 : i]].data)[place(&e, many, token, head, i)]);
 	for (int64_t d = 0; d < e.width; d++)
 		v[d] = 0;
 	for (int64_t i = 0; i < e.states; i++) {

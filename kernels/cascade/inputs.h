@@ -1,7 +1,7 @@
 /* cascade inputs - which tensor plays which part, and the value of every input element, the same on CPU and GPU.
  *
- * Attention outputs v are uniform on [-2, 2). The logsumexps s that go with them, in base 2, by (token + head) % 8, noise
- * being uniform on [-1, 1):
+ * Attention outputs v are uniform on [-2, 2). The logsumexps s that go with them, in base 2, by (token + head) % 8,
+ * noise being uniform on [-1, 1):
  *
  *   0, 7  10 noise
  *   1, 2  one of the states 50 above the others (the first, the last): it alone counts

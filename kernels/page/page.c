@@ -11,10 +11,10 @@
  *
  * Rule: every element of the whole caches, those that are not appended to as well, equals the truth.
  *
- * Page tables: ragged sequences that hold the tokens at their ends; some have none to append, one has one; last pages are
- * partly filled; pages lie in no order, and no two places share one; spare pages are left; the tokens do not come in the
- * order of their sequences. A token whose place does not exist (a sequence, page or position out of range, such as the -1
- * of padding) is not written. Two tokens for one place are left out: which of them stays is nobody's promise. */
+ * Page tables: ragged sequences that hold the tokens at their ends; some have none to append, one has one; last pages
+ * are partly filled; pages lie in no order, and no two places share one; spare pages are left; the tokens do not come
+ * in the order of their sequences. A token whose place does not exist (a sequence, page or position out of range, such
+ * as the -1 of padding) is not written. Two tokens for one place are left out: nobody promises which of them stays. */
 #include "kernels/page/inputs.h"
 
 #include <stdbool.h>
@@ -35,13 +35,16 @@ static int match_tables(const struct op_problem *problem, const struct page_role
 	int tables = (roles->last_page_len >= 0) + 4;
 
 	if (roles->positions < 0 || roles->batch_indices < 0 || roles->indptr < 0 || roles->indices < 0)
-		return err_set(why, "expected four tables of integers: batch indices, positions, an indptr and page indices");
+		return err_set(
+		    why, "expected four tables of integers: batch indices, positions, an indptr and page indices");
 	int token = problem->inputs[roles->positions].axis[0];
 
 	if (!is_table(problem, roles->positions, token) || !is_table(problem, roles->batch_indices, token) ||
 	    !is_table(problem, roles->indptr, -1) || !is_table(problem, roles->indices, -1) ||
 	    (roles->last_page_len >= 0 && !is_table(problem, roles->last_page_len, -1)))
-		return err_set(why, "its tables are not int32 or int64 of one axis, batch indices and positions one for each token");
+		return err_set(
+		    why,
+		    "its tables are not int32 or int64 of one axis, batch indices and positions one for each token");
 	if (tables + roles->parts + roles->caches != problem->input_count)
 		return err_set(why, "it has %d inputs, of which %d are tables, %d are appended and %d are caches",
 		               problem->input_count, tables, roles->parts, roles->caches);
@@ -69,7 +72,8 @@ static int match_caches(const struct op_problem *problem, const struct page_role
 	for (int part = 0; part < roles->parts; part++) {
 		const struct op_arg *append = &problem->inputs[roles->append[part]];
 		const struct op_arg *cache = &problem->inputs[roles->cache[combined ? 0 : part]];
-		bool pair = cache->rank > 1 && !problem->axes[cache->axis[1]].var && problem->axes[cache->axis[1]].value == 2;
+		bool pair =
+		    cache->rank > 1 && !problem->axes[cache->axis[1]].var && problem->axes[cache->axis[1]].value == 2;
 		int layout = append->rank > 3 || (combined && !pair) ? -1 : layout_of(append, cache, combined ? 2 : 1);
 
 		if (layout < 0 || (part > 0 && layout != variant))
@@ -88,13 +92,15 @@ static int match_outputs(const struct op_problem *problem, const struct page_rol
 	if (problem->output_count != roles->caches || (roles->caches == 2 && roles->output[0] == roles->output[1]))
 		return err_set(why, "it has %d outputs, expected the %d caches", problem->output_count, roles->caches);
 	for (int j = 0; j < roles->caches; j++) {
-		const struct op_arg *cache = &problem->inputs[roles->cache[j]], *output = &problem->outputs[roles->output[j]];
+		const struct op_arg *cache = &problem->inputs[roles->cache[j]],
+				    *output = &problem->outputs[roles->output[j]];
 		bool same = cache->rank == output->rank && cache->dtype == output->dtype;
 
 		for (int d = 0; same && d < cache->rank; d++)
 			same = cache->axis[d] == output->axis[d];
 		if (!same)
-			return err_set(why, "output '%s' has not the shape and dtype of cache '%s'", output->name, cache->name);
+			return err_set(why, "output '%s' has not the shape and dtype of cache '%s'", output->name,
+			               cache->name);
 	}
 	return 0;
 }
@@ -104,9 +110,11 @@ static int match(const struct op_problem *problem, struct err *why)
 	struct page_roles roles = page_roles_of(problem);
 
 	if (roles.parts < 1 || roles.caches < 1 || (roles.caches != roles.parts && roles.caches != 1))
-		return err_set(why, "it has %d tensors with a row for each token and %d caches, expected one of each, two of each, or "
-		                    "two in one cache",
-		               roles.parts, roles.caches);
+		return err_set(
+		    why,
+		    "it has %d tensors with a row for each token and %d caches, expected one of each, two of each, or "
+		    "two in one cache",
+		    roles.parts, roles.caches);
 	if (match_tables(problem, &roles, why) != 0 || match_outputs(problem, &roles, why) != 0)
 		return -1;
 	return match_caches(problem, &roles, why);
@@ -128,7 +136,9 @@ static void set_axes(const struct op_problem *problem, int variant, int64_t sequ
 	for (int a = 0; a < problem->axis_count; a++)
 		axis[a] = problem->axes[a].var ? 1 : problem->axes[a].value;
 	for (int part = 0; part < roles.parts; part++)
-		set_if_var(problem, problem->inputs[roles.append[part]].axis[problem->inputs[roles.append[part]].rank - 1], 128, axis);
+		set_if_var(problem,
+		           problem->inputs[roles.append[part]].axis[problem->inputs[roles.append[part]].rank - 1], 128,
+		           axis);
 	if (append->rank == 3)
 		set_if_var(problem, append->axis[1], 8, axis);
 	set_if_var(problem, size, 16, axis);
@@ -144,11 +154,13 @@ static void set_axes(const struct op_problem *problem, int variant, int64_t sequ
 
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
-	static const int64_t sequences[SIZE_COUNT][2] = {{1, 3}, {8, 0}, {256, 0}}, tokens[SIZE_COUNT][2] = {{1, 17}, {300, 0}, {16384, 0}};
+	static const int64_t sequences[SIZE_COUNT][2] = {{1, 3}, {8, 0}, {256, 0}},
+			     tokens[SIZE_COUNT][2] = {{1, 17}, {300, 0}, {16384, 0}};
 	int count = 0;
 
 	for (int i = 0; i < 2 && tokens[size][i] > 0 && count < room; i++)
-		set_axes(problem, variant, sequences[size][i], tokens[size][i], axis + (int64_t)count++ * problem->axis_count);
+		set_axes(problem, variant, sequences[size][i], tokens[size][i],
+		         axis + (int64_t)count++ * problem->axis_count);
 	return count;
 }
 
@@ -269,7 +281,8 @@ static void fill_indices(const struct op_case *c, int input, const struct table 
 	for (int64_t i = 0; i < table->pages; i++)
 		pages[i] = i;
 	for (int64_t i = 0; i < table->indices; i++) {
-		int64_t other = i + (int64_t)(((uint64_t)philox_bits(key, i) * (uint64_t)(table->pages - i)) >> 32), page = pages[other];
+		int64_t other = i + (int64_t)(((uint64_t)philox_bits(key, i) * (uint64_t)(table->pages - i)) >> 32),
+			page = pages[other];
 
 		pages[other] = pages[i];
 		pages[i] = page;
@@ -285,7 +298,8 @@ static void fill_tokens(const struct table *table, bool positions, struct tensor
 
 	for (int64_t b = 0; b < table->sequences; b++)
 		for (int64_t i = table->length[b] - table->appended[b]; i < table->length[b]; i++, token++)
-			number_set(out->data, out->dtype, (token + table->tokens / 3) % table->tokens, (double)(positions ? i : b));
+			number_set(out->data, out->dtype, (token + table->tokens / 3) % table->tokens,
+			           (double)(positions ? i : b));
 }
 
 static int fill_table(const struct op_case *c, int input, struct tensor *out, struct err *err)
@@ -328,7 +342,8 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 
 static int64_t integer(const struct tensor *tensor, int64_t index)
 {
-	return tensor->dtype == DTYPE_INT64 ? ((const int64_t *)tensor->data)[index] : ((const int32_t *)tensor->data)[index];
+	return tensor->dtype == DTYPE_INT64 ? ((const int64_t *)tensor->data)[index]
+	                                    : ((const int32_t *)tensor->data)[index];
 }
 
 /* The page and place of a token; false: there is no such place. */

@@ -29,7 +29,8 @@ static __device__ bool find_place(const struct appending &a, int64_t token, int6
 
 	if (sequence < 0 || sequence >= a.sequences || position < 0)
 		return false;
-	int64_t first = integer(a.indptr, a.indptr_dtype, sequence), end = integer(a.indptr, a.indptr_dtype, sequence + 1);
+	int64_t first = integer(a.indptr, a.indptr_dtype, sequence);
+	int64_t end = integer(a.indptr, a.indptr_dtype, sequence + 1);
 	int64_t index = position / a.extent.page_size;
 
 	if (first < 0 || end < first || end > a.index_count || index >= end - first)

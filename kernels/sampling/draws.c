@@ -13,7 +13,8 @@ static const char *const bucket_names[DRAWS_WAYS][DRAWS_BUCKETS] = {
     {"the last token that is kept", "the last but one", "the last but two", "an earlier one"},
 };
 static const char *const steep_names[STEEPNESS] = {"none of whose tokens holds", "one of whose tokens holds"};
-static const char *const by_names[BY] = {"", ", where top-k decides what is kept", ", where top-p decides what is kept"};
+static const char *const by_names[BY] = {"", ", where top-k decides what is kept",
+                                         ", where top-p decides what is kept"};
 
 static int bucket_at(int64_t index)
 {

@@ -8,9 +8,9 @@
  * by themselves. That makes 18 tallies. The total variation distance of a tally is the largest difference, over the 7
  * ways to split four buckets in two, between the share x of draws on one side and its mean m.
  *
- * Threshold: draws of different rows are independent, so for a correct sampler the share of one side over N rows reaches
- * x or goes beyond it with a probability of at most exp(-N KL(x || m)) in each direction (Hoeffding 1963, theorem 1,
- * which does not ask that the rows be alike). With 18 tallies, 7 splits and 2 directions, an alarm where
+ * Threshold: draws of different rows are independent, so for a correct sampler the share of one side over N rows
+ * reaches x or goes beyond it with a probability of at most exp(-N KL(x || m)) in each direction (Hoeffding 1963,
+ * theorem 1, which does not ask that the rows be alike). With 18 tallies, 7 splits and 2 directions, an alarm where
  * N KL(x || m) > ln(252 / alpha) is false in at most alpha of all cases. alpha = 1e-8: a hundred cases of sampling in
  * one run stay within 1e-6. KL(x || m) = x ln(x / m) + (1 - x) ln((1 - x) / (1 - m)); for m = 0.3 and 100 rows the
  * distance may be 0.26. */

@@ -3,13 +3,14 @@
  *   samples[r] ~ probs[r], filtered by top-k, top-p, both (top-k first) or min-p, or by nothing
  *   renorm[r][v] = probs[r][v] / (sum of what the filter keeps of row r) if it keeps v, else 0
  *
- * What each filter keeps stands in filter.h. probs[rows][vocabulary]; the filters' parameters are one a row (top_k int32,
- * top_p and min_p float32) or a Python scalar for all rows. Output: [rows] of integers, or the shape of probs.
+ * What each filter keeps stands in filter.h. probs[rows][vocabulary]; the filters' parameters are one a row (top_k
+ * int32, top_p and min_p float32) or a Python scalar for all rows. Output: [rows] of integers, or the shape of probs.
  *
  * Samples are random: no second implementation gives the same ones. They are judged here: each must be a token that the
- * filter keeps (of which inputs.h makes mistakes show), and all together must follow the filtered probabilities (draws.h
- * has the statistics and the threshold). The ground truth that is shown beside them is the most likely token. Of a row
- * that is no distribution (NaN, negative or infinite values, or all zeros) any token of the vocabulary is accepted.
+ * filter keeps (of which inputs.h makes mistakes show), and all together must follow the filtered probabilities
+ * (draws.h has the statistics and the threshold). The ground truth that is shown beside them is the most likely token.
+ * Of a row that is no distribution (NaN, negative or infinite values, or all zeros) any token of the vocabulary is
+ * accepted.
  *
  * Conventions left out, because implementations differ: ties at the boundary (some keep exactly k, here all ties may be
  * kept), k <= 0 (here: no filter) and p <= 0 (here: the most likely token). */
@@ -34,7 +35,8 @@ static int filter_of(const struct op_arg *input)
 		const char *part;
 		int filter;
 		bool is_float;
-	} parts[] = {{"min_p", SAMPLING_MIN_P, true}, {"top_p", SAMPLING_TOP_P, true}, {"top_k", SAMPLING_TOP_K, false}};
+	} parts[] = {
+	    {"min_p", SAMPLING_MIN_P, true}, {"top_p", SAMPLING_TOP_P, true}, {"top_k", SAMPLING_TOP_K, false}};
 
 	for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
 		if (strstr(input->name, parts[i].part) != NULL && dtype_is_float(input->dtype) == parts[i].is_float)
@@ -59,7 +61,8 @@ static int match_probs(const struct op_problem *problem, struct err *why)
 	if (input->axis[0] == input->axis[1])
 		return err_set(why, "input '%s' has the axis '%s' twice", input->name, vocab->name);
 	if (!vocab->var && vocab->value < VOCAB_LEAST)
-		return err_set(why, "the vocabulary (axis '%s') has %lld tokens, fewer than the %d that rows are made of",
+		return err_set(why,
+		               "the vocabulary (axis '%s') has %lld tokens, fewer than the %d that rows are made of",
 		               vocab->name, (long long)vocab->value, VOCAB_LEAST);
 	return probs;
 }
@@ -76,13 +79,13 @@ static int match_filters(const struct op_problem *problem, int probs, struct err
 		if (i == probs)
 			continue;
 		if (filter == 0)
-			return err_set(why, "input '%s' (%s) is none of probabilities, top_k, top_p, min_p", input->name,
-			               dtype_name(input->dtype));
+			return err_set(why, "input '%s' (%s) is none of probabilities, top_k, top_p, min_p",
+			               input->name, dtype_name(input->dtype));
 		if (filters & filter)
 			return err_set(why, "input '%s' gives a filter's parameter a second time", input->name);
 		if (input->rank != OP_SCALAR && (input->rank != 1 || input->axis[0] != problem->inputs[probs].axis[0]))
-			return err_set(why, "input '%s' is neither a scalar nor one value for each row of '%s'", input->name,
-			               problem->inputs[probs].name);
+			return err_set(why, "input '%s' is neither a scalar nor one value for each row of '%s'",
+			               input->name, problem->inputs[probs].name);
 		filters |= filter;
 	}
 	if ((filters & SAMPLING_MIN_P) && filters != SAMPLING_MIN_P)
@@ -108,8 +111,8 @@ static int match(const struct op_problem *problem, struct err *why)
 	if (output->rank == 2 && output->axis[0] == input->axis[0] && output->axis[1] == input->axis[1] &&
 	    is_probabilities(output->dtype) && filters != 0)
 		return filters | SAMPLING_RENORM;
-	return err_set(why, "output '%s' is neither [%s] of int32 or int64 (samples) nor the filtered '%s'", output->name,
-	               problem->axes[input->axis[0]].name, input->name);
+	return err_set(why, "output '%s' is neither [%s] of int32 or int64 (samples) nor the filtered '%s'",
+	               output->name, problem->axes[input->axis[0]].name, input->name);
 }
 
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
@@ -136,8 +139,8 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 }
 
 /* Filtered probabilities: each is one product or quotient with a sum of at most a vocabulary of terms. In float32 that
- * sum is right to 2^-24 log2(262144) (pairwise) or, for a handful of heavy tokens, a few 2^-24; float16 and bfloat16 add
- * one rounding of the output. Dropped tokens are exactly 0, and the smallest kept is 2^-24, hence the tiny absolute
+ * sum is right to 2^-24 log2(262144) (pairwise) or, for a handful of heavy tokens, a few 2^-24; float16 and bfloat16
+ * add one rounding of the output. Dropped tokens are exactly 0, and the smallest kept is 2^-24, hence the tiny absolute
  * part (float16: a step of its subnormals). Samples are judged below. */
 static struct rule rule(const struct op_case *c, int output)
 {
@@ -196,7 +199,8 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 		else if (filter == SAMPLING_TOP_K)
 			number_set(out->data, out->dtype, row, (double)parameters.top_k);
 		else
-			number_set(out->data, out->dtype, row, filter == SAMPLING_TOP_P ? parameters.top_p : parameters.min_p);
+			number_set(out->data, out->dtype, row,
+			           filter == SAMPLING_TOP_P ? parameters.top_p : parameters.min_p);
 	}
 	return 0;
 }
@@ -346,14 +350,18 @@ static int64_t judge_tokens(const struct seen *seen, int64_t vocab, const struct
 			metrics->worst[metrics->worst_count++] = (struct worst){row, token, most, fabs(token - most)};
 	}
 	if (wrong > 0 && (seen[first].token < 0 || seen[first].token >= vocab))
-		err_set(why, "row %lld drew token %lld, which is not in the vocabulary of %lld (%lld of %lld rows drew what "
-		             "they may not)", (long long)first, (long long)seen[first].token, (long long)vocab,
-		        (long long)wrong, (long long)rows);
+		err_set(why,
+		        "row %lld drew token %lld, which is not in the vocabulary of %lld (%lld of %lld rows drew what "
+		        "they may not)",
+		        (long long)first, (long long)seen[first].token, (long long)vocab, (long long)wrong,
+		        (long long)rows);
 	else if (wrong > 0)
-		err_set(why, "row %lld drew token %lld of probability %.6g, which is not among the %lld that the filter keeps "
-		             "(the least of them has %.6g); %lld of %lld rows drew what they may not", (long long)first,
-		        (long long)seen[first].token, seen[first].probability, (long long)seen[first].kept,
-		        seen[first].least, (long long)wrong, (long long)rows);
+		err_set(
+		    why,
+		    "row %lld drew token %lld of probability %.6g, which is not among the %lld that the filter keeps "
+		    "(the least of them has %.6g); %lld of %lld rows drew what they may not",
+		    (long long)first, (long long)seen[first].token, seen[first].probability,
+		    (long long)seen[first].kept, seen[first].least, (long long)wrong, (long long)rows);
 	return wrong;
 }
 

@@ -196,8 +196,8 @@ static __device__ double threshold_of(const struct row *r, const struct paramete
 	return least;
 }
 
-static __global__ void renorm(const void *probs, enum dtype dtype, int64_t vocab, struct parameters parameters, void *out,
-                              enum dtype out_dtype)
+static __global__ void renorm(const void *probs, enum dtype dtype, int64_t vocab, struct parameters parameters,
+                              void *out, enum dtype out_dtype)
 {
 	__shared__ double sums[THREADS];
 	struct row r = {probs, dtype, (int64_t)blockIdx.x * vocab, vocab, sums};
@@ -245,7 +245,8 @@ static struct parameters parameters_of(const struct op_case *c, const struct ten
 
 		parameters.top_k = in[roles.top_k].data;
 		parameters.top_k_dtype = in[roles.top_k].dtype;
-		parameters.k = k >= 1 && k < 1e15 ? (int64_t)k : 0; /* none, or more than any vocabulary: all are kept */
+		/* none, or more than any vocabulary: all are kept */
+		parameters.k = k >= 1 && k < 1e15 ? (int64_t)k : 0;
 	}
 	if (roles.top_p >= 0) {
 		parameters.top_p = in[roles.top_p].data;

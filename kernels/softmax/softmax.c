@@ -1,13 +1,13 @@
-/* softmax - y[r][c] = e^(x[r][c] / T) / sum over c of e^(x[r][c] / T), with a temperature T for all rows, one for each, or
- * none (1).
+/* softmax - y[r][c] = e^(x[r][c] / T) / sum over c of e^(x[r][c] / T), with a temperature T for all rows, one for each,
+ * or none (1).
  *
  * Logits [..., V] and output of the same shape, float32, float16 or bfloat16; the temperature is a Python scalar or
- * [rows], and its name says that it is one. -infinity masks an element out (0); a row of nothing else has no truth (NaN).
- * FlashInfer's sampling.softmax is this, under op_type sampling.
+ * [rows], and its name says that it is one. -infinity masks an element out (0); a row of nothing else has no truth
+ * (NaN). FlashInfer's sampling.softmax is this, under op_type sampling.
  *
  * Bound, in float32. The argument x / T - max is made of roundings of two numbers up to 416 (inputs.h), each good to
- * 2^-24, with 1 / T perhaps rounded too: 2^-22 416 = 1e-4 in the exponent, and so in y, relatively; rtol 2e-4. The sum of
- * positive numbers adds next to nothing. A probability may be as small as 1 / V of 1, so atol is no more than where
+ * 2^-24, with 1 / T perhaps rounded too: 2^-22 416 = 1e-4 in the exponent, and so in y, relatively; rtol 2e-4. The sum
+ * of positive numbers adds next to nothing. A probability may be as small as 1 / V of 1, so atol is no more than where
  * float32 ends (1e-37), or a step of float16's subnormals. Narrow outputs add one rounding: rtol 2^-7 or 2^-10, and
  * 2e-4 more. */
 #include "kernels/softmax/inputs.h"
@@ -46,9 +46,11 @@ static int match(const struct op_problem *problem, struct err *why)
 		return err_set(why, "neither its name nor its op_type speaks of a softmax");
 	if (strstr(problem->name, "log_softmax") != NULL)
 		return err_set(why, "by its name it gives logarithms");
-	if (problem->output_count != 1 || problem->outputs[0].rank < 1 || problem->input_count < 1 || problem->input_count > 2)
-		return err_set(why, "it has %d inputs and %d outputs, expected logits, perhaps a temperature, and one output",
-		               problem->input_count, problem->output_count);
+	if (problem->output_count != 1 || problem->outputs[0].rank < 1 || problem->input_count < 1 ||
+	    problem->input_count > 2)
+		return err_set(
+		    why, "it has %d inputs and %d outputs, expected logits, perhaps a temperature, and one output",
+		    problem->input_count, problem->output_count);
 	const struct op_arg *x = &problem->inputs[softmax_logits(problem)], *y = &problem->outputs[0];
 
 	if (!same_shape(x, y) || !known_dtype(x->dtype) || !known_dtype(y->dtype))
@@ -61,8 +63,8 @@ static int match(const struct op_problem *problem, struct err *why)
 
 	if (strstr(t->name, "temperature") == NULL || !dtype_is_float(t->dtype) || (t->rank != OP_SCALAR && !by_row) ||
 	    (by_row && !known_dtype(t->dtype)))
-		return err_set(why, "input '%s' is %s %s, expected a temperature: a Python scalar, or one for each row", t->name,
-		               dtype_name(t->dtype), op_shape_text(problem, t, shape, sizeof shape));
+		return err_set(why, "input '%s' is %s %s, expected a temperature: a Python scalar, or one for each row",
+		               t->name, dtype_name(t->dtype), op_shape_text(problem, t, shape, sizeof shape));
 	return SOFTMAX_TEMPERATURE;
 }
 

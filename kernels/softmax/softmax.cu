@@ -1,6 +1,7 @@
-/* softmax on a GPU: what kernels/softmax/softmax.c has in double. A block a row, three times over it: for the largest, for
- * the sum, for the answer. Arguments are made in double, so that a large logit costs no digits; exponentials and sums are
- * float32, every thread adding its columns in order and threads being added as a tree: the same bits every time. */
+/* softmax on a GPU: what kernels/softmax/softmax.c has in double. A block a row, three times over it: for the largest,
+ * for the sum, for the answer. Arguments are made in double, so that a large logit costs no digits; exponentials and
+ * sums are float32, every thread adding its columns in order and threads being added as a tree: the same bits every
+ * time. */
 #include "kernels/cuda_check.h"
 
 #include "kernels/softmax/inputs.h"
@@ -46,7 +47,8 @@ struct rows {
 static __global__ void __launch_bounds__(THREADS) normalise(const struct rows rows)
 {
 	int64_t start = blockIdx.x * rows.columns;
-	double t = rows.temperature == NULL ? rows.shared : (double)load(rows.temperature, rows.temperature_dtype, blockIdx.x);
+	double t = rows.temperature == NULL ? rows.shared
+	                                    : (double)load(rows.temperature, rows.temperature_dtype, blockIdx.x);
 	float sign = t < 0 ? -1.0f : 1.0f, most = -INFINITY, sum = 0;
 
 	for (int64_t c = threadIdx.x; c < rows.columns; c += THREADS)

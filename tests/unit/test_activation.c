@@ -7,8 +7,8 @@ extern const struct op activation_op;
 
 enum { SEEDS = 20, HALF = 1024 };
 
-static const struct op_axis axes[] = {{"num_tokens", true, 0}, {"hidden_size_x2", false, 2 * HALF},
-                                      {"hidden_size", false, HALF}};
+static const struct op_axis axes[] = {
+    {"num_tokens", true, 0}, {"hidden_size_x2", false, 2 * HALF}, {"hidden_size", false, HALF}};
 static const struct op_arg bf16_in[] = {{"input", DTYPE_BFLOAT16, 2, {0, 1}, false}};
 static const struct op_arg bf16_out[] = {{"output", DTYPE_BFLOAT16, 2, {0, 2}, false}};
 static const struct op_arg f16_in[] = {{"input", DTYPE_FLOAT16, 2, {0, 1}, false}};
@@ -114,7 +114,8 @@ static void a_correct_reference_passes_for_every_problem_size_and_seed(void **st
 			for (int size = SIZE_SMALL; size <= SIZE_MEDIUM; size++) {
 				struct trial t;
 
-				for (int row = 0; trial_open_size(&t, &activation_op, &problems[p], (enum op_size)size, row, seed);
+				for (int row = 0;
+				     trial_open_size(&t, &activation_op, &problems[p], (enum op_size)size, row, seed);
 				     row++) {
 					run(&t, NONE);
 					trial_assert_passes(&t);
@@ -171,9 +172,17 @@ static void every_planted_mistake_fails_at_the_medium_size(void **state)
 static void the_name_or_the_tag_says_which_activation_it_is(void **state)
 {
 	static const char *const tags[] = {"status:verified", "fi_api:flashinfer.activation.gelu_tanh_and_mul"};
-	static const struct op_problem tagged = {.name = "gated_unit", .op_type = "activation", .description = "",
-	                                         .tags = tags, .tag_count = 2, .axes = axes, .axis_count = 3,
-	                                         .inputs = bf16_in, .input_count = 1, .outputs = bf16_out, .output_count = 1};
+	static const struct op_problem tagged = {.name = "gated_unit",
+	                                         .op_type = "activation",
+	                                         .description = "",
+	                                         .tags = tags,
+	                                         .tag_count = 2,
+	                                         .axes = axes,
+	                                         .axis_count = 3,
+	                                         .inputs = bf16_in,
+	                                         .input_count = 1,
+	                                         .outputs = bf16_out,
+	                                         .output_count = 1};
 
 	(void)state;
 	assert_int_equal(activation_op.match(&tagged, NULL), ACTIVATION_GELU_TANH);
@@ -189,11 +198,14 @@ static void what_the_family_does_not_know_is_refused_with_the_reason(void **stat
 	static const struct op_arg two[] = {{"gate", DTYPE_BFLOAT16, 2, {0, 2}, false},
 	                                    {"up", DTYPE_BFLOAT16, 2, {0, 2}, false}};
 	const struct op_problem cases[] = {
-	    PROBLEM("silu_a", "activation", axes, bf16_in, same), PROBLEM("silu_b", "activation", axes, ints, bf16_out),
-	    PROBLEM("silu_c", "activation", axes, bf16_in, flat), PROBLEM("silu_d", "activation", axes, two, bf16_out),
+	    PROBLEM("silu_a", "activation", axes, bf16_in, same),
+	    PROBLEM("silu_b", "activation", axes, ints, bf16_out),
+	    PROBLEM("silu_c", "activation", axes, bf16_in, flat),
+	    PROBLEM("silu_d", "activation", axes, two, bf16_out),
 	    PROBLEM("mystery", "activation", axes, bf16_in, bf16_out),
 	};
-	static const char *const parts[] = {"twice as large", "int32", "but for the last axis", "2 inputs", "neither name"};
+	static const char *const parts[] = {"twice as large", "int32", "but for the last axis", "2 inputs",
+	                                    "neither name"};
 
 	(void)state;
 	for (int i = 0; i < COUNT(cases); i++)

@@ -7,16 +7,16 @@ extern const struct op cascade_op;
 
 enum { SEEDS = 20, T = 0, N, H, D };
 
-static const struct op_axis axes[] = {{"seq_len", true, 0}, {"num_states", true, 0}, {"num_heads", false, 8},
-                                      {"head_dim", false, 64}};
+static const struct op_axis axes[] = {
+    {"seq_len", true, 0}, {"num_states", true, 0}, {"num_heads", false, 8}, {"head_dim", false, 64}};
 
 #define V(name, dtype) {name, dtype, 3, {T, H, D}, false}
 #define S(name) {name, DTYPE_FLOAT32, 2, {T, H}, false}
 static const struct op_arg two[] = {V("v_a", DTYPE_BFLOAT16), S("s_a"), V("v_b", DTYPE_BFLOAT16), S("s_b")};
 static const struct op_arg two_half[] = {V("v_a", DTYPE_FLOAT16), V("v_b", DTYPE_FLOAT16), S("s_a"), S("s_b")};
 static const struct op_arg two_wide[] = {V("v_a", DTYPE_FLOAT32), S("s_a"), V("v_b", DTYPE_FLOAT32), S("s_b")};
-static const struct op_arg masked[] = {V("v", DTYPE_BFLOAT16), S("s"), V("v_other", DTYPE_BFLOAT16), S("s_other"),
-                                       {"mask", DTYPE_BOOL, 1, {T}, true}};
+static const struct op_arg masked[] = {
+    V("v", DTYPE_BFLOAT16), S("s"), V("v_other", DTYPE_BFLOAT16), S("s_other"), {"mask", DTYPE_BOOL, 1, {T}, true}};
 static const struct op_arg many[] = {{"v", DTYPE_BFLOAT16, 4, {T, N, H, D}, false},
                                      {"s", DTYPE_FLOAT32, 3, {T, N, H}, false}};
 static const struct op_arg many_wide[] = {{"v", DTYPE_FLOAT32, 4, {T, N, H, D}, false},
@@ -121,11 +121,16 @@ static void run_head(struct trial *t, int64_t token, int64_t head, enum mistake 
 		float v = 0;
 
 		for (int64_t i = 0; i < states; i++)
-			v += weight[i] * get(&t->in[roles.v[t->c.variant == CASCADE_MANY ? 0 : i]], place(t, token, head, i) * e.width + d);
+			v += weight[i] * get(&t->in[roles.v[t->c.variant == CASCADE_MANY ? 0 : i]],
+			                     place(t, token, head, i) * e.width + d);
 		v /= mistake == NOT_NORMALISED ? 1 : sum;
-		set(&t->out[roles.v_out], at * e.width + d, mistake == ALL_ZERO ? 0 : mistake == TWO_PERCENT_MORE ? 1.02f * v : v);
+		set(&t->out[roles.v_out], at * e.width + d,
+		    mistake == ALL_ZERO           ? 0
+		    : mistake == TWO_PERCENT_MORE ? 1.02f * v
+		                                  : v);
 	}
-	bool natural = mistake == NATURAL_THROUGHOUT || mistake == NATURAL_LOGARITHM_AT_THE_END || mistake == THROUGH_NATURAL;
+	bool natural =
+	    mistake == NATURAL_THROUGHOUT || mistake == NATURAL_LOGARITHM_AT_THE_END || mistake == THROUGH_NATURAL;
 	float s = (mistake == MAX_KEPT ? 0 : most) + (natural ? logf(sum) : log2f(sum));
 
 	s = mistake == THROUGH_NATURAL ? s / 0.69314718f : mistake == LOGSUMEXPS_ADDED ? total : s;
@@ -154,7 +159,9 @@ static void a_correct_reference_passes_for_every_problem_size_and_seed(void **st
 			for (int size = SIZE_SMALL; size <= SIZE_MEDIUM; size++) {
 				struct trial t;
 
-				for (int row = 0; trial_open_size(&t, &cascade_op, &problems[p], (enum op_size)size, row, seed); row++) {
+				for (int row = 0;
+				     trial_open_size(&t, &cascade_op, &problems[p], (enum op_size)size, row, seed);
+				     row++) {
 					run(&t, NONE);
 					trial_assert_passes(&t);
 					assert_false(trial_weak(&t));
@@ -253,18 +260,19 @@ static void an_empty_state_leaves_the_other_exactly_as_it_is(void **state)
 
 static void what_the_family_does_not_know_is_refused_with_the_reason(void **state)
 {
-	static const struct op_arg three[] = {V("a", DTYPE_BFLOAT16), V("b", DTYPE_BFLOAT16), V("c", DTYPE_BFLOAT16), S("s")};
-	static const struct op_arg half_s[] = {V("a", DTYPE_BFLOAT16), V("b", DTYPE_BFLOAT16), S("s_a"),
-	                                       {"s_b", DTYPE_FLOAT16, 2, {T, H}, false}};
-	static const struct op_arg other[] = {V("a", DTYPE_BFLOAT16), {"b", DTYPE_BFLOAT16, 3, {T, D, H}, false}, S("s_a"),
-	                                      S("s_b")};
-	static const struct op_arg odd_mask[] = {V("a", DTYPE_BFLOAT16), V("b", DTYPE_BFLOAT16), S("s_a"), S("s_b"),
-	                                         {"mask", DTYPE_FLOAT32, 1, {T}, false}};
+	static const struct op_arg three[] = {V("a", DTYPE_BFLOAT16), V("b", DTYPE_BFLOAT16), V("c", DTYPE_BFLOAT16),
+	                                      S("s")};
+	static const struct op_arg half_s[] = {
+	    V("a", DTYPE_BFLOAT16), V("b", DTYPE_BFLOAT16), S("s_a"), {"s_b", DTYPE_FLOAT16, 2, {T, H}, false}};
+	static const struct op_arg other[] = {
+	    V("a", DTYPE_BFLOAT16), {"b", DTYPE_BFLOAT16, 3, {T, D, H}, false}, S("s_a"), S("s_b")};
+	static const struct op_arg odd_mask[] = {
+	    V("a", DTYPE_BFLOAT16), V("b", DTYPE_BFLOAT16), S("s_a"), S("s_b"), {"mask", DTYPE_FLOAT32, 1, {T}, false}};
 	static const struct op_arg s_only[] = {S("s_merged")};
 	const struct op_problem cases[] = {
-	    PROBLEM("a", "cascade", axes, three, merged),    PROBLEM("b", "cascade", axes, half_s, merged),
-	    PROBLEM("c", "cascade", axes, other, merged),    PROBLEM("d", "cascade", axes, odd_mask, merged),
-	    PROBLEM("e", "cascade", axes, two, s_only),      PROBLEM("f", "cascade", axes, many, many),
+	    PROBLEM("a", "cascade", axes, three, merged), PROBLEM("b", "cascade", axes, half_s, merged),
+	    PROBLEM("c", "cascade", axes, other, merged), PROBLEM("d", "cascade", axes, odd_mask, merged),
+	    PROBLEM("e", "cascade", axes, two, s_only),   PROBLEM("f", "cascade", axes, many, many),
 	};
 	static const char *const parts[] = {"neither", "float16", "first state", "mask", "merged v", "one state"};
 

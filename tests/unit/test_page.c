@@ -23,21 +23,24 @@ static const struct op_axis axes[] = AXES(16), axes1[] = AXES(1), axes64[] = AXE
 #define CACHE(name, dtype) {name, dtype, 4, {PAGES, PS, H, D}, false}
 #define HEADS_FIRST(name, dtype) {name, dtype, 4, {PAGES, H, PS, D}, false}
 static const struct op_arg kv[] = {APPEND("append_key", DTYPE_BFLOAT16), APPEND("append_value", DTYPE_BFLOAT16),
-                                   CACHE("k_cache", DTYPE_BFLOAT16), CACHE("v_cache", DTYPE_BFLOAT16), TABLES(DTYPE_INT32)};
+                                   CACHE("k_cache", DTYPE_BFLOAT16), CACHE("v_cache", DTYPE_BFLOAT16),
+                                   TABLES(DTYPE_INT32)};
 static const struct op_arg kv_out[] = {CACHE("k_cache", DTYPE_BFLOAT16), CACHE("v_cache", DTYPE_BFLOAT16)};
 static const struct op_arg turned_out[] = {CACHE("v_cache", DTYPE_BFLOAT16), CACHE("k_cache", DTYPE_BFLOAT16)};
 static const struct op_arg hnd[] = {APPEND("append_key", DTYPE_FLOAT16), APPEND("append_value", DTYPE_FLOAT16),
                                     HEADS_FIRST("k_cache", DTYPE_FLOAT16), HEADS_FIRST("v_cache", DTYPE_FLOAT16),
                                     TABLES(DTYPE_INT64)};
 static const struct op_arg hnd_out[] = {HEADS_FIRST("k_out", DTYPE_FLOAT16), HEADS_FIRST("v_out", DTYPE_FLOAT16)};
-static const struct op_arg one[] = {APPEND("append_key", DTYPE_BFLOAT16), APPEND("append_value", DTYPE_BFLOAT16),
+static const struct op_arg one[] = {APPEND("append_key", DTYPE_BFLOAT16),
+                                    APPEND("append_value", DTYPE_BFLOAT16),
                                     {"paged_kv_cache", DTYPE_BFLOAT16, 5, {PAGES, TWO, PS, H, D}, false},
                                     TABLES(DTYPE_INT32)};
 static const struct op_arg one_out[] = {{"paged_kv_cache", DTYPE_BFLOAT16, 5, {PAGES, TWO, PS, H, D}, false}};
 static const struct op_arg mla[] = {{"append_ckv", DTYPE_BFLOAT16, 2, {NNZ, D}, false},
                                     {"append_kpe", DTYPE_BFLOAT16, 2, {NNZ, W}, false},
                                     {"ckv_cache", DTYPE_BFLOAT16, 3, {PAGES, PS, D}, false},
-                                    {"kpe_cache", DTYPE_BFLOAT16, 3, {PAGES, PS, W}, false}, TABLES(DTYPE_INT32)};
+                                    {"kpe_cache", DTYPE_BFLOAT16, 3, {PAGES, PS, W}, false},
+                                    TABLES(DTYPE_INT32)};
 static const struct op_arg mla_out[] = {{"ckv_cache", DTYPE_BFLOAT16, 3, {PAGES, PS, D}, false},
                                         {"kpe_cache", DTYPE_BFLOAT16, 3, {PAGES, PS, W}, false}};
 
@@ -101,7 +104,8 @@ static void run_part(struct trial *t, int part, enum mistake mistake)
 	struct tensor *out = &t->out[roles.output[combined ? 0 : part]];
 	int64_t tokens = t->in[roles.positions].elements, page = 0, place = 0;
 
-	for (int64_t token = mistake == FIRST_TOKEN_LEFT_OUT; token < tokens - (mistake == LAST_TOKEN_LEFT_OUT); token++) {
+	for (int64_t token = mistake == FIRST_TOKEN_LEFT_OUT; token < tokens - (mistake == LAST_TOKEN_LEFT_OUT);
+	     token++) {
 		find(t, token, &e, mistake, &page, &place);
 		for (int64_t head = 0; head < (mistake == FIRST_HEAD_ALONE ? 1 : e.heads); head++)
 			for (int64_t d = 0; d < e.width; d++) {
@@ -142,7 +146,9 @@ static void a_correct_reference_passes_for_every_problem_size_and_seed(void **st
 			for (int size = SIZE_SMALL; size <= SIZE_MEDIUM; size++) {
 				struct trial t;
 
-				for (int row = 0; trial_open_size(&t, &page_op, &problems[p], (enum op_size)size, row, seed); row++) {
+				for (int row = 0;
+				     trial_open_size(&t, &page_op, &problems[p], (enum op_size)size, row, seed);
+				     row++) {
 					run(&t, NONE);
 					trial_assert_passes(&t);
 					assert_false(trial_weak(&t));
@@ -205,7 +211,8 @@ static void assert_table_is_valid(const struct trial *t)
 	assert_int_equal(integer(t, roles.indptr, 0), 0);
 	assert_int_equal(integer(t, roles.indptr, sequences), count);
 	for (int64_t b = 0; b < sequences; b++) {
-		int64_t pages = integer(t, roles.indptr, b + 1) - integer(t, roles.indptr, b), last = integer(t, roles.last_page_len, b);
+		int64_t pages = integer(t, roles.indptr, b + 1) - integer(t, roles.indptr, b),
+			last = integer(t, roles.last_page_len, b);
 
 		assert_true(pages >= 0);
 		assert_true(pages == 0 ? last == 0 : last >= 1 && last <= e.page_size);
@@ -218,7 +225,8 @@ static void assert_table_is_valid(const struct trial *t)
 		used[page] = 1;
 	}
 	for (int64_t token = 0; token < t->in[roles.positions].elements; token++) {
-		int64_t b = integer(t, roles.batch_indices, token), position = integer(t, roles.positions, token), page, place;
+		int64_t b = integer(t, roles.batch_indices, token), position = integer(t, roles.positions, token), page,
+			place;
 		int64_t pages = integer(t, roles.indptr, b + 1) - integer(t, roles.indptr, b);
 
 		assert_true(position >= 0 && position < (pages - 1) * e.page_size + integer(t, roles.last_page_len, b));
@@ -237,7 +245,9 @@ static void page_tables_are_valid_and_ragged_for_every_seed(void **state)
 			for (int size = SIZE_SMALL; size <= SIZE_MEDIUM; size++) {
 				struct trial t;
 
-				for (int row = 0; trial_open_size(&t, &page_op, &problems[p], (enum op_size)size, row, seed); row++) {
+				for (int row = 0;
+				     trial_open_size(&t, &page_op, &problems[p], (enum op_size)size, row, seed);
+				     row++) {
 					assert_table_is_valid(&t);
 					trial_close(&t);
 				}
@@ -261,7 +271,8 @@ static void odd_axes_give_a_valid_table_or_a_sentence(void **state)
 			trial_close(&t);
 		}
 	for (int i = 0; i < COUNT(wrong); i++) {
-		int64_t axis[] = {wrong[i][0], 3, 32, wrong[i][3], 16, wrong[i][1], wrong[i][1] + 1, wrong[i][2], 2, 16};
+		int64_t axis[] = {wrong[i][0],     3,           32, wrong[i][3], 16, wrong[i][1],
+		                  wrong[i][1] + 1, wrong[i][2], 2,  16};
 		struct op_case c = {.problem = &problems[0], .axis = axis};
 		struct tensor indptr = trial_tensor(&kv[7], axis);
 		struct err err = {""};
@@ -277,8 +288,8 @@ static void a_place_that_does_not_exist_is_not_written(void **state)
 	static const struct {
 		int input;
 		int64_t value;
-	} wrong[] = {{4, -1}, {4, 8}, {4, INT32_MAX}, {5, -5}, {5, 1 << 20}, {5, INT32_MAX}, {6, -1}, {6, 1 << 20},
-	             {7, -3}, {7, 1 << 20}, {7, INT32_MIN}};
+	} wrong[] = {{4, -1}, {4, 8},       {4, INT32_MAX}, {5, -5},      {5, 1 << 20},  {5, INT32_MAX},
+	             {6, -1}, {6, 1 << 20}, {7, -3},        {7, 1 << 20}, {7, INT32_MIN}};
 
 	(void)state;
 	for (int i = 0; i < COUNT(wrong); i++) {
@@ -310,26 +321,30 @@ static void outputs_are_found_by_the_caches_names(void **state)
 
 static void what_the_family_does_not_know_is_refused_with_the_reason(void **state)
 {
-	static const struct op_arg no_tables[] = {APPEND("k", DTYPE_BFLOAT16), CACHE("k_cache", DTYPE_BFLOAT16),
-	                                          {"positions", DTYPE_INT32, 1, {NNZ}, false}};
+	static const struct op_arg no_tables[] = {
+	    APPEND("k", DTYPE_BFLOAT16), CACHE("k_cache", DTYPE_BFLOAT16), {"positions", DTYPE_INT32, 1, {NNZ}, false}};
 	static const struct op_arg quantised[] = {APPEND("k", DTYPE_BFLOAT16), APPEND("v", DTYPE_BFLOAT16),
-	                                          CACHE("k_cache", DTYPE_FLOAT8_E4M3FN), CACHE("v_cache", DTYPE_FLOAT8_E4M3FN),
-	                                          TABLES(DTYPE_INT32)};
-	static const struct op_arg quantised_out[] = {CACHE("k_cache", DTYPE_FLOAT8_E4M3FN), CACHE("v_cache", DTYPE_FLOAT8_E4M3FN)};
-	static const struct op_arg flat[] = {APPEND("k", DTYPE_BFLOAT16), APPEND("v", DTYPE_BFLOAT16),
+	                                          CACHE("k_cache", DTYPE_FLOAT8_E4M3FN),
+	                                          CACHE("v_cache", DTYPE_FLOAT8_E4M3FN), TABLES(DTYPE_INT32)};
+	static const struct op_arg quantised_out[] = {CACHE("k_cache", DTYPE_FLOAT8_E4M3FN),
+	                                              CACHE("v_cache", DTYPE_FLOAT8_E4M3FN)};
+	static const struct op_arg flat[] = {APPEND("k", DTYPE_BFLOAT16),
+	                                     APPEND("v", DTYPE_BFLOAT16),
 	                                     {"k_cache", DTYPE_BFLOAT16, 3, {PAGES, PS, D}, false},
-	                                     {"v_cache", DTYPE_BFLOAT16, 3, {PAGES, PS, D}, false}, TABLES(DTYPE_INT32)};
+	                                     {"v_cache", DTYPE_BFLOAT16, 3, {PAGES, PS, D}, false},
+	                                     TABLES(DTYPE_INT32)};
 	static const struct op_arg flat_out[] = {{"k_cache", DTYPE_BFLOAT16, 3, {PAGES, PS, D}, false},
 	                                         {"v_cache", DTYPE_BFLOAT16, 3, {PAGES, PS, D}, false}};
-	static const struct op_arg short_tables[] = {APPEND("append_key", DTYPE_BFLOAT16), CACHE("k_cache", DTYPE_BFLOAT16),
-	                                             TABLES(DTYPE_INT16)};
+	static const struct op_arg short_tables[] = {APPEND("append_key", DTYPE_BFLOAT16),
+	                                             CACHE("k_cache", DTYPE_BFLOAT16), TABLES(DTYPE_INT16)};
 	static const struct op_arg keys_out[] = {CACHE("k_cache", DTYPE_BFLOAT16)};
 	const struct op_problem cases[] = {
-	    PROBLEM("a", "page", axes, no_tables, keys_out),  PROBLEM("b", "page", axes, quantised, quantised_out),
-	    PROBLEM("c", "page", axes, flat, flat_out),       PROBLEM("d", "page", axes, short_tables, keys_out),
-	    PROBLEM("e", "page", axes, kv, keys_out),         PROBLEM("f", "page", axes, kv, hnd_out),
+	    PROBLEM("a", "page", axes, no_tables, keys_out), PROBLEM("b", "page", axes, quantised, quantised_out),
+	    PROBLEM("c", "page", axes, flat, flat_out),      PROBLEM("d", "page", axes, short_tables, keys_out),
+	    PROBLEM("e", "page", axes, kv, keys_out),        PROBLEM("f", "page", axes, kv, hnd_out),
 	};
-	static const char *const parts[] = {"four tables", "only copies", "by pages", "int32 or int64", "2 caches", "shape and dtype"};
+	static const char *const parts[] = {"four tables",    "only copies", "by pages",
+	                                    "int32 or int64", "2 caches",    "shape and dtype"};
 
 	(void)state;
 	for (int i = 0; i < COUNT(cases); i++)

@@ -22,8 +22,8 @@ static const struct op_arg by_k[] = {PROBS, TOP_K};
 static const struct op_arg by_p[] = {PROBS, TOP_P};
 static const struct op_arg by_k_p[] = {PROBS, TOP_K, TOP_P};
 static const struct op_arg by_min[] = {PROBS, MIN_P};
-static const struct op_arg by_scalars[] = {PROBS, {"top_k", DTYPE_INT32, OP_SCALAR, {0}, false},
-                                           {"top_p", DTYPE_FLOAT32, OP_SCALAR, {0}, false}};
+static const struct op_arg by_scalars[] = {
+    PROBS, {"top_k", DTYPE_INT32, OP_SCALAR, {0}, false}, {"top_p", DTYPE_FLOAT32, OP_SCALAR, {0}, false}};
 static const struct op_arg by_scalar_p[] = {PROBS, {"top_p", DTYPE_FLOAT32, OP_SCALAR, {0}, false}};
 static const struct op_arg by_scalar_k[] = {PROBS, {"top_k", DTYPE_INT32, OP_SCALAR, {0}, false}};
 
@@ -241,7 +241,8 @@ static void a_correct_sampler_passes_for_every_problem_size_and_seed(void **stat
 			for (int size = SIZE_SMALL; size <= SIZE_MEDIUM; size++) {
 				struct trial t;
 
-				for (int row = 0; trial_open_size(&t, &sampling_op, &problems[p], (enum op_size)size, row, seed);
+				for (int row = 0;
+				     trial_open_size(&t, &sampling_op, &problems[p], (enum op_size)size, row, seed);
 				     row++) {
 					run(&t, NONE);
 					trial_assert_passes(&t);
@@ -339,9 +340,12 @@ static void rows_are_distributions_and_parameters_lie_away_from_every_boundary(v
 		assert_true(trial_open_size(&t, &sampling_op, &problems[p], SIZE_MEDIUM, 0, 11));
 		assert_int_equal(filter_open(&filter, VOCAB, NULL), 0);
 		for (int64_t row = 0; row < 320; row++) {
-			struct filter_bounds bounds = {roles.top_k >= 0, roles.top_p >= 0, roles.min_p >= 0,
+			struct filter_bounds bounds = {roles.top_k >= 0,
+			                               roles.top_p >= 0,
+			                               roles.min_p >= 0,
 			                               (int64_t)parameter(&t, roles.top_k, row, NONE),
-			                               parameter(&t, roles.top_p, row, NONE), parameter(&t, roles.min_p, row, NONE)};
+			                               parameter(&t, roles.top_p, row, NONE),
+			                               parameter(&t, roles.min_p, row, NONE)};
 			double sum = 0;
 
 			number_read(t.in[0].data, DTYPE_FLOAT32, row * VOCAB, VOCAB, filter.value);
@@ -467,7 +471,7 @@ static void what_the_family_does_not_know_is_refused_with_the_reason(void **stat
 	    PROBLEM("e", "sampling", few, plain, samples),   PROBLEM("f", "sampling", axes, plain, wide),
 	    PROBLEM("g", "sampling", axes, plain, filtered),
 	};
-	static const char *const parts[] = {"logits", "indices", "settled nowhere", "[rows, vocabulary]",
+	static const char *const parts[] = {"logits",     "indices", "settled nowhere", "[rows, vocabulary]",
 	                                    "fewer than", "neither", "neither"};
 
 	(void)state;

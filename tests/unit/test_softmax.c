@@ -63,7 +63,9 @@ static float argument(const struct trial *t, int64_t row, int64_t column, enum m
 
 	x = mistake == ROUNDED_TO_FP8 && isfinite(x) ? float_from_e4m3(e4m3_from_float(x)) : x;
 	x = mistake == MASKED_AS_ZERO && isinf(x) ? 0 : x;
-	return mistake == TEMPERATURE_MULTIPLIED ? x * divisor : mistake == RECIPROCAL ? x * (1 / divisor) : x / divisor;
+	return mistake == TEMPERATURE_MULTIPLIED ? x * divisor
+	       : mistake == RECIPROCAL           ? x * (1 / divisor)
+	                                         : x / divisor;
 }
 
 static void run_row(struct trial *t, int64_t row, enum mistake mistake)
@@ -109,7 +111,9 @@ static void a_correct_reference_passes_for_every_problem_size_and_seed(void **st
 			for (int size = SIZE_SMALL; size <= SIZE_MEDIUM; size++) {
 				struct trial t;
 
-				for (int row = 0; trial_open_size(&t, &softmax_op, &problems[p], (enum op_size)size, row, seed); row++) {
+				for (int row = 0;
+				     trial_open_size(&t, &softmax_op, &problems[p], (enum op_size)size, row, seed);
+				     row++) {
 					run(&t, NONE);
 					trial_assert_passes(&t);
 					assert_false(trial_weak(&t));
@@ -186,7 +190,7 @@ static void what_the_family_does_not_know_is_refused_with_the_reason(void **stat
 	static const struct op_arg odd[] = {LOGITS(DTYPE_FLOAT32), {"scale", DTYPE_FLOAT32, OP_SCALAR, {0}, false}};
 	static const struct op_arg flat[] = {{"output", DTYPE_FLOAT32, 1, {0}, false}};
 	const struct op_problem cases[] = {
-	    PROBLEM("a", "softmax", axes, ints, out32),         PROBLEM("b", "softmax", axes, odd, out32),
+	    PROBLEM("a", "softmax", axes, ints, out32),           PROBLEM("b", "softmax", axes, odd, out32),
 	    PROBLEM("log_softmax", "softmax", axes, wide, out32), PROBLEM("d", "softmax", axes, wide, flat),
 	    PROBLEM("mask", "sampling", axes, wide, out32),
 	};

@@ -54,8 +54,8 @@ static inline struct tensor trial_tensor(const struct op_arg *arg, const int64_t
 }
 
 /* Fills the inputs of a case and computes its truth. Outputs are poisoned. `axis` has problem->axis_count values. */
-static inline void trial_open(struct trial *t, const struct op *op, const struct op_problem *problem, const int64_t *axis,
-                              uint64_t seed)
+static inline void trial_open(struct trial *t, const struct op *op, const struct op_problem *problem,
+                              const int64_t *axis, uint64_t seed)
 {
 	struct err err = {""};
 
@@ -159,10 +159,11 @@ static inline void trial_assert_passes(const struct trial *t)
 		struct err why;
 
 		if (!trial_judge(t, i, &metrics, &why))
-			fail_msg("%s, output '%s', seed %llu: margin %g; first of the worst: [%lld] %.9g, truth %.9g. %s",
-			         t->problem->name, t->problem->outputs[i].name, (unsigned long long)t->c.seed, metrics.margin,
-			         (long long)metrics.worst[0].index, metrics.worst[0].reference,
-			         metrics.worst[0].ground_truth, why.text);
+			fail_msg(
+			    "%s, output '%s', seed %llu: margin %g; first of the worst: [%lld] %.9g, truth %.9g. %s",
+			    t->problem->name, t->problem->outputs[i].name, (unsigned long long)t->c.seed,
+			    metrics.margin, (long long)metrics.worst[0].index, metrics.worst[0].reference,
+			    metrics.worst[0].ground_truth, why.text);
 	}
 }
 
@@ -188,7 +189,8 @@ static inline void assert_refused(const struct op *op, const struct op_problem *
 }
 
 /* The same case filled twice, and with another seed: the same bytes, and others (in at least one input). */
-static inline void assert_inputs_follow_the_seed(const struct op *op, const struct op_problem *problem, enum op_size size)
+static inline void assert_inputs_follow_the_seed(const struct op *op, const struct op_problem *problem,
+                                                 enum op_size size)
 {
 	struct trial a, b, other;
 	bool same = true;
