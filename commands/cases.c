@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "dataset/constraint.h"
+#include "workers/given.h"
 
 enum { SIZE_ROWS = 16, GENERIC_AXIS = 4 };
 
@@ -202,6 +203,11 @@ static void make_case(struct maker *m, const char *id, const int64_t *axis, cons
 	memcpy(job->constants, m->out.constants, sizeof job->constants);
 	memcpy(op_case.constants, m->out.constants, sizeof op_case.constants);
 	op_case.constant_count = m->out.constant_count;
+	op_case.given = given_inputs(job);
+	for (int i = 0; i < m->problem.input_count; i++)
+		if (m->problem.inputs[i].rank == OP_SCALAR)
+			op_case.scalar[i] =
+			    given_scalar(job, m->out.op != NULL ? m->out.op->op : NULL, &op_case, i).number;
 	job->rules = make_rules(m, &op_case);
 	data_constraints(m, job);
 	c->job = job;

@@ -78,6 +78,8 @@ struct op_case {
 	int constant_count;
 	double scalar[OP_ARGS];   /* values of Python-scalar inputs, by input index */
 	int probe;                /* 0: an ordinary case; 1: the inputs that make a hidden constant visible */
+	uint32_t given;           /* bit i: input i comes from a workload's file. What op.fill makes of the others must
+	                             suit it whatever it holds: indices that were brought may lead to any row */
 };
 
 /* |reference - ground_truth| <= atol + rtol |ground_truth| for at least hit_ratio of the elements. */
@@ -115,6 +117,11 @@ struct op {
 	/* Fills one tensor input on the host. The bytes depend on the case, the input's name and the seed alone (philox,
 	 * kernels/inputs.h), and are the same as what op_cuda.fill gives. 0 or -1. */
 	int (*fill)(const struct op_case *c, int input, struct tensor *out, struct err *err);
+
+	/* Do inputs that a workload brings make sense, as far as the family reads them as indices, offsets or lengths?
+	 * 0, or -1 with the sentence that makes the case invalid. Asked before the reference runs. `in` on the host;
+	 * data NULL: not at hand, and not looked at. NULL: nothing to ask. */
+	int (*check)(const struct op_case *c, const struct tensor *in, struct err *err);
 
 	/* The definition of the operation: plain C, double accumulation, one rounding to the output's dtype. `in` holds
 	 * problem->input_count tensors on the host (as the reference got them), `out` output_count. 0 or -1. */

@@ -181,17 +181,22 @@ static int contents(struct device *device, const struct job *job, const struct t
 	return 0;
 }
 
-static bool any_blob(const struct job *job)
+uint32_t given_inputs(const struct job *job)
 {
-	for (int i = 0; i < job->problem.input_count; i++)
-		if (job->inputs[i].kind == SOURCE_SAFETENSORS)
-			return true;
-	return false;
+	uint32_t given = 0;
+
+	for (int i = 0; i < job->problem.input_count; i++) {
+		enum source_kind kind = job->inputs[i].kind;
+
+		if (kind == SOURCE_SAFETENSORS || (kind == SOURCE_SCALAR && job->problem.inputs[i].rank != OP_SCALAR))
+			given |= UINT32_C(1) << i;
+	}
+	return given;
 }
 
-/* Broken by files, a constraint makes the workload invalid; broken by what the family made, it is the family's fault. */
-int given_check(struct device *device, const struct job *job, const struct op_case *c, const struct tensor *in,
-                struct arena *arena, struct ruling *ruling)
+/* Broken by files, a constraint makes the workload invalid; broken by what the family made, it is its fault. */
+static int check_constraints(struct device *device, const struct job *job, const struct op_case *c,
+                             const struct tensor *in, struct arena *arena, struct ruling *ruling)
 {
 	struct constraint_tensor tensors[OP_ARGS] = {0};
 	struct definition schema;
@@ -208,8 +213,39 @@ int given_check(struct device *device, const struct job *job, const struct op_ca
 		if (answer != CONSTRAINT_BROKEN && answer != CONSTRAINT_ERROR)
 			continue;
 		err_set(&ruling->why, "the inputs break a constraint of the definition: %s", why.text);
-		return any_blob(job) ? rule(ruling, STATUS_INVALID, REASON_NONE)
-		                     : rule(ruling, STATUS_ERROR, REASON_GROUND_TRUTH);
+		return given_inputs(job) != 0 ? rule(ruling, STATUS_INVALID, REASON_NONE)
+		                              : rule(ruling, STATUS_ERROR, REASON_GROUND_TRUTH);
 	}
 	return 0;
+}
+
+/* The family sees what was brought, and every index, on the host. */
+static int ask_family(struct device *device, const struct job *job, const struct op *op, const struct op_case *c,
+                      const struct tensor *in, struct arena *arena, struct ruling *ruling)
+{
+	struct tensor host[OP_ARGS];
+
+	for (int i = 0; i < job->problem.input_count; i++) {
+		int64_t bytes = job_tensor_bytes(&in[i]);
+		bool index = in[i].dtype == DTYPE_INT32 || in[i].dtype == DTYPE_INT64;
+
+		host[i] = in[i];
+		host[i].data = NULL;
+		if (in[i].data == NULL || (!index && (c->given >> i & 1) == 0))
+			continue;
+		host[i].data = arena_alloc(arena, (size_t)bytes);
+		if (bytes > 0 && device->calls->download(device, host[i].data, in[i].data, bytes, &ruling->why) != 0)
+			return rule(ruling, STATUS_ERROR, REASON_GROUND_TRUTH);
+	}
+	return op->check(c, host, &ruling->why) == 0 ? 0 : rule(ruling, STATUS_INVALID, REASON_NONE);
+}
+
+int given_check(struct device *device, const struct job *job, const struct op *op, const struct op_case *c,
+                const struct tensor *in, struct arena *arena, struct ruling *ruling)
+{
+	if (check_constraints(device, job, c, in, arena, ruling) != 0)
+		return -1;
+	if (op == NULL || op->check == NULL || c->given == 0)
+		return 0;
+	return ask_family(device, job, op, c, in, arena, ruling);
 }

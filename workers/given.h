@@ -23,8 +23,12 @@ struct input_source given_scalar(const struct job *job, const struct op *op, con
 int given_fill(struct device *device, const struct job *job, const struct op *op, const struct op_case *c,
                struct tensor *in, struct ruling *ruling);
 
-/* Do the constraints hold that speak of tensor contents? 0; or -1 with the ruling. Needs filled inputs. */
-int given_check(struct device *device, const struct job *job, const struct op_case *c, const struct tensor *in,
-                struct arena *arena, struct ruling *ruling);
+/* The inputs that the workload brings as contents: bit i for input i, as op_case.given has it. */
+uint32_t given_inputs(const struct job *job);
+
+/* Do the constraints hold that speak of tensor contents, and does the family find sense in what the workload brings
+ * (op.check)? 0; or -1 with the ruling. Needs filled inputs. */
+int given_check(struct device *device, const struct job *job, const struct op *op, const struct op_case *c,
+                const struct tensor *in, struct arena *arena, struct ruling *ruling);
 
 #endif

@@ -224,6 +224,7 @@ static int arrange(struct trial *trial, const int64_t *axis, int probe)
 	trial->c.axis = axis;
 	trial->c.seed = job->seed;
 	trial->c.probe = probe;
+	trial->c.given = probe ? 0 : given_inputs(job);
 	trial->c.constant_count = job->constant_count;
 	memcpy(trial->c.constants, trial->constants, sizeof trial->c.constants);
 	for (int i = 0; i < job->problem.input_count; i++)
@@ -237,7 +238,7 @@ static int arrange(struct trial *trial, const int64_t *axis, int probe)
 	place_tensors(trial, bytes);
 	if (given_fill(trial->device, job, trial->op, &trial->c, trial->in, &ruling) == 0 &&
 	    (!valid_inputs ||
-	     given_check(trial->device, job, &trial->c, trial->in, &trial->arena, &ruling) == 0))
+	     given_check(trial->device, job, trial->op, &trial->c, trial->in, &trial->arena, &ruling) == 0))
 		return 0;
 	decide(trial, ruling.status, ruling.reason, arena_string(&trial->arena, ruling.why.text));
 	return -1;
