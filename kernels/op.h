@@ -110,9 +110,9 @@ struct op {
 	 * var axis given) to `axis` and returns how many rows there are. */
 	int (*sizes)(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room);
 
-	/* The cases of --edge (at most OP_EDGES), up to one whose name is NULL, and the axis values of one (as sizes, one
-	 * row); false: this problem has no such case. scalar, fill, oracle and judge find it in op_case.edge; a GPU's inputs
-	 * of such a case are those of the host. Both NULL: the family has none. */
+	/* The cases of --edge (at most OP_EDGES), up to one whose name is NULL, and the axis values of one (as sizes,
+	 * one row); false: this problem has no such case. scalar, fill, oracle and judge find it in op_case.edge; a
+	 * GPU's inputs of such a case are those of the host. Both NULL: the family has none. */
 	const struct op_edge *edges;
 	bool (*edge_axes)(const struct op_problem *problem, int variant, int edge, int64_t *axis);
 

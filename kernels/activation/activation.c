@@ -19,6 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/check.h"
+
 enum { PARALLEL_FROM = 1 << 20 }; /* elements from which threads are worth their start */
 
 static bool known_dtype(enum dtype dtype)
@@ -108,6 +110,28 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 	return count;
 }
 
+/* The cases of --edge; op_case.edge is one of these. */
+enum { EDGE_NO_ROWS = 1, EDGE_HUGE_GATES };
+
+static const struct op_edge edges[] = {
+    {"no_rows", "no rows in, no rows out"},
+    {"huge_gates", "a gate beyond the reach of every exponential counts as itself, or as 0 if it is negative"},
+    {NULL, NULL},
+};
+
+static bool edge_axes(const struct op_problem *problem, int variant, int edge, int64_t *axis)
+{
+	return op_edge_rows(sizes, problem, variant, edge == EDGE_NO_ROWS ? 0 : 3, axis);
+}
+
+/* Gates of 60000, which float16 still holds, or of 2^100, whose cube nothing holds. */
+static float edge_element(const struct activation_fill *f, enum dtype dtype, int64_t index, float element)
+{
+	float huge = index % 3 == 0 && dtype != DTYPE_FLOAT16 ? float_power(100) : 60000;
+
+	return index % (2 * f->half) >= f->half ? element / 2 : element < 0 ? -huge : huge;
+}
+
 static struct rule rule(const struct op_case *c, int output)
 {
 	switch (c->problem->outputs[output].dtype) {
@@ -130,8 +154,12 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 	for (int64_t block = 0; block < (out->elements + 3) / 4; block++) {
 		struct philox random = philox_block(f.key, (uint64_t)block);
 
-		for (int64_t i = 4 * block; i < 4 * block + 4 && i < out->elements; i++)
-			number_store(out->data, out->dtype, i, activation_element(&f, i, random.word[i % 4]));
+		for (int64_t i = 4 * block; i < 4 * block + 4 && i < out->elements; i++) {
+			float element = activation_element(&f, i, random.word[i % 4]);
+
+			number_store(out->data, out->dtype, i,
+			             c->edge == EDGE_HUGE_GATES ? edge_element(&f, out->dtype, i, element) : element);
+		}
 	}
 	return 0;
 }
@@ -180,7 +208,10 @@ const struct op activation_op = {
     .op_types = op_types,
     .match = match,
     .sizes = sizes,
+    .edges = edges,
+    .edge_axes = edge_axes,
     .rule = rule,
     .fill = fill,
+    .check = check_all_finite,
     .oracle = oracle,
 };

@@ -7,7 +7,8 @@
  * is false keep v_a and s_a. merge_states: v [tokens, states, heads, D], s [tokens, states, heads]. Outputs v [tokens,
  * heads, D] and s [tokens, heads], or v alone. v is float32, float16 or bfloat16, s is float32 and in base 2, as
  * FlashInfer's cascade.merge_state, merge_state_in_place and merge_states have it. -infinity is the logsumexp of an
- * empty part.
+ * empty part; where every part is empty, v is 0 and s -infinity (--edge alone has such tokens: some implementations
+ * give NaN there).
  *
  * Bound. s_i is at most 204. A reference that goes through natural logarithms multiplies it by ln 2 and is off by
  * 204 ln 2 2^-24 = 8e-6 in each exponent, 2e-5 in a quotient of two powers, and so 4e-5 in v, where values up to 2 may
@@ -17,6 +18,8 @@
 
 #include <math.h>
 #include <stdlib.h>
+
+#include "kernels/check.h"
 
 enum { PARALLEL_FROM = 1 << 20 }; /* elements from which threads are worth their start */
 
@@ -136,6 +139,31 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 	return count;
 }
 
+/* The cases of --edge; op_case.edge is one of these. */
+enum { EDGE_NO_TOKENS = 1, EDGE_ONE_STATE, EDGE_ALL_EMPTY, EDGE_NONE_MERGED };
+
+static const struct op_edge edges[] = {
+    {"no_tokens", "no tokens in, no tokens out"},
+    {"one_state", "a state that is alone stays as it is"},
+    {"all_empty", "where every state is empty (-infinity), v is 0 and its logsumexp -infinity"},
+    {"none_merged", "where the mask is false, the first state stays as it is"},
+    {NULL, NULL},
+};
+
+static bool edge_axes(const struct op_problem *problem, int variant, int edge, int64_t *axis)
+{
+	struct cascade_roles roles = cascade_roles_of(problem);
+	int states = variant == CASCADE_MANY ? problem->inputs[roles.v[0]].axis[1] : -1;
+
+	if ((edge == EDGE_ONE_STATE && (states < 0 || !problem->axes[states].var)) ||
+	    (edge == EDGE_NONE_MERGED && roles.mask < 0) ||
+	    !op_edge_rows(sizes, problem, variant, edge == EDGE_NO_TOKENS ? 0 : 11, axis))
+		return false;
+	if (edge == EDGE_ONE_STATE)
+		axis[states] = 1;
+	return true;
+}
+
 static struct rule rule(const struct op_case *c, int output)
 {
 	if (output == cascade_roles_of(c->problem).s_out)
@@ -159,6 +187,14 @@ static bool may_write(const struct op_case *c, int input)
 	return false;
 }
 
+/* Is the s of a state that is empty with all others of its token? Every second token is one, from the first on. */
+static bool empty(const struct op_case *c, const struct cascade_fill *f, int64_t index)
+{
+	int64_t token = index / f->heads / (f->state >= 0 ? 1 : f->states);
+
+	return f->is_s && (c->edge == EDGE_ALL_EMPTY ? token % 2 == 0 : false);
+}
+
 static int fill(const struct op_case *c, int input, struct tensor *out, struct err *err)
 {
 	struct cascade_fill f = cascade_fill_of(c, input);
@@ -171,9 +207,11 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 
 		for (int64_t i = 4 * block; i < 4 * block + 4 && i < out->elements; i++)
 			if (mask)
-				((uint8_t *)out->data)[i] = (uint8_t)cascade_mask(i, random.word[i % 4]);
+				((uint8_t *)out->data)[i] =
+				    c->edge != EDGE_NONE_MERGED && cascade_mask(i, random.word[i % 4]);
 			else
-				number_store(out->data, out->dtype, i, cascade_element(&f, i, random.word[i % 4]));
+				number_store(out->data, out->dtype, i,
+				             empty(c, &f, i) ? -INFINITY : cascade_element(&f, i, random.word[i % 4]));
 	}
 	return 0;
 }
@@ -208,6 +246,9 @@ static double merge(const struct op_case *c, const struct tensor *in, int64_t to
 	for (int64_t i = 0; i < e.states; i++) {
 		const struct tensor *from = &in[roles.v[many ? 0 : i]];
 		int64_t at = place(&e, many, token, head, i);
+
+		if (most == -INFINITY)
+			break;
 		double weight = exp2((double)((const float *)in[roles.s[many ? 0 : i]].data)[at] - most);
 
 		sum += weight;
@@ -215,9 +256,32 @@ static double merge(const struct op_case *c, const struct tensor *in, int64_t to
 		for (int64_t d = 0; d < e.width; d++)
 			v[d] += weight * row[d];
 	}
-	for (int64_t d = 0; d < e.width; d++)
+	for (int64_t d = 0; d < e.width && sum > 0; d++)
 		v[d] /= sum;
 	return most + log2(sum);
+}
+
+/* v of numbers, s of numbers or -infinity. */
+static int check(const struct op_case *c, const struct tensor *in, struct err *err)
+{
+	struct cascade_roles roles = cascade_roles_of(c->problem);
+	char where[160];
+
+	for (int i = 0; i < 2; i++) {
+		if (check_numbers(c, in, roles.v[i], true, "no merged state follows from it", err) != 0 ||
+		    check_numbers(c, in, roles.s[i], false, "a logsumexp is a number, or -infinity of an empty part",
+				  err) != 0)
+			return -1;
+		for (int64_t k = 0; check_brought(c, in, roles.s[i]) && k < in[roles.s[i]].elements; k++)
+			if (((const float *)in[roles.s[i]].data)[k] == INFINITY)
+				return err_set(
+				    err,
+				    "input '%s' holds infinity at %s; a logsumexp is a number, or -infinity of an "
+				    "empty part",
+				    c->problem->inputs[roles.s[i]].name,
+				    check_place(&in[roles.s[i]], k, where, sizeof where));
+	}
+	return 0;
 }
 
 static int oracle(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err)
@@ -253,8 +317,11 @@ const struct op cascade_op = {
     .op_types = op_types,
     .match = match,
     .sizes = sizes,
+    .edges = edges,
+    .edge_axes = edge_axes,
     .rule = rule,
     .may_write = may_write,
     .fill = fill,
+    .check = check,
     .oracle = oracle,
 };

@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "kernels/check.h"
 #include "kernels/epsilon.h"
 
 enum { PARALLEL_FROM = 1 << 20 }; /* elements from which threads are worth their start */
@@ -248,6 +249,15 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 	return 0;
 }
 
+/* The cases of --edge. */
+static const struct op_edge edges[] = {{"no_rows", "no rows in, no rows out"}, {NULL, NULL}};
+
+static bool edge_axes(const struct op_problem *problem, int variant, int edge, int64_t *axis)
+{
+	(void)edge;
+	return op_edge_rows(sizes, problem, variant, 0, axis);
+}
+
 static const char *const op_types[] = {
     "rmsnorm", "gemma_rmsnorm", "fused_add_rmsnorm", "gemma_fused_add_rmsnorm", "norm", NULL};
 
@@ -256,10 +266,13 @@ const struct op gemma_rmsnorm_op = {
     .op_types = op_types,
     .match = match,
     .sizes = sizes,
+    .edges = edges,
+    .edge_axes = edge_axes,
     .constants = constants,
     .rule = rule,
     .may_write = may_write,
     .scalar = scalar,
     .fill = fill,
+    .check = check_all_finite,
     .oracle = oracle,
 };

@@ -17,6 +17,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "kernels/check.h"
 #include "kernels/epsilon.h"
 
 enum { PARALLEL_FROM = 1 << 20, PROBE_ROWS = 16 }; /* elements from which threads are worth their start */
@@ -291,6 +292,15 @@ static int probe(const struct op_case *c, const struct tensor *in, const struct 
 	return 0;
 }
 
+/* The cases of --edge. */
+static const struct op_edge edges[] = {{"no_rows", "no rows in, no rows out"}, {NULL, NULL}};
+
+static bool edge_axes(const struct op_problem *problem, int variant, int edge, int64_t *axis)
+{
+	(void)edge;
+	return op_edge_rows(sizes, problem, variant, 0, axis);
+}
+
 static const char *const op_types[] = {"layernorm", "layer_norm", "norm", NULL};
 
 const struct op layernorm_op = {
@@ -298,10 +308,13 @@ const struct op layernorm_op = {
     .op_types = op_types,
     .match = match,
     .sizes = sizes,
+    .edges = edges,
+    .edge_axes = edge_axes,
     .constants = constants,
     .rule = rule,
     .scalar = scalar,
     .fill = fill,
+    .check = check_all_finite,
     .oracle = oracle,
     .probe = probe,
     .probe_axes = probe_axes,

@@ -13,12 +13,15 @@
  *
  * Page tables: ragged sequences that hold the tokens at their ends; some have none to append, one has one; last pages
  * are partly filled; pages lie in no order, and no two places share one; spare pages are left; the tokens do not come
- * in the order of their sequences. A token whose place does not exist (a sequence, page or position out of range, such
- * as the -1 of padding) is not written. Two tokens for one place are left out: nobody promises which of them stays. */
+ * in the order of their sequences. A token of sequence -1 is padding and is not written (--edge alone has such). What a
+ * workload brings must be like that: a place outside the pages of its sequence, or two tokens for one place, of which
+ * nobody promises which one stays, make a workload invalid. */
 #include "kernels/page/inputs.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
+
+#include "kernels/check.h"
 
 enum { PARALLEL_FROM = 1 << 20 }; /* elements from which threads are worth their start */
 
@@ -164,6 +167,21 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 	return count;
 }
 
+/* The cases of --edge; op_case.edge is one of these. */
+enum { EDGE_NO_TOKENS = 1, EDGE_PADDING };
+
+static const struct op_edge edges[] = {
+    {"no_tokens", "where nothing is appended, the caches stay as they are"},
+    {"padding", "a token of sequence -1 is padding and is not written"},
+    {NULL, NULL},
+};
+
+static bool edge_axes(const struct op_problem *problem, int variant, int edge, int64_t *axis)
+{
+	set_axes(problem, variant, 3, edge == EDGE_NO_TOKENS ? 0 : 17, axis);
+	return problem->axes[problem->inputs[page_roles_of(problem).positions].axis[0]].var;
+}
+
 static struct rule rule(const struct op_case *c, int output)
 {
 	(void)c;
@@ -291,8 +309,9 @@ static void fill_indices(const struct op_case *c, int input, const struct table 
 	free(pages);
 }
 
-/* Sequence or position of every token, the tokens turned round by a third of their number. */
-static void fill_tokens(const struct table *table, bool positions, struct tensor *out)
+/* Sequence or position of every token, the tokens turned round by a third of their number; -1 both of a third of them,
+ * the first among them, if there is to be `padding`. */
+static void fill_tokens(const struct table *table, bool positions, bool padding, struct tensor *out)
 {
 	int64_t token = 0;
 
@@ -300,6 +319,8 @@ static void fill_tokens(const struct table *table, bool positions, struct tensor
 		for (int64_t i = table->length[b] - table->appended[b]; i < table->length[b]; i++, token++)
 			number_set(out->data, out->dtype, (token + table->tokens / 3) % table->tokens,
 			           (double)(positions ? i : b));
+	for (token = 0; padding && token < table->tokens; token += 3)
+		number_set(out->data, out->dtype, token, -1);
 }
 
 static int fill_table(const struct op_case *c, int input, struct tensor *out, struct err *err)
@@ -312,7 +333,7 @@ static int fill_table(const struct op_case *c, int input, struct tensor *out, st
 	if (input == roles.indices)
 		fill_indices(c, input, &table, out);
 	else if (input == roles.positions || input == roles.batch_indices)
-		fill_tokens(&table, input == roles.positions, out);
+		fill_tokens(&table, input == roles.positions, c->edge == EDGE_PADDING, out);
 	for (int64_t i = 0; i < out->elements && input == roles.indptr; i++)
 		number_set(out->data, out->dtype, i, (double)table.indptr[i]);
 	for (int64_t b = 0; b < out->elements && input == roles.last_page_len; b++) {
@@ -340,27 +361,23 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 	return 0;
 }
 
-static int64_t integer(const struct tensor *tensor, int64_t index)
-{
-	return tensor->dtype == DTYPE_INT64 ? ((const int64_t *)tensor->data)[index]
-	                                    : ((const int32_t *)tensor->data)[index];
-}
-
 /* The page and place of a token; false: there is no such place. */
 static bool find_place(const struct op_case *c, const struct tensor *in, int64_t token, const struct page_extent *e,
                        int64_t *page, int64_t *place)
 {
 	struct page_roles roles = page_roles_of(c->problem);
 	const struct tensor *indptr = &in[roles.indptr], *indices = &in[roles.indices];
-	int64_t sequence = integer(&in[roles.batch_indices], token), position = integer(&in[roles.positions], token);
+	int64_t sequence = check_integer(&in[roles.batch_indices], token),
+		position = check_integer(&in[roles.positions], token);
 
 	if (sequence < 0 || sequence >= indptr->elements - 1 || position < 0)
 		return false;
-	int64_t first = integer(indptr, sequence), end = integer(indptr, sequence + 1), index = position / e->page_size;
+	int64_t first = check_integer(indptr, sequence), end = check_integer(indptr, sequence + 1),
+		index = position / e->page_size;
 
 	if (first < 0 || end < first || end > indices->elements || index >= end - first)
 		return false;
-	*page = integer(indices, first + index);
+	*page = check_integer(indices, first + index);
 	*place = position % e->page_size;
 	return *page >= 0 && *page < e->pages;
 }
@@ -378,6 +395,118 @@ static void append_part(const struct op_case *c, const struct tensor *in, int pa
 			for (int64_t head = 0; head < e.heads; head++)
 				memcpy((char *)out->data + (size_t)page_offset(&e, page, half, place, head) * octets,
 				       (const char *)append->data + (size_t)(token * e.heads + head) * vector, vector);
+}
+
+/* Offsets that do not fall and stay among the indices; indices of pages; last pages of 1 … page_size. */
+static int check_table(const struct op_case *c, const struct tensor *in, int64_t pages, int64_t page_size,
+                       struct err *err)
+{
+	struct page_roles roles = page_roles_of(c->problem);
+	const struct op_arg *args = c->problem->inputs;
+	const struct tensor *indptr = &in[roles.indptr], *indices = &in[roles.indices];
+	int64_t end = 0;
+
+	if (roles.last_page_len >= 0 && in[roles.last_page_len].elements != indptr->elements - 1)
+		return err_set(err, "input '%s' has %lld lengths and '%s' %lld offsets, expected one more of these",
+		               args[roles.last_page_len].name, (long long)in[roles.last_page_len].elements,
+		               args[roles.indptr].name, (long long)indptr->elements);
+	for (int64_t b = 0; b < indptr->elements; b++) {
+		int64_t from = end;
+
+		end = check_integer(indptr, b);
+		if (end < from || end > indices->elements)
+			return err_set(
+			    err,
+			    "input '%s' holds %lld at [%lld], expected %lld … %lld: offsets into the %lld of '%s' "
+			    "that do not fall",
+			    args[roles.indptr].name, (long long)end, (long long)b, (long long)from,
+			    (long long)indices->elements, (long long)indices->elements, args[roles.indices].name);
+		for (int64_t i = from; b > 0 && i < end; i++)
+			if (check_integer(indices, i) < 0 || check_integer(indices, i) >= pages)
+				return err_set(err,
+					       "input '%s' holds %lld at [%lld], but the caches have pages 0 … %lld",
+					       args[roles.indices].name, (long long)check_integer(indices, i),
+					       (long long)i, (long long)pages - 1);
+		int64_t last = roles.last_page_len >= 0 && b > 0 ? check_integer(&in[roles.last_page_len], b - 1) : 1;
+
+		if (b > 0 && end > from && (last < 1 || last > page_size))
+			return err_set(err, "input '%s' holds %lld at [%lld], but a last page holds 1 … %lld tokens",
+			               args[roles.last_page_len].name, (long long)last, (long long)b - 1,
+			               (long long)page_size);
+	}
+	return 0;
+}
+
+/* A token's place among the places of all pages; -1: it is padding; -2 with a sentence: it has none. The table is in
+ * order. */
+static int64_t check_token(const struct op_case *c, const struct tensor *in, int64_t token,
+                           const struct page_extent *e, struct err *err)
+{
+	struct page_roles roles = page_roles_of(c->problem);
+	const struct op_arg *args = c->problem->inputs;
+	int64_t sequence = check_integer(&in[roles.batch_indices], token), page = 0, place = 0;
+	int64_t position = check_integer(&in[roles.positions], token), sequences = in[roles.indptr].elements - 1;
+
+	if (sequence == -1)
+		return -1;
+	if (sequence < 0 || sequence >= sequences) {
+		err_set(err, "input '%s' holds %lld at [%lld], but there are %lld sequences (and -1 for padding)",
+		        args[roles.batch_indices].name, (long long)sequence, (long long)token, (long long)sequences);
+		return -2;
+	}
+	int64_t pages = check_integer(&in[roles.indptr], sequence + 1) - check_integer(&in[roles.indptr], sequence);
+	int64_t room = pages * e->page_size;
+
+	if (pages > 0 && roles.last_page_len >= 0)
+		room += check_integer(&in[roles.last_page_len], sequence) - e->page_size;
+	if (position >= 0 && position < room && find_place(c, in, token, e, &page, &place))
+		return page * e->page_size + place;
+	err_set(err, "input '%s' holds %lld at [%lld], but its sequence %lld has %lld tokens in %lld pages",
+	        args[roles.positions].name, (long long)position, (long long)token, (long long)sequence, (long long)room,
+	        (long long)pages);
+	return -2;
+}
+
+/* Every token has a place of its own. */
+static int check_tokens(const struct op_case *c, const struct tensor *in, struct err *err)
+{
+	struct page_roles roles = page_roles_of(c->problem);
+	struct page_extent e = page_extent_of(c, 0);
+	int64_t tokens = in[roles.positions].elements, places = e.pages * e.page_size;
+	int64_t *owner = calloc((size_t)places + 1, sizeof *owner); /* 1 + the token of a place */
+	int rc = 0;
+
+	if (owner == NULL)
+		die_no_memory();
+	for (int64_t token = 0; rc == 0 && token < tokens; token++) {
+		int64_t place = check_token(c, in, token, &e, err);
+
+		if (place == -2)
+			rc = -1;
+		else if (place >= 0 && owner[place] > 0)
+			rc = err_set(err,
+				     "tokens %lld and %lld both go to place %lld of page %lld; which of them stays is "
+				     "nobody's promise",
+				     (long long)owner[place] - 1, (long long)token, (long long)(place % e.page_size),
+				     (long long)(place / e.page_size));
+		else if (place >= 0)
+			owner[place] = token + 1;
+	}
+	free(owner);
+	return rc;
+}
+
+/* Tables as a whole, the family's own among them: it makes them to suit each other, not those that are brought. */
+static int check(const struct op_case *c, const struct tensor *in, struct err *err)
+{
+	struct page_extent e = page_extent_of(c, 0);
+
+	for (int i = 0; i < c->problem->input_count; i++)
+		if (check_numbers(c, in, i, false, "whole caches are compared, and NaN equals nothing", err) != 0)
+			return -1;
+	if (check_table(c, in, e.pages, e.page_size, err) != 0)
+		return -1;
+	return check_tokens(c, in, err);
 }
 
 static int oracle(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err)
@@ -402,8 +531,11 @@ const struct op page_op = {
     .op_types = op_types,
     .match = match,
     .sizes = sizes,
+    .edges = edges,
+    .edge_axes = edge_axes,
     .rule = rule,
     .may_write = may_write,
     .fill = fill,
+    .check = check,
     .oracle = oracle,
 };

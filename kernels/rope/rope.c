@@ -32,6 +32,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "kernels/check.h"
 #include "kernels/models.h"
 
 enum { PARALLEL_FROM = 1 << 20 }; /* elements from which threads are worth their start */
@@ -221,6 +222,22 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 	return count;
 }
 
+/* The cases of --edge; op_case.edge is one of these. */
+enum { EDGE_NO_TOKENS = 1, EDGE_FIRST_POSITION, EDGE_LAST_POSITION };
+
+static const struct op_edge edges[] = {
+    {"no_tokens", "no tokens in, no tokens out"},
+    {"first_position", "position 0 takes the first row of the cache; without one it does not turn at all"},
+    {"last_position", "the last row of the cache can be had"},
+    {NULL, NULL},
+};
+
+static bool edge_axes(const struct op_problem *problem, int variant, int edge, int64_t *axis)
+{
+	return (edge != EDGE_LAST_POSITION || (variant & ROPE_CACHE)) &&
+	       op_edge_rows(sizes, problem, variant, edge == EDGE_NO_TOKENS ? 0 : 5, axis);
+}
+
 /* The number behind the word "theta", with a few words such as "is fixed at" between; 0: there is none. */
 static double theta_in(const char *text)
 {
@@ -336,7 +353,10 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 		for (int64_t i = 4 * block; i < 4 * block + 4 && i < out->elements; i++)
 			if (input == roles.positions)
 				number_set(out->data, out->dtype, i,
-				           (double)rope_position(&f, range, i, random.word[i % 4]));
+					   c->edge == EDGE_FIRST_POSITION ? 0
+					   : c->edge == EDGE_LAST_POSITION
+					       ? (double)range - 1
+					       : (double)rope_position(&f, range, i, random.word[i % 4]));
 			else
 				number_store(out->data, out->dtype, i, rope_element(&f, i, random.word[i % 4]));
 	}
@@ -413,6 +433,21 @@ static void rotate_head(double *x, double *y, const struct rope_extent *e, bool 
 	}
 	for (int64_t i = e->rotary_dim; i < e->head_size; i++)
 		y[i] = x[i];
+}
+
+/* Positions are rows of the cache; without one, any integer is a position. */
+static int check(const struct op_case *c, const struct tensor *in, struct err *err)
+{
+	struct rope_roles roles = rope_roles_of(c->problem);
+	int64_t rows = rope_extent_of(c).cache_rows;
+	char what[160];
+
+	if (roles.cache >= 0) {
+		snprintf(what, sizeof what, "positions are rows of the cache, which has %lld", (long long)rows);
+		if (check_integers(c, in, roles.positions, 0, rows - 1, what, err) != 0)
+			return -1;
+	}
+	return check_all_finite(c, in, err);
 }
 
 /* `scratch` takes two heads. */
@@ -548,11 +583,14 @@ const struct op rope_op = {
     .op_types = op_types,
     .match = match,
     .sizes = sizes,
+    .edges = edges,
+    .edge_axes = edge_axes,
     .constants = constants,
     .rule = rule,
     .may_write = may_write,
     .scalar = scalar,
     .fill = fill,
+    .check = check,
     .oracle = oracle,
     .probe = probe,
     .probe_axes = probe_axes,

@@ -170,7 +170,7 @@ static struct counts top_p(struct filter *filter, struct counts from, int64_t k,
 
 static struct counts min_p(struct filter *filter, double ratio)
 {
-	double limit = ratio * nth(filter, 0);
+	double limit = fmin(ratio, 1) * nth(filter, 0);
 	struct counts counts = all_of(filter);
 	int64_t rank = 0;
 

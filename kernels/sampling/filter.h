@@ -4,7 +4,7 @@
  *   top-p   a token is kept if those before it, by falling probability, sum to at most p; p <= 0: the most likely
  *           alone; p >= 1: all. After a top-k that dropped something, "sum" is of the probabilities renormalised over
  *           what it kept; otherwise of the probabilities as they are.
- *   min-p   a token is kept if it has at least min_p times the largest probability
+ *   min-p   a token is kept if it has at least min_p times the largest probability; min_p >= 1: the most likely alone
  *
  * Tokens of probability 0 are never drawn, so they count as dropped. Ties at the boundary are all kept here. Where
  * rounding in float32, or the order among ties, decides whether a token is kept, a row says so: `least` is what the

@@ -192,7 +192,7 @@ static __device__ double threshold_of(const struct row *r, const struct paramete
 		least = top_p_threshold(r, largest, least, (p > 0 ? p : 0) * mass);
 	}
 	if ((parameters->filters & SAMPLING_MIN_P) && m > 0)
-		least = m * largest;
+		least = (m < 1 ? m : 1) * largest;
 	return least;
 }
 
@@ -267,6 +267,8 @@ static int launch(const struct op_case *c, const struct tensor *in, struct tenso
 	const struct tensor *probs = &in[sampling_roles_of(c->problem).probs];
 
 	(void)scratch;
+	if (probs->shape[0] == 0)
+		return 0;
 	if (probs->shape[0] > INT32_MAX)
 		return err_set(err, "%lld rows are more than one launch takes", (long long)probs->shape[0]);
 	if (c->variant & SAMPLING_RENORM)

@@ -16,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/check.h"
+
 enum { PARALLEL_FROM = 1 << 20 }; /* elements from which threads are worth their start */
 
 static bool known_dtype(enum dtype dtype)
@@ -96,6 +98,20 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 	return count;
 }
 
+/* The cases of --edge; op_case.edge is one of these. */
+enum { EDGE_NO_ROWS = 1, EDGE_ONE_LEFT };
+
+static const struct op_edge edges[] = {
+    {"no_rows", "no rows in, no rows out"},
+    {"one_left", "the only element of a row that is not masked gets 1, the masked ones exactly 0"},
+    {NULL, NULL},
+};
+
+static bool edge_axes(const struct op_problem *problem, int variant, int edge, int64_t *axis)
+{
+	return op_edge_rows(sizes, problem, variant, edge == EDGE_NO_ROWS ? 0 : 9, axis);
+}
+
 static struct rule rule(const struct op_case *c, int output)
 {
 	switch (c->problem->outputs[output].dtype) {
@@ -116,6 +132,11 @@ static double scalar(const struct op_case *c, int input)
 	return 0.75;
 }
 
+static bool masked(const struct op_case *c, const struct softmax_fill *f, int64_t index)
+{
+	return c->edge == EDGE_ONE_LEFT && index % f->columns != softmax_chosen(f, index / f->columns);
+}
+
 static int fill(const struct op_case *c, int input, struct tensor *out, struct err *err)
 {
 	struct softmax_fill f = softmax_fill_of(c, input);
@@ -129,7 +150,7 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 		for (int64_t i = 4 * block; i < 4 * block + 4 && i < out->elements; i++)
 			number_store(out->data, out->dtype, i,
 			             temperature ? softmax_temperature_of(i, random.word[i % 4])
-			                         : softmax_element(&f, i, random.word[i % 4]));
+			             : masked(c, &f, i) ? -INFINITY : softmax_element(&f, i, random.word[i % 4]));
 	}
 	return 0;
 }
@@ -145,6 +166,45 @@ static void normalise(double *row, int64_t columns, double temperature)
 		sum += row[i] = exp(row[i] - most);
 	for (int64_t i = 0; i < columns; i++)
 		row[i] /= sum;
+}
+
+/* A row that has no truth: with NaN or infinity, or masked as a whole. */
+static int check_logits(const struct op_case *c, const struct tensor *in, int input, struct err *err)
+{
+	const struct tensor *x = &in[input];
+	int64_t columns = softmax_fill_of(c, input).columns, left = 0;
+
+	if (!check_brought(c, in, input))
+		return 0;
+	for (int64_t i = 0; i < x->elements; i++) {
+		double value = number_get(x->data, x->dtype, i);
+		char place[160];
+
+		if (isnan(value) || (isinf(value) && value > 0))
+			return err_set(err, "input '%s' holds %s at %s; its row has no softmax",
+			               c->problem->inputs[input].name, isnan(value) ? "NaN" : "infinity",
+			               check_place(x, i, place, sizeof place));
+		left += isfinite(value);
+		if (i % columns == columns - 1 && left == 0)
+			return err_set(err, "input '%s' is -infinity in all of row %lld, which then has no softmax",
+			               c->problem->inputs[input].name, (long long)(i / columns));
+		left = i % columns == columns - 1 ? 0 : left;
+	}
+	return 0;
+}
+
+static int check(const struct op_case *c, const struct tensor *in, struct err *err)
+{
+	int t = softmax_temperature(c->problem);
+
+	if (check_logits(c, in, softmax_logits(c->problem), err) != 0 ||
+	    check_numbers(c, in, t, true, "a temperature is a number", err) != 0)
+		return -1;
+	for (int64_t r = 0; check_brought(c, in, t) && r < in[t].elements; r++)
+		if (number_get(in[t].data, in[t].dtype, r) == 0)
+			return err_set(err, "input '%s' holds 0 at [%lld]; nothing can be divided by that temperature",
+			               c->problem->inputs[t].name, (long long)r);
+	return 0;
 }
 
 static int oracle(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err)
@@ -180,8 +240,11 @@ const struct op softmax_op = {
     .op_types = op_types,
     .match = match,
     .sizes = sizes,
+    .edges = edges,
+    .edge_axes = edge_axes,
     .rule = rule,
     .scalar = scalar,
     .fill = fill,
+    .check = check,
     .oracle = oracle,
 };

@@ -46,6 +46,7 @@ enum mistake {
 	CUBE_LEFT_OUT,
 	NAIVE_EXPONENTIAL,
 	LAST_ROW_LEFT_OUT,
+	CLAMPED, /* gates beyond 1000 */
 	ALL_ZERO,
 };
 
@@ -92,6 +93,7 @@ static void run(struct trial *t, enum mistake mistake)
 
 		if (mistake == ROUNDED_TO_FP8)
 			x = float_from_e4m3(e4m3_from_float(x));
+		x = mistake == CLAMPED ? fminf(fmaxf(x, -1000), 1000) : x;
 		float y = activate(t->c.variant, x, mistake);
 
 		if (mistake == NARROW) {
@@ -213,6 +215,57 @@ static void what_the_family_does_not_know_is_refused_with_the_reason(void **stat
 	assert_inputs_follow_the_seed(&activation_op, &problems[0], SIZE_MEDIUM);
 }
 
+static void right(struct trial *t)
+{
+	run(t, NONE);
+}
+
+static void what_is_right_passes_at_every_edge(void **state)
+{
+	static const int edges[] = {2, 2, 2, 2, 2, 2, 2, 2};
+
+	(void)state;
+	for (int p = 0; p < COUNT(problems); p++)
+		assert_int_equal(assert_edges_pass(&activation_op, &problems[p], right), edges[p]);
+}
+
+static void what_is_wrong_only_at_the_edge_fails_there(void **state)
+{
+	static const struct {
+		enum mistake mistake;
+		const char *edge;
+		int problem;
+	} wrong[] = {{CLAMPED, "huge_gates", 0},
+	             {CLAMPED, "huge_gates", 4},
+	             {CLAMPED, "huge_gates", 7}};
+
+	(void)state;
+	for (int i = 0; i < COUNT(wrong); i++) {
+		struct trial t;
+
+		for (int size = SIZE_SMALL; size <= SIZE_MEDIUM; size++) {
+			assert_true(
+			    trial_open_size(&t, &activation_op, &problems[wrong[i].problem], (enum op_size)size, 0, 1));
+			run(&t, wrong[i].mistake);
+			trial_assert_passes(&t);
+			trial_close(&t);
+		}
+		assert_true(trial_open_edge(&t, &activation_op, &problems[wrong[i].problem], wrong[i].edge, 1));
+		run(&t, wrong[i].mistake);
+		if (trial_passes(&t))
+			fail_msg("%s: a reference that is wrong there alone passes", wrong[i].edge);
+		trial_close(&t);
+	}
+}
+
+static void what_a_workload_must_not_bring_is_told_with_its_place(void **state)
+{
+	(void)state;
+	assert_brought(&activation_op, &problems[0], 0, 3, (double)NAN,
+		       "input 'input' holds NaN at [0, 3]; what follows");
+	assert_brought(&activation_op, &problems[5], 0, -1, (double)INFINITY, "holds infinity at [63, 2047]");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -220,6 +273,9 @@ int main(void)
 	    cmocka_unit_test(every_planted_mistake_fails_at_the_medium_size),
 	    cmocka_unit_test(the_name_or_the_tag_says_which_activation_it_is),
 	    cmocka_unit_test(what_the_family_does_not_know_is_refused_with_the_reason),
+	    cmocka_unit_test(what_is_right_passes_at_every_edge),
+	    cmocka_unit_test(what_is_wrong_only_at_the_edge_fails_there),
+	    cmocka_unit_test(what_a_workload_must_not_bring_is_told_with_its_place),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -55,6 +55,9 @@ enum mistake {
 	EMPTY_AS_ZERO,
 	MASK_IGNORED,
 	MASK_TURNED_ROUND,
+	NAN_WHERE_ALL_IS_EMPTY,
+	MEAN_WHERE_ALL_IS_EMPTY,
+	SECOND_TAKEN_TO_BE_THERE,
 	ALL_ZERO,
 };
 
@@ -112,6 +115,8 @@ static void run_head(struct trial *t, int64_t token, int64_t head, enum mistake 
 		float s = s_of(t, token, head, mistake == WEIGHTS_SWAPPED ? states - 1 - i : i, mistake);
 
 		weight[i] = power(s - (mistake == MAX_KEPT ? 0 : most), mistake);
+		if (most == -INFINITY && mistake != NAN_WHERE_ALL_IS_EMPTY)
+			weight[i] = mistake == MEAN_WHERE_ALL_IS_EMPTY;
 		weight[i] *= mistake == FIRST_COUNTED_TWICE && i == 0 ? 2 : 1;
 		weight[i] = mistake == LARGEST_ALONE && s < most ? 0 : mistake == AVERAGED ? 1 : weight[i];
 		sum += weight[i];
@@ -123,7 +128,8 @@ static void run_head(struct trial *t, int64_t token, int64_t head, enum mistake 
 		for (int64_t i = 0; i < states; i++)
 			v += weight[i] * get(&t->in[roles.v[t->c.variant == CASCADE_MANY ? 0 : i]],
 			                     place(t, token, head, i) * e.width + d);
-		v /= mistake == NOT_NORMALISED ? 1 : sum;
+		v /= mistake == NOT_NORMALISED || sum == 0 ? 1 : sum;
+		v *= mistake == SECOND_TAKEN_TO_BE_THERE && states == 1 ? 0.5f : 1;
 		set(&t->out[roles.v_out], at * e.width + d,
 		    mistake == ALL_ZERO           ? 0
 		    : mistake == TWO_PERCENT_MORE ? 1.02f * v
@@ -293,6 +299,61 @@ static void only_what_is_merged_in_place_may_be_written(void **state)
 	assert_inputs_follow_the_seed(&cascade_op, &problems[MASKED], SIZE_MEDIUM);
 }
 
+static void right(struct trial *t)
+{
+	run(t, NONE);
+}
+
+static void what_is_right_passes_at_every_edge(void **state)
+{
+	static const int edges[] = {2, 2, 2, 3, 3, 3};
+
+	(void)state;
+	for (int p = 0; p < COUNT(problems); p++)
+		assert_int_equal(assert_edges_pass(&cascade_op, &problems[p], right), edges[p]);
+}
+
+static void what_is_wrong_only_at_the_edge_fails_there(void **state)
+{
+	static const struct {
+		enum mistake mistake;
+		const char *edge;
+		int problem;
+	} wrong[] = {{NAN_WHERE_ALL_IS_EMPTY, "all_empty", 0},
+	             {MEAN_WHERE_ALL_IS_EMPTY, "all_empty", 3},
+	             {NAN_WHERE_ALL_IS_EMPTY, "all_empty", 4},
+	             {SECOND_TAKEN_TO_BE_THERE, "one_state", 5}};
+
+	(void)state;
+	for (int i = 0; i < COUNT(wrong); i++) {
+		struct trial t;
+
+		for (int size = SIZE_SMALL; size <= SIZE_MEDIUM; size++) {
+			assert_true(
+			    trial_open_size(&t, &cascade_op, &problems[wrong[i].problem], (enum op_size)size, 0, 1));
+			run(&t, wrong[i].mistake);
+			trial_assert_passes(&t);
+			trial_close(&t);
+		}
+		assert_true(trial_open_edge(&t, &cascade_op, &problems[wrong[i].problem], wrong[i].edge, 1));
+		run(&t, wrong[i].mistake);
+		if (trial_passes(&t))
+			fail_msg("%s: a reference that is wrong there alone passes", wrong[i].edge);
+		trial_close(&t);
+	}
+}
+
+static void what_a_workload_must_not_bring_is_told_with_its_place(void **state)
+{
+	(void)state;
+	assert_brought(&cascade_op, &problems[0], 1, 0, (double)NAN,
+		       "input 's_a' holds NaN at [0, 0]; a logsumexp is a number");
+	assert_brought(&cascade_op, &problems[0], 3, 5, (double)INFINITY, "input 's_b' holds infinity");
+	assert_brought(&cascade_op, &problems[0], 1, 3, -INFINITY, NULL);
+	assert_brought(&cascade_op, &problems[0], 0, 7, (double)INFINITY, "no merged state follows");
+	assert_brought(&cascade_op, &problems[4], 0, 7, (double)NAN, "no merged state follows");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -302,6 +363,9 @@ int main(void)
 	    cmocka_unit_test(an_empty_state_leaves_the_other_exactly_as_it_is),
 	    cmocka_unit_test(what_the_family_does_not_know_is_refused_with_the_reason),
 	    cmocka_unit_test(only_what_is_merged_in_place_may_be_written),
+	    cmocka_unit_test(what_is_right_passes_at_every_edge),
+	    cmocka_unit_test(what_is_wrong_only_at_the_edge_fails_there),
+	    cmocka_unit_test(what_a_workload_must_not_bring_is_told_with_its_place),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -225,6 +225,27 @@ static void what_the_family_does_not_know_is_refused_with_the_reason(void **stat
 	assert_inputs_follow_the_seed(&gemma_rmsnorm_op, &problems[FIRST_FUSED], SIZE_MEDIUM);
 }
 
+static void right(struct trial *t)
+{
+	run(t, NONE);
+}
+
+static void what_is_right_passes_at_every_edge(void **state)
+{
+	static const int edges[] = {1, 1, 1, 1, 1, 1};
+
+	(void)state;
+	for (int p = 0; p < COUNT(problems); p++)
+		assert_int_equal(assert_edges_pass(&gemma_rmsnorm_op, &problems[p], right), edges[p]);
+}
+
+static void what_a_workload_must_not_bring_is_told_with_its_place(void **state)
+{
+	(void)state;
+	assert_brought(&gemma_rmsnorm_op, &problems[0], 0, 2, (double)NAN, "holds NaN at [0, 2]");
+	assert_brought(&gemma_rmsnorm_op, &problems[0], 1, -1, (double)INFINITY, "infinity");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -233,6 +254,8 @@ int main(void)
 	    cmocka_unit_test(a_gemma_norm_is_told_by_name_or_api_and_not_by_its_model),
 	    cmocka_unit_test(epsilon_is_attested_or_that_of_every_published_gemma),
 	    cmocka_unit_test(what_the_family_does_not_know_is_refused_with_the_reason),
+	    cmocka_unit_test(what_is_right_passes_at_every_edge),
+	    cmocka_unit_test(what_a_workload_must_not_bring_is_told_with_its_place),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

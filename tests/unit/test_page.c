@@ -72,6 +72,8 @@ enum mistake {
 	ADDED,
 	HEADS_TURNED_ROUND,
 	ROUNDED_TO_FP8,
+	PADDING_WRITTEN,
+	PADDING_ENDS_THE_BATCH,
 	ALL_ZERO,
 };
 
@@ -87,6 +89,9 @@ static void find(const struct trial *t, int64_t token, const struct page_extent 
 	int64_t sequence = mistake == SEQUENCE_IGNORED ? 0 : integer(t, roles.batch_indices, token);
 	int64_t position = mistake == POSITION_FROM_TOKEN ? token : integer(t, roles.positions, token);
 	int64_t count = t->in[roles.indices].elements;
+
+	if (sequence < 0) /* somewhere */
+		sequence = position = 0;
 	int64_t index = (mistake == INDPTR_IGNORED ? 0 : integer(t, roles.indptr, sequence)) + position / e->page_size;
 
 	index = (index + (mistake == NEXT_PAGE_INDEX)) % count;
@@ -106,6 +111,10 @@ static void run_part(struct trial *t, int part, enum mistake mistake)
 
 	for (int64_t token = mistake == FIRST_TOKEN_LEFT_OUT; token < tokens - (mistake == LAST_TOKEN_LEFT_OUT);
 	     token++) {
+		if (integer(t, roles.batch_indices, token) < 0 && mistake == PADDING_ENDS_THE_BATCH)
+			break;
+		if (integer(t, roles.batch_indices, token) < 0 && mistake != PADDING_WRITTEN)
+			continue;
 		find(t, token, &e, mistake, &page, &place);
 		for (int64_t head = 0; head < (mistake == FIRST_HEAD_ALONE ? 1 : e.heads); head++)
 			for (int64_t d = 0; d < e.width; d++) {
@@ -351,6 +360,104 @@ static void what_the_family_does_not_know_is_refused_with_the_reason(void **stat
 		assert_refused(&page_op, &cases[i], parts[i]);
 }
 
+static void right(struct trial *t)
+{
+	run(t, NONE);
+}
+
+static void what_is_right_passes_at_every_edge(void **state)
+{
+	static const int edges[] = {2, 2, 2, 2, 2};
+
+	(void)state;
+	for (int p = 0; p < COUNT(problems); p++)
+		assert_int_equal(assert_edges_pass(&page_op, &problems[p], right), edges[p]);
+}
+
+static void what_is_wrong_only_at_the_edge_fails_there(void **state)
+{
+	static const struct {
+		enum mistake mistake;
+		const char *edge;
+		int problem;
+	} wrong[] = {{PADDING_WRITTEN, "padding", 0},
+	             {PADDING_ENDS_THE_BATCH, "padding", IN_ONE},
+	             {PADDING_WRITTEN, "padding", MLA}};
+
+	(void)state;
+	for (int i = 0; i < COUNT(wrong); i++) {
+		struct trial t;
+
+		for (int size = SIZE_SMALL; size <= SIZE_MEDIUM; size++) {
+			assert_true(
+			    trial_open_size(&t, &page_op, &problems[wrong[i].problem], (enum op_size)size, 0, 1));
+			run(&t, wrong[i].mistake);
+			trial_assert_passes(&t);
+			trial_close(&t);
+		}
+		assert_true(trial_open_edge(&t, &page_op, &problems[wrong[i].problem], wrong[i].edge, 1));
+		run(&t, wrong[i].mistake);
+		if (trial_passes(&t))
+			fail_msg("%s: a reference that is wrong there alone passes", wrong[i].edge);
+		trial_close(&t);
+	}
+}
+
+static void what_a_workload_must_not_bring_is_told_with_its_place(void **state)
+{
+	(void)state;
+	assert_brought(&page_op, &problems[0], 4, 0, 8,
+		       "input 'batch_indices' holds 8 at [0], but there are 8 sequences (and -1 for padding)");
+	assert_brought(&page_op, &problems[0], 4, 0, -2, "holds -2 at [0]");
+	assert_brought(&page_op, &problems[0], 4, 5, -1, NULL);
+	assert_brought(&page_op, &problems[0], 5, 0, -1, "input 'positions' holds -1 at [0], but its sequence");
+	assert_brought(&page_op, &problems[0], 5, -1, 1 << 20, "tokens in");
+	assert_brought(&page_op, &problems[0], 6, 0, -1,
+		       "input 'kv_indices' holds -1 at [0], but the caches have pages 0");
+	assert_brought(&page_op, &problems[0], 6, -1, 1 << 20, "the caches have pages");
+	assert_brought(&page_op, &problems[0], 7, 2, 1 << 20, "input 'kv_indptr' holds 1048576 at [2], expected");
+	assert_brought(&page_op, &problems[0], 7, -1, 0, "that do not fall");
+	assert_brought(&page_op, &problems[0], 7, 0, -1, "holds -1 at [0]");
+	assert_brought(&page_op, &problems[0], 8, 0, 0,
+		       "input 'kv_last_page_len' holds 0 at [0], but a last page holds 1 … 16 tokens");
+	assert_brought(&page_op, &problems[0], 8, 0, 17, "holds 17 at [0]");
+	assert_brought(&page_op, &problems[HND], 6, 2, 1 << 20, "the caches have pages");
+	assert_brought(&page_op, &problems[MLA], 4, 0, 8, "sequences");
+	assert_brought(&page_op, &problems[0], 0, 7, (double)NAN, "whole caches are compared");
+	assert_brought(&page_op, &problems[0], 3, -1, (double)NAN, "whole caches are compared");
+	assert_brought(&page_op, &problems[0], 2, 0, (double)INFINITY, NULL);
+}
+
+static void as_many_last_pages_as_sequences_are_brought_or_it_is_told(void **state)
+{
+	struct err why = {""};
+	struct trial t;
+
+	(void)state;
+	assert_true(trial_open_size(&t, &page_op, &problems[0], SIZE_MEDIUM, 0, 1));
+	t.c.given = 1u << 8;
+	t.in[8].data = realloc(t.in[8].data, 4);
+	t.in[8].elements = t.in[8].shape[0] = 1;
+	assert_int_equal(page_op.check(&t.c, t.in, &why), -1);
+	assert_non_null(strstr(why.text, "has 1 lengths and 'kv_indptr' 9 offsets"));
+	trial_close(&t);
+}
+
+static void two_tokens_that_a_workload_sends_to_one_place_are_told(void **state)
+{
+	struct err why = {""};
+	struct trial t;
+
+	(void)state;
+	assert_true(trial_open_size(&t, &page_op, &problems[0], SIZE_MEDIUM, 0, 1));
+	t.c.given = 1u << 5;
+	number_set(t.in[4].data, DTYPE_INT32, 7, (double)integer(&t, 4, 200));
+	number_set(t.in[5].data, DTYPE_INT32, 7, (double)integer(&t, 5, 200));
+	assert_int_equal(page_op.check(&t.c, t.in, &why), -1);
+	assert_non_null(strstr(why.text, "tokens 7 and 200 both go to place"));
+	trial_close(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -361,6 +468,11 @@ int main(void)
 	    cmocka_unit_test(a_place_that_does_not_exist_is_not_written),
 	    cmocka_unit_test(outputs_are_found_by_the_caches_names),
 	    cmocka_unit_test(what_the_family_does_not_know_is_refused_with_the_reason),
+	    cmocka_unit_test(what_is_right_passes_at_every_edge),
+	    cmocka_unit_test(what_is_wrong_only_at_the_edge_fails_there),
+	    cmocka_unit_test(what_a_workload_must_not_bring_is_told_with_its_place),
+	    cmocka_unit_test(as_many_last_pages_as_sequences_are_brought_or_it_is_told),
+	    cmocka_unit_test(two_tokens_that_a_workload_sends_to_one_place_are_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

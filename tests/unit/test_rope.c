@@ -426,6 +426,32 @@ static void only_what_is_updated_in_place_may_be_written(void **state)
 	assert_inputs_follow_the_seed(&rope_op, &problems[CACHED], SIZE_MEDIUM);
 }
 
+static void right(struct trial *t)
+{
+	run(t, NONE);
+}
+
+static void what_is_right_passes_at_every_edge(void **state)
+{
+	static const int edges[] = {3, 3, 2, 2, 2, 2, 3, 2};
+
+	(void)state;
+	for (int p = 0; p < COUNT(problems); p++)
+		assert_int_equal(assert_edges_pass(&rope_op, &problems[p], right), edges[p]);
+}
+
+static void what_a_workload_must_not_bring_is_told_with_its_place(void **state)
+{
+	(void)state;
+	assert_brought(&rope_op, &problems[CACHED], 3, 0, 4096,
+		       "input 'positions' holds 4096 at [0]; positions are rows of the cache, which has 4096");
+	assert_brought(&rope_op, &problems[CACHED], 3, 2, -1, "holds -1 at [2]");
+	assert_brought(&rope_op, &problems[CACHED], 3, -1, 9e18, "positions are rows");
+	assert_brought(&rope_op, &problems[CACHED], 3, 1, 4095, NULL);
+	assert_brought(&rope_op, &problems[CACHED], 2, 0, (double)NAN, "NaN");
+	assert_brought(&rope_op, &problems[THETA], 2, 0, -5, NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -437,6 +463,8 @@ int main(void)
 	    cmocka_unit_test(an_unattested_theta_is_seen_in_the_reference),
 	    cmocka_unit_test(what_the_family_does_not_know_is_refused_with_the_reason),
 	    cmocka_unit_test(only_what_is_updated_in_place_may_be_written),
+	    cmocka_unit_test(what_is_right_passes_at_every_edge),
+	    cmocka_unit_test(what_a_workload_must_not_bring_is_told_with_its_place),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -43,6 +43,7 @@ enum mistake {
 	MASKED_AS_ZERO,
 	SIGMOID,
 	SQUARED,
+	UNIFORM_WHERE_ONE_IS_LEFT,
 	ALL_ZERO,
 };
 
@@ -72,6 +73,7 @@ static void run_row(struct trial *t, int64_t row, enum mistake mistake)
 {
 	int64_t last = mistake == LAST_LEFT_OUT ? V - 1 : V, rows = t->out[0].shape[0];
 	float most = -INFINITY, sum = mistake == SUM_WITH_EPSILON ? 1e-3f : 0, e[V];
+	int left = 0;
 
 	for (int64_t c = 0; c < V; c++)
 		most = fmaxf(most, argument(t, row, c, mistake));
@@ -80,6 +82,7 @@ static void run_row(struct trial *t, int64_t row, enum mistake mistake)
 
 		e[c] = mistake == BASE_TWO ? exp2f(x) : mistake == SIGMOID ? 1 / (1 + expf(-x)) : expf(x);
 		sum += c < last ? e[c] : 0;
+		left += e[c] > 0;
 	}
 	for (int64_t c = 0; c < V; c++) {
 		float y = e[c] / sum;
@@ -91,6 +94,7 @@ static void run_row(struct trial *t, int64_t row, enum mistake mistake)
 				column += expf(argument(t, r, c, NONE));
 			y = expf(argument(t, row, c, NONE)) / column;
 		}
+		y = mistake == UNIFORM_WHERE_ONE_IS_LEFT && left == 1 ? 1.0f / V : y;
 		y = mistake == LOGARITHM ? logf(y) : mistake == NOT_NORMALISED ? e[c] : mistake == SQUARED ? y * y : y;
 		set(&t->out[0], row * V + c, mistake == ALL_ZERO ? 0 : mistake == TWO_PERCENT_MORE ? 1.02f * y : y);
 	}
@@ -204,6 +208,58 @@ static void what_the_family_does_not_know_is_refused_with_the_reason(void **stat
 	assert_inputs_follow_the_seed(&softmax_op, &problems[1], SIZE_MEDIUM);
 }
 
+static void right(struct trial *t)
+{
+	run(t, NONE);
+}
+
+static void what_is_right_passes_at_every_edge(void **state)
+{
+	static const int edges[] = {2, 2, 2, 2, 2};
+
+	(void)state;
+	for (int p = 0; p < COUNT(problems); p++)
+		assert_int_equal(assert_edges_pass(&softmax_op, &problems[p], right), edges[p]);
+}
+
+static void what_is_wrong_only_at_the_edge_fails_there(void **state)
+{
+	static const struct {
+		enum mistake mistake;
+		const char *edge;
+		int problem;
+	} wrong[] = {{UNIFORM_WHERE_ONE_IS_LEFT, "one_left", 0},
+	             {UNIFORM_WHERE_ONE_IS_LEFT, "one_left", 2}};
+
+	(void)state;
+	for (int i = 0; i < COUNT(wrong); i++) {
+		struct trial t;
+
+		for (int size = SIZE_SMALL; size <= SIZE_MEDIUM; size++) {
+			assert_true(
+			    trial_open_size(&t, &softmax_op, &problems[wrong[i].problem], (enum op_size)size, 0, 1));
+			run(&t, wrong[i].mistake);
+			trial_assert_passes(&t);
+			trial_close(&t);
+		}
+		assert_true(trial_open_edge(&t, &softmax_op, &problems[wrong[i].problem], wrong[i].edge, 1));
+		run(&t, wrong[i].mistake);
+		if (trial_passes(&t))
+			fail_msg("%s: a reference that is wrong there alone passes", wrong[i].edge);
+		trial_close(&t);
+	}
+}
+
+static void what_a_workload_must_not_bring_is_told_with_its_place(void **state)
+{
+	(void)state;
+	assert_brought(&softmax_op, &problems[1], 0, -1, (double)NAN, "its row has no softmax");
+	assert_brought(&softmax_op, &problems[1], 0, 5, (double)INFINITY, "input 'logits' holds infinity at [0, 5]");
+	assert_brought(&softmax_op, &problems[1], 0, 5, -INFINITY, NULL);
+	assert_brought(&softmax_op, &problems[1], 1, 3, 0, "input 'temperature' holds 0 at [3]");
+	assert_brought(&softmax_op, &problems[1], 1, 0, (double)NAN, "a temperature is a number");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -211,6 +267,9 @@ int main(void)
 	    cmocka_unit_test(every_planted_mistake_fails_at_the_medium_size),
 	    cmocka_unit_test(no_row_is_masked_as_a_whole_and_a_masked_element_is_exactly_zero),
 	    cmocka_unit_test(what_the_family_does_not_know_is_refused_with_the_reason),
+	    cmocka_unit_test(what_is_right_passes_at_every_edge),
+	    cmocka_unit_test(what_is_wrong_only_at_the_edge_fails_there),
+	    cmocka_unit_test(what_a_workload_must_not_bring_is_told_with_its_place),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
