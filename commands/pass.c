@@ -159,7 +159,7 @@ int pass_select(struct pass *pass, const char *const *names, int name_count, con
 
 bool is_finding(const struct case_outcome *c)
 {
-	return c->test->convention != NULL && c->verdict != NULL && c->verdict->status != STATUS_PASSED &&
+	return c->test->beside && c->verdict != NULL && c->verdict->status != STATUS_PASSED &&
 	       c->verdict->status != STATUS_SKIPPED && c->verdict->reason != REASON_GROUND_TRUTH;
 }
 
@@ -181,7 +181,7 @@ static void count_case(struct outcome *outcome, const struct case_outcome *c)
 	counts->elements += (uint64_t)c->verdict->elements;
 	outcome->findings += c->verdict->finding_count;
 	outcome->findings += is_finding(c);
-	if (is_finding(c) || (c->test->convention != NULL && c->verdict->status == STATUS_PASSED))
+	if (is_finding(c) || (c->test->beside && c->verdict->status == STATUS_PASSED))
 		return; /* beside the verdict, for it and against it */
 	if (c->verdict->status > outcome->status) {
 		outcome->status = c->verdict->status;

@@ -367,6 +367,8 @@ static void json_case(struct buf *out, const struct outcome *outcome, const stru
 	json_text(out, "message", v != NULL ? v->message : NULL);
 	buf_printf(out, ", \"cached\": %s, \"kept\": %s, \"weak\": %s, ", c->cached ? "true" : "false",
 	           c->kept && v != NULL ? "true" : "false", v != NULL && v->weak ? "true" : "false");
+	json_text(out, "convention", c->test->convention);
+	buf_text(out, ", ");
 	json_text(out, "why", c->why);
 	buf_text(out, ", ");
 	json_text(out, "device", v != NULL ? v->device : NULL);

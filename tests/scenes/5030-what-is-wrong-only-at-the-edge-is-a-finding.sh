@@ -59,5 +59,8 @@ run verify --no-workloads --sizes small --device "$device" --changed --edge --st
 expect_exit 1
 expect_says "edge:all_empty  finding: nonfinite" "6 findings, which --strict counts as failures" \
 	"the convention that counts here: where every state is empty (-infinity), v is 0"
+# What is asked for by its id is the verdict.
 verify --case edge:no_rows tiny_rmsnorm --force
+expect_exit 1
 expect_ran 1
+expect_status tiny_rmsnorm error raised
