@@ -57,6 +57,9 @@ test: ## set the machine up, build, and run every test (also with the address an
 check: unit-tests all ## the quick tests alone: unit tests of this build and the include arrows
 	tests/run --quick $(BUILD)
 
+mutants: all ## mistakes planted into correct references, on the CPU and on a GPU if there is one: caught/planted by family
+	tests/mutants/run.py $(BUILD)
+
 check-gpu: all $(gpu_tests) ## the tests that need a CUDA GPU
 	tests/run --gpu $(BUILD)
 
@@ -129,7 +132,7 @@ $(BUILD)/ops.inc $(BUILD)/kernels_digest.h $(BUILD)/obj/sources $(BUILD)/obj/set
 derived:
 	tools/generate.sh $(BUILD) '$(rooms) $(kernels) $(base) $(cuda)' '$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(flags) $(NVCC)'
 
-.PHONY: all verify test check check-gpu bench bench-gpu install uninstall clean help unit-tests derived
+.PHONY: all verify test check mutants check-gpu bench bench-gpu install uninstall clean help unit-tests derived
 .DELETE_ON_ERROR:
 .SECONDARY:
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

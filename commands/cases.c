@@ -116,6 +116,8 @@ static void subject_fields(struct maker *m, struct test_case *c)
 	field_text(fields, m->arena, "checker", m->kernels->checker_digest);
 	field_printf(fields, m->arena, "family", "%s variant %d", job->op != NULL ? job->op : "none", m->variant);
 	field_text(fields, m->arena, "family.inputs", m->out.op != NULL ? m->out.op->inputs_digest : "generic");
+	if (job->edge > 0)
+		field_text(fields, m->arena, "case.edge", m->out.op->op->edges[job->edge - 1].name);
 	field_printf(fields, m->arena, "seed", "%llu", (unsigned long long)job->seed);
 	for (int i = 0; i < d->axis_count; i++)
 		if (d->axes[i].var)
@@ -185,12 +187,15 @@ static void data_constraints(struct maker *m, struct job *job)
 	job->constraints = texts;
 }
 
-static void make_case(struct maker *m, const char *id, const int64_t *axis, const struct input_source *inputs)
+/* `edge`: as op_case.edge has it. */
+static void make_case(struct maker *m, const char *id, const int64_t *axis, const struct input_source *inputs, int edge)
 {
 	struct test_case *c = add_case(m, id);
 
 	if (c == NULL)
 		return;
+	c->convention = edge > 0 ? m->out.op->op->edges[edge - 1].convention : NULL;
+	c->beside = edge > 0 && m->options->only == NULL;
 	c->decided = decided_by_blobs(m, inputs);
 	if (c->decided != NULL)
 		return;
@@ -198,11 +203,12 @@ static void make_case(struct maker *m, const char *id, const int64_t *axis, cons
 	struct op_case op_case = {.problem = &m->problem, .variant = m->variant, .axis = axis, .seed = m->options->seed};
 
 	*job = (struct job){.id = id, .problem = m->problem, .op = m->out.op != NULL ? m->out.op->op->name : NULL,
-	                    .no_truth = m->out.no_truth, .axis = axis, .seed = m->options->seed, .inputs = inputs,
+	                    .no_truth = m->out.no_truth, .axis = axis, .seed = m->options->seed, .edge = edge, .inputs = inputs,
 	                    .constant_count = m->out.constant_count, .root = m->root};
 	memcpy(job->constants, m->out.constants, sizeof job->constants);
 	memcpy(op_case.constants, m->out.constants, sizeof op_case.constants);
 	op_case.constant_count = m->out.constant_count;
+	op_case.edge = edge;
 	op_case.given = given_inputs(job);
 	for (int i = 0; i < m->problem.input_count; i++)
 		if (m->problem.inputs[i].rank == OP_SCALAR)
@@ -271,7 +277,21 @@ static void make_size_cases(struct maker *m, enum op_size size)
 	for (int i = 0; i < count && i < SIZE_ROWS; i++) {
 		const int64_t *axis = rows + (size_t)i * width;
 
-		make_case(m, size_case_id(m, size, axis), axis, inputs);
+		make_case(m, size_case_id(m, size, axis), axis, inputs, 0);
+	}
+}
+
+static void make_edge_cases(struct maker *m)
+{
+	const struct op *op = m->out.op != NULL ? m->out.op->op : NULL;
+	size_t width = (size_t)(m->definition->axis_count > 0 ? m->definition->axis_count : 1);
+	struct input_source *inputs = arena_array(m->arena, (size_t)m->definition->input_count, sizeof *inputs);
+
+	for (int i = 0; op != NULL && op->edges != NULL && op->edges[i].name != NULL; i++) {
+		int64_t *axis = arena_array(m->arena, width, sizeof *axis);
+
+		if (op->edge_axes(&m->problem, m->variant, i + 1, axis))
+			make_case(m, arena_printf(m->arena, "edge:%s", op->edges[i].name), axis, inputs, i + 1);
 	}
 }
 
@@ -283,7 +303,7 @@ static void make_workload_cases(struct maker *m, const struct workload_file *wor
 		                                    : arena_printf(m->arena, "workload:line %d", line->line);
 
 		if (line->error == NULL) {
-			make_case(m, id, line->axis, line->inputs);
+			make_case(m, id, line->axis, line->inputs, 0);
 			continue;
 		}
 		struct test_case *c = add_case(m, id);
@@ -318,6 +338,8 @@ struct cases cases_make(const struct kernels_face *kernels, const struct definit
 	for (int size = 0; size < SIZE_COUNT; size++)
 		if (options->size[size])
 			make_size_cases(&m, (enum op_size)size);
+	if (options->edge)
+		make_edge_cases(&m);
 	if (options->workloads)
 		make_workload_cases(&m, workloads);
 	return m.out;

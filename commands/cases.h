@@ -19,6 +19,7 @@
 
 struct case_options {
 	bool size[SIZE_COUNT];
+	bool edge; /* the cases of --edge, which are findings beside the verdict */
 	bool workloads;
 	uint64_t seed;
 	struct tolerance tolerance;       /* --atol, --rtol, --hit-ratio; negative = not given */
@@ -39,6 +40,8 @@ struct blob {
 
 struct test_case {
 	const char *id;              /* "small:batch_size=1", "workload:UUID" */
+	const char *convention;      /* a case of --edge: what counts there; NULL: an ordinary case */
+	bool beside;                 /* such a case that was not asked for by its id: it never moves the verdict */
 	const struct job *job;       /* NULL when `decided` */
 	struct fields fields;        /* of the subject */
 	struct digest subject;

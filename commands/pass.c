@@ -38,6 +38,7 @@ static struct digest context_digest(const struct pass *pass, struct arena *arena
 	field_text(&fields, arena, "checker", pass->reftest->kernels.face->checker_digest);
 	field_printf(&fields, arena, "sizes", "%d %d %d", cases->size[SIZE_SMALL], cases->size[SIZE_MEDIUM],
 	             cases->size[SIZE_LARGE]);
+	field_printf(&fields, arena, "edge", "%d", cases->edge);
 	field_printf(&fields, arena, "workloads", "%d", cases->workloads);
 	field_printf(&fields, arena, "seed", "%llu", (unsigned long long)cases->seed);
 	field_add(&fields, arena, "tolerance", NULL, &cases->tolerance, sizeof cases->tolerance);
@@ -156,6 +157,12 @@ int pass_select(struct pass *pass, const char *const *names, int name_count, con
 
 /* ---- an outcome becomes final --------------------------------------------------------------------------------- */
 
+bool is_finding(const struct case_outcome *c)
+{
+	return c->test->beside && c->verdict != NULL && c->verdict->status != STATUS_PASSED &&
+	       c->verdict->status != STATUS_SKIPPED && c->verdict->reason != REASON_GROUND_TRUTH;
+}
+
 static void count_case(struct outcome *outcome, const struct case_outcome *c)
 {
 	struct summary *counts = &outcome->counts;
@@ -173,6 +180,9 @@ static void count_case(struct outcome *outcome, const struct case_outcome *c)
 	(*by_status[c->verdict->status])++;
 	counts->elements += (uint64_t)c->verdict->elements;
 	outcome->findings += c->verdict->finding_count;
+	outcome->findings += is_finding(c);
+	if (is_finding(c) || (c->test->beside && c->verdict->status == STATUS_PASSED))
+		return; /* beside the verdict, for it and against it */
 	if (c->verdict->status > outcome->status) {
 		outcome->status = c->verdict->status;
 		outcome->reason = c->verdict->reason;
@@ -284,7 +294,7 @@ static void store_outcome(struct outcome *outcome)
 /* Would the next run come to the same answer from contents alone? */
 static bool summary_holds(const struct outcome *outcome)
 {
-	if (outcome->changed || !outcome->known || outcome->pass->options->cases.only != NULL)
+	if (outcome->changed || !outcome->known || outcome->findings > 0 || outcome->pass->options->cases.only != NULL)
 		return false;
 	for (int i = 0; i < outcome->case_count; i++)
 		if (!outcome->cases[i].kept)

@@ -41,6 +41,10 @@ struct case_outcome {
 	struct digest witness;
 };
 
+/* Is it a case of --edge, beside the verdict, that did not come out as its convention has it, by the reference's
+ * doing? */
+bool is_finding(const struct case_outcome *c);
+
 struct outcome {
 	const struct dataset_file *file;
 	const struct definition *definition; /* NULL: invalid, or answered from the summary */

@@ -106,8 +106,10 @@ static void print_case(const struct outcome *outcome, const struct case_outcome 
 	const struct verdict *v = c->verdict;
 	const char *reason = reason_name(v->reason);
 
-	printf("         %s  %s%s%s%s\n", c->test->id, looks[v->status].word, reason != NULL ? ": " : "",
+	printf("         %s  %s%s%s%s\n", c->test->id, is_finding(c) ? "finding" : looks[v->status].word, reason != NULL ? ": " : "",
 	       reason != NULL ? reason : "", c->cached ? " (remembered)" : "");
+	if (c->test->convention != NULL)
+		printf("           the convention that counts here: %s\n", c->test->convention);
 	if (v->message != NULL)
 		print_indented(v->message, 11);
 	for (int i = 0; i < v->output_count; i++)
@@ -149,7 +151,7 @@ static double worst_margin(const struct outcome *outcome)
 	for (int i = 0; i < outcome->case_count; i++) {
 		const struct verdict *v = outcome->cases[i].verdict;
 
-		for (int k = 0; v != NULL && k < v->output_count; k++)
+		for (int k = 0; v != NULL && !is_finding(&outcome->cases[i]) && k < v->output_count; k++)
 			margin = fmax(margin, v->outputs[k].metrics.margin);
 	}
 	return margin;
@@ -332,12 +334,21 @@ static void json_axes(struct buf *out, const struct outcome *outcome, const stru
 	buf_text(out, "}");
 }
 
-static void json_findings(struct buf *out, const struct verdict *v)
+static void json_findings(struct buf *out, const struct case_outcome *c)
 {
+	const struct verdict *v = c->verdict;
+	char edge[512];
+
 	buf_text(out, ", \"findings\": [");
 	for (int i = 0; v != NULL && i < v->finding_count; i++) {
 		buf_text(out, i > 0 ? ", " : "");
 		buf_json_string(out, v->findings[i]);
+	}
+	if (is_finding(c)) {
+		snprintf(edge, sizeof edge, "%s is %s; the convention that counts here: %s", c->test->id,
+		         status_name(v->status), c->test->convention);
+		buf_text(out, v->finding_count > 0 ? ", " : "");
+		buf_json_string(out, edge);
 	}
 	buf_text(out, "]");
 }
@@ -356,6 +367,8 @@ static void json_case(struct buf *out, const struct outcome *outcome, const stru
 	json_text(out, "message", v != NULL ? v->message : NULL);
 	buf_printf(out, ", \"cached\": %s, \"kept\": %s, \"weak\": %s, ", c->cached ? "true" : "false",
 	           c->kept && v != NULL ? "true" : "false", v != NULL && v->weak ? "true" : "false");
+	json_text(out, "convention", c->test->convention);
+	buf_text(out, ", ");
 	json_text(out, "why", c->why);
 	buf_text(out, ", ");
 	json_text(out, "device", v != NULL ? v->device : NULL);
@@ -369,7 +382,7 @@ static void json_case(struct buf *out, const struct outcome *outcome, const stru
 	json_real(out, "seconds", v != NULL ? v->seconds : 0);
 	buf_printf(out, ", \"reference_line\": %d, ", v != NULL ? v->reference_line : 0);
 	json_text(out, "printed", c->printed);
-	json_findings(out, v);
+	json_findings(out, c);
 	buf_text(out, ", \"outputs\": ");
 	if (v != NULL)
 		verdict_write_outputs(v, out);

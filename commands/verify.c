@@ -12,7 +12,7 @@
 
 struct verify_options {
 	const char *root, *device, *python, *sizes, *format, *case_id, *ground_truth;
-	bool all, changed, force, no_workloads, strict, cached_only, dry_run, staged, quiet;
+	bool all, changed, force, edge, no_workloads, strict, cached_only, dry_run, staged, quiet;
 	int jobs;
 	double atol, rtol, hit_ratio, timeout;
 	uint64_t seed;
@@ -28,6 +28,7 @@ static const struct option_row rows[] = {
     {"--case", OPTION_TEXT, AT(case_id), "ID", "only this case, as a failure line names it"},
     {"--sizes", OPTION_TEXT, AT(sizes), "LIST", "small,medium,large (default: small,medium)"},
     {"--no-workloads", OPTION_FLAG, AT(no_workloads), NULL, "leave the lines of workload files out"},
+    {"--edge", OPTION_FLAG, AT(edge), NULL, "also what is empty, single or a matter of convention; shows findings"},
     {"--device", OPTION_TEXT, AT(device), "D", "auto, cpu, cuda or cuda:N (default: auto)"},
     {"--ground-truth", OPTION_TEXT, AT(ground_truth), "NAME", "builtin: this project's kernels and oracles"},
     {"--force", OPTION_FLAG, AT(force), NULL, "run everything, whatever is stored"},
@@ -108,6 +109,7 @@ static int read_case_options(const struct verify_options *o, struct case_options
 {
 	*out = case_options_default();
 	out->workloads = !o->no_workloads;
+	out->edge = o->edge || (o->case_id != NULL && strncmp(o->case_id, "edge:", 5) == 0);
 	out->seed = o->seed;
 	out->only = o->case_id;
 	out->tolerance = (struct tolerance){o->atol, o->rtol, o->hit_ratio};

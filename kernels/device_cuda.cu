@@ -365,7 +365,7 @@ static int cuda_fill(struct device *device, const struct op *op, const struct op
 		return -1;
 	if (family == NULL)
 		rc = launch_generic(d, c, input, out, err);
-	else if (family->fill != NULL)
+	else if (family->fill != NULL && c->edge == 0)
 		rc = family->fill(c, input, out, d->stream, err);
 	if (rc == 1)
 		return fill_on_host(device, op, c, input, out, err);

@@ -21,7 +21,7 @@
 extern "C" {
 #endif
 
-enum { OP_RANK = 8, OP_CONSTANTS = 8, OP_ARGS = 32, OP_SCALAR = -1 };
+enum { OP_RANK = 8, OP_CONSTANTS = 8, OP_ARGS = 32, OP_EDGES = 32, OP_SCALAR = -1 };
 
 /* A tensor in memory of some device, row-major and dense, aligned to 256 bytes. */
 struct tensor {
@@ -78,6 +78,7 @@ struct op_case {
 	int constant_count;
 	double scalar[OP_ARGS];   /* values of Python-scalar inputs, by input index */
 	int probe;                /* 0: an ordinary case; 1: the inputs that make a hidden constant visible */
+	int edge;                 /* 0: an ordinary case; else 1 + the index of one of op.edges */
 	uint32_t given;           /* bit i: input i comes from a workload's file. What op.fill makes of the others must
 	                             suit it whatever it holds: indices that were brought may lead to any row */
 };
@@ -86,6 +87,13 @@ struct op_case {
 struct rule {
 	double atol, rtol;
 	double hit_ratio; /* 1: all elements */
+};
+
+/* A case of --edge: there is nothing, or one of everything, or implementations are known to differ and one convention
+ * has to count. What such a case shows is a finding beside the verdict. */
+struct op_edge {
+	const char *name;       /* its word in the case's id: "no_rows" */
+	const char *convention; /* what counts here, as a clause: "no rows in, no rows out" */
 };
 
 enum op_size { SIZE_SMALL, SIZE_MEDIUM, SIZE_LARGE, SIZE_COUNT };
@@ -101,6 +109,12 @@ struct op {
 	/* The cases of a size preset: writes up to `room` rows of problem->axis_count values (const axes filled in, every
 	 * var axis given) to `axis` and returns how many rows there are. */
 	int (*sizes)(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room);
+
+	/* The cases of --edge (at most OP_EDGES), up to one whose name is NULL, and the axis values of one (as sizes,
+	 * one row); false: this problem has no such case. scalar, fill, oracle and judge find it in op_case.edge; a
+	 * GPU's inputs of such a case are those of the host. Both NULL: the family has none. */
+	const struct op_edge *edges;
+	bool (*edge_axes)(const struct op_problem *problem, int variant, int edge, int64_t *axis);
 
 	/* Fills the hidden constants (at most OP_CONSTANTS) and returns their number. NULL: it needs none. */
 	int (*constants)(const struct op_problem *problem, int variant, struct op_constant *out);
@@ -175,6 +189,11 @@ struct rule rule_default(enum dtype dtype);
 /* Small look-ups that every match needs. -1: none. */
 int op_axis_index(const struct op_problem *problem, const char *name);
 int op_input_index(const struct op_problem *problem, const char *name);
+
+/* For op.edge_axes: the first case of the family's smallest preset (its `sizes`), with `rows` in the first var axis of
+ * the first output, that output's last axis aside. False: it has no such axis. */
+bool op_edge_rows(int (*sizes)(const struct op_problem *, int, enum op_size, int64_t *, int),
+                  const struct op_problem *problem, int variant, int64_t rows, int64_t *axis);
 
 /* A tensor's shape by axis names, for sentences: "[batch_size, hidden_size]", "[]", "a Python scalar". */
 const char *op_shape_text(const struct op_problem *problem, const struct op_arg *arg, char *out, size_t size);

@@ -112,6 +112,21 @@ int op_input_index(const struct op_problem *problem, const char *name)
 	return -1;
 }
 
+bool op_edge_rows(int (*sizes)(const struct op_problem *, int, enum op_size, int64_t *, int),
+                  const struct op_problem *problem, int variant, int64_t rows, int64_t *axis)
+{
+	const struct op_arg *output = &problem->outputs[0];
+
+	if (sizes(problem, variant, SIZE_SMALL, axis, 1) != 1)
+		return false;
+	for (int d = 0; d + 1 < output->rank; d++)
+		if (problem->axes[output->axis[d]].var) {
+			axis[output->axis[d]] = rows;
+			return true;
+		}
+	return false;
+}
+
 const char *op_shape_text(const struct op_problem *problem, const struct op_arg *arg, char *out, size_t size)
 {
 	snprintf(out, size, "%s", arg->rank == OP_SCALAR ? "a Python scalar" : "[");

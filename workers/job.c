@@ -1,7 +1,8 @@
 /* Form: {"id", "name", "op_type", "description", "tags": [text], "axes": [{"name", "value" (null: var)}],
  * "inputs", "outputs": [{"name", "dtype", "shape": [axis number] | null, "optional"}], "op": text | null,
- * "no_truth": text | null, "axis": [value], "seed": "decimal", "sources": [{"kind", …}], "constraints": [text],
- * "constants": [{"name", "value", "source", "conflict"}], "rules": [{"atol", "rtol", "hit_ratio"}], "root"}.
+ * "no_truth": text | null, "axis": [value], "seed": "decimal", "edge": "decimal", "sources": [{"kind", …}],
+ * "constraints": [text], "constants": [{"name", "value", "source", "conflict"}],
+ * "rules": [{"atol", "rtol", "hit_ratio"}], "root"}.
  * Arrays speak by place: "axis" has a value for each of "axes", "sources" one for each of "inputs", "rules" one for each
  * of "outputs". The seed is text because JSON's numbers end at 2^53; NaN and infinities are the texts "nan", "inf",
  * "-inf" (buf_json_number). */
@@ -228,6 +229,7 @@ void job_write(const struct job *job, struct buf *out)
 	write_text(out, "op", job->op);
 	write_text(out, "no_truth", job->no_truth);
 	buf_printf(out, ",\"seed\":\"%" PRIu64 "\"", job->seed);
+	buf_printf(out, ",\"edge\":\"%d\"", job->edge);
 	write_sources(out, job);
 	write_texts(out, "constraints", job->constraints, job->constraint_count);
 	write_constants(out, job);
@@ -454,6 +456,11 @@ struct job *job_read(const cJSON *json, struct arena *arena, struct err *err)
 	job->op = read_text(&at, json, "op");
 	job->no_truth = read_text(&at, json, "no_truth");
 	job->seed = read_whole(&at, json, "seed", false);
+	uint64_t edge = read_whole(&at, json, "edge", false);
+
+	job->edge = edge <= OP_EDGES ? (int)edge : 0;
+	if (edge > OP_EDGES)
+		wrong(&at, "edge");
 	read_sources(&at, json, job);
 	job->constraints = read_texts(&at, json, "constraints", &job->constraint_count);
 	read_constants(&at, json, job);

@@ -22,6 +22,7 @@ struct job {
 	const char *no_truth;              /* op NULL: the sentence why */
 	const int64_t *axis;               /* problem.axis_count values */
 	uint64_t seed;
+	int edge;                          /* op_case.edge */
 	const struct input_source *inputs; /* problem.input_count; random ones are made by the family */
 	const char *const *constraints;    /* those that need tensor contents: checked once the inputs are made */
 	int constraint_count;

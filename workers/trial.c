@@ -224,6 +224,7 @@ static int arrange(struct trial *trial, const int64_t *axis, int probe)
 	trial->c.axis = axis;
 	trial->c.seed = job->seed;
 	trial->c.probe = probe;
+	trial->c.edge = probe ? 0 : job->edge;
 	trial->c.given = probe ? 0 : given_inputs(job);
 	trial->c.constant_count = job->constant_count;
 	memcpy(trial->c.constants, trial->constants, sizeof trial->c.constants);

@@ -4,20 +4,22 @@
  *   gelu        act(x) = x Phi(x), Phi the normal distribution function (erf)
  *   gelu_tanh   act(x) = x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2
  *
- * Input [..., 2H], output [..., H]; float32, float16 or bfloat16. Which one it is nothing but the name (or the fi_api tag)
- * says: "silu" (or "swiglu"), "gelu_tanh", "gelu" (or "geglu"). FlashInfer's activation.*_and_mul are these three. (The
- * experts of a mixture hold the halves the other way round; that is another family's.)
+ * Input [..., 2H], output [..., H]; float32, float16 or bfloat16. Which one it is nothing but the name (or the fi_api
+ * tag) says: "silu" (or "swiglu"), "gelu_tanh", "gelu" (or "geglu"). FlashInfer's activation.*_and_mul are these three.
+ * (The experts of a mixture hold the halves the other way round; that is another family's.)
  *
  * Bound. In float32 the product is good to a few 2^-24. A reference may stay in the narrow dtype, as torch's own
- * activations do: then the activation is rounded, and the product, and the truth, each by half a unit in the last place,
- * which is at most 2^-8 (bfloat16) or 2^-11 (float16) of the value: rtol is three of those, 1.2 % and 0.15 %. Where gelu
- * falls off, 1 + erf or 1 + tanh cancels: 2^-24 of 1 is left, times |x| / 2 of at most 4 and a factor of at most 2 (beyond
- * x = -8 both are exactly 0 in float32): atol 2e-6. silu does not cancel, and what it loses is less. */
+ * activations do: then the activation is rounded, and the product, and the truth, each by half a unit in the last
+ * place, which is at most 2^-8 (bfloat16) or 2^-11 (float16) of the value: rtol is three of those, 1.2 % and 0.15 %.
+ * Where gelu falls off, 1 + erf or 1 + tanh cancels: 2^-24 of 1 is left, times |x| / 2 of at most 4 and a factor of at
+ * most 2 (beyond x = -8 both are exactly 0 in float32): atol 2e-6. silu does not cancel, and what it loses is less. */
 #include "kernels/activation/inputs.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "kernels/check.h"
 
 enum { PARALLEL_FROM = 1 << 20 }; /* elements from which threads are worth their start */
 
@@ -32,8 +34,9 @@ static int kind_in(const char *word)
 	static const struct {
 		const char *part;
 		int kind;
-	} parts[] = {{"gelu_tanh", ACTIVATION_GELU_TANH}, {"geglu_tanh", ACTIVATION_GELU_TANH}, {"gelu", ACTIVATION_GELU},
-	             {"geglu", ACTIVATION_GELU},          {"silu", ACTIVATION_SILU},            {"swiglu", ACTIVATION_SILU}};
+	} parts[] = {{"gelu_tanh", ACTIVATION_GELU_TANH}, {"geglu_tanh", ACTIVATION_GELU_TANH},
+	             {"gelu", ACTIVATION_GELU},           {"geglu", ACTIVATION_GELU},
+	             {"silu", ACTIVATION_SILU},           {"swiglu", ACTIVATION_SILU}};
 
 	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
 		if (strstr(word, parts[i].part) != NULL)
@@ -66,14 +69,19 @@ static int match(const struct op_problem *problem, struct err *why)
 	for (int d = 0; fits && d + 1 < x->rank; d++)
 		fits = x->axis[d] == y->axis[d];
 	if (!fits)
-		return err_set(why, "input '%s' has shape %s and output '%s' %s, expected the same but for the last axis", x->name,
-		               op_shape_text(problem, x, found, sizeof found), y->name,
+		return err_set(why,
+		               "input '%s' has shape %s and output '%s' %s, expected the same but for the last axis",
+		               x->name, op_shape_text(problem, x, found, sizeof found), y->name,
 		               op_shape_text(problem, y, expected, sizeof expected));
-	const struct op_axis *wide = &problem->axes[x->axis[x->rank - 1]], *narrow = &problem->axes[y->axis[y->rank - 1]];
+	const struct op_axis *wide = &problem->axes[x->axis[x->rank - 1]],
+			     *narrow = &problem->axes[y->axis[y->rank - 1]];
 
 	if (wide == narrow || wide->var || narrow->var || wide->value != 2 * narrow->value)
-		return err_set(why, "the last axis of input '%s' is '%s' and that of output '%s' is '%s', expected const axes, the "
-		                    "first twice as large as the second", x->name, wide->name, y->name, narrow->name);
+		return err_set(
+		    why,
+		    "the last axis of input '%s' is '%s' and that of output '%s' is '%s', expected const axes, the "
+		    "first twice as large as the second",
+		    x->name, wide->name, y->name, narrow->name);
 	if (!known_dtype(x->dtype) || !known_dtype(y->dtype))
 		return err_set(why, "it maps %s to %s, expected float32, float16 or bfloat16", dtype_name(x->dtype),
 		               dtype_name(y->dtype));
@@ -102,6 +110,28 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 	return count;
 }
 
+/* The cases of --edge; op_case.edge is one of these. */
+enum { EDGE_NO_ROWS = 1, EDGE_HUGE_GATES };
+
+static const struct op_edge edges[] = {
+    {"no_rows", "no rows in, no rows out"},
+    {"huge_gates", "a gate beyond the reach of every exponential counts as itself, or as 0 if it is negative"},
+    {NULL, NULL},
+};
+
+static bool edge_axes(const struct op_problem *problem, int variant, int edge, int64_t *axis)
+{
+	return op_edge_rows(sizes, problem, variant, edge == EDGE_NO_ROWS ? 0 : 3, axis);
+}
+
+/* Gates of 60000, which float16 still holds, or of 2^100, whose cube nothing holds. */
+static float edge_element(const struct activation_fill *f, enum dtype dtype, int64_t index, float element)
+{
+	float huge = index % 3 == 0 && dtype != DTYPE_FLOAT16 ? float_power(100) : 60000;
+
+	return index % (2 * f->half) >= f->half ? element / 2 : element < 0 ? -huge : huge;
+}
+
 static struct rule rule(const struct op_case *c, int output)
 {
 	switch (c->problem->outputs[output].dtype) {
@@ -124,8 +154,12 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 	for (int64_t block = 0; block < (out->elements + 3) / 4; block++) {
 		struct philox random = philox_block(f.key, (uint64_t)block);
 
-		for (int64_t i = 4 * block; i < 4 * block + 4 && i < out->elements; i++)
-			number_store(out->data, out->dtype, i, activation_element(&f, i, random.word[i % 4]));
+		for (int64_t i = 4 * block; i < 4 * block + 4 && i < out->elements; i++) {
+			float element = activation_element(&f, i, random.word[i % 4]);
+
+			number_store(out->data, out->dtype, i,
+			             c->edge == EDGE_HUGE_GATES ? edge_element(&f, out->dtype, i, element) : element);
+		}
 	}
 	return 0;
 }
@@ -174,7 +208,10 @@ const struct op activation_op = {
     .op_types = op_types,
     .match = match,
     .sizes = sizes,
+    .edges = edges,
+    .edge_axes = edge_axes,
     .rule = rule,
     .fill = fill,
+    .check = check_all_finite,
     .oracle = oracle,
 };

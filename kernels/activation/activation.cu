@@ -51,8 +51,8 @@ static int launch(const struct op_case *c, const struct tensor *in, struct tenso
 {
 	if (out[0].elements == 0)
 		return 0;
-	gate<<<grid(out[0].elements), THREADS, 0, (cudaStream_t)stream>>>(c->variant, in[0].data, in[0].dtype, out[0].data,
-	                                                                 out[0].dtype, out[0].elements,
+	gate<<<grid(out[0].elements), THREADS, 0, (cudaStream_t)stream>>>(c->variant, in[0].data, in[0].dtype,
+	                                                                 out[0].data, out[0].dtype, out[0].elements,
 	                                                                 activation_fill_of(c).half);
 	return cuda_check(cudaGetLastError(), "launching activation", err);
 }

@@ -30,6 +30,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/check.h"
 #include "kernels/wide.h"
 
 enum { BLOCK = 4, SERIAL_BLOCKS = 1 << 12 };
@@ -130,6 +131,15 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 			set_axes(problem, variant, table[i].m, table[i].n, table[i].k,
 				 axis + count++ * problem->axis_count);
 	return count;
+}
+
+/* The cases of --edge. */
+static const struct op_edge edges[] = {{"no_rows", "no rows of A, no rows of the product"}, {NULL, NULL}};
+
+static bool edge_axes(const struct op_problem *problem, int variant, int edge, int64_t *axis)
+{
+	(void)edge;
+	return op_edge_rows(sizes, problem, variant, 0, axis);
 }
 
 static struct rule rule(const struct op_case *c, int output)
@@ -252,7 +262,10 @@ const struct op gemm_op = {
     .op_types = op_types,
     .match = match,
     .sizes = sizes,
+    .edges = edges,
+    .edge_axes = edge_axes,
     .rule = rule,
     .fill = fill,
+    .check = check_all_finite,
     .oracle = oracle,
 };

@@ -58,8 +58,11 @@ static inline struct gemm_extent gemm_extent_of(const struct op_case *c)
 	e.a = gemm_left(problem, c->variant);
 	e.b = 1 - e.a;
 	e.m = 1;
-	for (int d = 0; d + 1 < out->rank; d++)
-		e.m = e.m > (INT64_MAX >> 1) / c->axis[out->axis[d]] ? INT64_MAX >> 1 : e.m * c->axis[out->axis[d]];
+	for (int d = 0; d + 1 < out->rank; d++) {
+		int64_t size = c->axis[out->axis[d]];
+
+		e.m = size > 0 && e.m > (INT64_MAX >> 1) / size ? INT64_MAX >> 1 : e.m * size;
+	}
 	e.n = c->axis[out->axis[out->rank - 1]];
 	e.k = c->axis[problem->inputs[e.a].axis[out->rank - 1]];
 	return e;

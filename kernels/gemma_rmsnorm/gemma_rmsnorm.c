@@ -5,21 +5,22 @@
  * updated residual: x, rounded to its dtype. FlashInfer's norm.gemma_rmsnorm and gemma_fused_add_rmsnorm compute this.
  *
  * In its schema a Gemma norm is any other RMS norm, and it comes under the same op_type. What tells is "gemma_" in the
- * definition's name or in its fi_api tag. A `model:gemma-…` tag does not: definitions exist that were taken from a Gemma
- * and yet apply the plain weight.
+ * definition's name or in its fi_api tag. A `model:gemma-…` tag does not: definitions exist that were taken from a
+ * Gemma and yet apply the plain weight.
  *
  * Epsilon: a Python scalar, or what kernels/epsilon.h finds attested, or the 1e-6 of every published Gemma.
  *
- * Bound: that of a plain norm. A reference in float32 is off by some 1e-6 before its one rounding (1 + w adds half an ulp
- * of float32), so output and truth are roundings of nearly the same number: rtol 2^-7 for bfloat16, 2^-10 for float16,
- * 1e-5 for float32; nothing cancels, so atol is the last place of the subnormals only. What that cannot show: 1 + w, or
- * the product with it, being rounded once more on the way; that moves y by one unit in the last place too. */
+ * Bound: that of a plain norm. A reference in float32 is off by some 1e-6 before its one rounding (1 + w adds half an
+ * ulp of float32), so output and truth are roundings of nearly the same number: rtol 2^-7 for bfloat16, 2^-10 for
+ * float16, 1e-5 for float32; nothing cancels, so atol is the last place of the subnormals only. What that cannot show:
+ * 1 + w, or the product with it, being rounded once more on the way; that moves y by one unit in the last place too. */
 #include "kernels/gemma_rmsnorm/inputs.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "kernels/check.h"
 #include "kernels/epsilon.h"
 
 enum { PARALLEL_FROM = 1 << 20 }; /* elements from which threads are worth their start */
@@ -62,8 +63,8 @@ static int match_input(const struct op_problem *problem, const struct gemma_role
 		return err_set(why, "input '%s' is %s, expected float32, float16 or bfloat16", input->name,
 		               dtype_name(input->dtype));
 	if (!weight && (i == roles->weight || !same_shape(input, output)))
-		return err_set(why, "input '%s' has shape %s, expected %s like output '%s', or its last axis alone", input->name,
-		               op_shape_text(problem, input, found, sizeof found),
+		return err_set(why, "input '%s' has shape %s, expected %s like output '%s', or its last axis alone",
+		               input->name, op_shape_text(problem, input, found, sizeof found),
 		               op_shape_text(problem, output, expected, sizeof expected), output->name);
 	return 0;
 }
@@ -76,10 +77,13 @@ static int match(const struct op_problem *problem, struct err *why)
 	if (!is_gemma(problem))
 		return err_set(why, "neither its name nor its fi_api tag speaks of a gemma_ norm");
 	if (problem->output_count < 1 || problem->output_count > 2 || problem->outputs[0].rank < 2)
-		return err_set(why, "it has %d outputs; expected activations of two axes or more, and at most the updated residual",
-		               problem->output_count);
+		return err_set(
+		    why,
+		    "it has %d outputs; expected activations of two axes or more, and at most the updated residual",
+		    problem->output_count);
 	if (roles.hidden < 0 || roles.weight < 0 || parts != problem->input_count)
-		return err_set(why, "its %d inputs are not a hidden state, perhaps a residual, a weight, perhaps an epsilon",
+		return err_set(why,
+		               "its %d inputs are not a hidden state, perhaps a residual, a weight, perhaps an epsilon",
 		               problem->input_count);
 	if (problem->output_count == 2 && roles.residual < 0)
 		return err_set(why, "it has two outputs, but no residual among its inputs to update");
@@ -88,7 +92,8 @@ static int match(const struct op_problem *problem, struct err *why)
 			return -1;
 	for (int i = 0; i < problem->output_count; i++)
 		if (!known_dtype(problem->outputs[i].dtype) || !same_shape(&problem->outputs[i], &problem->outputs[0]))
-			return err_set(why, "output '%s' is no float of the shape of the first", problem->outputs[i].name);
+			return err_set(why, "output '%s' is no float of the shape of the first",
+			               problem->outputs[i].name);
 	return roles.residual >= 0 ? GEMMA_FUSED_ADD : GEMMA_PLAIN;
 }
 
@@ -244,18 +249,30 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 	return 0;
 }
 
-static const char *const op_types[] = {"rmsnorm", "gemma_rmsnorm", "fused_add_rmsnorm", "gemma_fused_add_rmsnorm", "norm",
-                                       NULL};
+/* The cases of --edge. */
+static const struct op_edge edges[] = {{"no_rows", "no rows in, no rows out"}, {NULL, NULL}};
+
+static bool edge_axes(const struct op_problem *problem, int variant, int edge, int64_t *axis)
+{
+	(void)edge;
+	return op_edge_rows(sizes, problem, variant, 0, axis);
+}
+
+static const char *const op_types[] = {
+    "rmsnorm", "gemma_rmsnorm", "fused_add_rmsnorm", "gemma_fused_add_rmsnorm", "norm", NULL};
 
 const struct op gemma_rmsnorm_op = {
     .name = "gemma_rmsnorm",
     .op_types = op_types,
     .match = match,
     .sizes = sizes,
+    .edges = edges,
+    .edge_axes = edge_axes,
     .constants = constants,
     .rule = rule,
     .may_write = may_write,
     .scalar = scalar,
     .fill = fill,
+    .check = check_all_finite,
     .oracle = oracle,
 };

@@ -80,7 +80,8 @@ static int launch(const struct op_case *c, const struct tensor *in, struct tenso
 	if (count == 0)
 		return 0;
 	if (count > INT32_MAX)
-		return err_set(err, "gemma_rmsnorm: %lld rows are more than a grid has blocks; take fewer", (long long)count);
+		return err_set(err, "gemma_rmsnorm: %lld rows are more than a grid has blocks; take fewer",
+		               (long long)count);
 	rows.hidden = in[roles.hidden].data;
 	rows.hidden_dtype = in[roles.hidden].dtype;
 	rows.weight = in[roles.weight].data;

@@ -9,12 +9,12 @@
  *   row 3     huge: noise on [-1024, 1024)
  *   row 4, 5  noise and one outlier, in the first column, in the last
  *   row 6     plain noise
- *   row r>=8  noise and 32 equal spikes, in columns 32 (r - 8) and following, wrapping at the end: they hold 3/4 or more
- *             of the row's energy, so a column that is left out moves the whole row. In even rows of a fused add the
- *             residual of a spike is half an ulp of it, so that a sum which is rounded before the mean loses it
+ *   row r>=8  noise and 32 equal spikes, in columns 32 (r - 8) and following, wrapping at the end: they hold 3/4 or
+ *             more of the row's energy, so a column that is left out moves the whole row. In even rows of a fused add
+ *             the residual of a spike is half an ulp of it, so that a sum which is rounded before the mean loses it
  *
- * Noise is uniform on [-1, 1). A weight w is applied as 1 + w; |w| is a fraction of 2^0 … 2^-5, of either sign, as small
- * and as large as trained ones are. */
+ * Noise is uniform on [-1, 1). A weight w is applied as 1 + w; |w| is a fraction of 2^0 … 2^-5, of either sign, as
+ * small and as large as trained ones are. */
 #ifndef REFTEST_KERNELS_GEMMA_RMSNORM_INPUTS_H
 #define REFTEST_KERNELS_GEMMA_RMSNORM_INPUTS_H
 
@@ -82,7 +82,7 @@ struct gemma_fill {
 	int part;        /* enum gemma_part */
 	int tiny, least; /* exponents of a tiny row's scale, and of the smallest that the dtype has precision for */
 	int spikes, spike, single; /* how many in a row; exponents of their magnitude, and of a single one's */
-	int half_ulp;    /* exponent of half an ulp of 1; 0: residuals of spikes are plain noise */
+	int half_ulp;              /* exponent of half an ulp of 1; 0: residuals of spikes are plain noise */
 };
 
 /* Smallest exponent e >= from with count * 4^e >= energy. Host only. */

@@ -67,9 +67,9 @@ enum layernorm_part { LAYERNORM_X, LAYERNORM_WEIGHT, LAYERNORM_BIAS };
 struct layernorm_fill {
 	uint64_t key;
 	int64_t columns;
-	int part;                  /* enum layernorm_part */
-	int probe;                 /* 1: every row shows epsilon and nothing else */
-	int tiny, least;           /* exponents of a tiny row's scale, and of the smallest that the dtype has precision for */
+	int part;        /* enum layernorm_part */
+	int probe;       /* 1: every row shows epsilon and nothing else */
+	int tiny, least; /* exponents of a tiny row's scale, and of the smallest that the dtype has precision for */
 	int spikes, spike, single; /* how many in a row; exponents of their magnitude, and of a single one's */
 	int weight_bits;           /* fraction bits of a weight */
 };
@@ -115,8 +115,8 @@ HOST_DEVICE static inline float layernorm_weight(const struct layernorm_fill *f,
 	return random & 0x100 ? magnitude : -magnitude;
 }
 
-/* The probe: |x| on [1, 2) times the least power of two, of alternating sign; no bias: so far below any epsilon that the
- * answer's size is (x - mean) w / sqrt(eps). */
+/* The probe: |x| on [1, 2) times the least power of two, of alternating sign; no bias: so far below any epsilon that
+ * the answer's size is (x - mean) w / sqrt(eps). */
 HOST_DEVICE static inline float layernorm_probe(const struct layernorm_fill *f, int64_t index, uint32_t random)
 {
 	float magnitude = (float)(128 + (random >> 25)) * float_power(f->least - 7);

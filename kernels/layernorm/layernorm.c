@@ -7,16 +7,17 @@
  * Epsilon is a Python scalar, or what kernels/epsilon.h finds attested (a model's "layer_norm_eps"), or probed: on rows
  * whose variance is far below any epsilon, y = (x - mean) w / sqrt(eps).
  *
- * Bound. A mean that is summed in float32, one element after another, is off by up to sqrt(H) 2^-25 of its size; inputs.h
- * allows a mean of 7 deviations: for H = 8192 that is 2e-5 in (x - mean) / root, times a weight below 2, and the sum with
- * the bias may cancel: atol 5e-5. Apart from that, output and truth are roundings of nearly the same number: rtol 2^-7
- * for bfloat16, 2^-10 for float16, 1e-5 for float32.
+ * Bound. A mean that is summed in float32, one element after another, is off by up to sqrt(H) 2^-25 of its size;
+ * inputs.h allows a mean of 7 deviations: for H = 8192 that is 2e-5 in (x - mean) / root, times a weight below 2, and
+ * the sum with the bias may cancel: atol 5e-5. Apart from that, output and truth are roundings of nearly the same
+ * number: rtol 2^-7 for bfloat16, 2^-10 for float16, 1e-5 for float32.
  * What that cannot show in a narrow dtype: H - 1 for H, which moves y by 1 / 2H; in float32 it shows. */
 #include "kernels/layernorm/inputs.h"
 
 #include <math.h>
 #include <stdlib.h>
 
+#include "kernels/check.h"
 #include "kernels/epsilon.h"
 
 enum { PARALLEL_FROM = 1 << 20, PROBE_ROWS = 16 }; /* elements from which threads are worth their start */
@@ -51,8 +52,8 @@ static int match_input(const struct op_problem *problem, int i, struct err *why)
 		return err_set(why, "input '%s' is %s, expected float32, float16 or bfloat16", input->name,
 		               dtype_name(input->dtype));
 	if (flat ? input->axis[0] != output->axis[output->rank - 1] : !same_shape(input, output))
-		return err_set(why, "input '%s' has shape %s, expected %s like output '%s', or its last axis alone", input->name,
-		               op_shape_text(problem, input, found, sizeof found),
+		return err_set(why, "input '%s' has shape %s, expected %s like output '%s', or its last axis alone",
+		               input->name, op_shape_text(problem, input, found, sizeof found),
 		               op_shape_text(problem, output, expected, sizeof expected), output->name);
 	return 0;
 }
@@ -275,16 +276,29 @@ static int probe(const struct op_case *c, const struct tensor *in, const struct 
 		near += fabs(estimates[i] - median) <= 0.05 * (fabs(median) + variance);
 	free(estimates);
 	if (near * 10 < out[0].elements * 9)
-		return err_set(err, "the reference's epsilon cannot be seen: its answer to tiny inputs is not their layer norm with "
-		                    "any one epsilon");
+		return err_set(
+		    err,
+		    "the reference's epsilon cannot be seen: its answer to tiny inputs is not their layer norm with "
+		    "any one epsilon");
 	bool none = fabs(median) <= 0.05 * variance;
 
 	found[0].value = none ? 0 : epsilon_round(median);
 	if (!none && found[0].value == 0)
-		return err_set(err, "the reference's epsilon is about %.3g, which is no round number; name it in the description "
-		                    "(\"Epsilon is fixed at 1e-5.\")",
-		               median);
+		return err_set(
+		    err,
+		    "the reference's epsilon is about %.3g, which is no round number; name it in the description "
+		    "(\"Epsilon is fixed at 1e-5.\")",
+		    median);
 	return 0;
+}
+
+/* The cases of --edge. */
+static const struct op_edge edges[] = {{"no_rows", "no rows in, no rows out"}, {NULL, NULL}};
+
+static bool edge_axes(const struct op_problem *problem, int variant, int edge, int64_t *axis)
+{
+	(void)edge;
+	return op_edge_rows(sizes, problem, variant, 0, axis);
 }
 
 static const char *const op_types[] = {"layernorm", "layer_norm", "norm", NULL};
@@ -294,10 +308,13 @@ const struct op layernorm_op = {
     .op_types = op_types,
     .match = match,
     .sizes = sizes,
+    .edges = edges,
+    .edge_axes = edge_axes,
     .constants = constants,
     .rule = rule,
     .scalar = scalar,
     .fill = fill,
+    .check = check_all_finite,
     .oracle = oracle,
     .probe = probe,
     .probe_axes = probe_axes,

@@ -78,7 +78,8 @@ static int launch(const struct op_case *c, const struct tensor *in, struct tenso
 	if (count == 0)
 		return 0;
 	if (count > INT32_MAX)
-		return err_set(err, "layernorm: %lld rows are more than a grid has blocks; take fewer", (long long)count);
+		return err_set(err, "layernorm: %lld rows are more than a grid has blocks; take fewer",
+		               (long long)count);
 	rows.x = in[roles.x].data;
 	rows.x_dtype = in[roles.x].dtype;
 	rows.weight = in[roles.weight].data;

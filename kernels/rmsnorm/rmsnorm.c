@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/check.h"
 #include "kernels/epsilon.h"
 
 enum { BLOCK = 4, SERIAL_BLOCKS = 1 << 12, PROBE_ROWS = 16 };
@@ -178,6 +179,15 @@ static int constants(const struct op_problem *problem, int variant, struct op_co
 		return 0;
 	out[0] = epsilon_constant(problem, "rms_norm_eps");
 	return 1;
+}
+
+/* The cases of --edge. */
+static const struct op_edge edges[] = {{"no_rows", "no rows in, no rows out"}, {NULL, NULL}};
+
+static bool edge_axes(const struct op_problem *problem, int variant, int edge, int64_t *axis)
+{
+	(void)edge;
+	return op_edge_rows(sizes, problem, variant, 0, axis);
 }
 
 static struct rule rule(const struct op_case *c, int output)
@@ -410,10 +420,13 @@ const struct op rmsnorm_op = {
     .op_types = op_types,
     .match = match,
     .sizes = sizes,
+    .edges = edges,
+    .edge_axes = edge_axes,
     .constants = constants,
     .rule = rule,
     .scalar = scalar,
     .fill = fill,
+    .check = check_all_finite,
     .oracle = oracle,
     .probe = probe,
     .probe_axes = probe_axes,

@@ -103,7 +103,8 @@ static inline int64_t rope_head_size(const struct op_problem *problem, const int
 	return 0;
 }
 
-/* How much of a head is rotated: what the cache holds, what an argument says, what an axis says, or all of it. Host only. */
+/* How much of a head is rotated: what the cache holds, what an argument says, what an axis says, or all of it. Host
+ * only. */
 static inline int64_t rope_rotary_dim(const struct op_case *c, const struct rope_roles *roles, int64_t head_size)
 {
 	const struct op_problem *problem = c->problem;
@@ -132,7 +133,8 @@ static inline struct rope_extent rope_extent_of(const struct op_case *c)
 	for (int r = 0; r < roles.count; r++) {
 		const struct op_arg *x = &problem->inputs[roles.rotated[r]];
 
-		e.heads[r] = x->rank == 3 ? c->axis[x->axis[1]] : c->axis[x->axis[1]] / (e.head_size > 0 ? e.head_size : 1);
+		e.heads[r] =
+		    x->rank == 3 ? c->axis[x->axis[1]] : c->axis[x->axis[1]] / (e.head_size > 0 ? e.head_size : 1);
 	}
 	return e;
 }
@@ -151,7 +153,7 @@ static inline int rope_interleaved(const struct op_case *c)
 struct rope_fill {
 	uint64_t key;
 	int is_cache;
-	int probe;      /* 1: the first of every pair is 1, the second 0 */
+	int probe; /* 1: the first of every pair is 1, the second 0 */
 	int interleaved;
 	int64_t head_size, rotary_dim;
 };
@@ -160,8 +162,8 @@ struct rope_fill {
 static inline struct rope_fill rope_fill_of(const struct op_case *c, int input)
 {
 	struct rope_extent e = rope_extent_of(c);
-	struct rope_fill f = {input_key(c, input), input == rope_roles_of(c->problem).cache, c->probe, rope_interleaved(c),
-	                      e.head_size > 0 ? e.head_size : 1, e.rotary_dim};
+	struct rope_fill f = {input_key(c, input), input == rope_roles_of(c->problem).cache, c->probe,
+	                      rope_interleaved(c), e.head_size > 0 ? e.head_size : 1,        e.rotary_dim};
 
 	return f;
 }
@@ -179,7 +181,8 @@ HOST_DEVICE static inline float rope_element(const struct rope_fill *f, int64_t 
 }
 
 /* Position of token `index` among `range`. */
-HOST_DEVICE static inline int64_t rope_position(const struct rope_fill *f, int64_t range, int64_t index, uint32_t random)
+HOST_DEVICE static inline int64_t rope_position(const struct rope_fill *f, int64_t range, int64_t index,
+                                                uint32_t random)
 {
 	if (f->probe)
 		return 1;

@@ -2,26 +2,28 @@
  *
  *   (a, b) of one pair -> (a cos - b sin, b cos + a sin), the angle being that of the token's position and the pair i
  *
- * Pairs: elements i and i + R/2 of a head ("neox", halves), or 2i and 2i + 1 (interleaved), among its first R (the rotary
- * dimension); the others are copied. q and k: [tokens, heads, D] or flat, [tokens, heads * D]; positions: [tokens].
+ * Pairs: elements i and i + R/2 of a head ("neox", halves), or 2i and 2i + 1 (interleaved), among its first R (the
+ * rotary dimension); the others are copied. q and k: [tokens, heads, D] or flat, [tokens, heads * D]; positions:
+ * [tokens].
  *   with a cache [rows, R]: cos in columns 0 … R/2 - 1 of the position's row, sin in the others
  *   without: angle = position f(i), f(i) = theta^(-2i/R) / scale; Llama 3.1: with w = 2 pi theta^(2i/R) the wavelength,
- *     f = theta^(-2i/R) where w < old / high, theta^(-2i/R) / scale where w > old / low, and between them s parts of the
- *     first and 1 - s of the second, s = (old / w - low) / (high - low)
+ *     f = theta^(-2i/R) where w < old / high, theta^(-2i/R) / scale where w > old / low, and between them s parts of
+ *     the first and 1 - s of the second, s = (old / w - low) / (high - low)
  * FlashInfer's rope.apply_rope_with_cos_sin_cache, apply_rope_pos_ids and apply_llama31_rope_pos_ids are of this form.
  *
  * Which pairs: a Python scalar (`interleave`, `is_neox`) says, else the name ("interleave", "gptj"), else halves, which
- * is what FlashInfer does when nobody says. Llama 3.1: the name or the fi_api tag says so, or `low_freq_factor` is given.
- * Hidden constants: theta; scale, low, high and old for Llama 3.1. Each is attested by a Python scalar, a const axis, the
- * name ("theta500000"), the model or the description; Llama 3.1's are what it was published with. theta is probed if
- * nothing speaks: at position 1, the pair (1, 0) answers with its frequency.
+ * is what FlashInfer does when nobody says. Llama 3.1: the name or the fi_api tag says so, or `low_freq_factor` is
+ * given. Hidden constants: theta; scale, low, high and old for Llama 3.1. Each is attested by a Python scalar, a const
+ * axis, the name ("theta500000"), the model or the description; Llama 3.1's are what it was published with. theta is
+ * probed if nothing speaks: at position 1, the pair (1, 0) answers with its frequency.
  *
- * Bound. An output is a sum of two products below 4 in magnitude. With a cache, a reference in float32 is off by 4 2^-24
- * before its one rounding: atol 1e-6, rtol one place of the dtype. Without, its angle is off by the rounding of the
- * frequency (1.5 2^-24 of it: of the exponent, of the power, of the quotient) and of the product (2^-25), both times up
- * to 4096 radians: 5e-4, on a pair of length up to 2.83. atol 2.5e-3 leaves room for half as much again; it is 0.2 % of
- * an element's size. Positions beyond 4096 would only drown the check in the reference's own rounding; the price is that
- * pairs which turn by less than 1e-3 in 4096 positions (the last few of Llama 3.1) might as well be copied.
+ * Bound. An output is a sum of two products below 4 in magnitude. With a cache, a reference in float32 is off by 4
+ * 2^-24 before its one rounding: atol 1e-6, rtol one place of the dtype. Without, its angle is off by the rounding of
+ * the frequency (1.5 2^-24 of it: of the exponent, of the power, of the quotient) and of the product (2^-25), both
+ * times up to 4096 radians: 5e-4, on a pair of length up to 2.83. atol 2.5e-3 leaves room for half as much again; it is
+ * 0.2 % of an element's size. Positions beyond 4096 would only drown the check in the reference's own rounding; the
+ * price is that pairs which turn by less than 1e-3 in 4096 positions (the last few of Llama 3.1) might as well be
+ * copied.
  *
  * A position outside the cache has no truth: NaN. Left out: ragged forms (indptr and offsets), fp8 outputs. */
 #include "kernels/rope/inputs.h"
@@ -30,6 +32,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "kernels/check.h"
 #include "kernels/models.h"
 
 enum { PARALLEL_FROM = 1 << 20 }; /* elements from which threads are worth their start */
@@ -74,7 +77,8 @@ static int match_scalar(const struct op_problem *problem, const struct rope_role
 		known |= input == roles->number[n];
 	if (known)
 		return 0;
-	return err_set(why, "input '%s' is a Python scalar that is no parameter of a rotation", problem->inputs[input].name);
+	return err_set(why, "input '%s' is a Python scalar that is no parameter of a rotation",
+	               problem->inputs[input].name);
 }
 
 static int match_tensor(const struct op_problem *problem, const struct rope_roles *roles, int input, struct err *why)
@@ -86,16 +90,20 @@ static int match_tensor(const struct op_problem *problem, const struct rope_role
 	if (input == roles->positions)
 		return arg->rank == 1 && (arg->dtype == DTYPE_INT32 || arg->dtype == DTYPE_INT64)
 		           ? 0
-		           : err_set(why, "input '%s' is %s %s, expected positions: one int32 or int64 for each token", arg->name,
-		                     dtype_name(arg->dtype), shape);
+		           : err_set(why, "input '%s' is %s %s, expected positions: one int32 or int64 for each token",
+		                     arg->name, dtype_name(arg->dtype), shape);
 	if (input != roles->cache && input != roles->rotated[0] && input != roles->rotated[1])
-		return err_set(why, "input '%s' of shape %s is one tensor more than positions, a cache, q and k", arg->name, shape);
+		return err_set(why, "input '%s' of shape %s is one tensor more than positions, a cache, q and k",
+		               arg->name, shape);
 	if (!known_dtype(arg->dtype))
-		return err_set(why, "input '%s' is %s, expected float32, float16 or bfloat16", arg->name, dtype_name(arg->dtype));
+		return err_set(why, "input '%s' is %s, expected float32, float16 or bfloat16", arg->name,
+		               dtype_name(arg->dtype));
 	if (input == roles->cache && arg->rank != 2)
-		return err_set(why, "input '%s' has shape %s, expected [positions, rotary dimension]", arg->name, shape);
+		return err_set(why, "input '%s' has shape %s, expected [positions, rotary dimension]", arg->name,
+		               shape);
 	if (input != roles->cache && arg->rank > 3)
-		return err_set(why, "input '%s' has shape %s, expected [tokens, heads, size of a head]", arg->name, shape);
+		return err_set(why, "input '%s' has shape %s, expected [tokens, heads, size of a head]", arg->name,
+		               shape);
 	return 0;
 }
 
@@ -104,12 +112,14 @@ static int match_outputs(const struct op_problem *problem, const struct rope_rol
 	if (roles->positions < 0 || roles->count == 0)
 		return err_set(why, "expected integer positions and at least one tensor with a row for each of them");
 	if (problem->output_count != roles->count)
-		return err_set(why, "it has %d outputs, expected %d: what is rotated", problem->output_count, roles->count);
+		return err_set(why, "it has %d outputs, expected %d: what is rotated", problem->output_count,
+		               roles->count);
 	for (int r = 0; r < roles->count; r++) {
 		const struct op_arg *x = &problem->inputs[roles->rotated[r]], *y = &problem->outputs[r];
 
 		if (!same_shape(x, y) || !known_dtype(y->dtype))
-			return err_set(why, "output '%s' has not the shape of input '%s', or is no float", y->name, x->name);
+			return err_set(why, "output '%s' has not the shape of input '%s', or is no float", y->name,
+			               x->name);
 		if (x->rank != problem->inputs[roles->rotated[0]].rank)
 			return err_set(why, "input '%s' lies flat and another does not", x->name);
 	}
@@ -210,6 +220,22 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 	for (int i = 0; i < 2 && tokens[size][i] > 0 && count < room; i++)
 		set_axes(problem, tokens[size][i], rows[size], axis + (int64_t)count++ * problem->axis_count);
 	return count;
+}
+
+/* The cases of --edge; op_case.edge is one of these. */
+enum { EDGE_NO_TOKENS = 1, EDGE_FIRST_POSITION, EDGE_LAST_POSITION };
+
+static const struct op_edge edges[] = {
+    {"no_tokens", "no tokens in, no tokens out"},
+    {"first_position", "position 0 takes the first row of the cache; without one it does not turn at all"},
+    {"last_position", "the last row of the cache can be had"},
+    {NULL, NULL},
+};
+
+static bool edge_axes(const struct op_problem *problem, int variant, int edge, int64_t *axis)
+{
+	return (edge != EDGE_LAST_POSITION || (variant & ROPE_CACHE)) &&
+	       op_edge_rows(sizes, problem, variant, edge == EDGE_NO_TOKENS ? 0 : 5, axis);
 }
 
 /* The number behind the word "theta", with a few words such as "is fixed at" between; 0: there is none. */
@@ -326,7 +352,11 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 
 		for (int64_t i = 4 * block; i < 4 * block + 4 && i < out->elements; i++)
 			if (input == roles.positions)
-				number_set(out->data, out->dtype, i, (double)rope_position(&f, range, i, random.word[i % 4]));
+				number_set(out->data, out->dtype, i,
+					   c->edge == EDGE_FIRST_POSITION ? 0
+					   : c->edge == EDGE_LAST_POSITION
+					       ? (double)range - 1
+					       : (double)rope_position(&f, range, i, random.word[i % 4]));
 			else
 				number_store(out->data, out->dtype, i, rope_element(&f, i, random.word[i % 4]));
 	}
@@ -366,13 +396,14 @@ static double frequency(const struct op_case *c, int64_t i, int64_t rotary_dim)
 }
 
 /* cos and sin of every pair for one token; NaN when its position is outside the cache. */
-static void angles(const struct op_case *c, const struct rope_extent *e, const struct tensor *in, const double *frequencies,
-                   int64_t token, double *cosine, double *sine)
+static void angles(const struct op_case *c, const struct rope_extent *e, const struct tensor *in,
+                   const double *frequencies, int64_t token, double *cosine, double *sine)
 {
 	struct rope_roles roles = rope_roles_of(c->problem);
 	const struct tensor *at = &in[roles.positions];
 	int64_t half = e->rotary_dim / 2;
-	int64_t position = at->dtype == DTYPE_INT64 ? ((const int64_t *)at->data)[token] : ((const int32_t *)at->data)[token];
+	int64_t position =
+	    at->dtype == DTYPE_INT64 ? ((const int64_t *)at->data)[token] : ((const int32_t *)at->data)[token];
 
 	for (int64_t i = 0; i < half; i++) {
 		if (roles.cache < 0) {
@@ -404,9 +435,24 @@ static void rotate_head(double *x, double *y, const struct rope_extent *e, bool 
 		y[i] = x[i];
 }
 
+/* Positions are rows of the cache; without one, any integer is a position. */
+static int check(const struct op_case *c, const struct tensor *in, struct err *err)
+{
+	struct rope_roles roles = rope_roles_of(c->problem);
+	int64_t rows = rope_extent_of(c).cache_rows;
+	char what[160];
+
+	if (roles.cache >= 0) {
+		snprintf(what, sizeof what, "positions are rows of the cache, which has %lld", (long long)rows);
+		if (check_integers(c, in, roles.positions, 0, rows - 1, what, err) != 0)
+			return -1;
+	}
+	return check_all_finite(c, in, err);
+}
+
 /* `scratch` takes two heads. */
-static void rotate_token(const struct op_case *c, const struct rope_extent *e, const struct tensor *in, struct tensor *out,
-                         int64_t token, const double *cosine, const double *sine, double *scratch)
+static void rotate_token(const struct op_case *c, const struct rope_extent *e, const struct tensor *in,
+                         struct tensor *out, int64_t token, const double *cosine, const double *sine, double *scratch)
 {
 	struct rope_roles roles = rope_roles_of(c->problem);
 	bool interleaved = rope_interleaved(c) != 0;
@@ -426,8 +472,8 @@ static void rotate_token(const struct op_case *c, const struct rope_extent *e, c
 static int check_widths(const struct rope_extent *e, struct err *err)
 {
 	if (e->head_size < 1 || e->rotary_dim < 0 || e->rotary_dim > e->head_size || e->rotary_dim % 2 != 0)
-		return err_set(err, "rope: a rotary dimension of %lld does not fit a head of %lld", (long long)e->rotary_dim,
-		               (long long)e->head_size);
+		return err_set(err, "rope: a rotary dimension of %lld does not fit a head of %lld",
+		               (long long)e->rotary_dim, (long long)e->head_size);
 	return 0;
 }
 
@@ -488,8 +534,8 @@ static double round_theta(double estimate)
 	return 0;
 }
 
-/* The pair (1, 0) at position 1 answers (cos f, sin f): f = theta^(-2i/R), theta = f^(-R/2i). The slower half of the pairs
- * shows it to better than 1 %. */
+/* The pair (1, 0) at position 1 answers (cos f, sin f): f = theta^(-2i/R), theta = f^(-R/2i). The slower half of the
+ * pairs shows it to better than 1 %. */
 static int probe(const struct op_case *c, const struct tensor *in, const struct tensor *out, struct op_constant *found,
                  struct err *err)
 {
@@ -519,8 +565,11 @@ static int probe(const struct op_case *c, const struct tensor *in, const struct 
 
 	free(estimates);
 	if (theta == 0)
-		return err_set(err, "rope: the reference's theta cannot be seen (about %.4g); name it in the description (\"theta is "
-		                    "10000\")", median);
+		return err_set(
+		    err,
+		    "rope: the reference's theta cannot be seen (about %.4g); name it in the description (\"theta is "
+		    "10000\")",
+		    median);
 	for (int i = 0; i < c->constant_count; i++)
 		if (isnan(found[i].value))
 			found[i].value = theta;
@@ -534,11 +583,14 @@ const struct op rope_op = {
     .op_types = op_types,
     .match = match,
     .sizes = sizes,
+    .edges = edges,
+    .edge_axes = edge_axes,
     .constants = constants,
     .rule = rule,
     .may_write = may_write,
     .scalar = scalar,
     .fill = fill,
+    .check = check,
     .oracle = oracle,
     .probe = probe,
     .probe_axes = probe_axes,

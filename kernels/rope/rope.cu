@@ -1,6 +1,6 @@
-/* rope on a GPU: what kernels/rope/rope.c has in double. A block a token: its threads make cosine and sine of every pair
- * (angles in double, so that a large position costs no digits), then share out the pairs of all heads. Products and
- * sums are float32. */
+/* rope on a GPU: what kernels/rope/rope.c has in double. A block a token: its threads make cosine and sine of every
+ * pair (angles in double, so that a large position costs no digits), then share out the pairs of all heads. Products
+ * and sums are float32. */
 #include "kernels/cuda_check.h"
 
 #include "kernels/rope/inputs.h"
@@ -78,7 +78,8 @@ static __device__ void rotate(const struct rotation &r, const struct rotated &pa
 
 	for (int64_t at = threadIdx.x; at < part.heads * r.half; at += THREADS) {
 		int64_t head = first + at / r.half * r.head_size, i = at % r.half;
-		int64_t left = head + (r.interleaved ? 2 * i : i), right = head + (r.interleaved ? 2 * i + 1 : i + r.half);
+		int64_t left = head + (r.interleaved ? 2 * i : i);
+		int64_t right = head + (r.interleaved ? 2 * i + 1 : i + r.half);
 		float a = load(part.x, part.x_dtype, left), b = load(part.x, part.x_dtype, right);
 
 		number_store(part.y, part.y_dtype, left, a * cosine[i] - b * sine[i]);
@@ -148,8 +149,8 @@ static int launch(const struct op_case *c, const struct tensor *in, struct tenso
 	struct rotation r = rotation_of(c, in, out);
 
 	if (e.head_size < 1 || e.rotary_dim < 0 || e.rotary_dim > e.head_size || e.rotary_dim % 2 != 0)
-		return err_set(err, "rope: a rotary dimension of %lld does not fit a head of %lld", (long long)e.rotary_dim,
-		               (long long)e.head_size);
+		return err_set(err, "rope: a rotary dimension of %lld does not fit a head of %lld",
+		               (long long)e.rotary_dim, (long long)e.head_size);
 	if (e.tokens > INT32_MAX || r.half > SHARED_PAIRS)
 		return err_set(err, "rope: %lld tokens with %lld pairs a head are more than one launch takes",
 		               (long long)e.tokens, (long long)r.half);

@@ -5,7 +5,7 @@
 
 enum { STEEPNESS = 2, BY = 3, TALLIES = STEEPNESS * BY * DRAWS_WAYS, SPLITS = (1 << DRAWS_BUCKETS) / 2 };
 
-static const double false_alarm = 1e-8; /* a case */
+static const double false_alarm = 1e-9; /* a case */
 
 static const char *const bucket_names[DRAWS_WAYS][DRAWS_BUCKETS] = {
     {"the most likely token", "the second most likely", "the third", "a later one"},
@@ -13,7 +13,8 @@ static const char *const bucket_names[DRAWS_WAYS][DRAWS_BUCKETS] = {
     {"the last token that is kept", "the last but one", "the last but two", "an earlier one"},
 };
 static const char *const steep_names[STEEPNESS] = {"none of whose tokens holds", "one of whose tokens holds"};
-static const char *const by_names[BY] = {"", ", where top-k decides what is kept", ", where top-p decides what is kept"};
+static const char *const by_names[BY] = {"", ", where top-k decides what is kept",
+                                         ", where top-p decides what is kept"};
 
 static int bucket_at(int64_t index)
 {
@@ -140,7 +141,7 @@ static void explain(const struct worst_split *worst, struct err *why)
 			                       bucket_names[worst->way][b]);
 	err_set(why,
 	        "the samples do not follow the filtered probabilities: of %.0f rows %s 0.7 or more%s, %.1f %% drew %s, "
-	        "where %.1f %% is to be expected; a correct sampler strays this far in fewer than one case in 10^8",
+	        "where %.1f %% is to be expected; a correct sampler strays this far in fewer than one case in 10^9",
 	        worst->tally->rows, steep_names[worst->steep], by_names[worst->by], 100 * worst->observed, drawn,
 	        100 * worst->expected);
 }

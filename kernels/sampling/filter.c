@@ -1,5 +1,5 @@
-/* filter - a heap gives the tokens by falling probability, as many as the filter has to see: rows with few heavy tokens,
- * which are the usual ones, cost one pass over the vocabulary. */
+/* filter - a heap gives the tokens by falling probability, as many as the filter has to see: rows with few heavy
+ * tokens, which are the usual ones, cost one pass over the vocabulary. */
 #include "kernels/sampling/filter.h"
 
 #include <math.h>
@@ -135,8 +135,8 @@ static int64_t reach(struct filter *filter, int64_t room, double limit)
 	int64_t count = 1;
 
 	while (count < room && nth(filter, count) > 0 &&
-	       (filter->before[count] <= limit || filter->value[filter->order[count]] ==
-	                                              filter->value[filter->order[count - 1]]))
+	       (filter->before[count] <= limit ||
+	        filter->value[filter->order[count]] == filter->value[filter->order[count - 1]]))
 		count++;
 	return count;
 }
@@ -170,7 +170,7 @@ static struct counts top_p(struct filter *filter, struct counts from, int64_t k,
 
 static struct counts min_p(struct filter *filter, double ratio)
 {
-	double limit = ratio * nth(filter, 0);
+	double limit = fmin(ratio, 1) * nth(filter, 0);
 	struct counts counts = all_of(filter);
 	int64_t rank = 0;
 

@@ -1,14 +1,15 @@
 /* filter - what top-k, top-p and min-p keep of one row of probabilities.
  *
  *   top-k   the k most likely tokens; k <= 0 or k >= vocabulary: all
- *   top-p   a token is kept if those before it, by falling probability, sum to at most p; p <= 0: the most likely alone;
- *           p >= 1: all. After a top-k that dropped something, "sum" is of the probabilities renormalised over what it
- *           kept; otherwise of the probabilities as they are.
- *   min-p   a token is kept if it has at least min_p times the largest probability
+ *   top-p   a token is kept if those before it, by falling probability, sum to at most p; p <= 0: the most likely
+ *           alone; p >= 1: all. After a top-k that dropped something, "sum" is of the probabilities renormalised over
+ *           what it kept; otherwise of the probabilities as they are.
+ *   min-p   a token is kept if it has at least min_p times the largest probability; min_p >= 1: the most likely alone
  *
  * Tokens of probability 0 are never drawn, so they count as dropped. Ties at the boundary are all kept here. Where
- * rounding in float32, or the order among ties, decides whether a token is kept, a row says so: `least` is what the most
- * generous correct implementation keeps, and `slack` how far apart in total variation the generous and the strict are. */
+ * rounding in float32, or the order among ties, decides whether a token is kept, a row says so: `least` is what the
+ * most generous correct implementation keeps, and `slack` how far apart in total variation the generous and the strict
+ * are. */
 #ifndef REFTEST_KERNELS_SAMPLING_FILTER_H
 #define REFTEST_KERNELS_SAMPLING_FILTER_H
 
@@ -22,11 +23,11 @@ enum { FILTER_ORDERED = 64 }; /* so many tokens of a row, if it has them, are al
 /* Room for one row, used again for the next. */
 struct filter {
 	int64_t vocab;
-	double *value;   /* probability by token; the caller fills it before filter_row */
-	int64_t *heap;   /* tokens not taken yet */
+	double *value; /* probability by token; the caller fills it before filter_row */
+	int64_t *heap; /* tokens not taken yet */
 	int64_t left;
-	int64_t *order;  /* the first `ordered` tokens by falling probability, ties by token */
-	double *before;  /* sum of the probabilities of those before it, for each of them */
+	int64_t *order; /* the first `ordered` tokens by falling probability, ties by token */
+	double *before; /* sum of the probabilities of those before it, for each of them */
 	int64_t ordered;
 };
 
@@ -40,8 +41,8 @@ struct filter_bounds {
 enum filter_by { FILTER_BY_NONE, FILTER_BY_TOP_K, FILTER_BY_TOP_P };
 
 struct filter_kept {
-	bool defined;     /* false: a probability is NaN, infinite or negative, or all are 0; nothing else is set then */
-	int64_t count;    /* tokens kept; filter.order begins with them if they are no more than FILTER_ORDERED */
+	bool defined;  /* false: a probability is NaN, infinite or negative, or all are 0; nothing else is set then */
+	int64_t count; /* tokens kept; filter.order begins with them if they are no more than FILTER_ORDERED */
 	double threshold; /* the smallest probability that is kept */
 	double mass;      /* sum of those kept */
 	enum filter_by by;

@@ -13,10 +13,10 @@
  *   5        stairs: 64 tokens from 96 down to 33 of 4128, of which 5 to 54 are kept
  *
  * top_k, top_p and min_p follow from what a row is to keep; p lies in the middle between two sums, min_p between two
- * ratios, so no rounding decides. With both top_k and top_p, by block % 8: k decides (0, 2, 4); p decides, in such a way
- * that a p that is not applied to renormalised probabilities would keep one token more (1, 5, 6); k alone, p is 1 (3);
- * p alone, k is the size of the vocabulary (7). In block 3 one token is kept, in block 7 a single filter keeps all. When
- * a parameter is a Python scalar, all rows share it, and keep what they keep.
+ * ratios, so no rounding decides. With both top_k and top_p, by block % 8: k decides (0, 2, 4); p decides, in such a
+ * way that a p that is not applied to renormalised probabilities would keep one token more (1, 5, 6); k alone, p is 1
+ * (3); p alone, k is the size of the vocabulary (7). In block 3 one token is kept, in block 7 a single filter keeps
+ * all. When a parameter is a Python scalar, all rows share it, and keep what they keep.
  *
  * Not made, because implementations differ there: ties at the boundary, k or p of zero or less, rows that do not sum
  * to 1. */
@@ -122,7 +122,8 @@ HOST_DEVICE static inline int32_t sampling_weight(const struct sampling_fill *f,
 
 	if (kind != SAMPLING_STAIR)
 		return parts[kind][rank] * 65536 - (rank == SAMPLING_HEAVY - 1 ? tail : 0);
-	int32_t step = (16777216 - tail) / 4128; /* the sum is 2^24; what is left over, less than a step, goes to the first */
+	/* The sum is 2^24; what is left over, less than a step, goes to the first. */
+	int32_t step = (16777216 - tail) / 4128;
 
 	return (96 - rank) * step + (rank == 0 ? (16777216 - tail) % 4128 : 0);
 }
@@ -184,8 +185,8 @@ static inline struct sampling_parameters sampling_shared(int filters)
 	return parameters;
 }
 
-/* The middle of the ps after which `kept` tokens of a row remain, of the `from` that top-k leaves (0: no top-k) and over
- * which p is renormalised; with a top-k, only ps that would keep one token more if they were not. Host only. */
+/* The middle of the ps after which `kept` tokens of a row remain, of the `from` that top-k leaves (0: no top-k) and
+ * over which p is renormalised; with a top-k, only ps that would keep one token more if they were not. Host only. */
 static inline double sampling_p(const struct sampling_fill *f, int64_t row, int kept, int from)
 {
 	double mass = from > 0 ? sampling_sum(f, row, from) : 1;
@@ -200,7 +201,8 @@ static inline struct sampling_parameters sampling_parameters_of(const struct sam
 	const int more[8] = {0, 2, 0, 0, 0, 1, 2, 0}; /* tokens that top-k leaves and top-p drops, by block */
 	struct sampling_parameters parameters = {f->vocab, 1, 0};
 	int kept = sampling_kept(f, row), block = (int)(row / SAMPLING_BLOCK % 8);
-	int both = (f->filters & SAMPLING_TOP_K) && (f->filters & SAMPLING_TOP_P), from = kept + (both ? more[block] : 0);
+	int both = (f->filters & SAMPLING_TOP_K) && (f->filters & SAMPLING_TOP_P),
+	    from = kept + (both ? more[block] : 0);
 
 	if (f->shared)
 		return sampling_shared(f->filters);
@@ -210,8 +212,8 @@ static inline struct sampling_parameters sampling_parameters_of(const struct sam
 		parameters.top_k = from;
 	if (!both || block != 3)
 		parameters.top_p = sampling_p(f, row, kept, both && block != 7 ? from : 0);
-	parameters.min_p = (sampling_weight(f, row, kept - 1) + sampling_weight(f, row, kept)) * 0.5 /
-	                   sampling_weight(f, row, 0);
+	parameters.min_p =
+	    (sampling_weight(f, row, kept - 1) + sampling_weight(f, row, kept)) * 0.5 / sampling_weight(f, row, 0);
 	return parameters;
 }
 

@@ -3,19 +3,22 @@
  *   samples[r] ~ probs[r], filtered by top-k, top-p, both (top-k first) or min-p, or by nothing
  *   renorm[r][v] = probs[r][v] / (sum of what the filter keeps of row r) if it keeps v, else 0
  *
- * What each filter keeps stands in filter.h. probs[rows][vocabulary]; the filters' parameters are one a row (top_k int32,
- * top_p and min_p float32) or a Python scalar for all rows. Output: [rows] of integers, or the shape of probs.
+ * What each filter keeps stands in filter.h. probs[rows][vocabulary]; the filters' parameters are one a row (top_k
+ * int32, top_p and min_p float32) or a Python scalar for all rows. Output: [rows] of integers, or the shape of probs.
  *
  * Samples are random: no second implementation gives the same ones. They are judged here: each must be a token that the
- * filter keeps (of which inputs.h makes mistakes show), and all together must follow the filtered probabilities (draws.h
- * has the statistics and the threshold). The ground truth that is shown beside them is the most likely token. Of a row
- * that is no distribution (NaN, negative or infinite values, or all zeros) any token of the vocabulary is accepted.
+ * filter keeps (of which inputs.h makes mistakes show), and all together must follow the filtered probabilities
+ * (draws.h has the statistics and the threshold). The ground truth that is shown beside them is the most likely token.
+ * A row that is no distribution (NaN, negative or infinite values, or all zeros) has no truth: a workload that brings
+ * one is invalid.
  *
- * Conventions left out, because implementations differ: ties at the boundary (some keep exactly k, here all ties may be
- * kept), k <= 0 (here: no filter) and p <= 0 (here: the most likely token). */
+ * Conventions that the size presets leave out, because implementations differ, and --edge has: ties at the boundary
+ * (samples alone; some keep exactly k, here all ties may be kept), k <= 0 (no filter), p <= 0 (the most likely token),
+ * min_p >= 1 (the most likely token). */
 #include <math.h>
 #include <stdlib.h>
 
+#include "kernels/check.h"
 #include "kernels/sampling/draws.h"
 #include "kernels/sampling/filter.h"
 #include "kernels/sampling/inputs.h"
@@ -34,7 +37,8 @@ static int filter_of(const struct op_arg *input)
 		const char *part;
 		int filter;
 		bool is_float;
-	} parts[] = {{"min_p", SAMPLING_MIN_P, true}, {"top_p", SAMPLING_TOP_P, true}, {"top_k", SAMPLING_TOP_K, false}};
+	} parts[] = {
+	    {"min_p", SAMPLING_MIN_P, true}, {"top_p", SAMPLING_TOP_P, true}, {"top_k", SAMPLING_TOP_K, false}};
 
 	for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
 		if (strstr(input->name, parts[i].part) != NULL && dtype_is_float(input->dtype) == parts[i].is_float)
@@ -59,7 +63,8 @@ static int match_probs(const struct op_problem *problem, struct err *why)
 	if (input->axis[0] == input->axis[1])
 		return err_set(why, "input '%s' has the axis '%s' twice", input->name, vocab->name);
 	if (!vocab->var && vocab->value < VOCAB_LEAST)
-		return err_set(why, "the vocabulary (axis '%s') has %lld tokens, fewer than the %d that rows are made of",
+		return err_set(why,
+		               "the vocabulary (axis '%s') has %lld tokens, fewer than the %d that rows are made of",
 		               vocab->name, (long long)vocab->value, VOCAB_LEAST);
 	return probs;
 }
@@ -76,13 +81,13 @@ static int match_filters(const struct op_problem *problem, int probs, struct err
 		if (i == probs)
 			continue;
 		if (filter == 0)
-			return err_set(why, "input '%s' (%s) is none of probabilities, top_k, top_p, min_p", input->name,
-			               dtype_name(input->dtype));
+			return err_set(why, "input '%s' (%s) is none of probabilities, top_k, top_p, min_p",
+			               input->name, dtype_name(input->dtype));
 		if (filters & filter)
 			return err_set(why, "input '%s' gives a filter's parameter a second time", input->name);
 		if (input->rank != OP_SCALAR && (input->rank != 1 || input->axis[0] != problem->inputs[probs].axis[0]))
-			return err_set(why, "input '%s' is neither a scalar nor one value for each row of '%s'", input->name,
-			               problem->inputs[probs].name);
+			return err_set(why, "input '%s' is neither a scalar nor one value for each row of '%s'",
+			               input->name, problem->inputs[probs].name);
 		filters |= filter;
 	}
 	if ((filters & SAMPLING_MIN_P) && filters != SAMPLING_MIN_P)
@@ -108,8 +113,8 @@ static int match(const struct op_problem *problem, struct err *why)
 	if (output->rank == 2 && output->axis[0] == input->axis[0] && output->axis[1] == input->axis[1] &&
 	    is_probabilities(output->dtype) && filters != 0)
 		return filters | SAMPLING_RENORM;
-	return err_set(why, "output '%s' is neither [%s] of int32 or int64 (samples) nor the filtered '%s'", output->name,
-	               problem->axes[input->axis[0]].name, input->name);
+	return err_set(why, "output '%s' is neither [%s] of int32 or int64 (samples) nor the filtered '%s'",
+	               output->name, problem->axes[input->axis[0]].name, input->name);
 }
 
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
@@ -136,9 +141,56 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 }
 
 /* Filtered probabilities: each is one product or quotient with a sum of at most a vocabulary of terms. In float32 that
- * sum is right to 2^-24 log2(262144) (pairwise) or, for a handful of heavy tokens, a few 2^-24; float16 and bfloat16 add
- * one rounding of the output. Dropped tokens are exactly 0, and the smallest kept is 2^-24, hence the tiny absolute
- * part (float16: half a step of its subnormals). Samples are judged below. */
+ * sum is right to 2^-24 log2(262144) (pairwise) or, for a handful of heavy tokens, a few 2^-24; float16 and bfloat16
+ * add one rounding of the output. Dropped tokens are exactly 0, and the smallest kept is 2^-24, hence the tiny absolute
+ * part (float16: a step of its subnormals). Samples are judged below. */
+/* The cases of --edge; op_case.edge is one of these. */
+enum { EDGE_NO_ROWS = 1, EDGE_ONE_ROW, EDGE_CERTAIN, EDGE_TIES, EDGE_OPEN_TOP_K, EDGE_OPEN_TOP_P, EDGE_OPEN_MIN_P };
+
+static const struct op_edge edges[] = {
+    {"no_rows", "no rows in, no samples out"},
+    {"one_row", "a row that is alone is filtered by its own parameters"},
+    {"certain", "a token of probability 1 is what every filter keeps"},
+    {"ties", "of tokens as likely as the last that is kept, any may be drawn"},
+    {"open_top_k", "a top-k of 0, below 0, or not below the size of the vocabulary drops nothing"},
+    {"open_top_p", "a top-p of 0 keeps the most likely token alone, one of 1 keeps all"},
+    {"open_min_p", "a min-p of 0 keeps all, one of 1 the most likely token alone"},
+    {NULL, NULL},
+};
+
+static bool edge_axes(const struct op_problem *problem, int variant, int edge, int64_t *axis)
+{
+	static const int needs[] = {[EDGE_OPEN_TOP_K] = SAMPLING_TOP_K,
+	                            [EDGE_OPEN_TOP_P] = SAMPLING_TOP_P,
+	                            [EDGE_OPEN_MIN_P] = SAMPLING_MIN_P};
+	/* As many as it takes to see half of them drawn wrongly, where what is drawn may be drawn. */
+	static const int64_t edge_rows[] = {[EDGE_NO_ROWS] = 0, [EDGE_ONE_ROW] = 1, [EDGE_CERTAIN] = 8,
+	                                    [EDGE_TIES] = 160, [EDGE_OPEN_TOP_K] = 160, [EDGE_OPEN_TOP_P] = 160,
+	                                    [EDGE_OPEN_MIN_P] = 160};
+	int rows = problem->inputs[sampling_roles_of(problem).probs].axis[0];
+
+	if (!problem->axes[rows].var || sizes(problem, variant, SIZE_SMALL, axis, 1) != 1 ||
+	    (edge == EDGE_TIES && (variant & SAMPLING_RENORM)) || (variant & needs[edge]) != needs[edge])
+		return false;
+	axis[rows] = edge_rows[edge];
+	return true;
+}
+
+/* What a row's filters are given in a case of --edge. */
+static struct sampling_parameters edge_parameters(int edge, int64_t vocab, int64_t row,
+                                                  struct sampling_parameters ordinary)
+{
+	const int64_t open_k[] = {0, vocab + 7, -1, vocab};
+
+	if (edge == EDGE_OPEN_TOP_K)
+		ordinary.top_k = open_k[row % 4];
+	if (edge == EDGE_OPEN_TOP_P)
+		ordinary.top_p = (double)(row % 2);
+	if (edge == EDGE_OPEN_MIN_P)
+		ordinary.min_p = (double)(row % 2);
+	return ordinary;
+}
+
 static struct rule rule(const struct op_case *c, int output)
 {
 	if (!(c->variant & SAMPLING_RENORM))
@@ -147,7 +199,7 @@ static struct rule rule(const struct op_case *c, int output)
 	case DTYPE_BFLOAT16:
 		return (struct rule){1e-9, 0x1p-7, 1};
 	case DTYPE_FLOAT16:
-		return (struct rule){0x1p-25, 0x1p-10, 1};
+		return (struct rule){0x1p-24, 0x1p-10, 1};
 	default:
 		return (struct rule){1e-10, 1e-5, 1};
 	}
@@ -155,7 +207,8 @@ static struct rule rule(const struct op_case *c, int output)
 
 static double scalar(const struct op_case *c, int input)
 {
-	struct sampling_parameters parameters = sampling_shared(c->variant);
+	int64_t vocab = c->axis[c->problem->inputs[sampling_roles_of(c->problem).probs].axis[1]];
+	struct sampling_parameters parameters = edge_parameters(c->edge, vocab, 0, sampling_shared(c->variant));
 
 	switch (filter_of(&c->problem->inputs[input])) {
 	case SAMPLING_TOP_K:
@@ -165,6 +218,18 @@ static double scalar(const struct op_case *c, int input)
 	default:
 		return parameters.min_p;
 	}
+}
+
+/* The weight of all of a row's heavy tokens in the first, or shared evenly. */
+static void fill_edge_row(const struct sampling_fill *f, int edge, int64_t row, struct tensor *out)
+{
+	int64_t first = row * f->vocab;
+	int tokens = edge == EDGE_CERTAIN ? 1 : SAMPLING_HEAVY;
+
+	for (int64_t column = 0; column < f->vocab; column++)
+		number_store(out->data, out->dtype, first + column, 0);
+	for (int rank = 0; rank < tokens; rank++)
+		number_store(out->data, out->dtype, first + sampling_place(f, row, rank), 1.0f / (float)tokens);
 }
 
 static void fill_row(const struct sampling_fill *f, int64_t row, struct tensor *out)
@@ -189,14 +254,18 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 		               (long long)f.vocab, VOCAB_LEAST);
 #pragma omp parallel for if (out->elements >= PARALLEL_FROM)
 	for (int64_t row = 0; row < f.rows; row++) {
-		struct sampling_parameters parameters = sampling_parameters_of(&f, row);
+		struct sampling_parameters parameters =
+		    edge_parameters(c->edge, f.vocab, row, sampling_parameters_of(&f, row));
 
-		if (filter == 0)
+		if (filter == 0 && (c->edge == EDGE_CERTAIN || c->edge == EDGE_TIES))
+			fill_edge_row(&f, c->edge, row, out);
+		else if (filter == 0)
 			fill_row(&f, row, out);
 		else if (filter == SAMPLING_TOP_K)
 			number_set(out->data, out->dtype, row, (double)parameters.top_k);
 		else
-			number_set(out->data, out->dtype, row, filter == SAMPLING_TOP_P ? parameters.top_p : parameters.min_p);
+			number_set(out->data, out->dtype, row,
+			           filter == SAMPLING_TOP_P ? parameters.top_p : parameters.min_p);
 	}
 	return 0;
 }
@@ -244,6 +313,35 @@ static void write_row(const struct filter *filter, const struct filter_kept *kep
 
 		number_set(out->data, out->dtype, first + v, kept->defined ? kept_value : (double)NAN);
 	}
+}
+
+/* Rows that are distributions (their sum is nobody's concern here), parameters that are numbers. */
+static int check(const struct op_case *c, const struct tensor *in, struct err *err)
+{
+	struct sampling_roles roles = sampling_roles_of(c->problem);
+	const struct tensor *probs = &in[roles.probs];
+	int64_t vocab = probs->shape[1];
+	bool drawable = false;
+	char place[160];
+
+	if (check_numbers(c, in, roles.probs, true, "its row is no distribution", err) != 0 ||
+	    check_numbers(c, in, roles.top_p, false, "a top-p is a number", err) != 0 ||
+	    check_numbers(c, in, roles.min_p, false, "a min-p is a number", err) != 0)
+		return -1;
+	for (int64_t i = 0; check_brought(c, in, roles.probs) && i < probs->elements; i++) {
+		double value = number_get(probs->data, probs->dtype, i);
+
+		if (value < 0)
+			return err_set(
+			    err, "input '%s' holds the negative probability %g at %s; its row is no distribution",
+			    c->problem->inputs[roles.probs].name, value, check_place(probs, i, place, sizeof place));
+		drawable |= value > 0;
+		if (i % vocab == vocab - 1 && !drawable)
+			return err_set(err, "input '%s' is 0 in all of row %lld, of which no token can be drawn",
+			               c->problem->inputs[roles.probs].name, (long long)(i / vocab));
+		drawable = drawable && i % vocab != vocab - 1;
+	}
+	return 0;
 }
 
 static int oracle(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err)
@@ -346,14 +444,18 @@ static int64_t judge_tokens(const struct seen *seen, int64_t vocab, const struct
 			metrics->worst[metrics->worst_count++] = (struct worst){row, token, most, fabs(token - most)};
 	}
 	if (wrong > 0 && (seen[first].token < 0 || seen[first].token >= vocab))
-		err_set(why, "row %lld drew token %lld, which is not in the vocabulary of %lld (%lld of %lld rows drew what "
-		             "they may not)", (long long)first, (long long)seen[first].token, (long long)vocab,
-		        (long long)wrong, (long long)rows);
+		err_set(why,
+		        "row %lld drew token %lld, which is not in the vocabulary of %lld (%lld of %lld rows drew what "
+		        "they may not)",
+		        (long long)first, (long long)seen[first].token, (long long)vocab, (long long)wrong,
+		        (long long)rows);
 	else if (wrong > 0)
-		err_set(why, "row %lld drew token %lld of probability %.6g, which is not among the %lld that the filter keeps "
-		             "(the least of them has %.6g); %lld of %lld rows drew what they may not", (long long)first,
-		        (long long)seen[first].token, seen[first].probability, (long long)seen[first].kept,
-		        seen[first].least, (long long)wrong, (long long)rows);
+		err_set(
+		    why,
+		    "row %lld drew token %lld of probability %.6g, which is not among the %lld that the filter keeps "
+		    "(the least of them has %.6g); %lld of %lld rows drew what they may not",
+		    (long long)first, (long long)seen[first].token, seen[first].probability,
+		    (long long)seen[first].kept, seen[first].least, (long long)wrong, (long long)rows);
 	return wrong;
 }
 
@@ -400,9 +502,12 @@ const struct op sampling_op = {
     .op_types = op_types,
     .match = match,
     .sizes = sizes,
+    .edges = edges,
+    .edge_axes = edge_axes,
     .rule = rule,
     .scalar = scalar,
     .fill = fill,
+    .check = check,
     .oracle = oracle,
     .judge = judge,
 };

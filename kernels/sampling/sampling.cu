@@ -192,12 +192,12 @@ static __device__ double threshold_of(const struct row *r, const struct paramete
 		least = top_p_threshold(r, largest, least, (p > 0 ? p : 0) * mass);
 	}
 	if ((parameters->filters & SAMPLING_MIN_P) && m > 0)
-		least = m * largest;
+		least = (m < 1 ? m : 1) * largest;
 	return least;
 }
 
-static __global__ void renorm(const void *probs, enum dtype dtype, int64_t vocab, struct parameters parameters, void *out,
-                              enum dtype out_dtype)
+static __global__ void renorm(const void *probs, enum dtype dtype, int64_t vocab, struct parameters parameters,
+                              void *out, enum dtype out_dtype)
 {
 	__shared__ double sums[THREADS];
 	struct row r = {probs, dtype, (int64_t)blockIdx.x * vocab, vocab, sums};
@@ -245,7 +245,8 @@ static struct parameters parameters_of(const struct op_case *c, const struct ten
 
 		parameters.top_k = in[roles.top_k].data;
 		parameters.top_k_dtype = in[roles.top_k].dtype;
-		parameters.k = k >= 1 && k < 1e15 ? (int64_t)k : 0; /* none, or more than any vocabulary: all are kept */
+		/* none, or more than any vocabulary: all are kept */
+		parameters.k = k >= 1 && k < 1e15 ? (int64_t)k : 0;
 	}
 	if (roles.top_p >= 0) {
 		parameters.top_p = in[roles.top_p].data;
@@ -266,6 +267,8 @@ static int launch(const struct op_case *c, const struct tensor *in, struct tenso
 	const struct tensor *probs = &in[sampling_roles_of(c->problem).probs];
 
 	(void)scratch;
+	if (probs->shape[0] == 0)
+		return 0;
 	if (probs->shape[0] > INT32_MAX)
 		return err_set(err, "%lld rows are more than one launch takes", (long long)probs->shape[0]);
 	if (c->variant & SAMPLING_RENORM)

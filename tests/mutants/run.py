@@ -1,11 +1,13 @@
+#!/usr/bin/env python3
 """Plants mistakes into correct references and asks reftest to find them: python3 tests/mutants/run.py BUILD [options].
-Words after "--" go to `reftest verify` ("-- --device cuda:0").
+Words after "--" go to `reftest verify`.
 
-Every tests/mutants/{family}.py holds MUTANTS, a list of (definition, mistake, old, new): `old` stands exactly once in that
-starter definition's reference and is replaced by `new`. All mutants of all families, and the definitions that they were
-made from, become one dataset; one `reftest verify` judges it. A mutant is caught when it fails or raises, by its own
-doing; an original that does not pass, or a mutant that is merely skipped or timed out, fails the run. Prints
-caught/planted by family.
+Every tests/mutants/{family}.py holds MUTANTS, a list of (definition, mistake, old, new): `old` stands exactly once in
+that starter definition's reference and is replaced by `new`. All mutants of all families, and the definitions that they
+were made from, become one dataset, judged on the CPU and on the GPU if there is one: first at the small size, then those
+that show nothing there, and the originals, at all default sizes. A mutant is caught when it fails or raises, by its own
+doing. A family passes when it has at least ten mutants, all are caught, and its originals pass; a family of kernels/
+without mutants has none. Prints TAP: caught/planted by device and family.
 """
 import argparse
 import glob
@@ -19,9 +21,13 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PROJECT = os.path.dirname(os.path.dirname(HERE))
+LEAST = 10  # mutants a family has
 
 
 def load_mutants(path):
+    """A family without a file has no mutants."""
+    if not os.path.exists(path):
+        return []
     spec = importlib.util.spec_from_file_location("mutants_" + os.path.basename(path)[:-3], path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -50,14 +56,14 @@ def plant(definition, mistake, old, new):
 
 
 def build_dataset(root, families):
-    """Writes originals and mutants. Gives {mutant name: (family, definition, mistake)} and the originals' names."""
-    planted, originals = {}, set()
+    """Writes originals and mutants. Gives {mutant's name: (family, definition, mistake)}, {original's name: family}."""
+    planted, originals = {}, {}
     for family in families:
         for number, (name, mistake, old, new) in enumerate(load_mutants(os.path.join(HERE, family + ".py"))):
             with open(find_definition(name)) as source:
                 definition = json.load(source)
             write_definition(root, definition)
-            originals.add(name)
+            originals[name] = family
             mutant = plant(definition, mistake, old, new)
             mutant["name"] = f"{name}_mutant{number}"
             write_definition(root, mutant)
@@ -65,9 +71,10 @@ def build_dataset(root, families):
     return planted, originals
 
 
-def verify(build, root, words):
-    command = [os.path.join(build, "reftest"), "--root", root, "verify", "--all", "--format", "json", *words]
-    done = subprocess.run(command, stdout=subprocess.PIPE, check=False)
+def verify(build, root, names, words):
+    """{name: its part of the JSON}; no names: all."""
+    command = [os.path.join(build, "reftest"), "--root", root, "verify", "--no-workloads", "--format", "json", *words]
+    done = subprocess.run(command + names, stdout=subprocess.PIPE, check=False)
     if done.returncode not in (0, 1):
         sys.exit(f"mutants: {' '.join(command)} exited with {done.returncode}")
     return {d["name"]: d for d in json.loads(done.stdout)["definitions"]}
@@ -78,36 +85,60 @@ def is_caught(definition):
     return definition["status"] in ("failed", "error") and len(guilty) > 0
 
 
-def tell(planted, originals, found):
-    bad = 0
-    for name in sorted(originals):
-        if found[name]["status"] != "passed":
-            print(f"  the correct {name} is {found[name]['status']} ({found[name]['reason']})")
-            bad += 1
-    for family in sorted({family for family, _, _ in planted.values()}):
-        mine = [(name, who) for name, who in planted.items() if who[0] == family]
-        missed = [(name, who) for name, who in mine if not is_caught(found[name])]
-        print(f"{family:16} {len(mine) - len(missed)}/{len(mine)} caught")
-        for name, (_, original, mistake) in missed:
-            print(f"  not caught: {original}: {mistake}: {found[name]['status']}")
-        bad += len(missed)
-    print(f"{len(planted) + len(originals) - bad} passed, {bad} failed")
-    return bad
+def judge(build, root, planted, originals, words):
+    """{mutant: caught?}, {original: passed?}"""
+    if not planted:
+        return {}, {}
+    small = verify(build, root, [], [*words, "--sizes", "small"])
+    left = [name for name in planted if not is_caught(small[name])]
+    found = {**small, **verify(build, root, left + sorted(originals), words)}
+    return {n: is_caught(found[n]) for n in planted}, {n: found[n]["status"] == "passed" for n in originals}
 
 
-def main():
+def tell(number, device, family, planted, originals, caught, passed):
+    """One line of TAP for a family. True: it passes."""
+    mine = [name for name in planted if planted[name][0] == family]
+    hits = sum(caught[name] for name in mine)
+    wrong = [f"not caught: {planted[n][1]}: {planted[n][2]}" for n in mine if not caught[n]]
+    wrong += [f"the correct {n} does not pass" for n, whose in originals.items() if whose == family and not passed[n]]
+    if len(mine) < LEAST:
+        wrong.append(f"{len(mine)} mutants are fewer than {LEAST}")
+    print(f"{'not ok' if wrong else 'ok'} {number} - {device}: {family} {hits}/{len(mine)} caught")
+    for sentence in wrong:
+        print(f"# {sentence}")
+    return not wrong
+
+
+def options_of(words):
     parser = argparse.ArgumentParser()
     parser.add_argument("build")
     parser.add_argument("--family", action="append", help="only this one; may be repeated")
-    words = sys.argv[sys.argv.index("--") + 1 :] if "--" in sys.argv else []
-    options = parser.parse_args(sys.argv[1 : len(sys.argv) - len(words) - ("--" in sys.argv)])
-    every = sorted(os.path.basename(p)[:-3] for p in glob.glob(os.path.join(HERE, "*.py")) if p != os.path.abspath(__file__))
+    parser.add_argument("--device", action="append", help="as reftest takes it (default: cpu, and cuda:0 if there)")
+    options = parser.parse_args(words)
+    gpu = glob.glob("/dev/nvidia[0-9]*") and os.path.exists(os.path.join(options.build, "libreftest_kernels_cuda.so"))
+    options.device = options.device or ["cpu"] + (["cuda:0"] if gpu else [])
+    folders = glob.glob(os.path.join(PROJECT, "kernels", "*", ""))
+    options.family = options.family or sorted(os.path.basename(os.path.dirname(folder)) for folder in folders)
+    return options
+
+
+def main():
+    at = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
+    options, words = options_of(sys.argv[1:at]), sys.argv[at + 1 :]
     root = tempfile.mkdtemp(prefix="reftest-mutants-")
+    good = True
     try:
-        planted, originals = build_dataset(root, options.family or every)
-        sys.exit(1 if tell(planted, originals, verify(options.build, root, words)) else 0)
+        planted, originals = build_dataset(root, options.family)
+        print(f"1..{len(options.device) * len(options.family)}", flush=True)
+        for d, device in enumerate(options.device):
+            lanes = ["--device", device, "--jobs", str(min(os.cpu_count(), 4))]
+            caught, passed = judge(options.build, root, planted, originals, lanes + words)
+            for f, family in enumerate(options.family):
+                number = 1 + d * len(options.family) + f
+                good &= tell(number, device, family, planted, originals, caught, passed)
     finally:
         shutil.rmtree(root)
+    sys.exit(not good)
 
 
 main()

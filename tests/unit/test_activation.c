@@ -7,8 +7,8 @@ extern const struct op activation_op;
 
 enum { SEEDS = 20, HALF = 1024 };
 
-static const struct op_axis axes[] = {{"num_tokens", true, 0}, {"hidden_size_x2", false, 2 * HALF},
-                                      {"hidden_size", false, HALF}};
+static const struct op_axis axes[] = {
+    {"num_tokens", true, 0}, {"hidden_size_x2", false, 2 * HALF}, {"hidden_size", false, HALF}};
 static const struct op_arg bf16_in[] = {{"input", DTYPE_BFLOAT16, 2, {0, 1}, false}};
 static const struct op_arg bf16_out[] = {{"output", DTYPE_BFLOAT16, 2, {0, 2}, false}};
 static const struct op_arg f16_in[] = {{"input", DTYPE_FLOAT16, 2, {0, 1}, false}};
@@ -46,6 +46,7 @@ enum mistake {
 	CUBE_LEFT_OUT,
 	NAIVE_EXPONENTIAL,
 	LAST_ROW_LEFT_OUT,
+	CLAMPED, /* gates beyond 1000 */
 	ALL_ZERO,
 };
 
@@ -92,6 +93,7 @@ static void run(struct trial *t, enum mistake mistake)
 
 		if (mistake == ROUNDED_TO_FP8)
 			x = float_from_e4m3(e4m3_from_float(x));
+		x = mistake == CLAMPED ? fminf(fmaxf(x, -1000), 1000) : x;
 		float y = activate(t->c.variant, x, mistake);
 
 		if (mistake == NARROW) {
@@ -114,7 +116,8 @@ static void a_correct_reference_passes_for_every_problem_size_and_seed(void **st
 			for (int size = SIZE_SMALL; size <= SIZE_MEDIUM; size++) {
 				struct trial t;
 
-				for (int row = 0; trial_open_size(&t, &activation_op, &problems[p], (enum op_size)size, row, seed);
+				for (int row = 0;
+				     trial_open_size(&t, &activation_op, &problems[p], (enum op_size)size, row, seed);
 				     row++) {
 					run(&t, NONE);
 					trial_assert_passes(&t);
@@ -171,9 +174,17 @@ static void every_planted_mistake_fails_at_the_medium_size(void **state)
 static void the_name_or_the_tag_says_which_activation_it_is(void **state)
 {
 	static const char *const tags[] = {"status:verified", "fi_api:flashinfer.activation.gelu_tanh_and_mul"};
-	static const struct op_problem tagged = {.name = "gated_unit", .op_type = "activation", .description = "",
-	                                         .tags = tags, .tag_count = 2, .axes = axes, .axis_count = 3,
-	                                         .inputs = bf16_in, .input_count = 1, .outputs = bf16_out, .output_count = 1};
+	static const struct op_problem tagged = {.name = "gated_unit",
+	                                         .op_type = "activation",
+	                                         .description = "",
+	                                         .tags = tags,
+	                                         .tag_count = 2,
+	                                         .axes = axes,
+	                                         .axis_count = 3,
+	                                         .inputs = bf16_in,
+	                                         .input_count = 1,
+	                                         .outputs = bf16_out,
+	                                         .output_count = 1};
 
 	(void)state;
 	assert_int_equal(activation_op.match(&tagged, NULL), ACTIVATION_GELU_TANH);
@@ -189,16 +200,70 @@ static void what_the_family_does_not_know_is_refused_with_the_reason(void **stat
 	static const struct op_arg two[] = {{"gate", DTYPE_BFLOAT16, 2, {0, 2}, false},
 	                                    {"up", DTYPE_BFLOAT16, 2, {0, 2}, false}};
 	const struct op_problem cases[] = {
-	    PROBLEM("silu_a", "activation", axes, bf16_in, same), PROBLEM("silu_b", "activation", axes, ints, bf16_out),
-	    PROBLEM("silu_c", "activation", axes, bf16_in, flat), PROBLEM("silu_d", "activation", axes, two, bf16_out),
+	    PROBLEM("silu_a", "activation", axes, bf16_in, same),
+	    PROBLEM("silu_b", "activation", axes, ints, bf16_out),
+	    PROBLEM("silu_c", "activation", axes, bf16_in, flat),
+	    PROBLEM("silu_d", "activation", axes, two, bf16_out),
 	    PROBLEM("mystery", "activation", axes, bf16_in, bf16_out),
 	};
-	static const char *const parts[] = {"twice as large", "int32", "but for the last axis", "2 inputs", "neither name"};
+	static const char *const parts[] = {"twice as large", "int32", "but for the last axis", "2 inputs",
+	                                    "neither name"};
 
 	(void)state;
 	for (int i = 0; i < COUNT(cases); i++)
 		assert_refused(&activation_op, &cases[i], parts[i]);
 	assert_inputs_follow_the_seed(&activation_op, &problems[0], SIZE_MEDIUM);
+}
+
+static void right(struct trial *t)
+{
+	run(t, NONE);
+}
+
+static void what_is_right_passes_at_every_edge(void **state)
+{
+	static const int edges[] = {2, 2, 2, 2, 2, 2, 2, 2};
+
+	(void)state;
+	for (int p = 0; p < COUNT(problems); p++)
+		assert_int_equal(assert_edges_pass(&activation_op, &problems[p], right), edges[p]);
+}
+
+static void what_is_wrong_only_at_the_edge_fails_there(void **state)
+{
+	static const struct {
+		enum mistake mistake;
+		const char *edge;
+		int problem;
+	} wrong[] = {{CLAMPED, "huge_gates", 0},
+	             {CLAMPED, "huge_gates", 4},
+	             {CLAMPED, "huge_gates", 7}};
+
+	(void)state;
+	for (int i = 0; i < COUNT(wrong); i++) {
+		struct trial t;
+
+		for (int size = SIZE_SMALL; size <= SIZE_MEDIUM; size++) {
+			assert_true(
+			    trial_open_size(&t, &activation_op, &problems[wrong[i].problem], (enum op_size)size, 0, 1));
+			run(&t, wrong[i].mistake);
+			trial_assert_passes(&t);
+			trial_close(&t);
+		}
+		assert_true(trial_open_edge(&t, &activation_op, &problems[wrong[i].problem], wrong[i].edge, 1));
+		run(&t, wrong[i].mistake);
+		if (trial_passes(&t))
+			fail_msg("%s: a reference that is wrong there alone passes", wrong[i].edge);
+		trial_close(&t);
+	}
+}
+
+static void what_a_workload_must_not_bring_is_told_with_its_place(void **state)
+{
+	(void)state;
+	assert_brought(&activation_op, &problems[0], 0, 3, (double)NAN,
+		       "input 'input' holds NaN at [0, 3]; what follows");
+	assert_brought(&activation_op, &problems[5], 0, -1, (double)INFINITY, "holds infinity at [63, 2047]");
 }
 
 int main(void)
@@ -208,6 +273,9 @@ int main(void)
 	    cmocka_unit_test(every_planted_mistake_fails_at_the_medium_size),
 	    cmocka_unit_test(the_name_or_the_tag_says_which_activation_it_is),
 	    cmocka_unit_test(what_the_family_does_not_know_is_refused_with_the_reason),
+	    cmocka_unit_test(what_is_right_passes_at_every_edge),
+	    cmocka_unit_test(what_is_wrong_only_at_the_edge_fails_there),
+	    cmocka_unit_test(what_a_workload_must_not_bring_is_told_with_its_place),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

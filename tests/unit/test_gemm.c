@@ -429,6 +429,30 @@ static void problems_that_do_not_fit_are_refused_with_a_sentence(void **state)
 	assert_int_equal(gemm_op.match(&p.problem, &why), -1);
 }
 
+static void no_rows_are_an_edge_and_what_is_no_number_is_not_taken_from_a_workload(void **state)
+{
+	struct err why = {""};
+	struct problem p;
+	struct world w;
+	int64_t axis[4];
+
+	(void)state;
+	make_problem(&p, 128, 64, DTYPE_FLOAT16, false);
+	assert_string_equal(gemm_op.edges[0].name, "no_rows");
+	assert_true(gemm_op.edge_axes(&p.problem, gemm_op.match(&p.problem, NULL), 1, axis));
+	make_world(&w, &p.problem, axis, 1);
+	assert_int_equal(w.e.m, 0);
+	free_world(&w);
+	axis[0] = 4;
+	make_world(&w, &p.problem, axis, 1);
+	number_set(w.in[1].data, w.in[1].dtype, 130, (double)INFINITY);
+	assert_int_equal(gemm_op.check(&w.c, w.in, &why), 0); /* its own */
+	w.c.given = 1 << 1;
+	assert_int_equal(gemm_op.check(&w.c, w.in, &why), -1);
+	assert_non_null(strstr(why.text, "input 'B' holds infinity at [2, 2]"));
+	free_world(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -443,6 +467,7 @@ int main(void)
 	    cmocka_unit_test(a_comes_second_and_activations_of_rank_three_are_recognised),
 	    cmocka_unit_test(var_axes_of_every_kind_get_values),
 	    cmocka_unit_test(problems_that_do_not_fit_are_refused_with_a_sentence),
+	    cmocka_unit_test(no_rows_are_an_edge_and_what_is_no_number_is_not_taken_from_a_workload),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

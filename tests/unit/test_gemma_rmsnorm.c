@@ -15,8 +15,8 @@ static const struct op_axis axes[] = {{"batch_size", true, 0}, {"hidden_size", f
 static const struct op_arg plain[] = {HIDDEN(DTYPE_BFLOAT16), WEIGHT(DTYPE_BFLOAT16)};
 static const struct op_arg half[] = {HIDDEN(DTYPE_FLOAT16), WEIGHT(DTYPE_FLOAT16)};
 static const struct op_arg wide[] = {HIDDEN(DTYPE_FLOAT32), WEIGHT(DTYPE_FLOAT32)};
-static const struct op_arg given[] = {HIDDEN(DTYPE_BFLOAT16), WEIGHT(DTYPE_BFLOAT16),
-                                      {"eps", DTYPE_FLOAT32, OP_SCALAR, {0}, false}};
+static const struct op_arg given[] = {
+    HIDDEN(DTYPE_BFLOAT16), WEIGHT(DTYPE_BFLOAT16), {"eps", DTYPE_FLOAT32, OP_SCALAR, {0}, false}};
 static const struct op_arg fused[] = {HIDDEN(DTYPE_BFLOAT16), RESIDUAL(DTYPE_BFLOAT16), WEIGHT(DTYPE_BFLOAT16)};
 static const struct op_arg fused_half[] = {HIDDEN(DTYPE_FLOAT16), RESIDUAL(DTYPE_FLOAT16), WEIGHT(DTYPE_FLOAT16)};
 static const struct op_arg out16[] = {{"output", DTYPE_BFLOAT16, 2, {0, 1}, false}};
@@ -72,7 +72,8 @@ static void run_row(struct trial *t, int64_t row, const float *w, float *x, enum
 
 	eps = mistake == EPSILON_LARGE ? 10 * eps : mistake == EPSILON_NONE || mistake == EPSILON_OUTSIDE ? 0 : eps;
 	for (int64_t c = 0; c < H; c++) {
-		float residual = roles.residual >= 0 && mistake != RESIDUAL_LEFT_OUT ? get(&t->in[roles.residual], row * H + c) : 0;
+		float residual =
+		    roles.residual >= 0 && mistake != RESIDUAL_LEFT_OUT ? get(&t->in[roles.residual], row * H + c) : 0;
 
 		x[c] = get(&t->in[roles.hidden], row * H + c) + (mistake == RESIDUAL_SUBTRACTED ? -residual : residual);
 		x[c] = mistake == ROUNDED_TO_FP8 ? float_from_e4m3(e4m3_from_float(x[c])) : x[c];
@@ -85,7 +86,10 @@ static void run_row(struct trial *t, int64_t row, const float *w, float *x, enum
 	float root = mistake == NOT_ROOTED ? mean + eps : sqrtf(mean + eps) + (mistake == EPSILON_OUTSIDE ? 1e-6f : 0);
 
 	for (int64_t c = 0; c < H; c++) {
-		float scale = mistake == PLAIN_WEIGHT ? w[c] : mistake == NO_WEIGHT ? 1 : mistake == ONE_MINUS ? 1 - w[c] : 1 + w[c];
+		float scale = mistake == PLAIN_WEIGHT ? w[c]
+		              : mistake == NO_WEIGHT  ? 1
+		              : mistake == ONE_MINUS  ? 1 - w[c]
+		                                      : 1 + w[c];
 
 		float y = mistake == ALL_ZERO ? 0 : x[c] / root * scale * (mistake == ONE_PERCENT_MORE ? 1.01f : 1);
 
@@ -115,7 +119,8 @@ static void a_correct_reference_passes_for_every_problem_size_and_seed(void **st
 			for (int size = SIZE_SMALL; size <= SIZE_MEDIUM; size++) {
 				struct trial t;
 
-				for (int row = 0; trial_open_size(&t, &gemma_rmsnorm_op, &problems[p], (enum op_size)size, row, seed);
+				for (int row = 0; trial_open_size(&t, &gemma_rmsnorm_op, &problems[p],
+				                                  (enum op_size)size, row, seed);
 				     row++) {
 					run(&t, NONE);
 					trial_assert_passes(&t);
@@ -205,8 +210,8 @@ static void what_the_family_does_not_know_is_refused_with_the_reason(void **stat
 	static const struct op_arg no_weight[] = {HIDDEN(DTYPE_BFLOAT16)};
 	static const struct op_arg ints[] = {HIDDEN(DTYPE_INT32), WEIGHT(DTYPE_BFLOAT16)};
 	static const struct op_arg odd[] = {HIDDEN(DTYPE_BFLOAT16), {"weight", DTYPE_BFLOAT16, 1, {0}, false}};
-	static const struct op_arg scalar[] = {HIDDEN(DTYPE_BFLOAT16), WEIGHT(DTYPE_BFLOAT16),
-	                                       {"alpha", DTYPE_FLOAT32, OP_SCALAR, {0}, false}};
+	static const struct op_arg scalar[] = {
+	    HIDDEN(DTYPE_BFLOAT16), WEIGHT(DTYPE_BFLOAT16), {"alpha", DTYPE_FLOAT32, OP_SCALAR, {0}, false}};
 	const struct op_problem cases[] = {
 	    PROBLEM("gemma_a", "rmsnorm", axes, no_weight, out16), PROBLEM("gemma_b", "rmsnorm", axes, ints, out16),
 	    PROBLEM("gemma_c", "rmsnorm", axes, odd, out16),       PROBLEM("gemma_d", "rmsnorm", axes, scalar, out16),
@@ -220,6 +225,27 @@ static void what_the_family_does_not_know_is_refused_with_the_reason(void **stat
 	assert_inputs_follow_the_seed(&gemma_rmsnorm_op, &problems[FIRST_FUSED], SIZE_MEDIUM);
 }
 
+static void right(struct trial *t)
+{
+	run(t, NONE);
+}
+
+static void what_is_right_passes_at_every_edge(void **state)
+{
+	static const int edges[] = {1, 1, 1, 1, 1, 1};
+
+	(void)state;
+	for (int p = 0; p < COUNT(problems); p++)
+		assert_int_equal(assert_edges_pass(&gemma_rmsnorm_op, &problems[p], right), edges[p]);
+}
+
+static void what_a_workload_must_not_bring_is_told_with_its_place(void **state)
+{
+	(void)state;
+	assert_brought(&gemma_rmsnorm_op, &problems[0], 0, 2, (double)NAN, "holds NaN at [0, 2]");
+	assert_brought(&gemma_rmsnorm_op, &problems[0], 1, -1, (double)INFINITY, "infinity");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -228,6 +254,8 @@ int main(void)
 	    cmocka_unit_test(a_gemma_norm_is_told_by_name_or_api_and_not_by_its_model),
 	    cmocka_unit_test(epsilon_is_attested_or_that_of_every_published_gemma),
 	    cmocka_unit_test(what_the_family_does_not_know_is_refused_with_the_reason),
+	    cmocka_unit_test(what_is_right_passes_at_every_edge),
+	    cmocka_unit_test(what_a_workload_must_not_bring_is_told_with_its_place),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,7 +38,7 @@ static struct job the_job(struct arena *arena)
 {
 	return (struct job){
 	    .id = "workload:1", .problem = problem_of(&definition, arena), .op = "rmsnorm", .axis = axis,
-	    .seed = UINT64_MAX, .inputs = sources, .constraints = constraints, .constraint_count = 1,
+	    .seed = UINT64_MAX, .edge = OP_EDGES, .inputs = sources, .constraints = constraints, .constraint_count = 1,
 	    .constants = {{"eps", NAN, "unattested", ""}, {"k", 1e-6, "name", "the description says 1e-5"}},
 	    .constant_count = 2, .rules = rules, .root = "/data/set",
 	};
@@ -72,6 +72,7 @@ static void what_is_written_reads_back_the_same(void **state)
 	assert_string_equal(text.data, again.data);
 
 	assert_true(back->seed == UINT64_MAX);
+	assert_int_equal(back->edge, OP_EDGES);
 	assert_true(back->inputs[1].integer == INT64_MIN);
 	assert_true(isnan(back->constants[0].value));
 	assert_true(back->constants[1].value == 1e-6);
@@ -83,6 +84,22 @@ static void what_is_written_reads_back_the_same(void **state)
 	assert_string_equal(back->problem.tags[0], tags[0]);
 	buf_free(&text);
 	buf_free(&again);
+	arena_free(&arena);
+}
+
+static void an_edge_that_no_family_can_have_is_refused(void **state)
+{
+	struct arena arena = {0};
+	struct buf text = {0};
+	struct err err = {""};
+	struct job job = the_job(&arena);
+
+	(void)state;
+	job.edge = OP_EDGES + 1;
+	job_write(&job, &text);
+	assert_null(read_text(text.data, &arena, &err));
+	assert_non_null(strstr(err.text, "\"edge\""));
+	buf_free(&text);
 	arena_free(&arena);
 }
 
@@ -215,6 +232,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(what_is_written_reads_back_the_same),
+	    cmocka_unit_test(an_edge_that_no_family_can_have_is_refused),
 	    cmocka_unit_test(a_job_without_a_family_says_why),
 	    cmocka_unit_test(a_job_that_lacks_a_member_is_refused),
 	    cmocka_unit_test(numbers_out_of_range_are_refused),

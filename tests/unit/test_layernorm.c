@@ -16,7 +16,8 @@ static const struct op_arg mixed[] = {X(DTYPE_BFLOAT16), WEIGHT(DTYPE_FLOAT32), 
 static const struct op_arg half[] = {X(DTYPE_FLOAT16), WEIGHT(DTYPE_FLOAT16), BIAS(DTYPE_FLOAT16)};
 static const struct op_arg wide[] = {X(DTYPE_FLOAT32), WEIGHT(DTYPE_FLOAT32), BIAS(DTYPE_FLOAT32)};
 static const struct op_arg unbiased[] = {X(DTYPE_BFLOAT16), WEIGHT(DTYPE_BFLOAT16)};
-static const struct op_arg given[] = {X(DTYPE_BFLOAT16), {"beta", DTYPE_BFLOAT16, 1, {1}, false},
+static const struct op_arg given[] = {X(DTYPE_BFLOAT16),
+                                      {"beta", DTYPE_BFLOAT16, 1, {1}, false},
                                       {"gamma", DTYPE_BFLOAT16, 1, {1}, false},
                                       {"eps", DTYPE_FLOAT32, OP_SCALAR, {0}, false}};
 static const struct op_arg out16[] = {{"output", DTYPE_BFLOAT16, 2, {0, 1}, false}};
@@ -106,7 +107,8 @@ static void run_row(struct trial *t, int64_t row, const float *w, const float *b
 	float variance = squares / (mistake == SUM_FOR_MEAN ? 1 : mistake == SAMPLE_VARIANCE ? H - 1 : H);
 
 	eps = mistake == EPSILON_LARGE ? 10 * eps : mistake == EPSILON_NONE || mistake == EPSILON_OUTSIDE ? 0 : eps;
-	float root = mistake == NOT_ROOTED ? variance + eps : sqrtf(variance + eps) + (mistake == EPSILON_OUTSIDE ? kept : 0);
+	float root =
+	    mistake == NOT_ROOTED ? variance + eps : sqrtf(variance + eps) + (mistake == EPSILON_OUTSIDE ? kept : 0);
 
 	for (int64_t c = 0; c < H; c++)
 		set(&t->out[0], row * H + c, affine((x[c] - mean) / root, w[c], b[c], mistake));
@@ -134,7 +136,8 @@ static void a_correct_reference_passes_for_every_problem_size_and_seed(void **st
 			for (int size = SIZE_SMALL; size <= SIZE_MEDIUM; size++) {
 				struct trial t;
 
-				for (int row = 0; trial_open_size(&t, &layernorm_op, &problems[p], (enum op_size)size, row, seed);
+				for (int row = 0;
+				     trial_open_size(&t, &layernorm_op, &problems[p], (enum op_size)size, row, seed);
 				     row++) {
 					run(&t, NONE);
 					trial_assert_passes(&t);
@@ -223,8 +226,8 @@ static void what_the_family_does_not_know_is_refused_with_the_reason(void **stat
 	static const struct op_arg no_weight[] = {X(DTYPE_BFLOAT16)};
 	static const struct op_arg ints[] = {X(DTYPE_INT32), WEIGHT(DTYPE_BFLOAT16)};
 	static const struct op_arg odd[] = {X(DTYPE_BFLOAT16), {"weight", DTYPE_BFLOAT16, 1, {0}, false}};
-	static const struct op_arg two[] = {X(DTYPE_BFLOAT16), {"residual", DTYPE_BFLOAT16, 2, {0, 1}, false},
-	                                    WEIGHT(DTYPE_BFLOAT16)};
+	static const struct op_arg two[] = {
+	    X(DTYPE_BFLOAT16), {"residual", DTYPE_BFLOAT16, 2, {0, 1}, false}, WEIGHT(DTYPE_BFLOAT16)};
 	const struct op_problem cases[] = {
 	    PROBLEM("a", "layernorm", axes, no_weight, out16), PROBLEM("b", "layernorm", axes, ints, out16),
 	    PROBLEM("c", "layernorm", axes, odd, out16),       PROBLEM("d", "layernorm", axes, two, out16),
@@ -239,6 +242,27 @@ static void what_the_family_does_not_know_is_refused_with_the_reason(void **stat
 	assert_inputs_follow_the_seed(&layernorm_op, &problems[0], SIZE_MEDIUM);
 }
 
+static void right(struct trial *t)
+{
+	run(t, NONE);
+}
+
+static void what_is_right_passes_at_every_edge(void **state)
+{
+	static const int edges[] = {1, 1, 1, 1, 1};
+
+	(void)state;
+	for (int p = 0; p < COUNT(problems); p++)
+		assert_int_equal(assert_edges_pass(&layernorm_op, &problems[p], right), edges[p]);
+}
+
+static void what_a_workload_must_not_bring_is_told_with_its_place(void **state)
+{
+	(void)state;
+	assert_brought(&layernorm_op, &problems[0], 0, 2, (double)NAN, "holds NaN at [0, 2]");
+	assert_brought(&layernorm_op, &problems[0], 1, -1, -INFINITY, "-infinity");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -246,6 +270,8 @@ int main(void)
 	    cmocka_unit_test(every_planted_mistake_fails_at_the_medium_size),
 	    cmocka_unit_test(an_unattested_epsilon_is_seen_in_the_reference),
 	    cmocka_unit_test(what_the_family_does_not_know_is_refused_with_the_reason),
+	    cmocka_unit_test(what_is_right_passes_at_every_edge),
+	    cmocka_unit_test(what_a_workload_must_not_bring_is_told_with_its_place),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

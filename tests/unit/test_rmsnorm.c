@@ -783,6 +783,30 @@ static void probing_an_answer_that_is_no_norm_recovers_nothing(void **state)
 	assert_int_equal(recovered(DTYPE_FLOAT32, false, 1.234e-6, NONE, &value), -1);
 }
 
+static void no_rows_are_an_edge_and_what_is_no_number_is_not_taken_from_a_workload(void **state)
+{
+	struct err why = {""};
+	struct problem p;
+	struct world w;
+	int64_t axis[4];
+
+	(void)state;
+	make_problem(&p, 128, DTYPE_BFLOAT16, true);
+	assert_string_equal(rmsnorm_op.edges[0].name, "no_rows");
+	assert_true(rmsnorm_op.edge_axes(&p.problem, 0, 1, axis));
+	make_world(&w, &p.problem, axis, 1e-6, 1, 0);
+	assert_int_equal(w.rows, 0);
+	free_world(&w);
+	axis[0] = 4;
+	make_world(&w, &p.problem, axis, 1e-6, 1, 0);
+	number_set(w.in[2].data, w.in[2].dtype, 130, (double)NAN);
+	assert_int_equal(rmsnorm_op.check(&w.c, w.in, &why), 0); /* its own */
+	w.c.given = 1 << 2;
+	assert_int_equal(rmsnorm_op.check(&w.c, w.in, &why), -1);
+	assert_non_null(strstr(why.text, "input 'residual' holds NaN at [1, 2]"));
+	free_world(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -805,6 +829,7 @@ int main(void)
 	    cmocka_unit_test(an_axis_speaks_before_everything_else),
 	    cmocka_unit_test(an_epsilon_that_nothing_attests_is_recovered_by_probing),
 	    cmocka_unit_test(probing_an_answer_that_is_no_norm_recovers_nothing),
+	    cmocka_unit_test(no_rows_are_an_edge_and_what_is_no_number_is_not_taken_from_a_workload),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,12 +7,13 @@ extern const struct op rope_op;
 
 enum { SEEDS = 20, T = 0, HQ, HK, D, MAX, R };
 
-static const struct op_axis axes[] = {{"num_tokens", true, 0}, {"num_qo_heads", true, 0}, {"num_kv_heads", true, 0},
-                                      {"head_size", false, 128}, {"max_seq_len", true, 0}, {"rotary_dim", false, 64}};
-static const struct op_axis whole_axes[] = {{"nnz", true, 0}, {"num_q_heads", false, 4}, {"num_k_heads", false, 2},
-                                            {"head_dim", false, 64}};
-static const struct op_axis flat_axes[] = {{"nnz", true, 0}, {"q_width", false, 4 * 64}, {"k_width", false, 2 * 64},
-                                           {"head_size", false, 64}, {"max_seq_len", true, 0}, {"rotary_dim", false, 64}};
+static const struct op_axis axes[] = {{"num_tokens", true, 0},   {"num_qo_heads", true, 0}, {"num_kv_heads", true, 0},
+                                      {"head_size", false, 128}, {"max_seq_len", true, 0},  {"rotary_dim", false, 64}};
+static const struct op_axis whole_axes[] = {
+    {"nnz", true, 0}, {"num_q_heads", false, 4}, {"num_k_heads", false, 2}, {"head_dim", false, 64}};
+static const struct op_axis flat_axes[] = {{"nnz", true, 0},           {"q_width", false, 4 * 64},
+                                           {"k_width", false, 2 * 64}, {"head_size", false, 64},
+                                           {"max_seq_len", true, 0},   {"rotary_dim", false, 64}};
 
 #define Q {"q", DTYPE_BFLOAT16, 3, {T, HQ, D}, false}
 #define K {"k", DTYPE_BFLOAT16, 3, {T, HK, D}, false}
@@ -26,17 +27,27 @@ static const struct op_arg wide_outputs[] = {{"q_out", DTYPE_FLOAT32, 3, {T, HQ,
                                              {"k_out", DTYPE_FLOAT32, 3, {T, HK, D}, false}};
 static const struct op_arg cached[] = {Q, K, CACHE, POSITIONS};
 static const struct op_arg by_ids[] = {Q, K, POS_IDS};
-static const struct op_arg by_ids_given[] = {Q, K, POS_IDS, SCALAR("rotary_dim", DTYPE_INT32),
-                                             SCALAR("interleave", DTYPE_INT32), SCALAR("rope_scale", DTYPE_FLOAT32),
+static const struct op_arg by_ids_given[] = {Q,
+                                             K,
+                                             POS_IDS,
+                                             SCALAR("rotary_dim", DTYPE_INT32),
+                                             SCALAR("interleave", DTYPE_INT32),
+                                             SCALAR("rope_scale", DTYPE_FLOAT32),
                                              SCALAR("rope_theta", DTYPE_FLOAT32)};
-static const struct op_arg llama_given[] = {Q, K, POS_IDS, SCALAR("rope_scale", DTYPE_FLOAT32),
-                                            SCALAR("rope_theta", DTYPE_FLOAT32), SCALAR("low_freq_factor", DTYPE_FLOAT32),
+static const struct op_arg llama_given[] = {Q,
+                                            K,
+                                            POS_IDS,
+                                            SCALAR("rope_scale", DTYPE_FLOAT32),
+                                            SCALAR("rope_theta", DTYPE_FLOAT32),
+                                            SCALAR("low_freq_factor", DTYPE_FLOAT32),
                                             SCALAR("high_freq_factor", DTYPE_FLOAT32),
                                             SCALAR("old_context_len", DTYPE_INT32)};
 static const struct op_arg flat[] = {{"positions", DTYPE_INT64, 1, {T}, false},
                                      {"query", DTYPE_FLOAT16, 2, {T, HQ}, false},
                                      {"key", DTYPE_FLOAT16, 2, {T, HK}, false},
-                                     SCALAR("head_size", DTYPE_INT32), CACHE, SCALAR("is_neox", DTYPE_BOOL)};
+                                     SCALAR("head_size", DTYPE_INT32),
+                                     CACHE,
+                                     SCALAR("is_neox", DTYPE_BOOL)};
 static const struct op_arg flat_outputs[] = {{"query", DTYPE_FLOAT16, 2, {T, HQ}, false},
                                              {"key", DTYPE_FLOAT16, 2, {T, HK}, false}};
 static const char *const theta_tags[] = {"status:verified", "model:qwen3-8b"};
@@ -101,7 +112,8 @@ static float frequency(const struct trial *t, int64_t i, int64_t rotary_dim, enu
 	bool llama = (t->c.variant & ROPE_LLAMA31) != 0, qwen = t->problem == &problems[QWEN];
 	float theta = parameter(t, ROPE_THETA, llama ? 500000.0f : qwen ? 1000000.0f : 10000.0f);
 	float scale = parameter(t, ROPE_SCALE, llama ? 8 : 1);
-	float low = parameter(t, ROPE_LOW, 1), high = parameter(t, ROPE_HIGH, 4), old = parameter(t, ROPE_OLD_CONTEXT, 8192);
+	float low = parameter(t, ROPE_LOW, 1), high = parameter(t, ROPE_HIGH, 4),
+	      old = parameter(t, ROPE_OLD_CONTEXT, 8192);
 
 	theta = mistake == THETA_WRONG ? theta * 1.05f : theta;
 	old = mistake == OLD_CONTEXT_WRONG ? old / 2 : old;
@@ -138,7 +150,8 @@ static void angle_of(const struct trial *t, int64_t token, int64_t i, int64_t ha
 		*cosine = get(&t->in[roles.cache], row + i + (swapped ? width / 2 : 0));
 		*sine = get(&t->in[roles.cache], row + i + (swapped ? 0 : width / 2));
 	} else {
-		float angle = (float)(mistake == NEXT_POSITION ? position + 1 : position) * frequency(t, i, 2 * half, mistake);
+		float angle =
+		    (float)(mistake == NEXT_POSITION ? position + 1 : position) * frequency(t, i, 2 * half, mistake);
 
 		*cosine = cosf(angle);
 		*sine = sinf(angle);
@@ -151,7 +164,8 @@ static void angle_of(const struct trial *t, int64_t token, int64_t i, int64_t ha
 
 enum { HEAD_MOST = 128 };
 
-static void run_head(struct trial *t, int r, int64_t first, const float *cosine, const float *sine, enum mistake mistake)
+static void run_head(struct trial *t, int r, int64_t first, const float *cosine, const float *sine,
+                     enum mistake mistake)
 {
 	struct rope_roles roles = rope_roles_of(t->problem);
 	struct rope_extent e = rope_extent_of(&t->c);
@@ -172,7 +186,9 @@ static void run_head(struct trial *t, int r, int64_t first, const float *cosine,
 
 		y[left] = (double)one;
 		if (mistake != SECOND_OF_PAIR_UNCHANGED)
-			y[right] = (double)((b * cosine[i] + (mistake == SECOND_FROM_ROTATED_FIRST ? one : a) * sine[i]) * more);
+			y[right] =
+			    (double)((b * cosine[i] + (mistake == SECOND_FROM_ROTATED_FIRST ? one : a) * sine[i]) *
+			             more);
 	}
 	number_write(t->out[r].data, t->out[r].dtype, first, e.head_size, y);
 }
@@ -203,7 +219,9 @@ static void a_correct_reference_passes_for_every_problem_size_and_seed(void **st
 			for (int size = SIZE_SMALL; size <= SIZE_MEDIUM; size++) {
 				struct trial t;
 
-				for (int row = 0; trial_open_size(&t, &rope_op, &problems[p], (enum op_size)size, row, seed); row++) {
+				for (int row = 0;
+				     trial_open_size(&t, &rope_op, &problems[p], (enum op_size)size, row, seed);
+				     row++) {
 					run(&t, NONE);
 					trial_assert_passes(&t);
 					assert_false(trial_weak(&t));
@@ -217,7 +235,9 @@ static const struct {
 	const char *name;
 	int problems[9]; /* -1: the end */
 } mistakes[] = {
-    {OTHER_PAIRS, "neox for interleaved, or the reverse", {CACHED, CACHED_INTERLEAVED, THETA, LLAMA, GIVEN, FLAT, QWEN, -1}},
+    {OTHER_PAIRS,
+     "neox for interleaved, or the reverse",
+     {CACHED, CACHED_INTERLEAVED, THETA, LLAMA, GIVEN, FLAT, QWEN, -1}},
     {SINE_NEGATED, "rotated the other way", {CACHED, CACHED_INTERLEAVED, THETA, LLAMA, FLAT, -1}},
     {HALVES_OF_CACHE_SWAPPED, "sin for cos", {CACHED, CACHED_INTERLEAVED, FLAT, -1}},
     {NEXT_POSITION, "position off by one", {CACHED, THETA, LLAMA, FLAT, -1}},
@@ -253,7 +273,8 @@ static void every_planted_mistake_fails_at_the_default_sizes(void **state)
 				bool caught = false;
 				struct trial t;
 
-				for (int row = 0; row < 2; row++) { /* one size of each style, where an argument gives it */
+				for (int row = 0; row < 2;
+				     row++) { /* one size of each style, where an argument gives it */
 					assert_true(trial_open_size(&t, &rope_op, problem, SIZE_MEDIUM, row, seed));
 					run(&t, mistakes[m].mistake);
 					caught |= !trial_passes(&t);
@@ -319,8 +340,11 @@ static void theta_is_attested_by_name_model_description_and_llama_3_1s_publicati
 {
 	static const struct op_problem described =
 	    WITH_TAGS("rope_a", whole_axes, by_ids, outputs, theta_tags, "Theta apart; theta is fixed at 500000.");
-	static const struct op_axis with_axis[] = {{"nnz", true, 0}, {"num_q_heads", false, 4}, {"num_k_heads", false, 2},
-	                                           {"head_dim", false, 64}, {"rope_theta", false, 20000}};
+	static const struct op_axis with_axis[] = {{"nnz", true, 0},
+	                                           {"num_q_heads", false, 4},
+	                                           {"num_k_heads", false, 2},
+	                                           {"head_dim", false, 64},
+	                                           {"rope_theta", false, 20000}};
 	static const struct op_problem by_axis = PROBLEM("rope_b", "rope", with_axis, by_ids, outputs);
 
 	(void)state;
@@ -370,13 +394,17 @@ static void what_the_family_does_not_know_is_refused_with_the_reason(void **stat
 	static const struct op_arg no_positions[] = {Q, K, CACHE};
 	static const struct op_arg odd_scalar[] = {Q, K, POS_IDS, SCALAR("mystery", DTYPE_FLOAT32)};
 	static const struct op_arg ragged[] = {Q, K, {"indptr", DTYPE_INT32, 1, {MAX}, false}, POS_IDS};
-	static const struct op_axis odd[] = {{"num_tokens", true, 0}, {"num_qo_heads", true, 0}, {"num_kv_heads", true, 0},
-	                                     {"head_size", false, 32}, {"max_seq_len", true, 0}, {"rotary_dim", false, 64}};
-	static const struct op_axis unknown_size[] = {{"nnz", true, 0}, {"a", false, 256}, {"b", false, 128},
-	                                              {"c", false, 64}, {"max_seq_len", true, 0}, {"rotary_dim", false, 64}};
+	static const struct op_axis odd[] = {{"num_tokens", true, 0},   {"num_qo_heads", true, 0},
+	                                     {"num_kv_heads", true, 0}, {"head_size", false, 32},
+	                                     {"max_seq_len", true, 0},  {"rotary_dim", false, 64}};
+	static const struct op_axis unknown_size[] = {{"nnz", true, 0},         {"a", false, 256},
+	                                              {"b", false, 128},        {"c", false, 64},
+	                                              {"max_seq_len", true, 0}, {"rotary_dim", false, 64}};
 	const struct op_problem cases[] = {
-	    PROBLEM("a", "rope", axes, no_positions, outputs), PROBLEM("b", "rope", axes, odd_scalar, outputs),
-	    PROBLEM("c", "rope", axes, ragged, outputs),       PROBLEM("d", "rope", odd, cached, outputs),
+	    PROBLEM("a", "rope", axes, no_positions, outputs),
+	    PROBLEM("b", "rope", axes, odd_scalar, outputs),
+	    PROBLEM("c", "rope", axes, ragged, outputs),
+	    PROBLEM("d", "rope", odd, cached, outputs),
 	    PROBLEM("e", "rope", unknown_size, flat, flat_outputs),
 	};
 	static const char *const parts[] = {"positions", "mystery", "indptr", "rotary dimension", "lies flat"};
@@ -398,6 +426,32 @@ static void only_what_is_updated_in_place_may_be_written(void **state)
 	assert_inputs_follow_the_seed(&rope_op, &problems[CACHED], SIZE_MEDIUM);
 }
 
+static void right(struct trial *t)
+{
+	run(t, NONE);
+}
+
+static void what_is_right_passes_at_every_edge(void **state)
+{
+	static const int edges[] = {3, 3, 2, 2, 2, 2, 3, 2};
+
+	(void)state;
+	for (int p = 0; p < COUNT(problems); p++)
+		assert_int_equal(assert_edges_pass(&rope_op, &problems[p], right), edges[p]);
+}
+
+static void what_a_workload_must_not_bring_is_told_with_its_place(void **state)
+{
+	(void)state;
+	assert_brought(&rope_op, &problems[CACHED], 3, 0, 4096,
+		       "input 'positions' holds 4096 at [0]; positions are rows of the cache, which has 4096");
+	assert_brought(&rope_op, &problems[CACHED], 3, 2, -1, "holds -1 at [2]");
+	assert_brought(&rope_op, &problems[CACHED], 3, -1, 9e18, "positions are rows");
+	assert_brought(&rope_op, &problems[CACHED], 3, 1, 4095, NULL);
+	assert_brought(&rope_op, &problems[CACHED], 2, 0, (double)NAN, "NaN");
+	assert_brought(&rope_op, &problems[THETA], 2, 0, -5, NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -409,6 +463,8 @@ int main(void)
 	    cmocka_unit_test(an_unattested_theta_is_seen_in_the_reference),
 	    cmocka_unit_test(what_the_family_does_not_know_is_refused_with_the_reason),
 	    cmocka_unit_test(only_what_is_updated_in_place_may_be_written),
+	    cmocka_unit_test(what_is_right_passes_at_every_edge),
+	    cmocka_unit_test(what_a_workload_must_not_bring_is_told_with_its_place),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

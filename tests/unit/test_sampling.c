@@ -22,8 +22,8 @@ static const struct op_arg by_k[] = {PROBS, TOP_K};
 static const struct op_arg by_p[] = {PROBS, TOP_P};
 static const struct op_arg by_k_p[] = {PROBS, TOP_K, TOP_P};
 static const struct op_arg by_min[] = {PROBS, MIN_P};
-static const struct op_arg by_scalars[] = {PROBS, {"top_k", DTYPE_INT32, OP_SCALAR, {0}, false},
-                                           {"top_p", DTYPE_FLOAT32, OP_SCALAR, {0}, false}};
+static const struct op_arg by_scalars[] = {
+    PROBS, {"top_k", DTYPE_INT32, OP_SCALAR, {0}, false}, {"top_p", DTYPE_FLOAT32, OP_SCALAR, {0}, false}};
 static const struct op_arg by_scalar_p[] = {PROBS, {"top_p", DTYPE_FLOAT32, OP_SCALAR, {0}, false}};
 static const struct op_arg by_scalar_k[] = {PROBS, {"top_k", DTYPE_INT32, OP_SCALAR, {0}, false}};
 
@@ -69,6 +69,10 @@ enum mistake {
 	VALUES_NOT_RENORMALISED,
 	TWO_PERCENT_MORE,
 	MASK_RETURNED,
+	NO_K_FOR_ONE,
+	NO_P_FOR_ALL,
+	RATIO_NOT_REACHED,
+	LARGE_K_FOR_ONE,
 	ALL_ZERO,
 };
 
@@ -133,7 +137,8 @@ static int64_t keep_min(const struct token *tokens, int64_t count, float ratio, 
 	              : mistake == SQUARED_MIN_P ? ratio * ratio * tokens[0].value
 	                                         : ratio * tokens[0].value;
 
-	while (kept < count && tokens[kept].value >= limit)
+	while (kept < count &&
+	       (mistake == RATIO_NOT_REACHED ? tokens[kept].value > limit : tokens[kept].value >= limit))
 		kept++;
 	return kept;
 }
@@ -153,6 +158,8 @@ static int64_t reference_keeps(const struct trial *t, int64_t row, enum mistake 
 			tokens[count++] = (struct token){v, probs[v]};
 	if (mistake == NOT_FILTERED)
 		return count;
+	k = mistake == NO_K_FOR_ONE && k <= 0 ? 1 : mistake == LARGE_K_FOR_ONE && k >= VOCAB ? 1 : k;
+	p = mistake == NO_P_FOR_ALL && p <= 0 ? 1 : p;
 	if (mistake != NOT_SORTED)
 		qsort(tokens, (size_t)count, sizeof *tokens, by_value);
 	k += mistake == ONE_K_MORE ? 1 : mistake == ONE_K_LESS && k > 1 ? -1 : 0;
@@ -241,7 +248,8 @@ static void a_correct_sampler_passes_for_every_problem_size_and_seed(void **stat
 			for (int size = SIZE_SMALL; size <= SIZE_MEDIUM; size++) {
 				struct trial t;
 
-				for (int row = 0; trial_open_size(&t, &sampling_op, &problems[p], (enum op_size)size, row, seed);
+				for (int row = 0;
+				     trial_open_size(&t, &sampling_op, &problems[p], (enum op_size)size, row, seed);
 				     row++) {
 					run(&t, NONE);
 					trial_assert_passes(&t);
@@ -339,9 +347,12 @@ static void rows_are_distributions_and_parameters_lie_away_from_every_boundary(v
 		assert_true(trial_open_size(&t, &sampling_op, &problems[p], SIZE_MEDIUM, 0, 11));
 		assert_int_equal(filter_open(&filter, VOCAB, NULL), 0);
 		for (int64_t row = 0; row < 320; row++) {
-			struct filter_bounds bounds = {roles.top_k >= 0, roles.top_p >= 0, roles.min_p >= 0,
+			struct filter_bounds bounds = {roles.top_k >= 0,
+			                               roles.top_p >= 0,
+			                               roles.min_p >= 0,
 			                               (int64_t)parameter(&t, roles.top_k, row, NONE),
-			                               parameter(&t, roles.top_p, row, NONE), parameter(&t, roles.min_p, row, NONE)};
+			                               parameter(&t, roles.top_p, row, NONE),
+			                               parameter(&t, roles.min_p, row, NONE)};
 			double sum = 0;
 
 			number_read(t.in[0].data, DTYPE_FLOAT32, row * VOCAB, VOCAB, filter.value);
@@ -437,7 +448,7 @@ static void the_margin_of_a_correct_sampler_stays_below_one_over_many_seeds(void
 		largest = fmax(largest, metrics.margin);
 		trial_close(&t);
 	}
-	assert_true(largest > 0.2); /* it is no sleeping check either */
+	assert_true(largest > 0.15); /* it is no sleeping check either */
 	assert_true(largest < 0.8);
 }
 
@@ -467,7 +478,7 @@ static void what_the_family_does_not_know_is_refused_with_the_reason(void **stat
 	    PROBLEM("e", "sampling", few, plain, samples),   PROBLEM("f", "sampling", axes, plain, wide),
 	    PROBLEM("g", "sampling", axes, plain, filtered),
 	};
-	static const char *const parts[] = {"logits", "indices", "settled nowhere", "[rows, vocabulary]",
+	static const char *const parts[] = {"logits",     "indices", "settled nowhere", "[rows, vocabulary]",
 	                                    "fewer than", "neither", "neither"};
 
 	(void)state;
@@ -479,6 +490,87 @@ static void the_same_seed_gives_the_same_inputs(void **state)
 {
 	(void)state;
 	assert_inputs_follow_the_seed(&sampling_op, &problems[BY_K_P], SIZE_MEDIUM);
+}
+
+static void right(struct trial *t)
+{
+	run(t, NONE);
+}
+
+static void what_is_right_passes_at_every_edge(void **state)
+{
+	static const int edges[] = {4, 5, 5, 6, 5, 6, 5, 5, 4, 4, 5};
+
+	(void)state;
+	for (int p = 0; p < COUNT(problems); p++)
+		assert_int_equal(assert_edges_pass(&sampling_op, &problems[p], right), edges[p]);
+}
+
+static void what_is_wrong_only_at_the_edge_fails_there(void **state)
+{
+	static const struct {
+		enum mistake mistake;
+		const char *edge;
+		int problem;
+	} wrong[] = {{NO_K_FOR_ONE, "open_top_k", BY_K},
+	             {NO_K_FOR_ONE, "open_top_k", SCALARS},
+	             {LARGE_K_FOR_ONE, "open_top_k", BY_K_P},
+	             {NO_K_FOR_ONE, "open_top_k", RENORM_K},
+	             {NO_P_FOR_ALL, "open_top_p", BY_P},
+	             {NO_P_FOR_ALL, "open_top_p", SCALAR_P},
+	             {NO_P_FOR_ALL, "open_top_p", RENORM_P},
+	             {RATIO_NOT_REACHED, "open_min_p", BY_MIN}};
+
+	(void)state;
+	for (int i = 0; i < COUNT(wrong); i++) {
+		struct trial t;
+
+		for (int size = SIZE_SMALL; size <= SIZE_MEDIUM; size++) {
+			assert_true(
+			    trial_open_size(&t, &sampling_op, &problems[wrong[i].problem], (enum op_size)size, 0, 1));
+			run(&t, wrong[i].mistake);
+			trial_assert_passes(&t);
+			trial_close(&t);
+		}
+		assert_true(trial_open_edge(&t, &sampling_op, &problems[wrong[i].problem], wrong[i].edge, 1));
+		run(&t, wrong[i].mistake);
+		if (trial_passes(&t))
+			fail_msg("%s: a reference that is wrong there alone passes", wrong[i].edge);
+		trial_close(&t);
+	}
+}
+
+static void what_a_workload_must_not_bring_is_told_with_its_place(void **state)
+{
+	(void)state;
+	assert_brought(&sampling_op, &problems[BY_K_P], 0, 17, (double)NAN,
+		       "input 'probs' holds NaN at [0, 17]; its row is no distribution");
+	assert_brought(&sampling_op, &problems[BY_K_P], 0, 517, -0.5, "holds the negative probability -0.5 at [1, 17]");
+	assert_brought(&sampling_op, &problems[BY_K_P], 0, -1, (double)INFINITY, "its row is no distribution");
+	assert_brought(&sampling_op, &problems[BY_K_P], 1, 0, 0, NULL);
+	assert_brought(&sampling_op, &problems[BY_K_P], 1, 3, -3, NULL);
+	assert_brought(&sampling_op, &problems[BY_K_P], 1, 3, VOCAB + 1, NULL);
+	assert_brought(&sampling_op, &problems[BY_K_P], 1, 3, INT32_MAX, NULL);
+	assert_brought(&sampling_op, &problems[BY_K_P], 2, 0, (double)NAN, "a top-p is a number");
+	assert_brought(&sampling_op, &problems[BY_K_P], 2, 0, -1, NULL);
+	assert_brought(&sampling_op, &problems[BY_K_P], 2, 0, (double)INFINITY, NULL);
+	assert_brought(&sampling_op, &problems[BY_MIN], 1, 0, 2, NULL);
+	assert_brought(&sampling_op, &problems[BY_MIN], 1, 0, -1, NULL);
+	assert_brought(&sampling_op, &problems[BY_MIN], 1, 0, (double)NAN, "a min-p is a number");
+}
+
+static void a_row_of_zeros_that_a_workload_brings_is_told(void **state)
+{
+	struct err why = {""};
+	struct trial t;
+
+	(void)state;
+	assert_true(trial_open_size(&t, &sampling_op, &problems[PLAIN], SIZE_MEDIUM, 0, 1));
+	t.c.given = 1;
+	memset((float *)t.in[0].data + 9 * VOCAB, 0, VOCAB * sizeof(float));
+	assert_int_equal(sampling_op.check(&t.c, t.in, &why), -1);
+	assert_non_null(strstr(why.text, "input 'probs' is 0 in all of row 9"));
+	trial_close(&t);
 }
 
 int main(void)
@@ -494,6 +586,10 @@ int main(void)
 	    cmocka_unit_test(the_real_vocabulary_passes_too),
 	    cmocka_unit_test(what_the_family_does_not_know_is_refused_with_the_reason),
 	    cmocka_unit_test(the_same_seed_gives_the_same_inputs),
+	    cmocka_unit_test(what_is_right_passes_at_every_edge),
+	    cmocka_unit_test(what_is_wrong_only_at_the_edge_fails_there),
+	    cmocka_unit_test(what_a_workload_must_not_bring_is_told_with_its_place),
+	    cmocka_unit_test(a_row_of_zeros_that_a_workload_brings_is_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -53,15 +53,16 @@ static inline struct tensor trial_tensor(const struct op_arg *arg, const int64_t
 	return tensor;
 }
 
-/* Fills the inputs of a case and computes its truth. Outputs are poisoned. `axis` has problem->axis_count values. */
-static inline void trial_open(struct trial *t, const struct op *op, const struct op_problem *problem, const int64_t *axis,
-                              uint64_t seed)
+/* Fills the inputs of a case and computes its truth. Outputs are poisoned. `axis` has problem->axis_count values,
+ * `edge` is as op_case.edge. */
+static inline void trial_open_case(struct trial *t, const struct op *op, const struct op_problem *problem,
+                                   const int64_t *axis, int edge, uint64_t seed)
 {
 	struct err err = {""};
 
 	*t = (struct trial){.op = op, .problem = problem};
 	memcpy(t->axis, axis, (size_t)problem->axis_count * sizeof *axis);
-	t->c = (struct op_case){.problem = problem, .axis = t->axis, .seed = seed};
+	t->c = (struct op_case){.problem = problem, .axis = t->axis, .seed = seed, .edge = edge};
 	t->c.variant = op->match(problem, &err);
 	if (t->c.variant < 0)
 		fail_msg("%s", err.text);
@@ -81,6 +82,30 @@ static inline void trial_open(struct trial *t, const struct op *op, const struct
 	}
 	if (op->oracle(&t->c, t->in, t->truth, &err) != 0)
 		fail_msg("%s", err.text);
+}
+
+static inline void trial_open(struct trial *t, const struct op *op, const struct op_problem *problem,
+                              const int64_t *axis, uint64_t seed)
+{
+	trial_open_case(t, op, problem, axis, 0, seed);
+}
+
+/* The case of --edge of this name. False: the problem has none. */
+static inline bool trial_open_edge(struct trial *t, const struct op *op, const struct op_problem *problem,
+                                   const char *name, uint64_t seed)
+{
+	int64_t axis[TRIAL_AXES];
+	int variant = op->match(problem, NULL);
+
+	for (int i = 0; op->edges[i].name != NULL; i++)
+		if (strcmp(op->edges[i].name, name) == 0) {
+			if (!op->edge_axes(problem, variant, i + 1, axis))
+				return false;
+			trial_open_case(t, op, problem, axis, i + 1, seed);
+			return true;
+		}
+	fail_msg("%s has no edge '%s'", op->name, name);
+	return false;
 }
 
 /* Row `row` of a size preset. False: there are fewer. */
@@ -159,10 +184,11 @@ static inline void trial_assert_passes(const struct trial *t)
 		struct err why;
 
 		if (!trial_judge(t, i, &metrics, &why))
-			fail_msg("%s, output '%s', seed %llu: margin %g; first of the worst: [%lld] %.9g, truth %.9g. %s",
-			         t->problem->name, t->problem->outputs[i].name, (unsigned long long)t->c.seed, metrics.margin,
-			         (long long)metrics.worst[0].index, metrics.worst[0].reference,
-			         metrics.worst[0].ground_truth, why.text);
+			fail_msg(
+			    "%s, output '%s', seed %llu: margin %g; first of the worst: [%lld] %.9g, truth %.9g. %s",
+			    t->problem->name, t->problem->outputs[i].name, (unsigned long long)t->c.seed,
+			    metrics.margin, (long long)metrics.worst[0].index, metrics.worst[0].reference,
+			    metrics.worst[0].ground_truth, why.text);
 	}
 }
 
@@ -188,7 +214,8 @@ static inline void assert_refused(const struct op *op, const struct op_problem *
 }
 
 /* The same case filled twice, and with another seed: the same bytes, and others (in at least one input). */
-static inline void assert_inputs_follow_the_seed(const struct op *op, const struct op_problem *problem, enum op_size size)
+static inline void assert_inputs_follow_the_seed(const struct op *op, const struct op_problem *problem,
+                                                 enum op_size size)
 {
 	struct trial a, b, other;
 	bool same = true;
@@ -208,6 +235,52 @@ static inline void assert_inputs_follow_the_seed(const struct op *op, const stru
 	trial_close(&a);
 	trial_close(&b);
 	trial_close(&other);
+}
+
+/* Every case of --edge that the problem has, played by `right`, passes for 20 seeds. Gives how many there are. */
+static inline int assert_edges_pass(const struct op *op, const struct op_problem *problem,
+				    void (*right)(struct trial *t))
+{
+	int count = 0;
+
+	for (int i = 0; op->edges[i].name != NULL; i++)
+		for (uint64_t seed = 0; seed < 20; seed++) {
+			struct trial t;
+
+			assert_true(op->edges[i].convention[0] != '\0' && i < OP_EDGES);
+			if (!trial_open_edge(&t, op, problem, op->edges[i].name, seed))
+				continue;
+			right(&t);
+			trial_assert_passes(&t);
+			trial_close(&t);
+			count += seed == 0;
+		}
+	return count;
+}
+
+/* A medium case whose tensors all come from a workload: op.check is content; and when element `at` (from the end, if
+ * negative) of input `input` is `value`, it refuses with a sentence that holds `part` (NULL: it has a meaning, and is
+ * not refused). Whatever it says, the truth of such inputs reads nothing out of bounds: that is for the sanitizer. */
+static inline void assert_brought(const struct op *op, const struct op_problem *problem, int input, int64_t at,
+                                  double value, const char *part)
+{
+	struct err why = {""};
+	struct trial t;
+
+	assert_true(trial_open_size(&t, op, problem, SIZE_MEDIUM, 0, 1));
+	t.c.given = UINT32_MAX;
+	if (op->check(&t.c, t.in, &why) != 0)
+		fail_msg("%s: refused although it is in order: %s", problem->name, why.text);
+	number_set(t.in[input].data, t.in[input].dtype, at < 0 ? t.in[input].elements + at : at, value);
+	int refused = op->check(&t.c, t.in, &why) != 0;
+
+	if (refused != (part != NULL) || (refused && strstr(why.text, part) == NULL))
+		fail_msg("%s, input '%s' = %g at %lld: \"%s\", expected %s%s", problem->name,
+		         problem->inputs[input].name, value, (long long)at, why.text, part != NULL ? "… " : "no word",
+		         part != NULL ? part : "");
+	assert_int_equal(op->oracle(&t.c, t.in, t.truth, &why), 0);
+	trial_passes(&t);
+	trial_close(&t);
 }
 
 #endif

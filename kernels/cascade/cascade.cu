@@ -1,0 +1,121 @@
+/* cascade on a GPU: what kernels/cascade/cascade.c has in double, in float32. A block a head of a token: every thread
+ * finds the largest s and the sum of the weights by itself, there being few states, and merges its share of v. */
+#include "kernels/cuda_check.h"
+
+#include "kernels/cascade/inputs.h"
+
+enum { THREADS = 128 };
+
+static __device__ __forceinline__ float load(const void *data, enum dtype dtype, int64_t index)
+{
+	if (dtype == DTYPE_BFLOAT16)
+		return float_from_bf16(((const uint16_t *)data)[index]);
+	if (dtype == DTYPE_FLOAT16)
+		return float_from_f16(((const uint16_t *)data)[index]);
+	return ((const float *)data)[index];
+}
+
+struct merging {
+	const void *v[2];
+	const float *s[2];
+	const uint8_t *mask; /* NULL: every token is merged */
+	void *v_out;
+	float *s_out; /* NULL: not asked for */
+	enum dtype v_dtype[2], v_out_dtype;
+	int64_t states, heads, width;
+	bool many;
+};
+
+static __device__ __forceinline__ int64_t place(const struct merging &m, int64_t token, int64_t head, int64_t state)
+{
+	return m.many ? (token * m.states + state) * m.heads + head : token * m.heads + head;
+}
+
+static __device__ __forceinline__ float s_of(const struct merging &m, int64_t token, int64_t head, int64_t state)
+{
+	return m.s[m.many ? 0 : state][place(m, token, head, state)];
+}
+
+static __global__ void __launch_bounds__(THREADS) merge(const struct merging m)
+{
+	int64_t at = blockIdx.x, token = at / m.heads, head = at % m.heads;
+	bool alone = m.mask != NULL && m.mask[token] == 0;
+	float most = -INFINITY, sum = 0;
+
+	for (int64_t i = 0; i < m.states; i++)
+		most = fmaxf(most, s_of(m, token, head, i));
+	for (int64_t i = 0; i < m.states; i++)
+		sum += exp2f(s_of(m, token, head, i) - most);
+	for (int64_t d = threadIdx.x; d < m.width; d += THREADS) {
+		float v = 0;
+
+		for (int64_t i = 0; i < m.states && !alone; i++) {
+			int from = m.many ? 0 : (int)i;
+
+			v += exp2f(s_of(m, token, head, i) - most) *
+			     load(m.v[from], m.v_dtype[from], place(m, token, head, i) * m.width + d);
+		}
+		v = alone ? load(m.v[0], m.v_dtype[0], at * m.width + d) : v / sum;
+		number_store(m.v_out, m.v_out_dtype, at * m.width + d, v);
+	}
+	if (threadIdx.x == 0 && m.s_out != NULL)
+		m.s_out[at] = alone ? m.s[0][at] : most + log2f(sum);
+}
+
+static int launch(const struct op_case *c, const struct tensor *in, struct tensor *out, void *, void *stream,
+                  struct err *err)
+{
+	struct cascade_roles roles = cascade_roles_of(c->problem);
+	struct cascade_extent e = cascade_extent_of(c);
+	struct merging m = {};
+
+	if (e.tokens * e.heads > INT32_MAX)
+		return err_set(err, "cascade: %lld tokens of %lld heads are more than a grid has blocks; take fewer",
+		               (long long)e.tokens, (long long)e.heads);
+	if (e.tokens * e.heads == 0)
+		return 0;
+	m.many = c->variant == CASCADE_MANY;
+	for (int i = 0; i < (m.many ? 1 : 2); i++) {
+		m.v[i] = in[roles.v[i]].data;
+		m.v_dtype[i] = in[roles.v[i]].dtype;
+		m.s[i] = (const float *)in[roles.s[i]].data;
+	}
+	m.mask = roles.mask >= 0 ? (const uint8_t *)in[roles.mask].data : NULL;
+	m.v_out = out[roles.v_out].data;
+	m.v_out_dtype = out[roles.v_out].dtype;
+	m.s_out = roles.s_out >= 0 ? (float *)out[roles.s_out].data : NULL;
+	m.states = e.states;
+	m.heads = e.heads;
+	m.width = e.width;
+	merge<<<(unsigned)(e.tokens * e.heads), THREADS, 0, (cudaStream_t)stream>>>(m);
+	return cuda_check(cudaGetLastError(), "launching cascade", err);
+}
+
+/* Four elements a thread: one Philox block has the random bits of four. */
+static __global__ void __launch_bounds__(THREADS) make(void *data, enum dtype dtype, int64_t elements,
+                                                       const struct cascade_fill f)
+{
+	int64_t blocks = (elements + 3) / 4, threads = (int64_t)gridDim.x * THREADS;
+
+	for (int64_t b = (int64_t)blockIdx.x * THREADS + threadIdx.x; b < blocks; b += threads) {
+		struct philox random = philox_block(f.key, (uint64_t)b);
+
+		for (int i = 0; i < 4 && 4 * b + i < elements; i++)
+			number_store(data, dtype, 4 * b + i, cascade_element(&f, 4 * b + i, random.word[i]));
+	}
+}
+
+static int fill(const struct op_case *c, int input, struct tensor *out, void *stream, struct err *err)
+{
+	int64_t blocks = (out->elements + 4 * THREADS - 1) / (4 * THREADS), most = 1 << 20;
+
+	if (input == cascade_roles_of(c->problem).mask)
+		return 1;
+	if (blocks == 0)
+		return 0;
+	make<<<(unsigned)(blocks < most ? blocks : most), THREADS, 0, (cudaStream_t)stream>>>(
+	    out->data, out->dtype, out->elements, cascade_fill_of(c, input));
+	return cuda_check(cudaGetLastError(), "launching the fill of cascade", err);
+}
+
+extern "C" const struct op_cuda cascade_cuda = {"cascade", fill, launch, NULL};

@@ -1,0 +1,541 @@
+/* page - tokens appended to a paged cache: a copy, each vector to the place that the page table gives its token.
+ *
+ *   page = kv_indices[kv_indptr[b] + position / page size], place = position mod page size, with b the token's sequence
+ *
+ * append_key, append_value [tokens, heads, D] into k_cache, v_cache [pages, page size, heads, D]; or one of them alone;
+ * or with heads before places; or both in one cache [pages, 2, …]; or, as multi-head latent attention has them, ckv and
+ * kpe [tokens, width] into caches [pages, page size, width]. Tables are int32 or int64: batch_indices and positions
+ * [tokens], kv_indptr [sequences + 1], kv_indices, kv_last_page_len [sequences] (which nothing needs). Outputs are the
+ * caches; the references may write to the cache inputs. FlashInfer's page.append_paged_kv_cache and
+ * append_paged_mla_kv_cache are these.
+ *
+ * Rule: every element of the whole caches, those that are not appended to as well, equals the truth.
+ *
+ * Page tables: ragged sequences that hold the tokens at their ends; some have none to append, one has one; last pages
+ * are partly filled; pages lie in no order, and no two places share one; spare pages are left; the tokens do not come
+ * in the order of their sequences. A token of sequence -1 is padding and is not written (--edge alone has such). What a
+ * workload brings must be like that: a place outside the pages of its sequence, or two tokens for one place, of which
+ * nobody promises which one stays, make a workload invalid. */
+#include "kernels/page/inputs.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "kernels/check.h"
+
+enum { PARALLEL_FROM = 1 << 20 }; /* elements from which threads are worth their start */
+
+static bool is_table(const struct op_problem *problem, int input, int axis)
+{
+	const struct op_arg *arg = &problem->inputs[input];
+
+	return arg->rank == 1 && (axis < 0 || arg->axis[0] == axis) &&
+	       (arg->dtype == DTYPE_INT32 || arg->dtype == DTYPE_INT64);
+}
+
+static int match_tables(const struct op_problem *problem, const struct page_roles *roles, struct err *why)
+{
+	int tables = (roles->last_page_len >= 0) + 4;
+
+	if (roles->positions < 0 || roles->batch_indices < 0 || roles->indptr < 0 || roles->indices < 0)
+		return err_set(
+		    why, "expected four tables of integers: batch indices, positions, an indptr and page indices");
+	int token = problem->inputs[roles->positions].axis[0];
+
+	if (!is_table(problem, roles->positions, token) || !is_table(problem, roles->batch_indices, token) ||
+	    !is_table(problem, roles->indptr, -1) || !is_table(problem, roles->indices, -1) ||
+	    (roles->last_page_len >= 0 && !is_table(problem, roles->last_page_len, -1)))
+		return err_set(
+		    why,
+		    "its tables are not int32 or int64 of one axis, batch indices and positions one for each token");
+	if (tables + roles->parts + roles->caches != problem->input_count)
+		return err_set(why, "it has %d inputs, of which %d are tables, %d are appended and %d are caches",
+		               problem->input_count, tables, roles->parts, roles->caches);
+	return 0;
+}
+
+/* Do the axes of `cache` from `at` on read as page size and the tail of `append`, heads first or not? -1: neither. */
+static int layout_of(const struct op_arg *append, const struct op_arg *cache, int at)
+{
+	int heads = append->rank == 3 ? append->axis[1] : -1, width = append->axis[append->rank - 1];
+
+	if (cache->rank != at + append->rank || cache->axis[cache->rank - 1] != width)
+		return -1;
+	if (heads < 0 || cache->axis[at + 1] == heads)
+		return 0;
+	return cache->axis[at] == heads ? PAGE_HND : -1;
+}
+
+static int match_caches(const struct op_problem *problem, const struct page_roles *roles, struct err *why)
+{
+	bool combined = roles->caches == 1 && roles->parts == 2;
+	int variant = -1;
+	char shape[256];
+
+	for (int part = 0; part < roles->parts; part++) {
+		const struct op_arg *append = &problem->inputs[roles->append[part]];
+		const struct op_arg *cache = &problem->inputs[roles->cache[combined ? 0 : part]];
+		bool pair =
+		    cache->rank > 1 && !problem->axes[cache->axis[1]].var && problem->axes[cache->axis[1]].value == 2;
+		int layout = append->rank > 3 || (combined && !pair) ? -1 : layout_of(append, cache, combined ? 2 : 1);
+
+		if (layout < 0 || (part > 0 && layout != variant))
+			return err_set(why, "cache '%s' has shape %s, which does not hold '%s' by pages", cache->name,
+			               op_shape_text(problem, cache, shape, sizeof shape), append->name);
+		if (append->dtype != cache->dtype || append->dtype == DTYPE_FLOAT4_E2M1)
+			return err_set(why, "'%s' is %s and cache '%s' is %s; only copies are known here", append->name,
+			               dtype_name(append->dtype), cache->name, dtype_name(cache->dtype));
+		variant = layout;
+	}
+	return combined ? variant | PAGE_COMBINED : variant;
+}
+
+static int match_outputs(const struct op_problem *problem, const struct page_roles *roles, struct err *why)
+{
+	if (problem->output_count != roles->caches || (roles->caches == 2 && roles->output[0] == roles->output[1]))
+		return err_set(why, "it has %d outputs, expected the %d caches", problem->output_count, roles->caches);
+	for (int j = 0; j < roles->caches; j++) {
+		const struct op_arg *cache = &problem->inputs[roles->cache[j]],
+				    *output = &problem->outputs[roles->output[j]];
+		bool same = cache->rank == output->rank && cache->dtype == output->dtype;
+
+		for (int d = 0; same && d < cache->rank; d++)
+			same = cache->axis[d] == output->axis[d];
+		if (!same)
+			return err_set(why, "output '%s' has not the shape and dtype of cache '%s'", output->name,
+			               cache->name);
+	}
+	return 0;
+}
+
+static int match(const struct op_problem *problem, struct err *why)
+{
+	struct page_roles roles = page_roles_of(problem);
+
+	if (roles.parts < 1 || roles.caches < 1 || (roles.caches != roles.parts && roles.caches != 1))
+		return err_set(
+		    why,
+		    "it has %d tensors with a row for each token and %d caches, expected one of each, two of each, or "
+		    "two in one cache",
+		    roles.parts, roles.caches);
+	if (match_tables(problem, &roles, why) != 0 || match_outputs(problem, &roles, why) != 0)
+		return -1;
+	return match_caches(problem, &roles, why);
+}
+
+static void set_if_var(const struct op_problem *problem, int axis, int64_t value, int64_t *out)
+{
+	if (problem->axes[axis].var)
+		out[axis] = value;
+}
+
+/* Pages enough for half as many tokens again, however ragged the sequences, and half as many to spare. */
+static void set_axes(const struct op_problem *problem, int variant, int64_t sequences, int64_t tokens, int64_t *axis)
+{
+	struct page_roles roles = page_roles_of(problem);
+	const struct op_arg *append = &problem->inputs[roles.append[0]], *cache = &problem->inputs[roles.cache[0]];
+	int size = cache->axis[1 + (variant & PAGE_COMBINED ? 1 : 0) + (variant & PAGE_HND ? 1 : 0)];
+
+	for (int a = 0; a < problem->axis_count; a++)
+		axis[a] = problem->axes[a].var ? 1 : problem->axes[a].value;
+	for (int part = 0; part < roles.parts; part++)
+		set_if_var(problem,
+		           problem->inputs[roles.append[part]].axis[problem->inputs[roles.append[part]].rank - 1], 128,
+		           axis);
+	if (append->rank == 3)
+		set_if_var(problem, append->axis[1], 8, axis);
+	set_if_var(problem, size, 16, axis);
+	int64_t pages = sequences + (3 * tokens + 2 * axis[size] - 1) / (2 * axis[size]);
+
+	set_if_var(problem, append->axis[0], tokens, axis);
+	if (roles.last_page_len >= 0)
+		set_if_var(problem, problem->inputs[roles.last_page_len].axis[0], sequences, axis);
+	set_if_var(problem, problem->inputs[roles.indptr].axis[0], sequences + 1, axis);
+	set_if_var(problem, problem->inputs[roles.indices].axis[0], pages, axis);
+	set_if_var(problem, cache->axis[0], pages + pages / 2 + 2, axis);
+}
+
+static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
+{
+	static const int64_t sequences[SIZE_COUNT][2] = {{1, 3}, {8, 0}, {256, 0}},
+			     tokens[SIZE_COUNT][2] = {{1, 17}, {300, 0}, {16384, 0}};
+	int count = 0;
+
+	for (int i = 0; i < 2 && tokens[size][i] > 0 && count < room; i++)
+		set_axes(problem, variant, sequences[size][i], tokens[size][i],
+		         axis + (int64_t)count++ * problem->axis_count);
+	return count;
+}
+
+/* The cases of --edge; op_case.edge is one of these. */
+enum { EDGE_NO_TOKENS = 1, EDGE_PADDING };
+
+static const struct op_edge edges[] = {
+    {"no_tokens", "where nothing is appended, the caches stay as they are"},
+    {"padding", "a token of sequence -1 is padding and is not written"},
+    {NULL, NULL},
+};
+
+static bool edge_axes(const struct op_problem *problem, int variant, int edge, int64_t *axis)
+{
+	set_axes(problem, variant, 3, edge == EDGE_NO_TOKENS ? 0 : 17, axis);
+	return problem->axes[problem->inputs[page_roles_of(problem).positions].axis[0]].var;
+}
+
+static struct rule rule(const struct op_case *c, int output)
+{
+	(void)c;
+	(void)output;
+	return (struct rule){0, 0, 1};
+}
+
+static bool may_write(const struct op_case *c, int input)
+{
+	struct page_roles roles = page_roles_of(c->problem);
+
+	return input == roles.cache[0] || input == roles.cache[1];
+}
+
+/* The page table of a case. */
+struct table {
+	int64_t sequences, tokens, indices, pages, page_size;
+	int64_t *indptr, *length, *appended; /* pages before a sequence; its tokens; those of them that are appended */
+};
+
+static void table_close(struct table *table)
+{
+	free(table->indptr);
+	free(table->length);
+	free(table->appended);
+}
+
+/* Each sequence has one page, if there are so many, and a share of the rest at random; its last page holds 1 … all. */
+static void share_pages(struct table *table, uint64_t key)
+{
+	int64_t left = table->indices - table->sequences;
+
+	for (int64_t b = 0; b < table->sequences; b++) {
+		int64_t fair = left > 0 ? 2 * left / (table->sequences - b) : 0, pages = b < table->indices ? 1 : 0;
+		int64_t more = fair > 0 ? (int64_t)(philox_bits(key, 2 * b) % (uint64_t)(fair + 1)) : 0;
+
+		if (b == table->sequences - 1 || more > left)
+			more = left > 0 ? left : 0;
+		left -= more;
+		pages += more;
+		table->indptr[b + 1] = table->indptr[b] + pages;
+		table->length[b] = pages == 0 ? 0
+		                              : (pages - 1) * table->page_size + 1 +
+		                                    (int64_t)(philox_bits(key, 2 * b + 1) % (uint64_t)table->page_size);
+	}
+}
+
+/* How many tokens each sequence gets: in proportion, but the second none and the third one if the others have room. */
+static void share_tokens(struct table *table)
+{
+	int64_t room = 0, left = table->tokens;
+
+	for (int64_t b = 0; b < table->sequences; b++)
+		room += table->length[b];
+	for (int64_t b = 0; b < table->sequences && room > 0; b++) {
+		int64_t share = table->tokens * table->length[b] / room;
+
+		share = b == 1 ? 0 : b == 2 && share > 1 ? 1 : share;
+		table->appended[b] = share;
+		left -= share;
+	}
+	for (int pass = 0; pass < 2; pass++) /* the second pass spares nobody */
+		for (int64_t b = 0; b < table->sequences; b++) {
+			int64_t more = table->length[b] - table->appended[b];
+
+			if ((b == 1 || b == 2) && pass == 0)
+				continue;
+			more = more < left ? more : left;
+			table->appended[b] += more;
+			left -= more;
+		}
+}
+
+/* -1 if no table of these axes is valid. */
+static int table_open(const struct op_case *c, struct table *table, struct err *err)
+{
+	const struct op_problem *problem = c->problem;
+	struct page_roles roles = page_roles_of(problem);
+	struct page_extent e = page_extent_of(c, 0);
+	int64_t room = 0;
+
+	*table = (struct table){.sequences = c->axis[problem->inputs[roles.indptr].axis[0]] - 1,
+	                        .tokens = c->axis[problem->inputs[roles.positions].axis[0]],
+	                        .indices = c->axis[problem->inputs[roles.indices].axis[0]],
+	                        .pages = e.pages,
+	                        .page_size = e.page_size};
+	if (table->sequences < 1 || table->page_size < 1 || table->pages < table->indices)
+		return err_set(err, "page: %lld pages cannot serve %lld indices of %lld sequences without being shared",
+		               (long long)table->pages, (long long)table->indices, (long long)table->sequences);
+	table->indptr = calloc((size_t)table->sequences + 1, sizeof *table->indptr);
+	table->length = calloc((size_t)table->sequences, sizeof *table->length);
+	table->appended = calloc((size_t)table->sequences, sizeof *table->appended);
+	if (table->indptr == NULL || table->length == NULL || table->appended == NULL)
+		die_no_memory();
+	share_pages(table, input_key(c, roles.indptr));
+	for (int64_t b = 0; b < table->sequences; b++)
+		room += table->length[b];
+	if (room >= table->tokens) {
+		share_tokens(table);
+		return 0;
+	}
+	table_close(table);
+	return err_set(err, "page: %lld pages of %lld cannot hold %lld tokens to append; give more kv_indices",
+	               (long long)table->indices, (long long)table->page_size, (long long)table->tokens);
+}
+
+/* A random choice of pages, each once. */
+static void fill_indices(const struct op_case *c, int input, const struct table *table, struct tensor *out)
+{
+	uint64_t key = input_key(c, input);
+	int64_t *pages = calloc((size_t)table->pages + 1, sizeof *pages);
+
+	if (pages == NULL)
+		die_no_memory();
+	for (int64_t i = 0; i < table->pages; i++)
+		pages[i] = i;
+	for (int64_t i = 0; i < table->indices; i++) {
+		int64_t other = i + (int64_t)(((uint64_t)philox_bits(key, i) * (uint64_t)(table->pages - i)) >> 32),
+			page = pages[other];
+
+		pages[other] = pages[i];
+		pages[i] = page;
+		number_set(out->data, out->dtype, i, (double)page);
+	}
+	free(pages);
+}
+
+/* Sequence or position of every token, the tokens turned round by a third of their number; -1 both of a third of them,
+ * the first among them, if there is to be `padding`. */
+static void fill_tokens(const struct table *table, bool positions, bool padding, struct tensor *out)
+{
+	int64_t token = 0;
+
+	for (int64_t b = 0; b < table->sequences; b++)
+		for (int64_t i = table->length[b] - table->appended[b]; i < table->length[b]; i++, token++)
+			number_set(out->data, out->dtype, (token + table->tokens / 3) % table->tokens,
+			           (double)(positions ? i : b));
+	for (token = 0; padding && token < table->tokens; token += 3)
+		number_set(out->data, out->dtype, token, -1);
+}
+
+static int fill_table(const struct op_case *c, int input, struct tensor *out, struct err *err)
+{
+	struct page_roles roles = page_roles_of(c->problem);
+	struct table table;
+
+	if (table_open(c, &table, err) != 0)
+		return -1;
+	if (input == roles.indices)
+		fill_indices(c, input, &table, out);
+	else if (input == roles.positions || input == roles.batch_indices)
+		fill_tokens(&table, input == roles.positions, c->edge == EDGE_PADDING, out);
+	for (int64_t i = 0; i < out->elements && input == roles.indptr; i++)
+		number_set(out->data, out->dtype, i, (double)table.indptr[i]);
+	for (int64_t b = 0; b < out->elements && input == roles.last_page_len; b++) {
+		int64_t length = b < table.sequences ? table.length[b] : 0;
+
+		number_set(out->data, out->dtype, b, length > 0 ? (double)((length - 1) % table.page_size + 1) : 0);
+	}
+	table_close(&table);
+	return 0;
+}
+
+static int fill(const struct op_case *c, int input, struct tensor *out, struct err *err)
+{
+	uint64_t key = input_key(c, input);
+
+	if (!dtype_is_float(out->dtype))
+		return fill_table(c, input, out, err);
+#pragma omp parallel for if (out->elements >= PARALLEL_FROM)
+	for (int64_t block = 0; block < (out->elements + 3) / 4; block++) {
+		struct philox random = philox_block(key, (uint64_t)block);
+
+		for (int64_t i = 4 * block; i < 4 * block + 4 && i < out->elements; i++)
+			number_store(out->data, out->dtype, i, page_element(random.word[i % 4]));
+	}
+	return 0;
+}
+
+/* The page and place of a token; false: there is no such place. */
+static bool find_place(const struct op_case *c, const struct tensor *in, int64_t token, const struct page_extent *e,
+                       int64_t *page, int64_t *place)
+{
+	struct page_roles roles = page_roles_of(c->problem);
+	const struct tensor *indptr = &in[roles.indptr], *indices = &in[roles.indices];
+	int64_t sequence = check_integer(&in[roles.batch_indices], token),
+		position = check_integer(&in[roles.positions], token);
+
+	if (sequence < 0 || sequence >= indptr->elements - 1 || position < 0)
+		return false;
+	int64_t first = check_integer(indptr, sequence), end = check_integer(indptr, sequence + 1),
+		index = position / e->page_size;
+
+	if (first < 0 || end < first || end > indices->elements || index >= end - first)
+		return false;
+	*page = check_integer(indices, first + index);
+	*place = position % e->page_size;
+	return *page >= 0 && *page < e->pages;
+}
+
+static void append_part(const struct op_case *c, const struct tensor *in, int part, struct tensor *out)
+{
+	struct page_roles roles = page_roles_of(c->problem);
+	struct page_extent e = page_extent_of(c, part);
+	const struct tensor *append = &in[roles.append[part]];
+	size_t octets = (size_t)dtype_bits(append->dtype) / 8, vector = (size_t)e.width * octets;
+	int64_t page = 0, place = 0, half = e.halves > 1 ? part : 0;
+
+	for (int64_t token = 0; token < append->shape[0]; token++)
+		if (find_place(c, in, token, &e, &page, &place))
+			for (int64_t head = 0; head < e.heads; head++)
+				memcpy((char *)out->data + (size_t)page_offset(&e, page, half, place, head) * octets,
+				       (const char *)append->data + (size_t)(token * e.heads + head) * vector, vector);
+}
+
+/* Offsets that do not fall and stay among the indices; indices of pages; last pages of 1 … page_size. */
+static int check_table(const struct op_case *c, const struct tensor *in, int64_t pages, int64_t page_size,
+                       struct err *err)
+{
+	struct page_roles roles = page_roles_of(c->problem);
+	const struct op_arg *args = c->problem->inputs;
+	const struct tensor *indptr = &in[roles.indptr], *indices = &in[roles.indices];
+	int64_t end = 0;
+
+	if (roles.last_page_len >= 0 && in[roles.last_page_len].elements != indptr->elements - 1)
+		return err_set(err, "input '%s' has %lld lengths and '%s' %lld offsets, expected one more of these",
+		               args[roles.last_page_len].name, (long long)in[roles.last_page_len].elements,
+		               args[roles.indptr].name, (long long)indptr->elements);
+	for (int64_t b = 0; b < indptr->elements; b++) {
+		int64_t from = end;
+
+		end = check_integer(indptr, b);
+		if (end < from || end > indices->elements)
+			return err_set(
+			    err,
+			    "input '%s' holds %lld at [%lld], expected %lld … %lld: offsets into the %lld of '%s' "
+			    "that do not fall",
+			    args[roles.indptr].name, (long long)end, (long long)b, (long long)from,
+			    (long long)indices->elements, (long long)indices->elements, args[roles.indices].name);
+		for (int64_t i = from; b > 0 && i < end; i++)
+			if (check_integer(indices, i) < 0 || check_integer(indices, i) >= pages)
+				return err_set(err,
+					       "input '%s' holds %lld at [%lld], but the caches have pages 0 … %lld",
+					       args[roles.indices].name, (long long)check_integer(indices, i),
+					       (long long)i, (long long)pages - 1);
+		int64_t last = roles.last_page_len >= 0 && b > 0 ? check_integer(&in[roles.last_page_len], b - 1) : 1;
+
+		if (b > 0 && end > from && (last < 1 || last > page_size))
+			return err_set(err, "input '%s' holds %lld at [%lld], but a last page holds 1 … %lld tokens",
+			               args[roles.last_page_len].name, (long long)last, (long long)b - 1,
+			               (long long)page_size);
+	}
+	return 0;
+}
+
+/* A token's place among the places of all pages; -1: it is padding; -2 with a sentence: it has none. The table is in
+ * order. */
+static int64_t check_token(const struct op_case *c, const struct tensor *in, int64_t token,
+                           const struct page_extent *e, struct err *err)
+{
+	struct page_roles roles = page_roles_of(c->problem);
+	const struct op_arg *args = c->problem->inputs;
+	int64_t sequence = check_integer(&in[roles.batch_indices], token), page = 0, place = 0;
+	int64_t position = check_integer(&in[roles.positions], token), sequences = in[roles.indptr].elements - 1;
+
+	if (sequence == -1)
+		return -1;
+	if (sequence < 0 || sequence >= sequences) {
+		err_set(err, "input '%s' holds %lld at [%lld], but there are %lld sequences (and -1 for padding)",
+		        args[roles.batch_indices].name, (long long)sequence, (long long)token, (long long)sequences);
+		return -2;
+	}
+	int64_t pages = check_integer(&in[roles.indptr], sequence + 1) - check_integer(&in[roles.indptr], sequence);
+	int64_t room = pages * e->page_size;
+
+	if (pages > 0 && roles.last_page_len >= 0)
+		room += check_integer(&in[roles.last_page_len], sequence) - e->page_size;
+	if (position >= 0 && position < room && find_place(c, in, token, e, &page, &place))
+		return page * e->page_size + place;
+	err_set(err, "input '%s' holds %lld at [%lld], but its sequence %lld has %lld tokens in %lld pages",
+	        args[roles.positions].name, (long long)position, (long long)token, (long long)sequence, (long long)room,
+	        (long long)pages);
+	return -2;
+}
+
+/* Every token has a place of its own. */
+static int check_tokens(const struct op_case *c, const struct tensor *in, struct err *err)
+{
+	struct page_roles roles = page_roles_of(c->problem);
+	struct page_extent e = page_extent_of(c, 0);
+	int64_t tokens = in[roles.positions].elements, places = e.pages * e.page_size;
+	int64_t *owner = calloc((size_t)places + 1, sizeof *owner); /* 1 + the token of a place */
+	int rc = 0;
+
+	if (owner == NULL)
+		die_no_memory();
+	for (int64_t token = 0; rc == 0 && token < tokens; token++) {
+		int64_t place = check_token(c, in, token, &e, err);
+
+		if (place == -2)
+			rc = -1;
+		else if (place >= 0 && owner[place] > 0)
+			rc = err_set(err,
+				     "tokens %lld and %lld both go to place %lld of page %lld; which of them stays is "
+				     "nobody's promise",
+				     (long long)owner[place] - 1, (long long)token, (long long)(place % e.page_size),
+				     (long long)(place / e.page_size));
+		else if (place >= 0)
+			owner[place] = token + 1;
+	}
+	free(owner);
+	return rc;
+}
+
+/* Tables as a whole, the family's own among them: it makes them to suit each other, not those that are brought. */
+static int check(const struct op_case *c, const struct tensor *in, struct err *err)
+{
+	struct page_extent e = page_extent_of(c, 0);
+
+	for (int i = 0; i < c->problem->input_count; i++)
+		if (check_numbers(c, in, i, false, "whole caches are compared, and NaN equals nothing", err) != 0)
+			return -1;
+	if (check_table(c, in, e.pages, e.page_size, err) != 0)
+		return -1;
+	return check_tokens(c, in, err);
+}
+
+static int oracle(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err)
+{
+	struct page_roles roles = page_roles_of(c->problem);
+
+	(void)err;
+	for (int j = 0; j < roles.caches; j++) {
+		const struct tensor *cache = &in[roles.cache[j]];
+
+		memcpy(out[roles.output[j]].data, cache->data, (size_t)dtype_bytes(cache->dtype, cache->elements));
+	}
+	for (int part = 0; part < roles.parts; part++)
+		append_part(c, in, part, &out[roles.output[c->variant & PAGE_COMBINED ? 0 : part]]);
+	return 0;
+}
+
+static const char *const op_types[] = {"page", "page_append", "append_paged_kv_cache", NULL};
+
+const struct op page_op = {
+    .name = "page",
+    .op_types = op_types,
+    .match = match,
+    .sizes = sizes,
+    .edges = edges,
+    .edge_axes = edge_axes,
+    .rule = rule,
+    .may_write = may_write,
+    .fill = fill,
+    .check = check,
+    .oracle = oracle,
+};

@@ -1,0 +1,134 @@
+/* page on a GPU: the caches are copied whole, then a block copies the vectors of one token to their place. Nothing is
+ * computed. */
+#include "kernels/cuda_check.h"
+
+#include "kernels/page/inputs.h"
+
+enum { THREADS = 128 };
+
+static __device__ __forceinline__ int64_t integer(const void *data, enum dtype dtype, int64_t index)
+{
+	return dtype == DTYPE_INT64 ? ((const int64_t *)data)[index] : ((const int32_t *)data)[index];
+}
+
+struct appending {
+	struct page_extent extent;
+	int64_t half, octets; /* octets of an element */
+	const char *append;
+	char *cache;
+	const void *batch_indices, *positions, *indptr, *indices;
+	enum dtype batch_dtype, position_dtype, indptr_dtype, index_dtype;
+	int64_t sequences, index_count;
+};
+
+/* As page.c finds it. */
+static __device__ bool find_place(const struct appending &a, int64_t token, int64_t *page, int64_t *place)
+{
+	int64_t sequence = integer(a.batch_indices, a.batch_dtype, token);
+	int64_t position = integer(a.positions, a.position_dtype, token);
+
+	if (sequence < 0 || sequence >= a.sequences || position < 0)
+		return false;
+	int64_t first = integer(a.indptr, a.indptr_dtype, sequence);
+	int64_t end = integer(a.indptr, a.indptr_dtype, sequence + 1);
+	int64_t index = position / a.extent.page_size;
+
+	if (first < 0 || end < first || end > a.index_count || index >= end - first)
+		return false;
+	*page = integer(a.indices, a.index_dtype, first + index);
+	*place = position % a.extent.page_size;
+	return *page >= 0 && *page < a.extent.pages;
+}
+
+static __global__ void __launch_bounds__(THREADS) append_tokens(const struct appending a)
+{
+	int64_t token = blockIdx.x, page, place, vector = a.extent.width * a.octets;
+
+	if (!find_place(a, token, &page, &place))
+		return;
+	for (int64_t i = threadIdx.x; i < a.extent.heads * vector; i += THREADS) {
+		int64_t head = i / vector, octet = i % vector;
+
+		a.cache[page_offset(&a.extent, page, a.half, place, head) * a.octets + octet] =
+		    a.append[token * a.extent.heads * vector + i];
+	}
+}
+
+static struct appending appending_of(const struct op_case *c, const struct tensor *in, int part, struct tensor *out)
+{
+	struct page_roles roles = page_roles_of(c->problem);
+	struct appending a = {};
+
+	a.extent = page_extent_of(c, part);
+	a.half = a.extent.halves > 1 ? part : 0;
+	a.octets = dtype_bits(in[roles.append[part]].dtype) / 8;
+	a.append = (const char *)in[roles.append[part]].data;
+	a.cache = (char *)out->data;
+	a.batch_indices = in[roles.batch_indices].data;
+	a.batch_dtype = in[roles.batch_indices].dtype;
+	a.positions = in[roles.positions].data;
+	a.position_dtype = in[roles.positions].dtype;
+	a.indptr = in[roles.indptr].data;
+	a.indptr_dtype = in[roles.indptr].dtype;
+	a.indices = in[roles.indices].data;
+	a.index_dtype = in[roles.indices].dtype;
+	a.sequences = in[roles.indptr].elements - 1;
+	a.index_count = in[roles.indices].elements;
+	return a;
+}
+
+static int launch(const struct op_case *c, const struct tensor *in, struct tensor *out, void *, void *stream,
+                  struct err *err)
+{
+	struct page_roles roles = page_roles_of(c->problem);
+	int64_t tokens = in[roles.positions].elements;
+
+	if (tokens > INT32_MAX)
+		return err_set(err, "page: %lld tokens are more than a grid has blocks; take fewer", (long long)tokens);
+	for (int j = 0; j < roles.caches; j++) {
+		const struct tensor *cache = &in[roles.cache[j]];
+		size_t bytes = (size_t)dtype_bytes(cache->dtype, cache->elements);
+
+		if (cuda_check(cudaMemcpyAsync(out[roles.output[j]].data, cache->data, bytes, cudaMemcpyDeviceToDevice,
+		                               (cudaStream_t)stream),
+		               "copying a cache", err) != 0)
+			return -1;
+	}
+	for (int part = 0; part < roles.parts && tokens > 0; part++) {
+		struct tensor *to = &out[roles.output[c->variant & PAGE_COMBINED ? 0 : part]];
+
+		append_tokens<<<(unsigned)tokens, THREADS, 0, (cudaStream_t)stream>>>(appending_of(c, in, part, to));
+		if (cuda_check(cudaGetLastError(), "launching page", err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Four elements a thread: one Philox block has the random bits of four. */
+static __global__ void __launch_bounds__(THREADS) make(void *data, enum dtype dtype, int64_t elements, uint64_t key)
+{
+	int64_t blocks = (elements + 3) / 4, threads = (int64_t)gridDim.x * THREADS;
+
+	for (int64_t b = (int64_t)blockIdx.x * THREADS + threadIdx.x; b < blocks; b += threads) {
+		struct philox random = philox_block(key, (uint64_t)b);
+
+		for (int i = 0; i < 4 && 4 * b + i < elements; i++)
+			number_store(data, dtype, 4 * b + i, page_element(random.word[i]));
+	}
+}
+
+static int fill(const struct op_case *c, int input, struct tensor *out, void *stream, struct err *err)
+{
+	int64_t blocks = (out->elements + 4 * THREADS - 1) / (4 * THREADS), most = 1 << 20;
+
+	if (!dtype_is_float(out->dtype))
+		return 1;
+	if (blocks == 0)
+		return 0;
+	make<<<(unsigned)(blocks < most ? blocks : most), THREADS, 0, (cudaStream_t)stream>>>(out->data, out->dtype,
+	                                                                                     out->elements,
+	                                                                                     input_key(c, input));
+	return cuda_check(cudaGetLastError(), "launching the fill of page", err);
+}
+
+extern "C" const struct op_cuda page_cuda = {"page", fill, launch, NULL};

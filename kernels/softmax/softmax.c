@@ -1,0 +1,250 @@
+/* softmax - y[r][c] = e^(x[r][c] / T) / sum over c of e^(x[r][c] / T), with a temperature T for all rows, one for each,
+ * or none (1).
+ *
+ * Logits [..., V] and output of the same shape, float32, float16 or bfloat16; the temperature is a Python scalar or
+ * [rows], and its name says that it is one. -infinity masks an element out (0); a row of nothing else has no truth
+ * (NaN). FlashInfer's sampling.softmax is this, under op_type sampling.
+ *
+ * Bound, in float32. The argument x / T - max is made of roundings of two numbers up to 416 (inputs.h), each good to
+ * 2^-24, with 1 / T perhaps rounded too: 2^-22 416 = 1e-4 in the exponent, and so in y, relatively; rtol 2e-4. The sum
+ * of positive numbers adds next to nothing. A probability may be as small as 1 / V of 1, so atol is no more than where
+ * float32 ends (1e-37), or a step of float16's subnormals. Narrow outputs add one rounding: rtol 2^-7 or 2^-10, and
+ * 2e-4 more. */
+#include "kernels/softmax/inputs.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/check.h"
+
+enum { PARALLEL_FROM = 1 << 20 }; /* elements from which threads are worth their start */
+
+static bool known_dtype(enum dtype dtype)
+{
+	return dtype == DTYPE_FLOAT32 || dtype == DTYPE_FLOAT16 || dtype == DTYPE_BFLOAT16;
+}
+
+static bool same_shape(const struct op_arg *a, const struct op_arg *b)
+{
+	if (a->rank != b->rank)
+		return false;
+	for (int d = 0; d < a->rank; d++)
+		if (a->axis[d] != b->axis[d])
+			return false;
+	return true;
+}
+
+static bool is_softmax(const struct op_problem *problem)
+{
+	return strstr(problem->op_type, "softmax") != NULL || strstr(problem->name, "softmax") != NULL;
+}
+
+static int match(const struct op_problem *problem, struct err *why)
+{
+	char shape[256];
+
+	if (!is_softmax(problem))
+		return err_set(why, "neither its name nor its op_type speaks of a softmax");
+	if (strstr(problem->name, "log_softmax") != NULL)
+		return err_set(why, "by its name it gives logarithms");
+	if (problem->output_count != 1 || problem->outputs[0].rank < 1 || problem->input_count < 1 ||
+	    problem->input_count > 2)
+		return err_set(
+		    why, "it has %d inputs and %d outputs, expected logits, perhaps a temperature, and one output",
+		    problem->input_count, problem->output_count);
+	const struct op_arg *x = &problem->inputs[softmax_logits(problem)], *y = &problem->outputs[0];
+
+	if (!same_shape(x, y) || !known_dtype(x->dtype) || !known_dtype(y->dtype))
+		return err_set(why, "input '%s' is %s %s, expected a float of the shape of output '%s'", x->name,
+		               dtype_name(x->dtype), op_shape_text(problem, x, shape, sizeof shape), y->name);
+	if (problem->input_count == 1)
+		return SOFTMAX_PLAIN;
+	const struct op_arg *t = &problem->inputs[softmax_temperature(problem)];
+	bool by_row = y->rank == 2 && t->rank == 1 && t->axis[0] == y->axis[0];
+
+	if (strstr(t->name, "temperature") == NULL || !dtype_is_float(t->dtype) || (t->rank != OP_SCALAR && !by_row) ||
+	    (by_row && !known_dtype(t->dtype)))
+		return err_set(why, "input '%s' is %s %s, expected a temperature: a Python scalar, or one for each row",
+		               t->name, dtype_name(t->dtype), op_shape_text(problem, t, shape, sizeof shape));
+	return SOFTMAX_TEMPERATURE;
+}
+
+/* `rows` rows in the last var axis in front, 2 in each other. */
+static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
+{
+	static const int64_t rows[SIZE_COUNT][2] = {{1, 9}, {64, 0}, {1024, 0}}, columns[] = {1000, 32000, 128256};
+	const struct op_arg *y = &problem->outputs[0];
+	int last = y->axis[y->rank - 1], count = 0;
+
+	(void)variant;
+	for (int i = 0; i < 2 && rows[size][i] > 0 && count < room; i++) {
+		int64_t *row = axis + (int64_t)count++ * problem->axis_count;
+		int rest = -1;
+
+		for (int a = 0; a < problem->axis_count; a++)
+			row[a] = problem->axes[a].var ? 1 : problem->axes[a].value;
+		if (problem->axes[last].var)
+			row[last] = columns[size];
+		for (int d = 0; d + 1 < y->rank; d++)
+			if (problem->axes[y->axis[d]].var && y->axis[d] != last) {
+				if (rest >= 0)
+					row[rest] = 2;
+				rest = y->axis[d];
+			}
+		if (rest >= 0)
+			row[rest] = rows[size][i];
+	}
+	return count;
+}
+
+/* The cases of --edge; op_case.edge is one of these. */
+enum { EDGE_NO_ROWS = 1, EDGE_ONE_LEFT };
+
+static const struct op_edge edges[] = {
+    {"no_rows", "no rows in, no rows out"},
+    {"one_left", "the only element of a row that is not masked gets 1, the masked ones exactly 0"},
+    {NULL, NULL},
+};
+
+static bool edge_axes(const struct op_problem *problem, int variant, int edge, int64_t *axis)
+{
+	return op_edge_rows(sizes, problem, variant, edge == EDGE_NO_ROWS ? 0 : 9, axis);
+}
+
+static struct rule rule(const struct op_case *c, int output)
+{
+	switch (c->problem->outputs[output].dtype) {
+	case DTYPE_FLOAT16:
+		return (struct rule){0x1p-24, 0x1p-10 + 2e-4, 1};
+	case DTYPE_BFLOAT16:
+		return (struct rule){1e-37, 0x1p-7 + 2e-4, 1};
+	default:
+		return (struct rule){1e-37, 2e-4, 1};
+	}
+}
+
+/* A temperature for all rows. */
+static double scalar(const struct op_case *c, int input)
+{
+	(void)c;
+	(void)input;
+	return 0.75;
+}
+
+static bool masked(const struct op_case *c, const struct softmax_fill *f, int64_t index)
+{
+	return c->edge == EDGE_ONE_LEFT && index % f->columns != softmax_chosen(f, index / f->columns);
+}
+
+static int fill(const struct op_case *c, int input, struct tensor *out, struct err *err)
+{
+	struct softmax_fill f = softmax_fill_of(c, input);
+	bool temperature = input == softmax_temperature(c->problem);
+
+	(void)err;
+#pragma omp parallel for if (out->elements >= PARALLEL_FROM)
+	for (int64_t block = 0; block < (out->elements + 3) / 4; block++) {
+		struct philox random = philox_block(f.key, (uint64_t)block);
+
+		for (int64_t i = 4 * block; i < 4 * block + 4 && i < out->elements; i++)
+			number_store(out->data, out->dtype, i,
+			             temperature ? softmax_temperature_of(i, random.word[i % 4])
+			             : masked(c, &f, i) ? -INFINITY : softmax_element(&f, i, random.word[i % 4]));
+	}
+	return 0;
+}
+
+/* Makes a row of logits the row of their softmax. */
+static void normalise(double *row, int64_t columns, double temperature)
+{
+	double most = -INFINITY, sum = 0;
+
+	for (int64_t i = 0; i < columns; i++)
+		most = fmax(most, row[i] /= temperature);
+	for (int64_t i = 0; i < columns; i++)
+		sum += row[i] = exp(row[i] - most);
+	for (int64_t i = 0; i < columns; i++)
+		row[i] /= sum;
+}
+
+/* A row that has no truth: with NaN or infinity, or masked as a whole. */
+static int check_logits(const struct op_case *c, const struct tensor *in, int input, struct err *err)
+{
+	const struct tensor *x = &in[input];
+	int64_t columns = softmax_fill_of(c, input).columns, left = 0;
+
+	if (!check_brought(c, in, input))
+		return 0;
+	for (int64_t i = 0; i < x->elements; i++) {
+		double value = number_get(x->data, x->dtype, i);
+		char place[160];
+
+		if (isnan(value) || (isinf(value) && value > 0))
+			return err_set(err, "input '%s' holds %s at %s; its row has no softmax",
+			               c->problem->inputs[input].name, isnan(value) ? "NaN" : "infinity",
+			               check_place(x, i, place, sizeof place));
+		left += isfinite(value);
+		if (i % columns == columns - 1 && left == 0)
+			return err_set(err, "input '%s' is -infinity in all of row %lld, which then has no softmax",
+			               c->problem->inputs[input].name, (long long)(i / columns));
+		left = i % columns == columns - 1 ? 0 : left;
+	}
+	return 0;
+}
+
+static int check(const struct op_case *c, const struct tensor *in, struct err *err)
+{
+	int t = softmax_temperature(c->problem);
+
+	if (check_logits(c, in, softmax_logits(c->problem), err) != 0 ||
+	    check_numbers(c, in, t, true, "a temperature is a number", err) != 0)
+		return -1;
+	for (int64_t r = 0; check_brought(c, in, t) && r < in[t].elements; r++)
+		if (number_get(in[t].data, in[t].dtype, r) == 0)
+			return err_set(err, "input '%s' holds 0 at [%lld]; nothing can be divided by that temperature",
+			               c->problem->inputs[t].name, (long long)r);
+	return 0;
+}
+
+static int oracle(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err)
+{
+	const struct tensor *x = &in[softmax_logits(c->problem)];
+	int t = softmax_temperature(c->problem);
+	int64_t columns = softmax_fill_of(c, 0).columns, rows = columns > 0 ? x->elements / columns : 0;
+	bool by_row = t >= 0 && in[t].data != NULL;
+	double shared = t >= 0 && in[t].rank == OP_SCALAR ? c->scalar[t] : 1;
+
+	(void)err;
+#pragma omp parallel if (x->elements >= PARALLEL_FROM)
+	{
+		double *row = calloc((size_t)columns + 1, sizeof *row);
+
+		if (row == NULL)
+			die_no_memory();
+#pragma omp for
+		for (int64_t r = 0; r < rows; r++) {
+			number_read(x->data, x->dtype, r * columns, columns, row);
+			normalise(row, columns, by_row ? number_get(in[t].data, in[t].dtype, r) : shared);
+			number_write(out[0].data, out[0].dtype, r * columns, columns, row);
+		}
+		free(row);
+	}
+	return 0;
+}
+
+static const char *const op_types[] = {"softmax", "sampling", NULL};
+
+const struct op softmax_op = {
+    .name = "softmax",
+    .op_types = op_types,
+    .match = match,
+    .sizes = sizes,
+    .edges = edges,
+    .edge_axes = edge_axes,
+    .rule = rule,
+    .scalar = scalar,
+    .fill = fill,
+    .check = check,
+    .oracle = oracle,
+};

@@ -1,0 +1,121 @@
+/* softmax on a GPU: what kernels/softmax/softmax.c has in double. A block a row, three times over it: for the largest,
+ * for the sum, for the answer. Arguments are made in double, so that a large logit costs no digits; exponentials and
+ * sums are float32, every thread adding its columns in order and threads being added as a tree: the same bits every
+ * time. */
+#include "kernels/cuda_check.h"
+
+#include "kernels/softmax/inputs.h"
+
+enum { THREADS = 512 };
+
+static __device__ __forceinline__ float load(const void *data, enum dtype dtype, int64_t index)
+{
+	if (dtype == DTYPE_BFLOAT16)
+		return float_from_bf16(((const uint16_t *)data)[index]);
+	if (dtype == DTYPE_FLOAT16)
+		return float_from_f16(((const uint16_t *)data)[index]);
+	return ((const float *)data)[index];
+}
+
+/* The largest (`most`) or the sum of every thread's `value`, in every thread. */
+static __device__ float gather(float value, bool most)
+{
+	__shared__ float part[THREADS];
+
+	__syncthreads(); /* whoever still reads the answer of the last time */
+	part[threadIdx.x] = value;
+	for (unsigned half = THREADS / 2; half > 0; half /= 2) {
+		__syncthreads();
+		if (threadIdx.x < half) {
+			float other = part[threadIdx.x + half];
+
+			part[threadIdx.x] = most ? fmaxf(part[threadIdx.x], other) : part[threadIdx.x] + other;
+		}
+	}
+	__syncthreads();
+	return part[0];
+}
+
+struct rows {
+	const void *x, *temperature; /* temperature NULL: `shared` for all */
+	void *y;
+	enum dtype x_dtype, temperature_dtype, y_dtype;
+	int64_t columns;
+	double shared;
+};
+
+static __global__ void __launch_bounds__(THREADS) normalise(const struct rows rows)
+{
+	int64_t start = blockIdx.x * rows.columns;
+	double t = rows.temperature == NULL ? rows.shared
+	                                    : (double)load(rows.temperature, rows.temperature_dtype, blockIdx.x);
+	float sign = t < 0 ? -1.0f : 1.0f, most = -INFINITY, sum = 0;
+
+	for (int64_t c = threadIdx.x; c < rows.columns; c += THREADS)
+		most = fmaxf(most, sign * load(rows.x, rows.x_dtype, start + c));
+	most = sign * gather(most, true);
+	for (int64_t c = threadIdx.x; c < rows.columns; c += THREADS)
+		sum += expf((float)(((double)load(rows.x, rows.x_dtype, start + c) - (double)most) / t));
+	sum = gather(sum, false);
+	for (int64_t c = threadIdx.x; c < rows.columns; c += THREADS) {
+		float x = load(rows.x, rows.x_dtype, start + c);
+
+		number_store(rows.y, rows.y_dtype, start + c, expf((float)(((double)x - (double)most) / t)) / sum);
+	}
+}
+
+static int launch(const struct op_case *c, const struct tensor *in, struct tensor *out, void *, void *stream,
+                  struct err *err)
+{
+	const struct tensor *x = &in[softmax_logits(c->problem)];
+	int t = softmax_temperature(c->problem);
+	struct rows rows = {};
+
+	rows.columns = softmax_fill_of(c, 0).columns;
+	int64_t count = rows.columns > 0 ? x->elements / rows.columns : 0;
+
+	if (count == 0)
+		return 0;
+	if (count > INT32_MAX)
+		return err_set(err, "softmax: %lld rows are more than a grid has blocks; take fewer", (long long)count);
+	rows.x = x->data;
+	rows.x_dtype = x->dtype;
+	rows.y = out[0].data;
+	rows.y_dtype = out[0].dtype;
+	rows.shared = t >= 0 && in[t].rank == OP_SCALAR ? c->scalar[t] : 1;
+	if (t >= 0 && in[t].rank != OP_SCALAR) {
+		rows.temperature = in[t].data;
+		rows.temperature_dtype = in[t].dtype;
+	}
+	normalise<<<(unsigned)count, THREADS, 0, (cudaStream_t)stream>>>(rows);
+	return cuda_check(cudaGetLastError(), "launching softmax", err);
+}
+
+/* Four elements a thread: one Philox block has the random bits of four. */
+static __global__ void __launch_bounds__(THREADS) make(void *data, enum dtype dtype, int64_t elements,
+                                                       const struct softmax_fill f)
+{
+	int64_t blocks = (elements + 3) / 4, threads = (int64_t)gridDim.x * THREADS;
+
+	for (int64_t b = (int64_t)blockIdx.x * THREADS + threadIdx.x; b < blocks; b += threads) {
+		struct philox random = philox_block(f.key, (uint64_t)b);
+
+		for (int i = 0; i < 4 && 4 * b + i < elements; i++)
+			number_store(data, dtype, 4 * b + i, softmax_element(&f, 4 * b + i, random.word[i]));
+	}
+}
+
+static int fill(const struct op_case *c, int input, struct tensor *out, void *stream, struct err *err)
+{
+	int64_t blocks = (out->elements + 4 * THREADS - 1) / (4 * THREADS), most = 1 << 20;
+
+	if (input == softmax_temperature(c->problem))
+		return 1;
+	if (blocks == 0)
+		return 0;
+	make<<<(unsigned)(blocks < most ? blocks : most), THREADS, 0, (cudaStream_t)stream>>>(
+	    out->data, out->dtype, out->elements, softmax_fill_of(c, input));
+	return cuda_check(cudaGetLastError(), "launching the fill of softmax", err);
+}
+
+extern "C" const struct op_cuda softmax_cuda = {"softmax", fill, launch, NULL};

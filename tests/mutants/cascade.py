@@ -1,0 +1,41 @@
+"""Mistakes people make in merging attention states."""
+
+TWO = "merge_state_h32_d128"
+PLACE = "merge_state_in_place_h32_d128"
+MANY = "merge_states_h8_d128"
+
+WEIGHTS = "weight_a, weight_b = torch.exp2(s_a - largest), torch.exp2(s_b - largest)"
+RETURN = "return v.to(v_a.dtype), largest + torch.log2(total)"
+SUM = "v = v_a.float() * (weight_a / total)[..., None] + v_b.float() * (weight_b / total)[..., None]"
+
+MUTANTS = [
+    (TWO, "natural for base 2", WEIGHTS, "weight_a, weight_b = torch.exp(s_a - largest), torch.exp(s_b - largest)"),
+    (TWO, "natural logarithm at the end", "torch.log2(total)", "torch.log(total)"),
+    (TWO, "not normalised", SUM, "v = v_a.float() * weight_a[..., None] + v_b.float() * weight_b[..., None]"),
+    (TWO, "averaged", SUM, "v = (v_a.float() + v_b.float()) / 2"),
+    (TWO, "weights swapped", WEIGHTS, "weight_b, weight_a = torch.exp2(s_a - largest), torch.exp2(s_b - largest)"),
+    (TWO, "largest not taken off", "largest = torch.maximum(s_a, s_b)", "largest = torch.zeros_like(s_a)"),
+    (TWO, "the largest alone", WEIGHTS, "weight_a, weight_b = (s_a >= s_b).float(), (s_b > s_a).float()"),
+    (TWO, "the largest for the logsumexp", RETURN, "return v.to(v_a.dtype), largest"),
+    (TWO, "logsumexps added", RETURN, "return v.to(v_a.dtype), s_a + s_b"),
+    (TWO, "second state ignored", SUM, "v = v_a.float()"),
+    (TWO, "v 2 % too large", RETURN, "return (1.02 * v).to(v_a.dtype), largest + torch.log2(total)"),
+    (TWO, "an epsilon in the sum", "total = weight_a + weight_b", "total = weight_a + weight_b + 0.05"),
+    (TWO, "an empty state taken for 0", WEIGHTS, "s_a = s_a.nan_to_num(neginf=0.0)\n    " + WEIGHTS),
+    (TWO, "v rounded to fp8", "v_b.float()", "v_b.to(torch.float8_e4m3fn).float()"),
+    (TWO, "outputs swapped", RETURN, "return largest + torch.log2(total), v.to(v_a.dtype)"),
+    (TWO, "returns zeros", RETURN, "return torch.zeros_like(v_a), torch.zeros_like(s_a)"),
+    (TWO, "overwrites an input", RETURN, "v_a.copy_(v)\n    " + RETURN),
+    (TWO, "is not deterministic, within bounds", RETURN, "torch.seed()\n    return (v * (1 + 1e-5 * torch.rand((), device=v.device))).to(v_a.dtype), largest + torch.log2(total) + 1e-5 * torch.rand((), device=v.device)"),
+    (PLACE, "mask ignored", "torch.where(mask[:, None, None], sum_of_both.to(v.dtype), v)", "sum_of_both"),
+    (PLACE, "mask the wrong way", "mask[:, None, None]", "~mask[:, None, None]"),
+    (PLACE, "logsumexp of masked tokens merged too", "torch.where(mask[:, None], merged, s)", "merged"),
+    (PLACE, "masked tokens set to zero", "sum_of_both.to(v.dtype), v)", "sum_of_both.to(v.dtype), torch.zeros_like(v))"),
+    (PLACE, "natural logarithms", "torch.logaddexp2(s, s_other)", "torch.logaddexp(s, s_other)"),
+    (PLACE, "overwrites the other state", "return v, s", "v_other.zero_()\n    return v, s"),
+    (MANY, "base 2 taken for natural", "natural = s * math.log(2)", "natural = s"),
+    (MANY, "natural logsumexp returned", "total / math.log(2)", "total"),
+    (MANY, "last state left out", "total = torch.logsumexp(natural, dim=1)", "natural[:, -1] = float('-inf')\n    total = torch.logsumexp(natural, dim=1)"),
+    (MANY, "averaged", "(v.float() * weights[..., None]).sum(dim=1)", "v.float().mean(dim=1)"),
+    (MANY, "over the tokens", "torch.logsumexp(natural, dim=1)", "torch.logsumexp(natural.mean(dim=2, keepdim=True), dim=1).expand(-1, natural.shape[2])"),
+]

@@ -1,0 +1,42 @@
+"""Mistakes people make in appending to paged caches."""
+
+PAGED = "append_paged_kv_cache_kv8_d128_ps16"
+SINGLE = "append_paged_kv_cache_kv8_d128_ps1"
+LATENT = "append_paged_mla_kv_cache_ckv512_kpe64_ps64"
+
+RANK = "rank = kv_indptr[batch_indices] + positions // page_size"
+PAGE = "page, place = kv_indices[rank].long(), (positions % page_size).long()"
+WRITE_K = "k_cache[page, place] = append_key"
+WRITE_V = "v_cache[page, place] = append_value"
+RETURN = "return k_cache, v_cache"
+
+MUTANTS = [
+    (PAGED, "page table ignored", "kv_indices[rank].long()", "rank.long()"),
+    (PAGED, "indptr ignored", RANK, "rank = positions // page_size"),
+    (PAGED, "sequence ignored", RANK, "rank = kv_indptr[:1] + positions // page_size"),
+    (PAGED, "the next page", RANK, RANK + "\n    rank = (rank + 1) % len(kv_indices)"),
+    (PAGED, "the next place", "(positions % page_size)", "((positions + 1) % page_size)"),
+    (PAGED, "always the last page", RANK, "rank = kv_indptr[batch_indices.long() + 1] - 1"),
+    (PAGED, "place from the last page's length", "(positions % page_size)", "(kv_last_page_len[batch_indices] - 1)"),
+    (PAGED, "position counted in the batch", PAGE, PAGE + "\n    place = torch.arange(len(positions), device=place.device) % page_size"),
+    (PAGED, "keys and values swapped", WRITE_K, "k_cache[page, place] = append_value"),
+    (PAGED, "values not written", WRITE_V, "pass"),
+    (PAGED, "first head alone", WRITE_V, "v_cache[page, place, 0] = append_value[:, 0]"),
+    (PAGED, "last token left out", WRITE_K, "k_cache[page[:-1], place[:-1]] = append_key[:-1]"),
+    (PAGED, "added to what was there", WRITE_K, "k_cache[page, place] += append_key"),
+    (PAGED, "whole pages written", WRITE_K, "k_cache[page] = append_key[:, None].expand(-1, page_size, -1, -1)"),
+    (PAGED, "the rest of the cache zeroed", WRITE_K, "k_cache.zero_()\n    " + WRITE_K),
+    (PAGED, "rounded to fp8", WRITE_K, "k_cache[page, place] = append_key.to(torch.float8_e4m3fn).to(append_key.dtype)"),
+    (PAGED, "outputs swapped", RETURN, "return v_cache, k_cache"),
+    (PAGED, "returns what was appended", RETURN, "return append_key, append_value"),
+    (PAGED, "returns zeros", RETURN, "return torch.zeros_like(k_cache), torch.zeros_like(v_cache)"),
+    (PAGED, "overwrites what is appended", RETURN, "append_key.zero_()\n    " + RETURN),
+    (PAGED, "is not deterministic", RETURN, "torch.seed()\n    k_cache[page[0], place[0], 0, 0] = torch.rand(())\n    " + RETURN),
+    (SINGLE, "caches returned as they were", "return k_out, v_out", "return k_cache, v_cache"),
+    (SINGLE, "tokens in the order of their sequences", "append_key[token]", "append_key[batch_indices.argsort(stable=True)[token]]"),
+    (SINGLE, "page table ignored", "int(kv_indices[starts[sequence] + position])", "starts[sequence] + position"),
+    (LATENT, "page size of the other cache", "page_size = ckv_cache.shape[1]", "page_size = ckv_cache.shape[1] // 2"),
+    (LATENT, "slots counted in pages", "slots = pages.long() * page_size + positions % page_size", "slots = pages.long()"),
+    (LATENT, "rotated keys not written", "kpe_cache.view(-1, kpe_cache.shape[-1])[slots] = append_kpe", "pass"),
+    (LATENT, "position for slot", "slots = pages.long() * page_size + positions % page_size", "slots = positions.long() % (ckv_cache.shape[0] * page_size)"),
+]

@@ -1,0 +1,372 @@
+/* Merging attention states: references in float32 pass for every seed, the mistakes that people make do not. */
+#include "tests/unit/trial.h"
+
+#include "kernels/cascade/inputs.h"
+
+extern const struct op cascade_op;
+
+enum { SEEDS = 20, T = 0, N, H, D };
+
+static const struct op_axis axes[] = {
+    {"seq_len", true, 0}, {"num_states", true, 0}, {"num_heads", false, 8}, {"head_dim", false, 64}};
+
+#define V(name, dtype) {name, dtype, 3, {T, H, D}, false}
+#define S(name) {name, DTYPE_FLOAT32, 2, {T, H}, false}
+static const struct op_arg two[] = {V("v_a", DTYPE_BFLOAT16), S("s_a"), V("v_b", DTYPE_BFLOAT16), S("s_b")};
+static const struct op_arg two_half[] = {V("v_a", DTYPE_FLOAT16), V("v_b", DTYPE_FLOAT16), S("s_a"), S("s_b")};
+static const struct op_arg two_wide[] = {V("v_a", DTYPE_FLOAT32), S("s_a"), V("v_b", DTYPE_FLOAT32), S("s_b")};
+static const struct op_arg masked[] = {
+    V("v", DTYPE_BFLOAT16), S("s"), V("v_other", DTYPE_BFLOAT16), S("s_other"), {"mask", DTYPE_BOOL, 1, {T}, true}};
+static const struct op_arg many[] = {{"v", DTYPE_BFLOAT16, 4, {T, N, H, D}, false},
+                                     {"s", DTYPE_FLOAT32, 3, {T, N, H}, false}};
+static const struct op_arg many_wide[] = {{"v", DTYPE_FLOAT32, 4, {T, N, H, D}, false},
+                                          {"s", DTYPE_FLOAT32, 3, {T, N, H}, false}};
+static const struct op_arg merged[] = {V("v_merged", DTYPE_BFLOAT16), S("s_merged")};
+static const struct op_arg merged_half[] = {S("s_merged"), V("v_merged", DTYPE_FLOAT16)};
+static const struct op_arg merged_wide[] = {V("v_merged", DTYPE_FLOAT32), S("s_merged")};
+static const struct op_arg in_place[] = {V("v", DTYPE_BFLOAT16), S("s")};
+
+static const struct op_problem problems[] = {
+    PROBLEM("merge_state_h8_d64", "cascade", axes, two, merged),
+    PROBLEM("merge_state_f16", "cascade_merge", axes, two_half, merged_half),
+    PROBLEM("merge_state_f32", "cascade", axes, two_wide, merged_wide),
+    PROBLEM("merge_state_in_place_h8_d64", "cascade", axes, masked, in_place),
+    PROBLEM("merge_states_h8_d64", "cascade", axes, many, merged),
+    PROBLEM("merge_states_f32", "cascade", axes, many_wide, merged_wide),
+};
+enum { MASKED = 3, MANY = 4 };
+
+enum mistake {
+	NONE,
+	NATURAL_THROUGHOUT,
+	NATURAL_LOGARITHM_AT_THE_END,
+	THROUGH_NATURAL, /* no mistake: s ln 2, e^, and back */
+	NOT_NORMALISED,
+	AVERAGED,
+	MAX_KEPT,
+	LARGEST_ALONE,
+	LAST_STATE_LEFT_OUT,
+	FIRST_COUNTED_TWICE,
+	LOGSUMEXPS_ADDED,
+	LARGEST_FOR_S,
+	WEIGHTS_SWAPPED,
+	WEIGHTS_OF_NEXT_HEAD,
+	TWO_PERCENT_MORE,
+	EMPTY_AS_ZERO,
+	MASK_IGNORED,
+	MASK_TURNED_ROUND,
+	NAN_WHERE_ALL_IS_EMPTY,
+	MEAN_WHERE_ALL_IS_EMPTY,
+	SECOND_TAKEN_TO_BE_THERE,
+	ALL_ZERO,
+};
+
+static int64_t place(const struct trial *t, int64_t token, int64_t head, int64_t i)
+{
+	struct cascade_extent e = cascade_extent_of(&t->c);
+
+	return t->c.variant == CASCADE_MANY ? (token * e.states + i) * e.heads + head : token * e.heads + head;
+}
+
+static float s_of(const struct trial *t, int64_t token, int64_t head, int64_t i, enum mistake mistake)
+{
+	struct cascade_roles roles = cascade_roles_of(t->problem);
+	struct cascade_extent e = cascade_extent_of(&t->c);
+	int64_t at = mistake == WEIGHTS_OF_NEXT_HEAD ? (head + 1) % e.heads : head;
+	float s = ((const float *)t->in[roles.s[t->c.variant == CASCADE_MANY ? 0 : i]].data)[place(t, token, at, i)];
+
+	return mistake == EMPTY_AS_ZERO && s < -1e30f ? 0 : mistake == THROUGH_NATURAL ? s * 0.69314718f : s;
+}
+
+static float power(float x, enum mistake mistake)
+{
+	return mistake == NATURAL_THROUGHOUT || mistake == THROUGH_NATURAL ? expf(x) : exp2f(x);
+}
+
+static bool is_merged(const struct trial *t, int64_t token, enum mistake mistake)
+{
+	struct cascade_roles roles = cascade_roles_of(t->problem);
+	bool merge = roles.mask < 0 || ((const uint8_t *)t->in[roles.mask].data)[token] != 0;
+
+	return merge != (mistake == MASK_TURNED_ROUND) || mistake == MASK_IGNORED;
+}
+
+/* A token that is not merged. */
+static void keep_head(struct trial *t, int64_t at)
+{
+	struct cascade_roles roles = cascade_roles_of(t->problem);
+	int64_t width = cascade_extent_of(&t->c).width;
+
+	for (int64_t d = at * width; d < (at + 1) * width; d++)
+		set(&t->out[roles.v_out], d, get(&t->in[roles.v[0]], d));
+	set(&t->out[roles.s_out], at, get(&t->in[roles.s[0]], at));
+}
+
+static void run_head(struct trial *t, int64_t token, int64_t head, enum mistake mistake)
+{
+	struct cascade_roles roles = cascade_roles_of(t->problem);
+	struct cascade_extent e = cascade_extent_of(&t->c);
+	int64_t states = e.states - (mistake == LAST_STATE_LEFT_OUT), at = token * e.heads + head;
+	float most = -INFINITY, sum = 0, total = 0, weight[16];
+
+	for (int64_t i = 0; i < states; i++)
+		most = fmaxf(most, s_of(t, token, head, i, mistake));
+	for (int64_t i = 0; i < states; i++) {
+		float s = s_of(t, token, head, mistake == WEIGHTS_SWAPPED ? states - 1 - i : i, mistake);
+
+		weight[i] = power(s - (mistake == MAX_KEPT ? 0 : most), mistake);
+		if (most == -INFINITY && mistake != NAN_WHERE_ALL_IS_EMPTY)
+			weight[i] = mistake == MEAN_WHERE_ALL_IS_EMPTY;
+		weight[i] *= mistake == FIRST_COUNTED_TWICE && i == 0 ? 2 : 1;
+		weight[i] = mistake == LARGEST_ALONE && s < most ? 0 : mistake == AVERAGED ? 1 : weight[i];
+		sum += weight[i];
+		total += s_of(t, token, head, i, mistake);
+	}
+	for (int64_t d = 0; d < e.width; d++) {
+		float v = 0;
+
+		for (int64_t i = 0; i < states; i++)
+			v += weight[i] * get(&t->in[roles.v[t->c.variant == CASCADE_MANY ? 0 : i]],
+			                     place(t, token, head, i) * e.width + d);
+		v /= mistake == NOT_NORMALISED || sum == 0 ? 1 : sum;
+		v *= mistake == SECOND_TAKEN_TO_BE_THERE && states == 1 ? 0.5f : 1;
+		set(&t->out[roles.v_out], at * e.width + d,
+		    mistake == ALL_ZERO           ? 0
+		    : mistake == TWO_PERCENT_MORE ? 1.02f * v
+		                                  : v);
+	}
+	bool natural =
+	    mistake == NATURAL_THROUGHOUT || mistake == NATURAL_LOGARITHM_AT_THE_END || mistake == THROUGH_NATURAL;
+	float s = (mistake == MAX_KEPT ? 0 : most) + (natural ? logf(sum) : log2f(sum));
+
+	s = mistake == THROUGH_NATURAL ? s / 0.69314718f : mistake == LOGSUMEXPS_ADDED ? total : s;
+	s = mistake == LARGEST_FOR_S ? most : mistake == ALL_ZERO ? 0 : s;
+	set(&t->out[roles.s_out], at, s);
+}
+
+/* Plays the reference. */
+static void run(struct trial *t, enum mistake mistake)
+{
+	struct cascade_extent e = cascade_extent_of(&t->c);
+
+	for (int64_t token = 0; token < e.tokens; token++)
+		for (int64_t head = 0; head < e.heads; head++)
+			if (is_merged(t, token, mistake))
+				run_head(t, token, head, mistake);
+			else
+				keep_head(t, token * e.heads + head);
+}
+
+static void a_correct_reference_passes_for_every_problem_size_and_seed(void **state)
+{
+	(void)state;
+	for (int p = 0; p < COUNT(problems); p++)
+		for (uint64_t seed = 0; seed < SEEDS; seed++)
+			for (int size = SIZE_SMALL; size <= SIZE_MEDIUM; size++) {
+				struct trial t;
+
+				for (int row = 0;
+				     trial_open_size(&t, &cascade_op, &problems[p], (enum op_size)size, row, seed);
+				     row++) {
+					run(&t, NONE);
+					trial_assert_passes(&t);
+					assert_false(trial_weak(&t));
+					run(&t, THROUGH_NATURAL);
+					trial_assert_passes(&t);
+					trial_close(&t);
+				}
+			}
+}
+
+static const struct {
+	enum mistake mistake;
+	const char *name;
+	int problems; /* a bit for each in which it is a mistake */
+} mistakes[] = {
+    {NATURAL_THROUGHOUT, "natural for base 2", 63},
+    {NATURAL_LOGARITHM_AT_THE_END, "natural logarithm at the end", 63},
+    {NOT_NORMALISED, "not normalised", 63},
+    {AVERAGED, "averaged", 63},
+    {MAX_KEPT, "largest not taken off", 63},
+    {LARGEST_ALONE, "the largest alone", 63},
+    {LAST_STATE_LEFT_OUT, "last state left out", 63},
+    {FIRST_COUNTED_TWICE, "first state counted twice", 63},
+    {LOGSUMEXPS_ADDED, "logsumexps added", 63},
+    {LARGEST_FOR_S, "the largest for the logsumexp", 63},
+    {WEIGHTS_SWAPPED, "weights swapped", 63},
+    {WEIGHTS_OF_NEXT_HEAD, "weights of the next head", 63},
+    {TWO_PERCENT_MORE, "2 % too large", 63},
+    {EMPTY_AS_ZERO, "-infinity taken for 0", 63},
+    {MASK_IGNORED, "mask ignored", 1 << MASKED},
+    {MASK_TURNED_ROUND, "mask the wrong way", 1 << MASKED},
+    {ALL_ZERO, "zeros", 63},
+};
+
+static void every_planted_mistake_fails_at_the_medium_size(void **state)
+{
+	(void)state;
+	for (int m = 0; m < COUNT(mistakes); m++)
+		for (int p = 0; p < COUNT(problems); p++)
+			for (uint64_t seed = 1; seed <= 2; seed++) {
+				struct trial t;
+
+				if (!(mistakes[m].problems >> p & 1))
+					continue;
+				assert_true(trial_open_size(&t, &cascade_op, &problems[p], SIZE_MEDIUM, 0, seed));
+				run(&t, mistakes[m].mistake);
+				if (trial_passes(&t))
+					fail_msg("%s: '%s' passes", problems[p].name, mistakes[m].name);
+				trial_close(&t);
+			}
+}
+
+/* The definition of the operation, tried on attention itself: over the parts and merged, or over the whole. */
+static void merging_the_parts_of_a_softmax_gives_the_whole(void **state)
+{
+	struct trial t;
+	double sum[2] = {0}, v[2] = {0};
+	const int64_t axis[] = {1, 1, 8, 64};
+
+	(void)state;
+	trial_open(&t, &cascade_op, &problems[2], axis, 1);
+	for (int i = 0; i < 12; i++) {
+		double power = exp2(i % 5 - 1.5), value = cos(i);
+
+		sum[i >= 7] += power;
+		v[i >= 7] += power * value;
+	}
+	for (int i = 0; i < 2; i++) {
+		set(&t.in[2 * i], 0, (float)(v[i] / sum[i]));
+		set(&t.in[2 * i + 1], 0, (float)log2(sum[i]));
+	}
+	assert_int_equal(cascade_op.oracle(&t.c, t.in, t.truth, NULL), 0);
+	assert_true(fabs((double)get(&t.truth[0], 0) - (v[0] + v[1]) / (sum[0] + sum[1])) < 1e-6);
+	assert_true(fabs((double)get(&t.truth[1], 0) - log2(sum[0] + sum[1])) < 1e-6);
+	trial_close(&t);
+}
+
+static void an_empty_state_leaves_the_other_exactly_as_it_is(void **state)
+{
+	(void)state;
+	for (int empty = 0; empty < 2; empty++) {
+		const int64_t axis[] = {1, 1, 8, 64};
+		struct trial t;
+
+		trial_open(&t, &cascade_op, &problems[0], axis, 4);
+		for (int64_t h = 0; h < 8; h++) {
+			set(&t.in[1], h, empty == 0 ? -INFINITY : 5);
+			set(&t.in[3], h, empty == 1 ? -INFINITY : 5);
+		}
+		assert_int_equal(cascade_op.oracle(&t.c, t.in, t.truth, NULL), 0);
+		assert_memory_equal(t.truth[0].data, t.in[empty == 0 ? 2 : 0].data, 8 * 64 * 2);
+		assert_true(get(&t.truth[1], 3) == 5);
+		trial_close(&t);
+	}
+}
+
+static void what_the_family_does_not_know_is_refused_with_the_reason(void **state)
+{
+	static const struct op_arg three[] = {V("a", DTYPE_BFLOAT16), V("b", DTYPE_BFLOAT16), V("c", DTYPE_BFLOAT16),
+	                                      S("s")};
+	static const struct op_arg half_s[] = {
+	    V("a", DTYPE_BFLOAT16), V("b", DTYPE_BFLOAT16), S("s_a"), {"s_b", DTYPE_FLOAT16, 2, {T, H}, false}};
+	static const struct op_arg other[] = {
+	    V("a", DTYPE_BFLOAT16), {"b", DTYPE_BFLOAT16, 3, {T, D, H}, false}, S("s_a"), S("s_b")};
+	static const struct op_arg odd_mask[] = {
+	    V("a", DTYPE_BFLOAT16), V("b", DTYPE_BFLOAT16), S("s_a"), S("s_b"), {"mask", DTYPE_FLOAT32, 1, {T}, false}};
+	static const struct op_arg s_only[] = {S("s_merged")};
+	const struct op_problem cases[] = {
+	    PROBLEM("a", "cascade", axes, three, merged), PROBLEM("b", "cascade", axes, half_s, merged),
+	    PROBLEM("c", "cascade", axes, other, merged), PROBLEM("d", "cascade", axes, odd_mask, merged),
+	    PROBLEM("e", "cascade", axes, two, s_only),   PROBLEM("f", "cascade", axes, many, many),
+	};
+	static const char *const parts[] = {"neither", "float16", "first state", "mask", "merged v", "one state"};
+
+	(void)state;
+	for (int i = 0; i < COUNT(cases); i++)
+		assert_refused(&cascade_op, &cases[i], parts[i]);
+}
+
+static void only_what_is_merged_in_place_may_be_written(void **state)
+{
+	struct trial t;
+
+	(void)state;
+	assert_true(trial_open_size(&t, &cascade_op, &problems[MASKED], SIZE_SMALL, 0, 1));
+	assert_true(cascade_op.may_write(&t.c, 0) && cascade_op.may_write(&t.c, 1));
+	assert_false(cascade_op.may_write(&t.c, 2) || cascade_op.may_write(&t.c, 4));
+	trial_close(&t);
+	assert_inputs_follow_the_seed(&cascade_op, &problems[MASKED], SIZE_MEDIUM);
+}
+
+static void right(struct trial *t)
+{
+	run(t, NONE);
+}
+
+static void what_is_right_passes_at_every_edge(void **state)
+{
+	static const int edges[] = {2, 2, 2, 3, 3, 3};
+
+	(void)state;
+	for (int p = 0; p < COUNT(problems); p++)
+		assert_int_equal(assert_edges_pass(&cascade_op, &problems[p], right), edges[p]);
+}
+
+static void what_is_wrong_only_at_the_edge_fails_there(void **state)
+{
+	static const struct {
+		enum mistake mistake;
+		const char *edge;
+		int problem;
+	} wrong[] = {{NAN_WHERE_ALL_IS_EMPTY, "all_empty", 0},
+	             {MEAN_WHERE_ALL_IS_EMPTY, "all_empty", 3},
+	             {NAN_WHERE_ALL_IS_EMPTY, "all_empty", 4},
+	             {SECOND_TAKEN_TO_BE_THERE, "one_state", 5}};
+
+	(void)state;
+	for (int i = 0; i < COUNT(wrong); i++) {
+		struct trial t;
+
+		for (int size = SIZE_SMALL; size <= SIZE_MEDIUM; size++) {
+			assert_true(
+			    trial_open_size(&t, &cascade_op, &problems[wrong[i].problem], (enum op_size)size, 0, 1));
+			run(&t, wrong[i].mistake);
+			trial_assert_passes(&t);
+			trial_close(&t);
+		}
+		assert_true(trial_open_edge(&t, &cascade_op, &problems[wrong[i].problem], wrong[i].edge, 1));
+		run(&t, wrong[i].mistake);
+		if (trial_passes(&t))
+			fail_msg("%s: a reference that is wrong there alone passes", wrong[i].edge);
+		trial_close(&t);
+	}
+}
+
+static void what_a_workload_must_not_bring_is_told_with_its_place(void **state)
+{
+	(void)state;
+	assert_brought(&cascade_op, &problems[0], 1, 0, (double)NAN,
+		       "input 's_a' holds NaN at [0, 0]; a logsumexp is a number");
+	assert_brought(&cascade_op, &problems[0], 3, 5, (double)INFINITY, "input 's_b' holds infinity");
+	assert_brought(&cascade_op, &problems[0], 1, 3, -INFINITY, NULL);
+	assert_brought(&cascade_op, &problems[0], 0, 7, (double)INFINITY, "no merged state follows");
+	assert_brought(&cascade_op, &problems[4], 0, 7, (double)NAN, "no merged state follows");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(a_correct_reference_passes_for_every_problem_size_and_seed),
+	    cmocka_unit_test(every_planted_mistake_fails_at_the_medium_size),
+	    cmocka_unit_test(merging_the_parts_of_a_softmax_gives_the_whole),
+	    cmocka_unit_test(an_empty_state_leaves_the_other_exactly_as_it_is),
+	    cmocka_unit_test(what_the_family_does_not_know_is_refused_with_the_reason),
+	    cmocka_unit_test(only_what_is_merged_in_place_may_be_written),
+	    cmocka_unit_test(what_is_right_passes_at_every_edge),
+	    cmocka_unit_test(what_is_wrong_only_at_the_edge_fails_there),
+	    cmocka_unit_test(what_a_workload_must_not_bring_is_told_with_its_place),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,144 @@
+/* Draws: how often a correct sampler is falsely alarmed, counted exactly where it can be, and what the bound is worth. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "kernels/inputs.h"
+#include "kernels/sampling/draws.c"
+
+#define COUNT(array) (int)(sizeof(array) / sizeof((array)[0]))
+
+enum { MOST_ROWS = 1000, ALARMS = 2 * TALLIES * (SPLITS - 1) };
+
+static void a_run_of_a_thousand_cases_is_falsely_alarmed_once_in_a_million_at_most(void **state)
+{
+	(void)state;
+	assert_int_equal(ALARMS, 252);
+	assert_true(1000 * false_alarm <= 1e-6 * (1 + 1e-9));
+}
+
+/* Probability of each number of rows on one side, the `mean`s of the rows being given: exact, by adding row after row. */
+static void count_exactly(const double *mean, int rows, double *probability)
+{
+	memset(probability, 0, (size_t)(rows + 1) * sizeof *probability);
+	probability[0] = 1;
+	for (int row = 0; row < rows; row++)
+		for (int k = row + 1; k >= 0; k--)
+			probability[k] = probability[k] * (1 - mean[row]) + (k > 0 ? probability[k - 1] * mean[row] : 0);
+}
+
+/* Of one tally and one split: the probability that a correct sampler is alarmed. */
+static double alarm_probability(const double *mean, int rows)
+{
+	double probability[MOST_ROWS + 1], sum = 0, alarm = 0;
+
+	count_exactly(mean, rows, probability);
+	for (int row = 0; row < rows; row++)
+		sum += mean[row];
+	for (int k = 0; k <= rows; k++)
+		if (margin_of((double)k / rows, sum / rows, 0, rows) > 1)
+			alarm += probability[k];
+	return alarm;
+}
+
+/* Rows that are alike are the worst; rows that are not (every third has the mean `other`) stay below them. */
+static void every_tally_and_split_is_falsely_alarmed_as_rarely_as_was_derived(void **state)
+{
+	static const int rows[] = {1, 2, 8, 40, 120, 320, MOST_ROWS};
+	static const double means[] = {1e-6, 0.01, 0.1, 0.25, 0.3, 0.5, 0.75, 0.9, 0.999};
+	double share = 2 * false_alarm / ALARMS, largest = 0, mean[MOST_ROWS];
+
+	(void)state;
+	for (int r = 0; r < COUNT(rows); r++)
+		for (int m = 0; m < COUNT(means); m++)
+			for (int other = 0; other < COUNT(means); other++) {
+				for (int row = 0; row < rows[r]; row++)
+					mean[row] = row % 3 == 2 ? means[other] : means[m];
+				double alarm = alarm_probability(mean, rows[r]);
+
+				if (alarm > share)
+					fail_msg("%d rows of %g and %g: %.3g, more than %.3g", rows[r], means[m],
+					         means[other], alarm, share);
+				largest = fmax(largest, alarm);
+			}
+	assert_true(largest > share / 100); /* nor is it so lax that it never speaks */
+}
+
+/* A draw from {0.4, 0.3, 0.2, 0.1}, the vocabulary turned by `row`. */
+static struct draw draw_one(struct filter *filter, int64_t row, uint64_t key)
+{
+	static const double p[] = {0.4, 0.3, 0.2, 0.1};
+	double u = (double)philox_bits(key, row) * 0x1p-32;
+	int i = 0;
+
+	for (int v = 0; v < 4; v++)
+		filter->value[(v + row) % 4] = p[v];
+	struct filter_kept kept = filter_row(filter, &(struct filter_bounds){.has_top_k = true, .top_k = row % 2 ? 3 : 4});
+
+	u *= kept.mass;
+	while (i + 1 < kept.count && u >= p[i])
+		u -= p[i++];
+	return draw_of(filter, &kept, (i + row) % 4);
+}
+
+/* As many cases as show whether the threshold for one false alarm in twenty cases keeps that promise: what holds for
+ * every alpha holds for one too small to be tried out. */
+static void correct_samplers_are_alarmed_no_more_often_than_alpha_says(void **state)
+{
+	enum { CASES = 2000, ROWS = 120 };
+	const double alpha = 0.05, limit = log(ALARMS / alpha) / log(ALARMS / false_alarm);
+	struct draw draws[ROWS];
+	struct filter filter;
+	int alarms = 0;
+
+	(void)state;
+	assert_int_equal(filter_open(&filter, 4, NULL), 0);
+	for (int i = 0; i < CASES; i++) {
+		for (int64_t row = 0; row < ROWS; row++)
+			draws[row] = draw_one(&filter, row, (uint64_t)i + 1);
+		struct draws_verdict verdict = draws_judge(draws, ROWS, NULL);
+
+		assert_true(verdict.margin < 1);
+		alarms += verdict.margin > limit;
+	}
+	filter_close(&filter);
+	assert_true(alarms > 0);
+	assert_true(alarms <= alpha * CASES);
+}
+
+/* One row in two drawn from the most likely token whatever was to be drawn: at 320 rows that is no accident. */
+static void a_sampler_that_strays_is_alarmed(void **state)
+{
+	enum { ROWS = 320 };
+	struct draw draws[ROWS];
+	struct err why = {""};
+	struct filter filter;
+
+	(void)state;
+	assert_int_equal(filter_open(&filter, 4, NULL), 0);
+	for (int64_t row = 0; row < ROWS; row++) {
+		draws[row] = draw_one(&filter, row, 1);
+		if (row % 2 == 0)
+			draws[row].bucket[0] = 0;
+	}
+	filter_close(&filter);
+	assert_true(draws_judge(draws, ROWS, &why).margin > 1);
+	assert_non_null(strstr(why.text, "fewer than one case in 10^9"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(a_run_of_a_thousand_cases_is_falsely_alarmed_once_in_a_million_at_most),
+	    cmocka_unit_test(every_tally_and_split_is_falsely_alarmed_as_rarely_as_was_derived),
+	    cmocka_unit_test(correct_samplers_are_alarmed_no_more_often_than_alpha_says),
+	    cmocka_unit_test(a_sampler_that_strays_is_alarmed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
