@@ -26,7 +26,7 @@ broken() {
 			may["artifacts"] = " base dataset cache artifacts "
 			may["commands"] = " base dataset cache plan workers watcher kernels artifacts commands "
 			may["reftest.c"] = may["reftest.h"] = may["commands"]
-			split("ops.inc kernels_digest.h", words, " ") # written by make
+			split("ops.inc kernels_digest.h templates.inc templates_digest.h", words, " ") # written by make
 			for (i in words)
 				derived[words[i]] = 1
 		}

@@ -1,0 +1,74 @@
+#include "artifacts/templates.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "templates_digest.h" /* changes whenever one of the texts does: so make assembles them anew */
+
+#define BYTES(symbol, path)                                                                                              \
+	__asm__(".pushsection .rodata\n" symbol "_begin:\n.incbin \"" path "\"\n" symbol "_end:\n.byte 0\n.popsection\n")
+
+BYTES("conftest", "artifacts/conftest.py");
+#define TEMPLATE(family) BYTES("template_" #family, "kernels/" #family "/template.py");
+#include "templates.inc"
+#undef TEMPLATE
+
+#define HIDDEN __attribute__((visibility("hidden")))
+extern const char conftest_begin[] HIDDEN, conftest_end[] HIDDEN;
+#define TEMPLATE(family) extern const char template_##family##_begin[] HIDDEN, template_##family##_end[] HIDDEN;
+#include "templates.inc"
+#undef TEMPLATE
+
+static const struct {
+	const char *family, *begin, *end;
+} texts[] = {
+#define TEMPLATE(family) {#family, template_##family##_begin, template_##family##_end},
+#include "templates.inc"
+#undef TEMPLATE
+    {NULL, NULL, NULL},
+};
+
+static const char *const part_names[TEMPLATE_PARTS] = {
+    [TEMPLATE_FLASHINFER] = "flashinfer", [TEMPLATE_SGLANG] = "sglang",       [TEMPLATE_FLA] = "fla",
+    [TEMPLATE_TORCH] = "torch",           [TEMPLATE_INPUTS] = "inputs",       [TEMPLATE_EDGES] = "edges",
+    [TEMPLATE_TOLERANCE] = "tolerance",   [TEMPLATE_JUDGE] = "judge",
+};
+
+static bool defines(const struct template *t, const char *part)
+{
+	char line[128];
+	size_t length = (size_t)snprintf(line, sizeof line, "\ndef %s_%s(", t->family, part);
+
+	return memmem(t->text - 1, t->length + 1, line, length) != NULL;
+}
+
+bool template_of(const char *family, struct template *out)
+{
+	for (int i = 0; texts[i].family != NULL; i++) {
+		const char *first = memmem(texts[i].begin, (size_t)(texts[i].end - texts[i].begin), "\ndef ", 5);
+
+		if (strcmp(texts[i].family, family) != 0 || first == NULL)
+			continue;
+		*out = (struct template){.family = texts[i].family, .text = first + 1, .length = (size_t)(texts[i].end - first - 1)};
+		for (int part = 0; part < TEMPLATE_PARTS; part++)
+			out->has[part] = defines(out, part_names[part]);
+		return true;
+	}
+	return false;
+}
+
+const char *template_part_name(enum template_part part)
+{
+	return part_names[part];
+}
+
+const char *template_conftest(size_t *length)
+{
+	*length = (size_t)(conftest_end - conftest_begin);
+	return conftest_begin;
+}
+
+const char *templates_digest(void)
+{
+	return TEMPLATES_DIGEST;
+}
