@@ -378,7 +378,7 @@ static const struct definition *load(struct updater *u, const struct dataset_fil
 	else if (answer == FILE_ABSENT)
 		err_set(&err, "%s: the file has gone", file->path);
 	buf_free(&bytes);
-	if (definition == NULL)
+	if (definition == NULL && !u->options->untold)
 		tell(u, arena_string(u->arena, err.text));
 	return definition;
 }

@@ -21,6 +21,7 @@ enum layout {
 struct generated_options {
 	enum layout layout;
 	bool check;        /* only say what is out of date: nothing is written */
+	bool untold;       /* what is wrong with definitions is told by somebody else */
 	bool force;        /* replace files that somebody wrote or edited */
 	const char *print; /* write what this file would hold ("test_gemm.py") to standard output, and nothing else; NULL */
 	/* Only the files in which these definitions stand; NULL: all, and files that belong to no definition any more go. */
