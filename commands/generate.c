@@ -10,7 +10,7 @@
 
 struct generate_options {
 	const char *root, *layout, *print;
-	bool all, check, force;
+	bool all, check, force, audit;
 	struct words op_types;
 };
 
@@ -22,6 +22,7 @@ static const struct option_row rows[] = {
     {"--layout", OPTION_TEXT, AT(layout), "L", "op-type: test_{op_type}.py; definition: test_{name}.py (default: as last time, else op-type)"},
     {"--check", OPTION_FLAG, AT(check), NULL, "write nothing; exit 1 and list what is out of date"},
     {"--force", OPTION_FLAG, AT(force), NULL, "also replace files that somebody wrote or edited"},
+    {"--audit", OPTION_FLAG, AT(audit), NULL, "list hand-written tests that cannot fail, with file, line and reason; exit 1 if any"},
     {"--print", OPTION_TEXT, AT(print), "FILE", "show what this file would hold (\"test_gemm.py\"), and write nothing"},
 };
 
@@ -81,6 +82,26 @@ static int update(struct pass *pass, const struct generate_options *o, const str
 	return exit_code(o, &generated);
 }
 
+static int audit(struct pass *pass, struct err *err)
+{
+	struct generated generated;
+
+	if (generated_audit(pass->reftest, &pass->dataset, &pass->arena, &generated, err) < 0)
+		return EXIT_INTERNAL;
+	for (int i = 0; i < generated.told_count; i++)
+		printf("%s\n", generated.told[i]);
+	printf("%d hand-written test file%s, %d finding%s\n", generated.files, generated.files == 1 ? "" : "s",
+	       generated.told_count, generated.told_count == 1 ? "" : "s");
+	return generated.told_count > 0 ? EXIT_FAILED : EXIT_VERIFIED;
+}
+
+static int act(struct pass *pass, const struct generate_options *o, const struct words *names, struct err *err)
+{
+	if (dataset_scan(pass->reftest->root, &pass->arena, &pass->dataset, err) < 0)
+		return EXIT_INTERNAL;
+	return o->audit ? audit(pass, err) : update(pass, o, names, err);
+}
+
 static int run(struct reftest *reftest, const struct generate_options *o, const struct words *names, struct err *err)
 {
 	struct pass pass = {.reftest = reftest};
@@ -94,7 +115,7 @@ static int run(struct reftest *reftest, const struct generate_options *o, const 
 		return EXIT_USAGE;
 	}
 	if (reftest_root(reftest, err) == 0)
-		code = dataset_scan(reftest->root, &pass.arena, &pass.dataset, err) == 0 ? update(&pass, o, names, err) : EXIT_INTERNAL;
+		code = act(&pass, o, names, err);
 	pass_close(&pass);
 	return code;
 }

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "artifacts/audit.h"
 #include "artifacts/owned.h"
 #include "artifacts/python.h"
 #include "artifacts/templates.h"
@@ -27,7 +28,8 @@ static const char *const layout_names[] = {[LAYOUT_OP_TYPE] = "op-type", [LAYOUT
 
 /* A file whose time stamps are this near to now may be written again without their showing it (ticks are 10 ms at most;
  * stamps of whole seconds come from a file system that has no finer ones). */
-enum { FILE_BYTES = 64 << 20, NEAR_NS = 100 * 1000000, SECOND_NS = 1000000000, COUNTS = 4 };
+enum { FILE_BYTES = 64 << 20, NEAR_NS = 100 * 1000000, SECOND_NS = 1000000000, COUNTS = 4,
+       AUDIT_BYTES = 1 << 20 /* no file that a person wrote has more */ };
 
 /* What the last update noted of one file: a digest over all that it depends on, and what it counted. */
 struct note {
@@ -721,6 +723,69 @@ int generated_update(struct reftest *reftest, const struct dataset *dataset, con
 		return -1;
 	u.context = context_of(&u);
 	return update(&u, err);
+}
+
+/* The definition that a test file is about: the one it is named after, else the only one whose name stands in it. NULL:
+ * none, or one of several. */
+static const struct dataset_file *subject_of(const struct updater *u, const char *file, const struct buf *text)
+{
+	const struct dataset_file *found = NULL;
+	size_t stem = strlen(file) - strlen("test_.py");
+	int count = 0;
+
+	for (int i = 0; i < u->dataset->definition_count; i++) {
+		const struct dataset_file *one = &u->dataset->definitions[i];
+
+		if (strlen(one->name) == stem && memcmp(one->name, file + 5, stem) == 0)
+			return one;
+		if (memmem(text->data, text->length, one->name, strlen(one->name)) == NULL)
+			continue;
+		found = one;
+		count++;
+	}
+	return count == 1 ? found : NULL;
+}
+
+static void audit_file(struct updater *u, const char *file, const struct buf *text)
+{
+	const struct dataset_file *subject = subject_of(u, file, text);
+	const struct definition *definition = NULL;
+	const struct audit_finding *findings;
+	struct arena arena = {0};
+
+	if (subject != NULL)
+		definition = load(u, subject, &arena);
+	int count = audit_text(text->data, text->length, definition != NULL ? definition->reference : NULL,
+	                       subject != NULL ? subject->path : NULL, &arena, &findings);
+
+	for (int i = 0; i < count; i++)
+		tell(u, arena_printf(u->arena, "%s%s:%d: %s", folder, file, findings[i].line, findings[i].reason));
+	arena_free(&arena);
+}
+
+int generated_audit(struct reftest *reftest, const struct dataset *dataset, struct arena *arena, struct generated *out,
+                    struct err *err)
+{
+	const struct generated_options options = {.untold = true};
+	struct updater u = {.reftest = reftest, .dataset = dataset, .options = &options, .arena = arena, .out = out};
+
+	*out = (struct generated){0};
+	if (refuse_links(&u, err) < 0 || list_present(&u, err) < 0)
+		return -1;
+	for (int i = 0; i < u.present_count; i++) {
+		struct buf text = {0};
+		enum owner owner;
+		enum file_answer answer = read_present(&u, u.present[i], &text, &owner, err);
+
+		if (answer == FILE_OK && owner != OWNER_REFTEST && text.length > 0 && text.length <= AUDIT_BYTES) {
+			out->files++;
+			audit_file(&u, u.present[i], &text);
+		}
+		buf_free(&text);
+		if (answer == FILE_ERROR)
+			return -1;
+	}
+	return 0;
 }
 
 bool generated_before(const char *root, enum layout *layout)
