@@ -245,7 +245,7 @@ static int write_notes(struct updater *u, struct err *err)
 			buf_printf(&text, " %d", u->fresh[i].counts[k]);
 		buf_printf(&text, " %s\n", u->fresh[i].file);
 	}
-	rc = file_replace(path, text.data, text.length, err);
+	rc = file_replace_soon(path, text.data, text.length, err);
 	buf_free(&text);
 	return rc < 0 ? -1 : 0;
 }
@@ -270,7 +270,7 @@ static struct digest group_digest(const struct updater *u, const struct group *g
 		snprintf(name, sizeof name, "test_%s.py", group->members[i]->name);
 		buf_add(&all, group->members[i]->path, strlen(group->members[i]->path) + 1);
 		add_stat(&all, &group->members[i]->stat);
-		buf_text(&all, is_present(u, name) ? "+" : "-");
+		buf_text(&all, u->options->layout == LAYOUT_OP_TYPE && is_present(u, name) ? "+" : "-");
 	}
 	if (fstatat(u->dataset->fd, arena_printf(u->arena, "%s%s", folder, group->file), &st, 0) == 0)
 		own = file_stat_of(&st);
@@ -458,7 +458,7 @@ static int settle(struct updater *u, const char *file, const struct buf *text, e
 	                     !u->options->check ? "written" : there == FILE_OK ? "is out of date" : "is missing"));
 	if (u->options->check)
 		return 1;
-	return file_replace(path_of(u, file), text->data, text->length, err) < 0 ? -1 : 1;
+	return file_replace_soon(path_of(u, file), text->data, text->length, err) < 0 ? -1 : 1;
 }
 
 /* A file of ours that has nothing to hold any more. */
