@@ -39,21 +39,32 @@ static bool defines(const struct template *t, const char *part)
 	char line[128];
 	size_t length = (size_t)snprintf(line, sizeof line, "\ndef %s_%s(", t->family, part);
 
-	return memmem(t->text - 1, t->length + 1, line, length) != NULL;
+	return t->length > 0 && memmem(t->text - 1, t->length + 1, line, length) != NULL; /* a newline is before it */
+}
+
+/* Docstring and imports stand before the first function. */
+bool template_at(int index, struct template *out)
+{
+	const char *begin, *end, *first;
+
+	if (index < 0 || (size_t)index + 1 >= sizeof texts / sizeof *texts)
+		return false;
+	begin = texts[index].begin;
+	end = texts[index].end;
+	first = memmem(begin, (size_t)(end - begin), "\ndef ", 5);
+	first = first != NULL ? first + 1 : end;
+	*out = (struct template){.family = texts[index].family, .text = first, .length = (size_t)(end - first)};
+	for (int part = 0; part < TEMPLATE_PARTS; part++)
+		out->has[part] = defines(out, part_names[part]);
+	return true;
 }
 
 bool template_of(const char *family, struct template *out)
 {
-	for (int i = 0; texts[i].family != NULL; i++) {
-		const char *first = memmem(texts[i].begin, (size_t)(texts[i].end - texts[i].begin), "\ndef ", 5);
-
-		if (strcmp(texts[i].family, family) != 0 || first == NULL)
-			continue;
-		*out = (struct template){.family = texts[i].family, .text = first + 1, .length = (size_t)(texts[i].end - first - 1)};
-		for (int part = 0; part < TEMPLATE_PARTS; part++)
-			out->has[part] = defines(out, part_names[part]);
-		return true;
-	}
+	for (int i = 0; template_at(i, out); i++)
+		if (strcmp(out->family, family) == 0)
+			return true;
+	*out = (struct template){.family = ""};
 	return false;
 }
 

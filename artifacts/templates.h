@@ -32,6 +32,9 @@ struct template {
 /* A family's, by name; false: it brings none. */
 bool template_of(const char *family, struct template *out);
 
+/* The one at `index`, from 0 in name order; false: there are no more. */
+bool template_at(int index, struct template *out);
+
 const char *template_part_name(enum template_part part);
 
 /* conftest.py, without header. */

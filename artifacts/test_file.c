@@ -288,16 +288,29 @@ static int namesakes_before(const struct buf *names, const size_t *at, int index
 	return same;
 }
 
-/* Each family's functions once, in the order in which classes want them. */
+/* Does the class use this template? Of an old class its text tells. */
+static bool uses(const struct test_class *c, const struct template *t)
+{
+	char words[128];
+	size_t length;
+
+	if (c->definition != NULL)
+		return c->family != NULL && strcmp(c->family, t->family) == 0;
+	length = (size_t)snprintf(words, sizeof words, "return %s_inputs(", t->family);
+	return memmem(c->kept, c->kept_length, words, length) != NULL;
+}
+
+/* The functions of each family that a class uses. */
 static void write_templates(const struct test_class *classes, int count, struct buf *out)
 {
-	for (int i = 0; i < count; i++) {
-		struct template t;
-		bool told = classes[i].family == NULL;
+	struct template t;
 
-		for (int k = 0; k < i && !told; k++)
-			told = classes[k].family != NULL && strcmp(classes[k].family, classes[i].family) == 0;
-		if (told || !template_of(classes[i].family, &t))
+	for (int i = 0; template_at(i, &t); i++) {
+		bool used = false;
+
+		for (int k = 0; k < count && !used; k++)
+			used = uses(&classes[k], &t);
+		if (!used)
 			continue;
 		buf_text(out, "\n\n");
 		buf_add(out, t.text, t.length);
