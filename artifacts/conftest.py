@@ -610,22 +610,19 @@ def truth_names(functions):
 
 
 def tolerance(test, case, inputs, index, dtype, name):
-    """atol, rtol and hit ratio of an output. reftest's kernels hold to their family's bounds; those of other libraries are
-    rounded on the way, so that at least the dtype's usual tolerance is theirs."""
+    """atol, rtol and hit ratio of an output. reftest's kernels hold to their family's bounds. Those of other libraries round
+    on the way, so that at least the dtype's usual tolerance is theirs, and the one that the family has for them."""
     usual = TOLERANCES.get(dtype, (0.0, 0.0, 1.0))
+    definition = definition_of(test)
+    own = test.TOLERANCE(definition, case.axes, index) if test.TOLERANCE else usual
     try:
-        rule = kernels().rule(
-            kernels_case(definition_of(test), case.axes, inputs), index
-        )
+        rule = kernels().rule(kernels_case(definition, case.axes, inputs), index)
     except Unavailable:
-        rule = (
-            test.TOLERANCE(definition_of(test), case.axes, index)
-            if test.TOLERANCE
-            else usual
-        )
+        rule = own
     if name in ("builtin", "torch"):
         return rule
-    return max(rule[0], usual[0]), max(rule[1], usual[1]), min(rule[2], usual[2])
+    wide = (usual, own, rule)
+    return max(r[0] for r in wide), max(r[1] for r in wide), min(r[2] for r in wide)
 
 
 def first_truth(test, case, inputs):
