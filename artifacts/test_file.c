@@ -288,16 +288,24 @@ static int namesakes_before(const struct buf *names, const size_t *at, int index
 	return same;
 }
 
-/* Does the class use this template? Of an old class its text tells. */
-static bool uses(const struct test_class *c, const struct template *t)
+/* Does a text of ours name a function of this family? They stand behind a blank or a bracket. */
+static bool names_family(const char *text, size_t length, const char *family)
 {
 	char words[128];
-	size_t length;
+	size_t width = (size_t)snprintf(words, sizeof words, "%s_", family);
 
-	if (c->definition != NULL)
-		return c->family != NULL && strcmp(c->family, t->family) == 0;
-	length = (size_t)snprintf(words, sizeof words, "return %s_inputs(", t->family);
-	return memmem(c->kept, c->kept_length, words, length) != NULL;
+	for (const char *at = text; (at = memmem(at, length - (size_t)(at - text), words, width)) != NULL; at++)
+		if (at > text && (at[-1] == ' ' || at[-1] == '('))
+			return true;
+	return false;
+}
+
+/* Does the class use this template? Of an old class its text tells; one too many is no harm. */
+static bool uses(const struct test_class *c, const struct template *t)
+{
+	if (c->definition == NULL)
+		return names_family(c->kept, c->kept_length, t->family);
+	return c->family != NULL && strcmp(c->family, t->family) == 0;
 }
 
 /* The functions of each family that a class uses. */

@@ -1,8 +1,5 @@
 """page in the generated pytest files: what follows the imports is pasted into each of them."""
 
-import torch
-
-# isort: split
 import conftest
 
 
