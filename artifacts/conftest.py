@@ -42,6 +42,11 @@ DTYPES = {
     "int8": torch.int8,
     "uint8": torch.uint8,
     "bool": torch.bool,
+    **{
+        name: getattr(torch, name)
+        for name in ("uint32", "float8_e8m0fnu")
+        if hasattr(torch, name)
+    },
 }
 # atol, rtol and the part of the elements that must be within them, where no family of reftest says more
 TOLERANCES = {
@@ -54,8 +59,8 @@ TOLERANCES = {
 }
 
 
-class Unavailable(Exception):
-    """A ground truth, or inputs, that cannot be had here; the message says why."""
+class Unavailable(pytest.skip.Exception):
+    """A ground truth, or inputs, that cannot be had here; the message says why. Caught by nobody, it skips the test."""
 
 
 # ---- pytest ---------------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 # two runs give the same bytes, in either layout.
 . "$(dirname "$0")/scene.sh"
 pytest_is_here
+ruff_is_here
 
 hostile() { # NAME TEXT: a right norm whose reference holds the text, with printf's escapes, in a comment and at its end
 	{

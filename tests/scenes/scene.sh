@@ -242,14 +242,18 @@ expect_no_process() {
 
 # ---- generated tests ------------------------------------------------------------------------------------------------
 
-# pytest_is_here: pytest and ruff as tools/setup.sh --tests installs them, for $python and as $ruff
+# ruff_is_here: as $ruff
+ruff_is_here() {
+	ruff=$top/.venv-tests/bin/ruff
+	[ -x "$ruff" ] || ruff=$(command -v ruff) || fail "there is no ruff: tools/setup.sh --tests installs it"
+}
+
+# pytest_is_here: for $python, as tools/setup.sh --tests installs it
 pytest_is_here() {
 	for site in "$top"/.venv-tests/lib/python3*/site-packages; do
 		[ -d "$site" ] && PYTHONPATH=$site
 	done
 	export PYTHONPATH
-	ruff=$top/.venv-tests/bin/ruff
-	[ -x "$ruff" ] || ruff=$(command -v ruff) || fail "there is no ruff: tools/setup.sh --tests installs it"
 	"$python" -c 'import pytest' 2>/dev/null || fail "there is no pytest: tools/setup.sh --tests installs it"
 	# A library with the address sanitizer in it does not load into a python without.
 	[ -f "$top/build/libreftest_kernels.so" ] || fail "there is no build/libreftest_kernels.so: make builds it"
