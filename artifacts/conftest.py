@@ -11,6 +11,7 @@ and says why.
     pytest tests/references --device cpu       without the GPU
 """
 
+import builtins
 import ctypes
 import functools
 import importlib
@@ -119,6 +120,7 @@ def compile_reference(source, name="reference"):
     filename = f"<{name}>"
     linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
     module = types.ModuleType(name)
+    module.__builtins__ = builtins
     types.FunctionType(compile(source, filename, "exec"), module.__dict__)()
     return module.run
 
