@@ -62,6 +62,7 @@ check-gpu: all $(gpu_tests) ## the tests that need a CUDA GPU
 
 bench: all $(benches) ## ratios against peers and limits, on this machine's CPU
 	bench/changed.sh $(BUILD)
+	bench/generate.sh $(BUILD)
 	$(BUILD)/bench/compare
 	$(BUILD)/bench/fingerprint
 

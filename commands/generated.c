@@ -706,7 +706,11 @@ static int update(struct updater *u, struct err *err)
 	u->fresh = arena_array(u->arena, (size_t)u->dataset->definition_count + 1, sizeof *u->fresh);
 	if (each_group(u, NULL, err) < 0)
 		return -1;
-	if (o->print == NULL && o->selected == NULL && remove_orphans(u, files, count, err) < 0)
+	u->out->invalid += u->dataset->problem_count;
+	for (int i = 0; i < u->dataset->problem_count && !o->untold; i++)
+		tell(u, u->dataset->problems[i]);
+	/* What a folder holds that cannot be read is not gone. */
+	if (o->print == NULL && o->selected == NULL && u->dataset->problem_count == 0 && remove_orphans(u, files, count, err) < 0)
 		return -1;
 	if ((o->print == NULL ? u->out->files > 0 : strcmp(o->print, "conftest.py") == 0) && update_conftest(u, err) < 0)
 		return -1;

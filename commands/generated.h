@@ -34,7 +34,7 @@ struct generated {
 	int files, written, removed, current; /* files: those that there should be; written: or, with `check`, out of date */
 	int definitions;                      /* that were looked at; each is one of these: */
 	int with_test, hand_written, stale, without; /* stale: its class is an old one; without: it has none */
-	int invalid;                          /* definitions that cannot be read */
+	int invalid;                          /* definitions, and folders of them, that cannot be read */
 	int refused;                          /* files left as they are although they are not what they should be */
 	bool printed;
 	const char **told;                    /* what was written, removed, left alone or could not be read */

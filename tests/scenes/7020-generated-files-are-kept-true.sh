@@ -60,6 +60,16 @@ mv "$work/tiny_gemm.json" definitions/gemm/
 run generate --op-type gemm
 expect_says '1 definition: 1 with a test'
 
+# Nor is a definition gone because its folder cannot be read.
+mv definitions/gemm "$work/gemm"
+ln -s gemm definitions/gemm # a link to itself
+run generate
+expect_exit 2
+expect_says 'definitions/gemm'
+[ -e "$gemms" ] || fail "the test of a definition that cannot be read was removed"
+rm definitions/gemm
+mv "$work/gemm" definitions/gemm
+
 # A definition that cannot be read keeps its old class.
 cp definitions/rmsnorm/tiny_norm.json "$work/good.json"
 cp "$norms" "$work/old"
