@@ -7,7 +7,8 @@
 static void put(struct buf *out, const char *text, bool property)
 {
 	for (; *text != '\0'; text++) {
-		bool special = *text == '%' || *text == '\r' || *text == '\n' || (property && (*text == ':' || *text == ','));
+		bool special =
+		    *text == '%' || *text == '\r' || *text == '\n' || (property && (*text == ':' || *text == ','));
 
 		if (special)
 			buf_printf(out, "%%%02X", (unsigned)(unsigned char)*text);
@@ -39,8 +40,10 @@ static void put_level(const struct annotation *annotations, int count, bool erro
 		if (annotations[i].error != error)
 			continue;
 		if (told == ANNOTATIONS - 1 && all > ANNOTATIONS) {
-			buf_printf(out, "::%s title=and %d more::%d more definitions are not told here: ten remarks a step are shown\n",
-			           error ? "error" : "warning", all - told, all - told);
+			buf_printf(out,
+				   "::%s title=and %d more::%d more definitions are not told here: ten remarks a step "
+				   "are shown\n",
+				   error ? "error" : "warning", all - told, all - told);
 			return;
 		}
 		put_command(&annotations[i], out);

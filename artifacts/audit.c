@@ -10,9 +10,9 @@
 
 /* One statement's first line: where it stands, and how deep. */
 struct statement {
-	int line;           /* from 1 */
+	int line; /* from 1 */
 	int indent;
-	size_t begin, end;  /* of the whole statement, in the code */
+	size_t begin, end; /* of the whole statement, in the code */
 };
 
 struct function {
@@ -47,7 +47,8 @@ static size_t blank_string(struct source *s, size_t i)
 	size_t width = triple ? 3 : 1;
 
 	for (i += width; i < s->length; i++) {
-		bool ends = s->text[i] == quote && (!triple || (i + 2 < s->length && s->text[i + 1] == quote && s->text[i + 2] == quote));
+		bool ends = s->text[i] == quote &&
+			    (!triple || (i + 2 < s->length && s->text[i + 1] == quote && s->text[i + 2] == quote));
 
 		if (ends)
 			return i + width;
@@ -107,7 +108,8 @@ static void find_statements(struct source *s)
 
 			while (s->code[begin + (size_t)indent] == ' ' || s->code[begin + (size_t)indent] == '\t')
 				indent++;
-			s->statements[s->statement_count++] = (struct statement){first, indent, begin + (size_t)indent, i};
+			s->statements[s->statement_count++] =
+			    (struct statement){first, indent, begin + (size_t)indent, i};
 		}
 		joined = depth > 0 || (i > begin && i < s->length && s->code[i - 1] == '\\');
 		begin = i + 1;
@@ -163,7 +165,8 @@ static void find_functions(struct source *s)
 
 /* ---- what a function does --------------------------------------------------------------------------------------- */
 
-/* The next call in code[at … end): its name, without what stands before a dot, into `name`; where to look on. 0: none. */
+/* The next call in code[at … end): its name, without what stands before a dot, into `name`; where to look on. 0: none.
+ */
 static size_t next_call(const struct source *s, size_t at, size_t end, char *name, size_t size)
 {
 	for (; at < end; at++) {
@@ -225,7 +228,8 @@ static bool begins(const struct source *s, size_t at, size_t end, const char *wo
 {
 	size_t length = strlen(word);
 
-	return end - at >= length && memcmp(s->code + at, word, length) == 0 && (end - at == length || !is_word(s->code[at + length]));
+	return end - at >= length && memcmp(s->code + at, word, length) == 0 &&
+	       (end - at == length || !is_word(s->code[at + length]));
 }
 
 /* The first statement of the function's own that returns a value; -1: none. A `return True` behind assertions is but a
@@ -242,8 +246,9 @@ static int returns_value(const struct source *s, const struct function *f)
 			continue;
 		inner = after_def(s, at) > 0 || after_word(s, at, "class") > 0 ? at->indent : -1;
 		value = after_word(s, at, "return");
-		if (value == 0 || value == at->end || is_blank_line(s, value, at->end) || begins(s, value, at->end, "None") ||
-		    begins(s, value, at->end, "pytest") || (f->compares && begins(s, value, at->end, "True")))
+		if (value == 0 || value == at->end || is_blank_line(s, value, at->end) ||
+		    begins(s, value, at->end, "None") || begins(s, value, at->end, "pytest") ||
+		    (f->compares && begins(s, value, at->end, "True")))
 			continue;
 		return k;
 	}
@@ -261,7 +266,9 @@ static void audit_function(struct source *s, const struct function *f)
 
 	if (returned >= 0)
 		find(s, s->statements[returned].line,
-		     arena_printf(s->arena, "%s returns its verdict instead of asserting it: pytest counts that as passed", f->name));
+		     arena_printf(s->arena,
+				  "%s returns its verdict instead of asserting it: pytest counts that as passed",
+				  f->name));
 	else if (!f->compares)
 		find(s, s->statements[f->statement].line,
 		     arena_printf(s->arena, "%s compares nothing: it passes whatever the reference computes", f->name));
@@ -320,8 +327,11 @@ static void audit_paste(struct source *s, const char *reference, const char *abo
 	form_of(&source, original, &ours);
 	if (theirs.length != ours.length || memcmp(theirs.data, ours.data, ours.length) != 0)
 		find(s, s->statements[pasted->statement].line,
-		     arena_printf(s->arena, "run is a pasted copy that differs from the reference of %s: what is tested is not the "
-		                  "definition", about));
+		     arena_printf(
+			 s->arena,
+			 "run is a pasted copy that differs from the reference of %s: what is tested is not the "
+			 "definition",
+			 about));
 	buf_free(&theirs);
 	buf_free(&ours);
 }
@@ -338,7 +348,7 @@ static void sort_by_line(struct audit_finding *findings, int count)
 }
 
 int audit_text(const char *text, size_t length, const char *reference, const char *about, struct arena *arena,
-               const struct audit_finding **out)
+	       const struct audit_finding **out)
 {
 	struct source s;
 

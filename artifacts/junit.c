@@ -7,7 +7,8 @@
 
 enum kind { KIND_PASSED, KIND_FAILURE, KIND_ERROR, KIND_SKIPPED, KINDS };
 
-static const char *const elements[KINDS] = {[KIND_FAILURE] = "failure", [KIND_ERROR] = "error", [KIND_SKIPPED] = "skipped"};
+static const char *const elements[KINDS] = {
+    [KIND_FAILURE] = "failure", [KIND_ERROR] = "error", [KIND_SKIPPED] = "skipped"};
 static const char replacement[] = "\xEF\xBF\xBD";
 
 struct counts {
@@ -85,7 +86,7 @@ static struct counts count_suite(const struct junit_suite *suite)
 static void put_counts(struct buf *out, const struct counts *counts, double seconds)
 {
 	buf_printf(out, " tests=\"%d\" failures=\"%d\" errors=\"%d\" skipped=\"%d\" time=\"%.6f\">\n", counts->tests,
-	           counts->of[KIND_FAILURE], counts->of[KIND_ERROR], counts->of[KIND_SKIPPED], seconds);
+		   counts->of[KIND_FAILURE], counts->of[KIND_ERROR], counts->of[KIND_SKIPPED], seconds);
 }
 
 /* What went wrong: the type is the reason, the message its first line, the content all of it. */

@@ -4,7 +4,8 @@
 
 #include "base/hash.h"
 
-static const char first_line[] = "# Made by `reftest generate`, which leaves this file alone once it has been edited.\n";
+static const char first_line[] =
+    "# Made by `reftest generate`, which leaves this file alone once it has been edited.\n";
 static const char second_line[] = "# reftest-body: ";
 
 enum { HEADER = sizeof first_line - 1 + sizeof second_line - 1 + DIGEST_HEX };

@@ -8,9 +8,9 @@
 #include "base/buf.h"
 
 enum owner {
-	OWNER_REFTEST,  /* as reftest wrote it */
-	OWNER_EDITED,   /* reftest's header, and another body: somebody's work is in it */
-	OWNER_STRANGER  /* no header: somebody's file */
+	OWNER_REFTEST, /* as reftest wrote it */
+	OWNER_EDITED,  /* reftest's header, and another body: somebody's work is in it */
+	OWNER_STRANGER /* no header: somebody's file */
 };
 
 enum owner owned_by(const char *bytes, size_t length);

@@ -17,8 +17,8 @@ static uint32_t code_point(const char *text, size_t step)
 	return code;
 }
 
-/* One character that may not stand in a literal as it is; returns the bytes it takes. Bytes that are no UTF-8 never come
- * out of JSON; should they, they are U+FFFD. */
+/* One character that may not stand in a literal as it is; returns the bytes it takes. Bytes that are no UTF-8 never
+ * come out of JSON; should they, they are U+FFFD. */
 static size_t escape(struct buf *out, const char *text, size_t left)
 {
 	size_t step = utf8_length(text, left);

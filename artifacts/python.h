@@ -1,5 +1,5 @@
-/* python - texts of strangers as Python source: literals that say exactly the same, and that nothing in the text can end
- * early. What comes out is ASCII, as `ruff format` leaves it. */
+/* python - texts of strangers as Python source: literals that say exactly the same, and that nothing in the text can
+ * end early. What comes out is ASCII, as `ruff format` leaves it. */
 #ifndef REFTEST_ARTIFACTS_PYTHON_H
 #define REFTEST_ARTIFACTS_PYTHON_H
 

@@ -5,8 +5,9 @@
 
 #include "templates_digest.h" /* changes whenever one of the texts does: so make assembles them anew */
 
-#define BYTES(symbol, path)                                                                                              \
-	__asm__(".pushsection .rodata\n" symbol "_begin:\n.incbin \"" path "\"\n" symbol "_end:\n.byte 0\n.popsection\n")
+#define BYTES(symbol, path)                                                                                            \
+	__asm__(".pushsection .rodata\n" symbol "_begin:\n.incbin \"" path "\"\n" symbol                               \
+		"_end:\n.byte 0\n.popsection\n")
 
 BYTES("conftest", "artifacts/conftest.py");
 #define TEMPLATE(family) BYTES("template_" #family, "kernels/" #family "/template.py");
@@ -29,9 +30,9 @@ static const struct {
 };
 
 static const char *const part_names[TEMPLATE_PARTS] = {
-    [TEMPLATE_FLASHINFER] = "flashinfer", [TEMPLATE_SGLANG] = "sglang",       [TEMPLATE_FLA] = "fla",
-    [TEMPLATE_TORCH] = "torch",           [TEMPLATE_INPUTS] = "inputs",       [TEMPLATE_EDGES] = "edges",
-    [TEMPLATE_TOLERANCE] = "tolerance",   [TEMPLATE_JUDGE] = "judge",
+    [TEMPLATE_FLASHINFER] = "flashinfer", [TEMPLATE_SGLANG] = "sglang", [TEMPLATE_FLA] = "fla",
+    [TEMPLATE_TORCH] = "torch",		  [TEMPLATE_INPUTS] = "inputs", [TEMPLATE_EDGES] = "edges",
+    [TEMPLATE_TOLERANCE] = "tolerance",	  [TEMPLATE_JUDGE] = "judge",
 };
 
 static bool defines(const struct template *t, const char *part)

@@ -1,6 +1,6 @@
-/* templates - the Python that generated files are made of, assembled into the program as it is: conftest.py, and what each
- * op family brings in kernels/{family}/template.py. make writes build/templates.inc from the folders' names, so a family's
- * file is found without a line anywhere. */
+/* templates - the Python that generated files are made of, assembled into the program as it is: conftest.py, and what
+ * each op family brings in kernels/{family}/template.py. make writes build/templates.inc from the folders' names, so a
+ * family's file is found without a line anywhere. */
 #ifndef REFTEST_ARTIFACTS_TEMPLATES_H
 #define REFTEST_ARTIFACTS_TEMPLATES_H
 
@@ -16,13 +16,14 @@ enum template_part {
 	TEMPLATE_TORCH,
 	TEMPLATE_TRUTHS,
 	TEMPLATE_INPUTS = TEMPLATE_TRUTHS, /* generate_random_inputs */
-	TEMPLATE_EDGES,                    /* axes of the edge cases */
-	TEMPLATE_TOLERANCE,                /* bounds of an output where reftest's library is not there to say them */
-	TEMPLATE_JUDGE,                    /* for outputs that no element rule fits */
+	TEMPLATE_EDGES,			   /* axes of the edge cases */
+	TEMPLATE_TOLERANCE,		   /* bounds of an output where reftest's library is not there to say them */
+	TEMPLATE_JUDGE,			   /* for outputs that no element rule fits */
 	TEMPLATE_PARTS
 };
 
-struct template {
+struct template
+{
 	const char *family;
 	const char *text; /* from the first function on; not NUL-terminated */
 	size_t length;

@@ -23,8 +23,8 @@ struct aliases {
 static bool is_taken(const struct aliases *aliases, const char *name)
 {
 	/* What every class has; and I and O, which linters take for digits. */
-	static const char *const reserved[] = {"OP_TYPE", "NAME", "AXES", "CONSTANTS", "SIZES", "GROUND_TRUTHS",
-	                                       "TOLERANCE", "JUDGE", "REFERENCE", "I", "O"};
+	static const char *const reserved[] = {"OP_TYPE",   "NAME",  "AXES",	  "CONSTANTS", "SIZES", "GROUND_TRUTHS",
+					       "TOLERANCE", "JUDGE", "REFERENCE", "I",	       "O"};
 
 	for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
 		if (strcmp(reserved[i], name) == 0)
@@ -87,7 +87,8 @@ static void write_constants(const struct test_class *c, struct aliases *aliases,
 		python_comment(out, c->constants[i].source);
 		buf_text(out, "\n");
 	}
-	buf_text(out, c->constant_count > 0 ? "    CONSTANTS = conftest.constants(\n" : "    CONSTANTS = conftest.constants()\n");
+	buf_text(out, c->constant_count > 0 ? "    CONSTANTS = conftest.constants(\n"
+					    : "    CONSTANTS = conftest.constants()\n");
 	for (int i = 0; i < c->constant_count; i++) {
 		buf_printf(out, "        %s=", c->constants[i].name);
 		if (aliases->name[first + i][0] != '\0')
@@ -101,7 +102,8 @@ static void write_constants(const struct test_class *c, struct aliases *aliases,
 }
 
 /* conftest.size("small", batch_size=1): its arguments with `between` before each but the first. */
-static void write_size_words(const struct definition *d, const struct test_size *size, const char *between, struct buf *out)
+static void write_size_words(const struct definition *d, const struct test_size *size, const char *between,
+			     struct buf *out)
 {
 	buf_printf(out, "\"%s\"", size->label);
 	for (int i = 0; i < d->axis_count; i++)
@@ -157,7 +159,7 @@ static void write_ground_truths(const struct template *t, struct buf *out)
 	for (int part = 0; part < TEMPLATE_TRUTHS; part++)
 		if (t->has[part])
 			buf_printf(out, count == 1 ? "%s_%s," : "\n        %s_%s,", t->family,
-			           template_part_name((enum template_part)part));
+				   template_part_name((enum template_part)part));
 	buf_text(out, count > 1 ? "\n    )\n" : ")\n");
 }
 
@@ -169,51 +171,51 @@ static void write_part(const struct template *t, enum template_part part, const 
 		buf_printf(out, "    %s = None\n", attribute);
 }
 
-static const char tests_head[] =
-    "\n"
-    "    def test_definition_is_unchanged(self):\n"
-    "        conftest.check_definition(self)\n"
-    "\n"
-    "    @torch.no_grad()\n"
-    "    def test_output_shape(self, device):\n"
-    "        conftest.check_output_shape(self, device)\n"
-    "\n"
-    "    @torch.no_grad()\n"
-    "    def test_output_dtype(self, device):\n"
-    "        conftest.check_output_dtype(self, device)\n"
-    "\n"
-    "    @pytest.mark.parametrize(\"case\", conftest.cases(OP_TYPE, NAME, SIZES))\n"
-    "    @torch.no_grad()\n"
-    "    def test_numerical_correctness(self, case, device):\n"
-    "        conftest.check_numerical_correctness(self, case, device)\n"
-    "\n"
-    "    @torch.no_grad()\n"
-    "    def test_determinism(self, device):\n"
-    "        conftest.check_determinism(self, device)\n"
-    "\n";
+static const char tests_head[] = "\n"
+				 "    def test_definition_is_unchanged(self):\n"
+				 "        conftest.check_definition(self)\n"
+				 "\n"
+				 "    @torch.no_grad()\n"
+				 "    def test_output_shape(self, device):\n"
+				 "        conftest.check_output_shape(self, device)\n"
+				 "\n"
+				 "    @torch.no_grad()\n"
+				 "    def test_output_dtype(self, device):\n"
+				 "        conftest.check_output_dtype(self, device)\n"
+				 "\n"
+				 "    @pytest.mark.parametrize(\"case\", conftest.cases(OP_TYPE, NAME, SIZES))\n"
+				 "    @torch.no_grad()\n"
+				 "    def test_numerical_correctness(self, case, device):\n"
+				 "        conftest.check_numerical_correctness(self, case, device)\n"
+				 "\n"
+				 "    @torch.no_grad()\n"
+				 "    def test_determinism(self, device):\n"
+				 "        conftest.check_determinism(self, device)\n"
+				 "\n";
 
-static const char tests_tail[] =
-    "    @torch.no_grad()\n"
-    "    def test_edge_cases(self, case, device):\n"
-    "        conftest.check_edge_case(self, case, device)\n"
-    "\n"
-    "    @pytest.mark.parametrize(\"case\", conftest.some_cases(SIZES))\n"
-    "    @pytest.mark.parametrize(\"name\", conftest.truth_names(GROUND_TRUTHS))\n"
-    "    @torch.no_grad()\n"
-    "    def test_against_ground_truth(self, name, case, device):\n"
-    "        conftest.check_against(self, case, name, device)\n"
-    "\n"
-    "    @pytest.mark.parametrize(\"case\", conftest.some_cases(SIZES))\n"
-    "    @torch.no_grad()\n"
-    "    def test_ground_truths_agree(self, case, device):\n"
-    "        conftest.check_ground_truths_agree(self, case, device)\n";
+static const char tests_tail[] = "    @torch.no_grad()\n"
+				 "    def test_edge_cases(self, case, device):\n"
+				 "        conftest.check_edge_case(self, case, device)\n"
+				 "\n"
+				 "    @pytest.mark.parametrize(\"case\", conftest.some_cases(SIZES))\n"
+				 "    @pytest.mark.parametrize(\"name\", conftest.truth_names(GROUND_TRUTHS))\n"
+				 "    @torch.no_grad()\n"
+				 "    def test_against_ground_truth(self, name, case, device):\n"
+				 "        conftest.check_against(self, case, name, device)\n"
+				 "\n"
+				 "    @pytest.mark.parametrize(\"case\", conftest.some_cases(SIZES))\n"
+				 "    @torch.no_grad()\n"
+				 "    def test_ground_truths_agree(self, case, device):\n"
+				 "        conftest.check_ground_truths_agree(self, case, device)\n";
 
 static void write_edges(const struct template *t, struct buf *out)
 {
 	if (t->has[TEMPLATE_EDGES])
-		buf_printf(out, "    @pytest.mark.parametrize(\n"
-		                "        \"case\", conftest.edge_cases(OP_TYPE, NAME, SIZES, %s_edges)\n"
-		                "    )\n", t->family);
+		buf_printf(out,
+			   "    @pytest.mark.parametrize(\n"
+			   "        \"case\", conftest.edge_cases(OP_TYPE, NAME, SIZES, %s_edges)\n"
+			   "    )\n",
+			   t->family);
 	else
 		buf_text(out, "    @pytest.mark.parametrize(\"case\", conftest.edge_cases(OP_TYPE, NAME, SIZES))\n");
 }
@@ -223,19 +225,21 @@ static void write_inputs(const struct template *t, struct buf *out)
 	size_t begin;
 
 	buf_text(out, "\n    @classmethod\n"
-	              "    def generate_random_inputs(cls, axes, device=\"cpu\", seed=0):\n");
+		      "    def generate_random_inputs(cls, axes, device=\"cpu\", seed=0):\n");
 	begin = out->length;
 	if (!t->has[TEMPLATE_INPUTS]) {
 		buf_text(out, "        definition = conftest.definition_of(cls)\n"
-		              "        return conftest.generic_inputs(definition, axes, device, seed)\n");
+			      "        return conftest.generic_inputs(definition, axes, device, seed)\n");
 		return;
 	}
 	buf_printf(out, "        return %s_inputs(conftest.definition_of(cls), axes, device, seed)\n", t->family);
 	if (out->length - begin <= LINE + 1)
 		return;
 	out->length = begin;
-	buf_printf(out, "        definition = conftest.definition_of(cls)\n"
-	                "        return %s_inputs(definition, axes, device, seed)\n", t->family);
+	buf_printf(out,
+		   "        definition = conftest.definition_of(cls)\n"
+		   "        return %s_inputs(definition, axes, device, seed)\n",
+		   t->family);
 }
 
 static void write_class(const struct test_class *c, struct buf *out)
@@ -363,11 +367,13 @@ void test_file_write(const char *about, const struct test_class *classes, int co
 	buf_text(out, "\"\"\"Tests of ");
 	python_comment(out, about);
 	buf_text(out, ". conftest.py says how they run.\"\"\"\n\n"
-	              "import pytest\nimport torch\n\n# isort: split\nimport conftest\n");
+		      "import pytest\nimport torch\n\n# isort: split\nimport conftest\n");
 	write_templates(classes, count, out);
 	write_classes(classes, count, &arena, out);
-	buf_printf(out, "\n\n%snone\ndef main():\n    return conftest.main(__file__)\n\n\n"
-	                "if __name__ == \"__main__\":\n    raise SystemExit(main())\n", mark);
+	buf_printf(out,
+		   "\n\n%snone\ndef main():\n    return conftest.main(__file__)\n\n\n"
+		   "if __name__ == \"__main__\":\n    raise SystemExit(main())\n",
+		   mark);
 	arena_free(&arena);
 }
 

@@ -1,4 +1,5 @@
-/* test_file - definitions as the text of a pytest file: one class each. Pure: from data to bytes, the same bytes always. */
+/* test_file - definitions as the text of a pytest file: one class each. Pure: from data to bytes, the same bytes
+ * always. */
 #ifndef REFTEST_ARTIFACTS_TEST_FILE_H
 #define REFTEST_ARTIFACTS_TEST_FILE_H
 
@@ -16,13 +17,13 @@ struct test_size {
 
 struct test_constant {
 	const char *name, *source; /* "eps", "model:llama-3.1-8b" */
-	double value;              /* NaN: nothing attests it */
+	double value;		   /* NaN: nothing attests it */
 };
 
 struct test_class {
-	const char *name;                    /* the definition's */
+	const char *name;		     /* the definition's */
 	const struct definition *definition; /* NULL: it cannot be read, and `kept` is what the file had of it */
-	const char *family;                  /* the op family; NULL: none knows it */
+	const char *family;		     /* the op family; NULL: none knows it */
 	const struct test_size *sizes;
 	int size_count;
 	const struct test_constant *constants;

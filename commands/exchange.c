@@ -19,9 +19,12 @@ static struct junit_suite suite_of(const struct outcome *outcome, struct arena *
 		cases[i] = (struct junit_case){.name = c->test->id, .verdict = c->verdict, .why = c->why};
 	}
 	return (struct junit_suite){
-	    .op_type = outcome->file->op_type, .name = outcome->file->name,
+	    .op_type = outcome->file->op_type,
+	    .name = outcome->file->name,
 	    .invalid = outcome->status == STATUS_INVALID && outcome->cases == NULL ? outcome->message : NULL,
-	    .weak = outcome->reason == REASON_WEAK, .cases = cases, .case_count = outcome->case_count,
+	    .weak = outcome->reason == REASON_WEAK,
+	    .cases = cases,
+	    .case_count = outcome->case_count,
 	};
 }
 
@@ -45,7 +48,8 @@ int exchange_junit(const struct pass *pass, const char *path, struct err *err)
 static const char *repository_path(const struct pass *pass, const char *path, struct arena *arena)
 {
 	const char *workspace = getenv("GITHUB_WORKSPACE");
-	char *root = realpath(pass->reftest->root, NULL), *top = realpath(workspace != NULL && *workspace != '\0' ? workspace : ".", NULL);
+	char *root = realpath(pass->reftest->root, NULL),
+	     *top = realpath(workspace != NULL && *workspace != '\0' ? workspace : ".", NULL);
 	size_t length = top != NULL ? strlen(top) : 0;
 	const char *shown = path;
 
@@ -78,7 +82,8 @@ static const char *first_message(const struct outcome *outcome)
 static struct annotation annotation_of(const struct outcome *outcome, struct arena *arena)
 {
 	const char *message = outcome->message != NULL ? outcome->message : first_message(outcome);
-	const char *reason = reason_name(outcome->reason), *word = outcome->known ? status_name(outcome->status) : "unknown";
+	const char *reason = reason_name(outcome->reason),
+		   *word = outcome->known ? status_name(outcome->status) : "unknown";
 	int line = outcome->definition != NULL ? outcome->definition->reference_line : 0;
 
 	if (outcome->definition == NULL && message != NULL)
@@ -88,9 +93,9 @@ static struct annotation annotation_of(const struct outcome *outcome, struct are
 	    .path = repository_path(outcome->pass, outcome->file->path, arena),
 	    .line = line,
 	    .title = arena_printf(arena, "%s/%s: %s%s%s", outcome->file->op_type, outcome->file->name, word,
-	                          reason != NULL ? ": " : "", reason != NULL ? reason : ""),
+				  reason != NULL ? ": " : "", reason != NULL ? reason : ""),
 	    .message = arena_printf(arena, "%u of %u cases passed\n%s", outcome->counts.passed, outcome->counts.cases,
-	                            message != NULL ? message : ""),
+				    message != NULL ? message : ""),
 	};
 }
 

@@ -19,10 +19,12 @@ static const struct option_row rows[] = {
     {"--root", OPTION_TEXT, AT(root), "DIR", "the dataset"},
     {"--all", OPTION_FLAG, AT(all), NULL, "every definition (also what no name at all means)"},
     {"--op-type", OPTION_LIST, AT(op_types), "T", "the definitions of this op_type; may be repeated"},
-    {"--layout", OPTION_TEXT, AT(layout), "L", "op-type: test_{op_type}.py; definition: test_{name}.py (default: as last time, else op-type)"},
+    {"--layout", OPTION_TEXT, AT(layout), "L",
+     "op-type: test_{op_type}.py; definition: test_{name}.py (default: as last time, else op-type)"},
     {"--check", OPTION_FLAG, AT(check), NULL, "write nothing; exit 1 and list what is out of date"},
     {"--force", OPTION_FLAG, AT(force), NULL, "also replace files that somebody wrote or edited"},
-    {"--audit", OPTION_FLAG, AT(audit), NULL, "list hand-written tests that cannot fail, with file, line and reason; exit 1 if any"},
+    {"--audit", OPTION_FLAG, AT(audit), NULL,
+     "list hand-written tests that cannot fail, with file, line and reason; exit 1 if any"},
     {"--print", OPTION_TEXT, AT(print), "FILE", "show what this file would hold (\"test_gemm.py\"), and write nothing"},
 };
 
@@ -75,7 +77,9 @@ static int update(struct pass *pass, const struct generate_options *o, const str
 		return EXIT_INTERNAL;
 	if (o->print != NULL) {
 		if (!generated.printed)
-			err_set(err, "'%s' is no file that would be generated here; `reftest generate --check` lists those", o->print);
+			err_set(err,
+				"'%s' is no file that would be generated here; `reftest generate --check` lists those",
+				o->print);
 		return generated.printed ? EXIT_VERIFIED : EXIT_USAGE;
 	}
 	print_summary(o, &generated);

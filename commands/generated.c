@@ -28,8 +28,13 @@ static const char *const layout_names[] = {[LAYOUT_OP_TYPE] = "op-type", [LAYOUT
 
 /* A file whose time stamps are this near to now may be written again without their showing it (ticks are 10 ms at most;
  * stamps of whole seconds come from a file system that has no finer ones). */
-enum { FILE_BYTES = 64 << 20, NEAR_NS = 100 * 1000000, SECOND_NS = 1000000000, COUNTS = 4,
-       AUDIT_BYTES = 1 << 20 /* no file that a person wrote has more */ };
+enum {
+	FILE_BYTES = 64 << 20,
+	NEAR_NS = 100 * 1000000,
+	SECOND_NS = 1000000000,
+	COUNTS = 4,
+	AUDIT_BYTES = 1 << 20 /* no file that a person wrote has more */
+};
 
 /* What the last update noted of one file: a digest over all that it depends on, and what it counted. */
 struct note {
@@ -53,9 +58,9 @@ struct updater {
 	struct generated *out;
 	const char **present; /* names in tests/references, sorted */
 	int present_count;
-	struct note *notes;   /* of the last update */
+	struct note *notes; /* of the last update */
 	int note_count;
-	struct note *fresh;   /* of this one */
+	struct note *fresh; /* of this one */
 	int fresh_count;
 	struct digest context;
 	int told_room;
@@ -106,8 +111,11 @@ static int refuse_links(const struct updater *u, struct err *err)
 		struct stat st;
 
 		if (fstatat(u->dataset->fd, parts[i], &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR(st.st_mode))
-			return err_set(err, "%s/%s is no folder of the dataset but a link or a file: generated tests go into a real "
-			               "folder of that name", u->reftest->root, parts[i]);
+			return err_set(
+			    err,
+			    "%s/%s is no folder of the dataset but a link or a file: generated tests go into a real "
+			    "folder of that name",
+			    u->reftest->root, parts[i]);
 	}
 	return 0;
 }
@@ -151,7 +159,7 @@ static bool is_present(const struct updater *u, const char *file)
 
 /* FILE_OK with bytes and owner. An empty file is what a crash leaves of one that was being written: nobody's work. */
 static enum file_answer read_present(const struct updater *u, const char *file, struct buf *bytes, enum owner *owner,
-                                     struct err *err)
+				     struct err *err)
 {
 	char *path = arena_printf(u->arena, "%s%s", folder, file);
 	enum file_answer answer = file_read(u->dataset->fd, path, FILE_BYTES, bytes, NULL, err);
@@ -168,7 +176,8 @@ static bool is_hand_written(const struct updater *u, const char *name)
 	const char *file = arena_printf(u->arena, "test_%s.py", name);
 	struct buf bytes = {0};
 	enum owner owner;
-	bool found = is_present(u, file) && read_present(u, file, &bytes, &owner, NULL) == FILE_OK && owner != OWNER_REFTEST;
+	bool found =
+	    is_present(u, file) && read_present(u, file, &bytes, &owner, NULL) == FILE_OK && owner != OWNER_REFTEST;
 
 	buf_free(&bytes);
 	return found;
@@ -320,10 +329,11 @@ static void note_fresh(struct updater *u, const char *file, const struct digest 
 
 /* ---- from a definition to its class ------------------------------------------------------------------------------ */
 
-static const char *const size_labels[SIZE_COUNT] = {[SIZE_SMALL] = "small", [SIZE_MEDIUM] = "medium", [SIZE_LARGE] = "large"};
+static const char *const size_labels[SIZE_COUNT] = {
+    [SIZE_SMALL] = "small", [SIZE_MEDIUM] = "medium", [SIZE_LARGE] = "large"};
 
 static void add_sizes(struct test_class *c, const struct op *op, int variant, const struct op_problem *problem,
-                      struct arena *arena)
+		      struct arena *arena)
 {
 	size_t width = (size_t)(problem->axis_count > 0 ? problem->axis_count : 1);
 	struct test_size *sizes = arena_array(arena, (size_t)SIZE_COUNT * SIZE_ROWS, sizeof *sizes);
@@ -339,7 +349,7 @@ static void add_sizes(struct test_class *c, const struct op *op, int variant, co
 }
 
 static void add_constants(struct test_class *c, const struct op *op, int variant, const struct op_problem *problem,
-                          struct arena *arena)
+			  struct arena *arena)
 {
 	struct op_constant *found = arena_array(arena, OP_CONSTANTS, sizeof *found);
 	int count = op->constants != NULL ? op->constants(problem, variant, found) : 0;
@@ -376,7 +386,7 @@ static const struct definition *load(struct updater *u, const struct dataset_fil
 
 	if (answer == FILE_OK)
 		definition = definition_load(file->path, file->op_type, file->name, bytes.length > 0 ? bytes.data : "",
-		                             bytes.length, arena, &err);
+					     bytes.length, arena, &err);
 	else if (answer == FILE_ABSENT)
 		err_set(&err, "%s: the file has gone", file->path);
 	buf_free(&bytes);
@@ -387,7 +397,7 @@ static const struct definition *load(struct updater *u, const struct dataset_fil
 
 /* The classes of a group. `old` is the file as it is, for what cannot be read; empty if that is not ours. */
 static int make_classes(struct updater *u, const struct group *group, const struct buf *old, struct test_class *classes,
-                        int counts[COUNTS], struct arena *arena)
+			int counts[COUNTS], struct arena *arena)
 {
 	size_t skip = old->length > 0 ? owned_body(old->data, old->length) : 0;
 	int count = 0;
@@ -410,7 +420,8 @@ static int make_classes(struct updater *u, const struct group *group, const stru
 			continue;
 		}
 		u->out->invalid++;
-		bool kept = skip > 0 && test_file_class(old->data + skip, old->length - skip, file->name, &c->kept, &c->kept_length);
+		bool kept = skip > 0 && test_file_class(old->data + skip, old->length - skip, file->name, &c->kept,
+							&c->kept_length);
 
 		counts[kept ? 2 : 3]++;
 		count += kept;
@@ -430,14 +441,15 @@ static const char *about(const struct updater *u, const struct group *group)
 /* The diff hint that goes with a file that is left alone. */
 static const char *hint(const struct updater *u, const char *file)
 {
-	return arena_printf(u->arena, "`reftest generate%s --print %s | diff %s%s -` shows how it differs, --force replaces it",
-	                    u->options->layout == LAYOUT_DEFINITION ? " --layout definition" : "", file, folder, file);
+	return arena_printf(u->arena,
+			    "`reftest generate%s --print %s | diff %s%s -` shows how it differs, --force replaces it",
+			    u->options->layout == LAYOUT_DEFINITION ? " --layout definition" : "", file, folder, file);
 }
 
 /* Makes the file hold `text`. `group` NULL: conftest.py. Returns 1: it does (or would, with `check`); 0: it was left
  * alone; -1 with a sentence. */
 static int settle(struct updater *u, const char *file, const struct buf *text, enum file_answer there,
-                  const struct buf *old, enum owner owner, struct err *err)
+		  const struct buf *old, enum owner owner, struct err *err)
 {
 	bool same = there == FILE_OK && old->length == text->length && memcmp(old->data, text->data, text->length) == 0;
 
@@ -447,15 +459,18 @@ static int settle(struct updater *u, const char *file, const struct buf *text, e
 	}
 	if (there == FILE_OK && owner != OWNER_REFTEST && !u->options->force) {
 		u->out->refused += owner == OWNER_EDITED || strcmp(file, "conftest.py") == 0;
-		tell(u, arena_printf(u->arena, owner == OWNER_EDITED
-		                                   ? "%s%s was edited since reftest wrote it and is left as it is; %s"
-		                                   : "%s%s was written by hand and is left as it is; %s",
-		                     folder, file, hint(u, file)));
+		tell(u, arena_printf(u->arena,
+				     owner == OWNER_EDITED
+					 ? "%s%s was edited since reftest wrote it and is left as it is; %s"
+					 : "%s%s was written by hand and is left as it is; %s",
+				     folder, file, hint(u, file)));
 		return 0;
 	}
 	u->out->written++;
 	tell(u, arena_printf(u->arena, "%s%s %s", folder, file,
-	                     !u->options->check ? "written" : there == FILE_OK ? "is out of date" : "is missing"));
+			     !u->options->check ? "written"
+			     : there == FILE_OK ? "is out of date"
+						: "is missing"));
 	if (u->options->check)
 		return 1;
 	return file_replace_soon(path_of(u, file), text->data, text->length, err) < 0 ? -1 : 1;
@@ -466,7 +481,7 @@ static int remove_file(struct updater *u, const char *file, struct err *err)
 {
 	u->out->removed++;
 	tell(u, arena_printf(u->arena, "%s%s %s: no definition belongs into it", folder, file,
-	                     u->options->check ? "is to go" : "removed"));
+			     u->options->check ? "is to go" : "removed"));
 	if (!u->options->check && unlink(path_of(u, file)) != 0 && errno != ENOENT)
 		return err_errno(err, "%s%s cannot be removed", folder, file);
 	return 0;
@@ -594,16 +609,18 @@ static int group_end(const struct updater *u, int begin)
 
 static void refuse_name(struct updater *u, const char *stem, int definitions)
 {
-	tell(u, arena_printf(u->arena, "no file can be named after '%s': %s of letters, digits, '_' and '-' alone can be tested",
-	                     err_show(stem).text,
-	                     u->options->layout == LAYOUT_DEFINITION ? "in this layout, definitions with names"
-	                                                             : "op_types with names"));
+	tell(u, arena_printf(u->arena,
+			     "no file can be named after '%s': %s of letters, digits, '_' and '-' alone can be tested",
+			     err_show(stem).text,
+			     u->options->layout == LAYOUT_DEFINITION ? "in this layout, definitions with names"
+								     : "op_types with names"));
 	u->out->refused++;
 	u->out->definitions += definitions;
 	u->out->without += definitions;
 }
 
-/* The files that there should be into `files`, or, `files` NULL, each of them made true. Returns how many, -1 on error. */
+/* The files that there should be into `files`, or, `files` NULL, each of them made true. Returns how many, -1 on error.
+ */
 static int each_group(struct updater *u, const char **files, struct err *err)
 {
 	int count = 0;
@@ -639,8 +656,9 @@ static int refuse_namesakes(const char **files, int count, struct err *err)
 {
 	for (int i = 1; i < count; i++)
 		if (strcmp(files[i - 1], files[i]) == 0)
-			return err_set(err, "two definitions of one name would both be %s%s; use --layout op-type, or rename one",
-			               folder, files[i]);
+			return err_set(
+			    err, "two definitions of one name would both be %s%s; use --layout op-type, or rename one",
+			    folder, files[i]);
 	return 0;
 }
 
@@ -653,7 +671,8 @@ static int remove_orphans(struct updater *u, const char **files, int count, stru
 
 		if (count > 0 && bsearch(&u->present[i], files, (size_t)count, sizeof *files, by_text) != NULL)
 			continue;
-		if (read_present(u, u->present[i], &bytes, &owner, NULL) == FILE_OK && bytes.length > 0 && owner == OWNER_REFTEST)
+		if (read_present(u, u->present[i], &bytes, &owner, NULL) == FILE_OK && bytes.length > 0 &&
+		    owner == OWNER_REFTEST)
 			rc = remove_file(u, u->present[i], err);
 		buf_free(&bytes);
 		if (rc < 0)
@@ -674,7 +693,8 @@ static int update_conftest(struct updater *u, struct err *err)
 	if (there != FILE_ERROR) {
 		owned_seal(&text, body, length);
 		u->out->files++;
-		rc = u->options->print != NULL ? print_file(u, &text) : settle(u, "conftest.py", &text, there, &old, owner, err);
+		rc = u->options->print != NULL ? print_file(u, &text)
+					       : settle(u, "conftest.py", &text, there, &old, owner, err);
 	}
 	buf_free(&old);
 	buf_free(&text);
@@ -686,7 +706,8 @@ static struct digest context_of(const struct updater *u)
 	struct buf all = {0};
 	struct digest digest;
 
-	buf_printf(&all, "%s %s %s", templates_digest(), u->reftest->kernels.face->digest, layout_names[u->options->layout]);
+	buf_printf(&all, "%s %s %s", templates_digest(), u->reftest->kernels.face->digest,
+		   layout_names[u->options->layout]);
 	digest = digest_of(all.data, all.length);
 	buf_free(&all);
 	return digest;
@@ -710,15 +731,17 @@ static int update(struct updater *u, struct err *err)
 	for (int i = 0; i < u->dataset->problem_count && !o->untold; i++)
 		tell(u, u->dataset->problems[i]);
 	/* What a folder holds that cannot be read is not gone. */
-	if (o->print == NULL && o->selected == NULL && u->dataset->problem_count == 0 && remove_orphans(u, files, count, err) < 0)
+	if (o->print == NULL && o->selected == NULL && u->dataset->problem_count == 0 &&
+	    remove_orphans(u, files, count, err) < 0)
 		return -1;
-	if ((o->print == NULL ? u->out->files > 0 : strcmp(o->print, "conftest.py") == 0) && update_conftest(u, err) < 0)
+	if ((o->print == NULL ? u->out->files > 0 : strcmp(o->print, "conftest.py") == 0) &&
+	    update_conftest(u, err) < 0)
 		return -1;
 	return o->check || o->print != NULL ? 0 : write_notes(u, err);
 }
 
 int generated_update(struct reftest *reftest, const struct dataset *dataset, const struct generated_options *options,
-                     struct arena *arena, struct generated *out, struct err *err)
+		     struct arena *arena, struct generated *out, struct err *err)
 {
 	struct updater u = {.reftest = reftest, .dataset = dataset, .options = options, .arena = arena, .out = out};
 
@@ -760,7 +783,7 @@ static void audit_file(struct updater *u, const char *file, const struct buf *te
 	if (subject != NULL)
 		definition = load(u, subject, &arena);
 	int count = audit_text(text->data, text->length, definition != NULL ? definition->reference : NULL,
-	                       subject != NULL ? subject->path : NULL, &arena, &findings);
+			       subject != NULL ? subject->path : NULL, &arena, &findings);
 
 	for (int i = 0; i < count; i++)
 		tell(u, arena_printf(u->arena, "%s%s:%d: %s", folder, file, findings[i].line, findings[i].reason));
@@ -768,7 +791,7 @@ static void audit_file(struct updater *u, const char *file, const struct buf *te
 }
 
 int generated_audit(struct reftest *reftest, const struct dataset *dataset, struct arena *arena, struct generated *out,
-                    struct err *err)
+		    struct err *err)
 {
 	const struct generated_options options = {.untold = true};
 	struct updater u = {.reftest = reftest, .dataset = dataset, .options = &options, .arena = arena, .out = out};
@@ -798,7 +821,8 @@ bool generated_before(const char *root, enum layout *layout)
 	struct buf bytes = {0};
 	bool found = false;
 
-	if (file_read(AT_FDCWD, arena_printf(&arena, "%s/%s", root, notes_name), FILE_BYTES, &bytes, NULL, NULL) == FILE_OK &&
+	if (file_read(AT_FDCWD, arena_printf(&arena, "%s/%s", root, notes_name), FILE_BYTES, &bytes, NULL, NULL) ==
+		FILE_OK &&
 	    bytes.length > 0)
 		for (int i = 0; i < 2; i++) {
 			char *head = arena_printf(&arena, "%s%s\n", notes_head, layout_names[i]);

@@ -51,9 +51,11 @@ static int read_axes(struct asked *asked, const cJSON *definition, const cJSON *
 
 		axes[at].name = arena_string(&asked->arena, item->string);
 		axes[at].var = type != NULL && strcmp(type, "var") == 0;
-		if (!json_integer(axes[at].var ? json_member(values, item->string) : json_member(item, "value"), &axis[at]) ||
+		if (!json_integer(axes[at].var ? json_member(values, item->string) : json_member(item, "value"),
+				  &axis[at]) ||
 		    axis[at] < 0)
-			return err_set(err, "the case cannot be read: axis '%s' has no value", err_show(item->string).text);
+			return err_set(err, "the case cannot be read: axis '%s' has no value",
+				       err_show(item->string).text);
 		axes[at].value = axes[at].var ? 0 : axis[at];
 		at++;
 	}
@@ -84,8 +86,8 @@ static int read_shape(struct asked *asked, const cJSON *shape, struct op_arg *ar
 	return 0;
 }
 
-static int read_args(struct asked *asked, const cJSON *definition, const char *key, const struct op_arg **out, int *count,
-                     struct err *err)
+static int read_args(struct asked *asked, const cJSON *definition, const char *key, const struct op_arg **out,
+		     int *count, struct err *err)
 {
 	const cJSON *json = json_member(definition, key), *item;
 	struct op_arg *args = arena_array(&asked->arena, OP_ARGS, sizeof *args);
@@ -112,13 +114,13 @@ static int read_args(struct asked *asked, const cJSON *definition, const char *k
 static void read_tags(struct asked *asked, const cJSON *definition)
 {
 	const cJSON *json = json_member(definition, "tags"), *item;
-	const char **tags = arena_array(&asked->arena, (size_t)(cJSON_IsArray(json) ? cJSON_GetArraySize(json) : 0), sizeof *tags);
+	const char **tags =
+	    arena_array(&asked->arena, (size_t)(cJSON_IsArray(json) ? cJSON_GetArraySize(json) : 0), sizeof *tags);
 
 	if (!cJSON_IsArray(json))
 		return;
-	cJSON_ArrayForEach(item, json)
-		if (cJSON_IsString(item))
-			tags[asked->problem.tag_count++] = arena_string(&asked->arena, item->valuestring);
+	cJSON_ArrayForEach(item, json) if (cJSON_IsString(item)) tags[asked->problem.tag_count++] =
+	    arena_string(&asked->arena, item->valuestring);
 	asked->problem.tags = tags;
 }
 
@@ -189,8 +191,11 @@ static int attested(const struct asked *asked, struct err *err)
 {
 	for (int i = 0; i < asked->op_case.constant_count; i++)
 		if (isnan(asked->op_case.constants[i].value)) {
-			err_set(err, "the constant '%s' of %s is attested by nothing; a \"model:…\" tag or a word in the description "
-			        "would", asked->op_case.constants[i].name, asked->problem.name);
+			err_set(err,
+				"the constant '%s' of %s is attested by nothing; a \"model:…\" tag or a word in the "
+				"description "
+				"would",
+				asked->op_case.constants[i].name, asked->problem.name);
 			return TRUTH_NONE;
 		}
 	return TRUTH_OK;
@@ -198,7 +203,7 @@ static int attested(const struct asked *asked, struct err *err)
 
 /* The tensor that lies at a place; -1: the place does not fit it. */
 static int tensor_at(const struct asked *asked, const struct op_arg *arg, const struct truth_place *place,
-                     struct tensor *out, struct err *err)
+		     struct tensor *out, struct err *err)
 {
 	*out = (struct tensor){.data = place->data, .dtype = arg->dtype, .rank = arg->rank, .elements = 1};
 	if (arg->rank == OP_SCALAR)
@@ -215,12 +220,12 @@ static int tensor_at(const struct asked *asked, const struct op_arg *arg, const 
 		return err_set(err, "'%s' is missing", arg->name);
 	if (place->bytes != dtype_bytes(arg->dtype, out->elements))
 		return err_set(err, "'%s' takes %lld bytes, and %lld are given", arg->name,
-		               (long long)dtype_bytes(arg->dtype, out->elements), (long long)place->bytes);
+			       (long long)dtype_bytes(arg->dtype, out->elements), (long long)place->bytes);
 	return 0;
 }
 
 static int tensors_at(const struct asked *asked, const struct op_arg *args, int count, const struct truth_place *places,
-                      struct tensor *out, struct err *err)
+		      struct tensor *out, struct err *err)
 {
 	for (int i = 0; i < count; i++)
 		if (tensor_at(asked, &args[i], &places[i], &out[i], err) < 0)
@@ -347,17 +352,18 @@ static struct device *open_cpu(int index, struct err *err)
 }
 
 static int compute(const struct asked *asked, struct device *device, const struct truth_place *in,
-                   const struct truth_place *out, struct err *err)
+		   const struct truth_place *out, struct err *err)
 {
 	struct tensor inputs[OP_ARGS] = {0}, outputs[OP_ARGS] = {0};
 
 	if (inputs_at(asked, in, inputs, err) != TRUTH_OK || outputs_at(asked, out, outputs, err) != TRUTH_OK)
 		return TRUTH_BAD;
-	return device->calls->truth(device, asked->op, &asked->op_case, inputs, outputs, err) == 0 ? TRUTH_OK : TRUTH_BAD;
+	return device->calls->truth(device, asked->op, &asked->op_case, inputs, outputs, err) == 0 ? TRUTH_OK
+												   : TRUTH_BAD;
 }
 
-int truth_on(struct device *(*open)(int index, struct err *err), int index, const char *text, const struct truth_place *in,
-             const struct truth_place *out, char *why, size_t room)
+int truth_on(struct device *(*open)(int index, struct err *err), int index, const char *text,
+	     const struct truth_place *in, const struct truth_place *out, char *why, size_t room)
 {
 	struct asked asked;
 	struct err err = {""};
@@ -376,13 +382,13 @@ int truth_on(struct device *(*open)(int index, struct err *err), int index, cons
 }
 
 SHOWN int reftest_truth(const char *text, const struct truth_place *in, const struct truth_place *out, char *why,
-                        size_t room)
+			size_t room)
 {
 	return truth_on(open_cpu, 0, text, in, out, why, room);
 }
 
 SHOWN int reftest_judge(const char *text, int output, const struct truth_place *in, const struct truth_place *reference,
-                        const struct truth_place *truth, char *why, size_t room)
+			const struct truth_place *truth, char *why, size_t room)
 {
 	struct tensor inputs[OP_ARGS] = {0}, theirs[OP_ARGS] = {0}, ours[OP_ARGS] = {0};
 	struct asked asked;
@@ -390,10 +396,10 @@ SHOWN int reftest_judge(const char *text, int output, const struct truth_place *
 	struct err err = {""};
 	int code = ask(&asked, text, &err), judged = 0;
 
-	if (code == TRUTH_OK && (output < 0 || output >= asked.problem.output_count ||
-	                         inputs_at(&asked, in, inputs, &err) != TRUTH_OK ||
-	                         outputs_at(&asked, reference, theirs, &err) != TRUTH_OK ||
-	                         outputs_at(&asked, truth, ours, &err) != TRUTH_OK))
+	if (code == TRUTH_OK &&
+	    (output < 0 || output >= asked.problem.output_count || inputs_at(&asked, in, inputs, &err) != TRUTH_OK ||
+	     outputs_at(&asked, reference, theirs, &err) != TRUTH_OK ||
+	     outputs_at(&asked, truth, ours, &err) != TRUTH_OK))
 		code = TRUTH_BAD;
 	if (code == TRUTH_OK && asked.op->judge != NULL)
 		judged = asked.op->judge(&asked.op_case, output, inputs, theirs, ours, &metrics, &err);

@@ -18,7 +18,7 @@ static void texts_cannot_break_out_of_their_line(void **state)
 	(void)state;
 	annotate_write(&a, 1, &out);
 	assert_string_equal(out.data, "::error file=definitions/x%2Cy/a%3Ab.json,line=7,title=x%2C y%3A z%25::"
-	                              "one%0A::error::two%0D100%25\n");
+				      "one%0A::error::two%0D100%25\n");
 	buf_free(&out);
 }
 

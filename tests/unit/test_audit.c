@@ -33,7 +33,8 @@ static void a_returned_verdict_is_found(void **state)
 	(void)state;
 	EXPECT("def test_a():\n    ok = check_it()\n    return ok\n", 3);
 	EXPECT("def test_a():\n    assert 1\n    if x:\n        return False\n", 4);
-	EXPECT("class TestA:\n    async def test_a(self):\n        x = f(1,\n2)\n        return (\n            x)\n", 5);
+	EXPECT("class TestA:\n    async def test_a(self):\n        x = f(1,\n2)\n        return (\n            x)\n",
+	       5);
 	EXPECT_NONE("def test_a():\n    assert 1\n    return True\n");
 	EXPECT_NONE("def test_a():\n    def inner():\n        return 5\n    assert inner()\n    return\n");
 	EXPECT_NONE("def helper():\n    return 5\n\n\ndef test_a():\n    assert helper() == 5\n");
@@ -47,7 +48,8 @@ static void a_test_that_compares_nothing_is_found(void **state)
 	EXPECT("def check(x):\n    print(x)\n\n\ndef test_a():\n    check(1)\n", 5);
 	EXPECT_NONE("def test_a():\n    torch.testing.assert_close(1, 2)\n");
 	EXPECT_NONE("def test_a():\n    with pytest.raises(ValueError):\n        pass\n");
-	EXPECT_NONE("def deep():\n    raise ValueError\n\n\ndef middle():\n    deep()\n\n\ndef test_a():\n    middle()\n");
+	EXPECT_NONE(
+	    "def deep():\n    raise ValueError\n\n\ndef middle():\n    deep()\n\n\ndef test_a():\n    middle()\n");
 	EXPECT_NONE("text = '''\ndef test_a():\n    return 1\n'''\n");
 }
 
@@ -63,7 +65,8 @@ static void broken_python_is_no_harm(void **state)
 {
 	struct arena arena = {0};
 	const struct audit_finding *findings;
-	static const char *const texts[] = {"", "\"", "'''", "def", "def test", "def test_a(", "))))\ndef test_a(): '\\", "\\\n\\", "return"};
+	static const char *const texts[] = {
+	    "", "\"", "'''", "def", "def test", "def test_a(", "))))\ndef test_a(): '\\", "\\\n\\", "return"};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)

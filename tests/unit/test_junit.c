@@ -12,21 +12,24 @@
 
 static void each_state_is_what_junit_calls_it(void **state)
 {
-	const struct verdict verdicts[] = {{.status = STATUS_PASSED, .seconds = 0.5},
-	                                   {.status = STATUS_FAILED, .reason = REASON_NUMERIC, .message = "far off\nby 3"},
-	                                   {.status = STATUS_ERROR, .reason = REASON_RAISED, .message = "ValueError"},
-	                                   {.status = STATUS_SKIPPED, .reason = REASON_MEMORY},
-	                                   {.status = STATUS_INVALID}};
+	const struct verdict verdicts[] = {
+	    {.status = STATUS_PASSED, .seconds = 0.5},
+	    {.status = STATUS_FAILED, .reason = REASON_NUMERIC, .message = "far off\nby 3"},
+	    {.status = STATUS_ERROR, .reason = REASON_RAISED, .message = "ValueError"},
+	    {.status = STATUS_SKIPPED, .reason = REASON_MEMORY},
+	    {.status = STATUS_INVALID}};
 	struct junit_case cases[6] = {{.name = "unknown", .why = "it would run"}};
 	struct junit_suite suites[2] = {{.op_type = "gemm", .name = "g", .cases = cases, .case_count = 6},
-	                                {.op_type = "gemm", .name = "h", .invalid = "h.json:1:1: no"}};
+					{.op_type = "gemm", .name = "h", .invalid = "h.json:1:1: no"}};
 	struct buf out = {0};
 
 	(void)state;
 	for (int i = 0; i < 5; i++)
 		cases[i + 1] = (struct junit_case){.name = "case", .verdict = &verdicts[i]};
 	junit_write(suites, 2, 1.5, &out);
-	assert_non_null(strstr(out.data, "<testsuites name=\"reftest\" tests=\"7\" failures=\"1\" errors=\"3\" skipped=\"2\" time=\"1.500000\">"));
+	assert_non_null(strstr(
+	    out.data,
+	    "<testsuites name=\"reftest\" tests=\"7\" failures=\"1\" errors=\"3\" skipped=\"2\" time=\"1.500000\">"));
 	assert_non_null(strstr(out.data, "<failure message=\"far off\" type=\"numeric\">far off&#10;by 3</failure>"));
 	assert_non_null(strstr(out.data, "<error message=\"ValueError\" type=\"raised\">"));
 	assert_non_null(strstr(out.data, "<skipped message=\"memory\">"));

@@ -68,7 +68,9 @@ static void numbers_are_what_ruff_leaves(void **state)
 	static const struct {
 		double value;
 		const char *text;
-	} cases[] = {{1e-5, "1e-05"}, {1e6, "1e06"}, {1e300, "1e300"}, {8, "8.0"}, {0.5, "0.5"}, {-INFINITY, "float(\"-inf\")"}, {NAN, "None"}};
+	} cases[] = {{1e-5, "1e-05"}, {1e6, "1e06"}, {1e300, "1e300"},
+		     {8, "8.0"},      {0.5, "0.5"},  {-INFINITY, "float(\"-inf\")"},
+		     {NAN, "None"}};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -12,7 +12,8 @@
 #include "artifacts/templates.h"
 #include "artifacts/test_file.h"
 
-static const struct axis axes[] = {{"batch_size", true, 0}, {"hidden_size", false, 64}, {"n", false, 3}, {"N", false, 4}, {"name", false, 5}};
+static const struct axis axes[] = {
+    {"batch_size", true, 0}, {"hidden_size", false, 64}, {"n", false, 3}, {"N", false, 4}, {"name", false, 5}};
 static const struct tensor_spec tensor = {.name = "x", .dtype = DTYPE_BFLOAT16, .rank = 2, .axis = {0, 1}};
 static const int64_t values[] = {7, 64, 3, 4, 5};
 static const struct test_size sizes[] = {{"small", values}, {"large", values}};
@@ -20,15 +21,27 @@ static const struct test_constant constants[] = {{"eps", "model:x\n", 1e-5}, {"t
 
 static struct definition definition_named(const char *name, const char *reference)
 {
-	return (struct definition){.name = name, .op_type = "rmsnorm", .axes = axes, .axis_count = 5, .inputs = &tensor,
-	                           .input_count = 1, .outputs = &tensor, .output_count = 1, .reference = reference,
-	                           .reference_length = strlen(reference)};
+	return (struct definition){.name = name,
+				   .op_type = "rmsnorm",
+				   .axes = axes,
+				   .axis_count = 5,
+				   .inputs = &tensor,
+				   .input_count = 1,
+				   .outputs = &tensor,
+				   .output_count = 1,
+				   .reference = reference,
+				   .reference_length = strlen(reference)};
 }
 
 static struct test_class class_of(const struct definition *d)
 {
-	return (struct test_class){.name = d->name, .definition = d, .family = "rmsnorm", .sizes = sizes, .size_count = 2,
-	                           .constants = constants, .constant_count = 2};
+	return (struct test_class){.name = d->name,
+				   .definition = d,
+				   .family = "rmsnorm",
+				   .sizes = sizes,
+				   .size_count = 2,
+				   .constants = constants,
+				   .constant_count = 2};
 }
 
 static void a_class_has_what_the_definition_says(void **state)
@@ -41,7 +54,9 @@ static void a_class_has_what_the_definition_says(void **state)
 	test_file_write("definitions/rmsnorm", &c, 1, &out);
 	test_file_write("definitions/rmsnorm", &c, 1, &again);
 	assert_string_equal(out.data, again.data);
-	assert_non_null(strstr(out.data, "\nclass TestAB:\n    OP_TYPE = \"rmsnorm\"\n    NAME = \"a_b\"\n    HIDDEN_SIZE = 64\n    N = 3\n"));
+	assert_non_null(strstr(
+	    out.data,
+	    "\nclass TestAB:\n    OP_TYPE = \"rmsnorm\"\n    NAME = \"a_b\"\n    HIDDEN_SIZE = 64\n    N = 3\n"));
 	assert_non_null(strstr(out.data, "        n=N,\n        N=4,\n        name=5,\n"));
 	assert_non_null(strstr(out.data, "    EPS = 1e-05  # model:x?\n    THETA = None  # unattested\n"));
 	assert_non_null(strstr(out.data, "        conftest.size(\"small\", batch_size=7),\n"));
@@ -72,7 +87,7 @@ static void namesakes_get_numbers_and_a_family_stands_once(void **state)
 static void the_old_class_is_found_again_whatever_texts_pretend(void **state)
 {
 	struct definition d[3] = {definition_named("a", "# definition: \"b\"\n# definition: none\ndef main():\n"),
-	                          definition_named("b\"\\", "x = 1\n"), definition_named("c", "x\n")};
+				  definition_named("b\"\\", "x = 1\n"), definition_named("c", "x\n")};
 	struct test_class c[3] = {class_of(&d[0]), class_of(&d[1]), class_of(&d[2])};
 	struct buf out = {0}, again = {0};
 	const char *text;

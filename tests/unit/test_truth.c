@@ -11,17 +11,20 @@
 
 #include "kernels/truth.h"
 
-#define NORM(more)                                                                                                       \
-	"{\"definition\": {\"name\": \"rmsnorm_x\", \"op_type\": \"rmsnorm\", " more "\"axes\": {\"b\": {\"type\": \"var\"},"  \
-	" \"h\": {\"type\": \"const\", \"value\": 4}}, \"inputs\": {\"x\": {\"shape\": [\"b\", \"h\"], \"dtype\": \"float32\"},"  \
-	" \"w\": {\"shape\": [\"h\"], \"dtype\": \"float32\"}}, \"outputs\": {\"y\": {\"shape\": [\"b\", \"h\"],"                 \
+#define NORM(more)                                                                                                     \
+	"{\"definition\": {\"name\": \"rmsnorm_x\", \"op_type\": \"rmsnorm\", " more                                   \
+	"\"axes\": {\"b\": {\"type\": \"var\"},"                                                                       \
+	" \"h\": {\"type\": \"const\", \"value\": 4}}, \"inputs\": {\"x\": {\"shape\": [\"b\", \"h\"], \"dtype\": "    \
+	"\"float32\"},"                                                                                                \
+	" \"w\": {\"shape\": [\"h\"], \"dtype\": \"float32\"}}, \"outputs\": {\"y\": {\"shape\": [\"b\", \"h\"],"      \
 	" \"dtype\": \"float32\"}}}, \"axes\": {\"b\": 2}, \"seed\": 3}"
 
 static const char norm[] = NORM("\"description\": \"Epsilon is 1e-6.\", ");
 static const char unattested[] = NORM("");
 static const char sampler[] =
     "{\"definition\": {\"name\": \"sampling\", \"op_type\": \"sampling\", \"axes\": {\"b\": {\"type\": \"var\"},"
-    " \"v\": {\"type\": \"const\", \"value\": 64}}, \"inputs\": {\"probs\": {\"shape\": [\"b\", \"v\"], \"dtype\": \"float32\"}},"
+    " \"v\": {\"type\": \"const\", \"value\": 64}}, \"inputs\": {\"probs\": {\"shape\": [\"b\", \"v\"], \"dtype\": "
+    "\"float32\"}},"
     " \"outputs\": {\"samples\": {\"shape\": [\"b\"], \"dtype\": \"int64\"}}}, \"axes\": {\"b\": 1}, \"seed\": 0}";
 
 static void the_truth_of_a_norm_is_computed(void **state)
@@ -88,7 +91,7 @@ static void samples_are_judged(void **state)
 	float probs[64] = {[5] = 1};
 	int64_t right = 5, wrong = 6, most = 0;
 	struct truth_place in = {probs, sizeof probs}, truth = {&most, sizeof most}, good = {&right, sizeof right},
-	                   bad = {&wrong, sizeof wrong};
+			   bad = {&wrong, sizeof wrong};
 	char why[512];
 
 	(void)state;
@@ -106,9 +109,16 @@ static void samples_are_judged(void **state)
 static void what_is_no_case_is_refused(void **state)
 {
 	static const char *const texts[] = {
-	    "", "{", "[]", "{}", "{\"definition\": {}}", "{\"definition\": {\"name\": \"x\", \"op_type\": \"y\", \"axes\": {}}}",
-	    "{\"definition\": {\"name\": \"x\", \"op_type\": \"y\", \"axes\": {\"a\": {\"type\": \"var\"}}, \"inputs\": {}, \"outputs\": {}}}",
-	    "{\"definition\": {\"name\": \"x\", \"op_type\": \"y\", \"axes\": {}, \"inputs\": {\"x\": {\"shape\": [\"a\"], \"dtype\": \"int8\"}},"
+	    "",
+	    "{",
+	    "[]",
+	    "{}",
+	    "{\"definition\": {}}",
+	    "{\"definition\": {\"name\": \"x\", \"op_type\": \"y\", \"axes\": {}}}",
+	    "{\"definition\": {\"name\": \"x\", \"op_type\": \"y\", \"axes\": {\"a\": {\"type\": \"var\"}}, "
+	    "\"inputs\": {}, \"outputs\": {}}}",
+	    "{\"definition\": {\"name\": \"x\", \"op_type\": \"y\", \"axes\": {}, \"inputs\": {\"x\": {\"shape\": "
+	    "[\"a\"], \"dtype\": \"int8\"}},"
 	    " \"outputs\": {}}}",
 	};
 	char why[256];
@@ -118,8 +128,11 @@ static void what_is_no_case_is_refused(void **state)
 		assert_int_equal(reftest_family(texts[i], why, sizeof why), TRUTH_BAD);
 		assert_true(why[0] != '\0');
 	}
-	assert_int_equal(reftest_family("{\"definition\": {\"name\": \"x\", \"op_type\": \"y\", \"axes\": {}, \"inputs\": {}, "
-	                                "\"outputs\": {}}}", why, sizeof why), TRUTH_NONE);
+	assert_int_equal(
+	    reftest_family("{\"definition\": {\"name\": \"x\", \"op_type\": \"y\", \"axes\": {}, \"inputs\": {}, "
+			   "\"outputs\": {}}}",
+			   why, sizeof why),
+	    TRUTH_NONE);
 }
 
 int main(void)
