@@ -65,6 +65,7 @@ check-gpu: all $(gpu_tests) ## the tests that need a CUDA GPU
 
 bench: all $(benches) ## ratios against peers and limits, on this machine's CPU
 	bench/changed.sh $(BUILD)
+	bench/generate.sh $(BUILD)
 	$(BUILD)/bench/compare
 	$(BUILD)/bench/fingerprint
 
@@ -126,9 +127,11 @@ $(BUILD)/obj/%.cu.o: %.cu $(BUILD)/obj/settings | $(BUILD)/ops.inc
 # A table that a source includes as bytes is no dependency that the compiler tells of.
 $(foreach j,$(wildcard kernels/*.json kernels/*/*.json),$(eval $(BUILD)/obj/$(j:.json=.o): $j))
 
-# Written anew at every make, replaced only when they differ: the op families with the digests of their sources, what
-# the archives hold (a deleted source must leave them), and what the objects were compiled with.
-$(BUILD)/ops.inc $(BUILD)/kernels_digest.h $(BUILD)/obj/sources $(BUILD)/obj/settings: derived ;
+# Written anew at every make, replaced only when they differ: the op families with the digests of their sources, what they
+# bring to generated tests, what the archives hold (a deleted source must leave them), and what the objects were compiled
+# with.
+written := ops.inc kernels_digest.h templates.inc templates_digest.h obj/sources obj/settings
+$(addprefix $(BUILD)/,$(written)): derived ;
 derived:
 	tools/generate.sh $(BUILD) '$(rooms) $(kernels) $(base) $(cuda)' '$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(flags) $(NVCC)'
 

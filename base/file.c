@@ -169,7 +169,7 @@ static int write_all(int fd, const char *bytes, size_t length)
 
 /* `old`: the file that is there, NULL if none is. Closes `fd`. */
 static int fill_temporary(int fd, const char *path, const void *bytes, size_t length, const struct stat *old,
-                          struct err *err)
+                          bool durable, struct err *err)
 {
 	int answer = 0;
 
@@ -177,7 +177,7 @@ static int fill_temporary(int fd, const char *path, const void *bytes, size_t le
 		answer = err_errno(err, "%s: cannot write", path);
 	else if (old != NULL && fchmod(fd, old->st_mode & 0777) != 0)
 		answer = err_errno(err, "%s: cannot keep the file's permissions", path);
-	else if (fsync(fd) != 0)
+	else if (durable && fsync(fd) != 0)
 		answer = err_errno(err, "%s: cannot write to the disk", path);
 	if (close(fd) != 0 && answer == 0)
 		answer = err_errno(err, "%s: cannot write", path);
@@ -206,7 +206,7 @@ static enum file_answer compare_with(const char *path, const void *bytes, size_t
 	return answer;
 }
 
-int file_replace(const char *path, const void *bytes, size_t length, struct err *err)
+static int replace(const char *path, const void *bytes, size_t length, bool durable, struct err *err)
 {
 	struct buf name = {0};
 	struct stat st;
@@ -220,7 +220,7 @@ int file_replace(const char *path, const void *bytes, size_t length, struct err 
 	int fd = create_temporary(path, &name, err), answer = -1;
 
 	if (fd >= 0) {
-		answer = fill_temporary(fd, path, bytes, length, there == FILE_OK ? &st : NULL, err);
+		answer = fill_temporary(fd, path, bytes, length, there == FILE_OK ? &st : NULL, durable, err);
 		if (answer == 0 && rename(name.data, path) != 0)
 			answer = err_errno(err, "%s: cannot replace the file", path);
 		if (answer != 0)
@@ -228,6 +228,16 @@ int file_replace(const char *path, const void *bytes, size_t length, struct err 
 	}
 	buf_free(&name);
 	return answer == 0 ? 1 : -1;
+}
+
+int file_replace(const char *path, const void *bytes, size_t length, struct err *err)
+{
+	return replace(path, bytes, length, true, err);
+}
+
+int file_replace_soon(const char *path, const void *bytes, size_t length, struct err *err)
+{
+	return replace(path, bytes, length, false, err);
 }
 
 /* --- mapping what lies beneath a root ------------------------------------------------------------------------ */

@@ -25,6 +25,9 @@ enum file_answer file_read(int dir, const char *path, size_t limit, struct buf *
  * directories are made. A file keeps its permissions; a symbolic link is replaced by a file. */
 int file_replace(const char *path, const void *bytes, size_t length, struct err *err);
 
+/* The same without fsync, for many files that can be made again: a crash soon after may leave one of them empty. */
+int file_replace_soon(const char *path, const void *bytes, size_t length, struct err *err);
+
 /* A mapping of a whole file below the directory `root` (a descriptor). `path` must be relative and without "..", and no
  * symbolic link on the way may leave `root`: such a path is FILE_ERROR with a sentence. Unmap with file_unmap. (Who
  * truncates the file while it is mapped makes the reader fault: map strangers' files only where that is no harm.) */

@@ -7,7 +7,7 @@
 #include "dataset/constraint.h"
 #include "workers/given.h"
 
-enum { SIZE_ROWS = 16, GENERIC_AXIS = 4 };
+enum { GENERIC_AXIS = 4 };
 
 static const char *const size_names[SIZE_COUNT] = {[SIZE_SMALL] = "small", [SIZE_MEDIUM] = "medium", [SIZE_LARGE] = "large"};
 
@@ -265,16 +265,24 @@ static int generic_axes(const struct definition *d, int64_t *axis)
 	return 1;
 }
 
+int size_rows(const struct op *op, int variant, const struct op_problem *problem, const struct definition *d,
+              enum op_size size, int64_t *rows)
+{
+	int count = op != NULL ? op->sizes(problem, variant, size, rows, SIZE_ROWS)
+	          : size == SIZE_SMALL ? generic_axes(d, rows) : 0;
+
+	return count < SIZE_ROWS ? count : SIZE_ROWS;
+}
+
 static void make_size_cases(struct maker *m, enum op_size size)
 {
 	const struct definition *d = m->definition;
 	size_t width = (size_t)(d->axis_count > 0 ? d->axis_count : 1);
 	int64_t *rows = arena_array(m->arena, SIZE_ROWS * width, sizeof *rows);
-	int count = m->out.op != NULL ? m->out.op->op->sizes(&m->problem, m->variant, size, rows, SIZE_ROWS)
-	          : size == SIZE_SMALL ? generic_axes(d, rows) : 0;
+	int count = size_rows(m->out.op != NULL ? m->out.op->op : NULL, m->variant, &m->problem, d, size, rows);
 	struct input_source *inputs = arena_array(m->arena, (size_t)d->input_count, sizeof *inputs);
 
-	for (int i = 0; i < count && i < SIZE_ROWS; i++) {
+	for (int i = 0; i < count; i++) {
 		const int64_t *axis = rows + (size_t)i * width;
 
 		make_case(m, size_case_id(m, size, axis), axis, inputs, 0);

@@ -62,6 +62,12 @@ struct cases cases_make(const struct kernels_face *kernels, const struct definit
                         const struct workload_file *workloads, const struct blob *blobs, int blob_count,
                         const char *root, const struct case_options *options, struct arena *arena);
 
+/* Axis values of a size preset, a row of d->axis_count (at least 1) for each case; returns how many. `rows` has room for
+ * SIZE_ROWS of them. `op` NULL: no family knows the definition, and the small size is a guess that its constraints allow. */
+enum { SIZE_ROWS = 16 };
+int size_rows(const struct op *op, int variant, const struct op_problem *problem, const struct definition *d,
+              enum op_size size, int64_t *rows);
+
 /* The fields of what would verify a case now (or did: from a verdict). NULL texts are hashed as absent. */
 void witness_fields(const char *ground_truth, const char *ground_truth_version, const char *device_class,
                     const char *torch, const char *cuda, struct arena *arena, struct fields *out);

@@ -6,12 +6,14 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "commands/exchange.h"
+#include "commands/generated.h"
 #include "commands/options.h"
 #include "commands/pass.h"
 #include "commands/report.h"
 
 struct verify_options {
-	const char *root, *device, *python, *sizes, *format, *case_id, *ground_truth;
+	const char *root, *device, *python, *sizes, *format, *case_id, *ground_truth, *junit;
 	bool all, changed, force, edge, no_workloads, strict, cached_only, dry_run, staged, quiet;
 	int jobs;
 	double atol, rtol, hit_ratio, timeout;
@@ -44,7 +46,8 @@ static const struct option_row rows[] = {
     {"--jobs", OPTION_INT, AT(jobs), "N", "references side by side (default: half the cores, at most 4)"},
     {"--python", OPTION_TEXT, AT(python), "PATH", "interpreter with torch; else $REFTEST_PYTHON, .venv, python3"},
     {"--staged-arena", OPTION_FLAG, AT(staged), NULL, "copy tensors through the host even where CUDA IPC works"},
-    {"--format", OPTION_TEXT, AT(format), "F", "text or json (default: text)"},
+    {"--format", OPTION_TEXT, AT(format), "F", "text, json, or github: annotations of a workflow (default: text)"},
+    {"--junit", OPTION_TEXT, AT(junit), "FILE", "also write the verdicts there, as JUnit XML"},
     {"--quiet", OPTION_FLAG, AT(quiet), NULL, "text: only what is not passed, and the totals"},
 };
 
@@ -125,8 +128,8 @@ static int read_case_options(const struct verify_options *o, struct case_options
 
 static int check_words(const struct verify_options *o, const struct words *names, struct err *err)
 {
-	if (strcmp(o->format, "text") != 0 && strcmp(o->format, "json") != 0)
-		return err_set(err, "'%s' is no format; --format takes text or json", o->format);
+	if (strcmp(o->format, "text") != 0 && strcmp(o->format, "json") != 0 && strcmp(o->format, "github") != 0)
+		return err_set(err, "'%s' is no format; --format takes text, json or github", o->format);
 	if (strcmp(o->ground_truth, "builtin") != 0)
 		return err_set(err, "'%s' is no ground truth of this version; --ground-truth takes builtin", o->ground_truth);
 	if (o->all && names->count > 0)
@@ -173,6 +176,22 @@ static void told(struct pass *pass, struct outcome *outcome)
 	fflush(stdout);
 }
 
+/* Where pytest files were generated, they are kept true. What goes wrong with them is said and changes no verdict. */
+static void keep_generated(struct pass *pass)
+{
+	struct generated_options options = {.layout = LAYOUT_OP_TYPE, .untold = true};
+	struct generated generated;
+	struct err err = {""};
+
+	if (pass->options->dry_run || pass->options->cached_only || pass->interrupted ||
+	    !generated_before(pass->reftest->root, &options.layout))
+		return;
+	if (generated_update(pass->reftest, &pass->dataset, &options, &pass->arena, &generated, &err) < 0)
+		fprintf(stderr, "reftest: %s\n", err.text);
+	for (int i = 0; i < generated.told_count; i++)
+		fprintf(stderr, "reftest: %s\n", generated.told[i]);
+}
+
 static int run(struct reftest *reftest, const struct verify_options *o, const struct words *names, struct arena *arena,
                struct err *err)
 {
@@ -181,9 +200,9 @@ static int run(struct reftest *reftest, const struct verify_options *o, const st
 	                               .staged = o->staged};
 	struct verify verify = {.report = {.strict = o->strict, .only_changed = o->changed || o->quiet,
 	                                   .command = repeat_words(o, arena)}};
-	bool json = strcmp(o->format, "json") == 0;
+	bool json = strcmp(o->format, "json") == 0, github = strcmp(o->format, "github") == 0;
 
-	options.details = options.each = json || !verify.report.only_changed;
+	options.details = options.each = json || github || o->junit != NULL || !verify.report.only_changed;
 	if (read_case_options(o, &options.cases, err) < 0)
 		return EXIT_USAGE;
 	if (o->root != NULL)
@@ -191,14 +210,19 @@ static int run(struct reftest *reftest, const struct verify_options *o, const st
 	int code = pass_open(&verify.pass, reftest, &options, err);
 
 	if (code == 0) {
-		verify.pass.told = json ? NULL : told;
+		verify.pass.told = json || github ? NULL : told;
 		if (pass_select(&verify.pass, names->items, names->count, o->op_types.items, o->op_types.count, err) < 0) {
 			code = EXIT_USAGE;
 		} else if (pass_run(&verify.pass, err) < 0) {
 			code = EXIT_INTERNAL;
 		} else {
+			if (github)
+				exchange_github(&verify.pass);
 			(json ? report_json : report_summary)(&verify.pass, &verify.report);
 			code = report_exit_code(&verify.pass, &verify.report);
+			if (o->junit != NULL && exchange_junit(&verify.pass, o->junit, err) < 0)
+				code = EXIT_INTERNAL;
+			keep_generated(&verify.pass);
 		}
 	}
 	pass_close(&verify.pass);

@@ -1,4 +1,4 @@
-/* library_face - the one symbol that libreftest_kernels.so shows. */
+/* library_face - what libreftest_kernels.so shows to reftest; kernels/truth.h is what it shows to everybody. */
 #include "kernels/library.h"
 
 #include "kernels_digest.h"

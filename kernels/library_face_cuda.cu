@@ -1,7 +1,8 @@
-/* library_face_cuda - the one symbol that libreftest_kernels_cuda.so shows. */
+/* library_face_cuda - what libreftest_kernels_cuda.so shows: its face, and the ground truth for other programs. */
 #include "kernels/cuda_check.h"
 
 #include "kernels/device.h"
+#include "kernels/truth.h"
 
 extern "C" {
 #include "kernels/library.h"
@@ -11,4 +12,10 @@ extern "C" {
 extern __attribute__((visibility("default"))) const struct kernels_cuda_face reftest_kernels_cuda;
 
 const struct kernels_cuda_face reftest_kernels_cuda = {KERNELS_ABI, KERNELS_DIGEST, device_open_cuda};
+
+__attribute__((visibility("default"))) int reftest_truth_cuda(const char *text, int index, const struct truth_place *in,
+                                                              const struct truth_place *out, char *why, size_t room)
+{
+	return truth_on(device_open_cuda, index, text, in, out, why, room);
+}
 }

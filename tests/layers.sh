@@ -26,7 +26,7 @@ broken() {
 			may["artifacts"] = " base dataset cache artifacts "
 			may["commands"] = " base dataset cache plan workers watcher kernels artifacts commands "
 			may["reftest.c"] = may["reftest.h"] = may["commands"]
-			split("ops.inc kernels_digest.h", words, " ") # written by make
+			split("ops.inc kernels_digest.h templates.inc templates_digest.h", words, " ") # written by make
 			for (i in words)
 				derived[words[i]] = 1
 		}
@@ -92,7 +92,7 @@ none_broken() {
 
 # planted FILE LINE: is the fault found when LINE is put before the includes of FILE?
 planted() {
-	cp -r base dataset cache plan workers kernels commands reftest.[ch] "$scratch/tree/"
+	cp -r base dataset cache plan workers kernels artifacts commands reftest.[ch] "$scratch/tree/"
 	{
 		printf '%s\n' "$2"
 		cat "$1"
@@ -109,6 +109,7 @@ check "dataset including from kernels is found" planted dataset/verdict.h '#incl
 check "plan including from workers is found" planted plan/plan.h '# include "workers/pool.h"'
 check "workers including from cache is found" planted workers/job.h '#include "cache/store.h"'
 check "kernels including from dataset is found" planted kernels/op.h '#include "dataset/definition.h"'
+check "artifacts including from kernels is found" planted artifacts/test_file.h '#include "kernels/op.h"'
 check "a room including reftest.h is found" planted cache/store.h '#include "reftest.h"'
 check "one family including from another is found" planted kernels/rmsnorm/inputs.h '#include "kernels/gemm/inputs.h"'
 check "the room including from a family is found" planted kernels/op.h '#include "kernels/gemm/inputs.h"'

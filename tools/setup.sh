@@ -68,6 +68,7 @@ find_missing() {
 			;;
 		esac
 		need git command -v git
+		tests_ready || [ -x .venv-tests/bin/python ] || need python3-venv python3 -c 'import venv, ensurepip'
 	fi
 	if ! python_ready; then
 		need python3 command -v python3
@@ -84,6 +85,19 @@ python_ready() {
 	else
 		has_torch python3
 	fi
+}
+
+# pytest and ruff, with which generated pytest files are tested.
+tests_ready() {
+	[ -x .venv-tests/bin/ruff ] && .venv-tests/bin/python -c 'import pytest' 2>/dev/null
+}
+
+install_test_tools() {
+	say "installing into .venv-tests with pip: $(grep -v '^#' requirements-tests.txt | tr '\n' ' ')"
+	.venv-tests/bin/python -c '' 2>/dev/null || python3 -m venv --clear .venv-tests ||
+		fail "python3 could not make a virtual environment in .venv-tests; its words are above."
+	.venv-tests/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-tests.txt ||
+		fail "pip could not install what requirements-tests.txt names; its words are above."
 }
 
 install_packages() {
@@ -136,3 +150,4 @@ if [ "$mode" = --missing ]; then
 fi
 [ -z "$missing" ] || install_packages
 python_ready || install_torch
+[ "$mode" != --tests ] || tests_ready || install_test_tools

@@ -239,3 +239,31 @@ expect_no_process() {
 	expectations=$((expectations + 1))
 	no_process_left || fail "$step: processes are left: $(processes)"
 }
+
+# ---- generated tests ------------------------------------------------------------------------------------------------
+
+# ruff_is_here: as $ruff
+ruff_is_here() {
+	ruff=$top/.venv-tests/bin/ruff
+	[ -x "$ruff" ] || ruff=$(command -v ruff) || fail "there is no ruff: tools/setup.sh --tests installs it"
+}
+
+# pytest_is_here: for $python, as tools/setup.sh --tests installs it
+pytest_is_here() {
+	for site in "$top"/.venv-tests/lib/python3*/site-packages; do
+		[ -d "$site" ] && PYTHONPATH=$site
+	done
+	export PYTHONPATH
+	"$python" -c 'import pytest' 2>/dev/null || fail "there is no pytest: tools/setup.sh --tests installs it"
+	# A library with the address sanitizer in it does not load into a python without.
+	[ -f "$top/build/libreftest_kernels.so" ] || fail "there is no build/libreftest_kernels.so: make builds it"
+	PYTHONDONTWRITEBYTECODE=1
+	export PYTHONDONTWRITEBYTECODE
+}
+
+# run_pytest WORD…: what plain pytest says of the generated files, with reftest's kernels at hand
+run_pytest() {
+	step="pytest $*"
+	REFTEST_KERNELS=$top/build "$python" -m pytest -q -p no:cacheprovider --device "${REFTEST_DEVICE:-cpu}" \
+		tests/references "$@" >"$work/out" 2>"$work/err" && status=0 || status=$?
+}

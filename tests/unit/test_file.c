@@ -163,6 +163,9 @@ static void a_file_is_replaced_only_if_its_bytes_differ(void **state)
 	assert_int_equal(file_replace("a", NULL, 0, NULL), 1);
 	assert_int_equal(file_replace("a", NULL, 0, NULL), 0);
 	check_content("a", "");
+	assert_int_equal(file_replace_soon("a", "soon", 4, NULL), 1);
+	assert_int_equal(file_replace_soon("a", "soon", 4, NULL), 0);
+	check_content("a", "soon");
 }
 
 static void replacing_leaves_no_temporary_file(void **state)

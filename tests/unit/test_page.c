@@ -458,6 +458,22 @@ static void two_tokens_that_a_workload_sends_to_one_place_are_told(void **state)
 	trial_close(&t);
 }
 
+/* Before any input is made, the program asks what the axes alone rule out. */
+static void tables_that_are_not_at_hand_are_not_looked_at(void **state)
+{
+	struct tensor nothing[OP_ARGS];
+	struct err why = {""};
+	struct trial t;
+
+	(void)state;
+	assert_true(trial_open_size(&t, &page_op, &problems[0], SIZE_MEDIUM, 0, 1));
+	memcpy(nothing, t.in, sizeof t.in < sizeof nothing ? sizeof t.in : sizeof nothing);
+	for (int i = 0; i < problems[0].input_count; i++)
+		nothing[i].data = NULL;
+	assert_int_equal(page_op.check(&t.c, nothing, &why), 0);
+	trial_close(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -473,6 +489,7 @@ int main(void)
 	    cmocka_unit_test(what_a_workload_must_not_bring_is_told_with_its_place),
 	    cmocka_unit_test(as_many_last_pages_as_sequences_are_brought_or_it_is_told),
 	    cmocka_unit_test(two_tokens_that_a_workload_sends_to_one_place_are_told),
+	    cmocka_unit_test(tables_that_are_not_at_hand_are_not_looked_at),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,47 @@
+/* templates - the Python that generated files are made of, assembled into the program as it is: conftest.py, and what
+ * each op family brings in kernels/{family}/template.py. make writes build/templates.inc from the folders' names, so a
+ * family's file is found without a line anywhere. */
+#ifndef REFTEST_ARTIFACTS_TEMPLATES_H
+#define REFTEST_ARTIFACTS_TEMPLATES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* What a generated file may take from a family; a family has the functions {family}_{part} that it defines. The first
+ * TEMPLATE_TRUTHS are ground truths, in order of preference. */
+enum template_part {
+	TEMPLATE_FLASHINFER,
+	TEMPLATE_SGLANG,
+	TEMPLATE_FLA,
+	TEMPLATE_TORCH,
+	TEMPLATE_TRUTHS,
+	TEMPLATE_INPUTS = TEMPLATE_TRUTHS, /* generate_random_inputs */
+	TEMPLATE_EDGES,			   /* axes of the edge cases */
+	TEMPLATE_TOLERANCE,		   /* bounds of an output where reftest's library is not there to say them */
+	TEMPLATE_JUDGE,			   /* for outputs that no element rule fits */
+	TEMPLATE_PARTS
+};
+
+struct template
+{
+	const char *family;
+	const char *text; /* from the first function on; not NUL-terminated */
+	size_t length;
+	bool has[TEMPLATE_PARTS];
+};
+
+/* A family's, by name; false: it brings none. */
+bool template_of(const char *family, struct template *out);
+
+/* The one at `index`, from 0 in name order; false: there are no more. */
+bool template_at(int index, struct template *out);
+
+const char *template_part_name(enum template_part part);
+
+/* conftest.py, without header. */
+const char *template_conftest(size_t *length);
+
+/* Changes whenever any of them does. */
+const char *templates_digest(void);
+
+#endif

@@ -1,0 +1,401 @@
+#include "artifacts/test_file.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "artifacts/python.h"
+#include "artifacts/templates.h"
+
+/* Begins the line above each class, and the one that ends the last; no text of a stranger can begin a line so. */
+static const char mark[] = "# definition: ";
+
+enum { LINE = 88, ALIAS = 160, ALIASES = DEFINITION_AXES + 16 };
+
+/* Names of class attributes, upper case, for axes and constants; "" where the value stands alone. */
+struct aliases {
+	char name[ALIASES][ALIAS];
+	int count;
+};
+
+/* ---- names ------------------------------------------------------------------------------------------------------ */
+
+static bool is_taken(const struct aliases *aliases, const char *name)
+{
+	/* What every class has; and I and O, which linters take for digits. */
+	static const char *const reserved[] = {"OP_TYPE",   "NAME",  "AXES",	  "CONSTANTS", "SIZES", "GROUND_TRUTHS",
+					       "TOLERANCE", "JUDGE", "REFERENCE", "I",	       "O"};
+
+	for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
+		if (strcmp(reserved[i], name) == 0)
+			return true;
+	for (int i = 0; i < aliases->count; i++)
+		if (strcmp(aliases->name[i], name) == 0)
+			return true;
+	return false;
+}
+
+/* Returns the next alias, which is "" if `name` makes none. */
+static const char *add_alias(struct aliases *aliases, const char *name)
+{
+	char upper[ALIAS] = "";
+	size_t length = strlen(name);
+
+	for (size_t i = 0; length < sizeof upper && i <= length; i++)
+		upper[i] = (char)(name[i] >= 'a' && name[i] <= 'z' ? name[i] - 'a' + 'A' : name[i]);
+	if (name[0] == '_' || is_taken(aliases, upper))
+		upper[0] = '\0';
+	memcpy(aliases->name[aliases->count], upper, sizeof upper);
+	return aliases->name[aliases->count++];
+}
+
+/* ---- a class ---------------------------------------------------------------------------------------------------- */
+
+static void write_axes(const struct definition *d, struct aliases *aliases, struct buf *out)
+{
+	for (int i = 0; i < d->axis_count; i++) {
+		const char *alias = add_alias(aliases, d->axes[i].var ? "_" : d->axes[i].name);
+
+		if (alias[0] != '\0')
+			buf_printf(out, "    %s = %lld\n", alias, (long long)d->axes[i].value);
+	}
+	buf_text(out, d->axis_count > 0 ? "    AXES = conftest.constants(\n" : "    AXES = conftest.constants()\n");
+	for (int i = 0; i < d->axis_count; i++) {
+		if (d->axes[i].var)
+			buf_printf(out, "        %s=None,\n", d->axes[i].name);
+		else if (aliases->name[i][0] != '\0')
+			buf_printf(out, "        %s=%s,\n", d->axes[i].name, aliases->name[i]);
+		else
+			buf_printf(out, "        %s=%lld,\n", d->axes[i].name, (long long)d->axes[i].value);
+	}
+	if (d->axis_count > 0)
+		buf_text(out, "    )\n");
+}
+
+static void write_constants(const struct test_class *c, struct aliases *aliases, struct buf *out)
+{
+	int first = aliases->count;
+
+	for (int i = 0; i < c->constant_count; i++) {
+		const char *alias = add_alias(aliases, c->constants[i].name);
+
+		if (alias[0] == '\0')
+			continue;
+		buf_printf(out, "    %s = ", alias);
+		python_number(out, c->constants[i].value);
+		buf_text(out, "  # ");
+		python_comment(out, c->constants[i].source);
+		buf_text(out, "\n");
+	}
+	buf_text(out, c->constant_count > 0 ? "    CONSTANTS = conftest.constants(\n"
+					    : "    CONSTANTS = conftest.constants()\n");
+	for (int i = 0; i < c->constant_count; i++) {
+		buf_printf(out, "        %s=", c->constants[i].name);
+		if (aliases->name[first + i][0] != '\0')
+			buf_text(out, aliases->name[first + i]);
+		else
+			python_number(out, c->constants[i].value);
+		buf_text(out, ",\n");
+	}
+	if (c->constant_count > 0)
+		buf_text(out, "    )\n");
+}
+
+/* conftest.size("small", batch_size=1): its arguments with `between` before each but the first. */
+static void write_size_words(const struct definition *d, const struct test_size *size, const char *between,
+			     struct buf *out)
+{
+	buf_printf(out, "\"%s\"", size->label);
+	for (int i = 0; i < d->axis_count; i++)
+		if (d->axes[i].var)
+			buf_printf(out, ",%s%s=%lld", between, d->axes[i].name, (long long)size->axis[i]);
+}
+
+static void write_size(const struct definition *d, const struct test_size *size, struct buf *out)
+{
+	size_t begin = out->length;
+
+	buf_text(out, "        conftest.size(");
+	write_size_words(d, size, " ", out);
+	buf_text(out, "),\n");
+	if (out->length - begin <= LINE + 1)
+		return;
+	out->length = begin;
+	buf_text(out, "        conftest.size(\n            ");
+	write_size_words(d, size, "\n            ", out);
+	buf_text(out, ",\n        ),\n");
+}
+
+/* A tuple of one stands on one line where it fits. */
+static void write_sizes(const struct test_class *c, struct buf *out)
+{
+	size_t begin = out->length;
+
+	if (c->size_count == 0) {
+		buf_text(out, "    SIZES = ()\n");
+		return;
+	}
+	if (c->size_count == 1) {
+		buf_text(out, "    SIZES = (conftest.size(");
+		write_size_words(c->definition, &c->sizes[0], " ", out);
+		buf_text(out, "),)\n");
+		if (out->length - begin <= LINE + 1)
+			return;
+		out->length = begin;
+	}
+	buf_text(out, "    SIZES = (\n");
+	for (int i = 0; i < c->size_count; i++)
+		write_size(c->definition, &c->sizes[i], out);
+	buf_text(out, "    )\n");
+}
+
+static void write_ground_truths(const struct template *t, struct buf *out)
+{
+	int count = 0;
+
+	for (int part = 0; part < TEMPLATE_TRUTHS; part++)
+		count += t->has[part];
+	buf_text(out, "    GROUND_TRUTHS = (");
+	for (int part = 0; part < TEMPLATE_TRUTHS; part++)
+		if (t->has[part])
+			buf_printf(out, count == 1 ? "%s_%s," : "\n        %s_%s,", t->family,
+				   template_part_name((enum template_part)part));
+	buf_text(out, count > 1 ? "\n    )\n" : ")\n");
+}
+
+static void write_part(const struct template *t, enum template_part part, const char *attribute, struct buf *out)
+{
+	if (t->has[part])
+		buf_printf(out, "    %s = staticmethod(%s_%s)\n", attribute, t->family, template_part_name(part));
+	else
+		buf_printf(out, "    %s = None\n", attribute);
+}
+
+static const char tests_head[] = "\n"
+				 "    def test_definition_is_unchanged(self):\n"
+				 "        conftest.check_definition(self)\n"
+				 "\n"
+				 "    @torch.no_grad()\n"
+				 "    def test_output_shape(self, device):\n"
+				 "        conftest.check_output_shape(self, device)\n"
+				 "\n"
+				 "    @torch.no_grad()\n"
+				 "    def test_output_dtype(self, device):\n"
+				 "        conftest.check_output_dtype(self, device)\n"
+				 "\n"
+				 "    @pytest.mark.parametrize(\"case\", conftest.cases(OP_TYPE, NAME, SIZES))\n"
+				 "    @torch.no_grad()\n"
+				 "    def test_numerical_correctness(self, case, device):\n"
+				 "        conftest.check_numerical_correctness(self, case, device)\n"
+				 "\n"
+				 "    @torch.no_grad()\n"
+				 "    def test_determinism(self, device):\n"
+				 "        conftest.check_determinism(self, device)\n"
+				 "\n";
+
+static const char tests_tail[] = "    @torch.no_grad()\n"
+				 "    def test_edge_cases(self, case, device):\n"
+				 "        conftest.check_edge_case(self, case, device)\n"
+				 "\n"
+				 "    @pytest.mark.parametrize(\"case\", conftest.some_cases(SIZES))\n"
+				 "    @pytest.mark.parametrize(\"name\", conftest.truth_names(GROUND_TRUTHS))\n"
+				 "    @torch.no_grad()\n"
+				 "    def test_against_ground_truth(self, name, case, device):\n"
+				 "        conftest.check_against(self, case, name, device)\n"
+				 "\n"
+				 "    @pytest.mark.parametrize(\"case\", conftest.some_cases(SIZES))\n"
+				 "    @torch.no_grad()\n"
+				 "    def test_ground_truths_agree(self, case, device):\n"
+				 "        conftest.check_ground_truths_agree(self, case, device)\n";
+
+static void write_edges(const struct template *t, struct buf *out)
+{
+	if (t->has[TEMPLATE_EDGES])
+		buf_printf(out,
+			   "    @pytest.mark.parametrize(\n"
+			   "        \"case\", conftest.edge_cases(OP_TYPE, NAME, SIZES, %s_edges)\n"
+			   "    )\n",
+			   t->family);
+	else
+		buf_text(out, "    @pytest.mark.parametrize(\"case\", conftest.edge_cases(OP_TYPE, NAME, SIZES))\n");
+}
+
+static void write_inputs(const struct template *t, struct buf *out)
+{
+	size_t begin;
+
+	buf_text(out, "\n    @classmethod\n"
+		      "    def generate_random_inputs(cls, axes, device=\"cpu\", seed=0):\n");
+	begin = out->length;
+	if (!t->has[TEMPLATE_INPUTS]) {
+		buf_text(out, "        definition = conftest.definition_of(cls)\n"
+			      "        return conftest.generic_inputs(definition, axes, device, seed)\n");
+		return;
+	}
+	buf_printf(out, "        return %s_inputs(conftest.definition_of(cls), axes, device, seed)\n", t->family);
+	if (out->length - begin <= LINE + 1)
+		return;
+	out->length = begin;
+	buf_printf(out,
+		   "        definition = conftest.definition_of(cls)\n"
+		   "        return %s_inputs(definition, axes, device, seed)\n",
+		   t->family);
+}
+
+static void write_class(const struct test_class *c, struct buf *out)
+{
+	const struct definition *d = c->definition;
+	struct aliases aliases = {.count = 0};
+	struct template t = {.family = ""};
+
+	if (c->family != NULL)
+		template_of(c->family, &t);
+	buf_text(out, "    OP_TYPE = ");
+	python_string(out, d->op_type);
+	buf_text(out, "\n    NAME = ");
+	python_string(out, d->name);
+	buf_text(out, "\n");
+	write_axes(d, &aliases, out);
+	write_constants(c, &aliases, out);
+	write_sizes(c, out);
+	write_ground_truths(&t, out);
+	write_part(&t, TEMPLATE_TOLERANCE, "TOLERANCE", out);
+	write_part(&t, TEMPLATE_JUDGE, "JUDGE", out);
+	buf_text(out, "    REFERENCE = ");
+	python_text(out, d->reference, d->reference_length, mark);
+	buf_text(out, "\n");
+	write_inputs(&t, out);
+	buf_text(out, tests_head);
+	write_edges(&t, out);
+	buf_text(out, tests_tail);
+}
+
+/* ---- the file --------------------------------------------------------------------------------------------------- */
+
+/* Class names without their "Test", one after the other, each with its NUL; `at` gets where each begins. */
+static void class_names(const struct test_class *classes, int count, struct buf *names, size_t *at)
+{
+	for (int i = 0; i < count; i++) {
+		at[i] = names->length;
+		python_class_name(names, classes[i].name);
+		buf_add(names, "", 1);
+	}
+}
+
+/* Two definitions may come to the same name ("a_b" and "a__b"): the later gets a number, which no name ends in. */
+static int namesakes_before(const struct buf *names, const size_t *at, int index)
+{
+	int same = 0;
+
+	for (int i = 0; i < index; i++)
+		same += strcmp(names->data + at[i], names->data + at[index]) == 0;
+	return same;
+}
+
+/* Does a text of ours name a function of this family? They stand behind a blank or a bracket. */
+static bool names_family(const char *text, size_t length, const char *family)
+{
+	char words[128];
+	size_t width = (size_t)snprintf(words, sizeof words, "%s_", family);
+
+	for (const char *at = text; (at = memmem(at, length - (size_t)(at - text), words, width)) != NULL; at++)
+		if (at > text && (at[-1] == ' ' || at[-1] == '('))
+			return true;
+	return false;
+}
+
+/* Does the class use this template? Of an old class its text tells; one too many is no harm. */
+static bool uses(const struct test_class *c, const struct template *t)
+{
+	if (c->definition == NULL)
+		return names_family(c->kept, c->kept_length, t->family);
+	return c->family != NULL && strcmp(c->family, t->family) == 0;
+}
+
+/* The functions of each family that a class uses. */
+static void write_templates(const struct test_class *classes, int count, struct buf *out)
+{
+	struct template t;
+
+	for (int i = 0; template_at(i, &t); i++) {
+		bool used = false;
+
+		for (int k = 0; k < count && !used; k++)
+			used = uses(&classes[k], &t);
+		if (!used)
+			continue;
+		buf_text(out, "\n\n");
+		buf_add(out, t.text, t.length);
+	}
+}
+
+static void write_mark(const char *name, struct buf *out)
+{
+	buf_text(out, mark);
+	python_string(out, name);
+	buf_text(out, "\n");
+}
+
+static void write_classes(const struct test_class *classes, int count, struct arena *arena, struct buf *out)
+{
+	size_t *at = arena_array(arena, (size_t)count, sizeof *at);
+	struct buf names = {0};
+
+	class_names(classes, count, &names, at);
+	for (int i = 0; i < count; i++) {
+		int before = namesakes_before(&names, at, i);
+		char number[16] = "";
+
+		buf_text(out, "\n\n");
+		if (classes[i].definition == NULL) {
+			buf_add(out, classes[i].kept, classes[i].kept_length);
+			continue;
+		}
+		if (before > 0)
+			snprintf(number, sizeof number, "_%d", before + 1);
+		write_mark(classes[i].name, out);
+		buf_printf(out, "class Test%s%s:\n", names.data + at[i], number);
+		write_class(&classes[i], out);
+	}
+	buf_free(&names);
+}
+
+void test_file_write(const char *about, const struct test_class *classes, int count, struct buf *out)
+{
+	struct arena arena = {0};
+
+	buf_text(out, "\"\"\"Tests of ");
+	python_comment(out, about);
+	buf_text(out, ". conftest.py says how they run.\"\"\"\n\n"
+		      "import pytest\nimport torch\n\n# isort: split\nimport conftest\n");
+	write_templates(classes, count, out);
+	write_classes(classes, count, &arena, out);
+	buf_printf(out,
+		   "\n\n%snone\ndef main():\n    return conftest.main(__file__)\n\n\n"
+		   "if __name__ == \"__main__\":\n    raise SystemExit(main())\n",
+		   mark);
+	arena_free(&arena);
+}
+
+bool test_file_class(const char *body, size_t length, const char *name, const char **text, size_t *text_length)
+{
+	struct buf line = {0};
+	const char *begin, *end = NULL;
+
+	buf_text(&line, "\n");
+	write_mark(name, &line);
+	begin = memmem(body, length, line.data, line.length);
+	if (begin != NULL) {
+		size_t skipped = (size_t)(begin - body) + line.length;
+
+		end = memmem(body + skipped, length - skipped, mark, sizeof mark - 1);
+	}
+	buf_free(&line);
+	if (end == NULL)
+		return false;
+	while (end[-1] == '\n')
+		end--;
+	*text = begin + 1;
+	*text_length = (size_t)(end - begin); /* with one newline at its end */
+	return true;
+}

@@ -1,0 +1,27 @@
+#!/bin/sh
+# generate.sh [BUILD [N]] - what `generate` costs for N definitions (1 000): all files new, nothing changed, one changed; in
+# both layouts. The bars are 1 s and 50 ms.
+set -eu
+build=$(cd "${1:-build}" && pwd) n=${2:-1000}
+here=$(cd "$(dirname "$0")" && pwd)
+tree=$(mktemp -d)
+trap 'rm -rf "$tree"' EXIT
+python3 "$here/tree.py" "$tree" "$n"
+cd "$tree"
+timed() { # LABEL COMMAND…
+	label=$1
+	shift
+	start=$(date +%s%N)
+	"$@" >/dev/null
+	printf '%-40s %6d ms\n' "$label" $((($(date +%s%N) - start) / 1000000))
+}
+sleep 1 # past the time in which a definition counts as just written
+echo "== generate, $n definitions"
+for layout in op-type definition; do
+	timed "$layout: all files new" "$build/reftest" generate --layout "$layout"
+	timed "$layout: nothing changed" "$build/reftest" generate
+	one=$(find definitions -name '*.json' | sort | head -n 1)
+	printf '\n' >>"$one"
+	sleep 1
+	timed "$layout: one definition written" "$build/reftest" generate
+done

@@ -1,0 +1,146 @@
+/* generate - the dataset's pytest files: written, checked, or shown (commands/generated.h). */
+#include "commands/command.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "commands/generated.h"
+#include "commands/options.h"
+#include "commands/pass.h"
+
+struct generate_options {
+	const char *root, *layout, *print;
+	bool all, check, force, audit;
+	struct words op_types;
+};
+
+#define AT(member) offsetof(struct generate_options, member)
+static const struct option_row rows[] = {
+    {"--root", OPTION_TEXT, AT(root), "DIR", "the dataset"},
+    {"--all", OPTION_FLAG, AT(all), NULL, "every definition (also what no name at all means)"},
+    {"--op-type", OPTION_LIST, AT(op_types), "T", "the definitions of this op_type; may be repeated"},
+    {"--layout", OPTION_TEXT, AT(layout), "L",
+     "op-type: test_{op_type}.py; definition: test_{name}.py (default: as last time, else op-type)"},
+    {"--check", OPTION_FLAG, AT(check), NULL, "write nothing; exit 1 and list what is out of date"},
+    {"--force", OPTION_FLAG, AT(force), NULL, "also replace files that somebody wrote or edited"},
+    {"--audit", OPTION_FLAG, AT(audit), NULL,
+     "list hand-written tests that cannot fail, with file, line and reason; exit 1 if any"},
+    {"--print", OPTION_TEXT, AT(print), "FILE", "show what this file would hold (\"test_gemm.py\"), and write nothing"},
+};
+
+enum { ROWS = sizeof rows / sizeof rows[0] };
+
+static int read_layout(const struct generate_options *o, const char *root, enum layout *layout, struct err *err)
+{
+	*layout = LAYOUT_OP_TYPE;
+	if (o->layout == NULL)
+		generated_before(root, layout);
+	else if (strcmp(o->layout, "definition") == 0)
+		*layout = LAYOUT_DEFINITION;
+	else if (strcmp(o->layout, "op-type") != 0)
+		return err_set(err, "'%s' is no layout; --layout takes op-type or definition", o->layout);
+	return 0;
+}
+
+static void print_summary(const struct generate_options *o, const struct generated *g)
+{
+	for (int i = 0; i < g->told_count; i++)
+		printf("%s\n", g->told[i]);
+	printf("%d definition%s: %d with a test (%d hand-written), %d without, %d stale; ", g->definitions,
+	       g->definitions == 1 ? "" : "s", g->with_test, g->hand_written, g->without, g->stale);
+	printf("%d file%s: %d %s, %d removed, %d current\n", g->files, g->files == 1 ? "" : "s", g->written,
+	       o->check ? "out of date" : "written", g->removed, g->current);
+}
+
+static int exit_code(const struct generate_options *o, const struct generated *g)
+{
+	if (g->refused > 0 || (o->check && g->written + g->removed > 0))
+		return EXIT_FAILED;
+	return g->invalid > 0 ? EXIT_USAGE : EXIT_VERIFIED;
+}
+
+/* Selects and updates. `pass` is but a dataset and a selection: nothing runs. */
+static int update(struct pass *pass, const struct generate_options *o, const struct words *names, struct err *err)
+{
+	bool every = names->count == 0 && o->op_types.count == 0;
+	struct generated_options options = {.check = o->check, .force = o->force, .print = o->print};
+	struct generated generated;
+
+	if (read_layout(o, pass->reftest->root, &options.layout, err) < 0 ||
+	    pass_select(pass, names->items, names->count, o->op_types.items, o->op_types.count, err) < 0)
+		return EXIT_USAGE;
+	if (!every) {
+		options.selected = pass->selected;
+		options.selected_count = pass->selected_count;
+	}
+	if (generated_update(pass->reftest, &pass->dataset, &options, &pass->arena, &generated, err) < 0)
+		return EXIT_INTERNAL;
+	if (o->print != NULL) {
+		if (!generated.printed)
+			err_set(err,
+				"'%s' is no file that would be generated here; `reftest generate --check` lists those",
+				o->print);
+		return generated.printed ? EXIT_VERIFIED : EXIT_USAGE;
+	}
+	print_summary(o, &generated);
+	return exit_code(o, &generated);
+}
+
+static int audit(struct pass *pass, struct err *err)
+{
+	struct generated generated;
+
+	if (generated_audit(pass->reftest, &pass->dataset, &pass->arena, &generated, err) < 0)
+		return EXIT_INTERNAL;
+	for (int i = 0; i < generated.told_count; i++)
+		printf("%s\n", generated.told[i]);
+	printf("%d hand-written test file%s, %d finding%s\n", generated.files, generated.files == 1 ? "" : "s",
+	       generated.told_count, generated.told_count == 1 ? "" : "s");
+	return generated.told_count > 0 ? EXIT_FAILED : EXIT_VERIFIED;
+}
+
+static int act(struct pass *pass, const struct generate_options *o, const struct words *names, struct err *err)
+{
+	if (dataset_scan(pass->reftest->root, &pass->arena, &pass->dataset, err) < 0)
+		return EXIT_INTERNAL;
+	return o->audit ? audit(pass, err) : update(pass, o, names, err);
+}
+
+static int run(struct reftest *reftest, const struct generate_options *o, const struct words *names, struct err *err)
+{
+	struct pass pass = {.reftest = reftest};
+	int code = EXIT_USAGE;
+
+	pass.dataset.fd = -1;
+	if (o->root != NULL)
+		reftest->root_given = o->root;
+	if (o->all && names->count > 0) {
+		err_set(err, "--all and the name '%s' contradict each other; give one of them", names->items[0]);
+		return EXIT_USAGE;
+	}
+	if (reftest_root(reftest, err) == 0)
+		code = act(&pass, o, names, err);
+	pass_close(&pass);
+	return code;
+}
+
+int command_generate(struct reftest *reftest, int argc, char **argv)
+{
+	struct generate_options o = {.root = NULL};
+	struct arena arena = {0};
+	struct words names;
+	struct err err = {""};
+	int code = EXIT_USAGE, help = options_read(rows, ROWS, argc, argv, &arena, &o, &names, &err);
+
+	if (help > 0) {
+		printf("usage: reftest generate [options] [NAME…]\n\n");
+		options_help(rows, ROWS);
+		code = EXIT_VERIFIED;
+	} else if (help == 0) {
+		code = run(reftest, &o, &names, &err);
+	}
+	if (err.text[0] != '\0')
+		fprintf(stderr, "reftest: %s\n", err.text);
+	arena_free(&arena);
+	return code;
+}

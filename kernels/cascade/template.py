@@ -1,0 +1,45 @@
+"""cascade in the generated pytest files: what follows the imports is pasted into each of them."""
+
+import torch
+
+# isort: split
+import conftest
+
+
+def cascade_inputs(definition, axes, device="cpu", seed=0):
+    """Log-sum-exps near each other, and far apart both ways; both states of a row are never empty."""
+    sizes = conftest.resolve_axes(definition, axes)
+    generator = conftest.generator_of(seed)
+    ranks = [
+        len(spec["shape"]) for spec in definition["inputs"].values() if spec["shape"]
+    ]
+    inputs = {}
+    for name, spec in definition["inputs"].items():
+        shape, dtype = conftest.shape_of(spec, sizes), conftest.dtype_of(spec)
+        values = conftest.noise(shape, torch.float32, "cpu", generator)
+        if dtype == torch.bool:
+            values = values > -0.3
+        elif len(shape) < max(ranks):
+            values = values * 10
+            values.view(-1)[::7] *= 4
+        inputs[name] = values.to(dtype).to(device)
+    return inputs
+
+
+def cascade_flashinfer(test, inputs):
+    cascade = conftest.need("flashinfer.cascade", conftest.device_of(inputs))
+    values = list(inputs.values())
+    if "merge_states" in test.NAME:
+        return cascade.merge_states(*values)
+    if "in_place" in test.NAME:
+        cascade.merge_state_in_place(*values)
+        return values[0], values[1]
+    return cascade.merge_state(*values)
+
+
+def cascade_sglang(test, inputs):
+    kernel = conftest.need("sgl_kernel", conftest.device_of(inputs))
+    values = list(inputs.values())
+    if "merge_states" in test.NAME or len(values) != 4:
+        raise NotImplementedError("it merges two states")
+    return kernel.merge_state(*values)

@@ -1,0 +1,104 @@
+"""gqa_ragged in the generated pytest files: what follows the imports is pasted into each of them."""
+
+import torch
+
+# isort: split
+import conftest
+
+
+def gqa_ragged_split(total, parts, generator, least=1, most=None):
+    """`total` as a list of random parts, each of at least `least` where that is possible, at most `most` (a list)."""
+    if parts == 0:
+        return []
+    least = min(least, total // parts)
+    most = [min(m, total) for m in most] if most else [total] * parts
+    lengths = [min(least, m) for m in most]
+    left = total - sum(lengths)
+    while left > 0:
+        open_parts = [i for i in range(parts) if lengths[i] < most[i]] or [parts - 1]
+        chosen = open_parts[torch.randint(len(open_parts), (), generator=generator)]
+        room = (
+            most[chosen] - lengths[chosen] if lengths[chosen] < most[chosen] else left
+        )
+        step = torch.randint(1, min(room, left) + 1, (), generator=generator).item()
+        lengths[chosen] += step
+        left -= step
+    return lengths
+
+
+def gqa_ragged_offsets(lengths, dtype):
+    offsets = torch.tensor([0, *lengths])
+    return offsets.cumsum(0).to(dtype)
+
+
+def gqa_ragged_inputs(definition, axes, device="cpu", seed=0):
+    """Ragged sequences, in which no query sees nothing."""
+    sizes = conftest.resolve_axes(definition, axes)
+    generator = conftest.generator_of(seed)
+    specs = [spec for spec in definition["inputs"].values() if spec["shape"]]
+    queries, keys = (conftest.shape_of(spec, sizes)[0] for spec in specs[:2])
+    indptr = next(spec for spec in specs if "int" in spec["dtype"])
+    batch = conftest.shape_of(indptr, sizes)[0] - 1
+    kv_lengths = gqa_ragged_split(keys, batch, generator)
+    q_lengths = gqa_ragged_split(queries, batch, generator, most=kv_lengths)
+    inputs = {}
+    query, key = conftest.tensor_inputs(definition)[:2]
+    for name, spec in definition["inputs"].items():
+        if spec["shape"] is None:
+            inputs[name] = 0.08
+            continue
+        shape, dtype = conftest.shape_of(spec, sizes), conftest.dtype_of(spec)
+        if "indptr" in name:
+            values = gqa_ragged_offsets(q_lengths if "q" in name else kv_lengths, dtype)
+        else:
+            values = conftest.noise(shape, torch.float32, "cpu", generator) * 1.7
+            if name == query and shape[0] > 0:
+                values[0, 0, 0] = 1296.0  # logits beyond what exp takes, all alike
+            elif name == key:
+                values[..., 0] = 1.0
+        inputs[name] = values.to(dtype).to(device)
+    return inputs
+
+
+def gqa_ragged_tolerance(definition, axes, index):
+    """Kernels keep probabilities in the values' dtype on the way: averages are good to a few units of it, lse to 1e-2."""
+    return (1e-2, 2e-2, 1.0) if index == 0 else (1e-2, 1e-3, 1.0)
+
+
+def gqa_ragged_workspace(device):
+    return torch.empty(128 << 20, dtype=torch.uint8, device=device)
+
+
+def gqa_ragged_outputs(definition, result):
+    """lse of an empty row is -inf; older releases have a large negative number."""
+    output, lse = result
+    lse = torch.where(lse <= -1e4, -torch.inf, lse.float())
+    return (output, lse)[: len(definition["outputs"])]
+
+
+def gqa_ragged_flashinfer(test, inputs):
+    device = conftest.device_of(inputs)
+    flashinfer = conftest.need("flashinfer", device)
+    definition = conftest.definition_of(test)
+    tensors = [inputs[name] for name in definition["inputs"]]
+    scale = next(x for x in tensors if isinstance(x, float))
+    q, k, v = [x for x in tensors if isinstance(x, torch.Tensor) and x.dim() > 2]
+    offsets = {name: inputs[name] for name in definition["inputs"] if "indptr" in name}
+    kv_indptr = next(x for name, x in offsets.items() if "kv" in name)
+    qo_indptr = next((x for name, x in offsets.items() if "kv" not in name), kv_indptr)
+    wrapper = flashinfer.BatchPrefillWithRaggedKVCacheWrapper(
+        gqa_ragged_workspace(device), "NHD"
+    )
+    wrapper.plan(
+        qo_indptr,
+        kv_indptr,
+        q.shape[1],
+        k.shape[1],
+        q.shape[2],
+        v.shape[2],
+        causal="causal" in definition["name"],
+        sm_scale=scale,
+        q_data_type=q.dtype,
+        kv_data_type=k.dtype,
+    )
+    return gqa_ragged_outputs(definition, wrapper.run(q, k, v, return_lse=True))

@@ -1,0 +1,79 @@
+"""rmsnorm in the generated pytest files: what follows the imports is pasted into each of them."""
+
+import torch
+
+# isort: split
+import conftest
+
+
+def rmsnorm_roles(definition):
+    """Names of hidden states, residual (None without one) and weight: the weight has one axis, or comes last."""
+    tensors = conftest.tensor_inputs(definition)
+    flat = [name for name in tensors if len(definition["inputs"][name]["shape"]) == 1]
+    weight = flat[-1]
+    rows = [name for name in tensors if name != weight]
+    rows.sort(key=lambda name: "resid" in name)
+    return rows[0], rows[1] if len(rows) > 1 else None, weight
+
+
+def rmsnorm_inputs(definition, axes, device="cpu", seed=0):
+    """Noise, and rows that show mistakes: one so small that epsilon counts, one of zeros, one with a mean, a huge one,
+    one with a single large element."""
+    sizes = conftest.resolve_axes(definition, axes)
+    generator = conftest.generator_of(seed)
+    inputs = {}
+    for name, spec in definition["inputs"].items():
+        if spec["shape"] is None:
+            inputs[name] = 4e-6
+            continue
+        shape, dtype = conftest.shape_of(spec, sizes), conftest.dtype_of(spec)
+        values = conftest.noise(shape, torch.float32, "cpu", generator)
+        if name == rmsnorm_roles(definition)[2]:
+            values = values + values.sign()
+        else:
+            rows = values.view(-1, shape[-1])
+            scales = (0.001, 0.0, 1.0, 1000.0, 1.0)
+            for row, scale in zip(rows, scales, strict=False):
+                row *= scale
+            if len(rows) > 2:
+                rows[2] += 1.0
+            if len(rows) > 4:
+                rows[4, -1] = 100.0
+        inputs[name] = values.to(dtype).to(device)
+    return inputs
+
+
+def rmsnorm_epsilon(test, inputs):
+    scalars = [value for value in inputs.values() if isinstance(value, float)]
+    return scalars[0] if scalars else conftest.need_constant(test, "eps")
+
+
+def rmsnorm_call(test, inputs, plain, fused_in_place):
+    hidden, residual, weight = rmsnorm_roles(conftest.definition_of(test))
+    x, w, eps = inputs[hidden], inputs[weight], rmsnorm_epsilon(test, inputs)
+    flat = x.contiguous().view(-1, x.shape[-1])
+    if residual is None:
+        return plain(flat, w, eps).view(x.shape)
+    total = inputs[residual].contiguous().view(flat.shape)
+    fused_in_place(flat, total, w, eps)
+    outputs = (flat.view(x.shape), total.view(x.shape))
+    return outputs[: len(conftest.definition_of(test)["outputs"])]
+
+
+def rmsnorm_flashinfer(test, inputs):
+    norm = conftest.need("flashinfer.norm", conftest.device_of(inputs))
+    return rmsnorm_call(test, inputs, norm.rmsnorm, norm.fused_add_rmsnorm)
+
+
+def rmsnorm_sglang(test, inputs):
+    kernel = conftest.need("sgl_kernel", conftest.device_of(inputs))
+    return rmsnorm_call(test, inputs, kernel.rmsnorm, kernel.fused_add_rmsnorm)
+
+
+def rmsnorm_fla(test, inputs):
+    modules = conftest.need("fla.modules.layernorm", conftest.device_of(inputs))
+    hidden, residual, weight = rmsnorm_roles(conftest.definition_of(test))
+    if residual is not None:
+        raise NotImplementedError("a norm with a residual rounds the sum first there")
+    epsilon = rmsnorm_epsilon(test, inputs)
+    return modules.rms_norm(inputs[hidden], inputs[weight], None, eps=epsilon)

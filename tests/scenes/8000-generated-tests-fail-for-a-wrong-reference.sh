@@ -1,0 +1,15 @@
+#!/bin/sh
+# 7000: in every op family, generated pytest files pass for the right references and fail for planted mistakes. Draws need
+# the rows of the medium size to show a wrong distribution.
+. "$(dirname "$0")/scene.sh"
+pytest_is_here
+step="mutants under pytest"
+count=2
+[ "$build" = "$top/build" ] || count=1 # only what generates differs in another build
+(
+	REFTEST_KERNELS=$top/build
+	export REFTEST_KERNELS
+	"$python" "$top/tests/generated/plant.py" "$build" --count "$count" -- --device "${REFTEST_DEVICE:-cpu}" \
+		-k "small or shape or dtype or determinism or edge or unchanged or (Sampling and numerical and medium)"
+) >"$work/out" 2>"$work/err" && status=0 || status=$?
+expect_exit 0

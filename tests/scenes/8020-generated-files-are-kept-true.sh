@@ -1,0 +1,118 @@
+#!/bin/sh
+# 7020: files are written only when their bytes differ, come back when deleted, follow their definitions, and are never
+# taken from somebody who wrote or edited one.
+. "$(dirname "$0")/scene.sh"
+given tiny_norm tiny_gemm
+define other <<'PYTHON'
+import torch
+
+
+def run(hidden_states, weight):
+    rows = hidden_states.float()
+    return (rows * torch.rsqrt(rows.square().mean(-1, keepdim=True) + 1e-6) * weight.float()).to(hidden_states.dtype)
+PYTHON
+norms=tests/references/test_rmsnorm.py gemms=tests/references/test_gemm.py
+says() { # NEEDLE FILE
+	expectations=$((expectations + 1))
+	grep -qF -e "$1" "$2" || fail "$step: $2 does not hold '$1'"
+}
+silent() {
+	expectations=$((expectations + 1))
+	! grep -qF -e "$1" "$2" || fail "$step: $2 holds '$1'"
+}
+
+run generate --check
+expect_exit 1
+expect_says 'test_gemm.py is missing' '3 definitions'
+[ ! -e tests ] || fail "--check wrote something"
+run verify --no-workloads --device cpu --sizes small
+[ ! -e tests ] || fail "verify made files where none were generated"
+run generate
+expect_exit 0
+expect_says '3 files: 3 written'
+run generate --check
+expect_exit 0
+
+# What has not changed keeps its mtime; what has is replaced.
+touch -d '2020-01-01' "$norms" "$gemms" tests/references/conftest.py
+touch definitions/gemm/tiny_gemm.json
+edit definitions/rmsnorm/other.json 'import torch' '# edited\nimport torch'
+run generate --check
+expect_exit 1
+expect_says 'test_rmsnorm.py is out of date'
+run generate
+expect_exit 0
+expect_says '3 files: 1 written, 0 removed, 2 current'
+says '# edited' "$norms"
+[ "$(date -r "$gemms" +%Y)" = 2020 ] || fail "a file that did not change was written"
+
+# Deleted things: an artifact comes back, a definition's class goes, and with the last one the file. By verify, too.
+rm "$gemms"
+rm definitions/rmsnorm/other.json
+run verify tiny_norm --no-workloads --device cpu --sizes small
+expect_exit 0
+says 'class TestTinyGemm' "$gemms"
+silent 'class TestOther' "$norms"
+mv definitions/gemm/tiny_gemm.json "$work/"
+run generate
+expect_says 'test_gemm.py removed'
+mv "$work/tiny_gemm.json" definitions/gemm/
+run generate --op-type gemm
+expect_says '1 definition: 1 with a test'
+
+# Nor is a definition gone because its folder cannot be read.
+mv definitions/gemm "$work/gemm"
+ln -s gemm definitions/gemm # a link to itself
+run generate
+expect_exit 2
+expect_says 'definitions/gemm'
+[ -e "$gemms" ] || fail "the test of a definition that cannot be read was removed"
+rm definitions/gemm
+mv "$work/gemm" definitions/gemm
+
+# A definition that cannot be read keeps its old class.
+cp definitions/rmsnorm/tiny_norm.json "$work/good.json"
+cp "$norms" "$work/old"
+echo '{' >definitions/rmsnorm/tiny_norm.json
+run generate
+expect_exit 2
+expect_says 'tiny_norm.json:2:1:' '1 stale'
+cmp -s "$norms" "$work/old" || fail "the class of a broken definition changed"
+mv "$work/good.json" definitions/rmsnorm/tiny_norm.json
+
+# An edited file, and one that somebody wrote, stay; --force replaces them.
+echo '# mine' >>"$norms"
+run generate
+expect_exit 1
+expect_says 'test_rmsnorm.py was edited since' '--print test_rmsnorm.py | diff' '1 stale'
+says '# mine' "$norms"
+run generate --check
+expect_exit 1
+run generate --print test_rmsnorm.py
+cp "$work/out" "$work/printed"
+run generate --force
+expect_exit 0
+cmp -s "$norms" "$work/printed" || fail "--print showed something else"
+echo 'def test_by_hand(): assert 1 == 1' >tests/references/test_tiny_gemm.py
+run generate
+expect_exit 0
+expect_says '(1 hand-written)' 'test_gemm.py removed'
+[ ! -e "$gemms" ] || fail "a definition with a hand-written test was generated all the same"
+run generate --force
+says 'class TestTinyGemm' "$gemms"
+says 'test_by_hand' tests/references/test_tiny_gemm.py
+rm "$gemms"
+echo 'def test_by_hand(): assert 1 == 1' >"$gemms"
+rm tests/references/test_tiny_gemm.py
+run generate
+expect_exit 0
+expect_says 'test_gemm.py was written by hand' '(1 hand-written)'
+says 'test_by_hand' "$gemms"
+rm "$gemms"
+
+# A dataset does not say where else on this machine files are written.
+mv tests/references "$work/elsewhere"
+ln -s "$work/elsewhere" tests/references
+run generate
+expect_exit 4
+expect_says 'no folder of the dataset'

@@ -1,0 +1,138 @@
+/* test_file: the same bytes always, a class for each definition, and the old class of what cannot be read. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <string.h>
+
+#include "artifacts/templates.h"
+#include "artifacts/test_file.h"
+
+static const struct axis axes[] = {
+    {"batch_size", true, 0}, {"hidden_size", false, 64}, {"n", false, 3}, {"N", false, 4}, {"name", false, 5}};
+static const struct tensor_spec tensor = {.name = "x", .dtype = DTYPE_BFLOAT16, .rank = 2, .axis = {0, 1}};
+static const int64_t values[] = {7, 64, 3, 4, 5};
+static const struct test_size sizes[] = {{"small", values}, {"large", values}};
+static const struct test_constant constants[] = {{"eps", "model:x\n", 1e-5}, {"theta", "unattested", NAN}};
+
+static struct definition definition_named(const char *name, const char *reference)
+{
+	return (struct definition){.name = name,
+				   .op_type = "rmsnorm",
+				   .axes = axes,
+				   .axis_count = 5,
+				   .inputs = &tensor,
+				   .input_count = 1,
+				   .outputs = &tensor,
+				   .output_count = 1,
+				   .reference = reference,
+				   .reference_length = strlen(reference)};
+}
+
+static struct test_class class_of(const struct definition *d)
+{
+	return (struct test_class){.name = d->name,
+				   .definition = d,
+				   .family = "rmsnorm",
+				   .sizes = sizes,
+				   .size_count = 2,
+				   .constants = constants,
+				   .constant_count = 2};
+}
+
+static void a_class_has_what_the_definition_says(void **state)
+{
+	struct definition d = definition_named("a_b", "def run(x):\n    return \"\"\"x\"\"\"\n");
+	struct test_class c = class_of(&d);
+	struct buf out = {0}, again = {0};
+
+	(void)state;
+	test_file_write("definitions/rmsnorm", &c, 1, &out);
+	test_file_write("definitions/rmsnorm", &c, 1, &again);
+	assert_string_equal(out.data, again.data);
+	assert_non_null(strstr(
+	    out.data,
+	    "\nclass TestAB:\n    OP_TYPE = \"rmsnorm\"\n    NAME = \"a_b\"\n    HIDDEN_SIZE = 64\n    N = 3\n"));
+	assert_non_null(strstr(out.data, "        n=N,\n        N=4,\n        name=5,\n"));
+	assert_non_null(strstr(out.data, "    EPS = 1e-05  # model:x?\n    THETA = None  # unattested\n"));
+	assert_non_null(strstr(out.data, "        conftest.size(\"small\", batch_size=7),\n"));
+	assert_non_null(strstr(out.data, "        rmsnorm_flashinfer,\n        rmsnorm_sglang,\n"));
+	assert_non_null(strstr(out.data, "    return \\\"\\\"\\\"x\\\"\\\"\\\"\n"));
+	assert_non_null(strstr(out.data, "\ndef rmsnorm_inputs("));
+	buf_free(&out);
+	buf_free(&again);
+}
+
+static void namesakes_get_numbers_and_a_family_stands_once(void **state)
+{
+	struct definition d[2] = {definition_named("a_b", "x\n"), definition_named("a__b", "x\n")};
+	struct test_class c[2] = {class_of(&d[0]), class_of(&d[1])};
+	struct buf out = {0};
+
+	(void)state;
+	test_file_write("x", c, 2, &out);
+	assert_non_null(strstr(out.data, "\nclass TestAB:\n"));
+	assert_non_null(strstr(out.data, "\nclass TestAB_2:\n"));
+	char *first = strstr(out.data, "\ndef rmsnorm_inputs(");
+
+	assert_non_null(first);
+	assert_null(strstr(first + 1, "\ndef rmsnorm_inputs("));
+	buf_free(&out);
+}
+
+static void the_old_class_is_found_again_whatever_texts_pretend(void **state)
+{
+	struct definition d[3] = {definition_named("a", "# definition: \"b\"\n# definition: none\ndef main():\n"),
+				  definition_named("b\"\\", "x = 1\n"), definition_named("c", "x\n")};
+	struct test_class c[3] = {class_of(&d[0]), class_of(&d[1]), class_of(&d[2])};
+	struct buf out = {0}, again = {0};
+	const char *text;
+	size_t length;
+
+	(void)state;
+	test_file_write("x", c, 3, &out);
+	assert_false(test_file_class(out.data, out.length, "b", &text, &length));
+	for (int i = 0; i < 3; i++) {
+		struct test_class kept[3] = {c[0], c[1], c[2]};
+
+		assert_true(test_file_class(out.data, out.length, d[i].name, &kept[i].kept, &kept[i].kept_length));
+		kept[i].definition = NULL;
+		buf_clear(&again);
+		test_file_write("x", kept, 3, &again);
+		assert_string_equal(again.data, out.data);
+	}
+	buf_free(&out);
+	buf_free(&again);
+}
+
+static void a_family_without_a_template_gets_the_generic_inputs(void **state)
+{
+	struct definition d = definition_named("a", "x\n");
+	struct test_class c = class_of(&d);
+	struct template t;
+	struct buf out = {0};
+
+	(void)state;
+	assert_false(template_of("nosuch", &t));
+	c.family = "nosuch";
+	test_file_write("x", &c, 1, &out);
+	assert_non_null(strstr(out.data, "conftest.generic_inputs(definition, axes, device, seed)"));
+	assert_non_null(strstr(out.data, "    GROUND_TRUTHS = ()\n"));
+	buf_free(&out);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(a_class_has_what_the_definition_says),
+	    cmocka_unit_test(namesakes_get_numbers_and_a_family_stands_once),
+	    cmocka_unit_test(the_old_class_is_found_again_whatever_texts_pretend),
+	    cmocka_unit_test(a_family_without_a_template_gets_the_generic_inputs),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

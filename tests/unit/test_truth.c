@@ -1,0 +1,150 @@
+/* truth: the ground truth for other programs, by the same numbers; what does not fit is refused, never written past. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <string.h>
+
+#include "kernels/truth.h"
+
+#define NORM(more)                                                                                                     \
+	"{\"definition\": {\"name\": \"rmsnorm_x\", \"op_type\": \"rmsnorm\", " more                                   \
+	"\"axes\": {\"b\": {\"type\": \"var\"},"                                                                       \
+	" \"h\": {\"type\": \"const\", \"value\": 4}}, \"inputs\": {\"x\": {\"shape\": [\"b\", \"h\"], \"dtype\": "    \
+	"\"float32\"},"                                                                                                \
+	" \"w\": {\"shape\": [\"h\"], \"dtype\": \"float32\"}}, \"outputs\": {\"y\": {\"shape\": [\"b\", \"h\"],"      \
+	" \"dtype\": \"float32\"}}}, \"axes\": {\"b\": 2}, \"seed\": 3}"
+
+static const char norm[] = NORM("\"description\": \"Epsilon is 1e-6.\", ");
+static const char unattested[] = NORM("");
+static const char sampler[] =
+    "{\"definition\": {\"name\": \"sampling\", \"op_type\": \"sampling\", \"axes\": {\"b\": {\"type\": \"var\"},"
+    " \"v\": {\"type\": \"const\", \"value\": 64}}, \"inputs\": {\"probs\": {\"shape\": [\"b\", \"v\"], \"dtype\": "
+    "\"float32\"}},"
+    " \"outputs\": {\"samples\": {\"shape\": [\"b\"], \"dtype\": \"int64\"}}}, \"axes\": {\"b\": 1}, \"seed\": 0}";
+
+static void the_truth_of_a_norm_is_computed(void **state)
+{
+	float x[8] = {1, 1, 1, 1, 2, -2, 2, -2}, w[4] = {1, 2, 3, 4}, y[8] = {0};
+	struct truth_place in[2] = {{x, sizeof x}, {w, sizeof w}}, out[1] = {{y, sizeof y}};
+	char why[256];
+	double value;
+
+	(void)state;
+	assert_int_equal(reftest_truth(norm, in, out, why, sizeof why), TRUTH_OK);
+	for (int i = 0; i < 8; i++)
+		assert_true(fabsf(y[i] - w[i % 4] * (x[i] < 0 ? -1 : 1)) < 1e-5f);
+	assert_int_equal(reftest_family(norm, why, sizeof why), TRUTH_OK);
+	assert_string_equal(why, "rmsnorm");
+	assert_int_equal(reftest_constant(norm, "eps", &value, why, sizeof why), TRUTH_OK);
+	assert_true(value == 1e-6);
+}
+
+static void a_place_that_does_not_fit_is_refused_and_not_written(void **state)
+{
+	float x[8] = {1}, w[4] = {1}, y[8] = {-1};
+	struct truth_place in[2] = {{x, sizeof x}, {w, sizeof w}}, out[1] = {{y, sizeof y - 4}};
+	char why[256];
+
+	(void)state;
+	assert_int_equal(reftest_truth(norm, in, out, why, sizeof why), TRUTH_BAD);
+	assert_non_null(strstr(why, "'y' takes 32 bytes, and 28 are given"));
+	out[0].bytes = sizeof y;
+	in[1].data = NULL;
+	assert_int_equal(reftest_truth(norm, in, out, why, sizeof why), TRUTH_BAD);
+	assert_true(y[0] == -1);
+	assert_int_equal(reftest_fill(norm, 1, (struct truth_place){w, 8}, why, sizeof why), TRUTH_BAD);
+	assert_int_equal(reftest_fill(norm, 2, (struct truth_place){w, sizeof w}, why, sizeof why), TRUTH_BAD);
+	assert_int_equal(reftest_fill(norm, 1, (struct truth_place){w, sizeof w}, why, sizeof why), TRUTH_OK);
+}
+
+static void what_nothing_attests_is_not_computed(void **state)
+{
+	float x[8] = {1}, w[4] = {1}, y[8] = {0};
+	struct truth_place in[2] = {{x, sizeof x}, {w, sizeof w}}, out[1] = {{y, sizeof y}};
+	char why[256];
+	double value;
+
+	(void)state;
+	assert_int_equal(reftest_truth(unattested, in, out, why, sizeof why), TRUTH_NONE);
+	assert_non_null(strstr(why, "'eps'"));
+	assert_int_equal(reftest_constant(unattested, "eps", &value, why, sizeof why), TRUTH_NONE);
+}
+
+static void bounds_are_the_familys(void **state)
+{
+	double rule[3];
+	char why[256];
+
+	(void)state;
+	assert_int_equal(reftest_rule(norm, 0, rule, why, sizeof why), TRUTH_OK);
+	assert_true(rule[1] == 1e-5 && rule[2] == 1);
+	assert_int_equal(reftest_rule(norm, 1, rule, why, sizeof why), TRUTH_BAD);
+}
+
+static void samples_are_judged(void **state)
+{
+	float probs[64] = {[5] = 1};
+	int64_t right = 5, wrong = 6, most = 0;
+	struct truth_place in = {probs, sizeof probs}, truth = {&most, sizeof most}, good = {&right, sizeof right},
+			   bad = {&wrong, sizeof wrong};
+	char why[512];
+
+	(void)state;
+	assert_int_equal(reftest_truth(sampler, &in, &truth, why, sizeof why), TRUTH_OK);
+	assert_int_equal(most, 5);
+	assert_int_equal(reftest_judge(sampler, 0, &in, &good, &truth, why, sizeof why), TRUTH_OK);
+	assert_int_equal(reftest_judge(sampler, 0, &in, &bad, &truth, why, sizeof why), TRUTH_REFUSED);
+	assert_non_null(strstr(why, "token 6"));
+	float x[8] = {0}, w[4] = {0};
+	struct truth_place norms[2] = {{x, sizeof x}, {w, sizeof w}}, y = {x, sizeof x};
+
+	assert_int_equal(reftest_judge(norm, 0, norms, &y, &y, why, sizeof why), TRUTH_NONE);
+}
+
+static void what_is_no_case_is_refused(void **state)
+{
+	static const char *const texts[] = {
+	    "",
+	    "{",
+	    "[]",
+	    "{}",
+	    "{\"definition\": {}}",
+	    "{\"definition\": {\"name\": \"x\", \"op_type\": \"y\", \"axes\": {}}}",
+	    "{\"definition\": {\"name\": \"x\", \"op_type\": \"y\", \"axes\": {\"a\": {\"type\": \"var\"}}, "
+	    "\"inputs\": {}, \"outputs\": {}}}",
+	    "{\"definition\": {\"name\": \"x\", \"op_type\": \"y\", \"axes\": {}, \"inputs\": {\"x\": {\"shape\": "
+	    "[\"a\"], \"dtype\": \"int8\"}},"
+	    " \"outputs\": {}}}",
+	};
+	char why[256];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+		assert_int_equal(reftest_family(texts[i], why, sizeof why), TRUTH_BAD);
+		assert_true(why[0] != '\0');
+	}
+	assert_int_equal(
+	    reftest_family("{\"definition\": {\"name\": \"x\", \"op_type\": \"y\", \"axes\": {}, \"inputs\": {}, "
+			   "\"outputs\": {}}}",
+			   why, sizeof why),
+	    TRUTH_NONE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(the_truth_of_a_norm_is_computed),
+	    cmocka_unit_test(a_place_that_does_not_fit_is_refused_and_not_written),
+	    cmocka_unit_test(what_nothing_attests_is_not_computed),
+	    cmocka_unit_test(bounds_are_the_familys),
+	    cmocka_unit_test(samples_are_judged),
+	    cmocka_unit_test(what_is_no_case_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
