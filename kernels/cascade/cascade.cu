@@ -36,6 +36,12 @@ static __device__ __forceinline__ float s_of(const struct merging &m, int64_t to
 	return m.s[m.many ? 0 : state][place(m, token, head, state)];
 }
 
+/* A state that is empty weighs nothing, also where all are. */
+static __device__ __forceinline__ float weight_of(float s, float most)
+{
+	return most == -INFINITY ? 0 : exp2f(s - most);
+}
+
 static __global__ void __launch_bounds__(THREADS) merge(const struct merging m)
 {
 	int64_t at = blockIdx.x, token = at / m.heads, head = at % m.heads;
@@ -45,17 +51,17 @@ static __global__ void __launch_bounds__(THREADS) merge(const struct merging m)
 	for (int64_t i = 0; i < m.states; i++)
 		most = fmaxf(most, s_of(m, token, head, i));
 	for (int64_t i = 0; i < m.states; i++)
-		sum += exp2f(s_of(m, token, head, i) - most);
+		sum += weight_of(s_of(m, token, head, i), most);
 	for (int64_t d = threadIdx.x; d < m.width; d += THREADS) {
 		float v = 0;
 
 		for (int64_t i = 0; i < m.states && !alone; i++) {
 			int from = m.many ? 0 : (int)i;
 
-			v += exp2f(s_of(m, token, head, i) - most) *
+			v += weight_of(s_of(m, token, head, i), most) *
 			     load(m.v[from], m.v_dtype[from], place(m, token, head, i) * m.width + d);
 		}
-		v = alone ? load(m.v[0], m.v_dtype[0], at * m.width + d) : v / sum;
+		v = alone ? load(m.v[0], m.v_dtype[0], at * m.width + d) : sum > 0 ? v / sum : 0;
 		number_store(m.v_out, m.v_out_dtype, at * m.width + d, v);
 	}
 	if (threadIdx.x == 0 && m.s_out != NULL)

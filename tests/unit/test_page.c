@@ -471,6 +471,11 @@ static void tables_that_are_not_at_hand_are_not_looked_at(void **state)
 	for (int i = 0; i < problems[0].input_count; i++)
 		nothing[i].data = NULL;
 	assert_int_equal(page_op.check(&t.c, nothing, &why), 0);
+	t.axis[problems[0].inputs[5].axis[0]] = 100000; /* more tokens than all pages hold */
+	assert_int_equal(page_op.check(&t.c, nothing, &why), -1);
+	assert_non_null(strstr(why.text, "cannot hold 100000 tokens"));
+	t.c.given = 1u << 5;
+	assert_int_equal(page_op.check(&t.c, nothing, &why), 0);
 	trial_close(&t);
 }
 
