@@ -28,6 +28,7 @@ static const struct {
     {"verify", command_verify, "verify definitions against ground truth; run only what has no valid verdict"},
     {"status", command_status, "the table of verdicts, at once, from the cache"},
     {"explain", command_explain, "is a definition verified, stale or unknown, and which field changed"},
+    {"watch", command_watch, "keep verdicts true while files change: each save is answered at once"},
     {"doctor", command_doctor, "what this machine has and lacks, and the command that mends it"},
 };
 

@@ -48,6 +48,13 @@ static struct digest context_digest(const struct pass *pass, struct arena *arena
 	return fields_digest(&fields);
 }
 
+static int open_contents(struct pass *pass, struct err *err)
+{
+	pass->context = context_digest(pass, &pass->arena);
+	pass->contents = contents_open(pass->reftest->store, &pass->dataset, &pass->arena, err);
+	return pass->contents == NULL ? EXIT_INTERNAL : 0;
+}
+
 int pass_open(struct pass *pass, struct reftest *reftest, const struct pass_options *options, struct err *err)
 {
 	struct err note;
@@ -67,15 +74,36 @@ int pass_open(struct pass *pass, struct reftest *reftest, const struct pass_opti
 		return EXIT_INTERNAL;
 	pass->machine.policy.force = options->force;
 	pass->machine.policy.cached_only = options->cached_only;
-	pass->context = context_digest(pass, &pass->arena);
-	pass->contents = contents_open(reftest->store, &pass->dataset, &pass->arena, err);
-	return pass->contents == NULL ? EXIT_INTERNAL : 0;
+	return open_contents(pass, err);
+}
+
+int pass_open_some(struct pass *pass, struct reftest *reftest, const struct pass_options *options,
+                   const struct machine_policy *machine, const char *const *paths, int count, struct err *err)
+{
+	*pass = (struct pass){.reftest = reftest, .options = options, .machine = *machine};
+	pass->dataset.fd = -1;
+	pass->machine.policy.force = options->force;
+	pass->machine.policy.cached_only = options->cached_only;
+	if ((paths == NULL ? dataset_scan(reftest->root, &pass->arena, &pass->dataset, err)
+	                   : dataset_some(reftest->root, paths, count, &pass->arena, &pass->dataset, err)) < 0)
+		return EXIT_INTERNAL;
+	int code = open_contents(pass, err);
+
+	return code == 0 && pass_select(pass, NULL, 0, NULL, 0, err) < 0 ? EXIT_INTERNAL : code;
+}
+
+void pass_lend(struct pass *pass, struct pool *pool)
+{
+	pass->pool = pool;
+	pass->lent = pool != NULL;
 }
 
 void pass_close(struct pass *pass)
 {
-	if (pass->pool != NULL)
+	if (pass->pool != NULL && !pass->lent)
 		pool_close(pass->pool);
+	buf_free(&pass->definition_bytes);
+	buf_free(&pass->workload_bytes);
 	for (int i = 0; i < pass->count; i++)
 		arena_free(&pass->outcomes[i]->arena);
 	if (pass->dataset.fd >= 0)
@@ -202,8 +230,18 @@ static void judge_outcome(struct outcome *outcome)
 	outcome->counts.weak = outcome->weak;
 }
 
+/* From here on an answer is owed; until tell. */
+static void wait_for_pool(struct outcome *outcome)
+{
+	outcome->started = seconds_now();
+	outcome->pass->waiting += !outcome->waiting;
+	outcome->waiting = true;
+}
+
 static void tell(struct outcome *outcome)
 {
+	outcome->pass->waiting -= outcome->waiting;
+	outcome->waiting = false;
 	if (outcome->pass->told != NULL)
 		outcome->pass->told(outcome->pass, outcome);
 }
@@ -564,40 +602,47 @@ static int default_lanes(void)
 	return lanes < 1 ? 1 : lanes > LANES_MAX ? LANES_MAX : lanes;
 }
 
-static int need_pool(struct pass *pass, struct err *err)
+struct pool *pass_open_pool(const struct reftest *reftest, const struct pass_options *options,
+                            const struct machine_policy *machine, struct err *err)
 {
-	struct pool_options options = {
-	    .device = pass->machine.policy.device, .python = pass->machine.python, .root = pass->reftest->root,
-	    .lanes = pass->options->jobs > 0 ? pass->options->jobs : default_lanes(),
-	    .timeout_s = pass->options->timeout_s, .staged = pass->options->staged,
+	const struct pool_options how = {
+	    .device = machine->policy.device, .python = machine->python, .root = reftest->root,
+	    .lanes = options->jobs > 0 ? options->jobs : default_lanes(), .timeout_s = options->timeout_s,
+	    .staged = options->staged,
 	};
 
+	return pool_open(&how, err);
+}
+
+static int need_pool(struct pass *pass, struct err *err)
+{
 	if (pass->pool == NULL)
-		pass->pool = pool_open(&options, err);
+		pass->pool = pass_open_pool(pass->reftest, pass->options, &pass->machine, err);
 	return pass->pool == NULL ? -1 : 0;
 }
 
 static int submit_outcome(struct outcome *outcome, const struct job **jobs, int count, struct err *err)
 {
-	struct task task = {.reference = outcome->definition->reference, .jobs = jobs, .job_count = count, .owner = outcome};
+	struct task task = {.reference = outcome->definition->reference, .jobs = jobs, .job_count = count, .owner = outcome,
+	                    .urgent = outcome->pass->options->urgent};
 
 	if (need_pool(outcome->pass, err) < 0)
 		return -1;
 	task.name = outcome_name(outcome, &outcome->arena);
-	outcome->started = seconds_now();
+	wait_for_pool(outcome);
 	pool_submit(outcome->pass->pool, &task);
 	return 0;
 }
 
 /* What cannot run any more is said of every case that waits for it. */
-static void give_up(struct pass *pass, const char *why)
+void pass_give_up(struct pass *pass, const char *why)
 {
 	pass->machine.cannot_run = arena_string(&pass->arena, why);
 	pass->machine.cannot_reason = REASON_UNSUPPORTED_DEVICE;
 	for (int i = 0; i < pass->count; i++) {
 		struct outcome *outcome = pass->outcomes[i];
 
-		if (outcome->started <= 0 || outcome->done == outcome->case_count)
+		if (!outcome->waiting)
 			continue;
 		for (int k = 0; k < outcome->case_count; k++)
 			if (outcome->cases[k].verdict == NULL)
@@ -639,13 +684,14 @@ static void take_result(struct pass *pass, const struct pool_result *result)
 		settle_passenger(pass, who, result, ran);
 }
 
-/* The arena a result is to live in is its outcome's, which is not known before: read it into the pass's. */
-static void take_results(struct pass *pass)
+/* A result lives in the pass's arena, for several outcomes may share it. */
+void pass_take_results(struct pool *pool)
 {
 	struct pool_result result;
+	const struct outcome *owner;
 
-	while (pass->pool != NULL && pool_next(pass->pool, &pass->arena, &result))
-		take_result(pass, &result);
+	while ((owner = pool_next_owner(pool)) != NULL && pool_next(pool, &owner->pass->arena, &result))
+		take_result(owner->pass, &result);
 }
 
 static bool was_interrupted(struct pass *pass, int timeout_ms)
@@ -668,11 +714,11 @@ static void pump(struct pass *pass)
 		return;
 	int rc = pool_dispatch(pass->pool, &err);
 
-	take_results(pass);
+	pass_take_results(pass->pool);
 	if (rc < 0) {
 		pool_close(pass->pool);
 		pass->pool = NULL;
-		give_up(pass, err.text);
+		pass_give_up(pass, err.text);
 	}
 }
 
@@ -682,7 +728,7 @@ static void keep_finished_cases(struct pass *pass)
 	for (int i = 0; i < pass->count; i++) {
 		struct outcome *outcome = pass->outcomes[i];
 
-		if (outcome->started <= 0 || outcome->done == outcome->case_count)
+		if (!outcome->waiting || outcome->dropped)
 			continue;
 		if (inputs_unchanged(outcome))
 			store_outcome(outcome);
@@ -695,22 +741,25 @@ static void plan_outcome(struct outcome *outcome)
 	struct pass *pass = outcome->pass;
 	const struct job **jobs = arena_array(&outcome->arena, (size_t)outcome->case_count, sizeof *jobs);
 	struct err err = {""};
-	int count = 0;
+	int count = 0, waiting = 0;
 
 	for (int i = 0; i < outcome->case_count; i++) {
 		const struct test_case *test = outcome->cases[i].test;
 
-		if (decide_case(outcome, &outcome->cases[i]) &&
-		    flight_board(&pass->flights, &test->subject, outcome, i, &pass->arena))
+		if (!decide_case(outcome, &outcome->cases[i]))
+			continue;
+		waiting++;
+		if (flight_board(&pass->flights, &test->subject, outcome, i, &pass->arena))
 			jobs[count++] = test->job;
 	}
+	pass->cases_planned += count;
 	if (outcome->done == outcome->case_count || pass->options->dry_run)
 		finish_outcome(outcome);
-	else if (count == 0)
-		outcome->started = seconds_now(); /* every case of it waits for another definition's */
+	else if (count == 0 && waiting > 0)
+		wait_for_pool(outcome); /* every case of it waits for another definition's */
 	else if (submit_outcome(outcome, jobs, count, &err) < 0) {
-		outcome->started = seconds_now();
-		give_up(pass, err.text);
+		wait_for_pool(outcome);
+		pass_give_up(pass, err.text);
 	}
 }
 
@@ -775,33 +824,99 @@ static void visit(struct pass *pass, const struct dataset_file *file, struct buf
 	was_interrupted(pass, 0);
 }
 
-int pass_run(struct pass *pass, struct err *err)
-{
-	struct buf definition = {0}, workload = {0};
-	double start = seconds_now();
+/* ---- in steps --------------------------------------------------------------------------------------------------- */
 
-	if (reftest_signals(pass->reftest, err) < 0)
-		return -1;
+int pass_begin(struct pass *pass, struct err *err)
+{
+	pass->started = seconds_now();
 	pass->outcomes = arena_array(&pass->arena, (size_t)pass->selected_count, sizeof *pass->outcomes);
-	for (int i = 0; i < pass->selected_count && !pass->interrupted; i++) {
-		visit(pass, pass->selected[i], &definition, &workload);
-		while (pass->pool != NULL && pool_pending(pass->pool) > PENDING_CASES && !pass->interrupted)
-			pump(pass);
-	}
-	while (pass->pool != NULL && pool_pending(pass->pool) > 0 && !pass->interrupted)
-		pump(pass);
-	buf_free(&definition);
-	buf_free(&workload);
-	if (pass->pool != NULL) {
-		pool_close(pass->pool);
-		pass->pool = NULL;
-	}
+	return reftest_signals(pass->reftest, err);
+}
+
+bool pass_visit(struct pass *pass)
+{
+	if (pass->visited >= pass->selected_count)
+		return false;
+	const struct dataset_file *file = pass->selected[pass->visited++];
+
+	if (file != NULL) /* else it was dropped before its turn */
+		visit(pass, file, &pass->definition_bytes, &pass->workload_bytes);
+	return true;
+}
+
+bool pass_done(const struct pass *pass)
+{
+	return pass->visited >= pass->selected_count && pass->waiting == 0;
+}
+
+void pass_end(struct pass *pass)
+{
 	struct err note = {""};
 
+	if (pass->pool != NULL && !pass->lent)
+		pool_close(pass->pool);
+	pass->pool = NULL;
 	if (pass->interrupted)
 		keep_finished_cases(pass);
 	if (!pass->options->dry_run && contents_write(pass->contents, &note) < 0 && pass->not_kept == NULL)
 		pass->not_kept = arena_string(&pass->arena, note.text);
-	pass->seconds = seconds_now() - start;
+	pass->seconds = seconds_now() - pass->started;
+}
+
+/* The case that waited for one that will not come is run for itself, and for who waits behind it. */
+static void run_promoted(const struct passenger *next)
+{
+	struct outcome *outcome = next->outcome;
+	const struct job **jobs = arena_array(&outcome->arena, 1, sizeof *jobs);
+	struct err err = {""};
+
+	jobs[0] = outcome->cases[next->case_index].test->job;
+	outcome->pass->cases_planned++;
+	if (submit_outcome(outcome, jobs, 1, &err) < 0)
+		pass_give_up(outcome->pass, err.text);
+}
+
+static void drop_outcome(struct outcome *outcome)
+{
+	struct pass *pass = outcome->pass;
+
+	if (pass->pool != NULL)
+		pool_cancel(pass->pool, outcome);
+	outcome->dropped = true;
+	outcome->known = outcome->waiting = false;
+	pass->waiting--;
+	for (int i = 0; i < outcome->case_count; i++) {
+		const struct passenger *next = flight_leave(&pass->flights, &outcome->cases[i].test->subject, outcome, i);
+
+		if (next != NULL && next->outcome != outcome)
+			run_promoted(next);
+	}
+}
+
+bool pass_drop(struct pass *pass, const char *path)
+{
+	for (int i = pass->visited; i < pass->selected_count; i++)
+		if (pass->selected[i] != NULL && strcmp(pass->selected[i]->path, path) == 0) {
+			pass->selected[i] = NULL;
+			return true;
+		}
+	for (int i = 0; i < pass->count; i++)
+		if (pass->outcomes[i]->waiting && strcmp(pass->outcomes[i]->file->path, path) == 0) {
+			drop_outcome(pass->outcomes[i]);
+			return true;
+		}
+	return false;
+}
+
+int pass_run(struct pass *pass, struct err *err)
+{
+	if (pass_begin(pass, err) < 0)
+		return -1;
+	while (!pass->interrupted && pass_visit(pass))
+		while (pass->pool != NULL && pool_pending(pass->pool) > PENDING_CASES && !pass->interrupted)
+			pump(pass);
+	while (pass->pool != NULL && pool_pending(pass->pool) > 0 && !pass->interrupted)
+		pump(pass);
+	pass_end(pass);
 	return 0;
 }

@@ -342,7 +342,7 @@ static void json_findings(struct buf *out, const struct verdict *v)
 	buf_text(out, "]");
 }
 
-static void json_case(struct buf *out, const struct outcome *outcome, const struct case_outcome *c)
+void report_json_case(struct buf *out, const struct outcome *outcome, const struct case_outcome *c)
 {
 	const struct verdict *v = c->verdict;
 
@@ -429,7 +429,7 @@ static void json_definition(struct buf *out, const struct outcome *outcome)
 	buf_text(out, "], \"cases\": [");
 	for (int i = 0; i < outcome->case_count; i++) {
 		buf_text(out, i > 0 ? ",\n  " : "\n  ");
-		json_case(out, outcome, &outcome->cases[i]);
+		report_json_case(out, outcome, &outcome->cases[i]);
 	}
 	buf_text(out, "]}");
 }

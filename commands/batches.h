@@ -1,0 +1,57 @@
+/* batches - sets of changed definitions on their way to their verdicts, each one a pass (commands/pass.h) of its own.
+ *
+ * Several may be under way, sharing one pool: a save does not wait behind the thousand cases of a checkout. A definition
+ * is in one of them at most: what changes again is dropped from the older batch, and only its newest text is told. */
+#ifndef REFTEST_COMMANDS_BATCHES_H
+#define REFTEST_COMMANDS_BATCHES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "commands/hook.h"
+#include "commands/pass.h"
+#include "commands/roll.h"
+#include "commands/watch_tell.h"
+#include "workers/pool.h"
+
+/* A batch no larger is told in every detail, and goes before what waits in the pool: somebody is looking. */
+enum { BATCH_SMALL = 16 };
+
+struct batch;
+
+struct batches {
+	struct reftest *reftest;
+	struct pass_options options;   /* of every pass; details, each and urgent are a batch's own */
+	struct machine_policy machine;
+	struct watch_teller teller;
+	struct hook hook;
+	struct roll roll;
+	struct pool *pool;             /* NULL: nothing can run, or it broke; then the next batch tries again */
+	struct batch *first;           /* oldest first */
+	int64_t begun;                 /* batches so far */
+	char complaint[2048];          /* the last sentence why verdicts could not be kept: told once */
+};
+
+double batch_clock(void); /* seconds, monotonic */
+
+/* Starts the pool, if anything can run at all, and keeps it warm. */
+void batches_warm(struct batches *batches);
+
+/* The definitions at these paths (sorted, each once) may have changed; NULL: everything may have. `noticed`: when the
+ * first of it was heard of. -1: the root cannot be read now. */
+int batches_begin(struct batches *batches, const char *const *paths, int count, double noticed, struct err *err);
+
+/* Plans for some milliseconds. true: there is more to plan. */
+bool batches_plan(struct batches *batches);
+
+/* Takes what the pool has to say. */
+void batches_dispatch(struct batches *batches);
+
+/* Tells and ends the batches that are done. */
+void batches_finish(struct batches *batches);
+
+/* Everything under way is given up; what had its verdict is kept. */
+void batches_abandon(struct batches *batches);
+void batches_close(struct batches *batches);
+
+#endif

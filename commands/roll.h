@@ -1,0 +1,36 @@
+/* roll - the definitions that a watcher knows, and the last word on each. */
+#ifndef REFTEST_COMMANDS_ROLL_H
+#define REFTEST_COMMANDS_ROLL_H
+
+#include <stdbool.h>
+
+#include "base/arena.h"
+#include "dataset/verdict.h"
+
+enum { ROLL_BUCKETS = 4096 };
+
+struct roll_entry {
+	struct roll_entry *next;
+	bool known;         /* false: it is on its way */
+	enum status status; /* the last word, even while another is on its way */
+	enum reason reason;
+	char path[];        /* "definitions/rmsnorm/rmsnorm_h4096.json" */
+};
+
+struct roll { /* {0} is empty */
+	struct roll_entry *bucket[ROLL_BUCKETS];
+	int count, known;
+	int by_status[STATUS_COUNT]; /* of the known */
+};
+
+/* NULL: there is no such definition. */
+const struct roll_entry *roll_find(struct roll *roll, const char *path);
+void roll_set(struct roll *roll, const char *path, enum status status, enum reason reason);
+void roll_doubt(struct roll *roll, const char *path); /* known no more; made if it was not there */
+bool roll_forget(struct roll *roll, const char *path); /* false: there was none */
+
+/* The paths that begin with `prefix`, sorted. */
+int roll_paths(const struct roll *roll, const char *prefix, struct arena *arena, const char ***paths);
+void roll_free(struct roll *roll);
+
+#endif

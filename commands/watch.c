@@ -1,0 +1,434 @@
+/* watch - keeps verdicts true while files change.
+ *
+ * One loop, one thread. The watcher says where to look; what it says becomes a batch (a pass over just these
+ * definitions); the pool, kept warm, runs what has no verdict; each verdict is told as it comes. Start-up, an overflow of
+ * the queue and a root that came back are the same, only larger. While git holds its lock, what it writes is gathered, so
+ * that a checkout is one batch. Our own files lie below .reftest, where nobody looks. */
+#include "commands/command.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "commands/batches.h"
+#include "commands/git_lock.h"
+#include "commands/options.h"
+#include "commands/ripe.h"
+#include "watcher/watcher.h"
+#include "workers/crew.h"
+
+/* How often git's lock is looked at, and for how long it may hold a change back. */
+enum { LOCK_MS = 1, LOCK_LONGEST_MS = 2000 };
+
+struct watch_options {
+	const char *root, *device, *python, *sizes, *command;
+	bool no_workloads, json, once, poll;
+	int jobs, watches;
+	double timeout;
+	uint64_t seed;
+};
+
+#define AT(member) offsetof(struct watch_options, member)
+static const struct option_row rows[] = {
+    {"--root", OPTION_TEXT, AT(root), "DIR", "the dataset"},
+    {"--json", OPTION_FLAG, AT(json), NULL, "one JSON object a line as things happen"},
+    {"--exec", OPTION_TEXT, AT(command), "CMD", "run by the shell after each batch, the names in $REFTEST_NAMES"},
+    {"--once", OPTION_FLAG, AT(once), NULL, "end as soon as everything has its verdict"},
+    {"--device", OPTION_TEXT, AT(device), "D", "auto, cpu, cuda or cuda:N (default: auto)"},
+    {"--sizes", OPTION_TEXT, AT(sizes), "LIST", "small,medium,large (default: small,medium)"},
+    {"--no-workloads", OPTION_FLAG, AT(no_workloads), NULL, "leave the lines of workload files out"},
+    {"--seed", OPTION_SEED, AT(seed), "N", "of the inputs (default: 0)"},
+    {"--timeout", OPTION_REAL, AT(timeout), "S", "seconds a case may take (default: 120)"},
+    {"--jobs", OPTION_INT, AT(jobs), "N", "references side by side (default: half the cores, at most 4)"},
+    {"--python", OPTION_TEXT, AT(python), "PATH", "interpreter with torch; else $REFTEST_PYTHON, .venv, python3"},
+    {"--poll", OPTION_FLAG, AT(poll), NULL, "do not use inotify: look at the files twice a second"},
+    {"--max-watches", OPTION_INT, AT(watches), "N", "use no more inotify watches; poll the other folders"},
+};
+
+enum { ROWS = sizeof rows / sizeof rows[0] };
+
+static const struct watched_tree trees[] = {
+    {"definitions", 1, 1, ".json"},
+    {"workloads", 1, 1, ".jsonl"},
+    {"blob", 8, 0, NULL},
+};
+
+struct watch {
+	const struct watch_options *options;
+	struct reftest *reftest;
+	struct batches batches;
+	struct watcher *watcher;
+	struct git_lock lock;
+	struct arena arena;
+	int64_t held_ms;  /* since when git's lock has held changes back; 0: it does not */
+	double noticed;   /* when the oldest change that is not in a batch was heard of; 0: there is none */
+	int generation;   /* of the root */
+	bool ready, ended;
+	int code;
+};
+
+static bool is_ripe(const char *path, void *context)
+{
+	const struct watch *watch = context;
+
+	return ripe_file(watch->reftest->root, path);
+}
+
+/* ---- from paths to definitions ---------------------------------------------------------------------------------- */
+
+struct words_of {
+	const char **items;
+	int count, room;
+	struct arena *arena;
+};
+
+static void add_word(struct words_of *words, const char *path)
+{
+	if (words->count == words->room) {
+		int room = words->room * 2 + 64;
+		const char **longer = arena_array(words->arena, (size_t)room, sizeof *longer);
+
+		if (words->count > 0)
+			memcpy(longer, words->items, (size_t)words->count * sizeof *longer);
+		words->items = longer;
+		words->room = room;
+	}
+	words->items[words->count++] = arena_string(words->arena, path);
+}
+
+static int compare_words(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static void sort_once(struct words_of *words)
+{
+	int kept = 0;
+
+	if (words->count > 1)
+		qsort(words->items, (size_t)words->count, sizeof *words->items, compare_words);
+	for (int i = 0; i < words->count; i++)
+		if (kept == 0 || strcmp(words->items[kept - 1], words->items[i]) != 0)
+			words->items[kept++] = words->items[i];
+	words->count = kept;
+}
+
+/* "definitions/x/" or "workloads/x/": the definitions that are known to be, or to have been, in there. */
+static void add_folder(struct watch *watch, const char *folder, struct words_of *words)
+{
+	const char *rest = strchr(folder, '/');
+	const char **paths;
+
+	if (strncmp(folder, "definitions/", 12) != 0 && strncmp(folder, "workloads/", 10) != 0)
+		return;
+	int count = roll_paths(&watch->batches.roll, arena_printf(words->arena, "definitions%s", rest), words->arena, &paths);
+
+	for (int i = 0; i < count; i++)
+		add_word(words, paths[i]);
+}
+
+/* Who names one of these blobs (or one in one of these folders)? */
+struct blob_question {
+	const struct changes *changes;
+	struct words_of *words;
+};
+
+static bool names_blob(const char *blob, const char *changed)
+{
+	size_t length = strlen(changed);
+
+	return changed[length - 1] == '/' ? strncmp(blob, changed, length) == 0 : strcmp(blob, changed) == 0;
+}
+
+static void ask_entry(const struct file_entry *entry, void *context)
+{
+	const struct blob_question *question = context;
+
+	for (int i = 0; i < entry->blob_count; i++)
+		for (int k = 0; k < question->changes->count; k++)
+			if (names_blob(entry->blobs[i], question->changes->paths[k])) {
+				add_word(question->words, entry->path);
+				return;
+			}
+}
+
+/* false: nobody can say which definitions are touched. */
+static bool add_blobs(struct watch *watch, const struct changes *changes, struct words_of *words)
+{
+	struct blob_question question = {changes, words};
+	bool any = false;
+
+	for (int i = 0; i < changes->count; i++)
+		any = any || strncmp(changes->paths[i], "blob/", 5) == 0;
+	if (!any)
+		return true;
+	return watch->reftest->store != NULL &&
+	       store_each_file(watch->reftest->store, "definitions/", ask_entry, &question, NULL) == 0;
+}
+
+static void begin_batch(struct watch *watch, const char *const *paths, int count)
+{
+	struct err err = {""};
+
+	if (batches_begin(&watch->batches, paths, count, watch->noticed, &err) < 0)
+		tell_notice(&watch->batches.teller, err.text);
+}
+
+/* Another folder stands where the root stood: its cache is another, too. */
+static void open_new_root(struct watch *watch)
+{
+	struct reftest *reftest = watch->reftest;
+	struct err note = {""};
+
+	watch->generation = watcher_generation(watch->watcher);
+	batches_abandon(&watch->batches);
+	if (reftest->store != NULL)
+		store_close(reftest->store);
+	reftest->store = NULL;
+	reftest_store(reftest, false, &note);
+	if (note.text[0] != '\0')
+		tell_notice(&watch->batches.teller, note.text);
+	git_lock_find(reftest->root, &watch->lock);
+}
+
+static void take_changes(struct watch *watch, const struct changes *changes, struct arena *arena)
+{
+	struct words_of words = {.arena = arena};
+	char definition[PATH_MAX];
+
+	if (watch->generation != watcher_generation(watch->watcher))
+		open_new_root(watch);
+	if (changes->everything || !add_blobs(watch, changes, &words)) {
+		begin_batch(watch, NULL, 0);
+		return;
+	}
+	for (int i = 0; i < changes->count; i++) {
+		const char *path = changes->paths[i];
+
+		if (path[strlen(path) - 1] == '/')
+			add_folder(watch, path, &words);
+		else if (dataset_definition_path(path, definition, sizeof definition))
+			add_word(&words, definition);
+	}
+	sort_once(&words);
+	if (words.count > 0)
+		begin_batch(watch, words.items, words.count);
+}
+
+/* ---- the loop --------------------------------------------------------------------------------------------------- */
+
+/* What git writes is gathered until it is done. true: not yet. */
+static bool held_by_git(struct watch *watch, int64_t now_ms)
+{
+	if (!git_lock_held(&watch->lock)) {
+		watch->held_ms = 0;
+		return false;
+	}
+	if (watch->held_ms == 0)
+		watch->held_ms = now_ms;
+	return now_ms - watch->held_ms < LOCK_LONGEST_MS;
+}
+
+static void look_at_changes(struct watch *watch)
+{
+	int64_t now_ms = clock_ms();
+	struct arena arena = {0};
+	struct changes changes;
+	const char *sentence;
+
+	watcher_turn(watch->watcher, now_ms);
+	while ((sentence = watcher_notice(watch->watcher)) != NULL)
+		tell_notice(&watch->batches.teller, sentence);
+	if (watcher_pending(watch->watcher) > 0 && watch->noticed == 0)
+		watch->noticed = batch_clock();
+	if (watcher_pending(watch->watcher) == 0 || held_by_git(watch, now_ms))
+		return;
+	if (watcher_changes(watch->watcher, now_ms, &arena, &changes)) {
+		take_changes(watch, &changes, &arena);
+		watch->noticed = watcher_pending(watch->watcher) > 0 ? batch_clock() : 0;
+	}
+	arena_free(&arena);
+}
+
+static void hook_turn(struct watch *watch)
+{
+	struct hook *hook = &watch->batches.hook;
+	struct err err = {""};
+	int status;
+
+	if (!hook_ended(hook, &status))
+		return;
+	tell_command(&watch->batches.teller, process_end(status).text);
+	if (hook->wanted && hook_run(hook, &err) < 0)
+		tell_notice(&watch->batches.teller, err.text);
+}
+
+static int timeout_ms(const struct watch *watch, bool more)
+{
+	int64_t wait = watcher_deadline(watch->watcher) - clock_ms();
+
+	if (more)
+		return 0;
+	if (watch->held_ms != 0 && watcher_pending(watch->watcher) > 0)
+		return LOCK_MS;
+	return wait < 0 ? 0 : wait > 60000 ? 60000 : (int)wait;
+}
+
+enum { FD_SIGNALS, FD_WATCHER, FD_POOL, FD_HOOK, FDS };
+
+/* Waits until something has happened; false: it is time to end. */
+static bool wait_for_something(struct watch *watch, bool more)
+{
+	struct pollfd fds[FDS] = {
+	    [FD_SIGNALS] = {watch->reftest->signals, POLLIN, 0},
+	    [FD_WATCHER] = {watcher_fd(watch->watcher), POLLIN, 0},
+	    [FD_POOL] = {watch->batches.pool != NULL ? pool_fd(watch->batches.pool) : -1, POLLIN, 0},
+	    [FD_HOOK] = {hook_fd(&watch->batches.hook), POLLIN, 0},
+	};
+
+	fflush(stdout);
+	if (poll(fds, FDS, timeout_ms(watch, more)) < 0)
+		return true; /* EINTR: nothing else can be */
+	if ((fds[FD_SIGNALS].revents & POLLIN) != 0) {
+		watch->code = EXIT_INTERRUPTED;
+		return false;
+	}
+	if (fds[FD_POOL].revents != 0)
+		batches_dispatch(&watch->batches);
+	if (fds[FD_HOOK].revents != 0)
+		hook_turn(watch);
+	return !ferror(stdout);
+}
+
+/* What --once ends with. */
+static int code_of(const struct roll *roll)
+{
+	if (roll->by_status[STATUS_INVALID] > 0)
+		return EXIT_USAGE;
+	if (roll->by_status[STATUS_FAILED] + roll->by_status[STATUS_ERROR] > 0)
+		return EXIT_FAILED;
+	return roll->count > 0 && roll->by_status[STATUS_PASSED] == roll->count ? EXIT_VERIFIED : EXIT_UNVERIFIED;
+}
+
+static void rest(struct watch *watch)
+{
+	if (watch->batches.first != NULL)
+		return;
+	if (!watch->ready)
+		tell_ready(&watch->batches.teller, watch->reftest->root, &watch->batches.roll);
+	watch->ready = true;
+	if (!watch->options->once || watcher_pending(watch->watcher) > 0 || hook_fd(&watch->batches.hook) >= 0)
+		return;
+	watch->code = code_of(&watch->batches.roll);
+	watch->ended = true;
+}
+
+static void loop(struct watch *watch)
+{
+	bool more = true;
+
+	watch->noticed = batch_clock();
+	begin_batch(watch, NULL, 0);
+	watch->noticed = 0;
+	while (!watch->ended && wait_for_something(watch, more)) {
+		look_at_changes(watch);
+		more = batches_plan(&watch->batches);
+		batches_finish(&watch->batches);
+		rest(watch);
+	}
+}
+
+/* ---- opening ---------------------------------------------------------------------------------------------------- */
+
+static int open_watcher(struct watch *watch, struct err *err)
+{
+	const struct watcher_options how = {
+	    .root = watch->reftest->root, .trees = trees, .tree_count = sizeof trees / sizeof *trees, .ripe = is_ripe,
+	    .context = watch, .watch_limit = watch->options->watches, .poll = watch->options->poll,
+	};
+
+	watch->watcher = watcher_open(&how, err);
+	if (watch->watcher == NULL)
+		return -1;
+	watch->generation = watcher_generation(watch->watcher);
+	return 0;
+}
+
+static int open_all(struct watch *watch, struct err *err)
+{
+	const struct watch_options *o = watch->options;
+	struct reftest *reftest = watch->reftest;
+	struct batches *batches = &watch->batches;
+	struct err note = {""};
+
+	reftest->root_given = o->root != NULL ? o->root : reftest->root_given;
+	if (reftest_root(reftest, err) < 0)
+		return EXIT_USAGE;
+	if (reftest_kernels_library(reftest, err) < 0 || reftest_signals(reftest, err) < 0 || open_watcher(watch, err) < 0)
+		return EXIT_INTERNAL;
+	reftest_store(reftest, false, &note);
+	if (note.text[0] != '\0')
+		tell_notice(&batches->teller, note.text);
+	if (machine_policy(reftest, o->device, o->python, &watch->arena, &batches->machine, err) < 0)
+		return EXIT_USAGE;
+	if (batches->machine.cannot_run != NULL)
+		tell_notice(&batches->teller, batches->machine.cannot_run);
+	git_lock_find(reftest->root, &watch->lock);
+	return 0;
+}
+
+static int run(struct reftest *reftest, const struct watch_options *o, struct err *err)
+{
+	struct watch watch = {.options = o, .reftest = reftest};
+	struct batches *batches = &watch.batches;
+
+	batches->reftest = reftest;
+	batches->teller = (struct watch_teller){.json = o->json, .report = {.command = ""}};
+	batches->options = (struct pass_options){.cases = case_options_default(), .device = o->device, .python = o->python,
+	                                         .jobs = o->jobs, .timeout_s = o->timeout};
+	batches->options.cases.workloads = !o->no_workloads;
+	batches->options.cases.seed = o->seed;
+	memset(batches->options.cases.size, 0, sizeof batches->options.cases.size);
+	if (case_sizes_read(o->sizes, batches->options.cases.size, err) < 0)
+		return EXIT_USAGE;
+	/* What the command prints would break the lines of --json. */
+	hook_open(&batches->hook, o->command, o->json ? STDERR_FILENO : STDOUT_FILENO);
+	int code = open_all(&watch, err);
+
+	if (code == 0) {
+		loop(&watch);
+		code = watch.code;
+	}
+	batches_close(batches);
+	if (watch.watcher != NULL)
+		watcher_close(watch.watcher);
+	arena_free(&watch.arena);
+	return code;
+}
+
+int command_watch(struct reftest *reftest, int argc, char **argv)
+{
+	struct watch_options o = {.device = "auto", .sizes = "small,medium", .timeout = 120};
+	struct arena arena = {0};
+	struct words names;
+	struct err err = {""};
+	int code = EXIT_USAGE, help = options_read(rows, ROWS, argc, argv, &arena, &o, &names, &err);
+
+	if (help > 0) {
+		printf("usage: reftest watch [options]\n\n");
+		options_help(rows, ROWS);
+		code = EXIT_VERIFIED;
+	} else if (help == 0 && names.count > 0) {
+		err_set(&err, "watch takes no names: it keeps the whole dataset verified");
+	} else if (help == 0 && o.timeout <= 0) {
+		err_set(&err, "--timeout takes a number of seconds above 0");
+	} else if (help == 0) {
+		code = run(reftest, &o, &err);
+	}
+	if (err.text[0] != '\0')
+		fprintf(stderr, "reftest: %s\n", err.text);
+	arena_free(&arena);
+	return code;
+}
