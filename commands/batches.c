@@ -1,6 +1,7 @@
 #include "commands/batches.h"
 
 #include <malloc.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -11,15 +12,25 @@
 /* Planning pauses for events this often, and while the pool has so many cases that more would only take memory. */
 enum { PLAN_MS = 5, PENDING_MOST = 16384 };
 
+/* What changed together is one pass; while git goes on changing files, what it changed next is another of the same
+ * batch, so that all is planned when it ends. */
+struct part {
+	struct pass pass; /* first: pass->told finds its part */
+	struct batch *batch;
+	struct part *next;
+	bool planned;
+};
+
 struct batch {
-	struct pass pass; /* first: pass->told finds its batch */
+	struct part *parts;      /* newest first */
+	struct flights flights;  /* of all parts */
 	struct pass_options options;
 	struct batches *batches;
 	struct batch *next;
 	struct batch_counts counts;
 	double noticed;
-	bool whole;   /* of everything */
-	bool planned;
+	bool open;    /* more parts may come */
+	bool planned; /* and told so */
 };
 
 double batch_clock(void)
@@ -50,10 +61,11 @@ static void pool_broke(struct batches *batches, const char *why)
 	tell_notice(&batches->teller, why);
 	pool_close(batches->pool);
 	batches->pool = NULL;
-	for (struct batch *batch = batches->first; batch != NULL; batch = batch->next) {
-		pass_lend(&batch->pass, NULL);
-		pass_give_up(&batch->pass, why);
-	}
+	for (struct batch *batch = batches->first; batch != NULL; batch = batch->next)
+		for (struct part *part = batch->parts; part != NULL; part = part->next) {
+			pass_lend(&part->pass, NULL, &batch->flights);
+			pass_give_up(&part->pass, why);
+		}
 }
 
 void batches_dispatch(struct batches *batches)
@@ -71,26 +83,30 @@ void batches_dispatch(struct batches *batches)
 
 /* ---- what a pass tells -------------------------------------------------------------------------------------------- */
 
+static void count_told(struct batch *batch, const char *path, enum status status, enum reason reason)
+{
+	struct roll *roll = &batch->batches->roll;
+	const struct roll_entry *before = roll_find(roll, path);
+
+	if (before != NULL && before->batch == batch->counts.number) /* changed again while the batch was open */
+		batch->counts.told[before->status]--;
+	batch->counts.told[status]++;
+	roll_set(roll, path, status, reason, batch->counts.number);
+}
+
 static void told(struct pass *pass, struct outcome *outcome)
 {
-	struct batch *batch = (struct batch *)pass;
+	struct batch *batch = ((struct part *)pass)->batch;
 	struct batches *batches = batch->batches;
 
 	if (outcome->changed) /* a change that will be, or has been, heard of: the newer text is the one to tell of */
 		return;
 	batch->counts.seconds = batch_clock() - batch->noticed;
-	batch->counts.told[outcome->status]++;
-	roll_set(&batches->roll, outcome->file->path, outcome->status, outcome->reason);
+	count_told(batch, outcome->file->path, outcome->status, outcome->reason);
 	hook_name(&batches->hook, outcome->file->op_type, outcome->file->name, outcome->status);
 	tell_outcome(&batches->teller, &batch->counts, outcome);
-}
-
-static void gone(struct batch *batch, const char *path)
-{
-	if (!roll_forget(&batch->batches->roll, path))
-		return;
-	batch->counts.gone++;
-	tell_gone(&batch->batches->teller, &batch->counts, path);
+	if (batch->options.urgent)
+		fflush(stdout); /* before anything is stored */
 }
 
 static int compare_path(const void *path, const void *file)
@@ -104,38 +120,39 @@ static bool is_there(const struct dataset *dataset, const char *path)
 	                                                sizeof *dataset->definitions, compare_path) != NULL;
 }
 
-/* Of `paths`, or of all that were known, those that are no more. */
-static void tell_vanished(struct batch *batch, const char *const *paths, int count)
+/* Of `paths` (NULL: of all that were known) those that are no more. */
+static void tell_vanished(struct part *part, const char *const *paths, int count)
 {
+	struct batch *batch = part->batch;
+	struct roll *roll = &batch->batches->roll;
 	struct arena arena = {0};
+	const char **known;
 
 	if (paths == NULL) {
-		const char **known;
-
-		count = roll_paths(&batch->batches->roll, "", &arena, &known);
+		count = roll_paths(roll, "", &arena, &known);
 		paths = known;
 	}
 	for (int i = 0; i < count; i++)
-		if (!is_there(&batch->pass.dataset, paths[i]))
-			gone(batch, paths[i]);
+		if (!is_there(&part->pass.dataset, paths[i]) && roll_forget(roll, paths[i])) {
+			batch->counts.gone++;
+			tell_gone(&batch->batches->teller, &batch->counts, paths[i]);
+		}
 	arena_free(&arena);
 }
 
 /* Definitions that a summary answered as passed, and that nothing else is told of. */
-static void count_answered(struct batch *batch)
+static void count_answered(struct part *part)
 {
-	struct pass *pass = &batch->pass;
+	const struct pass *pass = &part->pass;
 	int at = 0;
 
 	for (int i = 0; i < pass->selected_count; i++) {
 		if (pass->selected[i] == NULL)
 			continue;
-		if (at < pass->count && pass->outcomes[at]->file == pass->selected[i]) {
+		if (at < pass->count && pass->outcomes[at]->file == pass->selected[i])
 			at++;
-			continue;
-		}
-		roll_set(&batch->batches->roll, pass->selected[i]->path, STATUS_PASSED, REASON_NONE);
-		batch->counts.told[STATUS_PASSED]++;
+		else
+			count_told(part->batch, pass->selected[i]->path, STATUS_PASSED, REASON_NONE);
 	}
 }
 
@@ -145,7 +162,13 @@ static void free_batch(struct batch *batch)
 {
 	bool large = batch->counts.definitions > BATCH_SMALL;
 
-	pass_close(&batch->pass);
+	while (batch->parts != NULL) {
+		struct part *part = batch->parts;
+
+		batch->parts = part->next;
+		pass_close(&part->pass);
+		free(part);
+	}
 	free(batch);
 	if (large)
 		malloc_trim(0); /* we sit here for days */
@@ -155,91 +178,131 @@ static void free_batch(struct batch *batch)
 static void drop_from_older(struct batches *batches, const char *const *paths, int count)
 {
 	for (struct batch *batch = batches->first; batch != NULL; batch = batch->next)
-		for (int i = 0; i < count; i++)
-			pass_drop(&batch->pass, paths[i]);
+		for (struct part *part = batch->parts; part != NULL; part = part->next)
+			for (int i = 0; i < count; i++)
+				pass_drop(&part->pass, paths[i]);
 }
 
-static void append(struct batches *batches, struct batch *batch)
+/* The batch that is open still, or a new one at the end. */
+static struct batch *batch_for(struct batches *batches, const char *const *paths, int count, bool open, double noticed)
 {
 	struct batch **end = &batches->first;
 
-	while (*end != NULL)
-		end = &(*end)->next;
-	*end = batch;
-}
-
-static void choose_options(struct batch *batch, const char *const *paths, int count)
-{
-	bool few = paths != NULL && count <= BATCH_SMALL;
-
-	batch->whole = paths == NULL;
-	batch->options = batch->batches->options;
-	batch->options.details = batch->options.urgent = few;
-	batch->options.each = paths != NULL;
-}
-
-int batches_begin(struct batches *batches, const char *const *paths, int count, double noticed, struct err *err)
-{
-	struct batch *batch = calloc(1, sizeof *batch);
+	for (; *end != NULL; end = &(*end)->next)
+		if ((*end)->open)
+			return *end;
+	struct batch *batch = *end = calloc(1, sizeof *batch);
 
 	if (batch == NULL)
 		die_no_memory();
+	batch->batches = batches;
+	batch->noticed = noticed;
+	batch->open = open;
+	batch->counts.number = ++batches->begun;
+	batch->options = batches->options;
+	batch->options.details = batch->options.urgent = paths != NULL && !open && count <= BATCH_SMALL;
+	batch->options.each = paths != NULL;
+	return batch;
+}
+
+static int add_part(struct batch *batch, const char *const *paths, int count, struct err *err)
+{
+	struct batches *batches = batch->batches;
+	struct part *part = calloc(1, sizeof *part);
+
+	if (part == NULL)
+		die_no_memory();
+	part->batch = batch;
+	if (pass_open_some(&part->pass, batches->reftest, &batch->options, &batches->machine, paths, count, err) != 0 ||
+	    pass_begin(&part->pass, err) < 0) {
+		pass_close(&part->pass);
+		free(part);
+		return -1;
+	}
+	pass_lend(&part->pass, batches->pool, &batch->flights);
+	if (batches->pool == NULL && part->pass.machine.cannot_run == NULL)
+		pass_give_up(&part->pass, "no runner can be had");
+	part->pass.told = told;
+	part->next = batch->parts;
+	batch->parts = part;
+	batch->counts.definitions += part->pass.selected_count;
+	tell_vanished(part, paths, count);
+	if (paths != NULL && part->pass.selected_count > 0)
+		tell_changed(&batches->teller, &batch->counts, paths, count);
+	for (int i = 0; i < part->pass.selected_count; i++)
+		roll_doubt(&batches->roll, part->pass.selected[i]->path);
+	return 0;
+}
+
+int batches_begin(struct batches *batches, const char *const *paths, int count, bool open, double noticed,
+                  struct err *err)
+{
 	if (paths == NULL)
 		batches_abandon(batches);
 	else
 		drop_from_older(batches, paths, count);
-	batch->batches = batches;
-	batch->noticed = noticed;
-	choose_options(batch, paths, count);
 	batches_warm(batches);
-	if (pass_open_some(&batch->pass, batches->reftest, &batch->options, &batches->machine, paths, count, err) != 0 ||
-	    pass_begin(&batch->pass, err) < 0) {
-		free_batch(batch);
-		return -1;
-	}
-	if (batches->pool != NULL)
-		pass_lend(&batch->pass, batches->pool);
-	else if (batch->pass.machine.cannot_run == NULL)
-		pass_give_up(&batch->pass, "no runner can be had");
-	batch->pass.told = told;
-	batch->counts.definitions = batch->pass.selected_count;
-	batch->counts.number = batches->begun + 1;
-	tell_vanished(batch, paths, count);
-	if (paths != NULL && batch->pass.selected_count == 0 && batch->counts.gone == 0) {
-		free_batch(batch); /* a file that came and went, or was none of the dataset's */
-		return 0;
-	}
-	batches->begun++;
-	if (paths != NULL)
-		tell_changed(&batches->teller, &batch->counts, paths, count);
-	for (int i = 0; i < batch->pass.selected_count; i++)
-		roll_doubt(&batches->roll, batch->pass.selected[i]->path);
-	append(batches, batch);
-	return 0;
+	return add_part(batch_for(batches, paths, count, open, noticed), paths, count, err);
 }
 
-static void planned(struct batch *batch)
+void batches_seal(struct batches *batches)
 {
-	batch->planned = true;
-	if (!batch->options.each)
-		count_answered(batch);
-	batch->counts.seconds = batch_clock() - batch->noticed;
-	tell_planned(&batch->batches->teller, &batch->counts, &batch->pass);
+	for (struct batch *batch = batches->first; batch != NULL; batch = batch->next)
+		batch->open = false;
+}
+
+static void plan_part(struct part *part, int64_t end)
+{
+	const struct pool *pool = part->batch->batches->pool;
+
+	while (!part->planned && (pool == NULL || pool_pending(pool) < PENDING_MOST) && clock_ms() < end)
+		if (!pass_visit(&part->pass)) {
+			part->planned = true;
+			if (!part->batch->options.each)
+				count_answered(part);
+		}
+}
+
+/* true: all parts are planned, and no other will come. */
+static bool plan_batch(struct batch *batch, int64_t end)
+{
+	bool planned = !batch->open;
+
+	for (struct part *part = batch->parts; part != NULL; part = part->next) {
+		plan_part(part, end);
+		planned = planned && part->planned;
+	}
+	return planned;
+}
+
+static void count_cases(struct batch *batch)
+{
+	struct batch_counts *counts = &batch->counts;
+
+	counts->cases_planned = counts->cases_run = counts->cases_cached = 0;
+	for (const struct part *part = batch->parts; part != NULL; part = part->next) {
+		counts->cases_planned += part->pass.cases_planned;
+		counts->cases_run += part->pass.cases_run;
+		counts->cases_cached += part->pass.cases_cached;
+	}
+	counts->seconds = batch_clock() - batch->noticed;
 }
 
 bool batches_plan(struct batches *batches)
 {
 	int64_t end = clock_ms() + PLAN_MS;
-	bool more = false;
+	bool room = batches->pool == NULL || pool_pending(batches->pool) < PENDING_MOST, more = false;
 
 	for (struct batch *batch = batches->first; batch != NULL; batch = batch->next) {
-		bool room = true;
-
-		while (!batch->planned && (room = batches->pool == NULL || pool_pending(batches->pool) < PENDING_MOST) &&
-		       clock_ms() < end)
-			if (!pass_visit(&batch->pass))
-				planned(batch);
-		more = more || (!batch->planned && room);
+		if (batch->planned)
+			continue;
+		batch->planned = plan_batch(batch, end);
+		if (batch->planned && batch->counts.definitions > 0) {
+			count_cases(batch);
+			tell_planned(&batches->teller, &batch->counts);
+		}
+		for (const struct part *part = batch->parts; part != NULL; part = part->next)
+			more = more || (!part->planned && room);
 	}
 	return more;
 }
@@ -256,20 +319,34 @@ static void complain(struct batches *batches, const char *why)
 	snprintf(batches->complaint, sizeof batches->complaint, "%s", why != NULL ? why : "");
 }
 
+static bool is_done(const struct batch *batch)
+{
+	bool done = batch->planned;
+
+	for (const struct part *part = batch->parts; part != NULL; part = part->next)
+		done = done && pass_done(&part->pass);
+	return done;
+}
+
 static void finish(struct batch *batch)
 {
 	struct batches *batches = batch->batches;
+	const char *not_kept = NULL;
 	struct err err = {""};
 	int verdicts = 0;
 
-	pass_end(&batch->pass);
-	complain(batches, batch->pass.not_kept);
-	batch->counts.seconds = batch_clock() - batch->noticed;
+	for (struct part *part = batch->parts; part != NULL; part = part->next) {
+		pass_end(&part->pass);
+		not_kept = part->pass.not_kept != NULL ? part->pass.not_kept : not_kept;
+	}
+	complain(batches, not_kept);
+	count_cases(batch);
 	for (int s = 0; s < STATUS_COUNT; s++)
 		verdicts += batch->counts.told[s];
-	if (verdicts + batch->counts.gone == 0) /* all of it was overtaken by newer texts */
+	if (verdicts + batch->counts.gone == 0) /* a file that came and went, or all of it was overtaken by newer texts */
 		return;
-	tell_batch(&batches->teller, &batch->counts, &batch->pass);
+	batch->counts.definitions = verdicts;
+	tell_batch(&batches->teller, &batch->counts);
 	if (hook_run(&batches->hook, &err) < 0)
 		tell_notice(&batches->teller, err.text);
 }
@@ -279,7 +356,7 @@ void batches_finish(struct batches *batches)
 	for (struct batch **at = &batches->first; *at != NULL;) {
 		struct batch *batch = *at;
 
-		if (!batch->planned || !pass_done(&batch->pass)) {
+		if (!is_done(batch)) {
 			at = &batch->next;
 			continue;
 		}
@@ -289,16 +366,22 @@ void batches_finish(struct batches *batches)
 	}
 }
 
+static void abandon_pass(struct batches *batches, struct pass *pass)
+{
+	for (int i = 0; i < pass->count && batches->pool != NULL; i++)
+		if (pass->outcomes[i]->waiting)
+			pool_cancel(batches->pool, pass->outcomes[i]);
+	pass->interrupted = true;
+	pass_end(pass);
+}
+
 void batches_abandon(struct batches *batches)
 {
 	while (batches->first != NULL) {
 		struct batch *batch = batches->first;
 
-		for (int i = 0; i < batch->pass.count && batches->pool != NULL; i++)
-			if (batch->pass.outcomes[i]->waiting)
-				pool_cancel(batches->pool, batch->pass.outcomes[i]);
-		batch->pass.interrupted = true;
-		pass_end(&batch->pass);
+		for (struct part *part = batch->parts; part != NULL; part = part->next)
+			abandon_pass(batches, &part->pass);
 		batches->first = batch->next;
 		free_batch(batch);
 	}

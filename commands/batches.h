@@ -38,8 +38,10 @@ double batch_clock(void); /* seconds, monotonic */
 void batches_warm(struct batches *batches);
 
 /* The definitions at these paths (sorted, each once) may have changed; NULL: everything may have. `noticed`: when the
- * first of it was heard of. -1: the root cannot be read now. */
-int batches_begin(struct batches *batches, const char *const *paths, int count, double noticed, struct err *err);
+ * first of it was heard of. `open`: more belongs to it, until batches_seal. -1: the root cannot be read now. */
+int batches_begin(struct batches *batches, const char *const *paths, int count, bool open, double noticed,
+                  struct err *err);
+void batches_seal(struct batches *batches);
 
 /* Plans for some milliseconds. true: there is more to plan. */
 bool batches_plan(struct batches *batches);

@@ -50,6 +50,7 @@ static struct digest context_digest(const struct pass *pass, struct arena *arena
 
 static int open_contents(struct pass *pass, struct err *err)
 {
+	pass->flights = &pass->own_flights;
 	pass->context = context_digest(pass, &pass->arena);
 	pass->contents = contents_open(pass->reftest->store, &pass->dataset, &pass->arena, err);
 	return pass->contents == NULL ? EXIT_INTERNAL : 0;
@@ -92,16 +93,18 @@ int pass_open_some(struct pass *pass, struct reftest *reftest, const struct pass
 	return code == 0 && pass_select(pass, NULL, 0, NULL, 0, err) < 0 ? EXIT_INTERNAL : code;
 }
 
-void pass_lend(struct pass *pass, struct pool *pool)
+void pass_lend(struct pass *pass, struct pool *pool, struct flights *flights)
 {
 	pass->pool = pool;
 	pass->lent = pool != NULL;
+	pass->flights = flights != NULL ? flights : &pass->own_flights;
 }
 
 void pass_close(struct pass *pass)
 {
 	if (pass->pool != NULL && !pass->lent)
 		pool_close(pass->pool);
+	arena_free(&pass->later.arena);
 	buf_free(&pass->definition_bytes);
 	buf_free(&pass->workload_bytes);
 	for (int i = 0; i < pass->count; i++)
@@ -283,7 +286,8 @@ static bool make_put(struct outcome *outcome, const char *name, struct case_outc
 	if (c->cached && !c->shared && latest_is_current(outcome, name, c))
 		return false;
 	witness_fields(v->ground_truth, v->ground_truth_version, v->device_class, v->torch, v->cuda, &outcome->arena, &all);
-	verdict_write(v, &text);
+	if (!c->cached || c->shared)
+		verdict_write(v, &text); /* else it is in the store already */
 	fields_write(&all, &packed);
 	*put = (struct store_put){.subject = c->test->subject, .witness = c->witness, .definition = name,
 	                          .case_id = c->test->id, .keep_verdict = !c->cached || c->shared};
@@ -296,7 +300,37 @@ static bool make_put(struct outcome *outcome, const char *name, struct case_outc
 	return true;
 }
 
-/* One transaction for all cases of a definition. */
+static void store_later(struct pass *pass)
+{
+	struct later *later = &pass->later;
+	struct err err = {""};
+
+	if (later->count > 0 && store_put(pass->reftest->store, later->puts, later->count, &err) < 0)
+		pass->not_kept = arena_string(&pass->arena, err.text);
+	later->count = 0;
+	later->puts = NULL;
+	arena_free(&later->arena);
+}
+
+/* Copies the put: its outcome may be gone when it is written. */
+static void put_later(struct pass *pass, const struct store_put *put)
+{
+	struct later *later = &pass->later;
+
+	if (later->count == LATER_MOST)
+		store_later(pass);
+	if (later->puts == NULL)
+		later->puts = arena_array(&later->arena, LATER_MOST, sizeof *later->puts);
+	struct store_put *copy = &later->puts[later->count++];
+
+	*copy = *put;
+	copy->text = arena_copy(&later->arena, put->text, put->length);
+	copy->fields = arena_copy(&later->arena, put->fields, put->fields_length);
+	copy->definition = arena_string(&later->arena, put->definition);
+	copy->case_id = arena_string(&later->arena, put->case_id);
+}
+
+/* One transaction for the verdicts of a definition. */
 static void store_outcome(struct outcome *outcome)
 {
 	struct pass *pass = outcome->pass;
@@ -308,8 +342,14 @@ static void store_outcome(struct outcome *outcome)
 
 	if (store == NULL || pass->options->dry_run)
 		return;
-	for (int i = 0; i < outcome->case_count; i++)
-		count += make_put(outcome, name, &outcome->cases[i], &puts[count]);
+	for (int i = 0; i < outcome->case_count; i++) {
+		if (!make_put(outcome, name, &outcome->cases[i], &puts[count]))
+			continue;
+		if (pass->options->urgent || !puts[count].keep_verdict)
+			put_later(pass, &puts[count]);
+		else
+			count++;
+	}
 	if (count == 0)
 		return;
 	if (store_put(store, puts, count, &err) == 0)
@@ -679,9 +719,9 @@ static void take_result(struct pass *pass, const struct pool_result *result)
 
 	for (int i = 0; i < outcome->case_count && who == NULL; i++)
 		if (outcome->cases[i].test->job == result->job)
-			who = flight_land(&pass->flights, &outcome->cases[i].test->subject);
+			who = flight_land(pass->flights, &outcome->cases[i].test->subject);
 	for (bool ran = true; who != NULL; who = who->next, ran = false)
-		settle_passenger(pass, who, result, ran);
+		settle_passenger(who->outcome->pass, who, result, ran);
 }
 
 /* A result lives in the pass's arena, for several outcomes may share it. */
@@ -749,7 +789,7 @@ static void plan_outcome(struct outcome *outcome)
 		if (!decide_case(outcome, &outcome->cases[i]))
 			continue;
 		waiting++;
-		if (flight_board(&pass->flights, &test->subject, outcome, i, &pass->arena))
+		if (flight_board(pass->flights, &test->subject, outcome, i, &pass->arena))
 			jobs[count++] = test->job;
 	}
 	pass->cases_planned += count;
@@ -858,7 +898,9 @@ void pass_end(struct pass *pass)
 	pass->pool = NULL;
 	if (pass->interrupted)
 		keep_finished_cases(pass);
-	if (!pass->options->dry_run && contents_write(pass->contents, &note) < 0 && pass->not_kept == NULL)
+	store_later(pass);
+	/* A summary of verdicts that are not in the store would be a lie. */
+	if (!pass->options->dry_run && pass->not_kept == NULL && contents_write(pass->contents, &note) < 0)
 		pass->not_kept = arena_string(&pass->arena, note.text);
 	pass->seconds = seconds_now() - pass->started;
 }
@@ -886,7 +928,7 @@ static void drop_outcome(struct outcome *outcome)
 	outcome->known = outcome->waiting = false;
 	pass->waiting--;
 	for (int i = 0; i < outcome->case_count; i++) {
-		const struct passenger *next = flight_leave(&pass->flights, &outcome->cases[i].test->subject, outcome, i);
+		const struct passenger *next = flight_leave(pass->flights, &outcome->cases[i].test->subject, outcome, i);
 
 		if (next != NULL && next->outcome != outcome)
 			run_promoted(next);

@@ -28,7 +28,8 @@ struct pass_options {
 	bool force, cached_only, dry_run, staged;
 	bool details;       /* every outcome with its cases; false: a passed one may come with counts alone */
 	bool each;          /* an outcome for every definition; false: those answered as passed are only counted */
-	bool urgent;        /* what must run goes before what other passes have waiting in the same pool */
+	bool urgent;        /* what must run goes before what other passes have waiting in the same pool, and verdicts are
+	                       told before they are stored, all of them in one transaction at the end */
 };
 
 struct case_outcome {
@@ -69,6 +70,14 @@ struct outcome {
 	double started, seconds; /* of the runs of its cases */
 };
 
+/* Writes that can wait: a verdict that counts already and is only noted as the latest, and all of an urgent pass. */
+enum { LATER_MOST = 512 };
+struct later {
+	struct store_put *puts; /* LATER_MOST of them; NULL: none yet */
+	int count;
+	struct arena arena;
+};
+
 struct pass {
 	struct reftest *reftest;
 	const struct pass_options *options;
@@ -76,7 +85,9 @@ struct pass {
 	struct machine_policy machine;
 	struct digest context;
 	struct contents *contents;
-	struct flights flights;
+	struct flights *flights; /* its own, or shared with other passes */
+	struct flights own_flights;
+	struct later later;
 	struct pool *pool;     /* NULL until something must run; or lent by who made the pass */
 	bool lent;
 	const struct dataset_file **selected;
@@ -124,8 +135,9 @@ int pass_open_some(struct pass *pass, struct reftest *reftest, const struct pass
 struct pool *pass_open_pool(const struct reftest *reftest, const struct pass_options *options,
                             const struct machine_policy *machine, struct err *err);
 
-/* From here on what must run is given to `pool`, which the pass does not close. NULL: to one that it opens itself. */
-void pass_lend(struct pass *pass, struct pool *pool);
+/* From here on what must run is given to `pool`, which the pass does not close. NULL: to one that it opens itself. Passes
+ * that share `flights` (NULL: its own) share their runs too, and are to be closed together. */
+void pass_lend(struct pass *pass, struct pool *pool, struct flights *flights);
 
 int pass_begin(struct pass *pass, struct err *err);
 bool pass_visit(struct pass *pass); /* plans one definition more; false: all are planned */

@@ -45,7 +45,7 @@ static struct roll_entry *entry_of(struct roll *roll, const char *path)
 	return *at;
 }
 
-void roll_set(struct roll *roll, const char *path, enum status status, enum reason reason)
+void roll_set(struct roll *roll, const char *path, enum status status, enum reason reason, int64_t batch)
 {
 	struct roll_entry *entry = entry_of(roll, path);
 
@@ -53,6 +53,7 @@ void roll_set(struct roll *roll, const char *path, enum status status, enum reas
 	entry->known = true;
 	entry->status = status;
 	entry->reason = reason;
+	entry->batch = batch;
 	roll->known++;
 	roll->by_status[status]++;
 }

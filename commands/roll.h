@@ -14,6 +14,7 @@ struct roll_entry {
 	bool known;         /* false: it is on its way */
 	enum status status; /* the last word, even while another is on its way */
 	enum reason reason;
+	int64_t batch;      /* in which it was told; 0: never */
 	char path[];        /* "definitions/rmsnorm/rmsnorm_h4096.json" */
 };
 
@@ -25,7 +26,7 @@ struct roll { /* {0} is empty */
 
 /* NULL: there is no such definition. */
 const struct roll_entry *roll_find(struct roll *roll, const char *path);
-void roll_set(struct roll *roll, const char *path, enum status status, enum reason reason);
+void roll_set(struct roll *roll, const char *path, enum status status, enum reason reason, int64_t batch);
 void roll_doubt(struct roll *roll, const char *path); /* known no more; made if it was not there */
 bool roll_forget(struct roll *roll, const char *path); /* false: there was none */
 

@@ -19,8 +19,8 @@
 #include "watcher/watcher.h"
 #include "workers/crew.h"
 
-/* How often git's lock is looked at, and for how long it may hold a change back. */
-enum { LOCK_MS = 1, LOCK_LONGEST_MS = 2000 };
+/* How often git's lock is looked at, and how long what it covers may be one batch. */
+enum { LOCK_MS = 1, LOCK_LONGEST_MS = 5000 };
 
 struct watch_options {
 	const char *root, *device, *python, *sizes, *command;
@@ -62,9 +62,11 @@ struct watch {
 	struct watcher *watcher;
 	struct git_lock lock;
 	struct arena arena;
-	int64_t held_ms;  /* since when git's lock has held changes back; 0: it does not */
+	int64_t held_ms;  /* since when git's lock has been seen; 0: it is not there */
+	bool held;        /* git is at work: what changes belongs together */
 	double noticed;   /* when the oldest change that is not in a batch was heard of; 0: there is none */
 	int generation;   /* of the root */
+	bool seal;        /* git has ended */
 	bool ready, ended;
 	int code;
 };
@@ -172,7 +174,7 @@ static void begin_batch(struct watch *watch, const char *const *paths, int count
 {
 	struct err err = {""};
 
-	if (batches_begin(&watch->batches, paths, count, watch->noticed, &err) < 0)
+	if (batches_begin(&watch->batches, paths, count, watch->held, watch->noticed, &err) < 0)
 		tell_notice(&watch->batches.teller, err.text);
 }
 
@@ -219,16 +221,18 @@ static void take_changes(struct watch *watch, const struct changes *changes, str
 
 /* ---- the loop --------------------------------------------------------------------------------------------------- */
 
-/* What git writes is gathered until it is done. true: not yet. */
-static bool held_by_git(struct watch *watch, int64_t now_ms)
+/* What git writes is one batch, which ends when git does. */
+static void look_at_lock(struct watch *watch, int64_t now_ms)
 {
-	if (!git_lock_held(&watch->lock)) {
+	bool was_held = watch->held;
+
+	if (!git_lock_held(&watch->lock))
 		watch->held_ms = 0;
-		return false;
-	}
-	if (watch->held_ms == 0)
+	else if (watch->held_ms == 0)
 		watch->held_ms = now_ms;
-	return now_ms - watch->held_ms < LOCK_LONGEST_MS;
+	watch->held = watch->held_ms != 0 && now_ms - watch->held_ms < LOCK_LONGEST_MS;
+	if (was_held && !watch->held)
+		watch->seal = true; /* once what it wrote last has been taken in */
 }
 
 static void look_at_changes(struct watch *watch)
@@ -238,18 +242,23 @@ static void look_at_changes(struct watch *watch)
 	struct changes changes;
 	const char *sentence;
 
+	if (watcher_pending(watch->watcher) > 0 || watch->held)
+		look_at_lock(watch, now_ms);
 	watcher_turn(watch->watcher, now_ms);
 	while ((sentence = watcher_notice(watch->watcher)) != NULL)
 		tell_notice(&watch->batches.teller, sentence);
 	if (watcher_pending(watch->watcher) > 0 && watch->noticed == 0)
 		watch->noticed = batch_clock();
-	if (watcher_pending(watch->watcher) == 0 || held_by_git(watch, now_ms))
-		return;
+	if (watcher_pending(watch->watcher) > 0 && !watch->held && !watch->seal)
+		look_at_lock(watch, now_ms);
 	if (watcher_changes(watch->watcher, now_ms, &arena, &changes)) {
 		take_changes(watch, &changes, &arena);
 		watch->noticed = watcher_pending(watch->watcher) > 0 ? batch_clock() : 0;
 	}
 	arena_free(&arena);
+	if (watch->seal)
+		batches_seal(&watch->batches);
+	watch->seal = false;
 }
 
 static void hook_turn(struct watch *watch)
@@ -271,7 +280,7 @@ static int timeout_ms(const struct watch *watch, bool more)
 
 	if (more)
 		return 0;
-	if (watch->held_ms != 0 && watcher_pending(watch->watcher) > 0)
+	if (watch->held)
 		return LOCK_MS;
 	return wait < 0 ? 0 : wait > 60000 ? 60000 : (int)wait;
 }

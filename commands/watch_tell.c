@@ -135,21 +135,21 @@ void tell_changed(const struct watch_teller *teller, const struct batch_counts *
 	say_event(&out);
 }
 
-void tell_planned(const struct watch_teller *teller, const struct batch_counts *batch, const struct pass *pass)
+void tell_planned(const struct watch_teller *teller, const struct batch_counts *batch)
 {
 	if (teller->json) {
 		struct buf out = event_of("plan", batch);
 
 		buf_printf(&out, ", \"definitions\": %d, \"cases_to_run\": %" PRId64 ", \"cases_cached\": %" PRId64,
-		           batch->definitions, pass->cases_planned, pass->cases_cached);
+		           batch->definitions, batch->cases_planned, batch->cases_cached);
 		add_seconds(&out, batch->seconds);
 		say_event(&out);
 		return;
 	}
-	if (batch->definitions < 2 || pass->cases_planned == 0)
+	if (batch->definitions < 2 || batch->cases_planned == 0)
 		return;
 	printf("-- %d definitions: %" PRId64 " case%s to run, %" PRId64 " known; planned in ", batch->definitions,
-	       pass->cases_planned, plural(pass->cases_planned), pass->cases_cached);
+	       batch->cases_planned, plural(batch->cases_planned), batch->cases_cached);
 	print_seconds(batch->seconds);
 }
 
@@ -186,22 +186,22 @@ void tell_gone(const struct watch_teller *teller, const struct batch_counts *bat
 	printf("gone     %.*s\n", (int)(strlen(name) - strlen(".json")), name);
 }
 
-void tell_batch(const struct watch_teller *teller, const struct batch_counts *batch, const struct pass *pass)
+void tell_batch(const struct watch_teller *teller, const struct batch_counts *batch)
 {
 	if (teller->json) {
 		struct buf out = event_of("batch", batch);
 
 		add_statuses(&out, batch->told);
 		buf_printf(&out, ", \"gone\": %d, \"cases_run\": %" PRId64 ", \"cases_cached\": %" PRId64, batch->gone,
-		           pass->cases_run, pass->cases_cached);
+		           batch->cases_run, batch->cases_cached);
 		add_seconds(&out, batch->seconds);
 		say_event(&out);
 		return;
 	}
 	printf("-- %d definition%s: ", batch->definitions, plural(batch->definitions));
 	print_statuses(batch->told, "none");
-	printf("%s; %" PRId64 " case%s run, %" PRId64 " cached; ", batch->gone > 0 ? " (and some gone)" : "", pass->cases_run,
-	       plural(pass->cases_run), pass->cases_cached);
+	printf("%s; %" PRId64 " case%s run, %" PRId64 " cached; ", batch->gone > 0 ? " (and some gone)" : "", batch->cases_run,
+	       plural(batch->cases_run), batch->cases_cached);
 	print_seconds(batch->seconds);
 }
 
