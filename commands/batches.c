@@ -18,7 +18,11 @@ struct part {
 	struct pass pass; /* first: pass->told finds its part */
 	struct batch *batch;
 	struct part *next;
+	const char *const *paths; /* NULL: everything */
+	int path_count;
+	bool said;                /* that these changed */
 	bool planned;
+	struct arena arena;
 };
 
 struct batch {
@@ -29,8 +33,10 @@ struct batch {
 	struct batch *next;
 	struct batch_counts counts;
 	double noticed;
+	bool whole;   /* of everything */
 	bool open;    /* more parts may come */
-	bool planned; /* and told so */
+	bool planned; /* and told so, if there was anything to say */
+	bool said;
 };
 
 double batch_clock(void)
@@ -83,7 +89,25 @@ void batches_dispatch(struct batches *batches)
 
 /* ---- what a pass tells -------------------------------------------------------------------------------------------- */
 
-static void count_told(struct batch *batch, const char *path, enum status status, enum reason reason)
+/* Before the first thing that is said of them. */
+static void say_changed(struct part *part)
+{
+	if (!part->said && part->paths != NULL)
+		tell_changed(&part->batch->batches->teller, &part->batch->counts, part->paths, part->path_count);
+	part->said = part->batch->said = true;
+}
+
+/* The same contents, and the same word on them: a file was touched, or written as it was. */
+static bool is_no_news(const struct batch *batch, const struct outcome *outcome)
+{
+	const struct roll_entry *before = roll_find(&batch->batches->roll, outcome->file->path);
+
+	return !batch->whole && before != NULL && before->batch > 0 && before->status == outcome->status &&
+	       before->reason == outcome->reason && digest_equal(&before->inputs, &outcome->inputs) && outcome->started <= 0;
+}
+
+static void count_told(struct batch *batch, const char *path, enum status status, enum reason reason,
+                       const struct digest *inputs)
 {
 	struct roll *roll = &batch->batches->roll;
 	const struct roll_entry *before = roll_find(roll, path);
@@ -91,18 +115,25 @@ static void count_told(struct batch *batch, const char *path, enum status status
 	if (before != NULL && before->batch == batch->counts.number) /* changed again while the batch was open */
 		batch->counts.told[before->status]--;
 	batch->counts.told[status]++;
-	roll_set(roll, path, status, reason, batch->counts.number);
+	roll_set(roll, path, status, reason, inputs, batch->counts.number);
 }
 
 static void told(struct pass *pass, struct outcome *outcome)
 {
-	struct batch *batch = ((struct part *)pass)->batch;
+	struct part *part = (struct part *)pass;
+	struct batch *batch = part->batch;
 	struct batches *batches = batch->batches;
 
 	if (outcome->changed) /* a change that will be, or has been, heard of: the newer text is the one to tell of */
 		return;
+	if (is_no_news(batch, outcome)) {
+		roll_set(&batches->roll, outcome->file->path, outcome->status, outcome->reason, &outcome->inputs,
+		         roll_find(&batches->roll, outcome->file->path)->batch);
+		return;
+	}
+	say_changed(part);
 	batch->counts.seconds = batch_clock() - batch->noticed;
-	count_told(batch, outcome->file->path, outcome->status, outcome->reason);
+	count_told(batch, outcome->file->path, outcome->status, outcome->reason, &outcome->inputs);
 	hook_name(&batches->hook, outcome->file->op_type, outcome->file->name, outcome->status);
 	tell_outcome(&batches->teller, &batch->counts, outcome);
 	if (batch->options.urgent)
@@ -134,6 +165,7 @@ static void tell_vanished(struct part *part, const char *const *paths, int count
 	}
 	for (int i = 0; i < count; i++)
 		if (!is_there(&part->pass.dataset, paths[i]) && roll_forget(roll, paths[i])) {
+			say_changed(part);
 			batch->counts.gone++;
 			tell_gone(&batch->batches->teller, &batch->counts, paths[i]);
 		}
@@ -152,11 +184,18 @@ static void count_answered(struct part *part)
 		if (at < pass->count && pass->outcomes[at]->file == pass->selected[i])
 			at++;
 		else
-			count_told(part->batch, pass->selected[i]->path, STATUS_PASSED, REASON_NONE);
+			count_told(part->batch, pass->selected[i]->path, STATUS_PASSED, REASON_NONE, &(struct digest){{0}});
 	}
 }
 
 /* ---- a batch's life ----------------------------------------------------------------------------------------------- */
+
+static void free_part(struct part *part)
+{
+	pass_close(&part->pass);
+	arena_free(&part->arena);
+	free(part);
+}
 
 static void free_batch(struct batch *batch)
 {
@@ -166,8 +205,7 @@ static void free_batch(struct batch *batch)
 		struct part *part = batch->parts;
 
 		batch->parts = part->next;
-		pass_close(&part->pass);
-		free(part);
+		free_part(part);
 	}
 	free(batch);
 	if (large)
@@ -202,7 +240,17 @@ static struct batch *batch_for(struct batches *batches, const char *const *paths
 	batch->options = batches->options;
 	batch->options.details = batch->options.urgent = paths != NULL && !open && count <= BATCH_SMALL;
 	batch->options.each = paths != NULL;
+	batch->whole = paths == NULL;
 	return batch;
+}
+
+static const char *const *copy_paths(struct arena *arena, const char *const *paths, int count)
+{
+	const char **copy = paths == NULL ? NULL : arena_array(arena, (size_t)count, sizeof *copy);
+
+	for (int i = 0; i < count && copy != NULL; i++)
+		copy[i] = arena_string(arena, paths[i]);
+	return copy;
 }
 
 static int add_part(struct batch *batch, const char *const *paths, int count, struct err *err)
@@ -215,8 +263,7 @@ static int add_part(struct batch *batch, const char *const *paths, int count, st
 	part->batch = batch;
 	if (pass_open_some(&part->pass, batches->reftest, &batch->options, &batches->machine, paths, count, err) != 0 ||
 	    pass_begin(&part->pass, err) < 0) {
-		pass_close(&part->pass);
-		free(part);
+		free_part(part);
 		return -1;
 	}
 	pass_lend(&part->pass, batches->pool, &batch->flights);
@@ -226,9 +273,9 @@ static int add_part(struct batch *batch, const char *const *paths, int count, st
 	part->next = batch->parts;
 	batch->parts = part;
 	batch->counts.definitions += part->pass.selected_count;
+	part->paths = copy_paths(&part->arena, paths, count);
+	part->path_count = count;
 	tell_vanished(part, paths, count);
-	if (paths != NULL && part->pass.selected_count > 0)
-		tell_changed(&batches->teller, &batch->counts, paths, count);
 	for (int i = 0; i < part->pass.selected_count; i++)
 		roll_doubt(&batches->roll, part->pass.selected[i]->path);
 	return 0;
@@ -258,6 +305,8 @@ static void plan_part(struct part *part, int64_t end)
 	while (!part->planned && (pool == NULL || pool_pending(pool) < PENDING_MOST) && clock_ms() < end)
 		if (!pass_visit(&part->pass)) {
 			part->planned = true;
+			if (part->pass.waiting > 0)
+				say_changed(part);
 			if (!part->batch->options.each)
 				count_answered(part);
 		}
@@ -297,7 +346,7 @@ bool batches_plan(struct batches *batches)
 		if (batch->planned)
 			continue;
 		batch->planned = plan_batch(batch, end);
-		if (batch->planned && batch->counts.definitions > 0) {
+		if (batch->planned && (batch->said || batch->whole)) {
 			count_cases(batch);
 			tell_planned(&batches->teller, &batch->counts);
 		}
@@ -343,7 +392,7 @@ static void finish(struct batch *batch)
 	count_cases(batch);
 	for (int s = 0; s < STATUS_COUNT; s++)
 		verdicts += batch->counts.told[s];
-	if (verdicts + batch->counts.gone == 0) /* a file that came and went, or all of it was overtaken by newer texts */
+	if (verdicts + batch->counts.gone == 0 && !batch->whole) /* no news, or all of it was overtaken by newer texts */
 		return;
 	batch->counts.definitions = verdicts;
 	tell_batch(&batches->teller, &batch->counts);

@@ -459,6 +459,7 @@ static void invalid_outcome(struct outcome *outcome, const char *message)
 	outcome->known = true;
 	outcome->message = arena_string(&outcome->arena, message);
 	outcome->counts.status = STATUS_INVALID;
+	outcome->inputs = outcome->definition_look.seen.content;
 	tell(outcome);
 }
 

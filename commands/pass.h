@@ -66,7 +66,7 @@ struct outcome {
 	const struct dataset_file *workload; /* NULL: none */
 	const struct blob *blobs;
 	int blob_count;
-	struct digest inputs;
+	struct digest inputs; /* of all these contents */
 	double started, seconds; /* of the runs of its cases */
 };
 

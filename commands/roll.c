@@ -45,7 +45,8 @@ static struct roll_entry *entry_of(struct roll *roll, const char *path)
 	return *at;
 }
 
-void roll_set(struct roll *roll, const char *path, enum status status, enum reason reason, int64_t batch)
+void roll_set(struct roll *roll, const char *path, enum status status, enum reason reason, const struct digest *inputs,
+              int64_t batch)
 {
 	struct roll_entry *entry = entry_of(roll, path);
 
@@ -54,6 +55,7 @@ void roll_set(struct roll *roll, const char *path, enum status status, enum reas
 	entry->status = status;
 	entry->reason = reason;
 	entry->batch = batch;
+	entry->inputs = *inputs;
 	roll->known++;
 	roll->by_status[status]++;
 }

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "base/arena.h"
+#include "base/hash.h"
 #include "dataset/verdict.h"
 
 enum { ROLL_BUCKETS = 4096 };
@@ -15,6 +16,7 @@ struct roll_entry {
 	enum status status; /* the last word, even while another is on its way */
 	enum reason reason;
 	int64_t batch;      /* in which it was told; 0: never */
+	struct digest inputs; /* contents that the last word is on; zeros: not known */
 	char path[];        /* "definitions/rmsnorm/rmsnorm_h4096.json" */
 };
 
@@ -26,7 +28,8 @@ struct roll { /* {0} is empty */
 
 /* NULL: there is no such definition. */
 const struct roll_entry *roll_find(struct roll *roll, const char *path);
-void roll_set(struct roll *roll, const char *path, enum status status, enum reason reason, int64_t batch);
+void roll_set(struct roll *roll, const char *path, enum status status, enum reason reason, const struct digest *inputs,
+              int64_t batch);
 void roll_doubt(struct roll *roll, const char *path); /* known no more; made if it was not there */
 bool roll_forget(struct roll *roll, const char *path); /* false: there was none */
 

@@ -1,0 +1,34 @@
+#!/bin/sh
+# 7040: a file that is empty, cut short or absent for a moment is not told of; one that stays so is, with its place; and the
+# save that mends it is answered.
+. "$(dirname "$0")/scene.sh"
+given tiny_norm
+watch
+file=definitions/rmsnorm/tiny_norm.json
+cp $file "$work/good"
+head -c 200 "$work/good" >$file
+await_batch
+heard "[x['status'] for x in a if x['event'] == 'verdict'] == ['invalid']"
+heard "any(x['event'] == 'verdict' and x['message'].startswith('definitions/rmsnorm/tiny_norm.json:') for x in a)"
+cp "$work/good" $file
+await_batch
+heard "[x['status'] for x in a if x['event'] == 'verdict'] == ['passed'] and e['cases_run'] == 0"
+: >$file
+await_batch
+heard "[x['status'] for x in a if x['event'] == 'verdict'] == ['invalid']"
+rm $file
+await "e['event'] == 'gone'"
+await_batch
+cp "$work/good" $file
+await_batch
+heard "[x['status'] for x in a if x['event'] == 'verdict'] == ['passed']"
+
+mkdir -p workloads/rmsnorm
+printf '{"definition": "tiny_norm", "workload": {"uuid": "1", "axes": {"batch_size": 2}, "inputs": {"hidden' \
+	>workloads/rmsnorm/tiny_norm.jsonl
+await_batch
+heard "[x['status'] for x in a if x['event'] == 'verdict'] == ['invalid']"
+rm workloads/rmsnorm/tiny_norm.jsonl
+await_batch
+heard "[x['status'] for x in a if x['event'] == 'verdict'] == ['passed'] and e['cases_run'] == 0"
+end_watch
