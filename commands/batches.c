@@ -49,6 +49,14 @@ double batch_clock(void)
 
 /* ---- the pool --------------------------------------------------------------------------------------------------- */
 
+/* Once for as long as it is the same. */
+static void tell_trouble(struct batches *batches, const char *why)
+{
+	if (strcmp(why, batches->trouble) != 0)
+		tell_notice(&batches->teller, why);
+	snprintf(batches->trouble, sizeof batches->trouble, "%s", why);
+}
+
 void batches_warm(struct batches *batches)
 {
 	struct err err = {""};
@@ -57,14 +65,14 @@ void batches_warm(struct batches *batches)
 		return;
 	batches->pool = pass_open_pool(batches->reftest, &batches->options, &batches->machine, &err);
 	if (batches->pool == NULL)
-		tell_notice(&batches->teller, err.text);
+		tell_trouble(batches, err.text);
 	else
 		pool_warm(batches->pool);
 }
 
 static void pool_broke(struct batches *batches, const char *why)
 {
-	tell_notice(&batches->teller, why);
+	tell_trouble(batches, why);
 	pool_close(batches->pool);
 	batches->pool = NULL;
 	for (struct batch *batch = batches->first; batch != NULL; batch = batch->next)
@@ -97,25 +105,31 @@ static void say_changed(struct part *part)
 	part->said = part->batch->said = true;
 }
 
+static struct word word_of(const struct batch *batch, const struct outcome *outcome)
+{
+	return (struct word){outcome->status, outcome->reason, outcome->counts.cases, outcome->counts.elements,
+	                     batch->counts.number, outcome->inputs};
+}
+
 /* The same contents, and the same word on them: a file was touched, or written as it was. */
 static bool is_no_news(const struct batch *batch, const struct outcome *outcome)
 {
 	const struct roll_entry *before = roll_find(&batch->batches->roll, outcome->file->path);
 
-	return !batch->whole && before != NULL && before->batch > 0 && before->status == outcome->status &&
-	       before->reason == outcome->reason && digest_equal(&before->inputs, &outcome->inputs) && outcome->started <= 0;
+	return !batch->whole && before != NULL && before->word.batch > 0 && before->word.status == outcome->status &&
+	       before->word.reason == outcome->reason && digest_equal(&before->word.inputs, &outcome->inputs) &&
+	       outcome->started <= 0;
 }
 
-static void count_told(struct batch *batch, const char *path, enum status status, enum reason reason,
-                       const struct digest *inputs)
+static void count_told(struct batch *batch, const char *path, const struct word *word)
 {
 	struct roll *roll = &batch->batches->roll;
 	const struct roll_entry *before = roll_find(roll, path);
 
-	if (before != NULL && before->batch == batch->counts.number) /* changed again while the batch was open */
-		batch->counts.told[before->status]--;
-	batch->counts.told[status]++;
-	roll_set(roll, path, status, reason, inputs, batch->counts.number);
+	if (before != NULL && before->word.batch == batch->counts.number) /* changed again while the batch was open */
+		batch->counts.told[before->word.status]--;
+	batch->counts.told[word->status]++;
+	roll_set(roll, path, word);
 }
 
 static void told(struct pass *pass, struct outcome *outcome)
@@ -126,14 +140,16 @@ static void told(struct pass *pass, struct outcome *outcome)
 
 	if (outcome->changed) /* a change that will be, or has been, heard of: the newer text is the one to tell of */
 		return;
+	struct word word = word_of(batch, outcome);
+
 	if (is_no_news(batch, outcome)) {
-		roll_set(&batches->roll, outcome->file->path, outcome->status, outcome->reason, &outcome->inputs,
-		         roll_find(&batches->roll, outcome->file->path)->batch);
+		word.batch = roll_find(&batches->roll, outcome->file->path)->word.batch;
+		roll_set(&batches->roll, outcome->file->path, &word);
 		return;
 	}
 	say_changed(part);
 	batch->counts.seconds = batch_clock() - batch->noticed;
-	count_told(batch, outcome->file->path, outcome->status, outcome->reason, &outcome->inputs);
+	count_told(batch, outcome->file->path, &word);
 	hook_name(&batches->hook, outcome->file->op_type, outcome->file->name, outcome->status);
 	tell_outcome(&batches->teller, &batch->counts, outcome);
 	if (batch->options.urgent)
@@ -176,6 +192,7 @@ static void tell_vanished(struct part *part, const char *const *paths, int count
 static void count_answered(struct part *part)
 {
 	const struct pass *pass = &part->pass;
+	struct word word = {.status = STATUS_PASSED, .batch = part->batch->counts.number};
 	int at = 0;
 
 	for (int i = 0; i < pass->selected_count; i++) {
@@ -184,7 +201,7 @@ static void count_answered(struct part *part)
 		if (at < pass->count && pass->outcomes[at]->file == pass->selected[i])
 			at++;
 		else
-			count_told(part->batch, pass->selected[i]->path, STATUS_PASSED, REASON_NONE, &(struct digest){{0}});
+			count_told(part->batch, pass->selected[i]->path, &word);
 	}
 }
 
@@ -266,6 +283,7 @@ static int add_part(struct batch *batch, const char *const *paths, int count, st
 		free_part(part);
 		return -1;
 	}
+	batches->context = part->pass.context;
 	pass_lend(&part->pass, batches->pool, &batch->flights);
 	if (batches->pool == NULL && part->pass.machine.cannot_run == NULL)
 		pass_give_up(&part->pass, "no runner can be had");
@@ -443,4 +461,13 @@ void batches_close(struct batches *batches)
 		pool_close(batches->pool);
 	hook_close(&batches->hook);
 	roll_free(&batches->roll);
+}
+
+bool batches_planned(const struct batches *batches)
+{
+	const struct batch *batch = batches->first;
+
+	while (batch != NULL && batch->planned)
+		batch = batch->next;
+	return batch == NULL;
 }

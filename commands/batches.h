@@ -29,7 +29,9 @@ struct batches {
 	struct pool *pool;             /* NULL: nothing can run, or it broke; then the next batch tries again */
 	struct batch *first;           /* oldest first */
 	int64_t begun;                 /* batches so far */
+	struct digest context;         /* of the passes: what a verdict depends on beside its files */
 	char complaint[2048];          /* the last sentence why verdicts could not be kept: told once */
+	char trouble[2048];            /* and why nothing could run */
 };
 
 double batch_clock(void); /* seconds, monotonic */
@@ -51,6 +53,8 @@ void batches_dispatch(struct batches *batches);
 
 /* Tells and ends the batches that are done. */
 void batches_finish(struct batches *batches);
+
+bool batches_planned(const struct batches *batches); /* is all planned that has begun? */
 
 /* Everything under way is given up; what had its verdict is kept. */
 void batches_abandon(struct batches *batches);

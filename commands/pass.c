@@ -11,6 +11,7 @@
 
 #include "base/near.h"
 #include "base/trace.h"
+#include "commands/ask.h"
 #include "workers/machine.h"
 #include "workers/pool.h"
 
@@ -48,10 +49,27 @@ static struct digest context_digest(const struct pass *pass, struct arena *arena
 	return fields_digest(&fields);
 }
 
+/* All of it, or what a running watcher says is left to look at. */
+static int open_dataset(struct pass *pass, struct err *err)
+{
+	const struct pass_options *options = pass->options;
+	const char *root = pass->reftest->root;
+	struct vouched vouched;
+
+	if (options->ask_verified && ask_verified(root, &pass->context, &pass->arena, &vouched)) {
+		pass->vouched = vouched.definitions;
+		pass->vouched_elements = vouched.elements;
+		pass->cases_cached = vouched.cases;
+	} else if (options->ask_count == 0 ||
+	           !ask_paths(root, options->ask_names, options->ask_count, &pass->arena, &vouched)) {
+		return dataset_scan(root, &pass->arena, &pass->dataset, err);
+	}
+	return dataset_some(root, vouched.paths, vouched.path_count, &pass->arena, &pass->dataset, err);
+}
+
 static int open_contents(struct pass *pass, struct err *err)
 {
 	pass->flights = &pass->own_flights;
-	pass->context = context_digest(pass, &pass->arena);
 	pass->contents = contents_open(pass->reftest->store, &pass->dataset, &pass->arena, err);
 	return pass->contents == NULL ? EXIT_INTERNAL : 0;
 }
@@ -71,10 +89,11 @@ int pass_open(struct pass *pass, struct reftest *reftest, const struct pass_opti
 		fprintf(stderr, "reftest: %s\n", note.text);
 	if (machine_policy(reftest, options->device, options->python, &pass->arena, &pass->machine, err) < 0)
 		return EXIT_USAGE;
-	if (dataset_scan(reftest->root, &pass->arena, &pass->dataset, err) < 0)
-		return EXIT_INTERNAL;
 	pass->machine.policy.force = options->force;
 	pass->machine.policy.cached_only = options->cached_only;
+	pass->context = context_digest(pass, &pass->arena);
+	if (open_dataset(pass, err) < 0)
+		return EXIT_INTERNAL;
 	return open_contents(pass, err);
 }
 
@@ -88,6 +107,7 @@ int pass_open_some(struct pass *pass, struct reftest *reftest, const struct pass
 	if ((paths == NULL ? dataset_scan(reftest->root, &pass->arena, &pass->dataset, err)
 	                   : dataset_some(reftest->root, paths, count, &pass->arena, &pass->dataset, err)) < 0)
 		return EXIT_INTERNAL;
+	pass->context = context_digest(pass, &pass->arena);
 	int code = open_contents(pass, err);
 
 	return code == 0 && pass_select(pass, NULL, 0, NULL, 0, err) < 0 ? EXIT_INTERNAL : code;

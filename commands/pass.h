@@ -28,6 +28,10 @@ struct pass_options {
 	bool force, cached_only, dry_run, staged;
 	bool details;       /* every outcome with its cases; false: a passed one may come with counts alone */
 	bool each;          /* an outcome for every definition; false: those answered as passed are only counted */
+	/* A running watcher may answer (commands/ask.h): that all is verified but what it names, or where these names are. */
+	bool ask_verified;
+	const char *const *ask_names;
+	int ask_count;
 	bool urgent;        /* what must run goes before what other passes have waiting in the same pool, and verdicts are
 	                       told before they are stored, all of them in one transaction at the end */
 };
@@ -98,6 +102,8 @@ struct pass {
 	int waiting;           /* outcomes that wait for the pool */
 	int answered;          /* definitions that a summary answered as passed and that have no outcome */
 	uint64_t answered_elements;
+	int vouched;           /* definitions that a running watcher vouches for, and that are not in `dataset` */
+	uint64_t vouched_elements;
 	int64_t cases_run, cases_cached;
 	int64_t cases_planned; /* those that had to run, or have to */
 	const char *not_kept;  /* NULL, or the sentence why verdicts could not be stored */

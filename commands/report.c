@@ -240,9 +240,10 @@ struct totals {
 
 static struct totals count_totals(const struct pass *pass)
 {
-	struct totals totals = {.definitions = pass->selected_count, .by_status[STATUS_PASSED] = pass->answered,
+	struct totals totals = {.definitions = pass->selected_count + pass->vouched,
+	                        .by_status[STATUS_PASSED] = pass->answered + pass->vouched,
 	                        .unknown = pass->selected_count - pass->answered - pass->count,
-	                        .elements = (int64_t)pass->answered_elements};
+	                        .elements = (int64_t)(pass->answered_elements + pass->vouched_elements)};
 
 	for (int i = 0; i < pass->count; i++) {
 		const struct outcome *outcome = pass->outcomes[i];

@@ -23,11 +23,17 @@ const struct roll_entry *roll_find(struct roll *roll, const char *path)
 	return *place_of(roll, path);
 }
 
-/* Takes an entry out of the counts. */
-static void discount(struct roll *roll, const struct roll_entry *entry)
+/* Takes an entry into the counts (1), or out of them (-1). */
+static void count(struct roll *roll, const struct roll_entry *entry, int sign)
 {
-	roll->known -= entry->known;
-	roll->by_status[entry->status] -= entry->known;
+	if (!entry->known)
+		return;
+	roll->known += sign;
+	roll->by_status[entry->word.status] += sign;
+	if (entry->word.status != STATUS_PASSED)
+		return;
+	roll->passed_cases += sign * (int64_t)entry->word.cases;
+	roll->passed_elements += sign > 0 ? entry->word.elements : -entry->word.elements;
 }
 
 static struct roll_entry *entry_of(struct roll *roll, const char *path)
@@ -45,26 +51,21 @@ static struct roll_entry *entry_of(struct roll *roll, const char *path)
 	return *at;
 }
 
-void roll_set(struct roll *roll, const char *path, enum status status, enum reason reason, const struct digest *inputs,
-              int64_t batch)
+void roll_set(struct roll *roll, const char *path, const struct word *word)
 {
 	struct roll_entry *entry = entry_of(roll, path);
 
-	discount(roll, entry);
+	count(roll, entry, -1);
 	entry->known = true;
-	entry->status = status;
-	entry->reason = reason;
-	entry->batch = batch;
-	entry->inputs = *inputs;
-	roll->known++;
-	roll->by_status[status]++;
+	entry->word = *word;
+	count(roll, entry, 1);
 }
 
 void roll_doubt(struct roll *roll, const char *path)
 {
 	struct roll_entry *entry = entry_of(roll, path);
 
-	discount(roll, entry);
+	count(roll, entry, -1);
 	entry->known = false;
 }
 
@@ -74,7 +75,7 @@ bool roll_forget(struct roll *roll, const char *path)
 
 	if (entry == NULL)
 		return false;
-	discount(roll, entry);
+	count(roll, entry, -1);
 	roll->count--;
 	*at = entry->next;
 	free(entry);
@@ -86,20 +87,41 @@ static int compare_paths(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-int roll_paths(const struct roll *roll, const char *prefix, struct arena *arena, const char ***paths)
+static bool begins(const struct roll_entry *entry, const char *prefix)
+{
+	return strncmp(entry->path, prefix, strlen(prefix)) == 0;
+}
+
+static bool doubtful(const struct roll_entry *entry, const char *prefix)
+{
+	(void)prefix;
+	return !entry->known || entry->word.status != STATUS_PASSED;
+}
+
+static int pick(const struct roll *roll, bool (*wanted)(const struct roll_entry *entry, const char *prefix),
+                const char *prefix, struct arena *arena, const char ***paths)
 {
 	const char **found = arena_array(arena, (size_t)roll->count, sizeof *found);
-	size_t length = strlen(prefix);
-	int count = 0;
+	int picked = 0;
 
 	for (int b = 0; b < ROLL_BUCKETS; b++)
 		for (const struct roll_entry *entry = roll->bucket[b]; entry != NULL; entry = entry->next)
-			if (strncmp(entry->path, prefix, length) == 0)
-				found[count++] = arena_string(arena, entry->path);
-	if (count > 1)
-		qsort(found, (size_t)count, sizeof *found, compare_paths);
+			if (wanted(entry, prefix))
+				found[picked++] = arena_string(arena, entry->path);
+	if (picked > 1)
+		qsort(found, (size_t)picked, sizeof *found, compare_paths);
 	*paths = found;
-	return count;
+	return picked;
+}
+
+int roll_paths(const struct roll *roll, const char *prefix, struct arena *arena, const char ***paths)
+{
+	return pick(roll, begins, prefix, arena, paths);
+}
+
+int roll_doubtful(const struct roll *roll, struct arena *arena, const char ***paths)
+{
+	return pick(roll, doubtful, "", arena, paths);
 }
 
 void roll_free(struct roll *roll)

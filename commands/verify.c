@@ -163,6 +163,7 @@ static int run(struct reftest *reftest, const struct verify_options *o, const st
 	bool json = strcmp(o->format, "json") == 0;
 
 	options.details = options.each = json || !verify.report.only_changed;
+	options.ask_verified = o->changed && names->count == 0 && o->op_types.count == 0 && o->case_id == NULL && !o->force;
 	if (read_case_options(o, &options.cases, err) < 0)
 		return EXIT_USAGE;
 	if (o->root != NULL)

@@ -12,7 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "commands/ask.h"
 #include "commands/batches.h"
+#include "commands/door.h"
 #include "commands/git_lock.h"
 #include "commands/options.h"
 #include "commands/ripe.h"
@@ -53,6 +55,7 @@ static const struct watched_tree trees[] = {
     {"definitions", 1, 1, ".json"},
     {"workloads", 1, 1, ".jsonl"},
     {"blob", 8, 0, NULL},
+    {".reftest", 0, 0, ".cookie"},
 };
 
 struct watch {
@@ -61,6 +64,7 @@ struct watch {
 	struct batches batches;
 	struct watcher *watcher;
 	struct git_lock lock;
+	struct door door;
 	struct arena arena;
 	int64_t held_ms;  /* since when git's lock has been seen; 0: it is not there */
 	bool held;        /* git is at work: what changes belongs together */
@@ -193,6 +197,18 @@ static void open_new_root(struct watch *watch)
 	if (note.text[0] != '\0')
 		tell_notice(&watch->batches.teller, note.text);
 	git_lock_find(reftest->root, &watch->lock);
+	door_close(&watch->door);
+	if (door_open(&watch->door, reftest->root, &note) < 0)
+		tell_notice(&watch->batches.teller, note.text);
+}
+
+/* Somebody took our folder away: what it kept is gone, and a new one is begun. */
+static bool lost_cache(const struct watch *watch, const struct changes *changes)
+{
+	for (int i = 0; i < changes->count; i++)
+		if (strcmp(changes->paths[i], ".reftest/") == 0)
+			return watch->reftest->store == NULL || access(store_path(watch->reftest->store), F_OK) != 0;
+	return false;
 }
 
 static void take_changes(struct watch *watch, const struct changes *changes, struct arena *arena)
@@ -202,8 +218,13 @@ static void take_changes(struct watch *watch, const struct changes *changes, str
 
 	if (watch->generation != watcher_generation(watch->watcher))
 		open_new_root(watch);
-	if (changes->everything || !add_blobs(watch, changes, &words)) {
+	bool lost = lost_cache(watch, changes);
+
+	if (lost)
+		open_new_root(watch);
+	if (lost || changes->everything || !add_blobs(watch, changes, &words)) {
 		begin_batch(watch, NULL, 0);
+		door_heard_cookie(&watch->door);
 		return;
 	}
 	for (int i = 0; i < changes->count; i++) {
@@ -211,6 +232,8 @@ static void take_changes(struct watch *watch, const struct changes *changes, str
 
 		if (path[strlen(path) - 1] == '/')
 			add_folder(watch, path, &words);
+		else if (strcmp(path, DOOR_COOKIE) == 0)
+			door_heard_cookie(&watch->door);
 		else if (dataset_definition_path(path, definition, sizeof definition))
 			add_word(&words, definition);
 	}
@@ -285,7 +308,14 @@ static int timeout_ms(const struct watch *watch, bool more)
 	return wait < 0 ? 0 : wait > 60000 ? 60000 : (int)wait;
 }
 
-enum { FD_SIGNALS, FD_WATCHER, FD_POOL, FD_HOOK, FDS };
+static bool answer(const char *question, size_t length, struct buf *out, void *context)
+{
+	struct watch *watch = context;
+
+	return ask_answer(&watch->batches, watcher_pending(watch->watcher) == 0, question, length, out);
+}
+
+enum { FD_SIGNALS, FD_WATCHER, FD_POOL, FD_HOOK, FD_DOOR, FDS };
 
 /* Waits until something has happened; false: it is time to end. */
 static bool wait_for_something(struct watch *watch, bool more)
@@ -295,6 +325,7 @@ static bool wait_for_something(struct watch *watch, bool more)
 	    [FD_WATCHER] = {watcher_fd(watch->watcher), POLLIN, 0},
 	    [FD_POOL] = {watch->batches.pool != NULL ? pool_fd(watch->batches.pool) : -1, POLLIN, 0},
 	    [FD_HOOK] = {hook_fd(&watch->batches.hook), POLLIN, 0},
+	    [FD_DOOR] = {door_fd(&watch->door), POLLIN, 0},
 	};
 
 	fflush(stdout);
@@ -308,6 +339,8 @@ static bool wait_for_something(struct watch *watch, bool more)
 		batches_dispatch(&watch->batches);
 	if (fds[FD_HOOK].revents != 0)
 		hook_turn(watch);
+	if (fds[FD_DOOR].revents != 0 && door_turn(&watch->door))
+		watcher_hurry(watch->watcher);
 	return !ferror(stdout);
 }
 
@@ -346,6 +379,8 @@ static void loop(struct watch *watch)
 		more = batches_plan(&watch->batches);
 		batches_finish(&watch->batches);
 		rest(watch);
+		if (door_waits(&watch->door))
+			door_answer_all(&watch->door, answer, watch);
 	}
 }
 
@@ -380,6 +415,8 @@ static int open_all(struct watch *watch, struct err *err)
 	reftest_store(reftest, false, &note);
 	if (note.text[0] != '\0')
 		tell_notice(&batches->teller, note.text);
+	if (door_open(&watch->door, reftest->root, err) < 0)
+		return EXIT_USAGE;
 	if (machine_policy(reftest, o->device, o->python, &watch->arena, &batches->machine, err) < 0)
 		return EXIT_USAGE;
 	if (batches->machine.cannot_run != NULL)
@@ -393,6 +430,7 @@ static int run(struct reftest *reftest, const struct watch_options *o, struct er
 	struct watch watch = {.options = o, .reftest = reftest};
 	struct batches *batches = &watch.batches;
 
+	door_init(&watch.door);
 	batches->reftest = reftest;
 	batches->teller = (struct watch_teller){.json = o->json, .report = {.command = ""}};
 	batches->options = (struct pass_options){.cases = case_options_default(), .device = o->device, .python = o->python,
@@ -410,6 +448,7 @@ static int run(struct reftest *reftest, const struct watch_options *o, struct er
 		loop(&watch);
 		code = watch.code;
 	}
+	door_close(&watch.door);
 	batches_close(batches);
 	if (watch.watcher != NULL)
 		watcher_close(watch.watcher);

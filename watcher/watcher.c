@@ -848,6 +848,11 @@ int watcher_fd(const struct watcher *w)
 	return w->inotify;
 }
 
+void watcher_hurry(struct watcher *w)
+{
+	w->poll_ms = w->audit_ms = 0;
+}
+
 int watcher_pending(const struct watcher *w)
 {
 	return w->settle.count;

@@ -53,6 +53,9 @@ int64_t watcher_deadline(const struct watcher *watcher); /* when it has somethin
 /* Takes in what has happened, without waiting. */
 void watcher_turn(struct watcher *watcher, int64_t now_ms);
 
+/* Polled folders and links are looked at in the next turn, whenever that was due. */
+void watcher_hurry(struct watcher *watcher);
+
 struct changes {
 	const char *const *paths; /* relative to the root, sorted, each once; "folder/": anything below */
 	int count;
