@@ -189,20 +189,12 @@ static void tell_vanished(struct part *part, const char *const *paths, int count
 }
 
 /* Definitions that a summary answered as passed, and that nothing else is told of. */
-static void count_answered(struct part *part)
+static void counted(struct pass *pass, const struct outcome *outcome)
 {
-	const struct pass *pass = &part->pass;
-	struct word word = {.status = STATUS_PASSED, .batch = part->batch->counts.number};
-	int at = 0;
+	struct batch *batch = ((struct part *)pass)->batch;
+	const struct word word = word_of(batch, outcome);
 
-	for (int i = 0; i < pass->selected_count; i++) {
-		if (pass->selected[i] == NULL)
-			continue;
-		if (at < pass->count && pass->outcomes[at]->file == pass->selected[i])
-			at++;
-		else
-			count_told(part->batch, pass->selected[i]->path, &word);
-	}
+	count_told(batch, outcome->file->path, &word);
 }
 
 /* ---- a batch's life ----------------------------------------------------------------------------------------------- */
@@ -288,6 +280,7 @@ static int add_part(struct batch *batch, const char *const *paths, int count, st
 	if (batches->pool == NULL && part->pass.machine.cannot_run == NULL)
 		pass_give_up(&part->pass, "no runner can be had");
 	part->pass.told = told;
+	part->pass.counted = counted;
 	part->next = batch->parts;
 	batch->parts = part;
 	batch->counts.definitions += part->pass.selected_count;
@@ -325,8 +318,6 @@ static void plan_part(struct part *part, int64_t end)
 			part->planned = true;
 			if (part->pass.waiting > 0)
 				say_changed(part);
-			if (!part->batch->options.each)
-				count_answered(part);
 		}
 }
 

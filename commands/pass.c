@@ -857,6 +857,8 @@ static bool only_count(struct outcome *outcome)
 		return false;
 	pass->answered++;
 	pass->answered_elements += outcome->counts.elements;
+	if (pass->counted != NULL)
+		pass->counted(pass, outcome);
 	return true;
 }
 

@@ -113,6 +113,8 @@ struct pass {
 	struct arena arena;
 	/* Called when an outcome is final, in the order in which they become so. May be NULL. */
 	void (*told)(struct pass *pass, struct outcome *outcome);
+	/* Called for those that are only counted (pass_options.each is false); the outcome is gone afterwards. May be NULL. */
+	void (*counted)(struct pass *pass, const struct outcome *outcome);
 };
 
 /* Opens the dataset, the cache and the policy. 0, or with a sentence the exit code that the failure amounts to: EXIT_USAGE
