@@ -34,6 +34,7 @@ struct batch {
 	struct batch_counts counts;
 	double noticed;
 	bool whole;   /* of everything */
+	bool repeat;  /* what is no news is told, too */
 	bool open;    /* more parts may come */
 	bool planned; /* and told so, if there was anything to say */
 	bool said;
@@ -116,7 +117,7 @@ static bool is_no_news(const struct batch *batch, const struct outcome *outcome)
 {
 	const struct roll_entry *before = roll_find(&batch->batches->roll, outcome->file->path);
 
-	return !batch->whole && before != NULL && before->word.batch > 0 && before->word.status == outcome->status &&
+	return !batch->whole && !batch->repeat && before != NULL && before->word.batch > 0 && before->word.status == outcome->status &&
 	       before->word.reason == outcome->reason && digest_equal(&before->word.inputs, &outcome->inputs) &&
 	       outcome->started <= 0;
 }
@@ -231,7 +232,7 @@ static void drop_from_older(struct batches *batches, const char *const *paths, i
 }
 
 /* The batch that is open still, or a new one at the end. */
-static struct batch *batch_for(struct batches *batches, const char *const *paths, int count, bool open, double noticed)
+static struct batch *batch_for(struct batches *batches, const char *const *paths, int count, int how, double noticed)
 {
 	struct batch **end = &batches->first;
 
@@ -244,10 +245,13 @@ static struct batch *batch_for(struct batches *batches, const char *const *paths
 		die_no_memory();
 	batch->batches = batches;
 	batch->noticed = noticed;
-	batch->open = open;
+	batch->open = (how & BATCH_OPEN) != 0;
+	batch->repeat = (how & BATCH_REPEAT) != 0;
 	batch->counts.number = ++batches->begun;
 	batch->options = batches->options;
-	batch->options.details = batch->options.urgent = paths != NULL && !open && count <= BATCH_SMALL;
+	batch->options.urgent = paths != NULL && !batch->open && count <= BATCH_SMALL;
+	batch->options.details = batch->options.urgent || batch->repeat;
+	batch->options.force = (how & BATCH_FORCE) != 0;
 	batch->options.each = paths != NULL;
 	batch->whole = paths == NULL;
 	return batch;
@@ -292,7 +296,7 @@ static int add_part(struct batch *batch, const char *const *paths, int count, st
 	return 0;
 }
 
-int batches_begin(struct batches *batches, const char *const *paths, int count, bool open, double noticed,
+int batches_begin(struct batches *batches, const char *const *paths, int count, int how, double noticed,
                   struct err *err)
 {
 	if (paths == NULL)
@@ -300,7 +304,7 @@ int batches_begin(struct batches *batches, const char *const *paths, int count, 
 	else
 		drop_from_older(batches, paths, count);
 	batches_warm(batches);
-	return add_part(batch_for(batches, paths, count, open, noticed), paths, count, err);
+	return add_part(batch_for(batches, paths, count, how, noticed), paths, count, err);
 }
 
 void batches_seal(struct batches *batches)
@@ -461,4 +465,20 @@ bool batches_planned(const struct batches *batches)
 	while (batch != NULL && batch->planned)
 		batch = batch->next;
 	return batch == NULL;
+}
+
+struct progress batches_progress(const struct batches *batches)
+{
+	struct progress progress = {0};
+
+	for (const struct batch *batch = batches->first; batch != NULL; batch = batch->next) {
+		progress.definitions += batch->counts.definitions;
+		for (const struct part *part = batch->parts; part != NULL; part = part->next) {
+			progress.waiting += part->pass.waiting + part->pass.selected_count - part->pass.visited;
+			for (int i = 0; i < part->pass.count && progress.name == NULL; i++)
+				if (part->pass.outcomes[i]->waiting)
+					progress.name = part->pass.outcomes[i]->file->name;
+		}
+	}
+	return progress;
 }

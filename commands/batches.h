@@ -39,9 +39,16 @@ double batch_clock(void); /* seconds, monotonic */
 /* Starts the pool, if anything can run at all, and keeps it warm. */
 void batches_warm(struct batches *batches);
 
+enum batch_how {
+	BATCH_PLAIN = 0,
+	BATCH_OPEN = 1,   /* more belongs to it, until batches_seal */
+	BATCH_FORCE = 2,  /* everything of it runs, whatever is stored */
+	BATCH_REPEAT = 4  /* what is no news is told, too */
+};
+
 /* The definitions at these paths (sorted, each once) may have changed; NULL: everything may have. `noticed`: when the
- * first of it was heard of. `open`: more belongs to it, until batches_seal. -1: the root cannot be read now. */
-int batches_begin(struct batches *batches, const char *const *paths, int count, bool open, double noticed,
+ * first of it was heard of. `how`: of enum batch_how. -1: the root cannot be read now. */
+int batches_begin(struct batches *batches, const char *const *paths, int count, int how, double noticed,
                   struct err *err);
 void batches_seal(struct batches *batches);
 
@@ -55,6 +62,12 @@ void batches_dispatch(struct batches *batches);
 void batches_finish(struct batches *batches);
 
 bool batches_planned(const struct batches *batches); /* is all planned that has begun? */
+
+struct progress {
+	int definitions, waiting; /* in the batches under way, and those of them that wait for the pool */
+	const char *name;         /* of one that waits; NULL: none does. Valid until something is dispatched */
+};
+struct progress batches_progress(const struct batches *batches);
 
 /* Everything under way is given up; what had its verdict is kept. */
 void batches_abandon(struct batches *batches);

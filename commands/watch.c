@@ -10,12 +10,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "commands/ask.h"
 #include "commands/batches.h"
 #include "commands/door.h"
 #include "commands/git_lock.h"
+#include "commands/live.h"
 #include "commands/options.h"
 #include "commands/ripe.h"
 #include "watcher/watcher.h"
@@ -65,6 +67,7 @@ struct watch {
 	struct watcher *watcher;
 	struct git_lock lock;
 	struct door door;
+	struct live live;
 	struct arena arena;
 	int64_t held_ms;  /* since when git's lock has been seen; 0: it is not there */
 	bool held;        /* git is at work: what changes belongs together */
@@ -178,7 +181,7 @@ static void begin_batch(struct watch *watch, const char *const *paths, int count
 {
 	struct err err = {""};
 
-	if (batches_begin(&watch->batches, paths, count, watch->held, watch->noticed, &err) < 0)
+	if (batches_begin(&watch->batches, paths, count, watch->held ? BATCH_OPEN : BATCH_PLAIN, watch->noticed, &err) < 0)
 		tell_notice(&watch->batches.teller, err.text);
 }
 
@@ -315,7 +318,65 @@ static bool answer(const char *question, size_t length, struct buf *out, void *c
 	return ask_answer(&watch->batches, watcher_pending(watch->watcher) == 0, question, length, out);
 }
 
-enum { FD_SIGNALS, FD_WATCHER, FD_POOL, FD_HOOK, FD_DOOR, FDS };
+/* What --once, and q, end with. */
+static int code_of(const struct roll *roll)
+{
+	if (roll->by_status[STATUS_INVALID] > 0)
+		return EXIT_USAGE;
+	if (roll->by_status[STATUS_FAILED] + roll->by_status[STATUS_ERROR] > 0)
+		return EXIT_FAILED;
+	return roll->count > 0 && roll->by_status[STATUS_PASSED] == roll->count ? EXIT_VERIFIED : EXIT_UNVERIFIED;
+}
+
+/* A batch that a key asks for; of nothing, there is none. */
+static void begin_asked(struct watch *watch, const char *const *paths, int count, int how)
+{
+	struct err err = {""};
+
+	if (paths != NULL && count == 0)
+		return;
+	if (batches_begin(&watch->batches, paths, count, how, batch_clock(), &err) < 0)
+		tell_notice(&watch->batches.teller, err.text);
+}
+
+static void key_turn(struct watch *watch)
+{
+	struct arena arena = {0};
+	const char **paths;
+	int count = roll_doubtful(&watch->batches.roll, &arena, &paths);
+
+	switch (live_key(&watch->live)) {
+	case LIVE_STALE:
+		begin_asked(watch, NULL, 0, BATCH_PLAIN);
+		break;
+	case LIVE_FAILURES:
+		begin_asked(watch, paths, count, BATCH_FORCE | BATCH_REPEAT);
+		break;
+	case LIVE_ALL:
+		begin_asked(watch, NULL, 0, BATCH_FORCE);
+		break;
+	case LIVE_DETAILS:
+		begin_asked(watch, paths, count, BATCH_REPEAT);
+		break;
+	case LIVE_QUIT:
+		watch->code = code_of(&watch->batches.roll);
+		watch->ended = true;
+		break;
+	case LIVE_NOTHING:
+		break;
+	}
+	arena_free(&arena);
+}
+
+static void drain_signal(int fd)
+{
+	struct signalfd_siginfo info;
+
+	while (read(fd, &info, sizeof info) > 0)
+		;
+}
+
+enum { FD_SIGNALS, FD_WATCHER, FD_POOL, FD_HOOK, FD_DOOR, FD_KEYS, FD_RESIZED, FDS };
 
 /* Waits until something has happened; false: it is time to end. */
 static bool wait_for_something(struct watch *watch, bool more)
@@ -326,10 +387,17 @@ static bool wait_for_something(struct watch *watch, bool more)
 	    [FD_POOL] = {watch->batches.pool != NULL ? pool_fd(watch->batches.pool) : -1, POLLIN, 0},
 	    [FD_HOOK] = {hook_fd(&watch->batches.hook), POLLIN, 0},
 	    [FD_DOOR] = {door_fd(&watch->door), POLLIN, 0},
+	    [FD_KEYS] = {live_keys_fd(&watch->live), POLLIN, 0},
+	    [FD_RESIZED] = {live_resized_fd(&watch->live), POLLIN, 0},
 	};
 
+	if (!more)
+		live_show(&watch->live, &watch->batches);
 	fflush(stdout);
-	if (poll(fds, FDS, timeout_ms(watch, more)) < 0)
+	int ready = poll(fds, FDS, timeout_ms(watch, more));
+
+	live_hide(&watch->live);
+	if (ready < 0)
 		return true; /* EINTR: nothing else can be */
 	if ((fds[FD_SIGNALS].revents & POLLIN) != 0) {
 		watch->code = EXIT_INTERRUPTED;
@@ -341,17 +409,11 @@ static bool wait_for_something(struct watch *watch, bool more)
 		hook_turn(watch);
 	if (fds[FD_DOOR].revents != 0 && door_turn(&watch->door))
 		watcher_hurry(watch->watcher);
+	if (fds[FD_RESIZED].revents != 0)
+		drain_signal(fds[FD_RESIZED].fd);
+	if (fds[FD_KEYS].revents != 0)
+		key_turn(watch);
 	return !ferror(stdout);
-}
-
-/* What --once ends with. */
-static int code_of(const struct roll *roll)
-{
-	if (roll->by_status[STATUS_INVALID] > 0)
-		return EXIT_USAGE;
-	if (roll->by_status[STATUS_FAILED] + roll->by_status[STATUS_ERROR] > 0)
-		return EXIT_FAILED;
-	return roll->count > 0 && roll->by_status[STATUS_PASSED] == roll->count ? EXIT_VERIFIED : EXIT_UNVERIFIED;
 }
 
 static void rest(struct watch *watch)
@@ -445,7 +507,9 @@ static int run(struct reftest *reftest, const struct watch_options *o, struct er
 	int code = open_all(&watch, err);
 
 	if (code == 0) {
+		live_open(&watch.live, !o->json, reftest->colour);
 		loop(&watch);
+		live_close(&watch.live);
 		code = watch.code;
 	}
 	door_close(&watch.door);

@@ -230,6 +230,7 @@ void tell_notice(const struct watch_teller *teller, const char *sentence)
 		add_text(&out, "message", sentence);
 		say_event(&out);
 	}
+	fflush(stdout);
 	fprintf(stderr, "reftest: %s\n", sentence);
 }
 
