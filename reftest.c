@@ -146,7 +146,7 @@ static int flush_output(int code)
 
 int main(int argc, char **argv)
 {
-	struct reftest reftest = {.signals = -1};
+	struct reftest reftest = {.argv = argv, .signals = -1};
 	const char *no_colour = getenv("NO_COLOR");
 
 	if (argc > 1 && strcmp(argv[1], "judge") == 0)

@@ -13,6 +13,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "commands/ask.h"
 #include "commands/batches.h"
 #include "commands/door.h"
@@ -20,6 +21,7 @@
 #include "commands/live.h"
 #include "commands/options.h"
 #include "commands/ripe.h"
+#include "commands/workshop.h"
 #include "watcher/watcher.h"
 #include "workers/crew.h"
 
@@ -68,12 +70,14 @@ struct watch {
 	struct git_lock lock;
 	struct door door;
 	struct live live;
+	struct workshop workshop;
 	struct arena arena;
 	int64_t held_ms;  /* since when git's lock has been seen; 0: it is not there */
 	bool held;        /* git is at work: what changes belongs together */
 	double noticed;   /* when the oldest change that is not in a batch was heard of; 0: there is none */
 	int generation;   /* of the root */
 	bool seal;        /* git has ended */
+	bool anew;        /* end, and begin again as the program that make has just made */
 	bool ready, ended;
 	int code;
 };
@@ -287,6 +291,27 @@ static void look_at_changes(struct watch *watch)
 	watch->seal = false;
 }
 
+static void workshop_news(struct watch *watch)
+{
+	struct err err = {""};
+
+	switch (workshop_turn(&watch->workshop, clock_ms(), &err)) {
+	case WORKSHOP_MAKING:
+		tell_notice(&watch->batches.teller, "kernels/ has changed: running make");
+		break;
+	case WORKSHOP_FAILED:
+		tell_notice(&watch->batches.teller, err.text);
+		break;
+	case WORKSHOP_NEW:
+		tell_notice(&watch->batches.teller, "the kernels are made anew: beginning again with them");
+		watch->anew = watch->ended = true;
+		break;
+	case WORKSHOP_SAME:
+	case WORKSHOP_NOTHING:
+		break;
+	}
+}
+
 static void hook_turn(struct watch *watch)
 {
 	struct hook *hook = &watch->batches.hook;
@@ -302,7 +327,8 @@ static void hook_turn(struct watch *watch)
 
 static int timeout_ms(const struct watch *watch, bool more)
 {
-	int64_t wait = watcher_deadline(watch->watcher) - clock_ms();
+	int64_t first = watcher_deadline(watch->watcher), sources = workshop_deadline(&watch->workshop);
+	int64_t wait = (sources < first ? sources : first) - clock_ms();
 
 	if (more)
 		return 0;
@@ -376,7 +402,7 @@ static void drain_signal(int fd)
 		;
 }
 
-enum { FD_SIGNALS, FD_WATCHER, FD_POOL, FD_HOOK, FD_DOOR, FD_KEYS, FD_RESIZED, FDS };
+enum { FD_SIGNALS, FD_WATCHER, FD_POOL, FD_HOOK, FD_DOOR, FD_KEYS, FD_RESIZED, FD_SOURCES, FD_MAKE, FDS };
 
 /* Waits until something has happened; false: it is time to end. */
 static bool wait_for_something(struct watch *watch, bool more)
@@ -389,6 +415,8 @@ static bool wait_for_something(struct watch *watch, bool more)
 	    [FD_DOOR] = {door_fd(&watch->door), POLLIN, 0},
 	    [FD_KEYS] = {live_keys_fd(&watch->live), POLLIN, 0},
 	    [FD_RESIZED] = {live_resized_fd(&watch->live), POLLIN, 0},
+	    [FD_SOURCES] = {workshop_fd(&watch->workshop), POLLIN, 0},
+	    [FD_MAKE] = {workshop_make_fd(&watch->workshop), POLLIN, 0},
 	};
 
 	if (!more)
@@ -438,6 +466,7 @@ static void loop(struct watch *watch)
 	watch->noticed = 0;
 	while (!watch->ended && wait_for_something(watch, more)) {
 		look_at_changes(watch);
+		workshop_news(watch);
 		more = batches_plan(&watch->batches);
 		batches_finish(&watch->batches);
 		rest(watch);
@@ -487,6 +516,20 @@ static int open_all(struct watch *watch, struct err *err)
 	return 0;
 }
 
+/* Becomes the program that lies where this one lay. Everything of ours is closed. */
+static int begin_anew(struct reftest *reftest, struct err *err)
+{
+	char program[PATH_MAX + 16];
+
+	fflush(stdout);
+	if (file_program_directory(program, PATH_MAX, err) < 0)
+		return EXIT_INTERNAL;
+	strcat(program, "/reftest");
+	execv(program, reftest->argv);
+	err_errno(err, "%s: cannot be started anew", program);
+	return EXIT_INTERNAL;
+}
+
 static int run(struct reftest *reftest, const struct watch_options *o, struct err *err)
 {
 	struct watch watch = {.options = o, .reftest = reftest};
@@ -507,9 +550,12 @@ static int run(struct reftest *reftest, const struct watch_options *o, struct er
 	int code = open_all(&watch, err);
 
 	if (code == 0) {
+		if (!o->once)
+			workshop_open(&watch.workshop);
 		live_open(&watch.live, !o->json, reftest->colour);
 		loop(&watch);
 		live_close(&watch.live);
+		workshop_close(&watch.workshop);
 		code = watch.code;
 	}
 	door_close(&watch.door);
@@ -517,7 +563,7 @@ static int run(struct reftest *reftest, const struct watch_options *o, struct er
 	if (watch.watcher != NULL)
 		watcher_close(watch.watcher);
 	arena_free(&watch.arena);
-	return code;
+	return watch.anew ? begin_anew(reftest, err) : code;
 }
 
 int command_watch(struct reftest *reftest, int argc, char **argv)

@@ -55,12 +55,13 @@ static void add_name(struct buf *out, const char *path)
 	buf_json_bytes(out, name, strlen(name) - strlen(".json"));
 }
 
+/* A verdict that names no device was not made by running anything. */
 static int cases_run(const struct outcome *outcome)
 {
 	int run = 0;
 
 	for (int i = 0; i < outcome->case_count; i++)
-		run += outcome->cases[i].verdict != NULL && !outcome->cases[i].cached && outcome->cases[i].test->decided == NULL;
+		run += outcome->cases[i].verdict != NULL && !outcome->cases[i].cached && outcome->cases[i].verdict->device != NULL;
 	return run;
 }
 
