@@ -1,8 +1,8 @@
 """From a save to its verdict: python3 bench/watch.py BUILD [SAVES [DEVICE]].
 
 Starts `reftest watch --json` on a dataset of its own and plays an author: saves a small rmsnorm in place (truncated,
-written, closed), each time with another meaning, and waits for the verdict; then with nothing but another comment. Prints
-distributions over SAVES (500) saves, once with a pause between verdict and next save, as people have, and once without.
+written, closed), each time with another meaning, and waits for the verdict; then with nothing but another comment.
+Prints distributions over SAVES (500) saves, once with a pause between verdict and next save, as people have, and once without.
 Then a checkout: 1 000 definitions change at once, and the time from git's end to the plan is taken, and to the last verdict.
 Last, how much memory the watcher has with 10 000 definitions, and how long it takes to be ready, beside `git status`.
 """
@@ -64,19 +64,21 @@ def save(path, text):
 
 
 def saves(watch, path, count, pause, text):
-    """Seconds from before each save to its verdict."""
-    took, run = [], 0
+    """Seconds from the end of each save to its verdict; a filesystem may take long over the save itself, which is shown."""
+    took, run, writing = [], 0, []
     for number in range(count):
         time.sleep(pause)
         new = text(number)
         start = time.monotonic()
         save(path, new)
+        saved = time.monotonic()
         verdict = watch.until("verdict")
-        took.append(time.monotonic() - start)
+        writing.append(saved - start)
+        took.append(time.monotonic() - saved)
         run += verdict["cases_run"]
         if verdict["status"] != "passed":
             raise SystemExit(f"save {number}: {verdict}")
-    return took, run
+    return took, f"  {run} cases run; the save itself {1e3 * sorted(writing)[count // 2]:.1f} ms"
 
 
 def author(build, count, device):
@@ -90,12 +92,13 @@ def author(build, count, device):
         time.sleep(1)
         for pause, name in ((PAUSE, f"save -> verdict, {PAUSE * 1e3:.0f} ms between verdict and save"),
                             (0, "save -> verdict, back to back")):
-            took, run = saves(watch, path, count, pause, lambda n: original.replace(marker, f"k{n}p{int(pause * 10)} = 0; {marker}"))
-            show(name, took, f"  {run} cases run; bar: p50 10, p99 40")
+            text = lambda n: original.replace(marker, f"k{n}p{int(pause * 10)} = 0; {marker}")
+            took, run = saves(watch, path, count, pause, text)
+            show(name, took, f"{run}; bar: p50 10, p99 40")
         save(path, original)
         watch.until("verdict")
         took, run = saves(watch, path, count, 0.01, lambda n: original.replace("# mean square", f"# {n} mean square"))
-        show("comment-only save -> still verified", took, f"  {run} cases run; bar: 3")
+        show("comment-only save -> still verified", took, f"{run}; bar: 3")
         print(f"SIGTERM -> ended: {1e3 * watch.end():.0f} ms")
 
 
@@ -115,7 +118,8 @@ def checkout(build, count, device, rounds=10):
         for name in os.listdir(folder):
             with open(os.path.join(folder, name)) as file:
                 text = file.read()
-            save(os.path.join(folder, name), text.replace("one rounding", "a single rounding").replace("1e-6)", "1.0e-6)"))
+            text = text.replace("one rounding", "a single rounding").replace("1e-6)", "1.0e-6)")
+            save(os.path.join(folder, name), text)
         git(root, "commit", "-q", "-a", "-m", "two")
         watch = Watch(build, root, "--no-workloads", "--device", device)
         planned, told, batches = [], [], set()
@@ -129,7 +133,8 @@ def checkout(build, count, device, rounds=10):
             batches.add((plan["definitions"], batch["passed"]))
             time.sleep(0.5)
         show(f"git checkout of {count} definitions -> plan", planned, "  bar: 50")
-        show(f"git checkout of {count} definitions -> last verdict", told, f"  (definitions, passed) a batch: {sorted(batches)}")
+        show(f"git checkout of {count} definitions -> last verdict", told,
+             f"  (definitions, passed) of the batches: {sorted(batches)}")
         watch.end()
 
 
@@ -164,7 +169,7 @@ def main():
     build = os.path.abspath(sys.argv[1])
     count = int(sys.argv[2]) if len(sys.argv) > 2 else 500
     device = sys.argv[3] if len(sys.argv) > 3 else "cpu"
-    print("== watch")
+    print(f"== watch (load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores)")
     author(build, count, device)
     checkout(build, 1000, device)
     idle(build, 10000, device)

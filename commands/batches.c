@@ -117,9 +117,10 @@ static bool is_no_news(const struct batch *batch, const struct outcome *outcome)
 {
 	const struct roll_entry *before = roll_find(&batch->batches->roll, outcome->file->path);
 
-	return !batch->whole && !batch->repeat && before != NULL && before->word.batch > 0 && before->word.status == outcome->status &&
-	       before->word.reason == outcome->reason && digest_equal(&before->word.inputs, &outcome->inputs) &&
-	       outcome->started <= 0;
+	if (batch->whole || batch->repeat || before == NULL || before->word.batch == 0 || outcome->started > 0)
+		return false;
+	return before->word.status == outcome->status && before->word.reason == outcome->reason &&
+	       digest_equal(&before->word.inputs, &outcome->inputs);
 }
 
 static void count_told(struct batch *batch, const char *path, const struct word *word)
@@ -408,6 +409,8 @@ static void finish(struct batch *batch)
 	if (verdicts + batch->counts.gone == 0 && !batch->whole) /* no news, or all of it was overtaken by newer texts */
 		return;
 	batch->counts.definitions = verdicts;
+	/* All its outcomes are final and stored: what is derived from verdicts is to be brought up to date here, before the
+	 * batch is told as done and the command of --exec runs. */
 	tell_batch(&batches->teller, &batch->counts);
 	if (hook_run(&batches->hook, &err) < 0)
 		tell_notice(&batches->teller, err.text);

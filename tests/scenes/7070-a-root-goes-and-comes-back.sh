@@ -26,3 +26,15 @@ cd "$root"
 verify --changed
 expect_exit 1
 expect_ran 0
+
+# somebody deletes the cache under a running watcher: a new one is begun and everything verified again
+watch
+rm -rf .reftest
+await_batch
+heard "e['passed'] == 1 and e['failed'] == 1 and e['cases_run'] > 0"
+edit definitions/rmsnorm/tiny_norm.json 'EPSILON = 1e-4' 'EPSILON = 1e-6'
+await "e['event'] == 'verdict' and e['name'] == 'tiny_norm' and e['status'] == 'passed'"
+await_batch
+[ -S .reftest/watch.sock ] || fail "nobody can ask any more"
+end_watch
+expect_nothing_to_do
