@@ -14,16 +14,37 @@ static int compare_words(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* {"definitions": N, "cases": N, "elements": N, "paths": [PATH…]}; false: it is no such answer. */
+/* The rows are one text: "CASES PATH" on lines of their own. */
+static bool read_rows(char *text, int most, struct arena *arena, struct vouched *out)
+{
+	struct vouched_row *rows = arena_array(arena, (size_t)most, sizeof *rows);
+
+	while (*text != '\0' && out->row_count < most) {
+		char *end = strchr(text, '\n'), *path;
+		long cases = strtol(text, &path, 10);
+
+		if (end == NULL || *path != ' ' || cases < 0 || cases > INT32_MAX)
+			return false;
+		*end = '\0';
+		rows[out->row_count++] = (struct vouched_row){path + 1, (int)cases};
+		text = end + 1;
+	}
+	out->rows = rows;
+	return *text == '\0' && out->row_count == most;
+}
+
+/* {"definitions": N, "cases": N, "elements": N, "paths": [PATH…], "rows"?: TEXT}; false: it is no such
+ * answer. */
 static bool read_vouched(const cJSON *answer, struct arena *arena, struct vouched *out)
 {
 	const cJSON *paths = json_member(answer, "paths"), *path;
+	const char *rows = json_text_of(answer, "rows");
 	int64_t definitions, elements;
 
 	*out = (struct vouched){0};
 	if (!cJSON_IsArray(paths) || !json_integer(json_member(answer, "definitions"), &definitions) ||
 	    !json_integer(json_member(answer, "cases"), &out->cases) ||
-	    !json_integer(json_member(answer, "elements"), &elements) || definitions < 0 || elements < 0)
+	    !json_integer(json_member(answer, "elements"), &elements) || definitions < 0 || definitions > INT32_MAX || elements < 0)
 		return false;
 	out->definitions = (int)definitions;
 	out->elements = (uint64_t)elements;
@@ -36,7 +57,7 @@ static bool read_vouched(const cJSON *answer, struct arena *arena, struct vouche
 	}
 	if (out->path_count > 1)
 		qsort(out->paths, (size_t)out->path_count, sizeof *out->paths, compare_words);
-	return true;
+	return rows == NULL || read_rows(arena_string(arena, rows), out->definitions, arena, out);
 }
 
 /* Takes over the question. */
@@ -57,14 +78,16 @@ static bool ask(const char *root, struct buf *question, struct arena *arena, str
 	return taken;
 }
 
-bool ask_verified(const char *root, const struct digest *context, struct arena *arena, struct vouched *out)
+bool ask_verified(const char *root, const struct digest *context, bool rows, struct arena *arena, struct vouched *out)
 {
 	struct buf question = {0};
 	char hex[DIGEST_HEX];
 
 	digest_hex(context, hex);
-	buf_printf(&question, "{\"ask\": \"verified\", \"context\": \"%s\"}\n", hex);
+	buf_printf(&question, "{\"ask\": \"verified\", \"context\": \"%s\", \"rows\": %s}\n", hex, rows ? "true" : "false");
 	if (!ask(root, &question, arena, out))
+		return false;
+	if (rows && out->row_count != out->definitions)
 		return false;
 	trace("ask", "the watcher vouches for %d definitions and leaves %d", out->definitions, out->path_count);
 	return true;
@@ -96,7 +119,20 @@ static void write_vouched(const struct vouched *vouched, struct buf *out)
 		buf_text(out, i > 0 ? ", " : "");
 		buf_json_string(out, vouched->paths[i]);
 	}
-	buf_text(out, "]}\n");
+	buf_text(out, "]");
+}
+
+static void write_rows(const struct roll *roll, struct arena *arena, struct buf *out)
+{
+	const struct roll_entry **entries;
+	int count = roll_passed(roll, arena, &entries);
+	struct buf rows = {0};
+
+	for (int i = 0; i < count; i++)
+		buf_printf(&rows, "%u %s\n", entries[i]->word.cases, entries[i]->path);
+	buf_text(out, ", \"rows\": ");
+	buf_json_bytes(out, rows.length > 0 ? rows.data : "", rows.length);
+	buf_free(&rows);
 }
 
 static const char refused[] = "{\"refused\": true}\n";
@@ -113,10 +149,14 @@ static bool answer_verified(struct batches *batches, bool idle, const cJSON *que
 	}
 	if (!idle || batches->first != NULL)
 		return false;
-	struct vouched vouched = {roll->by_status[STATUS_PASSED], roll->passed_cases, roll->passed_elements, NULL, 0};
+	struct vouched vouched = {.definitions = roll->by_status[STATUS_PASSED], .cases = roll->passed_cases,
+	                          .elements = roll->passed_elements};
 
 	vouched.path_count = roll_doubtful(roll, arena, &vouched.paths);
 	write_vouched(&vouched, out);
+	if (cJSON_IsTrue(json_member(question, "rows")))
+		write_rows(roll, arena, out);
+	buf_text(out, "}\n");
 	return true;
 }
 
@@ -163,6 +203,7 @@ static bool answer_paths(struct batches *batches, bool idle, const cJSON *questi
 		}
 	}
 	write_vouched(&vouched, out);
+	buf_text(out, "}\n");
 	return true;
 }
 

@@ -17,9 +17,14 @@ struct vouched {
 	uint64_t elements;
 	const char **paths; /* the others: to be looked at; sorted */
 	int path_count;
+	const struct vouched_row {
+		const char *path;
+		int cases; /* all of them passed */
+	} *rows; /* of each that is vouched for, sorted; only if asked for */
+	int row_count;
 };
 
-bool ask_verified(const char *root, const struct digest *context, struct arena *arena, struct vouched *out);
+bool ask_verified(const char *root, const struct digest *context, bool rows, struct arena *arena, struct vouched *out);
 
 /* The definitions of these names ("rmsnorm_h4096", "rmsnorm/rmsnorm_h4096"), each of them found. */
 bool ask_paths(const char *root, const char *const *names, int count, struct arena *arena, struct vouched *out);

@@ -56,9 +56,10 @@ static int open_dataset(struct pass *pass, struct err *err)
 	const char *root = pass->reftest->root;
 	struct vouched vouched;
 
-	if (options->ask_verified && ask_verified(root, &pass->context, &pass->arena, &vouched)) {
+	if (options->ask_verified && ask_verified(root, &pass->context, options->ask_rows, &pass->arena, &vouched)) {
 		pass->vouched = vouched.definitions;
 		pass->vouched_elements = vouched.elements;
+		pass->vouched_rows = vouched.rows;
 		pass->cases_cached = vouched.cases;
 	} else if (options->ask_count == 0 ||
 	           !ask_paths(root, options->ask_names, options->ask_count, &pass->arena, &vouched)) {

@@ -19,6 +19,8 @@
 #include "dataset/verdict.h"
 #include "reftest.h"
 
+struct vouched_row; /* commands/ask.h */
+
 struct pass_options {
 	struct case_options cases;
 	const char *device; /* "auto", "cpu", "cuda", "cuda:N" */
@@ -29,7 +31,7 @@ struct pass_options {
 	bool details;       /* every outcome with its cases; false: a passed one may come with counts alone */
 	bool each;          /* an outcome for every definition; false: those answered as passed are only counted */
 	/* A running watcher may answer (commands/ask.h): that all is verified but what it names, or where these names are. */
-	bool ask_verified;
+	bool ask_verified, ask_rows; /* ask_rows: and what it is that it vouches for */
 	const char *const *ask_names;
 	int ask_count;
 	bool urgent;        /* what must run goes before what other passes have waiting in the same pool, and verdicts are
@@ -103,6 +105,7 @@ struct pass {
 	int answered;          /* definitions that a summary answered as passed and that have no outcome */
 	uint64_t answered_elements;
 	int vouched;           /* definitions that a running watcher vouches for, and that are not in `dataset` */
+	const struct vouched_row *vouched_rows; /* ask_rows: as many, sorted by path; else NULL */
 	uint64_t vouched_elements;
 	int64_t cases_run, cases_cached;
 	int64_t cases_planned; /* those that had to run, or have to */

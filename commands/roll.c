@@ -124,6 +124,26 @@ int roll_doubtful(const struct roll *roll, struct arena *arena, const char ***pa
 	return pick(roll, doubtful, "", arena, paths);
 }
 
+static int compare_entries(const void *a, const void *b)
+{
+	return strcmp((*(const struct roll_entry *const *)a)->path, (*(const struct roll_entry *const *)b)->path);
+}
+
+int roll_passed(const struct roll *roll, struct arena *arena, const struct roll_entry ***entries)
+{
+	const struct roll_entry **found = arena_array(arena, (size_t)roll->count, sizeof *found);
+	int count_of = 0;
+
+	for (int b = 0; b < ROLL_BUCKETS; b++)
+		for (const struct roll_entry *entry = roll->bucket[b]; entry != NULL; entry = entry->next)
+			if (!doubtful(entry, ""))
+				found[count_of++] = entry;
+	if (count_of > 1)
+		qsort(found, (size_t)count_of, sizeof *found, compare_entries);
+	*entries = found;
+	return count_of;
+}
+
 void roll_free(struct roll *roll)
 {
 	for (int b = 0; b < ROLL_BUCKETS; b++)

@@ -44,6 +44,9 @@ bool roll_forget(struct roll *roll, const char *path); /* false: there was none 
 /* The paths of those that are not known to have passed, sorted. */
 int roll_doubtful(const struct roll *roll, struct arena *arena, const char ***paths);
 
+/* Those that are known to have passed, sorted by path; valid until the roll changes. */
+int roll_passed(const struct roll *roll, struct arena *arena, const struct roll_entry ***entries);
+
 /* The paths that begin with `prefix`, sorted. */
 int roll_paths(const struct roll *roll, const char *prefix, struct arena *arena, const char ***paths);
 void roll_free(struct roll *roll);

@@ -35,6 +35,11 @@ expect_exit 1
 says 'cases run'
 ! grep -q 'vouches' "$work/trace" || fail "it vouched for what it never verified"
 
+sed -i 's/EPSILON = 1e-./EPSILON = 1e-5/' definitions/rmsnorm/tiny_norm.json
+asks status --device "$device" # its sizes are small and medium: another question
+says 'stale    gemm/tiny_gemm'
+! grep -q 'vouches' "$work/trace" || fail "it vouched for sizes that it never verified"
+
 asks watch --device "$device"
 expect_exit 2
 says "is being watched by process $watcher already"
@@ -52,4 +57,14 @@ watch
 asks verify --changed --sizes small --device "$device"
 says 'ask: the watcher vouches for 1'
 end_watch
+begin watch --json --device "$device" --jobs 1 # small and medium, as status has it
+echo 0 >"$work/heard"
+await "e['event'] == 'ready'"
+asks status --device "$device"
+says 'ask: the watcher vouches for 1'
+sed '/definitions:/s/;.*//' "$work/answer" >"$work/asked"
+end_watch
+asks status --device "$device"
+sed '/definitions:/s/;.*//' "$work/answer" >"$work/alone"
+cmp -s "$work/asked" "$work/alone" || fail "the watcher's table differs: $(diff "$work/asked" "$work/alone")"
 [ ! -e .reftest/watch.sock ] || fail "it ended and left its socket"
