@@ -44,7 +44,8 @@ static bool read_vouched(const cJSON *answer, struct arena *arena, struct vouche
 	*out = (struct vouched){0};
 	if (!cJSON_IsArray(paths) || !json_integer(json_member(answer, "definitions"), &definitions) ||
 	    !json_integer(json_member(answer, "cases"), &out->cases) ||
-	    !json_integer(json_member(answer, "elements"), &elements) || definitions < 0 || definitions > INT32_MAX || elements < 0)
+	    !json_integer(json_member(answer, "elements"), &elements) || definitions < 0 || definitions > INT32_MAX ||
+	    elements < 0)
 		return false;
 	out->definitions = (int)definitions;
 	out->elements = (uint64_t)elements;
@@ -137,7 +138,8 @@ static void write_rows(const struct roll *roll, struct arena *arena, struct buf 
 
 static const char refused[] = "{\"refused\": true}\n";
 
-static bool answer_verified(struct batches *batches, bool idle, const cJSON *question, struct arena *arena, struct buf *out)
+static bool answer_verified(struct batches *batches, bool idle, const cJSON *question, struct arena *arena,
+                            struct buf *out)
 {
 	const char *hex = json_text_of(question, "context");
 	const struct roll *roll = &batches->roll;

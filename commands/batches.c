@@ -58,7 +58,7 @@ static void tell_trouble(struct batches *batches, const char *why)
 	snprintf(batches->trouble, sizeof batches->trouble, "%s", why);
 }
 
-void batches_warm(struct batches *batches)
+static void open_pool(struct batches *batches)
 {
 	struct err err = {""};
 
@@ -67,8 +67,17 @@ void batches_warm(struct batches *batches)
 	batches->pool = pass_open_pool(batches->reftest, &batches->options, &batches->machine, &err);
 	if (batches->pool == NULL)
 		tell_trouble(batches, err.text);
-	else
+	else if (batches->warm)
 		pool_warm(batches->pool);
+}
+
+void batches_warm(struct batches *batches)
+{
+	batches->warm = true;
+	if (batches->pool != NULL)
+		pool_warm(batches->pool);
+	else
+		open_pool(batches);
 }
 
 static void pool_broke(struct batches *batches, const char *why)
@@ -304,7 +313,7 @@ int batches_begin(struct batches *batches, const char *const *paths, int count, 
 		batches_abandon(batches);
 	else
 		drop_from_older(batches, paths, count);
-	batches_warm(batches);
+	open_pool(batches);
 	return add_part(batch_for(batches, paths, count, how, noticed), paths, count, err);
 }
 

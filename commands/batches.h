@@ -27,6 +27,7 @@ struct batches {
 	struct hook hook;
 	struct roll roll;
 	struct pool *pool;             /* NULL: nothing can run, or it broke; then the next batch tries again */
+	bool warm;                     /* the pool is to be kept warm */
 	struct batch *first;           /* oldest first */
 	int64_t begun;                 /* batches so far */
 	struct digest context;         /* of the passes: what a verdict depends on beside its files */
@@ -36,7 +37,8 @@ struct batches {
 
 double batch_clock(void); /* seconds, monotonic */
 
-/* Starts the pool, if anything can run at all, and keeps it warm. */
+/* From here on the pool is kept warm, if anything can run at all. Before, it starts when something has to run: at the
+ * start of a watch in which nothing does, importing torch would only be in the way. */
 void batches_warm(struct batches *batches);
 
 enum batch_how {

@@ -102,7 +102,8 @@ enum live_key live_key(struct live *live)
 	static const struct {
 		char c;
 		enum live_key key;
-	} keys[] = {{'\n', LIVE_STALE}, {'\r', LIVE_STALE}, {'f', LIVE_FAILURES}, {'a', LIVE_ALL}, {'d', LIVE_DETAILS}, {'q', LIVE_QUIT}};
+	} keys[] = {{'\n', LIVE_STALE}, {'\r', LIVE_STALE},   {'f', LIVE_FAILURES},
+	            {'a', LIVE_ALL},    {'d', LIVE_DETAILS}, {'q', LIVE_QUIT}};
 	char typed[64];
 	ssize_t length = read(STDIN_FILENO, typed, sizeof typed);
 	enum live_key key = LIVE_NOTHING;

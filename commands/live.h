@@ -1,8 +1,8 @@
-/* live - what a terminal shows of a running watch beside the lines that scroll by: a last line with the counts, what is being
- * run and how far it is, and the keys; and what the keys ask for.
+/* live - what a terminal shows of a running watch beside the lines that scroll by: a last line with the counts, what is
+ * being run and how far it is, and the keys; and what the keys ask for.
  *
- * Verdicts stay ordinary lines, so that the terminal's own scrolling, searching and copying work on them. The last line is
- * taken away before anything else is written and drawn anew after it, in one write. */
+ * Verdicts stay ordinary lines, so that the terminal's own scrolling, searching and copying work on them. The last line
+ * is taken away before anything else is written and drawn anew after it, in one write. */
 #ifndef REFTEST_COMMANDS_LIVE_H
 #define REFTEST_COMMANDS_LIVE_H
 

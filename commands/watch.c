@@ -448,8 +448,11 @@ static void rest(struct watch *watch)
 {
 	if (watch->batches.first != NULL)
 		return;
-	if (!watch->ready)
+	if (!watch->ready) {
 		tell_ready(&watch->batches.teller, watch->reftest->root, &watch->batches.roll);
+		if (!watch->options->once)
+			batches_warm(&watch->batches);
+	}
 	watch->ready = true;
 	if (!watch->options->once || watcher_pending(watch->watcher) > 0 || hook_fd(&watch->batches.hook) >= 0)
 		return;

@@ -142,7 +142,8 @@ static void tell_failure(const struct workshop *workshop, int status, struct err
 {
 	char text[1500] = "";
 	struct stat st;
-	off_t from = fstat(workshop->said, &st) == 0 && st.st_size >= (off_t)sizeof text ? st.st_size - (off_t)sizeof text + 1 : 0;
+	off_t room = (off_t)sizeof text - 1;
+	off_t from = fstat(workshop->said, &st) == 0 && st.st_size > room ? st.st_size - room : 0;
 	ssize_t length = pread(workshop->said, text, sizeof text - 1, from);
 	const char *begin = from > 0 && strchr(text, '\n') != NULL ? strchr(text, '\n') + 1 : text;
 

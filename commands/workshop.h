@@ -1,5 +1,5 @@
-/* workshop - the checkout that this program was built in: when its kernels/ change, make is run, and when that made another
- * program or library, watch is to begin anew with it.
+/* workshop - the checkout that this program was built in: when its kernels/ change, make is run, and when that made
+ * another program or library, watch is to begin anew with it.
  *
  * A program and its libraries are of one build, and digests of sources stand in both; to load a new library into an old
  * program would have the old judge make verdicts in the name of the new one. So watch starts its new self instead, in the

@@ -1,4 +1,6 @@
-"""Random edits under a running watcher; at its end its verdicts are those of a cold verify: python3 tests/soak.py BUILD MINUTES [SEED].
+"""Random edits under a running watcher; at its end its verdicts are those of a cold verify:
+
+    python3 tests/soak.py BUILD MINUTES [SEED]
 
 Saves right and wrong references, comments, halves of files; deletes, renames, swaps, recreates; moves whole folders away and
 back, replaces them by links; adds and removes workload lines; sometimes in bursts, sometimes while a run is under way. At
@@ -172,7 +174,8 @@ def main():
         if wrong or watch.returncode != 130 or events < edits / 10:
             with open("soak.log", "w") as out:
                 out.writelines(heard[1:])
-            sys.exit(f"soak: FAILED: (watch, cold verify) of {wrong}, watch ended with {watch.returncode}; its events are in soak.log")
+            sys.exit(f"soak: FAILED: (watch, cold verify) of {wrong}, watch ended with {watch.returncode};"
+                     " its events are in soak.log")
         print("soak: the watcher's last words are those of a cold verify")
 
 

@@ -23,8 +23,8 @@
 enum { AUDIT_MS = 1000, POLL_MS = 500, AWAY_MS = 100, WATCH_BUCKETS = 1024, EVENTS_BYTES = 64 * 1024 };
 
 /* EXCL_UNLINK: what is written to a file that has lost its name is nobody's business. */
-static const uint32_t mask = IN_CLOSE_WRITE | IN_MODIFY | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_ATTRIB |
-                             IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR | IN_EXCL_UNLINK;
+static const uint32_t mask = IN_CLOSE_WRITE | IN_MODIFY | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO |
+                             IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR | IN_EXCL_UNLINK;
 
 struct place {
 	struct place *next, *next_of_watch;
@@ -477,8 +477,8 @@ static void tell_limit(struct watcher *w)
 		return;
 	long limit = sysctl_of("max_user_watches");
 
-	notice(w, "the limit of inotify watches is reached: fs.inotify.max_user_watches is %ld, and %d of %d folders are polled "
-	          "twice a second instead; `sudo sysctl fs.inotify.max_user_watches=%ld` makes room for all",
+	notice(w, "the limit of inotify watches is reached: fs.inotify.max_user_watches is %ld, and %d of %d folders are "
+	          "polled twice a second instead; `sudo sysctl fs.inotify.max_user_watches=%ld` makes room for all",
 	       limit, w->counts.polled, w->counts.polled + w->counts.watched, limit + w->counts.polled);
 	w->told_limit = true;
 }

@@ -105,8 +105,9 @@ static void other_names_and_other_places_are_nobodys_business(void **state)
 	struct scene s;
 
 	begin(&s, 0, false);
-	shell(&s, "cd root; echo 1 >definitions/norm/x.json~; echo 1 >definitions/norm/.x.json.swp; mkdir other; echo 1 >other/x.json;"
-	          " echo 1 >definitions/top.json; mkdir definitions/norm/deep; echo 1 >definitions/norm/deep/x.json; echo 1 >x.json");
+	shell(&s, "cd root; echo 1 >definitions/norm/x.json~; echo 1 >definitions/norm/.x.json.swp; mkdir other;"
+	          " echo 1 >other/x.json; echo 1 >definitions/top.json; mkdir definitions/norm/deep;"
+	          " echo 1 >definitions/norm/deep/x.json; echo 1 >x.json");
 	assert_string_equal(told(&s, 500), "");
 	end(&s);
 }
@@ -188,7 +189,8 @@ static void a_folder_filled_faster_than_it_is_watched_misses_nothing(void **stat
 	struct scene s;
 
 	begin(&s, 0, false);
-	shell(&s, "cd root/blob; mkdir -p a/b/c; echo 1 >a/b/c/x; echo 1 >a/y; mkdir a/b/d; mv a/b/c a/b/d/c; echo 2 >a/b/d/c/z");
+	shell(&s, "cd root/blob; mkdir -p a/b/c; echo 1 >a/b/c/x; echo 1 >a/y; mkdir a/b/d; mv a/b/c a/b/d/c;"
+	          " echo 2 >a/b/d/c/z");
 	assert_string_equal(told(&s, 0), "blob/a/b/d/c/x blob/a/b/d/c/z blob/a/y");
 	end(&s);
 }
