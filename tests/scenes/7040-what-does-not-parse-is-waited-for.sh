@@ -6,6 +6,18 @@ given tiny_norm
 watch
 file=definitions/rmsnorm/tiny_norm.json
 cp $file "$work/good"
+for i in 1 2 3 4 5; do # half of it, and then all of it
+	"$python" -I -S -c '
+import sys
+path, text = sys.argv[1], open(sys.argv[2]).read().replace("An RMS norm", "An RMS norm " + sys.argv[3])
+for part in (text[:len(text) // 2], text):
+    with open(path, "w") as out:
+        out.write(part)' $file "$work/good" "$i"
+	await_batch
+	heard "[x['status'] for x in a if x['event'] == 'verdict'] == ['passed']"
+done
+cp "$work/good" $file
+await_batch
 head -c 200 "$work/good" >$file
 await_batch
 heard "[x['status'] for x in a if x['event'] == 'verdict'] == ['invalid']"
