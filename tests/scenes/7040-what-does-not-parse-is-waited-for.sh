@@ -13,8 +13,10 @@ path, text = sys.argv[1], open(sys.argv[2]).read().replace("An RMS norm", "An RM
 for part in (text[:len(text) // 2], text):
     with open(path, "w") as out:
         out.write(part)' $file "$work/good" "$i"
+	await "e['event'] == 'verdict' and e['status'] == 'passed'"
+	# on a machine so busy that the writer was held up that long between the two, the half is told, after the wait
+	heard "all(x['seconds'] >= 0.1 for x in a if x['event'] == 'verdict' and x['status'] != 'passed')"
 	await_batch
-	heard "[x['status'] for x in a if x['event'] == 'verdict'] == ['passed']"
 done
 cp "$work/good" $file
 await_batch

@@ -8,20 +8,25 @@ given tiny_norm tiny_gemm
 terminal() { tmux -S "$work/tmux" -f /dev/null "$@"; }
 trap 'terminal kill-server 2>/dev/null; exit 130' INT TERM
 
-# shows TEXT…: waits until the terminal, its history included, shows each
-shows() {
-	for text in "$@"; do
-		expectations=$((expectations + 1))
-		turns=0
-		until terminal capture-pane -p -J -S - -t scene >"$work/out" && grep -qF -e "$text" "$work/out"; do
-			turns=$((turns + 1))
-			if [ $turns -gt 1200 ]; then
-				terminal kill-server
-				fail "the terminal never shows '$text'"
-			fi
-			sleep 0.05
-		done
+# await_terminal SENTENCE COMMAND…: waits until the command is true of what the terminal, its history included, shows
+await_terminal() {
+	sentence=$1
+	shift
+	expectations=$((expectations + 1))
+	turns=0
+	until terminal capture-pane -p -J -S - -t scene >"$work/out" && "$@"; do
+		turns=$((turns + 1))
+		if [ $turns -gt 1200 ]; then
+			terminal kill-server
+			fail "the terminal never $sentence"
+		fi
+		sleep 0.05
 	done
+}
+has() { grep -qF -e "$1" "$work/out"; }
+has_not() { ! has "$1"; }
+shows() {
+	for text in "$@"; do await_terminal "shows '$text'" has "$text"; done
 }
 # fresh: forgets what the terminal shows
 fresh() {
@@ -56,11 +61,12 @@ shows 'ERROR    rmsnorm/tiny_norm' "name 'nothing' is not defined" 'line 3'
 edit definitions/rmsnorm/tiny_norm.json 'EPSILON = nothing' 'EPSILON = 1e-6'
 shows '2 passed  |'
 
-fresh
 terminal resize-window -t scene -x 50 -y 20
+await_terminal 'cuts the last line at its new width' has_not 'q quit' # it tells the program of the resize when it likes
+fresh
 key Enter
-shows '2 passed  | enter stale  f failures  a all  d'
-! grep -q 'q quit' "$work/out" || fail "the last line is wider than the terminal"
+shows '0 cases run, 7 cached' '2 passed  | enter stale  f failures  a all  d'
+has_not 'q quit' || fail "the last line is wider than the terminal"
 [ "$(grep -c '2 passed  | enter' "$work/out")" = 1 ] || fail "the last line stands there twice"
 key q
 shows 'it ended with 0'
