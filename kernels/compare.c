@@ -30,15 +30,17 @@ static double bound_of(struct rule rule, double ground_truth)
 	return rule.atol + rule.rtol * fabs(ground_truth);
 }
 
-/* |r - g| / bound, with 0/0 = 0 and x/0 = infinity; infinity for what does not match at all. `diff` is NaN when either
- * is NaN. */
+/* |r - g| / bound, with 0/0 = 0 and x/0 = infinity; infinity for what does not match at all; above 1 for every miss,
+ * even where the quotient rounds to 1. `diff` is NaN when either is NaN. */
 static double ratio_of(struct rule rule, double ground_truth, double diff)
 {
 	if (diff == 0)
 		return 0;
 	if (!isfinite(diff) || !isfinite(ground_truth))
 		return INFINITY;
-	return diff / bound_of(rule, ground_truth);
+	double bound = bound_of(rule, ground_truth), ratio = diff / bound;
+
+	return ratio == 1 && diff > bound ? 1 + DBL_EPSILON : ratio;
 }
 
 /* Is a worse than b: NaN first, then the larger ratio, then the lower index. */
@@ -65,12 +67,15 @@ static void add_worst(struct compare_sums *sums, struct rule rule, const struct 
 	sums->worst[at] = *place;
 }
 
-/* The ratio that a place must pass to be among the worst; -1 while there is room. */
+/* A place whose diff is not above this times its bound is not among the worst; -1 while there is room. A little below
+ * the least ratio of the list: that product is rounded, and so is the ratio. */
 static double worst_threshold(const struct compare_sums *sums, struct rule rule)
 {
 	const struct worst *last = &sums->worst[METRICS_WORST - 1];
 
-	return sums->worst_count < METRICS_WORST ? -1 : ratio_of(rule, last->ground_truth, last->diff);
+	if (sums->worst_count < METRICS_WORST)
+		return -1;
+	return ratio_of(rule, last->ground_truth, last->diff) * (1 - 0x1p-50);
 }
 
 /* One pair, whatever it holds. `diff` is |r - g| as exactly as it can be had. */

@@ -1,76 +1,90 @@
 /* compare.cu - how far two tensors are apart, on a GPU, in one pass at the speed of memory.
  *
- * Per element there is time for some 30 instructions, so the common case is done in float, 16 bytes at a time, and
- * whatever float cannot settle is looked at again, element by element, in double (`examine`), as the CPU does it:
+ * Per element there is time for some 25 instructions, so elements are counted in float, a pack of 16 bytes at a time,
+ * and what float cannot settle is counted again in double, as the CPU does it (`examine`): a thread's share of a chunk
+ * if it holds a NaN, an infinity, or squares that leave float's range; a pack, for hits and misses alone, if a place in
+ * it is so near its bound that only double can tell which it is.
  *
- *   strange  a batch with a NaN, an infinity, or squares that leave float's range: its sums are made in double
- *   near     a chunk in which some |r - g| exceeds t (atol + rtol |g|). t is a little below 1, so every miss is in such
- *            a chunk; and a little below the gate (see below), so every candidate for the worst places is
- *
- * Worst places. A warp keeps the five worst it has seen in its lanes 0 … 4. What keeps it from examining every chunk is
- * the gate, a score that five elements somewhere in the tensor are known to reach: blocks are dealt into five groups,
- * each group keeps the greatest score its warps have met on the board in global memory (atomicMax), and the least of
- * the five is the gate. It only decides what is looked at twice, never what is found: elements are ranked by (score,
- * index), a total order, so the answer does not depend on timing.
+ * Worst places. Finding them by a list that every element is held against costs by what the tensors hold: ties, garbage
+ * and slowly growing errors keep the list busy. Instead the tensor is cut into chunks of a few thousand neighbours, and
+ * of each chunk only its peak, the largest score in it, is looked at; a warp keeps the five chunks with the highest
+ * peaks (the earlier one, where peaks are equal). The worst five elements of all lie in the five best chunks of all: an
+ * element of another chunk has five before it, one in each of those. So at the end five chunks are read once more.
+ * Peaks are floats: scores that are nearer to each other than `score_error` may change places.
  *
  * Sums. The tensor is cut into pieces, by its length alone; blocks take pieces as they get done, because some
- * multiprocessors read a fifth faster than others: long ones first, short ones to end together. A thread adds the
- * elements of a batch in float, batches in double; the block adds its threads when the piece is done; the last block
- * to finish adds the pieces. Each addition has its place in a fixed order: the same bits every time on the same GPU.
- * The result is written straight to pinned host memory. One launch, no memset, no copy.
+ * multiprocessors read a fifth faster than others: long ones first, short ones to end together. A thread adds its share
+ * of a chunk in float, shares in double; the block adds its threads when the piece is done; the last block to finish
+ * adds the pieces. Each addition has its place in a fixed order: the same bits every time on the same GPU. The result
+ * is written straight to pinned host memory. One launch, no memset, no copy.
  *
  * Rejected: per-warp atomics on global sums (30 us at 2^26 elements, and another order every run); a second kernel for
- * the reduction; a lock around a list of the worst in shared memory; equal shares for all blocks (the slowest
- * multiprocessor took 15 % longer than the mean); cp.async into shared memory (no faster than registers). */
+ * the reduction; equal shares for all blocks (the slowest multiprocessor took 15 % longer than the mean); cp.async into
+ * shared memory (no faster than registers). */
 #include "kernels/compare_cuda.h"
 
 #include <cuda/atomic>
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-#include <cuda_fp8.h>
-#include <float.h>
 #include <math.h>
 
-#include "kernels/number.h"
+#include "kernels/compare_form.cuh"
 
 enum {
 	THREADS = 256,
 	WARPS = THREADS / 32, /* more than SUMS */
-	BLOCKS = 2,  /* on a multiprocessor: more leave too few registers for what is on its way from memory */
-	TERMS = 64,  /* elements a thread adds in float, in a batch */
-	AHEAD = 4,   /* chunks on their way from memory while one is worked on */
+	BLOCKS = 2,	      /* on a multiprocessor: more leave too few registers for what is on its way from memory */
+	TERMS = 64,	      /* elements of a chunk that a thread adds in float */
+	AHEAD = 4,	      /* packs on their way from memory while one is worked on */
+	MOST_BLOCKS = 2 * THREADS,
+	LISTED = 1024, /* runs that the last block can tell from the others in its worst chunks */
 };
 
-/* Below 1 by more than the float arithmetic of the fast path can be wrong (some 2^-22). */
-#define NEARLY (1 - 0x1p-20f)
+/* By how much a score in float can be wrong, and more: d, the bound and its reciprocal are each off by 2^-23 at most.
+ */
+static constexpr float score_error = 0x1p-20f;
 
-/* A candidate for the worst places. Worse is the greater key, then the lower index. */
+/* Sums of squares in a thread's share of a chunk that float holds to all its bits, and everything else about it. */
+static constexpr float squares_least = 1e-30f, squares_greatest = 1e37f;
+
+/* An element with its score. Worse is the greater key, then the lower index. */
 struct place {
-	uint64_t key; /* 0: none; score's bits + 1; PLACE_NAN: a NaN on either side, before all */
+	uint64_t key; /* 0: none, or a score of 0; else 1 + its bits as a double */
 	int64_t index;
 };
-#define PLACE_NAN UINT64_MAX
+
+/* A chunk with its peak is one number: 1 + the peak's bits as a float, then the complement of the chunk's number, so
+ * that worse is greater. 0: none. */
+typedef uint64_t chunk_peak;
+
+/* As scores, above infinity: a NaN on either side, which comes before all. */
+static constexpr uint32_t peak_nan = 0x7fffffff;
+static constexpr uint64_t key_nan = UINT64_MAX;
 
 enum sum { SUM_ABS, SUM_REL, SUM_SQ, SUM_DOT, SUM_REFERENCE, SUM_TRUTH, SUMS };
-enum count { MISSES, ZERO_HITS, ODD, /* ODD: pairs that are not both finite */
-	     UNMATCHED, NAN_REFERENCE, NAN_TRUTH, INF_REFERENCE, INF_TRUTH, COUNTS };
+enum count {
+	MISSES,
+	ZERO_HITS,
+	ODD, /* ODD: pairs that are not both finite */
+	UNMATCHED,
+	NAN_REFERENCE,
+	NAN_TRUTH,
+	INF_REFERENCE,
+	INF_TRUTH,
+	COUNTS
+};
 
-/* What blocks tell each other while they run. All zeros between launches. */
+/* What blocks tell each other. All zeros between launches. */
 struct compare_board {
-	uint32_t best[METRICS_WORST]; /* greatest score met by each group of blocks, as float bits */
-	uint32_t gate;                /* the least of them, as float bits */
-	uint32_t pieces;              /* taken, beyond the first of each block */
-	uint32_t finished;            /* blocks that have told everything */
+	uint32_t pieces;		     /* taken, beyond the first of each block */
+	uint32_t finished;		     /* blocks that have told everything */
 	unsigned long long max_abs, max_rel; /* as double bits */
 	unsigned long long count[COUNTS];
 };
 
-/* How the elements are cut. Long pieces, then short ones, then what is left over, which is examined throughout. */
+/* How the elements are cut: batches of a chunk for each warp of a block; long pieces of several batches, the first
+ * `longer` of them of one more, then short ones of one. */
 struct plan {
-	int64_t batches;      /* of all blocks' threads; the rest begins behind them */
-	int64_t long_batches; /* in a long piece; 1 in a short one */
-	int64_t rest_length;  /* elements in a piece of the rest */
-	uint32_t long_pieces, short_pieces, rest_pieces;
+	int64_t batches, long_batches;
+	uint32_t long_pieces, longer, short_pieces;
 };
 
 struct task {
@@ -78,363 +92,63 @@ struct task {
 	int64_t elements;
 	struct plan plan;
 	double atol, rtol;
-	float slack;              /* above 0 where t * atol would drown in float's denormals */
-	float zero_limit;         /* |g| up to here passes with r = 0 */
+	bool fast; /* the rule and the addresses suit the fast path */
+	float atol_float, rtol_float;
+	float zero_limit;	  /* |g| up to here passes with r = 0 */
 	uint32_t zero_limit_bits; /* the same as the greatest number of a 16-bit dtype not above it */
 	struct compare_board *board;
-	struct place *candidates; /* METRICS_WORST of each block */
-	double *sums;             /* [SUMS][pieces] */
+	chunk_peak *candidates; /* METRICS_WORST of each block */
+	double *sums;		/* [SUMS][pieces] */
 	struct compare_sums *out;
 };
 
-/* --- numbers ------------------------------------------------------------------------------------------------------ */
+/* A chunk is what a warp works on at a time: `packs` times 16 bytes by each thread. */
+template <enum dtype D> struct chunk {
+	static constexpr int lanes = form<D>::lanes > 0 ? form<D>::lanes : 1;
+	static constexpr int packs = TERMS / lanes > AHEAD ? TERMS / lanes : AHEAD;
+	static constexpr int length = packs * lanes * 32; /* elements */
+};
 
-/* Element `index` as a double; `dtype` is a constant wherever this is used. */
-static __device__ __forceinline__ double element(const void *data, enum dtype dtype, int64_t index)
+/* --- the greatest of many ----------------------------------------------------------------------------------------- */
+
+/* The greatest of the warp's numbers. */
+static __device__ __forceinline__ uint64_t greatest(uint64_t mine)
 {
-	switch (dtype) {
-	case DTYPE_FLOAT32:
-		return (double)((const float *)data)[index];
-	case DTYPE_FLOAT16:
-		return (double)float_from_f16(((const uint16_t *)data)[index]);
-	case DTYPE_BFLOAT16:
-		return (double)float_from_bf16(((const uint16_t *)data)[index]);
-	case DTYPE_FLOAT8_E4M3FN:
-		return (double)float_from_e4m3(((const uint8_t *)data)[index]);
-	case DTYPE_FLOAT8_E5M2:
-		return (double)float_from_e5m2(((const uint8_t *)data)[index]);
-	case DTYPE_FLOAT4_E2M1:
-		return (double)float_from_e2m1((uint8_t)(((const uint8_t *)data)[index / 2] >> (4 * (index & 1)) & 15));
-	case DTYPE_INT64:
-		return (double)((const int64_t *)data)[index];
-	case DTYPE_INT32:
-		return (double)((const int32_t *)data)[index];
-	case DTYPE_INT16:
-		return (double)((const int16_t *)data)[index];
-	case DTYPE_INT8:
-		return (double)((const int8_t *)data)[index];
-	case DTYPE_BOOL:
-		return ((const uint8_t *)data)[index] != 0;
-	case DTYPE_UINT8:
-		return (double)((const uint8_t *)data)[index];
-	case DTYPE_UINT32:
-		return (double)((const uint32_t *)data)[index];
-	case DTYPE_FLOAT64:
-		return ((const double *)data)[index];
-	default:
-		return (double)float_from_e8m0(((const uint8_t *)data)[index]);
-	}
+	uint32_t upper = __reduce_max_sync(~0u, (uint32_t)(mine >> 32));
+	uint32_t lower = __reduce_max_sync(~0u, (uint32_t)(mine >> 32) == upper ? (uint32_t)mine : 0);
+
+	return (uint64_t)upper << 32 | lower;
 }
 
-/* |r - g| of element `index`, whose values as doubles are r and g; exact for int64, which doubles may not be. */
-static __device__ __forceinline__ double difference(const struct task &task, enum dtype dtype, int64_t index, double r,
-                                                    double g)
+/* By the block: the greatest five of all warps' five to out[0 … 4], greatest first. Each thread counts what is greater
+ * than its own; no two are equal but for zeros. Other threads see it after a barrier. */
+static __device__ __forceinline__ void rank_peaks(const chunk_peak *peaks, chunk_peak *out)
 {
-	if (dtype != DTYPE_INT64)
-		return r == g ? 0 : fabs(__dsub_rn(r, g));
-	int64_t a = ((const int64_t *)task.reference)[index], b = ((const int64_t *)task.truth)[index];
+	int mine = (int)threadIdx.x, rank = 0;
 
-	return (double)(a > b ? (uint64_t)a - (uint64_t)b : (uint64_t)b - (uint64_t)a);
-}
-
-static __device__ __forceinline__ double bound_of(const struct task &task, double g)
-{
-	return __dadd_rn(task.atol, __dmul_rn(task.rtol, fabs(g)));
-}
-
-/* How a 16-byte chunk of a dtype becomes numbers of the fast path's type. `magnitude` masks the bits of a word that
- * are not signs: a word without them is all zeros. Sums of squares beyond squares_least and squares_greatest are not
- * to be trusted: something underflowed, overflowed, was not finite, or (int64) was no exact double. */
-template <enum dtype D> struct form;
-
-struct form_in_float {
-	typedef float number;
-	static constexpr float squares_least = 1e-20f, squares_greatest = 1e37f;
-};
-
-template <> struct form<DTYPE_FLOAT32> : form_in_float {
-	static constexpr int lanes = 4;
-	static constexpr uint32_t magnitude = 0x7fffffffu;
-	static __device__ __forceinline__ void widen(const uint4 &raw, float *out)
-	{
-		out[0] = __uint_as_float(raw.x);
-		out[1] = __uint_as_float(raw.y);
-		out[2] = __uint_as_float(raw.z);
-		out[3] = __uint_as_float(raw.w);
-	}
-};
-
-/* Dtypes of 16 bits and fewer: word by word. */
-template <typename word_form> struct form_of_words : form_in_float {
-	static constexpr int lanes = 4 * word_form::each;
-	static __device__ __forceinline__ void widen(const uint4 &raw, float *out)
-	{
-		word_form::widen_word(raw.x, out);
-		word_form::widen_word(raw.y, out + word_form::each);
-		word_form::widen_word(raw.z, out + 2 * word_form::each);
-		word_form::widen_word(raw.w, out + 3 * word_form::each);
-	}
-};
-
-struct words_bf16 {
-	static constexpr int each = 2;
-	static __device__ __forceinline__ void widen_word(uint32_t word, float *out)
-	{
-		out[0] = __uint_as_float(word << 16);
-		out[1] = __uint_as_float(word & 0xffff0000u);
-	}
-};
-template <> struct form<DTYPE_BFLOAT16> : form_of_words<words_bf16> {
-	static constexpr uint32_t magnitude = 0x7fff7fffu;
-};
-
-struct words_f16 {
-	static constexpr int each = 2;
-	static __device__ __forceinline__ void widen_word(uint32_t word, float *out)
-	{
-		float2 pair = __half22float2(*reinterpret_cast<const __half2 *>(&word));
-
-		out[0] = pair.x;
-		out[1] = pair.y;
-	}
-};
-template <> struct form<DTYPE_FLOAT16> : form_of_words<words_f16> {
-	static constexpr uint32_t magnitude = 0x7fff7fffu;
-};
-
-template <__nv_fp8_interpretation_t kind> struct words_fp8 {
-	static constexpr int each = 4;
-	static __device__ __forceinline__ void widen_word(uint32_t word, float *out)
-	{
-		for (int half = 0; half < 2; half++) {
-			__half2_raw raw = __nv_cvt_fp8x2_to_halfraw2((__nv_fp8x2_storage_t)(word >> (16 * half)), kind);
-			float2 pair = __half22float2(__half2(raw));
-
-			out[2 * half] = pair.x;
-			out[2 * half + 1] = pair.y;
-		}
-	}
-};
-template <> struct form<DTYPE_FLOAT8_E4M3FN> : form_of_words<words_fp8<__NV_E4M3>> {
-	static constexpr uint32_t magnitude = 0x7f7f7f7fu;
-};
-template <> struct form<DTYPE_FLOAT8_E5M2> : form_of_words<words_fp8<__NV_E5M2>> {
-	static constexpr uint32_t magnitude = 0x7f7f7f7fu;
-};
-
-struct words_e8m0 {
-	static constexpr int each = 4;
-	static __device__ __forceinline__ void widen_word(uint32_t word, float *out)
-	{
-		for (int i = 0; i < 4; i++)
-			out[i] = float_from_e8m0((uint8_t)(word >> (8 * i)));
-	}
-};
-template <> struct form<DTYPE_FLOAT8_E8M0FNU> : form_of_words<words_e8m0> {
-	static constexpr uint32_t magnitude = 0xffffffffu;
-};
-
-/* 1 and 2 exponent bits moved to where float16 has them; 2^14 makes up for the bias, subnormals included. */
-struct words_e2m1 {
-	static constexpr int each = 8;
-	static __device__ __forceinline__ void widen_word(uint32_t word, float *out)
-	{
-		for (int i = 0; i < 8; i++) {
-			uint32_t nibble = word >> (4 * i);
-			uint16_t bits = (uint16_t)((nibble & 8) << 12 | (nibble & 7) << 9);
-
-			out[i] = __half2float(__ushort_as_half(bits)) * 0x1p14f;
-		}
-	}
-};
-template <> struct form<DTYPE_FLOAT4_E2M1> : form_of_words<words_e2m1> {
-	static constexpr uint32_t magnitude = 0x77777777u;
-};
-
-template <typename integer> struct words_small {
-	static constexpr int each = 4 / (int)sizeof(integer);
-	static __device__ __forceinline__ void widen_word(uint32_t word, float *out)
-	{
-		for (int i = 0; i < each; i++)
-			out[i] = (float)(integer)(word >> (8 * (int)sizeof(integer) * i));
-	}
-};
-template <typename integer> struct form_of_small : form_of_words<words_small<integer>> {
-	static constexpr uint32_t magnitude = 0xffffffffu;
-};
-template <> struct form<DTYPE_INT16> : form_of_small<int16_t> {
-};
-template <> struct form<DTYPE_INT8> : form_of_small<int8_t> {
-};
-template <> struct form<DTYPE_UINT8> : form_of_small<uint8_t> {
-};
-struct words_bool {
-	static constexpr int each = 4;
-	static __device__ __forceinline__ void widen_word(uint32_t word, float *out)
-	{
-		for (int i = 0; i < 4; i++)
-			out[i] = word >> (8 * i) & 255 ? 1 : 0;
-	}
-};
-template <> struct form<DTYPE_BOOL> : form_of_words<words_bool> {
-	static constexpr uint32_t magnitude = 0xffffffffu;
-};
-
-/* What float does not hold is done in double throughout. */
-template <typename type> struct form_of_wide {
-	typedef double number;
-	static constexpr int lanes = 16 / (int)sizeof(type);
-	static constexpr uint32_t magnitude = 0;
-	static constexpr double squares_least = 0;
-	static constexpr double squares_greatest = sizeof(type) == 8 && (type)0.5 == 0 ? 0x1p100 : INFINITY;
-	static __device__ __forceinline__ void widen(const uint4 &raw, double *out)
-	{
-		const uint32_t word[4] = {raw.x, raw.y, raw.z, raw.w};
-		type value[lanes];
-
-		memcpy(value, word, sizeof value);
-		for (int i = 0; i < lanes; i++)
-			out[i] = (double)value[i];
-	}
-};
-template <> struct form<DTYPE_INT64> : form_of_wide<int64_t> {
-};
-template <> struct form<DTYPE_INT32> : form_of_wide<int32_t> {
-};
-template <> struct form<DTYPE_UINT32> : form_of_wide<uint32_t> {
-};
-template <> struct form<DTYPE_FLOAT64> : form_of_wide<double> {
-};
-
-/* --- the worst places --------------------------------------------------------------------------------------------- */
-
-static __device__ __forceinline__ bool worse(struct place a, struct place b)
-{
-	return a.key > b.key || (a.key == b.key && a.index < b.index);
-}
-
-static __device__ __forceinline__ struct place place_from(struct place mine, int lane)
-{
-	struct place place;
-
-	place.key = __shfl_sync(~0u, mine.key, lane);
-	place.index = __shfl_sync(~0u, mine.index, lane);
-	return place;
-}
-
-/* Every lane of the warp brings one place (key 0: none); `list` in lanes 0 … 4 becomes the worst five of all. */
-static __device__ void offer(struct place *list, struct place mine)
-{
-	int lane = (int)(threadIdx.x % 32);
-
-	while (__any_sync(~0u, mine.key != 0)) {
-		struct place last = place_from(*list, METRICS_WORST - 1);
-		unsigned better = __ballot_sync(~0u, mine.key != 0 && worse(mine, last));
-
-		if (better == 0)
-			break;
-		int from = __ffs((int)better) - 1;
-		struct place next = place_from(mine, from);
-		struct place above;
-
-		above.key = __shfl_up_sync(~0u, list->key, 1);
-		above.index = __shfl_up_sync(~0u, list->index, 1);
-		int rank = __popc(__ballot_sync(~0u, lane < METRICS_WORST && worse(*list, next)));
-
-		if (lane == rank)
-			*list = next;
-		else if (lane > rank && lane < METRICS_WORST)
-			*list = above;
-		if (lane == from)
-			mine.key = 0;
-	}
-}
-
-/* 0, which is no place, for a score of 0. */
-static __device__ __forceinline__ uint64_t key_of(double score)
-{
-	return score > 0 ? (uint64_t)__double_as_longlong(score) + 1 : 0;
-}
-
-/* The score of a key, rounded down; NaN counts as infinity. */
-static __device__ __forceinline__ float key_score(uint64_t key)
-{
-	if (key == 0)
-		return 0;
-	return key == PLACE_NAN ? INFINITY : __double2float_rd(__longlong_as_double((long long)(key - 1)));
-}
-
-/* --- the gate ----------------------------------------------------------------------------------------------------- */
-
-/* Are |r - g| > t (atol + rtol |g|)? Good to a millionth of t, in float; what it cannot decide exactly is asked with a
- * t that errs on the safe side, and decided in `examine`. */
-template <typename number> struct threshold {
-	number slope, offset;
-
-	/* side: -1 for a t that errs to the low side, 1 to the high side */
-	__device__ __forceinline__ threshold(const struct task &task, float t, float side)
-	{
-		slope = (number)(t * (float)task.rtol);
-		offset = (number)(t * (float)task.atol + side * task.slack);
-	}
-	__device__ __forceinline__ number excess(number r, number g) const
-	{
-		return fma(-slope, (number)fabs(g), (number)fabs(r - g));
-	}
-	__device__ __forceinline__ bool passed(number r, number g) const
-	{
-		return excess(r, g) > offset;
-	}
-};
-
-/* A t that every candidate for the worst places passes when five elements are known to reach `score`. */
-static __device__ __forceinline__ float candidate_t(float score)
-{
-	return fminf(score, 1e30f) * NEARLY;
-}
-
-/* A t that candidates and misses pass. */
-static __device__ __forceinline__ float near_t(float score)
-{
-	return fminf(score, 1) * NEARLY;
-}
-
-static __device__ __forceinline__ float board_gate(const struct compare_board *board)
-{
-	return __uint_as_float(*(const volatile uint32_t *)&board->gate);
-}
-
-/* Some element of this block reaches `score`, which is above the gate: that may raise it. Called by one lane. */
-static __device__ void board_tell(struct compare_board *board, float score)
-{
-	const volatile uint32_t *best = board->best;
-
-	atomicMax(&board->best[blockIdx.x % METRICS_WORST], __float_as_uint(score));
-	uint32_t least = best[0];
-
-	for (int i = 1; i < METRICS_WORST; i++)
-		least = min(least, best[i]);
-	atomicMax(&board->gate, least);
+	if (mine >= WARPS * METRICS_WORST)
+		return;
+#pragma unroll 8
+	for (int i = 0; i < WARPS * METRICS_WORST; i++)
+		rank += (peaks[i] > peaks[mine]) | ((peaks[i] == peaks[mine]) & (i < mine));
+	if (rank < METRICS_WORST)
+		out[rank] = peaks[mine];
 }
 
 /* --- one element, exactly ----------------------------------------------------------------------------------------- */
 
-/* Counts and maxima of one warp. */
-struct found {
-	double max_abs, max_rel;
-	uint32_t count[COUNTS];
-};
-
-/* What a block keeps in shared memory: by thread, what the fast path does not touch, or only once in a batch; by warp,
- * the worst places. */
+/* What a block keeps in shared memory. By thread: what the fast path does not touch, or only once in a chunk. */
 struct shared {
 	double sum[SUMS][THREADS]; /* of the piece under way */
 	double max_abs[THREADS], max_rel[THREADS];
 	uint32_t count[COUNTS][THREADS];
-	struct place worst[WARPS][METRICS_WORST];
-	float told[WARPS];                   /* the greatest score this warp has told the board */
-	float sampled[WARPS * METRICS_WORST]; /* scores that elements of the first chunks reach */
-	struct found found[WARPS];
+	chunk_peak peaks[METRICS_WORST * WARPS], chunks[METRICS_WORST]; /* by warp; the block's */
+	struct place warp_worst[2][WARPS], places[THREADS];
+	int64_t worst[METRICS_WORST]; /* elements that are published */
+	uint32_t listed;
+	uint16_t list[LISTED];
+	uint32_t warp_count[COUNTS][WARPS];
+	double warp_max_abs[WARPS], warp_max_rel[WARPS];
 	uint32_t next; /* the piece after the one under way */
 	bool last;
 };
@@ -444,87 +158,162 @@ static __device__ __forceinline__ void count(struct shared *shared, enum count w
 	shared->count[what][threadIdx.x] += more;
 }
 
-/* The warp's list, a place in each of the lanes 0 … 4. */
-static __device__ __forceinline__ struct place load_worst(const struct shared *shared)
-{
-	struct place none = {0, 0};
-	int lane = (int)(threadIdx.x % 32);
+/* A pair of elements as doubles, by the rule as the CPU evaluates it: no contraction. */
+struct pair {
+	double r, g, diff, bound; /* diff: |r - g|, exact for int64, which doubles may not be */
+};
 
-	return lane < METRICS_WORST ? shared->worst[threadIdx.x / 32][lane] : none;
+template <enum dtype D> static __device__ __forceinline__ struct pair pair_at(const struct task &task, int64_t index)
+{
+	struct pair p;
+
+	p.r = element(task.reference, D, index);
+	p.g = element(task.truth, D, index);
+	p.diff = p.r == p.g ? 0 : fabs(__dsub_rn(p.r, p.g));
+	p.bound = __dadd_rn(task.atol, __dmul_rn(task.rtol, fabs(p.g)));
+	if (D == DTYPE_INT64) {
+		int64_t a = ((const int64_t *)task.reference)[index], b = ((const int64_t *)task.truth)[index];
+
+		p.diff = (double)(a > b ? (uint64_t)a - (uint64_t)b : (uint64_t)b - (uint64_t)a);
+	}
+	return p;
 }
 
-static __device__ __forceinline__ void store_worst(struct shared *shared, struct place worst)
+static __device__ __forceinline__ bool is_finite_pair(struct pair p)
 {
-	int lane = (int)(threadIdx.x % 32);
-
-	if (lane < METRICS_WORST)
-		shared->worst[threadIdx.x / 32][lane] = worst;
+	return isfinite(p.r) && isfinite(p.g);
 }
 
-enum { WEIGH = 1, ADD = 2, ZERO = 4 };
-
-/* r and g are not both finite. Returns the place's key. */
-static __device__ uint64_t examine_odd(struct shared *shared, double r, double g)
+/* diff / bound, on the right side of 1 even where the quotient rounds to 1; infinity for what does not match at all. */
+static __device__ __forceinline__ double score_of(struct pair p)
 {
-	bool matched = r == g;
+	if (p.diff == 0)
+		return 0;
+	if (!is_finite_pair(p) || isinf(p.diff))
+		return INFINITY;
+	double ratio = __ddiv_rn(p.diff, p.bound);
+
+	return ratio == 1 && p.diff > p.bound ? 1 + DBL_EPSILON : ratio;
+}
+
+static __device__ __forceinline__ uint64_t key_of(struct pair p)
+{
+	if (p.diff == 0)
+		return 0;
+	return isnan(p.diff) ? key_nan : (uint64_t)__double_as_longlong(score_of(p)) + 1;
+}
+
+/* The same for peaks. */
+static __device__ __forceinline__ uint32_t peak_of(struct pair p)
+{
+	if (isnan(p.diff))
+		return peak_nan;
+	double score = score_of(p);
+	float peak = (float)score;
+
+	return __float_as_uint(score > 1 ? fmaxf(peak, 1 + 0x1p-23f) : peak);
+}
+
+static __device__ __forceinline__ void count_odd(struct shared *shared, struct pair p)
+{
+	bool matched = p.r == p.g;
 
 	count(shared, ODD, 1);
-	count(shared, NAN_REFERENCE, isnan(r) != 0);
-	count(shared, NAN_TRUTH, isnan(g) != 0);
-	count(shared, INF_REFERENCE, isinf(r) != 0);
-	count(shared, INF_TRUTH, isinf(g) != 0);
+	count(shared, NAN_REFERENCE, isnan(p.r) != 0);
+	count(shared, NAN_TRUTH, isnan(p.g) != 0);
+	count(shared, INF_REFERENCE, isinf(p.r) != 0);
+	count(shared, INF_TRUTH, isinf(p.g) != 0);
 	count(shared, UNMATCHED, !matched);
 	count(shared, MISSES, !matched);
-	if (matched)
-		return 0;
-	return isnan(r) || isnan(g) ? PLACE_NAN : key_of(INFINITY);
 }
 
-static __device__ void examine_sums(struct shared *shared, double r, double g, double d)
+static __device__ __forceinline__ void add_finite(struct shared *shared, struct pair p)
 {
-	const double relative = d / fmax(fabs(g), 1e-8), term[SUMS] = {d, relative, d * d, r * g, r * r, g * g};
+	const double relative = p.diff / fmax(fabs(p.g), 1e-8);
+	const double term[SUMS] = {p.diff, relative, p.diff * p.diff, p.r * p.g, p.r * p.r, p.g * p.g};
 	int thread = (int)threadIdx.x;
 
 #pragma unroll
 	for (int s = 0; s < SUMS; s++)
 		shared->sum[s][thread] += term[s];
-	shared->max_abs[thread] = fmax(shared->max_abs[thread], d);
+	shared->max_abs[thread] = fmax(shared->max_abs[thread], p.diff);
 	shared->max_rel[thread] = fmax(shared->max_rel[thread], relative);
+	count(shared, MISSES, !(p.diff <= p.bound));
 }
 
-/* Those elements of each lane, from `first` on, that `mask` has bits for, by the rule as the CPU evaluates it: in double,
- * no contraction. `work` says what for: WEIGH (miss or not, worst places, counts; always), ADD (sums), ZERO (would 0
- * pass). All lanes take part for the warp's sake. Scores below `gate` cannot be among the worst; nor can 0 (see
- * fill_places). */
+/* Some pairs at once, so that memory is not waited for one by one: elements first, first + step … below `end`. Returns
+ * how many. */
+enum { AT_ONCE = 8 };
 template <enum dtype D>
-static __device__ __noinline__ void examine(const struct task &task, struct shared *shared, float gate, int64_t first,
-                                            uint32_t mask, int work)
+static __device__ __forceinline__ int load_pairs(const struct task &task, int64_t first, int step, int64_t end,
+						 struct pair *pairs)
 {
-	struct place worst = load_worst(shared);
+	int count = 0;
 
-	while (__any_sync(~0u, mask != 0)) {
-		struct place mine = {0, first + __ffs((int)mask) - 1};
-
-		if (mask != 0) {
-			double r = element(task.reference, D, mine.index), g = element(task.truth, D, mine.index);
-			double d = difference(task, D, mine.index, r, g), bound = bound_of(task, g);
-
-			if (!isfinite(r) || !isfinite(g)) {
-				mine.key = examine_odd(shared, r, g);
-			} else {
-				count(shared, MISSES, !(d <= bound));
-				if (d > 0 && d >= (double)candidate_t(gate) * bound)
-					mine.key = key_of(isfinite(d) ? __ddiv_rn(d, bound) : INFINITY);
-				if (work & ADD)
-					examine_sums(shared, r, g, d);
-			}
-			if (work & ZERO)
-				count(shared, ZERO_HITS, isfinite(g) && fabs(g) <= bound);
-		}
-		offer(&worst, mine);
-		mask &= mask - 1;
+#pragma unroll
+	for (int i = 0; i < AT_ONCE; i++) {
+		pairs[i] = pair_at<D>(task, first + i * step < end ? first + i * step : first);
+		count += first + i * step < end;
 	}
-	store_worst(shared, worst);
+	return count;
+}
+
+static __device__ __forceinline__ void examine(struct shared *shared, struct pair p)
+{
+	if (is_finite_pair(p))
+		add_finite(shared, p);
+	else
+		count_odd(shared, p);
+}
+
+/* A chunk that the fast path does not take: unaligned, of a wide dtype, by an odd rule, or cut off by the tensor's end.
+ * Returns this thread's peak. */
+template <enum dtype D>
+static __device__ __noinline__ uint32_t examine_chunk(const struct task &task, struct shared *shared, int64_t first)
+{
+	int64_t left = task.elements - first, end = first + (left < chunk<D>::length ? left : chunk<D>::length);
+	uint32_t peak = 0;
+
+	for (int64_t at = first + threadIdx.x % 32; at < end; at += AT_ONCE * 32) {
+		struct pair pairs[AT_ONCE];
+		int count_here = load_pairs<D>(task, at, 32, end, pairs);
+
+#pragma unroll 1
+		for (int i = 0; i < count_here; i++) {
+			examine(shared, pairs[i]);
+			count(shared, ZERO_HITS, isfinite(pairs[i].g) && fabs(pairs[i].g) <= pairs[i].bound);
+			peak = max(peak, peak_of(pairs[i]));
+		}
+	}
+	return peak;
+}
+
+/* The packs of a thread's share that `again` has bits for: everything about them but for whether 0 would pass, if they
+ * are `strange`, else whether they are misses. `first`: the first element of the share. Returns their peak. */
+template <enum dtype D>
+static __device__ __noinline__ uint32_t examine_packs(const struct task &task, struct shared *shared, int64_t first,
+						      uint32_t again, bool strange)
+{
+	uint32_t peak = 0;
+
+	for (; again != 0; again &= again - 1) {
+		int64_t at = first + (__ffs((int)again) - 1) * (32 * chunk<D>::lanes), end = at + chunk<D>::lanes;
+
+		for (; at < end; at += AT_ONCE) {
+			struct pair pairs[AT_ONCE];
+			int count_here = load_pairs<D>(task, at, 1, end, pairs);
+
+#pragma unroll 1
+			for (int i = 0; i < count_here; i++) {
+				if (strange)
+					examine(shared, pairs[i]);
+				else
+					count(shared, MISSES, !(pairs[i].diff <= pairs[i].bound));
+				peak = max(peak, peak_of(pairs[i]));
+			}
+		}
+	}
+	return peak;
 }
 
 /* --- the fast path ------------------------------------------------------------------------------------------------ */
@@ -537,32 +326,21 @@ template <enum dtype D> struct zero_count {
 	{
 		hits = 0;
 	}
-	template <typename number>
-	__device__ __forceinline__ void see(const uint4 &, const number *g, const struct task &task)
+	__device__ __forceinline__ void see(const uint4 &, const float *g, const struct task &task)
 	{
 #pragma unroll
 		for (int i = 0; i < form<D>::lanes; i++)
-			hits += is_hit(g[i], task);
+			hits += fabsf(g[i]) <= task.zero_limit;
 	}
 	__device__ __forceinline__ uint32_t count() const
 	{
 		return hits;
 	}
-
-      private:
-	static __device__ __forceinline__ bool is_hit(float g, const struct task &task)
-	{
-		return fabsf(g) <= task.zero_limit;
-	}
-	static __device__ __forceinline__ bool is_hit(double g, const struct task &task)
-	{
-		return fabs(g) <= bound_of(task, g) && isfinite(g);
-	}
 };
 
 /* 16-bit floats two at a time. The bits of either format, as long as they are below float16's infinity, stand in the
  * order of the float16 numbers they would be; `limit` is. Counted in float16 too, which holds integers to 2048. */
-template <enum dtype D> struct zero_count_pairs {
+struct zero_count_pairs {
 	__half2 hits;
 
 	__device__ __forceinline__ void clear()
@@ -589,219 +367,98 @@ template <enum dtype D> struct zero_count_pairs {
 		hits = __hadd2(hits, __hle2(__habs2(*reinterpret_cast<const __half2 *>(&word)), limit));
 	}
 };
-template <> struct zero_count<DTYPE_BFLOAT16> : zero_count_pairs<DTYPE_BFLOAT16> {
+template <> struct zero_count<DTYPE_BFLOAT16> : zero_count_pairs {
 };
-template <> struct zero_count<DTYPE_FLOAT16> : zero_count_pairs<DTYPE_FLOAT16> {
+template <> struct zero_count<DTYPE_FLOAT16> : zero_count_pairs {
 };
 
-static __device__ __forceinline__ float reciprocal(float x) /* x >= 1e-8; within an ulp, 0 above 2^126 */
+static __device__ __forceinline__ float reciprocal(float x) /* within an ulp; infinity below 2^-126, 0 above 2^126 */
 {
 	float y;
 
 	asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
 	return y;
 }
-static __device__ __forceinline__ double reciprocal(double x)
-{
-	return 1 / x;
-}
 
-/* A thread's share of a batch: TERMS elements in chunks, so few that float sums of them are good to some 1e-7. The
- * block's threads take neighbouring chunks. */
-template <enum dtype D> struct batch {
-	typedef typename form<D>::number number;
-	static constexpr int chunks = TERMS / form<D>::lanes;
-	static constexpr int64_t length = (int64_t)TERMS * THREADS; /* elements, of all threads */
-
-	number sum[SUMS], max_abs, max_rel;
+/* What a thread knows of its share of a chunk. */
+template <enum dtype D> struct share {
+	float sum[SUMS], max_abs, max_rel, peak;
+	uint32_t misses;
 	struct zero_count<D> zeros;
-	uint32_t near; /* bit k: chunk k is near */
+	uint32_t unsure; /* bit k: pack k is not in `peak` and `misses`: float could not tell hits from misses */
+	uint32_t bits_r, bits_g; /* of all words */
 
 	__device__ __forceinline__ void clear()
 	{
 #pragma unroll
 		for (int s = 0; s < SUMS; s++)
 			sum[s] = 0;
-		max_abs = max_rel = 0;
+		max_abs = max_rel = peak = 0;
+		misses = unsure = bits_r = bits_g = 0;
 		zeros.clear();
-		near = 0;
 	}
 };
 
-/* Takes chunk k. fmax leaves NaN out; the sums of squares show it. */
-template <enum dtype D>
-static __device__ __forceinline__ void take(struct batch<D> *to, int k, const struct task &task, const uint4 &raw_r,
-                                            const uint4 &raw_g,
-                                            const struct threshold<typename form<D>::number> &near)
+/* How many scores are above 1; -1: float cannot tell. */
+template <int lanes> static __device__ __forceinline__ int misses_among(const float *score, float peak)
 {
-	typedef typename form<D>::number number;
-	number r[form<D>::lanes], g[form<D>::lanes], excess = -INFINITY;
+	int clear = 0, maybe = 0;
+
+#pragma unroll
+	for (int i = 0; i < lanes; i++) {
+		clear += score[i] > 1 + score_error;
+		maybe += score[i] > 1 - score_error;
+	}
+	return clear == maybe && peak < INFINITY ? clear : -1;
+}
+
+/* Takes pack k. fmaxf leaves NaN out: 0 / 0, which is a score of 0, or what the sums of squares show. */
+template <enum dtype D>
+static __device__ __forceinline__ void take(struct share<D> *to, int k, const struct task &task, const uint4 &raw_r,
+					    const uint4 &raw_g)
+{
+	constexpr int lanes = form<D>::lanes;
+	float r[lanes], g[lanes], score[lanes], peak = 0;
 
 	form<D>::widen(raw_r, r);
 	form<D>::widen(raw_g, g);
 #pragma unroll
-	for (int i = 0; i < form<D>::lanes; i++) {
-		number d = fabs(r[i] - g[i]), relative = d * reciprocal(fmax(fabs(g[i]), (number)1e-8));
+	for (int i = 0; i < lanes; i++) {
+		float d = fabsf(r[i] - g[i]), size = fabsf(g[i]), relative = d * reciprocal(fmaxf(size, 1e-8f));
 
+		score[i] = d * reciprocal(fmaf(task.rtol_float, size, task.atol_float));
 		to->sum[SUM_ABS] += d;
 		to->sum[SUM_REL] += relative;
 		to->sum[SUM_SQ] += d * d;
 		to->sum[SUM_DOT] += r[i] * g[i];
 		to->sum[SUM_REFERENCE] += r[i] * r[i];
 		to->sum[SUM_TRUTH] += g[i] * g[i];
-		to->max_abs = fmax(to->max_abs, d);
-		to->max_rel = fmax(to->max_rel, relative);
-		excess = fmax(excess, near.excess(r[i], g[i]));
+		to->max_abs = fmaxf(to->max_abs, d);
+		to->max_rel = fmaxf(to->max_rel, relative);
+		peak = fmaxf(peak, score[i]);
 	}
 	to->zeros.see(raw_g, g, task);
-	if (excess > near.offset)
-		to->near |= 1u << k;
-}
+	to->bits_r |= raw_r.x | raw_r.y | raw_r.z | raw_r.w;
+	to->bits_g |= raw_g.x | raw_g.y | raw_g.z | raw_g.w;
+	if (peak > 1 - score_error) {
+		int misses = misses_among<lanes>(score, peak);
 
-/* Has this thread's share of a batch any bit set but signs? `start` points to its first chunk. */
-template <enum dtype D> static __device__ __noinline__ bool has_nonzero(const uint4 *start)
-{
-	uint32_t bits = 0;
-
-	for (int k = 0; k < batch<D>::chunks; k++) {
-		uint4 raw = start[k * THREADS];
-
-		bits |= raw.x | raw.y | raw.z | raw.w;
+		if (misses < 0) {
+			to->unsure |= 1u << k;
+			return;
+		}
+		to->misses += (uint32_t)misses;
 	}
-	return (bits & form<D>::magnitude) != 0;
+	to->peak = fmaxf(to->peak, peak);
 }
 
-/* Are a batch's sums to be made again in double? Comparisons with NaN are false. */
-template <enum dtype D>
-static __device__ __forceinline__ bool is_strange(const struct batch<D> &batch, const uint4 *r, const uint4 *g)
+/* Is float good for numbers of which this is known? Comparisons with NaN are false. */
+template <enum dtype D> static __device__ __forceinline__ bool is_in_range(float squares, uint32_t bits)
 {
-	typename form<D>::number rr = batch.sum[SUM_REFERENCE], gg = batch.sum[SUM_TRUTH];
-
-	if (!(rr + gg < form<D>::squares_greatest))
-		return true;
-	return (rr < form<D>::squares_least && has_nonzero<D>(r)) || (gg < form<D>::squares_least && has_nonzero<D>(g));
+	return squares < squares_greatest && (squares >= squares_least || (bits & form<D>::magnitude) == 0);
 }
 
-/* Counts a chunk's clear misses, and returns a bit for each element that is to be examined: one so close to its bound
- * that it may or may not be a miss, or a candidate for the worst places. Equal ones are neither. */
-template <enum dtype D>
-static __device__ __forceinline__ uint32_t sort_out(const struct task &task, struct shared *shared, float gate,
-                                                    const uint4 &raw_r, const uint4 &raw_g)
-{
-	typedef typename form<D>::number number;
-	const struct threshold<number> maybe(task, NEARLY, -1), clear(task, 1 / NEARLY, 1);
-	const struct threshold<number> candidate(task, candidate_t(gate), -1);
-	number r[form<D>::lanes], g[form<D>::lanes];
-	uint32_t misses = 0, unclear = 0;
-
-	form<D>::widen(raw_r, r);
-	form<D>::widen(raw_g, g);
-#pragma unroll
-	for (int i = 0; i < form<D>::lanes; i++) {
-		bool miss = clear.passed(r[i], g[i]);
-		bool look = r[i] != g[i] && (candidate.passed(r[i], g[i]) || (maybe.passed(r[i], g[i]) && !miss));
-
-		misses |= (miss ? 1u : 0u) << i;
-		unclear |= (look ? 1u : 0u) << i;
-	}
-	count(shared, MISSES, (uint32_t)__popc(misses & ~unclear));
-	return unclear;
-}
-
-/* The second look at a batch that begins with element `first`: all of a lane's chunks if they are strange, else those
- * that are near. Returns the gate. */
-template <enum dtype D>
-static __device__ __noinline__ float look_again(const struct task &task, int64_t first, uint32_t near, bool strange,
-                                                float gate, struct shared *shared)
-{
-	uint32_t any = __reduce_or_sync(~0u, strange ? ~0u : near);
-
-	gate = fmaxf(gate, board_gate(task.board));
-	for (int k = 0; k < batch<D>::chunks; k++) {
-		int64_t at = first + (int64_t)(k * THREADS + (int)threadIdx.x) * form<D>::lanes;
-		int64_t chunk = at / form<D>::lanes;
-		uint32_t mask = 0;
-
-		if (!(any >> k & 1))
-			continue;
-		if (strange)
-			mask = ~0u >> (32 - form<D>::lanes);
-		else if (near >> k & 1)
-			mask = sort_out<D>(task, shared, gate, ((const uint4 *)task.reference)[chunk],
-			                   ((const uint4 *)task.truth)[chunk]);
-		if (__any_sync(~0u, mask != 0))
-			examine<D>(task, shared, gate, at, mask, strange ? WEIGH | ADD : WEIGH);
-	}
-	__syncwarp();
-	const struct place *worst = shared->worst[threadIdx.x / 32];
-	float best = key_score(worst[0].key), *told = &shared->told[threadIdx.x / 32];
-
-	if (threadIdx.x % 32 == 0 && best > fmaxf(gate, *told)) {
-		*told = best;
-		board_tell(task.board, best);
-	}
-	return fmaxf(gate, key_score(worst[METRICS_WORST - 1].key));
-}
-
-/* A score that some element of these chunks certainly reaches; 0: nothing is certain. */
-template <enum dtype D>
-static __device__ __forceinline__ float sample_chunk(const struct task &task, const uint4 &raw_r, const uint4 &raw_g)
-{
-	typename form<D>::number r[form<D>::lanes], g[form<D>::lanes];
-	float best = 0;
-
-	form<D>::widen(raw_r, r);
-	form<D>::widen(raw_g, g);
-#pragma unroll
-	for (int i = 0; i < form<D>::lanes; i++) {
-		float bound = (float)task.atol + (float)task.rtol * (float)fabs(g[i]);
-
-		best = fmaxf(best, __fdividef((float)fabs(r[i] - g[i]), bound) * NEARLY);
-	}
-	return fminf(best, FLT_MAX); /* infinity may have been rounded to */
-}
-
-/* Takes the greatest of the warp's values out, wherever it stands, and returns it. */
-static __device__ __forceinline__ float take_greatest(float *one, float *other)
-{
-	float greatest = __uint_as_float(__reduce_max_sync(~0u, __float_as_uint(fmaxf(*one, *other))));
-
-	if (*one == greatest)
-		*one = 0;
-	if (*other == greatest)
-		*other = 0;
-	return greatest;
-}
-
-/* --- pieces ------------------------------------------------------------------------------------------------------- */
-
-/* Elements first … first + length - 1; `batches` of them on the fast path, 0: none. */
-struct piece {
-	int64_t first, length, batches;
-};
-
-template <enum dtype D> static __device__ __forceinline__ struct piece piece_at(const struct task &task, uint32_t number)
-{
-	const struct plan &plan = task.plan;
-	int64_t longs = plan.long_pieces * plan.long_batches;
-
-	if (number < plan.long_pieces)
-		return {number * plan.long_batches * batch<D>::length, plan.long_batches * batch<D>::length, plan.long_batches};
-	number -= plan.long_pieces;
-	if (number < plan.short_pieces)
-		return {(longs + number) * batch<D>::length, batch<D>::length, 1};
-	number -= plan.short_pieces;
-	int64_t first = plan.batches * batch<D>::length + number * plan.rest_length, left = task.elements - first;
-
-	return {first, left < plan.rest_length ? left : plan.rest_length, 0};
-}
-
-static __device__ __forceinline__ uint32_t pieces_of(const struct plan &plan)
-{
-	return plan.long_pieces + plan.short_pieces + plan.rest_pieces;
-}
-
-/* Chunks that a thread has asked memory for and not yet worked on. */
+/* Packs that a thread has asked memory for and not yet worked on. */
 struct coming {
 	uint4 r[AHEAD], g[AHEAD];
 };
@@ -812,113 +469,161 @@ static __device__ __forceinline__ void ask(struct coming *coming, int slot, cons
 	coming->g[slot] = __ldcs(g);
 }
 
-/* One batch, and the first chunks of the batch that follows, AHEAD of their time; r, g: this thread's first chunk of
- * this one; next_r, next_g: of that. */
-template <enum dtype D>
-static __device__ __forceinline__ void take_batch(const struct task &task, struct batch<D> *batch, struct coming *coming,
-                                                  const uint4 *r, const uint4 *g, const uint4 *next_r,
-                                                  const uint4 *next_g, float gate)
-{
-	constexpr int chunks = ::batch<D>::chunks;
-	const struct threshold<typename form<D>::number> near(task, near_t(gate), -1);
+/* A thread's first packs of the chunk that begins with element `first`. */
+template <enum dtype D> struct packs {
+	const uint4 *r, *g;
 
-	batch->clear();
-#pragma unroll
-	for (int k = 0; k < chunks; k++) {
-		uint4 raw_r = coming->r[k % AHEAD], raw_g = coming->g[k % AHEAD];
+	__device__ __forceinline__ packs(const struct task &task, int64_t first)
+	{
+		int64_t pack = first / form<D>::lanes + threadIdx.x % 32;
 
-		if (k + AHEAD < chunks)
-			ask(coming, k % AHEAD, r + (k + AHEAD) * THREADS, g + (k + AHEAD) * THREADS);
-		else
-			ask(coming, k % AHEAD, next_r + (k + AHEAD - chunks) * THREADS, next_g + (k + AHEAD - chunks) * THREADS);
-		take<D>(batch, k, task, raw_r, raw_g, near);
+		r = (const uint4 *)task.reference + pack;
+		g = (const uint4 *)task.truth + pack;
 	}
-}
-
-/* What a thread keeps from piece to piece. */
-template <typename number> struct course {
-	struct coming coming;
-	number max_abs, max_rel;
-	uint32_t zero_hits;
-	float gate;
 };
 
-/* The first chunks of the block's first piece, and the greatest scores among them. */
+/* A thread's share of a chunk, and the first packs of the chunk that follows, AHEAD of their time. */
 template <enum dtype D>
-static __device__ __forceinline__ void start(const struct task &task, const struct piece &piece, struct coming *coming,
-                                             struct shared *shared)
+static __device__ __forceinline__ void take_share(const struct task &task, struct share<D> *share,
+						  struct coming *coming, const struct packs<D> &mine,
+						  const struct packs<D> &next)
 {
-	const uint4 *r = (const uint4 *)task.reference + piece.first / form<D>::lanes + threadIdx.x;
-	const uint4 *g = (const uint4 *)task.truth + piece.first / form<D>::lanes + threadIdx.x;
-	float best = 0, none = 0;
+	constexpr int packs = chunk<D>::packs;
 
+	share->clear();
 #pragma unroll
-	for (int k = 0; k < AHEAD; k++)
-		ask(coming, k, r + k * THREADS, g + k * THREADS);
-#pragma unroll
-	for (int k = 0; k < AHEAD; k++)
-		best = fmaxf(best, sample_chunk<D>(task, coming->r[k], coming->g[k]));
-	for (int i = 0; i < METRICS_WORST; i++)
-		shared->sampled[threadIdx.x / 32 * METRICS_WORST + i] = take_greatest(&best, &none);
-}
+	for (int k = 0; k < packs; k++) {
+		uint4 raw_r = coming->r[k % AHEAD], raw_g = coming->g[k % AHEAD];
 
-/* The gate by what the block's warps have sampled. */
-static __device__ float first_gate(const struct task &task, struct shared *shared)
-{
-	const float *sampled = shared->sampled;
-	int lane = (int)(threadIdx.x % 32);
-	float one = sampled[lane], other = 32 + lane < WARPS * METRICS_WORST ? sampled[32 + lane] : 0;
-	float greatest = take_greatest(&one, &other), fifth = 0;
-
-	for (int i = 1; i < METRICS_WORST; i++)
-		fifth = take_greatest(&one, &other);
-	if (lane == 0)
-		shared->told[threadIdx.x / 32] = greatest;
-	if (threadIdx.x == 0 && greatest > 0)
-		board_tell(task.board, greatest);
-	return fifth;
-}
-
-/* The batches of a piece; `after` is the piece that this block takes next. */
-template <enum dtype D>
-static __device__ __forceinline__ void take_batches(const struct task &task, const struct piece &piece,
-                                                    const struct piece &after,
-                                                    struct course<typename form<D>::number> *course,
-                                                    struct shared *shared)
-{
-	constexpr int64_t step = (int64_t)batch<D>::chunks * THREADS;
-	const uint4 *r = (const uint4 *)task.reference + piece.first / form<D>::lanes + threadIdx.x;
-	const uint4 *g = (const uint4 *)task.truth + piece.first / form<D>::lanes + threadIdx.x;
-	int64_t onward = after.batches > 0 ? (after.first - piece.first) / form<D>::lanes : 0; /* 0: never used */
-
-	for (int64_t b = 0; b < piece.batches; b++) {
-		int64_t next = b + 1 < piece.batches ? (b + 1) * step : onward;
-		struct batch<D> batch;
-
-		take_batch<D>(task, &batch, &course->coming, r + b * step, g + b * step, r + next, g + next, course->gate);
-		bool strange = is_strange<D>(batch, r + b * step, g + b * step);
-
-		course->zero_hits += batch.zeros.count();
-		if (!strange) {
-			course->max_abs = fmax(course->max_abs, batch.max_abs);
-			course->max_rel = fmax(course->max_rel, batch.max_rel);
-#pragma unroll
-			for (int s = 0; s < SUMS; s++)
-				shared->sum[s][threadIdx.x] += (double)batch.sum[s];
-		}
-		if (__any_sync(~0u, strange || batch.near != 0))
-			course->gate = look_again<D>(task, piece.first + b * ::batch<D>::length, batch.near, strange,
-			                             course->gate, shared);
+		if (k + AHEAD < packs)
+			ask(coming, k % AHEAD, mine.r + (k + AHEAD) * 32, mine.g + (k + AHEAD) * 32);
+		else
+			ask(coming, k % AHEAD, next.r + (k + AHEAD - packs) * 32, next.g + (k + AHEAD - packs) * 32);
+		take<D>(share, k, task, raw_r, raw_g);
 	}
 }
 
-/* A piece of the rest: every element examined. */
-template <enum dtype D>
-static __device__ __noinline__ void take_rest(const struct task &task, int64_t first, int64_t length,
-                                              struct shared *shared)
+/* --- chunks and pieces -------------------------------------------------------------------------------------------- */
+
+/* What a thread keeps from chunk to chunk. */
+struct course {
+	struct coming coming;
+	float max_abs, max_rel;
+	uint32_t misses, zero_hits;
+	chunk_peak worst; /* in lanes 0 … 4, the warp's chunks with the highest peaks */
+	uint32_t fifth;	  /* the upper half of the least of them */
+};
+
+/* A chunk's peak, of which each lane brings its own. A warp's chunks come in ascending order, so that one whose peak is
+ * the fifth's is not worse than it. No call here: it would wait for all that is on its way from memory. */
+static __device__ __forceinline__ void weigh_chunk(struct course *course, uint32_t peak, int64_t chunk)
 {
-	for (int64_t i = threadIdx.x; i - threadIdx.x % 32 < length; i += THREADS)
-		examine<D>(task, shared, 0, first + i, i < length, WEIGH | ADD | ZERO);
+	uint32_t key = __reduce_max_sync(~0u, peak) + 1;
+	int lane = (int)(threadIdx.x % 32);
+
+	if (key <= course->fifth)
+		return;
+	chunk_peak mine = (uint64_t)key << 32 | (uint32_t)~chunk;
+	int rank = __popc(__ballot_sync(~0u, lane < METRICS_WORST && course->worst > mine));
+	chunk_peak above = __shfl_up_sync(~0u, course->worst, 1);
+
+	if (lane >= rank && lane < METRICS_WORST)
+		course->worst = lane == rank ? mine : above;
+	course->fifth = (uint32_t)(__shfl_sync(~0u, course->worst, METRICS_WORST - 1) >> 32);
+}
+
+template <enum dtype D> static __device__ __forceinline__ bool is_fast(const struct task &task, int64_t first)
+{
+	return form<D>::lanes > 0 && task.fast && first + chunk<D>::length <= task.elements;
+}
+
+/* What is known of a share, to where it belongs; its peak. */
+template <enum dtype D>
+static __device__ __forceinline__ uint32_t keep_share(struct shared *shared, struct course *course,
+						      const struct share<D> &share)
+{
+	course->misses += share.misses;
+	course->max_abs = fmaxf(course->max_abs, share.max_abs);
+	course->max_rel = fmaxf(course->max_rel, share.max_rel);
+#pragma unroll
+	for (int s = 0; s < SUMS; s++)
+		shared->sum[s][threadIdx.x] += (double)share.sum[s];
+	return __float_as_uint(share.peak);
+}
+
+/* A whole chunk on the fast path; `next`: the chunk to ask memory for meanwhile. Returns this thread's peak. */
+template <enum dtype D>
+static __device__ __forceinline__ uint32_t take_chunk(const struct task &task, struct shared *shared,
+						      struct course *course, int64_t first, int64_t next)
+{
+	struct packs<D> mine(task, first), following(task, next);
+	int64_t first_mine = first + threadIdx.x % 32 * form<D>::lanes;
+	struct share<D> share;
+	uint32_t peak = 0;
+
+	take_share<D>(task, &share, &course->coming, mine, following);
+	course->zero_hits += share.zeros.count();
+	bool strange = !is_in_range<D>(share.sum[SUM_REFERENCE], share.bits_r) ||
+		       !is_in_range<D>(share.sum[SUM_TRUTH], share.bits_g);
+
+	if (!strange)
+		peak = keep_share<D>(shared, course, share);
+	if (strange || share.unsure != 0)
+		peak = max(peak, examine_packs<D>(task, shared, first_mine,
+						  strange ? ~0u >> (32 - chunk<D>::packs) : share.unsure, strange));
+	__syncwarp();
+	return peak;
+}
+
+/* Batches of a chunk for each warp. */
+struct piece {
+	int64_t first, batches;
+};
+
+static __device__ __forceinline__ uint32_t pieces_of(const struct plan &plan)
+{
+	return plan.long_pieces + plan.short_pieces;
+}
+
+static __device__ __forceinline__ struct piece piece_at(const struct plan &plan, uint32_t number)
+{
+	if (number < plan.longer)
+		return {number * (plan.long_batches + 1), plan.long_batches + 1};
+	if (number < plan.long_pieces)
+		return {number * plan.long_batches + plan.longer, plan.long_batches};
+	return {plan.batches - (pieces_of(plan) - number), 1};
+}
+
+/* The number of this warp's chunk in a batch. */
+static __device__ __forceinline__ int64_t chunk_in(int64_t batch)
+{
+	return batch * WARPS + threadIdx.x / 32;
+}
+
+/* The chunks of a piece; `after` is the batch that this block takes next. Where a chunk ahead is none of the fast
+ * path's, the one under way is asked for once more and never used. */
+template <enum dtype D>
+static __device__ __forceinline__ void take_piece(const struct task &task, struct shared *shared, struct course *course,
+						  struct piece piece, int64_t after)
+{
+	for (int64_t b = 0; b < piece.batches; b++) {
+		int64_t number = chunk_in(piece.first + b), first = number * chunk<D>::length;
+		int64_t next = chunk_in(b + 1 < piece.batches ? piece.first + b + 1 : after) * chunk<D>::length;
+		uint32_t peak = 0;
+
+		if (first >= task.elements)
+			continue;
+		if constexpr (form<D>::lanes > 0) {
+			if (is_fast<D>(task, first))
+				peak =
+				    take_chunk<D>(task, shared, course, first, is_fast<D>(task, next) ? next : first);
+			else
+				peak = examine_chunk<D>(task, shared, first);
+		} else {
+			peak = examine_chunk<D>(task, shared, first);
+		}
+		weigh_chunk(course, peak, number);
+	}
 }
 
 /* By one warp: what the block's threads have laid down, added in a fixed order. */
@@ -953,35 +658,37 @@ static __device__ uint32_t close_piece(const struct task &task, uint32_t number,
 	return shared->next;
 }
 
-/* --- the end ------------------------------------------------------------------------------------------------------ */
+/* --- the end of a block ------------------------------------------------------------------------------------------- */
 
-/* Counts and maxima of a warp's lanes, to where the block's first threads find them. Most counts are 0 in all lanes. */
-static __device__ void tell_block(struct shared *shared)
+/* Counts, maxima and worst chunks of a warp, to where the block finds them. Non-negative doubles are in the order of
+ * their bits. */
+static __device__ void tell_block(struct shared *shared, struct course course)
 {
-	struct found *found = &shared->found[threadIdx.x / 32];
-	double max_abs = shared->max_abs[threadIdx.x], max_rel = shared->max_rel[threadIdx.x];
-	bool first = threadIdx.x % 32 == 0;
+	int lane = (int)(threadIdx.x % 32), warp = (int)(threadIdx.x / 32);
+	double max_abs = fmax(shared->max_abs[threadIdx.x], (double)course.max_abs);
+	double max_rel = fmax(shared->max_rel[threadIdx.x], (double)course.max_rel);
 
-	for (int o = 16; o > 0; o /= 2) {
-		max_abs = fmax(max_abs, __shfl_xor_sync(~0u, max_abs, o));
-		max_rel = fmax(max_rel, __shfl_xor_sync(~0u, max_rel, o));
-	}
+	count(shared, MISSES, course.misses);
+	count(shared, ZERO_HITS, course.zero_hits);
+	max_abs = __longlong_as_double((long long)greatest((uint64_t)__double_as_longlong(max_abs)));
+	max_rel = __longlong_as_double((long long)greatest((uint64_t)__double_as_longlong(max_rel)));
 #pragma unroll
 	for (int c = 0; c < COUNTS; c++) {
-		uint32_t mine = shared->count[c][threadIdx.x];
-		uint32_t sum = __any_sync(~0u, mine != 0) ? __reduce_add_sync(~0u, mine) : 0;
+		uint32_t sum = __reduce_add_sync(~0u, shared->count[c][threadIdx.x]);
 
-		if (first)
-			found->count[c] = sum;
+		if (lane == 0)
+			shared->warp_count[c][warp] = sum;
 	}
-	if (first) {
-		found->max_abs = max_abs;
-		found->max_rel = max_rel;
+	if (lane == 0) {
+		shared->warp_max_abs[warp] = max_abs;
+		shared->warp_max_rel[warp] = max_rel;
 	}
+	if (lane < METRICS_WORST)
+		shared->peaks[warp * METRICS_WORST + lane] = course.worst;
 }
 
-/* The block's counts and maxima to the board. Non-negative doubles are in the order of their bits. */
-static __device__ void tell_board(struct compare_board *board, const struct found *found)
+/* The block's counts and maxima to the board. */
+static __device__ void tell_board(struct compare_board *board, const struct shared *shared)
 {
 	int thread = (int)threadIdx.x;
 
@@ -989,47 +696,30 @@ static __device__ void tell_board(struct compare_board *board, const struct foun
 		unsigned long long sum = 0;
 
 		for (int w = 0; w < WARPS; w++)
-			sum += found[w].count[thread];
+			sum += shared->warp_count[thread][w];
 		if (sum != 0)
 			atomicAdd(&board->count[thread], sum);
 	}
 	if (thread == 32 || thread == 64) {
+		const double *found = thread == 32 ? shared->warp_max_abs : shared->warp_max_rel;
 		double most = 0;
 
 		for (int w = 0; w < WARPS; w++)
-			most = fmax(most, thread == 32 ? found[w].max_abs : found[w].max_rel);
+			most = fmax(most, found[w]);
 		if (most > 0)
 			atomicMax(thread == 32 ? &board->max_abs : &board->max_rel,
-			          (unsigned long long)__double_as_longlong(most));
+				  (unsigned long long)__double_as_longlong(most));
 	}
-}
-
-/* By one warp: the worst places of all warps of the block, in lanes 0 … 4. */
-static __device__ struct place merge_worst(const struct shared *shared)
-{
-	struct place worst = {0, 0}, none = {0, 0};
-
-	for (int first = 0; first < WARPS * METRICS_WORST; first += 32) {
-		int at = first + (int)(threadIdx.x % 32);
-
-		offer(&worst, at < WARPS * METRICS_WORST ? shared->worst[at / METRICS_WORST][at % METRICS_WORST] : none);
-	}
-	return worst;
 }
 
 /* Everything the block has found but its pieces' sums, to the board and the list of candidates. True in the last block
  * to do so, which then sees what all others wrote. */
-static __device__ bool tell_all(const struct task &task, struct shared *shared)
+static __device__ bool tell_all(const struct task &task, struct shared *shared, struct course course)
 {
-	tell_block(shared);
+	tell_block(shared, course);
 	__syncthreads();
-	tell_board(task.board, shared->found);
-	if (threadIdx.x / 32 == WARPS - 1) {
-		struct place worst = merge_worst(shared);
-
-		if (threadIdx.x % 32 < METRICS_WORST)
-			task.candidates[blockIdx.x * METRICS_WORST + threadIdx.x % 32] = worst;
-	}
+	tell_board(task.board, shared);
+	rank_peaks(shared->peaks, task.candidates + blockIdx.x * METRICS_WORST);
 	__syncthreads();
 	if (threadIdx.x == 0) {
 		cuda::atomic_ref<uint32_t, cuda::thread_scope_device> finished(task.board->finished);
@@ -1040,106 +730,338 @@ static __device__ bool tell_all(const struct task &task, struct shared *shared)
 	return shared->last;
 }
 
-/* Each thread's share of the sums of all pieces, several at once so that memory is not waited for piece by piece. */
-static __device__ void gather_sums(const struct task &task, struct shared *shared)
+/* --- the last block ----------------------------------------------------------------------------------------------- */
+
+/* Warp s adds up sum s of all pieces. */
+enum { SUMS_AHEAD = 25 }; /* each lane's, of a plan with three pieces for each of 264 blocks */
+
+static __device__ __forceinline__ double sum_of(const struct task &task, uint32_t piece)
 {
-	constexpr int at_once = 5;
-	uint32_t pieces = pieces_of(task.plan);
-	double sum[SUMS] = {};
+	uint32_t pieces = pieces_of(task.plan), warp = threadIdx.x / 32;
 
-	for (uint32_t first = threadIdx.x; first < pieces; first += at_once * THREADS)
-#pragma unroll
-		for (int s = 0; s < SUMS; s++)
-#pragma unroll
-			for (int i = 0; i < at_once; i++) {
-				uint32_t p = first + i * THREADS;
-
-				sum[s] += p < pieces ? task.sums[(int64_t)s * pieces + p] : 0;
-			}
-#pragma unroll
-	for (int s = 0; s < SUMS; s++)
-		shared->sum[s][threadIdx.x] = sum[s];
+	return warp < SUMS && piece < pieces ? task.sums[(int64_t)warp * pieces + piece] : 0;
 }
 
-/* The worst places of all blocks, a list for each warp. */
-static __device__ void gather_worst(const struct task &task, struct shared *shared)
+/* The first of them, so that they are there when they are wanted. */
+static __device__ __forceinline__ void load_sums(const struct task &task, double (&mine)[SUMS_AHEAD])
 {
-	struct place worst = {0, 0};
-
-	for (uint32_t first = 0; first < gridDim.x; first += THREADS) {
-		uint32_t block = first + threadIdx.x;
-		struct place theirs[METRICS_WORST] = {};
-
-		if (block < gridDim.x)
 #pragma unroll
-			for (int i = 0; i < METRICS_WORST; i++)
-				theirs[i] = task.candidates[block * METRICS_WORST + i];
+	for (int i = 0; i < SUMS_AHEAD; i++)
+		mine[i] = sum_of(task, threadIdx.x % 32 + i * 32);
+}
+
+static __device__ __forceinline__ void publish_sums(const struct task &task, const double (&mine)[SUMS_AHEAD])
+{
+	uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+	double sum = 0;
+
+	static_assert(offsetof(struct compare_sums, norm_ground_truth) ==
+			  offsetof(struct compare_sums, sum_abs) + SUM_TRUTH * sizeof(double),
+		      "sums stand in the order of enum sum");
 #pragma unroll
-		for (int i = 0; i < METRICS_WORST; i++)
-			offer(&worst, theirs[i]);
+	for (int i = 0; i < SUMS_AHEAD; i++)
+		sum += mine[i];
+	for (uint32_t p = SUMS_AHEAD * 32 + lane; p < pieces_of(task.plan); p += 32)
+		sum += sum_of(task, p);
+	for (int o = 16; o > 0; o /= 2)
+		sum += __shfl_xor_sync(~0u, sum, o);
+	if (lane == 0 && warp < SUMS)
+		(&task.out->sum_abs)[warp] = sum;
+}
+
+enum { EACH = MOST_BLOCKS / THREADS * METRICS_WORST };
+
+/* This thread's share of all blocks' chunks: those of some blocks, of each the greatest first. */
+static __device__ __forceinline__ void load_candidates(const struct task &task, chunk_peak (&mine)[EACH])
+{
+#pragma unroll
+	for (int i = 0; i < EACH; i++) {
+		uint32_t block = threadIdx.x + i / METRICS_WORST * THREADS;
+
+		mine[i] = block < gridDim.x ? task.candidates[block * METRICS_WORST + i % METRICS_WORST] : 0;
 	}
-	store_worst(shared, worst);
 }
 
-/* Warp s adds up sum s. */
-static __device__ void publish_sums(const struct task &task, const struct shared *shared)
+/* The five chunks with the highest peaks, to shared->chunks. */
+static __device__ __forceinline__ void find_chunks(struct shared *shared, chunk_peak (&mine)[EACH])
 {
-	double *const place[SUMS] = {&task.out->sum_abs, &task.out->sum_rel,        &task.out->sum_sq,
-	                             &task.out->dot,     &task.out->norm_reference, &task.out->norm_ground_truth};
+#pragma unroll 1
+	for (int worst = 0; worst < METRICS_WORST; worst++) {
+		chunk_peak best = 0;
 
 #pragma unroll
-	for (int s = 0; s < SUMS; s++)
-		if ((int)threadIdx.x / 32 == s) {
-			double sum = add_threads(shared->sum[s]);
+		for (int head = 0; head < EACH; head += METRICS_WORST)
+			best = mine[head] > best ? mine[head] : best;
+		best = greatest(best);
+#pragma unroll
+		for (int head = 0; head < EACH; head += METRICS_WORST) {
+			bool taken = mine[head] == best;
 
-			if (threadIdx.x % 32 == 0)
-				*place[s] = sum;
+#pragma unroll
+			for (int i = head; i < head + METRICS_WORST; i++)
+				mine[i] = !taken ? mine[i] : i + 1 < head + METRICS_WORST ? mine[i + 1] : 0;
 		}
+		if (threadIdx.x % 32 == 0)
+			shared->peaks[threadIdx.x / 32 * METRICS_WORST + worst] = best;
+	}
+	__syncthreads();
+	rank_peaks(shared->peaks, shared->chunks);
+	if (threadIdx.x == 0)
+		shared->listed = 0;
+	__syncthreads();
 }
 
-/* Elements with score 0 are never candidates: fills up with the first ones. Lanes 0 … 4 hold one place each; all lanes
- * take part. */
-static __device__ int fill_places(struct place *mine, int64_t elements)
+template <enum dtype D> static __device__ __forceinline__ int64_t chunk_first(chunk_peak peak)
 {
-	int lane = (int)(threadIdx.x % 32);
-	int have = __popc(__ballot_sync(~0u, lane < METRICS_WORST && mine->key != 0));
-
-	for (int64_t index = 0; have < METRICS_WORST && index < elements; index++) {
-		if (__any_sync(~0u, lane < have && mine->index == index))
-			continue;
-		if (lane == have)
-			*mine = {0, index};
-		have++;
-	}
-	return have;
+	return (int64_t)(uint32_t)~peak * chunk<D>::length;
 }
 
-/* By one warp: the worst of the candidates. */
-template <enum dtype D> static __device__ void publish_worst(const struct task &task, const struct shared *shared)
+/* What is listed of the worst chunks: runs of as many elements as a pack has, numbered through all five. */
+template <enum dtype D> struct run {
+	static constexpr int length = chunk<D>::lanes, in_chunk = chunk<D>::length / length;
+};
+
+/* Puts a run on the list of those that are looked at; further ones are only counted. */
+static __device__ __forceinline__ void list_run(struct shared *shared, int run)
 {
-	int lane = (int)(threadIdx.x % 32);
-	struct place worst = merge_worst(shared);
-	int worst_count = fill_places(&worst, task.elements);
+	uint32_t slot = atomicAdd(&shared->listed, 1);
 
-	if (lane < worst_count) {
-		double r = element(task.reference, D, worst.index), g = element(task.truth, D, worst.index);
+	if (slot < LISTED)
+		shared->list[slot] = (uint16_t)run;
+}
 
-		task.out->worst[lane] = {worst.index, r, g, difference(task, D, worst.index, r, g)};
+/* Lists the runs of chunk number c, one that the fast path does not take, in which a score is not below `least`. */
+template <enum dtype D>
+static __device__ __noinline__ void list_pairs(const struct task &task, struct shared *shared, int c, double least)
+{
+	constexpr int length = run<D>::length;
+	int64_t start = chunk_first<D>(shared->chunks[c]);
+
+	for (int number = (int)threadIdx.x; number < run<D>::in_chunk; number += THREADS) {
+		int64_t at = start + number * length, end = at + length < task.elements ? at + length : task.elements;
+		bool any = false;
+
+		for (; at < end; at += AT_ONCE) {
+			struct pair pairs[AT_ONCE];
+			int count = load_pairs<D>(task, at, 1, end, pairs);
+
+#pragma unroll 1
+			for (int i = 0; i < count; i++)
+				any |= pairs[i].diff != 0 && !(pairs[i].diff < least * pairs[i].bound);
+		}
+		if (any)
+			list_run(shared, c * run<D>::in_chunk + number);
 	}
-	if (lane != 0)
-		return;
-	task.out->worst_count = worst_count;
-	task.out->margin = worst.key == 0           ? 0
-	                   : worst.key == PLACE_NAN ? INFINITY
-	                                            : __longlong_as_double((long long)(worst.key - 1));
+}
+
+/* The packs of the worst chunks that are the thread's: neighbours are neighbouring threads'. */
+template <enum dtype D> struct worst_packs {
+	static constexpr int in_chunk = chunk<D>::packs * 32, each = (in_chunk + THREADS - 1) / THREADS;
+	static constexpr int count = METRICS_WORST * each;
+	uint4 r[count], g[count];
+
+	static __device__ __forceinline__ int chunk_of(int i)
+	{
+		return i / each;
+	}
+	static __device__ __forceinline__ int pack_of(int i) /* in its chunk; may be behind its end */
+	{
+		return i % each * THREADS + (int)threadIdx.x;
+	}
+};
+
+/* The tensor's first pack, for what is none of the fast path's: no load waits behind a branch. */
+template <enum dtype D>
+static __device__ __forceinline__ uint32_t load_packs(const struct task &task, const struct shared *shared,
+						      struct worst_packs<D> *packs)
+{
+	uint32_t used = 0;
+
+#pragma unroll
+	for (int i = 0; i < packs->count; i++) {
+		chunk_peak peak = shared->chunks[packs->chunk_of(i)];
+		bool is_used =
+		    (peak > 0) & is_fast<D>(task, chunk_first<D>(peak)) & (packs->pack_of(i) < packs->in_chunk);
+		int64_t at = is_used ? chunk_first<D>(peak) / form<D>::lanes + packs->pack_of(i) : 0;
+
+		packs->r[i] = ((const uint4 *)task.reference)[at];
+		packs->g[i] = ((const uint4 *)task.truth)[at];
+		used |= (is_used ? 1u : 0u) << i;
+	}
+	return used;
+}
+
+/* Lists those with a score that is not below `least`, which is less than what counts by more than float can be wrong;
+ * and those with a NaN, or infinities on both sides. */
+template <enum dtype D>
+static __device__ __forceinline__ void list_packs(const struct task &task, struct shared *shared,
+						  const struct worst_packs<D> &packs, uint32_t used, float least)
+{
+	constexpr int lanes = form<D>::lanes;
+
+#pragma unroll
+	for (int i = 0; i < packs.count; i++) {
+		float r[lanes], g[lanes];
+		bool none = true;
+
+		form<D>::widen(packs.r[i], r);
+		form<D>::widen(packs.g[i], g);
+#pragma unroll
+		for (int e = 0; e < lanes; e++)
+			none &=
+			    fmaf(-least, fmaf(task.rtol_float, fabsf(g[e]), task.atol_float), fabsf(r[e] - g[e])) <= 0;
+		used &= ~((none ? 1u : 0u) << i);
+	}
+	for (; used != 0; used &= used - 1) {
+		int i = __ffs((int)used) - 1;
+
+		list_run(shared, packs.chunk_of(i) * packs.in_chunk + packs.pack_of(i));
+	}
+}
+
+/* The score that an element of the five chunks must reach to be among the worst five: the fifth chunk's peak, or a
+ * little less. */
+static __device__ __forceinline__ float least_score(const struct shared *shared)
+{
+	uint32_t fifth = (uint32_t)(shared->chunks[METRICS_WORST - 1] >> 32);
+
+	return fifth > 0 ? fminf(__uint_as_float(fifth - 1), FLT_MAX) * (1 - 4 * score_error) : 0;
+}
+
+static __device__ __forceinline__ bool worse(struct place a, struct place b)
+{
+	return (a.key > b.key) | ((a.key == b.key) & (a.index < b.index));
+}
+
+/* By the block: of what each thread brings, the worst; to all. `round` is not that of the call before. */
+static __device__ __forceinline__ struct place worst_of_block(struct shared *shared, struct place mine, int round)
+{
+	struct place *all = shared->warp_worst[round % 2], worst;
+
+	worst.key = greatest(mine.key);
+	worst.index = (int64_t)~greatest(mine.key == worst.key ? ~(uint64_t)mine.index : 0);
+	if (threadIdx.x % 32 == 0)
+		all[threadIdx.x / 32] = worst;
+	__syncthreads();
+	worst = all[0];
+#pragma unroll
+	for (int w = 1; w < WARPS; w++)
+		worst = worse(all[w], worst) ? all[w] : worst;
+	return worst;
+}
+
+/* Element number i of a run, as a place. */
+template <enum dtype D>
+static __device__ __forceinline__ struct place place_in(const struct task &task, const struct shared *shared,
+							uint32_t run, uint32_t i)
+{
+	chunk_peak peak = shared->chunks[run / ::run<D>::in_chunk];
+	struct place place = {0, chunk_first<D>(peak) + run % ::run<D>::in_chunk * ::run<D>::length + i};
+
+	if (peak > 0 && place.index < task.elements)
+		place.key = key_of(pair_at<D>(task, place.index));
+	return place;
+}
+
+/* The worst of the listed elements that are not as bad as `last`; where the list was too short, of all in the chunks.
+ */
+template <enum dtype D>
+static __device__ __forceinline__ struct place next_worst(const struct task &task, const struct shared *shared,
+							  struct place last)
+{
+	constexpr uint32_t length = run<D>::length;
+	bool all = shared->listed > LISTED;
+	uint32_t runs = all ? METRICS_WORST * run<D>::in_chunk : shared->listed;
+	struct place best = {0, 0};
+
+#pragma unroll 1
+	for (uint32_t i = threadIdx.x; i < runs * length; i += THREADS) {
+		struct place mine = place_in<D>(task, shared, all ? i / length : shared->list[i / length], i % length);
+
+		if (worse(last, mine) && worse(mine, best))
+			best = mine;
+	}
+	return best;
+}
+
+/* By one thread: place number `rank` of the worst, and the margin. */
+template <enum dtype D>
+static __device__ __forceinline__ void publish_place(const struct task &task, int rank, int64_t index)
+{
+	struct pair p = pair_at<D>(task, index);
+
+	task.out->worst[rank] = {index, p.r, p.g, p.diff};
+	if (rank == 0)
+		task.out->margin = isnan(p.diff) ? INFINITY : score_of(p);
+}
+
+/* By one thread, where only `found` scores are above 0: fills up with the first elements whose score is 0. Returns how
+ * many places there are. */
+template <enum dtype D>
+static __device__ __noinline__ int fill_places(const struct task &task, const struct shared *shared, int found)
+{
+	int count = found;
+
+	if (task.elements == 0)
+		task.out->margin = 0;
+	for (int64_t index = 0; count < METRICS_WORST && index < task.elements; index++) {
+		bool taken = false;
+
+		for (int i = 0; i < found; i++)
+			taken |= shared->worst[i] == index;
+		if (!taken)
+			publish_place<D>(task, count++, index);
+	}
+	return count;
+}
+
+/* The worst five of a list that is longer than the block has threads, one by one. Returns how many there are. */
+template <enum dtype D> static __device__ __noinline__ int pick_elements(const struct task &task, struct shared *shared)
+{
+	struct place last = {UINT64_MAX, -1};
+
+	for (int worst = 0; worst < METRICS_WORST; worst++) {
+		last = worst_of_block(shared, next_worst<D>(task, shared, last), worst);
+		if (last.key == 0)
+			return worst;
+		if (threadIdx.x == 0) {
+			shared->worst[worst] = last.index;
+			publish_place<D>(task, worst, last.index);
+		}
+	}
+	return METRICS_WORST;
+}
+
+/* The same for a shorter list: each thread counts what is worse than its element. */
+template <enum dtype D>
+static __device__ __forceinline__ int rank_elements(const struct task &task, struct shared *shared)
+{
+	constexpr uint32_t length = run<D>::length;
+	struct place mine = {0, 0};
+	uint32_t rank = 0, count = shared->listed * length;
+
+	if (threadIdx.x < count)
+		mine = place_in<D>(task, shared, shared->list[threadIdx.x / length], threadIdx.x % length);
+	shared->places[threadIdx.x] = mine;
+	int found = __syncthreads_count(mine.key != 0);
+
+#pragma unroll 4
+	for (uint32_t i = 0; i < count; i++)
+		rank += worse(shared->places[i], mine);
+	if (mine.key != 0 && rank < METRICS_WORST) {
+		shared->worst[rank] = mine.index;
+		publish_place<D>(task, (int)rank, mine.index);
+	}
+	return found < METRICS_WORST ? found : METRICS_WORST;
 }
 
 /* By one thread: the rest, and the board as the next launch wants it. */
 static __device__ void publish_counts(const struct task &task)
 {
-	const struct compare_board &board = *task.board;
+	struct compare_board board = *task.board;
 	struct compare_sums *out = task.out;
 
+	*task.board = {};
 	out->elements = task.elements;
 	out->hits = task.elements - (int64_t)board.count[MISSES];
 	out->finite = task.elements - (int64_t)board.count[ODD];
@@ -1153,6 +1075,44 @@ static __device__ void publish_counts(const struct task &task)
 	out->max_rel = __longlong_as_double((long long)board.max_rel);
 }
 
+template <enum dtype D> static __device__ __noinline__ void publish(const struct task &task, struct shared *shared)
+{
+	chunk_peak candidates[EACH];
+	double sums[SUMS_AHEAD];
+
+	load_candidates(task, candidates);
+	load_sums(task, sums);
+	find_chunks(shared, candidates);
+	float least = least_score(shared);
+
+	if constexpr (form<D>::lanes > 0) {
+		struct worst_packs<D> packs;
+		bool any = is_fast<D>(task, 0);
+		uint32_t used = any ? load_packs<D>(task, shared, &packs) : 0;
+
+		publish_sums(task, sums);
+		if (any)
+			list_packs<D>(task, shared, packs, used, least);
+	} else {
+		publish_sums(task, sums);
+	}
+	for (int c = 0; c < METRICS_WORST; c++)
+		if (shared->chunks[c] > 0 && !is_fast<D>(task, chunk_first<D>(shared->chunks[c])))
+			list_pairs<D>(task, shared, c, least);
+	__syncthreads();
+	int found = shared->listed * run<D>::length <= THREADS ? rank_elements<D>(task, shared)
+							       : pick_elements<D>(task, shared);
+
+	if (found < METRICS_WORST)
+		__syncthreads();
+	if (threadIdx.x == 0)
+		task.out->worst_count = found < METRICS_WORST ? fill_places<D>(task, shared, found) : found;
+	if (threadIdx.x == THREADS - 1)
+		publish_counts(task);
+}
+
+/* --- the kernel --------------------------------------------------------------------------------------------------- */
+
 static __device__ __forceinline__ void shared_clear(struct shared *shared)
 {
 	int thread = (int)threadIdx.x;
@@ -1162,10 +1122,22 @@ static __device__ __forceinline__ void shared_clear(struct shared *shared)
 	for (int c = 0; c < COUNTS; c++)
 		shared->count[c][thread] = 0;
 	shared->max_abs[thread] = shared->max_rel[thread] = 0;
-	if (thread % 32 < METRICS_WORST)
-		shared->worst[thread / 32][thread % 32] = {0, 0};
-	if (thread % 32 == 0)
-		shared->told[thread / 32] = 0;
+}
+
+/* The first packs of the first chunk. */
+template <enum dtype D> static __device__ __forceinline__ void start(const struct task &task, struct coming *coming)
+{
+	int64_t first = chunk_in(piece_at(task.plan, blockIdx.x).first) * chunk<D>::length;
+
+	if constexpr (form<D>::lanes > 0) {
+		if (!is_fast<D>(task, first))
+			return;
+		struct packs<D> mine(task, first);
+
+#pragma unroll
+		for (int k = 0; k < AHEAD; k++)
+			ask(coming, k, mine.r + k * 32, mine.g + k * 32);
+	}
 }
 
 template <enum dtype D>
@@ -1173,66 +1145,50 @@ static __global__ void __launch_bounds__(THREADS, BLOCKS) compare_kernel(const _
 {
 	__shared__ struct shared shared;
 	uint32_t number = blockIdx.x, pieces = pieces_of(task.plan);
-	struct piece piece = piece_at<D>(task, number);
-	struct course<typename form<D>::number> course;
+	struct course course = {};
 
-	course.max_abs = course.max_rel = 0;
-	course.zero_hits = 0;
-	course.gate = 0;
+	start<D>(task, &course.coming);
 	shared_clear(&shared);
 	if (threadIdx.x == 0)
 		shared.next = gridDim.x + atomicAdd(&task.board->pieces, 1);
-	if (piece.batches > 0)
-		start<D>(task, piece, &course.coming, &shared);
 	__syncthreads();
 	uint32_t next = shared.next;
 
-	if (piece.batches > 0)
-		course.gate = first_gate(task, &shared);
 	while (number < pieces) {
-		struct piece after = next < pieces ? piece_at<D>(task, next) : piece;
-
-		if (piece.batches > 0)
-			take_batches<D>(task, piece, after, &course, &shared);
-		else
-			take_rest<D>(task, piece.first, piece.length, &shared);
+		take_piece<D>(task, &shared, &course, piece_at(task.plan, number),
+			      next < pieces ? piece_at(task.plan, next).first : task.plan.batches);
 		uint32_t next_but_one = close_piece(task, number, &shared);
 
 		number = next;
 		next = next_but_one;
-		piece = after;
 	}
-	count(&shared, ZERO_HITS, course.zero_hits);
-	shared.max_abs[threadIdx.x] = fmax(shared.max_abs[threadIdx.x], (double)course.max_abs);
-	shared.max_rel[threadIdx.x] = fmax(shared.max_rel[threadIdx.x], (double)course.max_rel);
-	if (!tell_all(task, &shared))
-		return;
-	gather_sums(task, &shared);
-	gather_worst(task, &shared);
-	__syncthreads();
-	publish_sums(task, &shared);
-	if (threadIdx.x / 32 == SUMS)
-		publish_worst<D>(task, &shared);
-	if (threadIdx.x == THREADS - 1)
-		publish_counts(task);
-	__syncthreads();
-	if (threadIdx.x == 0)
-		*task.board = {};
+	if (tell_all(task, &shared, course))
+		publish<D>(task, &shared);
 }
 
 /* --- the host's side ---------------------------------------------------------------------------------------------- */
 
-typedef void (*compare_function)(struct task);
-
-static const compare_function kernels[DTYPE_COUNT] = {
-    compare_kernel<DTYPE_FLOAT32>,     compare_kernel<DTYPE_FLOAT16>,     compare_kernel<DTYPE_BFLOAT16>,
-    compare_kernel<DTYPE_FLOAT8_E4M3FN>, compare_kernel<DTYPE_FLOAT8_E5M2>, compare_kernel<DTYPE_FLOAT4_E2M1>,
-    compare_kernel<DTYPE_INT64>,       compare_kernel<DTYPE_INT32>,       compare_kernel<DTYPE_INT16>,
-    compare_kernel<DTYPE_INT8>,        compare_kernel<DTYPE_BOOL>,        compare_kernel<DTYPE_UINT8>,
-    compare_kernel<DTYPE_UINT32>,      compare_kernel<DTYPE_FLOAT64>,     compare_kernel<DTYPE_FLOAT8_E8M0FNU>,
+/* By dtype. */
+static const struct {
+	void (*run)(struct task);
+	int64_t chunk; /* elements */
+} kernels[DTYPE_COUNT] = {
+    {compare_kernel<DTYPE_FLOAT32>, chunk<DTYPE_FLOAT32>::length},
+    {compare_kernel<DTYPE_FLOAT16>, chunk<DTYPE_FLOAT16>::length},
+    {compare_kernel<DTYPE_BFLOAT16>, chunk<DTYPE_BFLOAT16>::length},
+    {compare_kernel<DTYPE_FLOAT8_E4M3FN>, chunk<DTYPE_FLOAT8_E4M3FN>::length},
+    {compare_kernel<DTYPE_FLOAT8_E5M2>, chunk<DTYPE_FLOAT8_E5M2>::length},
+    {compare_kernel<DTYPE_FLOAT4_E2M1>, chunk<DTYPE_FLOAT4_E2M1>::length},
+    {compare_kernel<DTYPE_INT64>, chunk<DTYPE_INT64>::length},
+    {compare_kernel<DTYPE_INT32>, chunk<DTYPE_INT32>::length},
+    {compare_kernel<DTYPE_INT16>, chunk<DTYPE_INT16>::length},
+    {compare_kernel<DTYPE_INT8>, chunk<DTYPE_INT8>::length},
+    {compare_kernel<DTYPE_BOOL>, chunk<DTYPE_BOOL>::length},
+    {compare_kernel<DTYPE_UINT8>, chunk<DTYPE_UINT8>::length},
+    {compare_kernel<DTYPE_UINT32>, chunk<DTYPE_UINT32>::length},
+    {compare_kernel<DTYPE_FLOAT64>, chunk<DTYPE_FLOAT64>::length},
+    {compare_kernel<DTYPE_FLOAT8_E8M0FNU>, chunk<DTYPE_FLOAT8_E8M0FNU>::length},
 };
-
-static const float tiny = 1e-30f;
 
 /* Would 0 pass where the truth is `size`? */
 static bool zero_passes(struct rule rule, double size)
@@ -1265,10 +1221,10 @@ static uint32_t zero_limit_bits(float limit, enum dtype dtype)
 	return bits;
 }
 
-/* Can the fast path be trusted with this rule? Others are examined throughout. */
+/* Can the fast path be trusted with this rule? By others every element is examined. */
 static bool is_plain(struct rule rule)
 {
-	return rule.atol >= 0 && (rule.rtol == 0 || rule.rtol >= 1e-30) && rule.rtol <= 0.999 &&
+	return (rule.atol == 0 || rule.atol >= 1e-30) && (rule.rtol == 0 || rule.rtol >= 1e-30) && rule.rtol <= 0.999 &&
 	       rule.atol / (1 - rule.rtol) <= 1e30;
 }
 
@@ -1277,72 +1233,67 @@ static bool is_aligned(const void *data)
 	return (uintptr_t)data % 16 == 0;
 }
 
-/* Short pieces are a third of what a grid of full size takes at once; a long one is what makes two rounds. */
-static struct plan plan_of(int64_t elements, int64_t batch, bool fast, int64_t blocks)
+/* Of a grid of full size each block gets a long piece and two short ones. */
+static struct plan plan_of(int64_t elements, int64_t chunk, int64_t blocks)
 {
 	struct plan plan = {};
 
-	plan.batches = fast ? elements / batch : 0;
-	int64_t shorts = plan.batches < 3 * blocks ? plan.batches : 3 * blocks, longs = plan.batches - shorts;
-	int64_t rest = elements - plan.batches * batch, rest_pieces = (rest + THREADS - 1) / THREADS;
+	plan.batches = (elements + chunk * WARPS - 1) / (chunk * WARPS);
+	int64_t shorts = plan.batches < 2 * blocks ? plan.batches : 2 * blocks, longs = plan.batches - shorts;
 
-	plan.long_batches = (longs + 2 * blocks - 1) / (2 * blocks);
-	plan.long_pieces = plan.long_batches > 0 ? (uint32_t)(longs / plan.long_batches) : 0;
-	plan.short_pieces = (uint32_t)(plan.batches - plan.long_pieces * plan.long_batches);
-	if (rest_pieces > blocks)
-		rest_pieces = blocks;
-	plan.rest_length = rest_pieces > 0 ? ((rest + rest_pieces - 1) / rest_pieces + THREADS - 1) / THREADS * THREADS : 0;
-	plan.rest_pieces = plan.rest_length > 0 ? (uint32_t)((rest + plan.rest_length - 1) / plan.rest_length) : 0;
+	plan.long_batches = longs / blocks;
+	plan.longer = (uint32_t)(longs % blocks);
+	plan.long_pieces = plan.long_batches > 0 ? (uint32_t)blocks : plan.longer;
+	plan.short_pieces = (uint32_t)shorts;
 	return plan;
 }
 
 static struct task task_of(struct compare_cuda *compare, const void *reference, const void *truth, enum dtype dtype,
-                           int64_t elements, struct rule rule)
+			   int64_t elements, struct rule rule)
 {
-	bool plain = is_plain(rule);
 	struct task task;
 
 	memset(&task, 0, sizeof task);
 	task.reference = reference;
 	task.truth = truth;
 	task.elements = elements;
-	task.plan = plan_of(elements, TERMS * THREADS, plain && is_aligned(reference) && is_aligned(truth),
-	                    compare->blocks[dtype]);
+	task.plan = plan_of(elements, kernels[dtype].chunk, compare->blocks[dtype]);
 	task.atol = rule.atol;
 	task.rtol = rule.rtol;
 	task.board = compare->board;
 	task.candidates = compare->candidates;
 	task.sums = compare->partial_sums;
 	task.out = compare->sums;
-	if (!plain)
+	if (!is_plain(rule))
 		return task;
-	if (rule.atol < tiny && (rule.atol > 0 || rule.rtol > 0))
-		task.slack = tiny;
+	task.fast = is_aligned(reference) && is_aligned(truth);
+	task.atol_float = (float)rule.atol;
+	task.rtol_float = (float)rule.rtol;
 	task.zero_limit = zero_limit(rule);
 	task.zero_limit_bits = zero_limit_bits(task.zero_limit, dtype);
 	return task;
 }
 
 int compare_cuda_launch(struct compare_cuda *compare, const void *reference, const void *ground_truth, enum dtype dtype,
-                        int64_t elements, struct rule rule, cudaStream_t stream, struct err *err)
+			int64_t elements, struct rule rule, cudaStream_t stream, struct err *err)
 {
 	struct task task = task_of(compare, reference, ground_truth, dtype, elements, rule);
-	uint32_t pieces = task.plan.long_pieces + task.plan.short_pieces + task.plan.rest_pieces;
+	uint32_t pieces = task.plan.long_pieces + task.plan.short_pieces;
 	uint32_t blocks = pieces < (uint32_t)compare->blocks[dtype] ? pieces : (uint32_t)compare->blocks[dtype];
 
-	kernels[dtype]<<<blocks > 0 ? blocks : 1, THREADS, 0, stream>>>(task);
+	kernels[dtype].run < < <blocks> 0 ? blocks : 1, THREADS, 0, stream >>> (task);
 	return cuda_check(cudaGetLastError(), "launching the comparison", err);
 }
 
-/* At most 3 short pieces a block, 2 long ones (and as many short as are left of them), 1 of the rest. */
-enum { MOST_PIECES = 8 };
+/* Of a block, on average: a long piece and two short ones. */
+enum { MOST_PIECES = 3 };
 
 static int allocate(struct compare_cuda *compare, size_t blocks, struct err *err)
 {
 	size_t sums = blocks * MOST_PIECES * SUMS * sizeof(double), places = blocks * METRICS_WORST;
 
 	if (CUDA_CHECK(cudaMalloc(&compare->partial_sums, sums), err) != 0 ||
-	    CUDA_CHECK(cudaMalloc(&compare->candidates, places * sizeof(struct place)), err) != 0 ||
+	    CUDA_CHECK(cudaMalloc(&compare->candidates, places * sizeof(chunk_peak)), err) != 0 ||
 	    CUDA_CHECK(cudaMalloc(&compare->board, sizeof *compare->board), err) != 0 ||
 	    CUDA_CHECK(cudaMemset(compare->board, 0, sizeof *compare->board), err) != 0)
 		return -1;
@@ -1361,9 +1312,12 @@ int compare_cuda_open(struct compare_cuda *compare, struct err *err)
 	for (int d = 0; d < DTYPE_COUNT; d++) {
 		int each = 0;
 
-		if (CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernels[d], THREADS, 0), err) != 0)
+		if (CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernels[d].run, THREADS, 0), err) !=
+		    0)
 			return -1;
 		compare->blocks[d] = multiprocessors * (each > 0 ? each : 1);
+		if (compare->blocks[d] > MOST_BLOCKS)
+			compare->blocks[d] = MOST_BLOCKS;
 		most = compare->blocks[d] > most ? compare->blocks[d] : most;
 	}
 	if (allocate(compare, (size_t)most, err) == 0)

@@ -1,7 +1,9 @@
 /* compare_cuda - the one pass of kernels/compare.h over two tensors on a GPU. Only for .cu files.
  *
- * The same sums as the CPU's: hits, counts and worst places exactly (whatever float arithmetic cannot decide is decided
- * in double), sums to 1e-6 of their size, and the same bits in every run on the same GPU. */
+ * The same sums as the CPU's: hits and counts exactly (whatever float arithmetic cannot decide is decided in double), sums
+ * to 1e-6 of their size, and the same bits in every run on the same GPU. Each of the five worst places is exactly what the
+ * tensors hold there; places whose |r - g| / bound are within 1e-6 of each other, or both beyond float's range, may stand
+ * in for one another. The margin is that of the first, and above 1 exactly if an element missed. */
 #ifndef REFTEST_KERNELS_COMPARE_CUDA_H
 #define REFTEST_KERNELS_COMPARE_CUDA_H
 
@@ -10,12 +12,11 @@
 #include "kernels/compare.h"
 
 struct compare_board; /* what blocks tell each other while they run */
-struct place;         /* a candidate for the worst places */
 
 /* Memory that every comparison on one device uses; one comparison at a time. */
 struct compare_cuda {
 	struct compare_board *board; /* on the device, as the next two */
-	struct place *candidates;
+	uint64_t *candidates;
 	double *partial_sums;
 	struct compare_sums *sums; /* pinned host memory that the device writes to */
 	int blocks[DTYPE_COUNT];   /* that fill the device */
