@@ -63,11 +63,15 @@ mutants: all ## mistakes planted into correct references, on the CPU and on a GP
 check-gpu: all $(gpu_tests) ## the tests that need a CUDA GPU
 	tests/run --gpu $(BUILD)
 
+soak: all ## random edits under a running watcher for MINUTES=10; at the end it must agree with a cold verify
+	python3 tests/soak.py $(BUILD) $(or $(MINUTES),10) $(SEED)
+
 bench: all $(benches) ## ratios against peers and limits, on this machine's CPU
 	bench/changed.sh $(BUILD)
 	bench/generate.sh $(BUILD)
 	$(BUILD)/bench/compare
 	$(BUILD)/bench/fingerprint
+	python3 bench/watch.py $(BUILD)
 
 bench-gpu: all $(gpu_benches) ## the same on a CUDA GPU
 	$(BUILD)/bench/gpu_metrics
@@ -135,7 +139,7 @@ $(addprefix $(BUILD)/,$(written)): derived ;
 derived:
 	tools/generate.sh $(BUILD) '$(rooms) $(kernels) $(base) $(cuda)' '$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(flags) $(NVCC)'
 
-.PHONY: all verify test check mutants check-gpu bench bench-gpu install uninstall clean help unit-tests derived
+.PHONY: all verify test check mutants check-gpu soak bench bench-gpu install uninstall clean help unit-tests derived
 .DELETE_ON_ERROR:
 .SECONDARY:
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

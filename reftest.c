@@ -28,6 +28,7 @@ static const struct {
     {"verify", command_verify, "verify definitions against ground truth; run only what has no valid verdict"},
     {"status", command_status, "the table of verdicts, at once, from the cache"},
     {"explain", command_explain, "is a definition verified, stale or unknown, and which field changed"},
+    {"watch", command_watch, "keep verdicts true while files change: each save is answered at once"},
     {"generate", command_generate, "write the pytest files of the dataset, tests/references; --check: are they current"},
     {"doctor", command_doctor, "what this machine has and lacks, and the command that mends it"},
 };
@@ -146,7 +147,7 @@ static int flush_output(int code)
 
 int main(int argc, char **argv)
 {
-	struct reftest reftest = {.signals = -1};
+	struct reftest reftest = {.argv = argv, .signals = -1};
 	const char *no_colour = getenv("NO_COLOR");
 
 	if (argc > 1 && strcmp(argv[1], "judge") == 0)

@@ -20,6 +20,7 @@ enum {
 };
 
 struct reftest {
+	char **argv;            /* the whole command line, to begin anew with */
 	const char *root_given; /* --root, NULL: look for it */
 	char root[4096];        /* "" until reftest_root */
 	struct kernels kernels; /* face NULL until reftest_kernels_library */

@@ -367,3 +367,22 @@ void witness_fields(const char *ground_truth, const char *ground_truth_version, 
 	text_or_absent(out, arena, "witness.torch", torch);
 	text_or_absent(out, arena, "witness.cuda", cuda);
 }
+
+int case_sizes_read(const char *list, bool size[SIZE_COUNT], struct err *err)
+{
+	static const char *const names[SIZE_COUNT] = {"small", "medium", "large"};
+
+	while (*list != '\0') {
+		size_t length = strcspn(list, ",");
+		bool found = false;
+
+		for (int s = 0; s < SIZE_COUNT; s++)
+			if (strlen(names[s]) == length && memcmp(names[s], list, length) == 0)
+				found = size[s] = true;
+		if (!found)
+			return err_set(err, "'%.*s' is no size; --sizes takes small, medium and large, separated by commas",
+			               (int)length, list);
+		list += length + (list[length] == ',');
+	}
+	return 0;
+}

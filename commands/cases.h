@@ -30,6 +30,9 @@ struct case_options {
 /* Small and medium, with workloads, seed 0, no tolerance of one's own. */
 struct case_options case_options_default(void);
 
+/* "small,large": sets those it names. -1 with a sentence. */
+int case_sizes_read(const char *list, bool size[SIZE_COUNT], struct err *err);
+
 /* Content of a blob that a workload names. */
 struct blob {
 	const char *path;

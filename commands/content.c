@@ -88,6 +88,41 @@ static struct seen seen_of_kind(const struct dataset_file *files, int count, str
 	return (struct seen){.files = files, .count = count, .looks = arena_array(arena, (size_t)count, sizeof(struct file_seen))};
 }
 
+static void read_rows(struct contents *contents, const struct seen *seen, struct err *err)
+{
+	for (int i = 0; i < seen->count; i++)
+		store_each_file(contents->store, seen->files[i].path, visit_entry, contents, err);
+}
+
+static int compare_text(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* The rows of some definitions, of their workload files, and of the blobs that those named. A row is found by its path
+ * as a prefix; what else begins so is passed over, for both lists are walked in order. */
+static void read_some(struct contents *contents, struct err *err)
+{
+	struct arena scratch = {0};
+	int room = 0, count = 0;
+
+	read_rows(contents, &contents->definitions, err);
+	read_rows(contents, &contents->workloads, err);
+	contents->other_count = 0;
+	for (int i = 0; i < contents->definitions.count; i++)
+		room += contents->definitions.entries[i].blob_count;
+	const char **blobs = arena_array(&scratch, (size_t)room, sizeof *blobs);
+
+	for (int i = 0; i < contents->definitions.count; i++)
+		for (int k = 0; k < contents->definitions.entries[i].blob_count; k++)
+			blobs[count++] = contents->definitions.entries[i].blobs[k];
+	qsort(blobs, (size_t)count, sizeof *blobs, compare_text);
+	for (int i = 0; i < count; i++)
+		if (i == 0 || strcmp(blobs[i - 1], blobs[i]) != 0)
+			store_each_file(contents->store, blobs[i], visit_entry, contents, err);
+	arena_free(&scratch);
+}
+
 struct contents *contents_open(struct store *store, const struct dataset *dataset, struct arena *arena, struct err *err)
 {
 	struct contents *contents = arena_alloc(arena, sizeof *contents);
@@ -96,7 +131,9 @@ struct contents *contents_open(struct store *store, const struct dataset *datase
 	contents->definitions = seen_of_kind(dataset->definitions, dataset->definition_count, arena);
 	contents->definitions.entries = arena_array(arena, (size_t)dataset->definition_count, sizeof(struct file_entry));
 	contents->workloads = seen_of_kind(dataset->workloads, dataset->workload_count, arena);
-	if (store != NULL && store_each_file(store, "", visit_entry, contents, err) < 0)
+	if (store != NULL && dataset->some)
+		read_some(contents, err);
+	else if (store != NULL && store_each_file(store, "", visit_entry, contents, err) < 0)
 		return NULL;
 	return contents;
 }
@@ -168,7 +205,7 @@ int contents_look(struct contents *contents, const struct dataset_file *file, si
 	struct stat st;
 
 	buf_clear(bytes);
-	if (!need_bytes && earlier != NULL && file_seen_holds(earlier, &file->stat)) {
+	if (!need_bytes && !contents->dataset->some && earlier != NULL && file_seen_holds(earlier, &file->stat)) {
 		*out = (struct look){*earlier, false};
 		return 0;
 	}

@@ -14,7 +14,9 @@
 
 struct contents; /* opaque */
 
-/* Reads the table of files. `store` may be NULL: then every file is read. Lives in `arena`. */
+/* Reads the table of files. `store` may be NULL: then every file is read. Lives in `arena`. Of a dataset of only some
+ * definitions (dataset_some) only their rows are read, and their files whatever their stat says: who names them has
+ * heard that they changed. */
 struct contents *contents_open(struct store *store, const struct dataset *dataset, struct arena *arena, struct err *err);
 
 /* What the table holds of a definition of the dataset (its content may be out of date); NULL: it was never seen. */

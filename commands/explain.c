@@ -124,7 +124,8 @@ static int exit_code(const struct pass *pass)
 static int run(struct reftest *reftest, const struct explain_options *o, const struct words *names, struct err *err)
 {
 	struct pass_options options = {.device = o->device, .python = o->python, .cached_only = true, .dry_run = true, .each = true,
-	                               .details = true, .cases = case_options_default()};
+	                               .details = true, .cases = case_options_default(), .ask_names = names->items,
+	                               .ask_count = names->count};
 	struct pass pass;
 	int code = EXIT_INTERNAL;
 

@@ -37,3 +37,35 @@ const struct passenger *flight_land(struct flights *flights, const struct digest
 		}
 	return NULL;
 }
+
+static bool is_passenger(const struct passenger *who, const struct outcome *outcome, int case_index)
+{
+	return who->outcome == outcome && who->case_index == case_index;
+}
+
+const struct passenger *flight_leave(struct flights *flights, const struct digest *subject,
+                                     const struct outcome *outcome, int case_index)
+{
+	struct flight **at = bucket_of(flights, subject);
+
+	while (*at != NULL && !digest_equal(&(*at)->subject, subject))
+		at = &(*at)->next;
+	struct flight *f = *at;
+
+	if (f == NULL)
+		return NULL;
+	if (is_passenger(&f->first, outcome, case_index)) {
+		if (f->first.next != NULL) {
+			f->first = *f->first.next;
+			return &f->first;
+		}
+		*at = f->next;
+		return NULL;
+	}
+	for (struct passenger **who = &f->first.next; *who != NULL; who = &(*who)->next)
+		if (is_passenger(*who, outcome, case_index)) {
+			*who = (*who)->next;
+			break;
+		}
+	return NULL;
+}

@@ -32,6 +32,11 @@ struct flights {
 bool flight_board(struct flights *flights, const struct digest *subject, struct outcome *outcome, int case_index,
                   struct arena *arena);
 
+/* Takes a case out of its flight. Was it the one that runs, the next who waits has its place and is returned: it is to
+ * run now. NULL: nobody has to. */
+const struct passenger *flight_leave(struct flights *flights, const struct digest *subject,
+                                     const struct outcome *outcome, int case_index);
+
 /* The subject has landed: gives its passengers, the one that ran first; NULL if it was not in the air. */
 const struct passenger *flight_land(struct flights *flights, const struct digest *subject);
 

@@ -11,6 +11,8 @@
 
 #include "base/near.h"
 #include "base/trace.h"
+#include "commands/ask.h"
+#include "commands/generated.h"
 #include "workers/machine.h"
 #include "workers/pool.h"
 
@@ -49,6 +51,35 @@ static struct digest context_digest(const struct pass *pass, struct arena *arena
 	return fields_digest(&fields);
 }
 
+/* All of it, or what a running watcher says is left to look at. Where pytest files were generated the whole is looked at:
+ * they are kept true by what stands in it. */
+static int open_dataset(struct pass *pass, struct err *err)
+{
+	const struct pass_options *options = pass->options;
+	const char *root = pass->reftest->root;
+	struct vouched vouched;
+	enum layout layout;
+
+	if (options->ask_verified && !generated_before(root, &layout) &&
+	    ask_verified(root, &pass->context, options->ask_rows, &pass->arena, &vouched)) {
+		pass->vouched = vouched.definitions;
+		pass->vouched_elements = vouched.elements;
+		pass->vouched_rows = vouched.rows;
+		pass->cases_cached = vouched.cases;
+	} else if (options->ask_count == 0 ||
+	           !ask_paths(root, options->ask_names, options->ask_count, &pass->arena, &vouched)) {
+		return dataset_scan(root, &pass->arena, &pass->dataset, err);
+	}
+	return dataset_some(root, vouched.paths, vouched.path_count, &pass->arena, &pass->dataset, err);
+}
+
+static int open_contents(struct pass *pass, struct err *err)
+{
+	pass->flights = &pass->own_flights;
+	pass->contents = contents_open(pass->reftest->store, &pass->dataset, &pass->arena, err);
+	return pass->contents == NULL ? EXIT_INTERNAL : 0;
+}
+
 int pass_open(struct pass *pass, struct reftest *reftest, const struct pass_options *options, struct err *err)
 {
 	struct err note;
@@ -64,19 +95,44 @@ int pass_open(struct pass *pass, struct reftest *reftest, const struct pass_opti
 		fprintf(stderr, "reftest: %s\n", note.text);
 	if (machine_policy(reftest, options->device, options->python, &pass->arena, &pass->machine, err) < 0)
 		return EXIT_USAGE;
-	if (dataset_scan(reftest->root, &pass->arena, &pass->dataset, err) < 0)
-		return EXIT_INTERNAL;
 	pass->machine.policy.force = options->force;
 	pass->machine.policy.cached_only = options->cached_only;
 	pass->context = context_digest(pass, &pass->arena);
-	pass->contents = contents_open(reftest->store, &pass->dataset, &pass->arena, err);
-	return pass->contents == NULL ? EXIT_INTERNAL : 0;
+	if (open_dataset(pass, err) < 0)
+		return EXIT_INTERNAL;
+	return open_contents(pass, err);
+}
+
+int pass_open_some(struct pass *pass, struct reftest *reftest, const struct pass_options *options,
+                   const struct machine_policy *machine, const char *const *paths, int count, struct err *err)
+{
+	*pass = (struct pass){.reftest = reftest, .options = options, .machine = *machine};
+	pass->dataset.fd = -1;
+	pass->machine.policy.force = options->force;
+	pass->machine.policy.cached_only = options->cached_only;
+	if ((paths == NULL ? dataset_scan(reftest->root, &pass->arena, &pass->dataset, err)
+	                   : dataset_some(reftest->root, paths, count, &pass->arena, &pass->dataset, err)) < 0)
+		return EXIT_INTERNAL;
+	pass->context = context_digest(pass, &pass->arena);
+	int code = open_contents(pass, err);
+
+	return code == 0 && pass_select(pass, NULL, 0, NULL, 0, err) < 0 ? EXIT_INTERNAL : code;
+}
+
+void pass_lend(struct pass *pass, struct pool *pool, struct flights *flights)
+{
+	pass->pool = pool;
+	pass->lent = pool != NULL;
+	pass->flights = flights != NULL ? flights : &pass->own_flights;
 }
 
 void pass_close(struct pass *pass)
 {
-	if (pass->pool != NULL)
+	if (pass->pool != NULL && !pass->lent)
 		pool_close(pass->pool);
+	arena_free(&pass->later.arena);
+	buf_free(&pass->definition_bytes);
+	buf_free(&pass->workload_bytes);
 	for (int i = 0; i < pass->count; i++)
 		arena_free(&pass->outcomes[i]->arena);
 	if (pass->dataset.fd >= 0)
@@ -212,8 +268,18 @@ static void judge_outcome(struct outcome *outcome)
 	outcome->counts.weak = outcome->weak;
 }
 
+/* From here on an answer is owed; until tell. */
+static void wait_for_pool(struct outcome *outcome)
+{
+	outcome->started = seconds_now();
+	outcome->pass->waiting += !outcome->waiting;
+	outcome->waiting = true;
+}
+
 static void tell(struct outcome *outcome)
 {
+	outcome->pass->waiting -= outcome->waiting;
+	outcome->waiting = false;
 	if (outcome->pass->told != NULL)
 		outcome->pass->told(outcome->pass, outcome);
 }
@@ -255,7 +321,8 @@ static bool make_put(struct outcome *outcome, const char *name, struct case_outc
 	if (c->cached && !c->shared && latest_is_current(outcome, name, c))
 		return false;
 	witness_fields(v->ground_truth, v->ground_truth_version, v->device_class, v->torch, v->cuda, &outcome->arena, &all);
-	verdict_write(v, &text);
+	if (!c->cached || c->shared)
+		verdict_write(v, &text); /* else it is in the store already */
 	fields_write(&all, &packed);
 	*put = (struct store_put){.subject = c->test->subject, .witness = c->witness, .definition = name,
 	                          .case_id = c->test->id, .keep_verdict = !c->cached || c->shared};
@@ -268,7 +335,37 @@ static bool make_put(struct outcome *outcome, const char *name, struct case_outc
 	return true;
 }
 
-/* One transaction for all cases of a definition. */
+static void store_later(struct pass *pass)
+{
+	struct later *later = &pass->later;
+	struct err err = {""};
+
+	if (later->count > 0 && store_put(pass->reftest->store, later->puts, later->count, &err) < 0)
+		pass->not_kept = arena_string(&pass->arena, err.text);
+	later->count = 0;
+	later->puts = NULL;
+	arena_free(&later->arena);
+}
+
+/* Copies the put: its outcome may be gone when it is written. */
+static void put_later(struct pass *pass, const struct store_put *put)
+{
+	struct later *later = &pass->later;
+
+	if (later->count == LATER_MOST)
+		store_later(pass);
+	if (later->puts == NULL)
+		later->puts = arena_array(&later->arena, LATER_MOST, sizeof *later->puts);
+	struct store_put *copy = &later->puts[later->count++];
+
+	*copy = *put;
+	copy->text = arena_copy(&later->arena, put->text, put->length);
+	copy->fields = arena_copy(&later->arena, put->fields, put->fields_length);
+	copy->definition = arena_string(&later->arena, put->definition);
+	copy->case_id = arena_string(&later->arena, put->case_id);
+}
+
+/* One transaction for the verdicts of a definition. */
 static void store_outcome(struct outcome *outcome)
 {
 	struct pass *pass = outcome->pass;
@@ -280,8 +377,14 @@ static void store_outcome(struct outcome *outcome)
 
 	if (store == NULL || pass->options->dry_run)
 		return;
-	for (int i = 0; i < outcome->case_count; i++)
-		count += make_put(outcome, name, &outcome->cases[i], &puts[count]);
+	for (int i = 0; i < outcome->case_count; i++) {
+		if (!make_put(outcome, name, &outcome->cases[i], &puts[count]))
+			continue;
+		if (pass->options->urgent || !puts[count].keep_verdict)
+			put_later(pass, &puts[count]);
+		else
+			count++;
+	}
 	if (count == 0)
 		return;
 	if (store_put(store, puts, count, &err) == 0)
@@ -391,6 +494,7 @@ static void invalid_outcome(struct outcome *outcome, const char *message)
 	outcome->known = true;
 	outcome->message = arena_string(&outcome->arena, message);
 	outcome->counts.status = STATUS_INVALID;
+	outcome->inputs = outcome->definition_look.seen.content;
 	tell(outcome);
 }
 
@@ -574,40 +678,47 @@ static int default_lanes(void)
 	return lanes < 1 ? 1 : lanes > LANES_MAX ? LANES_MAX : lanes;
 }
 
-static int need_pool(struct pass *pass, struct err *err)
+struct pool *pass_open_pool(const struct reftest *reftest, const struct pass_options *options,
+                            const struct machine_policy *machine, struct err *err)
 {
-	struct pool_options options = {
-	    .device = pass->machine.policy.device, .python = pass->machine.python, .root = pass->reftest->root,
-	    .lanes = pass->options->jobs > 0 ? pass->options->jobs : default_lanes(),
-	    .timeout_s = pass->options->timeout_s, .staged = pass->options->staged,
+	const struct pool_options how = {
+	    .device = machine->policy.device, .python = machine->python, .root = reftest->root,
+	    .lanes = options->jobs > 0 ? options->jobs : default_lanes(), .timeout_s = options->timeout_s,
+	    .staged = options->staged,
 	};
 
+	return pool_open(&how, err);
+}
+
+static int need_pool(struct pass *pass, struct err *err)
+{
 	if (pass->pool == NULL)
-		pass->pool = pool_open(&options, err);
+		pass->pool = pass_open_pool(pass->reftest, pass->options, &pass->machine, err);
 	return pass->pool == NULL ? -1 : 0;
 }
 
 static int submit_outcome(struct outcome *outcome, const struct job **jobs, int count, struct err *err)
 {
-	struct task task = {.reference = outcome->definition->reference, .jobs = jobs, .job_count = count, .owner = outcome};
+	struct task task = {.reference = outcome->definition->reference, .jobs = jobs, .job_count = count, .owner = outcome,
+	                    .urgent = outcome->pass->options->urgent};
 
 	if (need_pool(outcome->pass, err) < 0)
 		return -1;
 	task.name = outcome_name(outcome, &outcome->arena);
-	outcome->started = seconds_now();
+	wait_for_pool(outcome);
 	pool_submit(outcome->pass->pool, &task);
 	return 0;
 }
 
 /* What cannot run any more is said of every case that waits for it. */
-static void give_up(struct pass *pass, const char *why)
+void pass_give_up(struct pass *pass, const char *why)
 {
 	pass->machine.cannot_run = arena_string(&pass->arena, why);
 	pass->machine.cannot_reason = REASON_UNSUPPORTED_DEVICE;
 	for (int i = 0; i < pass->count; i++) {
 		struct outcome *outcome = pass->outcomes[i];
 
-		if (outcome->started <= 0 || outcome->done == outcome->case_count)
+		if (!outcome->waiting)
 			continue;
 		for (int k = 0; k < outcome->case_count; k++)
 			if (outcome->cases[k].verdict == NULL)
@@ -644,18 +755,19 @@ static void take_result(struct pass *pass, const struct pool_result *result)
 
 	for (int i = 0; i < outcome->case_count && who == NULL; i++)
 		if (outcome->cases[i].test->job == result->job)
-			who = flight_land(&pass->flights, &outcome->cases[i].test->subject);
+			who = flight_land(pass->flights, &outcome->cases[i].test->subject);
 	for (bool ran = true; who != NULL; who = who->next, ran = false)
-		settle_passenger(pass, who, result, ran);
+		settle_passenger(who->outcome->pass, who, result, ran);
 }
 
-/* The arena a result is to live in is its outcome's, which is not known before: read it into the pass's. */
-static void take_results(struct pass *pass)
+/* A result lives in the pass's arena, for several outcomes may share it. */
+void pass_take_results(struct pool *pool)
 {
 	struct pool_result result;
+	const struct outcome *owner;
 
-	while (pass->pool != NULL && pool_next(pass->pool, &pass->arena, &result))
-		take_result(pass, &result);
+	while ((owner = pool_next_owner(pool)) != NULL && pool_next(pool, &owner->pass->arena, &result))
+		take_result(owner->pass, &result);
 }
 
 static bool was_interrupted(struct pass *pass, int timeout_ms)
@@ -678,11 +790,11 @@ static void pump(struct pass *pass)
 		return;
 	int rc = pool_dispatch(pass->pool, &err);
 
-	take_results(pass);
+	pass_take_results(pass->pool);
 	if (rc < 0) {
 		pool_close(pass->pool);
 		pass->pool = NULL;
-		give_up(pass, err.text);
+		pass_give_up(pass, err.text);
 	}
 }
 
@@ -692,7 +804,7 @@ static void keep_finished_cases(struct pass *pass)
 	for (int i = 0; i < pass->count; i++) {
 		struct outcome *outcome = pass->outcomes[i];
 
-		if (outcome->started <= 0 || outcome->done == outcome->case_count)
+		if (!outcome->waiting || outcome->dropped)
 			continue;
 		if (inputs_unchanged(outcome))
 			store_outcome(outcome);
@@ -705,22 +817,25 @@ static void plan_outcome(struct outcome *outcome)
 	struct pass *pass = outcome->pass;
 	const struct job **jobs = arena_array(&outcome->arena, (size_t)outcome->case_count, sizeof *jobs);
 	struct err err = {""};
-	int count = 0;
+	int count = 0, waiting = 0;
 
 	for (int i = 0; i < outcome->case_count; i++) {
 		const struct test_case *test = outcome->cases[i].test;
 
-		if (decide_case(outcome, &outcome->cases[i]) &&
-		    flight_board(&pass->flights, &test->subject, outcome, i, &pass->arena))
+		if (!decide_case(outcome, &outcome->cases[i]))
+			continue;
+		waiting++;
+		if (flight_board(pass->flights, &test->subject, outcome, i, &pass->arena))
 			jobs[count++] = test->job;
 	}
+	pass->cases_planned += count;
 	if (outcome->done == outcome->case_count || pass->options->dry_run)
 		finish_outcome(outcome);
-	else if (count == 0)
-		outcome->started = seconds_now(); /* every case of it waits for another definition's */
+	else if (count == 0 && waiting > 0)
+		wait_for_pool(outcome); /* every case of it waits for another definition's */
 	else if (submit_outcome(outcome, jobs, count, &err) < 0) {
-		outcome->started = seconds_now();
-		give_up(pass, err.text);
+		wait_for_pool(outcome);
+		pass_give_up(pass, err.text);
 	}
 }
 
@@ -757,6 +872,8 @@ static bool only_count(struct outcome *outcome)
 		return false;
 	pass->answered++;
 	pass->answered_elements += outcome->counts.elements;
+	if (pass->counted != NULL)
+		pass->counted(pass, outcome);
 	return true;
 }
 
@@ -785,33 +902,101 @@ static void visit(struct pass *pass, const struct dataset_file *file, struct buf
 	was_interrupted(pass, 0);
 }
 
-int pass_run(struct pass *pass, struct err *err)
-{
-	struct buf definition = {0}, workload = {0};
-	double start = seconds_now();
+/* ---- in steps --------------------------------------------------------------------------------------------------- */
 
-	if (reftest_signals(pass->reftest, err) < 0)
-		return -1;
+int pass_begin(struct pass *pass, struct err *err)
+{
+	pass->started = seconds_now();
 	pass->outcomes = arena_array(&pass->arena, (size_t)pass->selected_count, sizeof *pass->outcomes);
-	for (int i = 0; i < pass->selected_count && !pass->interrupted; i++) {
-		visit(pass, pass->selected[i], &definition, &workload);
-		while (pass->pool != NULL && pool_pending(pass->pool) > PENDING_CASES && !pass->interrupted)
-			pump(pass);
-	}
-	while (pass->pool != NULL && pool_pending(pass->pool) > 0 && !pass->interrupted)
-		pump(pass);
-	buf_free(&definition);
-	buf_free(&workload);
-	if (pass->pool != NULL) {
-		pool_close(pass->pool);
-		pass->pool = NULL;
-	}
+	return reftest_signals(pass->reftest, err);
+}
+
+bool pass_visit(struct pass *pass)
+{
+	if (pass->visited >= pass->selected_count)
+		return false;
+	const struct dataset_file *file = pass->selected[pass->visited++];
+
+	if (file != NULL) /* else it was dropped before its turn */
+		visit(pass, file, &pass->definition_bytes, &pass->workload_bytes);
+	return true;
+}
+
+bool pass_done(const struct pass *pass)
+{
+	return pass->visited >= pass->selected_count && pass->waiting == 0;
+}
+
+void pass_end(struct pass *pass)
+{
 	struct err note = {""};
 
+	if (pass->pool != NULL && !pass->lent)
+		pool_close(pass->pool);
+	pass->pool = NULL;
 	if (pass->interrupted)
 		keep_finished_cases(pass);
-	if (!pass->options->dry_run && contents_write(pass->contents, &note) < 0 && pass->not_kept == NULL)
+	store_later(pass);
+	/* A summary of verdicts that are not in the store would be a lie. */
+	if (!pass->options->dry_run && pass->not_kept == NULL && contents_write(pass->contents, &note) < 0)
 		pass->not_kept = arena_string(&pass->arena, note.text);
-	pass->seconds = seconds_now() - start;
+	pass->seconds = seconds_now() - pass->started;
+}
+
+/* The case that waited for one that will not come is run for itself, and for who waits behind it. */
+static void run_promoted(const struct passenger *next)
+{
+	struct outcome *outcome = next->outcome;
+	const struct job **jobs = arena_array(&outcome->arena, 1, sizeof *jobs);
+	struct err err = {""};
+
+	jobs[0] = outcome->cases[next->case_index].test->job;
+	outcome->pass->cases_planned++;
+	if (submit_outcome(outcome, jobs, 1, &err) < 0)
+		pass_give_up(outcome->pass, err.text);
+}
+
+static void drop_outcome(struct outcome *outcome)
+{
+	struct pass *pass = outcome->pass;
+
+	if (pass->pool != NULL)
+		pool_cancel(pass->pool, outcome);
+	outcome->dropped = true;
+	outcome->known = outcome->waiting = false;
+	pass->waiting--;
+	for (int i = 0; i < outcome->case_count; i++) {
+		const struct passenger *next = flight_leave(pass->flights, &outcome->cases[i].test->subject, outcome, i);
+
+		if (next != NULL && next->outcome != outcome)
+			run_promoted(next);
+	}
+}
+
+bool pass_drop(struct pass *pass, const char *path)
+{
+	for (int i = pass->visited; i < pass->selected_count; i++)
+		if (pass->selected[i] != NULL && strcmp(pass->selected[i]->path, path) == 0) {
+			pass->selected[i] = NULL;
+			return true;
+		}
+	for (int i = 0; i < pass->count; i++)
+		if (pass->outcomes[i]->waiting && strcmp(pass->outcomes[i]->file->path, path) == 0) {
+			drop_outcome(pass->outcomes[i]);
+			return true;
+		}
+	return false;
+}
+
+int pass_run(struct pass *pass, struct err *err)
+{
+	if (pass_begin(pass, err) < 0)
+		return -1;
+	while (!pass->interrupted && pass_visit(pass))
+		while (pass->pool != NULL && pool_pending(pass->pool) > PENDING_CASES && !pass->interrupted)
+			pump(pass);
+	while (pass->pool != NULL && pool_pending(pass->pool) > 0 && !pass->interrupted)
+		pump(pass);
+	pass_end(pass);
 	return 0;
 }

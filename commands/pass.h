@@ -19,6 +19,8 @@
 #include "dataset/verdict.h"
 #include "reftest.h"
 
+struct vouched_row; /* commands/ask.h */
+
 struct pass_options {
 	struct case_options cases;
 	const char *device; /* "auto", "cpu", "cuda", "cuda:N" */
@@ -28,6 +30,12 @@ struct pass_options {
 	bool force, cached_only, dry_run, staged;
 	bool details;       /* every outcome with its cases; false: a passed one may come with counts alone */
 	bool each;          /* an outcome for every definition; false: those answered as passed are only counted */
+	/* A running watcher may answer (commands/ask.h): that all is verified but what it names, or where these names are. */
+	bool ask_verified, ask_rows; /* ask_rows: and what it is that it vouches for */
+	const char *const *ask_names;
+	int ask_count;
+	bool urgent;        /* what must run goes before what other passes have waiting in the same pool, and verdicts are
+	                       told before they are stored, all of them in one transaction at the end */
 };
 
 struct case_outcome {
@@ -60,14 +68,24 @@ struct outcome {
 	struct summary counts; /* filled for all */
 	bool from_summary;
 	bool changed;         /* a file changed while it ran: nothing was kept */
+	bool waiting;         /* for the pool; false: final */
+	bool dropped;         /* pass_drop: nobody wants it any more */
 	struct arena arena;   /* owns everything above */
 	struct pass *pass;
 	struct look definition_look, workload_look;
 	const struct dataset_file *workload; /* NULL: none */
 	const struct blob *blobs;
 	int blob_count;
-	struct digest inputs;
+	struct digest inputs; /* of all these contents */
 	double started, seconds; /* of the runs of its cases */
+};
+
+/* Writes that can wait: a verdict that counts already and is only noted as the latest, and all of an urgent pass. */
+enum { LATER_MOST = 512 };
+struct later {
+	struct store_put *puts; /* LATER_MOST of them; NULL: none yet */
+	int count;
+	struct arena arena;
 };
 
 struct pass {
@@ -77,21 +95,33 @@ struct pass {
 	struct machine_policy machine;
 	struct digest context;
 	struct contents *contents;
-	struct flights flights;
-	struct pool *pool;     /* NULL until something must run */
+	struct flights *flights; /* its own, or shared with other passes */
+	struct flights own_flights;
+	struct later later;
+	struct pool *pool;     /* NULL until something must run; or lent by who made the pass */
+	bool lent;
 	const struct dataset_file **selected;
 	int selected_count;
 	struct outcome **outcomes; /* in the order of `selected`, those that were only counted left out */
 	int count;
+	int visited;           /* of `selected` */
+	int waiting;           /* outcomes that wait for the pool */
 	int answered;          /* definitions that a summary answered as passed and that have no outcome */
 	uint64_t answered_elements;
+	int vouched;           /* definitions that a running watcher vouches for, and that are not in `dataset` */
+	const struct vouched_row *vouched_rows; /* ask_rows: as many, sorted by path; else NULL */
+	uint64_t vouched_elements;
 	int64_t cases_run, cases_cached;
+	int64_t cases_planned; /* those that had to run, or have to */
 	const char *not_kept;  /* NULL, or the sentence why verdicts could not be stored */
 	bool interrupted;
-	double seconds;
+	double started, seconds;
+	struct buf definition_bytes, workload_bytes;
 	struct arena arena;
 	/* Called when an outcome is final, in the order in which they become so. May be NULL. */
 	void (*told)(struct pass *pass, struct outcome *outcome);
+	/* Called for those that are only counted (pass_options.each is false); the outcome is gone afterwards. May be NULL. */
+	void (*counted)(struct pass *pass, const struct outcome *outcome);
 };
 
 /* Opens the dataset, the cache and the policy. 0, or with a sentence the exit code that the failure amounts to: EXIT_USAGE
@@ -107,6 +137,37 @@ int pass_select(struct pass *pass, const char *const *names, int name_count, con
 int pass_run(struct pass *pass, struct err *err);
 
 void pass_close(struct pass *pass);
+
+/* ---- The same in steps, for who has a loop of his own (watch) and a pool that outlives the pass -------------------- */
+
+/* pass_open and pass_select in one, for the definitions at these paths alone (dataset_some), so that nothing else of the
+ * dataset is looked at; `paths` NULL: for all. Root, kernels and store of `reftest` are open already; `machine` and the
+ * options must outlive the pass. */
+int pass_open_some(struct pass *pass, struct reftest *reftest, const struct pass_options *options,
+                   const struct machine_policy *machine, const char *const *paths, int count, struct err *err);
+
+/* A pool as the options have it. NULL with the sentence why there can be none. */
+struct pool *pass_open_pool(const struct reftest *reftest, const struct pass_options *options,
+                            const struct machine_policy *machine, struct err *err);
+
+/* From here on what must run is given to `pool`, which the pass does not close. NULL: to one that it opens itself. Passes
+ * that share `flights` (NULL: its own) share their runs too, and are to be closed together. */
+void pass_lend(struct pass *pass, struct pool *pool, struct flights *flights);
+
+int pass_begin(struct pass *pass, struct err *err);
+bool pass_visit(struct pass *pass); /* plans one definition more; false: all are planned */
+bool pass_done(const struct pass *pass); /* every outcome is final */
+void pass_end(struct pass *pass);   /* keeps what was learnt */
+
+/* Takes what the pool has and gives it to the passes that it belongs to. */
+void pass_take_results(struct pool *pool);
+
+/* The pool is no more: everything that waits for it is told `why`. */
+void pass_give_up(struct pass *pass, const char *why);
+
+/* A file of the definition at `path` has changed: what is being done about the old text is given up, nothing more is
+ * told of it, and who waited for one of its cases runs it himself. true: it was not final yet. */
+bool pass_drop(struct pass *pass, const char *path);
 
 /* What the outcome would be with one word: "op_type/name". */
 const char *outcome_name(const struct outcome *outcome, struct arena *arena);

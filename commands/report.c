@@ -242,9 +242,10 @@ struct totals {
 
 static struct totals count_totals(const struct pass *pass)
 {
-	struct totals totals = {.definitions = pass->selected_count, .by_status[STATUS_PASSED] = pass->answered,
+	struct totals totals = {.definitions = pass->selected_count + pass->vouched,
+	                        .by_status[STATUS_PASSED] = pass->answered + pass->vouched,
 	                        .unknown = pass->selected_count - pass->answered - pass->count,
-	                        .elements = (int64_t)pass->answered_elements};
+	                        .elements = (int64_t)(pass->answered_elements + pass->vouched_elements)};
 
 	for (int i = 0; i < pass->count; i++) {
 		const struct outcome *outcome = pass->outcomes[i];
@@ -353,7 +354,7 @@ static void json_findings(struct buf *out, const struct case_outcome *c)
 	buf_text(out, "]");
 }
 
-static void json_case(struct buf *out, const struct outcome *outcome, const struct case_outcome *c)
+void report_json_case(struct buf *out, const struct outcome *outcome, const struct case_outcome *c)
 {
 	const struct verdict *v = c->verdict;
 
@@ -442,7 +443,7 @@ static void json_definition(struct buf *out, const struct outcome *outcome)
 	buf_text(out, "], \"cases\": [");
 	for (int i = 0; i < outcome->case_count; i++) {
 		buf_text(out, i > 0 ? ",\n  " : "\n  ");
-		json_case(out, outcome, &outcome->cases[i]);
+		report_json_case(out, outcome, &outcome->cases[i]);
 	}
 	buf_text(out, "]}");
 }

@@ -19,6 +19,9 @@ void report_summary(const struct pass *pass, const struct report_options *option
 /* The whole of a pass as one JSON object (schema 1; README, "JSON"). */
 void report_json(const struct pass *pass, const struct report_options *options);
 
+/* One case as it stands there, on one line. */
+void report_json_case(struct buf *out, const struct outcome *outcome, const struct case_outcome *c);
+
 /* What stands between 0 and "everything asked for is verified". */
 int report_exit_code(const struct pass *pass, const struct report_options *options);
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "commands/ask.h"
 #include "commands/options.h"
 #include "commands/pass.h"
 #include "commands/report.h"
@@ -37,6 +38,25 @@ static void print_row(const struct outcome *outcome)
 		printf("         %s\n", outcome->message);
 }
 
+/* What a running watcher vouches for and what was looked at here, in path order. */
+static void print_rows(const struct pass *pass)
+{
+	int at = 0, vouched = pass->vouched_rows != NULL ? pass->vouched : 0;
+
+	for (int i = 0; i <= pass->count; i++) {
+		for (; at < vouched && (i == pass->count ||
+		                          strcmp(pass->vouched_rows[at].path, pass->outcomes[i]->file->path) < 0); at++) {
+			const struct vouched_row *row = &pass->vouched_rows[at];
+			const char *name = row->path + strlen("definitions/");
+
+			printf("%-8s %.*s  %d of %d cases passed\n", status_name(STATUS_PASSED),
+			       (int)(strlen(name) - strlen(".json")), name, row->cases, row->cases);
+		}
+		if (i < pass->count)
+			print_row(pass->outcomes[i]);
+	}
+}
+
 static int run(struct reftest *reftest, const struct status_options *o, const struct words *names, struct err *err)
 {
 	struct pass_options options = {.device = o->device, .python = o->python, .cached_only = true, .dry_run = true, .each = true,
@@ -48,6 +68,7 @@ static int run(struct reftest *reftest, const struct status_options *o, const st
 
 	options.cases.workloads = !o->no_workloads;
 	options.details = json;
+	options.ask_verified = options.ask_rows = !json && names->count == 0 && o->op_types.count == 0;
 	reftest->root_given = o->root != NULL ? o->root : reftest->root_given;
 	code = pass_open(&pass, reftest, &options, err);
 	if (code == 0) {
@@ -56,8 +77,8 @@ static int run(struct reftest *reftest, const struct status_options *o, const st
 		} else if (pass_run(&pass, err) < 0) {
 			code = EXIT_INTERNAL;
 		} else {
-			for (int i = 0; i < pass.count && !json; i++)
-				print_row(pass.outcomes[i]);
+			if (!json)
+				print_rows(&pass);
 			(json ? report_json : report_summary)(&pass, &report);
 			code = report_exit_code(&pass, &report);
 		}

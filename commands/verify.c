@@ -53,25 +53,6 @@ static const struct option_row rows[] = {
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
-static int read_sizes(const char *list, bool size[SIZE_COUNT], struct err *err)
-{
-	static const char *const names[SIZE_COUNT] = {"small", "medium", "large"};
-
-	while (*list != '\0') {
-		size_t length = strcspn(list, ",");
-		bool found = false;
-
-		for (int s = 0; s < SIZE_COUNT; s++)
-			if (strlen(names[s]) == length && memcmp(names[s], list, length) == 0)
-				found = size[s] = true;
-		if (!found)
-			return err_set(err, "'%.*s' is no size; --sizes takes small, medium and large, separated by commas",
-			               (int)length, list);
-		list += length + (list[length] == ',');
-	}
-	return 0;
-}
-
 static int bad_tolerance(const char *word, struct err *err)
 {
 	return err_set(err, "'%s' is no tolerance; --tolerance takes DTYPE=ATOL,RTOL or DTYPE=ATOL,RTOL,HIT_RATIO, as in "
@@ -123,7 +104,7 @@ static int read_case_options(const struct verify_options *o, struct case_options
 		if (read_tolerance(o->tolerances.items[i], out->by_dtype, err) < 0)
 			return -1;
 	/* A case is named by its size; asking for one asks for its size. */
-	return read_sizes(o->case_id != NULL ? "small,medium,large" : o->sizes, out->size, err);
+	return case_sizes_read(o->case_id != NULL ? "small,medium,large" : o->sizes, out->size, err);
 }
 
 static int check_words(const struct verify_options *o, const struct words *names, struct err *err)
@@ -203,6 +184,8 @@ static int run(struct reftest *reftest, const struct verify_options *o, const st
 	bool json = strcmp(o->format, "json") == 0, github = strcmp(o->format, "github") == 0;
 
 	options.details = options.each = json || github || o->junit != NULL || !verify.report.only_changed;
+	options.ask_verified = o->changed && !options.details && !o->edge && names->count == 0 && o->op_types.count == 0 &&
+	                       o->case_id == NULL && !o->force;
 	if (read_case_options(o, &options.cases, err) < 0)
 		return EXIT_USAGE;
 	if (o->root != NULL)

@@ -14,6 +14,12 @@
  * single names. Folders are taken in the order of their paths and so are the names in each, which leaves the whole
  * sorted without ever being sorted as one. */
 
+/* The two parts of a path that name a definition. */
+struct pair {
+	const char *op_type, *name;
+	size_t op_length, name_length;
+};
+
 /* --- finding the root ---------------------------------------------------------------------------------------- */
 
 static bool is_folder(const char *path)
@@ -358,6 +364,11 @@ static int compare_path(const void *path, const void *file)
 	return strcmp(path, ((const struct dataset_file *)file)->path);
 }
 
+static int compare_file_paths(const void *a, const void *b)
+{
+	return strcmp(((const struct dataset_file *)a)->path, ((const struct dataset_file *)b)->path);
+}
+
 static const struct dataset_file *find_workload(const struct dataset *dataset, const struct dataset_file *definition)
 {
 	char path[sizeof "workloads//.jsonl" + 2 * NAME_MAX];
@@ -388,18 +399,23 @@ static void pair_files(struct dataset *out, struct arena *arena)
 	out->workload_of = pairs;
 }
 
-int dataset_scan(const char *root, struct arena *arena, struct dataset *out, struct err *err)
+static int open_root(const char *root, struct dataset *out, struct err *err)
 {
-	pthread_t thread;
-
 	*out = (struct dataset){.fd = -1};
 	if (strlen(root) >= sizeof out->root)
 		return err_set(err, "the path of the dataset has %zu bytes, more than the system can open",
 		               strlen(root));
 	memcpy(out->root, root, strlen(root) + 1);
 	out->fd = open_folder(AT_FDCWD, root);
-	if (out->fd < 0)
-		return err_errno(err, "%s: cannot open the dataset's folder", root);
+	return out->fd < 0 ? err_errno(err, "%s: cannot open the dataset's folder", root) : 0;
+}
+
+int dataset_scan(const char *root, struct arena *arena, struct dataset *out, struct err *err)
+{
+	pthread_t thread;
+
+	if (open_root(root, out, err) < 0)
+		return -1;
 	struct walk definitions = {{.arena = arena}, out->fd, "definitions", ".json", true};
 	struct walk workloads = {{.arena = &out->workload_memory}, out->fd, "workloads", ".jsonl", false};
 	bool threaded = pthread_create(&thread, NULL, walk_kind, &workloads) == 0;
@@ -412,6 +428,78 @@ int dataset_scan(const char *root, struct arena *arena, struct dataset *out, str
 	out->definitions = finish_files(&definitions.scan, &out->definition_count);
 	out->workloads = finish_files(&workloads.scan, &out->workload_count);
 	finish_problems(out, &definitions.scan, &workloads.scan, arena);
+	pair_files(out, arena);
+	return 0;
+}
+
+/* --- some of it ---------------------------------------------------------------------------------------------- */
+
+/* "KIND/op_type/name.SUFFIX": where op_type and name begin, and how long they are. */
+static bool split_path(const char *path, const char *kind, const char *suffix, struct pair *out)
+{
+	size_t head = strlen(kind), length = strlen(path), tail = strlen(suffix);
+
+	if (strncmp(path, kind, head) != 0 || path[head] != '/' || !prints(path))
+		return false;
+	out->op_type = path + head + 1;
+	out->op_length = strcspn(out->op_type, "/");
+	out->name = out->op_type + out->op_length + 1;
+	if (out->op_length == 0 || out->op_type[out->op_length] != '/' || out->op_type[0] == '.' || out->name[0] == '.' ||
+	    strchr(out->name, '/') != NULL || !has_suffix(out->name, suffix))
+		return false;
+	out->name_length = length - (size_t)(out->name - path) - tail;
+	return true;
+}
+
+bool dataset_definition_path(const char *path, char *out, size_t size)
+{
+	struct pair pair;
+
+	if (!split_path(path, "definitions", ".json", &pair) && !split_path(path, "workloads", ".jsonl", &pair))
+		return false;
+	int length = snprintf(out, size, "definitions/%.*s/%.*s.json", (int)pair.op_length, pair.op_type,
+	                      (int)pair.name_length, pair.name);
+
+	return length > 0 && (size_t)length < size;
+}
+
+/* One file by its path; false: it is not there, or no file. */
+static bool look_at_file(const struct dataset *dataset, const char *path, const struct pair *pair, struct arena *arena,
+                         struct dataset_file *out)
+{
+	struct stat st;
+
+	if (fstatat(dataset->fd, path, &st, 0) != 0 || S_ISDIR(st.st_mode))
+		return false;
+	*out = (struct dataset_file){.op_type = arena_copy(arena, pair->op_type, pair->op_length),
+	                             .name = arena_copy(arena, pair->name, pair->name_length),
+	                             .path = arena_string(arena, path), .stat = file_stat_of(&st)};
+	return true;
+}
+
+int dataset_some(const char *root, const char *const *paths, int count, struct arena *arena, struct dataset *out,
+                 struct err *err)
+{
+	if (open_root(root, out, err) < 0)
+		return -1;
+	struct dataset_file *definitions = arena_array(arena, (size_t)count, sizeof *definitions);
+	struct dataset_file *workloads = arena_array(arena, (size_t)count, sizeof *workloads);
+	struct pair pair;
+
+	for (int i = 0; i < count; i++) {
+		if (!split_path(paths[i], "definitions", ".json", &pair) ||
+		    !look_at_file(out, paths[i], &pair, arena, &definitions[out->definition_count]))
+			continue;
+		const char *path = arena_printf(arena, "workloads/%.*s/%.*s.jsonl", (int)pair.op_length, pair.op_type,
+		                                (int)pair.name_length, pair.name);
+
+		out->definition_count++;
+		out->workload_count += look_at_file(out, path, &pair, arena, &workloads[out->workload_count]);
+	}
+	qsort(workloads, (size_t)out->workload_count, sizeof *workloads, compare_file_paths);
+	out->definitions = definitions;
+	out->workloads = workloads;
+	out->some = true;
 	pair_files(out, arena);
 	return 0;
 }

@@ -33,6 +33,7 @@ struct dataset {
 	struct arena workload_memory;           /* owned: what was found by the second thread */
 	const char *const *problems; /* a sentence for each folder that could not be read */
 	int problem_count;
+	bool some; /* made by dataset_some */
 };
 
 /* Where the dataset is: `given` (--root) if not NULL, else $REFTEST_ROOT, $FIB_DATASET_PATH, the nearest parent of the
@@ -44,7 +45,16 @@ int dataset_find_root(const char *given, char *root, size_t size, struct err *er
  * by two threads, which are gone when this returns: the kernel's part of 20 000 stats is most of a run in which nothing
  * changed. */
 int dataset_scan(const char *root, struct arena *arena, struct dataset *out, struct err *err);
+
+/* The same of only some: the definitions at these paths (relative to the root, sorted, each once) with their workload
+ * files, at one stat each. What is not there, or is no definition's path, is left out. */
+int dataset_some(const char *root, const char *const *paths, int count, struct arena *arena, struct dataset *out,
+                 struct err *err);
 void dataset_close(struct dataset *dataset);
+
+/* Is this the path of a definition, or of a workload file ("workloads/x/y.jsonl")? Then `out` gets the path of the
+ * definition that it belongs to. Says nothing of whether there is such a file. */
+bool dataset_definition_path(const char *path, char *out, size_t size);
 
 /* The workload file that belongs to a definition of this dataset, NULL if there is none. */
 const struct dataset_file *dataset_workload(const struct dataset *dataset, const struct dataset_file *definition);

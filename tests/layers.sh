@@ -92,7 +92,7 @@ none_broken() {
 
 # planted FILE LINE: is the fault found when LINE is put before the includes of FILE?
 planted() {
-	cp -r base dataset cache plan workers kernels artifacts commands reftest.[ch] "$scratch/tree/"
+	cp -r base watcher dataset cache plan workers kernels artifacts commands reftest.[ch] "$scratch/tree/"
 	{
 		printf '%s\n' "$2"
 		cat "$1"
@@ -105,6 +105,7 @@ mkdir "$scratch/tree"
 
 check "every include follows the arrows" none_broken
 check "base including from cache is found" planted base/hash.h '#include "cache/store.h"'
+check "watcher including from dataset is found" planted watcher/settle.h '#include "dataset/dataset.h"'
 check "dataset including from kernels is found" planted dataset/verdict.h '#include "kernels/op.h"'
 check "plan including from workers is found" planted plan/plan.h '# include "workers/pool.h"'
 check "workers including from cache is found" planted workers/job.h '#include "cache/store.h"'

@@ -129,7 +129,7 @@ void pool_submit(struct pool *pool, const struct task *task)
 {
 	if (task->job_count <= 0)
 		return;
-	queue_push(&pool->queue, work_new(task));
+	(task->urgent ? queue_push_first : queue_push)(&pool->queue, work_new(task));
 	pool->pending += task->job_count;
 	wake(pool);
 }
@@ -297,6 +297,11 @@ bool pool_next(struct pool *pool, struct arena *arena, struct pool_result *out)
 	                            result->printed == NULL ? NULL : arena_string(arena, result->printed)};
 	result_free(result);
 	return true;
+}
+
+void *pool_next_owner(const struct pool *pool)
+{
+	return pool->yard.results.first == NULL ? NULL : pool->yard.results.first->owner;
 }
 
 int pool_pending(const struct pool *pool)

@@ -41,6 +41,7 @@ struct task {
 	const struct job *const *jobs;
 	int job_count;
 	void *owner;           /* handed back with each result */
+	bool urgent;           /* goes before what waits already: somebody is looking */
 };
 void pool_submit(struct pool *pool, const struct task *task);
 
@@ -60,6 +61,7 @@ struct pool_result {
 	const char *printed;           /* what the reference wrote to stdout and stderr (the end of it), NULL: nothing */
 };
 bool pool_next(struct pool *pool, struct arena *arena, struct pool_result *out);
+void *pool_next_owner(const struct pool *pool); /* whose result pool_next gives next; NULL: there is none */
 int pool_pending(const struct pool *pool); /* cases submitted and not yet told */
 
 /* What the judge and the template said of themselves, once they run; NULL before. */

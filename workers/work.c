@@ -34,6 +34,12 @@ void queue_push(struct queue *queue, struct work *work)
 	work->next = NULL;
 }
 
+void queue_push_first(struct queue *queue, struct work *work)
+{
+	work->next = queue->first;
+	queue->first = work;
+}
+
 struct work *queue_pop(struct queue *queue)
 {
 	struct work *work = queue->first;

@@ -28,6 +28,7 @@ void work_free(struct work *work);
 int work_left(const struct work *work); /* cases that have no result yet */
 
 void queue_push(struct queue *queue, struct work *work); /* takes it over */
+void queue_push_first(struct queue *queue, struct work *work);
 struct work *queue_pop(struct queue *queue);             /* NULL: empty */
 int queue_length(const struct queue *queue);
 int queue_cancel(struct queue *queue, const void *owner); /* returns how many cases it dropped */

@@ -170,6 +170,65 @@ begin() {
 	sessions="$sessions $program"
 }
 
+# watch OPTION…: begins `reftest watch --json` and waits until it is ready; `await` looks at what it says
+watch() {
+	begin watch --json --device "$device" --sizes small --jobs 1 "$@"
+	echo 0 >"$work/heard"
+	await "e['event'] == 'ready'"
+}
+
+# await EXPRESSION: waits for the next event (e) of which this Python is true, and passes over those before it. `heard`
+# then looks at the events from the last one on (excluded) up to it.
+await() {
+	expectations=$((expectations + 1))
+	"$python" -I -S -c '
+import json, os, sys, time
+work, program, expression = sys.argv[1:]
+seen, end = int(open(work + "/heard").read()), time.monotonic() + 120
+passed = []
+with open(work + "/out") as out:
+    out.seek(seen)
+    line = ""
+    while True:
+        line += out.readline()
+        if not line.endswith("\n"):
+            if time.monotonic() > end or not os.path.exists("/proc/" + program):
+                sys.exit("it never came; last came " + str(passed[-3:]))
+            time.sleep(0.005)
+            continue
+        seen += len(line.encode())
+        e = json.loads(line)
+        passed.append(e)
+        line = ""
+        if eval(expression):
+            break
+json.dump(passed, open(work + "/events", "w"))
+open(work + "/heard", "w").write(str(seen))' "$work" "$program" "$1" 2>"$work/python" ||
+		fail "$step: awaited $1: $(tail -n 1 "$work/python")"
+}
+
+# heard EXPRESSION: Python, true of the events that the last `await` read: a, the list of them; e, the one awaited
+heard() {
+	expectations=$((expectations + 1))
+	"$python" -I -S -c '
+import json, sys
+a = json.load(open(sys.argv[1] + "/events"))
+e = a[-1]
+sys.exit(not eval(sys.argv[2]))' "$work" "$1" 2>"$work/python" ||
+		fail "$step: not true: $1 of $(cat "$work/events") $(tail -n 1 "$work/python")"
+}
+
+# await_batch: waits for the end of a batch
+await_batch() { await "e['event'] == 'batch'"; }
+
+# end_watch: ends it as Ctrl-C does, and wants it gone with all it began
+end_watch() {
+	kill -INT "$program"
+	ended
+	expect_exit 130
+	expect_no_process
+}
+
 verify() { run verify --format json --device "$device" --sizes small --jobs 1 "$@"; }
 
 # ---- what is expected -----------------------------------------------------------------------------------------------

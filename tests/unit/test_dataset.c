@@ -259,6 +259,63 @@ static void a_pipe_is_listed_and_blocks_nobody(void **state)
 	arena_free(&arena);
 }
 
+static void some_of_it_is_what_the_whole_has_there(void **state)
+{
+	(void)state;
+	struct arena arena = {0};
+	struct dataset all, some;
+	const char *const paths[] = {
+	    "definitions/a/.hidden.json", "definitions/a/deep/x.json", "definitions/a/gone.json", "definitions/a/one.json",
+	    "definitions/b/folder.json",  "definitions/b/two.json",    "definitions/one.json",    "elsewhere/a/one.json",
+	};
+
+	folder("definitions");
+	folder("definitions/a");
+	folder("definitions/a/deep");
+	folder("definitions/b");
+	folder("definitions/b/folder.json");
+	folder("workloads");
+	folder("workloads/b");
+	put("definitions/a/one.json", "1");
+	put("definitions/a/other.json", "1");
+	put("definitions/a/.hidden.json", "1");
+	put("definitions/a/deep/x.json", "1");
+	put("definitions/b/two.json", "22");
+	put("workloads/b/two.jsonl", "333");
+	assert_int_equal(dataset_scan(".", &arena, &all, NULL), 0);
+	assert_int_equal(dataset_some(".", paths, sizeof paths / sizeof *paths, &arena, &some, NULL), 0);
+	assert_true(some.some && !all.some);
+	check_paths(some.definitions, some.definition_count, "definitions/a/one.json\ndefinitions/b/two.json\n");
+	check_paths(some.workloads, some.workload_count, "workloads/b/two.jsonl\n");
+	assert_null(dataset_workload(&some, &some.definitions[0]));
+	assert_ptr_equal(dataset_workload(&some, &some.definitions[1]), &some.workloads[0]);
+	assert_string_equal(some.definitions[1].op_type, "b");
+	assert_string_equal(some.definitions[1].name, "two");
+	for (int i = 0; i < all.definition_count; i++)
+		if (strcmp(all.definitions[i].path, "definitions/b/two.json") == 0)
+			assert_memory_equal(&all.definitions[i].stat, &some.definitions[1].stat, sizeof some.definitions[1].stat);
+	dataset_close(&all);
+	dataset_close(&some);
+	arena_free(&arena);
+}
+
+static void a_path_tells_whose_it_is(void **state)
+{
+	(void)state;
+	char path[64];
+
+	assert_true(dataset_definition_path("workloads/a/b.jsonl", path, sizeof path));
+	assert_string_equal(path, "definitions/a/b.json");
+	assert_true(dataset_definition_path("definitions/a/b.json", path, sizeof path));
+	assert_string_equal(path, "definitions/a/b.json");
+	assert_false(dataset_definition_path("workloads/a/b.json", path, sizeof path));
+	assert_false(dataset_definition_path("definitions/a/.json", path, sizeof path));
+	assert_false(dataset_definition_path("definitions//b.json", path, sizeof path));
+	assert_false(dataset_definition_path("definitions/a/c/b.json", path, sizeof path));
+	assert_false(dataset_definition_path("definitions/a/\033.json", path, sizeof path));
+	assert_false(dataset_definition_path("definitions/a/b.json", path, 12));
+}
+
 static void check_root(const char *given, const char *root, const char *sentence)
 {
 	char found[4096] = "";
@@ -366,6 +423,8 @@ int main(void)
 	    test(every_definition_gets_its_workload),
 	    test(leftovers_and_other_files_are_no_part_of_it),
 	    test(links_are_followed),
+	    test(some_of_it_is_what_the_whole_has_there),
+	    test(a_path_tells_whose_it_is),
 	    test(what_cannot_be_read_is_told),
 	    test(a_root_without_definitions_is_told),
 	    test(a_pipe_is_listed_and_blocks_nobody),

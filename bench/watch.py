@@ -1,0 +1,178 @@
+"""From a save to its verdict: python3 bench/watch.py BUILD [SAVES [DEVICE]].
+
+Starts `reftest watch --json` on a dataset of its own and plays an author: saves a small rmsnorm in place (truncated,
+written, closed), each time with another meaning, and waits for the verdict; then with nothing but another comment.
+Prints distributions over SAVES (500) saves, once with a pause between verdict and next save, as people have, and once without.
+Then a checkout: 1 000 definitions change at once, and the time from git's end to the plan is taken, and to the last verdict.
+Last, how much memory the watcher has with 10 000 definitions, and how long it takes to be ready, beside `git status`.
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PAUSE = 0.1
+
+
+class Watch:
+    """A running watcher and what it says."""
+
+    def __init__(self, build, root, *options):
+        command = [os.path.join(build, "reftest"), "--root", root, "watch", "--json", "--sizes", "small", *options]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE)
+        self.ready = self.until("ready")
+
+    def until(self, event, **fields):
+        """The next event of this kind with these fields."""
+        for line in self.process.stdout:
+            said = json.loads(line)
+            if said["event"] == event and all(said[key] == value for key, value in fields.items()):
+                return said
+        raise SystemExit(f"the watcher ended before it said {event}")
+
+    def kilobytes(self):
+        """Resident memory: all of it, and what is nobody else's."""
+        with open(f"/proc/{self.process.pid}/smaps_rollup") as rows:
+            sizes = dict(row.split()[:2] for row in rows if row.split()[0] in ("Rss:", "Private_Dirty:"))
+        return int(sizes["Rss:"]), int(sizes["Private_Dirty:"])
+
+    def end(self):
+        start = time.monotonic()
+        self.process.terminate()
+        self.process.wait()
+        self.process.stdout.close()
+        return time.monotonic() - start
+
+
+def show(what, seconds, bar=""):
+    seconds = sorted(1e3 * s for s in seconds)
+    at = lambda part: seconds[min(len(seconds) - 1, int(part * len(seconds)))]
+    print(f"{what:58} p50 {at(.5):7.2f} ms  p90 {at(.9):7.2f}  p99 {at(.99):7.2f}  max {seconds[-1]:7.2f}"
+          f"  ({len(seconds)}){bar}", flush=True)
+
+
+def make_tree(root, count):
+    subprocess.run([sys.executable, os.path.join(HERE, "tree.py"), root, str(count)], check=True)
+
+
+def save(path, text):
+    with open(path, "w") as out:
+        out.write(text)
+
+
+def saves(watch, path, count, pause, text):
+    """Seconds from the end of each save to its verdict; a filesystem may take long over the save itself, which is shown."""
+    took, run, writing = [], 0, []
+    for number in range(count):
+        time.sleep(pause)
+        new = text(number)
+        start = time.monotonic()
+        save(path, new)
+        saved = time.monotonic()
+        verdict = watch.until("verdict")
+        writing.append(saved - start)
+        took.append(time.monotonic() - saved)
+        run += verdict["cases_run"]
+        if verdict["status"] != "passed":
+            raise SystemExit(f"save {number}: {verdict}")
+    return took, f"  {run} cases run; the save itself {1e3 * sorted(writing)[count // 2]:.1f} ms"
+
+
+def author(build, count, device):
+    with tempfile.TemporaryDirectory() as root:
+        make_tree(root, 1)
+        path = os.path.join(root, "definitions", "rmsnorm", "rmsnorm_h64_v0.json")
+        with open(path) as file:
+            original = file.read()
+        marker = "x = hidden_states"
+        watch = Watch(build, root, "--no-workloads", "--device", device)
+        time.sleep(1)
+        for pause, name in ((PAUSE, f"save -> verdict, {PAUSE * 1e3:.0f} ms between verdict and save"),
+                            (0, "save -> verdict, back to back")):
+            text = lambda n: original.replace(marker, f"k{n}p{int(pause * 10)} = 0; {marker}")
+            took, run = saves(watch, path, count, pause, text)
+            show(name, took, f"{run}; bar: p50 10, p99 40")
+        save(path, original)
+        watch.until("verdict")
+        took, run = saves(watch, path, count, 0.01, lambda n: original.replace("# mean square", f"# {n} mean square"))
+        show("comment-only save -> still verified", took, f"{run}; bar: 3")
+        print(f"SIGTERM -> ended: {1e3 * watch.end():.0f} ms")
+
+
+def git(root, *words):
+    subprocess.run(["git", "-c", "user.name=bench", "-c", "user.email=bench@localhost", "-C", root, *words], check=True,
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def checkout(build, count, device, rounds=10):
+    with tempfile.TemporaryDirectory() as root:
+        make_tree(root, count)
+        git(root, "init", "-q", "-b", "one")
+        git(root, "add", "-A")
+        git(root, "commit", "-q", "-m", "one")
+        git(root, "checkout", "-q", "-b", "two")
+        folder = os.path.join(root, "definitions", "rmsnorm")
+        for name in os.listdir(folder):
+            with open(os.path.join(folder, name)) as file:
+                text = file.read()
+            text = text.replace("one rounding", "a single rounding").replace("1e-6)", "1.0e-6)")
+            save(os.path.join(folder, name), text)
+        git(root, "commit", "-q", "-a", "-m", "two")
+        watch = Watch(build, root, "--no-workloads", "--device", device)
+        planned, told, batches = [], [], set()
+        for i in range(rounds):
+            git(root, "checkout", "-q", ("one", "two")[i % 2])
+            end = time.monotonic()
+            plan = watch.until("plan")
+            planned.append(max(0, time.monotonic() - end))
+            batch = watch.until("batch")
+            told.append(time.monotonic() - end)
+            batches.add((plan["definitions"], batch["passed"]))
+            time.sleep(0.5)
+        show(f"git checkout of {count} definitions -> plan", planned, "  bar: 50")
+        show(f"git checkout of {count} definitions -> last verdict", told,
+             f"  (definitions, passed) of the batches: {sorted(batches)}")
+        watch.end()
+
+
+def idle(build, count, device):
+    with tempfile.TemporaryDirectory() as root:
+        make_tree(root, count)
+        git(root, "init", "-q")
+        git(root, "add", "-A")
+        git(root, "commit", "-q", "-m", "tree")
+        Watch(build, root, "--device", device).end()
+        time.sleep(3)
+        Watch(build, root, "--device", device).end()
+        ready, status = [], []
+        for _ in range(11):
+            start = time.monotonic()
+            watch = Watch(build, root, "--device", device)
+            ready.append(time.monotonic() - start)
+            resident, dirty = watch.kilobytes()
+            watch.end()
+            start = time.monotonic()
+            git(root, "status", "--short")
+            status.append(time.monotonic() - start)
+        show(f"start -> ready, {count} definitions and nothing stale", ready)
+        show("git status in the same tree", status)
+        ratio = sorted(ready)[5] / sorted(status)[5]
+        print(f"ready / git status, medians: {ratio:.2f} (bar: 1.5)")
+        print(f"memory of the watcher with {count} definitions: {resident / 1024:.1f} MiB resident, of which"
+              f" {dirty / 1024:.1f} MiB its own (bar: 16)")
+
+
+def main():
+    build = os.path.abspath(sys.argv[1])
+    count = int(sys.argv[2]) if len(sys.argv) > 2 else 500
+    device = sys.argv[3] if len(sys.argv) > 3 else "cpu"
+    print(f"== watch (load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores)")
+    author(build, count, device)
+    checkout(build, 1000, device)
+    idle(build, 10000, device)
+
+
+main()

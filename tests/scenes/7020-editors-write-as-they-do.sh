@@ -1,0 +1,87 @@
+#!/bin/sh
+# 7020: the ways in which editors and tools write a file: each save gives one true verdict of what it left, and nothing is
+# told of what was there in between (nothing, half of it, or another file).
+. "$(dirname "$0")/scene.sh"
+given tiny_norm tiny_gemm
+watch
+file=definitions/rmsnorm/tiny_norm.json
+cp $file "$work/good"
+sed 's/EPSILON = 1e-6/EPSILON = 1e-4/' $file >"$work/bad"
+
+# saved HOW STATUS: one verdict came of it, and it is of the last text. (On a machine so busy that the writer was held up
+# for a tenth of a second in between, what stood there then is told, too, after that wait.)
+saved() {
+	step="saved by $1"
+	await "e['event'] == 'verdict' and e['status'] == '$2'"
+	heard "all(x['status'] == 'invalid' and x['seconds'] >= 0.1 for x in a[:-1] if x['event'] == 'verdict')"
+	heard "all(x['event'] != 'gone' for x in a)"
+	await_batch
+	heard "all(x['event'] != 'verdict' for x in a)"
+}
+
+cp "$work/bad" $file
+saved 'truncating and writing (VS Code, cp)' failed
+
+python_writes() { "$python" -I -S -c "
+import os, sys
+path, text = sys.argv[1], open(sys.argv[2]).read()
+$1" $file "$2"; }
+
+python_writes '
+with open(path, "w") as out:
+    for at in range(0, len(text), 97):
+        out.write(text[at:at + 97])
+        out.flush()' "$work/good"
+saved 'writing in pieces' passed
+
+python_writes '
+os.rename(path, path + "~")
+with open(path, "w") as out:
+    out.write(text)
+os.unlink(path + "~")' "$work/bad"
+saved 'renaming the original away (vim, backup)' failed
+
+python_writes '
+lock = os.path.join(os.path.dirname(path), ".#tiny_norm.json")
+os.symlink("someone@host.1", lock)
+os.rename(path, path + "~")
+with open(path, "w") as out:
+    out.write(text)
+    out.flush()
+    os.fsync(out.fileno())
+os.unlink(lock)' "$work/good"
+saved 'a backup and a lock link (emacs)' passed
+
+python_writes '
+with open(path + "___jb_tmp___", "w") as out:
+    out.write(text)
+os.rename(path, path + "___jb_old___")
+os.rename(path + "___jb_tmp___", path)
+os.unlink(path + "___jb_old___")' "$work/bad"
+saved 'a safe write (JetBrains)' failed
+
+python_writes '
+with open(path + ".tmp", "w") as out:
+    out.write(text)
+os.rename(path + ".tmp", path)' "$work/good"
+saved 'writing beside and renaming over' passed
+
+python_writes '
+os.unlink(path)
+with open(path, "w") as out:
+    out.write(text)' "$work/bad"
+saved 'deleting and writing anew' failed
+
+sed -i 's/EPSILON = 1e-4/EPSILON = 1e-6/' $file
+saved 'sed -i' passed
+
+if command -v vim >/dev/null 2>&1; then
+	for backup in 'set backup backupcopy=no' 'set nobackup nowritebackup' 'set backup backupcopy=yes'; do
+		vim -u NONE -N -es -c "$backup" -c '%s/EPSILON = 1e-6/EPSILON = 1e-4/' -c wq $file </dev/null >/dev/null 2>&1 || true
+		saved "vim, $backup" failed
+		vim -u NONE -N -es -c "$backup" -c '%s/EPSILON = 1e-4/EPSILON = 1e-6/' -c wq $file </dev/null >/dev/null 2>&1 || true
+		saved "vim, $backup" passed
+	done
+fi
+end_watch
+expect_nothing_to_do

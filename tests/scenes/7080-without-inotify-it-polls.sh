@@ -1,0 +1,25 @@
+#!/bin/sh
+# 7080: with fewer watches than folders, and with none, the same saves get the same verdicts; the limit is told once, with
+# the command that lifts it.
+. "$(dirname "$0")/scene.sh"
+given tiny_norm tiny_gemm
+for how in '--max-watches 2' --poll; do
+	# shellcheck disable=SC2086 # words
+	watch $how
+	case $how in
+	--max*) expect_says 'fs.inotify.max_user_watches' 'sudo sysctl fs.inotify.max_user_watches=' ;;
+	esac
+	edit definitions/rmsnorm/tiny_norm.json 'EPSILON = 1e-6' 'EPSILON = 1e-4'
+	await "e['event'] == 'verdict'"
+	heard "e['name'] == 'tiny_norm' and e['status'] == 'failed'"
+	edit definitions/rmsnorm/tiny_norm.json 'EPSILON = 1e-4' 'EPSILON = 1e-6'
+	await "e['event'] == 'verdict'"
+	heard "e['name'] == 'tiny_norm' and e['status'] == 'passed'"
+	mkdir definitions/more
+	sed 's/"op_type": "gemm"/"op_type": "more"/; s/tiny_gemm/more_gemm/' definitions/gemm/tiny_gemm.json >definitions/more/more_gemm.json
+	await "e['event'] == 'verdict' and e['name'] == 'more_gemm'"
+	rm -r definitions/more
+	await "e['event'] == 'gone' and e['name'] == 'more/more_gemm'"
+	end_watch
+done
+expect_nothing_to_do

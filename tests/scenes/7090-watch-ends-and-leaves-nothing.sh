@@ -1,0 +1,46 @@
+#!/bin/sh
+# 7090: SIGTERM while a reference loops for ever ends watch with nothing left behind, and keeps what was verified; --once ends
+# by itself with the exit code of what it found; --exec is given the names, and its own writes below .reftest wake nobody.
+. "$(dirname "$0")/scene.sh"
+given tiny_gemm
+watch
+define loops <<END
+def run(hidden_states, weight):
+    open("$work/started", "w").close()
+    while True:
+        pass
+END
+while [ ! -e "$work/started" ]; do
+	kill -0 "$program" 2>/dev/null || fail "the watcher is gone"
+	sleep 0.02
+done
+kill -TERM "$program"
+ended
+expect_exit 130
+expect_no_process
+rm definitions/rmsnorm/loops.json
+
+run watch --once --sizes small --device "$device"
+expect_exit 0
+expect_says '1 definition, 1 passed'
+given tiny_norm
+edit definitions/rmsnorm/tiny_norm.json 'EPSILON = 1e-6' 'EPSILON = 1e-4'
+run watch --once --sizes small --device "$device"
+expect_exit 1
+expect_says 'FAILED   rmsnorm/tiny_norm' 'at [' "reftest verify rmsnorm/tiny_norm --case 'small:"
+
+watch --exec "printf '%s %s %s\n' \"\$REFTEST_NAMES\" \"\$REFTEST_PASSED\" \"\$REFTEST_FAILED\" >>$work/exec; : >.reftest/mine"
+await "e['event'] == 'exec'"
+edit definitions/rmsnorm/tiny_norm.json 'EPSILON = 1e-4' 'EPSILON = 1e-6'
+await "e['event'] == 'exec'"
+heard "e['ended'] == 'exit status 0'"
+[ "$(tail -n 1 "$work/exec")" = 'rmsnorm/tiny_norm 1 0' ] || fail "--exec was given: $(cat "$work/exec")"
+touch definitions/gemm/tiny_gemm.json # no news
+edit definitions/gemm/tiny_gemm.json '"description": "' '"description": "A '
+await_batch
+heard "[x['name'] for x in a if x['event'] == 'verdict'] == ['tiny_gemm']"
+expectations=$((expectations + 1))
+[ "$(grep -c '"event": "changed"' "$work/out")" = 2 ] || fail "something but the two edits woke it"
+end_watch
+run watch some_name
+expect_exit 2

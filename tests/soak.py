@@ -1,0 +1,182 @@
+"""Random edits under a running watcher; at its end its verdicts are those of a cold verify:
+
+    python3 tests/soak.py BUILD MINUTES [SEED]
+
+Saves right and wrong references, comments, halves of files; deletes, renames, swaps, recreates; moves whole folders away and
+back, replaces them by links; adds and removes workload lines; sometimes in bursts, sometimes while a run is under way. At
+the end the watcher is left to finish, and what it told last of each definition is compared with `verify` of a copy of the
+tree without a cache. Prints the seed first, so that a failure can be played again.
+"""
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+REFERENCE = '''import torch
+
+
+@torch.no_grad()
+def run(hidden_states, weight):
+    # remark 0
+    rows = hidden_states.float()
+    normed = rows * torch.rsqrt(rows.square().mean(dim=-1, keepdim=True) + EPSILON)
+    return (normed * weight.float()).to(hidden_states.dtype)
+'''
+OPS = ("rmsnorm", "norms", "layers")
+
+
+class Tree:
+    """A dataset, and the ways to spoil it."""
+
+    def __init__(self, root, chance):
+        self.root, self.chance, self.number = root, chance, 0
+        for op in OPS:
+            os.makedirs(self.at("definitions", op))
+            os.makedirs(self.at("workloads", op))
+        for i in range(18):
+            self.write(OPS[i % 3], f"norm_{i}")
+
+    def at(self, *parts):
+        return os.path.join(self.root, *parts)
+
+    def text(self, op, name):
+        epsilon = self.chance.choice(("1e-6", "1e-6", "1.0e-6", "1e-5", "1e-3"))
+        self.number += 1
+        reference = REFERENCE.replace("EPSILON", epsilon).replace("remark 0", f"remark {self.number}")
+        if self.chance.random() < .1:
+            reference = reference.replace("return (", "return torch.nothing(")
+        rows = {"shape": ["batch_size", "hidden_size"], "dtype": "bfloat16"}
+        return json.dumps({
+            "name": name, "op_type": op, "description": "A norm. Epsilon is 1e-6.",
+            "axes": {"batch_size": {"type": "var"}, "hidden_size": {"type": "const", "value": self.chance.choice((64, 96))}},
+            "inputs": {"hidden_states": rows, "weight": {"shape": ["hidden_size"], "dtype": "bfloat16"}},
+            "outputs": {"output": rows}, "reference": reference}, indent=2)
+
+    def path(self, op, name):
+        return self.at("definitions", op, name + ".json")
+
+    def write(self, op, name):
+        text, path = self.text(op, name), self.path(op, name)
+        how = self.chance.randrange(4)
+        if how == 0:
+            with open(path + ".tmp", "w") as out:
+                out.write(text)
+            os.rename(path + ".tmp", path)
+        elif how == 1:
+            with open(path, "w") as out:
+                for at in range(0, len(text), 300):
+                    out.write(text[at:at + 300])
+                    out.flush()
+        else:
+            with open(path, "w") as out:
+                out.write(text)
+
+    def any(self):
+        found = [(op, file[:-5]) for op in OPS if os.path.isdir(self.at("definitions", op))
+                 for file in os.listdir(self.at("definitions", op)) if file.endswith(".json")]
+        return self.chance.choice(sorted(found)) if found else (OPS[0], "norm_0")
+
+    def half(self):
+        op, name = self.any()
+        with open(self.path(op, name), "w") as out:
+            out.write(self.text(op, name)[:self.chance.randrange(400)])
+
+    def rename(self):
+        (op, name), other = self.any(), f"norm_{self.chance.randrange(18)}"
+        os.rename(self.path(op, name), self.path(op, other))
+
+    def line(self):
+        op, name = self.any()
+        inputs = {"hidden_states": {"type": "random"}, "weight": {"type": "random"}}
+        workload = {"uuid": str(self.number), "axes": {"batch_size": self.chance.randrange(1, 9)}, "inputs": inputs}
+        with open(self.at("workloads", op, name + ".jsonl"), self.chance.choice("aw")) as out:
+            out.write(json.dumps({"definition": name, "workload": workload, "solution": None, "evaluation": None}) + "\n")
+
+    def no_lines(self):
+        folder = self.at("workloads", self.chance.choice(OPS))
+        for file in sorted(os.listdir(folder))[:2]:
+            os.unlink(os.path.join(folder, file))
+
+    def move_folder(self):
+        op = self.chance.choice(OPS)
+        folder, away = self.at("definitions", op), self.at(op + "_away")
+        if os.path.islink(folder):
+            os.unlink(folder)
+            os.rename(away, folder)
+        elif os.path.isdir(away):
+            os.rename(away, folder)
+        else:
+            os.rename(folder, away)
+            if self.chance.random() < .5:
+                os.symlink("../" + op + "_away", folder)
+
+    def once(self):
+        doing = self.chance.choices(
+            (lambda: self.write(*self.any()), lambda: self.write(self.chance.choice(OPS), f"norm_{self.chance.randrange(18)}"),
+             self.half, lambda: os.unlink(self.path(*self.any())), self.rename, self.line, self.no_lines, self.move_folder),
+            (6, 12, 3, 2, 1, 3, 1, .3))[0]
+        try:
+            doing()
+        except OSError:
+            pass  # the folder is away, the file is gone: nothing was done
+
+
+def listen(watch, state, heard):
+    for line in watch.stdout:
+        said = json.loads(line)
+        heard[0] = time.monotonic()
+        heard.append(line)
+        if said["event"] == "verdict":
+            state[f"{said['op_type']}/{said['name']}"] = said["status"]
+        elif said["event"] == "gone":
+            state.pop(said["name"], None)
+
+
+def quiet(heard, seconds):
+    while time.monotonic() - heard[0] < seconds:
+        time.sleep(.1)
+
+
+def main():
+    build, minutes = os.path.abspath(sys.argv[1]), float(sys.argv[2])
+    seed = int(sys.argv[3]) if len(sys.argv) > 3 else random.randrange(1 << 32)
+    print(f"soak: seed {seed}, {minutes:g} minutes", flush=True)
+    chance = random.Random(seed)
+    with tempfile.TemporaryDirectory() as work:
+        tree = Tree(os.path.join(work, "tree"), chance)
+        command = [os.path.join(build, "reftest"), "--root", tree.root]
+        options = ["--sizes", "small", "--device", "cpu"]
+        watch = subprocess.Popen([*command, "watch", "--json", *options], stdout=subprocess.PIPE, text=True)
+        state, heard, edits = {}, [time.monotonic()], 0
+        thread = threading.Thread(target=listen, args=(watch, state, heard))
+        thread.start()
+        end = time.monotonic() + 60 * minutes
+        while time.monotonic() < end and watch.poll() is None:
+            for _ in range(chance.choice((1, 1, 1, 2, 20))):
+                tree.once()
+                edits += 1
+            time.sleep(chance.choice((0, .01, .1, .5)))
+        quiet(heard, 5)
+        watch.terminate()
+        thread.join()
+        watch.wait()
+        shutil.rmtree(os.path.join(tree.root, ".reftest"))
+        cold = json.loads(subprocess.run([*command, "verify", "--format", "json", *options], stdout=subprocess.PIPE).stdout)
+        true = {f"{one['op_type']}/{one['name']}": one["status"] for one in cold["definitions"]}
+        wrong = {name: (state.get(name), true.get(name)) for name in {*state, *true} if state.get(name) != true.get(name)}
+        events = len(heard) - 1
+        print(f"soak: {edits} edits, {events} events, {len(true)} definitions: {sorted(true.values())}")
+        if wrong or watch.returncode != 130 or events < edits / 10:
+            with open("soak.log", "w") as out:
+                out.writelines(heard[1:])
+            sys.exit(f"soak: FAILED: (watch, cold verify) of {wrong}, watch ended with {watch.returncode};"
+                     " its events are in soak.log")
+        print("soak: the watcher's last words are those of a cold verify")
+
+
+main()
