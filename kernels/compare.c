@@ -31,16 +31,14 @@ static double bound_of(struct rule rule, double ground_truth)
 }
 
 /* |r - g| / bound, with 0/0 = 0 and x/0 = infinity; infinity for what does not match at all; above 1 for every miss,
- * even where the quotient rounds to 1. `diff` is NaN when either is NaN. */
+ * for a quotient of doubles rounds to 1 only where they are equal. `diff` is NaN when either is NaN. */
 static double ratio_of(struct rule rule, double ground_truth, double diff)
 {
 	if (diff == 0)
 		return 0;
 	if (!isfinite(diff) || !isfinite(ground_truth))
 		return INFINITY;
-	double bound = bound_of(rule, ground_truth), ratio = diff / bound;
-
-	return ratio == 1 && diff > bound ? 1 + DBL_EPSILON : ratio;
+	return diff / bound_of(rule, ground_truth);
 }
 
 /* Is a worse than b: NaN first, then the larger ratio, then the lower index. */
