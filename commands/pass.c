@@ -13,6 +13,7 @@
 #include "commands/outcome.h"
 #include "commands/ruling.h"
 #include "commands/select.h"
+#include "commands/staged.h"
 #include "workers/machine.h"
 #include "workers/pool.h"
 
@@ -60,6 +61,10 @@ static int open_dataset(struct pass *pass, struct err *err)
 	struct vouched vouched;
 	enum layout layout;
 
+	if (options->from_index) {
+		pass->staged = staged_open(root, &pass->arena, &pass->dataset, err);
+		return pass->staged == NULL ? -1 : 0;
+	}
 	if (options->ask_verified && !generated_before(root, &layout) &&
 	    ask_verified(root, &pass->context, options->ask_rows, &pass->arena, &vouched)) {
 		pass->vouched = vouched.definitions;
@@ -76,7 +81,7 @@ static int open_dataset(struct pass *pass, struct err *err)
 static int open_contents(struct pass *pass, struct err *err)
 {
 	pass->flights = &pass->own_flights;
-	pass->contents = contents_open(pass->reftest->store, &pass->dataset, &pass->arena, err);
+	pass->contents = contents_open(pass->reftest->store, &pass->dataset, pass->staged, &pass->arena, err);
 	return pass->contents == NULL ? EXIT_INTERNAL : 0;
 }
 
@@ -99,7 +104,7 @@ int pass_open(struct pass *pass, struct reftest *reftest, const struct pass_opti
 	pass->machine.policy.cached_only = options->cached_only;
 	pass->context = context_digest(pass, &pass->arena);
 	if (open_dataset(pass, err) < 0)
-		return EXIT_INTERNAL;
+		return options->from_index ? EXIT_USAGE : EXIT_INTERNAL;
 	return open_contents(pass, err);
 }
 
@@ -135,6 +140,8 @@ void pass_close(struct pass *pass)
 	buf_free(&pass->workload_bytes);
 	for (int i = 0; i < pass->count; i++)
 		arena_free(&pass->outcomes[i]->arena);
+	if (pass->staged != NULL)
+		staged_close(pass->staged);
 	if (pass->dataset.fd >= 0)
 		dataset_close(&pass->dataset);
 	arena_free(&pass->arena);

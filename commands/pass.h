@@ -31,6 +31,7 @@ struct pass_options {
 	int jobs;           /* 0: as many as suit the machine */
 	double timeout_s;
 	bool force, cached_only, dry_run, staged;
+	bool from_index;    /* --staged: files are those of git's index (commands/staged.h); no watcher is asked */
 	bool details;       /* every outcome with its cases; false: a passed one may come with counts alone */
 	bool each;          /* an outcome for every definition; false: those answered as passed are only counted */
 	/* A running watcher may answer (commands/ask.h): that all is verified but what it names, or where these names are. */
@@ -98,6 +99,7 @@ struct pass {
 	struct machine_policy machine;
 	struct digest context;
 	struct contents *contents;
+	struct staged *staged; /* NULL: files are the disk's */
 	struct flights *flights; /* its own, or shared with other passes */
 	struct flights own_flights;
 	struct later later;

@@ -14,7 +14,7 @@
 
 struct verify_options {
 	const char *root, *device, *python, *sizes, *format, *case_id, *ground_truth, *junit;
-	bool all, changed, force, edge, no_workloads, strict, cached_only, dry_run, staged, quiet;
+	bool all, changed, index, force, edge, no_workloads, strict, cached_only, dry_run, staged, quiet;
 	int jobs;
 	double atol, rtol, hit_ratio, timeout;
 	uint64_t seed;
@@ -26,6 +26,7 @@ static const struct option_row rows[] = {
     {"--root", OPTION_TEXT, AT(root), "DIR", "the dataset"},
     {"--all", OPTION_FLAG, AT(all), NULL, "every definition (also what no name at all means)"},
     {"--changed", OPTION_FLAG, AT(changed), NULL, "every definition, but tell only what has no valid verdict"},
+    {"--staged", OPTION_FLAG, AT(index), NULL, "what git's index holds, as a commit would have it, not the working tree"},
     {"--op-type", OPTION_LIST, AT(op_types), "T", "the definitions of this op_type; may be repeated"},
     {"--case", OPTION_TEXT, AT(case_id), "ID", "only this case, as a failure line names it"},
     {"--sizes", OPTION_TEXT, AT(sizes), "LIST", "small,medium,large (default: small,medium)"},
@@ -164,7 +165,7 @@ static void keep_generated(struct pass *pass)
 	struct generated generated;
 	struct err err = {""};
 
-	if (pass->options->dry_run || pass->options->cached_only || pass->interrupted ||
+	if (pass->options->dry_run || pass->options->cached_only || pass->options->from_index || pass->interrupted ||
 	    !generated_before(pass->reftest->root, &options.layout))
 		return;
 	if (generated_update(pass->reftest, &pass->dataset, &options, &pass->arena, &generated, &err) < 0)
@@ -178,14 +179,14 @@ static int run(struct reftest *reftest, const struct verify_options *o, const st
 {
 	struct pass_options options = {.device = o->device, .python = o->python, .jobs = o->jobs, .timeout_s = o->timeout,
 	                               .force = o->force, .cached_only = o->cached_only, .dry_run = o->dry_run,
-	                               .staged = o->staged};
+	                               .staged = o->staged, .from_index = o->index};
 	struct verify verify = {.report = {.strict = o->strict, .only_changed = o->changed || o->quiet,
 	                                   .command = repeat_words(o, arena)}};
 	bool json = strcmp(o->format, "json") == 0, github = strcmp(o->format, "github") == 0;
 
 	options.details = options.each = json || github || o->junit != NULL || !verify.report.only_changed;
 	options.ask_verified = o->changed && !options.details && !o->edge && names->count == 0 && o->op_types.count == 0 &&
-	                       o->case_id == NULL && !o->force;
+	                       o->case_id == NULL && !o->force && !o->index;
 	if (read_case_options(o, &options.cases, err) < 0)
 		return EXIT_USAGE;
 	if (o->root != NULL)
