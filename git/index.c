@@ -117,7 +117,7 @@ static bool add_entry(struct index_entry *entries, int *count, const struct inde
 	struct index_entry *last = *count > 0 ? &entries[*count - 1] : NULL;
 	int order = last == NULL ? -1 : strcmp(last->path, entry->path);
 
-	if (order > 0 || entry->path[0] == '\0' || (order == 0 && !last->conflict))
+	if (order > 0 || (order == 0 && !last->conflict))
 		return false;
 	if (order != 0)
 		entries[(*count)++] = *entry;
@@ -148,7 +148,7 @@ static enum index_answer read_entry(struct cursor *from, unsigned version, int o
 	if (out.path == NULL)
 		return INDEX_BAD;
 	*before = out.path;
-	if ((mode & MODE_KIND) == MODE_FOLDER)
+	if ((mode & MODE_KIND) == MODE_FOLDER || out.path[0] == '\0') /* a split index replaces entries without naming them */
 		return INDEX_OTHER;
 	if (!kind_of(mode, &out.kind))
 		return INDEX_BAD;
