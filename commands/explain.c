@@ -8,6 +8,7 @@
 
 #include "commands/options.h"
 #include "commands/pass.h"
+#include "commands/report.h"
 
 enum { SENTENCES = 32 };
 
@@ -118,7 +119,7 @@ static int exit_code(const struct pass *pass)
 			worst = pass->outcomes[i]->status;
 	static const int codes[STATUS_COUNT] = {EXIT_VERIFIED, EXIT_UNVERIFIED, EXIT_FAILED, EXIT_FAILED, EXIT_USAGE};
 
-	return codes[worst];
+	return pass->problem_count > 0 ? EXIT_USAGE : codes[worst];
 }
 
 static int run(struct reftest *reftest, const struct explain_options *o, const struct words *names, struct err *err)
@@ -137,6 +138,7 @@ static int run(struct reftest *reftest, const struct explain_options *o, const s
 		} else if (pass_run(&pass, err) < 0) {
 			code = EXIT_INTERNAL;
 		} else {
+			report_problems(&pass);
 			for (int i = 0; i < pass.count; i++)
 				explain_outcome(pass.outcomes[i]);
 			code = exit_code(&pass);

@@ -147,6 +147,30 @@ void pass_close(struct pass *pass)
 	arena_free(&pass->arena);
 }
 
+/* A problem "definitions/rmsnorm/…: why" concerns who selected by words only if they name that op_type's. */
+static bool concerns(const struct pass *pass, const char *problem)
+{
+	const char *slash = strchr(problem, '/');
+	size_t length = slash != NULL ? strcspn(slash + 1, "/:") : 0;
+
+	if (slash == NULL || slash > strchr(problem, ':')) /* all of them */
+		return true;
+	for (int i = 0; i < pass->selected_count; i++)
+		if (strlen(pass->selected[i]->op_type) == length && memcmp(pass->selected[i]->op_type, slash + 1, length) == 0)
+			return true;
+	return false;
+}
+
+static void select_problems(struct pass *pass, bool everything)
+{
+	const struct dataset *dataset = &pass->dataset;
+
+	pass->problems = arena_array(&pass->arena, (size_t)dataset->problem_count, sizeof *pass->problems);
+	for (int i = 0; i < dataset->problem_count; i++)
+		if (everything || concerns(pass, dataset->problems[i]))
+			pass->problems[pass->problem_count++] = dataset->problems[i];
+}
+
 int pass_select(struct pass *pass, const char *const *names, int name_count, const char *const *op_types,
                 int op_type_count, struct err *err)
 {
@@ -154,6 +178,7 @@ int pass_select(struct pass *pass, const char *const *names, int name_count, con
 	int count = select_definitions(&pass->dataset, &words, &pass->arena, &pass->selected, err);
 
 	pass->selected_count = count > 0 ? count : 0;
+	select_problems(pass, name_count + op_type_count == 0);
 	return count < 0 ? -1 : 0;
 }
 

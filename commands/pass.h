@@ -109,6 +109,8 @@ struct pass {
 	int selected_count;
 	struct outcome **outcomes; /* in the order of `selected`, those that were only counted left out */
 	int count;
+	const char **problems; /* a sentence for each folder that could not be read and may hold what was selected */
+	int problem_count;
 	int visited;           /* of `selected` */
 	int waiting;           /* outcomes that wait for the pool */
 	int answered;          /* definitions that a summary answered as passed and that have no outcome */

@@ -212,6 +212,12 @@ static void print_findings(const struct outcome *outcome)
 	}
 }
 
+void report_problems(const struct pass *pass)
+{
+	for (int i = 0; i < pass->problem_count; i++)
+		fprintf(stderr, "reftest: %s\n", pass->problems[i]);
+}
+
 void report_outcome(const struct outcome *outcome, const struct report_options *options)
 {
 	const char *reason = reason_name(outcome->reason);
@@ -292,7 +298,7 @@ int report_exit_code(const struct pass *pass, const struct report_options *optio
 
 	if (pass->interrupted)
 		return EXIT_INTERRUPTED;
-	if (totals.by_status[STATUS_INVALID] > 0)
+	if (totals.by_status[STATUS_INVALID] > 0 || pass->problem_count > 0)
 		return EXIT_USAGE;
 	if (totals.by_status[STATUS_FAILED] > 0 || totals.by_status[STATUS_ERROR] > 0 ||
 	    (options->strict && totals.findings > 0))
@@ -464,7 +470,12 @@ void report_json(const struct pass *pass, const struct report_options *options)
 	buf_printf(&out, ", \"exit\": %d, \"interrupted\": %s, ", report_exit_code(pass, options),
 	           pass->interrupted ? "true" : "false");
 	json_text(&out, "not_kept", pass->not_kept);
-	buf_text(&out, "},\n \"definitions\": [");
+	buf_text(&out, "},\n \"problems\": [");
+	for (int i = 0; i < pass->problem_count; i++) {
+		buf_text(&out, i > 0 ? ", " : "");
+		buf_json_string(&out, pass->problems[i]);
+	}
+	buf_text(&out, "],\n \"definitions\": [");
 	for (int i = 0; i < pass->count; i++) {
 		buf_text(&out, i > 0 ? ",\n " : "\n ");
 		json_definition(&out, pass->outcomes[i]);

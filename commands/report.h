@@ -10,6 +10,9 @@ struct report_options {
 	const char *command; /* the words that repeat this run's options: "--device cpu --seed 3" */
 };
 
+/* What could not be looked at, on stderr. */
+void report_problems(const struct pass *pass);
+
 /* One outcome as a line, with details below it when it is not passed. */
 void report_outcome(const struct outcome *outcome, const struct report_options *options);
 

@@ -77,6 +77,7 @@ static int run(struct reftest *reftest, const struct status_options *o, const st
 		} else if (pass_run(&pass, err) < 0) {
 			code = EXIT_INTERNAL;
 		} else {
+			report_problems(&pass);
 			if (!json)
 				print_rows(&pass);
 			(json ? report_json : report_summary)(&pass, &report);

@@ -200,6 +200,7 @@ static int run(struct reftest *reftest, const struct verify_options *o, const st
 		} else if (pass_run(&verify.pass, err) < 0) {
 			code = EXIT_INTERNAL;
 		} else {
+			report_problems(&verify.pass);
 			if (github)
 				exchange_github(&verify.pass);
 			(json ? report_json : report_summary)(&verify.pass, &verify.report);
