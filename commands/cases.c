@@ -63,10 +63,11 @@ static const struct rule *make_rules(const struct maker *m, const struct op_case
 	return rules;
 }
 
+/* By the path that the workload names, or the one that it was put at. */
 static const struct blob *find_blob(const struct maker *m, const char *path)
 {
 	for (int i = 0; i < m->blob_count; i++)
-		if (strcmp(m->blobs[i].path, path) == 0)
+		if (strcmp(m->blobs[i].path, path) == 0 || (m->blobs[i].file != NULL && strcmp(m->blobs[i].file, path) == 0))
 			return &m->blobs[i];
 	return NULL;
 }

@@ -14,11 +14,13 @@ enum { SENTENCES = 32 };
 
 struct explain_options {
 	const char *root, *device, *python;
+	bool index;
 };
 
 #define AT(member) offsetof(struct explain_options, member)
 static const struct option_row rows[] = {
     {"--root", OPTION_TEXT, AT(root), "DIR", "the dataset"},
+    {"--staged", OPTION_FLAG, AT(index), NULL, "what git's index holds, not the working tree"},
     {"--device", OPTION_TEXT, AT(device), "D", "whose verdicts count: auto, cpu, cuda or cuda:N (default: auto)"},
     {"--python", OPTION_TEXT, AT(python), "PATH", "the interpreter whose torch counts"},
 };
@@ -124,7 +126,7 @@ static int exit_code(const struct pass *pass)
 
 static int run(struct reftest *reftest, const struct explain_options *o, const struct words *names, struct err *err)
 {
-	struct pass_options options = {.device = o->device, .python = o->python, .cached_only = true, .dry_run = true, .each = true,
+	struct pass_options options = {.device = o->device, .python = o->python, .cached_only = true, .dry_run = true, .each = true, .from_index = o->index,
 	                               .details = true, .cases = case_options_default(), .ask_names = names->items,
 	                               .ask_count = names->count};
 	struct pass pass;
