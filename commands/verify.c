@@ -11,6 +11,7 @@
 #include "commands/options.h"
 #include "commands/pass.h"
 #include "commands/report.h"
+#include "commands/touched.h"
 
 struct verify_options {
 	const char *root, *device, *python, *sizes, *format, *case_id, *ground_truth, *junit;
@@ -174,6 +175,45 @@ static void keep_generated(struct pass *pass)
 		fprintf(stderr, "reftest: %s\n", generated.told[i]);
 }
 
+/* A word with a dot in its last part is no name of a definition but a file's. */
+static bool is_file(const char *word)
+{
+	const char *slash = strrchr(word, '/');
+
+	return strpbrk(word, "*?[") == NULL && strchr(slash != NULL ? slash + 1 : word, '.') != NULL;
+}
+
+/* Hooks name the files that are committed, whatever they are: with --staged those select the definitions that they touch,
+ * and a file that touches none is passed over. 1: so are all of them; 0; -1 with a sentence. */
+static int select_files(struct pass *pass, const struct verify_options *o, const struct words *names, struct arena *arena,
+                        struct err *err)
+{
+	const char **files = arena_array(arena, (size_t)names->count, sizeof *files);
+	struct words selected = {.items = arena_array(arena, (size_t)names->count, sizeof *selected.items)};
+	struct touched touched = {0};
+	int count = 0;
+
+	for (int i = 0; i < names->count; i++)
+		if (o->index && is_file(names->items[i]))
+			files[count++] = touched_path(pass->reftest->root, names->items[i], arena);
+		else
+			selected.items[selected.count++] = names->items[i];
+	if (count > 0) {
+		if (touched_by(pass->reftest, &pass->dataset, pass->contents, files, count, arena, &touched, err) < 0)
+			return -1;
+		const char **more =
+		    arena_array(arena, (size_t)(selected.count + touched.definition_count), sizeof *more);
+
+		memcpy(more, selected.items, (size_t)selected.count * sizeof *more);
+		for (int i = 0; i < touched.definition_count; i++)
+			more[selected.count++] = touched.definitions[i].file->path;
+		selected.items = more;
+		if (selected.count == 0 && o->op_types.count == 0)
+			return 1;
+	}
+	return pass_select(pass, selected.items, selected.count, o->op_types.items, o->op_types.count, err);
+}
+
 static int run(struct reftest *reftest, const struct verify_options *o, const struct words *names, struct arena *arena,
                struct err *err)
 {
@@ -195,8 +235,13 @@ static int run(struct reftest *reftest, const struct verify_options *o, const st
 
 	if (code == 0) {
 		verify.pass.told = json || github ? NULL : told;
-		if (pass_select(&verify.pass, names->items, names->count, o->op_types.items, o->op_types.count, err) < 0) {
+		int selected = select_files(&verify.pass, o, names, arena, err);
+
+		if (selected < 0) {
 			code = EXIT_USAGE;
+		} else if (selected > 0 && !json) {
+			printf("none of these files touches a definition of %s\n", reftest->root);
+			code = EXIT_VERIFIED;
 		} else if (pass_run(&verify.pass, err) < 0) {
 			code = EXIT_INTERNAL;
 		} else {
