@@ -5,7 +5,7 @@
  * line, so a hook that somebody put over it, or edited out of recognition, is left alone and named. */
 #include "commands/command.h"
 
-#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -182,8 +182,6 @@ static int act(struct reftest *reftest, const char *what, struct err *err)
 	bool install = strcmp(what, "install") == 0;
 	int rc = find_place(reftest, &place, err);
 
-	if (rc == 0 && install && mkdir(place.folder, 0777) < 0 && errno != EEXIST)
-		rc = err_errno(err, "%s cannot be made", place.folder);
 	for (int i = 0; i < HOOKS && rc == 0; i++)
 		rc = (install ? install_one : uninstall_one)(&place, hooks[i], err);
 	arena_free(&arena);

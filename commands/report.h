@@ -7,6 +7,7 @@
 struct report_options {
 	bool strict;         /* findings count as failures */
 	bool only_changed;   /* say nothing of what was verified before and still is */
+	int width;           /* columns that a line of text may take; 0: as many as it wants */
 	const char *command; /* the words that repeat this run's options: "--device cpu --seed 3" */
 };
 

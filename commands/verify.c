@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "commands/exchange.h"
@@ -129,6 +131,8 @@ static char *repeat_words(const struct verify_options *o, struct arena *arena)
 {
 	struct buf words = {0};
 
+	if (o->index)
+		buf_text(&words, " --staged");
 	if (o->seed != 0)
 		buf_printf(&words, " --seed %llu", (unsigned long long)o->seed);
 	if (o->atol >= 0)
@@ -143,6 +147,14 @@ static char *repeat_words(const struct verify_options *o, struct arena *arena)
 
 	buf_free(&words);
 	return text;
+}
+
+/* What hooks say is shown by programs that do not fold lines: 80 columns where there is no terminal to ask. */
+static int terminal_columns(void)
+{
+	struct winsize size = {0};
+
+	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40 ? size.ws_col : 80;
 }
 
 /* The report's options, where the pass's callback finds them. */
@@ -221,6 +233,7 @@ static int run(struct reftest *reftest, const struct verify_options *o, const st
 	                               .force = o->force, .cached_only = o->cached_only, .dry_run = o->dry_run,
 	                               .staged = o->staged, .from_index = o->index};
 	struct verify verify = {.report = {.strict = o->strict, .only_changed = o->changed || o->quiet,
+	                                   .width = o->index ? terminal_columns() : 0,
 	                                   .command = repeat_words(o, arena)}};
 	bool json = strcmp(o->format, "json") == 0, github = strcmp(o->format, "github") == 0;
 
