@@ -1,17 +1,19 @@
 #include "commands/staged.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/sha256.h"
 #include "git/objects.h"
 
-enum { BLOB_BYTES = INT32_MAX, POINTER_BYTES = 1024 };
+enum { BLOB_BYTES = INT32_MAX, POINTER_BYTES = 1024, DAY_SECONDS = 24 * 60 * 60 };
 
 struct staged {
 	struct repository repository;
@@ -258,11 +260,48 @@ void staged_blob_free(struct staged_blob *blob)
 
 /* ---- for the judge to read ------------------------------------------------------------------------------------------ */
 
+/* What a run that was killed left behind, a day ago or more. */
+static void sweep_folder(int reftest_fd, const char *name)
+{
+	int fd = openat(reftest_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *folder = fd < 0 ? NULL : fdopendir(fd);
+	struct stat st;
+
+	if (folder == NULL) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	if (fstat(fd, &st) == 0 && st.st_mtim.tv_sec + DAY_SECONDS < time(NULL)) {
+		for (const struct dirent *entry; (entry = readdir(folder)) != NULL;)
+			unlinkat(fd, entry->d_name, 0);
+		unlinkat(reftest_fd, name, AT_REMOVEDIR);
+	}
+	closedir(folder);
+}
+
+static void sweep(const struct staged *staged)
+{
+	int fd = openat(staged->dataset->fd, ".reftest", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *folder = fd < 0 ? NULL : fdopendir(fd);
+
+	if (folder == NULL) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	for (const struct dirent *entry; (entry = readdir(folder)) != NULL;)
+		if (begins(entry->d_name, "staged-"))
+			sweep_folder(fd, entry->d_name);
+	closedir(folder);
+}
+
 static int make_folder(struct staged *staged, struct err *err)
 {
 	char *path = arena_printf(staged->arena, "%s/.reftest/staged-XXXXXX", staged->dataset->root);
 
 	mkdirat(staged->dataset->fd, ".reftest", 0777); /* without a store it may be missing */
+	sweep(staged);
 	if (mkdtemp(path) == NULL)
 		return err_errno(err, "%s cannot be made", path);
 	staged->folder = path + strlen(staged->dataset->root) + 1;
