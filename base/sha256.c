@@ -24,8 +24,8 @@ static void add_block(uint32_t state[8], const unsigned char *block)
 	uint32_t w[64], s[8];
 
 	for (int i = 0; i < 16; i++)
-		w[i] = (uint32_t)block[4 * i] << 24 | (uint32_t)block[4 * i + 1] << 16 | (uint32_t)block[4 * i + 2] << 8 |
-		       block[4 * i + 3];
+		w[i] = (uint32_t)block[4 * i] << 24 | (uint32_t)block[4 * i + 1] << 16 |
+		       (uint32_t)block[4 * i + 2] << 8 | block[4 * i + 3];
 	for (int i = 16; i < 64; i++) {
 		uint32_t a = turn(w[i - 15], 7) ^ turn(w[i - 15], 18) ^ w[i - 15] >> 3;
 		uint32_t b = turn(w[i - 2], 17) ^ turn(w[i - 2], 19) ^ w[i - 2] >> 10;
@@ -34,7 +34,8 @@ static void add_block(uint32_t state[8], const unsigned char *block)
 	}
 	memcpy(s, state, sizeof s);
 	for (int i = 0; i < 64; i++) {
-		uint32_t choice = (s[4] & s[5]) ^ (~s[4] & s[6]), majority = (s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]);
+		uint32_t choice = (s[4] & s[5]) ^ (~s[4] & s[6]),
+			 majority = (s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]);
 		uint32_t one = s[7] + (turn(s[4], 6) ^ turn(s[4], 11) ^ turn(s[4], 25)) + choice + constants[i] + w[i];
 		uint32_t two = (turn(s[0], 2) ^ turn(s[0], 13) ^ turn(s[0], 22)) + majority;
 
@@ -48,7 +49,8 @@ static void add_block(uint32_t state[8], const unsigned char *block)
 
 void sha256_of(const void *bytes, size_t length, unsigned char out[SHA256_BYTES])
 {
-	uint32_t state[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+	uint32_t state[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+			     0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
 	const unsigned char *at = bytes;
 	unsigned char last[128] = {0};
 	size_t rest = length % 64, tail = rest < 56 ? 64 : 128;

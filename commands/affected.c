@@ -1,5 +1,5 @@
-/* affected - the definitions and generated tests that changed files touch (commands/touched.h): of the files named, or of
- * those that differ from where this branch began. Text is a name a line, for other commands to take. */
+/* affected - the definitions and generated tests that changed files touch (commands/touched.h): of the files named, or
+ * of those that differ from where this branch began. Text is a name a line, for other commands to take. */
 #include "commands/command.h"
 
 #include <stdio.h>
@@ -20,8 +20,10 @@ struct affected_options {
 #define AT(member) offsetof(struct affected_options, member)
 static const struct option_row rows[] = {
     {"--root", OPTION_TEXT, AT(root), "DIR", "the dataset"},
-    {"--since", OPTION_TEXT, AT(since), "BASE", "the files that differ from where this branch left BASE, committed or not"},
-    {"--definitions", OPTION_FLAG, AT(definitions), NULL, "text: only definitions (op_type/name), for `reftest verify`"},
+    {"--since", OPTION_TEXT, AT(since), "BASE",
+     "the files that differ from where this branch left BASE, committed or not"},
+    {"--definitions", OPTION_FLAG, AT(definitions), NULL,
+     "text: only definitions (op_type/name), for `reftest verify`"},
     {"--tests", OPTION_FLAG, AT(tests), NULL, "text: only test files, for pytest"},
     {"--json", OPTION_FLAG, AT(json), NULL, "one object, with the file by which each is touched"},
 };
@@ -35,7 +37,7 @@ struct files {
 
 /* "main" → where this branch left it, as a commit's name. */
 static int find_base(const struct repository *repository, const char *since, struct arena *arena, const char **base,
-                     struct err *err)
+		     struct err *err)
 {
 	const char *const words[] = {"merge-base", since, "HEAD", NULL};
 	struct buf text = {0};
@@ -44,8 +46,11 @@ static int find_base(const struct repository *repository, const char *since, str
 	if (rc == 0)
 		*base = arena_copy(arena, text.data, strcspn(text.data, "\n"));
 	else
-		err_set(err, "git knows no commit that '%s' and HEAD have in common; a shallow clone needs more of the history "
-		        "(actions/checkout: fetch-depth: 0; else `git fetch --unshallow`)", since);
+		err_set(
+		    err,
+		    "git knows no commit that '%s' and HEAD have in common; a shallow clone needs more of the history "
+		    "(actions/checkout: fetch-depth: 0; else `git fetch --unshallow`)",
+		    since);
 	buf_free(&text);
 	return rc;
 }
@@ -127,8 +132,8 @@ static void print_json(const char *root, const struct touched *touched)
 	buf_free(&out);
 }
 
-static int look(struct reftest *reftest, const struct affected_options *o, const struct files *files, struct arena *arena,
-                struct err *err)
+static int look(struct reftest *reftest, const struct affected_options *o, const struct files *files,
+		struct arena *arena, struct err *err)
 {
 	struct dataset dataset;
 	struct touched touched;
@@ -152,14 +157,17 @@ static int look(struct reftest *reftest, const struct affected_options *o, const
 	return code;
 }
 
-static int run(struct reftest *reftest, const struct affected_options *o, const struct words *names, struct arena *arena,
-               struct err *err)
+static int run(struct reftest *reftest, const struct affected_options *o, const struct words *names,
+	       struct arena *arena, struct err *err)
 {
 	struct files files = {0};
 
 	if ((o->since == NULL) == (names->count == 0))
-		return err_set(err, "affected takes the names of files, as in `reftest affected definitions/gemm/x.json`, or "
-		               "--since BASE"), EXIT_USAGE;
+		return err_set(
+			   err,
+			   "affected takes the names of files, as in `reftest affected definitions/gemm/x.json`, or "
+			   "--since BASE"),
+		       EXIT_USAGE;
 	if (o->root != NULL)
 		reftest->root_given = o->root;
 	if (reftest_root(reftest, err) < 0)

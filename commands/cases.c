@@ -67,7 +67,8 @@ static const struct rule *make_rules(const struct maker *m, const struct op_case
 static const struct blob *find_blob(const struct maker *m, const char *path)
 {
 	for (int i = 0; i < m->blob_count; i++)
-		if (strcmp(m->blobs[i].path, path) == 0 || (m->blobs[i].file != NULL && strcmp(m->blobs[i].file, path) == 0))
+		if (strcmp(m->blobs[i].path, path) == 0 ||
+		    (m->blobs[i].file != NULL && strcmp(m->blobs[i].file, path) == 0))
 			return &m->blobs[i];
 	return NULL;
 }
@@ -195,8 +196,7 @@ static const struct input_source *placed_inputs(struct maker *m, const struct in
 	bool any = false;
 
 	for (int i = 0; i < m->definition->input_count; i++) {
-		const struct blob *blob =
-		    inputs[i].kind == SOURCE_SAFETENSORS ? find_blob(m, inputs[i].path) : NULL;
+		const struct blob *blob = inputs[i].kind == SOURCE_SAFETENSORS ? find_blob(m, inputs[i].path) : NULL;
 
 		placed[i] = inputs[i];
 		if (blob != NULL && blob->file != NULL) {
@@ -222,10 +222,16 @@ static void make_case(struct maker *m, const char *id, const int64_t *axis, cons
 	struct job *job = arena_alloc(m->arena, sizeof *job);
 	struct op_case op_case = {.problem = &m->problem, .variant = m->variant, .axis = axis, .seed = m->options->seed};
 
-	*job = (struct job){.id = id, .problem = m->problem, .op = m->out.op != NULL ? m->out.op->op->name : NULL,
-	                    .no_truth = m->out.no_truth, .axis = axis, .seed = m->options->seed, .edge = edge,
-	                    .inputs = placed_inputs(m, inputs),
-	                    .constant_count = m->out.constant_count, .root = m->root};
+	*job = (struct job){.id = id,
+			    .problem = m->problem,
+			    .op = m->out.op != NULL ? m->out.op->op->name : NULL,
+			    .no_truth = m->out.no_truth,
+			    .axis = axis,
+			    .seed = m->options->seed,
+			    .edge = edge,
+			    .inputs = placed_inputs(m, inputs),
+			    .constant_count = m->out.constant_count,
+			    .root = m->root};
 	memcpy(job->constants, m->out.constants, sizeof job->constants);
 	memcpy(op_case.constants, m->out.constants, sizeof op_case.constants);
 	op_case.constant_count = m->out.constant_count;

@@ -126,7 +126,7 @@ static void read_some(struct contents *contents, struct err *err)
 }
 
 struct contents *contents_open(struct store *store, const struct dataset *dataset, struct staged *staged,
-                               struct arena *arena, struct err *err)
+			       struct arena *arena, struct err *err)
 {
 	struct contents *contents = arena_alloc(arena, sizeof *contents);
 
@@ -202,7 +202,8 @@ static int64_t wall_clock_ns(void)
 }
 
 /* Is the file what an earlier look saw, as far as can be told without reading it? */
-static bool look_holds(const struct contents *contents, const struct dataset_file *file, const struct file_seen *earlier)
+static bool look_holds(const struct contents *contents, const struct dataset_file *file,
+		       const struct file_seen *earlier)
 {
 	if (contents->staged != NULL)
 		return object_name_equal(&earlier->object, &file->object);
@@ -210,7 +211,7 @@ static bool look_holds(const struct contents *contents, const struct dataset_fil
 }
 
 static int read_disk(struct contents *contents, const struct dataset_file *file, size_t limit, struct buf *bytes,
-                     struct file_seen *seen, struct err *err)
+		     struct file_seen *seen, struct err *err)
 {
 	struct stat st;
 	enum file_answer answer = file_read(contents->dataset->fd, file->path, limit, bytes, &st, err);
@@ -223,8 +224,8 @@ static int read_disk(struct contents *contents, const struct dataset_file *file,
 	return 0;
 }
 
-/* A row of the table serves both sources: where the content is the one that was seen before, what is known of it from the
- * other side stays true. */
+/* A row of the table serves both sources: where the content is the one that was seen before, what is known of it from
+ * the other side stays true. */
 static void keep_other_side(const struct contents *contents, const struct file_seen *earlier, struct file_seen *seen)
 {
 	if (earlier == NULL || !digest_equal(&earlier->content, &seen->content))
@@ -249,7 +250,7 @@ int contents_look(struct contents *contents, const struct dataset_file *file, si
 	}
 	*out = (struct look){.read = true, .seen = {.read_ns = wall_clock_ns(), .object = file->object}};
 	if ((contents->staged != NULL ? staged_read(contents->staged, file->path, &file->object, limit, bytes, err)
-	                              : read_disk(contents, file, limit, bytes, &out->seen, err)) < 0)
+				      : read_disk(contents, file, limit, bytes, &out->seen, err)) < 0)
 		return -1;
 	out->seen.content = digest_of(bytes->data, bytes->length);
 	keep_other_side(contents, earlier, &out->seen);
@@ -328,7 +329,7 @@ static bool disk_holds(const struct contents *contents, const char *path, const 
 
 /* Checks and hashes what the index holds, and notes it. */
 static void hash_staged(struct contents *contents, struct blob *blob, const struct object_name *object,
-                        const struct staged_blob *bytes, struct arena *arena)
+			const struct staged_blob *bytes, struct arena *arena)
 {
 	struct file_entry entry = {.path = blob->path, .seen = {.read_ns = wall_clock_ns(), .object = *object}};
 	struct safetensors file;
@@ -344,7 +345,8 @@ static void hash_staged(struct contents *contents, struct blob *blob, const stru
 }
 
 /* What stands in the working tree does, if it is the same. */
-static void place_staged(struct contents *contents, struct blob *blob, const struct staged_blob *bytes, struct arena *arena)
+static void place_staged(struct contents *contents, struct blob *blob, const struct staged_blob *bytes,
+			 struct arena *arena)
 {
 	struct err err = {""};
 
@@ -353,8 +355,8 @@ static void place_staged(struct contents *contents, struct blob *blob, const str
 		blob->missing = arena_string(arena, err.text);
 }
 
-static struct blob index_blob(struct contents *contents, const char *path, const struct object_name *object, bool to_run,
-                              struct arena *arena)
+static struct blob index_blob(struct contents *contents, const char *path, const struct object_name *object,
+			      bool to_run, struct arena *arena)
 {
 	struct blob blob = {.path = arena_string(arena, path)};
 	const struct file_seen *earlier = look_at_path(contents, path);

@@ -104,8 +104,8 @@ static struct annotation annotation_of_problem(const struct pass *pass, const ch
 {
 	const char *path = arena_copy(arena, problem, strcspn(problem, ":"));
 
-	return (struct annotation){.error = true, .path = repository_path(pass, path, arena), .title = "left out",
-	                           .message = problem};
+	return (struct annotation){
+	    .error = true, .path = repository_path(pass, path, arena), .title = "left out", .message = problem};
 }
 
 void exchange_github(const struct pass *pass)

@@ -1,8 +1,8 @@
-/* hook - git hooks that verify what is about to be committed: put where git looks for them (core.hooksPath, the folder that
- * worktrees share), in front of whatever is there, and taken away again with everything as it was.
+/* hook - git hooks that verify what is about to be committed: put where git looks for them (core.hooksPath, the folder
+ * that worktrees share), in front of whatever is there, and taken away again with everything as it was.
  *
- * A hook that is there already is renamed and run first; what it says no to is not verified. Ours is known by its second
- * line, so a hook that somebody put over it, or edited out of recognition, is left alone and named. */
+ * A hook that is there already is renamed and run first; what it says no to is not verified. Ours is known by its
+ * second line, so a hook that somebody put over it, or edited out of recognition, is left alone and named. */
 #include "commands/command.h"
 
 #include <fcntl.h>
@@ -42,7 +42,8 @@ struct place {
 	struct arena *arena;
 };
 
-/* ---- the script ----------------------------------------------------------------------------------------------------- */
+/* ---- the script -----------------------------------------------------------------------------------------------------
+ */
 
 /* As one word of a shell. */
 static void put_word(struct buf *out, const char *text)
@@ -61,20 +62,23 @@ static void write_script(const struct place *place, const char *hook, struct buf
 {
 	const char *prefix = place->repository.prefix;
 
-	buf_printf(out, "#!/bin/sh\n%s.\n# `reftest hook uninstall` takes it away. A commit with --no-verify goes past it.\n",
-	           mark);
+	buf_printf(
+	    out, "#!/bin/sh\n%s.\n# `reftest hook uninstall` takes it away. A commit with --no-verify goes past it.\n",
+	    mark);
 	buf_printf(out, "before=$(dirname \"$0\")/%s.%s\n", hook, aside);
 	buf_text(out, "if [ -x \"$before\" ]; then \"$before\" \"$@\" || exit $?; fi\nroot=");
 	put_word(out, prefix[0] != '\0' ? prefix : ".");
 	buf_text(out, "\n[ -d \"$root/definitions\" ] || exit 0\nreftest=");
 	put_word(out, place->program);
 	buf_text(out, "\n[ -x \"$reftest\" ] || reftest=$(command -v reftest) || {\n"
-	              "\techo 'there is no reftest here any more, so nothing was verified; git commit --no-verify goes past this' "
-	              ">&2\n\texit 1\n}\n"
-	              "exec \"$reftest\" verify --root \"$root\" --changed --staged\n");
+		      "\techo 'there is no reftest here any more, so nothing was verified; git commit --no-verify goes "
+		      "past this' "
+		      ">&2\n\texit 1\n}\n"
+		      "exec \"$reftest\" verify --root \"$root\" --changed --staged\n");
 }
 
-/* ---- where it belongs ----------------------------------------------------------------------------------------------- */
+/* ---- where it belongs -----------------------------------------------------------------------------------------------
+ */
 
 static int find_place(struct reftest *reftest, struct place *place, struct err *err)
 {
@@ -89,8 +93,9 @@ static int find_place(struct reftest *reftest, struct place *place, struct err *
 
 	if (rc == 0) {
 		text.data[strcspn(text.data, "\n")] = '\0';
-		place->folder = text.data[0] == '/' ? arena_string(place->arena, text.data)
-		                                    : arena_printf(place->arena, "%s/%s", place->repository.top, text.data);
+		place->folder = text.data[0] == '/'
+				    ? arena_string(place->arena, text.data)
+				    : arena_printf(place->arena, "%s/%s", place->repository.top, text.data);
 		place->program = arena_printf(place->arena, "%s/reftest", program);
 	}
 	buf_free(&text);
@@ -117,12 +122,16 @@ static int move(const char *from, const char *to, struct err *err)
 	struct stat st;
 
 	if (lstat(to, &st) == 0)
-		return err_set(err, "%s is in the way: it is the hook that was there before an earlier install; put it where it "
-		               "belongs, or remove it", to);
+		return err_set(
+		    err,
+		    "%s is in the way: it is the hook that was there before an earlier install; put it where it "
+		    "belongs, or remove it",
+		    to);
 	return rename(from, to) < 0 ? err_errno(err, "%s cannot be renamed to %s", from, to) : 0;
 }
 
-/* ---- install, uninstall --------------------------------------------------------------------------------------------- */
+/* ---- install, uninstall ---------------------------------------------------------------------------------------------
+ */
 
 static int install_one(const struct place *place, const char *hook, struct err *err)
 {
@@ -200,8 +209,8 @@ int command_hook(struct reftest *reftest, int argc, char **argv)
 		printf("usage: reftest hook [options] install | uninstall\n\n");
 		options_help(rows, ROWS);
 		code = EXIT_VERIFIED;
-	} else if (help == 0 && (names.count != 1 ||
-	                         (strcmp(names.items[0], "install") != 0 && strcmp(names.items[0], "uninstall") != 0))) {
+	} else if (help == 0 && (names.count != 1 || (strcmp(names.items[0], "install") != 0 &&
+						      strcmp(names.items[0], "uninstall") != 0))) {
 		err_set(&err, "hook takes one word: install or uninstall");
 	} else if (help == 0) {
 		if (o.root != NULL)

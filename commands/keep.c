@@ -2,13 +2,13 @@
 
 #include <string.h>
 
-
 /* A cached answer needs a row only where `latest` points elsewhere. */
 static bool latest_is_current(struct outcome *outcome, const char *name, const struct case_outcome *c)
 {
 	struct latest latest;
 
-	return store_latest(outcome->pass->reftest->store, name, c->test->id, &outcome->arena, &latest, NULL) == CACHE_HIT &&
+	return store_latest(outcome->pass->reftest->store, name, c->test->id, &outcome->arena, &latest, NULL) ==
+		   CACHE_HIT &&
 	       digest_equal(&latest.subject, &c->test->subject) && digest_equal(&latest.witness, &c->witness);
 }
 
@@ -22,12 +22,16 @@ static bool make_put(struct outcome *outcome, const char *name, struct case_outc
 		return false;
 	if (c->cached && !c->shared && latest_is_current(outcome, name, c))
 		return false;
-	witness_fields(v->ground_truth, v->ground_truth_version, v->device_class, v->torch, v->cuda, &outcome->arena, &all);
+	witness_fields(v->ground_truth, v->ground_truth_version, v->device_class, v->torch, v->cuda, &outcome->arena,
+		       &all);
 	if (!c->cached || c->shared)
 		verdict_write(v, &text); /* else it is in the store already */
 	fields_write(&all, &packed);
-	*put = (struct store_put){.subject = c->test->subject, .witness = c->witness, .definition = name,
-	                          .case_id = c->test->id, .keep_verdict = !c->cached || c->shared};
+	*put = (struct store_put){.subject = c->test->subject,
+				  .witness = c->witness,
+				  .definition = name,
+				  .case_id = c->test->id,
+				  .keep_verdict = !c->cached || c->shared};
 	put->text = arena_copy(&outcome->arena, text.data, text.length);
 	put->length = text.length;
 	put->fields = arena_copy(&outcome->arena, packed.data, packed.length);

@@ -4,15 +4,17 @@
 #include <string.h>
 
 int outcome_look(struct outcome *outcome, struct buf *definition, struct buf *workload, bool need_bytes,
-                 struct err *err)
+		 struct err *err)
 {
 	struct contents *contents = outcome->pass->contents;
 
 	if ((!need_bytes || !outcome->definition_look.read) &&
-	    contents_look(contents, outcome->file, DEFINITION_BYTES, need_bytes, definition, &outcome->definition_look, err) < 0)
+	    contents_look(contents, outcome->file, DEFINITION_BYTES, need_bytes, definition, &outcome->definition_look,
+			  err) < 0)
 		return -1;
 	if (outcome->workload != NULL && (!need_bytes || !outcome->workload_look.read) &&
-	    contents_look(contents, outcome->workload, WORKLOAD_BYTES, need_bytes, workload, &outcome->workload_look, err) < 0)
+	    contents_look(contents, outcome->workload, WORKLOAD_BYTES, need_bytes, workload, &outcome->workload_look,
+			  err) < 0)
 		return -1;
 	return 0;
 }
@@ -59,7 +61,8 @@ bool outcome_from_summary(struct outcome *outcome)
 	    !digest_equal(&entry->seen.content, &outcome->definition_look.seen.content))
 		return false;
 	look_at_blobs(outcome, entry->blobs, entry->blob_count, false);
-	outcome->inputs = inputs_digest(outcome, outcome->workload != NULL ? &outcome->workload_look.seen.content : NULL);
+	outcome->inputs =
+	    inputs_digest(outcome, outcome->workload != NULL ? &outcome->workload_look.seen.content : NULL);
 	if (!digest_equal(&entry->summary.inputs, &outcome->inputs))
 		return false;
 	outcome->counts = entry->summary;
@@ -74,8 +77,8 @@ bool outcome_from_summary(struct outcome *outcome)
 	if (outcome->definition_look.read)
 		contents_note(pass->contents, &again);
 	if (outcome->workload != NULL && outcome->workload_look.read)
-		contents_note(pass->contents,
-		              &(struct file_entry){.path = outcome->workload->path, .seen = outcome->workload_look.seen});
+		contents_note(pass->contents, &(struct file_entry){.path = outcome->workload->path,
+								   .seen = outcome->workload_look.seen});
 	arena_free(&outcome->arena);
 	outcome->blobs = NULL;
 	outcome->blob_count = 0;
@@ -113,18 +116,19 @@ int outcome_make_cases(struct outcome *outcome, struct buf *definition, struct b
 	int blob_count;
 
 	outcome->definition = definition_load(outcome->file->path, outcome->file->op_type, outcome->file->name,
-	                                      definition->data, definition->length, &outcome->arena, err);
+					      definition->data, definition->length, &outcome->arena, err);
 	if (outcome->definition == NULL)
 		return -1;
 	if (outcome->workload != NULL)
 		lines = workloads_load(outcome->workload->path, outcome->definition, workload->data, workload->length,
-		                       &outcome->arena);
+				       &outcome->arena);
 	const char **paths = blob_paths(outcome, &lines, &blob_count);
 
 	look_at_blobs(outcome, paths, blob_count, !pass->options->dry_run && !pass->options->cached_only);
-	outcome->inputs = inputs_digest(outcome, outcome->workload != NULL ? &outcome->workload_look.seen.content : NULL);
-	*made = cases_make(pass->reftest->kernels.face, outcome->definition, &lines, outcome->blobs, outcome->blob_count,
-	                   pass->reftest->root, &pass->options->cases, &outcome->arena);
+	outcome->inputs =
+	    inputs_digest(outcome, outcome->workload != NULL ? &outcome->workload_look.seen.content : NULL);
+	*made = cases_make(pass->reftest->kernels.face, outcome->definition, &lines, outcome->blobs,
+			   outcome->blob_count, pass->reftest->root, &pass->options->cases, &outcome->arena);
 	outcome->made = made;
 	outcome->case_count = made->count;
 	outcome->cases = arena_array(&outcome->arena, (size_t)made->count, sizeof *outcome->cases);
@@ -178,6 +182,6 @@ void outcome_note(struct outcome *outcome)
 	}
 	contents_note(pass->contents, &entry);
 	if (outcome->workload != NULL)
-		contents_note(pass->contents,
-		              &(struct file_entry){.path = outcome->workload->path, .seen = outcome->workload_look.seen});
+		contents_note(pass->contents, &(struct file_entry){.path = outcome->workload->path,
+								   .seen = outcome->workload_look.seen});
 }

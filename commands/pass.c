@@ -100,7 +100,8 @@ int pass_open(struct pass *pass, struct reftest *reftest, const struct pass_opti
 		fprintf(stderr, "reftest: %s\n", note.text);
 	if (machine_policy(reftest, options->device, options->python, &pass->arena, &pass->machine, err) < 0)
 		return EXIT_USAGE;
-	if (options->device_class != NULL && machine_accept(&pass->machine, options->device_class, &pass->arena, err) < 0)
+	if (options->device_class != NULL &&
+	    machine_accept(&pass->machine, options->device_class, &pass->arena, err) < 0)
 		return EXIT_USAGE;
 	pass->machine.policy.force = options->force;
 	pass->machine.policy.cached_only = options->cached_only;
@@ -158,7 +159,8 @@ static bool concerns(const struct pass *pass, const char *problem)
 	if (slash == NULL || slash > strchr(problem, ':')) /* all of them */
 		return true;
 	for (int i = 0; i < pass->selected_count; i++)
-		if (strlen(pass->selected[i]->op_type) == length && memcmp(pass->selected[i]->op_type, slash + 1, length) == 0)
+		if (strlen(pass->selected[i]->op_type) == length &&
+		    memcmp(pass->selected[i]->op_type, slash + 1, length) == 0)
 			return true;
 	return false;
 }
@@ -304,7 +306,8 @@ void pass_give_up(struct pass *pass, const char *why)
 			continue;
 		for (int k = 0; k < outcome->case_count; k++)
 			if (outcome->cases[k].verdict == NULL)
-				ruling_settle(outcome, &outcome->cases[k], ruling_not_run(outcome, REASON_UNSUPPORTED_DEVICE, why));
+				ruling_settle(outcome, &outcome->cases[k],
+					      ruling_not_run(outcome, REASON_UNSUPPORTED_DEVICE, why));
 		finish_outcome(outcome);
 	}
 }

@@ -100,7 +100,7 @@ struct pass {
 	struct machine_policy machine;
 	struct digest context;
 	struct contents *contents;
-	struct staged *staged; /* NULL: files are the disk's */
+	struct staged *staged;	 /* NULL: files are the disk's */
 	struct flights *flights; /* its own, or shared with other passes */
 	struct flights own_flights;
 	struct later later;

@@ -25,7 +25,8 @@ static void print_word(FILE *out, const struct outcome *outcome)
 	bool colour = outcome->pass->reftest->colour;
 	const char *word = outcome->known ? looks[outcome->status].word : "unknown";
 
-	fprintf(out, "%s%-8s%s ", colour && outcome->known ? looks[outcome->status].colour : "", word, colour ? "\033[0m" : "");
+	fprintf(out, "%s%-8s%s ", colour && outcome->known ? looks[outcome->status].colour : "", word,
+		colour ? "\033[0m" : "");
 }
 
 /* ---- text ----------------------------------------------------------------------------------------------------- */
@@ -81,35 +82,40 @@ static void print_worst(FILE *out, const struct output_verdict *output)
 {
 	const struct metrics *m = &output->metrics;
 
-	fprintf(out, "           %s: max abs %.4g, mean abs %.4g, max rel %.4g, cosine %.6f, mse %.4g, hit ratio %.4f, margin %.4g\n",
-	       output->name, m->max_abs, m->mean_abs, m->max_rel, m->cosine, m->mse,
-	       m->elements > 0 ? (double)m->hits / (double)m->elements : 1, m->margin);
+	fprintf(out,
+		"           %s: max abs %.4g, mean abs %.4g, max rel %.4g, cosine %.6f, mse %.4g, hit ratio %.4f, "
+		"margin %.4g\n",
+		output->name, m->max_abs, m->mean_abs, m->max_rel, m->cosine, m->mse,
+		m->elements > 0 ? (double)m->hits / (double)m->elements : 1, m->margin);
 	for (int i = 0; i < m->worst_count; i++) {
 		fprintf(out, "             at ");
 		print_index(out, m->worst[i].index, output);
 		fprintf(out, "  reference %.9g  ground truth %.9g  |difference| %.4g\n", m->worst[i].reference,
-		       m->worst[i].ground_truth, m->worst[i].diff);
+			m->worst[i].ground_truth, m->worst[i].diff);
 	}
 }
 
 /* A failure can be pasted back as a command. */
-static void print_again(FILE *out, const struct outcome *outcome, const struct case_outcome *c, const struct report_options *options)
+static void print_again(FILE *out, const struct outcome *outcome, const struct case_outcome *c,
+			const struct report_options *options)
 {
 	const struct verdict *v = c->verdict;
 
 	if (v->status != STATUS_FAILED && v->status != STATUS_ERROR)
 		return;
-	fprintf(out, "           reftest verify %s/%s --case '%s' --force%s%s%s\n", outcome->file->op_type, outcome->file->name,
-	       c->test->id, v->device != NULL ? " --device " : "", v->device != NULL ? v->device : "", options->command);
+	fprintf(out, "           reftest verify %s/%s --case '%s' --force%s%s%s\n", outcome->file->op_type,
+		outcome->file->name, c->test->id, v->device != NULL ? " --device " : "",
+		v->device != NULL ? v->device : "", options->command);
 }
 
-static void print_case(FILE *out, const struct outcome *outcome, const struct case_outcome *c, const struct report_options *options)
+static void print_case(FILE *out, const struct outcome *outcome, const struct case_outcome *c,
+		       const struct report_options *options)
 {
 	const struct verdict *v = c->verdict;
 	const char *reason = reason_name(v->reason);
 
-	fprintf(out, "         %s  %s%s%s%s\n", c->test->id, is_finding(c) ? "finding" : looks[v->status].word, reason != NULL ? ": " : "",
-	       reason != NULL ? reason : "", c->cached ? " (remembered)" : "");
+	fprintf(out, "         %s  %s%s%s%s\n", c->test->id, is_finding(c) ? "finding" : looks[v->status].word,
+		reason != NULL ? ": " : "", reason != NULL ? reason : "", c->cached ? " (remembered)" : "");
 	if (c->test->convention != NULL)
 		fprintf(out, "           the convention that counts here: %s\n", c->test->convention);
 	if (v->message != NULL)
@@ -231,15 +237,17 @@ static void print_outcome(FILE *out, const struct outcome *outcome, const struct
 	else if (outcome->status == STATUS_INVALID && outcome->cases == NULL)
 		fprintf(out, "\n");
 	else
-		fprintf(out, "%u of %u cases passed%s%s\n", outcome->counts.passed, outcome->counts.cases, reason != NULL ? ": " : "",
-		       reason != NULL ? reason : "");
+		fprintf(out, "%u of %u cases passed%s%s\n", outcome->counts.passed, outcome->counts.cases,
+			reason != NULL ? ": " : "", reason != NULL ? reason : "");
 	if (outcome->message != NULL)
 		print_indented(out, outcome->message, 9);
 	print_cases(out, outcome, options);
 	print_dry_run(out, outcome);
 	print_findings(out, outcome);
 	if (outcome->changed)
-		fprintf(out, "         a file of it changed while it ran: this verdict is of the old text and was not kept\n");
+		fprintf(
+		    out,
+		    "         a file of it changed while it ran: this verdict is of the old text and was not kept\n");
 }
 
 /* What `print` writes, in lines that fit. */
@@ -321,14 +329,17 @@ static void print_summary(FILE *out, const struct pass *pass, const struct repor
 		fprintf(out, "%s%" PRId64 " unknown", comma, totals.unknown);
 	if (totals.definitions == 0)
 		fprintf(out, "nothing selected");
-	fprintf(out, "; %" PRId64 " case%s run, %" PRId64 " cached; %.3g M elements compared; %.2f s\n", pass->cases_run,
-	       pass->cases_run == 1 ? "" : "s", pass->cases_cached, (double)totals.elements / 1e6, pass->seconds);
+	fprintf(out, "; %" PRId64 " case%s run, %" PRId64 " cached; %.3g M elements compared; %.2f s\n",
+		pass->cases_run, pass->cases_run == 1 ? "" : "s", pass->cases_cached, (double)totals.elements / 1e6,
+		pass->seconds);
 	if (pass->machine.accepted != NULL)
-		fprintf(out, "verdicts that %s gave elsewhere were accepted (--device-class); this machine has no such device\n",
-		        pass->machine.accepted);
+		fprintf(
+		    out,
+		    "verdicts that %s gave elsewhere were accepted (--device-class); this machine has no such device\n",
+		    pass->machine.accepted);
 	if (options->strict && totals.findings > 0)
 		fprintf(out, "%" PRId64 " finding%s, which --strict counts as failures\n", totals.findings,
-		       totals.findings == 1 ? "" : "s");
+			totals.findings == 1 ? "" : "s");
 }
 
 void report_summary(const struct pass *pass, const struct report_options *options)

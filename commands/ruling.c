@@ -14,8 +14,8 @@ static void count_case(struct outcome *outcome, const struct case_outcome *c)
 		return;
 	}
 	uint32_t *const by_status[STATUS_COUNT] = {
-	    [STATUS_PASSED] = &counts->passed,   [STATUS_SKIPPED] = &counts->skipped, [STATUS_ERROR] = &counts->errors,
-	    [STATUS_FAILED] = &counts->failed,   [STATUS_INVALID] = &counts->invalid,
+	    [STATUS_PASSED] = &counts->passed, [STATUS_SKIPPED] = &counts->skipped, [STATUS_ERROR] = &counts->errors,
+	    [STATUS_FAILED] = &counts->failed, [STATUS_INVALID] = &counts->invalid,
 	};
 
 	(*by_status[c->verdict->status])++;
@@ -46,7 +46,7 @@ void ruling_judge(struct outcome *outcome)
 		outcome->status = STATUS_SKIPPED;
 		outcome->reason = outcome->weak ? REASON_WEAK : REASON_NONE;
 		outcome->message = outcome->weak ? "every case is one that an output of all zeros would have passed"
-		                                 : "no case of it is selected";
+						 : "no case of it is selected";
 	}
 	outcome->counts.status = (uint8_t)outcome->status;
 	outcome->counts.reason = (uint8_t)outcome->reason;
@@ -88,8 +88,8 @@ const struct verdict *ruling_not_run(struct outcome *outcome, enum reason reason
 {
 	struct verdict *verdict = arena_alloc(&outcome->arena, sizeof *verdict);
 
-	*verdict = (struct verdict){.status = STATUS_SKIPPED, .reason = reason,
-	                            .message = arena_string(&outcome->arena, message)};
+	*verdict = (struct verdict){
+	    .status = STATUS_SKIPPED, .reason = reason, .message = arena_string(&outcome->arena, message)};
 	return verdict;
 }
 
@@ -113,7 +113,7 @@ bool ruling_decide(struct outcome *outcome, struct case_outcome *c)
 	}
 	int count = stored_verdicts(outcome, &c->test->subject, &stored);
 	struct decision decision = plan_case(&pass->machine.policy, op != NULL ? "builtin" : NULL,
-	                                     op != NULL ? op->truth_digest : NULL, stored, count, &outcome->arena);
+					     op != NULL ? op->truth_digest : NULL, stored, count, &outcome->arena);
 
 	c->why = decision.why;
 	trace("plan", "%s/%s %s: %s", outcome->file->op_type, outcome->file->name, c->test->id, decision.why);
@@ -131,7 +131,8 @@ bool ruling_decide(struct outcome *outcome, struct case_outcome *c)
 	if (pass->options->dry_run)
 		return false;
 	if (pass->machine.cannot_run != NULL) {
-		ruling_settle(outcome, c, ruling_not_run(outcome, pass->machine.cannot_reason, pass->machine.cannot_run));
+		ruling_settle(outcome, c,
+			      ruling_not_run(outcome, pass->machine.cannot_reason, pass->machine.cannot_run));
 		return false;
 	}
 	return true;

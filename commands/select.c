@@ -41,13 +41,13 @@ static int unknown_name(const struct dataset *dataset, const char *word, bool op
 	const char *near = near_word(word, known, dataset->definition_count);
 
 	err_set(err, "%s has no %s '%s'%s%s%s", dataset->root, op_type ? "op_type" : "definition", word,
-	        near != NULL ? "; did you mean '" : "", near != NULL ? near : "", near != NULL ? "'?" : "");
+		near != NULL ? "; did you mean '" : "", near != NULL ? near : "", near != NULL ? "'?" : "");
 	arena_free(&arena);
 	return -1;
 }
 
 int select_definitions(const struct dataset *dataset, const struct selection *words, struct arena *arena,
-                       const struct dataset_file ***out, struct err *err)
+		       const struct dataset_file ***out, struct err *err)
 {
 	int word_count = words->name_count + words->op_type_count, count = 0;
 	bool *used = arena_array(arena, (size_t)word_count + 1, sizeof *used);
@@ -69,7 +69,7 @@ int select_definitions(const struct dataset *dataset, const struct selection *wo
 	for (int k = 0; k < word_count; k++)
 		if (!used[k])
 			return k < words->name_count
-			           ? unknown_name(dataset, words->names[k], false, err)
-			           : unknown_name(dataset, words->op_types[k - words->name_count], true, err);
+				   ? unknown_name(dataset, words->names[k], false, err)
+				   : unknown_name(dataset, words->op_types[k - words->name_count], true, err);
 	return count;
 }

@@ -14,7 +14,7 @@ struct selection {
 	int name_count, op_type_count;
 };
 int select_definitions(const struct dataset *dataset, const struct selection *words, struct arena *arena,
-                       const struct dataset_file ***out, struct err *err);
+		       const struct dataset_file ***out, struct err *err);
 
 /* Is `word` a path, absolute or from wherever the user stands, whose last parts are `path`? */
 bool select_path(const char *word, const char *path);

@@ -28,7 +28,8 @@ struct staged {
 	int placed_count, placed_room;
 };
 
-/* ---- the dataset ---------------------------------------------------------------------------------------------------- */
+/* ---- the dataset ----------------------------------------------------------------------------------------------------
+ */
 
 static struct object_name name_of(const struct staged *staged, const struct index_entry *entry)
 {
@@ -59,10 +60,14 @@ static bool is_followed(const char *path)
 static const char *not_followed(const struct index_entry *entry, const char *path, struct arena *arena)
 {
 	if (entry->kind == ENTRY_SUBMODULE)
-		return arena_printf(arena, "%s: git's index holds a submodule there, whose files are in its own index; verify "
-		                           "it with --root", path);
-	return arena_printf(arena, "%s: git's index holds a symbolic link there, which --staged does not follow; verify the "
-	                           "working tree, without --staged", path);
+		return arena_printf(arena,
+				    "%s: git's index holds a submodule there, whose files are in its own index; verify "
+				    "it with --root",
+				    path);
+	return arena_printf(arena,
+			    "%s: git's index holds a symbolic link there, which --staged does not follow; verify the "
+			    "working tree, without --staged",
+			    path);
 }
 
 static int list_dataset(struct staged *staged, const char *root, struct dataset *dataset, struct err *err)
@@ -80,7 +85,8 @@ static int list_dataset(struct staged *staged, const char *root, struct dataset 
 			continue;
 		if (entry->kind == ENTRY_FILE && (begins(path, "definitions/") || begins(path, "workloads/")))
 			files[listed++] = (struct listed_file){path, name_of(staged, entry)};
-		else if (entry->kind != ENTRY_FILE && (begins(path, "definitions") || begins(path, "workloads")) && is_followed(path))
+		else if (entry->kind != ENTRY_FILE && (begins(path, "definitions") || begins(path, "workloads")) &&
+			 is_followed(path))
 			problems[problem_count++] = not_followed(entry, path, staged->arena);
 	}
 	if (dataset_listed(root, files, listed, staged->arena, dataset, err) < 0)
@@ -114,10 +120,11 @@ void staged_close(struct staged *staged)
 	buf_free(&staged->bytes);
 }
 
-/* ---- contents ------------------------------------------------------------------------------------------------------- */
+/* ---- contents -------------------------------------------------------------------------------------------------------
+ */
 
-int staged_read(struct staged *staged, const char *path, const struct object_name *object, size_t limit, struct buf *out,
-                struct err *err)
+int staged_read(struct staged *staged, const char *path, const struct object_name *object, size_t limit,
+		struct buf *out, struct err *err)
 {
 	if (object->length == 0)
 		return err_set(err, "%s: in conflict in git's index: resolve it, then `git add %s`", path, path);
@@ -163,7 +170,8 @@ enum staged_answer staged_find(struct staged *staged, const char *path, struct o
 	if (entry == NULL && is_ignored(staged, full))
 		return STAGED_IGNORED;
 	if (entry == NULL || entry->kind != ENTRY_FILE) {
-		err_set(err, "%s: it is not in git's index, so it would be missing from the commit; `git add %s`", path, path);
+		err_set(err, "%s: it is not in git's index, so it would be missing from the commit; `git add %s`", path,
+			path);
 		return STAGED_NOT;
 	}
 	*object = name_of(staged, entry);
@@ -173,14 +181,16 @@ enum staged_answer staged_find(struct staged *staged, const char *path, struct o
 	return STAGED_NOT;
 }
 
-/* ---- blobs ---------------------------------------------------------------------------------------------------------- */
+/* ---- blobs ----------------------------------------------------------------------------------------------------------
+ */
 
 /* "version …\noid sha256:HEX\nsize N\n" (the Git LFS specification). false: it is no pointer. */
 static bool read_pointer(const struct buf *text, char hex[2 * SHA256_BYTES + 1], size_t *size)
 {
 	const char *oid, *bytes;
 
-	if (text->length > POINTER_BYTES || text->length == 0 || !begins(text->data, "version https://git-lfs.github.com/spec/"))
+	if (text->length > POINTER_BYTES || text->length == 0 ||
+	    !begins(text->data, "version https://git-lfs.github.com/spec/"))
 		return false;
 	oid = strstr(text->data, "\noid sha256:");
 	bytes = strstr(text->data, "\nsize ");
@@ -213,7 +223,7 @@ static bool map_stated(int folder, const char *path, const char *hex, size_t siz
 
 /* In the working tree, else where LFS keeps what it has fetched. */
 static int map_pointer(struct staged *staged, const char *path, const char *hex, size_t size, struct staged_blob *out,
-                       struct err *err)
+		       struct err *err)
 {
 	char kept[2 * SHA256_BYTES + 32];
 	bool found = map_stated(staged->dataset->fd, path, hex, size, &out->mapping);
@@ -230,13 +240,15 @@ static int map_pointer(struct staged *staged, const char *path, const char *hex,
 	out->length = out->mapping.length;
 	if (found)
 		return 0;
-	err_set(err, "%s: git's index holds a Git LFS pointer, and what it stands for is not on this machine; git lfs fetch "
-	        "--include \"%s%s\"", path, staged->repository.prefix, path);
+	err_set(err,
+		"%s: git's index holds a Git LFS pointer, and what it stands for is not on this machine; git lfs fetch "
+		"--include \"%s%s\"",
+		path, staged->repository.prefix, path);
 	return 1;
 }
 
 int staged_blob(struct staged *staged, const char *path, const struct object_name *object, struct staged_blob *out,
-                struct err *err)
+		struct err *err)
 {
 	char hex[2 * SHA256_BYTES + 1];
 	size_t size;
@@ -258,7 +270,8 @@ void staged_blob_free(struct staged_blob *blob)
 	*blob = (struct staged_blob){0};
 }
 
-/* ---- for the judge to read ------------------------------------------------------------------------------------------ */
+/* ---- for the judge to read ------------------------------------------------------------------------------------------
+ */
 
 /* What a run that was killed left behind, a day ago or more. */
 static void sweep_folder(int reftest_fd, const char *name)
@@ -335,7 +348,7 @@ static int write_file(int fd, const char *path, const char *bytes, size_t length
 }
 
 int staged_place(struct staged *staged, const struct digest *content, const void *bytes, size_t length,
-                 struct arena *arena, const char **path, struct err *err)
+		 struct arena *arena, const char **path, struct err *err)
 {
 	char hex[DIGEST_HEX];
 

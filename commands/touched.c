@@ -22,7 +22,8 @@ struct finder {
 	struct buf definition_bytes, workload_bytes;
 };
 
-/* ---- paths ---------------------------------------------------------------------------------------------------------- */
+/* ---- paths ----------------------------------------------------------------------------------------------------------
+ */
 
 static bool begins(const char *text, const char *head)
 {
@@ -74,7 +75,8 @@ static int compare_text(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* ---- one definition ------------------------------------------------------------------------------------------------- */
+/* ---- one definition -------------------------------------------------------------------------------------------------
+ */
 
 static void touch(struct finder *f, int definition, const char *file)
 {
@@ -94,11 +96,12 @@ static const struct definition *load(struct finder *f, const struct dataset_file
 
 	if (contents_look(f->contents, file, DEFINITION_BYTES, true, &f->definition_bytes, &look, NULL) < 0)
 		return NULL;
-	return definition_load(file->path, file->op_type, file->name, f->definition_bytes.data, f->definition_bytes.length,
-	                       arena, NULL);
+	return definition_load(file->path, file->op_type, file->name, f->definition_bytes.data,
+			       f->definition_bytes.length, arena, NULL);
 }
 
-/* ---- what a file is ------------------------------------------------------------------------------------------------- */
+/* ---- what a file is -------------------------------------------------------------------------------------------------
+ */
 
 static bool touch_by_path(struct finder *f, const char *file)
 {
@@ -109,8 +112,8 @@ static bool touch_by_path(struct finder *f, const char *file)
 		return false;
 	const struct dataset_file *found =
 	    dataset->definition_count == 0
-	        ? NULL
-	        : bsearch(path, dataset->definitions, (size_t)dataset->definition_count, sizeof *found, compare_path);
+		? NULL
+		: bsearch(path, dataset->definitions, (size_t)dataset->definition_count, sizeof *found, compare_path);
 
 	if (found != NULL)
 		touch(f, (int)(found - dataset->definitions), file);
@@ -194,7 +197,8 @@ static void touch_by_test(struct finder *f, const char *file)
 	}
 }
 
-/* ---- files that workload lines name --------------------------------------------------------------------------------- */
+/* ---- files that workload lines name ---------------------------------------------------------------------------------
+ */
 
 static bool line_names(const struct workload *line, int input_count, const char *file)
 {
@@ -215,7 +219,7 @@ static bool may_name(const struct buf *text, const char *file)
 	const char *name = strrchr(file, '/') != NULL ? strrchr(file, '/') + 1 : file;
 
 	return text->length > 0 && (memmem(text->data, text->length, name, strlen(name)) != NULL ||
-	                            memchr(text->data, '\\', text->length) != NULL);
+				    memchr(text->data, '\\', text->length) != NULL);
 }
 
 /* The definitions whose workloads name one of these files, which then are no longer NULL in `files`' twin `used`. */
@@ -227,7 +231,8 @@ static void touch_by_workload(struct finder *f, int definition, const char *cons
 	struct workload_file lines = {0};
 	struct look look;
 
-	if (workload == NULL || contents_look(f->contents, workload, WORKLOAD_BYTES, true, &f->workload_bytes, &look, NULL) < 0)
+	if (workload == NULL ||
+	    contents_look(f->contents, workload, WORKLOAD_BYTES, true, &f->workload_bytes, &look, NULL) < 0)
 		return;
 	for (int i = 0; i < count; i++) {
 		bool named = may_name(&f->workload_bytes, files[i]);
@@ -236,7 +241,8 @@ static void touch_by_workload(struct finder *f, int definition, const char *cons
 			parsed = load(f, &f->dataset->definitions[definition], &scratch);
 			if (parsed == NULL)
 				break; /* it is invalid whatever its tensors are */
-			lines = workloads_load(workload->path, parsed, f->workload_bytes.data, f->workload_bytes.length, &scratch);
+			lines = workloads_load(workload->path, parsed, f->workload_bytes.data, f->workload_bytes.length,
+					       &scratch);
 		}
 		for (int k = 0; named && k < lines.count; k++)
 			if (line_names(&lines.lines[k], parsed->input_count, files[i])) {
@@ -247,7 +253,8 @@ static void touch_by_workload(struct finder *f, int definition, const char *cons
 	arena_free(&scratch);
 }
 
-/* ---- all of them ---------------------------------------------------------------------------------------------------- */
+/* ---- all of them ----------------------------------------------------------------------------------------------------
+ */
 
 static void add_test(struct finder *f, const char *path)
 {
@@ -274,7 +281,8 @@ static void gather_tests(struct finder *f, bool every)
 	for (int i = 0; i < out->gone_count; i++) { /* "definitions/OP_TYPE/…" */
 		const char *op_type = out->gone[i] + strlen("definitions/");
 
-		add_test(f, arena_printf(f->arena, "tests/references/test_%.*s.py", (int)strcspn(op_type, "/"), op_type));
+		add_test(f,
+			 arena_printf(f->arena, "tests/references/test_%.*s.py", (int)strcspn(op_type, "/"), op_type));
 	}
 	qsort(out->tests, (size_t)out->test_count, sizeof *out->tests, compare_text);
 	for (int i = 0; i < out->test_count; i++)
@@ -292,20 +300,24 @@ static void gather_definitions(struct finder *f)
 }
 
 int touched_by(struct reftest *reftest, const struct dataset *dataset, struct contents *contents,
-               const char *const *files, int count, struct arena *arena, struct touched *out, struct err *err)
+	       const char *const *files, int count, struct arena *arena, struct touched *out, struct err *err)
 {
 	size_t definitions = (size_t)dataset->definition_count, n = (size_t)count;
-	struct finder f = {.reftest = reftest, .dataset = dataset, .contents = contents, .arena = arena, .out = out,
-	                   .because = arena_array(arena, definitions, sizeof *f.because),
-	                   .rewritten = arena_array(arena, definitions, sizeof *f.rewritten)};
+	struct finder f = {.reftest = reftest,
+			   .dataset = dataset,
+			   .contents = contents,
+			   .arena = arena,
+			   .out = out,
+			   .because = arena_array(arena, definitions, sizeof *f.because),
+			   .rewritten = arena_array(arena, definitions, sizeof *f.rewritten)};
 	const char **rest = arena_array(arena, n, sizeof *rest);
 	bool *used = arena_array(arena, n, sizeof *used), every_test = false;
 	int rest_count = 0;
 
 	*out = (struct touched){.definitions = arena_array(arena, definitions, sizeof *out->definitions),
-	                        .gone = arena_array(arena, n, sizeof *out->gone),
-	                        .tests = arena_array(arena, 2 * definitions + 2 * n, sizeof *out->tests),
-	                        .others = arena_array(arena, n, sizeof *out->others)};
+				.gone = arena_array(arena, n, sizeof *out->gone),
+				.tests = arena_array(arena, 2 * definitions + 2 * n, sizeof *out->tests),
+				.others = arena_array(arena, n, sizeof *out->others)};
 	if (reftest_kernels_library(reftest, err) < 0)
 		return -1;
 	for (int i = 0; i < count; i++) {

@@ -31,7 +31,7 @@ struct touched {
 
 /* `files`: paths relative to the root. Everything in `arena`. 0, or -1 with a sentence. */
 int touched_by(struct reftest *reftest, const struct dataset *dataset, struct contents *contents,
-               const char *const *files, int count, struct arena *arena, struct touched *out, struct err *err);
+	       const char *const *files, int count, struct arena *arena, struct touched *out, struct err *err);
 
 /* The path below `root` of a file named from the working directory; one that lies elsewhere as it is. */
 const char *touched_path(const char *root, const char *word, struct arena *arena);

@@ -29,14 +29,16 @@ static const struct option_row rows[] = {
     {"--root", OPTION_TEXT, AT(root), "DIR", "the dataset"},
     {"--all", OPTION_FLAG, AT(all), NULL, "every definition (also what no name at all means)"},
     {"--changed", OPTION_FLAG, AT(changed), NULL, "every definition, but tell only what has no valid verdict"},
-    {"--staged", OPTION_FLAG, AT(index), NULL, "what git's index holds, as a commit would have it, not the working tree"},
+    {"--staged", OPTION_FLAG, AT(index), NULL,
+     "what git's index holds, as a commit would have it, not the working tree"},
     {"--op-type", OPTION_LIST, AT(op_types), "T", "the definitions of this op_type; may be repeated"},
     {"--case", OPTION_TEXT, AT(case_id), "ID", "only this case, as a failure line names it"},
     {"--sizes", OPTION_TEXT, AT(sizes), "LIST", "small,medium,large (default: small,medium)"},
     {"--no-workloads", OPTION_FLAG, AT(no_workloads), NULL, "leave the lines of workload files out"},
     {"--edge", OPTION_FLAG, AT(edge), NULL, "also what is empty, single or a matter of convention; shows findings"},
     {"--device", OPTION_TEXT, AT(device), "D", "auto, cpu, cuda or cuda:N (default: auto)"},
-    {"--device-class", OPTION_TEXT, AT(device_class), "C", "only verdicts of this class count, whoever made them: cpu, sm_90, …"},
+    {"--device-class", OPTION_TEXT, AT(device_class), "C",
+     "only verdicts of this class count, whoever made them: cpu, sm_90, …"},
     {"--ground-truth", OPTION_TEXT, AT(ground_truth), "NAME", "builtin: this project's kernels and oracles"},
     {"--force", OPTION_FLAG, AT(force), NULL, "run everything, whatever is stored"},
     {"--cached-only", OPTION_FLAG, AT(cached_only), NULL, "run nothing; what has no verdict makes the exit code 3"},
@@ -196,10 +198,10 @@ static bool is_file(const char *word)
 	return strpbrk(word, "*?[") == NULL && strchr(slash != NULL ? slash + 1 : word, '.') != NULL;
 }
 
-/* Hooks name the files that are committed, whatever they are: with --staged those select the definitions that they touch,
- * and a file that touches none is passed over. 1: so are all of them; 0; -1 with a sentence. */
-static int select_files(struct pass *pass, const struct verify_options *o, const struct words *names, struct arena *arena,
-                        struct err *err)
+/* Hooks name the files that are committed, whatever they are: with --staged those select the definitions that they
+ * touch, and a file that touches none is passed over. 1: so are all of them; 0; -1 with a sentence. */
+static int select_files(struct pass *pass, const struct verify_options *o, const struct words *names,
+			struct arena *arena, struct err *err)
 {
 	const char **files = arena_array(arena, (size_t)names->count, sizeof *files);
 	struct words selected = {.items = arena_array(arena, (size_t)names->count, sizeof *selected.items)};
@@ -230,17 +232,25 @@ static int select_files(struct pass *pass, const struct verify_options *o, const
 static int run(struct reftest *reftest, const struct verify_options *o, const struct words *names, struct arena *arena,
                struct err *err)
 {
-	struct pass_options options = {.device = o->device, .device_class = o->device_class, .python = o->python, .jobs = o->jobs, .timeout_s = o->timeout,
-	                               .force = o->force, .cached_only = o->cached_only, .dry_run = o->dry_run,
-	                               .staged = o->staged, .from_index = o->index};
-	struct verify verify = {.report = {.strict = o->strict, .only_changed = o->changed || o->quiet,
-	                                   .width = o->index ? terminal_columns() : 0,
-	                                   .command = repeat_words(o, arena)}};
+	struct pass_options options = {.device = o->device,
+				       .device_class = o->device_class,
+				       .python = o->python,
+				       .jobs = o->jobs,
+				       .timeout_s = o->timeout,
+				       .force = o->force,
+				       .cached_only = o->cached_only,
+				       .dry_run = o->dry_run,
+				       .staged = o->staged,
+				       .from_index = o->index};
+	struct verify verify = {.report = {.strict = o->strict,
+					   .only_changed = o->changed || o->quiet,
+					   .width = o->index ? terminal_columns() : 0,
+					   .command = repeat_words(o, arena)}};
 	bool json = strcmp(o->format, "json") == 0, github = strcmp(o->format, "github") == 0;
 
 	options.details = options.each = json || github || o->junit != NULL || !verify.report.only_changed;
-	options.ask_verified = o->changed && !options.details && !o->edge && names->count == 0 && o->op_types.count == 0 &&
-	                       o->case_id == NULL && !o->force && !o->index;
+	options.ask_verified = o->changed && !options.details && !o->edge && names->count == 0 &&
+			       o->op_types.count == 0 && o->case_id == NULL && !o->force && !o->index;
 	if (read_case_options(o, &options.cases, err) < 0)
 		return EXIT_USAGE;
 	if (o->root != NULL)

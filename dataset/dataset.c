@@ -508,20 +508,21 @@ int dataset_some(const char *root, const char *const *paths, int count, struct a
 
 /* Appends the file if its path is one of this kind. */
 static bool take_listed(const struct listed_file *file, const char *kind, const char *suffix, struct arena *arena,
-                        struct dataset_file *files, int *count)
+			struct dataset_file *files, int *count)
 {
 	struct pair pair;
 
 	if (!split_path(file->path, kind, suffix, &pair))
 		return false;
 	files[(*count)++] = (struct dataset_file){.op_type = arena_copy(arena, pair.op_type, pair.op_length),
-	                                          .name = arena_copy(arena, pair.name, pair.name_length),
-	                                          .path = file->path, .object = file->object};
+						  .name = arena_copy(arena, pair.name, pair.name_length),
+						  .path = file->path,
+						  .object = file->object};
 	return true;
 }
 
-int dataset_listed(const char *root, const struct listed_file *files, int count, struct arena *arena, struct dataset *out,
-                   struct err *err)
+int dataset_listed(const char *root, const struct listed_file *files, int count, struct arena *arena,
+		   struct dataset *out, struct err *err)
 {
 	if (open_root(root, out, err) < 0)
 		return -1;

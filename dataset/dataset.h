@@ -24,7 +24,7 @@ struct dataset_file {
 	const char *op_type;  /* folder below definitions/ or workloads/ */
 	const char *name;     /* stem: "rmsnorm_h4096" */
 	const char *path;     /* relative to the root: "definitions/rmsnorm/rmsnorm_h4096.json" */
-	struct file_stat stat;     /* zeros in a dataset that was listed */
+	struct file_stat stat;	   /* zeros in a dataset that was listed */
 	struct object_name object; /* of a listed one */
 };
 
@@ -58,14 +58,14 @@ int dataset_scan(const char *root, struct arena *arena, struct dataset *out, str
 int dataset_some(const char *root, const char *const *paths, int count, struct arena *arena, struct dataset *out,
                  struct err *err);
 
-/* The same of files that somebody else lists and whose contents he has (git's index): paths relative to the root, sorted,
- * each once; what is no definition or workload file is left out. Nothing is looked at but the root itself. */
+/* The same of files that somebody else lists and whose contents he has (git's index): paths relative to the root,
+ * sorted, each once; what is no definition or workload file is left out. Nothing is looked at but the root itself. */
 struct listed_file {
 	const char *path; /* must live as long as the dataset */
 	struct object_name object;
 };
-int dataset_listed(const char *root, const struct listed_file *files, int count, struct arena *arena, struct dataset *out,
-                   struct err *err);
+int dataset_listed(const char *root, const struct listed_file *files, int count, struct arena *arena,
+		   struct dataset *out, struct err *err);
 void dataset_close(struct dataset *dataset);
 
 /* Is this the path of a definition, or of a workload file ("workloads/x/y.jsonl")? Then `out` gets the path of the

@@ -126,7 +126,7 @@ static bool add_entry(struct index_entry *entries, int *count, const struct inde
 
 /* One entry. INDEX_OK also when it was left out. */
 static enum index_answer read_entry(struct cursor *from, unsigned version, int object_bytes, const char **before,
-                                    struct arena *arena, struct index_entry *entries, int *count)
+				    struct arena *arena, struct index_entry *entries, int *count)
 {
 	const unsigned char *entry = from->at;
 	size_t fixed = STAT_BYTES + (size_t)object_bytes + 2;
@@ -148,7 +148,8 @@ static enum index_answer read_entry(struct cursor *from, unsigned version, int o
 	if (out.path == NULL)
 		return INDEX_BAD;
 	*before = out.path;
-	if ((mode & MODE_KIND) == MODE_FOLDER || out.path[0] == '\0') /* a split index replaces entries without naming them */
+	if ((mode & MODE_KIND) == MODE_FOLDER ||
+	    out.path[0] == '\0') /* a split index replaces entries without naming them */
 		return INDEX_OTHER;
 	if (!kind_of(mode, &out.kind))
 		return INDEX_BAD;
@@ -173,14 +174,15 @@ static enum index_answer pass_extensions(struct cursor *from)
 }
 
 static enum index_answer read_all(struct cursor *from, unsigned version, uint32_t count, int object_bytes,
-                                  struct arena *arena, struct index *out)
+				  struct arena *arena, struct index *out)
 {
 	struct index_entry *entries = arena_array(arena, count, sizeof *entries);
 	const char *before = "";
 
 	out->entries = entries;
 	for (uint32_t i = 0; i < count; i++) {
-		enum index_answer answer = read_entry(from, version, object_bytes, &before, arena, entries, &out->count);
+		enum index_answer answer =
+		    read_entry(from, version, object_bytes, &before, arena, entries, &out->count);
 
 		if (answer != INDEX_OK)
 			return answer;
@@ -188,8 +190,8 @@ static enum index_answer read_all(struct cursor *from, unsigned version, uint32_
 	return pass_extensions(from);
 }
 
-enum index_answer index_parse(const char *bytes, size_t length, int object_bytes, struct arena *arena, struct index *out,
-                              struct err *err)
+enum index_answer index_parse(const char *bytes, size_t length, int object_bytes, struct arena *arena,
+			      struct index *out, struct err *err)
 {
 	const unsigned char *head = (const unsigned char *)bytes;
 	enum index_answer answer = INDEX_BAD;
@@ -212,7 +214,8 @@ enum index_answer index_parse(const char *bytes, size_t length, int object_bytes
 	return answer;
 }
 
-/* ---- what git lists ------------------------------------------------------------------------------------------------ */
+/* ---- what git lists ------------------------------------------------------------------------------------------------
+ */
 
 static bool get_hex(const char *text, int bytes, unsigned char *out)
 {
@@ -234,8 +237,8 @@ static bool read_line(const char *line, int object_bytes, struct arena *arena, s
 	unsigned long mode = strtoul(line, &end, 8);
 	size_t hex = 2 * (size_t)object_bytes;
 
-	if (*end != ' ' || strlen(end) < hex + 5 || !get_hex(end + 1, object_bytes, entry.object) || end[1 + hex] != ' ' ||
-	    end[3 + hex] != '\t' || !kind_of((unsigned)mode, &entry.kind))
+	if (*end != ' ' || strlen(end) < hex + 5 || !get_hex(end + 1, object_bytes, entry.object) ||
+	    end[1 + hex] != ' ' || end[3 + hex] != '\t' || !kind_of((unsigned)mode, &entry.kind))
 		return false;
 	entry.conflict = end[2 + hex] != '0';
 	entry.path = arena_string(arena, end + 4 + hex);
@@ -243,7 +246,7 @@ static bool read_line(const char *line, int object_bytes, struct arena *arena, s
 }
 
 int index_parse_listing(const char *text, size_t length, int object_bytes, struct arena *arena, struct index *out,
-                        struct err *err)
+			struct err *err)
 {
 	size_t lines = 0;
 
@@ -267,6 +270,6 @@ static int compare_path(const void *path, const void *entry)
 const struct index_entry *index_find(const struct index *index, const char *path)
 {
 	return index->count == 0
-	           ? NULL
-	           : bsearch(path, index->entries, (size_t)index->count, sizeof *index->entries, compare_path);
+		   ? NULL
+		   : bsearch(path, index->entries, (size_t)index->count, sizeof *index->entries, compare_path);
 }

@@ -17,16 +17,27 @@ extern char **environ;
 
 enum { WORDS = 16, WORDS_OURS = 6, LISTING_BYTES = 1 << 30, INDEX_BYTES = 1 << 30 };
 
-/* ---- running git --------------------------------------------------------------------------------------------------- */
+/* ---- running git ---------------------------------------------------------------------------------------------------
+ */
 
 /* Variables about one repository (`git rev-parse --local-env-vars`). They are not for another one. */
 static bool is_local(const char *variable)
 {
-	static const char *const names[] = {
-	    "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_CONFIG",       "GIT_CONFIG_PARAMETERS",  "GIT_CONFIG_COUNT",
-	    "GIT_OBJECT_DIRECTORY",             "GIT_DIR",          "GIT_WORK_TREE",          "GIT_IMPLICIT_WORK_TREE",
-	    "GIT_GRAFT_FILE",                   "GIT_INDEX_FILE",   "GIT_NO_REPLACE_OBJECTS", "GIT_REPLACE_REF_BASE",
-	    "GIT_PREFIX",                       "GIT_SHALLOW_FILE", "GIT_COMMON_DIR"};
+	static const char *const names[] = {"GIT_ALTERNATE_OBJECT_DIRECTORIES",
+					    "GIT_CONFIG",
+					    "GIT_CONFIG_PARAMETERS",
+					    "GIT_CONFIG_COUNT",
+					    "GIT_OBJECT_DIRECTORY",
+					    "GIT_DIR",
+					    "GIT_WORK_TREE",
+					    "GIT_IMPLICIT_WORK_TREE",
+					    "GIT_GRAFT_FILE",
+					    "GIT_INDEX_FILE",
+					    "GIT_NO_REPLACE_OBJECTS",
+					    "GIT_REPLACE_REF_BASE",
+					    "GIT_PREFIX",
+					    "GIT_SHALLOW_FILE",
+					    "GIT_COMMON_DIR"};
 
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		size_t length = strlen(names[i]);
@@ -146,7 +157,7 @@ static ssize_t read_some(int fd, void *bytes, size_t room)
 }
 
 int git_output(const struct repository *repository, const char *const *words, size_t limit, struct buf *out,
-               struct err *err)
+	       struct err *err)
 {
 	struct git git;
 	ssize_t n = -1;
@@ -171,7 +182,8 @@ int git_output(const struct repository *repository, const char *const *words, si
 	return err_set(err, "`git %s` ended with status %d; what it said is above", words[0], status);
 }
 
-/* ---- contents ------------------------------------------------------------------------------------------------------- */
+/* ---- contents -------------------------------------------------------------------------------------------------------
+ */
 
 static void put_hex(const unsigned char *object, int bytes, char *out)
 {
@@ -220,7 +232,8 @@ static bool read_line(int fd, char *line, size_t room)
 }
 
 /* "OBJECT blob SIZE", or "OBJECT missing". */
-static int read_answer(struct git *git, const char *name, const char *path, size_t limit, struct buf *out, struct err *err)
+static int read_answer(struct git *git, const char *name, const char *path, size_t limit, struct buf *out,
+		       struct err *err)
 {
 	char line[256], end;
 	size_t length = strlen(name), size;
@@ -228,11 +241,12 @@ static int read_answer(struct git *git, const char *name, const char *path, size
 	if (!read_line(git->out, line, sizeof line))
 		return err_set(err, "%s: git ended when it was asked for the content", path);
 	if (strncmp(line, name, length) != 0 || strncmp(line + length, " blob ", 6) != 0)
-		return err_set(err, "%s: git has no content %.12s for it: '%s'; `git fsck` says what is wrong", path, name,
-		               line + (strlen(line) > length ? length + 1 : 0));
+		return err_set(err, "%s: git has no content %.12s for it: '%s'; `git fsck` says what is wrong", path,
+			       name, line + (strlen(line) > length ? length + 1 : 0));
 	size = strtoull(line + length + 6, NULL, 10);
 	if (size > limit)
-		return err_set(err, "%s: git's index holds %zu bytes there, more than the %zu that are read", path, size, limit);
+		return err_set(err, "%s: git's index holds %zu bytes there, more than the %zu that are read", path,
+			       size, limit);
 	buf_reserve(out, size + 1);
 	if (!read_all(git->out, out->data, size) || !read_all(git->out, &end, 1) || end != '\n')
 		return err_set(err, "%s: git ended amid the content", path);
@@ -242,7 +256,7 @@ static int read_answer(struct git *git, const char *name, const char *path, size
 }
 
 int git_object(struct git *git, const struct repository *repository, const unsigned char *object, const char *path,
-               size_t limit, struct buf *out, struct err *err)
+	       size_t limit, struct buf *out, struct err *err)
 {
 	static const char *const words[] = {"cat-file", "--batch", NULL};
 	char name[2 * OBJECT_BYTES + 2] = "";
@@ -261,10 +275,12 @@ int git_object(struct git *git, const struct repository *repository, const unsig
 	return -1;
 }
 
-/* ---- the index ------------------------------------------------------------------------------------------------------ */
+/* ---- the index ------------------------------------------------------------------------------------------------------
+ */
 
 /* In the form that git lists, files that are only announced look like empty ones. */
-static int drop_announced(const struct repository *repository, struct arena *arena, struct index *index, struct err *err)
+static int drop_announced(const struct repository *repository, struct arena *arena, struct index *index,
+			  struct err *err)
 {
 	static const char *const words[] = {"diff-files", "--name-only", "--diff-filter=A", "-z", NULL};
 	struct index_entry *kept = arena_array(arena, (size_t)index->count, sizeof *kept);
@@ -288,7 +304,7 @@ static int drop_announced(const struct repository *repository, struct arena *are
 }
 
 static int list_index(const struct repository *repository, struct buf *bytes, struct arena *arena, struct index *out,
-                      struct err *err)
+		      struct err *err)
 {
 	static const char *const words[] = {"ls-files", "--stage", "-z", NULL};
 
@@ -299,7 +315,7 @@ static int list_index(const struct repository *repository, struct buf *bytes, st
 }
 
 int git_index(const struct repository *repository, struct buf *bytes, struct arena *arena, struct index *out,
-              struct err *err)
+	      struct err *err)
 {
 	struct err why = {""};
 	enum file_answer answer = file_read(AT_FDCWD, repository->index, INDEX_BYTES, bytes, NULL, err);

@@ -14,7 +14,8 @@ enum { GITFILE_BYTES = 8192, CONFIG_BYTES = 1 << 20 };
 /* "FOLDER/NAME", or NAME alone if that is absolute. false: longer than the system can open. */
 static bool join(const char *folder, const char *name, char *out)
 {
-	int length = name[0] == '/' ? snprintf(out, PATH_MAX, "%s", name) : snprintf(out, PATH_MAX, "%s/%s", folder, name);
+	int length =
+	    name[0] == '/' ? snprintf(out, PATH_MAX, "%s", name) : snprintf(out, PATH_MAX, "%s/%s", folder, name);
 
 	return length > 0 && length < PATH_MAX;
 }
@@ -39,7 +40,7 @@ static bool read_pointer(const char *path, const char *head, const char *folder,
 		int length = (int)strcspn(text.data + skip, "\r\n");
 
 		found = snprintf(target, sizeof target, "%.*s", length, text.data + skip) < (int)sizeof target &&
-		        join(folder, target, joined) && realpath(joined, out) != NULL;
+			join(folder, target, joined) && realpath(joined, out) != NULL;
 	}
 	buf_free(&text);
 	return found;
@@ -112,7 +113,8 @@ static bool find_prefix(struct repository *repository, const char *root)
 		return false;
 	const char *rest = full[length] == '/' ? full + length + 1 : "";
 
-	return snprintf(repository->prefix, sizeof repository->prefix, "%s%s", rest, *rest != '\0' ? "/" : "") < PATH_MAX;
+	return snprintf(repository->prefix, sizeof repository->prefix, "%s%s", rest, *rest != '\0' ? "/" : "") <
+	       PATH_MAX;
 }
 
 static int finish(struct repository *repository, struct err *err)
@@ -130,7 +132,9 @@ static int finish(struct repository *repository, struct err *err)
 	repository->object_bytes = object_bytes(repository->common);
 	if (repository->top[0] == '\0')
 		memcpy(repository->top, "/", 2);
-	return fits ? 0 : err_set(err, "%s: the paths in this git repository are longer than the system can open", repository->top);
+	return fits ? 0
+		    : err_set(err, "%s: the paths in this git repository are longer than the system can open",
+			      repository->top);
 }
 
 int repository_find(const char *root, struct repository *out, struct err *err)

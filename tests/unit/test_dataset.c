@@ -419,9 +419,10 @@ static void no_descriptor_is_left_open(void **state)
 static void what_is_listed_is_paired_as_the_walk_pairs(void **state)
 {
 	static const struct listed_file files[] = {
-	    {"definitions/a/.hidden.json", {1, {1}}}, {"definitions/a/x.json", {1, {2}}}, {"definitions/a/x.json~", {1, {3}}},
-	    {"definitions/a/y.json", {0, {0}}},       {"definitions/b/c/z.json", {1, {4}}}, {"definitions/z.json", {1, {5}}},
-	    {"workloads/a/x.jsonl", {1, {6}}},        {"workloads/b/y.jsonl", {1, {7}}}};
+	    {"definitions/a/.hidden.json", {1, {1}}}, {"definitions/a/x.json", {1, {2}}},
+	    {"definitions/a/x.json~", {1, {3}}},      {"definitions/a/y.json", {0, {0}}},
+	    {"definitions/b/c/z.json", {1, {4}}},     {"definitions/z.json", {1, {5}}},
+	    {"workloads/a/x.jsonl", {1, {6}}},	      {"workloads/b/y.jsonl", {1, {7}}}};
 	struct arena arena = {0};
 	struct dataset dataset;
 

@@ -1,4 +1,5 @@
-/* Indexes that git wrote, in each form it has, read as git itself lists them; and the same bytes cut short and garbled. */
+/* Indexes that git wrote, in each form it has, read as git itself lists them; and the same bytes cut short and garbled.
+ */
 #include "git/index.h"
 
 #include <fcntl.h>
@@ -49,14 +50,15 @@ static void fill(const char *how)
 
 	snprintf(command, sizeof command, "git init -q %s .", how);
 	shell(command);
-	shell("mkdir -p a a-b deep/er/still; for i in 1 22 333 4444 55555 666666 7777777 88888888 999999999; do echo $i >a/$i; "
+	shell("mkdir -p a a-b deep/er/still; for i in 1 22 333 4444 55555 666666 7777777 88888888 999999999; do echo "
+	      "$i >a/$i; "
 	      "echo b$i >a-b/$i.json; echo $i >deep/er/still/$i; done; echo x >a.b; ln -s a/1 link; chmod +x a/22");
 	shell("n=$(printf %4000s x | tr ' ' y); d=$(printf '%s' \"$n\" | cut -c 1-200); mkdir $d && echo long >$d/$d");
 	shell("git add -A");
 }
 
 static void read_both(struct buf *bytes, struct buf *listing, struct arena *arena, struct index *out,
-                      struct index *expected, enum index_answer answer)
+		      struct index *expected, enum index_answer answer)
 {
 	static const char *const words[] = {"ls-files", "--stage", "-z", NULL};
 	struct repository repository;
@@ -64,7 +66,8 @@ static void read_both(struct buf *bytes, struct buf *listing, struct arena *aren
 
 	assert_int_equal(repository_find(".", &repository, &err), 0);
 	assert_int_equal(git_output(&repository, words, 1 << 20, listing, &err), 0);
-	assert_int_equal(index_parse_listing(listing->data, listing->length, repository.object_bytes, arena, expected, &err), 0);
+	assert_int_equal(
+	    index_parse_listing(listing->data, listing->length, repository.object_bytes, arena, expected, &err), 0);
 	assert_int_equal(file_read(AT_FDCWD, repository.index, 1 << 20, bytes, NULL, &err), FILE_OK);
 	assert_int_equal(index_parse(bytes->data, bytes->length, repository.object_bytes, arena, out, &err), answer);
 }
@@ -151,8 +154,10 @@ static void the_versions_of_a_conflict_are_one_entry(void **state)
 {
 	(void)state;
 	fill("-b main");
-	shell("git config user.name t; git config user.email t@localhost; git commit -qm 1; git checkout -qb other; echo o >a/1; "
-	      "git commit -qam o; git checkout -q main; echo m >a/1; git commit -qam m; git merge -q other >/dev/null || true");
+	shell("git config user.name t; git config user.email t@localhost; git commit -qm 1; git checkout -qb other; "
+	      "echo o >a/1; "
+	      "git commit -qam o; git checkout -q main; echo m >a/1; git commit -qam m; git merge -q other >/dev/null "
+	      "|| true");
 	expect_as_listed(30);
 	struct buf bytes = {0}, listing = {0};
 	struct arena arena = {0};
@@ -199,7 +204,8 @@ static void a_sparse_index_is_left_to_git(void **state)
 {
 	(void)state;
 	fill("-b main");
-	shell("git config user.name t; git config user.email t@localhost; git commit -qm 1; git sparse-checkout init --cone "
+	shell("git config user.name t; git config user.email t@localhost; git commit -qm 1; git sparse-checkout init "
+	      "--cone "
 	      "--sparse-index; git sparse-checkout set a; echo y >announced; git add -N announced");
 	expect_left_to_git("announced");
 }
@@ -239,10 +245,12 @@ static void garbled_indexes_get_an_answer(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(versions_2_to_4_are_read_as_git_lists_them, enter_repository, leave_repository),
+	    cmocka_unit_test_setup_teardown(versions_2_to_4_are_read_as_git_lists_them, enter_repository,
+					    leave_repository),
 	    cmocka_unit_test_setup_teardown(an_index_with_sha256_is_read, enter_repository, leave_repository),
 	    cmocka_unit_test_setup_teardown(what_is_only_announced_is_left_out, enter_repository, leave_repository),
-	    cmocka_unit_test_setup_teardown(the_versions_of_a_conflict_are_one_entry, enter_repository, leave_repository),
+	    cmocka_unit_test_setup_teardown(the_versions_of_a_conflict_are_one_entry, enter_repository,
+					    leave_repository),
 	    cmocka_unit_test_setup_teardown(a_split_index_is_left_to_git, enter_repository, leave_repository),
 	    cmocka_unit_test_setup_teardown(a_sparse_index_is_left_to_git, enter_repository, leave_repository),
 	    cmocka_unit_test_setup_teardown(garbled_indexes_get_an_answer, enter_repository, leave_repository),

@@ -1,5 +1,5 @@
-/* relabel ROOT CLASS OP_TYPE/NAME… - for scenes on machines without a GPU: stores beside the newest verdict of each case a
- * copy that a device of another class could have given, with everything that keeps such a record whole. */
+/* relabel ROOT CLASS OP_TYPE/NAME… - for scenes on machines without a GPU: stores beside the newest verdict of each
+ * case a copy that a device of another class could have given, with everything that keeps such a record whole. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "dataset/verdict.h"
 
 static int relabel(struct store *store, const char *definition, const char *case_id, const char *device_class,
-                   struct arena *arena, struct err *err)
+		   struct arena *arena, struct err *err)
 {
 	struct latest latest;
 	struct fields fields = {0};
@@ -31,11 +31,17 @@ static int relabel(struct store *store, const char *definition, const char *case
 	copy.torch = "2.13.0+cu130";
 	copy.cuda = "13.0";
 	verdict_write(&copy, &text);
-	witness_fields(copy.ground_truth, copy.ground_truth_version, copy.device_class, copy.torch, copy.cuda, arena, &fields);
-	const struct store_put put = {.subject = latest.subject, .witness = fields_digest(&fields),
-	                              .text = arena_copy(arena, text.data, text.length), .length = text.length,
-	                              .definition = definition, .case_id = case_id, .fields = latest.fields,
-	                              .fields_length = latest.fields_length, .keep_verdict = true};
+	witness_fields(copy.ground_truth, copy.ground_truth_version, copy.device_class, copy.torch, copy.cuda, arena,
+		       &fields);
+	const struct store_put put = {.subject = latest.subject,
+				      .witness = fields_digest(&fields),
+				      .text = arena_copy(arena, text.data, text.length),
+				      .length = text.length,
+				      .definition = definition,
+				      .case_id = case_id,
+				      .fields = latest.fields,
+				      .fields_length = latest.fields_length,
+				      .keep_verdict = true};
 
 	buf_free(&text);
 	return store_put(store, &put, 1, err) < 0;
