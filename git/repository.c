@@ -72,15 +72,26 @@ bool repository_above(const char *folder, char *top, char *directory)
 	}
 }
 
+/* Git starts its hooks at the top of the working tree and has its paths from there; a hook may have gone elsewhere since. */
+static bool from_here_or_top(const char *path, const char *top, char *out)
+{
+	char joined[PATH_MAX];
+
+	return realpath(path, out) != NULL || (top[0] != '\0' && join(top, path, joined) && realpath(joined, out) != NULL);
+}
+
 /* What GIT_DIR and GIT_WORK_TREE name, else the repository of the working directory. With GIT_DIR alone the working
- * directory is the top of the tree: git starts its hooks there. */
+ * directory is the top of the tree. `top` begins as that of the dataset's own repository, "" if there is none. */
 static bool environment_repository(char *top, char *directory)
 {
 	const char *given = getenv("GIT_DIR"), *tree = getenv("GIT_WORK_TREE");
+	char own[PATH_MAX];
 
+	memcpy(own, top, sizeof own);
 	if (given == NULL || *given == '\0')
 		return repository_above(".", top, directory);
-	return realpath(given, directory) != NULL && realpath(tree != NULL && *tree != '\0' ? tree : ".", top) != NULL;
+	return from_here_or_top(given, own, directory) &&
+	       from_here_or_top(tree != NULL && *tree != '\0' ? tree : ".", own, top);
 }
 
 /* Extensions may only stand in the repository's own config, one a line. */
@@ -126,9 +137,8 @@ static int finish(struct repository *repository, struct err *err)
 	if (!fits || !read_pointer(commondir, "", repository->directory, repository->common))
 		memcpy(repository->common, repository->directory, sizeof repository->common);
 	fits = fits && join(repository->directory, "index", repository->index);
-	if (index != NULL && *index != '\0') { /* relative to the working directory; it need not be there */
-		fits = fits && realpath(".", path) != NULL && join(path, index, repository->index);
-	}
+	if (index != NULL && *index != '\0' && !from_here_or_top(index, repository->top, repository->index))
+		fits = fits && realpath(".", path) != NULL && join(path, index, repository->index); /* git makes it one day */
 	repository->object_bytes = object_bytes(repository->common);
 	if (repository->top[0] == '\0')
 		memcpy(repository->top, "/", 2);
@@ -139,13 +149,18 @@ static int finish(struct repository *repository, struct err *err)
 
 int repository_find(const char *root, struct repository *out, struct err *err)
 {
-	char top[PATH_MAX], directory[PATH_MAX];
-	bool own, named = environment_repository(top, directory);
+	const char *tree = getenv("GIT_WORK_TREE");
+	char top[PATH_MAX] = "", directory[PATH_MAX];
 
 	*out = (struct repository){.object_bytes = 20};
-	own = repository_above(root, out->top, out->directory);
+	bool own = repository_above(root, out->top, out->directory);
+
+	if (own)
+		memcpy(top, out->top, sizeof top);
+	bool named = environment_repository(top, directory);
+
 	out->environment = named && (!own || strcmp(directory, out->directory) == 0);
-	if (out->environment && getenv("GIT_DIR") != NULL) {
+	if (out->environment && (!own || (tree != NULL && *tree != '\0'))) {
 		memcpy(out->top, top, sizeof top);
 		memcpy(out->directory, directory, sizeof directory);
 	}

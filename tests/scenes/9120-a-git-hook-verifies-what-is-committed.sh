@@ -112,6 +112,19 @@ edit data/set/$norm 'EPSILON = 1e-6' 'EPSILON = 1e-3'
 refused commit -a -m 'in a folder'
 expect_says 'FAILED   rmsnorm/tiny_norm'
 do_git checkout -q .
+# a hook that went into a folder, with the paths that git gave it at the top
+cp .git/index .git/other
+edit data/set/$norm 'EPSILON = 1e-6' 'EPSILON = 1e-3'
+GIT_INDEX_FILE=.git/other git add data
+do_git checkout -q .
+cd data
+GIT_INDEX_FILE=.git/other run verify --root set --changed --staged --device "$device"
+expect_exit 1
+GIT_DIR=.git GIT_INDEX_FILE=.git/other run verify --root set --changed --staged --device "$device"
+expect_exit 1
+run verify --root set --changed --staged --device "$device"
+expect_exit 0
+cd ..
 do_git submodule add -q "$root" inner
 do_git commit -q --no-verify -m submodule
 cd inner
