@@ -75,7 +75,11 @@ static int open_dataset(struct pass *pass, struct err *err)
 	           !ask_paths(root, options->ask_names, options->ask_count, &pass->arena, &vouched)) {
 		return dataset_scan(root, &pass->arena, &pass->dataset, err);
 	}
-	return dataset_some(root, vouched.paths, vouched.path_count, &pass->arena, &pass->dataset, err);
+	if (dataset_some(root, vouched.paths, vouched.path_count, &pass->arena, &pass->dataset, err) < 0)
+		return -1;
+	if (options->ask_verified) /* a watcher vouches for what it has seen */
+		dataset_look_at_folders(&pass->dataset, &pass->arena);
+	return 0;
 }
 
 static int open_contents(struct pass *pass, struct err *err)

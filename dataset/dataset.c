@@ -97,6 +97,7 @@ struct problems {
 
 struct scan {
 	struct arena *arena;
+	bool folders; /* whether each can be opened is all that is asked */
 	struct files files;
 	struct problems problems;
 };
@@ -282,7 +283,10 @@ static void scan_op_type(struct scan *scan, int dir, const char *path, const cha
 			problem_errno(scan, path, "open the folder");
 		return;
 	}
-	struct paths files = read_folder(scan, folder, suffix);
+	struct paths files = {0};
+
+	if (!scan->folders)
+		files = read_folder(scan, folder, suffix);
 
 	for (size_t i = 0; i < files.count; i++)
 		add_file(scan, folder, files.list[i], suffix);
@@ -502,6 +506,15 @@ int dataset_some(const char *root, const char *const *paths, int count, struct a
 	out->some = true;
 	pair_files(out, arena);
 	return 0;
+}
+
+void dataset_look_at_folders(struct dataset *dataset, struct arena *arena)
+{
+	struct scan definitions = {.arena = arena, .folders = true}, workloads = definitions;
+
+	scan_kind(&definitions, dataset->fd, "definitions", ".json", true);
+	scan_kind(&workloads, dataset->fd, "workloads", ".jsonl", false);
+	finish_problems(dataset, &definitions, &workloads, arena);
 }
 
 /* --- what somebody else lists -------------------------------------------------------------------------------- */

@@ -58,6 +58,10 @@ int dataset_scan(const char *root, struct arena *arena, struct dataset *out, str
 int dataset_some(const char *root, const char *const *paths, int count, struct arena *arena, struct dataset *out,
                  struct err *err);
 
+/* Makes `problems` those of the folders, as a whole walk would find them, without looking at the files in them: for who
+ * has been told what is in a dataset, but not what nobody could look at. */
+void dataset_look_at_folders(struct dataset *dataset, struct arena *arena);
+
 /* The same of files that somebody else lists and whose contents he has (git's index): paths relative to the root,
  * sorted, each once; what is no definition or workload file is left out. Nothing is looked at but the root itself. */
 struct listed_file {

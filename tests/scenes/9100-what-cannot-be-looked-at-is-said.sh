@@ -43,3 +43,13 @@ rm workloads/rmsnorm
 mv "$work/kept" workloads/rmsnorm
 verify
 expect_exit 0
+
+# a running watcher, which vouches for what it has seen, makes no difference
+watch
+watcher=$program
+ln -s loop definitions/loop
+"$reftest" verify --changed --device "$device" --sizes small >"$work/asked" 2>&1 && fail "a watcher hides what nobody can read"
+expectations=$((expectations + 1))
+grep -q 'definitions/loop: cannot open the folder' "$work/asked" || fail "nothing is said of it: $(cat "$work/asked")"
+program=$watcher
+end_watch
