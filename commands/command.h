@@ -11,5 +11,7 @@ int command_explain(struct reftest *reftest, int argc, char **argv);
 int command_generate(struct reftest *reftest, int argc, char **argv);
 int command_watch(struct reftest *reftest, int argc, char **argv);
 int command_doctor(struct reftest *reftest, int argc, char **argv);
+int command_affected(struct reftest *reftest, int argc, char **argv);
+int command_hook(struct reftest *reftest, int argc, char **argv);
 
 #endif
