@@ -262,17 +262,21 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 static struct rule rule(const struct op_case *c, int output)
 {
 	struct ssu_roles roles = ssu_roles_of(c->problem);
-	enum dtype dtype = c->problem->outputs[output].dtype;
+	bool states = output == ssu_states_place(c->problem, &roles);
+	enum dtype dtype = states ? c->problem->inputs[roles.state].dtype : c->problem->outputs[output].dtype;
 	double place = dtype == DTYPE_BFLOAT16 ? 1e-2 : dtype == DTYPE_FLOAT16 ? 0x1p-9 : 0x1p-12;
 
-	if (output == roles.new_state)
+	if (states)
 		return (struct rule){0x1p-16, place, 1};
 	return (struct rule){0x1p-12 * sqrt((double)ssu_extent_of(c, &roles).states), place, 1};
 }
 
-static bool may_write(const struct op_case *c, int input)
+/* The states may be updated in place, and some definitions have no output for them. */
+static struct op_leaves leaves(const struct op_case *c, int input)
 {
-	return input == ssu_roles_of(c->problem).state;
+	struct ssu_roles roles = ssu_roles_of(c->problem);
+
+	return (struct op_leaves){input == roles.state ? ssu_states_place(c->problem, &roles) : OP_KEPT, true};
 }
 
 /* The presets have both values of the switch, and two numbers for padding. */
@@ -408,7 +412,7 @@ struct work {
 	struct ssu_roles roles;
 	struct ssu_extent e;
 	const struct tensor *in;
-	struct tensor *out;
+	struct tensor *out, *new_state; /* new_state: data NULL: not asked for */
 	bool softplus;
 	int64_t pad;
 };
@@ -479,9 +483,8 @@ static void run_head(const struct work *w, int64_t n, int64_t h)
 			number_read(state->data, state->dtype, from, e->states, row);
 			read_decays(w, h, i, row + e->states);
 			y = update(w, n, h, i, row, row + e->states, row + 2 * e->states, row + 3 * e->states);
-			if (w->roles.new_state >= 0)
-				number_write(w->out[w->roles.new_state].data, w->out[w->roles.new_state].dtype, from,
-				             e->states, row);
+			if (w->new_state->data != NULL)
+				number_write(w->new_state->data, w->new_state->dtype, from, e->states, row);
 		}
 		if (w->roles.z >= 0 && w->in[w->roles.z].data != NULL)
 			y *= z / (1 + exp(-z));
@@ -493,7 +496,7 @@ static void run_head(const struct work *w, int64_t n, int64_t h)
 static void copy_states(const struct work *w)
 {
 	const struct tensor *from = &w->in[w->roles.state];
-	struct tensor *to = &w->out[w->roles.new_state];
+	struct tensor *to = w->new_state;
 
 	if (from->dtype == to->dtype)
 		memcpy(to->data, from->data, (size_t)dtype_bytes(to->dtype, to->elements));
@@ -509,6 +512,7 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 	                 .e = ssu_extent_of(c, &roles),
 	                 .in = in,
 	                 .out = out,
+			 .new_state = &out[ssu_states_place(c->problem, &roles)],
 	                 .softplus = ssu_softplus(c, &roles),
 	                 .pad = ssu_pad(c, &roles)};
 
@@ -516,7 +520,7 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 		return -1;
 	if (roles.indices >= 0 && in[roles.indices].data == NULL && check_states(&w.e, err) != 0)
 		return -1;
-	if (roles.new_state >= 0)
+	if (w.new_state->data != NULL)
 		copy_states(&w);
 #pragma omp parallel for schedule(dynamic)
 	for (int64_t i = 0; i < w.e.batch * w.e.heads; i++)
@@ -532,7 +536,7 @@ const struct op mamba_ssu_op = {
     .match = match,
     .sizes = sizes,
     .rule = rule,
-    .may_write = may_write,
+    .leaves = leaves,
     .scalar = scalar,
     .fill = fill,
     .check = ssu_check,

@@ -312,15 +312,6 @@ static struct rule rule(const struct op_case *c, int output)
 	}
 }
 
-/* An output with the name of an input is that input, updated in place. */
-static bool may_write(const struct op_case *c, int input)
-{
-	for (int i = 0; i < c->problem->output_count; i++)
-		if (strcmp(c->problem->outputs[i].name, c->problem->inputs[input].name) == 0)
-			return true;
-	return false;
-}
-
 /* Numbers that nobody has by heart. */
 static double scalar(const struct op_case *c, int input)
 {
@@ -587,7 +578,7 @@ const struct op rope_op = {
     .edge_axes = edge_axes,
     .constants = constants,
     .rule = rule,
-    .may_write = may_write,
+    .leaves = op_leaves_namesake,
     .scalar = scalar,
     .fill = fill,
     .check = check,
