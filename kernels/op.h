@@ -80,8 +80,8 @@ struct op_case {
 	double scalar[OP_ARGS];   /* values of Python-scalar inputs, by input index */
 	int probe;                /* 0: an ordinary case; 1: the inputs that make a hidden constant visible */
 	int edge;                 /* 0: an ordinary case; else 1 + the index of one of op.edges */
-	uint32_t given;           /* bit i: input i comes from a workload's file. What op.fill makes of the others must
-	                             suit it whatever it holds: indices that were brought may lead to any row */
+	uint32_t given;           /* bit i: input i comes from a workload: a file's tensor, or a number. What op.fill makes
+	                             of the others must suit it whatever it holds: indices may lead to any row */
 };
 
 /* |reference - ground_truth| <= atol + rtol |ground_truth| for at least hit_ratio of the elements. */
@@ -142,9 +142,10 @@ struct op {
 	int (*fill)(const struct op_case *c, int input, struct tensor *out, struct err *err);
 
 	/* Do the axes and inputs that a workload brings make sense, as far as the family reads them as indices, offsets
-	 * or lengths? 0, or -1 with the sentence that makes the case invalid. Asked before the reference runs: once
-	 * with no input at hand, before any is made, and once more when some were brought. `in` on the host; data NULL:
-	 * not at hand, and not looked at. NULL: nothing to ask. */
+	 * or lengths, or divides by them? 0, or -1 with the sentence that makes the case invalid. Asked before the
+	 * reference runs: once with no tensor at hand, before any is made (Python scalars are known: op_case.scalar), and
+	 * once more when tensors were brought. `in` on the host; data NULL: not at hand, and not looked at. NULL: nothing
+	 * to ask. */
 	int (*check)(const struct op_case *c, const struct tensor *in, struct err *err);
 
 	/* The definition of the operation: plain C, double accumulation, one rounding to the output's dtype. `in` holds

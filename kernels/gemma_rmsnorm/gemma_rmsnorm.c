@@ -218,6 +218,13 @@ static double *doubles(int64_t count)
 	return memory;
 }
 
+static int check(const struct op_case *c, const struct tensor *in, struct err *err)
+{
+	if (check_epsilon(c, gemma_roles_of(c->problem).eps, err) != 0)
+		return -1;
+	return check_all_finite(c, in, err);
+}
+
 static int oracle(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err)
 {
 	struct gemma_roles roles = gemma_roles_of(c->problem);
@@ -264,6 +271,6 @@ const struct op gemma_rmsnorm_op = {
     .leaves = op_leaves_namesake,
     .scalar = scalar,
     .fill = fill,
-    .check = check_all_finite,
+    .check = check,
     .oracle = oracle,
 };
