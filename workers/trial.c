@@ -6,6 +6,8 @@
  *             first run: outputs are copied, the second run is staged elsewhere and sent off; meanwhile (think) the
  *                        ground truth is made and compared
  *             second run: the outputs must be the same bits; the verdict
+ * Of a case with large inputs the judge's own are given back while the reference runs, and made anew after it, so that
+ * they stand beside neither what the reference takes nor the cache of its allocator; the ground truth then waits.
  * What is found first decides. Poison differs between the runs, so that an output that was never written cannot look
  * deterministic. */
 #include "workers/trial.h"
@@ -40,6 +42,8 @@ struct trial {
 	struct tensor first[OP_ARGS]; /* private copies of the outputs after the first run */
 	struct tensor left[OP_ARGS];	/* and of the inputs that may be written to; data NULL: of the others */
 	struct tensor truth[OP_PLACES]; /* of outputs; from op_own_place on, of inputs that have one of their own */
+	bool released;                /* the memory of `in` is given back; `data` tells only whether there is any */
+	bool compared_all;            /* the ground truth is made and compared */
 	unsigned char *spare;         /* LAYOUT_ALIGN bytes of private memory, to look at single elements */
 	struct layout layout;         /* of the run under way: inputs, then outputs */
 	int run;                      /* 0 or 1 */
@@ -175,13 +179,13 @@ static const int64_t *shape_tensors(struct trial *trial)
 	return bytes;
 }
 
-/* Private copies of a tensor of the arena: of an output what was found and what it should be, of an input what it is
- * made of, what was found if it may be written to, and what it should then be if that is no output. */
+/* Private copies of a tensor of the arena, inputs as they were made aside: of an output what was found and what it should
+ * be, of an input what was found if it may be written to, and what it should then be if that is no output. */
 static int private_copies(const struct trial *trial, int tensor)
 {
 	if (tensor >= trial->job->problem.input_count)
 		return 2;
-	return 1 + (leaves(trial, tensor).place != OP_KEPT) + has_own_truth(trial, tensor);
+	return (leaves(trial, tensor).place != OP_KEPT) + has_own_truth(trial, tensor);
 }
 
 /* Private memory: the copies of each tensor, and the spare octets. */
@@ -192,6 +196,16 @@ static int64_t private_bytes(const struct trial *trial, const int64_t *bytes)
 	for (int i = 0; i < tensor_count(trial); i++)
 		for (int copies = private_copies(trial, i); copies > 0; copies--)
 			total = layout_add(total, layout_round(bytes[i]));
+	return total;
+}
+
+/* The inputs as they were made. */
+static int64_t input_bytes(const struct trial *trial, const int64_t *bytes)
+{
+	int64_t total = 0;
+
+	for (int i = 0; i < trial->job->problem.input_count; i++)
+		total = layout_add(total, layout_round(bytes[i]));
 	return total;
 }
 
@@ -212,7 +226,7 @@ static int reserve(struct trial *trial, const int64_t *bytes)
 {
 	struct device *device = trial->device;
 	struct arena *arena = &trial->arena;
-	struct court_need need = {arena_bytes(trial, bytes), private_bytes(trial, bytes), 0, 0, 0};
+	struct court_need need = {arena_bytes(trial, bytes), private_bytes(trial, bytes), input_bytes(trial, bytes), 0, 0, 0};
 	struct err err = {""};
 	enum court_answer answer;
 
@@ -242,9 +256,6 @@ static void place_tensors(struct trial *trial, const int64_t *bytes)
 	unsigned char *at = trial->court->private;
 
 	trial->spare = take_private(&at, LAYOUT_ALIGN);
-	for (int i = 0; i < problem->input_count; i++)
-		if (trial->in[i].rank != OP_SCALAR && trial->job->inputs[i].kind != SOURCE_ABSENT)
-			trial->in[i].data = take_private(&at, bytes[i]);
 	for (int i = 0; i < problem->output_count; i++) {
 		trial->first[i].data = take_private(&at, bytes[problem->input_count + i]);
 		trial->truth[i].data = take_private(&at, bytes[problem->input_count + i]);
@@ -255,6 +266,28 @@ static void place_tensors(struct trial *trial, const int64_t *bytes)
 		if (has_own_truth(trial, i))
 			trial->truth[op_own_place(problem, i)].data = take_private(&at, bytes[i]);
 	}
+}
+
+/* Memory for the inputs, and what they hold: the same whenever it is asked. -1: decided. */
+static int make_inputs(struct trial *trial)
+{
+	const struct op_problem *problem = &trial->job->problem;
+	struct ruling ruling = {STATUS_SKIPPED, REASON_MEMORY, {""}}; /* unless given_fill says otherwise */
+	int64_t *bytes = arena_array(&trial->arena, (size_t)problem->input_count, sizeof *bytes);
+	unsigned char *at;
+
+	for (int i = 0; i < problem->input_count; i++)
+		if (trial->job->inputs[i].kind != SOURCE_ABSENT)
+			bytes[i] = job_tensor_bytes(&trial->in[i]);
+	at = court_take_inputs(trial->court, input_bytes(trial, bytes), &ruling.why);
+	for (int i = 0; at != NULL && i < problem->input_count; i++)
+		if (trial->in[i].rank != OP_SCALAR && trial->job->inputs[i].kind != SOURCE_ABSENT)
+			trial->in[i].data = take_private(&at, bytes[i]);
+	trial->released = false;
+	if (at != NULL && given_fill(trial->device, trial->job, trial->op, &trial->c, trial->in, &ruling) == 0)
+		return 0;
+	decide(trial, ruling.status, ruling.reason, arena_string(&trial->arena, ruling.why.text));
+	return -1;
 }
 
 /* The case at these axis values: 0 when its inputs lie ready in private memory, -1 when it is decided. */
@@ -282,9 +315,10 @@ static int arrange(struct trial *trial, const int64_t *axis, int probe)
 	if (reserve(trial, bytes) != 0)
 		return -1;
 	place_tensors(trial, bytes);
-	if (given_fill(trial->device, job, trial->op, &trial->c, trial->in, &ruling) == 0 &&
-	    (!valid_inputs ||
-	     given_check(trial->device, job, trial->op, &trial->c, trial->in, &trial->arena, &ruling) == 0))
+	if (make_inputs(trial) != 0)
+		return -1;
+	if (!valid_inputs ||
+	    given_check(trial->device, job, trial->op, &trial->c, trial->in, &trial->arena, &ruling) == 0)
 		return 0;
 	decide(trial, ruling.status, ruling.reason, arena_string(&trial->arena, ruling.why.text));
 	return -1;
@@ -757,8 +791,9 @@ void trial_think(struct trial *trial)
 	struct err err = {""};
 	int rc = 0;
 
-	if (trial->decided || trial->op == NULL || trial->run == 0)
+	if (trial->decided || trial->op == NULL || trial->run == 0 || trial->released || trial->compared_all)
 		return;
+	trial->compared_all = true;
 	if (trial->device->calls->truth(trial->device, trial->op, &trial->c, trial->in, trial->truth, &err) != 0) {
 		decide_error(trial, &err);
 		return;
@@ -824,6 +859,7 @@ static enum trial_answer ask(struct trial *trial, int run, struct buf *out)
 	if (stage(trial, run) != 0)
 		return give_verdict(trial, out);
 	write_run(trial, out);
+	trial->released = court_drop_inputs(trial->court);
 	return TRIAL_RUN;
 }
 
@@ -896,10 +932,13 @@ static enum trial_answer recover(struct trial *trial, struct buf *out)
 enum trial_answer trial_ran(struct trial *trial, const cJSON *ran, struct buf *out)
 {
 	check_canaries(trial);
+	if (trial->released && !trial->decided)
+		make_inputs(trial);
 	check_inputs(trial);
 	check_forms(trial, ran);
 	if (trial->run == 1)
 		check_deterministic(trial);
+	trial_think(trial); /* if it could not while the reference ran */
 	if (trial->decided || trial->run == 1 || copy_what_was_written(trial) != 0)
 		return give_verdict(trial, out);
 	return trial->c.probe ? recover(trial, out) : ask(trial, 1, out);

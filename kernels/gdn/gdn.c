@@ -32,8 +32,8 @@
  * state remembers: rtol 2^-12 is good for 4000 tokens, atol 2^-16 is 2^-14 of a typical element. A pool that is not
  * updated is the same bits.
  *
- * Left out, because implementations differ: sequences without tokens (is the new state the old one, zero, or not
- * written?), slots below 0, slots that two sequences update or whose intermediate states both write. Workloads that
+ * Sequences without tokens keep their state, but implementations differ (the old one, zero, or not written?): --edge
+ * alone has such. Left out for the same reason: slots below 0, slots that two sequences update or whose intermediate states both write. Workloads that
  * bring them are invalid. */
 #include "kernels/gdn/inputs.h"
 
@@ -415,7 +415,7 @@ static int check_axes(const struct op_case *c, const struct gdn_roles *roles, co
 	if (indices != NULL && c->axis[indices->axis[0]] < e->sequences)
 		return err_set(err, "gdn: %s has %lld slots for %lld sequences", indices->name,
 		               (long long)c->axis[indices->axis[0]], (long long)e->sequences);
-	if (e->total < e->sequences || (e->sequences == 0 && e->total > 0))
+	if ((e->total < e->sequences && c->edge == 0) || (e->sequences == 0 && e->total > 0))
 		return err_set(err, "gdn: %lld tokens cannot be dealt to %lld sequences, each with one at the least",
 		               (long long)e->total, (long long)e->sequences);
 	return 0;
@@ -512,6 +512,30 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 		preset_axes(problem, &roles, &presets[count], axis + (int64_t)count * problem->axis_count);
 	}
 	return count;
+}
+
+/* The cases of --edge; op_case.edge is one of these. */
+enum { EDGE_NO_SEQUENCES = 1, EDGE_EMPTY_SEQUENCE };
+
+static const struct op_edge edges[] = {
+    {"no_sequences", "where there is no sequence, nothing comes out, and a pool of states stays as it is"},
+    {"empty_sequence", "a sequence without tokens has for its new state the one that it had"},
+    {NULL, NULL},
+};
+
+static bool edge_axes(const struct op_problem *problem, int variant, int edge, int64_t *axis)
+{
+	static const struct preset none = {0, 0, 3}, none_by_batch = {0, 2, 3}, middle = {3, 5, 5};
+	struct gdn_roles roles = gdn_roles_of(problem);
+	const struct op_arg *q = &problem->inputs[roles.q];
+	bool packs = roles.cu_seqlens >= 0;
+
+	(void)variant;
+	if (!problem->axes[q->axis[0]].var || (packs && !problem->axes[problem->inputs[roles.cu_seqlens].axis[0]].var) ||
+	    (edge == EDGE_EMPTY_SEQUENCE && !packs))
+		return false;
+	preset_axes(problem, &roles, edge == EDGE_EMPTY_SEQUENCE ? &middle : packs ? &none : &none_by_batch, axis);
+	return true;
 }
 
 static void probe_axes(const struct op_problem *problem, int variant, int64_t *axis)
@@ -617,6 +641,13 @@ static void fill_offsets(const struct gdn_extent *e, struct tensor *out)
 	}
 }
 
+/* All tokens are those of the middle sequence of three. */
+static void fill_empty(const struct gdn_extent *e, struct tensor *out)
+{
+	for (int64_t n = 0; n < out->elements; n++)
+		number_set(out->data, out->dtype, n, n < 2 ? 0 : (double)e->total);
+}
+
 /* Slots in random order: the first so many of a shuffled pool, so that sequences have distinct ones. */
 static void fill_indices(const struct gdn_extent *e, uint64_t key, struct tensor *out)
 {
@@ -654,7 +685,9 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 
 	if (check_axes(c, &roles, &e, err) != 0)
 		return -1;
-	if (input == roles.cu_seqlens)
+	if (input == roles.cu_seqlens && c->edge == EDGE_EMPTY_SEQUENCE)
+		fill_empty(&e, out);
+	else if (input == roles.cu_seqlens)
 		fill_offsets(&e, out);
 	else if (input == roles.indices)
 		fill_indices(&e, f.key, out);
@@ -670,7 +703,9 @@ static int64_t integer(const struct tensor *tensor, int64_t index)
 	                                    : ((const int32_t *)tensor->data)[index];
 }
 
-static int check_offsets(const char *name, const struct gdn_extent *e, const struct tensor *offsets, struct err *err)
+/* `empty`: a sequence may have no token. */
+static int check_offsets(const char *name, const struct gdn_extent *e, bool empty, const struct tensor *offsets,
+                         struct err *err)
 {
 	int64_t count = offsets->elements;
 
@@ -682,7 +717,7 @@ static int check_offsets(const char *name, const struct gdn_extent *e, const str
 			    err, "%s[%lld] is %lld: it must not be below %s[%lld] = %lld, nor above the %lld tokens",
 			    name, (long long)n, (long long)integer(offsets, n), name, (long long)n - 1,
 			    (long long)integer(offsets, n - 1), (long long)e->total);
-		else if (integer(offsets, n) == integer(offsets, n - 1))
+		else if (!empty && integer(offsets, n) == integer(offsets, n - 1))
 			return err_set(
 			    err,
 			    "%s gives sequence %lld no token: implementations differ in what its new state is, so"
@@ -735,7 +770,7 @@ int gdn_check(const struct op_case *c, const struct tensor *in, struct err *err)
 	if (check_axes(c, &roles, &e, err) != 0)
 		return -1;
 	if (roles.cu_seqlens >= 0 && in[roles.cu_seqlens].data != NULL &&
-	    check_offsets(inputs[roles.cu_seqlens].name, &e, &in[roles.cu_seqlens], err) != 0)
+	    check_offsets(inputs[roles.cu_seqlens].name, &e, c->edge != 0, &in[roles.cu_seqlens], err) != 0)
 		return -1;
 	if (check_numbers(c, in, roles.buffer, false, "the whole buffer is compared, and NaN equals nothing", err) != 0)
 		return -1;
@@ -947,6 +982,8 @@ const struct op gdn_op = {
     .op_types = op_types,
     .match = match,
     .sizes = sizes,
+    .edges = edges,
+    .edge_axes = edge_axes,
     .constants = constants,
     .rule = rule,
     .leaves = leaves,

@@ -259,6 +259,29 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 	return count;
 }
 
+/* The cases of --edge; op_case.edge is one of these. */
+enum { EDGE_NO_SEQUENCES = 1, EDGE_ALL_PADDING };
+
+static const struct op_edge edges[] = {
+    {"no_sequences", "where there is no sequence, the states stay as they are"},
+    {"all_padding", "a sequence that is padding has output 0 and updates no state"},
+    {NULL, NULL},
+};
+
+static bool edge_axes(const struct op_problem *problem, int variant, int edge, int64_t *axis)
+{
+	struct ssu_roles roles = ssu_roles_of(problem);
+	const struct op_arg *x = &problem->inputs[roles.x];
+
+	(void)variant;
+	if (!problem->axes[x->axis[0]].var || (edge == EDGE_ALL_PADDING && roles.indices < 0))
+		return false;
+	for (int a = 0; a < problem->axis_count; a++)
+		axis[a] = problem->axes[a].var ? 3 : problem->axes[a].value;
+	axis[x->axis[0]] = edge == EDGE_NO_SEQUENCES ? 0 : 3;
+	return true;
+}
+
 static struct rule rule(const struct op_case *c, int output)
 {
 	struct ssu_roles roles = ssu_roles_of(c->problem);
@@ -323,7 +346,8 @@ static void fill_indices(const struct op_case *c, const struct ssu_roles *roles,
 		order[j] = i;
 	}
 	for (int64_t b = 0; b < out->elements; b++) {
-		int64_t slot = b % 8 == 3 || next == slots ? ssu_pad(c, roles) : order[next++];
+		bool padding = b % 8 == 3 || next == slots || c->edge == EDGE_ALL_PADDING;
+		int64_t slot = padding ? ssu_pad(c, roles) : order[next++];
 
 		number_set(out->data, out->dtype, b, (double)slot);
 	}
@@ -535,6 +559,8 @@ const struct op mamba_ssu_op = {
     .op_types = op_types,
     .match = match,
     .sizes = sizes,
+    .edges = edges,
+    .edge_axes = edge_axes,
     .rule = rule,
     .leaves = leaves,
     .scalar = scalar,

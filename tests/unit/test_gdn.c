@@ -634,6 +634,26 @@ static void other_problems_are_refused_with_a_sentence(void **state)
 	assert_refused(&gdn_op, &p, "cu_seqlens to tell their sequences");
 }
 
+static void right(struct trial *t)
+{
+	emulate(t, NONE);
+}
+
+static void what_is_right_passes_at_every_edge(void **state)
+{
+	struct gdn_roles roles = gdn_roles_of(&problems[PREFILL]);
+	struct trial t;
+
+	(void)state;
+	for (int p = 0; p < COUNT(problems); p++)
+		assert_int_equal(assert_edges_pass(&gdn_op, &problems[p], right), p == PREFILL ? 2 : 1);
+	assert_true(trial_open_edge(&t, &gdn_op, &problems[PREFILL], "empty_sequence", 1));
+	emulate(&t, NONE);
+	memset(t.out[roles.new_state].data, 0, (size_t)t.out[roles.new_state].elements / 3 * sizeof(float));
+	assert_false(trial_passes(&t)); /* the state of the first sequence, which has no token, is lost */
+	trial_close(&t);
+}
+
 static void inputs_follow_the_seed(void **state)
 {
 	(void)state;
@@ -655,6 +675,7 @@ int main(void)
 	    cmocka_unit_test(only_the_buffer_is_written),
 	    cmocka_unit_test(layouts_are_told_by_shape_then_by_name),
 	    cmocka_unit_test(other_problems_are_refused_with_a_sentence),
+	    cmocka_unit_test(what_is_right_passes_at_every_edge),
 	    cmocka_unit_test(inputs_follow_the_seed),
 	};
 

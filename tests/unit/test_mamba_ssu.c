@@ -388,6 +388,25 @@ static void states_without_an_output_are_left_or_updated(void **state)
 	trial_close(&t);
 }
 
+static void right(struct trial *t)
+{
+	emulate(t, NONE);
+}
+
+static void what_is_right_passes_at_every_edge(void **state)
+{
+	struct trial t;
+
+	(void)state;
+	for (int p = 0; p < COUNT(problems); p++)
+		assert_int_equal(assert_edges_pass(&mamba_ssu_op, &problems[p], right),
+		                 ssu_roles_of(&problems[p]).indices >= 0 ? 2 : 1);
+	assert_true(trial_open_edge(&t, &mamba_ssu_op, &problems[FULL], "all_padding", 1));
+	for (int64_t i = 0; i < t.in[ssu_roles_of(t.problem).indices].elements; i++)
+		assert_true(get(&t.in[ssu_roles_of(t.problem).indices], i) < 0);
+	trial_close(&t);
+}
+
 static void other_problems_are_refused_with_a_sentence(void **state)
 {
 	struct op_axis changed[COUNT(axes)];
@@ -451,6 +470,7 @@ int main(void)
 	    cmocka_unit_test(sequences_without_a_slot_are_padding),
 	    cmocka_unit_test(slots_that_lead_nowhere_are_refused),
 	    cmocka_unit_test(only_the_state_may_be_written),
+	    cmocka_unit_test(what_is_right_passes_at_every_edge),
 	    cmocka_unit_test(states_without_an_output_are_left_or_updated),
 	    cmocka_unit_test(other_problems_are_refused_with_a_sentence),
 	    cmocka_unit_test(inputs_follow_the_seed),
