@@ -1,11 +1,12 @@
 /* families - what a GPU answers against what the CPU answers, for every op family, at shapes that no size preset has.
  *
- *   families LIBRARY|cpu [ROOT [DRAWS [SECONDS [SEED]]]]
+ *   families LIBRARY|cpu [ROOT [DRAWS [SECONDS [SEED [FAMILY|all [MOST]]]]]]
  *
  * LIBRARY: libreftest_kernels_cuda.so. "cpu": the CPU against itself, which shows without a GPU what would be drawn,
  * what it costs the CPU, and that what is planted is found. ROOT: a dataset (default: the working directory). For each
  * of its definitions that a family has the truth of, DRAWS times (default 6; no further one is begun after SECONDS,
- * default 15):
+ * default 15). FAMILY: of this one alone. MOST: no var axis is drawn larger (for tools under which a kernel takes a
+ * thousand times as long):
  *
  *   - every var axis is drawn from 1 to the most that it has in the small and medium presets, small values as likely as
  *     large ones; an axis that constraints give is computed; what breaks a constraint of the axes, or what the family
@@ -55,6 +56,8 @@ struct contest {
 	int draws;
 	double seconds;
 	uint64_t seed;
+	const char *family; /* NULL: all */
+	int64_t most;       /* of a var axis */
 	struct score scores[FAMILIES]; /* by place in op_table */
 };
 
@@ -548,6 +551,13 @@ static void hold_all(struct contest *contest, struct subject *s)
 			score->wrong += tell("%s: no axes were found in %d attempts", s->problem.name, ATTEMPTS);
 }
 
+static void limit_axes(struct subject *s, int64_t most)
+{
+	for (int a = 0; a < s->problem.axis_count; a++)
+		if (s->problem.axes[a].var && s->most[a] > most)
+			s->most[a] = most;
+}
+
 /* Every definition of the dataset, in its families' scores. */
 static void hold_dataset(struct contest *contest, const char *root)
 {
@@ -559,8 +569,11 @@ static void hold_dataset(struct contest *contest, const char *root)
 	for (int i = 0; i < dataset.definition_count; i++) {
 		struct subject subject;
 
-		if (open_subject(&subject, &dataset, &dataset.definitions[i]))
+		if (open_subject(&subject, &dataset, &dataset.definitions[i]) &&
+		    (contest->family == NULL || strcmp(contest->family, subject.entry->op->name) == 0)) {
+			limit_axes(&subject, contest->most);
 			hold_all(contest, &subject);
+		}
 		arena_free(&subject.arena);
 	}
 	dataset_close(&dataset);
@@ -611,11 +624,14 @@ int main(int argc, char **argv)
 {
 	struct contest contest = {.draws = argc > 3 ? atoi(argv[3]) : 6,
 	                          .seconds = argc > 4 ? atof(argv[4]) : 15,
-	                          .seed = argc > 5 ? strtoull(argv[5], NULL, 10) : 1};
+	                          .seed = argc > 5 ? strtoull(argv[5], NULL, 10) : 1,
+	                          .family = argc > 6 && strcmp(argv[6], "all") != 0 ? argv[6] : NULL,
+	                          .most = argc > 7 ? strtoll(argv[7], NULL, 10) : INT64_MAX};
 	struct err err;
 
 	if (argc < 2 || op_count > FAMILIES || contest.draws < 1) {
-		printf("Bail out! usage: families libreftest_kernels_cuda.so|cpu [ROOT [DRAWS [SECONDS [SEED]]]]\n");
+		printf("Bail out! usage: families libreftest_kernels_cuda.so|cpu [ROOT [DRAWS [SECONDS [SEED [FAMILY|all "
+		       "[MOST]]]]]]\n");
 		return 1;
 	}
 	contest.cpu = device_open_cpu(&err);
