@@ -63,6 +63,9 @@ mutants: all ## mistakes planted into correct references, on the CPU and on a GP
 check-gpu: all $(gpu_tests) ## the tests that need a CUDA GPU
 	tests/run --gpu $(BUILD)
 
+check-races: all $(gpu_tests) ## the same kernels under compute-sanitizer's racecheck, at small shapes
+	tests/run --races $(BUILD)
+
 soak: all ## random edits under a running watcher for MINUTES=10; at the end it must agree with a cold verify
 	python3 tests/soak.py $(BUILD) $(or $(MINUTES),10) $(SEED)
 
@@ -139,7 +142,7 @@ $(addprefix $(BUILD)/,$(written)): derived ;
 derived:
 	tools/generate.sh $(BUILD) '$(rooms) $(kernels) $(base) $(cuda)' '$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(flags) $(NVCC)'
 
-.PHONY: all verify test check mutants check-gpu soak bench bench-gpu install uninstall clean help unit-tests derived
+.PHONY: all verify test check mutants check-gpu check-races soak bench bench-gpu install uninstall clean help unit-tests derived
 .DELETE_ON_ERROR:
 .SECONDARY:
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

@@ -6,6 +6,8 @@
  *             first run: outputs are copied, the second run is staged elsewhere and sent off; meanwhile (think) the
  *                        ground truth is made and compared
  *             second run: the outputs must be the same bits; the verdict
+ * Of a case with large inputs the judge's own are given back while the reference runs, and made anew after it, so that
+ * they stand beside neither what the reference takes nor the cache of its allocator; the ground truth then waits.
  * What is found first decides. Poison differs between the runs, so that an output that was never written cannot look
  * deterministic. */
 #include "workers/trial.h"
@@ -38,7 +40,10 @@ struct trial {
 	struct input_source scalar[OP_ARGS];
 	struct tensor in[OP_ARGS];    /* private; data NULL: absent, or a Python scalar */
 	struct tensor first[OP_ARGS]; /* private copies of the outputs after the first run */
-	struct tensor truth[OP_ARGS];
+	struct tensor left[OP_ARGS];	/* and of the inputs that may be written to; data NULL: of the others */
+	struct tensor truth[OP_PLACES]; /* of outputs; from op_own_place on, of inputs that have one of their own */
+	bool released;                /* the memory of `in` is given back; `data` tells only whether there is any */
+	bool compared_all;            /* the ground truth is made and compared */
 	unsigned char *spare;         /* LAYOUT_ALIGN bytes of private memory, to look at single elements */
 	struct layout layout;         /* of the run under way: inputs, then outputs */
 	int run;                      /* 0 or 1 */
@@ -46,7 +51,8 @@ struct trial {
 	struct verdict verdict;
 	enum reason missed;           /* why the outputs fail against the ground truth; REASON_NONE: they do not */
 	const char *missed_message;
-	struct output_verdict outputs[OP_ARGS];
+	struct output_verdict outputs[OP_PLACES]; /* and of the inputs that were written to */
+	int compared;				  /* how many of `outputs` there are */
 };
 
 /* Decides, unless it is decided already. */
@@ -125,6 +131,29 @@ static int tensor_count(const struct trial *trial)
 	return trial->job->problem.input_count + trial->job->problem.output_count;
 }
 
+/* What the input has to hold after the reference ran. An output that is not like it cannot stand for it. */
+static struct op_leaves leaves(const struct trial *trial, int input)
+{
+	const struct op_leaves kept = {OP_KEPT, true};
+	const struct op_problem *problem = &trial->job->problem;
+	const struct tensor *before = &trial->in[input];
+	struct op_leaves out;
+
+	if (trial->op == NULL || trial->op->leaves == NULL || before->rank == OP_SCALAR ||
+	    trial->job->inputs[input].kind == SOURCE_ABSENT)
+		return kept;
+	out = trial->op->leaves(&trial->c, input);
+	if (out.place >= 0 && out.place < problem->output_count &&
+	    (trial->first[out.place].dtype != before->dtype || trial->first[out.place].elements != before->elements))
+		return kept;
+	return out;
+}
+
+static bool has_own_truth(const struct trial *trial, int input)
+{
+	return leaves(trial, input).place >= trial->job->problem.output_count;
+}
+
 /* Bytes of every tensor in the arena, inputs first; also shapes the private ones. */
 static const int64_t *shape_tensors(struct trial *trial)
 {
@@ -138,21 +167,45 @@ static const int64_t *shape_tensors(struct trial *trial)
 	}
 	for (int i = 0; i < problem->output_count; i++) {
 		trial->first[i] = trial->truth[i] = job_tensor(&problem->outputs[i], trial->c.axis);
-		if (trial->first[i].rank == OP_SCALAR) /* a number that run() returns lies in the arena as a 0-D tensor */
+		if (trial->first[i].rank ==
+		    OP_SCALAR) /* a number that run() returns lies in the arena as a 0-D tensor */
 			trial->first[i].rank = trial->truth[i].rank = 0;
 		bytes[problem->input_count + i] = job_tensor_bytes(&trial->first[i]);
+	}
+	for (int i = 0; i < problem->input_count; i++) {
+		trial->left[i] = trial->in[i];
+		trial->truth[op_own_place(problem, i)] = trial->in[i];
 	}
 	return bytes;
 }
 
-/* Private memory: inputs once, outputs twice, and the spare octets. */
+/* Private copies of a tensor of the arena, inputs as they were made aside: of an output what was found and what it should
+ * be, of an input what was found if it may be written to, and what it should then be if that is no output. */
+static int private_copies(const struct trial *trial, int tensor)
+{
+	if (tensor >= trial->job->problem.input_count)
+		return 2;
+	return (leaves(trial, tensor).place != OP_KEPT) + has_own_truth(trial, tensor);
+}
+
+/* Private memory: the copies of each tensor, and the spare octets. */
 static int64_t private_bytes(const struct trial *trial, const int64_t *bytes)
 {
 	int64_t total = LAYOUT_ALIGN;
 
 	for (int i = 0; i < tensor_count(trial); i++)
-		for (int copies = i < trial->job->problem.input_count ? 1 : 2; copies > 0; copies--)
+		for (int copies = private_copies(trial, i); copies > 0; copies--)
 			total = layout_add(total, layout_round(bytes[i]));
+	return total;
+}
+
+/* The inputs as they were made. */
+static int64_t input_bytes(const struct trial *trial, const int64_t *bytes)
+{
+	int64_t total = 0;
+
+	for (int i = 0; i < trial->job->problem.input_count; i++)
+		total = layout_add(total, layout_round(bytes[i]));
 	return total;
 }
 
@@ -173,7 +226,7 @@ static int reserve(struct trial *trial, const int64_t *bytes)
 {
 	struct device *device = trial->device;
 	struct arena *arena = &trial->arena;
-	struct court_need need = {arena_bytes(trial, bytes), private_bytes(trial, bytes), 0, 0, 0};
+	struct court_need need = {arena_bytes(trial, bytes), private_bytes(trial, bytes), input_bytes(trial, bytes), 0, 0, 0};
 	struct err err = {""};
 	enum court_answer answer;
 
@@ -203,13 +256,38 @@ static void place_tensors(struct trial *trial, const int64_t *bytes)
 	unsigned char *at = trial->court->private;
 
 	trial->spare = take_private(&at, LAYOUT_ALIGN);
-	for (int i = 0; i < problem->input_count; i++)
-		if (trial->in[i].rank != OP_SCALAR && trial->job->inputs[i].kind != SOURCE_ABSENT)
-			trial->in[i].data = take_private(&at, bytes[i]);
 	for (int i = 0; i < problem->output_count; i++) {
 		trial->first[i].data = take_private(&at, bytes[problem->input_count + i]);
 		trial->truth[i].data = take_private(&at, bytes[problem->input_count + i]);
 	}
+	for (int i = 0; i < problem->input_count; i++) {
+		if (leaves(trial, i).place != OP_KEPT)
+			trial->left[i].data = take_private(&at, bytes[i]);
+		if (has_own_truth(trial, i))
+			trial->truth[op_own_place(problem, i)].data = take_private(&at, bytes[i]);
+	}
+}
+
+/* Memory for the inputs, and what they hold: the same whenever it is asked. -1: decided. */
+static int make_inputs(struct trial *trial)
+{
+	const struct op_problem *problem = &trial->job->problem;
+	struct ruling ruling = {STATUS_SKIPPED, REASON_MEMORY, {""}}; /* unless given_fill says otherwise */
+	int64_t *bytes = arena_array(&trial->arena, (size_t)problem->input_count, sizeof *bytes);
+	unsigned char *at;
+
+	for (int i = 0; i < problem->input_count; i++)
+		if (trial->job->inputs[i].kind != SOURCE_ABSENT)
+			bytes[i] = job_tensor_bytes(&trial->in[i]);
+	at = court_take_inputs(trial->court, input_bytes(trial, bytes), &ruling.why);
+	for (int i = 0; at != NULL && i < problem->input_count; i++)
+		if (trial->in[i].rank != OP_SCALAR && trial->job->inputs[i].kind != SOURCE_ABSENT)
+			trial->in[i].data = take_private(&at, bytes[i]);
+	trial->released = false;
+	if (at != NULL && given_fill(trial->device, trial->job, trial->op, &trial->c, trial->in, &ruling) == 0)
+		return 0;
+	decide(trial, ruling.status, ruling.reason, arena_string(&trial->arena, ruling.why.text));
+	return -1;
 }
 
 /* The case at these axis values: 0 when its inputs lie ready in private memory, -1 when it is decided. */
@@ -237,9 +315,10 @@ static int arrange(struct trial *trial, const int64_t *axis, int probe)
 	if (reserve(trial, bytes) != 0)
 		return -1;
 	place_tensors(trial, bytes);
-	if (given_fill(trial->device, job, trial->op, &trial->c, trial->in, &ruling) == 0 &&
-	    (!valid_inputs ||
-	     given_check(trial->device, job, trial->op, &trial->c, trial->in, &trial->arena, &ruling) == 0))
+	if (make_inputs(trial) != 0)
+		return -1;
+	if (!valid_inputs ||
+	    given_check(trial->device, job, trial->op, &trial->c, trial->in, &trial->arena, &ruling) == 0)
 		return 0;
 	decide(trial, ruling.status, ruling.reason, arena_string(&trial->arena, ruling.why.text));
 	return -1;
@@ -355,8 +434,8 @@ static void decide_out_of_bounds(struct trial *trial, const struct layout_gap *g
 	if (gap->before >= 0)
 		buf_printf(&place, "%" PRId64 " bytes past the end of %s", at, tensor_named(trial, gap->before));
 	if (gap->after >= 0)
-		buf_printf(&place, "%s%" PRId64 " bytes before %s", gap->before >= 0 ? ", " : "", gap->end - gap->begin - at,
-		           tensor_named(trial, gap->after));
+		buf_printf(&place, "%s%" PRId64 " bytes before %s", gap->before >= 0 ? ", " : "",
+			   gap->end - gap->begin - at, tensor_named(trial, gap->after));
 	decide(trial, STATUS_ERROR, REASON_OUT_OF_BOUNDS,
 	       arena_printf(&trial->arena, "the reference wrote outside its tensors: the first such byte lies %s",
 	                    place.data));
@@ -426,8 +505,8 @@ static const char *difference(struct trial *trial, int tensor_index, const struc
 	                    say_value(arena, then, copy->dtype), say_value(arena, now, copy->dtype));
 }
 
-/* A family says which inputs a reference may write to. Where there is none, a change is a finding: some operations do
- * update a buffer in place. */
+/* A family says which inputs a reference may write to: what it left there is compared later. Where there is none, a
+ * change is a finding: some operations do update a buffer in place. */
 static void check_inputs(struct trial *trial)
 {
 	const struct op *op = trial->op;
@@ -435,8 +514,7 @@ static void check_inputs(struct trial *trial)
 	for (int i = 0; i < trial->job->problem.input_count && !trial->decided; i++) {
 		const char *where, *sentence;
 
-		if (trial->in[i].data == NULL || (op != NULL && op->may_write != NULL && op->may_write(&trial->c, i)) ||
-		    (op == NULL && trial->run == 1))
+		if (trial->in[i].data == NULL || leaves(trial, i).place != OP_KEPT || (op == NULL && trial->run == 1))
 			continue;
 		where = difference(trial, i, &trial->in[i]);
 		if (where == NULL)
@@ -459,9 +537,11 @@ static const char *said_tensor(struct trial *trial, const cJSON *said, int64_t s
 	*rank = 0;
 	if (!cJSON_IsArray(dims) || dtype == NULL)
 		return NULL;
-	cJSON_ArrayForEach (dim, dims)
-		if (*rank == SHAPE_SHOWN || !json_integer(dim, &shape[(*rank)++]))
-			return arena_printf(&trial->arena, "a tensor of %d dimensions", cJSON_GetArraySize(dims));
+	cJSON_ArrayForEach(
+	    dim, dims) if (*rank == SHAPE_SHOWN ||
+			   !json_integer(dim, &shape[(*rank)++])) return arena_printf(&trial->arena,
+										      "a tensor of %d dimensions",
+										      cJSON_GetArraySize(dims));
 	return say_tensor(&trial->arena, *rank, shape, err_show(dtype).text);
 }
 
@@ -479,7 +559,8 @@ static void check_form(struct trial *trial, int output, const cJSON *said)
 	if (same_shape && strcmp(returned, declared) == 0)
 		return;
 	decide(trial, STATUS_FAILED, same_shape ? REASON_DTYPE : REASON_SHAPE,
-	       arena_printf(&trial->arena, "output '%s': returned %s, declared %s", trial->job->problem.outputs[output].name,
+	       arena_printf(&trial->arena, "output '%s': returned %s, declared %s",
+			    trial->job->problem.outputs[output].name,
 	                    returned == NULL ? "nothing that can be understood" : returned, declared));
 }
 
@@ -492,35 +573,48 @@ static void check_forms(struct trial *trial, const cJSON *ran)
 		decide(trial, STATUS_ERROR, REASON_CRASHED, "the runner's answer cannot be understood");
 		return;
 	}
-	cJSON_ArrayForEach (item, said)
-		check_form(trial, output++, item);
+	cJSON_ArrayForEach(item, said) check_form(trial, output++, item);
+}
+
+/* The copy that the first run left of a tensor of the arena; NULL: none was taken, for nothing may write to it. */
+static const struct tensor *copy_of(const struct trial *trial, int tensor)
+{
+	int inputs = trial->job->problem.input_count;
+	const struct tensor *copy = tensor < inputs ? &trial->left[tensor] : &trial->first[tensor - inputs];
+
+	return copy->data != NULL ? copy : NULL;
 }
 
 static void check_deterministic(struct trial *trial)
 {
-	const struct op_problem *problem = &trial->job->problem;
+	int count = tensor_count(trial), inputs = trial->job->problem.input_count;
 
-	for (int i = 0; i < problem->output_count && !trial->decided; i++) {
-		const char *where = difference(trial, problem->input_count + i, &trial->first[i]);
+	for (int k = 0; k < count && !trial->decided; k++) {
+		int i = (k + inputs) % count; /* outputs first */
+		const struct tensor *copy = copy_of(trial, i);
+		const char *where = copy != NULL ? difference(trial, i, copy) : NULL;
 
 		if (where != NULL)
 			decide(trial, STATUS_FAILED, REASON_NONDETERMINISTIC,
-			       arena_printf(&trial->arena, "output '%s' differs between two runs on the same inputs, first at %s",
-			                    problem->outputs[i].name, where));
+			       arena_printf(&trial->arena,
+					    "%s differs between two runs on the same inputs, first at %s",
+					    tensor_named(trial, i), where));
 	}
 }
 
-static int copy_outputs(struct trial *trial)
+static int copy_what_was_written(struct trial *trial)
 {
-	const struct op_problem *problem = &trial->job->problem;
 	struct err err = {""};
 
-	for (int i = 0; i < problem->output_count; i++)
-		if (shared_get(&trial->court->shared, trial->first[i].data, trial->layout.offset[problem->input_count + i],
-		               job_tensor_bytes(&trial->first[i]), &err) != 0) {
+	for (int i = 0; i < tensor_count(trial); i++) {
+		const struct tensor *copy = copy_of(trial, i);
+
+		if (copy != NULL && shared_get(&trial->court->shared, copy->data, trial->layout.offset[i],
+					       job_tensor_bytes(copy), &err) != 0) {
 			decide_error(trial, &err);
 			return -1;
 		}
+	}
 	return 0;
 }
 
@@ -574,38 +668,102 @@ static bool nonfinite(const struct metrics *metrics)
 	       (!isfinite(metrics->worst[0].reference) || !isfinite(metrics->worst[0].ground_truth));
 }
 
-/* One output against its ground truth; appends a sentence to `message` when it fails. */
-static int compare(struct trial *trial, int output, struct buf *message)
+/* What was found in a tensor, and what should be there. */
+struct finding {
+	const char *name;
+	const struct tensor *found, *truth;
+	struct rule rule;
+	int output; /* for op.judge; -1: the element rule decides */
+};
+
+/* Adds its verdict to those of the outputs; appends a sentence to `message` when it fails. */
+static int compare(struct trial *trial, const struct finding *finding, struct buf *message)
 {
-	struct output_verdict *out = &trial->outputs[output];
-	const struct tensor *first = &trial->first[output];
-	struct rule rule = trial->job->rules[output];
+	struct output_verdict *out = &trial->outputs[trial->compared++];
+	const struct tensor *found = finding->found;
+	struct rule rule = finding->rule;
 	struct err err = {""};
 	int judged;
 
-	*out = (struct output_verdict){.name = trial->job->problem.outputs[output].name, .ground_truth = "builtin",
-	                               .status = STATUS_PASSED, .atol = rule.atol, .rtol = rule.rtol,
-	                               .hit_ratio = rule.hit_ratio, .rank = first->rank};
-	memcpy(out->shape, first->shape, sizeof out->shape);
-	judged = judge_by_family(trial, output, &out->metrics, &err);
+	*out = (struct output_verdict){.name = finding->name,
+				       .ground_truth = "builtin",
+				       .status = STATUS_PASSED,
+				       .atol = rule.atol,
+				       .rtol = rule.rtol,
+				       .hit_ratio = rule.hit_ratio,
+				       .rank = found->rank};
+	memcpy(out->shape, found->shape, sizeof out->shape);
+	judged = finding->output >= 0 ? judge_by_family(trial, finding->output, &out->metrics, &err) : 0;
 	if (judged < 0)
 		return -1;
-	if (judged == 0 && trial->device->calls->compare(trial->device, first->data, trial->truth[output].data, first->dtype,
-	                                                 first->elements, rule, &out->metrics, &err) != 0) {
+	if (judged == 0 && trial->device->calls->compare(trial->device, found->data, finding->truth->data, found->dtype,
+							 found->elements, rule, &out->metrics, &err) != 0) {
 		decide_error(trial, &err);
 		return -1;
 	}
-	trial->verdict.elements += first->elements;
+	trial->verdict.elements += found->elements;
 	if (out->metrics.passed)
 		return 0;
 	out->status = STATUS_FAILED;
 	out->reason = nonfinite(&out->metrics) ? REASON_NONFINITE : REASON_NUMERIC;
 	buf_printf(message, "%s%s", message->length > 0 ? "\n" : "",
-	           judged > 0 ? err.text : say_miss(&trial->arena, out, first->dtype));
+		   judged > 0 ? err.text : say_miss(&trial->arena, out, found->dtype));
 	return 0;
 }
 
-/* A miss decides only if the second run shows nothing worse. */
+static int compare_output(struct trial *trial, int output, struct buf *message)
+{
+	struct finding finding = {trial->job->problem.outputs[output].name, &trial->first[output],
+				  &trial->truth[output], trial->job->rules[output], output};
+
+	return compare(trial, &finding, message);
+}
+
+/* Does it hold what it held before? -1: decided by an error. */
+static int was_kept(struct trial *trial, int input)
+{
+	struct err err = {""};
+	int64_t at = trial->device->calls->first_difference(
+	    trial->device, trial->in[input].data, trial->left[input].data, job_tensor_bytes(&trial->in[input]), &err);
+
+	if (at == -2)
+		decide_error(trial, &err);
+	return at == -2 ? -1 : at == -1;
+}
+
+/* An input that the reference may write to. What it should hold is an output's truth, or its own. */
+static int compare_input(struct trial *trial, int input, struct buf *message)
+{
+	const struct op_problem *problem = &trial->job->problem;
+	struct op_leaves leave = leaves(trial, input);
+	bool own = leave.place >= problem->output_count;
+	struct buf miss = {0};
+	struct finding finding = {problem->inputs[input].name, &trial->left[input], NULL, {0, 0, 1}, -1};
+	int kept = leave.place != OP_KEPT && leave.may_keep ? was_kept(trial, input) : 0;
+
+	if (leave.place == OP_KEPT || kept != 0)
+		return kept < 0 ? -1 : 0;
+	finding.truth = &trial->truth[leave.place];
+	finding.rule = own ? trial->op->rule(&trial->c, leave.place) : trial->job->rules[leave.place];
+	if (compare(trial, &finding, &miss) != 0)
+		return -1;
+	if (miss.length > 0) {
+		buf_printf(message, "%sthe reference wrote to its input '%s', but not what ",
+			   message->length > 0 ? "\n" : "", problem->inputs[input].name);
+		if (own)
+			buf_text(message, "the operation leaves there: ");
+		else
+			buf_printf(message, "output '%s' is: ", problem->outputs[leave.place].name);
+		buf_add(message, miss.data, miss.length);
+		if (!own)
+			trial->outputs[trial->compared - 1].reason = REASON_MUTATED_INPUT;
+	}
+	buf_free(&miss);
+	return 0;
+}
+
+/* A miss decides only if the second run shows nothing worse. Zeros in every output are no evidence, whatever inputs are
+ * to hold. */
 static void sum_up_outputs(struct trial *trial, const struct buf *message)
 {
 	struct verdict *verdict = &trial->verdict;
@@ -613,15 +771,18 @@ static void sum_up_outputs(struct trial *trial, const struct buf *message)
 	bool weak = true;
 
 	verdict->outputs = trial->outputs;
-	verdict->output_count = trial->job->problem.output_count;
+	verdict->output_count = trial->compared;
 	for (int i = 0; i < verdict->output_count; i++) {
+		if (i < trial->job->problem.output_count)
 		weak = weak && trial->outputs[i].metrics.zeros_would_pass;
-		if (trial->outputs[i].status == STATUS_FAILED && reason != REASON_NONFINITE)
+		if (trial->outputs[i].status == STATUS_FAILED && reason != REASON_NONFINITE &&
+		    (reason == REASON_NONE || trial->outputs[i].reason != REASON_MUTATED_INPUT))
 			reason = trial->outputs[i].reason;
 	}
 	verdict->weak = weak;
 	trial->missed = reason;
-	trial->missed_message = reason == REASON_NONE ? NULL : arena_copy(&trial->arena, message->data, message->length);
+	trial->missed_message =
+	    reason == REASON_NONE ? NULL : arena_copy(&trial->arena, message->data, message->length);
 }
 
 void trial_think(struct trial *trial)
@@ -630,14 +791,17 @@ void trial_think(struct trial *trial)
 	struct err err = {""};
 	int rc = 0;
 
-	if (trial->decided || trial->op == NULL || trial->run == 0)
+	if (trial->decided || trial->op == NULL || trial->run == 0 || trial->released || trial->compared_all)
 		return;
+	trial->compared_all = true;
 	if (trial->device->calls->truth(trial->device, trial->op, &trial->c, trial->in, trial->truth, &err) != 0) {
 		decide_error(trial, &err);
 		return;
 	}
 	for (int i = 0; rc == 0 && i < trial->job->problem.output_count; i++)
-		rc = compare(trial, i, &message);
+		rc = compare_output(trial, i, &message);
+	for (int i = 0; rc == 0 && i < trial->job->problem.input_count; i++)
+		rc = compare_input(trial, i, &message);
 	if (rc == 0)
 		sum_up_outputs(trial, &message);
 	buf_free(&message);
@@ -655,11 +819,13 @@ static void list_constants(struct trial *trial)
 
 		if (isnan(constant->value))
 			continue;
-		values[trial->verdict.constant_count++] = (struct named_value){constant->name, constant->source, constant->value};
+		values[trial->verdict.constant_count++] =
+		    (struct named_value){constant->name, constant->source, constant->value};
 		if (constant->conflict[0] != '\0')
 			add_finding(trial, constant->conflict);
 		if (isnan(trial->job->constants[i].value))
-			add_finding(trial, arena_printf(&trial->arena, "%s is attested nowhere; probing the reference shows %g",
+			add_finding(trial, arena_printf(&trial->arena,
+							"%s is attested nowhere; probing the reference shows %g",
 			                                constant->name, constant->value));
 	}
 	trial->verdict.constants = values;
@@ -693,6 +859,7 @@ static enum trial_answer ask(struct trial *trial, int run, struct buf *out)
 	if (stage(trial, run) != 0)
 		return give_verdict(trial, out);
 	write_run(trial, out);
+	trial->released = court_drop_inputs(trial->court);
 	return TRIAL_RUN;
 }
 
@@ -765,11 +932,14 @@ static enum trial_answer recover(struct trial *trial, struct buf *out)
 enum trial_answer trial_ran(struct trial *trial, const cJSON *ran, struct buf *out)
 {
 	check_canaries(trial);
+	if (trial->released && !trial->decided)
+		make_inputs(trial);
 	check_inputs(trial);
 	check_forms(trial, ran);
 	if (trial->run == 1)
 		check_deterministic(trial);
-	if (trial->decided || trial->run == 1 || copy_outputs(trial) != 0)
+	trial_think(trial); /* if it could not while the reference ran */
+	if (trial->decided || trial->run == 1 || copy_what_was_written(trial) != 0)
 		return give_verdict(trial, out);
 	return trial->c.probe ? recover(trial, out) : ask(trial, 1, out);
 }

@@ -25,7 +25,8 @@ enum trial_answer trial_begin(struct trial *trial, struct buf *out);
 /* The runner has answered {"ran": …}. */
 enum trial_answer trial_ran(struct trial *trial, const cJSON *ran, struct buf *out);
 
-/* While the runner works on its second run: ground truth and comparison of the first. */
+/* While the runner works on its second run: ground truth and comparison of the first. Put off until the runner has
+ * answered where the inputs are so large that their memory was given back. */
 void trial_think(struct trial *trial);
 
 /* The runner failed: {"reason", "message", "line", "loading"}. Always a verdict; may come at any time after trial_open. */
