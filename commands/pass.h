@@ -3,7 +3,10 @@
  * The same pass serves `verify`, `status` and `explain` (which let nothing run). Definitions come out as outcomes, in
  * path order. A definition whose files and whose run's context are as they were is answered from its summary without
  * being parsed; otherwise it is parsed, its cases are fingerprinted and looked up one by one, and what has no verdict
- * that counts is run. A file that changed while its reference ran keeps nothing of that run. */
+ * that counts is run. A file that changed while its reference ran keeps nothing of that run.
+ *
+ * This file is the walk; what a definition's files hold is commands/outcome.h, what counts and what it comes to
+ * commands/ruling.h, what is stored commands/keep.h, and which definitions a user's words name commands/select.h. */
 #ifndef REFTEST_COMMANDS_PASS_H
 #define REFTEST_COMMANDS_PASS_H
 
