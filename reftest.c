@@ -16,6 +16,7 @@
 #include "commands/command.h"
 #include "commands/options.h"
 #include "dataset/dataset.h"
+#include "remote/library.h"
 #include "workers/judge.h"
 
 #define REFTEST_VERSION "0.1.0"
@@ -152,6 +153,8 @@ int main(int argc, char **argv)
 
 	if (argc > 1 && strcmp(argv[1], "judge") == 0)
 		return judge_main(argc - 1, argv + 1);
+	if (argc > 1 && strcmp(argv[1], "courier") == 0)
+		return courier_main();
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error like a full disk, told as one */
 	reftest.colour = isatty(STDOUT_FILENO) && (no_colour == NULL || no_colour[0] == '\0');

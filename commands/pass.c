@@ -13,6 +13,7 @@
 #include "commands/outcome.h"
 #include "commands/ruling.h"
 #include "commands/select.h"
+#include "commands/sharing.h"
 #include "workers/machine.h"
 #include "workers/pool.h"
 
@@ -100,6 +101,8 @@ int pass_open(struct pass *pass, struct reftest *reftest, const struct pass_opti
 	pass->context = context_digest(pass, &pass->arena);
 	if (open_dataset(pass, err) < 0)
 		return EXIT_INTERNAL;
+	if (options->share)
+		pass->sharing = sharing_open(reftest);
 	return open_contents(pass, err);
 }
 
@@ -130,6 +133,7 @@ void pass_close(struct pass *pass)
 {
 	if (pass->pool != NULL && !pass->lent)
 		pool_close(pass->pool);
+	sharing_close(pass->sharing, pass->interrupted);
 	arena_free(&pass->later.arena);
 	buf_free(&pass->definition_bytes);
 	buf_free(&pass->workload_bytes);
@@ -431,7 +435,8 @@ static void visit(struct pass *pass, const struct dataset_file *file, struct buf
 		invalid_outcome(outcome, err.text);
 		return;
 	}
-	plan_outcome(outcome);
+	if (!sharing_defers(outcome))
+		plan_outcome(outcome);
 	was_interrupted(pass, 0);
 }
 
@@ -446,6 +451,12 @@ int pass_begin(struct pass *pass, struct err *err)
 
 bool pass_visit(struct pass *pass)
 {
+	struct outcome *answered = sharing_next(pass, pass->visited >= pass->selected_count);
+
+	if (answered != NULL) {
+		plan_outcome(answered);
+		return true;
+	}
 	if (pass->visited >= pass->selected_count)
 		return false;
 	const struct dataset_file *file = pass->selected[pass->visited++];

@@ -23,6 +23,7 @@
 #include "reftest.h"
 
 struct vouched_row; /* commands/ask.h */
+struct sharing;     /* commands/sharing.h */
 
 struct pass_options {
 	struct case_options cases;
@@ -31,6 +32,7 @@ struct pass_options {
 	int jobs;           /* 0: as many as suit the machine */
 	double timeout_s;
 	bool force, cached_only, dry_run, staged;
+	bool share;         /* through $REFTEST_REMOTE, if that is set */
 	bool details;       /* every outcome with its cases; false: a passed one may come with counts alone */
 	bool each;          /* an outcome for every definition; false: those answered as passed are only counted */
 	/* A running watcher may answer (commands/ask.h): that all is verified but what it names, or where these names are. */
@@ -46,6 +48,7 @@ struct case_outcome {
 	const struct verdict *verdict; /* NULL: nothing is known (it would run, or was interrupted) */
 	bool cached;                   /* the verdict was stored by an earlier run */
 	bool shared;                   /* another case of this run has the same subject and ran for both */
+	bool fetched;                  /* cached, but not here: the remote had it */
 	bool kept;                     /* it is in the store now */
 	const char *why;               /* the decision, as a sentence */
 	const char *printed;           /* what the reference printed, when it failed; NULL: nothing */
@@ -101,6 +104,7 @@ struct pass {
 	struct flights *flights; /* its own, or shared with other passes */
 	struct flights own_flights;
 	struct later later;
+	struct sharing *sharing; /* NULL: with nobody */
 	struct pool *pool;     /* NULL until something must run; or lent by who made the pass */
 	bool lent;
 	const struct dataset_file **selected;

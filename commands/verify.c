@@ -178,7 +178,7 @@ static int run(struct reftest *reftest, const struct verify_options *o, const st
 {
 	struct pass_options options = {.device = o->device, .python = o->python, .jobs = o->jobs, .timeout_s = o->timeout,
 	                               .force = o->force, .cached_only = o->cached_only, .dry_run = o->dry_run,
-	                               .staged = o->staged};
+	                               .staged = o->staged, .share = true};
 	struct verify verify = {.report = {.strict = o->strict, .only_changed = o->changed || o->quiet,
 	                                   .command = repeat_words(o, arena)}};
 	bool json = strcmp(o->format, "json") == 0, github = strcmp(o->format, "github") == 0;
