@@ -13,6 +13,7 @@
 #include "commands/outcome.h"
 #include "commands/ruling.h"
 #include "commands/select.h"
+#include "commands/shard.h"
 #include "commands/sharing.h"
 #include "workers/machine.h"
 #include "workers/pool.h"
@@ -414,6 +415,14 @@ static bool only_count(struct outcome *outcome)
 	return true;
 }
 
+/* The outcome that was added last belongs to another shard: nothing is told of it. */
+static void leave_to_another(struct outcome *outcome)
+{
+	outcome->pass->count--;
+	outcome->pass->elsewhere++;
+	arena_free(&outcome->arena);
+}
+
 static void visit(struct pass *pass, const struct dataset_file *file, struct buf *definition, struct buf *workload)
 {
 	struct outcome scratch = {.file = file, .pass = pass, .workload = dataset_workload(&pass->dataset, file)};
@@ -432,7 +441,15 @@ static void visit(struct pass *pass, const struct dataset_file *file, struct buf
 	/* To be parsed: what was not read is read now, and what is hashed is what is parsed. */
 	if (!looked || outcome_look(outcome, definition, workload, true, &err) < 0 ||
 	    outcome_make_cases(outcome, definition, workload, &err) < 0) {
-		invalid_outcome(outcome, err.text);
+		outcome->elsewhere = !shard_has(&pass->options->cases.shard, outcome_name(outcome, &outcome->arena));
+		if (!outcome->elsewhere)
+			invalid_outcome(outcome, err.text);
+		else
+			leave_to_another(outcome);
+		return;
+	}
+	if (outcome->elsewhere) {
+		leave_to_another(outcome);
 		return;
 	}
 	if (!sharing_defers(outcome))

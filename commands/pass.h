@@ -75,6 +75,7 @@ struct outcome {
 	bool from_summary;
 	bool changed;         /* a file changed while it ran: nothing was kept */
 	bool waiting;         /* for the pool; false: final */
+	bool elsewhere;       /* every case of it belongs to another shard */
 	bool dropped;         /* pass_drop: nobody wants it any more */
 	struct arena arena;   /* owns everything above */
 	struct pass *pass;
@@ -113,6 +114,7 @@ struct pass {
 	int count;
 	int visited;           /* of `selected` */
 	int waiting;           /* outcomes that wait for the pool */
+	int elsewhere;         /* definitions of which every case belongs to another shard, and that have no outcome */
 	int answered;          /* definitions that a summary answered as passed and that have no outcome */
 	uint64_t answered_elements;
 	int vouched;           /* definitions that a running watcher vouches for, and that are not in `dataset` */

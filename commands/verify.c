@@ -11,9 +11,10 @@
 #include "commands/options.h"
 #include "commands/pass.h"
 #include "commands/report.h"
+#include "commands/shard.h"
 
 struct verify_options {
-	const char *root, *device, *python, *sizes, *format, *case_id, *ground_truth, *junit;
+	const char *root, *device, *python, *sizes, *format, *case_id, *ground_truth, *junit, *shard;
 	bool all, changed, force, edge, no_workloads, strict, cached_only, dry_run, staged, quiet;
 	int jobs;
 	double atol, rtol, hit_ratio, timeout;
@@ -28,6 +29,7 @@ static const struct option_row rows[] = {
     {"--changed", OPTION_FLAG, AT(changed), NULL, "every definition, but tell only what has no valid verdict"},
     {"--op-type", OPTION_LIST, AT(op_types), "T", "the definitions of this op_type; may be repeated"},
     {"--case", OPTION_TEXT, AT(case_id), "ID", "only this case, as a failure line names it"},
+    {"--shard", OPTION_TEXT, AT(shard), "I/N", "only the Ith of N parts of the cases, for N processes side by side"},
     {"--sizes", OPTION_TEXT, AT(sizes), "LIST", "small,medium,large (default: small,medium)"},
     {"--no-workloads", OPTION_FLAG, AT(no_workloads), NULL, "leave the lines of workload files out"},
     {"--edge", OPTION_FLAG, AT(edge), NULL, "also what is empty, single or a matter of convention; shows findings"},
@@ -103,6 +105,8 @@ static int read_case_options(const struct verify_options *o, struct case_options
 	for (int i = 0; i < o->tolerances.count; i++)
 		if (read_tolerance(o->tolerances.items[i], out->by_dtype, err) < 0)
 			return -1;
+	if (o->shard != NULL && shard_read(o->shard, &out->shard, err) < 0)
+		return -1;
 	/* A case is named by its size; asking for one asks for its size. */
 	return case_sizes_read(o->case_id != NULL ? "small,medium,large" : o->sizes, out->size, err);
 }
@@ -164,7 +168,7 @@ static void keep_generated(struct pass *pass)
 	struct generated generated;
 	struct err err = {""};
 
-	if (pass->options->dry_run || pass->options->cached_only || pass->interrupted ||
+	if (pass->options->dry_run || pass->options->cached_only || pass->interrupted || pass->options->cases.shard.count > 0 ||
 	    !generated_before(pass->reftest->root, &options.layout))
 		return;
 	if (generated_update(pass->reftest, &pass->dataset, &options, &pass->arena, &generated, &err) < 0)
@@ -185,7 +189,7 @@ static int run(struct reftest *reftest, const struct verify_options *o, const st
 
 	options.details = options.each = json || github || o->junit != NULL || !verify.report.only_changed;
 	options.ask_verified = o->changed && !options.details && !o->edge && names->count == 0 && o->op_types.count == 0 &&
-	                       o->case_id == NULL && !o->force;
+	                       o->case_id == NULL && !o->force && o->shard == NULL;
 	if (read_case_options(o, &options.cases, err) < 0)
 		return EXIT_USAGE;
 	if (o->root != NULL)
