@@ -357,7 +357,12 @@ static int http_put(void *self, const struct parcel *parcels, int count, int64_t
 
 static const char *http_version(void)
 {
-	return curl_version();
+	static char text[64];
+	const curl_version_info_data *info = curl_version_info(CURLVERSION_NOW);
+
+	snprintf(text, sizeof text, "libcurl %s%s", info->version,
+		 (info->features & CURL_VERSION_HTTP2) != 0 ? " (HTTP/2)" : "");
+	return text;
 }
 
 const struct transport transport_http = {http_open, http_get, http_put, http_close, http_version};
