@@ -80,8 +80,8 @@ static void what_is_no_place_gets_a_sentence_without_the_password(void **state)
 	    "redis://u:hid%00den@h",
 	    "rediss://h",
 	    "redis+unix://relative/path",
-	    "redis+unix:///"
-	    "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+	    "redis+unix:///aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+	    "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
 	    "http://",
 	    "http:///path",
 	    "http://h/a b",
