@@ -71,8 +71,4 @@ enum { SIZE_ROWS = 16 };
 int size_rows(const struct op *op, int variant, const struct op_problem *problem, const struct definition *d,
               enum op_size size, int64_t *rows);
 
-/* The fields of what would verify a case now (or did: from a verdict). NULL texts are hashed as absent. */
-void witness_fields(const char *ground_truth, const char *ground_truth_version, const char *device_class,
-                    const char *torch, const char *cuda, struct arena *arena, struct fields *out);
-
 #endif
