@@ -39,6 +39,7 @@ enum {
 	LOCK_BYTES = 20 << 10, /* of lock.mdb, for that many readers */
 	ASIDE_MAX = 1000,      /* damaged stores kept */
 	ATTEMPTS = 3,
+	TURN_FD = 200,         /* descriptors from here on are none of LMDB's */
 	FILE_PATH = ENV_PATH_MAX + 32,
 };
 
@@ -101,15 +102,23 @@ static int make_folders(const struct env *env, struct err *err)
 	return 0;
 }
 
-/* Waits until no other process is opening the store. The lock ends with the descriptor. -1: no folder to lock, or a
- * filesystem without locks, where there is nothing to wait for. */
+/* Waits until no other process is opening or closing the store. The lock ends with the descriptor. -1: no folder to
+ * lock, or a filesystem without locks, where there is nothing to wait for.
+ *
+ * The descriptor gets a high number because those of a process that dies are closed in their order: LMDB's own lock must
+ * be gone before this one is, or the next process would find lock.mdb half made and in use. */
 static int wait_for_turn(const struct env *env, bool read_only)
 {
 	char folder[FILE_PATH];
 
 	snprintf(folder, sizeof folder, "%s/.reftest", env->root);
 	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int high = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, TURN_FD) : -1;
 
+	if (high >= 0) {
+		close(fd);
+		fd = high;
+	}
 	while (fd >= 0 && flock(fd, read_only ? LOCK_SH : LOCK_EX) != 0 && errno == EINTR)
 		;
 	return fd;
@@ -388,11 +397,22 @@ enum env_answer env_open(struct env *env, const char *root, bool read_only, stru
 	return answer;
 }
 
+/* LMDB's last user destroys the mutexes in lock.mdb when it closes, and one that opens it at that moment would go on
+ * with destroyed ones (EINVAL from every transaction): closing takes its turn like opening. */
+static void shut_in_turn(struct env *env)
+{
+	int turn = env->mdb != NULL ? wait_for_turn(env, false) : -1;
+
+	shut(env);
+	if (turn >= 0)
+		close(turn);
+}
+
 void env_close(struct env *env)
 {
 	bool vouch = env->mdb != NULL && env->writable && (env->committed || env->checked);
 
-	shut(env);
+	shut_in_turn(env);
 	if (vouch)
 		trust_leave(env->path);
 }
@@ -417,7 +437,7 @@ static int open_again(struct env *env, struct err *err)
 	char root[ENV_ROOT_MAX];
 	struct err note, why = {""};
 
-	shut(env);
+	shut_in_turn(env);
 	strcpy(root, env->root);
 	if (env_open(env, root, env->read_only, &note, &why) == ENV_OPEN) {
 		trace("cache", "opened %s again. %s", env->path, note.text);
