@@ -11,6 +11,7 @@
 
 #include "base/near.h"
 #include "base/trace.h"
+#include "cache/counts.h"
 #include "commands/ask.h"
 #include "commands/generated.h"
 #include "workers/machine.h"
@@ -658,6 +659,7 @@ static bool decide_case(struct outcome *outcome, struct case_outcome *c)
 		settle_case(outcome, c, stored[decision.candidate]);
 		return false;
 	}
+	pass->misses[decision.lack]++;
 	if (decision.answer == PLAN_NOT_CACHED) {
 		settle_case(outcome, c, not_run(outcome, REASON_NOT_CACHED, decision.why));
 		return false;
@@ -927,6 +929,17 @@ bool pass_done(const struct pass *pass)
 	return pass->visited >= pass->selected_count && pass->waiting == 0;
 }
 
+/* For `cache stats`. A pass that only looks is no run. */
+static void count_run(const struct pass *pass)
+{
+	struct counts counts = {.runs = 1, .hits = pass->cases_cached};
+
+	for (int i = 0; i < LACK_COUNT; i++)
+		counts.misses[i] = pass->misses[i];
+	if (!pass->options->dry_run && pass->reftest->store != NULL)
+		counts_add(pass->reftest->root, &counts);
+}
+
 void pass_end(struct pass *pass)
 {
 	struct err note = {""};
@@ -941,6 +954,7 @@ void pass_end(struct pass *pass)
 	if (!pass->options->dry_run && pass->not_kept == NULL && contents_write(pass->contents, &note) < 0)
 		pass->not_kept = arena_string(&pass->arena, note.text);
 	pass->seconds = seconds_now() - pass->started;
+	count_run(pass);
 }
 
 /* The case that waited for one that will not come is run for itself, and for who waits behind it. */
