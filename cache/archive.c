@@ -17,6 +17,9 @@ enum {
 	HEAD = 17 + 4 + 8,
 	BLOCK_HEAD = 4 + 3 * 4 + 3 * 8,
 	TAIL = 4 + 4 + 8 + 2 * 8,
+	RECORD_LEAST = PORTABLE_HEAD + PORTABLE_TAIL + 60, /* octets of a record in which nothing is */
+	RATIO_MAX = 1000, /* no file of ours unpacks into more times its size, some megabytes aside */
+	UNPACKED_FREE = 64 << 20,
 };
 
 static const uint32_t skippable = 0x184D2A5F; /* one of the sixteen magic numbers that zstd leaves to others */
@@ -209,7 +212,7 @@ static int read_records(struct archive_reader *r, const struct block *block, str
 	size_t at = 0, used;
 	uint32_t taken = 0;
 
-	while (at < r->raw.length && taken < block->records) {
+	while (at < r->raw.length && taken < block->records && taken < r->raw.length / RECORD_LEAST) {
 		switch (portable_read(r->raw.data + at, r->raw.length - at, arena, &records[taken], &used, &why)) {
 		case PORTABLE_WHOLE:
 			taken++;
@@ -287,8 +290,7 @@ static void skip_damage(struct archive_reader *r)
 /* A block whose head checks out, but that nobody who keeps to the rules would write. */
 static bool block_lies(const struct block *block)
 {
-	return block->raw > ARCHIVE_BLOCK_MAX || block->records == 0 ||
-	       block->records > block->raw / (PORTABLE_HEAD + PORTABLE_TAIL);
+	return block->raw > ARCHIVE_BLOCK_MAX || block->records == 0 || block->records > block->raw / RECORD_LEAST;
 }
 
 static int read_block(struct archive_reader *r, struct block *block, struct arena *arena,
@@ -304,9 +306,12 @@ static int read_block(struct archive_reader *r, struct block *block, struct aren
 		refuse(r, 1, sentence.text);
 		return 0;
 	}
-	struct portable *found = arena_array(arena, block->records, sizeof *found);
-
 	unpack(r, block);
+	r->unpacked += r->raw.length;
+	/* What is counted is believed only as far as it was unpacked. */
+	size_t most = r->raw.length / RECORD_LEAST;
+	struct portable *found = arena_array(arena, block->records < most ? block->records : most, sizeof *found);
+
 	*records = found;
 	int count = read_records(r, block, arena, found);
 
@@ -324,6 +329,11 @@ int archive_next(struct archive_reader *reader, struct arena *arena, const struc
 
 	*count = 0;
 	while (reader->at < reader->length && !reader->ended) {
+		if (reader->unpacked > UNPACKED_FREE && reader->unpacked / RATIO_MAX > reader->length) {
+			reader->ended = true;
+			refuse(reader, 1, "it unpacks into more than any file of verdicts does; the rest is not read");
+			return 0;
+		}
 		const unsigned char *tail = frame_at(reader, reader->at, tail_mark, TAIL);
 
 		if (tail != NULL) {

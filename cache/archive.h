@@ -54,6 +54,7 @@ struct archive_reader {
 	void *context;
 	int64_t records;   /* that were whole */
 	int64_t blocks;	   /* block heads met */
+	uint64_t unpacked; /* octets so far */
 	bool ended, whole; /* the tail was met; and the file is as it was written */
 	void *unpacker;	   /* zstd's */
 	struct buf raw;
