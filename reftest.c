@@ -31,6 +31,7 @@ static const struct {
     {"explain", command_explain, "is a definition verified, stale or unknown, and which field changed"},
     {"watch", command_watch, "keep verdicts true while files change: each save is answered at once"},
     {"generate", command_generate, "write the pytest files of the dataset, tests/references; --check: are they current"},
+    {"cache", command_cache, "stored verdicts: stats, export FILE, import FILE…, check, gc, path"},
     {"key", command_key, "make a key for signed records of shared caches (REFTEST_CACHE_KEY)"},
     {"doctor", command_doctor, "what this machine has and lacks, and the command that mends it"},
 };

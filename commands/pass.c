@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cache/counts.h"
 #include "commands/ask.h"
 #include "commands/generated.h"
 #include "commands/keep.h"
@@ -488,6 +489,17 @@ bool pass_done(const struct pass *pass)
 	return pass->visited >= pass->selected_count && pass->waiting == 0;
 }
 
+/* For `cache stats`. A pass that only looks is no run. */
+static void count_run(const struct pass *pass)
+{
+	struct counts counts = {.runs = 1, .hits = pass->cases_cached};
+
+	for (int i = 0; i < LACK_COUNT; i++)
+		counts.misses[i] = pass->misses[i];
+	if (!pass->options->dry_run && pass->reftest->store != NULL)
+		counts_add(pass->reftest->root, &counts);
+}
+
 void pass_end(struct pass *pass)
 {
 	struct err note = {""};
@@ -502,6 +514,7 @@ void pass_end(struct pass *pass)
 	if (!pass->options->dry_run && pass->not_kept == NULL && contents_write(pass->contents, &note) < 0)
 		pass->not_kept = arena_string(&pass->arena, note.text);
 	pass->seconds = seconds_now() - pass->started;
+	count_run(pass);
 }
 
 /* The case that waited for one that will not come is run for itself, and for who waits behind it. */

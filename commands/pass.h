@@ -121,6 +121,7 @@ struct pass {
 	const struct vouched_row *vouched_rows; /* ask_rows: as many, sorted by path; else NULL */
 	uint64_t vouched_elements;
 	int64_t cases_run, cases_cached;
+	int64_t misses[LACK_COUNT]; /* cases that no stored verdict answered, by what the nearest lacked */
 	int64_t cases_planned; /* those that had to run, or have to */
 	const char *not_kept;  /* NULL, or the sentence why verdicts could not be stored */
 	bool interrupted;

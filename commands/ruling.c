@@ -155,6 +155,7 @@ bool ruling_decide(struct outcome *outcome, struct case_outcome *c)
 		ruling_settle(outcome, c, stored[decision.candidate]);
 		return false;
 	}
+	pass->misses[decision.lack]++;
 	if (decision.answer == PLAN_NOT_CACHED) {
 		ruling_settle(outcome, c, ruling_not_run(outcome, REASON_NOT_CACHED, decision.why));
 		return false;

@@ -46,12 +46,13 @@ find_missing() {
 	trap 'rm -rf "$scratch"' EXIT
 	need gcc command -v cc
 	case " $missing " in
-	*" gcc "*) missing="$missing libc6-dev libcjson-dev libxxhash-dev liblmdb-dev" ;;
+	*" gcc "*) missing="$missing libc6-dev libcjson-dev libxxhash-dev liblmdb-dev libzstd-dev" ;;
 	*)
 		need libc6-dev links stdio.h
 		need libcjson-dev links cjson/cJSON.h -lcjson
 		need libxxhash-dev links xxhash.h -lxxhash
 		need liblmdb-dev links lmdb.h -llmdb
+		need libzstd-dev links zstd.h -lzstd
 		need gcc links omp.h -fopenmp
 		;;
 	esac
