@@ -25,7 +25,7 @@ gencode = $(foreach a,$(archs),-gencode arch=compute_$a,code=sm_$a) \
 object = $(patsubst %,$(BUILD)/obj/%.o,$(basename $1))
 base := $(call object,$(wildcard base/*.c))
 kernels := $(call object,$(filter-out kernels/library.c,$(wildcard kernels/*.c kernels/*/*.c)))
-rooms := $(call object,$(wildcard $(addsuffix /*.c,dataset cache plan workers watcher artifacts commands remote seal)) $(wildcard kernels/library.c))
+rooms := $(call object,$(wildcard $(addsuffix /*.c,dataset cache plan workers watcher git artifacts commands remote seal)) $(wildcard kernels/library.c))
 courier := $(call object,$(wildcard remote/courier/*.c))
 sodium := $(call object,$(wildcard seal/sodium/*.c))
 cuda := $(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard kernels/*.cu kernels/*/*.cu))

@@ -30,9 +30,11 @@ static const struct {
     {"status", command_status, "the table of verdicts, at once, from the cache"},
     {"explain", command_explain, "is a definition verified, stale or unknown, and which field changed"},
     {"watch", command_watch, "keep verdicts true while files change: each save is answered at once"},
+    {"affected", command_affected, "the definitions and tests that changed files touch"},
     {"generate", command_generate, "write the pytest files of the dataset, tests/references; --check: are they current"},
     {"cache", command_cache, "stored verdicts: stats, export FILE, import FILE…, check, gc, path"},
     {"key", command_key, "make a key for signed records of shared caches (REFTEST_CACHE_KEY)"},
+    {"hook", command_hook, "install or uninstall the git hooks that verify what is about to be committed"},
     {"doctor", command_doctor, "what this machine has and lacks, and the command that mends it"},
 };
 

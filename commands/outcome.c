@@ -40,12 +40,12 @@ static struct digest inputs_digest(const struct outcome *outcome, const struct d
 	return digest;
 }
 
-static void look_at_blobs(struct outcome *outcome, const char *const *paths, int count)
+static void look_at_blobs(struct outcome *outcome, const char *const *paths, int count, bool to_run)
 {
 	struct blob *blobs = arena_array(&outcome->arena, (size_t)count, sizeof *blobs);
 
 	for (int i = 0; i < count; i++)
-		blobs[i] = contents_blob(outcome->pass->contents, paths[i], &outcome->arena);
+		blobs[i] = contents_blob(outcome->pass->contents, paths[i], to_run, &outcome->arena);
 	outcome->blobs = blobs;
 	outcome->blob_count = count;
 }
@@ -60,7 +60,7 @@ bool outcome_from_summary(struct outcome *outcome)
 	    !digest_equal(&entry->summary.context, &pass->context) ||
 	    !digest_equal(&entry->seen.content, &outcome->definition_look.seen.content))
 		return false;
-	look_at_blobs(outcome, entry->blobs, entry->blob_count);
+	look_at_blobs(outcome, entry->blobs, entry->blob_count, false);
 	outcome->inputs = inputs_digest(outcome, outcome->workload != NULL ? &outcome->workload_look.seen.content : NULL);
 	if (!digest_equal(&entry->summary.inputs, &outcome->inputs))
 		return false;
@@ -123,7 +123,7 @@ int outcome_make_cases(struct outcome *outcome, struct buf *definition, struct b
 		                       &outcome->arena);
 	const char **paths = blob_paths(outcome, &lines, &blob_count);
 
-	look_at_blobs(outcome, paths, blob_count);
+	look_at_blobs(outcome, paths, blob_count, !pass->options->dry_run && !pass->options->cached_only);
 	outcome->inputs = inputs_digest(outcome, outcome->workload != NULL ? &outcome->workload_look.seen.content : NULL);
 	*made = cases_make(pass->reftest->kernels.face, outcome->definition, &lines, outcome->blobs, outcome->blob_count,
 	                   pass->reftest->root, &pass->options->cases, &outcome->arena);
@@ -140,14 +140,14 @@ bool outcome_unchanged(const struct outcome *outcome)
 {
 	struct contents *contents = outcome->pass->contents;
 
-	if (!contents_unchanged(contents, outcome->file->path, &outcome->definition_look.seen.content))
+	if (!contents_unchanged(contents, outcome->file, &outcome->definition_look.seen.content))
 		return false;
 	if (outcome->workload != NULL &&
-	    !contents_unchanged(contents, outcome->workload->path, &outcome->workload_look.seen.content))
+	    !contents_unchanged(contents, outcome->workload, &outcome->workload_look.seen.content))
 		return false;
 	for (int i = 0; i < outcome->blob_count; i++)
 		if (outcome->blobs[i].missing == NULL && outcome->blobs[i].bad == NULL &&
-		    !contents_unchanged(contents, outcome->blobs[i].path, &outcome->blobs[i].content))
+		    !contents_blob_unchanged(contents, &outcome->blobs[i]))
 			return false;
 	return true;
 }

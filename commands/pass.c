@@ -16,6 +16,7 @@
 #include "commands/select.h"
 #include "commands/shard.h"
 #include "commands/sharing.h"
+#include "commands/staged.h"
 #include "workers/machine.h"
 #include "workers/pool.h"
 
@@ -63,6 +64,10 @@ static int open_dataset(struct pass *pass, struct err *err)
 	struct vouched vouched;
 	enum layout layout;
 
+	if (options->from_index) {
+		pass->staged = staged_open(root, &pass->arena, &pass->dataset, err);
+		return pass->staged == NULL ? -1 : 0;
+	}
 	if (options->ask_verified && !generated_before(root, &layout) &&
 	    ask_verified(root, &pass->context, options->ask_rows, &pass->arena, &vouched)) {
 		pass->vouched = vouched.definitions;
@@ -79,7 +84,7 @@ static int open_dataset(struct pass *pass, struct err *err)
 static int open_contents(struct pass *pass, struct err *err)
 {
 	pass->flights = &pass->own_flights;
-	pass->contents = contents_open(pass->reftest->store, &pass->dataset, &pass->arena, err);
+	pass->contents = contents_open(pass->reftest->store, &pass->dataset, pass->staged, &pass->arena, err);
 	return pass->contents == NULL ? EXIT_INTERNAL : 0;
 }
 
@@ -102,7 +107,7 @@ int pass_open(struct pass *pass, struct reftest *reftest, const struct pass_opti
 	pass->machine.policy.cached_only = options->cached_only;
 	pass->context = context_digest(pass, &pass->arena);
 	if (open_dataset(pass, err) < 0)
-		return EXIT_INTERNAL;
+		return options->from_index ? EXIT_USAGE : EXIT_INTERNAL;
 	if (options->share)
 		pass->sharing = sharing_open(reftest);
 	return open_contents(pass, err);
@@ -141,9 +146,35 @@ void pass_close(struct pass *pass)
 	buf_free(&pass->workload_bytes);
 	for (int i = 0; i < pass->count; i++)
 		arena_free(&pass->outcomes[i]->arena);
+	if (pass->staged != NULL)
+		staged_close(pass->staged);
 	if (pass->dataset.fd >= 0)
 		dataset_close(&pass->dataset);
 	arena_free(&pass->arena);
+}
+
+/* A problem "definitions/rmsnorm/…: why" concerns who selected by words only if they name that op_type's. */
+static bool concerns(const struct pass *pass, const char *problem)
+{
+	const char *slash = strchr(problem, '/');
+	size_t length = slash != NULL ? strcspn(slash + 1, "/:") : 0;
+
+	if (slash == NULL || slash > strchr(problem, ':')) /* all of them */
+		return true;
+	for (int i = 0; i < pass->selected_count; i++)
+		if (strlen(pass->selected[i]->op_type) == length && memcmp(pass->selected[i]->op_type, slash + 1, length) == 0)
+			return true;
+	return false;
+}
+
+static void select_problems(struct pass *pass, bool everything)
+{
+	const struct dataset *dataset = &pass->dataset;
+
+	pass->problems = arena_array(&pass->arena, (size_t)dataset->problem_count, sizeof *pass->problems);
+	for (int i = 0; i < dataset->problem_count; i++)
+		if (everything || concerns(pass, dataset->problems[i]))
+			pass->problems[pass->problem_count++] = dataset->problems[i];
 }
 
 int pass_select(struct pass *pass, const char *const *names, int name_count, const char *const *op_types,
@@ -153,6 +184,7 @@ int pass_select(struct pass *pass, const char *const *names, int name_count, con
 	int count = select_definitions(&pass->dataset, &words, &pass->arena, &pass->selected, err);
 
 	pass->selected_count = count > 0 ? count : 0;
+	select_problems(pass, name_count + op_type_count == 0);
 	return count < 0 ? -1 : 0;
 }
 

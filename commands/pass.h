@@ -33,6 +33,7 @@ struct pass_options {
 	double timeout_s;
 	bool force, cached_only, dry_run, staged;
 	bool share;         /* through $REFTEST_REMOTE, if that is set */
+	bool from_index;    /* --staged: files are those of git's index (commands/staged.h); no watcher is asked */
 	bool details;       /* every outcome with its cases; false: a passed one may come with counts alone */
 	bool each;          /* an outcome for every definition; false: those answered as passed are only counted */
 	/* A running watcher may answer (commands/ask.h): that all is verified but what it names, or where these names are. */
@@ -102,6 +103,7 @@ struct pass {
 	struct machine_policy machine;
 	struct digest context;
 	struct contents *contents;
+	struct staged *staged; /* NULL: files are the disk's */
 	struct flights *flights; /* its own, or shared with other passes */
 	struct flights own_flights;
 	struct later later;
@@ -112,6 +114,8 @@ struct pass {
 	int selected_count;
 	struct outcome **outcomes; /* in the order of `selected`, those that were only counted left out */
 	int count;
+	const char **problems; /* a sentence for each folder that could not be read and may hold what was selected */
+	int problem_count;
 	int visited;           /* of `selected` */
 	int waiting;           /* outcomes that wait for the pool */
 	int elsewhere;         /* definitions of which every case belongs to another shard, and that have no outcome */

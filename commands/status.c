@@ -11,7 +11,7 @@
 
 struct status_options {
 	const char *root, *device, *python, *format;
-	bool no_workloads;
+	bool no_workloads, index;
 	struct words op_types;
 };
 
@@ -19,6 +19,7 @@ struct status_options {
 static const struct option_row rows[] = {
     {"--root", OPTION_TEXT, AT(root), "DIR", "the dataset"},
     {"--op-type", OPTION_LIST, AT(op_types), "T", "the definitions of this op_type; may be repeated"},
+    {"--staged", OPTION_FLAG, AT(index), NULL, "what git's index holds, not the working tree"},
     {"--device", OPTION_TEXT, AT(device), "D", "whose verdicts count: auto, cpu, cuda or cuda:N (default: auto)"},
     {"--python", OPTION_TEXT, AT(python), "PATH", "the interpreter whose torch counts"},
     {"--no-workloads", OPTION_FLAG, AT(no_workloads), NULL, "leave the lines of workload files out"},
@@ -59,7 +60,7 @@ static void print_rows(const struct pass *pass)
 
 static int run(struct reftest *reftest, const struct status_options *o, const struct words *names, struct err *err)
 {
-	struct pass_options options = {.device = o->device, .python = o->python, .cached_only = true, .dry_run = true, .each = true,
+	struct pass_options options = {.device = o->device, .python = o->python, .cached_only = true, .dry_run = true, .each = true, .from_index = o->index,
 	                               .cases = case_options_default()};
 	struct report_options report = {.command = ""};
 	struct pass pass;
@@ -68,7 +69,7 @@ static int run(struct reftest *reftest, const struct status_options *o, const st
 
 	options.cases.workloads = !o->no_workloads;
 	options.details = json;
-	options.ask_verified = options.ask_rows = !json && names->count == 0 && o->op_types.count == 0;
+	options.ask_verified = options.ask_rows = !json && !o->index && names->count == 0 && o->op_types.count == 0;
 	reftest->root_given = o->root != NULL ? o->root : reftest->root_given;
 	code = pass_open(&pass, reftest, &options, err);
 	if (code == 0) {
@@ -77,6 +78,7 @@ static int run(struct reftest *reftest, const struct status_options *o, const st
 		} else if (pass_run(&pass, err) < 0) {
 			code = EXIT_INTERNAL;
 		} else {
+			report_problems(&pass);
 			if (!json)
 				print_rows(&pass);
 			(json ? report_json : report_summary)(&pass, &report);

@@ -394,6 +394,35 @@ static void orthogonal_and_opposite_tensors_show_in_the_cosine(void **state)
 	assert_true(compared_floats(zero, zero, 4, all_within).cosine == 1);
 }
 
+/* A tensor is as parallel to itself as can be, whatever the roundings of the three sums were. */
+static void a_cosine_never_leaves_its_range(void **state)
+{
+	const struct rule rule = {.atol = 1, .rtol = 1, .hit_ratio = 1};
+	int rounded = 0;
+
+	(void)state;
+	for (int i = 1; i < 2000; i++) {
+		double norm = 1.0 + i / 3.0;
+		struct compare_sums sums = {.elements = 2, .finite = 2, .hits = 2, .dot = norm, .norm_reference = norm,
+		                            .norm_ground_truth = norm};
+		struct metrics m;
+
+		rounded += sums.dot / (sqrt(norm) * sqrt(norm)) > 1;
+		compare_finish(&sums, rule, &m);
+		assert_true(m.cosine <= 1);
+		sums.dot = -norm;
+		compare_finish(&sums, rule, &m);
+		assert_true(m.cosine >= -1);
+	}
+	assert_true(rounded > 0); /* or nothing was tested */
+	struct compare_sums overflow = {.elements = 1, .finite = 1, .dot = INFINITY, .norm_reference = INFINITY,
+	                                .norm_ground_truth = INFINITY};
+	struct metrics m;
+
+	compare_finish(&overflow, rule, &m);
+	assert_true(isnan(m.cosine));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -411,6 +440,7 @@ int main(void)
 	    cmocka_unit_test(the_result_does_not_depend_on_the_number_of_threads),
 	    cmocka_unit_test(integers_beyond_a_double_are_told_apart),
 	    cmocka_unit_test(orthogonal_and_opposite_tensors_show_in_the_cosine),
+	    cmocka_unit_test(a_cosine_never_leaves_its_range),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
