@@ -232,16 +232,16 @@ static void travel(const char *folder, int count, bool noisy)
 	fill(store, count, noisy, subjects, &witness);
 	double start = now();
 
-	if (carry_out(store, file, &out, &err) != 0)
+	if (carry_out(store, file, NULL, &out, &err) != 0)
 		give_up(&err);
 	double middle = now();
 	struct store *other = open_store(to);
 
-	if (carry_in(other, file, complain, NULL, &in, &err) != 0)
+	if (carry_in(other, file, NULL, complain, NULL, &in, &err) != 0)
 		give_up(&err);
 	double end = now();
 
-	if (carry_in(other, file, complain, NULL, &again, &err) != 0)
+	if (carry_in(other, file, NULL, complain, NULL, &again, &err) != 0)
 		give_up(&err);
 	double last = now();
 

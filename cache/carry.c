@@ -17,15 +17,20 @@ enum { BATCH = 256 << 20, READ_STEP = 1 << 20 };
 
 struct outgoing {
 	struct archive_writer writer;
+	const struct carry_seal *seal; /* NULL: none */
 	struct carried_out *out;
 };
 
 static void add_verdict(const struct portable *record, void *context)
 {
 	struct outgoing *going = context;
+	struct portable sealed = *record;
+	unsigned char room[CARRY_SIGNATURE_MAX];
 	struct err why;
 
-	if (archive_add(&going->writer, record, &why) == 0) {
+	if (going->seal != NULL)
+		going->seal->sign(going->seal->context, &sealed, room);
+	if (archive_add(&going->writer, &sealed, &why) == 0) {
 		going->out->verdicts++;
 		return;
 	}
@@ -45,9 +50,10 @@ static int write_out(const struct buf *file, struct err *err)
 	return 0;
 }
 
-int carry_out(struct store *store, const char *path, struct carried_out *out, struct err *err)
+int carry_out(struct store *store, const char *path, const struct carry_seal *seal, struct carried_out *out,
+	      struct err *err)
 {
-	struct outgoing going = {.out = out};
+	struct outgoing going = {.out = out, .seal = seal};
 	struct buf file = {0};
 	int64_t damaged;
 
@@ -102,6 +108,7 @@ static int read_archive(const char *path, struct buf *out, struct err *err)
 
 struct incoming {
 	struct store *store;
+	const struct carry_seal *seal; /* NULL: none */
 	struct carried_in *in;
 	archive_refused *refused;
 	void *context;
@@ -134,7 +141,8 @@ static void take(struct incoming *coming, const struct portable *record)
 {
 	struct err why, sentence;
 
-	if (portable_check(record, &why) != 0) {
+	if ((coming->seal != NULL && coming->seal->check(coming->seal->context, record, &why) != 0) ||
+	    portable_check(record, &why) != 0) {
 		char hex[DIGEST_HEX];
 
 		digest_hex(&record->subject, hex);
@@ -169,10 +177,10 @@ static int take_blocks(struct incoming *coming, struct archive_reader *reader, s
 	return keep_batch(coming, err);
 }
 
-int carry_in(struct store *store, const char *path, archive_refused *refused, void *context, struct carried_in *in,
-	     struct err *err)
+int carry_in(struct store *store, const char *path, const struct carry_seal *seal, archive_refused *refused, void *context,
+	     struct carried_in *in, struct err *err)
 {
-	struct incoming coming = {.store = store, .in = in, .refused = refused, .context = context};
+	struct incoming coming = {.store = store, .seal = seal, .in = in, .refused = refused, .context = context};
 	struct archive_reader reader;
 	struct buf file = {0};
 	struct err why;

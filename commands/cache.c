@@ -13,6 +13,7 @@
 #include "cache/counts.h"
 #include "commands/options.h"
 #include "commands/pass.h"
+#include "commands/signing.h"
 
 enum { TOLD_MAX = 20, DAYS = 30 };
 
@@ -137,11 +138,19 @@ static int run_export(struct reftest *reftest, const struct cache_options *o, co
 	int code;
 	struct store *store = open_store(reftest, true, &code, err);
 	struct carried_out out;
+	struct carry_seal carry;
+	struct seal *seal;
 
 	(void)o;
 	if (store == NULL)
 		return code;
-	if (carry_out(store, names->items[0], &out, err) != 0)
+	if (signing_open(&seal, err) < 0)
+		return EXIT_USAGE;
+	signing_carry(seal, &carry);
+	int answer = carry_out(store, names->items[0], &carry, &out, err);
+
+	seal_close(seal);
+	if (answer != 0)
 		return EXIT_INTERNAL;
 	fprintf(strcmp(names->items[0], "-") == 0 ? stderr : stdout,
 		"%" PRId64 " verdicts exported to %s, %" PRId64 " bytes\n", out.verdicts, names->items[0], out.bytes);
@@ -171,12 +180,12 @@ static void tell_refused(const char *sentence, int64_t count, void *context)
 		fprintf(stderr, "reftest: %s: and more\n", refusals->file);
 }
 
-static int import_file(struct store *store, const char *path, struct err *err)
+static int import_file(struct store *store, const char *path, const struct carry_seal *carry, struct err *err)
 {
 	struct refusals refusals = {.file = path};
 	struct carried_in in;
 
-	if (carry_in(store, path, tell_refused, &refusals, &in, err) != 0)
+	if (carry_in(store, path, carry, tell_refused, &refusals, &in, err) != 0)
 		return EXIT_INTERNAL;
 	printf("%s: %" PRId64 " verdicts taken, %" PRId64 " newer ones replaced older, %" PRId64
 	       " were here already, %" PRId64 " refused%s\n",
@@ -193,18 +202,24 @@ static int run_import(struct reftest *reftest, const struct cache_options *o, co
 {
 	int code, worst = EXIT_VERIFIED;
 	struct store *store = open_store(reftest, false, &code, err);
+	struct carry_seal carry;
+	struct seal *seal;
 
 	(void)o;
 	if (store == NULL)
 		return code;
+	if (signing_open(&seal, err) < 0) /* whose word counts is not known, so nobody's does */
+		return EXIT_USAGE;
+	signing_carry(seal, &carry);
 	for (int i = 0; i < names->count; i++) {
 		struct err why = {""};
 
-		code = import_file(store, names->items[i], &why);
+		code = import_file(store, names->items[i], &carry, &why);
 		if (why.text[0] != '\0')
 			fprintf(stderr, "reftest: %s\n", why.text);
 		worst = code > worst ? code : worst;
 	}
+	seal_close(seal);
 	return worst;
 }
 

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 
+#include "cache/carry.h"
 #include "cache/portable.h"
 #include "seal/seal.h"
 
@@ -17,6 +18,9 @@ int signing_open(struct seal **seal, struct err *err);
 
 /* Signs the record. The signature lies in `room`; without a key, or with one that cannot sign, the record has none. */
 void signing_sign(const struct seal *seal, struct portable *record, unsigned char room[SEAL_SIGNATURE_MAX]);
+
+/* The same for who carries archives: `*out` is good as long as `seal`, which may be NULL. */
+void signing_carry(struct seal *seal, struct carry_seal *out);
 
 /* May the record count? `seal` NULL: every record may. -1 with the sentence why not. */
 int signing_check(const struct seal *seal, const struct portable *record, struct err *err);

@@ -64,6 +64,37 @@ echo "$secret" >"$work/key"
 keep "$work/key"
 counts "$public"
 
+# Exported files are signed and held to it as well.
+carried() { # KEY CODE TEXT…: what an import of $work/out says
+	forget
+	REFTEST_CACHE_KEY=$1
+	code=$2
+	shift 2
+	run cache import "$work/out"
+	expect_exit "$code"
+	expect_says "$@"
+	unset REFTEST_REMOTE
+	verify --cached-only
+	REFTEST_REMOTE=redis+unix://$work/redis.sock
+}
+counts "$public"
+run cache export "$work/out"
+expect_exit 0
+carried '' 0 "$all verdicts taken"
+carried "$public" 1 "$all refused" 'not signed'
+expect_exit 3
+counts "$public"
+REFTEST_CACHE_KEY=$secret
+run cache export "$work/out"
+expect_exit 0
+carried "$public" 0 "$all verdicts taken" ' 0 refused'
+expect_exit 0
+carried "$other" 1 "$all refused" 'not one of REFTEST_CACHE_KEY'
+expect_exit 3
+carried 'hmac:abad1dea' 2 'REFTEST_CACHE_KEY is no key'
+expect_exit 3
+expect_cached 0
+
 # A key that is none: nothing from elsewhere counts, nothing is written; it is said, without the key.
 redis flushall >/dev/null
 does_not 'hmac:abad1dea' 'REFTEST_CACHE_KEY is no key'
