@@ -65,27 +65,27 @@ keep "$work/key"
 counts "$public"
 
 # Exported files are signed and held to it as well.
-carried() { # KEY CODE TEXT…: what an import of $work/out says
+carried() { # KEY CODE TEXT…: what an import of $work/export says
 	forget
 	REFTEST_CACHE_KEY=$1
 	code=$2
 	shift 2
-	run cache import "$work/out"
+	run cache import "$work/export"
 	expect_exit "$code"
 	expect_says "$@"
 	unset REFTEST_REMOTE
 	verify --cached-only
-	REFTEST_REMOTE=redis+unix://$work/redis.sock
+	export REFTEST_REMOTE="redis+unix://$work/redis.sock"
 }
 counts "$public"
-run cache export "$work/out"
+run cache export "$work/export"
 expect_exit 0
 carried '' 0 "$all verdicts taken"
 carried "$public" 1 "$all refused" 'not signed'
 expect_exit 3
 counts "$public"
 REFTEST_CACHE_KEY=$secret
-run cache export "$work/out"
+run cache export "$work/export"
 expect_exit 0
 carried "$public" 0 "$all verdicts taken" ' 0 refused'
 expect_exit 0
