@@ -1,7 +1,16 @@
 # remotes - verbs for scenes about shared caches: servers that a scene begins, and that end with it.
 servers=
 end_servers() {
-	for server in $servers; do kill -9 "$server" 2>/dev/null; done
+	for server in $servers; do kill "$server" 2>/dev/null || true; done
+	for _ in 1 2 3 4 5 6 7 8 9 10; do
+		alive=
+		for server in $servers; do
+			case $(cat "/proc/$server/stat" 2>/dev/null) in *') Z '* | '') ;; *) alive=1 ;; esac
+		done
+		[ -n "$alive" ] || break
+		sleep 0.2
+	done
+	for server in $servers; do kill -9 "$server" 2>/dev/null || true; done
 	for server in $servers; do wait "$server" 2>/dev/null || true; done
 	servers=
 }
