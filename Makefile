@@ -48,7 +48,7 @@ $(if $(V),,$(eval .SILENT:))
 all: $(products) ## build the program and the kernels libraries (needs no network); SANITIZE=address,undefined, V=1
 	echo "$(BUILD)/reftest is built, with $(if $(NVCC),the CPU and the CUDA kernels.,the CPU kernels: the CPU build\
 	is whole. The CUDA library was left out$(if $(SANITIZE),., because there is no nvcc here.))$(if $(remote_libs),, \
-	Shared caches ($$REFTEST_REMOTE) were left out because hiredis or libcurl or libsodium are not here.)"
+	Shared caches (REFTEST_REMOTE) were left out because hiredis or libcurl or libsodium are not here.)"
 
 verify: ## set the machine up, build, and verify the starter dataset
 	tools/setup.sh
