@@ -13,7 +13,7 @@
 enum { SENTENCES = 32 };
 
 struct explain_options {
-	const char *root, *device, *python;
+	const char *root, *device, *device_class, *python;
 	bool index;
 };
 
@@ -22,6 +22,7 @@ static const struct option_row rows[] = {
     {"--root", OPTION_TEXT, AT(root), "DIR", "the dataset"},
     {"--staged", OPTION_FLAG, AT(index), NULL, "what git's index holds, not the working tree"},
     {"--device", OPTION_TEXT, AT(device), "D", "whose verdicts count: auto, cpu, cuda or cuda:N (default: auto)"},
+    {"--device-class", OPTION_TEXT, AT(device_class), "C", "only verdicts of this class count, whoever made them: cpu, sm_90, …"},
     {"--python", OPTION_TEXT, AT(python), "PATH", "the interpreter whose torch counts"},
 };
 
@@ -126,7 +127,7 @@ static int exit_code(const struct pass *pass)
 
 static int run(struct reftest *reftest, const struct explain_options *o, const struct words *names, struct err *err)
 {
-	struct pass_options options = {.device = o->device, .python = o->python, .cached_only = true, .dry_run = true, .each = true, .from_index = o->index,
+	struct pass_options options = {.device = o->device, .device_class = o->device_class, .python = o->python, .cached_only = true, .dry_run = true, .each = true, .from_index = o->index,
 	                               .details = true, .cases = case_options_default(), .ask_names = names->items,
 	                               .ask_count = names->count};
 	struct pass pass;

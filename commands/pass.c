@@ -103,6 +103,8 @@ int pass_open(struct pass *pass, struct reftest *reftest, const struct pass_opti
 		fprintf(stderr, "reftest: %s\n", note.text);
 	if (machine_policy(reftest, options->device, options->python, &pass->arena, &pass->machine, err) < 0)
 		return EXIT_USAGE;
+	if (options->device_class != NULL && machine_accept(&pass->machine, options->device_class, &pass->arena, err) < 0)
+		return EXIT_USAGE;
 	pass->machine.policy.force = options->force;
 	pass->machine.policy.cached_only = options->cached_only;
 	pass->context = context_digest(pass, &pass->arena);

@@ -28,6 +28,7 @@ struct sharing;     /* commands/sharing.h */
 struct pass_options {
 	struct case_options cases;
 	const char *device; /* "auto", "cpu", "cuda", "cuda:N" */
+	const char *device_class; /* --device-class: whose verdicts count; NULL: as the device has it */
 	const char *python; /* NULL: look for one */
 	int jobs;           /* 0: as many as suit the machine */
 	double timeout_s;

@@ -323,6 +323,9 @@ static void print_summary(FILE *out, const struct pass *pass, const struct repor
 		fprintf(out, pass->elsewhere > 0 ? "every case falls to another shard" : "nothing selected");
 	fprintf(out, "; %" PRId64 " case%s run, %" PRId64 " cached; %.3g M elements compared; %.2f s\n", pass->cases_run,
 	       pass->cases_run == 1 ? "" : "s", pass->cases_cached, (double)totals.elements / 1e6, pass->seconds);
+	if (pass->machine.accepted != NULL)
+		fprintf(out, "verdicts that %s gave elsewhere were accepted (--device-class); this machine has no such device\n",
+		        pass->machine.accepted);
 	if (options->strict && totals.findings > 0)
 		fprintf(out, "%" PRId64 " finding%s, which --strict counts as failures\n", totals.findings,
 		       totals.findings == 1 ? "" : "s");
@@ -530,6 +533,9 @@ void report_json(const struct pass *pass, const struct report_options *options)
 	           pass->interrupted ? "true" : "false");
 	json_text(&out, "not_kept", pass->not_kept);
 	json_shard(&out, &pass->options->cases.shard);
+	buf_text(&out, ", ");
+	json_text(&out, "device_class", pass->machine.policy.device_class);
+	buf_printf(&out, ", \"accepted_from_elsewhere\": %s", pass->machine.accepted != NULL ? "true" : "false");
 	buf_text(&out, "},\n \"problems\": [");
 	for (int i = 0; i < pass->problem_count; i++) {
 		buf_text(&out, i > 0 ? ", " : "");

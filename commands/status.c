@@ -10,7 +10,7 @@
 #include "commands/report.h"
 
 struct status_options {
-	const char *root, *device, *python, *format;
+	const char *root, *device, *device_class, *python, *format;
 	bool no_workloads, index;
 	struct words op_types;
 };
@@ -21,6 +21,7 @@ static const struct option_row rows[] = {
     {"--op-type", OPTION_LIST, AT(op_types), "T", "the definitions of this op_type; may be repeated"},
     {"--staged", OPTION_FLAG, AT(index), NULL, "what git's index holds, not the working tree"},
     {"--device", OPTION_TEXT, AT(device), "D", "whose verdicts count: auto, cpu, cuda or cuda:N (default: auto)"},
+    {"--device-class", OPTION_TEXT, AT(device_class), "C", "only verdicts of this class count, whoever made them: cpu, sm_90, …"},
     {"--python", OPTION_TEXT, AT(python), "PATH", "the interpreter whose torch counts"},
     {"--no-workloads", OPTION_FLAG, AT(no_workloads), NULL, "leave the lines of workload files out"},
     {"--format", OPTION_TEXT, AT(format), "F", "text or json (default: text)"},
@@ -60,7 +61,7 @@ static void print_rows(const struct pass *pass)
 
 static int run(struct reftest *reftest, const struct status_options *o, const struct words *names, struct err *err)
 {
-	struct pass_options options = {.device = o->device, .python = o->python, .cached_only = true, .dry_run = true, .each = true, .from_index = o->index,
+	struct pass_options options = {.device = o->device, .device_class = o->device_class, .python = o->python, .cached_only = true, .dry_run = true, .each = true, .from_index = o->index,
 	                               .cases = case_options_default()};
 	struct report_options report = {.command = ""};
 	struct pass pass;

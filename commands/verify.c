@@ -17,7 +17,7 @@
 #include "commands/touched.h"
 
 struct verify_options {
-	const char *root, *device, *python, *sizes, *format, *case_id, *ground_truth, *junit, *shard;
+	const char *root, *device, *device_class, *python, *sizes, *format, *case_id, *ground_truth, *junit, *shard;
 	bool all, changed, index, force, edge, no_workloads, strict, cached_only, dry_run, staged, quiet;
 	int jobs;
 	double atol, rtol, hit_ratio, timeout;
@@ -38,6 +38,7 @@ static const struct option_row rows[] = {
     {"--no-workloads", OPTION_FLAG, AT(no_workloads), NULL, "leave the lines of workload files out"},
     {"--edge", OPTION_FLAG, AT(edge), NULL, "also what is empty, single or a matter of convention; shows findings"},
     {"--device", OPTION_TEXT, AT(device), "D", "auto, cpu, cuda or cuda:N (default: auto)"},
+    {"--device-class", OPTION_TEXT, AT(device_class), "C", "only verdicts of this class count, whoever made them: cpu, sm_90, …"},
     {"--ground-truth", OPTION_TEXT, AT(ground_truth), "NAME", "builtin: this project's kernels and oracles"},
     {"--force", OPTION_FLAG, AT(force), NULL, "run everything, whatever is stored"},
     {"--cached-only", OPTION_FLAG, AT(cached_only), NULL, "run nothing; what has no verdict makes the exit code 3"},
@@ -234,7 +235,7 @@ static int select_files(struct pass *pass, const struct verify_options *o, const
 static int run(struct reftest *reftest, const struct verify_options *o, const struct words *names, struct arena *arena,
                struct err *err)
 {
-	struct pass_options options = {.device = o->device, .python = o->python, .jobs = o->jobs, .timeout_s = o->timeout,
+	struct pass_options options = {.device = o->device, .device_class = o->device_class, .python = o->python, .jobs = o->jobs, .timeout_s = o->timeout,
 	                               .force = o->force, .cached_only = o->cached_only, .dry_run = o->dry_run,
 	                               .staged = o->staged, .from_index = o->index, .share = true};
 	struct verify verify = {.report = {.strict = o->strict, .only_changed = o->changed || o->quiet,

@@ -116,9 +116,9 @@ python_ready() {
 	fi
 }
 
-# pytest and ruff, with which generated pytest files are tested.
+# pytest and ruff, with which generated pytest files are tested, and pre-commit for the hooks.
 tests_ready() {
-	[ -x .venv-tests/bin/ruff ] && .venv-tests/bin/python -c 'import pytest' 2>/dev/null
+	[ -x .venv-tests/bin/ruff ] && [ -x .venv-tests/bin/pre-commit ] && .venv-tests/bin/python -c 'import pytest' 2>/dev/null
 }
 
 install_test_tools() {
