@@ -38,6 +38,7 @@ struct stage {
 	volatile long calls, at; /* the fault comes with call number `at` */
 	volatile enum fault fault;
 	volatile char acked[BULK + BULK_COUNT];
+	bool compacted;
 	char last[64]; /* the call that the fault came with */
 };
 static struct stage *stage;
