@@ -23,6 +23,7 @@
 #include "cache/seen.h"
 #include "cache/sweep.h"
 #include "cache/travel.h"
+#include "cache/trust.h"
 
 enum { KEY_MAX = 511, PAGE_TURNS = 20 };
 
@@ -45,25 +46,37 @@ struct store *store_open(const char *root, const struct store_options *options, 
 	return NULL;
 }
 
+/* What a writer is at work on may look damaged for a moment; what is damaged stays so. */
+static enum pages_answer look_at_pages(const char *folder, int fd, struct err *why)
+{
+	enum pages_answer answer = pages_check(fd, why);
+
+	for (int turn = 0; turn < PAGE_TURNS && answer == PAGES_DAMAGED && trust_in_use(folder); turn++) {
+		usleep(10000);
+		answer = pages_check(fd, why);
+	}
+	return answer;
+}
+
 int store_damage(const char *root, struct err *err)
 {
-	char path[ENV_PATH_MAX + 16];
+	char folder[ENV_PATH_MAX], path[ENV_PATH_MAX + 16];
 	struct err why = {""};
 
 	err_set(err, "%s", "");
-	snprintf(path, sizeof path, "%.4000s/.reftest/cache/data.mdb", root);
+	snprintf(folder, sizeof folder, "%.4000s/.reftest/cache", root);
+	snprintf(path, sizeof path, "%s/data.mdb", folder);
 	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 
 	if (fd < 0 && errno == ENOENT)
 		return 0;
-	enum pages_answer answer = PAGES_ERROR;
+	if (fd < 0) {
+		err_errno(err, "%s cannot be read", path);
+		return 0;
+	}
+	enum pages_answer answer = look_at_pages(folder, fd, &why);
 
-	if (fd < 0)
-		err_errno(&why, "it cannot be read");
-	for (int turn = 0; fd >= 0 && turn < PAGE_TURNS && (answer = pages_check(fd, &why)) == PAGES_DAMAGED; turn++)
-		usleep(10000); /* somebody may be writing: what is damaged stays so */
-	if (fd >= 0)
-		close(fd);
+	close(fd);
 	if (answer != PAGES_SOUND)
 		err_set(err, "%s: %.1500s", path, why.text);
 	return answer == PAGES_DAMAGED;
