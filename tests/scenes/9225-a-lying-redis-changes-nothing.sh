@@ -65,7 +65,7 @@ lie() { # MODE SENTENCE
 	expect_told_once "$2"
 	end_servers
 }
-ulimit -v 8000000 2>/dev/null || true
+case $build in *asan*) ;; *) ulimit -v 8000000 ;; esac # what is promised and not sent must not be made room for
 lie endless-bulk 'more than anybody asked for'
 lie endless-array 'no redis protocol'
 lie nested 'no redis protocol'
