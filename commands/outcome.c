@@ -54,7 +54,8 @@ bool outcome_from_summary(struct outcome *outcome)
 {
 	struct pass *pass = outcome->pass;
 	const struct file_entry *entry = contents_entry(pass->contents, outcome->file);
-	bool wanted = !pass->options->force && !pass->options->details && pass->options->cases.only == NULL && pass->options->cases.shard.count == 0;
+	bool wanted = !pass->options->force && !pass->options->details && pass->options->cases.only == NULL &&
+	              pass->options->cases.shard.count == 0;
 
 	if (!wanted || entry == NULL || !entry->has_summary || entry->summary.status > STATUS_SKIPPED ||
 	    !digest_equal(&entry->summary.context, &pass->context) ||

@@ -85,7 +85,7 @@ static int start_courier(struct sharing *sharing, struct err *err)
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_errno(err, "no socket for the remote cache's courier");
 	int rc =
-	    process_start(&sharing->courier, "/proc/self/exe", words, environ, (const int[]){pair[1], -1, -1}, 3, err);
+	    process_start(&sharing->courier, "/proc/self/exe", words, environ, (const int[]){pair[1], -1, STDERR_FILENO}, 3, err);
 
 	close(pair[1]);
 	if (rc < 0) {

@@ -24,6 +24,11 @@ def endless_array(peer):
         peer.sendall(b"$-1\r\n" * 10000)
 
 
+def large_array(peer):
+    """A million elements, all of them sent."""
+    peer.sendall(b"*1000000\r\n" + b"$-1\r\n" * 1000000)
+
+
 def nested(peer):
     peer.sendall(b"*1\r\n" * 100000)
 

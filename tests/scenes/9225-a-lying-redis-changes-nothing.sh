@@ -68,6 +68,7 @@ lie() { # MODE SENTENCE
 case $build in *asan*) ;; *) ulimit -v 8000000 ;; esac # what is promised and not sent must not be made room for
 lie endless-bulk 'more than anybody asked for'
 lie endless-array 'no redis protocol'
+lie large-array 'no redis protocol'
 lie nested 'no redis protocol'
 lie too-many 'something else than what was asked for'
 lie too-few 'something else than what was asked for'

@@ -55,6 +55,24 @@ expect_within 4500 verify --cached-only
 expect_exit 3
 expect_told_once 'did not answer within 2 s'
 
+# A courier that hangs, in whatever library, is not waited for any longer.
+courier_stops() {
+	for folder in /proc/[0-9]*; do
+		grep -qs "^PPid:[[:space:]]*$program\$" "$folder/status" && grep -qs courier "$folder/cmdline" || continue
+		kill -STOP "${folder#/proc/}"
+		return 0
+	done
+	return 1
+}
+forget
+REFTEST_REMOTE=redis://127.0.0.1:$port?timeout=2
+begin verify --device "$device" --sizes small --format json --cached-only
+until_true courier_stops
+expect_within 4000 ended
+expect_exit 3
+expect_told_once 'did not answer within 2 s'
+expect_no_process
+
 # Ctrl-C does not wait for it either.
 forget
 REFTEST_REMOTE=redis://127.0.0.1:$port?timeout=60
