@@ -16,7 +16,7 @@ flags := -I. -I$(BUILD) -D_GNU_SOURCE -MMD -MP -fPIC -fvisibility=hidden $(check
 strict := -std=c11 -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes $(WERROR)
 # Sanitized programs keep libgomp loaded: what it allocates when a library brings it along, unloading makes a leak.
 link = $(CFLAGS) $(LDFLAGS) -fopenmp $(if $(SANITIZE),$(checks),-Wl,--as-needed,-z,defs)
-libs := $(or $(shell pkg-config --libs libcjson libxxhash lmdb 2>/dev/null),-lcjson -lxxhash -llmdb) -ldl -lm -pthread
+libs := $(or $(shell pkg-config --libs libcjson libxxhash lmdb libzstd 2>/dev/null),-lcjson -lxxhash -llmdb -lzstd) -ldl -lm -pthread
 # Code for the GPUs this nvcc knows of these, and PTX of the newest for those to come.
 archs = $(filter 80 90 100,$(patsubst sm_%,%,$(shell $(NVCC) --list-gpu-code)))
 gencode = $(foreach a,$(archs),-gencode arch=compute_$a,code=sm_$a) \
@@ -25,14 +25,20 @@ gencode = $(foreach a,$(archs),-gencode arch=compute_$a,code=sm_$a) \
 object = $(patsubst %,$(BUILD)/obj/%.o,$(basename $1))
 base := $(call object,$(wildcard base/*.c))
 kernels := $(call object,$(filter-out kernels/library.c,$(wildcard kernels/*.c kernels/*/*.c)))
-rooms := $(call object,$(wildcard $(addsuffix /*.c,dataset cache plan workers watcher git artifacts commands)) $(wildcard kernels/library.c))
+rooms := $(call object,$(wildcard $(addsuffix /*.c,dataset cache plan workers watcher git artifacts commands remote seal)) $(wildcard kernels/library.c))
+courier := $(call object,$(wildcard remote/courier/*.c))
+sodium := $(call object,$(wildcard seal/sodium/*.c))
 cuda := $(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard kernels/*.cu kernels/*/*.cu))
 units := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/test_*.c))
 benches := $(patsubst %.c,$(BUILD)/%,$(wildcard bench/*.c))
 gpu_tests := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/gpu/*.c))
 gpu_benches := $(patsubst %.cu,$(BUILD)/%,$(wildcard bench/*.cu))
 archives := $(foreach a,rooms kernels base,$(BUILD)/obj/$a.a)
-products := $(BUILD)/reftest $(BUILD)/libreftest_kernels.so $(if $(NVCC),$(BUILD)/libreftest_kernels_cuda.so)
+# What only some ask for is a library of its own, loaded by those; without what it needs it is left out.
+seal_libs := $(shell pkg-config --libs libsodium 2>/dev/null)
+remote_libs := $(shell pkg-config --libs hiredis libcurl libsodium 2>/dev/null)
+products := $(BUILD)/reftest $(BUILD)/libreftest_kernels.so $(if $(NVCC),$(BUILD)/libreftest_kernels_cuda.so) \
+	$(if $(seal_libs),$(BUILD)/libreftest_seal.so) $(if $(remote_libs),$(BUILD)/libreftest_remote.so)
 
 ifeq ($(MAKELEVEL)$(findstring -j,$(MAKEFLAGS)),0)
 MAKEFLAGS += -j$(shell nproc)
@@ -41,7 +47,8 @@ $(if $(V),,$(eval .SILENT:))
 
 all: $(products) ## build the program and the kernels libraries (needs no network); SANITIZE=address,undefined, V=1
 	echo "$(BUILD)/reftest is built, with $(if $(NVCC),the CPU and the CUDA kernels.,the CPU kernels: the CPU build\
-	is whole. The CUDA library was left out$(if $(SANITIZE),., because there is no nvcc here.))"
+	is whole. The CUDA library was left out$(if $(SANITIZE),., because there is no nvcc here.))$(if $(remote_libs),, \
+	Shared caches (REFTEST_REMOTE) were left out because hiredis or libcurl or libsodium are not here.)"
 
 verify: ## set the machine up, build, and verify the starter dataset
 	tools/setup.sh
@@ -106,6 +113,14 @@ $(BUILD)/libreftest_kernels.so: $(BUILD)/obj/kernels.a $(BUILD)/obj/base.a
 $(BUILD)/libreftest_kernels_cuda.so: $(cuda) $(BUILD)/obj/kernels.a $(BUILD)/obj/base.a
 	echo "  link $@"
 	$(NVCC) -shared --cudart static -Xcompiler -fopenmp -Xlinker --as-needed,-z,defs -o $@ $^ $(filter -l% -L%,$(libs))
+
+$(BUILD)/libreftest_remote.so: $(courier) $(BUILD)/obj/remote/frame.o $(BUILD)/obj/remote/action_result.o $(BUILD)/obj/base.a
+	echo "  link $@"
+	$(CC) $(link) -shared -o $@ $^ $(remote_libs) $(libs)
+
+$(BUILD)/libreftest_seal.so: $(sodium)
+	echo "  link $@"
+	$(CC) $(link) -shared -o $@ $^ $(seal_libs)
 
 $(units) $(benches) $(gpu_tests): $(BUILD)/%: $(BUILD)/obj/%.o $(archives)
 	echo "  link $@"; mkdir -p $(@D)

@@ -16,6 +16,7 @@
 #include "commands/command.h"
 #include "commands/options.h"
 #include "dataset/dataset.h"
+#include "remote/library.h"
 #include "workers/judge.h"
 
 #define REFTEST_VERSION "0.1.0"
@@ -31,6 +32,8 @@ static const struct {
     {"watch", command_watch, "keep verdicts true while files change: each save is answered at once"},
     {"affected", command_affected, "the definitions and tests that changed files touch"},
     {"generate", command_generate, "write the pytest files of the dataset, tests/references; --check: are they current"},
+    {"cache", command_cache, "stored verdicts: stats, export FILE, import FILE…, check, gc, path"},
+    {"key", command_key, "make a key for signed records of shared caches (REFTEST_CACHE_KEY)"},
     {"hook", command_hook, "install or uninstall the git hooks that verify what is about to be committed"},
     {"doctor", command_doctor, "what this machine has and lacks, and the command that mends it"},
 };
@@ -154,6 +157,8 @@ int main(int argc, char **argv)
 
 	if (argc > 1 && strcmp(argv[1], "judge") == 0)
 		return judge_main(argc - 1, argv + 1);
+	if (argc > 1 && strcmp(argv[1], "courier") == 0)
+		return courier_main();
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error like a full disk, told as one */
 	reftest.colour = isatty(STDOUT_FILENO) && (no_colour == NULL || no_colour[0] == '\0');

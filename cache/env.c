@@ -35,10 +35,12 @@
 
 enum {
 	MAP_START = 16 << 20,  /* doubled whenever it is full */
+	COMPACT_LEAST = 1 << 20, /* octets; a smaller file is left as it is */
 	READERS = 256,         /* at the same instant, over all processes */
 	LOCK_BYTES = 20 << 10, /* of lock.mdb, for that many readers */
 	ASIDE_MAX = 1000,      /* damaged stores kept */
 	ATTEMPTS = 3,
+	TURN_FD = 200,         /* descriptors from here on are none of LMDB's */
 	FILE_PATH = ENV_PATH_MAX + 32,
 };
 
@@ -101,15 +103,23 @@ static int make_folders(const struct env *env, struct err *err)
 	return 0;
 }
 
-/* Waits until no other process is opening the store. The lock ends with the descriptor. -1: no folder to lock, or a
- * filesystem without locks, where there is nothing to wait for. */
+/* Waits until no other process is opening or closing the store. The lock ends with the descriptor. -1: no folder to
+ * lock, or a filesystem without locks, where there is nothing to wait for.
+ *
+ * The descriptor gets a high number because those of a process that dies are closed in their order: LMDB's own lock must
+ * be gone before this one is, or the next process would find lock.mdb half made and in use. */
 static int wait_for_turn(const struct env *env, bool read_only)
 {
 	char folder[FILE_PATH];
 
 	snprintf(folder, sizeof folder, "%s/.reftest", env->root);
 	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int high = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, TURN_FD) : -1;
 
+	if (high >= 0) {
+		close(fd);
+		fd = high;
+	}
 	while (fd >= 0 && flock(fd, read_only ? LOCK_SH : LOCK_EX) != 0 && errno == EINTR)
 		;
 	return fd;
@@ -388,11 +398,22 @@ enum env_answer env_open(struct env *env, const char *root, bool read_only, stru
 	return answer;
 }
 
+/* LMDB's last user destroys the mutexes in lock.mdb when it closes, and one that opens it at that moment would go on
+ * with destroyed ones (EINVAL from every transaction): closing takes its turn like opening. */
+static void shut_in_turn(struct env *env)
+{
+	int turn = env->mdb != NULL ? wait_for_turn(env, false) : -1;
+
+	shut(env);
+	if (turn >= 0)
+		close(turn);
+}
+
 void env_close(struct env *env)
 {
 	bool vouch = env->mdb != NULL && env->writable && (env->committed || env->checked);
 
-	shut(env);
+	shut_in_turn(env);
 	if (vouch)
 		trust_leave(env->path);
 }
@@ -417,7 +438,7 @@ static int open_again(struct env *env, struct err *err)
 	char root[ENV_ROOT_MAX];
 	struct err note, why = {""};
 
-	shut(env);
+	shut_in_turn(env);
 	strcpy(root, env->root);
 	if (env_open(env, root, env->read_only, &note, &why) == ENV_OPEN) {
 		trace("cache", "opened %s again. %s", env->path, note.text);
@@ -465,6 +486,10 @@ static int grow(struct env *env)
 	return mdb_env_set_mapsize(env->mdb, info.me_mapsize * 2);
 }
 
+enum { NOT_IN_PLACE = -2 }; /* none of LMDB's answers, like ENV_ONLY_LOOKED */
+
+/* Whether the file is still in its place is asked once nobody else can write: `gc` puts another there in a write
+ * transaction of its own, and what is written to the old one after that would be lost. */
 static int write_once(struct env *env, env_work *work, void *context)
 {
 	MDB_txn *txn;
@@ -472,10 +497,26 @@ static int write_once(struct env *env, env_work *work, void *context)
 
 	if (rc != 0)
 		return rc;
-	rc = work(txn, env, context);
+	rc = still_in_place(env) ? work(txn, env, context) : NOT_IN_PLACE;
 	if (rc == 0)
 		return mdb_txn_commit(txn);
 	mdb_txn_abort(txn);
+	return rc;
+}
+
+/* As often as the map must grow, or another file came into its place. */
+static int write_until_done(struct env *env, env_work *work, void *context, struct err *err)
+{
+	int rc = write_once(env, work, context);
+
+	for (int moves = 0; rc == MDB_MAP_FULL || (rc == NOT_IN_PLACE && moves < ATTEMPTS);) {
+		moves += rc == NOT_IN_PLACE;
+		if (rc == NOT_IN_PLACE && open_again(env, err) != 0)
+			return MDB_PANIC;
+		if (rc == MDB_MAP_FULL && (rc = grow(env)) != 0)
+			return rc;
+		rc = write_once(env, work, context);
+	}
 	return rc;
 }
 
@@ -485,15 +526,92 @@ int env_write(struct env *env, env_work *work, void *context, struct err *err)
 		return -1;
 	if (!env->writable)
 		return err_set(err, "%s", env->why_not.text);
-	int rc = write_once(env, work, context);
+	int rc = write_until_done(env, work, context, err);
 
-	while (rc == MDB_MAP_FULL && (rc = grow(env)) == 0)
-		rc = write_once(env, work, context);
-	if (rc == MDB_PANIC && open_again(env, err) != 0)
+	if (rc == ENV_ONLY_LOOKED)
+		return 0;
+	if (rc == NOT_IN_PLACE)
+		return err_set(err, "the cache %s is replaced again and again", env->path);
+	if (rc == MDB_PANIC && (env->mdb == NULL || open_again(env, err) != 0))
 		return -1;
 	env->failing = rc != 0;
 	env->committed = env->committed || rc == 0;
 	return rc == 0 ? 0 : env_fail(env, rc, "written", err);
+}
+
+/* --- Compacting -------------------------------------------------------------------------------------------------- */
+
+/* Removes a folder of ours that holds nothing but what an environment has. */
+static void remove_folder(const char *folder)
+{
+	static const char *const names[] = {"data.mdb", "lock.mdb", "clean"};
+	char path[FILE_PATH + 16];
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+		unlink(path);
+	}
+	rmdir(folder);
+}
+
+/* A copy without free pages in the folder `fresh`, synced, and its size. LMDB's or errno's answer. */
+static int copy_compact(struct env *env, const char *fresh, int64_t *bytes)
+{
+	char path[FILE_PATH + 16];
+	struct stat st;
+
+	remove_folder(fresh); /* of a gc that died */
+	if (mkdir(fresh, 0777) != 0)
+		return errno;
+	snprintf(path, sizeof path, "%s/data.mdb", fresh);
+	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	int rc = fd < 0 ? errno : mdb_env_copyfd2(env->mdb, fd, MDB_CP_COMPACT);
+
+	if (rc == 0 && (fsync(fd) != 0 || fstat(fd, &st) != 0))
+		rc = errno;
+	if (fd >= 0)
+		close(fd);
+	*bytes = rc == 0 ? (int64_t)st.st_size : 0;
+	return rc;
+}
+
+/* With the write lock held and openers waiting. 1, 0, or -1 and LMDB's or errno's answer in `rc`. */
+static int exchange(struct env *env, int64_t *bytes, int *rc)
+{
+	char fresh[FILE_PATH];
+	int64_t before = *bytes, after = 0;
+
+	snprintf(fresh, sizeof fresh, "%s.compact", env->path);
+	*rc = copy_compact(env, fresh, &after);
+	bool pays = *rc == 0 && after <= before / 2;
+	int answer = *rc != 0 ? -1 : pays && renameat2(AT_FDCWD, fresh, AT_FDCWD, env->path, RENAME_EXCHANGE) == 0;
+
+	if (answer == 1)
+		*bytes = after;
+	remove_folder(fresh); /* what is there now: the copy, or what it has taken the place of */
+	return answer;
+}
+
+int env_compact(struct env *env, int64_t *bytes, struct err *err)
+{
+	MDB_txn *txn;
+	int turn, rc, answer = 0;
+
+	if (env_size(env, bytes, err) != 0)
+		return -1;
+	if (env->mdb == NULL || !env->writable || *bytes < COMPACT_LEAST)
+		return 0;
+	turn = wait_for_turn(env, false);
+	if ((rc = begin(env, 0, &txn)) == 0) { /* nobody writes until it is ended */
+		if (still_in_place(env))
+			answer = exchange(env, bytes, &rc);
+		mdb_txn_abort(txn);
+	}
+	if (turn >= 0)
+		close(turn);
+	if (rc != 0)
+		return env_fail(env, rc, "made smaller", err);
+	return answer == 1 && open_again(env, err) != 0 ? -1 : answer;
 }
 
 int env_size(const struct env *env, int64_t *bytes, struct err *err)

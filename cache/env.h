@@ -44,8 +44,14 @@ int env_begin_read(struct env *env, MDB_txn **txn, struct err *err);
 
 /* Runs `work` inside one write transaction and commits it. `work` gives LMDB's answer, 0 for success; it may be run
  * again from the start (after the map has grown). 0, or -1 with the sentence why nothing of it was kept. */
+enum { ENV_ONLY_LOOKED = -1 }; /* work's answer for: all is well, and nothing is to be kept of it; env_write gives 0 */
 typedef int env_work(MDB_txn *txn, struct env *env, void *context);
 int env_write(struct env *env, env_work *work, void *context, struct err *err);
+
+/* Writes the file anew without its free pages, if that makes it half as large at least, and puts it in the old one's place.
+ * Other processes that have the old one open go over to the new one with their next write. 1: done, 0: it did not pay, or
+ * the filesystem cannot exchange two names; -1 with the sentence, and everything is as it was. `bytes`: size now. */
+int env_compact(struct env *env, int64_t *bytes, struct err *err);
 
 /* A sentence for one of LMDB's or errno's answers. Always -1. */
 int env_fail(const struct env *env, int rc, const char *what, struct err *err);

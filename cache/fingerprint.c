@@ -241,6 +241,21 @@ void definition_fields(const struct definition *definition, struct arena *arena,
 	buf_free(&form);
 }
 
+static void text_or_absent(struct fields *out, struct arena *arena, const char *tag, const char *text)
+{
+	field_text(out, arena, tag, text != NULL ? text : "(none)");
+}
+
+void witness_fields(const char *ground_truth, const char *ground_truth_version, const char *device_class,
+                    const char *torch, const char *cuda, struct arena *arena, struct fields *out)
+{
+	text_or_absent(out, arena, "witness.ground_truth", ground_truth);
+	text_or_absent(out, arena, "witness.ground_truth_version", ground_truth_version);
+	text_or_absent(out, arena, "witness.device_class", device_class);
+	text_or_absent(out, arena, "witness.torch", torch);
+	text_or_absent(out, arena, "witness.cuda", cuda);
+}
+
 /* --- On disk ----------------------------------------------------------------------------------------------------- */
 
 /* fields = count u32 . { tag bytes . has_value u32 . value bytes . digest }… */

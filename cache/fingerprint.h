@@ -49,6 +49,10 @@ struct digest fields_digest(const struct fields *fields);
  * that is applied, wherever it came from. */
 void definition_fields(const struct definition *definition, struct arena *arena, struct fields *out);
 
+/* The fields of what would verify a case now (or did: from a verdict). NULL texts are hashed as absent. */
+void witness_fields(const char *ground_truth, const char *ground_truth_version, const char *device_class,
+                    const char *torch, const char *cuda, struct arena *arena, struct fields *out);
+
 /* Fields as they are stored beside a verdict, and read back: 0, or -1 for damaged bytes (`out` is empty then). */
 struct buf;
 void fields_write(const struct fields *fields, struct buf *out);

@@ -32,11 +32,12 @@ enum {
 
 enum { PAGE_BRANCH = 1, PAGE_LEAF = 2, PAGE_OVERFLOW = 4, PAGE_META = 8 };
 enum { NODE_BIG = 1, NODE_TABLE = 2 };
+enum { FREE_FLAGS = 8 }; /* of the free list's tree, which holds LMDB's own flags: keys are numbers */
 
 static const uint64_t no_page = UINT64_MAX;
 
 struct tree {
-	unsigned depth;
+	unsigned flags, depth;
 	uint64_t root;
 };
 
@@ -123,7 +124,7 @@ static enum pages_answer take_pages(struct check *c, uint64_t first, uint64_t co
 
 static struct tree get_tree(const unsigned char *at)
 {
-	return (struct tree){.depth = get16(at + 6), .root = get64(at + 40)};
+	return (struct tree){.flags = get16(at + 4), .depth = get16(at + 6), .root = get64(at + 40)};
 }
 
 /* --- Leaves ------------------------------------------------------------------------------------------------------ */
@@ -251,6 +252,8 @@ static enum pages_answer walk(struct check *c, enum kind kind, uint64_t page, un
 
 static enum pages_answer walk_tree(struct check *c, enum kind kind, struct tree tree)
 {
+	if (tree.flags != (kind == KIND_FREE ? FREE_FLAGS : 0)) /* keys of another order, an address to map it at */
+		return damaged(c, tree.root, "begins a tree of another kind than ours");
 	if (tree.root == no_page && tree.depth == 0)
 		return PAGES_SOUND;
 	if (tree.depth == 0 || tree.depth > DEPTH_MAX)
@@ -278,7 +281,7 @@ static enum pages_answer walk_metas(struct check *c, const unsigned char *first)
 
 	if (answer != PAGES_SOUND)
 		return answer;
-	if (!meta_is_whole(second))
+	if (!meta_is_whole(second) || get32(second + HEAD + 4) != 1 || get32(second + HEAD + 24) != c->page_size)
 		return damaged(c, 1, "is not the head that it should be");
 	const unsigned char *meta = get64(second + META - 8) > get64(first + META - 8) ? second : first;
 

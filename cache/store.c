@@ -8,14 +8,24 @@
  * transaction, so what is returned is copied into the caller's arena. */
 #include "cache/store.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cache/env.h"
+#include "cache/inspect.h"
+#include "cache/pages.h"
 #include "cache/record.h"
+#include "cache/rows.h"
 #include "cache/seen.h"
+#include "cache/sweep.h"
+#include "cache/travel.h"
+#include "cache/trust.h"
 
-enum { KEY_MAX = 511, PAIR = 2 * DIGEST_BYTES };
+enum { KEY_MAX = 511, PAGE_TURNS = 20 };
 
 struct store {
 	struct env env;
@@ -34,6 +44,42 @@ struct store *store_open(const char *root, const struct store_options *options, 
 		return store;
 	free(store);
 	return NULL;
+}
+
+/* What a writer is at work on may look damaged for a moment; what is damaged stays so. */
+static enum pages_answer look_at_pages(const char *folder, int fd, struct err *why)
+{
+	enum pages_answer answer = pages_check(fd, why);
+
+	for (int turn = 0; turn < PAGE_TURNS && answer == PAGES_DAMAGED && trust_in_use(folder); turn++) {
+		usleep(10000);
+		answer = pages_check(fd, why);
+	}
+	return answer;
+}
+
+int store_damage(const char *root, struct err *err)
+{
+	char folder[ENV_PATH_MAX], path[ENV_PATH_MAX + 16];
+	struct err why = {""};
+
+	err_set(err, "%s", "");
+	snprintf(folder, sizeof folder, "%.4000s/.reftest/cache", root);
+	snprintf(path, sizeof path, "%s/data.mdb", folder);
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+
+	if (fd < 0 && errno == ENOENT)
+		return 0;
+	if (fd < 0) {
+		err_errno(err, "%s cannot be read", path);
+		return 0;
+	}
+	enum pages_answer answer = look_at_pages(folder, fd, &why);
+
+	close(fd);
+	if (answer != PAGES_SOUND)
+		err_set(err, "%s: %.1500s", path, why.text);
+	return answer == PAGES_DAMAGED;
 }
 
 void store_close(struct store *store)
@@ -55,26 +101,6 @@ bool store_writable(const struct store *store)
 }
 
 /* --- Rows -------------------------------------------------------------------------------------------------------- */
-
-struct pair {
-	unsigned char bytes[PAIR];
-};
-
-static struct pair pair_of(const struct digest *first, const struct digest *second)
-{
-	struct pair pair;
-
-	memcpy(pair.bytes, first->bytes, DIGEST_BYTES);
-	memcpy(pair.bytes + DIGEST_BYTES, second->bytes, DIGEST_BYTES);
-	return pair;
-}
-
-static struct pair case_key(const char *definition, const char *case_id)
-{
-	struct digest first = digest_of(definition, strlen(definition)), second = digest_of(case_id, strlen(case_id));
-
-	return pair_of(&first, &second);
-}
 
 /* Does the row check out? Counted if not. */
 static bool row_read(struct store *store, enum record_kind kind, const MDB_val *key, const MDB_val *value,
@@ -108,21 +134,6 @@ static enum cache_answer row_get(struct store *store, enum table table, enum rec
 	store->hits += answer == CACHE_HIT;
 	store->misses += answer == CACHE_MISS;
 	return answer;
-}
-
-static int row_put(MDB_txn *txn, MDB_dbi table, enum record_kind kind, const void *key, size_t key_length,
-                   const struct buf *body)
-{
-	struct buf record = {0};
-	int rc = MDB_BAD_VALSIZE;
-
-	if (record_write(kind, key, key_length, body->data, body->length, &record) == 0) {
-		MDB_val name = {key_length, (void *)key}, row = {record.length, record.data};
-
-		rc = mdb_put(txn, table, &name, &row, 0);
-	}
-	buf_free(&record);
-	return rc;
 }
 
 /* A pass over the rows of a table of pairs whose first half is a given digest. */
@@ -325,32 +336,14 @@ struct put_batch {
 
 static int put_verdict(MDB_txn *txn, struct env *env, const struct store_put *put, int place)
 {
-	struct pair key = pair_of(&put->subject, &put->witness);
-	struct buf body = {0};
-
-	record_put_u64(&body, mdb_txn_id(txn));
-	record_put_u32(&body, (uint32_t)place);
-	buf_add(&body, put->text, put->length);
-	int rc = row_put(txn, env->table[TABLE_VERDICTS], RECORD_VERDICT, key.bytes, sizeof key.bytes, &body);
-
-	buf_free(&body);
-	return rc;
+	return row_put_verdict(txn, env, &put->subject, &put->witness, mdb_txn_id(txn), (uint32_t)place, put->text,
+	                       put->length);
 }
 
 static int put_latest(MDB_txn *txn, struct env *env, const struct store_put *put)
 {
-	struct pair key = case_key(put->definition, put->case_id);
-	struct buf body = {0};
-
-	record_put_digest(&body, &put->subject);
-	record_put_digest(&body, &put->witness);
-	record_put_text(&body, put->definition);
-	record_put_text(&body, put->case_id);
-	buf_add(&body, put->fields, put->fields_length);
-	int rc = row_put(txn, env->table[TABLE_LATEST], RECORD_LATEST, key.bytes, sizeof key.bytes, &body);
-
-	buf_free(&body);
-	return rc;
+	return row_put_latest(txn, env, &put->subject, &put->witness, put->definition, put->case_id, put->fields,
+	                      put->fields_length);
 }
 
 static int put_batch(MDB_txn *txn, struct env *env, void *context)
@@ -372,6 +365,34 @@ int store_put(struct store *store, const struct store_put *puts, int count, stru
 	struct put_batch batch = {puts, count};
 
 	return count == 0 ? 0 : env_write(&store->env, put_batch, &batch, err);
+}
+
+/* --- Travelling --------------------------------------------------------------------------------------------------- */
+
+int store_each_verdict(struct store *store, store_verdict_visit *visit, void *context, int64_t *damaged,
+                       struct err *err)
+{
+	return travel_out(&store->env, visit, context, damaged, err);
+}
+
+int store_merge(struct store *store, const struct portable *records, int count, struct store_merged *merged,
+                struct err *err)
+{
+	return count == 0 ? 0 : travel_in(&store->env, records, count, merged, err);
+}
+
+/* --- Keeping house ----------------------------------------------------------------------------------------------- */
+
+int store_sweep(struct store *store, const struct store_needs *needs, bool dry_run, struct store_swept *swept,
+                struct err *err)
+{
+	return sweep(&store->env, needs, dry_run, swept, err);
+}
+
+int store_inspect(struct store *store, store_complaint *tell, void *context, struct store_inspected *out,
+                  struct err *err)
+{
+	return inspect(&store->env, tell, context, out, err);
 }
 
 /* --- Files and facts --------------------------------------------------------------------------------------------- */

@@ -20,6 +20,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/hash.h"
+#include "cache/portable.h"
 #include "dataset/dataset.h"
 
 enum { STORE_FORMAT = 1 };
@@ -37,6 +38,10 @@ struct store_options {
  * there is damaged. `note` gets a sentence when something was set aside or the store cannot be written, else "". */
 struct store *store_open(const char *root, const struct store_options *options, struct err *note, struct err *err);
 void store_close(struct store *store);
+
+/* Looks at the pages of what lies below `root`, before anything is opened. 1 with the sentence what is damaged; 0: nothing
+ * that LMDB could stumble over, or nothing is there, or (with a sentence) it cannot be read. */
+int store_damage(const char *root, struct err *err);
 const char *store_path(const struct store *store); /* <root>/.reftest/cache */
 bool store_writable(const struct store *store);    /* false also after a write that failed, until one succeeds */
 
@@ -76,6 +81,49 @@ struct store_put {
 };
 /* 0; or -1 with the sentence why nothing of this batch could be kept. */
 int store_put(struct store *store, const struct store_put *puts, int count, struct err *err);
+
+/* Visits every verdict as it travels, the cases of a definition beside each other. What it points at is gone when `visit`
+ * returns, and `visit` must not use the store. `damaged` gets how many rows did not check out, and are left where they
+ * are. 0, or -1 with the sentence. */
+typedef void store_verdict_visit(const struct portable *record, void *context);
+int store_each_verdict(struct store *store, store_verdict_visit *visit, void *context, int64_t *damaged,
+                       struct err *err);
+
+/* Takes records (which portable_check found in order) in one transaction. Of equal subject and witness the newer verdict
+ * stays, of equally new ones that which is here; a time that has not come yet counts as now. What a case was last seen to
+ * be is taken only where nothing is known. Counts are added to `merged`. 0, or -1: nothing of these was kept. */
+struct store_merged {
+	int64_t taken, replaced, kept; /* kept: there was one as new or newer */
+};
+int store_merge(struct store *store, const struct portable *records, int count, struct store_merged *merged,
+                struct err *err);
+
+/* What the present tree needs, for store_sweep. */
+struct store_needs {
+	const struct digest *subjects;    /* of all its cases, sorted bytewise */
+	int subject_count;
+	const struct digest *definitions; /* digest_of("op_type/name") of each, sorted bytewise: what they were last seen to
+	                                     be is kept, too */
+	int definition_count;
+	int days; /* a verdict made within so many days before the newest one is kept */
+};
+struct store_swept {
+	int64_t verdicts, latest, files; /* rows that nobody needs */
+	int64_t damaged;                 /* that did not check out */
+	int64_t bytes_before, bytes_after;
+};
+/* Removes what nobody needs and makes the file smaller if that pays; `dry_run`: only counts. 0, or -1. */
+int store_sweep(struct store *store, const struct store_needs *needs, bool dry_run, struct store_swept *swept,
+                struct err *err);
+
+/* Looks at every page and every row, and tells `tell` a sentence for each that is not as it should be. 0 when all were
+ * looked at, or -1 with a sentence. */
+struct store_inspected {
+	int64_t rows, bad;
+};
+typedef void store_complaint(const char *sentence, void *context);
+int store_inspect(struct store *store, store_complaint *tell, void *context, struct store_inspected *out,
+                  struct err *err);
 
 /* What was seen of a file: its stat, its content, and for a definition the answer that was given. */
 struct file_seen {

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -27,7 +26,7 @@ enum {
 static const char clean_key[] = "data.mdb";
 
 /* Does a process hold the lock that every user of an LMDB environment holds on the first octet of lock.mdb? */
-static bool used_elsewhere(const char *folder)
+bool trust_in_use(const char *folder)
 {
 	char path[PATH_ROOM];
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};
@@ -100,7 +99,7 @@ static enum trust_answer trust_file(const char *folder, int fd, struct err *why)
 	}
 	if (st.st_size == 0)
 		return TRUST_NOTHING;
-	if (used_elsewhere(folder) || left_clean(folder, &st))
+	if (trust_in_use(folder) || left_clean(folder, &st))
 		return TRUST_KNOWN;
 	trace("cache", "looking at every page of %s/data.mdb", folder);
 	enum pages_answer answer = pages_check(fd, why);

@@ -7,6 +7,8 @@
 #ifndef REFTEST_CACHE_TRUST_H
 #define REFTEST_CACHE_TRUST_H
 
+#include <stdbool.h>
+
 #include "base/err.h"
 
 enum trust_answer {
@@ -20,6 +22,9 @@ enum trust_answer {
 /* `folder`: the environment's. Not while this process has it open: closing any descriptor of lock.mdb would drop the
  * locks that LMDB holds for the whole process. */
 enum trust_answer trust_data(const char *folder, struct err *why);
+
+/* Has a process the environment open? Under the same condition. */
+bool trust_in_use(const char *folder);
 
 /* Writes `clean`, after this process has committed or checked, and closed. Best effort: without it the next process
  * looks at every page. */

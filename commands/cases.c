@@ -380,21 +380,6 @@ struct cases cases_make(const struct kernels_face *kernels, const struct definit
 	return m.out;
 }
 
-static void text_or_absent(struct fields *out, struct arena *arena, const char *tag, const char *text)
-{
-	field_text(out, arena, tag, text != NULL ? text : "(none)");
-}
-
-void witness_fields(const char *ground_truth, const char *ground_truth_version, const char *device_class,
-                    const char *torch, const char *cuda, struct arena *arena, struct fields *out)
-{
-	text_or_absent(out, arena, "witness.ground_truth", ground_truth);
-	text_or_absent(out, arena, "witness.ground_truth_version", ground_truth_version);
-	text_or_absent(out, arena, "witness.device_class", device_class);
-	text_or_absent(out, arena, "witness.torch", torch);
-	text_or_absent(out, arena, "witness.cuda", cuda);
-}
-
 int case_sizes_read(const char *list, bool size[SIZE_COUNT], struct err *err)
 {
 	static const char *const names[SIZE_COUNT] = {"small", "medium", "large"};

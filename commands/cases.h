@@ -17,6 +17,10 @@
 #include "kernels/library.h"
 #include "workers/job.h"
 
+struct shard {
+	int number, count; /* 1 to count; count 0: no shards, everything */
+};
+
 struct case_options {
 	bool size[SIZE_COUNT];
 	bool edge; /* the cases of --edge, which are findings beside the verdict */
@@ -25,6 +29,7 @@ struct case_options {
 	struct tolerance tolerance;       /* --atol, --rtol, --hit-ratio; negative = not given */
 	struct tolerance by_dtype[DTYPE_COUNT]; /* --tolerance DTYPE=ATOL,RTOL[,HIT] */
 	const char *only;                 /* --case ID; NULL: all */
+	struct shard shard;               /* --shard I/N */
 };
 
 /* Small and medium, with workloads, seed 0, no tolerance of one's own. */
@@ -71,9 +76,5 @@ struct cases cases_make(const struct kernels_face *kernels, const struct definit
 enum { SIZE_ROWS = 16 };
 int size_rows(const struct op *op, int variant, const struct op_problem *problem, const struct definition *d,
               enum op_size size, int64_t *rows);
-
-/* The fields of what would verify a case now (or did: from a verdict). NULL texts are hashed as absent. */
-void witness_fields(const char *ground_truth, const char *ground_truth_version, const char *device_class,
-                    const char *torch, const char *cuda, struct arena *arena, struct fields *out);
 
 #endif

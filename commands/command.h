@@ -10,6 +10,8 @@ int command_status(struct reftest *reftest, int argc, char **argv);
 int command_explain(struct reftest *reftest, int argc, char **argv);
 int command_generate(struct reftest *reftest, int argc, char **argv);
 int command_watch(struct reftest *reftest, int argc, char **argv);
+int command_cache(struct reftest *reftest, int argc, char **argv);
+int command_key(struct reftest *reftest, int argc, char **argv);
 int command_doctor(struct reftest *reftest, int argc, char **argv);
 int command_affected(struct reftest *reftest, int argc, char **argv);
 int command_hook(struct reftest *reftest, int argc, char **argv);

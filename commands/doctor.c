@@ -15,7 +15,9 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "commands/options.h"
+#include "commands/signing.h"
 #include "dataset/dataset.h"
+#include "remote/library.h"
 #include "workers/machine.h"
 #include "workers/pool.h"
 
@@ -245,6 +247,41 @@ static void examine_cache(struct doctor *d)
 		    mend);
 }
 
+/* What shared caches need, and whether what the environment names can be used. No remote is asked. */
+static void examine_remote(struct doctor *d)
+{
+	const char *place = getenv("REFTEST_REMOTE");
+	struct err err = {""};
+	struct place parsed;
+	const struct remote_face *face = remote_library(&err);
+
+	if (face == NULL)
+		add(d, "remote cache", false, false, arena_string(&d->arena, err.text),
+		    "sudo apt-get install libhiredis-dev libcurl4-openssl-dev libsodium-dev && make");
+	else if (place != NULL && *place != '\0' && place_parse(place, &parsed, &err) < 0)
+		add(d, "remote cache", false, false, arena_string(&d->arena, err.text), "unset REFTEST_REMOTE");
+	else
+		add(d, "remote cache", false, true,
+		    arena_printf(&d->arena, "%s, %s", place == NULL || *place == '\0' ? "REFTEST_REMOTE is not set" : parsed.shown,
+		                 face->versions()), NULL);
+}
+
+static void examine_key(struct doctor *d)
+{
+	struct err err = {""};
+	struct seal *seal;
+	int found = signing_open(&seal, &err);
+
+	if (found < 0)
+		add(d, "cache key", false, false, arena_string(&d->arena, err.text), "reftest key");
+	else if (found > 0)
+		add(d, "cache key", false, true,
+		    arena_printf(&d->arena, "%s: records from elsewhere count if they are signed with it%s",
+		                 seal_kind(seal) == SEAL_ED25519 ? "Ed25519" : "HMAC-SHA-256",
+		                 seal_signs(seal) ? "" : "; it has the public half alone, so nothing can be signed here"), NULL);
+	seal_close(seal);
+}
+
 /* A limit of the kernel's against what `watch` needs of it. */
 static void examine_limit(struct doctor *d, const char *name, int64_t need, const char *what)
 {
@@ -321,6 +358,8 @@ static int examine(struct reftest *reftest, const char *python, bool json)
 	examine_driver(&doctor);
 	examine_gpu(&doctor);
 	examine_cache(&doctor);
+	examine_remote(&doctor);
+	examine_key(&doctor);
 	examine_inotify(&doctor);
 	for (int i = 0; i < doctor.count; i++)
 		ready = ready && (doctor.lines[i].ok || !doctor.lines[i].needed);

@@ -2,6 +2,14 @@
 
 #include <string.h>
 
+#include "commands/sharing.h"
+
+/* Is the verdict one that the store does not have yet? */
+static bool is_new(const struct case_outcome *c)
+{
+	return !c->cached || c->shared || c->fetched;
+}
+
 /* A cached answer needs a row only where `latest` points elsewhere. */
 static bool latest_is_current(struct outcome *outcome, const char *name, const struct case_outcome *c)
 {
@@ -20,18 +28,14 @@ static bool make_put(struct outcome *outcome, const char *name, struct case_outc
 
 	if (v == NULL || c->test->job == NULL || !c->kept)
 		return false;
-	if (c->cached && !c->shared && latest_is_current(outcome, name, c))
+	if (!is_new(c) && latest_is_current(outcome, name, c))
 		return false;
-	witness_fields(v->ground_truth, v->ground_truth_version, v->device_class, v->torch, v->cuda, &outcome->arena,
-		       &all);
-	if (!c->cached || c->shared)
+	witness_fields(v->ground_truth, v->ground_truth_version, v->device_class, v->torch, v->cuda, &outcome->arena, &all);
+	if (is_new(c))
 		verdict_write(v, &text); /* else it is in the store already */
 	fields_write(&all, &packed);
-	*put = (struct store_put){.subject = c->test->subject,
-				  .witness = c->witness,
-				  .definition = name,
-				  .case_id = c->test->id,
-				  .keep_verdict = !c->cached || c->shared};
+	*put = (struct store_put){.subject = c->test->subject, .witness = c->witness, .definition = name,
+	                          .case_id = c->test->id, .keep_verdict = is_new(c)};
 	put->text = arena_copy(&outcome->arena, text.data, text.length);
 	put->length = text.length;
 	put->fields = arena_copy(&outcome->arena, packed.data, packed.length);
@@ -81,6 +85,7 @@ void keep_outcome(struct outcome *outcome)
 	struct err err = {""};
 	int count = 0;
 
+	sharing_put(outcome);
 	if (store == NULL || pass->options->dry_run)
 		return;
 	for (int i = 0; i < outcome->case_count; i++) {

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "commands/shard.h"
+
 int outcome_look(struct outcome *outcome, struct buf *definition, struct buf *workload, bool need_bytes,
 		 struct err *err)
 {
@@ -54,7 +56,8 @@ bool outcome_from_summary(struct outcome *outcome)
 {
 	struct pass *pass = outcome->pass;
 	const struct file_entry *entry = contents_entry(pass->contents, outcome->file);
-	bool wanted = !pass->options->force && !pass->options->details && pass->options->cases.only == NULL;
+	bool wanted = !pass->options->force && !pass->options->details && pass->options->cases.only == NULL &&
+	              pass->options->cases.shard.count == 0;
 
 	if (!wanted || entry == NULL || !entry->has_summary || entry->summary.status > STATUS_SKIPPED ||
 	    !digest_equal(&entry->summary.context, &pass->context) ||
@@ -125,10 +128,10 @@ int outcome_make_cases(struct outcome *outcome, struct buf *definition, struct b
 	const char **paths = blob_paths(outcome, &lines, &blob_count);
 
 	look_at_blobs(outcome, paths, blob_count, !pass->options->dry_run && !pass->options->cached_only);
-	outcome->inputs =
-	    inputs_digest(outcome, outcome->workload != NULL ? &outcome->workload_look.seen.content : NULL);
-	*made = cases_make(pass->reftest->kernels.face, outcome->definition, &lines, outcome->blobs,
-			   outcome->blob_count, pass->reftest->root, &pass->options->cases, &outcome->arena);
+	outcome->inputs = inputs_digest(outcome, outcome->workload != NULL ? &outcome->workload_look.seen.content : NULL);
+	*made = cases_make(pass->reftest->kernels.face, outcome->definition, &lines, outcome->blobs, outcome->blob_count,
+	                   pass->reftest->root, &pass->options->cases, &outcome->arena);
+	outcome->elsewhere = !shard_keep(&pass->options->cases.shard, outcome_name(outcome, &outcome->arena), made);
 	outcome->made = made;
 	outcome->case_count = made->count;
 	outcome->cases = arena_array(&outcome->arena, (size_t)made->count, sizeof *outcome->cases);
@@ -156,7 +159,9 @@ bool outcome_unchanged(const struct outcome *outcome)
 /* Would the next run come to the same answer from contents alone? */
 static bool summary_holds(const struct outcome *outcome)
 {
-	if (outcome->changed || !outcome->known || outcome->findings > 0 || outcome->pass->options->cases.only != NULL)
+	const struct case_options *cases = &outcome->pass->options->cases;
+
+	if (outcome->changed || !outcome->known || outcome->findings > 0 || cases->only != NULL || cases->shard.count > 0)
 		return false;
 	for (int i = 0; i < outcome->case_count; i++)
 		if (!outcome->cases[i].kept)

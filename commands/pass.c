@@ -7,12 +7,15 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cache/counts.h"
 #include "commands/ask.h"
 #include "commands/generated.h"
 #include "commands/keep.h"
 #include "commands/outcome.h"
 #include "commands/ruling.h"
 #include "commands/select.h"
+#include "commands/shard.h"
+#include "commands/sharing.h"
 #include "commands/staged.h"
 #include "workers/machine.h"
 #include "workers/pool.h"
@@ -112,6 +115,8 @@ int pass_open(struct pass *pass, struct reftest *reftest, const struct pass_opti
 	pass->context = context_digest(pass, &pass->arena);
 	if (open_dataset(pass, err) < 0)
 		return options->from_index ? EXIT_USAGE : EXIT_INTERNAL;
+	if (options->share)
+		pass->sharing = sharing_open(reftest);
 	return open_contents(pass, err);
 }
 
@@ -142,6 +147,7 @@ void pass_close(struct pass *pass)
 {
 	if (pass->pool != NULL && !pass->lent)
 		pool_close(pass->pool);
+	sharing_close(pass->sharing, pass->interrupted);
 	arena_free(&pass->later.arena);
 	buf_free(&pass->definition_bytes);
 	buf_free(&pass->workload_bytes);
@@ -451,6 +457,14 @@ static bool only_count(struct outcome *outcome)
 	return true;
 }
 
+/* The outcome that was added last belongs to another shard: nothing is told of it. */
+static void leave_to_another(struct outcome *outcome)
+{
+	outcome->pass->count--;
+	outcome->pass->elsewhere++;
+	arena_free(&outcome->arena);
+}
+
 static void visit(struct pass *pass, const struct dataset_file *file, struct buf *definition, struct buf *workload)
 {
 	struct outcome scratch = {.file = file, .pass = pass, .workload = dataset_workload(&pass->dataset, file)};
@@ -469,10 +483,19 @@ static void visit(struct pass *pass, const struct dataset_file *file, struct buf
 	/* To be parsed: what was not read is read now, and what is hashed is what is parsed. */
 	if (!looked || outcome_look(outcome, definition, workload, true, &err) < 0 ||
 	    outcome_make_cases(outcome, definition, workload, &err) < 0) {
-		invalid_outcome(outcome, err.text);
+		outcome->elsewhere = !shard_has(&pass->options->cases.shard, outcome_name(outcome, &outcome->arena));
+		if (!outcome->elsewhere)
+			invalid_outcome(outcome, err.text);
+		else
+			leave_to_another(outcome);
 		return;
 	}
-	plan_outcome(outcome);
+	if (outcome->elsewhere) {
+		leave_to_another(outcome);
+		return;
+	}
+	if (!sharing_defers(outcome))
+		plan_outcome(outcome);
 	was_interrupted(pass, 0);
 }
 
@@ -487,6 +510,12 @@ int pass_begin(struct pass *pass, struct err *err)
 
 bool pass_visit(struct pass *pass)
 {
+	struct outcome *answered = sharing_next(pass, pass->visited >= pass->selected_count);
+
+	if (answered != NULL) {
+		plan_outcome(answered);
+		return true;
+	}
 	if (pass->visited >= pass->selected_count)
 		return false;
 	const struct dataset_file *file = pass->selected[pass->visited++];
@@ -499,6 +528,17 @@ bool pass_visit(struct pass *pass)
 bool pass_done(const struct pass *pass)
 {
 	return pass->visited >= pass->selected_count && pass->waiting == 0;
+}
+
+/* For `cache stats`. A pass that only looks is no run. */
+static void count_run(const struct pass *pass)
+{
+	struct counts counts = {.runs = 1, .hits = pass->cases_cached};
+
+	for (int i = 0; i < LACK_COUNT; i++)
+		counts.misses[i] = pass->misses[i];
+	if (!pass->options->dry_run && pass->reftest->store != NULL)
+		counts_add(pass->reftest->root, &counts);
 }
 
 void pass_end(struct pass *pass)
@@ -515,6 +555,7 @@ void pass_end(struct pass *pass)
 	if (!pass->options->dry_run && pass->not_kept == NULL && contents_write(pass->contents, &note) < 0)
 		pass->not_kept = arena_string(&pass->arena, note.text);
 	pass->seconds = seconds_now() - pass->started;
+	count_run(pass);
 }
 
 /* The case that waited for one that will not come is run for itself, and for who waits behind it. */

@@ -23,6 +23,7 @@
 #include "reftest.h"
 
 struct vouched_row; /* commands/ask.h */
+struct sharing;     /* commands/sharing.h */
 
 struct pass_options {
 	struct case_options cases;
@@ -32,6 +33,7 @@ struct pass_options {
 	int jobs;           /* 0: as many as suit the machine */
 	double timeout_s;
 	bool force, cached_only, dry_run, staged;
+	bool share;         /* through $REFTEST_REMOTE, if that is set */
 	bool from_index;    /* --staged: files are those of git's index (commands/staged.h); no watcher is asked */
 	bool details;       /* every outcome with its cases; false: a passed one may come with counts alone */
 	bool each;          /* an outcome for every definition; false: those answered as passed are only counted */
@@ -48,6 +50,7 @@ struct case_outcome {
 	const struct verdict *verdict; /* NULL: nothing is known (it would run, or was interrupted) */
 	bool cached;                   /* the verdict was stored by an earlier run */
 	bool shared;                   /* another case of this run has the same subject and ran for both */
+	bool fetched;                  /* cached, but not here: the remote had it */
 	bool kept;                     /* it is in the store now */
 	const char *why;               /* the decision, as a sentence */
 	const char *printed;           /* what the reference printed, when it failed; NULL: nothing */
@@ -74,6 +77,7 @@ struct outcome {
 	bool from_summary;
 	bool changed;         /* a file changed while it ran: nothing was kept */
 	bool waiting;         /* for the pool; false: final */
+	bool elsewhere;       /* every case of it belongs to another shard */
 	bool dropped;         /* pass_drop: nobody wants it any more */
 	struct arena arena;   /* owns everything above */
 	struct pass *pass;
@@ -104,6 +108,7 @@ struct pass {
 	struct flights *flights; /* its own, or shared with other passes */
 	struct flights own_flights;
 	struct later later;
+	struct sharing *sharing; /* NULL: with nobody */
 	struct pool *pool;     /* NULL until something must run; or lent by who made the pass */
 	bool lent;
 	const struct dataset_file **selected;
@@ -114,12 +119,14 @@ struct pass {
 	int problem_count;
 	int visited;           /* of `selected` */
 	int waiting;           /* outcomes that wait for the pool */
+	int elsewhere;         /* definitions of which every case belongs to another shard, and that have no outcome */
 	int answered;          /* definitions that a summary answered as passed and that have no outcome */
 	uint64_t answered_elements;
 	int vouched;           /* definitions that a running watcher vouches for, and that are not in `dataset` */
 	const struct vouched_row *vouched_rows; /* ask_rows: as many, sorted by path; else NULL */
 	uint64_t vouched_elements;
 	int64_t cases_run, cases_cached;
+	int64_t misses[LACK_COUNT]; /* cases that no stored verdict answered, by what the nearest lacked */
 	int64_t cases_planned; /* those that had to run, or have to */
 	const char *not_kept;  /* NULL, or the sentence why verdicts could not be stored */
 	bool interrupted;

@@ -297,9 +297,9 @@ struct totals {
 
 static struct totals count_totals(const struct pass *pass)
 {
-	struct totals totals = {.definitions = pass->selected_count + pass->vouched,
+	struct totals totals = {.definitions = pass->selected_count - pass->elsewhere + pass->vouched,
 	                        .by_status[STATUS_PASSED] = pass->answered + pass->vouched,
-	                        .unknown = pass->selected_count - pass->answered - pass->count,
+	                        .unknown = pass->selected_count - pass->elsewhere - pass->answered - pass->count,
 	                        .elements = (int64_t)(pass->answered_elements + pass->vouched_elements)};
 
 	for (int i = 0; i < pass->count; i++) {
@@ -328,10 +328,9 @@ static void print_summary(FILE *out, const struct pass *pass, const struct repor
 	if (totals.unknown > 0)
 		fprintf(out, "%s%" PRId64 " unknown", comma, totals.unknown);
 	if (totals.definitions == 0)
-		fprintf(out, "nothing selected");
-	fprintf(out, "; %" PRId64 " case%s run, %" PRId64 " cached; %.3g M elements compared; %.2f s\n",
-		pass->cases_run, pass->cases_run == 1 ? "" : "s", pass->cases_cached, (double)totals.elements / 1e6,
-		pass->seconds);
+		fprintf(out, pass->elsewhere > 0 ? "every case falls to another shard" : "nothing selected");
+	fprintf(out, "; %" PRId64 " case%s run, %" PRId64 " cached; %.3g M elements compared; %.2f s\n", pass->cases_run,
+	       pass->cases_run == 1 ? "" : "s", pass->cases_cached, (double)totals.elements / 1e6, pass->seconds);
 	if (pass->machine.accepted != NULL)
 		fprintf(
 		    out,
@@ -367,7 +366,7 @@ int report_exit_code(const struct pass *pass, const struct report_options *optio
 	if (totals.by_status[STATUS_FAILED] > 0 || totals.by_status[STATUS_ERROR] > 0 ||
 	    (options->strict && totals.findings > 0))
 		return EXIT_FAILED;
-	if (totals.definitions == 0 || totals.unknown > 0 || totals.changed > 0 || totals.by_status[STATUS_SKIPPED] > 0)
+	if ((totals.definitions == 0 && pass->elsewhere == 0) || totals.unknown > 0 || totals.changed > 0 || totals.by_status[STATUS_SKIPPED] > 0)
 		return EXIT_UNVERIFIED;
 	return EXIT_VERIFIED;
 }
@@ -387,6 +386,15 @@ static void json_real(struct buf *out, const char *key, double value)
 {
 	buf_printf(out, ", \"%s\": ", key);
 	buf_json_number(out, value);
+}
+
+/* The part of the run that this is; null: all of it. */
+static void json_shard(struct buf *out, const struct shard *shard)
+{
+	if (shard->count > 0)
+		buf_printf(out, ", \"shard\": \"%d/%d\"", shard->number, shard->count);
+	else
+		buf_text(out, ", \"shard\": null");
 }
 
 static void json_axes(struct buf *out, const struct outcome *outcome, const struct case_outcome *c)
@@ -534,6 +542,7 @@ void report_json(const struct pass *pass, const struct report_options *options)
 	buf_printf(&out, ", \"exit\": %d, \"interrupted\": %s, ", report_exit_code(pass, options),
 	           pass->interrupted ? "true" : "false");
 	json_text(&out, "not_kept", pass->not_kept);
+	json_shard(&out, &pass->options->cases.shard);
 	buf_text(&out, ", ");
 	json_text(&out, "device_class", pass->machine.policy.device_class);
 	buf_printf(&out, ", \"accepted_from_elsewhere\": %s", pass->machine.accepted != NULL ? "true" : "false");

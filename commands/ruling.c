@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/trace.h"
+#include "commands/sharing.h"
 
 static void count_case(struct outcome *outcome, const struct case_outcome *c)
 {
@@ -41,7 +42,8 @@ void ruling_judge(struct outcome *outcome)
 	outcome->reason = REASON_NONE;
 	for (int i = 0; i < outcome->case_count; i++)
 		count_case(outcome, &outcome->cases[i]);
-	outcome->weak = outcome->weak && outcome->counts.passed > 0;
+	/* What a shard has of a definition may well be its weak cases alone: who has them all judges. */
+	outcome->weak = outcome->weak && outcome->counts.passed > 0 && outcome->pass->options->cases.shard.count == 0;
 	if (outcome->status == STATUS_PASSED && outcome->known && (outcome->weak || outcome->case_count == 0)) {
 		outcome->status = STATUS_SKIPPED;
 		outcome->reason = outcome->weak ? REASON_WEAK : REASON_NONE;
@@ -61,16 +63,22 @@ struct digest ruling_witness(const struct verdict *v, struct arena *arena)
 	return fields_digest(&fields);
 }
 
-/* Every stored verdict on the case's subject that can be read, newest last. */
-static int stored_verdicts(struct outcome *outcome, const struct digest *subject, const struct verdict ***out)
+/* Every stored verdict on the case's subject that can be read, newest last, and behind the first `*here` of them those
+ * that the remote has. */
+static int stored_verdicts(struct outcome *outcome, const struct digest *subject, const struct verdict ***out, int *here)
 {
+	const struct sharing *sharing = outcome->pass->sharing;
+	const struct shared_verdict *shared = NULL;
+	int elsewhere = 0;
 	const struct stored_verdict *stored;
 	struct arena *arena = &outcome->arena;
 	int found = 0, count = 0;
 
 	if (outcome->pass->reftest->store != NULL)
 		count = store_verdicts(outcome->pass->reftest->store, subject, arena, &stored, NULL);
-	*out = arena_array(arena, (size_t)(count > 0 ? count : 0), sizeof **out);
+	while ((shared = sharing_verdict(sharing, subject, shared)) != NULL)
+		elsewhere++;
+	*out = arena_array(arena, (size_t)(count > 0 ? count : 0) + (size_t)elsewhere, sizeof **out);
 	for (int i = 0; i < count; i++) {
 		const struct verdict *verdict = verdict_parse(stored[i].text, stored[i].length, arena, NULL);
 
@@ -81,7 +89,29 @@ static int stored_verdicts(struct outcome *outcome, const struct digest *subject
 		if (digest_equal(&witness, &stored[i].witness)) /* a record that lies about its witness is none */
 			(*out)[found++] = verdict;
 	}
+	*here = found;
+	while ((shared = sharing_verdict(sharing, subject, shared)) != NULL)
+		(*out)[found++] = shared->verdict;
 	return found;
+}
+
+/* What the policy makes of them. */
+static struct decision decide(struct outcome *outcome, const struct case_outcome *c, const struct verdict ***stored,
+                              int *here)
+{
+	const struct op_entry *op = outcome->made->op;
+	int count = stored_verdicts(outcome, &c->test->subject, stored, here);
+
+	return plan_case(&outcome->pass->machine.policy, op != NULL ? "builtin" : NULL, op != NULL ? op->truth_digest : NULL,
+	                 *stored, count, &outcome->arena);
+}
+
+bool ruling_known(struct outcome *outcome, const struct case_outcome *c)
+{
+	const struct verdict **stored;
+	int here;
+
+	return decide(outcome, c, &stored, &here).answer == PLAN_CACHED;
 }
 
 const struct verdict *ruling_not_run(struct outcome *outcome, enum reason reason, const char *message)
@@ -102,8 +132,8 @@ void ruling_settle(struct outcome *outcome, struct case_outcome *c, const struct
 bool ruling_decide(struct outcome *outcome, struct case_outcome *c)
 {
 	struct pass *pass = outcome->pass;
-	const struct op_entry *op = outcome->made->op;
 	const struct verdict **stored;
+	int here;
 
 	if (c->test->decided != NULL) {
 		c->why = "decided from the workload line alone";
@@ -111,19 +141,21 @@ bool ruling_decide(struct outcome *outcome, struct case_outcome *c)
 		ruling_settle(outcome, c, c->test->decided);
 		return false;
 	}
-	int count = stored_verdicts(outcome, &c->test->subject, &stored);
-	struct decision decision = plan_case(&pass->machine.policy, op != NULL ? "builtin" : NULL,
-					     op != NULL ? op->truth_digest : NULL, stored, count, &outcome->arena);
+	struct decision decision = decide(outcome, c, &stored, &here);
 
 	c->why = decision.why;
 	trace("plan", "%s/%s %s: %s", outcome->file->op_type, outcome->file->name, c->test->id, decision.why);
 	if (decision.answer == PLAN_CACHED) {
 		c->cached = c->kept = true;
+		c->fetched = decision.candidate >= here;
+		if (c->fetched)
+			c->why = arena_printf(&outcome->arena, "%s, from %s", decision.why, sharing_shown(pass->sharing));
 		c->witness = ruling_witness(stored[decision.candidate], &outcome->arena);
 		pass->cases_cached++;
 		ruling_settle(outcome, c, stored[decision.candidate]);
 		return false;
 	}
+	pass->misses[decision.lack]++;
 	if (decision.answer == PLAN_NOT_CACHED) {
 		ruling_settle(outcome, c, ruling_not_run(outcome, REASON_NOT_CACHED, decision.why));
 		return false;

@@ -8,6 +8,9 @@
 /* Decides one case from what is known. true: it must run. */
 bool ruling_decide(struct outcome *outcome, struct case_outcome *c);
 
+/* Does a stored verdict on the case count? Decides nothing. */
+bool ruling_known(struct outcome *outcome, const struct case_outcome *c);
+
 /* The case has its verdict. */
 void ruling_settle(struct outcome *outcome, struct case_outcome *c, const struct verdict *verdict);
 

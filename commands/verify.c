@@ -13,10 +13,11 @@
 #include "commands/options.h"
 #include "commands/pass.h"
 #include "commands/report.h"
+#include "commands/shard.h"
 #include "commands/touched.h"
 
 struct verify_options {
-	const char *root, *device, *device_class, *python, *sizes, *format, *case_id, *ground_truth, *junit;
+	const char *root, *device, *device_class, *python, *sizes, *format, *case_id, *ground_truth, *junit, *shard;
 	bool all, changed, index, force, edge, no_workloads, strict, cached_only, dry_run, staged, quiet;
 	int jobs;
 	double atol, rtol, hit_ratio, timeout;
@@ -33,6 +34,7 @@ static const struct option_row rows[] = {
      "what git's index holds, as a commit would have it, not the working tree"},
     {"--op-type", OPTION_LIST, AT(op_types), "T", "the definitions of this op_type; may be repeated"},
     {"--case", OPTION_TEXT, AT(case_id), "ID", "only this case, as a failure line names it"},
+    {"--shard", OPTION_TEXT, AT(shard), "I/N", "only the Ith of N parts of the cases, for N processes side by side"},
     {"--sizes", OPTION_TEXT, AT(sizes), "LIST", "small,medium,large (default: small,medium)"},
     {"--no-workloads", OPTION_FLAG, AT(no_workloads), NULL, "leave the lines of workload files out"},
     {"--edge", OPTION_FLAG, AT(edge), NULL, "also what is empty, single or a matter of convention; shows findings"},
@@ -110,6 +112,8 @@ static int read_case_options(const struct verify_options *o, struct case_options
 	for (int i = 0; i < o->tolerances.count; i++)
 		if (read_tolerance(o->tolerances.items[i], out->by_dtype, err) < 0)
 			return -1;
+	if (o->shard != NULL && shard_read(o->shard, &out->shard, err) < 0)
+		return -1;
 	/* A case is named by its size; asking for one asks for its size. */
 	return case_sizes_read(o->case_id != NULL ? "small,medium,large" : o->sizes, out->size, err);
 }
@@ -182,6 +186,7 @@ static void keep_generated(struct pass *pass)
 	struct err err = {""};
 
 	if (pass->options->dry_run || pass->options->cached_only || pass->options->from_index || pass->interrupted ||
+	    pass->options->cases.shard.count > 0 ||
 	    !generated_before(pass->reftest->root, &options.layout))
 		return;
 	if (generated_update(pass->reftest, &pass->dataset, &options, &pass->arena, &generated, &err) < 0)
@@ -232,25 +237,18 @@ static int select_files(struct pass *pass, const struct verify_options *o, const
 static int run(struct reftest *reftest, const struct verify_options *o, const struct words *names, struct arena *arena,
                struct err *err)
 {
-	struct pass_options options = {.device = o->device,
-				       .device_class = o->device_class,
-				       .python = o->python,
-				       .jobs = o->jobs,
-				       .timeout_s = o->timeout,
-				       .force = o->force,
-				       .cached_only = o->cached_only,
-				       .dry_run = o->dry_run,
-				       .staged = o->staged,
-				       .from_index = o->index};
-	struct verify verify = {.report = {.strict = o->strict,
-					   .only_changed = o->changed || o->quiet,
-					   .width = o->index ? terminal_columns() : 0,
-					   .command = repeat_words(o, arena)}};
+	struct pass_options options = {.device = o->device, .device_class = o->device_class, .python = o->python,
+	                               .jobs = o->jobs, .timeout_s = o->timeout,
+	                               .force = o->force, .cached_only = o->cached_only, .dry_run = o->dry_run,
+	                               .staged = o->staged, .from_index = o->index, .share = true};
+	struct verify verify = {.report = {.strict = o->strict, .only_changed = o->changed || o->quiet,
+	                                   .width = o->index ? terminal_columns() : 0,
+	                                   .command = repeat_words(o, arena)}};
 	bool json = strcmp(o->format, "json") == 0, github = strcmp(o->format, "github") == 0;
 
 	options.details = options.each = json || github || o->junit != NULL || !verify.report.only_changed;
-	options.ask_verified = o->changed && !options.details && !o->edge && names->count == 0 &&
-			       o->op_types.count == 0 && o->case_id == NULL && !o->force && !o->index;
+	options.ask_verified = o->changed && !options.details && !o->edge && names->count == 0 && o->op_types.count == 0 &&
+	                       o->case_id == NULL && !o->force && !o->index && o->shard == NULL;
 	if (read_case_options(o, &options.cases, err) < 0)
 		return EXIT_USAGE;
 	if (o->root != NULL)

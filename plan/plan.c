@@ -7,9 +7,6 @@
 
 #include <string.h>
 
-/* What keeps a stored verdict from counting; the further down the list, the nearer it came. */
-enum lack { LACK_NOTHING_STORED, LACK_DEVICE, LACK_TRUTH, LACK_VERSION, LACK_TORCH, LACK_NONE };
-
 static bool same(const char *a, const char *b)
 {
 	return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
@@ -111,13 +108,14 @@ struct decision plan_case(const struct policy *policy, const char *truth, const 
 {
 	enum lack lack;
 	int nearest, chosen = choose(policy, truth, truth_version, stored, count, &nearest, &lack);
-	struct decision decision = {policy->cached_only ? PLAN_NOT_CACHED : PLAN_RUN, -1,
-	                            "--force: no stored verdict counts"};
+	struct decision decision = {.answer = policy->cached_only ? PLAN_NOT_CACHED : PLAN_RUN, .lack = LACK_NONE,
+	                            .candidate = -1, .why = "--force: no stored verdict counts"};
 
 	if (policy->force)
 		return decision;
 	if (chosen >= 0)
-		return (struct decision){PLAN_CACHED, chosen, why_cached(policy, stored[chosen], arena)};
+		return (struct decision){PLAN_CACHED, LACK_NONE, chosen, why_cached(policy, stored[chosen], arena)};
+	decision.lack = lack;
 	decision.why = why_not(policy, truth, truth_version, lack, nearest >= 0 ? stored[nearest] : NULL, arena);
 	return decision;
 }

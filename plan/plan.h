@@ -21,8 +21,20 @@ struct policy {
 
 enum plan_answer { PLAN_CACHED, PLAN_RUN, PLAN_NOT_CACHED };
 
+/* What keeps a stored verdict from counting; the further down the list, the nearer it came. */
+enum lack {
+	LACK_NOTHING_STORED,
+	LACK_DEVICE,
+	LACK_TRUTH,
+	LACK_VERSION,
+	LACK_TORCH,
+	LACK_NONE, /* it counts, or would if --force did not have all of them run */
+	LACK_COUNT
+};
+
 struct decision {
 	enum plan_answer answer;
+	enum lack lack;  /* of the stored verdict that came nearest */
 	int candidate;   /* PLAN_CACHED: index of the stored verdict that counts; -1 otherwise */
 	const char *why; /* a sentence for every decision: "no verdict on this subject", "verified by builtin … on sm_90" */
 };

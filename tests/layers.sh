@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.."
 broken() {
 	(
 		cd "$1"
-		find base dataset cache plan workers watcher git kernels artifacts commands reftest.[ch] \
+		find base dataset cache plan workers watcher git kernels artifacts remote seal commands reftest.[ch] \
 			\( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' \) 2>/dev/null | sort | xargs awk '
 		BEGIN {
 			may["base"] = " base "
@@ -25,7 +25,9 @@ broken() {
 			may["kernels"] = " base kernels "
 			may["workers"] = " base dataset kernels workers "
 			may["artifacts"] = " base dataset cache artifacts "
-			may["commands"] = " base dataset cache plan workers watcher git kernels artifacts commands "
+			may["remote"] = " base remote "
+			may["seal"] = " base seal "
+			may["commands"] = " base dataset cache plan workers watcher git kernels artifacts remote seal commands "
 			may["reftest.c"] = may["reftest.h"] = may["commands"]
 			split("ops.inc kernels_digest.h templates.inc templates_digest.h", words, " ") # written by make
 			for (i in words)
@@ -93,7 +95,7 @@ none_broken() {
 
 # planted FILE LINE: is the fault found when LINE is put before the includes of FILE?
 planted() {
-	cp -r base watcher git dataset cache plan workers kernels artifacts commands reftest.[ch] "$scratch/tree/"
+	cp -r base watcher git dataset cache plan workers kernels artifacts remote seal commands reftest.[ch] "$scratch/tree/"
 	{
 		printf '%s\n' "$2"
 		cat "$1"
@@ -113,6 +115,8 @@ check "plan including from workers is found" planted plan/plan.h '# include "wor
 check "workers including from cache is found" planted workers/job.h '#include "cache/store.h"'
 check "kernels including from dataset is found" planted kernels/op.h '#include "dataset/definition.h"'
 check "artifacts including from kernels is found" planted artifacts/test_file.h '#include "kernels/op.h"'
+check "remote including from cache is found" planted remote/remote.h '#include "cache/portable.h"'
+check "seal including from remote is found" planted seal/seal.h '#include "remote/frame.h"'
 check "a room including reftest.h is found" planted cache/store.h '#include "reftest.h"'
 check "one family including from another is found" planted kernels/rmsnorm/inputs.h '#include "kernels/gemm/inputs.h"'
 check "the room including from a family is found" planted kernels/op.h '#include "kernels/gemm/inputs.h"'

@@ -12,6 +12,7 @@ set -eu
 cd "$(dirname "$0")/.."
 mode=${1:-}
 missing=
+wished=
 
 say() { printf 'setup: %s\n' "$*"; }
 fail() {
@@ -25,6 +26,16 @@ need() {
 	shift
 	"$@" >/dev/null 2>&1 || missing="$missing $package"
 }
+
+# wish PACKAGE COMMAND…: the same of what is well to have: a build leaves out what needs it
+wish() {
+	package=$1
+	shift
+	"$@" >/dev/null 2>&1 || wished="$wished $package"
+}
+
+# there COMMAND: also where daemons lie
+there() { PATH=$PATH:/usr/sbin:/sbin command -v "$1"; }
 
 # links HEADER FLAG…: does a C program that includes the header compile and link?
 links() {
@@ -46,18 +57,27 @@ find_missing() {
 	trap 'rm -rf "$scratch"' EXIT
 	need gcc command -v cc
 	case " $missing " in
-	*" gcc "*) missing="$missing libc6-dev libcjson-dev libxxhash-dev liblmdb-dev" ;;
+	*" gcc "*) missing="$missing libc6-dev libcjson-dev libxxhash-dev liblmdb-dev libzstd-dev" ;;
 	*)
 		need libc6-dev links stdio.h
 		need libcjson-dev links cjson/cJSON.h -lcjson
 		need libxxhash-dev links xxhash.h -lxxhash
 		need liblmdb-dev links lmdb.h -llmdb
+		need libzstd-dev links zstd.h -lzstd
 		need gcc links omp.h -fopenmp
 		;;
 	esac
 	need pkg-config command -v pkg-config
 	if command -v nvcc >/dev/null 2>&1; then need g++ command -v g++; fi
 	[ "$mode" = --missing ] && return
+	case " $missing " in
+	*" libc6-dev "*) wished=" libhiredis-dev libcurl4-openssl-dev libsodium-dev" ;;
+	*)
+		wish libhiredis-dev links hiredis/hiredis.h -lhiredis
+		wish libcurl4-openssl-dev links curl/curl.h -lcurl
+		wish libsodium-dev links sodium.h -lsodium
+		;;
+	esac
 	if [ "$mode" = --tests ]; then
 		case " $missing " in
 		*" libc6-dev "*) missing="$missing libcmocka-dev" ;;
@@ -68,6 +88,15 @@ find_missing() {
 			;;
 		esac
 		need git command -v git
+		missing="$missing$wished"
+		wished=
+		# Shared caches and shards are tested with the real servers, each begun and ended by its test.
+		need redis-server there redis-server
+		need redis-tools there redis-cli
+		need munge there munged
+		need slurmctld there slurmctld
+		need slurmd there slurmd
+		need slurm-client there sbatch
 		tests_ready || [ -x .venv-tests/bin/python ] || need python3-venv python3 -c 'import venv, ensurepip'
 	fi
 	if ! python_ready; then
@@ -99,6 +128,9 @@ install_test_tools() {
 	.venv-tests/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-tests.txt ||
 		fail "pip could not install what requirements-tests.txt names; its words are above."
 }
+
+# Can packages be installed without a question?
+may_install() { command -v apt-get && { [ "$(id -u)" = 0 ] || sudo -n true; }; }
 
 install_packages() {
 	command -v apt-get >/dev/null 2>&1 ||
@@ -148,6 +180,17 @@ if [ "$mode" = --missing ]; then
 	[ -z "$missing" ] || say "a build needs what Debian calls$missing; \`make verify\` installs it." >&2
 	exit 1
 fi
-[ -z "$missing" ] || install_packages
+if [ -n "$missing" ] || { [ -n "$wished" ] && may_install; } >/dev/null 2>&1; then
+	missing="$missing$wished"
+	install_packages
+elif [ -n "$wished" ]; then
+	say "left out, and with it shared caches and signed records: what Debian calls$wished"
+fi
+case " $missing " in
+*" redis-server "* | *" munge "*)
+	say "where systemd is at work, a redis and a munge have begun with their packages; the tests do not need them:" \
+		"sudo systemctl disable --now redis-server munge"
+	;;
+esac
 python_ready || install_torch
 [ "$mode" != --tests ] || tests_ready || install_test_tools

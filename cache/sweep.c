@@ -1,0 +1,210 @@
+/* sweep - three walks in one write transaction, so that nothing is judged that changes meanwhile:
+ *
+ *   latest     of a definition that is there: kept, and the verdict that it names is needed
+ *   verdicts   needed, of a subject of the present tree, or young: kept
+ *   files      of a path that is there: kept;  latest of other definitions goes with its verdict
+ *
+ * Young is told from the newest verdict, not from the clock: a clock that jumped ahead, or a cache that nobody used for
+ * a year, does not make everything old at once. */
+#include "cache/sweep.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cache/record.h"
+#include "cache/rows.h"
+
+struct sweep {
+	MDB_txn *txn;
+	struct env *env;
+	const struct store_needs *needs;
+	int root;	     /* descriptor of the dataset's root */
+	int64_t now, newest; /* newest: of the verdicts that are not of times to come */
+	struct buf needed;   /* struct pair: subject and witness, sorted */
+	struct store_swept swept;
+};
+
+/* What becomes of a row. */
+enum fate { FATE_STAYS, FATE_GOES, FATE_DAMAGED };
+typedef enum fate row_judge(struct sweep *s, const MDB_val *key, const MDB_val *value);
+
+/* Judges each row of a table and removes those that go. LMDB's answer. */
+static int each_row(struct sweep *s, enum table table, row_judge *judge, int64_t *gone)
+{
+	MDB_cursor *cursor;
+	MDB_val key, value;
+	int rc = mdb_cursor_open(s->txn, s->env->table[table], &cursor);
+
+	if (rc != 0)
+		return rc;
+	while ((rc = mdb_cursor_get(cursor, &key, &value, MDB_NEXT)) == 0) {
+		enum fate fate = judge(s, &key, &value);
+
+		if (fate == FATE_STAYS)
+			continue;
+		*gone += fate == FATE_GOES;
+		s->swept.damaged += fate == FATE_DAMAGED;
+		if ((rc = mdb_cursor_del(cursor, 0)) != 0)
+			break;
+	}
+	mdb_cursor_close(cursor);
+	return rc == MDB_NOTFOUND ? 0 : rc;
+}
+
+static int digest_order(const void *a, const void *b)
+{
+	return memcmp(a, b, DIGEST_BYTES);
+}
+
+static int pair_order(const void *a, const void *b)
+{
+	return memcmp(a, b, PAIR);
+}
+
+static bool among(const void *wanted, const struct digest *sorted, int count)
+{
+	return count > 0 && bsearch(wanted, sorted, (size_t)count, sizeof *sorted, digest_order) != NULL;
+}
+
+static bool latest_read(const MDB_val *key, const MDB_val *value, struct pair *verdict)
+{
+	struct reader body;
+
+	if (key->mv_size != PAIR ||
+	    !record_read(RECORD_LATEST, key->mv_data, PAIR, value->mv_data, value->mv_size, &body) || body.left < PAIR)
+		return false;
+	memcpy(verdict->bytes, body.at, PAIR);
+	return true;
+}
+
+/* A verdict's time; -1: the row does not check out. */
+static int64_t verdict_made(const MDB_val *key, const MDB_val *value)
+{
+	struct reader body;
+
+	if (key->mv_size != PAIR ||
+	    !record_read(RECORD_VERDICT, key->mv_data, PAIR, value->mv_data, value->mv_size, &body))
+		return -1;
+	return portable_made((const char *)body.at, body.left);
+}
+
+static enum fate note_needed(struct sweep *s, const MDB_val *key, const MDB_val *value)
+{
+	struct pair verdict;
+
+	if (!latest_read(key, value, &verdict))
+		return FATE_DAMAGED;
+	if (among(key->mv_data, s->needs->definitions, s->needs->definition_count))
+		buf_add(&s->needed, &verdict, sizeof verdict);
+	return FATE_STAYS;
+}
+
+static enum fate note_newest(struct sweep *s, const MDB_val *key, const MDB_val *value)
+{
+	int64_t made = verdict_made(key, value);
+
+	if (made > s->newest && made <= s->now)
+		s->newest = made;
+	return FATE_STAYS;
+}
+
+static bool is_needed(const struct sweep *s, const void *key)
+{
+	size_t count = s->needed.length / PAIR;
+
+	return count > 0 && bsearch(key, s->needed.data, count, PAIR, pair_order) != NULL;
+}
+
+static enum fate judge_verdict(struct sweep *s, const MDB_val *key, const MDB_val *value)
+{
+	int64_t made = verdict_made(key, value);
+
+	if (made < 0)
+		return FATE_DAMAGED;
+	if (made > s->newest - (int64_t)s->needs->days * 86400 || is_needed(s, key->mv_data) ||
+	    among(key->mv_data, s->needs->subjects, s->needs->subject_count))
+		return FATE_STAYS;
+	return FATE_GOES;
+}
+
+static enum fate judge_latest(struct sweep *s, const MDB_val *key, const MDB_val *value)
+{
+	struct pair verdict;
+	MDB_val name = {PAIR, verdict.bytes}, ignored;
+
+	if (!latest_read(key, value, &verdict))
+		return FATE_DAMAGED;
+	if (among(key->mv_data, s->needs->definitions, s->needs->definition_count))
+		return FATE_STAYS;
+	return mdb_get(s->txn, s->env->table[TABLE_VERDICTS], &name, &ignored) == 0 ? FATE_STAYS : FATE_GOES;
+}
+
+static enum fate judge_file(struct sweep *s, const MDB_val *key, const MDB_val *value)
+{
+	char path[512];
+	struct stat st;
+
+	(void)value;
+	if (key->mv_size >= sizeof path)
+		return FATE_STAYS;
+	memcpy(path, key->mv_data, key->mv_size);
+	path[key->mv_size] = '\0';
+	return fstatat(s->root, path, &st, AT_SYMLINK_NOFOLLOW) == 0 ? FATE_STAYS : FATE_GOES;
+}
+
+static int sweep_tables(struct sweep *s)
+{
+	int64_t none = 0;
+	int rc = each_row(s, TABLE_LATEST, note_needed, &none);
+
+	if (s->needed.length > 0)
+		qsort(s->needed.data, s->needed.length / PAIR, PAIR, pair_order);
+	if (rc == 0)
+		rc = each_row(s, TABLE_VERDICTS, note_newest, &none);
+	if (rc == 0)
+		rc = each_row(s, TABLE_VERDICTS, judge_verdict, &s->swept.verdicts);
+	if (rc == 0)
+		rc = each_row(s, TABLE_LATEST, judge_latest, &s->swept.latest);
+	return rc == 0 ? each_row(s, TABLE_FILES, judge_file, &s->swept.files) : rc;
+}
+
+struct request {
+	const struct store_needs *needs;
+	bool dry_run;
+	struct store_swept swept;
+};
+
+static int sweep_once(MDB_txn *txn, struct env *env, void *context)
+{
+	struct request *request = context;
+	struct sweep s = {.txn = txn, .env = env, .needs = request->needs, .now = time(NULL), .newest = INT64_MIN / 2};
+
+	s.root = open(env->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int rc = s.root >= 0 ? sweep_tables(&s) : ENOENT;
+
+	if (s.root >= 0)
+		close(s.root);
+	buf_free(&s.needed);
+	request->swept = s.swept;
+	return rc == 0 && request->dry_run ? ENV_ONLY_LOOKED : rc;
+}
+
+int sweep(struct env *env, const struct store_needs *needs, bool dry_run, struct store_swept *swept, struct err *err)
+{
+	struct request request = {.needs = needs, .dry_run = dry_run};
+	int64_t before;
+
+	*swept = (struct store_swept){0};
+	if (env_size(env, &before, err) != 0 || env_write(env, sweep_once, &request, err) != 0)
+		return -1;
+	*swept = request.swept;
+	swept->bytes_before = swept->bytes_after = before;
+	if (!dry_run && env_compact(env, &swept->bytes_after, err) < 0)
+		return -1;
+	return 0;
+}

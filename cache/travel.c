@@ -1,0 +1,327 @@
+/* travel - joins the two tables that together say everything of a verdict, and takes them apart again.
+ *
+ * Out: `latest` is read first, its rows sorted by the verdict they name; then the table of verdicts, which stands in
+ * that order, is walked beside them. What is visited stands in the order of `latest`, definition by definition, because
+ * neighbours that are alike pack well. Rows are used where LMDB has mapped them: one read transaction spans it all.
+ *
+ * In: records are put in the order of their keys, so that a large file fills pages one after the other. */
+#include "cache/travel.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cache/record.h"
+#include "cache/rows.h"
+
+static void *must(void *memory)
+{
+	if (memory == NULL)
+		die_no_memory();
+	return memory;
+}
+
+/* --- Out --------------------------------------------------------------------------------------------------------- */
+
+/* A row of `latest`. */
+struct seen_case {
+	const unsigned char *verdict; /* the PAIR octets of subject and witness */
+	uint32_t place;		      /* in the order of the table */
+	uint32_t definition_length, case_length;
+	const char *definition, *case_id;
+	const unsigned char *fields;
+	size_t fields_length;
+};
+
+struct item {
+	const unsigned char *key; /* PAIR octets */
+	const char *text;
+	size_t length;
+	size_t first, count; /* of the cases */
+	uint32_t place;	     /* of the first case in `latest`; UINT32_MAX: nobody's */
+};
+
+struct out {
+	struct env *env;
+	MDB_txn *txn;
+	struct buf cases, items; /* struct seen_case, struct item */
+	int64_t damaged;
+};
+
+static int case_order(const void *a, const void *b)
+{
+	const struct seen_case *one = a, *two = b;
+	int order = memcmp(one->verdict, two->verdict, PAIR);
+
+	return order != 0 ? order : one->place < two->place ? -1 : one->place > two->place;
+}
+
+static int item_order(const void *a, const void *b)
+{
+	const struct item *one = a, *two = b;
+
+	if (one->place != two->place)
+		return one->place < two->place ? -1 : 1;
+	return memcmp(one->key, two->key, PAIR);
+}
+
+typedef void row_visit(struct out *out, const MDB_val *key, struct reader body);
+
+/* Every row of the table that checks out. LMDB's answer. */
+static int each_row(struct out *out, enum table table, enum record_kind kind, row_visit *visit)
+{
+	MDB_cursor *cursor;
+	MDB_val key, value;
+	struct reader body;
+	int rc = mdb_cursor_open(out->txn, out->env->table[table], &cursor);
+
+	if (rc != 0)
+		return rc;
+	while ((rc = mdb_cursor_get(cursor, &key, &value, MDB_NEXT)) == 0) {
+		if (key.mv_size == PAIR && record_read(kind, key.mv_data, PAIR, value.mv_data, value.mv_size, &body))
+			visit(out, &key, body);
+		else
+			out->damaged++;
+	}
+	mdb_cursor_close(cursor);
+	return rc == MDB_NOTFOUND ? 0 : rc;
+}
+
+static void visit_case(struct out *out, const MDB_val *key, struct reader body)
+{
+	struct seen_case found = {.verdict = body.at, .place = (uint32_t)(out->cases.length / sizeof found)};
+	size_t length;
+
+	(void)key;
+	record_get_digest(&body);
+	record_get_digest(&body);
+	found.definition = record_get_bytes(&body, &length);
+	found.definition_length = (uint32_t)length;
+	found.case_id = record_get_bytes(&body, &length);
+	found.case_length = (uint32_t)length;
+	found.fields = body.at;
+	found.fields_length = body.left;
+	if (!body.bad)
+		buf_add(&out->cases, &found, sizeof found);
+}
+
+static void visit_verdict(struct out *out, const MDB_val *key, struct reader body)
+{
+	struct item item = {.key = key->mv_data, .place = UINT32_MAX};
+
+	record_get_u64(&body);
+	record_get_u32(&body);
+	item.text = (const char *)body.at;
+	item.length = body.left;
+	if (!body.bad)
+		buf_add(&out->items, &item, sizeof item);
+}
+
+/* Both are in the order of the keys: each verdict gets the cases that name it. */
+static void join(struct out *out)
+{
+	struct seen_case *cases = (struct seen_case *)(void *)out->cases.data;
+	struct item *items = (struct item *)(void *)out->items.data;
+	size_t case_count = out->cases.length / sizeof *cases, at = 0;
+
+	for (size_t i = 0; i < out->items.length / sizeof *items; i++) {
+		int order = -1;
+
+		while (at < case_count && (order = memcmp(cases[at].verdict, items[i].key, PAIR)) < 0)
+			at++;
+		items[i].first = at;
+		for (; at < case_count && memcmp(cases[at].verdict, items[i].key, PAIR) == 0; at++)
+			items[i].count++;
+		if (items[i].count > 0)
+			items[i].place = cases[items[i].first].place;
+	}
+}
+
+/* The item as it travels. Names get the NULs that they lack. */
+static void tell(const struct out *out, const struct item *item, store_verdict_visit *visit, void *context)
+{
+	const struct seen_case *cases = (const struct seen_case *)(const void *)out->cases.data + item->first;
+	int count = item->count < PORTABLE_NAMES_MAX ? (int)item->count : PORTABLE_NAMES_MAX;
+	struct arena arena = {0};
+	struct portable_name few[4], *names = count <= 4 ? few : arena_array(&arena, (size_t)count, sizeof *names);
+	struct portable record = {.text = item->text,
+				  .length = item->length,
+				  .names = names,
+				  .name_count = count,
+				  .made = portable_made(item->text, item->length)};
+
+	memcpy(record.subject.bytes, item->key, DIGEST_BYTES);
+	memcpy(record.witness.bytes, item->key + DIGEST_BYTES, DIGEST_BYTES);
+	for (int i = 0; i < count; i++) {
+		names[i].definition = arena_copy(&arena, cases[i].definition, cases[i].definition_length);
+		names[i].case_id = arena_copy(&arena, cases[i].case_id, cases[i].case_length);
+	}
+	if (count > 0) {
+		record.fields = cases[0].fields;
+		record.fields_length = cases[0].fields_length;
+	}
+	visit(&record, context);
+	arena_free(&arena);
+}
+
+static void sort(struct buf *list, size_t size, int (*order)(const void *, const void *))
+{
+	if (list->length > 0)
+		qsort(list->data, list->length / size, size, order);
+}
+
+int travel_out(struct env *env, store_verdict_visit *visit, void *context, int64_t *damaged, struct err *err)
+{
+	struct out out = {.env = env};
+
+	*damaged = 0;
+	if (env_begin_read(env, &out.txn, err) != 0)
+		return -1;
+	int rc = each_row(&out, TABLE_LATEST, RECORD_LATEST, visit_case);
+
+	if (rc == 0) {
+		sort(&out.cases, sizeof(struct seen_case), case_order);
+		rc = each_row(&out, TABLE_VERDICTS, RECORD_VERDICT, visit_verdict);
+	}
+	if (rc == 0) {
+		join(&out);
+		sort(&out.items, sizeof(struct item), item_order);
+		for (size_t i = 0; i < out.items.length / sizeof(struct item); i++)
+			tell(&out, (const struct item *)(const void *)out.items.data + i, visit, context);
+	}
+	mdb_txn_abort(out.txn);
+	buf_free(&out.cases);
+	buf_free(&out.items);
+	*damaged = out.damaged;
+	return rc == 0 ? 0 : env_fail(env, rc, "read", err);
+}
+
+/* --- In ---------------------------------------------------------------------------------------------------------- */
+
+struct in {
+	const struct portable **sorted; /* by subject, then oldest first: places grow with time */
+	int count;
+	int64_t now;
+	struct store_merged merged; /* of this attempt */
+};
+
+static int record_order(const void *a, const void *b)
+{
+	const struct portable *one = *(const struct portable *const *)a, *two = *(const struct portable *const *)b;
+	int order = memcmp(one->subject.bytes, two->subject.bytes, DIGEST_BYTES);
+
+	if (order == 0 && one->made != two->made)
+		order = one->made < two->made ? -1 : 1;
+	return order != 0 ? order : memcmp(one->witness.bytes, two->witness.bytes, DIGEST_BYTES);
+}
+
+/* A clock that was ahead must not make a verdict newer than all to come. */
+static int64_t fair(const struct in *in, int64_t made)
+{
+	return made < in->now ? made : in->now;
+}
+
+/* What is stored on a record's subject. */
+struct standing {
+	bool same;	/* a verdict of the same witness that checks out */
+	int64_t made;	/* of that one */
+	int64_t newest; /* of all on the subject; -1: none */
+};
+
+static int look(MDB_cursor *cursor, const struct in *in, const struct portable *record, struct standing *out)
+{
+	struct pair wanted = pair_of(&record->subject, &record->witness);
+	MDB_val key = {DIGEST_BYTES, (void *)record->subject.bytes}, value;
+	struct reader body;
+	int rc = mdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE);
+
+	*out = (struct standing){.newest = -1};
+	for (; rc == 0; rc = mdb_cursor_get(cursor, &key, &value, MDB_NEXT)) {
+		if (key.mv_size != PAIR || memcmp(key.mv_data, wanted.bytes, DIGEST_BYTES) != 0)
+			return 0;
+		if (!record_read(RECORD_VERDICT, key.mv_data, PAIR, value.mv_data, value.mv_size, &body))
+			continue;
+		int64_t made = fair(in, portable_made((const char *)body.at, body.left));
+
+		if (made > out->newest)
+			out->newest = made;
+		if (memcmp(key.mv_data, wanted.bytes, PAIR) == 0) {
+			out->same = true;
+			out->made = made;
+		}
+	}
+	return rc == MDB_NOTFOUND ? 0 : rc;
+}
+
+/* One that is older than what stands there already is put behind it: transaction 0 was before all others. */
+static int take_verdict(MDB_txn *txn, struct env *env, MDB_cursor *cursor, struct in *in, const struct portable *record,
+			int place)
+{
+	struct standing standing;
+	int rc = look(cursor, in, record, &standing);
+
+	if (rc != 0)
+		return rc;
+	if (standing.same && standing.made >= fair(in, record->made)) {
+		in->merged.kept++;
+		return 0;
+	}
+	in->merged.replaced += standing.same;
+	in->merged.taken += !standing.same;
+	return row_put_verdict(txn, env, &record->subject, &record->witness,
+			       standing.newest > fair(in, record->made) ? 0 : mdb_txn_id(txn), (uint32_t)place,
+			       record->text, record->length);
+}
+
+static int take_names(MDB_txn *txn, struct env *env, const struct portable *record)
+{
+	int rc = 0;
+
+	for (int i = 0; i < record->name_count && rc == 0 && record->fields_length > 0; i++) {
+		const struct portable_name *name = &record->names[i];
+		struct pair pair = case_key(name->definition, name->case_id);
+		MDB_val key = {sizeof pair.bytes, pair.bytes}, value;
+		struct reader body;
+
+		rc = mdb_get(txn, env->table[TABLE_LATEST], &key, &value);
+		if (rc == 0 && record_read(RECORD_LATEST, pair.bytes, PAIR, value.mv_data, value.mv_size, &body))
+			continue;
+		if (rc == 0 || rc == MDB_NOTFOUND)
+			rc = row_put_latest(txn, env, &record->subject, &record->witness, name->definition,
+					    name->case_id, record->fields, record->fields_length);
+	}
+	return rc;
+}
+
+static int take_all(MDB_txn *txn, struct env *env, void *context)
+{
+	struct in *in = context;
+	MDB_cursor *cursor;
+	int rc = mdb_cursor_open(txn, env->table[TABLE_VERDICTS], &cursor);
+
+	in->merged = (struct store_merged){0};
+	for (int i = 0; i < in->count && rc == 0; i++)
+		rc = take_verdict(txn, env, cursor, in, in->sorted[i], i);
+	for (int i = 0; i < in->count && rc == 0; i++)
+		rc = take_names(txn, env, in->sorted[i]);
+	return rc;
+}
+
+int travel_in(struct env *env, const struct portable *records, int count, struct store_merged *merged, struct err *err)
+{
+	struct in in = {.count = count, .now = time(NULL)};
+
+	in.sorted = must(malloc((size_t)count * sizeof(struct portable *)));
+	for (int i = 0; i < count; i++)
+		in.sorted[i] = &records[i];
+	qsort(in.sorted, (size_t)count, sizeof *in.sorted, record_order);
+	int answer = env_write(env, take_all, &in, err);
+
+	free(in.sorted);
+	if (answer != 0)
+		return -1;
+	merged->taken += in.merged.taken;
+	merged->replaced += in.merged.replaced;
+	merged->kept += in.merged.kept;
+	return 0;
+}

@@ -1,0 +1,74 @@
+/* sodium - the arithmetic of keys, by libsodium. */
+#include "seal/face.h"
+
+#include <sodium.h>
+
+static const char *version(void)
+{
+	return "libsodium " SODIUM_VERSION_STRING;
+}
+
+static void fill_random(void *out, size_t length)
+{
+	randombytes_buf(out, length);
+}
+
+static void hmac(const void *key, size_t key_length, const void *bytes, size_t length, unsigned char out[SEAL_HMAC])
+{
+	crypto_auth_hmacsha256_state state;
+
+	crypto_auth_hmacsha256_init(&state, key, key_length);
+	crypto_auth_hmacsha256_update(&state, bytes, length);
+	crypto_auth_hmacsha256_final(&state, out);
+	sodium_memzero(&state, sizeof state);
+}
+
+static bool same(const void *a, const void *b, size_t length)
+{
+	return sodium_memcmp(a, b, length) == 0;
+}
+
+/* The seed is the secret; libsodium's own form of it is made when it is needed. */
+static void expand(const unsigned char seed[SEAL_SEED], unsigned char public[SEAL_PUBLIC],
+		   unsigned char secret[crypto_sign_SECRETKEYBYTES])
+{
+	crypto_sign_seed_keypair(public, secret, seed);
+}
+
+static void ed_public(const unsigned char seed[SEAL_SEED], unsigned char out[SEAL_PUBLIC])
+{
+	unsigned char secret[crypto_sign_SECRETKEYBYTES];
+
+	expand(seed, out, secret);
+	sodium_memzero(secret, sizeof secret);
+}
+
+static void ed_sign(const unsigned char seed[SEAL_SEED], const void *bytes, size_t length, unsigned char out[SEAL_ED])
+{
+	unsigned char public[SEAL_PUBLIC], secret[crypto_sign_SECRETKEYBYTES];
+
+	expand(seed, public, secret);
+	crypto_sign_detached(out, NULL, bytes, length, secret);
+	sodium_memzero(secret, sizeof secret);
+}
+
+static bool ed_check(const unsigned char key[SEAL_PUBLIC], const void *bytes, size_t length,
+		     const unsigned char signature[SEAL_ED])
+{
+	return crypto_sign_verify_detached(signature, bytes, length, key) == 0;
+}
+
+/* sodium_init may be called any number of times; without it there is no randomness to rely on. */
+__attribute__((constructor)) static void begin(void)
+{
+	if (sodium_init() < 0)
+		sodium_misuse();
+}
+
+_Static_assert(SEAL_ED == crypto_sign_BYTES && SEAL_SEED == crypto_sign_SEEDBYTES &&
+		   SEAL_PUBLIC == crypto_sign_PUBLICKEYBYTES && SEAL_HMAC == crypto_auth_hmacsha256_BYTES,
+	       "libsodium's sizes");
+
+__attribute__((visibility("default"))) const struct seal_face reftest_seal = {
+    SEAL_ABI, version, fill_random, sodium_memzero, hmac, same, ed_public, ed_sign, ed_check,
+};

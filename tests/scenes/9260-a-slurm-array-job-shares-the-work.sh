@@ -1,0 +1,106 @@
+#!/bin/sh
+# 9260: an array job of a real Slurm (slurmctld and two slurmd on this machine, with munge between them, all of them begun
+# and ended here, as whoever runs this) verifies a dataset in shards on both nodes; what they found meets in a redis, and
+# in exported files, and comes to what one unsharded run comes to.
+. "$(dirname "$0")/scene.sh"
+. "$top/tests/scenes/remotes.sh"
+for command in munged slurmctld slurmd sbatch scontrol; do
+	PATH=$PATH:/usr/sbin:/sbin
+	command -v $command >/dev/null || fail "there is no $command: tools/setup.sh --tests installs it"
+done
+given tiny_norm tiny_gemm
+define wrong <<'END'
+def run(hidden_states, weight):
+    return hidden_states
+END
+verify
+expect_exit 1
+value "sorted((n, i, k['status'], k['reason']) for (n, i), k in c.items())" >"$work/whole"
+ran=$(value "s['cases_run']")
+forget
+
+ports=$("$python" -I -S -c '
+import socket
+all = [socket.socket() for _ in range(3)]
+for s in all: s.bind(("127.0.0.1", 0))
+print(*(s.getsockname()[1] for s in all))')
+set -- $ports
+mkdir -m 755 "$work/slurm" "$work/slurm/state" "$work/slurm/n1" "$work/slurm/n2" "$work/munge" "$work/exports"
+chmod 755 "$work"
+head -c 1024 /dev/urandom >"$work/munge/key"
+chmod 600 "$work/munge/key"
+cat >"$work/slurm/slurm.conf" <<END
+ClusterName=scene
+SlurmctldHost=$(hostname)(127.0.0.1)
+SlurmctldPort=$1
+SlurmUser=$(id -un)
+SlurmdUser=$(id -un)
+AuthType=auth/munge
+AuthInfo=socket=$work/munge/socket
+CredType=cred/munge
+StateSaveLocation=$work/slurm/state
+SlurmdSpoolDir=$work/slurm/%n
+SlurmctldPidFile=$work/slurm/slurmctld.pid
+SlurmdPidFile=$work/slurm/slurmd.%n.pid
+SlurmctldLogFile=$work/slurm/slurmctld.log
+SlurmdLogFile=$work/slurm/slurmd.%n.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+JobAcctGatherType=jobacct_gather/none
+AccountingStorageType=accounting_storage/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU
+SwitchType=switch/none
+MpiDefault=none
+ReturnToService=2
+SlurmdParameters=config_overrides
+NodeName=n1 NodeHostname=$(hostname) NodeAddr=127.0.0.1 Port=$2 CPUs=1 State=UNKNOWN
+NodeName=n2 NodeHostname=$(hostname) NodeAddr=127.0.0.1 Port=$3 CPUs=1 State=UNKNOWN
+PartitionName=all Nodes=n1,n2 Default=YES MaxTime=INFINITE State=UP
+END
+SLURM_CONF=$work/slurm/slurm.conf
+export SLURM_CONF
+munged --foreground --force --key-file="$work/munge/key" --socket="$work/munge/socket" --pid-file="$work/munge/pid" \
+	--seed-file="$work/munge/seed" --log-file="$work/munge/log" >"$work/munge/out" 2>&1 &
+servers="$servers $!"
+until_true test -S "$work/munge/socket"
+slurmctld -D >"$work/slurm/ctld.out" 2>&1 &
+servers="$servers $!"
+for node in n1 n2; do
+	slurmd -D -N $node >"$work/slurm/$node.out" 2>&1 &
+	servers="$servers $!"
+done
+both_idle() { [ "$(sinfo -h -N -o '%T' | grep -c '^idle$')" = 2 ]; }
+until_true both_idle
+
+redis_begins
+REFTEST=$reftest REFTEST_ROOT=$root REFTEST_EXPORTS=$work/exports TMPDIR=$work
+export REFTEST REFTEST_ROOT REFTEST_EXPORTS TMPDIR
+step="sbatch --array=1-4"
+sbatch --wait --array=1-4 --output="$work/exports/task-%a.txt" "$top/tools/slurm_array.sh" --device "$device" \
+	--sizes small --jobs 1 >"$work/out" 2>"$work/err" && status=0 || status=$?
+cat "$work"/exports/task-*.txt >"$work/told"
+[ "$(grep -c 'elements compared' "$work/told")" = 4 ] || fail "$step: $(cat "$work/told") $(tail -n 5 "$work/slurm"/*.log)"
+expect_exit 1 # the worst of its tasks: one of them met the wrong definition
+for task in 1 2 3 4; do
+	scontrol show job "$(sed -n 's/^Submitted batch job \([0-9]*\)$/\1/p' "$work/out")_$task" -o
+done >"$work/jobs"
+nodes=$(grep -o ' NodeList=n[12]' "$work/jobs" | sort -u | wc -l)
+[ "$nodes" = 2 ] || fail "$step: $nodes of the two nodes worked: $(cat "$work/jobs")"
+sum=$(sed -n 's/.*; \([0-9]*\) cases* run.*/\1/p' "$work/told" | awk '{ s += $1 } END { print s }')
+[ "$sum" = "$ran" ] || fail "$step: the tasks ran $sum cases, not the $ran that there are"
+
+same_as_whole() {
+	verify --cached-only
+	expect_exit 1
+	expect_ran 0
+	value "sorted((n, i, k['status'], k['reason']) for (n, i), k in c.items())" | cmp -s - "$work/whole" ||
+		fail "$step: another result than the unsharded run's"
+}
+same_as_whole # through the remote
+forget
+unset REFTEST_REMOTE
+run cache import "$work"/exports/shard-*-of-4
+expect_exit 0
+same_as_whole
+end_servers

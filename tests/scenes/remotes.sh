@@ -1,0 +1,79 @@
+# remotes - verbs for scenes about shared caches: servers that a scene begins, and that end with it.
+servers=
+end_servers() {
+	for server in $servers; do kill "$server" 2>/dev/null || true; done
+	for _ in 1 2 3 4 5 6 7 8 9 10; do
+		alive=
+		for server in $servers; do
+			case $(cat "/proc/$server/stat" 2>/dev/null) in *') Z '* | '') ;; *) alive=1 ;; esac
+		done
+		[ -n "$alive" ] || break
+		sleep 0.2
+	done
+	for server in $servers; do kill -9 "$server" 2>/dev/null || true; done
+	for server in $servers; do wait "$server" 2>/dev/null || true; done
+	servers=
+}
+trap 'code=$?; end_servers; scene_end $code' EXIT
+unset REFTEST_REMOTE REFTEST_CACHE_KEY http_proxy HTTP_PROXY all_proxy ALL_PROXY
+
+# until_true COMMAND…: waits until it succeeds, ten seconds at most
+until_true() {
+	for _ in $(seq 200); do
+		"$@" >/dev/null 2>&1 && return 0
+		sleep 0.05
+	done
+	fail "it never came to be that: $*"
+}
+
+# redis_begins [OPTION…]: the real redis-server, at $work/redis.sock and nowhere else unless the options say so
+redis_begins() {
+	command -v redis-server >/dev/null || fail "there is no redis-server: tools/setup.sh --tests installs it"
+	redis-server --port 0 --unixsocket "$work/redis.sock" --save '' --appendonly no --dir "$work" "$@" \
+		>"$work/redis.log" 2>&1 &
+	servers="$servers $!"
+	until_true test -S "$work/redis.sock"
+	REFTEST_REMOTE=redis+unix://$work/redis.sock
+	export REFTEST_REMOTE
+}
+redis() { redis-cli -s "$work/redis.sock" "$@"; }
+
+# http_begins [USER:PASSWORD]: tests/remotes/http_cache.py; its address is $http, its log $work/http.log
+http_begins() {
+	rm -f "$work/port"
+	: >"$work/http.log"
+	"$python" -I -S "$top/tests/remotes/http_cache.py" "$work/port" "$work/http.log" "$@" &
+	servers="$servers $!"
+	until_true test -s "$work/port"
+	http=http://127.0.0.1:$(cat "$work/port")
+}
+
+# server_begins FILE [ARGUMENT…]: a Python server that writes its port to $work/port; it is $port then
+server_begins() {
+	rm -f "$work/port"
+	"$python" -I -S "$@" "$work/port" &
+	servers="$servers $!"
+	until_true test -s "$work/port"
+	port=$(cat "$work/port")
+}
+
+# forget: the cache of this dataset is as if nothing had ever been verified
+forget() { rm -rf .reftest; }
+
+# expect_told_once TEXT: standard error has exactly one line, and it says so
+expect_told_once() {
+	expect_says "$1"
+	expectations=$((expectations + 1))
+	[ "$(wc -l <"$work/err")" = 1 ] || fail "$step: something is said more than once"
+}
+
+# expect_within MS COMMAND…
+expect_within() {
+	expectations=$((expectations + 1))
+	most=$1
+	shift
+	from=$(date +%s%N)
+	"$@"
+	took=$((($(date +%s%N) - from) / 1000000))
+	[ "$took" -le "$most" ] || fail "$step: took $took ms, more than $most"
+}

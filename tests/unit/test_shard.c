@@ -1,0 +1,131 @@
+#include "commands/shard.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void a_shard_is_one_of_as_many_as_there_are(void **state)
+{
+	struct shard shard;
+	struct err err;
+
+	(void)state;
+	assert_int_equal(shard_read("2/4", &shard, &err), 0);
+	assert_int_equal(shard.number, 2);
+	assert_int_equal(shard.count, 4);
+	assert_int_equal(shard_read("1/1", &shard, &err), 0);
+	static const char *const bad[] = {"",	  "/",	  "1",	 "1/",	 "/2",	 "0/4",	 "5/4",
+					  "-1/4", "1/-4", "1/0", "1/4x", "1 /4", "+1/4", "1/99999999999999999999",
+					  "a/b"};
+
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+		err.text[0] = '\0';
+		assert_int_equal(shard_read(bad[i], &shard, &err), -1);
+		assert_true(strstr(err.text, "shard") != NULL);
+	}
+}
+
+enum { CASES = 200 };
+
+static void make_cases(struct test_case *items, const struct job *job)
+{
+	for (int i = 0; i < CASES; i++) {
+		int of = i < CASES - 1 ? i : 0; /* the last has the subject of the first */
+
+		items[i] = (struct test_case){.id = "case", .job = job, .subject = digest_of(&of, sizeof of)};
+	}
+}
+
+static void every_case_falls_to_exactly_one_shard(void **state)
+{
+	static struct test_case items[CASES];
+	static const struct job job;
+	int seen[CASES] = {0}, first = -1, last = -1;
+
+	(void)state;
+	for (int number = 1; number <= 7; number++) {
+		struct cases cases = {.items = items, .count = CASES};
+		const struct shard shard = {number, 7};
+
+		make_cases(items, &job);
+		struct test_case all[CASES];
+
+		memcpy(all, items, sizeof all);
+		assert_int_equal(shard_keep(&shard, "rmsnorm/a", &cases), cases.count > 0);
+		assert_in_range(cases.count, CASES / 14, CASES / 3); /* none is idle, none does it all */
+		for (int i = 0, at = 0; i < CASES && at < cases.count; i++)
+			if (digest_equal(&all[i].subject, &items[at].subject)) {
+				seen[i]++;
+				first = i == 0 ? number : first;
+				last = i == CASES - 1 ? number : last;
+				at++;
+			}
+	}
+	for (int i = 0; i < CASES; i++)
+		assert_int_equal(seen[i], 1);
+	assert_int_equal(first, last);
+}
+
+/* The same on every machine and in every version: shards of one run may be on different ones. */
+static void the_shard_of_a_subject_is_written_in_stone(void **state)
+{
+	struct test_case items[4];
+	static const struct job job;
+	int of[4] = {0};
+
+	(void)state;
+	for (int number = 1; number <= 5; number++) {
+		struct cases cases = {.items = items, .count = 4};
+
+		for (unsigned char i = 0; i < 4; i++) {
+			items[i] = (struct test_case){.id = "case", .job = &job};
+			items[i].subject.bytes[0] = (unsigned char)(i + 1);
+			items[i].subject.bytes[7] = (unsigned char)(10 * i);
+			items[i].subject.bytes[8] = 0xff; /* beyond the eight that count */
+		}
+		shard_keep(&(struct shard){number, 5}, "a", &cases);
+		for (int i = 0; i < cases.count; i++)
+			of[items[i].subject.bytes[0] - 1] = number;
+	}
+	/* 2^56 mod 5 is 1, so these are (i + 1) + 10 i mod 5, counted from 1 */
+	assert_int_equal(of[0], 2);
+	assert_int_equal(of[1], 3);
+	assert_int_equal(of[2], 4);
+	assert_int_equal(of[3], 5);
+}
+
+static void what_has_no_subject_goes_by_its_name(void **state)
+{
+	int told[3] = {0};
+
+	(void)state;
+	for (int number = 1; number <= 3; number++) {
+		const struct shard shard = {number, 3};
+		struct test_case decided[2] = {{.id = "workload:1"}, {.id = "workload:2"}};
+		struct cases none = {.count = 0}, bad = {.items = decided, .count = 2};
+
+		told[0] += shard_has(&shard, "gemm/broken");
+		told[1] += shard_keep(&shard, "gemm/empty", &none);
+		told[2] += shard_keep(&shard, "gemm/bad_lines", &bad);
+		assert_true(bad.count == 0 || bad.count == 2);
+	}
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(told[i], 1);
+	assert_true(shard_has(&(struct shard){0, 0}, "anything")); /* no shards: everything is ours */
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(a_shard_is_one_of_as_many_as_there_are),
+	    cmocka_unit_test(every_case_falls_to_exactly_one_shard),
+	    cmocka_unit_test(the_shard_of_a_subject_is_written_in_stone),
+	    cmocka_unit_test(what_has_no_subject_goes_by_its_name),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,185 @@
+/* Opening and closing take turns. From some 0.9.2x on (Debian 12's 0.9.24 does not, Ubuntu 24.04's 0.9.31 does), LMDB's
+ * last user destroys the mutexes in lock.mdb before it lets its file lock go;
+ * who opens in between waits for that lock and then goes on with destroyed mutexes, so that each of its transactions
+ * fails with EINVAL. Here that moment lasts half a second, and dying in it must do no harm either. */
+#include "cache/store.h"
+
+#include <ftw.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <lmdb.h>
+
+/* What both processes see: how far the one that closes has come. */
+struct stage {
+	volatile int closing;	/* calls of pthread_mutex_destroy on LMDB's */
+	volatile int linger_ms; /* how long each lasts; -1: the process dies there */
+};
+
+static struct stage *stage;
+
+/* In the place of the C library's, for LMDB too. Destroying a mutex that nobody holds is marking it, as glibc does. */
+__attribute__((visibility("default"))) int pthread_mutex_destroy(pthread_mutex_t *mutex)
+{
+	mutex->__data.__kind = -1;
+	if (stage != NULL) {
+		stage->closing = stage->closing + 1;
+		if (stage->linger_ms < 0)
+			raise(SIGKILL);
+		usleep((useconds_t)stage->linger_ms * 1000);
+	}
+	return 0;
+}
+
+static struct store *open_store(const char *root, struct err *err)
+{
+	struct store_options options = {0};
+	struct err note;
+
+	return store_open(root, &options, &note, err);
+}
+
+static int put_fact(const char *root, const char *key, struct err *err)
+{
+	struct store *store = open_store(root, err);
+	int answer = store != NULL ? store_put_fact(store, key, "kept", err) : -1;
+
+	store_close(store);
+	return answer;
+}
+
+static bool ended(pid_t child)
+{
+	siginfo_t info = {0};
+
+	return waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == child;
+}
+
+/* Is this an LMDB that destroys them for certain? Before, there is no such moment, and the store must simply work. */
+static bool destroys(void)
+{
+	int major, minor, patch;
+
+	mdb_version(&major, &minor, &patch);
+	return major == 0 && minor == 9 && patch >= 29;
+}
+
+/* A process that puts a fact and closes, lingering there. */
+static pid_t begin_closing(const char *root, int linger_ms)
+{
+	stage->closing = 0;
+	stage->linger_ms = linger_ms;
+	pid_t child = fork();
+
+	if (child == 0) {
+		struct err err = {""};
+
+		_exit(put_fact(root, "by the one that closes", &err) == 0 ? 0 : 1);
+	}
+	for (int i = 0; i < 5000 && stage->closing == 0 && !ended(child); i++)
+		usleep(1000);
+	if (destroys())
+		assert_true(stage->closing > 0);
+	return child;
+}
+
+static int in_another_process(const char *root)
+{
+	int status;
+	pid_t child = fork();
+
+	if (child == 0) {
+		struct err err = {""};
+
+		stage->linger_ms = 0;
+		int answer = put_fact(root, "by the one that opens", &err);
+
+		if (answer != 0)
+			fprintf(stderr, "%s\n", err.text);
+		_exit(answer == 0 ? 0 : 1);
+	}
+	waitpid(child, &status, 0);
+	return status;
+}
+
+static void expect_facts(const char *root)
+{
+	struct err err = {""};
+	struct arena arena = {0};
+	const char *value;
+	struct store *store = open_store(root, &err);
+
+	assert_non_null(store);
+	assert_int_equal(store_fact(store, "by the one that closes", &arena, &value, &err), CACHE_HIT);
+	assert_int_equal(store_fact(store, "by the one that opens", &arena, &value, &err), CACHE_HIT);
+	store_close(store);
+	arena_free(&arena);
+}
+
+static void who_opens_while_another_closes_can_write(void **state)
+{
+	int status;
+
+	pid_t child = begin_closing(*state, 250);
+
+	assert_int_equal(in_another_process(*state), 0);
+	waitpid(child, &status, 0);
+	assert_int_equal(status, 0);
+	expect_facts(*state);
+}
+
+static void who_dies_while_it_closes_leaves_a_usable_store(void **state)
+{
+	int status;
+
+	pid_t child = begin_closing(*state, -1);
+
+	assert_int_equal(in_another_process(*state), 0);
+	waitpid(child, &status, 0);
+	assert_true(destroys() ? WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL : status == 0);
+	stage->linger_ms = 0;
+	expect_facts(*state);
+}
+
+static int make_root(void **state)
+{
+	char *root = strdup("/tmp/reftest-turns-XXXXXX");
+
+	stage = mmap(NULL, sizeof *stage, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	*state = root;
+	return stage == MAP_FAILED || mkdtemp(root) == NULL ? -1 : 0;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *walk)
+{
+	(void)st, (void)type, (void)walk;
+	return remove(path);
+}
+
+static int remove_root(void **state)
+{
+	nftw(*state, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	munmap(stage, sizeof *stage);
+	stage = NULL;
+	free(*state);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup_teardown(who_opens_while_another_closes_can_write, make_root, remove_root),
+	    cmocka_unit_test_setup_teardown(who_dies_while_it_closes_leaves_a_usable_store, make_root, remove_root),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
