@@ -26,6 +26,15 @@ static double now(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* Of all threads. */
+static double processor(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 static uint64_t state = 88172645463325252u;
 
 static uint64_t draw(void)
@@ -234,16 +243,16 @@ static void travel(const char *folder, int count, bool noisy)
 	struct store *store = open_store(from);
 
 	fill(store, count, noisy, subjects, &witness);
-	double start = now();
+	double start = now(), busy = processor();
 
 	if (carry_out(store, file, &out, &err) != 0)
 		give_up(&err);
-	double middle = now();
+	double middle = now(), busy_middle = processor();
 	struct store *other = open_store(to);
 
 	if (carry_in(other, file, complain, NULL, &in, &err) != 0)
 		give_up(&err);
-	double end = now();
+	double end = now(), busy_end = processor();
 
 	if (carry_in(other, file, complain, NULL, &again, &err) != 0)
 		give_up(&err);
@@ -256,6 +265,7 @@ static void travel(const char *folder, int count, bool noisy)
 	       (double)stats.bytes / 1048576);
 	printf("  export: %.2f s, import: %.2f s, import of what is here: %.2f s\n", middle - start, end - middle,
 	       last - end);
+	printf("  processor time: export %.2f s, import %.2f s\n", busy_middle - busy, busy_end - busy_middle);
 	printf("  %.1f bytes a verdict (%.1f MiB)\n", (double)out.bytes / count, (double)out.bytes / 1048576);
 	look_up(other, subjects, count, &witness);
 	store_close(store);
