@@ -81,6 +81,7 @@ bench: all $(benches) ## ratios against peers and limits, on this machine's CPU
 	bench/generate.sh $(BUILD)
 	$(BUILD)/bench/compare
 	$(BUILD)/bench/fingerprint
+	$(BUILD)/bench/travel
 	python3 bench/watch.py $(BUILD)
 
 bench-gpu: all $(gpu_benches) ## the same on a CUDA GPU

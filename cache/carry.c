@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,7 +13,7 @@
 #include "base/file.h"
 #include "base/trace.h"
 
-enum { BATCH = 256 << 20, READ_STEP = 1 << 20 };
+enum { BATCH = 256 << 20, READ_STEP = 1 << 20, THREADS_MAX = 16, SHARE_LEAST = 1000 };
 
 /* --- Out --------------------------------------------------------------------------------------------------------- */
 
@@ -127,8 +129,91 @@ static void refuse(const char *sentence, int64_t count, void *context)
 	coming->refused(sentence, count, coming->context);
 }
 
+/* --- Whether they agree with themselves, on all processors -------------------------------------------------------- */
+
+/* Every `step`th record of the batch from `first` on. */
+struct share {
+	const struct portable *records;
+	bool *good;
+	int first, step, count;
+};
+
+static void *check_share(void *context)
+{
+	const struct share *share = context;
+
+	for (int i = share->first; i < share->count; i += share->step)
+		share->good[i] = portable_check(&share->records[i], NULL) == 0;
+	return NULL;
+}
+
+static int threads_for(int count)
+{
+	cpu_set_t set;
+	int cores = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1, most = count / SHARE_LEAST + 1;
+
+	cores = cores < THREADS_MAX ? cores : THREADS_MAX;
+	return cores < most ? cores : most;
+}
+
+/* The first share is this thread's own; one that cannot get a thread is, too. */
+static void check_all(const struct portable *records, int count, bool *good)
+{
+	struct share shares[THREADS_MAX];
+	pthread_t threads[THREADS_MAX];
+	bool begun[THREADS_MAX] = {false};
+	int step = threads_for(count);
+
+	for (int i = step - 1; i >= 0; i--) {
+		shares[i] = (struct share){records, good, i, step, count};
+		begun[i] = i > 0 && pthread_create(&threads[i], NULL, check_share, &shares[i]) == 0;
+		if (!begun[i])
+			check_share(&shares[i]);
+	}
+	for (int i = 1; i < step; i++)
+		if (begun[i])
+			pthread_join(threads[i], NULL);
+}
+
+static void refuse_record(struct incoming *coming, const struct portable *record, const struct err *why)
+{
+	const struct portable_name *name = record->name_count > 0 ? &record->names[0] : NULL;
+	struct err sentence;
+	char hex[DIGEST_HEX];
+
+	digest_hex(&record->subject, hex);
+	err_set(&sentence, "%s %s (subject %.8s): %.1000s",
+		name != NULL ? err_show(name->definition).text : "a verdict",
+		name != NULL ? err_show(name->case_id).text : "without a name", hex, why->text);
+	refuse(sentence.text, 1, coming);
+}
+
+/* Leaves in the batch what agrees with itself. */
+static void sift(struct incoming *coming)
+{
+	bool *good = calloc((size_t)coming->count + 1, sizeof *good);
+	int left = 0;
+
+	if (good == NULL)
+		die_no_memory();
+	check_all(coming->records, coming->count, good);
+	for (int i = 0; i < coming->count; i++) {
+		struct err why;
+
+		if (good[i]) {
+			coming->records[left++] = coming->records[i];
+			continue;
+		}
+		portable_check(&coming->records[i], &why);
+		refuse_record(coming, &coming->records[i], &why);
+	}
+	coming->count = left;
+	free(good);
+}
+
 static int keep_batch(struct incoming *coming, struct err *err)
 {
+	sift(coming);
 	int answer = store_merge(coming->store, coming->records, coming->count, &coming->in->merged, err);
 
 	coming->count = 0;
@@ -139,18 +224,10 @@ static int keep_batch(struct incoming *coming, struct err *err)
 
 static void take(struct incoming *coming, const struct portable *record)
 {
-	struct err why, sentence;
+	struct err why;
 
-	if ((coming->seal != NULL && coming->seal->check(coming->seal->context, record, &why) != 0) ||
-	    portable_check(record, &why) != 0) {
-		char hex[DIGEST_HEX];
-
-		digest_hex(&record->subject, hex);
-		err_set(&sentence, "%s %s (subject %.8s): %.1000s",
-			record->name_count > 0 ? err_show(record->names[0].definition).text : "a verdict",
-			record->name_count > 0 ? err_show(record->names[0].case_id).text : "without a name", hex,
-			why.text);
-		refuse(sentence.text, 1, coming);
+	if (coming->seal != NULL && coming->seal->check(coming->seal->context, record, &why) != 0) {
+		refuse_record(coming, record, &why);
 		return;
 	}
 	if (coming->count == coming->room) {

@@ -9,7 +9,7 @@
  * format, truncated or garbled is set aside (renamed, never deleted) with a sentence, and a new one begun. One process
  * opens it once; no handle crosses a fork, nor is it used by two threads. Every write is one short transaction; a full
  * map is grown; on a full disk or in a read-only folder what was kept stays and is read, and each write says why it was
- * not kept. Everything returned lives in the caller's arena. */
+ * not kept. Everything returned lives in the caller's arena. Verdicts also leave it and come in as portable records. */
 #ifndef REFTEST_CACHE_STORE_H
 #define REFTEST_CACHE_STORE_H
 

@@ -21,7 +21,7 @@ PATH=$work/bin
 setup
 PATH=$all
 expect_exit 1
-expect_says 'no apt-get' 'gcc' 'libcjson-dev' 'libxxhash-dev' 'liblmdb-dev'
+expect_says 'no apt-get' 'gcc' 'libcjson-dev' 'libxxhash-dev' 'liblmdb-dev' 'libzstd-dev'
 PATH=$work/bin
 setup --missing
 PATH=$all
