@@ -87,9 +87,9 @@ python_ready() {
 	fi
 }
 
-# pytest and ruff, with which generated pytest files are tested.
+# pytest and ruff, with which generated pytest files are tested; fla, of which importing all would take a GPU's packages.
 tests_ready() {
-	[ -x .venv-tests/bin/ruff ] && .venv-tests/bin/python -c 'import pytest' 2>/dev/null
+	[ -x .venv-tests/bin/ruff ] && .venv-tests/bin/python -c 'import pytest, einops, fla' 2>/dev/null
 }
 
 install_test_tools() {

@@ -25,7 +25,7 @@ MUTANTS = [
     (STEPS, "a large epsilon in the norm", "F.normalize(k.float(), dim=-1)", "k.float() * torch.rsqrt(k.float().square().sum(-1, keepdim=True) + 1e-2)"),
     (STEPS, "recalled under the query", '"bhk,bhkv->bhv", key[:, t], state', '"bhk,bhkv->bhv", query[:, t], state'),
     (STEPS, "recalled from the transposed state", '"bhk,bhkv->bhv", key[:, t], state', '"bhk,bhvk->bhv", key[:, t], state'),
-    (STEPS, "answers before learning", "output[:, t] = scale * torch.einsum(\"bhk,bhkv->bhv\", query[:, t], state)", "output[:, t] = scale * torch.einsum(\"bhk,bhkv->bhv\", query[:, t], state - key[:, t, :, :, None] * learnt[:, :, None, :])"),
+    (STEPS, "answers before learning", 'output[:, t] = scale * torch.einsum("bhk,bhkv->bhv", query[:, t], state)', 'output[:, t] = scale * torch.einsum("bhk,bhkv->bhv", query[:, t], state - key[:, t, :, :, None] * learnt[:, :, None, :])'),
     (STEPS, "key and value swapped in the state", "key[:, t, :, :, None] * learnt[:, :, None, :]", "learnt[:, :, :, None] * key[:, t, :, None, :]"),
     (STEPS, "scale left out", "scale * torch.einsum", "torch.einsum"),
     (STEPS, "scale 2 % too large", "scale * torch.einsum", "1.02 * scale * torch.einsum"),
