@@ -1,5 +1,5 @@
-/* recurrence_world - what the tests of gla, simple_gla, delta_rule, gated_delta_rule and kda share: references in float32,
- * recurrent and chunked, the mistakes that people make in them, and what must come of both. */
+/* recurrence_world - what the tests of gla, simple_gla, delta_rule, gated_delta_rule and kda share: references in
+ * float32, recurrent and chunked, the mistakes that people make in them, and what must come of both. */
 #ifndef REFTEST_TESTS_RECURRENCE_WORLD_H
 #define REFTEST_TESTS_RECURRENCE_WORLD_H
 

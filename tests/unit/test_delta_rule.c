@@ -1,4 +1,5 @@
-/* delta_rule: references in float32, recurrent and chunked, pass for every seed; the mistakes that people make do not. */
+/* delta_rule: references in float32, recurrent and chunked, pass for every seed; the mistakes that people make
+ * do not. */
 #include "tests/unit/recurrence_world.h"
 
 extern const struct op delta_rule_op;
@@ -36,7 +37,8 @@ static void correct_references_pass_in_both_forms(void **state)
 static void every_mistake_is_caught(void **state)
 {
 	static const enum mistake delta[] = {NOTHING_ERASED, STRENGTH_LEFT_OUT, STRENGTH_2_PERCENT,
-	                                     STRENGTH_ON_VALUE_ALONE, RECALLED_UNDER_QUERY, INITIAL_STATE_IGNORED, NONE};
+	                                     STRENGTH_ON_VALUE_ALONE, RECALLED_UNDER_QUERY,
+	                                     INITIAL_STATE_IGNORED, NONE};
 	static const enum mistake packed[] = {OFFSETS_IGNORED, RUNS_ON, SIGMOID_LEFT_OUT, DOUBLED_IN_ANY_CASE, NONE};
 	static const enum mistake norms[] = {NORM_LEFT_OUT, NORM_OF_QUERY_LEFT_OUT, NONE};
 
@@ -71,7 +73,8 @@ static void what_does_not_fit_is_refused_with_the_reason(void **state)
 {
 	static const struct op_arg no_beta[] = {QUERY, KEY, VALUE};
 	static const struct op_arg gated[] = {QUERY, KEY, VALUE, BETA, {"g", DTYPE_FLOAT32, 3, {B, T, HV}, false}};
-	static const struct op_arg beta_a_value[] = {QUERY, KEY, VALUE, {"beta", DTYPE_FLOAT32, 4, {B, T, HV, V}, false}};
+	static const struct op_arg beta_a_value[] = {QUERY, KEY, VALUE,
+	                                             {"beta", DTYPE_FLOAT32, 4, {B, T, HV, V}, false}};
 	static const struct op_arg rates[] = {QUERY, KEY, VALUE, BETA, A_LOG};
 	static const struct op_arg long_row[] = {QUERY, KEY, VALUE, BETA, CU_SEQLENS};
 	static const struct op_arg strange[] = {QUERY, KEY, VALUE, BETA, {"mask", DTYPE_BOOL, 2, {B, T}, false}};

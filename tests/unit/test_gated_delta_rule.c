@@ -1,4 +1,5 @@
-/* gated_delta_rule: references in float32, recurrent and chunked, pass for every seed; the mistakes that people make do not. */
+/* gated_delta_rule: references in float32, recurrent and chunked, pass for every seed; the mistakes that people make
+ * do not. */
 #include "tests/unit/recurrence_world.h"
 
 extern const struct op gated_delta_rule_op;
@@ -95,7 +96,8 @@ static void what_does_not_fit_is_refused_with_the_reason(void **state)
 	                                             {"g", DTYPE_FLOAT32, 4, {B, T, HV, K}, false}};
 	static const struct op_arg no_gate[] = {QUERY, KEY, VALUE, BETA};
 	static const struct op_arg no_beta[] = {QUERY, KEY, VALUE, GATE};
-	static const struct op_arg gate_of_keys[] = {QUERY, KEY, VALUE, BETA, {"g", DTYPE_FLOAT32, 3, {B, T, HQ}, false}};
+	static const struct op_arg gate_of_keys[] = {QUERY, KEY, VALUE, BETA,
+	                                             {"g", DTYPE_FLOAT32, 3, {B, T, HQ}, false}};
 	static const struct op_arg a_pool[] = {QUERY, KEY, VALUE, GATE, BETA,
 	                                       {"initial_state", DTYPE_FLOAT32, 4, {N, HV, K, V}, false}};
 	static const struct {

@@ -1,4 +1,5 @@
-/* gla: references in float32, recurrent and chunked, pass for every seed; the mistakes that people make do not. */
+/* gla: references in float32, recurrent and chunked, pass for every seed; the mistakes that people make
+ * do not. */
 #include "tests/unit/recurrence_world.h"
 
 extern const struct op gla_op;

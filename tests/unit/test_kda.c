@@ -1,4 +1,5 @@
-/* kda: references in float32, recurrent and chunked, pass for every seed; the mistakes that people make do not. */
+/* kda: references in float32, recurrent and chunked, pass for every seed; the mistakes that people make
+ * do not. */
 #include "tests/unit/recurrence_world.h"
 
 extern const struct op kda_op;
@@ -90,7 +91,8 @@ static void what_comes_in_is_looked_at(void **state)
 
 static void what_does_not_fit_is_refused_with_the_reason(void **state)
 {
-	static const struct op_arg a_gate_a_head[] = {QUERY, KEY, VALUE, BETA, {"g", DTYPE_FLOAT32, 3, {B, T, HV}, false}};
+	static const struct op_arg a_gate_a_head[] = {QUERY, KEY, VALUE, BETA,
+	                                              {"g", DTYPE_FLOAT32, 3, {B, T, HV}, false}};
 	static const struct op_arg gamma[] = {QUERY, KEY, VALUE, BETA, {"g_gamma", DTYPE_FLOAT32, 1, {HV}, false}};
 	static const struct op_arg short_bias[] = {QUERY, KEY, VALUE, GATES, BETA, A_LOG,
 	                                           {"dt_bias", DTYPE_FLOAT32, 1, {HV}, false}};

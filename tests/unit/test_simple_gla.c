@@ -1,4 +1,5 @@
-/* simple_gla: references in float32, recurrent and chunked, pass for every seed; the mistakes that people make do not. */
+/* simple_gla: references in float32, recurrent and chunked, pass for every seed; the mistakes that people make
+ * do not. */
 #include "tests/unit/recurrence_world.h"
 
 extern const struct op simple_gla_op;
@@ -75,7 +76,8 @@ static void what_does_not_fit_is_refused_with_the_reason(void **state)
 	static const struct op_arg none[] = {QUERY, KEY, VALUE};
 	static const struct op_arg long_gamma[] = {QUERY, KEY, VALUE, {"g_gamma", DTYPE_FLOAT32, 1, {K}, false}};
 	static const struct op_arg bias_of_nothing[] = {QUERY, KEY, VALUE, GAMMA, A_LOG};
-	static const struct op_arg shared_by_three[] = {QUERY, KEY, {"v", DTYPE_BFLOAT16, 4, {B, T, K, V}, false}, GATE};
+	static const struct op_arg shared_by_three[] = {QUERY, KEY,
+	                                                {"v", DTYPE_BFLOAT16, 4, {B, T, K, V}, false}, GATE};
 	static const struct op_axis odd[] = AXES(3, 4, 24, 40), wide[] = AXES(2, 4, 520, 40);
 	static const struct {
 		struct op_problem problem;
