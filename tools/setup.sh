@@ -116,9 +116,11 @@ python_ready() {
 	fi
 }
 
-# pytest and ruff, with which generated pytest files are tested, and pre-commit for the hooks.
+# pytest and ruff, with which generated pytest files are tested; pre-commit for the hooks; fla, of which importing all would
+# take a GPU's packages.
 tests_ready() {
-	[ -x .venv-tests/bin/ruff ] && [ -x .venv-tests/bin/pre-commit ] && .venv-tests/bin/python -c 'import pytest' 2>/dev/null
+	[ -x .venv-tests/bin/ruff ] && [ -x .venv-tests/bin/pre-commit ] &&
+		.venv-tests/bin/python -c 'import pytest, einops, fla' 2>/dev/null
 }
 
 install_test_tools() {

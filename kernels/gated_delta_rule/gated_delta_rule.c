@@ -1,0 +1,26 @@
+/* gated_delta_rule - the delta rule with a gate a head: S <- e^g S, then S <- S + beta k (v - S^T k)^T, output =
+ * scale S^T q.
+ * kernels/recurrence.h says what its tensors are, kernels/recurrence_inputs.h what they hold and within which bounds
+ * references are right. */
+#include "kernels/recurrence_inputs.h"
+
+static int match(const struct op_problem *problem, struct err *why)
+{
+	return recurrence_match("gated_delta_rule", RECURRENCE_DELTA | RECURRENCE_HEAD_GATE, problem, why);
+}
+
+static const char *const op_types[] = {"gated_delta_rule", NULL};
+
+const struct op gated_delta_rule_op = {
+    .name = "gated_delta_rule",
+    .op_types = op_types,
+    .match = match,
+    .sizes = recurrence_sizes,
+    .edges = recurrence_edges,
+    .edge_axes = recurrence_edge_axes,
+    .rule = recurrence_rule,
+    .scalar = recurrence_scalar,
+    .fill = recurrence_fill,
+    .check = recurrence_check,
+    .oracle = recurrence_oracle,
+};

@@ -1,0 +1,25 @@
+/* gla - gated linear attention: S <- diag(e^g) S + k v^T, output = scale S^T q, a gate for each head and key.
+ * kernels/recurrence.h says what its tensors are, kernels/recurrence_inputs.h what they hold and within which bounds
+ * references are right. */
+#include "kernels/recurrence_inputs.h"
+
+static int match(const struct op_problem *problem, struct err *why)
+{
+	return recurrence_match("gla", RECURRENCE_KEY_GATE, problem, why);
+}
+
+static const char *const op_types[] = {"gla", NULL};
+
+const struct op gla_op = {
+    .name = "gla",
+    .op_types = op_types,
+    .match = match,
+    .sizes = recurrence_sizes,
+    .edges = recurrence_edges,
+    .edge_axes = recurrence_edge_axes,
+    .rule = recurrence_rule,
+    .scalar = recurrence_scalar,
+    .fill = recurrence_fill,
+    .check = recurrence_check,
+    .oracle = recurrence_oracle,
+};

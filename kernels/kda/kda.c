@@ -1,0 +1,26 @@
+/* kda - Kimi delta attention: S <- diag(e^g) S, then S <- S + beta k (v - S^T k)^T, output = scale S^T q, a gate for
+ * each head and key.
+ * kernels/recurrence.h says what its tensors are, kernels/recurrence_inputs.h what they hold and within which bounds
+ * references are right. */
+#include "kernels/recurrence_inputs.h"
+
+static int match(const struct op_problem *problem, struct err *why)
+{
+	return recurrence_match("kda", RECURRENCE_DELTA | RECURRENCE_KEY_GATE, problem, why);
+}
+
+static const char *const op_types[] = {"kda", NULL};
+
+const struct op kda_op = {
+    .name = "kda",
+    .op_types = op_types,
+    .match = match,
+    .sizes = recurrence_sizes,
+    .edges = recurrence_edges,
+    .edge_axes = recurrence_edge_axes,
+    .rule = recurrence_rule,
+    .scalar = recurrence_scalar,
+    .fill = recurrence_fill,
+    .check = recurrence_check,
+    .oracle = recurrence_oracle,
+};

@@ -1,0 +1,288 @@
+/* Sizes, bounds, edges and inputs of recurrences.
+ *
+ * Bounds. An output is scale |q| times a projection of the state, whose rows are around 1/2 in every direction that is
+ * read if a state came in: atol is 2^-12 scale sqrt(K / 3) (of a normalised q: 2^-12 scale), about a thousandth of a
+ * typical output. If none can come in, the state is a sum of few k v^T, of which q reads about a fifth each: atol is
+ * 2^-12 scale. rtol is one place of bfloat16 or float16, with room for what float32 sums lose; of float32, 2^-12.
+ * States: recurrent forms round each element once a token, by 2^-24, and forget that as they forget what they hold.
+ * Chunked ones take e to differences of sums of gates, whose last few steps rounded by 2^-15 each at the most
+ * (recurrence_inputs.h): rtol 2^-12 is eight of those. atol 2^-16 is 2^-14 of a typical element. */
+#include "kernels/recurrence_inputs.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "kernels/check.h"
+
+/* --- sizes -------------------------------------------------------------------------------------------------------- */
+
+/* Sequences, tokens of each (packed: in all). The last bits of the product (packed: of the tokens) set the switches. */
+static const struct preset {
+	int64_t sequences, tokens;
+} by_batch[SIZE_COUNT][2] = {{{1, 3}, {3, 5}}, {{2, 67}, {1, 64}}, {{4, 2048}}},
+  packed[SIZE_COUNT][2] = {{{1, 5}, {4, 43}}, {{5, 206}}, {{8, 16384}}},
+  edges[] = {{0}, {0, 0}, {1, 1}, {2, 0}, {5, 12}, {2, 9}, {2, 7}};
+
+const struct op_edge recurrence_edges[] = {
+    {"no_sequences", "no sequences in, nothing out"},
+    {"one_token", "a sequence may be one token"},
+    {"no_tokens", "the last state of a sequence without tokens is its first"},
+    {"empty_sequences", "the last state of a sequence without tokens is its first, and no other sequence feels it"},
+    {"forgets_all", "a gate of -100 leaves nothing of the state: e^-100 is 0 in float32, and no NaN comes of it"},
+    {"rows_of_zeros", "a row of zeros has no direction: normalised, it stays zeros"},
+    {NULL, NULL},
+};
+
+static void set_axis(const struct op_problem *problem, int64_t *row, const struct op_arg *arg, int dimension,
+                     int64_t value)
+{
+	if (problem->axes[arg->axis[dimension]].var)
+		row[arg->axis[dimension]] = value;
+}
+
+static void preset_axes(const struct op_problem *problem, const struct preset *preset, int64_t *row)
+{
+	struct recurrence_roles roles = recurrence_roles_of(problem);
+	const struct op_arg *q = &problem->inputs[roles.q];
+
+	for (int a = 0; a < problem->axis_count; a++)
+		row[a] = problem->axes[a].var ? preset->sequences : problem->axes[a].value;
+	if (roles.cu_seqlens >= 0) {
+		set_axis(problem, row, &problem->inputs[roles.cu_seqlens], 0, preset->sequences + 1);
+		set_axis(problem, row, q, q->rank - 3, preset->tokens);
+		return;
+	}
+	set_axis(problem, row, q, 0, preset->sequences);
+	set_axis(problem, row, q, 1, preset->tokens);
+}
+
+int recurrence_sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
+{
+	const struct preset *presets = recurrence_roles_of(problem).cu_seqlens >= 0 ? packed[size] : by_batch[size];
+	int count = 0;
+
+	(void)variant;
+	for (; count < 2 && presets[count].sequences > 0; count++) {
+		if (count == room)
+			return -1;
+		preset_axes(problem, &presets[count], axis + (int64_t)count * problem->axis_count);
+	}
+	return count;
+}
+
+bool recurrence_edge_axes(const struct op_problem *problem, int variant, int edge, int64_t *axis)
+{
+	struct recurrence_roles roles = recurrence_roles_of(problem);
+	struct op_case c = {.problem = problem, .variant = variant, .axis = axis};
+
+	preset_axes(problem, &edges[edge], axis);
+	switch (edge) {
+	case RECURRENCE_EMPTY_SEQUENCES:
+		return roles.cu_seqlens >= 0;
+	case RECURRENCE_FORGETS_ALL:
+		return recurrence_modes_of(&c, &roles).gate == RECURRENCE_GATE_LOG;
+	case RECURRENCE_ROWS_OF_ZEROS:
+		return roles.l2norm >= 0 || (variant & RECURRENCE_L2NORM) != 0;
+	default: {
+		struct recurrence_extent e = recurrence_extent_of(&c, &roles);
+
+		return e.sequences == edges[edge].sequences && e.total == edges[edge].sequences * edges[edge].tokens;
+	}
+	}
+}
+
+struct rule recurrence_rule(const struct op_case *c, int output)
+{
+	struct recurrence_roles roles = recurrence_roles_of(c->problem);
+	struct recurrence_modes modes = recurrence_modes_of(c, &roles);
+	enum dtype dtype = c->problem->outputs[output].dtype;
+	double place = dtype == DTYPE_BFLOAT16 ? 1e-2 : dtype == DTYPE_FLOAT16 ? 0x1p-9 : 0x1p-12, size = 1;
+
+	if (output == roles.new_state)
+		return (struct rule){0x1p-16, place, 1};
+	if (!modes.l2norm && roles.state >= 0)
+		size = sqrt((double)recurrence_extent_of(c, &roles).k_dim / 3);
+	return (struct rule){0x1p-12 * fabs(modes.scale) * size, place, 1};
+}
+
+/* The scale is not the one that references take when given none; the presets have both values of each switch. */
+double recurrence_scalar(const struct op_case *c, int input)
+{
+	struct recurrence_roles roles = recurrence_roles_of(c->problem);
+	struct recurrence_extent e = recurrence_extent_of(c, &roles);
+	bool sigmoid = roles.sigmoid >= 0 ? (e.total & 2) != 0 : (c->variant & RECURRENCE_SIGMOID) != 0;
+
+	if (input == roles.scale)
+		return 1.25 / sqrt((double)e.k_dim);
+	if (input == roles.lower_bound)
+		return -5;
+	if (input == roles.l2norm)
+		return (e.total & 1) != 0 || c->edge == RECURRENCE_ROWS_OF_ZEROS;
+	if (input == roles.sigmoid)
+		return sigmoid;
+	return sigmoid && (e.total & 4) != 0;
+}
+
+/* --- inputs ------------------------------------------------------------------------------------------------------- */
+
+/* k's element has standard deviation 1 / sqrt(K): uniform on +-sqrt(3 / K), to three bits. */
+static void size_keys(struct recurrence_fill *f, int64_t k_dim)
+{
+	double wanted = sqrt(3 / (double)k_dim);
+
+	while (f->exponent > -8 && wanted * ldexp(1, -f->exponent) < 0.5)
+		f->exponent--;
+	while (wanted * ldexp(1, -f->exponent) >= 1)
+		f->exponent++;
+	f->eighths = (int)lround(wanted * ldexp(8, -f->exponent));
+}
+
+struct recurrence_fill recurrence_fill_of(const struct op_case *c, int input)
+{
+	struct recurrence_roles roles = recurrence_roles_of(c->problem);
+	struct recurrence_extent e = recurrence_extent_of(c, &roles);
+	struct recurrence_modes modes = recurrence_modes_of(c, &roles);
+	bool bounded = modes.gate == RECURRENCE_GATE_BOUNDED;
+	const struct {
+		int role;
+		enum recurrence_part part;
+		int64_t heads, dim;
+	} parts[] = {
+	    {roles.q, RECURRENCE_Q, e.q_heads, e.k_dim},
+	    {roles.k, RECURRENCE_K, e.q_heads, e.k_dim},
+	    {roles.v, RECURRENCE_V, e.v_heads, e.v_dim},
+	    {roles.state, RECURRENCE_STATE, 1, 1},
+	    {roles.gate,
+	     bounded                             ? RECURRENCE_LOW
+	     : modes.gate == RECURRENCE_GATE_LOG ? RECURRENCE_LOG
+	                                         : RECURRENCE_RAW,
+	     e.v_heads, (c->variant & RECURRENCE_KEY_GATE) != 0 ? e.k_dim : 1},
+	    {roles.gamma, c->edge == RECURRENCE_FORGETS_ALL ? RECURRENCE_LOG : RECURRENCE_CONSTANT, e.v_heads, 1},
+	    {roles.a_log, bounded ? RECURRENCE_RATE : RECURRENCE_A_LOG, 1, 1},
+	    {roles.dt_bias, RECURRENCE_BIAS, 1, 1},
+	    {roles.beta, modes.sigmoid ? RECURRENCE_LOGIT : RECURRENCE_BETA, e.v_heads, 1},
+	};
+	struct recurrence_fill f = {.key = input_key(c, input), .k_key = input_key(c, roles.k), .heads = 1, .dim = 1};
+
+	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+		if (parts[i].role == input) {
+			f.part = parts[i].part;
+			f.heads = parts[i].heads;
+			f.dim = parts[i].dim;
+		}
+	f.l2norm = modes.l2norm;
+	f.edge = c->edge;
+	size_keys(&f, e.k_dim);
+	return f;
+}
+
+/* Sequences have 65, 1, 64, … tokens; if the batch has not so many, in proportion, and one each at the least; if it
+ * has more, the last has the rest. Where some are to be empty: the first, one in the middle, the last. */
+static void fill_offsets(const struct op_case *c, const struct recurrence_extent *e, struct tensor *out)
+{
+	static const int64_t wanted[] = {65, 1, 64, 9, 63, 128}, some_empty[] = {0, 7, 7, 12, 12};
+	int64_t spare = e->total - e->sequences, weights = 0, at = 0;
+
+	for (int64_t n = 0; n < e->sequences; n++)
+		weights += wanted[n % 6] - 1;
+	if (out->elements > 0)
+		number_set(out->data, out->dtype, 0, 0);
+	for (int64_t n = 0; n < e->sequences; n++) {
+		int64_t more = wanted[n % 6] - 1;
+
+		at += 1 + (weights <= spare ? more : more * spare / weights);
+		if (c->edge == RECURRENCE_EMPTY_SEQUENCES)
+			at = some_empty[n % 5];
+		number_set(out->data, out->dtype, n + 1, (double)(n == e->sequences - 1 || spare < 0 ? e->total : at));
+	}
+}
+
+static void fill_floats(const struct recurrence_fill *f, struct tensor *out)
+{
+#pragma omp parallel for
+	for (int64_t b = 0; b < (out->elements + 3) / 4; b++) {
+		struct philox random = philox_block(f->key, (uint64_t)b);
+
+		for (int i = 0; i < 4 && 4 * b + i < out->elements; i++)
+			number_store(out->data, out->dtype, 4 * b + i,
+			             recurrence_element(f, 4 * b + i, random.word[i]));
+	}
+}
+
+/* What the axes and scalars alone rule out. */
+static int check_axes(const struct op_case *c, const struct recurrence_roles *roles, const struct recurrence_extent *e,
+                      struct err *err)
+{
+	const struct op_arg *const states[] = {
+	    roles->state >= 0 ? &c->problem->inputs[roles->state] : NULL,
+	    roles->new_state >= 0 ? &c->problem->outputs[roles->new_state] : NULL,
+	};
+	struct recurrence_modes modes = recurrence_modes_of(c, roles);
+	bool brought = roles->cu_seqlens >= 0 && (c->given >> roles->cu_seqlens & 1) != 0;
+
+	for (int i = 0; i < 2; i++)
+		if (states[i] != NULL && c->axis[states[i]->axis[0]] != e->sequences)
+			return err_set(err, "'%s' has %lld states for %lld sequences", states[i]->name,
+			               (long long)c->axis[states[i]->axis[0]], (long long)e->sequences);
+	if (roles->cu_seqlens >= 0 && !brought && c->edge == 0 && e->total < e->sequences)
+		return err_set(err, "%lld tokens cannot be dealt to %lld sequences, each with one at the least",
+		               (long long)e->total, (long long)e->sequences);
+	if (e->sequences == 0 && e->total > 0)
+		return err_set(err, "there are %lld tokens of no sequence", (long long)e->total);
+	if (modes.doubled && !modes.sigmoid)
+		return err_set(err, "beta is to be doubled but not to go through a sigmoid: implementations differ in"
+		                    " whether it is, so leave it out");
+	if (modes.gate == RECURRENCE_GATE_BOUNDED && !(modes.lower_bound < 0))
+		return err_set(err, "the lower bound of the gates is %g; it must be below 0", modes.lower_bound);
+	return 0;
+}
+
+int recurrence_fill(const struct op_case *c, int input, struct tensor *out, struct err *err)
+{
+	struct recurrence_roles roles = recurrence_roles_of(c->problem);
+	struct recurrence_extent e = recurrence_extent_of(c, &roles);
+	struct recurrence_fill f = recurrence_fill_of(c, input);
+
+	if (check_axes(c, &roles, &e, err) != 0)
+		return -1;
+	if (input == roles.cu_seqlens)
+		fill_offsets(c, &e, out);
+	else
+		fill_floats(&f, out);
+	return 0;
+}
+
+/* --- is what a workload brings in order? -------------------------------------------------------------------------- */
+
+static int check_offsets(const char *name, const struct recurrence_extent *e, const struct tensor *offsets,
+                         struct err *err)
+{
+	int64_t count = offsets->elements;
+
+	if (count < 1 || check_integer(offsets, 0) != 0)
+		return err_set(err, "%s does not begin with 0", name);
+	for (int64_t n = 1; n < count; n++)
+		if (check_integer(offsets, n) < check_integer(offsets, n - 1) || check_integer(offsets, n) > e->total)
+			return err_set(
+			    err, "%s[%lld] is %lld: it must not be below %s[%lld] = %lld, nor above the %lld tokens",
+			    name, (long long)n, (long long)check_integer(offsets, n), name, (long long)n - 1,
+			    (long long)check_integer(offsets, n - 1), (long long)e->total);
+	if (check_integer(offsets, count - 1) != e->total)
+		return err_set(err, "%s ends with %lld, and there are %lld tokens", name,
+		               (long long)check_integer(offsets, count - 1), (long long)e->total);
+	return 0;
+}
+
+int recurrence_check(const struct op_case *c, const struct tensor *in, struct err *err)
+{
+	struct recurrence_roles roles = recurrence_roles_of(c->problem);
+	struct recurrence_extent e = recurrence_extent_of(c, &roles);
+
+	if (check_axes(c, &roles, &e, err) != 0 || check_all_finite(c, in, err) != 0)
+		return -1;
+	if (roles.cu_seqlens >= 0 && in[roles.cu_seqlens].data != NULL)
+		return check_offsets(c->problem->inputs[roles.cu_seqlens].name, &e, &in[roles.cu_seqlens], err);
+	return 0;
+}

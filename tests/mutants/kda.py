@@ -1,0 +1,67 @@
+"""Mistakes people make in references of Kimi delta attention."""
+
+STEPS = "kda_recurrent_qk_l2norm_v_first_h2_hv4_d64"
+CHUNKS = "kda_chunk_varlen_gate_beta_sigmoid_h4_d64"
+BOUNDED = "kda_recurrent_lower_bound_h2_k64_v32"
+
+FORGET = "state = state * decay[:, t, :, None, :]"
+HELD = 'held = torch.einsum("bhvk,bhk->bhv", state, key[:, t])'
+GATE = "F.softplus(g[0].float() + dt_bias.view(g.shape[2:]))"
+BOUND = "lower_bound * torch.sigmoid(torch.exp(A_log)[:, None] * (g.float() + dt_bias))"
+RETURN = "return output.to(v.dtype), state"
+LEFT = "torch.exp((total[:, :, None] - total[:, None]).clamp(max=0))"
+
+MUTANTS = [
+    (STEPS, "gate left out", FORGET, "pass"),
+    (STEPS, "gates of keys for values", FORGET, "state = state * decay[:, t, :, :, None]"),
+    (STEPS, "one gate for all keys", "torch.exp(g)", "torch.exp(g.mean(dim=-1, keepdim=True)).expand_as(g)"),
+    (STEPS, "gate of the first key for all", "torch.exp(g)", "torch.exp(g[..., :1]).expand_as(g)"),
+    (STEPS, "gate 2 % too strong", "torch.exp(g)", "torch.exp(1.02 * g)"),
+    (STEPS, "gate without its exponential", "torch.exp(g)", "g"),
+    (STEPS, "gate through a sigmoid", "torch.exp(g)", "torch.sigmoid(g)"),
+    (STEPS, "recalled before the decay", FORGET + "\n        " + HELD, HELD + "\n        " + FORGET),
+    (STEPS, "nothing erased", "(value[:, t] - held)", "value[:, t]"),
+    (STEPS, "strength left out", "beta[:, t, :, None] * (value", "(value"),
+    (STEPS, "strength through a sigmoid", "beta[:, t, :, None] * (value", "beta[:, t, :, None].sigmoid() * (value"),
+    (STEPS, "strength of the head before", "beta[:, t, :, None] * (value", "beta[:, t, :, None].roll(1, dims=1) * (value"),
+    (STEPS, "query not normalised", "normalised(q)", "q.float()"),
+    (STEPS, "key not normalised", "normalised(k)", "k.float()"),
+    (STEPS, "a large epsilon in the norm", "+ 1e-6", "+ 1e-2"),
+    (STEPS, "heads tiled", "// (v.shape[2] // q.shape[2])", "% q.shape[2]"),
+    (STEPS, "state [K, V]", "state = initial_state.clone()", "state = initial_state.transpose(-1, -2)"),
+    (STEPS, "final state [K, V]", RETURN, "return output.to(v.dtype), state.transpose(-1, -2).contiguous()"),
+    (STEPS, "scale left out", "scale * torch.einsum", "torch.einsum"),
+    (STEPS, "scale always that of the head", "scale = scale or ", "scale = "),
+    (STEPS, "initial state ignored", "state = initial_state.clone()", "state = torch.zeros_like(initial_state)"),
+    (STEPS, "answers before learning", 'scale * torch.einsum("bhvk,bhk->bhv", state, query[:, t])', 'scale * torch.einsum("bhvk,bhk->bhv", state - learnt[..., :, None] * key[:, t, :, None, :], query[:, t])'),
+    (STEPS, "final state that came in", RETURN, "return output.to(v.dtype), initial_state.clone()"),
+    (STEPS, "state in bfloat16", FORGET, FORGET + ".bfloat16()"),
+    (CHUNKS, "softplus left out", GATE, "(g[0].float() + dt_bias.view(g.shape[2:]))"),
+    (CHUNKS, "softplus that overflows", "F.softplus(", "(lambda x: torch.log(1 + torch.exp(x)))("),
+    (CHUNKS, "dt_bias left out", " + dt_bias.view(g.shape[2:]))", ")"),
+    (CHUNKS, "dt_bias key after key, not head after head", "dt_bias.view(g.shape[2:])", "dt_bias.view(g.shape[3], g.shape[2]).T"),
+    (CHUNKS, "A_log without its exponential", "-torch.exp(A_log)", "A_log"),
+    (CHUNKS, "sigmoid left out", "torch.sigmoid(beta[0].float())", "beta[0].float()"),
+    (CHUNKS, "sums of gates from the token after", "gate[:, part].cumsum(dim=1)", "gate[:, part].cumsum(dim=1) - gate[:, part]"),
+    (CHUNKS, "gates factored, which overflows", LEFT, "torch.exp(total)[:, :, None] * torch.exp(-total)[:, None]"),
+    (CHUNKS, "gates of the other direction", "total[:, :, None] - total[:, None]", "total[:, None] - total[:, :, None]"),
+    (CHUNKS, "the state is recalled unfaded", "(since * keys) @ state", "keys @ state"),
+    (CHUNKS, "earlier chunks do not fade", "(since * query[:, part]) @ state", "query[:, part] @ state"),
+    (CHUNKS, "state fades by the first token's gates", "since[:, -1, :, None] * state", "since[:, 0, :, None] * state"),
+    (CHUNKS, "what is learnt does not fade", "torch.exp(total[:, -1:] - total) * keys", "keys"),
+    (CHUNKS, "tokens of a chunk do not see each other", "torch.linalg.solve_triangular(ones + among, surprise, upper=False)", "surprise"),
+    (CHUNKS, "a token sees itself", "tril(diagonal=-1)", "tril()"),
+    (CHUNKS, "mask left out", "left, keys).tril()\n", "left, keys)\n"),
+    (CHUNKS, "chunks that cross sequences", "min(start + CHUNK, end)", "min(start + CHUNK, q.shape[1])"),
+    (CHUNKS, "initial state ignored", "state = final_state[n] if initial_state is None else initial_state[n]", "state = final_state[n]"),
+    (CHUNKS, "axis of the batch lost", "output.transpose(0, 1)[None]", "output.transpose(0, 1)"),
+    (BOUNDED, "softplus for the bound", BOUND, "-torch.exp(A_log)[:, None] * torch.nn.functional.softplus(g.float() + dt_bias)"),
+    (BOUNDED, "bound ignored", "gate = lower_bound *", "gate = -1 *"),
+    (BOUNDED, "bound always -5", "gate = lower_bound *", "gate = -4.9 *"),
+    (BOUNDED, "clamped to the bound", BOUND, "(-torch.exp(A_log)[:, None] * torch.nn.functional.softplus(g.float() + dt_bias)).clamp(min=lower_bound)"),
+    (BOUNDED, "A_log left out", "torch.exp(A_log)[:, None] * (", "("),
+    (BOUNDED, "A_log on g alone", "torch.exp(A_log)[:, None] * (g.float() + dt_bias)", "torch.exp(A_log)[:, None] * g.float() + dt_bias"),
+    (BOUNDED, "dt_bias left out", "(g.float() + dt_bias)", "g.float()"),
+    (BOUNDED, "recalled before the decay", "state = decay[:, t] * state\n        learnt = strength[:, t] * (value[:, t] - (key[:, t, :, None] @ state)[:, :, 0])", "learnt = strength[:, t] * (value[:, t] - (key[:, t, :, None] @ state)[:, :, 0])\n        state = decay[:, t] * state"),
+    (BOUNDED, "returns zeros", "return output.to(v.dtype)", "return 0 * output.to(v.dtype)"),
+]
