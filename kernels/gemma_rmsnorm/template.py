@@ -44,7 +44,11 @@ def gemma_rmsnorm_call(test, inputs, plain, fused_in_place):
     definition = conftest.definition_of(test)
     hidden, residual, weight = gemma_rmsnorm_roles(definition)
     scalars = [value for value in inputs.values() if isinstance(value, float)]
-    eps = scalars[0] if scalars else conftest.need_constant(test, "eps")
+    eps = (
+        scalars[0]
+        if scalars
+        else conftest.need_constant(test, "eps", gemma_rmsnorm_probe)
+    )
     x, w = inputs[hidden], inputs[weight]
     flat = x.contiguous().view(-1, x.shape[-1])
     if residual is None:
@@ -64,3 +68,15 @@ def gemma_rmsnorm_sglang(test, inputs):
     kernel = conftest.need("sgl_kernel", conftest.device_of(inputs))
     plain, fused = kernel.gemma_rmsnorm, kernel.gemma_fused_add_rmsnorm
     return gemma_rmsnorm_call(test, inputs, plain, fused)
+
+
+def gemma_rmsnorm_probe(test):
+    """Rows of x answer with x / sqrt(x² + eps) where the weight counts for 1; x² is below any epsilon in use."""
+    definition, x = conftest.definition_of(test), 2.0**-20
+    hidden, _, weight = gemma_rmsnorm_roles(definition)
+    inputs = gemma_rmsnorm_inputs(definition, test.SIZES[0].axes)
+    inputs = {name: torch.zeros_like(value) for name, value in inputs.items()}
+    inputs[hidden] += x
+    inputs[weight] += 0.0
+    y = conftest.run_reference(test, inputs)[0].double().mean().item()
+    return conftest.round_constant((x / y) ** 2 - x**2) if y else None

@@ -32,7 +32,9 @@ def layernorm_flashinfer(test, inputs):
     norm = conftest.need("flashinfer.norm", conftest.device_of(inputs))
     names = conftest.tensor_inputs(conftest.definition_of(test))
     scalars = [value for value in inputs.values() if isinstance(value, float)]
-    eps = scalars[0] if scalars else conftest.need_constant(test, "eps")
+    eps = (
+        scalars[0] if scalars else conftest.need_constant(test, "eps", layernorm_probe)
+    )
     x, *parameters = [inputs[name] for name in names]
     if len(parameters) < 2 or any(p.dtype != torch.float32 for p in parameters):
         raise NotImplementedError("it takes a weight and a bias of float32")
@@ -43,3 +45,16 @@ def layernorm_flashinfer(test, inputs):
     return norm.layernorm(x.contiguous().view(-1, x.shape[-1]), weight, bias, eps).view(
         x.shape
     )
+
+
+def layernorm_probe(test):
+    """Rows of x and -x by turns answer with x / sqrt(x² + eps) where the weight is 1; x² is below any epsilon in use."""
+    definition, x = conftest.definition_of(test), 2.0**-20
+    hidden, *parameters = conftest.tensor_inputs(definition)
+    inputs = layernorm_inputs(definition, test.SIZES[0].axes)
+    inputs = {name: torch.zeros_like(value) for name, value in inputs.items()}
+    inputs[hidden][..., 0::2], inputs[hidden][..., 1::2] = x, -x
+    for name in parameters:
+        inputs[name] += 0.0 if "bias" in name else 1.0
+    y = conftest.run_reference(test, inputs)[0].double().abs().mean().item()
+    return conftest.round_constant((x / y) ** 2 - x**2) if y else None

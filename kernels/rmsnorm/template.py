@@ -45,7 +45,7 @@ def rmsnorm_inputs(definition, axes, device="cpu", seed=0):
 
 def rmsnorm_epsilon(test, inputs):
     scalars = [value for value in inputs.values() if isinstance(value, float)]
-    return scalars[0] if scalars else conftest.need_constant(test, "eps")
+    return scalars[0] if scalars else conftest.need_constant(test, "eps", rmsnorm_probe)
 
 
 def rmsnorm_call(test, inputs, plain, fused_in_place):
@@ -77,3 +77,15 @@ def rmsnorm_fla(test, inputs):
         raise NotImplementedError("a norm with a residual rounds the sum first there")
     epsilon = rmsnorm_epsilon(test, inputs)
     return modules.rms_norm(inputs[hidden], inputs[weight], None, eps=epsilon)
+
+
+def rmsnorm_probe(test):
+    """Rows of x answer with x / sqrt(x² + eps) where the weight counts for 1; x² is below any epsilon in use."""
+    definition, x = conftest.definition_of(test), 2.0**-20
+    hidden, _, weight = rmsnorm_roles(definition)
+    inputs = rmsnorm_inputs(definition, test.SIZES[0].axes)
+    inputs = {name: torch.zeros_like(value) for name, value in inputs.items()}
+    inputs[hidden] += x
+    inputs[weight] += 1.0
+    y = conftest.run_reference(test, inputs)[0].double().mean().item()
+    return conftest.round_constant((x / y) ** 2 - x**2) if y else None

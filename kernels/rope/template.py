@@ -111,7 +111,7 @@ def rope_flashinfer(test, inputs):
     }
     words = {"rotary_dim": given.get("rotary_dim"), "interleave": not neox}
     words["rope_theta"] = given.get("theta") or conftest.need_constant(
-        test, "rope_theta"
+        test, "rope_theta", rope_probe
     )
     llama = any(
         "llama31" in w for w in [definition["name"], *definition.get("tags", [])]
@@ -142,3 +142,23 @@ def rope_sglang(test, inputs):
         is_neox=rope_is_neox(definition, inputs),
     )
     return q, k
+
+
+def rope_probe(test):
+    """At position 1 the last pair (1, 0) turns by theta ** (2 / width - 1), whose tangent comes back."""
+    definition = conftest.definition_of(test)
+    positions, cache, rotated = rope_roles(definition)
+    inputs = rope_inputs(definition, test.SIZES[0].axes)
+    width = inputs[rotated[0]].shape[-1]
+    if cache is not None or any(not torch.is_tensor(x) for x in inputs.values()):
+        return None
+    neox = rope_is_neox(definition, inputs)
+    first, second = (width // 2 - 1, width - 1) if neox else (width - 2, width - 1)
+    inputs[positions] = torch.ones_like(inputs[positions])
+    inputs[rotated[0]] = torch.zeros_like(inputs[rotated[0]])
+    inputs[rotated[0]][..., first] = 1.0
+    pair = conftest.run_reference(test, inputs)[0].double().flatten(0, -2)[0]
+    angle = torch.atan2(pair[second], pair[first]).item()
+    if not 0 < angle < 1:
+        return None
+    return conftest.round_constant(angle ** (width / (2 - width)))
