@@ -655,8 +655,10 @@ def ground_truth(test, case, inputs, name):
 
 
 def is_refusal(why):
-    """Does a library say that it has no kernel for this device or shape?"""
+    """Does a library say that it has no such function, or no kernel for this device or shape?"""
     if isinstance(why, NotImplementedError):
+        return True
+    if isinstance(why, AttributeError) and str(why).startswith("module '"):
         return True
     words = (
         "not supported|unsupported|not implemented|no kernel image|compute capability"

@@ -71,7 +71,7 @@ def rmsnorm_sglang(test, inputs):
 
 
 def rmsnorm_fla(test, inputs):
-    modules = conftest.need("fla.modules.layernorm", conftest.device_of(inputs))
+    modules = conftest.need("fla.modules.norm.layernorm", conftest.device_of(inputs))
     hidden, residual, weight = rmsnorm_roles(conftest.definition_of(test))
     if residual is not None:
         raise NotImplementedError("a norm with a residual rounds the sum first there")
