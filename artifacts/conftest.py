@@ -492,18 +492,34 @@ def kernels():
     return found
 
 
-def kernels_case(definition, axes, inputs=None, seed=0):
+def kernels_case(definition, axes, inputs=None, seed=0, constants=None):
     """The JSON text that reftest's kernels take. Python scalars among the inputs are told by value."""
     scalars = {
         name: value
         for name, value in (inputs or {}).items()
         if isinstance(value, (int, float)) and math.isfinite(value)
     }
-    schema = {key: definition[key] for key in definition if key != "reference"}
-    text = json.dumps(
-        {"definition": schema, "axes": dict(axes), "scalars": scalars, "seed": seed}
-    )
-    return text.encode("utf-8")
+    case = {
+        "definition": {
+            key: definition[key] for key in definition if key != "reference"
+        },
+        "axes": dict(axes),
+        "scalars": scalars,
+        "constants": constants or {},
+        "seed": seed,
+    }
+    return json.dumps(case).encode("utf-8")
+
+
+def kernels_case_of(test, case, inputs):
+    """The same for a case of a test. A constant that nothing attests is told by value too."""
+    known = constants_of(test)
+    constants = {
+        name: float(known[name])
+        for name, value in test.CONSTANTS.items()
+        if value is None and known[name] is not None
+    }
+    return kernels_case(definition_of(test), case.axes, inputs, constants=constants)
 
 
 def kernels_inputs(definition, axes, device, seed=0):
@@ -568,27 +584,38 @@ def need_capability(device, major, minor=0):
     return found[0]
 
 
-def need_constant(test, name, probe=None):
-    """A constant that no input says: the attested value, else what `probe(test)` recovers from the reference's answers."""
-    value = test.CONSTANTS.get(name)
-    if value is None and probe is not None:
-        value = _probed(test if isinstance(test, type) else type(test), name, probe)
+@functools.cache
+def _constants(test):
+    probe = getattr(test, "PROBE", None)
+    found = probe(test) if probe else {}
+    return {
+        name: found.get(name) if value is None else value
+        for name, value in test.CONSTANTS.items()
+    }
+
+
+def constants_of(test):
+    """What no input says: as attested, else as the family's probe recovers it from the reference's answers, else None."""
+    return _constants(test if isinstance(test, type) else type(test))
+
+
+def need_constant(test, name):
+    value = constants_of(test).get(name)
     if value is None:
         raise Unavailable(f"nothing attests the constant '{name}' of {test.NAME}")
     return value
 
 
-@functools.cache
-def _probed(test, name, probe):
-    return probe(test)
-
-
 def round_constant(estimate):
-    """The round number (1, 2 … 9 times a power of ten) within 2 % of an estimate; None: there is none."""
-    if not (estimate > 0 and math.isfinite(estimate)):
-        return None
-    rounded = float(f"{estimate:.0e}")
-    return rounded if abs(estimate - rounded) <= 0.02 * rounded else None
+    """What was meant by an estimate that is good to 2 %: a round number (1, 2 … 9 times a power of ten), or a dtype's
+    epsilon, which torch takes when it is given none; else what was found. An answer that no constant gives is wrong."""
+    assert estimate > 0 and math.isfinite(estimate), (
+        f"the reference answers its probe as no constant would make it: {estimate}"
+    )
+    meant = [float(f"{estimate:.0e}")]
+    meant += [torch.finfo(dtype).eps for dtype in (torch.float32, torch.bfloat16)]
+    near = (x for x in meant if abs(estimate - x) <= 0.02 * x)
+    return next(near, estimate)
 
 
 def attend(q, k, v, scale, causal):
@@ -632,7 +659,7 @@ def builtin_truth(test, case, inputs):
         torch.empty(shape_of(spec, sizes), dtype=dtype_of(spec), device=device)
         for spec in definition["outputs"].values()
     ]
-    text = kernels_case(definition, case.axes, inputs)
+    text = kernels_case_of(test, case, inputs)
     kernels().truth(text, in_order(definition, inputs), outputs, device)
     return outputs
 
@@ -683,7 +710,7 @@ def tolerance(test, case, inputs, index, dtype, name):
     definition = definition_of(test)
     own = test.TOLERANCE(definition, case.axes, index) if test.TOLERANCE else usual
     try:
-        rule = kernels().rule(kernels_case(definition, case.axes, inputs), index)
+        rule = kernels().rule(kernels_case_of(test, case, inputs), index)
     except Unavailable:
         rule = own
     if name in ("builtin", "torch"):
@@ -810,7 +837,7 @@ def compare(test, case, inputs, outputs, truth, name):
             f"{what}: a {type(outputs[index]).__name__} is no tensor"
         )
         if name == "builtin":
-            text = kernels_case(definition, case.axes, inputs)
+            text = kernels_case_of(test, case, inputs)
             verdict = kernels().judge(
                 text, index, in_order(definition, inputs), contiguous(outputs), truth
             )

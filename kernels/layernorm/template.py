@@ -32,9 +32,7 @@ def layernorm_flashinfer(test, inputs):
     norm = conftest.need("flashinfer.norm", conftest.device_of(inputs))
     names = conftest.tensor_inputs(conftest.definition_of(test))
     scalars = [value for value in inputs.values() if isinstance(value, float)]
-    eps = (
-        scalars[0] if scalars else conftest.need_constant(test, "eps", layernorm_probe)
-    )
+    eps = scalars[0] if scalars else conftest.need_constant(test, "eps")
     x, *parameters = [inputs[name] for name in names]
     if len(parameters) < 2 or any(p.dtype != torch.float32 for p in parameters):
         raise NotImplementedError("it takes a weight and a bias of float32")
@@ -57,4 +55,4 @@ def layernorm_probe(test):
     for name in parameters:
         inputs[name] += 0.0 if "bias" in name else 1.0
     y = conftest.run_reference(test, inputs)[0].double().abs().mean().item()
-    return conftest.round_constant((x / y) ** 2 - x**2) if y else None
+    return {"eps": conftest.round_constant((x / y) ** 2 - x**2 if y else 0.0)}

@@ -111,7 +111,7 @@ def rope_flashinfer(test, inputs):
     }
     words = {"rotary_dim": given.get("rotary_dim"), "interleave": not neox}
     words["rope_theta"] = given.get("theta") or conftest.need_constant(
-        test, "rope_theta", rope_probe
+        test, "rope_theta"
     )
     llama = any(
         "llama31" in w for w in [definition["name"], *definition.get("tags", [])]
@@ -151,7 +151,7 @@ def rope_probe(test):
     inputs = rope_inputs(definition, test.SIZES[0].axes)
     width = inputs[rotated[0]].shape[-1]
     if cache is not None or any(not torch.is_tensor(x) for x in inputs.values()):
-        return None
+        return {}
     neox = rope_is_neox(definition, inputs)
     first, second = (width // 2 - 1, width - 1) if neox else (width - 2, width - 1)
     inputs[positions] = torch.ones_like(inputs[positions])
@@ -159,6 +159,7 @@ def rope_probe(test):
     inputs[rotated[0]][..., first] = 1.0
     pair = conftest.run_reference(test, inputs)[0].double().flatten(0, -2)[0]
     angle = torch.atan2(pair[second], pair[first]).item()
-    if not 0 < angle < 1:
-        return None
-    return conftest.round_constant(angle ** (width / (2 - width)))
+    if angle == 0:  # what is turned is narrower than the heads
+        return {}
+    theta = angle ** (width / (2 - width)) if 0 < angle < 1 else 0.0
+    return {"rope_theta": conftest.round_constant(theta)}
