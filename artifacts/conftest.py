@@ -22,6 +22,7 @@ import os
 import re
 import shutil
 import struct
+import sys
 import types
 from pathlib import Path
 
@@ -99,8 +100,10 @@ def device(request):
 
 
 def main(path):
-    """Runs the tests of one file and prints their summary; for `raise SystemExit(conftest.main(__file__))`."""
-    return pytest.main([str(path), "-q", "-rs"])
+    """Runs the tests of one file, on a GPU the large sizes too, and prints their summary. Words of the command line go to
+    pytest."""
+    words = ["-m", "slow or not slow"] if torch.cuda.is_available() else []
+    return pytest.main([str(path), "-q", "-rs", *words, *sys.argv[1:]])
 
 
 # ---- definitions, references ----------------------------------------------------------------------------------------
@@ -750,12 +753,8 @@ def compute_error_metrics(actual, expected, atol=0.0, rtol=0.0):
     d, r = difference[finite], e[finite].abs().clamp(min=1e-8)
     norms = a[finite].norm() * e[finite].norm()
     bound = (atol + rtol * e.abs()).clamp(min=1e-300)
-    badness = torch.where(hit, difference / bound, torch.inf).nan_to_num(
-        nan=0.0, posinf=torch.inf
-    )
-    badness = torch.where(
-        hit, badness.clamp(max=1.0), difference.nan_to_num(nan=torch.inf) / bound + 2
-    )
+    badness = (difference / bound).nan_to_num(nan=torch.inf, posinf=torch.inf)
+    badness = torch.where(hit, badness.clamp(max=1.0), badness + 2)
     worst = (
         badness.topk(min(WORST, badness.numel())).indices.tolist()
         if badness.numel()

@@ -49,3 +49,9 @@ def cascade_sglang(test, inputs):
     v_a, s_a, v_b, s_b = values
     merged, lse = kernel.merge_state_v2(v_a, s_a * ln2, v_b, s_b * ln2)
     return merged, lse / ln2
+
+
+def cascade_edges(definition, axes):
+    """No token, and one."""
+    token = next(iter(definition["inputs"].values()))["shape"][0]
+    return [{**axes, token: count} for count in (0, 1)]

@@ -18,6 +18,8 @@ def gdn_parts(definition, inputs):
     specs = definition["inputs"]
     parts = {gdn_part(name, spec): inputs[name] for name, spec in specs.items()}
     words = [definition["name"], *definition.get("tags", [])]
+    if parts["q"].numel() == 0:
+        raise NotImplementedError("it takes no empty batch")
     parts.setdefault("l2norm", any("l2norm" in word for word in words))
     parts["scale"] = parts.get("scale") or parts["q"].shape[-1] ** -0.5
     return parts

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 9515b7c070094bd48ba5428168b11e01
+# reftest-body: 05d60b459fe4cda091b2d9fff27780f7
 """Tests of definitions/cascade. conftest.py says how they run."""
 
 import pytest
@@ -52,6 +52,12 @@ def cascade_sglang(test, inputs):
     v_a, s_a, v_b, s_b = values
     merged, lse = kernel.merge_state_v2(v_a, s_a * ln2, v_b, s_b * ln2)
     return merged, lse / ln2
+
+
+def cascade_edges(definition, axes):
+    """No token, and one."""
+    token = next(iter(definition["inputs"].values()))["shape"][0]
+    return [{**axes, token: count} for count in (0, 1)]
 
 
 # definition: "merge_state_h32_d128"
@@ -116,7 +122,9 @@ def run(v_a, s_a, v_b, s_b):
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
 
-    @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
+    @pytest.mark.parametrize(
+        "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, cascade_edges)
+    )
     @torch.no_grad()
     def test_edge_cases(self, case, device):
         conftest.check_edge_case(self, case, device)
@@ -196,7 +204,9 @@ def run(v, s, v_other, s_other, mask):
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
 
-    @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
+    @pytest.mark.parametrize(
+        "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, cascade_edges)
+    )
     @torch.no_grad()
     def test_edge_cases(self, case, device):
         conftest.check_edge_case(self, case, device)
@@ -277,7 +287,9 @@ def run(v, s):
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
 
-    @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
+    @pytest.mark.parametrize(
+        "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, cascade_edges)
+    )
     @torch.no_grad()
     def test_edge_cases(self, case, device):
         conftest.check_edge_case(self, case, device)

@@ -13,6 +13,16 @@ expect_says ' 0 without, 0 stale' ' 0 out of date, 0 removed'
 expectations=$((expectations + 1))
 "$ruff" format --isolated --no-cache --check tests/references >"$work/out" 2>"$work/err" || fail "ruff format would change something"
 "$ruff" check --isolated --no-cache tests/references >"$work/out" 2>"$work/err" || fail "ruff check finds something"
+# Nothing passes by returning: no test function has a value, and each of them calls a check.
+expectations=$((expectations + 1))
+"$python" -I -S -c '
+import ast, glob
+for path in glob.glob("tests/references/test_*.py"):
+    for node in ast.walk(ast.parse(open(path).read())):
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+            assert not any(isinstance(part, ast.Return) for part in ast.walk(node)), f"{path}:{node.lineno} returns"
+            assert "conftest.check_" in ast.unparse(node), f"{path}:{node.lineno} checks nothing"' 2>"$work/err" ||
+	fail "a test function returns or checks nothing"
 edit definitions/gemm/gemm_n1024_k4096.json 'import torch' 'import torch as torch'
 run generate --check
 expect_exit 1
