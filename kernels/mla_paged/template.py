@@ -176,7 +176,7 @@ def mla_paged_edges(definition, axes):
     """No sequence, and one with one query and one key."""
     specs, found = definition["inputs"], []
     query = next(iter(specs))
-    words = {"qo_indptr": 1, "kv_indptr": 1, "kv_indices": 0, "last_page": 0}
+    words = {"last_page": 0, "qo_indptr": 1, "kv_indptr": 1, "kv_indices": 0}
     for count in (0, 1):
         edge = {specs[query]["shape"][0]: count}
         for word, more in words.items():

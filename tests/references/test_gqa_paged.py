@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 6f0c0f0d18262c8e9512b611fbbdb7f1
+# reftest-body: 37aae7a577e3a807f54f4031a37ba1e7
 """Tests of definitions/gqa_paged. conftest.py says how they run."""
 
 import pytest
@@ -179,7 +179,7 @@ def gqa_paged_edges(definition, axes):
     """No sequence, and one with one query and one key."""
     specs, found = definition["inputs"], []
     query = next(iter(specs))
-    words = {"qo_indptr": 1, "kv_indptr": 1, "kv_indices": 0, "last_page": 0}
+    words = {"last_page": 0, "qo_indptr": 1, "kv_indptr": 1, "kv_indices": 0}
     for count in (0, 1):
         edge = {specs[query]["shape"][0]: count}
         for word, more in words.items():

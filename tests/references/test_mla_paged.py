@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 2698f063c65a2a1ab20ce400864ded43
+# reftest-body: c4a26eabd2ebf5428db4e81a278b3ab9
 """Tests of definitions/mla_paged. conftest.py says how they run."""
 
 import pytest
@@ -179,7 +179,7 @@ def mla_paged_edges(definition, axes):
     """No sequence, and one with one query and one key."""
     specs, found = definition["inputs"], []
     query = next(iter(specs))
-    words = {"qo_indptr": 1, "kv_indptr": 1, "kv_indices": 0, "last_page": 0}
+    words = {"last_page": 0, "qo_indptr": 1, "kv_indptr": 1, "kv_indices": 0}
     for count in (0, 1):
         edge = {specs[query]["shape"][0]: count}
         for word, more in words.items():
