@@ -325,6 +325,11 @@ def elements_of(definition, axes):
 def check_room(definition, axes, device, label):
     """Skips what this machine cannot hold, with the figure; nothing is ever shrunk."""
     elements = elements_of(definition, axes)
+    host = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if 16 * elements > host:
+        pytest.skip(
+            f"{elements} elements need about {16 * elements >> 20} MiB to be made, the machine has {host >> 20}"
+        )
     if (
         device.type == "cpu"
         and label in ("large", "workload")

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: d0d5fc8063d35c9704ec8f514f65725e
+# reftest-body: 727de27c57f9faa77b7674ee9524dbf5
 """What the reference tests beside this file share.
 
 Each definition of the dataset has a class in a test file here. Its reference is run on inputs that fit the operation,
@@ -327,6 +327,11 @@ def elements_of(definition, axes):
 def check_room(definition, axes, device, label):
     """Skips what this machine cannot hold, with the figure; nothing is ever shrunk."""
     elements = elements_of(definition, axes)
+    host = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if 16 * elements > host:
+        pytest.skip(
+            f"{elements} elements need about {16 * elements >> 20} MiB to be made, the machine has {host >> 20}"
+        )
     if (
         device.type == "cpu"
         and label in ("large", "workload")

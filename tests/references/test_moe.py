@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 3107e25b0da5884927eb02a6d317e0f6
+# reftest-body: 313e9640d889c02913b25a9cfd83c01b
 """Tests of definitions/moe. conftest.py says how they run."""
 
 import pytest
@@ -129,20 +129,44 @@ def moe_quantised(shape, blocks, size, generator):
     lengths = [
         x for n, b in zip(shape, blocks, strict=True) for x in (b, n // max(b, 1) or 1)
     ]
-    largest = values.abs().view(lengths).amax(tuple(range(1, 2 * len(shape), 2)))
+    largest = values.abs().view(lengths).amax((1, 3))
     scales = largest.clamp(min=1e-12) / 448
     return (values / moe_spread(scales, shape)).to(torch.float8_e4m3fn), scales
 
 
+def moe_made(shape, blocks, dtype, size, generator):
+    """Values of that size, or with blocks: codes and their scales. Experts have the same numbers in other places, moved by
+    whole blocks, and scales of their own: to draw the weights of each anew takes minutes."""
+    if len(shape) == 2 and blocks:
+        return moe_quantised(shape, blocks, size, generator)
+    if len(shape) == 2:
+        values = conftest.noise(shape, torch.float32, "cpu", generator)
+        return (values * size).to(dtype), None
+    count, rows, columns = shape
+    own = blocks[1:] if blocks else shape[1:]
+    first, scales = moe_made(shape[1:], blocks and own, dtype, size, generator)
+    every = torch.empty(shape, dtype=dtype)
+    raw = torch.uint8 if dtype.itemsize == 1 else dtype  # 8-bit floats do not roll
+    every_scale = torch.empty(blocks) if blocks else None
+    for e in range(count):
+        down, right = e % own[0], e // own[0] % own[1]
+        moved = down * (rows // own[0]), right * (columns // own[1])
+        every.view(raw)[e] = first.view(raw).roll(moved, (0, 1))
+        if blocks:
+            factor = 2.0 ** conftest.noise((), torch.float32, "cpu", generator)
+            every_scale[e] = scales.roll((down, right), (0, 1)) * factor
+    return every, every_scale
+
+
 def moe_scaled(parts, shapes, codes, scales, size, generator):
-    """Values of hidden states or weights of that size, with their scales if they have any."""
+    """Hidden states or weights of that size, with their scales if they have any."""
+    shape, dtype = shapes[codes], conftest.dtype_of(parts[codes])
     if scales not in parts:
-        values = conftest.noise(shapes[codes], torch.float32, "cpu", generator)
-        return {codes: values * (1.0 if size is None else size)}
-    shape, blocks = shapes[codes], shapes[scales]
+        return {codes: moe_made(shape, None, dtype, size, generator)[0]}
+    blocks = shapes[scales]
     turned = parts[scales]["shape"][-1] == parts[codes]["shape"][0]  # [blocks, T]
     blocks = blocks[::-1] if turned else blocks
-    values, found = moe_quantised(shape, blocks, size or 1.0, generator)
+    values, found = moe_made(shape, blocks, dtype, size, generator)
     return {codes: values, scales: found.T.contiguous() if turned else found}
 
 
@@ -166,7 +190,7 @@ def moe_inputs(definition, axes, device="cpu", seed=0):
     values |= {"top_k": top_k, "n_group": groups, "topk_group": kept}
     single = "factor_up" in parts  # one factor an expert stands for the size of weights
     size1, size2 = 3.6 * hidden**-0.5, 1.8 * inner**-0.5
-    values |= moe_scaled(parts, shapes, "hidden", "hidden_scale", None, generator)
+    values |= moe_scaled(parts, shapes, "hidden", "hidden_scale", 1.0, generator)
     for codes, scales, size in (
         ("weights1", "scale1", size1),
         ("weights2", "scale2", size2),
