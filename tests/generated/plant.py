@@ -86,6 +86,8 @@ def main():
     parser.add_argument("build")
     parser.add_argument("--family", action="append")
     parser.add_argument("--count", type=int, default=2, help="mutants of each family")
+    if os.path.exists("definitions"):
+        sys.exit("plant: there are definitions here already; run it in an empty directory")
     words = sys.argv[sys.argv.index("--") + 1 :] if "--" in sys.argv else []
     options = parser.parse_args(sys.argv[1 : len(sys.argv) - len(words) - ("--" in sys.argv)])
     every = sorted(os.path.basename(path)[:-3] for path in glob.glob(os.path.join(PROJECT, "tests", "mutants", "*.py")))

@@ -1,9 +1,9 @@
 """Holds the calls of generated tests against how the libraries are called: python3 tests/generated/signatures.py
 
 In the root of a dataset with its generated files. Every ground truth of every class is called on small and on medium
-inputs on the CPU, for GPUs of two generations, with stand-ins for each library that was recorded (tests/data/signatures.json,
-by tools/record_signatures.py): they bind what they are given to the recorded parameters, and go no further. A call must
-bind, or the test must refuse with a sentence; and every recorded name must be called by somebody.
+inputs on the CPU, for GPUs of two generations, with stand-ins for each library that was recorded
+(tests/data/generated/signatures.json, by record.py beside this): they bind what they are given to the recorded
+parameters, and go no further. A call must bind, or the test must refuse with a sentence; and every recorded name must be called by somebody.
 """
 
 import importlib
@@ -13,7 +13,7 @@ import pathlib
 import sys
 
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
-RECORD = json.loads((PROJECT / "tests/data/signatures.json").read_text())
+RECORD = json.loads((PROJECT / "tests/data/generated/signatures.json").read_text())
 # What other calls depend on, and so must return; all else ends the ground truth.
 PREPARES = ("Wrapper", "Wrapper.plan", "MoeRunnerConfig", "StandardTopKOutput")
 

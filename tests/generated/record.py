@@ -1,7 +1,7 @@
-"""Records how the kernel libraries that generated tests call are to be called: python3 tools/record_signatures.py WHEEL…
+"""Records how the kernel libraries that generated tests call are to be called: python3 tests/generated/record.py WHEEL…
 
-From the Python sources in each wheel, nothing of which is run, to tests/data/signatures.json: for each library and
-version the parameters of the functions and classes named below. A name that a version has not is left out. The check
+From the Python sources in each wheel, nothing of which is run, to tests/data/generated/signatures.json: for each library
+and version the parameters of the functions and classes named below. A name that a version has not is left out. The check
 that holds the templates' calls against them is tests/generated/signatures.py.
 """
 
@@ -11,7 +11,7 @@ import pathlib
 import sys
 import zipfile
 
-RECORD = pathlib.Path(__file__).resolve().parents[1] / "tests/data/signatures.json"
+RECORD = pathlib.Path(__file__).resolve().parents[2] / "tests/data/generated/signatures.json"
 NAMES = """
     flashinfer.BatchDecodeWithPagedKVCacheWrapper
     flashinfer.BatchPrefillWithPagedKVCacheWrapper
