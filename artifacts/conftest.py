@@ -422,14 +422,6 @@ class Kernels:
         self.need(self.host.reftest_rule, text, output, rule)
         return tuple(rule)
 
-    def fill(self, text, index, tensor):
-        self.need(self.host.reftest_fill, text, index, place(tensor))
-
-    def scalar(self, text, index):
-        value = ctypes.c_double()
-        self.need(self.host.reftest_scalar, text, index, ctypes.byref(value))
-        return value.value
-
     def truth(self, text, inputs, outputs, device):
         if device.type == "cuda":
             torch.cuda.synchronize(device)
@@ -500,68 +492,43 @@ def kernels():
     return found
 
 
-def kernels_case(definition, axes, inputs=None, seed=0, constants=None):
-    """The JSON text that reftest's kernels take. Python scalars among the inputs are told by value."""
+def kernels_case(test, case, inputs):
+    """The JSON text that reftest's kernels take. Python scalars, and constants that nothing attests, are told by value."""
+    definition, known = definition_of(test), constants_of(test)
     scalars = {
         name: value
-        for name, value in (inputs or {}).items()
+        for name, value in inputs.items()
         if isinstance(value, (int, float)) and math.isfinite(value)
     }
-    case = {
-        "definition": {
-            key: definition[key] for key in definition if key != "reference"
-        },
-        "axes": dict(axes),
-        "scalars": scalars,
-        "constants": constants or {},
-        "seed": seed,
-    }
-    return json.dumps(case).encode("utf-8")
-
-
-def kernels_case_of(test, case, inputs):
-    """The same for a case of a test. A constant that nothing attests is told by value too."""
-    known = constants_of(test)
     constants = {
         name: float(known[name])
         for name, value in test.CONSTANTS.items()
         if value is None and known[name] is not None
     }
-    return kernels_case(definition_of(test), case.axes, inputs, constants=constants)
-
-
-def kernels_inputs(definition, axes, device, seed=0):
-    """Inputs as `reftest verify` makes them: of families that bring no rules of their own for these files."""
-    text = kernels_case(definition, axes, seed=seed)
-    sizes = resolve_axes(definition, axes)
-    inputs = {}
-    for index, (name, spec) in enumerate(definition["inputs"].items()):
-        if spec["shape"] is None:
-            value = kernels().scalar(text, index)
-            kind = {"bool": bool}.get(
-                spec["dtype"], float if "float" in spec["dtype"] else int
-            )
-            inputs[name] = kind(value)
-        else:
-            host = torch.empty(shape_of(spec, sizes), dtype=dtype_of(spec))
-            kernels().fill(text, index, host)
-            inputs[name] = host.to(device)
-    return inputs
+    text = {
+        "definition": {
+            key: definition[key] for key in definition if key != "reference"
+        },
+        "axes": dict(case.axes),
+        "scalars": scalars,
+        "constants": constants,
+        "seed": 0,
+    }
+    return json.dumps(text).encode("utf-8")
 
 
 def generic_inputs(definition, axes, device, seed=0):
-    """reftest's, where it is here and knows the operation; else noise, for definitions of floats alone."""
-    try:
-        return kernels_inputs(definition, axes, device, seed)
-    except Unavailable as why:
-        if any("float" not in spec["dtype"] for spec in definition["inputs"].values()):
-            raise Unavailable(f"valid integers cannot be guessed, and {why}") from why
+    """For an operation that no family of reftest knows: noise, if it takes floats alone."""
+    specs = definition["inputs"].items()
+    names = [name for name, spec in specs if "float" not in spec["dtype"]]
+    if names:
+        raise Unavailable(f"what integers '{names[0]}' may hold, nothing says")
     generator, sizes = generator_of(seed), resolve_axes(definition, axes)
     return {
         name: 1.0
         if spec["shape"] is None
         else noise(shape_of(spec, sizes), dtype_of(spec), device, generator)
-        for name, spec in definition["inputs"].items()
+        for name, spec in specs
     }
 
 
@@ -667,7 +634,7 @@ def builtin_truth(test, case, inputs):
         torch.empty(shape_of(spec, sizes), dtype=dtype_of(spec), device=device)
         for spec in definition["outputs"].values()
     ]
-    text = kernels_case_of(test, case, inputs)
+    text = kernels_case(test, case, inputs)
     kernels().truth(text, in_order(definition, inputs), outputs, device)
     return outputs
 
@@ -718,7 +685,7 @@ def tolerance(test, case, inputs, index, dtype, name):
     definition = definition_of(test)
     own = test.TOLERANCE(definition, case.axes, index) if test.TOLERANCE else usual
     try:
-        rule = kernels().rule(kernels_case_of(test, case, inputs), index)
+        rule = kernels().rule(kernels_case(test, case, inputs), index)
     except Unavailable:
         rule = own
     if name in ("builtin", "torch"):
@@ -841,7 +808,7 @@ def compare(test, case, inputs, outputs, truth, name):
             f"{what}: a {type(outputs[index]).__name__} is no tensor"
         )
         if name == "builtin":
-            text = kernels_case_of(test, case, inputs)
+            text = kernels_case(test, case, inputs)
             verdict = kernels().judge(
                 text, index, in_order(definition, inputs), contiguous(outputs), truth
             )

@@ -13,11 +13,13 @@ expect_says ' 0 without, 0 stale' ' 0 out of date, 0 removed'
 expectations=$((expectations + 1))
 "$ruff" format --isolated --no-cache --check tests/references >"$work/out" 2>"$work/err" || fail "ruff format would change something"
 "$ruff" check --isolated --no-cache tests/references >"$work/out" 2>"$work/err" || fail "ruff check finds something"
-# Nothing passes by returning: no test function has a value, and each of them calls a check.
+# Nothing passes by returning or by not running: no test function has a value, each of them calls a check, and every
+# family makes its own inputs.
 expectations=$((expectations + 1))
 "$python" -I -S -c '
 import ast, glob
 for path in glob.glob("tests/references/test_*.py"):
+    assert "generic_inputs" not in open(path).read(), f"{path}: a family brings no inputs"
     for node in ast.walk(ast.parse(open(path).read())):
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
             assert not any(isinstance(part, ast.Return) for part in ast.walk(node)), f"{path}:{node.lineno} returns"
