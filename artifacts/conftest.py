@@ -657,7 +657,7 @@ def ground_truth(test, case, inputs, name):
 
 
 def is_refusal(why):
-    """Does a library say that it has no such function, or no kernel for this device or shape?"""
+    """Does a library say that it has no such function, no kernel for this device or shape, or nothing to compile it with?"""
     if isinstance(why, NotImplementedError):
         return True
     if isinstance(why, AttributeError) and str(why).startswith("module '"):

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 0b9b6c934a20c9e1c94ec56c347475b5
+# reftest-body: ff4478ac241dff5db10f296e582bd301
 """What the reference tests beside this file share.
 
 Each definition of the dataset has a class in a test file here. Its reference is run on inputs that fit the operation,
@@ -659,7 +659,7 @@ def ground_truth(test, case, inputs, name):
 
 
 def is_refusal(why):
-    """Does a library say that it has no such function, or no kernel for this device or shape?"""
+    """Does a library say that it has no such function, no kernel for this device or shape, or nothing to compile it with?"""
     if isinstance(why, NotImplementedError):
         return True
     if isinstance(why, AttributeError) and str(why).startswith("module '"):

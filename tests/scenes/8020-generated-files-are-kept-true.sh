@@ -1,5 +1,5 @@
 #!/bin/sh
-# 7020: files are written only when their bytes differ, come back when deleted, follow their definitions, and are never
+# 8020: files are written only when their bytes differ, come back when deleted, follow their definitions, and are never
 # taken from somebody who wrote or edited one.
 . "$(dirname "$0")/scene.sh"
 given tiny_norm tiny_gemm
