@@ -76,3 +76,18 @@ def gemma_rmsnorm_probe(test):
     inputs[weight] += 0.0
     y = conftest.run_reference(test, inputs)[0].double().mean().item()
     return {"eps": conftest.round_constant((x / y) ** 2 - x**2 if y else 0.0)}
+
+
+def gemma_rmsnorm_torch(test, inputs):
+    """rms_norm in float64, with 1 + w; a residual is added first, and its sum not rounded."""
+    definition = conftest.definition_of(test)
+    hidden, residual, weight = gemma_rmsnorm_roles(definition)
+    scalars = [value for value in inputs.values() if isinstance(value, float)]
+    eps = scalars[0] if scalars else conftest.need_constant(test, "eps")
+    total = inputs[hidden].double()
+    total = total if residual is None else total + inputs[residual].double()
+    w = inputs[weight].double() + 1
+    normed = torch.nn.functional.rms_norm(total, w.shape, w, eps)
+    specs = definition["outputs"].values()
+    pairs = zip((normed, total), specs, strict=False)
+    return [x.to(conftest.dtype_of(spec)) for x, spec in pairs]

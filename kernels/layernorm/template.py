@@ -56,3 +56,19 @@ def layernorm_probe(test):
         inputs[name] += 0.0 if "bias" in name else 1.0
     y = conftest.run_reference(test, inputs)[0].double().abs().mean().item()
     return {"eps": conftest.round_constant((x / y) ** 2 - x**2 if y else 0.0)}
+
+
+def layernorm_torch(test, inputs):
+    """layer_norm in float64."""
+    definition = conftest.definition_of(test)
+    hidden, *parameters = conftest.tensor_inputs(definition)
+    scalars = [value for value in inputs.values() if isinstance(value, float)]
+    eps = scalars[0] if scalars else conftest.need_constant(test, "eps")
+    biases = [name for name in parameters if "bias" in name] or parameters[1:]
+    weights = [name for name in parameters if name not in biases]
+    x = inputs[hidden].double()
+    w = inputs[weights[0]].double() if weights else None
+    b = inputs[biases[0]].double() if biases else None
+    (output,) = definition["outputs"].values()
+    normed = torch.nn.functional.layer_norm(x, x.shape[-1:], w, b, eps)
+    return normed.to(conftest.dtype_of(output))

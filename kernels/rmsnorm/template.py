@@ -89,3 +89,16 @@ def rmsnorm_probe(test):
     inputs[weight] += 1.0
     y = conftest.run_reference(test, inputs)[0].double().mean().item()
     return {"eps": conftest.round_constant((x / y) ** 2 - x**2 if y else 0.0)}
+
+
+def rmsnorm_torch(test, inputs):
+    """rms_norm in float64; a residual is added first, and its sum not rounded."""
+    definition = conftest.definition_of(test)
+    hidden, residual, weight = rmsnorm_roles(definition)
+    total = inputs[hidden].double()
+    total = total if residual is None else total + inputs[residual].double()
+    w, eps = inputs[weight].double(), rmsnorm_epsilon(test, inputs)
+    normed = torch.nn.functional.rms_norm(total, w.shape, w, eps)
+    specs = definition["outputs"].values()
+    pairs = zip((normed, total), specs, strict=False)
+    return [x.to(conftest.dtype_of(spec)) for x, spec in pairs]

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 9e5f6c953c732c8f1a9d6c9e265e8b75
+# reftest-body: 812d2e59e83450bd1914e5255038e832
 """Tests of definitions/activation. conftest.py says how they run."""
 
 import pytest
@@ -60,6 +60,20 @@ def activation_sglang(test, inputs):
     return activation_call(test, inputs, module)
 
 
+def activation_torch(test, inputs):
+    """silu or gelu of the first half, in float64, times the second."""
+    (x,), definition = inputs.values(), conftest.definition_of(test)
+    gate, value = x.double().chunk(2, dim=-1)
+    functional, kind = torch.nn.functional, activation_kind(definition)
+    if kind == "silu_and_mul":
+        gate = functional.silu(gate)
+    else:
+        form = "tanh" if kind == "gelu_tanh_and_mul" else "none"
+        gate = functional.gelu(gate, approximate=form)
+    (output,) = definition["outputs"].values()
+    return (gate * value).to(conftest.dtype_of(output))
+
+
 # definition: "gelu_and_mul_h5120"
 class TestGeluAndMulH5120:
     OP_TYPE = "activation"
@@ -81,6 +95,7 @@ class TestGeluAndMulH5120:
     GROUND_TRUTHS = (
         activation_flashinfer,
         activation_sglang,
+        activation_torch,
     )
     TOLERANCE = None
     JUDGE = None
@@ -159,6 +174,7 @@ class TestGeluTanhAndMulH21504:
     GROUND_TRUTHS = (
         activation_flashinfer,
         activation_sglang,
+        activation_torch,
     )
     TOLERANCE = None
     JUDGE = None
@@ -235,6 +251,7 @@ class TestSiluAndMulH14336:
     GROUND_TRUTHS = (
         activation_flashinfer,
         activation_sglang,
+        activation_torch,
     )
     TOLERANCE = None
     JUDGE = None
@@ -311,6 +328,7 @@ class TestSiluAndMulH2048:
     GROUND_TRUTHS = (
         activation_flashinfer,
         activation_sglang,
+        activation_torch,
     )
     TOLERANCE = None
     JUDGE = None

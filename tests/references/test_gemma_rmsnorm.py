@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 8d01ef04e814d9a49b4e87e85071d637
+# reftest-body: bd035f7fc98eef1785d049a54b823a35
 """Tests of definitions/gemma_rmsnorm. conftest.py says how they run."""
 
 import pytest
@@ -81,6 +81,21 @@ def gemma_rmsnorm_probe(test):
     return {"eps": conftest.round_constant((x / y) ** 2 - x**2 if y else 0.0)}
 
 
+def gemma_rmsnorm_torch(test, inputs):
+    """rms_norm in float64, with 1 + w; a residual is added first, and its sum not rounded."""
+    definition = conftest.definition_of(test)
+    hidden, residual, weight = gemma_rmsnorm_roles(definition)
+    scalars = [value for value in inputs.values() if isinstance(value, float)]
+    eps = scalars[0] if scalars else conftest.need_constant(test, "eps")
+    total = inputs[hidden].double()
+    total = total if residual is None else total + inputs[residual].double()
+    w = inputs[weight].double() + 1
+    normed = torch.nn.functional.rms_norm(total, w.shape, w, eps)
+    specs = definition["outputs"].values()
+    pairs = zip((normed, total), specs, strict=False)
+    return [x.to(conftest.dtype_of(spec)) for x, spec in pairs]
+
+
 # definition: "gemma_fused_add_rmsnorm_h4608"
 class TestGemmaFusedAddRmsnormH4608:
     OP_TYPE = "gemma_rmsnorm"
@@ -104,6 +119,7 @@ class TestGemmaFusedAddRmsnormH4608:
     GROUND_TRUTHS = (
         gemma_rmsnorm_flashinfer,
         gemma_rmsnorm_sglang,
+        gemma_rmsnorm_torch,
     )
     TOLERANCE = None
     JUDGE = None
@@ -186,6 +202,7 @@ class TestGemmaRmsnormH5376:
     GROUND_TRUTHS = (
         gemma_rmsnorm_flashinfer,
         gemma_rmsnorm_sglang,
+        gemma_rmsnorm_torch,
     )
     TOLERANCE = None
     JUDGE = None

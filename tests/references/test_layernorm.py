@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: b0a94f43a8ac42ee324712ae80c22ad0
+# reftest-body: 6d4dcb7d6fc9408dd3b0ab914c0fd803
 """Tests of definitions/layernorm. conftest.py says how they run."""
 
 import pytest
@@ -61,6 +61,22 @@ def layernorm_probe(test):
     return {"eps": conftest.round_constant((x / y) ** 2 - x**2 if y else 0.0)}
 
 
+def layernorm_torch(test, inputs):
+    """layer_norm in float64."""
+    definition = conftest.definition_of(test)
+    hidden, *parameters = conftest.tensor_inputs(definition)
+    scalars = [value for value in inputs.values() if isinstance(value, float)]
+    eps = scalars[0] if scalars else conftest.need_constant(test, "eps")
+    biases = [name for name in parameters if "bias" in name] or parameters[1:]
+    weights = [name for name in parameters if name not in biases]
+    x = inputs[hidden].double()
+    w = inputs[weights[0]].double() if weights else None
+    b = inputs[biases[0]].double() if biases else None
+    (output,) = definition["outputs"].values()
+    normed = torch.nn.functional.layer_norm(x, x.shape[-1:], w, b, eps)
+    return normed.to(conftest.dtype_of(output))
+
+
 # definition: "layernorm_h1152"
 class TestLayernormH1152:
     OP_TYPE = "layernorm"
@@ -81,7 +97,10 @@ class TestLayernormH1152:
         conftest.size("medium", batch_size=44),
         conftest.size("large", batch_size=16384),
     )
-    GROUND_TRUTHS = (layernorm_flashinfer,)
+    GROUND_TRUTHS = (
+        layernorm_flashinfer,
+        layernorm_torch,
+    )
     TOLERANCE = None
     JUDGE = None
     REFERENCE = """\
@@ -160,7 +179,10 @@ class TestLayernormH768:
         conftest.size("medium", batch_size=32),
         conftest.size("large", batch_size=16384),
     )
-    GROUND_TRUTHS = (layernorm_flashinfer,)
+    GROUND_TRUTHS = (
+        layernorm_flashinfer,
+        layernorm_torch,
+    )
     TOLERANCE = None
     JUDGE = None
     REFERENCE = """\

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 065c5395a725f722e6f588d93ab95e6d
+# reftest-body: 224945e02271943d36e1c3f8291cf452
 """Tests of definitions/rmsnorm. conftest.py says how they run."""
 
 import pytest
@@ -94,6 +94,19 @@ def rmsnorm_probe(test):
     return {"eps": conftest.round_constant((x / y) ** 2 - x**2 if y else 0.0)}
 
 
+def rmsnorm_torch(test, inputs):
+    """rms_norm in float64; a residual is added first, and its sum not rounded."""
+    definition = conftest.definition_of(test)
+    hidden, residual, weight = rmsnorm_roles(definition)
+    total = inputs[hidden].double()
+    total = total if residual is None else total + inputs[residual].double()
+    w, eps = inputs[weight].double(), rmsnorm_epsilon(test, inputs)
+    normed = torch.nn.functional.rms_norm(total, w.shape, w, eps)
+    specs = definition["outputs"].values()
+    pairs = zip((normed, total), specs, strict=False)
+    return [x.to(conftest.dtype_of(spec)) for x, spec in pairs]
+
+
 # definition: "fused_add_rmsnorm_h4096"
 class TestFusedAddRmsnormH4096:
     OP_TYPE = "rmsnorm"
@@ -118,6 +131,7 @@ class TestFusedAddRmsnormH4096:
         rmsnorm_flashinfer,
         rmsnorm_sglang,
         rmsnorm_fla,
+        rmsnorm_torch,
     )
     TOLERANCE = None
     JUDGE = None
@@ -201,6 +215,7 @@ class TestFusedAddRmsnormH5120:
         rmsnorm_flashinfer,
         rmsnorm_sglang,
         rmsnorm_fla,
+        rmsnorm_torch,
     )
     TOLERANCE = None
     JUDGE = None
@@ -284,6 +299,7 @@ class TestFusedAddRmsnormH7168:
         rmsnorm_flashinfer,
         rmsnorm_sglang,
         rmsnorm_fla,
+        rmsnorm_torch,
     )
     TOLERANCE = None
     JUDGE = None
@@ -366,6 +382,7 @@ class TestRmsnormH128:
         rmsnorm_flashinfer,
         rmsnorm_sglang,
         rmsnorm_fla,
+        rmsnorm_torch,
     )
     TOLERANCE = None
     JUDGE = None
@@ -448,6 +465,7 @@ class TestRmsnormH1536:
         rmsnorm_flashinfer,
         rmsnorm_sglang,
         rmsnorm_fla,
+        rmsnorm_torch,
     )
     TOLERANCE = None
     JUDGE = None
@@ -530,6 +548,7 @@ class TestRmsnormH2048:
         rmsnorm_flashinfer,
         rmsnorm_sglang,
         rmsnorm_fla,
+        rmsnorm_torch,
     )
     TOLERANCE = None
     JUDGE = None
@@ -612,6 +631,7 @@ class TestRmsnormH4096:
         rmsnorm_flashinfer,
         rmsnorm_sglang,
         rmsnorm_fla,
+        rmsnorm_torch,
     )
     TOLERANCE = None
     JUDGE = None
@@ -694,6 +714,7 @@ class TestRmsnormH5376:
         rmsnorm_flashinfer,
         rmsnorm_sglang,
         rmsnorm_fla,
+        rmsnorm_torch,
     )
     TOLERANCE = None
     JUDGE = None
@@ -776,6 +797,7 @@ class TestRmsnormH7168:
         rmsnorm_flashinfer,
         rmsnorm_sglang,
         rmsnorm_fla,
+        rmsnorm_torch,
     )
     TOLERANCE = None
     JUDGE = None
