@@ -650,23 +650,25 @@ def ground_truth(test, case, inputs, name):
                     definition_of(test), function(test, copies(inputs)), name
                 )
             except Exception as why:
-                if not is_refusal(why):
+                if refusal(why) is None:
                     raise
-                raise Unavailable(f"{name}: {why}") from why
+                raise Unavailable(f"{name}: {refusal(why)}") from why
     raise Unavailable(f"{name} has no kernel for this")
 
 
-def is_refusal(why):
-    """Does a library say that it has no such function, no kernel for this device or shape, or nothing to compile it with?"""
-    if isinstance(why, NotImplementedError):
-        return True
-    if isinstance(why, AttributeError) and str(why).startswith("module '"):
-        return True
+def refusal(why):
+    """What a library says that has no such function, no kernel for this device or shape, or nothing to compile it with;
+    None: it failed."""
+    module = isinstance(why, AttributeError) and str(why).startswith("module '")
+    if isinstance(why, NotImplementedError) or module:
+        return str(why)
     words = (
-        "not supported|unsupported|not implemented|no kernel image|compute capability"
+        "not supported|unsupported|not implemented|no kernel image"
+        "|compute capability|static assertion|could not find nvcc"
     )
     library = isinstance(why, (RuntimeError, ValueError))
-    return library and re.search(words, str(why), re.IGNORECASE) is not None
+    found = library and re.search(f".*({words}).*", str(why), re.IGNORECASE)
+    return found[0].strip()[:300] if found else None
 
 
 def truth_name(function):

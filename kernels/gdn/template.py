@@ -169,6 +169,7 @@ def gdn_flashinfer(test, inputs):
             use_qk_l2norm_in_kernel=l2norm,
             output_state=new_state,
         )
+    conftest.need("cutlass", device)  # what its kernels are written in
     decode = conftest.need("flashinfer.gdn_decode", device)
     conftest.need_capability(device, 9)
     gates = (parts["log"], parts["a"], parts["bias"], parts["b"])

@@ -53,7 +53,7 @@ def tell(test, function, inputs, conftest):
     except conftest.Unavailable as why:
         return f"refused: {why}"
     except Exception as why:
-        kind = "refused" if conftest.is_refusal(why) else f"wrong: {type(why).__name__}"
+        kind = "refused" if conftest.refusal(why) is not None else f"wrong: {type(why).__name__}"
         return f"{kind}: {why}"
     return "wrong: it calls nothing"
 
@@ -79,6 +79,8 @@ def main():
         known = RECORD[library]
 
         def need(module, device=None):
+            if module == "cutlass":  # without which FlashInfer's gdn calls None
+                return None
             if not any(name.startswith(module + ".") for name in known):
                 raise conftest.Unavailable(f"{module} is not in {library}")
             return Stand(module, known, seen[library])

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: f1b54e7e4d5f5d79f0362ee86d375b11
+# reftest-body: 14b5e4d230f2353194d69cef63532884
 """Tests of definitions/gdn. conftest.py says how they run."""
 
 import pytest
@@ -172,6 +172,7 @@ def gdn_flashinfer(test, inputs):
             use_qk_l2norm_in_kernel=l2norm,
             output_state=new_state,
         )
+    conftest.need("cutlass", device)  # what its kernels are written in
     decode = conftest.need("flashinfer.gdn_decode", device)
     conftest.need_capability(device, 9)
     gates = (parts["log"], parts["a"], parts["bias"], parts["b"])
