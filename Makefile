@@ -61,6 +61,9 @@ test: ## set the machine up, build, and run every test (also with the address an
 	$(MAKE) --no-print-directory SANITIZE=address,undefined all unit-tests
 	tests/run
 
+references: $(BUILD)/reftest ## make tests/references, the pytest files of the starter dataset, as they should be
+	$(BUILD)/reftest --root . generate
+
 check: unit-tests all ## the quick tests alone: unit tests of this build and the include arrows
 	tests/run --quick $(BUILD)
 
@@ -158,7 +161,8 @@ $(addprefix $(BUILD)/,$(written)): derived ;
 derived:
 	tools/generate.sh $(BUILD) '$(rooms) $(kernels) $(base) $(cuda)' '$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(flags) $(NVCC)'
 
-.PHONY: all verify test check mutants check-gpu check-races soak bench bench-gpu install uninstall clean help unit-tests derived
+.PHONY: all verify test references check mutants check-gpu check-races soak bench bench-gpu install uninstall clean help \
+	unit-tests derived
 .DELETE_ON_ERROR:
 .SECONDARY:
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

@@ -19,8 +19,10 @@ import json
 import linecache
 import math
 import os
+import re
 import shutil
 import struct
+import sys
 import types
 from pathlib import Path
 
@@ -98,8 +100,10 @@ def device(request):
 
 
 def main(path):
-    """Runs the tests of one file and prints their summary; for `raise SystemExit(conftest.main(__file__))`."""
-    return pytest.main([str(path), "-q", "-rs"])
+    """Runs the tests of one file, on a GPU the large sizes too, and prints their summary. Words of the command line go to
+    pytest."""
+    words = ["-m", "slow or not slow"] if torch.cuda.is_available() else []
+    return pytest.main([str(path), "-q", "-rs", *words, *sys.argv[1:]])
 
 
 # ---- definitions, references ----------------------------------------------------------------------------------------
@@ -321,6 +325,11 @@ def elements_of(definition, axes):
 def check_room(definition, axes, device, label):
     """Skips what this machine cannot hold, with the figure; nothing is ever shrunk."""
     elements = elements_of(definition, axes)
+    host = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if 16 * elements > host:
+        pytest.skip(
+            f"{elements} elements need about {16 * elements >> 20} MiB to be made, the machine has {host >> 20}"
+        )
     if (
         device.type == "cpu"
         and label in ("large", "workload")
@@ -413,14 +422,6 @@ class Kernels:
         self.need(self.host.reftest_rule, text, output, rule)
         return tuple(rule)
 
-    def fill(self, text, index, tensor):
-        self.need(self.host.reftest_fill, text, index, place(tensor))
-
-    def scalar(self, text, index):
-        value = ctypes.c_double()
-        self.need(self.host.reftest_scalar, text, index, ctypes.byref(value))
-        return value.value
-
     def truth(self, text, inputs, outputs, device):
         if device.type == "cuda":
             torch.cuda.synchronize(device)
@@ -491,52 +492,43 @@ def kernels():
     return found
 
 
-def kernels_case(definition, axes, inputs=None, seed=0):
-    """The JSON text that reftest's kernels take. Python scalars among the inputs are told by value."""
+def kernels_case(test, case, inputs):
+    """The JSON text that reftest's kernels take. Python scalars, and constants that nothing attests, are told by value."""
+    definition, known = definition_of(test), constants_of(test)
     scalars = {
         name: value
-        for name, value in (inputs or {}).items()
+        for name, value in inputs.items()
         if isinstance(value, (int, float)) and math.isfinite(value)
     }
-    schema = {key: definition[key] for key in definition if key != "reference"}
-    text = json.dumps(
-        {"definition": schema, "axes": dict(axes), "scalars": scalars, "seed": seed}
-    )
-    return text.encode("utf-8")
-
-
-def kernels_inputs(definition, axes, device, seed=0):
-    """Inputs as `reftest verify` makes them: of families that bring no rules of their own for these files."""
-    text = kernels_case(definition, axes, seed=seed)
-    sizes = resolve_axes(definition, axes)
-    inputs = {}
-    for index, (name, spec) in enumerate(definition["inputs"].items()):
-        if spec["shape"] is None:
-            value = kernels().scalar(text, index)
-            kind = {"bool": bool}.get(
-                spec["dtype"], float if "float" in spec["dtype"] else int
-            )
-            inputs[name] = kind(value)
-        else:
-            host = torch.empty(shape_of(spec, sizes), dtype=dtype_of(spec))
-            kernels().fill(text, index, host)
-            inputs[name] = host.to(device)
-    return inputs
+    constants = {
+        name: float(known[name])
+        for name, value in test.CONSTANTS.items()
+        if value is None and known[name] is not None
+    }
+    text = {
+        "definition": {
+            key: definition[key] for key in definition if key != "reference"
+        },
+        "axes": dict(case.axes),
+        "scalars": scalars,
+        "constants": constants,
+        "seed": 0,
+    }
+    return json.dumps(text).encode("utf-8")
 
 
 def generic_inputs(definition, axes, device, seed=0):
-    """reftest's, where it is here and knows the operation; else noise, for definitions of floats alone."""
-    try:
-        return kernels_inputs(definition, axes, device, seed)
-    except Unavailable as why:
-        if any("float" not in spec["dtype"] for spec in definition["inputs"].values()):
-            raise Unavailable(f"valid integers cannot be guessed, and {why}") from why
+    """For an operation that no family of reftest knows: noise, if it takes floats alone."""
+    specs = definition["inputs"].items()
+    names = [name for name, spec in specs if "float" not in spec["dtype"]]
+    if names:
+        raise Unavailable(f"what integers '{names[0]}' may hold, nothing says")
     generator, sizes = generator_of(seed), resolve_axes(definition, axes)
     return {
         name: 1.0
         if spec["shape"] is None
         else noise(shape_of(spec, sizes), dtype_of(spec), device, generator)
-        for name, spec in definition["inputs"].items()
+        for name, spec in specs
     }
 
 
@@ -557,10 +549,65 @@ def need(module, device=None):
         ) from why
 
 
+def need_capability(device, major, minor=0):
+    """The major number of the GPU's compute capability, or Unavailable if it is below."""
+    found = torch.cuda.get_device_capability(device)
+    if found < (major, minor):
+        raise Unavailable(
+            f"it needs compute capability {major}.{minor}, this GPU has {found[0]}.{found[1]}"
+        )
+    return found[0]
+
+
+@functools.cache
+def _constants(test):
+    probe = getattr(test, "PROBE", None)
+    found = probe(test) if probe else {}
+    return {
+        name: found.get(name) if value is None else value
+        for name, value in test.CONSTANTS.items()
+    }
+
+
+def constants_of(test):
+    """What no input says: as attested, else as the family's probe recovers it from the reference's answers, else None."""
+    return _constants(test if isinstance(test, type) else type(test))
+
+
 def need_constant(test, name):
-    if test.CONSTANTS[name] is None:
+    value = constants_of(test).get(name)
+    if value is None:
         raise Unavailable(f"nothing attests the constant '{name}' of {test.NAME}")
-    return test.CONSTANTS[name]
+    return value
+
+
+def round_constant(estimate):
+    """What was meant by an estimate that is good to 2 %: a round number (1, 2 … 9 times a power of ten), or a dtype's
+    epsilon, which torch takes when it is given none; else what was found. An answer that no constant gives is wrong."""
+    assert estimate > 0 and math.isfinite(estimate), (
+        f"the reference answers its probe as no constant would make it: {estimate}"
+    )
+    meant = [float(f"{estimate:.0e}")]
+    meant += [torch.finfo(dtype).eps for dtype in (torch.float32, torch.bfloat16)]
+    near = (x for x in meant if abs(estimate - x) <= 0.02 * x)
+    return next(near, estimate)
+
+
+def attend(q, k, v, scale, causal):
+    """One sequence through torch's scaled_dot_product_attention, in float64: q [n, heads, D], k and v [m, heads that
+    share them, …]; causal: the last query sees all keys. The output, and its log-sum-exp to base 2 [n, heads]."""
+    n, m, shared = len(q), len(k), q.shape[1] // max(k.shape[1], 1)
+    q, k, v = (x.double().transpose(0, 1) for x in (q, k, v))
+    k, v = k.repeat_interleave(shared, 0), v.repeat_interleave(shared, 0)
+    seen = torch.ones(n, m, dtype=torch.bool, device=q.device)
+    seen = seen.tril(m - n) if causal else seen
+    output = torch.nn.functional.scaled_dot_product_attention(
+        q, k, v, attn_mask=seen, scale=scale
+    )
+    logits = (q @ k.mT * scale).masked_fill(~seen, -torch.inf)
+    lse = torch.logsumexp(logits, -1) / math.log(2)
+    output = output.masked_fill(lse.isneginf()[..., None], 0.0)
+    return output.transpose(0, 1), lse.mT
 
 
 def device_of(inputs):
@@ -587,7 +634,7 @@ def builtin_truth(test, case, inputs):
         torch.empty(shape_of(spec, sizes), dtype=dtype_of(spec), device=device)
         for spec in definition["outputs"].values()
     ]
-    text = kernels_case(definition, case.axes, inputs)
+    text = kernels_case(test, case, inputs)
     kernels().truth(text, in_order(definition, inputs), outputs, device)
     return outputs
 
@@ -602,9 +649,26 @@ def ground_truth(test, case, inputs, name):
                 return as_outputs(
                     definition_of(test), function(test, copies(inputs)), name
                 )
-            except NotImplementedError as why:
-                raise Unavailable(f"{name}: {why}") from why
+            except Exception as why:
+                if refusal(why) is None:
+                    raise
+                raise Unavailable(f"{name}: {refusal(why)}") from why
     raise Unavailable(f"{name} has no kernel for this")
+
+
+def refusal(why):
+    """What a library says that has no such function, no kernel for this device or shape, or nothing to compile it with;
+    None: it failed."""
+    module = isinstance(why, AttributeError) and str(why).startswith("module '")
+    if isinstance(why, NotImplementedError) or module:
+        return str(why)
+    words = (
+        "not supported|unsupported|not implemented|no kernel image"
+        "|compute capability|static assertion|could not find nvcc"
+    )
+    library = isinstance(why, (RuntimeError, ValueError))
+    found = library and re.search(f".*({words}).*", str(why), re.IGNORECASE)
+    return found[0].strip()[:300] if found else None
 
 
 def truth_name(function):
@@ -623,7 +687,7 @@ def tolerance(test, case, inputs, index, dtype, name):
     definition = definition_of(test)
     own = test.TOLERANCE(definition, case.axes, index) if test.TOLERANCE else usual
     try:
-        rule = kernels().rule(kernels_case(definition, case.axes, inputs), index)
+        rule = kernels().rule(kernels_case(test, case, inputs), index)
     except Unavailable:
         rule = own
     if name in ("builtin", "torch"):
@@ -663,12 +727,8 @@ def compute_error_metrics(actual, expected, atol=0.0, rtol=0.0):
     d, r = difference[finite], e[finite].abs().clamp(min=1e-8)
     norms = a[finite].norm() * e[finite].norm()
     bound = (atol + rtol * e.abs()).clamp(min=1e-300)
-    badness = torch.where(hit, difference / bound, torch.inf).nan_to_num(
-        nan=0.0, posinf=torch.inf
-    )
-    badness = torch.where(
-        hit, badness.clamp(max=1.0), difference.nan_to_num(nan=torch.inf) / bound + 2
-    )
+    badness = (difference / bound).nan_to_num(nan=torch.inf, posinf=torch.inf)
+    badness = torch.where(hit, badness.clamp(max=1.0), badness + 2)
     worst = (
         badness.topk(min(WORST, badness.numel())).indices.tolist()
         if badness.numel()
@@ -734,10 +794,15 @@ def assert_close(actual, expected, atol, rtol, what="output"):
     check_hit_ratio(actual, expected, atol, rtol, 1.0, what)
 
 
+def is_judged(test, inputs, outputs):
+    """Did the family judge what no element rule fits? Then no ground truth is needed."""
+    return test.JUDGE is not None and test.JUDGE(definition_of(test), inputs, outputs)
+
+
 def compare(test, case, inputs, outputs, truth, name):
     """Are these outputs right, by the ground truth of that name? What no element rule fits, the family judges."""
     definition = definition_of(test)
-    if test.JUDGE is not None and test.JUDGE(definition, inputs, outputs):
+    if is_judged(test, inputs, outputs):
         return
     for index, (output, spec) in enumerate(definition["outputs"].items()):
         what = f"{test.NAME}, output '{output}' against {name}"
@@ -745,7 +810,7 @@ def compare(test, case, inputs, outputs, truth, name):
             f"{what}: a {type(outputs[index]).__name__} is no tensor"
         )
         if name == "builtin":
-            text = kernels_case(definition, case.axes, inputs)
+            text = kernels_case(test, case, inputs)
             verdict = kernels().judge(
                 text, index, in_order(definition, inputs), contiguous(outputs), truth
             )
@@ -831,6 +896,8 @@ def check_numerical_correctness(test, case, device):
     inputs = make_inputs(test, case, device)
     outputs = run_reference(test, inputs)
     check_shapes(test, case, outputs)
+    if is_judged(test, inputs, outputs):
+        return
     name, truth = first_truth(test, case, inputs)
     compare(test, case, inputs, outputs, truth, name)
 
@@ -870,6 +937,7 @@ def check_edge_case(test, case, device):
             continue
         compare(test, case, inputs, outputs, truth, name)
         return
+    is_judged(test, inputs, outputs)
 
 
 def check_against(test, case, name, device):
@@ -892,7 +960,7 @@ def check_ground_truths_agree(test, case, device):
     if len(found) < 2:
         pytest.skip("fewer than two ground truths are here: " + "; ".join(reasons))
     (first, expected), (second, actual) = found[-1], found[0]
-    if test.JUDGE is not None and test.JUDGE(definition_of(test), inputs, actual):
+    if is_judged(test, inputs, actual):
         return
     for index, (output, spec) in enumerate(definition_of(test)["outputs"].items()):
         rule = tolerance(test, case, inputs, index, dtype_of(spec), second)

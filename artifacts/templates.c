@@ -32,7 +32,7 @@ static const struct {
 static const char *const part_names[TEMPLATE_PARTS] = {
     [TEMPLATE_FLASHINFER] = "flashinfer", [TEMPLATE_SGLANG] = "sglang", [TEMPLATE_FLA] = "fla",
     [TEMPLATE_TORCH] = "torch",		  [TEMPLATE_INPUTS] = "inputs", [TEMPLATE_EDGES] = "edges",
-    [TEMPLATE_TOLERANCE] = "tolerance",	  [TEMPLATE_JUDGE] = "judge",
+    [TEMPLATE_TOLERANCE] = "tolerance",	  [TEMPLATE_JUDGE] = "judge",	[TEMPLATE_PROBE] = "probe",
 };
 
 static bool defines(const struct template *t, const char *part)

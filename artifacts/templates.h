@@ -19,6 +19,7 @@ enum template_part {
 	TEMPLATE_EDGES,			   /* axes of the edge cases */
 	TEMPLATE_TOLERANCE,		   /* bounds of an output where reftest's library is not there to say them */
 	TEMPLATE_JUDGE,			   /* for outputs that no element rule fits */
+	TEMPLATE_PROBE,			   /* recovers constants that nothing attests */
 	TEMPLATE_PARTS
 };
 

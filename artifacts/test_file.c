@@ -23,8 +23,8 @@ struct aliases {
 static bool is_taken(const struct aliases *aliases, const char *name)
 {
 	/* What every class has; and I and O, which linters take for digits. */
-	static const char *const reserved[] = {"OP_TYPE",   "NAME",  "AXES",	  "CONSTANTS", "SIZES", "GROUND_TRUTHS",
-					       "TOLERANCE", "JUDGE", "REFERENCE", "I",	       "O"};
+	static const char *const reserved[] = {"OP_TYPE",   "NAME",  "AXES",  "CONSTANTS", "SIZES", "GROUND_TRUTHS",
+					       "TOLERANCE", "JUDGE", "PROBE", "REFERENCE", "I",	    "O"};
 
 	for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
 		if (strcmp(reserved[i], name) == 0)
@@ -72,7 +72,18 @@ static void write_axes(const struct definition *d, struct aliases *aliases, stru
 		buf_text(out, "    )\n");
 }
 
-static void write_constants(const struct test_class *c, struct aliases *aliases, struct buf *out)
+/* The comment that says where a constant comes from, and the end of its line. */
+static void write_source(const struct test_constant *constant, const struct template *t, struct buf *out)
+{
+	buf_text(out, "  # ");
+	python_comment(out, constant->source);
+	if (isnan(constant->value) && t->has[TEMPLATE_PROBE])
+		buf_printf(out, ": %s_probe asks the reference", t->family);
+	buf_text(out, "\n");
+}
+
+static void write_constants(const struct test_class *c, const struct template *t, struct aliases *aliases,
+			    struct buf *out)
 {
 	int first = aliases->count;
 
@@ -83,22 +94,30 @@ static void write_constants(const struct test_class *c, struct aliases *aliases,
 			continue;
 		buf_printf(out, "    %s = ", alias);
 		python_number(out, c->constants[i].value);
-		buf_text(out, "  # ");
-		python_comment(out, c->constants[i].source);
-		buf_text(out, "\n");
+		write_source(&c->constants[i], t, out);
 	}
 	buf_text(out, c->constant_count > 0 ? "    CONSTANTS = conftest.constants(\n"
 					    : "    CONSTANTS = conftest.constants()\n");
 	for (int i = 0; i < c->constant_count; i++) {
 		buf_printf(out, "        %s=", c->constants[i].name);
-		if (aliases->name[first + i][0] != '\0')
-			buf_text(out, aliases->name[first + i]);
-		else
-			python_number(out, c->constants[i].value);
-		buf_text(out, ",\n");
+		if (aliases->name[first + i][0] != '\0') {
+			buf_printf(out, "%s,\n", aliases->name[first + i]);
+			continue;
+		}
+		python_number(out, c->constants[i].value);
+		buf_text(out, ",");
+		write_source(&c->constants[i], t, out);
 	}
 	if (c->constant_count > 0)
 		buf_text(out, "    )\n");
+}
+
+static bool any_unattested(const struct test_class *c)
+{
+	for (int i = 0; i < c->constant_count; i++)
+		if (isnan(c->constants[i].value))
+			return true;
+	return false;
 }
 
 /* conftest.size("small", batch_size=1): its arguments with `between` before each but the first. */
@@ -256,11 +275,13 @@ static void write_class(const struct test_class *c, struct buf *out)
 	python_string(out, d->name);
 	buf_text(out, "\n");
 	write_axes(d, &aliases, out);
-	write_constants(c, &aliases, out);
+	write_constants(c, &t, &aliases, out);
 	write_sizes(c, out);
 	write_ground_truths(&t, out);
 	write_part(&t, TEMPLATE_TOLERANCE, "TOLERANCE", out);
 	write_part(&t, TEMPLATE_JUDGE, "JUDGE", out);
+	if (t.has[TEMPLATE_PROBE] && any_unattested(c))
+		write_part(&t, TEMPLATE_PROBE, "PROBE", out);
 	buf_text(out, "    REFERENCE = ");
 	python_text(out, d->reference, d->reference_length, mark);
 	buf_text(out, "\n");

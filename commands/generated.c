@@ -826,6 +826,39 @@ int generated_audit(struct reftest *reftest, const struct dataset *dataset, stru
 	return 0;
 }
 
+/* Does a generated file, by its docstring, hold one definition? -1: it is none of ours. */
+static int holds_one(const char *bytes, size_t length)
+{
+	size_t body = owned_body(bytes, length);
+	const char *end = body > 0 ? memchr(bytes + body, '\n', length - body) : NULL;
+
+	return end != NULL ? memmem(bytes + body, (size_t)(end - bytes) - body, ".json. ", 7) != NULL : -1;
+}
+
+/* A clone has the files but no notes of them: then any of them tells the layout. */
+static bool generated_elsewhere(const char *root, enum layout *layout)
+{
+	struct arena arena = {0};
+	DIR *directory = opendir(arena_printf(&arena, "%s/%s", root, folder));
+	int one = -1;
+
+	for (struct dirent *entry; one < 0 && directory != NULL && (entry = readdir(directory)) != NULL;) {
+		struct buf bytes = {0};
+
+		if (is_test_name(entry->d_name) &&
+		    file_read(dirfd(directory), entry->d_name, FILE_BYTES, &bytes, NULL, NULL) == FILE_OK &&
+		    bytes.length > 0)
+			one = holds_one(bytes.data, bytes.length);
+		buf_free(&bytes);
+	}
+	if (directory != NULL)
+		closedir(directory);
+	arena_free(&arena);
+	if (one >= 0)
+		*layout = one > 0 ? LAYOUT_DEFINITION : LAYOUT_OP_TYPE;
+	return one >= 0;
+}
+
 bool generated_before(const char *root, enum layout *layout)
 {
 	struct arena arena = {0};
@@ -845,5 +878,5 @@ bool generated_before(const char *root, enum layout *layout)
 		}
 	buf_free(&bytes);
 	arena_free(&arena);
-	return found;
+	return found || generated_elsewhere(root, layout);
 }

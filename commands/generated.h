@@ -55,7 +55,8 @@ int generated_update(struct reftest *reftest, const struct dataset *dataset, con
 int generated_audit(struct reftest *reftest, const struct dataset *dataset, struct arena *arena, struct generated *out,
 		    struct err *err);
 
-/* Were files generated in this dataset, and in which layout? Only then are they kept true. */
+/* Were files generated in this dataset, here or where it was cloned from, and in which layout? Only then are they kept
+ * true. */
 bool generated_before(const char *root, enum layout *layout);
 
 #endif

@@ -143,6 +143,19 @@ static void read_scalars(struct asked *asked, const cJSON *json)
 	}
 }
 
+/* Values for hidden constants that nothing attests. */
+static void read_constants(struct asked *asked, const cJSON *json)
+{
+	struct op_case *c = &asked->op_case;
+
+	for (int i = 0; i < c->constant_count; i++) {
+		const cJSON *given = json_member(json_member(json, "constants"), c->constants[i].name);
+
+		if (isnan(c->constants[i].value) && cJSON_IsNumber(given))
+			c->constants[i].value = given->valuedouble;
+	}
+}
+
 static int read_definition(struct asked *asked, const cJSON *json, struct err *err)
 {
 	const cJSON *definition = json_member(json, "definition");
@@ -181,6 +194,7 @@ static int ask(struct asked *asked, const char *text, struct err *err)
 	asked->op = entry != NULL ? entry->op : NULL;
 	if (asked->op != NULL && asked->op->constants != NULL)
 		c->constant_count = asked->op->constants(&asked->problem, c->variant, c->constants);
+	read_constants(asked, json);
 	read_scalars(asked, json);
 	cJSON_Delete(json);
 	return asked->op != NULL ? TRUTH_OK : TRUTH_NONE;

@@ -4,11 +4,12 @@
  *
  * A case is one JSON text:
  *
- *   {"definition": {…}, "axes": {"batch_size": 3, …}, "scalars": {"sm_scale": 0.1, …}, "seed": 0}
+ *   {"definition": {…}, "axes": {"batch_size": 3, …}, "scalars": {"sm_scale": 0.1, …}, "constants": {"eps": 1e-6},
+ *    "seed": 0}
  *
  * `definition` is what the dataset's file holds (its `reference` is not looked at), `axes` has a value for every var
- * axis, `scalars` for those Python-scalar inputs that are not to have the family's own value; both may be missing when
- * they would be empty, `seed` always.
+ * axis, `scalars` for those Python-scalar inputs that are not to have the family's own value, `constants` for hidden
+ * ones that nothing attests; these three may be missing when they would be empty, `seed` always.
  *
  * Inputs and outputs are given in the definition's order, as places: address and bytes, row-major and dense. `data`
  * NULL is an optional input that is absent, or a Python scalar. Bytes must be exactly what shape and dtype come to.

@@ -55,3 +55,17 @@ def activation_flashinfer(test, inputs):
 def activation_sglang(test, inputs):
     module = conftest.need("sgl_kernel", conftest.device_of(inputs))
     return activation_call(test, inputs, module)
+
+
+def activation_torch(test, inputs):
+    """silu or gelu of the first half, in float64, times the second."""
+    (x,), definition = inputs.values(), conftest.definition_of(test)
+    gate, value = x.double().chunk(2, dim=-1)
+    functional, kind = torch.nn.functional, activation_kind(definition)
+    if kind == "silu_and_mul":
+        gate = functional.silu(gate)
+    else:
+        form = "tanh" if kind == "gelu_tanh_and_mul" else "none"
+        gate = functional.gelu(gate, approximate=form)
+    (output,) = definition["outputs"].values()
+    return (gate * value).to(conftest.dtype_of(output))

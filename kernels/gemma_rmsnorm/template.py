@@ -64,3 +64,30 @@ def gemma_rmsnorm_sglang(test, inputs):
     kernel = conftest.need("sgl_kernel", conftest.device_of(inputs))
     plain, fused = kernel.gemma_rmsnorm, kernel.gemma_fused_add_rmsnorm
     return gemma_rmsnorm_call(test, inputs, plain, fused)
+
+
+def gemma_rmsnorm_probe(test):
+    """Rows of x answer with x / sqrt(x² + eps) where the weight counts for 1; x² is below any epsilon in use."""
+    definition, x = conftest.definition_of(test), 2.0**-20
+    hidden, _, weight = gemma_rmsnorm_roles(definition)
+    inputs = gemma_rmsnorm_inputs(definition, test.SIZES[0].axes)
+    inputs = {name: torch.zeros_like(value) for name, value in inputs.items()}
+    inputs[hidden] += x
+    inputs[weight] += 0.0
+    y = conftest.run_reference(test, inputs)[0].double().mean().item()
+    return {"eps": conftest.round_constant((x / y) ** 2 - x**2 if y else 0.0)}
+
+
+def gemma_rmsnorm_torch(test, inputs):
+    """rms_norm in float64, with 1 + w; a residual is added first, and its sum not rounded."""
+    definition = conftest.definition_of(test)
+    hidden, residual, weight = gemma_rmsnorm_roles(definition)
+    scalars = [value for value in inputs.values() if isinstance(value, float)]
+    eps = scalars[0] if scalars else conftest.need_constant(test, "eps")
+    total = inputs[hidden].double()
+    total = total if residual is None else total + inputs[residual].double()
+    w = inputs[weight].double() + 1
+    normed = torch.nn.functional.rms_norm(total, w.shape, w, eps)
+    specs = definition["outputs"].values()
+    pairs = zip((normed, total), specs, strict=False)
+    return [x.to(conftest.dtype_of(spec)) for x, spec in pairs]

@@ -170,3 +170,84 @@ def gqa_paged_flashinfer(test, inputs):
             **words,
         )
     return gqa_paged_outputs(definition, wrapper.run(q, (k, v), return_lse=True))
+
+
+def gqa_paged_edges(definition, axes):
+    """No sequence, and one with one query and one key."""
+    specs, found = definition["inputs"], []
+    query = next(iter(specs))
+    words = {"last_page": 0, "qo_indptr": 1, "kv_indptr": 1, "kv_indices": 0}
+    for count in (0, 1):
+        edge = {specs[query]["shape"][0]: count}
+        for word, more in words.items():
+            name = gqa_paged_named(definition, word)
+            edge |= {specs[name]["shape"][0]: count + more} if name else {}
+        found.append({**axes, **{axis: edge[axis] for axis in axes if axis in edge}})
+    return found
+
+
+def gqa_paged_sequences(definition, inputs):
+    """Offsets of queries; for each sequence its pages (a list of tensors) and how many keys it has."""
+    kv_indptr, indices = (
+        inputs[gqa_paged_named(definition, word)]
+        for word in ("kv_indptr", "kv_indices")
+    )
+    page = next(x for name, x in inputs.items() if "cache" in name).shape[1]
+    pages = list(indices.split(kv_indptr.diff().tolist()))
+    last_name = gqa_paged_named(definition, "last_page")
+    last = inputs[last_name].tolist() if last_name else [page] * len(pages)
+    keys = [
+        (len(own) - 1) * page + n if len(own) > 0 else 0
+        for own, n in zip(pages, last, strict=True)
+    ]
+    qo_name = gqa_paged_named(definition, "qo_indptr")
+    single = torch.arange(len(kv_indptr), dtype=torch.int32, device=indices.device)
+    return inputs[qo_name] if qo_name else single, pages, keys
+
+
+def gqa_paged_torch(test, inputs):
+    """scaled_dot_product_attention for one sequence after the other."""
+    definition = conftest.definition_of(test)
+    offsets, pages, keys = gqa_paged_sequences(definition, inputs)
+    values = [inputs[name] for name in definition["inputs"]]
+    floats = [x for x in values if torch.is_tensor(x) and x.dim() > 2]
+    scale = next(x for x in values if isinstance(x, float))
+    causal = "causal" in definition["name"]
+    query, *caches = floats
+    output = torch.zeros_like(query)
+    lse = torch.full(query.shape[:2], -torch.inf, device=query.device)
+    for n, (own, count) in enumerate(zip(pages, keys, strict=True)):
+        k, v = (cache[own.long()].flatten(0, 1)[:count] for cache in caches)
+        rows = slice(offsets[n], offsets[n + 1])
+        output[rows], lse[rows] = conftest.attend(query[rows], k, v, scale, causal)
+    return (output, lse)[: len(definition["outputs"])]
+
+
+def gqa_paged_sglang(test, inputs):
+    """FlashAttention 3; its lse is a natural logarithm."""
+    device, definition = conftest.device_of(inputs), conftest.definition_of(test)
+    attention = conftest.need("sgl_kernel.flash_attn", device)
+    if conftest.need_capability(device, 9) != 9:
+        raise NotImplementedError("FlashAttention 3 is for compute capability 9.0")
+    offsets, pages, keys = gqa_paged_sequences(definition, inputs)
+    values = [inputs[name] for name in definition["inputs"]]
+    floats = [x for x in values if torch.is_tensor(x) and x.dim() > 2]
+    if len(floats[0]) == 0:
+        raise NotImplementedError("it takes no empty batch")
+    table = torch.nn.utils.rnn.pad_sequence(pages, batch_first=True).int()
+    query, *caches = floats
+    output, lse, *_ = attention.flash_attn_with_kvcache(
+        query,
+        *caches,
+        cache_seqlens=torch.tensor(keys, dtype=torch.int32, device=device),
+        page_table=table,
+        cu_seqlens_q=offsets,
+        max_seqlen_q=offsets.diff().max().item(),
+        softmax_scale=next(x for x in values if isinstance(x, float)),
+        causal="causal" in definition["name"],
+        return_softmax_lse=True,
+    )
+    lse = lse.mT / torch.log(torch.tensor(2.0))
+    return gqa_paged_outputs(
+        definition, (output, lse.masked_fill(lse.isinf(), -torch.inf))
+    )

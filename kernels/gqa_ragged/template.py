@@ -102,3 +102,67 @@ def gqa_ragged_flashinfer(test, inputs):
         kv_data_type=k.dtype,
     )
     return gqa_ragged_outputs(definition, wrapper.run(q, k, v, return_lse=True))
+
+
+def gqa_ragged_edges(definition, axes):
+    """No sequence, and one with one query and one key."""
+    found = []
+    for count in (0, 1):
+        edge = {}
+        for name, spec in definition["inputs"].items():
+            if spec["shape"]:
+                edge[spec["shape"][0]] = count + ("indptr" in name)
+        found.append({**axes, **{axis: edge[axis] for axis in axes if axis in edge}})
+    return found
+
+
+def gqa_ragged_parts(test, inputs):
+    """q, k, v, offsets of queries and of keys, scale, causal."""
+    definition = conftest.definition_of(test)
+    values = [inputs[name] for name in definition["inputs"]]
+    scale = next(x for x in values if isinstance(x, float))
+    floats = [x for x in values if torch.is_tensor(x) and x.dim() > 2]
+    offsets = {name: x for name, x in inputs.items() if "indptr" in name}
+    kv_indptr = next(x for name, x in offsets.items() if "kv" in name)
+    qo_indptr = next((x for name, x in offsets.items() if "kv" not in name), kv_indptr)
+    return *floats, qo_indptr, kv_indptr, scale, "causal" in definition["name"]
+
+
+def gqa_ragged_torch(test, inputs):
+    """scaled_dot_product_attention for one sequence after the other."""
+    q, k, v, qo_indptr, kv_indptr, scale, causal = gqa_ragged_parts(test, inputs)
+    output = q.new_zeros(*q.shape[:2], v.shape[2])
+    lse = torch.full(q.shape[:2], -torch.inf, device=q.device)
+    for n in range(len(qo_indptr) - 1):
+        rows = slice(qo_indptr[n], qo_indptr[n + 1])
+        keys = slice(kv_indptr[n], kv_indptr[n + 1])
+        output[rows], lse[rows] = conftest.attend(
+            q[rows], k[keys], v[keys], scale, causal
+        )
+    return (output, lse)[: len(conftest.definition_of(test)["outputs"])]
+
+
+def gqa_ragged_sglang(test, inputs):
+    """FlashAttention 3; its lse is a natural logarithm."""
+    device = conftest.device_of(inputs)
+    attention = conftest.need("sgl_kernel.flash_attn", device)
+    if conftest.need_capability(device, 9) != 9:
+        raise NotImplementedError("FlashAttention 3 is for compute capability 9.0")
+    q, k, v, qo_indptr, kv_indptr, scale, causal = gqa_ragged_parts(test, inputs)
+    if len(q) == 0:
+        raise NotImplementedError("it takes no empty batch")
+    output, lse, *_ = attention.flash_attn_varlen_func(
+        q,
+        k,
+        v,
+        cu_seqlens_q=qo_indptr,
+        cu_seqlens_k=kv_indptr,
+        max_seqlen_q=qo_indptr.diff().max().item(),
+        max_seqlen_k=kv_indptr.diff().max().item(),
+        softmax_scale=scale,
+        causal=causal,
+        return_softmax_lse=True,
+    )
+    lse = lse.mT / torch.log(torch.tensor(2.0))
+    lse = lse.masked_fill(lse.isinf(), -torch.inf)
+    return gqa_ragged_outputs(conftest.definition_of(test), (output, lse))

@@ -43,3 +43,32 @@ def layernorm_flashinfer(test, inputs):
     return norm.layernorm(x.contiguous().view(-1, x.shape[-1]), weight, bias, eps).view(
         x.shape
     )
+
+
+def layernorm_probe(test):
+    """Rows of x and -x by turns answer with x / sqrt(x² + eps) where the weight is 1; x² is below any epsilon in use."""
+    definition, x = conftest.definition_of(test), 2.0**-20
+    hidden, *parameters = conftest.tensor_inputs(definition)
+    inputs = layernorm_inputs(definition, test.SIZES[0].axes)
+    inputs = {name: torch.zeros_like(value) for name, value in inputs.items()}
+    inputs[hidden][..., 0::2], inputs[hidden][..., 1::2] = x, -x
+    for name in parameters:
+        inputs[name] += 0.0 if "bias" in name else 1.0
+    y = conftest.run_reference(test, inputs)[0].double().abs().mean().item()
+    return {"eps": conftest.round_constant((x / y) ** 2 - x**2 if y else 0.0)}
+
+
+def layernorm_torch(test, inputs):
+    """layer_norm in float64."""
+    definition = conftest.definition_of(test)
+    hidden, *parameters = conftest.tensor_inputs(definition)
+    scalars = [value for value in inputs.values() if isinstance(value, float)]
+    eps = scalars[0] if scalars else conftest.need_constant(test, "eps")
+    biases = [name for name in parameters if "bias" in name] or parameters[1:]
+    weights = [name for name in parameters if name not in biases]
+    x = inputs[hidden].double()
+    w = inputs[weights[0]].double() if weights else None
+    b = inputs[biases[0]].double() if biases else None
+    (output,) = definition["outputs"].values()
+    normed = torch.nn.functional.layer_norm(x, x.shape[-1:], w, b, eps)
+    return normed.to(conftest.dtype_of(output))

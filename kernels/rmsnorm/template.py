@@ -71,9 +71,34 @@ def rmsnorm_sglang(test, inputs):
 
 
 def rmsnorm_fla(test, inputs):
-    modules = conftest.need("fla.modules.layernorm", conftest.device_of(inputs))
+    modules = conftest.need("fla.modules.norm.layernorm", conftest.device_of(inputs))
     hidden, residual, weight = rmsnorm_roles(conftest.definition_of(test))
     if residual is not None:
         raise NotImplementedError("a norm with a residual rounds the sum first there")
     epsilon = rmsnorm_epsilon(test, inputs)
     return modules.rms_norm(inputs[hidden], inputs[weight], None, eps=epsilon)
+
+
+def rmsnorm_probe(test):
+    """Rows of x answer with x / sqrt(x² + eps) where the weight counts for 1; x² is below any epsilon in use."""
+    definition, x = conftest.definition_of(test), 2.0**-20
+    hidden, _, weight = rmsnorm_roles(definition)
+    inputs = rmsnorm_inputs(definition, test.SIZES[0].axes)
+    inputs = {name: torch.zeros_like(value) for name, value in inputs.items()}
+    inputs[hidden] += x
+    inputs[weight] += 1.0
+    y = conftest.run_reference(test, inputs)[0].double().mean().item()
+    return {"eps": conftest.round_constant((x / y) ** 2 - x**2 if y else 0.0)}
+
+
+def rmsnorm_torch(test, inputs):
+    """rms_norm in float64; a residual is added first, and its sum not rounded."""
+    definition = conftest.definition_of(test)
+    hidden, residual, weight = rmsnorm_roles(definition)
+    total = inputs[hidden].double()
+    total = total if residual is None else total + inputs[residual].double()
+    w, eps = inputs[weight].double(), rmsnorm_epsilon(test, inputs)
+    normed = torch.nn.functional.rms_norm(total, w.shape, w, eps)
+    specs = definition["outputs"].values()
+    pairs = zip((normed, total), specs, strict=False)
+    return [x.to(conftest.dtype_of(spec)) for x, spec in pairs]

@@ -142,3 +142,24 @@ def rope_sglang(test, inputs):
         is_neox=rope_is_neox(definition, inputs),
     )
     return q, k
+
+
+def rope_probe(test):
+    """At position 1 the last pair (1, 0) turns by theta ** (2 / width - 1), whose tangent comes back."""
+    definition = conftest.definition_of(test)
+    positions, cache, rotated = rope_roles(definition)
+    inputs = rope_inputs(definition, test.SIZES[0].axes)
+    width = inputs[rotated[0]].shape[-1]
+    if cache is not None or any(not torch.is_tensor(x) for x in inputs.values()):
+        return {}
+    neox = rope_is_neox(definition, inputs)
+    first, second = (width // 2 - 1, width - 1) if neox else (width - 2, width - 1)
+    inputs[positions] = torch.ones_like(inputs[positions])
+    inputs[rotated[0]] = torch.zeros_like(inputs[rotated[0]])
+    inputs[rotated[0]][..., first] = 1.0
+    pair = conftest.run_reference(test, inputs)[0].double().flatten(0, -2)[0]
+    angle = torch.atan2(pair[second], pair[first]).item()
+    if angle == 0:  # what is turned is narrower than the heads
+        return {}
+    theta = angle ** (width / (2 - width)) if 0 < angle < 1 else 0.0
+    return {"rope_theta": conftest.round_constant(theta)}

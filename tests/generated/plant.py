@@ -2,7 +2,8 @@
 
 From every tests/mutants/{family}.py a few MUTANTS, of different definitions where there are, become definitions beside
 the right ones in the working directory. Then `reftest generate` and pytest: every class of a right definition must pass,
-every class of a mutant must have a failure. Words after "--" go to pytest. Prints caught/planted by family.
+every class of a mutant must have a failure, by reftest's own kernels and torch alone: other libraries are hidden. Words
+after "--" go to pytest. Prints caught/planted by family.
 """
 
 import argparse
@@ -64,7 +65,9 @@ def plant(families, count):
 
 def run_pytest(words):
     """{class: [outcome of each test]}; pytest runs in this interpreter's place."""
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=no", "--junit-xml=pytest.xml"]
+    with open("hides.py", "w") as out:
+        out.write('import sys\n\nsys.modules.update(dict.fromkeys(("flashinfer", "fla", "sgl_kernel", "sglang")))\n')
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "hides", "-p", "no:cacheprovider", "--tb=no", "--junit-xml=pytest.xml"]
     done = subprocess.run([*command, "tests/references", *words], stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode not in (0, 1):
         sys.exit(f"plant: pytest exited with {done.returncode}: {done.stdout[-3000:]}")
@@ -86,6 +89,8 @@ def main():
     parser.add_argument("build")
     parser.add_argument("--family", action="append")
     parser.add_argument("--count", type=int, default=2, help="mutants of each family")
+    if os.path.exists("definitions"):
+        sys.exit("plant: there are definitions here already; run it in an empty directory")
     words = sys.argv[sys.argv.index("--") + 1 :] if "--" in sys.argv else []
     options = parser.parse_args(sys.argv[1 : len(sys.argv) - len(words) - ("--" in sys.argv)])
     every = sorted(os.path.basename(path)[:-3] for path in glob.glob(os.path.join(PROJECT, "tests", "mutants", "*.py")))

@@ -1,5 +1,5 @@
 #!/bin/sh
-# 7000: in every op family, generated pytest files pass for the right references and fail for planted mistakes. Draws need
+# 8000: in every op family, generated pytest files pass for the right references and fail for planted mistakes. Draws need
 # the rows of the medium size to show a wrong distribution.
 . "$(dirname "$0")/scene.sh"
 pytest_is_here

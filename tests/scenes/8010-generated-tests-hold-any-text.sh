@@ -1,5 +1,5 @@
 #!/bin/sh
-# 7010: whatever a definition's texts hold, its test is valid Python that says the same, formatted as `ruff format` leaves it;
+# 8010: whatever a definition's texts hold, its test is valid Python that says the same, formatted as `ruff format` leaves it;
 # two runs give the same bytes, in either layout.
 . "$(dirname "$0")/scene.sh"
 pytest_is_here

@@ -1,5 +1,5 @@
 #!/bin/sh
-# 7020: files are written only when their bytes differ, come back when deleted, follow their definitions, and are never
+# 8020: files are written only when their bytes differ, come back when deleted, follow their definitions, and are never
 # taken from somebody who wrote or edited one.
 . "$(dirname "$0")/scene.sh"
 given tiny_norm tiny_gemm
@@ -109,6 +109,17 @@ expect_exit 0
 expect_says 'test_gemm.py was written by hand' '(1 hand-written)'
 says 'test_by_hand' "$gemms"
 rm "$gemms"
+
+# A clone, which has the files and no notes of them, is kept true as well, in its layout.
+for layout in definition op-type; do
+	run generate --layout $layout
+	rm -r .reftest
+	sed -i "s/\"reference\": \"/&# $layout\\\\n/" definitions/rmsnorm/tiny_norm.json
+	run verify tiny_norm --no-workloads --device cpu --sizes small
+	expect_exit 0
+	[ $layout = op-type ] && file=$norms || file=tests/references/test_tiny_norm.py
+	says "# $layout" $file
+done
 
 # A dataset does not say where else on this machine files are written.
 mv tests/references "$work/elsewhere"

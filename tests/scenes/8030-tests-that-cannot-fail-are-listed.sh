@@ -1,5 +1,5 @@
 #!/bin/sh
-# 7030: `generate --audit` names hand-written tests that cannot fail, by file and line, and nothing else.
+# 8030: `generate --audit` names hand-written tests that cannot fail, by file and line, and nothing else.
 . "$(dirname "$0")/scene.sh"
 given tiny_norm tiny_gemm
 mkdir -p tests/references

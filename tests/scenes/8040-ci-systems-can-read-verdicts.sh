@@ -1,5 +1,5 @@
 #!/bin/sh
-# 7040: `verify --junit FILE` is XML that a parser accepts and counts right; `--format github` puts at most ten errors at the
+# 8040: `verify --junit FILE` is XML that a parser accepts and counts right; `--format github` puts at most ten errors at the
 # lines where references stand, and no text of a dataset begins a command.
 . "$(dirname "$0")/scene.sh"
 given tiny_norm

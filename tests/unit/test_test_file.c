@@ -58,7 +58,10 @@ static void a_class_has_what_the_definition_says(void **state)
 	    out.data,
 	    "\nclass TestAB:\n    OP_TYPE = \"rmsnorm\"\n    NAME = \"a_b\"\n    HIDDEN_SIZE = 64\n    N = 3\n"));
 	assert_non_null(strstr(out.data, "        n=N,\n        N=4,\n        name=5,\n"));
-	assert_non_null(strstr(out.data, "    EPS = 1e-05  # model:x?\n    THETA = None  # unattested\n"));
+	assert_non_null(
+	    strstr(out.data,
+		   "    EPS = 1e-05  # model:x?\n    THETA = None  # unattested: rmsnorm_probe asks the reference\n"));
+	assert_non_null(strstr(out.data, "    JUDGE = None\n    PROBE = staticmethod(rmsnorm_probe)\n"));
 	assert_non_null(strstr(out.data, "        conftest.size(\"small\", batch_size=7),\n"));
 	assert_non_null(strstr(out.data, "        rmsnorm_flashinfer,\n        rmsnorm_sglang,\n"));
 	assert_non_null(strstr(out.data, "    return \\\"\\\"\\\"x\\\"\\\"\\\"\n"));

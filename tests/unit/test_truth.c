@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "kernels/truth.h"
@@ -75,6 +76,30 @@ static void what_nothing_attests_is_not_computed(void **state)
 	assert_int_equal(reftest_constant(unattested, "eps", &value, why, sizeof why), TRUTH_NONE);
 }
 
+/* The text of a case with members before its last brace. */
+static void extend(const char *text, const char *members, char out[2048])
+{
+	snprintf(out, 2048, "%.*s, %s}", (int)strlen(text) - 1, text, members);
+}
+
+static void what_nothing_attests_can_be_given_and_what_is_attested_stays(void **state)
+{
+	float x[8] = {1, 1, 1, 1}, w[4] = {1, 1, 1, 1}, y[8] = {0};
+	struct truth_place in[2] = {{x, sizeof x}, {w, sizeof w}}, out[1] = {{y, sizeof y}};
+	char why[256], text[2048];
+	double value;
+
+	(void)state;
+	extend(unattested, "\"constants\": {\"eps\": 3.0}", text);
+	assert_int_equal(reftest_truth(text, in, out, why, sizeof why), TRUTH_OK);
+	assert_true(y[0] == 0.5f);
+	extend(norm, "\"constants\": {\"eps\": 3.0}", text);
+	assert_int_equal(reftest_constant(text, "eps", &value, why, sizeof why), TRUTH_OK);
+	assert_true(value < 1);
+	extend(unattested, "\"constants\": {\"eps\": \"3\"}", text);
+	assert_int_equal(reftest_truth(text, in, out, why, sizeof why), TRUTH_NONE);
+}
+
 static void bounds_are_the_familys(void **state)
 {
 	double rule[3];
@@ -141,6 +166,7 @@ int main(void)
 	    cmocka_unit_test(the_truth_of_a_norm_is_computed),
 	    cmocka_unit_test(a_place_that_does_not_fit_is_refused_and_not_written),
 	    cmocka_unit_test(what_nothing_attests_is_not_computed),
+	    cmocka_unit_test(what_nothing_attests_can_be_given_and_what_is_attested_stays),
 	    cmocka_unit_test(bounds_are_the_familys),
 	    cmocka_unit_test(samples_are_judged),
 	    cmocka_unit_test(what_is_no_case_is_refused),

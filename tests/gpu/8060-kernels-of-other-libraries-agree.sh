@@ -1,0 +1,26 @@
+#!/bin/sh
+# 8060: on a GPU, the references of the starter dataset agree with the kernels of FlashInfer, SGLang and
+# flash-linear-attention, as generated tests call them, where these libraries are installed. They compile at first use, so
+# this takes minutes: the files run side by side, and $OUT gets what each of them says.
+#
+#   sh tests/gpu/8060-kernels-of-other-libraries-agree.sh [SELECTION]     -k of pytest; default: small, and not moe
+. "$(dirname "$0")/../scenes/scene.sh"
+pytest_is_here
+"$python" -c 'import flashinfer' 2>/dev/null || "$python" -c 'import fla' 2>/dev/null || skip "neither FlashInfer nor FLA is here"
+selection=${1:-small and not Moe}
+logs=${OUT:-$work/logs}
+mkdir -p "$logs"
+cp -r "$top/definitions" .
+run generate
+expect_exit 0
+for file in tests/references/test_*.py; do
+	REFTEST_KERNELS=$top/build timeout 540 "$python" -m pytest -v -rs --tb=short -p no:cacheprovider --device cuda "$file" \
+		-k "against and not builtin and ($selection)" >"$logs/$(basename "$file" .py).txt" 2>&1 &
+done
+wait
+grep -hE ' FAILED| ERROR|^E  |passed|failed' "$logs"/*.txt >"$work/out" || true
+sed 's/^/# /' "$work/out"
+step="pytest"
+! grep -qE ' FAILED| ERROR' "$work/out" || fail "a ground truth disagrees"
+grep -q ' PASSED' "$logs"/*.txt || fail "no ground truth was compared"
+expectations=$((expectations + 1))

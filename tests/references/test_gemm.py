@@ -1,0 +1,418 @@
+# Made by `reftest generate`, which leaves this file alone once it has been edited.
+# reftest-body: 83a11cf4ba4961312ce6ad90a4f59eda
+"""Tests of definitions/gemm. conftest.py says how they run."""
+
+import pytest
+import torch
+
+# isort: split
+import conftest
+
+
+def gemm_inputs(definition, axes, device="cpu", seed=0):
+    """Multiples of 1/128 on [-1, 1): products and their sums are exact in float32, so that rounding tells nothing apart
+    but what is really wrong. One element in 128 of the first matrix is large."""
+    sizes = conftest.resolve_axes(definition, axes)
+    generator = conftest.generator_of(seed)
+    inputs = {}
+    for name, spec in definition["inputs"].items():
+        shape, dtype = conftest.shape_of(spec, sizes), conftest.dtype_of(spec)
+        values = torch.randint(-128, 128, shape, generator=generator) / 128
+        if not inputs:
+            large = torch.randint(0, 128, shape, generator=generator) == 0
+            values = torch.where(large, values * 8, values)
+        inputs[name] = values.to(dtype).to(device)
+    return inputs
+
+
+def gemm_tolerance(definition, axes, index):
+    """One unit in the last place, and near zero what a sum over K in float32 loses; 1 % still shows."""
+    sizes = conftest.resolve_axes(definition, axes)
+    specs = list(definition["inputs"].values())
+    shared = set(specs[0]["shape"]) & set(specs[1]["shape"])
+    k = sizes[max(shared, key=specs[0]["shape"].index)]
+    spec = list(definition["outputs"].values())[index]
+    return {
+        torch.float16: (2**-10 * k**0.5, 2**-10, 1.0),
+        torch.bfloat16: (2**-9 * k**0.5, 2**-7, 1.0),
+    }.get(conftest.dtype_of(spec), (2**-23 * k, 2**-22, 1.0))
+
+
+def gemm_torch(test, inputs):
+    """In float64, whichever of B's axes is the one that A has too."""
+    definition = conftest.definition_of(test)
+    (a, b), (output,) = definition["inputs"], definition["outputs"].values()
+    left = inputs[a].double()
+    right = inputs[b].double()
+    if definition["inputs"][b]["shape"][-1] == definition["inputs"][a]["shape"][-1]:
+        right = right.mT
+    return torch.matmul(left, right).to(conftest.dtype_of(output))
+
+
+# definition: "gemm_bf16_n128_k2048"
+class TestGemmBf16N128K2048:
+    OP_TYPE = "gemm"
+    NAME = "gemm_bf16_n128_k2048"
+    N = 128
+    K = 2048
+    AXES = conftest.constants(
+        M=None,
+        N=N,
+        K=K,
+    )
+    CONSTANTS = conftest.constants()
+    SIZES = (
+        conftest.size("small", M=1),
+        conftest.size("small", M=3),
+        conftest.size("medium", M=128),
+        conftest.size("large", M=4096),
+    )
+    GROUND_TRUTHS = (gemm_torch,)
+    TOLERANCE = staticmethod(gemm_tolerance)
+    JUDGE = None
+    REFERENCE = """\
+import torch
+
+
+@torch.no_grad()
+def run(A, B):
+    # Products and sums in float32, one rounding at the end, whatever a bfloat16 matmul would do on this device.
+    return torch.matmul(A.float(), B.float().T).to(A.dtype)
+"""
+
+    @classmethod
+    def generate_random_inputs(cls, axes, device="cpu", seed=0):
+        return gemm_inputs(conftest.definition_of(cls), axes, device, seed)
+
+    def test_definition_is_unchanged(self):
+        conftest.check_definition(self)
+
+    @torch.no_grad()
+    def test_output_shape(self, device):
+        conftest.check_output_shape(self, device)
+
+    @torch.no_grad()
+    def test_output_dtype(self, device):
+        conftest.check_output_dtype(self, device)
+
+    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
+    @torch.no_grad()
+    def test_numerical_correctness(self, case, device):
+        conftest.check_numerical_correctness(self, case, device)
+
+    @torch.no_grad()
+    def test_determinism(self, device):
+        conftest.check_determinism(self, device)
+
+    @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
+    @torch.no_grad()
+    def test_edge_cases(self, case, device):
+        conftest.check_edge_case(self, case, device)
+
+    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
+    @pytest.mark.parametrize("name", conftest.truth_names(GROUND_TRUTHS))
+    @torch.no_grad()
+    def test_against_ground_truth(self, name, case, device):
+        conftest.check_against(self, case, name, device)
+
+    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
+    @torch.no_grad()
+    def test_ground_truths_agree(self, case, device):
+        conftest.check_ground_truths_agree(self, case, device)
+
+
+# definition: "gemm_bf16_n2048_k5376"
+class TestGemmBf16N2048K5376:
+    OP_TYPE = "gemm"
+    NAME = "gemm_bf16_n2048_k5376"
+    N = 2048
+    K = 5376
+    AXES = conftest.constants(
+        M=None,
+        N=N,
+        K=K,
+    )
+    CONSTANTS = conftest.constants()
+    SIZES = (
+        conftest.size("small", M=1),
+        conftest.size("small", M=3),
+        conftest.size("medium", M=128),
+        conftest.size("large", M=4096),
+    )
+    GROUND_TRUTHS = (gemm_torch,)
+    TOLERANCE = staticmethod(gemm_tolerance)
+    JUDGE = None
+    REFERENCE = """\
+import torch
+
+
+@torch.no_grad()
+def run(A, B):
+    # Products and sums in float32, one rounding at the end, whatever a bfloat16 matmul would do on this device.
+    return torch.matmul(A.float(), B.float().T).to(A.dtype)
+"""
+
+    @classmethod
+    def generate_random_inputs(cls, axes, device="cpu", seed=0):
+        return gemm_inputs(conftest.definition_of(cls), axes, device, seed)
+
+    def test_definition_is_unchanged(self):
+        conftest.check_definition(self)
+
+    @torch.no_grad()
+    def test_output_shape(self, device):
+        conftest.check_output_shape(self, device)
+
+    @torch.no_grad()
+    def test_output_dtype(self, device):
+        conftest.check_output_dtype(self, device)
+
+    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
+    @torch.no_grad()
+    def test_numerical_correctness(self, case, device):
+        conftest.check_numerical_correctness(self, case, device)
+
+    @torch.no_grad()
+    def test_determinism(self, device):
+        conftest.check_determinism(self, device)
+
+    @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
+    @torch.no_grad()
+    def test_edge_cases(self, case, device):
+        conftest.check_edge_case(self, case, device)
+
+    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
+    @pytest.mark.parametrize("name", conftest.truth_names(GROUND_TRUTHS))
+    @torch.no_grad()
+    def test_against_ground_truth(self, name, case, device):
+        conftest.check_against(self, case, name, device)
+
+    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
+    @torch.no_grad()
+    def test_ground_truths_agree(self, case, device):
+        conftest.check_ground_truths_agree(self, case, device)
+
+
+# definition: "gemm_bf16_n576_k7168"
+class TestGemmBf16N576K7168:
+    OP_TYPE = "gemm"
+    NAME = "gemm_bf16_n576_k7168"
+    N = 576
+    K = 7168
+    AXES = conftest.constants(
+        M=None,
+        N=N,
+        K=K,
+    )
+    CONSTANTS = conftest.constants()
+    SIZES = (
+        conftest.size("small", M=1),
+        conftest.size("small", M=3),
+        conftest.size("medium", M=128),
+        conftest.size("large", M=4096),
+    )
+    GROUND_TRUTHS = (gemm_torch,)
+    TOLERANCE = staticmethod(gemm_tolerance)
+    JUDGE = None
+    REFERENCE = """\
+import torch
+
+
+@torch.no_grad()
+def run(A, B):
+    # Products and sums in float32, one rounding at the end, whatever a bfloat16 matmul would do on this device.
+    return torch.matmul(A.float(), B.float().T).to(A.dtype)
+"""
+
+    @classmethod
+    def generate_random_inputs(cls, axes, device="cpu", seed=0):
+        return gemm_inputs(conftest.definition_of(cls), axes, device, seed)
+
+    def test_definition_is_unchanged(self):
+        conftest.check_definition(self)
+
+    @torch.no_grad()
+    def test_output_shape(self, device):
+        conftest.check_output_shape(self, device)
+
+    @torch.no_grad()
+    def test_output_dtype(self, device):
+        conftest.check_output_dtype(self, device)
+
+    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
+    @torch.no_grad()
+    def test_numerical_correctness(self, case, device):
+        conftest.check_numerical_correctness(self, case, device)
+
+    @torch.no_grad()
+    def test_determinism(self, device):
+        conftest.check_determinism(self, device)
+
+    @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
+    @torch.no_grad()
+    def test_edge_cases(self, case, device):
+        conftest.check_edge_case(self, case, device)
+
+    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
+    @pytest.mark.parametrize("name", conftest.truth_names(GROUND_TRUTHS))
+    @torch.no_grad()
+    def test_against_ground_truth(self, name, case, device):
+        conftest.check_against(self, case, name, device)
+
+    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
+    @torch.no_grad()
+    def test_ground_truths_agree(self, case, device):
+        conftest.check_ground_truths_agree(self, case, device)
+
+
+# definition: "gemm_n1024_k4096"
+class TestGemmN1024K4096:
+    OP_TYPE = "gemm"
+    NAME = "gemm_n1024_k4096"
+    N = 1024
+    K = 4096
+    AXES = conftest.constants(
+        M=None,
+        N=N,
+        K=K,
+    )
+    CONSTANTS = conftest.constants()
+    SIZES = (
+        conftest.size("small", M=1),
+        conftest.size("small", M=3),
+        conftest.size("medium", M=128),
+        conftest.size("large", M=4096),
+    )
+    GROUND_TRUTHS = (gemm_torch,)
+    TOLERANCE = staticmethod(gemm_tolerance)
+    JUDGE = None
+    REFERENCE = """\
+import torch
+
+
+@torch.no_grad()
+def run(A, B):
+    # Products and sums in float32, one rounding at the end, whatever a float16 matmul would do on this device.
+    return torch.matmul(A.float(), B.float().T).to(A.dtype)
+"""
+
+    @classmethod
+    def generate_random_inputs(cls, axes, device="cpu", seed=0):
+        return gemm_inputs(conftest.definition_of(cls), axes, device, seed)
+
+    def test_definition_is_unchanged(self):
+        conftest.check_definition(self)
+
+    @torch.no_grad()
+    def test_output_shape(self, device):
+        conftest.check_output_shape(self, device)
+
+    @torch.no_grad()
+    def test_output_dtype(self, device):
+        conftest.check_output_dtype(self, device)
+
+    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
+    @torch.no_grad()
+    def test_numerical_correctness(self, case, device):
+        conftest.check_numerical_correctness(self, case, device)
+
+    @torch.no_grad()
+    def test_determinism(self, device):
+        conftest.check_determinism(self, device)
+
+    @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
+    @torch.no_grad()
+    def test_edge_cases(self, case, device):
+        conftest.check_edge_case(self, case, device)
+
+    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
+    @pytest.mark.parametrize("name", conftest.truth_names(GROUND_TRUTHS))
+    @torch.no_grad()
+    def test_against_ground_truth(self, name, case, device):
+        conftest.check_against(self, case, name, device)
+
+    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
+    @torch.no_grad()
+    def test_ground_truths_agree(self, case, device):
+        conftest.check_ground_truths_agree(self, case, device)
+
+
+# definition: "gemm_n4096_k4096"
+class TestGemmN4096K4096:
+    OP_TYPE = "gemm"
+    NAME = "gemm_n4096_k4096"
+    N = 4096
+    K = 4096
+    AXES = conftest.constants(
+        M=None,
+        N=N,
+        K=K,
+    )
+    CONSTANTS = conftest.constants()
+    SIZES = (
+        conftest.size("small", M=1),
+        conftest.size("small", M=3),
+        conftest.size("medium", M=128),
+        conftest.size("large", M=4096),
+    )
+    GROUND_TRUTHS = (gemm_torch,)
+    TOLERANCE = staticmethod(gemm_tolerance)
+    JUDGE = None
+    REFERENCE = """\
+import torch
+
+
+@torch.no_grad()
+def run(A, B):
+    # Products and sums in float32, one rounding at the end, whatever a float16 matmul would do on this device.
+    return torch.matmul(A.float(), B.float().T).to(A.dtype)
+"""
+
+    @classmethod
+    def generate_random_inputs(cls, axes, device="cpu", seed=0):
+        return gemm_inputs(conftest.definition_of(cls), axes, device, seed)
+
+    def test_definition_is_unchanged(self):
+        conftest.check_definition(self)
+
+    @torch.no_grad()
+    def test_output_shape(self, device):
+        conftest.check_output_shape(self, device)
+
+    @torch.no_grad()
+    def test_output_dtype(self, device):
+        conftest.check_output_dtype(self, device)
+
+    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
+    @torch.no_grad()
+    def test_numerical_correctness(self, case, device):
+        conftest.check_numerical_correctness(self, case, device)
+
+    @torch.no_grad()
+    def test_determinism(self, device):
+        conftest.check_determinism(self, device)
+
+    @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
+    @torch.no_grad()
+    def test_edge_cases(self, case, device):
+        conftest.check_edge_case(self, case, device)
+
+    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
+    @pytest.mark.parametrize("name", conftest.truth_names(GROUND_TRUTHS))
+    @torch.no_grad()
+    def test_against_ground_truth(self, name, case, device):
+        conftest.check_against(self, case, name, device)
+
+    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
+    @torch.no_grad()
+    def test_ground_truths_agree(self, case, device):
+        conftest.check_ground_truths_agree(self, case, device)
+
+
+# definition: none
+def main():
+    return conftest.main(__file__)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

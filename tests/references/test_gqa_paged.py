@@ -1,0 +1,803 @@
+# Made by `reftest generate`, which leaves this file alone once it has been edited.
+# reftest-body: 37aae7a577e3a807f54f4031a37ba1e7
+"""Tests of definitions/gqa_paged. conftest.py says how they run."""
+
+import pytest
+import torch
+
+# isort: split
+import conftest
+
+
+def gqa_paged_split(total, parts, generator, least=1, most=None):
+    """`total` as a list of random parts, each of at least `least` where that is possible, at most `most` (a list)."""
+    if parts == 0:
+        return []
+    least = min(least, total // parts)
+    most = [min(m, total) for m in most] if most else [total] * parts
+    lengths = [min(least, m) for m in most]
+    left = total - sum(lengths)
+    while left > 0:
+        open_parts = [i for i in range(parts) if lengths[i] < most[i]] or [parts - 1]
+        chosen = open_parts[torch.randint(len(open_parts), (), generator=generator)]
+        room = (
+            most[chosen] - lengths[chosen] if lengths[chosen] < most[chosen] else left
+        )
+        step = torch.randint(1, min(room, left) + 1, (), generator=generator).item()
+        lengths[chosen] += step
+        left -= step
+    return lengths
+
+
+def gqa_paged_offsets(lengths, dtype):
+    offsets = torch.tensor([0, *lengths])
+    return offsets.cumsum(0).to(dtype)
+
+
+def gqa_paged_named(definition, word):
+    """The input whose name holds the word; None: there is none."""
+    return next((name for name in definition["inputs"] if word in name), None)
+
+
+def gqa_paged_lengths(definition, axes, generator):
+    """Entries of kv_indices, keys of the last page and queries of each sequence."""
+    sizes = conftest.resolve_axes(definition, axes)
+    names = definition["inputs"]
+    kv_indptr = gqa_paged_named(definition, "kv_indptr")
+    batch = conftest.shape_of(names[kv_indptr], sizes)[0] - 1
+    entries = conftest.shape_of(
+        names[gqa_paged_named(definition, "kv_indices")], sizes
+    )[0]
+    cache = next(name for name in names if "cache" in name)
+    page = conftest.shape_of(names[cache], sizes)[1]
+    pages = gqa_paged_split(entries, batch, generator)
+    last = torch.randint(1, page + 1, (batch,), generator=generator).tolist()
+    if gqa_paged_named(definition, "last_page") is None:
+        last = [page] * batch
+    last = [n if count > 0 else 0 for n, count in zip(last, pages, strict=True)]
+    queries = None
+    if gqa_paged_named(definition, "qo_indptr"):
+        query = next(iter(names.values()))
+        total = conftest.shape_of(query, sizes)[0]
+        keys = [max(0, (p - 1) * page + n) for p, n in zip(pages, last, strict=True)]
+        queries = gqa_paged_split(total, batch, generator, most=keys)
+    return pages, last, queries
+
+
+def gqa_paged_inputs(definition, axes, device="cpu", seed=0):
+    """Ragged sequences whose pages lie out of order, the last one partly filled; no query sees nothing. Keys and values
+    that nobody may read are huge, so that one which is read shows."""
+    sizes = conftest.resolve_axes(definition, axes)
+    generator = conftest.generator_of(seed)
+    pages, last, queries = gqa_paged_lengths(definition, axes, generator)
+    caches, inputs = [], {}
+    query = next(iter(definition["inputs"]))
+    key = next(name for name in definition["inputs"] if "cache" in name)
+    for name, spec in definition["inputs"].items():
+        if spec["shape"] is None:
+            inputs[name] = 0.08
+            continue
+        shape, dtype = conftest.shape_of(spec, sizes), conftest.dtype_of(spec)
+        if "qo_indptr" in name:
+            values = gqa_paged_offsets(queries, dtype)
+        elif "kv_indptr" in name:
+            values = gqa_paged_offsets(pages, dtype)
+        elif "kv_indices" in name:
+            values = torch.randperm(max(caches[0].shape[0], 1), generator=generator)
+            repeats = -(-shape[0] // len(values))
+            values = values.repeat(repeats)[: shape[0]]
+        elif "last_page" in name:
+            values = torch.tensor(last)
+        else:
+            values = conftest.noise(shape, torch.float32, "cpu", generator) * 1.7
+            if name == query and shape[0] > 0:
+                values[0, 0, 0] = 1296.0  # logits beyond what exp takes, all alike
+            elif name == key:
+                values[..., 0] = 1.0
+        if "cache" in name:
+            caches.append(values)
+        inputs[name] = values
+    gqa_paged_hide(definition, inputs, caches, pages, last)
+    for name, spec in definition["inputs"].items():
+        if spec["shape"] is not None:
+            inputs[name] = inputs[name].to(conftest.dtype_of(spec)).to(device)
+    return inputs
+
+
+def gqa_paged_hide(definition, inputs, caches, pages, last):
+    """Makes every slot huge that belongs to no sequence."""
+    indices = inputs[gqa_paged_named(definition, "kv_indices")]
+    used = torch.zeros(caches[0].shape[:2], dtype=torch.bool)
+    first = 0
+    for count, keys in zip(pages, last, strict=True):
+        own = indices[first : first + count]
+        if count > 0:
+            used[own[:-1]] = True
+            used[own[-1], :keys] = True
+        first += count
+    for cache in caches:
+        cache[~used] = 1000.0
+
+
+def gqa_paged_tolerance(definition, axes, index):
+    """Kernels keep probabilities in the values' dtype on the way: averages are good to a few units of it, lse to 1e-2."""
+    return (1e-2, 2e-2, 1.0) if index == 0 else (1e-2, 1e-3, 1.0)
+
+
+def gqa_paged_workspace(device):
+    return torch.empty(128 << 20, dtype=torch.uint8, device=device)
+
+
+def gqa_paged_outputs(definition, result):
+    """lse of an empty row is -inf; older releases have a large negative number."""
+    output, lse = result
+    lse = torch.where(lse <= -1e4, -torch.inf, lse.float())
+    return (output, lse)[: len(definition["outputs"])]
+
+
+def gqa_paged_flashinfer(test, inputs):
+    device = conftest.device_of(inputs)
+    flashinfer = conftest.need("flashinfer", device)
+    definition = conftest.definition_of(test)
+    given = {name: inputs[name] for name in definition["inputs"]}
+    q, k, v = [x for x in given.values() if isinstance(x, torch.Tensor) and x.dim() > 2]
+    scale = next(x for x in given.values() if isinstance(x, float))
+    page = k.shape[1]
+    kv_indptr, indices = (
+        inputs[gqa_paged_named(definition, w)] for w in ("kv_indptr", "kv_indices")
+    )
+    last_name = gqa_paged_named(definition, "last_page")
+    full = torch.full((len(kv_indptr) - 1,), page, dtype=torch.int32, device=device)
+    last = inputs[last_name] if last_name else full
+    heads = (q.shape[-2], k.shape[-2], q.shape[-1])
+    words = {"q_data_type": q.dtype, "kv_data_type": k.dtype, "sm_scale": scale}
+    qo_name = gqa_paged_named(definition, "qo_indptr")
+    if qo_name is None:
+        wrapper = flashinfer.BatchDecodeWithPagedKVCacheWrapper(
+            gqa_paged_workspace(device), "NHD", use_tensor_cores=True
+        )
+        wrapper.plan(kv_indptr, indices, last, *heads, page, **words)
+    else:
+        wrapper = flashinfer.BatchPrefillWithPagedKVCacheWrapper(
+            gqa_paged_workspace(device), "NHD"
+        )
+        causal = "causal" in definition["name"]
+        wrapper.plan(
+            inputs[qo_name],
+            kv_indptr,
+            indices,
+            last,
+            *heads,
+            page,
+            causal=causal,
+            **words,
+        )
+    return gqa_paged_outputs(definition, wrapper.run(q, (k, v), return_lse=True))
+
+
+def gqa_paged_edges(definition, axes):
+    """No sequence, and one with one query and one key."""
+    specs, found = definition["inputs"], []
+    query = next(iter(specs))
+    words = {"last_page": 0, "qo_indptr": 1, "kv_indptr": 1, "kv_indices": 0}
+    for count in (0, 1):
+        edge = {specs[query]["shape"][0]: count}
+        for word, more in words.items():
+            name = gqa_paged_named(definition, word)
+            edge |= {specs[name]["shape"][0]: count + more} if name else {}
+        found.append({**axes, **{axis: edge[axis] for axis in axes if axis in edge}})
+    return found
+
+
+def gqa_paged_sequences(definition, inputs):
+    """Offsets of queries; for each sequence its pages (a list of tensors) and how many keys it has."""
+    kv_indptr, indices = (
+        inputs[gqa_paged_named(definition, word)]
+        for word in ("kv_indptr", "kv_indices")
+    )
+    page = next(x for name, x in inputs.items() if "cache" in name).shape[1]
+    pages = list(indices.split(kv_indptr.diff().tolist()))
+    last_name = gqa_paged_named(definition, "last_page")
+    last = inputs[last_name].tolist() if last_name else [page] * len(pages)
+    keys = [
+        (len(own) - 1) * page + n if len(own) > 0 else 0
+        for own, n in zip(pages, last, strict=True)
+    ]
+    qo_name = gqa_paged_named(definition, "qo_indptr")
+    single = torch.arange(len(kv_indptr), dtype=torch.int32, device=indices.device)
+    return inputs[qo_name] if qo_name else single, pages, keys
+
+
+def gqa_paged_torch(test, inputs):
+    """scaled_dot_product_attention for one sequence after the other."""
+    definition = conftest.definition_of(test)
+    offsets, pages, keys = gqa_paged_sequences(definition, inputs)
+    values = [inputs[name] for name in definition["inputs"]]
+    floats = [x for x in values if torch.is_tensor(x) and x.dim() > 2]
+    scale = next(x for x in values if isinstance(x, float))
+    causal = "causal" in definition["name"]
+    query, *caches = floats
+    output = torch.zeros_like(query)
+    lse = torch.full(query.shape[:2], -torch.inf, device=query.device)
+    for n, (own, count) in enumerate(zip(pages, keys, strict=True)):
+        k, v = (cache[own.long()].flatten(0, 1)[:count] for cache in caches)
+        rows = slice(offsets[n], offsets[n + 1])
+        output[rows], lse[rows] = conftest.attend(query[rows], k, v, scale, causal)
+    return (output, lse)[: len(definition["outputs"])]
+
+
+def gqa_paged_sglang(test, inputs):
+    """FlashAttention 3; its lse is a natural logarithm."""
+    device, definition = conftest.device_of(inputs), conftest.definition_of(test)
+    attention = conftest.need("sgl_kernel.flash_attn", device)
+    if conftest.need_capability(device, 9) != 9:
+        raise NotImplementedError("FlashAttention 3 is for compute capability 9.0")
+    offsets, pages, keys = gqa_paged_sequences(definition, inputs)
+    values = [inputs[name] for name in definition["inputs"]]
+    floats = [x for x in values if torch.is_tensor(x) and x.dim() > 2]
+    if len(floats[0]) == 0:
+        raise NotImplementedError("it takes no empty batch")
+    table = torch.nn.utils.rnn.pad_sequence(pages, batch_first=True).int()
+    query, *caches = floats
+    output, lse, *_ = attention.flash_attn_with_kvcache(
+        query,
+        *caches,
+        cache_seqlens=torch.tensor(keys, dtype=torch.int32, device=device),
+        page_table=table,
+        cu_seqlens_q=offsets,
+        max_seqlen_q=offsets.diff().max().item(),
+        softmax_scale=next(x for x in values if isinstance(x, float)),
+        causal="causal" in definition["name"],
+        return_softmax_lse=True,
+    )
+    lse = lse.mT / torch.log(torch.tensor(2.0))
+    return gqa_paged_outputs(
+        definition, (output, lse.masked_fill(lse.isinf(), -torch.inf))
+    )
+
+
+# definition: "gqa_paged_decode_h28_kv4_d128_ps1"
+class TestGqaPagedDecodeH28Kv4D128Ps1:
+    OP_TYPE = "gqa_paged"
+    NAME = "gqa_paged_decode_h28_kv4_d128_ps1"
+    NUM_QO_HEADS = 28
+    NUM_KV_HEADS = 4
+    HEAD_DIM = 128
+    PAGE_SIZE = 1
+    AXES = conftest.constants(
+        batch_size=None,
+        num_qo_heads=NUM_QO_HEADS,
+        num_kv_heads=NUM_KV_HEADS,
+        head_dim=HEAD_DIM,
+        num_pages=None,
+        page_size=PAGE_SIZE,
+        len_indptr=None,
+        num_kv_indices=None,
+    )
+    CONSTANTS = conftest.constants()
+    SIZES = (
+        conftest.size(
+            "small",
+            batch_size=1,
+            num_pages=31,
+            len_indptr=2,
+            num_kv_indices=23,
+        ),
+        conftest.size(
+            "small",
+            batch_size=4,
+            num_pages=78,
+            len_indptr=5,
+            num_kv_indices=60,
+        ),
+        conftest.size(
+            "medium",
+            batch_size=9,
+            num_pages=2563,
+            len_indptr=10,
+            num_kv_indices=2048,
+        ),
+        conftest.size(
+            "large",
+            batch_size=64,
+            num_pages=163843,
+            len_indptr=65,
+            num_kv_indices=131072,
+        ),
+    )
+    GROUND_TRUTHS = (
+        gqa_paged_flashinfer,
+        gqa_paged_sglang,
+        gqa_paged_torch,
+    )
+    TOLERANCE = staticmethod(gqa_paged_tolerance)
+    JUDGE = None
+    REFERENCE = """\
+import math
+
+import torch
+
+
+@torch.no_grad()
+def run(q, k_cache, v_cache, kv_indptr, kv_indices, sm_scale):
+    group = q.shape[1] // k_cache.shape[2]
+    output = torch.zeros_like(q)
+    lse = torch.full(q.shape[:2], -math.inf, dtype=torch.float32, device=q.device)
+    bounds = kv_indptr.tolist()
+
+    for i, (first, end) in enumerate(zip(bounds[:-1], bounds[1:])):
+        if end > first:
+            # A page is one key. [heads, keys, head_dim], each kv head as often as it has query heads.
+            slots = kv_indices[first:end].long()
+            keys = k_cache[slots, 0].float().transpose(0, 1).repeat_interleave(group, dim=0)
+            values = v_cache[slots, 0].float().transpose(0, 1).repeat_interleave(group, dim=0)
+            logits = (keys @ q[i].float().unsqueeze(-1)).squeeze(-1) * sm_scale
+            lse[i] = torch.logsumexp(logits, dim=-1) / math.log(2)
+            weights = torch.softmax(logits, dim=-1)
+            output[i] = (weights.unsqueeze(1) @ values).squeeze(1).to(q.dtype)
+    return output, lse
+"""
+
+    @classmethod
+    def generate_random_inputs(cls, axes, device="cpu", seed=0):
+        return gqa_paged_inputs(conftest.definition_of(cls), axes, device, seed)
+
+    def test_definition_is_unchanged(self):
+        conftest.check_definition(self)
+
+    @torch.no_grad()
+    def test_output_shape(self, device):
+        conftest.check_output_shape(self, device)
+
+    @torch.no_grad()
+    def test_output_dtype(self, device):
+        conftest.check_output_dtype(self, device)
+
+    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
+    @torch.no_grad()
+    def test_numerical_correctness(self, case, device):
+        conftest.check_numerical_correctness(self, case, device)
+
+    @torch.no_grad()
+    def test_determinism(self, device):
+        conftest.check_determinism(self, device)
+
+    @pytest.mark.parametrize(
+        "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, gqa_paged_edges)
+    )
+    @torch.no_grad()
+    def test_edge_cases(self, case, device):
+        conftest.check_edge_case(self, case, device)
+
+    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
+    @pytest.mark.parametrize("name", conftest.truth_names(GROUND_TRUTHS))
+    @torch.no_grad()
+    def test_against_ground_truth(self, name, case, device):
+        conftest.check_against(self, case, name, device)
+
+    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
+    @torch.no_grad()
+    def test_ground_truths_agree(self, case, device):
+        conftest.check_ground_truths_agree(self, case, device)
+
+
+# definition: "gqa_paged_decode_h40_kv8_d128_ps16"
+class TestGqaPagedDecodeH40Kv8D128Ps16:
+    OP_TYPE = "gqa_paged"
+    NAME = "gqa_paged_decode_h40_kv8_d128_ps16"
+    NUM_QO_HEADS = 40
+    NUM_KV_HEADS = 8
+    HEAD_DIM = 128
+    PAGE_SIZE = 16
+    AXES = conftest.constants(
+        batch_size=None,
+        num_qo_heads=NUM_QO_HEADS,
+        num_kv_heads=NUM_KV_HEADS,
+        head_dim=HEAD_DIM,
+        num_pages=None,
+        page_size=PAGE_SIZE,
+        len_indptr=None,
+        num_kv_indices=None,
+    )
+    CONSTANTS = conftest.constants()
+    SIZES = (
+        conftest.size(
+            "small",
+            batch_size=1,
+            num_pages=5,
+            len_indptr=2,
+            num_kv_indices=2,
+        ),
+        conftest.size(
+            "small",
+            batch_size=4,
+            num_pages=11,
+            len_indptr=5,
+            num_kv_indices=7,
+        ),
+        conftest.size(
+            "medium",
+            batch_size=9,
+            num_pages=173,
+            len_indptr=10,
+            num_kv_indices=136,
+        ),
+        conftest.size(
+            "large",
+            batch_size=64,
+            num_pages=10318,
+            len_indptr=65,
+            num_kv_indices=8252,
+        ),
+    )
+    GROUND_TRUTHS = (
+        gqa_paged_flashinfer,
+        gqa_paged_sglang,
+        gqa_paged_torch,
+    )
+    TOLERANCE = staticmethod(gqa_paged_tolerance)
+    JUDGE = None
+    REFERENCE = """\
+import math
+
+import torch
+
+
+@torch.no_grad()
+def run(q, k_cache, v_cache, kv_indptr, kv_indices, kv_last_page_len, sm_scale):
+    batch_size, num_qo_heads, head_dim = q.shape
+    page_size, num_kv_heads = k_cache.shape[1:3]
+    output = torch.zeros_like(q)
+    lse = torch.full((batch_size, num_qo_heads), -math.inf, dtype=torch.float32, device=q.device)
+
+    for i in range(batch_size):
+        first, end = kv_indptr[i].item(), kv_indptr[i + 1].item()
+        if first == end:
+            continue
+        pages = kv_indices[first:end].long()
+        length = (end - first - 1) * page_size + kv_last_page_len[i].item()
+        keys = k_cache[pages].flatten(0, 1)[:length].float()
+        values = v_cache[pages].flatten(0, 1)[:length].float()
+
+        # Neighbouring query heads share a kv head.
+        queries = q[i].float().view(num_kv_heads, -1, head_dim)
+        logits = torch.einsum("hgd,nhd->hgn", queries, keys) * sm_scale
+        lse[i] = torch.logsumexp(logits, dim=-1).flatten() / math.log(2)
+        weights = torch.softmax(logits, dim=-1)
+        output[i] = torch.einsum("hgn,nhd->hgd", weights, values).reshape(num_qo_heads, head_dim).to(q.dtype)
+    return output, lse
+"""
+
+    @classmethod
+    def generate_random_inputs(cls, axes, device="cpu", seed=0):
+        return gqa_paged_inputs(conftest.definition_of(cls), axes, device, seed)
+
+    def test_definition_is_unchanged(self):
+        conftest.check_definition(self)
+
+    @torch.no_grad()
+    def test_output_shape(self, device):
+        conftest.check_output_shape(self, device)
+
+    @torch.no_grad()
+    def test_output_dtype(self, device):
+        conftest.check_output_dtype(self, device)
+
+    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
+    @torch.no_grad()
+    def test_numerical_correctness(self, case, device):
+        conftest.check_numerical_correctness(self, case, device)
+
+    @torch.no_grad()
+    def test_determinism(self, device):
+        conftest.check_determinism(self, device)
+
+    @pytest.mark.parametrize(
+        "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, gqa_paged_edges)
+    )
+    @torch.no_grad()
+    def test_edge_cases(self, case, device):
+        conftest.check_edge_case(self, case, device)
+
+    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
+    @pytest.mark.parametrize("name", conftest.truth_names(GROUND_TRUTHS))
+    @torch.no_grad()
+    def test_against_ground_truth(self, name, case, device):
+        conftest.check_against(self, case, name, device)
+
+    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
+    @torch.no_grad()
+    def test_ground_truths_agree(self, case, device):
+        conftest.check_ground_truths_agree(self, case, device)
+
+
+# definition: "gqa_paged_prefill_causal_h16_kv4_d128_ps16"
+class TestGqaPagedPrefillCausalH16Kv4D128Ps16:
+    OP_TYPE = "gqa_paged"
+    NAME = "gqa_paged_prefill_causal_h16_kv4_d128_ps16"
+    NUM_QO_HEADS = 16
+    NUM_KV_HEADS = 4
+    HEAD_DIM = 128
+    PAGE_SIZE = 16
+    AXES = conftest.constants(
+        total_q=None,
+        num_qo_heads=NUM_QO_HEADS,
+        num_kv_heads=NUM_KV_HEADS,
+        head_dim=HEAD_DIM,
+        num_pages=None,
+        page_size=PAGE_SIZE,
+        batch_size=None,
+        len_indptr=None,
+        num_kv_indices=None,
+    )
+    CONSTANTS = conftest.constants()
+    SIZES = (
+        conftest.size(
+            "small",
+            total_q=6,
+            num_pages=5,
+            batch_size=1,
+            len_indptr=2,
+            num_kv_indices=2,
+        ),
+        conftest.size(
+            "small",
+            total_q=16,
+            num_pages=10,
+            batch_size=4,
+            len_indptr=5,
+            num_kv_indices=6,
+        ),
+        conftest.size(
+            "medium",
+            total_q=160,
+            num_pages=61,
+            batch_size=8,
+            len_indptr=9,
+            num_kv_indices=47,
+        ),
+        conftest.size(
+            "medium",
+            total_q=520,
+            num_pages=46,
+            batch_size=2,
+            len_indptr=3,
+            num_kv_indices=35,
+        ),
+        conftest.size(
+            "large",
+            total_q=4096,
+            num_pages=1291,
+            batch_size=8,
+            len_indptr=9,
+            num_kv_indices=1031,
+        ),
+    )
+    GROUND_TRUTHS = (
+        gqa_paged_flashinfer,
+        gqa_paged_sglang,
+        gqa_paged_torch,
+    )
+    TOLERANCE = staticmethod(gqa_paged_tolerance)
+    JUDGE = None
+    REFERENCE = """\
+import math
+
+import torch
+
+CHUNK = 512  # queries that are computed at once
+
+
+@torch.no_grad()
+def run(q, k_cache, v_cache, qo_indptr, kv_indptr, kv_indices, kv_last_page_len, sm_scale):
+    num_qo_heads, head_dim = q.shape[1:]
+    page_size, num_kv_heads = k_cache.shape[1:3]
+    output = torch.zeros_like(q)
+    lse = torch.full(q.shape[:2], -math.inf, dtype=torch.float32, device=q.device)
+
+    for i in range(len(qo_indptr) - 1):
+        begin, stop = qo_indptr[i].item(), qo_indptr[i + 1].item()
+        first, end = kv_indptr[i].item(), kv_indptr[i + 1].item()
+        if begin == stop or first == end:
+            continue
+        pages = kv_indices[first:end].long()
+        length = (end - first - 1) * page_size + kv_last_page_len[i].item()
+        keys = k_cache[pages].flatten(0, 1)[:length].float()
+        values = v_cache[pages].flatten(0, 1)[:length].float()
+
+        # The last query stands at the last key.
+        places = torch.arange(stop - begin, device=q.device) + length - (stop - begin)
+        for start in range(begin, stop, CHUNK):
+            rows = slice(start, min(start + CHUNK, stop))
+            seen = torch.arange(length, device=q.device) <= places[rows.start - begin : rows.stop - begin, None]
+            queries = q[rows].float().view(-1, num_kv_heads, num_qo_heads // num_kv_heads, head_dim)
+            logits = torch.einsum("qhgd,nhd->qhgn", queries, keys) * sm_scale
+            logits = logits.masked_fill(~seen[:, None, None, :], -math.inf)
+            lse[rows] = torch.logsumexp(logits, dim=-1).flatten(1) / math.log(2)
+            weights = torch.softmax(logits, dim=-1)
+            output[rows] = torch.einsum("qhgn,nhd->qhgd", weights, values).flatten(1, 2).to(q.dtype)
+    return output, lse
+"""
+
+    @classmethod
+    def generate_random_inputs(cls, axes, device="cpu", seed=0):
+        return gqa_paged_inputs(conftest.definition_of(cls), axes, device, seed)
+
+    def test_definition_is_unchanged(self):
+        conftest.check_definition(self)
+
+    @torch.no_grad()
+    def test_output_shape(self, device):
+        conftest.check_output_shape(self, device)
+
+    @torch.no_grad()
+    def test_output_dtype(self, device):
+        conftest.check_output_dtype(self, device)
+
+    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
+    @torch.no_grad()
+    def test_numerical_correctness(self, case, device):
+        conftest.check_numerical_correctness(self, case, device)
+
+    @torch.no_grad()
+    def test_determinism(self, device):
+        conftest.check_determinism(self, device)
+
+    @pytest.mark.parametrize(
+        "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, gqa_paged_edges)
+    )
+    @torch.no_grad()
+    def test_edge_cases(self, case, device):
+        conftest.check_edge_case(self, case, device)
+
+    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
+    @pytest.mark.parametrize("name", conftest.truth_names(GROUND_TRUTHS))
+    @torch.no_grad()
+    def test_against_ground_truth(self, name, case, device):
+        conftest.check_against(self, case, name, device)
+
+    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
+    @torch.no_grad()
+    def test_ground_truths_agree(self, case, device):
+        conftest.check_ground_truths_agree(self, case, device)
+
+
+# definition: "gqa_paged_prefill_h20_kv20_d64_ps1"
+class TestGqaPagedPrefillH20Kv20D64Ps1:
+    OP_TYPE = "gqa_paged"
+    NAME = "gqa_paged_prefill_h20_kv20_d64_ps1"
+    NUM_QO_HEADS = 20
+    NUM_KV_HEADS = 20
+    HEAD_DIM = 64
+    PAGE_SIZE = 1
+    AXES = conftest.constants(
+        total_q=None,
+        num_qo_heads=NUM_QO_HEADS,
+        num_kv_heads=NUM_KV_HEADS,
+        head_dim=HEAD_DIM,
+        num_pages=None,
+        page_size=PAGE_SIZE,
+        len_indptr=None,
+        num_kv_indices=None,
+    )
+    CONSTANTS = conftest.constants()
+    SIZES = (
+        conftest.size(
+            "small",
+            total_q=6,
+            num_pages=24,
+            len_indptr=2,
+            num_kv_indices=17,
+        ),
+        conftest.size(
+            "small",
+            total_q=16,
+            num_pages=58,
+            len_indptr=5,
+            num_kv_indices=44,
+        ),
+        conftest.size(
+            "medium",
+            total_q=160,
+            num_pages=803,
+            len_indptr=9,
+            num_kv_indices=640,
+        ),
+        conftest.size(
+            "medium",
+            total_q=520,
+            num_pages=673,
+            len_indptr=3,
+            num_kv_indices=536,
+        ),
+        conftest.size(
+            "large",
+            total_q=4096,
+            num_pages=20483,
+            len_indptr=9,
+            num_kv_indices=16384,
+        ),
+    )
+    GROUND_TRUTHS = (
+        gqa_paged_flashinfer,
+        gqa_paged_sglang,
+        gqa_paged_torch,
+    )
+    TOLERANCE = staticmethod(gqa_paged_tolerance)
+    JUDGE = None
+    REFERENCE = """\
+import math
+
+import torch
+
+
+@torch.no_grad()
+def run(q, k_cache, v_cache, qo_indptr, kv_indptr, kv_indices, sm_scale):
+    group = q.shape[1] // k_cache.shape[2]
+    output = torch.zeros_like(q)
+    lse = torch.full(q.shape[:2], -math.inf, dtype=torch.float32, device=q.device)
+
+    for i in range(len(qo_indptr) - 1):
+        rows = slice(qo_indptr[i].item(), qo_indptr[i + 1].item())
+        slots = kv_indices[kv_indptr[i].item() : kv_indptr[i + 1].item()].long()
+        if rows.start == rows.stop or len(slots) == 0:
+            continue
+        keys = k_cache[slots, 0].float().repeat_interleave(group, dim=1)
+        values = v_cache[slots, 0].float().repeat_interleave(group, dim=1)
+        logits = torch.einsum("qhd,nhd->qhn", q[rows].float(), keys) * sm_scale
+        lse[rows] = torch.logsumexp(logits, dim=-1) / math.log(2)
+        weights = torch.softmax(logits, dim=-1)
+        output[rows] = torch.einsum("qhn,nhd->qhd", weights, values).to(q.dtype)
+    return output, lse
+"""
+
+    @classmethod
+    def generate_random_inputs(cls, axes, device="cpu", seed=0):
+        return gqa_paged_inputs(conftest.definition_of(cls), axes, device, seed)
+
+    def test_definition_is_unchanged(self):
+        conftest.check_definition(self)
+
+    @torch.no_grad()
+    def test_output_shape(self, device):
+        conftest.check_output_shape(self, device)
+
+    @torch.no_grad()
+    def test_output_dtype(self, device):
+        conftest.check_output_dtype(self, device)
+
+    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
+    @torch.no_grad()
+    def test_numerical_correctness(self, case, device):
+        conftest.check_numerical_correctness(self, case, device)
+
+    @torch.no_grad()
+    def test_determinism(self, device):
+        conftest.check_determinism(self, device)
+
+    @pytest.mark.parametrize(
+        "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, gqa_paged_edges)
+    )
+    @torch.no_grad()
+    def test_edge_cases(self, case, device):
+        conftest.check_edge_case(self, case, device)
+
+    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
+    @pytest.mark.parametrize("name", conftest.truth_names(GROUND_TRUTHS))
+    @torch.no_grad()
+    def test_against_ground_truth(self, name, case, device):
+        conftest.check_against(self, case, name, device)
+
+    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
+    @torch.no_grad()
+    def test_ground_truths_agree(self, case, device):
+        conftest.check_ground_truths_agree(self, case, device)
+
+
+# definition: none
+def main():
+    return conftest.main(__file__)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,245 @@
+# Made by `reftest generate`, which leaves this file alone once it has been edited.
+# reftest-body: 6d4dcb7d6fc9408dd3b0ab914c0fd803
+"""Tests of definitions/layernorm. conftest.py says how they run."""
+
+import pytest
+import torch
+
+# isort: split
+import conftest
+
+
+def layernorm_inputs(definition, axes, device="cpu", seed=0):
+    """Noise, and rows that show mistakes: one so small that epsilon counts, one of zeros, one far from 0, a huge one."""
+    sizes = conftest.resolve_axes(definition, axes)
+    generator = conftest.generator_of(seed)
+    inputs = {}
+    for name, spec in definition["inputs"].items():
+        if spec["shape"] is None:
+            inputs[name] = 4e-6
+            continue
+        shape, dtype = conftest.shape_of(spec, sizes), conftest.dtype_of(spec)
+        values = conftest.noise(shape, torch.float32, "cpu", generator)
+        if len(shape) > 1:
+            rows = values.view(-1, shape[-1])
+            scales = (0.002, 0.0, 1.0, 100.0)
+            for row, scale in zip(rows, scales, strict=False):
+                row *= scale
+            if len(rows) > 2:
+                rows[2] += 2.0
+        inputs[name] = values.to(dtype).to(device)
+    return inputs
+
+
+def layernorm_flashinfer(test, inputs):
+    norm = conftest.need("flashinfer.norm", conftest.device_of(inputs))
+    names = conftest.tensor_inputs(conftest.definition_of(test))
+    scalars = [value for value in inputs.values() if isinstance(value, float)]
+    eps = scalars[0] if scalars else conftest.need_constant(test, "eps")
+    x, *parameters = [inputs[name] for name in names]
+    if len(parameters) < 2 or any(p.dtype != torch.float32 for p in parameters):
+        raise NotImplementedError("it takes a weight and a bias of float32")
+    if x.dtype != torch.bfloat16:
+        raise NotImplementedError("it takes activations of bfloat16")
+    bias = next(i for i, name in enumerate(names[1:]) if "bias" in name or i == 1)
+    weight, bias = parameters[1 - bias], parameters[bias]
+    return norm.layernorm(x.contiguous().view(-1, x.shape[-1]), weight, bias, eps).view(
+        x.shape
+    )
+
+
+def layernorm_probe(test):
+    """Rows of x and -x by turns answer with x / sqrt(x² + eps) where the weight is 1; x² is below any epsilon in use."""
+    definition, x = conftest.definition_of(test), 2.0**-20
+    hidden, *parameters = conftest.tensor_inputs(definition)
+    inputs = layernorm_inputs(definition, test.SIZES[0].axes)
+    inputs = {name: torch.zeros_like(value) for name, value in inputs.items()}
+    inputs[hidden][..., 0::2], inputs[hidden][..., 1::2] = x, -x
+    for name in parameters:
+        inputs[name] += 0.0 if "bias" in name else 1.0
+    y = conftest.run_reference(test, inputs)[0].double().abs().mean().item()
+    return {"eps": conftest.round_constant((x / y) ** 2 - x**2 if y else 0.0)}
+
+
+def layernorm_torch(test, inputs):
+    """layer_norm in float64."""
+    definition = conftest.definition_of(test)
+    hidden, *parameters = conftest.tensor_inputs(definition)
+    scalars = [value for value in inputs.values() if isinstance(value, float)]
+    eps = scalars[0] if scalars else conftest.need_constant(test, "eps")
+    biases = [name for name in parameters if "bias" in name] or parameters[1:]
+    weights = [name for name in parameters if name not in biases]
+    x = inputs[hidden].double()
+    w = inputs[weights[0]].double() if weights else None
+    b = inputs[biases[0]].double() if biases else None
+    (output,) = definition["outputs"].values()
+    normed = torch.nn.functional.layer_norm(x, x.shape[-1:], w, b, eps)
+    return normed.to(conftest.dtype_of(output))
+
+
+# definition: "layernorm_h1152"
+class TestLayernormH1152:
+    OP_TYPE = "layernorm"
+    NAME = "layernorm_h1152"
+    HIDDEN_SIZE = 1152
+    AXES = conftest.constants(
+        batch_size=None,
+        hidden_size=HIDDEN_SIZE,
+    )
+    EPS = 1e-06  # description
+    CONSTANTS = conftest.constants(
+        eps=EPS,
+    )
+    SIZES = (
+        conftest.size("small", batch_size=1),
+        conftest.size("small", batch_size=8),
+        conftest.size("medium", batch_size=61),
+        conftest.size("medium", batch_size=44),
+        conftest.size("large", batch_size=16384),
+    )
+    GROUND_TRUTHS = (
+        layernorm_flashinfer,
+        layernorm_torch,
+    )
+    TOLERANCE = None
+    JUDGE = None
+    REFERENCE = """\
+import torch
+
+EPSILON = 1e-6
+
+
+@torch.no_grad()
+def run(hidden_states, weight, bias):
+    rows = hidden_states.float()
+    centred = rows - rows.mean(dim=-1, keepdim=True)
+    variance = centred.square().mean(dim=-1, keepdim=True)
+    normed = centred * torch.rsqrt(variance + EPSILON)
+    return (normed * weight + bias).to(hidden_states.dtype)
+"""
+
+    @classmethod
+    def generate_random_inputs(cls, axes, device="cpu", seed=0):
+        return layernorm_inputs(conftest.definition_of(cls), axes, device, seed)
+
+    def test_definition_is_unchanged(self):
+        conftest.check_definition(self)
+
+    @torch.no_grad()
+    def test_output_shape(self, device):
+        conftest.check_output_shape(self, device)
+
+    @torch.no_grad()
+    def test_output_dtype(self, device):
+        conftest.check_output_dtype(self, device)
+
+    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
+    @torch.no_grad()
+    def test_numerical_correctness(self, case, device):
+        conftest.check_numerical_correctness(self, case, device)
+
+    @torch.no_grad()
+    def test_determinism(self, device):
+        conftest.check_determinism(self, device)
+
+    @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
+    @torch.no_grad()
+    def test_edge_cases(self, case, device):
+        conftest.check_edge_case(self, case, device)
+
+    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
+    @pytest.mark.parametrize("name", conftest.truth_names(GROUND_TRUTHS))
+    @torch.no_grad()
+    def test_against_ground_truth(self, name, case, device):
+        conftest.check_against(self, case, name, device)
+
+    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
+    @torch.no_grad()
+    def test_ground_truths_agree(self, case, device):
+        conftest.check_ground_truths_agree(self, case, device)
+
+
+# definition: "layernorm_h768"
+class TestLayernormH768:
+    OP_TYPE = "layernorm"
+    NAME = "layernorm_h768"
+    HIDDEN_SIZE = 768
+    AXES = conftest.constants(
+        batch_size=None,
+        hidden_size=HIDDEN_SIZE,
+    )
+    EPS = 1e-05  # description
+    CONSTANTS = conftest.constants(
+        eps=EPS,
+    )
+    SIZES = (
+        conftest.size("small", batch_size=1),
+        conftest.size("small", batch_size=8),
+        conftest.size("medium", batch_size=61),
+        conftest.size("medium", batch_size=32),
+        conftest.size("large", batch_size=16384),
+    )
+    GROUND_TRUTHS = (
+        layernorm_flashinfer,
+        layernorm_torch,
+    )
+    TOLERANCE = None
+    JUDGE = None
+    REFERENCE = """\
+import torch
+import torch.nn.functional as F
+
+
+@torch.no_grad()
+def run(hidden_states, weight, bias):
+    return F.layer_norm(hidden_states, hidden_states.shape[-1:], weight, bias, eps=1e-5)
+"""
+
+    @classmethod
+    def generate_random_inputs(cls, axes, device="cpu", seed=0):
+        return layernorm_inputs(conftest.definition_of(cls), axes, device, seed)
+
+    def test_definition_is_unchanged(self):
+        conftest.check_definition(self)
+
+    @torch.no_grad()
+    def test_output_shape(self, device):
+        conftest.check_output_shape(self, device)
+
+    @torch.no_grad()
+    def test_output_dtype(self, device):
+        conftest.check_output_dtype(self, device)
+
+    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
+    @torch.no_grad()
+    def test_numerical_correctness(self, case, device):
+        conftest.check_numerical_correctness(self, case, device)
+
+    @torch.no_grad()
+    def test_determinism(self, device):
+        conftest.check_determinism(self, device)
+
+    @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
+    @torch.no_grad()
+    def test_edge_cases(self, case, device):
+        conftest.check_edge_case(self, case, device)
+
+    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
+    @pytest.mark.parametrize("name", conftest.truth_names(GROUND_TRUTHS))
+    @torch.no_grad()
+    def test_against_ground_truth(self, name, case, device):
+        conftest.check_against(self, case, name, device)
+
+    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
+    @torch.no_grad()
+    def test_ground_truths_agree(self, case, device):
+        conftest.check_ground_truths_agree(self, case, device)
+
+
+# definition: none
+def main():
+    return conftest.main(__file__)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,525 @@
+# Made by `reftest generate`, which leaves this file alone once it has been edited.
+# reftest-body: c4a26eabd2ebf5428db4e81a278b3ab9
+"""Tests of definitions/mla_paged. conftest.py says how they run."""
+
+import pytest
+import torch
+
+# isort: split
+import conftest
+
+
+def mla_paged_split(total, parts, generator, least=1, most=None):
+    """`total` as a list of random parts, each of at least `least` where that is possible, at most `most` (a list)."""
+    if parts == 0:
+        return []
+    least = min(least, total // parts)
+    most = [min(m, total) for m in most] if most else [total] * parts
+    lengths = [min(least, m) for m in most]
+    left = total - sum(lengths)
+    while left > 0:
+        open_parts = [i for i in range(parts) if lengths[i] < most[i]] or [parts - 1]
+        chosen = open_parts[torch.randint(len(open_parts), (), generator=generator)]
+        room = (
+            most[chosen] - lengths[chosen] if lengths[chosen] < most[chosen] else left
+        )
+        step = torch.randint(1, min(room, left) + 1, (), generator=generator).item()
+        lengths[chosen] += step
+        left -= step
+    return lengths
+
+
+def mla_paged_offsets(lengths, dtype):
+    offsets = torch.tensor([0, *lengths])
+    return offsets.cumsum(0).to(dtype)
+
+
+def mla_paged_named(definition, word):
+    """The input whose name holds the word; None: there is none."""
+    return next((name for name in definition["inputs"] if word in name), None)
+
+
+def mla_paged_lengths(definition, axes, generator):
+    """Entries of kv_indices, keys of the last page and queries of each sequence."""
+    sizes = conftest.resolve_axes(definition, axes)
+    names = definition["inputs"]
+    kv_indptr = mla_paged_named(definition, "kv_indptr")
+    batch = conftest.shape_of(names[kv_indptr], sizes)[0] - 1
+    entries = conftest.shape_of(
+        names[mla_paged_named(definition, "kv_indices")], sizes
+    )[0]
+    cache = next(name for name in names if "cache" in name)
+    page = conftest.shape_of(names[cache], sizes)[1]
+    pages = mla_paged_split(entries, batch, generator)
+    last = torch.randint(1, page + 1, (batch,), generator=generator).tolist()
+    if mla_paged_named(definition, "last_page") is None:
+        last = [page] * batch
+    last = [n if count > 0 else 0 for n, count in zip(last, pages, strict=True)]
+    queries = None
+    if mla_paged_named(definition, "qo_indptr"):
+        query = next(iter(names.values()))
+        total = conftest.shape_of(query, sizes)[0]
+        keys = [max(0, (p - 1) * page + n) for p, n in zip(pages, last, strict=True)]
+        queries = mla_paged_split(total, batch, generator, most=keys)
+    return pages, last, queries
+
+
+def mla_paged_inputs(definition, axes, device="cpu", seed=0):
+    """Ragged sequences whose pages lie out of order, the last one partly filled; no query sees nothing. Keys and values
+    that nobody may read are huge, so that one which is read shows."""
+    sizes = conftest.resolve_axes(definition, axes)
+    generator = conftest.generator_of(seed)
+    pages, last, queries = mla_paged_lengths(definition, axes, generator)
+    caches, inputs = [], {}
+    query = next(iter(definition["inputs"]))
+    key = next(name for name in definition["inputs"] if "cache" in name)
+    for name, spec in definition["inputs"].items():
+        if spec["shape"] is None:
+            inputs[name] = 0.08
+            continue
+        shape, dtype = conftest.shape_of(spec, sizes), conftest.dtype_of(spec)
+        if "qo_indptr" in name:
+            values = mla_paged_offsets(queries, dtype)
+        elif "kv_indptr" in name:
+            values = mla_paged_offsets(pages, dtype)
+        elif "kv_indices" in name:
+            values = torch.randperm(max(caches[0].shape[0], 1), generator=generator)
+            repeats = -(-shape[0] // len(values))
+            values = values.repeat(repeats)[: shape[0]]
+        elif "last_page" in name:
+            values = torch.tensor(last)
+        else:
+            values = conftest.noise(shape, torch.float32, "cpu", generator) * 1.7
+            if name == query and shape[0] > 0:
+                values[0, 0, 0] = 1296.0  # logits beyond what exp takes, all alike
+            elif name == key:
+                values[..., 0] = 1.0
+        if "cache" in name:
+            caches.append(values)
+        inputs[name] = values
+    mla_paged_hide(definition, inputs, caches, pages, last)
+    for name, spec in definition["inputs"].items():
+        if spec["shape"] is not None:
+            inputs[name] = inputs[name].to(conftest.dtype_of(spec)).to(device)
+    return inputs
+
+
+def mla_paged_hide(definition, inputs, caches, pages, last):
+    """Makes every slot huge that belongs to no sequence."""
+    indices = inputs[mla_paged_named(definition, "kv_indices")]
+    used = torch.zeros(caches[0].shape[:2], dtype=torch.bool)
+    first = 0
+    for count, keys in zip(pages, last, strict=True):
+        own = indices[first : first + count]
+        if count > 0:
+            used[own[:-1]] = True
+            used[own[-1], :keys] = True
+        first += count
+    for cache in caches:
+        cache[~used] = 1000.0
+
+
+def mla_paged_tolerance(definition, axes, index):
+    """Kernels keep probabilities in the values' dtype on the way: averages are good to a few units of it, lse to 1e-2."""
+    return (1e-2, 2e-2, 1.0) if index == 0 else (1e-2, 1e-3, 1.0)
+
+
+def mla_paged_workspace(device):
+    return torch.empty(128 << 20, dtype=torch.uint8, device=device)
+
+
+def mla_paged_outputs(definition, result):
+    """lse of an empty row is -inf; older releases have a large negative number."""
+    output, lse = result
+    lse = torch.where(lse <= -1e4, -torch.inf, lse.float())
+    return (output, lse)[: len(definition["outputs"])]
+
+
+def mla_paged_flashinfer(test, inputs):
+    device = conftest.device_of(inputs)
+    mla = conftest.need("flashinfer.mla", device)
+    definition = conftest.definition_of(test)
+    tensors = [inputs[name] for name in definition["inputs"]]
+    scale = next(x for x in tensors if isinstance(x, float))
+    q_nope, q_pe, ckv, kpe = [
+        x for x in tensors if isinstance(x, torch.Tensor) and x.dim() > 2
+    ]
+    page = ckv.shape[1]
+    kv_indptr, indices = (
+        inputs[mla_paged_named(definition, w)] for w in ("kv_indptr", "kv_indices")
+    )
+    pages = kv_indptr[1:] - kv_indptr[:-1]
+    last_name = mla_paged_named(definition, "last_page")
+    last = inputs[last_name] if last_name else torch.full_like(pages, page)
+    lengths = torch.where(pages > 0, (pages - 1) * page + last, 0).to(torch.int32)
+    qo_name = mla_paged_named(definition, "qo_indptr")
+    single = torch.arange(len(kv_indptr), dtype=torch.int32, device=device)
+    wrapper = mla.BatchMLAPagedAttentionWrapper(
+        mla_paged_workspace(device), backend="fa2"
+    )
+    wrapper.plan(
+        inputs[qo_name] if qo_name else single,
+        kv_indptr,
+        indices,
+        lengths,
+        q_nope.shape[1],
+        q_nope.shape[2],
+        q_pe.shape[2],
+        page,
+        "causal" in definition["name"],
+        scale,
+        q_nope.dtype,
+        ckv.dtype,
+    )
+    result = wrapper.run(q_nope, q_pe, ckv, kpe, return_lse=True)
+    return mla_paged_outputs(definition, result)
+
+
+def mla_paged_edges(definition, axes):
+    """No sequence, and one with one query and one key."""
+    specs, found = definition["inputs"], []
+    query = next(iter(specs))
+    words = {"last_page": 0, "qo_indptr": 1, "kv_indptr": 1, "kv_indices": 0}
+    for count in (0, 1):
+        edge = {specs[query]["shape"][0]: count}
+        for word, more in words.items():
+            name = mla_paged_named(definition, word)
+            edge |= {specs[name]["shape"][0]: count + more} if name else {}
+        found.append({**axes, **{axis: edge[axis] for axis in axes if axis in edge}})
+    return found
+
+
+def mla_paged_sequences(definition, inputs):
+    """Offsets of queries; for each sequence its pages (a list of tensors) and how many keys it has."""
+    kv_indptr, indices = (
+        inputs[mla_paged_named(definition, word)]
+        for word in ("kv_indptr", "kv_indices")
+    )
+    page = next(x for name, x in inputs.items() if "cache" in name).shape[1]
+    pages = list(indices.split(kv_indptr.diff().tolist()))
+    last_name = mla_paged_named(definition, "last_page")
+    last = inputs[last_name].tolist() if last_name else [page] * len(pages)
+    keys = [
+        (len(own) - 1) * page + n if len(own) > 0 else 0
+        for own, n in zip(pages, last, strict=True)
+    ]
+    qo_name = mla_paged_named(definition, "qo_indptr")
+    single = torch.arange(len(kv_indptr), dtype=torch.int32, device=indices.device)
+    return inputs[qo_name] if qo_name else single, pages, keys
+
+
+def mla_paged_torch(test, inputs):
+    """scaled_dot_product_attention for one sequence after the other."""
+    definition = conftest.definition_of(test)
+    offsets, pages, keys = mla_paged_sequences(definition, inputs)
+    values = [inputs[name] for name in definition["inputs"]]
+    floats = [x for x in values if torch.is_tensor(x) and x.dim() > 2]
+    scale = next(x for x in values if isinstance(x, float))
+    causal = "causal" in definition["name"]
+    query = torch.cat(floats[:2], -1)
+    caches = torch.cat(floats[2:], -1).unsqueeze(2), floats[2].unsqueeze(2)
+    output = torch.zeros_like(floats[0])
+    lse = torch.full(query.shape[:2], -torch.inf, device=query.device)
+    for n, (own, count) in enumerate(zip(pages, keys, strict=True)):
+        k, v = (cache[own.long()].flatten(0, 1)[:count] for cache in caches)
+        rows = slice(offsets[n], offsets[n + 1])
+        output[rows], lse[rows] = conftest.attend(query[rows], k, v, scale, causal)
+    return (output, lse)[: len(definition["outputs"])]
+
+
+def mla_paged_sglang(test, inputs):
+    """FlashAttention 3, which takes the compressed keys as values, and the queries for them beside the rest; its lse is a natural logarithm."""
+    device, definition = conftest.device_of(inputs), conftest.definition_of(test)
+    attention = conftest.need("sgl_kernel.flash_attn", device)
+    if conftest.need_capability(device, 9) != 9:
+        raise NotImplementedError("FlashAttention 3 is for compute capability 9.0")
+    offsets, pages, keys = mla_paged_sequences(definition, inputs)
+    values = [inputs[name] for name in definition["inputs"]]
+    floats = [x for x in values if torch.is_tensor(x) and x.dim() > 2]
+    if len(floats[0]) == 0:
+        raise NotImplementedError("it takes no empty batch")
+    table = torch.nn.utils.rnn.pad_sequence(pages, batch_first=True).int()
+    q_nope, q_pe, ckv, kpe = floats
+    query, caches, words = q_pe, (kpe.unsqueeze(2), ckv.unsqueeze(2)), {"qv": q_nope}
+    output, lse, *_ = attention.flash_attn_with_kvcache(
+        query,
+        *caches,
+        cache_seqlens=torch.tensor(keys, dtype=torch.int32, device=device),
+        page_table=table,
+        cu_seqlens_q=offsets,
+        max_seqlen_q=offsets.diff().max().item(),
+        softmax_scale=next(x for x in values if isinstance(x, float)),
+        causal="causal" in definition["name"],
+        return_softmax_lse=True,
+        **words,
+    )
+    lse = lse.mT / torch.log(torch.tensor(2.0))
+    return mla_paged_outputs(
+        definition, (output, lse.masked_fill(lse.isinf(), -torch.inf))
+    )
+
+
+# definition: "mla_paged_decode_h128_ckv512_kpe64_ps64"
+class TestMlaPagedDecodeH128Ckv512Kpe64Ps64:
+    OP_TYPE = "mla_paged"
+    NAME = "mla_paged_decode_h128_ckv512_kpe64_ps64"
+    NUM_QO_HEADS = 128
+    HEAD_DIM_CKV = 512
+    HEAD_DIM_KPE = 64
+    PAGE_SIZE = 64
+    AXES = conftest.constants(
+        batch_size=None,
+        num_qo_heads=NUM_QO_HEADS,
+        head_dim_ckv=HEAD_DIM_CKV,
+        head_dim_kpe=HEAD_DIM_KPE,
+        num_pages=None,
+        page_size=PAGE_SIZE,
+        len_indptr=None,
+        num_kv_indices=None,
+    )
+    CONSTANTS = conftest.constants()
+    SIZES = (
+        conftest.size(
+            "small",
+            batch_size=1,
+            num_pages=5,
+            len_indptr=2,
+            num_kv_indices=2,
+        ),
+        conftest.size(
+            "small",
+            batch_size=4,
+            num_pages=9,
+            len_indptr=5,
+            num_kv_indices=5,
+        ),
+        conftest.size(
+            "medium",
+            batch_size=9,
+            num_pages=53,
+            len_indptr=10,
+            num_kv_indices=40,
+        ),
+        conftest.size(
+            "large",
+            batch_size=64,
+            num_pages=2641,
+            len_indptr=65,
+            num_kv_indices=2111,
+        ),
+    )
+    GROUND_TRUTHS = (
+        mla_paged_flashinfer,
+        mla_paged_sglang,
+        mla_paged_torch,
+    )
+    TOLERANCE = staticmethod(mla_paged_tolerance)
+    JUDGE = None
+    REFERENCE = """\
+import math
+
+import torch
+
+
+@torch.no_grad()
+def run(q_nope, q_pe, ckv_cache, kpe_cache, kv_indptr, kv_indices, kv_last_page_len, sm_scale):
+    page_size = ckv_cache.shape[1]
+    output = torch.zeros_like(q_nope)
+    lse = torch.full(q_nope.shape[:2], -math.inf, dtype=torch.float32, device=q_nope.device)
+
+    for i in range(q_nope.shape[0]):
+        first, end = kv_indptr[i].item(), kv_indptr[i + 1].item()
+        if first == end:
+            continue
+        pages = kv_indices[first:end].long()
+        length = (end - first - 1) * page_size + kv_last_page_len[i].item()
+        latents = ckv_cache[pages].flatten(0, 1)[:length].float()
+        rotary = kpe_cache[pages].flatten(0, 1)[:length].float()
+
+        # All heads look at the same keys.
+        logits = (q_nope[i].float() @ latents.T + q_pe[i].float() @ rotary.T) * sm_scale
+        lse[i] = torch.logsumexp(logits, dim=-1) / math.log(2)
+        output[i] = (torch.softmax(logits, dim=-1) @ latents).to(q_nope.dtype)
+    return output, lse
+"""
+
+    @classmethod
+    def generate_random_inputs(cls, axes, device="cpu", seed=0):
+        return mla_paged_inputs(conftest.definition_of(cls), axes, device, seed)
+
+    def test_definition_is_unchanged(self):
+        conftest.check_definition(self)
+
+    @torch.no_grad()
+    def test_output_shape(self, device):
+        conftest.check_output_shape(self, device)
+
+    @torch.no_grad()
+    def test_output_dtype(self, device):
+        conftest.check_output_dtype(self, device)
+
+    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
+    @torch.no_grad()
+    def test_numerical_correctness(self, case, device):
+        conftest.check_numerical_correctness(self, case, device)
+
+    @torch.no_grad()
+    def test_determinism(self, device):
+        conftest.check_determinism(self, device)
+
+    @pytest.mark.parametrize(
+        "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, mla_paged_edges)
+    )
+    @torch.no_grad()
+    def test_edge_cases(self, case, device):
+        conftest.check_edge_case(self, case, device)
+
+    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
+    @pytest.mark.parametrize("name", conftest.truth_names(GROUND_TRUTHS))
+    @torch.no_grad()
+    def test_against_ground_truth(self, name, case, device):
+        conftest.check_against(self, case, name, device)
+
+    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
+    @torch.no_grad()
+    def test_ground_truths_agree(self, case, device):
+        conftest.check_ground_truths_agree(self, case, device)
+
+
+# definition: "mla_paged_prefill_causal_h32_ckv512_kpe64_ps1"
+class TestMlaPagedPrefillCausalH32Ckv512Kpe64Ps1:
+    OP_TYPE = "mla_paged"
+    NAME = "mla_paged_prefill_causal_h32_ckv512_kpe64_ps1"
+    NUM_QO_HEADS = 32
+    HEAD_DIM_CKV = 512
+    HEAD_DIM_KPE = 64
+    PAGE_SIZE = 1
+    AXES = conftest.constants(
+        total_q=None,
+        num_qo_heads=NUM_QO_HEADS,
+        head_dim_ckv=HEAD_DIM_CKV,
+        head_dim_kpe=HEAD_DIM_KPE,
+        num_pages=None,
+        page_size=PAGE_SIZE,
+        len_indptr=None,
+        num_kv_indices=None,
+    )
+    CONSTANTS = conftest.constants()
+    SIZES = (
+        conftest.size(
+            "small",
+            total_q=6,
+            num_pages=24,
+            len_indptr=2,
+            num_kv_indices=17,
+        ),
+        conftest.size(
+            "small",
+            total_q=16,
+            num_pages=58,
+            len_indptr=5,
+            num_kv_indices=44,
+        ),
+        conftest.size(
+            "medium",
+            total_q=160,
+            num_pages=803,
+            len_indptr=9,
+            num_kv_indices=640,
+        ),
+        conftest.size(
+            "large",
+            total_q=4096,
+            num_pages=20483,
+            len_indptr=9,
+            num_kv_indices=16384,
+        ),
+    )
+    GROUND_TRUTHS = (
+        mla_paged_flashinfer,
+        mla_paged_sglang,
+        mla_paged_torch,
+    )
+    TOLERANCE = staticmethod(mla_paged_tolerance)
+    JUDGE = None
+    REFERENCE = """\
+import math
+
+import torch
+
+
+@torch.no_grad()
+def run(q_nope, q_pe, ckv_cache, kpe_cache, qo_indptr, kv_indptr, kv_indices, sm_scale):
+    output = torch.zeros_like(q_nope)
+    lse = torch.full(q_nope.shape[:2], -math.inf, dtype=torch.float32, device=q_nope.device)
+
+    for i in range(len(qo_indptr) - 1):
+        begin, stop = qo_indptr[i].item(), qo_indptr[i + 1].item()
+        slots = kv_indices[kv_indptr[i].item() : kv_indptr[i + 1].item()].long()
+        if begin == stop or len(slots) == 0:
+            continue
+        # A page is one key; key and query are compared whole, latent and rotary part side by side.
+        keys = torch.cat([ckv_cache[slots, 0], kpe_cache[slots, 0]], dim=-1).float()
+        queries = torch.cat([q_nope[begin:stop], q_pe[begin:stop]], dim=-1).float()
+        logits = torch.einsum("qhd,nd->qhn", queries, keys) * sm_scale
+
+        # The last query stands at the last key.
+        places = torch.arange(begin - stop, 0, device=keys.device) + len(slots)
+        unseen = torch.arange(len(slots), device=keys.device) > places[:, None]
+        logits = logits.masked_fill(unseen[:, None], -math.inf)
+        lse[begin:stop] = torch.logsumexp(logits, dim=-1) / math.log(2)
+        latents = keys[:, : ckv_cache.shape[-1]]
+        output[begin:stop] = (torch.softmax(logits, dim=-1) @ latents).to(q_nope.dtype)
+    return output, lse
+"""
+
+    @classmethod
+    def generate_random_inputs(cls, axes, device="cpu", seed=0):
+        return mla_paged_inputs(conftest.definition_of(cls), axes, device, seed)
+
+    def test_definition_is_unchanged(self):
+        conftest.check_definition(self)
+
+    @torch.no_grad()
+    def test_output_shape(self, device):
+        conftest.check_output_shape(self, device)
+
+    @torch.no_grad()
+    def test_output_dtype(self, device):
+        conftest.check_output_dtype(self, device)
+
+    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
+    @torch.no_grad()
+    def test_numerical_correctness(self, case, device):
+        conftest.check_numerical_correctness(self, case, device)
+
+    @torch.no_grad()
+    def test_determinism(self, device):
+        conftest.check_determinism(self, device)
+
+    @pytest.mark.parametrize(
+        "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, mla_paged_edges)
+    )
+    @torch.no_grad()
+    def test_edge_cases(self, case, device):
+        conftest.check_edge_case(self, case, device)
+
+    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
+    @pytest.mark.parametrize("name", conftest.truth_names(GROUND_TRUTHS))
+    @torch.no_grad()
+    def test_against_ground_truth(self, name, case, device):
+        conftest.check_against(self, case, name, device)
+
+    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
+    @torch.no_grad()
+    def test_ground_truths_agree(self, case, device):
+        conftest.check_ground_truths_agree(self, case, device)
+
+
+# definition: none
+def main():
+    return conftest.main(__file__)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

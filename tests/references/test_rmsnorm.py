@@ -1,0 +1,865 @@
+# Made by `reftest generate`, which leaves this file alone once it has been edited.
+# reftest-body: 224945e02271943d36e1c3f8291cf452
+"""Tests of definitions/rmsnorm. conftest.py says how they run."""
+
+import pytest
+import torch
+
+# isort: split
+import conftest
+
+
+def rmsnorm_roles(definition):
+    """Names of hidden states, residual (None without one) and weight: the weight has one axis, or comes last."""
+    tensors = conftest.tensor_inputs(definition)
+    flat = [name for name in tensors if len(definition["inputs"][name]["shape"]) == 1]
+    weight = flat[-1]
+    rows = [name for name in tensors if name != weight]
+    rows.sort(key=lambda name: "resid" in name)
+    return rows[0], rows[1] if len(rows) > 1 else None, weight
+
+
+def rmsnorm_inputs(definition, axes, device="cpu", seed=0):
+    """Noise, and rows that show mistakes: one so small that epsilon counts, one of zeros, one with a mean, a huge one,
+    one with a single large element."""
+    sizes = conftest.resolve_axes(definition, axes)
+    generator = conftest.generator_of(seed)
+    inputs = {}
+    for name, spec in definition["inputs"].items():
+        if spec["shape"] is None:
+            inputs[name] = 4e-6
+            continue
+        shape, dtype = conftest.shape_of(spec, sizes), conftest.dtype_of(spec)
+        values = conftest.noise(shape, torch.float32, "cpu", generator)
+        if name == rmsnorm_roles(definition)[2]:
+            values = values + values.sign()
+        else:
+            rows = values.view(-1, shape[-1])
+            scales = (0.001, 0.0, 1.0, 1000.0, 1.0)
+            for row, scale in zip(rows, scales, strict=False):
+                row *= scale
+            if len(rows) > 2:
+                rows[2] += 1.0
+            if len(rows) > 4:
+                rows[4, -1] = 100.0
+        inputs[name] = values.to(dtype).to(device)
+    return inputs
+
+
+def rmsnorm_epsilon(test, inputs):
+    scalars = [value for value in inputs.values() if isinstance(value, float)]
+    return scalars[0] if scalars else conftest.need_constant(test, "eps")
+
+
+def rmsnorm_call(test, inputs, plain, fused_in_place):
+    hidden, residual, weight = rmsnorm_roles(conftest.definition_of(test))
+    x, w, eps = inputs[hidden], inputs[weight], rmsnorm_epsilon(test, inputs)
+    flat = x.contiguous().view(-1, x.shape[-1])
+    if residual is None:
+        return plain(flat, w, eps).view(x.shape)
+    total = inputs[residual].contiguous().view(flat.shape)
+    fused_in_place(flat, total, w, eps)
+    outputs = (flat.view(x.shape), total.view(x.shape))
+    return outputs[: len(conftest.definition_of(test)["outputs"])]
+
+
+def rmsnorm_flashinfer(test, inputs):
+    norm = conftest.need("flashinfer.norm", conftest.device_of(inputs))
+    return rmsnorm_call(test, inputs, norm.rmsnorm, norm.fused_add_rmsnorm)
+
+
+def rmsnorm_sglang(test, inputs):
+    kernel = conftest.need("sgl_kernel", conftest.device_of(inputs))
+    return rmsnorm_call(test, inputs, kernel.rmsnorm, kernel.fused_add_rmsnorm)
+
+
+def rmsnorm_fla(test, inputs):
+    modules = conftest.need("fla.modules.norm.layernorm", conftest.device_of(inputs))
+    hidden, residual, weight = rmsnorm_roles(conftest.definition_of(test))
+    if residual is not None:
+        raise NotImplementedError("a norm with a residual rounds the sum first there")
+    epsilon = rmsnorm_epsilon(test, inputs)
+    return modules.rms_norm(inputs[hidden], inputs[weight], None, eps=epsilon)
+
+
+def rmsnorm_probe(test):
+    """Rows of x answer with x / sqrt(x² + eps) where the weight counts for 1; x² is below any epsilon in use."""
+    definition, x = conftest.definition_of(test), 2.0**-20
+    hidden, _, weight = rmsnorm_roles(definition)
+    inputs = rmsnorm_inputs(definition, test.SIZES[0].axes)
+    inputs = {name: torch.zeros_like(value) for name, value in inputs.items()}
+    inputs[hidden] += x
+    inputs[weight] += 1.0
+    y = conftest.run_reference(test, inputs)[0].double().mean().item()
+    return {"eps": conftest.round_constant((x / y) ** 2 - x**2 if y else 0.0)}
+
+
+def rmsnorm_torch(test, inputs):
+    """rms_norm in float64; a residual is added first, and its sum not rounded."""
+    definition = conftest.definition_of(test)
+    hidden, residual, weight = rmsnorm_roles(definition)
+    total = inputs[hidden].double()
+    total = total if residual is None else total + inputs[residual].double()
+    w, eps = inputs[weight].double(), rmsnorm_epsilon(test, inputs)
+    normed = torch.nn.functional.rms_norm(total, w.shape, w, eps)
+    specs = definition["outputs"].values()
+    pairs = zip((normed, total), specs, strict=False)
+    return [x.to(conftest.dtype_of(spec)) for x, spec in pairs]
+
+
+# definition: "fused_add_rmsnorm_h4096"
+class TestFusedAddRmsnormH4096:
+    OP_TYPE = "rmsnorm"
+    NAME = "fused_add_rmsnorm_h4096"
+    HIDDEN_SIZE = 4096
+    AXES = conftest.constants(
+        batch_size=None,
+        hidden_size=HIDDEN_SIZE,
+    )
+    EPS = 1e-05  # model:llama-3.1-8b
+    CONSTANTS = conftest.constants(
+        eps=EPS,
+    )
+    SIZES = (
+        conftest.size("small", batch_size=1),
+        conftest.size("small", batch_size=8),
+        conftest.size("medium", batch_size=67),
+        conftest.size("medium", batch_size=256),
+        conftest.size("large", batch_size=16384),
+    )
+    GROUND_TRUTHS = (
+        rmsnorm_flashinfer,
+        rmsnorm_sglang,
+        rmsnorm_fla,
+        rmsnorm_torch,
+    )
+    TOLERANCE = None
+    JUDGE = None
+    REFERENCE = """\
+import torch
+
+EPSILON = 1e-5
+
+
+@torch.no_grad()
+def run(hidden_states, residual, weight):
+    # The sum is normed before it is rounded: only what leaves the function is bfloat16.
+    rows = hidden_states.float() + residual.float()
+    mean_square = rows.square().mean(dim=-1, keepdim=True)
+    output = rows * torch.rsqrt(mean_square + EPSILON) * weight.float()
+    return output.to(hidden_states.dtype), rows.to(residual.dtype)
+"""
+
+    @classmethod
+    def generate_random_inputs(cls, axes, device="cpu", seed=0):
+        return rmsnorm_inputs(conftest.definition_of(cls), axes, device, seed)
+
+    def test_definition_is_unchanged(self):
+        conftest.check_definition(self)
+
+    @torch.no_grad()
+    def test_output_shape(self, device):
+        conftest.check_output_shape(self, device)
+
+    @torch.no_grad()
+    def test_output_dtype(self, device):
+        conftest.check_output_dtype(self, device)
+
+    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
+    @torch.no_grad()
+    def test_numerical_correctness(self, case, device):
+        conftest.check_numerical_correctness(self, case, device)
+
+    @torch.no_grad()
+    def test_determinism(self, device):
+        conftest.check_determinism(self, device)
+
+    @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
+    @torch.no_grad()
+    def test_edge_cases(self, case, device):
+        conftest.check_edge_case(self, case, device)
+
+    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
+    @pytest.mark.parametrize("name", conftest.truth_names(GROUND_TRUTHS))
+    @torch.no_grad()
+    def test_against_ground_truth(self, name, case, device):
+        conftest.check_against(self, case, name, device)
+
+    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
+    @torch.no_grad()
+    def test_ground_truths_agree(self, case, device):
+        conftest.check_ground_truths_agree(self, case, device)
+
+
+# definition: "fused_add_rmsnorm_h5120"
+class TestFusedAddRmsnormH5120:
+    OP_TYPE = "rmsnorm"
+    NAME = "fused_add_rmsnorm_h5120"
+    HIDDEN_SIZE = 5120
+    AXES = conftest.constants(
+        batch_size=None,
+        hidden_size=HIDDEN_SIZE,
+    )
+    EPS = 1e-06  # model:qwen3-14b
+    CONSTANTS = conftest.constants(
+        eps=EPS,
+    )
+    SIZES = (
+        conftest.size("small", batch_size=1),
+        conftest.size("small", batch_size=8),
+        conftest.size("medium", batch_size=67),
+        conftest.size("medium", batch_size=256),
+        conftest.size("large", batch_size=16384),
+    )
+    GROUND_TRUTHS = (
+        rmsnorm_flashinfer,
+        rmsnorm_sglang,
+        rmsnorm_fla,
+        rmsnorm_torch,
+    )
+    TOLERANCE = None
+    JUDGE = None
+    REFERENCE = """\
+import torch
+
+EPSILON = 1e-6
+
+
+@torch.no_grad()
+def run(hidden_states, residual, weight):
+    # The sum is normed before it is rounded: only what leaves the function is bfloat16.
+    rows = hidden_states.float() + residual.float()
+    mean_square = rows.square().mean(dim=-1, keepdim=True)
+    output = rows * torch.rsqrt(mean_square + EPSILON) * weight.float()
+    return output.to(hidden_states.dtype), rows.to(residual.dtype)
+"""
+
+    @classmethod
+    def generate_random_inputs(cls, axes, device="cpu", seed=0):
+        return rmsnorm_inputs(conftest.definition_of(cls), axes, device, seed)
+
+    def test_definition_is_unchanged(self):
+        conftest.check_definition(self)
+
+    @torch.no_grad()
+    def test_output_shape(self, device):
+        conftest.check_output_shape(self, device)
+
+    @torch.no_grad()
+    def test_output_dtype(self, device):
+        conftest.check_output_dtype(self, device)
+
+    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
+    @torch.no_grad()
+    def test_numerical_correctness(self, case, device):
+        conftest.check_numerical_correctness(self, case, device)
+
+    @torch.no_grad()
+    def test_determinism(self, device):
+        conftest.check_determinism(self, device)
+
+    @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
+    @torch.no_grad()
+    def test_edge_cases(self, case, device):
+        conftest.check_edge_case(self, case, device)
+
+    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
+    @pytest.mark.parametrize("name", conftest.truth_names(GROUND_TRUTHS))
+    @torch.no_grad()
+    def test_against_ground_truth(self, name, case, device):
+        conftest.check_against(self, case, name, device)
+
+    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
+    @torch.no_grad()
+    def test_ground_truths_agree(self, case, device):
+        conftest.check_ground_truths_agree(self, case, device)
+
+
+# definition: "fused_add_rmsnorm_h7168"
+class TestFusedAddRmsnormH7168:
+    OP_TYPE = "rmsnorm"
+    NAME = "fused_add_rmsnorm_h7168"
+    HIDDEN_SIZE = 7168
+    AXES = conftest.constants(
+        batch_size=None,
+        hidden_size=HIDDEN_SIZE,
+    )
+    EPS = 1e-06  # model:deepseek-v3
+    CONSTANTS = conftest.constants(
+        eps=EPS,
+    )
+    SIZES = (
+        conftest.size("small", batch_size=1),
+        conftest.size("small", batch_size=8),
+        conftest.size("medium", batch_size=67),
+        conftest.size("medium", batch_size=256),
+        conftest.size("large", batch_size=16384),
+    )
+    GROUND_TRUTHS = (
+        rmsnorm_flashinfer,
+        rmsnorm_sglang,
+        rmsnorm_fla,
+        rmsnorm_torch,
+    )
+    TOLERANCE = None
+    JUDGE = None
+    REFERENCE = """\
+import torch
+
+EPSILON = 1e-6
+
+
+@torch.no_grad()
+def run(hidden_states, residual, weight):
+    rows = hidden_states.float() + residual.float()
+    mean_square = rows.square().mean(dim=-1, keepdim=True)
+    output = rows * torch.rsqrt(mean_square + EPSILON) * weight.float()
+    return output.to(hidden_states.dtype)
+"""
+
+    @classmethod
+    def generate_random_inputs(cls, axes, device="cpu", seed=0):
+        return rmsnorm_inputs(conftest.definition_of(cls), axes, device, seed)
+
+    def test_definition_is_unchanged(self):
+        conftest.check_definition(self)
+
+    @torch.no_grad()
+    def test_output_shape(self, device):
+        conftest.check_output_shape(self, device)
+
+    @torch.no_grad()
+    def test_output_dtype(self, device):
+        conftest.check_output_dtype(self, device)
+
+    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
+    @torch.no_grad()
+    def test_numerical_correctness(self, case, device):
+        conftest.check_numerical_correctness(self, case, device)
+
+    @torch.no_grad()
+    def test_determinism(self, device):
+        conftest.check_determinism(self, device)
+
+    @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
+    @torch.no_grad()
+    def test_edge_cases(self, case, device):
+        conftest.check_edge_case(self, case, device)
+
+    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
+    @pytest.mark.parametrize("name", conftest.truth_names(GROUND_TRUTHS))
+    @torch.no_grad()
+    def test_against_ground_truth(self, name, case, device):
+        conftest.check_against(self, case, name, device)
+
+    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
+    @torch.no_grad()
+    def test_ground_truths_agree(self, case, device):
+        conftest.check_ground_truths_agree(self, case, device)
+
+
+# definition: "rmsnorm_h128"
+class TestRmsnormH128:
+    OP_TYPE = "rmsnorm"
+    NAME = "rmsnorm_h128"
+    HIDDEN_SIZE = 128
+    AXES = conftest.constants(
+        batch_size=None,
+        hidden_size=HIDDEN_SIZE,
+    )
+    EPS = 1e-06  # model:qwen3-30b-a3b
+    CONSTANTS = conftest.constants(
+        eps=EPS,
+    )
+    SIZES = (
+        conftest.size("small", batch_size=1),
+        conftest.size("small", batch_size=8),
+        conftest.size("medium", batch_size=67),
+        conftest.size("medium", batch_size=256),
+        conftest.size("large", batch_size=16384),
+    )
+    GROUND_TRUTHS = (
+        rmsnorm_flashinfer,
+        rmsnorm_sglang,
+        rmsnorm_fla,
+        rmsnorm_torch,
+    )
+    TOLERANCE = None
+    JUDGE = None
+    REFERENCE = """\
+import torch
+
+EPSILON = 1e-6
+
+
+@torch.no_grad()
+def run(hidden_states, weight):
+    rows = hidden_states.float()
+    mean_square = rows.square().mean(dim=-1, keepdim=True)
+    normed = rows * torch.rsqrt(mean_square + EPSILON)
+    return (normed * weight.float()).to(hidden_states.dtype)
+"""
+
+    @classmethod
+    def generate_random_inputs(cls, axes, device="cpu", seed=0):
+        return rmsnorm_inputs(conftest.definition_of(cls), axes, device, seed)
+
+    def test_definition_is_unchanged(self):
+        conftest.check_definition(self)
+
+    @torch.no_grad()
+    def test_output_shape(self, device):
+        conftest.check_output_shape(self, device)
+
+    @torch.no_grad()
+    def test_output_dtype(self, device):
+        conftest.check_output_dtype(self, device)
+
+    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
+    @torch.no_grad()
+    def test_numerical_correctness(self, case, device):
+        conftest.check_numerical_correctness(self, case, device)
+
+    @torch.no_grad()
+    def test_determinism(self, device):
+        conftest.check_determinism(self, device)
+
+    @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
+    @torch.no_grad()
+    def test_edge_cases(self, case, device):
+        conftest.check_edge_case(self, case, device)
+
+    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
+    @pytest.mark.parametrize("name", conftest.truth_names(GROUND_TRUTHS))
+    @torch.no_grad()
+    def test_against_ground_truth(self, name, case, device):
+        conftest.check_against(self, case, name, device)
+
+    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
+    @torch.no_grad()
+    def test_ground_truths_agree(self, case, device):
+        conftest.check_ground_truths_agree(self, case, device)
+
+
+# definition: "rmsnorm_h1536"
+class TestRmsnormH1536:
+    OP_TYPE = "rmsnorm"
+    NAME = "rmsnorm_h1536"
+    HIDDEN_SIZE = 1536
+    AXES = conftest.constants(
+        batch_size=None,
+        hidden_size=HIDDEN_SIZE,
+    )
+    EPS = 1e-06  # model:deepseek-v3
+    CONSTANTS = conftest.constants(
+        eps=EPS,
+    )
+    SIZES = (
+        conftest.size("small", batch_size=1),
+        conftest.size("small", batch_size=8),
+        conftest.size("medium", batch_size=67),
+        conftest.size("medium", batch_size=256),
+        conftest.size("large", batch_size=16384),
+    )
+    GROUND_TRUTHS = (
+        rmsnorm_flashinfer,
+        rmsnorm_sglang,
+        rmsnorm_fla,
+        rmsnorm_torch,
+    )
+    TOLERANCE = None
+    JUDGE = None
+    REFERENCE = """\
+import torch
+
+EPSILON = 1e-6
+
+
+@torch.no_grad()
+def run(hidden_states, weight):
+    rows = hidden_states.float()
+    mean_square = rows.square().mean(dim=-1, keepdim=True)
+    normed = rows * torch.rsqrt(mean_square + EPSILON)
+    return (normed * weight.float()).to(hidden_states.dtype)
+"""
+
+    @classmethod
+    def generate_random_inputs(cls, axes, device="cpu", seed=0):
+        return rmsnorm_inputs(conftest.definition_of(cls), axes, device, seed)
+
+    def test_definition_is_unchanged(self):
+        conftest.check_definition(self)
+
+    @torch.no_grad()
+    def test_output_shape(self, device):
+        conftest.check_output_shape(self, device)
+
+    @torch.no_grad()
+    def test_output_dtype(self, device):
+        conftest.check_output_dtype(self, device)
+
+    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
+    @torch.no_grad()
+    def test_numerical_correctness(self, case, device):
+        conftest.check_numerical_correctness(self, case, device)
+
+    @torch.no_grad()
+    def test_determinism(self, device):
+        conftest.check_determinism(self, device)
+
+    @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
+    @torch.no_grad()
+    def test_edge_cases(self, case, device):
+        conftest.check_edge_case(self, case, device)
+
+    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
+    @pytest.mark.parametrize("name", conftest.truth_names(GROUND_TRUTHS))
+    @torch.no_grad()
+    def test_against_ground_truth(self, name, case, device):
+        conftest.check_against(self, case, name, device)
+
+    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
+    @torch.no_grad()
+    def test_ground_truths_agree(self, case, device):
+        conftest.check_ground_truths_agree(self, case, device)
+
+
+# definition: "rmsnorm_h2048"
+class TestRmsnormH2048:
+    OP_TYPE = "rmsnorm"
+    NAME = "rmsnorm_h2048"
+    HIDDEN_SIZE = 2048
+    AXES = conftest.constants(
+        batch_size=None,
+        hidden_size=HIDDEN_SIZE,
+    )
+    EPS = 1e-06  # model:qwen3-30b-a3b
+    CONSTANTS = conftest.constants(
+        eps=EPS,
+    )
+    SIZES = (
+        conftest.size("small", batch_size=1),
+        conftest.size("small", batch_size=8),
+        conftest.size("medium", batch_size=67),
+        conftest.size("medium", batch_size=256),
+        conftest.size("large", batch_size=16384),
+    )
+    GROUND_TRUTHS = (
+        rmsnorm_flashinfer,
+        rmsnorm_sglang,
+        rmsnorm_fla,
+        rmsnorm_torch,
+    )
+    TOLERANCE = None
+    JUDGE = None
+    REFERENCE = """\
+import torch
+
+EPSILON = 1e-6
+
+
+@torch.no_grad()
+def run(hidden_states, weight):
+    rows = hidden_states.float()
+    mean_square = rows.square().mean(dim=-1, keepdim=True)
+    normed = rows * torch.rsqrt(mean_square + EPSILON)
+    return (normed * weight.float()).to(hidden_states.dtype)
+"""
+
+    @classmethod
+    def generate_random_inputs(cls, axes, device="cpu", seed=0):
+        return rmsnorm_inputs(conftest.definition_of(cls), axes, device, seed)
+
+    def test_definition_is_unchanged(self):
+        conftest.check_definition(self)
+
+    @torch.no_grad()
+    def test_output_shape(self, device):
+        conftest.check_output_shape(self, device)
+
+    @torch.no_grad()
+    def test_output_dtype(self, device):
+        conftest.check_output_dtype(self, device)
+
+    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
+    @torch.no_grad()
+    def test_numerical_correctness(self, case, device):
+        conftest.check_numerical_correctness(self, case, device)
+
+    @torch.no_grad()
+    def test_determinism(self, device):
+        conftest.check_determinism(self, device)
+
+    @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
+    @torch.no_grad()
+    def test_edge_cases(self, case, device):
+        conftest.check_edge_case(self, case, device)
+
+    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
+    @pytest.mark.parametrize("name", conftest.truth_names(GROUND_TRUTHS))
+    @torch.no_grad()
+    def test_against_ground_truth(self, name, case, device):
+        conftest.check_against(self, case, name, device)
+
+    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
+    @torch.no_grad()
+    def test_ground_truths_agree(self, case, device):
+        conftest.check_ground_truths_agree(self, case, device)
+
+
+# definition: "rmsnorm_h4096"
+class TestRmsnormH4096:
+    OP_TYPE = "rmsnorm"
+    NAME = "rmsnorm_h4096"
+    HIDDEN_SIZE = 4096
+    AXES = conftest.constants(
+        batch_size=None,
+        hidden_size=HIDDEN_SIZE,
+    )
+    EPS = 1e-05  # model:llama-3.1-8b
+    CONSTANTS = conftest.constants(
+        eps=EPS,
+    )
+    SIZES = (
+        conftest.size("small", batch_size=1),
+        conftest.size("small", batch_size=8),
+        conftest.size("medium", batch_size=67),
+        conftest.size("medium", batch_size=256),
+        conftest.size("large", batch_size=16384),
+    )
+    GROUND_TRUTHS = (
+        rmsnorm_flashinfer,
+        rmsnorm_sglang,
+        rmsnorm_fla,
+        rmsnorm_torch,
+    )
+    TOLERANCE = None
+    JUDGE = None
+    REFERENCE = """\
+import torch
+
+EPSILON = 1e-5
+
+
+@torch.no_grad()
+def run(hidden_states, weight):
+    rows = hidden_states.float()
+    mean_square = rows.square().mean(dim=-1, keepdim=True)
+    normed = rows * torch.rsqrt(mean_square + EPSILON)
+    return (normed * weight.float()).to(hidden_states.dtype)
+"""
+
+    @classmethod
+    def generate_random_inputs(cls, axes, device="cpu", seed=0):
+        return rmsnorm_inputs(conftest.definition_of(cls), axes, device, seed)
+
+    def test_definition_is_unchanged(self):
+        conftest.check_definition(self)
+
+    @torch.no_grad()
+    def test_output_shape(self, device):
+        conftest.check_output_shape(self, device)
+
+    @torch.no_grad()
+    def test_output_dtype(self, device):
+        conftest.check_output_dtype(self, device)
+
+    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
+    @torch.no_grad()
+    def test_numerical_correctness(self, case, device):
+        conftest.check_numerical_correctness(self, case, device)
+
+    @torch.no_grad()
+    def test_determinism(self, device):
+        conftest.check_determinism(self, device)
+
+    @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
+    @torch.no_grad()
+    def test_edge_cases(self, case, device):
+        conftest.check_edge_case(self, case, device)
+
+    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
+    @pytest.mark.parametrize("name", conftest.truth_names(GROUND_TRUTHS))
+    @torch.no_grad()
+    def test_against_ground_truth(self, name, case, device):
+        conftest.check_against(self, case, name, device)
+
+    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
+    @torch.no_grad()
+    def test_ground_truths_agree(self, case, device):
+        conftest.check_ground_truths_agree(self, case, device)
+
+
+# definition: "rmsnorm_h5376"
+class TestRmsnormH5376:
+    OP_TYPE = "rmsnorm"
+    NAME = "rmsnorm_h5376"
+    HIDDEN_SIZE = 5376
+    AXES = conftest.constants(
+        batch_size=None,
+        hidden_size=HIDDEN_SIZE,
+    )
+    EPS = 1e-06  # description
+    CONSTANTS = conftest.constants(
+        eps=EPS,
+    )
+    SIZES = (
+        conftest.size("small", batch_size=1),
+        conftest.size("small", batch_size=8),
+        conftest.size("medium", batch_size=67),
+        conftest.size("medium", batch_size=256),
+        conftest.size("large", batch_size=16384),
+    )
+    GROUND_TRUTHS = (
+        rmsnorm_flashinfer,
+        rmsnorm_sglang,
+        rmsnorm_fla,
+        rmsnorm_torch,
+    )
+    TOLERANCE = None
+    JUDGE = None
+    REFERENCE = """\
+import torch
+
+EPSILON = 1e-6
+
+
+@torch.no_grad()
+def run(hidden_states, weight):
+    rows = hidden_states.float()
+    mean_square = rows.square().mean(dim=-1, keepdim=True)
+    normed = rows * torch.rsqrt(mean_square + EPSILON)
+    return (normed * weight.float()).to(hidden_states.dtype)
+"""
+
+    @classmethod
+    def generate_random_inputs(cls, axes, device="cpu", seed=0):
+        return rmsnorm_inputs(conftest.definition_of(cls), axes, device, seed)
+
+    def test_definition_is_unchanged(self):
+        conftest.check_definition(self)
+
+    @torch.no_grad()
+    def test_output_shape(self, device):
+        conftest.check_output_shape(self, device)
+
+    @torch.no_grad()
+    def test_output_dtype(self, device):
+        conftest.check_output_dtype(self, device)
+
+    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
+    @torch.no_grad()
+    def test_numerical_correctness(self, case, device):
+        conftest.check_numerical_correctness(self, case, device)
+
+    @torch.no_grad()
+    def test_determinism(self, device):
+        conftest.check_determinism(self, device)
+
+    @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
+    @torch.no_grad()
+    def test_edge_cases(self, case, device):
+        conftest.check_edge_case(self, case, device)
+
+    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
+    @pytest.mark.parametrize("name", conftest.truth_names(GROUND_TRUTHS))
+    @torch.no_grad()
+    def test_against_ground_truth(self, name, case, device):
+        conftest.check_against(self, case, name, device)
+
+    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
+    @torch.no_grad()
+    def test_ground_truths_agree(self, case, device):
+        conftest.check_ground_truths_agree(self, case, device)
+
+
+# definition: "rmsnorm_h7168"
+class TestRmsnormH7168:
+    OP_TYPE = "rmsnorm"
+    NAME = "rmsnorm_h7168"
+    HIDDEN_SIZE = 7168
+    AXES = conftest.constants(
+        batch_size=None,
+        hidden_size=HIDDEN_SIZE,
+    )
+    EPS = 1e-06  # model:deepseek-v3
+    CONSTANTS = conftest.constants(
+        eps=EPS,
+    )
+    SIZES = (
+        conftest.size("small", batch_size=1),
+        conftest.size("small", batch_size=8),
+        conftest.size("medium", batch_size=67),
+        conftest.size("medium", batch_size=256),
+        conftest.size("large", batch_size=16384),
+    )
+    GROUND_TRUTHS = (
+        rmsnorm_flashinfer,
+        rmsnorm_sglang,
+        rmsnorm_fla,
+        rmsnorm_torch,
+    )
+    TOLERANCE = None
+    JUDGE = None
+    REFERENCE = """\
+import torch
+
+EPSILON = 1e-6
+
+
+@torch.no_grad()
+def run(hidden_states, weight):
+    rows = hidden_states.float()
+    mean_square = rows.square().mean(dim=-1, keepdim=True)
+    normed = rows * torch.rsqrt(mean_square + EPSILON)
+    return (normed * weight.float()).to(hidden_states.dtype)
+"""
+
+    @classmethod
+    def generate_random_inputs(cls, axes, device="cpu", seed=0):
+        return rmsnorm_inputs(conftest.definition_of(cls), axes, device, seed)
+
+    def test_definition_is_unchanged(self):
+        conftest.check_definition(self)
+
+    @torch.no_grad()
+    def test_output_shape(self, device):
+        conftest.check_output_shape(self, device)
+
+    @torch.no_grad()
+    def test_output_dtype(self, device):
+        conftest.check_output_dtype(self, device)
+
+    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
+    @torch.no_grad()
+    def test_numerical_correctness(self, case, device):
+        conftest.check_numerical_correctness(self, case, device)
+
+    @torch.no_grad()
+    def test_determinism(self, device):
+        conftest.check_determinism(self, device)
+
+    @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
+    @torch.no_grad()
+    def test_edge_cases(self, case, device):
+        conftest.check_edge_case(self, case, device)
+
+    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
+    @pytest.mark.parametrize("name", conftest.truth_names(GROUND_TRUTHS))
+    @torch.no_grad()
+    def test_against_ground_truth(self, name, case, device):
+        conftest.check_against(self, case, name, device)
+
+    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
+    @torch.no_grad()
+    def test_ground_truths_agree(self, case, device):
+        conftest.check_ground_truths_agree(self, case, device)
+
+
+# definition: none
+def main():
+    return conftest.main(__file__)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
