@@ -684,7 +684,7 @@ struct pool *pass_open_pool(const struct reftest *reftest, const struct pass_opt
 	const struct pool_options how = {
 	    .device = machine->policy.device, .python = machine->python, .root = reftest->root,
 	    .lanes = options->jobs > 0 ? options->jobs : default_lanes(), .timeout_s = options->timeout_s,
-	    .staged = options->staged,
+	    .staged = options->staged, .spares = options->spares,
 	};
 
 	return pool_open(&how, err);

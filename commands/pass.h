@@ -26,6 +26,7 @@ struct pass_options {
 	const char *device; /* "auto", "cpu", "cuda", "cuda:N" */
 	const char *python; /* NULL: look for one */
 	int jobs;           /* 0: as many as suit the machine */
+	int spares;         /* pool_options.spares; 0: as many as suit the device */
 	double timeout_s;
 	bool force, cached_only, dry_run, staged;
 	bool details;       /* every outcome with its cases; false: a passed one may come with counts alone */

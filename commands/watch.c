@@ -31,7 +31,7 @@ enum { LOCK_MS = 1, LOCK_LONGEST_MS = 5000 };
 struct watch_options {
 	const char *root, *device, *python, *sizes, *command;
 	bool no_workloads, json, once, poll;
-	int jobs, watches;
+	int jobs, spares, watches;
 	double timeout;
 	uint64_t seed;
 };
@@ -48,6 +48,7 @@ static const struct option_row rows[] = {
     {"--seed", OPTION_SEED, AT(seed), "N", "of the inputs (default: 0)"},
     {"--timeout", OPTION_REAL, AT(timeout), "S", "seconds a case may take (default: 120)"},
     {"--jobs", OPTION_INT, AT(jobs), "N", "references side by side (default: half the cores, at most 4)"},
+    {"--spares", OPTION_INT, AT(spares), "N", "runners kept ready, one a save (default: 1; on a GPU 4, 0.5 GB of it each)"},
     {"--python", OPTION_TEXT, AT(python), "PATH", "interpreter with torch; else $REFTEST_PYTHON, .venv, python3"},
     {"--poll", OPTION_FLAG, AT(poll), NULL, "do not use inotify: look at the files twice a second"},
     {"--max-watches", OPTION_INT, AT(watches), "N", "use no more inotify watches; poll the other folders"},
@@ -542,7 +543,7 @@ static int run(struct reftest *reftest, const struct watch_options *o, struct er
 	batches->reftest = reftest;
 	batches->teller = (struct watch_teller){.json = o->json, .report = {.command = ""}};
 	batches->options = (struct pass_options){.cases = case_options_default(), .device = o->device, .python = o->python,
-	                                         .jobs = o->jobs, .timeout_s = o->timeout};
+	                                         .jobs = o->jobs, .spares = o->spares, .timeout_s = o->timeout};
 	batches->options.cases.workloads = !o->no_workloads;
 	batches->options.cases.seed = o->seed;
 	memset(batches->options.cases.size, 0, sizeof batches->options.cases.size);

@@ -110,7 +110,7 @@ static int find_script(char *out, size_t size, struct err *err)
 	               "REFTEST_RUNNER to its path", directory, directory);
 }
 
-int crew_open(struct crew *crew, const char *python, const char *device, int lanes, int threads, int epoll,
+int crew_open(struct crew *crew, const char *python, const char *device, int places, int threads, int epoll,
               struct err *err)
 {
 	*crew = (struct crew){.python = python, .device = device, .threads = threads, .epoll = epoll, .pipe = -1,
@@ -118,7 +118,7 @@ int crew_open(struct crew *crew, const char *python, const char *device, int lan
 	channel_open(&crew->channel, -1);
 	if (find_script(crew->script, sizeof crew->script, err) != 0)
 		return -1;
-	crew->room = 6 * lanes + 2; /* taken, spare, and those that are still ending (on a GPU that takes a while) */
+	crew->room = 6 * places + 2; /* taken, spare, and those that are still ending (on a GPU that takes a while) */
 	crew->children = calloc((size_t)crew->room, sizeof *crew->children);
 	if (crew->children == NULL)
 		die_no_memory();
@@ -221,6 +221,35 @@ static int count_state(const struct crew *crew, enum child_state state)
 	for (int i = 0; i < crew->room; i++)
 		count += crew->children[i].state == state;
 	return count;
+}
+
+int crew_spares(const struct crew *crew)
+{
+	return count_state(crew, CHILD_SPARE);
+}
+
+int crew_idle(const struct crew *crew)
+{
+	return crew->room - count_state(crew, CHILD_NONE) - count_state(crew, CHILD_TAKEN);
+}
+
+void crew_thin(struct crew *crew)
+{
+	struct child *kept = NULL;
+
+	for (int i = 0; i < crew->room && kept == NULL; i++)
+		if (crew->children[i].state == CHILD_SPARE)
+			kept = &crew->children[i];
+	for (int i = 0; i < crew->room; i++) {
+		struct child *child = &crew->children[i];
+
+		if (child->state != CHILD_SPARE && child->state != CHILD_WARMING && child->state != CHILD_FORKING)
+			continue;
+		if (kept == NULL)
+			kept = child;
+		else if (child != kept)
+			crew_drop(crew, child);
+	}
 }
 
 int crew_want(struct crew *crew, int spares, struct err *err)
@@ -409,6 +438,7 @@ static int read_fresh_child(struct crew *crew, struct child *child, int64_t now_
 	enum child_event event = child_next(child, now_ms, &line, &length);
 
 	if (event == CHILD_LINE && strncmp(line, "{\"ready\"", 8) == 0) {
+		trace("crew", "child %d: %.*s", (int)child->pid, (int)length, line);
 		crew->failures = 0;
 		child->ready = true;
 		if (child->state == CHILD_WARMING)

@@ -12,7 +12,7 @@ Pool and template, JSON lines on descriptor 3:
   <- {"exit": pid, "status"}          wait status; the child stays a zombie, so that its pid means nobody else, until
   -> {"reap": pid}
 Pool and child, JSON lines on the child's socket:
-  <- {"ready": true} | {"refused": sentence}
+  <- {"ready": true, "seconds": what it took by step} | {"refused": sentence}
   -> {"load": source, "name"}         <- {"loaded": true} | {"error": …}
   -> {"run": …} as the judge wrote it (head of judge.c), with the memfd of the arena when that is a new one
   <- {"ran": [{"shape", "dtype"} for each output], "seconds"} | {"error": …} | {"unmapped": sentence}
@@ -236,11 +236,11 @@ class Child:
 
     def serve(self):
         try:
-            warm_up(self.device, self.threads)
+            steps = warm_up(self.device, self.threads)
         except Exception as problem:
             self.channel.send({"refused": "torch cannot use %s: %s" % (self.device, text_of(problem))})
             return
-        self.channel.send({"ready": True})
+        self.channel.send({"ready": True, "seconds": steps})
         while True:
             message = self.channel.wait()
             if message is None:
@@ -379,13 +379,27 @@ def fence():
 
 
 def warm_up(device, threads):
-    """Whatever torch does only once, done before a case is waiting for it."""
+    """Whatever torch does only once, done before a case is waiting for it: on a GPU the context, the libraries, the code of
+    common kernels, and the way tensors take through the arena. The seconds of each step."""
+    steps, start = {}, time.perf_counter()
+
+    def step(name):
+        nonlocal start
+        steps[name], start = round(time.perf_counter() - start, 4), time.perf_counter()
+
     torch.set_num_threads(threads)
     if device != "cpu":
         torch.cuda.set_device(device)
+        torch.zeros(1, device=device)
+        step("context")
     exercise(device)
+    step("exercise")
     if device != "cpu":
+        exercise_arena(device)
+        exercise_more(device)
         torch.cuda.synchronize()
+        step("more")
+    return steps
 
 
 def exercise(device):
@@ -393,6 +407,27 @@ def exercise(device):
     y = (x.to(torch.float32).pow(2).mean(-1, keepdim=True) + 1e-6).rsqrt() * x.float()
     torch.matmul(y.to(torch.bfloat16), x.T).to(torch.float32).sum()
     seed_everything(0, device)
+
+
+def exercise_arena(device):
+    driver()
+    memory = torch.zeros(256, device=device, dtype=torch.uint8)
+    for dtype in (torch.bfloat16, torch.float32):
+        place = torch.as_tensor(CudaBytes(memory.data_ptr(), 256), device=device).view(dtype).view(2, -1)
+        place.copy_(place.clone())
+    torch.cuda.memory_reserved()
+
+
+def exercise_more(device):
+    """CUDA loads the code of a kernel when it is first launched: what references launch most is launched here."""
+    for dtype in (torch.float32, torch.bfloat16, torch.float16):
+        x = torch.ones(4, 64, device=device, dtype=dtype)
+        y = x.square().mean(-1, keepdim=True).sqrt().reciprocal() * x + x - x / (x * 2 + 1e-6)
+        y = torch.nn.functional.silu(y) * torch.sigmoid(-y).exp().clamp(min=0).to(x.dtype)
+        torch.where(y > 0, y, torch.zeros_like(y)).max(-1).values.contiguous()
+        torch.softmax(torch.cat([y, y], -1), -1).sum(-1)
+        y[torch.arange(2, device=device)].float().to(dtype)
+    torch.matmul(torch.ones(4, 64, device=device), torch.ones(64, 4, device=device))
 
 
 def seed_everything(seed, device):
@@ -553,16 +588,21 @@ class Arena:
             torch.cuda.synchronize()
 
 
+def driver():
+    library = ctypes.CDLL("libcuda.so.1")
+    library.cuIpcOpenMemHandle_v2.argtypes = [ctypes.POINTER(ctypes.c_uint64), IpcHandle, ctypes.c_uint]
+    return library
+
+
 def open_ipc(handle):
-    driver = ctypes.CDLL("libcuda.so.1")
+    cuda = driver()
     address, raw = ctypes.c_uint64(), IpcHandle.from_buffer_copy(bytes.fromhex(handle))
-    driver.cuIpcOpenMemHandle_v2.argtypes = [ctypes.POINTER(ctypes.c_uint64), IpcHandle, ctypes.c_uint]
     lazy_peer_access = 1
     torch.cuda.current_stream().synchronize()  # makes torch's context the current one
-    error = driver.cuIpcOpenMemHandle_v2(ctypes.byref(address), raw, lazy_peer_access)
+    error = cuda.cuIpcOpenMemHandle_v2(ctypes.byref(address), raw, lazy_peer_access)
     if error != 0:
         name = ctypes.c_char_p()
-        driver.cuGetErrorName(error, ctypes.byref(name))
+        cuda.cuGetErrorName(error, ctypes.byref(name))
         raise Unmapped("cuIpcOpenMemHandle: %s" % (name.value or b"error %d" % error).decode())
     return address.value
 
