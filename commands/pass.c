@@ -342,7 +342,7 @@ static void store_later(struct pass *pass)
 
 	if (later->count > 0 && store_put(pass->reftest->store, later->puts, later->count, &err) < 0)
 		pass->not_kept = arena_string(&pass->arena, err.text);
-	later->count = 0;
+	later->count = later->room = 0;
 	later->puts = NULL;
 	arena_free(&later->arena);
 }
@@ -354,8 +354,15 @@ static void put_later(struct pass *pass, const struct store_put *put)
 
 	if (later->count == LATER_MOST)
 		store_later(pass);
-	if (later->puts == NULL)
-		later->puts = arena_array(&later->arena, LATER_MOST, sizeof *later->puts);
+	if (later->count == later->room) { /* half of it is left behind in the arena, until all of it is written */
+		int room = later->room == 0 ? 64 : later->room * 2;
+		struct store_put *puts = arena_array(&later->arena, (size_t)room, sizeof *puts);
+
+		if (later->count > 0)
+			memcpy(puts, later->puts, (size_t)later->count * sizeof *puts);
+		later->puts = puts;
+		later->room = room;
+	}
 	struct store_put *copy = &later->puts[later->count++];
 
 	*copy = *put;
@@ -594,27 +601,64 @@ static struct digest witness_of(const struct verdict *v, struct arena *arena)
 	return fields_digest(&fields);
 }
 
-/* Every stored verdict on the case's subject that can be read, newest last. */
-static int stored_verdicts(struct outcome *outcome, const struct digest *subject, const struct verdict ***out)
+/* Verdicts that were stored, as far as they can be read: those that are no more than heads with their whole text. */
+struct readable {
+	const struct verdict **verdicts;
+	const struct stored_verdict **stored; /* of each; NULL: the verdict is whole */
+	int count;
+};
+
+static void read_stored(struct outcome *outcome, const struct stored_verdict *stored, struct readable *out)
 {
-	const struct stored_verdict *stored;
+	const struct pass_options *options = outcome->pass->options;
 	struct arena *arena = &outcome->arena;
-	int found = 0, count = 0;
+	const struct verdict *verdict = NULL;
+
+	if (!options->details && !options->cases.edge)
+		verdict = verdict_head(stored->text, stored->length, arena);
+	out->stored[out->count] = verdict != NULL ? stored : NULL;
+	if (verdict == NULL)
+		verdict = verdict_parse(stored->text, stored->length, arena, NULL);
+	if (verdict == NULL)
+		return;
+	struct digest witness = witness_of(verdict, arena);
+
+	if (digest_equal(&witness, &stored->witness)) /* a record that lies about its witness is none */
+		out->verdicts[out->count++] = verdict;
+}
+
+/* Every stored verdict on the case's subject that can be read, newest last. */
+static struct readable stored_verdicts(struct outcome *outcome, const struct digest *subject)
+{
+	struct arena *arena = &outcome->arena;
+	const struct stored_verdict *stored;
+	struct readable out = {0};
+	int count = 0;
 
 	if (outcome->pass->reftest->store != NULL)
 		count = store_verdicts(outcome->pass->reftest->store, subject, arena, &stored, NULL);
-	*out = arena_array(arena, (size_t)(count > 0 ? count : 0), sizeof **out);
-	for (int i = 0; i < count; i++) {
-		const struct verdict *verdict = verdict_parse(stored[i].text, stored[i].length, arena, NULL);
+	out.verdicts = arena_array(arena, (size_t)(count > 0 ? count : 0), sizeof *out.verdicts);
+	out.stored = arena_array(arena, (size_t)(count > 0 ? count : 0), sizeof *out.stored);
+	for (int i = 0; i < count; i++)
+		read_stored(outcome, &stored[i], &out);
+	return out;
+}
 
-		if (verdict == NULL)
-			continue;
-		struct digest witness = witness_of(verdict, arena);
+/* Heads are enough where they are all that there is, for then nothing is told but that the definition is verified. */
+static void read_wholly(struct outcome *outcome)
+{
+	bool heads = true;
 
-		if (digest_equal(&witness, &stored[i].witness)) /* a record that lies about its witness is none */
-			(*out)[found++] = verdict;
+	for (int i = 0; i < outcome->case_count; i++)
+		heads = heads && outcome->cases[i].stored != NULL;
+	for (int i = 0; i < outcome->case_count && !heads; i++) {
+		struct case_outcome *c = &outcome->cases[i];
+		const struct verdict *whole =
+		    c->stored == NULL ? NULL : verdict_parse(c->stored->text, c->stored->length, &outcome->arena, NULL);
+
+		c->verdict = whole != NULL ? whole : c->verdict;
+		c->stored = NULL;
 	}
-	return found;
 }
 
 static const struct verdict *not_run(struct outcome *outcome, enum reason reason, const char *message)
@@ -637,7 +681,6 @@ static bool decide_case(struct outcome *outcome, struct case_outcome *c)
 {
 	struct pass *pass = outcome->pass;
 	const struct op_entry *op = outcome->made->op;
-	const struct verdict **stored;
 
 	if (c->test->decided != NULL) {
 		c->why = "decided from the workload line alone";
@@ -645,17 +688,19 @@ static bool decide_case(struct outcome *outcome, struct case_outcome *c)
 		settle_case(outcome, c, c->test->decided);
 		return false;
 	}
-	int count = stored_verdicts(outcome, &c->test->subject, &stored);
+	const struct readable known = stored_verdicts(outcome, &c->test->subject);
 	struct decision decision = plan_case(&pass->machine.policy, op != NULL ? "builtin" : NULL,
-	                                     op != NULL ? op->truth_digest : NULL, stored, count, &outcome->arena);
+	                                     op != NULL ? op->truth_digest : NULL, known.verdicts, known.count,
+	                                     &outcome->arena);
 
 	c->why = decision.why;
 	trace("plan", "%s/%s %s: %s", outcome->file->op_type, outcome->file->name, c->test->id, decision.why);
 	if (decision.answer == PLAN_CACHED) {
 		c->cached = c->kept = true;
-		c->witness = witness_of(stored[decision.candidate], &outcome->arena);
+		c->witness = witness_of(known.verdicts[decision.candidate], &outcome->arena);
+		c->stored = known.stored[decision.candidate];
 		pass->cases_cached++;
-		settle_case(outcome, c, stored[decision.candidate]);
+		settle_case(outcome, c, known.verdicts[decision.candidate]);
 		return false;
 	}
 	if (decision.answer == PLAN_NOT_CACHED) {
@@ -829,6 +874,7 @@ static void plan_outcome(struct outcome *outcome)
 			jobs[count++] = test->job;
 	}
 	pass->cases_planned += count;
+	read_wholly(outcome);
 	if (outcome->done == outcome->case_count || pass->options->dry_run)
 		finish_outcome(outcome);
 	else if (count == 0 && waiting > 0)

@@ -19,7 +19,8 @@
 #include "dataset/verdict.h"
 #include "reftest.h"
 
-struct vouched_row; /* commands/ask.h */
+struct stored_verdict; /* cache/store.h */
+struct vouched_row;    /* commands/ask.h */
 
 struct pass_options {
 	struct case_options cases;
@@ -48,6 +49,7 @@ struct case_outcome {
 	const char *why;               /* the decision, as a sentence */
 	const char *printed;           /* what the reference printed, when it failed; NULL: nothing */
 	struct digest witness;
+	const struct stored_verdict *stored; /* `verdict` is only the head of it; NULL: it is whole */
 };
 
 /* Is it a case of --edge, beside the verdict, that did not come out as its convention has it, by the reference's
@@ -82,10 +84,10 @@ struct outcome {
 };
 
 /* Writes that can wait: a verdict that counts already and is only noted as the latest, and all of an urgent pass. */
-enum { LATER_MOST = 512 };
+enum { LATER_MOST = 4096 };
 struct later {
-	struct store_put *puts; /* LATER_MOST of them; NULL: none yet */
-	int count;
+	struct store_put *puts; /* NULL: none yet */
+	int count, room;
 	struct arena arena;
 };
 
