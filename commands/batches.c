@@ -418,8 +418,9 @@ static void finish(struct batch *batch)
 	if (verdicts + batch->counts.gone == 0 && !batch->whole) /* no news, or all of it was overtaken by newer texts */
 		return;
 	batch->counts.definitions = verdicts;
-	/* All its outcomes are final and stored: what is derived from verdicts is to be brought up to date here, before the
-	 * batch is told as done and the command of --exec runs. */
+	/* Before the batch is told as done, and the command of --exec runs. */
+	keep_update(&batches->keep, batches->reftest, batch->whole ? &batch->parts->pass.dataset : NULL, &batches->teller,
+	            &batch->counts.written);
 	tell_batch(&batches->teller, &batch->counts);
 	if (hook_run(&batches->hook, &err) < 0)
 		tell_notice(&batches->teller, err.text);
@@ -438,6 +439,14 @@ void batches_finish(struct batches *batches)
 		*at = batch->next;
 		free_batch(batch);
 	}
+}
+
+void batches_keep(struct batches *batches)
+{
+	int written;
+
+	if (batches->first == NULL && keep_is_due(&batches->keep, batches->reftest->root))
+		keep_update(&batches->keep, batches->reftest, NULL, &batches->teller, &written);
 }
 
 static void abandon_pass(struct batches *batches, struct pass *pass)

@@ -12,7 +12,6 @@
 #include "base/near.h"
 #include "base/trace.h"
 #include "commands/ask.h"
-#include "commands/generated.h"
 #include "workers/machine.h"
 #include "workers/pool.h"
 
@@ -51,16 +50,14 @@ static struct digest context_digest(const struct pass *pass, struct arena *arena
 	return fields_digest(&fields);
 }
 
-/* All of it, or what a running watcher says is left to look at. Where pytest files were generated the whole is looked at:
- * they are kept true by what stands in it. */
+/* All of it, or what a running watcher says is left to look at; then it has kept generated pytest files true, too. */
 static int open_dataset(struct pass *pass, struct err *err)
 {
 	const struct pass_options *options = pass->options;
 	const char *root = pass->reftest->root;
 	struct vouched vouched;
-	enum layout layout;
 
-	if (options->ask_verified && !generated_before(root, &layout) &&
+	if (options->ask_verified &&
 	    ask_verified(root, &pass->context, options->ask_rows, &pass->arena, &vouched)) {
 		pass->vouched = vouched.definitions;
 		pass->vouched_elements = vouched.elements;

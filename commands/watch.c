@@ -60,6 +60,7 @@ static const struct watched_tree trees[] = {
     {"definitions", 1, 1, ".json"},
     {"workloads", 1, 1, ".jsonl"},
     {"blob", 8, 0, NULL},
+    {"tests", 1, 1, ".py"},
     {".reftest", 0, 0, ".cookie"},
 };
 
@@ -238,6 +239,8 @@ static void take_changes(struct watch *watch, const struct changes *changes, str
 	for (int i = 0; i < changes->count; i++) {
 		const char *path = changes->paths[i];
 
+		if (keep_heard(&watch->batches.keep, path))
+			continue;
 		if (path[strlen(path) - 1] == '/')
 			add_folder(watch, path, &words);
 		else if (strcmp(path, DOOR_COOKIE) == 0)
@@ -473,6 +476,8 @@ static void loop(struct watch *watch)
 		workshop_news(watch);
 		more = batches_plan(&watch->batches);
 		batches_finish(&watch->batches);
+		if (watch->batches.keep.doubted)
+			batches_keep(&watch->batches);
 		rest(watch);
 		if (door_waits(&watch->door))
 			door_answer_all(&watch->door, answer, watch);
