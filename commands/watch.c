@@ -373,19 +373,21 @@ static void key_turn(struct watch *watch)
 {
 	struct arena arena = {0};
 	const char **paths;
-	int count = roll_doubtful(&watch->batches.roll, &arena, &paths);
+	int count;
 
 	switch (live_key(&watch->live)) {
 	case LIVE_STALE:
 		begin_asked(watch, NULL, 0, BATCH_PLAIN);
 		break;
 	case LIVE_FAILURES:
+		count = roll_failed(&watch->batches.roll, &arena, &paths);
 		begin_asked(watch, paths, count, BATCH_FORCE | BATCH_REPEAT);
 		break;
 	case LIVE_ALL:
 		begin_asked(watch, NULL, 0, BATCH_FORCE);
 		break;
 	case LIVE_DETAILS:
+		count = roll_doubtful(&watch->batches.roll, &arena, &paths);
 		begin_asked(watch, paths, count, BATCH_REPEAT);
 		break;
 	case LIVE_QUIT:
