@@ -7,10 +7,13 @@ in less than half a second; 100 ms is an editor that saves at every pause in typ
 runner, so this shows how fast these are made, and on a GPU each makes a CUDA context.
 Then a checkout: 1 000 definitions change at once, and the time from git's end to the plan is taken, and to the last verdict.
 Last, how much memory the watcher has with 10 000 definitions, and how long it takes to be ready, beside `git status`.
-PARTs (saves, checkout, idle) are those to be run; none: all.
+Beside the saves stands the peer: `entr -r pytest` on the generated file of the same definition, and the same edits of it.
+PARTs (saves, peer, checkout, idle) are those to be run; none: all.
 """
+import glob
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -107,6 +110,56 @@ def author(build, count, device):
         print(f"SIGTERM -> ended: {1e3 * watch.end():.0f} ms")
 
 
+def peer(build, device, count=10):
+    """The same edits of the generated file, each with its definition, under `entr -r pytest`: from the save to the summary."""
+    entr = shutil.which("entr")
+    if entr is None:
+        print("entr -r pytest: not measured, there is no entr here (apt-get install entr)")
+        return
+    checkout_root = os.path.dirname(HERE)
+    python = os.path.join(checkout_root, ".venv", "bin", "python")
+    sites = glob.glob(os.path.join(checkout_root, ".venv-tests", "lib", "python3*", "site-packages"))
+    env = {**os.environ, "REFTEST_KERNELS": build, "PYTHONPATH": os.pathsep.join(sites), "PYTHONDONTWRITEBYTECODE": "1"}
+    with tempfile.TemporaryDirectory() as root:
+        make_tree(root, 1)
+        definition = os.path.join(root, "definitions", "rmsnorm", "rmsnorm_h64_v0.json")
+        test = os.path.join(root, "tests", "references", "test_rmsnorm.py")
+        with open(definition) as file:
+            original = file.read()
+        texts = []
+        for number in range(2):
+            save(definition, original.replace("x = hidden_states", f"k{number} = 0; x = hidden_states"))
+            subprocess.run([os.path.join(build, "reftest"), "--root", root, "generate"], check=True, stdout=subprocess.DEVNULL)
+            with open(definition) as one, open(test) as other:
+                texts.append((one.read(), other.read()))
+        command = [entr, "-n", "-r", python if os.path.exists(python) else sys.executable, "-m", "pytest", "-q", "-p",
+                   "no:cacheprovider", "--device", "cpu" if device == "cpu" else device, test]
+        runs = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=root, env=env)
+        runs.stdin.write(test + "\n")
+        runs.stdin.close()
+
+        def summary():
+            for line in runs.stdout:
+                if " in " in line and line.rstrip().endswith("s"):
+                    return line.strip()
+            raise SystemExit("entr ended before pytest had said anything")
+
+        said, took = summary(), []
+        for number in range(count):
+            time.sleep(0.5)
+            one, other = texts[number % 2]
+            save(definition, one)
+            start = time.monotonic()
+            save(test, other)
+            said = summary()
+            took.append(time.monotonic() - start)
+            if "passed" not in said or "failed" in said:
+                raise SystemExit(f"pytest: {said}")
+        runs.terminate()
+        runs.wait()
+        show("the same save under entr -r pytest -> its summary", took, f"  last: {said}")
+
+
 def git(root, *words):
     subprocess.run(["git", "-c", "user.name=bench", "-c", "user.email=bench@localhost", "-C", root, *words], check=True,
                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -174,10 +227,12 @@ def main():
     build = os.path.abspath(sys.argv[1])
     count = int(sys.argv[2]) if len(sys.argv) > 2 else 500
     device = sys.argv[3] if len(sys.argv) > 3 else "cpu"
-    parts = sys.argv[4:] or ["saves", "checkout", "idle"]
+    parts = sys.argv[4:] or ["saves", "peer", "checkout", "idle"]
     print(f"== watch (load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores, {device})")
     if "saves" in parts:
         author(build, count, device)
+    if "peer" in parts:
+        peer(build, device)
     if "checkout" in parts:
         checkout(build, 1000, device)
     if "idle" in parts:

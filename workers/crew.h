@@ -34,6 +34,7 @@ struct child {
 	int64_t printed_bytes;  /* all of that */
 	int64_t deadline_ms;    /* FORKING, WARMING: to be ready by then; TAKEN: to end by then, its socket is closed already */
 	bool ready;             /* it has said so, perhaps before the template told its pid */
+	int64_t ready_ms;       /* when; the longer ago, the warmer */
 	bool ended;             /* its end has been told: `status` */
 	bool lost;              /* the template died and took it along; there is no status */
 	bool shut;              /* it closed its socket and lived on, until it was killed for that */

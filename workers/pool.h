@@ -28,7 +28,7 @@ struct pool_options {
 	int spares;              /* kept ready by a warm pool, each for one definition; 0: as suit the device */
 };
 
-/* Spares of a warm pool on a GPU: there a child takes some 0.4 s to make its CUDA context, in which somebody may save again,
+/* Spares of a warm pool on a GPU: there a child takes 0.2 to 0.5 s to make its CUDA context, in which somebody may save again,
  * and each waiting context costs about 0.5 GB of the GPU's memory. On the CPU a child is ready in milliseconds. */
 enum { SPARES_CPU = 1, SPARES_GPU = 4, SPARES_MOST = 16 };
 

@@ -878,10 +878,16 @@ static void no_memory_is_only_believed_when_nobody_else_is_at_work(void **state)
 }
 
 
-/* A runner whose children take SLOW_S to be ready, as they do on a GPU; unlink() what `path` names. */
 enum { SLOW_S = 2, SPARES = 3 };
 
-static void write_slow_runner(char path[64])
+/* Children that take SLOW_S to be ready, as they do on a GPU, and such that go on warming up for a minute after that. */
+#define SLOW "runner.warm_up = lambda *how: (time.sleep(2), warm_up(*how))[1]\n"
+#define LONG "runner.further_steps = lambda device: ((lambda: time.sleep(0.02)) for _ in range(3000))\n"
+#define FAILING "runner.further_steps = lambda device: ((lambda: 1 / 0) for _ in range(3))\n"
+
+/* A runner.py that is patched; unlink() what `path` names. */
+
+static void write_slow_runner(char path[64], const char *patch)
 {
 	FILE *file;
 	int fd;
@@ -896,13 +902,13 @@ static void write_slow_runner(char path[64])
 	        "runner = sys.modules['runner'] = importlib.util.module_from_spec(spec)\n"
 	        "spec.loader.exec_module(runner)\n"
 	        "warm_up = runner.warm_up\n"
-	        "runner.warm_up = lambda *how: (time.sleep(%d), warm_up(*how))[1]\n"
-	        "sys.exit(runner.main())\n", getenv("REFTEST_RUNNER"), SLOW_S);
+	        "%s"
+	        "sys.exit(runner.main())\n", getenv("REFTEST_RUNNER"), patch);
 	assert_int_equal(fclose(file), 0);
 }
 
 /* A warm pool whose spares are all ready. */
-static struct pool *open_slow_pool(void)
+static struct pool *open_slow_pool(const char *patch)
 {
 	struct pool_options options = {.device = "cpu", .python = python(), .root = "/", .lanes = 1,
 	                               .timeout_s = GENEROUS_S, .spares = SPARES};
@@ -911,7 +917,7 @@ static struct pool *open_slow_pool(void)
 	struct pool *pool;
 
 	assert_non_null(usual);
-	write_slow_runner(path);
+	write_slow_runner(path, patch);
 	setenv("REFTEST_RUNNER", path, 1);
 	pool = pool_open(&options, &err);
 	setenv("REFTEST_RUNNER", usual, 1);
@@ -930,7 +936,7 @@ static struct pool *open_slow_pool(void)
 
 static void spares_made_ahead_answer_a_burst(void **state)
 {
-	struct setting warm = {.pool = open_slow_pool()};
+	struct setting warm = {.pool = open_slow_pool(SLOW)};
 	int64_t start = clock_ms();
 
 	(void)state;
@@ -945,10 +951,29 @@ static void spares_made_ahead_answer_a_burst(void **state)
 	arena_free(&warm.arena);
 }
 
+static void a_spare_that_warms_on_makes_way(void **state)
+{
+	static const char *const patches[] = {LONG, FAILING};
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct setting warm = {.pool = open_slow_pool(patches[i])};
+		int64_t start = clock_ms();
+		struct pool_result result = verify(&warm, CORRECT);
+
+		expect(&result, STATUS_PASSED, REASON_NONE, NULL);
+		if (clock_ms() - start > 20000)
+			fail_msg("a definition waited %lld ms for a runner to be as warm as can be",
+			         (long long)(clock_ms() - start));
+		pool_close(warm.pool);
+		arena_free(&warm.arena);
+	}
+}
+
 /* On a device of which each spare holds memory a case that lacks some is tried again without them. */
 static void spares_make_room_for_a_case_that_lacks_memory(void **state)
 {
-	struct setting warm = {.pool = open_slow_pool()};
+	struct setting warm = {.pool = open_slow_pool(SLOW)};
 	static const int64_t huge[] = {(int64_t)1 << 40, HIDDEN};
 	struct job large = rmsnorm;
 	char *device = warm.pool->yard.device;
@@ -1279,6 +1304,7 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(when_the_program_itself_is_killed_nothing_stays_behind),
 	    cmocka_unit_test(no_memory_is_only_believed_when_nobody_else_is_at_work),
 	    cmocka_unit_test(spares_made_ahead_answer_a_burst),
+	    cmocka_unit_test(a_spare_that_warms_on_makes_way),
 	    cmocka_unit_test(spares_make_room_for_a_case_that_lacks_memory),
 	    cmocka_unit_test(cases_of_several_definitions_run_side_by_side),
 	    cmocka_unit_test(tensors_may_go_through_the_host),
