@@ -143,12 +143,27 @@ static void count_told(struct batch *batch, const char *path, const struct word 
 	roll_set(roll, path, word);
 }
 
+static void forget_gone(struct part *part, const char *path)
+{
+	struct batch *batch = part->batch;
+
+	if (!roll_forget(&batch->batches->roll, path))
+		return;
+	say_changed(part);
+	batch->counts.gone++;
+	tell_gone(&batch->batches->teller, &batch->counts, path);
+}
+
 static void told(struct pass *pass, struct outcome *outcome)
 {
 	struct part *part = (struct part *)pass;
 	struct batch *batch = part->batch;
 	struct batches *batches = batch->batches;
 
+	if (outcome->definition_look.absent) { /* it was listed (some filesystems remember names for a second), and is gone */
+		forget_gone(part, outcome->file->path);
+		return;
+	}
 	if (outcome->changed) /* a change that will be, or has been, heard of: the newer text is the one to tell of */
 		return;
 	struct word word = word_of(batch, outcome);
@@ -191,11 +206,8 @@ static void tell_vanished(struct part *part, const char *const *paths, int count
 		paths = known;
 	}
 	for (int i = 0; i < count; i++)
-		if (!is_there(&part->pass.dataset, paths[i]) && roll_forget(roll, paths[i])) {
-			say_changed(part);
-			batch->counts.gone++;
-			tell_gone(&batch->batches->teller, &batch->counts, paths[i]);
-		}
+		if (!is_there(&part->pass.dataset, paths[i]))
+			forget_gone(part, paths[i]);
 	arena_free(&arena);
 }
 

@@ -206,14 +206,16 @@ int contents_look(struct contents *contents, const struct dataset_file *file, si
 
 	buf_clear(bytes);
 	if (!need_bytes && !contents->dataset->some && earlier != NULL && file_seen_holds(earlier, &file->stat)) {
-		*out = (struct look){*earlier, false};
+		*out = (struct look){*earlier, false, false};
 		return 0;
 	}
 	out->read = true;
+	out->absent = false;
 	out->seen.read_ns = wall_clock_ns();
 	enum file_answer answer = file_read(contents->dataset->fd, file->path, limit, bytes, &st, err);
 
-	if (answer == FILE_ABSENT)
+	out->absent = answer == FILE_ABSENT;
+	if (out->absent)
 		return err_set(err, "%s: it vanished while it was looked at", file->path);
 	if (answer != FILE_OK)
 		return -1;

@@ -892,8 +892,11 @@ static int look_at_files(struct outcome *outcome, struct buf *definition, struct
 	    contents_look(contents, outcome->file, DEFINITION_BYTES, need_bytes, definition, &outcome->definition_look, err) < 0)
 		return -1;
 	if (outcome->workload != NULL && (!need_bytes || !outcome->workload_look.read) &&
-	    contents_look(contents, outcome->workload, WORKLOAD_BYTES, need_bytes, workload, &outcome->workload_look, err) < 0)
-		return -1;
+	    contents_look(contents, outcome->workload, WORKLOAD_BYTES, need_bytes, workload, &outcome->workload_look, err) < 0) {
+		if (!outcome->workload_look.absent)
+			return -1;
+		outcome->workload = NULL; /* deleted since it was listed: there are no lines */
+	}
 	return 0;
 }
 

@@ -799,15 +799,14 @@ void watcher_turn(struct watcher *w, int64_t now_ms)
 {
 	w->now_ms = now_ms;
 	read_events(w);
-	bool audit = now_ms >= w->audit_ms;
+	bool look = is_polling(w) && now_ms >= w->poll_ms, audit = look || now_ms >= w->audit_ms;
 
 	if (w->doubted || audit)
 		audit_root(w);
-	if (is_polling(w) && now_ms >= w->poll_ms) {
+	if (look && w->folder >= 0)
 		poll_places(w);
+	if (look)
 		w->poll_ms = now_ms + POLL_MS;
-		audit = true;
-	}
 	if (audit && w->folder >= 0) {
 		audit_places(w);
 		audit_links(w);
