@@ -69,10 +69,13 @@ char *arena_printf(struct arena *arena, const char *format, ...)
 
 	va_start(args, format);
 	va_copy(again, args);
-	int length = vsnprintf(NULL, 0, format, args);
+	char few[128]; /* often enough */
+	int length = vsnprintf(few, sizeof few, format, args);
 	char *text = arena_alloc(arena, (size_t)(length < 0 ? 0 : length) + 1);
 
-	if (length > 0)
+	if (length > 0 && (size_t)length < sizeof few)
+		memcpy(text, few, (size_t)length + 1);
+	else if (length > 0)
 		vsnprintf(text, (size_t)length + 1, format, again);
 	va_end(again);
 	va_end(args);

@@ -49,13 +49,15 @@ void buf_printf(struct buf *buf, const char *format, ...)
 
 	va_start(args, format);
 	va_copy(again, args);
-	int length = vsnprintf(NULL, 0, format, args);
+	size_t room = buf->room - buf->length; /* often enough */
+	int length = vsnprintf(room > 0 ? buf->data + buf->length : NULL, room, format, args);
 
-	if (length > 0) {
+	if (length > 0 && (size_t)length >= room) {
 		buf_reserve(buf, (size_t)length);
 		vsnprintf(buf->data + buf->length, (size_t)length + 1, format, again);
-		buf->length += (size_t)length;
 	}
+	if (length > 0)
+		buf->length += (size_t)length;
 	va_end(again);
 	va_end(args);
 }

@@ -31,6 +31,9 @@ struct json_text {
 /* The parsed value, for cJSON_Delete; NULL with the sentence. "\u0000" is refused (C strings end there). */
 cJSON *json_parse(const struct json_text *text, struct err *err);
 
+/* The same check without making the value. 0, or -1 with the sentence. */
+int json_check(const struct json_text *text, struct err *err);
+
 /* An error at a place inside a text that json_parse took. `path` names the place: keys and array indices joined by
  * '/', as in "inputs/q/shape/1" ('~1' for '/' and '~0' for '~' inside a key, as RFC 6901 has it; "" = the whole text).
  * The position is that of the value, or of the nearest enclosing value that exists. Always returns -1. */

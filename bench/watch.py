@@ -1,20 +1,27 @@
-"""From a save to its verdict: python3 bench/watch.py BUILD [SAVES [DEVICE]].
+"""From a save to its verdict: python3 bench/watch.py BUILD [SAVES [DEVICE [PART…]]].
 
 Starts `reftest watch --json` on a dataset of its own and plays an author: saves a small rmsnorm in place (truncated,
 written, closed), each time with another meaning, and waits for the verdict; then with nothing but another comment.
-Prints distributions over SAVES (500) saves, once with a pause between verdict and next save, as people have, and once without.
+Prints distributions over SAVES (500) saves, with pauses between verdict and next save (nobody reads a verdict and saves again
+in less than half a second; 100 ms is an editor that saves at every pause in typing) and back to back: each save takes a fresh
+runner, so this shows how fast these are made, and on a GPU each makes a CUDA context.
 Then a checkout: 1 000 definitions change at once, and the time from git's end to the plan is taken, and to the last verdict.
 Last, how much memory the watcher has with 10 000 definitions, and how long it takes to be ready, beside `git status`.
+Beside the saves stands the peer: `entr -r pytest` on the generated file of the same definition, and the same edits of it.
+PARTs (saves, peer, checkout, idle) are those to be run; none: all.
 """
+import glob
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-PAUSE = 0.1
+PAUSES = {"cpu": (0.1, 0), "gpu": (0.5, 0.1, 0)}
+WARM = {"cpu": 1, "gpu": 10}  # seconds until judge, runner and its spares are surely ready
 
 
 class Watch:
@@ -89,17 +96,68 @@ def author(build, count, device):
             original = file.read()
         marker = "x = hidden_states"
         watch = Watch(build, root, "--no-workloads", "--device", device)
-        time.sleep(1)
-        for pause, name in ((PAUSE, f"save -> verdict, {PAUSE * 1e3:.0f} ms between verdict and save"),
-                            (0, "save -> verdict, back to back")):
+        kind = "cpu" if device == "cpu" else "gpu"
+        for pause in PAUSES[kind]:
+            time.sleep(WARM[kind])
             text = lambda n: original.replace(marker, f"k{n}p{int(pause * 10)} = 0; {marker}")
             took, run = saves(watch, path, count, pause, text)
-            show(name, took, f"{run}; bar: p50 10, p99 40")
+            name = f"{pause * 1e3:.0f} ms between verdict and save" if pause > 0 else "back to back"
+            show("save -> verdict, " + name, took, f"{run}; bar: p50 10, p99 40")
         save(path, original)
         watch.until("verdict")
         took, run = saves(watch, path, count, 0.01, lambda n: original.replace("# mean square", f"# {n} mean square"))
         show("comment-only save -> still verified", took, f"{run}; bar: 3")
         print(f"SIGTERM -> ended: {1e3 * watch.end():.0f} ms")
+
+
+def peer(build, device, count=10):
+    """The same edits of the generated file, each with its definition, under `entr -r pytest`: from the save to the summary."""
+    entr = shutil.which("entr")
+    if entr is None:
+        print("entr -r pytest: not measured, there is no entr here (apt-get install entr)")
+        return
+    checkout_root = os.path.dirname(HERE)
+    python = os.path.join(checkout_root, ".venv", "bin", "python")
+    sites = glob.glob(os.path.join(checkout_root, ".venv-tests", "lib", "python3*", "site-packages"))
+    env = {**os.environ, "REFTEST_KERNELS": build, "PYTHONPATH": os.pathsep.join(sites), "PYTHONDONTWRITEBYTECODE": "1"}
+    with tempfile.TemporaryDirectory() as root:
+        make_tree(root, 1)
+        definition = os.path.join(root, "definitions", "rmsnorm", "rmsnorm_h64_v0.json")
+        test = os.path.join(root, "tests", "references", "test_rmsnorm.py")
+        with open(definition) as file:
+            original = file.read()
+        texts = []
+        for number in range(2):
+            save(definition, original.replace("x = hidden_states", f"k{number} = 0; x = hidden_states"))
+            subprocess.run([os.path.join(build, "reftest"), "--root", root, "generate"], check=True, stdout=subprocess.DEVNULL)
+            with open(definition) as one, open(test) as other:
+                texts.append((one.read(), other.read()))
+        command = [entr, "-n", "-r", python if os.path.exists(python) else sys.executable, "-m", "pytest", "-q", "-p",
+                   "no:cacheprovider", "--device", "cpu" if device == "cpu" else device, test]
+        runs = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=root, env=env)
+        runs.stdin.write(test + "\n")
+        runs.stdin.close()
+
+        def summary():
+            for line in runs.stdout:
+                if " in " in line and line.rstrip().endswith("s"):
+                    return line.strip()
+            raise SystemExit("entr ended before pytest had said anything")
+
+        said, took = summary(), []
+        for number in range(count):
+            time.sleep(0.5)
+            one, other = texts[number % 2]
+            save(definition, one)
+            start = time.monotonic()
+            save(test, other)
+            said = summary()
+            took.append(time.monotonic() - start)
+            if "passed" not in said or "failed" in said:
+                raise SystemExit(f"pytest: {said}")
+        runs.terminate()
+        runs.wait()
+        show("the same save under entr -r pytest -> its summary", took, f"  last: {said}")
 
 
 def git(root, *words):
@@ -169,10 +227,16 @@ def main():
     build = os.path.abspath(sys.argv[1])
     count = int(sys.argv[2]) if len(sys.argv) > 2 else 500
     device = sys.argv[3] if len(sys.argv) > 3 else "cpu"
-    print(f"== watch (load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores)")
-    author(build, count, device)
-    checkout(build, 1000, device)
-    idle(build, 10000, device)
+    parts = sys.argv[4:] or ["saves", "peer", "checkout", "idle"]
+    print(f"== watch (load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores, {device})")
+    if "saves" in parts:
+        author(build, count, device)
+    if "peer" in parts:
+        peer(build, device)
+    if "checkout" in parts:
+        checkout(build, 1000, device)
+    if "idle" in parts:
+        idle(build, 10000, device)
 
 
 main()

@@ -21,6 +21,7 @@ static struct digest field_digest(const char *tag, const void *bytes, size_t len
 {
 	struct buf stream = {0};
 
+	buf_reserve(&stream, 2 * sizeof(uint64_t) + strlen(tag) + length);
 	record_put_u64(&stream, strlen(tag));
 	buf_text(&stream, tag);
 	record_put_u64(&stream, length);
@@ -84,10 +85,10 @@ void field_printf(struct fields *fields, struct arena *arena, const char *tag, c
 
 	va_start(args, format);
 	va_copy(again, args);
-	int length = vsnprintf(NULL, 0, format, args);
+	buf_reserve(&text, 60); /* often enough */
+	int length = vsnprintf(text.data, text.room, format, args);
 
-	buf_text(&text, "");
-	if (length > 0) {
+	if (length > 0 && (size_t)length >= text.room) {
 		buf_reserve(&text, (size_t)length);
 		vsnprintf(text.data, (size_t)length + 1, format, again);
 	}
@@ -136,6 +137,7 @@ struct digest fields_digest(const struct fields *fields)
 	struct field *sorted = fields_sorted(fields);
 	struct buf stream = {0};
 
+	buf_reserve(&stream, 2 * sizeof(uint32_t) + (size_t)fields->count * DIGEST_BYTES);
 	record_put_u32(&stream, FINGERPRINT_FORMAT);
 	record_put_u32(&stream, (uint32_t)fields->count);
 	for (int i = 0; i < fields->count; i++)

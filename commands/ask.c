@@ -151,6 +151,11 @@ static bool answer_verified(struct batches *batches, bool idle, const cJSON *que
 	}
 	if (!idle || batches->first != NULL)
 		return false;
+	batches_keep(batches);
+	if (batches->upkeep.failed) {
+		buf_text(out, refused);
+		return true;
+	}
 	struct vouched vouched = {.definitions = roll->by_status[STATUS_PASSED], .cases = roll->passed_cases,
 	                          .elements = roll->passed_elements};
 

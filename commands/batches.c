@@ -143,12 +143,27 @@ static void count_told(struct batch *batch, const char *path, const struct word 
 	roll_set(roll, path, word);
 }
 
+static void forget_gone(struct part *part, const char *path)
+{
+	struct batch *batch = part->batch;
+
+	if (!roll_forget(&batch->batches->roll, path))
+		return;
+	say_changed(part);
+	batch->counts.gone++;
+	tell_gone(&batch->batches->teller, &batch->counts, path);
+}
+
 static void told(struct pass *pass, struct outcome *outcome)
 {
 	struct part *part = (struct part *)pass;
 	struct batch *batch = part->batch;
 	struct batches *batches = batch->batches;
 
+	if (outcome->definition_look.absent) { /* it was listed (some filesystems remember names for a second), and is gone */
+		forget_gone(part, outcome->file->path);
+		return;
+	}
 	if (outcome->changed) /* a change that will be, or has been, heard of: the newer text is the one to tell of */
 		return;
 	struct word word = word_of(batch, outcome);
@@ -191,11 +206,8 @@ static void tell_vanished(struct part *part, const char *const *paths, int count
 		paths = known;
 	}
 	for (int i = 0; i < count; i++)
-		if (!is_there(&part->pass.dataset, paths[i]) && roll_forget(roll, paths[i])) {
-			say_changed(part);
-			batch->counts.gone++;
-			tell_gone(&batch->batches->teller, &batch->counts, paths[i]);
-		}
+		if (!is_there(&part->pass.dataset, paths[i]))
+			forget_gone(part, paths[i]);
 	arena_free(&arena);
 }
 
@@ -418,8 +430,9 @@ static void finish(struct batch *batch)
 	if (verdicts + batch->counts.gone == 0 && !batch->whole) /* no news, or all of it was overtaken by newer texts */
 		return;
 	batch->counts.definitions = verdicts;
-	/* All its outcomes are final and stored: what is derived from verdicts is to be brought up to date here, before the
-	 * batch is told as done and the command of --exec runs. */
+	/* Before the batch is told as done, and the command of --exec runs. */
+	upkeep_update(&batches->upkeep, batches->reftest, batch->whole ? &batch->parts->pass.dataset : NULL, &batches->teller,
+	            &batch->counts.written);
 	tell_batch(&batches->teller, &batch->counts);
 	if (hook_run(&batches->hook, &err) < 0)
 		tell_notice(&batches->teller, err.text);
@@ -438,6 +451,14 @@ void batches_finish(struct batches *batches)
 		*at = batch->next;
 		free_batch(batch);
 	}
+}
+
+void batches_keep(struct batches *batches)
+{
+	int written;
+
+	if (batches->first == NULL && upkeep_is_due(&batches->upkeep, batches->reftest->root))
+		upkeep_update(&batches->upkeep, batches->reftest, NULL, &batches->teller, &written);
 }
 
 static void abandon_pass(struct batches *batches, struct pass *pass)

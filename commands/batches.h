@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "commands/hook.h"
+#include "commands/upkeep.h"
 #include "commands/pass.h"
 #include "commands/roll.h"
 #include "commands/watch_tell.h"
@@ -26,6 +27,7 @@ struct batches {
 	struct watch_teller teller;
 	struct hook hook;
 	struct roll roll;
+	struct upkeep upkeep;
 	struct pool *pool;             /* NULL: nothing can run, or it broke; then the next batch tries again */
 	bool warm;                     /* the pool is to be kept warm */
 	struct batch *first;           /* oldest first */
@@ -62,6 +64,9 @@ void batches_dispatch(struct batches *batches);
 
 /* Tells and ends the batches that are done. */
 void batches_finish(struct batches *batches);
+
+/* Looks after the generated pytest files, if that is due and no batch is under way that would. */
+void batches_keep(struct batches *batches);
 
 bool batches_planned(const struct batches *batches); /* is all planned that has begun? */
 

@@ -211,16 +211,17 @@ static bool look_holds(const struct contents *contents, const struct dataset_fil
 }
 
 static int read_disk(struct contents *contents, const struct dataset_file *file, size_t limit, struct buf *bytes,
-		     struct file_seen *seen, struct err *err)
+		     struct look *out, struct err *err)
 {
 	struct stat st;
 	enum file_answer answer = file_read(contents->dataset->fd, file->path, limit, bytes, &st, err);
 
-	if (answer == FILE_ABSENT)
+	out->absent = answer == FILE_ABSENT;
+	if (out->absent)
 		return err_set(err, "%s: it vanished while it was looked at", file->path);
 	if (answer != FILE_OK)
 		return -1;
-	seen->stat = file_stat_of(&st);
+	out->seen.stat = file_stat_of(&st);
 	return 0;
 }
 
@@ -245,12 +246,12 @@ int contents_look(struct contents *contents, const struct dataset_file *file, si
 
 	buf_clear(bytes);
 	if (!need_bytes && earlier != NULL && look_holds(contents, file, earlier)) {
-		*out = (struct look){*earlier, false};
+		*out = (struct look){*earlier, false, false};
 		return 0;
 	}
 	*out = (struct look){.read = true, .seen = {.read_ns = wall_clock_ns(), .object = file->object}};
 	if ((contents->staged != NULL ? staged_read(contents->staged, file->path, &file->object, limit, bytes, err)
-				      : read_disk(contents, file, limit, bytes, &out->seen, err)) < 0)
+				      : read_disk(contents, file, limit, bytes, out, err)) < 0)
 		return -1;
 	out->seen.content = digest_of(bytes->data, bytes->length);
 	keep_other_side(contents, earlier, &out->seen);

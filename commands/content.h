@@ -29,7 +29,8 @@ const struct file_entry *contents_entry(const struct contents *contents, const s
  * false otherwise). `need_bytes`: read in any case. -1 with a sentence: it cannot be read (it vanished, too large). */
 struct look {
 	struct file_seen seen;
-	bool read; /* bytes were read in this run */
+	bool read;   /* bytes were read in this run */
+	bool absent; /* it is not there any more: that is why the look failed */
 };
 int contents_look(struct contents *contents, const struct dataset_file *file, size_t limit, bool need_bytes,
                   struct buf *bytes, struct look *out, struct err *err);

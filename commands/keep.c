@@ -52,7 +52,7 @@ void keep_waiting(struct pass *pass)
 
 	if (later->count > 0 && store_put(pass->reftest->store, later->puts, later->count, &err) < 0)
 		pass->not_kept = arena_string(&pass->arena, err.text);
-	later->count = 0;
+	later->count = later->room = 0;
 	later->puts = NULL;
 	arena_free(&later->arena);
 }
@@ -64,8 +64,15 @@ static void keep_later(struct pass *pass, const struct store_put *put)
 
 	if (later->count == LATER_MOST)
 		keep_waiting(pass);
-	if (later->puts == NULL)
-		later->puts = arena_array(&later->arena, LATER_MOST, sizeof *later->puts);
+	if (later->count == later->room) { /* half of it is left behind in the arena, until all of it is written */
+		int room = later->room == 0 ? 64 : later->room * 2;
+		struct store_put *puts = arena_array(&later->arena, (size_t)room, sizeof *puts);
+
+		if (later->count > 0)
+			memcpy(puts, later->puts, (size_t)later->count * sizeof *puts);
+		later->puts = puts;
+		later->room = room;
+	}
 	struct store_put *copy = &later->puts[later->count++];
 
 	*copy = *put;

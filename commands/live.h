@@ -14,7 +14,7 @@
 enum live_key {
 	LIVE_NOTHING,
 	LIVE_STALE,    /* enter: run whatever has no verdict */
-	LIVE_FAILURES, /* f: run again what did not pass */
+	LIVE_FAILURES, /* f: run again what failed */
 	LIVE_ALL,      /* a: run everything again */
 	LIVE_DETAILS,  /* d: tell again of what did not pass, in every detail */
 	LIVE_QUIT      /* q */

@@ -16,8 +16,11 @@ int outcome_look(struct outcome *outcome, struct buf *definition, struct buf *wo
 		return -1;
 	if (outcome->workload != NULL && (!need_bytes || !outcome->workload_look.read) &&
 	    contents_look(contents, outcome->workload, WORKLOAD_BYTES, need_bytes, workload, &outcome->workload_look,
-			  err) < 0)
-		return -1;
+			  err) < 0) {
+		if (!outcome->workload_look.absent)
+			return -1;
+		outcome->workload = NULL; /* deleted since it was listed: there are no lines */
+	}
 	return 0;
 }
 

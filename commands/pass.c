@@ -9,7 +9,6 @@
 
 #include "cache/counts.h"
 #include "commands/ask.h"
-#include "commands/generated.h"
 #include "commands/keep.h"
 #include "commands/outcome.h"
 #include "commands/ruling.h"
@@ -55,20 +54,18 @@ static struct digest context_digest(const struct pass *pass, struct arena *arena
 	return fields_digest(&fields);
 }
 
-/* All of it, or what a running watcher says is left to look at. Where pytest files were generated the whole is looked at:
- * they are kept true by what stands in it. */
+/* All of it, or what a running watcher says is left to look at; then it has kept generated pytest files true, too. */
 static int open_dataset(struct pass *pass, struct err *err)
 {
 	const struct pass_options *options = pass->options;
 	const char *root = pass->reftest->root;
 	struct vouched vouched;
-	enum layout layout;
 
 	if (options->from_index) {
 		pass->staged = staged_open(root, &pass->arena, &pass->dataset, err);
 		return pass->staged == NULL ? -1 : 0;
 	}
-	if (options->ask_verified && !generated_before(root, &layout) &&
+	if (options->ask_verified &&
 	    ask_verified(root, &pass->context, options->ask_rows, &pass->arena, &vouched)) {
 		pass->vouched = vouched.definitions;
 		pass->vouched_elements = vouched.elements;
@@ -278,7 +275,7 @@ struct pool *pass_open_pool(const struct reftest *reftest, const struct pass_opt
 	const struct pool_options how = {
 	    .device = machine->policy.device, .python = machine->python, .root = reftest->root,
 	    .lanes = options->jobs > 0 ? options->jobs : default_lanes(), .timeout_s = options->timeout_s,
-	    .staged = options->staged,
+	    .staged = options->staged, .spares = options->spares,
 	};
 
 	return pool_open(&how, err);
@@ -424,6 +421,7 @@ static void plan_outcome(struct outcome *outcome)
 			jobs[count++] = test->job;
 	}
 	pass->cases_planned += count;
+	ruling_read_wholly(outcome);
 	if (outcome->done == outcome->case_count || pass->options->dry_run)
 		finish_outcome(outcome);
 	else if (count == 0 && waiting > 0)

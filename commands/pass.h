@@ -22,8 +22,9 @@
 #include "dataset/verdict.h"
 #include "reftest.h"
 
-struct vouched_row; /* commands/ask.h */
-struct sharing;     /* commands/sharing.h */
+struct stored_verdict; /* cache/store.h */
+struct vouched_row;    /* commands/ask.h */
+struct sharing;        /* commands/sharing.h */
 
 struct pass_options {
 	struct case_options cases;
@@ -31,6 +32,7 @@ struct pass_options {
 	const char *device_class; /* --device-class: whose verdicts count; NULL: as the device has it */
 	const char *python; /* NULL: look for one */
 	int jobs;           /* 0: as many as suit the machine */
+	int spares;         /* pool_options.spares; 0: as many as suit the device */
 	double timeout_s;
 	bool force, cached_only, dry_run, staged;
 	bool share;         /* through $REFTEST_REMOTE, if that is set */
@@ -55,6 +57,7 @@ struct case_outcome {
 	const char *why;               /* the decision, as a sentence */
 	const char *printed;           /* what the reference printed, when it failed; NULL: nothing */
 	struct digest witness;
+	const struct stored_verdict *stored; /* `verdict` is only the head of it; NULL: it is whole */
 };
 
 /* Is it a case of --edge, beside the verdict, that did not come out as its convention has it, by the reference's
@@ -90,10 +93,10 @@ struct outcome {
 };
 
 /* Writes that can wait: a verdict that counts already and is only noted as the latest, and all of an urgent pass. */
-enum { LATER_MOST = 512 };
+enum { LATER_MOST = 4096 };
 struct later {
-	struct store_put *puts; /* LATER_MOST of them; NULL: none yet */
-	int count;
+	struct store_put *puts; /* NULL: none yet */
+	int count, room;
 	struct arena arena;
 };
 

@@ -14,10 +14,8 @@
 static bool parses(const char *text, size_t length)
 {
 	const struct json_text json = {"", text, length, 1};
-	cJSON *value = json_parse(&json, NULL);
 
-	cJSON_Delete(value);
-	return value != NULL;
+	return json_check(&json, NULL) == 0;
 }
 
 static bool is_blank(const char *line, size_t length)

@@ -98,6 +98,12 @@ static bool doubtful(const struct roll_entry *entry, const char *prefix)
 	return !entry->known || entry->word.status != STATUS_PASSED;
 }
 
+static bool failed(const struct roll_entry *entry, const char *prefix)
+{
+	(void)prefix;
+	return entry->known && entry->word.status > STATUS_SKIPPED;
+}
+
 static int pick(const struct roll *roll, bool (*wanted)(const struct roll_entry *entry, const char *prefix),
                 const char *prefix, struct arena *arena, const char ***paths)
 {
@@ -122,6 +128,11 @@ int roll_paths(const struct roll *roll, const char *prefix, struct arena *arena,
 int roll_doubtful(const struct roll *roll, struct arena *arena, const char ***paths)
 {
 	return pick(roll, doubtful, "", arena, paths);
+}
+
+int roll_failed(const struct roll *roll, struct arena *arena, const char ***paths)
+{
+	return pick(roll, failed, "", arena, paths);
 }
 
 static int compare_entries(const void *a, const void *b)

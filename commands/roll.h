@@ -44,6 +44,9 @@ bool roll_forget(struct roll *roll, const char *path); /* false: there was none 
 /* The paths of those that are not known to have passed, sorted. */
 int roll_doubtful(const struct roll *roll, struct arena *arena, const char ***paths);
 
+/* The paths of those that are known to have failed, sorted: failed, an error, or invalid; not what was skipped. */
+int roll_failed(const struct roll *roll, struct arena *arena, const char ***paths);
+
 /* Those that are known to have passed, sorted by path; valid until the roll changes. */
 int roll_passed(const struct roll *roll, struct arena *arena, const struct roll_entry ***entries);
 

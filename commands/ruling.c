@@ -63,55 +63,90 @@ struct digest ruling_witness(const struct verdict *v, struct arena *arena)
 	return fields_digest(&fields);
 }
 
-/* Every stored verdict on the case's subject that can be read, newest last, and behind the first `*here` of them those
- * that the remote has. */
-static int stored_verdicts(struct outcome *outcome, const struct digest *subject, const struct verdict ***out, int *here)
+/* Verdicts on a case's subject, as far as they can be read: newest last those of the store, then those that the remote
+ * has. Those of the store may be no more than heads; then `stored` has their whole text. */
+struct readable {
+	const struct verdict **verdicts;
+	const struct stored_verdict **stored; /* of each; NULL: the verdict is whole */
+	int here, count;                      /* those of the store; all of them */
+};
+
+static void read_stored(struct outcome *outcome, const struct stored_verdict *stored, struct readable *out)
+{
+	const struct pass_options *options = outcome->pass->options;
+	struct arena *arena = &outcome->arena;
+	const struct verdict *verdict = NULL;
+
+	if (!options->details && !options->cases.edge)
+		verdict = verdict_head(stored->text, stored->length, arena);
+	out->stored[out->count] = verdict != NULL ? stored : NULL;
+	if (verdict == NULL)
+		verdict = verdict_parse(stored->text, stored->length, arena, NULL);
+	if (verdict == NULL)
+		return;
+	struct digest witness = ruling_witness(verdict, arena);
+
+	if (digest_equal(&witness, &stored->witness)) /* a record that lies about its witness is none */
+		out->verdicts[out->count++] = verdict;
+}
+
+static struct readable known_verdicts(struct outcome *outcome, const struct digest *subject)
 {
 	const struct sharing *sharing = outcome->pass->sharing;
 	const struct shared_verdict *shared = NULL;
-	int elsewhere = 0;
 	const struct stored_verdict *stored;
 	struct arena *arena = &outcome->arena;
-	int found = 0, count = 0;
+	struct readable out = {0};
+	int count = 0, elsewhere = 0;
 
 	if (outcome->pass->reftest->store != NULL)
 		count = store_verdicts(outcome->pass->reftest->store, subject, arena, &stored, NULL);
+	count = count > 0 ? count : 0;
 	while ((shared = sharing_verdict(sharing, subject, shared)) != NULL)
 		elsewhere++;
-	*out = arena_array(arena, (size_t)(count > 0 ? count : 0) + (size_t)elsewhere, sizeof **out);
-	for (int i = 0; i < count; i++) {
-		const struct verdict *verdict = verdict_parse(stored[i].text, stored[i].length, arena, NULL);
-
-		if (verdict == NULL)
-			continue;
-		struct digest witness = ruling_witness(verdict, arena);
-
-		if (digest_equal(&witness, &stored[i].witness)) /* a record that lies about its witness is none */
-			(*out)[found++] = verdict;
+	out.verdicts = arena_array(arena, (size_t)count + (size_t)elsewhere, sizeof *out.verdicts);
+	out.stored = arena_array(arena, (size_t)count + (size_t)elsewhere, sizeof *out.stored);
+	for (int i = 0; i < count; i++)
+		read_stored(outcome, &stored[i], &out);
+	out.here = out.count;
+	while ((shared = sharing_verdict(sharing, subject, shared)) != NULL) {
+		out.stored[out.count] = NULL;
+		out.verdicts[out.count++] = shared->verdict;
 	}
-	*here = found;
-	while ((shared = sharing_verdict(sharing, subject, shared)) != NULL)
-		(*out)[found++] = shared->verdict;
-	return found;
+	return out;
+}
+
+void ruling_read_wholly(struct outcome *outcome)
+{
+	bool heads = true;
+
+	for (int i = 0; i < outcome->case_count; i++)
+		heads = heads && outcome->cases[i].stored != NULL;
+	for (int i = 0; i < outcome->case_count && !heads; i++) {
+		struct case_outcome *c = &outcome->cases[i];
+		const struct verdict *whole =
+		    c->stored == NULL ? NULL : verdict_parse(c->stored->text, c->stored->length, &outcome->arena, NULL);
+
+		c->verdict = whole != NULL ? whole : c->verdict;
+		c->stored = NULL;
+	}
 }
 
 /* What the policy makes of them. */
-static struct decision decide(struct outcome *outcome, const struct case_outcome *c, const struct verdict ***stored,
-                              int *here)
+static struct decision decide(struct outcome *outcome, const struct case_outcome *c, struct readable *known)
 {
 	const struct op_entry *op = outcome->made->op;
-	int count = stored_verdicts(outcome, &c->test->subject, stored, here);
 
+	*known = known_verdicts(outcome, &c->test->subject);
 	return plan_case(&outcome->pass->machine.policy, op != NULL ? "builtin" : NULL, op != NULL ? op->truth_digest : NULL,
-	                 *stored, count, &outcome->arena);
+	                 known->verdicts, known->count, &outcome->arena);
 }
 
 bool ruling_known(struct outcome *outcome, const struct case_outcome *c)
 {
-	const struct verdict **stored;
-	int here;
+	struct readable known;
 
-	return decide(outcome, c, &stored, &here).answer == PLAN_CACHED;
+	return decide(outcome, c, &known).answer == PLAN_CACHED;
 }
 
 const struct verdict *ruling_not_run(struct outcome *outcome, enum reason reason, const char *message)
@@ -132,8 +167,7 @@ void ruling_settle(struct outcome *outcome, struct case_outcome *c, const struct
 bool ruling_decide(struct outcome *outcome, struct case_outcome *c)
 {
 	struct pass *pass = outcome->pass;
-	const struct verdict **stored;
-	int here;
+	struct readable known;
 
 	if (c->test->decided != NULL) {
 		c->why = "decided from the workload line alone";
@@ -141,18 +175,19 @@ bool ruling_decide(struct outcome *outcome, struct case_outcome *c)
 		ruling_settle(outcome, c, c->test->decided);
 		return false;
 	}
-	struct decision decision = decide(outcome, c, &stored, &here);
+	struct decision decision = decide(outcome, c, &known);
 
 	c->why = decision.why;
 	trace("plan", "%s/%s %s: %s", outcome->file->op_type, outcome->file->name, c->test->id, decision.why);
 	if (decision.answer == PLAN_CACHED) {
 		c->cached = c->kept = true;
-		c->fetched = decision.candidate >= here;
+		c->fetched = decision.candidate >= known.here;
 		if (c->fetched)
 			c->why = arena_printf(&outcome->arena, "%s, from %s", decision.why, sharing_shown(pass->sharing));
-		c->witness = ruling_witness(stored[decision.candidate], &outcome->arena);
+		c->witness = ruling_witness(known.verdicts[decision.candidate], &outcome->arena);
+		c->stored = known.stored[decision.candidate];
 		pass->cases_cached++;
-		ruling_settle(outcome, c, stored[decision.candidate]);
+		ruling_settle(outcome, c, known.verdicts[decision.candidate]);
 		return false;
 	}
 	pass->misses[decision.lack]++;

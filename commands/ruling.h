@@ -11,6 +11,10 @@ bool ruling_decide(struct outcome *outcome, struct case_outcome *c);
 /* Does a stored verdict on the case count? Decides nothing. */
 bool ruling_known(struct outcome *outcome, const struct case_outcome *c);
 
+/* Once all cases are decided: verdicts of which only heads were read, whole, unless heads are all that there is; for then
+ * nothing is told but that the definition is verified. */
+void ruling_read_wholly(struct outcome *outcome);
+
 /* The case has its verdict. */
 void ruling_settle(struct outcome *outcome, struct case_outcome *c, const struct verdict *verdict);
 

@@ -178,7 +178,8 @@ static void told(struct pass *pass, struct outcome *outcome)
 	fflush(stdout);
 }
 
-/* Where pytest files were generated, they are kept true. What goes wrong with them is said and changes no verdict. */
+/* Where pytest files were generated, they are kept true; a watcher that vouched for the rest of the dataset has done so.
+ * What goes wrong with them is said and changes no verdict. */
 static void keep_generated(struct pass *pass)
 {
 	struct generated_options options = {.layout = LAYOUT_OP_TYPE, .untold = true};
@@ -186,7 +187,7 @@ static void keep_generated(struct pass *pass)
 	struct err err = {""};
 
 	if (pass->options->dry_run || pass->options->cached_only || pass->options->from_index || pass->interrupted ||
-	    pass->options->cases.shard.count > 0 ||
+	    pass->options->cases.shard.count > 0 || pass->dataset.some ||
 	    !generated_before(pass->reftest->root, &options.layout))
 		return;
 	if (generated_update(pass->reftest, &pass->dataset, &options, &pass->arena, &generated, &err) < 0)

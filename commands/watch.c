@@ -31,7 +31,7 @@ enum { LOCK_MS = 1, LOCK_LONGEST_MS = 5000 };
 struct watch_options {
 	const char *root, *device, *python, *sizes, *command;
 	bool no_workloads, json, once, poll;
-	int jobs, watches;
+	int jobs, spares, watches;
 	double timeout;
 	uint64_t seed;
 };
@@ -48,6 +48,7 @@ static const struct option_row rows[] = {
     {"--seed", OPTION_SEED, AT(seed), "N", "of the inputs (default: 0)"},
     {"--timeout", OPTION_REAL, AT(timeout), "S", "seconds a case may take (default: 120)"},
     {"--jobs", OPTION_INT, AT(jobs), "N", "references side by side (default: half the cores, at most 4)"},
+    {"--spares", OPTION_INT, AT(spares), "N", "runners kept ready, one a save (default: 1; on a GPU 4, 0.5 GB of it each)"},
     {"--python", OPTION_TEXT, AT(python), "PATH", "interpreter with torch; else $REFTEST_PYTHON, .venv, python3"},
     {"--poll", OPTION_FLAG, AT(poll), NULL, "do not use inotify: look at the files twice a second"},
     {"--max-watches", OPTION_INT, AT(watches), "N", "use no more inotify watches; poll the other folders"},
@@ -59,6 +60,7 @@ static const struct watched_tree trees[] = {
     {"definitions", 1, 1, ".json"},
     {"workloads", 1, 1, ".jsonl"},
     {"blob", 8, 0, NULL},
+    {"tests", 1, 1, ".py"},
     {".reftest", 0, 0, ".cookie"},
 };
 
@@ -237,6 +239,8 @@ static void take_changes(struct watch *watch, const struct changes *changes, str
 	for (int i = 0; i < changes->count; i++) {
 		const char *path = changes->paths[i];
 
+		if (upkeep_heard(&watch->batches.upkeep, path))
+			continue;
 		if (path[strlen(path) - 1] == '/')
 			add_folder(watch, path, &words);
 		else if (strcmp(path, DOOR_COOKIE) == 0)
@@ -369,19 +373,21 @@ static void key_turn(struct watch *watch)
 {
 	struct arena arena = {0};
 	const char **paths;
-	int count = roll_doubtful(&watch->batches.roll, &arena, &paths);
+	int count;
 
 	switch (live_key(&watch->live)) {
 	case LIVE_STALE:
 		begin_asked(watch, NULL, 0, BATCH_PLAIN);
 		break;
 	case LIVE_FAILURES:
+		count = roll_failed(&watch->batches.roll, &arena, &paths);
 		begin_asked(watch, paths, count, BATCH_FORCE | BATCH_REPEAT);
 		break;
 	case LIVE_ALL:
 		begin_asked(watch, NULL, 0, BATCH_FORCE);
 		break;
 	case LIVE_DETAILS:
+		count = roll_doubtful(&watch->batches.roll, &arena, &paths);
 		begin_asked(watch, paths, count, BATCH_REPEAT);
 		break;
 	case LIVE_QUIT:
@@ -472,6 +478,8 @@ static void loop(struct watch *watch)
 		workshop_news(watch);
 		more = batches_plan(&watch->batches);
 		batches_finish(&watch->batches);
+		if (watch->batches.upkeep.doubted)
+			batches_keep(&watch->batches);
 		rest(watch);
 		if (door_waits(&watch->door))
 			door_answer_all(&watch->door, answer, watch);
@@ -542,7 +550,7 @@ static int run(struct reftest *reftest, const struct watch_options *o, struct er
 	batches->reftest = reftest;
 	batches->teller = (struct watch_teller){.json = o->json, .report = {.command = ""}};
 	batches->options = (struct pass_options){.cases = case_options_default(), .device = o->device, .python = o->python,
-	                                         .jobs = o->jobs, .timeout_s = o->timeout};
+	                                         .jobs = o->jobs, .spares = o->spares, .timeout_s = o->timeout};
 	batches->options.cases.workloads = !o->no_workloads;
 	batches->options.cases.seed = o->seed;
 	memset(batches->options.cases.size, 0, sizeof batches->options.cases.size);

@@ -193,8 +193,8 @@ void tell_batch(const struct watch_teller *teller, const struct batch_counts *ba
 		struct buf out = event_of("batch", batch);
 
 		add_statuses(&out, batch->told);
-		buf_printf(&out, ", \"gone\": %d, \"cases_run\": %" PRId64 ", \"cases_cached\": %" PRId64, batch->gone,
-		           batch->cases_run, batch->cases_cached);
+		buf_printf(&out, ", \"gone\": %d, \"cases_run\": %" PRId64 ", \"cases_cached\": %" PRId64 ", \"written\": %d",
+		           batch->gone, batch->cases_run, batch->cases_cached, batch->written);
 		add_seconds(&out, batch->seconds);
 		say_event(&out);
 		return;
@@ -203,6 +203,8 @@ void tell_batch(const struct watch_teller *teller, const struct batch_counts *ba
 	print_statuses(batch->told, "none");
 	printf("%s; %" PRId64 " case%s run, %" PRId64 " cached; ", batch->gone > 0 ? " (and some gone)" : "", batch->cases_run,
 	       plural(batch->cases_run), batch->cases_cached);
+	if (batch->written > 0)
+		printf("%d test file%s written; ", batch->written, plural(batch->written));
 	print_seconds(batch->seconds);
 }
 

@@ -91,6 +91,11 @@ void verdict_write(const struct verdict *verdict, struct buf *out);
 /* NULL with a sentence when the text is no verdict (it may come from a damaged file). All in `arena`. */
 const struct verdict *verdict_parse(const char *text, size_t length, struct arena *arena, struct err *err);
 
+/* The head alone of a verdict that passed, is not weak and has no findings: outputs and constants are left out, for who
+ * needs to know no more than that it counts. NULL: not such a one, or not as verdict_write writes it; then verdict_parse
+ * says what it is. All in `arena`. */
+const struct verdict *verdict_head(const char *text, size_t length, struct arena *arena);
+
 /* The fields of the outputs array as the command line prints them (schema 1 in the README). */
 void verdict_write_outputs(const struct verdict *verdict, struct buf *out);
 

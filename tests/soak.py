@@ -1,11 +1,13 @@
-"""Random edits under a running watcher; at its end its verdicts are those of a cold verify:
+"""Random edits under a running watcher; at its end its verdicts and its generated files are those of a cold run:
 
     python3 tests/soak.py BUILD MINUTES [SEED]
 
 Saves right and wrong references, comments, halves of files; deletes, renames, swaps, recreates; moves whole folders away and
-back, replaces them by links; adds and removes workload lines; sometimes in bursts, sometimes while a run is under way. At
-the end the watcher is left to finish, and what it told last of each definition is compared with `verify` of a copy of the
-tree without a cache. Prints the seed first, so that a failure can be played again.
+back, replaces them by links; adds and removes workload lines; deletes generated files; sometimes in bursts, sometimes while
+a run is under way. At the end the watcher is left to finish. Then, with `verify` and `generate` of a copy of the tree that
+has no cache, are compared: what it told last of each definition, with the cases that did not pass; every verdict that it
+stored, with constants, figures and worst places; and, once what does not parse has been mended (it keeps its old class until
+then), the generated files byte for byte. Prints the seed first, so that a failure can be played again.
 """
 import json
 import os
@@ -115,11 +117,21 @@ class Tree:
             if self.chance.random() < .5:
                 os.symlink("../" + op + "_away", folder)
 
+    def no_artifact(self):
+        os.unlink(self.at("tests", "references", f"test_{self.chance.choice(OPS)}.py"))
+
+    def mend(self, names):
+        """Definitions that do not parse, written whole; wherever the folder is, with the name of its op_type."""
+        for op, name in (name.split("/") for name in names):
+            with open(self.path(op, name), "w") as out:
+                out.write(self.text(op, name))
+
     def once(self):
         doing = self.chance.choices(
             (lambda: self.write(*self.any()), lambda: self.write(self.chance.choice(OPS), f"norm_{self.chance.randrange(18)}"),
-             self.half, lambda: os.unlink(self.path(*self.any())), self.rename, self.line, self.no_lines, self.move_folder),
-            (6, 12, 3, 2, 1, 3, 1, .3))[0]
+             self.half, lambda: os.unlink(self.path(*self.any())), self.rename, self.line, self.no_lines, self.move_folder,
+             self.no_artifact),
+            (6, 12, 3, 2, 1, 3, 1, .3, .5))[0]
         try:
             doing()
         except OSError:
@@ -132,7 +144,7 @@ def listen(watch, state, heard):
         heard[0] = time.monotonic()
         heard.append(line)
         if said["event"] == "verdict":
-            state[f"{said['op_type']}/{said['name']}"] = said["status"]
+            state[f"{said['op_type']}/{said['name']}"] = said
         elif said["event"] == "gone":
             state.pop(said["name"], None)
 
@@ -140,6 +152,69 @@ def listen(watch, state, heard):
 def quiet(heard, seconds):
     while time.monotonic() - heard[0] < seconds:
         time.sleep(.1)
+
+
+# What differs between two runs of the same: how long it took, when it was, and whether it was remembered.
+VOLATILE = {"seconds", "time", "cached", "kept", "why", "cases_run", "cases_cached", "batch", "event", "changed"}
+
+
+def lasting(value):
+    """A value of JSON without what is volatile."""
+    if isinstance(value, dict):
+        return {key: lasting(one) for key, one in value.items() if key not in VOLATILE}
+    return [lasting(one) for one in value] if isinstance(value, list) else value
+
+
+def by_name(report):
+    return {f"{one['op_type']}/{one['name']}": lasting(one) for one in report["definitions"]}
+
+
+def last_words(said):
+    """Of a verdict that was told, and of one of `verify`, what both have: cases are those that did not pass."""
+    words = {key: said[key] for key in ("status", "reason", "message")}
+    words["cases"] = [lasting(case) for case in said["cases"] if case["status"] != "passed"]
+    return words
+
+
+def differing(one, other):
+    return {name: (one.get(name), other.get(name)) for name in {*one, *other} if one.get(name) != other.get(name)}
+
+
+def files_in(folder):
+    found = {}
+    for name in os.listdir(folder) if os.path.isdir(folder) else ():
+        with open(os.path.join(folder, name), "rb") as file:
+            found[name] = file.read()
+    return found
+
+
+def run_json(command):
+    return json.loads(subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout)
+
+
+def copy_of(tree, to):
+    """The tree without a cache and without generated files; folders that are away come along, as links lead there."""
+    shutil.copytree(tree.root, to, symlinks=True, ignore=shutil.ignore_patterns(".reftest", "tests"))
+    return to
+
+
+def compare(build, tree, work, state, options):
+    """What is wrong, by kind."""
+    binary = os.path.join(build, "reftest")
+    cold_root = copy_of(tree, os.path.join(work, "cold"))
+    cold = by_name(run_json([binary, "--root", cold_root, "verify", "--format", "json", *options]))
+    kept = by_name(run_json([binary, "--root", tree.root, "verify", "--cached-only", "--format", "json", *options]))
+    told = {name: last_words(said) for name, said in state.items()}
+    return cold, {"told": differing(told, {name: last_words(said) for name, said in cold.items()}),
+                  "stored": differing(kept, cold)}
+
+
+def compare_files(build, tree, work):
+    cold_root = copy_of(tree, os.path.join(work, "generated"))
+    subprocess.run([os.path.join(build, "reftest"), "--root", cold_root, "generate"], stdout=subprocess.DEVNULL,
+                   stderr=subprocess.DEVNULL)
+    cold = files_in(os.path.join(cold_root, "tests", "references"))
+    return len(cold), sorted(differing(files_in(tree.at("tests", "references")), cold))
 
 
 def main():
@@ -151,6 +226,7 @@ def main():
         tree = Tree(os.path.join(work, "tree"), chance)
         command = [os.path.join(build, "reftest"), "--root", tree.root]
         options = ["--sizes", "small", "--device", "cpu"]
+        subprocess.run([*command, "generate"], stdout=subprocess.DEVNULL, check=True)
         watch = subprocess.Popen([*command, "watch", "--json", *options], stdout=subprocess.PIPE, text=True)
         state, heard, edits = {}, [time.monotonic()], 0
         thread = threading.Thread(target=listen, args=(watch, state, heard))
@@ -162,21 +238,22 @@ def main():
                 edits += 1
             time.sleep(chance.choice((0, .01, .1, .5)))
         quiet(heard, 5)
+        cold, wrong = compare(build, tree, work, state, options)
+        tree.mend([name for name, one in cold.items() if one["status"] == "invalid"])
+        quiet(heard, 5)
+        files, wrong["files"] = compare_files(build, tree, work)
         watch.terminate()
         thread.join()
         watch.wait()
-        shutil.rmtree(os.path.join(tree.root, ".reftest"))
-        cold = json.loads(subprocess.run([*command, "verify", "--format", "json", *options], stdout=subprocess.PIPE).stdout)
-        true = {f"{one['op_type']}/{one['name']}": one["status"] for one in cold["definitions"]}
-        wrong = {name: (state.get(name), true.get(name)) for name in {*state, *true} if state.get(name) != true.get(name)}
         events = len(heard) - 1
-        print(f"soak: {edits} edits, {events} events, {len(true)} definitions: {sorted(true.values())}")
-        if wrong or watch.returncode != 130 or events < edits / 10:
+        print(f"soak: {edits} edits, {events} events, {len(cold)} definitions:"
+              f" {sorted(one['status'] for one in cold.values())}; {files} generated files")
+        if any(wrong.values()) or watch.returncode != 130 or events < edits / 10 or files == 0:
             with open("soak.log", "w") as out:
                 out.writelines(heard[1:])
-            sys.exit(f"soak: FAILED: (watch, cold verify) of {wrong}, watch ended with {watch.returncode};"
+            sys.exit(f"soak: FAILED: (watch, cold run) of {wrong}, watch ended with {watch.returncode};"
                      " its events are in soak.log")
-        print("soak: the watcher's last words are those of a cold verify")
+        print("soak: what the watcher told last, what it stored and what it generated are those of a cold run")
 
 
 main()

@@ -97,6 +97,7 @@ find_missing() {
 		need slurmctld there slurmctld
 		need slurmd there slurmd
 		need slurm-client there sbatch
+		[ ! -c /dev/fuse ] || need bindfs command -v bindfs # a filesystem that inotify cannot see
 		tests_ready || [ -x .venv-tests/bin/python ] || need python3-venv python3 -c 'import venv, ensurepip'
 	fi
 	if ! python_ready; then

@@ -23,6 +23,7 @@ enum {
 	ORPHANS_MS = 20,     /* between two looks for orphans */
 	CLOSE_MS = 1000,     /* for everything to end at crew_close */
 	FAILURES_MAX = 3,
+	WARMING_MOST = 2,    /* contexts that a GPU's driver makes at once: four take twice as long, each of them */
 	PIPE_READS = 32      /* a full pipe is 16 pages: enough, and an end to it for one who prints without end */
 };
 
@@ -110,7 +111,7 @@ static int find_script(char *out, size_t size, struct err *err)
 	               "REFTEST_RUNNER to its path", directory, directory);
 }
 
-int crew_open(struct crew *crew, const char *python, const char *device, int lanes, int threads, int epoll,
+int crew_open(struct crew *crew, const char *python, const char *device, int places, int threads, int epoll,
               struct err *err)
 {
 	*crew = (struct crew){.python = python, .device = device, .threads = threads, .epoll = epoll, .pipe = -1,
@@ -118,7 +119,7 @@ int crew_open(struct crew *crew, const char *python, const char *device, int lan
 	channel_open(&crew->channel, -1);
 	if (find_script(crew->script, sizeof crew->script, err) != 0)
 		return -1;
-	crew->room = 6 * lanes + 2; /* taken, spare, and those that are still ending (on a GPU that takes a while) */
+	crew->room = 6 * places + 2; /* taken, spare, and those that are still ending (on a GPU that takes a while) */
 	crew->children = calloc((size_t)crew->room, sizeof *crew->children);
 	if (crew->children == NULL)
 		die_no_memory();
@@ -223,6 +224,35 @@ static int count_state(const struct crew *crew, enum child_state state)
 	return count;
 }
 
+int crew_spares(const struct crew *crew)
+{
+	return count_state(crew, CHILD_SPARE);
+}
+
+int crew_idle(const struct crew *crew)
+{
+	return crew->room - count_state(crew, CHILD_NONE) - count_state(crew, CHILD_TAKEN);
+}
+
+void crew_thin(struct crew *crew)
+{
+	struct child *kept = NULL;
+
+	for (int i = 0; i < crew->room && kept == NULL; i++)
+		if (crew->children[i].state == CHILD_SPARE)
+			kept = &crew->children[i];
+	for (int i = 0; i < crew->room; i++) {
+		struct child *child = &crew->children[i];
+
+		if (child->state != CHILD_SPARE && child->state != CHILD_WARMING && child->state != CHILD_FORKING)
+			continue;
+		if (kept == NULL)
+			kept = child;
+		else if (child != kept)
+			crew_drop(crew, child);
+	}
+}
+
 int crew_want(struct crew *crew, int spares, struct err *err)
 {
 	int there = count_state(crew, CHILD_FORKING) + count_state(crew, CHILD_WARMING) + count_state(crew, CHILD_SPARE);
@@ -231,24 +261,37 @@ int crew_want(struct crew *crew, int spares, struct err *err)
 		return 0;
 	if (crew->template.pid == 0)
 		return start_template(crew, err);
-	for (int i = 0; crew->up && i < crew->room && there < spares; i++)
+	int more = spares - there;
+
+	if (strcmp(crew->device, "cpu") != 0) {
+		int room = WARMING_MOST - count_state(crew, CHILD_FORKING) - count_state(crew, CHILD_WARMING);
+
+		more = more < room ? more : room;
+	}
+	for (int i = 0; crew->up && i < crew->room && more > 0; i++)
 		if (crew->children[i].state == CHILD_NONE) {
 			if (fork_child(crew, i, err) != 0)
 				return -1;
-			there++;
+			more--;
 		}
 	return 0;
 }
 
 struct child *crew_take(struct crew *crew)
 {
-	for (int i = 0; i < crew->room; i++)
-		if (crew->children[i].state == CHILD_SPARE && !crew->children[i].ended) {
-			crew->children[i].state = CHILD_TAKEN;
-			crew->children[i].deadline_ms = INT64_MAX;
-			return &crew->children[i];
-		}
-	return NULL;
+	struct child *warmest = NULL;
+
+	for (int i = 0; i < crew->room; i++) {
+		struct child *child = &crew->children[i];
+
+		if (child->state == CHILD_SPARE && !child->ended && (warmest == NULL || child->ready_ms < warmest->ready_ms))
+			warmest = child;
+	}
+	if (warmest != NULL) {
+		warmest->state = CHILD_TAKEN;
+		warmest->deadline_ms = INT64_MAX;
+	}
+	return warmest;
 }
 
 static void reap(struct crew *crew, struct child *child)
@@ -409,8 +452,10 @@ static int read_fresh_child(struct crew *crew, struct child *child, int64_t now_
 	enum child_event event = child_next(child, now_ms, &line, &length);
 
 	if (event == CHILD_LINE && strncmp(line, "{\"ready\"", 8) == 0) {
+		trace("crew", "child %d: %.*s", (int)child->pid, (int)length, line);
 		crew->failures = 0;
 		child->ready = true;
+		child->ready_ms = now_ms;
 		if (child->state == CHILD_WARMING)
 			child->state = CHILD_SPARE;
 		child->deadline_ms = INT64_MAX;

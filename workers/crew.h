@@ -34,6 +34,7 @@ struct child {
 	int64_t printed_bytes;  /* all of that */
 	int64_t deadline_ms;    /* FORKING, WARMING: to be ready by then; TAKEN: to end by then, its socket is closed already */
 	bool ready;             /* it has said so, perhaps before the template told its pid */
+	int64_t ready_ms;       /* when; the longer ago, the warmer */
 	bool ended;             /* its end has been told: `status` */
 	bool lost;              /* the template died and took it along; there is no status */
 	bool shut;              /* it closed its socket and lived on, until it was killed for that */
@@ -60,8 +61,8 @@ struct crew {
 	char torch[64], cuda[32];    /* what the template said; cuda "": built without */
 };
 
-/* Starts nothing. `lanes`: children that may be taken at the same time. */
-int crew_open(struct crew *crew, const char *python, const char *device, int lanes, int threads, int epoll,
+/* Starts nothing. `places`: children that may be taken, or wait as spares, at the same time. */
+int crew_open(struct crew *crew, const char *python, const char *device, int places, int threads, int epoll,
               struct err *err);
 /* Kills and reaps everything; waits for at most a second. */
 void crew_close(struct crew *crew);
@@ -73,6 +74,12 @@ int crew_dispatch(struct crew *crew, int64_t now_ms, struct err *err);
 int64_t crew_deadline(const struct crew *crew); /* when to call crew_dispatch at the latest; INT64_MAX */
 
 struct child *crew_take(struct crew *crew); /* a spare; NULL: none is ready */
+int crew_spares(const struct crew *crew);   /* how many are ready */
+
+/* Whoever holds memory of the device and is not a lane's: spares, those on their way and those still ending. */
+int crew_idle(const struct crew *crew);
+/* Ends all spares, and those on their way, but one. */
+void crew_thin(struct crew *crew);
 
 enum child_event { CHILD_NOTHING, CHILD_LINE, CHILD_ENDED, CHILD_BABBLES };
 /* What a taken child has to say: one line at a time (valid until the next call); BABBLES: a line without end. */

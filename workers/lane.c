@@ -32,6 +32,7 @@ enum {
 	BLAME_MS = 30000,    /* for a judge to make a verdict of a failure */
 	JUDGE_UP_MS = 120000,
 	JUDGE_FAILURES = 2,
+	ALONE_MS = 5000,     /* for spares to leave the device to a case that is to be alone */
 	MESSAGE_MAX = 64 << 10 /* bytes of a runner's error message that go into a verdict */
 };
 
@@ -265,6 +266,7 @@ static void finish_work(struct yard *yard, struct lane *lane)
 	work_free(lane->work);
 	lane->work = NULL;
 	lane->phase = LANE_IDLE;
+	lane->alone_by = 0;
 }
 
 /* On to the next case of the lane's work, or to none. One that cannot be loaded needs no child. */
@@ -315,10 +317,16 @@ static bool lacks_memory(const char *text, size_t length)
 	return lacks;
 }
 
+/* Spares have contexts there: on a GPU each holds memory that a large case may need. */
+static bool spares_crowd(const struct yard *yard)
+{
+	return strcmp(yard->device, "cpu") != 0 && crew_idle(&yard->crew) > 0;
+}
+
 /* Too little memory is only believed when nobody else holds some. */
 static bool is_crowded_out(const struct yard *yard, const struct lane *lane, const char *text, size_t length)
 {
-	return !lane->work->alone && yard_busy(yard, lane) && lacks_memory(text, length);
+	return !lane->work->alone && (yard_busy(yard, lane) || spares_crowd(yard)) && lacks_memory(text, length);
 }
 
 static void take_verdict(struct yard *yard, struct lane *lane, const char *text, size_t length)
@@ -625,7 +633,7 @@ static int check_clock(struct yard *yard, struct lane *lane, int64_t now, struct
 
 int64_t lane_deadline(const struct lane *lane)
 {
-	int64_t deadline = lane->phase == LANE_WORKING ? lane->deadline : INT64_MAX;
+	int64_t deadline = lane->phase == LANE_WORKING ? lane->deadline : lane->alone_by != 0 ? lane->alone_by : INT64_MAX;
 
 	if (lane->judge.pid != 0 && !lane->up && lane->channel.fd >= 0 && lane->up_deadline < deadline)
 		deadline = lane->up_deadline;
@@ -664,6 +672,25 @@ int lane_warm(struct yard *yard, struct lane *lane, struct err *err)
 	return lane->judge.pid == 0 ? start_judge(yard, lane, err) : 0;
 }
 
+/* false: spares that crowd a case which is to be alone have been sent away, and are not gone yet. */
+static bool has_room(struct yard *yard, struct lane *lane)
+{
+	int64_t now = clock_ms();
+
+	if (!lane->work->alone || !spares_crowd(yard) || (lane->alone_by != 0 && now >= lane->alone_by)) {
+		lane->alone_by = 0;
+		return true;
+	}
+	crew_thin(&yard->crew);
+	if (crew_idle(&yard->crew) <= 1) { /* the one that is to serve it */
+		lane->alone_by = 0;
+		return true;
+	}
+	if (lane->alone_by == 0)
+		lane->alone_by = now + ALONE_MS;
+	return false;
+}
+
 int lane_advance(struct yard *yard, struct lane *lane, struct err *err)
 {
 	struct child *child;
@@ -675,7 +702,7 @@ int lane_advance(struct yard *yard, struct lane *lane, struct err *err)
 	if (!lane->up)
 		return 0;
 	if (lane->work->failure == NULL && lane->child == NULL) {
-		if ((child = crew_take(&yard->crew)) == NULL)
+		if (!has_room(yard, lane) || (child = crew_take(&yard->crew)) == NULL)
 			return 0;
 		bind_child(yard, lane, child);
 	}

@@ -33,6 +33,7 @@ struct lane {
 	char *printed;          /* by a child that is gone; NULL */
 	double started;         /* seconds, monotonic */
 	int64_t deadline;       /* ms, monotonic; WORKING */
+	int64_t alone_by;       /* ms: a case that is to be alone waits no longer for spares to go; 0: it does not wait */
 };
 
 /* What all lanes of a pool share. */

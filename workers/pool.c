@@ -20,6 +20,7 @@ struct pool {
 	struct yard yard;
 	char *python;
 	bool warm;               /* pool_warm */
+	int spares;              /* that a warm pool keeps ready */
 	int wake, timer;         /* eventfd, timerfd */
 	int subreaper, dumpable; /* as they were before pool_open */
 	struct queue queue;
@@ -75,12 +76,13 @@ static void free_pool(struct pool *pool)
 static void lay_out(struct pool *pool, const struct pool_options *options)
 {
 	struct yard *yard = &pool->yard;
-	int cores = machine_cores();
+	int cores = machine_cores(), usual = strcmp(options->device, "cpu") == 0 ? SPARES_CPU : SPARES_GPU;
 
 	yard->device = copy_text(options->device);
 	pool->python = copy_text(options->python);
 	yard->timeout_s = options->timeout_s;
 	yard->staged = options->staged;
+	pool->spares = options->spares < 1 ? usual : options->spares > SPARES_MOST ? SPARES_MOST : options->spares;
 	yard->lane_count = options->lanes < 1 ? 1 : options->lanes;
 	yard->threads = cores / yard->lane_count < 1 ? 1 : cores / yard->lane_count;
 	yard->lanes = calloc((size_t)yard->lane_count, sizeof *yard->lanes);
@@ -99,8 +101,8 @@ struct pool *pool_open(const struct pool_options *options, struct err *err)
 		die_no_memory();
 	yard = &pool->yard;
 	lay_out(pool, options);
-	if (open_loop(pool, err) != 0 || crew_open(&yard->crew, pool->python, yard->device, yard->lane_count, yard->threads,
-	                                           yard->epoll, err) != 0) {
+	if (open_loop(pool, err) != 0 || crew_open(&yard->crew, pool->python, yard->device, yard->lane_count + pool->spares,
+	                                           yard->threads, yard->epoll, err) != 0) {
 		free_pool(pool);
 		return NULL;
 	}
@@ -196,7 +198,8 @@ static void hand_out(struct pool *pool)
 	}
 }
 
-/* As many spares as lanes are waiting and tasks are queued for; one more while nothing runs, to be kept warm. */
+/* As many spares as lanes are waiting and tasks are queued for; while nothing runs, those that are kept warm: making one
+ * beside a reference that somebody waits for would take its time. */
 static int spares_wanted(const struct pool *pool)
 {
 	int waiting = 0, working = 0, queued = queue_length(&pool->queue) + queue_length(&pool->yard.alone);
@@ -209,7 +212,7 @@ static int spares_wanted(const struct pool *pool)
 	}
 	waiting += queued;
 	if (waiting == 0 && working == 0 && pool->warm)
-		return 1;
+		return pool->spares;
 	return waiting < pool->yard.lane_count ? waiting : pool->yard.lane_count;
 }
 
@@ -307,6 +310,11 @@ void *pool_next_owner(const struct pool *pool)
 int pool_pending(const struct pool *pool)
 {
 	return pool->pending;
+}
+
+int pool_spares(const struct pool *pool)
+{
+	return crew_spares(&pool->yard.crew);
 }
 
 const char *pool_device_class(const struct pool *pool)

@@ -25,13 +25,18 @@ struct pool_options {
 	int lanes;               /* at least 1 */
 	double timeout_s;        /* a case's, both runs and the comparison together */
 	bool staged;             /* copy through the host even where CUDA IPC works (a switch for tests) */
+	int spares;              /* kept ready by a warm pool, each for one definition; 0: as suit the device */
 };
+
+/* Spares of a warm pool on a GPU: there a child takes 0.2 to 0.5 s to make its CUDA context, in which somebody may save again,
+ * and each waiting context costs about 0.5 GB of the GPU's memory. On the CPU a child is ready in milliseconds. */
+enum { SPARES_CPU = 1, SPARES_GPU = 4, SPARES_MOST = 16 };
 
 /* Starts nothing yet: processes are made when the first task needs them. From here to pool_close this process is a
  * subreaper, and closed to debuggers of the same user: a verdict is made and kept where no reference can write. */
 struct pool *pool_open(const struct pool_options *options, struct err *err);
 
-/* Starts a judge and a spare runner now, so that the first task finds them warm (watch). */
+/* Starts a judge and the spare runners now, so that the first tasks find them warm (watch). */
 void pool_warm(struct pool *pool);
 
 /* One definition's cases that must run. `reference` and `jobs` must live until the task's last result was taken. */
@@ -63,6 +68,7 @@ struct pool_result {
 bool pool_next(struct pool *pool, struct arena *arena, struct pool_result *out);
 void *pool_next_owner(const struct pool *pool); /* whose result pool_next gives next; NULL: there is none */
 int pool_pending(const struct pool *pool); /* cases submitted and not yet told */
+int pool_spares(const struct pool *pool);  /* runners that are ready and wait for a definition */
 
 /* What the judge and the template said of themselves, once they run; NULL before. */
 const char *pool_device_class(const struct pool *pool);

@@ -12,7 +12,7 @@ Pool and template, JSON lines on descriptor 3:
   <- {"exit": pid, "status"}          wait status; the child stays a zombie, so that its pid means nobody else, until
   -> {"reap": pid}
 Pool and child, JSON lines on the child's socket:
-  <- {"ready": true} | {"refused": sentence}
+  <- {"ready": true, "seconds": what it took} | {"refused": sentence}
   -> {"load": source, "name"}         <- {"loaded": true} | {"error": …}
   -> {"run": …} as the judge wrote it (head of judge.c), with the memfd of the arena when that is a new one
   <- {"ran": [{"shape", "dtype"} for each output], "seconds"} | {"error": …} | {"unmapped": sentence}
@@ -236,11 +236,12 @@ class Child:
 
     def serve(self):
         try:
-            warm_up(self.device, self.threads)
+            seconds = warm_up(self.device, self.threads)
         except Exception as problem:
             self.channel.send({"refused": "torch cannot use %s: %s" % (self.device, text_of(problem))})
             return
-        self.channel.send({"ready": True})
+        self.channel.send({"ready": True, "seconds": seconds})
+        self.warm_on()
         while True:
             message = self.channel.wait()
             if message is None:
@@ -252,6 +253,17 @@ class Child:
             self.end_copies()
             self.tidy()
             self.channel.send(answer)
+
+    def warm_on(self):
+        """While nobody asks for anything. What fails here fails again where it is needed, unless the device is broken."""
+        try:
+            for step in further_steps(self.device):
+                if self.channel.bytes or select.select([self.channel.socket], [], [], 0)[0]:
+                    return
+                step()
+                finish_work(self.device)
+        except Exception:
+            finish_work(self.device)  # raises, and ends this process, if it is
 
     def end_copies(self):
         """A copy of this process that a reference made by os.fork() has nothing to write and nothing to say."""
@@ -380,20 +392,78 @@ def fence():
 
 
 def warm_up(device, threads):
-    """Whatever torch does only once, done before a case is waiting for it."""
+    """Whatever torch does only once, done before a case is waiting for it. On a GPU that is the context; the rest
+    (further_steps) is done afterwards, as long as nobody is waiting. How many seconds it took."""
+    start = time.perf_counter()
     torch.set_num_threads(threads)
-    if device != "cpu":
+    if device == "cpu":
+        exercise(device)
+    else:
         torch.cuda.set_device(device)
-    exercise(device)
+        torch.zeros(1, device=device)
+    finish_work(device)
+    return round(time.perf_counter() - start, 4)
+
+
+def finish_work(device):
     if device != "cpu":
         torch.cuda.synchronize()
 
 
 def exercise(device):
+    exercise_rows(device)
+    exercise_product(device, torch.bfloat16)
+
+
+def exercise_rows(device):
     x = torch.ones(4, 64, device=device, dtype=torch.bfloat16)
     y = (x.to(torch.float32).pow(2).mean(-1, keepdim=True) + 1e-6).rsqrt() * x.float()
-    torch.matmul(y.to(torch.bfloat16), x.T).to(torch.float32).sum()
+    y.to(torch.bfloat16).to(torch.float32).sum()
     seed_everything(0, device)
+
+
+def exercise_product(device, dtype):
+    torch.matmul(torch.ones(4, 64, device=device, dtype=dtype), torch.ones(64, 4, device=device, dtype=dtype))
+
+
+def further_steps(device):
+    """The way of tensors through the arena; libraries; and the code of kernels, which CUDA loads when one is first launched:
+    what references launch most is launched here. In short steps, the most wanted first. None on the CPU."""
+    if device == "cpu":
+        return
+    yield lambda: exercise_arena(device)
+    yield lambda: exercise_rows(device)
+    yield lambda: exercise_product(device, torch.bfloat16)
+    for dtype in (torch.float32, torch.bfloat16):
+        for common in (exercise_norm, exercise_gate, exercise_softmax):
+            yield lambda common=common, dtype=dtype: common(device, dtype)
+    yield lambda: exercise_product(device, torch.float32)
+
+
+def exercise_arena(device):
+    driver()
+    memory = torch.zeros(256, device=device, dtype=torch.uint8)
+    for dtype in (torch.bfloat16, torch.float32):
+        place = torch.as_tensor(CudaBytes(memory.data_ptr(), 256), device=device).view(dtype).view(2, -1)
+        place.copy_(place.clone())
+    torch.cuda.memory_reserved()
+
+
+def exercise_norm(device, dtype):
+    x = torch.ones(4, 64, device=device, dtype=dtype)
+    x.square().mean(-1, keepdim=True).sqrt().reciprocal() * x + x - x / (x * 2 + 1e-6)
+
+
+def exercise_gate(device, dtype):
+    x = torch.ones(4, 64, device=device, dtype=dtype)
+    y = torch.nn.functional.silu(x) * torch.sigmoid(-x).exp().clamp(min=0)
+    torch.where(y > 0, y, torch.zeros_like(y)).contiguous()
+
+
+def exercise_softmax(device, dtype):
+    x = torch.ones(4, 64, device=device, dtype=dtype)
+    torch.softmax(torch.cat([x, x], -1), -1).max(-1).values.sum()
+    x[torch.arange(2, device=device)].float().to(dtype)
 
 
 def seed_everything(seed, device):
@@ -554,16 +624,21 @@ class Arena:
             torch.cuda.synchronize()
 
 
+def driver():
+    library = ctypes.CDLL("libcuda.so.1")
+    library.cuIpcOpenMemHandle_v2.argtypes = [ctypes.POINTER(ctypes.c_uint64), IpcHandle, ctypes.c_uint]
+    return library
+
+
 def open_ipc(handle):
-    driver = ctypes.CDLL("libcuda.so.1")
+    cuda = driver()
     address, raw = ctypes.c_uint64(), IpcHandle.from_buffer_copy(bytes.fromhex(handle))
-    driver.cuIpcOpenMemHandle_v2.argtypes = [ctypes.POINTER(ctypes.c_uint64), IpcHandle, ctypes.c_uint]
     lazy_peer_access = 1
     torch.cuda.current_stream().synchronize()  # makes torch's context the current one
-    error = driver.cuIpcOpenMemHandle_v2(ctypes.byref(address), raw, lazy_peer_access)
+    error = cuda.cuIpcOpenMemHandle_v2(ctypes.byref(address), raw, lazy_peer_access)
     if error != 0:
         name = ctypes.c_char_p()
-        driver.cuGetErrorName(error, ctypes.byref(name))
+        cuda.cuGetErrorName(error, ctypes.byref(name))
         raise Unmapped("cuIpcOpenMemHandle: %s" % (name.value or b"error %d" % error).decode())
     return address.value
 

@@ -1,6 +1,9 @@
 #!/bin/sh
 # 7020: the ways in which editors and tools write a file: each save gives one true verdict of what it left, and nothing is
-# told of what was there in between (nothing, half of it, or another file).
+# told of what was there in between (nothing, half of it, or another file). vim and emacs save themselves where they are here.
+# What others do is replayed: of emacs as strace shows emacs 28 to do it; of VS Code and JetBrains as they are known to: VS Code
+# truncates the file, writes it, and calls fdatasync before it closes it; JetBrains' safe write makes a file beside it, renames
+# the old one away and the new one over, and deletes the old one.
 . "$(dirname "$0")/scene.sh"
 given tiny_norm tiny_gemm
 watch
@@ -20,12 +23,21 @@ saved() {
 }
 
 cp "$work/bad" $file
-saved 'truncating and writing (VS Code, cp)' failed
+saved 'truncating and writing (cp)' failed
+cp "$work/good" $file
+saved 'truncating and writing (cp), back' passed
 
 python_writes() { "$python" -I -S -c "
 import os, sys
 path, text = sys.argv[1], open(sys.argv[2]).read()
 $1" $file "$2"; }
+
+python_writes '
+with open(path, "w") as out:
+    out.write(text)
+    out.flush()
+    os.fdatasync(out.fileno())' "$work/bad"
+saved 'truncating, writing and fdatasync (VS Code)' failed
 
 python_writes '
 with open(path, "w") as out:
@@ -47,8 +59,8 @@ os.symlink("someone@host.1", lock)
 os.rename(path, path + "~")
 with open(path, "w") as out:
     out.write(text)
-    out.flush()
-    os.fsync(out.fileno())
+with open(path, "r+"):
+    pass
 os.unlink(lock)' "$work/good"
 saved 'a backup and a lock link (emacs)' passed
 
@@ -81,6 +93,17 @@ if command -v vim >/dev/null 2>&1; then
 		saved "vim, $backup" failed
 		vim -u NONE -N -es -c "$backup" -c '%s/EPSILON = 1e-4/EPSILON = 1e-6/' -c wq $file </dev/null >/dev/null 2>&1 || true
 		saved "vim, $backup" passed
+	done
+fi
+if command -v emacs >/dev/null 2>&1; then
+	for how in nil '(setq backup-enable-predicate (lambda (name) t))' '(setq file-precious-flag t)'; do
+		for turn in '1e-6 1e-4 failed' '1e-4 1e-6 passed'; do
+			# shellcheck disable=SC2086 # words
+			set -- $turn
+			emacs -Q --batch --eval "$how" --eval "(progn (find-file \"$file\") (search-forward \"EPSILON = $1\")
+				(replace-match \"EPSILON = $2\") (save-buffer))" </dev/null >/dev/null 2>&1
+			saved "emacs, $how" "$3"
+		done
 	done
 fi
 end_watch

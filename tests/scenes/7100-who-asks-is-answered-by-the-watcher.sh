@@ -56,10 +56,24 @@ says '1 passed, 1 failed'
 watch
 asks verify --changed --sizes small --device "$device"
 says 'ask: the watcher vouches for 1'
-asks generate # what was generated is kept true by a look at the whole
+# Where pytest files were generated the answer includes that they are current: whatever was done to them or to what they
+# are made of before the question.
+asks generate
 asks verify --changed --sizes small --device "$device"
-! grep -q 'vouches' "$work/trace" || fail "it vouched where pytest files are to be kept true"
+says 'ask: the watcher vouches for 1'
+rm tests/references/test_gemm.py
+asks verify --changed --sizes small --device "$device"
+says 'ask: the watcher vouches for 1'
+[ -f tests/references/test_gemm.py ] || fail "the watcher vouched where a generated file was missing"
+sed -i 's/EPSILON = 1e-./EPSILON = 1e-7/' definitions/rmsnorm/tiny_norm.json
+asks verify --changed --sizes small --device "$device"
+says 'ask: the watcher vouches for 1'
+grep -q 'EPSILON = 1e-7' tests/references/test_rmsnorm.py || fail "the watcher vouched for a generated file of an old text"
 [ -f tests/references/test_gemm.py ] || fail "verify took generated files away"
+echo '# mine' >>tests/references/test_gemm.py
+asks verify --changed --sizes small --device "$device"
+! grep -q 'vouches' "$work/trace" || fail "it vouched for a generated file that somebody edited"
+says 'test_gemm.py was edited since'
 rm -r tests/references .reftest/artifacts
 end_watch
 begin watch --json --device "$device" --jobs 1 # small and medium, as status has it

@@ -58,6 +58,14 @@ key Enter
 shows '0 cases run, 7 cached'
 edit definitions/rmsnorm/tiny_norm.json 'EPSILON = 1e-4' 'EPSILON = nothing'
 shows 'ERROR    rmsnorm/tiny_norm' "name 'nothing' is not defined" 'line 3'
+mkdir definitions/more # nobody knows its truth
+sed 's/"op_type": "gemm"/"op_type": "more"/; s/tiny_gemm/more_gemm/' definitions/gemm/tiny_gemm.json >definitions/more/more_gemm.json
+shows '1 passed  1 skipped  1 error  |'
+fresh
+key f # what was skipped is no failure
+shows '-- 1 definition: 1 error'
+rm -r definitions/more
+shows '1 passed  1 error  |'
 edit definitions/rmsnorm/tiny_norm.json 'EPSILON = nothing' 'EPSILON = 1e-6'
 shows '2 passed  |'
 

@@ -878,6 +878,122 @@ static void no_memory_is_only_believed_when_nobody_else_is_at_work(void **state)
 }
 
 
+enum { SLOW_S = 2, SPARES = 3 };
+
+/* Children that take SLOW_S to be ready, as they do on a GPU, and such that go on warming up for a minute after that. */
+#define SLOW "runner.warm_up = lambda *how: (time.sleep(2), warm_up(*how))[1]\n"
+#define LONG "runner.further_steps = lambda device: ((lambda: time.sleep(0.02)) for _ in range(3000))\n"
+#define FAILING "runner.further_steps = lambda device: ((lambda: 1 / 0) for _ in range(3))\n"
+
+/* A runner.py that is patched; unlink() what `path` names. */
+
+static void write_slow_runner(char path[64], const char *patch)
+{
+	FILE *file;
+	int fd;
+
+	strcpy(path, "/tmp/reftest-test-pool-XXXXXX");
+	fd = mkstemp(path);
+	file = fd < 0 ? NULL : fdopen(fd, "w");
+	assert_non_null(file);
+	fprintf(file,
+	        "import importlib.util, sys, time\n"
+	        "spec = importlib.util.spec_from_file_location('runner', '%s')\n"
+	        "runner = sys.modules['runner'] = importlib.util.module_from_spec(spec)\n"
+	        "spec.loader.exec_module(runner)\n"
+	        "warm_up = runner.warm_up\n"
+	        "%s"
+	        "sys.exit(runner.main())\n", getenv("REFTEST_RUNNER"), patch);
+	assert_int_equal(fclose(file), 0);
+}
+
+/* A warm pool whose spares are all ready. */
+static struct pool *open_slow_pool(const char *patch)
+{
+	struct pool_options options = {.device = "cpu", .python = python(), .root = "/", .lanes = 1,
+	                               .timeout_s = GENEROUS_S, .spares = SPARES};
+	char path[64], *usual = strdup(getenv("REFTEST_RUNNER"));
+	struct err err = {""};
+	struct pool *pool;
+
+	assert_non_null(usual);
+	write_slow_runner(path, patch);
+	setenv("REFTEST_RUNNER", path, 1);
+	pool = pool_open(&options, &err);
+	setenv("REFTEST_RUNNER", usual, 1);
+	free(usual);
+	assert_non_null(pool);
+	pool_warm(pool);
+	while (pool_spares(pool) < SPARES || !pool->yard.lanes[0].up) {
+		struct pollfd poll_pool = {pool_fd(pool), POLLIN, 0};
+
+		assert_int_equal(poll(&poll_pool, 1, GENEROUS_S * 1000), 1);
+		assert_int_equal(pool_dispatch(pool, &err), 0);
+	}
+	unlink(path);
+	return pool;
+}
+
+static void spares_made_ahead_answer_a_burst(void **state)
+{
+	struct setting warm = {.pool = open_slow_pool(SLOW)};
+	int64_t start = clock_ms();
+
+	(void)state;
+	for (int i = 0; i < SPARES; i++) {
+		struct pool_result result = verify(&warm, CORRECT);
+
+		expect(&result, STATUS_PASSED, REASON_NONE, NULL);
+	}
+	if (clock_ms() - start >= SLOW_S * 1000)
+		fail_msg("%d definitions waited for a runner: %lld ms", SPARES, (long long)(clock_ms() - start));
+	pool_close(warm.pool);
+	arena_free(&warm.arena);
+}
+
+static void a_spare_that_warms_on_makes_way(void **state)
+{
+	static const char *const patches[] = {LONG, FAILING};
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct setting warm = {.pool = open_slow_pool(patches[i])};
+		int64_t start = clock_ms();
+		struct pool_result result = verify(&warm, CORRECT);
+
+		expect(&result, STATUS_PASSED, REASON_NONE, NULL);
+		if (clock_ms() - start > 20000)
+			fail_msg("a definition waited %lld ms for a runner to be as warm as can be",
+			         (long long)(clock_ms() - start));
+		pool_close(warm.pool);
+		arena_free(&warm.arena);
+	}
+}
+
+/* On a device of which each spare holds memory a case that lacks some is tried again without them. */
+static void spares_make_room_for_a_case_that_lacks_memory(void **state)
+{
+	struct setting warm = {.pool = open_slow_pool(SLOW)};
+	static const int64_t huge[] = {(int64_t)1 << 40, HIDDEN};
+	struct job large = rmsnorm;
+	char *device = warm.pool->yard.device;
+
+	(void)state;
+	large.axis = huge;
+	warm.pool->yard.device = strdup("one with little memory");
+	assert_non_null(warm.pool->yard.device);
+	struct pool_result result = verify_job(&warm, CORRECT, &large);
+
+	expect(&result, STATUS_SKIPPED, REASON_MEMORY, NULL);
+	assert_int_equal(pool_spares(warm.pool), 0); /* new ones are not ready yet */
+	result = verify(&warm, CORRECT);
+	expect(&result, STATUS_PASSED, REASON_NONE, NULL);
+	free(warm.pool->yard.device);
+	warm.pool->yard.device = device;
+	pool_close(warm.pool);
+	arena_free(&warm.arena);
+}
+
 static void cases_of_several_definitions_run_side_by_side(void **state)
 {
 	struct setting wide = {.pool = open_pool(3, GENEROUS_S, false)};
@@ -1187,6 +1303,9 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(closing_leaves_no_process_and_no_descriptor_behind),
 	    cmocka_unit_test(when_the_program_itself_is_killed_nothing_stays_behind),
 	    cmocka_unit_test(no_memory_is_only_believed_when_nobody_else_is_at_work),
+	    cmocka_unit_test(spares_made_ahead_answer_a_burst),
+	    cmocka_unit_test(a_spare_that_warms_on_makes_way),
+	    cmocka_unit_test(spares_make_room_for_a_case_that_lacks_memory),
 	    cmocka_unit_test(cases_of_several_definitions_run_side_by_side),
 	    cmocka_unit_test(tensors_may_go_through_the_host),
 	    cmocka_unit_test(an_interpreter_without_torch_is_a_sentence),

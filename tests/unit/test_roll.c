@@ -64,6 +64,17 @@ static void paths_come_sorted_by_prefix_and_by_doubt(void **state)
 	assert_int_equal(roll_paths(&roll, "", &arena, &paths), 10);
 	assert_int_equal(roll_doubtful(&roll, &arena, &paths), 1);
 	assert_string_equal(paths[0], "definitions/b/4.json");
+
+	/* What was skipped, and what nobody knows yet, is doubtful and no failure. */
+	roll_set(&roll, "definitions/a/1.json", &(struct word){.status = STATUS_SKIPPED});
+	roll_set(&roll, "definitions/a/3.json", &(struct word){.status = STATUS_ERROR});
+	roll_set(&roll, "definitions/b/0.json", &(struct word){.status = STATUS_INVALID});
+	roll_set(&roll, "definitions/a/5.json", &(struct word){.status = STATUS_FAILED});
+	assert_int_equal(roll_doubtful(&roll, &arena, &paths), 5);
+	assert_int_equal(roll_failed(&roll, &arena, &paths), 3);
+	assert_string_equal(paths[0], "definitions/a/3.json");
+	assert_string_equal(paths[1], "definitions/a/5.json");
+	assert_string_equal(paths[2], "definitions/b/0.json");
 	arena_free(&arena);
 	roll_free(&roll);
 }

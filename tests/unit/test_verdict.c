@@ -120,6 +120,75 @@ static void a_verdict_survives_its_text_bit_for_bit(void **state)
 	buf_free(&again);
 }
 
+/* What verdict_head says of a verdict that is `plain` but for one thing. */
+static const struct verdict *head_of(const struct verdict *v, struct arena *arena)
+{
+	struct buf text = {0};
+
+	verdict_write(v, &text);
+	const struct verdict *head = verdict_head(text.data, text.length, arena);
+
+	buf_free(&text);
+	return head;
+}
+
+static void the_head_of_a_plain_pass_is_what_the_whole_says(void **state)
+{
+	struct verdict plain = whole, other;
+	struct arena arena = {0};
+	struct buf text = {0};
+
+	(void)state;
+	plain.status = STATUS_PASSED;
+	plain.reason = REASON_NONE;
+	plain.message = NULL;
+	plain.weak = false;
+	plain.finding_count = 0;
+	plain.seconds = 1.25e-7;
+	plain.time = -3;
+	verdict_write(&plain, &text);
+	const struct verdict *head = verdict_head(text.data, text.length, &arena);
+	const struct verdict *v = verdict_parse(text.data, text.length, &arena, NULL);
+
+	assert_non_null(head);
+	assert_true(head->status == v->status && head->reason == v->reason && !head->weak && head->message == NULL);
+	assert_string_equal(head->device_class, v->device_class);
+	assert_string_equal(head->device, v->device);
+	assert_string_equal(head->ground_truth, v->ground_truth);
+	assert_string_equal(head->ground_truth_version, v->ground_truth_version);
+	assert_string_equal(head->torch, v->torch);
+	assert_true(head->cuda == NULL ? v->cuda == NULL : strcmp(head->cuda, v->cuda) == 0);
+	same_bits(head->seconds, v->seconds);
+	assert_true(head->time == -3 && head->elements == v->elements && head->reference_line == v->reference_line);
+	assert_true(head->output_count == 0 && head->constant_count == 0);
+	for (size_t length = 0; length < text.length; length++)
+		assert_null(verdict_head(text.data, length, &arena));
+
+	/* Whatever is not plain, or not as it is written, is left to verdict_parse. */
+	other = plain, other.status = STATUS_FAILED;
+	assert_null(head_of(&other, &arena));
+	other = plain, other.reason = REASON_NUMERIC;
+	assert_null(head_of(&other, &arena));
+	other = plain, other.weak = true;
+	assert_null(head_of(&other, &arena));
+	other = plain, other.message = "a sentence";
+	assert_null(head_of(&other, &arena));
+	other = plain, other.finding_count = 1;
+	assert_null(head_of(&other, &arena));
+	other = plain, other.output_count = 0;
+	assert_null(head_of(&other, &arena));
+	other = plain, other.torch = "2.13\"";
+	assert_null(head_of(&other, &arena));
+	other = plain, other.seconds = INFINITY;
+	assert_null(head_of(&other, &arena));
+	char *status = strstr(text.data, "passed");
+
+	memcpy(status, "failed", 6);
+	assert_null(verdict_head(text.data, text.length, &arena));
+	buf_free(&text);
+	arena_free(&arena);
+}
+
 static void an_empty_verdict_survives_too(void **state)
 {
 	const struct verdict skipped = {.status = STATUS_SKIPPED, .reason = REASON_MEMORY};
@@ -318,6 +387,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(a_verdict_survives_its_text_bit_for_bit),
+	    cmocka_unit_test(the_head_of_a_plain_pass_is_what_the_whole_says),
 	    cmocka_unit_test(an_empty_verdict_survives_too),
 	    cmocka_unit_test(random_doubles_keep_every_bit),
 	    cmocka_unit_test(outputs_are_shown_with_indices_in_each_dimension),

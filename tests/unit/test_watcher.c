@@ -354,6 +354,25 @@ static void a_root_that_vanishes_is_waited_for(void **state)
 	end(&s);
 }
 
+static void a_polled_root_that_vanishes_is_waited_for(void **state)
+{
+	(void)state;
+	struct scene s;
+
+	begin(&s, 0, true);
+	for (int i = 0; i < 4; i++) /* it has been polled for a while */
+		assert_string_equal(told(&s, 500), "");
+	shell(&s, "mv root elsewhere");
+	told(&s, 500);
+	told(&s, 500);
+	assert_false(watcher_has_root(s.watcher));
+	shell(&s, "mv elsewhere root");
+	told(&s, 100);
+	assert_true(watcher_has_root(s.watcher));
+	assert_string_equal(told(&s, 100), "*");
+	end(&s);
+}
+
 static void a_parent_of_the_root_that_is_moved_is_noticed(void **state)
 {
 	(void)state;
@@ -418,6 +437,7 @@ int main(void)
 	    cmocka_unit_test(polling_finds_what_inotify_would_have_told),
 	    cmocka_unit_test(polling_sees_through_a_stat_that_lies),
 	    cmocka_unit_test(a_root_that_vanishes_is_waited_for),
+	    cmocka_unit_test(a_polled_root_that_vanishes_is_waited_for),
 	    cmocka_unit_test(a_parent_of_the_root_that_is_moved_is_noticed),
 	    cmocka_unit_test(an_overflow_tells_everything_once_it_is_quiet),
 	};

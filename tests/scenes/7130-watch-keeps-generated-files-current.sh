@@ -1,0 +1,63 @@
+#!/bin/sh
+# 7130: where pytest files were generated, watch leaves them current after each save, each deletion and each deletion of one
+# of them, as `generate` would have written them; a file that somebody edited is left alone and named once; where none were
+# generated it makes none; and when `generate` runs beside it, it keeps from then on what came of that.
+. "$(dirname "$0")/scene.sh"
+given tiny_norm tiny_gemm
+current() { # as a cold `generate` says
+	run generate --check
+	expect_exit 0
+}
+norms=tests/references/test_rmsnorm.py gemms=tests/references/test_gemm.py
+watch
+edit definitions/rmsnorm/tiny_norm.json '\n    rows =' '\n    # one remark\n    rows ='
+await_batch
+heard "e['written'] == 0"
+[ ! -e tests ] || fail "watch made files where none were generated"
+
+watcher=$program
+"$reftest" generate >/dev/null || fail "generate ended with $?"
+edit definitions/rmsnorm/tiny_norm.json 'one remark' 'another remark'
+await_batch
+heard "e['passed'] == 1 and e['cases_run'] == 0"
+heard "e['written'] == 1"
+grep -q 'another remark' "$norms" || fail "the batch is told, and the generated file holds the old text"
+edit definitions/rmsnorm/tiny_norm.json 'EPSILON = 1e-6' 'EPSILON = 1e-4' # it fails, and its test is to fail, too
+await_batch
+heard "e['failed'] == 1 and e['written'] == 1"
+grep -q 'EPSILON = 1e-4' "$norms" || fail "the generated file of a definition that fails holds another text"
+cp "$norms" "$work/before"
+printf '{' >definitions/rmsnorm/tiny_norm.json
+await_batch
+heard "e['invalid'] == 1 and e['written'] == 0"
+cmp -s "$norms" "$work/before" || fail "the class of a broken definition changed"
+given tiny_norm
+await_batch
+heard "e['passed'] == 1 and e['written'] == 1"
+
+rm "$gemms" # nobody saved anything: it comes back all the same
+for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+	[ -f "$gemms" ] && break
+	sleep 0.1
+done
+[ -f "$gemms" ] || fail "a generated file that was deleted did not come back"
+mv definitions/gemm/tiny_gemm.json "$work/"
+await_batch
+heard "e['gone'] == 1 and e['written'] == 1"
+[ ! -e "$gemms" ] || fail "the generated file of a definition that is gone stayed"
+mv "$work/tiny_gemm.json" definitions/gemm/
+await_batch
+heard "e['written'] == 1"
+
+echo '# mine' >>"$gemms"
+await "e['event'] == 'notice' and 'was edited since' in e['message']"
+edit definitions/gemm/tiny_gemm.json 'import torch' '# a remark\nimport torch'
+await_batch
+heard "e['written'] == 0"
+heard "not any(x['event'] == 'notice' for x in a)"
+grep -q '# mine' "$gemms" || fail "a file that somebody edited was replaced"
+rm "$gemms"
+edit definitions/gemm/tiny_gemm.json '# a remark' '# the last remark'
+await_batch
+end_watch
+current
