@@ -48,7 +48,16 @@ NAMES = """
     flashinfer.sampling.top_p_renorm_probs
     flashinfer.sampling.top_p_sampling_from_probs
     fla.modules.norm.layernorm.rms_norm
+    fla.ops.delta_rule.chunk_delta_rule
+    fla.ops.delta_rule.fused_recurrent_delta_rule
+    fla.ops.gated_delta_rule.chunk_gated_delta_rule
     fla.ops.gated_delta_rule.fused_recurrent_gated_delta_rule
+    fla.ops.gla.chunk_gla
+    fla.ops.gla.fused_recurrent_gla
+    fla.ops.kda.chunk_kda
+    fla.ops.kda.fused_recurrent_kda
+    fla.ops.simple_gla.chunk_simple_gla
+    fla.ops.simple_gla.fused_recurrent_simple_gla
     sgl_kernel.apply_rope_with_cos_sin_cache_inplace
     sgl_kernel.flash_attn.flash_attn_varlen_func
     sgl_kernel.flash_attn.flash_attn_with_kvcache

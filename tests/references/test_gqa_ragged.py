@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 562d5f54dc169b084d3aaa5108a32687
+# reftest-body: 00526ade9cb98d30ec06b789e2264b87
 """Tests of definitions/gqa_ragged. conftest.py says how they run."""
 
 import pytest
@@ -228,6 +228,7 @@ def run(q, k, v, qo_indptr, kv_indptr, sm_scale):
         logits = logits.masked_fill(~seen, -math.inf)
         lse[rows] = torch.logsumexp(logits, dim=-1).permute(2, 0, 1).flatten(1) / math.log(2)
         weights = torch.softmax(logits, dim=-1)
+        weights = weights.masked_fill(~seen, 0)  # a query before the first key sees none
         output[rows] = torch.einsum("hgqn,nhd->qhgd", weights, v[keys].float()).flatten(1, 2).to(q.dtype)
     return output, lse
 """
@@ -332,6 +333,7 @@ def run(q, k, v, qo_indptr, kv_indptr, sm_scale):
         logits = logits.masked_fill(~seen, -math.inf)
         lse[rows] = torch.logsumexp(logits, dim=-1).permute(2, 0, 1).flatten(1) / math.log(2)
         weights = torch.softmax(logits, dim=-1)
+        weights = weights.masked_fill(~seen, 0)  # a query before the first key sees none
         output[rows] = torch.einsum("hgqn,nhd->qhgd", weights, v[keys].float()).flatten(1, 2).to(q.dtype)
     return output, lse
 """

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: c4a26eabd2ebf5428db4e81a278b3ab9
+# reftest-body: 828716bed16f832557b2acc35b8f5a13
 """Tests of definitions/mla_paged. conftest.py says how they run."""
 
 import pytest
@@ -469,7 +469,8 @@ def run(q_nope, q_pe, ckv_cache, kpe_cache, qo_indptr, kv_indptr, kv_indices, sm
         logits = logits.masked_fill(unseen[:, None], -math.inf)
         lse[begin:stop] = torch.logsumexp(logits, dim=-1) / math.log(2)
         latents = keys[:, : ckv_cache.shape[-1]]
-        output[begin:stop] = (torch.softmax(logits, dim=-1) @ latents).to(q_nope.dtype)
+        weights = torch.softmax(logits, dim=-1).masked_fill(unseen[:, None], 0)  # a query before the first key sees none
+        output[begin:stop] = (weights @ latents).to(q_nope.dtype)
     return output, lse
 """
 

@@ -1,0 +1,332 @@
+# Made by `reftest generate`, which leaves this file alone once it has been edited.
+# reftest-body: e42523a1c3ac408866d2b1718467aa4f
+"""Tests of definitions/delta_rule. conftest.py says how they run."""
+
+import pytest
+import torch
+
+# isort: split
+import conftest
+
+
+def delta_rule_says(definition, *words):
+    """Does the name or a tag hold one of the words?"""
+    told = " ".join([definition["name"], *definition.get("tags", [])])
+    told = told.lower().replace("-", "_")
+    return any(word in told for word in words)
+
+
+def delta_rule_scalar(name, key_size):
+    """Values of Python scalars, none that a reference would have by heart."""
+    if "lower_bound" in name:
+        return -5.0
+    return 1.25 * key_size**-0.5 if "scale" in name else True
+
+
+def delta_rule_offsets(total, parts, generator):
+    """Sequences of random lengths, none of them empty if there are tokens enough."""
+    if parts == 0:
+        return torch.zeros(1, dtype=torch.int64)
+    cuts = torch.randperm(max(total - 1, 0), generator=generator)[: parts - 1] + 1
+    cuts = torch.cat([cuts, torch.full((parts - 1 - len(cuts),), total)])
+    return torch.cat([torch.tensor([0]), cuts.sort().values, torch.tensor([total])])
+
+
+def delta_rule_inputs(definition, axes, device="cpu", seed=0):
+    """Keys of a norm near 1, so that the state contracts; a first state of which something is left at the end."""
+    sizes = conftest.resolve_axes(definition, axes)
+    generator = conftest.generator_of(seed)
+    key_size = sizes[definition["inputs"]["q"]["shape"][-1]]
+    logits = any("beta_sigmoid" in name for name in definition["inputs"])
+    logits = logits or delta_rule_says(definition, "beta_sigmoid")
+    inputs = {}
+    for name, spec in definition["inputs"].items():
+        if spec["shape"] is None:
+            inputs[name] = delta_rule_scalar(name, key_size)
+            continue
+        shape, dtype = conftest.shape_of(spec, sizes), conftest.dtype_of(spec)
+        values = conftest.noise(shape, torch.float32, "cpu", generator)
+        if "int" in spec["dtype"]:
+            total = sizes[definition["inputs"]["q"]["shape"][-3]]
+            values = delta_rule_offsets(total, shape[0] - 1, generator)
+        elif name == "k":
+            values *= (3 / key_size) ** 0.5
+        elif "state" in name:
+            values *= 0.5
+        elif name in ("beta", "b"):
+            values = values * 4 if logits or name == "b" else (values + 1) / 2
+        inputs[name] = values.to(dtype).to(device)
+    return inputs
+
+
+def delta_rule_edges(definition, axes):
+    """No sequence, and one of one token."""
+    inputs, edges = definition["inputs"], []
+    offsets = inputs.get("cu_seqlens")
+    for count in (0, 1):
+        edge = {**axes, inputs["q"]["shape"][-3]: count}
+        if offsets is None:
+            edge[inputs["q"]["shape"][0]] = count
+            edge[inputs["q"]["shape"][1]] = 1
+        else:
+            states = [
+                s
+                for n, s in {**inputs, **definition["outputs"]}.items()
+                if "state" in n
+            ]
+            edge.update({state["shape"][0]: count for state in states})
+            edge[offsets["shape"][0]] = count + 1
+        edges.append({axis: edge[axis] for axis in axes})
+    return edges
+
+
+def delta_rule_tolerance(definition, axes, index):
+    """Kernels multiply tiles in the inputs' dtype: some of 256 parts of a typical element, which is around 1/2."""
+    return 2e-2, 2e-2, 0.999
+
+
+def delta_rule_strength(definition, inputs):
+    beta = inputs["b" if "b" in inputs else "beta"]
+    switches = {
+        word: bool(value)
+        for name, value in inputs.items()
+        for word in ("beta_sigmoid", "neg_eigval")
+        if word in name
+    }
+    said = delta_rule_says(definition, "beta_sigmoid") or "b" in inputs
+    if switches.get("beta_sigmoid", said):
+        beta = torch.sigmoid(beta.float())
+    if switches.get("neg_eigval", delta_rule_says(definition, "neg_eigval")):
+        beta = 2 * beta
+    return beta
+
+
+def delta_rule_fla(test, inputs):
+    """States are [K, V] there; packed sequences are one row of a batch."""
+    ops = conftest.need("fla.ops.delta_rule", conftest.device_of(inputs))
+    definition = conftest.definition_of(test)
+    if min(inputs["q"].shape) == 0:
+        raise NotImplementedError("it launches no empty grid")
+    flat = inputs["q"].dim() == 3
+    words = {name: inputs[name] for name in "qkv"}
+    words["beta"] = delta_rule_strength(definition, inputs)
+    sharing = inputs["v"].shape[-2] // inputs["q"].shape[-2]
+    for name in "qk":
+        words[name] = words[name].repeat_interleave(sharing, dim=-2)
+    norms = [value for name, value in inputs.items() if "l2norm" in name]
+    norm = norms[0] if norms else delta_rule_says(definition, "l2norm")
+    if flat:
+        words = {name: value[None] for name, value in words.items()}
+    words["use_qk_l2norm_in_kernel"] = bool(norm)
+    first = delta_rule_says(definition, "v_first", "k_last")
+    state = inputs.get("initial_state")
+    if state is not None:
+        state = (state.transpose(-1, -2) if first else state).float().contiguous()
+    if "cu_seqlens" in inputs:
+        words["cu_seqlens"] = inputs["cu_seqlens"].long()
+    words["scale"] = inputs.get("scale") or None
+    words |= {"initial_state": state, "output_final_state": True}
+    if delta_rule_says(definition, "chunk"):
+        output, state = ops.chunk_delta_rule(**words)
+    else:
+        output, state = ops.fused_recurrent_delta_rule(**words)
+    state = state.transpose(-1, -2) if first else state
+    return (output[0] if flat else output, state)[: len(definition["outputs"])]
+
+
+# definition: "delta_rule_chunk_varlen_h2_k128_v64"
+class TestDeltaRuleChunkVarlenH2K128V64:
+    OP_TYPE = "delta_rule"
+    NAME = "delta_rule_chunk_varlen_h2_k128_v64"
+    NUM_HEADS = 2
+    KEY_SIZE = 128
+    VALUE_SIZE = 64
+    AXES = conftest.constants(
+        total_seq_len=None,
+        num_seqs=None,
+        len_cu_seqlens=None,
+        num_heads=NUM_HEADS,
+        key_size=KEY_SIZE,
+        value_size=VALUE_SIZE,
+    )
+    CONSTANTS = conftest.constants()
+    SIZES = (
+        conftest.size("small", total_seq_len=5, num_seqs=1, len_cu_seqlens=2),
+        conftest.size("small", total_seq_len=43, num_seqs=4, len_cu_seqlens=5),
+        conftest.size("medium", total_seq_len=206, num_seqs=5, len_cu_seqlens=6),
+        conftest.size("large", total_seq_len=16384, num_seqs=8, len_cu_seqlens=9),
+    )
+    GROUND_TRUTHS = (delta_rule_fla,)
+    TOLERANCE = staticmethod(delta_rule_tolerance)
+    JUDGE = None
+    REFERENCE = """\
+import torch
+
+CHUNK = 64
+
+
+@torch.no_grad()
+def run(q, k, v, beta, cu_seqlens, initial_state=None):
+    # [heads, tokens, dim]
+    query, key, value = (x.float().transpose(0, 1) for x in (q, k, v))
+    query = query * q.shape[-1] ** -0.5
+    strength = beta.float().transpose(0, 1)[..., None]
+
+    offsets = cu_seqlens.tolist()
+    output = torch.empty_like(value)
+    final_state = value.new_zeros(len(offsets) - 1, q.shape[1], q.shape[2], v.shape[2])
+    for n, (first, end) in enumerate(zip(offsets, offsets[1:])):
+        state = final_state[n] if initial_state is None else initial_state[n]
+        for start in range(first, end, CHUNK):
+            part = slice(start, min(start + CHUNK, end))
+            keys, weak = key[:, part], strength[:, part]
+            # learnt_i = beta_i (v_i - k_i state - sum over j < i of (k_i k_j) learnt_j)
+            among = (weak * (keys @ keys.transpose(1, 2))).tril(diagonal=-1)
+            ones = torch.eye(among.shape[1], device=q.device)
+            surprise = weak * (value[:, part] - keys @ state)
+            learnt = torch.linalg.solve_triangular(ones + among, surprise, upper=False)
+            scores = (query[:, part] @ keys.transpose(1, 2)).tril()
+            output[:, part] = query[:, part] @ state + scores @ learnt
+            state = state + keys.transpose(1, 2) @ learnt
+        final_state[n] = state
+    return output.transpose(0, 1).to(v.dtype), final_state
+"""
+
+    @classmethod
+    def generate_random_inputs(cls, axes, device="cpu", seed=0):
+        return delta_rule_inputs(conftest.definition_of(cls), axes, device, seed)
+
+    def test_definition_is_unchanged(self):
+        conftest.check_definition(self)
+
+    @torch.no_grad()
+    def test_output_shape(self, device):
+        conftest.check_output_shape(self, device)
+
+    @torch.no_grad()
+    def test_output_dtype(self, device):
+        conftest.check_output_dtype(self, device)
+
+    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
+    @torch.no_grad()
+    def test_numerical_correctness(self, case, device):
+        conftest.check_numerical_correctness(self, case, device)
+
+    @torch.no_grad()
+    def test_determinism(self, device):
+        conftest.check_determinism(self, device)
+
+    @pytest.mark.parametrize(
+        "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, delta_rule_edges)
+    )
+    @torch.no_grad()
+    def test_edge_cases(self, case, device):
+        conftest.check_edge_case(self, case, device)
+
+    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
+    @pytest.mark.parametrize("name", conftest.truth_names(GROUND_TRUTHS))
+    @torch.no_grad()
+    def test_against_ground_truth(self, name, case, device):
+        conftest.check_against(self, case, name, device)
+
+    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
+    @torch.no_grad()
+    def test_ground_truths_agree(self, case, device):
+        conftest.check_ground_truths_agree(self, case, device)
+
+
+# definition: "delta_rule_recurrent_qk_l2norm_h4_d64"
+class TestDeltaRuleRecurrentQkL2normH4D64:
+    OP_TYPE = "delta_rule"
+    NAME = "delta_rule_recurrent_qk_l2norm_h4_d64"
+    NUM_HEADS = 4
+    HEAD_SIZE = 64
+    AXES = conftest.constants(
+        batch_size=None,
+        seq_len=None,
+        num_heads=NUM_HEADS,
+        head_size=HEAD_SIZE,
+    )
+    CONSTANTS = conftest.constants()
+    SIZES = (
+        conftest.size("small", batch_size=1, seq_len=3),
+        conftest.size("small", batch_size=3, seq_len=5),
+        conftest.size("medium", batch_size=2, seq_len=67),
+        conftest.size("medium", batch_size=1, seq_len=64),
+        conftest.size("large", batch_size=4, seq_len=2048),
+    )
+    GROUND_TRUTHS = (delta_rule_fla,)
+    TOLERANCE = staticmethod(delta_rule_tolerance)
+    JUDGE = None
+    REFERENCE = """\
+import torch
+import torch.nn.functional as F
+
+
+@torch.no_grad()
+def run(q, k, v, beta, scale, initial_state):
+    scale = scale or q.shape[-1] ** -0.5
+    query = F.normalize(q.float(), dim=-1)
+    key = F.normalize(k.float(), dim=-1)
+    value, beta = v.float(), beta.float()
+
+    state = initial_state.clone()
+    output = torch.empty_like(value)
+    for t in range(q.shape[1]):
+        held = torch.einsum("bhk,bhkv->bhv", key[:, t], state)
+        learnt = beta[:, t, :, None] * (value[:, t] - held)
+        state = state + key[:, t, :, :, None] * learnt[:, :, None, :]
+        output[:, t] = scale * torch.einsum("bhk,bhkv->bhv", query[:, t], state)
+    return output.to(v.dtype), state
+"""
+
+    @classmethod
+    def generate_random_inputs(cls, axes, device="cpu", seed=0):
+        return delta_rule_inputs(conftest.definition_of(cls), axes, device, seed)
+
+    def test_definition_is_unchanged(self):
+        conftest.check_definition(self)
+
+    @torch.no_grad()
+    def test_output_shape(self, device):
+        conftest.check_output_shape(self, device)
+
+    @torch.no_grad()
+    def test_output_dtype(self, device):
+        conftest.check_output_dtype(self, device)
+
+    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
+    @torch.no_grad()
+    def test_numerical_correctness(self, case, device):
+        conftest.check_numerical_correctness(self, case, device)
+
+    @torch.no_grad()
+    def test_determinism(self, device):
+        conftest.check_determinism(self, device)
+
+    @pytest.mark.parametrize(
+        "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, delta_rule_edges)
+    )
+    @torch.no_grad()
+    def test_edge_cases(self, case, device):
+        conftest.check_edge_case(self, case, device)
+
+    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
+    @pytest.mark.parametrize("name", conftest.truth_names(GROUND_TRUTHS))
+    @torch.no_grad()
+    def test_against_ground_truth(self, name, case, device):
+        conftest.check_against(self, case, name, device)
+
+    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
+    @torch.no_grad()
+    def test_ground_truths_agree(self, case, device):
+        conftest.check_ground_truths_agree(self, case, device)
+
+
+# definition: none
+def main():
+    return conftest.main(__file__)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

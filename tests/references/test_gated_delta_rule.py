@@ -1,0 +1,385 @@
+# Made by `reftest generate`, which leaves this file alone once it has been edited.
+# reftest-body: 855a4e369b84f124ffe7b5e0d5c9e235
+"""Tests of definitions/gated_delta_rule. conftest.py says how they run."""
+
+import pytest
+import torch
+
+# isort: split
+import conftest
+
+
+def gated_delta_rule_says(definition, *words):
+    """Does the name or a tag hold one of the words?"""
+    told = " ".join([definition["name"], *definition.get("tags", [])])
+    told = told.lower().replace("-", "_")
+    return any(word in told for word in words)
+
+
+def gated_delta_rule_scalar(name, key_size):
+    """Values of Python scalars, none that a reference would have by heart."""
+    if "lower_bound" in name:
+        return -5.0
+    return 1.25 * key_size**-0.5 if "scale" in name else True
+
+
+def gated_delta_rule_offsets(total, parts, generator):
+    """Sequences of random lengths, none of them empty if there are tokens enough."""
+    if parts == 0:
+        return torch.zeros(1, dtype=torch.int64)
+    cuts = torch.randperm(max(total - 1, 0), generator=generator)[: parts - 1] + 1
+    cuts = torch.cat([cuts, torch.full((parts - 1 - len(cuts),), total)])
+    return torch.cat([torch.tensor([0]), cuts.sort().values, torch.tensor([total])])
+
+
+def gated_delta_rule_gates(values, raw):
+    """As they are: logarithms, from hardly any decay to nearly all, by head and key. Else what makes many sizes."""
+    if raw:
+        return values * 3
+    classes = sum(
+        torch.arange(n).view(-1, *[1] * i) for i, n in enumerate(values.shape[::-1])
+    )
+    levels = torch.tensor([2.0**-4, 2.0, 2.0**-8, 0.5])
+    return -values.abs() * levels[classes % 4]
+
+
+def gated_delta_rule_inputs(definition, axes, device="cpu", seed=0):
+    """Keys of a norm near 1, so that the state contracts; a first state of which something is left at the end."""
+    sizes = conftest.resolve_axes(definition, axes)
+    generator = conftest.generator_of(seed)
+    key_size = sizes[definition["inputs"]["q"]["shape"][-1]]
+    raw = any(word in definition["inputs"] for word in ("A_log", "lower_bound"))
+    logits = any("beta_sigmoid" in name for name in definition["inputs"])
+    logits = logits or gated_delta_rule_says(definition, "beta_sigmoid")
+    inputs = {}
+    for name, spec in definition["inputs"].items():
+        if spec["shape"] is None:
+            inputs[name] = gated_delta_rule_scalar(name, key_size)
+            continue
+        shape, dtype = conftest.shape_of(spec, sizes), conftest.dtype_of(spec)
+        values = conftest.noise(shape, torch.float32, "cpu", generator)
+        if "int" in spec["dtype"]:
+            total = sizes[definition["inputs"]["q"]["shape"][-3]]
+            values = gated_delta_rule_offsets(total, shape[0] - 1, generator)
+        elif name == "k":
+            values *= (3 / key_size) ** 0.5
+        elif "state" in name:
+            values *= 0.5
+        elif name in ("g", "gk", "g_gamma"):
+            values = gated_delta_rule_gates(values, raw)
+        elif name == "A_log":
+            values -= 2
+        elif name == "dt_bias":
+            values *= 2
+        elif name in ("beta", "b"):
+            values = values * 4 if logits or name == "b" else (values + 1) / 2
+        inputs[name] = values.to(dtype).to(device)
+    return inputs
+
+
+def gated_delta_rule_edges(definition, axes):
+    """No sequence, and one of one token."""
+    inputs, edges = definition["inputs"], []
+    offsets = inputs.get("cu_seqlens")
+    for count in (0, 1):
+        edge = {**axes, inputs["q"]["shape"][-3]: count}
+        if offsets is None:
+            edge[inputs["q"]["shape"][0]] = count
+            edge[inputs["q"]["shape"][1]] = 1
+        else:
+            states = [
+                s
+                for n, s in {**inputs, **definition["outputs"]}.items()
+                if "state" in n
+            ]
+            edge.update({state["shape"][0]: count for state in states})
+            edge[offsets["shape"][0]] = count + 1
+        edges.append({axis: edge[axis] for axis in axes})
+    return edges
+
+
+def gated_delta_rule_tolerance(definition, axes, index):
+    """Kernels multiply tiles in the inputs' dtype: some of 256 parts of a typical element, which is around 1/2."""
+    return 2e-2, 2e-2, 0.999
+
+
+def gated_delta_rule_log_gates(inputs):
+    """The logarithm of what stays of the state."""
+    gate = inputs["g"].float()
+    rate = inputs["A_log"].exp() if "A_log" in inputs else 1.0
+    if "dt_bias" in inputs:
+        gate = gate + inputs["dt_bias"]
+    if "lower_bound" in inputs:
+        return inputs["lower_bound"] * torch.sigmoid(rate * gate)
+    if "A_log" in inputs:
+        return -rate * torch.nn.functional.softplus(gate)
+    return gate
+
+
+def gated_delta_rule_strength(definition, inputs):
+    beta = inputs["b" if "b" in inputs else "beta"]
+    switches = {
+        word: bool(value)
+        for name, value in inputs.items()
+        for word in ("beta_sigmoid", "neg_eigval")
+        if word in name
+    }
+    said = gated_delta_rule_says(definition, "beta_sigmoid") or "b" in inputs
+    if switches.get("beta_sigmoid", said):
+        beta = torch.sigmoid(beta.float())
+    if switches.get("neg_eigval", gated_delta_rule_says(definition, "neg_eigval")):
+        beta = 2 * beta
+    return beta
+
+
+def gated_delta_rule_fla(test, inputs):
+    """States are [K, V] there; packed sequences are one row of a batch."""
+    ops = conftest.need("fla.ops.gated_delta_rule", conftest.device_of(inputs))
+    definition = conftest.definition_of(test)
+    if min(inputs["q"].shape) == 0:
+        raise NotImplementedError("it launches no empty grid")
+    flat = inputs["q"].dim() == 3
+    words = {name: inputs[name] for name in "qkv"}
+    words["g"] = gated_delta_rule_log_gates(inputs)
+    words["beta"] = gated_delta_rule_strength(definition, inputs)
+    norms = [value for name, value in inputs.items() if "l2norm" in name]
+    norm = norms[0] if norms else gated_delta_rule_says(definition, "l2norm")
+    if flat:
+        words = {name: value[None] for name, value in words.items()}
+    words["use_qk_l2norm_in_kernel"] = bool(norm)
+    first = gated_delta_rule_says(definition, "v_first", "k_last")
+    state = inputs.get("initial_state")
+    if state is not None:
+        state = (state.transpose(-1, -2) if first else state).float().contiguous()
+    if "cu_seqlens" in inputs:
+        words["cu_seqlens"] = inputs["cu_seqlens"].long()
+    words["scale"] = inputs.get("scale") or None
+    words |= {"initial_state": state, "output_final_state": True}
+    if gated_delta_rule_says(definition, "chunk"):
+        output, state = ops.chunk_gated_delta_rule(**words)
+    else:
+        output, state = ops.fused_recurrent_gated_delta_rule(**words)
+    state = state.transpose(-1, -2) if first else state
+    return (output[0] if flat else output, state)[: len(definition["outputs"])]
+
+
+# definition: "gated_delta_rule_chunk_varlen_gate_h2_hv4_k64_v128"
+class TestGatedDeltaRuleChunkVarlenGateH2Hv4K64V128:
+    OP_TYPE = "gated_delta_rule"
+    NAME = "gated_delta_rule_chunk_varlen_gate_h2_hv4_k64_v128"
+    NUM_HEADS = 2
+    NUM_V_HEADS = 4
+    KEY_SIZE = 64
+    VALUE_SIZE = 128
+    AXES = conftest.constants(
+        total_seq_len=None,
+        num_seqs=None,
+        len_cu_seqlens=None,
+        num_heads=NUM_HEADS,
+        num_v_heads=NUM_V_HEADS,
+        key_size=KEY_SIZE,
+        value_size=VALUE_SIZE,
+    )
+    CONSTANTS = conftest.constants()
+    SIZES = (
+        conftest.size("small", total_seq_len=5, num_seqs=1, len_cu_seqlens=2),
+        conftest.size("small", total_seq_len=43, num_seqs=4, len_cu_seqlens=5),
+        conftest.size("medium", total_seq_len=206, num_seqs=5, len_cu_seqlens=6),
+        conftest.size("large", total_seq_len=16384, num_seqs=8, len_cu_seqlens=9),
+    )
+    GROUND_TRUTHS = (gated_delta_rule_fla,)
+    TOLERANCE = staticmethod(gated_delta_rule_tolerance)
+    JUDGE = None
+    REFERENCE = """\
+import torch
+import torch.nn.functional as F
+
+CHUNK = 64
+
+
+@torch.no_grad()
+def run(q, k, v, g, A_log, dt_bias, beta, cu_seqlens, initial_state=None):
+    sharing = v.shape[1] // q.shape[1]
+    # [heads, tokens, dim]
+    query = q.float().transpose(0, 1).repeat_interleave(sharing, dim=0) * q.shape[-1] ** -0.5
+    key = k.float().transpose(0, 1).repeat_interleave(sharing, dim=0)
+    value = v.float().transpose(0, 1)
+    strength = beta.transpose(0, 1)[..., None]
+    gate = (-torch.exp(A_log) * F.softplus(g.float() + dt_bias)).transpose(0, 1)
+
+    offsets = cu_seqlens.tolist()
+    output = torch.empty_like(value)
+    final_state = value.new_zeros(len(offsets) - 1, v.shape[1], q.shape[2], v.shape[2])
+    for n, (first, end) in enumerate(zip(offsets, offsets[1:])):
+        state = final_state[n] if initial_state is None else initial_state[n]
+        for start in range(first, end, CHUNK):
+            part = slice(start, min(start + CHUNK, end))
+            keys, weak = key[:, part], strength[:, part]
+            total = gate[:, part].cumsum(dim=1)
+            left = torch.exp((total[:, :, None] - total[:, None, :]).clamp(max=0))
+            since = torch.exp(total)[..., None]
+            # learnt_i = beta_i (v_i - k_i state_i), state_i as the tokens before i left it and i found it
+            among = (weak * (keys @ keys.transpose(1, 2)) * left).tril(diagonal=-1)
+            ones = torch.eye(among.shape[1], device=q.device)
+            surprise = weak * (value[:, part] - since * (keys @ state))
+            learnt = torch.linalg.solve_triangular(ones + among, surprise, upper=False)
+            scores = (query[:, part] @ keys.transpose(1, 2) * left).tril()
+            output[:, part] = since * (query[:, part] @ state) + scores @ learnt
+            kept = torch.exp(total[:, -1:] - total)[..., None] * keys
+            state = since[:, -1:] * state + kept.transpose(1, 2) @ learnt
+        final_state[n] = state
+    return output.transpose(0, 1).to(v.dtype), final_state
+"""
+
+    @classmethod
+    def generate_random_inputs(cls, axes, device="cpu", seed=0):
+        return gated_delta_rule_inputs(conftest.definition_of(cls), axes, device, seed)
+
+    def test_definition_is_unchanged(self):
+        conftest.check_definition(self)
+
+    @torch.no_grad()
+    def test_output_shape(self, device):
+        conftest.check_output_shape(self, device)
+
+    @torch.no_grad()
+    def test_output_dtype(self, device):
+        conftest.check_output_dtype(self, device)
+
+    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
+    @torch.no_grad()
+    def test_numerical_correctness(self, case, device):
+        conftest.check_numerical_correctness(self, case, device)
+
+    @torch.no_grad()
+    def test_determinism(self, device):
+        conftest.check_determinism(self, device)
+
+    @pytest.mark.parametrize(
+        "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, gated_delta_rule_edges)
+    )
+    @torch.no_grad()
+    def test_edge_cases(self, case, device):
+        conftest.check_edge_case(self, case, device)
+
+    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
+    @pytest.mark.parametrize("name", conftest.truth_names(GROUND_TRUTHS))
+    @torch.no_grad()
+    def test_against_ground_truth(self, name, case, device):
+        conftest.check_against(self, case, name, device)
+
+    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
+    @torch.no_grad()
+    def test_ground_truths_agree(self, case, device):
+        conftest.check_ground_truths_agree(self, case, device)
+
+
+# definition: "gated_delta_rule_recurrent_h2_hv4_d64"
+class TestGatedDeltaRuleRecurrentH2Hv4D64:
+    OP_TYPE = "gated_delta_rule"
+    NAME = "gated_delta_rule_recurrent_h2_hv4_d64"
+    NUM_HEADS = 2
+    NUM_V_HEADS = 4
+    HEAD_SIZE = 64
+    AXES = conftest.constants(
+        batch_size=None,
+        seq_len=None,
+        num_heads=NUM_HEADS,
+        num_v_heads=NUM_V_HEADS,
+        head_size=HEAD_SIZE,
+    )
+    CONSTANTS = conftest.constants()
+    SIZES = (
+        conftest.size("small", batch_size=1, seq_len=3),
+        conftest.size("small", batch_size=3, seq_len=5),
+        conftest.size("medium", batch_size=2, seq_len=67),
+        conftest.size("medium", batch_size=1, seq_len=64),
+        conftest.size("large", batch_size=4, seq_len=2048),
+    )
+    GROUND_TRUTHS = (gated_delta_rule_fla,)
+    TOLERANCE = staticmethod(gated_delta_rule_tolerance)
+    JUDGE = None
+    REFERENCE = """\
+import torch
+
+
+@torch.no_grad()
+def run(
+    q, k, v, g, beta, scale, initial_state, use_qk_l2norm_in_kernel, use_beta_sigmoid_in_kernel, allow_neg_eigval
+):
+    scale = scale or q.shape[-1] ** -0.5
+    query, key = q.float(), k.float()
+    if use_qk_l2norm_in_kernel:
+        query = query * torch.rsqrt(query.square().sum(dim=-1, keepdim=True) + 1e-6)
+        key = key * torch.rsqrt(key.square().sum(dim=-1, keepdim=True) + 1e-6)
+    sharing = v.shape[2] // q.shape[2]
+    query = query.repeat_interleave(sharing, dim=2)
+    key = key.repeat_interleave(sharing, dim=2)
+    strength = beta.float()
+    if use_beta_sigmoid_in_kernel:
+        strength = torch.sigmoid(strength)
+    if allow_neg_eigval:
+        strength = 2 * strength
+    decay = torch.exp(g)
+
+    state = initial_state.clone()
+    output = torch.empty_like(v)
+    for t in range(q.shape[1]):
+        state = decay[:, t, :, None, None] * state
+        held = (key[:, t, :, :, None] * state).sum(dim=2)
+        learnt = strength[:, t, :, None] * (v[:, t].float() - held)
+        state = state + key[:, t, :, :, None] * learnt[:, :, None, :]
+        output[:, t] = (scale * (query[:, t, :, :, None] * state).sum(dim=2)).to(v.dtype)
+    return output, state
+"""
+
+    @classmethod
+    def generate_random_inputs(cls, axes, device="cpu", seed=0):
+        return gated_delta_rule_inputs(conftest.definition_of(cls), axes, device, seed)
+
+    def test_definition_is_unchanged(self):
+        conftest.check_definition(self)
+
+    @torch.no_grad()
+    def test_output_shape(self, device):
+        conftest.check_output_shape(self, device)
+
+    @torch.no_grad()
+    def test_output_dtype(self, device):
+        conftest.check_output_dtype(self, device)
+
+    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
+    @torch.no_grad()
+    def test_numerical_correctness(self, case, device):
+        conftest.check_numerical_correctness(self, case, device)
+
+    @torch.no_grad()
+    def test_determinism(self, device):
+        conftest.check_determinism(self, device)
+
+    @pytest.mark.parametrize(
+        "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, gated_delta_rule_edges)
+    )
+    @torch.no_grad()
+    def test_edge_cases(self, case, device):
+        conftest.check_edge_case(self, case, device)
+
+    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
+    @pytest.mark.parametrize("name", conftest.truth_names(GROUND_TRUTHS))
+    @torch.no_grad()
+    def test_against_ground_truth(self, name, case, device):
+        conftest.check_against(self, case, name, device)
+
+    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
+    @torch.no_grad()
+    def test_ground_truths_agree(self, case, device):
+        conftest.check_ground_truths_agree(self, case, device)
+
+
+# definition: none
+def main():
+    return conftest.main(__file__)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

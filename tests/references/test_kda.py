@@ -1,0 +1,465 @@
+# Made by `reftest generate`, which leaves this file alone once it has been edited.
+# reftest-body: 325c05659e8bc886b0a031e48590dd75
+"""Tests of definitions/kda. conftest.py says how they run."""
+
+import pytest
+import torch
+
+# isort: split
+import conftest
+
+
+def kda_says(definition, *words):
+    """Does the name or a tag hold one of the words?"""
+    told = " ".join([definition["name"], *definition.get("tags", [])])
+    told = told.lower().replace("-", "_")
+    return any(word in told for word in words)
+
+
+def kda_scalar(name, key_size):
+    """Values of Python scalars, none that a reference would have by heart."""
+    if "lower_bound" in name:
+        return -5.0
+    return 1.25 * key_size**-0.5 if "scale" in name else True
+
+
+def kda_offsets(total, parts, generator):
+    """Sequences of random lengths, none of them empty if there are tokens enough."""
+    if parts == 0:
+        return torch.zeros(1, dtype=torch.int64)
+    cuts = torch.randperm(max(total - 1, 0), generator=generator)[: parts - 1] + 1
+    cuts = torch.cat([cuts, torch.full((parts - 1 - len(cuts),), total)])
+    return torch.cat([torch.tensor([0]), cuts.sort().values, torch.tensor([total])])
+
+
+def kda_gates(values, raw):
+    """As they are: logarithms, from hardly any decay to nearly all, by head and key. Else what makes many sizes."""
+    if raw:
+        return values * 3
+    classes = sum(
+        torch.arange(n).view(-1, *[1] * i) for i, n in enumerate(values.shape[::-1])
+    )
+    levels = torch.tensor([2.0**-4, 2.0, 2.0**-8, 0.5])
+    return -values.abs() * levels[classes % 4]
+
+
+def kda_inputs(definition, axes, device="cpu", seed=0):
+    """Keys of a norm near 1, so that the state contracts; a first state of which something is left at the end."""
+    sizes = conftest.resolve_axes(definition, axes)
+    generator = conftest.generator_of(seed)
+    key_size = sizes[definition["inputs"]["q"]["shape"][-1]]
+    raw = any(word in definition["inputs"] for word in ("A_log", "lower_bound"))
+    logits = any("beta_sigmoid" in name for name in definition["inputs"])
+    logits = logits or kda_says(definition, "beta_sigmoid")
+    inputs = {}
+    for name, spec in definition["inputs"].items():
+        if spec["shape"] is None:
+            inputs[name] = kda_scalar(name, key_size)
+            continue
+        shape, dtype = conftest.shape_of(spec, sizes), conftest.dtype_of(spec)
+        values = conftest.noise(shape, torch.float32, "cpu", generator)
+        if "int" in spec["dtype"]:
+            total = sizes[definition["inputs"]["q"]["shape"][-3]]
+            values = kda_offsets(total, shape[0] - 1, generator)
+        elif name == "k":
+            values *= (3 / key_size) ** 0.5
+        elif "state" in name:
+            values *= 0.5
+        elif name in ("g", "gk", "g_gamma"):
+            values = kda_gates(values, raw)
+        elif name == "A_log":
+            values -= 2
+        elif name == "dt_bias":
+            values *= 2
+        elif name in ("beta", "b"):
+            values = values * 4 if logits or name == "b" else (values + 1) / 2
+        inputs[name] = values.to(dtype).to(device)
+    return inputs
+
+
+def kda_edges(definition, axes):
+    """No sequence, and one of one token."""
+    inputs, edges = definition["inputs"], []
+    offsets = inputs.get("cu_seqlens")
+    for count in (0, 1):
+        edge = {**axes, inputs["q"]["shape"][-3]: count}
+        if offsets is None:
+            edge[inputs["q"]["shape"][0]] = count
+            edge[inputs["q"]["shape"][1]] = 1
+        else:
+            states = [
+                s
+                for n, s in {**inputs, **definition["outputs"]}.items()
+                if "state" in n
+            ]
+            edge.update({state["shape"][0]: count for state in states})
+            edge[offsets["shape"][0]] = count + 1
+        edges.append({axis: edge[axis] for axis in axes})
+    return edges
+
+
+def kda_tolerance(definition, axes, index):
+    """Kernels multiply tiles in the inputs' dtype: some of 256 parts of a typical element, which is around 1/2."""
+    return 2e-2, 2e-2, 0.999
+
+
+def kda_log_gates(inputs):
+    """The logarithm of what stays of the state."""
+    gate = inputs["gk" if "gk" in inputs else "g"].float()
+    rate = inputs["A_log"].exp()[:, None] if "A_log" in inputs else 1.0
+    if "dt_bias" in inputs:
+        gate = gate + inputs["dt_bias"].view(gate.shape[-2:])
+    if "lower_bound" in inputs:
+        return inputs["lower_bound"] * torch.sigmoid(rate * gate)
+    if "A_log" in inputs:
+        return -rate * torch.nn.functional.softplus(gate)
+    return gate
+
+
+def kda_strength(definition, inputs):
+    beta = inputs["b" if "b" in inputs else "beta"]
+    switches = {
+        word: bool(value)
+        for name, value in inputs.items()
+        for word in ("beta_sigmoid", "neg_eigval")
+        if word in name
+    }
+    said = kda_says(definition, "beta_sigmoid") or "b" in inputs
+    if switches.get("beta_sigmoid", said):
+        beta = torch.sigmoid(beta.float())
+    if switches.get("neg_eigval", kda_says(definition, "neg_eigval")):
+        beta = 2 * beta
+    return beta
+
+
+def kda_fla(test, inputs):
+    """States are [K, V] there; packed sequences are one row of a batch."""
+    ops = conftest.need("fla.ops.kda", conftest.device_of(inputs))
+    definition = conftest.definition_of(test)
+    if min(inputs["q"].shape) == 0:
+        raise NotImplementedError("it launches no empty grid")
+    flat = inputs["q"].dim() == 3
+    words = {name: inputs[name] for name in "qkv"}
+    words["g"] = kda_log_gates(inputs)
+    words["beta"] = kda_strength(definition, inputs)
+    norms = [value for name, value in inputs.items() if "l2norm" in name]
+    norm = norms[0] if norms else kda_says(definition, "l2norm")
+    if flat:
+        words = {name: value[None] for name, value in words.items()}
+    words["use_qk_l2norm_in_kernel"] = bool(norm)
+    first = kda_says(definition, "v_first", "k_last")
+    state = inputs.get("initial_state")
+    if state is not None:
+        state = (state.transpose(-1, -2) if first else state).float().contiguous()
+    if "cu_seqlens" in inputs:
+        words["cu_seqlens"] = inputs["cu_seqlens"].long()
+    words["scale"] = inputs.get("scale") or None
+    words |= {"initial_state": state, "output_final_state": True}
+    if kda_says(definition, "chunk"):
+        output, state = ops.chunk_kda(**words)
+    else:
+        output, state = ops.fused_recurrent_kda(**words)
+    state = state.transpose(-1, -2) if first else state
+    return (output[0] if flat else output, state)[: len(definition["outputs"])]
+
+
+# definition: "kda_chunk_varlen_gate_beta_sigmoid_h4_d64"
+class TestKdaChunkVarlenGateBetaSigmoidH4D64:
+    OP_TYPE = "kda"
+    NAME = "kda_chunk_varlen_gate_beta_sigmoid_h4_d64"
+    ONE = 1
+    NUM_HEADS = 4
+    HEAD_SIZE = 64
+    NUM_GATES = 256
+    AXES = conftest.constants(
+        one=ONE,
+        total_seq_len=None,
+        num_seqs=None,
+        len_cu_seqlens=None,
+        num_heads=NUM_HEADS,
+        head_size=HEAD_SIZE,
+        num_gates=NUM_GATES,
+    )
+    CONSTANTS = conftest.constants()
+    SIZES = (
+        conftest.size("small", total_seq_len=5, num_seqs=1, len_cu_seqlens=2),
+        conftest.size("small", total_seq_len=43, num_seqs=4, len_cu_seqlens=5),
+        conftest.size("medium", total_seq_len=206, num_seqs=5, len_cu_seqlens=6),
+        conftest.size("large", total_seq_len=16384, num_seqs=8, len_cu_seqlens=9),
+    )
+    GROUND_TRUTHS = (kda_fla,)
+    TOLERANCE = staticmethod(kda_tolerance)
+    JUDGE = None
+    REFERENCE = """\
+import torch
+import torch.nn.functional as F
+
+CHUNK = 64
+
+
+@torch.no_grad()
+def run(q, k, v, g, A_log, dt_bias, beta, cu_seqlens, initial_state=None):
+    # [heads, tokens, dim]
+    query, key, value = (x[0].float().transpose(0, 1) for x in (q, k, v))
+    query = query * q.shape[-1] ** -0.5
+    strength = torch.sigmoid(beta[0].float()).transpose(0, 1)[..., None]
+    gate = F.softplus(g[0].float() + dt_bias.view(g.shape[2:])).transpose(0, 1)
+    gate = -torch.exp(A_log)[:, None, None] * gate
+
+    offsets = cu_seqlens.tolist()
+    output = torch.empty_like(value)
+    final_state = value.new_zeros(len(offsets) - 1, q.shape[2], q.shape[3], v.shape[3])
+    for n, (first, end) in enumerate(zip(offsets, offsets[1:])):
+        state = final_state[n] if initial_state is None else initial_state[n]
+        for start in range(first, end, CHUNK):
+            part = slice(start, min(start + CHUNK, end))
+            keys, weak = key[:, part], strength[:, part]
+            total = gate[:, part].cumsum(dim=1)
+            left = torch.exp((total[:, :, None] - total[:, None]).clamp(max=0))
+            since = torch.exp(total)
+            # learnt_i = beta_i (v_i - k_i state_i), state_i as the tokens before i left it and i found it
+            among = (weak * torch.einsum("hik,hijk,hjk->hij", keys, left, keys)).tril(diagonal=-1)
+            ones = torch.eye(among.shape[1], device=q.device)
+            surprise = weak * (value[:, part] - (since * keys) @ state)
+            learnt = torch.linalg.solve_triangular(ones + among, surprise, upper=False)
+            scores = torch.einsum("hik,hijk,hjk->hij", query[:, part], left, keys).tril()
+            output[:, part] = (since * query[:, part]) @ state + scores @ learnt
+            kept = torch.exp(total[:, -1:] - total) * keys
+            state = since[:, -1, :, None] * state + kept.transpose(1, 2) @ learnt
+        final_state[n] = state
+    return output.transpose(0, 1)[None].to(v.dtype), final_state
+"""
+
+    @classmethod
+    def generate_random_inputs(cls, axes, device="cpu", seed=0):
+        return kda_inputs(conftest.definition_of(cls), axes, device, seed)
+
+    def test_definition_is_unchanged(self):
+        conftest.check_definition(self)
+
+    @torch.no_grad()
+    def test_output_shape(self, device):
+        conftest.check_output_shape(self, device)
+
+    @torch.no_grad()
+    def test_output_dtype(self, device):
+        conftest.check_output_dtype(self, device)
+
+    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
+    @torch.no_grad()
+    def test_numerical_correctness(self, case, device):
+        conftest.check_numerical_correctness(self, case, device)
+
+    @torch.no_grad()
+    def test_determinism(self, device):
+        conftest.check_determinism(self, device)
+
+    @pytest.mark.parametrize(
+        "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, kda_edges)
+    )
+    @torch.no_grad()
+    def test_edge_cases(self, case, device):
+        conftest.check_edge_case(self, case, device)
+
+    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
+    @pytest.mark.parametrize("name", conftest.truth_names(GROUND_TRUTHS))
+    @torch.no_grad()
+    def test_against_ground_truth(self, name, case, device):
+        conftest.check_against(self, case, name, device)
+
+    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
+    @torch.no_grad()
+    def test_ground_truths_agree(self, case, device):
+        conftest.check_ground_truths_agree(self, case, device)
+
+
+# definition: "kda_recurrent_lower_bound_h2_k64_v32"
+class TestKdaRecurrentLowerBoundH2K64V32:
+    OP_TYPE = "kda"
+    NAME = "kda_recurrent_lower_bound_h2_k64_v32"
+    NUM_HEADS = 2
+    KEY_SIZE = 64
+    VALUE_SIZE = 32
+    AXES = conftest.constants(
+        batch_size=None,
+        seq_len=None,
+        num_heads=NUM_HEADS,
+        key_size=KEY_SIZE,
+        value_size=VALUE_SIZE,
+    )
+    CONSTANTS = conftest.constants()
+    SIZES = (
+        conftest.size("small", batch_size=1, seq_len=3),
+        conftest.size("small", batch_size=3, seq_len=5),
+        conftest.size("medium", batch_size=2, seq_len=67),
+        conftest.size("medium", batch_size=1, seq_len=64),
+        conftest.size("large", batch_size=4, seq_len=2048),
+    )
+    GROUND_TRUTHS = (kda_fla,)
+    TOLERANCE = staticmethod(kda_tolerance)
+    JUDGE = None
+    REFERENCE = """\
+import torch
+
+
+@torch.no_grad()
+def run(q, k, v, g, A_log, dt_bias, beta, lower_bound):
+    query, key, value = q.float() * q.shape[-1] ** -0.5, k.float(), v.float()
+    gate = lower_bound * torch.sigmoid(torch.exp(A_log)[:, None] * (g.float() + dt_bias))
+    decay, strength = torch.exp(gate)[..., None], beta.float()[..., None]
+
+    state = value.new_zeros(q.shape[0], q.shape[2], q.shape[3], v.shape[3])
+    output = torch.empty_like(value)
+    for t in range(q.shape[1]):
+        state = decay[:, t] * state
+        learnt = strength[:, t] * (value[:, t] - (key[:, t, :, None] @ state)[:, :, 0])
+        state = state + key[:, t, :, :, None] * learnt[:, :, None]
+        output[:, t] = (query[:, t, :, None] @ state)[:, :, 0]
+    return output.to(v.dtype)
+"""
+
+    @classmethod
+    def generate_random_inputs(cls, axes, device="cpu", seed=0):
+        return kda_inputs(conftest.definition_of(cls), axes, device, seed)
+
+    def test_definition_is_unchanged(self):
+        conftest.check_definition(self)
+
+    @torch.no_grad()
+    def test_output_shape(self, device):
+        conftest.check_output_shape(self, device)
+
+    @torch.no_grad()
+    def test_output_dtype(self, device):
+        conftest.check_output_dtype(self, device)
+
+    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
+    @torch.no_grad()
+    def test_numerical_correctness(self, case, device):
+        conftest.check_numerical_correctness(self, case, device)
+
+    @torch.no_grad()
+    def test_determinism(self, device):
+        conftest.check_determinism(self, device)
+
+    @pytest.mark.parametrize(
+        "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, kda_edges)
+    )
+    @torch.no_grad()
+    def test_edge_cases(self, case, device):
+        conftest.check_edge_case(self, case, device)
+
+    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
+    @pytest.mark.parametrize("name", conftest.truth_names(GROUND_TRUTHS))
+    @torch.no_grad()
+    def test_against_ground_truth(self, name, case, device):
+        conftest.check_against(self, case, name, device)
+
+    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
+    @torch.no_grad()
+    def test_ground_truths_agree(self, case, device):
+        conftest.check_ground_truths_agree(self, case, device)
+
+
+# definition: "kda_recurrent_qk_l2norm_v_first_h2_hv4_d64"
+class TestKdaRecurrentQkL2normVFirstH2Hv4D64:
+    OP_TYPE = "kda"
+    NAME = "kda_recurrent_qk_l2norm_v_first_h2_hv4_d64"
+    NUM_HEADS = 2
+    NUM_V_HEADS = 4
+    HEAD_SIZE = 64
+    AXES = conftest.constants(
+        batch_size=None,
+        seq_len=None,
+        num_heads=NUM_HEADS,
+        num_v_heads=NUM_V_HEADS,
+        head_size=HEAD_SIZE,
+    )
+    CONSTANTS = conftest.constants()
+    SIZES = (
+        conftest.size("small", batch_size=1, seq_len=3),
+        conftest.size("small", batch_size=3, seq_len=5),
+        conftest.size("medium", batch_size=2, seq_len=67),
+        conftest.size("medium", batch_size=1, seq_len=64),
+        conftest.size("large", batch_size=4, seq_len=2048),
+    )
+    GROUND_TRUTHS = (kda_fla,)
+    TOLERANCE = staticmethod(kda_tolerance)
+    JUDGE = None
+    REFERENCE = """\
+import torch
+
+
+def normalised(x):
+    x = x.float()
+    return x * torch.rsqrt(x.square().sum(dim=-1, keepdim=True) + 1e-6)
+
+
+@torch.no_grad()
+def run(q, k, v, g, beta, scale, initial_state):
+    scale = scale or q.shape[-1] ** -0.5
+    heads = torch.arange(v.shape[2], device=v.device) // (v.shape[2] // q.shape[2])
+    query, key, value = normalised(q)[:, :, heads], normalised(k)[:, :, heads], v.float()
+    decay = torch.exp(g)
+
+    state = initial_state.clone()
+    output = torch.empty_like(value)
+    for t in range(q.shape[1]):
+        state = state * decay[:, t, :, None, :]
+        held = torch.einsum("bhvk,bhk->bhv", state, key[:, t])
+        learnt = beta[:, t, :, None] * (value[:, t] - held)
+        state = state + learnt[..., :, None] * key[:, t, :, None, :]
+        output[:, t] = scale * torch.einsum("bhvk,bhk->bhv", state, query[:, t])
+    return output.to(v.dtype), state
+"""
+
+    @classmethod
+    def generate_random_inputs(cls, axes, device="cpu", seed=0):
+        return kda_inputs(conftest.definition_of(cls), axes, device, seed)
+
+    def test_definition_is_unchanged(self):
+        conftest.check_definition(self)
+
+    @torch.no_grad()
+    def test_output_shape(self, device):
+        conftest.check_output_shape(self, device)
+
+    @torch.no_grad()
+    def test_output_dtype(self, device):
+        conftest.check_output_dtype(self, device)
+
+    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
+    @torch.no_grad()
+    def test_numerical_correctness(self, case, device):
+        conftest.check_numerical_correctness(self, case, device)
+
+    @torch.no_grad()
+    def test_determinism(self, device):
+        conftest.check_determinism(self, device)
+
+    @pytest.mark.parametrize(
+        "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, kda_edges)
+    )
+    @torch.no_grad()
+    def test_edge_cases(self, case, device):
+        conftest.check_edge_case(self, case, device)
+
+    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
+    @pytest.mark.parametrize("name", conftest.truth_names(GROUND_TRUTHS))
+    @torch.no_grad()
+    def test_against_ground_truth(self, name, case, device):
+        conftest.check_against(self, case, name, device)
+
+    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
+    @torch.no_grad()
+    def test_ground_truths_agree(self, case, device):
+        conftest.check_ground_truths_agree(self, case, device)
+
+
+# definition: none
+def main():
+    return conftest.main(__file__)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

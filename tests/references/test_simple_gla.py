@@ -1,0 +1,425 @@
+# Made by `reftest generate`, which leaves this file alone once it has been edited.
+# reftest-body: bca7a182dbe9579ebe50784c90a2a510
+"""Tests of definitions/simple_gla. conftest.py says how they run."""
+
+import pytest
+import torch
+
+# isort: split
+import conftest
+
+
+def simple_gla_says(definition, *words):
+    """Does the name or a tag hold one of the words?"""
+    told = " ".join([definition["name"], *definition.get("tags", [])])
+    told = told.lower().replace("-", "_")
+    return any(word in told for word in words)
+
+
+def simple_gla_scalar(name, key_size):
+    """Values of Python scalars, none that a reference would have by heart."""
+    if "lower_bound" in name:
+        return -5.0
+    return 1.25 * key_size**-0.5 if "scale" in name else True
+
+
+def simple_gla_offsets(total, parts, generator):
+    """Sequences of random lengths, none of them empty if there are tokens enough."""
+    if parts == 0:
+        return torch.zeros(1, dtype=torch.int64)
+    cuts = torch.randperm(max(total - 1, 0), generator=generator)[: parts - 1] + 1
+    cuts = torch.cat([cuts, torch.full((parts - 1 - len(cuts),), total)])
+    return torch.cat([torch.tensor([0]), cuts.sort().values, torch.tensor([total])])
+
+
+def simple_gla_gates(values, raw):
+    """As they are: logarithms, from hardly any decay to nearly all, by head and key. Else what makes many sizes."""
+    if raw:
+        return values * 3
+    classes = sum(
+        torch.arange(n).view(-1, *[1] * i) for i, n in enumerate(values.shape[::-1])
+    )
+    levels = torch.tensor([2.0**-4, 2.0, 2.0**-8, 0.5])
+    return -values.abs() * levels[classes % 4]
+
+
+def simple_gla_inputs(definition, axes, device="cpu", seed=0):
+    """Keys of a norm near 1; a first state of which something is left at the end."""
+    sizes = conftest.resolve_axes(definition, axes)
+    generator = conftest.generator_of(seed)
+    key_size = sizes[definition["inputs"]["q"]["shape"][-1]]
+    raw = any(word in definition["inputs"] for word in ("A_log", "lower_bound"))
+    inputs = {}
+    for name, spec in definition["inputs"].items():
+        if spec["shape"] is None:
+            inputs[name] = simple_gla_scalar(name, key_size)
+            continue
+        shape, dtype = conftest.shape_of(spec, sizes), conftest.dtype_of(spec)
+        values = conftest.noise(shape, torch.float32, "cpu", generator)
+        if "int" in spec["dtype"]:
+            total = sizes[definition["inputs"]["q"]["shape"][-3]]
+            values = simple_gla_offsets(total, shape[0] - 1, generator)
+        elif name == "k":
+            values *= (3 / key_size) ** 0.5
+        elif "state" in name:
+            values *= 0.5
+        elif name in ("g", "gk", "g_gamma"):
+            values = simple_gla_gates(values, raw)
+        elif name == "A_log":
+            values -= 2
+        elif name == "dt_bias":
+            values *= 2
+        inputs[name] = values.to(dtype).to(device)
+    return inputs
+
+
+def simple_gla_edges(definition, axes):
+    """No sequence, and one of one token."""
+    inputs, edges = definition["inputs"], []
+    offsets = inputs.get("cu_seqlens")
+    for count in (0, 1):
+        edge = {**axes, inputs["q"]["shape"][-3]: count}
+        if offsets is None:
+            edge[inputs["q"]["shape"][0]] = count
+            edge[inputs["q"]["shape"][1]] = 1
+        else:
+            states = [
+                s
+                for n, s in {**inputs, **definition["outputs"]}.items()
+                if "state" in n
+            ]
+            edge.update({state["shape"][0]: count for state in states})
+            edge[offsets["shape"][0]] = count + 1
+        edges.append({axis: edge[axis] for axis in axes})
+    return edges
+
+
+def simple_gla_tolerance(definition, axes, index):
+    """Kernels multiply tiles in the inputs' dtype: some of 256 parts of a typical element, which is around 1/2."""
+    return 2e-2, 2e-2, 0.999
+
+
+def simple_gla_log_gates(inputs):
+    """The logarithm of what stays of the state."""
+    gate = inputs["g"].float()
+    rate = inputs["A_log"].exp() if "A_log" in inputs else 1.0
+    if "dt_bias" in inputs:
+        gate = gate + inputs["dt_bias"]
+    if "lower_bound" in inputs:
+        return inputs["lower_bound"] * torch.sigmoid(rate * gate)
+    if "A_log" in inputs:
+        return -rate * torch.nn.functional.softplus(gate)
+    return gate
+
+
+def simple_gla_fla(test, inputs):
+    """States are [K, V] there; packed sequences are one row of a batch."""
+    ops = conftest.need("fla.ops.simple_gla", conftest.device_of(inputs))
+    definition = conftest.definition_of(test)
+    if min(inputs["q"].shape) == 0:
+        raise NotImplementedError("it launches no empty grid")
+    flat = inputs["q"].dim() == 3
+    words = {name: inputs[name] for name in "qkv"}
+    if "g_gamma" in inputs:
+        words["g_gamma"] = inputs["g_gamma"]
+    else:
+        words["g"] = simple_gla_log_gates(inputs)
+    sharing = inputs["v"].shape[-2] // inputs["q"].shape[-2]
+    for name in "qk":
+        words[name] = words[name].repeat_interleave(sharing, dim=-2)
+    norms = [value for name, value in inputs.items() if "l2norm" in name]
+    norm = norms[0] if norms else simple_gla_says(definition, "l2norm")
+    if norm:
+        for name in "qk":
+            words[name] = torch.nn.functional.normalize(words[name].float(), dim=-1).to(
+                words[name].dtype
+            )
+    if flat:
+        words = {
+            name: value if name == "g_gamma" else value[None]
+            for name, value in words.items()
+        }
+    first = simple_gla_says(definition, "v_first", "k_last")
+    state = inputs.get("initial_state")
+    if state is not None:
+        state = (state.transpose(-1, -2) if first else state).float().contiguous()
+    if "cu_seqlens" in inputs:
+        words["cu_seqlens"] = inputs["cu_seqlens"].long()
+    words["scale"] = inputs.get("scale") or None
+    words |= {"initial_state": state, "output_final_state": True}
+    if simple_gla_says(definition, "chunk"):
+        output, state = ops.chunk_simple_gla(**words)
+    else:
+        output, state = ops.fused_recurrent_simple_gla(**words)
+    state = state.transpose(-1, -2) if first else state
+    return (output[0] if flat else output, state)[: len(definition["outputs"])]
+
+
+# definition: "simple_gla_chunk_h8_d64"
+class TestSimpleGlaChunkH8D64:
+    OP_TYPE = "simple_gla"
+    NAME = "simple_gla_chunk_h8_d64"
+    NUM_HEADS = 8
+    HEAD_SIZE = 64
+    AXES = conftest.constants(
+        batch_size=None,
+        seq_len=None,
+        num_heads=NUM_HEADS,
+        head_size=HEAD_SIZE,
+    )
+    CONSTANTS = conftest.constants()
+    SIZES = (
+        conftest.size("small", batch_size=1, seq_len=3),
+        conftest.size("small", batch_size=3, seq_len=5),
+        conftest.size("medium", batch_size=2, seq_len=67),
+        conftest.size("medium", batch_size=1, seq_len=64),
+        conftest.size("large", batch_size=4, seq_len=2048),
+    )
+    GROUND_TRUTHS = (simple_gla_fla,)
+    TOLERANCE = staticmethod(simple_gla_tolerance)
+    JUDGE = None
+    REFERENCE = """\
+import torch
+
+CHUNK = 64
+
+
+@torch.no_grad()
+def run(q, k, v, g):
+    # [batch, heads, tokens, \u2026]
+    query, key, value, gate = (x.float().transpose(1, 2) for x in (q, k, v, g))
+    query = query * q.shape[-1] ** -0.5
+
+    state = value.new_zeros(q.shape[0], q.shape[2], q.shape[3], v.shape[3])
+    output = torch.empty_like(value)
+    for start in range(0, q.shape[1], CHUNK):
+        part = slice(start, start + CHUNK)
+        total = gate[:, :, part].cumsum(dim=-1)
+        left = torch.exp((total[..., :, None] - total[..., None, :]).clamp(max=0))
+        scores = (query[:, :, part] @ key[:, :, part].transpose(-1, -2) * left).tril()
+        earlier = (query[:, :, part] * torch.exp(total)[..., None]) @ state
+        output[:, :, part] = scores @ value[:, :, part] + earlier
+        last = total[..., -1:]
+        kept = torch.exp(last - total)[..., None] * key[:, :, part]
+        state = torch.exp(last)[..., None] * state + kept.transpose(-1, -2) @ value[:, :, part]
+    return output.transpose(1, 2).to(v.dtype), state
+"""
+
+    @classmethod
+    def generate_random_inputs(cls, axes, device="cpu", seed=0):
+        return simple_gla_inputs(conftest.definition_of(cls), axes, device, seed)
+
+    def test_definition_is_unchanged(self):
+        conftest.check_definition(self)
+
+    @torch.no_grad()
+    def test_output_shape(self, device):
+        conftest.check_output_shape(self, device)
+
+    @torch.no_grad()
+    def test_output_dtype(self, device):
+        conftest.check_output_dtype(self, device)
+
+    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
+    @torch.no_grad()
+    def test_numerical_correctness(self, case, device):
+        conftest.check_numerical_correctness(self, case, device)
+
+    @torch.no_grad()
+    def test_determinism(self, device):
+        conftest.check_determinism(self, device)
+
+    @pytest.mark.parametrize(
+        "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, simple_gla_edges)
+    )
+    @torch.no_grad()
+    def test_edge_cases(self, case, device):
+        conftest.check_edge_case(self, case, device)
+
+    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
+    @pytest.mark.parametrize("name", conftest.truth_names(GROUND_TRUTHS))
+    @torch.no_grad()
+    def test_against_ground_truth(self, name, case, device):
+        conftest.check_against(self, case, name, device)
+
+    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
+    @torch.no_grad()
+    def test_ground_truths_agree(self, case, device):
+        conftest.check_ground_truths_agree(self, case, device)
+
+
+# definition: "simple_gla_parallel_h4_d64"
+class TestSimpleGlaParallelH4D64:
+    OP_TYPE = "simple_gla"
+    NAME = "simple_gla_parallel_h4_d64"
+    NUM_HEADS = 4
+    HEAD_SIZE = 64
+    AXES = conftest.constants(
+        batch_size=None,
+        seq_len=None,
+        num_heads=NUM_HEADS,
+        head_size=HEAD_SIZE,
+    )
+    CONSTANTS = conftest.constants()
+    SIZES = (
+        conftest.size("small", batch_size=1, seq_len=3),
+        conftest.size("small", batch_size=3, seq_len=5),
+        conftest.size("medium", batch_size=2, seq_len=67),
+        conftest.size("medium", batch_size=1, seq_len=64),
+        conftest.size("large", batch_size=4, seq_len=2048),
+    )
+    GROUND_TRUTHS = (simple_gla_fla,)
+    TOLERANCE = staticmethod(simple_gla_tolerance)
+    JUDGE = None
+    REFERENCE = """\
+import torch
+
+
+@torch.no_grad()
+def run(q, k, v, g):
+    total = g.float().cumsum(dim=1).transpose(1, 2)
+    left = torch.exp((total[..., :, None] - total[..., None, :]).clamp(max=0)).tril()
+    scores = torch.einsum("bihd,bjhd->bhij", q.float(), k.float()) * q.shape[-1] ** -0.5
+    return torch.einsum("bhij,bjhd->bihd", scores * left, v.float()).to(v.dtype)
+"""
+
+    @classmethod
+    def generate_random_inputs(cls, axes, device="cpu", seed=0):
+        return simple_gla_inputs(conftest.definition_of(cls), axes, device, seed)
+
+    def test_definition_is_unchanged(self):
+        conftest.check_definition(self)
+
+    @torch.no_grad()
+    def test_output_shape(self, device):
+        conftest.check_output_shape(self, device)
+
+    @torch.no_grad()
+    def test_output_dtype(self, device):
+        conftest.check_output_dtype(self, device)
+
+    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
+    @torch.no_grad()
+    def test_numerical_correctness(self, case, device):
+        conftest.check_numerical_correctness(self, case, device)
+
+    @torch.no_grad()
+    def test_determinism(self, device):
+        conftest.check_determinism(self, device)
+
+    @pytest.mark.parametrize(
+        "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, simple_gla_edges)
+    )
+    @torch.no_grad()
+    def test_edge_cases(self, case, device):
+        conftest.check_edge_case(self, case, device)
+
+    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
+    @pytest.mark.parametrize("name", conftest.truth_names(GROUND_TRUTHS))
+    @torch.no_grad()
+    def test_against_ground_truth(self, name, case, device):
+        conftest.check_against(self, case, name, device)
+
+    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
+    @torch.no_grad()
+    def test_ground_truths_agree(self, case, device):
+        conftest.check_ground_truths_agree(self, case, device)
+
+
+# definition: "simple_gla_varlen_gamma_h4_k64_v128"
+class TestSimpleGlaVarlenGammaH4K64V128:
+    OP_TYPE = "simple_gla"
+    NAME = "simple_gla_varlen_gamma_h4_k64_v128"
+    NUM_HEADS = 4
+    KEY_SIZE = 64
+    VALUE_SIZE = 128
+    AXES = conftest.constants(
+        total_seq_len=None,
+        num_seqs=None,
+        len_cu_seqlens=None,
+        num_heads=NUM_HEADS,
+        key_size=KEY_SIZE,
+        value_size=VALUE_SIZE,
+    )
+    CONSTANTS = conftest.constants()
+    SIZES = (
+        conftest.size("small", total_seq_len=5, num_seqs=1, len_cu_seqlens=2),
+        conftest.size("small", total_seq_len=43, num_seqs=4, len_cu_seqlens=5),
+        conftest.size("medium", total_seq_len=206, num_seqs=5, len_cu_seqlens=6),
+        conftest.size("large", total_seq_len=16384, num_seqs=8, len_cu_seqlens=9),
+    )
+    GROUND_TRUTHS = (simple_gla_fla,)
+    TOLERANCE = staticmethod(simple_gla_tolerance)
+    JUDGE = None
+    REFERENCE = """\
+import torch
+
+
+@torch.no_grad()
+def run(q, k, v, g_gamma, cu_seqlens, scale, initial_state):
+    scale = scale or q.shape[-1] ** -0.5
+    query, key, value = q.float(), k.float(), v.float()
+    decay = torch.exp(g_gamma)[:, None, None]
+
+    offsets = cu_seqlens.tolist()
+    output = torch.empty_like(value)
+    final_state = torch.empty_like(initial_state)
+    for n, (first, end) in enumerate(zip(offsets, offsets[1:])):
+        state = initial_state[n]
+        for t in range(first, end):
+            state = decay * state + key[t, :, :, None] * value[t, :, None, :]
+            output[t] = scale * (query[t, :, :, None] * state).sum(dim=1)
+        final_state[n] = state
+    return output.to(v.dtype), final_state
+"""
+
+    @classmethod
+    def generate_random_inputs(cls, axes, device="cpu", seed=0):
+        return simple_gla_inputs(conftest.definition_of(cls), axes, device, seed)
+
+    def test_definition_is_unchanged(self):
+        conftest.check_definition(self)
+
+    @torch.no_grad()
+    def test_output_shape(self, device):
+        conftest.check_output_shape(self, device)
+
+    @torch.no_grad()
+    def test_output_dtype(self, device):
+        conftest.check_output_dtype(self, device)
+
+    @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
+    @torch.no_grad()
+    def test_numerical_correctness(self, case, device):
+        conftest.check_numerical_correctness(self, case, device)
+
+    @torch.no_grad()
+    def test_determinism(self, device):
+        conftest.check_determinism(self, device)
+
+    @pytest.mark.parametrize(
+        "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, simple_gla_edges)
+    )
+    @torch.no_grad()
+    def test_edge_cases(self, case, device):
+        conftest.check_edge_case(self, case, device)
+
+    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
+    @pytest.mark.parametrize("name", conftest.truth_names(GROUND_TRUTHS))
+    @torch.no_grad()
+    def test_against_ground_truth(self, name, case, device):
+        conftest.check_against(self, case, name, device)
+
+    @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
+    @torch.no_grad()
+    def test_ground_truths_agree(self, case, device):
+        conftest.check_ground_truths_agree(self, case, device)
+
+
+# definition: none
+def main():
+    return conftest.main(__file__)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
