@@ -48,6 +48,7 @@ static struct digest context_digest(const struct pass *pass, struct arena *arena
 	field_printf(&fields, arena, "device", "%s %d", policy->device_class, policy->any_gpu);
 	field_printf(&fields, arena, "torch", "%s %s", policy->torch != NULL ? policy->torch : "any",
 	             policy->cuda != NULL ? policy->cuda : "none");
+	field_text(&fields, arena, "ground_truths", truths_context(&pass->machine.truths, arena));
 	return fields_digest(&fields);
 }
 
@@ -93,7 +94,7 @@ int pass_open(struct pass *pass, struct reftest *reftest, const struct pass_opti
 	reftest_store(reftest, options->dry_run, &note);
 	if (note.text[0] != '\0')
 		fprintf(stderr, "reftest: %s\n", note.text);
-	if (machine_policy(reftest, options->device, options->python, &pass->arena, &pass->machine, err) < 0)
+	if (machine_policy(reftest, options->device, options->python, options->ground_truth, &pass->arena, &pass->machine, err) < 0)
 		return EXIT_USAGE;
 	pass->machine.policy.force = options->force;
 	pass->machine.policy.cached_only = options->cached_only;
@@ -320,7 +321,8 @@ static bool make_put(struct outcome *outcome, const char *name, struct case_outc
 		return false;
 	if (c->cached && !c->shared && latest_is_current(outcome, name, c))
 		return false;
-	witness_fields(v->ground_truth, v->ground_truth_version, v->device_class, v->torch, v->cuda, &outcome->arena, &all);
+	witness_fields(v->ground_truth, verdict_truth_version(v, &outcome->arena), v->device_class, v->torch, v->cuda,
+	               &outcome->arena, &all);
 	if (!c->cached || c->shared)
 		verdict_write(v, &text); /* else it is in the store already */
 	fields_write(&all, &packed);
@@ -577,10 +579,14 @@ static int make_cases(struct outcome *outcome, struct buf *definition, struct bu
 	*made = cases_make(pass->reftest->kernels.face, outcome->definition, &lines, outcome->blobs, outcome->blob_count,
 	                   pass->reftest->root, &pass->options->cases, &outcome->arena);
 	outcome->made = made;
+	outcome->truths = truths_for(&pass->machine.truths, made->op, &outcome->arena);
 	outcome->case_count = made->count;
 	outcome->cases = arena_array(&outcome->arena, (size_t)made->count, sizeof *outcome->cases);
-	for (int i = 0; i < made->count; i++)
+	for (int i = 0; i < made->count; i++) {
 		outcome->cases[i].test = &made->items[i];
+		if (made->items[i].job != NULL)
+			made->items[i].job->truths = outcome->truths;
+	}
 	return 0;
 }
 
@@ -590,7 +596,7 @@ static struct digest witness_of(const struct verdict *v, struct arena *arena)
 {
 	struct fields fields = {0};
 
-	witness_fields(v->ground_truth, v->ground_truth_version, v->device_class, v->torch, v->cuda, arena, &fields);
+	witness_fields(v->ground_truth, verdict_truth_version(v, arena), v->device_class, v->torch, v->cuda, arena, &fields);
 	return fields_digest(&fields);
 }
 
@@ -636,7 +642,6 @@ static void settle_case(struct outcome *outcome, struct case_outcome *c, const s
 static bool decide_case(struct outcome *outcome, struct case_outcome *c)
 {
 	struct pass *pass = outcome->pass;
-	const struct op_entry *op = outcome->made->op;
 	const struct verdict **stored;
 
 	if (c->test->decided != NULL) {
@@ -646,8 +651,8 @@ static bool decide_case(struct outcome *outcome, struct case_outcome *c)
 		return false;
 	}
 	int count = stored_verdicts(outcome, &c->test->subject, &stored);
-	struct decision decision = plan_case(&pass->machine.policy, op != NULL ? "builtin" : NULL,
-	                                     op != NULL ? op->truth_digest : NULL, stored, count, &outcome->arena);
+	struct decision decision =
+	    plan_case(&pass->machine.policy, &outcome->truths, stored, count, &outcome->arena);
 
 	c->why = decision.why;
 	trace("plan", "%s/%s %s: %s", outcome->file->op_type, outcome->file->name, c->test->id, decision.why);

@@ -25,6 +25,7 @@ struct pass_options {
 	struct case_options cases;
 	const char *device; /* "auto", "cpu", "cuda", "cuda:N" */
 	const char *python; /* NULL: look for one */
+	const char *ground_truth; /* as truths_choose takes it; NULL: the first available */
 	int jobs;           /* 0: as many as suit the machine */
 	double timeout_s;
 	bool force, cached_only, dry_run, staged;
@@ -55,6 +56,7 @@ bool is_finding(const struct case_outcome *c);
 
 struct outcome {
 	const struct dataset_file *file;
+	struct truths truths; /* what its cases are verified by */
 	const struct definition *definition; /* NULL: invalid, or answered from the summary */
 	enum status status;
 	enum reason reason;

@@ -212,6 +212,26 @@ static void print_findings(const struct outcome *outcome)
 	}
 }
 
+/* Nobody is passed over in silence; what is said of one case and true of the next is said once. */
+static void print_passed_over(const struct outcome *outcome)
+{
+	const char *last[TRUTHS_MAX] = {NULL};
+
+	for (int i = 0; i < outcome->case_count; i++) {
+		const struct verdict *v = outcome->cases[i].verdict;
+
+		for (int k = 0; v != NULL && k < v->witness_count && k < TRUTHS_MAX; k++) {
+			const struct witness *w = &v->witnesses[k];
+
+			if (w->passed_over == NULL || (last[k] != NULL && strcmp(last[k], w->passed_over) == 0))
+				continue;
+			last[k] = w->passed_over;
+			printf("         %s: %s passed over: %.*s\n", outcome->cases[i].test->id, w->name,
+			       (int)strcspn(w->passed_over, "\n"), w->passed_over);
+		}
+	}
+}
+
 void report_outcome(const struct outcome *outcome, const struct report_options *options)
 {
 	const char *reason = reason_name(outcome->reason);
@@ -232,6 +252,7 @@ void report_outcome(const struct outcome *outcome, const struct report_options *
 	print_cases(outcome, options);
 	print_dry_run(outcome);
 	print_findings(outcome);
+	print_passed_over(outcome);
 	if (outcome->changed)
 		printf("         a file of it changed while it ran: this verdict is of the old text and was not kept\n");
 }
@@ -377,6 +398,13 @@ void report_json_case(struct buf *out, const struct outcome *outcome, const stru
 	json_text(out, "device_class", v != NULL ? v->device_class : NULL);
 	buf_text(out, ", ");
 	json_text(out, "ground_truth", v != NULL ? v->ground_truth : NULL);
+	buf_text(out, ", ");
+	json_text(out, "ground_truth_version", v != NULL ? v->ground_truth_version : NULL);
+	buf_text(out, ", \"witnesses\": ");
+	if (v != NULL)
+		verdict_write_witnesses(v, out);
+	else
+		buf_text(out, "[]");
 	buf_text(out, ", ");
 	json_text(out, "torch", v != NULL ? v->torch : NULL);
 	json_axes(out, outcome, c);

@@ -26,7 +26,9 @@ static void expect(const struct policy *policy, const char *truth, const char *v
                    const char *why)
 {
 	struct arena arena = {0};
-	struct decision d = plan_case(policy, truth, version, stored, count, &arena);
+	const struct truth one = {truth, version};
+	const struct truths truths = {&one, truth == NULL ? 0 : 1, false};
+	struct decision d = plan_case(policy, &truths, stored, count, &arena);
 
 	assert_int_equal(d.answer, answer);
 	assert_int_equal(d.candidate, candidate);
