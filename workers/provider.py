@@ -7,14 +7,16 @@
 What each library can do stands in a table: providers/{flashinfer,sglang,fla,torch}.py, in the terms of providers/common.py.
 
 JSON lines, from the pool:
-  {"provide": {"provider", "family", "variant", "name", "op_type", "tags", "axes", "constants", "seed", "arena", "inputs",
+  {"provide": {"provider", "family", "variant", "name", "op_type", "class", "tags", "axes", "constants", "seed", "arena", "inputs",
                "outputs"}}
       as the judge wrote it (head of trial.c), with the memfd of the arena if it is one. The arena is mapped for this one
       request: the judge may give it back as soon as it has the answer.
 to the pool:
   {"provider": {"python"}} | {"refused": sentence}     once
-  {"doing": sentence, "allow": seconds}     what follows is not the case's: an import, a compiler; null: it is over
-  {"provided": [{"shape", "dtype"} for each output], "seconds", "prepared"}   `prepared`: seconds of what was allowed
+  {"doing": sentence, "allow": seconds, "tell"}     what follows is not the case's: an import, a compiler; null: it is over
+  {"provided": [{"shape", "dtype"} for each output], "coarse": [{"atol", "rtol"}] | null, "seconds", "prepared"}
+      `coarse`: what the library's arithmetic is good for where that is less than the definition asks: then it does not
+      decide alone; `prepared`: seconds of what was allowed
   {"unavailable": sentence}       this call cannot be made, now or later
   {"failed": sentence, "accident", "fatal"}     `fatal`: this process is of no more use
   {"unmapped": sentence}          the arena could not be mapped; CUDA IPC is refused here"""
@@ -157,9 +159,11 @@ class Server:
     def __init__(self, runner, channel, device):
         self.runner, self.channel, self.device = runner, channel, device
         self.tables = load_tables()
+        self.versions = {}
         self.used = set()  # (provider, family) that have been called before
         self.prepared = 0.0
-        self.since = None
+        self.since = 0.0
+        self.doing = []  # (what, until when) of the preparations under way
         common.progress = self.progress
 
     def serve(self):
@@ -172,16 +176,24 @@ class Server:
                 if fatal:
                     return
 
-    def progress(self, doing, allow):
-        """What begins now (None: what began is over) is not the case's time."""
+    def progress(self, doing, allow, tell=False):
+        """What begins now (None: what began is over) is not the case's time. What began last ends first."""
         now = time.perf_counter()
-        if self.since is not None:
-            self.prepared += now - self.since
-        self.since = now if doing is not None else None
-        self.channel.send({"doing": doing, "allow": allow})
+        if doing is not None:
+            if not self.doing:
+                self.since = now
+            self.doing.append((doing, now + allow))
+        elif self.doing:
+            self.doing.pop()
+            if not self.doing:
+                self.prepared += now - self.since
+            else:
+                doing, tell = self.doing[-1][0], False
+                allow = max(self.doing[-1][1] - now, 0)
+        self.channel.send({"doing": doing, "allow": allow, "tell": tell})
 
     def answer(self, request):
-        self.prepared, self.since = 0.0, None
+        self.prepared, self.doing = 0.0, []
         arena = None
         try:
             arena = Stand(self.runner, request["arena"], self.channel.fds, self.device)
@@ -196,7 +208,7 @@ class Server:
                 problem, ImportError)
             broken = "CUDA error" in text or type(problem).__name__ == "AcceleratorError"
             reply = {"failed": text, "accident": bool(accident or broken), "fatal": broken}
-        if self.since is not None:
+        while self.doing:
             self.progress(None, 0)
         if arena is not None:
             try:
@@ -212,6 +224,11 @@ class Server:
         row = table.rows.get(request["family"]) if table is not None else None
         if row is None:
             raise common.Unavailable("%s has nothing for %s" % (request["provider"], request["family"]))
+        if table.name not in self.versions:
+            self.versions[table.name] = version_of(table)
+        why = self.versions[table.name][1] or lacking(row, request["class"])
+        if why is not None:
+            raise common.Unavailable(why)
         self.begin(table, row, request["family"])
         inputs = {spec["name"]: arena.input(spec) for spec in request["inputs"]}
         call = common.Call(torch, request, inputs, self.device)
@@ -221,14 +238,14 @@ class Server:
             result = row.call(call)
             if self.device != "cpu":
                 torch.cuda.synchronize()
-            if self.since is not None:
+            while self.doing:
                 self.progress(None, 0)
             results = runner.unpack(result, request["outputs"])
             described = [self.store(arena, spec, value) for spec, value in zip(request["outputs"], results)]
             arena.finish()
         self.used.add((table.name, request["family"]))
-        seconds = time.perf_counter() - start
-        return {"provided": described, "seconds": seconds, "prepared": self.prepared}
+        return {"provided": described, "coarse": coarse_of(row, call, results), "prepared": self.prepared,
+                "seconds": max(0.0, time.perf_counter() - start - self.prepared)}
 
     def begin(self, table, row, family):
         """The first use of a library, and of a family of it, may take long: that is said, and is not the case's time."""
@@ -247,6 +264,17 @@ class Server:
     def store(arena, spec, result):
         """A wrapper may hand back another float type or view; the table says what is meant, so only strides are mended."""
         return arena.store(spec, result.contiguous() if hasattr(result, "contiguous") else result)
+
+
+def coarse_of(row, call, results):
+    """Noise that quantising leaves is relative to an output's size: five deviations of it are allowed."""
+    if row.coarse is None:
+        return None
+    rules = []
+    for (atol, rtol), result in zip(row.coarse, results):
+        size = float(result.double().square().mean().sqrt()) if call.noise > 0 and result.numel() > 0 else 0.0
+        rules.append({"atol": atol + 5 * call.noise * size, "rtol": rtol})
+    return rules
 
 
 def Stand(runner, info, fds, device):
@@ -290,8 +318,7 @@ def main():
     if refused:
         channel.send({"refused": refused})
         return 1
-    for name in MODULES:
-        common.torch = runner.torch
+    common.torch = runner.torch
     channel.send({"provider": {"python": sys.version.split()[0]}})
     Server(runner, channel, device).serve()
     return 0

@@ -40,8 +40,9 @@ struct trial {
 	struct tensor first[OP_ARGS]; /* private copies of the outputs after the first run */
 	struct truths truths;         /* those of the job, or builtin alone */
 	struct witness witness[TRUTHS_MAX];
-	struct tensor truth[TRUTHS_MAX][OP_ARGS]; /* by slot_of */
-	bool answered[TRUTHS_MAX];    /* this one's truth lies in its slot, and the reference has been compared with it */
+	struct tensor truth[TRUTHS_MAX][OP_ARGS];
+	const struct rule *coarse[TRUTHS_MAX]; /* by output: what a witness's arithmetic is good for; NULL: for the case's rules */
+	bool answered[TRUTHS_MAX];    /* this one's truth is there, and the reference has been compared with it */
 	int asked;                    /* witnesses [0, asked) have been gone through; the next is being asked */
 	bool at_stand;                /* what is staged lies in the court's stand, for a provider */
 	unsigned char *spare;         /* LAYOUT_ALIGN bytes of private memory, to look at single elements */
@@ -87,17 +88,6 @@ static void add_finding(struct trial *trial, const char *sentence)
 static bool is_builtin(const struct truth *truth)
 {
 	return strcmp(truth->name, "builtin") == 0;
-}
-
-/* One after the other is asked until one answers, or each has a place of its own. */
-static int slot_of(const struct trial *trial, int witness)
-{
-	return trial->truths.all ? witness : 0;
-}
-
-static int slot_count(const struct trial *trial)
-{
-	return trial->truths.all && trial->truths.count > 1 ? trial->truths.count : 1;
 }
 
 static void find_truths(struct trial *trial)
@@ -185,20 +175,20 @@ static const int64_t *shape_tensors(struct trial *trial)
 		trial->first[i] = job_tensor(&problem->outputs[i], trial->c.axis);
 		if (trial->first[i].rank == OP_SCALAR) /* a number that run() returns lies in the arena as a 0-D tensor */
 			trial->first[i].rank = 0;
-		for (int slot = 0; slot < slot_count(trial); slot++)
+		for (int slot = 0; slot < trial->truths.count; slot++)
 			trial->truth[slot][i] = trial->first[i];
 		bytes[problem->input_count + i] = job_tensor_bytes(&trial->first[i]);
 	}
 	return bytes;
 }
 
-/* Private memory: inputs once, outputs of the reference and of each slot of ground truth, and the spare octets. */
+/* Private memory: inputs once, outputs of the reference and of each witness, and the spare octets. */
 static int64_t private_bytes(const struct trial *trial, const int64_t *bytes)
 {
 	int64_t total = LAYOUT_ALIGN;
 
 	for (int i = 0; i < tensor_count(trial); i++)
-		for (int copies = i < trial->job->problem.input_count ? 1 : 1 + slot_count(trial); copies > 0; copies--)
+		for (int copies = i < trial->job->problem.input_count ? 1 : 1 + trial->truths.count; copies > 0; copies--)
 			total = layout_add(total, layout_round(bytes[i]));
 	return total;
 }
@@ -255,7 +245,7 @@ static void place_tensors(struct trial *trial, const int64_t *bytes)
 			trial->in[i].data = take_private(&at, bytes[i]);
 	for (int i = 0; i < problem->output_count; i++) {
 		trial->first[i].data = take_private(&at, bytes[problem->input_count + i]);
-		for (int slot = 0; slot < slot_count(trial); slot++)
+		for (int slot = 0; slot < trial->truths.count; slot++)
 			trial->truth[slot][i].data = take_private(&at, bytes[problem->input_count + i]);
 	}
 }
@@ -362,7 +352,7 @@ static void write_run(struct trial *trial, struct buf *out)
 	buf_text(out, "}}");
 }
 
-/* {"provide": {"provider", "family", "variant", "name", "op_type", "tags": [text], "axes": {name: value},
+/* {"provide": {"provider", "family", "variant", "name", "op_type", "class", "tags": [text], "axes": {name: value},
  *              "constants": {name: value}, and what a run has}} */
 static void write_provide(struct trial *trial, const char *provider, struct buf *out)
 {
@@ -377,6 +367,8 @@ static void write_provide(struct trial *trial, const char *provider, struct buf 
 	buf_json_string(out, problem->name);
 	buf_text(out, ",\"op_type\":");
 	buf_json_string(out, problem->op_type);
+	buf_text(out, ",\"class\":");
+	buf_json_string(out, trial->device->calls->class_name(trial->device));
 	buf_text(out, ",\"tags\":[");
 	for (int i = 0; i < problem->tag_count; i++, comma = ",") {
 		buf_text(out, comma);
@@ -681,13 +673,30 @@ static bool nonfinite(const struct metrics *metrics)
 	       (!isfinite(metrics->worst[0].reference) || !isfinite(metrics->worst[0].ground_truth));
 }
 
-/* One output of `found` against `wanted`, by the case's rule, into `out`. The sentence when it is missed, in `miss`.
+/* The case's rule for an output, as wide as the arithmetic of these two witnesses (-1: none) makes it. */
+static struct rule rule_for(const struct trial *trial, int output, int a, int b)
+{
+	struct rule rule = trial->job->rules[output];
+	const int witnesses[] = {a, b};
+
+	for (int i = 0; i < 2; i++) {
+		const struct rule *coarse = witnesses[i] < 0 ? NULL : trial->coarse[witnesses[i]];
+
+		if (coarse != NULL && coarse[output].atol > rule.atol)
+			rule.atol = coarse[output].atol;
+		if (coarse != NULL && coarse[output].rtol > rule.rtol)
+			rule.rtol = coarse[output].rtol;
+	}
+	return rule;
+}
+
+/* One output of `found` against `wanted`, by this rule, into `out`. The sentence when it is missed, in `miss`.
  * -1: an error. 1: the family judged `found` alone. */
 static int compare_tensors(struct trial *trial, int output, const struct tensor *found, const struct tensor *wanted,
-                           const char *truth_name, struct output_verdict *out, const char **miss, struct err *err)
+                           struct rule rule, const char *truth_name, struct output_verdict *out, const char **miss,
+                           struct err *err)
 {
 	const struct tensor *tensor = &found[output];
-	struct rule rule = trial->job->rules[output];
 	int judged;
 
 	*miss = NULL;
@@ -729,10 +738,10 @@ static void sum_up_outputs(struct trial *trial)
 	                            : arena_copy(&trial->arena, trial->misses.data, trial->misses.length);
 }
 
-/* The reference's outputs against those of one witness, which lie in its slot. */
+/* The reference's outputs against those of one witness, which lie in its place. */
 static int compare_with(struct trial *trial, int at)
 {
-	const struct tensor *truth = trial->truth[slot_of(trial, at)];
+	const struct tensor *truth = trial->truth[at];
 	bool several = trial->truths.count > 1;
 	struct verdict *verdict = &trial->verdict;
 	struct err err = {""};
@@ -741,7 +750,8 @@ static int compare_with(struct trial *trial, int at)
 	for (int i = 0; i < trial->job->problem.output_count; i++) {
 		struct output_verdict *out = &trial->outputs[verdict->output_count];
 
-		if (compare_tensors(trial, i, trial->first, truth, trial->witness[at].name, out, &miss, &err) < 0) {
+		if (compare_tensors(trial, i, trial->first, truth, rule_for(trial, i, at, -1), trial->witness[at].name, out,
+		                    &miss, &err) < 0) {
 			decide_error(trial, &err);
 			return -1;
 		}
@@ -769,7 +779,7 @@ static void ask_builtin(struct trial *trial, int at)
 {
 	struct err err = {""};
 
-	if (trial->device->calls->truth(trial->device, trial->op, &trial->c, trial->in, trial->truth[slot_of(trial, at)],
+	if (trial->device->calls->truth(trial->device, trial->op, &trial->c, trial->in, trial->truth[at],
 	                                &err) == 0)
 		compare_with(trial, at);
 	else if (trial->truths.count == 1 || trial->device->calls->broken(trial->device))
@@ -825,11 +835,26 @@ static bool ask_provider(struct trial *trial, int at, struct buf *out)
 	return ready;
 }
 
-static double seconds_of(const cJSON *message, const char *key)
+static double amount_of(const cJSON *message, const char *key)
 {
 	const cJSON *value = json_member(message, key);
 
 	return cJSON_IsNumber(value) && value->valuedouble >= 0 ? value->valuedouble : 0;
+}
+
+/* What a provider says its arithmetic is good for. NULL: for the case's rules, or nothing that can be understood. */
+static const struct rule *read_coarse(struct trial *trial, const cJSON *message)
+{
+	const cJSON *list = json_member(message, "coarse"), *item;
+	int count = trial->job->problem.output_count, output = 0;
+	struct rule *rules = arena_array(&trial->arena, (size_t)count, sizeof *rules);
+
+	if (!cJSON_IsArray(list))
+		return NULL;
+	cJSON_ArrayForEach (item, list)
+		if (output < count)
+			rules[output++] = (struct rule){.atol = amount_of(item, "atol"), .rtol = amount_of(item, "rtol")};
+	return rules;
 }
 
 /* The outputs of a provider as they were found, if they are what was asked for. */
@@ -842,14 +867,15 @@ static void take_provided(struct trial *trial, int at, const cJSON *message)
 	int rc, output = 0;
 	const char *wrong = hurt_canary(trial, &err, &rc);
 
-	witness->seconds = seconds_of(message, "seconds");
-	witness->prepared = seconds_of(message, "prepared");
+	witness->seconds = amount_of(message, "seconds");
+	witness->prepared = amount_of(message, "prepared");
+	trial->coarse[at] = read_coarse(trial, message);
 	if (wrong == NULL && cJSON_GetArraySize(said) != trial->job->problem.output_count)
 		wrong = "answered with another number of outputs";
 	cJSON_ArrayForEach (item, said)
 		if (wrong == NULL)
 			wrong = wrong_form(trial, output++, item, &reason);
-	if (wrong == NULL && copy_outputs(trial, trial->truth[slot_of(trial, at)], &err) != 0)
+	if (wrong == NULL && copy_outputs(trial, trial->truth[at], &err) != 0)
 		wrong = err.text;
 	if (wrong != NULL)
 		pass_over(trial, at, rc < 0 || err.text[0] != '\0', wrong);
@@ -863,18 +889,19 @@ static void take_provided(struct trial *trial, int at, const cJSON *message)
  * in `miss`. -1: an error. */
 static int pair_agrees(struct trial *trial, int a, int b, const char **miss, struct err *err)
 {
-	const struct tensor *found = trial->truth[slot_of(trial, a)], *wanted = trial->truth[slot_of(trial, b)];
+	const struct tensor *found = trial->truth[a], *wanted = trial->truth[b];
 	double margin = 0;
 	int agrees = 1;
 
 	*miss = NULL;
 	for (int i = 0; i < trial->job->problem.output_count; i++) {
+		struct rule rule = rule_for(trial, i, a, b);
 		struct output_verdict out;
 		const char *why = NULL;
-		int judged = compare_tensors(trial, i, found, wanted, trial->witness[b].name, &out, &why, err);
+		int judged = compare_tensors(trial, i, found, wanted, rule, trial->witness[b].name, &out, &why, err);
 
 		if (judged == 1 && why == NULL && !is_builtin(&trial->truths.items[b]))
-			judged = compare_tensors(trial, i, wanted, found, trial->witness[a].name, &out, &why, err);
+			judged = compare_tensors(trial, i, wanted, found, rule, trial->witness[a].name, &out, &why, err);
 		if (judged < 0)
 			return -1;
 		margin = out.metrics.margin > margin || isnan(out.metrics.margin) ? out.metrics.margin : margin;
@@ -936,7 +963,7 @@ static int who_stands_alone(const struct trial *trial, const struct agreement *a
 }
 
 /* One output on the host against the oracle's. */
-static int oracle_compares(struct trial *trial, int output, const struct tensor *in, const struct tensor *found,
+static int oracle_compares(struct trial *trial, int output, int at, const struct tensor *in, const struct tensor *found,
                            const struct tensor *truth, struct metrics *metrics)
 {
 	struct err err = {""};
@@ -952,7 +979,7 @@ static int oracle_compares(struct trial *trial, int output, const struct tensor 
 	if (cpu == NULL)
 		return -1;
 	rc = cpu->calls->compare(cpu, found[output].data, truth[output].data, found[output].dtype, found[output].elements,
-	                         trial->job->rules[output], metrics, &err);
+	                         rule_for(trial, output, at, -1), metrics, &err);
 	cpu->calls->close(cpu);
 	return rc;
 }
@@ -973,15 +1000,15 @@ static int oracle_against(struct trial *trial, const struct agreement *agreement
 	if (job_bytes(trial->job) > ORACLE_BYTES)
 		return -1;
 	in = on_host(trial, trial->in, problem->input_count, &err);
-	truth = on_host(trial, trial->truth[slot_of(trial, pair[0])], problem->output_count, &err);
+	truth = on_host(trial, trial->truth[pair[0]], problem->output_count, &err);
 	if (in == NULL || truth == NULL || trial->op->oracle(&trial->c, in, truth, &err) != 0)
 		return -1;
 	for (int k = 0; k < 2; k++) {
-		host[k] = on_host(trial, trial->truth[slot_of(trial, pair[k])], problem->output_count, &err);
+		host[k] = on_host(trial, trial->truth[pair[k]], problem->output_count, &err);
 		for (int i = 0; host[k] != NULL && i < problem->output_count; i++) {
 			struct metrics metrics = {0};
 
-			if (oracle_compares(trial, i, in, host[k], truth, &metrics) < 0)
+			if (oracle_compares(trial, i, pair[k], in, host[k], truth, &metrics) < 0)
 				return -1;
 			differs[k] = differs[k] || !metrics.passed;
 		}
@@ -1087,7 +1114,7 @@ static void list_witnesses(struct trial *trial)
 		if (!trial->answered[i] && trial->witness[i].passed_over == NULL)
 			pass_over(trial, i, false, "it was not asked: the case was decided before");
 	verdict->witnesses = trial->witness;
-	verdict->witness_count = all ? truths->count : decider >= 0 ? decider + 1 : trial->asked;
+	verdict->witness_count = all ? truths->count : trial->asked;
 	verdict->all_witnesses = all && verdict->witness_count > 0;
 }
 
@@ -1214,6 +1241,12 @@ static enum trial_answer recover(struct trial *trial, struct buf *out)
 	return begin_case(trial, out);
 }
 
+/* Is its answer enough? One that is coarser than the case's rules is heard, and the next is asked as well. */
+static bool decides(const struct trial *trial, int at)
+{
+	return !trial->truths.all && trial->answered[at] && trial->coarse[at] == NULL;
+}
+
 /* On to the next witness that is to be asked, or to the verdict. */
 static enum trial_answer next_witness(struct trial *trial, struct buf *out)
 {
@@ -1229,9 +1262,9 @@ static enum trial_answer next_witness(struct trial *trial, struct buf *out)
 		} else if (!trial->answered[at] && trial->witness[at].passed_over == NULL) {
 			ask_builtin(trial, at);
 		}
-		enough = trial->answered[at] && !truths->all;
+		enough = decides(trial, at);
 	}
-	if (trial->op != NULL && !trial->decided && truths->all)
+	if (trial->op != NULL && !trial->decided)
 		check_agreement(trial);
 	return give_verdict(trial, out);
 }
@@ -1257,9 +1290,9 @@ enum trial_answer trial_provided(struct trial *trial, const cJSON *message, stru
 	else
 		pass_over(trial, at, cJSON_IsTrue(json_member(message, "accident")) || failed == NULL,
 		          failed != NULL ? failed : "it sent what nobody understands");
+	if (decides(trial, at))
+		trial->truths.count = at + 1; /* nobody else is asked */
 	trial->asked++;
-	if (trial->answered[at] && !trial->truths.all)
-		return give_verdict(trial, out);
 	return next_witness(trial, out);
 }
 

@@ -4,6 +4,7 @@ A table has rows by op family (a folder of kernels/). A row's call gets a Call, 
 library, and returns them in the order of the definition, in its dtypes and layouts. What it cannot compute it declines by
 raising Unavailable with the reason. Inputs are the call's own: it may write to them."""
 
+import contextlib
 from dataclasses import dataclass, field
 
 IMPORT_S = 600  # seconds for an import: compilers and large libraries on slow disks
@@ -12,8 +13,17 @@ COMPILE_S = 3600  # seconds for one module's compiler
 torch = None  # the module, once the process that serves has imported it
 
 
-def progress(doing, allow):
+def progress(doing, allow, tell=False):
     """Replaced by whoever serves: see provider.py."""
+
+
+@contextlib.contextmanager
+def progress_of(doing, allow, tell=False):
+    progress(doing, allow, tell)
+    try:
+        yield
+    finally:
+        progress(None, 0)
 
 
 class Unavailable(Exception):
@@ -36,6 +46,7 @@ class Row:
     least: int = 80  # compute capability, ten times; None: any
     most: int = None
     first_use_s: int = 900  # seconds that its first use may take beyond a case's
+    coarse: tuple = None  # (atol, rtol) of each output if its arithmetic is coarser than the definition's: see provider.py
     mutates: str = ""  # what the library's call writes to; the row clones it, or says why it need not
 
 
@@ -55,6 +66,7 @@ class Call:
         self.family, self.variant, self.name = request["family"], request["variant"], request["name"]
         self.op_type, self.tags = request["op_type"], request["tags"]
         self.axes, self.constants = request["axes"], request["constants"]
+        self.noise = 0.0  # of the root mean square of an output: what quantising on the way leaves
         self.outputs = {spec["name"]: spec for spec in request["outputs"]}
         self.declared = {spec["name"]: spec for spec in request["inputs"]}
 
@@ -113,7 +125,5 @@ def offsets_list(offsets):
 
 def empty_to_infinity(lse):
     """Base 2 stays; older kernels give a large negative number, or +infinity, for a row that saw nothing."""
-    import torch as module
-
     lse = lse.float()
-    return module.where(lse <= -1e4, module.full_like(lse, float("-inf")), lse)
+    return torch.where(lse <= -1e4, torch.full_like(lse, float("-inf")), lse)
