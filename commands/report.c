@@ -166,6 +166,19 @@ static int cached_cases(const struct outcome *outcome)
 	return outcome->cases == NULL ? (int)outcome->counts.cases : count;
 }
 
+/* "builtin on cpu", "flashinfer, torch, builtin agree on sm_90" */
+static void print_truths(const struct verdict *v)
+{
+	int answered = 0;
+
+	for (int i = 0; i < v->witness_count; i++)
+		if (v->witnesses[i].passed_over == NULL)
+			answered += printf(", %s", v->witnesses[i].name) > 0;
+	if (answered == 0)
+		printf(", %s", v->ground_truth);
+	printf("%s on %s", answered > 1 ? " agree" : "", v->device_class);
+}
+
 static void print_passed_tail(const struct outcome *outcome)
 {
 	double margin = worst_margin(outcome);
@@ -179,7 +192,7 @@ static void print_passed_tail(const struct outcome *outcome)
 	if (margin >= 0)
 		printf(", margin %.2g", margin);
 	if (v != NULL && v->ground_truth != NULL)
-		printf(", %s on %s", v->ground_truth, v->device_class);
+		print_truths(v);
 	putchar('\n');
 }
 
