@@ -207,8 +207,8 @@ def norm(plain_name, fused_name):
         narrow(*activations, weight)
         flat = [x.contiguous().view(-1, x.shape[-1]) for x in activations]
         if len(flat) == 1:
-            return call.cut(getattr(module, plain_name)(flat[0], weight, eps).view(activations[0].shape))
-        getattr(module, fused_name)(flat[0], flat[1], weight, eps)
+            return call.cut(getattr(module, plain_name)(flat[0], weight, eps=eps).view(activations[0].shape))
+        getattr(module, fused_name)(flat[0], flat[1], weight, eps=eps)
         return call.cut(*(x.view(activations[0].shape) for x in flat))
 
     return run
@@ -225,7 +225,7 @@ def layernorm(call: Call):
     if str(x.dtype) != "torch.bfloat16":
         raise Unavailable("it takes activations of bfloat16")
     flat = x.contiguous().view(-1, x.shape[-1])
-    return call.cut(module.layernorm(flat, weights[0], bias, float(call.constant("eps"))).view(x.shape))
+    return call.cut(module.layernorm(flat, weights[0], bias, eps=float(call.constant("eps"))).view(x.shape))
 
 
 def activation(call: Call):

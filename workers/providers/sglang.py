@@ -157,8 +157,8 @@ def norm(plain_name, fused_name):
         eps = float(call.constant("eps"))
         flat = [x.contiguous().view(-1, x.shape[-1]) for x in activations]
         if len(flat) == 1:
-            return call.cut(of(sgl_kernel, plain_name)(flat[0], weight, eps).view(activations[0].shape))
-        of(sgl_kernel, fused_name)(flat[0], flat[1], weight, eps)
+            return call.cut(of(sgl_kernel, plain_name)(flat[0], weight, eps=eps).view(activations[0].shape))
+        of(sgl_kernel, fused_name)(flat[0], flat[1], weight, eps=eps)
         return call.cut(*(x.view(activations[0].shape) for x in flat))
 
     return run
