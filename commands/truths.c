@@ -124,7 +124,9 @@ int truths_choose(struct reftest *reftest, const char *text, const char *python,
 		out->trouble = "there is no interpreter";
 	else if (truths_facts(reftest, python, device_class, arena, &out->facts, &out->fact_count, &why) != 0)
 		out->trouble = arena_string(arena, why.text);
-	if (out->trouble != NULL && (out->automatic || out->all))
+	if (out->trouble != NULL && out->all)
+		return err_set(err, "the ground truths of this machine cannot be asked for: %s", out->trouble);
+	if (out->trouble != NULL && out->automatic)
 		fprintf(stderr, "reftest: %s; going on with builtin alone\n", out->trouble);
 	return check_names(out, err);
 }

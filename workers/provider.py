@@ -56,12 +56,18 @@ def folder_of_tables():
     return os.environ.get("REFTEST_PROVIDERS") or os.path.join(FOLDER, "providers")
 
 
-def load_tables():
+def load_tables(broken=None):
+    """By name of the provider. `broken` (may be None) gets a sentence for each file that cannot be loaded."""
     folder, tables = folder_of_tables(), {}
     for name in MODULES:
         path = os.path.join(folder, name + ".py")
         if os.path.exists(path):
-            module = load("reftest_provider_" + name, path)
+            try:
+                module = load("reftest_provider_" + name, path)
+            except Exception as problem:
+                if broken is not None:
+                    broken[name] = "its table cannot be loaded: " + sentence(problem)
+                continue
             for table in module.TABLES:
                 table.module, table.file = module, path
                 tables[table.name] = table
@@ -129,8 +135,11 @@ def lacking(row, device_class):
 
 
 def matrix(device_class):
-    tables = load_tables()
+    broken = {}
+    tables = load_tables(broken)
     out = {"providers": [], "folders": []}
+    for name, why in broken.items():
+        out["providers"].append({"name": name, "version": None, "why": why, "families": {}, "never": {}})
     for table in tables.values():
         version, why = version_of(table)
         families = {}
