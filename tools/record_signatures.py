@@ -37,7 +37,7 @@ WANTED = {
         ("flashinfer/mamba/selective_state_update.py", "flashinfer.mamba", ("selective_state_update",)),
         ("flashinfer/fused_moe/core.py", "flashinfer.fused_moe", ("cutlass_fused_moe",)),
         ("flashinfer/fused_moe/fused_routing_dsv3.py", "flashinfer.fused_moe", ("fused_topk_deepseek",)),
-        ("flashinfer/jit/core.py", "flashinfer.jit.core", {"JitSpecNvcc": ("build",)}),
+        ("flashinfer/jit/core.py", "flashinfer.jit.core", {"JitSpec": ("build_and_load",)}),
     ),
     "fla-core": (
         ("fla/ops/gated_delta_rule/chunk.py", "fla.ops.gated_delta_rule", ("chunk_gated_delta_rule",)),

@@ -159,6 +159,9 @@ def matrix(device_class):
 
 def sentence(problem):
     text = str(problem).strip()
+    errors = [line for line in text.splitlines() if "error:" in line or "error " in line.lower()[:40]]
+    if len(text) > MESSAGE_MAX and errors:  # a compiler's: what it is about drowns in command lines
+        text = "\n".join([text.splitlines()[0], *(line[:500] for line in errors[:4])])
     if len(text) > MESSAGE_MAX:
         text = text[: MESSAGE_MAX // 2] + "\n[...]\n" + text[-MESSAGE_MAX // 2 :]
     return "%s: %s" % (type(problem).__name__, text) if text else type(problem).__name__

@@ -22,15 +22,14 @@ HEAD_DIMS = {(64, 64), (128, 128), (256, 256), (192, 128)}  # that prefill kerne
 
 def on_import():
     """Every build of a module is told, and is not the case's time. A build of what is there already takes moments."""
-    core = sys.modules.get("flashinfer.jit.core")
-    specs = [getattr(core, "JitSpecNvcc", None) or getattr(core, "JitSpec", None)]
-    specs.append(getattr(sys.modules.get("flashinfer.jit.cute_dsl_core"), "JitSpecCuteDsl", None))
-    for spec in specs:
-        if spec is not None and not hasattr(spec.build, "told"):
-            spec.build = telling(spec.build)
+    spec = getattr(sys.modules.get("flashinfer.jit.core"), "JitSpec", None)
+    if spec is not None and not hasattr(spec.build_and_load, "told"):
+        spec.build_and_load = telling(spec.build_and_load)
 
 
 def telling(build):
+    """Another process may be compiling the same module: then this one waits for it, inside."""
+
     def told(self, *args, **words):
         try:
             there = bool(self.is_compiled)
@@ -376,6 +375,9 @@ def gdn(call: Call):
         return call.cut(output, new_state)
     from flashinfer import gdn_decode as module
 
+    needed = "run_pretranspose_decode" if q.shape[1] == 1 else "run_mtp_decode"
+    if getattr(module, needed, True) is None:
+        raise Unavailable("its decode kernels could not be imported: they need nvidia-cutlass-dsl")
     indices = call.with_word("indices")
     words = {"scale": scale, "use_qk_l2norm": l2norm(call)}
     if q.shape[1] == 1 and indices is None:
@@ -404,7 +406,11 @@ def mamba_ssu(call: Call):
     state, x, dt, a = (call[name] for name in ("state", "x", "dt", "A"))
     heads, dim, width = state.shape[1:]
 
-    def by_head(value, leading, trailing):
+    # dt, D and dt_bias have one dtype between them.
+    given = [y for y in (dt, call.get("D"), call.get("dt_bias")) if y is not None]
+    wide = dt.dtype if all(y.dtype == dt.dtype for y in given) else call.torch.float32
+
+    def by_head(value, leading, trailing, dtype):
         """[…leading, heads, (dim, (width))] as a view whose trailing strides are 0."""
         if value is None:
             return None
@@ -415,7 +421,7 @@ def mamba_ssu(call: Call):
             first = first.narrow(axis, 0, 1)
         if not (value == first).all():
             raise Unavailable("it takes one number a head for dt, A, D and dt_bias, and here they differ")
-        first = first.reshape(first.shape[: leading + 1])
+        first = first.reshape(first.shape[: leading + 1]).to(dtype)
         shape = (*first.shape, *(dim, width)[:trailing])
         for _ in range(trailing):
             first = first.unsqueeze(-1)
@@ -424,8 +430,9 @@ def mamba_ssu(call: Call):
     softplus = call.scalar("softplus")
     pad = call.scalar("pad_slot")
     output = selective_state_update(
-        state, x, by_head(dt, 1, 1), by_head(a, 0, 2), call["B"], call["C"], by_head(call.get("D"), 0, 1),
-        z=call.get("z"), dt_bias=by_head(call.get("dt_bias"), 0, 1), dt_softplus=True if softplus is None else bool(softplus),
+        state, x, by_head(dt, 1, 1, wide), by_head(a, 0, 2, a.dtype), call["B"], call["C"],
+        by_head(call.get("D"), 0, 1, wide), z=call.get("z"), dt_bias=by_head(call.get("dt_bias"), 0, 1, wide),
+        dt_softplus=True if softplus is None else bool(softplus),
         state_batch_indices=call.with_word("indices"), pad_slot_id=-1 if pad is None else int(pad))
     indices = call.with_word("indices")
     if indices is not None:
