@@ -30,6 +30,7 @@ static const struct {
     {"explain", command_explain, "is a definition verified, stale or unknown, and which field changed"},
     {"watch", command_watch, "keep verdicts true while files change: each save is answered at once"},
     {"generate", command_generate, "write the pytest files of the dataset, tests/references; --check: are they current"},
+    {"warm", command_warm, "have other libraries import and compile now what verifying the dataset will take"},
     {"doctor", command_doctor, "what this machine has and lacks, and the command that mends it"},
 };
 

@@ -10,6 +10,7 @@ int command_status(struct reftest *reftest, int argc, char **argv);
 int command_explain(struct reftest *reftest, int argc, char **argv);
 int command_generate(struct reftest *reftest, int argc, char **argv);
 int command_watch(struct reftest *reftest, int argc, char **argv);
+int command_warm(struct reftest *reftest, int argc, char **argv);
 int command_doctor(struct reftest *reftest, int argc, char **argv);
 
 #endif
