@@ -89,7 +89,8 @@ python_ready() {
 
 # pytest and ruff, with which generated pytest files are tested.
 tests_ready() {
-	[ -x .venv-tests/bin/ruff ] && .venv-tests/bin/python -c 'import pytest' 2>/dev/null
+	[ -x .venv-tests/bin/ruff ] && .venv-tests/bin/python -c 'import pytest, importlib.util as u
+assert u.find_spec("fla") and u.find_spec("triton")' 2>/dev/null
 }
 
 install_test_tools() {
