@@ -28,7 +28,7 @@ enum { ROWS = sizeof rows / sizeof rows[0] };
 static struct fields fields_now(const struct outcome *outcome, const struct test_case *test, struct arena *arena)
 {
 	const struct policy *policy = &outcome->pass->machine.policy;
-	const struct truths *truths = &outcome->truths;
+	const struct truths *truths = test->job != NULL ? &test->job->truths : &outcome->truths;
 	struct fields all = fields_copy(&test->fields, arena);
 
 	witness_fields(truths->count > 0 ? truths->items[0].name : NULL, truths->count > 0 ? truths->items[0].version : NULL,

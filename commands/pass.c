@@ -585,7 +585,8 @@ static int make_cases(struct outcome *outcome, struct buf *definition, struct bu
 	for (int i = 0; i < made->count; i++) {
 		outcome->cases[i].test = &made->items[i];
 		if (made->items[i].job != NULL)
-			made->items[i].job->truths = outcome->truths;
+			made->items[i].job->truths = made->items[i].job->edge > 0 ? truths_of_edges(made->op, &outcome->arena)
+			                                                          : outcome->truths;
 	}
 	return 0;
 }
@@ -652,7 +653,7 @@ static bool decide_case(struct outcome *outcome, struct case_outcome *c)
 	}
 	int count = stored_verdicts(outcome, &c->test->subject, &stored);
 	struct decision decision =
-	    plan_case(&pass->machine.policy, &outcome->truths, stored, count, &outcome->arena);
+	    plan_case(&pass->machine.policy, &c->test->job->truths, stored, count, &outcome->arena);
 
 	c->why = decision.why;
 	trace("plan", "%s/%s %s: %s", outcome->file->op_type, outcome->file->name, c->test->id, decision.why);

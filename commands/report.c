@@ -236,7 +236,8 @@ static void print_passed_over(const struct outcome *outcome)
 		for (int k = 0; v != NULL && k < v->witness_count && k < TRUTHS_MAX; k++) {
 			const struct witness *w = &v->witnesses[k];
 
-			if (w->passed_over == NULL || (last[k] != NULL && strcmp(last[k], w->passed_over) == 0))
+			if (w->passed_over == NULL || strncmp(w->passed_over, "it was not asked", 16) == 0 ||
+			    (last[k] != NULL && strcmp(last[k], w->passed_over) == 0))
 				continue;
 			last[k] = w->passed_over;
 			printf("         %s: %s passed over: %.*s\n", outcome->cases[i].test->id, w->name,

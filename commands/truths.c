@@ -172,6 +172,13 @@ struct truths truths_for(const struct truth_choice *choice, const struct op_entr
 	return out;
 }
 
+struct truths truths_of_edges(const struct op_entry *op, struct arena *arena)
+{
+	const struct truth_choice builtin = {.automatic = true};
+
+	return truths_for(&builtin, op, arena);
+}
+
 const char *truths_context(const struct truth_choice *choice, struct arena *arena)
 {
 	struct buf text = {0};

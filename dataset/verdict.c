@@ -233,7 +233,10 @@ static void write_witness(const struct witness *witness, struct buf *out)
 	write_bool(out, "accident", witness->accident);
 	write_number(out, "seconds", witness->seconds);
 	write_number(out, "prepared", witness->prepared);
-	write_number(out, "margin", witness->margin);
+	if (isnan(witness->margin))
+		write_text(out, "margin", NULL);
+	else
+		write_number(out, "margin", witness->margin);
 	buf_text(out, "}");
 }
 
@@ -573,7 +576,7 @@ static void read_witnesses(struct reader *r, const cJSON *json, struct verdict *
 		witnesses->accident = read_bool(r, item, "accident");
 		witnesses->seconds = read_number(r, item, "seconds");
 		witnesses->prepared = read_number(r, item, "prepared");
-		witnesses->margin = read_number(r, item, "margin");
+		witnesses->margin = cJSON_IsNull(json_member(item, "margin")) ? NAN : read_number(r, item, "margin");
 	}
 }
 

@@ -245,6 +245,7 @@ class Server:
         inputs = {spec["name"]: arena.input(spec) for spec in request["inputs"]}
         call = common.Call(torch, request, inputs, self.device)
         runner.seed_everything(request["seed"], self.device)
+        torch.set_float32_matmul_precision("highest")  # whatever an imported library has made of it
         start = time.perf_counter()
         with torch.no_grad():
             result = row.call(call)

@@ -28,16 +28,24 @@ def on_import():
 
 
 def telling(build):
-    """Another process may be compiling the same module: then this one waits for it, inside."""
+    """Another process may be compiling the same module: then this one waits for it, inside. What did not compile once is
+    not tried again by this process."""
+    failed = {}
 
     def told(self, *args, **words):
         try:
             there = bool(self.is_compiled)
         except Exception:  # only a nicety hangs on it
             there = False
-        with progress_of("flashinfer compiles %s; the first use of it takes a minute or more" % self.name, COMPILE_S,
-                         tell=not there):
-            return build(self, *args, **words)
+        if self.name in failed:
+            raise RuntimeError(failed[self.name])
+        try:
+            with progress_of("flashinfer compiles %s; the first use of it takes a minute or more" % self.name, COMPILE_S,
+                             tell=not there):
+                return build(self, *args, **words)
+        except Exception as problem:
+            failed[self.name] = str(problem)
+            raise
 
     told.told = True
     return told
@@ -377,7 +385,7 @@ def gdn(call: Call):
 
     needed = "run_pretranspose_decode" if q.shape[1] == 1 else "run_mtp_decode"
     if getattr(module, needed, True) is None:
-        raise Unavailable("its decode kernels could not be imported: they need nvidia-cutlass-dsl")
+        raise Unavailable("its decode kernels cannot be imported: they need cutlass (nvidia-cutlass-dsl[cu13])")
     indices = call.with_word("indices")
     words = {"scale": scale, "use_qk_l2norm": l2norm(call)}
     if q.shape[1] == 1 and indices is None:
@@ -405,6 +413,8 @@ def mamba_ssu(call: Call):
 
     state, x, dt, a = (call[name] for name in ("state", "x", "dt", "A"))
     heads, dim, width = state.shape[1:]
+    if dim < 64:
+        raise Unavailable("its kernel takes heads of 64 and more, this one has %d" % dim)
 
     # dt, D and dt_bias have one dtype between them.
     given = [y for y in (dt, call.get("D"), call.get("dt_bias")) if y is not None]
