@@ -21,9 +21,9 @@ static int add_families(const cJSON *object, bool never, struct provider_family 
 	const cJSON *item;
 	int count = 0;
 
-	cJSON_ArrayForEach (item, object)
-		to[count++] = (struct provider_family){
-		    arena_string(arena, item->string), cJSON_IsString(item) ? arena_string(arena, item->valuestring) : NULL, never};
+	cJSON_ArrayForEach(item, object) to[count++] =
+	    (struct provider_family){arena_string(arena, item->string),
+				     cJSON_IsString(item) ? arena_string(arena, item->valuestring) : NULL, never};
 	return count;
 }
 
@@ -34,14 +34,16 @@ static void read_fact(const cJSON *json, struct arena *arena, struct provider_fa
 	struct provider_family *all = arena_array(arena, room, sizeof *all);
 	const char *name = copy_of(json, "name", arena);
 
-	*out = (struct provider_fact){.name = name == NULL ? "" : name, .version = copy_of(json, "version", arena),
-	                              .why = copy_of(json, "why", arena), .families = all};
+	*out = (struct provider_fact){.name = name == NULL ? "" : name,
+				      .version = copy_of(json, "version", arena),
+				      .why = copy_of(json, "why", arena),
+				      .families = all};
 	out->family_count = add_families(families, false, all, arena);
 	out->family_count += add_families(never, true, all + out->family_count, arena);
 }
 
 static int read_facts(const char *answer, struct arena *arena, const struct provider_fact **out, int *count,
-                      struct err *err)
+		      struct err *err)
 {
 	const struct json_text text = {"what the providers say", answer, strlen(answer), 1};
 	cJSON *json = json_parse(&text, err);
@@ -50,16 +52,16 @@ static int read_facts(const char *answer, struct arena *arena, const struct prov
 
 	*out = facts;
 	*count = 0;
-	cJSON_ArrayForEach (item, list)
-		read_fact(item, arena, &facts[(*count)++]);
+	cJSON_ArrayForEach(item, list) read_fact(item, arena, &facts[(*count)++]);
 	cJSON_Delete(json);
 	return json == NULL ? -1 : 0;
 }
 
 int truths_facts(struct reftest *reftest, const char *python, const char *device_class, struct arena *arena,
-                 const struct provider_fact **out, int *count, struct err *err)
+		 const struct provider_fact **out, int *count, struct err *err)
 {
-	const char *key = arena_printf(arena, "providers of %s", machine_providers_key(python, device_class, arena)), *answer;
+	const char *key = arena_printf(arena, "providers of %s", machine_providers_key(python, device_class, arena)),
+		   *answer;
 
 	if (reftest->store != NULL && store_fact(reftest->store, key, arena, &answer, NULL) == CACHE_HIT &&
 	    machine_providers_hold(answer))
@@ -101,15 +103,18 @@ static int check_names(const struct truth_choice *choice, struct err *err)
 	for (int i = 0; rc == 0 && i < choice->name_count; i++)
 		if (strcmp(choice->names[i], "builtin") != 0 && fact_named(choice, choice->names[i]) == NULL)
 			rc = choice->trouble != NULL
-			         ? err_set(err, "ground truth '%s' cannot be asked: %s", err_show(choice->names[i]).text, choice->trouble)
-			         : err_set(err, "'%s' is no ground truth; --ground-truth takes auto, all, or names of %sbuiltin",
-			                   err_show(choice->names[i]).text, known.data == NULL ? "" : known.data);
+				 ? err_set(err, "ground truth '%s' cannot be asked: %s",
+					   err_show(choice->names[i]).text, choice->trouble)
+				 : err_set(
+				       err,
+				       "'%s' is no ground truth; --ground-truth takes auto, all, or names of %sbuiltin",
+				       err_show(choice->names[i]).text, known.data == NULL ? "" : known.data);
 	buf_free(&known);
 	return rc;
 }
 
 int truths_choose(struct reftest *reftest, const char *text, const char *python, const char *device_class,
-                  struct arena *arena, struct truth_choice *out, struct err *err)
+		  struct arena *arena, struct truth_choice *out, struct err *err)
 {
 	struct err why = {""};
 	bool cpu = strncmp(device_class, "sm_", 3) != 0;

@@ -74,7 +74,8 @@ void truths_matrix_text(const struct truths_matrix *m, struct buf *out)
 	for (int i = 0; i < count; i++)
 		wide = (int)strlen(names[i]) > wide ? (int)strlen(names[i]) : wide;
 	buf_printf(out, "\nGround truths on %s, the most preferred first%s:\n%-*s", m->device_class,
-	           strncmp(m->device_class, "sm_", 3) == 0 ? "" : " (if asked for: on a CPU builtin is exact)", wide, "family");
+		   strncmp(m->device_class, "sm_", 3) == 0 ? "" : " (if asked for: on a CPU builtin is exact)", wide,
+		   "family");
 	for (int i = 0; i < m->fact_count; i++)
 		buf_printf(out, " %s", m->facts[i].name);
 	buf_text(out, " builtin\n");
@@ -120,7 +121,8 @@ void truths_matrix_json(const struct truths_matrix *m, struct buf *out)
 	for (int k = 0; k < count; k++) {
 		buf_text(out, k > 0 ? ", " : "");
 		json_text(out, names[k]);
-		buf_printf(out, ": {\"builtin\": %s", has_builtin(m, names[k]) ? "null" : "\"there is no such family\"");
+		buf_printf(out, ": {\"builtin\": %s",
+			   has_builtin(m, names[k]) ? "null" : "\"there is no such family\"");
 		for (int i = 0; i < m->fact_count; i++) {
 			buf_text(out, ", ");
 			json_text(out, m->facts[i].name);

@@ -17,19 +17,25 @@
 extern char **environ;
 
 enum {
-	UP_MS = 300000,        /* to import torch and warm the device up */
+	UP_MS = 300000, /* to import torch and warm the device up */
 	FAILURES_MAX = 2,
-	ALLOW_MAX_S = 7200,    /* that one preparation may ask for */
-	SAID = 16 << 10,       /* bytes kept of what it prints */
+	ALLOW_MAX_S = 7200, /* that one preparation may ask for */
+	SAID = 16 << 10,    /* bytes kept of what it prints */
 	SAID_SHOWN = 1500,
 	PIPE_READS = 32
 };
 
 void provider_open(struct provider *provider, const char *python, const char *device, int threads, int epoll,
-                   double timeout_s)
+		   double timeout_s)
 {
-	*provider = (struct provider){.python = python, .device = device, .threads = threads, .epoll = epoll,
-	                              .timeout_s = timeout_s, .process = {0, -1}, .pipe = -1, .deadline_ms = INT64_MAX};
+	*provider = (struct provider){.python = python,
+				      .device = device,
+				      .threads = threads,
+				      .epoll = epoll,
+				      .timeout_s = timeout_s,
+				      .process = {0, -1},
+				      .pipe = -1,
+				      .deadline_ms = INT64_MAX};
 	channel_open(&provider->channel, -1);
 }
 
@@ -63,8 +69,12 @@ static int watch_fd(const struct provider *provider, int fd)
 static int launch(struct provider *provider, int socket, int output, struct err *err)
 {
 	char script[4096], threads[16];
-	char *argv[] = {(char *)(uintptr_t)provider->python, (char *)(uintptr_t) "-u", script,
-	                (char *)(uintptr_t)provider->device, threads, NULL};
+	char *argv[] = {(char *)(uintptr_t)provider->python,
+			(char *)(uintptr_t) "-u",
+			script,
+			(char *)(uintptr_t)provider->device,
+			threads,
+			NULL};
 	const int fds[] = {-1, output, output, socket};
 
 	snprintf(threads, sizeof threads, "%d", provider->threads);
@@ -91,8 +101,8 @@ static int start(struct provider *provider, struct err *err)
 	provider->pipe = ends[0];
 	channel_open(&provider->channel, ours);
 	rc = fcntl(ends[0], F_SETFL, O_NONBLOCK) != 0 || watch_fd(provider, ends[0]) != 0
-	         ? err_errno(err, "the provider's pipe cannot be watched")
-	         : launch(provider, theirs, ends[1], err);
+		 ? err_errno(err, "the provider's pipe cannot be watched")
+		 : launch(provider, theirs, ends[1], err);
 	close(theirs);
 	close(ends[1]);
 	if (rc == 0)
@@ -181,7 +191,7 @@ static const char *with_said(struct provider *provider, const char *sentence, st
 		if (provider->said.data[i] == '\0')
 			provider->said.data[i] = '?';
 	return arena_printf(arena, "%s; it printed last: %.*s", sentence, (int)shown,
-	                    provider->said.data + provider->said.length - shown);
+			    provider->said.data + provider->said.length - shown);
 }
 
 /* It has ended, or is ended now for being late. */
@@ -273,8 +283,8 @@ const char *provider_answer(struct provider *provider, int64_t now_ms)
 		return on_end(provider, sentence);
 	}
 	if (provider->process.pid != 0 && now_ms >= provider->deadline_ms) {
-		snprintf(sentence, sizeof sentence, "the provider did not %s within %g s", provider->up ? "answer" : "come up",
-		         provider->up ? provider->timeout_s : UP_MS / 1000.0);
+		snprintf(sentence, sizeof sentence, "the provider did not %s within %g s",
+			 provider->up ? "answer" : "come up", provider->up ? provider->timeout_s : UP_MS / 1000.0);
 		return on_end(provider, sentence);
 	}
 	return NULL;

@@ -16,22 +16,22 @@
 
 struct provider {
 	const char *python, *device; /* not owned */
-	int threads, epoll;          /* epoll not owned */
-	double timeout_s;            /* of a request, what it prepares aside */
-	struct process process;      /* pid 0: there is none */
+	int threads, epoll;	     /* epoll not owned */
+	double timeout_s;	     /* of a request, what it prepares aside */
+	struct process process;	     /* pid 0: there is none */
 	struct channel channel;
-	int pipe;                    /* what it prints; -1 */
-	struct buf said;             /* the end of that */
-	struct buf answer;           /* the last one given out */
+	int pipe;	   /* what it prints; -1 */
+	struct buf said;   /* the end of that */
+	struct buf answer; /* the last one given out */
 	bool up;
-	bool busy;                   /* it owes an answer */
-	int64_t deadline_ms;         /* to come up, or to answer; INT64_MAX: none */
-	int failures;                /* starts in a row that came to nothing */
-	char *refused;               /* why there will be none, owned; NULL */
+	bool busy;	     /* it owes an answer */
+	int64_t deadline_ms; /* to come up, or to answer; INT64_MAX: none */
+	int failures;	     /* starts in a row that came to nothing */
+	char *refused;	     /* why there will be none, owned; NULL */
 };
 
 void provider_open(struct provider *provider, const char *python, const char *device, int threads, int epoll,
-                   double timeout_s);
+		   double timeout_s);
 
 /* Can a request be sent now? Starts the process if need be; while it comes up the answer is no. */
 bool provider_ready(struct provider *provider);
