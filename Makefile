@@ -25,7 +25,7 @@ gencode = $(foreach a,$(archs),-gencode arch=compute_$a,code=sm_$a) \
 object = $(patsubst %,$(BUILD)/obj/%.o,$(basename $1))
 base := $(call object,$(wildcard base/*.c))
 kernels := $(call object,$(filter-out kernels/library.c,$(wildcard kernels/*.c kernels/*/*.c)))
-rooms := $(call object,$(wildcard $(addsuffix /*.c,dataset cache plan workers watcher artifacts commands)) $(wildcard kernels/library.c))
+rooms := $(call object,$(wildcard $(addsuffix /*.c,dataset cache plan workers watcher git artifacts commands)) $(wildcard kernels/library.c))
 cuda := $(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard kernels/*.cu kernels/*/*.cu))
 units := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/test_*.c))
 benches := $(patsubst %.c,$(BUILD)/%,$(wildcard bench/*.c))
@@ -62,6 +62,9 @@ mutants: all ## mistakes planted into correct references, on the CPU and on a GP
 
 check-gpu: all $(gpu_tests) ## the tests that need a CUDA GPU
 	tests/run --gpu $(BUILD)
+
+check-races: all $(gpu_tests) ## the same kernels under compute-sanitizer's racecheck, at small shapes
+	tests/run --races $(BUILD)
 
 soak: all ## random edits under a running watcher for MINUTES=10; at the end it must agree with a cold verify
 	python3 tests/soak.py $(BUILD) $(or $(MINUTES),10) $(SEED)
@@ -140,7 +143,7 @@ $(addprefix $(BUILD)/,$(written)): derived ;
 derived:
 	tools/generate.sh $(BUILD) '$(rooms) $(kernels) $(base) $(cuda)' '$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(flags) $(NVCC)'
 
-.PHONY: all verify test check mutants check-gpu soak bench bench-gpu install uninstall clean help unit-tests derived
+.PHONY: all verify test check mutants check-gpu check-races soak bench bench-gpu install uninstall clean help unit-tests derived
 .DELETE_ON_ERROR:
 .SECONDARY:
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

@@ -29,7 +29,9 @@ static const struct {
     {"status", command_status, "the table of verdicts, at once, from the cache"},
     {"explain", command_explain, "is a definition verified, stale or unknown, and which field changed"},
     {"watch", command_watch, "keep verdicts true while files change: each save is answered at once"},
+    {"affected", command_affected, "the definitions and tests that changed files touch"},
     {"generate", command_generate, "write the pytest files of the dataset, tests/references; --check: are they current"},
+    {"hook", command_hook, "install or uninstall the git hooks that verify what is about to be committed"},
     {"warm", command_warm, "have other libraries import and compile now what verifying the dataset will take"},
     {"doctor", command_doctor, "what this machine has and lacks, and the command that mends it"},
 };

@@ -20,6 +20,10 @@ git status --short >/dev/null
 	"git status" "git status --short"
 "$build/bench/pair" 21 "reftest verify --changed" "$build/reftest verify --changed --device cpu --sizes small" \
 	"walk, one lstat each" "$build/bench/walk $tree"
+echo "== the same of git's index: verify --changed --staged, as a pre-commit hook has it"
+"$build/reftest" verify --changed --staged --device cpu --sizes small | tail -n 1 # learns git's names of the contents
+"$build/bench/pair" 21 "reftest verify --staged" "$build/reftest verify --changed --staged --device cpu --sizes small" \
+	"git status" "git status --short"
 "$build/bench/pair" 21 "reftest --version (start-up)" "$build/reftest --version" "true" "/bin/true"
 echo "== every mtime new (a checkout elsewhere): answered from content"
 find . -path ./.git -prune -o -path ./.reftest -prune -o -type f -print0 | xargs -0 touch

@@ -3,7 +3,9 @@
  *   row = inode u64 . size u64 . mtime u64 . ctime u64 . read u64 . content digest . has summary u32
  *         . [ context digest . inputs digest . status u32 . reason u32 . weak u32 . cases . passed . failed . errors
  *             . skipped . invalid u32 each . elements u64 ]
- *         . blobs u32 . { path bytes }…
+ *         . blobs u32 . { path bytes }… . [ object bytes ]
+ *
+ * The object's name came later than the rest: a row without one simply ends there.
  *
  * A run in which nothing changed reads all of it, twenty thousand rows for ten thousand definitions, and most of what
  * that costs is the memory that is touched. So a row is checked and taken apart where LMDB has mapped it, and whoever
@@ -46,6 +48,8 @@ static void put_entry(struct buf *out, const struct file_entry *entry)
 	record_put_u32(out, (uint32_t)entry->blob_count);
 	for (int i = 0; i < entry->blob_count; i++)
 		record_put_text(out, entry->blobs[i]);
+	if (seen->object.length > 0)
+		record_put_bytes(out, seen->object.bytes, seen->object.length);
 }
 
 static void get_summary(struct reader *from, struct summary *s)
@@ -84,6 +88,19 @@ static void get_blobs(struct reader *from, struct arena *texts, struct file_entr
 	out->blob_count = (int)count;
 }
 
+static void get_object(struct reader *from, struct object_name *out)
+{
+	size_t length;
+	const void *bytes = record_get_bytes(from, &length);
+
+	if (bytes == NULL || length > sizeof out->bytes) {
+		from->bad = true;
+		return;
+	}
+	memcpy(out->bytes, bytes, length);
+	out->length = (unsigned char)length;
+}
+
 /* All but the path. */
 static bool get_entry(const MDB_val *key, const MDB_val *value, struct arena *texts, struct file_entry *out)
 {
@@ -102,6 +119,8 @@ static bool get_entry(const MDB_val *key, const MDB_val *value, struct arena *te
 	if (out->has_summary)
 		get_summary(&from, &out->summary);
 	get_blobs(&from, texts, out);
+	if (!from.bad && from.left > 0)
+		get_object(&from, &seen->object);
 	return !from.bad && from.left == 0;
 }
 

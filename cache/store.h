@@ -82,6 +82,7 @@ struct file_seen {
 	struct file_stat stat;
 	int64_t read_ns;       /* wall clock just before the file was read */
 	struct digest content;
+	struct object_name object; /* git's name of this content, once its index showed it under one */
 };
 
 struct summary {           /* of a definition, valid while `context` and `inputs` are the present ones */

@@ -63,10 +63,12 @@ static const struct rule *make_rules(const struct maker *m, const struct op_case
 	return rules;
 }
 
+/* By the path that the workload names, or the one that it was put at. */
 static const struct blob *find_blob(const struct maker *m, const char *path)
 {
 	for (int i = 0; i < m->blob_count; i++)
-		if (strcmp(m->blobs[i].path, path) == 0)
+		if (strcmp(m->blobs[i].path, path) == 0 ||
+		    (m->blobs[i].file != NULL && strcmp(m->blobs[i].file, path) == 0))
 			return &m->blobs[i];
 	return NULL;
 }
@@ -187,6 +189,24 @@ static void data_constraints(struct maker *m, struct job *job)
 	job->constraints = texts;
 }
 
+/* Where the judge finds the tensors: as the workload names them, but for those that were put elsewhere. */
+static const struct input_source *placed_inputs(struct maker *m, const struct input_source *inputs)
+{
+	struct input_source *placed = arena_array(m->arena, (size_t)m->definition->input_count, sizeof *placed);
+	bool any = false;
+
+	for (int i = 0; i < m->definition->input_count; i++) {
+		const struct blob *blob = inputs[i].kind == SOURCE_SAFETENSORS ? find_blob(m, inputs[i].path) : NULL;
+
+		placed[i] = inputs[i];
+		if (blob != NULL && blob->file != NULL) {
+			placed[i].path = blob->file;
+			any = true;
+		}
+	}
+	return any ? placed : inputs;
+}
+
 /* `edge`: as op_case.edge has it. */
 static void make_case(struct maker *m, const char *id, const int64_t *axis, const struct input_source *inputs, int edge)
 {
@@ -202,9 +222,16 @@ static void make_case(struct maker *m, const char *id, const int64_t *axis, cons
 	struct job *job = arena_alloc(m->arena, sizeof *job);
 	struct op_case op_case = {.problem = &m->problem, .variant = m->variant, .axis = axis, .seed = m->options->seed};
 
-	*job = (struct job){.id = id, .problem = m->problem, .op = m->out.op != NULL ? m->out.op->op->name : NULL,
-	                    .no_truth = m->out.no_truth, .axis = axis, .seed = m->options->seed, .edge = edge, .inputs = inputs,
-	                    .constant_count = m->out.constant_count, .root = m->root};
+	*job = (struct job){.id = id,
+			    .problem = m->problem,
+			    .op = m->out.op != NULL ? m->out.op->op->name : NULL,
+			    .no_truth = m->out.no_truth,
+			    .axis = axis,
+			    .seed = m->options->seed,
+			    .edge = edge,
+			    .inputs = placed_inputs(m, inputs),
+			    .constant_count = m->out.constant_count,
+			    .root = m->root};
 	memcpy(job->constants, m->out.constants, sizeof job->constants);
 	memcpy(op_case.constants, m->out.constants, sizeof op_case.constants);
 	op_case.constant_count = m->out.constant_count;

@@ -35,7 +35,8 @@ int case_sizes_read(const char *list, bool size[SIZE_COUNT], struct err *err);
 
 /* Content of a blob that a workload names. */
 struct blob {
-	const char *path;
+	const char *path;    /* as the workload names it */
+	const char *file;    /* where the judge reads it, below the root; NULL: there */
 	struct digest content;
 	const char *missing; /* NULL, or the sentence with the command that fetches it */
 	const char *bad;     /* NULL, or the sentence why it cannot be used */

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/file.h"
+#include "commands/staged.h"
 #include "dataset/safetensors.h"
 
 /* What the table holds of the files of one kind, parallel to the dataset's list. Of workload files nothing but the look
@@ -21,6 +22,7 @@ struct seen {
 struct contents {
 	struct store *store;
 	const struct dataset *dataset;
+	struct staged *staged; /* NULL: the files are the disk's */
 	struct arena *arena;
 	struct seen definitions, workloads;
 	struct file_entry *others; /* what else the table holds (blobs), sorted by path */
@@ -123,11 +125,12 @@ static void read_some(struct contents *contents, struct err *err)
 	arena_free(&scratch);
 }
 
-struct contents *contents_open(struct store *store, const struct dataset *dataset, struct arena *arena, struct err *err)
+struct contents *contents_open(struct store *store, const struct dataset *dataset, struct staged *staged,
+			       struct arena *arena, struct err *err)
 {
 	struct contents *contents = arena_alloc(arena, sizeof *contents);
 
-	*contents = (struct contents){.store = store, .dataset = dataset, .arena = arena};
+	*contents = (struct contents){.store = store, .dataset = dataset, .staged = staged, .arena = arena};
 	contents->definitions = seen_of_kind(dataset->definitions, dataset->definition_count, arena);
 	contents->definitions.entries = arena_array(arena, (size_t)dataset->definition_count, sizeof(struct file_entry));
 	contents->workloads = seen_of_kind(dataset->workloads, dataset->workload_count, arena);
@@ -198,27 +201,59 @@ static int64_t wall_clock_ns(void)
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-int contents_look(struct contents *contents, const struct dataset_file *file, size_t limit, bool need_bytes,
-                  struct buf *bytes, struct look *out, struct err *err)
+/* Is the file what an earlier look saw, as far as can be told without reading it? */
+static bool look_holds(const struct contents *contents, const struct dataset_file *file,
+		       const struct file_seen *earlier)
 {
-	const struct file_seen *earlier = look_of(contents, file);
-	struct stat st;
+	if (contents->staged != NULL)
+		return object_name_equal(&earlier->object, &file->object);
+	return !contents->dataset->some && file_seen_holds(earlier, &file->stat);
+}
 
-	buf_clear(bytes);
-	if (!need_bytes && !contents->dataset->some && earlier != NULL && file_seen_holds(earlier, &file->stat)) {
-		*out = (struct look){*earlier, false};
-		return 0;
-	}
-	out->read = true;
-	out->seen.read_ns = wall_clock_ns();
+static int read_disk(struct contents *contents, const struct dataset_file *file, size_t limit, struct buf *bytes,
+		     struct file_seen *seen, struct err *err)
+{
+	struct stat st;
 	enum file_answer answer = file_read(contents->dataset->fd, file->path, limit, bytes, &st, err);
 
 	if (answer == FILE_ABSENT)
 		return err_set(err, "%s: it vanished while it was looked at", file->path);
 	if (answer != FILE_OK)
 		return -1;
-	out->seen.stat = file_stat_of(&st);
+	seen->stat = file_stat_of(&st);
+	return 0;
+}
+
+/* A row of the table serves both sources: where the content is the one that was seen before, what is known of it from
+ * the other side stays true. */
+static void keep_other_side(const struct contents *contents, const struct file_seen *earlier, struct file_seen *seen)
+{
+	if (earlier == NULL || !digest_equal(&earlier->content, &seen->content))
+		return;
+	if (contents->staged == NULL) {
+		seen->object = earlier->object;
+	} else {
+		seen->stat = earlier->stat;
+		seen->read_ns = earlier->read_ns;
+	}
+}
+
+int contents_look(struct contents *contents, const struct dataset_file *file, size_t limit, bool need_bytes,
+                  struct buf *bytes, struct look *out, struct err *err)
+{
+	const struct file_seen *earlier = look_of(contents, file);
+
+	buf_clear(bytes);
+	if (!need_bytes && earlier != NULL && look_holds(contents, file, earlier)) {
+		*out = (struct look){*earlier, false};
+		return 0;
+	}
+	*out = (struct look){.read = true, .seen = {.read_ns = wall_clock_ns(), .object = file->object}};
+	if ((contents->staged != NULL ? staged_read(contents->staged, file->path, &file->object, limit, bytes, err)
+				      : read_disk(contents, file, limit, bytes, &out->seen, err)) < 0)
+		return -1;
 	out->seen.content = digest_of(bytes->data, bytes->length);
+	keep_other_side(contents, earlier, &out->seen);
 	return 0;
 }
 
@@ -247,11 +282,12 @@ static void read_blob(struct contents *contents, struct blob *blob, struct arena
 	blob->content = digest_of(file.mapping.data, file.mapping.length);
 	entry.seen.stat = file_stat_of(&file.mapping.st);
 	entry.seen.content = blob->content;
+	keep_other_side(contents, look_at_path(contents, blob->path), &entry.seen);
 	safetensors_close(&file);
 	contents_note(contents, &entry);
 }
 
-struct blob contents_blob(struct contents *contents, const char *path, struct arena *arena)
+static struct blob disk_blob(struct contents *contents, const char *path, struct arena *arena)
 {
 	struct blob blob = {.path = arena_string(arena, path)};
 	const struct file_seen *earlier = look_at_path(contents, path);
@@ -269,7 +305,8 @@ struct blob contents_blob(struct contents *contents, const char *path, struct ar
 	return blob;
 }
 
-bool contents_unchanged(struct contents *contents, const char *path, const struct digest *content)
+/* Does the file at `path` hold this content? Reads it unless its stat proves it. */
+static bool disk_holds(const struct contents *contents, const char *path, const struct digest *content)
 {
 	struct mapping mapping;
 	const struct file_seen *earlier = look_at_path(contents, path);
@@ -290,10 +327,92 @@ bool contents_unchanged(struct contents *contents, const char *path, const struc
 	return digest_equal(&now, content);
 }
 
+/* Checks and hashes what the index holds, and notes it. */
+static void hash_staged(struct contents *contents, struct blob *blob, const struct object_name *object,
+			const struct staged_blob *bytes, struct arena *arena)
+{
+	struct file_entry entry = {.path = blob->path, .seen = {.read_ns = wall_clock_ns(), .object = *object}};
+	struct safetensors file;
+	struct err err = {""};
+
+	if (safetensors_parse(blob->path, bytes->data, bytes->length, arena, &file, &err) < 0) {
+		blob->bad = arena_string(arena, err.text);
+		return;
+	}
+	blob->content = entry.seen.content = digest_of(bytes->data, bytes->length);
+	keep_other_side(contents, look_at_path(contents, blob->path), &entry.seen);
+	contents_note(contents, &entry);
+}
+
+/* What stands in the working tree does, if it is the same. */
+static void place_staged(struct contents *contents, struct blob *blob, const struct staged_blob *bytes,
+			 struct arena *arena)
+{
+	struct err err = {""};
+
+	if (!disk_holds(contents, blob->path, &blob->content) &&
+	    staged_place(contents->staged, &blob->content, bytes->data, bytes->length, arena, &blob->file, &err) < 0)
+		blob->missing = arena_string(arena, err.text);
+}
+
+static struct blob index_blob(struct contents *contents, const char *path, const struct object_name *object,
+			      bool to_run, struct arena *arena)
+{
+	struct blob blob = {.path = arena_string(arena, path)};
+	const struct file_seen *earlier = look_at_path(contents, path);
+	bool known = earlier != NULL && object_name_equal(&earlier->object, object);
+	struct staged_blob bytes;
+	struct err err = {""};
+
+	if (known)
+		blob.content = earlier->content;
+	if (known && (!to_run || disk_holds(contents, path, &blob.content)))
+		return blob;
+	int rc = staged_blob(contents->staged, path, object, &bytes, &err);
+
+	if (rc == 0 && !known)
+		hash_staged(contents, &blob, object, &bytes, arena);
+	if (rc == 0 && to_run && blob.bad == NULL)
+		place_staged(contents, &blob, &bytes, arena);
+	if (rc > 0)
+		blob.missing = arena_string(arena, err.text);
+	else if (rc < 0)
+		blob.bad = arena_string(arena, err.text);
+	staged_blob_free(&bytes);
+	return blob;
+}
+
+struct blob contents_blob(struct contents *contents, const char *path, bool to_run, struct arena *arena)
+{
+	struct object_name object;
+	struct err err = {""};
+
+	if (contents->staged == NULL)
+		return disk_blob(contents, path, arena);
+	switch (staged_find(contents->staged, path, &object, &err)) {
+	case STAGED_FOUND:
+		return index_blob(contents, path, &object, to_run, arena);
+	case STAGED_IGNORED:
+		return disk_blob(contents, path, arena);
+	default:
+		return (struct blob){.path = arena_string(arena, path), .missing = arena_string(arena, err.text)};
+	}
+}
+
+bool contents_unchanged(struct contents *contents, const struct dataset_file *file, const struct digest *content)
+{
+	return contents->staged != NULL || disk_holds(contents, file->path, content);
+}
+
+bool contents_blob_unchanged(struct contents *contents, const struct blob *blob)
+{
+	return disk_holds(contents, blob->file != NULL ? blob->file : blob->path, &blob->content);
+}
+
 static bool same_look(const struct file_seen *a, const struct file_seen *b)
 {
 	return memcmp(&a->stat, &b->stat, sizeof a->stat) == 0 && a->read_ns == b->read_ns &&
-	       digest_equal(&a->content, &b->content);
+	       memcmp(&a->object, &b->object, sizeof a->object) == 0 && digest_equal(&a->content, &b->content);
 }
 
 /* Does the table hold the entry as it is? */

@@ -13,11 +13,14 @@
 #include "dataset/dataset.h"
 
 struct contents; /* opaque */
+struct staged;	 /* commands/staged.h */
 
-/* Reads the table of files. `store` may be NULL: then every file is read. Lives in `arena`. Of a dataset of only some
- * definitions (dataset_some) only their rows are read, and their files whatever their stat says: who names them has
- * heard that they changed. */
-struct contents *contents_open(struct store *store, const struct dataset *dataset, struct arena *arena, struct err *err);
+/* Reads the table of files. `staged` NULL: files are the disk's; else those of git's index, of which `dataset` is, and
+ * what is compared is the name that git gave a content. `store` may be NULL: then every file is read. Lives in `arena`.
+ * Of a dataset of only some definitions (dataset_some) only their rows are read, and their files whatever their stat
+ * says: who names them has heard that they changed. */
+struct contents *contents_open(struct store *store, const struct dataset *dataset, struct staged *staged,
+			       struct arena *arena, struct err *err);
 
 /* What the table holds of a definition of the dataset (its content may be out of date); NULL: it was never seen. */
 const struct file_entry *contents_entry(const struct contents *contents, const struct dataset_file *definition);
@@ -31,11 +34,14 @@ struct look {
 int contents_look(struct contents *contents, const struct dataset_file *file, size_t limit, bool need_bytes,
                   struct buf *bytes, struct look *out, struct err *err);
 
-/* A blob below the root: hashed as a whole, or believed. Never fails: what is wrong is in the blob. */
-struct blob contents_blob(struct contents *contents, const char *path, struct arena *arena);
+/* A blob below the root: hashed as a whole, or believed. Never fails: what is wrong is in the blob. `to_run`: the judge
+ * may have to read it, so one that only git has is put where he can. */
+struct blob contents_blob(struct contents *contents, const char *path, bool to_run, struct arena *arena);
 
-/* Does the file at `path` still hold this content? Reads it unless its stat proves it. */
-bool contents_unchanged(struct contents *contents, const char *path, const struct digest *content);
+/* Does the file of the dataset, or the blob, still hold what was hashed? The disk's are read unless their stat proves
+ * it; what came out of git's index is what it was. */
+bool contents_unchanged(struct contents *contents, const struct dataset_file *file, const struct digest *content);
+bool contents_blob_unchanged(struct contents *contents, const struct blob *blob);
 
 /* Notes an entry to be written back by contents_write (copied), if it says something new. */
 void contents_note(struct contents *contents, const struct file_entry *entry);

@@ -99,13 +99,25 @@ static struct annotation annotation_of(const struct outcome *outcome, struct are
 	};
 }
 
+/* "definitions/loop: cannot open the folder: …" */
+static struct annotation annotation_of_problem(const struct pass *pass, const char *problem, struct arena *arena)
+{
+	const char *path = arena_copy(arena, problem, strcspn(problem, ":"));
+
+	return (struct annotation){
+	    .error = true, .path = repository_path(pass, path, arena), .title = "left out", .message = problem};
+}
+
 void exchange_github(const struct pass *pass)
 {
 	struct arena arena = {0};
-	struct annotation *annotations = arena_array(&arena, (size_t)pass->count, sizeof *annotations);
+	struct annotation *annotations =
+	    arena_array(&arena, (size_t)(pass->count + pass->problem_count), sizeof *annotations);
 	struct buf text = {0};
 	int count = 0;
 
+	for (int i = 0; i < pass->problem_count; i++)
+		annotations[count++] = annotation_of_problem(pass, pass->problems[i], &arena);
 	for (int i = 0; i < pass->count; i++)
 		if (!pass->outcomes[i]->known || pass->outcomes[i]->status != STATUS_PASSED)
 			annotations[count++] = annotation_of(pass->outcomes[i], &arena);

@@ -8,17 +8,21 @@
 
 #include "commands/options.h"
 #include "commands/pass.h"
+#include "commands/report.h"
 
 enum { SENTENCES = 32 };
 
 struct explain_options {
-	const char *root, *device, *python;
+	const char *root, *device, *device_class, *python;
+	bool index;
 };
 
 #define AT(member) offsetof(struct explain_options, member)
 static const struct option_row rows[] = {
     {"--root", OPTION_TEXT, AT(root), "DIR", "the dataset"},
+    {"--staged", OPTION_FLAG, AT(index), NULL, "what git's index holds, not the working tree"},
     {"--device", OPTION_TEXT, AT(device), "D", "whose verdicts count: auto, cpu, cuda or cuda:N (default: auto)"},
+    {"--device-class", OPTION_TEXT, AT(device_class), "C", "only verdicts of this class count, whoever made them: cpu, sm_90, …"},
     {"--python", OPTION_TEXT, AT(python), "PATH", "the interpreter whose torch counts"},
 };
 
@@ -118,12 +122,12 @@ static int exit_code(const struct pass *pass)
 			worst = pass->outcomes[i]->status;
 	static const int codes[STATUS_COUNT] = {EXIT_VERIFIED, EXIT_UNVERIFIED, EXIT_FAILED, EXIT_FAILED, EXIT_USAGE};
 
-	return codes[worst];
+	return pass->problem_count > 0 ? EXIT_USAGE : codes[worst];
 }
 
 static int run(struct reftest *reftest, const struct explain_options *o, const struct words *names, struct err *err)
 {
-	struct pass_options options = {.device = o->device, .python = o->python, .cached_only = true, .dry_run = true, .each = true,
+	struct pass_options options = {.device = o->device, .device_class = o->device_class, .python = o->python, .cached_only = true, .dry_run = true, .each = true, .from_index = o->index,
 	                               .details = true, .cases = case_options_default(), .ask_names = names->items,
 	                               .ask_count = names->count};
 	struct pass pass;
@@ -137,6 +141,7 @@ static int run(struct reftest *reftest, const struct explain_options *o, const s
 		} else if (pass_run(&pass, err) < 0) {
 			code = EXIT_INTERNAL;
 		} else {
+			report_problems(&pass);
 			for (int i = 0; i < pass.count; i++)
 				explain_outcome(pass.outcomes[i]);
 			code = exit_code(&pass);

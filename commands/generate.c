@@ -10,7 +10,7 @@
 
 struct generate_options {
 	const char *root, *layout, *print;
-	bool all, check, force, audit;
+	bool all, check, force, audit, hook;
 	struct words op_types;
 };
 
@@ -22,13 +22,15 @@ static const struct option_row rows[] = {
     {"--layout", OPTION_TEXT, AT(layout), "L",
      "op-type: test_{op_type}.py; definition: test_{name}.py (default: as last time, else op-type)"},
     {"--check", OPTION_FLAG, AT(check), NULL, "write nothing; exit 1 and list what is out of date"},
+    {"--hook", OPTION_FLAG, AT(hook), NULL,
+     "for git hooks: exit 1 if anything had to be written, and say what to `git add`"},
     {"--force", OPTION_FLAG, AT(force), NULL, "also replace files that somebody wrote or edited"},
     {"--audit", OPTION_FLAG, AT(audit), NULL,
      "list hand-written tests that cannot fail, with file, line and reason; exit 1 if any"},
     {"--print", OPTION_TEXT, AT(print), "FILE", "show what this file would hold (\"test_gemm.py\"), and write nothing"},
 };
 
-enum { ROWS = sizeof rows / sizeof rows[0] };
+enum { ROWS = sizeof rows / sizeof rows[0], FILES_NAMED = 8 };
 
 static int read_layout(const struct generate_options *o, const char *root, enum layout *layout, struct err *err)
 {
@@ -52,9 +54,27 @@ static void print_summary(const struct generate_options *o, const struct generat
 	       o->check ? "out of date" : "written", g->removed, g->current);
 }
 
+/* The command after which the commit may be tried again. Many files are added by their folder. */
+static void print_remedy(const struct generate_options *o, const struct generated *g, const char *root)
+{
+	const char *head = strcmp(root, ".") == 0 ? "" : root, *slash = *head != '\0' ? "/" : "";
+
+	if (g->changed_count == 0 || (!o->check && !o->hook))
+		return;
+	printf("now: %s", o->check ? "reftest generate && " : "");
+	if (g->changed_count > FILES_NAMED) {
+		printf("git add '%s%stests/references'\n", head, slash);
+		return;
+	}
+	printf("git add");
+	for (int i = 0; i < g->changed_count; i++)
+		printf(" '%s%s%s'", head, slash, g->changed[i]);
+	printf("\n");
+}
+
 static int exit_code(const struct generate_options *o, const struct generated *g)
 {
-	if (g->refused > 0 || (o->check && g->written + g->removed > 0))
+	if (g->refused > 0 || ((o->check || o->hook) && g->written + g->removed > 0))
 		return EXIT_FAILED;
 	return g->invalid > 0 ? EXIT_USAGE : EXIT_VERIFIED;
 }
@@ -83,6 +103,7 @@ static int update(struct pass *pass, const struct generate_options *o, const str
 		return generated.printed ? EXIT_VERIFIED : EXIT_USAGE;
 	}
 	print_summary(o, &generated);
+	print_remedy(o, &generated, pass->reftest->root);
 	return exit_code(o, &generated);
 }
 

@@ -63,24 +63,33 @@ struct updater {
 	struct note *fresh; /* of this one */
 	int fresh_count;
 	struct digest context;
-	int told_room;
+	int told_room, changed_room;
 };
 
 /* ---- telling ---------------------------------------------------------------------------------------------------- */
 
+static void append(struct updater *u, const char ***list, int *count, int *room, const char *text)
+{
+	if (*count == *room) {
+		const char **more = arena_array(u->arena, (size_t)*room * 2 + 16, sizeof *more);
+
+		if (*count > 0)
+			memcpy(more, *list, (size_t)*count * sizeof *more);
+		*list = more;
+		*room = *room * 2 + 16;
+	}
+	(*list)[(*count)++] = text;
+}
+
 static void tell(struct updater *u, const char *sentence)
 {
-	struct generated *out = u->out;
+	append(u, &u->out->told, &u->out->told_count, &u->told_room, sentence);
+}
 
-	if (out->told_count == u->told_room) {
-		const char **more = arena_array(u->arena, (size_t)u->told_room * 2 + 16, sizeof *more);
-
-		if (out->told_count > 0)
-			memcpy(more, out->told, (size_t)out->told_count * sizeof *more);
-		out->told = more;
-		u->told_room = u->told_room * 2 + 16;
-	}
-	out->told[out->told_count++] = sentence;
+static void note_changed(struct updater *u, const char *file)
+{
+	append(u, &u->out->changed, &u->out->changed_count, &u->changed_room,
+	       arena_printf(u->arena, "%s%s", folder, file));
 }
 
 static char *path_of(const struct updater *u, const char *file)
@@ -467,6 +476,7 @@ static int settle(struct updater *u, const char *file, const struct buf *text, e
 		return 0;
 	}
 	u->out->written++;
+	note_changed(u, file);
 	tell(u, arena_printf(u->arena, "%s%s %s", folder, file,
 			     !u->options->check ? "written"
 			     : there == FILE_OK ? "is out of date"
@@ -480,6 +490,7 @@ static int settle(struct updater *u, const char *file, const struct buf *text, e
 static int remove_file(struct updater *u, const char *file, struct err *err)
 {
 	u->out->removed++;
+	note_changed(u, file);
 	tell(u, arena_printf(u->arena, "%s%s %s: no definition belongs into it", folder, file,
 			     u->options->check ? "is to go" : "removed"));
 	if (!u->options->check && unlink(path_of(u, file)) != 0 && errno != ENOENT)

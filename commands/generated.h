@@ -42,6 +42,8 @@ struct generated {
 	bool printed;
 	const char **told; /* what was written, removed, left alone or could not be read */
 	int told_count;
+	const char **changed; /* paths below the root of the files written or removed (with `check`: to be so) */
+	int changed_count;
 };
 
 /* 0, or -1 with a sentence when the machinery failed (what was written by then stays). */

@@ -172,3 +172,31 @@ int machine_policy(struct reftest *reftest, const char *device, const char *pyth
 		return -1;
 	return truths_choose(reftest, ground_truth, out->python, out->policy.device_class, arena, &out->truths, err);
 }
+
+static bool is_class(const char *text)
+{
+	const char *digits = strncmp(text, "sm_", 3) == 0 ? text + 3 : "";
+
+	return strcmp(text, "cpu") == 0 ||
+	       (digits[0] != '\0' && strlen(digits) <= 4 && digits[strspn(digits, "0123456789")] == '\0');
+}
+
+int machine_accept(struct machine_policy *policy, const char *device_class, struct arena *arena, struct err *err)
+{
+	const char *here = policy->policy.device_class;
+
+	if (!is_class(device_class))
+		return err_set(err, "'%s' is no class of devices; --device-class takes cpu or sm_N, as in sm_90",
+			       device_class);
+	policy->policy.any_gpu = false;
+	if (strcmp(device_class, here) == 0)
+		return 0;
+	policy->cannot_run = arena_printf(arena,
+					  "only verdicts of %s count (--device-class), and what has none cannot run "
+					  "here: this machine verifies on %s",
+					  device_class, here);
+	policy->cannot_reason = REASON_UNSUPPORTED_DEVICE;
+	policy->policy.device_class = policy->accepted = arena_string(arena, device_class);
+	policy->policy.torch = policy->policy.cuda = NULL;
+	return 0;
+}

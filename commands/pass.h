@@ -3,7 +3,10 @@
  * The same pass serves `verify`, `status` and `explain` (which let nothing run). Definitions come out as outcomes, in
  * path order. A definition whose files and whose run's context are as they were is answered from its summary without
  * being parsed; otherwise it is parsed, its cases are fingerprinted and looked up one by one, and what has no verdict
- * that counts is run. A file that changed while its reference ran keeps nothing of that run. */
+ * that counts is run. A file that changed while its reference ran keeps nothing of that run.
+ *
+ * This file is the walk; what a definition's files hold is commands/outcome.h, what counts and what it comes to
+ * commands/ruling.h, what is stored commands/keep.h, and which definitions a user's words name commands/select.h. */
 #ifndef REFTEST_COMMANDS_PASS_H
 #define REFTEST_COMMANDS_PASS_H
 
@@ -24,11 +27,13 @@ struct vouched_row; /* commands/ask.h */
 struct pass_options {
 	struct case_options cases;
 	const char *device; /* "auto", "cpu", "cuda", "cuda:N" */
+	const char *device_class; /* --device-class: whose verdicts count; NULL: as the device has it */
 	const char *python; /* NULL: look for one */
 	const char *ground_truth; /* as truths_choose takes it; NULL: the first available */
 	int jobs;           /* 0: as many as suit the machine */
 	double timeout_s;
 	bool force, cached_only, dry_run, staged;
+	bool from_index;    /* --staged: files are those of git's index (commands/staged.h); no watcher is asked */
 	bool details;       /* every outcome with its cases; false: a passed one may come with counts alone */
 	bool each;          /* an outcome for every definition; false: those answered as passed are only counted */
 	/* A running watcher may answer (commands/ask.h): that all is verified but what it names, or where these names are. */
@@ -97,6 +102,7 @@ struct pass {
 	struct machine_policy machine;
 	struct digest context;
 	struct contents *contents;
+	struct staged *staged;	 /* NULL: files are the disk's */
 	struct flights *flights; /* its own, or shared with other passes */
 	struct flights own_flights;
 	struct later later;
@@ -106,6 +112,8 @@ struct pass {
 	int selected_count;
 	struct outcome **outcomes; /* in the order of `selected`, those that were only counted left out */
 	int count;
+	const char **problems; /* a sentence for each folder that could not be read and may hold what was selected */
+	int problem_count;
 	int visited;           /* of `selected` */
 	int waiting;           /* outcomes that wait for the pool */
 	int answered;          /* definitions that a summary answered as passed and that have no outcome */

@@ -3,9 +3,11 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/fold.h"
 #include "base/utf8.h"
 
 enum { MESSAGE_LINES = 24 };
@@ -18,18 +20,19 @@ static const struct {
     [STATUS_INVALID] = {"\033[31m", "INVALID"},
 };
 
-static void print_word(const struct outcome *outcome)
+static void print_word(FILE *out, const struct outcome *outcome)
 {
 	bool colour = outcome->pass->reftest->colour;
 	const char *word = outcome->known ? looks[outcome->status].word : "unknown";
 
-	printf("%s%-8s%s ", colour && outcome->known ? looks[outcome->status].colour : "", word, colour ? "\033[0m" : "");
+	fprintf(out, "%s%-8s%s ", colour && outcome->known ? looks[outcome->status].colour : "", word,
+		colour ? "\033[0m" : "");
 }
 
 /* ---- text ----------------------------------------------------------------------------------------------------- */
 
 /* One line of somebody else's text: what a terminal would obey instead of show becomes '?'. */
-static void print_safely(const char *text, size_t length)
+static void print_safely(FILE *out, const char *text, size_t length)
 {
 	for (size_t i = 0; i < length;) {
 		size_t step = utf8_length(text + i, length - i);
@@ -38,30 +41,30 @@ static void print_safely(const char *text, size_t length)
 		               (step == 2 && c == 0xC2 && (unsigned char)text[i + 1] < 0xA0);
 
 		if (control)
-			putchar('?');
+			putc('?', out);
 		else
-			fwrite(text + i, 1, step, stdout);
+			fwrite(text + i, 1, step, out);
 		i += step > 0 ? step : 1;
 	}
 }
 
-static void print_indented(const char *text, int indent)
+static void print_indented(FILE *out, const char *text, int indent)
 {
 	for (int line = 0; *text != '\0'; line++) {
 		size_t length = strcspn(text, "\n");
 
 		if (line == MESSAGE_LINES) {
-			printf("%*s…\n", indent, "");
+			fprintf(out, "%*s…\n", indent, "");
 			return;
 		}
-		printf("%*s", indent, "");
-		print_safely(text, length);
-		putchar('\n');
+		fprintf(out, "%*s", indent, "");
+		print_safely(out, text, length);
+		putc('\n', out);
 		text += length + (text[length] == '\n');
 	}
 }
 
-static void print_index(int64_t flat, const struct output_verdict *output)
+static void print_index(FILE *out, int64_t flat, const struct output_verdict *output)
 {
 	int64_t at[RANK_MAX];
 
@@ -69,61 +72,66 @@ static void print_index(int64_t flat, const struct output_verdict *output)
 		at[i] = output->shape[i] > 0 ? flat % output->shape[i] : 0;
 		flat = output->shape[i] > 0 ? flat / output->shape[i] : flat;
 	}
-	putchar('[');
+	putc('[', out);
 	for (int i = 0; i < output->rank; i++)
-		printf("%s%" PRId64, i > 0 ? ", " : "", at[i]);
-	putchar(']');
+		fprintf(out, "%s%" PRId64, i > 0 ? ", " : "", at[i]);
+	putc(']', out);
 }
 
-static void print_worst(const struct output_verdict *output)
+static void print_worst(FILE *out, const struct output_verdict *output)
 {
 	const struct metrics *m = &output->metrics;
 
-	printf("           %s: max abs %.4g, mean abs %.4g, max rel %.4g, cosine %.6f, mse %.4g, hit ratio %.4f, margin %.4g\n",
-	       output->name, m->max_abs, m->mean_abs, m->max_rel, m->cosine, m->mse,
-	       m->elements > 0 ? (double)m->hits / (double)m->elements : 1, m->margin);
+	fprintf(out,
+		"           %s: max abs %.4g, mean abs %.4g, max rel %.4g, cosine %.6f, mse %.4g, hit ratio %.4f, "
+		"margin %.4g\n",
+		output->name, m->max_abs, m->mean_abs, m->max_rel, m->cosine, m->mse,
+		m->elements > 0 ? (double)m->hits / (double)m->elements : 1, m->margin);
 	for (int i = 0; i < m->worst_count; i++) {
-		printf("             at ");
-		print_index(m->worst[i].index, output);
-		printf("  reference %.9g  ground truth %.9g  |difference| %.4g\n", m->worst[i].reference,
-		       m->worst[i].ground_truth, m->worst[i].diff);
+		fprintf(out, "             at ");
+		print_index(out, m->worst[i].index, output);
+		fprintf(out, "  reference %.9g  ground truth %.9g  |difference| %.4g\n", m->worst[i].reference,
+			m->worst[i].ground_truth, m->worst[i].diff);
 	}
 }
 
 /* A failure can be pasted back as a command. */
-static void print_again(const struct outcome *outcome, const struct case_outcome *c, const struct report_options *options)
+static void print_again(FILE *out, const struct outcome *outcome, const struct case_outcome *c,
+			const struct report_options *options)
 {
 	const struct verdict *v = c->verdict;
 
 	if (v->status != STATUS_FAILED && v->status != STATUS_ERROR)
 		return;
-	printf("           reftest verify %s/%s --case '%s' --force%s%s%s\n", outcome->file->op_type, outcome->file->name,
-	       c->test->id, v->device != NULL ? " --device " : "", v->device != NULL ? v->device : "", options->command);
+	fprintf(out, "           reftest verify %s/%s --case '%s' --force%s%s%s\n", outcome->file->op_type,
+		outcome->file->name, c->test->id, v->device != NULL ? " --device " : "",
+		v->device != NULL ? v->device : "", options->command);
 }
 
-static void print_case(const struct outcome *outcome, const struct case_outcome *c, const struct report_options *options)
+static void print_case(FILE *out, const struct outcome *outcome, const struct case_outcome *c,
+		       const struct report_options *options)
 {
 	const struct verdict *v = c->verdict;
 	const char *reason = reason_name(v->reason);
 
-	printf("         %s  %s%s%s%s\n", c->test->id, is_finding(c) ? "finding" : looks[v->status].word, reason != NULL ? ": " : "",
-	       reason != NULL ? reason : "", c->cached ? " (remembered)" : "");
+	fprintf(out, "         %s  %s%s%s%s\n", c->test->id, is_finding(c) ? "finding" : looks[v->status].word,
+		reason != NULL ? ": " : "", reason != NULL ? reason : "", c->cached ? " (remembered)" : "");
 	if (c->test->convention != NULL)
-		printf("           the convention that counts here: %s\n", c->test->convention);
+		fprintf(out, "           the convention that counts here: %s\n", c->test->convention);
 	if (v->message != NULL)
-		print_indented(v->message, 11);
+		print_indented(out, v->message, 11);
 	for (int i = 0; i < v->output_count; i++)
 		if (v->outputs[i].status == STATUS_FAILED)
-			print_worst(&v->outputs[i]);
+			print_worst(out, &v->outputs[i]);
 	if (c->printed != NULL && c->printed[0] != '\0') {
-		printf("           it printed:\n");
-		print_indented(c->printed, 13);
+		fprintf(out, "           it printed:\n");
+		print_indented(out, c->printed, 13);
 	}
-	print_again(outcome, c, options);
+	print_again(out, outcome, c, options);
 }
 
 /* Cases that were skipped for the same reason are told once. */
-static void print_cases(const struct outcome *outcome, const struct report_options *options)
+static void print_cases(FILE *out, const struct outcome *outcome, const struct report_options *options)
 {
 	enum reason told = REASON_NONE;
 	int more = 0;
@@ -138,10 +146,10 @@ static void print_cases(const struct outcome *outcome, const struct report_optio
 			continue;
 		}
 		told = c->verdict->status == STATUS_SKIPPED ? c->verdict->reason : told;
-		print_case(outcome, c, options);
+		print_case(out, outcome, c, options);
 	}
 	if (more > 0)
-		printf("         and %d more %s\n", more, reason_name(told));
+		fprintf(out, "         and %d more %s\n", more, reason_name(told));
 }
 
 static double worst_margin(const struct outcome *outcome)
@@ -167,40 +175,40 @@ static int cached_cases(const struct outcome *outcome)
 }
 
 /* "builtin on cpu", "flashinfer, torch, builtin agree on sm_90" */
-static void print_truths(const struct verdict *v)
+static void print_truths(FILE *out, const struct verdict *v)
 {
 	int answered = 0;
 
 	for (int i = 0; i < v->witness_count; i++)
 		if (v->witnesses[i].passed_over == NULL)
-			answered += printf(", %s", v->witnesses[i].name) > 0;
+			answered += fprintf(out, ", %s", v->witnesses[i].name) > 0;
 	if (answered == 0)
-		printf(", %s", v->ground_truth);
-	printf("%s on %s", answered > 1 ? " agree" : "", v->device_class);
+		fprintf(out, ", %s", v->ground_truth);
+	fprintf(out, "%s on %s", answered > 1 ? " agree" : "", v->device_class);
 }
 
-static void print_passed_tail(const struct outcome *outcome)
+static void print_passed_tail(FILE *out, const struct outcome *outcome)
 {
 	double margin = worst_margin(outcome);
 	const struct verdict *v = outcome->case_count > 0 ? outcome->cases[0].verdict : NULL;
 
-	printf("%u case%s", outcome->counts.cases, outcome->counts.cases == 1 ? "" : "s");
+	fprintf(out, "%u case%s", outcome->counts.cases, outcome->counts.cases == 1 ? "" : "s");
 	int cached = cached_cases(outcome);
 
 	if (cached > 0)
-		printf(" (%d cached)", cached);
+		fprintf(out, " (%d cached)", cached);
 	if (margin >= 0)
-		printf(", margin %.2g", margin);
+		fprintf(out, ", margin %.2g", margin);
 	if (v != NULL && v->ground_truth != NULL)
-		print_truths(v);
-	putchar('\n');
+		print_truths(out, v);
+	putc('\n', out);
 }
 
-static void print_dry_run(const struct outcome *outcome)
+static void print_dry_run(FILE *out, const struct outcome *outcome)
 {
 	for (int i = 0; i < outcome->case_count; i++)
 		if (outcome->cases[i].verdict == NULL)
-			printf("         %s: would run: %s\n", outcome->cases[i].test->id, outcome->cases[i].why);
+			fprintf(out, "         %s: would run: %s\n", outcome->cases[i].test->id, outcome->cases[i].why);
 }
 
 static bool worth_telling(const struct outcome *outcome, const struct report_options *options)
@@ -210,7 +218,7 @@ static bool worth_telling(const struct outcome *outcome, const struct report_opt
 	return outcome->started > 0 || outcome->findings > 0;
 }
 
-static void print_findings(const struct outcome *outcome)
+static void print_findings(FILE *out, const struct outcome *outcome)
 {
 	const char *last = "";
 
@@ -219,14 +227,14 @@ static void print_findings(const struct outcome *outcome)
 
 		for (int k = 0; v != NULL && k < v->finding_count; k++)
 			if (strcmp(v->findings[k], last) != 0) {
-				printf("         finding: %s\n", v->findings[k]);
+				fprintf(out, "         finding: %s\n", v->findings[k]);
 				last = v->findings[k];
 			}
 	}
 }
 
 /* Nobody is passed over in silence; what is said of one case and true of the next is said once. */
-static void print_passed_over(const struct outcome *outcome)
+static void print_passed_over(FILE *out, const struct outcome *outcome)
 {
 	const char *last[TRUTHS_MAX] = {NULL};
 
@@ -240,35 +248,82 @@ static void print_passed_over(const struct outcome *outcome)
 			    (last[k] != NULL && strcmp(last[k], w->passed_over) == 0))
 				continue;
 			last[k] = w->passed_over;
-			printf("         %s: %s passed over: %.*s\n", outcome->cases[i].test->id, w->name,
-			       (int)strcspn(w->passed_over, "\n"), w->passed_over);
+			fprintf(out, "         %s: %s passed over: %.*s\n", outcome->cases[i].test->id, w->name,
+			        (int)strcspn(w->passed_over, "\n"), w->passed_over);
 		}
 	}
 }
 
-void report_outcome(const struct outcome *outcome, const struct report_options *options)
+void report_problems(const struct pass *pass)
+{
+	for (int i = 0; i < pass->problem_count; i++)
+		fprintf(stderr, "reftest: %s\n", pass->problems[i]);
+}
+
+static void print_outcome(FILE *out, const struct outcome *outcome, const struct report_options *options)
 {
 	const char *reason = reason_name(outcome->reason);
 
+	print_word(out, outcome);
+	fprintf(out, "%s/%s  ", outcome->file->op_type, outcome->file->name);
+	if (outcome->known && outcome->status == STATUS_PASSED)
+		print_passed_tail(out, outcome);
+	else if (outcome->status == STATUS_INVALID && outcome->cases == NULL)
+		fprintf(out, "\n");
+	else
+		fprintf(out, "%u of %u cases passed%s%s\n", outcome->counts.passed, outcome->counts.cases,
+			reason != NULL ? ": " : "", reason != NULL ? reason : "");
+	if (outcome->message != NULL)
+		print_indented(out, outcome->message, 9);
+	print_cases(out, outcome, options);
+	print_dry_run(out, outcome);
+	print_findings(out, outcome);
+	print_passed_over(out, outcome);
+	if (outcome->changed)
+		fprintf(
+		    out,
+		    "         a file of it changed while it ran: this verdict is of the old text and was not kept\n");
+}
+
+/* What `print` writes, in lines that fit. */
+struct folded {
+	char *text;
+	size_t length;
+	FILE *out; /* to write to */
+};
+
+static void begin_folded(struct folded *folded, const struct report_options *options)
+{
+	*folded = (struct folded){.out = stdout};
+	if (options->width > 0) {
+		folded->out = open_memstream(&folded->text, &folded->length);
+		if (folded->out == NULL)
+			die_no_memory();
+	}
+}
+
+static void end_folded(struct folded *folded, const struct report_options *options)
+{
+	struct buf lines = {0};
+
+	if (folded->out == stdout)
+		return;
+	fclose(folded->out);
+	fold_text(folded->text, folded->length, (size_t)options->width, "reftest", &lines);
+	fwrite(lines.data, 1, lines.length, stdout);
+	buf_free(&lines);
+	free(folded->text);
+}
+
+void report_outcome(const struct outcome *outcome, const struct report_options *options)
+{
+	struct folded folded;
+
 	if (!worth_telling(outcome, options))
 		return;
-	print_word(outcome);
-	printf("%s/%s  ", outcome->file->op_type, outcome->file->name);
-	if (outcome->known && outcome->status == STATUS_PASSED)
-		print_passed_tail(outcome);
-	else if (outcome->status == STATUS_INVALID && outcome->cases == NULL)
-		printf("\n");
-	else
-		printf("%u of %u cases passed%s%s\n", outcome->counts.passed, outcome->counts.cases, reason != NULL ? ": " : "",
-		       reason != NULL ? reason : "");
-	if (outcome->message != NULL)
-		print_indented(outcome->message, 9);
-	print_cases(outcome, options);
-	print_dry_run(outcome);
-	print_findings(outcome);
-	print_passed_over(outcome);
-	if (outcome->changed)
-		printf("         a file of it changed while it ran: this verdict is of the old text and was not kept\n");
+	begin_folded(&folded, options);
+	print_outcome(folded.out, outcome, options);
+	end_folded(&folded, options);
 }
 
 struct totals {
@@ -294,26 +349,41 @@ static struct totals count_totals(const struct pass *pass)
 	return totals;
 }
 
-void report_summary(const struct pass *pass, const struct report_options *options)
+static void print_summary(FILE *out, const struct pass *pass, const struct report_options *options)
 {
 	struct totals totals = count_totals(pass);
 	const char *comma = "";
 
-	printf("%" PRId64 " definition%s: ", totals.definitions, totals.definitions == 1 ? "" : "s");
+	fprintf(out, "%" PRId64 " definition%s: ", totals.definitions, totals.definitions == 1 ? "" : "s");
 	for (int s = 0; s < STATUS_COUNT; s++)
 		if (totals.by_status[s] > 0) {
-			printf("%s%" PRId64 " %s", comma, totals.by_status[s], status_name((enum status)s));
+			fprintf(out, "%s%" PRId64 " %s", comma, totals.by_status[s], status_name((enum status)s));
 			comma = ", ";
 		}
 	if (totals.unknown > 0)
-		printf("%s%" PRId64 " unknown", comma, totals.unknown);
+		fprintf(out, "%s%" PRId64 " unknown", comma, totals.unknown);
 	if (totals.definitions == 0)
-		printf("nothing selected");
-	printf("; %" PRId64 " case%s run, %" PRId64 " cached; %.3g M elements compared; %.2f s\n", pass->cases_run,
-	       pass->cases_run == 1 ? "" : "s", pass->cases_cached, (double)totals.elements / 1e6, pass->seconds);
+		fprintf(out, "nothing selected");
+	fprintf(out, "; %" PRId64 " case%s run, %" PRId64 " cached; %.3g M elements compared; %.2f s\n",
+		pass->cases_run, pass->cases_run == 1 ? "" : "s", pass->cases_cached, (double)totals.elements / 1e6,
+		pass->seconds);
+	if (pass->machine.accepted != NULL)
+		fprintf(
+		    out,
+		    "verdicts that %s gave elsewhere were accepted (--device-class); this machine has no such device\n",
+		    pass->machine.accepted);
 	if (options->strict && totals.findings > 0)
-		printf("%" PRId64 " finding%s, which --strict counts as failures\n", totals.findings,
-		       totals.findings == 1 ? "" : "s");
+		fprintf(out, "%" PRId64 " finding%s, which --strict counts as failures\n", totals.findings,
+			totals.findings == 1 ? "" : "s");
+}
+
+void report_summary(const struct pass *pass, const struct report_options *options)
+{
+	struct folded folded;
+
+	begin_folded(&folded, options);
+	print_summary(folded.out, pass, options);
+	end_folded(&folded, options);
 	fflush(stdout);
 	if (pass->not_kept != NULL)
 		fprintf(stderr, "reftest: the verdicts of this run could not be kept: %s\n", pass->not_kept);
@@ -327,7 +397,7 @@ int report_exit_code(const struct pass *pass, const struct report_options *optio
 
 	if (pass->interrupted)
 		return EXIT_INTERRUPTED;
-	if (totals.by_status[STATUS_INVALID] > 0)
+	if (totals.by_status[STATUS_INVALID] > 0 || pass->problem_count > 0)
 		return EXIT_USAGE;
 	if (totals.by_status[STATUS_FAILED] > 0 || totals.by_status[STATUS_ERROR] > 0 ||
 	    (options->strict && totals.findings > 0))
@@ -506,7 +576,15 @@ void report_json(const struct pass *pass, const struct report_options *options)
 	buf_printf(&out, ", \"exit\": %d, \"interrupted\": %s, ", report_exit_code(pass, options),
 	           pass->interrupted ? "true" : "false");
 	json_text(&out, "not_kept", pass->not_kept);
-	buf_text(&out, "},\n \"definitions\": [");
+	buf_text(&out, ", ");
+	json_text(&out, "device_class", pass->machine.policy.device_class);
+	buf_printf(&out, ", \"accepted_from_elsewhere\": %s", pass->machine.accepted != NULL ? "true" : "false");
+	buf_text(&out, "},\n \"problems\": [");
+	for (int i = 0; i < pass->problem_count; i++) {
+		buf_text(&out, i > 0 ? ", " : "");
+		buf_json_string(&out, pass->problems[i]);
+	}
+	buf_text(&out, "],\n \"definitions\": [");
 	for (int i = 0; i < pass->count; i++) {
 		buf_text(&out, i > 0 ? ",\n " : "\n ");
 		json_definition(&out, pass->outcomes[i]);

@@ -7,8 +7,12 @@
 struct report_options {
 	bool strict;         /* findings count as failures */
 	bool only_changed;   /* say nothing of what was verified before and still is */
+	int width;           /* columns that a line of text may take; 0: as many as it wants */
 	const char *command; /* the words that repeat this run's options: "--device cpu --seed 3" */
 };
+
+/* What could not be looked at, on stderr. */
+void report_problems(const struct pass *pass);
 
 /* One outcome as a line, with details below it when it is not passed. */
 void report_outcome(const struct outcome *outcome, const struct report_options *options);

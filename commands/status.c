@@ -10,8 +10,8 @@
 #include "commands/report.h"
 
 struct status_options {
-	const char *root, *device, *python, *format;
-	bool no_workloads;
+	const char *root, *device, *device_class, *python, *format;
+	bool no_workloads, index;
 	struct words op_types;
 };
 
@@ -19,7 +19,9 @@ struct status_options {
 static const struct option_row rows[] = {
     {"--root", OPTION_TEXT, AT(root), "DIR", "the dataset"},
     {"--op-type", OPTION_LIST, AT(op_types), "T", "the definitions of this op_type; may be repeated"},
+    {"--staged", OPTION_FLAG, AT(index), NULL, "what git's index holds, not the working tree"},
     {"--device", OPTION_TEXT, AT(device), "D", "whose verdicts count: auto, cpu, cuda or cuda:N (default: auto)"},
+    {"--device-class", OPTION_TEXT, AT(device_class), "C", "only verdicts of this class count, whoever made them: cpu, sm_90, …"},
     {"--python", OPTION_TEXT, AT(python), "PATH", "the interpreter whose torch counts"},
     {"--no-workloads", OPTION_FLAG, AT(no_workloads), NULL, "leave the lines of workload files out"},
     {"--format", OPTION_TEXT, AT(format), "F", "text or json (default: text)"},
@@ -59,7 +61,7 @@ static void print_rows(const struct pass *pass)
 
 static int run(struct reftest *reftest, const struct status_options *o, const struct words *names, struct err *err)
 {
-	struct pass_options options = {.device = o->device, .python = o->python, .cached_only = true, .dry_run = true, .each = true,
+	struct pass_options options = {.device = o->device, .device_class = o->device_class, .python = o->python, .cached_only = true, .dry_run = true, .each = true, .from_index = o->index,
 	                               .cases = case_options_default()};
 	struct report_options report = {.command = ""};
 	struct pass pass;
@@ -68,7 +70,7 @@ static int run(struct reftest *reftest, const struct status_options *o, const st
 
 	options.cases.workloads = !o->no_workloads;
 	options.details = json;
-	options.ask_verified = options.ask_rows = !json && names->count == 0 && o->op_types.count == 0;
+	options.ask_verified = options.ask_rows = !json && !o->index && names->count == 0 && o->op_types.count == 0;
 	reftest->root_given = o->root != NULL ? o->root : reftest->root_given;
 	code = pass_open(&pass, reftest, &options, err);
 	if (code == 0) {
@@ -77,6 +79,7 @@ static int run(struct reftest *reftest, const struct status_options *o, const st
 		} else if (pass_run(&pass, err) < 0) {
 			code = EXIT_INTERNAL;
 		} else {
+			report_problems(&pass);
 			if (!json)
 				print_rows(&pass);
 			(json ? report_json : report_summary)(&pass, &report);

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "commands/exchange.h"
@@ -11,10 +13,11 @@
 #include "commands/options.h"
 #include "commands/pass.h"
 #include "commands/report.h"
+#include "commands/touched.h"
 
 struct verify_options {
-	const char *root, *device, *python, *sizes, *format, *case_id, *ground_truth, *junit;
-	bool all, changed, force, edge, no_workloads, strict, cached_only, dry_run, staged, quiet;
+	const char *root, *device, *device_class, *python, *sizes, *format, *case_id, *ground_truth, *junit;
+	bool all, changed, index, force, edge, no_workloads, strict, cached_only, dry_run, staged, quiet;
 	int jobs;
 	double atol, rtol, hit_ratio, timeout;
 	uint64_t seed;
@@ -26,12 +29,16 @@ static const struct option_row rows[] = {
     {"--root", OPTION_TEXT, AT(root), "DIR", "the dataset"},
     {"--all", OPTION_FLAG, AT(all), NULL, "every definition (also what no name at all means)"},
     {"--changed", OPTION_FLAG, AT(changed), NULL, "every definition, but tell only what has no valid verdict"},
+    {"--staged", OPTION_FLAG, AT(index), NULL,
+     "what git's index holds, as a commit would have it, not the working tree"},
     {"--op-type", OPTION_LIST, AT(op_types), "T", "the definitions of this op_type; may be repeated"},
     {"--case", OPTION_TEXT, AT(case_id), "ID", "only this case, as a failure line names it"},
     {"--sizes", OPTION_TEXT, AT(sizes), "LIST", "small,medium,large (default: small,medium)"},
     {"--no-workloads", OPTION_FLAG, AT(no_workloads), NULL, "leave the lines of workload files out"},
     {"--edge", OPTION_FLAG, AT(edge), NULL, "also what is empty, single or a matter of convention; shows findings"},
     {"--device", OPTION_TEXT, AT(device), "D", "auto, cpu, cuda or cuda:N (default: auto)"},
+    {"--device-class", OPTION_TEXT, AT(device_class), "C",
+     "only verdicts of this class count, whoever made them: cpu, sm_90, …"},
     {"--ground-truth", OPTION_TEXT, AT(ground_truth), "NAMES", "auto: the best there is; all: each, and they agree; or by name"},
     {"--force", OPTION_FLAG, AT(force), NULL, "run everything, whatever is stored"},
     {"--cached-only", OPTION_FLAG, AT(cached_only), NULL, "run nothing; what has no verdict makes the exit code 3"},
@@ -125,6 +132,8 @@ static char *repeat_words(const struct verify_options *o, struct arena *arena)
 {
 	struct buf words = {0};
 
+	if (o->index)
+		buf_text(&words, " --staged");
 	if (o->seed != 0)
 		buf_printf(&words, " --seed %llu", (unsigned long long)o->seed);
 	if (o->atol >= 0)
@@ -141,6 +150,14 @@ static char *repeat_words(const struct verify_options *o, struct arena *arena)
 
 	buf_free(&words);
 	return text;
+}
+
+/* What hooks say is shown by programs that do not fold lines: 80 columns where there is no terminal to ask. */
+static int terminal_columns(void)
+{
+	struct winsize size = {0};
+
+	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40 ? size.ws_col : 80;
 }
 
 /* The report's options, where the pass's callback finds them. */
@@ -164,7 +181,7 @@ static void keep_generated(struct pass *pass)
 	struct generated generated;
 	struct err err = {""};
 
-	if (pass->options->dry_run || pass->options->cached_only || pass->interrupted ||
+	if (pass->options->dry_run || pass->options->cached_only || pass->options->from_index || pass->interrupted ||
 	    !generated_before(pass->reftest->root, &options.layout))
 		return;
 	if (generated_update(pass->reftest, &pass->dataset, &options, &pass->arena, &generated, &err) < 0)
@@ -173,19 +190,68 @@ static void keep_generated(struct pass *pass)
 		fprintf(stderr, "reftest: %s\n", generated.told[i]);
 }
 
+/* A word with a dot in its last part is no name of a definition but a file's. */
+static bool is_file(const char *word)
+{
+	const char *slash = strrchr(word, '/');
+
+	return strpbrk(word, "*?[") == NULL && strchr(slash != NULL ? slash + 1 : word, '.') != NULL;
+}
+
+/* Hooks name the files that are committed, whatever they are: with --staged those select the definitions that they
+ * touch, and a file that touches none is passed over. 1: so are all of them; 0; -1 with a sentence. */
+static int select_files(struct pass *pass, const struct verify_options *o, const struct words *names,
+			struct arena *arena, struct err *err)
+{
+	const char **files = arena_array(arena, (size_t)names->count, sizeof *files);
+	struct words selected = {.items = arena_array(arena, (size_t)names->count, sizeof *selected.items)};
+	struct touched touched = {0};
+	int count = 0;
+
+	for (int i = 0; i < names->count; i++)
+		if (o->index && is_file(names->items[i]))
+			files[count++] = touched_path(pass->reftest->root, names->items[i], arena);
+		else
+			selected.items[selected.count++] = names->items[i];
+	if (count > 0) {
+		if (touched_by(pass->reftest, &pass->dataset, pass->contents, files, count, arena, &touched, err) < 0)
+			return -1;
+		const char **more =
+		    arena_array(arena, (size_t)(selected.count + touched.definition_count), sizeof *more);
+
+		memcpy(more, selected.items, (size_t)selected.count * sizeof *more);
+		for (int i = 0; i < touched.definition_count; i++)
+			more[selected.count++] = touched.definitions[i].file->path;
+		selected.items = more;
+		if (selected.count == 0 && o->op_types.count == 0)
+			return 1;
+	}
+	return pass_select(pass, selected.items, selected.count, o->op_types.items, o->op_types.count, err);
+}
+
 static int run(struct reftest *reftest, const struct verify_options *o, const struct words *names, struct arena *arena,
                struct err *err)
 {
-	struct pass_options options = {.device = o->device, .python = o->python, .jobs = o->jobs, .timeout_s = o->timeout,
-	                               .force = o->force, .cached_only = o->cached_only, .dry_run = o->dry_run,
-	                               .staged = o->staged, .ground_truth = o->ground_truth};
-	struct verify verify = {.report = {.strict = o->strict, .only_changed = o->changed || o->quiet,
-	                                   .command = repeat_words(o, arena)}};
+	struct pass_options options = {.device = o->device,
+				       .device_class = o->device_class,
+				       .python = o->python,
+				       .jobs = o->jobs,
+				       .timeout_s = o->timeout,
+				       .force = o->force,
+				       .cached_only = o->cached_only,
+				       .dry_run = o->dry_run,
+				       .staged = o->staged,
+				       .from_index = o->index,
+				       .ground_truth = o->ground_truth};
+	struct verify verify = {.report = {.strict = o->strict,
+					   .only_changed = o->changed || o->quiet,
+					   .width = o->index ? terminal_columns() : 0,
+					   .command = repeat_words(o, arena)}};
 	bool json = strcmp(o->format, "json") == 0, github = strcmp(o->format, "github") == 0;
 
 	options.details = options.each = json || github || o->junit != NULL || !verify.report.only_changed;
-	options.ask_verified = o->changed && !options.details && !o->edge && names->count == 0 && o->op_types.count == 0 &&
-	                       o->case_id == NULL && !o->force;
+	options.ask_verified = o->changed && !options.details && !o->edge && names->count == 0 &&
+			       o->op_types.count == 0 && o->case_id == NULL && !o->force && !o->index;
 	if (read_case_options(o, &options.cases, err) < 0)
 		return EXIT_USAGE;
 	if (o->root != NULL)
@@ -194,11 +260,17 @@ static int run(struct reftest *reftest, const struct verify_options *o, const st
 
 	if (code == 0) {
 		verify.pass.told = json || github ? NULL : told;
-		if (pass_select(&verify.pass, names->items, names->count, o->op_types.items, o->op_types.count, err) < 0) {
+		int selected = select_files(&verify.pass, o, names, arena, err);
+
+		if (selected < 0) {
 			code = EXIT_USAGE;
+		} else if (selected > 0 && !json) {
+			printf("none of these files touches a definition of %s\n", reftest->root);
+			code = EXIT_VERIFIED;
 		} else if (pass_run(&verify.pass, err) < 0) {
 			code = EXIT_INTERNAL;
 		} else {
+			report_problems(&verify.pass);
 			if (github)
 				exchange_github(&verify.pass);
 			(json ? report_json : report_summary)(&verify.pass, &verify.report);

@@ -97,6 +97,7 @@ struct problems {
 
 struct scan {
 	struct arena *arena;
+	bool folders; /* whether each can be opened is all that is asked */
 	struct files files;
 	struct problems problems;
 };
@@ -282,7 +283,10 @@ static void scan_op_type(struct scan *scan, int dir, const char *path, const cha
 			problem_errno(scan, path, "open the folder");
 		return;
 	}
-	struct paths files = read_folder(scan, folder, suffix);
+	struct paths files = {0};
+
+	if (!scan->folders)
+		files = read_folder(scan, folder, suffix);
 
 	for (size_t i = 0; i < files.count; i++)
 		add_file(scan, folder, files.list[i], suffix);
@@ -502,6 +506,55 @@ int dataset_some(const char *root, const char *const *paths, int count, struct a
 	out->some = true;
 	pair_files(out, arena);
 	return 0;
+}
+
+void dataset_look_at_folders(struct dataset *dataset, struct arena *arena)
+{
+	struct scan definitions = {.arena = arena, .folders = true}, workloads = definitions;
+
+	scan_kind(&definitions, dataset->fd, "definitions", ".json", true);
+	scan_kind(&workloads, dataset->fd, "workloads", ".jsonl", false);
+	finish_problems(dataset, &definitions, &workloads, arena);
+}
+
+/* --- what somebody else lists -------------------------------------------------------------------------------- */
+
+/* Appends the file if its path is one of this kind. */
+static bool take_listed(const struct listed_file *file, const char *kind, const char *suffix, struct arena *arena,
+			struct dataset_file *files, int *count)
+{
+	struct pair pair;
+
+	if (!split_path(file->path, kind, suffix, &pair))
+		return false;
+	files[(*count)++] = (struct dataset_file){.op_type = arena_copy(arena, pair.op_type, pair.op_length),
+						  .name = arena_copy(arena, pair.name, pair.name_length),
+						  .path = file->path,
+						  .object = file->object};
+	return true;
+}
+
+int dataset_listed(const char *root, const struct listed_file *files, int count, struct arena *arena,
+		   struct dataset *out, struct err *err)
+{
+	if (open_root(root, out, err) < 0)
+		return -1;
+	struct dataset_file *definitions = arena_array(arena, (size_t)count, sizeof *definitions);
+	struct dataset_file *workloads = arena_array(arena, (size_t)count, sizeof *workloads);
+
+	for (int i = 0; i < count; i++)
+		if (!take_listed(&files[i], "definitions", ".json", arena, definitions, &out->definition_count))
+			take_listed(&files[i], "workloads", ".jsonl", arena, workloads, &out->workload_count);
+	out->definitions = definitions;
+	out->workloads = workloads;
+	out->listed = true;
+	pair_files(out, arena);
+	return 0;
+}
+
+bool object_name_equal(const struct object_name *a, const struct object_name *b)
+{
+	return a->length > 0 && a->length == b->length && memcmp(a->bytes, b->bytes, a->length) == 0;
 }
 
 void dataset_close(struct dataset *dataset)

@@ -604,3 +604,83 @@ int attention_sizes(const struct op_problem *problem, const struct attention_rol
 		preset_axes(problem, roles, &presets[i], axis + (int64_t)i * problem->axis_count);
 	return count;
 }
+
+/* --- edges -------------------------------------------------------------------------------------------------------- */
+
+/* In the order of attention_edges; op_case.edge is one of these. */
+enum { EDGE_NO_QUERIES = 1, EDGE_NO_KEYS, EDGE_BLIND_QUERIES, EDGE_ONE_OF_EACH };
+
+const struct op_edge attention_edges[] = {
+    {"no_queries", "no queries in, no queries out"},
+    {"no_keys", "where there is no key, a query has output 0 and log-sum-exp -infinity"},
+    {"blind_queries", "masks are aligned at the end of the keys, and a query before the first key has output 0 and "
+                      "log-sum-exp -infinity"},
+    {"one_of_each", "one query and one key: the output is the key's value"},
+    {NULL, NULL},
+};
+
+static bool is_var(const struct op_problem *problem, int input, int dimension)
+{
+	return input < 0 || problem->axes[problem->inputs[input].axis[dimension]].var;
+}
+
+/* Sparse: of keys there are as many as the smallest case has, since what is listed of them is a const axis. */
+static bool sparse_edge_axes(const struct op_problem *problem, const struct attention_roles *roles, int edge,
+                             int64_t *axis)
+{
+	const struct op_arg *query = &problem->inputs[roles->query[0]], *key = &problem->inputs[roles->key[0]];
+
+	for (int a = 0; a < problem->axis_count; a++)
+		axis[a] = problem->axes[a].var ? 1 : problem->axes[a].value;
+	if (edge == EDGE_BLIND_QUERIES || !problem->axes[query->axis[0]].var)
+		return false;
+	set_axis(problem, axis, roles->query[0], 0, edge == EDGE_NO_QUERIES ? 0 : 1);
+	set_axis(problem, axis, roles->key[0], 0, edge == EDGE_NO_KEYS ? 0 : 1);
+	return edge != EDGE_NO_KEYS || problem->axes[key->axis[0]].var;
+}
+
+/* A page more than is asked for, so that the caches are there even if nobody looks. */
+static void set_edge(const struct op_problem *problem, const struct attention_roles *roles, int64_t batch,
+                     int64_t queries, int64_t entries, int64_t *axis)
+{
+	struct attention_preset preset = {batch, queries, 0};
+
+	preset_axes(problem, roles, &preset, axis);
+	set_axis(problem, axis, roles->query[0], 0, queries);
+	if (roles->kv_indices >= 0) {
+		set_axis(problem, axis, roles->kv_indices, 0, entries);
+		set_axis(problem, axis, roles->key[0], 0, entries + 1);
+	} else {
+		set_axis(problem, axis, roles->key[0], 0, entries);
+	}
+}
+
+bool attention_edge_axes(const struct op_problem *problem, const struct attention_roles *roles, int edge, int64_t *axis)
+{
+	bool decode = roles->qo_indptr < 0;
+
+	if (roles->sparse >= 0)
+		return sparse_edge_axes(problem, roles, edge, axis);
+
+	const struct op_arg *key = &problem->inputs[roles->key[0]];
+	int64_t page_size = roles->kv_indices >= 0 ? problem->axes[key->axis[1]].value : 1;
+
+	if (fixed_batch(problem, roles) >= 0 || !is_var(problem, roles->query[0], 0) ||
+	    !is_var(problem, roles->kv_indices >= 0 ? roles->kv_indices : roles->key[0], 0) ||
+	    !is_var(problem, roles->kv_indptr, 0))
+		return false;
+	switch (edge) {
+	case EDGE_NO_QUERIES:
+		set_edge(problem, roles, decode ? 0 : 2, 0, decode ? 0 : 3, axis);
+		return true;
+	case EDGE_NO_KEYS:
+		set_edge(problem, roles, decode ? 3 : 2, decode ? 3 : 5, 0, axis);
+		return true;
+	case EDGE_BLIND_QUERIES: /* more than the keys of a page, where keys come by pages */
+		set_edge(problem, roles, 1, page_size + 4, page_size > 1 ? 1 : 2, axis);
+		return !decode && attention_is_causal(problem, roles);
+	default:
+		set_edge(problem, roles, 1, 1, 1, axis);
+		return true;
+	}
+}

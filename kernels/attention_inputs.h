@@ -88,6 +88,10 @@ struct attention_preset {
 int attention_sizes(const struct op_problem *problem, const struct attention_roles *roles,
                     const struct attention_preset *presets, int count, int64_t *axis, int room);
 
+/* op.edges of every attention family, and op.edge_axes for the problem with these roles. */
+extern const struct op_edge attention_edges[];
+bool attention_edge_axes(const struct op_problem *problem, const struct attention_roles *roles, int edge, int64_t *axis);
+
 /* The sequences of a case, from malloc. Given to tests. */
 struct attention_plan {
 	int64_t batch;

@@ -78,3 +78,20 @@ int check_integers(const struct op_case *c, const struct tensor *in, int input, 
 	}
 	return 0;
 }
+
+bool check_is_number(const struct op_case *c, int input)
+{
+	return input >= 0 && c->problem->inputs[input].rank == OP_SCALAR && (c->given >> input & 1) != 0;
+}
+
+int check_scalar(const struct op_case *c, int input, double least, double most, const char *what, struct err *err)
+{
+	if (!check_is_number(c, input) || (c->scalar[input] >= least && c->scalar[input] <= most))
+		return 0;
+	return err_set(err, "input '%s' is %.17g; %s", c->problem->inputs[input].name, c->scalar[input], what);
+}
+
+int check_epsilon(const struct op_case *c, int input, struct err *err)
+{
+	return check_scalar(c, input, 0x1p-1074, 1e300, "an epsilon is above 0, for rows of zeros have no norm else", err);
+}

@@ -20,6 +20,15 @@ int check_all_finite(const struct op_case *c, const struct tensor *in, struct er
 int check_integers(const struct op_case *c, const struct tensor *in, int input, int64_t least, int64_t most,
                    const char *what, struct err *err);
 
+/* Is it a Python scalar to which the workload gives a number? */
+bool check_is_number(const struct op_case *c, int input);
+
+/* A Python scalar that the workload gives, from `least` to `most`. `what` names it: "an epsilon is above 0". */
+int check_scalar(const struct op_case *c, int input, double least, double most, const char *what, struct err *err);
+
+/* The epsilon of a norm, by the same rules: rows of zeros have no norm without one. */
+int check_epsilon(const struct op_case *c, int input, struct err *err);
+
 /* "[3, 17]": where element `index` lies in a tensor. Gives `out`. */
 const char *check_place(const struct tensor *tensor, int64_t index, char *out, size_t size);
 

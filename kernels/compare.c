@@ -298,6 +298,12 @@ static bool rule_holds(struct rule rule, int64_t hits, int64_t elements, int64_t
 	return rule.hit_ratio >= 1 ? hits == elements : (double)hits >= rule.hit_ratio * (double)elements;
 }
 
+/* Into [-1, 1]; NaN (sums that overflowed) stays NaN. */
+static double clamp(double cosine)
+{
+	return cosine > 1 ? 1 : cosine < -1 ? -1 : cosine;
+}
+
 void compare_finish(const struct compare_sums *sums, struct rule rule, struct metrics *out)
 {
 	double finite = sums->finite > 0 ? (double)sums->finite : 1;
@@ -315,7 +321,7 @@ void compare_finish(const struct compare_sums *sums, struct rule rule, struct me
 	    .mean_abs = sums->sum_abs / finite,
 	    .max_rel = sums->max_rel,
 	    .mean_rel = sums->sum_rel / finite,
-	    .cosine = both_zero ? 1 : norms > 0 ? sums->dot / norms : 0,
+	    .cosine = both_zero ? 1 : norms > 0 ? clamp(sums->dot / norms) : 0, /* both roots were rounded */
 	    .mse = sums->sum_sq / finite,
 	    .margin = sums->unmatched > 0 ? INFINITY : sums->margin,
 	    .zeros_would_pass = rule_holds(rule, sums->zero_hits, sums->elements,

@@ -345,20 +345,26 @@ static __device__ double add_threads(const double *by_thread)
 	return sum;
 }
 
-/* The piece's sums over the block's threads, to where they belong; and which piece is next but one. */
-static __device__ uint32_t close_piece(const struct task &task, uint32_t number, struct shared *shared)
+/* The piece's sums over the block's threads, to where they belong. After a barrier. */
+static __device__ __forceinline__ void tell_sums(const struct task &task, uint32_t number, const struct shared *shared)
 {
 	int lane = (int)(threadIdx.x % 32), warp = (int)(threadIdx.x / 32);
 
-	__syncthreads();
-	if (threadIdx.x == 0)
-		shared->next = gridDim.x + atomicAdd(&task.board->pieces, 1);
-	if (warp < SUMS) {
-		double sum = add_threads(shared->sum[warp]);
+	if (warp >= SUMS)
+		return;
+	double sum = add_threads(shared->sum[warp]);
 
-		if (lane == 0)
-			task.sums[(int64_t)warp * pieces_of(task.plan) + number] = sum;
-	}
+	if (lane == 0)
+		task.sums[(int64_t)warp * pieces_of(task.plan) + number] = sum;
+}
+
+/* Between two pieces of a block. Returns which piece is next but one. */
+static __device__ __forceinline__ uint32_t close_piece(const struct task &task, uint32_t number, struct shared *shared)
+{
+	__syncthreads();
+	if (threadIdx.x == THREADS - 1)
+		shared->next = gridDim.x + atomicAdd(&task.board->pieces, 1);
+	tell_sums(task, number, shared);
 	__syncthreads();
 	for (int s = 0; s < SUMS; s++)
 		shared->sum[s][threadIdx.x] = 0;
@@ -394,39 +400,42 @@ static __device__ void tell_block(struct shared *shared, struct course course)
 		shared->peaks[warp * METRICS_WORST + lane] = course.worst;
 }
 
-/* The block's counts and maxima to the board. */
-static __device__ void tell_board(struct compare_board *board, const struct shared *shared)
+/* By one warp: the block's counts and maxima to the board. */
+static __device__ __forceinline__ void tell_board(struct compare_board *board, const struct shared *shared)
 {
-	int thread = (int)threadIdx.x;
+	int lane = (int)(threadIdx.x % 32);
 
-	if (thread < COUNTS) {
+	if (lane < COUNTS) {
 		unsigned long long sum = 0;
 
 		for (int w = 0; w < WARPS; w++)
-			sum += shared->warp_count[thread][w];
+			sum += shared->warp_count[lane][w];
 		if (sum != 0)
-			atomicAdd(&board->count[thread], sum);
+			atomicAdd(&board->count[lane], sum);
 	}
-	if (thread == 32 || thread == 64) {
-		const double *found = thread == 32 ? shared->warp_max_abs : shared->warp_max_rel;
+	if (lane == COUNTS || lane == COUNTS + 1) {
+		const double *found = lane == COUNTS ? shared->warp_max_abs : shared->warp_max_rel;
 		double most = 0;
 
 		for (int w = 0; w < WARPS; w++)
 			most = fmax(most, found[w]);
 		if (most > 0)
-			atomicMax(thread == 32 ? &board->max_abs : &board->max_rel,
+			atomicMax(lane == COUNTS ? &board->max_abs : &board->max_rel,
 			          (unsigned long long)__double_as_longlong(most));
 	}
 }
 
-/* Everything the block has found but its pieces' sums, to the board and the list of candidates. True in the last
- * block to do so, which then sees what all others wrote. */
-static __device__ bool tell_all(const struct task &task, struct shared *shared, struct course course)
+/* After the block's last piece: its sums, and everything else that the block has found, to where the last block finds
+ * it. True in the last block to do so, which then sees what all others wrote. */
+static __device__ bool tell_all(const struct task &task, uint32_t number, struct shared *shared, struct course course)
 {
+	static_assert(WARPS >= SUMS + 2 && 2 * 32 >= WARPS * METRICS_WORST, "the sums leave two warps free");
 	tell_block(shared, course);
 	__syncthreads();
-	tell_board(task.board, shared);
-	rank_peaks(shared->peaks, task.candidates + blockIdx.x * METRICS_WORST);
+	tell_sums(task, number, shared);
+	if (threadIdx.x / 32 == WARPS - 1)
+		tell_board(task.board, shared);
+	rank_peaks(shared->peaks, task.candidates + blockIdx.x * METRICS_WORST, SUMS * 32);
 	__syncthreads();
 	if (threadIdx.x == 0) {
 		cuda::atomic_ref<uint32_t, cuda::thread_scope_device> finished(task.board->finished);
@@ -573,17 +582,17 @@ static __global__ void __launch_bounds__(THREADS, BLOCKS) compare_kernel(const _
 	if (threadIdx.x == 0)
 		shared.next = gridDim.x + atomicAdd(&task.board->pieces, 1);
 	__syncthreads();
-	uint32_t next = shared.next;
+	uint32_t next = shared.next, last = number; /* last: the piece whose sums are not told yet */
 
 	while (number < pieces) {
 		take_piece<D>(task, &shared, &course, piece_at(task.plan, number),
 		              next < pieces ? piece_at(task.plan, next).first : task.plan.batches);
-		uint32_t next_but_one = close_piece(task, number, &shared);
-
+		last = number;
 		number = next;
-		next = next_but_one;
+		if (number < pieces)
+			next = close_piece(task, last, &shared);
 	}
-	if (tell_all(task, &shared, course))
+	if (tell_all(task, last, &shared, course))
 		publish<D>(task, &shared);
 }
 

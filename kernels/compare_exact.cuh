@@ -99,13 +99,13 @@ static __device__ __forceinline__ uint64_t greatest(uint64_t mine)
 	return (uint64_t)upper << 32 | lower;
 }
 
-/* By the block: the greatest five of all warps' five to out[0 … 4], greatest first. Each thread counts what is
- * greater than its own; no two are equal but for zeros. Other threads see it after a barrier. */
-static __device__ __forceinline__ void rank_peaks(const chunk_peak *peaks, chunk_peak *out)
+/* By the block: the greatest five of all warps' five to out[0 … 4], greatest first. Each thread, from number `first` on,
+ * counts what is greater than its own; no two are equal but for zeros. Other threads see it after a barrier. */
+static __device__ __forceinline__ void rank_peaks(const chunk_peak *peaks, chunk_peak *out, int first)
 {
-	int mine = (int)threadIdx.x, rank = 0;
+	int mine = (int)threadIdx.x - first, rank = 0;
 
-	if (mine >= WARPS * METRICS_WORST)
+	if (mine < 0 || mine >= WARPS * METRICS_WORST)
 		return;
 #pragma unroll 8
 	for (int i = 0; i < WARPS * METRICS_WORST; i++)
@@ -163,16 +163,15 @@ static __device__ __forceinline__ bool is_finite_pair(struct pair p)
 	return isfinite(p.r) && isfinite(p.g);
 }
 
-/* diff / bound, on the right side of 1 even where the quotient rounds to 1; infinity for what does not match at all. */
+/* diff / bound: above 1 exactly if the element misses, for no quotient of two doubles that is above 1 rounds to 1.
+ * Infinity for what does not match at all. */
 static __device__ __forceinline__ double score_of(struct pair p)
 {
 	if (p.diff == 0)
 		return 0;
 	if (!is_finite_pair(p) || isinf(p.diff))
 		return INFINITY;
-	double ratio = __ddiv_rn(p.diff, p.bound);
-
-	return ratio == 1 && p.diff > p.bound ? 1 + DBL_EPSILON : ratio;
+	return __ddiv_rn(p.diff, p.bound);
 }
 
 static __device__ __forceinline__ uint64_t key_of(struct pair p)

@@ -43,7 +43,7 @@ static __device__ __forceinline__ void find_chunks(struct shared *shared, chunk_
 			shared->peaks[threadIdx.x / 32 * METRICS_WORST + worst] = best;
 	}
 	__syncthreads();
-	rank_peaks(shared->peaks, shared->chunks);
+	rank_peaks(shared->peaks, shared->chunks, 0);
 	if (threadIdx.x == 0)
 		shared->listed = 0;
 	__syncthreads();

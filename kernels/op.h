@@ -22,6 +22,7 @@ extern "C" {
 #endif
 
 enum { OP_RANK = 8, OP_CONSTANTS = 8, OP_ARGS = 32, OP_EDGES = 32, OP_SCALAR = -1 };
+enum { OP_KEPT = -1, OP_PLACES = 2 * OP_ARGS }; /* op.leaves; tensors that `out` of an oracle may have */
 
 /* A tensor in memory of some device, row-major and dense, aligned to 256 bytes. */
 struct tensor {
@@ -79,8 +80,8 @@ struct op_case {
 	double scalar[OP_ARGS];   /* values of Python-scalar inputs, by input index */
 	int probe;                /* 0: an ordinary case; 1: the inputs that make a hidden constant visible */
 	int edge;                 /* 0: an ordinary case; else 1 + the index of one of op.edges */
-	uint32_t given;           /* bit i: input i comes from a workload's file. What op.fill makes of the others must
-	                             suit it whatever it holds: indices that were brought may lead to any row */
+	uint32_t given;           /* bit i: input i comes from a workload: a file's tensor, or a number. What op.fill makes
+	                             of the others must suit it whatever it holds: indices may lead to any row */
 };
 
 /* |reference - ground_truth| <= atol + rtol |ground_truth| for at least hit_ratio of the elements. */
@@ -94,6 +95,13 @@ struct rule {
 struct op_edge {
 	const char *name;       /* its word in the case's id: "no_rows" */
 	const char *convention; /* what counts here, as a clause: "no rows in, no rows out" */
+};
+
+/* What an input has to hold after the reference ran: the truth at a place, by rule(c, place). */
+struct op_leaves {
+	int place; /* OP_KEPT: it must not be written. An output's index: the operation may be done in place.
+	            * op_own_place(problem, input): a truth of its own, which the oracle puts there */
+	bool may_keep; /* what it held before will do too */
 };
 
 enum op_size { SIZE_SMALL, SIZE_MEDIUM, SIZE_LARGE, SIZE_COUNT };
@@ -119,11 +127,12 @@ struct op {
 	/* Fills the hidden constants (at most OP_CONSTANTS) and returns their number. NULL: it needs none. */
 	int (*constants)(const struct op_problem *problem, int variant, struct op_constant *out);
 
-	/* The bounds of one output of a case, with the arithmetic behind them in the family's comment. */
+	/* The bounds of one output of a case (or of an input with a truth of its own: op.leaves), with the arithmetic behind
+	 * them in the family's comment. */
 	struct rule (*rule)(const struct op_case *c, int output);
 
-	/* May the reference write to this input? NULL: to none. */
-	bool (*may_write)(const struct op_case *c, int input);
+	/* What an input has to hold after the reference ran; NULL: what it held before. */
+	struct op_leaves (*leaves)(const struct op_case *c, int input);
 
 	/* Value of a Python-scalar input. NULL: the family has none. */
 	double (*scalar)(const struct op_case *c, int input);
@@ -133,13 +142,16 @@ struct op {
 	int (*fill)(const struct op_case *c, int input, struct tensor *out, struct err *err);
 
 	/* Do the axes and inputs that a workload brings make sense, as far as the family reads them as indices, offsets
-	 * or lengths? 0, or -1 with the sentence that makes the case invalid. Asked before the reference runs: once
-	 * with no input at hand, before any is made, and once more when some were brought. `in` on the host; data NULL:
-	 * not at hand, and not looked at. NULL: nothing to ask. */
+	 * or lengths, or divides by them? 0, or -1 with the sentence that makes the case invalid. Asked before the
+	 * reference runs: once with no tensor at hand, before any is made (Python scalars are known: op_case.scalar), and
+	 * once more when tensors were brought. `in` on the host; data NULL: not at hand, and not looked at. NULL: nothing
+	 * to ask. */
 	int (*check)(const struct op_case *c, const struct tensor *in, struct err *err);
 
 	/* The definition of the operation: plain C, double accumulation, one rounding to the output's dtype. `in` holds
-	 * problem->input_count tensors on the host (as the reference got them), `out` output_count. 0 or -1. */
+	 * problem->input_count tensors on the host (as the reference got them), `out` output_count, and beyond them
+	 * op_own_place is where that of an input with a truth of its own lies (data NULL: it is not asked for; families
+	 * without such inputs never look there). 0 or -1. */
 	int (*oracle)(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err);
 
 	/* Constants recovered from what the reference answered to a case with probe = 1: fills the value of each constant
@@ -189,6 +201,15 @@ struct rule rule_default(enum dtype dtype);
 /* Small look-ups that every match needs. -1: none. */
 int op_axis_index(const struct op_problem *problem, const char *name);
 int op_input_index(const struct op_problem *problem, const char *name);
+
+/* For op.leaves of families whose in-place forms name an output like the input that it replaces. */
+struct op_leaves op_leaves_namesake(const struct op_case *c, int input);
+
+/* Where the truth of an input that the operation writes to lies among those of the outputs (op.leaves). */
+static inline int op_own_place(const struct op_problem *problem, int input)
+{
+	return problem->output_count + input;
+}
 
 /* For op.edge_axes: the first case of the family's smallest preset (its `sizes`), with `rows` in the first var axis of
  * the first output, that output's last axis aside. False: it has no such axis. */

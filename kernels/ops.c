@@ -112,6 +112,14 @@ int op_input_index(const struct op_problem *problem, const char *name)
 	return -1;
 }
 
+struct op_leaves op_leaves_namesake(const struct op_case *c, int input)
+{
+	for (int i = 0; i < c->problem->output_count; i++)
+		if (strcmp(c->problem->outputs[i].name, c->problem->inputs[input].name) == 0)
+			return (struct op_leaves){i, true};
+	return (struct op_leaves){OP_KEPT, true};
+}
+
 bool op_edge_rows(int (*sizes)(const struct op_problem *, int, enum op_size, int64_t *, int),
                   const struct op_problem *problem, int variant, int64_t rows, int64_t *axis)
 {

@@ -354,7 +354,7 @@ static struct device *open_cpu(int index, struct err *err)
 static int compute(const struct asked *asked, struct device *device, const struct truth_place *in,
 		   const struct truth_place *out, struct err *err)
 {
-	struct tensor inputs[OP_ARGS] = {0}, outputs[OP_ARGS] = {0};
+	struct tensor inputs[OP_ARGS] = {0}, outputs[OP_PLACES] = {0};
 
 	if (inputs_at(asked, in, inputs, err) != TRUTH_OK || outputs_at(asked, out, outputs, err) != TRUTH_OK)
 		return TRUTH_BAD;

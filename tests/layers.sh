@@ -13,18 +13,19 @@ cd "$(dirname "$0")/.."
 broken() {
 	(
 		cd "$1"
-		find base dataset cache plan workers watcher kernels artifacts commands reftest.[ch] \
+		find base dataset cache plan workers watcher git kernels artifacts commands reftest.[ch] \
 			\( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' \) 2>/dev/null | sort | xargs awk '
 		BEGIN {
 			may["base"] = " base "
 			may["watcher"] = " base watcher "
+			may["git"] = " base git "
 			may["dataset"] = " base dataset "
 			may["cache"] = " base dataset cache "
 			may["plan"] = " base dataset cache plan "
 			may["kernels"] = " base kernels "
 			may["workers"] = " base dataset kernels workers "
 			may["artifacts"] = " base dataset cache artifacts "
-			may["commands"] = " base dataset cache plan workers watcher kernels artifacts commands "
+			may["commands"] = " base dataset cache plan workers watcher git kernels artifacts commands "
 			may["reftest.c"] = may["reftest.h"] = may["commands"]
 			split("ops.inc kernels_digest.h templates.inc templates_digest.h", words, " ") # written by make
 			for (i in words)
@@ -92,7 +93,7 @@ none_broken() {
 
 # planted FILE LINE: is the fault found when LINE is put before the includes of FILE?
 planted() {
-	cp -r base watcher dataset cache plan workers kernels artifacts commands reftest.[ch] "$scratch/tree/"
+	cp -r base watcher git dataset cache plan workers kernels artifacts commands reftest.[ch] "$scratch/tree/"
 	{
 		printf '%s\n' "$2"
 		cat "$1"
@@ -106,6 +107,7 @@ mkdir "$scratch/tree"
 check "every include follows the arrows" none_broken
 check "base including from cache is found" planted base/hash.h '#include "cache/store.h"'
 check "watcher including from dataset is found" planted watcher/settle.h '#include "dataset/dataset.h"'
+check "git including from dataset is found" planted git/index.h '#include "dataset/dataset.h"'
 check "dataset including from kernels is found" planted dataset/verdict.h '#include "kernels/op.h"'
 check "plan including from workers is found" planted plan/plan.h '# include "workers/pool.h"'
 check "workers including from cache is found" planted workers/job.h '#include "cache/store.h"'

@@ -87,9 +87,9 @@ python_ready() {
 	fi
 }
 
-# pytest and ruff, with which generated pytest files are tested.
+# pytest and ruff, with which generated pytest files are tested, and pre-commit for the hooks.
 tests_ready() {
-	[ -x .venv-tests/bin/ruff ] && .venv-tests/bin/python -c 'import pytest, importlib.util as u
+	[ -x .venv-tests/bin/ruff ] && [ -x .venv-tests/bin/pre-commit ] && .venv-tests/bin/python -c 'import pytest, importlib.util as u
 assert u.find_spec("fla") and u.find_spec("triton")' 2>/dev/null
 }
 

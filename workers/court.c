@@ -8,8 +8,10 @@ void court_renew(struct court *court)
 {
 	if (court->private != NULL)
 		court->device->calls->release(court->device, court->private);
-	court->private = NULL;
-	court->private_size = 0;
+	if (court->inputs != NULL)
+		court->device->calls->release(court->device, court->inputs);
+	court->private = court->inputs = NULL;
+	court->private_size = court->inputs_size = 0;
 	court->recovered_count = 0;
 	shared_renew(&court->shared);
 	shared_renew(&court->stand);
@@ -20,7 +22,8 @@ static int64_t available(struct court *court)
 {
 	int64_t bytes = court->device->calls->memory_free(court->device);
 
-	return layout_add(layout_add(bytes, court->private_size), shared_used(&court->shared));
+	bytes = layout_add(layout_add(bytes, court->private_size), court->inputs_size);
+	return layout_add(bytes, shared_used(&court->shared));
 }
 
 static int reserve_private(struct court *court, int64_t need, struct err *err)
@@ -36,11 +39,34 @@ static int reserve_private(struct court *court, int64_t need, struct err *err)
 	return court->private == NULL ? -1 : 0;
 }
 
+unsigned char *court_take_inputs(struct court *court, int64_t bytes, struct err *err)
+{
+	struct device *device = court->device;
+
+	if (court->inputs != NULL && court->inputs_size >= bytes)
+		return court->inputs;
+	if (court->inputs != NULL)
+		device->calls->release(device, court->inputs);
+	court->inputs = device->calls->allocate(device, bytes > 0 ? bytes : 1, err);
+	court->inputs_size = court->inputs == NULL ? 0 : bytes;
+	return court->inputs;
+}
+
+bool court_drop_inputs(struct court *court)
+{
+	if (court->inputs == NULL || court->inputs_size <= court->keep)
+		return false;
+	court->device->calls->release(court->device, court->inputs);
+	court->inputs = NULL;
+	court->inputs_size = 0;
+	return true;
+}
+
 enum court_answer court_reserve(struct court *court, struct court_need *need, struct err *err)
 {
 	int64_t wish = court->wish;
 
-	need->need = layout_add(layout_add(need->arena, need->private), need->scratch);
+	need->need = layout_add(layout_add(need->arena, need->private), layout_add(need->inputs, need->scratch));
 	need->available = need->need > SMALL_CASE || wish > SMALL_CASE ? available(court) : SMALL_CASE;
 	if (need->need > need->available)
 		return COURT_NO_MEMORY;

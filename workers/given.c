@@ -127,7 +127,7 @@ static int fill_one(struct device *device, const struct job *job, const struct o
 	return rule(ruling, STATUS_ERROR, REASON_GROUND_TRUTH);
 }
 
-/* Nothing has been made yet: what the axes alone rule out. */
+/* No tensor has been made yet: what axes and Python scalars alone rule out. */
 static int ask_about_axes(const struct job *job, const struct op *op, const struct op_case *c, const struct tensor *in,
                           struct ruling *ruling)
 {
@@ -202,10 +202,20 @@ uint32_t given_inputs(const struct job *job)
 	for (int i = 0; i < job->problem.input_count; i++) {
 		enum source_kind kind = job->inputs[i].kind;
 
-		if (kind == SOURCE_SAFETENSORS || (kind == SOURCE_SCALAR && job->problem.inputs[i].rank != OP_SCALAR))
+		if (kind == SOURCE_SAFETENSORS || kind == SOURCE_SCALAR)
 			given |= UINT32_C(1) << i;
 	}
 	return given;
+}
+
+static bool brings_tensors(const struct job *job)
+{
+	uint32_t given = given_inputs(job);
+
+	for (int i = 0; i < job->problem.input_count; i++)
+		if (job->problem.inputs[i].rank != OP_SCALAR && (given >> i & 1) != 0)
+			return true;
+	return false;
 }
 
 /* Broken by files, a constraint makes the workload invalid; broken by what the family made, it is its fault. */
@@ -227,7 +237,7 @@ static int check_constraints(struct device *device, const struct job *job, const
 		if (answer != CONSTRAINT_BROKEN && answer != CONSTRAINT_ERROR)
 			continue;
 		err_set(&ruling->why, "the inputs break a constraint of the definition: %s", why.text);
-		return given_inputs(job) != 0 ? rule(ruling, STATUS_INVALID, REASON_NONE)
+		return brings_tensors(job) ? rule(ruling, STATUS_INVALID, REASON_NONE)
 		                              : rule(ruling, STATUS_ERROR, REASON_GROUND_TRUTH);
 	}
 	return 0;
@@ -259,7 +269,7 @@ int given_check(struct device *device, const struct job *job, const struct op *o
 {
 	if (check_constraints(device, job, c, in, arena, ruling) != 0)
 		return -1;
-	if (op == NULL || op->check == NULL || c->given == 0)
+	if (op == NULL || op->check == NULL || c->probe || !brings_tensors(job))
 		return 0;
 	return ask_family(device, job, op, c, in, arena, ruling);
 }

@@ -23,7 +23,7 @@ struct input_source given_scalar(const struct job *job, const struct op *op, con
 int given_fill(struct device *device, const struct job *job, const struct op *op, const struct op_case *c,
                struct tensor *in, struct ruling *ruling);
 
-/* The inputs that the workload brings as contents: bit i for input i, as op_case.given has it. */
+/* The inputs that the workload brings, as tensors or as numbers: bit i for input i, as op_case.given has it. */
 uint32_t given_inputs(const struct job *job);
 
 /* Do the constraints hold that speak of tensor contents, and does the family find sense in what the workload brings

@@ -210,6 +210,14 @@ static int serve(struct judge *judge)
 	}
 }
 
+/* Bytes of inputs that stay in memory beside a running reference. Tests have fewer. */
+static int64_t kept_inputs(void)
+{
+	const char *given = getenv("REFTEST_KEPT_INPUTS");
+
+	return given != NULL ? strtoll(given, NULL, 10) : (int64_t)1 << 30;
+}
+
 static int judge_case_by_case(struct judge *judge, const char *device_name)
 {
 	struct err err = {""};
@@ -219,6 +227,7 @@ static int judge_case_by_case(struct judge *judge, const char *device_name)
 	channel_open(&judge->channel, POOL_FD);
 	judge->court.kernels = &judge->kernels;
 	judge->court.device_name = device_name;
+	judge->court.keep = kept_inputs();
 	judge->court.device = open_device(&judge->kernels, device_name, &err);
 	if (judge->court.device == NULL) {
 		write_refused(&out, &err);

@@ -267,6 +267,7 @@ class Child:
                 pass
         try:
             if self.device != "cpu" and torch.cuda.memory_reserved() > KEPT_GPU_MEMORY:
+                gc.collect()  # a cycle may hold tensors
                 torch.cuda.empty_cache()
         except BaseException:  # a broken context: the answer says so
             pass

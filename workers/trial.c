@@ -6,6 +6,8 @@
  *             first run: outputs are copied, the second run is staged elsewhere and sent off; meanwhile (think) the
  *                        ground truth is made and compared
  *             second run: the outputs must be the same bits; the verdict
+ * Of a case with large inputs the judge's own are given back while the reference runs, and made anew after it, so that
+ * they stand beside neither what the reference takes nor the cache of its allocator; the ground truth then waits.
  * What is found first decides. Poison differs between the runs, so that an output that was never written cannot look
  * deterministic. */
 #include "workers/trial.h"
@@ -40,7 +42,9 @@ struct trial {
 	struct tensor first[OP_ARGS]; /* private copies of the outputs after the first run */
 	struct truths truths;         /* those of the job, or builtin alone */
 	struct witness witness[TRUTHS_MAX];
-	struct tensor truth[TRUTHS_MAX][OP_ARGS];
+	struct tensor left[OP_ARGS];  /* and of the inputs that may be written to; data NULL: of the others */
+	struct tensor truth[TRUTHS_MAX][OP_PLACES]; /* of outputs; builtin's from op_own_place on: of inputs with one of their own */
+	bool released;                /* the memory of `in` is given back; `data` tells only whether there is any */
 	const struct rule *coarse[TRUTHS_MAX]; /* by output: what a witness's arithmetic is good for; NULL: for the case's rules */
 	bool answered[TRUTHS_MAX];    /* this one's truth is there, and the reference has been compared with it */
 	int asked;                    /* witnesses [0, asked) have been gone through; the next is being asked */
@@ -52,7 +56,9 @@ struct trial {
 	struct verdict verdict;
 	enum reason missed;           /* why the outputs fail against the ground truth; REASON_NONE: they do not */
 	const char *missed_message;
-	struct output_verdict outputs[TRUTHS_MAX * OP_ARGS];
+	struct output_verdict outputs[TRUTHS_MAX * OP_PLACES]; /* and of the inputs that were written to */
+	bool of_input[TRUTHS_MAX * OP_PLACES]; /* this one of `outputs` is an input's */
+	bool judged[OP_ARGS];         /* what the reference left in this input, which it may write to, is known to be right or wrong */
 	struct buf misses; /* sentences on outputs that are not as a ground truth has them */
 };
 
@@ -103,6 +109,15 @@ static void find_truths(struct trial *trial)
 	for (int i = 0; i < trial->truths.count; i++)
 		trial->witness[i] = (struct witness){.name = trial->truths.items[i].name,
 		                                     .version = trial->truths.items[i].version, .margin = NAN};
+}
+
+/* Its place among the witnesses; -1: it is not among them. */
+static int builtin_at(const struct trial *trial)
+{
+	for (int i = 0; i < trial->truths.count; i++)
+		if (is_builtin(&trial->truths.items[i]))
+			return i;
+	return -1;
 }
 
 /* Memory that is being shared: with the runner, or with the provider. */
@@ -160,6 +175,30 @@ static int tensor_count(const struct trial *trial)
 	return trial->job->problem.input_count + trial->job->problem.output_count;
 }
 
+/* What the input has to hold after the reference ran. An output that is not like it cannot stand for it. */
+static struct op_leaves leaves(const struct trial *trial, int input)
+{
+	const struct op_leaves kept = {OP_KEPT, true};
+	const struct op_problem *problem = &trial->job->problem;
+	const struct tensor *before = &trial->in[input];
+	struct op_leaves out;
+
+	if (trial->op == NULL || trial->op->leaves == NULL || before->rank == OP_SCALAR ||
+	    trial->job->inputs[input].kind == SOURCE_ABSENT)
+		return kept;
+	out = trial->op->leaves(&trial->c, input);
+	if (out.place >= 0 && out.place < problem->output_count &&
+	    (trial->first[out.place].dtype != before->dtype || trial->first[out.place].elements != before->elements))
+		return kept;
+	return out;
+}
+
+/* Does builtin make a truth of this input's own? No other ground truth tells what an input has to hold. */
+static bool has_own_truth(const struct trial *trial, int input)
+{
+	return leaves(trial, input).place >= trial->job->problem.output_count && builtin_at(trial) >= 0;
+}
+
 /* Bytes of every tensor in the arena, inputs first; also shapes the private ones. */
 static const int64_t *shape_tensors(struct trial *trial)
 {
@@ -179,17 +218,42 @@ static const int64_t *shape_tensors(struct trial *trial)
 			trial->truth[slot][i] = trial->first[i];
 		bytes[problem->input_count + i] = job_tensor_bytes(&trial->first[i]);
 	}
+	for (int i = 0; i < problem->input_count; i++) {
+		trial->left[i] = trial->in[i];
+		if (builtin_at(trial) >= 0)
+			trial->truth[builtin_at(trial)][op_own_place(problem, i)] = trial->in[i];
+	}
 	return bytes;
 }
 
-/* Private memory: inputs once, outputs of the reference and of each witness, and the spare octets. */
+/* Private copies of a tensor of the arena, inputs as they were made aside: of an output what was found and what each
+ * witness makes it, of an input what was found if it may be written to, and what builtin then makes it if that is no
+ * output. */
+static int private_copies(const struct trial *trial, int tensor)
+{
+	if (tensor >= trial->job->problem.input_count)
+		return 1 + trial->truths.count;
+	return (leaves(trial, tensor).place != OP_KEPT) + has_own_truth(trial, tensor);
+}
+
+/* Private memory: the copies of each tensor, and the spare octets. */
 static int64_t private_bytes(const struct trial *trial, const int64_t *bytes)
 {
 	int64_t total = LAYOUT_ALIGN;
 
 	for (int i = 0; i < tensor_count(trial); i++)
-		for (int copies = i < trial->job->problem.input_count ? 1 : 1 + trial->truths.count; copies > 0; copies--)
+		for (int copies = private_copies(trial, i); copies > 0; copies--)
 			total = layout_add(total, layout_round(bytes[i]));
+	return total;
+}
+
+/* The inputs as they were made. */
+static int64_t input_bytes(const struct trial *trial, const int64_t *bytes)
+{
+	int64_t total = 0;
+
+	for (int i = 0; i < trial->job->problem.input_count; i++)
+		total = layout_add(total, layout_round(bytes[i]));
 	return total;
 }
 
@@ -210,7 +274,7 @@ static int reserve(struct trial *trial, const int64_t *bytes)
 {
 	struct device *device = trial->device;
 	struct arena *arena = &trial->arena;
-	struct court_need need = {arena_bytes(trial, bytes), private_bytes(trial, bytes), 0, 0, 0};
+	struct court_need need = {arena_bytes(trial, bytes), private_bytes(trial, bytes), input_bytes(trial, bytes), 0, 0, 0};
 	struct err err = {""};
 	enum court_answer answer;
 
@@ -240,14 +304,39 @@ static void place_tensors(struct trial *trial, const int64_t *bytes)
 	unsigned char *at = trial->court->private;
 
 	trial->spare = take_private(&at, LAYOUT_ALIGN);
-	for (int i = 0; i < problem->input_count; i++)
-		if (trial->in[i].rank != OP_SCALAR && trial->job->inputs[i].kind != SOURCE_ABSENT)
-			trial->in[i].data = take_private(&at, bytes[i]);
 	for (int i = 0; i < problem->output_count; i++) {
 		trial->first[i].data = take_private(&at, bytes[problem->input_count + i]);
 		for (int slot = 0; slot < trial->truths.count; slot++)
 			trial->truth[slot][i].data = take_private(&at, bytes[problem->input_count + i]);
 	}
+	for (int i = 0; i < problem->input_count; i++) {
+		if (leaves(trial, i).place != OP_KEPT)
+			trial->left[i].data = take_private(&at, bytes[i]);
+		if (has_own_truth(trial, i))
+			trial->truth[builtin_at(trial)][op_own_place(problem, i)].data = take_private(&at, bytes[i]);
+	}
+}
+
+/* Memory for the inputs, and what they hold: the same whenever it is asked. -1: decided. */
+static int make_inputs(struct trial *trial)
+{
+	const struct op_problem *problem = &trial->job->problem;
+	struct ruling ruling = {STATUS_SKIPPED, REASON_MEMORY, {""}}; /* unless given_fill says otherwise */
+	int64_t *bytes = arena_array(&trial->arena, (size_t)problem->input_count, sizeof *bytes);
+	unsigned char *at;
+
+	for (int i = 0; i < problem->input_count; i++)
+		if (trial->job->inputs[i].kind != SOURCE_ABSENT)
+			bytes[i] = job_tensor_bytes(&trial->in[i]);
+	at = court_take_inputs(trial->court, input_bytes(trial, bytes), &ruling.why);
+	for (int i = 0; at != NULL && i < problem->input_count; i++)
+		if (trial->in[i].rank != OP_SCALAR && trial->job->inputs[i].kind != SOURCE_ABSENT)
+			trial->in[i].data = take_private(&at, bytes[i]);
+	trial->released = false;
+	if (at != NULL && given_fill(trial->device, trial->job, trial->op, &trial->c, trial->in, &ruling) == 0)
+		return 0;
+	decide(trial, ruling.status, ruling.reason, arena_string(&trial->arena, ruling.why.text));
+	return -1;
 }
 
 /* The case at these axis values: 0 when its inputs lie ready in private memory, -1 when it is decided. */
@@ -275,9 +364,10 @@ static int arrange(struct trial *trial, const int64_t *axis, int probe)
 	if (reserve(trial, bytes) != 0)
 		return -1;
 	place_tensors(trial, bytes);
-	if (given_fill(trial->device, job, trial->op, &trial->c, trial->in, &ruling) == 0 &&
-	    (!valid_inputs ||
-	     given_check(trial->device, job, trial->op, &trial->c, trial->in, &trial->arena, &ruling) == 0))
+	if (make_inputs(trial) != 0)
+		return -1;
+	if (!valid_inputs ||
+	    given_check(trial->device, job, trial->op, &trial->c, trial->in, &trial->arena, &ruling) == 0)
 		return 0;
 	decide(trial, ruling.status, ruling.reason, arena_string(&trial->arena, ruling.why.text));
 	return -1;
@@ -523,8 +613,8 @@ static const char *difference(struct trial *trial, int tensor_index, const struc
 	                    say_value(arena, then, copy->dtype), say_value(arena, now, copy->dtype));
 }
 
-/* A family says which inputs a reference may write to. Where there is none, a change is a finding: some operations do
- * update a buffer in place. */
+/* A family says which inputs a reference may write to: what it left there is compared later. Where there is none, a
+ * change is a finding: some operations do update a buffer in place. */
 static void check_inputs(struct trial *trial)
 {
 	const struct op *op = trial->op;
@@ -532,8 +622,7 @@ static void check_inputs(struct trial *trial)
 	for (int i = 0; i < trial->job->problem.input_count && !trial->decided; i++) {
 		const char *where, *sentence;
 
-		if (trial->in[i].data == NULL || (op != NULL && op->may_write != NULL && op->may_write(&trial->c, i)) ||
-		    (op == NULL && trial->run == 1))
+		if (trial->in[i].data == NULL || leaves(trial, i).place != OP_KEPT || (op == NULL && trial->run == 1))
 			continue;
 		where = difference(trial, i, &trial->in[i]);
 		if (where == NULL)
@@ -604,27 +693,51 @@ static void check_forms(struct trial *trial, const cJSON *ran)
 		check_form(trial, output++, item);
 }
 
+/* The copy that the first run left of a tensor of the arena; NULL: none was taken, for nothing may write to it. */
+static const struct tensor *copy_of(const struct trial *trial, int tensor)
+{
+	int inputs = trial->job->problem.input_count;
+	const struct tensor *copy = tensor < inputs ? &trial->left[tensor] : &trial->first[tensor - inputs];
+
+	return copy->data != NULL ? copy : NULL;
+}
+
 static void check_deterministic(struct trial *trial)
 {
-	const struct op_problem *problem = &trial->job->problem;
+	int count = tensor_count(trial), inputs = trial->job->problem.input_count;
 
-	for (int i = 0; i < problem->output_count && !trial->decided; i++) {
-		const char *where = difference(trial, problem->input_count + i, &trial->first[i]);
+	for (int k = 0; k < count && !trial->decided; k++) {
+		int i = (k + inputs) % count; /* outputs first */
+		const struct tensor *copy = copy_of(trial, i);
+		const char *where = copy != NULL ? difference(trial, i, copy) : NULL;
 
 		if (where != NULL)
 			decide(trial, STATUS_FAILED, REASON_NONDETERMINISTIC,
-			       arena_printf(&trial->arena, "output '%s' differs between two runs on the same inputs, first at %s",
-			                    problem->outputs[i].name, where));
+			       arena_printf(&trial->arena, "%s differs between two runs on the same inputs, first at %s",
+			                    tensor_named(trial, i), where));
 	}
 }
 
-/* What stands in the arena's outputs, into private memory. */
-static int copy_outputs(struct trial *trial, struct tensor *to, struct err *err)
+/* What the first run left in the arena's outputs, and in the inputs that it may write to, into private memory. */
+static int copy_what_was_written(struct trial *trial, struct err *err)
+{
+	for (int i = 0; i < tensor_count(trial); i++) {
+		const struct tensor *copy = copy_of(trial, i);
+
+		if (copy != NULL && shared_get(&trial->court->shared, copy->data, trial->layout.offset[i],
+		                               job_tensor_bytes(copy), err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* What the provider left in the stand's outputs, into private memory. */
+static int copy_provided(struct trial *trial, struct tensor *to, struct err *err)
 {
 	const struct op_problem *problem = &trial->job->problem;
 
 	for (int i = 0; i < problem->output_count; i++)
-		if (shared_get(stage_of(trial), to[i].data, trial->layout.offset[problem->input_count + i],
+		if (shared_get(&trial->court->stand, to[i].data, trial->layout.offset[problem->input_count + i],
 		               job_tensor_bytes(&to[i]), err) != 0)
 			return -1;
 	return 0;
@@ -632,10 +745,11 @@ static int copy_outputs(struct trial *trial, struct tensor *to, struct err *err)
 
 /* ---- ground truth ---- */
 
-/* A copy on the host, in the trial's arena. NULL: an error. */
+/* A copy on the host, in the trial's arena, of these and as many more without data as an oracle looks at. NULL: an
+ * error. */
 static struct tensor *on_host(struct trial *trial, const struct tensor *tensors, int count, struct err *err)
 {
-	struct tensor *out = arena_array(&trial->arena, (size_t)count, sizeof *out);
+	struct tensor *out = arena_array(&trial->arena, OP_PLACES, sizeof *out);
 
 	for (int i = 0; i < count; i++) {
 		int64_t bytes = job_tensor_bytes(&tensors[i]);
@@ -690,6 +804,33 @@ static struct rule rule_for(const struct trial *trial, int output, int a, int b)
 	return rule;
 }
 
+static struct output_verdict new_verdict(const char *name, const char *truth_name, const struct tensor *tensor,
+                                         struct rule rule)
+{
+	struct output_verdict out = {.name = name, .ground_truth = truth_name, .status = STATUS_PASSED, .atol = rule.atol,
+	                             .rtol = rule.rtol, .hit_ratio = rule.hit_ratio, .rank = tensor->rank};
+
+	memcpy(out.shape, tensor->shape, sizeof out.shape);
+	return out;
+}
+
+/* From its metrics: NULL, or the sentence that says how it is missed; `words` are the family's, NULL: the rule's. */
+static const char *end_verdict(struct trial *trial, struct output_verdict *out, enum dtype dtype, const char *words)
+{
+	if (out->metrics.passed)
+		return NULL;
+	out->status = STATUS_FAILED;
+	out->reason = nonfinite(&out->metrics) ? REASON_NONFINITE : REASON_NUMERIC;
+	return words != NULL ? arena_string(&trial->arena, words) : say_miss(&trial->arena, out, dtype);
+}
+
+static int compare_elements(struct trial *trial, const struct tensor *found, const struct tensor *wanted,
+                            struct rule rule, struct metrics *metrics, struct err *err)
+{
+	return trial->device->calls->compare(trial->device, found->data, wanted->data, found->dtype, found->elements, rule,
+	                                     metrics, err);
+}
+
 /* One output of `found` against `wanted`, by this rule, into `out`. The sentence when it is missed, in `miss`.
  * -1: an error. 1: the family judged `found` alone. */
 static int compare_tensors(struct trial *trial, int output, const struct tensor *found, const struct tensor *wanted,
@@ -700,25 +841,18 @@ static int compare_tensors(struct trial *trial, int output, const struct tensor 
 	int judged;
 
 	*miss = NULL;
-	*out = (struct output_verdict){.name = trial->job->problem.outputs[output].name, .ground_truth = truth_name,
-	                               .status = STATUS_PASSED, .atol = rule.atol, .rtol = rule.rtol,
-	                               .hit_ratio = rule.hit_ratio, .rank = tensor->rank};
-	memcpy(out->shape, tensor->shape, sizeof out->shape);
+	*out = new_verdict(trial->job->problem.outputs[output].name, truth_name, tensor, rule);
 	judged = judge_by_family(trial, output, found, wanted, &out->metrics, err);
 	if (judged < 0)
 		return -1;
-	if (judged == 0 && trial->device->calls->compare(trial->device, tensor->data, wanted[output].data, tensor->dtype,
-	                                                 tensor->elements, rule, &out->metrics, err) != 0)
+	if (judged == 0 && compare_elements(trial, tensor, &wanted[output], rule, &out->metrics, err) != 0)
 		return -1;
-	if (out->metrics.passed)
-		return judged;
-	out->status = STATUS_FAILED;
-	out->reason = nonfinite(&out->metrics) ? REASON_NONFINITE : REASON_NUMERIC;
-	*miss = judged > 0 ? arena_string(&trial->arena, err->text) : say_miss(&trial->arena, out, tensor->dtype);
+	*miss = end_verdict(trial, out, tensor->dtype, judged > 0 ? err->text : NULL);
 	return judged;
 }
 
-/* What was found first of all that is wrong with the outputs decides once the second run has shown nothing worse. */
+/* What was found first of all that is wrong with the outputs decides once the second run has shown nothing worse. Zeros
+ * in every output are no evidence, whatever inputs are to hold. */
 static void sum_up_outputs(struct trial *trial)
 {
 	struct verdict *verdict = &trial->verdict;
@@ -727,8 +861,10 @@ static void sum_up_outputs(struct trial *trial)
 
 	verdict->outputs = trial->outputs;
 	for (int i = 0; i < verdict->output_count; i++) {
-		weak = weak && trial->outputs[i].metrics.zeros_would_pass;
-		if (trial->outputs[i].status == STATUS_FAILED && reason != REASON_NONFINITE)
+		if (!trial->of_input[i])
+			weak = weak && trial->outputs[i].metrics.zeros_would_pass;
+		if (trial->outputs[i].status == STATUS_FAILED && reason != REASON_NONFINITE &&
+		    (reason == REASON_NONE || trial->outputs[i].reason != REASON_MUTATED_INPUT))
 			reason = trial->outputs[i].reason;
 	}
 	verdict->weak = weak;
@@ -738,31 +874,117 @@ static void sum_up_outputs(struct trial *trial)
 	                            : arena_copy(&trial->arena, trial->misses.data, trial->misses.length);
 }
 
-/* The reference's outputs against those of one witness, which lie in its place. */
-static int compare_with(struct trial *trial, int at)
+/* Begins a sentence on what is not as this witness has it. */
+static void begin_miss(struct trial *trial, int at)
 {
-	const struct tensor *truth = trial->truth[at];
-	bool several = trial->truths.count > 1;
+	buf_text(&trial->misses, trial->misses.length > 0 ? "\n" : "");
+	if (trial->truths.count > 1)
+		buf_printf(&trial->misses, "against %s: ", trial->witness[at].name);
+}
+
+static int compare_output(struct trial *trial, int at, int output)
+{
 	struct verdict *verdict = &trial->verdict;
 	struct err err = {""};
 	const char *miss;
 
-	for (int i = 0; i < trial->job->problem.output_count; i++) {
-		struct output_verdict *out = &trial->outputs[verdict->output_count];
-
-		if (compare_tensors(trial, i, trial->first, truth, rule_for(trial, i, at, -1), trial->witness[at].name, out,
-		                    &miss, &err) < 0) {
-			decide_error(trial, &err);
-			return -1;
-		}
-		verdict->output_count++;
-		verdict->elements += trial->first[i].elements;
-		if (miss != NULL && several)
-			buf_printf(&trial->misses, "%sagainst %s: %s", trial->misses.length > 0 ? "\n" : "", trial->witness[at].name,
-			           miss);
-		else if (miss != NULL)
-			buf_printf(&trial->misses, "%s%s", trial->misses.length > 0 ? "\n" : "", miss);
+	if (compare_tensors(trial, output, trial->first, trial->truth[at], rule_for(trial, output, at, -1),
+	                    trial->witness[at].name, &trial->outputs[verdict->output_count], &miss, &err) < 0) {
+		decide_error(trial, &err);
+		return -1;
 	}
+	verdict->output_count++;
+	verdict->elements += trial->first[output].elements;
+	if (miss != NULL) {
+		begin_miss(trial, at);
+		buf_text(&trial->misses, miss);
+	}
+	return 0;
+}
+
+/* Does it hold what it held before? -1: decided by an error. */
+static int was_kept(struct trial *trial, int input)
+{
+	struct err err = {""};
+	int64_t at = trial->device->calls->first_difference(trial->device, trial->in[input].data, trial->left[input].data,
+	                                                    job_tensor_bytes(&trial->in[input]), &err);
+
+	if (at == -2)
+		decide_error(trial, &err);
+	return at == -2 ? -1 : at == -1;
+}
+
+/* An input that was written to, against the witness's truth of a place. -1: decided by an error. */
+static int compare_left(struct trial *trial, int at, int input, int place)
+{
+	const struct op_problem *problem = &trial->job->problem;
+	bool own = place >= problem->output_count;
+	const struct tensor *left = &trial->left[input];
+	struct rule rule = own ? trial->op->rule(&trial->c, place) : rule_for(trial, place, at, -1);
+	struct verdict *verdict = &trial->verdict;
+	struct output_verdict *out = &trial->outputs[verdict->output_count];
+	struct err err = {""};
+	const char *miss;
+
+	*out = new_verdict(problem->inputs[input].name, trial->witness[at].name, left, rule);
+	if (compare_elements(trial, left, &trial->truth[at][place], rule, &out->metrics, &err) != 0) {
+		decide_error(trial, &err);
+		return -1;
+	}
+	trial->of_input[verdict->output_count++] = true;
+	verdict->elements += left->elements;
+	trial->judged[input] = true;
+	miss = end_verdict(trial, out, left->dtype, NULL);
+	if (miss == NULL)
+		return 0;
+	begin_miss(trial, at);
+	buf_printf(&trial->misses, "the reference wrote to its input '%s', but not what ", problem->inputs[input].name);
+	if (own)
+		buf_text(&trial->misses, "the operation leaves there: ");
+	else
+		buf_printf(&trial->misses, "output '%s' is: ", problem->outputs[place].name);
+	buf_text(&trial->misses, miss);
+	if (!own)
+		out->reason = REASON_MUTATED_INPUT;
+	return 0;
+}
+
+/* An input that the reference may write to. What it should hold is an output's truth, which any witness has, or one of
+ * its own, which only builtin has. -1: decided by an error. */
+static int compare_input(struct trial *trial, int at, int input)
+{
+	struct op_leaves leave = leaves(trial, input);
+	int kept = leave.place != OP_KEPT && leave.may_keep ? was_kept(trial, input) : 0;
+
+	if (leave.place == OP_KEPT || kept < 0)
+		return kept;
+	if (kept > 0)
+		trial->judged[input] = true;
+	if (kept > 0 || trial->truth[at][leave.place].data == NULL)
+		return 0;
+	return compare_left(trial, at, input, leave.place);
+}
+
+/* The first input that may have been written to and that nobody has judged. -1: there is none. */
+static int unjudged_input(const struct trial *trial)
+{
+	for (int i = 0; i < trial->job->problem.input_count; i++)
+		if (!trial->judged[i] && leaves(trial, i).place != OP_KEPT)
+			return i;
+	return -1;
+}
+
+/* What the reference left, outputs and inputs, against one witness's outputs, which lie in its place. */
+static int compare_with(struct trial *trial, int at)
+{
+	int rc = 0;
+
+	for (int i = 0; rc == 0 && i < trial->job->problem.output_count; i++)
+		rc = compare_output(trial, at, i);
+	for (int i = 0; rc == 0 && i < trial->job->problem.input_count; i++)
+		rc = compare_input(trial, at, i);
+	if (rc != 0)
+		return -1;
 	trial->answered[at] = true;
 	sum_up_outputs(trial);
 	return 0;
@@ -791,7 +1013,7 @@ static void ask_builtin(struct trial *trial, int at)
 /* While the runner works on its second run: builtin, if it is to be asked whatever the others say. */
 void trial_think(struct trial *trial)
 {
-	if (trial->decided || trial->op == NULL || trial->run == 0)
+	if (trial->decided || trial->op == NULL || trial->run == 0 || trial->released)
 		return;
 	for (int i = 0; i < trial->truths.count; i++)
 		if (is_builtin(&trial->truths.items[i]) && (i == 0 || trial->truths.all))
@@ -875,7 +1097,7 @@ static void take_provided(struct trial *trial, int at, const cJSON *message)
 	cJSON_ArrayForEach (item, said)
 		if (wrong == NULL)
 			wrong = wrong_form(trial, output++, item, &reason);
-	if (wrong == NULL && copy_outputs(trial, trial->truth[at], &err) != 0)
+	if (wrong == NULL && copy_provided(trial, trial->truth[at], &err) != 0)
 		wrong = err.text;
 	if (wrong != NULL)
 		pass_over(trial, at, rc < 0 || err.text[0] != '\0', wrong);
@@ -1135,6 +1357,21 @@ static void decide_nobody(struct trial *trial)
 	buf_free(&text);
 }
 
+/* Somebody vouches for the outputs, but nobody for an input that was written to. */
+static void decide_unjudged(struct trial *trial)
+{
+	int input = unjudged_input(trial);
+
+	if (input < 0)
+		return;
+	decide(trial, STATUS_SKIPPED, REASON_NO_GROUND_TRUTH,
+	       arena_printf(&trial->arena,
+	                    "what the reference left in its input '%s' was compared with nothing: of the ground truths only "
+	                    "builtin tells what it has to hold, and it %s",
+	                    trial->job->problem.inputs[input].name,
+	                    builtin_at(trial) < 0 ? "was not asked; name it too, after --ground-truth" : "gave no answer"));
+}
+
 static enum trial_answer give_verdict(struct trial *trial, struct buf *out)
 {
 	struct verdict *verdict = &trial->verdict;
@@ -1146,6 +1383,8 @@ static enum trial_answer give_verdict(struct trial *trial, struct buf *out)
 		decide(trial, STATUS_SKIPPED, REASON_NO_GROUND_TRUTH, trial->job->no_truth);
 	if (trial->missed != REASON_NONE)
 		decide(trial, STATUS_FAILED, trial->missed, trial->missed_message);
+	if (!trial->decided && trial->op != NULL)
+		decide_unjudged(trial);
 	decide(trial, STATUS_PASSED, REASON_NONE, NULL);
 	verdict->device = trial->court->device_name;
 	verdict->device_class = calls->class_name(trial->device);
@@ -1168,6 +1407,7 @@ static enum trial_answer ask(struct trial *trial, int run, struct buf *out)
 		return give_verdict(trial, out);
 	}
 	write_run(trial, out);
+	trial->released = court_drop_inputs(trial->court);
 	return TRIAL_RUN;
 }
 
@@ -1241,10 +1481,11 @@ static enum trial_answer recover(struct trial *trial, struct buf *out)
 	return begin_case(trial, out);
 }
 
-/* Is its answer enough? One that is coarser than the case's rules is heard, and the next is asked as well. */
+/* Is its answer enough? One that is coarser than the case's rules is heard, and the next is asked as well; so it is where
+ * an input was written to of which this one cannot tell what it has to hold. */
 static bool decides(const struct trial *trial, int at)
 {
-	return !trial->truths.all && trial->answered[at] && trial->coarse[at] == NULL;
+	return !trial->truths.all && trial->answered[at] && trial->coarse[at] == NULL && unjudged_input(trial) < 0;
 }
 
 /* On to the next witness that is to be asked, or to the verdict. */
@@ -1301,13 +1542,15 @@ enum trial_answer trial_ran(struct trial *trial, const cJSON *ran, struct buf *o
 	struct err err = {""};
 
 	check_canaries(trial);
+	if (trial->released && !trial->decided)
+		make_inputs(trial);
 	check_inputs(trial);
 	check_forms(trial, ran);
 	if (trial->run == 1)
 		check_deterministic(trial);
 	if (!trial->decided && trial->run == 1)
 		return next_witness(trial, out);
-	if (!trial->decided && copy_outputs(trial, trial->first, &err) != 0)
+	if (!trial->decided && copy_what_was_written(trial, &err) != 0)
 		decide_error(trial, &err);
 	if (trial->decided)
 		return give_verdict(trial, out);

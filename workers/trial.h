@@ -29,7 +29,8 @@ enum trial_answer trial_ran(struct trial *trial, const cJSON *ran, struct buf *o
 /* The provider has answered, or somebody answers for it that it failed. */
 enum trial_answer trial_provided(struct trial *trial, const cJSON *message, struct buf *out);
 
-/* While the runner works on its second run: ground truth and comparison of the first. */
+/* While the runner works on its second run: ground truth and comparison of the first. Put off until the runner has
+ * answered where the inputs are so large that their memory was given back. */
 void trial_think(struct trial *trial);
 
 /* The runner failed: {"reason", "message", "line", "loading"}. Always a verdict; may come at any time after trial_open. */

@@ -178,15 +178,6 @@ static struct rule rule(const struct op_case *c, int output)
 	}
 }
 
-/* In-place forms name an output like the input that it replaces. */
-static bool may_write(const struct op_case *c, int input)
-{
-	for (int i = 0; i < c->problem->output_count; i++)
-		if (strcmp(c->problem->outputs[i].name, c->problem->inputs[input].name) == 0)
-			return true;
-	return false;
-}
-
 /* Is the s of a state that is empty with all others of its token? Every second token is one, from the first on. */
 static bool empty(const struct op_case *c, const struct cascade_fill *f, int64_t index)
 {
@@ -320,7 +311,7 @@ const struct op cascade_op = {
     .edges = edges,
     .edge_axes = edge_axes,
     .rule = rule,
-    .may_write = may_write,
+    .leaves = op_leaves_namesake,
     .fill = fill,
     .check = check,
     .oracle = oracle,

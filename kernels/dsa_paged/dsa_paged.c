@@ -374,6 +374,17 @@ static int fill_indexer(const struct op_case *c, int input, struct tensor *out)
 
 /* --- the family --------------------------------------------------------------------------------------------------- */
 
+/* The indexer has none: its presets have empty and short sequences, and ties are what it judges by. */
+static bool edge_axes(const struct op_problem *problem, int variant, int edge, int64_t *axis)
+{
+	struct attention_roles roles;
+
+	if (variant == DSA_INDEXER)
+		return false;
+	roles = dsa_paged_roles(problem);
+	return attention_edge_axes(problem, &roles, edge, axis);
+}
+
 static struct rule rule(const struct op_case *c, int output)
 {
 	struct attention_roles roles;
@@ -439,6 +450,8 @@ const struct op dsa_paged_op = {
     .op_types = op_types,
     .match = match,
     .sizes = sizes,
+    .edges = attention_edges,
+    .edge_axes = edge_axes,
     .rule = rule,
     .scalar = scalar,
     .fill = fill,

@@ -21,8 +21,9 @@
  * nothing speaks, the hidden constant updates_state is found by probing: is the pool that the reference answers the
  * one it got? All other forms update.
  *
- * A reference may write to the buffer of intermediate states; what it leaves there is not looked at, for only outputs
- * are.
+ * A buffer of intermediate states takes the state after each token, at [slot, token] or, where its first axis is the
+ * batch's, at [sequence, token]; the rest of it stays as it was. A reference that got one has to fill it: it is
+ * compared like an output, by the rule of states, whether the pool is updated or not.
  *
  * Bounds. An output is scale |q| times a projection of the state, whose rows are around 1/2 in every direction that is
  * read: atol is 2^-12 scale sqrt(K / 3) (of a normalised q: 2^-12 scale), about a thousandth of a typical output;
@@ -31,8 +32,9 @@
  * state remembers: rtol 2^-12 is good for 4000 tokens, atol 2^-16 is 2^-14 of a typical element. A pool that is not
  * updated is the same bits.
  *
- * Left out, because implementations differ: sequences without tokens (is the new state the old one, zero, or not
- * written?), slots below 0, slots that two sequences update. Workloads that bring them are invalid. */
+ * Sequences without tokens keep their state, but implementations differ (the old one, zero, or not written?): --edge
+ * alone has such. Left out for the same reason: slots below 0, slots that two sequences update or whose intermediate states both write. Workloads that
+ * bring them are invalid. */
 #include "kernels/gdn/inputs.h"
 
 #include <ctype.h>
@@ -41,6 +43,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "kernels/check.h"
 #include "kernels/wide.h"
 
 static const struct gdn_roles no_roles = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
@@ -262,6 +265,25 @@ static int layouts(const struct op_problem *problem, const struct gdn_roles *rol
 	       (same_axes(problem, state, at - 1, q, last, 1) && same_axes(problem, state, at, v, last, 1)) << 1;
 }
 
+bool gdn_buffer_by_slot(const struct op_problem *problem, const struct gdn_roles *roles)
+{
+	return roles->state >= 0 &&
+	       same_axis(problem, problem->inputs[roles->buffer].axis[0], problem->inputs[roles->state].axis[0]);
+}
+
+/* A place for each token of each sequence or slot. */
+static int match_buffer(const struct op_problem *problem, const struct gdn_roles *roles, struct err *why)
+{
+	const struct op_arg *buffer = &problem->inputs[roles->buffer], *q = &problem->inputs[roles->q];
+	bool by_sequence = same_axis(problem, buffer->axis[0], q->axis[0]);
+
+	if (roles->cu_seqlens < 0 && same_axis(problem, buffer->axis[1], q->axis[1]) &&
+	    (by_sequence || gdn_buffer_by_slot(problem, roles)))
+		return 0;
+	return refuse(problem, buffer,
+		      "[slots, tokens, heads of v, V, K], or [batch, tokens, …], beside q [batch, tokens, …]", why);
+}
+
 /* GDN_V_LAST, 0, or -1. */
 static int match_states(const struct op_problem *problem, const struct gdn_roles *roles, struct err *why)
 {
@@ -283,6 +305,8 @@ static int match_states(const struct op_problem *problem, const struct gdn_roles
 			return refuse(problem, states[i],
 			              "states [slots, heads of v, V, K] (or all of them [K, V]) of floats", why);
 	}
+	if (roles->buffer >= 0 && match_buffer(problem, roles, why) != 0)
+		return -1;
 	if (states[0] != NULL && states[1] != NULL && !same_axes(problem, states[0], 0, states[1], 0, 4))
 		return refuse(problem, states[1], "the shape of the states that come in", why);
 	return fitting == 3 ? v_last : fitting == 2;
@@ -391,7 +415,7 @@ static int check_axes(const struct op_case *c, const struct gdn_roles *roles, co
 	if (indices != NULL && c->axis[indices->axis[0]] < e->sequences)
 		return err_set(err, "gdn: %s has %lld slots for %lld sequences", indices->name,
 		               (long long)c->axis[indices->axis[0]], (long long)e->sequences);
-	if (e->total < e->sequences || (e->sequences == 0 && e->total > 0))
+	if ((e->total < e->sequences && c->edge == 0) || (e->sequences == 0 && e->total > 0))
 		return err_set(err, "gdn: %lld tokens cannot be dealt to %lld sequences, each with one at the least",
 		               (long long)e->total, (long long)e->sequences);
 	return 0;
@@ -490,6 +514,30 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 	return count;
 }
 
+/* The cases of --edge; op_case.edge is one of these. */
+enum { EDGE_NO_SEQUENCES = 1, EDGE_EMPTY_SEQUENCE };
+
+static const struct op_edge edges[] = {
+    {"no_sequences", "where there is no sequence, nothing comes out, and a pool of states stays as it is"},
+    {"empty_sequence", "a sequence without tokens has for its new state the one that it had"},
+    {NULL, NULL},
+};
+
+static bool edge_axes(const struct op_problem *problem, int variant, int edge, int64_t *axis)
+{
+	static const struct preset none = {0, 0, 3}, none_by_batch = {0, 2, 3}, middle = {3, 5, 5};
+	struct gdn_roles roles = gdn_roles_of(problem);
+	const struct op_arg *q = &problem->inputs[roles.q];
+	bool packs = roles.cu_seqlens >= 0;
+
+	(void)variant;
+	if (!problem->axes[q->axis[0]].var || (packs && !problem->axes[problem->inputs[roles.cu_seqlens].axis[0]].var) ||
+	    (edge == EDGE_EMPTY_SEQUENCE && !packs))
+		return false;
+	preset_axes(problem, &roles, edge == EDGE_EMPTY_SEQUENCE ? &middle : packs ? &none : &none_by_batch, axis);
+	return true;
+}
+
 static void probe_axes(const struct op_problem *problem, int variant, int64_t *axis)
 {
 	struct gdn_roles roles = gdn_roles_of(problem);
@@ -501,18 +549,23 @@ static void probe_axes(const struct op_problem *problem, int variant, int64_t *a
 static struct rule rule(const struct op_case *c, int output)
 {
 	struct gdn_roles roles = gdn_roles_of(c->problem);
-	enum dtype dtype = c->problem->outputs[output].dtype;
+	bool buffer = roles.buffer >= 0 && output == op_own_place(c->problem, roles.buffer);
+	enum dtype dtype = buffer ? c->problem->inputs[roles.buffer].dtype : c->problem->outputs[output].dtype;
 	double place = dtype == DTYPE_BFLOAT16 ? 1e-2 : dtype == DTYPE_FLOAT16 ? 0x1p-9 : 0x1p-12, size;
 
+	if (buffer)
+		return (struct rule){0x1p-16, place, 1};
 	if (output == roles.new_state)
 		return gdn_updates(c, &roles) ? (struct rule){0x1p-16, place, 1} : (struct rule){0, 0, 1};
 	size = gdn_l2norm(c, &roles) ? 1 : sqrt((double)gdn_extent_of(c, &roles).k_dim / 3);
 	return (struct rule){0x1p-12 * fabs(gdn_scale(c, &roles)) * size, place, 1};
 }
 
-static bool may_write(const struct op_case *c, int input)
+static struct op_leaves leaves(const struct op_case *c, int input)
 {
-	return input == gdn_roles_of(c->problem).buffer;
+	bool buffer = input == gdn_roles_of(c->problem).buffer;
+
+	return (struct op_leaves){buffer ? op_own_place(c->problem, input) : OP_KEPT, false};
 }
 
 /* The scale is not the one that references take when given none. The presets have both values of each switch. */
@@ -588,6 +641,13 @@ static void fill_offsets(const struct gdn_extent *e, struct tensor *out)
 	}
 }
 
+/* All tokens are those of the middle sequence of three. */
+static void fill_empty(const struct gdn_extent *e, struct tensor *out)
+{
+	for (int64_t n = 0; n < out->elements; n++)
+		number_set(out->data, out->dtype, n, n < 2 ? 0 : (double)e->total);
+}
+
 /* Slots in random order: the first so many of a shuffled pool, so that sequences have distinct ones. */
 static void fill_indices(const struct gdn_extent *e, uint64_t key, struct tensor *out)
 {
@@ -625,7 +685,9 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 
 	if (check_axes(c, &roles, &e, err) != 0)
 		return -1;
-	if (input == roles.cu_seqlens)
+	if (input == roles.cu_seqlens && c->edge == EDGE_EMPTY_SEQUENCE)
+		fill_empty(&e, out);
+	else if (input == roles.cu_seqlens)
 		fill_offsets(&e, out);
 	else if (input == roles.indices)
 		fill_indices(&e, f.key, out);
@@ -641,7 +703,9 @@ static int64_t integer(const struct tensor *tensor, int64_t index)
 	                                    : ((const int32_t *)tensor->data)[index];
 }
 
-static int check_offsets(const char *name, const struct gdn_extent *e, const struct tensor *offsets, struct err *err)
+/* `empty`: a sequence may have no token. */
+static int check_offsets(const char *name, const struct gdn_extent *e, bool empty, const struct tensor *offsets,
+                         struct err *err)
 {
 	int64_t count = offsets->elements;
 
@@ -653,7 +717,7 @@ static int check_offsets(const char *name, const struct gdn_extent *e, const str
 			    err, "%s[%lld] is %lld: it must not be below %s[%lld] = %lld, nor above the %lld tokens",
 			    name, (long long)n, (long long)integer(offsets, n), name, (long long)n - 1,
 			    (long long)integer(offsets, n - 1), (long long)e->total);
-		else if (integer(offsets, n) == integer(offsets, n - 1))
+		else if (!empty && integer(offsets, n) == integer(offsets, n - 1))
 			return err_set(
 			    err,
 			    "%s gives sequence %lld no token: implementations differ in what its new state is, so"
@@ -665,7 +729,8 @@ static int check_offsets(const char *name, const struct gdn_extent *e, const str
 	return 0;
 }
 
-static int check_indices(const char *name, const struct gdn_extent *e, bool updates, const struct tensor *indices,
+/* `writes`: something is written to the slots. */
+static int check_indices(const char *name, const struct gdn_extent *e, bool writes, const struct tensor *indices,
                          struct err *err)
 {
 	int64_t *owner =
@@ -680,7 +745,7 @@ static int check_indices(const char *name, const struct gdn_extent *e, bool upda
 		if (slot < 0 || slot >= e->slots)
 			rc = err_set(err, "%s[%lld] is %lld; there are %lld states, counted from 0", name, (long long)n,
 			             (long long)slot, (long long)e->slots);
-		else if (updates && owner[slot] != 0)
+		else if (writes && owner[slot] != 0)
 			rc = err_set(err, "%s[%lld] is %lld, which sequence %lld updates too", name, (long long)n,
 			             (long long)slot, (long long)owner[slot] - 1);
 		else
@@ -688,6 +753,12 @@ static int check_indices(const char *name, const struct gdn_extent *e, bool upda
 	}
 	free(owner);
 	return rc;
+}
+
+static bool writes_slots(const struct op_case *c, const struct gdn_roles *roles)
+{
+	return (roles->new_state >= 0 && gdn_updates(c, roles)) ||
+	       (roles->buffer >= 0 && gdn_buffer_by_slot(c->problem, roles));
 }
 
 int gdn_check(const struct op_case *c, const struct tensor *in, struct err *err)
@@ -699,11 +770,12 @@ int gdn_check(const struct op_case *c, const struct tensor *in, struct err *err)
 	if (check_axes(c, &roles, &e, err) != 0)
 		return -1;
 	if (roles.cu_seqlens >= 0 && in[roles.cu_seqlens].data != NULL &&
-	    check_offsets(inputs[roles.cu_seqlens].name, &e, &in[roles.cu_seqlens], err) != 0)
+	    check_offsets(inputs[roles.cu_seqlens].name, &e, c->edge != 0, &in[roles.cu_seqlens], err) != 0)
+		return -1;
+	if (check_numbers(c, in, roles.buffer, false, "the whole buffer is compared, and NaN equals nothing", err) != 0)
 		return -1;
 	if (roles.indices >= 0 && in[roles.indices].data != NULL)
-		return check_indices(inputs[roles.indices].name, &e, roles.new_state >= 0 && gdn_updates(c, &roles),
-		                     &in[roles.indices], err);
+		return check_indices(inputs[roles.indices].name, &e, writes_slots(c, &roles), &in[roles.indices], err);
 	return 0;
 }
 
@@ -715,8 +787,9 @@ struct work {
 	struct gdn_extent e;
 	const struct tensor *in;
 	struct tensor *out;
+	struct tensor *buffer; /* NULL: not asked for */
 	double scale;
-	bool v_last, l2norm, updates;
+	bool v_last, l2norm, updates, buffer_by_slot;
 };
 
 static double *take(int64_t count)
@@ -816,6 +889,17 @@ static void turn(const struct work *w, const double *from, double *to, bool back
 		}
 }
 
+/* A state into the buffer of intermediate ones. `stored` is room for one. */
+static void keep(const struct work *w, int64_t n, int64_t token, int64_t h, const double *state, double *stored)
+{
+	const struct gdn_extent *e = &w->e;
+	int64_t row = w->buffer_by_slot ? slot_of(w, n) : n, size = e->v_dim * e->k_dim;
+
+	turn(w, state, stored, true);
+	number_write(w->buffer->data, w->buffer->dtype, ((row * e->tokens + token) * e->v_heads + h) * size, size,
+		     stored);
+}
+
 static void run_head(const struct work *w, int64_t n, int64_t h)
 {
 	const struct gdn_extent *e = &w->e;
@@ -826,8 +910,11 @@ static void run_head(const struct work *w, int64_t n, int64_t h)
 		number_read(w->in[w->roles.state].data, w->in[w->roles.state].dtype, place, size, stored);
 	turn(w, stored, state, false);
 	tokens_of(w, n, &first, &end);
-	for (int64_t t = first; t < end; t++)
+	for (int64_t t = first; t < end; t++) {
 		step(w, t, h, state, row);
+		if (w->buffer != NULL)
+			keep(w, n, t - first, h, state, stored);
+	}
 	turn(w, state, stored, true);
 	if (w->roles.new_state >= 0 && w->updates)
 		number_write(w->out[w->roles.new_state].data, w->out[w->roles.new_state].dtype, place, size, stored);
@@ -850,6 +937,18 @@ static void copy_states(const struct work *w)
 			number_set(to->data, to->dtype, i, present ? number_get(from->data, from->dtype, i) : 0);
 }
 
+/* The buffer as it came in, to be written to; NULL: it is absent, or not asked for. */
+static struct tensor *buffer_of(const struct op_case *c, const struct gdn_roles *roles, const struct tensor *in,
+				struct tensor *out)
+{
+	struct tensor *buffer = roles->buffer >= 0 ? &out[op_own_place(c->problem, roles->buffer)] : NULL;
+
+	if (buffer == NULL || buffer->data == NULL || in[roles->buffer].data == NULL)
+		return NULL;
+	memcpy(buffer->data, in[roles->buffer].data, (size_t)dtype_bytes(buffer->dtype, buffer->elements));
+	return buffer;
+}
+
 static int oracle(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err)
 {
 	struct gdn_roles roles = gdn_roles_of(c->problem);
@@ -866,6 +965,8 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 
 	if (gdn_check(c, in, err) != 0)
 		return -1;
+	w.buffer = buffer_of(c, &roles, in, out);
+	w.buffer_by_slot = w.buffer != NULL && gdn_buffer_by_slot(c->problem, &roles);
 	if (roles.new_state >= 0)
 		copy_states(&w);
 #pragma omp parallel for schedule(dynamic)
@@ -881,9 +982,11 @@ const struct op gdn_op = {
     .op_types = op_types,
     .match = match,
     .sizes = sizes,
+    .edges = edges,
+    .edge_axes = edge_axes,
     .constants = constants,
     .rule = rule,
-    .may_write = may_write,
+    .leaves = leaves,
     .scalar = scalar,
     .fill = fill,
     .check = gdn_check,

@@ -25,10 +25,10 @@ static __device__ __forceinline__ int64_t load_integer(const struct tensor &tens
 
 /* data NULL: the problem, or the case, has none. */
 struct net {
-	struct tensor q, k, v, a, b, a_log, dt_bias, state, indices, offsets, output, new_state;
+	struct tensor q, k, v, a, b, a_log, dt_bias, state, indices, offsets, output, new_state, buffer;
 	struct gdn_extent e;
 	float scale;
-	bool v_last, l2norm;
+	bool v_last, l2norm, buffer_by_slot;
 };
 
 static __device__ __forceinline__ float add_lanes(float value)
@@ -102,6 +102,19 @@ static __device__ __forceinline__ int64_t state_place(const struct net &net, int
 	return (slot * e.v_heads + h) * e.v_dim * e.k_dim + (net.v_last ? j * e.v_dim + v : v * e.k_dim + j);
 }
 
+/* Row `v` of a state, K / 32 elements a lane, as state number `at` of a tensor of them. */
+static __device__ __forceinline__ void store_row(const struct net &net, const struct tensor &to, int64_t at, int64_t h,
+                                                 int64_t v, const float *state)
+{
+#pragma unroll
+	for (int i = 0; i < PER_LANE; i++) {
+		int64_t j = i * LANES + threadIdx.x % LANES;
+
+		if (j < net.e.k_dim)
+			number_store(to.data, to.dtype, state_place(net, at, h, v, j), state[i]);
+	}
+}
+
 /* Warps are numbered by sequence, head, row. */
 static __global__ void __launch_bounds__(THREADS) run_rows(const struct net net)
 {
@@ -129,15 +142,11 @@ static __global__ void __launch_bounds__(THREADS) run_rows(const struct net net)
 
 		if (lane == 0)
 			number_store(net.output.data, net.output.dtype, (t * e.v_heads + h) * e.v_dim + v, output);
+		if (net.buffer.data != NULL)
+			store_row(net, net.buffer, (net.buffer_by_slot ? slot : n) * e.tokens + t - first, h, v, state);
 	}
-#pragma unroll
-	for (int i = 0; i < PER_LANE; i++) {
-		int64_t j = i * LANES + lane;
-
-		if (j < e.k_dim && net.new_state.data != NULL)
-			number_store(net.new_state.data, net.new_state.dtype, state_place(net, slot, h, v, j),
-			             state[i]);
-	}
+	if (net.new_state.data != NULL)
+		store_row(net, net.new_state, slot, h, v, state);
 }
 
 /* The states as they came in; none came in: zeros. */
@@ -181,6 +190,10 @@ static struct net net_of(const struct op_case *c, const struct gdn_roles *roles,
 	net.output = out[roles->output];
 	if (gdn_updates(c, roles))
 		net.new_state = part_of(out, roles->new_state);
+	if (roles->buffer >= 0 && in[roles->buffer].data != NULL) {
+		net.buffer = out[op_own_place(c->problem, roles->buffer)];
+		net.buffer_by_slot = gdn_buffer_by_slot(c->problem, roles);
+	}
 	net.e = gdn_extent_of(c, roles);
 	net.scale = (float)gdn_scale(c, roles);
 	net.v_last = (c->variant & GDN_V_LAST) != 0;
@@ -217,6 +230,15 @@ static int launch(const struct op_case *c, const struct tensor *in, struct tenso
 
 		copy_states<<<blocks_for(to->elements), THREADS, 0, (cudaStream_t)stream>>>(net.state, *to);
 		if (cuda_check(cudaGetLastError(), "copying the states of gdn", err) != 0)
+			return -1;
+	}
+	if (net.buffer.data != NULL && net.buffer.elements > 0) {
+		const struct tensor *from = &in[roles.buffer];
+
+		if (cuda_check(cudaMemcpyAsync(net.buffer.data, from->data,
+		                               (size_t)dtype_bytes(from->dtype, from->elements),
+		                               cudaMemcpyDeviceToDevice, (cudaStream_t)stream),
+		               "copying the buffer of gdn", err) != 0)
 			return -1;
 	}
 	if (blocks == 0)

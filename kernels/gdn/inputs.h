@@ -13,7 +13,8 @@
  *   a, dt_bias uniform on [-2, 2): where softplus bends. Of (5 token + head) % 16, a is -24 for 3 (no decay) and 96 for
  *              11 (where exp in float32 overflows and softplus must not)
  *   b          uniform on [-4, 4)
- *   buffer     of intermediate states, which is only written: NaN
+ *   buffer     of intermediate states, which is only written: magnitude 64 to 128 and either sign, so that what was not
+ *              written, or was added to, shows. No NaN: the whole buffer is compared
  * Sequences of a packed batch (gdn.c) have 65, 1, 64, 9, 63, 128 tokens by turns, in proportion if there are fewer.
  * Slots are distinct and in random order. */
 #ifndef REFTEST_KERNELS_GDN_INPUTS_H
@@ -42,7 +43,7 @@ struct gdn_roles {
 	int a, b;           /* [T, H_v] floats */
 	int cu_seqlens; /* [sequences + 1] integers: tokens of sequence n are [n] … [n + 1]. There: packed */
 	int indices;    /* [sequences] integers: slots; without them, sequence n has slot n */
-	int buffer;     /* [any, tokens, H_v, V, K] floats, for the state after each token */
+	int buffer;     /* [slots or batch, tokens, H_v, V, K] floats, for the state after each token */
 	int scale, l2norm, frozen; /* Python scalars; frozen: true if the states are not to be updated */
 	int output, new_state;
 };
@@ -55,6 +56,9 @@ struct gdn_extent {
 /* For problems that op.match took. Host only. */
 struct gdn_roles gdn_roles_of(const struct op_problem *problem);
 struct gdn_extent gdn_extent_of(const struct op_case *c, const struct gdn_roles *roles);
+
+/* Does the buffer of intermediate states have a place for each slot (or for each sequence)? Host only. */
+bool gdn_buffer_by_slot(const struct op_problem *problem, const struct gdn_roles *roles);
 
 /* The factor on outputs; 0 and none stand for 1 / sqrt(K). Host only. */
 double gdn_scale(const struct op_case *c, const struct gdn_roles *roles);
@@ -96,6 +100,11 @@ HOST_DEVICE static inline float gdn_a_log(int64_t head, float value)
 	return value * 0.5f + (head % 4 == 0 ? -3.0f : head % 4 == 1 ? -1.0f : head % 4 == 2 ? 1.0f : -5.0f);
 }
 
+HOST_DEVICE static inline float gdn_untouched(float value)
+{
+	return value < 0 ? value * 64 - 64 : value * 64 + 64;
+}
+
 HOST_DEVICE static inline float gdn_query(const struct gdn_fill *f, int64_t index, int64_t turn, float value)
 {
 	if (f->follows && turn % 2 == 1)
@@ -125,7 +134,7 @@ HOST_DEVICE static inline float gdn_element(const struct gdn_fill *f, int64_t in
 	case GDN_B:
 		return value * 4;
 	case GDN_BUFFER:
-		return float_from_bits(0x7fc00000u);
+		return gdn_untouched(value);
 	default:
 		return value;
 	}

@@ -152,15 +152,6 @@ static struct rule rule(const struct op_case *c, int output)
 	}
 }
 
-/* In-place forms name an output like the input that it replaces. */
-static bool may_write(const struct op_case *c, int input)
-{
-	for (int i = 0; i < c->problem->output_count; i++)
-		if (strcmp(c->problem->outputs[i].name, c->problem->inputs[input].name) == 0)
-			return true;
-	return false;
-}
-
 /* An epsilon given as an argument: none that a reference would have by heart. */
 static double scalar(const struct op_case *c, int input)
 {
@@ -227,6 +218,13 @@ static double *doubles(int64_t count)
 	return memory;
 }
 
+static int check(const struct op_case *c, const struct tensor *in, struct err *err)
+{
+	if (check_epsilon(c, gemma_roles_of(c->problem).eps, err) != 0)
+		return -1;
+	return check_all_finite(c, in, err);
+}
+
 static int oracle(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err)
 {
 	struct gemma_roles roles = gemma_roles_of(c->problem);
@@ -270,9 +268,9 @@ const struct op gemma_rmsnorm_op = {
     .edge_axes = edge_axes,
     .constants = constants,
     .rule = rule,
-    .may_write = may_write,
+    .leaves = op_leaves_namesake,
     .scalar = scalar,
     .fill = fill,
-    .check = check_all_finite,
+    .check = check,
     .oracle = oracle,
 };

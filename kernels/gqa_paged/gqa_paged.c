@@ -93,6 +93,14 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 	return attention_sizes(problem, &roles, presets, presets[1].batch > 0 ? 2 : 1, axis, room);
 }
 
+static bool edge_axes(const struct op_problem *problem, int variant, int edge, int64_t *axis)
+{
+	struct attention_roles roles = gqa_paged_roles(problem);
+
+	(void)variant;
+	return attention_edge_axes(problem, &roles, edge, axis);
+}
+
 static struct rule rule(const struct op_case *c, int output)
 {
 	struct attention_roles roles = gqa_paged_roles(c->problem);
@@ -137,6 +145,8 @@ const struct op gqa_paged_op = {
     .op_types = op_types,
     .match = match,
     .sizes = sizes,
+    .edges = attention_edges,
+    .edge_axes = edge_axes,
     .rule = rule,
     .scalar = scalar,
     .fill = fill,

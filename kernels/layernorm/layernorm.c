@@ -190,6 +190,13 @@ static double centre(double *x, int64_t columns)
 	return squares / (double)columns;
 }
 
+static int check(const struct op_case *c, const struct tensor *in, struct err *err)
+{
+	if (check_epsilon(c, layernorm_roles_of(c->problem).eps, err) != 0)
+		return -1;
+	return check_all_finite(c, in, err);
+}
+
 static int oracle(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err)
 {
 	struct layernorm_roles roles = layernorm_roles_of(c->problem);
@@ -314,7 +321,7 @@ const struct op layernorm_op = {
     .rule = rule,
     .scalar = scalar,
     .fill = fill,
-    .check = check_all_finite,
+    .check = check,
     .oracle = oracle,
     .probe = probe,
     .probe_axes = probe_axes,

@@ -43,6 +43,12 @@ struct ssu_extent {
 struct ssu_roles ssu_roles_of(const struct op_problem *problem);
 struct ssu_extent ssu_extent_of(const struct op_case *c, const struct ssu_roles *roles);
 
+/* Where the truth of the states lies: that of their output or, without one, the input's own. Host only. */
+static inline int ssu_states_place(const struct op_problem *problem, const struct ssu_roles *roles)
+{
+	return roles->new_state >= 0 ? roles->new_state : op_own_place(problem, roles->state);
+}
+
 bool ssu_softplus(const struct op_case *c, const struct ssu_roles *roles);
 int64_t ssu_pad(const struct op_case *c, const struct ssu_roles *roles); /* the slot that stands for no sequence */
 

@@ -259,20 +259,47 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 	return count;
 }
 
+/* The cases of --edge; op_case.edge is one of these. */
+enum { EDGE_NO_SEQUENCES = 1, EDGE_ALL_PADDING };
+
+static const struct op_edge edges[] = {
+    {"no_sequences", "where there is no sequence, the states stay as they are"},
+    {"all_padding", "a sequence that is padding has output 0 and updates no state"},
+    {NULL, NULL},
+};
+
+static bool edge_axes(const struct op_problem *problem, int variant, int edge, int64_t *axis)
+{
+	struct ssu_roles roles = ssu_roles_of(problem);
+	const struct op_arg *x = &problem->inputs[roles.x];
+
+	(void)variant;
+	if (!problem->axes[x->axis[0]].var || (edge == EDGE_ALL_PADDING && roles.indices < 0))
+		return false;
+	for (int a = 0; a < problem->axis_count; a++)
+		axis[a] = problem->axes[a].var ? 3 : problem->axes[a].value;
+	axis[x->axis[0]] = edge == EDGE_NO_SEQUENCES ? 0 : 3;
+	return true;
+}
+
 static struct rule rule(const struct op_case *c, int output)
 {
 	struct ssu_roles roles = ssu_roles_of(c->problem);
-	enum dtype dtype = c->problem->outputs[output].dtype;
+	bool states = output == ssu_states_place(c->problem, &roles);
+	enum dtype dtype = states ? c->problem->inputs[roles.state].dtype : c->problem->outputs[output].dtype;
 	double place = dtype == DTYPE_BFLOAT16 ? 1e-2 : dtype == DTYPE_FLOAT16 ? 0x1p-9 : 0x1p-12;
 
-	if (output == roles.new_state)
+	if (states)
 		return (struct rule){0x1p-16, place, 1};
 	return (struct rule){0x1p-12 * sqrt((double)ssu_extent_of(c, &roles).states), place, 1};
 }
 
-static bool may_write(const struct op_case *c, int input)
+/* The states may be updated in place, and some definitions have no output for them. */
+static struct op_leaves leaves(const struct op_case *c, int input)
 {
-	return input == ssu_roles_of(c->problem).state;
+	struct ssu_roles roles = ssu_roles_of(c->problem);
+
+	return (struct op_leaves){input == roles.state ? ssu_states_place(c->problem, &roles) : OP_KEPT, true};
 }
 
 /* The presets have both values of the switch, and two numbers for padding. */
@@ -319,7 +346,8 @@ static void fill_indices(const struct op_case *c, const struct ssu_roles *roles,
 		order[j] = i;
 	}
 	for (int64_t b = 0; b < out->elements; b++) {
-		int64_t slot = b % 8 == 3 || next == slots ? ssu_pad(c, roles) : order[next++];
+		bool padding = b % 8 == 3 || next == slots || c->edge == EDGE_ALL_PADDING;
+		int64_t slot = padding ? ssu_pad(c, roles) : order[next++];
 
 		number_set(out->data, out->dtype, b, (double)slot);
 	}
@@ -408,7 +436,7 @@ struct work {
 	struct ssu_roles roles;
 	struct ssu_extent e;
 	const struct tensor *in;
-	struct tensor *out;
+	struct tensor *out, *new_state; /* new_state: data NULL: not asked for */
 	bool softplus;
 	int64_t pad;
 };
@@ -479,9 +507,8 @@ static void run_head(const struct work *w, int64_t n, int64_t h)
 			number_read(state->data, state->dtype, from, e->states, row);
 			read_decays(w, h, i, row + e->states);
 			y = update(w, n, h, i, row, row + e->states, row + 2 * e->states, row + 3 * e->states);
-			if (w->roles.new_state >= 0)
-				number_write(w->out[w->roles.new_state].data, w->out[w->roles.new_state].dtype, from,
-				             e->states, row);
+			if (w->new_state->data != NULL)
+				number_write(w->new_state->data, w->new_state->dtype, from, e->states, row);
 		}
 		if (w->roles.z >= 0 && w->in[w->roles.z].data != NULL)
 			y *= z / (1 + exp(-z));
@@ -493,7 +520,7 @@ static void run_head(const struct work *w, int64_t n, int64_t h)
 static void copy_states(const struct work *w)
 {
 	const struct tensor *from = &w->in[w->roles.state];
-	struct tensor *to = &w->out[w->roles.new_state];
+	struct tensor *to = w->new_state;
 
 	if (from->dtype == to->dtype)
 		memcpy(to->data, from->data, (size_t)dtype_bytes(to->dtype, to->elements));
@@ -509,6 +536,7 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 	                 .e = ssu_extent_of(c, &roles),
 	                 .in = in,
 	                 .out = out,
+			 .new_state = &out[ssu_states_place(c->problem, &roles)],
 	                 .softplus = ssu_softplus(c, &roles),
 	                 .pad = ssu_pad(c, &roles)};
 
@@ -516,7 +544,7 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 		return -1;
 	if (roles.indices >= 0 && in[roles.indices].data == NULL && check_states(&w.e, err) != 0)
 		return -1;
-	if (roles.new_state >= 0)
+	if (w.new_state->data != NULL)
 		copy_states(&w);
 #pragma omp parallel for schedule(dynamic)
 	for (int64_t i = 0; i < w.e.batch * w.e.heads; i++)
@@ -531,8 +559,10 @@ const struct op mamba_ssu_op = {
     .op_types = op_types,
     .match = match,
     .sizes = sizes,
+    .edges = edges,
+    .edge_axes = edge_axes,
     .rule = rule,
-    .may_write = may_write,
+    .leaves = leaves,
     .scalar = scalar,
     .fill = fill,
     .check = ssu_check,

@@ -131,7 +131,7 @@ static struct layer layer_of(const struct op_case *c, const struct ssu_roles *ro
 	layer.dt_bias = part_of(in, roles->dt_bias);
 	layer.indices = part_of(in, roles->indices);
 	layer.output = out[roles->output];
-	layer.new_state = part_of(out, roles->new_state);
+	layer.new_state = out[ssu_states_place(c->problem, roles)];
 	layer.e = ssu_extent_of(c, roles);
 	layer.pad = ssu_pad(c, roles);
 	layer.softplus = ssu_softplus(c, roles);
@@ -151,7 +151,7 @@ static int launch(const struct op_case *c, const struct tensor *in, struct tenso
 	if (blocks > INT32_MAX)
 		return err_set(err, "mamba_ssu: %lld rows of states are more than one launch takes",
 		               (long long)blocks * WARPS);
-	if (roles.new_state >= 0 && layer.new_state.elements > 0) {
+	if (layer.new_state.data != NULL && layer.new_state.elements > 0) {
 		copy_states<<<blocks_for(layer.new_state.elements), THREADS, 0, (cudaStream_t)stream>>>(
 		    layer.state, layer.new_state);
 		if (cuda_check(cudaGetLastError(), "copying the states of mamba_ssu", err) != 0)

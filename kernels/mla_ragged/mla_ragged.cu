@@ -1,21 +1,4 @@
-/* mla_ragged on a GPU: by the kernels of kernels/attention_cuda.h. */
-#include "kernels/attention_cuda.h"
-
+/* mla_ragged on a GPU: kernels/attention_ragged.h. */
 #include "kernels/mla_ragged/inputs.h"
 
-static int fill(const struct op_case *c, int input, struct tensor *out, void *stream, struct err *err)
-{
-	struct attention_roles roles = mla_ragged_roles(c->problem);
-
-	return attention_fill_cuda(c, &roles, input, out, stream, err);
-}
-
-static int launch(const struct op_case *c, const struct tensor *in, struct tensor *out, void *, void *stream,
-                  struct err *err)
-{
-	struct attention_roles roles = mla_ragged_roles(c->problem);
-
-	return attention_launch(c, &roles, in, out, stream, err);
-}
-
-extern "C" const struct op_cuda mla_ragged_cuda = {"mla_ragged", fill, launch, NULL};
+extern "C" const struct op_cuda mla_ragged_cuda = {"mla_ragged", attention_ragged_fill_cuda, attention_ragged_launch, NULL};

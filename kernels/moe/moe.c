@@ -126,6 +126,18 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 	return count;
 }
 
+/* The cases of --edge. A shard that none of the tokens' experts are in is in the ordinary sizes already. */
+static const struct op_edge edges[] = {
+    {"no_tokens", "no tokens in, no tokens out"},
+    {"one_token", "one token goes to its own experts alone"},
+    {NULL, NULL},
+};
+
+static bool edge_axes(const struct op_problem *problem, int variant, int edge, int64_t *axis)
+{
+	return op_edge_rows(sizes, problem, variant, edge - 1, axis);
+}
+
 /* --- bounds ------------------------------------------------------------------------------------------------------- */
 
 static bool is_given(const struct op_case *c, int input)
@@ -387,6 +399,8 @@ const struct op moe_op = {
     .op_types = op_types,
     .match = match,
     .sizes = sizes,
+    .edges = edges,
+    .edge_axes = edge_axes,
     .constants = routing_constants,
     .rule = rule,
     .scalar = scalar,

@@ -189,11 +189,15 @@ static struct rule rule(const struct op_case *c, int output)
 	return (struct rule){0, 0, 1};
 }
 
-static bool may_write(const struct op_case *c, int input)
+/* The caches may be appended to in place. */
+static struct op_leaves leaves(const struct op_case *c, int input)
 {
 	struct page_roles roles = page_roles_of(c->problem);
 
-	return input == roles.cache[0] || input == roles.cache[1];
+	for (int j = 0; j < roles.caches; j++)
+		if (input == roles.cache[j])
+			return (struct op_leaves){roles.output[j], true};
+	return (struct op_leaves){OP_KEPT, true};
 }
 
 /* The page table of a case. */
@@ -439,8 +443,8 @@ static int check_table(const struct op_case *c, const struct tensor *in, int64_t
 
 /* A token's place among the places of all pages; -1: it is padding; -2 with a sentence: it has none. The table is in
  * order. */
-static int64_t check_token(const struct op_case *c, const struct tensor *in, int64_t token,
-                           const struct page_extent *e, struct err *err)
+static int64_t check_token(const struct op_case *c, const struct tensor *in, int64_t token, const struct page_extent *e,
+			   struct err *err)
 {
 	struct page_roles roles = page_roles_of(c->problem);
 	const struct op_arg *args = c->problem->inputs;
@@ -558,7 +562,7 @@ const struct op page_op = {
     .edges = edges,
     .edge_axes = edge_axes,
     .rule = rule,
-    .may_write = may_write,
+    .leaves = leaves,
     .fill = fill,
     .check = check,
     .oracle = oracle,

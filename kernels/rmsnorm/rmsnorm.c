@@ -298,6 +298,13 @@ static double *doubles(int64_t count)
 	return memory;
 }
 
+static int check(const struct op_case *c, const struct tensor *in, struct err *err)
+{
+	if (check_epsilon(c, rmsnorm_roles_of(c->problem).eps, err) != 0)
+		return -1;
+	return check_all_finite(c, in, err);
+}
+
 static int oracle(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err)
 {
 	struct parts parts;
@@ -426,7 +433,7 @@ const struct op rmsnorm_op = {
     .rule = rule,
     .scalar = scalar,
     .fill = fill,
-    .check = check_all_finite,
+    .check = check,
     .oracle = oracle,
     .probe = probe,
     .probe_axes = probe_axes,

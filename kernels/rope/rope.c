@@ -312,15 +312,6 @@ static struct rule rule(const struct op_case *c, int output)
 	}
 }
 
-/* An output with the name of an input is that input, updated in place. */
-static bool may_write(const struct op_case *c, int input)
-{
-	for (int i = 0; i < c->problem->output_count; i++)
-		if (strcmp(c->problem->outputs[i].name, c->problem->inputs[input].name) == 0)
-			return true;
-	return false;
-}
-
 /* Numbers that nobody has by heart. */
 static double scalar(const struct op_case *c, int input)
 {
@@ -436,12 +427,38 @@ static void rotate_head(double *x, double *y, const struct rope_extent *e, bool 
 }
 
 /* Positions are rows of the cache; without one, any integer is a position. */
+/* What the workload gives as Python scalars. */
+static int check_arguments(const struct op_case *c, const struct rope_roles *roles, struct err *err)
+{
+	int64_t size = rope_head_size(c->problem, c->axis);
+	char what[160];
+
+	for (int n = 0; n < ROPE_NUMBERS; n++)
+		if (check_scalar(c, roles->number[n], 0x1p-1074, 1e300, "what makes frequencies is above 0", err) != 0)
+			return -1;
+	if (check_is_number(c, roles->number[ROPE_LOW]) && check_is_number(c, roles->number[ROPE_HIGH]) &&
+	    c->scalar[roles->number[ROPE_LOW]] == c->scalar[roles->number[ROPE_HIGH]])
+		return err_set(err, "inputs '%s' and '%s' are both %g; frequencies between them are divided by the difference",
+		               c->problem->inputs[roles->number[ROPE_LOW]].name,
+		               c->problem->inputs[roles->number[ROPE_HIGH]].name,
+		               c->scalar[roles->number[ROPE_LOW]]);
+	snprintf(what, sizeof what, "pairs of a head's %lld elements are rotated", (long long)size);
+	if (check_scalar(c, roles->rotary_dim, 0, (double)size, what, err) != 0)
+		return -1;
+	if (check_is_number(c, roles->rotary_dim) && fmod(c->scalar[roles->rotary_dim], 2) != 0)
+		return err_set(err, "input '%s' is %g; %s", c->problem->inputs[roles->rotary_dim].name,
+		               c->scalar[roles->rotary_dim], what);
+	return 0;
+}
+
 static int check(const struct op_case *c, const struct tensor *in, struct err *err)
 {
 	struct rope_roles roles = rope_roles_of(c->problem);
 	int64_t rows = rope_extent_of(c).cache_rows;
 	char what[160];
 
+	if (check_arguments(c, &roles, err) != 0)
+		return -1;
 	if (roles.cache >= 0) {
 		snprintf(what, sizeof what, "positions are rows of the cache, which has %lld", (long long)rows);
 		if (check_integers(c, in, roles.positions, 0, rows - 1, what, err) != 0)
@@ -587,7 +604,7 @@ const struct op rope_op = {
     .edge_axes = edge_axes,
     .constants = constants,
     .rule = rule,
-    .may_write = may_write,
+    .leaves = op_leaves_namesake,
     .scalar = scalar,
     .fill = fill,
     .check = check,

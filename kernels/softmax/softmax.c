@@ -200,6 +200,8 @@ static int check(const struct op_case *c, const struct tensor *in, struct err *e
 	if (check_logits(c, in, softmax_logits(c->problem), err) != 0 ||
 	    check_numbers(c, in, t, true, "a temperature is a number", err) != 0)
 		return -1;
+	if (check_is_number(c, t) && c->scalar[t] == 0)
+		return err_set(err, "input '%s' is 0; nothing can be divided by that temperature", c->problem->inputs[t].name);
 	for (int64_t r = 0; check_brought(c, in, t) && r < in[t].elements; r++)
 		if (number_get(in[t].data, in[t].dtype, r) == 0)
 			return err_set(err, "input '%s' holds 0 at [%lld]; nothing can be divided by that temperature",

@@ -1,11 +1,12 @@
 /* families - what a GPU answers against what the CPU answers, for every op family, at shapes that no size preset has.
  *
- *   families LIBRARY|cpu [ROOT [DRAWS [SECONDS [SEED]]]]
+ *   families LIBRARY|cpu [ROOT [DRAWS [SECONDS [SEED [FAMILY|all [MOST]]]]]]
  *
  * LIBRARY: libreftest_kernels_cuda.so. "cpu": the CPU against itself, which shows without a GPU what would be drawn,
  * what it costs the CPU, and that what is planted is found. ROOT: a dataset (default: the working directory). For each
  * of its definitions that a family has the truth of, DRAWS times (default 6; no further one is begun after SECONDS,
- * default 15):
+ * default 15). FAMILY: of this one alone. MOST: no var axis is drawn larger (for tools under which a kernel takes a
+ * thousand times as long):
  *
  *   - every var axis is drawn from 1 to the most that it has in the small and medium presets, small values as likely as
  *     large ones; an axis that constraints give is computed; what breaks a constraint of the axes, or what the family
@@ -13,6 +14,8 @@
  *   - every input is made on both sides: the same bits
  *   - the oracle's answer and the GPU's are compared by the family's rule, or by op.judge where no rule fits and the
  *     bits differ; the GPU answers twice: the same bits
+ *   - what an input is to hold afterwards, where the family says that the operation writes to it (op.leaves), is an
+ *     output here
  *   - once a family, an octet of each input and an element of each output are changed: both must be found
  *
  * Speaks TAP, a test a family; beside it the worst margin, where it was, and the time that oracle and kernels took. */
@@ -53,6 +56,8 @@ struct contest {
 	int draws;
 	double seconds;
 	uint64_t seed;
+	const char *family; /* NULL: all */
+	int64_t most;       /* of a var axis */
 	struct score scores[FAMILIES]; /* by place in op_table */
 };
 
@@ -80,7 +85,7 @@ struct draw {
 /* One side's tensors of a draw. */
 struct side {
 	struct device *device;
-	struct tensor in[OP_ARGS], out[OP_ARGS];
+	struct tensor in[OP_ARGS], out[OP_PLACES]; /* from op_own_place on: what inputs are to hold */
 };
 
 static int tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -284,20 +289,35 @@ static struct tensor allocate(struct device *device, const struct op_arg *arg, c
 	return tensor;
 }
 
+/* What a place of `out` is called: an output, or an input with a truth of its own (op.leaves). NULL: nothing lies there. */
+static const struct op_arg *arg_at(const struct draw *d, int place)
+{
+	const struct op_problem *problem = &d->job.problem;
+	const struct op *op = d->subject->entry->op;
+	int input = place - problem->output_count;
+
+	if (input < 0)
+		return &problem->outputs[place];
+	if (input >= problem->input_count || op->leaves == NULL || op->leaves(&d->c, input).place != place)
+		return NULL;
+	return &problem->inputs[input];
+}
+
 static void open_side(struct side *side, struct device *device, const struct draw *d)
 {
 	memset(side, 0, sizeof *side);
 	side->device = device;
 	for (int i = 0; i < d->job.problem.input_count; i++)
 		side->in[i] = allocate(device, &d->job.problem.inputs[i], d->axis);
-	for (int i = 0; i < d->job.problem.output_count; i++)
-		side->out[i] = allocate(device, &d->job.problem.outputs[i], d->axis);
+	for (int i = 0; i < OP_PLACES; i++)
+		if (arg_at(d, i) != NULL)
+			side->out[i] = allocate(device, arg_at(d, i), d->axis);
 }
 
 static void close_side(struct side *side)
 {
-	for (int i = 0; i < OP_ARGS; i++) {
-		if (side->in[i].data != NULL)
+	for (int i = 0; i < OP_PLACES; i++) {
+		if (i < OP_ARGS && side->in[i].data != NULL)
 			side->device->calls->release(side->device, side->in[i].data);
 		if (side->out[i].data != NULL)
 			side->device->calls->release(side->device, side->out[i].data);
@@ -401,7 +421,8 @@ static struct metrics compare(const struct contest *contest, const struct draw *
 	struct metrics metrics = {0};
 	int judged = 0;
 
-	if (op->judge != NULL && memcmp(a->oracle.data, a->gpu.data, (size_t)bytes) != 0)
+	if (op->judge != NULL && a->output < d->job.problem.output_count &&
+	    memcmp(a->oracle.data, a->gpu.data, (size_t)bytes) != 0)
 		judged = op->judge(&d->c, a->output, a->cpu->in, &a->gpu, &a->oracle, &metrics, why);
 	must(judged >= 0, why);
 	if (judged == 0)
@@ -435,14 +456,14 @@ static int plant_in_output(const struct contest *contest, const struct draw *d, 
 		           wrong_value(&a->gpu, rule, number_get(a->oracle.data, a->oracle.dtype, i)));
 	return !compare(contest, d, a, &why).passed
 	           ? 0
-	           : tell("%s: output %s passes with a wrong element", d->text, d->job.problem.outputs[a->output].name);
+	           : tell("%s: output %s passes with a wrong element", d->text, arg_at(d, a->output)->name);
 }
 
 static int same_output(const struct contest *contest, struct score *score, const struct draw *d,
                        const struct side *cpu, const struct side *gpu, int output)
 {
 	struct answers a = {cpu, cpu->out[output], on_host(gpu->device, &gpu->out[output]), output};
-	const char *name = d->job.problem.outputs[output].name;
+	const char *name = arg_at(d, output)->name;
 	struct err why = {""};
 	struct metrics metrics = compare(contest, d, &a, &why);
 	int wrong = 0;
@@ -475,19 +496,21 @@ static double answer(struct side *side, const struct draw *d)
 static int same_answers(const struct contest *contest, struct score *score, const struct draw *d, struct side *cpu,
                         struct side *gpu)
 {
-	struct tensor first[OP_ARGS];
+	struct tensor first[OP_PLACES];
 	int wrong = 0;
 
 	score->cpu_seconds += answer(cpu, d);
 	answer(gpu, d);
-	for (int o = 0; o < d->job.problem.output_count; o++)
+	for (int o = 0; o < OP_PLACES; o++)
 		first[o] = on_host(gpu->device, &gpu->out[o]);
 	score->gpu_seconds += answer(gpu, d); /* the second time, when its code is loaded */
-	for (int o = 0; o < d->job.problem.output_count; o++) {
+	for (int o = 0; o < OP_PLACES; o++) {
+		if (gpu->out[o].data == NULL)
+			continue;
 		if (job_tensor_bytes(&gpu->out[o]) > 0 &&
 		    first_difference(contest, &gpu->out[o], first[o].data) >= 0)
 			wrong +=
-			    tell("%s: output %s differs from run to run", d->text, d->job.problem.outputs[o].name);
+			    tell("%s: output %s differs from run to run", d->text, arg_at(d, o)->name);
 		free(first[o].data);
 		wrong += same_output(contest, score, d, cpu, gpu, o);
 	}
@@ -528,6 +551,13 @@ static void hold_all(struct contest *contest, struct subject *s)
 			score->wrong += tell("%s: no axes were found in %d attempts", s->problem.name, ATTEMPTS);
 }
 
+static void limit_axes(struct subject *s, int64_t most)
+{
+	for (int a = 0; a < s->problem.axis_count; a++)
+		if (s->problem.axes[a].var && s->most[a] > most)
+			s->most[a] = most;
+}
+
 /* Every definition of the dataset, in its families' scores. */
 static void hold_dataset(struct contest *contest, const char *root)
 {
@@ -539,8 +569,11 @@ static void hold_dataset(struct contest *contest, const char *root)
 	for (int i = 0; i < dataset.definition_count; i++) {
 		struct subject subject;
 
-		if (open_subject(&subject, &dataset, &dataset.definitions[i]))
+		if (open_subject(&subject, &dataset, &dataset.definitions[i]) &&
+		    (contest->family == NULL || strcmp(contest->family, subject.entry->op->name) == 0)) {
+			limit_axes(&subject, contest->most);
 			hold_all(contest, &subject);
+		}
 		arena_free(&subject.arena);
 	}
 	dataset_close(&dataset);
@@ -591,11 +624,14 @@ int main(int argc, char **argv)
 {
 	struct contest contest = {.draws = argc > 3 ? atoi(argv[3]) : 6,
 	                          .seconds = argc > 4 ? atof(argv[4]) : 15,
-	                          .seed = argc > 5 ? strtoull(argv[5], NULL, 10) : 1};
+	                          .seed = argc > 5 ? strtoull(argv[5], NULL, 10) : 1,
+	                          .family = argc > 6 && strcmp(argv[6], "all") != 0 ? argv[6] : NULL,
+	                          .most = argc > 7 ? strtoll(argv[7], NULL, 10) : INT64_MAX};
 	struct err err;
 
 	if (argc < 2 || op_count > FAMILIES || contest.draws < 1) {
-		printf("Bail out! usage: families libreftest_kernels_cuda.so|cpu [ROOT [DRAWS [SECONDS [SEED]]]]\n");
+		printf("Bail out! usage: families libreftest_kernels_cuda.so|cpu [ROOT [DRAWS [SECONDS [SEED [FAMILY|all "
+		       "[MOST]]]]]]\n");
 		return 1;
 	}
 	contest.cpu = device_open_cpu(&err);

@@ -11,6 +11,7 @@ SOFTPLUS = "F.softplus(a[:, 0].float() + dt_bias)"
 UPDATE = "new_state = held + correction[..., :, None] * key[..., None, :]"
 HELD = "held = decay[t, :, None, None] * held"
 SLOT = "final_state[slot] = held"
+KEEP = "intermediate_states_buffer[slots, t] = held"
 
 MUTANTS = [
     (DECODE, "decay left out", "held = decay[..., None, None] * state", "held = state"),
@@ -62,7 +63,18 @@ MUTANTS = [
     (DRAFTS, "pool of zeros", "initial_state.clone()", "torch.zeros_like(initial_state)"),
     (DRAFTS, "states in the order of the batch", "initial_state.clone()", "initial_state[torch.arange(len(initial_state)).roll(1)]"),
     (DRAFTS, "overwrites the slots", "    # The tokens are drafts", "    initial_state_indices.zero_()\n    # The tokens are drafts"),
-    (DRAFTS, "reads the buffer that it is to fill", "held = initial_state[slots]", "held = initial_state[slots]\n    if intermediate_states_buffer is not None:\n        held = held + 0 * intermediate_states_buffer[slots, 0]"),
+    (DRAFTS, "reads the buffer that it is to fill", "held = initial_state[slots]", "held = initial_state[slots]\n    if intermediate_states_buffer is not None:\n        held = intermediate_states_buffer[slots, 0]"),
+    (DRAFTS, "intermediate states not kept", "if intermediate_states_buffer is not None:", "if False:"),
+    (DRAFTS, "intermediate state before the correction", KEEP, KEEP + " - correction[..., :, None] * key[:, t, :, None, :]"),
+    (DRAFTS, "intermediate states one token late", KEEP, KEEP.replace("slots, t", "slots, (t + 1) % q.shape[1]")),
+    (DRAFTS, "intermediate states by place in the batch", KEEP, KEEP.replace("slots, t", "torch.arange(len(slots)), t")),
+    (DRAFTS, "intermediate states transposed", KEEP, KEEP + ".transpose(-1, -2)"),
+    (DRAFTS, "intermediate states added to what was there", KEEP, KEEP.replace("] = held", "] += held")),
+    (DRAFTS, "intermediate states in bfloat16", KEEP, KEEP + ".bfloat16().float()"),
+    (DRAFTS, "other intermediate states cleared", KEEP, "intermediate_states_buffer[:, t] = 0\n            " + KEEP),
+    (DRAFTS, "intermediate state 1 % too large", KEEP, KEEP + " * 1.01"),
+    (DRAFTS, "one NaN among intermediate states", KEEP, KEEP + "\n            intermediate_states_buffer[slots[-1], t, -1, 3, 5] = math.nan"),
+    (DRAFTS, "intermediate states are not deterministic, within bounds", KEEP, "torch.seed()\n            " + KEEP + " + 1e-7 * torch.rand_like(held)"),
     (NORMS, "query not normalised", "q = q / q.norm(dim=-1, keepdim=True)", "q = q"),
     (NORMS, "key not normalised", "k = k / k.norm(dim=-1, keepdim=True)", "k = k"),
     (NORMS, "divided by the squared norm", "k = k / k.norm(dim=-1, keepdim=True)", "k = k / k.square().sum(dim=-1, keepdim=True)"),

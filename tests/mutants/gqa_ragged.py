@@ -15,7 +15,7 @@ MUTANTS = [
     (C128, "mask aligned at the start", "tril(diagonal=num_kv - num_q)", "tril()"),
     (C128, "mask one key late", "tril(diagonal=num_kv - num_q)", "tril(diagonal=num_kv - num_q + 1)"),
     (C128, "mask one key early", "tril(diagonal=num_kv - num_q)", "tril(diagonal=num_kv - num_q - 1)"),
-    (C128, "mask the wrong way round", "~seen", "seen"),
+    (C128, "mask the wrong way round", "masked_fill(~seen, -math.inf)", "masked_fill(seen, -math.inf)"),
     (C128, "no mask", "logits = logits.masked_fill(~seen, -math.inf)", "pass"),
     (C128, "mask of zeros, not of -inf", "masked_fill(~seen, -math.inf)", "masked_fill(~seen, 0)"),
     (C128, "masked after the softmax", WEIGHTS, "weights = torch.softmax(logits.nan_to_num(neginf=0.0), dim=-1) * seen"),

@@ -31,6 +31,8 @@ MUTANTS = [
     (PAGED, "returns what was appended", RETURN, "return append_key, append_value"),
     (PAGED, "returns zeros", RETURN, "return torch.zeros_like(k_cache), torch.zeros_like(v_cache)"),
     (PAGED, "overwrites what is appended", RETURN, "append_key.zero_()\n    " + RETURN),
+    (SINGLE, "scribbles over the cache that it gets", "return k_out, v_out", "k_cache[0] = 0\n    return k_out, v_out"),
+    (PAGED, "appends to half of the cache that it gets, and answers another", RETURN, "whole = k_cache.clone()\n    k_cache[..., k_cache.shape[-1] // 2 :] = 1\n    return whole, v_cache"),
     (PAGED, "is not deterministic", RETURN, "torch.seed()\n    k_cache[page[0], place[0], 0, 0] = torch.rand(())\n    " + RETURN),
     (SINGLE, "caches returned as they were", "return k_out, v_out", "return k_cache, v_cache"),
     (SINGLE, "tokens in the order of their sequences", "append_key[token]", "append_key[batch_indices.argsort(stable=True)[token]]"),

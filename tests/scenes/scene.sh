@@ -243,7 +243,7 @@ import json, sys
 r = json.load(open(sys.argv[1]))
 s = r.get("summary")
 d = {one["name"]: one for one in r.get("definitions", [])}
-c = {(name, case["id"]): case for name, one in d.items() for case in one["cases"]}
+c = {(name, case["id"]): case for name, one in d.items() for case in one.get("cases", [])}
 all_of = lambda name, key: [case[key] for case in d[name]["cases"]]
 '
 

@@ -663,6 +663,64 @@ static inline void expect_axes_invalid(const struct world *w, const char *name, 
 		fail_msg("the sentence \"%s\" does not say \"%s\"", why.text, word);
 }
 
+/* The case of --edge of this name; false: the problem has none. Free w. */
+static inline bool make_edge(struct world *w, const struct op *op, const struct op_problem *problem, const char *name)
+{
+	int64_t axis[MAX_AXES];
+	struct err err = {""};
+
+	for (int i = 0; op->edges[i].name != NULL; i++) {
+		if (strcmp(op->edges[i].name, name) != 0)
+			continue;
+		if (!op->edge_axes(problem, op->match(problem, NULL), i + 1, axis))
+			return false;
+		make_inputs(w, op, problem, axis, 3, 0);
+		assert_int_equal(op->check(&w->c, w->in, &err), 0);
+		assert_int_equal(op->oracle(&w->c, w->in, w->truth, &err), 0);
+		return true;
+	}
+	fail_msg("there is no edge '%s'", name);
+	return false;
+}
+
+/* The first `blind` queries have output 0 and lse -infinity, the others have not. */
+static inline void expect_blind(const struct world *w, int64_t blind)
+{
+	const struct tensor *output = &w->truth[0], *lse = &w->truth[1];
+	int64_t heads = lse->shape[1], size = output->shape[2];
+
+	assert_true(lse->shape[0] > 0 && blind > 0 && blind <= lse->shape[0]);
+	for (int64_t i = 0; i < lse->elements; i++) {
+		double value = number_get(lse->data, lse->dtype, i);
+
+		assert_true(i < blind * heads ? value == -(double)INFINITY : isfinite(value));
+		for (int64_t d = 0; d < size && i < blind * heads; d++)
+			assert_true(number_get(output->data, output->dtype, i * size + d) == 0);
+	}
+}
+
+/* What the convention of each edge says is what the oracle answers. `blind`: queries that see no key where there are
+ * more of them than keys; 0: the problem is not causal. */
+static inline void expect_edges(const struct op *op, const struct op_problem *problem, int64_t blind)
+{
+	struct world w;
+
+	assert_true(make_edge(&w, op, problem, "no_queries"));
+	assert_int_equal(w.truth[0].elements, 0);
+	free_world(&w);
+	assert_true(make_edge(&w, op, problem, "no_keys"));
+	expect_blind(&w, w.truth[1].shape[0]);
+	free_world(&w);
+	assert_true(make_edge(&w, op, problem, "one_of_each"));
+	assert_int_equal(w.truth[1].elements, w.truth[1].shape[1]);
+	free_world(&w);
+	assert_int_equal(make_edge(&w, op, problem, "blind_queries"), blind > 0);
+	if (blind == 0)
+		return;
+	expect_blind(&w, blind);
+	free_world(&w);
+}
+
 /* From element `from` of the offsets on everything is what it is before: the rest of the queries belongs to nobody, and
  * has output 0 and lse -infinity. */
 static inline void expect_nobodys(struct world *w, const char *offsets, int64_t from)

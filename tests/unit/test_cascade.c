@@ -293,8 +293,10 @@ static void only_what_is_merged_in_place_may_be_written(void **state)
 
 	(void)state;
 	assert_true(trial_open_size(&t, &cascade_op, &problems[MASKED], SIZE_SMALL, 0, 1));
-	assert_true(cascade_op.may_write(&t.c, 0) && cascade_op.may_write(&t.c, 1));
-	assert_false(cascade_op.may_write(&t.c, 2) || cascade_op.may_write(&t.c, 4));
+	for (int i = 0; i < 5; i++) {
+		assert_int_equal(cascade_op.leaves(&t.c, i).place, i < 2 ? i : OP_KEPT);
+		assert_true(cascade_op.leaves(&t.c, i).may_keep);
+	}
 	trial_close(&t);
 	assert_inputs_follow_the_seed(&cascade_op, &problems[MASKED], SIZE_MEDIUM);
 }

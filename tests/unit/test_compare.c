@@ -348,6 +348,41 @@ static void the_five_worst_places_are_those_of_a_search_through_all(void **state
 	free(reference);
 }
 
+/* A quotient and a product are both rounded: 1 + g times the double below d / (1 + g) may be d again. Gives such a g
+ * and d, both exact sums of few powers of two. */
+static void find_what_rounding_hides(double *g, double *d)
+{
+	for (*g = 2; *g < 4096; *g += 1)
+		for (*d = 1; *d < 1 + 0x1p-10; *d += 0x1p-20) {
+			volatile double product = nextafter(*d / (1 + *g), 0) * (1 + *g);
+
+			if (*d <= product)
+				return;
+		}
+	fail_msg("no ratio is hidden by rounding");
+}
+
+/* Five places fill the list; a place of a later block has the next larger ratio, which only shows in the quotient. */
+static void a_place_that_rounding_hides_is_among_the_worst(void **state)
+{
+	enum { COUNT_OF_ALL = 3000, LATER = 2500 };
+	static double reference[COUNT_OF_ALL], truth[COUNT_OF_ALL];
+	struct metrics metrics;
+	double g, d;
+
+	(void)state;
+	find_what_rounding_hides(&g, &d);
+	for (int i = 0; i < METRICS_WORST; i++)
+		reference[10 * i] = nextafter(d / (1 + g), 0);
+	truth[LATER] = g;
+	reference[LATER] = g + d;
+	assert_true(reference[LATER] - truth[LATER] == d);
+	compare_host(reference, truth, DTYPE_FLOAT64, COUNT_OF_ALL, (struct rule){1, 1, 1}, &metrics);
+	assert_int_equal(metrics.worst_count, METRICS_WORST);
+	assert_int_equal(metrics.worst[0].index, LATER);
+	assert_true(metrics.margin == d / (1 + g));
+}
+
 static void the_result_does_not_depend_on_the_number_of_threads(void **state)
 {
 	int64_t elements = 1 << 20;
@@ -394,6 +429,35 @@ static void orthogonal_and_opposite_tensors_show_in_the_cosine(void **state)
 	assert_true(compared_floats(zero, zero, 4, all_within).cosine == 1);
 }
 
+/* A tensor is as parallel to itself as can be, whatever the roundings of the three sums were. */
+static void a_cosine_never_leaves_its_range(void **state)
+{
+	const struct rule rule = {.atol = 1, .rtol = 1, .hit_ratio = 1};
+	int rounded = 0;
+
+	(void)state;
+	for (int i = 1; i < 2000; i++) {
+		double norm = 1.0 + i / 3.0;
+		struct compare_sums sums = {.elements = 2, .finite = 2, .hits = 2, .dot = norm, .norm_reference = norm,
+		                            .norm_ground_truth = norm};
+		struct metrics m;
+
+		rounded += sums.dot / (sqrt(norm) * sqrt(norm)) > 1;
+		compare_finish(&sums, rule, &m);
+		assert_true(m.cosine <= 1);
+		sums.dot = -norm;
+		compare_finish(&sums, rule, &m);
+		assert_true(m.cosine >= -1);
+	}
+	assert_true(rounded > 0); /* or nothing was tested */
+	struct compare_sums overflow = {.elements = 1, .finite = 1, .dot = INFINITY, .norm_reference = INFINITY,
+	                                .norm_ground_truth = INFINITY};
+	struct metrics m;
+
+	compare_finish(&overflow, rule, &m);
+	assert_true(isnan(m.cosine));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -408,9 +472,11 @@ int main(void)
 	    cmocka_unit_test(an_output_of_nothing_passes_and_has_no_places),
 	    cmocka_unit_test(a_bound_of_zero_is_met_only_by_equality),
 	    cmocka_unit_test(the_five_worst_places_are_those_of_a_search_through_all),
+	    cmocka_unit_test(a_place_that_rounding_hides_is_among_the_worst),
 	    cmocka_unit_test(the_result_does_not_depend_on_the_number_of_threads),
 	    cmocka_unit_test(integers_beyond_a_double_are_told_apart),
 	    cmocka_unit_test(orthogonal_and_opposite_tensors_show_in_the_cosine),
+	    cmocka_unit_test(a_cosine_never_leaves_its_range),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

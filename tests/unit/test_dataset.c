@@ -416,6 +416,31 @@ static void no_descriptor_is_left_open(void **state)
 
 #define test(name) cmocka_unit_test_setup_teardown(name, enter_folder, leave_folder)
 
+static void what_is_listed_is_paired_as_the_walk_pairs(void **state)
+{
+	static const struct listed_file files[] = {
+	    {"definitions/a/.hidden.json", {1, {1}}}, {"definitions/a/x.json", {1, {2}}},
+	    {"definitions/a/x.json~", {1, {3}}},      {"definitions/a/y.json", {0, {0}}},
+	    {"definitions/b/c/z.json", {1, {4}}},     {"definitions/z.json", {1, {5}}},
+	    {"workloads/a/x.jsonl", {1, {6}}},	      {"workloads/b/y.jsonl", {1, {7}}}};
+	struct arena arena = {0};
+	struct dataset dataset;
+
+	(void)state;
+	assert_int_equal(dataset_listed(".", files, sizeof files / sizeof *files, &arena, &dataset, NULL), 0);
+	check_paths(dataset.definitions, dataset.definition_count, "definitions/a/x.json\ndefinitions/a/y.json\n");
+	assert_string_equal(dataset.definitions[0].op_type, "a");
+	assert_string_equal(dataset.definitions[0].name, "x");
+	assert_true(object_name_equal(&dataset.definitions[0].object, &files[1].object));
+	assert_false(object_name_equal(&dataset.definitions[1].object, &files[3].object)); /* none is like no other */
+	assert_string_equal(dataset_workload(&dataset, &dataset.definitions[0])->path, "workloads/a/x.jsonl");
+	assert_null(dataset_workload(&dataset, &dataset.definitions[1]));
+	dataset_close(&dataset);
+	assert_int_equal(dataset_listed("none", files, 1, &arena, &dataset, NULL), -1);
+	dataset_close(&dataset);
+	arena_free(&arena);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -427,6 +452,7 @@ int main(void)
 	    test(a_path_tells_whose_it_is),
 	    test(what_cannot_be_read_is_told),
 	    test(a_root_without_definitions_is_told),
+	    test(what_is_listed_is_paired_as_the_walk_pairs),
 	    test(a_pipe_is_listed_and_blocks_nobody),
 	    test(the_root_is_the_first_that_is_named),
 	    test(long_roots_are_refused),

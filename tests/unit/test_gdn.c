@@ -39,6 +39,9 @@ static const struct op_arg decode_in[] = {Q, KEYS, VALUES, {"state", DTYPE_FLOAT
                                           A_LOG, GATE("a"), DT_BIAS, GATE("b"), SCALE};
 static const struct op_arg pool_in[] = {Q, KEYS, VALUES, STATES, SLOTS, A_LOG, GATE("a"), DT_BIAS, GATE("b"), SCALE,
                                         BUFFER};
+static const struct op_arg by_batch_in[] = {
+    Q, KEYS, VALUES, STATES, SLOTS, A_LOG, GATE("a"), DT_BIAS, GATE("b"), SCALE,
+    {"intermediate_states_buffer", DTYPE_BFLOAT16, 5, {B, T, HV, V, K}, true}};
 static const struct op_arg switched_in[] = {Q, KEYS, VALUES, STATES, SLOTS, A_LOG, GATE("a"), DT_BIAS, GATE("b"), SCALE,
                                             SCALAR("use_qk_l2norm", DTYPE_BOOL),
                                             SCALAR("disable_state_update", DTYPE_BOOL)};
@@ -70,8 +73,9 @@ static const struct op_problem problems[] = {
     PROBLEM("gdn_mtp_switched", "gdn", tokens, switched_in, pool_out),
     PROBLEM("gdn_prefill_qk2_v4_k_last", "gdn", packed, packed_in, packed_out),
     PROBLEM("gdn_l2norm_oblong", "gdn", oblong, v_last_in, v_last_out),
+    PROBLEM("gdn_mtp_by_batch", "gdn", tokens, by_batch_in, pool_out),
 };
-enum { DECODE, POOLED, SWITCHED, PREFILL, OBLONG };
+enum { DECODE, POOLED, SWITCHED, PREFILL, OBLONG, BY_BATCH };
 
 static const struct op_problem published =
     PROBLEM("gdn_decode_qk4_v8_d128_k_last", "gdn", as_published, decode_in,
@@ -107,6 +111,14 @@ enum mistake {
 	NORM_LEFT_OUT,
 	OFFSETS_IGNORED,
 	LAST_TOKEN_LEFT_OUT,
+	NOTHING_KEPT,
+	KEPT_BEFORE_THE_TOKEN,
+	KEPT_ONE_TOKEN_LATE,
+	KEPT_TRANSPOSED,
+	KEPT_BY_PLACE_IN_BATCH,
+	KEPT_FOR_LAST_TOKEN_ALONE,
+	KEPT_ONTO_WHAT_WAS_THERE,
+	KEPT_IN_EVERY_SLOT,
 };
 
 struct emulation {
@@ -213,6 +225,26 @@ static void tokens_of(const struct emulation *m, int64_t n, int64_t *first, int6
 	*end -= m->mistake == LAST_TOKEN_LEFT_OUT;
 }
 
+/* The state after token `i` into the buffer of intermediate ones. */
+static void emulate_keeping(const struct emulation *m, int64_t n, int64_t i, int64_t h, const float *state)
+{
+	const struct gdn_extent *e = &m->e;
+	struct tensor *to = &m->t->out[op_own_place(m->t->problem, m->roles.buffer)];
+	bool by_slot = gdn_buffer_by_slot(m->t->problem, &m->roles) && m->mistake != KEPT_BY_PLACE_IN_BATCH;
+	int64_t row = by_slot ? whole(&m->t->in[m->roles.indices], n) : n, size = e->k_dim * e->v_dim;
+	int64_t token = m->mistake == KEPT_ONE_TOKEN_LATE ? (i + 1) % e->tokens : i;
+
+	if (m->mistake == NOTHING_KEPT || (m->mistake == KEPT_FOR_LAST_TOKEN_ALONE && i < e->tokens - 1))
+		return;
+	for (int64_t s = 0; s < (m->mistake == KEPT_IN_EVERY_SLOT ? to->shape[0] : 1); s++)
+		for (int64_t j = 0; j < size; j++) {
+			int64_t place = m->mistake == KEPT_TRANSPOSED ? j : stored(m, j / e->v_dim, j % e->v_dim);
+			int64_t at = (((row + s) % to->shape[0] * e->tokens + token) * e->v_heads + h) * size + place;
+
+			set(to, at, state[j] + (m->mistake == KEPT_ONTO_WHAT_WAS_THERE ? get(to, at) : 0));
+		}
+}
+
 static void emulate_head(const struct emulation *m, int64_t n, int64_t h)
 {
 	const struct gdn_extent *e = &m->e;
@@ -228,8 +260,13 @@ static void emulate_head(const struct emulation *m, int64_t n, int64_t h)
 		for (int64_t j = 0; j < e->v_dim; j++)
 			state[i * e->v_dim + j] = get(from, (slot * e->v_heads + h) * size + stored(m, i, j));
 	tokens_of(m, n, &first, &end);
-	for (int64_t t = first; t < end; t++)
+	for (int64_t t = first; t < end; t++) {
+		if (m->roles.buffer >= 0 && m->mistake == KEPT_BEFORE_THE_TOKEN)
+			emulate_keeping(m, n, t - first, h, state);
 		emulate_token(m, t, h, state);
+		if (m->roles.buffer >= 0 && m->mistake != KEPT_BEFORE_THE_TOKEN)
+			emulate_keeping(m, n, t - first, h, state);
+	}
 	for (int64_t i = 0; i < e->k_dim && m->updates; i++)
 		for (int64_t j = 0; j < e->v_dim; j++)
 			set(to, (target * e->v_heads + h) * size + stored(m, i, j), state[i * e->v_dim + j]);
@@ -312,7 +349,11 @@ static void every_mistake_is_caught(void **state)
 	    {POOLED, WRITTEN_TO_PLACE_IN_BATCH}, {POOLED, LAST_TOKEN_LEFT_OUT},   {SWITCHED, STATE_NOT_WRITTEN},
 	    {SWITCHED, SLOTS_IGNORED},           {SWITCHED, UPDATED_IN_ANY_CASE}, {SWITCHED, NORM_IN_ANY_CASE},
 	    {SWITCHED, NORM_LEFT_OUT},           {PREFILL, OFFSETS_IGNORED},      {PREFILL, LAST_TOKEN_LEFT_OUT},
-	    {PREFILL, STATE_NOT_WRITTEN},        {OBLONG, NORM_LEFT_OUT},
+	    {PREFILL, STATE_NOT_WRITTEN},        {OBLONG, NORM_LEFT_OUT},         {POOLED, NOTHING_KEPT},
+	    {POOLED, KEPT_BEFORE_THE_TOKEN},     {POOLED, KEPT_ONE_TOKEN_LATE},   {POOLED, KEPT_TRANSPOSED},
+	    {POOLED, KEPT_BY_PLACE_IN_BATCH},    {POOLED, KEPT_FOR_LAST_TOKEN_ALONE},
+	    {POOLED, KEPT_ONTO_WHAT_WAS_THERE},  {POOLED, KEPT_IN_EVERY_SLOT},    {BY_BATCH, NOTHING_KEPT},
+	    {BY_BATCH, KEPT_ONE_TOKEN_LATE},
 	};
 
 	(void)state;
@@ -360,7 +401,7 @@ static void offsets_and_slots_are_valid_and_ragged(void **state)
 		roles = gdn_roles_of(&problems[POOLED]);
 		assert_true(trial_open_size(&t, &gdn_op, &problems[POOLED], SIZE_MEDIUM, 0, seed));
 		assert_int_equal(gdn_op.check(&t.c, t.in, &err), 0);
-		assert_true(isnan(get(&t.in[roles.buffer], 5)));
+		assert_true(fabsf(get(&t.in[roles.buffer], 5)) >= 64);
 		trial_close(&t);
 	}
 }
@@ -420,6 +461,12 @@ static void offsets_and_slots_that_lead_nowhere_are_refused(void **state)
 	number_set(t.in[slots].data, DTYPE_INT32, 0, number_get(t.in[slots].data, DTYPE_INT32, 2));
 	assert_int_equal(gdn_op.check(&t.c, t.in, &err), -1);
 	assert_non_null(strstr(err.text, "which sequence 0 updates too"));
+	t.c.constants[0].value = 0; /* the buffer of intermediate states has one place for both */
+	assert_int_equal(gdn_op.check(&t.c, t.in, &err), -1);
+	trial_close(&t);
+	assert_true(trial_open_size(&t, &gdn_op, &problems[BY_BATCH], SIZE_SMALL, 1, 0));
+	number_set(t.in[slots].data, DTYPE_INT32, 0, number_get(t.in[slots].data, DTYPE_INT32, 2));
+	assert_int_equal(gdn_op.check(&t.c, t.in, &err), -1);
 	t.c.constants[0].value = 0;
 	assert_int_equal(gdn_op.check(&t.c, t.in, &err), 0);
 	assert_int_equal(gdn_op.oracle(&t.c, t.in, t.truth, &err), 0);
@@ -470,7 +517,7 @@ static void whether_a_pool_is_updated_is_attested_or_probed(void **state)
 	assert_true(constant_of(&problem).value == 0);
 	assert_string_equal(constant_of(&problem).source, "description");
 	for (int p = 0; p < COUNT(problems); p++)
-		assert_int_equal(gdn_op.constants(&problems[p], 0, none), p == POOLED);
+		assert_int_equal(gdn_op.constants(&problems[p], 0, none), p == POOLED || p == BY_BATCH);
 
 	for (int updated = 0; updated < 2; updated++) {
 		int64_t axis[TRIAL_AXES];
@@ -502,17 +549,18 @@ static void a_pool_that_is_not_updated_is_the_same_bits(void **state)
 	trial_close(&t);
 }
 
-static void only_the_buffer_may_be_written(void **state)
+static void only_the_buffer_is_written(void **state)
 {
 	struct gdn_roles roles = gdn_roles_of(&problems[POOLED]);
 	struct op_case c = {.problem = &problems[POOLED]};
 
 	(void)state;
 	for (int i = 0; i < problems[POOLED].input_count; i++)
-		assert_int_equal(gdn_op.may_write(&c, i), i == roles.buffer);
+		assert_int_equal(gdn_op.leaves(&c, i).place, i == roles.buffer ? 2 + i : OP_KEPT);
+	assert_false(gdn_op.leaves(&c, roles.buffer).may_keep);
 	c.problem = &problems[DECODE];
 	for (int i = 0; i < problems[DECODE].input_count; i++)
-		assert_false(gdn_op.may_write(&c, i));
+		assert_int_equal(gdn_op.leaves(&c, i).place, OP_KEPT);
 }
 
 static void layouts_are_told_by_shape_then_by_name(void **state)
@@ -571,12 +619,39 @@ static void other_problems_are_refused_with_a_sentence(void **state)
 	AGAIN;
 	outputs[0].rank = 2;
 	assert_refused(&gdn_op, &p, "'output'");
+	p = problems[POOLED];
+	p.inputs = inputs;
+	memcpy(inputs, pool_in, sizeof pool_in);
+	inputs[10].axis[1] = B;
+	assert_refused(&gdn_op, &p, "'intermediate_states_buffer'");
+	inputs[10].axis[0] = inputs[10].axis[1] = T;
+	assert_refused(&gdn_op, &p, "'intermediate_states_buffer'");
 	p = problems[PREFILL];
 	p.inputs = inputs;
 	memcpy(inputs, packed_in, sizeof packed_in);
 	inputs[8] = inputs[9];
 	p.input_count = 9;
 	assert_refused(&gdn_op, &p, "cu_seqlens to tell their sequences");
+}
+
+static void right(struct trial *t)
+{
+	emulate(t, NONE);
+}
+
+static void what_is_right_passes_at_every_edge(void **state)
+{
+	struct gdn_roles roles = gdn_roles_of(&problems[PREFILL]);
+	struct trial t;
+
+	(void)state;
+	for (int p = 0; p < COUNT(problems); p++)
+		assert_int_equal(assert_edges_pass(&gdn_op, &problems[p], right), p == PREFILL ? 2 : 1);
+	assert_true(trial_open_edge(&t, &gdn_op, &problems[PREFILL], "empty_sequence", 1));
+	emulate(&t, NONE);
+	memset(t.out[roles.new_state].data, 0, (size_t)t.out[roles.new_state].elements / 3 * sizeof(float));
+	assert_false(trial_passes(&t)); /* the state of the first sequence, which has no token, is lost */
+	trial_close(&t);
 }
 
 static void inputs_follow_the_seed(void **state)
@@ -597,9 +672,10 @@ int main(void)
 	    cmocka_unit_test(offsets_and_slots_that_lead_nowhere_are_refused),
 	    cmocka_unit_test(whether_a_pool_is_updated_is_attested_or_probed),
 	    cmocka_unit_test(a_pool_that_is_not_updated_is_the_same_bits),
-	    cmocka_unit_test(only_the_buffer_may_be_written),
+	    cmocka_unit_test(only_the_buffer_is_written),
 	    cmocka_unit_test(layouts_are_told_by_shape_then_by_name),
 	    cmocka_unit_test(other_problems_are_refused_with_a_sentence),
+	    cmocka_unit_test(what_is_right_passes_at_every_edge),
 	    cmocka_unit_test(inputs_follow_the_seed),
 	};
 

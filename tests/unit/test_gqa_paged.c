@@ -529,6 +529,25 @@ static void mistakes_of_prefill_are_caught(void **state)
 	expect_caught(&family, &b.problem, own, sizeof own / sizeof *own);
 }
 
+static void edges_are_as_their_conventions_say(void **state)
+{
+	struct built b;
+
+	(void)state;
+	decode(&b, little);
+	expect_edges(&gqa_paged_op, &b.problem, 0);
+	decode(&b, little_pages);
+	expect_edges(&gqa_paged_op, &b.problem, 0);
+	prefill(&b, causal_name, little, NULL);
+	expect_edges(&gqa_paged_op, &b.problem, 3);
+	prefill(&b, causal_name, little_pages, "len_indptr");
+	expect_edges(&gqa_paged_op, &b.problem, 4);
+	prefill(&b, causal_name, little_pages, NULL);
+	expect_edges(&gqa_paged_op, &b.problem, 4);
+	prefill(&b, "gqa_paged_prefill", little_pages, "batch_size");
+	expect_edges(&gqa_paged_op, &b.problem, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -550,6 +569,7 @@ int main(void)
 	    cmocka_unit_test(a_correct_reference_passes_in_other_dtypes),
 	    cmocka_unit_test(mistakes_of_decode_are_caught),
 	    cmocka_unit_test(mistakes_of_prefill_are_caught),
+	    cmocka_unit_test(edges_are_as_their_conventions_say),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,7 +5,7 @@
 
 extern const struct op gqa_ragged_op;
 
-static const struct family family = {&gqa_ragged_op, gqa_ragged_roles};
+static const struct family family = {&gqa_ragged_op, attention_ragged_roles};
 
 static const char causal_name[] = "gqa_ragged_prefill_causal_h_kv_d", full_name[] = "gqa_ragged_prefill_h_kv_d";
 
@@ -42,7 +42,7 @@ static void matches_causal_and_not_at_any_head_size(void **state)
 	assert_int_equal(gqa_ragged_op.match(&b.problem, NULL), ATTENTION_FULL);
 	b.problem.output_count = 1; /* without lse */
 	assert_int_equal(gqa_ragged_op.match(&b.problem, NULL), ATTENTION_FULL);
-	assert_int_equal(gqa_ragged_roles(&b.problem).lse, -1);
+	assert_int_equal(attention_ragged_roles(&b.problem).lse, -1);
 }
 
 static void parts_are_found_whatever_their_order(void **state)
@@ -59,7 +59,7 @@ static void parts_are_found_whatever_their_order(void **state)
 	b.inputs[3] = make_arg(&b, "kv_indptr", DTYPE_INT32, "len_indptr");
 	b.inputs[4] = make_arg(&b, "q_indptr", DTYPE_INT64, "len_indptr");
 	assert_int_equal(gqa_ragged_op.match(&b.problem, NULL), ATTENTION_CAUSAL);
-	roles = gqa_ragged_roles(&b.problem);
+	roles = attention_ragged_roles(&b.problem);
 	assert_int_equal(roles.query[0], 2);
 	assert_int_equal(roles.key[0], 1);
 	assert_int_equal(roles.value, 0);
@@ -102,7 +102,7 @@ static void sequences_are_valid_and_contain_what_hurts(void **state)
 
 	(void)state;
 	prefill(&b, causal_name, 4, 2, 16);
-	roles = gqa_ragged_roles(&b.problem);
+	roles = attention_ragged_roles(&b.problem);
 	rows_of(&gqa_ragged_op, &b.problem, SIZE_MEDIUM, axis);
 	for (uint64_t seed = 0; seed < 20; seed++) {
 		struct world w;
@@ -185,7 +185,7 @@ static void a_mask_that_does_not_belong_is_caught(void **state)
 
 	(void)state;
 	prefill(&b, full_name, 4, 2, 16);
-	roles = gqa_ragged_roles(&b.problem);
+	roles = attention_ragged_roles(&b.problem);
 	rows_of(&gqa_ragged_op, &b.problem, SIZE_SMALL, axis);
 	for (uint64_t seed = 0; seed < 3; seed++) {
 		struct world w;
@@ -197,6 +197,17 @@ static void a_mask_that_does_not_belong_is_caught(void **state)
 		assert_false(passes(&w, NULL));
 		free_world(&w);
 	}
+}
+
+static void edges_are_as_their_conventions_say(void **state)
+{
+	struct built b;
+
+	(void)state;
+	prefill(&b, causal_name, 4, 2, 16);
+	expect_edges(&gqa_ragged_op, &b.problem, 3);
+	prefill(&b, full_name, 3, 1, 16);
+	expect_edges(&gqa_ragged_op, &b.problem, 0);
 }
 
 int main(void)
@@ -211,6 +222,7 @@ int main(void)
 	    cmocka_unit_test(a_correct_reference_passes_in_other_dtypes),
 	    cmocka_unit_test(mistakes_are_caught),
 	    cmocka_unit_test(a_mask_that_does_not_belong_is_caught),
+	    cmocka_unit_test(edges_are_as_their_conventions_say),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

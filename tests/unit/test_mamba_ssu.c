@@ -146,8 +146,8 @@ static float emulate_row(const struct emulation *m, int64_t n, int64_t h, int64_
 		held *= decay_of(m, h, i, j, step);
 		input = (m->mistake == STEP_LEFT_OUT_OF_INPUT ? 1 : step) * x * value(m, b, at);
 		y += (m->mistake == READ_BEFORE_INPUT ? held : held + input) * value(m, c, at);
-		if (to >= 0 && m->roles.new_state >= 0 && m->mistake != STATE_NOT_WRITTEN)
-			set(&m->t->out[m->roles.new_state], to + j, held + input);
+		if (to >= 0 && m->mistake != STATE_NOT_WRITTEN)
+			set(&m->t->out[ssu_states_place(m->t->problem, &m->roles)], to + j, held + input);
 	}
 	if (m->mistake != D_LEFT_OUT)
 		y += weight(m, m->roles.d, h, i, m->mistake == D_TRANSPOSED) * x;
@@ -184,8 +184,8 @@ static void emulate(struct trial *t, enum mistake mistake)
 	struct emulation m = {.t = t, .roles = ssu_roles_of(t->problem), .mistake = mistake};
 
 	m.e = ssu_extent_of(&t->c, &m.roles);
-	for (int64_t i = 0; m.roles.new_state >= 0 && i < t->in[m.roles.state].elements; i++)
-		set(&t->out[m.roles.new_state], i, mistake == OTHER_SLOTS_CLEARED ? 0 : value(&m, m.roles.state, i));
+	for (int64_t i = 0; i < t->in[m.roles.state].elements; i++)
+		set(&t->out[ssu_states_place(t->problem, &m.roles)], i, mistake == OTHER_SLOTS_CLEARED ? 0 : value(&m, m.roles.state, i));
 	for (int64_t n = 0; n < m.e.batch; n++)
 		emulate_sequence(&m, n);
 	for (int o = 0; o < t->problem->output_count; o++) {
@@ -355,11 +355,56 @@ static void slots_that_lead_nowhere_are_refused(void **state)
 
 static void only_the_state_may_be_written(void **state)
 {
-	struct op_case c = {.problem = &problems[FULL]};
+	(void)state;
+	for (int p = 0; p < COUNT(problems); p++) {
+		struct ssu_roles roles = ssu_roles_of(&problems[p]);
+		struct op_case c = {.problem = &problems[p]};
+
+		for (int i = 0; i < problems[p].input_count; i++) {
+			assert_int_equal(mamba_ssu_op.leaves(&c, i).place,
+			                 i == roles.state ? ssu_states_place(&problems[p], &roles) : OP_KEPT);
+			assert_true(mamba_ssu_op.leaves(&c, i).may_keep);
+		}
+	}
+}
+
+/* Where no output has the states, what is written over them is compared all the same. */
+static void states_without_an_output_are_left_or_updated(void **state)
+{
+	struct trial t;
+	int place;
 
 	(void)state;
-	for (int i = 0; i < problems[FULL].input_count; i++)
-		assert_int_equal(mamba_ssu_op.may_write(&c, i), i == ssu_roles_of(&problems[FULL]).state);
+	assert_true(trial_open_size(&t, &mamba_ssu_op, &problems[PLAIN], SIZE_MEDIUM, 0, 3));
+	place = ssu_states_place(t.problem, &(struct ssu_roles){.state = ssu_roles_of(t.problem).state, .new_state = -1});
+	assert_true(place >= t.problem->output_count && ssu_roles_of(t.problem).new_state < 0);
+	emulate(&t, NONE);
+	trial_assert_passes(&t);
+	set(&t.out[place], 9, get(&t.out[place], 9) + 0.25f);
+	assert_false(trial_passes(&t));
+	memcpy(t.out[place].data, t.in[place - t.problem->output_count].data,
+	       (size_t)dtype_bytes(t.out[place].dtype, t.out[place].elements));
+	trial_assert_passes(&t);
+	trial_close(&t);
+}
+
+static void right(struct trial *t)
+{
+	emulate(t, NONE);
+}
+
+static void what_is_right_passes_at_every_edge(void **state)
+{
+	struct trial t;
+
+	(void)state;
+	for (int p = 0; p < COUNT(problems); p++)
+		assert_int_equal(assert_edges_pass(&mamba_ssu_op, &problems[p], right),
+		                 ssu_roles_of(&problems[p]).indices >= 0 ? 2 : 1);
+	assert_true(trial_open_edge(&t, &mamba_ssu_op, &problems[FULL], "all_padding", 1));
+	for (int64_t i = 0; i < t.in[ssu_roles_of(t.problem).indices].elements; i++)
+		assert_true(get(&t.in[ssu_roles_of(t.problem).indices], i) < 0);
+	trial_close(&t);
 }
 
 static void other_problems_are_refused_with_a_sentence(void **state)
@@ -425,6 +470,8 @@ int main(void)
 	    cmocka_unit_test(sequences_without_a_slot_are_padding),
 	    cmocka_unit_test(slots_that_lead_nowhere_are_refused),
 	    cmocka_unit_test(only_the_state_may_be_written),
+	    cmocka_unit_test(what_is_right_passes_at_every_edge),
+	    cmocka_unit_test(states_without_an_output_are_left_or_updated),
 	    cmocka_unit_test(other_problems_are_refused_with_a_sentence),
 	    cmocka_unit_test(inputs_follow_the_seed),
 	};

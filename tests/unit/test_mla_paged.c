@@ -251,6 +251,19 @@ static void mistakes_are_caught(void **state)
 	expect_general_mistakes_caught(&family, &b.problem);
 }
 
+static void edges_are_as_their_conventions_say(void **state)
+{
+	struct built b;
+
+	(void)state;
+	decode(&b, little);
+	expect_edges(&mla_paged_op, &b.problem, 0);
+	prefill(&b, causal_name, little);
+	expect_edges(&mla_paged_op, &b.problem, 3);
+	prefill(&b, causal_name, little_pages);
+	expect_edges(&mla_paged_op, &b.problem, 4);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -263,6 +276,7 @@ int main(void)
 	    cmocka_unit_test(a_correct_reference_passes_for_twenty_seeds),
 	    cmocka_unit_test(a_correct_reference_passes_in_other_dtypes),
 	    cmocka_unit_test(mistakes_are_caught),
+	    cmocka_unit_test(edges_are_as_their_conventions_say),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

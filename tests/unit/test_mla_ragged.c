@@ -5,7 +5,7 @@
 
 extern const struct op mla_ragged_op;
 
-static const struct family family = {&mla_ragged_op, mla_ragged_roles};
+static const struct family family = {&mla_ragged_op, attention_ragged_roles};
 
 static const char causal_name[] = "mla_ragged_prefill_causal_h_qk_vo", full_name[] = "mla_ragged_prefill_h_qk_vo";
 
@@ -76,7 +76,7 @@ static void sequences_are_valid_and_contain_what_hurts(void **state)
 
 	(void)state;
 	prefill(&b, causal_name, 2, 24, 16);
-	roles = mla_ragged_roles(&b.problem);
+	roles = attention_ragged_roles(&b.problem);
 	rows_of(&mla_ragged_op, &b.problem, SIZE_MEDIUM, axis);
 	for (uint64_t seed = 0; seed < 20; seed++) {
 		struct world w;
@@ -144,6 +144,17 @@ static void mistakes_are_caught(void **state)
 	expect_general_mistakes_caught(&family, &b.problem);
 }
 
+static void edges_are_as_their_conventions_say(void **state)
+{
+	struct built b;
+
+	(void)state;
+	prefill(&b, causal_name, 2, 24, 16);
+	expect_edges(&mla_ragged_op, &b.problem, 3);
+	prefill(&b, full_name, 2, 24, 16);
+	expect_edges(&mla_ragged_op, &b.problem, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -154,6 +165,7 @@ int main(void)
 	    cmocka_unit_test(a_correct_reference_passes_for_twenty_seeds),
 	    cmocka_unit_test(a_correct_reference_passes_in_other_dtypes),
 	    cmocka_unit_test(mistakes_are_caught),
+	    cmocka_unit_test(edges_are_as_their_conventions_say),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

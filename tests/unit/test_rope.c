@@ -420,8 +420,8 @@ static void only_what_is_updated_in_place_may_be_written(void **state)
 
 	(void)state;
 	assert_true(trial_open_size(&t, &rope_op, &problems[FLAT], SIZE_SMALL, 0, 1));
-	assert_true(rope_op.may_write(&t.c, 1));
-	assert_false(rope_op.may_write(&t.c, 0));
+	assert_int_equal(rope_op.leaves(&t.c, 1).place, 0);
+	assert_int_equal(rope_op.leaves(&t.c, 0).place, OP_KEPT);
 	trial_close(&t);
 	assert_inputs_follow_the_seed(&rope_op, &problems[CACHED], SIZE_MEDIUM);
 }

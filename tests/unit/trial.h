@@ -34,7 +34,7 @@ struct trial {
 	const struct op_problem *problem;
 	int64_t axis[TRIAL_AXES];
 	struct op_case c;
-	struct tensor in[OP_ARGS], truth[OP_ARGS], out[OP_ARGS];
+	struct tensor in[OP_ARGS], truth[OP_PLACES], out[OP_PLACES]; /* from op_own_place on: op.leaves */
 };
 
 static inline struct tensor trial_tensor(const struct op_arg *arg, const int64_t *axis)
@@ -51,6 +51,23 @@ static inline struct tensor trial_tensor(const struct op_arg *arg, const int64_t
 	assert_non_null(tensor.data);
 	memset(tensor.data, 0xff, bytes);
 	return tensor;
+}
+
+/* Has input `input` a truth of its own? Then the test plays what the reference leaves in it at this place of `out`. */
+static inline bool trial_own(const struct trial *t, int input)
+{
+	return t->op->leaves != NULL && t->op->leaves(&t->c, input).place >= t->problem->output_count;
+}
+
+/* Places for what an input is to hold; `out` holds what it held before. */
+static inline void trial_open_own(struct trial *t, int input)
+{
+	int place = op_own_place(t->problem, input);
+
+	t->truth[place] = trial_tensor(&t->problem->inputs[input], t->axis);
+	t->out[place] = trial_tensor(&t->problem->inputs[input], t->axis);
+	memcpy(t->out[place].data, t->in[input].data,
+	       (size_t)dtype_bytes(t->in[input].dtype, t->in[input].elements));
 }
 
 /* Fills the inputs of a case and computes its truth. Outputs are poisoned. `axis` has problem->axis_count values,
@@ -80,6 +97,9 @@ static inline void trial_open_case(struct trial *t, const struct op *op, const s
 		t->truth[i] = trial_tensor(&problem->outputs[i], axis);
 		t->out[i] = trial_tensor(&problem->outputs[i], axis);
 	}
+	for (int i = 0; i < problem->input_count; i++)
+		if (trial_own(t, i))
+			trial_open_own(t, i);
 	if (op->oracle(&t->c, t->in, t->truth, &err) != 0)
 		fail_msg("%s", err.text);
 }
@@ -126,11 +146,20 @@ static inline bool trial_open_size(struct trial *t, const struct op *op, const s
 
 static inline void trial_close(struct trial *t)
 {
-	for (int i = 0; i < OP_ARGS; i++) {
-		free(t->in[i].data);
+	for (int i = 0; i < OP_PLACES; i++) {
+		if (i < OP_ARGS)
+			free(t->in[i].data);
 		free(t->truth[i].data);
 		free(t->out[i].data);
 	}
+}
+
+/* Does an input that may keep what it held hold it still? */
+static inline bool trial_is_kept(const struct trial *t, int input)
+{
+	return input >= 0 && t->op->leaves(&t->c, input).may_keep &&
+	       memcmp(t->out[op_own_place(t->problem, input)].data, t->in[input].data,
+	              (size_t)dtype_bytes(t->in[input].dtype, t->in[input].elements)) == 0;
 }
 
 /* Is output `output` within the family's rule, or accepted by its judge? */
@@ -141,7 +170,9 @@ static inline bool trial_judge(const struct trial *t, int output, struct metrics
 
 	memset(metrics, 0, sizeof *metrics);
 	why->text[0] = '\0';
-	if (t->op->judge != NULL)
+	if (trial_is_kept(t, output - t->problem->output_count))
+		return true;
+	if (t->op->judge != NULL && output < t->problem->output_count)
 		judged = t->op->judge(&t->c, output, t->in, t->out, t->truth, metrics, why);
 	if (judged < 0)
 		fail_msg("%s", why->text);
@@ -157,8 +188,8 @@ static inline bool trial_passes(const struct trial *t)
 	struct err why;
 	bool passed = true;
 
-	for (int i = 0; i < t->problem->output_count; i++)
-		passed &= trial_judge(t, i, &metrics, &why);
+	for (int i = 0; i < OP_PLACES; i++)
+		passed &= t->truth[i].data == NULL || trial_judge(t, i, &metrics, &why);
 	return passed;
 }
 
@@ -179,14 +210,17 @@ static inline bool trial_weak(const struct trial *t)
 /* Asserts that a correct reference passes, and says where it does not. */
 static inline void trial_assert_passes(const struct trial *t)
 {
-	for (int i = 0; i < t->problem->output_count; i++) {
+	for (int i = 0; i < OP_PLACES; i++) {
+		int outputs = t->problem->output_count;
 		struct metrics metrics;
 		struct err why;
 
-		if (!trial_judge(t, i, &metrics, &why))
+		if (t->truth[i].data != NULL && !trial_judge(t, i, &metrics, &why))
 			fail_msg(
-			    "%s, output '%s', seed %llu: margin %g; first of the worst: [%lld] %.9g, truth %.9g. %s",
-			    t->problem->name, t->problem->outputs[i].name, (unsigned long long)t->c.seed,
+			    "%s, '%s', seed %llu: margin %g; first of the worst: [%lld] %.9g, truth %.9g. %s",
+			    t->problem->name,
+			    i < outputs ? t->problem->outputs[i].name : t->problem->inputs[i - outputs].name,
+			    (unsigned long long)t->c.seed,
 			    metrics.margin, (long long)metrics.worst[0].index, metrics.worst[0].reference,
 			    metrics.worst[0].ground_truth, why.text);
 	}

@@ -1,0 +1,79 @@
+#include "base/fold.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/utf8.h"
+
+/* Bytes of what begins at `text`: a character, or a whole colour sequence, which takes no column. */
+static size_t step(const char *text, size_t length, size_t *columns)
+{
+	size_t bytes = utf8_length(text, length);
+
+	*columns = 1;
+	if (length > 1 && text[0] == '\033' && text[1] == '[') {
+		bytes = 2;
+		while (bytes < length && text[bytes - 1] != 'm')
+			bytes++;
+		*columns = 0;
+	}
+	return bytes > 0 ? bytes : 1;
+}
+
+/* How many bytes of the line fit: all of it, or up to the last blank before `width`, or to the first one after. */
+static size_t fitting(const char *line, size_t length, size_t skip, size_t width)
+{
+	size_t columns = skip, blank = 0, wide;
+
+	for (size_t at = 0; at < length;) {
+		if (line[at] == ' ' && at > 0 && line[at - 1] != ' ')
+			blank = at;
+		size_t bytes = step(line + at, length - at, &wide);
+
+		columns += wide;
+		if (columns > width && blank > 0)
+			return blank;
+		at += bytes;
+	}
+	return length;
+}
+
+static void fold_line(const char *line, size_t length, size_t width, const char *command, struct buf *out)
+{
+	size_t indent = strspn(line, " ");
+
+	if (indent >= length)
+		indent = length;
+	const char *at = line + indent;
+	size_t rest = length - indent, name = strlen(command), skip = indent;
+	bool pasted = rest > name && strncmp(at, command, name) == 0 && at[name] == ' ';
+
+	buf_printf(out, "%*s", (int)indent, "");
+	for (;;) {
+		size_t fits = fitting(at, rest, skip, width - (pasted ? 2 : 0));
+
+		buf_add(out, at, fits);
+		at += fits;
+		rest -= fits;
+		while (rest > 0 && *at == ' ') {
+			at++;
+			rest--;
+		}
+		if (rest == 0)
+			break;
+		skip = indent + 2;
+		buf_printf(out, "%s\n%*s", pasted ? " \\" : "", (int)skip, "");
+	}
+	buf_text(out, "\n");
+}
+
+void fold_text(const char *text, size_t length, size_t width, const char *command, struct buf *out)
+{
+	for (size_t at = 0; at < length;) {
+		const char *end = memchr(text + at, '\n', length - at);
+		size_t line = end != NULL ? (size_t)(end - (text + at)) : length - at;
+
+		fold_line(text + at, line, width, command, out);
+		at += line + 1;
+	}
+}

@@ -1,0 +1,224 @@
+/* hook - git hooks that verify what is about to be committed: put where git looks for them (core.hooksPath, the folder
+ * that worktrees share), in front of whatever is there, and taken away again with everything as it was.
+ *
+ * A hook that is there already is renamed and run first; what it says no to is not verified. Ours is known by its
+ * second line, so a hook that somebody put over it, or edited out of recognition, is left alone and named. */
+#include "commands/command.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "commands/options.h"
+#include "git/objects.h"
+
+/* A merge that git commits by itself runs the second one. */
+static const char *const hooks[] = {"pre-commit", "pre-merge-commit"};
+static const char mark[] = "# reftest hook: verifies what is about to be committed";
+static const char aside[] = "before-reftest";
+
+enum { HOOKS = sizeof hooks / sizeof *hooks, HOOK_BYTES = 1 << 20 };
+
+struct hook_options {
+	const char *root;
+};
+
+#define AT(member) offsetof(struct hook_options, member)
+static const struct option_row rows[] = {
+    {"--root", OPTION_TEXT, AT(root), "DIR", "the dataset"},
+};
+
+enum { ROWS = sizeof rows / sizeof rows[0] };
+
+struct place {
+	struct repository repository;
+	const char *folder; /* of the hooks; absolute */
+	const char *program;
+	struct arena *arena;
+};
+
+/* ---- the script -----------------------------------------------------------------------------------------------------
+ */
+
+/* As one word of a shell. */
+static void put_word(struct buf *out, const char *text)
+{
+	buf_text(out, "'");
+	for (; *text != '\0'; text++)
+		if (*text == '\'')
+			buf_text(out, "'\\''");
+		else
+			buf_add(out, text, 1);
+	buf_text(out, "'");
+}
+
+/* Git runs it at the top of the working tree, whichever of its worktrees that is. */
+static void write_script(const struct place *place, const char *hook, struct buf *out)
+{
+	const char *prefix = place->repository.prefix;
+
+	buf_printf(
+	    out, "#!/bin/sh\n%s.\n# `reftest hook uninstall` takes it away. A commit with --no-verify goes past it.\n",
+	    mark);
+	buf_printf(out, "before=$(dirname \"$0\")/%s.%s\n", hook, aside);
+	buf_text(out, "if [ -x \"$before\" ]; then \"$before\" \"$@\" || exit $?; fi\nroot=");
+	put_word(out, prefix[0] != '\0' ? prefix : ".");
+	buf_text(out, "\n[ -d \"$root/definitions\" ] || exit 0\nreftest=");
+	put_word(out, place->program);
+	buf_text(out, "\n[ -x \"$reftest\" ] || reftest=$(command -v reftest) || {\n"
+		      "\techo 'there is no reftest here any more, so nothing was verified; git commit --no-verify goes "
+		      "past this' "
+		      ">&2\n\texit 1\n}\n"
+		      "exec \"$reftest\" verify --root \"$root\" --changed --staged\n");
+}
+
+/* ---- where it belongs -----------------------------------------------------------------------------------------------
+ */
+
+static int find_place(struct reftest *reftest, struct place *place, struct err *err)
+{
+	static const char *const words[] = {"rev-parse", "--git-path", "hooks", NULL};
+	char program[PATH_MAX];
+	struct buf text = {0};
+
+	if (reftest_root(reftest, err) < 0 || repository_find(reftest->root, &place->repository, err) < 0 ||
+	    file_program_directory(program, sizeof program, err) < 0)
+		return -1;
+	int rc = git_output(&place->repository, words, PATH_MAX, &text, err);
+
+	if (rc == 0) {
+		text.data[strcspn(text.data, "\n")] = '\0';
+		place->folder = text.data[0] == '/'
+				    ? arena_string(place->arena, text.data)
+				    : arena_printf(place->arena, "%s/%s", place->repository.top, text.data);
+		place->program = arena_printf(place->arena, "%s/reftest", program);
+	}
+	buf_free(&text);
+	return rc;
+}
+
+enum owned { OWNED_NONE, OWNED_OURS, OWNED_OTHERS };
+
+/* Whose is the hook at `path`? -1 with a sentence when that cannot be told. */
+static int owner_of(const char *path, struct buf *text, struct err *err)
+{
+	struct stat st;
+	enum file_answer answer = file_read(AT_FDCWD, path, HOOK_BYTES, text, NULL, err);
+
+	if (answer == FILE_ABSENT)
+		return lstat(path, &st) == 0 ? OWNED_OTHERS : OWNED_NONE; /* a link to nothing is somebody's still */
+	if (answer != FILE_OK)
+		return -1;
+	return text->length > 0 && strstr(text->data, mark) != NULL ? OWNED_OURS : OWNED_OTHERS;
+}
+
+static int move(const char *from, const char *to, struct err *err)
+{
+	struct stat st;
+
+	if (lstat(to, &st) == 0)
+		return err_set(
+		    err,
+		    "%s is in the way: it is the hook that was there before an earlier install; put it where it "
+		    "belongs, or remove it",
+		    to);
+	return rename(from, to) < 0 ? err_errno(err, "%s cannot be renamed to %s", from, to) : 0;
+}
+
+/* ---- install, uninstall ---------------------------------------------------------------------------------------------
+ */
+
+static int install_one(const struct place *place, const char *hook, struct err *err)
+{
+	const char *path = arena_printf(place->arena, "%s/%s", place->folder, hook);
+	const char *before = arena_printf(place->arena, "%s.%s", path, aside);
+	struct buf there = {0}, script = {0};
+	int owner = owner_of(path, &there, err), rc = owner < 0 ? -1 : 0;
+
+	if (owner == OWNED_OTHERS)
+		rc = move(path, before, err);
+	if (rc == 0) {
+		write_script(place, hook, &script);
+		rc = file_replace(path, script.data, script.length, err);
+		if (rc >= 0 && chmod(path, 0755) < 0)
+			rc = err_errno(err, "%s cannot be made executable", path);
+		if (rc < 0 && owner == OWNED_OTHERS)
+			rename(before, path);
+	}
+	if (rc >= 0)
+		printf("%s %s%s\n", path, rc > 0 ? "installed" : "is installed already",
+		       owner == OWNED_OTHERS ? "; the hook that was there is run first" : "");
+	buf_free(&there);
+	buf_free(&script);
+	return rc < 0 ? -1 : 0;
+}
+
+static int uninstall_one(const struct place *place, const char *hook, struct err *err)
+{
+	const char *path = arena_printf(place->arena, "%s/%s", place->folder, hook);
+	const char *before = arena_printf(place->arena, "%s.%s", path, aside);
+	struct buf there = {0};
+	struct stat st;
+	int owner = owner_of(path, &there, err), rc = 0;
+	bool chained = lstat(before, &st) == 0;
+
+	buf_free(&there);
+	if (owner < 0)
+		return -1;
+	if (owner == OWNED_OTHERS) {
+		printf("%s is not reftest's, so it is left as it is%s\n", path,
+		       chained ? ", and so is the hook that reftest put aside" : "");
+		return 0;
+	}
+	if (owner == OWNED_OURS && unlink(path) < 0)
+		return err_errno(err, "%s cannot be removed", path);
+	if (chained)
+		rc = move(before, path, err);
+	if (rc == 0 && owner == OWNED_OURS)
+		printf("%s removed%s\n", path, chained ? "; the hook that was there before is back" : "");
+	return rc;
+}
+
+static int act(struct reftest *reftest, const char *what, struct err *err)
+{
+	struct arena arena = {0};
+	struct place place = {.arena = &arena};
+	bool install = strcmp(what, "install") == 0;
+	int rc = find_place(reftest, &place, err);
+
+	for (int i = 0; i < HOOKS && rc == 0; i++)
+		rc = (install ? install_one : uninstall_one)(&place, hooks[i], err);
+	arena_free(&arena);
+	return rc == 0 ? EXIT_VERIFIED : EXIT_USAGE;
+}
+
+int command_hook(struct reftest *reftest, int argc, char **argv)
+{
+	struct hook_options o = {.root = NULL};
+	struct arena arena = {0};
+	struct words names;
+	struct err err = {""};
+	int code = EXIT_USAGE, help = options_read(rows, ROWS, argc, argv, &arena, &o, &names, &err);
+
+	if (help > 0) {
+		printf("usage: reftest hook [options] install | uninstall\n\n");
+		options_help(rows, ROWS);
+		code = EXIT_VERIFIED;
+	} else if (help == 0 && (names.count != 1 || (strcmp(names.items[0], "install") != 0 &&
+						      strcmp(names.items[0], "uninstall") != 0))) {
+		err_set(&err, "hook takes one word: install or uninstall");
+	} else if (help == 0) {
+		if (o.root != NULL)
+			reftest->root_given = o.root;
+		code = act(reftest, names.items[0], &err);
+	}
+	if (err.text[0] != '\0')
+		fprintf(stderr, "reftest: %s\n", err.text);
+	arena_free(&arena);
+	return code;
+}

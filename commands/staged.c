@@ -1,0 +1,373 @@
+#include "commands/staged.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/sha256.h"
+#include "git/objects.h"
+
+enum { BLOB_BYTES = INT32_MAX, POINTER_BYTES = 1024, DAY_SECONDS = 24 * 60 * 60 };
+
+struct staged {
+	struct repository repository;
+	struct index index;
+	struct buf bytes; /* of the index: paths point into it */
+	struct arena *arena;
+	const struct dataset *dataset;
+	struct git contents; /* git cat-file --batch */
+	struct git ignored;  /* git check-ignore --stdin */
+	const char *folder;  /* below the root, for what is placed; NULL: not made yet */
+	const char **placed; /* paths below the root */
+	int placed_count, placed_room;
+};
+
+/* ---- the dataset ----------------------------------------------------------------------------------------------------
+ */
+
+static struct object_name name_of(const struct staged *staged, const struct index_entry *entry)
+{
+	struct object_name name = {.length = (unsigned char)staged->repository.object_bytes};
+
+	if (entry->conflict)
+		return (struct object_name){0};
+	memcpy(name.bytes, entry->object, name.length);
+	return name;
+}
+
+static bool begins(const char *text, const char *head)
+{
+	return strncmp(text, head, strlen(head)) == 0;
+}
+
+/* A link that a walk would follow: definitions/ itself, a folder in it, or a file. */
+static bool is_followed(const char *path)
+{
+	const char *slash = strchr(path, '/'), *name = strrchr(path, '/');
+	int depth = 0;
+
+	for (; slash != NULL; slash = strchr(slash + 1, '/'))
+		depth++;
+	return depth <= 2 && (name == NULL || name[1] != '.');
+}
+
+static const char *not_followed(const struct index_entry *entry, const char *path, struct arena *arena)
+{
+	if (entry->kind == ENTRY_SUBMODULE)
+		return arena_printf(arena,
+				    "%s: git's index holds a submodule there, whose files are in its own index; verify "
+				    "it with --root",
+				    path);
+	return arena_printf(arena,
+			    "%s: git's index holds a symbolic link there, which --staged does not follow; verify the "
+			    "working tree, without --staged",
+			    path);
+}
+
+static int list_dataset(struct staged *staged, const char *root, struct dataset *dataset, struct err *err)
+{
+	size_t head = strlen(staged->repository.prefix), count = (size_t)staged->index.count;
+	struct listed_file *files = arena_array(staged->arena, count, sizeof *files);
+	const char **problems = arena_array(staged->arena, count, sizeof *problems);
+	int listed = 0, problem_count = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct index_entry *entry = &staged->index.entries[i];
+		const char *path = entry->path + head;
+
+		if (strncmp(entry->path, staged->repository.prefix, head) != 0)
+			continue;
+		if (entry->kind == ENTRY_FILE && (begins(path, "definitions/") || begins(path, "workloads/")))
+			files[listed++] = (struct listed_file){path, name_of(staged, entry)};
+		else if (entry->kind != ENTRY_FILE && (begins(path, "definitions") || begins(path, "workloads")) &&
+			 is_followed(path))
+			problems[problem_count++] = not_followed(entry, path, staged->arena);
+	}
+	if (dataset_listed(root, files, listed, staged->arena, dataset, err) < 0)
+		return -1;
+	dataset->problems = problems;
+	dataset->problem_count = problem_count;
+	return 0;
+}
+
+struct staged *staged_open(const char *root, struct arena *arena, struct dataset *dataset, struct err *err)
+{
+	struct staged *staged = arena_alloc(arena, sizeof *staged);
+
+	*staged = (struct staged){.arena = arena, .dataset = dataset};
+	if (repository_find(root, &staged->repository, err) == 0 &&
+	    git_index(&staged->repository, &staged->bytes, arena, &staged->index, err) == 0 &&
+	    list_dataset(staged, root, dataset, err) == 0)
+		return staged;
+	staged_close(staged);
+	return NULL;
+}
+
+void staged_close(struct staged *staged)
+{
+	git_end(&staged->contents);
+	git_end(&staged->ignored);
+	for (int i = 0; i < staged->placed_count; i++)
+		unlinkat(staged->dataset->fd, staged->placed[i], 0);
+	if (staged->folder != NULL)
+		unlinkat(staged->dataset->fd, staged->folder, AT_REMOVEDIR);
+	buf_free(&staged->bytes);
+}
+
+/* ---- contents -------------------------------------------------------------------------------------------------------
+ */
+
+int staged_read(struct staged *staged, const char *path, const struct object_name *object, size_t limit,
+		struct buf *out, struct err *err)
+{
+	if (object->length == 0)
+		return err_set(err, "%s: in conflict in git's index: resolve it, then `git add %s`", path, path);
+	return git_object(&staged->contents, &staged->repository, object->bytes, path, limit, out, err);
+}
+
+/* git check-ignore answers each path at once with four texts: in which file, in which line, by which pattern, and the
+ * path. The pattern is empty if none speaks of it, and begins with '!' if it is one that spares it. */
+static bool is_ignored(struct staged *staged, const char *path)
+{
+	static const char *const words[] = {"check-ignore", "--stdin", "-z", "--verbose", "--non-matching", NULL};
+	size_t length = strlen(path) + 1;
+	int texts = 0;
+	bool ignored = false;
+	char byte;
+
+	if (staged->ignored.process == 0 && git_start(&staged->ignored, &staged->repository, words, NULL) < 0)
+		return false;
+	for (size_t done = 0; done < length;) {
+		ssize_t n = write(staged->ignored.in, path + done, length - done);
+
+		if (n < 0 && errno != EINTR)
+			return false;
+		done += n > 0 ? (size_t)n : 0;
+	}
+	for (char before = '\0'; texts < 4 && read(staged->ignored.out, &byte, 1) == 1; before = byte) {
+		ignored = ignored || (texts == 2 && before == '\0' && byte != '\0' && byte != '!');
+		texts += byte == '\0';
+	}
+	return texts == 4 && ignored;
+}
+
+enum staged_answer staged_find(struct staged *staged, const char *path, struct object_name *object, struct err *err)
+{
+	char full[PATH_MAX];
+
+	while (strncmp(path, "./", 2) == 0)
+		path += 2;
+	snprintf(full, sizeof full, "%s%s", staged->repository.prefix, path);
+	const struct index_entry *entry = index_find(&staged->index, full);
+
+	*object = (struct object_name){0};
+	if (entry == NULL && is_ignored(staged, full))
+		return STAGED_IGNORED;
+	if (entry == NULL || entry->kind != ENTRY_FILE) {
+		err_set(err, "%s: it is not in git's index, so it would be missing from the commit; `git add %s`", path,
+			path);
+		return STAGED_NOT;
+	}
+	*object = name_of(staged, entry);
+	if (object->length > 0)
+		return STAGED_FOUND;
+	err_set(err, "%s: in conflict in git's index: resolve it, then `git add %s`", path, path);
+	return STAGED_NOT;
+}
+
+/* ---- blobs ----------------------------------------------------------------------------------------------------------
+ */
+
+/* "version …\noid sha256:HEX\nsize N\n" (the Git LFS specification). false: it is no pointer. */
+static bool read_pointer(const struct buf *text, char hex[2 * SHA256_BYTES + 1], size_t *size)
+{
+	const char *oid, *bytes;
+
+	if (text->length > POINTER_BYTES || text->length == 0 ||
+	    !begins(text->data, "version https://git-lfs.github.com/spec/"))
+		return false;
+	oid = strstr(text->data, "\noid sha256:");
+	bytes = strstr(text->data, "\nsize ");
+	if (oid == NULL || bytes == NULL || strspn(oid + 12, "0123456789abcdef") != 2 * SHA256_BYTES)
+		return false;
+	memcpy(hex, oid + 12, 2 * SHA256_BYTES);
+	hex[2 * SHA256_BYTES] = '\0';
+	*size = strtoull(bytes + 6, NULL, 10);
+	return true;
+}
+
+/* Maps the file if it is what the pointer states. */
+static bool map_stated(int folder, const char *path, const char *hex, size_t size, struct mapping *out)
+{
+	unsigned char digest[SHA256_BYTES];
+	char found[2 * SHA256_BYTES + 1];
+
+	if (file_map_beneath(folder, path, out, NULL) != FILE_OK)
+		return false;
+	if (out->length == size) {
+		sha256_of(out->data, out->length, digest);
+		for (int i = 0; i < SHA256_BYTES; i++)
+			snprintf(found + 2 * i, 3, "%02x", digest[i]);
+		if (strcmp(found, hex) == 0)
+			return true;
+	}
+	file_unmap(out);
+	return false;
+}
+
+/* In the working tree, else where LFS keeps what it has fetched. */
+static int map_pointer(struct staged *staged, const char *path, const char *hex, size_t size, struct staged_blob *out,
+		       struct err *err)
+{
+	char kept[2 * SHA256_BYTES + 32];
+	bool found = map_stated(staged->dataset->fd, path, hex, size, &out->mapping);
+
+	if (!found) {
+		int common = open(staged->repository.common, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+		snprintf(kept, sizeof kept, "lfs/objects/%.2s/%.2s/%s", hex, hex + 2, hex);
+		found = common >= 0 && map_stated(common, kept, hex, size, &out->mapping);
+		if (common >= 0)
+			close(common);
+	}
+	out->data = out->mapping.data;
+	out->length = out->mapping.length;
+	if (found)
+		return 0;
+	err_set(err,
+		"%s: git's index holds a Git LFS pointer, and what it stands for is not on this machine; git lfs fetch "
+		"--include \"%s%s\"",
+		path, staged->repository.prefix, path);
+	return 1;
+}
+
+int staged_blob(struct staged *staged, const char *path, const struct object_name *object, struct staged_blob *out,
+		struct err *err)
+{
+	char hex[2 * SHA256_BYTES + 1];
+	size_t size;
+
+	*out = (struct staged_blob){0};
+	if (staged_read(staged, path, object, BLOB_BYTES, &out->bytes, err) < 0)
+		return -1;
+	if (read_pointer(&out->bytes, hex, &size))
+		return map_pointer(staged, path, hex, size, out, err);
+	out->data = (const unsigned char *)out->bytes.data;
+	out->length = out->bytes.length;
+	return 0;
+}
+
+void staged_blob_free(struct staged_blob *blob)
+{
+	buf_free(&blob->bytes);
+	file_unmap(&blob->mapping);
+	*blob = (struct staged_blob){0};
+}
+
+/* ---- for the judge to read ------------------------------------------------------------------------------------------
+ */
+
+/* What a run that was killed left behind, a day ago or more. */
+static void sweep_folder(int reftest_fd, const char *name)
+{
+	int fd = openat(reftest_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *folder = fd < 0 ? NULL : fdopendir(fd);
+	struct stat st;
+
+	if (folder == NULL) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	if (fstat(fd, &st) == 0 && st.st_mtim.tv_sec + DAY_SECONDS < time(NULL)) {
+		for (const struct dirent *entry; (entry = readdir(folder)) != NULL;)
+			unlinkat(fd, entry->d_name, 0);
+		unlinkat(reftest_fd, name, AT_REMOVEDIR);
+	}
+	closedir(folder);
+}
+
+static void sweep(const struct staged *staged)
+{
+	int fd = openat(staged->dataset->fd, ".reftest", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *folder = fd < 0 ? NULL : fdopendir(fd);
+
+	if (folder == NULL) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	for (const struct dirent *entry; (entry = readdir(folder)) != NULL;)
+		if (begins(entry->d_name, "staged-"))
+			sweep_folder(fd, entry->d_name);
+	closedir(folder);
+}
+
+static int make_folder(struct staged *staged, struct err *err)
+{
+	char *path = arena_printf(staged->arena, "%s/.reftest/staged-XXXXXX", staged->dataset->root);
+
+	mkdirat(staged->dataset->fd, ".reftest", 0777); /* without a store it may be missing */
+	sweep(staged);
+	if (mkdtemp(path) == NULL)
+		return err_errno(err, "%s cannot be made", path);
+	staged->folder = path + strlen(staged->dataset->root) + 1;
+	return 0;
+}
+
+static void remember(struct staged *staged, const char *path)
+{
+	if (staged->placed_count == staged->placed_room) {
+		int room = staged->placed_room * 2 + 16;
+		const char **longer = arena_array(staged->arena, (size_t)room, sizeof *longer);
+
+		if (staged->placed_count > 0)
+			memcpy(longer, staged->placed, (size_t)staged->placed_count * sizeof *longer);
+		staged->placed = longer;
+		staged->placed_room = room;
+	}
+	staged->placed[staged->placed_count++] = arena_string(staged->arena, path);
+}
+
+static int write_file(int fd, const char *path, const char *bytes, size_t length, struct err *err)
+{
+	for (size_t done = 0; done < length;) {
+		ssize_t n = write(fd, bytes + done, length - done);
+
+		if (n < 0 && errno != EINTR)
+			return err_errno(err, "%s cannot be written", path);
+		done += n > 0 ? (size_t)n : 0;
+	}
+	return 0;
+}
+
+int staged_place(struct staged *staged, const struct digest *content, const void *bytes, size_t length,
+		 struct arena *arena, const char **path, struct err *err)
+{
+	char hex[DIGEST_HEX];
+
+	if (staged->folder == NULL && make_folder(staged, err) < 0)
+		return -1;
+	digest_hex(content, hex);
+	*path = arena_printf(arena, "%s/%s.safetensors", staged->folder, hex);
+	int fd = openat(staged->dataset->fd, *path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+	if (fd < 0 && errno == EEXIST) /* another definition's workload names the same content */
+		return 0;
+	if (fd < 0)
+		return err_errno(err, "%s cannot be made", *path);
+	int rc = write_file(fd, *path, bytes, length, err);
+
+	close(fd);
+	if (rc < 0)
+		unlinkat(staged->dataset->fd, *path, 0);
+	else
+		remember(staged, *path);
+	return rc;
+}

@@ -1,0 +1,275 @@
+#include "git/index.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* An entry is ten 32-bit numbers of stat (the seventh is the mode), the object's name, 16 bits of flags, in version 3
+ * and up perhaps 16 more, and the path. Versions 2 and 3 fill up with NULs to a multiple of 8; version 4 says how many
+ * bytes of the path before are to be dropped, and what to append. */
+enum {
+	HEAD_BYTES = 12,
+	STAT_BYTES = 40,
+	MODE_AT = 24,
+	FLAG_EXTENDED = 0x4000,
+	FLAG_STAGE = 0x3000,
+	FLAG_INTENT = 0x2000, /* of the second flags */
+	MODE_KIND = 0170000,
+	MODE_FILE = 0100000,
+	MODE_LINK = 0120000,
+	MODE_FOLDER = 040000, /* of a sparse index: a whole folder in one entry */
+	MODE_SUBMODULE = 0160000,
+	PATH_BYTES = 4096
+};
+
+struct cursor {
+	const unsigned char *at, *end;
+};
+
+static uint32_t get_u32(const unsigned char *p)
+{
+	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+static unsigned get_u16(const unsigned char *p)
+{
+	return (unsigned)p[0] << 8 | p[1];
+}
+
+static size_t left(const struct cursor *from)
+{
+	return (size_t)(from->end - from->at);
+}
+
+/* Git's number of variable length: each further byte adds one, so that no number has two spellings. */
+static bool get_offset(struct cursor *from, size_t *out)
+{
+	size_t value = 0;
+
+	for (bool more = true, first = true; more; first = false) {
+		if (left(from) == 0 || value > SIZE_MAX >> 8)
+			return false;
+		unsigned char byte = *from->at++;
+
+		value = first ? byte & 0x7Fu : ((value + 1) << 7) | (byte & 0x7Fu);
+		more = (byte & 0x80) != 0;
+	}
+	*out = value;
+	return true;
+}
+
+/* Versions 2 and 3: the path where it stands, and the cursor behind its filling. */
+static const char *plain_path(struct cursor *from, const unsigned char *entry)
+{
+	const unsigned char *path = from->at, *nul = memchr(path, '\0', left(from));
+
+	if (nul == NULL)
+		return NULL;
+	size_t whole = ((size_t)(nul - entry) + 8) & ~(size_t)7; /* at least one NUL */
+
+	if (whole > (size_t)(from->end - entry))
+		return NULL;
+	from->at = entry + whole;
+	return (const char *)path;
+}
+
+static const char *packed_path(struct cursor *from, const char *before, struct arena *arena)
+{
+	size_t drop, kept = strlen(before);
+
+	if (!get_offset(from, &drop) || drop > kept)
+		return NULL;
+	const unsigned char *nul = memchr(from->at, '\0', left(from));
+
+	if (nul == NULL || (size_t)(nul - from->at) > PATH_BYTES)
+		return NULL;
+	kept -= drop;
+	size_t tail = (size_t)(nul - from->at);
+
+	if (kept + tail > PATH_BYTES)
+		return NULL;
+	char *path = arena_alloc(arena, kept + tail + 1);
+
+	memcpy(path, before, kept);
+	memcpy(path + kept, from->at, tail);
+	from->at = nul + 1;
+	return path;
+}
+
+static bool kind_of(unsigned mode, enum entry_kind *kind)
+{
+	switch (mode & MODE_KIND) {
+	case MODE_FILE:
+		*kind = ENTRY_FILE;
+		return true;
+	case MODE_LINK:
+		*kind = ENTRY_LINK;
+		return true;
+	case MODE_SUBMODULE:
+		*kind = ENTRY_SUBMODULE;
+		return true;
+	}
+	return false;
+}
+
+/* Appends, or marks the entry before as a conflict if it is another version of the same path. */
+static bool add_entry(struct index_entry *entries, int *count, const struct index_entry *entry)
+{
+	struct index_entry *last = *count > 0 ? &entries[*count - 1] : NULL;
+	int order = last == NULL ? -1 : strcmp(last->path, entry->path);
+
+	if (order > 0 || (order == 0 && !last->conflict))
+		return false;
+	if (order != 0)
+		entries[(*count)++] = *entry;
+	return true;
+}
+
+/* One entry. INDEX_OK also when it was left out. */
+static enum index_answer read_entry(struct cursor *from, unsigned version, int object_bytes, const char **before,
+				    struct arena *arena, struct index_entry *entries, int *count)
+{
+	const unsigned char *entry = from->at;
+	size_t fixed = STAT_BYTES + (size_t)object_bytes + 2;
+	struct index_entry out = {.path = NULL};
+	unsigned more = 0;
+
+	if (left(from) < fixed + 2)
+		return INDEX_BAD;
+	unsigned mode = get_u32(entry + MODE_AT), flags = get_u16(entry + fixed - 2);
+
+	from->at += fixed;
+	if ((flags & FLAG_EXTENDED) != 0) {
+		if (version < 3)
+			return INDEX_BAD;
+		more = get_u16(from->at);
+		from->at += 2;
+	}
+	out.path = version == 4 ? packed_path(from, *before, arena) : plain_path(from, entry);
+	if (out.path == NULL)
+		return INDEX_BAD;
+	*before = out.path;
+	if ((mode & MODE_KIND) == MODE_FOLDER ||
+	    out.path[0] == '\0') /* a split index replaces entries without naming them */
+		return INDEX_OTHER;
+	if (!kind_of(mode, &out.kind))
+		return INDEX_BAD;
+	if ((more & FLAG_INTENT) != 0)
+		return INDEX_OK;
+	out.conflict = (flags & FLAG_STAGE) != 0;
+	memcpy(out.object, entry + STAT_BYTES, (size_t)object_bytes);
+	return add_entry(entries, count, &out) ? INDEX_OK : INDEX_BAD;
+}
+
+/* Extensions whose name begins with a capital may be passed over. */
+static enum index_answer pass_extensions(struct cursor *from)
+{
+	while (left(from) > 0) {
+		if (left(from) < 8 || get_u32(from->at + 4) > left(from) - 8)
+			return INDEX_BAD;
+		if (from->at[0] < 'A' || from->at[0] > 'Z')
+			return INDEX_OTHER;
+		from->at += 8 + get_u32(from->at + 4);
+	}
+	return INDEX_OK;
+}
+
+static enum index_answer read_all(struct cursor *from, unsigned version, uint32_t count, int object_bytes,
+				  struct arena *arena, struct index *out)
+{
+	struct index_entry *entries = arena_array(arena, count, sizeof *entries);
+	const char *before = "";
+
+	out->entries = entries;
+	for (uint32_t i = 0; i < count; i++) {
+		enum index_answer answer =
+		    read_entry(from, version, object_bytes, &before, arena, entries, &out->count);
+
+		if (answer != INDEX_OK)
+			return answer;
+	}
+	return pass_extensions(from);
+}
+
+enum index_answer index_parse(const char *bytes, size_t length, int object_bytes, struct arena *arena,
+			      struct index *out, struct err *err)
+{
+	const unsigned char *head = (const unsigned char *)bytes;
+	enum index_answer answer = INDEX_BAD;
+
+	*out = (struct index){0};
+	if (length < HEAD_BYTES + (size_t)object_bytes || memcmp(bytes, "DIRC", 4) != 0) {
+		err_set(err, "it does not begin as an index does");
+		return INDEX_BAD;
+	}
+	uint32_t version = get_u32(head + 4), count = get_u32(head + 8);
+	struct cursor from = {head + HEAD_BYTES, head + length - object_bytes};
+
+	if (version < 2 || version > 4)
+		return INDEX_OTHER;
+	/* No entry is shorter, so no memory is taken on a stranger's word. */
+	if (count <= left(&from) / (STAT_BYTES + (size_t)object_bytes + 4))
+		answer = read_all(&from, version, count, object_bytes, arena, out);
+	if (answer == INDEX_BAD)
+		err_set(err, "what stands at byte %zu of it makes no sense", (size_t)(from.at - head));
+	return answer;
+}
+
+/* ---- what git lists ------------------------------------------------------------------------------------------------
+ */
+
+static bool get_hex(const char *text, int bytes, unsigned char *out)
+{
+	for (int i = 0; i < 2 * bytes; i++) {
+		const char *digits = "0123456789abcdef", *digit = text[i] != '\0' ? strchr(digits, text[i]) : NULL;
+
+		if (digit == NULL)
+			return false;
+		out[i / 2] = (unsigned char)(out[i / 2] << 4 | (digit - digits));
+	}
+	return true;
+}
+
+/* "100644 OBJECT STAGE\tPATH", ended by a NUL. */
+static bool read_line(const char *line, int object_bytes, struct arena *arena, struct index_entry *entries, int *count)
+{
+	struct index_entry entry = {.path = NULL};
+	char *end;
+	unsigned long mode = strtoul(line, &end, 8);
+	size_t hex = 2 * (size_t)object_bytes;
+
+	if (*end != ' ' || strlen(end) < hex + 5 || !get_hex(end + 1, object_bytes, entry.object) ||
+	    end[1 + hex] != ' ' || end[3 + hex] != '\t' || !kind_of((unsigned)mode, &entry.kind))
+		return false;
+	entry.conflict = end[2 + hex] != '0';
+	entry.path = arena_string(arena, end + 4 + hex);
+	return add_entry(entries, count, &entry);
+}
+
+int index_parse_listing(const char *text, size_t length, int object_bytes, struct arena *arena, struct index *out,
+			struct err *err)
+{
+	size_t lines = 0;
+
+	for (size_t i = 0; i < length; i++)
+		lines += text[i] == '\0';
+	struct index_entry *entries = arena_array(arena, lines, sizeof *entries);
+
+	*out = (struct index){.entries = entries};
+	for (size_t at = 0; at < length; at += strlen(text + at) + 1)
+		if (memchr(text + at, '\0', length - at) == NULL ||
+		    !read_line(text + at, object_bytes, arena, entries, &out->count))
+			return err_set(err, "git listed its index in a form that is not known here: %.60s", text + at);
+	return 0;
+}
+
+static int compare_path(const void *path, const void *entry)
+{
+	return strcmp(path, ((const struct index_entry *)entry)->path);
+}
+
+const struct index_entry *index_find(const struct index *index, const char *path)
+{
+	return index->count == 0
+		   ? NULL
+		   : bsearch(path, index->entries, (size_t)index->count, sizeof *index->entries, compare_path);
+}

@@ -1,0 +1,335 @@
+#include "git/objects.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/file.h"
+
+extern char **environ;
+
+enum { WORDS = 16, WORDS_OURS = 6, LISTING_BYTES = 1 << 30, INDEX_BYTES = 1 << 30 };
+
+/* ---- running git ---------------------------------------------------------------------------------------------------
+ */
+
+/* Variables about one repository (`git rev-parse --local-env-vars`). They are not for another one. */
+static bool is_local(const char *variable)
+{
+	static const char *const names[] = {"GIT_ALTERNATE_OBJECT_DIRECTORIES",
+					    "GIT_CONFIG",
+					    "GIT_CONFIG_PARAMETERS",
+					    "GIT_CONFIG_COUNT",
+					    "GIT_OBJECT_DIRECTORY",
+					    "GIT_DIR",
+					    "GIT_WORK_TREE",
+					    "GIT_IMPLICIT_WORK_TREE",
+					    "GIT_GRAFT_FILE",
+					    "GIT_INDEX_FILE",
+					    "GIT_NO_REPLACE_OBJECTS",
+					    "GIT_REPLACE_REF_BASE",
+					    "GIT_PREFIX",
+					    "GIT_SHALLOW_FILE",
+					    "GIT_COMMON_DIR"};
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		size_t length = strlen(names[i]);
+
+		if (strncmp(variable, names[i], length) == 0 && variable[length] == '=')
+			return true;
+	}
+	return false;
+}
+
+static bool is_ours(const char *variable)
+{
+	return strncmp(variable, "GIT_INDEX_FILE=", 15) == 0 || strncmp(variable, "GIT_PREFIX=", 11) == 0 ||
+	       strncmp(variable, "GIT_DIR=", 8) == 0 || strncmp(variable, "GIT_WORK_TREE=", 14) == 0;
+}
+
+/* Everything in the arena; ends in NULL. */
+static char **make_environment(const struct repository *repository, struct arena *arena)
+{
+	size_t count = 0, kept = 0;
+
+	while (environ[count] != NULL)
+		count++;
+	char **all = arena_array(arena, count + 8, sizeof *all);
+
+	for (size_t i = 0; i < count; i++)
+		if (!is_ours(environ[i]) && (repository->environment || !is_local(environ[i])))
+			all[kept++] = environ[i];
+	all[kept++] = arena_printf(arena, "GIT_INDEX_FILE=%s", repository->index);
+	all[kept++] = arena_string(arena, "GIT_OPTIONAL_LOCKS=0");
+	all[kept++] = arena_string(arena, "GIT_NO_LAZY_FETCH=1");
+	all[kept++] = arena_string(arena, "GIT_TERMINAL_PROMPT=0");
+	return all;
+}
+
+static int spawn(struct git *git, const struct repository *repository, const char *const *words, int in, int out)
+{
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attributes;
+	struct arena arena = {0};
+	char **argv = arena_array(&arena, WORDS + WORDS_OURS, sizeof *argv);
+	sigset_t none, pipe_signal;
+	int count = 0, rc;
+
+	argv[count++] = arena_string(&arena, "git");
+	argv[count++] = arena_string(&arena, "-C");
+	argv[count++] = arena_string(&arena, repository->top);
+	argv[count++] = arena_printf(&arena, "--git-dir=%s", repository->directory);
+	argv[count++] = arena_printf(&arena, "--work-tree=%s", repository->top);
+	for (int i = 0; words[i] != NULL && i < WORDS; i++)
+		argv[count++] = arena_string(&arena, words[i]);
+	sigemptyset(&none);
+	sigemptyset(&pipe_signal);
+	sigaddset(&pipe_signal, SIGPIPE); /* this program ignores it */
+	posix_spawn_file_actions_init(&actions);
+	posix_spawnattr_init(&attributes);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+	posix_spawnattr_setsigmask(&attributes, &none);
+	posix_spawnattr_setsigdefault(&attributes, &pipe_signal);
+	posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
+	posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
+	rc = posix_spawnp(&git->process, "git", &actions, &attributes, argv, make_environment(repository, &arena));
+	posix_spawnattr_destroy(&attributes);
+	posix_spawn_file_actions_destroy(&actions);
+	arena_free(&arena);
+	return rc;
+}
+
+int git_start(struct git *git, const struct repository *repository, const char *const *words, struct err *err)
+{
+	int in[2], out[2];
+
+	*git = (struct git){0};
+	if (pipe2(in, O_CLOEXEC) < 0)
+		return err_errno(err, "no descriptor is left for git");
+	if (pipe2(out, O_CLOEXEC) < 0) {
+		close(in[0]);
+		close(in[1]);
+		return err_errno(err, "no descriptor is left for git");
+	}
+	int rc = spawn(git, repository, words, in[0], out[1]);
+
+	close(in[0]);
+	close(out[1]);
+	git->in = in[1];
+	git->out = out[0];
+	if (rc == 0)
+		return 0;
+	close(in[1]);
+	close(out[0]);
+	*git = (struct git){0};
+	errno = rc;
+	return err_errno(err, "git cannot be started; is it installed?");
+}
+
+int git_end(struct git *git)
+{
+	int status = -1;
+
+	if (git->process == 0)
+		return -1;
+	close(git->in);
+	close(git->out);
+	while (waitpid(git->process, &status, 0) < 0 && errno == EINTR)
+		;
+	*git = (struct git){0};
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static ssize_t read_some(int fd, void *bytes, size_t room)
+{
+	ssize_t n;
+
+	while ((n = read(fd, bytes, room)) < 0 && errno == EINTR)
+		;
+	return n;
+}
+
+int git_output(const struct repository *repository, const char *const *words, size_t limit, struct buf *out,
+	       struct err *err)
+{
+	struct git git;
+	ssize_t n = -1;
+
+	buf_clear(out);
+	if (git_start(&git, repository, words, err) < 0)
+		return -1;
+	close(git.in);
+	git.in = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	while (out->length <= limit) {
+		buf_reserve(out, 64 * 1024);
+		n = read_some(git.out, out->data + out->length, out->room - out->length - 1);
+		if (n <= 0)
+			break;
+		out->length += (size_t)n;
+	}
+	buf_text(out, ""); /* the NUL */
+	int status = git_end(&git);
+
+	if (n == 0 && status == 0)
+		return 0;
+	return err_set(err, "`git %s` ended with status %d; what it said is above", words[0], status);
+}
+
+/* ---- contents -------------------------------------------------------------------------------------------------------
+ */
+
+static void put_hex(const unsigned char *object, int bytes, char *out)
+{
+	for (int i = 0; i < bytes; i++)
+		snprintf(out + 2 * i, 3, "%02x", object[i]);
+}
+
+static bool write_all(int fd, const char *bytes, size_t length)
+{
+	size_t done = 0;
+
+	while (done < length) { /* SIGPIPE is ignored: it may have died */
+		ssize_t n = write(fd, bytes + done, length - done);
+
+		if (n < 0 && errno != EINTR)
+			break;
+		done += n > 0 ? (size_t)n : 0;
+	}
+	return done == length;
+}
+
+static bool read_all(int fd, char *bytes, size_t length)
+{
+	for (size_t done = 0; done < length;) {
+		ssize_t n = read_some(fd, bytes + done, length - done);
+
+		if (n <= 0)
+			return false;
+		done += (size_t)n;
+	}
+	return true;
+}
+
+/* A line of at most `room` - 1 bytes; what follows it stays unread, so it comes byte by byte: there are few of them. */
+static bool read_line(int fd, char *line, size_t room)
+{
+	for (size_t i = 0; i < room; i++) {
+		if (!read_all(fd, line + i, 1))
+			return false;
+		if (line[i] == '\n') {
+			line[i] = '\0';
+			return true;
+		}
+	}
+	return false;
+}
+
+/* "OBJECT blob SIZE", or "OBJECT missing". */
+static int read_answer(struct git *git, const char *name, const char *path, size_t limit, struct buf *out,
+		       struct err *err)
+{
+	char line[256], end;
+	size_t length = strlen(name), size;
+
+	if (!read_line(git->out, line, sizeof line))
+		return err_set(err, "%s: git ended when it was asked for the content", path);
+	if (strncmp(line, name, length) != 0 || strncmp(line + length, " blob ", 6) != 0)
+		return err_set(err, "%s: git has no content %.12s for it: '%s'; `git fsck` says what is wrong", path,
+			       name, line + (strlen(line) > length ? length + 1 : 0));
+	size = strtoull(line + length + 6, NULL, 10);
+	if (size > limit)
+		return err_set(err, "%s: git's index holds %zu bytes there, more than the %zu that are read", path,
+			       size, limit);
+	buf_reserve(out, size + 1);
+	if (!read_all(git->out, out->data, size) || !read_all(git->out, &end, 1) || end != '\n')
+		return err_set(err, "%s: git ended amid the content", path);
+	out->length = size;
+	out->data[size] = '\0';
+	return 0;
+}
+
+int git_object(struct git *git, const struct repository *repository, const unsigned char *object, const char *path,
+	       size_t limit, struct buf *out, struct err *err)
+{
+	static const char *const words[] = {"cat-file", "--batch", NULL};
+	char name[2 * OBJECT_BYTES + 2] = "";
+
+	buf_clear(out);
+	if (git->process == 0 && git_start(git, repository, words, err) < 0)
+		return -1;
+	put_hex(object, repository->object_bytes, name);
+	strcat(name, "\n");
+	if (!write_all(git->in, name, strlen(name)))
+		return err_set(err, "%s: git ended before it was asked for the content", path);
+	name[strlen(name) - 1] = '\0';
+	if (read_answer(git, name, path, limit, out, err) == 0)
+		return 0;
+	git_end(git); /* what it still has to say would be taken for the next answer */
+	return -1;
+}
+
+/* ---- the index ------------------------------------------------------------------------------------------------------
+ */
+
+/* In the form that git lists, files that are only announced look like empty ones. */
+static int drop_announced(const struct repository *repository, struct arena *arena, struct index *index,
+			  struct err *err)
+{
+	static const char *const words[] = {"diff-files", "--name-only", "--diff-filter=A", "-z", NULL};
+	struct index_entry *kept = arena_array(arena, (size_t)index->count, sizeof *kept);
+	struct buf text = {0};
+	size_t at = 0;
+	int count = 0;
+
+	if (git_output(repository, words, LISTING_BYTES, &text, err) < 0) {
+		buf_free(&text);
+		return -1;
+	}
+	for (int i = 0; i < index->count; i++) { /* both in order of their paths */
+		while (at < text.length && strcmp(text.data + at, index->entries[i].path) < 0)
+			at += strlen(text.data + at) + 1;
+		if (at >= text.length || strcmp(text.data + at, index->entries[i].path) != 0)
+			kept[count++] = index->entries[i];
+	}
+	*index = (struct index){kept, count};
+	buf_free(&text);
+	return 0;
+}
+
+static int list_index(const struct repository *repository, struct buf *bytes, struct arena *arena, struct index *out,
+		      struct err *err)
+{
+	static const char *const words[] = {"ls-files", "--stage", "-z", NULL};
+
+	if (git_output(repository, words, LISTING_BYTES, bytes, err) < 0 ||
+	    index_parse_listing(bytes->data, bytes->length, repository->object_bytes, arena, out, err) < 0)
+		return -1;
+	return drop_announced(repository, arena, out, err);
+}
+
+int git_index(const struct repository *repository, struct buf *bytes, struct arena *arena, struct index *out,
+	      struct err *err)
+{
+	struct err why = {""};
+	enum file_answer answer = file_read(AT_FDCWD, repository->index, INDEX_BYTES, bytes, NULL, err);
+
+	*out = (struct index){0};
+	if (answer != FILE_OK)
+		return answer == FILE_ABSENT ? 0 : -1;
+	switch (index_parse(bytes->data, bytes->length, repository->object_bytes, arena, out, &why)) {
+	case INDEX_OK:
+		return 0;
+	case INDEX_BAD:
+		return err_set(err, "%s: this is no index of git: %s", repository->index, why.text);
+	case INDEX_OTHER:
+		break;
+	}
+	return list_index(repository, bytes, arena, out, err);
+}

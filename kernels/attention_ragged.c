@@ -1,0 +1,120 @@
+#include "kernels/attention_ragged.h"
+
+#include <math.h>
+
+#include "base/err.h"
+#include "kernels/attention.h"
+#include "kernels/attention_inputs.h"
+
+/* The query has the output's queries and heads; the others are keys and values, in this order unless their names say
+ * otherwise. Where a key's dimension is not a value's, attention_validate finds them out. */
+static int find(const struct op_problem *problem, struct attention_roles *roles, struct err *why)
+{
+	*roles = attention_no_roles();
+	if (attention_find_indices(problem, roles, why) != 0)
+		return -1;
+	for (int i = 0; i < problem->input_count; i++) {
+		const struct op_arg *input = &problem->inputs[i];
+		bool like_output = attention_same_axes(problem, input, &problem->outputs[roles->output], 0, 2);
+		int *place = like_output && roles->query[0] < 0 ? &roles->query[0]
+		             : roles->key[0] < 0                ? &roles->key[0]
+		                                                : &roles->value;
+
+		if (!attention_is_float(input))
+			continue;
+		if (input->rank != 3 || *place >= 0)
+			return attention_refuse(problem, input,
+			                        "q [queries, heads, dim], k [keys, kv heads, dim] and v [keys, kv"
+			                        " heads, value dim]",
+			                        why);
+		*place = i;
+	}
+	if (roles->kv_indices >= 0)
+		return attention_refuse(problem, &problem->inputs[roles->kv_indices], "keys without pages", why);
+	if (roles->query[0] < 0 || roles->value < 0)
+		return err_set(why, "expected a query, keys and values of rank 3 among the inputs");
+	if (problem->inputs[roles->key[0]].name[0] == 'v' && problem->inputs[roles->value].name[0] == 'k') {
+		int key = roles->key[0];
+
+		roles->key[0] = roles->value;
+		roles->value = key;
+	}
+	return attention_validate(problem, roles, why);
+}
+
+struct attention_roles attention_ragged_roles(const struct op_problem *problem)
+{
+	struct attention_roles roles;
+
+	find(problem, &roles, NULL);
+	return roles;
+}
+
+int attention_ragged_match(const struct op_problem *problem, struct err *why)
+{
+	struct attention_roles roles;
+
+	if (find(problem, &roles, why) != 0)
+		return -1;
+	return attention_is_causal(problem, &roles) ? ATTENTION_CAUSAL : ATTENTION_FULL;
+}
+
+/* Medium has a sequence of more than 512 queries, at which references may cut. */
+static const struct attention_preset small[] = {{1, 6, 17}, {4, 16, 44}};
+static const struct attention_preset medium[] = {{8, 160, 640}, {2, 520, 536}};
+static const struct attention_preset large[] = {{8, 4096, 16384}};
+
+int attention_ragged_sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
+{
+	struct attention_roles roles = attention_ragged_roles(problem);
+
+	(void)variant;
+	if (size == SIZE_LARGE)
+		return attention_sizes(problem, &roles, large, 1, axis, room);
+	return attention_sizes(problem, &roles, size == SIZE_SMALL ? small : medium, 2, axis, room);
+}
+
+struct rule attention_ragged_rule(const struct op_case *c, int output)
+{
+	struct attention_roles roles = attention_ragged_roles(c->problem);
+
+	return attention_rule(c, &roles, output);
+}
+
+/* 1 / sqrt(head dim) of keys, rotary part included, as models with such attention have it. */
+double attention_ragged_scalar(const struct op_case *c, int input)
+{
+	struct attention_roles roles = attention_ragged_roles(c->problem);
+
+	(void)input;
+	return 1 / sqrt((double)attention_extent_of(c, &roles).dim[0]);
+}
+
+int attention_ragged_fill(const struct op_case *c, int input, struct tensor *out, struct err *err)
+{
+	struct attention_roles roles = attention_ragged_roles(c->problem);
+
+	return attention_fill(c, &roles, input, out, err);
+}
+
+int attention_ragged_check(const struct op_case *c, const struct tensor *in, struct err *err)
+{
+	struct attention_roles roles = attention_ragged_roles(c->problem);
+
+	return attention_check(c, &roles, in, err);
+}
+
+int attention_ragged_oracle(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err)
+{
+	struct attention_roles roles = attention_ragged_roles(c->problem);
+
+	return attention_oracle(c, &roles, in, out, err);
+}
+
+bool attention_ragged_edge_axes(const struct op_problem *problem, int variant, int edge, int64_t *axis)
+{
+	struct attention_roles roles = attention_ragged_roles(problem);
+
+	(void)variant;
+	return attention_edge_axes(problem, &roles, edge, axis);
+}

@@ -1,0 +1,175 @@
+#!/bin/sh
+# 9110: --staged verifies what git's index holds, whatever stands in the working tree: files staged in part, renames,
+# deletions, what is only announced, conflicts, tensors, LFS pointers; and what was verified once is believed by git's names.
+. "$(dirname "$0")/scene.sh"
+export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
+do_git() { git -c user.name=scene -c user.email=scene@localhost "$@" >"$work/git" 2>&1 || fail "git $*: $(cat "$work/git")"; }
+staged() { verify --staged "$@"; }
+norm=definitions/rmsnorm/tiny_norm.json
+blob=blob/workloads/rmsnorm/tiny_norm/rows.safetensors
+given tiny_norm tiny_gemm
+
+staged
+expect_exit 2
+expect_says 'lies in no git repository'
+do_git init -q -b main .
+staged
+expect_exit 3 # an empty index holds nothing
+do_git add definitions workloads blob
+staged
+expect_exit 0
+expect_ran 7
+staged --changed
+expect_ran 0
+verify # the same contents: what the index showed counts here too
+expect_ran 0
+do_git commit -qm good
+
+# the working tree is wrong, the index is not; then the other way about
+edit $norm 'EPSILON = 1e-6' 'EPSILON = 1e-3'
+staged --changed
+expect_exit 0
+expect_ran 0
+verify --changed
+expect_exit 1
+do_git add $norm
+edit $norm 'EPSILON = 1e-3' 'EPSILON = 1e-6'
+staged
+expect_exit 1
+expect_status tiny_norm failed
+expect_cached 7
+verify
+expect_exit 0
+expect_ran 0
+run verify --changed --staged --device "$device" --sizes small
+expect_exit 1
+expect_says 'FAILED   rmsnorm/tiny_norm'
+run explain --staged --device "$device" tiny_norm
+expect_says 'tiny_norm is failed'
+run explain --device "$device" tiny_norm
+expect_silence_about 'tiny_norm is failed'
+
+# staged in part: one of two edits
+edit $norm 'EPSILON = 1e-6' 'EPSILON = 1e-6  # half'
+do_git add $norm
+edit $norm '# half' '# whole'
+edit $norm 'EPSILON = 1e-6' 'EPSILON = 1e-2'
+staged
+expect_exit 0
+expect_ran 0
+do_git checkout -q $norm
+do_git commit -qm half
+
+# what does not parse is told at its place in the index
+echo '{' >$norm
+do_git add $norm
+do_git restore --source HEAD $norm
+staged
+expect_exit 2
+expect_says "$norm:"
+do_git add $norm
+
+# renamed, deleted, announced
+do_git mv definitions/gemm/tiny_gemm.json definitions/gemm/other_gemm.json
+sed -i 's/"tiny_gemm"/"other_gemm"/' definitions/gemm/other_gemm.json
+do_git add definitions/gemm
+staged
+expect "sorted(d) == ['other_gemm', 'tiny_norm']"
+expect_exit 0
+expect_ran 0
+do_git rm -q --cached definitions/gemm/other_gemm.json
+staged
+expect "sorted(d) == ['tiny_norm']"
+echo 'soon' >definitions/gemm/soon.json
+do_git add -N definitions/gemm/soon.json
+staged
+expect "sorted(d) == ['tiny_norm']"
+expect_exit 0
+do_git update-index --split-index # git lists this one
+do_git add definitions/gemm/other_gemm.json
+staged
+expect "sorted(d) == ['other_gemm', 'tiny_norm']"
+expect_exit 0
+do_git update-index --no-split-index
+rm definitions/gemm/soon.json
+do_git rm -q --cached definitions/gemm/soon.json
+do_git commit -qm renamed
+
+# tensors are the index's too, and the judge is given those
+cp $blob "$work/rows"
+echo garbage >$blob
+staged
+expect_exit 0
+expect_ran 0
+mkdir .reftest/staged-killed .reftest/staged-running
+echo x >.reftest/staged-killed/x
+touch -d '2 days ago' .reftest/staged-killed
+staged --force tiny_norm
+expect_exit 0
+expect_ran 4
+expect "c['tiny_norm', 'workload:11111111-0000-4000-8000-000000000002']['status'] == 'passed'"
+[ "$(echo .reftest/staged-*)" = .reftest/staged-running ] || fail "left behind, or taken from another: $(echo .reftest/staged-*)"
+do_git add $blob
+cp "$work/rows" $blob
+staged
+expect_exit 2
+expect_status tiny_norm invalid
+do_git rm -q -f --cached $blob
+staged
+expect_exit 3
+expect_says 'is not in git'"'"'s index, so it would be missing from the commit'
+echo blob/ >.gitignore # then no commit ever holds it
+staged
+expect_exit 0
+rm .gitignore
+
+# an LFS pointer is what it stands for: in the working tree, else in LFS's own store
+hash=$(sha256sum $blob | cut -d ' ' -f 1)
+size=$(wc -c <$blob)
+printf 'version https://git-lfs.github.com/spec/v1\noid sha256:%s\nsize %s\n' "$hash" "$size" >"$work/pointer"
+pointer=$(git hash-object -w "$work/pointer")
+do_git update-index --add --cacheinfo "100644,$pointer,$blob"
+staged
+expect_exit 0
+expect_ran 0
+echo other >$blob
+staged --force tiny_norm
+expect_exit 3
+expect_says 'git lfs fetch --include'
+folder=.git/lfs/objects/$(printf %.2s "$hash")/$(printf %s "$hash" | cut -c 3-4)
+mkdir -p "$folder"
+cp "$work/rows" "$folder/$hash"
+staged --force tiny_norm
+expect_exit 0
+expect_ran 4
+printf x | dd of="$folder/$hash" bs=1 conv=notrunc 2>/dev/null # no longer what the pointer states
+staged --force tiny_norm
+expect_exit 3
+cp "$work/rows" $blob
+do_git add $blob
+
+# a conflict is told, and the way out of it
+do_git checkout -qb other
+edit $norm 'EPSILON = 1e-6' 'EPSILON = 1e-5'
+do_git commit -qam other
+do_git checkout -q main
+edit $norm 'EPSILON = 1e-6' 'EPSILON = 1e-4'
+do_git commit -qam main
+git -c user.name=scene -c user.email=scene@localhost merge -q other >/dev/null 2>&1 && fail "there is no conflict"
+staged
+expect_exit 2
+expect_says "$norm: in conflict in git's index: resolve it, then \`git add $norm\`"
+do_git checkout -q --ours $norm
+edit $norm 'EPSILON = 1e-4' 'EPSILON = 1e-6'
+do_git add $norm
+staged
+expect_exit 0
+expect_ran 0
+
+# a link is not followed, and that is said
+do_git commit -qm merged
+ln -s tiny_norm.json definitions/rmsnorm/linked.json
+do_git add definitions/rmsnorm/linked.json
+staged
+expect_exit 2
+expect_says 'definitions/rmsnorm/linked.json: git'"'"'s index holds a symbolic link there'

@@ -1,0 +1,69 @@
+/* relabel ROOT CLASS OP_TYPE/NAME… - for scenes on machines without a GPU: stores beside the newest verdict of each
+ * case a copy that a device of another class could have given, with everything that keeps such a record whole. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cache/fingerprint.h"
+#include "cache/store.h"
+#include "commands/cases.h"
+#include "dataset/verdict.h"
+
+static int relabel(struct store *store, const char *definition, const char *case_id, const char *device_class,
+		   struct arena *arena, struct err *err)
+{
+	struct latest latest;
+	struct fields fields = {0};
+	struct buf text = {0};
+	const char *found;
+	size_t length;
+
+	if (store_latest(store, definition, case_id, arena, &latest, err) != CACHE_HIT ||
+	    store_verdict(store, &latest.subject, &latest.witness, arena, &found, &length, err) != CACHE_HIT)
+		return 1;
+	const struct verdict *given = verdict_parse(found, length, arena, err);
+
+	if (given == NULL)
+		return 1;
+	struct verdict copy = *given;
+
+	copy.device_class = device_class;
+	copy.device = "cuda:0";
+	copy.torch = "2.13.0+cu130";
+	copy.cuda = "13.0";
+	verdict_write(&copy, &text);
+	witness_fields(copy.ground_truth, copy.ground_truth_version, copy.device_class, copy.torch, copy.cuda, arena,
+		       &fields);
+	const struct store_put put = {.subject = latest.subject,
+				      .witness = fields_digest(&fields),
+				      .text = arena_copy(arena, text.data, text.length),
+				      .length = text.length,
+				      .definition = definition,
+				      .case_id = case_id,
+				      .fields = latest.fields,
+				      .fields_length = latest.fields_length,
+				      .keep_verdict = true};
+
+	buf_free(&text);
+	return store_put(store, &put, 1, err) < 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct arena arena = {0};
+	struct err note = {""}, err = {""};
+	struct store *store = argc < 4 ? NULL : store_open(argv[1], &(struct store_options){0}, &note, &err);
+	int rc = store == NULL, done = 0;
+
+	for (int i = 3; rc == 0 && i < argc; i++) {
+		const char *const *ids;
+		int count = store_latest_ids(store, argv[i], &arena, &ids, &err);
+
+		for (int k = 0; rc == 0 && k < count; k++, done++)
+			rc = relabel(store, argv[i], ids[k], argv[2], &arena, &err);
+	}
+	if (store != NULL)
+		store_close(store);
+	printf("%d verdicts %s\n", done, err.text);
+	arena_free(&arena);
+	return rc != 0 || done == 0;
+}
