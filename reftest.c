@@ -35,6 +35,7 @@ static const struct {
     {"cache", command_cache, "stored verdicts: stats, export FILE, import FILE…, check, gc, path"},
     {"key", command_key, "make a key for signed records of shared caches (REFTEST_CACHE_KEY)"},
     {"hook", command_hook, "install or uninstall the git hooks that verify what is about to be committed"},
+    {"warm", command_warm, "have other libraries import and compile now what verifying the dataset will take"},
     {"doctor", command_doctor, "what this machine has and lacks, and the command that mends it"},
 };
 

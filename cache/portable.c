@@ -222,7 +222,7 @@ static int check_verdict(const struct portable *record, struct arena *arena, str
 
 	if (v == NULL)
 		return err_set(err, "its verdict cannot be read: %.1500s", why.text);
-	witness_fields(v->ground_truth, v->ground_truth_version, v->device_class, v->torch, v->cuda, arena, &fields);
+	witness_fields(v->ground_truth, verdict_truth_version(v, arena), v->device_class, v->torch, v->cuda, arena, &fields);
 	struct digest witness = fields_digest(&fields);
 
 	if (!digest_equal(&witness, &record->witness))

@@ -46,21 +46,24 @@ static bool is_gpu(const char *device_class)
 struct addresses addresses_of(const struct digest *subject, const struct digest *witness, const struct verdict *v)
 {
 	struct addresses all = {.count = 0};
+	struct arena arena = {0};
 
 	add_exact(&all, subject, witness);
 	if (v->device_class != NULL)
-		add_kind(&all, subject, v->ground_truth, v->ground_truth_version, v->device_class);
+		add_kind(&all, subject, v->ground_truth, verdict_truth_version(v, &arena), v->device_class);
 	if (v->device_class != NULL && is_gpu(v->device_class))
-		add_kind(&all, subject, v->ground_truth, v->ground_truth_version, "gpu");
+		add_kind(&all, subject, v->ground_truth, verdict_truth_version(v, &arena), "gpu");
+	arena_free(&arena);
 	return all;
 }
 
-struct addresses addresses_wanted(const struct policy *policy, const struct digest *subject, const char *truth,
-				  const char *version)
+struct addresses addresses_wanted(const struct policy *policy, const struct digest *subject, const struct truths *truths)
 {
 	struct addresses all = {.count = 0};
 	struct fields fields = {0};
 	struct arena arena = {0};
+	const char *truth = truths->count > 0 ? truths->items[0].name : NULL;
+	const char *version = truths->count > 0 ? truths->items[0].version : NULL;
 
 	if (policy->torch != NULL) {
 		witness_fields(truth, version, policy->device_class, policy->torch, policy->cuda, &arena, &fields);

@@ -20,8 +20,8 @@ struct addresses {
 /* Where this verdict is to lie. */
 struct addresses addresses_of(const struct digest *subject, const struct digest *witness, const struct verdict *v);
 
-/* Where one that would count may lie, of those by this ground truth (NULL: there is none). */
-struct addresses addresses_wanted(const struct policy *policy, const struct digest *subject, const char *truth,
-				  const char *version);
+/* Where one that would count may lie, of those by the first of these ground truths, or by none where there is none. (One
+ * that went through several is looked for only by whoever has it: what it went through cannot be known beforehand.) */
+struct addresses addresses_wanted(const struct policy *policy, const struct digest *subject, const struct truths *truths);
 
 #endif

@@ -51,7 +51,7 @@ struct test_case {
 	const char *id;              /* "small:batch_size=1", "workload:UUID" */
 	const char *convention;      /* a case of --edge: what counts there; NULL: an ordinary case */
 	bool beside;                 /* such a case that was not asked for by its id: it never moves the verdict */
-	const struct job *job;       /* NULL when `decided` */
+	struct job *job;             /* NULL when `decided` */
 	struct fields fields;        /* of the subject */
 	struct digest subject;
 	const struct verdict *decided; /* skipped (missing_blob) or invalid, without running anything; never stored */

@@ -12,6 +12,7 @@ int command_generate(struct reftest *reftest, int argc, char **argv);
 int command_watch(struct reftest *reftest, int argc, char **argv);
 int command_cache(struct reftest *reftest, int argc, char **argv);
 int command_key(struct reftest *reftest, int argc, char **argv);
+int command_warm(struct reftest *reftest, int argc, char **argv);
 int command_doctor(struct reftest *reftest, int argc, char **argv);
 int command_affected(struct reftest *reftest, int argc, char **argv);
 int command_hook(struct reftest *reftest, int argc, char **argv);

@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "commands/options.h"
 #include "commands/signing.h"
+#include "commands/truths_matrix.h"
 #include "dataset/dataset.h"
 #include "remote/library.h"
 #include "workers/machine.h"
@@ -36,6 +37,8 @@ struct doctor {
 	struct line lines[LINES_MAX];
 	int count;
 	const char *python; /* absolute path, NULL: none */
+	char device_class[64]; /* of the device that verify would take */
+	struct truths_matrix matrix;
 	bool torch_cuda;    /* torch there is, and it was built for CUDA */
 	int gpus;
 	int files;          /* definitions and workloads of the dataset, 0 without one */
@@ -203,8 +206,27 @@ static void examine_gpu(struct doctor *d)
 		add(d, "gpu", false, false, arena_printf(&d->arena, "%s (%s), but torch is a CPU build", product, class_name),
 		    arena_printf(&d->arena, "%s -m pip install --force-reinstall --index-url https://pypi.org/simple torch",
 		                 d->python));
-	else
+	else {
+		snprintf(d->device_class, sizeof d->device_class, "%s", class_name);
 		add(d, "gpu", false, d->torch_cuda, arena_printf(&d->arena, "cuda:0 is %s (%s)", product, class_name), NULL);
+	}
+}
+
+/* What could verify each op family here. */
+static void examine_truths(struct doctor *d)
+{
+	struct truths_matrix *m = &d->matrix;
+	struct err err = {""};
+
+	m->device_class = d->device_class;
+	if (d->reftest->kernels.face != NULL) {
+		m->ops = d->reftest->kernels.face->ops;
+		m->op_count = d->reftest->kernels.face->op_count;
+	}
+	if (d->python == NULL)
+		m->trouble = "there is no interpreter";
+	else if (truths_facts(d->reftest, d->python, d->device_class, &d->arena, &m->facts, &m->fact_count, &err) != 0)
+		m->trouble = arena_string(&d->arena, err.text);
 }
 
 /* Will there be verdicts to keep? The folder, or the nearest one above it that exists, must be writable. */
@@ -317,6 +339,11 @@ static void print_text(const struct doctor *d, bool ready)
 	}
 	printf("%s\n", ready ? "Everything needed to verify on the CPU is here."
 	                     : "What is marked missing is needed to verify anything.");
+	struct buf matrix = {0};
+
+	truths_matrix_text(&d->matrix, &matrix);
+	fwrite(matrix.data, 1, matrix.length, stdout);
+	buf_free(&matrix);
 }
 
 static void print_json(const struct doctor *d, bool ready)
@@ -339,14 +366,16 @@ static void print_json(const struct doctor *d, bool ready)
 			buf_text(&out, "null");
 		buf_text(&out, "}");
 	}
-	buf_text(&out, "]}\n");
+	buf_text(&out, "],\n \"ground_truths\": ");
+	truths_matrix_json(&d->matrix, &out);
+	buf_text(&out, "}\n");
 	fwrite(out.data, 1, out.length, stdout);
 	buf_free(&out);
 }
 
 static int examine(struct reftest *reftest, const char *python, bool json)
 {
-	struct doctor doctor = {.reftest = reftest};
+	struct doctor doctor = {.reftest = reftest, .device_class = "cpu"};
 	bool ready = true;
 
 	examine_dataset(&doctor);
@@ -361,6 +390,7 @@ static int examine(struct reftest *reftest, const char *python, bool json)
 	examine_remote(&doctor);
 	examine_key(&doctor);
 	examine_inotify(&doctor);
+	examine_truths(&doctor);
 	for (int i = 0; i < doctor.count; i++)
 		ready = ready && (doctor.lines[i].ok || !doctor.lines[i].needed);
 	(json ? print_json : print_text)(&doctor, ready);

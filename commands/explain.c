@@ -32,11 +32,11 @@ enum { ROWS = sizeof rows / sizeof rows[0] };
 static struct fields fields_now(const struct outcome *outcome, const struct test_case *test, struct arena *arena)
 {
 	const struct policy *policy = &outcome->pass->machine.policy;
-	const struct op_entry *op = outcome->made->op;
+	const struct truths *truths = test->job != NULL ? &test->job->truths : &outcome->truths;
 	struct fields all = fields_copy(&test->fields, arena);
 
-	witness_fields(op != NULL ? "builtin" : NULL, op != NULL ? op->truth_digest : NULL, policy->device_class,
-	               policy->torch, policy->cuda, arena, &all);
+	witness_fields(truths->count > 0 ? truths->items[0].name : NULL, truths->count > 0 ? truths->items[0].version : NULL,
+	               policy->device_class, policy->torch, policy->cuda, arena, &all);
 	return all;
 }
 

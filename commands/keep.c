@@ -30,7 +30,8 @@ static bool make_put(struct outcome *outcome, const char *name, struct case_outc
 		return false;
 	if (!is_new(c) && latest_is_current(outcome, name, c))
 		return false;
-	witness_fields(v->ground_truth, v->ground_truth_version, v->device_class, v->torch, v->cuda, &outcome->arena, &all);
+	witness_fields(v->ground_truth, verdict_truth_version(v, &outcome->arena), v->device_class, v->torch, v->cuda,
+	               &outcome->arena, &all);
 	if (is_new(c))
 		verdict_write(v, &text); /* else it is in the store already */
 	fields_write(&all, &packed);

@@ -127,8 +127,8 @@ static int check_device_name(const char *device, struct err *err)
 	return err_set(err, "'%s' is no device; --device takes auto, cpu, cuda or cuda:N", device);
 }
 
-int machine_policy(struct reftest *reftest, const char *device, const char *python, struct arena *arena,
-                   struct machine_policy *out, struct err *err)
+static int find_device(struct reftest *reftest, const char *device, const char *python, struct arena *arena,
+                       struct machine_policy *out, struct err *err)
 {
 	const char *gpus = "";
 	struct err why = {""};
@@ -163,6 +163,14 @@ int machine_policy(struct reftest *reftest, const char *device, const char *pyth
 	out->cannot_run = arena_string(arena, why.text);
 	out->cannot_reason = REASON_UNSUPPORTED_DEVICE;
 	return 0;
+}
+
+int machine_policy(struct reftest *reftest, const char *device, const char *python, const char *ground_truth,
+                   struct arena *arena, struct machine_policy *out, struct err *err)
+{
+	if (find_device(reftest, device, python, arena, out, err) != 0)
+		return -1;
+	return truths_choose(reftest, ground_truth, out->python, out->policy.device_class, arena, &out->truths, err);
 }
 
 static bool is_class(const char *text)

@@ -7,20 +7,23 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "commands/truths.h"
 #include "plan/plan.h"
 #include "reftest.h"
 
 struct machine_policy {
 	struct policy policy;
 	const char *python;      /* absolute; NULL: none */
+	struct truth_choice truths;
 	const char *cannot_run;  /* NULL, or the sentence why nothing can run here (no torch, no such device) */
 	enum reason cannot_reason;
 	const char *accepted; /* the class of --device-class that this machine has not; NULL: its own counts */
 };
 
-/* `device`: "auto", "cpu", "cuda", "cuda:N". -1: not a device's name, or nothing can be said of it. */
-int machine_policy(struct reftest *reftest, const char *device, const char *python, struct arena *arena,
-                   struct machine_policy *out, struct err *err);
+/* `device`: "auto", "cpu", "cuda", "cuda:N"; `ground_truth` as truths_choose has it. -1: not a device's or ground truth's
+ * name, or nothing can be said of it. */
+int machine_policy(struct reftest *reftest, const char *device, const char *python, const char *ground_truth,
+                   struct arena *arena, struct machine_policy *out, struct err *err);
 
 /* --device-class: only verdicts of this class ("cpu", "sm_90") count, whichever machine made them, with whatever torch
  * that had. On a machine of another class nothing can run any more, and the reason says so. -1: no class's name. */

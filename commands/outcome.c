@@ -136,10 +136,16 @@ int outcome_make_cases(struct outcome *outcome, struct buf *definition, struct b
 	                   pass->reftest->root, &pass->options->cases, &outcome->arena);
 	outcome->elsewhere = !shard_keep(&pass->options->cases.shard, outcome_name(outcome, &outcome->arena), made);
 	outcome->made = made;
+	outcome->truths = truths_for(&pass->machine.truths, made->op, &outcome->arena);
 	outcome->case_count = made->count;
 	outcome->cases = arena_array(&outcome->arena, (size_t)made->count, sizeof *outcome->cases);
-	for (int i = 0; i < made->count; i++)
+	for (int i = 0; i < made->count; i++) {
+		struct job *job = made->items[i].job;
+
 		outcome->cases[i].test = &made->items[i];
+		if (job != NULL)
+			job->truths = job->edge > 0 ? truths_of_edges(made->op, &outcome->arena) : outcome->truths;
+	}
 	return 0;
 }
 

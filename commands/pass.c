@@ -51,6 +51,7 @@ static struct digest context_digest(const struct pass *pass, struct arena *arena
 	field_printf(&fields, arena, "device", "%s %d", policy->device_class, policy->any_gpu);
 	field_printf(&fields, arena, "torch", "%s %s", policy->torch != NULL ? policy->torch : "any",
 	             policy->cuda != NULL ? policy->cuda : "none");
+	field_text(&fields, arena, "ground_truths", truths_context(&pass->machine.truths, arena));
 	return fields_digest(&fields);
 }
 
@@ -102,7 +103,7 @@ int pass_open(struct pass *pass, struct reftest *reftest, const struct pass_opti
 	reftest_store(reftest, options->dry_run, &note);
 	if (note.text[0] != '\0')
 		fprintf(stderr, "reftest: %s\n", note.text);
-	if (machine_policy(reftest, options->device, options->python, &pass->arena, &pass->machine, err) < 0)
+	if (machine_policy(reftest, options->device, options->python, options->ground_truth, &pass->arena, &pass->machine, err) < 0)
 		return EXIT_USAGE;
 	if (options->device_class != NULL &&
 	    machine_accept(&pass->machine, options->device_class, &pass->arena, err) < 0)

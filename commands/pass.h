@@ -31,6 +31,7 @@ struct pass_options {
 	const char *device; /* "auto", "cpu", "cuda", "cuda:N" */
 	const char *device_class; /* --device-class: whose verdicts count; NULL: as the device has it */
 	const char *python; /* NULL: look for one */
+	const char *ground_truth; /* as truths_choose takes it; NULL: the first available */
 	int jobs;           /* 0: as many as suit the machine */
 	int spares;         /* pool_options.spares; 0: as many as suit the device */
 	double timeout_s;
@@ -66,6 +67,7 @@ bool is_finding(const struct case_outcome *c);
 
 struct outcome {
 	const struct dataset_file *file;
+	struct truths truths; /* what its cases are verified by */
 	const struct definition *definition; /* NULL: invalid, or answered from the summary */
 	enum status status;
 	enum reason reason;

@@ -174,6 +174,19 @@ static int cached_cases(const struct outcome *outcome)
 	return outcome->cases == NULL ? (int)outcome->counts.cases : count;
 }
 
+/* "builtin on cpu", "flashinfer, torch, builtin agree on sm_90" */
+static void print_truths(FILE *out, const struct verdict *v)
+{
+	int answered = 0;
+
+	for (int i = 0; i < v->witness_count; i++)
+		if (v->witnesses[i].passed_over == NULL)
+			answered += fprintf(out, ", %s", v->witnesses[i].name) > 0;
+	if (answered == 0)
+		fprintf(out, ", %s", v->ground_truth);
+	fprintf(out, "%s on %s", answered > 1 ? " agree" : "", v->device_class);
+}
+
 static void print_passed_tail(FILE *out, const struct outcome *outcome)
 {
 	double margin = worst_margin(outcome);
@@ -187,7 +200,7 @@ static void print_passed_tail(FILE *out, const struct outcome *outcome)
 	if (margin >= 0)
 		fprintf(out, ", margin %.2g", margin);
 	if (v != NULL && v->ground_truth != NULL)
-		fprintf(out, ", %s on %s", v->ground_truth, v->device_class);
+		print_truths(out, v);
 	putc('\n', out);
 }
 
@@ -220,6 +233,27 @@ static void print_findings(FILE *out, const struct outcome *outcome)
 	}
 }
 
+/* Nobody is passed over in silence; what is said of one case and true of the next is said once. */
+static void print_passed_over(FILE *out, const struct outcome *outcome)
+{
+	const char *last[TRUTHS_MAX] = {NULL};
+
+	for (int i = 0; i < outcome->case_count; i++) {
+		const struct verdict *v = outcome->cases[i].verdict;
+
+		for (int k = 0; v != NULL && k < v->witness_count && k < TRUTHS_MAX; k++) {
+			const struct witness *w = &v->witnesses[k];
+
+			if (w->passed_over == NULL || strncmp(w->passed_over, "it was not asked", 16) == 0 ||
+			    (last[k] != NULL && strcmp(last[k], w->passed_over) == 0))
+				continue;
+			last[k] = w->passed_over;
+			fprintf(out, "         %s: %s passed over: %.*s\n", outcome->cases[i].test->id, w->name,
+			        (int)strcspn(w->passed_over, "\n"), w->passed_over);
+		}
+	}
+}
+
 void report_problems(const struct pass *pass)
 {
 	for (int i = 0; i < pass->problem_count; i++)
@@ -244,6 +278,7 @@ static void print_outcome(FILE *out, const struct outcome *outcome, const struct
 	print_cases(out, outcome, options);
 	print_dry_run(out, outcome);
 	print_findings(out, outcome);
+	print_passed_over(out, outcome);
 	if (outcome->changed)
 		fprintf(
 		    out,
@@ -455,6 +490,13 @@ void report_json_case(struct buf *out, const struct outcome *outcome, const stru
 	json_text(out, "device_class", v != NULL ? v->device_class : NULL);
 	buf_text(out, ", ");
 	json_text(out, "ground_truth", v != NULL ? v->ground_truth : NULL);
+	buf_text(out, ", ");
+	json_text(out, "ground_truth_version", v != NULL ? v->ground_truth_version : NULL);
+	buf_text(out, ", \"witnesses\": ");
+	if (v != NULL)
+		verdict_write_witnesses(v, out);
+	else
+		buf_text(out, "[]");
 	buf_text(out, ", ");
 	json_text(out, "torch", v != NULL ? v->torch : NULL);
 	json_axes(out, outcome, c);

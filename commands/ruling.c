@@ -59,7 +59,8 @@ struct digest ruling_witness(const struct verdict *v, struct arena *arena)
 {
 	struct fields fields = {0};
 
-	witness_fields(v->ground_truth, v->ground_truth_version, v->device_class, v->torch, v->cuda, arena, &fields);
+	witness_fields(v->ground_truth, verdict_truth_version(v, arena), v->device_class, v->torch, v->cuda, arena,
+		       &fields);
 	return fields_digest(&fields);
 }
 
@@ -135,11 +136,9 @@ void ruling_read_wholly(struct outcome *outcome)
 /* What the policy makes of them. */
 static struct decision decide(struct outcome *outcome, const struct case_outcome *c, struct readable *known)
 {
-	const struct op_entry *op = outcome->made->op;
-
 	*known = known_verdicts(outcome, &c->test->subject);
-	return plan_case(&outcome->pass->machine.policy, op != NULL ? "builtin" : NULL, op != NULL ? op->truth_digest : NULL,
-	                 known->verdicts, known->count, &outcome->arena);
+	return plan_case(&outcome->pass->machine.policy, &c->test->job->truths, known->verdicts, known->count,
+	                 &outcome->arena);
 }
 
 bool ruling_known(struct outcome *outcome, const struct case_outcome *c)

@@ -151,10 +151,8 @@ const char *sharing_shown(const struct sharing *sharing)
 
 static void ask_for(struct sharing *sharing, const struct outcome *outcome, const struct test_case *test)
 {
-	const struct op_entry *op = outcome->made->op;
 	const struct addresses all =
-	    addresses_wanted(&outcome->pass->machine.policy, &test->subject, op != NULL ? "builtin" : NULL,
-			     op != NULL ? op->truth_digest : NULL);
+	    addresses_wanted(&outcome->pass->machine.policy, &test->subject, &test->job->truths);
 
 	for (int i = 0; i < all.count; i++) {
 		struct question question = {.subject = test->subject};
@@ -316,7 +314,7 @@ static void put_case(struct sharing *sharing, struct remote *remote, struct outc
 	struct buf text = {0}, fields = {0}, bytes = {0};
 	unsigned char room[SEAL_SIGNATURE_MAX];
 
-	witness_fields(v->ground_truth, v->ground_truth_version, v->device_class, v->torch, v->cuda, &outcome->arena,
+	witness_fields(v->ground_truth, verdict_truth_version(v, &outcome->arena), v->device_class, v->torch, v->cuda, &outcome->arena,
 		       &all);
 	verdict_write(v, &text);
 	fields_write(&all, &fields);

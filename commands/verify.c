@@ -41,7 +41,7 @@ static const struct option_row rows[] = {
     {"--device", OPTION_TEXT, AT(device), "D", "auto, cpu, cuda or cuda:N (default: auto)"},
     {"--device-class", OPTION_TEXT, AT(device_class), "C",
      "only verdicts of this class count, whoever made them: cpu, sm_90, …"},
-    {"--ground-truth", OPTION_TEXT, AT(ground_truth), "NAME", "builtin: this project's kernels and oracles"},
+    {"--ground-truth", OPTION_TEXT, AT(ground_truth), "NAMES", "auto: the best there is; all: each, and they agree; or by name"},
     {"--force", OPTION_FLAG, AT(force), NULL, "run everything, whatever is stored"},
     {"--cached-only", OPTION_FLAG, AT(cached_only), NULL, "run nothing; what has no verdict makes the exit code 3"},
     {"--dry-run", OPTION_FLAG, AT(dry_run), NULL, "say what would run, and why; change nothing"},
@@ -122,8 +122,6 @@ static int check_words(const struct verify_options *o, const struct words *names
 {
 	if (strcmp(o->format, "text") != 0 && strcmp(o->format, "json") != 0 && strcmp(o->format, "github") != 0)
 		return err_set(err, "'%s' is no format; --format takes text, json or github", o->format);
-	if (strcmp(o->ground_truth, "builtin") != 0)
-		return err_set(err, "'%s' is no ground truth of this version; --ground-truth takes builtin", o->ground_truth);
 	if (o->all && names->count > 0)
 		return err_set(err, "--all and the name '%s' contradict each other; give one of them", names->items[0]);
 	if (o->force && o->cached_only)
@@ -148,6 +146,8 @@ static char *repeat_words(const struct verify_options *o, struct arena *arena)
 		buf_printf(&words, " --rtol %g", o->rtol);
 	if (o->hit_ratio >= 0)
 		buf_printf(&words, " --hit-ratio %g", o->hit_ratio);
+	if (strcmp(o->ground_truth, "auto") != 0)
+		buf_printf(&words, " --ground-truth %s", o->ground_truth);
 	for (int i = 0; i < o->tolerances.count; i++)
 		buf_printf(&words, " --tolerance %s", o->tolerances.items[i]);
 	char *text = arena_copy(arena, words.data, words.length);
@@ -241,7 +241,8 @@ static int run(struct reftest *reftest, const struct verify_options *o, const st
 	struct pass_options options = {.device = o->device, .device_class = o->device_class, .python = o->python,
 	                               .jobs = o->jobs, .timeout_s = o->timeout,
 	                               .force = o->force, .cached_only = o->cached_only, .dry_run = o->dry_run,
-	                               .staged = o->staged, .from_index = o->index, .share = true};
+	                               .staged = o->staged, .from_index = o->index, .share = true,
+	                               .ground_truth = o->ground_truth};
 	struct verify verify = {.report = {.strict = o->strict, .only_changed = o->changed || o->quiet,
 	                                   .width = o->index ? terminal_columns() : 0,
 	                                   .command = repeat_words(o, arena)}};
@@ -284,7 +285,7 @@ static int run(struct reftest *reftest, const struct verify_options *o, const st
 
 int command_verify(struct reftest *reftest, int argc, char **argv)
 {
-	struct verify_options o = {.device = "auto", .sizes = "small,medium", .format = "text", .ground_truth = "builtin",
+	struct verify_options o = {.device = "auto", .sizes = "small,medium", .format = "text", .ground_truth = "auto",
 	                           .atol = -1, .rtol = -1, .hit_ratio = -1, .timeout = 120};
 	struct arena arena = {0};
 	struct words names;

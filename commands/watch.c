@@ -519,7 +519,7 @@ static int open_all(struct watch *watch, struct err *err)
 		tell_notice(&batches->teller, note.text);
 	if (door_open(&watch->door, reftest->root, err) < 0)
 		return EXIT_USAGE;
-	if (machine_policy(reftest, o->device, o->python, &watch->arena, &batches->machine, err) < 0)
+	if (machine_policy(reftest, o->device, o->python, NULL, &watch->arena, &batches->machine, err) < 0)
 		return EXIT_USAGE;
 	if (batches->machine.cannot_run != NULL)
 		tell_notice(&batches->teller, batches->machine.cannot_run);

@@ -224,6 +224,58 @@ static void write_constant(const struct named_value *constant, struct buf *out)
 	buf_text(out, "}");
 }
 
+static void write_witness(const struct witness *witness, struct buf *out)
+{
+	buf_text(out, "{");
+	write_text(out, "name", witness->name);
+	write_text(out, "version", witness->version);
+	write_text(out, "passed_over", witness->passed_over);
+	write_bool(out, "accident", witness->accident);
+	write_number(out, "seconds", witness->seconds);
+	write_number(out, "prepared", witness->prepared);
+	if (isnan(witness->margin))
+		write_text(out, "margin", NULL);
+	else
+		write_number(out, "margin", witness->margin);
+	buf_text(out, "}");
+}
+
+void verdict_write_witnesses(const struct verdict *verdict, struct buf *out)
+{
+	buf_text(out, "[");
+	for (int i = 0; i < verdict->witness_count; i++) {
+		buf_text(out, i == 0 ? "" : ", ");
+		write_witness(&verdict->witnesses[i], out);
+	}
+	buf_text(out, "]");
+}
+
+/* A verdict that builtin alone made is written as it always was. */
+static void write_witnesses(const struct verdict *verdict, struct buf *out)
+{
+	if (verdict->witness_count == 0)
+		return;
+	write_bool(out, "all_witnesses", verdict->all_witnesses);
+	write_key(out, "witnesses");
+	verdict_write_witnesses(verdict, out);
+}
+
+const char *verdict_truth_version(const struct verdict *verdict, struct arena *arena)
+{
+	struct buf text = {0};
+	const char *copy;
+
+	if (verdict->witness_count == 0 || (verdict->witness_count == 1 && !verdict->all_witnesses))
+		return verdict->ground_truth_version;
+	buf_text(&text, verdict->all_witnesses ? "all of " : "first of ");
+	for (int i = 0; i < verdict->witness_count; i++)
+		buf_printf(&text, "%s%s %s", i == 0 ? "" : "; ", verdict->witnesses[i].name,
+		           verdict->witnesses[i].version == NULL ? "" : verdict->witnesses[i].version);
+	copy = arena_copy(arena, text.data, text.length);
+	buf_free(&text);
+	return copy;
+}
+
 static void write_lists(const struct verdict *verdict, struct buf *out)
 {
 	write_key(out, "outputs");
@@ -255,6 +307,7 @@ void verdict_write(const struct verdict *verdict, struct buf *out)
 	write_text(out, "device", verdict->device);
 	write_text(out, "ground_truth", verdict->ground_truth);
 	write_text(out, "ground_truth_version", verdict->ground_truth_version);
+	write_witnesses(verdict, out);
 	write_text(out, "torch", verdict->torch);
 	write_text(out, "cuda", verdict->cuda);
 	write_number(out, "seconds", verdict->seconds);
@@ -504,6 +557,29 @@ static void read_findings(struct reader *r, const cJSON *json, struct verdict *o
 	}
 }
 
+/* Absent in verdicts that builtin alone made. */
+static void read_witnesses(struct reader *r, const cJSON *json, struct verdict *out)
+{
+	const cJSON *item;
+	struct witness *witnesses;
+
+	if (json_member(json, "witnesses") == NULL)
+		return;
+	out->all_witnesses = read_bool(r, json, "all_witnesses");
+	item = read_list(r, json, "witnesses", TRUTHS_MAX, &out->witness_count);
+	witnesses = arena_array(r->arena, (size_t)out->witness_count, sizeof *witnesses);
+	out->witnesses = witnesses;
+	for (; item != NULL; item = item->next, witnesses++) {
+		witnesses->name = read_text(r, item, "name", false);
+		witnesses->version = read_text(r, item, "version", true);
+		witnesses->passed_over = read_text(r, item, "passed_over", true);
+		witnesses->accident = read_bool(r, item, "accident");
+		witnesses->seconds = read_number(r, item, "seconds");
+		witnesses->prepared = read_number(r, item, "prepared");
+		witnesses->margin = cJSON_IsNull(json_member(item, "margin")) ? NAN : read_number(r, item, "margin");
+	}
+}
+
 static void read_verdict(struct reader *r, const cJSON *json, struct verdict *out)
 {
 	out->status = read_status(r, json);
@@ -523,6 +599,7 @@ static void read_verdict(struct reader *r, const cJSON *json, struct verdict *ou
 	read_outputs(r, json, out);
 	read_constants(r, json, out);
 	read_findings(r, json, out);
+	read_witnesses(r, json, out);
 }
 
 const struct verdict *verdict_parse(const char *text, size_t length, struct arena *arena, struct err *err)

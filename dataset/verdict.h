@@ -62,6 +62,30 @@ struct named_value {
 	double value;
 };
 
+/* A ground truth that could be used, most preferred first. */
+struct truth {
+	const char *name, *version; /* "builtin" and the digest of the family's sources; "flashinfer", "0.7.2 (table …)" */
+};
+
+/* What is to verify a case: the first of these that gives an answer, or all of them, which then have to agree. */
+struct truths {
+	const struct truth *items;
+	int count;
+	bool all;
+};
+
+enum { TRUTHS_MAX = 8 };
+
+/* A ground truth that was asked, in this order. */
+struct witness {
+	const char *name, *version;
+	const char *passed_over; /* NULL: it gave the outputs; else the sentence why it decided nothing */
+	bool accident;           /* passed over for what may be gone tomorrow: a dead process, a timeout, no memory */
+	double seconds;          /* that its answer took, and those it needed before, once, to import and to compile */
+	double prepared;
+	double margin;           /* all were asked: the largest against builtin, as metrics.margin; NaN: not compared */
+};
+
 struct verdict {
 	enum status status;
 	enum reason reason;
@@ -71,6 +95,9 @@ struct verdict {
 	const char *device;        /* "cpu", "cuda:0" */
 	const char *ground_truth;  /* NULL: none */
 	const char *ground_truth_version; /* builtin: digest of the family's sources; NULL with ground_truth NULL */
+	const struct witness *witnesses; /* those asked up to the one that decided; none: ground_truth alone */
+	int witness_count;
+	bool all_witnesses;        /* all that there were have been asked, and had to agree */
 	const char *torch;         /* "2.13.0+cpu": version that ran the reference; NULL unknown */
 	const char *cuda;          /* CUDA version that torch was built for, "13.0"; NULL: a CPU build */
 	double seconds;            /* wall time of the case */
@@ -85,6 +112,9 @@ struct verdict {
 	int finding_count;
 };
 
+/* Its witnesses' versions in one text, as they belong to the fingerprint; a verdict by its only one has that version. */
+const char *verdict_truth_version(const struct verdict *verdict, struct arena *arena);
+
 /* One JSON object on one line, no newline, exactly what `verdict_parse` reads back: doubles keep every bit. */
 void verdict_write(const struct verdict *verdict, struct buf *out);
 
@@ -95,6 +125,9 @@ const struct verdict *verdict_parse(const char *text, size_t length, struct aren
  * needs to know no more than that it counts. NULL: not such a one, or not as verdict_write writes it; then verdict_parse
  * says what it is. All in `arena`. */
 const struct verdict *verdict_head(const char *text, size_t length, struct arena *arena);
+
+/* The list of witnesses, as JSON. */
+void verdict_write_witnesses(const struct verdict *verdict, struct buf *out);
 
 /* The fields of the outputs array as the command line prints them (schema 1 in the README). */
 void verdict_write_outputs(const struct verdict *verdict, struct buf *out);

@@ -17,19 +17,62 @@ static bool is_gpu(const struct verdict *v)
 	return v->device_class != NULL && strncmp(v->device_class, "sm_", 3) == 0;
 }
 
+static struct witness only_witness(const struct verdict *v)
+{
+	return (struct witness){.name = v->ground_truth, .version = v->ground_truth_version};
+}
+
+/* A library that verified on another machine's GPU need not be installed on this one, which has none: of what would be
+ * used here, nothing is better. The sources of builtin are the same everywhere. */
+static enum lack lack_of_witness(const struct truths *truths, int at, bool own_class, const struct witness *w)
+{
+	const struct truth *builtin = truths->count > 0 ? &truths->items[truths->count - 1] : NULL;
+	const struct truth *wanted = at < truths->count ? &truths->items[at] : NULL;
+
+	if (!own_class && !same(w->name, "builtin") && w->name != NULL)
+		return LACK_NONE;
+	if (!own_class && builtin != NULL && same(builtin->name, "builtin"))
+		wanted = builtin;
+	if (wanted == NULL || !same(w->name, wanted->name))
+		return LACK_TRUTH;
+	return same(w->version, wanted->version) ? LACK_NONE : LACK_VERSION;
+}
+
+/* Each that the verdict went through, in order, against each that would be gone through now. */
+static enum lack lack_of_truths(const struct truths *truths, bool own_class, const struct verdict *v, int *at)
+{
+	struct witness only = only_witness(v);
+	const struct witness *witnesses = v->witness_count > 0 ? v->witnesses : &only;
+	int count = v->witness_count > 0 ? v->witness_count : 1;
+	int first = 0;
+
+	at = at == NULL ? &first : at;
+	*at = 0;
+	if (v->ground_truth == NULL && v->witness_count == 0)
+		return truths->count == 0 ? LACK_NONE : LACK_TRUTH;
+	if (own_class && (v->all_witnesses != (truths->all && truths->count > 1) || (truths->all && count < truths->count)))
+		return LACK_TRUTH;
+	for (; *at < count; (*at)++) {
+		enum lack lack = lack_of_witness(truths, *at, own_class, &witnesses[*at]);
+
+		if (lack != LACK_NONE)
+			return lack;
+	}
+	return LACK_NONE;
+}
+
 /* A GPU's verdict that counts on a machine without one was made with whatever torch that machine had: nothing that
  * could be used here is better. On this machine's own class the versions must be those that would run now. */
-static enum lack lack_of(const struct policy *policy, const char *truth, const char *truth_version,
-                         const struct verdict *v)
+static enum lack lack_of(const struct policy *policy, const struct truths *truths, const struct verdict *v)
 {
 	bool own_class = same(v->device_class, policy->device_class);
 
 	if (!own_class && !(policy->any_gpu && is_gpu(v)))
 		return LACK_DEVICE;
-	if (!same(v->ground_truth, truth))
-		return LACK_TRUTH;
-	if (!same(v->ground_truth_version, truth_version))
-		return LACK_VERSION;
+	enum lack lack = lack_of_truths(truths, own_class, v, NULL);
+
+	if (lack != LACK_NONE)
+		return lack;
 	if (own_class && policy->torch != NULL && (!same(v->torch, policy->torch) || !same(v->cuda, policy->cuda)))
 		return LACK_TORCH;
 	return LACK_NONE;
@@ -49,9 +92,27 @@ static const char *version_text(const char *version, struct arena *arena)
 	return digest ? arena_copy(arena, version, 8) : text(version);
 }
 
-static const char *why_not(const struct policy *policy, const char *truth, const char *truth_version, enum lack lack,
+/* "builtin", "all of flashinfer and builtin" */
+static const char *truths_text(const struct truths *truths, struct arena *arena)
+{
+	const char *text = truths->count == 0 ? "none" : truths->items[0].name;
+
+	for (int i = 1; truths->all && i < truths->count; i++)
+		text = arena_printf(arena, "%s%s%s", text, i < truths->count - 1 ? ", " : " and ", truths->items[i].name);
+	return truths->all && truths->count > 1 ? arena_printf(arena, "all of %s", text) : text;
+}
+
+static const char *verdict_truth_text(const struct verdict *v, struct arena *arena)
+{
+	return v->all_witnesses ? arena_printf(arena, "%s among others that agreed", text(v->ground_truth))
+	                        : text(v->ground_truth);
+}
+
+static const char *why_not(const struct policy *policy, const struct truths *truths, enum lack lack,
                            const struct verdict *v, struct arena *arena)
 {
+	int at = 0;
+
 	switch (lack) {
 	case LACK_NOTHING_STORED:
 		return "no verdict on this subject is stored";
@@ -60,11 +121,14 @@ static const char *why_not(const struct policy *policy, const char *truth, const
 		                    text(policy->device_class));
 	case LACK_TRUTH:
 		return arena_printf(arena, "its stored verdict is by ground truth %s, and %s would be used now",
-		                    text(v->ground_truth), text(truth));
+		                    verdict_truth_text(v, arena), truths_text(truths, arena));
 	case LACK_VERSION:
+		lack_of_truths(truths, same(v->device_class, policy->device_class), v, &at);
+		at = at < truths->count ? at : truths->count - 1;
 		return arena_printf(arena, "ground truth %s has changed since its stored verdict: %s, now %s",
-		                    text(truth), version_text(v->ground_truth_version, arena),
-		                    version_text(truth_version, arena));
+		                    truths->items[at].name,
+		                    version_text(at < v->witness_count ? v->witnesses[at].version : v->ground_truth_version, arena),
+		                    version_text(truths->items[at].version, arena));
 	default:
 		return arena_printf(arena,
 		                    "its stored verdict is of torch %s (CUDA %s), and torch %s (CUDA %s) would run now",
@@ -83,7 +147,7 @@ static const char *why_cached(const struct policy *policy, const struct verdict 
 }
 
 /* The newest of those that count; a GPU's before the CPU's. -1: none counts, and `*nearest` came nearest. */
-static int choose(const struct policy *policy, const char *truth, const char *truth_version,
+static int choose(const struct policy *policy, const struct truths *truths,
                   const struct verdict *const *stored, int count, int *nearest, enum lack *lack)
 {
 	int chosen = -1;
@@ -91,7 +155,7 @@ static int choose(const struct policy *policy, const char *truth, const char *tr
 	*lack = LACK_NOTHING_STORED;
 	*nearest = -1;
 	for (int i = 0; i < count; i++) {
-		enum lack its = lack_of(policy, truth, truth_version, stored[i]);
+		enum lack its = lack_of(policy, truths, stored[i]);
 
 		if (its == LACK_NONE && (chosen < 0 || is_gpu(stored[i]) || !is_gpu(stored[chosen])))
 			chosen = i;
@@ -103,11 +167,11 @@ static int choose(const struct policy *policy, const char *truth, const char *tr
 	return chosen;
 }
 
-struct decision plan_case(const struct policy *policy, const char *truth, const char *truth_version,
+struct decision plan_case(const struct policy *policy, const struct truths *truths,
                           const struct verdict *const *stored, int count, struct arena *arena)
 {
 	enum lack lack;
-	int nearest, chosen = choose(policy, truth, truth_version, stored, count, &nearest, &lack);
+	int nearest, chosen = choose(policy, truths, stored, count, &nearest, &lack);
 	struct decision decision = {.answer = policy->cached_only ? PLAN_NOT_CACHED : PLAN_RUN, .lack = LACK_NONE,
 	                            .candidate = -1, .why = "--force: no stored verdict counts"};
 
@@ -116,6 +180,6 @@ struct decision plan_case(const struct policy *policy, const char *truth, const 
 	if (chosen >= 0)
 		return (struct decision){PLAN_CACHED, LACK_NONE, chosen, why_cached(policy, stored[chosen], arena)};
 	decision.lack = lack;
-	decision.why = why_not(policy, truth, truth_version, lack, nearest >= 0 ? stored[nearest] : NULL, arena);
+	decision.why = why_not(policy, truths, lack, nearest >= 0 ? stored[nearest] : NULL, arena);
 	return decision;
 }

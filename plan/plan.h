@@ -39,9 +39,10 @@ struct decision {
 	const char *why; /* a sentence for every decision: "no verdict on this subject", "verified by builtin … on sm_90" */
 };
 
-/* `stored`: every verdict kept on the case's subject, newest last. `truth`, `truth_version`: the ground truth that would
- * be used now, as a verdict names them; NULL: there is none. */
-struct decision plan_case(const struct policy *policy, const char *truth, const char *truth_version,
+/* `stored`: every verdict kept on the case's subject, newest last. `truths`: the ground truths that would
+ * be used now, in order; none of them: there is none. A verdict counts if each that it went through is, in its version, the
+ * one that would be gone through now. */
+struct decision plan_case(const struct policy *policy, const struct truths *truths,
                           const struct verdict *const *stored, int count, struct arena *arena);
 
 #endif

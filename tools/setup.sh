@@ -121,7 +121,8 @@ python_ready() {
 # take a GPU's packages.
 tests_ready() {
 	[ -x .venv-tests/bin/ruff ] && [ -x .venv-tests/bin/pre-commit ] &&
-		.venv-tests/bin/python -c 'import pytest, einops, fla' 2>/dev/null
+		.venv-tests/bin/python -c 'import pytest, einops, fla, importlib.util as u
+assert u.find_spec("triton")' 2>/dev/null
 }
 
 install_test_tools() {

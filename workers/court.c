@@ -14,6 +14,7 @@ void court_renew(struct court *court)
 	court->private_size = court->inputs_size = 0;
 	court->recovered_count = 0;
 	shared_renew(&court->shared);
+	shared_renew(&court->stand);
 }
 
 /* Bytes that a case can have: those that are free, and those that earlier cases took. */

@@ -12,7 +12,8 @@ struct court {
 	const char *device_name; /* "cpu", "cuda:0" */
 	struct device *device;
 	const struct kernels *kernels;
-	struct shared shared;
+	struct shared shared;    /* with the runner's child */
+	struct shared stand;     /* with the provider, which must not see what a reference can write to */
 	int64_t wish;            /* bytes of the largest case of this definition, so that the arena is made once */
 	unsigned char *private;  /* device memory for the private copies; reused from case to case */
 	int64_t private_size;

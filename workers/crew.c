@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/trace.h"
+#include "workers/machine.h"
 
 extern char **environ;
 
@@ -88,36 +89,13 @@ static int make_pipe(int epoll, int ends[2], struct err *err)
 
 /* ---- the template ---- */
 
-/* Beside the sources of the checkout that the program was built in, or where `make install` puts it. */
-static int find_script(char *out, size_t size, struct err *err)
-{
-	static const char *const places[] = {"../workers/runner.py", "../../workers/runner.py", "../lib/reftest/runner.py"};
-	const char *given = getenv("REFTEST_RUNNER");
-	char directory[4096];
-
-	if (given != NULL && given[0] != '\0') {
-		snprintf(out, size, "%s", given);
-		return access(out, R_OK) == 0 ? 0 : err_errno(err, "REFTEST_RUNNER names %s", given);
-	}
-	if (file_program_directory(directory, sizeof directory, err) != 0)
-		return -1;
-	for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
-		int length = snprintf(out, size, "%s/%s", directory, places[i]);
-
-		if (length > 0 && (size_t)length < size && access(out, R_OK) == 0)
-			return 0;
-	}
-	return err_set(err, "runner.py is neither in %s/../workers nor in %s/../lib/reftest; run `make install` again, or set "
-	               "REFTEST_RUNNER to its path", directory, directory);
-}
-
 int crew_open(struct crew *crew, const char *python, const char *device, int places, int threads, int epoll,
               struct err *err)
 {
 	*crew = (struct crew){.python = python, .device = device, .threads = threads, .epoll = epoll, .pipe = -1,
 	                      .template = {0, -1}};
 	channel_open(&crew->channel, -1);
-	if (find_script(crew->script, sizeof crew->script, err) != 0)
+	if (machine_script("runner.py", "REFTEST_RUNNER", crew->script, sizeof crew->script, err) != 0)
 		return -1;
 	crew->room = 6 * places + 2; /* taken, spare, and those that are still ending (on a GPU that takes a while) */
 	crew->children = calloc((size_t)crew->room, sizeof *crew->children);

@@ -2,7 +2,7 @@
  * "inputs", "outputs": [{"name", "dtype", "shape": [axis number] | null, "optional"}], "op": text | null,
  * "no_truth": text | null, "axis": [value], "seed": "decimal", "edge": "decimal", "sources": [{"kind", …}],
  * "constraints": [text], "constants": [{"name", "value", "source", "conflict"}],
- * "rules": [{"atol", "rtol", "hit_ratio"}], "root"}.
+ * "rules": [{"atol", "rtol", "hit_ratio"}], "root", "all", "truths": [{"name", "version"}]}.
  * Arrays speak by place: "axis" has a value for each of "axes", "sources" one for each of "inputs", "rules" one for each
  * of "outputs". The seed is text because JSON's numbers end at 2^53; NaN and infinities are the texts "nan", "inf",
  * "-inf" (buf_json_number). */
@@ -213,6 +213,18 @@ static void write_constants(struct buf *out, const struct job *job)
 	buf_text(out, "]");
 }
 
+static void write_truths(struct buf *out, const struct truths *truths)
+{
+	buf_printf(out, ",\"all\":%s,\"truths\":[", truths->all ? "true" : "false");
+	for (int i = 0; i < truths->count; i++) {
+		buf_text(out, i > 0 ? ",{\"name\":" : "{\"name\":");
+		buf_json_string(out, truths->items[i].name);
+		write_text(out, "version", truths->items[i].version);
+		buf_text(out, "}");
+	}
+	buf_text(out, "]");
+}
+
 void job_write(const struct job *job, struct buf *out)
 {
 	const struct op_problem *problem = &job->problem;
@@ -234,6 +246,7 @@ void job_write(const struct job *job, struct buf *out)
 	write_texts(out, "constraints", job->constraints, job->constraint_count);
 	write_constants(out, job);
 	write_text(out, "root", job->root);
+	write_truths(out, &job->truths);
 	buf_text(out, "}");
 }
 
@@ -439,6 +452,17 @@ static void read_rules(struct reader *at, const cJSON *json, struct job *job)
 	job->rules = rules;
 }
 
+static void read_truths(struct reader *at, const cJSON *json, struct job *job)
+{
+	const cJSON *item = read_array(at, json, "truths", TRUTHS_MAX, &job->truths.count);
+	struct truth *truths = arena_array(at->arena, (size_t)job->truths.count, sizeof *truths);
+
+	for (int i = 0; i < job->truths.count; i++, item = item->next)
+		truths[i] = (struct truth){need_text(at, item, "name"), need_text(at, item, "version")};
+	job->truths.items = truths;
+	job->truths.all = cJSON_IsTrue(json_member(json, "all"));
+}
+
 struct job *job_read(const cJSON *json, struct arena *arena, struct err *err)
 {
 	struct reader at = {arena, NULL};
@@ -466,6 +490,7 @@ struct job *job_read(const cJSON *json, struct arena *arena, struct err *err)
 	read_constants(&at, json, job);
 	read_rules(&at, json, job);
 	job->root = need_text(&at, json, "root");
+	read_truths(&at, json, job);
 	if (at.wrong == NULL)
 		return job;
 	err_set(err, "a case cannot be read: \"%s\" is missing, malformed or has more than %d members", at.wrong, OP_ARGS);

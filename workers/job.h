@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "dataset/definition.h"
+#include "dataset/verdict.h"
 #include "dataset/workload.h"
 #include "kernels/op.h"
 
@@ -30,6 +31,7 @@ struct job {
 	int constant_count;
 	const struct rule *rules;          /* problem.output_count; final (family, definition and command line applied) */
 	const char *root;                  /* of the dataset, for blobs */
+	struct truths truths;              /* what is to verify it; none: builtin alone */
 };
 
 /* One JSON object on one line, no newline; every bit of seed, numbers and constants survives. */

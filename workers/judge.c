@@ -3,11 +3,15 @@
  *   {"begin": {"bytes", "staged"}}   a new runner child, and the bytes of the largest case to come: what was shared with
  *                                    the last child is given up. `staged`: this child cannot map device memory. No answer.
  *   {"case": job}                    -> {"run": …}, for the runner, or a verdict
- *   {"ran": …}                       the runner's answer, passed on -> {"run": …} or a verdict
+ *   {"ran": …}                       the runner's answer, passed on -> {"run": …}, {"provide": …} for the provider (heads of trial.c
+ *                                    and provider.py), or a verdict
+ *   {"answer": …}                    what the provider, or the pool in its place, has to say of the last {"provide"}
+ *                                    -> {"provide": …} or a verdict
  *   {"blame": {"reason", "message", "line", "loading"}, "job": job}
  *                                    the runner failed at this case, begun or not -> a verdict
  *   {"end": true}                    nothing is to come for a while: memory is given back. No answer.
- * A verdict is the line that verdict_write makes. With the first {"run"} of an arena goes the memfd, if it is one.
+ * A verdict is the line that verdict_write makes. With the first {"run"} of an arena goes the memfd, if it is one; with every {"provide"}
+ * that of the stand.
  *
  * The judge is closed to debuggers of the same user, and with it /proc/PID/mem and /proc/PID/fd, by which a reference
  * could reach what decides. It ends when the pool does. */
@@ -59,7 +63,10 @@ static void say(struct judge *judge, const struct buf *text)
 	struct shared *shared = &judge->court.shared;
 	int fd = shared_fd(shared);
 
-	if (fd >= 0 && shared->id != judge->told_arena && strncmp(text->data, "{\"run\"", 6) == 0) {
+	if (strncmp(text->data, "{\"provide\"", 10) == 0) {
+		fd = shared_fd(&judge->court.stand);
+		channel_send(&judge->channel, text->data, text->length, &fd, fd >= 0 ? 1 : 0);
+	} else if (fd >= 0 && shared->id != judge->told_arena && strncmp(text->data, "{\"run\"", 6) == 0) {
 		channel_send(&judge->channel, text->data, text->length, &fd, 1);
 		judge->told_arena = shared->id;
 	} else {
@@ -95,7 +102,7 @@ static void answer(struct judge *judge, enum trial_answer answer, const struct b
 	say(judge, text);
 	if (answer == TRIAL_RUN)
 		trial_think(judge->trial);
-	else
+	else if (answer == TRIAL_VERDICT)
 		end_trial(judge);
 }
 
@@ -138,6 +145,13 @@ static void on_ran(struct judge *judge, const cJSON *message, const cJSON *value
 		answer(judge, trial_ran(judge->trial, message, out), out);
 }
 
+static void on_answer(struct judge *judge, const cJSON *message, const cJSON *value, struct buf *out)
+{
+	(void)message;
+	if (judge->trial != NULL)
+		answer(judge, trial_provided(judge->trial, value, out), out);
+}
+
 static void on_blame(struct judge *judge, const cJSON *message, const cJSON *value, struct buf *out)
 {
 	if (judge->trial == NULL)
@@ -150,7 +164,7 @@ static const struct {
 	const char *key;
 	void (*handle)(struct judge *judge, const cJSON *message, const cJSON *value, struct buf *out);
 } messages[] = {
-    {"begin", on_begin}, {"case", on_case}, {"ran", on_ran}, {"blame", on_blame}, {"end", on_end},
+    {"begin", on_begin}, {"case", on_case}, {"ran", on_ran}, {"answer", on_answer}, {"blame", on_blame}, {"end", on_end},
 };
 
 /* The pool's messages are well formed; should one not be, something is badly wrong: the judge ends and is replaced. */
@@ -220,6 +234,7 @@ static int judge_case_by_case(struct judge *judge, const char *device_name)
 		channel_send(&judge->channel, out.data, out.length, NULL, 0);
 	} else {
 		shared_open(&judge->court.shared, judge->court.device, judge->staged);
+		shared_open(&judge->court.stand, judge->court.device, judge->staged);
 		buf_text(&out, "{\"judge\":");
 		write_device(&out, judge->court.device);
 		buf_text(&out, "}");

@@ -29,6 +29,7 @@ extern char **environ;
 
 enum {
 	STALE_MS = 250,      /* for a judge to finish what was given up, before it is replaced */
+	COMPARE_MS = 30000,  /* for a judge to go on once a provider has answered, at least */
 	BLAME_MS = 30000,    /* for a judge to make a verdict of a failure */
 	JUDGE_UP_MS = 120000,
 	JUDGE_FAILURES = 2,
@@ -153,6 +154,88 @@ static void forget_answers(struct lane *lane)
 {
 	lane->stale = lane->owed;
 	lane->stale_deadline = clock_ms() + STALE_MS;
+}
+
+/* ---- a lane's request to the provider ---- */
+
+/* Nobody wants the answer any more. The provider is ended if it has been asked: the memory that it works on is the
+ * judge's, who is about to use it otherwise. */
+static void drop_request(struct yard *yard, struct lane *lane)
+{
+	free(lane->request);
+	lane->request = NULL;
+	if (lane->request_fd >= 0)
+		close(lane->request_fd);
+	lane->request_fd = -1;
+	lane->asking = false;
+	if (yard->served == lane) {
+		yard->served = NULL;
+		provider_abandon(&yard->provider);
+	}
+}
+
+static void take_request(struct yard *yard, struct lane *lane, const char *line, int fd)
+{
+	int64_t now = clock_ms();
+
+	drop_request(yard, lane);
+	lane->request = strdup(line);
+	if (lane->request == NULL)
+		die_no_memory();
+	lane->request_fd = fd;
+	lane->asking = true;
+	lane->left_ms = lane->deadline == INT64_MAX ? INT64_MAX : lane->deadline > now ? lane->deadline - now : 0;
+	lane->deadline = INT64_MAX;
+}
+
+/* The judge has some time left to compare, whatever the case has. */
+static void pass_answer_on(struct lane *lane, const char *answer)
+{
+	struct buf text = {0};
+	int64_t left = lane->left_ms > COMPARE_MS ? lane->left_ms : COMPARE_MS;
+
+	lane->asking = false;
+	lane->deadline = lane->left_ms == INT64_MAX ? INT64_MAX : clock_ms() + left;
+	buf_printf(&text, "{\"answer\":%s}", answer);
+	ask_judge(lane, text.data, text.length);
+	buf_free(&text);
+}
+
+static void serve_next(struct yard *yard)
+{
+	for (int i = 0; i < yard->lane_count; i++) {
+		struct lane *lane = &yard->lanes[i];
+
+		if (lane->request == NULL)
+			continue;
+		if (!provider_ready(&yard->provider))
+			return;
+		provider_ask(&yard->provider, lane->request, strlen(lane->request), lane->request_fd);
+		yard->served = lane;
+		free(lane->request);
+		lane->request = NULL;
+		if (lane->request_fd >= 0)
+			close(lane->request_fd);
+		lane->request_fd = -1;
+		return;
+	}
+}
+
+void yard_dispatch_provider(struct yard *yard, int64_t now_ms)
+{
+	const char *answer;
+
+	do {
+		answer = provider_answer(&yard->provider, now_ms);
+		if (answer != NULL && yard->served != NULL) {
+			struct lane *lane = yard->served;
+
+			yard->served = NULL;
+			pass_answer_on(lane, answer);
+		}
+		if (yard->served == NULL)
+			serve_next(yard);
+	} while (answer != NULL || (yard->served != NULL && yard->provider.refused != NULL));
 }
 
 /* ---- a lane's child ---- */
@@ -535,6 +618,8 @@ static void on_judge_line(struct yard *yard, struct lane *lane, char *line, size
 			die_no_memory();
 		lane->run_fd = fd;
 		forward_run(lane);
+	} else if (strncmp(line, "{\"provide\":", 11) == 0) {
+		take_request(yard, lane, line, fd);
 	} else {
 		take_verdict(yard, lane, line, length);
 	}
@@ -568,6 +653,7 @@ static int read_judge(struct yard *yard, struct lane *lane, struct err *err)
 /* From now on there is no judge here; once it is reaped, another is started when it is wanted. */
 static void kill_judge(struct yard *yard, struct lane *lane)
 {
+	drop_request(yard, lane);
 	process_kill(&lane->judge);
 	channel_close(&lane->channel);
 	lane->up = false;
@@ -645,7 +731,7 @@ int64_t lane_deadline(const struct lane *lane)
 
 void lane_open(struct lane *lane)
 {
-	*lane = (struct lane){.judge = {0, -1}, .run_fd = -1};
+	*lane = (struct lane){.judge = {0, -1}, .run_fd = -1, .request_fd = -1};
 	channel_open(&lane->channel, -1);
 }
 
@@ -712,6 +798,7 @@ int lane_advance(struct yard *yard, struct lane *lane, struct err *err)
 
 void lane_cancel(struct yard *yard, struct lane *lane)
 {
+	drop_request(yard, lane);
 	forget_answers(lane);
 	finish_work(yard, lane);
 }
@@ -729,6 +816,9 @@ void lane_close(struct lane *lane, int64_t deadline_ms)
 		close(lane->judge.pidfd);
 	channel_close(&lane->channel);
 	drop_run(lane);
+	free(lane->request);
+	if (lane->request_fd >= 0)
+		close(lane->request_fd);
 	free(lane->printed);
 	if (lane->work != NULL)
 		work_free(lane->work);

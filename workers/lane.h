@@ -8,6 +8,7 @@
 #include "workers/channel.h"
 #include "workers/crew.h"
 #include "workers/process.h"
+#include "workers/provider.h"
 #include "workers/work.h"
 
 enum phase { LANE_IDLE, LANE_WAITING, LANE_WORKING };
@@ -30,6 +31,10 @@ struct lane {
 	bool accident;          /* of that failure */
 	char *run;              /* the judge's {"run"} that waits for the child to have loaded; NULL */
 	int run_fd;             /* the arena's memfd that goes with it; -1 */
+	char *request;          /* the judge's {"provide"} that waits for the provider; NULL */
+	int request_fd;         /* the stand's memfd that goes with it; -1 */
+	bool asking;            /* the provider is at work for this lane, or will be: the case's clock stands still */
+	int64_t left_ms;        /* of the case's time when it was stopped */
 	char *printed;          /* by a child that is gone; NULL */
 	double started;         /* seconds, monotonic */
 	int64_t deadline;       /* ms, monotonic; WORKING */
@@ -45,6 +50,8 @@ struct yard {
 	int threads;      /* of a judge, and of a runner */
 	int epoll;
 	struct crew crew;
+	struct provider provider;
+	struct lane *served; /* whose request the provider has; NULL: nobody's */
 	struct lane *lanes;
 	int lane_count;
 	struct queue alone; /* cases to be tried again when nobody is at work */
@@ -58,6 +65,9 @@ bool yard_busy(const struct yard *yard, const struct lane *except); /* is any ot
 void lane_open(struct lane *lane);
 /* Gives an idle lane something to do; takes the work over. */
 void lane_give(struct lane *lane, struct work *work);
+
+/* Takes in what the provider has said, and hands it the next request. */
+void yard_dispatch_provider(struct yard *yard, int64_t now_ms);
 
 /* Takes in what judge and child have said, their ends, and what is late. -1: no judge can be had. */
 int lane_dispatch(struct yard *yard, struct lane *lane, int64_t now_ms, struct err *err);

@@ -16,6 +16,7 @@
 
 #include "base/buf.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "workers/process.h"
 
 extern char **environ;
@@ -102,6 +103,30 @@ int machine_python(const char *given, const char *root, char *out, size_t size, 
 	               "one, or name an interpreter that has torch with --python", root == NULL ? "the dataset" : root);
 }
 
+/* ---- files of this program ---- */
+
+int machine_script(const char *name, const char *variable, char *out, size_t size, struct err *err)
+{
+	static const char *const places[] = {"../workers", "../../workers", "../lib/reftest"};
+	const char *given = getenv(variable);
+	char directory[4096];
+
+	if (given != NULL && given[0] != '\0') {
+		snprintf(out, size, "%s", given);
+		return access(out, R_OK) == 0 ? 0 : err_errno(err, "%s names %s", variable, given);
+	}
+	if (file_program_directory(directory, sizeof directory, err) != 0)
+		return -1;
+	for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+		int length = snprintf(out, size, "%s/%s/%s", directory, places[i], name);
+
+		if (length > 0 && (size_t)length < size && access(out, R_OK) == 0)
+			return 0;
+	}
+	return err_set(err, "%s is neither in %s/../workers nor in %s/../lib/reftest; run `make install` again, or set %s to "
+	               "its path", name, directory, directory, variable);
+}
+
 /* ---- its torch ---- */
 
 /* Reads until the end, at most ANSWER_MAX bytes, for at most ASK_MS. */
@@ -121,10 +146,11 @@ static int read_answer(int fd, struct buf *out)
 	return got < 0 ? -1 : 0;
 }
 
-/* Runs `python -c script` and gathers what it prints. 0, or -1: it could not be run, or failed. */
-static int ask_python(const char *python, const char *script, struct buf *out, struct err *err)
+/* Runs `python argv[1] …` and gathers what it prints. 0, or -1: it could not be run, or failed. */
+static int ask_python(const char *python, const char *const words[3], struct buf *out, struct err *err)
 {
-	char *argv[] = {(char *)(uintptr_t)python, (char *)(uintptr_t) "-c", (char *)(uintptr_t)script, NULL};
+	char *argv[] = {(char *)(uintptr_t)python, (char *)(uintptr_t)words[0], (char *)(uintptr_t)words[1],
+	                (char *)(uintptr_t)words[2], NULL};
 	int ends[2], rc, status = -1;
 	struct process process;
 
@@ -146,7 +172,7 @@ static int ask_python(const char *python, const char *script, struct buf *out, s
 	if (process.pidfd >= 0)
 		close(process.pidfd);
 	if (rc == 0 && status != 0)
-		rc = err_set(err, "%s cannot run a line of Python: %s", python, process_end(status).text);
+		rc = err_set(err, "%s cannot run a little Python: %s", python, process_end(status).text);
 	return rc;
 }
 
@@ -186,8 +212,10 @@ int machine_torch(const char *python, struct arena *arena, struct torch_facts *o
 	char *newline, *folder;
 	int rc = -1;
 
+	const char *const words[3] = {"-c", where_is_torch, NULL};
+
 	*out = (struct torch_facts){0};
-	if (ask_python(python, where_is_torch, &answer, err) != 0)
+	if (ask_python(python, words, &answer, err) != 0)
 		goto leave;
 	newline = answer.data == NULL ? NULL : strchr(answer.data, '\n');
 	if (newline == NULL) {
@@ -223,6 +251,80 @@ const char *machine_torch_key(const char *python, struct arena *arena)
 	                    (uintmax_t)st.st_dev, (uintmax_t)st.st_ino, (intmax_t)st.st_size, (intmax_t)st.st_mtim.tv_sec,
 	                    st.st_mtim.tv_nsec, (uintmax_t)link.st_ino, (uintmax_t)link.st_mtim.tv_sec,
 	                    path == NULL ? "" : path, environment == NULL ? "" : environment);
+}
+
+/* ---- providers ---- */
+
+int machine_providers(const char *python, const char *device_class, struct arena *arena, const char **out,
+                      struct err *err)
+{
+	char script[4096];
+	struct buf answer = {0};
+	const char *const words[3] = {script, "--matrix", device_class};
+	int rc = machine_script("provider.py", "REFTEST_PROVIDER", script, sizeof script, err);
+
+	if (rc == 0)
+		rc = ask_python(python, words, &answer, err);
+	if (rc == 0)
+		*out = arena_copy(arena, answer.data == NULL ? "" : answer.data, answer.length);
+	buf_free(&answer);
+	return rc;
+}
+
+static void append_stat(struct buf *out, const char *path)
+{
+	struct stat st = {0};
+
+	if (stat(path, &st) == 0)
+		buf_printf(out, " %ju.%jd.%jd.%09ld", (uintmax_t)st.st_ino, (intmax_t)st.st_size, (intmax_t)st.st_mtim.tv_sec,
+		           st.st_mtim.tv_nsec);
+	else
+		buf_text(out, " absent");
+}
+
+const char *machine_providers_key(const char *python, const char *device_class, struct arena *arena)
+{
+	static const char *const tables[] = {"common.py", "flashinfer.py", "sglang.py", "fla.py", "torch.py"};
+	const char *given = getenv("REFTEST_PROVIDERS");
+	char script[4096];
+	struct buf text = {0};
+	const char *folder, *key;
+
+	if (machine_script("provider.py", "REFTEST_PROVIDER", script, sizeof script, NULL) != 0)
+		script[0] = '\0';
+	buf_printf(&text, "%s on %s by %s", machine_torch_key(python, arena), device_class, script);
+	append_stat(&text, script);
+	if (strrchr(script, '/') != NULL)
+		*strrchr(script, '/') = '\0';
+	append_stat(&text, arena_printf(arena, "%s/runner.py", script));
+	folder = given != NULL && given[0] != '\0' ? given : arena_printf(arena, "%s/providers", script);
+	buf_printf(&text, " %s", folder);
+	for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
+		append_stat(&text, arena_printf(arena, "%s/%s", folder, tables[i]));
+	key = arena_copy(arena, text.data, text.length);
+	buf_free(&text);
+	return key;
+}
+
+bool machine_providers_hold(const char *answer)
+{
+	const struct json_text text = {"providers", answer, strlen(answer), 1};
+	cJSON *json = json_parse(&text, NULL);
+	const cJSON *folders = json_member(json, "folders"), *folder;
+	bool hold = cJSON_IsArray(folders);
+
+	cJSON_ArrayForEach (folder, folders) {
+		const char *path = json_text_of(folder, "path"), *stamp = json_text_of(folder, "stamp");
+		struct stat st;
+		char now[64] = "";
+
+		if (path != NULL && stat(path, &st) == 0)
+			snprintf(now, sizeof now, "%ju.%jd%09ld", (uintmax_t)st.st_ino, (intmax_t)st.st_mtim.tv_sec,
+			         st.st_mtim.tv_nsec);
+		hold = hold && stamp != NULL && strcmp(now, stamp) == 0;
+	}
+	cJSON_Delete(json);
+	return hold;
 }
 
 /* ---- devices and cores ---- */

@@ -12,6 +12,10 @@
  * binary was built in, else python3 on PATH. Absolute path in `out`; -1: none can be executed. */
 int machine_python(const char *given, const char *root, char *out, size_t size, struct err *err);
 
+/* Where a Python file of this program lies: what the environment variable names, else beside the sources of the checkout
+ * that the program was built in, else where `make install` puts it. */
+int machine_script(const char *name, const char *variable, char *out, size_t size, struct err *err);
+
 struct torch_facts {
 	const char *version;      /* "2.13.0+cpu" */
 	const char *cuda;         /* "13.0"; NULL: a CPU build */
@@ -22,6 +26,16 @@ struct torch_facts {
 /* Asks the interpreter where its torch is and reads torch/version.py, without importing torch (some 50 ms). 1: found,
  * 0: that interpreter has no torch, -1: it could not be run. */
 int machine_torch(const char *python, struct arena *arena, struct torch_facts *out, struct err *err);
+
+/* What providers there are for a device of this class, and why others are not: the JSON object that `provider.py --matrix`
+ * prints. -1: it could not be asked. */
+int machine_providers(const char *python, const char *device_class, struct arena *arena, const char **out,
+                      struct err *err);
+/* A key for that answer, from files alone: the interpreter as above, the class, the tables' stats. With it, and the
+ * folders' stamps in the answer, an earlier answer can be believed. */
+const char *machine_providers_key(const char *python, const char *device_class, struct arena *arena);
+/* Are the folders in which that interpreter looks for packages as they were when it answered? */
+bool machine_providers_hold(const char *answer);
 
 /* A key for what machine_torch would say, from files alone: the interpreter's path and stat, PYTHONPATH, VIRTUAL_ENV.
  * With it, and the content of version_file, an earlier answer can be believed. */

@@ -106,6 +106,7 @@ struct pool *pool_open(const struct pool_options *options, struct err *err)
 		free_pool(pool);
 		return NULL;
 	}
+	provider_open(&yard->provider, pool->python, yard->device, yard->threads, yard->epoll, yard->timeout_s);
 	prctl(PR_GET_CHILD_SUBREAPER, &pool->subreaper);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	pool->dumpable = prctl(PR_GET_DUMPABLE);
@@ -140,7 +141,7 @@ void pool_submit(struct pool *pool, const struct task *task)
 
 static void arm_timer(struct pool *pool)
 {
-	int64_t deadline = crew_deadline(&pool->yard.crew);
+	int64_t deadline = crew_deadline(&pool->yard.crew), of_provider = provider_deadline(&pool->yard.provider);
 	struct itimerspec spec = {0};
 
 	for (int i = 0; i < pool->yard.lane_count; i++) {
@@ -148,6 +149,7 @@ static void arm_timer(struct pool *pool)
 
 		deadline = of_lane < deadline ? of_lane : deadline;
 	}
+	deadline = of_provider < deadline ? of_provider : deadline;
 	if (deadline != INT64_MAX) {
 		spec.it_value.tv_sec = deadline / 1000;
 		spec.it_value.tv_nsec = deadline % 1000 * 1000000 + 1; /* all zero would disarm it */
@@ -253,6 +255,7 @@ int pool_dispatch(struct pool *pool, struct err *err)
 	for (int i = 0; i < pool->yard.lane_count; i++)
 		if (lane_dispatch(&pool->yard, &pool->yard.lanes[i], now, err) != 0)
 			return -1;
+	yard_dispatch_provider(&pool->yard, now);
 	if (schedule(pool, err) != 0)
 		return -1;
 	arm_timer(pool);
@@ -271,6 +274,9 @@ static bool worth_keeping(const struct result *result, const struct verdict *ver
 	case REASON_GROUND_TRUTH:
 		return false;
 	default:
+		for (int i = 0; i < verdict->witness_count; i++)
+			if (verdict->witnesses[i].accident)
+				return false;
 		return !result->accident;
 	}
 }
@@ -354,6 +360,7 @@ void pool_close(struct pool *pool)
 		return;
 	for (int i = 0; i < pool->yard.lane_count; i++)
 		process_kill(&pool->yard.lanes[i].judge);
+	provider_close(&pool->yard.provider);
 	crew_close(&pool->yard.crew);
 	for (int i = 0; i < pool->yard.lane_count; i++)
 		lane_close(&pool->yard.lanes[i], deadline);

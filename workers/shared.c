@@ -134,6 +134,11 @@ int64_t shared_used(const struct shared *shared)
 	return bytes;
 }
 
+int64_t shared_room(const struct shared *shared)
+{
+	return shared->blocks == NULL ? 0 : shared->blocks->bytes;
+}
+
 int shared_put(struct shared *shared, int64_t offset, const void *from, int64_t bytes, struct err *err)
 {
 	struct device *device = shared->device;

@@ -38,6 +38,8 @@ int shared_reserve(struct shared *shared, int64_t need, int64_t wish, struct err
  * nobody has touched is not taken. */
 int64_t shared_used(const struct shared *shared);
 
+int64_t shared_room(const struct shared *shared); /* bytes of the present block */
+
 /* Between the arena, at an offset, and device memory. */
 int shared_put(struct shared *shared, int64_t offset, const void *from, int64_t bytes, struct err *err);
 int shared_get(struct shared *shared, void *to, int64_t offset, int64_t bytes, struct err *err);

@@ -40,10 +40,15 @@ struct trial {
 	struct input_source scalar[OP_ARGS];
 	struct tensor in[OP_ARGS];    /* private; data NULL: absent, or a Python scalar */
 	struct tensor first[OP_ARGS]; /* private copies of the outputs after the first run */
-	struct tensor left[OP_ARGS];	/* and of the inputs that may be written to; data NULL: of the others */
-	struct tensor truth[OP_PLACES]; /* of outputs; from op_own_place on, of inputs that have one of their own */
+	struct truths truths;         /* those of the job, or builtin alone */
+	struct witness witness[TRUTHS_MAX];
+	struct tensor left[OP_ARGS];  /* and of the inputs that may be written to; data NULL: of the others */
+	struct tensor truth[TRUTHS_MAX][OP_PLACES]; /* of outputs; builtin's from op_own_place on: of inputs with one of their own */
 	bool released;                /* the memory of `in` is given back; `data` tells only whether there is any */
-	bool compared_all;            /* the ground truth is made and compared */
+	const struct rule *coarse[TRUTHS_MAX]; /* by output: what a witness's arithmetic is good for; NULL: for the case's rules */
+	bool answered[TRUTHS_MAX];    /* this one's truth is there, and the reference has been compared with it */
+	int asked;                    /* witnesses [0, asked) have been gone through; the next is being asked */
+	bool at_stand;                /* what is staged lies in the court's stand, for a provider */
 	unsigned char *spare;         /* LAYOUT_ALIGN bytes of private memory, to look at single elements */
 	struct layout layout;         /* of the run under way: inputs, then outputs */
 	int run;                      /* 0 or 1 */
@@ -51,8 +56,10 @@ struct trial {
 	struct verdict verdict;
 	enum reason missed;           /* why the outputs fail against the ground truth; REASON_NONE: they do not */
 	const char *missed_message;
-	struct output_verdict outputs[OP_PLACES]; /* and of the inputs that were written to */
-	int compared;				  /* how many of `outputs` there are */
+	struct output_verdict outputs[TRUTHS_MAX * OP_PLACES]; /* and of the inputs that were written to */
+	bool of_input[TRUTHS_MAX * OP_PLACES]; /* this one of `outputs` is an input's */
+	bool judged[OP_ARGS];         /* what the reference left in this input, which it may write to, is known to be right or wrong */
+	struct buf misses; /* sentences on outputs that are not as a ground truth has them */
 };
 
 /* Decides, unless it is decided already. */
@@ -80,6 +87,43 @@ static void add_finding(struct trial *trial, const char *sentence)
 		findings[i] = verdict->findings[i];
 	findings[verdict->finding_count++] = sentence;
 	verdict->findings = findings;
+}
+
+/* ---- ground truths ---- */
+
+static bool is_builtin(const struct truth *truth)
+{
+	return strcmp(truth->name, "builtin") == 0;
+}
+
+static void find_truths(struct trial *trial)
+{
+	struct truth *builtin;
+
+	trial->truths = trial->job->truths;
+	if (trial->truths.count == 0 && trial->entry != NULL) {
+		builtin = arena_alloc(&trial->arena, sizeof *builtin);
+		*builtin = (struct truth){"builtin", trial->entry->truth_digest};
+		trial->truths = (struct truths){builtin, 1, false};
+	}
+	for (int i = 0; i < trial->truths.count; i++)
+		trial->witness[i] = (struct witness){.name = trial->truths.items[i].name,
+		                                     .version = trial->truths.items[i].version, .margin = NAN};
+}
+
+/* Its place among the witnesses; -1: it is not among them. */
+static int builtin_at(const struct trial *trial)
+{
+	for (int i = 0; i < trial->truths.count; i++)
+		if (is_builtin(&trial->truths.items[i]))
+			return i;
+	return -1;
+}
+
+/* Memory that is being shared: with the runner, or with the provider. */
+static struct shared *stage_of(struct trial *trial)
+{
+	return trial->at_stand ? &trial->court->stand : &trial->court->shared;
 }
 
 /* ---- the family and its constants ---- */
@@ -149,9 +193,10 @@ static struct op_leaves leaves(const struct trial *trial, int input)
 	return out;
 }
 
+/* Does builtin make a truth of this input's own? No other ground truth tells what an input has to hold. */
 static bool has_own_truth(const struct trial *trial, int input)
 {
-	return leaves(trial, input).place >= trial->job->problem.output_count;
+	return leaves(trial, input).place >= trial->job->problem.output_count && builtin_at(trial) >= 0;
 }
 
 /* Bytes of every tensor in the arena, inputs first; also shapes the private ones. */
@@ -166,25 +211,28 @@ static const int64_t *shape_tensors(struct trial *trial)
 			bytes[i] = job_tensor_bytes(&trial->in[i]);
 	}
 	for (int i = 0; i < problem->output_count; i++) {
-		trial->first[i] = trial->truth[i] = job_tensor(&problem->outputs[i], trial->c.axis);
-		if (trial->first[i].rank ==
-		    OP_SCALAR) /* a number that run() returns lies in the arena as a 0-D tensor */
-			trial->first[i].rank = trial->truth[i].rank = 0;
+		trial->first[i] = job_tensor(&problem->outputs[i], trial->c.axis);
+		if (trial->first[i].rank == OP_SCALAR) /* a number that run() returns lies in the arena as a 0-D tensor */
+			trial->first[i].rank = 0;
+		for (int slot = 0; slot < trial->truths.count; slot++)
+			trial->truth[slot][i] = trial->first[i];
 		bytes[problem->input_count + i] = job_tensor_bytes(&trial->first[i]);
 	}
 	for (int i = 0; i < problem->input_count; i++) {
 		trial->left[i] = trial->in[i];
-		trial->truth[op_own_place(problem, i)] = trial->in[i];
+		if (builtin_at(trial) >= 0)
+			trial->truth[builtin_at(trial)][op_own_place(problem, i)] = trial->in[i];
 	}
 	return bytes;
 }
 
-/* Private copies of a tensor of the arena, inputs as they were made aside: of an output what was found and what it should
- * be, of an input what was found if it may be written to, and what it should then be if that is no output. */
+/* Private copies of a tensor of the arena, inputs as they were made aside: of an output what was found and what each
+ * witness makes it, of an input what was found if it may be written to, and what builtin then makes it if that is no
+ * output. */
 static int private_copies(const struct trial *trial, int tensor)
 {
 	if (tensor >= trial->job->problem.input_count)
-		return 2;
+		return 1 + trial->truths.count;
 	return (leaves(trial, tensor).place != OP_KEPT) + has_own_truth(trial, tensor);
 }
 
@@ -258,13 +306,14 @@ static void place_tensors(struct trial *trial, const int64_t *bytes)
 	trial->spare = take_private(&at, LAYOUT_ALIGN);
 	for (int i = 0; i < problem->output_count; i++) {
 		trial->first[i].data = take_private(&at, bytes[problem->input_count + i]);
-		trial->truth[i].data = take_private(&at, bytes[problem->input_count + i]);
+		for (int slot = 0; slot < trial->truths.count; slot++)
+			trial->truth[slot][i].data = take_private(&at, bytes[problem->input_count + i]);
 	}
 	for (int i = 0; i < problem->input_count; i++) {
 		if (leaves(trial, i).place != OP_KEPT)
 			trial->left[i].data = take_private(&at, bytes[i]);
 		if (has_own_truth(trial, i))
-			trial->truth[op_own_place(problem, i)].data = take_private(&at, bytes[i]);
+			trial->truth[builtin_at(trial)][op_own_place(problem, i)].data = take_private(&at, bytes[i]);
 	}
 }
 
@@ -356,14 +405,12 @@ static void write_place(const struct trial *trial, struct buf *out, int index, c
 	buf_printf(out, ",\"offset\":%" PRId64, trial->layout.offset[index]);
 }
 
-/* {"run": {"seed", "arena", "inputs": [{"name", "dtype", "shape", "offset"} | {"name", "value"}],
- *          "outputs": [{"name", "dtype", "shape", "offset", "scalar"}]}} */
-static void write_run(const struct trial *trial, struct buf *out)
+static void write_tensors(struct trial *trial, struct buf *out)
 {
 	const struct op_problem *problem = &trial->job->problem;
 
-	buf_printf(out, "{\"run\":{\"seed\":%" PRIu64 ",\"arena\":", trial->job->seed);
-	shared_describe(&trial->court->shared, out);
+	buf_printf(out, "\"seed\":%" PRIu64 ",\"arena\":", trial->job->seed);
+	shared_describe(stage_of(trial), out);
 	buf_text(out, ",\"inputs\":[");
 	for (int i = 0; i < problem->input_count; i++) {
 		if (trial->in[i].data != NULL) {
@@ -383,35 +430,82 @@ static void write_run(const struct trial *trial, struct buf *out)
 		write_place(trial, out, problem->input_count + i, problem->outputs[i].name, &trial->first[i]);
 		buf_text(out, problem->outputs[i].rank == OP_SCALAR ? ",\"scalar\":true}" : ",\"scalar\":false}");
 	}
-	buf_text(out, "]}}");
+	buf_text(out, "]");
+}
+
+/* {"run": {"seed", "arena", "inputs": [{"name", "dtype", "shape", "offset"} | {"name", "value"}],
+ *          "outputs": [{"name", "dtype", "shape", "offset", "scalar"}]}} */
+static void write_run(struct trial *trial, struct buf *out)
+{
+	buf_text(out, "{\"run\":{");
+	write_tensors(trial, out);
+	buf_text(out, "}}");
+}
+
+/* {"provide": {"provider", "family", "variant", "name", "op_type", "class", "tags": [text], "axes": {name: value},
+ *              "constants": {name: value}, and what a run has}} */
+static void write_provide(struct trial *trial, const char *provider, struct buf *out)
+{
+	const struct op_problem *problem = &trial->job->problem;
+	const char *comma = "";
+
+	buf_text(out, "{\"provide\":{\"provider\":");
+	buf_json_string(out, provider);
+	buf_text(out, ",\"family\":");
+	buf_json_string(out, trial->op->name);
+	buf_printf(out, ",\"variant\":%d,\"name\":", trial->c.variant);
+	buf_json_string(out, problem->name);
+	buf_text(out, ",\"op_type\":");
+	buf_json_string(out, problem->op_type);
+	buf_text(out, ",\"class\":");
+	buf_json_string(out, trial->device->calls->class_name(trial->device));
+	buf_text(out, ",\"tags\":[");
+	for (int i = 0; i < problem->tag_count; i++, comma = ",") {
+		buf_text(out, comma);
+		buf_json_string(out, problem->tags[i]);
+	}
+	buf_text(out, "],\"axes\":{");
+	comma = "";
+	for (int i = 0; i < problem->axis_count; i++, comma = ",") {
+		buf_text(out, comma);
+		buf_json_string(out, problem->axes[i].name);
+		buf_printf(out, ":%" PRId64, trial->c.axis[i]);
+	}
+	buf_text(out, "},\"constants\":{");
+	comma = "";
+	for (int i = 0; i < trial->c.constant_count; i++, comma = ",") {
+		buf_text(out, comma);
+		buf_json_string(out, trial->c.constants[i].name);
+		buf_text(out, ":");
+		buf_json_number(out, trial->c.constants[i].value);
+	}
+	buf_text(out, "},");
+	write_tensors(trial, out);
+	buf_text(out, "}}");
 }
 
 /* Canaries, inputs and poison into the arena, in the layout of run `run`. */
-static int stage(struct trial *trial, int run)
+static int stage(struct trial *trial, int run, struct err *err)
 {
 	const struct op_problem *problem = &trial->job->problem;
-	struct shared *shared = &trial->court->shared;
+	struct shared *shared = stage_of(trial);
 	int64_t *bytes = arena_array(&trial->arena, (size_t)tensor_count(trial), sizeof *bytes);
-	struct err err = {""};
 	int rc = 0;
 
 	for (int i = 0; i < problem->input_count; i++)
 		bytes[i] = trial->in[i].data == NULL ? 0 : job_tensor_bytes(&trial->in[i]);
 	for (int i = 0; i < problem->output_count; i++)
 		bytes[problem->input_count + i] = job_tensor_bytes(&trial->first[i]);
-	trial->run = run;
 	trial->layout = layout_make(bytes, tensor_count(trial), run, &trial->arena);
 	for (int g = 0; rc == 0 && g < trial->layout.gap_count; g++) {
 		const struct layout_gap *gap = &trial->layout.gaps[g];
 
-		rc = shared_set(shared, gap->begin, CANARY, gap->end - gap->begin, &err);
+		rc = shared_set(shared, gap->begin, CANARY, gap->end - gap->begin, err);
 	}
 	for (int i = 0; rc == 0 && i < problem->input_count; i++)
-		rc = shared_put(shared, trial->layout.offset[i], trial->in[i].data, bytes[i], &err);
+		rc = shared_put(shared, trial->layout.offset[i], trial->in[i].data, bytes[i], err);
 	for (int i = problem->input_count; rc == 0 && i < tensor_count(trial); i++)
-		rc = shared_set(shared, trial->layout.offset[i], poison[run], bytes[i], &err);
-	if (rc != 0)
-		decide_error(trial, &err);
+		rc = shared_set(shared, trial->layout.offset[i], poison[run], bytes[i], err);
 	return rc;
 }
 
@@ -427,33 +521,47 @@ static const char *tensor_named(struct trial *trial, int index)
 }
 
 /* "the first of them 4 bytes past the end of input 'x', 252 before output 'y'" */
-static void decide_out_of_bounds(struct trial *trial, const struct layout_gap *gap, int64_t at)
+static const char *hurt_place(struct trial *trial, const struct layout_gap *gap, int64_t at)
 {
+	const char *text;
 	struct buf place = {0};
 
 	if (gap->before >= 0)
 		buf_printf(&place, "%" PRId64 " bytes past the end of %s", at, tensor_named(trial, gap->before));
 	if (gap->after >= 0)
-		buf_printf(&place, "%s%" PRId64 " bytes before %s", gap->before >= 0 ? ", " : "",
-			   gap->end - gap->begin - at, tensor_named(trial, gap->after));
-	decide(trial, STATUS_ERROR, REASON_OUT_OF_BOUNDS,
-	       arena_printf(&trial->arena, "the reference wrote outside its tensors: the first such byte lies %s",
-	                    place.data));
+		buf_printf(&place, "%s%" PRId64 " bytes before %s", gap->before >= 0 ? ", " : "", gap->end - gap->begin - at,
+		           tensor_named(trial, gap->after));
+	text = arena_printf(&trial->arena, "wrote outside its tensors: the first such byte lies %s", place.data);
 	buf_free(&place);
+	return text;
+}
+
+/* NULL: no canary is hurt; or what was done. -1 in `rc`: it could not be looked at. */
+static const char *hurt_canary(struct trial *trial, struct err *err, int *rc)
+{
+	*rc = 0;
+	for (int g = 0; g < trial->layout.gap_count; g++) {
+		const struct layout_gap *gap = &trial->layout.gaps[g];
+		int64_t at = shared_first_other(stage_of(trial), gap->begin, CANARY, gap->end - gap->begin, err);
+
+		if (at == -2)
+			*rc = -1;
+		if (at != -1)
+			return at == -2 ? err->text : hurt_place(trial, gap, at);
+	}
+	return NULL;
 }
 
 static void check_canaries(struct trial *trial)
 {
-	for (int g = 0; g < trial->layout.gap_count && !trial->decided; g++) {
-		const struct layout_gap *gap = &trial->layout.gaps[g];
-		struct err err = {""};
-		int64_t at = shared_first_other(&trial->court->shared, gap->begin, CANARY, gap->end - gap->begin, &err);
+	struct err err = {""};
+	int rc;
+	const char *hurt = trial->decided ? NULL : hurt_canary(trial, &err, &rc);
 
-		if (at == -2)
-			decide_error(trial, &err);
-		else if (at >= 0)
-			decide_out_of_bounds(trial, gap, at);
-	}
+	if (hurt != NULL && rc < 0)
+		decide_error(trial, &err);
+	else if (hurt != NULL)
+		decide(trial, STATUS_ERROR, REASON_OUT_OF_BOUNDS, arena_printf(&trial->arena, "the reference %s", hurt));
 }
 
 /* Element `index` of a tensor, once its octets lie at `memory` on the device. */
@@ -537,15 +645,14 @@ static const char *said_tensor(struct trial *trial, const cJSON *said, int64_t s
 	*rank = 0;
 	if (!cJSON_IsArray(dims) || dtype == NULL)
 		return NULL;
-	cJSON_ArrayForEach(
-	    dim, dims) if (*rank == SHAPE_SHOWN ||
-			   !json_integer(dim, &shape[(*rank)++])) return arena_printf(&trial->arena,
-										      "a tensor of %d dimensions",
-										      cJSON_GetArraySize(dims));
+	cJSON_ArrayForEach (dim, dims)
+		if (*rank == SHAPE_SHOWN || !json_integer(dim, &shape[(*rank)++]))
+			return arena_printf(&trial->arena, "a tensor of %d dimensions", cJSON_GetArraySize(dims));
 	return say_tensor(&trial->arena, *rank, shape, err_show(dtype).text);
 }
 
-static void check_form(struct trial *trial, int output, const cJSON *said)
+/* NULL: output `output` has been returned as it is declared; else how it was, and in `reason` what is wrong. */
+static const char *wrong_form(struct trial *trial, int output, const cJSON *said, enum reason *reason)
 {
 	struct tensor *wanted = &trial->first[output];
 	const char *declared = say_tensor(&trial->arena, wanted->rank, wanted->shape, dtype_name(wanted->dtype));
@@ -557,11 +664,20 @@ static void check_form(struct trial *trial, int output, const cJSON *said)
 	for (int d = 0; same_shape && d < rank; d++)
 		same_shape = shape[d] == wanted->shape[d];
 	if (same_shape && strcmp(returned, declared) == 0)
-		return;
-	decide(trial, STATUS_FAILED, same_shape ? REASON_DTYPE : REASON_SHAPE,
-	       arena_printf(&trial->arena, "output '%s': returned %s, declared %s",
-			    trial->job->problem.outputs[output].name,
-	                    returned == NULL ? "nothing that can be understood" : returned, declared));
+		return NULL;
+	*reason = same_shape ? REASON_DTYPE : REASON_SHAPE;
+	return arena_printf(&trial->arena, "output '%s': returned %s, declared %s",
+	                    trial->job->problem.outputs[output].name,
+	                    returned == NULL ? "nothing that can be understood" : returned, declared);
+}
+
+static void check_form(struct trial *trial, int output, const cJSON *said)
+{
+	enum reason reason = REASON_NONE;
+	const char *wrong = wrong_form(trial, output, said, &reason);
+
+	if (wrong != NULL)
+		decide(trial, STATUS_FAILED, reason, wrong);
 }
 
 static void check_forms(struct trial *trial, const cJSON *ran)
@@ -573,7 +689,8 @@ static void check_forms(struct trial *trial, const cJSON *ran)
 		decide(trial, STATUS_ERROR, REASON_CRASHED, "the runner's answer cannot be understood");
 		return;
 	}
-	cJSON_ArrayForEach(item, said) check_form(trial, output++, item);
+	cJSON_ArrayForEach (item, said)
+		check_form(trial, output++, item);
 }
 
 /* The copy that the first run left of a tensor of the arena; NULL: none was taken, for nothing may write to it. */
@@ -596,35 +713,43 @@ static void check_deterministic(struct trial *trial)
 
 		if (where != NULL)
 			decide(trial, STATUS_FAILED, REASON_NONDETERMINISTIC,
-			       arena_printf(&trial->arena,
-					    "%s differs between two runs on the same inputs, first at %s",
-					    tensor_named(trial, i), where));
+			       arena_printf(&trial->arena, "%s differs between two runs on the same inputs, first at %s",
+			                    tensor_named(trial, i), where));
 	}
 }
 
-static int copy_what_was_written(struct trial *trial)
+/* What the first run left in the arena's outputs, and in the inputs that it may write to, into private memory. */
+static int copy_what_was_written(struct trial *trial, struct err *err)
 {
-	struct err err = {""};
-
 	for (int i = 0; i < tensor_count(trial); i++) {
 		const struct tensor *copy = copy_of(trial, i);
 
 		if (copy != NULL && shared_get(&trial->court->shared, copy->data, trial->layout.offset[i],
-					       job_tensor_bytes(copy), &err) != 0) {
-			decide_error(trial, &err);
+		                               job_tensor_bytes(copy), err) != 0)
 			return -1;
-		}
 	}
+	return 0;
+}
+
+/* What the provider left in the stand's outputs, into private memory. */
+static int copy_provided(struct trial *trial, struct tensor *to, struct err *err)
+{
+	const struct op_problem *problem = &trial->job->problem;
+
+	for (int i = 0; i < problem->output_count; i++)
+		if (shared_get(&trial->court->stand, to[i].data, trial->layout.offset[problem->input_count + i],
+		               job_tensor_bytes(&to[i]), err) != 0)
+			return -1;
 	return 0;
 }
 
 /* ---- ground truth ---- */
 
-/* A copy on the host, in the trial's arena. NULL: decided by an error. */
-static struct tensor *on_host(struct trial *trial, const struct tensor *tensors, int count)
+/* A copy on the host, in the trial's arena, of these and as many more without data as an oracle looks at. NULL: an
+ * error. */
+static struct tensor *on_host(struct trial *trial, const struct tensor *tensors, int count, struct err *err)
 {
-	struct tensor *out = arena_array(&trial->arena, (size_t)count, sizeof *out);
-	struct err err = {""};
+	struct tensor *out = arena_array(&trial->arena, OP_PLACES, sizeof *out);
 
 	for (int i = 0; i < count; i++) {
 		int64_t bytes = job_tensor_bytes(&tensors[i]);
@@ -633,33 +758,27 @@ static struct tensor *on_host(struct trial *trial, const struct tensor *tensors,
 		if (tensors[i].data == NULL)
 			continue;
 		out[i].data = arena_alloc(&trial->arena, (size_t)bytes);
-		if (bytes > 0 &&
-		    trial->device->calls->download(trial->device, out[i].data, tensors[i].data, bytes, &err) != 0) {
-			decide_error(trial, &err);
+		if (bytes > 0 && trial->device->calls->download(trial->device, out[i].data, tensors[i].data, bytes, err) != 0)
 			return NULL;
-		}
 	}
 	return out;
 }
 
-/* What the family itself says of an output: 1 it judged, 0 the element rule is to decide, -1 decided by an error. */
-static int judge_by_family(struct trial *trial, int output, struct metrics *metrics, struct err *why)
+/* What the family itself says of an output: 1 it judged, 0 the element rule is to decide, -1 an error. */
+static int judge_by_family(struct trial *trial, int output, const struct tensor *found, const struct tensor *wanted,
+                           struct metrics *metrics, struct err *why)
 {
 	const struct op_problem *problem = &trial->job->problem;
 	struct tensor *in, *reference, *truth;
-	int rc;
 
 	if (trial->op->judge == NULL)
 		return 0;
-	in = on_host(trial, trial->in, problem->input_count);
-	reference = on_host(trial, trial->first, problem->output_count);
-	truth = on_host(trial, trial->truth, problem->output_count);
+	in = on_host(trial, trial->in, problem->input_count, why);
+	reference = on_host(trial, found, problem->output_count, why);
+	truth = on_host(trial, wanted, problem->output_count, why);
 	if (in == NULL || reference == NULL || truth == NULL)
 		return -1;
-	rc = trial->op->judge(&trial->c, output, in, &reference[output], &truth[output], metrics, why);
-	if (rc < 0)
-		decide_error(trial, why);
-	return rc;
+	return trial->op->judge(&trial->c, output, in, &reference[output], &truth[output], metrics, why);
 }
 
 static bool nonfinite(const struct metrics *metrics)
@@ -668,143 +787,509 @@ static bool nonfinite(const struct metrics *metrics)
 	       (!isfinite(metrics->worst[0].reference) || !isfinite(metrics->worst[0].ground_truth));
 }
 
-/* What was found in a tensor, and what should be there. */
-struct finding {
-	const char *name;
-	const struct tensor *found, *truth;
-	struct rule rule;
-	int output; /* for op.judge; -1: the element rule decides */
-};
-
-/* Adds its verdict to those of the outputs; appends a sentence to `message` when it fails. */
-static int compare(struct trial *trial, const struct finding *finding, struct buf *message)
+/* The case's rule for an output, as wide as the arithmetic of these two witnesses (-1: none) makes it. */
+static struct rule rule_for(const struct trial *trial, int output, int a, int b)
 {
-	struct output_verdict *out = &trial->outputs[trial->compared++];
-	const struct tensor *found = finding->found;
-	struct rule rule = finding->rule;
-	struct err err = {""};
-	int judged;
+	struct rule rule = trial->job->rules[output];
+	const int witnesses[] = {a, b};
 
-	*out = (struct output_verdict){.name = finding->name,
-				       .ground_truth = "builtin",
-				       .status = STATUS_PASSED,
-				       .atol = rule.atol,
-				       .rtol = rule.rtol,
-				       .hit_ratio = rule.hit_ratio,
-				       .rank = found->rank};
-	memcpy(out->shape, found->shape, sizeof out->shape);
-	judged = finding->output >= 0 ? judge_by_family(trial, finding->output, &out->metrics, &err) : 0;
-	if (judged < 0)
-		return -1;
-	if (judged == 0 && trial->device->calls->compare(trial->device, found->data, finding->truth->data, found->dtype,
-							 found->elements, rule, &out->metrics, &err) != 0) {
-		decide_error(trial, &err);
-		return -1;
+	for (int i = 0; i < 2; i++) {
+		const struct rule *coarse = witnesses[i] < 0 ? NULL : trial->coarse[witnesses[i]];
+
+		if (coarse != NULL && coarse[output].atol > rule.atol)
+			rule.atol = coarse[output].atol;
+		if (coarse != NULL && coarse[output].rtol > rule.rtol)
+			rule.rtol = coarse[output].rtol;
 	}
-	trial->verdict.elements += found->elements;
+	return rule;
+}
+
+static struct output_verdict new_verdict(const char *name, const char *truth_name, const struct tensor *tensor,
+                                         struct rule rule)
+{
+	struct output_verdict out = {.name = name, .ground_truth = truth_name, .status = STATUS_PASSED, .atol = rule.atol,
+	                             .rtol = rule.rtol, .hit_ratio = rule.hit_ratio, .rank = tensor->rank};
+
+	memcpy(out.shape, tensor->shape, sizeof out.shape);
+	return out;
+}
+
+/* From its metrics: NULL, or the sentence that says how it is missed; `words` are the family's, NULL: the rule's. */
+static const char *end_verdict(struct trial *trial, struct output_verdict *out, enum dtype dtype, const char *words)
+{
 	if (out->metrics.passed)
-		return 0;
+		return NULL;
 	out->status = STATUS_FAILED;
 	out->reason = nonfinite(&out->metrics) ? REASON_NONFINITE : REASON_NUMERIC;
-	buf_printf(message, "%s%s", message->length > 0 ? "\n" : "",
-		   judged > 0 ? err.text : say_miss(&trial->arena, out, found->dtype));
-	return 0;
+	return words != NULL ? arena_string(&trial->arena, words) : say_miss(&trial->arena, out, dtype);
 }
 
-static int compare_output(struct trial *trial, int output, struct buf *message)
+static int compare_elements(struct trial *trial, const struct tensor *found, const struct tensor *wanted,
+                            struct rule rule, struct metrics *metrics, struct err *err)
 {
-	struct finding finding = {trial->job->problem.outputs[output].name, &trial->first[output],
-				  &trial->truth[output], trial->job->rules[output], output};
-
-	return compare(trial, &finding, message);
+	return trial->device->calls->compare(trial->device, found->data, wanted->data, found->dtype, found->elements, rule,
+	                                     metrics, err);
 }
 
-/* Does it hold what it held before? -1: decided by an error. */
-static int was_kept(struct trial *trial, int input)
+/* One output of `found` against `wanted`, by this rule, into `out`. The sentence when it is missed, in `miss`.
+ * -1: an error. 1: the family judged `found` alone. */
+static int compare_tensors(struct trial *trial, int output, const struct tensor *found, const struct tensor *wanted,
+                           struct rule rule, const char *truth_name, struct output_verdict *out, const char **miss,
+                           struct err *err)
 {
-	struct err err = {""};
-	int64_t at = trial->device->calls->first_difference(
-	    trial->device, trial->in[input].data, trial->left[input].data, job_tensor_bytes(&trial->in[input]), &err);
+	const struct tensor *tensor = &found[output];
+	int judged;
 
-	if (at == -2)
-		decide_error(trial, &err);
-	return at == -2 ? -1 : at == -1;
-}
-
-/* An input that the reference may write to. What it should hold is an output's truth, or its own. */
-static int compare_input(struct trial *trial, int input, struct buf *message)
-{
-	const struct op_problem *problem = &trial->job->problem;
-	struct op_leaves leave = leaves(trial, input);
-	bool own = leave.place >= problem->output_count;
-	struct buf miss = {0};
-	struct finding finding = {problem->inputs[input].name, &trial->left[input], NULL, {0, 0, 1}, -1};
-	int kept = leave.place != OP_KEPT && leave.may_keep ? was_kept(trial, input) : 0;
-
-	if (leave.place == OP_KEPT || kept != 0)
-		return kept < 0 ? -1 : 0;
-	finding.truth = &trial->truth[leave.place];
-	finding.rule = own ? trial->op->rule(&trial->c, leave.place) : trial->job->rules[leave.place];
-	if (compare(trial, &finding, &miss) != 0)
+	*miss = NULL;
+	*out = new_verdict(trial->job->problem.outputs[output].name, truth_name, tensor, rule);
+	judged = judge_by_family(trial, output, found, wanted, &out->metrics, err);
+	if (judged < 0)
 		return -1;
-	if (miss.length > 0) {
-		buf_printf(message, "%sthe reference wrote to its input '%s', but not what ",
-			   message->length > 0 ? "\n" : "", problem->inputs[input].name);
-		if (own)
-			buf_text(message, "the operation leaves there: ");
-		else
-			buf_printf(message, "output '%s' is: ", problem->outputs[leave.place].name);
-		buf_add(message, miss.data, miss.length);
-		if (!own)
-			trial->outputs[trial->compared - 1].reason = REASON_MUTATED_INPUT;
-	}
-	buf_free(&miss);
-	return 0;
+	if (judged == 0 && compare_elements(trial, tensor, &wanted[output], rule, &out->metrics, err) != 0)
+		return -1;
+	*miss = end_verdict(trial, out, tensor->dtype, judged > 0 ? err->text : NULL);
+	return judged;
 }
 
-/* A miss decides only if the second run shows nothing worse. Zeros in every output are no evidence, whatever inputs are
- * to hold. */
-static void sum_up_outputs(struct trial *trial, const struct buf *message)
+/* What was found first of all that is wrong with the outputs decides once the second run has shown nothing worse. Zeros
+ * in every output are no evidence, whatever inputs are to hold. */
+static void sum_up_outputs(struct trial *trial)
 {
 	struct verdict *verdict = &trial->verdict;
 	enum reason reason = REASON_NONE;
 	bool weak = true;
 
 	verdict->outputs = trial->outputs;
-	verdict->output_count = trial->compared;
 	for (int i = 0; i < verdict->output_count; i++) {
-		if (i < trial->job->problem.output_count)
-		weak = weak && trial->outputs[i].metrics.zeros_would_pass;
+		if (!trial->of_input[i])
+			weak = weak && trial->outputs[i].metrics.zeros_would_pass;
 		if (trial->outputs[i].status == STATUS_FAILED && reason != REASON_NONFINITE &&
 		    (reason == REASON_NONE || trial->outputs[i].reason != REASON_MUTATED_INPUT))
 			reason = trial->outputs[i].reason;
 	}
 	verdict->weak = weak;
 	trial->missed = reason;
-	trial->missed_message =
-	    reason == REASON_NONE ? NULL : arena_copy(&trial->arena, message->data, message->length);
+	trial->missed_message = reason == REASON_NONE
+	                            ? NULL
+	                            : arena_copy(&trial->arena, trial->misses.data, trial->misses.length);
 }
 
-void trial_think(struct trial *trial)
+/* Begins a sentence on what is not as this witness has it. */
+static void begin_miss(struct trial *trial, int at)
 {
-	struct buf message = {0};
+	buf_text(&trial->misses, trial->misses.length > 0 ? "\n" : "");
+	if (trial->truths.count > 1)
+		buf_printf(&trial->misses, "against %s: ", trial->witness[at].name);
+}
+
+static int compare_output(struct trial *trial, int at, int output)
+{
+	struct verdict *verdict = &trial->verdict;
 	struct err err = {""};
+	const char *miss;
+
+	if (compare_tensors(trial, output, trial->first, trial->truth[at], rule_for(trial, output, at, -1),
+	                    trial->witness[at].name, &trial->outputs[verdict->output_count], &miss, &err) < 0) {
+		decide_error(trial, &err);
+		return -1;
+	}
+	verdict->output_count++;
+	verdict->elements += trial->first[output].elements;
+	if (miss != NULL) {
+		begin_miss(trial, at);
+		buf_text(&trial->misses, miss);
+	}
+	return 0;
+}
+
+/* Does it hold what it held before? -1: decided by an error. */
+static int was_kept(struct trial *trial, int input)
+{
+	struct err err = {""};
+	int64_t at = trial->device->calls->first_difference(trial->device, trial->in[input].data, trial->left[input].data,
+	                                                    job_tensor_bytes(&trial->in[input]), &err);
+
+	if (at == -2)
+		decide_error(trial, &err);
+	return at == -2 ? -1 : at == -1;
+}
+
+/* An input that was written to, against the witness's truth of a place. -1: decided by an error. */
+static int compare_left(struct trial *trial, int at, int input, int place)
+{
+	const struct op_problem *problem = &trial->job->problem;
+	bool own = place >= problem->output_count;
+	const struct tensor *left = &trial->left[input];
+	struct rule rule = own ? trial->op->rule(&trial->c, place) : rule_for(trial, place, at, -1);
+	struct verdict *verdict = &trial->verdict;
+	struct output_verdict *out = &trial->outputs[verdict->output_count];
+	struct err err = {""};
+	const char *miss;
+
+	*out = new_verdict(problem->inputs[input].name, trial->witness[at].name, left, rule);
+	if (compare_elements(trial, left, &trial->truth[at][place], rule, &out->metrics, &err) != 0) {
+		decide_error(trial, &err);
+		return -1;
+	}
+	trial->of_input[verdict->output_count++] = true;
+	verdict->elements += left->elements;
+	trial->judged[input] = true;
+	miss = end_verdict(trial, out, left->dtype, NULL);
+	if (miss == NULL)
+		return 0;
+	begin_miss(trial, at);
+	buf_printf(&trial->misses, "the reference wrote to its input '%s', but not what ", problem->inputs[input].name);
+	if (own)
+		buf_text(&trial->misses, "the operation leaves there: ");
+	else
+		buf_printf(&trial->misses, "output '%s' is: ", problem->outputs[place].name);
+	buf_text(&trial->misses, miss);
+	if (!own)
+		out->reason = REASON_MUTATED_INPUT;
+	return 0;
+}
+
+/* An input that the reference may write to. What it should hold is an output's truth, which any witness has, or one of
+ * its own, which only builtin has. -1: decided by an error. */
+static int compare_input(struct trial *trial, int at, int input)
+{
+	struct op_leaves leave = leaves(trial, input);
+	int kept = leave.place != OP_KEPT && leave.may_keep ? was_kept(trial, input) : 0;
+
+	if (leave.place == OP_KEPT || kept < 0)
+		return kept;
+	if (kept > 0)
+		trial->judged[input] = true;
+	if (kept > 0 || trial->truth[at][leave.place].data == NULL)
+		return 0;
+	return compare_left(trial, at, input, leave.place);
+}
+
+/* The first input that may have been written to and that nobody has judged. -1: there is none. */
+static int unjudged_input(const struct trial *trial)
+{
+	for (int i = 0; i < trial->job->problem.input_count; i++)
+		if (!trial->judged[i] && leaves(trial, i).place != OP_KEPT)
+			return i;
+	return -1;
+}
+
+/* What the reference left, outputs and inputs, against one witness's outputs, which lie in its place. */
+static int compare_with(struct trial *trial, int at)
+{
 	int rc = 0;
 
-	if (trial->decided || trial->op == NULL || trial->run == 0 || trial->released || trial->compared_all)
-		return;
-	trial->compared_all = true;
-	if (trial->device->calls->truth(trial->device, trial->op, &trial->c, trial->in, trial->truth, &err) != 0) {
-		decide_error(trial, &err);
-		return;
-	}
 	for (int i = 0; rc == 0 && i < trial->job->problem.output_count; i++)
-		rc = compare_output(trial, i, &message);
+		rc = compare_output(trial, at, i);
 	for (int i = 0; rc == 0 && i < trial->job->problem.input_count; i++)
-		rc = compare_input(trial, i, &message);
-	if (rc == 0)
-		sum_up_outputs(trial, &message);
-	buf_free(&message);
+		rc = compare_input(trial, at, i);
+	if (rc != 0)
+		return -1;
+	trial->answered[at] = true;
+	sum_up_outputs(trial);
+	return 0;
+}
+
+static void pass_over(struct trial *trial, int at, bool accident, const char *why)
+{
+	trial->witness[at].passed_over = arena_string(&trial->arena, why);
+	trial->witness[at].accident = accident;
+}
+
+/* Alone, builtin's failure is the case's; beside others it is passed over like one of them. */
+static void ask_builtin(struct trial *trial, int at)
+{
+	struct err err = {""};
+
+	if (trial->device->calls->truth(trial->device, trial->op, &trial->c, trial->in, trial->truth[at],
+	                                &err) == 0)
+		compare_with(trial, at);
+	else if (trial->truths.count == 1 || trial->device->calls->broken(trial->device))
+		decide_error(trial, &err);
+	else
+		pass_over(trial, at, false, err.text);
+}
+
+/* While the runner works on its second run: builtin, if it is to be asked whatever the others say. */
+void trial_think(struct trial *trial)
+{
+	if (trial->decided || trial->op == NULL || trial->run == 0 || trial->released)
+		return;
+	for (int i = 0; i < trial->truths.count; i++)
+		if (is_builtin(&trial->truths.items[i]) && (i == 0 || trial->truths.all))
+			ask_builtin(trial, i);
+}
+
+/* ---- providers ---- */
+
+/* Enough of the stand for this case: memory that the judge shares with the provider alone. */
+static int reserve_stand(struct trial *trial, struct err *err)
+{
+	enum { SMALL_CASE = 64 << 20 };
+	struct shared *stand = &trial->court->stand;
+	int64_t *bytes = arena_array(&trial->arena, (size_t)tensor_count(trial), sizeof *bytes), need, available;
+
+	for (int i = 0; i < tensor_count(trial); i++)
+		bytes[i] = i < trial->job->problem.input_count
+		               ? trial->in[i].data == NULL ? 0 : job_tensor_bytes(&trial->in[i])
+		               : job_tensor_bytes(&trial->first[i - trial->job->problem.input_count]);
+	need = layout_make(bytes, tensor_count(trial), 0, &trial->arena).total;
+	if (stand->blocks != NULL && shared_room(stand) < need)
+		shared_renew(stand); /* nobody has it mapped between two requests */
+	available = need > SMALL_CASE ? layout_add(trial->device->calls->memory_free(trial->device), shared_used(stand)) : need;
+	if (need > available)
+		return err_set(err, "a copy of the case takes %s on %s, %s are free", say_bytes(&trial->arena, need),
+		               trial->court->device_name, say_bytes(&trial->arena, available));
+	return shared_reserve(stand, need, 0, err) < 0 ? -1 : 0;
+}
+
+static bool ask_provider(struct trial *trial, int at, struct buf *out)
+{
+	struct err err = {""};
+	bool ready = reserve_stand(trial, &err) == 0;
+
+	trial->at_stand = ready;
+	ready = ready && stage(trial, 0, &err) == 0;
+	if (ready)
+		write_provide(trial, trial->truths.items[at].name, out);
+	else
+		pass_over(trial, at, true, err.text);
+	return ready;
+}
+
+static double amount_of(const cJSON *message, const char *key)
+{
+	const cJSON *value = json_member(message, key);
+
+	return cJSON_IsNumber(value) && value->valuedouble >= 0 ? value->valuedouble : 0;
+}
+
+/* What a provider says its arithmetic is good for. NULL: for the case's rules, or nothing that can be understood. */
+static const struct rule *read_coarse(struct trial *trial, const cJSON *message)
+{
+	const cJSON *list = json_member(message, "coarse"), *item;
+	int count = trial->job->problem.output_count, output = 0;
+	struct rule *rules = arena_array(&trial->arena, (size_t)count, sizeof *rules);
+
+	if (!cJSON_IsArray(list))
+		return NULL;
+	cJSON_ArrayForEach (item, list)
+		if (output < count)
+			rules[output++] = (struct rule){.atol = amount_of(item, "atol"), .rtol = amount_of(item, "rtol")};
+	return rules;
+}
+
+/* The outputs of a provider as they were found, if they are what was asked for. */
+static void take_provided(struct trial *trial, int at, const cJSON *message)
+{
+	const cJSON *said = json_member(message, "provided"), *item;
+	struct witness *witness = &trial->witness[at];
+	struct err err = {""};
+	enum reason reason;
+	int rc, output = 0;
+	const char *wrong = hurt_canary(trial, &err, &rc);
+
+	witness->seconds = amount_of(message, "seconds");
+	witness->prepared = amount_of(message, "prepared");
+	trial->coarse[at] = read_coarse(trial, message);
+	if (wrong == NULL && cJSON_GetArraySize(said) != trial->job->problem.output_count)
+		wrong = "answered with another number of outputs";
+	cJSON_ArrayForEach (item, said)
+		if (wrong == NULL)
+			wrong = wrong_form(trial, output++, item, &reason);
+	if (wrong == NULL && copy_provided(trial, trial->truth[at], &err) != 0)
+		wrong = err.text;
+	if (wrong != NULL)
+		pass_over(trial, at, rc < 0 || err.text[0] != '\0', wrong);
+	else
+		compare_with(trial, at);
+}
+
+/* ---- do they agree? ---- */
+
+/* Do the outputs of two witnesses meet the rule? What the family judges, it judges one by one. The first sentence why not
+ * in `miss`. -1: an error. */
+static int pair_agrees(struct trial *trial, int a, int b, const char **miss, struct err *err)
+{
+	const struct tensor *found = trial->truth[a], *wanted = trial->truth[b];
+	double margin = 0;
+	int agrees = 1;
+
+	*miss = NULL;
+	for (int i = 0; i < trial->job->problem.output_count; i++) {
+		struct rule rule = rule_for(trial, i, a, b);
+		struct output_verdict out;
+		const char *why = NULL;
+		int judged = compare_tensors(trial, i, found, wanted, rule, trial->witness[b].name, &out, &why, err);
+
+		if (judged == 1 && why == NULL && !is_builtin(&trial->truths.items[b]))
+			judged = compare_tensors(trial, i, wanted, found, rule, trial->witness[a].name, &out, &why, err);
+		if (judged < 0)
+			return -1;
+		margin = out.metrics.margin > margin || isnan(out.metrics.margin) ? out.metrics.margin : margin;
+		if (why != NULL && *miss == NULL)
+			*miss = why;
+		agrees &= why == NULL;
+	}
+	if (is_builtin(&trial->truths.items[b]))
+		trial->witness[a].margin = margin;
+	return agrees;
+}
+
+struct agreement {
+	bool differ[TRUTHS_MAX][TRUTHS_MAX];
+	int differences, first, second; /* pairs that differ, and the first of them */
+	const char *miss;               /* of that pair */
+};
+
+static int find_agreement(struct trial *trial, struct agreement *out, struct err *err)
+{
+	*out = (struct agreement){0};
+	for (int a = 0; a < trial->truths.count; a++)
+		for (int b = a + 1; b < trial->truths.count; b++) {
+			const char *miss;
+			int agrees = 1;
+
+			if (trial->answered[a] && trial->answered[b])
+				agrees = pair_agrees(trial, a, b, &miss, err);
+			if (agrees < 0)
+				return -1;
+			if (agrees)
+				continue;
+			out->differ[a][b] = out->differ[b][a] = true;
+			if (out->differences++ == 0) {
+				out->first = a;
+				out->second = b;
+				out->miss = miss;
+			}
+		}
+	return 0;
+}
+
+/* Who differs from all others while those agree among themselves. -1: nobody, or there are only two. */
+static int who_stands_alone(const struct trial *trial, const struct agreement *agreement)
+{
+	int answered = 0;
+
+	for (int i = 0; i < trial->truths.count; i++)
+		answered += trial->answered[i];
+	for (int k = 0; k < trial->truths.count && answered > 2; k++) {
+		int own = 0;
+
+		for (int i = 0; i < trial->truths.count; i++)
+			own += agreement->differ[k][i];
+		if (own == answered - 1 && own == agreement->differences)
+			return k;
+	}
+	return -1;
+}
+
+/* One output on the host against the oracle's. */
+static int oracle_compares(struct trial *trial, int output, int at, const struct tensor *in, const struct tensor *found,
+                           const struct tensor *truth, struct metrics *metrics)
+{
+	struct err err = {""};
+	int judged = trial->op->judge == NULL
+	                 ? 0
+	                 : trial->op->judge(&trial->c, output, in, &found[output], &truth[output], metrics, &err);
+	struct device *cpu;
+	int rc = judged;
+
+	if (judged != 0)
+		return judged < 0 ? -1 : 0;
+	cpu = trial->court->kernels->face->open_cpu(&err);
+	if (cpu == NULL)
+		return -1;
+	rc = cpu->calls->compare(cpu, found[output].data, truth[output].data, found[output].dtype, found[output].elements,
+	                         rule_for(trial, output, at, -1), metrics, &err);
+	cpu->calls->close(cpu);
+	return rc;
+}
+
+/* The CPU oracle's vote on two witnesses, where the case is small enough for it: the one that differs from it, -1: both
+ * do, neither does, or it could not be asked. On the CPU builtin is the oracle. */
+static int oracle_against(struct trial *trial, const struct agreement *agreement)
+{
+	enum { ORACLE_BYTES = 256 << 20 };
+	const struct op_problem *problem = &trial->job->problem;
+	struct err err = {""};
+	struct tensor *in, *truth, *host[2];
+	bool differs[2] = {false, false};
+	const int pair[2] = {agreement->first, agreement->second};
+
+	if (strcmp(trial->device->calls->class_name(trial->device), "cpu") == 0)
+		return is_builtin(&trial->truths.items[pair[1]]) ? pair[0] : -1;
+	if (job_bytes(trial->job) > ORACLE_BYTES)
+		return -1;
+	in = on_host(trial, trial->in, problem->input_count, &err);
+	truth = on_host(trial, trial->truth[pair[0]], problem->output_count, &err);
+	if (in == NULL || truth == NULL || trial->op->oracle(&trial->c, in, truth, &err) != 0)
+		return -1;
+	for (int k = 0; k < 2; k++) {
+		host[k] = on_host(trial, trial->truth[pair[k]], problem->output_count, &err);
+		for (int i = 0; host[k] != NULL && i < problem->output_count; i++) {
+			struct metrics metrics = {0};
+
+			if (oracle_compares(trial, i, pair[k], in, host[k], truth, &metrics) < 0)
+				return -1;
+			differs[k] = differs[k] || !metrics.passed;
+		}
+	}
+	return host[0] == NULL || host[1] == NULL || differs[0] == differs[1] ? -1 : pair[differs[0] ? 0 : 1];
+}
+
+/* "; the reference agrees with builtin and torch" */
+static void append_reference(const struct trial *trial, struct buf *out)
+{
+	int count = trial->job->problem.output_count, at = 0, said = 0;
+
+	for (int i = 0; i < trial->truths.count; i++) {
+		bool passed = true;
+
+		if (!trial->answered[i])
+			continue;
+		for (int k = 0; k < trial->verdict.output_count; k++)
+			if (strcmp(trial->outputs[k].ground_truth, trial->witness[i].name) == 0)
+				passed = passed && trial->outputs[k].status == STATUS_PASSED;
+		at += count;
+		if (passed)
+			buf_printf(out, "%s%s", said++ == 0 ? "; the reference agrees with " : " and ", trial->witness[i].name);
+	}
+	if (said == 0)
+		buf_text(out, "; the reference agrees with none of them");
+}
+
+static void decide_disagreement(struct trial *trial, const struct agreement *agreement)
+{
+	int alone = who_stands_alone(trial, agreement);
+	bool by_oracle = alone < 0 && agreement->differences == 1;
+	const char *first = trial->witness[agreement->first].name, *second = trial->witness[agreement->second].name;
+	struct buf text = {0};
+
+	if (by_oracle)
+		alone = oracle_against(trial, agreement);
+	if (alone >= 0)
+		buf_printf(&text, "%s stands alone%s", trial->witness[alone].name,
+		           by_oracle ? " against the oracle on the CPU" : "");
+	else
+		buf_printf(&text, "%d pairs of ground truths differ and no single one stands alone", agreement->differences);
+	append_reference(trial, &text);
+	buf_printf(&text, "\n%s against %s: %s", first, second, agreement->miss);
+	if (trial->misses.length > 0)
+		buf_printf(&text, "\nthe reference %s", trial->misses.data);
+	decide(trial, STATUS_FAILED, REASON_GROUND_TRUTHS_DISAGREE, arena_copy(&trial->arena, text.data, text.length));
+	buf_free(&text);
+}
+
+static void check_agreement(struct trial *trial)
+{
+	struct agreement agreement;
+	struct err err = {""};
+
+	if (find_agreement(trial, &agreement, &err) != 0)
+		decide_error(trial, &err);
+	else if (agreement.differences > 0)
+		decide_disagreement(trial, &agreement);
 }
 
 /* ---- the verdict ---- */
@@ -819,16 +1304,72 @@ static void list_constants(struct trial *trial)
 
 		if (isnan(constant->value))
 			continue;
-		values[trial->verdict.constant_count++] =
-		    (struct named_value){constant->name, constant->source, constant->value};
+		values[trial->verdict.constant_count++] = (struct named_value){constant->name, constant->source, constant->value};
 		if (constant->conflict[0] != '\0')
 			add_finding(trial, constant->conflict);
 		if (isnan(trial->job->constants[i].value))
-			add_finding(trial, arena_printf(&trial->arena,
-							"%s is attested nowhere; probing the reference shows %g",
+			add_finding(trial, arena_printf(&trial->arena, "%s is attested nowhere; probing the reference shows %g",
 			                                constant->name, constant->value));
 	}
 	trial->verdict.constants = values;
+}
+
+/* Who decided, and who was passed over. A case that was decided before anybody was asked belongs to those who would have
+ * been: the first, or all. Builtin alone is told by name and version as it is. */
+static void list_witnesses(struct trial *trial)
+{
+	struct verdict *verdict = &trial->verdict;
+	const struct truths *truths = &trial->truths;
+	bool all = truths->all && truths->count > 1;
+	int decider = -1;
+
+	if (truths->count == 0)
+		return;
+	for (int i = truths->count - 1; i >= 0; i--)
+		if (trial->answered[i])
+			decider = i;
+	verdict->ground_truth = truths->items[decider < 0 ? 0 : decider].name;
+	verdict->ground_truth_version = truths->items[decider < 0 ? 0 : decider].version;
+	if (truths->count == 1 && is_builtin(&truths->items[0]))
+		return;
+	for (int i = 0; all && i < truths->count; i++)
+		if (!trial->answered[i] && trial->witness[i].passed_over == NULL)
+			pass_over(trial, i, false, "it was not asked: the case was decided before");
+	verdict->witnesses = trial->witness;
+	verdict->witness_count = all ? truths->count : trial->asked;
+	verdict->all_witnesses = all && verdict->witness_count > 0;
+}
+
+/* Everybody was passed over. */
+static void decide_nobody(struct trial *trial)
+{
+	struct buf text = {0};
+
+	for (int i = 0; i < trial->truths.count; i++)
+		if (trial->answered[i] || trial->witness[i].passed_over == NULL)
+			return;
+	if (trial->truths.count == 0)
+		return;
+	for (int i = 0; i < trial->truths.count; i++)
+		buf_printf(&text, "%s%s: %s", i > 0 ? "\n" : "no ground truth gave an answer: ", trial->witness[i].name,
+		           trial->witness[i].passed_over);
+	decide(trial, STATUS_SKIPPED, REASON_NO_GROUND_TRUTH, arena_copy(&trial->arena, text.data, text.length));
+	buf_free(&text);
+}
+
+/* Somebody vouches for the outputs, but nobody for an input that was written to. */
+static void decide_unjudged(struct trial *trial)
+{
+	int input = unjudged_input(trial);
+
+	if (input < 0)
+		return;
+	decide(trial, STATUS_SKIPPED, REASON_NO_GROUND_TRUTH,
+	       arena_printf(&trial->arena,
+	                    "what the reference left in its input '%s' was compared with nothing: of the ground truths only "
+	                    "builtin tells what it has to hold, and it %s",
+	                    trial->job->problem.inputs[input].name,
+	                    builtin_at(trial) < 0 ? "was not asked; name it too, after --ground-truth" : "gave no answer"));
 }
 
 static enum trial_answer give_verdict(struct trial *trial, struct buf *out)
@@ -836,17 +1377,19 @@ static enum trial_answer give_verdict(struct trial *trial, struct buf *out)
 	struct verdict *verdict = &trial->verdict;
 	const struct device_calls *calls = trial->device->calls;
 
+	if (!trial->decided && trial->op != NULL)
+		decide_nobody(trial);
 	if (!trial->decided && trial->op == NULL)
 		decide(trial, STATUS_SKIPPED, REASON_NO_GROUND_TRUTH, trial->job->no_truth);
 	if (trial->missed != REASON_NONE)
 		decide(trial, STATUS_FAILED, trial->missed, trial->missed_message);
+	if (!trial->decided && trial->op != NULL)
+		decide_unjudged(trial);
 	decide(trial, STATUS_PASSED, REASON_NONE, NULL);
 	verdict->device = trial->court->device_name;
 	verdict->device_class = calls->class_name(trial->device);
-	if (trial->entry != NULL) {
-		verdict->ground_truth = "builtin";
-		verdict->ground_truth_version = trial->entry->truth_digest;
-	}
+	if (trial->entry != NULL)
+		list_witnesses(trial);
 	if (trial->job != NULL)
 		list_constants(trial);
 	verdict_write(verdict, out);
@@ -856,8 +1399,13 @@ static enum trial_answer give_verdict(struct trial *trial, struct buf *out)
 /* Stages a run of the case that is arranged and writes the message. */
 static enum trial_answer ask(struct trial *trial, int run, struct buf *out)
 {
-	if (stage(trial, run) != 0)
+	struct err err = {""};
+
+	trial->run = run;
+	if (stage(trial, run, &err) != 0) {
+		decide_error(trial, &err);
 		return give_verdict(trial, out);
+	}
 	write_run(trial, out);
 	trial->released = court_drop_inputs(trial->court);
 	return TRIAL_RUN;
@@ -877,6 +1425,8 @@ struct trial *trial_open(struct court *court, const cJSON *json)
 		decide(trial, STATUS_INVALID, REASON_NONE, arena_string(&trial->arena, err.text));
 	else if (find_family(trial) == 0)
 		take_constants(trial);
+	if (trial->job != NULL)
+		find_truths(trial);
 	return trial;
 }
 
@@ -914,12 +1464,14 @@ static enum trial_answer recover(struct trial *trial, struct buf *out)
 {
 	struct court *court = trial->court;
 	const struct op_problem *problem = &trial->job->problem;
-	struct tensor *in = on_host(trial, trial->in, problem->input_count);
-	struct tensor *first = on_host(trial, trial->first, problem->output_count);
 	struct err err = {""};
+	struct tensor *in = on_host(trial, trial->in, problem->input_count, &err);
+	struct tensor *first = on_host(trial, trial->first, problem->output_count, &err);
 
-	if (in == NULL || first == NULL)
+	if (in == NULL || first == NULL) {
+		decide_error(trial, &err);
 		return give_verdict(trial, out);
+	}
 	if (trial->op->probe(&trial->c, in, first, trial->constants, &err) != 0) {
 		decide(trial, STATUS_SKIPPED, REASON_NO_GROUND_TRUTH, arena_string(&trial->arena, err.text));
 		return give_verdict(trial, out);
@@ -929,8 +1481,66 @@ static enum trial_answer recover(struct trial *trial, struct buf *out)
 	return begin_case(trial, out);
 }
 
+/* Is its answer enough? One that is coarser than the case's rules is heard, and the next is asked as well; so it is where
+ * an input was written to of which this one cannot tell what it has to hold. */
+static bool decides(const struct trial *trial, int at)
+{
+	return !trial->truths.all && trial->answered[at] && trial->coarse[at] == NULL && unjudged_input(trial) < 0;
+}
+
+/* On to the next witness that is to be asked, or to the verdict. */
+static enum trial_answer next_witness(struct trial *trial, struct buf *out)
+{
+	const struct truths *truths = &trial->truths;
+	bool enough = false;
+
+	for (; trial->op != NULL && !trial->decided && !enough && trial->asked < truths->count; trial->asked++) {
+		int at = trial->asked;
+
+		if (!is_builtin(&truths->items[at])) {
+			if (ask_provider(trial, at, out))
+				return TRIAL_PROVIDE;
+		} else if (!trial->answered[at] && trial->witness[at].passed_over == NULL) {
+			ask_builtin(trial, at);
+		}
+		enough = decides(trial, at);
+	}
+	if (trial->op != NULL && !trial->decided)
+		check_agreement(trial);
+	return give_verdict(trial, out);
+}
+
+/* Whatever the provider had to say, it was asked and is done; one that gave the outputs is enough, unless all are asked. */
+enum trial_answer trial_provided(struct trial *trial, const cJSON *message, struct buf *out)
+{
+	const char *declined = json_text_of(message, "unavailable"), *failed = json_text_of(message, "failed");
+	const char *unmapped = json_text_of(message, "unmapped");
+	int at = trial->asked;
+
+	if (!trial->at_stand)
+		return give_verdict(trial, out);
+	if (unmapped != NULL && trial->court->stand.kind == SHARED_CUDA) {
+		shared_renew(&trial->court->stand);
+		trial->court->stand.kind = SHARED_STAGED;
+		return next_witness(trial, out);
+	}
+	if (cJSON_IsArray(json_member(message, "provided")))
+		take_provided(trial, at, message);
+	else if (declined != NULL)
+		pass_over(trial, at, false, declined);
+	else
+		pass_over(trial, at, cJSON_IsTrue(json_member(message, "accident")) || failed == NULL,
+		          failed != NULL ? failed : "it sent what nobody understands");
+	if (decides(trial, at))
+		trial->truths.count = at + 1; /* nobody else is asked */
+	trial->asked++;
+	return next_witness(trial, out);
+}
+
 enum trial_answer trial_ran(struct trial *trial, const cJSON *ran, struct buf *out)
 {
+	struct err err = {""};
+
 	check_canaries(trial);
 	if (trial->released && !trial->decided)
 		make_inputs(trial);
@@ -938,8 +1548,11 @@ enum trial_answer trial_ran(struct trial *trial, const cJSON *ran, struct buf *o
 	check_forms(trial, ran);
 	if (trial->run == 1)
 		check_deterministic(trial);
-	trial_think(trial); /* if it could not while the reference ran */
-	if (trial->decided || trial->run == 1 || copy_what_was_written(trial) != 0)
+	if (!trial->decided && trial->run == 1)
+		return next_witness(trial, out);
+	if (!trial->decided && copy_what_was_written(trial, &err) != 0)
+		decide_error(trial, &err);
+	if (trial->decided)
 		return give_verdict(trial, out);
 	return trial->c.probe ? recover(trial, out) : ask(trial, 1, out);
 }
@@ -976,6 +1589,7 @@ void trial_close(struct trial *trial)
 {
 	if (trial == NULL)
 		return;
+	buf_free(&trial->misses);
 	arena_free(&trial->arena);
 	free(trial);
 }

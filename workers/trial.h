@@ -14,7 +14,8 @@
 struct trial; /* opaque */
 
 enum trial_answer {
-	TRIAL_RUN,    /* `out` has the message to the runner */
+	TRIAL_RUN,     /* `out` has the message to the runner */
+	TRIAL_PROVIDE, /* `out` has the message to the provider */
 	TRIAL_VERDICT /* `out` has the verdict's JSON; the trial is over */
 };
 
@@ -24,6 +25,9 @@ enum trial_answer trial_begin(struct trial *trial, struct buf *out);
 
 /* The runner has answered {"ran": …}. */
 enum trial_answer trial_ran(struct trial *trial, const cJSON *ran, struct buf *out);
+
+/* The provider has answered, or somebody answers for it that it failed. */
+enum trial_answer trial_provided(struct trial *trial, const cJSON *message, struct buf *out);
 
 /* While the runner works on its second run: ground truth and comparison of the first. Put off until the runner has
  * answered where the inputs are so large that their memory was given back. */

@@ -63,6 +63,8 @@ static void what_would_count_is_found_and_nothing_else(void **state)
 	    {.device_class = "sm_90", .torch = "2.9", .cuda = "13.0"},
 	    {.device_class = "sm_90"},
 	};
+	static const struct truth builtin = {"builtin", "v1"};
+	static const struct truths truths = {&builtin, 1, false};
 	struct digest subject = digest_of("subject", 7), other = digest_of("other", 5);
 	struct arena arena = {0};
 	int found = 0;
@@ -71,9 +73,9 @@ static void what_would_count_is_found_and_nothing_else(void **state)
 	for (size_t p = 0; p < sizeof policies / sizeof policies[0]; p++)
 		for (size_t v = 0; v < sizeof verdicts / sizeof verdicts[0]; v++) {
 			const struct verdict *stored[] = {&verdicts[v]};
-			struct addresses wanted = addresses_wanted(&policies[p], &subject, "builtin", "v1");
+			struct addresses wanted = addresses_wanted(&policies[p], &subject, &truths);
 			struct addresses there = lies(&verdicts[v], &subject), elsewhere = lies(&verdicts[v], &other);
-			bool counts = plan_case(&policies[p], "builtin", "v1", stored, 1, &arena).answer == PLAN_CACHED;
+			bool counts = plan_case(&policies[p], &truths, stored, 1, &arena).answer == PLAN_CACHED;
 
 			assert_int_equal(in_common(&wanted, &there) > 0, counts);
 			assert_int_equal(in_common(&wanted, &elsewhere), 0);

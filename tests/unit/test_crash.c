@@ -312,7 +312,7 @@ static void act(struct actor *a)
 		struct carried_out out;
 
 		snprintf(file, sizeof file, "%s/archive", a->root);
-		carry_out(a->store, file, &out, &a->err);
+		carry_out(a->store, file, NULL, &out, &a->err);
 		store_close(a->store);
 	}
 	stage->counting = false;

@@ -238,12 +238,12 @@ static void what_is_exported_is_imported(void **state)
 	for (int i = 0; i < 50; i++)
 		put(p, i, i % 2 ? "2.1" : "2.2", i, p->now - i);
 	put(p, 7, "2.9", 70, p->now - 2); /* a second one on a subject; `latest` names this one alone */
-	assert_int_equal(carry_out(p->store, p->file, &out, &p->err), 0);
+	assert_int_equal(carry_out(p->store, p->file, NULL, &out, &p->err), 0);
 	assert_true(out.verdicts == 51 && out.left == 0);
 	snprintf(q.root, sizeof q.root, "%.100s/other", p->root);
 	assert_int_equal(mkdir(q.root, 0755), 0);
 	open_it(&q);
-	assert_int_equal(carry_in(q.store, p->file, complain, NULL, &in, &q.err), 0);
+	assert_int_equal(carry_in(q.store, p->file, NULL, complain, NULL, &in, &q.err), 0);
 	assert_true(in.whole && in.merged.taken == 51);
 	for (int i = 0; i < 50; i++) {
 		double seconds[4];
@@ -254,7 +254,7 @@ static void what_is_exported_is_imported(void **state)
 		    store_latest(q.store, put_of(&q, i, "1", 0, 0).definition, "small:n=1", &q.arena, &latest, NULL),
 		    CACHE_HIT);
 	}
-	assert_int_equal(carry_in(q.store, p->file, complain, NULL, &in, &q.err), 0);
+	assert_int_equal(carry_in(q.store, p->file, NULL, complain, NULL, &in, &q.err), 0);
 	assert_true(in.merged.taken == 0 && in.merged.kept == 51);
 	close_it(&q);
 	arena_free(&q.arena);

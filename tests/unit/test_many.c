@@ -141,7 +141,7 @@ static void export(struct actor *a)
 	struct carried_out out;
 
 	snprintf(path, sizeof path, "%s/archive%d", a->root, a->number);
-	if (carry_out(a->store, path, &out, &a->err) != 0 || out.left != 0)
+	if (carry_out(a->store, path, NULL, &out, &a->err) != 0 || out.left != 0)
 		give_up(a, "export");
 }
 

@@ -26,13 +26,76 @@ static void expect(const struct policy *policy, const char *truth, const char *v
                    const char *why)
 {
 	struct arena arena = {0};
-	struct decision d = plan_case(policy, truth, version, stored, count, &arena);
+	const struct truth one = {truth, version};
+	const struct truths truths = {&one, truth == NULL ? 0 : 1, false};
+	struct decision d = plan_case(policy, &truths, stored, count, &arena);
 
 	assert_int_equal(d.answer, answer);
 	assert_int_equal(d.candidate, candidate);
 	if (strstr(d.why, why) == NULL)
 		fail_msg("'%s' does not say '%s'", d.why, why);
 	arena_free(&arena);
+}
+
+static const struct truth chain[] = {{"flashinfer", "0.7"}, {"torch", "2.13"}, {"builtin", "v1"}};
+static const struct truths first = {chain, 3, false}, all = {chain, 3, true};
+
+static const struct witness passed[] = {
+    {.name = "flashinfer", .version = "0.7", .passed_over = "no kernel"}, {.name = "torch", .version = "2.13"},
+    {.name = "builtin", .version = "v1"}, {.name = "flashinfer", .version = "0.6"}, {.name = "torch", .version = "2.13"}};
+
+static enum plan_answer answer(const struct policy *policy, const struct truths *truths, const struct verdict *v,
+                               const char *why)
+{
+	struct arena arena = {0};
+	struct decision d = plan_case(policy, truths, &v, 1, &arena);
+
+	if (strstr(d.why, why) == NULL)
+		fail_msg("'%s' does not say '%s'", d.why, why);
+	arena_free(&arena);
+	return d.answer;
+}
+
+/* What it went through is what would be gone through: as far as it went, and all of it where all are asked. */
+static void a_verdict_counts_while_its_witnesses_are_there(void **state)
+{
+	struct verdict v = on_cpu;
+	(void)state;
+
+	v.ground_truth = "torch";
+	v.ground_truth_version = "2.13";
+	v.witnesses = passed;
+	v.witness_count = 2;
+	assert_int_equal(answer(&cpu, &first, &v, "by torch"), PLAN_CACHED);
+	assert_int_equal(answer(&cpu, &all, &v, "all of flashinfer, torch and builtin would"), PLAN_RUN);
+	v.witnesses = passed + 3; /* another release of one that was passed over */
+	assert_int_equal(answer(&cpu, &first, &v, "flashinfer has changed since its stored verdict: 0.6, now 0.7"), PLAN_RUN);
+	v.witnesses = passed + 1; /* flashinfer has been installed since */
+	assert_int_equal(answer(&cpu, &first, &v, "flashinfer would be used now"), PLAN_RUN);
+	v.witnesses = passed;
+	v.witness_count = 3;
+	v.all_witnesses = true;
+	assert_int_equal(answer(&cpu, &all, &v, "stored verdict by torch"), PLAN_CACHED);
+	assert_int_equal(answer(&cpu, &first, &v, "would be used now"), PLAN_RUN);
+	v.witness_count = 2;
+	assert_int_equal(answer(&cpu, &all, &v, "would be used now"), PLAN_RUN);
+}
+
+/* A GPU's verdict counts on a machine without one by whatever library it was made; builtin's sources are the same there. */
+static void a_library_of_another_machine_need_not_be_here(void **state)
+{
+	static const struct truth builtin = {"builtin", "v1"}, newer = {"builtin", "v2"};
+	const struct truths here = {&builtin, 1, false}, edited = {&newer, 1, false};
+	struct verdict v = on_gpu;
+	(void)state;
+
+	v.ground_truth = "flashinfer";
+	v.ground_truth_version = "0.7";
+	assert_int_equal(answer(&automatic, &here, &v, "by flashinfer on sm_90"), PLAN_CACHED);
+	assert_int_equal(answer(&cpu, &here, &v, "is of sm_90"), PLAN_RUN);
+	v.ground_truth = "builtin";
+	v.ground_truth_version = "v1";
+	assert_int_equal(answer(&automatic, &edited, &v, "has changed"), PLAN_RUN);
 }
 
 #define STORED(...)                                                                                                    \
@@ -147,6 +210,8 @@ static void force_runs_and_cached_only_does_not(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(a_verdict_counts_while_its_witnesses_are_there),
+	    cmocka_unit_test(a_library_of_another_machine_need_not_be_here),
 	    cmocka_unit_test(a_verdict_of_the_same_witness_counts),
 	    cmocka_unit_test(nothing_stored_runs),
 	    cmocka_unit_test(a_cpu_verdict_never_passes_for_a_gpu_one),

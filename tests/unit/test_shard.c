@@ -31,7 +31,7 @@ static void a_shard_is_one_of_as_many_as_there_are(void **state)
 
 enum { CASES = 200 };
 
-static void make_cases(struct test_case *items, const struct job *job)
+static void make_cases(struct test_case *items, struct job *job)
 {
 	for (int i = 0; i < CASES; i++) {
 		int of = i < CASES - 1 ? i : 0; /* the last has the subject of the first */
@@ -43,7 +43,7 @@ static void make_cases(struct test_case *items, const struct job *job)
 static void every_case_falls_to_exactly_one_shard(void **state)
 {
 	static struct test_case items[CASES];
-	static const struct job job;
+	static struct job job;
 	int seen[CASES] = {0}, first = -1, last = -1;
 
 	(void)state;
@@ -74,7 +74,7 @@ static void every_case_falls_to_exactly_one_shard(void **state)
 static void the_shard_of_a_subject_is_written_in_stone(void **state)
 {
 	struct test_case items[4];
-	static const struct job job;
+	static struct job job;
 	int of[4] = {0};
 
 	(void)state;

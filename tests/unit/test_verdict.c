@@ -41,7 +41,16 @@ static const struct output_verdict outputs[] = {
 };
 static const struct named_value constants[] = {{"eps", "model:llama-3.1-8b", 1e-5}, {"scale", "unattested", NAN}};
 static const char *const findings[] = {"one\nline", "\xC3\xA9"};
+static const struct witness witnesses[] = {
+    {.name = "flashinfer", .version = "0.7.2 (table 1a2b3c4d)", .passed_over = "it does not compile:\n\"error\"",
+     .accident = true, .seconds = 0.1, .prepared = 62.5, .margin = 0.3},
+    {.name = "torch", .version = "2.13.0 (table 5e6f7a8b)", .seconds = 1e-3, .margin = 0.25},
+};
+
 static const struct verdict whole = {
+    .witnesses = witnesses,
+    .witness_count = 2,
+    .all_witnesses = true,
     .status = STATUS_FAILED,
     .reason = REASON_NUMERIC,
     .message = "Traceback:\n\t\"x\"\x1b[0m",
@@ -187,6 +196,34 @@ static void the_head_of_a_plain_pass_is_what_the_whole_says(void **state)
 	assert_null(verdict_head(text.data, text.length, &arena));
 	buf_free(&text);
 	arena_free(&arena);
+}
+
+static void witnesses_survive_and_have_one_text(void **state)
+{
+	struct arena arena = {0};
+	struct buf text = {0};
+	struct verdict one = whole;
+	(void)state;
+
+	verdict_write(&whole, &text);
+	const struct verdict *v = verdict_parse(text.data, text.length, &arena, NULL);
+
+	assert_non_null(v);
+	assert_int_equal(v->witness_count, 2);
+	assert_true(v->all_witnesses && v->witnesses[0].accident && !v->witnesses[1].accident);
+	assert_string_equal(v->witnesses[0].passed_over, witnesses[0].passed_over);
+	assert_null(v->witnesses[1].passed_over);
+	same_bits(v->witnesses[0].prepared, 62.5);
+	same_bits(v->witnesses[1].margin, 0.25);
+	assert_string_equal(verdict_truth_version(v, &arena),
+	                    "all of flashinfer 0.7.2 (table 1a2b3c4d); torch 2.13.0 (table 5e6f7a8b)");
+	one.all_witnesses = false;
+	one.witness_count = 1;
+	assert_string_equal(verdict_truth_version(&one, &arena), whole.ground_truth_version);
+	one.witness_count = 0;
+	assert_string_equal(verdict_truth_version(&one, &arena), whole.ground_truth_version);
+	arena_free(&arena);
+	buf_free(&text);
 }
 
 static void an_empty_verdict_survives_too(void **state)
@@ -388,6 +425,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(a_verdict_survives_its_text_bit_for_bit),
 	    cmocka_unit_test(the_head_of_a_plain_pass_is_what_the_whole_says),
+	    cmocka_unit_test(witnesses_survive_and_have_one_text),
 	    cmocka_unit_test(an_empty_verdict_survives_too),
 	    cmocka_unit_test(random_doubles_keep_every_bit),
 	    cmocka_unit_test(outputs_are_shown_with_indices_in_each_dimension),

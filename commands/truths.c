@@ -1,0 +1,206 @@
+#include "commands/truths.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/json.h"
+#include "workers/machine.h"
+
+enum { NAMES_MAX = TRUTHS_MAX };
+
+static const char *copy_of(const cJSON *object, const char *key, struct arena *arena)
+{
+	const char *text = json_text_of(object, key);
+
+	return text == NULL ? NULL : arena_string(arena, text);
+}
+
+static int add_families(const cJSON *object, bool never, struct provider_family *to, struct arena *arena)
+{
+	const cJSON *item;
+	int count = 0;
+
+	cJSON_ArrayForEach(item, object) to[count++] =
+	    (struct provider_family){arena_string(arena, item->string),
+				     cJSON_IsString(item) ? arena_string(arena, item->valuestring) : NULL, never};
+	return count;
+}
+
+static void read_fact(const cJSON *json, struct arena *arena, struct provider_fact *out)
+{
+	const cJSON *families = json_member(json, "families"), *never = json_member(json, "never");
+	size_t room = (size_t)(cJSON_GetArraySize(families) + cJSON_GetArraySize(never));
+	struct provider_family *all = arena_array(arena, room, sizeof *all);
+	const char *name = copy_of(json, "name", arena);
+
+	*out = (struct provider_fact){.name = name == NULL ? "" : name,
+				      .version = copy_of(json, "version", arena),
+				      .why = copy_of(json, "why", arena),
+				      .families = all};
+	out->family_count = add_families(families, false, all, arena);
+	out->family_count += add_families(never, true, all + out->family_count, arena);
+}
+
+static int read_facts(const char *answer, struct arena *arena, const struct provider_fact **out, int *count,
+		      struct err *err)
+{
+	const struct json_text text = {"what the providers say", answer, strlen(answer), 1};
+	cJSON *json = json_parse(&text, err);
+	const cJSON *list = json_member(json, "providers"), *item;
+	struct provider_fact *facts = arena_array(arena, (size_t)cJSON_GetArraySize(list), sizeof *facts);
+
+	*out = facts;
+	*count = 0;
+	cJSON_ArrayForEach(item, list) read_fact(item, arena, &facts[(*count)++]);
+	cJSON_Delete(json);
+	return json == NULL ? -1 : 0;
+}
+
+int truths_facts(struct reftest *reftest, const char *python, const char *device_class, struct arena *arena,
+		 const struct provider_fact **out, int *count, struct err *err)
+{
+	const char *key = arena_printf(arena, "providers of %s", machine_providers_key(python, device_class, arena)),
+		   *answer;
+
+	if (reftest->store != NULL && store_fact(reftest->store, key, arena, &answer, NULL) == CACHE_HIT &&
+	    machine_providers_hold(answer))
+		return read_facts(answer, arena, out, count, err);
+	if (machine_providers(python, device_class, arena, &answer, err) != 0 ||
+	    read_facts(answer, arena, out, count, err) != 0)
+		return -1;
+	if (reftest->store != NULL && store_writable(reftest->store))
+		store_put_fact(reftest->store, key, answer, NULL);
+	return 0;
+}
+
+static void split_names(const char *text, struct arena *arena, struct truth_choice *out)
+{
+	out->names = arena_array(arena, NAMES_MAX, sizeof *out->names);
+	while (*text != '\0' && out->name_count < NAMES_MAX) {
+		size_t length = strcspn(text, ",");
+
+		out->names[out->name_count++] = arena_copy(arena, text, length);
+		text += length + (text[length] == ',');
+	}
+}
+
+static const struct provider_fact *fact_named(const struct truth_choice *choice, const char *name)
+{
+	for (int i = 0; i < choice->fact_count; i++)
+		if (strcmp(choice->facts[i].name, name) == 0)
+			return &choice->facts[i];
+	return NULL;
+}
+
+static int check_names(const struct truth_choice *choice, struct err *err)
+{
+	struct buf known = {0};
+	int rc = 0;
+
+	for (int i = 0; i < choice->fact_count; i++)
+		buf_printf(&known, "%s, ", choice->facts[i].name);
+	for (int i = 0; rc == 0 && i < choice->name_count; i++)
+		if (strcmp(choice->names[i], "builtin") != 0 && fact_named(choice, choice->names[i]) == NULL)
+			rc = choice->trouble != NULL
+				 ? err_set(err, "ground truth '%s' cannot be asked: %s",
+					   err_show(choice->names[i]).text, choice->trouble)
+				 : err_set(
+				       err,
+				       "'%s' is no ground truth; --ground-truth takes auto, all, or names of %sbuiltin",
+				       err_show(choice->names[i]).text, known.data == NULL ? "" : known.data);
+	buf_free(&known);
+	return rc;
+}
+
+int truths_choose(struct reftest *reftest, const char *text, const char *python, const char *device_class,
+		  struct arena *arena, struct truth_choice *out, struct err *err)
+{
+	struct err why = {""};
+	bool cpu = strncmp(device_class, "sm_", 3) != 0;
+
+	*out = (struct truth_choice){.automatic = text == NULL || strcmp(text, "auto") == 0};
+	out->all = text != NULL && strcmp(text, "all") == 0;
+	if (!out->automatic && !out->all)
+		split_names(text, arena, out);
+	if ((out->automatic && cpu) || (out->name_count == 1 && strcmp(out->names[0], "builtin") == 0))
+		return 0;
+	if (python == NULL)
+		out->trouble = "there is no interpreter";
+	else if (truths_facts(reftest, python, device_class, arena, &out->facts, &out->fact_count, &why) != 0)
+		out->trouble = arena_string(arena, why.text);
+	if (out->trouble != NULL && out->all)
+		return err_set(err, "the ground truths of this machine cannot be asked for: %s", out->trouble);
+	if (out->trouble != NULL && out->automatic)
+		fprintf(stderr, "reftest: %s; going on with builtin alone\n", out->trouble);
+	return check_names(out, err);
+}
+
+/* Can it answer for this family? */
+static bool can(const struct provider_fact *fact, const char *family)
+{
+	for (int i = 0; i < fact->family_count; i++)
+		if (strcmp(fact->families[i].family, family) == 0)
+			return fact->version != NULL && !fact->families[i].never && fact->families[i].why == NULL;
+	return false;
+}
+
+static void add(struct truths *truths, struct truth *items, const char *name, const char *version)
+{
+	if (truths->count < TRUTHS_MAX)
+		items[truths->count++] = (struct truth){name, version};
+}
+
+/* What was asked for by name and cannot be used stays in the list: it says why, and that is told. */
+struct truths truths_for(const struct truth_choice *choice, const struct op_entry *op, struct arena *arena)
+{
+	struct truth *items = arena_array(arena, TRUTHS_MAX, sizeof *items);
+	struct truths out = {items, 0, choice->all};
+
+	if (op == NULL)
+		return out;
+	if (choice->name_count == 0) {
+		for (int i = 0; i < choice->fact_count && out.count < TRUTHS_MAX - 1; i++)
+			if (can(&choice->facts[i], op->op->name))
+				add(&out, items, choice->facts[i].name, choice->facts[i].version);
+		add(&out, items, "builtin", op->truth_digest);
+	}
+	for (int i = 0; i < choice->name_count; i++) {
+		const struct provider_fact *fact = fact_named(choice, choice->names[i]);
+
+		if (fact != NULL)
+			add(&out, items, fact->name, fact->version == NULL ? "none" : fact->version);
+		else
+			add(&out, items, "builtin", op->truth_digest);
+	}
+	out.all = choice->all && out.count > 1;
+	return out;
+}
+
+struct truths truths_of_edges(const struct op_entry *op, struct arena *arena)
+{
+	const struct truth_choice builtin = {.automatic = true};
+
+	return truths_for(&builtin, op, arena);
+}
+
+const char *truths_context(const struct truth_choice *choice, struct arena *arena)
+{
+	struct buf text = {0};
+	const char *out;
+
+	buf_text(&text, choice->all ? "all" : "first");
+	for (int i = 0; i < choice->name_count; i++)
+		buf_printf(&text, " %s", choice->names[i]);
+	for (int i = 0; i < choice->fact_count; i++) {
+		const struct provider_fact *fact = &choice->facts[i];
+
+		buf_printf(&text, "; %s %s:", fact->name, fact->version == NULL ? "none" : fact->version);
+		for (int k = 0; k < fact->family_count; k++)
+			if (can(fact, fact->families[k].family))
+				buf_printf(&text, " %s", fact->families[k].family);
+	}
+	out = arena_copy(arena, text.data, text.length);
+	buf_free(&text);
+	return out;
+}

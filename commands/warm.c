@@ -1,0 +1,117 @@
+/* warm - has the providers compile and import now what verifying this dataset takes later.
+ *
+ * The smallest cases of each definition are run once with every ground truth there is, whatever is stored: kernels are
+ * compiled by dtype and head size, which are the same at every size. Compilers' results stay where each library keeps its
+ * own. The verdicts are as good as any and are kept. */
+#include "commands/command.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "commands/options.h"
+#include "commands/pass.h"
+
+struct warm_options {
+	const char *root, *device, *python, *ground_truth;
+	int jobs;
+	double timeout;
+	struct words op_types;
+};
+
+#define AT(member) offsetof(struct warm_options, member)
+static const struct option_row rows[] = {
+    {"--root", OPTION_TEXT, AT(root), "DIR", "the dataset"},
+    {"--op-type", OPTION_LIST, AT(op_types), "T", "the definitions of this op_type; may be repeated"},
+    {"--device", OPTION_TEXT, AT(device), "D", "auto, cpu, cuda or cuda:N (default: auto)"},
+    {"--ground-truth", OPTION_TEXT, AT(ground_truth), "NAMES", "these alone (default: all)"},
+    {"--timeout", OPTION_REAL, AT(timeout), "S", "seconds a case may take beyond what is prepared (default: 600)"},
+    {"--jobs", OPTION_INT, AT(jobs), "N", "references side by side (default: half the cores, at most 4)"},
+    {"--python", OPTION_TEXT, AT(python), "PATH", "interpreter with torch; else $REFTEST_PYTHON, .venv, python3"},
+};
+
+enum { ROWS = sizeof rows / sizeof rows[0] };
+
+/* A provider's share in one definition: seconds over all cases, or the reason of the last case that passed it over. */
+static void tell_witness(const struct outcome *outcome, int witness)
+{
+	const struct witness *w = NULL;
+	const char *passed_over = NULL;
+	double prepared = 0;
+	bool answered = false;
+
+	for (int i = 0; i < outcome->case_count; i++) {
+		const struct verdict *v = outcome->cases[i].verdict;
+
+		if (v == NULL || witness >= v->witness_count)
+			continue;
+		w = &v->witnesses[witness];
+		prepared += w->prepared;
+		answered = answered || w->passed_over == NULL;
+		if (w->passed_over != NULL)
+			passed_over = w->passed_over;
+	}
+	if (w == NULL || strcmp(w->name, "builtin") == 0)
+		return;
+	if (answered)
+		printf("  %-14s %.1f s prepared\n", w->name, prepared);
+	else
+		printf("  %-14s %.*s\n", w->name, (int)strcspn(passed_over, "\n"), passed_over);
+}
+
+static void told(struct pass *pass, struct outcome *outcome)
+{
+	(void)pass;
+	printf("%s/%s\n", outcome->file->op_type, outcome->file->name);
+	for (int i = 0; i < TRUTHS_MAX; i++)
+		tell_witness(outcome, i);
+	fflush(stdout);
+}
+
+static int run(struct reftest *reftest, const struct warm_options *o, const struct words *names, struct err *err)
+{
+	struct pass_options options = {.device = o->device, .python = o->python, .ground_truth = o->ground_truth,
+	                               .jobs = o->jobs, .timeout_s = o->timeout, .force = true, .details = true, .each = true,
+	                               .cases = case_options_default()};
+	struct pass pass = {0};
+	int code;
+
+	options.cases.workloads = false;
+	options.cases.size[SIZE_MEDIUM] = false;
+	if (o->root != NULL)
+		reftest->root_given = o->root;
+	code = pass_open(&pass, reftest, &options, err);
+	if (code == 0) {
+		pass.told = told;
+		if (pass_select(&pass, names->items, names->count, o->op_types.items, o->op_types.count, err) < 0)
+			code = EXIT_USAGE;
+		else if (pass_run(&pass, err) < 0)
+			code = EXIT_INTERNAL;
+		else if (pass.interrupted)
+			code = EXIT_INTERRUPTED;
+	}
+	pass_close(&pass);
+	return code;
+}
+
+int command_warm(struct reftest *reftest, int argc, char **argv)
+{
+	struct warm_options o = {.device = "auto", .ground_truth = "all", .timeout = 600};
+	struct arena arena = {0};
+	struct words names;
+	struct err err = {""};
+	int code = EXIT_USAGE, help = options_read(rows, ROWS, argc, argv, &arena, &o, &names, &err);
+
+	if (help > 0) {
+		printf("usage: reftest warm [options] [NAME…]\n\n");
+		options_help(rows, ROWS);
+		code = EXIT_VERIFIED;
+	} else if (help == 0 && o.timeout <= 0) {
+		err_set(&err, "--timeout takes a number of seconds above 0");
+	} else if (help == 0) {
+		code = run(reftest, &o, &names, &err);
+	}
+	if (err.text[0] != '\0')
+		fprintf(stderr, "reftest: %s\n", err.text);
+	arena_free(&arena);
+	return code;
+}

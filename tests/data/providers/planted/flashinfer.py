@@ -1,0 +1,68 @@
+"""A table that misbehaves as $PLANTED says, under the name of a library, on the CPU: "flashinfer" and "flashinfer_fa3" (by
+$PLANTED_TOO). gemm alone."""
+
+import ctypes
+import os
+import signal
+import sys
+import time
+
+from reftest_providers import Need, Row, Table, Unavailable
+
+
+def gemm(call):
+    a, b = (x.double() for x in call.tensors(least_rank=2))
+    return a @ b.transpose(-1, -2)
+
+
+def hang(call):
+    time.sleep(600)
+
+
+def write_outside(call):
+    a = call.tensors(least_rank=2)[0]
+    ctypes.memset(a.data_ptr() + a.numel() * a.element_size(), 0, 1)
+    return right(call)
+
+
+def right(call):
+    return call.cut(gemm(call))
+
+
+def decline(call):
+    raise Unavailable("planted: no kernel for this")
+
+
+def fail(call):
+    raise RuntimeError("planted: nvcc is in a bad mood")
+
+
+DEEDS = {
+    "right": right,
+    "wrong": lambda call: call.cut(gemm(call) * 1.5),
+    "nan": lambda call: call.cut(gemm(call) * float("nan")),
+    "coarse": lambda call: call.cut(gemm(call) * 1.004),
+    "declines": decline,
+    "raises": fail,
+    "exits": lambda call: sys.exit("planted"),
+    "hangs": hang,
+    "dies": lambda call: os.kill(os.getpid(), signal.SIGKILL),
+    "writes_outside": write_outside,
+    "shape": lambda call: call.cut(gemm(call)[:, :-1]),
+    "dtype": lambda call: gemm(call).float(),
+}
+
+
+def deed(variable):
+    def run(call):
+        name = os.environ.get(variable, "right")
+        return DEEDS[name](call)
+
+    coarse = ((0.5, 0.05),) if os.environ.get(variable) == "coarse" else None
+    return Row(run, cpu=True, least=None, first_use_s=0, coarse=coarse)
+
+
+TABLES = (
+    Table("flashinfer", (Need(("torch",), "torch"),), {"gemm": deed("PLANTED")}),
+    Table("flashinfer_fa3", (Need(("torch",), "torch"),), {"gemm": deed("PLANTED_TOO")}),
+)

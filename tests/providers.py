@@ -1,0 +1,254 @@
+#!/usr/bin/env python3
+"""The tables of workers/providers/ against recorded signatures (tests/data/providers/signatures.json, made from the real
+wheels by tools/record_signatures.py): every row is called, on the CPU, on inputs of the starter definitions' shapes, with
+the libraries' functions replaced by stand-ins that take what the record says and nothing else. Then signatures are changed,
+one at a time, and each change must be noticed. TAP on standard output. Needs torch."""
+
+import glob
+import importlib.util
+import inspect
+import json
+import os
+import sys
+import types
+
+TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
+WITHOUT_RESULT = {"fused_add_rmsnorm", "gemma_fused_add_rmsnorm", "merge_state_in_place", "append_paged_kv_cache",
+                  "append_paged_mla_kv_cache", "fused_topk_deepseek", "__init__", "plan"}
+UNREACHED = {"JitSpec.build_and_load"}  # wrapped by on_import, called by the library
+TAKES_ANY = {"BatchDecodeWithPagedKVCacheWrapper.plan"}  # its keywords are declared as **words
+
+
+class Reached(Exception):
+    """A function whose result would matter has been called as its signature allows."""
+
+
+def load(name, path):
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def signature_of(words):
+    kinds, out, keyword = inspect.Parameter, [], False
+    for word in words:
+        if word == "*":
+            keyword = True
+            continue
+        if word.startswith("**"):
+            out.append(kinds(word[2:], kinds.VAR_KEYWORD))
+        elif word.startswith("*"):
+            out.append(kinds(word[1:], kinds.VAR_POSITIONAL))
+            keyword = True
+        else:
+            default = None if word.endswith("=") else kinds.empty
+            kind = kinds.KEYWORD_ONLY if keyword else kinds.POSITIONAL_OR_KEYWORD
+            out.append(kinds(word.rstrip("="), kind, default=default))
+    return inspect.Signature(out)
+
+
+def stand_in(name, words, called):
+    signature = signature_of(words)
+    if name not in TAKES_ANY:  # what **words takes is what nobody has looked at
+        signature = signature.replace(parameters=[p for p in signature.parameters.values() if p.kind != p.VAR_KEYWORD])
+
+    def function(*args, **given):
+        signature.bind(*args, **given)  # TypeError: the table calls it otherwise
+        called.add(name)
+        if name.rpartition(".")[2] not in WITHOUT_RESULT:
+            if name == "top_k_renorm_probs" and args[0].shape[1] == 3:
+                return args[0]
+            raise Reached(name)
+
+    return function
+
+
+def install(record, called):
+    """Modules of nothing but stand-ins; whatever was there under these names goes."""
+    for name in [n for n in sys.modules if n.split(".")[0] in ("flashinfer", "fla", "sglang", "sgl_kernel")]:
+        del sys.modules[name]
+    for library in record.values():
+        for place, words in library["functions"].items():
+            module, _, name = place.partition(":")
+            parts = module.split(".")
+            for i in range(1, len(parts) + 1):
+                path = ".".join(parts[:i])
+                if path not in sys.modules:
+                    sys.modules[path] = types.ModuleType(path)
+                    sys.modules[path].__path__ = []
+                    if i > 1:
+                        setattr(sys.modules[".".join(parts[: i - 1])], parts[i - 1], sys.modules[path])
+            if isinstance(words, dict):
+                methods = {m: stand_in("%s.%s" % (name, m), w, called) for m, w in words.items()}
+                thing = type(name, (), methods)
+            else:
+                thing = stand_in(name, words, called)
+            setattr(sys.modules[module], name, thing)
+
+
+# ---- cases ----
+
+
+def variant_of(family, name):
+    if family == "activation":
+        return 2 if "gelu_tanh" in name else 1 if "gelu" in name else 0
+    if family == "cascade":
+        return 1 if "merge_states" in name else 0
+    if family == "dsa_paged":
+        return 1 if "indexer" in name else 0
+    if family == "gdn":
+        return 2 if "l2norm" in name else 0
+    if family == "moe":
+        method = 0 if "routed" in name else 1 if "ds_routing" in name else 2 if "renorm" in name else 3
+        return method | (4 if "llama4" in name else 0)
+    if family == "rope":
+        return ("cos_sin_cache" in name) | 2 * ("interleaved" in name) | 4 * ("llama31" in name)
+    if family == "sampling":
+        return ("top_k" in name) | 2 * ("top_p" in name) | 4 * ("min_p" in name) | 8 * ("renorm" in name)
+    return 0
+
+
+SMALL = {"batch_size": 2, "num_seqs": 2, "len_indptr": 3, "len_cu_seqlens": 3, "seq_len": 2}
+CONSTANTS = {"eps": 1e-6, "rope_theta": 1e4, "rope_scale": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+             "old_context_len": 8192, "top_k": 4, "n_group": 1, "topk_group": 1, "updates_state": 0.0}
+
+
+def value_of(torch, name, spec, sizes):
+    if spec["shape"] is None:
+        return {"bool": True, "int32": 0, "int64": 0}.get(spec["dtype"], 0.5)
+    shape = [sizes[axis] for axis in spec["shape"]]
+    dtype = getattr(torch, spec["dtype"])
+    if "indptr" in name or "cu_seqlens" in name:
+        return torch.arange(0, 2 * shape[0], 2, dtype=dtype)
+    if "last_page" in name:
+        return torch.ones(shape, dtype=dtype)
+    if "indices" in name and len(shape) == 1:
+        return torch.arange(shape[0], dtype=dtype)
+    if dtype.is_floating_point:
+        return torch.ones(shape).to(dtype)
+    return torch.zeros(shape, dtype=dtype)
+
+
+def calls(torch, common):
+    """(family, Call) of each starter definition, on small inputs."""
+    for path in sorted(glob.glob(os.path.join(TOP, "definitions", "*", "*.json"))):
+        with open(path, encoding="utf-8") as file:
+            definition = json.load(file)
+        family, name = definition["op_type"], definition["name"]
+        sizes = {axis: spec.get("value", SMALL.get(axis, 4)) for axis, spec in definition["axes"].items()}
+        inputs = {n: value_of(torch, n, spec, sizes) for n, spec in definition["inputs"].items()}
+        outputs = [{"name": n, "dtype": spec["dtype"]} for n, spec in definition["outputs"].items()]
+        request = {"family": family, "variant": variant_of(family, name), "name": name, "op_type": family,
+                   "tags": definition.get("tags", []), "axes": sizes, "constants": CONSTANTS, "outputs": outputs,
+                   "inputs": [{"name": n} for n in inputs]}
+        yield family, lambda: common.Call(torch, request, {n: x.clone() if hasattr(x, "clone") else x
+                                                           for n, x in inputs.items()}, "cpu")
+
+
+def run_all(torch, common, tables, record, only=None):
+    """Functions that were called and by which families, rows that called one, and sentences on what went wrong."""
+    called, by_family, reached, wrong = set(), {}, set(), []
+    install(record, called)
+    for family, make in calls(torch, common):
+        for table in tables:
+            row = table.rows.get(family)
+            if row is None or (only is not None and family not in only):
+                continue
+            called.clear()
+            for device in ("cpu", "cuda") if row.cpu else ("cuda",):
+                call = make()
+                call.device = Device(device)
+                try:
+                    row.call(call)
+                    reached.add((table.name, family))
+                except Reached:
+                    reached.add((table.name, family))
+                except common.Unavailable:
+                    pass
+                except Exception as problem:
+                    wrong.append("%s, %s: %s: %s" % (table.name, call.name, type(problem).__name__, problem))
+            for name in called:
+                by_family.setdefault(name, set()).add(family)
+    return by_family, reached, wrong
+
+
+class Device(str):
+    """What a table takes for a GPU, while torch makes tensors on the CPU: compared by its own name alone."""
+
+    def __new__(cls, name):
+        device = super().__new__(cls, "cpu")
+        device.name = name
+        return device
+
+    def __eq__(self, other):
+        return self.name == other
+
+    __hash__ = str.__hash__
+
+
+def without(record, place, method, word):
+    changed = json.loads(json.dumps(record))
+    functions = next(lib["functions"] for lib in changed.values() if place in lib["functions"])
+    words = functions[place][method] if method else functions[place]
+    assert word in words, (place, method, word)
+    words.remove(word)
+    return changed
+
+
+PLANTED = (
+    ("flashinfer:BatchPrefillWithPagedKVCacheWrapper", "plan", "sm_scale="),
+    ("flashinfer.mla:BatchMLAPagedAttentionWrapper", "run", "return_lse="),
+    ("flashinfer.norm:rmsnorm", None, "eps="),
+    ("flashinfer.gdn_decode:gated_delta_rule_mtp", None, "disable_state_update="),
+    ("flashinfer.fused_moe:cutlass_fused_moe", None, "use_deepseek_fp8_block_scale="),
+    ("fla.ops.gated_delta_rule:chunk_gated_delta_rule", None, "state_v_first="),
+    ("sglang.srt.layers.moe.moe_runner.triton_utils.fused_moe:fused_experts_impl", None, "filter_expert="),
+    ("sgl_kernel.flash_attn:flash_attn_with_kvcache", None, "page_table="),
+)
+
+
+def main():
+    import torch
+
+    common = load("reftest_providers", os.path.join(TOP, "workers", "providers", "common.py"))
+    common.torch = torch
+    tables = []
+    for name in ("flashinfer", "sglang", "fla"):
+        tables += load("reftest_provider_" + name, os.path.join(TOP, "workers", "providers", name + ".py")).TABLES
+    with open(os.path.join(TOP, "tests", "data", "providers", "signatures.json"), encoding="utf-8") as file:
+        record = json.load(file)
+    names = set()
+    for library in record.values():
+        for place, words in library["functions"].items():
+            name = place.partition(":")[2]
+            names |= {"%s.%s" % (name, m) for m in words} if isinstance(words, dict) else {name}
+    print("1..%d" % (3 + len(PLANTED)))
+    called, reached, wrong = run_all(torch, common, tables, record)
+    number = 0
+
+    def tell(ok, what, details=()):
+        nonlocal number
+        number += 1
+        print("%s %d - %s" % ("ok" if ok else "not ok", number, what))
+        for line in details:
+            print("# " + line)
+        return ok
+
+    unreached = sorted(names - set(called) - UNREACHED)
+    rows = {(t.name, f) for t in tables for f in t.rows} - reached
+    good = tell(not wrong, "every call fits the recorded signature", wrong)
+    good &= tell(not unreached, "every recorded function is called by a table", unreached)
+    good &= tell(not rows, "every row calls its library for some starter definition", ["%s %s" % r for r in sorted(rows)])
+    for place, method, word in PLANTED:
+        name = place.partition(":")[2] + ("." + method if method else "")
+        changed = without(record, place, method, word)
+        _, _, noticed = run_all(torch, common, tables, changed, called.get(name, set()))
+        what = "%s%s without '%s' is noticed" % (place, "." + method if method else "", word.rstrip("="))
+        good &= tell(bool(noticed) and not wrong, what)
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,39 @@
+#!/bin/sh
+# 6120: a provider that declines, raises, hangs, dies, writes where it must not or answers another form decides nothing: the
+# next one does, and the verdict tells of both. What may be gone tomorrow is not remembered.
+. "$(dirname "$0")/scene.sh"
+[ "$device" = cpu ] || skip "a GPU has its own choice of ground truths"
+given tiny_gemm
+export REFTEST_PROVIDERS="$top/tests/data/providers/planted"
+
+# passed_over DEED SENTENCE KEPT: builtin decides; is the verdict stored?
+passed_over() {
+	rm -rf .reftest
+	PLANTED=$1
+	export PLANTED
+	verify --ground-truth flashinfer,builtin --timeout "${4:-60}" --case "$first"
+	expect_exit 0
+	expect "set(all_of('tiny_gemm', 'ground_truth')) == {'builtin'}"
+	expect "all('$2' in w['passed_over'] for case in d['tiny_gemm']['cases'] for w in case['witnesses'][:1])"
+	expect "all(case['witnesses'][1]['passed_over'] is None for case in d['tiny_gemm']['cases'])"
+	expect "all(kept == $3 for kept in all_of('tiny_gemm', 'kept'))"
+}
+
+verify
+first=$(value "d['tiny_gemm']['cases'][0]['id']")
+passed_over declines 'planted: no kernel for this' True
+passed_over raises 'RuntimeError: planted: nvcc is in a bad mood' True
+passed_over exits 'SystemExit: planted' True
+passed_over dies 'signal 9' False
+passed_over hangs 'did not answer within 3 s' False 3
+passed_over writes_outside 'wrote outside its tensors' True
+passed_over shape 'declared' True
+passed_over dtype 'declared' True
+verify --ground-truth flashinfer,builtin --case "$first"
+expect_ran 0
+
+# After its death the next case finds another provider.
+PLANTED=dies verify --ground-truth flashinfer,torch
+expect_exit 0
+expect "set(all_of('tiny_gemm', 'ground_truth')) == {'torch'} and s['cases_run'] > 1"
+expect_no_process

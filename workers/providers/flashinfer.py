@@ -1,0 +1,550 @@
+"""FlashInfer as a ground truth. Read against flashinfer-python 0.7.2.post1.
+
+Most of it compiles its kernels when they are first used (nvcc and ninja; a minute or more each) and keeps them in
+~/.cache/flashinfer. Attention is here twice: "flashinfer" asks for the fa2 kernels, which run everywhere from sm_80 on, and
+"flashinfer_fa3" for those written for sm_90. Both keep probabilities in the values' dtype on the way, and so are coarser
+than the definitions, which are in float32: what they say is heard, and does not decide alone."""
+
+import sys
+
+from reftest_providers import COMPILE_S, Call, Need, Row, Table, Unavailable, empty_to_infinity, progress_of
+
+NEEDS = (
+    Need(("flashinfer-python", "flashinfer"), "flashinfer", (0, 3)),
+    Need(("flashinfer-cubin",), optional=True),
+    Need(("flashinfer-jit-cache",), optional=True),
+    Need(("nvidia-cutlass-dsl",), optional=True),
+)
+WORKSPACE = 256 << 20  # bytes that an attention wrapper plans in
+ATTENTION = ((1e-2, 2e-2), (1e-2, 1e-3))  # output: P in 8 bits of mantissa, averaged; lse: sums of exp2.approx
+HEAD_DIMS = {(64, 64), (128, 128), (256, 256), (192, 128)}  # that prefill kernels are instantiated for
+
+
+def on_import():
+    """Every build of a module is told, and is not the case's time. A build of what is there already takes moments."""
+    spec = getattr(sys.modules.get("flashinfer.jit.core"), "JitSpec", None)
+    if spec is not None and not hasattr(spec.build_and_load, "told"):
+        spec.build_and_load = telling(spec.build_and_load)
+
+
+def telling(build):
+    """Another process may be compiling the same module: then this one waits for it, inside. What did not compile once is
+    not tried again by this process."""
+    failed = {}
+
+    def told(self, *args, **words):
+        try:
+            there = bool(self.is_compiled)
+        except Exception:  # only a nicety hangs on it
+            there = False
+        if self.name in failed:
+            raise RuntimeError(failed[self.name])
+        try:
+            with progress_of("flashinfer compiles %s; the first use of it takes a minute or more" % self.name, COMPILE_S,
+                             tell=not there):
+                return build(self, *args, **words)
+        except Exception as problem:
+            failed[self.name] = str(problem)
+            raise
+
+    told.told = True
+    return told
+
+
+def int32(x):
+    import torch
+
+    return x.to(torch.int32)
+
+
+# ---- attention ----
+
+
+def workspace(call):
+    return call.torch.empty(WORKSPACE, dtype=call.torch.uint8, device=call.device)
+
+
+def narrow(*tensors):
+    if any(str(x.dtype) not in ("torch.bfloat16", "torch.float16") for x in tensors):
+        raise Unavailable("it takes float16 and bfloat16")
+
+
+def scale_of(call):
+    scale = call.scalar("scale")
+    if scale is None:
+        raise Unavailable("the definition has no scale")
+    return float(scale)
+
+
+def head_dims(q, v):
+    pair = (q.shape[-1], v.shape[-1])
+    if pair not in HEAD_DIMS:
+        raise Unavailable("it has no kernel for head dimensions %d and %d" % pair)
+
+
+def last_page_len(call, kv_indptr, page):
+    """As many as there are sequences, whatever the definition declares."""
+    last, sequences = call.with_word("last_page"), len(kv_indptr) - 1
+    if last is None:
+        return call.torch.full((sequences,), page, dtype=call.torch.int32, device=call.device)
+    return int32(last[:sequences])
+
+
+def gqa_paged(backend):
+    def run(call: Call):
+        import flashinfer
+
+        q, k, v = call.tensors(least_rank=3)
+        narrow(q, k, v)
+        head_dims(q, v)
+        page = k.shape[1]
+        kv_indptr, indices = (int32(call.with_word(word)) for word in ("kv_indptr", "kv_indices"))
+        queries = call.with_word("qo_indptr")
+        causal = queries is not None and "causal" in call.name
+        if queries is None:  # decode is prefill with one query a sequence; so every group size has a kernel
+            queries = call.torch.arange(len(kv_indptr), device=call.device)
+        wrapper = flashinfer.BatchPrefillWithPagedKVCacheWrapper(workspace(call), "NHD", backend=backend)
+        wrapper.plan(int32(queries), kv_indptr, indices, last_page_len(call, kv_indptr, page), q.shape[1], k.shape[2],
+                     q.shape[2], page, head_dim_vo=v.shape[3], causal=causal, sm_scale=scale_of(call),
+                     q_data_type=q.dtype, kv_data_type=k.dtype)
+        output, lse = wrapper.run(q, (k, v), return_lse=True)
+        return call.cut(output, empty_to_infinity(lse))
+
+    return run
+
+
+def gqa_decode_or_prefill(call: Call):
+    """Decode by the decode wrapper, on tensor cores: the kernels without them know few group sizes."""
+    import flashinfer
+
+    if call.with_word("qo_indptr") is not None:
+        return gqa_paged("fa2")(call)
+    q, k, v = call.tensors(least_rank=3)
+    narrow(q, k, v)
+    head_dims(q, v)
+    page = k.shape[1]
+    kv_indptr, indices = (int32(call.with_word(word)) for word in ("kv_indptr", "kv_indices"))
+    wrapper = flashinfer.BatchDecodeWithPagedKVCacheWrapper(workspace(call), "NHD", use_tensor_cores=True, backend="fa2")
+    wrapper.plan(kv_indptr, indices, last_page_len(call, kv_indptr, page), q.shape[1], k.shape[2], q.shape[2], page,
+                 q_data_type=q.dtype, kv_data_type=k.dtype, sm_scale=scale_of(call))
+    output, lse = wrapper.run(q, (k, v), return_lse=True)
+    return call.cut(output, empty_to_infinity(lse))
+
+
+def ragged(backend):
+    def run(call: Call):
+        import flashinfer
+
+        q, k, v = call.tensors(least_rank=3)
+        narrow(q, k, v)
+        head_dims(q, v)
+        wrapper = flashinfer.BatchPrefillWithRaggedKVCacheWrapper(workspace(call), "NHD", backend=backend)
+        wrapper.plan(int32(call.with_word("qo_indptr")), int32(call.with_word("kv_indptr")), q.shape[1], k.shape[1],
+                     q.shape[2], head_dim_vo=v.shape[2], causal="causal" in call.name, sm_scale=scale_of(call),
+                     q_data_type=q.dtype, kv_data_type=k.dtype)
+        output, lse = wrapper.run(q, k, v, return_lse=True)
+        return call.cut(output, empty_to_infinity(lse))
+
+    return run
+
+
+def mla_run(call, backend, q_nope, q_pe, ckv, kpe, queries, kv_indptr, indices, lengths, causal):
+    from flashinfer.mla import BatchMLAPagedAttentionWrapper
+
+    narrow(q_nope, ckv)
+    wrapper = BatchMLAPagedAttentionWrapper(workspace(call), backend=backend)
+    wrapper.plan(int32(queries), int32(kv_indptr), int32(indices), int32(lengths), q_nope.shape[1], q_nope.shape[2],
+                 q_pe.shape[2], ckv.shape[1], causal, scale_of(call), q_nope.dtype, ckv.dtype)
+    output, lse = wrapper.run(q_nope, q_pe, ckv, kpe, return_lse=True)
+    return output, lse
+
+
+def mla_paged(backend):
+    def run(call: Call):
+        torch = call.torch
+        q_nope, q_pe, ckv, kpe = call.tensors(least_rank=3)
+        kv_indptr, indices = (call.with_word(word) for word in ("kv_indptr", "kv_indices"))
+        pages = kv_indptr[1:] - kv_indptr[:-1]
+        last = last_page_len(call, kv_indptr, ckv.shape[1])
+        lengths = torch.where(pages > 0, (pages - 1) * ckv.shape[1] + last, 0)
+        queries = call.with_word("qo_indptr")
+        causal = queries is not None and "causal" in call.name
+        if queries is None:
+            queries = torch.arange(len(kv_indptr), device=call.device)
+        output, lse = mla_run(call, backend, q_nope, q_pe, ckv, kpe, queries, kv_indptr, indices, lengths, causal)
+        return call.cut(output, empty_to_infinity(lse))
+
+    return run
+
+
+def dsa_paged(backend):
+    """Sparse attention as latent attention over pages of one key: one sequence a query, its valid indices for pages. The
+    indexer (variant 1) has no kernel that would run here without deep_gemm."""
+
+    def run(call: Call):
+        torch = call.torch
+        if call.variant != 0:
+            raise Unavailable("its indexer needs the deep_gemm package")
+        q_nope, q_pe, ckv, kpe = call.tensors(least_rank=3)
+        chosen = call.with_word("indices")
+        valid = chosen >= 0
+        lengths = valid.sum(-1)
+        kv_indptr = torch.cat([lengths.new_zeros(1), lengths.cumsum(0)])
+        flat = [x.reshape(-1, 1, x.shape[-1]) for x in (ckv, kpe)]
+        queries = torch.arange(len(chosen) + 1, device=call.device)
+        output, lse = mla_run(call, backend, q_nope, q_pe, *flat, queries, kv_indptr, chosen[valid], lengths, False)
+        return call.cut(output, empty_to_infinity(lse))
+
+    return run
+
+
+# ---- norms, activations ----
+
+
+def norm(plain_name, fused_name):
+    """Activations of any rank; a residual has the activations' shape. The fused kernel writes to both of its tensors: they
+    are the call's own."""
+
+    def run(call: Call):
+        from flashinfer import norm as module
+
+        activations = [x for x in call.tensors(least_rank=2)]
+        weight = next(x for x in call.tensors(floating=True) if x.dim() == 1)
+        eps = float(call.constant("eps"))
+        narrow(*activations, weight)
+        flat = [x.contiguous().view(-1, x.shape[-1]) for x in activations]
+        if len(flat) == 1:
+            return call.cut(getattr(module, plain_name)(flat[0], weight, eps=eps).view(activations[0].shape))
+        getattr(module, fused_name)(flat[0], flat[1], weight, eps=eps)
+        return call.cut(*(x.view(activations[0].shape) for x in flat))
+
+    return run
+
+
+def layernorm(call: Call):
+    from flashinfer import norm as module
+
+    x, *rest = call.tensors(floating=True)
+    bias = call.with_word("bias") if call.with_word("bias") is not None else call.with_word("beta")
+    weights = [y for y in rest if y is not bias]
+    if bias is None or len(weights) != 1 or any(str(y.dtype) != "torch.float32" for y in rest):
+        raise Unavailable("it takes a weight and a bias of float32")
+    if str(x.dtype) != "torch.bfloat16":
+        raise Unavailable("it takes activations of bfloat16")
+    flat = x.contiguous().view(-1, x.shape[-1])
+    return call.cut(module.layernorm(flat, weights[0], bias, eps=float(call.constant("eps"))).view(x.shape))
+
+
+def activation(call: Call):
+    from flashinfer import activation as module
+
+    (x,) = call.tensors()
+    narrow(x)
+    kind = ("silu_and_mul", "gelu_and_mul", "gelu_tanh_and_mul")[call.variant]
+    return call.cut(getattr(module, kind)(x.contiguous()))
+
+
+# ---- cascade, page, rope ----
+
+
+def cascade(call: Call):
+    from flashinfer import cascade as module
+
+    values = [x.contiguous() for x in call.tensors()]
+    if call.variant == 1:
+        return call.cut(*module.merge_states(*values))
+    v_a, s_a, v_b, s_b = (x for x in values if x.dtype is not call.torch.bool)
+    mask = next((x for x in values if x.dtype is call.torch.bool), None)
+    if mask is None:
+        return call.cut(*module.merge_state(v_a, s_a, v_b, s_b))
+    module.merge_state_in_place(v_a, s_a, v_b, s_b, mask)  # writes to the first two: the call's own
+    return call.cut(v_a, s_a)
+
+
+def page(call: Call):
+    """Both caches, or the one that holds both, are written to and are the call's own."""
+    from flashinfer import page as module
+
+    caches = [x for name, x in call.inputs.items() if "cache" in name]
+    added = [x for name, x in call.inputs.items() if "append" in name]
+    tables = [int32(call[name]) for name in ("batch_indices", "positions", "kv_indices", "kv_indptr")]
+    where, pages = tables[:2], tables[2:]
+    last = int32(call["kv_last_page_len"])
+    if len(added) != 2:
+        raise Unavailable("it appends keys and values together")
+    if added[0].dim() == 2:
+        module.append_paged_mla_kv_cache(*added, *where, *caches, *pages, last)
+    else:
+        layout = "HND" if call.variant & 1 else "NHD"
+        held = caches[0] if len(caches) == 1 else tuple(caches)
+        module.append_paged_kv_cache(*added, *where, held, *pages, last, layout)
+    return call.cut(*caches)
+
+
+def rope(call: Call):
+    from flashinfer import rope as module
+
+    positions = next(x for x in call.tensors(floating=False) if x.dim() == 1)
+    cache = call.with_word("cache")
+    rotated = [x.contiguous() for x in call.tensors(least_rank=2, floating=True) if x is not cache]
+    interleaved = bool(call.scalar("interleave", False)) if call.scalar("interleave") is not None else bool(
+        call.variant & 2)
+    if call.scalar("neox") is not None:
+        interleaved = not call.scalar("neox")
+    if len(rotated) != 2 or rotated[0].dim() != 3:
+        raise Unavailable("it takes q and k of [tokens, heads, dim]")
+    q, k = rotated
+    narrow(q, k)
+    if cache is not None:
+        flat = [x.view(len(x), -1) for x in rotated]
+        q_out, k_out = module.apply_rope_with_cos_sin_cache(
+            positions, *flat, q.shape[-1], cache.float(), is_neox=not interleaved)
+        return call.cut(q_out.view(q.shape), k_out.view(k.shape))
+    words = {"rotary_dim": call.scalar("rotary_dim"), "interleave": interleaved,
+             "rope_theta": float(call.constant("rope_theta"))}
+    if call.variant & 4:
+        words["rope_scale"] = float(call.constant("rope_scale"))
+        words["low_freq_factor"] = float(call.constant("low_freq_factor"))
+        words["high_freq_factor"] = float(call.constant("high_freq_factor"))
+        words["old_context_len"] = int(call.constant("old_context_len"))
+        return call.cut(*module.apply_llama31_rope_pos_ids(q, k, int32(positions), **words))
+    words["rope_scale"] = float(call.scalar("rope_scale", call.constants.get("rope_scale") or 1.0))
+    return call.cut(*module.apply_rope_pos_ids(q, k, int32(positions), **words))
+
+
+# ---- sampling ----
+
+TOP_K, TOP_P, MIN_P, RENORM = 1, 2, 4, 8
+
+
+def sampling(call: Call):
+    """Samples are judged by the family, as the reference's are; renormalised probabilities are compared."""
+    from flashinfer import sampling as module
+
+    probs = next(x for x in call.tensors(floating=True) if x.dim() == 2).float().contiguous()
+    filters = [(bit, word) for bit, word in ((TOP_K, "top_k"), (TOP_P, "top_p"), (MIN_P, "min_p")) if call.variant & bit]
+    values = [call.with_word(word) for _, word in filters]
+    words = [word for _, word in filters]
+    values = [int32(x) if word == "top_k" and hasattr(x, "dtype") else x for x, word in zip(values, words)]
+    if call.variant & RENORM:
+        if len(words) == 2 and words == ["top_k", "top_p"]:
+            probs = module.top_k_renorm_probs(probs, values[0])
+            words, values = words[1:], values[1:]
+        if words not in (["top_k"], ["top_p"]):
+            raise Unavailable("it renormalises by top-k and top-p")
+        return call.cut(getattr(module, words[0] + "_renorm_probs")(probs, values[0]))
+    name = "_".join([*words, "sampling_from_probs"])
+    if not hasattr(module, name):
+        raise Unavailable("it has no %s" % name)
+    return call.cut(getattr(module, name)(probs, *values))
+
+
+def softmax(call: Call):
+    from flashinfer import sampling as module
+
+    logits = next(x for x in call.tensors(floating=True) if x.dim() == 2)
+    temperature = call.with_word("temperature")
+    return call.cut(module.softmax(logits.float().contiguous(), temperature=temperature))
+
+
+# ---- recurrences ----
+
+
+def l2norm(call):
+    given = call.scalar("l2norm")
+    return bool(given) if given is not None else call.says("l2norm")
+
+
+def gdn_scale(call, q):
+    scale = call.scalar("scale")
+    return float(scale) if scale else q.shape[-1] ** -0.5
+
+
+def gdn(call: Call):
+    """States [V, K], float32. Decode and multi-token update states in place: they are the call's own."""
+    torch = call.torch
+    if call.variant & 1:
+        raise Unavailable("its states are [V, K], the definition's are [K, V]")
+    q, k, v = call["q"], call["k"], call["v"]
+    narrow(q, k, v)
+    a_log, a, dt_bias, b = call["A_log"], call["a"], call["dt_bias"], call["b"]
+    state = call.with_word("state")
+    cu_seqlens = call.get("cu_seqlens")
+    scale = gdn_scale(call, q)
+    if cu_seqlens is not None:
+        from flashinfer.gdn_prefill import chunk_gated_delta_rule
+
+        gate = torch.exp(-torch.exp(a_log.float()) * torch.nn.functional.softplus(a.float() + dt_bias.float()))
+        beta = torch.sigmoid(b.float())
+        output, new_state = chunk_gated_delta_rule(
+            q, k, v, gate.contiguous(), beta.contiguous(), scale, None if state is None else state.float(), True,
+            cu_seqlens, use_qk_l2norm_in_kernel=l2norm(call), output_state=torch.empty(
+                len(cu_seqlens) - 1, v.shape[1], v.shape[2], q.shape[2], device=q.device))
+        return call.cut(output, new_state)
+    from flashinfer import gdn_decode as module
+
+    needed = "run_pretranspose_decode" if q.shape[1] == 1 else "run_mtp_decode"
+    if getattr(module, needed, True) is None:
+        raise Unavailable("its decode kernels cannot be imported: they need cutlass (nvidia-cutlass-dsl[cu13])")
+    indices = call.with_word("indices")
+    words = {"scale": scale, "use_qk_l2norm": l2norm(call)}
+    if q.shape[1] == 1 and indices is None:
+        if state is None:
+            state = torch.zeros(q.shape[0], v.shape[2], v.shape[3], q.shape[3], device=q.device)
+        output, new_state = module.gated_delta_rule_decode_pretranspose(
+            q, k, v, state, a_log.float(), a, dt_bias.float(), b, **words)
+        return call.cut(output, new_state)
+    if indices is None or q.shape[1] < 2:
+        raise Unavailable("its multi-token kernel takes a pool of states, indices, and two tokens or more")
+    updates = call.constants.get("updates_state")
+    disabled = call.scalar("disable_state_update")
+    disable = bool(disabled) if disabled is not None else updates is None or updates == 0
+    buffer = torch.empty(q.shape[0], q.shape[1], v.shape[2], v.shape[3], q.shape[3], device=q.device)
+    output, pool = module.gated_delta_rule_mtp(
+        q, k, v, state, int32(indices), a_log.float(), a, dt_bias.float(), b,
+        intermediate_states_buffer=buffer, disable_state_update=disable, **words)
+    return call.cut(output, pool)
+
+
+def mamba_ssu(call: Call):
+    """One number a head, spread by strides of 0, is what the kernel takes for dt, A, D and dt_bias; full tensors are taken
+    if all numbers of a head are equal."""
+    from flashinfer.mamba import selective_state_update
+
+    state, x, dt, a = (call[name] for name in ("state", "x", "dt", "A"))
+    heads, dim, width = state.shape[1:]
+    if dim < 64:
+        raise Unavailable("its kernel takes heads of 64 and more, this one has %d" % dim)
+
+    # dt, D and dt_bias have one dtype between them.
+    given = [y for y in (dt, call.get("D"), call.get("dt_bias")) if y is not None]
+    wide = dt.dtype if all(y.dtype == dt.dtype for y in given) else call.torch.float32
+
+    def by_head(value, leading, trailing, dtype):
+        """[…leading, heads, (dim, (width))] as a view whose trailing strides are 0."""
+        if value is None:
+            return None
+        while value.dim() < leading + 1 + trailing:
+            value = value.unsqueeze(-1)
+        first = value
+        for axis in range(leading + 1, leading + 1 + trailing):
+            first = first.narrow(axis, 0, 1)
+        if not (value == first).all():
+            raise Unavailable("it takes one number a head for dt, A, D and dt_bias, and here they differ")
+        first = first.reshape(first.shape[: leading + 1]).to(dtype)
+        shape = (*first.shape, *(dim, width)[:trailing])
+        for _ in range(trailing):
+            first = first.unsqueeze(-1)
+        return first.expand(shape)
+
+    softplus = call.scalar("softplus")
+    pad = call.scalar("pad_slot")
+    output = selective_state_update(
+        state, x, by_head(dt, 1, 1, wide), by_head(a, 0, 2, a.dtype), call["B"], call["C"],
+        by_head(call.get("D"), 0, 1, wide), z=call.get("z"), dt_bias=by_head(call.get("dt_bias"), 0, 1, wide),
+        dt_softplus=True if softplus is None else bool(softplus),
+        state_batch_indices=call.with_word("indices"), pad_slot_id=-1 if pad is None else int(pad))
+    indices = call.with_word("indices")
+    if indices is not None:
+        output = call.torch.where((indices == (-1 if pad is None else int(pad))).view(-1, 1, 1), 0, output)
+    return call.cut(output, state)
+
+
+# ---- experts ----
+
+GIVEN, DEEPSEEK, RENORMALISE, LLAMA4 = 0, 1, 2, 3
+
+
+def routing(call):
+    """(experts [T, K], weights [T, K]) and who chose them. DeepSeek's by fused_topk_deepseek where it has the kernel."""
+    torch = call.torch
+    method = call.variant & 3
+    count = int(call.constant("top_k"))
+    if method == GIVEN:
+        raise Unavailable("the routing is given packed, which its cutlass kernels do not take")
+    if call.variant & 4:
+        raise Unavailable("it applies the routing weights to the output, the definition to the input")
+    logits = call["routing_logits"]
+    if method == RENORMALISE:
+        values, experts = torch.topk(logits.float(), count, dim=-1)
+        return experts, torch.softmax(values, -1)
+    if method == LLAMA4:
+        values, experts = torch.topk(torch.sigmoid(logits.float()), 1, dim=-1)
+        return experts, values
+    from flashinfer.fused_moe import fused_topk_deepseek
+
+    groups = int(call.constants.get("n_group") or 1)
+    kept = int(call.constants.get("topk_group") or 1)
+    values = torch.empty(len(logits), count, dtype=torch.float32, device=logits.device)
+    experts = torch.empty(len(logits), count, dtype=torch.int32, device=logits.device)
+    fused_topk_deepseek(logits.float().contiguous(), call["routing_bias"].float().contiguous(), groups, kept, count,
+                        float(call.scalar("routed_scaling_factor", 1.0)), values, experts)
+    return experts, values
+
+
+def moe(call: Call):
+    """cutlass_fused_moe in its fp8 block-scale mode (sm_90): activations come in bfloat16 and are quantised by the kernel,
+    the intermediate as well, each by token and 128 channels: 2.6 % of a value. The halves of the first product lie as in
+    the definition, the linear one first."""
+    from flashinfer.fused_moe import cutlass_fused_moe
+
+    torch = call.torch
+    scale = call.get("hidden_states_scale")
+    if scale is None or call.get("gemm1_weights_scale") is None:
+        raise Unavailable("on this GPU it has experts with scales by block alone")
+    hidden = call["hidden_states"].float() * scale.t().repeat_interleave(128, dim=1)
+    experts, weights = routing(call)
+    total = call["routing_logits"].shape[1]
+    local, offset = call["gemm1_weights"].shape[0], int(call.scalar("local_expert_offset", 0))
+    if offset % local != 0 or total % local != 0:
+        raise Unavailable("its shards begin at multiples of their size")
+    output = cutlass_fused_moe(
+        hidden.to(torch.bfloat16).contiguous(), int32(experts).contiguous(), weights.float().contiguous(),
+        call["gemm1_weights"].contiguous(), call["gemm2_weights"].contiguous(), torch.bfloat16,
+        quant_scales=[call["gemm1_weights_scale"].float().contiguous(), call["gemm2_weights_scale"].float().contiguous()],
+        ep_size=total // local, ep_rank=offset // local, use_deepseek_fp8_block_scale=True, use_fused_finalize=False)
+    output = output[0] if isinstance(output, (list, tuple)) else output
+    call.noise = 0.1
+    return call.cut(output)
+
+
+SHORT = 120  # seconds beyond what compilers are given: the first launch of a module
+
+TABLES = (
+    Table(
+        "flashinfer",
+        NEEDS,
+        {
+            "activation": Row(activation, first_use_s=SHORT, coarse=((1e-3, 2e-2),)),
+            "cascade": Row(cascade, first_use_s=SHORT, mutates="v, s (in place)"),
+            "dsa_paged": Row(dsa_paged("fa2"), first_use_s=SHORT, coarse=ATTENTION),
+            "gdn": Row(gdn, least=90, mutates="state", coarse=((1e-3, 2e-2), (1e-3, 1e-2))),
+            "gemma_rmsnorm": Row(norm("gemma_rmsnorm", "gemma_fused_add_rmsnorm"), first_use_s=SHORT,
+                                 mutates="input, residual"),
+            "gqa_paged": Row(gqa_decode_or_prefill, first_use_s=SHORT, coarse=ATTENTION),
+            "gqa_ragged": Row(ragged("fa2"), first_use_s=SHORT, coarse=ATTENTION),
+            "layernorm": Row(layernorm, first_use_s=SHORT),
+            "mamba_ssu": Row(mamba_ssu, mutates="state", coarse=((1e-3, 1e-2), (1e-3, 1e-2))),
+            "mla_paged": Row(mla_paged("fa2"), first_use_s=SHORT, coarse=ATTENTION),
+            "mla_ragged": Row(ragged("fa2"), first_use_s=SHORT, coarse=ATTENTION),
+            "moe": Row(moe, least=90, most=90, coarse=((0.0, 2e-2),)),
+            "page": Row(page, first_use_s=SHORT, mutates="the caches"),
+            "rmsnorm": Row(norm("rmsnorm", "fused_add_rmsnorm"), first_use_s=SHORT, mutates="input, residual"),
+            "rope": Row(rope, first_use_s=SHORT, coarse=((3e-3, 1e-2), (3e-3, 1e-2))),
+            "sampling": Row(sampling, first_use_s=SHORT),
+            "softmax": Row(softmax, first_use_s=SHORT),
+        },
+        never={"gemm": "its dense products take bfloat16 by way of cuBLAS, which is torch's"},
+    ),
+    Table(
+        "flashinfer_fa3",
+        NEEDS,
+        {
+            "dsa_paged": Row(dsa_paged("fa3"), least=90, most=90, first_use_s=SHORT, coarse=ATTENTION),
+            "gqa_paged": Row(gqa_paged("fa3"), least=90, most=90, first_use_s=SHORT, coarse=ATTENTION),
+            "gqa_ragged": Row(ragged("fa3"), least=90, most=90, first_use_s=SHORT, coarse=ATTENTION),
+            "mla_paged": Row(mla_paged("fa3"), least=90, most=90, first_use_s=SHORT, coarse=ATTENTION),
+            "mla_ragged": Row(ragged("fa3"), least=90, most=90, first_use_s=SHORT, coarse=ATTENTION),
+        },
+    ),
+)

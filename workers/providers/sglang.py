@@ -1,0 +1,286 @@
+"""SGLang as a ground truth: its Triton kernels ("sglang", read against 0.5.23), and its compiled ones ("sgl_kernel", read
+against sglang-kernel 0.4.10 and sgl-kernel 0.3.21)."""
+
+from reftest_providers import Call, Need, Row, Table, Unavailable
+
+TRITON = (Need(("sglang",), "sglang", (0, 5)), Need(("triton",), "triton", (3, 0)), Need(("sglang-kernel",), optional=True))
+COMPILED = (Need(("sglang-kernel", "sgl-kernel"), "sgl_kernel", (0, 3)),)
+LN2 = 0.6931471805599453
+ATTENTION = ((1e-2, 2e-2), (1e-2, 1e-3))
+GIVEN, DEEPSEEK, RENORMALISE, LLAMA4 = 0, 1, 2, 3  # variants of moe; 4: weights are applied to the input
+
+
+def narrow(*tensors):
+    if any(str(x.dtype) not in ("torch.bfloat16", "torch.float16") for x in tensors):
+        raise Unavailable("it takes float16 and bfloat16")
+
+
+def of(module, name):
+    if not hasattr(module, name):
+        raise Unavailable("this release has no %s" % name)
+    return getattr(module, name)
+
+
+# ---- experts ----
+
+
+def routing(call):
+    """(weights [T, K], experts [T, K]), in float32. The choice is the definition's own; what is witnessed are the experts."""
+    torch = call.torch
+    method, count = call.variant & 3, int(call.constant("top_k"))
+    if method == GIVEN:
+        packed = call["topk_ids"]
+        weights = (packed & 0xFFFF).to(torch.int16).view(torch.bfloat16).float()
+        return weights, packed >> 16
+    logits = call["routing_logits"].float()
+    if method == RENORMALISE:
+        values, experts = torch.topk(logits, count, dim=-1)
+        return torch.softmax(values, -1), experts
+    scores = torch.sigmoid(logits)
+    if method == LLAMA4:
+        return torch.topk(scores, count, dim=-1)
+    chosen = scores + call["routing_bias"].float()
+    groups, kept = int(call.constants.get("n_group") or 1), int(call.constants.get("topk_group") or 1)
+    if groups > 1:
+        by_group = chosen.view(len(chosen), groups, -1)
+        best = by_group.topk(2, dim=-1).values.sum(-1).topk(kept, dim=-1).indices
+        mask = torch.zeros_like(by_group[..., 0]).scatter_(1, best, 1.0).bool()
+        chosen = by_group.masked_fill(~mask.unsqueeze(-1), float("-inf")).flatten(1)
+    experts = chosen.topk(count, dim=-1).indices
+    weights = scores.gather(1, experts)
+    weights = weights / (weights.sum(-1, keepdim=True) + 1e-20) * float(call.scalar("routed_scaling_factor", 1.0))
+    return weights, experts
+
+
+def halves_swapped(x, size):
+    """Its first half of the first product is the gate's, the definition's is the linear one."""
+    return x.roll(size, dims=1).contiguous()
+
+
+def moe(call: Call):
+    """fused_experts over operands that are dequantised to bfloat16 first: its own fp8 mode would quantise the activations
+    anew. Experts of other devices are -1."""
+    from sglang.srt.layers.moe.moe_runner.triton_utils.fused_moe import fused_experts_impl
+
+    torch = call.torch
+    hidden, w1, w2 = (call[name].float() for name in ("hidden_states", "gemm1_weights", "gemm2_weights"))
+    scales = [call.get(name + "_scale") for name in ("hidden_states", "gemm1_weights", "gemm2_weights")]
+    if call.with_word("output1_scales") is not None:
+        raise Unavailable("it has one scale for both halves of the first product")
+    if any(scale is not None for scale in scales):
+        block = 128
+        hidden = hidden * scales[0].float().t().repeat_interleave(block, dim=1)
+        w1, w2 = (w * s.float().repeat_interleave(block, dim=1).repeat_interleave(block, dim=2)
+                  for w, s in ((w1, scales[1]), (w2, scales[2])))
+    weights, experts = routing(call)
+    local, offset = w1.shape[0], int(call.scalar("local_expert_offset", 0))
+    experts = experts.long() - offset
+    outside = (experts < 0) | (experts >= local)
+    output = fused_experts_impl(
+        hidden.to(torch.bfloat16).contiguous(), halves_swapped(w1, w1.shape[1] // 2).to(torch.bfloat16),
+        w2.to(torch.bfloat16).contiguous(), weights.float().masked_fill(outside, 0.0).contiguous(),
+        experts.masked_fill(outside, -1).to(torch.int32).contiguous(), inplace=False,
+        apply_router_weight_on_input=bool(call.variant & 4), filter_expert=True)
+    call.noise = 0.01
+    return call.cut(output)
+
+
+# ---- recurrences ----
+
+
+def gdn(call: Call):
+    """One kernel for gates, correction and state; it updates states in place: they are the call's own."""
+    from sglang.kernels.ops.attention.linear.fused_sigmoid_gating_recurrent import fused_sigmoid_gating_delta_rule_update
+
+    torch = call.torch
+    if call.variant & 1:
+        raise Unavailable("its states are [V, K], the definition's are [K, V]")
+    q, k, v, a, b = (call[name] for name in ("q", "k", "v", "a", "b"))
+    cu_seqlens, indices, state = call.get("cu_seqlens"), call.with_word("indices"), call.with_word("state")
+    batch, tokens = q.shape[:2]
+    if cu_seqlens is None:
+        cu_seqlens = torch.arange(0, (batch + 1) * tokens, tokens, device=q.device)
+        q, k, v, a, b = (x.reshape(1, -1, *x.shape[2:]) for x in (q, k, v, a, b))
+    else:
+        q, k, v, a, b = (x.unsqueeze(0) for x in (q, k, v, a, b))
+    count = len(cu_seqlens) - 1
+    if state is None:
+        state = torch.zeros(count, v.shape[2], v.shape[3], q.shape[3], device=q.device)
+    slots = indices if indices is not None else torch.arange(count, device=q.device)
+    scale, given = call.scalar("scale"), call.scalar("l2norm")
+    disabled, updates = call.scalar("disable_state_update"), call.constants.get("updates_state")
+    stays = indices is not None and (bool(disabled) if disabled is not None else not updates)
+    output = fused_sigmoid_gating_delta_rule_update(
+        call["A_log"].float(), a.contiguous(), call["dt_bias"].float(), 1.0, 20.0, q.contiguous(), k.contiguous(),
+        v.contiguous(), b.contiguous(), state, slots.to(torch.int32), scale=float(scale) if scale else q.shape[-1] ** -0.5,
+        use_qk_l2norm_in_kernel=bool(given) if given is not None else bool(call.variant & 2),
+        cu_seqlens=cu_seqlens.to(torch.int32), disable_state_update=stays)
+    return call.cut(output.reshape(call["v"].shape), state)
+
+
+def mamba_ssu(call: Call):
+    from sglang.kernels.ops.mamba.triton_ops.mamba_ssm import selective_state_update
+
+    torch = call.torch
+    state, x = call["state"], call["x"]
+    heads, dim, width = state.shape[1:]
+
+    def spread(value, shape):
+        if value is None:
+            return None
+        while value.dim() < len(shape):
+            value = value.unsqueeze(-1)
+        return value.expand(shape)
+
+    softplus, pad, indices = call.scalar("softplus"), call.scalar("pad_slot"), call.with_word("indices")
+    output = torch.zeros_like(x)
+    selective_state_update(
+        state, x, spread(call["dt"], x.shape), spread(call["A"], (heads, dim, width)), call["B"], call["C"],
+        D=spread(call.get("D"), (heads, dim)), z=call.get("z"), dt_bias=spread(call.get("dt_bias"), (heads, dim)),
+        dt_softplus=True if softplus is None else bool(softplus), state_batch_indices=indices,
+        pad_slot_id=-1 if pad is None else int(pad), out=output)
+    return call.cut(output, state)
+
+
+# ---- compiled kernels ----
+
+
+def norm(plain_name, fused_name):
+    """The fused kernel writes to both of its tensors: they are the call's own."""
+
+    def run(call: Call):
+        import sgl_kernel
+
+        activations = call.tensors(least_rank=2)
+        weight = next(x for x in call.tensors(floating=True) if x.dim() == 1)
+        narrow(*activations, weight)
+        eps = float(call.constant("eps"))
+        flat = [x.contiguous().view(-1, x.shape[-1]) for x in activations]
+        if len(flat) == 1:
+            return call.cut(of(sgl_kernel, plain_name)(flat[0], weight, eps=eps).view(activations[0].shape))
+        of(sgl_kernel, fused_name)(flat[0], flat[1], weight, eps=eps)
+        return call.cut(*(x.view(activations[0].shape) for x in flat))
+
+    return run
+
+
+def activation(call: Call):
+    import sgl_kernel
+
+    (x,) = call.tensors()
+    narrow(x)
+    kind = ("silu_and_mul", "gelu_and_mul", "gelu_tanh_and_mul")[call.variant]
+    return call.cut(of(sgl_kernel, kind)(x.contiguous()))
+
+
+def cascade(call: Call):
+    """merge_state_v2 has natural logarithms."""
+    import sgl_kernel
+
+    values = [x.contiguous() for x in call.tensors()]
+    if call.variant == 1 or len(values) != 4:
+        raise Unavailable("it merges two states, without a mask")
+    v_a, s_a, v_b, s_b = values
+    merged, s = of(sgl_kernel, "merge_state_v2")(v_a, s_a * LN2, v_b, s_b * LN2)
+    return call.cut(merged, s / LN2)
+
+
+def sampling(call: Call):
+    from sgl_kernel import sampling as module
+
+    if not call.variant & 8:
+        raise Unavailable("it draws by FlashInfer's kernels")
+    probs = next(x for x in call.tensors(floating=True) if x.dim() == 2).float().contiguous()
+    words = [word for bit, word in ((1, "top_k"), (2, "top_p"), (4, "min_p")) if call.variant & bit]
+    if words not in (["top_k"], ["top_p"]):
+        raise Unavailable("it renormalises by top-k or top-p")
+    value = call.with_word(words[0])
+    if words[0] == "top_k" and hasattr(value, "dtype"):
+        value = value.to(call.torch.int32)
+    return call.cut(of(module, words[0] + "_renorm_probs")(probs, value))
+
+
+def lse_out(lse, heads):
+    """[heads, queries], natural, to [queries, heads] in base 2."""
+    return (lse.t() if lse.shape[0] == heads else lse).float() / LN2
+
+
+def ragged(call: Call):
+    from sgl_kernel.flash_attn import flash_attn_varlen_func
+
+    torch = call.torch
+    q, k, v = call.tensors(least_rank=3)
+    narrow(q, k, v)
+    queries, keys = (call.with_word(word).to(torch.int32) for word in ("qo_indptr", "kv_indptr"))
+    longest = [int((x[1:] - x[:-1]).max()) for x in (queries, keys)]
+    output, lse, *_ = flash_attn_varlen_func(
+        q, k, v, queries, keys, *longest, softmax_scale=float(call.scalar("scale")), causal="causal" in call.name,
+        return_softmax_lse=True)
+    return call.cut(*seen(call, output, lse_out(lse, q.shape[1]), queries, keys[1:] - keys[:-1], "causal" in call.name))
+
+
+def seen(call, output, lse, queries, lengths, causal):
+    """Queries that see no key: 0 and -infinity, whatever the kernel leaves there."""
+    torch = call.torch
+    counts = queries[1:] - queries[:-1]
+    sequence = torch.repeat_interleave(torch.arange(len(counts), device=output.device), counts)
+    keys = lengths[sequence].long()
+    if causal:
+        place = torch.arange(len(sequence), device=output.device) - queries[sequence]
+        keys = keys - counts[sequence] + place + 1
+    blind = (keys <= 0).view(-1, 1)
+    return output.masked_fill(blind.unsqueeze(-1), 0), lse.masked_fill(blind, float("-inf"))
+
+
+def gqa_paged(call: Call):
+    from sgl_kernel.flash_attn import flash_attn_with_kvcache
+
+    torch = call.torch
+    q, k, v = call.tensors(least_rank=3)
+    narrow(q, k, v)
+    kv, indices = (call.with_word(word).to(torch.int32) for word in ("kv_indptr", "kv_indices"))
+    queries, last = call.with_word("qo_indptr"), call.with_word("last_page")
+    causal = queries is not None and "causal" in call.name
+    if queries is None:
+        queries = torch.arange(len(kv), device=call.device)
+    queries = queries.to(torch.int32)
+    pages = kv[1:] - kv[:-1]
+    lengths = pages * k.shape[1]
+    if last is not None:
+        lengths = torch.where(pages > 0, lengths - k.shape[1] + last[: len(pages)], 0)
+    table = torch.zeros(len(pages), max(int(pages.max()), 1), dtype=torch.int32, device=call.device)
+    for i, (a, b) in enumerate(zip(kv[:-1].tolist(), kv[1:].tolist())):
+        table[i, : b - a] = indices[a:b]
+    output, lse, *_ = flash_attn_with_kvcache(
+        q, k, v, cache_seqlens=lengths.to(torch.int32), page_table=table, cu_seqlens_q=queries,
+        max_seqlen_q=int((queries[1:] - queries[:-1]).max()), softmax_scale=float(call.scalar("scale")), causal=causal,
+        return_softmax_lse=True)
+    return call.cut(*seen(call, output, lse_out(lse, q.shape[1]), queries, lengths, causal))
+
+
+TABLES = (
+    Table(
+        "sglang",
+        TRITON,
+        {
+            "gdn": Row(gdn, mutates="state", coarse=((1e-3, 2e-2), (1e-3, 1e-2))),
+            "mamba_ssu": Row(mamba_ssu, mutates="state", coarse=((1e-3, 1e-2), (1e-3, 1e-2))),
+            "moe": Row(moe, coarse=((0.0, 2e-2),)),
+        },
+    ),
+    Table(
+        "sgl_kernel",
+        COMPILED,
+        {
+            "activation": Row(activation, first_use_s=120, coarse=((1e-3, 2e-2),)),
+            "cascade": Row(cascade, first_use_s=120, coarse=((1e-3, 1e-2), (1e-3, 1e-3))),
+            "gemma_rmsnorm": Row(norm("gemma_rmsnorm", "gemma_fused_add_rmsnorm"), first_use_s=120,
+                                 mutates="input, residual"),
+            "gqa_paged": Row(gqa_paged, least=80, most=90, first_use_s=120, coarse=ATTENTION),
+            "gqa_ragged": Row(ragged, least=80, most=90, first_use_s=120, coarse=ATTENTION),
+            "mla_ragged": Row(ragged, least=80, most=90, first_use_s=120, coarse=ATTENTION),
+            "rmsnorm": Row(norm("rmsnorm", "fused_add_rmsnorm"), first_use_s=120, mutates="input, residual"),
+            "sampling": Row(sampling, first_use_s=120),
+        },
+    ),
+)
