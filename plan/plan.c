@@ -52,6 +52,8 @@ static enum lack lack_of_truths(const struct truths *truths, bool own_class, con
 		return truths->count == 0 ? LACK_NONE : LACK_TRUTH;
 	if (own_class && (v->all_witnesses != (truths->all && truths->count > 1) || (truths->all && count < truths->count)))
 		return LACK_TRUTH;
+	if (own_class && v->reason == REASON_NO_GROUND_TRUTH && v->witness_count > 0 && count < truths->count)
+		return LACK_TRUTH; /* those that were asked could not tell; another would be asked now */
 	for (; *at < count; (*at)++) {
 		enum lack lack = lack_of_witness(truths, *at, own_class, &witnesses[*at]);
 

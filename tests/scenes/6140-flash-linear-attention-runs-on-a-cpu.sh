@@ -16,3 +16,21 @@ verify --ground-truth all --timeout 300
 expect_exit 0
 expect "all([w['name'] for w in case['witnesses']] == ['fla', 'builtin'] for n in d for case in d[n]['cases'])"
 expect "all(w['passed_over'] is None for n in d for case in d[n]['cases'] for w in case['witnesses'])"
+
+# What a reference leaves in an input that only builtin tells of: builtin is asked too, and without it nothing is verified.
+rm -r definitions/gdn
+given gdn_mtp_qk2_v4_d128_k_last
+buffer="--case small:batch_size=1,seq_len=2,pool_size=3" # another case has no buffer
+verify --ground-truth fla,builtin $buffer
+expect_exit 0
+expect "all([w['name'] for w in case['witnesses']] == ['fla', 'builtin'] for n in d for case in d[n]['cases'])"
+expect "{'intermediate_states_buffer'} == {o['name'] for n in d for case in d[n]['cases'] for o in case['outputs']} - {'output', 'final_state'}"
+verify --ground-truth fla $buffer
+expect_status gdn_mtp_qk2_v4_d128_k_last skipped no_ground_truth
+expect "'name it too' in d['gdn_mtp_qk2_v4_d128_k_last']['cases'][0]['message']"
+edit definitions/gdn/gdn_mtp_qk2_v4_d128_k_last.json '[slots, t] = held' '[slots, t] = held * 1.5'
+verify --ground-truth fla $buffer
+expect_status gdn_mtp_qk2_v4_d128_k_last skipped no_ground_truth
+REFTEST_KEPT_INPUTS=0 verify --ground-truth fla,builtin $buffer
+expect_exit 1
+expect_status gdn_mtp_qk2_v4_d128_k_last failed numeric
