@@ -231,6 +231,7 @@ static void write_witness(const struct witness *witness, struct buf *out)
 	write_text(out, "version", witness->version);
 	write_text(out, "passed_over", witness->passed_over);
 	write_bool(out, "accident", witness->accident);
+	write_bool(out, "coarse", witness->coarse);
 	write_number(out, "seconds", witness->seconds);
 	write_number(out, "prepared", witness->prepared);
 	if (isnan(witness->margin))
@@ -574,6 +575,7 @@ static void read_witnesses(struct reader *r, const cJSON *json, struct verdict *
 		witnesses->version = read_text(r, item, "version", true);
 		witnesses->passed_over = read_text(r, item, "passed_over", true);
 		witnesses->accident = read_bool(r, item, "accident");
+		witnesses->coarse = read_bool(r, item, "coarse");
 		witnesses->seconds = read_number(r, item, "seconds");
 		witnesses->prepared = read_number(r, item, "prepared");
 		witnesses->margin = cJSON_IsNull(json_member(item, "margin")) ? NAN : read_number(r, item, "margin");

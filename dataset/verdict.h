@@ -81,6 +81,7 @@ struct witness {
 	const char *name, *version;
 	const char *passed_over; /* NULL: it gave the outputs; else the sentence why it decided nothing */
 	bool accident;           /* passed over for what may be gone tomorrow: a dead process, a timeout, no memory */
+	bool coarse;             /* its arithmetic is coarser than the case's rules: it does not decide alone */
 	double seconds;          /* that its answer took, and those it needed before, once, to import and to compile */
 	double prepared;
 	double margin;           /* all were asked: the largest against builtin, as metrics.margin; NaN: not compared */

@@ -38,6 +38,13 @@ static enum lack lack_of_witness(const struct truths *truths, int at, bool own_c
 	return same(w->version, wanted->version) ? LACK_NONE : LACK_VERSION;
 }
 
+/* Did all that were asked leave the decision to others, who were not there? Then whoever has others asks them. */
+static bool could_not_tell(const struct verdict *v)
+{
+	return v->witness_count > 0 && !v->all_witnesses &&
+	       (v->reason == REASON_NO_GROUND_TRUTH || v->witnesses[v->witness_count - 1].coarse);
+}
+
 /* Each that the verdict went through, in order, against each that would be gone through now. */
 static enum lack lack_of_truths(const struct truths *truths, bool own_class, const struct verdict *v, int *at)
 {
@@ -52,8 +59,8 @@ static enum lack lack_of_truths(const struct truths *truths, bool own_class, con
 		return truths->count == 0 ? LACK_NONE : LACK_TRUTH;
 	if (own_class && (v->all_witnesses != (truths->all && truths->count > 1) || (truths->all && count < truths->count)))
 		return LACK_TRUTH;
-	if (own_class && v->reason == REASON_NO_GROUND_TRUTH && v->witness_count > 0 && count < truths->count)
-		return LACK_TRUTH; /* those that were asked could not tell; another would be asked now */
+	if (could_not_tell(v) && (!own_class || count < truths->count))
+		return LACK_TRUTH;
 	for (; *at < count; (*at)++) {
 		enum lack lack = lack_of_witness(truths, *at, own_class, &witnesses[*at]);
 

@@ -1092,6 +1092,7 @@ static void take_provided(struct trial *trial, int at, const cJSON *message)
 	witness->seconds = amount_of(message, "seconds");
 	witness->prepared = amount_of(message, "prepared");
 	trial->coarse[at] = read_coarse(trial, message);
+	witness->coarse = trial->coarse[at] != NULL;
 	if (wrong == NULL && cJSON_GetArraySize(said) != trial->job->problem.output_count)
 		wrong = "answered with another number of outputs";
 	cJSON_ArrayForEach (item, said)

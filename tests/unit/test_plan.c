@@ -98,6 +98,27 @@ static void a_library_of_another_machine_need_not_be_here(void **state)
 	assert_int_equal(answer(&automatic, &edited, &v, "has changed"), PLAN_RUN);
 }
 
+/* Asked alone it had to do; where builtin would be asked too, its word is not enough. */
+static void a_coarse_witness_alone_does_not_answer_for_more(void **state)
+{
+	static const struct truth both[] = {{"flashinfer", "0.7"}, {"builtin", "v1"}};
+	const struct truths alone = {both, 1, false}, more = {both, 2, false}, elsewhere = {&both[1], 1, false};
+	struct witness witness = {.name = "flashinfer", .version = "0.7", .coarse = true};
+	struct verdict v = on_gpu;
+	(void)state;
+
+	v.ground_truth = "flashinfer";
+	v.ground_truth_version = "0.7";
+	v.witnesses = &witness;
+	v.witness_count = 1;
+	assert_int_equal(answer(&gpu, &alone, &v, "by flashinfer on sm_90"), PLAN_CACHED);
+	assert_int_equal(answer(&gpu, &more, &v, "would be used now"), PLAN_RUN);
+	assert_int_equal(answer(&automatic, &elsewhere, &v, "would be used now"), PLAN_RUN);
+	witness.coarse = false;
+	assert_int_equal(answer(&gpu, &more, &v, "by flashinfer on sm_90"), PLAN_CACHED);
+	assert_int_equal(answer(&automatic, &elsewhere, &v, "by flashinfer on sm_90"), PLAN_CACHED);
+}
+
 #define STORED(...)                                                                                                    \
 	(const struct verdict *const[]){__VA_ARGS__},                                                                  \
 	    sizeof((const struct verdict *const[]){__VA_ARGS__}) / sizeof(void *)
@@ -212,6 +233,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(a_verdict_counts_while_its_witnesses_are_there),
 	    cmocka_unit_test(a_library_of_another_machine_need_not_be_here),
+	    cmocka_unit_test(a_coarse_witness_alone_does_not_answer_for_more),
 	    cmocka_unit_test(a_verdict_of_the_same_witness_counts),
 	    cmocka_unit_test(nothing_stored_runs),
 	    cmocka_unit_test(a_cpu_verdict_never_passes_for_a_gpu_one),

@@ -43,7 +43,7 @@ static const struct named_value constants[] = {{"eps", "model:llama-3.1-8b", 1e-
 static const char *const findings[] = {"one\nline", "\xC3\xA9"};
 static const struct witness witnesses[] = {
     {.name = "flashinfer", .version = "0.7.2 (table 1a2b3c4d)", .passed_over = "it does not compile:\n\"error\"",
-     .accident = true, .seconds = 0.1, .prepared = 62.5, .margin = 0.3},
+     .accident = true, .coarse = true, .seconds = 0.1, .prepared = 62.5, .margin = 0.3},
     {.name = "torch", .version = "2.13.0 (table 5e6f7a8b)", .seconds = 1e-3, .margin = 0.25},
 };
 
@@ -153,6 +153,8 @@ static void the_head_of_a_plain_pass_is_what_the_whole_says(void **state)
 	plain.message = NULL;
 	plain.weak = false;
 	plain.finding_count = 0;
+	plain.witness_count = 0;
+	plain.all_witnesses = false;
 	plain.seconds = 1.25e-7;
 	plain.time = -3;
 	verdict_write(&plain, &text);
@@ -184,6 +186,8 @@ static void the_head_of_a_plain_pass_is_what_the_whole_says(void **state)
 	assert_null(head_of(&other, &arena));
 	other = plain, other.finding_count = 1;
 	assert_null(head_of(&other, &arena));
+	other = plain, other.witness_count = 2;
+	assert_null(head_of(&other, &arena));
 	other = plain, other.output_count = 0;
 	assert_null(head_of(&other, &arena));
 	other = plain, other.torch = "2.13\"";
@@ -211,6 +215,7 @@ static void witnesses_survive_and_have_one_text(void **state)
 	assert_non_null(v);
 	assert_int_equal(v->witness_count, 2);
 	assert_true(v->all_witnesses && v->witnesses[0].accident && !v->witnesses[1].accident);
+	assert_true(v->witnesses[0].coarse && !v->witnesses[1].coarse);
 	assert_string_equal(v->witnesses[0].passed_over, witnesses[0].passed_over);
 	assert_null(v->witnesses[1].passed_over);
 	same_bits(v->witnesses[0].prepared, 62.5);
