@@ -236,7 +236,7 @@ static bool open_it(struct actor *a)
 
 static bool put(struct actor *a, int from, int count)
 {
-	struct store_put puts[64];
+	struct store_put puts[64] = {{.keep_verdict = false}};
 
 	for (int i = 0; i < count; i++)
 		puts[i] = put_of(a, from + i);
