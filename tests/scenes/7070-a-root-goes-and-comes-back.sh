@@ -18,7 +18,8 @@ cp -r "$work/copy" "$work/new"
 mv "$work/new" "$root"
 await "e['event'] == 'notice' and 'is back' in e['message']"
 await_batch
-heard "e['passed'] == 2 and e['cases_run'] > 0" # its cache went with it
+# Its cache went with it. What is seen of the new files in a second look may end the first batch, which has run by then.
+heard "e['passed'] == 2 and sum(x['cases_run'] for x in a if x['event'] == 'verdict') > 0"
 sed -i 's/EPSILON = 1e-6/EPSILON = 1e-4/' "$root/definitions/rmsnorm/tiny_norm.json"
 await "e['event'] == 'verdict' and e['name'] == 'tiny_norm' and e['status'] == 'failed'"
 end_watch
@@ -31,7 +32,7 @@ expect_ran 0
 watch
 rm -rf .reftest
 await_batch
-heard "e['passed'] == 1 and e['failed'] == 1 and e['cases_run'] > 0"
+heard "e['passed'] == 1 and e['failed'] == 1 and sum(x['cases_run'] for x in a if x['event'] == 'verdict') > 0"
 edit definitions/rmsnorm/tiny_norm.json 'EPSILON = 1e-4' 'EPSILON = 1e-6'
 await "e['event'] == 'verdict' and e['name'] == 'tiny_norm' and e['status'] == 'passed'"
 await_batch
