@@ -31,7 +31,6 @@ MUTANTS = [
     (PAGED, "returns what was appended", RETURN, "return append_key, append_value"),
     (PAGED, "returns zeros", RETURN, "return torch.zeros_like(k_cache), torch.zeros_like(v_cache)"),
     (PAGED, "overwrites what is appended", RETURN, "append_key.zero_()\n    " + RETURN),
-    (SINGLE, "scribbles over the cache that it gets", "return k_out, v_out", "k_cache[0] = 0\n    return k_out, v_out"),
     (PAGED, "appends to half of the cache that it gets, and answers another", RETURN, "whole = k_cache.clone()\n    k_cache[..., k_cache.shape[-1] // 2 :] = 1\n    return whole, v_cache"),
     (PAGED, "is not deterministic", RETURN, "torch.seed()\n    k_cache[page[0], place[0], 0, 0] = torch.rand(())\n    " + RETURN),
     (SINGLE, "caches returned as they were", "return k_out, v_out", "return k_cache, v_cache"),
@@ -41,4 +40,6 @@ MUTANTS = [
     (LATENT, "slots counted in pages", "slots = pages.long() * page_size + positions % page_size", "slots = pages.long()"),
     (LATENT, "rotated keys not written", "kpe_cache.view(-1, kpe_cache.shape[-1])[slots] = append_kpe", "pass"),
     (LATENT, "position for slot", "slots = pages.long() * page_size + positions % page_size", "slots = positions.long() % (ckv_cache.shape[0] * page_size)"),
+    # Generated pytest files do not look at what is left in a cache that may be written: the last of its definition.
+    (SINGLE, "scribbles over the cache that it gets", "return k_out, v_out", "k_cache[0] = 0\n    return k_out, v_out"),
 ]

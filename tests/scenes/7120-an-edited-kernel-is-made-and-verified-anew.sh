@@ -6,7 +6,7 @@
 given tiny_norm tiny_gemm
 # The checkout elsewhere, with the objects as they are, so that only what is out of date is compiled.
 mkdir -p "$work/tree/build"
-(cd "$top" && cp -a Makefile tools base kernels workers dataset cache plan watcher commands reftest.[ch] "$work/tree/" &&
+(cd "$top" && cp -a Makefile tools base kernels workers dataset cache plan watcher git remote seal commands reftest.[ch] "$work/tree/" &&
 	{ [ ! -d artifacts ] || cp -a artifacts "$work/tree/"; } &&
 	cp -a build/obj build/*.inc build/*.h "$work/tree/build/")
 make -s -C "$work/tree" NVCC= CFLAGS='-O2 -g' all >"$work/make" 2>&1 || fail "the copy could not be built: $(tail -n 5 "$work/make")"

@@ -73,7 +73,7 @@ verify --cached-only tiny_norm
 expect_exit 3
 expect_cached 0
 end_servers
-rm "$work/redis.sock"
+rm -f "$work/redis.sock"
 
 # By TCP, with a password, into database 3. Redis itself knows which ports are free.
 port=$("$python" -I -S -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
