@@ -418,11 +418,11 @@ static int query_exponent(const struct op_case *c, const struct attention_roles 
 	return exponent;
 }
 
-struct attention_fill attention_fill_of(const struct op_case *c, const struct attention_roles *roles, int input)
+struct attention_recipe attention_recipe_of(const struct op_case *c, const struct attention_roles *roles, int input)
 {
 	const struct op_arg *arg = &c->problem->inputs[input];
 	struct attention_extent e = attention_extent_of(c, roles);
-	struct attention_fill f = {.key = input_key(c, input)};
+	struct attention_recipe f = {.key = input_key(c, input)};
 
 	f.is_query = input == roles->query[0] || input == roles->query[1];
 	f.dim = c->axis[arg->axis[arg->rank - 1]];
@@ -495,7 +495,7 @@ int attention_fill(const struct op_case *c, const struct attention_roles *roles,
 	if (attention_is_structure(c, input))
 		return fill_structure(c, roles, input, out, err);
 
-	struct attention_fill f = attention_fill_of(c, roles, input);
+	struct attention_recipe f = attention_recipe_of(c, roles, input);
 	uint8_t *used;
 
 	if (attention_used(c, roles, input, &used, err) != 0)

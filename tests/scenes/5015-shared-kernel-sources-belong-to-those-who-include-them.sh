@@ -36,11 +36,24 @@ printf '\n' >>kernels/mla_paged/mla_paged.cu
 digests cuda
 expect_changed 'mla_paged ' '' own cuda
 
+# Two norms are one, but for their weights; and what kernels on a GPU do alike is no part of how inputs are made.
+norms='gemma_rmsnorm rmsnorm '
+printf '\n' >>kernels/rms_inputs.h
+digests norm
+expect_changed "$norms" "$norms" cuda norm
+printf '\n' >>kernels/rms.cu
+digests norm_cuda
+expect_changed "$norms" '' norm norm_cuda
+printf '\n' >>kernels/elements_cuda.h
+digests elements
+expect_changed "activation cascade dsa_paged gdn gemm gemma_rmsnorm gqa_paged gqa_ragged layernorm mamba_ssu mla_paged \
+mla_ragged page rmsnorm rope softmax " '' norm_cuda elements
+
 # A header that only shared sources include, written in a way of its own, with a digit in its name.
 printf '\n' >kernels/fp8.h
 printf '\n' >kernels/fp8_tables.c
 digests unused
-expect_changed '' '' cuda unused
+expect_changed '' '' elements unused
 printf '  #  include "kernels/fp8.h" /* codes */\n' >>kernels/attention_roles.c
 digests included
 expect_changed "$attention" "$attention" unused included
