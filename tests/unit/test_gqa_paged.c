@@ -1,11 +1,11 @@
 /* gqa_paged: matches what the dataset has, its inputs are valid and hurt, right references pass, wrong ones fail. */
 #include "tests/unit/attention_world.h"
 
-#include "kernels/gqa_paged/inputs.h"
+#include "kernels/attention_paged.h"
 
 extern const struct op gqa_paged_op;
 
-static const struct family family = {&gqa_paged_op, gqa_paged_roles};
+static const struct family family = {&gqa_paged_op, attention_paged_roles};
 
 struct shape {
 	int64_t heads, kv_heads, dim, page_size;
@@ -80,11 +80,11 @@ static void matches_decode_and_prefill_with_any_page_length(void **state)
 	assert_int_equal(gqa_paged_op.match(&b.problem, NULL), ATTENTION_FULL);
 	decode(&b, llama_pages);
 	assert_int_equal(gqa_paged_op.match(&b.problem, NULL), ATTENTION_FULL);
-	assert_int_equal(gqa_paged_roles(&b.problem).last_page_len, 5);
+	assert_int_equal(attention_paged_roles(&b.problem).last_page_len, 5);
 	for (size_t i = 0; i < sizeof last / sizeof *last; i++) {
 		prefill(&b, causal_name, llama_pages, last[i]);
 		assert_int_equal(gqa_paged_op.match(&b.problem, NULL), ATTENTION_CAUSAL);
-		assert_int_equal(gqa_paged_roles(&b.problem).last_page_len >= 0, last[i] != NULL);
+		assert_int_equal(attention_paged_roles(&b.problem).last_page_len >= 0, last[i] != NULL);
 	}
 }
 
@@ -115,11 +115,11 @@ static void caches_are_told_apart_by_order_and_by_name(void **state)
 
 	(void)state;
 	decode(&b, llama);
-	assert_int_equal(gqa_paged_roles(&b.problem).key[0], 1);
+	assert_int_equal(attention_paged_roles(&b.problem).key[0], 1);
 	b.inputs[1].name = "v_cache";
 	b.inputs[2].name = "k_cache";
-	assert_int_equal(gqa_paged_roles(&b.problem).key[0], 2);
-	assert_int_equal(gqa_paged_roles(&b.problem).value, 1);
+	assert_int_equal(attention_paged_roles(&b.problem).key[0], 2);
+	assert_int_equal(attention_paged_roles(&b.problem).value, 1);
 }
 
 static void other_problems_are_refused_with_a_sentence(void **state)
@@ -170,7 +170,7 @@ static void other_problems_are_refused_with_a_sentence(void **state)
 
 static void inputs_are_valid_and_hurt_for_twenty_seeds(const struct op_problem *problem, bool of_prefill)
 {
-	struct attention_roles roles = gqa_paged_roles(problem);
+	struct attention_roles roles = attention_paged_roles(problem);
 	int64_t axis[MAX_ROWS * MAX_AXES];
 
 	rows_of(&gqa_paged_op, problem, SIZE_MEDIUM, axis);
@@ -250,7 +250,7 @@ static void presets_are_valid_at_every_size_of_the_dataset(void **state)
 				decode(&b, shape);
 			else
 				prefill(&b, causal_name, shape, shape.page_size > 1 ? "len_indptr" : NULL);
-			struct attention_roles roles = gqa_paged_roles(&b.problem);
+			struct attention_roles roles = attention_paged_roles(&b.problem);
 
 			for (int r = 0, rows = rows_of(&gqa_paged_op, &b.problem, size, axis); r < rows; r++) {
 				struct op_case c = {.problem = &b.problem,

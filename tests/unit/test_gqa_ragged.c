@@ -1,7 +1,7 @@
 /* gqa_ragged: matches what the dataset has, its inputs are valid and hurt, right references pass, wrong ones fail. */
 #include "tests/unit/attention_world.h"
 
-#include "kernels/gqa_ragged/inputs.h"
+#include "kernels/attention_ragged.h"
 
 extern const struct op gqa_ragged_op;
 
