@@ -49,7 +49,7 @@ shared() {
 	printf '%s\n' $files
 }
 
-# Of what is shared, that which makes inputs, sizes and rules runs on the host.
+# What makes inputs, sizes and rules, and what judges by them, runs on the host: with every ground truth a verdict depends on it.
 on_host() { for file in "$@"; do case $file in *.cu | *_cuda.h) ;; *) echo "$file" ;; esac done; }
 
 for source in kernels/*/*.c; do
@@ -59,7 +59,7 @@ for source in kernels/*/*.c; do
 	[ "$folder" = "kernels/$family" ] || continue
 	shared=$(shared "$folder")
 	truth=$(digest "$folder"/* kernels/op.h kernels/number.* kernels/inputs.h kernels/wide.h $shared)
-	inputs=$(digest "$folder/inputs.h" "$folder/$family.c" kernels/inputs.* kernels/number.* $(on_host $shared))
+	inputs=$(digest $(on_host "$folder"/*.[ch]) kernels/inputs.* kernels/number.* $(on_host $shared))
 	printf 'OP(%s, "%s", "%s")\n' "$family" "$truth" "$inputs"
 done | replace "$build/ops.inc"
 

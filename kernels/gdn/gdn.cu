@@ -4,6 +4,7 @@
 #include "kernels/elements_cuda.h"
 
 #include "kernels/gdn/inputs.h"
+#include "kernels/gdn/oracle.h"
 #include "kernels/number.h"
 
 enum { THREADS = 256, LANES = 32, WARPS = THREADS / LANES, PER_LANE = GDN_DIM_MOST / LANES };
