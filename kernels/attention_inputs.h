@@ -88,7 +88,17 @@ struct attention_preset {
 int attention_sizes(const struct op_problem *problem, const struct attention_roles *roles,
                     const struct attention_preset *presets, int count, int64_t *axis, int room);
 
-/* op.edges of every attention family, and op.edge_axes for the problem with these roles. */
+/* op.edges of every attention family (dsa_paged has more of its own behind them), and op.edge_axes for the problem with these
+ * roles. */
+#define ATTENTION_EDGES                                                                                                \
+	{"no_queries", "no queries in, no queries out"},                                                               \
+	    {"no_keys", "where there is no key, a query has output 0 and log-sum-exp -infinity"},                      \
+	    {"blind_queries", "masks are aligned at the end of the keys, and a query before the first key has output " \
+			      "0 and log-sum-exp -infinity"},                                                                     \
+	{                                                                                                              \
+		"one_of_each", "one query and one key: the output is the key's value"                                  \
+	}
+enum { ATTENTION_EDGE_COUNT = 4 };
 extern const struct op_edge attention_edges[];
 bool attention_edge_axes(const struct op_problem *problem, const struct attention_roles *roles, int edge, int64_t *axis);
 

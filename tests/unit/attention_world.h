@@ -113,7 +113,7 @@ static inline struct tensor make_tensor(const struct op_case *c, const struct op
 
 /* Inputs and room for outputs; no truth yet. */
 static inline void make_inputs(struct world *w, const struct op *op, const struct op_problem *problem,
-                               const int64_t *axis, uint64_t seed, uint32_t given)
+                               const int64_t *axis, uint64_t seed, uint32_t given, int edge)
 {
 	struct err err = {""};
 
@@ -123,6 +123,7 @@ static inline void make_inputs(struct world *w, const struct op *op, const struc
 	w->c.axis = w->axis;
 	w->c.seed = seed;
 	w->c.given = given;
+	w->c.edge = edge;
 	memcpy(w->axis, axis, (size_t)problem->axis_count * sizeof *axis);
 	w->c.variant = op->match(problem, &err);
 	assert_string_equal(err.text, "");
@@ -146,7 +147,7 @@ static inline void make_world(struct world *w, const struct op *op, const struct
 {
 	struct err err = {""};
 
-	make_inputs(w, op, problem, axis, seed, 0);
+	make_inputs(w, op, problem, axis, seed, 0, 0);
 	assert_int_equal(op->check(&w->c, w->in, &err), 0);
 	assert_int_equal(op->oracle(&w->c, w->in, w->truth, &err), 0);
 }
@@ -674,7 +675,7 @@ static inline bool make_edge(struct world *w, const struct op *op, const struct 
 			continue;
 		if (!op->edge_axes(problem, op->match(problem, NULL), i + 1, axis))
 			return false;
-		make_inputs(w, op, problem, axis, 3, 0);
+		make_inputs(w, op, problem, axis, 3, 0, i + 1);
 		assert_int_equal(op->check(&w->c, w->in, &err), 0);
 		assert_int_equal(op->oracle(&w->c, w->in, w->truth, &err), 0);
 		return true;

@@ -178,7 +178,7 @@ static void inputs_are_valid_and_hurt_for_twenty_seeds(const struct op_problem *
 		struct world w;
 		struct kinds kinds;
 
-		make_inputs(&w, &gqa_paged_op, problem, axis, seed, 0);
+		make_inputs(&w, &gqa_paged_op, problem, axis, seed, 0, 0);
 		kinds = expect_valid_sequences(&w, &roles);
 		assert_true(kinds.empty > 0 && kinds.one_key > 0 && kinds.one_query > 0);
 		assert_true(!of_prefill || (kinds.square > 0 && kinds.no_query > 0 && kinds.before > 0));
@@ -218,7 +218,7 @@ static void pages_are_out_of_order_shared_and_partly_filled(void **state)
 		struct tensor *indices, *last;
 		struct world w;
 
-		make_inputs(&w, &gqa_paged_op, &b.problem, axis, seed, 0);
+		make_inputs(&w, &gqa_paged_op, &b.problem, axis, seed, 0, 0);
 		indices = &w.in[input_named(&b.problem, "kv_indices")];
 		last = &w.in[input_named(&b.problem, "kv_last_page_len")];
 		for (int64_t i = 1; i < indices->elements; i++) {
@@ -280,7 +280,7 @@ static void brought_indices_meet_no_poison(void **state)
 	(void)state;
 	decode(&b, little_pages);
 	rows_of(&gqa_paged_op, &b.problem, SIZE_MEDIUM, axis);
-	make_inputs(&w, &gqa_paged_op, &b.problem, axis, 0, 1u << input_named(&b.problem, "kv_indices"));
+	make_inputs(&w, &gqa_paged_op, &b.problem, axis, 0, 1u << input_named(&b.problem, "kv_indices"), 0);
 	for (int i = 1; i <= 2; i++)
 		for (int64_t row = 0; row < w.in[i].elements / 32; row++)
 			assert_false(is_nan_row(&w.in[i], row, 32));
@@ -316,7 +316,7 @@ static void odd_axes_give_valid_inputs_or_a_sentence(void **state)
 		struct err err = {""};
 
 		set_axes(&b, axis, cases[i]);
-		make_inputs(&w, &gqa_paged_op, &b.problem, axis, i, 0);
+		make_inputs(&w, &gqa_paged_op, &b.problem, axis, i, 0, 0);
 		assert_int_equal(gqa_paged_op.check(&w.c, w.in, &err), 0);
 		assert_int_equal(gqa_paged_op.oracle(&w.c, w.in, w.truth, &err), 0);
 		free_world(&w);
@@ -420,7 +420,7 @@ static void the_oracle_is_right_where_the_answer_is_known(void **state)
 	(void)state;
 	decode(&b, tiny);
 	set_axes(&b, axis, var);
-	make_inputs(&w, &gqa_paged_op, &b.problem, axis, 0, 0);
+	make_inputs(&w, &gqa_paged_op, &b.problem, axis, 0, 0, 0);
 	const double query[] = {1, 2}, keys[] = {3, -1, 0, 1}, values[] = {1, 0, 0, 1}, indices[] = {1, 0};
 
 	number_write(w.in[0].data, DTYPE_BFLOAT16, 0, 2, query);

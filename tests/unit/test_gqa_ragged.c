@@ -108,7 +108,7 @@ static void sequences_are_valid_and_contain_what_hurts(void **state)
 		struct world w;
 		struct kinds kinds;
 
-		make_inputs(&w, &gqa_ragged_op, &b.problem, axis, seed, 0);
+		make_inputs(&w, &gqa_ragged_op, &b.problem, axis, seed, 0, 0);
 		kinds = expect_valid_sequences(&w, &roles);
 		assert_true(kinds.empty > 0 && kinds.one_key > 0 && kinds.one_query > 0 && kinds.square > 0 &&
 		            kinds.no_query > 0 && kinds.before > 0);

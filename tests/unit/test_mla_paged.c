@@ -134,7 +134,7 @@ static void inputs_are_valid_for_twenty_seeds(const struct op_problem *problem, 
 		struct world w;
 		struct kinds kinds;
 
-		make_inputs(&w, &mla_paged_op, problem, axis, seed, 0);
+		make_inputs(&w, &mla_paged_op, problem, axis, seed, 0, 0);
 		kinds = expect_valid_sequences(&w, &roles);
 		assert_true(kinds.empty > 0 && kinds.one_key > 0 && kinds.one_query > 0);
 		assert_true(!of_prefill || (kinds.square > 0 && kinds.no_query > 0 && kinds.before > 0));
