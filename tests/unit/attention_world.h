@@ -804,4 +804,42 @@ static inline struct kinds expect_valid_sequences(const struct world *w, const s
 	return kinds;
 }
 
+/* Medium sequences of keys without pages are valid, for twenty seeds, and contain what hurts. */
+static inline void expect_ragged_sequences(const struct family *family, const struct op_problem *problem)
+{
+	struct attention_roles roles = family->roles(problem);
+	int64_t axis[MAX_ROWS * MAX_AXES];
+
+	rows_of(family->op, problem, SIZE_MEDIUM, axis);
+	for (uint64_t seed = 0; seed < 20; seed++) {
+		struct world w;
+		struct kinds kinds;
+
+		make_inputs(&w, family->op, problem, axis, seed, 0, 0);
+		kinds = expect_valid_sequences(&w, &roles);
+		assert_true(kinds.empty > 0 && kinds.one_key > 0 && kinds.one_query > 0 && kinds.square > 0 &&
+		            kinds.no_query > 0 && kinds.before > 0);
+		free_world(&w);
+	}
+}
+
+/* Offsets into 640 keys of 8 sequences that point nowhere are refused, and no query that is nobody's is answered. */
+static inline void expect_ragged_offsets_refused(const struct family *family, const struct op_problem *problem)
+{
+	int64_t axis[MAX_ROWS * MAX_AXES];
+	struct world w;
+
+	rows_of(family->op, problem, SIZE_MEDIUM, axis);
+	make_world(&w, family->op, problem, axis, 0);
+	expect_invalid(&w, "kv_indptr", 8, 641, "nor above the 640 keys");
+	expect_invalid(&w, "kv_indptr", 7, 2, "kv_indptr[7] is 2");
+	expect_invalid(&w, "kv_indptr", 0, 3, "kv_indptr[0] is 3, not 0");
+	expect_invalid(&w, "qo_indptr", 1, -1, "qo_indptr[1] is -1");
+	expect_invalid(&w, "qo_indptr", 5, 0, "qo_indptr[5] is 0");
+	expect_invalid(&w, "qo_indptr", 0, 1, "qo_indptr[0] is 1, not 0");
+	expect_axes_invalid(&w, "len_indptr", 0, "kv_indptr is empty");
+	expect_nobodys(&w, "qo_indptr", 3);
+	free_world(&w);
+}
+
 #endif
