@@ -7,7 +7,8 @@ than the definitions, which are in float32: what they say is heard, and does not
 
 import sys
 
-from reftest_providers import COMPILE_S, Call, Need, Row, Table, Unavailable, empty_to_infinity, progress_of
+from reftest_providers import (
+    COMPILE_S, Call, Need, Row, Table, Unavailable, choose_as_deepseek, empty_to_infinity, progress_of)
 
 NEEDS = (
     Need(("flashinfer-python", "flashinfer"), "flashinfer", (0, 3)),
@@ -372,8 +373,11 @@ def gdn(call: Call):
     cu_seqlens = call.get("cu_seqlens")
     scale = gdn_scale(call, q)
     if cu_seqlens is not None:
-        from flashinfer.gdn_prefill import chunk_gated_delta_rule
+        from flashinfer import gdn_prefill
 
+        if getattr(gdn_prefill, "chunk_gated_delta_rule_sm90", True) is None:
+            raise Unavailable("its prefill kernels cannot be imported: they need cutlass (nvidia-cutlass-dsl[cu13])")
+        chunk_gated_delta_rule = gdn_prefill.chunk_gated_delta_rule
         gate = torch.exp(-torch.exp(a_log.float()) * torch.nn.functional.softplus(a.float() + dt_bias.float()))
         beta = torch.sigmoid(b.float())
         output, new_state = chunk_gated_delta_rule(
@@ -439,9 +443,10 @@ def mamba_ssu(call: Call):
 
     softplus = call.scalar("softplus")
     pad = call.scalar("pad_slot")
+    skip = call.get("D")  # which it takes for given
     output = selective_state_update(
         state, x, by_head(dt, 1, 1, wide), by_head(a, 0, 2, a.dtype), call["B"], call["C"],
-        by_head(call.get("D"), 0, 1, wide), z=call.get("z"), dt_bias=by_head(call.get("dt_bias"), 0, 1, wide),
+        by_head(call.torch.zeros(heads, device=x.device) if skip is None else skip, 0, 1, wide), z=call.get("z"), dt_bias=by_head(call.get("dt_bias"), 0, 1, wide),
         dt_softplus=True if softplus is None else bool(softplus),
         state_batch_indices=call.with_word("indices"), pad_slot_id=-1 if pad is None else int(pad))
     indices = call.with_word("indices")
@@ -455,8 +460,16 @@ def mamba_ssu(call: Call):
 GIVEN, DEEPSEEK, RENORMALISE, LLAMA4 = 0, 1, 2, 3
 
 
+def deepseek_kernel(groups, kept, count, experts):
+    """What fused_topk_deepseek takes: without groups it refuses more than one expert a token."""
+    if count > 8 or kept > groups or groups * kept < count:
+        return False
+    return experts <= 384 if groups == 1 else experts <= 32 * groups and experts * kept <= 128 * groups
+
+
 def routing(call):
-    """(experts [T, K], weights [T, K]) and who chose them. DeepSeek's by fused_topk_deepseek where it has the kernel."""
+    """(experts [T, K], weights [T, K]). DeepSeek's by fused_topk_deepseek where it has the kernel; what is chosen otherwise is
+    the definition's own choice, and the experts are what is witnessed."""
     torch = call.torch
     method = call.variant & 3
     count = int(call.constant("top_k"))
@@ -471,10 +484,12 @@ def routing(call):
     if method == LLAMA4:
         values, experts = torch.topk(torch.sigmoid(logits.float()), 1, dim=-1)
         return experts, values
+    groups, kept = int(call.constants.get("n_group") or 1), int(call.constants.get("topk_group") or 1)
+    if not deepseek_kernel(groups, kept, count, logits.shape[1]):
+        weights, experts = choose_as_deepseek(call, logits, count)
+        return experts, weights
     from flashinfer.fused_moe import fused_topk_deepseek
 
-    groups = int(call.constants.get("n_group") or 1)
-    kept = int(call.constants.get("topk_group") or 1)
     values = torch.empty(len(logits), count, dtype=torch.float32, device=logits.device)
     experts = torch.empty(len(logits), count, dtype=torch.int32, device=logits.device)
     fused_topk_deepseek(logits.float().contiguous(), call["routing_bias"].float().contiguous(), groups, kept, count,
