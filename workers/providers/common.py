@@ -30,6 +30,10 @@ class Unavailable(Exception):
     """This library has no call for this case: a sentence."""
 
 
+class NotBuilt(RuntimeError):
+    """A library's kernels could not be compiled; what the compiler said."""
+
+
 @dataclass
 class Need:
     """A distribution; `names`: what it has been called, today's name first. `module`: what is imported of it."""

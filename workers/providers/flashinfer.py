@@ -8,7 +8,7 @@ than the definitions, which are in float32: what they say is heard, and does not
 import sys
 
 from reftest_providers import (
-    COMPILE_S, Call, Need, Row, Table, Unavailable, choose_as_deepseek, empty_to_infinity, progress_of)
+    COMPILE_S, Call, Need, NotBuilt, Row, Table, Unavailable, choose_as_deepseek, empty_to_infinity, progress_of)
 
 NEEDS = (
     Need(("flashinfer-python", "flashinfer"), "flashinfer", (0, 3)),
@@ -30,7 +30,7 @@ def on_import():
 
 def telling(build):
     """Another process may be compiling the same module: then this one waits for it, inside. What did not compile once is
-    not tried again by this process."""
+    not tried again by this process; whether by the next one, provider.py's `mendable` says."""
     failed = {}
 
     def told(self, *args, **words):
@@ -39,14 +39,14 @@ def telling(build):
         except Exception:  # only a nicety hangs on it
             there = False
         if self.name in failed:
-            raise RuntimeError(failed[self.name])
+            raise NotBuilt(failed[self.name])
         try:
             with progress_of("flashinfer compiles %s; the first use of it takes a minute or more" % self.name, COMPILE_S,
                              tell=not there):
                 return build(self, *args, **words)
         except Exception as problem:
             failed[self.name] = str(problem)
-            raise
+            raise NotBuilt(failed[self.name]) from problem
 
     told.told = True
     return told

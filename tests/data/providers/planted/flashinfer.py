@@ -7,7 +7,7 @@ import signal
 import sys
 import time
 
-from reftest_providers import Need, Row, Table, Unavailable
+from reftest_providers import Need, NotBuilt, Row, Table, Unavailable
 
 
 def gemm(call):
@@ -37,7 +37,19 @@ def fail(call):
     raise RuntimeError("planted: nvcc is in a bad mood")
 
 
+def breaks(problem):
+    def run(call):
+        raise problem
+
+    return run
+
+
 DEEDS = {
+    "no_compiler": breaks(NotBuilt("Could not find nvcc and default cuda_home='/usr/local/cuda' doesn't exist")),
+    "disk_full": breaks(NotBuilt("Ninja build failed. a.cu(3): error: cannot write: No space left on device")),
+    "killed": breaks(NotBuilt("Ninja build failed. Ninja output: FAILED: a.o nvcc -c a.cu")),
+    "rejected": breaks(NotBuilt("Ninja build failed. a.cu(3): error: static assertion failed with \"heads of 64\"")),
+    "disk_full_at_run": breaks(OSError(28, "No space left on device")),
     "right": right,
     "wrong": lambda call: call.cut(gemm(call) * 1.5),
     "nan": lambda call: call.cut(gemm(call) * float("nan")),
