@@ -285,6 +285,9 @@ static const char *on_line(struct provider *provider, const char *line, size_t l
 		const char *why = json_text_of(message, "refused");
 
 		refuse(provider, why == NULL ? "the provider says what nobody understands" : why);
+	} else if (provider->busy && !cJSON_IsObject(message)) { /* the judge would break on it */
+		provider->deadline_ms = INT64_MAX;
+		answer = answer_failed(provider, "the provider answered with what is no JSON object");
 	} else if (provider->busy) {
 		buf_clear(&provider->answer);
 		buf_add(&provider->answer, line, length);

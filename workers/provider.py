@@ -29,6 +29,7 @@ import hashlib
 import importlib.metadata
 import importlib.util
 import json
+import math
 import os
 import re
 import signal
@@ -246,8 +247,16 @@ class Server:
                 arena.close()
             except BaseException as problem:
                 reply = {"failed": "after its answer: " + sentence(problem), "accident": True, "fatal": True}
-        self.channel.send(reply)
+        self.send(reply)
         return reply.get("fatal", False)
+
+    def send(self, reply):
+        """JSON has no NaN and no infinity."""
+        try:
+            json.dumps(reply, allow_nan=False)
+        except ValueError as problem:
+            reply = {"failed": "its answer is none: " + sentence(problem), "accident": False, "fatal": False}
+        self.channel.send(reply)
 
     def provide(self, request, arena):
         torch, runner = self.runner.torch, self.runner
@@ -306,7 +315,8 @@ def coarse_of(row, call, results):
     rules = []
     for (atol, rtol), result in zip(row.coarse, results):
         size = float(result.double().square().mean().sqrt()) if call.noise > 0 and result.numel() > 0 else 0.0
-        rules.append({"atol": atol + 5 * call.noise * size, "rtol": rtol})
+        allowed = 5 * call.noise * size
+        rules.append({"atol": atol + (allowed if math.isfinite(allowed) else 0.0), "rtol": rtol})  # of NaN: nothing
     return rules
 
 

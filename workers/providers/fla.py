@@ -120,6 +120,9 @@ def gdn_chunk(call: Call):
 
 V_FIRST, SAYS_L2NORM, SAYS_SIGMOID, SAYS_DOUBLED = 8, 16, 32, 64  # variants: kernels/recurrence.h
 DELTA_K_MOST = 256  # of a key, in chunked kernels with the delta rule
+# With a constant gate the chunked kernel multiplies rows past a sequence's end, which are 0, by e^-gamma for each of them:
+# 0 times infinity where that overflows (e^88). The same numbers as a gate of each token are masked there.
+CHUNK_ROWS, GAMMA_MOST = 64, 80.0
 
 
 def role_of(name, tensor):
@@ -310,6 +313,8 @@ def chunk(family):
             raise Unavailable("it has no kernel for keys of more than %d" % DELTA_K_MOST)
         if form.q.numel() == 0:
             raise Unavailable("there is no token")
+        if form.gamma is not None and float(form.gamma.min()) * CHUNK_ROWS < -GAMMA_MOST:
+            form.gate, form.gamma = form.gamma.expand(*form.v.shape[:3]), None
 
         def narrow(words):
             words.update({name: words[name].to(form.narrow) for name in "qkv"})

@@ -84,11 +84,10 @@ def head_dims(q, v):
 
 
 def last_page_len(call, kv_indptr, page):
-    """As many as there are sequences, whatever the definition declares."""
-    last, sequences = call.with_word("last_page"), len(kv_indptr) - 1
-    if last is None:
-        return call.torch.full((sequences,), page, dtype=call.torch.int32, device=call.device)
-    return int32(last[:sequences])
+    """As many as there are sequences, whatever the definition declares; 0 of one without pages, whose length would be that
+    of its last page otherwise."""
+    last, pages = call.with_word("last_page"), kv_indptr[1:] - kv_indptr[:-1]
+    return int32(call.torch.where(pages > 0, page if last is None else last[: len(pages)], 0))
 
 
 def gqa_paged(backend):
@@ -384,6 +383,7 @@ def gdn(call: Call):
             q, k, v, gate.contiguous(), beta.contiguous(), scale, None if state is None else state.float(), True,
             cu_seqlens, use_qk_l2norm_in_kernel=l2norm(call), output_state=torch.empty(
                 len(cu_seqlens) - 1, v.shape[1], v.shape[2], q.shape[2], device=q.device))
+        call.noise = 0.01  # products of rounded factors, chunk by chunk
         return call.cut(output, new_state)
     from flashinfer import gdn_decode as module
 

@@ -2,6 +2,7 @@
 $PLANTED_TOO). gemm alone."""
 
 import ctypes
+import json
 import os
 import signal
 import sys
@@ -37,6 +38,16 @@ def fail(call):
     raise RuntimeError("planted: nvcc is in a bad mood")
 
 
+def babble(call):
+    json.dumps = lambda *words, **named: '{"provided": NaN, "coarse": [}'
+    return right(call)
+
+
+def nan_and_noisy(call):
+    call.noise = 0.01
+    return call.cut(gemm(call) * float("nan"))
+
+
 def breaks(problem):
     def run(call):
         raise problem
@@ -56,6 +67,8 @@ DEEDS = {
     "coarse": lambda call: call.cut(gemm(call) * 1.004),
     "declines": decline,
     "raises": fail,
+    "babbles": babble,
+    "nan_coarse": nan_and_noisy,
     "exits": lambda call: sys.exit("planted"),
     "hangs": hang,
     "dies": lambda call: os.kill(os.getpid(), signal.SIGKILL),
@@ -70,7 +83,7 @@ def deed(variable):
         name = os.environ.get(variable, "right")
         return DEEDS[name](call)
 
-    coarse = ((0.5, 0.05),) if os.environ.get(variable) == "coarse" else None
+    coarse = ((0.5, 0.05),) if "coarse" in os.environ.get(variable, "") else None
     return Row(run, cpu=True, least=None, first_use_s=0, coarse=coarse)
 
 
