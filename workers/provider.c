@@ -294,6 +294,10 @@ static const char *on_line(struct provider *provider, const char *line, size_t l
 		provider->busy = false;
 		provider->deadline_ms = INT64_MAX;
 		answer = provider->answer.data;
+		if (cJSON_IsTrue(json_member(message, "fatal"))) { /* who is asked next finds a new process */
+			provider->asked->ends++;
+			end_process(provider);
+		}
 	}
 	cJSON_Delete(message);
 	return answer;

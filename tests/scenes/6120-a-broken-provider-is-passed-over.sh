@@ -46,6 +46,11 @@ expect_exit 0
 expect "set(all_of('tiny_gemm', 'ground_truth')) == {'torch'} and s['cases_run'] > 1"
 expect_no_process
 
+# One that broke the device for its process does not take the next one with it.
+PLANTED=breaks_device verify --ground-truth flashinfer,torch --force
+expect_exit 0
+expect "set(all_of('tiny_gemm', 'ground_truth')) == {'torch'} and not any(all_of('tiny_gemm', 'kept'))"
+
 # Whoever ends its process twice with one family is not asked for that family again in this run: a kernel that hangs costs a
 # deadline twice, however many cases there are.
 PLANTED=hangs verify --ground-truth flashinfer,builtin --timeout 3 --force

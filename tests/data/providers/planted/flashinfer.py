@@ -56,6 +56,7 @@ def breaks(problem):
 
 
 DEEDS = {
+    "breaks_device": breaks(RuntimeError("CUDA error: an illegal memory access was encountered (planted)")),
     "no_compiler": breaks(NotBuilt("Could not find nvcc and default cuda_home='/usr/local/cuda' doesn't exist")),
     "disk_full": breaks(NotBuilt("Ninja build failed. a.cu(3): error: cannot write: No space left on device")),
     "killed": breaks(NotBuilt("Ninja build failed. Ninja output: FAILED: a.o nvcc -c a.cu")),
