@@ -29,7 +29,7 @@
 enum { LOCK_MS = 1, LOCK_LONGEST_MS = 5000 };
 
 struct watch_options {
-	const char *root, *device, *python, *sizes, *command;
+	const char *root, *device, *python, *sizes, *ground_truth, *command;
 	bool no_workloads, json, once, poll;
 	int jobs, spares, watches;
 	double timeout;
@@ -44,6 +44,7 @@ static const struct option_row rows[] = {
     {"--once", OPTION_FLAG, AT(once), NULL, "end as soon as everything has its verdict"},
     {"--device", OPTION_TEXT, AT(device), "D", "auto, cpu, cuda or cuda:N (default: auto)"},
     {"--sizes", OPTION_TEXT, AT(sizes), "LIST", "small,medium,large (default: small,medium)"},
+    {"--ground-truth", OPTION_TEXT, AT(ground_truth), "NAMES", "auto: the best there is; all: each, and they agree; or by name"},
     {"--no-workloads", OPTION_FLAG, AT(no_workloads), NULL, "leave the lines of workload files out"},
     {"--seed", OPTION_SEED, AT(seed), "N", "of the inputs (default: 0)"},
     {"--timeout", OPTION_REAL, AT(timeout), "S", "seconds a case may take (default: 120)"},
@@ -519,7 +520,7 @@ static int open_all(struct watch *watch, struct err *err)
 		tell_notice(&batches->teller, note.text);
 	if (door_open(&watch->door, reftest->root, err) < 0)
 		return EXIT_USAGE;
-	if (machine_policy(reftest, o->device, o->python, NULL, &watch->arena, &batches->machine, err) < 0)
+	if (machine_policy(reftest, o->device, o->python, o->ground_truth, &watch->arena, &batches->machine, err) < 0)
 		return EXIT_USAGE;
 	if (batches->machine.cannot_run != NULL)
 		tell_notice(&batches->teller, batches->machine.cannot_run);
@@ -550,7 +551,7 @@ static int run(struct reftest *reftest, const struct watch_options *o, struct er
 	batches->reftest = reftest;
 	batches->teller = (struct watch_teller){.json = o->json, .report = {.command = ""}};
 	batches->options = (struct pass_options){.cases = case_options_default(), .device = o->device, .python = o->python,
-	                                         .jobs = o->jobs, .spares = o->spares, .timeout_s = o->timeout};
+	                                         .ground_truth = o->ground_truth, .jobs = o->jobs, .spares = o->spares, .timeout_s = o->timeout};
 	batches->options.cases.workloads = !o->no_workloads;
 	batches->options.cases.seed = o->seed;
 	memset(batches->options.cases.size, 0, sizeof batches->options.cases.size);
@@ -579,7 +580,7 @@ static int run(struct reftest *reftest, const struct watch_options *o, struct er
 
 int command_watch(struct reftest *reftest, int argc, char **argv)
 {
-	struct watch_options o = {.device = "auto", .sizes = "small,medium", .timeout = 120};
+	struct watch_options o = {.device = "auto", .sizes = "small,medium", .ground_truth = "auto", .timeout = 120};
 	struct arena arena = {0};
 	struct words names;
 	struct err err = {""};

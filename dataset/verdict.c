@@ -234,9 +234,7 @@ static void write_witness(const struct witness *witness, struct buf *out)
 	write_bool(out, "coarse", witness->coarse);
 	write_number(out, "seconds", witness->seconds);
 	write_number(out, "prepared", witness->prepared);
-	if (isnan(witness->margin))
-		write_text(out, "margin", NULL);
-	else
+	if (!isnan(witness->margin))
 		write_number(out, "margin", witness->margin);
 	buf_text(out, "}");
 }
@@ -558,6 +556,14 @@ static void read_findings(struct reader *r, const cJSON *json, struct verdict *o
 	}
 }
 
+/* Neither absent nor null, which is how verdicts of earlier versions leave a number out. */
+static bool is_number_there(const cJSON *json, const char *key)
+{
+	const cJSON *item = json_member(json, key);
+
+	return item != NULL && !cJSON_IsNull(item);
+}
+
 /* Absent in verdicts that builtin alone made. */
 static void read_witnesses(struct reader *r, const cJSON *json, struct verdict *out)
 {
@@ -578,7 +584,7 @@ static void read_witnesses(struct reader *r, const cJSON *json, struct verdict *
 		witnesses->coarse = read_bool(r, item, "coarse");
 		witnesses->seconds = read_number(r, item, "seconds");
 		witnesses->prepared = read_number(r, item, "prepared");
-		witnesses->margin = cJSON_IsNull(json_member(item, "margin")) ? NAN : read_number(r, item, "margin");
+		witnesses->margin = is_number_there(item, "margin") ? read_number(r, item, "margin") : NAN;
 	}
 }
 

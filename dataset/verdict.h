@@ -74,7 +74,7 @@ struct truths {
 	bool all;
 };
 
-enum { TRUTHS_MAX = 8 };
+enum { TRUTHS_MAX = 16 }; /* that one case may be held against; verify refuses to leave one out */
 
 /* A ground truth that was asked, in this order. */
 struct witness {
@@ -84,7 +84,8 @@ struct witness {
 	bool coarse;             /* its arithmetic is coarser than the case's rules: it does not decide alone */
 	double seconds;          /* that its answer took, and those it needed before, once, to import and to compile */
 	double prepared;
-	double margin;           /* all were asked: the largest against builtin, as metrics.margin; NaN: not compared */
+	double margin;           /* all were asked: the largest against builtin, as metrics.margin; NaN, and absent
+	                          * from the JSON: not compared, as builtin is not with itself */
 };
 
 struct verdict {

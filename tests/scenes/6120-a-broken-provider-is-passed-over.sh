@@ -24,8 +24,16 @@ first=$(value "d['tiny_gemm']['cases'][0]['id']")
 passed_over declines 'planted: no kernel for this' True
 passed_over raises 'RuntimeError: planted: nvcc is in a bad mood' True
 passed_over exits 'SystemExit: planted' True
+passed_over rejected 'static assertion failed' True
+passed_over no_compiler 'Could not find nvcc' False
+passed_over disk_full 'No space left' False
+passed_over disk_full_at_run 'No space left' False
+passed_over killed 'FAILED: a.o' False
+PLANTED=right verify --ground-truth flashinfer,builtin --case "$first" # it is there again, and is asked
+expect "set(all_of('tiny_gemm', 'ground_truth')) == {'flashinfer'} and s['cases_run'] == 1"
 passed_over dies 'signal 9' False
 passed_over hangs 'did not answer within 3 s' False 3
+passed_over babbles 'no JSON object' False
 passed_over writes_outside 'wrote outside its tensors' True
 passed_over shape 'declared' True
 passed_over dtype 'declared' True
@@ -37,3 +45,15 @@ PLANTED=dies verify --ground-truth flashinfer,torch
 expect_exit 0
 expect "set(all_of('tiny_gemm', 'ground_truth')) == {'torch'} and s['cases_run'] > 1"
 expect_no_process
+
+# One that broke the device for its process does not take the next one with it.
+PLANTED=breaks_device verify --ground-truth flashinfer,torch --force
+expect_exit 0
+expect "set(all_of('tiny_gemm', 'ground_truth')) == {'torch'} and not any(all_of('tiny_gemm', 'kept'))"
+
+# Whoever ends its process twice with one family is not asked for that family again in this run: a kernel that hangs costs a
+# deadline twice, however many cases there are.
+PLANTED=hangs verify --ground-truth flashinfer,builtin --timeout 3 --force
+expect_exit 0
+expect "s['cases_run'] > 2 and not any(all_of('tiny_gemm', 'kept'))"
+expect "[sum(words in case['witnesses'][0]['passed_over'] for case in d['tiny_gemm']['cases']) for words in ('did not answer', 'is not asked again')] == [2, s['cases_run'] - 2]"

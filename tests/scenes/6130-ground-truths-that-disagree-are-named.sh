@@ -27,6 +27,12 @@ verify --ground-truth all --force
 expect_status tiny_gemm failed ground_truths_disagree
 expect "'no single one stands alone' in $message"
 
+# What is NaN has no size for its noise to be part of: it is no agreement either, and no judge breaks on it.
+PLANTED=nan_coarse PLANTED_TOO=right
+verify --ground-truth all --force
+expect_status tiny_gemm failed ground_truths_disagree
+expect "$message.startswith('flashinfer stands alone')"
+
 # One against one: on a CPU builtin is the oracle, whose word counts.
 rm -rf "$work/one" && mkdir "$work/one" && cp "$top/tests/data/providers/planted/flashinfer.py" "$work/one/"
 edit "$work/one/flashinfer.py" '    Table("flashinfer_fa3", (Need(("torch",), "torch"),), {"gemm": deed("PLANTED_TOO")}),' ''
