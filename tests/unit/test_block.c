@@ -9,12 +9,14 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <xxhash.h>
 
 #include "cache/fingerprint.h"
+#include "cache/record.h"
 #include "dataset/packed.h"
 #include "dataset/verdict.h"
 
-enum { RECORDS = 40, MANY = 2000 };
+enum { RECORDS = 40, MANY = 2000, CLAIMS = 9 };
 
 struct world {
 	struct arena arena;
@@ -167,28 +169,31 @@ static void records_come_out_as_they_went_in(void **state)
 static void what_is_claimed_is_held_to_what_is_said(void **state)
 {
 	struct world *w = *state;
-	struct portable in[8], out[8];
-	struct portable_name shown = {"rmsnorm/one\033[2J", "small"};
+	struct portable in[CLAIMS], out[CLAIMS];
+	struct portable_name shown[] = {{"rmsnorm/one\033[2J", "small"}, {"rmsnorm/one", "small"}};
 	struct verdict v = {.device_class = "cpu"};
 	struct buf json = {0};
 	struct err why;
 
-	for (int i = 0; i < 8; i++)
+	for (int i = 0; i < CLAIMS; i++)
 		in[i] = record_of(w, i + 1, NULL);
 	in[1].subject.bytes[3] ^= 1;
 	in[2].witness.bytes[15] ^= 1;
 	in[3].made++;
-	in[4].names = &shown;
+	in[4].names = shown;
+	in[4].name_count = 2;	     /* the last of them is fit */
 	in[5].fields = in[6].fields; /* of another subject */
 	in[5].fields_length = in[6].fields_length;
 	verdict_write(&v, &json); /* by another witness */
 	in[7].text = json.data;
 	in[7].length = json.length;
-	for (int i = 0; i < 8; i++)
+	in[8].witness.bytes[0] ^= 1; /* which its verdict alone can tell */
+	in[8].fields_length = 0;
+	for (int i = 0; i < CLAIMS; i++)
 		assert_int_equal(block_add(w->writer, &in[i], NULL), 0);
 	block_end(w->writer, &w->raw);
-	assert_int_equal(read_copy(w, w->raw.data, w->raw.length, 8, out, &why), 8);
-	for (int i = 0; i < 8; i++) {
+	assert_int_equal(read_copy(w, w->raw.data, w->raw.length, CLAIMS, out, &why), CLAIMS);
+	for (int i = 0; i < CLAIMS; i++) {
 		struct err err = {""};
 
 		same(&in[i], &out[i]);
@@ -196,6 +201,63 @@ static void what_is_claimed_is_held_to_what_is_said(void **state)
 		assert_int_equal(portable_check(&out[i], &err) == 0, out[i].agrees);
 	}
 	buf_free(&json);
+}
+
+static void put_field(struct world *w, struct buf *out, const char *tag)
+{
+	struct fields one = {0};
+
+	field_text(&one, &w->arena, tag, "x");
+	field_write(&one.items[0], out);
+}
+
+/* A list of fields in another order than theirs digests to a subject that nobody has: it is not believed, though the
+ * checksum is made for it. */
+static void fields_in_no_order_agree_with_nothing(void **state)
+{
+	struct world *w = *state;
+	struct portable in = record_of(w, 1, NULL), out;
+	struct fields fields = {0};
+	struct buf list = {0}, aa = {0}, bb = {0}, body = {0};
+	struct err why;
+
+	field_text(&fields, &w->arena, "aa", "x");
+	field_text(&fields, &w->arena, "bb", "x");
+	in.subject = fields_digest(&fields);
+	struct digest turned[2] = {fields.items[1].digest, fields.items[0].digest};
+
+	witness_fields("builtin", "9", "sm_90", "2.13.0", "13.0", &w->arena, &fields);
+	fields_write(&fields, &list);
+	put_field(w, &aa, "aa");
+	put_field(w, &bb, "bb");
+	in.fields = list.data;
+	in.fields_length = list.length;
+	assert_int_equal(block_add(w->writer, &in, NULL), 0);
+	block_end(w->writer, &w->raw);
+	assert_int_equal(read_copy(w, w->raw.data, w->raw.length, 1, &out, &why), 1);
+	assert_true(out.agrees);
+
+	/* The pieces change places, and the checksum goes with them. */
+	char *one = memmem(w->raw.data, w->raw.length, aa.data, aa.length);
+	char *two = memmem(w->raw.data, w->raw.length, bb.data, bb.length);
+
+	assert_true(one != NULL && two != NULL);
+	memcpy(one, bb.data, bb.length);
+	memcpy(two, aa.data, aa.length);
+	one = memmem(list.data, list.length, aa.data, aa.length);
+	two = memmem(list.data, list.length, bb.data, bb.length);
+	memcpy(one, bb.data, bb.length);
+	memcpy(two, aa.data, aa.length);
+	out.fields = list.data;
+	out.subject = fields_digest_sorted(turned, 2);
+	portable_body(&out, &body);
+	w->raw.length -= 8;
+	record_put_u64(&w->raw, XXH3_64bits_withSeed(body.data, body.length, 0x7265667465737432));
+	assert_true(read_copy(w, w->raw.data, w->raw.length, 1, &out, &why) == 0 || !out.agrees);
+	buf_free(&list);
+	buf_free(&aa);
+	buf_free(&bb);
+	buf_free(&body);
 }
 
 /* A flipped bit costs the records that have a part in it, and gives no record that was not there. */
@@ -291,6 +353,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup_teardown(records_come_out_as_they_went_in, world_make, world_remove),
 	    cmocka_unit_test_setup_teardown(what_is_claimed_is_held_to_what_is_said, world_make, world_remove),
+	    cmocka_unit_test_setup_teardown(fields_in_no_order_agree_with_nothing, world_make, world_remove),
 	    cmocka_unit_test_setup_teardown(a_flipped_bit_gives_no_other_record, world_make, world_remove),
 	    cmocka_unit_test_setup_teardown(strangers_octets_are_kept_in_bounds, world_make, world_remove),
 	    cmocka_unit_test_setup_teardown(what_is_shared_does_not_grow_without_end, world_make, world_remove),
