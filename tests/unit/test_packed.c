@@ -248,6 +248,28 @@ static void strangers_octets_do_no_harm(void **unused)
 	buf_free(&again);
 }
 
+/* What stands in a verdict comes to be shown: it is UTF-8, and ends where it says. */
+static void a_text_that_is_none_is_refused(void **unused)
+{
+	struct verdict v = {.device_class = "sm_90", .torch = "2.13.0"};
+	struct buf json = {0}, packed = {0};
+	struct arena arena = {0};
+
+	(void)unused;
+	verdict_write(&v, &json);
+	assert_true(verdict_pack(json.data, json.length, &packed));
+	char *at = memmem(packed.data, packed.length, "sm_90", 5);
+
+	assert_non_null(at);
+	for (int i = 0; i < 3; i++) {
+		*at = i == 0 ? 'x' : i == 1 ? '\xFF' : '\0';
+		assert_int_equal(verdict_unpack(packed.data, packed.length, &arena) != NULL, i == 0);
+	}
+	buf_free(&json);
+	buf_free(&packed);
+	arena_free(&arena);
+}
+
 static void parts_come_apart_and_together(void **unused)
 {
 	struct buf json = {0}, packed = {0}, again = {0};
@@ -278,6 +300,7 @@ int main(void)
 	    cmocka_unit_test(every_bit_comes_out_again),
 	    cmocka_unit_test(what_is_no_verdict_of_ours_is_not_packed),
 	    cmocka_unit_test(strangers_octets_do_no_harm),
+	    cmocka_unit_test(a_text_that_is_none_is_refused),
 	    cmocka_unit_test(parts_come_apart_and_together),
 	};
 
