@@ -22,6 +22,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -42,6 +43,7 @@ enum {
 	ATTEMPTS = 3,
 	TURN_FD = 200,         /* descriptors from here on are none of LMDB's */
 	FILE_PATH = ENV_PATH_MAX + 32,
+	PAGE = 4096, /* octets of a page; a guess is enough */
 };
 
 static const uint64_t map_max = (uint64_t)1 << 40;
@@ -484,6 +486,20 @@ static int grow(struct env *env)
 		return MDB_MAP_FULL;
 	trace("cache", "growing the map to %zu MiB", info.me_mapsize >> 19);
 	return mdb_env_set_mapsize(env->mdb, info.me_mapsize * 2);
+}
+
+void env_expect(struct env *env, uint64_t bytes)
+{
+	MDB_envinfo info;
+	uint64_t size, wanted;
+
+	if (env->mdb == NULL || !env->writable || mdb_env_info(env->mdb, &info) != 0)
+		return;
+	wanted = (uint64_t)(info.me_last_pgno + 1) * PAGE + bytes;
+	for (size = info.me_mapsize; size < wanted && size <= map_max / 2;)
+		size *= 2;
+	if (size > info.me_mapsize && mdb_env_set_mapsize(env->mdb, size) == 0)
+		trace("cache", "the map has room for %" PRIu64 " MiB", size >> 20);
 }
 
 enum { NOT_IN_PLACE = -2 }; /* none of LMDB's answers, like ENV_ONLY_LOOKED */

@@ -48,7 +48,8 @@ static struct digest context_digest(const struct pass *pass, struct arena *arena
 	field_printf(&fields, arena, "seed", "%llu", (unsigned long long)cases->seed);
 	field_add(&fields, arena, "tolerance", NULL, &cases->tolerance, sizeof cases->tolerance);
 	field_add(&fields, arena, "tolerances", NULL, cases->by_dtype, sizeof cases->by_dtype);
-	field_printf(&fields, arena, "device", "%s %d", policy->device_class, policy->any_gpu);
+	field_printf(&fields, arena, "device", "%s %d%s", policy->device_class, policy->any_gpu,
+	             policy->elsewhere ? " elsewhere" : "");
 	field_printf(&fields, arena, "torch", "%s %s", policy->torch != NULL ? policy->torch : "any",
 	             policy->cuda != NULL ? policy->cuda : "none");
 	field_text(&fields, arena, "ground_truths", truths_context(&pass->machine.truths, arena));

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "dataset/packed.h"
 
 /* More than any case has: a few ground truths for each of some 30 outputs. */
 enum { TEXT_BYTES = 16 << 20, OUTPUTS = 1024, CONSTANTS = 64, FINDINGS = 4096 };
@@ -619,6 +620,13 @@ const struct verdict *verdict_parse(const char *text, size_t length, struct aren
 		err_set(err, "this is no verdict: it has %zu bytes, more than the %d that are read", length,
 		        TEXT_BYTES);
 		return NULL;
+	}
+	if (verdict_is_packed(text, length)) {
+		const struct verdict *unpacked = verdict_unpack(text, length, arena);
+
+		if (unpacked == NULL)
+			err_set(err, "this is no verdict, or a damaged one: its parts do not fit together");
+		return unpacked;
 	}
 	cJSON *json = json_parse(&json_text, err);
 

@@ -120,11 +120,12 @@ const char *verdict_truth_version(const struct verdict *verdict, struct arena *a
 /* One JSON object on one line, no newline, exactly what `verdict_parse` reads back: doubles keep every bit. */
 void verdict_write(const struct verdict *verdict, struct buf *out);
 
-/* NULL with a sentence when the text is no verdict (it may come from a damaged file). All in `arena`. */
+/* Of the JSON, or of its packed form (dataset/packed.h). NULL with a sentence when the text is no verdict (it may come
+ * from a damaged file). All in `arena`. */
 const struct verdict *verdict_parse(const char *text, size_t length, struct arena *arena, struct err *err);
 
-/* The head alone of a verdict that passed, is not weak and has no findings: outputs and constants are left out, for who
- * needs to know no more than that it counts. NULL: not such a one, or not as verdict_write writes it; then verdict_parse
+/* The head alone of a verdict that passed, is not weak and has no findings: outputs and constants may be left out, for
+ * who needs to know no more than that it counts. NULL: not such a one, or not as verdict_write writes it; then verdict_parse
  * says what it is. All in `arena`. */
 const struct verdict *verdict_head(const char *text, size_t length, struct arena *arena);
 
