@@ -1,0 +1,438 @@
+/* The whole program, crashed: commands that write are run again and again, and at each call by which they change a file
+ * they are killed before it, in the middle or after it, or the write is cut short, or the disk is broken or full, or the
+ * clock jumps. Whatever happened: what was kept is kept, nothing that is kept is wrong, a file that others read is the old
+ * or the new one, and the same command run once more makes everything as it should be and leaves nothing lying. */
+#include "tests/unit/program_world.h"
+
+#include <lmdb.h>
+
+enum { POINTS_LEAST = 1500, BULK = 80, BULK_BYTES = 30000 };
+
+static const char *const fault_names[FAULT_COUNT] = {
+    [FAULT_NONE] = "no fault",     [FAULT_BEFORE] = "killed before", [FAULT_TORN] = "killed in or after",
+    [FAULT_SHORT] = "short write", [FAULT_EIO] = "EIO",              [FAULT_ENOSPC] = "disk full from",
+    [FAULT_AHEAD] = "clock ahead", [FAULT_BACK] = "clock back",
+};
+
+static struct world w;
+static struct known_list first, second, all;
+
+/* What must hold when the faulted run is over, and again after the next one (`mended`). NULL, or what does not. */
+typedef const char *look(bool mended);
+
+/* --- Files that are old or new ------------------------------------------------------------------------------------- */
+
+/* NULL or `why`: the file holds one of the two, or is not there and was not. `mended`: it must be the second. */
+static const char *old_or_new(const char *name, const char *old, const char *new, bool mended, const char *why)
+{
+	struct buf now = {0}, one = {0}, two = {0};
+	bool there = bytes_of(in_root(&w, name), &now), was = old != NULL && bytes_of(old, &one), good;
+
+	if (!bytes_of(new, &two))
+		return "there is nothing to compare with";
+	good = there && now.length == two.length && memcmp(now.data, two.data, two.length) == 0;
+	if (!mended && !good)
+		good = there ? was && now.length == one.length && memcmp(now.data, one.data, one.length) == 0 : !was;
+	buf_free(&now);
+	buf_free(&one);
+	buf_free(&two);
+	return good ? NULL : why;
+}
+
+static const char *archive_whole(bool mended)
+{
+	return old_or_new("archive", in_base(&w, "first.archive"), in_base(&w, "second.archive"), mended,
+	                  "the exported file is neither the old nor the new one");
+}
+
+static const char *new_archive_whole(bool mended)
+{
+	return old_or_new("archive", NULL, in_base(&w, "second.archive"), mended,
+	                  "the exported file is neither absent nor whole");
+}
+
+static const char *tests_whole(bool mended)
+{
+	return old_or_new("tests/references/test_gemm.py", in_base(&w, "generated/tests/references/test_gemm.py"),
+	                  in_base(&w, "generated.after/tests/references/test_gemm.py"), mended,
+	                  "the generated file is neither the old nor the new one");
+}
+
+static const char *new_tests_whole(bool mended)
+{
+	const char *why = old_or_new("tests/references/test_gemm.py", NULL,
+	                             in_base(&w, "generated/tests/references/test_gemm.py"), mended,
+	                             "the generated file is neither absent nor whole");
+
+	return why != NULL ? why
+	                   : old_or_new("tests/references/conftest.py", NULL,
+	                                in_base(&w, "generated/tests/references/conftest.py"), mended,
+	                                "conftest.py is neither absent nor whole");
+}
+
+static const char *hook_runs(bool mended)
+{
+	const char *path = in_root(&w, ".git/hooks/pre-commit");
+	struct buf text = {0};
+
+	if (access(path, X_OK) != 0)
+		return "there is no hook that git would run";
+	if (mended && access(in_root(&w, ".git/hooks/pre-commit.before-reftest"), X_OK) != 0)
+		return "the hook that was there is not run any more";
+	bool good = bytes_of(path, &text) && (mended ? strstr(text.data, "reftest hook") != NULL
+	                                             : strncmp(text.data, "#!/bin/sh\n", 10) == 0 &&
+	                                                   text.data[text.length - 1] == '\n');
+
+	buf_free(&text);
+	return good ? NULL : "the hook is in between";
+}
+
+static const char *new_hook_runs(bool mended)
+{
+	if (!mended && access(in_root(&w, ".git/hooks/pre-commit"), F_OK) != 0)
+		return NULL;
+	return access(in_root(&w, ".git/hooks/pre-commit"), X_OK) == 0 ? NULL : "git would not run the hook";
+}
+
+/* What could not be used lies beside it, to the last octet. */
+static const char *aside_kept(bool mended)
+{
+	struct buf now = {0}, was = {0};
+	bool good = true;
+
+	if (bytes_of(in_root(&w, ".reftest/cache.aside-1/data.mdb"), &now))
+		good = bytes_of(in_base(&w, "garbage/.reftest/cache/data.mdb"), &was) && now.length == was.length &&
+		       memcmp(now.data, was.data, was.length) == 0;
+	else if (mended)
+		good = false;
+	buf_free(&now);
+	buf_free(&was);
+	if (!good)
+		return "what was damaged is not set aside as it was";
+	return access(in_root(&w, ".reftest/cache.aside-2"), F_OK) != 0 ? NULL : "more was set aside than was damaged";
+}
+
+static const char *older_kept(bool mended)
+{
+	if (mended && access(in_root(&w, ".reftest/cache.aside-1/data.mdb"), F_OK) != 0)
+		return "the cache of another version is gone";
+	return access(in_root(&w, ".reftest/cache.aside-2"), F_OK) != 0 ? NULL : "more was set aside than was damaged";
+}
+
+/* A store that was torn while it was being begun may be set aside: nothing had been kept in it yet. */
+static const char *only_unborn_aside(bool mended)
+{
+	struct stat st;
+
+	(void)mended;
+	if (stat(in_root(&w, ".reftest/cache.aside-1/data.mdb"), &st) == 0 && st.st_size > 2 * 4096)
+		return "a cache that had been begun was set aside";
+	return access(in_root(&w, ".reftest/cache.aside-2"), F_OK) != 0 ? NULL : "something was set aside twice";
+}
+
+static const char *nothing_aside(bool mended)
+{
+	(void)mended;
+	return access(in_root(&w, ".reftest/cache.aside-1"), F_OK) != 0 ? NULL : "the cache was set aside";
+}
+
+/* --- What is run --------------------------------------------------------------------------------------------------- */
+
+static const struct scenario {
+	const char *name, *state;
+	const char *words[WORDS];
+	const struct expected *expected;
+	const struct known_list *before; /* verdicts that must not be lost */
+	look *look;
+	long least; /* calls at which faults strike, so that their number cannot fall unnoticed */
+} scenarios[] = {
+    {"the first verify", "fresh", {"verify", "--format", "json", "--device", "cpu", "--sizes", "small", "--jobs", "1"},
+     first_texts, NULL, only_unborn_aside, 0},
+    {"verify after an edit", "edited",
+     {"verify", "--format", "json", "--device", "cpu", "--sizes", "small", "--jobs", "1"}, second_texts, &first,
+     nothing_aside, 0},
+    {"a look at a new checkout", "kept",
+     {"verify", "--cached-only", "--format", "json", "--device", "cpu", "--sizes", "small"}, first_texts, &first,
+     nothing_aside, 0},
+    {"the first import", "fresh", {"cache", "import", "../first.archive"}, first_texts, NULL, only_unborn_aside, 0},
+    {"import into a cache", "edited", {"cache", "import", "../second.archive"}, second_texts, &first, nothing_aside, 0},
+    {"export over a file", "exported", {"cache", "export", "archive"}, second_texts, &second, archive_whole, 0},
+    {"export to a new file", "both", {"cache", "export", "archive"}, second_texts, &second, new_archive_whole, 0},
+    {"gc", "large", {"cache", "gc"}, first_texts, &first, nothing_aside, 0},
+    {"the first generate", "kept", {"generate"}, first_texts, &first, new_tests_whole, 0},
+    {"generate after an edit", "generated.edited", {"generate"}, NULL, &first, tests_whole, 0},
+    {"hook install over a hook", "hooked", {"hook", "install"}, NULL, NULL, hook_runs, 0},
+    {"hook install", "git", {"hook", "install"}, NULL, NULL, new_hook_runs, 0},
+    {"verify over garbage", "garbage",
+     {"verify", "--format", "json", "--device", "cpu", "--sizes", "small", "--jobs", "1"}, first_texts, NULL,
+     aside_kept, 0},
+    {"verify over an older cache", "older",
+     {"verify", "--format", "json", "--device", "cpu", "--sizes", "small", "--jobs", "1"}, first_texts, NULL,
+     older_kept, 0},
+};
+enum { SCENARIOS = sizeof scenarios / sizeof *scenarios };
+
+/* --- The states that they begin with ------------------------------------------------------------------------------- */
+
+static void save_as(const char *state)
+{
+	copy_tree(w.root, in_base(&w, state));
+}
+
+static void begin_with(const char *state)
+{
+	copy_tree(in_base(&w, state), w.root);
+}
+
+static void must_run(const char *const *words, int code)
+{
+	int found = run_plainly(&w, words);
+
+	if (found != code)
+		fail_msg("reftest %s ended with %d: %s%s", words[0], found, printed(&w.out), printed(&w.err));
+}
+
+/* Old verdicts that nobody needs, enough of them that gc makes the file anew. */
+static void fill_cache(void)
+{
+	struct store_options options = {.read_only = false};
+	struct store_put puts[BULK];
+	char *text = calloc(1, BULK_BYTES);
+	struct err note, err = {""};
+
+	memset(text, 'x', BULK_BYTES - 1);
+	memcpy(text, "{\"time\": 1000} ", 15);
+	struct store *store = store_open(w.root, &options, &note, &err);
+
+	for (int i = 0; i < BULK; i++)
+		puts[i] = (struct store_put){.subject = digest_of(&i, sizeof i),
+		                             .witness = digest_of("w", 1),
+		                             .text = text,
+		                             .length = BULK_BYTES - 1,
+		                             .definition = "gemm/old",
+		                             .case_id = "old",
+		                             .fields = "fields",
+		                             .fields_length = 6,
+		                             .keep_verdict = true};
+	assert_true(store != NULL && store_put(store, puts, BULK, &err) == 0);
+	store_close(store);
+	free(text);
+}
+
+/* A store whose format is not ours. */
+static void age_cache(void)
+{
+	MDB_env *env;
+	MDB_txn *txn;
+	MDB_dbi dbi;
+	MDB_val key = {8, (void *)(uintptr_t) "reftest"}, value = {5, (void *)(uintptr_t) "older"};
+
+	assert_int_equal(mdb_env_create(&env), 0);
+	assert_int_equal(mdb_env_open(env, in_root(&w, ".reftest/cache"), MDB_NOSYNC, 0644), 0);
+	assert_int_equal(mdb_txn_begin(env, NULL, 0, &txn), 0);
+	assert_int_equal(mdb_dbi_open(txn, NULL, 0, &dbi), 0);
+	assert_int_equal(mdb_put(txn, dbi, &key, &value, 0), 0);
+	assert_int_equal(mdb_txn_commit(txn), 0);
+	mdb_env_close(env);
+}
+
+static void make_repository(void)
+{
+	write_text(in_root(&w, ".git/HEAD"), "ref: refs/heads/main\n");
+	write_text(in_root(&w, ".git/config"), "[core]\n\trepositoryformatversion = 0\n\tbare = false\n");
+	assert_int_equal(mkdir(in_root(&w, ".git/objects"), 0777), 0);
+	assert_int_equal(mkdir(in_root(&w, ".git/refs"), 0777), 0);
+	assert_int_equal(mkdir(in_root(&w, ".git/hooks"), 0777), 0);
+	save_as("git");
+	write_text(in_root(&w, ".git/hooks/pre-commit"), "#!/bin/sh\nexit 0\n");
+	assert_int_equal(chmod(in_root(&w, ".git/hooks/pre-commit"), 0755), 0);
+	save_as("hooked");
+}
+
+static void export_to(const char *name)
+{
+	char path[WORLD_PATH + 16];
+
+	snprintf(path, sizeof path, "../%s", name);
+	must_run((const char *const[]){"cache", "export", path, NULL}, 0);
+}
+
+static void make_first_states(void)
+{
+	assert_int_equal(mkdir(w.root, 0777), 0);
+	write_first_texts(&w);
+	save_as("fresh");
+	must_run(run_verify, 1);
+	assert_null(wrong_status(&w, first_texts, false));
+	assert_int_equal(read_known(w.root, &first), 0);
+	export_to("first.archive");
+	save_as("kept");
+	make_repository();
+	begin_with("kept");
+	fill_cache();
+	save_as("large");
+	begin_with("kept");
+	write_bytes(in_root(&w, ".reftest/cache/data.mdb"), "garbage, garbage, garbage", 25);
+	save_as("garbage");
+	begin_with("kept");
+	age_cache();
+	save_as("older");
+}
+
+static void make_second_states(void)
+{
+	begin_with("kept");
+	write_second_texts(&w);
+	save_as("edited");
+	must_run(run_verify, 1);
+	assert_null(wrong_status(&w, second_texts, false));
+	assert_int_equal(read_known(w.root, &second), 0);
+	export_to("second.archive");
+	save_as("both");
+	copy_tree(in_base(&w, "both"), in_base(&w, "exported"));
+	struct buf archive = {0};
+
+	assert_true(bytes_of(in_base(&w, "first.archive"), &archive));
+	write_bytes(in_base(&w, "exported/archive"), archive.data, archive.length);
+	buf_free(&archive);
+}
+
+static void make_generated_states(void)
+{
+	static const char *const words[] = {"generate", NULL};
+
+	begin_with("kept");
+	must_run(words, 0);
+	save_as("generated");
+	write_second_texts(&w);
+	save_as("generated.edited");
+	must_run(words, 0);
+	save_as("generated.after");
+}
+
+static int make_world(void **state)
+{
+	(void)state;
+	world_make(&w);
+	make_first_states();
+	make_second_states();
+	make_generated_states();
+	all = second; /* which holds what was kept before it, too */
+	assert_true(first.count == 6 && second.count == 6 + 8);
+	return 0;
+}
+
+static int free_world(void **state)
+{
+	(void)state;
+	world_free(&w);
+	return 0;
+}
+
+/* --- A crash, and what comes after it ------------------------------------------------------------------------------ */
+
+static void dig(const struct scenario *s, const char *when, enum fault fault, long at, const char *why)
+{
+	if (why != NULL)
+		fail_msg("%s, %s call %ld (%s), %s: %s\n%s%s", s->name, fault_names[fault], at, w.faults->last, when,
+		         why, printed(&w.out), printed(&w.err));
+}
+
+static bool answers_verify(const struct scenario *s)
+{
+	return strcmp(s->words[0], "verify") == 0;
+}
+
+/* Right after the fault: nothing was lost, nothing is wrong, whatever can be read. */
+static const char *crashed(const struct scenario *s, int status, enum fault fault)
+{
+	static const struct known_list none;
+	static struct known_list some;
+	bool killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+	const char *why = s->look(false);
+
+	if (killed != (w.faults->struck && (fault == FAULT_BEFORE || fault == FAULT_TORN)))
+		return "it ended otherwise than it was to";
+	if (WIFSIGNALED(status) && !killed)
+		return "it was ended by a signal of its own";
+	if (why == NULL && !killed && answers_verify(s))
+		why = wrong_status(&w, s->expected, true);
+	if (why == NULL && s->before != NULL)
+		why = wrong_store(&w, s->before, &all);
+	else if (why == NULL && read_known(w.root, &some) == 0)
+		why = wrong_store(&w, &none, &all);
+	return why;
+}
+
+/* The same command once more, and a look at what is cached. */
+static const char *mended(const struct scenario *s, int code)
+{
+	static const struct known_list none;
+	int found = run_plainly(&w, s->words);
+	const char *why = found != code ? "the next run does not end as it should" : s->look(true);
+
+	if (why == NULL && answers_verify(s))
+		why = wrong_status(&w, s->expected, false);
+	if (why == NULL && (why = leftover(&w)) == NULL && s->before != NULL)
+		why = wrong_store(&w, s->before, &all);
+	if (why == NULL && s->expected != NULL) {
+		found = run_plainly(&w, run_cached);
+		why = found != 1 ? "what is cached is not all that there is" : wrong_status(&w, s->expected, false);
+		if (why == NULL)
+			why = wrong_store(&w, s->before == NULL ? &none : s->before, &all);
+	}
+	return why;
+}
+
+/* The calls of that run. */
+static long run_one(const struct scenario *s, enum fault fault, long at, int code)
+{
+	begin_with(s->state);
+	int status = run_with(&w, s->words, fault, at);
+	long calls = w.faults->calls;
+
+	w.faults->clock_s = STILL_S;
+	dig(s, "at once", fault, at, crashed(s, status, fault));
+	bool struck = w.faults->struck;
+
+	dig(s, "afterwards", fault, at, mended(s, code));
+	w.faults->struck = struck;
+	return calls;
+}
+
+static long run_scenario(const struct scenario *s)
+{
+	long points = 0, calls;
+
+	begin_with(s->state);
+	int code = run_plainly(&w, s->words);
+
+	calls = w.faults->calls;
+	dig(s, "without a fault", FAULT_NONE, 0, s->look(true));
+	for (enum fault fault = FAULT_BEFORE; fault < FAULT_COUNT; fault++)
+		for (long at = 1; run_one(s, fault, at, code) >= at; at++)
+			points += w.faults->struck;
+	print_message("%-28s %4ld calls, %5ld faults\n", s->name, calls, points);
+	if (calls < s->least)
+		fail_msg("%s: %ld calls are seen, and there were %ld", s->name, calls, s->least);
+	return points;
+}
+
+static void at_every_point_of_the_program(void **state)
+{
+	long points = 0;
+
+	(void)state;
+	for (int i = 0; i < SCENARIOS; i++)
+		points += run_scenario(&scenarios[i]);
+	print_message("%ld faults\n", points);
+	assert_true(points >= POINTS_LEAST);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup_teardown(at_every_point_of_the_program, make_world, free_world)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
