@@ -1,5 +1,6 @@
-/* faults - what a test and the library that it puts in front of the C library (shim.c) say to one another, in a file that
- * both map: which process is meant, at which of its calls that change files which fault strikes, and what came of it. */
+/* faults - what a test and the library that it puts in front of the C library (shim.c) say to one another, in a file
+ * that both map: which process is meant, at which of its calls that change files which fault strikes, and what came of
+ * it. */
 #ifndef REFTEST_TESTS_FAULTS_H
 #define REFTEST_TESTS_FAULTS_H
 
@@ -23,10 +24,10 @@ struct faults {
 	volatile pid_t pid; /* the process whose calls count; its children's do not */
 	volatile long calls, at;
 	volatile enum fault fault;
-	volatile bool struck; /* the fault came */
-	char last[32];        /* the call that it came with */
+	volatile bool struck;	  /* the fault came */
+	char last[32];		  /* the call that it came with */
 	volatile int64_t clock_s; /* by how many seconds the process sees the wall clock off */
-	char log[4096];       /* where calls are written down, "": nowhere */
+	char log[4096];		  /* where calls are written down, "": nowhere */
 };
 
 #define FAULTS_ENV "REFTEST_FAULTS" /* the file's path */
@@ -35,16 +36,16 @@ struct faults {
  * one, `length` of content. Numbers as this machine has them: who writes it reads it. */
 enum logged {
 	LOGGED_WRITE = 1, /* inode, offset, content */
-	LOGGED_SIZE,      /* inode, offset: its new length */
-	LOGGED_SYNC,      /* inode, path */
-	LOGGED_CREATE,    /* inode, path */
-	LOGGED_FOLDER,    /* path */
-	LOGGED_RENAME,    /* path, other */
+	LOGGED_SIZE,	  /* inode, offset: its new length */
+	LOGGED_SYNC,	  /* inode, path */
+	LOGGED_CREATE,	  /* inode, path */
+	LOGGED_FOLDER,	  /* path */
+	LOGGED_RENAME,	  /* path, other */
 	LOGGED_EXCHANGE,  /* path, other */
-	LOGGED_LINK,      /* path, other: the new name */
-	LOGGED_UNLINK,    /* path */
-	LOGGED_RMDIR,     /* path */
-	LOGGED_END,       /* a process came to its end; written by the test */
+	LOGGED_LINK,	  /* path, other: the new name */
+	LOGGED_UNLINK,	  /* path */
+	LOGGED_RMDIR,	  /* path */
+	LOGGED_END,	  /* a process came to its end; written by the test */
 };
 
 struct logged_head {

@@ -2,8 +2,8 @@
  * as well as the program's own. At the one that it is told to (faults.h) it kills the process, tears the write, or
  * answers that the disk is broken or full, or lets the clock jump.
  *
- * Writes to what is no regular file are not counted. What is told to be on the disk is not taken there: a killed process
- * loses none of the kernel's memory. What is on the disk after a power cut is worked out from the log. */
+ * Writes to what is no regular file are not counted. What is told to be on the disk is not taken there: a killed
+ * process loses none of the kernel's memory. What is on the disk after a power cut is worked out from the log. */
 #include "tests/faults/faults.h"
 
 #include <errno.h>
@@ -105,7 +105,8 @@ static size_t torn(enum fault fault, size_t length)
 	return length > SECTOR ? length / SECTOR / 2 * SECTOR + SECTOR : length / 2;
 }
 
-/* --- The clock ------------------------------------------------------------------------------------------------------ */
+/* --- The clock ------------------------------------------------------------------------------------------------------
+ */
 
 SHOWN int clock_gettime(clockid_t clock, struct timespec *now)
 {
@@ -136,7 +137,8 @@ SHOWN int gettimeofday(struct timeval *restrict now, void *restrict zone)
 	return 0;
 }
 
-/* --- The log ------------------------------------------------------------------------------------------------------- */
+/* --- The log -------------------------------------------------------------------------------------------------------
+ */
 
 static bool logging(void)
 {
@@ -148,20 +150,21 @@ static bool logging(void)
 }
 
 static void put_log(enum logged what, const struct stat *st, uint64_t offset, const char *name, const char *other,
-                    const void *bytes, size_t length)
+		    const void *bytes, size_t length)
 {
 	struct logged_head head = {.what = what,
-	                           .name_length = (uint32_t)strlen(name),
-	                           .other_length = (uint32_t)strlen(other),
-	                           .inode = st == NULL ? 0 : st->st_ino,
-	                           .offset = offset,
-	                           .length = length};
+				   .name_length = (uint32_t)strlen(name),
+				   .other_length = (uint32_t)strlen(other),
+				   .inode = st == NULL ? 0 : st->st_ino,
+				   .offset = offset,
+				   .length = length};
 	struct iovec parts[] = {{&head, sizeof head},
-	                        {(char *)(uintptr_t)name, head.name_length},
-	                        {(char *)(uintptr_t)other, head.other_length},
-	                        {(void *)(uintptr_t)bytes, length}};
+				{(char *)(uintptr_t)name, head.name_length},
+				{(char *)(uintptr_t)other, head.other_length},
+				{(void *)(uintptr_t)bytes, length}};
 
-	if (syscall(SYS_writev, log_fd, parts, 4) != (long)(sizeof head + head.name_length + head.other_length + length))
+	if (syscall(SYS_writev, log_fd, parts, 4) !=
+	    (long)(sizeof head + head.name_length + head.other_length + length))
 		abort();
 }
 
@@ -218,7 +221,8 @@ static void log_names(enum logged what, int one, const char *path, int two, cons
 		put_log(what, NULL, 0, whole(one, path, a), other == NULL ? "" : whole(two, other, b), NULL, 0);
 }
 
-/* --- Contents ------------------------------------------------------------------------------------------------------ */
+/* --- Contents ------------------------------------------------------------------------------------------------------
+ */
 
 static bool regular(int fd)
 {
@@ -249,7 +253,7 @@ static ssize_t write_at(const char *name, int fd, const void *bytes, size_t leng
 		return -1;
 	off_t where = placed ? at : position(fd);
 	long n = placed ? syscall(SYS_pwrite64, fd, bytes, torn(fault, length), at)
-	                : syscall(SYS_write, fd, bytes, torn(fault, length));
+			: syscall(SYS_write, fd, bytes, torn(fault, length));
 
 	log_write(fd, where, bytes, n);
 	return done(fault, n);
@@ -284,7 +288,7 @@ SHOWN ssize_t write(int fd, const void *bytes, size_t length)
 SHOWN ssize_t pwrite(int fd, const void *bytes, size_t length, off_t at)
 {
 	return regular(fd) ? write_at("pwrite", fd, bytes, length, at, true)
-	                   : syscall(SYS_pwrite64, fd, bytes, length, at);
+			   : syscall(SYS_pwrite64, fd, bytes, length, at);
 }
 
 SHOWN ssize_t pwrite64(int fd, const void *bytes, size_t length, off_t at)
@@ -294,14 +298,13 @@ SHOWN ssize_t pwrite64(int fd, const void *bytes, size_t length, off_t at)
 
 SHOWN ssize_t writev(int fd, const struct iovec *vector, int count)
 {
-	return regular(fd) ? vector_at("writev", fd, vector, count, 0, false)
-	                   : syscall(SYS_writev, fd, vector, count);
+	return regular(fd) ? vector_at("writev", fd, vector, count, 0, false) : syscall(SYS_writev, fd, vector, count);
 }
 
 SHOWN ssize_t pwritev(int fd, const struct iovec *vector, int count, off_t at)
 {
 	return regular(fd) ? vector_at("pwritev", fd, vector, count, at, true)
-	                   : syscall(SYS_pwritev, fd, vector, count, at, 0);
+			   : syscall(SYS_pwritev, fd, vector, count, at, 0);
 }
 
 SHOWN ssize_t pwritev64(int fd, const struct iovec *vector, int count, off_t at)
@@ -378,7 +381,8 @@ SHOWN int chmod(const char *path, mode_t mode)
 	return refused(fault) ? -1 : (int)done(fault, syscall(SYS_fchmodat, AT_FDCWD, path, mode));
 }
 
-/* --- Names --------------------------------------------------------------------------------------------------------- */
+/* --- Names ---------------------------------------------------------------------------------------------------------
+ */
 
 static int open_at(int folder, const char *path, int flags, mode_t mode)
 {
@@ -408,7 +412,7 @@ static mode_t mode_in(int flags, va_list more)
 	return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE ? va_arg(more, mode_t) : 0;
 }
 
-#define OPEN_WITH(folder)                                                                                             \
+#define OPEN_WITH(folder)                                                                                              \
 	va_list more;                                                                                                  \
 	va_start(more, flags);                                                                                         \
 	mode_t mode = mode_in(flags, more);                                                                            \

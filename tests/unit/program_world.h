@@ -49,10 +49,13 @@ struct world {
 	struct buf out, err; /* what the last run printed */
 };
 
-static const char *const run_verify[] = {"verify", "--format", "json", "--device", "cpu", "--sizes", "small", "--jobs", "1", NULL};
-static const char *const run_cached[] = {"verify", "--cached-only", "--format", "json", "--device", "cpu", "--sizes", "small", NULL};
+static const char *const run_verify[] = {"verify",  "--format", "json",	  "--device", "cpu",
+					 "--sizes", "small",	"--jobs", "1",	      NULL};
+static const char *const run_cached[] = {"verify", "--cached-only", "--format", "json", "--device",
+					 "cpu",	   "--sizes",	    "small",	NULL};
 
-/* --- Files --------------------------------------------------------------------------------------------------------- */
+/* --- Files ---------------------------------------------------------------------------------------------------------
+ */
 
 static const char *in_base(const struct world *w, const char *name)
 {
@@ -134,7 +137,8 @@ static void copy_tree(const char *from, const char *to)
 		fail_msg("%s cannot be copied to %s: %s", from, to, strerror(errno));
 }
 
-/* --- The dataset --------------------------------------------------------------------------------------------------- */
+/* --- The dataset ---------------------------------------------------------------------------------------------------
+ */
 
 /* `word`: what tests/faults/interpreter.c makes of the reference. */
 static void define(const struct world *w, const char *name, const char *word)
@@ -143,13 +147,13 @@ static void define(const struct world *w, const char *name, const char *word)
 
 	snprintf(path, sizeof path, "definitions/gemm/%s.json", name);
 	snprintf(text, sizeof text,
-	         "{\"name\": \"%s\", \"op_type\": \"gemm\", \"description\": \"C = A B^T.\", \"axes\": {\"M\": "
-	         "{\"type\": \"var\"}, \"N\": {\"type\": \"const\", \"value\": 4}, \"K\": {\"type\": \"const\", "
-	         "\"value\": 8}}, \"inputs\": {\"A\": {\"shape\": [\"M\", \"K\"], \"dtype\": \"float32\"}, \"B\": "
-	         "{\"shape\": [\"N\", \"K\"], \"dtype\": \"float32\"}}, \"outputs\": {\"C\": {\"shape\": [\"M\", "
-	         "\"N\"], \"dtype\": \"float32\"}}, \"reference\": \"import torch\\n\\n\\ndef run(A, B):\\n    return "
-	         "'%s', '%s'\\n\"}",
-	         name, word, name);
+		 "{\"name\": \"%s\", \"op_type\": \"gemm\", \"description\": \"C = A B^T.\", \"axes\": {\"M\": "
+		 "{\"type\": \"var\"}, \"N\": {\"type\": \"const\", \"value\": 4}, \"K\": {\"type\": \"const\", "
+		 "\"value\": 8}}, \"inputs\": {\"A\": {\"shape\": [\"M\", \"K\"], \"dtype\": \"float32\"}, \"B\": "
+		 "{\"shape\": [\"N\", \"K\"], \"dtype\": \"float32\"}}, \"outputs\": {\"C\": {\"shape\": [\"M\", "
+		 "\"N\"], \"dtype\": \"float32\"}}, \"reference\": \"import torch\\n\\n\\ndef run(A, B):\\n    return "
+		 "'%s', '%s'\\n\"}",
+		 name, word, name);
 	write_text(in_root(w, path), text);
 }
 
@@ -176,7 +180,8 @@ static void write_second_texts(const struct world *w)
 	define(w, "four", "RAISES ");
 }
 
-/* --- Running ------------------------------------------------------------------------------------------------------- */
+/* --- Running -------------------------------------------------------------------------------------------------------
+ */
 
 static void redirect(const char *path, int to)
 {
@@ -201,7 +206,7 @@ static void become(const struct world *w, const char *const *words)
 	setenv(FAULTS_ENV, in_base(w, "faults"), 1);
 	setenv("GIT_CONFIG_GLOBAL", "/dev/null", 1);
 	for (const char *const *name = (const char *const[]){"REFTEST_ROOT", "FIB_DATASET_PATH", "REFTEST_REMOTE",
-	                                                     "REFTEST_CACHE_KEY", "REFTEST_KERNELS", NULL};
+							     "REFTEST_CACHE_KEY", "REFTEST_KERNELS", NULL};
 	     *name != NULL; name++)
 		unsetenv(*name);
 	snprintf(program, sizeof program, "%s/reftest", w->build);
@@ -247,7 +252,8 @@ static int run_plainly(struct world *w, const char *const *words)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* --- What it said and what it kept --------------------------------------------------------------------------------- */
+/* --- What it said and what it kept ---------------------------------------------------------------------------------
+ */
 
 static const char *printed(const struct buf *text)
 {
@@ -266,14 +272,13 @@ static const char *wrong_status(const struct world *w, const struct expected *ex
 	for (; expected->name != NULL && found == NULL; expected++) {
 		const char *status = "nothing";
 
-		cJSON_ArrayForEach (one, list)
-			if (strcmp(json_text_of(one, "name"), expected->name) == 0)
-				status = json_text_of(one, "status");
+		cJSON_ArrayForEach(one, list) if (strcmp(json_text_of(one, "name"), expected->name) == 0) status =
+		    json_text_of(one, "status");
 		bool verdict = strcmp(status, "passed") == 0 || strcmp(status, "failed") == 0;
 
 		if (strcmp(status, expected->status) != 0 && (!partly || verdict)) {
 			snprintf(why, sizeof why, "%s is said to be %s and is %s", expected->name, status,
-			         expected->status);
+				 expected->status);
 			found = why;
 		}
 	}
@@ -289,13 +294,14 @@ static void know(const struct portable *record, void *context)
 
 	if (verdict != NULL && list->count < KNOWN_MAX)
 		list->items[list->count++] = (struct known){.subject = record->subject,
-		                                            .witness = record->witness,
-		                                            .text = digest_of(record->text, record->length),
-		                                            .status = verdict->status};
+							    .witness = record->witness,
+							    .text = digest_of(record->text, record->length),
+							    .status = verdict->status};
 	arena_free(&arena);
 }
 
-/* Every verdict of the store below `root`; what is no verdict (there to fill it) is passed over. -1: it cannot be read. */
+/* Every verdict of the store below `root`; what is no verdict (there to fill it) is passed over. -1: it cannot be read.
+ */
 static int read_known(const char *root, struct known_list *out)
 {
 	struct store_options options = {.read_only = true};
@@ -347,7 +353,8 @@ static const char *wrong_store(const struct world *w, const struct known_list *b
 	return NULL;
 }
 
-/* --- What is left lying -------------------------------------------------------------------------------------------- */
+/* --- What is left lying --------------------------------------------------------------------------------------------
+ */
 
 static char left_lying[PATH_MAX];
 
@@ -368,7 +375,8 @@ static const char *leftover(const struct world *w)
 	return nftw(w->root, is_left, 16, FTW_PHYS) == 1 ? left_lying : NULL;
 }
 
-/* --- Making a world ------------------------------------------------------------------------------------------------ */
+/* --- Making a world ------------------------------------------------------------------------------------------------
+ */
 
 static void make_faults(struct world *w)
 {

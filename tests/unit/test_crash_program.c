@@ -1,17 +1,23 @@
 /* The whole program, crashed: commands that write are run again and again, and at each call by which they change a file
- * they are killed before it, in the middle or after it, or the write is cut short, or the disk is broken or full, or the
- * clock jumps. Whatever happened: what was kept is kept, nothing that is kept is wrong, a file that others read is the old
- * or the new one, and the same command run once more makes everything as it should be and leaves nothing lying. */
+ * they are killed before it, in the middle or after it, or the write is cut short, or the disk is broken or full, or
+ * the clock jumps. Whatever happened: what was kept is kept, nothing that is kept is wrong, a file that others read is
+ * the old or the new one, and the same command run once more makes everything as it should be and leaves nothing lying.
+ */
 #include "tests/unit/program_world.h"
 
 #include <lmdb.h>
 
-enum { POINTS_LEAST = 1500, BULK = 80, BULK_BYTES = 30000 };
+enum { POINTS_LEAST = 1200, BULK = 80, BULK_BYTES = 30000 };
 
 static const char *const fault_names[FAULT_COUNT] = {
-    [FAULT_NONE] = "no fault",     [FAULT_BEFORE] = "killed before", [FAULT_TORN] = "killed in or after",
-    [FAULT_SHORT] = "short write", [FAULT_EIO] = "EIO",              [FAULT_ENOSPC] = "disk full from",
-    [FAULT_AHEAD] = "clock ahead", [FAULT_BACK] = "clock back",
+    [FAULT_NONE] = "no fault",
+    [FAULT_BEFORE] = "killed before",
+    [FAULT_TORN] = "killed in or after",
+    [FAULT_SHORT] = "short write",
+    [FAULT_EIO] = "EIO",
+    [FAULT_ENOSPC] = "disk full from",
+    [FAULT_AHEAD] = "clock ahead",
+    [FAULT_BACK] = "clock back",
 };
 
 static struct world w;
@@ -20,7 +26,8 @@ static struct known_list first, second, all;
 /* What must hold when the faulted run is over, and again after the next one (`mended`). NULL, or what does not. */
 typedef const char *look(bool mended);
 
-/* --- Files that are old or new ------------------------------------------------------------------------------------- */
+/* --- Files that are old or new -------------------------------------------------------------------------------------
+ */
 
 /* NULL or `why`: the file holds one of the two, or is not there and was not. `mended`: it must be the second. */
 static const char *old_or_new(const char *name, const char *old, const char *new, bool mended, const char *why)
@@ -42,32 +49,32 @@ static const char *old_or_new(const char *name, const char *old, const char *new
 static const char *archive_whole(bool mended)
 {
 	return old_or_new("archive", in_base(&w, "first.archive"), in_base(&w, "second.archive"), mended,
-	                  "the exported file is neither the old nor the new one");
+			  "the exported file is neither the old nor the new one");
 }
 
 static const char *new_archive_whole(bool mended)
 {
 	return old_or_new("archive", NULL, in_base(&w, "second.archive"), mended,
-	                  "the exported file is neither absent nor whole");
+			  "the exported file is neither absent nor whole");
 }
 
 static const char *tests_whole(bool mended)
 {
 	return old_or_new("tests/references/test_gemm.py", in_base(&w, "generated/tests/references/test_gemm.py"),
-	                  in_base(&w, "generated.after/tests/references/test_gemm.py"), mended,
-	                  "the generated file is neither the old nor the new one");
+			  in_base(&w, "generated.after/tests/references/test_gemm.py"), mended,
+			  "the generated file is neither the old nor the new one");
 }
 
 static const char *new_tests_whole(bool mended)
 {
-	const char *why = old_or_new("tests/references/test_gemm.py", NULL,
-	                             in_base(&w, "generated/tests/references/test_gemm.py"), mended,
-	                             "the generated file is neither absent nor whole");
+	const char *why =
+	    old_or_new("tests/references/test_gemm.py", NULL, in_base(&w, "generated/tests/references/test_gemm.py"),
+		       mended, "the generated file is neither absent nor whole");
 
 	return why != NULL ? why
-	                   : old_or_new("tests/references/conftest.py", NULL,
-	                                in_base(&w, "generated/tests/references/conftest.py"), mended,
-	                                "conftest.py is neither absent nor whole");
+			   : old_or_new("tests/references/conftest.py", NULL,
+					in_base(&w, "generated/tests/references/conftest.py"), mended,
+					"conftest.py is neither absent nor whole");
 }
 
 static const char *hook_runs(bool mended)
@@ -79,12 +86,26 @@ static const char *hook_runs(bool mended)
 		return "there is no hook that git would run";
 	if (mended && access(in_root(&w, ".git/hooks/pre-commit.before-reftest"), X_OK) != 0)
 		return "the hook that was there is not run any more";
-	bool good = bytes_of(path, &text) && (mended ? strstr(text.data, "reftest hook") != NULL
-	                                             : strncmp(text.data, "#!/bin/sh\n", 10) == 0 &&
-	                                                   text.data[text.length - 1] == '\n');
+	bool good = bytes_of(path, &text) &&
+		    (mended ? strstr(text.data, "reftest hook") != NULL
+			    : strncmp(text.data, "#!/bin/sh\n", 10) == 0 && text.data[text.length - 1] == '\n');
 
 	buf_free(&text);
 	return good ? NULL : "the hook is in between";
+}
+
+/* Both hooks, the one that was there and ours, are such that git runs one of them at every moment. */
+static const char *old_hook_is_back(bool mended)
+{
+	struct buf text = {0};
+
+	if (access(in_root(&w, ".git/hooks/pre-commit"), X_OK) != 0)
+		return "there is no hook that git would run";
+	bool good = !mended || (bytes_of(in_root(&w, ".git/hooks/pre-commit"), &text) &&
+				strcmp(text.data, "#!/bin/sh\nexit 0\n") == 0);
+
+	buf_free(&text);
+	return good ? NULL : "the hook that was there is not back";
 }
 
 static const char *new_hook_runs(bool mended)
@@ -92,6 +113,23 @@ static const char *new_hook_runs(bool mended)
 	if (!mended && access(in_root(&w, ".git/hooks/pre-commit"), F_OK) != 0)
 		return NULL;
 	return access(in_root(&w, ".git/hooks/pre-commit"), X_OK) == 0 ? NULL : "git would not run the hook";
+}
+
+enum { UNBORN = 2 * 4096 }; /* octets at most of a store in which nothing was ever kept */
+
+/* NULL, or: of the caches that were set aside, those from number `from` on were not damaged. One that was torn while it
+ * was being begun may be among them. */
+static const char *aside_only_below(int from)
+{
+	struct stat st;
+	char name[64];
+
+	for (; from <= 9; from++) {
+		snprintf(name, sizeof name, ".reftest/cache.aside-%d/data.mdb", from);
+		if (stat(in_root(&w, name), &st) == 0 && st.st_size > UNBORN)
+			return "more was set aside than was damaged";
+	}
+	return NULL;
 }
 
 /* What could not be used lies beside it, to the last octet. */
@@ -109,25 +147,20 @@ static const char *aside_kept(bool mended)
 	buf_free(&was);
 	if (!good)
 		return "what was damaged is not set aside as it was";
-	return access(in_root(&w, ".reftest/cache.aside-2"), F_OK) != 0 ? NULL : "more was set aside than was damaged";
+	return aside_only_below(2);
 }
 
 static const char *older_kept(bool mended)
 {
 	if (mended && access(in_root(&w, ".reftest/cache.aside-1/data.mdb"), F_OK) != 0)
 		return "the cache of another version is gone";
-	return access(in_root(&w, ".reftest/cache.aside-2"), F_OK) != 0 ? NULL : "more was set aside than was damaged";
+	return aside_only_below(2);
 }
 
-/* A store that was torn while it was being begun may be set aside: nothing had been kept in it yet. */
 static const char *only_unborn_aside(bool mended)
 {
-	struct stat st;
-
 	(void)mended;
-	if (stat(in_root(&w, ".reftest/cache.aside-1/data.mdb"), &st) == 0 && st.st_size > 2 * 4096)
-		return "a cache that had been begun was set aside";
-	return access(in_root(&w, ".reftest/cache.aside-2"), F_OK) != 0 ? NULL : "something was set aside twice";
+	return aside_only_below(1);
 }
 
 static const char *nothing_aside(bool mended)
@@ -136,7 +169,8 @@ static const char *nothing_aside(bool mended)
 	return access(in_root(&w, ".reftest/cache.aside-1"), F_OK) != 0 ? NULL : "the cache was set aside";
 }
 
-/* --- What is run --------------------------------------------------------------------------------------------------- */
+/* --- What is run ---------------------------------------------------------------------------------------------------
+ */
 
 static const struct scenario {
 	const char *name, *state;
@@ -146,33 +180,62 @@ static const struct scenario {
 	look *look;
 	long least; /* calls at which faults strike, so that their number cannot fall unnoticed */
 } scenarios[] = {
-    {"the first verify", "fresh", {"verify", "--format", "json", "--device", "cpu", "--sizes", "small", "--jobs", "1"},
-     first_texts, NULL, only_unborn_aside, 0},
-    {"verify after an edit", "edited",
-     {"verify", "--format", "json", "--device", "cpu", "--sizes", "small", "--jobs", "1"}, second_texts, &first,
-     nothing_aside, 0},
-    {"a look at a new checkout", "kept",
-     {"verify", "--cached-only", "--format", "json", "--device", "cpu", "--sizes", "small"}, first_texts, &first,
-     nothing_aside, 0},
-    {"the first import", "fresh", {"cache", "import", "../first.archive"}, first_texts, NULL, only_unborn_aside, 0},
-    {"import into a cache", "edited", {"cache", "import", "../second.archive"}, second_texts, &first, nothing_aside, 0},
-    {"export over a file", "exported", {"cache", "export", "archive"}, second_texts, &second, archive_whole, 0},
-    {"export to a new file", "both", {"cache", "export", "archive"}, second_texts, &second, new_archive_whole, 0},
-    {"gc", "large", {"cache", "gc"}, first_texts, &first, nothing_aside, 0},
-    {"the first generate", "kept", {"generate"}, first_texts, &first, new_tests_whole, 0},
-    {"generate after an edit", "generated.edited", {"generate"}, NULL, &first, tests_whole, 0},
-    {"hook install over a hook", "hooked", {"hook", "install"}, NULL, NULL, hook_runs, 0},
-    {"hook install", "git", {"hook", "install"}, NULL, NULL, new_hook_runs, 0},
-    {"verify over garbage", "garbage",
-     {"verify", "--format", "json", "--device", "cpu", "--sizes", "small", "--jobs", "1"}, first_texts, NULL,
-     aside_kept, 0},
-    {"verify over an older cache", "older",
-     {"verify", "--format", "json", "--device", "cpu", "--sizes", "small", "--jobs", "1"}, first_texts, NULL,
-     older_kept, 0},
+    {"the first verify",
+     "fresh",
+     {"verify", "--format", "json", "--device", "cpu", "--sizes", "small", "--jobs", "1"},
+     first_texts,
+     NULL,
+     only_unborn_aside,
+     29},
+    {"verify after an edit",
+     "edited",
+     {"verify", "--format", "json", "--device", "cpu", "--sizes", "small", "--jobs", "1"},
+     second_texts,
+     &first,
+     nothing_aside,
+     33},
+    {"a look at a new checkout",
+     "kept",
+     {"verify", "--cached-only", "--format", "json", "--device", "cpu", "--sizes", "small"},
+     first_texts,
+     &first,
+     nothing_aside,
+     11},
+    {"the first import", "fresh", {"cache", "import", "../first.archive"}, first_texts, NULL, only_unborn_aside, 15},
+    {"import into a cache",
+     "edited",
+     {"cache", "import", "../second.archive"},
+     second_texts,
+     &first,
+     nothing_aside,
+     11},
+    {"export over a file", "exported", {"cache", "export", "archive"}, second_texts, &second, archive_whole, 6},
+    {"export to a new file", "both", {"cache", "export", "archive"}, second_texts, &second, new_archive_whole, 5},
+    {"gc", "large", {"cache", "gc"}, first_texts, &first, nothing_aside, 29},
+    {"the first generate", "kept", {"generate"}, first_texts, &first, new_tests_whole, 13},
+    {"generate after an edit", "generated.edited", {"generate"}, NULL, &first, tests_whole, 8},
+    {"hook install over a hook", "hooked", {"hook", "install"}, NULL, NULL, hook_runs, 11},
+    {"hook uninstall", "chained", {"hook", "uninstall"}, NULL, NULL, old_hook_is_back, 2},
+    {"hook install", "git", {"hook", "install"}, NULL, NULL, new_hook_runs, 10},
+    {"verify over garbage",
+     "garbage",
+     {"verify", "--format", "json", "--device", "cpu", "--sizes", "small", "--jobs", "1"},
+     first_texts,
+     NULL,
+     aside_kept,
+     29},
+    {"verify over an older cache",
+     "older",
+     {"verify", "--format", "json", "--device", "cpu", "--sizes", "small", "--jobs", "1"},
+     first_texts,
+     NULL,
+     older_kept,
+     32},
 };
 enum { SCENARIOS = sizeof scenarios / sizeof *scenarios };
 
-/* --- The states that they begin with ------------------------------------------------------------------------------- */
+/* --- The states that they begin with -------------------------------------------------------------------------------
+ */
 
 static void save_as(const char *state)
 {
@@ -206,14 +269,14 @@ static void fill_cache(void)
 
 	for (int i = 0; i < BULK; i++)
 		puts[i] = (struct store_put){.subject = digest_of(&i, sizeof i),
-		                             .witness = digest_of("w", 1),
-		                             .text = text,
-		                             .length = BULK_BYTES - 1,
-		                             .definition = "gemm/old",
-		                             .case_id = "old",
-		                             .fields = "fields",
-		                             .fields_length = 6,
-		                             .keep_verdict = true};
+					     .witness = digest_of("w", 1),
+					     .text = text,
+					     .length = BULK_BYTES - 1,
+					     .definition = "gemm/old",
+					     .case_id = "old",
+					     .fields = "fields",
+					     .fields_length = 6,
+					     .keep_verdict = true};
 	assert_true(store != NULL && store_put(store, puts, BULK, &err) == 0);
 	store_close(store);
 	free(text);
@@ -247,6 +310,8 @@ static void make_repository(void)
 	write_text(in_root(&w, ".git/hooks/pre-commit"), "#!/bin/sh\nexit 0\n");
 	assert_int_equal(chmod(in_root(&w, ".git/hooks/pre-commit"), 0755), 0);
 	save_as("hooked");
+	must_run((const char *const[]){"hook", "install", NULL}, 0);
+	save_as("chained");
 }
 
 static void export_to(const char *name)
@@ -329,13 +394,16 @@ static int free_world(void **state)
 	return 0;
 }
 
-/* --- A crash, and what comes after it ------------------------------------------------------------------------------ */
+/* --- A crash, and what comes after it ------------------------------------------------------------------------------
+ */
+
+static char last[sizeof((struct faults *)NULL)->last]; /* the call that the fault of this crash came with */
 
 static void dig(const struct scenario *s, const char *when, enum fault fault, long at, const char *why)
 {
 	if (why != NULL)
-		fail_msg("%s, %s call %ld (%s), %s: %s\n%s%s", s->name, fault_names[fault], at, w.faults->last, when,
-		         why, printed(&w.out), printed(&w.err));
+		fail_msg("%s, %s call %ld (%s), %s: %s\n%s%s", s->name, fault_names[fault], at, last, when, why,
+			 printed(&w.out), printed(&w.err));
 }
 
 static bool answers_verify(const struct scenario *s)
@@ -392,6 +460,7 @@ static long run_one(const struct scenario *s, enum fault fault, long at, int cod
 	long calls = w.faults->calls;
 
 	w.faults->clock_s = STILL_S;
+	snprintf(last, sizeof last, "%s", w.faults->last);
 	dig(s, "at once", fault, at, crashed(s, status, fault));
 	bool struck = w.faults->struck;
 
@@ -410,7 +479,7 @@ static long run_scenario(const struct scenario *s)
 	calls = w.faults->calls;
 	dig(s, "without a fault", FAULT_NONE, 0, s->look(true));
 	for (enum fault fault = FAULT_BEFORE; fault < FAULT_COUNT; fault++)
-		for (long at = 1; run_one(s, fault, at, code) >= at; at++)
+		for (long at = 1, step = fault < FAULT_AHEAD ? 1 : 3; run_one(s, fault, at, code) >= at; at += step)
 			points += w.faults->struck;
 	print_message("%-28s %4ld calls, %5ld faults\n", s->name, calls, points);
 	if (calls < s->least)
@@ -420,13 +489,15 @@ static long run_scenario(const struct scenario *s)
 
 static void at_every_point_of_the_program(void **state)
 {
+	const char *only = getenv("SCENARIO"); /* for who looks for a fault of his own */
 	long points = 0;
 
 	(void)state;
 	for (int i = 0; i < SCENARIOS; i++)
-		points += run_scenario(&scenarios[i]);
+		if (only == NULL || strcmp(only, scenarios[i].name) == 0)
+			points += run_scenario(&scenarios[i]);
 	print_message("%ld faults\n", points);
-	assert_true(points >= POINTS_LEAST);
+	assert_true(only != NULL || points >= POINTS_LEAST);
 }
 
 int main(void)
