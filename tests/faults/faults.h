@@ -37,7 +37,7 @@ struct faults {
 enum logged {
 	LOGGED_WRITE = 1, /* inode, offset, content */
 	LOGGED_SIZE,	  /* inode, offset: its new length */
-	LOGGED_SYNC,	  /* inode, path */
+	LOGGED_SYNC,	  /* inode, path, offset: 1 for a folder */
 	LOGGED_CREATE,	  /* inode, path */
 	LOGGED_FOLDER,	  /* path */
 	LOGGED_RENAME,	  /* path, other */

@@ -210,7 +210,7 @@ static void log_sync(int fd)
 	struct stat st;
 
 	if (logging() && fstat(fd, &st) == 0)
-		put_log(LOGGED_SYNC, &st, 0, path_of(fd, path), "", NULL, 0);
+		put_log(LOGGED_SYNC, &st, S_ISDIR(st.st_mode), path_of(fd, path), "", NULL, 0);
 }
 
 static void log_names(enum logged what, int one, const char *path, int two, const char *other)

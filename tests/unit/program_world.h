@@ -353,6 +353,63 @@ static const char *wrong_store(const struct world *w, const struct known_list *b
 	return NULL;
 }
 
+/* --- States to begin with ------------------------------------------------------------------------------------------ */
+
+static void save_as(const struct world *w, const char *state)
+{
+	copy_tree(w->root, in_base(w, state));
+}
+
+static void begin_with(const struct world *w, const char *state)
+{
+	copy_tree(in_base(w, state), w->root);
+}
+
+static void must_run(struct world *w, const char *const *words, int code)
+{
+	int found = run_plainly(w, words);
+
+	if (found != code)
+		fail_msg("reftest %s ended with %d: %s%s", words[0], found, printed(&w->out), printed(&w->err));
+}
+
+enum { BULK = 80, BULK_BYTES = 30000 };
+
+/* Old verdicts that nobody needs, enough of them that gc makes the file anew. */
+static void fill_cache(const struct world *w)
+{
+	struct store_options options = {.read_only = false};
+	struct store_put puts[BULK];
+	char *text = calloc(1, BULK_BYTES);
+	struct err note, err = {""};
+
+	memset(text, 'x', BULK_BYTES - 1);
+	memcpy(text, "{\"time\": 1000} ", 15);
+	struct store *store = store_open(w->root, &options, &note, &err);
+
+	for (int i = 0; i < BULK; i++)
+		puts[i] = (struct store_put){.subject = digest_of(&i, sizeof i),
+					     .witness = digest_of("w", 1),
+					     .text = text,
+					     .length = BULK_BYTES - 1,
+					     .definition = "gemm/old",
+					     .case_id = "old",
+					     .fields = "fields",
+					     .fields_length = 6,
+					     .keep_verdict = true};
+	assert_true(store != NULL && store_put(store, puts, BULK, &err) == 0);
+	store_close(store);
+	free(text);
+}
+
+static void export_to(struct world *w, const char *name)
+{
+	char path[WORLD_PATH + 16];
+
+	snprintf(path, sizeof path, "../%s", name);
+	must_run(w, (const char *const[]){"cache", "export", path, NULL}, 0);
+}
+
 /* --- What is left lying --------------------------------------------------------------------------------------------
  */
 
@@ -370,7 +427,7 @@ static int is_left(const char *path, const struct stat *st, int type, struct FTW
 }
 
 /* NULL, or a file or folder that is to be there only while a process is at work. */
-static const char *leftover(const struct world *w)
+static inline const char *leftover(const struct world *w)
 {
 	return nftw(w->root, is_left, 16, FTW_PHYS) == 1 ? left_lying : NULL;
 }
