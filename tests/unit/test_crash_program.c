@@ -178,7 +178,8 @@ static const struct scenario {
 	const struct expected *expected;
 	const struct known_list *before; /* verdicts that must not be lost */
 	look *look;
-	long least; /* calls at which faults strike, so that their number cannot fall unnoticed */
+	long least; /* calls at which faults strike, so that their number cannot fall unnoticed (how many verdicts
+		       `verify` keeps in one transaction depends on how fast they come) */
 } scenarios[] = {
     {"the first verify",
      "fresh",
@@ -186,14 +187,14 @@ static const struct scenario {
      first_texts,
      NULL,
      only_unborn_aside,
-     29},
+     18},
     {"verify after an edit",
      "edited",
      {"verify", "--format", "json", "--device", "cpu", "--sizes", "small", "--jobs", "1"},
      second_texts,
      &first,
      nothing_aside,
-     33},
+     18},
     {"a look at a new checkout",
      "kept",
      {"verify", "--cached-only", "--format", "json", "--device", "cpu", "--sizes", "small"},
@@ -211,7 +212,7 @@ static const struct scenario {
      11},
     {"export over a file", "exported", {"cache", "export", "archive"}, second_texts, &second, archive_whole, 6},
     {"export to a new file", "both", {"cache", "export", "archive"}, second_texts, &second, new_archive_whole, 5},
-    {"gc", "large", {"cache", "gc"}, first_texts, &first, nothing_aside, 29},
+    {"gc", "large", {"cache", "gc"}, first_texts, &first, nothing_aside, 18},
     {"the first generate", "kept", {"generate"}, first_texts, &first, new_tests_whole, 13},
     {"generate after an edit", "generated.edited", {"generate"}, NULL, &first, tests_whole, 8},
     {"hook install over a hook", "hooked", {"hook", "install"}, NULL, NULL, hook_runs, 11},
@@ -223,14 +224,14 @@ static const struct scenario {
      first_texts,
      NULL,
      aside_kept,
-     29},
+     18},
     {"verify over an older cache",
      "older",
      {"verify", "--format", "json", "--device", "cpu", "--sizes", "small", "--jobs", "1"},
      first_texts,
      NULL,
      older_kept,
-     32},
+     18},
 };
 enum { SCENARIOS = sizeof scenarios / sizeof *scenarios };
 

@@ -381,7 +381,7 @@ static const struct scenario {
     {"the first verify", "fresh", {run_verify, force}, first_texts, false, 150},
     {"import, and a run", "edited", {import, force}, second_texts, true, 150},
     {"gc, and runs", "large.edited", {gc, run_verify, force}, second_texts, true, 300},
-    {"export over a file", "exported", {export}, second_texts, true, 50},
+    {"export over a file", "exported", {export}, second_texts, true, 35},
     {"generate", "edited", {generate, run_verify}, second_texts, true, 150},
 };
 enum { SCENARIOS = sizeof scenarios / sizeof *scenarios };
@@ -439,7 +439,22 @@ static const char *archive_whole(void)
 	return good ? NULL : "the exported file is neither the old nor the new one";
 }
 
-static const char *look_at(const struct scenario *s, int cut, bool thoroughly)
+/* Generated files are not synced: one that is empty after a power cut is nobody's work, and is made again. (One of
+ * which some sectors are there is told as edited.) */
+static const char *made_again(void)
+{
+	static const char path[] = "tests/references/test_gemm.py";
+	struct buf now = {0}, right = {0};
+	int code = run_plainly(&w, generate);
+	bool good = code == 0 && bytes_of(in_root(&w, path), &now) && bytes_of(in_base(&w, "test_gemm.py"), &right) &&
+		    now.length == right.length && memcmp(now.data, right.data, right.length) == 0;
+
+	buf_free(&now);
+	buf_free(&right);
+	return good ? NULL : "the generated file is not made again";
+}
+
+static const char *look_at(const struct scenario *s, int cut, enum way way, bool thoroughly)
 {
 	static struct known_list right;
 	const char *why = strcmp(s->name, "export over a file") == 0 ? archive_whole() : NULL;
@@ -456,6 +471,8 @@ static const char *look_at(const struct scenario *s, int cut, bool thoroughly)
 	if (why == NULL && thoroughly)
 		why = run_plainly(&w, run_verify) != 1 ? "a run does not end as it should"
 						       : wrong_status(&w, s->expected, false);
+	if (why == NULL && s->runs[0] == generate && way != WAY_RANDOM)
+		why = made_again();
 	if (why == NULL && (s->begun || runs_kept(cut) > 0) && access(in_root(&w, ".reftest/cache.aside-1"), F_OK) == 0)
 		why = "the cache was set aside";
 	return why;
@@ -470,7 +487,8 @@ static int run_scenario(const struct scenario *s)
 		for (int way = 0; way < WAY_RANDOM + RANDOM_WAYS; way++, cuts++) {
 			noise = (unsigned)(cut * 64 + way);
 			cut_power(cut, way < WAY_RANDOM ? (enum way)way : WAY_RANDOM);
-			const char *why = look_at(s, cut, cuts % 11 == 0);
+			const char *why =
+			    look_at(s, cut, way < WAY_RANDOM ? (enum way)way : WAY_RANDOM, cuts % 11 == 0);
 
 			if (why != NULL)
 				fail_msg("%s, power cut before %d of %d, way %d: %s\n%s%s", s->name, cut, op_count, way,
@@ -509,6 +527,9 @@ static int make_world(void **state)
 	export_to(&w, "first.archive");
 	write_second_texts(&w);
 	save_as(&w, "edited");
+	must_run(&w, generate, 0);
+	assert_int_equal(rename(in_root(&w, "tests/references/test_gemm.py"), in_base(&w, "test_gemm.py")), 0);
+	begin_with(&w, "edited");
 	fill_cache(&w);
 	save_as(&w, "large.edited");
 	begin_with(&w, "edited");
