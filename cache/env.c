@@ -473,12 +473,16 @@ int env_begin_read(struct env *env, MDB_txn **txn, struct err *err)
 	return rc == 0 ? 0 : env_fail(env, rc, "read", err);
 }
 
+/* Room for more: what only a dead reader could still have seen, else a larger map. A process that has the store open for
+ * long meets readers that died since, and nobody else may come to clear them away. */
 static int grow(struct env *env)
 {
 	MDB_envinfo info;
-	int rc = mdb_env_info(env->mdb, &info);
+	int dead = 0, rc = mdb_reader_check(env->mdb, &dead);
 
-	if (rc != 0)
+	if (rc != 0 || dead > 0)
+		return rc;
+	if ((rc = mdb_env_info(env->mdb, &info)) != 0)
 		return rc;
 	if (info.me_mapsize > map_max / 2)
 		return MDB_MAP_FULL;
