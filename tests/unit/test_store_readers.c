@@ -142,7 +142,7 @@ static void the_place_of_a_dead_reader_is_free_for_who_opens(void **state)
 	store = open_here(p);
 	for (int i = 0; i < WRITES; i++)
 		put(p, store, 1, i);
-	assert_true(bytes_of_file(p) < ROOM);
+	assert_true(bytes_of_file(p) < 16 * BYTES); /* the same pages again and again */
 	store_close(store);
 }
 
