@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-enum { BYTES = 60000, WRITES = 800, ROOM = 16 << 20, PLACES = 256 };
+enum { BYTES = 60000, WRITES = 800, ROOM = 16 << 20, PLACES_MOST = 1000 };
 
 /* What is told to be on the disk is not taken there. */
 __attribute__((visibility("default"))) int fdatasync(int fd)
@@ -115,6 +115,27 @@ static void end_reader(pid_t child)
 	waitpid(child, NULL, 0);
 }
 
+/* A process that has the store open and does nothing. */
+static pid_t begin_holder(struct place *p)
+{
+	int fds[2];
+	char byte;
+
+	assert_int_equal(pipe(fds), 0);
+	pid_t child = fork();
+
+	if (child == 0) {
+		open_here(p);
+		if (write(fds[1], "", 1) == 1)
+			pause();
+		_exit(1);
+	}
+	assert_int_equal(read(fds[0], &byte, 1), 1);
+	close(fds[0]);
+	close(fds[1]);
+	return child;
+}
+
 static void a_living_reader_keeps_what_it_may_see(void **state)
 {
 	struct place *p = *state;
@@ -138,11 +159,14 @@ static void the_place_of_a_dead_reader_is_free_for_who_opens(void **state)
 
 	put(p, store, 0, 0);
 	store_close(store);
+	pid_t holder = begin_holder(p); /* else LMDB begins its table of readers anew */
+
 	end_reader(begin_reader(p));
 	store = open_here(p);
 	for (int i = 0; i < WRITES; i++)
 		put(p, store, 1, i);
 	assert_true(bytes_of_file(p) < 16 * BYTES); /* the same pages again and again */
+	end_reader(holder);
 	store_close(store);
 }
 
@@ -164,14 +188,13 @@ static void readers_that_died_in_every_place_are_no_obstacle(void **state)
 {
 	struct place *p = *state;
 	struct store *store = open_here(p);
-	pid_t children[PLACES];
+	pid_t children[PLACES_MOST];
 	int count = 0;
 
 	put(p, store, 0, 0);
-	for (; count < PLACES && (children[count] = begin_reader(p)) > 0; count++)
+	for (; count < PLACES_MOST && (children[count] = begin_reader(p)) > 0; count++)
 		;
-	assert_true(count > PLACES / 2);
-	assert_true(count == PLACES || begin_reader(p) == 0); /* there is no place any more */
+	assert_in_range(count, 250, PLACES_MOST - 1); /* until there is no place any more */
 	for (int i = 0; i < count; i++)
 		end_reader(children[i]);
 
