@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -89,6 +90,7 @@ static pid_t begin_reader(struct place *p)
 	pid_t child = fork();
 
 	if (child == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves nobody behind */
 		struct store_options options = {.read_only = true};
 		struct store *store = store_open(p->root, &options, &p->note, &p->err);
 		int64_t damaged;
@@ -125,6 +127,7 @@ static pid_t begin_holder(struct place *p)
 	pid_t child = fork();
 
 	if (child == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		open_here(p);
 		if (write(fds[1], "", 1) == 1)
 			pause();
