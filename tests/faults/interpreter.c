@@ -7,20 +7,22 @@
  *
  * It is started as the pool starts an interpreter (workers/runner.py has the messages). $FAKE_TORCH: a folder with a
  * version.py, which stands for torch's. */
+#include <poll.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/signal.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cjson/cJSON.h>
 
-enum { TEMPLATE_FD = 3, LINE_MAX_BYTES = 1 << 20, FDS = 8 };
+enum { TEMPLATE_FD = 3, LINE_MAX_BYTES = 1 << 20, FDS = 8, CHILDREN = 256 };
 
 struct channel {
 	int fd;
@@ -169,7 +171,13 @@ static void be_a_child(int fd, int output)
 /* --- The template --------------------------------------------------------------------------------------------------
  */
 
-static void fork_child(struct channel *channel, int slot)
+struct children {
+	pid_t pid[CHILDREN];
+	bool told[CHILDREN]; /* of its end */
+	int count;
+};
+
+static void fork_child(struct channel *channel, struct children *children, int slot)
 {
 	char answer[64];
 	int fds[2];
@@ -187,25 +195,78 @@ static void fork_child(struct channel *channel, int slot)
 	}
 	close(fds[0]);
 	close(fds[1]);
+	if (child < 0 || children->count == CHILDREN)
+		_exit(5);
+	children->told[children->count] = false;
+	children->pid[children->count++] = child;
 	snprintf(answer, sizeof answer, "{\"forked\": %d, \"pid\": %d}", slot, (int)child);
 	send_text(TEMPLATE_FD, answer);
+}
+
+/* Children stay zombies until the pool has heard of their end and asks for them to be reaped. */
+static void tell_ends(struct children *children)
+{
+	char text[64];
+
+	for (int i = 0; i < children->count; i++) {
+		siginfo_t end = {.si_pid = 0};
+
+		if (children->told[i] ||
+		    waitid(P_PID, (id_t)children->pid[i], &end, WEXITED | WNOHANG | WNOWAIT) != 0 || end.si_pid == 0)
+			continue;
+		children->told[i] = true;
+		snprintf(text, sizeof text, "{\"exit\": %d, \"status\": %d}", (int)end.si_pid,
+			 end.si_code == CLD_EXITED ? end.si_status << 8 : end.si_status);
+		send_text(TEMPLATE_FD, text);
+	}
+}
+
+static void reap(struct children *children, pid_t pid)
+{
+	for (int i = 0; i < children->count; i++)
+		if (children->pid[i] == pid) {
+			waitpid(pid, NULL, 0);
+			children->count--;
+			children->pid[i] = children->pid[children->count];
+			children->told[i] = children->told[children->count];
+		}
+}
+
+static void answer_pool(struct channel *channel, struct children *children)
+{
+	while (memchr(channel->text, '\n', channel->length) != NULL) {
+		cJSON *message = next_message(channel);
+		const cJSON *slot = cJSON_GetObjectItem(message, "fork"), *pid = cJSON_GetObjectItem(message, "reap");
+
+		if (slot != NULL)
+			fork_child(channel, children, slot->valueint);
+		else if (pid != NULL)
+			reap(children, pid->valueint);
+		cJSON_Delete(message);
+	}
 }
 
 static void be_a_template(void)
 {
 	static struct channel channel = {.fd = TEMPLATE_FD};
+	static struct children children;
+	sigset_t ends;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	send_text(TEMPLATE_FD, "{\"template\": {\"torch\": \"9.9.9\", \"cuda\": null, \"python\": \"3.99.0\"}}");
-	for (;;) {
-		cJSON *message = next_message(&channel);
-		const cJSON *slot = cJSON_GetObjectItem(message, "fork"), *pid = cJSON_GetObjectItem(message, "reap");
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &ends, NULL);
+	struct pollfd ready[] = {{TEMPLATE_FD, POLLIN, 0}, {signalfd(-1, &ends, SFD_CLOEXEC), POLLIN, 0}};
 
-		if (slot != NULL)
-			fork_child(&channel, slot->valueint);
-		else if (pid != NULL)
-			waitpid(pid->valueint, NULL, 0);
-		cJSON_Delete(message);
+	send_text(TEMPLATE_FD, "{\"template\": {\"torch\": \"9.9.9\", \"cuda\": null, \"python\": \"3.99.0\"}}");
+	while (poll(ready, 2, -1) >= 0) {
+		struct signalfd_siginfo heard;
+
+		if (ready[0].revents != 0)
+			fill(&channel);
+		if (ready[1].revents != 0 && read(ready[1].fd, &heard, sizeof heard) > 0)
+			tell_ends(&children);
+		answer_pool(&channel, &children);
 	}
 }
 
