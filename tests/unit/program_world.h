@@ -49,9 +49,9 @@ struct world {
 	struct buf out, err; /* what the last run printed */
 };
 
-static const char *const run_verify[] = {"verify",  "--format", "json",	  "--device", "cpu",
+static const char *const run_verify[] __attribute__((unused)) = {"verify",  "--format", "json",	  "--device", "cpu",
 					 "--sizes", "small",	"--jobs", "1",	      NULL};
-static const char *const run_cached[] = {"verify", "--cached-only", "--format", "json", "--device",
+static const char *const run_cached[] __attribute__((unused)) = {"verify", "--cached-only", "--format", "json", "--device",
 					 "cpu",	   "--sizes",	    "small",	NULL};
 
 /* --- Files ---------------------------------------------------------------------------------------------------------
@@ -141,7 +141,7 @@ static void copy_tree(const char *from, const char *to)
  */
 
 /* `word`: what tests/faults/interpreter.c makes of the reference. */
-static void define(const struct world *w, const char *name, const char *word)
+static inline void define(const struct world *w, const char *name, const char *word)
 {
 	char path[64], text[1024];
 
@@ -161,18 +161,18 @@ static void define(const struct world *w, const char *name, const char *word)
 struct expected {
 	const char *name, *status;
 };
-static const struct expected first_texts[] = {{"one", "passed"}, {"two", "failed"}, {"three", "error"}, {NULL, NULL}};
-static const struct expected second_texts[] = {
+static const struct expected first_texts[] __attribute__((unused)) = {{"one", "passed"}, {"two", "failed"}, {"three", "error"}, {NULL, NULL}};
+static const struct expected second_texts[] __attribute__((unused)) = {
     {"one", "failed"}, {"two", "passed"}, {"three", "passed"}, {"four", "error"}, {NULL, NULL}};
 
-static void write_first_texts(const struct world *w)
+static inline void write_first_texts(const struct world *w)
 {
 	define(w, "one", "PRODUCT");
 	define(w, "two", "SEVENS ");
 	define(w, "three", "RAISES ");
 }
 
-static void write_second_texts(const struct world *w)
+static inline void write_second_texts(const struct world *w)
 {
 	define(w, "one", "SEVENS ");
 	define(w, "two", "PRODUCT");
@@ -262,7 +262,7 @@ static const char *printed(const struct buf *text)
 
 /* NULL: every definition has the verdict that its text deserves; else the one that has not. `partly`: those that were
  * not verified may lack theirs (the run is --cached-only, or met a fault). */
-static const char *wrong_status(const struct world *w, const struct expected *expected, bool partly)
+static inline const char *wrong_status(const struct world *w, const struct expected *expected, bool partly)
 {
 	static char why[256];
 	const char *found = NULL;
@@ -302,7 +302,7 @@ static void know(const struct portable *record, void *context)
 
 /* Every verdict of the store below `root`; what is no verdict (there to fill it) is passed over. -1: it cannot be read.
  */
-static int read_known(const char *root, struct known_list *out)
+static inline int read_known(const char *root, struct known_list *out)
 {
 	struct store_options options = {.read_only = true};
 	struct err note, err = {""};
@@ -330,7 +330,7 @@ static const struct known *find_known(const struct known_list *list, const struc
 
 /* NULL, or what is wrong with what the store holds: each of `before` must be there as it was, and what is there must
  * be right by `all`. */
-static const char *wrong_store(const struct world *w, const struct known_list *before, const struct known_list *all)
+static inline const char *wrong_store(const struct world *w, const struct known_list *before, const struct known_list *all)
 {
 	static struct known_list now;
 
@@ -355,17 +355,17 @@ static const char *wrong_store(const struct world *w, const struct known_list *b
 
 /* --- States to begin with ------------------------------------------------------------------------------------------ */
 
-static void save_as(const struct world *w, const char *state)
+static inline void save_as(const struct world *w, const char *state)
 {
 	copy_tree(w->root, in_base(w, state));
 }
 
-static void begin_with(const struct world *w, const char *state)
+static inline void begin_with(const struct world *w, const char *state)
 {
 	copy_tree(in_base(w, state), w->root);
 }
 
-static void must_run(struct world *w, const char *const *words, int code)
+static inline void must_run(struct world *w, const char *const *words, int code)
 {
 	int found = run_plainly(w, words);
 
@@ -376,7 +376,7 @@ static void must_run(struct world *w, const char *const *words, int code)
 enum { BULK = 80, BULK_BYTES = 30000 };
 
 /* Old verdicts that nobody needs, enough of them that gc makes the file anew. */
-static void fill_cache(const struct world *w)
+static inline void fill_cache(const struct world *w)
 {
 	struct store_options options = {.read_only = false};
 	struct store_put puts[BULK];
@@ -402,7 +402,7 @@ static void fill_cache(const struct world *w)
 	free(text);
 }
 
-static void export_to(struct world *w, const char *name)
+static inline void export_to(struct world *w, const char *name)
 {
 	char path[WORLD_PATH + 16];
 
