@@ -50,9 +50,9 @@ struct world {
 };
 
 static const char *const run_verify[] __attribute__((unused)) = {"verify",  "--format", "json",	  "--device", "cpu",
-					 "--sizes", "small",	"--jobs", "1",	      NULL};
-static const char *const run_cached[] __attribute__((unused)) = {"verify", "--cached-only", "--format", "json", "--device",
-					 "cpu",	   "--sizes",	    "small",	NULL};
+								 "--sizes", "small",	"--jobs", "1",	      NULL};
+static const char *const run_cached[] __attribute__((unused)) = {
+    "verify", "--cached-only", "--format", "json", "--device", "cpu", "--sizes", "small", NULL};
 
 /* --- Files ---------------------------------------------------------------------------------------------------------
  */
@@ -161,7 +161,8 @@ static inline void define(const struct world *w, const char *name, const char *w
 struct expected {
 	const char *name, *status;
 };
-static const struct expected first_texts[] __attribute__((unused)) = {{"one", "passed"}, {"two", "failed"}, {"three", "error"}, {NULL, NULL}};
+static const struct expected first_texts[]
+    __attribute__((unused)) = {{"one", "passed"}, {"two", "failed"}, {"three", "error"}, {NULL, NULL}};
 static const struct expected second_texts[] __attribute__((unused)) = {
     {"one", "failed"}, {"two", "passed"}, {"three", "passed"}, {"four", "error"}, {NULL, NULL}};
 
@@ -330,7 +331,8 @@ static const struct known *find_known(const struct known_list *list, const struc
 
 /* NULL, or what is wrong with what the store holds: each of `before` must be there as it was, and what is there must
  * be right by `all`. */
-static inline const char *wrong_store(const struct world *w, const struct known_list *before, const struct known_list *all)
+static inline const char *wrong_store(const struct world *w, const struct known_list *before,
+				      const struct known_list *all)
 {
 	static struct known_list now;
 
@@ -353,7 +355,8 @@ static inline const char *wrong_store(const struct world *w, const struct known_
 	return NULL;
 }
 
-/* --- States to begin with ------------------------------------------------------------------------------------------ */
+/* --- States to begin with ------------------------------------------------------------------------------------------
+ */
 
 static inline void save_as(const struct world *w, const char *state)
 {

@@ -383,7 +383,6 @@ static const char *crashed(const struct scenario *s, int status, enum fault faul
 /* The same command once more, and a look at what is cached. */
 static const char *mended(const struct scenario *s, int code)
 {
-	static const struct known_list none;
 	int found = run_plainly(&w, s->words);
 	const char *why = found != code ? "the next run does not end as it should" : s->look(true);
 
@@ -395,7 +394,7 @@ static const char *mended(const struct scenario *s, int code)
 		found = run_plainly(&w, run_cached);
 		why = found != 1 ? "what is cached is not all that there is" : wrong_status(&w, s->expected, false);
 		if (why == NULL)
-			why = wrong_store(&w, s->before == NULL ? &none : s->before, &all);
+			why = wrong_store(&w, s->expected == first_texts ? &first : &second, &all);
 	}
 	return why;
 }
@@ -450,10 +449,90 @@ static void at_every_point_of_the_program(void **state)
 	assert_true(only != NULL || points >= POINTS_LEAST);
 }
 
+/* --- Clocks and torn files -----------------------------------------------------------------------------------------
+ */
+
+/* A run under each of these clocks, after an edit that changes no size; each answers by the text that is there, and
+ * none loses what was kept under another. */
+static void whatever_the_clock_shows(void **state)
+{
+	static const int64_t clocks[] = {
+	    0, 3653 * 86400LL, -3653 * 86400LL, 1, 40 * 365 * 86400LL, -1000 * 86400LL, STILL_S};
+
+	(void)state;
+	begin_with(&w, "kept");
+	for (int i = 0; i < (int)(sizeof clocks / sizeof *clocks); i++) {
+		const struct expected *expected = i % 2 == 0 ? second_texts : first_texts;
+
+		(i % 2 == 0 ? write_second_texts : write_first_texts)(&w);
+		w.faults->clock_s = clocks[i];
+		for (int turn = 0; turn < 2; turn++) {
+			must_run(&w, turn == 0 ? run_verify : run_cached, 1);
+			const char *why = wrong_status(&w, expected, false);
+
+			why = why != NULL ? why : wrong_store(&w, i == 0 ? &first : &second, &all);
+			if (why != NULL)
+				fail_msg("clock %d, run %d: %s\n%s", i, turn, why, printed(&w.err));
+		}
+		must_run(&w, (const char *const[]){"cache", "gc", "--days", "3650", NULL}, 0);
+	}
+	w.faults->clock_s = STILL_S;
+}
+
+/* Cut, or with noise or zeros in it, at any place. */
+static void tear(const char *path, unsigned *noise)
+{
+	unsigned draws[3];
+	struct buf bytes = {0};
+
+	for (int i = 0; i < 3; i++)
+		draws[i] = (*noise = *noise * 1664525 + 1013904223) >> 8;
+	assert_true(bytes_of(path, &bytes));
+	size_t at = draws[1] % bytes.length, length = draws[2] % 2000;
+
+	if (draws[0] % 3 == 0)
+		bytes.length = at;
+	for (; draws[0] % 3 != 0 && length > 0 && at < bytes.length; at++, length--)
+		bytes.data[at] = (char)(draws[0] % 3 == 1 ? 0 : (*noise = *noise * 1664525 + 1013904223) >> 24);
+	int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+
+	assert_int_equal(write(fd, bytes.data, bytes.length), bytes.length);
+	close(fd);
+	buf_free(&bytes);
+}
+
+static void a_torn_cache_costs_a_run_never_an_answer(void **state)
+{
+	enum { TEARS = 90 };
+	unsigned noise = 6;
+	int aside = 0;
+
+	(void)state;
+	for (int i = 0; i < TEARS; i++) {
+		begin_with(&w, "both");
+		tear(in_root(&w, ".reftest/cache/data.mdb"), &noise);
+		int code = run_plainly(&w, run_cached);
+		const char *why = code != 1 && code != 3 ? "it ends otherwise than by what it found"
+							 : wrong_status(&w, second_texts, true);
+
+		if (why == NULL && i % 3 == 0) {
+			code = run_plainly(&w, run_verify);
+			why = code != 1 ? "a run does not end as it should" : wrong_status(&w, second_texts, false);
+			aside += access(in_root(&w, ".reftest/cache.aside-1"), F_OK) == 0;
+		}
+		if (why != NULL)
+			fail_msg("tear %d: ended with %d, %s\n%s%s", i, code, why, printed(&w.out), printed(&w.err));
+	}
+	assert_true(aside > 5 && aside < TEARS / 3);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(at_every_point_of_the_program, make_world, free_world)};
+	    cmocka_unit_test(at_every_point_of_the_program),
+	    cmocka_unit_test(whatever_the_clock_shows),
+	    cmocka_unit_test(a_torn_cache_costs_a_run_never_an_answer),
+	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, make_world, free_world);
 }

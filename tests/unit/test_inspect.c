@@ -1,5 +1,5 @@
-/* What `cache check` looks at: any one octet of any record changed, in its key or in its value, is found. Where the records
- * lie is asked of LMDB, so that none is left out and free pages are not taken for records. */
+/* What `cache check` looks at: any one octet of any record changed, in its key or in its value, is found. Where the
+ * records lie is asked of LMDB, so that none is left out and free pages are not taken for records. */
 #include "tests/unit/program_world.h"
 
 #include <lmdb.h>
@@ -8,7 +8,8 @@ enum { RANGES = 256, OCTETS_LEAST = 4000, TABLES = 5 };
 
 static struct world w;
 
-/* --- Where its records lie ----------------------------------------------------------------------------------------- */
+/* --- Where its records lie -----------------------------------------------------------------------------------------
+ */
 
 struct range {
 	off_t at;
@@ -24,8 +25,7 @@ struct ranges {
 static void add_range(struct ranges *ranges, const MDB_val *value)
 {
 	assert_true(ranges->count < RANGES);
-	ranges->items[ranges->count++] =
-	    (struct range){(const char *)value->mv_data - ranges->map, value->mv_size};
+	ranges->items[ranges->count++] = (struct range){(const char *)value->mv_data - ranges->map, value->mv_size};
 }
 
 /* Rows of one table; of the main one those that are no tables themselves. */
@@ -80,7 +80,8 @@ static void find_records(struct ranges *ranges)
 	mdb_env_close(env);
 }
 
-/* --- Changing them ------------------------------------------------------------------------------------------------- */
+/* --- Changing them -------------------------------------------------------------------------------------------------
+ */
 
 static void tell(const char *sentence, void *context)
 {
@@ -138,7 +139,8 @@ static void any_octet_of_any_record_is_found(void **state)
 			said.text[0] = '\0';
 			change(place, bits);
 			if (!found(&said) || said.text[0] == '\0')
-				fail_msg("octet %zu of range %d, changed by %02x, is not found, or not told of", at, i, bits);
+				fail_msg("octet %zu of range %d, changed by %02x, is not found, or not told of", at, i,
+					 bits);
 			change(place, bits);
 		}
 	assert_false(found(&said));
