@@ -160,8 +160,8 @@ static int install_one(const struct place *place, const char *hook, struct err *
 		rc = file_replace_program(path, script.data, script.length, err);
 		if (rc == 0 && chmod(path, 0755) < 0)
 			rc = err_errno(err, "%s cannot be made executable", path);
-		if (rc < 0 && owner == OWNED_OTHERS)
-			rename(before, path);
+		if (rc < 0 && owner == OWNED_OTHERS && rename(before, path) == 0)
+			unlink(before); /* of two names of one file rename leaves both */
 	}
 	if (rc >= 0)
 		printf("%s %s%s\n", path, rc > 0 ? "installed" : "is installed already",
