@@ -33,6 +33,8 @@ units := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/test_*.c))
 benches := $(patsubst %.c,$(BUILD)/%,$(wildcard bench/*.c))
 gpu_tests := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/gpu/*.c))
 gpu_benches := $(patsubst %.cu,$(BUILD)/%,$(wildcard bench/*.cu))
+# What unit tests put under and beside the program: faults in the place of the C library's calls, a quick interpreter.
+faults := $(BUILD)/tests/faults/shim.so $(BUILD)/tests/faults/interpreter
 archives := $(foreach a,rooms kernels base,$(BUILD)/obj/$a.a)
 # What only some ask for is a library of its own, loaded by those; without what it needs it is left out.
 seal_libs := $(shell pkg-config --libs libsodium 2>/dev/null)
@@ -108,7 +110,7 @@ clean: ## remove every build
 help: ## list the targets
 	awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
-unit-tests: $(units)
+unit-tests: $(units) $(faults)
 
 $(BUILD)/reftest: $(call object,reftest.c) $(archives)
 	echo "  link $@"
@@ -134,6 +136,14 @@ $(units) $(benches) $(gpu_tests): $(BUILD)/%: $(BUILD)/obj/%.o $(archives)
 	echo "  link $@"; mkdir -p $(@D)
 	$(CC) $(link) -o $@ $< -Wl,--start-group $(archives) -Wl,--end-group \
 		$(libs) $(if $(filter $(units),$@),-lcmocka)
+
+$(BUILD)/tests/faults/shim.so: tests/faults/shim.c tests/faults/faults.h $(BUILD)/obj/settings
+	echo "  link $@"; mkdir -p $(@D)
+	$(CC) $(strict) -I. -D_GNU_SOURCE -O2 -g -fPIC -fvisibility=hidden -shared -o $@ $<
+
+$(BUILD)/tests/faults/interpreter: tests/faults/interpreter.c $(BUILD)/obj/settings
+	echo "  link $@"; mkdir -p $(@D)
+	$(CC) $(strict) -D_GNU_SOURCE -O2 -g -o $@ $< $(libs)
 
 $(gpu_benches): $(BUILD)/%: $(BUILD)/obj/%.cu.o $(cuda) $(BUILD)/obj/kernels.a $(BUILD)/obj/base.a
 	echo "  link $@"; mkdir -p $(@D)
