@@ -159,7 +159,7 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/obj/settings | $(BUILD)/ops.inc
 	echo "  cc $<"; mkdir -p $(@D)
 	$(CC) $(strict) $(CPPFLAGS) $(flags) $(CFLAGS) $(optimise) -c -o $@ $<
 
-$(BUILD)/obj/%.cu.o: %.cu $(BUILD)/obj/settings | $(BUILD)/ops.inc
+$(BUILD)/obj/%.cu.o: %.cu $(BUILD)/obj/settings_cuda | $(BUILD)/ops.inc
 	echo "  nvcc $<"; mkdir -p $(@D)
 	$(NVCC) -O3 -std=c++17 -I. -I$(BUILD) -D_GNU_SOURCE -MMD -MP -MF $(@:.o=.d) $(gencode) --threads 0 \
 		-Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra -c -o $@ $<
@@ -170,10 +170,10 @@ $(foreach j,$(wildcard kernels/*.json kernels/*/*.json),$(eval $(BUILD)/obj/$(j:
 # Written anew at every make, replaced only when they differ: the op families with the digests of their sources, what they
 # bring to generated tests, what the archives hold (a deleted source must leave them), and what the objects were compiled
 # with.
-written := ops.inc kernels_digest.h templates.inc templates_digest.h obj/sources obj/settings
+written := ops.inc kernels_digest.h templates.inc templates_digest.h obj/sources obj/settings obj/settings_cuda
 $(addprefix $(BUILD)/,$(written)): derived ;
 derived:
-	tools/generate.sh $(BUILD) '$(rooms) $(kernels) $(base) $(cuda)' '$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(flags) $(NVCC)'
+	tools/generate.sh $(BUILD) '$(rooms) $(kernels) $(base) $(cuda)' '$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(flags)' '$(NVCC)'
 
 .PHONY: all verify test references check mutants check-gpu check-races check-memory soak bench bench-gpu install uninstall clean help \
 	unit-tests derived

@@ -664,10 +664,13 @@ def learn_dtypes():
 def import_torch(device):
     """None, or the sentence why this interpreter cannot serve."""
     global torch
+    gc.disable()  # what an import makes stays: looking through it again and again takes a tenth of its time
     try:
         import torch
     except BaseException as problem:
         return "%s cannot import torch: %s: %s" % (sys.executable, type(problem).__name__, text_of(problem))
+    finally:
+        gc.enable()
     version = tuple(int("".join(filter(str.isdigit, part)) or 0) for part in torch.__version__.split(".")[:2])
     if version < OLDEST_TORCH:
         return "%s has torch %s; 2.4 or newer is needed" % (sys.executable, torch.__version__)

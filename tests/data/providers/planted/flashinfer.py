@@ -1,5 +1,5 @@
-"""A table that misbehaves as $PLANTED says, under the name of a library, on the CPU: "flashinfer" and "flashinfer_fa3" (by
-$PLANTED_TOO). gemm alone."""
+"""A table that misbehaves under the name of a library, on the CPU: "flashinfer" and "flashinfer_fa3". gemm alone. What a
+definition named {anything}__{deed}__{deed} says, these two do; for others it is $PLANTED and $PLANTED_TOO that say it."""
 
 import ctypes
 import json
@@ -79,16 +79,18 @@ DEEDS = {
 }
 
 
-def deed(variable):
+def deed(place, variable):
     def run(call):
-        name = os.environ.get(variable, "right")
+        said = call.name.split("__")[1:]
+        name = said[place] if place < len(said) else os.environ.get(variable, "right")
+        row.coarse = ((0.5, 0.05),) if "coarse" in name else None
         return DEEDS[name](call)
 
-    coarse = ((0.5, 0.05),) if "coarse" in os.environ.get(variable, "") else None
-    return Row(run, cpu=True, least=None, first_use_s=0, coarse=coarse)
+    row = Row(run, cpu=True, least=None, first_use_s=0)
+    return row
 
 
 TABLES = (
-    Table("flashinfer", (Need(("torch",), "torch"),), {"gemm": deed("PLANTED")}),
-    Table("flashinfer_fa3", (Need(("torch",), "torch"),), {"gemm": deed("PLANTED_TOO")}),
+    Table("flashinfer", (Need(("torch",), "torch"),), {"gemm": deed(0, "PLANTED")}),
+    Table("flashinfer_fa3", (Need(("torch",), "torch"),), {"gemm": deed(1, "PLANTED_TOO")}),
 )
