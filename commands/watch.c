@@ -48,7 +48,7 @@ static const struct option_row rows[] = {
     {"--seed", OPTION_SEED, AT(seed), "N", "of the inputs (default: 0)"},
     {"--timeout", OPTION_REAL, AT(timeout), "S", "seconds a case may take (default: 120)"},
     {"--jobs", OPTION_INT, AT(jobs), "N", "references side by side (default: half the cores, at most 4)"},
-    {"--spares", OPTION_INT, AT(spares), "N", "runners kept ready, one a save (default: 1; on a GPU 4, 0.5 GB of it each)"},
+    {"--spares", OPTION_INT, AT(spares), "N", "runners kept ready, one a save (default: 1; on a GPU 4, 0.6 GB of it each)"},
     {"--python", OPTION_TEXT, AT(python), "PATH", "interpreter with torch; else $REFTEST_PYTHON, .venv, python3"},
     {"--poll", OPTION_FLAG, AT(poll), NULL, "do not use inotify: look at the files twice a second"},
     {"--max-watches", OPTION_INT, AT(watches), "N", "use no more inotify watches; poll the other folders"},
