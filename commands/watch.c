@@ -25,8 +25,9 @@
 #include "watcher/watcher.h"
 #include "workers/crew.h"
 
-/* How often git's lock is looked at, and how long what it covers may be one batch. */
-enum { LOCK_MS = 1, LOCK_LONGEST_MS = 5000 };
+/* How often git's lock is looked at, how long what it covers may be one batch, and how long it is gathered for each part of
+ * that: a part costs as much as some ten files, and a transaction. */
+enum { LOCK_MS = 1, LOCK_LONGEST_MS = 5000, GATHER_MS = 20 };
 
 struct watch_options {
 	const char *root, *device, *python, *sizes, *command;
@@ -75,6 +76,7 @@ struct watch {
 	struct workshop workshop;
 	struct arena arena;
 	int64_t held_ms;  /* since when git's lock has been seen; 0: it is not there */
+	int64_t part_ms;  /* when what it covers was last taken */
 	bool held;        /* git is at work: what changes belongs together */
 	double noticed;   /* when the oldest change that is not in a batch was heard of; 0: there is none */
 	int generation;   /* of the root */
@@ -285,7 +287,10 @@ static void look_at_changes(struct watch *watch)
 		watch->noticed = batch_clock();
 	if (watcher_pending(watch->watcher) > 0 && !watch->held && !watch->seal)
 		look_at_lock(watch, now_ms);
-	if (watcher_changes(watch->watcher, now_ms, &arena, &changes)) {
+	bool gathers = watch->held && !watch->seal && now_ms - watch->part_ms < GATHER_MS;
+
+	if (!gathers && watcher_changes(watch->watcher, now_ms, &arena, &changes)) {
+		watch->part_ms = now_ms;
 		take_changes(watch, &changes, &arena);
 		watch->noticed = watcher_pending(watch->watcher) > 0 ? batch_clock() : 0;
 	}
