@@ -448,7 +448,7 @@ static bool only_count(struct outcome *outcome)
 {
 	struct pass *pass = outcome->pass;
 
-	if (pass->options->each || outcome->status != STATUS_PASSED)
+	if (pass->options->each || outcome->status != STATUS_PASSED || outcome->recalled)
 		return false;
 	pass->answered++;
 	pass->answered_elements += outcome->counts.elements;
@@ -470,7 +470,7 @@ static void visit(struct pass *pass, const struct dataset_file *file, struct buf
 	struct outcome scratch = {.file = file, .pass = pass, .workload = dataset_workload(&pass->dataset, file)};
 	struct err err = {""};
 	bool looked = outcome_look(&scratch, definition, workload, false, &err) == 0;
-	bool answered = looked && outcome_from_summary(&scratch);
+	bool answered = looked && (outcome_from_summary(&scratch) || outcome_from_recall(&scratch));
 
 	if (answered && only_count(&scratch))
 		return;

@@ -25,8 +25,9 @@
 #include "watcher/watcher.h"
 #include "workers/crew.h"
 
-/* How often git's lock is looked at, and how long what it covers may be one batch. */
-enum { LOCK_MS = 1, LOCK_LONGEST_MS = 5000 };
+/* How often git's lock is looked at, how long what it covers may be one batch, and how long it is gathered for each part of
+ * that: a part costs as much as some ten files, and a transaction. */
+enum { LOCK_MS = 1, LOCK_LONGEST_MS = 5000, GATHER_MS = 20 };
 
 struct watch_options {
 	const char *root, *device, *python, *sizes, *ground_truth, *command;
@@ -49,7 +50,7 @@ static const struct option_row rows[] = {
     {"--seed", OPTION_SEED, AT(seed), "N", "of the inputs (default: 0)"},
     {"--timeout", OPTION_REAL, AT(timeout), "S", "seconds a case may take (default: 120)"},
     {"--jobs", OPTION_INT, AT(jobs), "N", "references side by side (default: half the cores, at most 4)"},
-    {"--spares", OPTION_INT, AT(spares), "N", "runners kept ready, one a save (default: 1; on a GPU 4, 0.5 GB of it each)"},
+    {"--spares", OPTION_INT, AT(spares), "N", "runners kept ready, one a save (default: 1; on a GPU 4, 0.6 GB of it each)"},
     {"--python", OPTION_TEXT, AT(python), "PATH", "interpreter with torch; else $REFTEST_PYTHON, .venv, python3"},
     {"--poll", OPTION_FLAG, AT(poll), NULL, "do not use inotify: look at the files twice a second"},
     {"--max-watches", OPTION_INT, AT(watches), "N", "use no more inotify watches; poll the other folders"},
@@ -76,6 +77,7 @@ struct watch {
 	struct workshop workshop;
 	struct arena arena;
 	int64_t held_ms;  /* since when git's lock has been seen; 0: it is not there */
+	int64_t part_ms;  /* when what it covers was last taken */
 	bool held;        /* git is at work: what changes belongs together */
 	double noticed;   /* when the oldest change that is not in a batch was heard of; 0: there is none */
 	int generation;   /* of the root */
@@ -286,7 +288,10 @@ static void look_at_changes(struct watch *watch)
 		watch->noticed = batch_clock();
 	if (watcher_pending(watch->watcher) > 0 && !watch->held && !watch->seal)
 		look_at_lock(watch, now_ms);
-	if (watcher_changes(watch->watcher, now_ms, &arena, &changes)) {
+	bool gathers = watch->held && !watch->seal && now_ms - watch->part_ms < GATHER_MS;
+
+	if (!gathers && watcher_changes(watch->watcher, now_ms, &arena, &changes)) {
+		watch->part_ms = now_ms;
 		take_changes(watch, &changes, &arena);
 		watch->noticed = watcher_pending(watch->watcher) > 0 ? batch_clock() : 0;
 	}
