@@ -370,6 +370,31 @@ static void add_constants(struct test_class *c, const struct op *op, int variant
 	c->constant_count = count;
 }
 
+/* Which inputs an operation writes to is no matter of how large they are. */
+static void add_left(struct test_class *c, const struct op *op, int variant, const struct op_problem *problem,
+		     struct arena *arena)
+{
+	struct op_case op_case = {.problem = problem, .variant = variant};
+	struct test_left *left = arena_array(arena, (size_t)problem->input_count + 1, sizeof *left);
+	int64_t *axis = arena_array(arena, (size_t)problem->axis_count + 1, sizeof *axis);
+
+	if (op->leaves == NULL)
+		return;
+	for (int i = 0; i < problem->axis_count; i++)
+		axis[i] = problem->axes[i].value;
+	op_case.axis = axis;
+	for (int i = 0; i < problem->input_count; i++) {
+		struct op_leaves leaves = problem->inputs[i].rank != OP_SCALAR ? op->leaves(&op_case, i)
+									       : (struct op_leaves){OP_KEPT, true};
+		bool own = leaves.place == op_own_place(problem, i);
+
+		if (own || (leaves.place >= 0 && leaves.place < problem->output_count))
+			left[c->left_count++] = (struct test_left){
+			    problem->inputs[i].name, own ? NULL : problem->outputs[leaves.place].name, leaves.may_keep};
+	}
+	c->left = left;
+}
+
 static void describe(struct updater *u, struct test_class *c, struct arena *arena)
 {
 	struct op_problem *problem = arena_alloc(arena, sizeof *problem);
@@ -383,6 +408,8 @@ static void describe(struct updater *u, struct test_class *c, struct arena *aren
 		add_constants(c, entry->op, variant, problem, arena);
 	}
 	add_sizes(c, entry != NULL ? entry->op : NULL, variant, problem, arena);
+	if (entry != NULL)
+		add_left(c, entry->op, variant, problem, arena);
 }
 
 /* The definition, or NULL with the sentence told. */

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: e42523a1c3ac408866d2b1718467aa4f
+# reftest-body: 2f1835c45a76f1242eabb8dfd3839e32
 """Tests of definitions/delta_rule. conftest.py says how they run."""
 
 import pytest
@@ -150,6 +150,7 @@ class TestDeltaRuleChunkVarlenH2K128V64:
         value_size=VALUE_SIZE,
     )
     CONSTANTS = conftest.constants()
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", total_seq_len=5, num_seqs=1, len_cu_seqlens=2),
         conftest.size("small", total_seq_len=43, num_seqs=4, len_cu_seqlens=5),
@@ -207,6 +208,10 @@ def run(q, k, v, beta, cu_seqlens, initial_state=None):
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
 
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
+
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_numerical_correctness(self, case, device):
@@ -248,6 +253,7 @@ class TestDeltaRuleRecurrentQkL2normH4D64:
         head_size=HEAD_SIZE,
     )
     CONSTANTS = conftest.constants()
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1, seq_len=3),
         conftest.size("small", batch_size=3, seq_len=5),
@@ -294,6 +300,10 @@ def run(q, k, v, beta, scale, initial_state):
     @torch.no_grad()
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
+
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
 
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 855a4e369b84f124ffe7b5e0d5c9e235
+# reftest-body: c56a7ccb6ecdc87f1d3f77c3f7772ecd
 """Tests of definitions/gated_delta_rule. conftest.py says how they run."""
 
 import pytest
@@ -181,6 +181,7 @@ class TestGatedDeltaRuleChunkVarlenGateH2Hv4K64V128:
         value_size=VALUE_SIZE,
     )
     CONSTANTS = conftest.constants()
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", total_seq_len=5, num_seqs=1, len_cu_seqlens=2),
         conftest.size("small", total_seq_len=43, num_seqs=4, len_cu_seqlens=5),
@@ -246,6 +247,10 @@ def run(q, k, v, g, A_log, dt_bias, beta, cu_seqlens, initial_state=None):
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
 
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
+
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_numerical_correctness(self, case, device):
@@ -289,6 +294,7 @@ class TestGatedDeltaRuleRecurrentH2Hv4D64:
         head_size=HEAD_SIZE,
     )
     CONSTANTS = conftest.constants()
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1, seq_len=3),
         conftest.size("small", batch_size=3, seq_len=5),
@@ -347,6 +353,10 @@ def run(
     @torch.no_grad()
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
+
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
 
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: bd035f7fc98eef1785d049a54b823a35
+# reftest-body: cfd07067382d7e38516ef27d06962fdb
 """Tests of definitions/gemma_rmsnorm. conftest.py says how they run."""
 
 import pytest
@@ -109,6 +109,7 @@ class TestGemmaFusedAddRmsnormH4608:
     CONSTANTS = conftest.constants(
         eps=EPS,
     )
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=8),
@@ -153,6 +154,10 @@ def run(hidden_states, residual, weight):
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
 
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
+
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_numerical_correctness(self, case, device):
@@ -192,6 +197,7 @@ class TestGemmaRmsnormH5376:
     CONSTANTS = conftest.constants(
         eps=EPS,
     )
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=8),
@@ -234,6 +240,10 @@ def run(hidden_states, weight):
     @torch.no_grad()
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
+
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
 
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()

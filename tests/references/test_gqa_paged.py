@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 4fb5cae9d9e3d39073be8959759c0330
+# reftest-body: 9ccd821c16c7ca24bec12738f145e9f2
 """Tests of definitions/gqa_paged. conftest.py says how they run."""
 
 import pytest
@@ -275,6 +275,7 @@ class TestGqaPagedDecodeH28Kv4D128Ps1:
         num_kv_indices=None,
     )
     CONSTANTS = conftest.constants()
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size(
             "small",
@@ -353,6 +354,10 @@ def run(q, k_cache, v_cache, kv_indptr, kv_indices, sm_scale):
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
 
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
+
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_numerical_correctness(self, case, device):
@@ -400,6 +405,7 @@ class TestGqaPagedDecodeH40Kv8D128Ps16:
         num_kv_indices=None,
     )
     CONSTANTS = conftest.constants()
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size(
             "small",
@@ -483,6 +489,10 @@ def run(q, k_cache, v_cache, kv_indptr, kv_indices, kv_last_page_len, sm_scale):
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
 
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
+
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_numerical_correctness(self, case, device):
@@ -531,6 +541,7 @@ class TestGqaPagedPrefillCausalH16Kv4D128Ps16:
         num_kv_indices=None,
     )
     CONSTANTS = conftest.constants()
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size(
             "small",
@@ -635,6 +646,10 @@ def run(q, k_cache, v_cache, qo_indptr, kv_indptr, kv_indices, kv_last_page_len,
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
 
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
+
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_numerical_correctness(self, case, device):
@@ -682,6 +697,7 @@ class TestGqaPagedPrefillH20Kv20D64Ps1:
         num_kv_indices=None,
     )
     CONSTANTS = conftest.constants()
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size(
             "small",
@@ -766,6 +782,10 @@ def run(q, k_cache, v_cache, qo_indptr, kv_indptr, kv_indices, sm_scale):
     @torch.no_grad()
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
+
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
 
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: c230363470d6ec57cd2b10592d006ab3
+# reftest-body: 7455c7432078e391ec670af489174859
 """Tests of definitions/mamba_ssu. conftest.py says how they run."""
 
 import pytest
@@ -142,6 +142,9 @@ class TestMambaSsuDecodeGatedH16D32S64Ng4:
         ngroups=NGROUPS,
     )
     CONSTANTS = conftest.constants()
+    LEAVES = conftest.constants(
+        state="new_state",
+    )
     SIZES = (
         conftest.size("small", batch_size=1, state_cache_size=3),
         conftest.size("small", batch_size=5, state_cache_size=8),
@@ -198,6 +201,10 @@ def run(state, x, dt, A, B, C, D, z, dt_bias, state_batch_indices, dt_softplus, 
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
 
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
+
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_numerical_correctness(self, case, device):
@@ -243,6 +250,9 @@ class TestMambaSsuDecodeH32D64S128Ng2:
         ngroups=NGROUPS,
     )
     CONSTANTS = conftest.constants()
+    LEAVES = conftest.constants(
+        state="new_state",
+    )
     SIZES = (
         conftest.size("small", batch_size=1, state_cache_size=3),
         conftest.size("small", batch_size=5, state_cache_size=8),
@@ -292,6 +302,10 @@ def run(state, x, dt, A, B, C, D, dt_bias, state_batch_indices):
     @torch.no_grad()
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
+
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
 
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()

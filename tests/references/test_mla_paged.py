@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 828716bed16f832557b2acc35b8f5a13
+# reftest-body: 02328153e16e1461c19b18a6c9897eb7
 """Tests of definitions/mla_paged. conftest.py says how they run."""
 
 import pytest
@@ -278,6 +278,7 @@ class TestMlaPagedDecodeH128Ckv512Kpe64Ps64:
         num_kv_indices=None,
     )
     CONSTANTS = conftest.constants()
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size(
             "small",
@@ -358,6 +359,10 @@ def run(q_nope, q_pe, ckv_cache, kpe_cache, kv_indptr, kv_indices, kv_last_page_
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
 
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
+
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_numerical_correctness(self, case, device):
@@ -405,6 +410,7 @@ class TestMlaPagedPrefillCausalH32Ckv512Kpe64Ps1:
         num_kv_indices=None,
     )
     CONSTANTS = conftest.constants()
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size(
             "small",
@@ -488,6 +494,10 @@ def run(q_nope, q_pe, ckv_cache, kpe_cache, qo_indptr, kv_indptr, kv_indices, sm
     @torch.no_grad()
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
+
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
 
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()

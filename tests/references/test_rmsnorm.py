@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 224945e02271943d36e1c3f8291cf452
+# reftest-body: a6ee9033c56c5dd2eaf5f7133c00b5d0
 """Tests of definitions/rmsnorm. conftest.py says how they run."""
 
 import pytest
@@ -120,6 +120,7 @@ class TestFusedAddRmsnormH4096:
     CONSTANTS = conftest.constants(
         eps=EPS,
     )
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=8),
@@ -165,6 +166,10 @@ def run(hidden_states, residual, weight):
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
 
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
+
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_numerical_correctness(self, case, device):
@@ -204,6 +209,7 @@ class TestFusedAddRmsnormH5120:
     CONSTANTS = conftest.constants(
         eps=EPS,
     )
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=8),
@@ -249,6 +255,10 @@ def run(hidden_states, residual, weight):
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
 
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
+
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_numerical_correctness(self, case, device):
@@ -288,6 +298,7 @@ class TestFusedAddRmsnormH7168:
     CONSTANTS = conftest.constants(
         eps=EPS,
     )
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=8),
@@ -332,6 +343,10 @@ def run(hidden_states, residual, weight):
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
 
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
+
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_numerical_correctness(self, case, device):
@@ -371,6 +386,7 @@ class TestRmsnormH128:
     CONSTANTS = conftest.constants(
         eps=EPS,
     )
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=8),
@@ -414,6 +430,10 @@ def run(hidden_states, weight):
     @torch.no_grad()
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
+
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
 
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
@@ -454,6 +474,7 @@ class TestRmsnormH1536:
     CONSTANTS = conftest.constants(
         eps=EPS,
     )
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=8),
@@ -497,6 +518,10 @@ def run(hidden_states, weight):
     @torch.no_grad()
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
+
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
 
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
@@ -537,6 +562,7 @@ class TestRmsnormH2048:
     CONSTANTS = conftest.constants(
         eps=EPS,
     )
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=8),
@@ -581,6 +607,10 @@ def run(hidden_states, weight):
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
 
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
+
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_numerical_correctness(self, case, device):
@@ -620,6 +650,7 @@ class TestRmsnormH4096:
     CONSTANTS = conftest.constants(
         eps=EPS,
     )
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=8),
@@ -664,6 +695,10 @@ def run(hidden_states, weight):
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
 
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
+
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_numerical_correctness(self, case, device):
@@ -703,6 +738,7 @@ class TestRmsnormH5376:
     CONSTANTS = conftest.constants(
         eps=EPS,
     )
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=8),
@@ -746,6 +782,10 @@ def run(hidden_states, weight):
     @torch.no_grad()
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
+
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
 
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
@@ -786,6 +826,7 @@ class TestRmsnormH7168:
     CONSTANTS = conftest.constants(
         eps=EPS,
     )
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=8),
@@ -829,6 +870,10 @@ def run(hidden_states, weight):
     @torch.no_grad()
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
+
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
 
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()

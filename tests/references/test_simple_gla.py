@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: bca7a182dbe9579ebe50784c90a2a510
+# reftest-body: ec60c555288078ed47000025302d8701
 """Tests of definitions/simple_gla. conftest.py says how they run."""
 
 import pytest
@@ -168,6 +168,7 @@ class TestSimpleGlaChunkH8D64:
         head_size=HEAD_SIZE,
     )
     CONSTANTS = conftest.constants()
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1, seq_len=3),
         conftest.size("small", batch_size=3, seq_len=5),
@@ -220,6 +221,10 @@ def run(q, k, v, g):
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
 
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
+
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_numerical_correctness(self, case, device):
@@ -261,6 +266,7 @@ class TestSimpleGlaParallelH4D64:
         head_size=HEAD_SIZE,
     )
     CONSTANTS = conftest.constants()
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1, seq_len=3),
         conftest.size("small", batch_size=3, seq_len=5),
@@ -297,6 +303,10 @@ def run(q, k, v, g):
     @torch.no_grad()
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
+
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
 
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
@@ -342,6 +352,7 @@ class TestSimpleGlaVarlenGammaH4K64V128:
         value_size=VALUE_SIZE,
     )
     CONSTANTS = conftest.constants()
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", total_seq_len=5, num_seqs=1, len_cu_seqlens=2),
         conftest.size("small", total_seq_len=43, num_seqs=4, len_cu_seqlens=5),
@@ -387,6 +398,10 @@ def run(q, k, v, g_gamma, cu_seqlens, scale, initial_state):
     @torch.no_grad()
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
+
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
 
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
