@@ -108,7 +108,7 @@ def main(path):
     """Runs the tests of one file, on a GPU the large sizes too, and prints their summary. Words of the command line go to
     pytest."""
     words = ["-m", "slow or not slow"] if torch.cuda.is_available() else []
-    return pytest.main([str(path), "-q", "-rs", *words, *sys.argv[1:]])
+    return pytest.main([str(path), "-q", "-rfEs", *words, *sys.argv[1:]])
 
 
 # ---- definitions, references ----------------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 589d31b9120a239ec56017cf7ca0c8ac
+# reftest-body: b34f78443549f51ce2c1c25608fc973b
 """What the reference tests beside this file share.
 
 Each definition of the dataset has a class in a test file here. Its reference is run on inputs that fit the operation,
@@ -110,7 +110,7 @@ def main(path):
     """Runs the tests of one file, on a GPU the large sizes too, and prints their summary. Words of the command line go to
     pytest."""
     words = ["-m", "slow or not slow"] if torch.cuda.is_available() else []
-    return pytest.main([str(path), "-q", "-rs", *words, *sys.argv[1:]])
+    return pytest.main([str(path), "-q", "-rfEs", *words, *sys.argv[1:]])
 
 
 # ---- definitions, references ----------------------------------------------------------------------------------------
