@@ -1,4 +1,4 @@
-/* templates - the Python that generated files are made of, assembled into the program as it is: conftest.py, and what
+/* templates - the Python that generated files are made of, assembled into the program as it is: conftest*.py, and what
  * each op family brings in kernels/{family}/template.py. make writes build/templates.inc from the folders' names, so a
  * family's file is found without a line anywhere. */
 #ifndef REFTEST_ARTIFACTS_TEMPLATES_H
@@ -6,6 +6,8 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+
+#include "base/buf.h"
 
 /* What a generated file may take from a family; a family has the functions {family}_{part} that it defines. The first
  * TEMPLATE_TRUTHS are ground truths, in order of preference. */
@@ -39,8 +41,8 @@ bool template_at(int index, struct template *out);
 
 const char *template_part_name(enum template_part part);
 
-/* conftest.py, without header. */
-const char *template_conftest(size_t *length);
+/* Appends conftest.py, without header: its parts are files of artifacts/. */
+void template_conftest(struct buf *out);
 
 /* Changes whenever any of them does. */
 const char *templates_digest(void);

@@ -721,20 +721,20 @@ static int remove_orphans(struct updater *u, const char **files, int count, stru
 
 static int update_conftest(struct updater *u, struct err *err)
 {
-	struct buf old = {0}, text = {0};
+	struct buf old = {0}, body = {0}, text = {0};
 	enum owner owner;
 	enum file_answer there = read_present(u, "conftest.py", &old, &owner, err);
-	size_t length;
-	const char *body = template_conftest(&length);
 	int rc = -1;
 
 	if (there != FILE_ERROR) {
-		owned_seal(&text, body, length);
+		template_conftest(&body);
+		owned_seal(&text, body.data, body.length);
 		u->out->files++;
 		rc = u->options->print != NULL ? print_file(u, &text)
 					       : settle(u, "conftest.py", &text, there, &old, owner, err);
 	}
 	buf_free(&old);
+	buf_free(&body);
 	buf_free(&text);
 	return rc < 0 ? -1 : 0;
 }
