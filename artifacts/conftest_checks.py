@@ -234,10 +234,13 @@ def check_inputs_are_kept(test, device):
     changed = changed_inputs(test, inputs, left)
     if not changed:
         return
-    if own_truths(test, case, inputs, changed):
-        name, truth = "builtin", ground_truth(test, case, inputs, "builtin")
-    else:
+    if all(isinstance(leaves, int) for leaves in changed.values()):
         name, truth = first_truth(test, case, inputs)
+    else:
+        try:
+            name, truth = "builtin", ground_truth(test, case, inputs, "builtin")
+        except Unavailable as why:
+            pytest.skip(f"what is left in {list(changed)}, no output tells: {why}")
     compare_left(test, case, inputs, left, truth, name)
 
 

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: b34f78443549f51ce2c1c25608fc973b
+# reftest-body: 793275cf8b576fc2c87abf7f01b3613b
 """What the reference tests beside this file share.
 
 Each definition of the dataset has a class in a test file here. Its reference is run on inputs that fit the operation,
@@ -1011,10 +1011,13 @@ def check_inputs_are_kept(test, device):
     changed = changed_inputs(test, inputs, left)
     if not changed:
         return
-    if own_truths(test, case, inputs, changed):
-        name, truth = "builtin", ground_truth(test, case, inputs, "builtin")
-    else:
+    if all(isinstance(leaves, int) for leaves in changed.values()):
         name, truth = first_truth(test, case, inputs)
+    else:
+        try:
+            name, truth = "builtin", ground_truth(test, case, inputs, "builtin")
+        except Unavailable as why:
+            pytest.skip(f"what is left in {list(changed)}, no output tells: {why}")
     compare_left(test, case, inputs, left, truth, name)
 
 
