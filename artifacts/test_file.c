@@ -23,8 +23,9 @@ struct aliases {
 static bool is_taken(const struct aliases *aliases, const char *name)
 {
 	/* What every class has; and I and O, which linters take for digits. */
-	static const char *const reserved[] = {"OP_TYPE",   "NAME",  "AXES",  "CONSTANTS", "SIZES", "GROUND_TRUTHS",
-					       "TOLERANCE", "JUDGE", "PROBE", "LEAVES", "REFERENCE", "I",	    "O"};
+	static const char *const reserved[] = {"OP_TYPE",	"NAME",	     "AXES",  "CONSTANTS", "SIZES",
+					       "GROUND_TRUTHS", "TOLERANCE", "JUDGE", "PROBE",	   "LEAVES",
+					       "REFERENCE",	"I",	     "O"};
 
 	for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
 		if (strcmp(reserved[i], name) == 0)

@@ -63,8 +63,7 @@ const struct note *notes_find(const struct notes *notes, const char *file)
 {
 	struct note wanted = {.file = file};
 
-	return notes->count == 0 ? NULL
-				 : bsearch(&wanted, notes->items, (size_t)notes->count, sizeof wanted, by_file);
+	return notes->count == 0 ? NULL : bsearch(&wanted, notes->items, (size_t)notes->count, sizeof wanted, by_file);
 }
 
 int notes_write(struct notes *notes, const char *root, enum layout layout, struct arena *arena, struct err *err)
@@ -95,7 +94,8 @@ bool notes_layout(const char *root, enum layout *layout)
 	struct buf bytes = {0};
 	bool found = false;
 
-	if (file_read(AT_FDCWD, arena_printf(&arena, "%s/%s", root, path), NOTES_BYTES, &bytes, NULL, NULL) == FILE_OK &&
+	if (file_read(AT_FDCWD, arena_printf(&arena, "%s/%s", root, path), NOTES_BYTES, &bytes, NULL, NULL) ==
+		FILE_OK &&
 	    bytes.length > 0)
 		for (int i = 0; i < 2; i++) {
 			char *line = arena_printf(&arena, "%s%s\n", head, layout_names[i]);

@@ -1,6 +1,6 @@
-/* notes - what the last update of the generated files saw, in .reftest/artifacts: their layout, and of each file a digest
- * over all that it depends on, so that the next update costs a walk. What cannot be read is no note, and costs one look
- * more. */
+/* notes - what the last update of the generated files saw, in .reftest/artifacts: their layout, and of each file a
+ * digest over all that it depends on, so that the next update costs a walk. What cannot be read is no note, and costs
+ * one look more. */
 #ifndef REFTEST_COMMANDS_NOTES_H
 #define REFTEST_COMMANDS_NOTES_H
 

@@ -43,8 +43,8 @@ struct truth_place {
 /* Name of the family that has this truth, into `why`. */
 int reftest_family(const char *text, char *why, size_t room);
 
-/* Bounds of one output: atol, rtol, hit ratio. Those of what the operation leaves in an input (reftest_truth_left) stand
- * behind those of the outputs, at the number of outputs + the input's index. */
+/* Bounds of one output: atol, rtol, hit ratio. Those of what the operation leaves in an input (reftest_truth_left)
+ * stand behind those of the outputs, at the number of outputs + the input's index. */
 int reftest_rule(const char *text, int output, double rule[3], char *why, size_t room);
 
 /* One input as `reftest verify` would make it, on the host; or, of a Python scalar, its value. */

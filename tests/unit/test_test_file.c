@@ -85,8 +85,9 @@ static void a_class_says_which_inputs_may_be_written_to(void **state)
 	c.left_count = 3;
 	out.length = 0;
 	test_file_write("x", &c, 1, &out);
-	assert_non_null(strstr(out.data, "    LEAVES = conftest.constants(\n        x=\"y\",\n"
-					 "        held=conftest.KEPT_OR_WRITTEN,\n        buffer=conftest.WRITTEN,\n    )\n"));
+	assert_non_null(strstr(out.data,
+			       "    LEAVES = conftest.constants(\n        x=\"y\",\n"
+			       "        held=conftest.KEPT_OR_WRITTEN,\n        buffer=conftest.WRITTEN,\n    )\n"));
 	c.family = NULL;
 	out.length = 0;
 	test_file_write("x", &c, 1, &out);
