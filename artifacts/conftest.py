@@ -414,12 +414,14 @@ def check_room(definition, axes, device, label):
 
 
 def make_inputs(test, case, device, seed=0):
-    """The inputs of a case: the family's, and in their place what a workload gives."""
+    """The inputs of a case: the family's, and in their place what a workload gives. Python scalars of a workload stand
+    beside the axes, for what the others mean may hang on them (the number that stands for padding)."""
     assert case.problem is None, case.problem
     definition = definition_of(test)
     check_room(definition, case.axes, device, case.label)
     try:
-        inputs = test.generate_random_inputs(case.axes, device=device, seed=seed)
+        axes = {**case.axes, **given_scalars(definition, case)}
+        inputs = test.generate_random_inputs(axes, device=device, seed=seed)
     except Unavailable as why:
         pytest.skip(f"inputs: {why}")
     for name, given in case.inputs.items():
@@ -432,6 +434,14 @@ def make_inputs(test, case, device, seed=0):
         else:
             inputs[name] = given["value"]
     return inputs
+
+
+def given_scalars(definition, case):
+    return {
+        name: given["value"]
+        for name, given in case.inputs.items()
+        if given["type"] == "scalar" and definition["inputs"][name]["shape"] is None
+    }
 
 
 def noise(shape, dtype, device, generator):
