@@ -294,8 +294,8 @@ SHOWN int reftest_rule(const char *text, int output, double rule[3], char *why, 
 	struct err err = {""};
 	int code = ask(&asked, text, &err);
 
-	if (code == TRUTH_OK && (output < 0 || output >= asked.problem.output_count) &&
-	    !has_own_truth(&asked, output - asked.problem.output_count)) {
+	if (code == TRUTH_OK && (output < 0 || (output >= asked.problem.output_count &&
+						!has_own_truth(&asked, output - asked.problem.output_count)))) {
 		err_set(&err, "%s has no output %d", asked.problem.name, output);
 		code = TRUTH_BAD;
 	}

@@ -1,9 +1,9 @@
 """Plants mistakes into a dataset, generates its pytest files and has them run: python3 tests/generated/plant.py BUILD.
 
 From every tests/mutants/{family}.py a few MUTANTS, of different definitions where there are, and those that --also names
-by words of their mistakes, become definitions beside the right ones in the working directory. Then `reftest generate` and pytest: every class of a right definition must pass,
-every class of a mutant must have a failure, by reftest's own kernels and torch alone: other libraries are hidden. Words
-after "--" go to pytest. Prints caught/planted by family.
+by words of their mistakes, become definitions beside the right ones in the working directory. Then `reftest generate`
+and pytest: every class of a right definition must pass, every class of a mutant must have a failure, by reftest's own
+kernels and torch alone: other libraries are hidden. Words after "--" go to pytest. Prints caught/planted by family.
 """
 
 import argparse
