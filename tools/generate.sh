@@ -3,7 +3,7 @@
 #
 #   ops.inc            OP(family, "truth digest", "inputs digest") for each kernels/{family}/{family}.c, in name order
 #   templates.inc      TEMPLATE(name, "path", " needs ") for each kernels/{name}_template.py and kernels/{name}/template.py
-#   templates_digest.h TEMPLATES_DIGEST over those and artifacts/conftest.py
+#   templates_digest.h TEMPLATES_DIGEST over those and artifacts/conftest*.py
 #   kernels_digest.h   KERNELS_DIGEST over all of kernels/, CHECKER_DIGEST over what judges every family alike
 #   obj/sources        the objects of the archives
 #   obj/settings       compiler and flags
@@ -81,7 +81,7 @@ for template in kernels/*_template.py kernels/*/template.py; do
 	name=${template#kernels/} name=${name%/template.py} name=${name%_template.py}
 	printf 'TEMPLATE(%s, "%s", "%s")\n' "$name" "$template" "$(needs "$template")"
 done | replace "$build/templates.inc"
-printf '#define TEMPLATES_DIGEST "%s"\n' "$(sha256sum artifacts/*.[ch] artifacts/conftest.py kernels/*_template.py kernels/*/template.py |
+printf '#define TEMPLATES_DIGEST "%s"\n' "$(sha256sum artifacts/*.[ch] artifacts/conftest*.py kernels/*_template.py kernels/*/template.py |
 	sha256sum | cut -c 1-32)" | replace "$build/templates_digest.h"
 
 # Files of workers/ that start, carry and word things but decide nothing are left out by name, so that a new file counts.
