@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: e42523a1c3ac408866d2b1718467aa4f
+# reftest-body: 3355b2c967ae1934cd777ad174b8a7a1
 """Tests of definitions/delta_rule. conftest.py says how they run."""
 
 import pytest
@@ -176,7 +176,7 @@ def run(q, k, v, beta, cu_seqlens, initial_state=None):
     output = torch.empty_like(value)
     final_state = value.new_zeros(len(offsets) - 1, q.shape[1], q.shape[2], v.shape[2])
     for n, (first, end) in enumerate(zip(offsets, offsets[1:])):
-        state = final_state[n] if initial_state is None else initial_state[n]
+        state = torch.zeros_like(final_state[n]) if initial_state is None else initial_state[n]
         for start in range(first, end, CHUNK):
             part = slice(start, min(start + CHUNK, end))
             keys, weak = key[:, part], strength[:, part]

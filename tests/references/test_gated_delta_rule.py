@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 855a4e369b84f124ffe7b5e0d5c9e235
+# reftest-body: 2e93aa56b48186e84eba0f1943ffae72
 """Tests of definitions/gated_delta_rule. conftest.py says how they run."""
 
 import pytest
@@ -211,7 +211,7 @@ def run(q, k, v, g, A_log, dt_bias, beta, cu_seqlens, initial_state=None):
     output = torch.empty_like(value)
     final_state = value.new_zeros(len(offsets) - 1, v.shape[1], q.shape[2], v.shape[2])
     for n, (first, end) in enumerate(zip(offsets, offsets[1:])):
-        state = final_state[n] if initial_state is None else initial_state[n]
+        state = torch.zeros_like(final_state[n]) if initial_state is None else initial_state[n]
         for start in range(first, end, CHUNK):
             part = slice(start, min(start + CHUNK, end))
             keys, weak = key[:, part], strength[:, part]

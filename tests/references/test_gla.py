@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 50139eec2fcdeeea791b26e9d29172c8
+# reftest-body: b974b1e5cd926dcbc802fccc6d3ce63a
 """Tests of definitions/gla. conftest.py says how they run."""
 
 import pytest
@@ -189,7 +189,7 @@ def run(q, k, v, g, cu_seqlens, initial_state=None):
     output = torch.empty_like(value)
     final_state = value.new_zeros(len(offsets) - 1, q.shape[1], q.shape[2], v.shape[2])
     for n, (first, end) in enumerate(zip(offsets, offsets[1:])):
-        state = final_state[n] if initial_state is None else initial_state[n]
+        state = torch.zeros_like(final_state[n]) if initial_state is None else initial_state[n]
         for start in range(first, end, CHUNK):
             part = slice(start, min(start + CHUNK, end))
             total = gate[:, part].cumsum(dim=1)
