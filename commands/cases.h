@@ -24,6 +24,7 @@ struct shard {
 struct case_options {
 	bool size[SIZE_COUNT];
 	bool edge; /* the cases of --edge, which are findings beside the verdict */
+	bool backward; /* also the gradients of each case, where the family has them */
 	bool workloads;
 	uint64_t seed;
 	struct tolerance tolerance;       /* --atol, --rtol, --hit-ratio; negative = not given */
@@ -31,6 +32,9 @@ struct case_options {
 	const char *only;                 /* --case ID; NULL: all */
 	struct shard shard;               /* --shard I/N */
 };
+
+/* What the ids of cases that are gradients end with. */
+#define CASE_BACKWARD ":backward"
 
 /* Small and medium, with workloads, seed 0, no tolerance of one's own. */
 struct case_options case_options_default(void);
@@ -62,6 +66,7 @@ struct cases {
 	int count;
 	const struct op_entry *op; /* the family; NULL: none knows this definition */
 	const char *no_truth;      /* op NULL: the sentence why */
+	const char *no_gradients;  /* options.backward, and there are no cases for it: the sentence why; NULL */
 	struct op_constant constants[OP_CONSTANTS];
 	int constant_count;
 };

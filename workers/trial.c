@@ -19,6 +19,7 @@
 
 #include "base/json.h"
 #include "dataset/verdict.h"
+#include "kernels/gradient.h"
 #include "kernels/number.h"
 #include "workers/given.h"
 #include "workers/job.h"
@@ -142,7 +143,17 @@ static int find_family(struct trial *trial)
 		return -1;
 	}
 	trial->op = trial->entry->op;
-	trial->c.variant = trial->op->match(&job->problem, &why);
+	if (job->asks == JOB_GRADIENTS) {
+		struct gradient_forward forward;
+		struct op_problem problem = gradient_forward_problem(&job->problem, &forward);
+
+		trial->c.variant = trial->op->match(&problem, &why);
+		trial->op = trial->op->gradient;
+		if (trial->op == NULL)
+			trial->c.variant = err_set(&why, "op family '%s' has no gradients; run `make` again", job->op);
+	} else {
+		trial->c.variant = trial->op->match(&job->problem, &why);
+	}
 	if (trial->c.variant < 0)
 		decide_error(trial, &why);
 	return trial->c.variant < 0 ? -1 : 0;
@@ -409,7 +420,8 @@ static void write_tensors(struct trial *trial, struct buf *out)
 {
 	const struct op_problem *problem = &trial->job->problem;
 
-	buf_printf(out, "\"seed\":%" PRIu64 ",\"arena\":", trial->job->seed);
+	buf_printf(out, "\"gradients\":%s,\"seed\":%" PRIu64 ",\"arena\":",
+	           trial->job->asks == JOB_GRADIENTS ? "true" : "false", trial->job->seed);
 	shared_describe(stage_of(trial), out);
 	buf_text(out, ",\"inputs\":[");
 	for (int i = 0; i < problem->input_count; i++) {
@@ -433,7 +445,7 @@ static void write_tensors(struct trial *trial, struct buf *out)
 	buf_text(out, "]");
 }
 
-/* {"run": {"seed", "arena", "inputs": [{"name", "dtype", "shape", "offset"} | {"name", "value"}],
+/* {"run": {"gradients", "seed", "arena", "inputs": [{"name", "dtype", "shape", "offset"} | {"name", "value"}],
  *          "outputs": [{"name", "dtype", "shape", "offset", "scalar"}]}} */
 static void write_run(struct trial *trial, struct buf *out)
 {
@@ -452,7 +464,7 @@ static void write_provide(struct trial *trial, const char *provider, struct buf 
 	buf_text(out, "{\"provide\":{\"provider\":");
 	buf_json_string(out, provider);
 	buf_text(out, ",\"family\":");
-	buf_json_string(out, trial->op->name);
+	buf_json_string(out, trial->entry->op->name);
 	buf_printf(out, ",\"variant\":%d,\"name\":", trial->c.variant);
 	buf_json_string(out, problem->name);
 	buf_text(out, ",\"op_type\":");
@@ -781,6 +793,18 @@ static int judge_by_family(struct trial *trial, int output, const struct tensor 
 	return trial->op->judge(&trial->c, output, in, &reference[output], &truth[output], metrics, why);
 }
 
+/* By a rule that is not each element's. 0, or -1 on error. */
+static int weigh_by_family(struct trial *trial, int output, const struct tensor *found, const struct tensor *wanted,
+                           struct rule rule, struct metrics *metrics, struct err *why)
+{
+	struct tensor *reference = on_host(trial, &found[output], 1, why), *truth = on_host(trial, &wanted[output], 1, why);
+
+	if (reference == NULL || truth == NULL)
+		return -1;
+	trial->op->weigh(&trial->c, output, rule, reference, truth, metrics, why);
+	return 0;
+}
+
 static bool nonfinite(const struct metrics *metrics)
 {
 	return metrics->worst_count > 0 &&
@@ -845,6 +869,12 @@ static int compare_tensors(struct trial *trial, int output, const struct tensor 
 	judged = judge_by_family(trial, output, found, wanted, &out->metrics, err);
 	if (judged < 0)
 		return -1;
+	if (judged == 0 && trial->op->weigh != NULL) {
+		if (weigh_by_family(trial, output, found, wanted, rule, &out->metrics, err) != 0)
+			return -1;
+		*miss = end_verdict(trial, out, tensor->dtype, err->text);
+		return 0;
+	}
 	if (judged == 0 && compare_elements(trial, tensor, &wanted[output], rule, &out->metrics, err) != 0)
 		return -1;
 	*miss = end_verdict(trial, out, tensor->dtype, judged > 0 ? err->text : NULL);
@@ -996,13 +1026,34 @@ static void pass_over(struct trial *trial, int at, bool accident, const char *wh
 	trial->witness[at].accident = accident;
 }
 
+/* By the oracle, wherever the tensors lie. */
+static int truth_on_host(struct trial *trial, struct tensor *to, struct err *err)
+{
+	const struct op_problem *problem = &trial->job->problem;
+	struct tensor *in = on_host(trial, trial->in, problem->input_count, err);
+	struct tensor *truth = on_host(trial, to, problem->output_count, err);
+
+	if (in == NULL || truth == NULL || trial->op->oracle(&trial->c, in, truth, err) != 0)
+		return -1;
+	for (int i = 0; i < problem->output_count; i++)
+		if (trial->device->calls->upload(trial->device, to[i].data, truth[i].data, job_tensor_bytes(&to[i]), err) != 0)
+			return -1;
+	return 0;
+}
+
+static int make_truth(struct trial *trial, struct tensor *to, struct err *err)
+{
+	if (trial->op->on_host)
+		return truth_on_host(trial, to, err);
+	return trial->device->calls->truth(trial->device, trial->op, &trial->c, trial->in, to, err);
+}
+
 /* Alone, builtin's failure is the case's; beside others it is passed over like one of them. */
 static void ask_builtin(struct trial *trial, int at)
 {
 	struct err err = {""};
 
-	if (trial->device->calls->truth(trial->device, trial->op, &trial->c, trial->in, trial->truth[at],
-	                                &err) == 0)
+	if (make_truth(trial, trial->truth[at], &err) == 0)
 		compare_with(trial, at);
 	else if (trial->truths.count == 1 || trial->device->calls->broken(trial->device))
 		decide_error(trial, &err);
@@ -1198,6 +1249,11 @@ static int oracle_compares(struct trial *trial, int output, int at, const struct
 
 	if (judged != 0)
 		return judged < 0 ? -1 : 0;
+	if (trial->op->weigh != NULL) {
+		trial->op->weigh(&trial->c, output, rule_for(trial, output, at, -1), &found[output], &truth[output], metrics,
+		                 &err);
+		return 0;
+	}
 	cpu = trial->court->kernels->face->open_cpu(&err);
 	if (cpu == NULL)
 		return -1;
