@@ -9,7 +9,7 @@ What each library can do stands in a table: providers/{flashinfer,sglang,fla,tor
 JSON lines, from the pool:
   {"provide": {"provider", "family", "variant", "name", "op_type", "class", "tags", "axes", "constants", "seed", "arena", "inputs",
                "outputs"}}
-      as the judge wrote it (head of trial.c), with the memfd of the arena if it is one. The arena is mapped for this one
+      as the judge wrote it (head of trial_stage.c), with the memfd of the arena if it is one. The arena is mapped for this one
       request: the judge may give it back as soon as it has the answer.
 to the pool:
   {"provider": {"python"}} | {"refused": sentence}     once
