@@ -254,6 +254,7 @@ static void make_case(struct maker *m, const char *id, const int64_t *axis, cons
 		return;
 	c->convention = edge > 0 ? m->out.op->op->edges[edge - 1].convention : NULL;
 	c->beside = edge > 0 && m->options->only == NULL;
+	c->finer = m->in_float64;
 	c->decided = decided_by_blobs(m, inputs);
 	if (c->decided != NULL)
 		return;

@@ -55,6 +55,7 @@ struct test_case {
 	const char *id;              /* "small:batch_size=1", "workload:UUID" */
 	const char *convention;      /* a case of --edge: what counts there; NULL: an ordinary case */
 	bool beside;                 /* such a case that was not asked for by its id: it never moves the verdict */
+	bool finer;                  /* in float64, beside another: builtin alone can tell, and skipped it moves no verdict */
 	struct job *job;             /* NULL when `decided` */
 	struct fields fields;        /* of the subject */
 	struct digest subject;

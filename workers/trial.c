@@ -409,6 +409,15 @@ enum trial_answer trial_ran(struct trial *trial, const cJSON *ran, struct buf *o
 	return trial->c.probe ? recover(trial, out) : ask(trial, 1, out);
 }
 
+/* Is it the case that holds gradients finer than their dtypes can? References that insist on theirs raise there. */
+static bool asks_in_float64(const struct trial *trial)
+{
+	const struct job *job = trial->job;
+
+	return job != NULL && job->asks == JOB_GRADIENTS && job->problem.output_count > 0 &&
+	       job->problem.outputs[0].dtype == DTYPE_FLOAT64;
+}
+
 static enum reason blamed_reason(const cJSON *blame)
 {
 	const char *name = json_text_of(blame, "reason");
@@ -433,6 +442,9 @@ void trial_blame(struct trial *trial, const cJSON *blame, struct buf *out)
 		trial_decide(trial, STATUS_SKIPPED, REASON_NO_GROUND_TRUTH,
 			     arena_printf(&trial->arena, "%s\nOn generic inputs, which no rule makes valid, %s",
 					  trial->job->no_truth == NULL ? "" : trial->job->no_truth, message));
+	if (asks_in_float64(trial) && reason == REASON_RAISED && !cJSON_IsTrue(json_member(blame, "loading")))
+		trial_decide(trial, STATUS_SKIPPED, REASON_UNSUPPORTED_DTYPE,
+		             arena_printf(&trial->arena, "in float64 %s", message));
 	trial_decide(trial, STATUS_ERROR, reason, message);
 	give_verdict(trial, out);
 }

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernels/gradient.h"
 #include "workers/say.h"
 
 /* A copy on the host, in the trial's arena, of these and as many more without data as an oracle looks at. NULL: an
@@ -182,6 +183,9 @@ static int compare_output(struct trial *trial, int at, int output)
 	verdict->elements += trial->first[output].elements;
 	if (miss != NULL) {
 		begin_miss(trial, at);
+		if (trial->ungiven[output])
+			buf_printf(&trial->misses, "autograd finds no way from the outputs to input '%s' (its gradient is None); ",
+			           trial->job->problem.outputs[output].name + sizeof GRADIENT_OF_INPUT - 1);
 		buf_text(&trial->misses, miss);
 	}
 	return 0;

@@ -192,7 +192,11 @@ void trial_check_forms(struct trial *trial, const cJSON *ran)
 		trial_decide(trial, STATUS_ERROR, REASON_CRASHED, "the runner's answer cannot be understood");
 		return;
 	}
-	cJSON_ArrayForEach(item, said) check_form(trial, output++, item);
+	cJSON_ArrayForEach(item, said)
+	{
+		trial->ungiven[output] = cJSON_IsTrue(json_member(item, "none"));
+		check_form(trial, output++, item);
+	}
 }
 
 /* The copy that the first run left of a tensor of the arena; NULL: none was taken, for nothing may write to it. */

@@ -52,6 +52,7 @@ struct trial {
 	bool of_input[TRUTHS_MAX * OP_PLACES];		       /* this one of `outputs` is an input's */
 	bool judged[OP_ARGS]; /* what the reference left in this input, which it may write to, is known to be right or
 				 wrong */
+	bool ungiven[OP_ARGS]; /* autograd gave this output, a gradient, nothing: zeros lie in its place */
 	struct buf misses;    /* sentences on outputs that are not as a ground truth has them */
 };
 
