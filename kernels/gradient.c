@@ -14,7 +14,23 @@ enum { GIVEN_BITS = 7, ELEMENT = 8 }; /* a given gradient is exact in bfloat16; 
 
 int gradient_input_of(const struct op_problem *gradients, int output)
 {
-	return op_input_index(gradients, gradients->outputs[output].name + sizeof GRADIENT_OF_INPUT - 1);
+	const struct op_arg *arg = &gradients->outputs[output];
+	size_t prefix = gradient_is_slope(arg) ? sizeof GRADIENT_SLOPE : sizeof GRADIENT_OF_INPUT;
+
+	return op_input_index(gradients, arg->name + prefix - 1);
+}
+
+int gradient_stepping(const struct op_problem *gradients, int step)
+{
+	return op_input_index(gradients, gradients->inputs[step].name + sizeof GRADIENT_STEP - 1);
+}
+
+int gradient_step_of(const struct op_problem *gradients, int input)
+{
+	for (int i = 0; i < gradients->input_count; i++)
+		if (gradient_is_step(&gradients->inputs[i]) && gradient_stepping(gradients, i) == input)
+			return i;
+	return -1;
 }
 
 /* They stand after the definition's own inputs, in the order of its outputs. */
@@ -38,6 +54,27 @@ int gradient_fill_given(const struct op_case *c, int input, struct tensor *out)
 			number_store(out->data, out->dtype, 4 * b + i, uniform_signed(random.word[i], GIVEN_BITS));
 	}
 	return 0;
+}
+
+void gradient_make_step(const struct op_case *c, int input, struct tensor *out)
+{
+	uint64_t key = input_key(c, input);
+
+	for (int64_t i = 0; i < out->elements; i++) {
+		double size = number_get(out->data, out->dtype, i) * 0x1p-16;
+
+		number_set(out->data, out->dtype, i, (philox_bits(key, i) & 1) != 0 ? size : -size);
+	}
+}
+
+double gradient_slope(const struct op_case *c, const struct tensor *in, int input, const double *gradient)
+{
+	const struct tensor *step = &in[gradient_step_of(c->problem, input)];
+	double slope = 0;
+
+	for (int64_t i = 0; i < step->elements; i++)
+		slope += gradient[i] * number_get(step->data, step->dtype, i);
+	return slope;
 }
 
 /* Root mean squares, with NaN and infinities going through. */

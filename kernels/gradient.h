@@ -6,8 +6,19 @@
  *   inputs    q, k, …, grad:output, grad:final_state      "grad:" + an output's name, in its dtype and shape
  *   outputs   d_q, d_k, …                                  "d_" + an input's name, in its dtype and shape
  *
+ * In float64, whatever the definition declares, a case asks for more: how the loss changes when one input takes a step,
+ * (loss(x + step) - loss(x - step)) / 2, from two more runs forwards. That is the definition's own function, which its
+ * gradients must belong to, and the truth of it is the sum of truth d_x times step:
+ *
+ *   inputs    step:q, step:k, …                            2^-16 of the input's elements, of either sign
+ *   outputs   slope_q, slope_k, …                          a number each
+ *
+ * A zero takes no step: gates that are logarithms end there. A difference over both sides is off by the square of the
+ * step, 2^-32, and by 1e-5 where references add as much to a norm. Terms of either sign cancel, so that a sum may be a
+ * hundredth of what they are: slopes may be off by 1 % (a wrong formula is by more).
+ *
  * So everything that is done with a definition's tensors (inputs by name and seed, canaries, two runs, comparison) is done
- * with those of its gradients. In a case in float64 all floats have that dtype, whatever the definition declares.
+ * with those of its gradients.
  *
  * How far gradients may be off (gradient_weigh). rule.rtol bounds the error ratio of the whole tensor,
  *
@@ -35,11 +46,23 @@ extern "C" {
 
 #define GRADIENT_OF_OUTPUT "grad:"
 #define GRADIENT_OF_INPUT "d_"
+#define GRADIENT_STEP "step:"
+#define GRADIENT_SLOPE "slope_"
 
 /* Is it the gradient of an output, among the inputs of such a problem? */
 static inline bool gradient_is_given(const struct op_arg *input)
 {
 	return strncmp(input->name, GRADIENT_OF_OUTPUT, sizeof GRADIENT_OF_OUTPUT - 1) == 0;
+}
+
+static inline bool gradient_is_step(const struct op_arg *input)
+{
+	return strncmp(input->name, GRADIENT_STEP, sizeof GRADIENT_STEP - 1) == 0;
+}
+
+static inline bool gradient_is_slope(const struct op_arg *output)
+{
+	return strncmp(output->name, GRADIENT_SLOPE, sizeof GRADIENT_SLOPE - 1) == 0;
 }
 
 /* Does an input or output take part in differentiation? */
@@ -64,12 +87,19 @@ struct gradient_forward {
 const struct op_case *gradient_forward_of(const struct op_case *c, struct gradient_forward *out);
 struct op_problem gradient_forward_problem(const struct op_problem *gradients, struct gradient_forward *out);
 
-/* The input whose gradient an output is; the input that is the gradient of an output of the forward problem. */
+/* The input whose gradient, or slope, an output is; the input that is the gradient of an output of the forward problem. */
 int gradient_input_of(const struct op_problem *gradients, int output);
 int gradient_given_of(const struct op_problem *gradients, int forward_output);
+/* The input that a step is of; the step that input `input` takes. */
+int gradient_stepping(const struct op_problem *gradients, int step);
+int gradient_step_of(const struct op_problem *gradients, int input);
 
 /* For op.fill of input `input`: the gradient of an output, uniform on [-1, 1). */
 int gradient_fill_given(const struct op_case *c, int input, struct tensor *out);
+/* Of input `input`, a step: `out` holds what the input that it is of does, and then the step. */
+void gradient_make_step(const struct op_case *c, int input, struct tensor *out);
+/* The truth of a slope, from the truth of that input's gradient. */
+double gradient_slope(const struct op_case *c, const struct tensor *in, int input, const double *gradient);
 
 /* op.weigh. */
 void gradient_weigh(const struct op_case *c, int output, struct rule rule, const struct tensor *reference,

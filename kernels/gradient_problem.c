@@ -22,6 +22,8 @@ struct op_problem gradient_forward_problem(const struct op_problem *gradients, s
 	for (int i = 0; i < gradients->input_count; i++) {
 		struct op_arg arg = in_definition(&gradients->inputs[i]);
 
+		if (gradient_is_step(&arg))
+			continue;
 		if (!gradient_is_given(&arg)) {
 			out->inputs[problem.input_count++] = arg;
 			continue;
@@ -55,8 +57,9 @@ struct op_problem gradient_problem(const struct op_problem *forward, const bool 
                                    struct arena *arena)
 {
 	struct op_problem problem = *forward;
-	struct op_arg *inputs = arena_array(arena, (size_t)(forward->input_count + forward->output_count), sizeof *inputs);
-	struct op_arg *outputs = arena_array(arena, (size_t)forward->input_count, sizeof *outputs);
+	struct op_arg *inputs =
+	    arena_array(arena, 2 * (size_t)forward->input_count + (size_t)forward->output_count, sizeof *inputs);
+	struct op_arg *outputs = arena_array(arena, 2 * (size_t)forward->input_count, sizeof *outputs);
 
 	problem.inputs = inputs;
 	problem.outputs = outputs;
@@ -74,5 +77,12 @@ struct op_problem gradient_problem(const struct op_problem *forward, const bool 
 	for (int i = 0; i < forward->output_count; i++)
 		if (gradient_takes(&forward->outputs[i]))
 			inputs[problem.input_count++] = renamed(&forward->outputs[i], GRADIENT_OF_OUTPUT, in_float64, arena);
+	for (int i = 0; in_float64 && i < forward->input_count; i++) {
+		if (!gradient_takes(&forward->inputs[i]) || absent[i])
+			continue;
+		inputs[problem.input_count++] = renamed(&forward->inputs[i], GRADIENT_STEP, true, arena);
+		outputs[problem.output_count] = renamed(&forward->inputs[i], GRADIENT_SLOPE, true, arena);
+		outputs[problem.output_count++].rank = 0;
+	}
 	return problem;
 }

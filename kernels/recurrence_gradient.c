@@ -292,7 +292,8 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 	for (int i = 0; i < c->problem->output_count; i++) {
 		int input = gradient_input_of(c->problem, i);
 
-		r.of[input] = recurrence_take(out[i].elements * (is_weight(roles, input) ? r.w.e.sequences + 1 : 1));
+		if (!gradient_is_slope(&c->problem->outputs[i]))
+			r.of[input] = recurrence_take(out[i].elements * (is_weight(roles, input) ? r.w.e.sequences + 1 : 1));
 	}
 #pragma omp parallel for schedule(dynamic)
 	for (int64_t i = 0; i < r.w.e.sequences * r.w.e.q_heads; i++) { /* which value heads share */
@@ -304,11 +305,16 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 	for (int i = 0; i < c->problem->output_count; i++) {
 		int input = gradient_input_of(c->problem, i);
 
+		if (gradient_is_slope(&c->problem->outputs[i])) {
+			number_set(out[i].data, out[i].dtype, 0, gradient_slope(c, in, input, r.of[input]));
+			continue;
+		}
 		if (is_weight(roles, input))
 			sum_sequences(r.of[input], out[i].elements, r.w.e.sequences);
 		number_write(out[i].data, out[i].dtype, 0, out[i].elements, r.of[input]);
-		free(r.of[input]);
 	}
+	for (int i = 0; i < f->problem->input_count; i++)
+		free(r.of[i]);
 	return 0;
 }
 
@@ -320,6 +326,8 @@ static struct rule rule(const struct op_case *c, int output)
 	int input = gradient_input_of(c->problem, output);
 	bool summed = input == roles.gate || input == roles.beta || is_weight(&roles, input);
 
+	if (gradient_is_slope(&c->problem->outputs[output]))
+		return (struct rule){0, 1e-2, 1};
 	if (c->problem->outputs[output].dtype == DTYPE_FLOAT64)
 		return (struct rule){0, 1e-4, 1};
 	return (struct rule){0, summed ? 0.02 : 0.005, 1};
@@ -338,7 +346,12 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 
 	if (gradient_is_given(&c->problem->inputs[input]))
 		return gradient_fill_given(c, input, out);
-	return recurrence_fill(gradient_forward_of(c, &forward), input, out, err);
+	if (!gradient_is_step(&c->problem->inputs[input]))
+		return recurrence_fill(gradient_forward_of(c, &forward), input, out, err);
+	if (recurrence_fill(gradient_forward_of(c, &forward), gradient_stepping(c->problem, input), out, err) != 0)
+		return -1;
+	gradient_make_step(c, input, out);
+	return 0;
 }
 
 static int check(const struct op_case *c, const struct tensor *in, struct err *err)

@@ -535,16 +535,18 @@ def in_float64():
 
 
 def differentiate(run, case, arguments):
-    """What run() gives back for the gradients of its outputs: one tensor (None: no gradient) for each d_ output of the case.
-    Inputs named grad:X are the gradients of outputs X; the rest are run()'s arguments."""
-    given = {spec["name"][5:]: (spec, arguments.pop(spec["name"])) for spec in case["inputs"]
-             if spec["name"].startswith("grad:")}
-    wanted = [spec["name"][2:] for spec in case["outputs"]]
+    """What run() gives back for the gradients of its outputs: a tensor (None: no gradient) for each output d_X of the case;
+    then for each output slope_X half of what the loss differs by between the ends of a step in X. Inputs named grad:Y are the
+    gradients of run()'s outputs Y, step:X are steps (kernels/gradient.h); the rest are run()'s arguments."""
+    given, steps = ({spec["name"][5:]: (spec, arguments.pop(spec["name"])) for spec in case["inputs"]
+                     if spec["name"].startswith(kind)} for kind in ("grad:", "step:"))
+    wanted = [spec["name"][2:] for spec in case["outputs"] if spec["name"].startswith("d_")]
     for name in wanted:
         arguments[name] = arguments[name].detach().requires_grad_()
     leaves = [arguments[name] for name in wanted]
+    wide = in_float64 if all(spec["dtype"] == "float64" for spec in case["outputs"]) else contextlib.nullcontext
     with torch.enable_grad():
-        with in_float64() if all(spec["dtype"] == "float64" for spec in case["outputs"]) else contextlib.nullcontext():
+        with wide():
             result = run(**arguments)
         results = unpack(result, [dict(spec, name=name) for name, (spec, _) in given.items()])
         pairs = []
@@ -561,7 +563,18 @@ def differentiate(run, case, arguments):
                           "(is it switched off inside, or are they detached?)" % ", ".join(given))
         gradients = torch.autograd.grad([value for value, _ in pairs], leaves,
                                         [gradient.to(value.dtype) for value, gradient in pairs], allow_unused=True)
-    return list(gradients)
+    slopes = []
+    with torch.no_grad(), wide():
+        for name, (_, step) in steps.items():
+            ends = []
+            for end in (1, -1):
+                moved = {key: value.detach().clone() if isinstance(value, torch.Tensor) else value
+                         for key, value in arguments.items()}
+                moved[name] += end * step
+                found = unpack(run(**moved), [dict(spec, name=name) for name, (spec, _) in given.items()])
+                ends.append(sum((gradient * y).sum() for (_, gradient), y in zip(given.values(), found)))
+            slopes.append((ends[0] - ends[1]) / 2)
+    return [*gradients, *slopes]
 
 
 def as_tensor(spec, result):
