@@ -33,6 +33,7 @@ struct maker {
 	const struct case_options *options;
 	enum job_asks asks; /* of the cases that are being made */
 	bool in_float64;
+	const struct op *gradient; /* NULL: the definition has no gradients that anybody knows */
 	struct arena *arena;
 	struct fields shared; /* the definition's own, the same for all its cases */
 	struct cases out;
@@ -43,7 +44,7 @@ static const struct op *op_of(const struct maker *m)
 {
 	const struct op *op = m->out.op != NULL ? m->out.op->op : NULL;
 
-	return op != NULL && m->asks == JOB_GRADIENTS ? op->gradient : op;
+	return m->asks == JOB_GRADIENTS ? m->gradient : op;
 }
 
 static void override_rule(struct rule *rule, const struct tolerance *by)
@@ -424,14 +425,19 @@ static void make_all(struct maker *m, const struct workload_file *workloads)
 		make_workload_cases(m, workloads);
 }
 
-/* The sentence why. */
-static const char *no_gradients(const struct maker *m)
+/* NULL, or the sentence why there are none. */
+static const char *find_gradient(struct maker *m)
 {
-	return m->out.op == NULL
-	           ? "no op family knows it, and so nobody has its gradients: its outputs alone are verified"
-	           : arena_printf(m->arena,
-	                          "there is no ground truth of gradients for op family '%s': its outputs alone are verified",
-	                          m->out.op->op->name);
+	const struct op *gradient = m->out.op != NULL ? m->out.op->op->gradient : NULL;
+	struct err why = {""};
+
+	if (m->out.op == NULL)
+		return "no op family knows it, and so nobody has its gradients: its outputs alone are verified";
+	if (gradient == NULL)
+		err_set(&why, "there is no ground truth of gradients for op family '%s'", m->out.op->op->name);
+	else if (gradient->match == NULL || gradient->match(&m->problem, &why) >= 0)
+		m->gradient = gradient;
+	return m->gradient != NULL ? NULL : arena_printf(m->arena, "%s: its outputs alone are verified", why.text);
 }
 
 struct cases cases_make(const struct kernels_face *kernels, const struct definition *definition,
@@ -444,13 +450,13 @@ struct cases cases_make(const struct kernels_face *kernels, const struct definit
 	find_family(&m);
 	definition_fields(definition, arena, &m.shared);
 	make_all(&m, workloads);
+	if (options->backward)
+		m.out.no_gradients = find_gradient(&m);
+	if (m.gradient == NULL)
+		return m.out;
 	m.asks = JOB_GRADIENTS;
-	if (options->backward && op_of(&m) == NULL) {
-		m.out.no_gradients = no_gradients(&m);
-	} else if (options->backward) {
-		make_all(&m, workloads);
-		make_float64_case(&m);
-	}
+	make_all(&m, workloads);
+	make_float64_case(&m);
 	return m.out;
 }
 

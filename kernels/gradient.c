@@ -9,7 +9,7 @@
 #include "kernels/inputs.h"
 #include "kernels/number.h"
 
-static const double TINY = 1e-8; /* of flash-linear-attention's get_err_ratio */
+static const double TINY = 1e-8;      /* of flash-linear-attention's get_err_ratio */
 enum { GIVEN_BITS = 7, ELEMENT = 8 }; /* a given gradient is exact in bfloat16; deviations that an element may be off */
 
 int gradient_input_of(const struct op_problem *gradients, int output)
@@ -42,7 +42,7 @@ int gradient_given_of(const struct op_problem *gradients, int forward_output)
 	return -1;
 }
 
-int gradient_fill_given(const struct op_case *c, int input, struct tensor *out)
+static void fill_given(const struct op_case *c, int input, struct tensor *out)
 {
 	uint64_t key = input_key(c, input);
 
@@ -53,10 +53,10 @@ int gradient_fill_given(const struct op_case *c, int input, struct tensor *out)
 		for (int i = 0; i < 4 && 4 * b + i < out->elements; i++)
 			number_store(out->data, out->dtype, 4 * b + i, uniform_signed(random.word[i], GIVEN_BITS));
 	}
-	return 0;
 }
 
-void gradient_make_step(const struct op_case *c, int input, struct tensor *out)
+/* `out` holds what the input that it is a step of does, and then the step. */
+static void make_step(const struct op_case *c, int input, struct tensor *out)
 {
 	uint64_t key = input_key(c, input);
 
@@ -65,6 +65,24 @@ void gradient_make_step(const struct op_case *c, int input, struct tensor *out)
 
 		number_set(out->data, out->dtype, i, (philox_bits(key, i) & 1) != 0 ? size : -size);
 	}
+}
+
+int gradient_fill(const struct op_case *c, int input, struct tensor *out,
+		  int (*fill)(const struct op_case *c, int input, struct tensor *out, struct err *err), struct err *err)
+{
+	struct gradient_forward forward;
+	const struct op_arg *arg = &c->problem->inputs[input];
+
+	if (gradient_is_given(arg)) {
+		fill_given(c, input, out);
+		return 0;
+	}
+	if (!gradient_is_step(arg))
+		return fill(gradient_forward_of(c, &forward), input, out, err);
+	if (fill(gradient_forward_of(c, &forward), gradient_stepping(c->problem, input), out, err) != 0)
+		return -1;
+	make_step(c, input, out);
+	return 0;
 }
 
 double gradient_slope(const struct op_case *c, const struct tensor *in, int input, const double *gradient)
@@ -99,30 +117,31 @@ static struct sizes sizes_of(const struct tensor *reference, const struct tensor
 
 /* "gradient 'd_g': the error ratio … is 0.7, 0.02 is allowed; the worst at [0, 3, 1]: 0, ground truth 0.25" */
 static void say_miss(const char *name, const struct metrics *m, struct rule rule, const struct sizes *sizes,
-                     const struct tensor *truth, struct err *why)
+		     const struct tensor *truth, struct err *why)
 {
 	double ratio = sizes->difference / (sizes->truth + TINY);
 	char what[256], place[128] = "", worst[256] = "";
 
 	if (m->nan_reference > m->nan_ground_truth || m->inf_reference > m->inf_ground_truth)
 		snprintf(what, sizeof what, "%lld elements are NaN, %lld are infinite", (long long)m->nan_reference,
-		         (long long)m->inf_reference);
+			 (long long)m->inf_reference);
 	else if (!(ratio <= rule.rtol))
-		snprintf(what, sizeof what, "the error ratio RMS(difference) / RMS(ground truth) is %.3g, %.3g is allowed",
-		         ratio, rule.rtol);
+		snprintf(what, sizeof what,
+			 "the error ratio RMS(difference) / RMS(ground truth) is %.3g, %.3g is allowed", ratio,
+			 rule.rtol);
 	else
 		snprintf(what, sizeof what, "%lld of %lld elements are off by more than %.3g + %.3g |ground truth|",
-		         (long long)(m->elements - m->hits), (long long)m->elements,
-		         ELEMENT * (rule.atol + rule.rtol * sizes->truth), ELEMENT * rule.rtol);
+			 (long long)(m->elements - m->hits), (long long)m->elements,
+			 ELEMENT * (rule.atol + rule.rtol * sizes->truth), ELEMENT * rule.rtol);
 	if (m->worst_count > 0)
 		snprintf(worst, sizeof worst, "; the worst at %s: %.5g, ground truth %.5g",
-		         check_place(truth, m->worst[0].index, place, sizeof place), m->worst[0].reference,
-		         m->worst[0].ground_truth);
+			 check_place(truth, m->worst[0].index, place, sizeof place), m->worst[0].reference,
+			 m->worst[0].ground_truth);
 	err_set(why, "gradient '%s': %s%s", name, what, worst);
 }
 
 void gradient_weigh(const struct op_case *c, int output, struct rule rule, const struct tensor *reference,
-                    const struct tensor *truth, struct metrics *metrics, struct err *why)
+		    const struct tensor *truth, struct metrics *metrics, struct err *why)
 {
 	struct sizes sizes = sizes_of(reference, truth);
 	double ratio = sizes.difference / (sizes.truth + TINY) / rule.rtol;

@@ -54,7 +54,7 @@ static struct op_arg renamed(const struct op_arg *arg, const char *prefix, bool 
 }
 
 struct op_problem gradient_problem(const struct op_problem *forward, const bool *absent, bool in_float64,
-                                   struct arena *arena)
+				   struct arena *arena)
 {
 	struct op_problem problem = *forward;
 	struct op_arg *inputs =
@@ -76,7 +76,8 @@ struct op_problem gradient_problem(const struct op_problem *forward, const bool 
 	}
 	for (int i = 0; i < forward->output_count; i++)
 		if (gradient_takes(&forward->outputs[i]))
-			inputs[problem.input_count++] = renamed(&forward->outputs[i], GRADIENT_OF_OUTPUT, in_float64, arena);
+			inputs[problem.input_count++] =
+			    renamed(&forward->outputs[i], GRADIENT_OF_OUTPUT, in_float64, arena);
 	for (int i = 0; in_float64 && i < forward->input_count; i++) {
 		if (!gradient_takes(&forward->inputs[i]) || absent[i])
 			continue;

@@ -174,8 +174,8 @@ struct op {
 	              const struct tensor *truth, struct metrics *metrics, struct err *why);
 
 	/* The gradients of this family's operation, as an operation of the problem that kernels/gradient.h makes of a
-	 * definition: of its members only rule, scalar, fill, check, oracle and weigh are looked at. NULL: the family
-	 * has none. */
+	 * definition: of its members only rule, scalar, fill, check, oracle and weigh are looked at, and match: NULL, or it
+	 * refuses definitions of the family that have no gradients (-1, with the sentence). NULL: the family has none. */
 	const struct op *gradient;
 	bool on_host; /* inputs and truth are made on the host on every device: it has no op_cuda */
 };

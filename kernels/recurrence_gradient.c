@@ -11,8 +11,8 @@
 
 enum { KEPT_EVERY = 64 }; /* tokens between two states that are kept */
 
-/* A case while its gradients are computed. By input of the definition, NULL where there is none to compute: weights, which
- * all sequences share, once for each sequence. */
+/* A case while its gradients are computed. By input of the definition, NULL where there is none to compute: weights,
+ * which all sequences share, once for each sequence. */
 struct reverse {
 	struct recurrence_work w;
 	const struct tensor *output, *new_state; /* their given gradients; new_state NULL: the definition has none */
@@ -22,8 +22,8 @@ struct reverse {
 /* One token of one head: what it brought, and what comes back. */
 struct turned {
 	struct recurrence_token token;
-	double *given;                /* of the output, [V] */
-	double *q, *k, *v, *stays;    /* gradients; stays: of e^g */
+	double *given;		   /* of the output, [V] */
+	double *q, *k, *v, *stays; /* gradients; stays: of e^g */
 	double beta;
 };
 
@@ -47,7 +47,7 @@ static double raw(const struct reverse *r, int input, int64_t index)
 
 /* Row i of the states: before the token, after it, and of D, which goes from after to before. */
 static inline void reverse_row(const struct recurrence_work *w, int64_t i, const double *before, const double *after,
-                               double *d, struct turned *x)
+			       double *d, struct turned *x)
 {
 	const double *q = x->token.q, *k = x->token.k, *stays = x->token.stays, given = w->modes.scale * x->given[i];
 	int64_t dim = w->e.k_dim;
@@ -73,7 +73,7 @@ static inline void reverse_row(const struct recurrence_work *w, int64_t i, const
 }
 
 WIDE static void reverse_token(const struct recurrence_work *w, const double *before, const double *after, double *d,
-                               struct turned *x)
+			       struct turned *x)
 {
 	for (int64_t j = 0; j < w->e.k_dim; j++)
 		x->q[j] = x->k[j] = x->stays[j] = 0;
@@ -97,7 +97,9 @@ static void give_row(const struct reverse *r, int input, int64_t row, const doub
 		along += y[j] * dy[j];
 	}
 	for (int64_t j = 0; j < dim; j++)
-		to[row * dim + j] += !r->w.modes.l2norm ? dy[j] : square > 0 ? (dy[j] - y[j] * along) / sqrt(square) : 0;
+		to[row * dim + j] += !r->w.modes.l2norm ? dy[j]
+				     : square > 0	? (dy[j] - y[j] * along) / sqrt(square)
+							: 0;
 }
 
 static void give_beta(const struct reverse *r, int64_t place, double gradient)
@@ -206,7 +208,7 @@ static void go_forward(const struct reverse *r, int64_t t, int64_t count, int64_
 }
 
 static void go_back(const struct reverse *r, int64_t n, int64_t t, int64_t count, int64_t h, struct turned *x,
-                    const double *states, double *d)
+		    const double *states, double *d)
 {
 	int64_t size = r->w.e.v_dim * r->w.e.k_dim;
 
@@ -293,7 +295,8 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 		int input = gradient_input_of(c->problem, i);
 
 		if (!gradient_is_slope(&c->problem->outputs[i]))
-			r.of[input] = recurrence_take(out[i].elements * (is_weight(roles, input) ? r.w.e.sequences + 1 : 1));
+			r.of[input] =
+			    recurrence_take(out[i].elements * (is_weight(roles, input) ? r.w.e.sequences + 1 : 1));
 	}
 #pragma omp parallel for schedule(dynamic)
 	for (int64_t i = 0; i < r.w.e.sequences * r.w.e.q_heads; i++) { /* which value heads share */
@@ -342,16 +345,7 @@ static double scalar(const struct op_case *c, int input)
 
 static int fill(const struct op_case *c, int input, struct tensor *out, struct err *err)
 {
-	struct gradient_forward forward;
-
-	if (gradient_is_given(&c->problem->inputs[input]))
-		return gradient_fill_given(c, input, out);
-	if (!gradient_is_step(&c->problem->inputs[input]))
-		return recurrence_fill(gradient_forward_of(c, &forward), input, out, err);
-	if (recurrence_fill(gradient_forward_of(c, &forward), gradient_stepping(c->problem, input), out, err) != 0)
-		return -1;
-	gradient_make_step(c, input, out);
-	return 0;
+	return gradient_fill(c, input, out, recurrence_fill, err);
 }
 
 static int check(const struct op_case *c, const struct tensor *in, struct err *err)

@@ -1,5 +1,5 @@
-/* recurrence_work - the recurrence of kernels/recurrence.h step by step, in double: for its truth (recurrence.c) and that
- * of its gradients (recurrence_gradient.c). */
+/* recurrence_work - the recurrence of kernels/recurrence.h step by step, in double: for its truth (recurrence.c) and
+ * that of its gradients (recurrence_gradient.c). */
 #ifndef REFTEST_KERNELS_RECURRENCE_WORK_H
 #define REFTEST_KERNELS_RECURRENCE_WORK_H
 

@@ -44,6 +44,7 @@
 
 #include "base/err.h"
 #include "kernels/check.h"
+#include "kernels/gdn/gradient.h"
 #include "kernels/wide.h"
 
 static const struct gdn_roles no_roles = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
@@ -991,6 +992,7 @@ const struct op gdn_op = {
     .fill = fill,
     .check = gdn_check,
     .oracle = oracle,
+    .gradient = &gdn_gradient,
     .probe = probe,
     .probe_axes = probe_axes,
 };

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 14b5e4d230f2353194d69cef63532884
+# reftest-body: 9ccd07a5c904ba4fdaf584dcd0e93c86
 """Tests of definitions/gdn. conftest.py says how they run."""
 
 import pytest
@@ -633,7 +633,7 @@ def run(q, k, v, state, A_log, a, dt_bias, b, cu_seqlens, scale):
     output = torch.empty_like(v)
     new_state = query.new_zeros(len(offsets) - 1, v.shape[1], v.shape[2], q.shape[2])
     for n, (first, end) in enumerate(zip(offsets, offsets[1:])):
-        held = new_state[n] if state is None else state[n]
+        held = torch.zeros_like(new_state[n]) if state is None else state[n]
         for t in range(first, end):
             held = decay[t, :, None, None] * held
             recalled = (held * key[t, :, None, :]).sum(dim=-1)

@@ -4,7 +4,7 @@
 
 #include "kernels/gradient.h"
 
-extern const struct op gla_op, simple_gla_op, delta_rule_op, gated_delta_rule_op, kda_op;
+extern const struct op gla_op, simple_gla_op, delta_rule_op, gated_delta_rule_op, kda_op, gdn_op;
 
 static const struct op_axis oblong[] = AXES(2, 2, 4, 6), grouped[] = AXES(1, 2, 4, 4), wide[] = AXES(2, 4, 6, 4);
 
@@ -56,6 +56,17 @@ static const struct op_arg bounded[] = {
 static const struct op_arg softplus_by_key[] = {
     PACKED_QUERY, PACKED_KEY, PACKED_VALUE, PACKED_KEY_GATE, A_LOG, {"dt_bias", DTYPE_FLOAT32, 1, {FLAT}, false},
     PACKED_BETA,  CU_SEQLENS, PACKED_STATE};
+static const struct op_arg gated_net[] = {PACKED_QUERY,
+					  PACKED_KEY,
+					  PACKED_VALUE,
+					  {"state", DTYPE_FLOAT32, 4, {N, HV, V, K}, true},
+					  A_LOG,
+					  {"a", DTYPE_BFLOAT16, 2, {TOTAL, HV}, false},
+					  {"dt_bias", DTYPE_FLOAT32, 1, {HV}, false},
+					  {"b", DTYPE_BFLOAT16, 2, {TOTAL, HV}, false},
+					  CU_SEQLENS,
+					  SCALE};
+static const struct op_arg gated_net_out[] = {PACKED_OUTPUT, {"new_state", DTYPE_FLOAT32, 4, {N, HV, V, K}, false}};
 static const struct op_arg dense_out[] = {OUTPUT, LAST}, output_alone[] = {OUTPUT},
 			   turned_out[] = {OUTPUT, V_FIRST_LAST};
 static const struct op_arg packed_out[] = {PACKED_OUTPUT, PACKED_LAST};
@@ -75,6 +86,8 @@ static const struct {
     {&gated_delta_rule_op, PROBLEM("gated_v_first", "gated_delta_rule", grouped, turned, turned_out), false},
     {&kda_op, PROBLEM("kda_beta_sigmoid", "kda", wide, bounded, output_alone), false},
     {&kda_op, PROBLEM("kda", "kda", grouped, softplus_by_key, packed_out), true},
+    {&gdn_op, PROBLEM("gdn_prefill", "gdn", wide, gated_net, gated_net_out), true},
+    {&gdn_op, PROBLEM("gdn_l2norm_k_last", "gdn", grouped, gated_net, gated_net_out), true},
 };
 
 /* --- the problem -------------------------------------------------------------------------------------------------- */
