@@ -94,3 +94,23 @@ expect "all(o['status'] == ('failed' if o['name'] == 'd_q' else 'passed') for o 
 verify --backward --no-workloads --cached-only gla_recurrent_h4_k64_v128
 expect_exit 0
 expect_ran 0
+
+# What cannot be differentiated is an error that says so; what refuses float64 alone is as good as it was.
+cp definitions/gla/gla_recurrent_h4_k64_v128.json "$work/gla.json"
+odd() { # NAME OLD NEW
+	sed "s/\"gla_recurrent_h4_k64_v128\"/\"$1\"/" "$work/gla.json" >"definitions/gla/$1.json"
+	edit "definitions/gla/$1.json" "$2" "$3"
+}
+odd gla_detached 'return output.to(v.dtype), state.clone()' 'return output.to(v.dtype).detach(), state.detach()'
+odd gla_written_over 'state = initial_state' 'initial_state *= 1; state = initial_state'
+odd gla_strict 'scale = scale or' 'assert q.dtype == torch.bfloat16; scale = scale or'
+verify --backward --no-workloads gla_detached gla_written_over gla_strict
+expect_exit 1
+expect "[(case['status'], case['reason']) for case in d['gla_detached']['cases']] == [('passed', None)] * 2 + [('error', 'raised')] * 2 + [('skipped', 'unsupported_dtype')]"
+expect "'outputs carry no gradient' in d['gla_detached']['cases'][2]['message'] and 'from output, final_state to an input' in d['gla_detached']['cases'][2]['message']"
+expect_status gla_written_over error raised
+expect "'in-place operation' in d['gla_written_over']['cases'][2]['message'] and 'line' in d['gla_written_over']['cases'][2]['message']"
+expect_status gla_strict passed
+expect "all_of('gla_strict', 'status') == ['passed'] * 4 + ['skipped'] and d['gla_strict']['cases'][4]['reason'] == 'unsupported_dtype'"
+verify --case float64:batch_size=1,seq_len=3:backward gla_strict # asked for alone, it is what is skipped
+expect_exit 3
