@@ -281,7 +281,8 @@ static void note_outcome(const struct outcome *outcome, struct buf *subjects, st
 	arena_free(&arena);
 }
 
-/* The subjects of every case of the present tree, at every size, edges and gradients included, and the names of its definitions. */
+/* The subjects of every case of the present tree, at every size, edges and gradients included, and the names of its
+ * definitions. */
 static int present_tree(struct reftest *reftest, struct buf *subjects, struct buf *definitions, struct err *err)
 {
 	struct pass_options options = {.device = "auto",

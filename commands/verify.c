@@ -258,8 +258,8 @@ static int run(struct reftest *reftest, const struct verify_options *o, const st
 	bool json = strcmp(o->format, "json") == 0, github = strcmp(o->format, "github") == 0;
 
 	options.details = options.each = json || github || o->junit != NULL || !verify.report.only_changed;
-	options.ask_verified = o->changed && !options.details && !o->edge && !o->backward && names->count == 0 && o->op_types.count == 0 &&
-	                       o->case_id == NULL && !o->force && !o->index && o->shard == NULL;
+	options.ask_verified = o->changed && !options.details && !o->edge && !o->backward && names->count == 0 &&
+	                       o->op_types.count == 0 && o->case_id == NULL && !o->force && !o->index && o->shard == NULL;
 	if (read_case_options(o, &options.cases, err) < 0)
 		return EXIT_USAGE;
 	if (o->root != NULL)

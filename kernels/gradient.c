@@ -125,7 +125,7 @@ static void say_miss(const char *name, const struct metrics *m, struct rule rule
 	if (m->nan_reference > m->nan_ground_truth || m->inf_reference > m->inf_ground_truth)
 		snprintf(what, sizeof what, "%lld elements are NaN, %lld are infinite", (long long)m->nan_reference,
 			 (long long)m->inf_reference);
-	else if (!(ratio <= rule.rtol))
+	else if (!(sizes->difference <= rule.atol + rule.rtol * (sizes->truth + TINY)))
 		snprintf(what, sizeof what,
 			 "the error ratio RMS(difference) / RMS(ground truth) is %.3g, %.3g is allowed", ratio,
 			 rule.rtol);
@@ -144,7 +144,8 @@ void gradient_weigh(const struct op_case *c, int output, struct rule rule, const
 		    const struct tensor *truth, struct metrics *metrics, struct err *why)
 {
 	struct sizes sizes = sizes_of(reference, truth);
-	double ratio = sizes.difference / (sizes.truth + TINY) / rule.rtol;
+	double bound = rule.atol + rule.rtol * (sizes.truth + TINY);
+	double ratio = sizes.difference == 0 ? 0 : sizes.difference / bound;
 	struct rule element = {ELEMENT * (rule.atol + rule.rtol * sizes.truth), ELEMENT * rule.rtol, rule.hit_ratio};
 
 	compare_host(reference->data, truth->data, truth->dtype, truth->elements, element, metrics);
@@ -152,6 +153,7 @@ void gradient_weigh(const struct op_case *c, int output, struct rule rule, const
 		metrics->passed = false;
 	if (truth->elements > 0 && !(ratio <= metrics->margin))
 		metrics->margin = isnan(ratio) ? INFINITY : ratio;
+	metrics->zeros_would_pass = metrics->zeros_would_pass && !(sizes.truth > bound);
 	if (!metrics->passed)
 		say_miss(c->problem->outputs[output].name, metrics, rule, &sizes, truth, why);
 }

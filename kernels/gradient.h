@@ -20,9 +20,10 @@
  * So everything that is done with a definition's tensors (inputs by name and seed, canaries, two runs, comparison) is
  * done with those of its gradients.
  *
- * How far gradients may be off (gradient_weigh). rule.rtol bounds the error ratio of the whole tensor,
+ * How far gradients may be off (gradient_weigh). rule.rtol bounds the error ratio of the whole tensor (atol is 0 unless
+ * somebody asks for more),
  *
- *   RMS(reference - truth) <= rtol (RMS(truth) + 1e-8)
+ *   RMS(reference - truth) <= atol + rtol (RMS(truth) + 1e-8)
  *
  * which is how flash-linear-attention's own tests hold gradients (fla/utils: get_err_ratio, assert_close). A ratio over
  * everything does not see one wrong row of thousands, so no element may be off by more than

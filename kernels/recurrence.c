@@ -1,6 +1,6 @@
 /* recurrence - the definition, in double: each head of each sequence by itself, token after token. One rounding, when
  * an output is written. */
-#include "kernels/recurrence_work.h"
+#include "kernels/recurrence.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -10,6 +10,7 @@
 #include "kernels/check.h"
 #include "kernels/number.h"
 #include "kernels/recurrence_inputs.h"
+#include "kernels/recurrence_work.h"
 #include "kernels/wide.h"
 
 double *recurrence_take(int64_t count)

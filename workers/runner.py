@@ -18,8 +18,8 @@ Pool and child, JSON lines on the child's socket:
   <- {"ran": [{"shape", "dtype", "none"} for each output], "seconds"} | {"error": …} | {"unmapped": sentence}
 {"error": {"message", "line", "accident", "fatal"}}: what the reference did wrong, at which of its lines (0: unknown);
 `accident`: not the reference's text but this machine may be at fault (no memory, a missing module, a CUDA error);
-`fatal`: this process is of no more use. "none": autograd gave this input
-no gradient; zeros lie in its place. "unmapped": the arena could not be mapped; CUDA IPC is refused here."""
+`fatal`: this process is of no more use. "none": autograd gave this input no gradient; zeros lie in its place. "unmapped":
+the arena could not be mapped; CUDA IPC is refused here."""
 
 import contextlib
 import ctypes
@@ -309,7 +309,7 @@ class Child:
         seed_everything(case["seed"], self.device)
         start = time.perf_counter()
         if case["gradients"]:
-            results, described = differentiate(gradients_on(self.run), case, arguments), None
+            results = differentiate(gradients_on(self.run), case, arguments)
             self.end_copies()
             described = [self.arena.store_gradient(spec, result) for spec, result in zip(case["outputs"], results)]
             self.arena.finish()
