@@ -138,7 +138,7 @@ static void a_problem_of_gradients_is_made_and_taken_back(void **state)
 
 enum { ROWS = 100000, COLUMNS = 16 };
 
-static bool passes(const float *found, const float *truth, const char *says)
+static bool passes_by(struct rule rule, const float *found, const float *truth, const char *says)
 {
 	static const struct op_arg one = {.name = "d_q", .dtype = DTYPE_FLOAT32, .rank = 2};
 	const struct op_problem problem = {.outputs = &one, .output_count = 1};
@@ -150,11 +150,16 @@ static bool passes(const float *found, const float *truth, const char *says)
 
 	a.data = (void *)(uintptr_t)found;
 	b.data = (void *)(uintptr_t)truth;
-	gradient_weigh(&c, 0, (struct rule){0, 0.005, 1}, &a, &b, &metrics, &why);
+	gradient_weigh(&c, 0, rule, &a, &b, &metrics, &why);
 	if (!metrics.passed && (says == NULL || strstr(why.text, says) == NULL))
 		fail_msg("it says: %s", why.text);
 	assert_true(metrics.passed == (metrics.margin <= 1));
 	return metrics.passed;
+}
+
+static bool passes(const float *found, const float *truth, const char *says)
+{
+	return passes_by((struct rule){0, 0.005, 1}, found, truth, says);
 }
 
 static void gradients_are_held_as_a_whole_and_one_by_one(void **state)
@@ -171,6 +176,10 @@ static void gradients_are_held_as_a_whole_and_one_by_one(void **state)
 		found[i] = 1.0051f * truth[i];
 	assert_false(
 	    passes(found, truth, "the error ratio RMS(difference) / RMS(ground truth) is 0.0051, 0.005 is allowed"));
+
+	assert_true(passes_by((struct rule){0.1, 0, 1}, found, truth, NULL));
+	assert_true(passes_by((struct rule){0, 0, 1}, truth, truth, NULL));
+	assert_false(passes_by((struct rule){0, 0, 1}, found, truth, "0 is allowed"));
 
 	/* One row of 100000 that is nothing: the ratio is 0.003. */
 	memcpy(found, truth, sizeof *truth * ROWS * COLUMNS);
