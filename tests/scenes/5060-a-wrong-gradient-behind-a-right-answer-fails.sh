@@ -114,3 +114,9 @@ expect_status gla_strict passed
 expect "all_of('gla_strict', 'status') == ['passed'] * 4 + ['skipped'] and d['gla_strict']['cases'][4]['reason'] == 'unsupported_dtype'"
 verify --case float64:batch_size=1,seq_len=3:backward gla_strict # asked for alone, it is what is skipped
 expect_exit 3
+# One that computes something else when nobody asks for gradients: they are of another function than the one that runs.
+odd gla_two_faces 'scale or q.shape[-1] ** -0.5' '(scale or q.shape[-1] ** -0.5) * (1 if torch.is_grad_enabled() else 1.02)'
+verify --case float64:batch_size=1,seq_len=3:backward gla_two_faces
+expect_status gla_two_faces failed numeric
+expect "'slope_q' in [o['name'] for o in d['gla_two_faces']['cases'][0]['outputs'] if o['status'] == 'failed']"
+expect "all(o['status'] == 'passed' for o in d['gla_two_faces']['cases'][0]['outputs'] if o['name'].startswith('d_'))"
