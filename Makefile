@@ -76,6 +76,9 @@ check-gpu: all $(gpu_tests) ## the tests that need a CUDA GPU
 check-races: all $(gpu_tests) ## the same kernels under compute-sanitizer's racecheck, at small shapes
 	tests/run --races $(BUILD)
 
+check-memory: all $(gpu_tests) ## the same under its memcheck
+	tests/run --memory $(BUILD)
+
 soak: all ## random edits under a running watcher for MINUTES=10; at the end it must agree with a cold verify
 	python3 tests/soak.py $(BUILD) $(or $(MINUTES),10) $(SEED)
 
@@ -103,7 +106,7 @@ clean: ## remove every build
 	rm -rf build build-asan
 
 help: ## list the targets
-	awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
 unit-tests: $(units)
 
@@ -162,7 +165,7 @@ $(addprefix $(BUILD)/,$(written)): derived ;
 derived:
 	tools/generate.sh $(BUILD) '$(rooms) $(kernels) $(base) $(cuda)' '$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(flags) $(NVCC)'
 
-.PHONY: all verify test references check mutants check-gpu check-races soak bench bench-gpu install uninstall clean help \
+.PHONY: all verify test references check mutants check-gpu check-races check-memory soak bench bench-gpu install uninstall clean help \
 	unit-tests derived
 .DELETE_ON_ERROR:
 .SECONDARY:

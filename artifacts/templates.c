@@ -10,24 +10,26 @@
 		"_end:\n.byte 0\n.popsection\n")
 
 BYTES("conftest", "artifacts/conftest.py");
-#define TEMPLATE(family) BYTES("template_" #family, "kernels/" #family "/template.py");
+#define TEMPLATE(name, path, needs) BYTES("template_" #name, path);
 #include "templates.inc"
 #undef TEMPLATE
 
 #define HIDDEN __attribute__((visibility("hidden")))
 extern const char conftest_begin[] HIDDEN, conftest_end[] HIDDEN;
-#define TEMPLATE(family) extern const char template_##family##_begin[] HIDDEN, template_##family##_end[] HIDDEN;
+#define TEMPLATE(name, path, needs) extern const char template_##name##_begin[] HIDDEN, template_##name##_end[] HIDDEN;
 #include "templates.inc"
 #undef TEMPLATE
 
 static const struct {
-	const char *family, *begin, *end;
+	const char *name, *begin, *end;
+	const char *needs; /* names of shared ones, each between blanks */
 } texts[] = {
-#define TEMPLATE(family) {#family, template_##family##_begin, template_##family##_end},
+#define TEMPLATE(name, path, needs) {#name, template_##name##_begin, template_##name##_end, needs},
 #include "templates.inc"
 #undef TEMPLATE
-    {NULL, NULL, NULL},
+    {NULL, NULL, NULL, NULL},
 };
+enum { TEXTS = sizeof texts / sizeof *texts - 1 };
 
 static const char *const part_names[TEMPLATE_PARTS] = {
     [TEMPLATE_FLASHINFER] = "flashinfer", [TEMPLATE_SGLANG] = "sglang", [TEMPLATE_FLA] = "fla",
@@ -35,38 +37,69 @@ static const char *const part_names[TEMPLATE_PARTS] = {
     [TEMPLATE_TOLERANCE] = "tolerance",	  [TEMPLATE_JUDGE] = "judge",	[TEMPLATE_PROBE] = "probe",
 };
 
-static bool defines(const struct template *t, const char *part)
+/* Docstring and imports stand before the first function. */
+static const char *functions_of(int index)
 {
-	char line[128];
-	size_t length = (size_t)snprintf(line, sizeof line, "\ndef %s_%s(", t->family, part);
+	const char *begin = texts[index].begin, *end = texts[index].end;
+	const char *first = memmem(begin, (size_t)(end - begin), "\ndef ", 5);
 
-	return t->length > 0 && memmem(t->text - 1, t->length + 1, line, length) != NULL; /* a newline is before it */
+	return first != NULL ? first + 1 : end;
 }
 
-/* Docstring and imports stand before the first function. */
+static bool defines(int index, const char *part)
+{
+	const char *text = functions_of(index), *end = texts[index].end;
+	char line[128];
+	size_t length = (size_t)snprintf(line, sizeof line, "\ndef %s_%s(", texts[index].name, part);
+
+	return text < end &&
+	       memmem(text - 1, (size_t)(end - text + 1), line, length) != NULL; /* a newline is before it */
+}
+
+static bool needs(int index, const char *name)
+{
+	char word[80];
+
+	snprintf(word, sizeof word, " %s ", name);
+	return strcmp(texts[index].name, name) == 0 || strstr(texts[index].needs, word) != NULL;
+}
+
+/* Its own function comes before that of what it shares. */
+static const char *owner_of(int index, const char *part)
+{
+	if (defines(index, part))
+		return texts[index].name;
+	for (int i = 0; i < TEXTS; i++)
+		if (needs(index, texts[i].name) && defines(i, part))
+			return texts[i].name;
+	return NULL;
+}
+
 bool template_at(int index, struct template *out)
 {
-	const char *begin, *end, *first;
-
-	if (index < 0 || (size_t)index + 1 >= sizeof texts / sizeof *texts)
+	if (index < 0 || index >= TEXTS)
 		return false;
-	begin = texts[index].begin;
-	end = texts[index].end;
-	first = memmem(begin, (size_t)(end - begin), "\ndef ", 5);
-	first = first != NULL ? first + 1 : end;
-	*out = (struct template){.family = texts[index].family, .text = first, .length = (size_t)(end - first)};
+	const char *first = functions_of(index);
+
+	*out = (struct template){
+	    .name = texts[index].name, .text = first, .length = (size_t)(texts[index].end - first), .index = index};
 	for (int part = 0; part < TEMPLATE_PARTS; part++)
-		out->has[part] = defines(out, part_names[part]);
+		out->owner[part] = owner_of(index, part_names[part]);
 	return true;
 }
 
 bool template_of(const char *family, struct template *out)
 {
 	for (int i = 0; template_at(i, out); i++)
-		if (strcmp(out->family, family) == 0)
+		if (strcmp(out->name, family) == 0)
 			return true;
-	*out = (struct template){.family = ""};
+	*out = (struct template){.name = "", .index = -1};
 	return false;
+}
+
+bool template_needs(const struct template *t, const char *name)
+{
+	return t->index >= 0 && needs(t->index, name);
 }
 
 const char *template_part_name(enum template_part part)

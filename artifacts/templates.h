@@ -1,14 +1,15 @@
-/* templates - the Python that generated files are made of, assembled into the program as it is: conftest.py, and what
- * each op family brings in kernels/{family}/template.py. make writes build/templates.inc from the folders' names, so a
- * family's file is found without a line anywhere. */
+/* templates - the Python that generated files are made of, assembled into the program as it is: conftest.py, what each
+ * op family brings in kernels/{family}/template.py, and what several share in kernels/{name}_template.py, from which
+ * theirs import. make writes build/templates.inc from the files' names and these imports, so a file is found without a
+ * line anywhere. */
 #ifndef REFTEST_ARTIFACTS_TEMPLATES_H
 #define REFTEST_ARTIFACTS_TEMPLATES_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What a generated file may take from a family; a family has the functions {family}_{part} that it defines. The first
- * TEMPLATE_TRUTHS are ground truths, in order of preference. */
+/* What a generated file may take from a family; a family has the functions {family}_{part} that it
+ * defines, and {name}_{part} of what it shares. The first TEMPLATE_TRUTHS are ground truths, in order of preference. */
 enum template_part {
 	TEMPLATE_FLASHINFER,
 	TEMPLATE_SGLANG,
@@ -25,17 +26,21 @@ enum template_part {
 
 struct template
 {
-	const char *family;
+	const char *name; /* of the family, or of what several share */
 	const char *text; /* from the first function on; not NUL-terminated */
 	size_t length;
-	bool has[TEMPLATE_PARTS];
+	const char *owner[TEMPLATE_PARTS]; /* whose function it is: {owner}_{part}; NULL: there is none */
+	int index;			   /* among all; -1: it is none */
 };
 
 /* A family's, by name; false: it brings none. */
 bool template_of(const char *family, struct template *out);
 
-/* The one at `index`, from 0 in name order; false: there are no more. */
+/* The one at `index`, from 0, shared ones first, each in name order; false: there are no more. */
 bool template_at(int index, struct template *out);
+
+/* Does its text stand on that of the named one? It does on its own. */
+bool template_needs(const struct template *t, const char *name);
 
 const char *template_part_name(enum template_part part);
 

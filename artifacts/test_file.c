@@ -77,8 +77,8 @@ static void write_source(const struct test_constant *constant, const struct temp
 {
 	buf_text(out, "  # ");
 	python_comment(out, constant->source);
-	if (isnan(constant->value) && t->has[TEMPLATE_PROBE])
-		buf_printf(out, ": %s_probe asks the reference", t->family);
+	if (isnan(constant->value) && t->owner[TEMPLATE_PROBE] != NULL)
+		buf_printf(out, ": %s_probe asks the reference", t->owner[TEMPLATE_PROBE]);
 	buf_text(out, "\n");
 }
 
@@ -173,19 +173,19 @@ static void write_ground_truths(const struct template *t, struct buf *out)
 	int count = 0;
 
 	for (int part = 0; part < TEMPLATE_TRUTHS; part++)
-		count += t->has[part];
+		count += t->owner[part] != NULL;
 	buf_text(out, "    GROUND_TRUTHS = (");
 	for (int part = 0; part < TEMPLATE_TRUTHS; part++)
-		if (t->has[part])
-			buf_printf(out, count == 1 ? "%s_%s," : "\n        %s_%s,", t->family,
+		if (t->owner[part] != NULL)
+			buf_printf(out, count == 1 ? "%s_%s," : "\n        %s_%s,", t->owner[part],
 				   template_part_name((enum template_part)part));
 	buf_text(out, count > 1 ? "\n    )\n" : ")\n");
 }
 
 static void write_part(const struct template *t, enum template_part part, const char *attribute, struct buf *out)
 {
-	if (t->has[part])
-		buf_printf(out, "    %s = staticmethod(%s_%s)\n", attribute, t->family, template_part_name(part));
+	if (t->owner[part] != NULL)
+		buf_printf(out, "    %s = staticmethod(%s_%s)\n", attribute, t->owner[part], template_part_name(part));
 	else
 		buf_printf(out, "    %s = None\n", attribute);
 }
@@ -229,12 +229,12 @@ static const char tests_tail[] = "    @torch.no_grad()\n"
 
 static void write_edges(const struct template *t, struct buf *out)
 {
-	if (t->has[TEMPLATE_EDGES])
+	if (t->owner[TEMPLATE_EDGES] != NULL)
 		buf_printf(out,
 			   "    @pytest.mark.parametrize(\n"
 			   "        \"case\", conftest.edge_cases(OP_TYPE, NAME, SIZES, %s_edges)\n"
 			   "    )\n",
-			   t->family);
+			   t->owner[TEMPLATE_EDGES]);
 	else
 		buf_text(out, "    @pytest.mark.parametrize(\"case\", conftest.edge_cases(OP_TYPE, NAME, SIZES))\n");
 }
@@ -246,26 +246,27 @@ static void write_inputs(const struct template *t, struct buf *out)
 	buf_text(out, "\n    @classmethod\n"
 		      "    def generate_random_inputs(cls, axes, device=\"cpu\", seed=0):\n");
 	begin = out->length;
-	if (!t->has[TEMPLATE_INPUTS]) {
+	if (t->owner[TEMPLATE_INPUTS] == NULL) {
 		buf_text(out, "        definition = conftest.definition_of(cls)\n"
 			      "        return conftest.generic_inputs(definition, axes, device, seed)\n");
 		return;
 	}
-	buf_printf(out, "        return %s_inputs(conftest.definition_of(cls), axes, device, seed)\n", t->family);
+	buf_printf(out, "        return %s_inputs(conftest.definition_of(cls), axes, device, seed)\n",
+		   t->owner[TEMPLATE_INPUTS]);
 	if (out->length - begin <= LINE + 1)
 		return;
 	out->length = begin;
 	buf_printf(out,
 		   "        definition = conftest.definition_of(cls)\n"
 		   "        return %s_inputs(definition, axes, device, seed)\n",
-		   t->family);
+		   t->owner[TEMPLATE_INPUTS]);
 }
 
 static void write_class(const struct test_class *c, struct buf *out)
 {
 	const struct definition *d = c->definition;
 	struct aliases aliases = {.count = 0};
-	struct template t = {.family = ""};
+	struct template t = {.name = "", .index = -1};
 
 	if (c->family != NULL)
 		template_of(c->family, &t);
@@ -280,7 +281,7 @@ static void write_class(const struct test_class *c, struct buf *out)
 	write_ground_truths(&t, out);
 	write_part(&t, TEMPLATE_TOLERANCE, "TOLERANCE", out);
 	write_part(&t, TEMPLATE_JUDGE, "JUDGE", out);
-	if (t.has[TEMPLATE_PROBE] && any_unattested(c))
+	if (t.owner[TEMPLATE_PROBE] != NULL && any_unattested(c))
 		write_part(&t, TEMPLATE_PROBE, "PROBE", out);
 	buf_text(out, "    REFERENCE = ");
 	python_text(out, d->reference, d->reference_length, mark);
@@ -328,9 +329,14 @@ static bool names_family(const char *text, size_t length, const char *family)
 /* Does the class use this template? Of an old class its text tells; one too many is no harm. */
 static bool uses(const struct test_class *c, const struct template *t)
 {
-	if (c->definition == NULL)
-		return names_family(c->kept, c->kept_length, t->family);
-	return c->family != NULL && strcmp(c->family, t->family) == 0;
+	struct template own;
+
+	if (c->definition != NULL)
+		return c->family != NULL && template_of(c->family, &own) && template_needs(&own, t->name);
+	for (int i = 0; template_at(i, &own); i++)
+		if (template_needs(&own, t->name) && names_family(c->kept, c->kept_length, own.name))
+			return true;
+	return false;
 }
 
 /* The functions of each family that a class uses. */
@@ -343,8 +349,8 @@ static void write_templates(const struct test_class *classes, int count, struct 
 
 		for (int k = 0; k < count && !used; k++)
 			used = uses(&classes[k], &t);
-		if (!used)
-			continue;
+		if (!used || t.length == 0)
+			continue; /* one that only imports has nothing of its own */
 		buf_text(out, "\n\n");
 		buf_add(out, t.text, t.length);
 	}

@@ -154,6 +154,11 @@ static bool touch_by_source(struct finder *f, const char *file)
 
 	if ((!begins(file, "kernels/") && !begins(file, "workers/")) || !is_checkout(f))
 		return false;
+	if (slash == NULL && strstr(file, "_template.py") != NULL) {
+		for (int i = 0; i < f->dataset->definition_count; i++)
+			f->rewritten[i] = true;
+		return true;
+	}
 	if (slash == NULL) {
 		touch_all(f, file);
 		return true;

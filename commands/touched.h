@@ -3,6 +3,7 @@
  *   definitions/x/y.json, workloads/x/y.jsonl   the definition
  *   a file that workload lines name             their definitions
  *   kernels/{family}/…                          that family's definitions (its template.py: only their tests)
+ *   kernels/…_template.py                       every test
  *   other sources of kernels/ and workers/      every definition: what judges is made of them
  *   tests/references/test_….py                  the test, and the definitions in it; conftest.py: every test
  *

@@ -4,6 +4,8 @@
  * thread adds the weighted values of its own columns. The weights are those of the largest logit so far; what was added
  * before is scaled down when a larger one comes. Everything is float32, in an order that the sizes alone decide: the
  * same bits every time. Indices are not trusted: whatever points outside its tensor gives NaN. */
+#include "kernels/elements_cuda.h"
+
 #include "kernels/attention_cuda.h"
 
 #include <math.h>
@@ -253,33 +255,13 @@ int attention_launch(const struct op_case *c, const struct attention_roles *role
 	return cuda_check(cudaGetLastError(), "launching attention", err);
 }
 
-/* Four elements a thread: one Philox block has the random bits of four. */
-static __global__ void __launch_bounds__(THREADS)
-    make(void *data, enum dtype dtype, int64_t elements, const struct attention_fill f)
+static int launch_make(struct tensor *out, const struct attention_recipe *f, cudaStream_t stream, struct err *err)
 {
-	int64_t blocks = (elements + 3) / 4, threads = (int64_t)gridDim.x * THREADS;
-
-	for (int64_t b = (int64_t)blockIdx.x * THREADS + threadIdx.x; b < blocks; b += threads) {
-		struct philox random = philox_block(f.key, (uint64_t)b);
-
-		for (int i = 0; i < 4 && 4 * b + i < elements; i++)
-			number_store(data, dtype, 4 * b + i, attention_element(&f, 4 * b + i, random.word[i]));
-	}
-}
-
-static int launch_make(struct tensor *out, const struct attention_fill *f, cudaStream_t stream, struct err *err)
-{
-	int64_t blocks = (out->elements + 4 * THREADS - 1) / (4 * THREADS), most = 1 << 20;
-
-	if (blocks == 0)
-		return 0;
-	make<<<(unsigned)(blocks < most ? blocks : most), THREADS, 0, stream>>>(out->data, out->dtype, out->elements,
-	                                                                        *f);
-	return cuda_check(cudaGetLastError(), "launching the fill of attention", err);
+	return fill_elements<attention_element>(out, *f, stream, err);
 }
 
 /* The same with the table of used rows on the device for as long as the kernel needs it. */
-static int make_used(struct tensor *out, struct attention_fill *f, const uint8_t *used, int64_t rows,
+static int make_used(struct tensor *out, struct attention_recipe *f, const uint8_t *used, int64_t rows,
                      cudaStream_t stream, struct err *err)
 {
 	void *table = NULL;
@@ -305,7 +287,7 @@ int attention_fill_cuda(const struct op_case *c, const struct attention_roles *r
 	if (attention_is_structure(c, input))
 		return 1;
 
-	struct attention_fill f = attention_fill_of(c, roles, input);
+	struct attention_recipe f = attention_recipe_of(c, roles, input);
 
 	if (attention_used(c, roles, input, &used, err) != 0)
 		return -1;

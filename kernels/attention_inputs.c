@@ -39,6 +39,8 @@ static uint64_t plan_key(const struct op_case *c, const struct attention_roles *
 
 enum kind { PLAIN, ONE_KEY, SQUARE, NO_KEYS, NO_QUERY, ONE_QUERY, NOTHING };
 
+enum { PARALLEL_FROM = 1 << 20 }; /* elements from which threads are worth their start */
+
 enum { SHARE = -1 }; /* takes part in what the others leave */
 
 enum { PLANNED = 1 << 16 }; /* the most sequences that are planned only for the sake of a bound */
@@ -418,11 +420,11 @@ static int query_exponent(const struct op_case *c, const struct attention_roles 
 	return exponent;
 }
 
-struct attention_fill attention_fill_of(const struct op_case *c, const struct attention_roles *roles, int input)
+struct attention_recipe attention_recipe_of(const struct op_case *c, const struct attention_roles *roles, int input)
 {
 	const struct op_arg *arg = &c->problem->inputs[input];
 	struct attention_extent e = attention_extent_of(c, roles);
-	struct attention_fill f = {.key = input_key(c, input)};
+	struct attention_recipe f = {.key = input_key(c, input)};
 
 	f.is_query = input == roles->query[0] || input == roles->query[1];
 	f.dim = c->axis[arg->axis[arg->rank - 1]];
@@ -495,13 +497,13 @@ int attention_fill(const struct op_case *c, const struct attention_roles *roles,
 	if (attention_is_structure(c, input))
 		return fill_structure(c, roles, input, out, err);
 
-	struct attention_fill f = attention_fill_of(c, roles, input);
+	struct attention_recipe f = attention_recipe_of(c, roles, input);
 	uint8_t *used;
 
 	if (attention_used(c, roles, input, &used, err) != 0)
 		return -1;
 	f.used = used;
-#pragma omp parallel for
+#pragma omp parallel for if (out->elements >= PARALLEL_FROM)
 	for (int64_t block = 0; block < (out->elements + 3) / 4; block++) {
 		struct philox random = philox_block(f.key, (uint64_t)block);
 
@@ -607,17 +609,10 @@ int attention_sizes(const struct op_problem *problem, const struct attention_rol
 
 /* --- edges -------------------------------------------------------------------------------------------------------- */
 
-/* In the order of attention_edges; op_case.edge is one of these. */
+/* In the order of ATTENTION_EDGES; op_case.edge is one of these. */
 enum { EDGE_NO_QUERIES = 1, EDGE_NO_KEYS, EDGE_BLIND_QUERIES, EDGE_ONE_OF_EACH };
 
-const struct op_edge attention_edges[] = {
-    {"no_queries", "no queries in, no queries out"},
-    {"no_keys", "where there is no key, a query has output 0 and log-sum-exp -infinity"},
-    {"blind_queries", "masks are aligned at the end of the keys, and a query before the first key has output 0 and "
-                      "log-sum-exp -infinity"},
-    {"one_of_each", "one query and one key: the output is the key's value"},
-    {NULL, NULL},
-};
+const struct op_edge attention_edges[] = {ATTENTION_EDGES, {NULL, NULL}};
 
 static bool is_var(const struct op_problem *problem, int input, int dimension)
 {

@@ -33,7 +33,7 @@
 #include "kernels/inputs.h"
 
 /* Everything a float element depends on; plain data, given to the GPU by value. */
-struct attention_fill {
+struct attention_recipe {
 	uint64_t key;
 	int64_t row; /* elements of a row of keys, of a query's heads */
 	int64_t dim; /* elements of a head */
@@ -44,7 +44,7 @@ struct attention_fill {
 };
 
 /* Element `index` of the input that `f` was made for, from its random bits: to be rounded with number_store. */
-HOST_DEVICE static inline float attention_element(const struct attention_fill *f, int64_t index, uint32_t random)
+HOST_DEVICE static inline float attention_element(const struct attention_recipe *f, int64_t index, uint32_t random)
 {
 	float value = uniform_signed(random, f->bits);
 	int64_t row = index / f->row;
@@ -65,7 +65,7 @@ extern "C" {
 bool attention_is_structure(const struct op_case *c, int input);
 
 /* For an input of floats. `used` is NULL. Host only. */
-struct attention_fill attention_fill_of(const struct op_case *c, const struct attention_roles *roles, int input);
+struct attention_recipe attention_recipe_of(const struct op_case *c, const struct attention_roles *roles, int input);
 
 /* A byte a key row, 1 where a query may look, from malloc; NULL where every row is used: keys without pages, queries,
  * or indices that the caller brings. 0, or -1 when the axes are impossible. */
@@ -88,7 +88,17 @@ struct attention_preset {
 int attention_sizes(const struct op_problem *problem, const struct attention_roles *roles,
                     const struct attention_preset *presets, int count, int64_t *axis, int room);
 
-/* op.edges of every attention family, and op.edge_axes for the problem with these roles. */
+/* op.edges of every attention family (dsa_paged has more of its own behind them), and op.edge_axes for the problem with these
+ * roles. */
+#define ATTENTION_EDGES                                                                                                \
+	{"no_queries", "no queries in, no queries out"},                                                               \
+	    {"no_keys", "where there is no key, a query has output 0 and log-sum-exp -infinity"},                      \
+	    {"blind_queries", "masks are aligned at the end of the keys, and a query before the first key has output " \
+			      "0 and log-sum-exp -infinity"},                                                                     \
+	{                                                                                                              \
+		"one_of_each", "one query and one key: the output is the key's value"                                  \
+	}
+enum { ATTENTION_EDGE_COUNT = 4 };
 extern const struct op_edge attention_edges[];
 bool attention_edge_axes(const struct op_problem *problem, const struct attention_roles *roles, int edge, int64_t *axis);
 

@@ -11,6 +11,7 @@
 
 static const double TINY = 1e-8;      /* of flash-linear-attention's get_err_ratio */
 enum { GIVEN_BITS = 7, ELEMENT = 8 }; /* a given gradient is exact in bfloat16; deviations that an element may be off */
+enum { PARALLEL_FROM = 1 << 20 };     /* elements from which threads are worth their start */
 
 int gradient_input_of(const struct op_problem *gradients, int output)
 {
@@ -46,7 +47,7 @@ static void fill_given(const struct op_case *c, int input, struct tensor *out)
 {
 	uint64_t key = input_key(c, input);
 
-#pragma omp parallel for
+#pragma omp parallel for if (out->elements >= PARALLEL_FROM)
 	for (int64_t b = 0; b < (out->elements + 3) / 4; b++) {
 		struct philox random = philox_block(key, (uint64_t)b);
 

@@ -4,6 +4,8 @@
  *   {family}.cu   `const struct op_cuda {family}_cuda`: the same inputs filled and the truth computed on a GPU
  *   inputs.h      what both share: the value of an input element, by integer arithmetic and exact scaling only
  *
+ * and what of it fills a room of its own. What several families are alike stands beside this file (attention*, rms*, …).
+ *
  * make writes build/ops.inc from the folder names (with a digest of each folder's sources), ops.c and device_cuda.cu
  * include it. This room knows tensors and bounds; files, caches and processes it has never heard of. */
 #ifndef REFTEST_KERNELS_OP_H
@@ -193,7 +195,7 @@ struct op_cuda {
 };
 
 /* Every family, in name order. Digests are 32 hex digits over the sources: `truth` over the whole folder and what all
- * families share, `inputs` over inputs.h and {family}.c (synthesis, sizes, rule) and what they share. */
+ * families share, `inputs` over what of it runs on the host (synthesis, sizes, rule, judgement) and what they share. */
 struct op_entry {
 	const struct op *op;
 	const char *truth_digest, *inputs_digest;

@@ -118,7 +118,7 @@ check "artifacts including from kernels is found" planted artifacts/test_file.h 
 check "remote including from cache is found" planted remote/remote.h '#include "cache/portable.h"'
 check "seal including from remote is found" planted seal/seal.h '#include "remote/frame.h"'
 check "a room including reftest.h is found" planted cache/store.h '#include "reftest.h"'
-check "one family including from another is found" planted kernels/rmsnorm/inputs.h '#include "kernels/gemm/inputs.h"'
+check "one family including from another is found" planted kernels/rope/inputs.h '#include "kernels/gemm/inputs.h"'
 check "the room including from a family is found" planted kernels/op.h '#include "kernels/gemm/inputs.h"'
 check "an include that does not name its room is found" planted base/err.h '#include "buf.h"'
 check "a header that does not come first is found" planted base/buf.c '#include "base/arena.h"'

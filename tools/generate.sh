@@ -2,7 +2,7 @@
 # Writes what make derives from the names and contents of sources into BUILD, each file only when it would differ:
 #
 #   ops.inc            OP(family, "truth digest", "inputs digest") for each kernels/{family}/{family}.c, in name order
-#   templates.inc      TEMPLATE(family) for each kernels/{family}/template.py
+#   templates.inc      TEMPLATE(name, "path", " needs ") for each kernels/{name}_template.py and kernels/{name}/template.py
 #   templates_digest.h TEMPLATES_DIGEST over those and artifacts/conftest.py
 #   kernels_digest.h   KERNELS_DIGEST over all of kernels/, CHECKER_DIGEST over what judges every family alike
 #   obj/sources        the objects of the archives
@@ -15,10 +15,10 @@ export LC_ALL=C
 build=$1 sources=$2 settings=$3
 mkdir -p "$build/obj"
 
-# digest PATTERN…: of those files that exist, editors' leftovers aside, and template.py, by which nothing is judged
+# digest PATTERN…: of those files that exist, editors' leftovers aside, and templates, by which nothing is judged
 digest() {
 	for file in "$@"; do
-		case $file in kernels/*/template.py) ;; *.[ch] | *.cu | *.cuh | *.py | *.json) [ -f "$file" ] && printf '%s\n' "$file" ;; esac
+		case $file in kernels/*/template.py | kernels/*_template.py) ;; *.[ch] | *.cu | *.cuh | *.py | *.json) [ -f "$file" ] && printf '%s\n' "$file" ;; esac
 	done | xargs -r sha256sum | sha256sum | cut -c 1-32
 }
 
@@ -49,7 +49,7 @@ shared() {
 	printf '%s\n' $files
 }
 
-# Of what is shared, that which makes inputs, sizes and rules runs on the host.
+# What makes inputs, sizes and rules, and what judges by them, runs on the host: with every ground truth a verdict depends on it.
 on_host() { for file in "$@"; do case $file in *.cu | *_cuda.h) ;; *) echo "$file" ;; esac done; }
 
 for source in kernels/*/*.c; do
@@ -59,16 +59,28 @@ for source in kernels/*/*.c; do
 	[ "$folder" = "kernels/$family" ] || continue
 	shared=$(shared "$folder")
 	truth=$(digest "$folder"/* kernels/op.h kernels/number.* kernels/inputs.h kernels/wide.h $shared)
-	inputs=$(digest "$folder/inputs.h" "$folder/$family.c" kernels/inputs.* kernels/number.* $(on_host $shared))
+	inputs=$(digest $(on_host "$folder"/*.[ch]) kernels/inputs.* kernels/number.* $(on_host $shared))
 	printf 'OP(%s, "%s", "%s")\n' "$family" "$truth" "$inputs"
 done | replace "$build/ops.inc"
 
-for template in kernels/*/template.py; do
+# needs TEMPLATE: names of the shared ones that it imports from, and those from theirs
+needs() {
+	known='' files=$1
+	while :; do
+		found=$(sed -n 's/^from kernels\.\([a-z_]*\)_template import.*/\1/p' $files | sort -u)
+		[ "$found" != "$known" ] || break
+		known=$found files=$1
+		for name in $known; do files="$files kernels/${name}_template.py"; done
+	done
+	printf ' %s ' $known
+}
+
+for template in kernels/*_template.py kernels/*/template.py; do
 	[ -f "$template" ] || continue
-	family=${template%/*}
-	printf 'TEMPLATE(%s)\n' "${family##*/}"
+	name=${template#kernels/} name=${name%/template.py} name=${name%_template.py}
+	printf 'TEMPLATE(%s, "%s", "%s")\n' "$name" "$template" "$(needs "$template")"
 done | replace "$build/templates.inc"
-printf '#define TEMPLATES_DIGEST "%s"\n' "$(sha256sum artifacts/*.[ch] artifacts/conftest.py kernels/*/template.py |
+printf '#define TEMPLATES_DIGEST "%s"\n' "$(sha256sum artifacts/*.[ch] artifacts/conftest.py kernels/*_template.py kernels/*/template.py |
 	sha256sum | cut -c 1-32)" | replace "$build/templates_digest.h"
 
 # Files of workers/ that start, carry and word things but decide nothing are left out by name, so that a new file counts.

@@ -1,19 +1,10 @@
 /* cascade on a GPU: what kernels/cascade/cascade.c has in double, in float32. A block a head of a token: every thread
  * finds the largest s and the sum of the weights by itself, there being few states, and merges its share of v. */
-#include "kernels/cuda_check.h"
+#include "kernels/elements_cuda.h"
 
 #include "kernels/cascade/inputs.h"
 
 enum { THREADS = 128 };
-
-static __device__ __forceinline__ float load(const void *data, enum dtype dtype, int64_t index)
-{
-	if (dtype == DTYPE_BFLOAT16)
-		return float_from_bf16(((const uint16_t *)data)[index]);
-	if (dtype == DTYPE_FLOAT16)
-		return float_from_f16(((const uint16_t *)data)[index]);
-	return ((const float *)data)[index];
-}
 
 struct merging {
 	const void *v[2];
@@ -97,31 +88,11 @@ static int launch(const struct op_case *c, const struct tensor *in, struct tenso
 	return cuda_check(cudaGetLastError(), "launching cascade", err);
 }
 
-/* Four elements a thread: one Philox block has the random bits of four. */
-static __global__ void __launch_bounds__(THREADS) make(void *data, enum dtype dtype, int64_t elements,
-                                                       const struct cascade_fill f)
-{
-	int64_t blocks = (elements + 3) / 4, threads = (int64_t)gridDim.x * THREADS;
-
-	for (int64_t b = (int64_t)blockIdx.x * THREADS + threadIdx.x; b < blocks; b += threads) {
-		struct philox random = philox_block(f.key, (uint64_t)b);
-
-		for (int i = 0; i < 4 && 4 * b + i < elements; i++)
-			number_store(data, dtype, 4 * b + i, cascade_element(&f, 4 * b + i, random.word[i]));
-	}
-}
-
 static int fill(const struct op_case *c, int input, struct tensor *out, void *stream, struct err *err)
 {
-	int64_t blocks = (out->elements + 4 * THREADS - 1) / (4 * THREADS), most = 1 << 20;
-
 	if (input == cascade_roles_of(c->problem).mask)
 		return 1;
-	if (blocks == 0)
-		return 0;
-	make<<<(unsigned)(blocks < most ? blocks : most), THREADS, 0, (cudaStream_t)stream>>>(
-	    out->data, out->dtype, out->elements, cascade_fill_of(c, input));
-	return cuda_check(cudaGetLastError(), "launching the fill of cascade", err);
+	return fill_elements<cascade_element>(out, cascade_fill_of(c, input), stream, err);
 }
 
 extern "C" const struct op_cuda cascade_cuda = {"cascade", fill, launch, NULL};

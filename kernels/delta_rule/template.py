@@ -1,131 +1,20 @@
 """delta_rule in the generated pytest files: what follows the imports is pasted into each of them."""
 
-import torch
-
-# isort: split
 import conftest
 
-
-def delta_rule_says(definition, *words):
-    """Does the name or a tag hold one of the words?"""
-    told = " ".join([definition["name"], *definition.get("tags", [])])
-    told = told.lower().replace("-", "_")
-    return any(word in told for word in words)
-
-
-def delta_rule_scalar(name, key_size):
-    """Values of Python scalars, none that a reference would have by heart."""
-    if "lower_bound" in name:
-        return -5.0
-    return 1.25 * key_size**-0.5 if "scale" in name else True
-
-
-def delta_rule_offsets(total, parts, generator):
-    """Sequences of random lengths, none of them empty if there are tokens enough."""
-    if parts == 0:
-        return torch.zeros(1, dtype=torch.int64)
-    cuts = torch.randperm(max(total - 1, 0), generator=generator)[: parts - 1] + 1
-    cuts = torch.cat([cuts, torch.full((parts - 1 - len(cuts),), total)])
-    return torch.cat([torch.tensor([0]), cuts.sort().values, torch.tensor([total])])
-
-
-def delta_rule_inputs(definition, axes, device="cpu", seed=0):
-    """Keys of a norm near 1, so that the state contracts; a first state of which something is left at the end."""
-    sizes = conftest.resolve_axes(definition, axes)
-    generator = conftest.generator_of(seed)
-    key_size = sizes[definition["inputs"]["q"]["shape"][-1]]
-    logits = any("beta_sigmoid" in name for name in definition["inputs"])
-    logits = logits or delta_rule_says(definition, "beta_sigmoid")
-    inputs = {}
-    for name, spec in definition["inputs"].items():
-        if spec["shape"] is None:
-            inputs[name] = delta_rule_scalar(name, key_size)
-            continue
-        shape, dtype = conftest.shape_of(spec, sizes), conftest.dtype_of(spec)
-        values = conftest.noise(shape, torch.float32, "cpu", generator)
-        if "int" in spec["dtype"]:
-            total = sizes[definition["inputs"]["q"]["shape"][-3]]
-            values = delta_rule_offsets(total, shape[0] - 1, generator)
-        elif name == "k":
-            values *= (3 / key_size) ** 0.5
-        elif "state" in name:
-            values *= 0.5
-        elif name in ("beta", "b"):
-            values = values * 4 if logits or name == "b" else (values + 1) / 2
-        inputs[name] = values.to(dtype).to(device)
-    return inputs
-
-
-def delta_rule_edges(definition, axes):
-    """No sequence, and one of one token."""
-    inputs, edges = definition["inputs"], []
-    offsets = inputs.get("cu_seqlens")
-    for count in (0, 1):
-        edge = {**axes, inputs["q"]["shape"][-3]: count}
-        if offsets is None:
-            edge[inputs["q"]["shape"][0]] = count
-            edge[inputs["q"]["shape"][1]] = 1
-        else:
-            states = [
-                s
-                for n, s in {**inputs, **definition["outputs"]}.items()
-                if "state" in n
-            ]
-            edge.update({state["shape"][0]: count for state in states})
-            edge[offsets["shape"][0]] = count + 1
-        edges.append({axis: edge[axis] for axis in axes})
-    return edges
-
-
-def delta_rule_tolerance(definition, axes, index):
-    """Kernels multiply tiles in the inputs' dtype: some of 256 parts of a typical element, which is around 1/2."""
-    return 2e-2, 2e-2, 0.999
-
-
-def delta_rule_strength(definition, inputs):
-    beta = inputs["b" if "b" in inputs else "beta"]
-    switches = {
-        word: bool(value)
-        for name, value in inputs.items()
-        for word in ("beta_sigmoid", "neg_eigval")
-        if word in name
-    }
-    said = delta_rule_says(definition, "beta_sigmoid") or "b" in inputs
-    if switches.get("beta_sigmoid", said):
-        beta = torch.sigmoid(beta.float())
-    if switches.get("neg_eigval", delta_rule_says(definition, "neg_eigval")):
-        beta = 2 * beta
-    return beta
+from kernels.recurrence_template import (
+    recurrence_call,
+    recurrence_heads,
+    recurrence_normed,
+    recurrence_strength,
+)
 
 
 def delta_rule_fla(test, inputs):
-    """States are [K, V] there; packed sequences are one row of a batch."""
     ops = conftest.need("fla.ops.delta_rule", conftest.device_of(inputs))
     definition = conftest.definition_of(test)
-    if min(inputs["q"].shape) == 0:
-        raise NotImplementedError("it launches no empty grid")
-    flat = inputs["q"].dim() == 3
-    words = {name: inputs[name] for name in "qkv"}
-    words["beta"] = delta_rule_strength(definition, inputs)
-    sharing = inputs["v"].shape[-2] // inputs["q"].shape[-2]
-    for name in "qk":
-        words[name] = words[name].repeat_interleave(sharing, dim=-2)
-    norms = [value for name, value in inputs.items() if "l2norm" in name]
-    norm = norms[0] if norms else delta_rule_says(definition, "l2norm")
-    if flat:
-        words = {name: value[None] for name, value in words.items()}
-    words["use_qk_l2norm_in_kernel"] = bool(norm)
-    first = delta_rule_says(definition, "v_first", "k_last")
-    state = inputs.get("initial_state")
-    if state is not None:
-        state = (state.transpose(-1, -2) if first else state).float().contiguous()
-    if "cu_seqlens" in inputs:
-        words["cu_seqlens"] = inputs["cu_seqlens"].long()
-    words["scale"] = inputs.get("scale") or None
-    words |= {"initial_state": state, "output_final_state": True}
-    if delta_rule_says(definition, "chunk"):
-        output, state = ops.chunk_delta_rule(**words)
-    else:
-        output, state = ops.fused_recurrent_delta_rule(**words)
-    state = state.transpose(-1, -2) if first else state
-    return (output[0] if flat else output, state)[: len(definition["outputs"])]
+    words = recurrence_heads(inputs)
+    words["beta"] = recurrence_strength(definition, inputs)
+    norm = {"use_qk_l2norm_in_kernel": recurrence_normed(definition, inputs)}
+    chunk, recurrent = ops.chunk_delta_rule, ops.fused_recurrent_delta_rule
+    return recurrence_call(test, inputs, chunk, recurrent, words, **norm)

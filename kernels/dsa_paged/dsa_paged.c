@@ -20,6 +20,8 @@
 #include "kernels/dsa_paged/indexer.h"
 #include "kernels/dsa_paged/inputs.h"
 
+enum { PARALLEL_FROM = 1 << 20 }; /* elements from which threads are worth their start */
+
 /* --- which problem it is ------------------------------------------------------------------------------------------ */
 
 /* Queries have the output's first two axes, caches do not; of each kind, what ends in the output's last axis is the
@@ -48,16 +50,16 @@ static int find_attention(const struct op_problem *problem, struct attention_rol
 			continue;
 		if (input->rank != rank || *place >= 0 || (rank == 3 && !attention_is_float(input)))
 			return attention_refuse(problem, input,
-			                        "queries [queries, heads, c] and [queries, heads, r], caches [pages,"
-			                        " page size, c] and [pages, page size, r], rows [queries, most keys]",
-			                        why);
+						"queries [queries, heads, c] and [queries, heads, r], caches [pages,"
+						" page size, c] and [pages, page size, r], rows [queries, most keys]",
+						why);
 		*place = i;
 	}
 	for (int p = 0; p < ATTENTION_PARTS; p++)
 		if (roles->query[p] < 0 || roles->key[p] < 0 || roles->sparse < 0)
 			return err_set(why, "expected a latent and a rotary part of the query and of the "
-			                    "cache, and"
-			                    " rows to look at, among the inputs");
+					    "cache, and"
+					    " rows to look at, among the inputs");
 	roles->value = roles->key[0];
 	return attention_validate(problem, roles, why);
 }
@@ -118,12 +120,12 @@ static int match_indexer_shapes(const struct op_problem *problem, const struct i
 	if (const_of(problem, cache, 1) < 0 || const_of(problem, cache, 1) > ATTENTION_PAGE ||
 	    const_of(problem, cache, 2) != 1 || const_of(problem, cache, 3) != dim + 4)
 		return attention_refuse(problem, cache,
-		                        "[pages, page size, 1, dim + 4] octets, all but pages const, pages of at most"
-		                        " 65536 keys",
-		                        why);
+					"[pages, page size, 1, dim + 4] octets, all but pages const, pages of at most"
+					" 65536 keys",
+					why);
 	if (!attention_same_axes(problem, query, &problem->inputs[roles->weights], 0, 2))
 		return attention_refuse(problem, &problem->inputs[roles->weights],
-		                        "[sequences, heads] as the query has", why);
+					"[sequences, heads] as the query has", why);
 	if (!attention_same_axes(problem, query, &problem->inputs[roles->lengths], 0, 1))
 		return attention_refuse(problem, &problem->inputs[roles->lengths], "[sequences] as the query has", why);
 	if (!attention_same_axes(problem, query, &problem->inputs[roles->table], 0, 1))
@@ -143,10 +145,10 @@ static int match_indexer(const struct op_problem *problem, struct err *why)
 
 		if (place == NULL || *place >= 0 || problem->inputs[i].optional)
 			return attention_refuse(problem, &problem->inputs[i],
-			                        "a query [sequences, heads, dim], a cache of octets, weights "
-			                        "[sequences, heads],"
-			                        " lengths [sequences] and a table [sequences, most pages], one of each",
-			                        why);
+						"a query [sequences, heads, dim], a cache of octets, weights "
+						"[sequences, heads],"
+						" lengths [sequences] and a table [sequences, most pages], one of each",
+						why);
 		*place = i;
 	}
 	if (roles.query < 0 || roles.weights < 0 || roles.lengths < 0 || roles.table < 0 || problem->output_count < 1)
@@ -168,7 +170,7 @@ static int match(const struct op_problem *problem, struct err *why)
 /* --- sizes -------------------------------------------------------------------------------------------------------- */
 
 static void set_axis(const struct op_problem *problem, int64_t *row, const struct op_arg *arg, int dimension,
-                     int64_t value)
+		     int64_t value)
 {
 	if (problem->axes[arg->axis[dimension]].var)
 		row[arg->axis[dimension]] = value;
@@ -256,11 +258,30 @@ static int64_t at_most(int64_t value, int64_t limit)
 	return value < limit ? value : limit;
 }
 
-static int64_t length_of(const struct indexer_extent *e, uint64_t key, int64_t b)
+/* The indexer's own edges; op_case.edge is one of these. */
+enum { EDGE_NO_SEQUENCES = ATTENTION_EDGE_COUNT + 1, EDGE_EMPTY_SEQUENCES, EDGE_FEW_KEYS, EDGE_EQUAL_SCORES };
+
+static int64_t edge_length(const struct indexer_extent *e, int edge, int64_t room, int64_t b)
+{
+	const int64_t few[] = {e->chosen - 1, 1, e->page_size + 1};
+
+	switch (edge) {
+	case EDGE_EMPTY_SEQUENCES:
+		return 0;
+	case EDGE_FEW_KEYS:
+		return at_most(at_most(few[b % 3], e->chosen - 1), room);
+	default:
+		return room;
+	}
+}
+
+static int64_t length_of(const struct op_case *c, const struct indexer_extent *e, uint64_t key, int64_t b)
 {
 	int64_t room = e->pages > 0 ? e->most_pages * e->page_size : 0;
 	int64_t page = at_most(e->page_size, room);
 
+	if (c->edge != 0)
+		return edge_length(e, c->edge, room, b);
 	switch (b % 8) {
 	case 1:
 		return at_most(1, room);
@@ -306,7 +327,7 @@ static int64_t *table_of(const struct op_case *c, const struct indexer_roles *ro
 		order[j] = i;
 	}
 	for (int64_t b = 0; b < e.batch && e.pages > 0; b++) {
-		int64_t pages = (length_of(&e, key, b) + e.page_size - 1) / e.page_size;
+		int64_t pages = (length_of(c, &e, key, b) + e.page_size - 1) / e.page_size;
 		int64_t start = philox_bits(key, e.pages + b) % use;
 
 		for (int64_t i = 0; i < e.most_pages; i++)
@@ -329,21 +350,30 @@ uint8_t *indexer_used(const struct op_case *c, const struct indexer_roles *roles
 	if ((used = calloc((size_t)(e.pages * e.page_size) + 1, 1)) == NULL)
 		die_no_memory();
 	for (int64_t b = 0; b < e.batch; b++)
-		for (int64_t j = 0; j < length_of(&e, key, b); j++)
+		for (int64_t j = 0; j < length_of(c, &e, key, b); j++)
 			used[table[b * e.most_pages + j / e.page_size] * e.page_size + j % e.page_size] = 1;
 	free(table);
 	return used;
+}
+
+/* The octet of the cache's first key, or of its scale, that stands where `index` does in another. */
+static int64_t of_first_key(const struct indexer_cache *f, int64_t index)
+{
+	int64_t place = index % (f->page_size * (f->dim + 4)), keys_end = f->page_size * f->dim;
+
+	return place < keys_end ? place % f->dim : keys_end + (place - keys_end) % 4;
 }
 
 static void fill_cache(const struct op_case *c, const struct indexer_roles *roles, struct tensor *out)
 {
 	struct indexer_extent e = indexer_extent_of(c, roles);
 	uint8_t *used = indexer_used(c, roles);
-	struct indexer_cache f = {input_key(c, roles->cache), e.page_size, e.dim, used};
+	struct indexer_cache f = {input_key(c, roles->cache), e.page_size, e.dim,
+				  c->edge == EDGE_EQUAL_SCORES ? NULL : used};
 
-#pragma omp parallel for
+#pragma omp parallel for if (out->elements >= PARALLEL_FROM)
 	for (int64_t i = 0; i < out->elements; i++)
-		((uint8_t *)out->data)[i] = indexer_octet(&f, i);
+		((uint8_t *)out->data)[i] = indexer_octet(&f, c->edge == EDGE_EQUAL_SCORES ? of_first_key(&f, i) : i);
 	free(used);
 }
 
@@ -357,7 +387,7 @@ static int fill_indexer(const struct op_case *c, int input, struct tensor *out)
 		fill_cache(c, &roles, out);
 	} else if (input == roles.lengths) {
 		for (int64_t b = 0; b < out->elements; b++)
-			number_set(out->data, out->dtype, b, (double)length_of(&e, table_key, b));
+			number_set(out->data, out->dtype, b, (double)length_of(c, &e, table_key, b));
 	} else if (input == roles.table) {
 		int64_t *table = table_of(c, &roles);
 
@@ -367,20 +397,37 @@ static int fill_indexer(const struct op_case *c, int input, struct tensor *out)
 	} else {
 		for (int64_t i = 0; i < out->elements; i++)
 			number_store(out->data, out->dtype, i,
-			             indexer_element(input == roles.query, philox_bits(key, i)));
+				     indexer_element(input == roles.query, philox_bits(key, i)));
 	}
 	return 0;
 }
 
 /* --- the family --------------------------------------------------------------------------------------------------- */
 
-/* The indexer has none: its presets have empty and short sequences, and ties are what it judges by. */
+/* The cases of --edge: attention's, and the indexer's own. */
+static const struct op_edge edges[] = {
+    ATTENTION_EDGES,
+    {"no_sequences", "no sequences in, nothing chosen"},
+    {"empty_sequences", "a sequence without keys has -1 in every place"},
+    {"few_keys",
+     "of a sequence with fewer keys than are to be chosen all are named, once, and the other places hold -1"},
+    {"equal_scores", "of keys with the same score any may be chosen, none twice, and as many as are to be chosen"},
+    {NULL, NULL},
+};
+
 static bool edge_axes(const struct op_problem *problem, int variant, int edge, int64_t *axis)
 {
 	struct attention_roles roles;
+	int64_t batch = edge == EDGE_NO_SEQUENCES ? 0 : 3;
 
-	if (variant == DSA_INDEXER)
+	if ((variant == DSA_INDEXER) != (edge > ATTENTION_EDGE_COUNT))
 		return false;
+	if (variant == DSA_INDEXER) {
+		const struct op_arg *query = &problem->inputs[indexer_roles_of(problem).query];
+
+		indexer_row_axes(problem, batch, 5, axis);
+		return axis[query->axis[0]] == batch;
+	}
 	roles = dsa_paged_roles(problem);
 	return attention_edge_axes(problem, &roles, edge, axis);
 }
@@ -435,7 +482,7 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 }
 
 static int judge(const struct op_case *c, int output, const struct tensor *in, const struct tensor *reference,
-                 const struct tensor *truth, struct metrics *metrics, struct err *why)
+		 const struct tensor *truth, struct metrics *metrics, struct err *why)
 {
 	(void)output;
 	if (c->variant != DSA_INDEXER)
@@ -450,7 +497,7 @@ const struct op dsa_paged_op = {
     .op_types = op_types,
     .match = match,
     .sizes = sizes,
-    .edges = attention_edges,
+    .edges = edges,
     .edge_axes = edge_axes,
     .rule = rule,
     .scalar = scalar,

@@ -9,6 +9,9 @@
  * nobody; table entries beyond a sequence's pages point at such a page. Unused keys, in unused pages or after the last
  * key, are NaN, and so are their scales.
  *
+ * The edges have three sequences: of no keys; of one fewer than are to be chosen, one, and a page and one; of all that the
+ * table holds, where every key and every scale is the cache's first.
+ *
  *   queries  uniform on [-8, 8), keys uniform on [-448, 448), both rounded to the dtype (keys: e4m3)
  *   scales   of keys: [1, 2) * 2^-8 … 2^-11, so that order by score is not order without them
  *   weights  uniform on [-1, 1): of either sign, so that order by score is not order without them, or without the relu */

@@ -1,27 +1,13 @@
 /* gdn on a GPU: what kernels/gdn/gdn.c has in double. The rows of a state do not meet: a warp carries one row of one
  * head's state through all tokens of its sequence, in registers, K / 32 elements a lane. Dot products are float32, each
  * lane's part in order, lanes added crosswise, so that every lane has the same bits, every time. */
-#include "kernels/cuda_check.h"
+#include "kernels/elements_cuda.h"
 
 #include "kernels/gdn/inputs.h"
+#include "kernels/gdn/oracle.h"
 #include "kernels/number.h"
 
 enum { THREADS = 256, LANES = 32, WARPS = THREADS / LANES, PER_LANE = GDN_DIM_MOST / LANES };
-
-static __device__ __forceinline__ float load(const struct tensor &tensor, int64_t index)
-{
-	if (tensor.dtype == DTYPE_BFLOAT16)
-		return float_from_bf16(((const uint16_t *)tensor.data)[index]);
-	if (tensor.dtype == DTYPE_FLOAT16)
-		return float_from_f16(((const uint16_t *)tensor.data)[index]);
-	return ((const float *)tensor.data)[index];
-}
-
-static __device__ __forceinline__ int64_t load_integer(const struct tensor &tensor, int64_t index)
-{
-	return tensor.dtype == DTYPE_INT64 ? ((const int64_t *)tensor.data)[index]
-	                                   : ((const int32_t *)tensor.data)[index];
-}
 
 /* data NULL: the problem, or the case, has none. */
 struct net {
@@ -149,22 +135,6 @@ static __global__ void __launch_bounds__(THREADS) run_rows(const struct net net)
 		store_row(net, net.new_state, slot, h, v, state);
 }
 
-/* The states as they came in; none came in: zeros. */
-static __global__ void __launch_bounds__(THREADS) copy_states(const struct tensor from, const struct tensor to)
-{
-	int64_t threads = (int64_t)gridDim.x * THREADS;
-
-	for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < to.elements; i += threads)
-		number_store(to.data, to.dtype, i, from.data != NULL ? load(from, i) : 0.0f);
-}
-
-static unsigned blocks_for(int64_t threads)
-{
-	int64_t blocks = (threads + THREADS - 1) / THREADS, most = 1 << 20;
-
-	return (unsigned)(blocks < most ? blocks : most);
-}
-
 static struct tensor part_of(const struct tensor *tensors, int index)
 {
 	struct tensor none = {};
@@ -225,13 +195,9 @@ static int launch(const struct op_case *c, const struct tensor *in, struct tenso
 	if (blocks > INT32_MAX)
 		return err_set(err, "gdn: %lld rows of states are more than one launch takes",
 		               (long long)blocks * WARPS);
-	if (roles.new_state >= 0 && out[roles.new_state].elements > 0) {
-		const struct tensor *to = &out[roles.new_state];
-
-		copy_states<<<blocks_for(to->elements), THREADS, 0, (cudaStream_t)stream>>>(net.state, *to);
-		if (cuda_check(cudaGetLastError(), "copying the states of gdn", err) != 0)
-			return -1;
-	}
+	if (roles.new_state >= 0 &&
+	    copy_elements(net.state, out[roles.new_state], "copying the states of gdn", stream, err) != 0)
+		return -1;
 	if (net.buffer.data != NULL && net.buffer.elements > 0) {
 		const struct tensor *from = &in[roles.buffer];
 
@@ -247,31 +213,13 @@ static int launch(const struct op_case *c, const struct tensor *in, struct tenso
 	return cuda_check(cudaGetLastError(), "launching gdn", err);
 }
 
-/* Four elements a thread: one Philox block has the random bits of four. */
-static __global__ void __launch_bounds__(THREADS)
-    make(void *data, enum dtype dtype, int64_t elements, const struct gdn_fill f)
-{
-	int64_t blocks = (elements + 3) / 4, threads = (int64_t)gridDim.x * THREADS;
-
-	for (int64_t b = (int64_t)blockIdx.x * THREADS + threadIdx.x; b < blocks; b += threads) {
-		struct philox random = philox_block(f.key, (uint64_t)b);
-
-		for (int i = 0; i < 4 && 4 * b + i < elements; i++)
-			number_store(data, dtype, 4 * b + i, gdn_element(&f, 4 * b + i, random.word[i]));
-	}
-}
-
 static int fill(const struct op_case *c, int input, struct tensor *out, void *stream, struct err *err)
 {
 	struct gdn_roles roles = gdn_roles_of(c->problem);
 
 	if (input == roles.cu_seqlens || input == roles.indices)
 		return 1;
-	if (out->elements == 0)
-		return 0;
-	make<<<blocks_for((out->elements + 3) / 4), THREADS, 0, (cudaStream_t)stream>>>(
-	    out->data, out->dtype, out->elements, gdn_fill_of(c, input));
-	return cuda_check(cudaGetLastError(), "launching the fill of gdn", err);
+	return fill_elements<gdn_element>(out, gdn_fill_of(c, input), stream, err);
 }
 
 extern "C" const struct op_cuda gdn_cuda = {"gdn", fill, launch, NULL};

@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "kernels/gdn/inputs.h"
+#include "kernels/gdn/oracle.h"
+#include "kernels/gdn/roles.h"
 #include "kernels/recurrence.h"
 #include "kernels/recurrence_gradient.h"
 

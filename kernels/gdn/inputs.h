@@ -1,5 +1,4 @@
-/* gdn inputs - which tensor plays which part in a gated delta net, and the value of every element, the same on CPU and
- * GPU.
+/* gdn inputs - the value of every element of a gated delta net's inputs, the same on CPU and GPU.
  *
  * A state is small against what one token reads, writes and forgets, so values are sized such that each part of the
  * recurrence moves the answer by far more than its bound:
@@ -22,53 +21,8 @@
 
 #include <stdint.h>
 
+#include "kernels/gdn/roles.h"
 #include "kernels/inputs.h"
-#include "kernels/op.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-/* op.match's variant. */
-enum { GDN_V_LAST = 1, GDN_L2NORM = 2 }; /* states are [K, V], not [V, K]; q and k are normalised inside */
-
-enum { GDN_DIM_MOST = 256 }; /* of a head */
-
-/* Indices into the problem's inputs (output, new_state: outputs); -1: there is none. H_v is a multiple of H_q and H_k;
- * T is [batch, tokens], or [total] where sequences are packed. */
-struct gdn_roles {
-	int q, k, v;        /* [T, H_q, K], [T, H_k, K], [T, H_v, V] floats */
-	int state;          /* [slots, H_v, V, K] floats; may be absent: zeros */
-	int a_log, dt_bias; /* [H_v] floats */
-	int a, b;           /* [T, H_v] floats */
-	int cu_seqlens; /* [sequences + 1] integers: tokens of sequence n are [n] … [n + 1]. There: packed */
-	int indices;    /* [sequences] integers: slots; without them, sequence n has slot n */
-	int buffer;     /* [slots or batch, tokens, H_v, V, K] floats, for the state after each token */
-	int scale, l2norm, frozen; /* Python scalars; frozen: true if the states are not to be updated */
-	int output, new_state;
-};
-
-struct gdn_extent {
-	int64_t sequences, tokens, total; /* tokens: of each sequence; packed: 0 */
-	int64_t slots, q_heads, k_heads, v_heads, k_dim, v_dim;
-};
-
-/* For problems that op.match took. Host only. */
-struct gdn_roles gdn_roles_of(const struct op_problem *problem);
-struct gdn_extent gdn_extent_of(const struct op_case *c, const struct gdn_roles *roles);
-
-/* Does the buffer of intermediate states have a place for each slot (or for each sequence)? Host only. */
-bool gdn_buffer_by_slot(const struct op_problem *problem, const struct gdn_roles *roles);
-
-/* The factor on outputs; 0 and none stand for 1 / sqrt(K). Host only. */
-double gdn_scale(const struct op_case *c, const struct gdn_roles *roles);
-bool gdn_l2norm(const struct op_case *c, const struct gdn_roles *roles);
-
-/* Does the output of states hold those after the last token (or those that came in)? Host only. */
-bool gdn_updates(const struct op_case *c, const struct gdn_roles *roles);
-
-/* Are offsets and slots in order, as far as they are at hand? 0, or -1 with the sentence. Host only. */
-int gdn_check(const struct op_case *c, const struct tensor *in, struct err *err);
 
 enum gdn_part { GDN_Q, GDN_K, GDN_V, GDN_STATE, GDN_A_LOG, GDN_A, GDN_DT_BIAS, GDN_B, GDN_BUFFER };
 
@@ -82,6 +36,11 @@ struct gdn_fill {
 	int exponent;
 };
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Host only. */
 struct gdn_fill gdn_fill_of(const struct op_case *c, int input);
 
 #ifdef __cplusplus

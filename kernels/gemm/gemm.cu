@@ -10,7 +10,7 @@
  * that cp.async brings into shared memory STAGES ahead. float32: 64 x 64, a 4 x 4 piece a thread, steps of 16. What
  * lies outside A and B is read as zeros; what lies outside C is not written. Operands whose rows are not made of whole
  * 16-byte chunks are loaded element by element. */
-#include "kernels/cuda_check.h"
+#include "kernels/elements_cuda.h"
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -300,30 +300,9 @@ static int launch(const struct op_case *c, const struct tensor *in, struct tenso
 	return cuda_check(cudaGetLastError(), "launching gemm", err);
 }
 
-/* Four elements a thread: one Philox block has the random bits of four. */
-static __global__ void __launch_bounds__(THREADS) make(void *data, enum dtype dtype, int64_t elements,
-                                                       const struct gemm_fill f)
-{
-	int64_t blocks = (elements + 3) / 4, threads = (int64_t)gridDim.x * THREADS;
-
-	for (int64_t b = (int64_t)blockIdx.x * THREADS + threadIdx.x; b < blocks; b += threads) {
-		struct philox random = philox_block(f.key, (uint64_t)b);
-
-		for (int i = 0; i < 4 && 4 * b + i < elements; i++)
-			number_store(data, dtype, 4 * b + i, gemm_element(&f, 4 * b + i, random.word[i]));
-	}
-}
-
 static int fill(const struct op_case *c, int input, struct tensor *out, void *stream, struct err *err)
 {
-	int64_t blocks = (out->elements + 4 * THREADS - 1) / (4 * THREADS), most = 1 << 20;
-
-	if (blocks == 0)
-		return 0;
-	make<<<(unsigned)(blocks < most ? blocks : most), THREADS, 0, (cudaStream_t)stream>>>(out->data, out->dtype,
-	                                                                                     out->elements,
-	                                                                                     gemm_fill_of(c, input));
-	return cuda_check(cudaGetLastError(), "launching the fill of gemm", err);
+	return fill_elements<gemm_element>(out, gemm_fill_of(c, input), stream, err);
 }
 
 extern "C" const struct op_cuda gemm_cuda = {"gemm", fill, launch, NULL};

@@ -1,93 +1,27 @@
 """gemma_rmsnorm in the generated pytest files: what follows the imports is pasted into each of them."""
 
-import torch
-
-# isort: split
 import conftest
 
-
-def gemma_rmsnorm_roles(definition):
-    """Names of hidden states, residual (None without one) and weight: the weight has one axis."""
-    tensors = conftest.tensor_inputs(definition)
-    flat = [name for name in tensors if len(definition["inputs"][name]["shape"]) == 1]
-    rows = [name for name in tensors if name != flat[-1]]
-    rows.sort(key=lambda name: "resid" in name)
-    return rows[0], rows[1] if len(rows) > 1 else None, flat[-1]
+from kernels.rms_template import rms_call, rms_inputs, rms_probe, rms_torch
 
 
 def gemma_rmsnorm_inputs(definition, axes, device="cpu", seed=0):
-    """Noise, and rows that show mistakes: one so small that epsilon counts, one of zeros, one with a mean, a huge one,
-    one with a single large element. Weights on both sides of 0, so that 1 + w is not w."""
-    sizes = conftest.resolve_axes(definition, axes)
-    generator = conftest.generator_of(seed)
-    inputs = {}
-    for name, spec in definition["inputs"].items():
-        if spec["shape"] is None:
-            inputs[name] = 4e-6
-            continue
-        shape, dtype = conftest.shape_of(spec, sizes), conftest.dtype_of(spec)
-        values = conftest.noise(shape, torch.float32, "cpu", generator)
-        if len(shape) > 1:
-            rows = values.view(-1, shape[-1])
-            scales = (0.001, 0.0, 1.0, 1000.0, 1.0)
-            for row, scale in zip(rows, scales, strict=False):
-                row *= scale
-            if len(rows) > 2:
-                rows[2] += 1.0
-            if len(rows) > 4:
-                rows[4, -1] = 100.0
-        inputs[name] = values.to(dtype).to(device)
-    return inputs
-
-
-def gemma_rmsnorm_call(test, inputs, plain, fused_in_place):
-    definition = conftest.definition_of(test)
-    hidden, residual, weight = gemma_rmsnorm_roles(definition)
-    scalars = [value for value in inputs.values() if isinstance(value, float)]
-    eps = scalars[0] if scalars else conftest.need_constant(test, "eps")
-    x, w = inputs[hidden], inputs[weight]
-    flat = x.contiguous().view(-1, x.shape[-1])
-    if residual is None:
-        return plain(flat, w, eps).view(x.shape)
-    total = inputs[residual].contiguous().view(flat.shape)
-    fused_in_place(flat, total, w, eps)
-    return (flat.view(x.shape), total.view(x.shape))[: len(definition["outputs"])]
+    return rms_inputs(definition, axes, device, seed, 1)
 
 
 def gemma_rmsnorm_flashinfer(test, inputs):
     norm = conftest.need("flashinfer.norm", conftest.device_of(inputs))
-    plain, fused = norm.gemma_rmsnorm, norm.gemma_fused_add_rmsnorm
-    return gemma_rmsnorm_call(test, inputs, plain, fused)
+    return rms_call(test, inputs, norm.gemma_rmsnorm, norm.gemma_fused_add_rmsnorm)
 
 
 def gemma_rmsnorm_sglang(test, inputs):
     kernel = conftest.need("sgl_kernel", conftest.device_of(inputs))
-    plain, fused = kernel.gemma_rmsnorm, kernel.gemma_fused_add_rmsnorm
-    return gemma_rmsnorm_call(test, inputs, plain, fused)
+    return rms_call(test, inputs, kernel.gemma_rmsnorm, kernel.gemma_fused_add_rmsnorm)
 
 
 def gemma_rmsnorm_probe(test):
-    """Rows of x answer with x / sqrt(x² + eps) where the weight counts for 1; x² is below any epsilon in use."""
-    definition, x = conftest.definition_of(test), 2.0**-20
-    hidden, _, weight = gemma_rmsnorm_roles(definition)
-    inputs = gemma_rmsnorm_inputs(definition, test.SIZES[0].axes)
-    inputs = {name: torch.zeros_like(value) for name, value in inputs.items()}
-    inputs[hidden] += x
-    inputs[weight] += 0.0
-    y = conftest.run_reference(test, inputs)[0].double().mean().item()
-    return {"eps": conftest.round_constant((x / y) ** 2 - x**2 if y else 0.0)}
+    return rms_probe(test, 1)
 
 
 def gemma_rmsnorm_torch(test, inputs):
-    """rms_norm in float64, with 1 + w; a residual is added first, and its sum not rounded."""
-    definition = conftest.definition_of(test)
-    hidden, residual, weight = gemma_rmsnorm_roles(definition)
-    scalars = [value for value in inputs.values() if isinstance(value, float)]
-    eps = scalars[0] if scalars else conftest.need_constant(test, "eps")
-    total = inputs[hidden].double()
-    total = total if residual is None else total + inputs[residual].double()
-    w = inputs[weight].double() + 1
-    normed = torch.nn.functional.rms_norm(total, w.shape, w, eps)
-    specs = definition["outputs"].values()
-    pairs = zip((normed, total), specs, strict=False)
-    return [x.to(conftest.dtype_of(spec)) for x, spec in pairs]
+    return rms_torch(test, inputs, 1)

@@ -1,21 +1,4 @@
-/* gqa_paged on a GPU: by the kernels of kernels/attention_cuda.h. */
-#include "kernels/attention_cuda.h"
+/* gqa_paged on a GPU: kernels/attention_paged.h. */
+#include "kernels/attention_paged.h"
 
-#include "kernels/gqa_paged/inputs.h"
-
-static int fill(const struct op_case *c, int input, struct tensor *out, void *stream, struct err *err)
-{
-	struct attention_roles roles = gqa_paged_roles(c->problem);
-
-	return attention_fill_cuda(c, &roles, input, out, stream, err);
-}
-
-static int launch(const struct op_case *c, const struct tensor *in, struct tensor *out, void *, void *stream,
-                  struct err *err)
-{
-	struct attention_roles roles = gqa_paged_roles(c->problem);
-
-	return attention_launch(c, &roles, in, out, stream, err);
-}
-
-extern "C" const struct op_cuda gqa_paged_cuda = {"gqa_paged", fill, launch, NULL};
+extern "C" const struct op_cuda gqa_paged_cuda = {"gqa_paged", attention_paged_fill_cuda, attention_paged_launch, NULL};

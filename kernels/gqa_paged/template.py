@@ -5,131 +5,11 @@ import torch
 # isort: split
 import conftest
 
-
-def gqa_paged_split(total, parts, generator, least=1, most=None):
-    """`total` as a list of random parts, each of at least `least` where that is possible, at most `most` (a list)."""
-    if parts == 0:
-        return []
-    least = min(least, total // parts)
-    most = [min(m, total) for m in most] if most else [total] * parts
-    lengths = [min(least, m) for m in most]
-    left = total - sum(lengths)
-    while left > 0:
-        open_parts = [i for i in range(parts) if lengths[i] < most[i]] or [parts - 1]
-        chosen = open_parts[torch.randint(len(open_parts), (), generator=generator)]
-        room = (
-            most[chosen] - lengths[chosen] if lengths[chosen] < most[chosen] else left
-        )
-        step = torch.randint(1, min(room, left) + 1, (), generator=generator).item()
-        lengths[chosen] += step
-        left -= step
-    return lengths
-
-
-def gqa_paged_offsets(lengths, dtype):
-    offsets = torch.tensor([0, *lengths])
-    return offsets.cumsum(0).to(dtype)
-
-
-def gqa_paged_named(definition, word):
-    """The input whose name holds the word; None: there is none."""
-    return next((name for name in definition["inputs"] if word in name), None)
-
-
-def gqa_paged_lengths(definition, axes, generator):
-    """Entries of kv_indices, keys of the last page and queries of each sequence."""
-    sizes = conftest.resolve_axes(definition, axes)
-    names = definition["inputs"]
-    kv_indptr = gqa_paged_named(definition, "kv_indptr")
-    batch = conftest.shape_of(names[kv_indptr], sizes)[0] - 1
-    entries = conftest.shape_of(
-        names[gqa_paged_named(definition, "kv_indices")], sizes
-    )[0]
-    cache = next(name for name in names if "cache" in name)
-    page = conftest.shape_of(names[cache], sizes)[1]
-    pages = gqa_paged_split(entries, batch, generator)
-    last = torch.randint(1, page + 1, (batch,), generator=generator).tolist()
-    if gqa_paged_named(definition, "last_page") is None:
-        last = [page] * batch
-    last = [n if count > 0 else 0 for n, count in zip(last, pages, strict=True)]
-    queries = None
-    if gqa_paged_named(definition, "qo_indptr"):
-        query = next(iter(names.values()))
-        total = conftest.shape_of(query, sizes)[0]
-        keys = [max(0, (p - 1) * page + n) for p, n in zip(pages, last, strict=True)]
-        queries = gqa_paged_split(total, batch, generator, most=keys)
-    return pages, last, queries
-
-
-def gqa_paged_inputs(definition, axes, device="cpu", seed=0):
-    """Ragged sequences whose pages lie out of order, the last one partly filled; no query sees nothing. Keys and values
-    that nobody may read are huge, so that one which is read shows."""
-    sizes = conftest.resolve_axes(definition, axes)
-    generator = conftest.generator_of(seed)
-    pages, last, queries = gqa_paged_lengths(definition, axes, generator)
-    caches, inputs = [], {}
-    query = next(iter(definition["inputs"]))
-    key = next(name for name in definition["inputs"] if "cache" in name)
-    for name, spec in definition["inputs"].items():
-        if spec["shape"] is None:
-            inputs[name] = 0.08
-            continue
-        shape, dtype = conftest.shape_of(spec, sizes), conftest.dtype_of(spec)
-        if "qo_indptr" in name:
-            values = gqa_paged_offsets(queries, dtype)
-        elif "kv_indptr" in name:
-            values = gqa_paged_offsets(pages, dtype)
-        elif "kv_indices" in name:
-            values = torch.randperm(max(caches[0].shape[0], 1), generator=generator)
-            repeats = -(-shape[0] // len(values))
-            values = values.repeat(repeats)[: shape[0]]
-        elif "last_page" in name:
-            values = torch.tensor(last)
-        else:
-            values = conftest.noise(shape, torch.float32, "cpu", generator) * 1.7
-            if name == query and shape[0] > 0:
-                values[0, 0, 0] = 1296.0  # logits beyond what exp takes, all alike
-            elif name == key:
-                values[..., 0] = 1.0
-        if "cache" in name:
-            caches.append(values)
-        inputs[name] = values
-    gqa_paged_hide(definition, inputs, caches, pages, last)
-    for name, spec in definition["inputs"].items():
-        if spec["shape"] is not None:
-            inputs[name] = inputs[name].to(conftest.dtype_of(spec)).to(device)
-    return inputs
-
-
-def gqa_paged_hide(definition, inputs, caches, pages, last):
-    """Makes every slot huge that belongs to no sequence."""
-    indices = inputs[gqa_paged_named(definition, "kv_indices")]
-    used = torch.zeros(caches[0].shape[:2], dtype=torch.bool)
-    first = 0
-    for count, keys in zip(pages, last, strict=True):
-        own = indices[first : first + count]
-        if count > 0:
-            used[own[:-1]] = True
-            used[own[-1], :keys] = True
-        first += count
-    for cache in caches:
-        cache[~used] = 1000.0
-
-
-def gqa_paged_tolerance(definition, axes, index):
-    """Kernels keep probabilities in the values' dtype on the way: averages are good to a few units of it, lse to 1e-2."""
-    return (1e-2, 2e-2, 1.0) if index == 0 else (1e-2, 1e-3, 1.0)
-
-
-def gqa_paged_workspace(device):
-    return torch.empty(128 << 20, dtype=torch.uint8, device=device)
-
-
-def gqa_paged_outputs(definition, result):
-    """lse of an empty row is -inf; older releases have a large negative number."""
-    output, lse = result
-    lse = torch.where(lse <= -1e4, -torch.inf, lse.float())
-    return (output, lse)[: len(definition["outputs"])]
+from kernels.attention_paged_template import (
+    attention_paged_named,
+    attention_paged_sequences,
+)
+from kernels.attention_template import attention_outputs, attention_workspace
 
 
 def gqa_paged_flashinfer(test, inputs):
@@ -141,22 +21,23 @@ def gqa_paged_flashinfer(test, inputs):
     scale = next(x for x in given.values() if isinstance(x, float))
     page = k.shape[1]
     kv_indptr, indices = (
-        inputs[gqa_paged_named(definition, w)] for w in ("kv_indptr", "kv_indices")
+        inputs[attention_paged_named(definition, w)]
+        for w in ("kv_indptr", "kv_indices")
     )
-    last_name = gqa_paged_named(definition, "last_page")
+    last_name = attention_paged_named(definition, "last_page")
     full = torch.full((len(kv_indptr) - 1,), page, dtype=torch.int32, device=device)
     last = inputs[last_name] if last_name else full
     heads = (q.shape[-2], k.shape[-2], q.shape[-1])
     words = {"q_data_type": q.dtype, "kv_data_type": k.dtype, "sm_scale": scale}
-    qo_name = gqa_paged_named(definition, "qo_indptr")
+    qo_name = attention_paged_named(definition, "qo_indptr")
     if qo_name is None:
         wrapper = flashinfer.BatchDecodeWithPagedKVCacheWrapper(
-            gqa_paged_workspace(device), "NHD", use_tensor_cores=True
+            attention_workspace(device), "NHD", use_tensor_cores=True
         )
         wrapper.plan(kv_indptr, indices, last, *heads, page, **words)
     else:
         wrapper = flashinfer.BatchPrefillWithPagedKVCacheWrapper(
-            gqa_paged_workspace(device), "NHD"
+            attention_workspace(device), "NHD"
         )
         causal = "causal" in definition["name"]
         wrapper.plan(
@@ -169,46 +50,13 @@ def gqa_paged_flashinfer(test, inputs):
             causal=causal,
             **words,
         )
-    return gqa_paged_outputs(definition, wrapper.run(q, (k, v), return_lse=True))
-
-
-def gqa_paged_edges(definition, axes):
-    """No sequence, and one with one query and one key."""
-    specs, found = definition["inputs"], []
-    query = next(iter(specs))
-    words = {"last_page": 0, "qo_indptr": 1, "kv_indptr": 1, "kv_indices": 0}
-    for count in (0, 1):
-        edge = {specs[query]["shape"][0]: count}
-        for word, more in words.items():
-            name = gqa_paged_named(definition, word)
-            edge |= {specs[name]["shape"][0]: count + more} if name else {}
-        found.append({**axes, **{axis: edge[axis] for axis in axes if axis in edge}})
-    return found
-
-
-def gqa_paged_sequences(definition, inputs):
-    """Offsets of queries; for each sequence its pages (a list of tensors) and how many keys it has."""
-    kv_indptr, indices = (
-        inputs[gqa_paged_named(definition, word)]
-        for word in ("kv_indptr", "kv_indices")
-    )
-    page = next(x for name, x in inputs.items() if "cache" in name).shape[1]
-    pages = list(indices.split(kv_indptr.diff().tolist()))
-    last_name = gqa_paged_named(definition, "last_page")
-    last = inputs[last_name].tolist() if last_name else [page] * len(pages)
-    keys = [
-        (len(own) - 1) * page + n if len(own) > 0 else 0
-        for own, n in zip(pages, last, strict=True)
-    ]
-    qo_name = gqa_paged_named(definition, "qo_indptr")
-    single = torch.arange(len(kv_indptr), dtype=torch.int32, device=indices.device)
-    return inputs[qo_name] if qo_name else single, pages, keys
+    return attention_outputs(definition, wrapper.run(q, (k, v), return_lse=True))
 
 
 def gqa_paged_torch(test, inputs):
     """scaled_dot_product_attention for one sequence after the other."""
     definition = conftest.definition_of(test)
-    offsets, pages, keys = gqa_paged_sequences(definition, inputs)
+    offsets, pages, keys = attention_paged_sequences(definition, inputs)
     values = [inputs[name] for name in definition["inputs"]]
     floats = [x for x in values if torch.is_tensor(x) and x.dim() > 2]
     scale = next(x for x in values if isinstance(x, float))
@@ -229,7 +77,7 @@ def gqa_paged_sglang(test, inputs):
     attention = conftest.need("sgl_kernel.flash_attn", device)
     if conftest.need_capability(device, 9) != 9:
         raise NotImplementedError("FlashAttention 3 is for compute capability 9.0")
-    offsets, pages, keys = gqa_paged_sequences(definition, inputs)
+    offsets, pages, keys = attention_paged_sequences(definition, inputs)
     values = [inputs[name] for name in definition["inputs"]]
     floats = [x for x in values if torch.is_tensor(x) and x.dim() > 2]
     if len(floats[0]) == 0:
@@ -248,6 +96,6 @@ def gqa_paged_sglang(test, inputs):
         return_softmax_lse=True,
     )
     lse = lse.mT / torch.log(torch.tensor(2.0))
-    return gqa_paged_outputs(
+    return attention_outputs(
         definition, (output, lse.masked_fill(lse.isinf(), -torch.inf))
     )

@@ -3,7 +3,7 @@
 #include "kernels/op.h"
 
 #include "kernels/attention_inputs.h"
-#include "kernels/gqa_ragged/inputs.h"
+#include "kernels/attention_ragged.h"
 
 static const char *const op_types[] = {"gqa_ragged", NULL};
 

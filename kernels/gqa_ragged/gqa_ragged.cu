@@ -1,4 +1,4 @@
 /* gqa_ragged on a GPU: kernels/attention_ragged.h. */
-#include "kernels/gqa_ragged/inputs.h"
+#include "kernels/attention_ragged.h"
 
 extern "C" const struct op_cuda gqa_ragged_cuda = {"gqa_ragged", attention_ragged_fill_cuda, attention_ragged_launch, NULL};

@@ -3,7 +3,7 @@
  * A block a row, three times over it: for the mean, for the squared differences from it, for the answer. Every thread
  * adds its columns in order, threads are added as a tree: the same bits every time. Division and square root are
  * IEEE's. */
-#include "kernels/cuda_check.h"
+#include "kernels/elements_cuda.h"
 
 #include "kernels/layernorm/inputs.h"
 
@@ -17,30 +17,6 @@ struct rows {
 	float eps;
 };
 
-static __device__ __forceinline__ float load(const void *data, enum dtype dtype, int64_t index)
-{
-	if (dtype == DTYPE_BFLOAT16)
-		return float_from_bf16(((const uint16_t *)data)[index]);
-	if (dtype == DTYPE_FLOAT16)
-		return float_from_f16(((const uint16_t *)data)[index]);
-	return ((const float *)data)[index];
-}
-
-/* The sum of every thread's `value`, in every thread. */
-static __device__ float add_block(float value)
-{
-	__shared__ float part[THREADS];
-
-	part[threadIdx.x] = value;
-	for (unsigned half = THREADS / 2; half > 0; half /= 2) {
-		__syncthreads();
-		if (threadIdx.x < half)
-			part[threadIdx.x] += part[threadIdx.x + half];
-	}
-	__syncthreads();
-	return part[0];
-}
-
 static __global__ void __launch_bounds__(THREADS) normalise(const struct rows rows)
 {
 	int64_t start = blockIdx.x * rows.columns;
@@ -48,15 +24,14 @@ static __global__ void __launch_bounds__(THREADS) normalise(const struct rows ro
 
 	for (int64_t c = threadIdx.x; c < rows.columns; c += THREADS)
 		sum += load(rows.x, rows.x_dtype, start + c);
-	float mean = add_block(sum) / (float)rows.columns;
+	float mean = block_sum<THREADS>(sum) / (float)rows.columns;
 
-	__syncthreads(); /* all have read the sum before the next one is made in its place */
 	for (int64_t c = threadIdx.x; c < rows.columns; c += THREADS) {
 		float difference = load(rows.x, rows.x_dtype, start + c) - mean;
 
 		squares += difference * difference;
 	}
-	float root = sqrtf(add_block(squares) / (float)rows.columns + rows.eps);
+	float root = sqrtf(block_sum<THREADS>(squares) / (float)rows.columns + rows.eps);
 
 	for (int64_t c = threadIdx.x; c < rows.columns; c += THREADS) {
 		float x = load(rows.x, rows.x_dtype, start + c), w = load(rows.weight, rows.weight_dtype, c);
@@ -95,29 +70,9 @@ static int launch(const struct op_case *c, const struct tensor *in, struct tenso
 	return cuda_check(cudaGetLastError(), "launching layernorm", err);
 }
 
-/* Four elements a thread: one Philox block has the random bits of four. */
-static __global__ void __launch_bounds__(THREADS) make(void *data, enum dtype dtype, int64_t elements,
-                                                       const struct layernorm_fill f)
-{
-	int64_t blocks = (elements + 3) / 4, threads = (int64_t)gridDim.x * THREADS;
-
-	for (int64_t b = (int64_t)blockIdx.x * THREADS + threadIdx.x; b < blocks; b += threads) {
-		struct philox random = philox_block(f.key, (uint64_t)b);
-
-		for (int i = 0; i < 4 && 4 * b + i < elements; i++)
-			number_store(data, dtype, 4 * b + i, layernorm_element(&f, 4 * b + i, random.word[i]));
-	}
-}
-
 static int fill(const struct op_case *c, int input, struct tensor *out, void *stream, struct err *err)
 {
-	int64_t blocks = (out->elements + 4 * THREADS - 1) / (4 * THREADS), most = 1 << 20;
-
-	if (blocks == 0)
-		return 0;
-	make<<<(unsigned)(blocks < most ? blocks : most), THREADS, 0, (cudaStream_t)stream>>>(
-	    out->data, out->dtype, out->elements, layernorm_fill_of(c, input));
-	return cuda_check(cudaGetLastError(), "launching the fill of layernorm", err);
+	return fill_elements<layernorm_element>(out, layernorm_fill_of(c, input), stream, err);
 }
 
 extern "C" const struct op_cuda layernorm_cuda = {"layernorm", fill, launch, NULL};

@@ -25,6 +25,8 @@
 #include "base/err.h"
 #include "kernels/wide.h"
 
+enum { PARALLEL_FROM = 1 << 20 }; /* elements from which threads are worth their start */
+
 /* --- which problem it is ------------------------------------------------------------------------------------------ */
 
 static bool is_float(const struct op_arg *arg)
@@ -364,7 +366,7 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 		fill_indices(c, &roles, f.key, out);
 		return 0;
 	}
-#pragma omp parallel for
+#pragma omp parallel for if (out->elements >= PARALLEL_FROM)
 	for (int64_t b = 0; b < (out->elements + 3) / 4; b++) {
 		struct philox random = philox_block(f.key, (uint64_t)b);
 

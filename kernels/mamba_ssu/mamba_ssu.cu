@@ -1,21 +1,12 @@
 /* mamba_ssu on a GPU: what kernels/mamba_ssu/mamba_ssu.c has in double. First all slots are copied, then a warp updates
  * the S states of one element of one head; its lanes add what they have in order, then crosswise: the same bits every
  * time. */
-#include "kernels/cuda_check.h"
+#include "kernels/elements_cuda.h"
 
 #include "kernels/mamba_ssu/inputs.h"
 #include "kernels/number.h"
 
 enum { THREADS = 256, LANES = 32, WARPS = THREADS / LANES };
-
-static __device__ __forceinline__ float load(const struct tensor &tensor, int64_t index)
-{
-	if (tensor.dtype == DTYPE_BFLOAT16)
-		return float_from_bf16(((const uint16_t *)tensor.data)[index]);
-	if (tensor.dtype == DTYPE_FLOAT16)
-		return float_from_f16(((const uint16_t *)tensor.data)[index]);
-	return ((const float *)tensor.data)[index];
-}
 
 /* data NULL: the problem, or the case, has none. */
 struct layer {
@@ -79,8 +70,7 @@ static __global__ void __launch_bounds__(THREADS) update_rows(const struct layer
 	if (n >= e.batch)
 		return;
 	if (layer.indices.data != NULL)
-		slot = layer.indices.dtype == DTYPE_INT64 ? ((const int64_t *)layer.indices.data)[n]
-		                                          : ((const int32_t *)layer.indices.data)[n];
+		slot = load_integer(layer.indices, n);
 	if (layer.indices.data == NULL || slot != layer.pad)
 		y = update(layer, slot, n, h, i);
 	if (threadIdx.x % LANES != 0)
@@ -91,21 +81,6 @@ static __global__ void __launch_bounds__(THREADS) update_rows(const struct layer
 		y *= z / (1.0f + expf(-z));
 	}
 	number_store(layer.output.data, layer.output.dtype, warp, y);
-}
-
-static __global__ void __launch_bounds__(THREADS) copy_states(const struct tensor from, const struct tensor to)
-{
-	int64_t threads = (int64_t)gridDim.x * THREADS;
-
-	for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < to.elements; i += threads)
-		number_store(to.data, to.dtype, i, load(from, i));
-}
-
-static unsigned blocks_for(int64_t threads)
-{
-	int64_t blocks = (threads + THREADS - 1) / THREADS, most = 1 << 20;
-
-	return (unsigned)(blocks < most ? blocks : most);
 }
 
 static struct tensor part_of(const struct tensor *tensors, int index)
@@ -151,41 +126,20 @@ static int launch(const struct op_case *c, const struct tensor *in, struct tenso
 	if (blocks > INT32_MAX)
 		return err_set(err, "mamba_ssu: %lld rows of states are more than one launch takes",
 		               (long long)blocks * WARPS);
-	if (layer.new_state.data != NULL && layer.new_state.elements > 0) {
-		copy_states<<<blocks_for(layer.new_state.elements), THREADS, 0, (cudaStream_t)stream>>>(
-		    layer.state, layer.new_state);
-		if (cuda_check(cudaGetLastError(), "copying the states of mamba_ssu", err) != 0)
-			return -1;
-	}
+	if (layer.new_state.data != NULL &&
+	    copy_elements(layer.state, layer.new_state, "copying the states of mamba_ssu", stream, err) != 0)
+		return -1;
 	if (blocks == 0)
 		return 0;
 	update_rows<<<(unsigned)blocks, THREADS, 0, (cudaStream_t)stream>>>(layer);
 	return cuda_check(cudaGetLastError(), "launching mamba_ssu", err);
 }
 
-/* Four elements a thread: one Philox block has the random bits of four. */
-static __global__ void __launch_bounds__(THREADS)
-    make(void *data, enum dtype dtype, int64_t elements, const struct ssu_fill f)
-{
-	int64_t blocks = (elements + 3) / 4, threads = (int64_t)gridDim.x * THREADS;
-
-	for (int64_t b = (int64_t)blockIdx.x * THREADS + threadIdx.x; b < blocks; b += threads) {
-		struct philox random = philox_block(f.key, (uint64_t)b);
-
-		for (int i = 0; i < 4 && 4 * b + i < elements; i++)
-			number_store(data, dtype, 4 * b + i, ssu_element(&f, 4 * b + i, random.word[i]));
-	}
-}
-
 static int fill(const struct op_case *c, int input, struct tensor *out, void *stream, struct err *err)
 {
 	if (input == ssu_roles_of(c->problem).indices)
 		return 1;
-	if (out->elements == 0)
-		return 0;
-	make<<<blocks_for((out->elements + 3) / 4), THREADS, 0, (cudaStream_t)stream>>>(
-	    out->data, out->dtype, out->elements, ssu_fill_of(c, input));
-	return cuda_check(cudaGetLastError(), "launching the fill of mamba_ssu", err);
+	return fill_elements<ssu_element>(out, ssu_fill_of(c, input), stream, err);
 }
 
 extern "C" const struct op_cuda mamba_ssu_cuda = {"mamba_ssu", fill, launch, NULL};

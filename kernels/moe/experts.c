@@ -135,6 +135,13 @@ WIDE static double dot(const double *a, const double *b, int64_t count)
 
 /* --- an expert ---------------------------------------------------------------------------------------------------- */
 
+/* Is an expert's product with so many visits worth threads? They cost some microseconds, and much more where others have the
+ * processors: a small case has hundreds of products. */
+static bool is_large(const struct moe_extent *e, int64_t visits)
+{
+	return e->hidden * e->intermediate >= (1 << 18) / (visits + 1);
+}
+
 /* act[v][i] for all visits of local expert l. */
 static void first_product(struct work *w, int64_t l)
 {
@@ -142,7 +149,7 @@ static void first_product(struct work *w, int64_t l)
 	int64_t visits = w->start[l + 1] - w->start[l], rows = 2 * e->intermediate;
 	double factor_up = value(w, w->roles->factor_up, l), factor_gate = value(w, w->roles->factor_gate, l);
 
-#pragma omp parallel
+#pragma omp parallel if (is_large(e, visits))
 	{
 		double *up = take(2 * e->hidden, sizeof *up), *gate = up + e->hidden;
 
@@ -173,7 +180,7 @@ static void second_product(struct work *w, int64_t l)
 	int64_t visits = w->start[l + 1] - w->start[l];
 	double factor = value(w, w->roles->factor_down, l);
 
-#pragma omp parallel
+#pragma omp parallel if (is_large(e, visits))
 	{
 		double *row = take(e->intermediate, sizeof *row);
 

@@ -1,15 +1,10 @@
 /* page on a GPU: the caches are copied whole, then a block copies the vectors of one token to their place. Nothing is
  * computed. */
-#include "kernels/cuda_check.h"
+#include "kernels/elements_cuda.h"
 
 #include "kernels/page/inputs.h"
 
 enum { THREADS = 128 };
-
-static __device__ __forceinline__ int64_t integer(const void *data, enum dtype dtype, int64_t index)
-{
-	return dtype == DTYPE_INT64 ? ((const int64_t *)data)[index] : ((const int32_t *)data)[index];
-}
 
 struct appending {
 	struct page_extent extent;
@@ -24,18 +19,18 @@ struct appending {
 /* As page.c finds it. */
 static __device__ bool find_place(const struct appending &a, int64_t token, int64_t *page, int64_t *place)
 {
-	int64_t sequence = integer(a.batch_indices, a.batch_dtype, token);
-	int64_t position = integer(a.positions, a.position_dtype, token);
+	int64_t sequence = load_integer(a.batch_indices, a.batch_dtype, token);
+	int64_t position = load_integer(a.positions, a.position_dtype, token);
 
 	if (sequence < 0 || sequence >= a.sequences || position < 0)
 		return false;
-	int64_t first = integer(a.indptr, a.indptr_dtype, sequence);
-	int64_t end = integer(a.indptr, a.indptr_dtype, sequence + 1);
+	int64_t first = load_integer(a.indptr, a.indptr_dtype, sequence);
+	int64_t end = load_integer(a.indptr, a.indptr_dtype, sequence + 1);
 	int64_t index = position / a.extent.page_size;
 
 	if (first < 0 || end < first || end > a.index_count || index >= end - first)
 		return false;
-	*page = integer(a.indices, a.index_dtype, first + index);
+	*page = load_integer(a.indices, a.index_dtype, first + index);
 	*place = position % a.extent.page_size;
 	return *page >= 0 && *page < a.extent.pages;
 }
@@ -104,31 +99,22 @@ static int launch(const struct op_case *c, const struct tensor *in, struct tenso
 	return 0;
 }
 
-/* Four elements a thread: one Philox block has the random bits of four. */
-static __global__ void __launch_bounds__(THREADS) make(void *data, enum dtype dtype, int64_t elements, uint64_t key)
+struct page_fill {
+	uint64_t key;
+};
+
+HOST_DEVICE static inline float element(const struct page_fill *, int64_t, uint32_t random)
 {
-	int64_t blocks = (elements + 3) / 4, threads = (int64_t)gridDim.x * THREADS;
-
-	for (int64_t b = (int64_t)blockIdx.x * THREADS + threadIdx.x; b < blocks; b += threads) {
-		struct philox random = philox_block(key, (uint64_t)b);
-
-		for (int i = 0; i < 4 && 4 * b + i < elements; i++)
-			number_store(data, dtype, 4 * b + i, page_element(random.word[i]));
-	}
+	return page_element(random);
 }
 
 static int fill(const struct op_case *c, int input, struct tensor *out, void *stream, struct err *err)
 {
-	int64_t blocks = (out->elements + 4 * THREADS - 1) / (4 * THREADS), most = 1 << 20;
+	struct page_fill f = {input_key(c, input)};
 
 	if (!dtype_is_float(out->dtype))
 		return 1;
-	if (blocks == 0)
-		return 0;
-	make<<<(unsigned)(blocks < most ? blocks : most), THREADS, 0, (cudaStream_t)stream>>>(out->data, out->dtype,
-	                                                                                     out->elements,
-	                                                                                     input_key(c, input));
-	return cuda_check(cudaGetLastError(), "launching the fill of page", err);
+	return fill_elements<element>(out, f, stream, err);
 }
 
 extern "C" const struct op_cuda page_cuda = {"page", fill, launch, NULL};

@@ -1,20 +1,11 @@
 /* rope on a GPU: what kernels/rope/rope.c has in double. A block a token: its threads make cosine and sine of every
  * pair (angles in double, so that a large position costs no digits), then share out the pairs of all heads. Products
  * and sums are float32. */
-#include "kernels/cuda_check.h"
+#include "kernels/elements_cuda.h"
 
 #include "kernels/rope/inputs.h"
 
 enum { THREADS = 256, SHARED_PAIRS = 4096 };
-
-static __device__ __forceinline__ float load(const void *data, enum dtype dtype, int64_t index)
-{
-	if (dtype == DTYPE_BFLOAT16)
-		return float_from_bf16(((const uint16_t *)data)[index]);
-	if (dtype == DTYPE_FLOAT16)
-		return float_from_f16(((const uint16_t *)data)[index]);
-	return ((const float *)data)[index];
-}
 
 /* One of q and k. */
 struct rotated {
@@ -53,8 +44,7 @@ static __device__ double frequency(const struct rotation &r, int64_t i)
 
 static __device__ void make_angles(const struct rotation &r, int64_t token, float *cosine, float *sine)
 {
-	int64_t position = r.position_dtype == DTYPE_INT64 ? ((const int64_t *)r.positions)[token]
-	                                                   : ((const int32_t *)r.positions)[token];
+	int64_t position = load_integer(r.positions, r.position_dtype, token);
 
 	for (int64_t i = threadIdx.x; i < r.half; i += THREADS) {
 		if (r.cache == NULL) {
@@ -160,31 +150,11 @@ static int launch(const struct op_case *c, const struct tensor *in, struct tenso
 	return cuda_check(cudaGetLastError(), "launching rope", err);
 }
 
-/* Four elements a thread: one Philox block has the random bits of four. */
-static __global__ void __launch_bounds__(THREADS) make(void *data, enum dtype dtype, int64_t elements,
-                                                       const struct rope_fill f)
-{
-	int64_t blocks = (elements + 3) / 4, threads = (int64_t)gridDim.x * THREADS;
-
-	for (int64_t b = (int64_t)blockIdx.x * THREADS + threadIdx.x; b < blocks; b += threads) {
-		struct philox random = philox_block(f.key, (uint64_t)b);
-
-		for (int i = 0; i < 4 && 4 * b + i < elements; i++)
-			number_store(data, dtype, 4 * b + i, rope_element(&f, 4 * b + i, random.word[i]));
-	}
-}
-
 static int fill(const struct op_case *c, int input, struct tensor *out, void *stream, struct err *err)
 {
-	int64_t blocks = (out->elements + 4 * THREADS - 1) / (4 * THREADS), most = 1 << 20;
-
 	if (input == rope_roles_of(c->problem).positions)
 		return 1;
-	if (blocks == 0)
-		return 0;
-	make<<<(unsigned)(blocks < most ? blocks : most), THREADS, 0, (cudaStream_t)stream>>>(
-	    out->data, out->dtype, out->elements, rope_fill_of(c, input));
-	return cuda_check(cudaGetLastError(), "launching the fill of rope", err);
+	return fill_elements<rope_element>(out, rope_fill_of(c, input), stream, err);
 }
 
 extern "C" const struct op_cuda rope_cuda = {"rope", fill, launch, NULL};

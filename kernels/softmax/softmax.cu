@@ -2,20 +2,11 @@
  * for the sum, for the answer. Arguments are made in double, so that a large logit costs no digits; exponentials and
  * sums are float32, every thread adding its columns in order and threads being added as a tree: the same bits every
  * time. */
-#include "kernels/cuda_check.h"
+#include "kernels/elements_cuda.h"
 
 #include "kernels/softmax/inputs.h"
 
 enum { THREADS = 512 };
-
-static __device__ __forceinline__ float load(const void *data, enum dtype dtype, int64_t index)
-{
-	if (dtype == DTYPE_BFLOAT16)
-		return float_from_bf16(((const uint16_t *)data)[index]);
-	if (dtype == DTYPE_FLOAT16)
-		return float_from_f16(((const uint16_t *)data)[index]);
-	return ((const float *)data)[index];
-}
 
 /* The largest (`most`) or the sum of every thread's `value`, in every thread. */
 static __device__ float gather(float value, bool most)
@@ -91,31 +82,11 @@ static int launch(const struct op_case *c, const struct tensor *in, struct tenso
 	return cuda_check(cudaGetLastError(), "launching softmax", err);
 }
 
-/* Four elements a thread: one Philox block has the random bits of four. */
-static __global__ void __launch_bounds__(THREADS) make(void *data, enum dtype dtype, int64_t elements,
-                                                       const struct softmax_fill f)
-{
-	int64_t blocks = (elements + 3) / 4, threads = (int64_t)gridDim.x * THREADS;
-
-	for (int64_t b = (int64_t)blockIdx.x * THREADS + threadIdx.x; b < blocks; b += threads) {
-		struct philox random = philox_block(f.key, (uint64_t)b);
-
-		for (int i = 0; i < 4 && 4 * b + i < elements; i++)
-			number_store(data, dtype, 4 * b + i, softmax_element(&f, 4 * b + i, random.word[i]));
-	}
-}
-
 static int fill(const struct op_case *c, int input, struct tensor *out, void *stream, struct err *err)
 {
-	int64_t blocks = (out->elements + 4 * THREADS - 1) / (4 * THREADS), most = 1 << 20;
-
 	if (input == softmax_temperature(c->problem))
 		return 1;
-	if (blocks == 0)
-		return 0;
-	make<<<(unsigned)(blocks < most ? blocks : most), THREADS, 0, (cudaStream_t)stream>>>(
-	    out->data, out->dtype, out->elements, softmax_fill_of(c, input));
-	return cuda_check(cudaGetLastError(), "launching the fill of softmax", err);
+	return fill_elements<softmax_element>(out, softmax_fill_of(c, input), stream, err);
 }
 
 extern "C" const struct op_cuda softmax_cuda = {"softmax", fill, launch, NULL};

@@ -5,8 +5,8 @@
  * LIBRARY: libreftest_kernels_cuda.so. "cpu": the CPU against itself, which shows without a GPU what would be drawn,
  * what it costs the CPU, and that what is planted is found. ROOT: a dataset (default: the working directory). For each
  * of its definitions that a family has the truth of, DRAWS times (default 6; no further one is begun after SECONDS,
- * default 15). FAMILY: of this one alone. MOST: no var axis is drawn larger (for tools under which a kernel takes a
- * thousand times as long):
+ * default 15). FAMILY: of this one alone. MOST: no var axis is drawn larger, and of a family's definitions only the smallest
+ * of each variant is taken (for tools under which a kernel takes a thousand times as long):
  *
  *   - every var axis is drawn from 1 to the most that it has in the small and medium presets, small values as likely as
  *     large ones; an axis that constraints give is computed; what breaks a constraint of the axes, or what the family
@@ -57,7 +57,7 @@ struct contest {
 	double seconds;
 	uint64_t seed;
 	const char *family; /* NULL: all */
-	int64_t most;       /* of a var axis */
+	int64_t most;       /* of a var axis; INT64_MAX: no limit */
 	struct score scores[FAMILIES]; /* by place in op_table */
 };
 
@@ -558,7 +558,51 @@ static void limit_axes(struct subject *s, int64_t most)
 			s->most[a] = most;
 }
 
-/* Every definition of the dataset, in its families' scores. */
+/* Octets of all tensors where every var axis is as large as it may be. */
+static int64_t largest_bytes(struct subject *s)
+{
+	int64_t *axis = arena_array(&s->arena, (size_t)s->problem.axis_count + 1, sizeof *axis);
+	struct job job = {.problem = s->problem, .axis = axis};
+
+	for (int a = 0; a < s->problem.axis_count; a++)
+		axis[a] = s->problem.axes[a].var ? s->most[a] : s->problem.axes[a].value;
+	return job_bytes(&job);
+}
+
+/* What is known of a definition before any is held. */
+struct entrant {
+	const struct op_entry *entry; /* NULL: it is none of ours */
+	int variant;
+	int64_t bytes;
+};
+
+static struct entrant enter(const struct contest *contest, const struct dataset *dataset, int index)
+{
+	struct entrant entrant = {NULL, 0, 0};
+	struct subject s;
+
+	if (open_subject(&s, dataset, &dataset->definitions[index]) &&
+	    (contest->family == NULL || strcmp(contest->family, s.entry->op->name) == 0)) {
+		limit_axes(&s, contest->most);
+		entrant = (struct entrant){s.entry, s.variant, largest_bytes(&s)};
+	}
+	arena_free(&s.arena);
+	return entrant;
+}
+
+/* Is it the smallest of its family and variant, the first of equals? */
+static bool is_smallest(const struct entrant *entrants, int count, int index)
+{
+	const struct entrant *it = &entrants[index];
+
+	for (int i = 0; i < count; i++)
+		if (entrants[i].entry == it->entry && entrants[i].variant == it->variant &&
+		    (entrants[i].bytes < it->bytes || (entrants[i].bytes == it->bytes && i < index)))
+			return false;
+	return true;
+}
+
+/* Every definition of the dataset, in its families' scores; with a limit, the smallest of each variant. */
 static void hold_dataset(struct contest *contest, const char *root)
 {
 	struct arena arena = {0};
@@ -566,14 +610,19 @@ static void hold_dataset(struct contest *contest, const char *root)
 	struct err err;
 
 	must(dataset_scan(root, &arena, &dataset, &err) == 0, &err);
+	struct entrant *entrants = arena_array(&arena, (size_t)dataset.definition_count + 1, sizeof *entrants);
+
+	for (int i = 0; i < dataset.definition_count; i++)
+		entrants[i] = enter(contest, &dataset, i);
 	for (int i = 0; i < dataset.definition_count; i++) {
 		struct subject subject;
 
-		if (open_subject(&subject, &dataset, &dataset.definitions[i]) &&
-		    (contest->family == NULL || strcmp(contest->family, subject.entry->op->name) == 0)) {
-			limit_axes(&subject, contest->most);
-			hold_all(contest, &subject);
-		}
+		if (entrants[i].entry == NULL ||
+		    (contest->most < INT64_MAX && !is_smallest(entrants, dataset.definition_count, i)))
+			continue;
+		must(open_subject(&subject, &dataset, &dataset.definitions[i]), &err);
+		limit_axes(&subject, contest->most);
+		hold_all(contest, &subject);
 		arena_free(&subject.arena);
 	}
 	dataset_close(&dataset);

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: bd035f7fc98eef1785d049a54b823a35
+# reftest-body: d45525e29f6b493964987c79f9f7e3f2
 """Tests of definitions/gemma_rmsnorm. conftest.py says how they run."""
 
 import pytest
@@ -9,18 +9,19 @@ import torch
 import conftest
 
 
-def gemma_rmsnorm_roles(definition):
-    """Names of hidden states, residual (None without one) and weight: the weight has one axis."""
+def rms_roles(definition):
+    """Names of hidden states, residual (None without one) and weight: the weight has one axis, or comes last."""
     tensors = conftest.tensor_inputs(definition)
     flat = [name for name in tensors if len(definition["inputs"][name]["shape"]) == 1]
-    rows = [name for name in tensors if name != flat[-1]]
+    weight = flat[-1]
+    rows = [name for name in tensors if name != weight]
     rows.sort(key=lambda name: "resid" in name)
-    return rows[0], rows[1] if len(rows) > 1 else None, flat[-1]
+    return rows[0], rows[1] if len(rows) > 1 else None, weight
 
 
-def gemma_rmsnorm_inputs(definition, axes, device="cpu", seed=0):
+def rms_inputs(definition, axes, device, seed, offset):
     """Noise, and rows that show mistakes: one so small that epsilon counts, one of zeros, one with a mean, a huge one,
-    one with a single large element. Weights on both sides of 0, so that 1 + w is not w."""
+    one with a single large element. Weights, to which `offset` is added, are on both sides of 0."""
     sizes = conftest.resolve_axes(definition, axes)
     generator = conftest.generator_of(seed)
     inputs = {}
@@ -30,7 +31,9 @@ def gemma_rmsnorm_inputs(definition, axes, device="cpu", seed=0):
             continue
         shape, dtype = conftest.shape_of(spec, sizes), conftest.dtype_of(spec)
         values = conftest.noise(shape, torch.float32, "cpu", generator)
-        if len(shape) > 1:
+        if name == rms_roles(definition)[2]:
+            values = values if offset else values + values.sign()
+        else:
             rows = values.view(-1, shape[-1])
             scales = (0.001, 0.0, 1.0, 1000.0, 1.0)
             for row, scale in zip(rows, scales, strict=False):
@@ -43,57 +46,68 @@ def gemma_rmsnorm_inputs(definition, axes, device="cpu", seed=0):
     return inputs
 
 
-def gemma_rmsnorm_call(test, inputs, plain, fused_in_place):
-    definition = conftest.definition_of(test)
-    hidden, residual, weight = gemma_rmsnorm_roles(definition)
+def rms_epsilon(test, inputs):
     scalars = [value for value in inputs.values() if isinstance(value, float)]
-    eps = scalars[0] if scalars else conftest.need_constant(test, "eps")
-    x, w = inputs[hidden], inputs[weight]
+    return scalars[0] if scalars else conftest.need_constant(test, "eps")
+
+
+def rms_call(test, inputs, plain, fused_in_place):
+    hidden, residual, weight = rms_roles(conftest.definition_of(test))
+    x, w, eps = inputs[hidden], inputs[weight], rms_epsilon(test, inputs)
     flat = x.contiguous().view(-1, x.shape[-1])
     if residual is None:
         return plain(flat, w, eps).view(x.shape)
     total = inputs[residual].contiguous().view(flat.shape)
     fused_in_place(flat, total, w, eps)
-    return (flat.view(x.shape), total.view(x.shape))[: len(definition["outputs"])]
+    outputs = (flat.view(x.shape), total.view(x.shape))
+    return outputs[: len(conftest.definition_of(test)["outputs"])]
 
 
-def gemma_rmsnorm_flashinfer(test, inputs):
-    norm = conftest.need("flashinfer.norm", conftest.device_of(inputs))
-    plain, fused = norm.gemma_rmsnorm, norm.gemma_fused_add_rmsnorm
-    return gemma_rmsnorm_call(test, inputs, plain, fused)
-
-
-def gemma_rmsnorm_sglang(test, inputs):
-    kernel = conftest.need("sgl_kernel", conftest.device_of(inputs))
-    plain, fused = kernel.gemma_rmsnorm, kernel.gemma_fused_add_rmsnorm
-    return gemma_rmsnorm_call(test, inputs, plain, fused)
-
-
-def gemma_rmsnorm_probe(test):
+def rms_probe(test, offset):
     """Rows of x answer with x / sqrt(x² + eps) where the weight counts for 1; x² is below any epsilon in use."""
     definition, x = conftest.definition_of(test), 2.0**-20
-    hidden, _, weight = gemma_rmsnorm_roles(definition)
-    inputs = gemma_rmsnorm_inputs(definition, test.SIZES[0].axes)
+    hidden, _, weight = rms_roles(definition)
+    inputs = rms_inputs(definition, test.SIZES[0].axes, "cpu", 0, offset)
     inputs = {name: torch.zeros_like(value) for name, value in inputs.items()}
     inputs[hidden] += x
-    inputs[weight] += 0.0
+    inputs[weight] += 1.0 - offset
     y = conftest.run_reference(test, inputs)[0].double().mean().item()
     return {"eps": conftest.round_constant((x / y) ** 2 - x**2 if y else 0.0)}
 
 
-def gemma_rmsnorm_torch(test, inputs):
-    """rms_norm in float64, with 1 + w; a residual is added first, and its sum not rounded."""
+def rms_torch(test, inputs, offset):
+    """rms_norm in float64; a residual is added first, and its sum not rounded."""
     definition = conftest.definition_of(test)
-    hidden, residual, weight = gemma_rmsnorm_roles(definition)
-    scalars = [value for value in inputs.values() if isinstance(value, float)]
-    eps = scalars[0] if scalars else conftest.need_constant(test, "eps")
+    hidden, residual, weight = rms_roles(definition)
     total = inputs[hidden].double()
     total = total if residual is None else total + inputs[residual].double()
-    w = inputs[weight].double() + 1
+    w, eps = inputs[weight].double() + offset, rms_epsilon(test, inputs)
     normed = torch.nn.functional.rms_norm(total, w.shape, w, eps)
     specs = definition["outputs"].values()
     pairs = zip((normed, total), specs, strict=False)
     return [x.to(conftest.dtype_of(spec)) for x, spec in pairs]
+
+
+def gemma_rmsnorm_inputs(definition, axes, device="cpu", seed=0):
+    return rms_inputs(definition, axes, device, seed, 1)
+
+
+def gemma_rmsnorm_flashinfer(test, inputs):
+    norm = conftest.need("flashinfer.norm", conftest.device_of(inputs))
+    return rms_call(test, inputs, norm.gemma_rmsnorm, norm.gemma_fused_add_rmsnorm)
+
+
+def gemma_rmsnorm_sglang(test, inputs):
+    kernel = conftest.need("sgl_kernel", conftest.device_of(inputs))
+    return rms_call(test, inputs, kernel.gemma_rmsnorm, kernel.gemma_fused_add_rmsnorm)
+
+
+def gemma_rmsnorm_probe(test):
+    return rms_probe(test, 1)
+
+
+def gemma_rmsnorm_torch(test, inputs):
+    return rms_torch(test, inputs, 1)
 
 
 # definition: "gemma_fused_add_rmsnorm_h4608"
@@ -112,8 +126,8 @@ class TestGemmaFusedAddRmsnormH4608:
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=8),
-        conftest.size("medium", batch_size=61),
-        conftest.size("medium", batch_size=152),
+        conftest.size("medium", batch_size=67),
+        conftest.size("medium", batch_size=256),
         conftest.size("large", batch_size=16384),
     )
     GROUND_TRUTHS = (
@@ -195,8 +209,8 @@ class TestGemmaRmsnormH5376:
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=8),
-        conftest.size("medium", batch_size=61),
-        conftest.size("medium", batch_size=176),
+        conftest.size("medium", batch_size=67),
+        conftest.size("medium", batch_size=256),
         conftest.size("large", batch_size=16384),
     )
     GROUND_TRUTHS = (

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 00526ade9cb98d30ec06b789e2264b87
+# reftest-body: 253ec40522f98587c2b1e36486f49c3c
 """Tests of definitions/gqa_ragged. conftest.py says how they run."""
 
 import pytest
@@ -9,7 +9,128 @@ import torch
 import conftest
 
 
-def gqa_ragged_split(total, parts, generator, least=1, most=None):
+def attention_ragged_inputs(definition, axes, device="cpu", seed=0):
+    """Ragged sequences, in which no query sees nothing."""
+    sizes = conftest.resolve_axes(definition, axes)
+    generator = conftest.generator_of(seed)
+    specs = [spec for spec in definition["inputs"].values() if spec["shape"]]
+    queries, keys = (conftest.shape_of(spec, sizes)[0] for spec in specs[:2])
+    indptr = next(spec for spec in specs if "int" in spec["dtype"])
+    batch = conftest.shape_of(indptr, sizes)[0] - 1
+    kv_lengths = attention_split(keys, batch, generator)
+    q_lengths = attention_split(queries, batch, generator, most=kv_lengths)
+    inputs = {}
+    query, key = conftest.tensor_inputs(definition)[:2]
+    for name, spec in definition["inputs"].items():
+        if spec["shape"] is None:
+            inputs[name] = 0.08
+            continue
+        shape, dtype = conftest.shape_of(spec, sizes), conftest.dtype_of(spec)
+        if "indptr" in name:
+            values = attention_offsets(q_lengths if "q" in name else kv_lengths, dtype)
+        else:
+            values = conftest.noise(shape, torch.float32, "cpu", generator) * 1.7
+            if name == query and shape[0] > 0:
+                values[0, 0, 0] = 1296.0  # logits beyond what exp takes, all alike
+            elif name == key:
+                values[..., 0] = 1.0
+        inputs[name] = values.to(dtype).to(device)
+    return inputs
+
+
+def attention_ragged_flashinfer(test, inputs):
+    device = conftest.device_of(inputs)
+    flashinfer = conftest.need("flashinfer", device)
+    definition = conftest.definition_of(test)
+    tensors = [inputs[name] for name in definition["inputs"]]
+    scale = next(x for x in tensors if isinstance(x, float))
+    q, k, v = [x for x in tensors if isinstance(x, torch.Tensor) and x.dim() > 2]
+    offsets = {name: inputs[name] for name in definition["inputs"] if "indptr" in name}
+    kv_indptr = next(x for name, x in offsets.items() if "kv" in name)
+    qo_indptr = next((x for name, x in offsets.items() if "kv" not in name), kv_indptr)
+    wrapper = flashinfer.BatchPrefillWithRaggedKVCacheWrapper(
+        attention_workspace(device), "NHD"
+    )
+    wrapper.plan(
+        qo_indptr,
+        kv_indptr,
+        q.shape[1],
+        k.shape[1],
+        q.shape[2],
+        v.shape[2],
+        causal="causal" in definition["name"],
+        sm_scale=scale,
+        q_data_type=q.dtype,
+        kv_data_type=k.dtype,
+    )
+    return attention_outputs(definition, wrapper.run(q, k, v, return_lse=True))
+
+
+def attention_ragged_edges(definition, axes):
+    """No sequence, and one with one query and one key."""
+    found = []
+    for count in (0, 1):
+        edge = {}
+        for name, spec in definition["inputs"].items():
+            if spec["shape"]:
+                edge[spec["shape"][0]] = count + ("indptr" in name)
+        found.append({**axes, **{axis: edge[axis] for axis in axes if axis in edge}})
+    return found
+
+
+def attention_ragged_parts(test, inputs):
+    """q, k, v, offsets of queries and of keys, scale, causal."""
+    definition = conftest.definition_of(test)
+    values = [inputs[name] for name in definition["inputs"]]
+    scale = next(x for x in values if isinstance(x, float))
+    floats = [x for x in values if torch.is_tensor(x) and x.dim() > 2]
+    offsets = {name: x for name, x in inputs.items() if "indptr" in name}
+    kv_indptr = next(x for name, x in offsets.items() if "kv" in name)
+    qo_indptr = next((x for name, x in offsets.items() if "kv" not in name), kv_indptr)
+    return *floats, qo_indptr, kv_indptr, scale, "causal" in definition["name"]
+
+
+def attention_ragged_torch(test, inputs):
+    """scaled_dot_product_attention for one sequence after the other."""
+    q, k, v, qo_indptr, kv_indptr, scale, causal = attention_ragged_parts(test, inputs)
+    output = q.new_zeros(*q.shape[:2], v.shape[2])
+    lse = torch.full(q.shape[:2], -torch.inf, device=q.device)
+    for n in range(len(qo_indptr) - 1):
+        rows = slice(qo_indptr[n], qo_indptr[n + 1])
+        keys = slice(kv_indptr[n], kv_indptr[n + 1])
+        output[rows], lse[rows] = conftest.attend(
+            q[rows], k[keys], v[keys], scale, causal
+        )
+    return (output, lse)[: len(conftest.definition_of(test)["outputs"])]
+
+
+def attention_ragged_sglang(test, inputs):
+    """FlashAttention 3; its lse is a natural logarithm."""
+    device = conftest.device_of(inputs)
+    attention = conftest.need("sgl_kernel.flash_attn", device)
+    if conftest.need_capability(device, 9) != 9:
+        raise NotImplementedError("FlashAttention 3 is for compute capability 9.0")
+    q, k, v, qo_indptr, kv_indptr, scale, causal = attention_ragged_parts(test, inputs)
+    if len(q) == 0:
+        raise NotImplementedError("it takes no empty batch")
+    output, lse, *_ = attention.flash_attn_varlen_func(
+        q,
+        k,
+        v,
+        cu_seqlens_q=qo_indptr,
+        cu_seqlens_k=kv_indptr,
+        max_seqlen_q=qo_indptr.diff().max().item(),
+        max_seqlen_k=kv_indptr.diff().max().item(),
+        softmax_scale=scale,
+        causal=causal,
+        return_softmax_lse=True,
+    )
+    lse = lse.mT / torch.log(torch.tensor(2.0))
+    lse = lse.masked_fill(lse.isinf(), -torch.inf)
+    return attention_outputs(conftest.definition_of(test), (output, lse))
+
+
+def attention_split(total, parts, generator, least=1, most=None):
     """`total` as a list of random parts, each of at least `least` where that is possible, at most `most` (a list)."""
     if parts == 0:
         return []
@@ -29,146 +150,25 @@ def gqa_ragged_split(total, parts, generator, least=1, most=None):
     return lengths
 
 
-def gqa_ragged_offsets(lengths, dtype):
+def attention_offsets(lengths, dtype):
     offsets = torch.tensor([0, *lengths])
     return offsets.cumsum(0).to(dtype)
 
 
-def gqa_ragged_inputs(definition, axes, device="cpu", seed=0):
-    """Ragged sequences, in which no query sees nothing."""
-    sizes = conftest.resolve_axes(definition, axes)
-    generator = conftest.generator_of(seed)
-    specs = [spec for spec in definition["inputs"].values() if spec["shape"]]
-    queries, keys = (conftest.shape_of(spec, sizes)[0] for spec in specs[:2])
-    indptr = next(spec for spec in specs if "int" in spec["dtype"])
-    batch = conftest.shape_of(indptr, sizes)[0] - 1
-    kv_lengths = gqa_ragged_split(keys, batch, generator)
-    q_lengths = gqa_ragged_split(queries, batch, generator, most=kv_lengths)
-    inputs = {}
-    query, key = conftest.tensor_inputs(definition)[:2]
-    for name, spec in definition["inputs"].items():
-        if spec["shape"] is None:
-            inputs[name] = 0.08
-            continue
-        shape, dtype = conftest.shape_of(spec, sizes), conftest.dtype_of(spec)
-        if "indptr" in name:
-            values = gqa_ragged_offsets(q_lengths if "q" in name else kv_lengths, dtype)
-        else:
-            values = conftest.noise(shape, torch.float32, "cpu", generator) * 1.7
-            if name == query and shape[0] > 0:
-                values[0, 0, 0] = 1296.0  # logits beyond what exp takes, all alike
-            elif name == key:
-                values[..., 0] = 1.0
-        inputs[name] = values.to(dtype).to(device)
-    return inputs
-
-
-def gqa_ragged_tolerance(definition, axes, index):
+def attention_tolerance(definition, axes, index):
     """Kernels keep probabilities in the values' dtype on the way: averages are good to a few units of it, lse to 1e-2."""
     return (1e-2, 2e-2, 1.0) if index == 0 else (1e-2, 1e-3, 1.0)
 
 
-def gqa_ragged_workspace(device):
+def attention_workspace(device):
     return torch.empty(128 << 20, dtype=torch.uint8, device=device)
 
 
-def gqa_ragged_outputs(definition, result):
+def attention_outputs(definition, result):
     """lse of an empty row is -inf; older releases have a large negative number."""
     output, lse = result
     lse = torch.where(lse <= -1e4, -torch.inf, lse.float())
     return (output, lse)[: len(definition["outputs"])]
-
-
-def gqa_ragged_flashinfer(test, inputs):
-    device = conftest.device_of(inputs)
-    flashinfer = conftest.need("flashinfer", device)
-    definition = conftest.definition_of(test)
-    tensors = [inputs[name] for name in definition["inputs"]]
-    scale = next(x for x in tensors if isinstance(x, float))
-    q, k, v = [x for x in tensors if isinstance(x, torch.Tensor) and x.dim() > 2]
-    offsets = {name: inputs[name] for name in definition["inputs"] if "indptr" in name}
-    kv_indptr = next(x for name, x in offsets.items() if "kv" in name)
-    qo_indptr = next((x for name, x in offsets.items() if "kv" not in name), kv_indptr)
-    wrapper = flashinfer.BatchPrefillWithRaggedKVCacheWrapper(
-        gqa_ragged_workspace(device), "NHD"
-    )
-    wrapper.plan(
-        qo_indptr,
-        kv_indptr,
-        q.shape[1],
-        k.shape[1],
-        q.shape[2],
-        v.shape[2],
-        causal="causal" in definition["name"],
-        sm_scale=scale,
-        q_data_type=q.dtype,
-        kv_data_type=k.dtype,
-    )
-    return gqa_ragged_outputs(definition, wrapper.run(q, k, v, return_lse=True))
-
-
-def gqa_ragged_edges(definition, axes):
-    """No sequence, and one with one query and one key."""
-    found = []
-    for count in (0, 1):
-        edge = {}
-        for name, spec in definition["inputs"].items():
-            if spec["shape"]:
-                edge[spec["shape"][0]] = count + ("indptr" in name)
-        found.append({**axes, **{axis: edge[axis] for axis in axes if axis in edge}})
-    return found
-
-
-def gqa_ragged_parts(test, inputs):
-    """q, k, v, offsets of queries and of keys, scale, causal."""
-    definition = conftest.definition_of(test)
-    values = [inputs[name] for name in definition["inputs"]]
-    scale = next(x for x in values if isinstance(x, float))
-    floats = [x for x in values if torch.is_tensor(x) and x.dim() > 2]
-    offsets = {name: x for name, x in inputs.items() if "indptr" in name}
-    kv_indptr = next(x for name, x in offsets.items() if "kv" in name)
-    qo_indptr = next((x for name, x in offsets.items() if "kv" not in name), kv_indptr)
-    return *floats, qo_indptr, kv_indptr, scale, "causal" in definition["name"]
-
-
-def gqa_ragged_torch(test, inputs):
-    """scaled_dot_product_attention for one sequence after the other."""
-    q, k, v, qo_indptr, kv_indptr, scale, causal = gqa_ragged_parts(test, inputs)
-    output = q.new_zeros(*q.shape[:2], v.shape[2])
-    lse = torch.full(q.shape[:2], -torch.inf, device=q.device)
-    for n in range(len(qo_indptr) - 1):
-        rows = slice(qo_indptr[n], qo_indptr[n + 1])
-        keys = slice(kv_indptr[n], kv_indptr[n + 1])
-        output[rows], lse[rows] = conftest.attend(
-            q[rows], k[keys], v[keys], scale, causal
-        )
-    return (output, lse)[: len(conftest.definition_of(test)["outputs"])]
-
-
-def gqa_ragged_sglang(test, inputs):
-    """FlashAttention 3; its lse is a natural logarithm."""
-    device = conftest.device_of(inputs)
-    attention = conftest.need("sgl_kernel.flash_attn", device)
-    if conftest.need_capability(device, 9) != 9:
-        raise NotImplementedError("FlashAttention 3 is for compute capability 9.0")
-    q, k, v, qo_indptr, kv_indptr, scale, causal = gqa_ragged_parts(test, inputs)
-    if len(q) == 0:
-        raise NotImplementedError("it takes no empty batch")
-    output, lse, *_ = attention.flash_attn_varlen_func(
-        q,
-        k,
-        v,
-        cu_seqlens_q=qo_indptr,
-        cu_seqlens_k=kv_indptr,
-        max_seqlen_q=qo_indptr.diff().max().item(),
-        max_seqlen_k=kv_indptr.diff().max().item(),
-        softmax_scale=scale,
-        causal=causal,
-        return_softmax_lse=True,
-    )
-    lse = lse.mT / torch.log(torch.tensor(2.0))
-    lse = lse.masked_fill(lse.isinf(), -torch.inf)
-    return gqa_ragged_outputs(conftest.definition_of(test), (output, lse))
 
 
 # definition: "gqa_ragged_prefill_causal_h10_kv2_d128"
@@ -195,11 +195,11 @@ class TestGqaRaggedPrefillCausalH10Kv2D128:
         conftest.size("large", total_q=4096, total_kv=16384, len_indptr=9),
     )
     GROUND_TRUTHS = (
-        gqa_ragged_flashinfer,
-        gqa_ragged_sglang,
-        gqa_ragged_torch,
+        attention_ragged_flashinfer,
+        attention_ragged_sglang,
+        attention_ragged_torch,
     )
-    TOLERANCE = staticmethod(gqa_ragged_tolerance)
+    TOLERANCE = staticmethod(attention_tolerance)
     JUDGE = None
     REFERENCE = """\
 import math
@@ -235,7 +235,7 @@ def run(q, k, v, qo_indptr, kv_indptr, sm_scale):
 
     @classmethod
     def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return gqa_ragged_inputs(conftest.definition_of(cls), axes, device, seed)
+        return attention_ragged_inputs(conftest.definition_of(cls), axes, device, seed)
 
     def test_definition_is_unchanged(self):
         conftest.check_definition(self)
@@ -258,7 +258,7 @@ def run(q, k, v, qo_indptr, kv_indptr, sm_scale):
         conftest.check_determinism(self, device)
 
     @pytest.mark.parametrize(
-        "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, gqa_ragged_edges)
+        "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, attention_ragged_edges)
     )
     @torch.no_grad()
     def test_edge_cases(self, case, device):
@@ -300,11 +300,11 @@ class TestGqaRaggedPrefillCausalH8Kv4D256:
         conftest.size("large", total_q=4096, total_kv=16384, len_indptr=9),
     )
     GROUND_TRUTHS = (
-        gqa_ragged_flashinfer,
-        gqa_ragged_sglang,
-        gqa_ragged_torch,
+        attention_ragged_flashinfer,
+        attention_ragged_sglang,
+        attention_ragged_torch,
     )
-    TOLERANCE = staticmethod(gqa_ragged_tolerance)
+    TOLERANCE = staticmethod(attention_tolerance)
     JUDGE = None
     REFERENCE = """\
 import math
@@ -340,7 +340,7 @@ def run(q, k, v, qo_indptr, kv_indptr, sm_scale):
 
     @classmethod
     def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return gqa_ragged_inputs(conftest.definition_of(cls), axes, device, seed)
+        return attention_ragged_inputs(conftest.definition_of(cls), axes, device, seed)
 
     def test_definition_is_unchanged(self):
         conftest.check_definition(self)
@@ -363,7 +363,7 @@ def run(q, k, v, qo_indptr, kv_indptr, sm_scale):
         conftest.check_determinism(self, device)
 
     @pytest.mark.parametrize(
-        "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, gqa_ragged_edges)
+        "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, attention_ragged_edges)
     )
     @torch.no_grad()
     def test_edge_cases(self, case, device):
@@ -405,11 +405,11 @@ class TestGqaRaggedPrefillH16Kv16D80:
         conftest.size("large", total_q=4096, total_kv=16384, len_indptr=9),
     )
     GROUND_TRUTHS = (
-        gqa_ragged_flashinfer,
-        gqa_ragged_sglang,
-        gqa_ragged_torch,
+        attention_ragged_flashinfer,
+        attention_ragged_sglang,
+        attention_ragged_torch,
     )
-    TOLERANCE = staticmethod(gqa_ragged_tolerance)
+    TOLERANCE = staticmethod(attention_tolerance)
     JUDGE = None
     REFERENCE = """\
 import math
@@ -439,7 +439,7 @@ def run(q, k, v, qo_indptr, kv_indptr, sm_scale):
 
     @classmethod
     def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return gqa_ragged_inputs(conftest.definition_of(cls), axes, device, seed)
+        return attention_ragged_inputs(conftest.definition_of(cls), axes, device, seed)
 
     def test_definition_is_unchanged(self):
         conftest.check_definition(self)
@@ -462,7 +462,7 @@ def run(q, k, v, qo_indptr, kv_indptr, sm_scale):
         conftest.check_determinism(self, device)
 
     @pytest.mark.parametrize(
-        "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, gqa_ragged_edges)
+        "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, attention_ragged_edges)
     )
     @torch.no_grad()
     def test_edge_cases(self, case, device):

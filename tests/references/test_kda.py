@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: cc0daa9af46c3ade162796d8ec43acc5
+# reftest-body: 52e95a805c16b033038b31e20d430135
 """Tests of definitions/kda. conftest.py says how they run."""
 
 import pytest
@@ -9,21 +9,21 @@ import torch
 import conftest
 
 
-def kda_says(definition, *words):
+def recurrence_says(definition, *words):
     """Does the name or a tag hold one of the words?"""
     told = " ".join([definition["name"], *definition.get("tags", [])])
     told = told.lower().replace("-", "_")
     return any(word in told for word in words)
 
 
-def kda_scalar(name, key_size):
+def recurrence_scalar(name, key_size):
     """Values of Python scalars, none that a reference would have by heart."""
     if "lower_bound" in name:
         return -5.0
     return 1.25 * key_size**-0.5 if "scale" in name else True
 
 
-def kda_offsets(total, parts, generator):
+def recurrence_offsets(total, parts, generator):
     """Sequences of random lengths, none of them empty if there are tokens enough."""
     if parts == 0:
         return torch.zeros(1, dtype=torch.int64)
@@ -32,7 +32,7 @@ def kda_offsets(total, parts, generator):
     return torch.cat([torch.tensor([0]), cuts.sort().values, torch.tensor([total])])
 
 
-def kda_gates(values, raw):
+def recurrence_gates(values, raw):
     """As they are: logarithms, from hardly any decay to nearly all, by head and key. Else what makes many sizes."""
     if raw:
         return values * 3
@@ -43,30 +43,30 @@ def kda_gates(values, raw):
     return -values.abs() * levels[classes % 4]
 
 
-def kda_inputs(definition, axes, device="cpu", seed=0):
+def recurrence_inputs(definition, axes, device="cpu", seed=0):
     """Keys of a norm near 1, so that the state contracts; a first state of which something is left at the end."""
     sizes = conftest.resolve_axes(definition, axes)
     generator = conftest.generator_of(seed)
     key_size = sizes[definition["inputs"]["q"]["shape"][-1]]
     raw = any(word in definition["inputs"] for word in ("A_log", "lower_bound"))
     logits = any("beta_sigmoid" in name for name in definition["inputs"])
-    logits = logits or kda_says(definition, "beta_sigmoid")
+    logits = logits or recurrence_says(definition, "beta_sigmoid")
     inputs = {}
     for name, spec in definition["inputs"].items():
         if spec["shape"] is None:
-            inputs[name] = kda_scalar(name, key_size)
+            inputs[name] = recurrence_scalar(name, key_size)
             continue
         shape, dtype = conftest.shape_of(spec, sizes), conftest.dtype_of(spec)
         values = conftest.noise(shape, torch.float32, "cpu", generator)
         if "int" in spec["dtype"]:
             total = sizes[definition["inputs"]["q"]["shape"][-3]]
-            values = kda_offsets(total, shape[0] - 1, generator)
+            values = recurrence_offsets(total, shape[0] - 1, generator)
         elif name == "k":
             values *= (3 / key_size) ** 0.5
         elif "state" in name:
             values *= 0.5
         elif name in ("g", "gk", "g_gamma"):
-            values = kda_gates(values, raw)
+            values = recurrence_gates(values, raw)
         elif name == "A_log":
             values -= 2
         elif name == "dt_bias":
@@ -77,7 +77,7 @@ def kda_inputs(definition, axes, device="cpu", seed=0):
     return inputs
 
 
-def kda_edges(definition, axes):
+def recurrence_edges(definition, axes):
     """No sequence, and one of one token."""
     inputs, edges = definition["inputs"], []
     offsets = inputs.get("cu_seqlens")
@@ -98,17 +98,19 @@ def kda_edges(definition, axes):
     return edges
 
 
-def kda_tolerance(definition, axes, index):
+def recurrence_tolerance(definition, axes, index):
     """Kernels multiply tiles in the inputs' dtype: some of 256 parts of a typical element, which is around 1/2."""
     return 2e-2, 2e-2, 0.999
 
 
-def kda_log_gates(inputs):
-    """The logarithm of what stays of the state."""
+def recurrence_log_gates(inputs):
+    """The logarithm of what stays of the state, by head or by head and key."""
     gate = inputs["gk" if "gk" in inputs else "g"].float()
-    rate = inputs["A_log"].exp()[:, None] if "A_log" in inputs else 1.0
+    by_key = gate.dim() == inputs["v"].dim()
+    rate = inputs["A_log"].exp() if "A_log" in inputs else torch.ones(())
+    rate = rate[..., None] if by_key else rate
     if "dt_bias" in inputs:
-        gate = gate + inputs["dt_bias"].view(gate.shape[-2:])
+        gate = gate + inputs["dt_bias"].view(gate.shape[-2 if by_key else -1 :])
     if "lower_bound" in inputs:
         return inputs["lower_bound"] * torch.sigmoid(rate * gate)
     if "A_log" in inputs:
@@ -116,7 +118,7 @@ def kda_log_gates(inputs):
     return gate
 
 
-def kda_strength(definition, inputs):
+def recurrence_strength(definition, inputs):
     beta = inputs["b" if "b" in inputs else "beta"]
     switches = {
         word: bool(value)
@@ -124,43 +126,68 @@ def kda_strength(definition, inputs):
         for word in ("beta_sigmoid", "neg_eigval")
         if word in name
     }
-    said = kda_says(definition, "beta_sigmoid") or "b" in inputs
+    said = recurrence_says(definition, "beta_sigmoid") or "b" in inputs
     if switches.get("beta_sigmoid", said):
         beta = torch.sigmoid(beta.float())
-    if switches.get("neg_eigval", kda_says(definition, "neg_eigval")):
+    if switches.get("neg_eigval", recurrence_says(definition, "neg_eigval")):
         beta = 2 * beta
     return beta
 
 
-def kda_fla(test, inputs):
-    """States are [K, V] there; packed sequences are one row of a batch."""
-    ops = conftest.need("fla.ops.kda", conftest.device_of(inputs))
+def recurrence_normed(definition, inputs):
+    """Are q and k normalised in the operation?"""
+    norms = [value for name, value in inputs.items() if "l2norm" in name]
+    return bool(norms[0] if norms else recurrence_says(definition, "l2norm"))
+
+
+def recurrence_heads(inputs):
+    """q, k and v, a head of q and k for each of v."""
+    sharing = inputs["v"].shape[-2] // inputs["q"].shape[-2]
+    q, k = (inputs[name].repeat_interleave(sharing, dim=-2) for name in "qk")
+    return {"q": q, "k": k, "v": inputs["v"]}
+
+
+def recurrence_unit(words):
+    """The same with q and k of norm 1."""
+    unit = {
+        name: torch.nn.functional.normalize(words[name].float(), dim=-1)
+        for name in "qk"
+    }
+    return words | {name: value.to(words[name].dtype) for name, value in unit.items()}
+
+
+def recurrence_call(test, inputs, chunk, recurrent, words, **more):
+    """One of two forms of a kernel. States are [K, V] there; packed sequences are one row of a batch, in each of `words`."""
     definition = conftest.definition_of(test)
     if min(inputs["q"].shape) == 0:
         raise NotImplementedError("it launches no empty grid")
     flat = inputs["q"].dim() == 3
-    words = {name: inputs[name] for name in "qkv"}
-    words["g"] = kda_log_gates(inputs)
-    words["beta"] = kda_strength(definition, inputs)
-    norms = [value for name, value in inputs.items() if "l2norm" in name]
-    norm = norms[0] if norms else kda_says(definition, "l2norm")
     if flat:
         words = {name: value[None] for name, value in words.items()}
-    words["use_qk_l2norm_in_kernel"] = bool(norm)
-    first = kda_says(definition, "v_first", "k_last")
+    first = recurrence_says(definition, "v_first", "k_last")
     state = inputs.get("initial_state")
     if state is not None:
         state = (state.transpose(-1, -2) if first else state).float().contiguous()
     if "cu_seqlens" in inputs:
-        words["cu_seqlens"] = inputs["cu_seqlens"].long()
-    words["scale"] = inputs.get("scale") or None
-    words |= {"initial_state": state, "output_final_state": True}
-    if kda_says(definition, "chunk"):
-        output, state = ops.chunk_kda(**words)
-    else:
-        output, state = ops.fused_recurrent_kda(**words)
+        more["cu_seqlens"] = inputs["cu_seqlens"].long()
+    more["scale"] = inputs.get("scale") or None
+    kernel = chunk if recurrence_says(definition, "chunk") else recurrent
+    output, state = kernel(
+        **words, **more, initial_state=state, output_final_state=True
+    )
     state = state.transpose(-1, -2) if first else state
     return (output[0] if flat else output, state)[: len(definition["outputs"])]
+
+
+def kda_fla(test, inputs):
+    ops = conftest.need("fla.ops.kda", conftest.device_of(inputs))
+    definition = conftest.definition_of(test)
+    words = {name: inputs[name] for name in "qkv"}
+    words["g"] = recurrence_log_gates(inputs)
+    words["beta"] = recurrence_strength(definition, inputs)
+    norm = {"use_qk_l2norm_in_kernel": recurrence_normed(definition, inputs)}
+    chunk, recurrent = ops.chunk_kda, ops.fused_recurrent_kda
+    return recurrence_call(test, inputs, chunk, recurrent, words, **norm)
 
 
 # definition: "kda_chunk_varlen_gate_beta_sigmoid_h4_d64"
@@ -188,7 +215,7 @@ class TestKdaChunkVarlenGateBetaSigmoidH4D64:
         conftest.size("large", total_seq_len=16384, num_seqs=8, len_cu_seqlens=9),
     )
     GROUND_TRUTHS = (kda_fla,)
-    TOLERANCE = staticmethod(kda_tolerance)
+    TOLERANCE = staticmethod(recurrence_tolerance)
     JUDGE = None
     REFERENCE = """\
 import torch
@@ -232,7 +259,7 @@ def run(q, k, v, g, A_log, dt_bias, beta, cu_seqlens, initial_state=None):
 
     @classmethod
     def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return kda_inputs(conftest.definition_of(cls), axes, device, seed)
+        return recurrence_inputs(conftest.definition_of(cls), axes, device, seed)
 
     def test_definition_is_unchanged(self):
         conftest.check_definition(self)
@@ -255,7 +282,7 @@ def run(q, k, v, g, A_log, dt_bias, beta, cu_seqlens, initial_state=None):
         conftest.check_determinism(self, device)
 
     @pytest.mark.parametrize(
-        "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, kda_edges)
+        "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, recurrence_edges)
     )
     @torch.no_grad()
     def test_edge_cases(self, case, device):
@@ -296,7 +323,7 @@ class TestKdaRecurrentLowerBoundH2K64V32:
         conftest.size("large", batch_size=4, seq_len=2048),
     )
     GROUND_TRUTHS = (kda_fla,)
-    TOLERANCE = staticmethod(kda_tolerance)
+    TOLERANCE = staticmethod(recurrence_tolerance)
     JUDGE = None
     REFERENCE = """\
 import torch
@@ -320,7 +347,7 @@ def run(q, k, v, g, A_log, dt_bias, beta, lower_bound):
 
     @classmethod
     def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return kda_inputs(conftest.definition_of(cls), axes, device, seed)
+        return recurrence_inputs(conftest.definition_of(cls), axes, device, seed)
 
     def test_definition_is_unchanged(self):
         conftest.check_definition(self)
@@ -343,7 +370,7 @@ def run(q, k, v, g, A_log, dt_bias, beta, lower_bound):
         conftest.check_determinism(self, device)
 
     @pytest.mark.parametrize(
-        "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, kda_edges)
+        "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, recurrence_edges)
     )
     @torch.no_grad()
     def test_edge_cases(self, case, device):
@@ -384,7 +411,7 @@ class TestKdaRecurrentQkL2normVFirstH2Hv4D64:
         conftest.size("large", batch_size=4, seq_len=2048),
     )
     GROUND_TRUTHS = (kda_fla,)
-    TOLERANCE = staticmethod(kda_tolerance)
+    TOLERANCE = staticmethod(recurrence_tolerance)
     JUDGE = None
     REFERENCE = """\
 import torch
@@ -415,7 +442,7 @@ def run(q, k, v, g, beta, scale, initial_state):
 
     @classmethod
     def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return kda_inputs(conftest.definition_of(cls), axes, device, seed)
+        return recurrence_inputs(conftest.definition_of(cls), axes, device, seed)
 
     def test_definition_is_unchanged(self):
         conftest.check_definition(self)
@@ -438,7 +465,7 @@ def run(q, k, v, g, beta, scale, initial_state):
         conftest.check_determinism(self, device)
 
     @pytest.mark.parametrize(
-        "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, kda_edges)
+        "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, recurrence_edges)
     )
     @torch.no_grad()
     def test_edge_cases(self, case, device):

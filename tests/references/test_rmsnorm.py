@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 224945e02271943d36e1c3f8291cf452
+# reftest-body: 37a45ee5c533a0491c57c011fbc9f2d6
 """Tests of definitions/rmsnorm. conftest.py says how they run."""
 
 import pytest
@@ -9,7 +9,7 @@ import torch
 import conftest
 
 
-def rmsnorm_roles(definition):
+def rms_roles(definition):
     """Names of hidden states, residual (None without one) and weight: the weight has one axis, or comes last."""
     tensors = conftest.tensor_inputs(definition)
     flat = [name for name in tensors if len(definition["inputs"][name]["shape"]) == 1]
@@ -19,9 +19,9 @@ def rmsnorm_roles(definition):
     return rows[0], rows[1] if len(rows) > 1 else None, weight
 
 
-def rmsnorm_inputs(definition, axes, device="cpu", seed=0):
+def rms_inputs(definition, axes, device, seed, offset):
     """Noise, and rows that show mistakes: one so small that epsilon counts, one of zeros, one with a mean, a huge one,
-    one with a single large element."""
+    one with a single large element. Weights, to which `offset` is added, are on both sides of 0."""
     sizes = conftest.resolve_axes(definition, axes)
     generator = conftest.generator_of(seed)
     inputs = {}
@@ -31,8 +31,8 @@ def rmsnorm_inputs(definition, axes, device="cpu", seed=0):
             continue
         shape, dtype = conftest.shape_of(spec, sizes), conftest.dtype_of(spec)
         values = conftest.noise(shape, torch.float32, "cpu", generator)
-        if name == rmsnorm_roles(definition)[2]:
-            values = values + values.sign()
+        if name == rms_roles(definition)[2]:
+            values = values if offset else values + values.sign()
         else:
             rows = values.view(-1, shape[-1])
             scales = (0.001, 0.0, 1.0, 1000.0, 1.0)
@@ -46,14 +46,14 @@ def rmsnorm_inputs(definition, axes, device="cpu", seed=0):
     return inputs
 
 
-def rmsnorm_epsilon(test, inputs):
+def rms_epsilon(test, inputs):
     scalars = [value for value in inputs.values() if isinstance(value, float)]
     return scalars[0] if scalars else conftest.need_constant(test, "eps")
 
 
-def rmsnorm_call(test, inputs, plain, fused_in_place):
-    hidden, residual, weight = rmsnorm_roles(conftest.definition_of(test))
-    x, w, eps = inputs[hidden], inputs[weight], rmsnorm_epsilon(test, inputs)
+def rms_call(test, inputs, plain, fused_in_place):
+    hidden, residual, weight = rms_roles(conftest.definition_of(test))
+    x, w, eps = inputs[hidden], inputs[weight], rms_epsilon(test, inputs)
     flat = x.contiguous().view(-1, x.shape[-1])
     if residual is None:
         return plain(flat, w, eps).view(x.shape)
@@ -63,48 +63,60 @@ def rmsnorm_call(test, inputs, plain, fused_in_place):
     return outputs[: len(conftest.definition_of(test)["outputs"])]
 
 
-def rmsnorm_flashinfer(test, inputs):
-    norm = conftest.need("flashinfer.norm", conftest.device_of(inputs))
-    return rmsnorm_call(test, inputs, norm.rmsnorm, norm.fused_add_rmsnorm)
-
-
-def rmsnorm_sglang(test, inputs):
-    kernel = conftest.need("sgl_kernel", conftest.device_of(inputs))
-    return rmsnorm_call(test, inputs, kernel.rmsnorm, kernel.fused_add_rmsnorm)
-
-
-def rmsnorm_fla(test, inputs):
-    modules = conftest.need("fla.modules.norm.layernorm", conftest.device_of(inputs))
-    hidden, residual, weight = rmsnorm_roles(conftest.definition_of(test))
-    if residual is not None:
-        raise NotImplementedError("a norm with a residual rounds the sum first there")
-    epsilon = rmsnorm_epsilon(test, inputs)
-    return modules.rms_norm(inputs[hidden], inputs[weight], None, eps=epsilon)
-
-
-def rmsnorm_probe(test):
+def rms_probe(test, offset):
     """Rows of x answer with x / sqrt(x² + eps) where the weight counts for 1; x² is below any epsilon in use."""
     definition, x = conftest.definition_of(test), 2.0**-20
-    hidden, _, weight = rmsnorm_roles(definition)
-    inputs = rmsnorm_inputs(definition, test.SIZES[0].axes)
+    hidden, _, weight = rms_roles(definition)
+    inputs = rms_inputs(definition, test.SIZES[0].axes, "cpu", 0, offset)
     inputs = {name: torch.zeros_like(value) for name, value in inputs.items()}
     inputs[hidden] += x
-    inputs[weight] += 1.0
+    inputs[weight] += 1.0 - offset
     y = conftest.run_reference(test, inputs)[0].double().mean().item()
     return {"eps": conftest.round_constant((x / y) ** 2 - x**2 if y else 0.0)}
 
 
-def rmsnorm_torch(test, inputs):
+def rms_torch(test, inputs, offset):
     """rms_norm in float64; a residual is added first, and its sum not rounded."""
     definition = conftest.definition_of(test)
-    hidden, residual, weight = rmsnorm_roles(definition)
+    hidden, residual, weight = rms_roles(definition)
     total = inputs[hidden].double()
     total = total if residual is None else total + inputs[residual].double()
-    w, eps = inputs[weight].double(), rmsnorm_epsilon(test, inputs)
+    w, eps = inputs[weight].double() + offset, rms_epsilon(test, inputs)
     normed = torch.nn.functional.rms_norm(total, w.shape, w, eps)
     specs = definition["outputs"].values()
     pairs = zip((normed, total), specs, strict=False)
     return [x.to(conftest.dtype_of(spec)) for x, spec in pairs]
+
+
+def rmsnorm_inputs(definition, axes, device="cpu", seed=0):
+    return rms_inputs(definition, axes, device, seed, 0)
+
+
+def rmsnorm_flashinfer(test, inputs):
+    norm = conftest.need("flashinfer.norm", conftest.device_of(inputs))
+    return rms_call(test, inputs, norm.rmsnorm, norm.fused_add_rmsnorm)
+
+
+def rmsnorm_sglang(test, inputs):
+    kernel = conftest.need("sgl_kernel", conftest.device_of(inputs))
+    return rms_call(test, inputs, kernel.rmsnorm, kernel.fused_add_rmsnorm)
+
+
+def rmsnorm_fla(test, inputs):
+    modules = conftest.need("fla.modules.norm.layernorm", conftest.device_of(inputs))
+    hidden, residual, weight = rms_roles(conftest.definition_of(test))
+    if residual is not None:
+        raise NotImplementedError("a norm with a residual rounds the sum first there")
+    epsilon = rms_epsilon(test, inputs)
+    return modules.rms_norm(inputs[hidden], inputs[weight], None, eps=epsilon)
+
+
+def rmsnorm_probe(test):
+    return rms_probe(test, 0)
+
+
+def rmsnorm_torch(test, inputs):
+    return rms_torch(test, inputs, 0)
 
 
 # definition: "fused_add_rmsnorm_h4096"

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: bca7a182dbe9579ebe50784c90a2a510
+# reftest-body: 0223db9fd004ec6efdbaf4724db3d941
 """Tests of definitions/simple_gla. conftest.py says how they run."""
 
 import pytest
@@ -9,21 +9,21 @@ import torch
 import conftest
 
 
-def simple_gla_says(definition, *words):
+def recurrence_says(definition, *words):
     """Does the name or a tag hold one of the words?"""
     told = " ".join([definition["name"], *definition.get("tags", [])])
     told = told.lower().replace("-", "_")
     return any(word in told for word in words)
 
 
-def simple_gla_scalar(name, key_size):
+def recurrence_scalar(name, key_size):
     """Values of Python scalars, none that a reference would have by heart."""
     if "lower_bound" in name:
         return -5.0
     return 1.25 * key_size**-0.5 if "scale" in name else True
 
 
-def simple_gla_offsets(total, parts, generator):
+def recurrence_offsets(total, parts, generator):
     """Sequences of random lengths, none of them empty if there are tokens enough."""
     if parts == 0:
         return torch.zeros(1, dtype=torch.int64)
@@ -32,7 +32,7 @@ def simple_gla_offsets(total, parts, generator):
     return torch.cat([torch.tensor([0]), cuts.sort().values, torch.tensor([total])])
 
 
-def simple_gla_gates(values, raw):
+def recurrence_gates(values, raw):
     """As they are: logarithms, from hardly any decay to nearly all, by head and key. Else what makes many sizes."""
     if raw:
         return values * 3
@@ -43,37 +43,41 @@ def simple_gla_gates(values, raw):
     return -values.abs() * levels[classes % 4]
 
 
-def simple_gla_inputs(definition, axes, device="cpu", seed=0):
-    """Keys of a norm near 1; a first state of which something is left at the end."""
+def recurrence_inputs(definition, axes, device="cpu", seed=0):
+    """Keys of a norm near 1, so that the state contracts; a first state of which something is left at the end."""
     sizes = conftest.resolve_axes(definition, axes)
     generator = conftest.generator_of(seed)
     key_size = sizes[definition["inputs"]["q"]["shape"][-1]]
     raw = any(word in definition["inputs"] for word in ("A_log", "lower_bound"))
+    logits = any("beta_sigmoid" in name for name in definition["inputs"])
+    logits = logits or recurrence_says(definition, "beta_sigmoid")
     inputs = {}
     for name, spec in definition["inputs"].items():
         if spec["shape"] is None:
-            inputs[name] = simple_gla_scalar(name, key_size)
+            inputs[name] = recurrence_scalar(name, key_size)
             continue
         shape, dtype = conftest.shape_of(spec, sizes), conftest.dtype_of(spec)
         values = conftest.noise(shape, torch.float32, "cpu", generator)
         if "int" in spec["dtype"]:
             total = sizes[definition["inputs"]["q"]["shape"][-3]]
-            values = simple_gla_offsets(total, shape[0] - 1, generator)
+            values = recurrence_offsets(total, shape[0] - 1, generator)
         elif name == "k":
             values *= (3 / key_size) ** 0.5
         elif "state" in name:
             values *= 0.5
         elif name in ("g", "gk", "g_gamma"):
-            values = simple_gla_gates(values, raw)
+            values = recurrence_gates(values, raw)
         elif name == "A_log":
             values -= 2
         elif name == "dt_bias":
             values *= 2
+        elif name in ("beta", "b"):
+            values = values * 4 if logits or name == "b" else (values + 1) / 2
         inputs[name] = values.to(dtype).to(device)
     return inputs
 
 
-def simple_gla_edges(definition, axes):
+def recurrence_edges(definition, axes):
     """No sequence, and one of one token."""
     inputs, edges = definition["inputs"], []
     offsets = inputs.get("cu_seqlens")
@@ -94,17 +98,19 @@ def simple_gla_edges(definition, axes):
     return edges
 
 
-def simple_gla_tolerance(definition, axes, index):
+def recurrence_tolerance(definition, axes, index):
     """Kernels multiply tiles in the inputs' dtype: some of 256 parts of a typical element, which is around 1/2."""
     return 2e-2, 2e-2, 0.999
 
 
-def simple_gla_log_gates(inputs):
-    """The logarithm of what stays of the state."""
-    gate = inputs["g"].float()
-    rate = inputs["A_log"].exp() if "A_log" in inputs else 1.0
+def recurrence_log_gates(inputs):
+    """The logarithm of what stays of the state, by head or by head and key."""
+    gate = inputs["gk" if "gk" in inputs else "g"].float()
+    by_key = gate.dim() == inputs["v"].dim()
+    rate = inputs["A_log"].exp() if "A_log" in inputs else torch.ones(())
+    rate = rate[..., None] if by_key else rate
     if "dt_bias" in inputs:
-        gate = gate + inputs["dt_bias"]
+        gate = gate + inputs["dt_bias"].view(gate.shape[-2 if by_key else -1 :])
     if "lower_bound" in inputs:
         return inputs["lower_bound"] * torch.sigmoid(rate * gate)
     if "A_log" in inputs:
@@ -112,47 +118,78 @@ def simple_gla_log_gates(inputs):
     return gate
 
 
-def simple_gla_fla(test, inputs):
-    """States are [K, V] there; packed sequences are one row of a batch."""
-    ops = conftest.need("fla.ops.simple_gla", conftest.device_of(inputs))
+def recurrence_strength(definition, inputs):
+    beta = inputs["b" if "b" in inputs else "beta"]
+    switches = {
+        word: bool(value)
+        for name, value in inputs.items()
+        for word in ("beta_sigmoid", "neg_eigval")
+        if word in name
+    }
+    said = recurrence_says(definition, "beta_sigmoid") or "b" in inputs
+    if switches.get("beta_sigmoid", said):
+        beta = torch.sigmoid(beta.float())
+    if switches.get("neg_eigval", recurrence_says(definition, "neg_eigval")):
+        beta = 2 * beta
+    return beta
+
+
+def recurrence_normed(definition, inputs):
+    """Are q and k normalised in the operation?"""
+    norms = [value for name, value in inputs.items() if "l2norm" in name]
+    return bool(norms[0] if norms else recurrence_says(definition, "l2norm"))
+
+
+def recurrence_heads(inputs):
+    """q, k and v, a head of q and k for each of v."""
+    sharing = inputs["v"].shape[-2] // inputs["q"].shape[-2]
+    q, k = (inputs[name].repeat_interleave(sharing, dim=-2) for name in "qk")
+    return {"q": q, "k": k, "v": inputs["v"]}
+
+
+def recurrence_unit(words):
+    """The same with q and k of norm 1."""
+    unit = {
+        name: torch.nn.functional.normalize(words[name].float(), dim=-1)
+        for name in "qk"
+    }
+    return words | {name: value.to(words[name].dtype) for name, value in unit.items()}
+
+
+def recurrence_call(test, inputs, chunk, recurrent, words, **more):
+    """One of two forms of a kernel. States are [K, V] there; packed sequences are one row of a batch, in each of `words`."""
     definition = conftest.definition_of(test)
     if min(inputs["q"].shape) == 0:
         raise NotImplementedError("it launches no empty grid")
     flat = inputs["q"].dim() == 3
-    words = {name: inputs[name] for name in "qkv"}
-    if "g_gamma" in inputs:
-        words["g_gamma"] = inputs["g_gamma"]
-    else:
-        words["g"] = simple_gla_log_gates(inputs)
-    sharing = inputs["v"].shape[-2] // inputs["q"].shape[-2]
-    for name in "qk":
-        words[name] = words[name].repeat_interleave(sharing, dim=-2)
-    norms = [value for name, value in inputs.items() if "l2norm" in name]
-    norm = norms[0] if norms else simple_gla_says(definition, "l2norm")
-    if norm:
-        for name in "qk":
-            words[name] = torch.nn.functional.normalize(words[name].float(), dim=-1).to(
-                words[name].dtype
-            )
     if flat:
-        words = {
-            name: value if name == "g_gamma" else value[None]
-            for name, value in words.items()
-        }
-    first = simple_gla_says(definition, "v_first", "k_last")
+        words = {name: value[None] for name, value in words.items()}
+    first = recurrence_says(definition, "v_first", "k_last")
     state = inputs.get("initial_state")
     if state is not None:
         state = (state.transpose(-1, -2) if first else state).float().contiguous()
     if "cu_seqlens" in inputs:
-        words["cu_seqlens"] = inputs["cu_seqlens"].long()
-    words["scale"] = inputs.get("scale") or None
-    words |= {"initial_state": state, "output_final_state": True}
-    if simple_gla_says(definition, "chunk"):
-        output, state = ops.chunk_simple_gla(**words)
-    else:
-        output, state = ops.fused_recurrent_simple_gla(**words)
+        more["cu_seqlens"] = inputs["cu_seqlens"].long()
+    more["scale"] = inputs.get("scale") or None
+    kernel = chunk if recurrence_says(definition, "chunk") else recurrent
+    output, state = kernel(
+        **words, **more, initial_state=state, output_final_state=True
+    )
     state = state.transpose(-1, -2) if first else state
     return (output[0] if flat else output, state)[: len(definition["outputs"])]
+
+
+def simple_gla_fla(test, inputs):
+    ops = conftest.need("fla.ops.simple_gla", conftest.device_of(inputs))
+    words, more = recurrence_heads(inputs), {}
+    if recurrence_normed(conftest.definition_of(test), inputs):
+        words = recurrence_unit(words)
+    if "g_gamma" in inputs:
+        more["g_gamma"] = inputs["g_gamma"]
+    else:
+        words["g"] = recurrence_log_gates(inputs)
+    chunk, recurrent = ops.chunk_simple_gla, ops.fused_recurrent_simple_gla
+    return recurrence_call(test, inputs, chunk, recurrent, words, **more)
 
 
 # definition: "simple_gla_chunk_h8_d64"
@@ -176,7 +213,7 @@ class TestSimpleGlaChunkH8D64:
         conftest.size("large", batch_size=4, seq_len=2048),
     )
     GROUND_TRUTHS = (simple_gla_fla,)
-    TOLERANCE = staticmethod(simple_gla_tolerance)
+    TOLERANCE = staticmethod(recurrence_tolerance)
     JUDGE = None
     REFERENCE = """\
 import torch
@@ -207,7 +244,7 @@ def run(q, k, v, g):
 
     @classmethod
     def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return simple_gla_inputs(conftest.definition_of(cls), axes, device, seed)
+        return recurrence_inputs(conftest.definition_of(cls), axes, device, seed)
 
     def test_definition_is_unchanged(self):
         conftest.check_definition(self)
@@ -230,7 +267,7 @@ def run(q, k, v, g):
         conftest.check_determinism(self, device)
 
     @pytest.mark.parametrize(
-        "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, simple_gla_edges)
+        "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, recurrence_edges)
     )
     @torch.no_grad()
     def test_edge_cases(self, case, device):
@@ -269,7 +306,7 @@ class TestSimpleGlaParallelH4D64:
         conftest.size("large", batch_size=4, seq_len=2048),
     )
     GROUND_TRUTHS = (simple_gla_fla,)
-    TOLERANCE = staticmethod(simple_gla_tolerance)
+    TOLERANCE = staticmethod(recurrence_tolerance)
     JUDGE = None
     REFERENCE = """\
 import torch
@@ -285,7 +322,7 @@ def run(q, k, v, g):
 
     @classmethod
     def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return simple_gla_inputs(conftest.definition_of(cls), axes, device, seed)
+        return recurrence_inputs(conftest.definition_of(cls), axes, device, seed)
 
     def test_definition_is_unchanged(self):
         conftest.check_definition(self)
@@ -308,7 +345,7 @@ def run(q, k, v, g):
         conftest.check_determinism(self, device)
 
     @pytest.mark.parametrize(
-        "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, simple_gla_edges)
+        "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, recurrence_edges)
     )
     @torch.no_grad()
     def test_edge_cases(self, case, device):
@@ -349,7 +386,7 @@ class TestSimpleGlaVarlenGammaH4K64V128:
         conftest.size("large", total_seq_len=16384, num_seqs=8, len_cu_seqlens=9),
     )
     GROUND_TRUTHS = (simple_gla_fla,)
-    TOLERANCE = staticmethod(simple_gla_tolerance)
+    TOLERANCE = staticmethod(recurrence_tolerance)
     JUDGE = None
     REFERENCE = """\
 import torch
@@ -375,7 +412,7 @@ def run(q, k, v, g_gamma, cu_seqlens, scale, initial_state):
 
     @classmethod
     def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return simple_gla_inputs(conftest.definition_of(cls), axes, device, seed)
+        return recurrence_inputs(conftest.definition_of(cls), axes, device, seed)
 
     def test_definition_is_unchanged(self):
         conftest.check_definition(self)
@@ -398,7 +435,7 @@ def run(q, k, v, g_gamma, cu_seqlens, scale, initial_state):
         conftest.check_determinism(self, device)
 
     @pytest.mark.parametrize(
-        "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, simple_gla_edges)
+        "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, recurrence_edges)
     )
     @torch.no_grad()
     def test_edge_cases(self, case, device):

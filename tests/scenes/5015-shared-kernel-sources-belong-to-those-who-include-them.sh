@@ -1,6 +1,6 @@
 #!/bin/sh
 # 5015: what several op families share is part of the digests of exactly these: an edit of it makes their verdicts stale,
-# and nobody else's. So is what the shared sources include in their turn; and what runs on a GPU alone makes no inputs.
+# and nobody else's, as do edits of its own rooms. So is what the shared sources include in their turn; and what runs on a GPU alone makes no inputs.
 . "$(dirname "$0")/scene.sh"
 cp -r "$top/kernels" "$top/tools" "$top/workers" "$top/base" .
 digests() { sh tools/generate.sh "$work/$1" sources settings; } # NAME: into $work/NAME/ops.inc
@@ -36,11 +36,37 @@ printf '\n' >>kernels/mla_paged/mla_paged.cu
 digests cuda
 expect_changed 'mla_paged ' '' own cuda
 
+# Two norms are one, but for their weights; and what kernels on a GPU do alike is no part of how inputs are made.
+norms='gemma_rmsnorm rmsnorm '
+printf '\n' >>kernels/rms_inputs.h
+digests norm
+expect_changed "$norms" "$norms" cuda norm
+printf '\n' >>kernels/rms.cu
+digests norm_cuda
+expect_changed "$norms" '' norm norm_cuda
+printf '\n' >>kernels/elements_cuda.h
+digests elements
+expect_changed "activation cascade dsa_paged gdn gemm gemma_rmsnorm gqa_paged gqa_ragged layernorm mamba_ssu mla_paged \
+mla_ragged page rmsnorm rope softmax " '' norm_cuda elements
+
+# A family's other rooms may make its inputs, and judge: whatever ground truth a verdict came of, it depends on them. A template
+# judges nothing.
+printf '\n' >>kernels/sampling/draws.c
+digests room
+expect_changed 'sampling ' 'sampling ' elements room
+printf '\n' >>kernels/moe/moe.cu
+digests room_cuda
+expect_changed 'moe ' '' room room_cuda
+printf '\n' >>kernels/moe/template.py
+printf '\n' >>kernels/attention_template.py
+digests template
+expect_changed '' '' room_cuda template
+
 # A header that only shared sources include, written in a way of its own, with a digit in its name.
 printf '\n' >kernels/fp8.h
 printf '\n' >kernels/fp8_tables.c
 digests unused
-expect_changed '' '' cuda unused
+expect_changed '' '' template unused
 printf '  #  include "kernels/fp8.h" /* codes */\n' >>kernels/attention_roles.c
 digests included
 expect_changed "$attention" "$attention" unused included

@@ -113,7 +113,7 @@ static inline struct tensor make_tensor(const struct op_case *c, const struct op
 
 /* Inputs and room for outputs; no truth yet. */
 static inline void make_inputs(struct world *w, const struct op *op, const struct op_problem *problem,
-                               const int64_t *axis, uint64_t seed, uint32_t given)
+                               const int64_t *axis, uint64_t seed, uint32_t given, int edge)
 {
 	struct err err = {""};
 
@@ -123,6 +123,7 @@ static inline void make_inputs(struct world *w, const struct op *op, const struc
 	w->c.axis = w->axis;
 	w->c.seed = seed;
 	w->c.given = given;
+	w->c.edge = edge;
 	memcpy(w->axis, axis, (size_t)problem->axis_count * sizeof *axis);
 	w->c.variant = op->match(problem, &err);
 	assert_string_equal(err.text, "");
@@ -146,7 +147,7 @@ static inline void make_world(struct world *w, const struct op *op, const struct
 {
 	struct err err = {""};
 
-	make_inputs(w, op, problem, axis, seed, 0);
+	make_inputs(w, op, problem, axis, seed, 0, 0);
 	assert_int_equal(op->check(&w->c, w->in, &err), 0);
 	assert_int_equal(op->oracle(&w->c, w->in, w->truth, &err), 0);
 }
@@ -674,7 +675,7 @@ static inline bool make_edge(struct world *w, const struct op *op, const struct 
 			continue;
 		if (!op->edge_axes(problem, op->match(problem, NULL), i + 1, axis))
 			return false;
-		make_inputs(w, op, problem, axis, 3, 0);
+		make_inputs(w, op, problem, axis, 3, 0, i + 1);
 		assert_int_equal(op->check(&w->c, w->in, &err), 0);
 		assert_int_equal(op->oracle(&w->c, w->in, w->truth, &err), 0);
 		return true;
@@ -801,6 +802,44 @@ static inline struct kinds expect_valid_sequences(const struct world *w, const s
 		kinds.before += span.keys > span.queries && span.queries > 1;
 	}
 	return kinds;
+}
+
+/* Medium sequences of keys without pages are valid, for twenty seeds, and contain what hurts. */
+static inline void expect_ragged_sequences(const struct family *family, const struct op_problem *problem)
+{
+	struct attention_roles roles = family->roles(problem);
+	int64_t axis[MAX_ROWS * MAX_AXES];
+
+	rows_of(family->op, problem, SIZE_MEDIUM, axis);
+	for (uint64_t seed = 0; seed < 20; seed++) {
+		struct world w;
+		struct kinds kinds;
+
+		make_inputs(&w, family->op, problem, axis, seed, 0, 0);
+		kinds = expect_valid_sequences(&w, &roles);
+		assert_true(kinds.empty > 0 && kinds.one_key > 0 && kinds.one_query > 0 && kinds.square > 0 &&
+		            kinds.no_query > 0 && kinds.before > 0);
+		free_world(&w);
+	}
+}
+
+/* Offsets into 640 keys of 8 sequences that point nowhere are refused, and no query that is nobody's is answered. */
+static inline void expect_ragged_offsets_refused(const struct family *family, const struct op_problem *problem)
+{
+	int64_t axis[MAX_ROWS * MAX_AXES];
+	struct world w;
+
+	rows_of(family->op, problem, SIZE_MEDIUM, axis);
+	make_world(&w, family->op, problem, axis, 0);
+	expect_invalid(&w, "kv_indptr", 8, 641, "nor above the 640 keys");
+	expect_invalid(&w, "kv_indptr", 7, 2, "kv_indptr[7] is 2");
+	expect_invalid(&w, "kv_indptr", 0, 3, "kv_indptr[0] is 3, not 0");
+	expect_invalid(&w, "qo_indptr", 1, -1, "qo_indptr[1] is -1");
+	expect_invalid(&w, "qo_indptr", 5, 0, "qo_indptr[5] is 0");
+	expect_invalid(&w, "qo_indptr", 0, 1, "qo_indptr[0] is 1, not 0");
+	expect_axes_invalid(&w, "len_indptr", 0, "kv_indptr is empty");
+	expect_nobodys(&w, "qo_indptr", 3);
+	free_world(&w);
 }
 
 #endif

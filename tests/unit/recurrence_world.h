@@ -483,9 +483,62 @@ static inline void assert_mistakes_caught(const struct op *op, const struct op_p
 		assert_caught(op, problem, *mistakes);
 }
 
+/* Rows of a tensor whose last axis is all `value`, of those it has. */
+static inline int64_t rows_all(const struct tensor *tensor, double value)
+{
+	int64_t size = tensor->shape[tensor->rank - 1], rows = 0;
+
+	for (int64_t i = 0; i < tensor->elements; i += size) {
+		int64_t same = 0;
+
+		while (same < size && number_get(tensor->data, tensor->dtype, i + same) == value)
+			same++;
+		rows += same == size;
+	}
+	return rows;
+}
+
+/* What edges say of their inputs is so: some rows of zeros among others, which are to be normalised; gates of -100; sequences
+ * without tokens among others. */
+static inline void assert_edges_hold_what_they_say(const struct op *op, const struct op_problem *problem)
+{
+	struct recurrence_roles roles = recurrence_roles_of(problem);
+	struct trial t;
+
+	if (trial_open_edge(&t, op, problem, "rows_of_zeros", 0)) {
+		const int both[] = {roles.q, roles.k};
+
+		assert_true(recurrence_modes_of(&t.c, &roles).l2norm);
+		for (int i = 0; i < 2; i++) {
+			const struct tensor *rows = &t.in[both[i]];
+			int64_t count = rows->elements / rows->shape[rows->rank - 1], zeros = rows_all(rows, 0);
+
+			assert_true(zeros > 0 && zeros < count);
+		}
+		trial_close(&t);
+	}
+	if (trial_open_edge(&t, op, problem, "forgets_all", 0)) {
+		const struct tensor *gate = &t.in[roles.gate];
+
+		assert_int_equal(rows_all(gate, -100) * gate->shape[gate->rank - 1], gate->elements);
+		trial_close(&t);
+	}
+	if (trial_open_edge(&t, op, problem, "empty_sequences", 0)) {
+		const struct tensor *offsets = &t.in[roles.cu_seqlens];
+		int empty = 0;
+
+		for (int64_t n = 1; n < offsets->elements; n++)
+			empty += number_get(offsets->data, offsets->dtype, n) ==
+				 number_get(offsets->data, offsets->dtype, n - 1);
+		assert_true(empty > 0 && empty < offsets->elements - 1);
+		trial_close(&t);
+	}
+}
+
 /* Edges, by count, in both forms. */
 static inline void assert_edges(const struct op *op, const struct op_problem *problem, int count)
 {
+	assert_edges_hold_what_they_say(op, problem);
 	assert_int_equal(assert_edges_pass(op, problem, play_recurrent), count);
 	assert_int_equal(assert_edges_pass(op, problem, play_chunked), count);
 }

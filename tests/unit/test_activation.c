@@ -80,7 +80,7 @@ static float activate(int kind, float x, enum mistake mistake)
 }
 
 /* Plays the reference. */
-static void run(struct trial *t, enum mistake mistake)
+static void run(struct trial *t, int mistake)
 {
 	int64_t rows = t->in[0].shape[0];
 
@@ -110,23 +110,11 @@ static void run(struct trial *t, enum mistake mistake)
 
 static void a_correct_reference_passes_for_every_problem_size_and_seed(void **state)
 {
+	static const int ways[] = {NONE, NARROW, TRIAL_END};
+
 	(void)state;
 	for (int p = 0; p < COUNT(problems); p++)
-		for (uint64_t seed = 0; seed < SEEDS; seed++)
-			for (int size = SIZE_SMALL; size <= SIZE_MEDIUM; size++) {
-				struct trial t;
-
-				for (int row = 0;
-				     trial_open_size(&t, &activation_op, &problems[p], (enum op_size)size, row, seed);
-				     row++) {
-					run(&t, NONE);
-					trial_assert_passes(&t);
-					assert_false(trial_weak(&t));
-					run(&t, NARROW);
-					trial_assert_passes(&t);
-					trial_close(&t);
-				}
-			}
+		assert_right_passes(&activation_op, &problems[p], SEEDS, run, ways);
 }
 
 static const struct {
@@ -240,22 +228,8 @@ static void what_is_wrong_only_at_the_edge_fails_there(void **state)
 	             {CLAMPED, "huge_gates", 7}};
 
 	(void)state;
-	for (int i = 0; i < COUNT(wrong); i++) {
-		struct trial t;
-
-		for (int size = SIZE_SMALL; size <= SIZE_MEDIUM; size++) {
-			assert_true(
-			    trial_open_size(&t, &activation_op, &problems[wrong[i].problem], (enum op_size)size, 0, 1));
-			run(&t, wrong[i].mistake);
-			trial_assert_passes(&t);
-			trial_close(&t);
-		}
-		assert_true(trial_open_edge(&t, &activation_op, &problems[wrong[i].problem], wrong[i].edge, 1));
-		run(&t, wrong[i].mistake);
-		if (trial_passes(&t))
-			fail_msg("%s: a reference that is wrong there alone passes", wrong[i].edge);
-		trial_close(&t);
-	}
+	for (int i = 0; i < COUNT(wrong); i++)
+		assert_wrong_there_alone(&activation_op, &problems[wrong[i].problem], run, (int)wrong[i].mistake, wrong[i].edge);
 }
 
 static void what_a_workload_must_not_bring_is_told_with_its_place(void **state)

@@ -161,7 +161,7 @@ static void rows_that_are_not_there_are_refused(void **state)
 	expect_invalid(&w, "sparse_indices", 5, (double)(w.in[2].shape[0] * 16), "key rows");
 	expect_invalid(&w, "sparse_indices", 5, -2, "sparse_indices has -2");
 	free_world(&w);
-	make_inputs(&w, &dsa_paged_op, &b.problem, axis, 0, 1u << 4); /* brought: no poison */
+	make_inputs(&w, &dsa_paged_op, &b.problem, axis, 0, 1u << 4, 0); /* brought: no poison */
 	for (int64_t row = 0; row < w.in[2].shape[0] * 16; row++)
 		assert_false(is_nan_row(&w.in[2], row, 32));
 	free_world(&w);
@@ -196,7 +196,7 @@ static void a_correct_sparse_reference_passes_in_other_dtypes(void **state)
 static void mistakes_of_sparse_attention_are_caught(void **state)
 {
 	static const enum mistake own[] = {ROTARY_PART_LEFT_OUT, ROTARY_PART_NOT_SCALED, SCALE_OF_THE_LATENT,
-	                                   PADDING_IS_A_ROW,     PADDING_ENDS_THE_ROW,   LAST_PLACE_NOT_LOOKED_AT};
+					   PADDING_IS_A_ROW,	 PADDING_ENDS_THE_ROW,	 LAST_PLACE_NOT_LOOKED_AT};
 	static const enum mistake of_pages[] = {ROWS_ARE_PAGES};
 	struct built b;
 
@@ -281,7 +281,7 @@ static int by_rising_score(const void *a, const void *b)
 
 /* The score of a key in float32. `octets` is its page. */
 static float emulate_score(const struct world *w, const struct indexer_extent *e, const float *query,
-                           const float *weights, int64_t page, int64_t slot, enum wrong wrong)
+			   const float *weights, int64_t page, int64_t slot, enum wrong wrong)
 {
 	const uint8_t *octets = (const uint8_t *)w->in[1].data + page * e->page_size * (e->dim + 4);
 	const uint8_t *key = octets + slot * e->dim, *scale_octets = octets + e->page_size * e->dim + slot * 4;
@@ -306,14 +306,14 @@ static float emulate_score(const struct world *w, const struct indexer_extent *e
 }
 
 static struct candidate candidate_at(const struct world *w, const struct indexer_extent *e, const float *query,
-                                     const float *weights, int64_t b, int64_t j, enum wrong wrong)
+				     const float *weights, int64_t b, int64_t j, enum wrong wrong)
 {
 	int64_t page = wrong == TABLE_NOT_LOOKED_UP
-	                   ? j / e->page_size
-	                   : attention_integer(&w->in[4], b * e->most_pages + j / e->page_size);
+			   ? j / e->page_size
+			   : attention_integer(&w->in[4], b * e->most_pages + j / e->page_size);
 	int64_t size = wrong == PAGE_SIZE_OFF ? e->page_size + 1 : e->page_size;
 	struct candidate c = {emulate_score(w, e, query, weights, page, j % e->page_size, wrong),
-	                      page * size + j % e->page_size};
+			      page * size + j % e->page_size};
 
 	if (wrong == PLACES_FOR_NAMES)
 		c.name = j;
@@ -321,7 +321,7 @@ static struct candidate candidate_at(const struct world *w, const struct indexer
 }
 
 static void emulate_choice(struct world *w, const struct indexer_extent *e, const float *query, const float *weights,
-                           int64_t b, enum wrong wrong)
+			   int64_t b, enum wrong wrong)
 {
 	int64_t length = attention_integer(&w->in[3], b), chosen = e->chosen - (wrong == ONE_TOO_FEW);
 	int64_t count = wrong == LENGTH_IGNORED ? (length + e->page_size - 1) / e->page_size * e->page_size : length;
@@ -393,10 +393,10 @@ static void tables_are_valid_and_contain_what_hurts(void **state)
 					assert_true((octets[j * 32] & 0x7f) != 0x7f);
 				if (i * 16 >= length[s])
 					assert_true(octets[0] == 0x7f && octets[16 * 32 + 2] == 0xc0 &&
-					            octets[16 * 32 + 3] == 0x7f);
+						    octets[16 * 32 + 3] == 0x7f);
 				for (int64_t k = 0; k < i && i * 16 < length[s]; k++)
 					assert_int_not_equal(page,
-					                     attention_integer(&w.in[4], s * w.in[4].shape[1] + k));
+							     attention_integer(&w.in[4], s * w.in[4].shape[1] + k));
 			}
 		free_world(&w);
 	}
@@ -532,7 +532,8 @@ static void scores_that_are_no_numbers_count_as_the_largest(void **state)
 		start_indexer(&w, &b, SIZE_SMALL, 0, seed);
 		int64_t length = attention_integer(&w.in[3], 0);
 
-		for (int64_t j = (int64_t)seed % 3; j < length; j += 2 + (int64_t)seed % 5) { /* more or fewer than chosen */
+		for (int64_t j = (int64_t)seed % 3; j < length;
+		     j += 2 + (int64_t)seed % 5) { /* more or fewer than chosen */
 			uint8_t *page = (uint8_t *)w.in[1].data + attention_integer(&w.in[4], j / 16) * 16 * 36;
 
 			memcpy(page + 16 * 32 + j % 16 * 4, &odd[seed % 3], 4);
@@ -550,6 +551,48 @@ static void scores_that_are_no_numbers_count_as_the_largest(void **state)
 	}
 }
 
+/* The indexer's edges: what they hold, that a right choice passes, and who answers them otherwise does not. */
+static void the_indexers_edges_have_one_answer(void **state)
+{
+	static const struct {
+		const char *name;
+		int64_t lengths[3];
+		enum wrong caught[4]; /* up to RIGHT */
+	} edges[] = {
+	    {"empty_sequences", {0, 0, 0}, {ZERO_FOR_NONE, NONE_FORGOTTEN, EMPTY_HAS_A_KEY, RIGHT}},
+	    {"few_keys", {63, 1, 17}, {ZERO_FOR_NONE, LENGTH_IGNORED, ONE_NAMED_TWICE, RIGHT}},
+	    {"equal_scores", {96, 96, 96}, {ONE_NAMED_TWICE, ONE_TOO_FEW, RIGHT}},
+	};
+	struct built b;
+	struct world w;
+
+	(void)state;
+	indexer(&b, 4, 32, 16, 64);
+	assert_true(make_edge(&w, &dsa_paged_op, &b.problem, "no_sequences"));
+	assert_int_equal(w.truth[0].elements, 0);
+	free_world(&w);
+	for (size_t i = 0; i < sizeof edges / sizeof *edges; i++) {
+		assert_true(make_edge(&w, &dsa_paged_op, &b.problem, edges[i].name));
+		for (int64_t s = 0; s < 3; s++)
+			assert_int_equal(attention_integer(&w.in[3], s), edges[i].lengths[s]);
+		emulate_indexer(&w, RIGHT);
+		assert_true(passes(&w, edges[i].name));
+		for (const enum wrong *wrong = edges[i].caught; *wrong != RIGHT; wrong++) {
+			emulate_indexer(&w, *wrong);
+			if (passes(&w, NULL))
+				fail_msg("%s: %s passes", edges[i].name, wrong_names[*wrong]);
+		}
+		emulate_indexer(&w, SMALLEST_CHOSEN); /* any, where all are equal or all are named */
+		assert_true(passes(&w, "another choice"));
+		free_world(&w);
+	}
+	assert_false(make_edge(&w, &dsa_paged_op, &b.problem, "one_of_each"));
+	attention(&b, little);
+	assert_false(make_edge(&w, &dsa_paged_op, &b.problem, "equal_scores"));
+	assert_true(make_edge(&w, &dsa_paged_op, &b.problem, "one_of_each"));
+	free_world(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -565,6 +608,7 @@ int main(void)
 	    cmocka_unit_test(a_correct_indexer_passes_for_twenty_seeds),
 	    cmocka_unit_test(an_indexer_as_large_as_the_datasets_passes),
 	    cmocka_unit_test(mistakes_of_the_indexer_are_caught),
+	    cmocka_unit_test(the_indexers_edges_have_one_answer),
 	    cmocka_unit_test(a_choice_is_a_set_in_which_near_ties_are_free),
 	    cmocka_unit_test(scores_that_are_no_numbers_count_as_the_largest),
 	};

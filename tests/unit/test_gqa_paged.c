@@ -1,11 +1,11 @@
 /* gqa_paged: matches what the dataset has, its inputs are valid and hurt, right references pass, wrong ones fail. */
 #include "tests/unit/attention_world.h"
 
-#include "kernels/gqa_paged/inputs.h"
+#include "kernels/attention_paged.h"
 
 extern const struct op gqa_paged_op;
 
-static const struct family family = {&gqa_paged_op, gqa_paged_roles};
+static const struct family family = {&gqa_paged_op, attention_paged_roles};
 
 struct shape {
 	int64_t heads, kv_heads, dim, page_size;
@@ -80,11 +80,11 @@ static void matches_decode_and_prefill_with_any_page_length(void **state)
 	assert_int_equal(gqa_paged_op.match(&b.problem, NULL), ATTENTION_FULL);
 	decode(&b, llama_pages);
 	assert_int_equal(gqa_paged_op.match(&b.problem, NULL), ATTENTION_FULL);
-	assert_int_equal(gqa_paged_roles(&b.problem).last_page_len, 5);
+	assert_int_equal(attention_paged_roles(&b.problem).last_page_len, 5);
 	for (size_t i = 0; i < sizeof last / sizeof *last; i++) {
 		prefill(&b, causal_name, llama_pages, last[i]);
 		assert_int_equal(gqa_paged_op.match(&b.problem, NULL), ATTENTION_CAUSAL);
-		assert_int_equal(gqa_paged_roles(&b.problem).last_page_len >= 0, last[i] != NULL);
+		assert_int_equal(attention_paged_roles(&b.problem).last_page_len >= 0, last[i] != NULL);
 	}
 }
 
@@ -115,11 +115,11 @@ static void caches_are_told_apart_by_order_and_by_name(void **state)
 
 	(void)state;
 	decode(&b, llama);
-	assert_int_equal(gqa_paged_roles(&b.problem).key[0], 1);
+	assert_int_equal(attention_paged_roles(&b.problem).key[0], 1);
 	b.inputs[1].name = "v_cache";
 	b.inputs[2].name = "k_cache";
-	assert_int_equal(gqa_paged_roles(&b.problem).key[0], 2);
-	assert_int_equal(gqa_paged_roles(&b.problem).value, 1);
+	assert_int_equal(attention_paged_roles(&b.problem).key[0], 2);
+	assert_int_equal(attention_paged_roles(&b.problem).value, 1);
 }
 
 static void other_problems_are_refused_with_a_sentence(void **state)
@@ -170,7 +170,7 @@ static void other_problems_are_refused_with_a_sentence(void **state)
 
 static void inputs_are_valid_and_hurt_for_twenty_seeds(const struct op_problem *problem, bool of_prefill)
 {
-	struct attention_roles roles = gqa_paged_roles(problem);
+	struct attention_roles roles = attention_paged_roles(problem);
 	int64_t axis[MAX_ROWS * MAX_AXES];
 
 	rows_of(&gqa_paged_op, problem, SIZE_MEDIUM, axis);
@@ -178,7 +178,7 @@ static void inputs_are_valid_and_hurt_for_twenty_seeds(const struct op_problem *
 		struct world w;
 		struct kinds kinds;
 
-		make_inputs(&w, &gqa_paged_op, problem, axis, seed, 0);
+		make_inputs(&w, &gqa_paged_op, problem, axis, seed, 0, 0);
 		kinds = expect_valid_sequences(&w, &roles);
 		assert_true(kinds.empty > 0 && kinds.one_key > 0 && kinds.one_query > 0);
 		assert_true(!of_prefill || (kinds.square > 0 && kinds.no_query > 0 && kinds.before > 0));
@@ -218,7 +218,7 @@ static void pages_are_out_of_order_shared_and_partly_filled(void **state)
 		struct tensor *indices, *last;
 		struct world w;
 
-		make_inputs(&w, &gqa_paged_op, &b.problem, axis, seed, 0);
+		make_inputs(&w, &gqa_paged_op, &b.problem, axis, seed, 0, 0);
 		indices = &w.in[input_named(&b.problem, "kv_indices")];
 		last = &w.in[input_named(&b.problem, "kv_last_page_len")];
 		for (int64_t i = 1; i < indices->elements; i++) {
@@ -250,7 +250,7 @@ static void presets_are_valid_at_every_size_of_the_dataset(void **state)
 				decode(&b, shape);
 			else
 				prefill(&b, causal_name, shape, shape.page_size > 1 ? "len_indptr" : NULL);
-			struct attention_roles roles = gqa_paged_roles(&b.problem);
+			struct attention_roles roles = attention_paged_roles(&b.problem);
 
 			for (int r = 0, rows = rows_of(&gqa_paged_op, &b.problem, size, axis); r < rows; r++) {
 				struct op_case c = {.problem = &b.problem,
@@ -280,7 +280,7 @@ static void brought_indices_meet_no_poison(void **state)
 	(void)state;
 	decode(&b, little_pages);
 	rows_of(&gqa_paged_op, &b.problem, SIZE_MEDIUM, axis);
-	make_inputs(&w, &gqa_paged_op, &b.problem, axis, 0, 1u << input_named(&b.problem, "kv_indices"));
+	make_inputs(&w, &gqa_paged_op, &b.problem, axis, 0, 1u << input_named(&b.problem, "kv_indices"), 0);
 	for (int i = 1; i <= 2; i++)
 		for (int64_t row = 0; row < w.in[i].elements / 32; row++)
 			assert_false(is_nan_row(&w.in[i], row, 32));
@@ -316,7 +316,7 @@ static void odd_axes_give_valid_inputs_or_a_sentence(void **state)
 		struct err err = {""};
 
 		set_axes(&b, axis, cases[i]);
-		make_inputs(&w, &gqa_paged_op, &b.problem, axis, i, 0);
+		make_inputs(&w, &gqa_paged_op, &b.problem, axis, i, 0, 0);
 		assert_int_equal(gqa_paged_op.check(&w.c, w.in, &err), 0);
 		assert_int_equal(gqa_paged_op.oracle(&w.c, w.in, w.truth, &err), 0);
 		free_world(&w);
@@ -420,7 +420,7 @@ static void the_oracle_is_right_where_the_answer_is_known(void **state)
 	(void)state;
 	decode(&b, tiny);
 	set_axes(&b, axis, var);
-	make_inputs(&w, &gqa_paged_op, &b.problem, axis, 0, 0);
+	make_inputs(&w, &gqa_paged_op, &b.problem, axis, 0, 0, 0);
 	const double query[] = {1, 2}, keys[] = {3, -1, 0, 1}, values[] = {1, 0, 0, 1}, indices[] = {1, 0};
 
 	number_write(w.in[0].data, DTYPE_BFLOAT16, 0, 2, query);

@@ -1,11 +1,11 @@
 /* mla_paged: matches what the dataset has, its inputs are valid and hurt, right references pass, wrong ones fail. */
 #include "tests/unit/attention_world.h"
 
-#include "kernels/mla_paged/inputs.h"
+#include "kernels/attention_paged.h"
 
 extern const struct op mla_paged_op;
 
-static const struct family family = {&mla_paged_op, mla_paged_roles};
+static const struct family family = {&mla_paged_op, attention_paged_roles};
 
 struct shape {
 	int64_t heads, latent, rotary, page_size;
@@ -80,7 +80,7 @@ static void matches_decode_and_prefill_with_any_page_size(void **state)
 	assert_int_equal(mla_paged_op.match(&b.problem, NULL), ATTENTION_CAUSAL);
 	prefill(&b, full_name, deepseek_pages);
 	assert_int_equal(mla_paged_op.match(&b.problem, NULL), ATTENTION_FULL);
-	roles = mla_paged_roles(&b.problem);
+	roles = attention_paged_roles(&b.problem);
 	assert_int_equal(roles.value, roles.key[0]);
 }
 
@@ -97,7 +97,7 @@ static void parts_are_found_by_shape_whatever_their_names_and_order(void **state
 	b.inputs[3] = first;
 	b.inputs[0].name = b.inputs[1].name = b.inputs[2].name = b.inputs[3].name = "x";
 	assert_int_equal(mla_paged_op.match(&b.problem, NULL), ATTENTION_FULL);
-	roles = mla_paged_roles(&b.problem);
+	roles = attention_paged_roles(&b.problem);
 	assert_int_equal(roles.query[0], 3);
 	assert_int_equal(roles.query[1], 1);
 	assert_int_equal(roles.key[0], 2);
@@ -126,7 +126,7 @@ static void other_problems_are_refused_with_a_sentence(void **state)
 
 static void inputs_are_valid_for_twenty_seeds(const struct op_problem *problem, bool of_prefill)
 {
-	struct attention_roles roles = mla_paged_roles(problem);
+	struct attention_roles roles = attention_paged_roles(problem);
 	int64_t axis[MAX_ROWS * MAX_AXES];
 
 	rows_of(&mla_paged_op, problem, SIZE_MEDIUM, axis);
@@ -134,7 +134,7 @@ static void inputs_are_valid_for_twenty_seeds(const struct op_problem *problem, 
 		struct world w;
 		struct kinds kinds;
 
-		make_inputs(&w, &mla_paged_op, problem, axis, seed, 0);
+		make_inputs(&w, &mla_paged_op, problem, axis, seed, 0, 0);
 		kinds = expect_valid_sequences(&w, &roles);
 		assert_true(kinds.empty > 0 && kinds.one_key > 0 && kinds.one_query > 0);
 		assert_true(!of_prefill || (kinds.square > 0 && kinds.no_query > 0 && kinds.before > 0));

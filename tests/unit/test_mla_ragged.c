@@ -1,7 +1,7 @@
 /* mla_ragged: matches what the dataset has, its inputs are valid and hurt, right references pass, wrong ones fail. */
 #include "tests/unit/attention_world.h"
 
-#include "kernels/mla_ragged/inputs.h"
+#include "kernels/attention_ragged.h"
 
 extern const struct op mla_ragged_op;
 
@@ -70,42 +70,20 @@ static void parts_that_do_not_fit_are_refused_with_a_sentence(void **state)
 
 static void sequences_are_valid_and_contain_what_hurts(void **state)
 {
-	int64_t axis[MAX_ROWS * MAX_AXES];
-	struct attention_roles roles;
 	struct built b;
 
 	(void)state;
 	prefill(&b, causal_name, 2, 24, 16);
-	roles = attention_ragged_roles(&b.problem);
-	rows_of(&mla_ragged_op, &b.problem, SIZE_MEDIUM, axis);
-	for (uint64_t seed = 0; seed < 20; seed++) {
-		struct world w;
-		struct kinds kinds;
-
-		make_inputs(&w, &mla_ragged_op, &b.problem, axis, seed, 0);
-		kinds = expect_valid_sequences(&w, &roles);
-		assert_true(kinds.empty > 0 && kinds.one_key > 0 && kinds.one_query > 0 && kinds.square > 0 &&
-		            kinds.no_query > 0 && kinds.before > 0);
-		free_world(&w);
-	}
+	expect_ragged_sequences(&family, &b.problem);
 }
 
 static void offsets_that_point_nowhere_are_refused(void **state)
 {
-	int64_t axis[MAX_ROWS * MAX_AXES];
 	struct built b;
-	struct world w;
 
 	(void)state;
 	prefill(&b, causal_name, 2, 24, 16);
-	rows_of(&mla_ragged_op, &b.problem, SIZE_MEDIUM, axis);
-	make_world(&w, &mla_ragged_op, &b.problem, axis, 0);
-	expect_invalid(&w, "kv_indptr", 8, 641, "nor above the 640 keys");
-	expect_invalid(&w, "qo_indptr", 5, 0, "qo_indptr[5] is 0");
-	expect_invalid(&w, "qo_indptr", 0, 1, "qo_indptr[0] is 1, not 0");
-	expect_axes_invalid(&w, "len_indptr", 0, "kv_indptr is empty");
-	expect_nobodys(&w, "qo_indptr", 3);
-	free_world(&w);
+	expect_ragged_offsets_refused(&family, &b.problem);
 }
 
 static void a_correct_reference_passes_in_other_dtypes(void **state)

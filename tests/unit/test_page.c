@@ -129,7 +129,7 @@ static void run_part(struct trial *t, int part, enum mistake mistake)
 }
 
 /* Plays the reference. */
-static void run(struct trial *t, enum mistake mistake)
+static void run(struct trial *t, int mistake)
 {
 	struct page_roles roles = page_roles_of(t->problem);
 
@@ -149,21 +149,11 @@ static void run(struct trial *t, enum mistake mistake)
 
 static void a_correct_reference_passes_for_every_problem_size_and_seed(void **state)
 {
+	static const int ways[] = {NONE, TRIAL_END};
+
 	(void)state;
 	for (int p = 0; p < COUNT(problems); p++)
-		for (uint64_t seed = 0; seed < SEEDS; seed++)
-			for (int size = SIZE_SMALL; size <= SIZE_MEDIUM; size++) {
-				struct trial t;
-
-				for (int row = 0;
-				     trial_open_size(&t, &page_op, &problems[p], (enum op_size)size, row, seed);
-				     row++) {
-					run(&t, NONE);
-					trial_assert_passes(&t);
-					assert_false(trial_weak(&t));
-					trial_close(&t);
-				}
-			}
+		assert_right_passes(&page_op, &problems[p], SEEDS, run, ways);
 }
 
 static const struct {
@@ -385,22 +375,8 @@ static void what_is_wrong_only_at_the_edge_fails_there(void **state)
 	             {PADDING_WRITTEN, "padding", MLA}};
 
 	(void)state;
-	for (int i = 0; i < COUNT(wrong); i++) {
-		struct trial t;
-
-		for (int size = SIZE_SMALL; size <= SIZE_MEDIUM; size++) {
-			assert_true(
-			    trial_open_size(&t, &page_op, &problems[wrong[i].problem], (enum op_size)size, 0, 1));
-			run(&t, wrong[i].mistake);
-			trial_assert_passes(&t);
-			trial_close(&t);
-		}
-		assert_true(trial_open_edge(&t, &page_op, &problems[wrong[i].problem], wrong[i].edge, 1));
-		run(&t, wrong[i].mistake);
-		if (trial_passes(&t))
-			fail_msg("%s: a reference that is wrong there alone passes", wrong[i].edge);
-		trial_close(&t);
-	}
+	for (int i = 0; i < COUNT(wrong); i++)
+		assert_wrong_there_alone(&page_op, &problems[wrong[i].problem], run, (int)wrong[i].mistake, wrong[i].edge);
 }
 
 static void what_a_workload_must_not_bring_is_told_with_its_place(void **state)

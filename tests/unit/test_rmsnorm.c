@@ -17,7 +17,8 @@
 #include "kernels/number.h"
 #include "kernels/op.h"
 #include "kernels/epsilon.h"
-#include "kernels/rmsnorm/inputs.h"
+#include "kernels/rms.h"
+#include "kernels/rms_inputs.h"
 
 extern const struct op rmsnorm_op;
 
@@ -100,7 +101,7 @@ static void make_world(struct world *w, const struct op_problem *problem, const 
 		w->answer[i] = make_tensor(&w->c, &problem->outputs[i]);
 	}
 	assert_int_equal(rmsnorm_op.oracle(&w->c, w->in, w->truth, &err), 0);
-	rmsnorm_extent(&w->c, &w->rows, &w->columns);
+	rms_extent(&w->c, &w->rows, &w->columns);
 }
 
 static void free_world(struct world *w)
@@ -404,7 +405,7 @@ static void a_wrong_epsilon_shows_even_in_a_batch_of_one(void **state)
 /* Leaves column `column` out of the reduction in the row where it is a spike, and compares that row alone. */
 static bool column_shows(const struct world *w, const float *weight, float *x, struct tensor *out, int64_t column)
 {
-	int64_t row = RMSNORM_SPIKE_ROW + column / RMSNORM_SPIKES, first = row * w->columns;
+	int64_t row = RMS_SPIKE_ROW + column / RMS_SPIKES, first = row * w->columns;
 	int64_t offset = dtype_bytes(out->dtype, first);
 	struct metrics m;
 
@@ -507,11 +508,11 @@ static void the_host_fills_what_each_element_alone_would_be(void **state)
 	make_problem(&p, 77, DTYPE_BFLOAT16, true);
 	make_world(&w, &p.problem, axis, 1e-6, 3, 0);
 	for (int i = 0; i < 3; i++) {
-		const struct rmsnorm_fill f = rmsnorm_fill_of(&w.c, i);
+		const struct rms_recipe f = rms_recipe_of(&w.c, 0, i);
 
 		for (int64_t e = 0; e < w.in[i].elements; e++)
 			assert_int_equal(((uint16_t *)w.in[i].data)[e],
-			                 bf16_from_float(rmsnorm_element(&f, e, philox_bits(f.key, e))));
+			                 bf16_from_float(rms_element(&f, e, philox_bits(f.key, e))));
 	}
 	free_world(&w);
 }
@@ -561,11 +562,11 @@ static void problems_that_do_not_fit_are_refused_with_a_sentence(void **state)
 
 	(void)state;
 	make_problem(&p, 64, DTYPE_BFLOAT16, true);
-	assert_int_equal(rmsnorm_op.match(&p.problem, &why), RMSNORM_FUSED_ADD);
+	assert_int_equal(rmsnorm_op.match(&p.problem, &why), RMS_FUSED_ADD);
 	p.inputs[2].rank = 1;
 	assert_int_equal(rmsnorm_op.match(&p.problem, &why), -1);
 	make_problem(&p, 64, DTYPE_BFLOAT16, false);
-	assert_int_equal(rmsnorm_op.match(&p.problem, &why), RMSNORM_PLAIN);
+	assert_int_equal(rmsnorm_op.match(&p.problem, &why), RMS_PLAIN);
 	p.outputs[0].dtype = DTYPE_FLOAT8_E4M3FN;
 	assert_int_equal(rmsnorm_op.match(&p.problem, &why), -1);
 	assert_string_equal(why.text, "output 'output' is float8_e4m3fn; expected float32, float16 or bfloat16");
@@ -596,7 +597,7 @@ static void problems_that_do_not_fit_are_refused_with_a_sentence(void **state)
 static void names_decide_only_where_shapes_do_not(void **state)
 {
 	struct problem p;
-	struct rmsnorm_roles roles;
+	struct rms_roles roles;
 
 	(void)state;
 	make_problem(&p, 64, DTYPE_BFLOAT16, true);
@@ -604,7 +605,7 @@ static void names_decide_only_where_shapes_do_not(void **state)
 	p.inputs[2].name = "x";
 	p.outputs[0].name = "residual_out";
 	p.outputs[1].name = "y";
-	roles = rmsnorm_roles_of(&p.problem);
+	roles = rms_roles_of(&p.problem);
 	assert_int_equal(roles.hidden, 2);
 	assert_int_equal(roles.residual, 0);
 	assert_int_equal(roles.weight, 1);
@@ -613,10 +614,10 @@ static void names_decide_only_where_shapes_do_not(void **state)
 	make_problem(&p, 64, DTYPE_BFLOAT16, false);
 	p.inputs[0].rank = p.outputs[0].rank = 1;
 	p.inputs[0].axis[0] = p.outputs[0].axis[0] = 1;
-	roles = rmsnorm_roles_of(&p.problem);
+	roles = rms_roles_of(&p.problem);
 	assert_int_equal(roles.hidden, 0);
 	assert_int_equal(roles.weight, 1);
-	assert_int_equal(rmsnorm_op.match(&p.problem, NULL), RMSNORM_PLAIN);
+	assert_int_equal(rmsnorm_op.match(&p.problem, NULL), RMS_PLAIN);
 }
 
 /* --- epsilon --------------------------------------------------------------------------------------------------- */

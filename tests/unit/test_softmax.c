@@ -101,7 +101,7 @@ static void run_row(struct trial *t, int64_t row, enum mistake mistake)
 }
 
 /* Plays the reference. */
-static void run(struct trial *t, enum mistake mistake)
+static void run(struct trial *t, int mistake)
 {
 	for (int64_t row = 0; row < t->out[0].shape[0]; row++)
 		run_row(t, row, mistake);
@@ -109,23 +109,11 @@ static void run(struct trial *t, enum mistake mistake)
 
 static void a_correct_reference_passes_for_every_problem_size_and_seed(void **state)
 {
+	static const int ways[] = {NONE, RECIPROCAL, TRIAL_END};
+
 	(void)state;
 	for (int p = 0; p < COUNT(problems); p++)
-		for (uint64_t seed = 0; seed < SEEDS; seed++)
-			for (int size = SIZE_SMALL; size <= SIZE_MEDIUM; size++) {
-				struct trial t;
-
-				for (int row = 0;
-				     trial_open_size(&t, &softmax_op, &problems[p], (enum op_size)size, row, seed);
-				     row++) {
-					run(&t, NONE);
-					trial_assert_passes(&t);
-					assert_false(trial_weak(&t));
-					run(&t, RECIPROCAL);
-					trial_assert_passes(&t);
-					trial_close(&t);
-				}
-			}
+		assert_right_passes(&softmax_op, &problems[p], SEEDS, run, ways);
 }
 
 static const struct {
@@ -232,22 +220,8 @@ static void what_is_wrong_only_at_the_edge_fails_there(void **state)
 	             {UNIFORM_WHERE_ONE_IS_LEFT, "one_left", 2}};
 
 	(void)state;
-	for (int i = 0; i < COUNT(wrong); i++) {
-		struct trial t;
-
-		for (int size = SIZE_SMALL; size <= SIZE_MEDIUM; size++) {
-			assert_true(
-			    trial_open_size(&t, &softmax_op, &problems[wrong[i].problem], (enum op_size)size, 0, 1));
-			run(&t, wrong[i].mistake);
-			trial_assert_passes(&t);
-			trial_close(&t);
-		}
-		assert_true(trial_open_edge(&t, &softmax_op, &problems[wrong[i].problem], wrong[i].edge, 1));
-		run(&t, wrong[i].mistake);
-		if (trial_passes(&t))
-			fail_msg("%s: a reference that is wrong there alone passes", wrong[i].edge);
-		trial_close(&t);
-	}
+	for (int i = 0; i < COUNT(wrong); i++)
+		assert_wrong_there_alone(&softmax_op, &problems[wrong[i].problem], run, (int)wrong[i].mistake, wrong[i].edge);
 }
 
 static void what_a_workload_must_not_bring_is_told_with_its_place(void **state)

@@ -128,6 +128,55 @@ static void a_family_without_a_template_gets_the_generic_inputs(void **state)
 	buf_free(&out);
 }
 
+static int occurrences(const char *text, const char *part)
+{
+	int count = 0;
+
+	for (const char *at = text; (at = strstr(at, part)) != NULL; at++)
+		count++;
+	return count;
+}
+
+/* Before the functions of the families that import it, and with their parts where they have none of their own; also
+ * where only the text of an old class tells which family it is. */
+static void what_families_share_stands_once_before_them(void **state)
+{
+	struct definition d[2] = {definition_named("a", "x\n"), definition_named("b", "x\n")};
+	struct test_class c[2] = {class_of(&d[0]), class_of(&d[1])};
+	struct template t;
+	struct buf out = {0}, again = {0};
+	const char *text;
+	size_t length;
+
+	(void)state;
+	assert_true(template_of("gqa_paged", &t));
+	assert_string_equal(t.owner[TEMPLATE_FLASHINFER], "gqa_paged");
+	assert_string_equal(t.owner[TEMPLATE_INPUTS], "attention_paged");
+	assert_string_equal(t.owner[TEMPLATE_TOLERANCE], "attention");
+	assert_null(t.owner[TEMPLATE_JUDGE]);
+	assert_true(template_needs(&t, "attention") && template_needs(&t, "gqa_paged"));
+	assert_false(template_needs(&t, "attention_ragged") || template_needs(&t, "mla_paged"));
+	c[0].family = "gqa_ragged";
+	c[1].family = "gqa_paged";
+	test_file_write("x", c, 2, &out);
+	assert_int_equal(occurrences(out.data, "\ndef attention_split("), 1);
+	assert_int_equal(occurrences(out.data, "\ndef attention_paged_inputs("), 1);
+	assert_int_equal(occurrences(out.data, "\ndef attention_ragged_inputs("), 1);
+	assert_int_equal(occurrences(out.data, "\ndef mla_paged_torch("), 0);
+	assert_int_equal(occurrences(out.data, "kernels."), 0);
+	assert_true(strstr(out.data, "\ndef attention_paged_inputs(") < strstr(out.data, "\ndef gqa_paged_torch("));
+	assert_non_null(strstr(out.data, "        return attention_paged_inputs("));
+	assert_non_null(strstr(out.data, "TOLERANCE = staticmethod(attention_tolerance)\n"));
+	for (int i = 0; i < 2; i++) {
+		assert_true(test_file_class(out.data, out.length, d[i].name, &text, &length));
+		c[i] = (struct test_class){.name = d[i].name, .kept = text, .kept_length = length};
+	}
+	test_file_write("x", c, 2, &again);
+	assert_string_equal(again.data, out.data);
+	buf_free(&out);
+	buf_free(&again);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -135,6 +184,7 @@ int main(void)
 	    cmocka_unit_test(namesakes_get_numbers_and_a_family_stands_once),
 	    cmocka_unit_test(the_old_class_is_found_again_whatever_texts_pretend),
 	    cmocka_unit_test(a_family_without_a_template_gets_the_generic_inputs),
+	    cmocka_unit_test(what_families_share_stands_once_before_them),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

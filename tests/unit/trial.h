@@ -292,6 +292,50 @@ static inline int assert_edges_pass(const struct op *op, const struct op_problem
 	return count;
 }
 
+/* Plays the reference, with one of the test's own mistakes in it. */
+typedef void trial_play(struct trial *t, int mistake);
+
+enum { TRIAL_END = -1 };
+
+/* Each of `ways` (up to TRIAL_END) of being right passes for every size and seed, and zeros in the place of its answers do not. */
+static inline void assert_right_passes(const struct op *op, const struct op_problem *problem, int seeds, trial_play *play,
+				       const int *ways)
+{
+	for (int seed = 0; seed < seeds; seed++)
+		for (int size = SIZE_SMALL; size <= SIZE_MEDIUM; size++) {
+			struct trial t;
+
+			for (int row = 0;
+			     trial_open_size(&t, op, problem, (enum op_size)size, row, (uint64_t)seed); row++) {
+				assert_false(trial_weak(&t));
+				for (const int *way = ways; *way != TRIAL_END; way++) {
+					play(&t, *way);
+					trial_assert_passes(&t);
+				}
+				trial_close(&t);
+			}
+		}
+}
+
+/* A mistake that passes at the default sizes fails at the edge of this name. */
+static inline void assert_wrong_there_alone(const struct op *op, const struct op_problem *problem, trial_play *play,
+					    int mistake, const char *edge)
+{
+	struct trial t;
+
+	for (int size = SIZE_SMALL; size <= SIZE_MEDIUM; size++) {
+		assert_true(trial_open_size(&t, op, problem, (enum op_size)size, 0, 1));
+		play(&t, mistake);
+		trial_assert_passes(&t);
+		trial_close(&t);
+	}
+	assert_true(trial_open_edge(&t, op, problem, edge, 1));
+	play(&t, mistake);
+	if (trial_passes(&t))
+		fail_msg("%s: a reference that is wrong there alone passes", edge);
+	trial_close(&t);
+}
+
 /* A medium case whose tensors all come from a workload: op.check is content; and when element `at` (from the end, if
  * negative) of input `input` is `value`, it refuses with a sentence that holds `part` (NULL: it has a meaning, and is
  * not refused). Whatever it says, the truth of such inputs reads nothing out of bounds: that is for the sanitizer. */

@@ -1,0 +1,287 @@
+#include "kernels/gdn/oracle.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "kernels/check.h"
+#include "kernels/gdn/roles.h"
+#include "kernels/number.h"
+#include "kernels/wide.h"
+
+static int64_t integer(const struct tensor *tensor, int64_t index)
+{
+	return tensor->dtype == DTYPE_INT64 ? ((const int64_t *)tensor->data)[index]
+					    : ((const int32_t *)tensor->data)[index];
+}
+
+/* `empty`: a sequence may have no token. */
+static int check_offsets(const char *name, const struct gdn_extent *e, bool empty, const struct tensor *offsets,
+			 struct err *err)
+{
+	int64_t count = offsets->elements;
+
+	if (count < 1 || integer(offsets, 0) != 0)
+		return err_set(err, "%s does not begin with 0", name);
+	for (int64_t n = 1; n < count; n++)
+		if (integer(offsets, n) < integer(offsets, n - 1) || integer(offsets, n) > e->total)
+			return err_set(
+			    err, "%s[%lld] is %lld: it must not be below %s[%lld] = %lld, nor above the %lld tokens",
+			    name, (long long)n, (long long)integer(offsets, n), name, (long long)n - 1,
+			    (long long)integer(offsets, n - 1), (long long)e->total);
+		else if (!empty && integer(offsets, n) == integer(offsets, n - 1))
+			return err_set(
+			    err,
+			    "%s gives sequence %lld no token: implementations differ in what its new state is, so"
+			    " leave it out",
+			    name, (long long)n - 1);
+	if (integer(offsets, count - 1) != e->total)
+		return err_set(err, "%s ends with %lld, and there are %lld tokens", name,
+			       (long long)integer(offsets, count - 1), (long long)e->total);
+	return 0;
+}
+
+/* `writes`: something is written to the slots. */
+static int check_indices(const char *name, const struct gdn_extent *e, bool writes, const struct tensor *indices,
+			 struct err *err)
+{
+	int64_t *owner =
+	    calloc((size_t)e->slots + 1, sizeof *owner); /* of a slot: the sequence that has it, from 1 on */
+	int rc = 0;
+
+	if (owner == NULL)
+		die_no_memory();
+	for (int64_t n = 0; n < indices->elements && rc == 0; n++) {
+		int64_t slot = integer(indices, n);
+
+		if (slot < 0 || slot >= e->slots)
+			rc = err_set(err, "%s[%lld] is %lld; there are %lld states, counted from 0", name, (long long)n,
+				     (long long)slot, (long long)e->slots);
+		else if (writes && owner[slot] != 0)
+			rc = err_set(err, "%s[%lld] is %lld, which sequence %lld updates too", name, (long long)n,
+				     (long long)slot, (long long)owner[slot] - 1);
+		else
+			owner[slot] = n + 1;
+	}
+	free(owner);
+	return rc;
+}
+
+static bool writes_slots(const struct op_case *c, const struct gdn_roles *roles)
+{
+	return (roles->new_state >= 0 && gdn_updates(c, roles)) ||
+	       (roles->buffer >= 0 && gdn_buffer_by_slot(c->problem, roles));
+}
+
+int gdn_check(const struct op_case *c, const struct tensor *in, struct err *err)
+{
+	struct gdn_roles roles = gdn_roles_of(c->problem);
+	struct gdn_extent e = gdn_extent_of(c, &roles);
+	const struct op_arg *inputs = c->problem->inputs;
+
+	if (gdn_check_axes(c, &roles, &e, err) != 0)
+		return -1;
+	if (roles.cu_seqlens >= 0 && in[roles.cu_seqlens].data != NULL &&
+	    check_offsets(inputs[roles.cu_seqlens].name, &e, c->edge != 0, &in[roles.cu_seqlens], err) != 0)
+		return -1;
+	if (check_numbers(c, in, roles.buffer, false, "the whole buffer is compared, and NaN equals nothing", err) != 0)
+		return -1;
+	if (roles.indices >= 0 && in[roles.indices].data != NULL)
+		return check_indices(inputs[roles.indices].name, &e, writes_slots(c, &roles), &in[roles.indices], err);
+	return 0;
+}
+
+/* A case while its truth is computed. */
+struct work {
+	struct gdn_roles roles;
+	struct gdn_extent e;
+	const struct tensor *in;
+	struct tensor *out;
+	struct tensor *buffer; /* NULL: not asked for */
+	double scale;
+	bool v_last, l2norm, updates, buffer_by_slot;
+};
+
+static double *take(int64_t count)
+{
+	double *memory = calloc((size_t)count + 1, sizeof *memory);
+
+	if (memory == NULL)
+		die_no_memory();
+	return memory;
+}
+
+static int64_t slot_of(const struct work *w, int64_t n)
+{
+	bool indexed = w->roles.indices >= 0 && w->in[w->roles.indices].data != NULL;
+
+	return indexed ? integer(&w->in[w->roles.indices], n) : n;
+}
+
+static void tokens_of(const struct work *w, int64_t n, int64_t *first, int64_t *end)
+{
+	int offsets = w->roles.cu_seqlens;
+
+	*first = offsets >= 0 ? integer(&w->in[offsets], n) : n * w->e.tokens;
+	*end = offsets >= 0 ? integer(&w->in[offsets], n + 1) : (n + 1) * w->e.tokens;
+}
+
+static double softplus(double x)
+{
+	return x > 40 ? x : log1p(exp(x));
+}
+
+/* A row of q or k, divided by its norm if that is wanted. */
+static void read_row(const struct work *w, int input, int64_t row, double *out)
+{
+	int64_t dim = w->e.k_dim;
+	double square = 0;
+
+	number_read(w->in[input].data, w->in[input].dtype, row * dim, dim, out);
+	for (int64_t i = 0; i < dim; i++)
+		square += out[i] * out[i];
+	for (int64_t i = 0; i < dim && w->l2norm; i++)
+		out[i] /= sqrt(square);
+}
+
+static inline double dot(const double *a, const double *b, int64_t count)
+{
+	double sum = 0;
+
+#pragma omp simd reduction(+ : sum)
+	for (int64_t i = 0; i < count; i++)
+		sum += a[i] * b[i];
+	return sum;
+}
+
+static double weight_of(const struct work *w, int input, int64_t index)
+{
+	return number_get(w->in[input].data, w->in[input].dtype, index);
+}
+
+/* One token of value head h; `state` is [V][K]. */
+WIDE static void step(const struct work *w, int64_t token, int64_t h, double *state, double *row)
+{
+	const struct gdn_extent *e = &w->e;
+	int64_t place = token * e->v_heads + h, dim = e->k_dim;
+	double *q = row, *k = row + dim, *v = row + 2 * dim, *output = v + e->v_dim;
+	double x = weight_of(w, w->roles.a, place) + weight_of(w, w->roles.dt_bias, h);
+	double g = exp(-exp(weight_of(w, w->roles.a_log, h)) * softplus(x));
+	double beta = 1 / (1 + exp(-weight_of(w, w->roles.b, place)));
+
+	read_row(w, w->roles.q, token * e->q_heads + h / (e->v_heads / e->q_heads), q);
+	read_row(w, w->roles.k, token * e->k_heads + h / (e->v_heads / e->k_heads), k);
+	number_read(w->in[w->roles.v].data, w->in[w->roles.v].dtype, place * e->v_dim, e->v_dim, v);
+	for (int64_t i = 0; i < e->v_dim; i++) {
+		double *s = state + i * dim;
+
+		for (int64_t j = 0; j < dim; j++)
+			s[j] *= g;
+		double correction = beta * (v[i] - dot(s, k, dim));
+
+		for (int64_t j = 0; j < dim; j++)
+			s[j] += correction * k[j];
+		output[i] = w->scale * dot(s, q, dim);
+	}
+	number_write(w->out[w->roles.output].data, w->out[w->roles.output].dtype, place * e->v_dim, e->v_dim, output);
+}
+
+/* [V][K] from `from`, which may be [K][V]; or back, into `to`. */
+static void turn(const struct work *w, const double *from, double *to, bool back)
+{
+	int64_t rows = w->e.v_dim, columns = w->e.k_dim;
+
+	for (int64_t i = 0; i < rows; i++)
+		for (int64_t j = 0; j < columns; j++) {
+			int64_t ours = i * columns + j, theirs = w->v_last ? j * rows + i : ours;
+
+			to[back ? theirs : ours] = from[back ? ours : theirs];
+		}
+}
+
+/* A state into the buffer of intermediate ones. `stored` is room for one. */
+static void keep(const struct work *w, int64_t n, int64_t token, int64_t h, const double *state, double *stored)
+{
+	const struct gdn_extent *e = &w->e;
+	int64_t row = w->buffer_by_slot ? slot_of(w, n) : n, size = e->v_dim * e->k_dim;
+
+	turn(w, state, stored, true);
+	number_write(w->buffer->data, w->buffer->dtype, ((row * e->tokens + token) * e->v_heads + h) * size, size,
+		     stored);
+}
+
+static void run_head(const struct work *w, int64_t n, int64_t h)
+{
+	const struct gdn_extent *e = &w->e;
+	int64_t size = e->v_dim * e->k_dim, place = (slot_of(w, n) * e->v_heads + h) * size, first, end;
+	double *state = take(size), *stored = take(size), *row = take(2 * e->k_dim + 2 * e->v_dim);
+
+	if (w->roles.state >= 0 && w->in[w->roles.state].data != NULL)
+		number_read(w->in[w->roles.state].data, w->in[w->roles.state].dtype, place, size, stored);
+	turn(w, stored, state, false);
+	tokens_of(w, n, &first, &end);
+	for (int64_t t = first; t < end; t++) {
+		step(w, t, h, state, row);
+		if (w->buffer != NULL)
+			keep(w, n, t - first, h, state, stored);
+	}
+	turn(w, state, stored, true);
+	if (w->roles.new_state >= 0 && w->updates)
+		number_write(w->out[w->roles.new_state].data, w->out[w->roles.new_state].dtype, place, size, stored);
+	free(row);
+	free(stored);
+	free(state);
+}
+
+/* The pool as it came in; no state came in: zeros. */
+static void copy_states(const struct work *w)
+{
+	struct tensor *to = &w->out[w->roles.new_state];
+	const struct tensor *from = w->roles.state >= 0 ? &w->in[w->roles.state] : NULL;
+	bool present = from != NULL && from->data != NULL;
+
+	if (present && from->dtype == to->dtype)
+		memcpy(to->data, from->data, (size_t)dtype_bytes(to->dtype, to->elements));
+	else
+		for (int64_t i = 0; i < to->elements; i++)
+			number_set(to->data, to->dtype, i, present ? number_get(from->data, from->dtype, i) : 0);
+}
+
+/* The buffer as it came in, to be written to; NULL: it is absent, or not asked for. */
+static struct tensor *buffer_of(const struct op_case *c, const struct gdn_roles *roles, const struct tensor *in,
+				struct tensor *out)
+{
+	struct tensor *buffer = roles->buffer >= 0 ? &out[op_own_place(c->problem, roles->buffer)] : NULL;
+
+	if (buffer == NULL || buffer->data == NULL || in[roles->buffer].data == NULL)
+		return NULL;
+	memcpy(buffer->data, in[roles->buffer].data, (size_t)dtype_bytes(buffer->dtype, buffer->elements));
+	return buffer;
+}
+
+int gdn_oracle(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err)
+{
+	struct gdn_roles roles = gdn_roles_of(c->problem);
+	struct work w = {
+	    .roles = roles,
+	    .e = gdn_extent_of(c, &roles),
+	    .in = in,
+	    .out = out,
+	    .scale = gdn_scale(c, &roles),
+	    .v_last = (c->variant & GDN_V_LAST) != 0,
+	    .l2norm = gdn_l2norm(c, &roles),
+	    .updates = gdn_updates(c, &roles),
+	};
+
+	if (gdn_check(c, in, err) != 0)
+		return -1;
+	w.buffer = buffer_of(c, &roles, in, out);
+	w.buffer_by_slot = w.buffer != NULL && gdn_buffer_by_slot(c->problem, &roles);
+	if (roles.new_state >= 0)
+		copy_states(&w);
+#pragma omp parallel for schedule(dynamic)
+	for (int64_t i = 0; i < w.e.sequences * w.e.v_heads; i++)
+		run_head(&w, i / w.e.v_heads, i % w.e.v_heads);
+	return 0;
+}

@@ -1,0 +1,20 @@
+/* oracle - the gated delta net in double, as kernels/gdn/gdn.c has it, and whether a case makes sense. */
+#ifndef REFTEST_KERNELS_GDN_ORACLE_H
+#define REFTEST_KERNELS_GDN_ORACLE_H
+
+#include "kernels/op.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Are offsets and slots in order, as far as they are at hand? As op.check. */
+int gdn_check(const struct op_case *c, const struct tensor *in, struct err *err);
+
+/* As op.oracle. */
+int gdn_oracle(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,176 @@
+"""What generated pytest files have of linear attention: pasted before the functions of the families that import from it."""
+
+import torch
+
+# isort: split
+import conftest
+
+
+def recurrence_says(definition, *words):
+    """Does the name or a tag hold one of the words?"""
+    told = " ".join([definition["name"], *definition.get("tags", [])])
+    told = told.lower().replace("-", "_")
+    return any(word in told for word in words)
+
+
+def recurrence_scalar(name, key_size):
+    """Values of Python scalars, none that a reference would have by heart."""
+    if "lower_bound" in name:
+        return -5.0
+    return 1.25 * key_size**-0.5 if "scale" in name else True
+
+
+def recurrence_offsets(total, parts, generator):
+    """Sequences of random lengths, none of them empty if there are tokens enough."""
+    if parts == 0:
+        return torch.zeros(1, dtype=torch.int64)
+    cuts = torch.randperm(max(total - 1, 0), generator=generator)[: parts - 1] + 1
+    cuts = torch.cat([cuts, torch.full((parts - 1 - len(cuts),), total)])
+    return torch.cat([torch.tensor([0]), cuts.sort().values, torch.tensor([total])])
+
+
+def recurrence_gates(values, raw):
+    """As they are: logarithms, from hardly any decay to nearly all, by head and key. Else what makes many sizes."""
+    if raw:
+        return values * 3
+    classes = sum(
+        torch.arange(n).view(-1, *[1] * i) for i, n in enumerate(values.shape[::-1])
+    )
+    levels = torch.tensor([2.0**-4, 2.0, 2.0**-8, 0.5])
+    return -values.abs() * levels[classes % 4]
+
+
+def recurrence_inputs(definition, axes, device="cpu", seed=0):
+    """Keys of a norm near 1, so that the state contracts; a first state of which something is left at the end."""
+    sizes = conftest.resolve_axes(definition, axes)
+    generator = conftest.generator_of(seed)
+    key_size = sizes[definition["inputs"]["q"]["shape"][-1]]
+    raw = any(word in definition["inputs"] for word in ("A_log", "lower_bound"))
+    logits = any("beta_sigmoid" in name for name in definition["inputs"])
+    logits = logits or recurrence_says(definition, "beta_sigmoid")
+    inputs = {}
+    for name, spec in definition["inputs"].items():
+        if spec["shape"] is None:
+            inputs[name] = recurrence_scalar(name, key_size)
+            continue
+        shape, dtype = conftest.shape_of(spec, sizes), conftest.dtype_of(spec)
+        values = conftest.noise(shape, torch.float32, "cpu", generator)
+        if "int" in spec["dtype"]:
+            total = sizes[definition["inputs"]["q"]["shape"][-3]]
+            values = recurrence_offsets(total, shape[0] - 1, generator)
+        elif name == "k":
+            values *= (3 / key_size) ** 0.5
+        elif "state" in name:
+            values *= 0.5
+        elif name in ("g", "gk", "g_gamma"):
+            values = recurrence_gates(values, raw)
+        elif name == "A_log":
+            values -= 2
+        elif name == "dt_bias":
+            values *= 2
+        elif name in ("beta", "b"):
+            values = values * 4 if logits or name == "b" else (values + 1) / 2
+        inputs[name] = values.to(dtype).to(device)
+    return inputs
+
+
+def recurrence_edges(definition, axes):
+    """No sequence, and one of one token."""
+    inputs, edges = definition["inputs"], []
+    offsets = inputs.get("cu_seqlens")
+    for count in (0, 1):
+        edge = {**axes, inputs["q"]["shape"][-3]: count}
+        if offsets is None:
+            edge[inputs["q"]["shape"][0]] = count
+            edge[inputs["q"]["shape"][1]] = 1
+        else:
+            states = [
+                s
+                for n, s in {**inputs, **definition["outputs"]}.items()
+                if "state" in n
+            ]
+            edge.update({state["shape"][0]: count for state in states})
+            edge[offsets["shape"][0]] = count + 1
+        edges.append({axis: edge[axis] for axis in axes})
+    return edges
+
+
+def recurrence_tolerance(definition, axes, index):
+    """Kernels multiply tiles in the inputs' dtype: some of 256 parts of a typical element, which is around 1/2."""
+    return 2e-2, 2e-2, 0.999
+
+
+def recurrence_log_gates(inputs):
+    """The logarithm of what stays of the state, by head or by head and key."""
+    gate = inputs["gk" if "gk" in inputs else "g"].float()
+    by_key = gate.dim() == inputs["v"].dim()
+    rate = inputs["A_log"].exp() if "A_log" in inputs else torch.ones(())
+    rate = rate[..., None] if by_key else rate
+    if "dt_bias" in inputs:
+        gate = gate + inputs["dt_bias"].view(gate.shape[-2 if by_key else -1 :])
+    if "lower_bound" in inputs:
+        return inputs["lower_bound"] * torch.sigmoid(rate * gate)
+    if "A_log" in inputs:
+        return -rate * torch.nn.functional.softplus(gate)
+    return gate
+
+
+def recurrence_strength(definition, inputs):
+    beta = inputs["b" if "b" in inputs else "beta"]
+    switches = {
+        word: bool(value)
+        for name, value in inputs.items()
+        for word in ("beta_sigmoid", "neg_eigval")
+        if word in name
+    }
+    said = recurrence_says(definition, "beta_sigmoid") or "b" in inputs
+    if switches.get("beta_sigmoid", said):
+        beta = torch.sigmoid(beta.float())
+    if switches.get("neg_eigval", recurrence_says(definition, "neg_eigval")):
+        beta = 2 * beta
+    return beta
+
+
+def recurrence_normed(definition, inputs):
+    """Are q and k normalised in the operation?"""
+    norms = [value for name, value in inputs.items() if "l2norm" in name]
+    return bool(norms[0] if norms else recurrence_says(definition, "l2norm"))
+
+
+def recurrence_heads(inputs):
+    """q, k and v, a head of q and k for each of v."""
+    sharing = inputs["v"].shape[-2] // inputs["q"].shape[-2]
+    q, k = (inputs[name].repeat_interleave(sharing, dim=-2) for name in "qk")
+    return {"q": q, "k": k, "v": inputs["v"]}
+
+
+def recurrence_unit(words):
+    """The same with q and k of norm 1."""
+    unit = {
+        name: torch.nn.functional.normalize(words[name].float(), dim=-1)
+        for name in "qk"
+    }
+    return words | {name: value.to(words[name].dtype) for name, value in unit.items()}
+
+
+def recurrence_call(test, inputs, chunk, recurrent, words, **more):
+    """One of two forms of a kernel. States are [K, V] there; packed sequences are one row of a batch, in each of `words`."""
+    definition = conftest.definition_of(test)
+    if min(inputs["q"].shape) == 0:
+        raise NotImplementedError("it launches no empty grid")
+    flat = inputs["q"].dim() == 3
+    if flat:
+        words = {name: value[None] for name, value in words.items()}
+    first = recurrence_says(definition, "v_first", "k_last")
+    state = inputs.get("initial_state")
+    if state is not None:
+        state = (state.transpose(-1, -2) if first else state).float().contiguous()
+    if "cu_seqlens" in inputs:
+        more["cu_seqlens"] = inputs["cu_seqlens"].long()
+    more["scale"] = inputs.get("scale") or None
+    kernel = chunk if recurrence_says(definition, "chunk") else recurrent
+    output, state = kernel(
+        **words, **more, initial_state=state, output_final_state=True
+    )
+    state = state.transpose(-1, -2) if first else state
+    return (output[0] if flat else output, state)[: len(definition["outputs"])]

@@ -1,0 +1,334 @@
+#include "kernels/rms.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/check.h"
+#include "kernels/rms_inputs.h"
+
+enum { PARALLEL_FROM = 1 << 14 }; /* elements from which threads are worth their start */
+
+static bool named(const char *name, const char *part)
+{
+	return strstr(name, part) != NULL;
+}
+
+struct rms_roles rms_roles_of(const struct op_problem *problem)
+{
+	struct rms_roles roles = {-1, -1, -1, -1, -1, -1};
+	int rank = problem->output_count > 0 ? problem->outputs[0].rank : 0;
+
+	for (int i = 0; i < problem->input_count; i++) {
+		const struct op_arg *input = &problem->inputs[i];
+		bool flat_weight = rank == 1 && (named(input->name, "weight") || named(input->name, "gamma"));
+
+		if (input->rank == OP_SCALAR)
+			roles.eps = i;
+		else if (input->rank == 1 && (rank != 1 || flat_weight))
+			roles.weight = i;
+		else if (roles.hidden < 0)
+			roles.hidden = i;
+		else
+			roles.residual = i;
+	}
+	if (roles.residual >= 0 && named(problem->inputs[roles.hidden].name, "resid") &&
+	    !named(problem->inputs[roles.residual].name, "resid")) {
+		int first = roles.hidden;
+
+		roles.hidden = roles.residual;
+		roles.residual = first;
+	}
+	roles.output = problem->output_count > 0 ? 0 : -1;
+	roles.updated = problem->output_count > 1 ? 1 : -1;
+	if (roles.updated >= 0 && named(problem->outputs[0].name, "resid") &&
+	    !named(problem->outputs[1].name, "resid")) {
+		roles.output = 1;
+		roles.updated = 0;
+	}
+	return roles;
+}
+
+double rms_eps(const struct op_case *c)
+{
+	int scalar = rms_roles_of(c->problem).eps;
+
+	if (scalar >= 0)
+		return c->scalar[scalar];
+	return c->constant_count > 0 ? c->constants[0].value : (double)NAN;
+}
+
+void rms_extent(const struct op_case *c, int64_t *rows, int64_t *columns)
+{
+	const struct op_arg *hidden = &c->problem->inputs[rms_roles_of(c->problem).hidden];
+
+	*rows = 1;
+	for (int d = 0; d + 1 < hidden->rank; d++) {
+		int64_t length = c->axis[hidden->axis[d]];
+
+		*rows =
+		    length > 0 && *rows > (INT64_MAX >> 1) / length ? INT64_MAX >> 1 : *rows * length; /* 0: no rows */
+	}
+	*columns = c->axis[hidden->axis[hidden->rank - 1]];
+}
+
+static bool known_dtype(enum dtype dtype)
+{
+	return dtype == DTYPE_FLOAT32 || dtype == DTYPE_FLOAT16 || dtype == DTYPE_BFLOAT16;
+}
+
+static bool same_shape(const struct op_arg *a, const struct op_arg *b)
+{
+	if (a->rank != b->rank)
+		return false;
+	for (int d = 0; d < a->rank; d++)
+		if (a->axis[d] != b->axis[d])
+			return false;
+	return true;
+}
+
+/* Inputs and outputs of other dtypes, or scalars that are no epsilon. */
+static int refuse_dtypes(const struct op_problem *problem, struct err *why)
+{
+	for (int i = 0; i < problem->input_count; i++) {
+		const struct op_arg *input = &problem->inputs[i];
+
+		if (input->rank == OP_SCALAR && strncmp(input->name, "eps", 3) != 0)
+			return err_set(why, "input '%s' is a Python scalar; only an epsilon may be one", input->name);
+		if (input->rank != OP_SCALAR && !known_dtype(input->dtype))
+			return err_set(why, "input '%s' is %s; expected float32, float16 or bfloat16", input->name,
+				       dtype_name(input->dtype));
+	}
+	for (int i = 0; i < problem->output_count; i++)
+		if (!known_dtype(problem->outputs[i].dtype))
+			return err_set(why, "output '%s' is %s; expected float32, float16 or bfloat16",
+				       problem->outputs[i].name, dtype_name(problem->outputs[i].dtype));
+	return 0;
+}
+
+/* Every tensor has the shape of the output, or, one of them, its last axis alone. */
+static int refuse_shapes(const struct op_problem *problem, struct err *why)
+{
+	struct rms_roles roles = rms_roles_of(problem);
+	const struct op_arg *output = &problem->outputs[0];
+	char found[512], expected[512];
+
+	op_shape_text(problem, output, expected, sizeof expected);
+	for (int i = 0; i < problem->input_count; i++) {
+		const struct op_arg *input = &problem->inputs[i];
+		bool weight = i == roles.weight && input->axis[0] == output->axis[output->rank - 1];
+
+		if (input->rank == OP_SCALAR || weight || (i != roles.weight && same_shape(input, output)))
+			continue;
+		return err_set(why, "input '%s' has shape %s, expected %s like output '%s', or its last axis alone",
+			       input->name, op_shape_text(problem, input, found, sizeof found), expected, output->name);
+	}
+	if (problem->output_count == 2 && !same_shape(&problem->outputs[1], output))
+		return err_set(why, "output '%s' has shape %s, expected %s like output '%s'", problem->outputs[1].name,
+			       op_shape_text(problem, &problem->outputs[1], found, sizeof found), expected,
+			       output->name);
+	return 0;
+}
+
+int rms_match(const struct op_problem *problem, struct err *why)
+{
+	int scalars = 0;
+
+	if (problem->output_count < 1 || problem->output_count > 2 || problem->outputs[0].rank < 1)
+		return err_set(why,
+			       "it has %d outputs; expected one tensor, and at most the updated residual beside it",
+			       problem->output_count);
+	if (refuse_dtypes(problem, why) != 0)
+		return -1;
+	for (int i = 0; i < problem->input_count; i++)
+		scalars += problem->inputs[i].rank == OP_SCALAR;
+	struct rms_roles roles = rms_roles_of(problem);
+	int tensors = problem->input_count - scalars, needed = roles.residual >= 0 ? 3 : 2;
+
+	if (roles.weight < 0)
+		return err_set(why, "none of its inputs is a weight of one axis");
+	if (roles.hidden < 0 || tensors != needed || scalars > 1)
+		return err_set(
+		    why, "it has %d inputs; expected a hidden state, perhaps a residual, a weight, perhaps an epsilon",
+		    problem->input_count);
+	if (problem->output_count == 2 && roles.residual < 0)
+		return err_set(why, "it has two outputs, but no residual among its inputs to update");
+	if (refuse_shapes(problem, why) != 0)
+		return -1;
+	return roles.residual >= 0 ? RMS_FUSED_ADD : RMS_PLAIN;
+}
+
+/* Rows of the medium size: enough for every column to be a spike in some row, if that stays within 2^25 elements. */
+static int64_t covering_rows(int64_t columns)
+{
+	int64_t rows = RMS_SPIKE_ROW + (columns - 1) / RMS_SPIKES + 1, most = (1 << 25) / columns;
+
+	rows = rows < most ? rows : most;
+	return rows > 256 ? rows : 256;
+}
+
+void rms_set_axes(const struct op_problem *problem, int64_t rows, int64_t columns, int64_t *axis)
+{
+	const struct op_arg *output = &problem->outputs[0];
+	int last = output->axis[output->rank - 1], rest = -1;
+
+	for (int i = 0; i < problem->axis_count; i++)
+		axis[i] = problem->axes[i].var ? 1 : problem->axes[i].value;
+	if (problem->axes[last].var)
+		axis[last] = columns;
+	for (int d = 0; d + 1 < output->rank; d++) {
+		int at = output->axis[d];
+
+		if (at == last || !problem->axes[at].var) {
+			rows = rows / axis[at] + (rows % axis[at] != 0);
+		} else {
+			if (rest >= 0 && rest != at) {
+				axis[rest] = rows < 4 ? rows : 4;
+				rows = rows / axis[rest] + (rows % axis[rest] != 0);
+			}
+			rest = at;
+		}
+	}
+	if (rest >= 0)
+		axis[rest] = rows;
+}
+
+static int64_t columns_of(const struct op_problem *problem, int64_t if_var)
+{
+	const struct op_axis *axis = &problem->axes[problem->outputs[0].axis[problem->outputs[0].rank - 1]];
+
+	return axis->var ? if_var : axis->value;
+}
+
+int rms_sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
+{
+	int64_t columns = columns_of(problem, size == SIZE_SMALL ? 128 : 4096), rows[2];
+	int count = size == SIZE_LARGE ? 1 : 2;
+
+	(void)variant;
+	rows[0] = size == SIZE_SMALL ? 1 : size == SIZE_MEDIUM ? 67 : 16384;
+	rows[1] = size == SIZE_SMALL ? 8 : covering_rows(columns);
+	for (int i = 0; i < count && i < room; i++)
+		rms_set_axes(problem, rows[i], columns, axis + i * problem->axis_count);
+	return count < room ? count : room;
+}
+
+const struct op_edge rms_edges[] = {{"no_rows", "no rows in, no rows out"}, {NULL, NULL}};
+
+bool rms_edge_axes(const struct op_problem *problem, int variant, int edge, int64_t *axis)
+{
+	(void)edge;
+	return op_edge_rows(rms_sizes, problem, variant, 0, axis);
+}
+
+struct rule rms_rule(const struct op_case *c, int output)
+{
+	switch (c->problem->outputs[output].dtype) {
+	case DTYPE_FLOAT16:
+		return (struct rule){0x1p-24, 0x1p-10, 1};
+	case DTYPE_BFLOAT16:
+		return (struct rule){0x1p-126, 0x1p-7, 1};
+	default:
+		return (struct rule){0x1p-126, 1e-5, 1};
+	}
+}
+
+/* An epsilon given as an argument: none that a reference would have by heart. */
+double rms_scalar(const struct op_case *c, int input)
+{
+	(void)c;
+	(void)input;
+	return 4e-6;
+}
+
+int rms_find_parts(const struct op_case *c, const struct tensor *in, struct tensor *out, struct rms_parts *parts,
+		   struct err *err)
+{
+	struct rms_roles roles = rms_roles_of(c->problem);
+
+	*parts = (struct rms_parts){.hidden = &in[roles.hidden], .weight = &in[roles.weight], .eps = rms_eps(c)};
+	if (roles.residual >= 0 && in[roles.residual].data != NULL)
+		parts->residual = &in[roles.residual];
+	if (out != NULL) {
+		parts->output = &out[roles.output];
+		parts->updated = roles.updated >= 0 ? &out[roles.updated] : NULL;
+	}
+	parts->columns = parts->hidden->rank > 0 ? parts->hidden->shape[parts->hidden->rank - 1] : 0;
+	parts->rows = parts->columns > 0 ? parts->hidden->elements / parts->columns : 0;
+	if (parts->hidden->data == NULL || parts->weight->data == NULL)
+		return err_set(err, "the hidden state or the weight is absent, so there is nothing to normalise");
+	if (parts->weight->elements != parts->columns ||
+	    (parts->residual != NULL && parts->residual->elements != parts->hidden->elements))
+		return err_set(err, "the inputs of %s do not fit together", c->problem->name);
+	return 0;
+}
+
+void rms_read_row(const struct rms_parts *parts, int64_t row, double *x, double *scratch)
+{
+	int64_t first = row * parts->columns;
+
+	number_read(parts->hidden->data, parts->hidden->dtype, first, parts->columns, x);
+	if (parts->residual == NULL)
+		return;
+	number_read(parts->residual->data, parts->residual->dtype, first, parts->columns, scratch);
+	for (int64_t i = 0; i < parts->columns; i++)
+		x[i] += scratch[i];
+}
+
+/* `factors` has what each column is multiplied with; `x` and `y` take a row each. */
+static void normalise_row(const struct rms_parts *parts, int64_t row, const double *factors, double *x, double *y)
+{
+	double squares = 0;
+
+	rms_read_row(parts, row, x, y);
+	for (int64_t i = 0; i < parts->columns; i++)
+		squares += x[i] * x[i];
+	double inverse = 1 / sqrt(squares / (double)parts->columns + parts->eps);
+
+	for (int64_t i = 0; i < parts->columns; i++)
+		y[i] = x[i] * inverse * factors[i];
+	number_write(parts->output->data, parts->output->dtype, row * parts->columns, parts->columns, y);
+	if (parts->updated != NULL)
+		number_write(parts->updated->data, parts->updated->dtype, row * parts->columns, parts->columns, x);
+}
+
+static double *doubles(int64_t count)
+{
+	double *memory = calloc((size_t)count + 1, sizeof *memory);
+
+	if (memory == NULL)
+		die_no_memory();
+	return memory;
+}
+
+int rms_check(const struct op_case *c, const struct tensor *in, struct err *err)
+{
+	if (check_epsilon(c, rms_roles_of(c->problem).eps, err) != 0)
+		return -1;
+	return check_all_finite(c, in, err);
+}
+
+int rms_oracle(const struct op_case *c, int offset, const struct tensor *in, struct tensor *out, struct err *err)
+{
+	struct rms_parts parts;
+
+	if (rms_find_parts(c, in, out, &parts, err) != 0)
+		return -1;
+	double *factors = doubles(parts.columns);
+
+	number_read(parts.weight->data, parts.weight->dtype, 0, parts.columns, factors);
+	for (int64_t i = 0; i < parts.columns; i++)
+		factors[i] += offset;
+#pragma omp parallel if (parts.hidden->elements > PARALLEL_FROM)
+	{
+		double *x = doubles(parts.columns), *y = doubles(parts.columns);
+
+#pragma omp for
+		for (int64_t row = 0; row < parts.rows; row++)
+			normalise_row(&parts, row, factors, x, y);
+		free(x);
+		free(y);
+	}
+	free(factors);
+	return 0;
+}

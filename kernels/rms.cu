@@ -1,0 +1,84 @@
+/* rms on a GPU: kernels/rms.h in float32.
+ *
+ * A block a row, twice over it: once for the sum of squares, once for the answer; the second reading finds the row in
+ * the cache. Every thread adds its columns in order, threads are added as a tree: the same bits every time. Division
+ * and square root are IEEE's: nothing here approximates. */
+#include "kernels/elements_cuda.h"
+
+#include "kernels/rms.h"
+#include "kernels/rms_inputs.h"
+
+enum { THREADS = 256 };
+
+struct rows {
+	const void *hidden, *residual, *weight; /* residual NULL: none */
+	void *output, *updated;                 /* updated NULL: not asked for */
+	enum dtype hidden_dtype, residual_dtype, weight_dtype, output_dtype, updated_dtype;
+	int64_t columns;
+	float eps, offset;
+};
+
+static __device__ __forceinline__ float load_x(const struct rows &rows, int64_t index)
+{
+	float x = load(rows.hidden, rows.hidden_dtype, index);
+
+	return rows.residual == NULL ? x : x + load(rows.residual, rows.residual_dtype, index);
+}
+
+static __global__ void __launch_bounds__(THREADS) normalise(const struct rows rows)
+{
+	int64_t start = blockIdx.x * rows.columns;
+	float squares = 0;
+
+	for (int64_t c = threadIdx.x; c < rows.columns; c += THREADS) {
+		float x = load_x(rows, start + c);
+
+		squares += x * x;
+	}
+	float root = sqrtf(block_sum<THREADS>(squares) / (float)rows.columns + rows.eps);
+
+	for (int64_t c = threadIdx.x; c < rows.columns; c += THREADS) {
+		float x = load_x(rows, start + c), w = load(rows.weight, rows.weight_dtype, c);
+
+		number_store(rows.output, rows.output_dtype, start + c, x / root * (rows.offset + w));
+		if (rows.updated != NULL)
+			number_store(rows.updated, rows.updated_dtype, start + c, x);
+	}
+}
+
+int rms_launch(const struct op_case *c, int offset, const struct tensor *in, struct tensor *out, void *stream,
+               struct err *err)
+{
+	struct rms_roles roles = rms_roles_of(c->problem);
+	struct rows rows = {};
+	int64_t count;
+
+	rms_extent(c, &count, &rows.columns);
+	if (count <= 0 || rows.columns <= 0)
+		return 0;
+	if (count > INT32_MAX)
+		return err_set(err, "%lld rows are more than a grid has blocks; take fewer", (long long)count);
+	rows.hidden = in[roles.hidden].data;
+	rows.hidden_dtype = in[roles.hidden].dtype;
+	rows.weight = in[roles.weight].data;
+	rows.weight_dtype = in[roles.weight].dtype;
+	rows.output = out[roles.output].data;
+	rows.output_dtype = out[roles.output].dtype;
+	if (roles.residual >= 0) {
+		rows.residual = in[roles.residual].data;
+		rows.residual_dtype = in[roles.residual].dtype;
+	}
+	if (roles.updated >= 0) {
+		rows.updated = out[roles.updated].data;
+		rows.updated_dtype = out[roles.updated].dtype;
+	}
+	rows.eps = (float)rms_eps(c);
+	rows.offset = (float)offset;
+	normalise<<<(unsigned)count, THREADS, 0, (cudaStream_t)stream>>>(rows);
+	return cuda_check(cudaGetLastError(), "launching an RMS norm", err);
+}
+
+int rms_fill_cuda(const struct op_case *c, int offset, int input, struct tensor *out, void *stream, struct err *err)
+{
+	return fill_elements<rms_element>(out, rms_recipe_of(c, offset, input), stream, err);
+}

@@ -1,0 +1,64 @@
+#include "kernels/rms_inputs.h"
+
+#include "kernels/rms.h"
+
+enum { BLOCK = 4, SERIAL_BLOCKS = 1 << 12 };
+
+/* Smallest exponent e >= from with count * 4^e >= energy. */
+static int least_exponent(int from, double count, double energy)
+{
+	int e = from;
+
+	while (e < 40 && count * (double)float_power(e) * (double)float_power(e) < energy)
+		e++;
+	return e;
+}
+
+struct rms_recipe rms_recipe_of(const struct op_case *c, int offset, int input)
+{
+	const struct op_problem *problem = c->problem;
+	struct rms_roles roles = rms_roles_of(problem);
+	enum dtype dtype = problem->inputs[roles.hidden].dtype;
+	enum dtype other = roles.residual >= 0 ? problem->inputs[roles.residual].dtype : dtype;
+	enum dtype weight = problem->inputs[roles.weight].dtype;
+	double noise = roles.residual >= 0 ? 2.0 / 3 : 1.0 / 3; /* mean square of a noise element */
+	double eps = rms_eps(c);
+	int half =
+	    dtype == DTYPE_FLOAT16 || other == DTYPE_FLOAT16 || problem->outputs[roles.output].dtype == DTYPE_FLOAT16;
+	struct rms_recipe f;
+	int64_t rows;
+
+	rms_extent(c, &rows, &f.columns);
+	f.key = input_key(c, input);
+	f.part = input == roles.weight ? RMS_WEIGHT : input == roles.residual ? RMS_RESIDUAL : RMS_HIDDEN;
+	f.probe = c->probe;
+	f.zero_row = !(eps == 0);
+	f.least = half ? -13 : -40; /* float16: 11 bits at 2^-14, the least normal; then x^2 stays normal in float32 */
+	f.tiny = least_exponent(f.least, noise, eps > 0 && eps < 1e6 ? eps / 2 : eps == 0 ? 1e-14 : 1e-6);
+	f.spikes = f.columns < RMS_SPIKES ? (int)f.columns : RMS_SPIKES;
+	f.spike = least_exponent(0, f.spikes, 4 * noise * (double)f.columns);
+	f.single = least_exponent(0, 1, 4 * noise * (double)f.columns);
+	f.half_ulp = dtype != other ? 0 : dtype == DTYPE_BFLOAT16 ? -8 : dtype == DTYPE_FLOAT16 ? -11 : 0;
+	f.weight_bits = weight == DTYPE_BFLOAT16 ? 7 : weight == DTYPE_FLOAT16 ? 10 : 20;
+	f.offset = offset;
+	return f;
+}
+
+int rms_fill(const struct op_case *c, int offset, int input, struct tensor *out, struct err *err)
+{
+	struct rms_roles roles = rms_roles_of(c->problem);
+	int64_t blocks = (out->elements + BLOCK - 1) / BLOCK;
+
+	if (input != roles.hidden && input != roles.residual && input != roles.weight)
+		return err_set(err, "input %d of %s is no tensor", input, c->problem->name);
+	const struct rms_recipe f = rms_recipe_of(c, offset, input);
+
+#pragma omp parallel for if (blocks > SERIAL_BLOCKS)
+	for (int64_t block = 0; block < blocks; block++) {
+		struct philox random = philox_block(f.key, (uint64_t)block);
+
+		for (int64_t i = block * BLOCK; i < block * BLOCK + BLOCK && i < out->elements; i++)
+			number_store(out->data, out->dtype, i, rms_element(&f, i, random.word[i % BLOCK]));
+	}
+	return 0;
+}

@@ -1,0 +1,54 @@
+#!/bin/sh
+# 2062: an op_type that nobody has heard of, and shapes that fit no rule of their family, whichever it is, have no ground truth:
+# skipped, with the reason. What needs no truth is looked at all the same: shape, dtype, determinism. One that raises has shown
+# nothing, for no rule says that its inputs are valid, but is told.
+. "$(dirname "$0")/scene.sh"
+"$python" -I -S - "$top" <<'END'
+import json
+import os
+import sys
+
+RIGHT = "return x.sum(-1)"
+WRONG = {
+    "dtype": ("failed", "dtype", "return x.sum(-1).double()"),
+    "shape": ("failed", "shape", "return x.sum(-1, keepdim=True)"),
+    "mood": ("failed", "nondeterministic", "return x.sum(-1) + float(__import__('time').perf_counter_ns() % 4096)"),
+    "text": ("error", "raised", "return x.sum(-1\n    (("),
+    "fall": ("skipped", "no_ground_truth", "raise ValueError('no')"),
+}
+
+
+def write(op_type, name, body):
+    os.makedirs(f"definitions/{op_type}", exist_ok=True)
+    with open(f"definitions/{op_type}/{name}.json", "w") as out:
+        json.dump({
+            "name": name, "op_type": op_type, "description": "",
+            "axes": {"n": {"type": "var"}, "width": {"type": "const", "value": 8}},
+            "inputs": {"x": {"shape": ["n", "width"], "dtype": "float32"}},
+            "outputs": {"y": {"shape": ["n"], "dtype": "float32"}},
+            "reference": f"import torch\n\n\ndef run(x):\n    {body}\n",
+        }, out)
+
+
+expected = {}
+for op_type in ["novel_attention_v2", *sorted(os.listdir(sys.argv[1] + "/definitions"))]:
+    write(op_type, f"{op_type}_right", RIGHT)
+    expected[f"{op_type}_right"] = ["skipped", "no_ground_truth"]
+for op_type in ("novel_attention_v2", "moe", "sampling"):
+    for word, (status, reason, body) in WRONG.items():
+        write(op_type, f"{op_type}_{word}", body)
+        expected[f"{op_type}_{word}"] = [status, reason]
+json.dump(expected, open("../expected", "w"))
+END
+verify
+expect_exit 1
+expect "len(json.load(open('../expected'))) == len(d) == 24 + 15"
+wrong="[(n, d[n]['status'], d[n]['reason'], d[n]['message']) for n, told in json.load(open('../expected')).items()
+	if [d[n]['status'], d[n]['reason']] != told]"
+step="these definitions: $(value "$wrong")"
+expect "$wrong == []"
+expect "all('ValueError: no' in case['message'] for n, one in d.items() if n.endswith('_fall') for case in one['cases'])"
+# The reason: that there is no such family, or what does not fit into it.
+told="{n: one['cases'][0]['message'] for n, one in d.items() if n.endswith('_right')}"
+expect "all(len(text) > 60 for text in $told.values()) and len($told) == 24"
+expect "\"'novel_attention_v2'\" in $told['novel_attention_v2_right'] and '(softmax: ' in $told['softmax_right']"
