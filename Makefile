@@ -33,6 +33,8 @@ units := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/test_*.c))
 benches := $(patsubst %.c,$(BUILD)/%,$(wildcard bench/*.c))
 gpu_tests := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/gpu/*.c))
 gpu_benches := $(patsubst %.cu,$(BUILD)/%,$(wildcard bench/*.cu))
+# What unit tests put under and beside the program: faults in the place of the C library's calls, a quick interpreter.
+faults := $(BUILD)/tests/faults/shim.so $(BUILD)/tests/faults/interpreter
 archives := $(foreach a,rooms kernels base,$(BUILD)/obj/$a.a)
 # What only some ask for is a library of its own, loaded by those; without what it needs it is left out.
 seal_libs := $(shell pkg-config --libs libsodium 2>/dev/null)
@@ -108,7 +110,7 @@ clean: ## remove every build
 help: ## list the targets
 	awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
-unit-tests: $(units)
+unit-tests: $(units) $(faults)
 
 $(BUILD)/reftest: $(call object,reftest.c) $(archives)
 	echo "  link $@"
@@ -135,6 +137,14 @@ $(units) $(benches) $(gpu_tests): $(BUILD)/%: $(BUILD)/obj/%.o $(archives)
 	$(CC) $(link) -o $@ $< -Wl,--start-group $(archives) -Wl,--end-group \
 		$(libs) $(if $(filter $(units),$@),-lcmocka)
 
+$(BUILD)/tests/faults/shim.so: tests/faults/shim.c tests/faults/faults.h $(BUILD)/obj/settings
+	echo "  link $@"; mkdir -p $(@D)
+	$(CC) $(strict) -I. -D_GNU_SOURCE -O2 -g -fPIC -fvisibility=hidden -shared -o $@ $<
+
+$(BUILD)/tests/faults/interpreter: tests/faults/interpreter.c $(BUILD)/obj/settings
+	echo "  link $@"; mkdir -p $(@D)
+	$(CC) $(strict) -D_GNU_SOURCE -O2 -g -o $@ $< $(libs)
+
 $(gpu_benches): $(BUILD)/%: $(BUILD)/obj/%.cu.o $(cuda) $(BUILD)/obj/kernels.a $(BUILD)/obj/base.a
 	echo "  link $@"; mkdir -p $(@D)
 	$(NVCC) --cudart static -Xcompiler -fopenmp -o $@ $^ $(filter -l% -L%,$(libs))
@@ -149,7 +159,7 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/obj/settings | $(BUILD)/ops.inc
 	echo "  cc $<"; mkdir -p $(@D)
 	$(CC) $(strict) $(CPPFLAGS) $(flags) $(CFLAGS) $(optimise) -c -o $@ $<
 
-$(BUILD)/obj/%.cu.o: %.cu $(BUILD)/obj/settings | $(BUILD)/ops.inc
+$(BUILD)/obj/%.cu.o: %.cu $(BUILD)/obj/settings_cuda | $(BUILD)/ops.inc
 	echo "  nvcc $<"; mkdir -p $(@D)
 	$(NVCC) -O3 -std=c++17 -I. -I$(BUILD) -D_GNU_SOURCE -MMD -MP -MF $(@:.o=.d) $(gencode) --threads 0 \
 		-Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra -c -o $@ $<
@@ -160,10 +170,10 @@ $(foreach j,$(wildcard kernels/*.json kernels/*/*.json),$(eval $(BUILD)/obj/$(j:
 # Written anew at every make, replaced only when they differ: the op families with the digests of their sources, what they
 # bring to generated tests, what the archives hold (a deleted source must leave them), and what the objects were compiled
 # with.
-written := ops.inc kernels_digest.h templates.inc templates_digest.h obj/sources obj/settings
+written := ops.inc kernels_digest.h templates.inc templates_digest.h obj/sources obj/settings obj/settings_cuda
 $(addprefix $(BUILD)/,$(written)): derived ;
 derived:
-	tools/generate.sh $(BUILD) '$(rooms) $(kernels) $(base) $(cuda)' '$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(flags) $(NVCC)'
+	tools/generate.sh $(BUILD) '$(rooms) $(kernels) $(base) $(cuda)' '$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(flags)' '$(NVCC)'
 
 .PHONY: all verify test references check mutants check-gpu check-races check-memory soak bench bench-gpu install uninstall clean help \
 	unit-tests derived

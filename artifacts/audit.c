@@ -117,6 +117,48 @@ static void find_statements(struct source *s)
 	}
 }
 
+/* Where the statement at `at` ends, if others follow on its lines: behind the colon of an `if` or a `def`, or a ';'.
+ * What follows a colon of another kind (a lambda's, an annotation's) begins with no word that is looked for. */
+static size_t part_end(const struct source *s, size_t at, size_t end)
+{
+	int depth = 0;
+
+	for (; at < end; at++) {
+		char c = s->code[at];
+
+		depth += (c == '(' || c == '[' || c == '{') - (c == ')' || c == ']' || c == '}');
+		if (depth == 0 && (c == ':' || c == ';'))
+			break;
+	}
+	return at;
+}
+
+/* "if x: return y" as two statements, the second one deeper. */
+static void split_statements(struct source *s, size_t room)
+{
+	struct statement *parts = arena_array(s->arena, room, sizeof *parts);
+	int count = 0;
+
+	for (int i = 0; i < s->statement_count; i++) {
+		struct statement part = s->statements[i];
+		size_t end = part.end;
+
+		for (;;) {
+			part.end = part_end(s, part.begin, end);
+			parts[count++] = part;
+			if (part.end == end || is_blank_line(s, part.end + 1, end))
+				break;
+			part.indent += s->code[part.end] == ':';
+			for (size_t k = part.begin; k < part.end; k++)
+				part.line += s->text[k] == '\n';
+			for (part.begin = part.end + 1; isspace((unsigned char)s->code[part.begin]); part.begin++)
+				part.line += s->text[part.begin] == '\n';
+		}
+	}
+	s->statements = parts;
+	s->statement_count = count;
+}
+
 static bool is_word(char c)
 {
 	return isalnum((unsigned char)c) || c == '_';
@@ -278,17 +320,20 @@ static void audit_function(struct source *s, const struct function *f)
 
 static void open_source(struct source *s, const char *text, size_t length, struct arena *arena)
 {
-	size_t lines = 2;
+	size_t lines = 2, parts = 0;
 
-	for (size_t i = 0; i < length; i++)
+	for (size_t i = 0; i < length; i++) {
 		lines += text[i] == '\n';
+		parts += text[i] == ':' || text[i] == ';';
+	}
 	*s = (struct source){.text = text, .length = length, .arena = arena};
 	s->code = arena_copy(arena, text, length);
 	s->statements = arena_array(arena, lines, sizeof *s->statements);
-	s->functions = arena_array(arena, lines < FUNCTIONS ? lines : FUNCTIONS, sizeof *s->functions);
-	s->findings = arena_array(arena, lines + 1, sizeof *s->findings);
+	s->functions = arena_array(arena, lines + parts < FUNCTIONS ? lines + parts : FUNCTIONS, sizeof *s->functions);
+	s->findings = arena_array(arena, lines + parts + 1, sizeof *s->findings);
 	blank(s);
 	find_statements(s);
+	split_statements(s, lines + parts);
 	find_functions(s);
 }
 

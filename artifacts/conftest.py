@@ -62,6 +62,11 @@ TOLERANCES = {
 }
 
 
+# What a class says of inputs that the operation writes to without returning them; of others it names the output that they
+# may be.
+WRITTEN, KEPT_OR_WRITTEN = object(), object()
+
+
 class Unavailable(pytest.skip.Exception):
     """A ground truth, or inputs, that cannot be had here; the message says why. Caught by nobody, it skips the test."""
 
@@ -103,7 +108,7 @@ def main(path):
     """Runs the tests of one file, on a GPU the large sizes too, and prints their summary. Words of the command line go to
     pytest."""
     words = ["-m", "slow or not slow"] if torch.cuda.is_available() else []
-    return pytest.main([str(path), "-q", "-rs", *words, *sys.argv[1:]])
+    return pytest.main([str(path), "-q", "-rfEs", *words, *sys.argv[1:]])
 
 
 # ---- definitions, references ----------------------------------------------------------------------------------------
@@ -135,9 +140,63 @@ def definition_of(test):
 
 def run_reference(test, inputs):
     """What `run` returns, as a list in the order of the definition's outputs. Its inputs are copies."""
+    return run_and_leave(test, inputs)[0]
+
+
+def run_and_leave(test, inputs):
+    """What `run` returns, and what it leaves in those inputs that the operation may write to, by name. That it leaves the
+    others as they were is asserted."""
     run = compile_reference(test.REFERENCE, test.NAME)
     torch.manual_seed(0)
-    return as_outputs(definition_of(test), run(**copies(inputs)), test.NAME)
+    theirs = copies(inputs)
+    outputs = as_outputs(definition_of(test), run(**theirs), test.NAME)
+    leaves = leaves_of(test)
+    for name, value in theirs.items():
+        if leaves is not None and name not in leaves:
+            assert same_bits(value, inputs[name]), (
+                f"{test.NAME} changes its input '{name}', {first_change(value, inputs[name])}"
+            )
+    return outputs, {name: theirs[name] for name in leaves or ()}
+
+
+def leaves_of(test):
+    """Inputs that the operation may write to, and what it then leaves there: WRITTEN, KEPT_OR_WRITTEN, or the index of the
+    output that it may be; an output that is not like the input cannot. None: nothing says."""
+    if getattr(test, "LEAVES", None) is None:
+        return None
+    definition = definition_of(test)
+    names = list(definition["outputs"])
+    return {
+        name: names.index(left) if left in names else left
+        for name, left in test.LEAVES.items()
+        if left not in names
+        or is_alike(definition["outputs"][left], definition["inputs"][name])
+    }
+
+
+def is_alike(one, other):
+    return (one["dtype"], one["shape"]) == (other["dtype"], other["shape"])
+
+
+def same_bits(a, b):
+    if not isinstance(a, torch.Tensor) or not isinstance(b, torch.Tensor):
+        return repr(a) == repr(b)
+    alike = a.shape == b.shape and a.dtype == b.dtype
+    return alike and torch.equal(bits(a), bits(b))
+
+
+def bits(tensor):
+    return tensor.contiguous().flatten().view(torch.uint8)
+
+
+def first_change(now, before):
+    was, found = ((x.dtype, tuple(x.shape)) for x in (before, now))
+    if was != found:
+        return f"from {was} to {found}"
+    differ = (bits(now) != bits(before)).view(-1, now.element_size()).any(1)
+    flat = int(differ.nonzero()[0])
+    was, found = (x.contiguous().flatten()[flat].item() for x in (before, now))
+    return f"first at {list(unravel(flat, now.shape))}: {was}, then {found}"
 
 
 def as_outputs(definition, result, who):
@@ -190,10 +249,13 @@ def dtype_of(spec):
 class Case:
     """Axis values, and for a workload the inputs that it gives."""
 
-    def __init__(self, label, axes, inputs=None):
+    def __init__(self, label, axes, inputs=None, problem=None):
         self.label = label
         self.axes = axes
         self.inputs = inputs or {}
+        self.problem = (
+            problem  # why this is no case: its test fails, and costs no other
+        )
 
     def __repr__(self):
         return f"{self.label}:{','.join(f'{name}={value}' for name, value in self.axes.items())}"
@@ -209,30 +271,31 @@ def constants(**values):
 
 
 def workloads(op_type, name):
-    """The lines of the workload file that need no missing blob."""
+    """The lines of the workload file that need no missing blob, each with its name."""
     path = ROOT / "workloads" / op_type / f"{name}.jsonl"
-    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    lines = path.read_bytes().split(b"\n") if path.is_file() else []
     found = []
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
-        workload = json.loads(line)["workload"]
-        inputs = {
-            key: value
-            for key, value in workload["inputs"].items()
-            if value["type"] != "random"
-        }
-        blobs = [
-            value["path"] for value in inputs.values() if value["type"] == "safetensors"
-        ]
-        if all(is_blob(ROOT / blob) for blob in blobs):
-            found.append(
-                (
-                    workload.get("uuid") or f"line {number}",
-                    Case("workload", workload["axes"], inputs),
-                )
-            )
+        try:
+            uuid, case = workload_of(line)
+        except (AttributeError, KeyError, TypeError, ValueError) as why:
+            uuid, case = None, Case("workload", {}, problem=f"{path}:{number}: {why!r}")
+        if case is not None:
+            found.append((uuid or f"line {number}", case))
     return found
+
+
+def workload_of(line):
+    """Its name and case; no case if a blob is missing."""
+    workload = json.loads(line)["workload"]
+    given = workload["inputs"].items()
+    inputs = {name: value for name, value in given if value["type"] != "random"}
+    blobs = [v["path"] for v in inputs.values() if v["type"] == "safetensors"]
+    if not all(is_blob(ROOT / blob) for blob in blobs):
+        return None, None
+    return workload.get("uuid"), Case("workload", dict(workload["axes"]), inputs)
 
 
 def is_blob(path):
@@ -268,9 +331,15 @@ def some_cases(sizes):
 def edge_cases(op_type, name, sizes, edges=None):
     """For parametrize: nothing at all, and one of everything. A family whose axes hang together says what that is; else
     the only var axis is it."""
-    definition = load_definition(op_type, name)
-    if edges is not None:
-        found = [Case("edge", axes) for axes in edges(definition, dict(sizes[0].axes))]
+    if edges is not None and sizes:
+        try:
+            definition = load_definition(op_type, name)
+            found = [
+                Case("edge", axes) for axes in edges(definition, dict(sizes[0].axes))
+            ]
+        except (OSError, LookupError, TypeError, ValueError) as why:
+            # A definition that is not as it was costs no other.
+            found = [Case("edge", {}, problem=f"{name}: {why!r}")]
     elif sizes and len(sizes[0].axes) == 1:
         found = [
             Case("edge", {axis: value}) for axis in sizes[0].axes for value in (0, 1)
@@ -345,11 +414,14 @@ def check_room(definition, axes, device, label):
 
 
 def make_inputs(test, case, device, seed=0):
-    """The inputs of a case: the family's, and in their place what a workload gives."""
+    """The inputs of a case: the family's, and in their place what a workload gives. Python scalars of a workload stand
+    beside the axes, for what the others mean may hang on them (the number that stands for padding)."""
+    assert case.problem is None, case.problem
     definition = definition_of(test)
     check_room(definition, case.axes, device, case.label)
     try:
-        inputs = test.generate_random_inputs(case.axes, device=device, seed=seed)
+        axes = {**case.axes, **given_scalars(definition, case)}
+        inputs = test.generate_random_inputs(axes, device=device, seed=seed)
     except Unavailable as why:
         pytest.skip(f"inputs: {why}")
     for name, given in case.inputs.items():
@@ -364,6 +436,14 @@ def make_inputs(test, case, device, seed=0):
     return inputs
 
 
+def given_scalars(definition, case):
+    return {
+        name: given["value"]
+        for name, given in case.inputs.items()
+        if given["type"] == "scalar" and definition["inputs"][name]["shape"] is None
+    }
+
+
 def noise(shape, dtype, device, generator):
     """Uniform on [-1, 1), the same on every device."""
     return (
@@ -375,598 +455,3 @@ def noise(shape, dtype, device, generator):
 
 def generator_of(seed):
     return torch.Generator(device="cpu").manual_seed(seed)
-
-
-# ---- reftest's own kernels ------------------------------------------------------------------------------------------
-
-
-class Place(ctypes.Structure):
-    _fields_ = (("data", ctypes.c_void_p), ("bytes", ctypes.c_int64))
-
-
-class Kernels:
-    """libreftest_kernels.so, and beside it the CUDA one. Every call takes the case as a JSON text."""
-
-    OK, NONE, REFUSED = 0, 1, 2
-
-    def __init__(self, folder):
-        self.folder = folder
-        self.host = ctypes.CDLL(str(folder / "libreftest_kernels.so"))
-        if not hasattr(self.host, "reftest_truth"):
-            raise Unavailable(
-                f"{folder} has kernels of a reftest that is too old for this file"
-            )
-
-    @functools.cached_property
-    def cuda(self):
-        try:
-            return ctypes.CDLL(str(self.folder / "libreftest_kernels_cuda.so"))
-        except OSError as why:
-            raise Unavailable(f"reftest has no CUDA kernels here ({why})") from why
-
-    def call(self, function, *words):
-        why = ctypes.create_string_buffer(2048)
-        code = function(*words, why, ctypes.c_size_t(len(why)))
-        text = why.value.decode("utf-8", "replace")
-        if code < 0:
-            raise RuntimeError(f"reftest's kernels: {text}")
-        return code, text
-
-    def need(self, function, *words):
-        code, why = self.call(function, *words)
-        if code != self.OK:
-            raise Unavailable(why)
-
-    def rule(self, text, output):
-        rule = (ctypes.c_double * 3)()
-        self.need(self.host.reftest_rule, text, output, rule)
-        return tuple(rule)
-
-    def truth(self, text, inputs, outputs, device):
-        if device.type == "cuda":
-            torch.cuda.synchronize(device)
-            index = (
-                device.index
-                if device.index is not None
-                else torch.cuda.current_device()
-            )
-            self.need(
-                self.cuda.reftest_truth_cuda,
-                text,
-                index,
-                places(inputs),
-                places(outputs),
-            )
-        else:
-            self.need(self.host.reftest_truth, text, places(inputs), places(outputs))
-
-    def judge(self, text, index, inputs, outputs, truth):
-        """None: the element rule is to decide; "": the output is right; else what is wrong."""
-        host = [
-            [value.cpu() if value is not None else None for value in group]
-            for group in (inputs, outputs, truth)
-        ]
-        code, why = self.call(
-            self.host.reftest_judge, text, index, *(places(group) for group in host)
-        )
-        return None if code == self.NONE else why if code == self.REFUSED else ""
-
-
-def place(tensor):
-    if tensor is None:
-        return Place(None, 0)
-    return Place(tensor.data_ptr() or None, tensor.numel() * tensor.element_size())
-
-
-def places(tensors):
-    return (Place * max(len(tensors), 1))(*(place(tensor) for tensor in tensors))
-
-
-@functools.lru_cache(maxsize=1)
-def _find_kernels():
-    program = shutil.which("reftest")
-    beside = (
-        [
-            Path(program).resolve().parent,
-            Path(program).resolve().parent.parent / "lib/reftest",
-        ]
-        if program
-        else []
-    )
-    named = os.environ.get("REFTEST_KERNELS")
-    for folder in [Path(named)] if named else [*beside, Path("/usr/local/lib/reftest")]:
-        if (folder / "libreftest_kernels.so").is_file():
-            return Kernels(folder)
-    where = (
-        f"$REFTEST_KERNELS is {named}, and has none"
-        if named
-        else "reftest is not installed"
-    )
-    return f"reftest's kernels are not here ({where})"
-
-
-def kernels():
-    found = _find_kernels()
-    if isinstance(found, str):
-        raise Unavailable(found)
-    return found
-
-
-def kernels_case(test, case, inputs):
-    """The JSON text that reftest's kernels take. Python scalars, and constants that nothing attests, are told by value."""
-    definition, known = definition_of(test), constants_of(test)
-    scalars = {
-        name: value
-        for name, value in inputs.items()
-        if isinstance(value, (int, float)) and math.isfinite(value)
-    }
-    constants = {
-        name: float(known[name])
-        for name, value in test.CONSTANTS.items()
-        if value is None and known[name] is not None
-    }
-    text = {
-        "definition": {
-            key: definition[key] for key in definition if key != "reference"
-        },
-        "axes": dict(case.axes),
-        "scalars": scalars,
-        "constants": constants,
-        "seed": 0,
-    }
-    return json.dumps(text).encode("utf-8")
-
-
-def generic_inputs(definition, axes, device, seed=0):
-    """For an operation that no family of reftest knows: noise, if it takes floats alone."""
-    specs = definition["inputs"].items()
-    names = [name for name, spec in specs if "float" not in spec["dtype"]]
-    if names:
-        raise Unavailable(f"what integers '{names[0]}' may hold, nothing says")
-    generator, sizes = generator_of(seed), resolve_axes(definition, axes)
-    return {
-        name: 1.0
-        if spec["shape"] is None
-        else noise(shape_of(spec, sizes), dtype_of(spec), device, generator)
-        for name, spec in specs
-    }
-
-
-# ---- ground truth ---------------------------------------------------------------------------------------------------
-
-
-def need(module, device=None):
-    """A module of another library, or Unavailable with the reason. With a device: one that wants a GPU."""
-    if device is not None and device.type != "cuda":
-        raise Unavailable(f"{module.partition('.')[0]} needs a CUDA GPU")
-    try:
-        return importlib.import_module(module)
-    except (
-        Exception
-    ) as why:  # what an import of compiled code raises is anybody's guess
-        raise Unavailable(
-            f"{module} cannot be imported ({type(why).__name__}: {why})"
-        ) from why
-
-
-def need_capability(device, major, minor=0):
-    """The major number of the GPU's compute capability, or Unavailable if it is below."""
-    found = torch.cuda.get_device_capability(device)
-    if found < (major, minor):
-        raise Unavailable(
-            f"it needs compute capability {major}.{minor}, this GPU has {found[0]}.{found[1]}"
-        )
-    return found[0]
-
-
-@functools.cache
-def _constants(test):
-    probe = getattr(test, "PROBE", None)
-    found = probe(test) if probe else {}
-    return {
-        name: found.get(name) if value is None else value
-        for name, value in test.CONSTANTS.items()
-    }
-
-
-def constants_of(test):
-    """What no input says: as attested, else as the family's probe recovers it from the reference's answers, else None."""
-    return _constants(test if isinstance(test, type) else type(test))
-
-
-def need_constant(test, name):
-    value = constants_of(test).get(name)
-    if value is None:
-        raise Unavailable(f"nothing attests the constant '{name}' of {test.NAME}")
-    return value
-
-
-def round_constant(estimate):
-    """What was meant by an estimate that is good to 2 %: a round number (1, 2 … 9 times a power of ten), or a dtype's
-    epsilon, which torch takes when it is given none; else what was found. An answer that no constant gives is wrong."""
-    assert estimate > 0 and math.isfinite(estimate), (
-        f"the reference answers its probe as no constant would make it: {estimate}"
-    )
-    meant = [float(f"{estimate:.0e}")]
-    meant += [torch.finfo(dtype).eps for dtype in (torch.float32, torch.bfloat16)]
-    near = (x for x in meant if abs(estimate - x) <= 0.02 * x)
-    return next(near, estimate)
-
-
-def attend(q, k, v, scale, causal):
-    """One sequence through torch's scaled_dot_product_attention, in float64: q [n, heads, D], k and v [m, heads that
-    share them, …]; causal: the last query sees all keys. The output, and its log-sum-exp to base 2 [n, heads]."""
-    n, m, shared = len(q), len(k), q.shape[1] // max(k.shape[1], 1)
-    q, k, v = (x.double().transpose(0, 1) for x in (q, k, v))
-    k, v = k.repeat_interleave(shared, 0), v.repeat_interleave(shared, 0)
-    seen = torch.ones(n, m, dtype=torch.bool, device=q.device)
-    seen = seen.tril(m - n) if causal else seen
-    output = torch.nn.functional.scaled_dot_product_attention(
-        q, k, v, attn_mask=seen, scale=scale
-    )
-    logits = (q @ k.mT * scale).masked_fill(~seen, -torch.inf)
-    lse = torch.logsumexp(logits, -1) / math.log(2)
-    output = output.masked_fill(lse.isneginf()[..., None], 0.0)
-    return output.transpose(0, 1), lse.mT
-
-
-def device_of(inputs):
-    return next(
-        (value.device for value in inputs.values() if isinstance(value, torch.Tensor)),
-        torch.device("cpu"),
-    )
-
-
-def in_order(definition, inputs):
-    """Tensors by place, None for Python scalars and what is absent."""
-    values = [inputs[name] for name in definition["inputs"]]
-    return [
-        value.contiguous() if isinstance(value, torch.Tensor) else None
-        for value in values
-    ]
-
-
-def builtin_truth(test, case, inputs):
-    definition = definition_of(test)
-    sizes = resolve_axes(definition, case.axes)
-    device = device_of(inputs)
-    outputs = [
-        torch.empty(shape_of(spec, sizes), dtype=dtype_of(spec), device=device)
-        for spec in definition["outputs"].values()
-    ]
-    text = kernels_case(test, case, inputs)
-    kernels().truth(text, in_order(definition, inputs), outputs, device)
-    return outputs
-
-
-def ground_truth(test, case, inputs, name):
-    """The outputs by the ground truth of that name; Unavailable if it is not here."""
-    if name == "builtin":
-        return builtin_truth(test, case, inputs)
-    for function in test.GROUND_TRUTHS:
-        if truth_name(function) == name:
-            try:
-                return as_outputs(
-                    definition_of(test), function(test, copies(inputs)), name
-                )
-            except Exception as why:
-                if refusal(why) is None:
-                    raise
-                raise Unavailable(f"{name}: {refusal(why)}") from why
-    raise Unavailable(f"{name} has no kernel for this")
-
-
-def refusal(why):
-    """What a library says that has no such function, no kernel for this device or shape, or nothing to compile it with;
-    None: it failed."""
-    module = isinstance(why, AttributeError) and str(why).startswith("module '")
-    if isinstance(why, NotImplementedError) or module:
-        return str(why)
-    words = (
-        "not supported|unsupported|not implemented|no kernel image"
-        "|compute capability|static assertion|could not find nvcc"
-    )
-    library = isinstance(why, (RuntimeError, ValueError))
-    found = library and re.search(f".*({words}).*", str(why), re.IGNORECASE)
-    return found[0].strip()[:300] if found else None
-
-
-def truth_name(function):
-    return function.__name__.rpartition("_")[2]
-
-
-def truth_names(functions):
-    """For parametrize: those that the class has, in order of preference."""
-    return [*(truth_name(function) for function in functions), "builtin"]
-
-
-def tolerance(test, case, inputs, index, dtype, name):
-    """atol, rtol and hit ratio of an output. reftest's kernels hold to their family's bounds. Those of other libraries round
-    on the way, so that at least the dtype's usual tolerance is theirs, and the one that the family has for them."""
-    usual = TOLERANCES.get(dtype, (0.0, 0.0, 1.0))
-    definition = definition_of(test)
-    own = test.TOLERANCE(definition, case.axes, index) if test.TOLERANCE else usual
-    try:
-        rule = kernels().rule(kernels_case(test, case, inputs), index)
-    except Unavailable:
-        rule = own
-    if name in ("builtin", "torch"):
-        return rule
-    wide = (usual, own, rule)
-    return max(r[0] for r in wide), max(r[1] for r in wide), min(r[2] for r in wide)
-
-
-def first_truth(test, case, inputs):
-    """Name and outputs of the first ground truth that is here; skips with every reason when none is."""
-    reasons = []
-    for name in truth_names(test.GROUND_TRUTHS):
-        try:
-            return name, ground_truth(test, case, inputs, name)
-        except Unavailable as why:
-            reasons.append(f"{name}: {why}")
-    pytest.skip("no ground truth: " + "; ".join(reasons))
-
-
-# ---- comparing ------------------------------------------------------------------------------------------------------
-
-
-def compute_error_metrics(actual, expected, atol=0.0, rtol=0.0):
-    """How far two tensors are apart, over one rule: an element is hit if |actual - expected| <= atol + rtol |expected|, or
-    both are the same infinity. NaN never is."""
-    exact = not (actual.is_floating_point() or expected.is_floating_point())
-    same = actual == expected if exact else None
-    a, e = actual.detach().double().flatten(), expected.detach().double().flatten()
-    difference = (a - e).abs()
-    hit = (
-        same.flatten()
-        if exact
-        else (difference <= atol + rtol * e.abs()) & e.isfinite() & a.isfinite()
-    )
-    hit = hit | ((a == e) & a.isinf())
-    finite = a.isfinite() & e.isfinite()
-    d, r = difference[finite], e[finite].abs().clamp(min=1e-8)
-    norms = a[finite].norm() * e[finite].norm()
-    bound = (atol + rtol * e.abs()).clamp(min=1e-300)
-    badness = (difference / bound).nan_to_num(nan=torch.inf, posinf=torch.inf)
-    badness = torch.where(hit, badness.clamp(max=1.0), badness + 2)
-    worst = (
-        badness.topk(min(WORST, badness.numel())).indices.tolist()
-        if badness.numel()
-        else []
-    )
-    total = max(a.numel(), 1)
-    return {
-        "elements": a.numel(),
-        "max_abs": d.max().item() if d.numel() else 0.0,
-        "mean_abs": d.mean().item() if d.numel() else 0.0,
-        "max_rel": (d / r).max().item() if d.numel() else 0.0,
-        "mean_rel": (d / r).mean().item() if d.numel() else 0.0,
-        "cosine": (a[finite] @ e[finite] / norms).item() if norms > 0 else 1.0,
-        "mse": d.square().mean().item() if d.numel() else 0.0,
-        "hits": int(hit.sum().item()),
-        "hit_ratio": hit.sum().item() / total if a.numel() else 1.0,
-        "nan": (int(a.isnan().sum()), int(e.isnan().sum())),
-        "inf": (int(a.isinf().sum()), int(e.isinf().sum())),
-        "worst": [
-            (unravel(flat, actual.shape), a[flat].item(), e[flat].item())
-            for flat in worst
-        ],
-    }
-
-
-def unravel(flat, shape):
-    index = []
-    for length in reversed(shape):
-        index.append(flat % length)
-        flat //= length
-    return tuple(reversed(index))
-
-
-def describe(metrics, atol, rtol, hit_ratio):
-    m = types.SimpleNamespace(**metrics)
-    text = (
-        f"{m.hits} of {m.elements} elements are within {atol:.3g} + {rtol:.3g} |expected|"
-        f" (hit ratio {m.hit_ratio:.4f}, needed {hit_ratio:g})\n"
-        f"max abs {m.max_abs:.4g}, mean abs {m.mean_abs:.4g}, max rel {m.max_rel:.4g},"
-        f" mean rel {m.mean_rel:.4g}, cosine {m.cosine:.6f}, mse {m.mse:.4g}\n"
-        f"NaN: {m.nan[0]} actual, {m.nan[1]} expected;"
-        f" infinite: {m.inf[0]} actual, {m.inf[1]} expected"
-    )
-    for index, actual, expected in m.worst:
-        text += (
-            f"\n  {list(index)}  actual {actual:.9g}  expected {expected:.9g}"
-            f"  |difference| {abs(actual - expected):.4g}"
-        )
-    return text
-
-
-def check_hit_ratio(actual, expected, atol, rtol, hit_ratio, what="output"):
-    """At least `hit_ratio` of the elements are within the bounds; else every figure and the five worst places."""
-    assert tuple(actual.shape) == tuple(expected.shape), (
-        f"{what}: shape {tuple(actual.shape)}, expected {tuple(expected.shape)}"
-    )
-    metrics = compute_error_metrics(actual, expected, atol, rtol)
-    enough = metrics["hits"] >= hit_ratio * metrics["elements"]
-    assert enough, f"{what}: " + describe(metrics, atol, rtol, hit_ratio)
-
-
-def assert_close(actual, expected, atol, rtol, what="output"):
-    check_hit_ratio(actual, expected, atol, rtol, 1.0, what)
-
-
-def is_judged(test, inputs, outputs):
-    """Did the family judge what no element rule fits? Then no ground truth is needed."""
-    return test.JUDGE is not None and test.JUDGE(definition_of(test), inputs, outputs)
-
-
-def compare(test, case, inputs, outputs, truth, name):
-    """Are these outputs right, by the ground truth of that name? What no element rule fits, the family judges."""
-    definition = definition_of(test)
-    if is_judged(test, inputs, outputs):
-        return
-    for index, (output, spec) in enumerate(definition["outputs"].items()):
-        what = f"{test.NAME}, output '{output}' against {name}"
-        assert isinstance(outputs[index], torch.Tensor), (
-            f"{what}: a {type(outputs[index]).__name__} is no tensor"
-        )
-        if name == "builtin":
-            text = kernels_case(test, case, inputs)
-            verdict = kernels().judge(
-                text, index, in_order(definition, inputs), contiguous(outputs), truth
-            )
-            assert not verdict, f"{what}: {verdict}"
-            if verdict == "":
-                continue
-        rule = tolerance(test, case, inputs, index, dtype_of(spec), name)
-        check_hit_ratio(
-            outputs[index], truth[index].to(outputs[index].device), *rule, what=what
-        )
-
-
-def contiguous(tensors):
-    return [tensor.contiguous() for tensor in tensors]
-
-
-# ---- what the tests do ----------------------------------------------------------------------------------------------
-
-
-def check_definition(test):
-    """The reference and the constants here are those of the JSON file."""
-    definition = definition_of(test)
-    assert test.REFERENCE == definition["reference"], (
-        f"the reference of definitions/{test.OP_TYPE}/{test.NAME}.json has changed since this file was made: "
-        "run `reftest generate`"
-    )
-    for name, axis in definition["axes"].items():
-        if axis["type"] == "const":
-            assert test.AXES[name] == axis["value"], (
-                f"axis '{name}' is {axis['value']} in the JSON file: run `reftest generate`"
-            )
-
-
-def small_run(test, device):
-    case = (
-        test.SIZES[0]
-        if test.SIZES
-        else pytest.skip("the family has no sizes for this definition")
-    )
-    inputs = make_inputs(test, case, device)
-    return case, inputs, run_reference(test, inputs)
-
-
-def check_shapes(test, case, outputs):
-    definition = definition_of(test)
-    sizes = resolve_axes(definition, case.axes)
-    for (name, spec), output in zip(
-        definition["outputs"].items(), outputs, strict=True
-    ):
-        if spec["shape"] is not None:
-            found = (
-                tuple(output.shape)
-                if isinstance(output, torch.Tensor)
-                else type(output).__name__
-            )
-            assert found == shape_of(spec, sizes), (
-                f"output '{name}' has shape {found}, not {shape_of(spec, sizes)}"
-            )
-
-
-def check_output_shape(test, device):
-    case, _, outputs = small_run(test, device)
-    check_shapes(test, case, outputs)
-
-
-def check_output_dtype(test, device):
-    definition = definition_of(test)
-    _, _, outputs = small_run(test, device)
-    for (name, spec), output in zip(
-        definition["outputs"].items(), outputs, strict=True
-    ):
-        if isinstance(output, torch.Tensor):
-            assert output.dtype == dtype_of(spec), (
-                f"output '{name}' is {output.dtype}, not {spec['dtype']}"
-            )
-        else:
-            assert spec["shape"] is None, (
-                f"output '{name}' is a {type(output).__name__}, not a tensor"
-            )
-
-
-def check_numerical_correctness(test, case, device):
-    inputs = make_inputs(test, case, device)
-    outputs = run_reference(test, inputs)
-    check_shapes(test, case, outputs)
-    if is_judged(test, inputs, outputs):
-        return
-    name, truth = first_truth(test, case, inputs)
-    compare(test, case, inputs, outputs, truth, name)
-
-
-def check_determinism(test, device):
-    """The same inputs and the same seed give the same bits."""
-    _, inputs, first = small_run(test, device)
-    second = run_reference(test, inputs)
-    for name, a, b in zip(definition_of(test)["outputs"], first, second, strict=True):
-        if isinstance(a, torch.Tensor):
-            a, b = (
-                a.contiguous().flatten().view(torch.uint8),
-                b.contiguous().flatten().view(torch.uint8),
-            )
-            assert torch.equal(a, b), (
-                f"output '{name}' differs between two runs on the same inputs"
-            )
-        else:
-            assert a == b, (
-                f"output '{name}' differs between two runs on the same inputs: {a} and {b}"
-            )
-
-
-def check_edge_case(test, case, device):
-    """Shapes hold, and where there is a ground truth the values do."""
-    inputs = make_inputs(test, case, device)
-    outputs = run_reference(test, inputs)
-    check_shapes(test, case, outputs)
-    if all(
-        output.numel() == 0 for output in outputs if isinstance(output, torch.Tensor)
-    ):
-        return
-    for name in truth_names(test.GROUND_TRUTHS):
-        try:
-            truth = ground_truth(test, case, inputs, name)
-        except Unavailable:
-            continue
-        compare(test, case, inputs, outputs, truth, name)
-        return
-    is_judged(test, inputs, outputs)
-
-
-def check_against(test, case, name, device):
-    inputs = make_inputs(test, case, device)
-    try:
-        truth = ground_truth(test, case, inputs, name)
-    except Unavailable as why:
-        pytest.skip(str(why))
-    compare(test, case, inputs, run_reference(test, inputs), truth, name)
-
-
-def check_ground_truths_agree(test, case, device):
-    inputs = make_inputs(test, case, device)
-    found, reasons = [], []
-    for name in truth_names(test.GROUND_TRUTHS):
-        try:
-            found.append((name, ground_truth(test, case, inputs, name)))
-        except Unavailable as why:
-            reasons.append(f"{name}: {why}")
-    if len(found) < 2:
-        pytest.skip("fewer than two ground truths are here: " + "; ".join(reasons))
-    (first, expected), (second, actual) = found[-1], found[0]
-    if is_judged(test, inputs, actual):
-        return
-    for index, (output, spec) in enumerate(definition_of(test)["outputs"].items()):
-        rule = tolerance(test, case, inputs, index, dtype_of(spec), second)
-        check_hit_ratio(
-            actual[index],
-            expected[index],
-            *rule,
-            what=f"{test.NAME}, output '{output}': {second} against {first}",
-        )

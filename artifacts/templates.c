@@ -10,12 +10,16 @@
 		"_end:\n.byte 0\n.popsection\n")
 
 BYTES("conftest", "artifacts/conftest.py");
+BYTES("conftest_truths", "artifacts/conftest_truths.py");
+BYTES("conftest_checks", "artifacts/conftest_checks.py");
 #define TEMPLATE(name, path, needs) BYTES("template_" #name, path);
 #include "templates.inc"
 #undef TEMPLATE
 
 #define HIDDEN __attribute__((visibility("hidden")))
 extern const char conftest_begin[] HIDDEN, conftest_end[] HIDDEN;
+extern const char conftest_truths_begin[] HIDDEN, conftest_truths_end[] HIDDEN;
+extern const char conftest_checks_begin[] HIDDEN, conftest_checks_end[] HIDDEN;
 #define TEMPLATE(name, path, needs) extern const char template_##name##_begin[] HIDDEN, template_##name##_end[] HIDDEN;
 #include "templates.inc"
 #undef TEMPLATE
@@ -107,10 +111,22 @@ const char *template_part_name(enum template_part part)
 	return part_names[part];
 }
 
-const char *template_conftest(size_t *length)
+/* The first part whole; of the others what their first rule of dashes begins. */
+void template_conftest(struct buf *out)
 {
-	*length = (size_t)(conftest_end - conftest_begin);
-	return conftest_begin;
+	static const char rule[] = "\n# ---- ";
+	static const char *const parts[][2] = {{conftest_truths_begin, conftest_truths_end},
+					       {conftest_checks_begin, conftest_checks_end}};
+
+	buf_add(out, conftest_begin, (size_t)(conftest_end - conftest_begin));
+	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+		const char *end = parts[i][1],
+			   *at = memmem(parts[i][0], (size_t)(end - parts[i][0]), rule, sizeof rule - 1);
+
+		buf_text(out, "\n");
+		if (at != NULL)
+			buf_add(out, at, (size_t)(end - at));
+	}
 }
 
 const char *templates_digest(void)

@@ -1,4 +1,4 @@
-/* templates - the Python that generated files are made of, assembled into the program as it is: conftest.py, what each
+/* templates - the Python that generated files are made of, assembled into the program as it is: conftest*.py, what each
  * op family brings in kernels/{family}/template.py, and what several share in kernels/{name}_template.py, from which
  * theirs import. make writes build/templates.inc from the files' names and these imports, so a file is found without a
  * line anywhere. */
@@ -7,6 +7,8 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+
+#include "base/buf.h"
 
 /* What a generated file may take from a family; a family has the functions {family}_{part} that it
  * defines, and {name}_{part} of what it shares. The first TEMPLATE_TRUTHS are ground truths, in order of preference. */
@@ -44,8 +46,8 @@ bool template_needs(const struct template *t, const char *name);
 
 const char *template_part_name(enum template_part part);
 
-/* conftest.py, without header. */
-const char *template_conftest(size_t *length);
+/* Appends conftest.py, without header: its parts are files of artifacts/. */
+void template_conftest(struct buf *out);
 
 /* Changes whenever any of them does. */
 const char *templates_digest(void);

@@ -23,8 +23,9 @@ struct aliases {
 static bool is_taken(const struct aliases *aliases, const char *name)
 {
 	/* What every class has; and I and O, which linters take for digits. */
-	static const char *const reserved[] = {"OP_TYPE",   "NAME",  "AXES",  "CONSTANTS", "SIZES", "GROUND_TRUTHS",
-					       "TOLERANCE", "JUDGE", "PROBE", "REFERENCE", "I",	    "O"};
+	static const char *const reserved[] = {"OP_TYPE",	"NAME",	     "AXES",  "CONSTANTS", "SIZES",
+					       "GROUND_TRUTHS", "TOLERANCE", "JUDGE", "PROBE",	   "LEAVES",
+					       "REFERENCE",	"I",	     "O"};
 
 	for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
 		if (strcmp(reserved[i], name) == 0)
@@ -109,6 +110,26 @@ static void write_constants(const struct test_class *c, const struct template *t
 		write_source(&c->constants[i], t, out);
 	}
 	if (c->constant_count > 0)
+		buf_text(out, "    )\n");
+}
+
+/* Which inputs may hold something else afterwards. A class of no family knows of none, and says so. */
+static void write_left(const struct test_class *c, struct buf *out)
+{
+	if (c->family == NULL) {
+		buf_text(out, "    LEAVES = None\n");
+		return;
+	}
+	buf_text(out, c->left_count > 0 ? "    LEAVES = conftest.constants(\n" : "    LEAVES = conftest.constants()\n");
+	for (int i = 0; i < c->left_count; i++) {
+		buf_printf(out, "        %s=", c->left[i].input);
+		if (c->left[i].output != NULL)
+			python_string(out, c->left[i].output);
+		else
+			buf_text(out, c->left[i].may_keep ? "conftest.KEPT_OR_WRITTEN" : "conftest.WRITTEN");
+		buf_text(out, ",\n");
+	}
+	if (c->left_count > 0)
 		buf_text(out, "    )\n");
 }
 
@@ -202,6 +223,10 @@ static const char tests_head[] = "\n"
 				 "    def test_output_dtype(self, device):\n"
 				 "        conftest.check_output_dtype(self, device)\n"
 				 "\n"
+				 "    @torch.no_grad()\n"
+				 "    def test_inputs_are_kept(self, device):\n"
+				 "        conftest.check_inputs_are_kept(self, device)\n"
+				 "\n"
 				 "    @pytest.mark.parametrize(\"case\", conftest.cases(OP_TYPE, NAME, SIZES))\n"
 				 "    @torch.no_grad()\n"
 				 "    def test_numerical_correctness(self, case, device):\n"
@@ -277,6 +302,7 @@ static void write_class(const struct test_class *c, struct buf *out)
 	buf_text(out, "\n");
 	write_axes(d, &aliases, out);
 	write_constants(c, &t, &aliases, out);
+	write_left(c, out);
 	write_sizes(c, out);
 	write_ground_truths(&t, out);
 	write_part(&t, TEMPLATE_TOLERANCE, "TOLERANCE", out);

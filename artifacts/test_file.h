@@ -20,6 +20,12 @@ struct test_constant {
 	double value;		   /* NaN: nothing attests it */
 };
 
+/* An input that the operation may write to. */
+struct test_left {
+	const char *input, *output; /* output: which it may be; NULL: none, it has a truth of its own */
+	bool may_keep;		    /* what it held before will do too */
+};
+
 struct test_class {
 	const char *name;		     /* the definition's */
 	const struct definition *definition; /* NULL: it cannot be read, and `kept` is what the file had of it */
@@ -28,6 +34,8 @@ struct test_class {
 	int size_count;
 	const struct test_constant *constants;
 	int constant_count;
+	const struct test_left *left; /* of every other input the operation leaves what it held */
+	int left_count;
 	const char *kept; /* text of the old class, not NUL-terminated */
 	size_t kept_length;
 };

@@ -6,10 +6,13 @@
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "base/hash.h"
 
 /* O_NONBLOCK: opening a pipe that nobody writes to would wait for ever. */
 enum { OPEN_FLAGS = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY };
@@ -119,32 +122,82 @@ static int make_parents(const char *path, struct err *err)
 	return answer;
 }
 
-/* A hidden name of its own beside `path`, so that nobody who lists the folder takes it for content. */
-static int temporary_name(const char *path, struct buf *out, struct err *err)
+/* A hidden name beside `path`, so that nobody who lists the folder takes it for content. The first choice depends on
+ * `path` alone: what a process leaves that dies before it can rename is found, and removed, by the next that writes there.
+ * A further one is drawn. */
+static int temporary_name(const char *path, bool first, struct buf *out, struct err *err)
 {
-	const char *slash = strrchr(path, '/');
+	const char *slash = strrchr(path, '/'), *name = slash == NULL ? path : slash + 1;
+	struct digest digest = digest_of(name, strlen(name));
 	uint64_t number;
 
-	if (getrandom(&number, sizeof number, 0) != sizeof number)
+	memcpy(&number, digest.bytes, sizeof number);
+	if (!first && getrandom(&number, sizeof number, 0) != sizeof number)
 		return err_errno(err, "%s: cannot draw a temporary name", path);
 	buf_clear(out);
-	buf_add(out, path, slash == NULL ? 0 : (size_t)(slash + 1 - path));
+	buf_add(out, path, (size_t)(name - path));
 	buf_printf(out, ".reftest-%016llx.tmp", (unsigned long long)number);
 	return 0;
 }
 
+/* Takes the lock that says that somebody is at work on the file, which must still be the one of that name. Where there
+ * are no locks it is taken for ours: nobody else finds it free, either. */
+static bool hold(int fd, const char *name)
+{
+	struct stat held, named;
+
+	if (flock(fd, LOCK_EX | LOCK_NB) != 0)
+		return errno != EWOULDBLOCK;
+	return fstat(fd, &held) == 0 && lstat(name, &named) == 0 && held.st_ino == named.st_ino &&
+	       held.st_dev == named.st_dev;
+}
+
+/* Removes what is there under a temporary name, if nobody is at work on it any more. */
+static void remove_left(const char *name)
+{
+	int fd = open(name, OPEN_FLAGS | O_NOFOLLOW);
+
+	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && hold(fd, name))
+		unlink(name);
+	if (fd >= 0)
+		close(fd);
+}
+
+/* One attempt, by a name of its own: a descriptor that is held, or -1 with errno; EEXIST: another name may do. */
+static int try_temporary(const char *path, bool first, struct buf *name, struct err *err)
+{
+	enum { FLAGS = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY };
+
+	if (temporary_name(path, first, name, err) != 0)
+		return -1;
+	int fd = open(name->data, FLAGS, 0666);
+
+	if (fd < 0 && errno == EEXIST && first) {
+		remove_left(name->data);
+		fd = open(name->data, FLAGS, 0666);
+	}
+	if (fd >= 0 && !hold(fd, name->data)) { /* taken for a dead one's between the two calls, and removed */
+		close(fd);
+		errno = EEXIST;
+		fd = -1;
+	}
+	return fd;
+}
+
 static int create_temporary(const char *path, struct buf *name, struct err *err)
 {
+	bool parents = false;
+
 	for (int attempt = 0; attempt < 8; attempt++) {
-		if (temporary_name(path, name, err) != 0)
-			return -1;
-		int fd = open(name->data, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, 0666);
+		int fd = try_temporary(path, attempt == 0, name, err);
 
 		if (fd >= 0)
 			return fd;
-		if (errno == ENOENT && attempt == 0) {
+		if (errno == ENOENT && !parents) {
 			if (make_parents(path, err) != 0)
 				return -1;
+			parents = true;
+			attempt--;
 		} else if (errno != EEXIST) {
 			break;
 		}
@@ -167,17 +220,23 @@ static int write_all(int fd, const char *bytes, size_t length)
 	return 0;
 }
 
-/* `old`: the file that is there, NULL if none is. Closes `fd`. */
-static int fill_temporary(int fd, const char *path, const void *bytes, size_t length, const struct stat *old,
-                          bool durable, struct err *err)
+/* What is to be true of the new file. */
+struct wanted {
+	bool durable; /* on the disk before it has its name */
+	mode_t mode;  /* 0: as the process makes files */
+};
+
+/* Closes `fd`. */
+static int fill_temporary(int fd, const char *path, const void *bytes, size_t length, struct wanted wanted,
+                          struct err *err)
 {
 	int answer = 0;
 
 	if (write_all(fd, bytes, length) != 0)
 		answer = err_errno(err, "%s: cannot write", path);
-	else if (old != NULL && fchmod(fd, old->st_mode & 0777) != 0)
+	else if (wanted.mode != 0 && fchmod(fd, wanted.mode) != 0)
 		answer = err_errno(err, "%s: cannot keep the file's permissions", path);
-	else if (durable && fsync(fd) != 0)
+	else if (wanted.durable && fsync(fd) != 0)
 		answer = err_errno(err, "%s: cannot write to the disk", path);
 	if (close(fd) != 0 && answer == 0)
 		answer = err_errno(err, "%s: cannot write", path);
@@ -206,7 +265,7 @@ static enum file_answer compare_with(const char *path, const void *bytes, size_t
 	return answer;
 }
 
-static int replace(const char *path, const void *bytes, size_t length, bool durable, struct err *err)
+static int replace(const char *path, const void *bytes, size_t length, struct wanted wanted, struct err *err)
 {
 	struct buf name = {0};
 	struct stat st;
@@ -220,11 +279,17 @@ static int replace(const char *path, const void *bytes, size_t length, bool dura
 	int fd = create_temporary(path, &name, err), answer = -1;
 
 	if (fd >= 0) {
-		answer = fill_temporary(fd, path, bytes, length, there == FILE_OK ? &st : NULL, durable, err);
+		int held = fcntl(fd, F_DUPFD_CLOEXEC, 0); /* the lock lasts until the file has its name */
+
+		if (wanted.mode == 0 && there == FILE_OK)
+			wanted.mode = st.st_mode & 0777;
+		answer = fill_temporary(fd, path, bytes, length, wanted, err);
 		if (answer == 0 && rename(name.data, path) != 0)
 			answer = err_errno(err, "%s: cannot replace the file", path);
 		if (answer != 0)
 			unlink(name.data);
+		if (held >= 0)
+			close(held);
 	}
 	buf_free(&name);
 	return answer == 0 ? 1 : -1;
@@ -232,12 +297,17 @@ static int replace(const char *path, const void *bytes, size_t length, bool dura
 
 int file_replace(const char *path, const void *bytes, size_t length, struct err *err)
 {
-	return replace(path, bytes, length, true, err);
+	return replace(path, bytes, length, (struct wanted){.durable = true}, err);
 }
 
 int file_replace_soon(const char *path, const void *bytes, size_t length, struct err *err)
 {
-	return replace(path, bytes, length, false, err);
+	return replace(path, bytes, length, (struct wanted){.durable = false}, err);
+}
+
+int file_replace_program(const char *path, const void *bytes, size_t length, struct err *err)
+{
+	return replace(path, bytes, length, (struct wanted){.durable = true, .mode = 0755}, err);
 }
 
 /* --- mapping what lies beneath a root ------------------------------------------------------------------------ */

@@ -22,11 +22,16 @@ enum file_answer file_read(int dir, const char *path, size_t limit, struct buf *
 
 /* Makes `path` hold these bytes by temporary file, fsync and rename in the same directory, only if they differ.
  * 1: replaced, 0: it held them already (mtime untouched), -1: error, and the old file is as it was. Missing parent
- * directories are made. A file keeps its permissions; a symbolic link is replaced by a file. */
+ * directories are made. A file keeps its permissions; a symbolic link is replaced by a file. What a process that was killed
+ * left of its temporary file is removed by the next that replaces the same file. */
 int file_replace(const char *path, const void *bytes, size_t length, struct err *err);
 
 /* The same without fsync, for many files that can be made again: a crash soon after may leave one of them empty. */
 int file_replace_soon(const char *path, const void *bytes, size_t length, struct err *err);
+
+/* The same as file_replace for a program: of mode 0755 from the first, so that it is never there and cannot be run. (Of a
+ * file that holds these bytes already nothing is changed, its mode neither.) */
+int file_replace_program(const char *path, const void *bytes, size_t length, struct err *err);
 
 /* A mapping of a whole file below the directory `root` (a descriptor). `path` must be relative and without "..", and no
  * symbolic link on the way may leave `root`: such a path is FILE_ERROR with a sentence. Unmap with file_unmap. (Who

@@ -1,5 +1,5 @@
 /* travel - what the cache costs when it moves: export and import of 100 000 verdicts (or N), bytes a verdict, lookups a
- * second. Prints figures of this machine and this moment. The verdicts are made here: 6 cases for each definition, 22
+ * second; and what the program takes to start. Prints figures of this machine and this moment. The verdicts are made here: 6 cases for each definition, 22
  * fields each, some 1.2 KB of JSON. Two kinds: `alike`, where reference and ground truth agree in most outputs bit for
  * bit (as on a CPU), and `noisy`, where all the worst places differ by a unit of bfloat16 and every other figure is
  * random. */
@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -16,7 +17,7 @@
 #include "cache/store.h"
 #include "dataset/verdict.h"
 
-enum { CASES = 6, BATCH = 600, LOOKUPS = 200000 };
+enum { CASES = 6, BATCH = 600, LOOKUPS = 200000, STARTS = 101 };
 
 static double now(void)
 {
@@ -273,15 +274,54 @@ static void travel(const char *folder, int count, bool noisy)
 	free(subjects);
 }
 
+static int by_size(const void *a, const void *b)
+{
+	const double *one = a, *two = b;
+
+	return (*one > *two) - (*one < *two);
+}
+
+/* From the fork to the end of `reftest --version`, beside this program's folder. */
+static void start_up(const char *self)
+{
+	const char *end = strrchr(self, '/');
+	char path[4096];
+	double took[STARTS];
+
+	snprintf(path, sizeof path, "%.*s/../reftest", end != NULL ? (int)(end - self) : 1, end != NULL ? self : ".");
+	for (int i = 0; i < STARTS; i++) {
+		double start = now();
+		pid_t child = fork();
+
+		if (child == 0) {
+			if (freopen("/dev/null", "w", stdout) != NULL)
+				execl(path, "reftest", "--version", (char *)NULL);
+			_exit(127);
+		}
+		int status;
+
+		if (child < 0 || waitpid(child, &status, 0) < 0 || status != 0)
+			exit(1);
+		took[i] = 1e3 * (now() - start);
+	}
+	qsort(took, STARTS, sizeof *took, by_size);
+	printf("start-up (reftest --version, %d times): %.2f ms at the median, %.2f at most\n", STARTS, took[STARTS / 2],
+	       took[STARTS - 1]);
+}
+
+/* travel [N [FOLDER]]: FOLDER, which must be there and empty, is left with the stores and files in it. */
 int main(int argc, char **argv)
 {
-	char folder[] = "/tmp/reftest-travel-XXXXXX";
+	char own[] = "/tmp/reftest-travel-XXXXXX";
 	int count = argc > 1 ? atoi(argv[1]) : 100000;
+	const char *folder = argc > 2 ? argv[2] : mkdtemp(own);
 
-	if (mkdtemp(folder) == NULL || count < 1)
+	if (folder == NULL || count < 1)
 		return 1;
+	start_up(argv[0]);
 	travel(folder, count, false);
 	travel(folder, count, true);
-	nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	if (argc <= 2)
+		nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 	return 0;
 }

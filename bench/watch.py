@@ -4,11 +4,13 @@ Starts `reftest watch --json` on a dataset of its own and plays an author: saves
 written, closed), each time with another meaning, and waits for the verdict; then with nothing but another comment.
 Prints distributions over SAVES (500) saves, with pauses between verdict and next save (nobody reads a verdict and saves again
 in less than half a second; 100 ms is an editor that saves at every pause in typing) and back to back: each save takes a fresh
-runner, so this shows how fast these are made, and on a GPU each makes a CUDA context.
+runner, so this shows how fast these are made, and on a GPU each makes a CUDA context. On a GPU, too: bursts of four saves with
+100 ms between verdict and next save, as formatters and quick fingers make them, and 2 s of peace after each.
 Then a checkout: 1 000 definitions change at once, and the time from git's end to the plan is taken, and to the last verdict.
 Last, how much memory the watcher has with 10 000 definitions, and how long it takes to be ready, beside `git status`.
 Beside the saves stands the peer: `entr -r pytest` on the generated file of the same definition, and the same edits of it.
-PARTs (saves, peer, checkout, idle) are those to be run; none: all.
+PARTs (saves, peer, checkout, idle) are those to be run; none: all. Of saves alone: saves@PAUSE with these seconds between
+verdict and next save, bursts, comments.
 """
 import glob
 import json
@@ -17,11 +19,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PAUSES = {"cpu": (0.1, 0), "gpu": (0.5, 0.1, 0)}
-WARM = {"cpu": 1, "gpu": 10}  # seconds until judge, runner and its spares are surely ready
+WARM = {"cpu": 1, "gpu": 6}  # seconds until judge, runner and its spares are surely ready
+BURST, BURST_PAUSE, PEACE = 4, 0.1, 2
 
 
 class Watch:
@@ -71,10 +75,11 @@ def save(path, text):
 
 
 def saves(watch, path, count, pause, text):
-    """Seconds from the end of each save to its verdict; a filesystem may take long over the save itself, which is shown."""
+    """Seconds from the end of each save to its verdict; a filesystem may take long over the save itself, which is shown.
+    `pause`: before a save, by its number."""
     took, run, writing = [], 0, []
     for number in range(count):
-        time.sleep(pause)
+        time.sleep(pause(number))
         new = text(number)
         start = time.monotonic()
         save(path, new)
@@ -88,7 +93,17 @@ def saves(watch, path, count, pause, text):
     return took, f"  {run} cases run; the save itself {1e3 * sorted(writing)[count // 2]:.1f} ms"
 
 
-def author(build, count, device):
+def paces(device, parts):
+    """(name, pause before a save by its number) for each way of saving that is to be measured."""
+    kind = "cpu" if device == "cpu" else "gpu"
+    pauses = [float(part[6:]) for part in parts if part.startswith("saves@")] + list(PAUSES[kind] if "saves" in parts else ())
+    for pause in pauses:
+        yield f"{pause * 1e3:.0f} ms between verdict and save" if pause > 0 else "back to back", lambda n, pause=pause: pause
+    if "bursts" in parts or ("saves" in parts and kind == "gpu"):
+        yield f"bursts of {BURST}", lambda n: BURST_PAUSE if n % BURST else PEACE
+
+
+def author(build, count, device, parts):
     with tempfile.TemporaryDirectory() as root:
         make_tree(root, 1)
         path = os.path.join(root, "definitions", "rmsnorm", "rmsnorm_h64_v0.json")
@@ -96,17 +111,17 @@ def author(build, count, device):
             original = file.read()
         marker = "x = hidden_states"
         watch = Watch(build, root, "--no-workloads", "--device", device)
-        kind = "cpu" if device == "cpu" else "gpu"
-        for pause in PAUSES[kind]:
-            time.sleep(WARM[kind])
-            text = lambda n: original.replace(marker, f"k{n}p{int(pause * 10)} = 0; {marker}")
+        for place, (name, pause) in enumerate(paces(device, parts)):
+            time.sleep(WARM["cpu" if device == "cpu" else "gpu"])
+            text = lambda n: original.replace(marker, f"k{n}p{place} = 0; {marker}")
             took, run = saves(watch, path, count, pause, text)
-            name = f"{pause * 1e3:.0f} ms between verdict and save" if pause > 0 else "back to back"
             show("save -> verdict, " + name, took, f"{run}; bar: p50 10, p99 40")
-        save(path, original)
-        watch.until("verdict")
-        took, run = saves(watch, path, count, 0.01, lambda n: original.replace("# mean square", f"# {n} mean square"))
-        show("comment-only save -> still verified", took, f"{run}; bar: 3")
+        if "saves" in parts or "comments" in parts:
+            save(path, original)
+            watch.until("verdict")
+            comment = lambda n: original.replace("# mean square", f"# {n} mean square")
+            took, run = saves(watch, path, count, lambda n: 0.01, comment)
+            show("comment-only save -> still verified", took, f"{run}; bar: 3")
         print(f"SIGTERM -> ended: {1e3 * watch.end():.0f} ms")
 
 
@@ -182,12 +197,17 @@ def checkout(build, count, device, rounds=10):
         watch = Watch(build, root, "--no-workloads", "--device", device)
         planned, told, batches = [], [], set()
         for i in range(rounds):
-            git(root, "checkout", "-q", ("one", "two")[i % 2])
-            end = time.monotonic()
+            ended = []
+            checks_out = threading.Thread(target=lambda: (git(root, "checkout", "-q", ("one", "two")[i % 2]),
+                                                          ended.append(time.monotonic())))
+            checks_out.start()  # beside us: who does not read what the watcher says holds it up
             plan = watch.until("plan")
-            planned.append(max(0, time.monotonic() - end))
+            at = time.monotonic()
             batch = watch.until("batch")
-            told.append(time.monotonic() - end)
+            at_last = time.monotonic()
+            checks_out.join()
+            planned.append(max(0, at - ended[0]))
+            told.append(max(0, at_last - ended[0]))
             batches.add((plan["definitions"], batch["passed"]))
             time.sleep(0.5)
         show(f"git checkout of {count} definitions -> plan", planned, "  bar: 50")
@@ -229,8 +249,8 @@ def main():
     device = sys.argv[3] if len(sys.argv) > 3 else "cpu"
     parts = sys.argv[4:] or ["saves", "peer", "checkout", "idle"]
     print(f"== watch (load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores, {device})")
-    if "saves" in parts:
-        author(build, count, device)
+    if any(part.partition("@")[0] in ("saves", "bursts", "comments") for part in parts):
+        author(build, count, device, parts)
     if "peer" in parts:
         peer(build, device)
     if "checkout" in parts:

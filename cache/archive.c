@@ -17,7 +17,8 @@ enum {
 	HEAD = 17 + 4 + 8,
 	BLOCK_HEAD = 4 + 3 * 4 + 3 * 8,
 	TAIL = 4 + 4 + 8 + 2 * 8,
-	RECORD_LEAST = PORTABLE_HEAD + PORTABLE_TAIL + 60, /* octets of a record in which nothing is */
+	RECORD_LEAST = 12,				     /* octets of a record in which nothing is */
+	RECORD_LEAST_1 = PORTABLE_HEAD + PORTABLE_TAIL + 60, /* in version 1 */
 	RATIO_MAX = 1000, /* no file of ours unpacks into more times its size, some megabytes aside */
 	UNPACKED_FREE = 64 << 20,
 };
@@ -45,55 +46,55 @@ void archive_begin(struct archive_writer *writer, struct buf *out)
 {
 	struct buf head = {0};
 
-	*writer = (struct archive_writer){.out = out};
+	*writer = (struct archive_writer){.out = out, .block = block_new()};
 	buf_text(&head, head_mark);
 	record_put_u32(&head, ARCHIVE_VERSION);
 	put_frame(out, &head);
 	buf_free(&head);
 }
 
-static size_t pack(struct archive_writer *writer, struct buf *packed)
+static void pack(struct archive_writer *writer, const struct buf *raw, struct buf *packed)
 {
 	if (writer->packer == NULL && (writer->packer = ZSTD_createCCtx()) == NULL)
 		die_no_memory();
-	buf_reserve(packed, ZSTD_compressBound(writer->raw.length));
-	size_t length = ZSTD_compressCCtx(writer->packer, packed->data, ZSTD_compressBound(writer->raw.length),
-					  writer->raw.data, writer->raw.length, LEVEL);
+	buf_reserve(packed, ZSTD_compressBound(raw->length));
+	size_t length = ZSTD_compressCCtx(writer->packer, packed->data, ZSTD_compressBound(raw->length), raw->data,
+					  raw->length, LEVEL);
 
 	if (ZSTD_isError(length)) /* with room for the worst case only memory can be missing */
 		die_no_memory();
-	return packed->length = length;
+	packed->length = length;
 }
 
 static void end_block(struct archive_writer *writer)
 {
-	struct buf head = {0}, packed = {0};
+	struct buf head = {0}, raw = {0}, packed = {0};
+	uint32_t records = block_records(writer->block);
 
-	if (writer->records == 0)
+	if (records == 0)
 		return;
-	pack(writer, &packed);
+	block_end(writer->block, &raw);
+	pack(writer, &raw, &packed);
 	buf_text(&head, block_mark);
-	record_put_u32(&head, writer->records);
-	record_put_u32(&head, (uint32_t)writer->raw.length);
+	record_put_u32(&head, records);
+	record_put_u32(&head, (uint32_t)raw.length);
 	record_put_u32(&head, (uint32_t)packed.length);
-	record_put_u64(&head, sum(writer->raw.data, writer->raw.length));
+	record_put_u64(&head, sum(raw.data, raw.length));
 	record_put_u64(&head, sum(packed.data, packed.length));
 	put_frame(writer->out, &head);
 	buf_add(writer->out, packed.data, packed.length);
 	buf_free(&head);
+	buf_free(&raw);
 	buf_free(&packed);
-	buf_clear(&writer->raw);
-	writer->records = 0;
 	writer->blocks++;
 }
 
 int archive_add(struct archive_writer *writer, const struct portable *record, struct err *err)
 {
-	if (portable_write(record, &writer->raw, err) != 0)
+	if (block_add(writer->block, record, err) != 0)
 		return -1;
-	writer->records++;
 	writer->all++;
-	if (writer->raw.length >= ARCHIVE_BLOCK)
+	if (block_octets(writer->block) >= ARCHIVE_BLOCK || block_whole(writer->block) >= BLOCK_WHOLE)
 		end_block(writer);
 	return 0;
 }
@@ -109,7 +110,8 @@ void archive_end(struct archive_writer *writer)
 	record_put_u64(&tail, sum(writer->out->data, writer->out->length));
 	put_frame(writer->out, &tail);
 	buf_free(&tail);
-	buf_free(&writer->raw);
+	block_free(writer->block);
+	writer->block = NULL;
 	ZSTD_freeCCtx(writer->packer);
 	writer->packer = NULL;
 }
@@ -141,30 +143,16 @@ int archive_open(struct archive_reader *reader, const void *bytes, size_t length
 						: "it is no file that `reftest cache export` wrote, "
 						  "or its first bytes are damaged");
 	struct reader version = {.at = head + strlen(head_mark), .left = 4};
-	uint32_t found = record_get_u32(&version);
 
-	if (found != ARCHIVE_VERSION)
-		return err_set(err, "it is of version %u, and this program reads version %d: a newer reftest reads it",
-			       found, ARCHIVE_VERSION);
+	reader->version = record_get_u32(&version);
+	if (reader->version < 1 || reader->version > ARCHIVE_VERSION)
+		return err_set(
+		    err, "it is of version %u, and this program reads versions up to %d: a newer reftest reads it",
+		    reader->version, ARCHIVE_VERSION);
 	reader->at = FRAME + HEAD;
 	reader->whole = true;
 	return 0;
 }
-
-void archive_close(struct archive_reader *reader)
-{
-	ZSTD_freeDCtx(reader->unpacker);
-	reader->unpacker = NULL;
-	buf_free(&reader->raw);
-}
-
-struct block {
-	uint32_t records, raw, packed;
-	uint64_t raw_sum, packed_sum;
-	const unsigned char *bytes; /* `packed` of them, or as many as the file still has */
-	size_t there;
-	int64_t number;
-};
 
 static void refuse(struct archive_reader *r, int64_t count, const char *sentence)
 {
@@ -173,27 +161,28 @@ static void refuse(struct archive_reader *r, int64_t count, const char *sentence
 }
 
 /* Unpacks as far as it goes. The octets before a damage come out right or not; each record's checksum says which. */
-static bool unpack(struct archive_reader *r, const struct block *block)
+static bool unpack(const struct archive_block *block, struct buf *raw)
 {
-	if (r->unpacker == NULL && (r->unpacker = ZSTD_createDCtx()) == NULL)
-		die_no_memory();
-	ZSTD_DCtx_reset(r->unpacker, ZSTD_reset_session_only);
-	ZSTD_DCtx_setParameter(r->unpacker, ZSTD_d_windowLogMax, WINDOW_LOG_MAX);
-	buf_clear(&r->raw);
-	buf_reserve(&r->raw, block->raw);
+	ZSTD_DCtx *unpacker = ZSTD_createDCtx();
 	ZSTD_inBuffer in = {block->bytes, block->there, 0};
-	ZSTD_outBuffer out = {r->raw.data, block->raw, 0};
 	size_t left = 1;
+
+	if (unpacker == NULL)
+		die_no_memory();
+	ZSTD_DCtx_setParameter(unpacker, ZSTD_d_windowLogMax, WINDOW_LOG_MAX);
+	buf_reserve(raw, (size_t)block->raw + 1);
+	ZSTD_outBuffer out = {raw->data, block->raw, 0};
 
 	while (in.pos < in.size && out.pos < out.size && left != 0) {
 		size_t read = in.pos, written = out.pos;
 
-		left = ZSTD_decompressStream(r->unpacker, &out, &in);
+		left = ZSTD_decompressStream(unpacker, &out, &in);
 		if (ZSTD_isError(left) || (in.pos == read && out.pos == written))
 			break;
 	}
-	r->raw.length = out.pos;
-	return out.pos == block->raw && sum(r->raw.data, out.pos) == block->raw_sum;
+	ZSTD_freeDCtx(unpacker);
+	raw->length = out.pos;
+	return out.pos == block->raw && sum(raw->data, out.pos) == block->raw_sum;
 }
 
 /* The next "rfvt" at or after `at`; `length` if there is none. */
@@ -204,16 +193,16 @@ static size_t next_record(const char *bytes, size_t length, size_t at)
 	return found != NULL ? (size_t)(found - bytes) : length;
 }
 
-/* Every record of the block that reads, and a sentence for those that do not. */
-static int read_records(struct archive_reader *r, const struct block *block, struct arena *arena,
-			struct portable *records)
+/* Every record of a block of version 1 that reads. */
+static int read_records_1(struct archive_block *block, const struct buf *raw, uint32_t most)
 {
-	struct err why = {""}, sentence;
 	size_t at = 0, used;
 	uint32_t taken = 0;
 
-	while (at < r->raw.length && taken < block->records && taken < r->raw.length / RECORD_LEAST) {
-		switch (portable_read(r->raw.data + at, r->raw.length - at, arena, &records[taken], &used, &why)) {
+	while (at < raw->length && taken < most) {
+		struct portable *record = &block->found[taken];
+
+		switch (portable_read(raw->data + at, raw->length - at, &block->arena, record, &used, &block->why)) {
 		case PORTABLE_WHOLE:
 			taken++;
 			at += used;
@@ -222,20 +211,50 @@ static int read_records(struct archive_reader *r, const struct block *block, str
 			at += used;
 			break;
 		default: /* where it ends is not to be believed */
-			at = next_record(r->raw.data, r->raw.length, at + 1);
+			at = next_record(raw->data, raw->length, at + 1);
 		}
 	}
-	if (taken < block->records) {
-		err_set(&sentence, "block %lld: %u of its %u records cannot be read (%s)", (long long)block->number,
-			block->records - taken, block->records,
-			why.text[0] != '\0' ? why.text : "the file ends before they do, or is damaged there");
-		refuse(r, block->records - taken, sentence.text);
-	}
+	block->whole = raw->length;
 	return (int)taken;
 }
 
+static size_t record_least(const struct archive_block *block)
+{
+	return block->version == 1 ? RECORD_LEAST_1 : RECORD_LEAST;
+}
+
+/* A block whose head checks out, but that nobody who keeps to the rules would write. */
+static bool block_lies(const struct archive_block *block)
+{
+	return block->raw > ARCHIVE_BLOCK_MAX || block->records == 0 ||
+	       block->records > block->raw / record_least(block);
+}
+
+void archive_read(struct archive_block *block)
+{
+	struct buf raw = {0};
+
+	if (block_lies(block))
+		return;
+	bool right = unpack(block, &raw);
+	/* What is counted is believed only as far as it was unpacked. */
+	size_t most = raw.length / record_least(block);
+	uint32_t count = block->records < most ? block->records : (uint32_t)most;
+
+	block->found = arena_array(&block->arena, count, sizeof *block->found);
+	if (block->version == 1)
+		block->count = read_records_1(block, &raw, count);
+	else
+		block->count =
+		    block_read(raw.data, raw.length, count, &block->arena, block->found, &block->whole, &block->why);
+	block->lost = (int64_t)block->records - block->count;
+	block->damaged =
+	    !right || block->there != block->packed || sum(block->bytes, block->there) != block->packed_sum;
+	buf_free(&raw);
+}
+
 /* Reads a block's head at `at`, if one is there. */
-static bool block_at(const struct archive_reader *r, size_t at, struct block *block)
+static bool block_at(const struct archive_reader *r, size_t at, struct archive_block *block)
 {
 	const unsigned char *content = frame_at(r, at, block_mark, BLOCK_HEAD);
 
@@ -243,7 +262,8 @@ static bool block_at(const struct archive_reader *r, size_t at, struct block *bl
 		return false;
 	struct reader from = {.at = content + strlen(block_mark), .left = BLOCK_HEAD - strlen(block_mark)};
 
-	*block = (struct block){.records = record_get_u32(&from), .raw = record_get_u32(&from)};
+	*block = (struct archive_block){.version = r->version, .records = record_get_u32(&from)};
+	block->raw = record_get_u32(&from);
 	block->packed = record_get_u32(&from);
 	block->raw_sum = record_get_u64(&from);
 	block->packed_sum = record_get_u64(&from);
@@ -254,18 +274,29 @@ static bool block_at(const struct archive_reader *r, size_t at, struct block *bl
 	return true;
 }
 
-static void read_tail(struct archive_reader *r, const unsigned char *content)
+static void read_tail(struct archive_reader *r)
 {
+	const unsigned char *content = r->bytes + r->tail + FRAME;
 	struct reader from = {.at = content + strlen(tail_mark), .left = TAIL - strlen(tail_mark)};
 	uint32_t blocks = record_get_u32(&from);
 	uint64_t records = record_get_u64(&from), all = record_get_u64(&from);
 
-	r->ended = true;
-	if (r->whole && (blocks != r->blocks || records != (uint64_t)r->records || all != sum(r->bytes, r->at)))
+	if (r->whole && (blocks != r->blocks || records != (uint64_t)r->records || all != sum(r->bytes, r->tail)))
 		refuse(r, 0, "the checksum over the whole is wrong, though each record that was read is right");
-	r->at += FRAME + TAIL;
-	if (r->at != r->length)
+	if (r->tail + FRAME + TAIL != r->length)
 		refuse(r, 0, "something follows its end");
+}
+
+/* When no block comes any more, and all that came were told: is the file whole? */
+static void judge(struct archive_reader *r)
+{
+	if (r->judged || r->told != r->blocks)
+		return;
+	r->judged = true;
+	if (r->tail > 0)
+		read_tail(r);
+	else if (!r->ended)
+		refuse(r, 0, "it ends too soon: it was cut short, and what is missing cannot be told");
 }
 
 /* To the next head or tail behind what is no head where one should be. */
@@ -273,7 +304,7 @@ static void skip_damage(struct archive_reader *r)
 {
 	unsigned char mark[4] = {0x5F, 0x2A, 0x4D, 0x18};
 	struct err sentence;
-	struct block block;
+	struct archive_block block;
 	size_t from = r->at++;
 
 	for (; r->at < r->length; r->at++) {
@@ -287,67 +318,69 @@ static void skip_damage(struct archive_reader *r)
 	refuse(r, 1, sentence.text);
 }
 
-/* A block whose head checks out, but that nobody who keeps to the rules would write. */
-static bool block_lies(const struct block *block)
-{
-	return block->raw > ARCHIVE_BLOCK_MAX || block->records == 0 || block->records > block->raw / RECORD_LEAST;
-}
-
-static int read_block(struct archive_reader *r, struct block *block, struct arena *arena,
-		      const struct portable **records)
+void archive_told(struct archive_reader *r, const struct archive_block *block)
 {
 	struct err sentence;
 
-	block->number = ++r->blocks;
-	r->at += FRAME + BLOCK_HEAD + block->there;
+	r->told++;
+	r->records += block->count;
+	r->unpacked += block->raw + block->whole;
 	if (block_lies(block)) {
 		err_set(&sentence, "block %lld says that it holds %u records in %u bytes, which none does",
 			(long long)block->number, block->records, block->raw);
 		refuse(r, 1, sentence.text);
-		return 0;
-	}
-	unpack(r, block);
-	r->unpacked += r->raw.length;
-	/* What is counted is believed only as far as it was unpacked. */
-	size_t most = r->raw.length / RECORD_LEAST;
-	struct portable *found = arena_array(arena, block->records < most ? block->records : most, sizeof *found);
-
-	*records = found;
-	int count = read_records(r, block, arena, found);
-
-	r->records += count;
-	if (r->whole && (block->there != block->packed || sum(block->bytes, block->there) != block->packed_sum)) {
+	} else if (block->lost > 0) {
+		err_set(&sentence, "block %lld: %lld of its %u records cannot be read (%s)", (long long)block->number,
+			(long long)block->lost, block->records,
+			block->why.text[0] != '\0' ? block->why.text
+						   : "the file ends before they do, or is damaged there");
+		refuse(r, block->lost, sentence.text);
+	} else if (r->whole && (block->damaged || block->why.text[0] != '\0')) {
 		err_set(&sentence, "block %lld is damaged, though its records are right", (long long)block->number);
 		refuse(r, 0, sentence.text);
 	}
-	return count;
 }
 
-int archive_next(struct archive_reader *reader, struct arena *arena, const struct portable **records, int *count)
+int archive_find(struct archive_reader *reader, struct archive_block *block)
 {
-	struct block block;
-
-	*count = 0;
 	while (reader->at < reader->length && !reader->ended) {
 		if (reader->unpacked > UNPACKED_FREE && reader->unpacked / RATIO_MAX > reader->length) {
 			reader->ended = true;
 			refuse(reader, 1, "it unpacks into more than any file of verdicts does; the rest is not read");
-			return 0;
+			break;
 		}
-		const unsigned char *tail = frame_at(reader, reader->at, tail_mark, TAIL);
-
-		if (tail != NULL) {
-			read_tail(reader, tail);
-		} else if (block_at(reader, reader->at, &block)) {
-			*count = read_block(reader, &block, arena, records);
+		if (frame_at(reader, reader->at, tail_mark, TAIL) != NULL) {
+			reader->tail = reader->at;
+			reader->ended = true;
+		} else if (block_at(reader, reader->at, block)) {
+			block->number = ++reader->blocks;
+			reader->at += FRAME + BLOCK_HEAD + block->there;
 			return 1;
 		} else {
 			skip_damage(reader);
 		}
 	}
-	if (!reader->ended) {
-		reader->ended = true;
-		refuse(reader, 0, "it ends too soon: it was cut short, and what is missing cannot be told");
-	}
+	judge(reader);
 	return 0;
+}
+
+int archive_next(struct archive_reader *reader, struct arena *arena, const struct portable **records, int *count)
+{
+	struct archive_block block;
+
+	*count = 0;
+	if (archive_find(reader, &block) == 0)
+		return 0;
+	block.arena = *arena;
+	archive_read(&block);
+	archive_told(reader, &block);
+	*arena = block.arena;
+	*records = block.found;
+	*count = block.count;
+	return 1;
+}
+
+void archive_close(struct archive_reader *reader)
+{
+	*reader = (struct archive_reader){.ended = true, .judged = true};
 }

@@ -1,19 +1,21 @@
 /* carry - two loops. Out: store ─▶ portable records ─▶ archive in memory ─▶ file. In: file ─▶ blocks ─▶ records that
- * agree with themselves ─▶ batches ─▶ store. A batch is bounded by what it takes in memory, and is one transaction. */
+ * agree with themselves ─▶ batches ─▶ store. Blocks are read on all processors, some of them at a time. A batch is
+ * bounded by what it takes in memory, and is one transaction. */
 #include "cache/carry.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdlib.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/trace.h"
+#include "dataset/packed.h"
 
-enum { BATCH = 256 << 20, READ_STEP = 1 << 20, THREADS_MAX = 16, SHARE_LEAST = 1000 };
+enum { BATCH = 256 << 20, READ_STEP = 1 << 20, THREADS_MAX = 16, WINDOW = 16 };
 
 /* --- Out --------------------------------------------------------------------------------------------------------- */
 
@@ -21,6 +23,7 @@ struct outgoing {
 	struct archive_writer writer;
 	const struct carry_seal *seal; /* NULL: none */
 	struct carried_out *out;
+	struct buf packed; /* a verdict that was not */
 };
 
 static void add_verdict(const struct portable *record, void *context)
@@ -30,6 +33,11 @@ static void add_verdict(const struct portable *record, void *context)
 	unsigned char room[CARRY_SIGNATURE_MAX];
 	struct err why;
 
+	buf_clear(&going->packed); /* older rows hold JSON; what is signed is what travels */
+	if (verdict_pack(record->text, record->length, &going->packed)) {
+		sealed.text = going->packed.data;
+		sealed.length = going->packed.length;
+	}
 	if (going->seal != NULL)
 		going->seal->sign(going->seal->context, &sealed, room);
 	if (archive_add(&going->writer, &sealed, &why) == 0) {
@@ -64,6 +72,7 @@ int carry_out(struct store *store, const char *path, const struct carry_seal *se
 	int answer = store_each_verdict(store, add_verdict, &going, &damaged, err);
 
 	archive_end(&going.writer);
+	buf_free(&going.packed);
 	out->left += damaged;
 	out->bytes = (int64_t)file.length;
 	if (answer == 0)
@@ -114,10 +123,9 @@ struct incoming {
 	struct carried_in *in;
 	archive_refused *refused;
 	void *context;
-	struct arena arena; /* of the records below */
-	struct portable *records;
-	int count, room;
-	size_t bytes;
+	struct buf arenas;  /* struct arena: of the records below */
+	struct buf records; /* struct portable */
+	size_t bytes;	    /* of the records */
 };
 
 static void refuse(const char *sentence, int64_t count, void *context)
@@ -127,52 +135,6 @@ static void refuse(const char *sentence, int64_t count, void *context)
 	coming->in->refused += count;
 	coming->in->whole = false;
 	coming->refused(sentence, count, coming->context);
-}
-
-/* --- Whether they agree with themselves, on all processors -------------------------------------------------------- */
-
-/* Every `step`th record of the batch from `first` on. */
-struct share {
-	const struct portable *records;
-	bool *good;
-	int first, step, count;
-};
-
-static void *check_share(void *context)
-{
-	const struct share *share = context;
-
-	for (int i = share->first; i < share->count; i += share->step)
-		share->good[i] = portable_check(&share->records[i], NULL) == 0;
-	return NULL;
-}
-
-static int threads_for(int count)
-{
-	cpu_set_t set;
-	int cores = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1, most = count / SHARE_LEAST + 1;
-
-	cores = cores < THREADS_MAX ? cores : THREADS_MAX;
-	return cores < most ? cores : most;
-}
-
-/* The first share is this thread's own; one that cannot get a thread is, too. */
-static void check_all(const struct portable *records, int count, bool *good)
-{
-	struct share shares[THREADS_MAX];
-	pthread_t threads[THREADS_MAX];
-	bool begun[THREADS_MAX] = {false};
-	int step = threads_for(count);
-
-	for (int i = step - 1; i >= 0; i--) {
-		shares[i] = (struct share){records, good, i, step, count};
-		begun[i] = i > 0 && pthread_create(&threads[i], NULL, check_share, &shares[i]) == 0;
-		if (!begun[i])
-			check_share(&shares[i]);
-	}
-	for (int i = 1; i < step; i++)
-		if (begun[i])
-			pthread_join(threads[i], NULL);
 }
 
 static void refuse_record(struct incoming *coming, const struct portable *record, const struct err *why)
@@ -188,37 +150,67 @@ static void refuse_record(struct incoming *coming, const struct portable *record
 	refuse(sentence.text, 1, coming);
 }
 
-/* Leaves in the batch what agrees with itself. */
-static void sift(struct incoming *coming)
+/* --- Blocks, on all processors ------------------------------------------------------------------------------------ */
+
+/* Blocks that are read at the same time, and the next of them that nobody has begun with. */
+struct window {
+	struct archive_block blocks[WINDOW];
+	int count;
+	atomic_int next;
+};
+
+static void *read_blocks(void *context)
 {
-	bool *good = calloc((size_t)coming->count + 1, sizeof *good);
-	int left = 0;
+	struct window *window = context;
 
-	if (good == NULL)
-		die_no_memory();
-	check_all(coming->records, coming->count, good);
-	for (int i = 0; i < coming->count; i++) {
-		struct err why;
+	for (int i; (i = atomic_fetch_add(&window->next, 1)) < window->count;) {
+		struct archive_block *block = &window->blocks[i];
 
-		if (good[i]) {
-			coming->records[left++] = coming->records[i];
-			continue;
-		}
-		portable_check(&coming->records[i], &why);
-		refuse_record(coming, &coming->records[i], &why);
+		archive_read(block);
+		for (int k = 0; k < block->count; k++)
+			if (!block->found[k].agrees)
+				block->found[k].agrees = portable_check(&block->found[k], NULL) == 0;
 	}
-	coming->count = left;
-	free(good);
+	return NULL;
 }
+
+static int threads_for(int blocks)
+{
+	cpu_set_t set;
+	int cores = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+
+	cores = cores < THREADS_MAX ? cores : THREADS_MAX;
+	return cores < blocks ? cores : blocks;
+}
+
+/* This thread takes part; where none can be begun, it does all. */
+static void read_window(struct window *window)
+{
+	pthread_t threads[THREADS_MAX];
+	int more = threads_for(window->count) - 1, begun = 0;
+
+	atomic_store(&window->next, 0);
+	while (begun < more && pthread_create(&threads[begun], NULL, read_blocks, window) == 0)
+		begun++;
+	read_blocks(window);
+	while (begun > 0)
+		pthread_join(threads[--begun], NULL);
+}
+
+/* --- Batches ------------------------------------------------------------------------------------------------------ */
 
 static int keep_batch(struct incoming *coming, struct err *err)
 {
-	sift(coming);
-	int answer = store_merge(coming->store, coming->records, coming->count, &coming->in->merged, err);
+	const struct portable *records = (const struct portable *)(const void *)coming->records.data;
+	struct arena *arenas = (struct arena *)(void *)coming->arenas.data;
+	int answer = store_merge(coming->store, records, (int)(coming->records.length / sizeof *records),
+				 &coming->in->merged, err);
 
-	coming->count = 0;
+	for (size_t i = 0; i < coming->arenas.length / sizeof *arenas; i++)
+		arena_free(&arenas[i]);
+	buf_clear(&coming->records);
+	buf_clear(&coming->arenas);
 	coming->bytes = 0;
-	arena_free(&coming->arena);
 	return answer;
 }
 
@@ -226,36 +218,42 @@ static void take(struct incoming *coming, const struct portable *record)
 {
 	struct err why;
 
-	if (coming->seal != NULL && coming->seal->check(coming->seal->context, record, &why) != 0) {
+	if ((coming->seal != NULL && coming->seal->check(coming->seal->context, record, &why) != 0) ||
+	    (!record->agrees && portable_check(record, &why) != 0)) {
 		refuse_record(coming, record, &why);
 		return;
 	}
-	if (coming->count == coming->room) {
-		coming->room = coming->room == 0 ? 4096 : coming->room * 2;
-		coming->records = realloc(coming->records, (size_t)coming->room * sizeof *coming->records);
-		if (coming->records == NULL)
-			die_no_memory();
-	}
-	coming->records[coming->count++] = *record;
-	coming->bytes += record->length + record->fields_length;
+	buf_add(&coming->records, record, sizeof *record);
+}
+
+static void take_block(struct incoming *coming, struct archive_reader *reader, const struct archive_block *block)
+{
+	archive_told(reader, block);
+	for (int i = 0; i < block->count; i++)
+		take(coming, &block->found[i]);
+	buf_add(&coming->arenas, &block->arena, sizeof block->arena);
+	coming->bytes += block->whole;
 }
 
 static int take_blocks(struct incoming *coming, struct archive_reader *reader, struct err *err)
 {
-	const struct portable *records;
-	int count;
+	struct window window;
 
-	while (archive_next(reader, &coming->arena, &records, &count) > 0) {
-		for (int i = 0; i < count; i++)
-			take(coming, &records[i]);
+	do {
+		for (window.count = 0; window.count < WINDOW; window.count++)
+			if (archive_find(reader, &window.blocks[window.count]) == 0)
+				break;
+		read_window(&window);
+		for (int i = 0; i < window.count; i++)
+			take_block(coming, reader, &window.blocks[i]);
 		if (coming->bytes >= BATCH && keep_batch(coming, err) != 0)
 			return -1;
-	}
+	} while (window.count > 0);
 	return keep_batch(coming, err);
 }
 
-int carry_in(struct store *store, const char *path, const struct carry_seal *seal, archive_refused *refused, void *context,
-	     struct carried_in *in, struct err *err)
+int carry_in(struct store *store, const char *path, const struct carry_seal *seal, archive_refused *refused,
+	     void *context, struct carried_in *in, struct err *err)
 {
 	struct incoming coming = {.store = store, .seal = seal, .in = in, .refused = refused, .context = context};
 	struct archive_reader reader;
@@ -271,8 +269,8 @@ int carry_in(struct store *store, const char *path, const struct carry_seal *sea
 		answer = take_blocks(&coming, &reader, err);
 		archive_close(&reader);
 	}
-	free(coming.records);
-	arena_free(&coming.arena);
+	buf_free(&coming.records);
+	buf_free(&coming.arenas);
 	buf_free(&file);
 	return answer;
 }

@@ -22,6 +22,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -42,6 +43,7 @@ enum {
 	ATTEMPTS = 3,
 	TURN_FD = 200,         /* descriptors from here on are none of LMDB's */
 	FILE_PATH = ENV_PATH_MAX + 32,
+	PAGE = 4096, /* octets of a page; a guess is enough */
 };
 
 static const uint64_t map_max = (uint64_t)1 << 40;
@@ -473,17 +475,35 @@ int env_begin_read(struct env *env, MDB_txn **txn, struct err *err)
 	return rc == 0 ? 0 : env_fail(env, rc, "read", err);
 }
 
+/* Room for more: what only a dead reader could still have seen, else a larger map. A process that has the store open for
+ * long meets readers that died since, and nobody else may come to clear them away. */
 static int grow(struct env *env)
 {
 	MDB_envinfo info;
-	int rc = mdb_env_info(env->mdb, &info);
+	int dead = 0, rc = mdb_reader_check(env->mdb, &dead);
 
-	if (rc != 0)
+	if (rc != 0 || dead > 0)
+		return rc;
+	if ((rc = mdb_env_info(env->mdb, &info)) != 0)
 		return rc;
 	if (info.me_mapsize > map_max / 2)
 		return MDB_MAP_FULL;
 	trace("cache", "growing the map to %zu MiB", info.me_mapsize >> 19);
 	return mdb_env_set_mapsize(env->mdb, info.me_mapsize * 2);
+}
+
+void env_expect(struct env *env, uint64_t bytes)
+{
+	MDB_envinfo info;
+	uint64_t size, wanted;
+
+	if (env->mdb == NULL || !env->writable || mdb_env_info(env->mdb, &info) != 0)
+		return;
+	wanted = (uint64_t)(info.me_last_pgno + 1) * PAGE + bytes;
+	for (size = info.me_mapsize; size < wanted && size <= map_max / 2;)
+		size *= 2;
+	if (size > info.me_mapsize && mdb_env_set_mapsize(env->mdb, size) == 0)
+		trace("cache", "the map has room for %" PRIu64 " MiB", size >> 20);
 }
 
 enum { NOT_IN_PLACE = -2 }; /* none of LMDB's answers, like ENV_ONLY_LOOKED */
@@ -560,7 +580,6 @@ static int copy_compact(struct env *env, const char *fresh, int64_t *bytes)
 	char path[FILE_PATH + 16];
 	struct stat st;
 
-	remove_folder(fresh); /* of a gc that died */
 	if (mkdir(fresh, 0777) != 0)
 		return errno;
 	snprintf(path, sizeof path, "%s/data.mdb", fresh);
@@ -575,16 +594,25 @@ static int copy_compact(struct env *env, const char *fresh, int64_t *bytes)
 	return rc;
 }
 
-/* With the write lock held and openers waiting. 1, 0, or -1 and LMDB's or errno's answer in `rc`. */
-static int exchange(struct env *env, int64_t *bytes, int *rc)
+/* Puts the folder `fresh` in the environment's place, on the disk too: what is kept in the new one from now on must not be
+ * gone because a power cut brings back the old one. `turn`: a descriptor of the folder in which both lie. */
+static bool take_place(const struct env *env, const char *fresh, int turn)
 {
-	char fresh[FILE_PATH];
+	if (renameat2(AT_FDCWD, fresh, AT_FDCWD, env->path, RENAME_EXCHANGE) != 0)
+		return false;
+	if (turn >= 0 && fsync(turn) != 0)
+		trace("cache", "the folder of %s did not reach the disk", env->path);
+	return true;
+}
+
+/* With the write lock held and openers waiting. 1, 0, or -1 and LMDB's or errno's answer in `rc`. */
+static int exchange(struct env *env, const char *fresh, int turn, int64_t *bytes, int *rc)
+{
 	int64_t before = *bytes, after = 0;
 
-	snprintf(fresh, sizeof fresh, "%s.compact", env->path);
 	*rc = copy_compact(env, fresh, &after);
 	bool pays = *rc == 0 && after <= before / 2;
-	int answer = *rc != 0 ? -1 : pays && renameat2(AT_FDCWD, fresh, AT_FDCWD, env->path, RENAME_EXCHANGE) == 0;
+	int answer = *rc != 0 ? -1 : pays && take_place(env, fresh, turn);
 
 	if (answer == 1)
 		*bytes = after;
@@ -592,21 +620,33 @@ static int exchange(struct env *env, int64_t *bytes, int *rc)
 	return answer;
 }
 
+/* With openers waiting. As env_compact, and LMDB's or errno's answer in `rc`. */
+static int compact_in_turn(struct env *env, int turn, int64_t *bytes, int *rc)
+{
+	char fresh[FILE_PATH];
+	MDB_txn *txn;
+	int answer = 0;
+
+	snprintf(fresh, sizeof fresh, "%s.compact", env->path);
+	remove_folder(fresh); /* of a gc that died, perhaps after the exchange: then it is the large one */
+	if (*bytes < COMPACT_LEAST)
+		return 0;
+	if ((*rc = begin(env, 0, &txn)) != 0)
+		return -1;
+	if (still_in_place(env)) /* nobody writes until the transaction is ended */
+		answer = exchange(env, fresh, turn, bytes, rc);
+	mdb_txn_abort(txn);
+	return answer;
+}
+
 int env_compact(struct env *env, int64_t *bytes, struct err *err)
 {
-	MDB_txn *txn;
-	int turn, rc, answer = 0;
-
 	if (env_size(env, bytes, err) != 0)
 		return -1;
-	if (env->mdb == NULL || !env->writable || *bytes < COMPACT_LEAST)
+	if (env->mdb == NULL || !env->writable)
 		return 0;
-	turn = wait_for_turn(env, false);
-	if ((rc = begin(env, 0, &txn)) == 0) { /* nobody writes until it is ended */
-		if (still_in_place(env))
-			answer = exchange(env, bytes, &rc);
-		mdb_txn_abort(txn);
-	}
+	int turn = wait_for_turn(env, false), rc = 0, answer = compact_in_turn(env, turn, bytes, &rc);
+
 	if (turn >= 0)
 		close(turn);
 	if (rc != 0)

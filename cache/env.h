@@ -48,6 +48,10 @@ enum { ENV_ONLY_LOOKED = -1 }; /* work's answer for: all is well, and nothing is
 typedef int env_work(MDB_txn *txn, struct env *env, void *context);
 int env_write(struct env *env, env_work *work, void *context, struct err *err);
 
+/* So many octets are about to be written: gives the map room for them beforehand, for each time it must grow while `work`
+ * runs, all of it is done again. Nothing comes of it if there is no such room. */
+void env_expect(struct env *env, uint64_t bytes);
+
 /* Writes the file anew without its free pages, if that makes it half as large at least, and puts it in the old one's place.
  * Other processes that have the old one open go over to the new one with their next write. 1: done, 0: it did not pay, or
  * the filesystem cannot exchange two names; -1 with the sentence, and everything is as it was. `bytes`: size now. */

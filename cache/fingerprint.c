@@ -14,6 +14,7 @@
 #include "base/utf8.h"
 #include "cache/python_form.h"
 #include "cache/record.h"
+#include "dataset/packed.h"
 
 /* --- Gathering --------------------------------------------------------------------------------------------------- */
 
@@ -132,19 +133,33 @@ static struct field *fields_sorted(const struct fields *fields)
 	return sorted;
 }
 
-struct digest fields_digest(const struct fields *fields)
+struct digest fields_digest_sorted(const struct digest *digests, int count)
 {
-	struct field *sorted = fields_sorted(fields);
 	struct buf stream = {0};
 
-	buf_reserve(&stream, 2 * sizeof(uint32_t) + (size_t)fields->count * DIGEST_BYTES);
+	buf_reserve(&stream, 2 * sizeof(uint32_t) + (size_t)count * DIGEST_BYTES);
 	record_put_u32(&stream, FINGERPRINT_FORMAT);
-	record_put_u32(&stream, (uint32_t)fields->count);
-	for (int i = 0; i < fields->count; i++)
-		record_put_digest(&stream, &sorted[i].digest);
+	record_put_u32(&stream, (uint32_t)count);
+	for (int i = 0; i < count; i++)
+		record_put_digest(&stream, &digests[i]);
 	struct digest digest = digest_of(stream.data, stream.length);
 
 	buf_free(&stream);
+	return digest;
+}
+
+struct digest fields_digest(const struct fields *fields)
+{
+	struct field *sorted = fields_sorted(fields);
+	struct digest *digests = calloc((size_t)fields->count + 1, sizeof *digests);
+
+	if (digests == NULL)
+		die_no_memory();
+	for (int i = 0; i < fields->count; i++)
+		digests[i] = sorted[i].digest;
+	struct digest digest = fields_digest_sorted(digests, fields->count);
+
+	free(digests);
 	free(sorted);
 	return digest;
 }
@@ -260,50 +275,156 @@ void witness_fields(const char *ground_truth, const char *ground_truth_version, 
 
 /* --- On disk ----------------------------------------------------------------------------------------------------- */
 
-/* fields = count u32 . { tag bytes . has_value u32 . value bytes . digest }… */
+/* fields = 0x80000002 u32 . count . field…                  integers and texts as dataset/packed.h has them
+ * field  = how octet . tag . value, unless there is none . digest, unless it follows from the value
+ *
+ * Older: count u32 . { tag bytes . has_value u32 . value bytes . digest }… */
+static const uint32_t marker = 0x80000002; /* no older list has so many fields */
+
+/* What is known of a field; `prefix`: what was digested is this and the readable value. */
+enum { HOW_DIGEST = 0, HOW_BOTH = 1, HOW_VALUE = 2 };
+static const char *const prefixes[] = {"", "const "};
+enum { PREFIXES = sizeof prefixes / sizeof *prefixes };
+
+static struct digest digest_of_value(const char *tag, const char *prefix, const char *value)
+{
+	char text[sizeof "const " + FIELD_VALUE_MAX + 1];
+	int length = snprintf(text, sizeof text, "%s%s", prefix, value);
+
+	return field_digest(tag, text, (size_t)length < sizeof text ? (size_t)length : sizeof text - 1);
+}
+
+static unsigned how_known(const struct field *field)
+{
+	if (field->value == NULL)
+		return HOW_DIGEST;
+	for (unsigned i = 0; i < PREFIXES && strlen(field->value) <= FIELD_VALUE_MAX; i++) {
+		struct digest digest = digest_of_value(field->tag, prefixes[i], field->value);
+
+		if (digest_equal(&digest, &field->digest))
+			return HOW_VALUE + i;
+	}
+	return HOW_BOTH;
+}
+
+static void write_text(const char *text, struct buf *out)
+{
+	size_t length = strlen(text);
+
+	packed_put(out, length);
+	buf_add(out, text, length);
+}
+
+void field_write(const struct field *field, struct buf *out)
+{
+	unsigned how = how_known(field);
+
+	packed_put(out, how);
+	write_text(field->tag, out);
+	if (how != HOW_DIGEST)
+		write_text(field->value, out);
+	if (how < HOW_VALUE)
+		record_put_digest(out, &field->digest);
+}
+
+void fields_write_head(int count, struct buf *out)
+{
+	record_put_u32(out, marker);
+	packed_put(out, (uint64_t)count);
+}
+
 void fields_write(const struct fields *fields, struct buf *out)
 {
-	record_put_u32(out, (uint32_t)fields->count);
-	for (int i = 0; i < fields->count; i++) {
-		const struct field *field = &fields->items[i];
-
-		record_put_text(out, field->tag);
-		record_put_u32(out, field->value != NULL);
-		record_put_text(out, field->value != NULL ? field->value : "");
-		record_put_digest(out, &field->digest);
-	}
+	fields_write_head(fields->count, out);
+	for (int i = 0; i < fields->count; i++)
+		field_write(&fields->items[i], out);
 }
 
 /* A NUL inside would make the text another one. */
-static const char *text_read(struct reader *from, struct arena *arena)
+static const char *fit_text(const char *text, size_t length, struct arena *arena, bool *bad)
 {
-	size_t length;
-	const char *text = record_get_bytes(from, &length);
-
 	if (text == NULL || (length > 0 && memchr(text, '\0', length) != NULL)) {
-		from->bad = true;
+		*bad = true;
 		return NULL;
 	}
 	return arena_copy(arena, text, length);
 }
 
-int fields_read(const void *bytes, size_t length, struct arena *arena, struct fields *out)
+static const char *get_text(struct octets *from, struct arena *arena)
 {
-	struct reader from = {.at = bytes, .left = length};
+	uint64_t length = packed_get(from);
+
+	return fit_text((const char *)packed_take(from, length), length, arena, &from->bad);
+}
+
+static struct field get_field(struct octets *from, struct arena *arena)
+{
+	uint64_t how = packed_get(from);
+	struct field field = {.tag = get_text(from, arena)};
+	const unsigned char *digest;
+
+	if (how != HOW_DIGEST)
+		field.value = get_text(from, arena);
+	if (how >= HOW_VALUE + PREFIXES || (how >= HOW_VALUE && !from->bad && strlen(field.value) > FIELD_VALUE_MAX))
+		from->bad = true;
+	if (how < HOW_VALUE && (digest = packed_take(from, DIGEST_BYTES)) != NULL)
+		memcpy(field.digest.bytes, digest, DIGEST_BYTES);
+	else if (!from->bad)
+		field.digest = digest_of_value(field.tag, prefixes[how - HOW_VALUE], field.value);
+	return field;
+}
+
+int field_read(const void *bytes, size_t length, struct arena *arena, struct field *out)
+{
+	struct octets from = {bytes, (const unsigned char *)bytes + length, false};
+
+	*out = get_field(&from, arena);
+	return !from.bad && from.at == from.end ? 0 : -1;
+}
+
+static bool read_new(struct octets from, struct arena *arena, struct fields *out)
+{
+	uint64_t count = packed_get(&from);
+
+	for (uint64_t i = 0; i < count && !from.bad; i++) {
+		struct field field = get_field(&from, arena);
+
+		if (!from.bad)
+			field_append(out, arena, field);
+	}
+	return !from.bad && from.at == from.end;
+}
+
+static bool read_old(struct reader from, struct arena *arena, struct fields *out)
+{
 	uint32_t count = record_get_u32(&from);
+	size_t length;
 
-	*out = (struct fields){0};
 	for (uint32_t i = 0; i < count && !from.bad; i++) {
-		struct field field = {.tag = text_read(&from, arena)};
+		const char *text = record_get_bytes(&from, &length);
+		struct field field = {.tag = fit_text(text, length, arena, &from.bad)};
 		uint32_t has_value = record_get_u32(&from);
-		const char *value = text_read(&from, arena);
 
-		field.value = has_value != 0 ? value : NULL;
+		text = record_get_bytes(&from, &length);
+		text = fit_text(text, length, arena, &from.bad);
+		field.value = has_value != 0 ? text : NULL;
 		field.digest = record_get_digest(&from);
 		if (!from.bad)
 			field_append(out, arena, field);
 	}
-	if (!from.bad && from.left == 0)
+	return !from.bad && from.left == 0;
+}
+
+int fields_read(const void *bytes, size_t length, struct arena *arena, struct fields *out)
+{
+	struct reader head = {.at = bytes, .left = length};
+	struct octets rest = {(const unsigned char *)bytes + (length < 4 ? length : 4),
+			      (const unsigned char *)bytes + length, false};
+
+	*out = (struct fields){0};
+	if (record_get_u32(&head) == marker
+		? read_new(rest, arena, out)
+		: read_old((struct reader){.at = bytes, .left = length}, arena, out))
 		return 0;
 	*out = (struct fields){0};
 	return -1;

@@ -43,6 +43,9 @@ struct fields fields_copy(const struct fields *fields, struct arena *arena);
 /* The digest of a list of fields, in the order of their tags (bytewise), whatever order they were added in. */
 struct digest fields_digest(const struct fields *fields);
 
+/* The same of digests that stand in that order already. */
+struct digest fields_digest_sorted(const struct digest *digests, int count);
+
 /* The fields of a definition's canonical schema and code: one for the op type, one for each axis, input, output (with
  * its place among the outputs: a tuple maps by order), for the sorted constraints, and for the reference in normal
  * form. Name, tags, description and key order leave no trace. Tolerances are not among them: the caller adds the rule
@@ -53,10 +56,17 @@ void definition_fields(const struct definition *definition, struct arena *arena,
 void witness_fields(const char *ground_truth, const char *ground_truth_version, const char *device_class,
                     const char *torch, const char *cuda, struct arena *arena, struct fields *out);
 
-/* Fields as they are stored beside a verdict, and read back: 0, or -1 for damaged bytes (`out` is empty then). */
+/* Fields as they are stored beside a verdict, and read back: 0, or -1 for damaged bytes (`out` is empty then). A digest
+ * that follows from the readable value is left out and made again. What older programs stored is read as well. */
 struct buf;
 void fields_write(const struct fields *fields, struct buf *out);
 int fields_read(const void *bytes, size_t length, struct arena *arena, struct fields *out);
+
+/* What fields_write writes is a head, which says how many there are, and one field behind the other; for who keeps the
+ * same field of many lists once. */
+void fields_write_head(int count, struct buf *out);
+void field_write(const struct field *field, struct buf *out);
+int field_read(const void *bytes, size_t length, struct arena *arena, struct field *out); /* 0, or -1 */
 
 /* A sentence for each field in which `then` and `now` differ, in the order of their tags ("axes.hidden_size changed:
  * 4096, now 2048"). Returns how many differ; at most `room` sentences are written. */

@@ -8,9 +8,8 @@
 
 #include "cache/fingerprint.h"
 #include "cache/record.h"
+#include "dataset/packed.h"
 #include "dataset/verdict.h"
-
-enum { NAME_MAX_BYTES = 4096 };
 
 static const char magic[4] = "rfvt";
 static const uint64_t seed = 0x7265667465737431; /* apart from every other XXH3-64 in use */
@@ -23,7 +22,7 @@ static void put_i64(struct buf *out, int64_t value)
 
 /* --- Writing ----------------------------------------------------------------------------------------------------- */
 
-static void put_body(const struct portable *record, struct buf *out)
+void portable_body(const struct portable *record, struct buf *out)
 {
 	record_put_u32(out, (uint32_t)record->signature_kind);
 	record_put_bytes(out, record->signature, record->signature_length);
@@ -49,7 +48,7 @@ int portable_write(const struct portable *record, struct buf *out, struct err *e
 	buf_add(out, magic, sizeof magic);
 	record_put_u32(out, PORTABLE_VERSION);
 	record_put_u32(out, 0); /* the length, once it is known */
-	put_body(record, out);
+	portable_body(record, out);
 	size_t length = out->length - begin - PORTABLE_HEAD;
 
 	if (length > PORTABLE_MAX) {
@@ -158,8 +157,8 @@ enum portable_answer portable_read(const void *bytes, size_t length, struct aren
 		err_set(err, "its checksum is wrong");
 		return PORTABLE_DAMAGED;
 	}
-	if (version != PORTABLE_VERSION) {
-		err_set(err, "it is of version %u, and this program knows version %d", version, PORTABLE_VERSION);
+	if (version < 1 || version > PORTABLE_VERSION) {
+		err_set(err, "it is of version %u, and this program knows versions up to %d", version, PORTABLE_VERSION);
 		return PORTABLE_NEWER;
 	}
 	if (get_body(body, arena, out))
@@ -174,6 +173,10 @@ int64_t portable_made(const char *text, size_t length)
 {
 	/* A quote inside a string is escaped, so this stands nowhere but where the key does. */
 	static const char key[] = "\"time\": ";
+	struct packed_parts parts;
+
+	if (verdict_is_packed(text, length))
+		return packed_split(text, length, &parts) && parts.time > 0 ? parts.time : 0;
 	const char *at = memmem(text, length, key, sizeof key - 1), *end = text + length;
 	int64_t made = 0;
 
@@ -233,12 +236,11 @@ static int check_verdict(const struct portable *record, struct arena *arena, str
 	return 0;
 }
 
-/* Names come to be shown on terminals and to be looked for in files. */
-static bool name_is_fit(const char *name)
+bool portable_name_is_fit(const char *name)
 {
 	size_t length = strlen(name);
 
-	if (length == 0 || length > NAME_MAX_BYTES)
+	if (length == 0 || length > PORTABLE_NAME_MAX)
 		return false;
 	for (; *name != '\0'; name++)
 		if ((unsigned char)*name < 0x20 || *name == 0x7F)
@@ -252,7 +254,7 @@ int portable_check(const struct portable *record, struct err *err)
 	int answer = 0;
 
 	for (int i = 0; i < record->name_count && answer == 0; i++)
-		if (!name_is_fit(record->names[i].definition) || !name_is_fit(record->names[i].case_id))
+		if (!portable_name_is_fit(record->names[i].definition) || !portable_name_is_fit(record->names[i].case_id))
 			answer = err_set(err, "it names no definition and case");
 	if (answer == 0)
 		answer = check_fields(record, &arena, err);

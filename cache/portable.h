@@ -1,6 +1,6 @@
 /* portable - one verdict in the form in which it leaves the machine: in an exported file, in a shared store.
  *
- *   record = magic "rfvt" . version u32 . length u32 . body (length octets) . checksum u64
+ *   record = magic "rfvt" . version u32 . length u32 . body (length octets) . checksum u64      (version 1: older fields)
  *   body   = signature kind u32 . signature bytes
  *          . subject . witness . made u64 . verdict bytes . fields bytes
  *          . count u32 . { definition bytes . case bytes } …
@@ -25,11 +25,12 @@
 #include "base/hash.h"
 
 enum {
-	PORTABLE_VERSION = 1,
+	PORTABLE_VERSION = 2,	   /* is written; those from 1 on are read */
 	PORTABLE_HEAD = 12,	   /* octets before the body */
 	PORTABLE_TAIL = 8,	   /* and behind it */
 	PORTABLE_MAX = 8 << 20,	   /* octets of a body */
 	PORTABLE_NAMES_MAX = 4096, /* definitions that share one verdict */
+	PORTABLE_NAME_MAX = 4096,  /* octets of one name */
 	PORTABLE_SIGNATURE_MAX = 1024,
 };
 
@@ -44,7 +45,7 @@ struct portable_name {
 struct portable {
 	struct digest subject, witness;
 	int64_t made;	  /* Unix seconds, what the verdict says of itself; 0: unknown */
-	const char *text; /* verdict_write's JSON */
+	const char *text; /* verdict_write's JSON; inside an archive or the store its packed form (dataset/packed.h) */
 	size_t length;
 	const void *fields; /* fields_write's: each field of subject and witness with its digest; length 0: not known */
 	size_t fields_length;
@@ -53,9 +54,13 @@ struct portable {
 	enum signature_kind signature_kind;
 	const void *signature;
 	size_t signature_length; /* 0 with SIGNATURE_NONE */
+	bool agrees;		 /* whoever read it saw already what portable_check looks for. Does not travel */
 };
 
-/* Appends the record. 0, or -1 with a sentence and nothing appended: it is larger than a record may be. */
+/* Appends what a record has between its length and its checksum. */
+void portable_body(const struct portable *record, struct buf *out);
+
+/* Appends the record, whose text is JSON. 0, or -1 with a sentence and nothing appended: it is larger than a record may be. */
 int portable_write(const struct portable *record, struct buf *out, struct err *err);
 
 enum portable_answer {
@@ -76,11 +81,14 @@ enum portable_answer portable_read(const void *bytes, size_t length, struct aren
  * the sentence what does not agree. */
 int portable_check(const struct portable *record, struct err *err);
 
-/* Appends what a signature is made over: a line that names the purpose, subject, witness, made and verdict. Fields and
- * names are not among it: they explain, and decide nothing. */
+/* Names come to be shown on terminals and to be looked for in files. */
+bool portable_name_is_fit(const char *name);
+
+/* Appends what a signature is made over: a line that names the purpose, subject, witness, made and verdict, in the form in
+ * which it travels. Fields and names are not among it: they explain, and decide nothing. */
 void portable_signed(const struct portable *record, struct buf *out);
 
-/* The time in a verdict's text, without parsing all of it; 0: there is none. */
+/* The time in a verdict's text of either form, without parsing all of it; 0: there is none. */
 int64_t portable_made(const char *text, size_t length);
 
 #endif

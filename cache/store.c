@@ -1,6 +1,7 @@
 /* store - the tables of verdicts, of what was last seen of a case, and of facts; files are in cache/seen.c.
  *
  *   verdicts   row = transaction u64 . place in it u32 . text          newest: highest transaction, then place
+ *              text: packed (dataset/packed.h); older rows, and what has no packed form, JSON
  *   latest     row = subject . witness . definition bytes . case bytes . fields
  *   facts      row = text
  *
@@ -24,6 +25,7 @@
 #include "cache/sweep.h"
 #include "cache/travel.h"
 #include "cache/trust.h"
+#include "dataset/packed.h"
 
 enum { KEY_MAX = 511, PAGE_TURNS = 20 };
 
@@ -334,37 +336,56 @@ struct put_batch {
 	int count;
 };
 
-static int put_verdict(MDB_txn *txn, struct env *env, const struct store_put *put, int place)
+static int put_one(struct rows *rows, const struct store_put *put, int place)
 {
-	return row_put_verdict(txn, env, &put->subject, &put->witness, mdb_txn_id(txn), (uint32_t)place, put->text,
-	                       put->length);
-}
+	int rc = 0;
 
-static int put_latest(MDB_txn *txn, struct env *env, const struct store_put *put)
-{
-	return row_put_latest(txn, env, &put->subject, &put->witness, put->definition, put->case_id, put->fields,
-	                      put->fields_length);
+	if (put->keep_verdict)
+		rc = rows_put_verdict(rows, &put->subject, &put->witness, mdb_txn_id(rows->txn), (uint32_t)place, put->text,
+				      put->length);
+	return rc != 0 ? rc
+		       : rows_put_latest(rows, &put->subject, &put->witness, put->definition, put->case_id, put->fields,
+					 put->fields_length);
 }
 
 static int put_batch(MDB_txn *txn, struct env *env, void *context)
 {
 	const struct put_batch *batch = context;
+	struct rows rows = {.txn = txn, .env = env};
 	int rc = 0;
 
-	for (int i = 0; i < batch->count && rc == 0; i++) {
-		if (batch->puts[i].keep_verdict)
-			rc = put_verdict(txn, env, &batch->puts[i], i);
-		if (rc == 0)
-			rc = put_latest(txn, env, &batch->puts[i]);
-	}
+	for (int i = 0; i < batch->count && rc == 0; i++)
+		rc = put_one(&rows, &batch->puts[i], i);
+	rows_end(&rows);
 	return rc;
+}
+
+/* Verdicts are kept in their packed form; a text that has none stays as it is. */
+static struct store_put *packed_puts(const struct store_put *puts, int count, struct arena *arena)
+{
+	struct store_put *packed = arena_array(arena, (size_t)count, sizeof *packed);
+	struct buf text = {0};
+
+	for (int i = 0; i < count; i++) {
+		packed[i] = puts[i];
+		buf_clear(&text);
+		if (!puts[i].keep_verdict || !verdict_pack(puts[i].text, puts[i].length, &text))
+			continue;
+		packed[i].text = arena_copy(arena, text.data, text.length);
+		packed[i].length = text.length;
+	}
+	buf_free(&text);
+	return packed;
 }
 
 int store_put(struct store *store, const struct store_put *puts, int count, struct err *err)
 {
-	struct put_batch batch = {puts, count};
+	struct arena arena = {0};
+	struct put_batch batch = {packed_puts(puts, count, &arena), count};
+	int answer = count == 0 ? 0 : env_write(&store->env, put_batch, &batch, err);
 
-	return count == 0 ? 0 : env_write(&store->env, put_batch, &batch, err);
+	arena_free(&arena);
+	return answer;
 }
 
 /* --- Travelling --------------------------------------------------------------------------------------------------- */

@@ -1,7 +1,7 @@
 /* store - verdicts, what they depended on, and which files were seen, in one LMDB file below <root>/.reftest/.
  *
  * Layout: <root>/.reftest/cache/data.mdb and lock.mdb (LMDB, see cache/env.h). Four tables of records (cache/record.h):
- *   verdicts   subject . witness (32 bytes)           -> when it was put, the verdict's JSON text
+ *   verdicts   subject . witness (32 bytes)           -> when it was put, the verdict, as verdict_parse reads it
  *   latest     digests of definition . case (32 bytes) -> subject, witness, both names, fields (for explain and status)
  *   files      path relative to the root              -> struct file_seen, summary, blob paths (no-change runs)
  *   facts      free text                              -> free text (torch's version behind an interpreter, …)
@@ -45,7 +45,8 @@ int store_damage(const char *root, struct err *err);
 const char *store_path(const struct store *store); /* <root>/.reftest/cache */
 bool store_writable(const struct store *store);    /* false also after a write that failed, until one succeeds */
 
-/* A verdict's JSON text by subject and witness. */
+/* A verdict by subject and witness, in the form in which verdict_parse reads it; not necessarily in that in which it was
+ * put: a verdict's JSON is kept packed (dataset/packed.h). */
 enum cache_answer store_verdict(struct store *store, const struct digest *subject, const struct digest *witness,
                                 struct arena *arena, const char **text, size_t *length, struct err *err);
 /* All verdicts on a subject, newest last. Returns how many (0: miss), -1 on error. */

@@ -90,7 +90,7 @@ static int64_t verdict_made(const MDB_val *key, const MDB_val *value)
 	if (key->mv_size != PAIR ||
 	    !record_read(RECORD_VERDICT, key->mv_data, PAIR, value->mv_data, value->mv_size, &body))
 		return -1;
-	return portable_made((const char *)body.at, body.left);
+	return row_made(body);
 }
 
 static enum fate note_needed(struct sweep *s, const MDB_val *key, const MDB_val *value)

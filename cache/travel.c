@@ -198,9 +198,19 @@ int travel_out(struct env *env, store_verdict_visit *visit, void *context, int64
 
 /* --- In ---------------------------------------------------------------------------------------------------------- */
 
+/* A case that a record names. */
+struct named {
+	struct pair key;
+	const struct portable_name *name;
+	const struct portable *record;
+	uint32_t place; /* in the order of the records */
+};
+
 struct in {
 	const struct portable **sorted; /* by subject, then oldest first: places grow with time */
 	int count;
+	struct named *named; /* the cases, by their keys */
+	size_t named_count;
 	int64_t now;
 	struct store_merged merged; /* of this attempt */
 };
@@ -213,6 +223,16 @@ static int record_order(const void *a, const void *b)
 	if (order == 0 && one->made != two->made)
 		order = one->made < two->made ? -1 : 1;
 	return order != 0 ? order : memcmp(one->witness.bytes, two->witness.bytes, DIGEST_BYTES);
+}
+
+static int named_order(const void *a, const void *b)
+{
+	const struct named *one = a, *two = b;
+	int order = memcmp(one->key.bytes, two->key.bytes, PAIR);
+
+	if (order == 0 && one->record->made != two->record->made)
+		order = one->record->made > two->record->made ? -1 : 1;
+	return order != 0 ? order : one->place < two->place ? -1 : one->place > two->place;
 }
 
 /* A clock that was ahead must not make a verdict newer than all to come. */
@@ -241,7 +261,7 @@ static int look(MDB_cursor *cursor, const struct in *in, const struct portable *
 			return 0;
 		if (!record_read(RECORD_VERDICT, key.mv_data, PAIR, value.mv_data, value.mv_size, &body))
 			continue;
-		int64_t made = fair(in, portable_made((const char *)body.at, body.left));
+		int64_t made = fair(in, row_made(body));
 
 		if (made > out->newest)
 			out->newest = made;
@@ -254,13 +274,13 @@ static int look(MDB_cursor *cursor, const struct in *in, const struct portable *
 }
 
 /* One that is older than what stands there already is put behind it: transaction 0 was before all others. */
-static int take_verdict(MDB_txn *txn, struct env *env, MDB_cursor *cursor, struct in *in, const struct portable *record,
-			int place)
+static int take_verdict(struct rows *rows, struct in *in, const struct portable *record, int place)
 {
 	struct standing standing;
-	int rc = look(cursor, in, record, &standing);
+	MDB_cursor *cursor;
+	int rc = rows_cursor(rows, TABLE_VERDICTS, &cursor);
 
-	if (rc != 0)
+	if (rc != 0 || (rc = look(cursor, in, record, &standing)) != 0)
 		return rc;
 	if (standing.same && standing.made >= fair(in, record->made)) {
 		in->merged.kept++;
@@ -268,43 +288,75 @@ static int take_verdict(MDB_txn *txn, struct env *env, MDB_cursor *cursor, struc
 	}
 	in->merged.replaced += standing.same;
 	in->merged.taken += !standing.same;
-	return row_put_verdict(txn, env, &record->subject, &record->witness,
-			       standing.newest > fair(in, record->made) ? 0 : mdb_txn_id(txn), (uint32_t)place,
-			       record->text, record->length);
+	return rows_put_verdict(rows, &record->subject, &record->witness,
+				standing.newest > fair(in, record->made) ? 0 : mdb_txn_id(rows->txn), (uint32_t)place,
+				record->text, record->length);
 }
 
-static int take_names(MDB_txn *txn, struct env *env, const struct portable *record)
+/* Unless something is known of the case. */
+static int take_name(struct rows *rows, const struct named *named)
 {
-	int rc = 0;
+	MDB_val key = {PAIR, (void *)named->key.bytes}, value;
+	const struct portable *record = named->record;
+	struct reader body;
+	MDB_cursor *cursor;
+	int rc = rows_cursor(rows, TABLE_LATEST, &cursor);
 
-	for (int i = 0; i < record->name_count && rc == 0 && record->fields_length > 0; i++) {
-		const struct portable_name *name = &record->names[i];
-		struct pair pair = case_key(name->definition, name->case_id);
-		MDB_val key = {sizeof pair.bytes, pair.bytes}, value;
-		struct reader body;
-
-		rc = mdb_get(txn, env->table[TABLE_LATEST], &key, &value);
-		if (rc == 0 && record_read(RECORD_LATEST, pair.bytes, PAIR, value.mv_data, value.mv_size, &body))
-			continue;
-		if (rc == 0 || rc == MDB_NOTFOUND)
-			rc = row_put_latest(txn, env, &record->subject, &record->witness, name->definition,
-					    name->case_id, record->fields, record->fields_length);
-	}
-	return rc;
+	if (rc == 0)
+		rc = mdb_cursor_get(cursor, &key, &value, MDB_SET);
+	if (rc == 0 && record_read(RECORD_LATEST, named->key.bytes, PAIR, value.mv_data, value.mv_size, &body))
+		return 0;
+	if (rc != 0 && rc != MDB_NOTFOUND)
+		return rc;
+	return rows_put_latest(rows, &record->subject, &record->witness, named->name->definition, named->name->case_id,
+			       record->fields, record->fields_length);
 }
 
 static int take_all(MDB_txn *txn, struct env *env, void *context)
 {
 	struct in *in = context;
-	MDB_cursor *cursor;
-	int rc = mdb_cursor_open(txn, env->table[TABLE_VERDICTS], &cursor);
+	struct rows rows = {.txn = txn, .env = env};
+	int rc = 0;
 
 	in->merged = (struct store_merged){0};
 	for (int i = 0; i < in->count && rc == 0; i++)
-		rc = take_verdict(txn, env, cursor, in, in->sorted[i], i);
-	for (int i = 0; i < in->count && rc == 0; i++)
-		rc = take_names(txn, env, in->sorted[i]);
+		rc = take_verdict(&rows, in, in->sorted[i], i);
+	for (size_t i = 0; i < in->named_count && rc == 0; i++)
+		rc = take_name(&rows, &in->named[i]);
+	rows_end(&rows);
 	return rc;
+}
+
+/* The cases that the records name, in the order of their keys; of one case, what the newest record says of it. */
+static void sort_names(struct in *in)
+{
+	size_t room = 0;
+
+	for (int i = 0; i < in->count; i++)
+		room += in->sorted[i]->fields_length > 0 ? (size_t)in->sorted[i]->name_count : 0;
+	in->named = must(calloc(room + 1, sizeof *in->named));
+	for (int i = 0; i < in->count; i++)
+		for (int k = 0; k < in->sorted[i]->name_count && in->sorted[i]->fields_length > 0; k++) {
+			const struct portable_name *name = &in->sorted[i]->names[k];
+
+			in->named[in->named_count] = (struct named){case_key(name->definition, name->case_id), name,
+								    in->sorted[i], (uint32_t)in->named_count};
+			in->named_count++;
+		}
+	qsort(in->named, in->named_count, sizeof *in->named, named_order);
+}
+
+/* Octets that the rows may take: half of a page stays free at worst, and branches and old pages come on top. */
+static uint64_t room_for(const struct in *in)
+{
+	uint64_t bytes = 0;
+
+	for (int i = 0; i < in->count; i++) {
+		const struct portable *record = in->sorted[i];
+
+		bytes += record->length + 128 + (uint64_t)record->name_count * (record->fields_length + 256);
+	}
+	return 3 * bytes + (1 << 20);
 }
 
 int travel_in(struct env *env, const struct portable *records, int count, struct store_merged *merged, struct err *err)
@@ -315,9 +367,12 @@ int travel_in(struct env *env, const struct portable *records, int count, struct
 	for (int i = 0; i < count; i++)
 		in.sorted[i] = &records[i];
 	qsort(in.sorted, (size_t)count, sizeof *in.sorted, record_order);
+	sort_names(&in);
+	env_expect(env, room_for(&in));
 	int answer = env_write(env, take_all, &in, err);
 
 	free(in.sorted);
+	free(in.named);
 	if (answer != 0)
 		return -1;
 	merged->taken += in.merged.taken;

@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "cache/fingerprint.h"
-#include "cache/portable.h"
+
+enum { SCHEME = 1 }; /* of these keys; a record says its own version */
 
 static struct digest_text {
 	char hex[DIGEST_HEX];
@@ -18,8 +19,7 @@ static struct digest_text {
 
 static void add_exact(struct addresses *to, const struct digest *subject, const struct digest *witness)
 {
-	snprintf(to->text[to->count++], ADDRESS, "verdict %d %s %s", PORTABLE_VERSION, hex_of(subject).hex,
-		 hex_of(witness).hex);
+	snprintf(to->text[to->count++], ADDRESS, "verdict %d %s %s", SCHEME, hex_of(subject).hex, hex_of(witness).hex);
 }
 
 static void add_kind(struct addresses *to, const struct digest *subject, const char *truth, const char *version,
@@ -33,31 +33,92 @@ static void add_kind(struct addresses *to, const struct digest *subject, const c
 	field_text(&fields, &arena, "kind", kind);
 	struct digest digest = fields_digest(&fields);
 
-	snprintf(to->text[to->count++], ADDRESS, "verdict %d %s any %s", PORTABLE_VERSION, hex_of(subject).hex,
+	snprintf(to->text[to->count++], ADDRESS, "verdict %d %s any %s", SCHEME, hex_of(subject).hex,
 		 hex_of(&digest).hex);
 	arena_free(&arena);
 }
 
 static bool is_gpu(const char *device_class)
 {
-	return strncmp(device_class, "sm_", 3) == 0;
+	return device_class != NULL && strncmp(device_class, "sm_", 3) == 0;
+}
+
+static bool is_builtin(const char *name)
+{
+	return name != NULL && strcmp(name, "builtin") == 0;
+}
+
+/* The builtin that a verdict went through; all NULL: none. */
+static struct truth builtin_of(const struct verdict *v)
+{
+	struct truth found = {0};
+
+	if (v->witness_count == 0 && is_builtin(v->ground_truth))
+		return (struct truth){v->ground_truth, v->ground_truth_version};
+	for (int i = 0; i < v->witness_count; i++)
+		if (is_builtin(v->witnesses[i].name))
+			found = (struct truth){v->witnesses[i].name, v->witnesses[i].version};
+	return found;
+}
+
+/* Would it count on a machine that has no GPU, and that builtin? */
+static bool counts_elsewhere(const struct verdict *v, const struct truth *builtin, struct arena *arena)
+{
+	static const struct policy no_gpu = {.device_class = "cpu", .any_gpu = true};
+	static const struct truth any = {"builtin", ""};
+	struct truths truths = {builtin->name != NULL ? builtin : &any, 1, false};
+
+	if (v->ground_truth == NULL && v->witness_count == 0)
+		truths.count = 0;
+	return is_gpu(v->device_class) && plan_case(&no_gpu, &truths, &v, 1, arena).answer == PLAN_CACHED;
+}
+
+/* Under a kind of device, by builtin of this version, or (NULL) by some library. */
+static void add_by(struct addresses *to, const struct digest *subject, const struct truth *builtin, const char *kind)
+{
+	add_kind(to, subject, builtin->name != NULL ? builtin->name : "library",
+		 builtin->name != NULL ? builtin->version : "", kind);
 }
 
 struct addresses addresses_of(const struct digest *subject, const struct digest *witness, const struct verdict *v)
 {
 	struct addresses all = {.count = 0};
 	struct arena arena = {0};
+	struct truth builtin = builtin_of(v);
+	bool alone = v->witness_count == 0 && (v->ground_truth == NULL || builtin.name != NULL);
 
 	add_exact(&all, subject, witness);
 	if (v->device_class != NULL)
 		add_kind(&all, subject, v->ground_truth, verdict_truth_version(v, &arena), v->device_class);
-	if (v->device_class != NULL && is_gpu(v->device_class))
-		add_kind(&all, subject, v->ground_truth, verdict_truth_version(v, &arena), "gpu");
+	if (counts_elsewhere(v, &builtin, &arena)) {
+		if (!alone)
+			add_by(&all, subject, &builtin, v->device_class);
+		if (v->ground_truth == NULL && v->witness_count == 0)
+			add_kind(&all, subject, NULL, NULL, "gpu");
+		else
+			add_by(&all, subject, &builtin, "gpu");
+	}
 	arena_free(&arena);
 	return all;
 }
 
-struct addresses addresses_wanted(const struct policy *policy, const struct digest *subject, const struct truths *truths)
+/* What other machines of that kind may have made. */
+static void add_others(struct addresses *to, const struct digest *subject, const struct truths *truths,
+		       const char *kind)
+{
+	static const struct truth library = {0};
+	const struct truth *last = truths->count > 0 ? &truths->items[truths->count - 1] : NULL;
+
+	if (last == NULL)
+		add_kind(to, subject, NULL, NULL, kind);
+	else if (is_builtin(last->name))
+		add_by(to, subject, last, kind);
+	if (last != NULL && strcmp(kind, "cpu") != 0)
+		add_by(to, subject, &library, kind);
+}
+
+struct addresses addresses_wanted(const struct policy *policy, const struct digest *subject,
+				  const struct truths *truths)
 {
 	struct addresses all = {.count = 0};
 	struct fields fields = {0};
@@ -65,7 +126,9 @@ struct addresses addresses_wanted(const struct policy *policy, const struct dige
 	const char *truth = truths->count > 0 ? truths->items[0].name : NULL;
 	const char *version = truths->count > 0 ? truths->items[0].version : NULL;
 
-	if (policy->torch != NULL) {
+	if (policy->elsewhere) {
+		add_others(&all, subject, truths, policy->device_class);
+	} else if (policy->torch != NULL) {
 		witness_fields(truth, version, policy->device_class, policy->torch, policy->cuda, &arena, &fields);
 		struct digest witness = fields_digest(&fields);
 
@@ -74,7 +137,7 @@ struct addresses addresses_wanted(const struct policy *policy, const struct dige
 		add_kind(&all, subject, truth, version, policy->device_class);
 	}
 	if (policy->any_gpu)
-		add_kind(&all, subject, truth, version, "gpu");
+		add_others(&all, subject, truths, "gpu");
 	arena_free(&arena);
 	return all;
 }

@@ -1,8 +1,10 @@
 /* address - under which keys a verdict lies in a shared cache.
  *
  * A verdict lies under its exact subject and witness, for who knows what would run; under its subject, ground truth and
- * class of device, for who has no torch; and, if a GPU gave it, under "gpu" in the class's place, for who has none. So
- * one that would count is found by one or two keys that can be told beforehand, whatever versions it was made with. */
+ * class of device, for who has no torch. One that a GPU gave, and that counts where there is none, lies under its class, and
+ * under "gpu" in its place, once more: by the version of builtin, if builtin was asked, else as some library's, for which
+ * library of which version verified it matters to nobody who has none. So one that would count is found by a few keys that
+ * can be told beforehand, whatever it was made with. Several verdicts may have one key; the last one that came lies there. */
 #ifndef REFTEST_COMMANDS_ADDRESS_H
 #define REFTEST_COMMANDS_ADDRESS_H
 
@@ -10,7 +12,7 @@
 #include "dataset/verdict.h"
 #include "plan/plan.h"
 
-enum { ADDRESS = 128, ADDRESSES = 3 };
+enum { ADDRESS = 128, ADDRESSES = 4 };
 
 struct addresses {
 	char text[ADDRESSES][ADDRESS];
@@ -20,8 +22,9 @@ struct addresses {
 /* Where this verdict is to lie. */
 struct addresses addresses_of(const struct digest *subject, const struct digest *witness, const struct verdict *v);
 
-/* Where one that would count may lie, of those by the first of these ground truths, or by none where there is none. (One
- * that went through several is looked for only by whoever has it: what it went through cannot be known beforehand.) */
+/* Where one that would count may lie: on this machine's own class of those by the first of these ground truths, or by none
+ * where there is none (one that went through several is looked for only by whoever has it: what it went through cannot be
+ * known beforehand); of other machines' whatever there is. */
 struct addresses addresses_wanted(const struct policy *policy, const struct digest *subject, const struct truths *truths);
 
 #endif

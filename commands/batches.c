@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/trace.h"
 #include "workers/crew.h"
 
 /* Planning pauses for events this often, and while the pool has so many cases that more would only take memory. */
@@ -35,6 +36,7 @@ struct batch {
 	double noticed;
 	bool whole;   /* of everything */
 	bool repeat;  /* what is no news is told, too */
+	bool again;   /* BATCH_AGAIN */
 	bool open;    /* more parts may come */
 	bool planned; /* and told so, if there was anything to say */
 	bool said;
@@ -110,6 +112,8 @@ void batches_dispatch(struct batches *batches)
 /* Before the first thing that is said of them. */
 static void say_changed(struct part *part)
 {
+	if (part->batch->counts.number == 0)
+		part->batch->counts.number = ++part->batch->batches->begun;
 	if (!part->said && part->paths != NULL)
 		tell_changed(&part->batch->batches->teller, &part->batch->counts, part->paths, part->path_count);
 	part->said = part->batch->said = true;
@@ -174,6 +178,7 @@ static void told(struct pass *pass, struct outcome *outcome)
 		return;
 	}
 	say_changed(part);
+	word.batch = batch->counts.number;
 	batch->counts.seconds = batch_clock() - batch->noticed;
 	count_told(batch, outcome->file->path, &word);
 	hook_name(&batches->hook, outcome->file->op_type, outcome->file->name, outcome->status);
@@ -250,7 +255,8 @@ static void drop_from_older(struct batches *batches, const char *const *paths, i
 	for (struct batch *batch = batches->first; batch != NULL; batch = batch->next)
 		for (struct part *part = batch->parts; part != NULL; part = part->next)
 			for (int i = 0; i < count; i++)
-				pass_drop(&part->pass, paths[i]);
+				if (is_there(&part->pass.dataset, paths[i]))
+					pass_drop(&part->pass, paths[i]);
 }
 
 /* The batch that is open still, or a new one at the end. */
@@ -259,7 +265,7 @@ static struct batch *batch_for(struct batches *batches, const char *const *paths
 	struct batch **end = &batches->first;
 
 	for (; *end != NULL; end = &(*end)->next)
-		if ((*end)->open)
+		if ((*end)->open && (how & BATCH_AGAIN) == 0)
 			return *end;
 	struct batch *batch = *end = calloc(1, sizeof *batch);
 
@@ -269,11 +275,13 @@ static struct batch *batch_for(struct batches *batches, const char *const *paths
 	batch->noticed = noticed;
 	batch->open = (how & BATCH_OPEN) != 0;
 	batch->repeat = (how & BATCH_REPEAT) != 0;
-	batch->counts.number = ++batches->begun;
+	if ((how & BATCH_AGAIN) == 0) /* of which there is nothing to tell, unless somebody emptied the cache */
+		batch->counts.number = ++batches->begun;
 	batch->options = batches->options;
-	batch->options.urgent = paths != NULL && !batch->open && count <= BATCH_SMALL;
+	batch->options.urgent = paths != NULL && !batch->open && !batch->again && count <= BATCH_SMALL;
 	batch->options.details = batch->options.urgent || batch->repeat;
 	batch->options.force = (how & BATCH_FORCE) != 0;
+	batch->again = batch->options.thorough = (how & BATCH_AGAIN) != 0;
 	batch->options.each = paths != NULL;
 	batch->whole = paths == NULL;
 	return batch;
@@ -302,6 +310,7 @@ static int add_part(struct batch *batch, const char *const *paths, int count, st
 		return -1;
 	}
 	batches->context = part->pass.context;
+	part->pass.recall = &batches->recall;
 	pass_lend(&part->pass, batches->pool, &batch->flights);
 	if (batches->pool == NULL && part->pass.machine.cannot_run == NULL)
 		pass_give_up(&part->pass, "no runner can be had");
@@ -313,7 +322,7 @@ static int add_part(struct batch *batch, const char *const *paths, int count, st
 	part->paths = copy_paths(&part->arena, paths, count);
 	part->path_count = count;
 	tell_vanished(part, paths, count);
-	for (int i = 0; i < part->pass.selected_count; i++)
+	for (int i = 0; i < part->pass.selected_count && !batch->again; i++)
 		roll_doubt(&batches->roll, part->pass.selected[i]->path);
 	return 0;
 }
@@ -323,7 +332,7 @@ int batches_begin(struct batches *batches, const char *const *paths, int count, 
 {
 	if (paths == NULL)
 		batches_abandon(batches);
-	else
+	else if ((how & BATCH_AGAIN) == 0)
 		drop_from_older(batches, paths, count);
 	open_pool(batches);
 	return add_part(batch_for(batches, paths, count, how, noticed), paths, count, err);
@@ -372,13 +381,13 @@ static void count_cases(struct batch *batch)
 	counts->seconds = batch_clock() - batch->noticed;
 }
 
-bool batches_plan(struct batches *batches)
+/* Of those that somebody waits for, or of those that are looked at again. */
+static bool plan_some(struct batches *batches, bool again, int64_t end)
 {
-	int64_t end = clock_ms() + PLAN_MS;
 	bool room = batches->pool == NULL || pool_pending(batches->pool) < PENDING_MOST, more = false;
 
 	for (struct batch *batch = batches->first; batch != NULL; batch = batch->next) {
-		if (batch->planned)
+		if (batch->planned || batch->again != again)
 			continue;
 		batch->planned = plan_batch(batch, end);
 		if (batch->planned && (batch->said || batch->whole)) {
@@ -389,6 +398,13 @@ bool batches_plan(struct batches *batches)
 			more = more || (!part->planned && room);
 	}
 	return more;
+}
+
+bool batches_plan(struct batches *batches)
+{
+	int64_t end = clock_ms() + PLAN_MS;
+
+	return plan_some(batches, false, end) || plan_some(batches, true, end);
 }
 
 /* One sentence for as long as it is the same. */
@@ -410,6 +426,45 @@ static bool is_done(const struct batch *batch)
 	for (const struct part *part = batch->parts; part != NULL; part = part->next)
 		done = done && pass_done(&part->pass);
 	return done;
+}
+
+static int compare_text(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Those of a batch that a summary of an earlier time has answered; sorted, each once. */
+static int recalled_paths(const struct batch *batch, struct arena *arena, const char ***paths)
+{
+	int most = 0, found = 0, kept = 0;
+
+	for (const struct part *part = batch->parts; part != NULL; part = part->next)
+		most += part->pass.count;
+	*paths = arena_array(arena, (size_t)most, sizeof **paths);
+	for (const struct part *part = batch->parts; part != NULL; part = part->next)
+		for (int i = 0; i < part->pass.count; i++)
+			if (part->pass.outcomes[i]->recalled)
+				(*paths)[found++] = part->pass.outcomes[i]->file->path;
+	if (found > 1)
+		qsort(*paths, (size_t)found, sizeof **paths, compare_text);
+	for (int i = 0; i < found; i++)
+		if (kept == 0 || strcmp((*paths)[kept - 1], (*paths)[i]) != 0)
+			(*paths)[kept++] = (*paths)[i];
+	return kept;
+}
+
+/* They are told by now. What was last seen of their cases (the table `latest`, of which exports are made) is of other contents
+ * yet, and is brought up to date at leisure. */
+static void look_again(const struct batch *batch)
+{
+	struct arena arena = {0};
+	struct err err = {""};
+	const char **paths;
+	int count = recalled_paths(batch, &arena, &paths);
+
+	if (count > 0 && batches_begin(batch->batches, paths, count, BATCH_AGAIN, batch_clock(), &err) < 0)
+		trace("watch", "what was recalled is not looked at again: %s", err.text);
+	arena_free(&arena);
 }
 
 static void finish(struct batch *batch)
@@ -448,6 +503,7 @@ void batches_finish(struct batches *batches)
 			continue;
 		}
 		finish(batch);
+		look_again(batch); /* which may be put behind this one */
 		*at = batch->next;
 		free_batch(batch);
 	}
@@ -489,13 +545,14 @@ void batches_close(struct batches *batches)
 		pool_close(batches->pool);
 	hook_close(&batches->hook);
 	roll_free(&batches->roll);
+	recall_free(&batches->recall);
 }
 
 bool batches_planned(const struct batches *batches)
 {
 	const struct batch *batch = batches->first;
 
-	while (batch != NULL && batch->planned)
+	while (batch != NULL && (batch->planned || batch->again)) /* what is looked at again has its word */
 		batch = batch->next;
 	return batch == NULL;
 }
@@ -505,6 +562,8 @@ struct progress batches_progress(const struct batches *batches)
 	struct progress progress = {0};
 
 	for (const struct batch *batch = batches->first; batch != NULL; batch = batch->next) {
+		if (batch->again)
+			continue;
 		progress.definitions += batch->counts.definitions;
 		for (const struct part *part = batch->parts; part != NULL; part = part->next) {
 			progress.waiting += part->pass.waiting + part->pass.selected_count - part->pass.visited;

@@ -11,6 +11,7 @@
 #include "commands/hook.h"
 #include "commands/upkeep.h"
 #include "commands/pass.h"
+#include "commands/recall.h"
 #include "commands/roll.h"
 #include "commands/watch_tell.h"
 #include "workers/pool.h"
@@ -27,6 +28,7 @@ struct batches {
 	struct watch_teller teller;
 	struct hook hook;
 	struct roll roll;
+	struct recall recall;
 	struct upkeep upkeep;
 	struct pool *pool;             /* NULL: nothing can run, or it broke; then the next batch tries again */
 	bool warm;                     /* the pool is to be kept warm */
@@ -47,7 +49,8 @@ enum batch_how {
 	BATCH_PLAIN = 0,
 	BATCH_OPEN = 1,   /* more belongs to it, until batches_seal */
 	BATCH_FORCE = 2,  /* everything of it runs, whatever is stored */
-	BATCH_REPEAT = 4  /* what is no news is told, too */
+	BATCH_REPEAT = 4, /* what is no news is told, too */
+	BATCH_AGAIN = 8   /* what summaries have answered is looked at case by case, while nobody waits for it */
 };
 
 /* The definitions at these paths (sorted, each once) may have changed; NULL: everything may have. `noticed`: when the

@@ -13,7 +13,7 @@
 enum { SENTENCES = 32 };
 
 struct explain_options {
-	const char *root, *device, *device_class, *python;
+	const char *root, *device, *device_class, *python, *ground_truth;
 	bool index, backward;
 };
 
@@ -25,6 +25,7 @@ static const struct option_row rows[] = {
     {"--device", OPTION_TEXT, AT(device), "D", "whose verdicts count: auto, cpu, cuda or cuda:N (default: auto)"},
     {"--device-class", OPTION_TEXT, AT(device_class), "C", "only verdicts of this class count, whoever made them: cpu, sm_90, …"},
     {"--python", OPTION_TEXT, AT(python), "PATH", "the interpreter whose torch counts"},
+    {"--ground-truth", OPTION_TEXT, AT(ground_truth), "NAMES", "by whom: auto, all, or names, as verify takes it (default: auto)"},
 };
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
@@ -128,7 +129,7 @@ static int exit_code(const struct pass *pass)
 
 static int run(struct reftest *reftest, const struct explain_options *o, const struct words *names, struct err *err)
 {
-	struct pass_options options = {.device = o->device, .device_class = o->device_class, .python = o->python, .cached_only = true, .dry_run = true, .each = true, .from_index = o->index,
+	struct pass_options options = {.device = o->device, .device_class = o->device_class, .python = o->python, .ground_truth = o->ground_truth, .cached_only = true, .dry_run = true, .each = true, .from_index = o->index,
 	                               .details = true, .cases = case_options_default(), .ask_names = names->items,
 	                               .ask_count = names->count};
 	struct pass pass;
@@ -155,7 +156,7 @@ static int run(struct reftest *reftest, const struct explain_options *o, const s
 
 int command_explain(struct reftest *reftest, int argc, char **argv)
 {
-	struct explain_options o = {.device = "auto"};
+	struct explain_options o = {.device = "auto", .ground_truth = "auto"};
 	struct arena arena = {0};
 	struct words names;
 	struct err err = {""};

@@ -18,29 +18,17 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/hash.h"
-#include "commands/cases.h"
-#include "workers/job.h"
+#include "commands/notes.h"
+#include "commands/test_class.h"
 
 static const char folder[] = "tests/references/";
-static const char notes_name[] = ".reftest/artifacts";
-static const char notes_head[] = "reftest-artifacts 1 ";
-static const char *const layout_names[] = {[LAYOUT_OP_TYPE] = "op-type", [LAYOUT_DEFINITION] = "definition"};
-
 /* A file whose time stamps are this near to now may be written again without their showing it (ticks are 10 ms at most;
  * stamps of whole seconds come from a file system that has no finer ones). */
 enum {
 	FILE_BYTES = 64 << 20,
 	NEAR_NS = 100 * 1000000,
 	SECOND_NS = 1000000000,
-	COUNTS = 4,
 	AUDIT_BYTES = 1 << 20 /* no file that a person wrote has more */
-};
-
-/* What the last update noted of one file: a digest over all that it depends on, and what it counted. */
-struct note {
-	struct digest digest;
-	int counts[COUNTS]; /* with_test, hand_written, stale, without */
-	const char *file;
 };
 
 /* One file that there should be, and the definitions that belong into it. */
@@ -58,10 +46,8 @@ struct updater {
 	struct generated *out;
 	const char **present; /* names in tests/references, sorted */
 	int present_count;
-	struct note *notes; /* of the last update */
-	int note_count;
-	struct note *fresh; /* of this one */
-	int fresh_count;
+	struct notes notes; /* of the last update */
+	struct notes fresh; /* of this one */
 	struct digest context;
 	int told_room, changed_room;
 };
@@ -194,80 +180,6 @@ static bool is_hand_written(const struct updater *u, const char *name)
 
 /* ---- notes of the last update ----------------------------------------------------------------------------------- */
 
-static char *next_word(char **at)
-{
-	return strsep(at, " ");
-}
-
-static bool read_note(char *line, struct note *note)
-{
-	const char *hex = next_word(&line);
-
-	if (line == NULL || !digest_parse(hex, &note->digest))
-		return false;
-	for (int i = 0; i < COUNTS; i++) {
-		const char *word = line != NULL ? next_word(&line) : NULL;
-
-		if (word == NULL)
-			return false;
-		note->counts[i] = atoi(word);
-	}
-	note->file = line;
-	return line != NULL && *line != '\0';
-}
-
-/* Whatever cannot be read is no note: it costs one more look. */
-static void read_notes(struct updater *u)
-{
-	struct buf bytes = {0};
-	int room = 0;
-
-	if (file_read(u->dataset->fd, notes_name, FILE_BYTES, &bytes, NULL, NULL) == FILE_OK && bytes.length > 0) {
-		char *text = arena_copy(u->arena, bytes.data, bytes.length), *line;
-
-		for (const char *c = text; *c != '\0'; c++)
-			room += *c == '\n';
-		u->notes = arena_array(u->arena, (size_t)room + 1, sizeof *u->notes);
-		for (strsep(&text, "\n"); (line = strsep(&text, "\n")) != NULL && u->note_count <= room;)
-			u->note_count += read_note(line, &u->notes[u->note_count]);
-	}
-	buf_free(&bytes);
-}
-
-static int by_file(const void *a, const void *b)
-{
-	return strcmp(((const struct note *)a)->file, ((const struct note *)b)->file);
-}
-
-static const struct note *find_note(const struct updater *u, const char *file)
-{
-	struct note wanted = {.file = file};
-
-	return u->note_count == 0 ? NULL : bsearch(&wanted, u->notes, (size_t)u->note_count, sizeof wanted, by_file);
-}
-
-static int write_notes(struct updater *u, struct err *err)
-{
-	char *path = arena_printf(u->arena, "%s/%s", u->reftest->root, notes_name);
-	struct buf text = {0};
-	int rc;
-
-	qsort(u->fresh, (size_t)u->fresh_count, sizeof *u->fresh, by_file);
-	buf_printf(&text, "%s%s\n", notes_head, layout_names[u->options->layout]);
-	for (int i = 0; i < u->fresh_count; i++) {
-		char hex[DIGEST_HEX];
-
-		digest_hex(&u->fresh[i].digest, hex);
-		buf_printf(&text, "%s", hex);
-		for (int k = 0; k < COUNTS; k++)
-			buf_printf(&text, " %d", u->fresh[i].counts[k]);
-		buf_printf(&text, " %s\n", u->fresh[i].file);
-	}
-	rc = file_replace_soon(path, text.data, text.length, err);
-	buf_free(&text);
-	return rc < 0 ? -1 : 0;
-}
-
 static void add_stat(struct buf *all, const struct file_stat *stat)
 {
 	buf_add(all, stat, sizeof *stat);
@@ -319,7 +231,7 @@ static bool any_near(const struct group *group)
 	return false;
 }
 
-static void count_definitions(struct generated *out, const int counts[COUNTS], int definitions)
+static void count_definitions(struct generated *out, const int counts[NOTE_COUNTS], int definitions)
 {
 	out->definitions += definitions;
 	out->with_test += counts[0];
@@ -328,62 +240,15 @@ static void count_definitions(struct generated *out, const int counts[COUNTS], i
 	out->without += counts[3];
 }
 
-static void note_fresh(struct updater *u, const char *file, const struct digest *digest, const int counts[COUNTS])
+static void note_fresh(struct updater *u, const char *file, const struct digest *digest, const int counts[NOTE_COUNTS])
 {
-	struct note *note = &u->fresh[u->fresh_count++];
+	struct note *note = &u->fresh.items[u->fresh.count++];
 
 	*note = (struct note){.digest = *digest, .file = file};
 	memcpy(note->counts, counts, sizeof note->counts);
 }
 
-/* ---- from a definition to its class ------------------------------------------------------------------------------ */
-
-static const char *const size_labels[SIZE_COUNT] = {
-    [SIZE_SMALL] = "small", [SIZE_MEDIUM] = "medium", [SIZE_LARGE] = "large"};
-
-static void add_sizes(struct test_class *c, const struct op *op, int variant, const struct op_problem *problem,
-		      struct arena *arena)
-{
-	size_t width = (size_t)(problem->axis_count > 0 ? problem->axis_count : 1);
-	struct test_size *sizes = arena_array(arena, (size_t)SIZE_COUNT * SIZE_ROWS, sizeof *sizes);
-
-	for (int size = 0; size < SIZE_COUNT; size++) {
-		int64_t *rows = arena_array(arena, SIZE_ROWS * width, sizeof *rows);
-		int count = size_rows(op, variant, problem, c->definition, (enum op_size)size, rows);
-
-		for (int i = 0; i < count; i++)
-			sizes[c->size_count++] = (struct test_size){size_labels[size], rows + (size_t)i * width};
-	}
-	c->sizes = sizes;
-}
-
-static void add_constants(struct test_class *c, const struct op *op, int variant, const struct op_problem *problem,
-			  struct arena *arena)
-{
-	struct op_constant *found = arena_array(arena, OP_CONSTANTS, sizeof *found);
-	int count = op->constants != NULL ? op->constants(problem, variant, found) : 0;
-	struct test_constant *constants = arena_array(arena, OP_CONSTANTS, sizeof *constants);
-
-	for (int i = 0; i < count; i++)
-		constants[i] = (struct test_constant){found[i].name, found[i].source, found[i].value};
-	c->constants = constants;
-	c->constant_count = count;
-}
-
-static void describe(struct updater *u, struct test_class *c, struct arena *arena)
-{
-	struct op_problem *problem = arena_alloc(arena, sizeof *problem);
-	const struct op_entry *entry;
-	int variant = -1;
-
-	*problem = problem_of(c->definition, arena);
-	entry = u->reftest->kernels.face->find(problem, &variant, NULL);
-	if (entry != NULL) {
-		c->family = entry->op->name;
-		add_constants(c, entry->op, variant, problem, arena);
-	}
-	add_sizes(c, entry != NULL ? entry->op : NULL, variant, problem, arena);
-}
+/* ---- from definitions to classes --------------------------------------------------------------------------------- */
 
 /* The definition, or NULL with the sentence told. */
 static const struct definition *load(struct updater *u, const struct dataset_file *file, struct arena *arena)
@@ -406,7 +271,7 @@ static const struct definition *load(struct updater *u, const struct dataset_fil
 
 /* The classes of a group. `old` is the file as it is, for what cannot be read; empty if that is not ours. */
 static int make_classes(struct updater *u, const struct group *group, const struct buf *old, struct test_class *classes,
-			int counts[COUNTS], struct arena *arena)
+			int counts[NOTE_COUNTS], struct arena *arena)
 {
 	size_t skip = old->length > 0 ? owned_body(old->data, old->length) : 0;
 	int count = 0;
@@ -423,7 +288,7 @@ static int make_classes(struct updater *u, const struct group *group, const stru
 		}
 		c->definition = load(u, file, arena);
 		if (c->definition != NULL) {
-			describe(u, c, arena);
+			test_class_fill(c, u->reftest->kernels.face, arena);
 			counts[0]++;
 			count++;
 			continue;
@@ -499,9 +364,9 @@ static int remove_file(struct updater *u, const char *file, struct err *err)
 }
 
 /* Definitions of a file that stays as it is: somebody tests them, or, if it was ours, tests them as they were. */
-static void count_left(enum owner owner, int counts[COUNTS], int definitions)
+static void count_left(enum owner owner, int counts[NOTE_COUNTS], int definitions)
 {
-	memset(counts, 0, COUNTS * sizeof *counts);
+	memset(counts, 0, NOTE_COUNTS * sizeof *counts);
 	counts[0] = owner == OWNER_STRANGER ? definitions : 0;
 	counts[1] = counts[0];
 	counts[2] = owner == OWNER_EDITED ? definitions : 0;
@@ -518,7 +383,7 @@ static int make_group(struct updater *u, const struct group *group, struct arena
 {
 	struct test_class *classes = arena_array(arena, (size_t)group->count, sizeof *classes);
 	struct buf old = {0}, body = {0}, text = {0};
-	int counts[COUNTS] = {0}, rc = -1, settled = 1, invalid = u->out->invalid;
+	int counts[NOTE_COUNTS] = {0}, rc = -1, settled = 1, invalid = u->out->invalid;
 	enum owner owner;
 	enum file_answer there = read_present(u, group->file, &old, &owner, err);
 	const struct buf none = {0};
@@ -588,7 +453,7 @@ static bool is_noted(struct updater *u, const struct group *group, const struct 
 
 static int update_group(struct updater *u, const struct group *group, struct err *err)
 {
-	const struct note *note = find_note(u, group->file);
+	const struct note *note = notes_find(&u->notes, group->file);
 	struct arena arena = {0};
 	int rc;
 
@@ -694,20 +559,20 @@ static int remove_orphans(struct updater *u, const char **files, int count, stru
 
 static int update_conftest(struct updater *u, struct err *err)
 {
-	struct buf old = {0}, text = {0};
+	struct buf old = {0}, body = {0}, text = {0};
 	enum owner owner;
 	enum file_answer there = read_present(u, "conftest.py", &old, &owner, err);
-	size_t length;
-	const char *body = template_conftest(&length);
 	int rc = -1;
 
 	if (there != FILE_ERROR) {
-		owned_seal(&text, body, length);
+		template_conftest(&body);
+		owned_seal(&text, body.data, body.length);
 		u->out->files++;
 		rc = u->options->print != NULL ? print_file(u, &text)
 					       : settle(u, "conftest.py", &text, there, &old, owner, err);
 	}
 	buf_free(&old);
+	buf_free(&body);
 	buf_free(&text);
 	return rc < 0 ? -1 : 0;
 }
@@ -718,7 +583,7 @@ static struct digest context_of(const struct updater *u)
 	struct digest digest;
 
 	buf_printf(&all, "%s %s %s", templates_digest(), u->reftest->kernels.face->digest,
-		   layout_names[u->options->layout]);
+		   layout_name(u->options->layout));
 	digest = digest_of(all.data, all.length);
 	buf_free(&all);
 	return digest;
@@ -734,8 +599,8 @@ static int update(struct updater *u, struct err *err)
 		qsort(files, (size_t)count, sizeof *files, by_text);
 	if (refuse_namesakes(files, count, err) < 0 || refuse_links(u, err) < 0 || list_present(u, err) < 0)
 		return -1;
-	read_notes(u);
-	u->fresh = arena_array(u->arena, (size_t)u->dataset->definition_count + 1, sizeof *u->fresh);
+	notes_read(&u->notes, u->dataset->fd, u->arena);
+	u->fresh.items = arena_array(u->arena, (size_t)u->dataset->definition_count + 1, sizeof *u->fresh.items);
 	if (each_group(u, NULL, err) < 0)
 		return -1;
 	u->out->invalid += u->dataset->problem_count;
@@ -748,7 +613,7 @@ static int update(struct updater *u, struct err *err)
 	if ((o->print == NULL ? u->out->files > 0 : strcmp(o->print, "conftest.py") == 0) &&
 	    update_conftest(u, err) < 0)
 		return -1;
-	return o->check || o->print != NULL ? 0 : write_notes(u, err);
+	return o->check || o->print != NULL ? 0 : notes_write(&u->fresh, u->reftest->root, o->layout, u->arena, err);
 }
 
 int generated_update(struct reftest *reftest, const struct dataset *dataset, const struct generated_options *options,
@@ -861,22 +726,5 @@ static bool generated_elsewhere(const char *root, enum layout *layout)
 
 bool generated_before(const char *root, enum layout *layout)
 {
-	struct arena arena = {0};
-	struct buf bytes = {0};
-	bool found = false;
-
-	if (file_read(AT_FDCWD, arena_printf(&arena, "%s/%s", root, notes_name), FILE_BYTES, &bytes, NULL, NULL) ==
-		FILE_OK &&
-	    bytes.length > 0)
-		for (int i = 0; i < 2; i++) {
-			char *head = arena_printf(&arena, "%s%s\n", notes_head, layout_names[i]);
-
-			if (strncmp(bytes.data, head, strlen(head)) == 0) {
-				*layout = (enum layout)i;
-				found = true;
-			}
-		}
-	buf_free(&bytes);
-	arena_free(&arena);
-	return found || generated_elsewhere(root, layout);
+	return notes_layout(root, layout) || generated_elsewhere(root, layout);
 }

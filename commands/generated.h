@@ -10,13 +10,9 @@
 #include <stdbool.h>
 
 #include "base/arena.h"
+#include "commands/notes.h"
 #include "dataset/dataset.h"
 #include "reftest.h"
-
-enum layout {
-	LAYOUT_OP_TYPE,	  /* tests/references/test_{op_type}.py: all definitions of it */
-	LAYOUT_DEFINITION /* tests/references/test_{name}.py: one */
-};
 
 struct generated_options {
 	enum layout layout;

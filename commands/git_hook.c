@@ -133,6 +133,19 @@ static int move(const char *from, const char *to, struct err *err)
 /* ---- install, uninstall ---------------------------------------------------------------------------------------------
  */
 
+/* Gives the hook at `path` a second name, so that there is one that git runs at every moment. An install that died
+ * after this has done it already. */
+static int keep_aside(const char *path, const char *before, struct err *err)
+{
+	struct stat one, two;
+
+	if (lstat(path, &one) == 0 && lstat(before, &two) == 0 && one.st_ino == two.st_ino && one.st_dev == two.st_dev)
+		return 0;
+	if (lstat(before, &two) != 0 && link(path, before) == 0)
+		return 0;
+	return move(path, before, err); /* a filesystem without second names; or the sentence what is in the way */
+}
+
 static int install_one(const struct place *place, const char *hook, struct err *err)
 {
 	const char *path = arena_printf(place->arena, "%s/%s", place->folder, hook);
@@ -141,14 +154,14 @@ static int install_one(const struct place *place, const char *hook, struct err *
 	int owner = owner_of(path, &there, err), rc = owner < 0 ? -1 : 0;
 
 	if (owner == OWNED_OTHERS)
-		rc = move(path, before, err);
+		rc = keep_aside(path, before, err);
 	if (rc == 0) {
 		write_script(place, hook, &script);
-		rc = file_replace(path, script.data, script.length, err);
-		if (rc >= 0 && chmod(path, 0755) < 0)
+		rc = file_replace_program(path, script.data, script.length, err);
+		if (rc == 0 && chmod(path, 0755) < 0)
 			rc = err_errno(err, "%s cannot be made executable", path);
-		if (rc < 0 && owner == OWNED_OTHERS)
-			rename(before, path);
+		if (rc < 0 && owner == OWNED_OTHERS && rename(before, path) == 0)
+			unlink(before); /* of two names of one file rename leaves both */
 	}
 	if (rc >= 0)
 		printf("%s %s%s\n", path, rc > 0 ? "installed" : "is installed already",
@@ -158,13 +171,14 @@ static int install_one(const struct place *place, const char *hook, struct err *
 	return rc < 0 ? -1 : 0;
 }
 
+/* Ours goes, and the one that was there before takes its place, in one step. */
 static int uninstall_one(const struct place *place, const char *hook, struct err *err)
 {
 	const char *path = arena_printf(place->arena, "%s/%s", place->folder, hook);
 	const char *before = arena_printf(place->arena, "%s.%s", path, aside);
 	struct buf there = {0};
 	struct stat st;
-	int owner = owner_of(path, &there, err), rc = 0;
+	int owner = owner_of(path, &there, err);
 	bool chained = lstat(before, &st) == 0;
 
 	buf_free(&there);
@@ -175,13 +189,13 @@ static int uninstall_one(const struct place *place, const char *hook, struct err
 		       chained ? ", and so is the hook that reftest put aside" : "");
 		return 0;
 	}
-	if (owner == OWNED_OURS && unlink(path) < 0)
+	if (chained && rename(before, path) < 0)
+		return err_errno(err, "%s cannot be renamed to %s", before, path);
+	if (!chained && owner == OWNED_OURS && unlink(path) < 0)
 		return err_errno(err, "%s cannot be removed", path);
-	if (chained)
-		rc = move(before, path, err);
-	if (rc == 0 && owner == OWNED_OURS)
+	if (owner == OWNED_OURS)
 		printf("%s removed%s\n", path, chained ? "; the hook that was there before is back" : "");
-	return rc;
+	return 0;
 }
 
 static int act(struct reftest *reftest, const char *what, struct err *err)

@@ -198,5 +198,6 @@ int machine_accept(struct machine_policy *policy, const char *device_class, stru
 	policy->cannot_reason = REASON_UNSUPPORTED_DEVICE;
 	policy->policy.device_class = policy->accepted = arena_string(arena, device_class);
 	policy->policy.torch = policy->policy.cuda = NULL;
+	policy->policy.elsewhere = true;
 	return 0;
 }

@@ -55,15 +55,43 @@ static void look_at_blobs(struct outcome *outcome, const char *const *paths, int
 	outcome->blob_count = count;
 }
 
+/* Does the pass want no more of an outcome than a summary says? */
+static bool wants_summaries(const struct pass_options *options)
+{
+	return !options->force && !options->details && !options->thorough && options->cases.only == NULL &&
+	       options->cases.shard.count == 0;
+}
+
+/* The summary is the answer. */
+static void take_summary(struct outcome *outcome, const struct summary *summary)
+{
+	outcome->counts = *summary;
+	outcome->status = (enum status)summary->status;
+	outcome->reason = (enum reason)summary->reason;
+	outcome->weak = summary->weak != 0;
+	outcome->known = outcome->from_summary = true;
+	outcome->pass->cases_cached += summary->cases;
+}
+
+/* Files that were read anew (racily clean, touched) are noted with their new stat. */
+static void note_looks(struct outcome *outcome, struct file_entry entry)
+{
+	struct contents *contents = outcome->pass->contents;
+
+	entry.seen = outcome->definition_look.seen;
+	if (outcome->definition_look.read)
+		contents_note(contents, &entry);
+	if (outcome->workload != NULL && outcome->workload_look.read)
+		contents_note(contents, &(struct file_entry){.path = outcome->workload->path, .seen = outcome->workload_look.seen});
+}
+
 bool outcome_from_summary(struct outcome *outcome)
 {
 	struct pass *pass = outcome->pass;
 	const struct file_entry *entry = contents_entry(pass->contents, outcome->file);
-	bool wanted = !pass->options->force && !pass->options->details && pass->options->cases.only == NULL &&
-	              pass->options->cases.shard.count == 0;
 
-	if (!wanted || entry == NULL || !entry->has_summary || entry->summary.status > STATUS_SKIPPED ||
-	    !digest_equal(&entry->summary.context, &pass->context) ||
+	if (!wants_summaries(pass->options) || entry == NULL || !entry->has_summary ||
+	    entry->summary.status > STATUS_SKIPPED || !digest_equal(&entry->summary.context, &pass->context) ||
 	    !digest_equal(&entry->seen.content, &outcome->definition_look.seen.content))
 		return false;
 	look_at_blobs(outcome, entry->blobs, entry->blob_count, false);
@@ -71,23 +99,36 @@ bool outcome_from_summary(struct outcome *outcome)
 	    inputs_digest(outcome, outcome->workload != NULL ? &outcome->workload_look.seen.content : NULL);
 	if (!digest_equal(&entry->summary.inputs, &outcome->inputs))
 		return false;
-	outcome->counts = entry->summary;
-	outcome->status = (enum status)entry->summary.status;
-	outcome->reason = (enum reason)entry->summary.reason;
-	outcome->weak = entry->summary.weak != 0;
-	outcome->known = outcome->from_summary = true;
-	pass->cases_cached += outcome->counts.cases;
-	struct file_entry again = *entry; /* files read anew (racily clean, touched) are noted with their new stat */
-
-	again.seen = outcome->definition_look.seen;
-	if (outcome->definition_look.read)
-		contents_note(pass->contents, &again);
-	if (outcome->workload != NULL && outcome->workload_look.read)
-		contents_note(pass->contents, &(struct file_entry){.path = outcome->workload->path,
-								   .seen = outcome->workload_look.seen});
+	take_summary(outcome, &entry->summary);
+	note_looks(outcome, *entry);
 	arena_free(&outcome->arena);
 	outcome->blobs = NULL;
 	outcome->blob_count = 0;
+	return true;
+}
+
+/* Only of definitions that name no blobs, whose contents are those of their two files; and that passed, of which nothing is
+ * told but that. */
+bool outcome_from_recall(struct outcome *outcome)
+{
+	struct pass *pass = outcome->pass;
+	const struct file_entry *before = contents_entry(pass->contents, outcome->file);
+	const struct summary *known;
+
+	if (pass->recall == NULL || !outcome->definition_look.read)
+		return false;
+	outcome->inputs = inputs_digest(outcome, outcome->workload != NULL ? &outcome->workload_look.seen.content : NULL);
+	if (before != NULL && before->has_summary && before->blob_count == 0 && before->summary.status == STATUS_PASSED &&
+	    !digest_equal(&before->summary.inputs, &outcome->inputs))
+		recall_keep(pass->recall, outcome->file->path, &before->summary);
+	if (!wants_summaries(pass->options))
+		return false;
+	known = recall_find(pass->recall, outcome->file->path, &pass->context, &outcome->inputs);
+	if (known == NULL)
+		return false;
+	take_summary(outcome, known);
+	outcome->recalled = true;
+	note_looks(outcome, (struct file_entry){.path = outcome->file->path, .has_summary = true, .summary = *known});
 	return true;
 }
 

@@ -12,6 +12,10 @@ int outcome_look(struct outcome *outcome, struct buf *definition, struct buf *wo
 /* Answers from the summary of an earlier run if everything is as it was; after outcome_look. */
 bool outcome_from_summary(struct outcome *outcome);
 
+/* The same from what the watcher remembers of contents that were here before (pass.recall). What stands in the table of files
+ * of the contents before these is taken into that memory. */
+bool outcome_from_recall(struct outcome *outcome);
+
 /* Parses what outcome_look read, and makes the cases. -1 with a sentence: the definition is invalid. */
 int outcome_make_cases(struct outcome *outcome, struct buf *definition, struct buf *workload, struct err *err);
 

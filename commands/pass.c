@@ -49,7 +49,8 @@ static struct digest context_digest(const struct pass *pass, struct arena *arena
 	field_printf(&fields, arena, "seed", "%llu", (unsigned long long)cases->seed);
 	field_add(&fields, arena, "tolerance", NULL, &cases->tolerance, sizeof cases->tolerance);
 	field_add(&fields, arena, "tolerances", NULL, cases->by_dtype, sizeof cases->by_dtype);
-	field_printf(&fields, arena, "device", "%s %d", policy->device_class, policy->any_gpu);
+	field_printf(&fields, arena, "device", "%s %d%s", policy->device_class, policy->any_gpu,
+	             policy->elsewhere ? " elsewhere" : "");
 	field_printf(&fields, arena, "torch", "%s %s", policy->torch != NULL ? policy->torch : "any",
 	             policy->cuda != NULL ? policy->cuda : "none");
 	field_text(&fields, arena, "ground_truths", truths_context(&pass->machine.truths, arena));
@@ -448,7 +449,7 @@ static bool only_count(struct outcome *outcome)
 {
 	struct pass *pass = outcome->pass;
 
-	if (pass->options->each || outcome->status != STATUS_PASSED)
+	if (pass->options->each || outcome->status != STATUS_PASSED || outcome->recalled)
 		return false;
 	pass->answered++;
 	pass->answered_elements += outcome->counts.elements;
@@ -470,7 +471,7 @@ static void visit(struct pass *pass, const struct dataset_file *file, struct buf
 	struct outcome scratch = {.file = file, .pass = pass, .workload = dataset_workload(&pass->dataset, file)};
 	struct err err = {""};
 	bool looked = outcome_look(&scratch, definition, workload, false, &err) == 0;
-	bool answered = looked && outcome_from_summary(&scratch);
+	bool answered = looked && (outcome_from_summary(&scratch) || outcome_from_recall(&scratch));
 
 	if (answered && only_count(&scratch))
 		return;

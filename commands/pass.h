@@ -18,6 +18,7 @@
 #include "commands/content.h"
 #include "commands/flight.h"
 #include "commands/machine_policy.h"
+#include "commands/recall.h"
 #include "dataset/dataset.h"
 #include "dataset/verdict.h"
 #include "reftest.h"
@@ -39,6 +40,7 @@ struct pass_options {
 	bool share;         /* through $REFTEST_REMOTE, if that is set */
 	bool from_index;    /* --staged: files are those of git's index (commands/staged.h); no watcher is asked */
 	bool details;       /* every outcome with its cases; false: a passed one may come with counts alone */
+	bool thorough;      /* no summary is an answer: every case is looked up */
 	bool each;          /* an outcome for every definition; false: those answered as passed are only counted */
 	/* A running watcher may answer (commands/ask.h): that all is verified but what it names, or where these names are. */
 	bool ask_verified, ask_rows; /* ask_rows: and what it is that it vouches for */
@@ -80,6 +82,7 @@ struct outcome {
 	const struct cases *made; /* NULL like definition */
 	struct summary counts; /* filled for all */
 	bool from_summary;
+	bool recalled;        /* from that of an earlier time (commands/recall.h): `latest` of its cases is another content's */
 	bool changed;         /* a file changed while it ran: nothing was kept */
 	bool waiting;         /* for the pool; false: final */
 	bool elsewhere;       /* every case of it belongs to another shard */
@@ -114,6 +117,7 @@ struct pass {
 	struct flights own_flights;
 	struct later later;
 	struct sharing *sharing; /* NULL: with nobody */
+	struct recall *recall; /* NULL: nothing is remembered of contents that are gone */
 	struct pool *pool;     /* NULL until something must run; or lent by who made the pass */
 	bool lent;
 	const struct dataset_file **selected;

@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/fold.h"
 #include "base/utf8.h"
+#include "commands/truths_matrix.h"
 
 enum { MESSAGE_LINES = 24 };
 
@@ -574,6 +575,26 @@ static void json_definition(struct buf *out, const struct outcome *outcome)
 	buf_text(out, "]}");
 }
 
+/* With all of them asked: who could be, for which family, and why not the others, who stand in no verdict. */
+static void json_truths(struct buf *out, const struct pass *pass)
+{
+	const struct truth_choice *choice = &pass->machine.truths;
+	const struct kernels_face *face = pass->reftest->kernels.face;
+	const struct truths_matrix matrix = {
+	    .device_class = pass->machine.policy.device_class,
+	    .facts = choice->facts,
+	    .fact_count = choice->fact_count,
+	    .ops = face == NULL ? NULL : face->ops,
+	    .op_count = face == NULL ? 0 : face->op_count,
+	    .trouble = choice->trouble,
+	};
+
+	if (!choice->all)
+		return;
+	buf_text(out, ",\n \"ground_truths\": ");
+	truths_matrix_json(&matrix, out);
+}
+
 void report_json(const struct pass *pass, const struct report_options *options)
 {
 	struct totals totals = count_totals(pass);
@@ -606,7 +627,9 @@ void report_json(const struct pass *pass, const struct report_options *options)
 		fwrite(out.data, 1, out.length, stdout);
 		buf_clear(&out);
 	}
-	buf_text(&out, "]}\n");
+	buf_text(&out, "]");
+	json_truths(&out, pass);
+	buf_text(&out, "}\n");
 	fwrite(out.data, 1, out.length, stdout);
 	buf_free(&out);
 }

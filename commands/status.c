@@ -10,7 +10,7 @@
 #include "commands/report.h"
 
 struct status_options {
-	const char *root, *device, *device_class, *python, *format;
+	const char *root, *device, *device_class, *python, *ground_truth, *format;
 	bool no_workloads, index, backward;
 	struct words op_types;
 };
@@ -24,6 +24,7 @@ static const struct option_row rows[] = {
     {"--device", OPTION_TEXT, AT(device), "D", "whose verdicts count: auto, cpu, cuda or cuda:N (default: auto)"},
     {"--device-class", OPTION_TEXT, AT(device_class), "C", "only verdicts of this class count, whoever made them: cpu, sm_90, …"},
     {"--python", OPTION_TEXT, AT(python), "PATH", "the interpreter whose torch counts"},
+    {"--ground-truth", OPTION_TEXT, AT(ground_truth), "NAMES", "by whom: auto, all, or names, as verify takes it (default: auto)"},
     {"--no-workloads", OPTION_FLAG, AT(no_workloads), NULL, "leave the lines of workload files out"},
     {"--format", OPTION_TEXT, AT(format), "F", "text or json (default: text)"},
 };
@@ -62,7 +63,7 @@ static void print_rows(const struct pass *pass)
 
 static int run(struct reftest *reftest, const struct status_options *o, const struct words *names, struct err *err)
 {
-	struct pass_options options = {.device = o->device, .device_class = o->device_class, .python = o->python, .cached_only = true, .dry_run = true, .each = true, .from_index = o->index,
+	struct pass_options options = {.device = o->device, .device_class = o->device_class, .python = o->python, .ground_truth = o->ground_truth, .cached_only = true, .dry_run = true, .each = true, .from_index = o->index,
 	                               .cases = case_options_default()};
 	struct report_options report = {.command = ""};
 	struct pass pass;
@@ -94,7 +95,7 @@ static int run(struct reftest *reftest, const struct status_options *o, const st
 
 int command_status(struct reftest *reftest, int argc, char **argv)
 {
-	struct status_options o = {.device = "auto", .format = "text"};
+	struct status_options o = {.device = "auto", .ground_truth = "auto", .format = "text"};
 	struct arena arena = {0};
 	struct words names;
 	struct err err = {""};

@@ -7,8 +7,6 @@
 #include "base/json.h"
 #include "workers/machine.h"
 
-enum { NAMES_MAX = TRUTHS_MAX };
-
 static const char *copy_of(const cJSON *object, const char *key, struct arena *arena)
 {
 	const char *text = json_text_of(object, key);
@@ -74,15 +72,33 @@ int truths_facts(struct reftest *reftest, const char *python, const char *device
 	return 0;
 }
 
-static void split_names(const char *text, struct arena *arena, struct truth_choice *out)
+/* -1: more than a case can be held against, or one of them twice. */
+static int split_names(const char *text, struct arena *arena, struct truth_choice *out, struct err *err)
 {
-	out->names = arena_array(arena, NAMES_MAX, sizeof *out->names);
-	while (*text != '\0' && out->name_count < NAMES_MAX) {
+	out->names = arena_array(arena, TRUTHS_MAX, sizeof *out->names);
+	while (*text != '\0') {
 		size_t length = strcspn(text, ",");
+		const char *name = arena_copy(arena, text, length);
 
-		out->names[out->name_count++] = arena_copy(arena, text, length);
+		for (int i = 0; i < out->name_count; i++)
+			if (strcmp(out->names[i], name) == 0)
+				return err_set(err, "--ground-truth names '%s' twice", err_show(name).text);
+		if (out->name_count == TRUTHS_MAX)
+			return err_set(err, "--ground-truth names more than %d ground truths", TRUTHS_MAX);
+		out->names[out->name_count++] = name;
 		text += length + (text[length] == ',');
 	}
+	return 0;
+}
+
+/* All of a family's have to fit beside builtin: one that was left out would agree unasked. */
+static int check_room(const struct truth_choice *choice, struct err *err)
+{
+	if (choice->name_count > 0 || choice->fact_count < TRUTHS_MAX)
+		return 0;
+	return err_set(err, "there are %d ground truths on this machine, and a case can be held against %d; name those"
+			    " that are to be asked: --ground-truth NAME,NAME",
+		       choice->fact_count + 1, TRUTHS_MAX);
 }
 
 static const struct provider_fact *fact_named(const struct truth_choice *choice, const char *name)
@@ -121,8 +137,8 @@ int truths_choose(struct reftest *reftest, const char *text, const char *python,
 
 	*out = (struct truth_choice){.automatic = text == NULL || strcmp(text, "auto") == 0};
 	out->all = text != NULL && strcmp(text, "all") == 0;
-	if (!out->automatic && !out->all)
-		split_names(text, arena, out);
+	if (!out->automatic && !out->all && split_names(text, arena, out, err) != 0)
+		return -1;
 	if ((out->automatic && cpu) || (out->name_count == 1 && strcmp(out->names[0], "builtin") == 0))
 		return 0;
 	if (python == NULL)
@@ -133,7 +149,7 @@ int truths_choose(struct reftest *reftest, const char *text, const char *python,
 		return err_set(err, "the ground truths of this machine cannot be asked for: %s", out->trouble);
 	if (out->trouble != NULL && out->automatic)
 		fprintf(stderr, "reftest: %s; going on with builtin alone\n", out->trouble);
-	return check_names(out, err);
+	return check_room(out, err) != 0 ? -1 : check_names(out, err);
 }
 
 /* Can it answer for this family? */
@@ -145,10 +161,10 @@ static bool can(const struct provider_fact *fact, const char *family)
 	return false;
 }
 
+/* There is room: truths_choose has looked. */
 static void add(struct truths *truths, struct truth *items, const char *name, const char *version)
 {
-	if (truths->count < TRUTHS_MAX)
-		items[truths->count++] = (struct truth){name, version};
+	items[truths->count++] = (struct truth){name, version};
 }
 
 /* What was asked for by name and cannot be used stays in the list: it says why, and that is told. */
@@ -160,7 +176,7 @@ struct truths truths_for(const struct truth_choice *choice, const struct op_entr
 	if (op == NULL)
 		return out;
 	if (choice->name_count == 0) {
-		for (int i = 0; i < choice->fact_count && out.count < TRUTHS_MAX - 1; i++)
+		for (int i = 0; i < choice->fact_count; i++)
 			if (can(&choice->facts[i], op->op->name))
 				add(&out, items, choice->facts[i].name, choice->facts[i].version);
 		add(&out, items, "builtin", op->truth_digest);

@@ -33,7 +33,8 @@ struct truth_choice {
 	const char *trouble; /* the providers could not be asked for; NULL */
 };
 
-/* "auto" (or NULL), "all", or names separated by commas. `python` NULL: no provider can be had. -1: no such name. */
+/* "auto" (or NULL), "all", or names separated by commas. `python` NULL: no provider can be had. -1: no such name, one named
+ * twice, or more than TRUTHS_MAX, of which none may be left out. */
 int truths_choose(struct reftest *reftest, const char *text, const char *python, const char *device_class,
 		  struct arena *arena, struct truth_choice *out, struct err *err);
 

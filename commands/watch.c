@@ -25,11 +25,12 @@
 #include "watcher/watcher.h"
 #include "workers/crew.h"
 
-/* How often git's lock is looked at, and how long what it covers may be one batch. */
-enum { LOCK_MS = 1, LOCK_LONGEST_MS = 5000 };
+/* How often git's lock is looked at, how long what it covers may be one batch, and how long it is gathered for each part of
+ * that: a part costs as much as some ten files, and a transaction. */
+enum { LOCK_MS = 1, LOCK_LONGEST_MS = 5000, GATHER_MS = 20 };
 
 struct watch_options {
-	const char *root, *device, *python, *sizes, *command;
+	const char *root, *device, *python, *sizes, *ground_truth, *command;
 	bool no_workloads, json, once, poll;
 	int jobs, spares, watches;
 	double timeout;
@@ -44,11 +45,12 @@ static const struct option_row rows[] = {
     {"--once", OPTION_FLAG, AT(once), NULL, "end as soon as everything has its verdict"},
     {"--device", OPTION_TEXT, AT(device), "D", "auto, cpu, cuda or cuda:N (default: auto)"},
     {"--sizes", OPTION_TEXT, AT(sizes), "LIST", "small,medium,large (default: small,medium)"},
+    {"--ground-truth", OPTION_TEXT, AT(ground_truth), "NAMES", "auto: the best there is; all: each, and they agree; or by name"},
     {"--no-workloads", OPTION_FLAG, AT(no_workloads), NULL, "leave the lines of workload files out"},
     {"--seed", OPTION_SEED, AT(seed), "N", "of the inputs (default: 0)"},
     {"--timeout", OPTION_REAL, AT(timeout), "S", "seconds a case may take (default: 120)"},
     {"--jobs", OPTION_INT, AT(jobs), "N", "references side by side (default: half the cores, at most 4)"},
-    {"--spares", OPTION_INT, AT(spares), "N", "runners kept ready, one a save (default: 1; on a GPU 4, 0.5 GB of it each)"},
+    {"--spares", OPTION_INT, AT(spares), "N", "runners kept ready, one a save (default: 1; on a GPU 4, 0.6 GB of it each)"},
     {"--python", OPTION_TEXT, AT(python), "PATH", "interpreter with torch; else $REFTEST_PYTHON, .venv, python3"},
     {"--poll", OPTION_FLAG, AT(poll), NULL, "do not use inotify: look at the files twice a second"},
     {"--max-watches", OPTION_INT, AT(watches), "N", "use no more inotify watches; poll the other folders"},
@@ -75,6 +77,7 @@ struct watch {
 	struct workshop workshop;
 	struct arena arena;
 	int64_t held_ms;  /* since when git's lock has been seen; 0: it is not there */
+	int64_t part_ms;  /* when what it covers was last taken */
 	bool held;        /* git is at work: what changes belongs together */
 	double noticed;   /* when the oldest change that is not in a batch was heard of; 0: there is none */
 	int generation;   /* of the root */
@@ -285,7 +288,10 @@ static void look_at_changes(struct watch *watch)
 		watch->noticed = batch_clock();
 	if (watcher_pending(watch->watcher) > 0 && !watch->held && !watch->seal)
 		look_at_lock(watch, now_ms);
-	if (watcher_changes(watch->watcher, now_ms, &arena, &changes)) {
+	bool gathers = watch->held && !watch->seal && now_ms - watch->part_ms < GATHER_MS;
+
+	if (!gathers && watcher_changes(watch->watcher, now_ms, &arena, &changes)) {
+		watch->part_ms = now_ms;
 		take_changes(watch, &changes, &arena);
 		watch->noticed = watcher_pending(watch->watcher) > 0 ? batch_clock() : 0;
 	}
@@ -519,7 +525,7 @@ static int open_all(struct watch *watch, struct err *err)
 		tell_notice(&batches->teller, note.text);
 	if (door_open(&watch->door, reftest->root, err) < 0)
 		return EXIT_USAGE;
-	if (machine_policy(reftest, o->device, o->python, NULL, &watch->arena, &batches->machine, err) < 0)
+	if (machine_policy(reftest, o->device, o->python, o->ground_truth, &watch->arena, &batches->machine, err) < 0)
 		return EXIT_USAGE;
 	if (batches->machine.cannot_run != NULL)
 		tell_notice(&batches->teller, batches->machine.cannot_run);
@@ -550,7 +556,7 @@ static int run(struct reftest *reftest, const struct watch_options *o, struct er
 	batches->reftest = reftest;
 	batches->teller = (struct watch_teller){.json = o->json, .report = {.command = ""}};
 	batches->options = (struct pass_options){.cases = case_options_default(), .device = o->device, .python = o->python,
-	                                         .jobs = o->jobs, .spares = o->spares, .timeout_s = o->timeout};
+	                                         .ground_truth = o->ground_truth, .jobs = o->jobs, .spares = o->spares, .timeout_s = o->timeout};
 	batches->options.cases.workloads = !o->no_workloads;
 	batches->options.cases.seed = o->seed;
 	memset(batches->options.cases.size, 0, sizeof batches->options.cases.size);
@@ -579,7 +585,7 @@ static int run(struct reftest *reftest, const struct watch_options *o, struct er
 
 int command_watch(struct reftest *reftest, int argc, char **argv)
 {
-	struct watch_options o = {.device = "auto", .sizes = "small,medium", .timeout = 120};
+	struct watch_options o = {.device = "auto", .sizes = "small,medium", .ground_truth = "auto", .timeout = 120};
 	struct arena arena = {0};
 	struct words names;
 	struct err err = {""};

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "dataset/packed.h"
 
 /* More than any case has: a few ground truths for each of some 30 outputs. */
 enum { TEXT_BYTES = 16 << 20, OUTPUTS = 1024, CONSTANTS = 64, FINDINGS = 4096 };
@@ -235,9 +236,7 @@ static void write_witness(const struct witness *witness, struct buf *out)
 	write_bool(out, "coarse", witness->coarse);
 	write_number(out, "seconds", witness->seconds);
 	write_number(out, "prepared", witness->prepared);
-	if (isnan(witness->margin))
-		write_text(out, "margin", NULL);
-	else
+	if (!isnan(witness->margin))
 		write_number(out, "margin", witness->margin);
 	buf_text(out, "}");
 }
@@ -559,6 +558,14 @@ static void read_findings(struct reader *r, const cJSON *json, struct verdict *o
 	}
 }
 
+/* Neither absent nor null, which is how verdicts of earlier versions leave a number out. */
+static bool is_number_there(const cJSON *json, const char *key)
+{
+	const cJSON *item = json_member(json, key);
+
+	return item != NULL && !cJSON_IsNull(item);
+}
+
 /* Absent in verdicts that builtin alone made. */
 static void read_witnesses(struct reader *r, const cJSON *json, struct verdict *out)
 {
@@ -579,7 +586,7 @@ static void read_witnesses(struct reader *r, const cJSON *json, struct verdict *
 		witnesses->coarse = read_bool(r, item, "coarse");
 		witnesses->seconds = read_number(r, item, "seconds");
 		witnesses->prepared = read_number(r, item, "prepared");
-		witnesses->margin = cJSON_IsNull(json_member(item, "margin")) ? NAN : read_number(r, item, "margin");
+		witnesses->margin = is_number_there(item, "margin") ? read_number(r, item, "margin") : NAN;
 	}
 }
 
@@ -614,6 +621,13 @@ const struct verdict *verdict_parse(const char *text, size_t length, struct aren
 		err_set(err, "this is no verdict: it has %zu bytes, more than the %d that are read", length,
 		        TEXT_BYTES);
 		return NULL;
+	}
+	if (verdict_is_packed(text, length)) {
+		const struct verdict *unpacked = verdict_unpack(text, length, arena);
+
+		if (unpacked == NULL)
+			err_set(err, "this is no verdict, or a damaged one: its parts do not fit together");
+		return unpacked;
 	}
 	cJSON *json = json_parse(&json_text, err);
 

@@ -75,7 +75,7 @@ struct truths {
 	bool all;
 };
 
-enum { TRUTHS_MAX = 8 };
+enum { TRUTHS_MAX = 16 }; /* that one case may be held against; verify refuses to leave one out */
 
 /* A ground truth that was asked, in this order. */
 struct witness {
@@ -85,7 +85,8 @@ struct witness {
 	bool coarse;             /* its arithmetic is coarser than the case's rules: it does not decide alone */
 	double seconds;          /* that its answer took, and those it needed before, once, to import and to compile */
 	double prepared;
-	double margin;           /* all were asked: the largest against builtin, as metrics.margin; NaN: not compared */
+	double margin;           /* all were asked: the largest against builtin, as metrics.margin; NaN, and absent
+	                          * from the JSON: not compared, as builtin is not with itself */
 };
 
 struct verdict {
@@ -120,11 +121,12 @@ const char *verdict_truth_version(const struct verdict *verdict, struct arena *a
 /* One JSON object on one line, no newline, exactly what `verdict_parse` reads back: doubles keep every bit. */
 void verdict_write(const struct verdict *verdict, struct buf *out);
 
-/* NULL with a sentence when the text is no verdict (it may come from a damaged file). All in `arena`. */
+/* Of the JSON, or of its packed form (dataset/packed.h). NULL with a sentence when the text is no verdict (it may come
+ * from a damaged file). All in `arena`. */
 const struct verdict *verdict_parse(const char *text, size_t length, struct arena *arena, struct err *err);
 
-/* The head alone of a verdict that passed, is not weak and has no findings: outputs and constants are left out, for who
- * needs to know no more than that it counts. NULL: not such a one, or not as verdict_write writes it; then verdict_parse
+/* The head alone of a verdict that passed, is not weak and has no findings: outputs and constants may be left out, for
+ * who needs to know no more than that it counts. NULL: not such a one, or not as verdict_write writes it; then verdict_parse
  * says what it is. All in `arena`. */
 const struct verdict *verdict_head(const char *text, size_t length, struct arena *arena);
 

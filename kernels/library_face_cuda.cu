@@ -16,6 +16,13 @@ const struct kernels_cuda_face reftest_kernels_cuda = {KERNELS_ABI, KERNELS_DIGE
 __attribute__((visibility("default"))) int reftest_truth_cuda(const char *text, int index, const struct truth_place *in,
                                                               const struct truth_place *out, char *why, size_t room)
 {
-	return truth_on(device_open_cuda, index, text, in, out, why, room);
+	return truth_on(device_open_cuda, index, text, in, out, NULL, why, room);
+}
+
+__attribute__((visibility("default"))) int
+reftest_truth_left_cuda(const char *text, int index, const struct truth_place *in, const struct truth_place *out,
+                        const struct truth_place *left, char *why, size_t room)
+{
+	return truth_on(device_open_cuda, index, text, in, out, left, why, room);
 }
 }

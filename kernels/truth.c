@@ -278,13 +278,24 @@ SHOWN int reftest_family(const char *text, char *why, size_t room)
 	return answer(&asked, code, &err, why, room);
 }
 
+/* Does the operation write to this input without returning it, so that it has a truth of its own? */
+static bool has_own_truth(const struct asked *asked, int input)
+{
+	const struct op_problem *problem = &asked->problem;
+
+	return input >= 0 && input < problem->input_count && problem->inputs[input].rank != OP_SCALAR &&
+	       asked->op->leaves != NULL &&
+	       asked->op->leaves(&asked->op_case, input).place == op_own_place(problem, input);
+}
+
 SHOWN int reftest_rule(const char *text, int output, double rule[3], char *why, size_t room)
 {
 	struct asked asked;
 	struct err err = {""};
 	int code = ask(&asked, text, &err);
 
-	if (code == TRUTH_OK && (output < 0 || output >= asked.problem.output_count)) {
+	if (code == TRUTH_OK && (output < 0 || (output >= asked.problem.output_count &&
+						!has_own_truth(&asked, output - asked.problem.output_count)))) {
 		err_set(&err, "%s has no output %d", asked.problem.name, output);
 		code = TRUTH_BAD;
 	}
@@ -365,19 +376,40 @@ static struct device *open_cpu(int index, struct err *err)
 	return device_open_cpu(err);
 }
 
+/* Where the truth of inputs goes, behind that of the outputs. */
+static int left_at(const struct asked *asked, const struct truth_place *left, struct tensor *outputs, struct err *err)
+{
+	const struct op_problem *problem = &asked->problem;
+
+	for (int i = 0; left != NULL && i < problem->input_count; i++) {
+		if (left[i].data == NULL)
+			continue;
+		if (!has_own_truth(asked, i)) {
+			err_set(err, "%s leaves in its input '%s' what it held, or one of its outputs", problem->name,
+				problem->inputs[i].name);
+			return TRUTH_BAD;
+		}
+		if (tensor_at(asked, &problem->inputs[i], &left[i], &outputs[op_own_place(problem, i)], err) < 0)
+			return TRUTH_BAD;
+	}
+	return TRUTH_OK;
+}
+
 static int compute(const struct asked *asked, struct device *device, const struct truth_place *in,
-		   const struct truth_place *out, struct err *err)
+		   const struct truth_place *out, const struct truth_place *left, struct err *err)
 {
 	struct tensor inputs[OP_ARGS] = {0}, outputs[OP_PLACES] = {0};
 
-	if (inputs_at(asked, in, inputs, err) != TRUTH_OK || outputs_at(asked, out, outputs, err) != TRUTH_OK)
+	if (inputs_at(asked, in, inputs, err) != TRUTH_OK || outputs_at(asked, out, outputs, err) != TRUTH_OK ||
+	    left_at(asked, left, outputs, err) != TRUTH_OK)
 		return TRUTH_BAD;
 	return device->calls->truth(device, asked->op, &asked->op_case, inputs, outputs, err) == 0 ? TRUTH_OK
 												   : TRUTH_BAD;
 }
 
 int truth_on(struct device *(*open)(int index, struct err *err), int index, const char *text,
-	     const struct truth_place *in, const struct truth_place *out, char *why, size_t room)
+	     const struct truth_place *in, const struct truth_place *out, const struct truth_place *left, char *why,
+	     size_t room)
 {
 	struct asked asked;
 	struct err err = {""};
@@ -388,7 +420,7 @@ int truth_on(struct device *(*open)(int index, struct err *err), int index, cons
 	if (code == TRUTH_OK) {
 		struct device *device = open(index, &err);
 
-		code = device != NULL ? compute(&asked, device, in, out, &err) : TRUTH_BAD;
+		code = device != NULL ? compute(&asked, device, in, out, left, &err) : TRUTH_BAD;
 		if (device != NULL)
 			device->calls->close(device);
 	}
@@ -398,7 +430,13 @@ int truth_on(struct device *(*open)(int index, struct err *err), int index, cons
 SHOWN int reftest_truth(const char *text, const struct truth_place *in, const struct truth_place *out, char *why,
 			size_t room)
 {
-	return truth_on(open_cpu, 0, text, in, out, why, room);
+	return truth_on(open_cpu, 0, text, in, out, NULL, why, room);
+}
+
+SHOWN int reftest_truth_left(const char *text, const struct truth_place *in, const struct truth_place *out,
+			     const struct truth_place *left, char *why, size_t room)
+{
+	return truth_on(open_cpu, 0, text, in, out, left, why, room);
 }
 
 SHOWN int reftest_judge(const char *text, int output, const struct truth_place *in, const struct truth_place *reference,

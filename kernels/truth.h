@@ -43,7 +43,8 @@ struct truth_place {
 /* Name of the family that has this truth, into `why`. */
 int reftest_family(const char *text, char *why, size_t room);
 
-/* Bounds of one output: atol, rtol, hit ratio. */
+/* Bounds of one output: atol, rtol, hit ratio. Those of what the operation leaves in an input (reftest_truth_left)
+ * stand behind those of the outputs, at the number of outputs + the input's index. */
 int reftest_rule(const char *text, int output, double rule[3], char *why, size_t room);
 
 /* One input as `reftest verify` would make it, on the host; or, of a Python scalar, its value. */
@@ -60,15 +61,23 @@ int reftest_truth(const char *text, const struct truth_place *in, const struct t
 int reftest_truth_cuda(const char *text, int index, const struct truth_place *in, const struct truth_place *out,
 		       char *why, size_t room);
 
+/* The same, and what the operation leaves in inputs that it writes to without returning them (op.leaves): `left` has a
+ * place for every input, of the input's shape and dtype; data NULL: not asked for. */
+int reftest_truth_left(const char *text, const struct truth_place *in, const struct truth_place *out,
+		       const struct truth_place *left, char *why, size_t room);
+int reftest_truth_left_cuda(const char *text, int index, const struct truth_place *in, const struct truth_place *out,
+			    const struct truth_place *left, char *why, size_t room);
+
 /* What the family says of an output that no element rule fits (samples, sets of indices). All on the host; `truth` is
  * what reftest_truth made. */
 int reftest_judge(const char *text, int output, const struct truth_place *in, const struct truth_place *reference,
 		  const struct truth_place *truth, char *why, size_t room);
 
-/* For the two libraries themselves: the truth on whichever device `open` opens. */
+/* For the two libraries themselves: the truth on whichever device `open` opens. `left` NULL: of the outputs alone. */
 struct device;
 int truth_on(struct device *(*open)(int index, struct err *err), int index, const char *text,
-	     const struct truth_place *in, const struct truth_place *out, char *why, size_t room);
+	     const struct truth_place *in, const struct truth_place *out, const struct truth_place *left, char *why,
+	     size_t room);
 
 #ifdef __cplusplus
 }

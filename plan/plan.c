@@ -70,13 +70,13 @@ static enum lack lack_of_truths(const struct truths *truths, bool own_class, con
 	return LACK_NONE;
 }
 
-/* A GPU's verdict that counts on a machine without one was made with whatever torch that machine had: nothing that
- * could be used here is better. On this machine's own class the versions must be those that would run now. */
+/* A GPU's verdict that counts on a machine without one was made with whatever libraries and torch that machine had: nothing
+ * that could be used here is better. On this machine's own class the versions must be those that would run now. */
 static enum lack lack_of(const struct policy *policy, const struct truths *truths, const struct verdict *v)
 {
-	bool own_class = same(v->device_class, policy->device_class);
+	bool asked_for = same(v->device_class, policy->device_class), own_class = asked_for && !policy->elsewhere;
 
-	if (!own_class && !(policy->any_gpu && is_gpu(v)))
+	if (!asked_for && !(policy->any_gpu && is_gpu(v)))
 		return LACK_DEVICE;
 	enum lack lack = lack_of_truths(truths, own_class, v, NULL);
 
@@ -132,7 +132,7 @@ static const char *why_not(const struct policy *policy, const struct truths *tru
 		return arena_printf(arena, "its stored verdict is by ground truth %s, and %s would be used now",
 		                    verdict_truth_text(v, arena), truths_text(truths, arena));
 	case LACK_VERSION:
-		lack_of_truths(truths, same(v->device_class, policy->device_class), v, &at);
+		lack_of_truths(truths, same(v->device_class, policy->device_class) && !policy->elsewhere, v, &at);
 		at = at < truths->count ? at : truths->count - 1;
 		return arena_printf(arena, "ground truth %s has changed since its stored verdict: %s, now %s",
 		                    truths->items[at].name,

@@ -13,6 +13,7 @@
 struct policy {
 	const char *device;       /* "cpu" or "cuda:0": where a case would run */
 	const char *device_class; /* "cpu", "sm_90"; the class whose verdicts count */
+	bool elsewhere;           /* --device-class: the class is other machines', and nothing can run here */
 	bool any_gpu;             /* --device auto without a GPU: a verdict of any GPU counts too, and counts first */
 	const char *torch, *cuda; /* versions that would run the reference; torch NULL: none here, any counts */
 	bool force;               /* no stored verdict counts */

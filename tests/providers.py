@@ -107,12 +107,14 @@ def variant_of(family, name):
         return ("cos_sin_cache" in name) | 2 * ("interleaved" in name) | 4 * ("llama31" in name)
     if family == "sampling":
         return ("top_k" in name) | 2 * ("top_p" in name) | 4 * ("min_p" in name) | 8 * ("renorm" in name)
+    if family in ("gla", "simple_gla", "delta_rule", "gated_delta_rule", "kda"):
+        return 8 * ("v_first" in name) | 16 * ("l2norm" in name) | 32 * ("beta_sigmoid" in name)
     return 0
 
 
 SMALL = {"batch_size": 2, "num_seqs": 2, "len_indptr": 3, "len_cu_seqlens": 3, "seq_len": 2}
 CONSTANTS = {"eps": 1e-6, "rope_theta": 1e4, "rope_scale": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
-             "old_context_len": 8192, "top_k": 4, "n_group": 1, "topk_group": 1, "updates_state": 0.0}
+             "old_context_len": 8192, "top_k": 4, "n_group": 8, "topk_group": 4, "updates_state": 0.0}
 
 
 def value_of(torch, name, spec, sizes):

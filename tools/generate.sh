@@ -3,16 +3,17 @@
 #
 #   ops.inc            OP(family, "truth digest", "inputs digest") for each kernels/{family}/{family}.c, in name order
 #   templates.inc      TEMPLATE(name, "path", " needs ") for each kernels/{name}_template.py and kernels/{name}/template.py
-#   templates_digest.h TEMPLATES_DIGEST over those and artifacts/conftest.py
+#   templates_digest.h TEMPLATES_DIGEST over those and artifacts/conftest*.py
 #   kernels_digest.h   KERNELS_DIGEST over all of kernels/, CHECKER_DIGEST over what judges every family alike
 #   obj/sources        the objects of the archives
 #   obj/settings       compiler and flags
+#   obj/settings_cuda  the same for CUDA, so that whoever leaves CUDA out (or finds an nvcc) compiles no C again
 #
 # A digest is the first 32 hex digits of the SHA-256 of sha256sum's own listing, which holds each file's name and digest.
 # It becomes part of verdicts' witnesses, so it covers what the comment beside it in kernels/op.h promises, no more.
 set -eu
 export LC_ALL=C
-build=$1 sources=$2 settings=$3
+build=$1 sources=$2 settings=$3 settings_cuda=${4:-}
 mkdir -p "$build/obj"
 
 # digest PATTERN…: of those files that exist, editors' leftovers aside, and templates, by which nothing is judged
@@ -80,7 +81,7 @@ for template in kernels/*_template.py kernels/*/template.py; do
 	name=${template#kernels/} name=${name%/template.py} name=${name%_template.py}
 	printf 'TEMPLATE(%s, "%s", "%s")\n' "$name" "$template" "$(needs "$template")"
 done | replace "$build/templates.inc"
-printf '#define TEMPLATES_DIGEST "%s"\n' "$(sha256sum artifacts/*.[ch] artifacts/conftest.py kernels/*_template.py kernels/*/template.py |
+printf '#define TEMPLATES_DIGEST "%s"\n' "$(sha256sum artifacts/*.[ch] artifacts/conftest*.py kernels/*_template.py kernels/*/template.py |
 	sha256sum | cut -c 1-32)" | replace "$build/templates_digest.h"
 
 # Files of workers/ that start, carry and word things but decide nothing are left out by name, so that a new file counts.
@@ -99,3 +100,4 @@ done
 
 printf '%s\n' "$sources" | replace "$build/obj/sources"
 printf '%s\n' "$settings" | replace "$build/obj/settings"
+printf '%s\n' "$settings_cuda" | replace "$build/obj/settings_cuda"

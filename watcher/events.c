@@ -28,8 +28,15 @@ static void place_event(struct watcher *w, const struct place *place, const stru
 	place_path(place, event->name, path);
 	if (path[0] == '\0')
 		return;
-	if ((event->mask & IN_ISDIR) == 0 && place_wants_file(place, event->name))
-		place_touch_file(w, place, event->name, gone ? TOUCH_GONE : written ? TOUCH_WRITTEN : TOUCH_WRITING);
+	if ((event->mask & IN_ISDIR) == 0 && place_wants_file(place, event->name)) {
+		enum touch touch = gone ? TOUCH_GONE : written ? TOUCH_WRITTEN : TOUCH_WRITING;
+
+		/* What is written to under this name is a file: of what a link leads to, its own folder would hear. */
+		if ((event->mask & ~(uint32_t)(IN_MODIFY | IN_CLOSE_WRITE)) == 0)
+			settle_touch(&w->settle, path, touch, w->now_ms);
+		else
+			place_touch_file(w, place, event->name, touch);
+	}
 	if (named && place_wants_folder(place, event->name))
 		place_touched(w, place->tree, place->level + 1, path);
 }

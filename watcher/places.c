@@ -162,7 +162,8 @@ static void free_place(struct watcher *w, struct place *place, bool gone)
 	free(place);
 }
 
-/* Filesystems of which the kernel does not hear who else writes to them. */
+/* Filesystems of which the kernel does not hear who else writes to them. An overlay is none: what is written through it is
+ * heard, and to write to its layers beneath it is not allowed (Documentation/filesystems/overlayfs.rst). */
 static bool is_blind(const char *full)
 {
 	static const long blind[] = {
@@ -170,6 +171,8 @@ static bool is_blind(const char *full)
 	    CEPH_SUPER_MAGIC, OCFS2_SUPER_MAGIC, NCP_SUPER_MAGIC, 0xFE534D42 /* SMB2 */, 0xFF534D42 /* CIFS */,
 	    0x01161970 /* GFS2 */, 0x0BD00BD0 /* Lustre */, 0x47504653 /* GPFS */, 0x786F4256 /* VirtualBox shares */,
 	    0xBACBACBC /* VMware shares */, 0x7C7C6673 /* Parallels shares */,
+	    0x61756673 /* AUFS */, 0x19830326 /* BeeGFS */, 0x20030528 /* OrangeFS */, 0xAAD7AAEA /* PanFS */,
+	    0xBEEFDEAD /* StorNext */, 0x61636673 /* ACFS */, 0xA501FCF5 /* VxFS */,
 	};
 	struct statfs fs;
 

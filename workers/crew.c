@@ -24,7 +24,8 @@ enum {
 	ORPHANS_MS = 20,     /* between two looks for orphans */
 	CLOSE_MS = 1000,     /* for everything to end at crew_close */
 	FAILURES_MAX = 3,
-	WARMING_MOST = 2,    /* contexts that a GPU's driver makes at once: four take twice as long, each of them */
+	WARMING_MOST = 3,    /* contexts on their way at once: a GPU's driver makes one after the other, so that three give 13.4
+	                        a second and eight 13.9, each of them after twice the time (bench/contexts.py, an H200) */
 	PIPE_READS = 32      /* a full pipe is 16 pages: enough, and an end to it for one who prints without end */
 };
 

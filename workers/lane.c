@@ -235,7 +235,7 @@ void yard_dispatch_provider(struct yard *yard, int64_t now_ms)
 		}
 		if (yard->served == NULL)
 			serve_next(yard);
-	} while (answer != NULL || (yard->served != NULL && yard->provider.refused != NULL));
+	} while (answer != NULL || (yard->served != NULL && provider_answers_now(&yard->provider)));
 }
 
 /* ---- a lane's child ---- */

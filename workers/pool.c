@@ -200,8 +200,19 @@ static void hand_out(struct pool *pool)
 	}
 }
 
-/* As many spares as lanes are waiting and tasks are queued for; while nothing runs, those that are kept warm: making one
- * beside a reference that somebody waits for would take its time. */
+/* May those that are kept warm be made now? Not beside a reference that somebody waits for: it would take its time. But on a
+ * GPU contexts are made at so many a second, whenever that is, and a burst of saves that has used up the spares
+ * would wait for each. */
+static bool may_refill(const struct pool *pool, int waiting, int working)
+{
+	if (!pool->warm || any_alone(pool) || queue_length(&pool->yard.alone) > 0) /* that one is to have the memory */
+		return false;
+	if (strcmp(pool->yard.device, "cpu") == 0)
+		return waiting == 0 && working == 0;
+	return working == 0 || crew_spares(&pool->yard.crew) < SPARES_LOW;
+}
+
+/* As many spares as lanes are waiting and tasks are queued for, and those that are kept warm. */
 static int spares_wanted(const struct pool *pool)
 {
 	int waiting = 0, working = 0, queued = queue_length(&pool->queue) + queue_length(&pool->yard.alone);
@@ -213,9 +224,9 @@ static int spares_wanted(const struct pool *pool)
 		working += lane->phase == LANE_WORKING;
 	}
 	waiting += queued;
-	if (waiting == 0 && working == 0 && pool->warm)
-		return pool->spares;
-	return waiting < pool->yard.lane_count ? waiting : pool->yard.lane_count;
+	int wanted = waiting < pool->yard.lane_count ? waiting : pool->yard.lane_count;
+
+	return pool->spares > wanted && may_refill(pool, waiting, working) ? pool->spares : wanted;
 }
 
 static int schedule(struct pool *pool, struct err *err)

@@ -28,9 +28,10 @@ struct pool_options {
 	int spares;              /* kept ready by a warm pool, each for one definition; 0: as suit the device */
 };
 
-/* Spares of a warm pool on a GPU: there a child takes 0.2 to 0.5 s to make its CUDA context, in which somebody may save again,
- * and each waiting context costs about 0.5 GB of the GPU's memory. On the CPU a child is ready in milliseconds. */
-enum { SPARES_CPU = 1, SPARES_GPU = 4, SPARES_MOST = 16 };
+/* Spares of a warm pool on a GPU: there a child takes 0.2 s to make its CUDA context, in which somebody may save again, and
+ * each waiting context costs about 0.6 GB of the GPU's memory. On the CPU a child is ready in milliseconds. With fewer than
+ * SPARES_LOW left on a GPU, new ones are begun even beside a run. */
+enum { SPARES_CPU = 1, SPARES_GPU = 4, SPARES_LOW = 2, SPARES_MOST = 16 };
 
 /* Starts nothing yet: processes are made when the first task needs them. From here to pool_close this process is a
  * subreaper, and closed to debuggers of the same user: a verdict is made and kept where no reference can write. */

@@ -19,6 +19,7 @@ extern char **environ;
 enum {
 	UP_MS = 300000, /* to import torch and warm the device up */
 	FAILURES_MAX = 2,
+	ENDS_MAX = 2, /* of the process, over one library and family */
 	ALLOW_MAX_S = 7200, /* that one preparation may ask for */
 	SAID = 16 << 10,    /* bytes kept of what it prints */
 	SAID_SHOWN = 1500,
@@ -158,11 +159,48 @@ static int64_t after(double seconds)
 	return seconds > 0 && seconds < 1e9 ? clock_ms() + (int64_t)(seconds * 1000) : INT64_MAX;
 }
 
+/* The entry of what is asked for; a new one if it is the first time. */
+static struct provider_pair *pair_of(struct provider *provider, const char *text, size_t length)
+{
+	const struct json_text request = {"a request", text, length, 1};
+	cJSON *json = json_parse(&request, NULL);
+	const cJSON *provide = json_member(json, "provide");
+	const char *library = json_text_of(provide, "provider"), *family = json_text_of(provide, "family");
+	struct buf name = {0};
+	int at = 0;
+
+	buf_printf(&name, "%s with %s", library == NULL ? "?" : library, family == NULL ? "?" : family);
+	cJSON_Delete(json);
+	while (at < provider->pair_count && strcmp(provider->pairs[at].name, name.data) != 0)
+		at++;
+	if (at < provider->pair_count) {
+		buf_free(&name);
+		return &provider->pairs[at];
+	}
+	provider->pairs = realloc(provider->pairs, (size_t)(at + 1) * sizeof *provider->pairs);
+	if (provider->pairs == NULL)
+		die_no_memory();
+	provider->pairs[at] = (struct provider_pair){name.data, 0};
+	provider->pair_count++;
+	return &provider->pairs[at];
+}
+
+static bool given_up(const struct provider *provider)
+{
+	return provider->asked != NULL && provider->asked->ends >= ENDS_MAX;
+}
+
+bool provider_answers_now(const struct provider *provider)
+{
+	return provider->busy && (provider->refused != NULL || given_up(provider));
+}
+
 void provider_ask(struct provider *provider, const char *text, size_t length, int fd)
 {
 	provider->busy = true;
-	if (provider->refused != NULL)
-		return; /* provider_answer says so */
+	provider->asked = pair_of(provider, text, length);
+	if (provider_answers_now(provider))
+		return; /* provider_answer says what */
 	channel_send(&provider->channel, text, length, &fd, fd >= 0 ? 1 : 0);
 	provider->deadline_ms = after(provider->timeout_s);
 }
@@ -207,6 +245,8 @@ static const char *on_end(struct provider *provider, const char *sentence)
 	end_process(provider);
 	if (!was_up && ++provider->failures >= FAILURES_MAX)
 		refuse(provider, sentence);
+	if (was_up && busy && provider->asked != NULL)
+		provider->asked->ends++;
 	if (was_up && busy)
 		answer = answer_failed(provider, sentence);
 	arena_free(&arena);
@@ -245,12 +285,19 @@ static const char *on_line(struct provider *provider, const char *line, size_t l
 		const char *why = json_text_of(message, "refused");
 
 		refuse(provider, why == NULL ? "the provider says what nobody understands" : why);
+	} else if (provider->busy && !cJSON_IsObject(message)) { /* the judge would break on it */
+		provider->deadline_ms = INT64_MAX;
+		answer = answer_failed(provider, "the provider answered with what is no JSON object");
 	} else if (provider->busy) {
 		buf_clear(&provider->answer);
 		buf_add(&provider->answer, line, length);
 		provider->busy = false;
 		provider->deadline_ms = INT64_MAX;
 		answer = provider->answer.data;
+		if (cJSON_IsTrue(json_member(message, "fatal"))) { /* who is asked next finds a new process */
+			provider->asked->ends++;
+			end_process(provider);
+		}
 	}
 	cJSON_Delete(message);
 	return answer;
@@ -266,6 +313,11 @@ const char *provider_answer(struct provider *provider, int64_t now_ms)
 
 	if (provider->busy && provider->refused != NULL)
 		return answer_failed(provider, provider->refused);
+	if (provider->busy && given_up(provider)) {
+		snprintf(sentence, sizeof sentence, "%s ended the provider's process %d times in this run, and is not asked again",
+			 provider->asked->name, ENDS_MAX);
+		return answer_failed(provider, sentence);
+	}
 	listen_to(provider);
 	channel_flush(&provider->channel);
 	while (provider->channel.fd >= 0 && got == CHANNEL_DATA) {
@@ -307,6 +359,11 @@ void provider_close(struct provider *provider)
 	end_process(provider);
 	buf_free(&provider->said);
 	buf_free(&provider->answer);
+	for (int i = 0; i < provider->pair_count; i++)
+		free(provider->pairs[i].name);
+	free(provider->pairs);
+	provider->pairs = provider->asked = NULL;
+	provider->pair_count = 0;
 	free(provider->refused);
 	provider->refused = NULL;
 }

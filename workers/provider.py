@@ -29,7 +29,9 @@ import hashlib
 import importlib.metadata
 import importlib.util
 import json
+import math
 import os
+import re
 import signal
 import sys
 import time
@@ -37,6 +39,14 @@ import time
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 MODULES = ("flashinfer", "sglang", "fla", "torch")  # in order of preference, as far as the tables say no more
 MESSAGE_MAX = 2000  # characters of an exception that are kept
+
+# What may be mended by tomorrow, wherever it is said: a machine's trouble, not the library's.
+TROUBLE = ("No space left on device", "Disk quota exceeded", "Read-only file system", "Input/output error", "Could not find nvcc",
+           "nvcc not found", "nvcc: not found", "Failed to find C compiler")
+# The same, in what a compiler's run says: files that are not installed, processes that were killed for their memory.
+BUILD_TROUBLE = (*TROUBLE, "No such file or directory", "Permission denied", "annot allocate memory", "memory exhausted",
+                 "Killed", "signal 9")
+DIAGNOSED = re.compile(r"\berror ?[:#(]|static assertion|ptxas (error|fatal)")  # a compiler that has read its source
 
 
 def load(name, path):
@@ -167,12 +177,22 @@ def sentence(problem):
     return "%s: %s" % (type(problem).__name__, text) if text else type(problem).__name__
 
 
+def mendable(problem):
+    """Is it the machine's fault? Then the verdict that passed us over is not kept, and the next run asks again. A build
+    that a compiler rejected fails tomorrow as well, and is remembered with that verdict until the library, its table or
+    the device changes (or --force): it costs its minutes once. One that ended without a compiler's word is tried again."""
+    text = str(problem)
+    if not isinstance(problem, common.NotBuilt):
+        return any(words in text for words in TROUBLE)
+    return any(words in text for words in BUILD_TROUBLE) or DIAGNOSED.search(text) is None
+
+
 class Server:
     def __init__(self, runner, channel, device):
         self.runner, self.channel, self.device = runner, channel, device
         self.tables = load_tables()
         self.versions = {}
-        self.used = set()  # (provider, family) that have been called before
+        self.used = set()  # (provider, definition) that have been called before
         self.prepared = 0.0
         self.since = 0.0
         self.doing = []  # (what, until when) of the preparations under way
@@ -216,7 +236,7 @@ class Server:
             reply = {"unavailable": str(problem)}
         except BaseException as problem:  # SystemExit included: it ends a call, not us
             text = sentence(problem)
-            accident = self.runner.is_accident(problem, type(problem).__name__, text) and not isinstance(
+            accident = mendable(problem) or self.runner.is_accident(problem, type(problem).__name__, text) and not isinstance(
                 problem, ImportError)
             broken = "CUDA error" in text or type(problem).__name__ == "AcceleratorError"
             reply = {"failed": text, "accident": bool(accident or broken), "fatal": broken}
@@ -227,8 +247,16 @@ class Server:
                 arena.close()
             except BaseException as problem:
                 reply = {"failed": "after its answer: " + sentence(problem), "accident": True, "fatal": True}
-        self.channel.send(reply)
+        self.send(reply)
         return reply.get("fatal", False)
+
+    def send(self, reply):
+        """JSON has no NaN and no infinity."""
+        try:
+            json.dumps(reply, allow_nan=False)
+        except ValueError as problem:
+            reply = {"failed": "its answer is none: " + sentence(problem), "accident": False, "fatal": False}
+        self.channel.send(reply)
 
     def provide(self, request, arena):
         torch, runner = self.runner.torch, self.runner
@@ -241,7 +269,7 @@ class Server:
         why = self.versions[table.name][1] or lacking(row, request["class"])
         if why is not None:
             raise common.Unavailable(why)
-        self.begin(table, row, request["family"])
+        self.begin(table, row, request)
         inputs = {spec["name"]: arena.input(spec) for spec in request["inputs"]}
         calls = []  # those that were made: one
         runner.seed_everything(request["seed"], self.device)
@@ -261,13 +289,14 @@ class Server:
             store = self.store_gradient if request["gradients"] else self.store
             described = [store(arena, spec, value) for spec, value in zip(request["outputs"], results)]
             arena.finish()
-        self.used.add((table.name, request["family"]))
+        self.used.add((table.name, request["name"], request["gradients"]))
         coarse = coarse_gradients if request["gradients"] else coarse_of
         return {"provided": described, "coarse": coarse(row, calls[0], results), "prepared": self.prepared,
                 "seconds": max(0.0, time.perf_counter() - start - self.prepared)}
 
-    def begin(self, table, row, family):
-        """The first use of a library, and of a family of it, may take long: that is said, and is not the case's time."""
+    def begin(self, table, row, request):
+        """The first use of a library, and with each definition (kernels are made for its sizes), may take long: that is said,
+        and is not the case's time."""
         for wanted in table.needs:
             if wanted.module is not None and wanted.module.split(".")[0] not in sys.modules:
                 self.progress("%s is imported" % wanted.module, common.IMPORT_S)
@@ -276,8 +305,8 @@ class Server:
         hook = getattr(table.module, "on_import", None)
         if hook is not None:
             hook()
-        if (table.name, family) not in self.used and row.first_use_s > 0:
-            self.progress("%s prepares its kernels for %s, once" % (table.name, family), row.first_use_s)
+        if (table.name, request["name"], request["gradients"]) not in self.used and row.first_use_s > 0:
+            self.progress("%s prepares its kernels for %s, once" % (table.name, request["name"]), row.first_use_s)
 
     def differentiate(self, row, request, inputs, calls):
         """Through the row's own call, by the library's backward kernels where it has some."""
@@ -313,7 +342,8 @@ def coarse_of(row, call, results):
     rules = []
     for (atol, rtol), result in zip(row.coarse, results):
         size = float(result.double().square().mean().sqrt()) if call.noise > 0 and result.numel() > 0 else 0.0
-        rules.append({"atol": atol + 5 * call.noise * size, "rtol": rtol})
+        allowed = 5 * call.noise * size
+        rules.append({"atol": atol + (allowed if math.isfinite(allowed) else 0.0), "rtol": rtol})  # of NaN: nothing
     return rules
 
 

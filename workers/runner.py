@@ -45,6 +45,10 @@ PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS =
 MESSAGE_MAX = 16384  # characters of a traceback that are kept, half from each end
 KEPT_GPU_MEMORY = 1 << 30  # bytes that torch may hold on to between two cases
 OLDEST_TORCH = (2, 4)
+# Of a CUDA context's hardware queues to the device: the driver makes eight, one process at a time, and with them a context
+# takes twice as long to make and to end (bench/contexts.py). What a reference computes does not depend on how many of
+# its streams may run at once. Who has set it knows why.
+FEW_QUEUES = ("CUDA_DEVICE_MAX_CONNECTIONS", "1")
 
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -287,7 +291,8 @@ class Child:
             pass
 
     def load(self, message):
-        source, self.filename = message["load"], "<%s>" % message["name"]
+        # Of no definition's name: what is told of a reference is told of every definition that has the same.
+        source, self.filename = message["load"], "<reference>"
         # Where tracebacks, inspect and everything built on it (triton, torch.compile) look for lines of the source.
         linecache.cache[self.filename] = (len(source), None, source.splitlines(True), self.filename)
         module = types.ModuleType("reftest_reference")
@@ -753,10 +758,13 @@ def learn_dtypes():
 def import_torch(device):
     """None, or the sentence why this interpreter cannot serve."""
     global torch
+    gc.disable()  # what an import makes stays: looking through it again and again takes a tenth of its time
     try:
         import torch
     except BaseException as problem:
         return "%s cannot import torch: %s: %s" % (sys.executable, type(problem).__name__, text_of(problem))
+    finally:
+        gc.enable()
     version = tuple(int("".join(filter(str.isdigit, part)) or 0) for part in torch.__version__.split(".")[:2])
     if version < OLDEST_TORCH:
         return "%s has torch %s; 2.4 or newer is needed" % (sys.executable, torch.__version__)
@@ -773,6 +781,8 @@ def main():
     # Modules are found as if nobody had started a script: neither beside this file nor in the working directory.
     sys.path[:] = [p for p in sys.path if p and os.path.abspath(p) != os.path.dirname(os.path.abspath(__file__))]
     os.chdir("/")
+    if options["device"] != "cpu":
+        os.environ.setdefault(*FEW_QUEUES)
     refused = import_torch(options["device"])
     if refused:
         channel.send({"refused": refused})

@@ -48,7 +48,7 @@ static double amount_of(const cJSON *message, const char *key)
 {
 	const cJSON *value = json_member(message, key);
 
-	return cJSON_IsNumber(value) && value->valuedouble >= 0 ? value->valuedouble : 0;
+	return cJSON_IsNumber(value) && value->valuedouble >= 0 && isfinite(value->valuedouble) ? value->valuedouble : 0;
 }
 
 /* What a provider says its arithmetic is good for. NULL: for the case's rules, or nothing that can be understood. */

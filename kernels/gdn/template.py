@@ -34,7 +34,8 @@ def gdn_offsets(total, count):
 
 def gdn_inputs(definition, axes, device="cpu", seed=0):
     """Keys of norm 1 (where the reference normalises them: of 1, 2 or 4), so that states contract; every other query
-    reads what was just written; states in every slot; decays from hardly any to nearly all, by head and by token."""
+    reads what was just written; states in every slot, and something in the buffer, so that what is not written there
+    shows; decays from hardly any to nearly all, by head and by token."""
     sizes, specs = conftest.resolve_axes(definition, axes), definition["inputs"]
     generator = conftest.generator_of(seed)
     parts = {gdn_part(name, spec): name for name, spec in specs.items()}
@@ -66,8 +67,6 @@ def gdn_inputs(definition, axes, device="cpu", seed=0):
             values = values / 2 + torch.tensor([-3.0, -1.0, 1.0, -5.0])[heads]
         elif part == "state":
             values = values / 2
-        elif part == "buffer":
-            values = torch.full(shape, torch.nan)  # written, never read
         if part == "a":
             values.view(-1)[3::16] = -24.0
             values.view(-1)[11::16] = 16.0

@@ -40,16 +40,16 @@ def mamba_ssu_inputs(definition, axes, device="cpu", seed=0):
     batch = conftest.shape_of(specs[parts["x"]], sizes)[0]
     if slots < batch:
         raise conftest.Unavailable(f"{slots} slots do not hold {batch} sequences")
-    inputs = {}
+    inputs, pad = {}, axes.get(parts.get("pad"), -1)
     for name, spec in specs.items():
         part = mamba_ssu_part(name)
         if spec["shape"] is None:
-            inputs[name] = {"softplus": True, "pad": -1}[part]
+            inputs[name] = {"softplus": True, "pad": pad}[part]
             continue
         shape, dtype = conftest.shape_of(spec, sizes), conftest.dtype_of(spec)
         if part == "indices":
             values = torch.randperm(slots, generator=generator)[:batch]
-            values[3::8] = -1
+            values[3::8] = pad
         else:
             values = mamba_ssu_values(part, shape, batch % 2 == 0, generator)
         inputs[name] = values.to(dtype).to(device)

@@ -1,9 +1,9 @@
 """Plants mistakes into a dataset, generates its pytest files and has them run: python3 tests/generated/plant.py BUILD.
 
-From every tests/mutants/{family}.py a few MUTANTS, of different definitions where there are, become definitions beside
-the right ones in the working directory. Then `reftest generate` and pytest: every class of a right definition must pass,
-every class of a mutant must have a failure, by reftest's own kernels and torch alone: other libraries are hidden. Words
-after "--" go to pytest. Prints caught/planted by family.
+From every tests/mutants/{family}.py a few MUTANTS, of different definitions where there are, and those that --also names
+by words of their mistakes, become definitions beside the right ones in the working directory. Then `reftest generate`
+and pytest: every class of a right definition must pass, every class of a mutant must have a failure, by reftest's own
+kernels and torch alone: other libraries are hidden. Words after "--" go to pytest. Prints caught/planted by family.
 """
 
 import argparse
@@ -11,6 +11,7 @@ import glob
 import importlib.util
 import json
 import os
+import re
 import subprocess
 import sys
 import xml.etree.ElementTree
@@ -25,12 +26,13 @@ def load_mutants(path):
     return module.MUTANTS
 
 
-def choose(mutants, count):
-    """The first of each definition, until there are `count`."""
+def choose(mutants, count, also):
+    """The first of each definition, until there are `count`; and those whose mistake matches `also`."""
     seen = {}
     for mutant in mutants:
         seen.setdefault(mutant[0], mutant)
-    return list(seen.values())[:count]
+    first = list(seen.values())[:count]
+    return [mutant for mutant in mutants if mutant in first or (also and re.search(also, mutant[1]))]
 
 
 def class_name(name):
@@ -44,12 +46,12 @@ def write(definition):
         json.dump(definition, out, indent=1)
 
 
-def plant(families, count):
+def plant(families, count, also):
     """{class: (family, definition, mistake)} of the mutants, and the classes of the right definitions."""
     planted, right = {}, set()
     for family in families:
         mutants = load_mutants(os.path.join(PROJECT, "tests", "mutants", family + ".py"))
-        for number, (name, mistake, old, new) in enumerate(choose(mutants, count)):
+        for number, (name, mistake, old, new) in enumerate(choose(mutants, count, also.get(family, also.get(None)))):
             (path,) = glob.glob(os.path.join(PROJECT, "definitions", "*", name + ".json"))
             with open(path) as file:
                 definition = json.load(file)
@@ -80,7 +82,7 @@ def run_pytest(words):
 
 
 def numerical_failures(outcomes):
-    parts = ("numerical", "against", "edge", "dtype", "shape", "determinism")
+    parts = ("numerical", "against", "edge", "dtype", "shape", "determinism", "kept")
     return [name for name, kind in outcomes if kind == "failure" and any(part in name for part in parts)]
 
 
@@ -89,13 +91,15 @@ def main():
     parser.add_argument("build")
     parser.add_argument("--family", action="append")
     parser.add_argument("--count", type=int, default=2, help="mutants of each family")
+    parser.add_argument("--also", action="append", default=[], metavar="[FAMILY:]REGEX", help="mutants by their mistakes")
     if os.path.exists("definitions"):
         sys.exit("plant: there are definitions here already; run it in an empty directory")
     words = sys.argv[sys.argv.index("--") + 1 :] if "--" in sys.argv else []
     options = parser.parse_args(sys.argv[1 : len(sys.argv) - len(words) - ("--" in sys.argv)])
     every = sorted(os.path.basename(path)[:-3] for path in glob.glob(os.path.join(PROJECT, "tests", "mutants", "*.py")))
     families = options.family or [family for family in every if family != "run"]
-    planted, right = plant(families, options.count)
+    also = {words[0] if len(words) > 1 else None: words[-1] for words in (text.split(":", 1) for text in options.also)}
+    planted, right = plant(families, options.count, also)
     program = [os.path.join(options.build, "reftest"), "--root", ".", "generate"]
     own = {name: value for name, value in os.environ.items() if name != "REFTEST_KERNELS"}
     subprocess.run(program, check=True, stdout=subprocess.DEVNULL, env=own)

@@ -52,6 +52,7 @@ MUTANTS = [
     (FULL, "returns float32", "y, 0).to(x.dtype)", "y, 0)"),
     (FULL, "returns the state in float32", RETURN, "return torch.where(active[:, None, None], y, 0).to(x.dtype), new_state.float()"),
     (FULL, "overwrites x", RETURN, "x.mul_(2)\n    " + RETURN),
+    (FULL, "scribbles over the states that it gets", RETURN, "state[0] = 1\n    " + RETURN),
     (FULL, "is not deterministic, within bounds", RETURN, "torch.seed()\n    y = y * (1 + 1e-3 * torch.rand_like(y))\n    " + RETURN),
     (GATED, "gate left out", "if z is not None:", "if False:"),
     (GATED, "sigmoid for silu", "F.silu(", "torch.sigmoid("),
@@ -64,5 +65,6 @@ MUTANTS = [
     (GATED, "state not updated", "state[slot, h] = held", "pass"),
     (GATED, "state of the place in the batch", "held = state[slot, h]", "held = state[i, h]"),
     (GATED, "sequences share the state of the first", "held = state[slot, h] * torch", "held = state[state_batch_indices[0], h] * torch"),
+    (GATED, "updates half of the states that it gets, and answers others", "return output, state", "whole = state.clone()\n    state[..., 1::2] = 1\n    return output, whole"),
     (GATED, "overwrites the slots", "return output, state", "state_batch_indices.zero_()\n    return output, state"),
 ]

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 4b37de197ad9eab02925b97ca0bf9dcc
+# reftest-body: c91bf3850dfadae122aed9343ffe3be7
 """What the reference tests beside this file share.
 
 Each definition of the dataset has a class in a test file here. Its reference is run on inputs that fit the operation,
@@ -64,6 +64,11 @@ TOLERANCES = {
 }
 
 
+# What a class says of inputs that the operation writes to without returning them; of others it names the output that they
+# may be.
+WRITTEN, KEPT_OR_WRITTEN = object(), object()
+
+
 class Unavailable(pytest.skip.Exception):
     """A ground truth, or inputs, that cannot be had here; the message says why. Caught by nobody, it skips the test."""
 
@@ -105,7 +110,7 @@ def main(path):
     """Runs the tests of one file, on a GPU the large sizes too, and prints their summary. Words of the command line go to
     pytest."""
     words = ["-m", "slow or not slow"] if torch.cuda.is_available() else []
-    return pytest.main([str(path), "-q", "-rs", *words, *sys.argv[1:]])
+    return pytest.main([str(path), "-q", "-rfEs", *words, *sys.argv[1:]])
 
 
 # ---- definitions, references ----------------------------------------------------------------------------------------
@@ -137,9 +142,63 @@ def definition_of(test):
 
 def run_reference(test, inputs):
     """What `run` returns, as a list in the order of the definition's outputs. Its inputs are copies."""
+    return run_and_leave(test, inputs)[0]
+
+
+def run_and_leave(test, inputs):
+    """What `run` returns, and what it leaves in those inputs that the operation may write to, by name. That it leaves the
+    others as they were is asserted."""
     run = compile_reference(test.REFERENCE, test.NAME)
     torch.manual_seed(0)
-    return as_outputs(definition_of(test), run(**copies(inputs)), test.NAME)
+    theirs = copies(inputs)
+    outputs = as_outputs(definition_of(test), run(**theirs), test.NAME)
+    leaves = leaves_of(test)
+    for name, value in theirs.items():
+        if leaves is not None and name not in leaves:
+            assert same_bits(value, inputs[name]), (
+                f"{test.NAME} changes its input '{name}', {first_change(value, inputs[name])}"
+            )
+    return outputs, {name: theirs[name] for name in leaves or ()}
+
+
+def leaves_of(test):
+    """Inputs that the operation may write to, and what it then leaves there: WRITTEN, KEPT_OR_WRITTEN, or the index of the
+    output that it may be; an output that is not like the input cannot. None: nothing says."""
+    if getattr(test, "LEAVES", None) is None:
+        return None
+    definition = definition_of(test)
+    names = list(definition["outputs"])
+    return {
+        name: names.index(left) if left in names else left
+        for name, left in test.LEAVES.items()
+        if left not in names
+        or is_alike(definition["outputs"][left], definition["inputs"][name])
+    }
+
+
+def is_alike(one, other):
+    return (one["dtype"], one["shape"]) == (other["dtype"], other["shape"])
+
+
+def same_bits(a, b):
+    if not isinstance(a, torch.Tensor) or not isinstance(b, torch.Tensor):
+        return repr(a) == repr(b)
+    alike = a.shape == b.shape and a.dtype == b.dtype
+    return alike and torch.equal(bits(a), bits(b))
+
+
+def bits(tensor):
+    return tensor.contiguous().flatten().view(torch.uint8)
+
+
+def first_change(now, before):
+    was, found = ((x.dtype, tuple(x.shape)) for x in (before, now))
+    if was != found:
+        return f"from {was} to {found}"
+    differ = (bits(now) != bits(before)).view(-1, now.element_size()).any(1)
+    flat = int(differ.nonzero()[0])
+    was, found = (x.contiguous().flatten()[flat].item() for x in (before, now))
+    return f"first at {list(unravel(flat, now.shape))}: {was}, then {found}"
 
 
 def as_outputs(definition, result, who):
@@ -192,10 +251,13 @@ def dtype_of(spec):
 class Case:
     """Axis values, and for a workload the inputs that it gives."""
 
-    def __init__(self, label, axes, inputs=None):
+    def __init__(self, label, axes, inputs=None, problem=None):
         self.label = label
         self.axes = axes
         self.inputs = inputs or {}
+        self.problem = (
+            problem  # why this is no case: its test fails, and costs no other
+        )
 
     def __repr__(self):
         return f"{self.label}:{','.join(f'{name}={value}' for name, value in self.axes.items())}"
@@ -211,30 +273,31 @@ def constants(**values):
 
 
 def workloads(op_type, name):
-    """The lines of the workload file that need no missing blob."""
+    """The lines of the workload file that need no missing blob, each with its name."""
     path = ROOT / "workloads" / op_type / f"{name}.jsonl"
-    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    lines = path.read_bytes().split(b"\n") if path.is_file() else []
     found = []
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
-        workload = json.loads(line)["workload"]
-        inputs = {
-            key: value
-            for key, value in workload["inputs"].items()
-            if value["type"] != "random"
-        }
-        blobs = [
-            value["path"] for value in inputs.values() if value["type"] == "safetensors"
-        ]
-        if all(is_blob(ROOT / blob) for blob in blobs):
-            found.append(
-                (
-                    workload.get("uuid") or f"line {number}",
-                    Case("workload", workload["axes"], inputs),
-                )
-            )
+        try:
+            uuid, case = workload_of(line)
+        except (AttributeError, KeyError, TypeError, ValueError) as why:
+            uuid, case = None, Case("workload", {}, problem=f"{path}:{number}: {why!r}")
+        if case is not None:
+            found.append((uuid or f"line {number}", case))
     return found
+
+
+def workload_of(line):
+    """Its name and case; no case if a blob is missing."""
+    workload = json.loads(line)["workload"]
+    given = workload["inputs"].items()
+    inputs = {name: value for name, value in given if value["type"] != "random"}
+    blobs = [v["path"] for v in inputs.values() if v["type"] == "safetensors"]
+    if not all(is_blob(ROOT / blob) for blob in blobs):
+        return None, None
+    return workload.get("uuid"), Case("workload", dict(workload["axes"]), inputs)
 
 
 def is_blob(path):
@@ -270,9 +333,15 @@ def some_cases(sizes):
 def edge_cases(op_type, name, sizes, edges=None):
     """For parametrize: nothing at all, and one of everything. A family whose axes hang together says what that is; else
     the only var axis is it."""
-    definition = load_definition(op_type, name)
-    if edges is not None:
-        found = [Case("edge", axes) for axes in edges(definition, dict(sizes[0].axes))]
+    if edges is not None and sizes:
+        try:
+            definition = load_definition(op_type, name)
+            found = [
+                Case("edge", axes) for axes in edges(definition, dict(sizes[0].axes))
+            ]
+        except (OSError, LookupError, TypeError, ValueError) as why:
+            # A definition that is not as it was costs no other.
+            found = [Case("edge", {}, problem=f"{name}: {why!r}")]
     elif sizes and len(sizes[0].axes) == 1:
         found = [
             Case("edge", {axis: value}) for axis in sizes[0].axes for value in (0, 1)
@@ -347,11 +416,14 @@ def check_room(definition, axes, device, label):
 
 
 def make_inputs(test, case, device, seed=0):
-    """The inputs of a case: the family's, and in their place what a workload gives."""
+    """The inputs of a case: the family's, and in their place what a workload gives. Python scalars of a workload stand
+    beside the axes, for what the others mean may hang on them (the number that stands for padding)."""
+    assert case.problem is None, case.problem
     definition = definition_of(test)
     check_room(definition, case.axes, device, case.label)
     try:
-        inputs = test.generate_random_inputs(case.axes, device=device, seed=seed)
+        axes = {**case.axes, **given_scalars(definition, case)}
+        inputs = test.generate_random_inputs(axes, device=device, seed=seed)
     except Unavailable as why:
         pytest.skip(f"inputs: {why}")
     for name, given in case.inputs.items():
@@ -364,6 +436,14 @@ def make_inputs(test, case, device, seed=0):
         else:
             inputs[name] = given["value"]
     return inputs
+
+
+def given_scalars(definition, case):
+    return {
+        name: given["value"]
+        for name, given in case.inputs.items()
+        if given["type"] == "scalar" and definition["inputs"][name]["shape"] is None
+    }
 
 
 def noise(shape, dtype, device, generator):
@@ -394,7 +474,7 @@ class Kernels:
     def __init__(self, folder):
         self.folder = folder
         self.host = ctypes.CDLL(str(folder / "libreftest_kernels.so"))
-        if not hasattr(self.host, "reftest_truth"):
+        if not hasattr(self.host, "reftest_truth_left"):
             raise Unavailable(
                 f"{folder} has kernels of a reftest that is too old for this file"
             )
@@ -424,7 +504,8 @@ class Kernels:
         self.need(self.host.reftest_rule, text, output, rule)
         return tuple(rule)
 
-    def truth(self, text, inputs, outputs, device):
+    def truth(self, text, inputs, outputs, left, device):
+        given = [places(group) for group in (inputs, outputs, left)]
         if device.type == "cuda":
             torch.cuda.synchronize(device)
             index = (
@@ -432,15 +513,9 @@ class Kernels:
                 if device.index is not None
                 else torch.cuda.current_device()
             )
-            self.need(
-                self.cuda.reftest_truth_cuda,
-                text,
-                index,
-                places(inputs),
-                places(outputs),
-            )
+            self.need(self.cuda.reftest_truth_left_cuda, text, index, *given)
         else:
-            self.need(self.host.reftest_truth, text, places(inputs), places(outputs))
+            self.need(self.host.reftest_truth_left, text, *given)
 
     def judge(self, text, index, inputs, outputs, truth):
         """None: the element rule is to decide; "": the output is right; else what is wrong."""
@@ -628,7 +703,8 @@ def in_order(definition, inputs):
     ]
 
 
-def builtin_truth(test, case, inputs):
+def builtin_truth(test, case, inputs, left=()):
+    """The outputs, and what the operation leaves in the inputs of these names, which no output tells."""
     definition = definition_of(test)
     sizes = resolve_axes(definition, case.axes)
     device = device_of(inputs)
@@ -636,15 +712,21 @@ def builtin_truth(test, case, inputs):
         torch.empty(shape_of(spec, sizes), dtype=dtype_of(spec), device=device)
         for spec in definition["outputs"].values()
     ]
-    text = kernels_case(test, case, inputs)
-    kernels().truth(text, in_order(definition, inputs), outputs, device)
-    return outputs
+    own = {name: torch.empty_like(inputs[name].contiguous()) for name in left}
+    kernels().truth(
+        kernels_case(test, case, inputs),
+        in_order(definition, inputs),
+        outputs,
+        [own.get(name) for name in definition["inputs"]],
+        device,
+    )
+    return outputs, own
 
 
 def ground_truth(test, case, inputs, name):
     """The outputs by the ground truth of that name; Unavailable if it is not here."""
     if name == "builtin":
-        return builtin_truth(test, case, inputs)
+        return builtin_truth(test, case, inputs)[0]
     for function in test.GROUND_TRUTHS:
         if truth_name(function) == name:
             try:
@@ -825,6 +907,43 @@ def compare(test, case, inputs, outputs, truth, name):
         )
 
 
+def changed_inputs(test, inputs, left):
+    """Those that the operation may write to and that were written to, or should have been."""
+    return {
+        name: leaves
+        for name, leaves in (leaves_of(test) or {}).items()
+        if isinstance(inputs[name], torch.Tensor)
+        and (leaves is WRITTEN or not same_bits(left[name], inputs[name]))
+    }
+
+
+def own_truths(test, case, inputs, changed):
+    """What those inputs should hold that no output tells; Unavailable where reftest's kernels are."""
+    names = [name for name, leaves in changed.items() if not isinstance(leaves, int)]
+    return builtin_truth(test, case, inputs, names)[1] if names else {}
+
+
+def compare_left(test, case, inputs, left, truth, name):
+    """Does every input that was written to hold what the operation leaves there?"""
+    definition, changed = definition_of(test), changed_inputs(test, inputs, left)
+    try:
+        own = own_truths(test, case, inputs, changed)
+    except Unavailable:
+        own = {}  # test_inputs_are_kept says so
+    for place, (given, spec) in enumerate(definition["inputs"].items()):
+        what = f"{test.NAME}, what it leaves in its input '{given}' against {name}"
+        leaves = changed.get(given)
+        if isinstance(leaves, int):
+            rule = tolerance(test, case, inputs, leaves, dtype_of(spec), name)
+            check_hit_ratio(
+                left[given], truth[leaves].to(left[given].device), *rule, what
+            )
+        elif given in own:
+            text = kernels_case(test, case, inputs)
+            rule = kernels().rule(text, len(definition["outputs"]) + place)
+            check_hit_ratio(left[given], own[given], *rule, what)
+
+
 def contiguous(tensors):
     return [tensor.contiguous() for tensor in tensors]
 
@@ -853,7 +972,7 @@ def small_run(test, device):
         else pytest.skip("the family has no sizes for this definition")
     )
     inputs = make_inputs(test, case, device)
-    return case, inputs, run_reference(test, inputs)
+    return case, inputs, *run_and_leave(test, inputs)
 
 
 def check_shapes(test, case, outputs):
@@ -874,13 +993,13 @@ def check_shapes(test, case, outputs):
 
 
 def check_output_shape(test, device):
-    case, _, outputs = small_run(test, device)
+    case, _, outputs, _ = small_run(test, device)
     check_shapes(test, case, outputs)
 
 
 def check_output_dtype(test, device):
     definition = definition_of(test)
-    _, _, outputs = small_run(test, device)
+    _, _, outputs, _ = small_run(test, device)
     for (name, spec), output in zip(
         definition["outputs"].items(), outputs, strict=True
     ):
@@ -894,42 +1013,58 @@ def check_output_dtype(test, device):
             )
 
 
+def check_inputs_are_kept(test, device):
+    """Inputs hold what they held, and those that the operation may write to that or what it leaves there."""
+    case, inputs, _, left = small_run(test, device)
+    if leaves_of(test) is None:
+        pytest.skip("which inputs this operation may write to, nothing says")
+    changed = changed_inputs(test, inputs, left)
+    if not changed:
+        return
+    if all(isinstance(leaves, int) for leaves in changed.values()):
+        name, truth = first_truth(test, case, inputs)
+    else:
+        try:
+            name, truth = "builtin", ground_truth(test, case, inputs, "builtin")
+        except Unavailable as why:
+            pytest.skip(f"what is left in {list(changed)}, no output tells: {why}")
+    compare_left(test, case, inputs, left, truth, name)
+
+
 def check_numerical_correctness(test, case, device):
     inputs = make_inputs(test, case, device)
-    outputs = run_reference(test, inputs)
+    outputs, left = run_and_leave(test, inputs)
     check_shapes(test, case, outputs)
     if is_judged(test, inputs, outputs):
         return
     name, truth = first_truth(test, case, inputs)
     compare(test, case, inputs, outputs, truth, name)
+    compare_left(test, case, inputs, left, truth, name)
 
 
 def check_determinism(test, device):
     """The same inputs and the same seed give the same bits."""
-    _, inputs, first = small_run(test, device)
-    second = run_reference(test, inputs)
+    _, inputs, first, first_left = small_run(test, device)
+    second, second_left = run_and_leave(test, inputs)
     for name, a, b in zip(definition_of(test)["outputs"], first, second, strict=True):
-        if isinstance(a, torch.Tensor):
-            a, b = (
-                a.contiguous().flatten().view(torch.uint8),
-                b.contiguous().flatten().view(torch.uint8),
-            )
-            assert torch.equal(a, b), (
-                f"output '{name}' differs between two runs on the same inputs"
-            )
-        else:
-            assert a == b, (
-                f"output '{name}' differs between two runs on the same inputs: {a} and {b}"
-            )
+        assert same_bits(a, b), (
+            f"output '{name}' differs between two runs on the same inputs"
+        )
+    for name, a in first_left.items():
+        assert same_bits(a, second_left[name]), (
+            f"what is left in input '{name}' differs between two runs on the same inputs"
+        )
 
 
 def check_edge_case(test, case, device):
     """Shapes hold, and where there is a ground truth the values do."""
     inputs = make_inputs(test, case, device)
-    outputs = run_reference(test, inputs)
+    outputs, left = run_and_leave(test, inputs)
     check_shapes(test, case, outputs)
+    tensors = [output for output in outputs if isinstance(output, torch.Tensor)]
+    changed = changed_inputs(test, inputs, left).keys()
     if all(
-        output.numel() == 0 for output in outputs if isinstance(output, torch.Tensor)
+        value.numel() == 0 for value in [*tensors, *(left[name] for name in changed)]
     ):
         return
     for name in truth_names(test.GROUND_TRUTHS):
@@ -938,6 +1073,7 @@ def check_edge_case(test, case, device):
         except Unavailable:
             continue
         compare(test, case, inputs, outputs, truth, name)
+        compare_left(test, case, inputs, left, truth, name)
         return
     is_judged(test, inputs, outputs)
 
@@ -948,7 +1084,9 @@ def check_against(test, case, name, device):
         truth = ground_truth(test, case, inputs, name)
     except Unavailable as why:
         pytest.skip(str(why))
-    compare(test, case, inputs, run_reference(test, inputs), truth, name)
+    outputs, left = run_and_leave(test, inputs)
+    compare(test, case, inputs, outputs, truth, name)
+    compare_left(test, case, inputs, left, truth, name)
 
 
 def check_ground_truths_agree(test, case, device):

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 812d2e59e83450bd1914e5255038e832
+# reftest-body: 7418a5fb474efe55427a0dbf9836b8b3
 """Tests of definitions/activation. conftest.py says how they run."""
 
 import pytest
@@ -86,6 +86,7 @@ class TestGeluAndMulH5120:
         intermediate_size=INTERMEDIATE_SIZE,
     )
     CONSTANTS = conftest.constants()
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", num_tokens=1),
         conftest.size("small", num_tokens=7),
@@ -127,6 +128,10 @@ def run(input):
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
 
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
+
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_numerical_correctness(self, case, device):
@@ -165,6 +170,7 @@ class TestGeluTanhAndMulH21504:
         intermediate_size=INTERMEDIATE_SIZE,
     )
     CONSTANTS = conftest.constants()
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", num_tokens=1),
         conftest.size("small", num_tokens=7),
@@ -204,6 +210,10 @@ def run(input):
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
 
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
+
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_numerical_correctness(self, case, device):
@@ -242,6 +252,7 @@ class TestSiluAndMulH14336:
         intermediate_size=INTERMEDIATE_SIZE,
     )
     CONSTANTS = conftest.constants()
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", num_tokens=1),
         conftest.size("small", num_tokens=7),
@@ -281,6 +292,10 @@ def run(input):
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
 
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
+
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_numerical_correctness(self, case, device):
@@ -319,6 +334,7 @@ class TestSiluAndMulH2048:
         intermediate_size=INTERMEDIATE_SIZE,
     )
     CONSTANTS = conftest.constants()
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", num_tokens=1),
         conftest.size("small", num_tokens=7),
@@ -358,6 +374,10 @@ def run(input):
     @torch.no_grad()
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
+
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
 
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 05d60b459fe4cda091b2d9fff27780f7
+# reftest-body: 32412e97109bd4071882b41c7230ceec
 """Tests of definitions/cascade. conftest.py says how they run."""
 
 import pytest
@@ -72,6 +72,7 @@ class TestMergeStateH32D128:
         head_dim=HEAD_DIM,
     )
     CONSTANTS = conftest.constants()
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", seq_len=1),
         conftest.size("small", seq_len=11),
@@ -113,6 +114,10 @@ def run(v_a, s_a, v_b, s_b):
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
 
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
+
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_numerical_correctness(self, case, device):
@@ -153,6 +158,10 @@ class TestMergeStateInPlaceH32D128:
         head_dim=HEAD_DIM,
     )
     CONSTANTS = conftest.constants()
+    LEAVES = conftest.constants(
+        v="v",
+        s="s",
+    )
     SIZES = (
         conftest.size("small", seq_len=1),
         conftest.size("small", seq_len=11),
@@ -195,6 +204,10 @@ def run(v, s, v_other, s_other, mask):
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
 
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
+
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_numerical_correctness(self, case, device):
@@ -236,6 +249,7 @@ class TestMergeStatesH8D128:
         head_dim=HEAD_DIM,
     )
     CONSTANTS = conftest.constants()
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", seq_len=1, num_states=2),
         conftest.size("small", seq_len=11, num_states=3),
@@ -277,6 +291,10 @@ def run(v, s):
     @torch.no_grad()
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
+
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
 
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 34aed0923b04be6b2bfe221b0099eebb
+# reftest-body: eedcd813a6913d7147316edca8ca3970
 """Tests of definitions/delta_rule. conftest.py says how they run."""
 
 import pytest
@@ -205,6 +205,7 @@ class TestDeltaRuleChunkVarlenH2K128V64:
         value_size=VALUE_SIZE,
     )
     CONSTANTS = conftest.constants()
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", total_seq_len=5, num_seqs=1, len_cu_seqlens=2),
         conftest.size("small", total_seq_len=43, num_seqs=4, len_cu_seqlens=5),
@@ -262,6 +263,10 @@ def run(q, k, v, beta, cu_seqlens, initial_state=None):
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
 
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
+
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_numerical_correctness(self, case, device):
@@ -303,6 +308,7 @@ class TestDeltaRuleRecurrentQkL2normH4D64:
         head_size=HEAD_SIZE,
     )
     CONSTANTS = conftest.constants()
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1, seq_len=3),
         conftest.size("small", batch_size=3, seq_len=5),
@@ -349,6 +355,10 @@ def run(q, k, v, beta, scale, initial_state):
     @torch.no_grad()
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
+
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
 
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 5ef2876eae40d1daf4ff140c3c594ad1
+# reftest-body: 87b8ad13a614062dca511668a156c98d
 """Tests of definitions/dsa_paged. conftest.py says how they run."""
 
 import pytest
@@ -251,6 +251,7 @@ class TestDsaSparseAttentionH16Ckv512Kpe64Topk2048Ps64:
         num_pages=None,
     )
     CONSTANTS = conftest.constants()
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", num_tokens=1, num_pages=50),
         conftest.size("small", num_tokens=8, num_pages=50),
@@ -303,6 +304,10 @@ def run(q_nope, q_pe, ckv_cache, kpe_cache, sparse_indices, sm_scale):
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
 
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
+
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_numerical_correctness(self, case, device):
@@ -350,6 +355,7 @@ class TestDsaSparseAttentionH32Ckv512Kpe64Topk2048Ps1:
         num_pages=None,
     )
     CONSTANTS = conftest.constants()
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", num_tokens=1, num_pages=3074),
         conftest.size("small", num_tokens=8, num_pages=3074),
@@ -402,6 +408,10 @@ def run(q_nope, q_pe, ckv_cache, kpe_cache, sparse_indices, sm_scale):
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
 
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
+
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_numerical_correctness(self, case, device):
@@ -452,6 +462,7 @@ class TestDsaTopkIndexerFp8H64D128Topk2048Ps64:
         head_dim_with_scale=HEAD_DIM_WITH_SCALE,
     )
     CONSTANTS = conftest.constants()
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1, max_num_pages=41, num_pages=63),
         conftest.size("small", batch_size=5, max_num_pages=41, num_pages=63),
@@ -506,6 +517,10 @@ def run(q_index_fp8, k_index_cache_fp8, weights, seq_lens, block_table):
     @torch.no_grad()
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
+
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
 
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()

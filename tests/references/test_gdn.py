@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 9ccd07a5c904ba4fdaf584dcd0e93c86
+# reftest-body: 6af5fde19db7fdfa988d796a523633d6
 """Tests of definitions/gdn. conftest.py says how they run."""
 
 import pytest
@@ -37,7 +37,8 @@ def gdn_offsets(total, count):
 
 def gdn_inputs(definition, axes, device="cpu", seed=0):
     """Keys of norm 1 (where the reference normalises them: of 1, 2 or 4), so that states contract; every other query
-    reads what was just written; states in every slot; decays from hardly any to nearly all, by head and by token."""
+    reads what was just written; states in every slot, and something in the buffer, so that what is not written there
+    shows; decays from hardly any to nearly all, by head and by token."""
     sizes, specs = conftest.resolve_axes(definition, axes), definition["inputs"]
     generator = conftest.generator_of(seed)
     parts = {gdn_part(name, spec): name for name, spec in specs.items()}
@@ -69,8 +70,6 @@ def gdn_inputs(definition, axes, device="cpu", seed=0):
             values = values / 2 + torch.tensor([-3.0, -1.0, 1.0, -5.0])[heads]
         elif part == "state":
             values = values / 2
-        elif part == "buffer":
-            values = torch.full(shape, torch.nan)  # written, never read
         if part == "a":
             values.view(-1)[3::16] = -24.0
             values.view(-1)[11::16] = 16.0
@@ -280,6 +279,7 @@ class TestGdnDecodeQk8V16D128KLast:
         head_size=HEAD_SIZE,
     )
     CONSTANTS = conftest.constants()
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=3),
@@ -337,6 +337,10 @@ def run(q, k, v, state, A_log, a, dt_bias, b, scale):
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
 
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
+
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_numerical_correctness(self, case, device):
@@ -385,6 +389,9 @@ class TestGdnMtpQk2V4D128KLast:
     UPDATES_STATE = 0.0  # description
     CONSTANTS = conftest.constants(
         updates_state=UPDATES_STATE,
+    )
+    LEAVES = conftest.constants(
+        intermediate_states_buffer=conftest.WRITTEN,
     )
     SIZES = (
         conftest.size("small", batch_size=1, seq_len=2, pool_size=3),
@@ -446,6 +453,10 @@ def run(q, k, v, initial_state, initial_state_indices, A_log, a, dt_bias, b, sca
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
 
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
+
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_numerical_correctness(self, case, device):
@@ -492,6 +503,7 @@ class TestGdnMtpQkL2normQk2V4D128KLast:
         head_size=HEAD_SIZE,
     )
     CONSTANTS = conftest.constants()
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1, seq_len=2, pool_size=3),
         conftest.size("small", batch_size=3, seq_len=5, pool_size=8),
@@ -554,6 +566,10 @@ def run(q, k, v, initial_state, initial_state_indices, A_log, a, dt_bias, b, sca
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
 
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
+
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_numerical_correctness(self, case, device):
@@ -600,6 +616,7 @@ class TestGdnPrefillQk2V4D128KLast:
         head_size=HEAD_SIZE,
     )
     CONSTANTS = conftest.constants()
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", total_seq_len=5, num_seqs=1, len_cu_seqlens=2),
         conftest.size("small", total_seq_len=40, num_seqs=4, len_cu_seqlens=5),
@@ -658,6 +675,10 @@ def run(q, k, v, state, A_log, a, dt_bias, b, cu_seqlens, scale):
     @torch.no_grad()
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
+
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
 
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()

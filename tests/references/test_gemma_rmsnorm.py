@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: d45525e29f6b493964987c79f9f7e3f2
+# reftest-body: 0184fd452df0ad6f8f6c41f44f25e0f3
 """Tests of definitions/gemma_rmsnorm. conftest.py says how they run."""
 
 import pytest
@@ -123,6 +123,7 @@ class TestGemmaFusedAddRmsnormH4608:
     CONSTANTS = conftest.constants(
         eps=EPS,
     )
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=8),
@@ -167,6 +168,10 @@ def run(hidden_states, residual, weight):
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
 
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
+
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_numerical_correctness(self, case, device):
@@ -206,6 +211,7 @@ class TestGemmaRmsnormH5376:
     CONSTANTS = conftest.constants(
         eps=EPS,
     )
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=8),
@@ -248,6 +254,10 @@ def run(hidden_states, weight):
     @torch.no_grad()
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
+
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
 
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()

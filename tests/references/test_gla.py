@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 7649d66d4ee8ae19e742504fcf0d7dd0
+# reftest-body: c63c5efd4afcb336bce2f938d1587a00
 """Tests of definitions/gla. conftest.py says how they run."""
 
 import pytest
@@ -206,6 +206,7 @@ class TestGlaChunkVarlenH2D128:
         head_size=HEAD_SIZE,
     )
     CONSTANTS = conftest.constants()
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", total_seq_len=5, num_seqs=1, len_cu_seqlens=2),
         conftest.size("small", total_seq_len=43, num_seqs=4, len_cu_seqlens=5),
@@ -261,6 +262,10 @@ def run(q, k, v, g, cu_seqlens, initial_state=None):
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
 
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
+
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_numerical_correctness(self, case, device):
@@ -304,6 +309,7 @@ class TestGlaRecurrentH4K64V128:
         value_size=VALUE_SIZE,
     )
     CONSTANTS = conftest.constants()
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1, seq_len=3),
         conftest.size("small", batch_size=3, seq_len=5),
@@ -347,6 +353,10 @@ def run(q, k, v, g, scale, initial_state):
     @torch.no_grad()
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
+
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
 
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 253ec40522f98587c2b1e36486f49c3c
+# reftest-body: 29da7a1e728f29d33678d9a513326521
 """Tests of definitions/gqa_ragged. conftest.py says how they run."""
 
 import pytest
@@ -187,6 +187,7 @@ class TestGqaRaggedPrefillCausalH10Kv2D128:
         len_indptr=None,
     )
     CONSTANTS = conftest.constants()
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", total_q=6, total_kv=17, len_indptr=2),
         conftest.size("small", total_q=16, total_kv=44, len_indptr=5),
@@ -247,6 +248,10 @@ def run(q, k, v, qo_indptr, kv_indptr, sm_scale):
     @torch.no_grad()
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
+
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
 
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
@@ -292,6 +297,7 @@ class TestGqaRaggedPrefillCausalH8Kv4D256:
         len_indptr=None,
     )
     CONSTANTS = conftest.constants()
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", total_q=6, total_kv=17, len_indptr=2),
         conftest.size("small", total_q=16, total_kv=44, len_indptr=5),
@@ -353,6 +359,10 @@ def run(q, k, v, qo_indptr, kv_indptr, sm_scale):
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
 
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
+
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_numerical_correctness(self, case, device):
@@ -397,6 +407,7 @@ class TestGqaRaggedPrefillH16Kv16D80:
         len_indptr=None,
     )
     CONSTANTS = conftest.constants()
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", total_q=6, total_kv=17, len_indptr=2),
         conftest.size("small", total_q=16, total_kv=44, len_indptr=5),
@@ -451,6 +462,10 @@ def run(q, k, v, qo_indptr, kv_indptr, sm_scale):
     @torch.no_grad()
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
+
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
 
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()

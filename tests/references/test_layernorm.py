@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 6d4dcb7d6fc9408dd3b0ab914c0fd803
+# reftest-body: e670e95169dbb49ddb99fad926cff7b3
 """Tests of definitions/layernorm. conftest.py says how they run."""
 
 import pytest
@@ -90,6 +90,7 @@ class TestLayernormH1152:
     CONSTANTS = conftest.constants(
         eps=EPS,
     )
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=8),
@@ -133,6 +134,10 @@ def run(hidden_states, weight, bias):
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
 
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
+
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_numerical_correctness(self, case, device):
@@ -172,6 +177,7 @@ class TestLayernormH768:
     CONSTANTS = conftest.constants(
         eps=EPS,
     )
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=8),
@@ -209,6 +215,10 @@ def run(hidden_states, weight, bias):
     @torch.no_grad()
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
+
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
 
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()

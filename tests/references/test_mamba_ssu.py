@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: c230363470d6ec57cd2b10592d006ab3
+# reftest-body: 7942ef223fdb964a1cc9d3e902814111
 """Tests of definitions/mamba_ssu. conftest.py says how they run."""
 
 import pytest
@@ -43,16 +43,16 @@ def mamba_ssu_inputs(definition, axes, device="cpu", seed=0):
     batch = conftest.shape_of(specs[parts["x"]], sizes)[0]
     if slots < batch:
         raise conftest.Unavailable(f"{slots} slots do not hold {batch} sequences")
-    inputs = {}
+    inputs, pad = {}, axes.get(parts.get("pad"), -1)
     for name, spec in specs.items():
         part = mamba_ssu_part(name)
         if spec["shape"] is None:
-            inputs[name] = {"softplus": True, "pad": -1}[part]
+            inputs[name] = {"softplus": True, "pad": pad}[part]
             continue
         shape, dtype = conftest.shape_of(spec, sizes), conftest.dtype_of(spec)
         if part == "indices":
             values = torch.randperm(slots, generator=generator)[:batch]
-            values[3::8] = -1
+            values[3::8] = pad
         else:
             values = mamba_ssu_values(part, shape, batch % 2 == 0, generator)
         inputs[name] = values.to(dtype).to(device)
@@ -142,6 +142,9 @@ class TestMambaSsuDecodeGatedH16D32S64Ng4:
         ngroups=NGROUPS,
     )
     CONSTANTS = conftest.constants()
+    LEAVES = conftest.constants(
+        state="new_state",
+    )
     SIZES = (
         conftest.size("small", batch_size=1, state_cache_size=3),
         conftest.size("small", batch_size=5, state_cache_size=8),
@@ -198,6 +201,10 @@ def run(state, x, dt, A, B, C, D, z, dt_bias, state_batch_indices, dt_softplus, 
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
 
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
+
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_numerical_correctness(self, case, device):
@@ -243,6 +250,9 @@ class TestMambaSsuDecodeH32D64S128Ng2:
         ngroups=NGROUPS,
     )
     CONSTANTS = conftest.constants()
+    LEAVES = conftest.constants(
+        state="new_state",
+    )
     SIZES = (
         conftest.size("small", batch_size=1, state_cache_size=3),
         conftest.size("small", batch_size=5, state_cache_size=8),
@@ -292,6 +302,10 @@ def run(state, x, dt, A, B, C, D, dt_bias, state_batch_indices):
     @torch.no_grad()
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
+
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
 
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()

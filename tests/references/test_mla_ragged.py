@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: fde164ad0adaa0a9dfb62b4e1a2b40a7
+# reftest-body: e20025d595321aa76c16869b57b270a0
 """Tests of definitions/mla_ragged. conftest.py says how they run."""
 
 import pytest
@@ -189,6 +189,7 @@ class TestMlaRaggedPrefillCausalH8Qk192Vo128:
         len_indptr=None,
     )
     CONSTANTS = conftest.constants()
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", total_q=6, total_kv=17, len_indptr=2),
         conftest.size("small", total_q=16, total_kv=44, len_indptr=5),
@@ -248,6 +249,10 @@ def run(q, k, v, qo_indptr, kv_indptr, sm_scale):
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
 
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
+
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_numerical_correctness(self, case, device):
@@ -294,6 +299,7 @@ class TestMlaRaggedPrefillH16Qk192Vo128:
         len_indptr=None,
     )
     CONSTANTS = conftest.constants()
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", total_q=6, total_kv=17, len_indptr=2),
         conftest.size("small", total_q=16, total_kv=44, len_indptr=5),
@@ -347,6 +353,10 @@ def run(q, k, v, qo_indptr, kv_indptr, sm_scale):
     @torch.no_grad()
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
+
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
 
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()

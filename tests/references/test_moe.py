@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 313e9640d889c02913b25a9cfd83c01b
+# reftest-body: bb1b34b045150f2a0e4326d6e9cb949d
 """Tests of definitions/moe. conftest.py says how they run."""
 
 import pytest
@@ -402,6 +402,7 @@ class TestMoeFp4BlockScaleRenormTopk4E32H384I256:
     CONSTANTS = conftest.constants(
         top_k=4.0,  # axis:top_k
     )
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", seq_len=1),
         conftest.size("small", seq_len=13),
@@ -449,6 +450,10 @@ def run(routing_logits, hidden_states, gemm1_weights, gemm2_weights):
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
 
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
+
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_numerical_correctness(self, case, device):
@@ -493,6 +498,7 @@ class TestMoeFp4BlockScaleRoutedTopk4E16H512I256:
         gemm1_out_size=GEMM1_OUT_SIZE,
     )
     CONSTANTS = conftest.constants()
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", seq_len=1),
         conftest.size("small", seq_len=13),
@@ -539,6 +545,10 @@ def run(topk_ids, hidden_states, gemm1_weights, gemm2_weights):
     @torch.no_grad()
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
+
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
 
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
@@ -597,6 +607,7 @@ class TestMoeFp8BlockScaleDsRoutingTopk6Ng8Kg4E16H512I256:
         n_group=N_GROUP,
         topk_group=TOPK_GROUP,
     )
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", seq_len=1),
         conftest.size("small", seq_len=13),
@@ -677,6 +688,10 @@ def run(
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
 
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
+
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_numerical_correctness(self, case, device):
@@ -734,6 +749,7 @@ class TestMoeFp8BlockScaleDsRoutingTopk8Ng1Kg1E24H256I128:
         n_group=N_GROUP,
         topk_group=TOPK_GROUP,
     )
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", seq_len=1),
         conftest.size("small", seq_len=13),
@@ -803,6 +819,10 @@ def run(
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
 
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
+
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_numerical_correctness(self, case, device):
@@ -855,6 +875,7 @@ class TestMoeFp8BlockScaleRenormTopk4E32H512I384:
     CONSTANTS = conftest.constants(
         top_k=4.0,  # axis:top_k
     )
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", seq_len=1),
         conftest.size("small", seq_len=13),
@@ -917,6 +938,10 @@ def run(
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
 
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
+
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_numerical_correctness(self, case, device):
@@ -963,6 +988,7 @@ class TestMoeFp8PerTensorScaleLlama4Topk1E16H640I384:
     CONSTANTS = conftest.constants(
         top_k=1.0,  # axis:top_k
     )
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", seq_len=1),
         conftest.size("small", seq_len=13),
@@ -1019,6 +1045,10 @@ def run(
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
 
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
+
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_numerical_correctness(self, case, device):
@@ -1065,6 +1095,7 @@ class TestMoeFp8PerTensorScaleRenormTopk2E8H768I512:
     CONSTANTS = conftest.constants(
         top_k=2.0,  # axis:top_k
     )
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", seq_len=1),
         conftest.size("small", seq_len=13),
@@ -1122,6 +1153,10 @@ def run(
     @torch.no_grad()
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
+
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
 
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 76202824ffc37babd893d96d6e4fee39
+# reftest-body: c735dd55f4b29621cf6844b43ed26f6f
 """Tests of definitions/page. conftest.py says how they run."""
 
 import pytest
@@ -157,6 +157,10 @@ class TestAppendPagedKvCacheKv8D128Ps1:
         head_dim=HEAD_DIM,
     )
     CONSTANTS = conftest.constants()
+    LEAVES = conftest.constants(
+        k_cache="k_cache_out",
+        v_cache="v_cache_out",
+    )
     SIZES = (
         conftest.size(
             "small",
@@ -229,6 +233,10 @@ def run(append_key, append_value, batch_indices, positions, k_cache, v_cache, kv
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
 
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
+
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_numerical_correctness(self, case, device):
@@ -275,6 +283,10 @@ class TestAppendPagedKvCacheKv8D128Ps16:
         head_dim=HEAD_DIM,
     )
     CONSTANTS = conftest.constants()
+    LEAVES = conftest.constants(
+        k_cache="k_cache",
+        v_cache="v_cache",
+    )
     SIZES = (
         conftest.size(
             "small",
@@ -348,6 +360,10 @@ def run(append_key, append_value, batch_indices, positions, k_cache, v_cache, kv
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
 
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
+
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_numerical_correctness(self, case, device):
@@ -394,6 +410,10 @@ class TestAppendPagedMlaKvCacheCkv512Kpe64Ps64:
         head_dim_kpe=HEAD_DIM_KPE,
     )
     CONSTANTS = conftest.constants()
+    LEAVES = conftest.constants(
+        ckv_cache="ckv_cache",
+        kpe_cache="kpe_cache",
+    )
     SIZES = (
         conftest.size(
             "small",
@@ -466,6 +486,10 @@ def run(append_ckv, append_kpe, batch_indices, positions, ckv_cache, kpe_cache, 
     @torch.no_grad()
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
+
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
 
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()

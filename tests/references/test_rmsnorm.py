@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 37a45ee5c533a0491c57c011fbc9f2d6
+# reftest-body: b2b40b1e1c51981977d42c96a4b02027
 """Tests of definitions/rmsnorm. conftest.py says how they run."""
 
 import pytest
@@ -132,6 +132,7 @@ class TestFusedAddRmsnormH4096:
     CONSTANTS = conftest.constants(
         eps=EPS,
     )
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=8),
@@ -177,6 +178,10 @@ def run(hidden_states, residual, weight):
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
 
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
+
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_numerical_correctness(self, case, device):
@@ -216,6 +221,7 @@ class TestFusedAddRmsnormH5120:
     CONSTANTS = conftest.constants(
         eps=EPS,
     )
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=8),
@@ -261,6 +267,10 @@ def run(hidden_states, residual, weight):
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
 
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
+
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_numerical_correctness(self, case, device):
@@ -300,6 +310,7 @@ class TestFusedAddRmsnormH7168:
     CONSTANTS = conftest.constants(
         eps=EPS,
     )
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=8),
@@ -344,6 +355,10 @@ def run(hidden_states, residual, weight):
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
 
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
+
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_numerical_correctness(self, case, device):
@@ -383,6 +398,7 @@ class TestRmsnormH128:
     CONSTANTS = conftest.constants(
         eps=EPS,
     )
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=8),
@@ -426,6 +442,10 @@ def run(hidden_states, weight):
     @torch.no_grad()
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
+
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
 
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
@@ -466,6 +486,7 @@ class TestRmsnormH1536:
     CONSTANTS = conftest.constants(
         eps=EPS,
     )
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=8),
@@ -509,6 +530,10 @@ def run(hidden_states, weight):
     @torch.no_grad()
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
+
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
 
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
@@ -549,6 +574,7 @@ class TestRmsnormH2048:
     CONSTANTS = conftest.constants(
         eps=EPS,
     )
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=8),
@@ -593,6 +619,10 @@ def run(hidden_states, weight):
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
 
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
+
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_numerical_correctness(self, case, device):
@@ -632,6 +662,7 @@ class TestRmsnormH4096:
     CONSTANTS = conftest.constants(
         eps=EPS,
     )
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=8),
@@ -676,6 +707,10 @@ def run(hidden_states, weight):
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
 
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
+
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_numerical_correctness(self, case, device):
@@ -715,6 +750,7 @@ class TestRmsnormH5376:
     CONSTANTS = conftest.constants(
         eps=EPS,
     )
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=8),
@@ -758,6 +794,10 @@ def run(hidden_states, weight):
     @torch.no_grad()
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
+
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
 
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
@@ -798,6 +838,7 @@ class TestRmsnormH7168:
     CONSTANTS = conftest.constants(
         eps=EPS,
     )
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=8),
@@ -841,6 +882,10 @@ def run(hidden_states, weight):
     @torch.no_grad()
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
+
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
 
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()

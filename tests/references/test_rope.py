@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 61a8430f6fa1aa3847887ec411663319
+# reftest-body: ddf86df2d55cf0a7b0bfc2ae09f14c3e
 """Tests of definitions/rope. conftest.py says how they run."""
 
 import pytest
@@ -193,6 +193,7 @@ class TestLlama31RopePosIdsH32Kv8D128:
         high_freq_factor=HIGH_FREQ_FACTOR,
         old_context_len=OLD_CONTEXT_LEN,
     )
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", nnz=1),
         conftest.size("small", nnz=16),
@@ -251,6 +252,10 @@ def run(q, k, pos_ids):
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
 
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
+
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_numerical_correctness(self, case, device):
@@ -296,6 +301,7 @@ class TestRopePosIdsH32Kv8D128:
     CONSTANTS = conftest.constants(
         rope_theta=ROPE_THETA,
     )
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", nnz=1),
         conftest.size("small", nnz=16),
@@ -345,6 +351,10 @@ def run(q, k, pos_ids):
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
 
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
+
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_numerical_correctness(self, case, device):
@@ -385,6 +395,7 @@ class TestRopePosIdsInterleavedGivenD64:
         head_dim=HEAD_DIM,
     )
     CONSTANTS = conftest.constants()
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", nnz=1, num_q_heads=5, num_k_heads=2),
         conftest.size("small", nnz=16, num_q_heads=5, num_k_heads=2),
@@ -437,6 +448,10 @@ def run(q, k, pos_ids, rotary_dim, interleave, rope_scale, rope_theta):
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
 
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
+
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_numerical_correctness(self, case, device):
@@ -482,6 +497,7 @@ class TestRopeWithCosSinCacheInterleavedD64:
         rotary_dim=ROTARY_DIM,
     )
     CONSTANTS = conftest.constants()
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", num_tokens=1, max_seq_len=64),
         conftest.size("small", num_tokens=16, max_seq_len=64),
@@ -526,6 +542,10 @@ def run(q_pe, k_pe, cos_sin_cache, positions):
     @torch.no_grad()
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
+
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
 
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
@@ -572,6 +592,7 @@ class TestRopeWithCosSinCacheNeoxStyleD128Rd128:
         rotary_dim=ROTARY_DIM,
     )
     CONSTANTS = conftest.constants()
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", num_tokens=1, max_seq_len=64),
         conftest.size("small", num_tokens=16, max_seq_len=64),
@@ -617,6 +638,10 @@ def run(q, k, cos_sin_cache, positions):
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
 
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
+
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_numerical_correctness(self, case, device):
@@ -660,6 +685,7 @@ class TestRopeWithCosSinCacheNeoxStyleD128Rd64:
         rotary_dim=ROTARY_DIM,
     )
     CONSTANTS = conftest.constants()
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size(
             "small",
@@ -737,6 +763,10 @@ def run(q, k, cos_sin_cache, positions):
     @torch.no_grad()
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
+
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
 
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 1755b7e1e2cdde296c4d6d893abc8035
+# reftest-body: 23107272ec9a60c166d0fb0c89f8cd4a
 """Tests of definitions/softmax. conftest.py says how they run."""
 
 import pytest
@@ -65,6 +65,7 @@ class TestSoftmaxE256:
         num_experts=NUM_EXPERTS,
     )
     CONSTANTS = conftest.constants()
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", num_tokens=1),
         conftest.size("small", num_tokens=9),
@@ -100,6 +101,10 @@ def run(logits):
     @torch.no_grad()
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
+
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
 
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
@@ -137,6 +142,7 @@ class TestSoftmaxV128256:
         vocab_size=VOCAB_SIZE,
     )
     CONSTANTS = conftest.constants()
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=9),
@@ -174,6 +180,10 @@ def run(logits, temperature):
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
 
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
+
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_numerical_correctness(self, case, device):
@@ -210,6 +220,7 @@ class TestSoftmaxV151936:
         vocab_size=VOCAB_SIZE,
     )
     CONSTANTS = conftest.constants()
+    LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=9),
@@ -247,6 +258,10 @@ def run(logits, temperature):
     @torch.no_grad()
     def test_output_dtype(self, device):
         conftest.check_output_dtype(self, device)
+
+    @torch.no_grad()
+    def test_inputs_are_kept(self, device):
+        conftest.check_inputs_are_kept(self, device)
 
     @pytest.mark.parametrize("case", conftest.cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()

@@ -22,6 +22,9 @@ expect_says 'cc base/err.c'
 expect_silence_about 'cc base/dtype.c'
 make_it CFLAGS=-O0
 expect_says 'cc base/dtype.c'
+make_it CFLAGS=-O0 NVCC=another # without CUDA, or with an nvcc that was found since: C is what it was
+expect_exit 0
+expect_silence_about 'cc '
 rm base/trace.c
 make_it CFLAGS=-O0
 expect_exit 0

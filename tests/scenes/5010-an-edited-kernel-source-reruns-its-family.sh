@@ -7,9 +7,10 @@ given tiny_norm tiny_gemm
 # The sources elsewhere, with the objects as they are, so that only what is out of date is compiled.
 name=$(basename "$build")
 mkdir -p "$work/tree/$name"
-(cd "$top" && cp -a Makefile tools base kernels workers "$work/tree/" && cp -a "$name/obj" "$name"/*.inc "$name"/*.h "$work/tree/$name/")
+(cd "$top" && cp -a Makefile tools base kernels workers "$work/tree/" && cp -a "$name/obj" "$name"/*.inc "$name"/*.h "$name/libreftest_kernels.so" "$work/tree/$name/")
 library() { # NAME: the sources as they are now, built into $work/NAME
-	make -s -C "$work/tree" "$name/libreftest_kernels.so" BUILD="$name" NVCC= CFLAGS=-O1 >"$work/make" 2>&1 ||
+	make -s -C "$work/tree" "$name/libreftest_kernels.so" BUILD="$name" NVCC= \
+		SANITIZE="$([ "$name" = build ] || echo address,undefined)" >"$work/make" 2>&1 ||
 		fail "the copy could not be built: $(tail -n 5 "$work/make")"
 	mkdir "$work/$1"
 	cp "$work/tree/$name/libreftest_kernels.so" "$work/$1/"

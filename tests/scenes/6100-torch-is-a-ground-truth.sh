@@ -34,6 +34,35 @@ expect "{o['ground_truth'] for o in c['tiny_gemm', d['tiny_gemm']['cases'][0]['i
 verify --ground-truth all --changed
 expect_ran 0
 
+# Who only looks, and who watches, asks of the same verdicts as verify does.
+rm -r .reftest definitions && given tiny_gemm
+asked="--device cpu --ground-truth all"
+run watch --once --json $asked --sizes small,medium
+expect_exit 0
+run verify --format json $asked
+expect_exit 0
+expect_ran 0
+run status $asked
+expect_exit 0
+run explain $asked tiny_gemm
+expect_exit 0
+expect_says 'tiny_gemm is verified' 'by torch'
+for command in status explain; do
+	run $command --device cpu tiny_gemm
+	expect_exit 3
+	run $command --device cpu --ground-truth nobody tiny_gemm
+	expect_exit 2
+	expect_says "'nobody' is no ground truth"
+done
+
+# None is left out in silence, and none is asked twice.
+run verify --device cpu --ground-truth torch,builtin,torch tiny_gemm
+expect_exit 2
+expect_says "names 'torch' twice"
+run verify --device cpu --ground-truth a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q tiny_gemm
+expect_exit 2
+expect_says 'names more than 16 ground truths'
+
 # The first of a list; one that has no kernel is passed over, and that is told.
 run verify --device cpu --sizes small --ground-truth flashinfer,torch tiny_gemm
 expect_exit 0

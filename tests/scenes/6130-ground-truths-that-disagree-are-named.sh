@@ -4,58 +4,71 @@
 . "$(dirname "$0")/scene.sh"
 [ "$device" = cpu ] || skip "a GPU has its own choice of ground truths"
 given tiny_gemm
-export REFTEST_PROVIDERS="$top/tests/data/providers/planted" PLANTED PLANTED_TOO
-message="d['tiny_gemm']['cases'][0]['message']"
+export REFTEST_PROVIDERS="$top/tests/data/providers/planted" PLANTED=right PLANTED_TOO=right
+message_of() { echo "d['$1']['cases'][0]['message']"; }
 
-PLANTED=right PLANTED_TOO=right
+# planted NAME WIDTH: another definition, after whose name the planted providers do their deeds; of another width, for equal
+# ones would be one case
+planted() {
+	cp definitions/gemm/tiny_gemm.json "definitions/gemm/$1.json"
+	edit "definitions/gemm/$1.json" '"name": "tiny_gemm"' "\"name\": \"$1\""
+	edit "definitions/gemm/$1.json" '"value": 16' "\"value\": $2"
+}
+
+planted tiny_gemm__wrong__right 17
+planted tiny_gemm__wrong__nan 18
+planted tiny_gemm__nan_coarse__right 19
 verify --ground-truth all
-expect_exit 0
-expect "all([w['name'] for w in case['witnesses']] == ['flashinfer', 'flashinfer_fa3', 'torch', 'builtin'] for case in d['tiny_gemm']['cases'])"
-verify --ground-truth all
-expect_ran 0
+expect_exit 1
+expect_status tiny_gemm passed
+expect "all([w['name'] for w in case['witnesses']] == ['flashinfer', 'flashinfer_fa3', 'torch', 'builtin'] for n in d for case in d[n]['cases'])"
 
 # One against three.
-PLANTED=wrong
-verify --ground-truth all --force
-expect_exit 1
-expect_status tiny_gemm failed ground_truths_disagree
-expect "$message.startswith('flashinfer stands alone; the reference agrees with flashinfer_fa3 and torch and builtin')"
+expect_status tiny_gemm__wrong__right failed ground_truths_disagree
+expect "$(message_of tiny_gemm__wrong__right).startswith('flashinfer stands alone; the reference agrees with flashinfer_fa3 and torch and builtin')"
 
 # Two that agree in nothing with the others, nor with each other; a NaN is no agreement.
-PLANTED_TOO=nan
-verify --ground-truth all --force
-expect_status tiny_gemm failed ground_truths_disagree
-expect "'no single one stands alone' in $message"
+expect_status tiny_gemm__wrong__nan failed ground_truths_disagree
+expect "'no single one stands alone' in $(message_of tiny_gemm__wrong__nan)"
 
-# One against one: on a CPU builtin is the oracle, whose word counts.
-rm -rf "$work/one" && mkdir "$work/one" && cp "$top/tests/data/providers/planted/flashinfer.py" "$work/one/"
-edit "$work/one/flashinfer.py" '    Table("flashinfer_fa3", (Need(("torch",), "torch"),), {"gemm": deed("PLANTED_TOO")}),' ''
-REFTEST_PROVIDERS="$work/one"
-verify --ground-truth all --force
-expect_status tiny_gemm failed ground_truths_disagree
-expect "$message.startswith('flashinfer stands alone against the oracle')"
-
-# Coarser than the rule, and within what it says it is good for: heard, and builtin is asked too.
-PLANTED=coarse
-verify --ground-truth flashinfer,builtin --force
+# What is NaN has no size for its noise to be part of: it is no agreement either, and no judge breaks on it.
+expect_status tiny_gemm__nan_coarse__right failed ground_truths_disagree
+expect "$(message_of tiny_gemm__nan_coarse__right).startswith('flashinfer stands alone')"
+verify --ground-truth all tiny_gemm
 expect_exit 0
-expect "all([w['name'] for w in case['witnesses']] == ['flashinfer', 'builtin'] for case in d['tiny_gemm']['cases'])"
-PLANTED=right
-verify --ground-truth flashinfer,builtin --force
-expect "all([w['name'] for w in case['witnesses']] == ['flashinfer'] for case in d['tiny_gemm']['cases'])"
+expect_ran 0
+rm definitions/gemm/tiny_gemm__*
 
-# A wrong reference stands against them all.
-edit definitions/gemm/tiny_gemm.json 'B.float().T' 'B.float().T * 1.25'
+# One against one: on a CPU builtin is the oracle, whose word counts. A wrong reference stands against them all.
+mkdir "$work/one" && cp "$top/tests/data/providers/planted/flashinfer.py" "$work/one/"
+edit "$work/one/flashinfer.py" '    Table("flashinfer_fa3", (Need(("torch",), "torch"),), {"gemm": deed(1, "PLANTED_TOO")}),' ''
+REFTEST_PROVIDERS="$work/one"
+planted tiny_gemm__wrong 17
+planted tiny_gemm__right 18
+edit definitions/gemm/tiny_gemm__right.json 'B.float().T' 'B.float().T * 1.25'
 verify --ground-truth all
 expect_exit 1
-expect_status tiny_gemm failed numeric
-expect "'against flashinfer' in $message and 'against builtin' in $message"
+expect_status tiny_gemm passed
+expect_status tiny_gemm__wrong failed ground_truths_disagree
+expect "$(message_of tiny_gemm__wrong).startswith('flashinfer stands alone against the oracle')"
+expect_status tiny_gemm__right failed numeric
+expect "'against flashinfer' in $(message_of tiny_gemm__right) and 'against builtin' in $(message_of tiny_gemm__right)"
+rm definitions/gemm/tiny_gemm__*
+
+# Coarser than the rule, and within what it says it is good for: heard, and builtin is asked too.
+planted tiny_gemm__coarse 17
+planted tiny_gemm__right 18
+verify --ground-truth flashinfer,builtin
+expect_exit 0
+expect "all([w['name'] for w in case['witnesses']] == ['flashinfer', 'builtin'] for case in d['tiny_gemm__coarse']['cases'])"
+expect "all([w['name'] for w in case['witnesses']] == ['flashinfer'] for case in d['tiny_gemm__right']['cases'])"
+expect_cached 0
 
 # Another version of a table is another ground truth.
-verify --ground-truth flashinfer
-expect "s['cases_run'] > 0"
-verify --ground-truth flashinfer
+verify --ground-truth flashinfer tiny_gemm__right
 expect_ran 0
 echo '# edited' >>"$work/one/flashinfer.py"
-verify --ground-truth flashinfer
+verify --ground-truth flashinfer tiny_gemm__right
 expect "s['cases_run'] > 0"
+verify --ground-truth flashinfer tiny_gemm__right
+expect_ran 0

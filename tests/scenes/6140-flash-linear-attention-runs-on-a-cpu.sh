@@ -25,12 +25,14 @@ verify --ground-truth fla,builtin $buffer
 expect_exit 0
 expect "all([w['name'] for w in case['witnesses']] == ['fla', 'builtin'] for n in d for case in d[n]['cases'])"
 expect "{'intermediate_states_buffer'} == {o['name'] for n in d for case in d[n]['cases'] for o in case['outputs']} - {'output', 'final_state'}"
+cp definitions/gdn/gdn_mtp_qk2_v4_d128_k_last.json definitions/gdn/edited.json # and of one that leaves something else in it
+edit definitions/gdn/edited.json '"name": "gdn_mtp_qk2_v4_d128_k_last"' '"name": "edited"'
+edit definitions/gdn/edited.json '[slots, t] = held' '[slots, t] = held * 1.5'
 verify --ground-truth fla $buffer
-expect_status gdn_mtp_qk2_v4_d128_k_last skipped no_ground_truth
-expect "'name it too' in d['gdn_mtp_qk2_v4_d128_k_last']['cases'][0]['message']"
-edit definitions/gdn/gdn_mtp_qk2_v4_d128_k_last.json '[slots, t] = held' '[slots, t] = held * 1.5'
-verify --ground-truth fla $buffer
-expect_status gdn_mtp_qk2_v4_d128_k_last skipped no_ground_truth
-REFTEST_KEPT_INPUTS=0 verify --ground-truth fla,builtin $buffer
+for name in gdn_mtp_qk2_v4_d128_k_last edited; do
+	expect_status $name skipped no_ground_truth
+	expect "'name it too' in d['$name']['cases'][0]['message']"
+done
+REFTEST_KEPT_INPUTS=0 verify --ground-truth fla,builtin $buffer edited
 expect_exit 1
-expect_status gdn_mtp_qk2_v4_d128_k_last failed numeric
+expect_status edited failed numeric

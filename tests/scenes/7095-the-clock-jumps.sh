@@ -1,6 +1,7 @@
 #!/bin/sh
-# 7095: while watch runs, the clock of the machine jumps a year ahead, two back, and home: each save gets the verdict of its
-# own text, and what was stored under such clocks is neither lost nor believed of another text.
+# 7095: while watch runs, the clock of the machine jumps a year ahead, two back, and home, also while a reference runs and
+# while half a text waits for its other half: each save gets the verdict of its own text, and what was stored under such
+# clocks is neither lost nor believed of another text.
 . "$(dirname "$0")/scene.sh"
 given tiny_norm tiny_gemm
 cat >"$work/clock.c" <<'C'
@@ -82,6 +83,20 @@ saved 1e-2 failed
 jump 0
 saved 1e-6 passed
 heard "e['cases_run'] == 0" # that text was verified before
+edit definitions/rmsnorm/tiny_norm.json 'EPSILON = 1e-6' 'EPSILON = 1e-6\nimport time; time.sleep(0.5)'
+await "e['event'] == 'plan'"
+jump $year
+await "e['event'] == 'verdict'"
+heard "e['status'] == 'passed' and e['cases_run'] == 4"
+head -c 200 definitions/rmsnorm/tiny_norm.json >"$work/half"
+cp definitions/rmsnorm/tiny_norm.json "$work/whole"
+cat "$work/half" >definitions/rmsnorm/tiny_norm.json
+sleep 0.05
+jump -$year
+await "e['event'] == 'verdict' and e['status'] == 'invalid'"
+cat "$work/whole" >definitions/rmsnorm/tiny_norm.json
+await "e['event'] == 'verdict' and e['status'] == 'passed'"
+jump 0
 end_watch
 expect_nothing_to_do
 

@@ -8,8 +8,8 @@ given tiny_norm tiny_gemm
 mkdir -p "$work/tree/build"
 (cd "$top" && cp -a Makefile tools base kernels workers dataset cache plan watcher git remote seal commands reftest.[ch] "$work/tree/" &&
 	{ [ ! -d artifacts ] || cp -a artifacts "$work/tree/"; } &&
-	cp -a build/obj build/*.inc build/*.h "$work/tree/build/")
-make -s -C "$work/tree" NVCC= CFLAGS='-O2 -g' all >"$work/make" 2>&1 || fail "the copy could not be built: $(tail -n 5 "$work/make")"
+	cp -a build/obj build/*.inc build/*.h build/*.so build/reftest "$work/tree/build/" && rm -f "$work/tree/build/libreftest_kernels_cuda.so")
+make -s -C "$work/tree" NVCC= all >"$work/make" 2>&1 || fail "the copy could not be built: $(tail -n 5 "$work/make")"
 reftest=$work/tree/build/reftest
 export MAKEFLAGS='NVCC=' REFTEST_PYTHON="$python"
 watch

@@ -1,6 +1,6 @@
 #!/bin/sh
 # 8010: whatever a definition's texts hold, its test is valid Python that says the same, formatted as `ruff format` leaves it;
-# two runs give the same bytes, in either layout.
+# two runs give the same bytes, in either layout. What cannot be read fails its own tests alone.
 . "$(dirname "$0")/scene.sh"
 pytest_is_here
 ruff_is_here
@@ -53,3 +53,15 @@ expect_says "no file can be named after 'it's \"x\\ y'"
 formatted
 run_pytest
 expect_exit 0
+
+# A definition or a line of a workload that cannot be read fails its own tests and costs no others: the file is collected.
+mkdir -p workloads/rmsnorm
+printf 'nonsense\n{"workload": 3}\n' >workloads/rmsnorm/class.jsonl
+echo '{' >definitions/rmsnorm/quotes.json
+run_pytest --tb=line -k "(Class or Plain or Quotes) and (workload or unchanged or edge)"
+expect_exit 1
+expectations=$((expectations + 1))
+! grep -qE ' errors? in ' "$work/out" || fail "what cannot be read costs other tests"
+[ "$(grep -c '^FAILED.*TestClass.*workload' "$work/out")" = 2 ] || fail "a line that cannot be read is not told"
+! grep -q '^FAILED.*TestPlain' "$work/out" || fail "a definition beside the broken one fails"
+grep -q '^FAILED.*TestQuotes.*unchanged' "$work/out" || fail "the broken definition is not told"

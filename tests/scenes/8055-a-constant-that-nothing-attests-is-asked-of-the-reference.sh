@@ -27,3 +27,9 @@ edit definitions/rmsnorm/rmsnorm_h128.json 'normed * weight.float()' 'normed * (
 run generate
 run_pytest -k "TestRmsnorm and small and (numerical or builtin)"
 expect_exit 1
+for figures in 'hit ratio 0\.[0-9]*, needed 1' 'max abs [^ ]*, mean abs [^ ]*, max rel ' ' mean rel [^ ]*, cosine [^ ]*, mse '; do
+	expectations=$((expectations + 1))
+	grep -qE "$figures" "$work/out" || fail "a failure does not tell '$figures'"
+done
+worst=$(grep -cE '^E +\[[0-9]+, [0-9]+\]  actual .*  expected .*  \|difference\| ' "$work/out")
+[ "$worst" -ge 5 ] || fail "a failure does not name five places"

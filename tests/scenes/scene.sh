@@ -310,7 +310,7 @@ ruff_is_here() {
 # pytest_is_here: for $python, as tools/setup.sh --tests installs it
 pytest_is_here() {
 	for site in "$top"/.venv-tests/lib/python3*/site-packages; do
-		[ -d "$site" ] && PYTHONPATH=$site
+		[ -d "$site" ] && PYTHONPATH=$site${PYTHONPATH:+:$PYTHONPATH}
 	done
 	export PYTHONPATH
 	"$python" -c 'import pytest' 2>/dev/null || fail "there is no pytest: tools/setup.sh --tests installs it"

@@ -62,6 +62,8 @@ static void what_would_count_is_found_and_nothing_else(void **state)
 	    {.device_class = "cpu"},
 	    {.device_class = "sm_90", .torch = "2.9", .cuda = "13.0"},
 	    {.device_class = "sm_90"},
+	    {.device_class = "sm_90", .elsewhere = true}, /* --device-class sm_90 */
+	    {.device_class = "cpu", .elsewhere = true},
 	};
 	static const struct truth builtin = {"builtin", "v1"};
 	static const struct truths truths = {&builtin, 1, false};
@@ -81,13 +83,66 @@ static void what_would_count_is_found_and_nothing_else(void **state)
 			assert_int_equal(in_common(&wanted, &elsewhere), 0);
 			found += counts;
 		}
-	assert_int_equal(found, 15);
+	assert_int_equal(found, 19);
+	arena_free(&arena);
+}
+
+/* What a GPU's libraries gave is found where there is no GPU, exactly when it counts there; one that left the decision to
+ * builtin only by who has that builtin, and one that could not tell by nobody. */
+static void what_libraries_gave_is_found_without_them(void **state)
+{
+	static const struct witness flashinfer[] = {{.name = "flashinfer", .version = "0.7"}};
+	static const struct witness coarse[] = {{.name = "flashinfer", .version = "0.7", .coarse = true}};
+	static const struct witness both[] = {{.name = "flashinfer", .version = "0.6", .coarse = true},
+					      {.name = "builtin", .version = "v1"}};
+	static const struct witness older[] = {{.name = "fla", .version = "1"}, {.name = "builtin", .version = "v0"}};
+#define BY(list, truth, of) \
+	{.device_class = of, .ground_truth = truth, .ground_truth_version = "0.7", .witnesses = list, \
+	 .witness_count = sizeof list / sizeof *list, .torch = "2.9", .cuda = "13.0"}
+	static const struct {
+		struct verdict verdict;
+		int finders; /* of the policies below */
+	} cases[] = {
+	    {BY(flashinfer, "flashinfer", "sm_90"), 3},
+	    {BY(flashinfer, "flashinfer", "sm_80"), 2},
+	    {BY(both, "builtin", "sm_90"), 3},
+	    {BY(older, "builtin", "sm_90"), 0},
+	    {BY(coarse, "flashinfer", "sm_90"), 0},
+	    {BY(flashinfer, "flashinfer", "cpu"), 0},
+	};
+	static const struct policy policies[] = {
+	    {.device_class = "cpu", .torch = "2.13.0", .any_gpu = true}, /* --device auto, no GPU here */
+	    {.device_class = "cpu", .any_gpu = true},
+	    {.device_class = "sm_90", .elsewhere = true}, /* --device-class sm_90 */
+	    {.device_class = "cpu", .torch = "2.13.0"},	  /* --device cpu */
+	};
+	static const struct truth builtin = {"builtin", "v1"};
+	static const struct truths truths = {&builtin, 1, false};
+	struct digest subject = digest_of("subject", 7);
+	struct arena arena = {0};
+
+	(void)state;
+	for (size_t v = 0; v < sizeof cases / sizeof *cases; v++) {
+		struct addresses there = lies(&cases[v].verdict, &subject);
+		int finders = 0;
+
+		for (size_t p = 0; p < sizeof policies / sizeof *policies; p++) {
+			const struct verdict *stored[] = {&cases[v].verdict};
+			struct addresses wanted = addresses_wanted(&policies[p], &subject, &truths);
+			bool counts = plan_case(&policies[p], &truths, stored, 1, &arena).answer == PLAN_CACHED;
+
+			assert_int_equal(in_common(&wanted, &there) > 0, counts);
+			finders += counts;
+		}
+		assert_int_equal(finders, cases[v].finders);
+	}
 	arena_free(&arena);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(what_libraries_gave_is_found_without_them),
 	    cmocka_unit_test(what_would_count_is_found_and_nothing_else),
 	};
 

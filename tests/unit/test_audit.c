@@ -35,6 +35,8 @@ static void a_returned_verdict_is_found(void **state)
 	EXPECT("def test_a():\n    assert 1\n    if x:\n        return False\n", 4);
 	EXPECT("class TestA:\n    async def test_a(self):\n        x = f(1,\n2)\n        return (\n            x)\n",
 	       5);
+	EXPECT("def test_a(x: int = 1) -> bool: return x\n", 1);
+	EXPECT("def test_a():\n    if f(x[1:2],\n         3): return 4; y = 5\n", 3);
 	EXPECT_NONE("def test_a():\n    assert 1\n    return True\n");
 	EXPECT_NONE("def test_a():\n    def inner():\n        return 5\n    assert inner()\n    return\n");
 	EXPECT_NONE("def helper():\n    return 5\n\n\ndef test_a():\n    assert helper() == 5\n");
@@ -46,6 +48,10 @@ static void a_test_that_compares_nothing_is_found(void **state)
 	EXPECT("def test_a():\n    print(run(1))\n", 1);
 	EXPECT("def test_a():\n    \"\"\"assert\n    assert 1\n\"\"\"\n    x = 'assert 1'  # assert 1\n", 1);
 	EXPECT("def check(x):\n    print(x)\n\n\ndef test_a():\n    check(1)\n", 5);
+	EXPECT("def test_a(): x = lambda: 3; print(x)\n", 1);
+	EXPECT_NONE("def test_a(x={1: 2}): assert x\n");
+	EXPECT_NONE("def test_a():\n    x: int = 3; assert x\n");
+	EXPECT_NONE("def test_a():\n    for x in y: assert x\n");
 	EXPECT_NONE("def test_a():\n    torch.testing.assert_close(1, 2)\n");
 	EXPECT_NONE("def test_a():\n    with pytest.raises(ValueError):\n        pass\n");
 	EXPECT_NONE(

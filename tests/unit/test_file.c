@@ -175,9 +175,77 @@ static void replacing_leaves_no_temporary_file(void **state)
 	(void)state;
 	assert_int_equal(file_replace("a", "one", 3, NULL), 1);
 	assert_int_equal(system("test \"$(ls -A)\" = a"), 0);
-	assert_int_equal(temporary_name("some/folder/x.py", &name, NULL), 0);
-	assert_memory_equal(name.data, "some/folder/.reftest-", 21); /* beside it, and hidden */
+	for (int first = 0; first < 2; first++) {
+		assert_int_equal(temporary_name("some/folder/x.py", first != 0, &name, NULL), 0);
+		assert_memory_equal(name.data, "some/folder/.reftest-", 21); /* beside it, and hidden */
+	}
 	buf_free(&name);
+}
+
+/* A process makes the temporary file of "a", and dies or lives on. */
+static pid_t leave_temporary(bool lives)
+{
+	int pipe_fds[2];
+	char byte;
+
+	assert_int_equal(pipe(pipe_fds), 0);
+	pid_t child = fork();
+
+	if (child == 0) {
+		struct buf name = {0};
+		int fd = create_temporary("a", &name, NULL);
+
+		if (fd < 0 || write(fd, "hal", 3) != 3 || write(pipe_fds[1], "", 1) != 1)
+			_exit(1);
+		if (lives)
+			pause();
+		raise(SIGKILL);
+	}
+	close(pipe_fds[1]);
+	assert_int_equal(read(pipe_fds[0], &byte, 1), 1);
+	close(pipe_fds[0]);
+	if (!lives)
+		waitpid(child, NULL, 0);
+	return child;
+}
+
+static void what_a_dead_process_left_is_removed_by_the_next(void **state)
+{
+	(void)state;
+	leave_temporary(false);
+	assert_int_equal(system("test $(ls -A | wc -l) = 1"), 0);
+	assert_int_equal(file_replace("a", "one", 3, NULL), 1);
+	check_content("a", "one");
+	assert_int_equal(system("test \"$(ls -A)\" = a"), 0);
+}
+
+static void what_a_process_is_at_work_on_is_left_to_it(void **state)
+{
+	struct stat before, after;
+	struct buf name = {0};
+
+	(void)state;
+	pid_t child = leave_temporary(true);
+
+	assert_int_equal(temporary_name("a", true, &name, NULL), 0);
+	assert_int_equal(stat(name.data, &before), 0);
+	assert_int_equal(file_replace("a", "one", 3, NULL), 1);
+	check_content("a", "one");
+	assert_int_equal(stat(name.data, &after), 0);
+	assert_true(before.st_ino == after.st_ino && after.st_size == 3);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	buf_free(&name);
+}
+
+static void a_program_can_be_run_from_the_first(void **state)
+{
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(file_replace_program("a", "#!/bin/sh\n", 10, NULL), 1);
+	assert_int_equal(stat("a", &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0755);
 }
 
 static void parent_folders_are_made(void **state)
@@ -421,6 +489,9 @@ int main(void)
 	    test(only_regular_files_are_read_and_nothing_blocks),
 	    test(a_file_is_replaced_only_if_its_bytes_differ),
 	    test(replacing_leaves_no_temporary_file),
+	    test(what_a_dead_process_left_is_removed_by_the_next),
+	    test(what_a_process_is_at_work_on_is_left_to_it),
+	    test(a_program_can_be_run_from_the_first),
 	    test(parent_folders_are_made),
 	    test(a_replaced_file_keeps_its_permissions),
 	    test(what_cannot_be_replaced_stays_as_it_is),

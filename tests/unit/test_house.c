@@ -15,8 +15,10 @@
 
 #include <cmocka.h>
 
+#include "base/file.h"
 #include "cache/carry.h"
 #include "cache/fingerprint.h"
+#include "dataset/packed.h"
 #include "dataset/verdict.h"
 
 enum { DAY = 86400 };
@@ -106,6 +108,18 @@ static struct store_put put_of(struct place *p, int number, const char *torch, d
 
 	buf_free(&text);
 	buf_free(&packed);
+	return put;
+}
+
+/* As the store keeps it. */
+static struct store_put packed(struct place *p, struct store_put put)
+{
+	struct buf text = {0};
+
+	assert_true(verdict_pack(put.text, put.length, &text));
+	put.text = arena_copy(&p->arena, text.data, text.length);
+	put.length = text.length;
+	buf_free(&text);
 	return put;
 }
 
@@ -280,6 +294,32 @@ static bool there(struct place *p, int number)
 	return seconds_of(p, number, seconds) > 0;
 }
 
+/* A row with JSON in it, as older programs kept them, is read, and travels as others do. */
+static void an_older_row_travels_packed(void **state)
+{
+	struct place *p = *state;
+	struct store_merged merged = {0};
+	struct carried_out out;
+	struct archive_reader reader;
+	const struct portable *records;
+	struct buf file = {0};
+	double seconds[4];
+	int count;
+
+	merge(p, 1, "2.1", 10, p->now - 50, &merged);
+	assert_int_equal(seconds_of(p, 1, seconds), 1);
+	assert_true(seconds[0] == 10);
+	assert_int_equal(carry_out(p->store, p->file, NULL, &out, &p->err), 0);
+	assert_int_equal(file_read(AT_FDCWD, p->file, ARCHIVE_MAX, &file, NULL, NULL), FILE_OK);
+	assert_int_equal(archive_open(&reader, file.data, file.length, complain, NULL, &p->err), 0);
+	assert_int_equal(archive_next(&reader, &p->arena, &records, &count), 1);
+	assert_int_equal(count, 1);
+	assert_true(verdict_is_packed(records[0].text, records[0].length));
+	assert_int_equal(portable_check(&records[0], NULL), 0);
+	archive_close(&reader);
+	buf_free(&file);
+}
+
 static void what_is_needed_or_young_stays(void **state)
 {
 	struct place *p = *state;
@@ -426,7 +466,7 @@ static bool all_right(struct place *p)
 	if (p->store == NULL)
 		return false;
 	for (int i = 0; i < 3; i++) {
-		struct store_put put = put_of(p, i, "2.1", i + 0.5, 1000 + i);
+		struct store_put put = packed(p, put_of(p, i, "2.1", i + 0.5, 1000 + i));
 		struct latest latest;
 		const char *text;
 		size_t length;
@@ -463,7 +503,7 @@ static void every_changed_octet_is_found_or_does_not_matter(void **state)
 	size_t rows = 0; /* octets of keys and records; the frame of a record has 20, a key of two digests 32 */
 
 	for (int i = 0; i < 3; i++) {
-		struct store_put row = put(p, i, "2.1", i + 0.5, 1000 + i);
+		struct store_put row = packed(p, put(p, i, "2.1", i + 0.5, 1000 + i));
 
 		rows += 32 + 20 + 12 + row.length;
 		rows += 32 + 20 + 32 + 4 + strlen(row.definition) + 4 + strlen(row.case_id) + row.fields_length;
@@ -506,6 +546,7 @@ int main(void)
 					    place_remove),
 	    cmocka_unit_test_setup_teardown(what_is_known_of_a_case_is_not_overwritten, place_make, place_remove),
 	    cmocka_unit_test_setup_teardown(what_is_exported_is_imported, place_make, place_remove),
+	    cmocka_unit_test_setup_teardown(an_older_row_travels_packed, place_make, place_remove),
 	    cmocka_unit_test_setup_teardown(what_is_needed_or_young_stays, place_make, place_remove),
 	    cmocka_unit_test_setup_teardown(nothing_grows_old_while_nobody_looks, place_make, place_remove),
 	    cmocka_unit_test_setup_teardown(files_that_are_gone_are_forgotten, place_make, place_remove),

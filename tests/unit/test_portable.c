@@ -137,7 +137,7 @@ static void a_record_reads_back(void **state)
 static void the_layout_is_the_one_described(void **state)
 {
 	struct world *w = *state;
-	static const unsigned char head[] = {'r', 'f', 'v', 't', 1, 0, 0, 0};
+	static const unsigned char head[] = {'r', 'f', 'v', 't', 2, 0, 0, 0};
 
 	write_it(w);
 	assert_memory_equal(w->out.data, head, sizeof head);
@@ -252,7 +252,7 @@ static void a_later_version_is_stepped_over(void **state)
 	size_t used;
 
 	write_it(w);
-	w->out.data[4] = 2;
+	w->out.data[4] = PORTABLE_VERSION + 1;
 	assert_int_equal(read_copy(w, w->out.data, w->out.length, &found, &used), PORTABLE_DAMAGED);
 	assert_int_equal(used, w->out.length); /* its length holds, so the next one can be read */
 	seal(w);

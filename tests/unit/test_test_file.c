@@ -70,6 +70,32 @@ static void a_class_has_what_the_definition_says(void **state)
 	buf_free(&again);
 }
 
+/* Where no family says it, nothing is asserted of what a reference leaves in its inputs. */
+static void a_class_says_which_inputs_may_be_written_to(void **state)
+{
+	static const struct test_left left[] = {{"x", "y", true}, {"held", NULL, true}, {"buffer", NULL, false}};
+	struct definition d = definition_named("a_b", "x\n");
+	struct test_class c = class_of(&d);
+	struct buf out = {0};
+
+	(void)state;
+	test_file_write("x", &c, 1, &out);
+	assert_non_null(strstr(out.data, "    LEAVES = conftest.constants()\n"));
+	c.left = left;
+	c.left_count = 3;
+	out.length = 0;
+	test_file_write("x", &c, 1, &out);
+	assert_non_null(strstr(out.data,
+			       "    LEAVES = conftest.constants(\n        x=\"y\",\n"
+			       "        held=conftest.KEPT_OR_WRITTEN,\n        buffer=conftest.WRITTEN,\n    )\n"));
+	c.family = NULL;
+	out.length = 0;
+	test_file_write("x", &c, 1, &out);
+	assert_non_null(strstr(out.data, "    LEAVES = None\n"));
+	assert_null(strstr(out.data, "LEAVES = conftest"));
+	buf_free(&out);
+}
+
 static void namesakes_get_numbers_and_a_family_stands_once(void **state)
 {
 	struct definition d[2] = {definition_named("a_b", "x\n"), definition_named("a__b", "x\n")};
@@ -181,6 +207,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(a_class_has_what_the_definition_says),
+	    cmocka_unit_test(a_class_says_which_inputs_may_be_written_to),
 	    cmocka_unit_test(namesakes_get_numbers_and_a_family_stands_once),
 	    cmocka_unit_test(the_old_class_is_found_again_whatever_texts_pretend),
 	    cmocka_unit_test(a_family_without_a_template_gets_the_generic_inputs),

@@ -111,6 +111,46 @@ static void bounds_are_the_familys(void **state)
 	assert_int_equal(reftest_rule(norm, 1, rule, why, sizeof why), TRUTH_BAD);
 }
 
+/* Heads of one element with one state; the states are updated in place and no output has them. */
+static const char states[] =
+    "{\"definition\": {\"name\": \"mamba_ssu\", \"op_type\": \"mamba_ssu\", \"axes\": {\"b\": {\"type\": \"var\"},"
+    " \"slots\": {\"type\": \"var\"}, \"h\": {\"type\": \"const\", \"value\": 1},"
+    " \"d\": {\"type\": \"const\", \"value\": 1}, \"g\": {\"type\": \"const\", \"value\": 1},"
+    " \"s\": {\"type\": \"const\", \"value\": 1}}, \"inputs\": {"
+    "\"state\": {\"shape\": [\"slots\", \"h\", \"d\", \"s\"], \"dtype\": \"float32\"},"
+    " \"x\": {\"shape\": [\"b\", \"h\", \"d\"], \"dtype\": \"float32\"},"
+    " \"dt\": {\"shape\": [\"b\", \"h\"], \"dtype\": \"float32\"},"
+    " \"A\": {\"shape\": [\"h\"], \"dtype\": \"float32\"},"
+    " \"B\": {\"shape\": [\"b\", \"g\", \"s\"], \"dtype\": \"float32\"},"
+    " \"C\": {\"shape\": [\"b\", \"g\", \"s\"], \"dtype\": \"float32\"}}, \"outputs\": {"
+    "\"y\": {\"shape\": [\"b\", \"h\", \"d\"], \"dtype\": \"float32\"}}}, \"axes\": {\"b\": 1, \"slots\": 2},"
+    " \"seed\": 0}";
+
+/* A step of softplus(0) = ln 2 with A = -1 halves a state. */
+static void what_an_operation_leaves_in_its_input_is_told(void **state)
+{
+	float held[2] = {4, 5}, x = 0, dt = 0, a = -1, b = 1, c = 3, y = 0, after[2] = {-1, -1};
+	struct truth_place in[6] = {{held, sizeof held}, {&x, 4}, {&dt, 4}, {&a, 4}, {&b, 4}, {&c, 4}},
+			   out[1] = {{&y, 4}}, left[6] = {{after, sizeof after}};
+	double rule[3];
+	char why[256];
+
+	(void)state;
+	assert_int_equal(reftest_truth_left(states, in, out, left, why, sizeof why), TRUTH_OK);
+	assert_true(fabsf(y - 6) < 1e-5f && fabsf(after[0] - 2) < 1e-5f && after[1] == 5);
+	assert_true(held[0] == 4);
+	assert_int_equal(reftest_rule(states, 1 + 0, rule, why, sizeof why), TRUTH_OK);
+	assert_true(rule[2] == 1 && rule[1] < 1e-3);
+	assert_int_equal(reftest_rule(states, 1 + 1, rule, why, sizeof why), TRUTH_BAD);
+	left[0].bytes = 4;
+	assert_int_equal(reftest_truth_left(states, in, out, left, why, sizeof why), TRUTH_BAD);
+	left[0].data = NULL;
+	assert_int_equal(reftest_truth_left(states, in, out, left, why, sizeof why), TRUTH_OK);
+	left[1] = (struct truth_place){after, 4};
+	assert_int_equal(reftest_truth_left(states, in, out, left, why, sizeof why), TRUTH_BAD);
+	assert_non_null(strstr(why, "leaves in its input 'x' what it held"));
+}
+
 static void samples_are_judged(void **state)
 {
 	float probs[64] = {[5] = 1};
@@ -168,6 +208,7 @@ int main(void)
 	    cmocka_unit_test(what_nothing_attests_is_not_computed),
 	    cmocka_unit_test(what_nothing_attests_can_be_given_and_what_is_attested_stays),
 	    cmocka_unit_test(bounds_are_the_familys),
+	    cmocka_unit_test(what_an_operation_leaves_in_its_input_is_told),
 	    cmocka_unit_test(samples_are_judged),
 	    cmocka_unit_test(what_is_no_case_is_refused),
 	};

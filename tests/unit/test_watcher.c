@@ -10,6 +10,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <linux/magic.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+
 #include <cmocka.h>
 
 #include "base/buf.h"
@@ -19,6 +23,18 @@ static const struct watched_tree trees[] = {
     {"definitions", 1, 1, ".json"},
     {"blob", 8, 0, NULL},
 };
+
+/* What statfs says that everything lies on; 0: the truth. There is no NFS server in a test. */
+static long pretended;
+
+int statfs(const char *path, struct statfs *out)
+{
+	long rc = syscall(SYS_statfs, path, out);
+
+	if (rc == 0 && pretended != 0)
+		out->f_type = pretended;
+	return (int)rc;
+}
 
 struct scene {
 	char root[80], top[64];
@@ -97,6 +113,39 @@ static void a_save_is_told_at_once_and_only_once(void **state)
 	assert_string_equal(told(&s, 0), "definitions/gemm/new.json definitions/norm/old.json");
 	assert_string_equal(told(&s, 500), "");
 	end(&s);
+}
+
+/* By the kernel's own numbers; the sign is lost where f_type has 32 bits. */
+static void what_inotify_cannot_see_is_polled(void **state)
+{
+	static const struct {
+		long magic;
+		bool polled;
+	} rows[] = {
+	    {NFS_SUPER_MAGIC, true},   {V9FS_MAGIC, true},      {FUSE_SUPER_MAGIC, true},   {SMB_SUPER_MAGIC, true},
+	    {CIFS_SUPER_MAGIC, true},  {SMB2_SUPER_MAGIC, true}, {(int)CIFS_SUPER_MAGIC, true}, {CEPH_SUPER_MAGIC, true},
+	    {AFS_SUPER_MAGIC, true},   {AFS_FS_MAGIC, true},    {CODA_SUPER_MAGIC, true},   {OCFS2_SUPER_MAGIC, true},
+	    {EXT4_SUPER_MAGIC, false}, {TMPFS_MAGIC, false},    {BTRFS_SUPER_MAGIC, false}, {XFS_SUPER_MAGIC, false},
+	    {OVERLAYFS_SUPER_MAGIC, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		struct scene s;
+
+		pretended = rows[i].magic;
+		begin(&s, 0, false);
+		struct watcher_counts counts = watcher_counts(s.watcher);
+		const char *sentence = watcher_notice(s.watcher);
+
+		if ((counts.polled > 0) != rows[i].polled || (counts.watched > 0) == rows[i].polled)
+			fail_msg("%#lx: %d polled, %d watched", (unsigned long)rows[i].magic, counts.polled, counts.watched);
+		if (rows[i].polled && (sentence == NULL || strstr(sentence, "inotify does not hear of") == NULL))
+			fail_msg("%#lx: nothing is said", (unsigned long)rows[i].magic);
+		assert_null(watcher_notice(s.watcher)); /* said once */
+		end(&s);
+	}
+	pretended = 0;
 }
 
 static void other_names_and_other_places_are_nobodys_business(void **state)
@@ -436,6 +485,7 @@ int main(void)
 	    cmocka_unit_test(the_limit_of_watches_is_told_with_its_remedy_and_the_rest_polled),
 	    cmocka_unit_test(polling_finds_what_inotify_would_have_told),
 	    cmocka_unit_test(polling_sees_through_a_stat_that_lies),
+	    cmocka_unit_test(what_inotify_cannot_see_is_polled),
 	    cmocka_unit_test(a_root_that_vanishes_is_waited_for),
 	    cmocka_unit_test(a_polled_root_that_vanishes_is_waited_for),
 	    cmocka_unit_test(a_parent_of_the_root_that_is_moved_is_noticed),

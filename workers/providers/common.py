@@ -30,6 +30,10 @@ class Unavailable(Exception):
     """This library has no call for this case: a sentence."""
 
 
+class NotBuilt(RuntimeError):
+    """A library's kernels could not be compiled; what the compiler said."""
+
+
 @dataclass
 class Need:
     """A distribution; `names`: what it has been called, today's name first. `module`: what is imported of it."""
@@ -127,3 +131,19 @@ def empty_to_infinity(lse):
     """Base 2 stays; older kernels give a large negative number, or +infinity, for a row that saw nothing."""
     lse = lse.float()
     return torch.where(lse <= -1e4, torch.full_like(lse, float("-inf")), lse)
+
+
+def choose_as_deepseek(call, logits, count):
+    """(weights [T, count], experts [T, count]) of logits [T, E]: by score and bias, out of the best groups of experts; the
+    weights are the scores without the bias, made to add up to the scaling factor."""
+    scores = torch.sigmoid(logits.float())
+    chosen = scores + call["routing_bias"].float()
+    groups, kept = int(call.constants.get("n_group") or 1), int(call.constants.get("topk_group") or 1)
+    if groups > 1:
+        by_group = chosen.view(len(chosen), groups, -1)
+        best = by_group.topk(2, dim=-1).values.sum(-1).topk(kept, dim=-1).indices
+        mask = torch.zeros_like(by_group[..., 0]).scatter_(1, best, 1.0).bool()
+        chosen = by_group.masked_fill(~mask.unsqueeze(-1), float("-inf")).flatten(1)
+    experts = chosen.topk(count, dim=-1).indices
+    weights = scores.gather(1, experts)
+    return weights / (weights.sum(-1, keepdim=True) + 1e-20) * float(call.scalar("routed_scaling_factor", 1.0)), experts

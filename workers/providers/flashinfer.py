@@ -7,7 +7,8 @@ than the definitions, which are in float32: what they say is heard, and does not
 
 import sys
 
-from reftest_providers import COMPILE_S, Call, Need, Row, Table, Unavailable, empty_to_infinity, progress_of
+from reftest_providers import (
+    COMPILE_S, Call, Need, NotBuilt, Row, Table, Unavailable, choose_as_deepseek, empty_to_infinity, progress_of)
 
 NEEDS = (
     Need(("flashinfer-python", "flashinfer"), "flashinfer", (0, 3)),
@@ -29,7 +30,7 @@ def on_import():
 
 def telling(build):
     """Another process may be compiling the same module: then this one waits for it, inside. What did not compile once is
-    not tried again by this process."""
+    not tried again by this process; whether by the next one, provider.py's `mendable` says."""
     failed = {}
 
     def told(self, *args, **words):
@@ -38,14 +39,14 @@ def telling(build):
         except Exception:  # only a nicety hangs on it
             there = False
         if self.name in failed:
-            raise RuntimeError(failed[self.name])
+            raise NotBuilt(failed[self.name])
         try:
             with progress_of("flashinfer compiles %s; the first use of it takes a minute or more" % self.name, COMPILE_S,
                              tell=not there):
                 return build(self, *args, **words)
         except Exception as problem:
             failed[self.name] = str(problem)
-            raise
+            raise NotBuilt(failed[self.name]) from problem
 
     told.told = True
     return told
@@ -83,11 +84,10 @@ def head_dims(q, v):
 
 
 def last_page_len(call, kv_indptr, page):
-    """As many as there are sequences, whatever the definition declares."""
-    last, sequences = call.with_word("last_page"), len(kv_indptr) - 1
-    if last is None:
-        return call.torch.full((sequences,), page, dtype=call.torch.int32, device=call.device)
-    return int32(last[:sequences])
+    """As many as there are sequences, whatever the definition declares; 0 of one without pages, whose length would be that
+    of its last page otherwise."""
+    last, pages = call.with_word("last_page"), kv_indptr[1:] - kv_indptr[:-1]
+    return int32(call.torch.where(pages > 0, page if last is None else last[: len(pages)], 0))
 
 
 def gqa_paged(backend):
@@ -372,14 +372,18 @@ def gdn(call: Call):
     cu_seqlens = call.get("cu_seqlens")
     scale = gdn_scale(call, q)
     if cu_seqlens is not None:
-        from flashinfer.gdn_prefill import chunk_gated_delta_rule
+        from flashinfer import gdn_prefill
 
+        if getattr(gdn_prefill, "chunk_gated_delta_rule_sm90", True) is None:
+            raise Unavailable("its prefill kernels cannot be imported: they need cutlass (nvidia-cutlass-dsl[cu13])")
+        chunk_gated_delta_rule = gdn_prefill.chunk_gated_delta_rule
         gate = torch.exp(-torch.exp(a_log.float()) * torch.nn.functional.softplus(a.float() + dt_bias.float()))
         beta = torch.sigmoid(b.float())
         output, new_state = chunk_gated_delta_rule(
             q, k, v, gate.contiguous(), beta.contiguous(), scale, None if state is None else state.float(), True,
             cu_seqlens, use_qk_l2norm_in_kernel=l2norm(call), output_state=torch.empty(
                 len(cu_seqlens) - 1, v.shape[1], v.shape[2], q.shape[2], device=q.device))
+        call.noise = 0.01  # products of rounded factors, chunk by chunk
         return call.cut(output, new_state)
     from flashinfer import gdn_decode as module
 
@@ -439,9 +443,10 @@ def mamba_ssu(call: Call):
 
     softplus = call.scalar("softplus")
     pad = call.scalar("pad_slot")
+    skip = call.get("D")  # which it takes for given
     output = selective_state_update(
         state, x, by_head(dt, 1, 1, wide), by_head(a, 0, 2, a.dtype), call["B"], call["C"],
-        by_head(call.get("D"), 0, 1, wide), z=call.get("z"), dt_bias=by_head(call.get("dt_bias"), 0, 1, wide),
+        by_head(call.torch.zeros(heads, device=x.device) if skip is None else skip, 0, 1, wide), z=call.get("z"), dt_bias=by_head(call.get("dt_bias"), 0, 1, wide),
         dt_softplus=True if softplus is None else bool(softplus),
         state_batch_indices=call.with_word("indices"), pad_slot_id=-1 if pad is None else int(pad))
     indices = call.with_word("indices")
@@ -455,8 +460,16 @@ def mamba_ssu(call: Call):
 GIVEN, DEEPSEEK, RENORMALISE, LLAMA4 = 0, 1, 2, 3
 
 
+def deepseek_kernel(groups, kept, count, experts):
+    """What fused_topk_deepseek takes: without groups it refuses more than one expert a token."""
+    if count > 8 or kept > groups or groups * kept < count:
+        return False
+    return experts <= 384 if groups == 1 else experts <= 32 * groups and experts * kept <= 128 * groups
+
+
 def routing(call):
-    """(experts [T, K], weights [T, K]) and who chose them. DeepSeek's by fused_topk_deepseek where it has the kernel."""
+    """(experts [T, K], weights [T, K]). DeepSeek's by fused_topk_deepseek where it has the kernel; what is chosen otherwise is
+    the definition's own choice, and the experts are what is witnessed."""
     torch = call.torch
     method = call.variant & 3
     count = int(call.constant("top_k"))
@@ -471,10 +484,12 @@ def routing(call):
     if method == LLAMA4:
         values, experts = torch.topk(torch.sigmoid(logits.float()), 1, dim=-1)
         return experts, values
+    groups, kept = int(call.constants.get("n_group") or 1), int(call.constants.get("topk_group") or 1)
+    if not deepseek_kernel(groups, kept, count, logits.shape[1]):
+        weights, experts = choose_as_deepseek(call, logits, count)
+        return experts, weights
     from flashinfer.fused_moe import fused_topk_deepseek
 
-    groups = int(call.constants.get("n_group") or 1)
-    kept = int(call.constants.get("topk_group") or 1)
     values = torch.empty(len(logits), count, dtype=torch.float32, device=logits.device)
     experts = torch.empty(len(logits), count, dtype=torch.int32, device=logits.device)
     fused_topk_deepseek(logits.float().contiguous(), call["routing_bias"].float().contiguous(), groups, kept, count,

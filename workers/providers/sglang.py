@@ -1,7 +1,7 @@
 """SGLang as a ground truth: its Triton kernels ("sglang", read against 0.5.23), and its compiled ones ("sgl_kernel", read
 against sglang-kernel 0.4.10 and sgl-kernel 0.3.21)."""
 
-from reftest_providers import Call, Need, Row, Table, Unavailable
+from reftest_providers import Call, Need, Row, Table, Unavailable, choose_as_deepseek
 
 TRITON = (Need(("sglang",), "sglang", (0, 5)), Need(("triton",), "triton", (3, 0)), Need(("sglang-kernel",), optional=True))
 COMPILED = (Need(("sglang-kernel", "sgl-kernel"), "sgl_kernel", (0, 3)),)
@@ -36,20 +36,9 @@ def routing(call):
     if method == RENORMALISE:
         values, experts = torch.topk(logits, count, dim=-1)
         return torch.softmax(values, -1), experts
-    scores = torch.sigmoid(logits)
     if method == LLAMA4:
-        return torch.topk(scores, count, dim=-1)
-    chosen = scores + call["routing_bias"].float()
-    groups, kept = int(call.constants.get("n_group") or 1), int(call.constants.get("topk_group") or 1)
-    if groups > 1:
-        by_group = chosen.view(len(chosen), groups, -1)
-        best = by_group.topk(2, dim=-1).values.sum(-1).topk(kept, dim=-1).indices
-        mask = torch.zeros_like(by_group[..., 0]).scatter_(1, best, 1.0).bool()
-        chosen = by_group.masked_fill(~mask.unsqueeze(-1), float("-inf")).flatten(1)
-    experts = chosen.topk(count, dim=-1).indices
-    weights = scores.gather(1, experts)
-    weights = weights / (weights.sum(-1, keepdim=True) + 1e-20) * float(call.scalar("routed_scaling_factor", 1.0))
-    return weights, experts
+        return torch.topk(torch.sigmoid(logits), count, dim=-1)
+    return choose_as_deepseek(call, logits, count)
 
 
 def halves_swapped(x, size):

@@ -1,13 +1,14 @@
-"""A table that misbehaves as $PLANTED says, under the name of a library, on the CPU: "flashinfer" and "flashinfer_fa3" (by
-$PLANTED_TOO). gemm alone."""
+"""A table that misbehaves under the name of a library, on the CPU: "flashinfer" and "flashinfer_fa3". gemm alone. What a
+definition named {anything}__{deed}__{deed} says, these two do; for others it is $PLANTED and $PLANTED_TOO that say it."""
 
 import ctypes
+import json
 import os
 import signal
 import sys
 import time
 
-from reftest_providers import Need, Row, Table, Unavailable
+from reftest_providers import Need, NotBuilt, Row, Table, Unavailable
 
 
 def gemm(call):
@@ -37,13 +38,38 @@ def fail(call):
     raise RuntimeError("planted: nvcc is in a bad mood")
 
 
+def babble(call):
+    json.dumps = lambda *words, **named: '{"provided": NaN, "coarse": [}'
+    return right(call)
+
+
+def nan_and_noisy(call):
+    call.noise = 0.01
+    return call.cut(gemm(call) * float("nan"))
+
+
+def breaks(problem):
+    def run(call):
+        raise problem
+
+    return run
+
+
 DEEDS = {
+    "breaks_device": breaks(RuntimeError("CUDA error: an illegal memory access was encountered (planted)")),
+    "no_compiler": breaks(NotBuilt("Could not find nvcc and default cuda_home='/usr/local/cuda' doesn't exist")),
+    "disk_full": breaks(NotBuilt("Ninja build failed. a.cu(3): error: cannot write: No space left on device")),
+    "killed": breaks(NotBuilt("Ninja build failed. Ninja output: FAILED: a.o nvcc -c a.cu")),
+    "rejected": breaks(NotBuilt("Ninja build failed. a.cu(3): error: static assertion failed with \"heads of 64\"")),
+    "disk_full_at_run": breaks(OSError(28, "No space left on device")),
     "right": right,
     "wrong": lambda call: call.cut(gemm(call) * 1.5),
     "nan": lambda call: call.cut(gemm(call) * float("nan")),
     "coarse": lambda call: call.cut(gemm(call) * 1.004),
     "declines": decline,
     "raises": fail,
+    "babbles": babble,
+    "nan_coarse": nan_and_noisy,
     "exits": lambda call: sys.exit("planted"),
     "hangs": hang,
     "dies": lambda call: os.kill(os.getpid(), signal.SIGKILL),
@@ -53,16 +79,18 @@ DEEDS = {
 }
 
 
-def deed(variable):
+def deed(place, variable):
     def run(call):
-        name = os.environ.get(variable, "right")
+        said = call.name.split("__")[1:]
+        name = said[place] if place < len(said) else os.environ.get(variable, "right")
+        row.coarse = ((0.5, 0.05),) if "coarse" in name else None
         return DEEDS[name](call)
 
-    coarse = ((0.5, 0.05),) if os.environ.get(variable) == "coarse" else None
-    return Row(run, cpu=True, least=None, first_use_s=0, coarse=coarse)
+    row = Row(run, cpu=True, least=None, first_use_s=0)
+    return row
 
 
 TABLES = (
-    Table("flashinfer", (Need(("torch",), "torch"),), {"gemm": deed("PLANTED")}),
-    Table("flashinfer_fa3", (Need(("torch",), "torch"),), {"gemm": deed("PLANTED_TOO")}),
+    Table("flashinfer", (Need(("torch",), "torch"),), {"gemm": deed(0, "PLANTED")}),
+    Table("flashinfer_fa3", (Need(("torch",), "torch"),), {"gemm": deed(1, "PLANTED_TOO")}),
 )

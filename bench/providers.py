@@ -1,0 +1,94 @@
+"""The ground truths of other libraries as a Markdown table: python3 bench/providers.py FILE…
+
+Each FILE is what `reftest verify --ground-truth all --format json` printed. A row for each family and library that was asked
+for a case of it:
+
+    cases     in which it answered
+    agreed    in how many of them it did not stand against the others
+    margin    the largest |library - builtin| / bound over them, where both answered
+    compile   the longest that was spent before an answer on imports, compilers and first launches, in seconds
+    ms        the median of an answer, of those with nothing to prepare
+
+and the reason where it answered none. Below the table, the reasons why others were not asked at all, as observed there.
+"""
+
+import json
+import statistics
+import sys
+
+COLUMNS = ("family", "ground truth", "version", "cases", "agreed", "margin", "compile, s", "ms", "empty because")
+
+
+def stands_alone(case, name):
+    """A disagreement names who stands alone; where it names nobody, it is everybody's."""
+    message = case["message"] or ""
+    if case["reason"] != "ground_truths_disagree":
+        return False
+    return message.startswith(name + " stands alone") or " stands alone" not in message or "no single one" in message
+
+
+class Cell:
+    def __init__(self):
+        self.version, self.reasons, self.margins, self.seconds, self.prepared = None, {}, [], [], []
+        self.cases = self.agreed = 0
+
+    def add(self, case, witness):
+        self.version = (witness["version"] or "").partition(" (table")[0]
+        if witness["passed_over"] is not None:
+            reason = witness["passed_over"].splitlines()[0]
+            self.reasons[reason] = self.reasons.get(reason, 0) + 1
+            return
+        self.cases += 1
+        self.agreed += not stands_alone(case, witness["name"])
+        self.prepared.append(witness["prepared"])
+        if witness["prepared"] == 0:
+            self.seconds.append(witness["seconds"])
+        if "margin" in witness:
+            self.margins.append(float(witness["margin"]))  # "inf" is a string in JSON
+
+    def columns(self):
+        reason = "; ".join("%s (%d)" % (text, count) for text, count in sorted(self.reasons.items()))
+        if self.cases == 0:
+            return (self.version, "0", "", "", "", "", reason)
+        return (self.version, str(self.cases), "yes" if self.agreed == self.cases else "%d of %d" % (self.agreed, self.cases),
+                "%.3g" % max(self.margins) if self.margins else "", "%.0f" % max(self.prepared),
+                "%.2g" % (1000 * statistics.median(self.seconds)) if self.seconds else "", reason)
+
+
+def read(paths):
+    """Cells by (family, library); {(library, reason): families} of those that were not asked."""
+    cells, unasked = {}, {}
+    for path in paths:
+        with open(path, encoding="utf-8") as file:
+            report = json.load(file)
+        seen = set()
+        for definition in report["definitions"]:
+            seen.add(definition["op_type"])
+            for case in definition["cases"]:
+                for witness in case["witnesses"]:
+                    if witness["name"] != "builtin":
+                        cells.setdefault((definition["op_type"], witness["name"]), Cell()).add(case, witness)
+        for family, whys in report.get("ground_truths", {}).get("families", {}).items():
+            for name, why in whys.items():
+                if family in seen and why is not None:
+                    unasked.setdefault((name, why), set()).add(family)
+    return cells, unasked
+
+
+def words(text):
+    return text.replace("|", "\\|")
+
+
+def main():
+    cells, unasked = read(sys.argv[1:])
+    print("| %s |\n|%s" % (" | ".join(COLUMNS), "---|" * len(COLUMNS)))
+    for (family, name), cell in sorted(cells.items()):
+        print("| %s |" % " | ".join(words(column) for column in (family, name, *cell.columns())))
+    if unasked:
+        print("\nNot asked:\n")
+    for (name, why), families in sorted(unasked.items()):
+        print("- %s: %s (%s)" % (name, words(why), ", ".join(sorted(families))))
+
+
+if __name__ == "__main__":
+    main()

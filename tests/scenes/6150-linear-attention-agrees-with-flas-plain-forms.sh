@@ -1,0 +1,46 @@
+#!/bin/sh
+# 6150: every form of linear attention in the starter dataset is what flash-linear-attention's plain PyTorch makes of it, by
+# way of the provider's table; a table that misread one of them would disagree.
+. "$(dirname "$0")/scene.sh"
+[ "$device" = cpu ] || skip "on a GPU its Triton kernels run"
+find='import importlib.util as u, sys; sys.exit(not (u.find_spec("fla") and u.find_spec("triton")))'
+if ! "$python" -c "$find"; then
+	for site in "$top"/.venv-tests/lib/python3*/site-packages; do
+		[ -d "$site" ] && PYTHONPATH=$site
+	done
+	export PYTHONPATH
+	"$python" -c "$find" || fail "there is no fla: tools/setup.sh --tests installs it"
+fi
+for file in "$top"/definitions/gla/*.json "$top"/definitions/simple_gla/*.json "$top"/definitions/delta_rule/*.json \
+	"$top"/definitions/gated_delta_rule/*.json "$top"/definitions/kda/*.json; do
+	given "$(basename "$file" .json)"
+done
+forms="--ground-truth all --no-workloads --timeout 300"
+
+verify $forms
+expect_exit 0
+expect "len(d) == 12 and s['cases_run'] >= 24"
+expect "all([w['name'] for w in case['witnesses']] == ['fla', 'builtin'] for n in d for case in d[n]['cases'])"
+expect "all(w['passed_over'] is None for n in d for case in d[n]['cases'] for w in case['witnesses'])"
+
+# A scale of 2 % more shows in each of them.
+cp -r "$top/workers/providers" "$work/tables"
+edit "$work/tables/fla.py" 'self.v_first = bool(call.variant & V_FIRST)' \
+	'self.v_first, self.scale = bool(call.variant & V_FIRST), self.scale * 1.02'
+export REFTEST_PROVIDERS="$work/tables"
+verify $forms --force
+expect_exit 1
+expect "{(x['status'], x['reason']) for x in d.values()} == {('failed', 'ground_truths_disagree')}"
+
+# As does each thing that only some of them have, in those and in no other.
+cp "$top/workers/providers/fla.py" "$work/tables/fla.py"
+misread() { edit "$work/tables/fla.py" "$@"; }
+misread '.transpose(-1, -2) if form.v_first else final)' ')'
+misread 'beta = self.beta.sigmoid() if self.sigmoid else self.beta' 'beta = self.beta'
+misread 'if self.l2norm else x' 'if self.l2norm and self.gate is not None else x'
+misread 'self.gamma.expand(*self.v.shape[:3])' 'self.gamma.flip(0).expand(*self.v.shape[:3])'
+misread 'state is None else state[i : i + 1]' 'state is None else state[:1] if family == "gla" else state[i : i + 1]'
+verify $forms --force
+expect_exit 1
+expect "{n for n, x in d.items() if x['reason'] == 'ground_truths_disagree'} == {'kda_recurrent_qk_l2norm_v_first_h2_hv4_d64', 'kda_chunk_varlen_gate_beta_sigmoid_h4_d64', 'gated_delta_rule_recurrent_h2_hv4_d64', 'delta_rule_recurrent_qk_l2norm_h4_d64', 'simple_gla_varlen_gamma_h4_k64_v128', 'gla_chunk_varlen_h2_d128'}"
+expect "sum(x['status'] == 'passed' for x in d.values()) == 6"

@@ -1,0 +1,57 @@
+#!/bin/sh
+# 7035: of more definitions than a small batch has, what the watcher knew when git last had them here is told without parsing
+# them. Then it is looked up: an export has the verdicts of what stands here now under its names. What was known of other
+# contents, or of a definition whose workload file changed, is not recalled.
+. "$(dirname "$0")/scene.sh"
+command -v git >/dev/null 2>&1 || skip "there is no git here"
+given tiny_norm
+rm -r workloads
+for i in $(seq 10 30); do
+	sed "s/tiny_norm/norm_$i/" definitions/rmsnorm/tiny_norm.json >definitions/rmsnorm/norm_$i.json
+done
+rm definitions/rmsnorm/tiny_norm.json
+do_git() { git -c user.name=scene -c user.email=scene@localhost "$@" >/dev/null 2>&1 || fail "git $*"; }
+do_git init -b good
+do_git add definitions
+do_git commit -m good
+do_git checkout -b other
+sed -i 's/EPSILON = 1e-6/EPSILON = 2e-6 \/ 2/' definitions/rmsnorm/norm_*.json
+do_git commit -a -m other
+watch
+for branch in good other good; do
+	do_git checkout $branch
+	await "e['event'] == 'batch' and e['passed'] == 21"
+	[ $branch = good ] || heard "e['cases_run'] == 0"
+done
+heard "e['cases_run'] == 0 and e['batch'] == 4"
+
+# an export of now answers elsewhere for what stands here now
+exported() {
+	"$reftest" cache export "$work/now" >"$work/said" 2>&1 && rm -rf "$work/elsewhere" && mkdir "$work/elsewhere" &&
+		cp -r definitions "$work/elsewhere" &&
+		"$reftest" --root "$work/elsewhere" cache import "$work/now" >"$work/said" 2>&1 &&
+		"$reftest" --root "$work/elsewhere" verify --cached-only --device "$device" --sizes small >"$work/said" 2>&1
+}
+for try in $(seq 50); do
+	! exported || break
+	sleep 0.1
+done
+exported || fail "what was recalled is not looked up: $(tail -n 3 "$work/said")"
+
+# a third text of one, and a workload line of another, run
+sed -i 's/EPSILON = 2e-6 . 2/EPSILON = 1e-4/; s/EPSILON = 1e-6/EPSILON = 1e-4/' definitions/rmsnorm/norm_20.json
+await "e['event'] == 'batch' and e['failed'] == 1"
+do_git commit -a -m wrong
+mkdir -p workloads/rmsnorm
+printf '%s\n' '{"definition":"norm_21","workload":{"uuid":"1","axes":{"batch_size":3},"inputs":{"hidden_states":{"type":"random"},"weight":{"type":"random"}}},"solution":null,"evaluation":null}' >workloads/rmsnorm/norm_21.jsonl
+await "e['event'] == 'verdict' and e['name'] == 'norm_21'"
+heard "e['cases_run'] == 1 and e['status'] == 'passed'"
+do_git checkout other
+await "e['event'] == 'batch' and e['passed'] == 21"
+heard "any(v['event'] == 'verdict' and v['name'] == 'norm_21' and v['cases_run'] + v['cases_cached'] == 3 for v in a)"
+do_git checkout good
+await "e['event'] == 'batch' and e['passed'] == 20 and e['failed'] == 1"
+end_watch
+verify
+expect_exit 1
+expect_ran 0
