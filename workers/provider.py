@@ -192,7 +192,7 @@ class Server:
         self.runner, self.channel, self.device = runner, channel, device
         self.tables = load_tables()
         self.versions = {}
-        self.used = set()  # (provider, definition) that have been called before
+        self.used = set()  # (provider, definition, its gradients?) that have been called before
         self.prepared = 0.0
         self.since = 0.0
         self.doing = []  # (what, until when) of the preparations under way
