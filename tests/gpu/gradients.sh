@@ -33,7 +33,7 @@ for definition in result["definitions"]:
         for witness in case["witnesses"]:
             if witness["passed_over"]:
                 print(f"           {witness['name']} passed over: {witness['passed_over'].splitlines()[0]}")
-            elif witness["margin"] is not None:
+            elif witness.get("margin") is not None:
                 print(f"           {witness['name']} against builtin: {witness['margin']}")
         if case["status"] != "passed":
             print("           " + (case["message"] or "").replace("\n", "\n           "))
