@@ -281,7 +281,8 @@ static void note_outcome(const struct outcome *outcome, struct buf *subjects, st
 	arena_free(&arena);
 }
 
-/* The subjects of every case of the present tree, at every size, edges included, and the names of its definitions. */
+/* The subjects of every case of the present tree, at every size, edges and gradients included, and the names of its
+ * definitions. */
 static int present_tree(struct reftest *reftest, struct buf *subjects, struct buf *definitions, struct err *err)
 {
 	struct pass_options options = {.device = "auto",
@@ -294,7 +295,7 @@ static int present_tree(struct reftest *reftest, struct buf *subjects, struct bu
 
 	for (int size = 0; size < SIZE_COUNT; size++)
 		options.cases.size[size] = true;
-	options.cases.edge = true;
+	options.cases.edge = options.cases.backward = true;
 	int code = pass_open(&pass, reftest, &options, err);
 
 	if (code == 0 && (pass_select(&pass, NULL, 0, NULL, 0, err) < 0 || pass_run(&pass, err) < 0))

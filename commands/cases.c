@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "dataset/constraint.h"
+#include "kernels/gradient.h"
 #include "workers/given.h"
 
 enum { GENERIC_AXIS = 4 };
@@ -30,10 +31,21 @@ struct maker {
 	int blob_count, variant, room;
 	const char *root;
 	const struct case_options *options;
+	enum job_asks asks; /* of the cases that are being made */
+	bool in_float64;
+	const struct op *gradient; /* NULL: the definition has no gradients that anybody knows */
 	struct arena *arena;
 	struct fields shared; /* the definition's own, the same for all its cases */
 	struct cases out;
 };
+
+/* What makes and judges the cases that are being made. NULL: nobody. */
+static const struct op *op_of(const struct maker *m)
+{
+	const struct op *op = m->out.op != NULL ? m->out.op->op : NULL;
+
+	return m->asks == JOB_GRADIENTS ? m->gradient : op;
+}
 
 static void override_rule(struct rule *rule, const struct tolerance *by)
 {
@@ -45,19 +57,21 @@ static void override_rule(struct rule *rule, const struct tolerance *by)
 		rule->hit_ratio = by->hit_ratio;
 }
 
-/* The family's rule, then the definition's, then the command line's: the later speaks louder. */
+/* The family's rule, then the definition's, then the command line's: the later speaks louder. What a definition tolerates of
+ * its outputs says nothing of their gradients. */
 static const struct rule *make_rules(const struct maker *m, const struct op_case *c)
 {
 	const struct definition *d = m->definition;
-	struct rule *rules = arena_array(m->arena, (size_t)d->output_count, sizeof *rules);
+	const struct op_problem *problem = c->problem;
+	struct rule *rules = arena_array(m->arena, (size_t)problem->output_count, sizeof *rules);
 
-	for (int i = 0; i < d->output_count; i++) {
-		const struct op *op = m->out.op != NULL ? m->out.op->op : NULL;
-
-		rules[i] = op != NULL ? op->rule(c, i) : (struct rule){0, 0, 1};
-		override_rule(&rules[i], &d->tolerance);
-		override_rule(&rules[i], &d->output_tolerance[i]);
-		override_rule(&rules[i], &m->options->by_dtype[d->outputs[i].dtype]);
+	for (int i = 0; i < problem->output_count; i++) {
+		rules[i] = op_of(m) != NULL ? op_of(m)->rule(c, i) : (struct rule){0, 0, 1};
+		if (m->asks == JOB_OUTPUTS) {
+			override_rule(&rules[i], &d->tolerance);
+			override_rule(&rules[i], &d->output_tolerance[i]);
+		}
+		override_rule(&rules[i], &m->options->by_dtype[problem->outputs[i].dtype]);
 		override_rule(&rules[i], &m->options->tolerance);
 	}
 	return rules;
@@ -120,15 +134,17 @@ static void subject_fields(struct maker *m, struct test_case *c)
 	field_text(fields, m->arena, "family.inputs", m->out.op != NULL ? m->out.op->inputs_digest : "generic");
 	if (job->edge > 0)
 		field_text(fields, m->arena, "case.edge", m->out.op->op->edges[job->edge - 1].name);
+	if (job->asks == JOB_GRADIENTS)
+		field_text(fields, m->arena, "backward", m->in_float64 ? "gradients in float64" : "gradients");
 	field_printf(fields, m->arena, "seed", "%llu", (unsigned long long)job->seed);
 	for (int i = 0; i < d->axis_count; i++)
 		if (d->axes[i].var)
 			field_printf(fields, m->arena, arena_printf(m->arena, "case.axes.%s", d->axes[i].name), "%lld",
 			             (long long)job->axis[i]);
-	for (int i = 0; i < d->input_count; i++)
-		input_field(m, fields, d->inputs[i].name, &job->inputs[i]);
-	for (int i = 0; i < d->output_count; i++)
-		field_printf(fields, m->arena, arena_printf(m->arena, "tolerance.%s", d->outputs[i].name),
+	for (int i = 0; i < job->problem.input_count; i++)
+		input_field(m, fields, job->problem.inputs[i].name, &job->inputs[i]);
+	for (int i = 0; i < job->problem.output_count; i++)
+		field_printf(fields, m->arena, arena_printf(m->arena, "tolerance.%s", job->problem.outputs[i].name),
 		             "atol %.17g rtol %.17g hit_ratio %.17g", job->rules[i].atol, job->rules[i].rtol,
 		             job->rules[i].hit_ratio);
 	constant_fields(m, fields);
@@ -161,6 +177,8 @@ static const struct verdict *decided_by_blobs(struct maker *m, const struct inpu
 
 static struct test_case *add_case(struct maker *m, const char *id)
 {
+	if (m->asks == JOB_GRADIENTS)
+		id = arena_printf(m->arena, "%s" CASE_BACKWARD, id);
 	if (m->options->only != NULL && strcmp(m->options->only, id) != 0)
 		return NULL;
 	if (m->out.count == m->room) {
@@ -207,6 +225,27 @@ static const struct input_source *placed_inputs(struct maker *m, const struct in
 	return any ? placed : inputs;
 }
 
+/* The problem that the judge is told, and where each of its inputs comes from. */
+static void ask(struct maker *m, struct job *job, const struct input_source *inputs)
+{
+	int count = m->problem.input_count;
+
+	job->asks = m->asks;
+	job->problem = m->problem;
+	job->inputs = placed_inputs(m, inputs);
+	if (m->asks == JOB_OUTPUTS)
+		return;
+	bool *absent = arena_array(m->arena, (size_t)count, sizeof *absent);
+
+	for (int i = 0; i < count; i++)
+		absent[i] = inputs[i].kind == SOURCE_ABSENT;
+	job->problem = gradient_problem(&m->problem, absent, m->in_float64, m->arena);
+	struct input_source *all = arena_array(m->arena, (size_t)job->problem.input_count, sizeof *all);
+
+	memcpy(all, job->inputs, (size_t)count * sizeof *all);
+	job->inputs = all;
+}
+
 /* `edge`: as op_case.edge has it. */
 static void make_case(struct maker *m, const char *id, const int64_t *axis, const struct input_source *inputs, int edge)
 {
@@ -216,22 +255,23 @@ static void make_case(struct maker *m, const char *id, const int64_t *axis, cons
 		return;
 	c->convention = edge > 0 ? m->out.op->op->edges[edge - 1].convention : NULL;
 	c->beside = edge > 0 && m->options->only == NULL;
+	c->finer = m->in_float64;
 	c->decided = decided_by_blobs(m, inputs);
 	if (c->decided != NULL)
 		return;
 	struct job *job = arena_alloc(m->arena, sizeof *job);
-	struct op_case op_case = {.problem = &m->problem, .variant = m->variant, .axis = axis, .seed = m->options->seed};
+	struct op_case op_case = {.variant = m->variant, .axis = axis, .seed = m->options->seed};
 
-	*job = (struct job){.id = id,
-			    .problem = m->problem,
+	*job = (struct job){.id = c->id,
 			    .op = m->out.op != NULL ? m->out.op->op->name : NULL,
 			    .no_truth = m->out.no_truth,
 			    .axis = axis,
 			    .seed = m->options->seed,
 			    .edge = edge,
-			    .inputs = placed_inputs(m, inputs),
 			    .constant_count = m->out.constant_count,
 			    .root = m->root};
+	ask(m, job, inputs);
+	op_case.problem = &job->problem;
 	memcpy(job->constants, m->out.constants, sizeof job->constants);
 	memcpy(op_case.constants, m->out.constants, sizeof op_case.constants);
 	op_case.constant_count = m->out.constant_count;
@@ -239,17 +279,16 @@ static void make_case(struct maker *m, const char *id, const int64_t *axis, cons
 	op_case.given = given_inputs(job);
 	for (int i = 0; i < m->problem.input_count; i++)
 		if (m->problem.inputs[i].rank == OP_SCALAR)
-			op_case.scalar[i] =
-			    given_scalar(job, m->out.op != NULL ? m->out.op->op : NULL, &op_case, i).number;
+			op_case.scalar[i] = given_scalar(job, op_of(m), &op_case, i).number;
 	job->rules = make_rules(m, &op_case);
 	data_constraints(m, job);
 	c->job = job;
 	subject_fields(m, c);
 }
 
-static const char *size_case_id(const struct maker *m, enum op_size size, const int64_t *axis)
+static const char *axes_id(const struct maker *m, const char *kind, const int64_t *axis)
 {
-	char *id = arena_printf(m->arena, "%s:", size_names[size]);
+	char *id = arena_printf(m->arena, "%s:", kind);
 	const char *comma = "";
 
 	for (int i = 0; i < m->definition->axis_count; i++)
@@ -312,8 +351,22 @@ static void make_size_cases(struct maker *m, enum op_size size)
 	for (int i = 0; i < count; i++) {
 		const int64_t *axis = rows + (size_t)i * width;
 
-		make_case(m, size_case_id(m, size, axis), axis, inputs, 0);
+		make_case(m, axes_id(m, size_names[size], axis), axis, inputs, 0);
 	}
+}
+
+/* The smallest case once more, with all floats in float64: there gradients are told apart a hundred times finer. */
+static void make_float64_case(struct maker *m)
+{
+	const struct definition *d = m->definition;
+	int64_t *rows = arena_array(m->arena, SIZE_ROWS * (size_t)(d->axis_count > 0 ? d->axis_count : 1), sizeof *rows);
+	struct input_source *inputs = arena_array(m->arena, (size_t)d->input_count, sizeof *inputs);
+
+	if (size_rows(m->out.op->op, m->variant, &m->problem, d, SIZE_SMALL, rows) < 1)
+		return;
+	m->in_float64 = true;
+	make_case(m, axes_id(m, "float64", rows), rows, inputs, 0);
+	m->in_float64 = false;
 }
 
 static void make_edge_cases(struct maker *m)
@@ -341,7 +394,7 @@ static void make_workload_cases(struct maker *m, const struct workload_file *wor
 			make_case(m, id, line->axis, line->inputs, 0);
 			continue;
 		}
-		struct test_case *c = add_case(m, id);
+		struct test_case *c = m->asks == JOB_OUTPUTS ? add_case(m, id) : NULL; /* said once */
 
 		if (c != NULL)
 			c->decided = decided(m, STATUS_INVALID, REASON_NONE, line->error);
@@ -361,6 +414,32 @@ static void find_family(struct maker *m)
 	}
 }
 
+static void make_all(struct maker *m, const struct workload_file *workloads)
+{
+	for (int size = 0; size < SIZE_COUNT; size++)
+		if (m->options->size[size])
+			make_size_cases(m, (enum op_size)size);
+	if (m->options->edge && m->asks == JOB_OUTPUTS)
+		make_edge_cases(m);
+	if (m->options->workloads)
+		make_workload_cases(m, workloads);
+}
+
+/* NULL, or the sentence why there are none. */
+static const char *find_gradient(struct maker *m)
+{
+	const struct op *gradient = m->out.op != NULL ? m->out.op->op->gradient : NULL;
+	struct err why = {""};
+
+	if (m->out.op == NULL)
+		return "no op family knows it, and so nobody has its gradients: its outputs alone are verified";
+	if (gradient == NULL)
+		err_set(&why, "there is no ground truth of gradients for op family '%s'", m->out.op->op->name);
+	else if (gradient->match == NULL || gradient->match(&m->problem, &why) >= 0)
+		m->gradient = gradient;
+	return m->gradient != NULL ? NULL : arena_printf(m->arena, "%s: its outputs alone are verified", why.text);
+}
+
 struct cases cases_make(const struct kernels_face *kernels, const struct definition *definition,
                         const struct workload_file *workloads, const struct blob *blobs, int blob_count,
                         const char *root, const struct case_options *options, struct arena *arena)
@@ -370,13 +449,14 @@ struct cases cases_make(const struct kernels_face *kernels, const struct definit
 
 	find_family(&m);
 	definition_fields(definition, arena, &m.shared);
-	for (int size = 0; size < SIZE_COUNT; size++)
-		if (options->size[size])
-			make_size_cases(&m, (enum op_size)size);
-	if (options->edge)
-		make_edge_cases(&m);
-	if (options->workloads)
-		make_workload_cases(&m, workloads);
+	make_all(&m, workloads);
+	if (options->backward)
+		m.out.no_gradients = find_gradient(&m);
+	if (m.gradient == NULL)
+		return m.out;
+	m.asks = JOB_GRADIENTS;
+	make_all(&m, workloads);
+	make_float64_case(&m);
 	return m.out;
 }
 

@@ -24,6 +24,7 @@ struct shard {
 struct case_options {
 	bool size[SIZE_COUNT];
 	bool edge; /* the cases of --edge, which are findings beside the verdict */
+	bool backward; /* also the gradients of each case, where the family has them */
 	bool workloads;
 	uint64_t seed;
 	struct tolerance tolerance;       /* --atol, --rtol, --hit-ratio; negative = not given */
@@ -31,6 +32,9 @@ struct case_options {
 	const char *only;                 /* --case ID; NULL: all */
 	struct shard shard;               /* --shard I/N */
 };
+
+/* What the ids of cases that are gradients end with. */
+#define CASE_BACKWARD ":backward"
 
 /* Small and medium, with workloads, seed 0, no tolerance of one's own. */
 struct case_options case_options_default(void);
@@ -51,6 +55,7 @@ struct test_case {
 	const char *id;              /* "small:batch_size=1", "workload:UUID" */
 	const char *convention;      /* a case of --edge: what counts there; NULL: an ordinary case */
 	bool beside;                 /* such a case that was not asked for by its id: it never moves the verdict */
+	bool finer;                  /* in float64, beside another: builtin alone can tell, and skipped it moves no verdict */
 	struct job *job;             /* NULL when `decided` */
 	struct fields fields;        /* of the subject */
 	struct digest subject;
@@ -62,6 +67,7 @@ struct cases {
 	int count;
 	const struct op_entry *op; /* the family; NULL: none knows this definition */
 	const char *no_truth;      /* op NULL: the sentence why */
+	const char *no_gradients;  /* options.backward, and there are no cases for it: the sentence why; NULL */
 	struct op_constant constants[OP_CONSTANTS];
 	int constant_count;
 };

@@ -14,13 +14,14 @@ enum { SENTENCES = 32 };
 
 struct explain_options {
 	const char *root, *device, *device_class, *python, *ground_truth;
-	bool index;
+	bool index, backward;
 };
 
 #define AT(member) offsetof(struct explain_options, member)
 static const struct option_row rows[] = {
     {"--root", OPTION_TEXT, AT(root), "DIR", "the dataset"},
     {"--staged", OPTION_FLAG, AT(index), NULL, "what git's index holds, not the working tree"},
+    {"--backward", OPTION_FLAG, AT(backward), NULL, "also the gradients, as verify --backward has them"},
     {"--device", OPTION_TEXT, AT(device), "D", "whose verdicts count: auto, cpu, cuda or cuda:N (default: auto)"},
     {"--device-class", OPTION_TEXT, AT(device_class), "C", "only verdicts of this class count, whoever made them: cpu, sm_90, …"},
     {"--python", OPTION_TEXT, AT(python), "PATH", "the interpreter whose torch counts"},
@@ -134,6 +135,7 @@ static int run(struct reftest *reftest, const struct explain_options *o, const s
 	struct pass pass;
 	int code = EXIT_INTERNAL;
 
+	options.cases.backward = o->backward;
 	reftest->root_given = o->root != NULL ? o->root : reftest->root_given;
 	code = pass_open(&pass, reftest, &options, err);
 	if (code == 0) {

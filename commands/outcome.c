@@ -185,7 +185,8 @@ int outcome_make_cases(struct outcome *outcome, struct buf *definition, struct b
 
 		outcome->cases[i].test = &made->items[i];
 		if (job != NULL)
-			job->truths = job->edge > 0 ? truths_of_edges(made->op, &outcome->arena) : outcome->truths;
+			job->truths = job->edge > 0 || made->items[i].finer ? truths_builtin(made->op, &outcome->arena)
+			                                                    : outcome->truths;
 	}
 	return 0;
 }

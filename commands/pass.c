@@ -44,6 +44,7 @@ static struct digest context_digest(const struct pass *pass, struct arena *arena
 	field_printf(&fields, arena, "sizes", "%d %d %d", cases->size[SIZE_SMALL], cases->size[SIZE_MEDIUM],
 	             cases->size[SIZE_LARGE]);
 	field_printf(&fields, arena, "edge", "%d", cases->edge);
+	field_printf(&fields, arena, "backward", "%d", cases->backward);
 	field_printf(&fields, arena, "workloads", "%d", cases->workloads);
 	field_printf(&fields, arena, "seed", "%llu", (unsigned long long)cases->seed);
 	field_add(&fields, arena, "tolerance", NULL, &cases->tolerance, sizeof cases->tolerance);

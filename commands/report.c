@@ -279,6 +279,8 @@ static void print_outcome(FILE *out, const struct outcome *outcome, const struct
 	print_cases(out, outcome, options);
 	print_dry_run(out, outcome);
 	print_findings(out, outcome);
+	if (outcome->made != NULL && outcome->made->no_gradients != NULL)
+		fprintf(out, "         backward: %s\n", outcome->made->no_gradients);
 	print_passed_over(out, outcome);
 	if (outcome->changed)
 		fprintf(
@@ -560,6 +562,10 @@ static void json_definition(struct buf *out, const struct outcome *outcome)
 	for (int i = 0; outcome->definition != NULL && i < outcome->definition->note_count; i++) {
 		buf_text(out, i > 0 ? ", " : "");
 		buf_json_string(out, outcome->definition->notes[i]);
+	}
+	if (outcome->made != NULL && outcome->made->no_gradients != NULL) {
+		buf_text(out, outcome->definition->note_count > 0 ? ", " : "");
+		buf_json_string(out, outcome->made->no_gradients);
 	}
 	buf_text(out, "], \"cases\": [");
 	for (int i = 0; i < outcome->case_count; i++) {

@@ -25,6 +25,8 @@ static void count_case(struct outcome *outcome, const struct case_outcome *c)
 	outcome->findings += is_finding(c);
 	if (is_finding(c) || (c->test->beside && c->verdict->status == STATUS_PASSED))
 		return; /* beside the verdict, for it and against it */
+	if (c->test->finer && c->verdict->status == STATUS_SKIPPED && outcome->pass->options->cases.only == NULL)
+		return;
 	if (c->verdict->status > outcome->status) {
 		outcome->status = c->verdict->status;
 		outcome->reason = c->verdict->reason;

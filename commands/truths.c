@@ -193,7 +193,7 @@ struct truths truths_for(const struct truth_choice *choice, const struct op_entr
 	return out;
 }
 
-struct truths truths_of_edges(const struct op_entry *op, struct arena *arena)
+struct truths truths_builtin(const struct op_entry *op, struct arena *arena)
 {
 	const struct truth_choice builtin = {.automatic = true};
 

@@ -45,8 +45,9 @@ int truths_facts(struct reftest *reftest, const char *python, const char *device
 /* For a family (NULL: none): in the order in which they are asked. */
 struct truths truths_for(const struct truth_choice *choice, const struct op_entry *op, struct arena *arena);
 
-/* Cases of --edge are where implementations differ by convention: builtin has the one that counts. */
-struct truths truths_of_edges(const struct op_entry *op, struct arena *arena);
+/* Builtin alone. Cases of --edge are where implementations differ by convention, and it has the one that counts; in float64
+ * others have no kernels. */
+struct truths truths_builtin(const struct op_entry *op, struct arena *arena);
 
 /* Whatever could change truths_for's answer for some family, as one text. */
 const char *truths_context(const struct truth_choice *choice, struct arena *arena);

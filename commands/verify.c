@@ -18,7 +18,7 @@
 
 struct verify_options {
 	const char *root, *device, *device_class, *python, *sizes, *format, *case_id, *ground_truth, *junit, *shard;
-	bool all, changed, index, force, edge, no_workloads, strict, cached_only, dry_run, staged, quiet;
+	bool all, changed, index, force, edge, backward, no_workloads, strict, cached_only, dry_run, staged, quiet;
 	int jobs;
 	double atol, rtol, hit_ratio, timeout;
 	uint64_t seed;
@@ -38,6 +38,7 @@ static const struct option_row rows[] = {
     {"--sizes", OPTION_TEXT, AT(sizes), "LIST", "small,medium,large (default: small,medium)"},
     {"--no-workloads", OPTION_FLAG, AT(no_workloads), NULL, "leave the lines of workload files out"},
     {"--edge", OPTION_FLAG, AT(edge), NULL, "also what is empty, single or a matter of convention; shows findings"},
+    {"--backward", OPTION_FLAG, AT(backward), NULL, "also the gradients that autograd takes through each reference"},
     {"--device", OPTION_TEXT, AT(device), "D", "auto, cpu, cuda or cuda:N (default: auto)"},
     {"--device-class", OPTION_TEXT, AT(device_class), "C",
      "only verdicts of this class count, whoever made them: cpu, sm_90, …"},
@@ -98,11 +99,19 @@ static int read_tolerance(const char *word, struct tolerance *by_dtype, struct e
 	return 0;
 }
 
+static bool ends_with(const char *text, const char *end)
+{
+	size_t length = strlen(text), wanted = strlen(end);
+
+	return length >= wanted && strcmp(text + length - wanted, end) == 0;
+}
+
 static int read_case_options(const struct verify_options *o, struct case_options *out, struct err *err)
 {
 	*out = case_options_default();
 	out->workloads = !o->no_workloads;
 	out->edge = o->edge || (o->case_id != NULL && strncmp(o->case_id, "edge:", 5) == 0);
+	out->backward = o->backward || (o->case_id != NULL && ends_with(o->case_id, CASE_BACKWARD));
 	out->seed = o->seed;
 	out->only = o->case_id;
 	out->tolerance = (struct tolerance){o->atol, o->rtol, o->hit_ratio};
@@ -249,8 +258,8 @@ static int run(struct reftest *reftest, const struct verify_options *o, const st
 	bool json = strcmp(o->format, "json") == 0, github = strcmp(o->format, "github") == 0;
 
 	options.details = options.each = json || github || o->junit != NULL || !verify.report.only_changed;
-	options.ask_verified = o->changed && !options.details && !o->edge && names->count == 0 && o->op_types.count == 0 &&
-	                       o->case_id == NULL && !o->force && !o->index && o->shard == NULL;
+	options.ask_verified = o->changed && !options.details && !o->edge && !o->backward && names->count == 0 &&
+	                       o->op_types.count == 0 && o->case_id == NULL && !o->force && !o->index && o->shard == NULL;
 	if (read_case_options(o, &options.cases, err) < 0)
 		return EXIT_USAGE;
 	if (o->root != NULL)

@@ -37,6 +37,7 @@ static const char *const reason_names[REASON_COUNT] = {
     [REASON_GROUND_TRUTH] = "ground_truth",
     [REASON_OUT_OF_BOUNDS] = "out_of_bounds",
     [REASON_NOT_CACHED] = "not_cached",
+    [REASON_UNSUPPORTED_DTYPE] = "unsupported_dtype",
 };
 
 const char *status_name(enum status status)

@@ -38,6 +38,7 @@ enum reason {
 	REASON_OUT_OF_BOUNDS = 17, /* a canary beside a tensor was overwritten */
 	/* skipped */
 	REASON_NOT_CACHED = 18, /* --cached-only, and no verdict is stored */
+	REASON_UNSUPPORTED_DTYPE = 19, /* the reference cannot be run in float64, where its gradients would be held finer */
 	REASON_COUNT
 };
 

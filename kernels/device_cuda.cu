@@ -361,6 +361,8 @@ static int cuda_fill(struct device *device, const struct op *op, const struct op
 	const struct op_cuda *family = NULL;
 	int rc = 1;
 
+	if (op != NULL && op->on_host)
+		return usable(d, err) != 0 ? -1 : fill_on_host(device, op, c, input, out, err);
 	if (usable(d, err) != 0 || (op != NULL && (family = family_of(op, err)) == NULL))
 		return -1;
 	if (family == NULL)

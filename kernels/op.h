@@ -169,6 +169,17 @@ struct op {
 	 * element rule decides everywhere. */
 	int (*judge)(const struct op_case *c, int output, const struct tensor *in, const struct tensor *reference,
 	             const struct tensor *truth, struct metrics *metrics, struct err *why);
+
+	/* Outputs that are held by `rule` in another sense than each element's are weighed by it, on the host: fills
+	 * `metrics`, and `why` if they did not pass. NULL: the element rule. */
+	void (*weigh)(const struct op_case *c, int output, struct rule rule, const struct tensor *reference,
+	              const struct tensor *truth, struct metrics *metrics, struct err *why);
+
+	/* The gradients of this family's operation, as an operation of the problem that kernels/gradient.h makes of a
+	 * definition: of its members only rule, scalar, fill, check, oracle and weigh are looked at, and match: NULL, or it
+	 * refuses definitions of the family that have no gradients (-1, with the sentence). NULL: the family has none. */
+	const struct op *gradient;
+	bool on_host; /* inputs and truth are made on the host on every device: it has no op_cuda */
 };
 
 /* The GPU half of a family, in {family}.cu. `stream` is a cudaStream_t; everything is asynchronous on it. */

@@ -10,25 +10,10 @@
 #include "kernels/check.h"
 #include "kernels/number.h"
 #include "kernels/recurrence_inputs.h"
+#include "kernels/recurrence_work.h"
 #include "kernels/wide.h"
 
-/* A case while its truth is computed. */
-struct work {
-	struct recurrence_roles roles;
-	struct recurrence_extent e;
-	struct recurrence_modes modes;
-	bool delta, by_key;
-	const struct tensor *in;
-	struct tensor *out;
-};
-
-/* What a token brings to one head; `stays` is e^g for each key. */
-struct token {
-	double *q, *k, *v, *stays, *output;
-	double beta;
-};
-
-static double *take(int64_t count)
+double *recurrence_take(int64_t count)
 {
 	double *memory = calloc((size_t)count + 1, sizeof *memory);
 
@@ -37,23 +22,23 @@ static double *take(int64_t count)
 	return memory;
 }
 
-static double number(const struct work *w, int input, int64_t index)
+static double number(const struct recurrence_work *w, int input, int64_t index)
 {
 	return number_get(w->in[input].data, w->in[input].dtype, index);
 }
 
-static double sigmoid(double x)
+double recurrence_sigmoid(double x)
 {
 	return 1 / (1 + exp(-x));
 }
 
-static double softplus(double x)
+double recurrence_softplus(double x)
 {
 	return x > 40 ? x : log1p(exp(x));
 }
 
 /* The logarithm of what stays; `place` is that of a gate, of head h, and `weight` that of its bias. */
-static double gate(const struct work *w, int64_t place, int64_t h, int64_t weight)
+static double gate(const struct recurrence_work *w, int64_t place, int64_t h, int64_t weight)
 {
 	const struct recurrence_roles *roles = &w->roles;
 
@@ -64,12 +49,12 @@ static double gate(const struct work *w, int64_t place, int64_t h, int64_t weigh
 	double x = number(w, roles->gate, place) + (roles->dt_bias >= 0 ? number(w, roles->dt_bias, weight) : 0);
 	double rate = roles->a_log >= 0 ? exp(number(w, roles->a_log, h)) : 1;
 
-	return w->modes.gate == RECURRENCE_GATE_SOFTPLUS ? -rate * softplus(x)
-	                                                 : w->modes.lower_bound * sigmoid(rate * x);
+	return w->modes.gate == RECURRENCE_GATE_SOFTPLUS ? -rate * recurrence_softplus(x)
+	                                                 : w->modes.lower_bound * recurrence_sigmoid(rate * x);
 }
 
 /* A row of q or k, divided by its norm if that is wanted. A row of zeros stays zeros. */
-static void read_row(const struct work *w, int input, int64_t row, double *out)
+static void read_row(const struct recurrence_work *w, int input, int64_t row, double *out)
 {
 	int64_t dim = w->e.k_dim;
 	double square = 0;
@@ -81,7 +66,7 @@ static void read_row(const struct work *w, int input, int64_t row, double *out)
 		out[i] /= sqrt(square);
 }
 
-static void read_token(const struct work *w, int64_t t, int64_t h, struct token *token)
+void recurrence_read(const struct recurrence_work *w, int64_t t, int64_t h, struct recurrence_token *token)
 {
 	const struct recurrence_extent *e = &w->e;
 	int64_t place = t * e->v_heads + h, row = t * e->q_heads + h / (e->v_heads / e->q_heads);
@@ -95,7 +80,7 @@ static void read_token(const struct work *w, int64_t t, int64_t h, struct token 
 		token->stays[j] = w->by_key ? exp(gate(w, place * e->k_dim + j, h, h * e->k_dim + j)) : token->stays[0];
 	token->beta = w->delta ? number(w, w->roles.beta, place) : 0;
 	if (w->modes.sigmoid)
-		token->beta = sigmoid(token->beta);
+		token->beta = recurrence_sigmoid(token->beta);
 	if (w->modes.doubled)
 		token->beta *= 2;
 }
@@ -111,7 +96,7 @@ static inline double dot(const double *a, const double *b, int64_t count)
 }
 
 /* The recurrence. `state` is [V][K]: its rows do not meet. */
-WIDE static void step(const struct work *w, const struct token *token, double *state)
+WIDE void recurrence_step(const struct recurrence_work *w, const struct recurrence_token *token, double *state)
 {
 	int64_t dim = w->e.k_dim;
 
@@ -129,7 +114,7 @@ WIDE static void step(const struct work *w, const struct token *token, double *s
 }
 
 /* [V][K] from `from`, which may be [K][V]; or back, into `to`. */
-static void turn(const struct work *w, const double *from, double *to, bool back)
+void recurrence_turn(const struct recurrence_work *w, const double *from, double *to, bool back)
 {
 	int64_t rows = w->e.v_dim, columns = w->e.k_dim;
 
@@ -141,7 +126,7 @@ static void turn(const struct work *w, const double *from, double *to, bool back
 		}
 }
 
-static void tokens_of(const struct work *w, int64_t n, int64_t *first, int64_t *end)
+void recurrence_tokens(const struct recurrence_work *w, int64_t n, int64_t *first, int64_t *end)
 {
 	int offsets = w->roles.cu_seqlens;
 
@@ -149,25 +134,25 @@ static void tokens_of(const struct work *w, int64_t n, int64_t *first, int64_t *
 	*end = offsets >= 0 ? check_integer(&w->in[offsets], n + 1) : (n + 1) * w->e.tokens;
 }
 
-static void run_head(const struct work *w, int64_t n, int64_t h)
+static void run_head(const struct recurrence_work *w, int64_t n, int64_t h)
 {
 	const struct recurrence_extent *e = &w->e;
 	const struct tensor *output = &w->out[w->roles.output];
 	int64_t size = e->v_dim * e->k_dim, place = (n * e->v_heads + h) * size, first, end;
-	double *state = take(size), *stored = take(size), *row = take(3 * e->k_dim + 2 * e->v_dim);
-	struct token token = {.q = row, .k = row + e->k_dim, .stays = row + 2 * e->k_dim, .v = row + 3 * e->k_dim};
+	double *state = recurrence_take(size), *stored = recurrence_take(size), *row = recurrence_take(3 * e->k_dim + 2 * e->v_dim);
+	struct recurrence_token token = {.q = row, .k = row + e->k_dim, .stays = row + 2 * e->k_dim, .v = row + 3 * e->k_dim};
 
 	token.output = token.v + e->v_dim;
 	if (w->roles.state >= 0 && w->in[w->roles.state].data != NULL)
 		number_read(w->in[w->roles.state].data, w->in[w->roles.state].dtype, place, size, stored);
-	turn(w, stored, state, false);
-	tokens_of(w, n, &first, &end);
+	recurrence_turn(w, stored, state, false);
+	recurrence_tokens(w, n, &first, &end);
 	for (int64_t t = first; t < end; t++) {
-		read_token(w, t, h, &token);
-		step(w, &token, state);
+		recurrence_read(w, t, h, &token);
+		recurrence_step(w, &token, state);
 		number_write(output->data, output->dtype, (t * e->v_heads + h) * e->v_dim, e->v_dim, token.output);
 	}
-	turn(w, state, stored, true);
+	recurrence_turn(w, state, stored, true);
 	if (w->roles.new_state >= 0)
 		number_write(w->out[w->roles.new_state].data, w->out[w->roles.new_state].dtype, place, size, stored);
 	free(row);
@@ -175,10 +160,11 @@ static void run_head(const struct work *w, int64_t n, int64_t h)
 	free(state);
 }
 
-int recurrence_oracle(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err)
+struct recurrence_work recurrence_work_of(const struct op_case *c, const struct tensor *in, struct tensor *out)
 {
 	struct recurrence_roles roles = recurrence_roles_of(c->problem);
-	struct work w = {
+
+	return (struct recurrence_work){
 	    .roles = roles,
 	    .e = recurrence_extent_of(c, &roles),
 	    .modes = recurrence_modes_of(c, &roles),
@@ -187,6 +173,11 @@ int recurrence_oracle(const struct op_case *c, const struct tensor *in, struct t
 	    .in = in,
 	    .out = out,
 	};
+}
+
+int recurrence_oracle(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err)
+{
+	struct recurrence_work w = recurrence_work_of(c, in, out);
 
 	if (recurrence_check(c, in, err) != 0)
 		return -1;

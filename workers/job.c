@@ -1,6 +1,6 @@
 /* Form: {"id", "name", "op_type", "description", "tags": [text], "axes": [{"name", "value" (null: var)}],
  * "inputs", "outputs": [{"name", "dtype", "shape": [axis number] | null, "optional"}], "op": text | null,
- * "no_truth": text | null, "axis": [value], "seed": "decimal", "edge": "decimal", "sources": [{"kind", …}],
+ * "no_truth": text | null, "axis": [value], "seed": "decimal", "edge": "decimal", "gradients": bool, "sources": [{"kind", …}],
  * "constraints": [text], "constants": [{"name", "value", "source", "conflict"}],
  * "rules": [{"atol", "rtol", "hit_ratio"}], "root", "all", "truths": [{"name", "version"}]}.
  * Arrays speak by place: "axis" has a value for each of "axes", "sources" one for each of "inputs", "rules" one for each
@@ -242,6 +242,7 @@ void job_write(const struct job *job, struct buf *out)
 	write_text(out, "no_truth", job->no_truth);
 	buf_printf(out, ",\"seed\":\"%" PRIu64 "\"", job->seed);
 	buf_printf(out, ",\"edge\":\"%d\"", job->edge);
+	buf_printf(out, ",\"gradients\":%s", job->asks == JOB_GRADIENTS ? "true" : "false");
 	write_sources(out, job);
 	write_texts(out, "constraints", job->constraints, job->constraint_count);
 	write_constants(out, job);
@@ -485,6 +486,7 @@ struct job *job_read(const cJSON *json, struct arena *arena, struct err *err)
 	job->edge = edge <= OP_EDGES ? (int)edge : 0;
 	if (edge > OP_EDGES)
 		wrong(&at, "edge");
+	job->asks = cJSON_IsTrue(json_member(json, "gradients")) ? JOB_GRADIENTS : JOB_OUTPUTS;
 	read_sources(&at, json, job);
 	job->constraints = read_texts(&at, json, "constraints", &job->constraint_count);
 	read_constants(&at, json, job);

@@ -16,6 +16,10 @@
 #include "dataset/workload.h"
 #include "kernels/op.h"
 
+/* What is asked of the reference: what run() returns; or the gradients of that, by autograd. Then `problem` is the one that
+ * kernels/gradient.h makes of the definition's, and sources and rules are by its inputs and outputs. */
+enum job_asks { JOB_OUTPUTS, JOB_GRADIENTS };
+
 struct job {
 	const char *id;                    /* case id: "small:batch_size=1", "workload:UUID" */
 	struct op_problem problem;         /* what the families see of the definition */
@@ -24,6 +28,7 @@ struct job {
 	const int64_t *axis;               /* problem.axis_count values */
 	uint64_t seed;
 	int edge;                          /* op_case.edge */
+	enum job_asks asks;
 	const struct input_source *inputs; /* problem.input_count; random ones are made by the family */
 	const char *const *constraints;    /* those that need tensor contents: checked once the inputs are made */
 	int constraint_count;

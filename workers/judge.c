@@ -3,7 +3,7 @@
  *   {"begin": {"bytes", "staged"}}   a new runner child, and the bytes of the largest case to come: what was shared with
  *                                    the last child is given up. `staged`: this child cannot map device memory. No answer.
  *   {"case": job}                    -> {"run": …}, for the runner, or a verdict
- *   {"ran": …}                       the runner's answer, passed on -> {"run": …}, {"provide": …} for the provider (heads of trial.c
+ *   {"ran": …}                       the runner's answer, passed on -> {"run": …}, {"provide": …} for the provider (heads of trial_stage.c
  *                                    and provider.py), or a verdict
  *   {"answer": …}                    what the provider, or the pool in its place, has to say of the last {"provide"}
  *                                    -> {"provide": …} or a verdict

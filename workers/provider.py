@@ -7,9 +7,9 @@
 What each library can do stands in a table: providers/{flashinfer,sglang,fla,torch}.py, in the terms of providers/common.py.
 
 JSON lines, from the pool:
-  {"provide": {"provider", "family", "variant", "name", "op_type", "class", "tags", "axes", "constants", "seed", "arena", "inputs",
-               "outputs"}}
-      as the judge wrote it (head of trial.c), with the memfd of the arena if it is one. The arena is mapped for this one
+  {"provide": {"provider", "family", "variant", "name", "op_type", "class", "tags", "axes", "constants", "gradients", "seed",
+               "arena", "inputs", "outputs"}}
+      as the judge wrote it (head of trial_stage.c), with the memfd of the arena if it is one. The arena is mapped for this one
       request: the judge may give it back as soon as it has the answer.
 to the pool:
   {"provider": {"python"}} | {"refused": sentence}     once
@@ -192,7 +192,7 @@ class Server:
         self.runner, self.channel, self.device = runner, channel, device
         self.tables = load_tables()
         self.versions = {}
-        self.used = set()  # (provider, definition) that have been called before
+        self.used = set()  # (provider, definition, its gradients?) that have been called before
         self.prepared = 0.0
         self.since = 0.0
         self.doing = []  # (what, until when) of the preparations under way
@@ -271,21 +271,27 @@ class Server:
             raise common.Unavailable(why)
         self.begin(table, row, request)
         inputs = {spec["name"]: arena.input(spec) for spec in request["inputs"]}
-        call = common.Call(torch, request, inputs, self.device)
+        calls = []  # those that were made: one
         runner.seed_everything(request["seed"], self.device)
         torch.set_float32_matmul_precision("highest")  # whatever an imported library has made of it
         start = time.perf_counter()
         with torch.no_grad():
-            result = row.call(call)
+            if request["gradients"]:
+                result = self.differentiate(row, request, inputs, calls)
+            else:
+                calls.append(common.Call(torch, request, inputs, self.device))
+                result = row.call(calls[0])
             if self.device != "cpu":
                 torch.cuda.synchronize()
             while self.doing:
                 self.progress(None, 0)
             results = runner.unpack(result, request["outputs"])
-            described = [self.store(arena, spec, value) for spec, value in zip(request["outputs"], results)]
+            store = self.store_gradient if request["gradients"] else self.store
+            described = [store(arena, spec, value) for spec, value in zip(request["outputs"], results)]
             arena.finish()
-        self.used.add((table.name, request["name"]))
-        return {"provided": described, "coarse": coarse_of(row, call, results), "prepared": self.prepared,
+        self.used.add((table.name, request["name"], request["gradients"]))
+        coarse = coarse_gradients if request["gradients"] else coarse_of
+        return {"provided": described, "coarse": coarse(row, calls[0], results), "prepared": self.prepared,
                 "seconds": max(0.0, time.perf_counter() - start - self.prepared)}
 
     def begin(self, table, row, request):
@@ -299,8 +305,29 @@ class Server:
         hook = getattr(table.module, "on_import", None)
         if hook is not None:
             hook()
-        if (table.name, request["name"]) not in self.used and row.first_use_s > 0:
+        if (table.name, request["name"], request["gradients"]) not in self.used and row.first_use_s > 0:
             self.progress("%s prepares its kernels for %s, once" % (table.name, request["name"]), row.first_use_s)
+
+    def differentiate(self, row, request, inputs, calls):
+        """Through the row's own call, by the library's backward kernels where it has some."""
+        given = [spec for spec in request["inputs"] if spec["name"].startswith("grad:")]
+        forward = dict(request, inputs=[spec for spec in request["inputs"] if spec not in given],
+                       outputs=[dict(spec, name=spec["name"][5:], scalar=False) for spec in given])
+
+        def run(**arguments):
+            calls.append(common.Call(self.runner.torch, forward, arguments, self.device))
+            return row.call(calls[-1])
+
+        try:
+            return self.runner.differentiate(run, request, inputs)
+        except NotImplementedError as problem:
+            raise common.Unavailable("it has no gradients of this: %s" % sentence(problem).splitlines()[0])
+        except self.runner.Mistake as problem:
+            raise common.Unavailable("it has no gradients of this: its outputs carry none") from problem
+
+    @staticmethod
+    def store_gradient(arena, spec, result):
+        return arena.store_gradient(spec, None if result is None else result.contiguous())
 
     @staticmethod
     def store(arena, spec, result):
@@ -318,6 +345,12 @@ def coarse_of(row, call, results):
         allowed = 5 * call.noise * size
         rules.append({"atol": atol + (allowed if math.isfinite(allowed) else 0.0), "rtol": rtol})  # of NaN: nothing
     return rules
+
+
+def coarse_gradients(row, call, results):
+    """A library's own tests hold the gradients of products of tensor cores to an error ratio of 0.008, or 0.02 of what is
+    summed over tokens (flash-linear-attention, tests/ops/test_gated_delta.py)."""
+    return None if row.coarse is None else [{"atol": 0.0, "rtol": 0.02} for _ in results]
 
 
 def Stand(runner, info, fds, device):

@@ -15,11 +15,13 @@ Pool and child, JSON lines on the child's socket:
   <- {"ready": true, "seconds": what it took} | {"refused": sentence}
   -> {"load": source, "name"}         <- {"loaded": true} | {"error": …}
   -> {"run": …} as the judge wrote it (head of judge.c), with the memfd of the arena when that is a new one
-  <- {"ran": [{"shape", "dtype"} for each output], "seconds"} | {"error": …} | {"unmapped": sentence}
+  <- {"ran": [{"shape", "dtype", "none"} for each output], "seconds"} | {"error": …} | {"unmapped": sentence}
 {"error": {"message", "line", "accident", "fatal"}}: what the reference did wrong, at which of its lines (0: unknown);
 `accident`: not the reference's text but this machine may be at fault (no memory, a missing module, a CUDA error);
-`fatal`: this process is of no more use. "unmapped": the arena could not be mapped; CUDA IPC is refused here."""
+`fatal`: this process is of no more use. "none": autograd gave this input no gradient; zeros lie in its place. "unmapped":
+the arena could not be mapped; CUDA IPC is refused here."""
 
+import contextlib
 import ctypes
 import faulthandler
 import fcntl
@@ -311,6 +313,12 @@ class Child:
         arguments = {spec["name"]: self.arena.input(spec) for spec in case["inputs"]}
         seed_everything(case["seed"], self.device)
         start = time.perf_counter()
+        if case["gradients"]:
+            results = differentiate(gradients_on(self.run), case, arguments)
+            self.end_copies()
+            described = [self.arena.store_gradient(spec, result) for spec, result in zip(case["outputs"], results)]
+            self.arena.finish()
+            return {"ran": described, "seconds": time.perf_counter() - start}
         result = self.run(**arguments)
         self.end_copies()
         results = unpack(result, case["outputs"])
@@ -500,6 +508,81 @@ def unpack(result, specs):
     return results
 
 
+def gradients_on(run):
+    """run() without the decorators of torch that switch gradients off (no_grad, inference_mode): what they decorate."""
+    contexts = sys.modules["torch.utils._contextlib"].__file__
+    while hasattr(run, "__wrapped__") and getattr(getattr(run, "__code__", None), "co_filename", None) == contexts:
+        run = run.__wrapped__
+    return run
+
+
+@contextlib.contextmanager
+def in_float64():
+    """Whatever asks for a narrower float gets float64: x.float(), x.to(torch.bfloat16), torch.zeros(n), dtype=…"""
+    narrow = (torch.float32, torch.float16, torch.bfloat16)
+    methods = (torch.Tensor.float, torch.Tensor.half, torch.Tensor.bfloat16)
+
+    def wide(value):
+        return torch.float64 if isinstance(value, torch.dtype) and value in narrow else value
+
+    class Wide(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, function, types, args=(), kwargs=None):
+            function = torch.Tensor.double if function in methods else function
+            return function(*map(wide, args), **{name: wide(value) for name, value in (kwargs or {}).items()})
+
+    default = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        with Wide():
+            yield
+    finally:
+        torch.set_default_dtype(default)
+
+
+def differentiate(run, case, arguments):
+    """What run() gives back for the gradients of its outputs: a tensor (None: no gradient) for each output d_X of the case;
+    then for each output slope_X half of what the loss differs by between the ends of a step in X. Inputs named grad:Y are the
+    gradients of run()'s outputs Y, step:X are steps (kernels/gradient.h); the rest are run()'s arguments."""
+    given, steps = ({spec["name"][5:]: (spec, arguments.pop(spec["name"])) for spec in case["inputs"]
+                     if spec["name"].startswith(kind)} for kind in ("grad:", "step:"))
+    wanted = [spec["name"][2:] for spec in case["outputs"] if spec["name"].startswith("d_")]
+    for name in wanted:
+        arguments[name] = arguments[name].detach().requires_grad_()
+    leaves = [arguments[name] for name in wanted]
+    wide = in_float64 if all(spec["dtype"] == "float64" for spec in case["outputs"]) else contextlib.nullcontext
+    with torch.enable_grad():
+        with wide():
+            result = run(**arguments)
+        results = unpack(result, [dict(spec, name=name) for name, (spec, _) in given.items()])
+        pairs = []
+        for (name, (spec, gradient)), value in zip(given.items(), results):
+            if not isinstance(value, torch.Tensor):
+                as_tensor(dict(spec, name=name, scalar=False), value)  # says what is wrong
+            if list(value.shape) != list(gradient.shape):
+                raise Mistake("output '%s' has shape %s, declared %s: its gradient cannot be given"
+                              % (name, tuple(value.shape), tuple(gradient.shape)))
+            if value.requires_grad:
+                pairs.append((value, gradient))
+        if not pairs:
+            raise Mistake("the reference's outputs carry no gradient: torch's autograd sees no way from %s to an input "
+                          "(is it switched off inside, or are they detached?)" % ", ".join(given))
+        # Of the sum of all products, to which the given gradients are constants: given as such, torch would import sympy.
+        loss = sum((value * gradient.to(value.dtype)).sum() for value, gradient in pairs)
+        gradients = torch.autograd.grad(loss, leaves, allow_unused=True)
+    slopes = []
+    with torch.no_grad(), wide():
+        for name, (_, step) in steps.items():
+            ends = []
+            for end in (1, -1):
+                moved = {key: value.detach().clone() if isinstance(value, torch.Tensor) else value
+                         for key, value in arguments.items()}
+                moved[name] += end * step
+                found = unpack(run(**moved), [dict(spec, name=name) for name, (spec, _) in given.items()])
+                ends.append(sum((gradient * y).sum() for (_, gradient), y in zip(given.values(), found)))
+            slopes.append((ends[0] - ends[1]) / 2)
+    return [*gradients, *slopes]
+
+
 def as_tensor(spec, result):
     if isinstance(result, torch.Tensor):
         return result.detach()
@@ -620,6 +703,12 @@ class Arena:
                 place, result = place.view(torch.uint8), result.view(torch.uint8)
             place.copy_(result)
         return {"shape": shape, "dtype": dtype}
+
+    def store_gradient(self, spec, result):
+        if result is None:
+            self.place(spec).zero_()
+            return {"shape": spec["shape"], "dtype": spec["dtype"], "none": True}
+        return self.store(dict(spec, scalar=False), result)
 
     def finish(self):
         for place, copy in self.staged:

@@ -16,7 +16,7 @@ struct trial; /* opaque */
 enum trial_answer {
 	TRIAL_RUN,     /* `out` has the message to the runner */
 	TRIAL_PROVIDE, /* `out` has the message to the provider */
-	TRIAL_VERDICT /* `out` has the verdict's JSON; the trial is over */
+	TRIAL_VERDICT  /* `out` has the verdict's JSON; the trial is over */
 };
 
 /* Begins; trial_close frees. `json` is a job. */
@@ -33,7 +33,8 @@ enum trial_answer trial_provided(struct trial *trial, const cJSON *message, stru
  * answered where the inputs are so large that their memory was given back. */
 void trial_think(struct trial *trial);
 
-/* The runner failed: {"reason", "message", "line", "loading"}. Always a verdict; may come at any time after trial_open. */
+/* The runner failed: {"reason", "message", "line", "loading"}. Always a verdict; may come at any time after trial_open.
+ */
 void trial_blame(struct trial *trial, const cJSON *blame, struct buf *out);
 
 void trial_close(struct trial *trial);

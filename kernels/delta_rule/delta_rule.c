@@ -1,6 +1,7 @@
 /* delta_rule - linear attention that corrects what it holds: S <- S + beta k (v - S^T k)^T, output = scale S^T q.
  * kernels/recurrence.h says what its tensors are, kernels/recurrence_inputs.h what they hold and within which bounds
  * references are right. */
+#include "kernels/recurrence_gradient.h"
 #include "kernels/recurrence_inputs.h"
 
 static int match(const struct op_problem *problem, struct err *why)
@@ -22,4 +23,5 @@ const struct op delta_rule_op = {
     .fill = recurrence_fill,
     .check = recurrence_check,
     .oracle = recurrence_oracle,
+    .gradient = &recurrence_gradient,
 };

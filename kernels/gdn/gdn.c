@@ -42,6 +42,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "kernels/gdn/gradient.h"
 #include "kernels/gdn/oracle.h"
 #include "kernels/gdn/roles.h"
 
@@ -312,6 +313,7 @@ const struct op gdn_op = {
     .fill = fill,
     .check = gdn_check,
     .oracle = gdn_oracle,
+    .gradient = &gdn_gradient,
     .probe = probe,
     .probe_axes = probe_axes,
 };

@@ -2,6 +2,7 @@
  * each head and key.
  * kernels/recurrence.h says what its tensors are, kernels/recurrence_inputs.h what they hold and within which bounds
  * references are right. */
+#include "kernels/recurrence_gradient.h"
 #include "kernels/recurrence_inputs.h"
 
 static int match(const struct op_problem *problem, struct err *why)
@@ -23,4 +24,5 @@ const struct op kda_op = {
     .fill = recurrence_fill,
     .check = recurrence_check,
     .oracle = recurrence_oracle,
+    .gradient = &recurrence_gradient,
 };

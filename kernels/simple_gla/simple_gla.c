@@ -1,6 +1,7 @@
 /* simple_gla - gated linear attention with one gate a head: S <- e^g S + k v^T, output = scale S^T q.
  * kernels/recurrence.h says what its tensors are, kernels/recurrence_inputs.h what they hold and within which bounds
  * references are right. */
+#include "kernels/recurrence_gradient.h"
 #include "kernels/recurrence_inputs.h"
 
 static int match(const struct op_problem *problem, struct err *why)
@@ -22,4 +23,5 @@ const struct op simple_gla_op = {
     .fill = recurrence_fill,
     .check = recurrence_check,
     .oracle = recurrence_oracle,
+    .gradient = &recurrence_gradient,
 };

@@ -4,7 +4,7 @@ STEPS = "delta_rule_recurrent_qk_l2norm_h4_d64"
 CHUNKS = "delta_rule_chunk_varlen_h2_k128_v64"
 
 RETURN = "return output.to(v.dtype), state"
-STATE = "state = final_state[n] if initial_state is None else initial_state[n]"
+STATE = "state = torch.zeros_like(final_state[n]) if initial_state is None else initial_state[n]"
 LEARNT = "learnt = torch.linalg.solve_triangular(ones + among, surprise, upper=False)"
 
 MUTANTS = [

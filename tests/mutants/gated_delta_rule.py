@@ -6,7 +6,7 @@ CHUNKS = "gated_delta_rule_chunk_varlen_gate_h2_hv4_k64_v128"
 FORGET = "state = decay[:, t, :, None, None] * state"
 HELD = "held = (key[:, t, :, :, None] * state).sum(dim=2)"
 GATE = "-torch.exp(A_log) * F.softplus(g.float() + dt_bias)"
-STATE = "state = final_state[n] if initial_state is None else initial_state[n]"
+STATE = "state = torch.zeros_like(final_state[n]) if initial_state is None else initial_state[n]"
 LEFT = "torch.exp((total[:, :, None] - total[:, None, :]).clamp(max=0))"
 
 MUTANTS = [

@@ -6,7 +6,7 @@ CHUNKS = "gla_chunk_varlen_h2_d128"
 RETURN = "return output.to(v.dtype), state.clone()"
 FORGET = "state = decay[:, t, :, :, None] * state"
 LEARN = "state = state + key[:, t, :, :, None] * value[:, t, :, None, :]"
-STATE = "state = final_state[n] if initial_state is None else initial_state[n]"
+STATE = "state = torch.zeros_like(final_state[n]) if initial_state is None else initial_state[n]"
 
 MUTANTS = [
     (STEPS, "gate left out", FORGET, "pass"),

@@ -53,7 +53,7 @@ MUTANTS = [
     (CHUNKS, "a token sees itself", "tril(diagonal=-1)", "tril()"),
     (CHUNKS, "mask left out", "left, keys).tril()\n", "left, keys)\n"),
     (CHUNKS, "chunks that cross sequences", "min(start + CHUNK, end)", "min(start + CHUNK, q.shape[1])"),
-    (CHUNKS, "initial state ignored", "state = final_state[n] if initial_state is None else initial_state[n]", "state = final_state[n]"),
+    (CHUNKS, "initial state ignored", "state = torch.zeros_like(final_state[n]) if initial_state is None else initial_state[n]", "state = final_state[n]"),
     (CHUNKS, "axis of the batch lost", "output.transpose(0, 1)[None]", "output.transpose(0, 1)"),
     (BOUNDED, "softplus for the bound", BOUND, "-torch.exp(A_log)[:, None] * torch.nn.functional.softplus(g.float() + dt_bias)"),
     (BOUNDED, "bound ignored", "gate = lower_bound *", "gate = -1 *"),

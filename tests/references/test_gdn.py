@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: d6a6f7c00574daed1ab795e7cbde9d1e
+# reftest-body: 6af5fde19db7fdfa988d796a523633d6
 """Tests of definitions/gdn. conftest.py says how they run."""
 
 import pytest
@@ -650,7 +650,7 @@ def run(q, k, v, state, A_log, a, dt_bias, b, cu_seqlens, scale):
     output = torch.empty_like(v)
     new_state = query.new_zeros(len(offsets) - 1, v.shape[1], v.shape[2], q.shape[2])
     for n, (first, end) in enumerate(zip(offsets, offsets[1:])):
-        held = new_state[n] if state is None else state[n]
+        held = torch.zeros_like(new_state[n]) if state is None else state[n]
         for t in range(first, end):
             held = decay[t, :, None, None] * held
             recalled = (held * key[t, :, None, :]).sum(dim=-1)

@@ -38,7 +38,7 @@ static struct job the_job(struct arena *arena)
 {
 	return (struct job){
 	    .id = "workload:1", .problem = problem_of(&definition, arena), .op = "rmsnorm", .axis = axis,
-	    .seed = UINT64_MAX, .edge = OP_EDGES, .inputs = sources, .constraints = constraints, .constraint_count = 1,
+	    .seed = UINT64_MAX, .edge = OP_EDGES, .asks = JOB_GRADIENTS, .inputs = sources, .constraints = constraints, .constraint_count = 1,
 	    .constants = {{"eps", NAN, "unattested", ""}, {"k", 1e-6, "name", "the description says 1e-5"}},
 	    .constant_count = 2, .rules = rules, .root = "/data/set",
 	};
@@ -73,6 +73,7 @@ static void what_is_written_reads_back_the_same(void **state)
 
 	assert_true(back->seed == UINT64_MAX);
 	assert_int_equal(back->edge, OP_EDGES);
+	assert_true(back->asks == JOB_GRADIENTS);
 	assert_true(back->inputs[1].integer == INT64_MIN);
 	assert_true(isnan(back->constants[0].value));
 	assert_true(back->constants[1].value == 1e-6);

@@ -1,0 +1,332 @@
+/* What the reference left, against what a witness has; builtin is asked here. */
+#include "workers/trial_parts.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "kernels/gradient.h"
+#include "workers/say.h"
+
+/* A copy on the host, in the trial's arena, of these and as many more without data as an oracle looks at. NULL: an
+ * error. */
+struct tensor *trial_on_host(struct trial *trial, const struct tensor *tensors, int count, struct err *err)
+{
+	struct tensor *out = arena_array(&trial->arena, OP_PLACES, sizeof *out);
+
+	for (int i = 0; i < count; i++) {
+		int64_t bytes = job_tensor_bytes(&tensors[i]);
+
+		out[i] = tensors[i];
+		if (tensors[i].data == NULL)
+			continue;
+		out[i].data = arena_alloc(&trial->arena, (size_t)bytes);
+		if (bytes > 0 &&
+		    trial->device->calls->download(trial->device, out[i].data, tensors[i].data, bytes, err) != 0)
+			return NULL;
+	}
+	return out;
+}
+
+/* What the family itself says of an output: 1 it judged, 0 the element rule is to decide, -1 an error. */
+static int judge_by_family(struct trial *trial, int output, const struct tensor *found, const struct tensor *wanted,
+			   struct metrics *metrics, struct err *why)
+{
+	const struct op_problem *problem = &trial->job->problem;
+	struct tensor *in, *reference, *truth;
+
+	if (trial->op->judge == NULL)
+		return 0;
+	in = trial_on_host(trial, trial->in, problem->input_count, why);
+	reference = trial_on_host(trial, found, problem->output_count, why);
+	truth = trial_on_host(trial, wanted, problem->output_count, why);
+	if (in == NULL || reference == NULL || truth == NULL)
+		return -1;
+	return trial->op->judge(&trial->c, output, in, &reference[output], &truth[output], metrics, why);
+}
+
+/* By a rule that is not each element's. 0, or -1 on error. */
+static int weigh_by_family(struct trial *trial, int output, const struct tensor *found, const struct tensor *wanted,
+			   struct rule rule, struct metrics *metrics, struct err *why)
+{
+	struct tensor *reference = trial_on_host(trial, &found[output], 1, why),
+		      *truth = trial_on_host(trial, &wanted[output], 1, why);
+
+	if (reference == NULL || truth == NULL)
+		return -1;
+	trial->op->weigh(&trial->c, output, rule, reference, truth, metrics, why);
+	return 0;
+}
+
+static bool nonfinite(const struct metrics *metrics)
+{
+	return metrics->worst_count > 0 &&
+	       (!isfinite(metrics->worst[0].reference) || !isfinite(metrics->worst[0].ground_truth));
+}
+
+/* The case's rule for an output, as wide as the arithmetic of these two witnesses (-1: none) makes it. */
+struct rule trial_rule_for(const struct trial *trial, int output, int a, int b)
+{
+	struct rule rule = trial->job->rules[output];
+	const int witnesses[] = {a, b};
+
+	for (int i = 0; i < 2; i++) {
+		const struct rule *coarse = witnesses[i] < 0 ? NULL : trial->coarse[witnesses[i]];
+
+		if (coarse != NULL && coarse[output].atol > rule.atol)
+			rule.atol = coarse[output].atol;
+		if (coarse != NULL && coarse[output].rtol > rule.rtol)
+			rule.rtol = coarse[output].rtol;
+	}
+	return rule;
+}
+
+static struct output_verdict new_verdict(const char *name, const char *truth_name, const struct tensor *tensor,
+					 struct rule rule)
+{
+	struct output_verdict out = {.name = name,
+				     .ground_truth = truth_name,
+				     .status = STATUS_PASSED,
+				     .atol = rule.atol,
+				     .rtol = rule.rtol,
+				     .hit_ratio = rule.hit_ratio,
+				     .rank = tensor->rank};
+
+	memcpy(out.shape, tensor->shape, sizeof out.shape);
+	return out;
+}
+
+/* From its metrics: NULL, or the sentence that says how it is missed; `words` are the family's, NULL: the rule's. */
+static const char *end_verdict(struct trial *trial, struct output_verdict *out, enum dtype dtype, const char *words)
+{
+	if (out->metrics.passed)
+		return NULL;
+	out->status = STATUS_FAILED;
+	out->reason = nonfinite(&out->metrics) ? REASON_NONFINITE : REASON_NUMERIC;
+	return words != NULL ? arena_string(&trial->arena, words) : say_miss(&trial->arena, out, dtype);
+}
+
+static int compare_elements(struct trial *trial, const struct tensor *found, const struct tensor *wanted,
+			    struct rule rule, struct metrics *metrics, struct err *err)
+{
+	return trial->device->calls->compare(trial->device, found->data, wanted->data, found->dtype, found->elements,
+					     rule, metrics, err);
+}
+
+/* One output of `found` against `wanted`, by this rule, into `out`. The sentence when it is missed, in `miss`.
+ * -1: an error. 1: the family judged `found` alone. */
+int trial_compare_tensors(struct trial *trial, int output, const struct tensor *found, const struct tensor *wanted,
+			  struct rule rule, const char *truth_name, struct output_verdict *out, const char **miss,
+			  struct err *err)
+{
+	const struct tensor *tensor = &found[output];
+	int judged;
+
+	*miss = NULL;
+	*out = new_verdict(trial->job->problem.outputs[output].name, truth_name, tensor, rule);
+	judged = judge_by_family(trial, output, found, wanted, &out->metrics, err);
+	if (judged < 0)
+		return -1;
+	if (judged == 0 && trial->op->weigh != NULL) {
+		if (weigh_by_family(trial, output, found, wanted, rule, &out->metrics, err) != 0)
+			return -1;
+		*miss = end_verdict(trial, out, tensor->dtype, err->text);
+		return 0;
+	}
+	if (judged == 0 && compare_elements(trial, tensor, &wanted[output], rule, &out->metrics, err) != 0)
+		return -1;
+	*miss = end_verdict(trial, out, tensor->dtype, judged > 0 ? err->text : NULL);
+	return judged;
+}
+
+/* What was found first of all that is wrong with the outputs decides once the second run has shown nothing worse. Zeros
+ * in every output are no evidence, whatever inputs are to hold. */
+static void sum_up_outputs(struct trial *trial)
+{
+	struct verdict *verdict = &trial->verdict;
+	enum reason reason = REASON_NONE;
+	bool weak = true;
+
+	verdict->outputs = trial->outputs;
+	for (int i = 0; i < verdict->output_count; i++) {
+		if (!trial->of_input[i])
+			weak = weak && trial->outputs[i].metrics.zeros_would_pass;
+		if (trial->outputs[i].status == STATUS_FAILED && reason != REASON_NONFINITE &&
+		    (reason == REASON_NONE || trial->outputs[i].reason != REASON_MUTATED_INPUT))
+			reason = trial->outputs[i].reason;
+	}
+	verdict->weak = weak;
+	trial->missed = reason;
+	trial->missed_message =
+	    reason == REASON_NONE ? NULL : arena_copy(&trial->arena, trial->misses.data, trial->misses.length);
+}
+
+/* Begins a sentence on what is not as this witness has it. */
+static void begin_miss(struct trial *trial, int at)
+{
+	buf_text(&trial->misses, trial->misses.length > 0 ? "\n" : "");
+	if (trial->truths.count > 1)
+		buf_printf(&trial->misses, "against %s: ", trial->witness[at].name);
+}
+
+static int compare_output(struct trial *trial, int at, int output)
+{
+	struct verdict *verdict = &trial->verdict;
+	struct err err = {""};
+	const char *miss;
+
+	if (trial_compare_tensors(trial, output, trial->first, trial->truth[at], trial_rule_for(trial, output, at, -1),
+				  trial->witness[at].name, &trial->outputs[verdict->output_count], &miss, &err) < 0) {
+		trial_decide_error(trial, &err);
+		return -1;
+	}
+	verdict->output_count++;
+	verdict->elements += trial->first[output].elements;
+	if (miss != NULL) {
+		begin_miss(trial, at);
+		if (trial->ungiven[output])
+			buf_printf(&trial->misses, "autograd finds no way from the outputs to input '%s' (its gradient is None); ",
+			           trial->job->problem.outputs[output].name + sizeof GRADIENT_OF_INPUT - 1);
+		buf_text(&trial->misses, miss);
+	}
+	return 0;
+}
+
+/* Does it hold what it held before? -1: decided by an error. */
+static int was_kept(struct trial *trial, int input)
+{
+	struct err err = {""};
+	int64_t at = trial->device->calls->first_difference(
+	    trial->device, trial->in[input].data, trial->left[input].data, job_tensor_bytes(&trial->in[input]), &err);
+
+	if (at == -2)
+		trial_decide_error(trial, &err);
+	return at == -2 ? -1 : at == -1;
+}
+
+/* An input that was written to, against the witness's truth of a place. -1: decided by an error. */
+static int compare_left(struct trial *trial, int at, int input, int place)
+{
+	const struct op_problem *problem = &trial->job->problem;
+	bool own = place >= problem->output_count;
+	const struct tensor *left = &trial->left[input];
+	struct rule rule = own ? trial->op->rule(&trial->c, place) : trial_rule_for(trial, place, at, -1);
+	struct verdict *verdict = &trial->verdict;
+	struct output_verdict *out = &trial->outputs[verdict->output_count];
+	struct err err = {""};
+	const char *miss;
+
+	*out = new_verdict(problem->inputs[input].name, trial->witness[at].name, left, rule);
+	if (compare_elements(trial, left, &trial->truth[at][place], rule, &out->metrics, &err) != 0) {
+		trial_decide_error(trial, &err);
+		return -1;
+	}
+	trial->of_input[verdict->output_count++] = true;
+	verdict->elements += left->elements;
+	trial->judged[input] = true;
+	miss = end_verdict(trial, out, left->dtype, NULL);
+	if (miss == NULL)
+		return 0;
+	begin_miss(trial, at);
+	buf_printf(&trial->misses, "the reference wrote to its input '%s', but not what ", problem->inputs[input].name);
+	if (own)
+		buf_text(&trial->misses, "the operation leaves there: ");
+	else
+		buf_printf(&trial->misses, "output '%s' is: ", problem->outputs[place].name);
+	buf_text(&trial->misses, miss);
+	if (!own)
+		out->reason = REASON_MUTATED_INPUT;
+	return 0;
+}
+
+/* An input that the reference may write to. What it should hold is an output's truth, which any witness has, or one of
+ * its own, which only builtin has. -1: decided by an error. */
+static int compare_input(struct trial *trial, int at, int input)
+{
+	struct op_leaves leave = trial_leaves(trial, input);
+	int kept = leave.place != OP_KEPT && leave.may_keep ? was_kept(trial, input) : 0;
+
+	if (leave.place == OP_KEPT || kept < 0)
+		return kept;
+	if (kept > 0)
+		trial->judged[input] = true;
+	if (kept > 0 || trial->truth[at][leave.place].data == NULL)
+		return 0;
+	return compare_left(trial, at, input, leave.place);
+}
+
+/* The first input that may have been written to and that nobody has judged. -1: there is none. */
+int trial_unjudged_input(const struct trial *trial)
+{
+	for (int i = 0; i < trial->job->problem.input_count; i++)
+		if (!trial->judged[i] && trial_leaves(trial, i).place != OP_KEPT)
+			return i;
+	return -1;
+}
+
+/* What the reference left, outputs and inputs, against one witness's outputs, which lie in its place. */
+int trial_compare_with(struct trial *trial, int at)
+{
+	int rc = 0;
+
+	for (int i = 0; rc == 0 && i < trial->job->problem.output_count; i++)
+		rc = compare_output(trial, at, i);
+	for (int i = 0; rc == 0 && i < trial->job->problem.input_count; i++)
+		rc = compare_input(trial, at, i);
+	if (rc != 0)
+		return -1;
+	trial->answered[at] = true;
+	sum_up_outputs(trial);
+	return 0;
+}
+
+void trial_pass_over(struct trial *trial, int at, bool accident, const char *why)
+{
+	trial->witness[at].passed_over = arena_string(&trial->arena, why);
+	trial->witness[at].accident = accident;
+}
+
+/* By the oracle, wherever the tensors lie. */
+static int truth_on_host(struct trial *trial, struct tensor *to, struct err *err)
+{
+	const struct op_problem *problem = &trial->job->problem;
+	struct tensor *in = trial_on_host(trial, trial->in, problem->input_count, err);
+	struct tensor *truth = trial_on_host(trial, to, problem->output_count, err);
+
+	if (in == NULL || truth == NULL || trial->op->oracle(&trial->c, in, truth, err) != 0)
+		return -1;
+	for (int i = 0; i < problem->output_count; i++)
+		if (trial->device->calls->upload(trial->device, to[i].data, truth[i].data, job_tensor_bytes(&to[i]),
+						 err) != 0)
+			return -1;
+	return 0;
+}
+
+static int make_truth(struct trial *trial, struct tensor *to, struct err *err)
+{
+	if (trial->op->on_host)
+		return truth_on_host(trial, to, err);
+	return trial->device->calls->truth(trial->device, trial->op, &trial->c, trial->in, to, err);
+}
+
+/* Alone, builtin's failure is the case's; beside others it is passed over like one of them. */
+void trial_ask_builtin(struct trial *trial, int at)
+{
+	struct err err = {""};
+
+	if (make_truth(trial, trial->truth[at], &err) == 0)
+		trial_compare_with(trial, at);
+	else if (trial->truths.count == 1 || trial->device->calls->broken(trial->device))
+		trial_decide_error(trial, &err);
+	else
+		trial_pass_over(trial, at, false, err.text);
+}
+
+/* While the runner works on its second run: builtin, if it is to be asked whatever the others say. */
+void trial_think(struct trial *trial)
+{
+	if (trial->decided || trial->op == NULL || trial->run == 0 || trial->released)
+		return;
+	for (int i = 0; i < trial->truths.count; i++)
+		if (trial_is_builtin(&trial->truths.items[i]) && (i == 0 || trial->truths.all))
+			trial_ask_builtin(trial, i);
+}

@@ -1,0 +1,251 @@
+/* What a run left in the arena: canaries, inputs, shapes and dtypes, and the same bits twice. */
+#include "workers/trial_parts.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#include "base/json.h"
+#include "kernels/number.h"
+#include "workers/say.h"
+
+enum { CANARY = TRIAL_CANARY, SHAPE_SHOWN = RANK_MAX };
+
+static const char *tensor_named(struct trial *trial, int index)
+{
+	const struct op_problem *problem = &trial->job->problem;
+
+	if (index < problem->input_count)
+		return arena_printf(&trial->arena, "input '%s'", problem->inputs[index].name);
+	return arena_printf(&trial->arena, "output '%s'", problem->outputs[index - problem->input_count].name);
+}
+
+/* "the first of them 4 bytes past the end of input 'x', 252 before output 'y'" */
+static const char *hurt_place(struct trial *trial, const struct layout_gap *gap, int64_t at)
+{
+	const char *text;
+	struct buf place = {0};
+
+	if (gap->before >= 0)
+		buf_printf(&place, "%" PRId64 " bytes past the end of %s", at, tensor_named(trial, gap->before));
+	if (gap->after >= 0)
+		buf_printf(&place, "%s%" PRId64 " bytes before %s", gap->before >= 0 ? ", " : "",
+			   gap->end - gap->begin - at, tensor_named(trial, gap->after));
+	text = arena_printf(&trial->arena, "wrote outside its tensors: the first such byte lies %s", place.data);
+	buf_free(&place);
+	return text;
+}
+
+/* NULL: no canary is hurt; or what was done. -1 in `rc`: it could not be looked at. */
+const char *trial_hurt_canary(struct trial *trial, struct err *err, int *rc)
+{
+	*rc = 0;
+	for (int g = 0; g < trial->layout.gap_count; g++) {
+		const struct layout_gap *gap = &trial->layout.gaps[g];
+		int64_t at = shared_first_other(trial_stage_of(trial), gap->begin, CANARY, gap->end - gap->begin, err);
+
+		if (at == -2)
+			*rc = -1;
+		if (at != -1)
+			return at == -2 ? err->text : hurt_place(trial, gap, at);
+	}
+	return NULL;
+}
+
+void trial_check_canaries(struct trial *trial)
+{
+	struct err err = {""};
+	int rc;
+	const char *hurt = trial->decided ? NULL : trial_hurt_canary(trial, &err, &rc);
+
+	if (hurt != NULL && rc < 0)
+		trial_decide_error(trial, &err);
+	else if (hurt != NULL)
+		trial_decide(trial, STATUS_ERROR, REASON_OUT_OF_BOUNDS,
+			     arena_printf(&trial->arena, "the reference %s", hurt));
+}
+
+/* Element `index` of a tensor, once its octets lie at `memory` on the device. */
+static double element(struct trial *trial, const unsigned char *memory, enum dtype dtype, int64_t index)
+{
+	unsigned char bytes[8] = {0};
+
+	if (trial->device->calls->download(trial->device, bytes, memory, dtype_bytes(dtype, 1), NULL) != 0)
+		return NAN;
+	return number_get(bytes, dtype, dtype_bits(dtype) < 8 ? index % 2 : 0);
+}
+
+/* Element `index` of tensor `tensor_index` as it stands in the arena. */
+static double element_found(struct trial *trial, int tensor_index, enum dtype dtype, int64_t index)
+{
+	int64_t begin = dtype_bits(dtype) * index / 8;
+
+	if (shared_get(&trial->court->shared, trial->spare, trial->layout.offset[tensor_index] + begin,
+		       dtype_bytes(dtype, 1), NULL) != 0)
+		return NAN;
+	return element(trial, trial->spare, dtype, index);
+}
+
+/* Where the arena differs from a private copy: "[0, 3]: 1.5, then 2". NULL: nowhere, or decided by an error. */
+static const char *difference(struct trial *trial, int tensor_index, const struct tensor *copy)
+{
+	struct arena *arena = &trial->arena;
+	int bits = dtype_bits(copy->dtype);
+	struct err err = {""};
+	int64_t at = shared_first_difference(&trial->court->shared, trial->layout.offset[tensor_index], copy->data,
+					     job_tensor_bytes(copy), &err);
+	const unsigned char *octets = copy->data;
+	double then, now;
+
+	if (at == -2)
+		trial_decide_error(trial, &err);
+	if (at < 0)
+		return NULL;
+	octets += at * 8 / bits * bits / 8; /* of the element, not of the first byte in it that differs */
+	at = at * 8 / bits;
+	then = element(trial, octets, copy->dtype, at);
+	now = element_found(trial, tensor_index, copy->dtype, at);
+	if (bits < 8 && then == now) { /* it is the other one of the two in this octet */
+		at++;
+		then = element(trial, octets, copy->dtype, at);
+		now = element_found(trial, tensor_index, copy->dtype, at);
+	}
+	return arena_printf(arena, "%s: %s, then %s", say_index(arena, at, copy->rank, copy->shape),
+			    say_value(arena, then, copy->dtype), say_value(arena, now, copy->dtype));
+}
+
+/* A family says which inputs a reference may write to: what it left there is compared later. Where there is none, a
+ * change is a finding: some operations do update a buffer in place. */
+void trial_check_inputs(struct trial *trial)
+{
+	const struct op *op = trial->op;
+
+	for (int i = 0; i < trial->job->problem.input_count && !trial->decided; i++) {
+		const char *where, *sentence;
+
+		if (trial->in[i].data == NULL || trial_leaves(trial, i).place != OP_KEPT ||
+		    (op == NULL && trial->run == 1))
+			continue;
+		where = difference(trial, i, &trial->in[i]);
+		if (where == NULL)
+			continue;
+		sentence = arena_printf(&trial->arena, "the reference changed its input '%s', first at %s",
+					trial->job->problem.inputs[i].name, where);
+		if (op == NULL)
+			trial_add_finding(trial, sentence);
+		else
+			trial_decide(trial, STATUS_FAILED, REASON_MUTATED_INPUT, sentence);
+	}
+}
+
+/* "(8, 4096) float32" from what the runner says of an output; NULL: it says nothing that can be understood. */
+static const char *said_tensor(struct trial *trial, const cJSON *said, int64_t shape[SHAPE_SHOWN], int *rank)
+{
+	const cJSON *dims = json_member(said, "shape"), *dim;
+	const char *dtype = json_text_of(said, "dtype");
+
+	*rank = 0;
+	if (!cJSON_IsArray(dims) || dtype == NULL)
+		return NULL;
+	cJSON_ArrayForEach(
+	    dim, dims) if (*rank == SHAPE_SHOWN ||
+			   !json_integer(dim, &shape[(*rank)++])) return arena_printf(&trial->arena,
+										      "a tensor of %d dimensions",
+										      cJSON_GetArraySize(dims));
+	return say_tensor(&trial->arena, *rank, shape, err_show(dtype).text);
+}
+
+/* NULL: output `output` has been returned as it is declared; else how it was, and in `reason` what is wrong. */
+const char *trial_wrong_form(struct trial *trial, int output, const cJSON *said, enum reason *reason)
+{
+	struct tensor *wanted = &trial->first[output];
+	const char *declared = say_tensor(&trial->arena, wanted->rank, wanted->shape, dtype_name(wanted->dtype));
+	int64_t shape[SHAPE_SHOWN] = {0};
+	int rank;
+	const char *returned = said_tensor(trial, said, shape, &rank);
+	bool same_shape = returned != NULL && rank == wanted->rank;
+
+	for (int d = 0; same_shape && d < rank; d++)
+		same_shape = shape[d] == wanted->shape[d];
+	if (same_shape && strcmp(returned, declared) == 0)
+		return NULL;
+	*reason = same_shape ? REASON_DTYPE : REASON_SHAPE;
+	return arena_printf(&trial->arena, "output '%s': returned %s, declared %s",
+			    trial->job->problem.outputs[output].name,
+			    returned == NULL ? "nothing that can be understood" : returned, declared);
+}
+
+static void check_form(struct trial *trial, int output, const cJSON *said)
+{
+	enum reason reason = REASON_NONE;
+	const char *wrong = trial_wrong_form(trial, output, said, &reason);
+
+	if (wrong != NULL)
+		trial_decide(trial, STATUS_FAILED, reason, wrong);
+}
+
+void trial_check_forms(struct trial *trial, const cJSON *ran)
+{
+	const cJSON *said = json_member(ran, "ran"), *item;
+	int output = 0;
+
+	if (!cJSON_IsArray(said) || cJSON_GetArraySize(said) != trial->job->problem.output_count) {
+		trial_decide(trial, STATUS_ERROR, REASON_CRASHED, "the runner's answer cannot be understood");
+		return;
+	}
+	cJSON_ArrayForEach(item, said)
+	{
+		trial->ungiven[output] = cJSON_IsTrue(json_member(item, "none"));
+		check_form(trial, output++, item);
+	}
+}
+
+/* The copy that the first run left of a tensor of the arena; NULL: none was taken, for nothing may write to it. */
+static const struct tensor *copy_of(const struct trial *trial, int tensor)
+{
+	int inputs = trial->job->problem.input_count;
+	const struct tensor *copy = tensor < inputs ? &trial->left[tensor] : &trial->first[tensor - inputs];
+
+	return copy->data != NULL ? copy : NULL;
+}
+
+void trial_check_deterministic(struct trial *trial)
+{
+	int count = trial_tensor_count(trial), inputs = trial->job->problem.input_count;
+
+	for (int k = 0; k < count && !trial->decided; k++) {
+		int i = (k + inputs) % count; /* outputs first */
+		const struct tensor *copy = copy_of(trial, i);
+		const char *where = copy != NULL ? difference(trial, i, copy) : NULL;
+
+		if (where != NULL)
+			trial_decide(trial, STATUS_FAILED, REASON_NONDETERMINISTIC,
+				     arena_printf(&trial->arena,
+						  "%s differs between two runs on the same inputs, first at %s",
+						  tensor_named(trial, i), where));
+	}
+}
+
+/* What the first run left in the arena's outputs, and in the inputs that it may write to, into private memory. */
+int trial_copy_what_was_written(struct trial *trial, struct err *err)
+{
+	for (int i = 0; i < trial_tensor_count(trial); i++) {
+		const struct tensor *copy = copy_of(trial, i);
+
+		if (copy != NULL && shared_get(&trial->court->shared, copy->data, trial->layout.offset[i],
+					       job_tensor_bytes(copy), err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* What the provider left in the stand's outputs, into private memory. */
+int trial_copy_provided(struct trial *trial, struct tensor *to, struct err *err)
+{
+	const struct op_problem *problem = &trial->job->problem;
+
+	for (int i = 0; i < problem->output_count; i++)
+		if (shared_get(&trial->court->stand, to[i].data, trial->layout.offset[problem->input_count + i],
+			       job_tensor_bytes(&to[i]), err) != 0)
+			return -1;
+	return 0;
+}

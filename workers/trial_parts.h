@@ -1,0 +1,105 @@
+/* trial_parts - one trial as its parts see it; for the files of workers/trial*.c alone. trial.c has the order, the
+ * verdict and who is asked; the others what is done at each step:
+ *
+ *   trial_arrange.c   tensors of the case, memory, inputs
+ *   trial_stage.c     a layout of the arena, and the message that goes with it
+ *   trial_found.c     what a run left there
+ *   trial_compare.c   that against a ground truth
+ *   trial_witness.c   ground truths of other libraries, and whether they agree */
+#ifndef REFTEST_WORKERS_TRIAL_PARTS_H
+#define REFTEST_WORKERS_TRIAL_PARTS_H
+
+#include <stdbool.h>
+
+#include "dataset/verdict.h"
+#include "workers/job.h"
+#include "workers/layout.h"
+#include "workers/trial.h"
+
+enum { TRIAL_CANARY = 0xA5, TRIAL_RUNS = 2 };
+
+struct trial {
+	struct court *court;
+	struct device *device; /* the court's */
+	struct arena arena;
+	const struct job *job;	      /* NULL: it could not be read */
+	const struct op_entry *entry; /* NULL: no family */
+	const struct op *op;
+	struct op_constant constants[OP_CONSTANTS];
+	struct op_case c; /* the case whose tensors are arranged: the probing one, then the real one */
+	struct input_source scalar[OP_ARGS];
+	struct tensor in[OP_ARGS];    /* private; data NULL: absent, or a Python scalar */
+	struct tensor first[OP_ARGS]; /* private copies of the outputs after the first run */
+	struct truths truths;	      /* those of the job, or builtin alone */
+	struct witness witness[TRUTHS_MAX];
+	struct tensor left[OP_ARGS]; /* and of the inputs that may be written to; data NULL: of the others */
+	struct tensor truth[TRUTHS_MAX][OP_PLACES]; /* of outputs; builtin's from op_own_place on: of inputs with one of
+						       their own */
+	bool released; /* the memory of `in` is given back; `data` tells only whether there is any */
+	const struct rule
+	    *coarse[TRUTHS_MAX];   /* by output: what a witness's arithmetic is good for; NULL: for the case's rules */
+	bool answered[TRUTHS_MAX]; /* this one's truth is there, and the reference has been compared with it */
+	int asked;		   /* witnesses [0, asked) have been gone through; the next is being asked */
+	bool at_stand;		   /* what is staged lies in the court's stand, for a provider */
+	unsigned char *spare;	   /* LAYOUT_ALIGN bytes of private memory, to look at single elements */
+	struct layout layout;	   /* of the run under way: inputs, then outputs */
+	int run;		   /* 0 or 1 */
+	bool decided;		   /* `verdict` has status and reason already */
+	struct verdict verdict;
+	enum reason missed; /* why the outputs fail against the ground truth; REASON_NONE: they do not */
+	const char *missed_message;
+	struct output_verdict outputs[TRUTHS_MAX * OP_PLACES]; /* and of the inputs that were written to */
+	bool of_input[TRUTHS_MAX * OP_PLACES];		       /* this one of `outputs` is an input's */
+	bool judged[OP_ARGS]; /* what the reference left in this input, which it may write to, is known to be right or
+				 wrong */
+	bool ungiven[OP_ARGS]; /* autograd gave this output, a gradient, nothing: zeros lie in its place */
+	struct buf misses;    /* sentences on outputs that are not as a ground truth has them */
+};
+
+/* workers/trial.c: what decides first decides. */
+void trial_decide(struct trial *trial, enum status status, enum reason reason, const char *message);
+void trial_decide_error(struct trial *trial, const struct err *err);
+void trial_add_finding(struct trial *trial, const char *sentence);
+bool trial_is_builtin(const struct truth *truth);
+int trial_builtin_at(const struct trial *trial);
+struct shared *trial_stage_of(struct trial *trial);
+
+/* workers/trial_arrange.c */
+int trial_tensor_count(const struct trial *trial);
+struct op_leaves trial_leaves(const struct trial *trial, int input);
+bool trial_has_own_truth(const struct trial *trial, int input);
+int trial_make_inputs(struct trial *trial);
+int trial_arrange(struct trial *trial, const int64_t *axis, int probe);
+
+/* workers/trial_stage.c */
+void trial_write_run(struct trial *trial, struct buf *out);
+void trial_write_provide(struct trial *trial, const char *provider, struct buf *out);
+int trial_stage(struct trial *trial, int run, struct err *err);
+
+/* workers/trial_found.c */
+const char *trial_hurt_canary(struct trial *trial, struct err *err, int *rc);
+void trial_check_canaries(struct trial *trial);
+void trial_check_inputs(struct trial *trial);
+const char *trial_wrong_form(struct trial *trial, int output, const cJSON *said, enum reason *reason);
+void trial_check_forms(struct trial *trial, const cJSON *ran);
+void trial_check_deterministic(struct trial *trial);
+int trial_copy_what_was_written(struct trial *trial, struct err *err);
+int trial_copy_provided(struct trial *trial, struct tensor *to, struct err *err);
+
+/* workers/trial_compare.c */
+struct tensor *trial_on_host(struct trial *trial, const struct tensor *tensors, int count, struct err *err);
+struct rule trial_rule_for(const struct trial *trial, int output, int a, int b);
+int trial_compare_tensors(struct trial *trial, int output, const struct tensor *found, const struct tensor *wanted,
+			  struct rule rule, const char *truth_name, struct output_verdict *out, const char **miss,
+			  struct err *err);
+int trial_unjudged_input(const struct trial *trial);
+int trial_compare_with(struct trial *trial, int at);
+void trial_pass_over(struct trial *trial, int at, bool accident, const char *why);
+void trial_ask_builtin(struct trial *trial, int at);
+
+/* workers/trial_witness.c */
+bool trial_ask_provider(struct trial *trial, int at, struct buf *out);
+void trial_take_provided(struct trial *trial, int at, const cJSON *message);
+void trial_check_agreement(struct trial *trial);
+
+#endif

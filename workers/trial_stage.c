@@ -1,0 +1,144 @@
+/* A run is staged in the arena, and written down for the runner or for a provider. */
+#include "workers/trial_parts.h"
+
+#include <inttypes.h>
+
+#include "base/json.h"
+
+enum { CANARY = TRIAL_CANARY };
+static const unsigned char poison[TRIAL_RUNS] = {0xFF, 0xFE};
+
+static void write_shape(struct buf *out, const struct tensor *tensor)
+{
+	buf_text(out, "\"shape\":[");
+	for (int d = 0; d < tensor->rank; d++)
+		buf_printf(out, "%s%" PRId64, d > 0 ? "," : "", tensor->shape[d]);
+	buf_text(out, "]");
+}
+
+static void write_value(struct buf *out, const struct input_source *scalar)
+{
+	if (scalar->kind == SOURCE_ABSENT)
+		buf_text(out, "null");
+	else if (scalar->scalar_kind == SCALAR_FLOAT)
+		buf_json_number(out, scalar->number);
+	else if (scalar->scalar_kind == SCALAR_BOOL)
+		buf_text(out, scalar->integer != 0 ? "true" : "false");
+	else
+		buf_printf(out, "%" PRId64, scalar->integer);
+}
+
+static void write_place(const struct trial *trial, struct buf *out, int index, const char *name,
+			const struct tensor *tensor)
+{
+	buf_printf(out, "%s{\"name\":", out->data[out->length - 1] == '[' ? "" : ",");
+	buf_json_string(out, name);
+	buf_printf(out, ",\"dtype\":\"%s\",", dtype_name(tensor->dtype));
+	write_shape(out, tensor);
+	buf_printf(out, ",\"offset\":%" PRId64, trial->layout.offset[index]);
+}
+
+static void write_tensors(struct trial *trial, struct buf *out)
+{
+	const struct op_problem *problem = &trial->job->problem;
+
+	buf_printf(out, "\"gradients\":%s,\"seed\":%" PRIu64 ",\"arena\":",
+		   trial->job->asks == JOB_GRADIENTS ? "true" : "false", trial->job->seed);
+	shared_describe(trial_stage_of(trial), out);
+	buf_text(out, ",\"inputs\":[");
+	for (int i = 0; i < problem->input_count; i++) {
+		if (trial->in[i].data != NULL) {
+			write_place(trial, out, i, problem->inputs[i].name, &trial->in[i]);
+		} else {
+			const struct input_source absent = {.kind = SOURCE_ABSENT};
+
+			buf_text(out, i > 0 ? ",{\"name\":" : "{\"name\":");
+			buf_json_string(out, problem->inputs[i].name);
+			buf_text(out, ",\"value\":");
+			write_value(out, problem->inputs[i].rank == OP_SCALAR ? &trial->scalar[i] : &absent);
+		}
+		buf_text(out, "}");
+	}
+	buf_text(out, "],\"outputs\":[");
+	for (int i = 0; i < problem->output_count; i++) {
+		write_place(trial, out, problem->input_count + i, problem->outputs[i].name, &trial->first[i]);
+		buf_text(out, problem->outputs[i].rank == OP_SCALAR ? ",\"scalar\":true}" : ",\"scalar\":false}");
+	}
+	buf_text(out, "]");
+}
+
+/* {"run": {"gradients", "seed", "arena", "inputs": [{"name", "dtype", "shape", "offset"} | {"name", "value"}],
+ *          "outputs": [{"name", "dtype", "shape", "offset", "scalar"}]}} */
+void trial_write_run(struct trial *trial, struct buf *out)
+{
+	buf_text(out, "{\"run\":{");
+	write_tensors(trial, out);
+	buf_text(out, "}}");
+}
+
+/* {"provide": {"provider", "family", "variant", "name", "op_type", "class", "tags": [text], "axes": {name: value},
+ *              "constants": {name: value}, and what a run has}} */
+void trial_write_provide(struct trial *trial, const char *provider, struct buf *out)
+{
+	const struct op_problem *problem = &trial->job->problem;
+	const char *comma = "";
+
+	buf_text(out, "{\"provide\":{\"provider\":");
+	buf_json_string(out, provider);
+	buf_text(out, ",\"family\":");
+	buf_json_string(out, trial->entry->op->name);
+	buf_printf(out, ",\"variant\":%d,\"name\":", trial->c.variant);
+	buf_json_string(out, problem->name);
+	buf_text(out, ",\"op_type\":");
+	buf_json_string(out, problem->op_type);
+	buf_text(out, ",\"class\":");
+	buf_json_string(out, trial->device->calls->class_name(trial->device));
+	buf_text(out, ",\"tags\":[");
+	for (int i = 0; i < problem->tag_count; i++, comma = ",") {
+		buf_text(out, comma);
+		buf_json_string(out, problem->tags[i]);
+	}
+	buf_text(out, "],\"axes\":{");
+	comma = "";
+	for (int i = 0; i < problem->axis_count; i++, comma = ",") {
+		buf_text(out, comma);
+		buf_json_string(out, problem->axes[i].name);
+		buf_printf(out, ":%" PRId64, trial->c.axis[i]);
+	}
+	buf_text(out, "},\"constants\":{");
+	comma = "";
+	for (int i = 0; i < trial->c.constant_count; i++, comma = ",") {
+		buf_text(out, comma);
+		buf_json_string(out, trial->c.constants[i].name);
+		buf_text(out, ":");
+		buf_json_number(out, trial->c.constants[i].value);
+	}
+	buf_text(out, "},");
+	write_tensors(trial, out);
+	buf_text(out, "}}");
+}
+
+/* Canaries, inputs and poison into the arena, in the layout of run `run`. */
+int trial_stage(struct trial *trial, int run, struct err *err)
+{
+	const struct op_problem *problem = &trial->job->problem;
+	struct shared *shared = trial_stage_of(trial);
+	int64_t *bytes = arena_array(&trial->arena, (size_t)trial_tensor_count(trial), sizeof *bytes);
+	int rc = 0;
+
+	for (int i = 0; i < problem->input_count; i++)
+		bytes[i] = trial->in[i].data == NULL ? 0 : job_tensor_bytes(&trial->in[i]);
+	for (int i = 0; i < problem->output_count; i++)
+		bytes[problem->input_count + i] = job_tensor_bytes(&trial->first[i]);
+	trial->layout = layout_make(bytes, trial_tensor_count(trial), run, &trial->arena);
+	for (int g = 0; rc == 0 && g < trial->layout.gap_count; g++) {
+		const struct layout_gap *gap = &trial->layout.gaps[g];
+
+		rc = shared_set(shared, gap->begin, CANARY, gap->end - gap->begin, err);
+	}
+	for (int i = 0; rc == 0 && i < problem->input_count; i++)
+		rc = shared_put(shared, trial->layout.offset[i], trial->in[i].data, bytes[i], err);
+	for (int i = problem->input_count; rc == 0 && i < trial_tensor_count(trial); i++)
+		rc = shared_set(shared, trial->layout.offset[i], poison[run], bytes[i], err);
+	return rc;
+}

@@ -1,0 +1,288 @@
+/* Ground truths of other libraries, and whether those that answered agree. */
+#include "workers/trial_parts.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "workers/layout.h"
+#include "workers/say.h"
+
+/* Enough of the stand for this case: memory that the judge shares with the provider alone. */
+static int reserve_stand(struct trial *trial, struct err *err)
+{
+	enum { SMALL_CASE = 64 << 20 };
+	struct shared *stand = &trial->court->stand;
+	int64_t *bytes = arena_array(&trial->arena, (size_t)trial_tensor_count(trial), sizeof *bytes), need, available;
+
+	for (int i = 0; i < trial_tensor_count(trial); i++)
+		bytes[i] = i < trial->job->problem.input_count
+			       ? trial->in[i].data == NULL ? 0 : job_tensor_bytes(&trial->in[i])
+			       : job_tensor_bytes(&trial->first[i - trial->job->problem.input_count]);
+	need = layout_make(bytes, trial_tensor_count(trial), 0, &trial->arena).total;
+	if (stand->blocks != NULL && shared_room(stand) < need)
+		shared_renew(stand); /* nobody has it mapped between two requests */
+	available =
+	    need > SMALL_CASE ? layout_add(trial->device->calls->memory_free(trial->device), shared_used(stand)) : need;
+	if (need > available)
+		return err_set(err, "a copy of the case takes %s on %s, %s are free", say_bytes(&trial->arena, need),
+			       trial->court->device_name, say_bytes(&trial->arena, available));
+	return shared_reserve(stand, need, 0, err) < 0 ? -1 : 0;
+}
+
+bool trial_ask_provider(struct trial *trial, int at, struct buf *out)
+{
+	struct err err = {""};
+	bool ready = reserve_stand(trial, &err) == 0;
+
+	trial->at_stand = ready;
+	ready = ready && trial_stage(trial, 0, &err) == 0;
+	if (ready)
+		trial_write_provide(trial, trial->truths.items[at].name, out);
+	else
+		trial_pass_over(trial, at, true, err.text);
+	return ready;
+}
+
+static double amount_of(const cJSON *message, const char *key)
+{
+	const cJSON *value = json_member(message, key);
+
+	return cJSON_IsNumber(value) && value->valuedouble >= 0 && isfinite(value->valuedouble) ? value->valuedouble : 0;
+}
+
+/* What a provider says its arithmetic is good for. NULL: for the case's rules, or nothing that can be understood. */
+static const struct rule *read_coarse(struct trial *trial, const cJSON *message)
+{
+	const cJSON *list = json_member(message, "coarse"), *item;
+	int count = trial->job->problem.output_count, output = 0;
+	struct rule *rules = arena_array(&trial->arena, (size_t)count, sizeof *rules);
+
+	if (!cJSON_IsArray(list))
+		return NULL;
+	cJSON_ArrayForEach(item, list) if (output < count) rules[output++] =
+	    (struct rule){.atol = amount_of(item, "atol"), .rtol = amount_of(item, "rtol")};
+	return rules;
+}
+
+/* The outputs of a provider as they were found, if they are what was asked for. */
+void trial_take_provided(struct trial *trial, int at, const cJSON *message)
+{
+	const cJSON *said = json_member(message, "provided"), *item;
+	struct witness *witness = &trial->witness[at];
+	struct err err = {""};
+	enum reason reason;
+	int rc, output = 0;
+	const char *wrong = trial_hurt_canary(trial, &err, &rc);
+
+	witness->seconds = amount_of(message, "seconds");
+	witness->prepared = amount_of(message, "prepared");
+	trial->coarse[at] = read_coarse(trial, message);
+	witness->coarse = trial->coarse[at] != NULL;
+	if (wrong == NULL && cJSON_GetArraySize(said) != trial->job->problem.output_count)
+		wrong = "answered with another number of outputs";
+	cJSON_ArrayForEach(item, said) if (wrong == NULL) wrong = trial_wrong_form(trial, output++, item, &reason);
+	if (wrong == NULL && trial_copy_provided(trial, trial->truth[at], &err) != 0)
+		wrong = err.text;
+	if (wrong != NULL)
+		trial_pass_over(trial, at, rc < 0 || err.text[0] != '\0', wrong);
+	else
+		trial_compare_with(trial, at);
+}
+
+/* ---- do they agree? ---- */
+
+/* Do the outputs of two witnesses meet the rule? What the family judges, it judges one by one. The first sentence why
+ * not in `miss`. -1: an error. */
+static int pair_agrees(struct trial *trial, int a, int b, const char **miss, struct err *err)
+{
+	const struct tensor *found = trial->truth[a], *wanted = trial->truth[b];
+	double margin = 0;
+	int agrees = 1;
+
+	*miss = NULL;
+	for (int i = 0; i < trial->job->problem.output_count; i++) {
+		struct rule rule = trial_rule_for(trial, i, a, b);
+		struct output_verdict out;
+		const char *why = NULL;
+		int judged =
+		    trial_compare_tensors(trial, i, found, wanted, rule, trial->witness[b].name, &out, &why, err);
+
+		if (judged == 1 && why == NULL && !trial_is_builtin(&trial->truths.items[b]))
+			judged = trial_compare_tensors(trial, i, wanted, found, rule, trial->witness[a].name, &out,
+						       &why, err);
+		if (judged < 0)
+			return -1;
+		margin = out.metrics.margin > margin || isnan(out.metrics.margin) ? out.metrics.margin : margin;
+		if (why != NULL && *miss == NULL)
+			*miss = why;
+		agrees &= why == NULL;
+	}
+	if (trial_is_builtin(&trial->truths.items[b]))
+		trial->witness[a].margin = margin;
+	return agrees;
+}
+
+struct agreement {
+	bool differ[TRUTHS_MAX][TRUTHS_MAX];
+	int differences, first, second; /* pairs that differ, and the first of them */
+	const char *miss;		/* of that pair */
+};
+
+static int find_agreement(struct trial *trial, struct agreement *out, struct err *err)
+{
+	*out = (struct agreement){0};
+	for (int a = 0; a < trial->truths.count; a++)
+		for (int b = a + 1; b < trial->truths.count; b++) {
+			const char *miss;
+			int agrees = 1;
+
+			if (trial->answered[a] && trial->answered[b])
+				agrees = pair_agrees(trial, a, b, &miss, err);
+			if (agrees < 0)
+				return -1;
+			if (agrees)
+				continue;
+			out->differ[a][b] = out->differ[b][a] = true;
+			if (out->differences++ == 0) {
+				out->first = a;
+				out->second = b;
+				out->miss = miss;
+			}
+		}
+	return 0;
+}
+
+/* Who differs from all others while those agree among themselves. -1: nobody, or there are only two. */
+static int who_stands_alone(const struct trial *trial, const struct agreement *agreement)
+{
+	int answered = 0;
+
+	for (int i = 0; i < trial->truths.count; i++)
+		answered += trial->answered[i];
+	for (int k = 0; k < trial->truths.count && answered > 2; k++) {
+		int own = 0;
+
+		for (int i = 0; i < trial->truths.count; i++)
+			own += agreement->differ[k][i];
+		if (own == answered - 1 && own == agreement->differences)
+			return k;
+	}
+	return -1;
+}
+
+/* One output on the host against the oracle's. */
+static int oracle_compares(struct trial *trial, int output, int at, const struct tensor *in, const struct tensor *found,
+			   const struct tensor *truth, struct metrics *metrics)
+{
+	struct err err = {""};
+	int judged = trial->op->judge == NULL
+			 ? 0
+			 : trial->op->judge(&trial->c, output, in, &found[output], &truth[output], metrics, &err);
+	struct device *cpu;
+	int rc = judged;
+
+	if (judged != 0)
+		return judged < 0 ? -1 : 0;
+	if (trial->op->weigh != NULL) {
+		trial->op->weigh(&trial->c, output, trial_rule_for(trial, output, at, -1), &found[output],
+				 &truth[output], metrics, &err);
+		return 0;
+	}
+	cpu = trial->court->kernels->face->open_cpu(&err);
+	if (cpu == NULL)
+		return -1;
+	rc = cpu->calls->compare(cpu, found[output].data, truth[output].data, found[output].dtype,
+				 found[output].elements, trial_rule_for(trial, output, at, -1), metrics, &err);
+	cpu->calls->close(cpu);
+	return rc;
+}
+
+/* The CPU oracle's vote on two witnesses, where the case is small enough for it: the one that differs from it, -1: both
+ * do, neither does, or it could not be asked. On the CPU builtin is the oracle. */
+static int oracle_against(struct trial *trial, const struct agreement *agreement)
+{
+	enum { ORACLE_BYTES = 256 << 20 };
+	const struct op_problem *problem = &trial->job->problem;
+	struct err err = {""};
+	struct tensor *in, *truth, *host[2];
+	bool differs[2] = {false, false};
+	const int pair[2] = {agreement->first, agreement->second};
+
+	if (strcmp(trial->device->calls->class_name(trial->device), "cpu") == 0)
+		return trial_is_builtin(&trial->truths.items[pair[1]]) ? pair[0] : -1;
+	if (job_bytes(trial->job) > ORACLE_BYTES)
+		return -1;
+	in = trial_on_host(trial, trial->in, problem->input_count, &err);
+	truth = trial_on_host(trial, trial->truth[pair[0]], problem->output_count, &err);
+	if (in == NULL || truth == NULL || trial->op->oracle(&trial->c, in, truth, &err) != 0)
+		return -1;
+	for (int k = 0; k < 2; k++) {
+		host[k] = trial_on_host(trial, trial->truth[pair[k]], problem->output_count, &err);
+		for (int i = 0; host[k] != NULL && i < problem->output_count; i++) {
+			struct metrics metrics = {0};
+
+			if (oracle_compares(trial, i, pair[k], in, host[k], truth, &metrics) < 0)
+				return -1;
+			differs[k] = differs[k] || !metrics.passed;
+		}
+	}
+	return host[0] == NULL || host[1] == NULL || differs[0] == differs[1] ? -1 : pair[differs[0] ? 0 : 1];
+}
+
+/* "; the reference agrees with builtin and torch" */
+static void append_reference(const struct trial *trial, struct buf *out)
+{
+	int count = trial->job->problem.output_count, at = 0, said = 0;
+
+	for (int i = 0; i < trial->truths.count; i++) {
+		bool passed = true;
+
+		if (!trial->answered[i])
+			continue;
+		for (int k = 0; k < trial->verdict.output_count; k++)
+			if (strcmp(trial->outputs[k].ground_truth, trial->witness[i].name) == 0)
+				passed = passed && trial->outputs[k].status == STATUS_PASSED;
+		at += count;
+		if (passed)
+			buf_printf(out, "%s%s", said++ == 0 ? "; the reference agrees with " : " and ",
+				   trial->witness[i].name);
+	}
+	if (said == 0)
+		buf_text(out, "; the reference agrees with none of them");
+}
+
+static void decide_disagreement(struct trial *trial, const struct agreement *agreement)
+{
+	int alone = who_stands_alone(trial, agreement);
+	bool by_oracle = alone < 0 && agreement->differences == 1;
+	const char *first = trial->witness[agreement->first].name, *second = trial->witness[agreement->second].name;
+	struct buf text = {0};
+
+	if (by_oracle)
+		alone = oracle_against(trial, agreement);
+	if (alone >= 0)
+		buf_printf(&text, "%s stands alone%s", trial->witness[alone].name,
+			   by_oracle ? " against the oracle on the CPU" : "");
+	else
+		buf_printf(&text, "%d pairs of ground truths differ and no single one stands alone",
+			   agreement->differences);
+	append_reference(trial, &text);
+	buf_printf(&text, "\n%s against %s: %s", first, second, agreement->miss);
+	if (trial->misses.length > 0)
+		buf_printf(&text, "\nthe reference %s", trial->misses.data);
+	trial_decide(trial, STATUS_FAILED, REASON_GROUND_TRUTHS_DISAGREE,
+		     arena_copy(&trial->arena, text.data, text.length));
+	buf_free(&text);
+}
+
+void trial_check_agreement(struct trial *trial)
+{
+	struct agreement agreement;
+	struct err err = {""};
+
+	if (find_agreement(trial, &agreement, &err) != 0)
+		trial_decide_error(trial, &err);
+	else if (agreement.differences > 0)
+		decide_disagreement(trial, &agreement);
+}
