@@ -42,7 +42,7 @@ struct known_list {
 };
 
 struct world {
-	char base[WORLD_PATH]; /* everything lies below */
+	char base[WORLD_PATH - sizeof "/run"]; /* everything lies below */
 	char root[WORLD_PATH]; /* where the program runs */
 	char build[PATH_MAX];
 	struct faults *faults;
