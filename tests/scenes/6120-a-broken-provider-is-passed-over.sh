@@ -61,6 +61,7 @@ PLANTED=right verify --ground-truth flashinfer,builtin --case "$first" # it is t
 expect "all_of('tiny_gemm', 'ground_truth') == ['flashinfer'] and s['cases_run'] == 1"
 
 # After its death the next case finds another provider.
+rm -rf .reftest
 PLANTED=dies verify --ground-truth flashinfer,torch
 expect_exit 0
 expect "set(all_of('tiny_gemm', 'ground_truth')) == {'torch'} and s['cases_run'] > 1"
