@@ -18,8 +18,6 @@ import sys
 import zipfile
 
 RECORD = pathlib.Path(__file__).resolve().parents[1] / "tests/data/signatures.json"
-# What the tables are not written for: {library: who asks nevertheless}. sgl_kernel is the older name of sglang_kernel.
-ONLY_BY = {"sgl_kernel": ("generated",)}
 NAMES = """
     fla.modules.norm.layernorm:rms_norm  generated
     fla.ops.delta_rule.naive:delta_rule_recurrence  providers
@@ -192,15 +190,9 @@ def signatures(name, node):
     return {name: ", ".join(words), **found}
 
 
-def asked_of(library):
-    """{module:name: who asks for it} of what may be in a library; a class stands for its plan and run, too."""
-    wanted = {}
-    for line in NAMES.splitlines():
-        name, *askers = line.split()
-        askers = [asker for asker in askers if asker in ONLY_BY.get(library, askers)]
-        if askers:
-            wanted[name] = askers
-    return wanted
+def asked():
+    """{module:name: who asks for it}; a class stands for its plan and run, too."""
+    return {name: askers for name, *askers in map(str.split, NAMES.splitlines())}
 
 
 def look_up(wheel, name):
@@ -217,7 +209,7 @@ def look_up(wheel, name):
 def record_of(wheel):
     found, lacks = {}, []
     packages = {path.split("/")[0] for path in wheel.files}
-    for name, askers in asked_of(wheel.name).items():
+    for name, askers in asked().items():
         if name.split(":")[0].split(".")[0] not in packages:
             continue
         here = look_up(wheel, name)
