@@ -1,22 +1,24 @@
 #!/usr/bin/env python3
-"""The tables of workers/providers/ against recorded signatures (tests/data/providers/signatures.json, made from the real
-wheels by tools/record_signatures.py): every row is called, on the CPU, on inputs of the starter definitions' shapes, with
+"""The tables of workers/providers/ against recorded signatures (tests/data/signatures.json, made from the real wheels by
+tools/record_signatures.py): every row is called, on the CPU, on inputs of the starter definitions' shapes, with
 the libraries' functions replaced by stand-ins that take what the record says and nothing else. Then signatures are changed,
-one at a time, and each change must be noticed. TAP on standard output. Needs torch."""
+one at a time, and each change must be noticed; as must be a name that nothing asks for. TAP on standard output. Needs
+torch."""
 
 import glob
 import importlib.util
-import inspect
 import json
 import os
+import re
 import sys
 import types
+
+import recorded
 
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 WITHOUT_RESULT = {"fused_add_rmsnorm", "gemma_fused_add_rmsnorm", "merge_state_in_place", "append_paged_kv_cache",
                   "append_paged_mla_kv_cache", "fused_topk_deepseek", "__init__", "plan"}
-UNREACHED = {"JitSpec.build_and_load"}  # wrapped by on_import, called by the library
-TAKES_ANY = {"BatchDecodeWithPagedKVCacheWrapper.plan"}  # its keywords are declared as **words
+UNREACHED = {"flashinfer.jit.core:JitSpec.build_and_load"}  # wrapped by on_import, called by the library
 
 
 class Reached(Exception):
@@ -31,61 +33,52 @@ def load(name, path):
     return module
 
 
-def signature_of(words):
-    kinds, out, keyword = inspect.Parameter, [], False
-    for word in words:
-        if word == "*":
-            keyword = True
-            continue
-        if word.startswith("**"):
-            out.append(kinds(word[2:], kinds.VAR_KEYWORD))
-        elif word.startswith("*"):
-            out.append(kinds(word[1:], kinds.VAR_POSITIONAL))
-            keyword = True
-        else:
-            default = None if word.endswith("=") else kinds.empty
-            kind = kinds.KEYWORD_ONLY if keyword else kinds.POSITIONAL_OR_KEYWORD
-            out.append(kinds(word.rstrip("="), kind, default=default))
-    return inspect.Signature(out)
-
-
-def stand_in(name, words, called):
-    signature = signature_of(words)
-    if name not in TAKES_ANY:  # what **words takes is what nobody has looked at
-        signature = signature.replace(parameters=[p for p in signature.parameters.values() if p.kind != p.VAR_KEYWORD])
+def stand_in(name, takes, called, role):
+    """A function of a module, or with the role "method" or "__init__" one of a class."""
+    signature = recorded.signature(takes)  # what **words takes is what nobody has looked at
+    signature = signature.replace(parameters=[p for p in signature.parameters.values() if p.kind != p.VAR_KEYWORD])
+    last = role if role == "__init__" else re.split("[.:]", name)[-1]
+    itself = 0 if role == "function" else 1
 
     def function(*args, **given):
-        signature.bind(*args, **given)  # TypeError: the table calls it otherwise
+        signature.bind(*args[itself:], **given)  # TypeError: the table calls it otherwise
         called.add(name)
-        if name.rpartition(".")[2] not in WITHOUT_RESULT:
-            if name == "top_k_renorm_probs" and args[0].shape[1] == 3:
+        if last not in WITHOUT_RESULT:
+            if last == "top_k_renorm_probs" and args[0].shape[1] == 3:
                 return args[0]
             raise Reached(name)
 
     return function
 
 
-def install(record, called):
+def module_of(name):
+    """The module of this name; it and those above it are made where they are not there yet."""
+    if name not in sys.modules:
+        sys.modules[name] = types.ModuleType(name)
+        sys.modules[name].__path__ = []
+        above, _, last = name.rpartition(".")
+        if above:
+            setattr(module_of(above), last, sys.modules[name])
+    return sys.modules[name]
+
+
+def install(known, called):
     """Modules of nothing but stand-ins; whatever was there under these names goes."""
     for name in [n for n in sys.modules if n.split(".")[0] in ("flashinfer", "fla", "sglang", "sgl_kernel")]:
         del sys.modules[name]
-    for library in record.values():
-        for place, words in library["functions"].items():
-            module, _, name = place.partition(":")
-            parts = module.split(".")
-            for i in range(1, len(parts) + 1):
-                path = ".".join(parts[:i])
-                if path not in sys.modules:
-                    sys.modules[path] = types.ModuleType(path)
-                    sys.modules[path].__path__ = []
-                    if i > 1:
-                        setattr(sys.modules[".".join(parts[: i - 1])], parts[i - 1], sys.modules[path])
-            if isinstance(words, dict):
-                methods = {m: stand_in("%s.%s" % (name, m), w, called) for m, w in words.items()}
-                thing = type(name, (), methods)
-            else:
-                thing = stand_in(name, words, called)
-            setattr(sys.modules[module], name, thing)
+    owners = {name.rpartition(".")[0] for name in known if "." in name.partition(":")[2]}
+    for owner in owners:
+        module, _, name = owner.partition(":")
+        setattr(module_of(module), name, type(name, (), {}))
+    for place, takes in known.items():
+        module, _, name = place.partition(":")
+        owner, _, method = name.partition(".")
+        if place in owners:
+            setattr(getattr(module_of(module), name), "__init__", stand_in(place, takes, called, "__init__"))
+        elif method:
+            setattr(getattr(module_of(module), owner), method, stand_in(place, takes, called, "method"))
+        else:
+            setattr(module_of(module), name, stand_in(place, takes, called, "function"))
 
 
 # ---- cases ----
@@ -133,12 +126,14 @@ def value_of(torch, name, spec, sizes):
     return torch.zeros(shape, dtype=dtype)
 
 
-def calls(torch, common):
-    """(family, Call) of each starter definition, on small inputs."""
+def calls(torch, common, only):
+    """(family, Call) of each starter definition, on small inputs; of these families alone, or with None of all."""
     for path in sorted(glob.glob(os.path.join(TOP, "definitions", "*", "*.json"))):
         with open(path, encoding="utf-8") as file:
             definition = json.load(file)
         family, name = definition["op_type"], definition["name"]
+        if only is not None and family not in only:
+            continue
         sizes = {axis: spec.get("value", SMALL.get(axis, 4)) for axis, spec in definition["axes"].items()}
         inputs = {n: value_of(torch, n, spec, sizes) for n, spec in definition["inputs"].items()}
         outputs = [{"name": n, "dtype": spec["dtype"]} for n, spec in definition["outputs"].items()]
@@ -149,14 +144,14 @@ def calls(torch, common):
                                                            for n, x in inputs.items()}, "cpu")
 
 
-def run_all(torch, common, tables, record, only=None):
+def run_all(torch, common, tables, known, only=None):
     """Functions that were called and by which families, rows that called one, and sentences on what went wrong."""
     called, by_family, reached, wrong = set(), {}, set(), []
-    install(record, called)
-    for family, make in calls(torch, common):
+    install(known, called)
+    for family, make in calls(torch, common, only):
         for table in tables:
             row = table.rows.get(family)
-            if row is None or (only is not None and family not in only):
+            if row is None:
                 continue
             called.clear()
             for device in ("cpu", "cuda") if row.cpu else ("cuda",):
@@ -190,25 +185,51 @@ class Device(str):
     __hash__ = str.__hash__
 
 
-def without(record, place, method, word):
-    changed = json.loads(json.dumps(record))
-    functions = next(lib["functions"] for lib in changed.values() if place in lib["functions"])
-    words = functions[place][method] if method else functions[place]
-    assert word in words, (place, method, word)
-    words.remove(word)
-    return changed
-
-
+# By keyword, so that another name is noticed like none.
 PLANTED = (
-    ("flashinfer:BatchPrefillWithPagedKVCacheWrapper", "plan", "sm_scale="),
-    ("flashinfer.mla:BatchMLAPagedAttentionWrapper", "run", "return_lse="),
-    ("flashinfer.norm:rmsnorm", None, "eps="),
-    ("flashinfer.gdn_decode:gated_delta_rule_mtp", None, "disable_state_update="),
-    ("flashinfer.fused_moe:cutlass_fused_moe", None, "use_deepseek_fp8_block_scale="),
-    ("fla.ops.gated_delta_rule:chunk_gated_delta_rule", None, "state_v_first="),
-    ("sglang.srt.layers.moe.moe_runner.triton_utils.fused_moe:fused_experts_impl", None, "filter_expert="),
-    ("sgl_kernel.flash_attn:flash_attn_with_kvcache", None, "page_table="),
+    ("flashinfer:BatchDecodeWithPagedKVCacheWrapper.plan", "sm_scale"),
+    ("flashinfer:BatchPrefillWithPagedKVCacheWrapper.plan", "sm_scale"),
+    ("flashinfer.mla:BatchMLAPagedAttentionWrapper.run", "return_lse"),
+    ("flashinfer.norm:rmsnorm", "eps"),
+    ("flashinfer.gdn_decode:gated_delta_rule_mtp", "disable_state_update"),
+    ("flashinfer.fused_moe:cutlass_fused_moe", "use_deepseek_fp8_block_scale"),
+    ("fla.ops.gated_delta_rule:chunk_gated_delta_rule", "state_v_first"),
+    ("sglang.srt.layers.moe.moe_runner.triton_utils.fused_moe:fused_experts_impl", "filter_expert"),
+    ("sgl_kernel.flash_attn:flash_attn_with_kvcache", "page_table"),
 )
+NOBODYS = "flashinfer.norm:nobodys_norm"
+
+
+def known_of(record, absent="sgl_kernel"):
+    """{name: what it takes} of all libraries but one, as the tables ask for them: sgl_kernel was sglang_kernel's name."""
+    known = {}
+    present = {library: entry for library, entry in record.items() if library != absent}
+    for library, names in recorded.asked_by("providers", present).items():
+        assert not known.keys() & names.keys(), "%s has names that another library has, too" % library
+        known |= names
+    return known
+
+
+def plants(record):
+    """What was changed, and the function of which that is."""
+    for name, parameter in PLANTED:
+        yield "%s without '%s'" % (name, parameter), name, recorded.changed(record, name, parameter)
+        yield "%s with '%s' renamed" % (name, parameter), name, recorded.changed(record, name, parameter, "renamed_")
+        yield "no %s" % name, name, recorded.changed(record, name)
+
+
+def misrecorded(record):
+    """Names for which others ask than the recorder would say, or which it looks for and no library had."""
+    recorder = load("record_signatures", os.path.join(TOP, "tools", "record_signatures.py"))
+    recorded_names = {name for entry in record.values() for name in entry["signatures"]}
+    wanted = recorder.asked()
+    for name in wanted.keys() - recorded_names:
+        yield "%s is in no library's record" % name
+    for library, entry in record.items():
+        for name, told in entry["signatures"].items():
+            owner = name.rpartition(".")[0] if "." in name.partition(":")[2] else name
+            if told["asked_by"] != wanted.get(name, wanted.get(owner)):
+                yield "%s: %s: %s" % (library, name, told["asked_by"])
 
 
 def main():
@@ -219,15 +240,10 @@ def main():
     tables = []
     for name in ("flashinfer", "sglang", "fla"):
         tables += load("reftest_provider_" + name, os.path.join(TOP, "workers", "providers", name + ".py")).TABLES
-    with open(os.path.join(TOP, "tests", "data", "providers", "signatures.json"), encoding="utf-8") as file:
-        record = json.load(file)
-    names = set()
-    for library in record.values():
-        for place, words in library["functions"].items():
-            name = place.partition(":")[2]
-            names |= {"%s.%s" % (name, m) for m in words} if isinstance(words, dict) else {name}
-    print("1..%d" % (3 + len(PLANTED)))
-    called, reached, wrong = run_all(torch, common, tables, record)
+    record = recorded.load()
+    print("1..%d" % (7 + 3 * len(PLANTED)))
+    called, reached, wrong = run_all(torch, common, tables, known_of(record))
+    _, reached_older, wrong_older = run_all(torch, common, tables, known_of(record, "sglang_kernel"))
     number = 0
 
     def tell(ok, what, details=()):
@@ -238,17 +254,22 @@ def main():
             print("# " + line)
         return ok
 
-    unreached = sorted(names - set(called) - UNREACHED)
+    def uncalled(record):
+        return sorted(known_of(record).keys() - called.keys() - UNREACHED)
+
     rows = {(t.name, f) for t in tables for f in t.rows} - reached
+    lost = recorded.unasked(record) + sorted(misrecorded(record))
     good = tell(not wrong, "every call fits the recorded signature", wrong)
-    good &= tell(not unreached, "every recorded function is called by a table", unreached)
+    good &= tell(not wrong_older and reached_older == reached, "and that of the older sgl_kernel", wrong_older)
+    good &= tell(not uncalled(record), "every recorded function is called by a table", uncalled(record))
     good &= tell(not rows, "every row calls its library for some starter definition", ["%s %s" % r for r in sorted(rows)])
-    for place, method, word in PLANTED:
-        name = place.partition(":")[2] + ("." + method if method else "")
-        changed = without(record, place, method, word)
-        _, _, noticed = run_all(torch, common, tables, changed, called.get(name, set()))
-        what = "%s%s without '%s' is noticed" % (place, "." + method if method else "", word.rstrip("="))
-        good &= tell(bool(noticed) and not wrong, what)
+    good &= tell(not lost, "of every recorded function it is known who asks for it", lost)
+    of_table, of_nobody = (recorded.one_more(record, "flashinfer_python", NOBODYS, *who) for who in (["providers"], []))
+    good &= tell(uncalled(of_table) == [NOBODYS], "a function that no table calls is noticed")
+    good &= tell(recorded.unasked(of_nobody) == [NOBODYS] and any(misrecorded(of_nobody)), "so is one that nobody asks for")
+    for what, name, changed in plants(record):
+        _, _, noticed = run_all(torch, common, tables, known_of(changed), called.get(name, set()))
+        good &= tell(bool(noticed) and not wrong, what + " is noticed")
     return 0 if good else 1
 
 

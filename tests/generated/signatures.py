@@ -1,19 +1,24 @@
-"""Holds the calls of generated tests against how the libraries are called: python3 tests/generated/signatures.py
+"""Holds the calls of generated tests against how the libraries are called: python3 tests/generated/signatures.py [RECORD]
 
 In the root of a dataset with its generated files. Every ground truth of every class is called on small and on medium
 inputs on the CPU, for GPUs of two generations, with stand-ins for each library that was recorded
-(tests/data/generated/signatures.json, by record.py beside this): they bind what they are given to the recorded
-parameters, and go no further. A call must bind, or the test must refuse with a sentence; and every recorded name must be called by somebody.
+(tests/data/signatures.json, by tools/record_signatures.py): they bind what they are given to the recorded
+parameters, and go no further. A call must bind, or the test must refuse with a sentence; and every name that was
+recorded for generated tests must be called by somebody.
 """
 
 import importlib
-import inspect
-import json
 import pathlib
 import sys
 
-PROJECT = pathlib.Path(__file__).resolve().parents[2]
-RECORD = json.loads((PROJECT / "tests/data/generated/signatures.json").read_text())
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+import recorded
+
+EVERY = recorded.load(*sys.argv[1:2])
+RECORD = {
+    library: {name.replace(":", "."): takes for name, takes in known.items()}
+    for library, known in recorded.asked_by("generated", EVERY).items()
+}
 # What other calls depend on, and so must return; all else ends the ground truth.
 PREPARES = ("Wrapper", "Wrapper.plan", "MoeRunnerConfig", "StandardTopKOutput")
 
@@ -35,9 +40,7 @@ class Stand:
         return Stand(name, self.known, self.seen)
 
     def __call__(self, *values, **words):
-        scope = {}
-        exec(f"def call{self.known[self.name]}: pass", scope)
-        inspect.signature(scope["call"]).bind(*values, **words)
+        recorded.signature(self.known[self.name]).bind(*values, **words)
         self.seen.add(self.name)
         if self.name.endswith(PREPARES):
             return self
@@ -109,6 +112,7 @@ def main():
             bad.append(f"{name} never calls anything: {sorted(set(words))}")
     uncalled = set().union(*RECORD.values()) - set().union(*seen.values())
     bad += [f"nothing calls {name}" for name in sorted(uncalled)]
+    bad += [f"nobody asks for {name}" for name in recorded.unasked(EVERY)]
     called = sum(map(len, seen.values()))
     bad.append(f"{len(calls)} ground truths, {called} names of {len(RECORD)} libraries, {len(bad)} wrong")
     print("\n".join(bad))
