@@ -518,7 +518,7 @@ static inline void assert_edges_hold_what_they_say(const struct op *op, const st
 		trial_close(&t);
 	}
 	if (trial_open_edge(&t, op, problem, "forgets_all", 0)) {
-		const struct tensor *gate = &t.in[roles.gate];
+		const struct tensor *gate = &t.in[roles.gate >= 0 ? roles.gate : roles.gamma];
 
 		assert_int_equal(rows_all(gate, -100) * gate->shape[gate->rank - 1], gate->elements);
 		trial_close(&t);
