@@ -5,6 +5,7 @@
 #include "reftest.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,6 +47,25 @@ int reftest_root(struct reftest *reftest, struct err *err)
 	if (reftest->root[0] != '\0')
 		return 0;
 	return dataset_find_root(reftest->root_given, reftest->root, sizeof reftest->root, err);
+}
+
+int reftest_root_by_path(struct reftest *reftest, struct err *err)
+{
+	char here[PATH_MAX], given[PATH_MAX];
+
+	if (reftest_root(reftest, err) < 0)
+		return -1;
+	if (reftest->root[0] == '/')
+		return 0;
+	memcpy(given, reftest->root, strlen(reftest->root) + 1);
+	if (getcwd(here, sizeof here) == NULL)
+		return err_errno(err, "cannot find out the working directory; name the dataset by --root DIR, from / on");
+	bool is_here = strcmp(given, ".") == 0;
+
+	if (snprintf(reftest->root, sizeof reftest->root, "%s%s%s", here, is_here ? "" : "/", is_here ? "" : given) >=
+	    (int)sizeof reftest->root)
+		return err_set(err, "%s/%s is longer than the system can open", here, given);
+	return 0;
 }
 
 int reftest_kernels_library(struct reftest *reftest, struct err *err)

@@ -31,6 +31,8 @@ struct reftest {
 };
 
 int reftest_root(struct reftest *reftest, struct err *err);
+/* The same, as a path from / on: for who stays while the working directory may be deleted and made anew. */
+int reftest_root_by_path(struct reftest *reftest, struct err *err);
 int reftest_kernels_library(struct reftest *reftest, struct err *err);
 
 /* Opens the cache of the root. Without one the run goes on: `store` stays NULL and `note` says why verdicts cannot be

@@ -16,7 +16,7 @@
 #define SOCKET "watch.sock"
 #define LOCK "watch.lock"
 
-enum { ANSWER_MOST = 64 << 20, LISTENER = DOOR_VISITORS };
+enum { ANSWER_MOST = 64 << 20, LISTENER = DOOR_VISITORS, PATIENCE_MS = 500 };
 
 /* Of a folder anywhere: a socket's address holds 107 bytes, a root's path may have thousands. */
 static bool socket_address(int folder, struct sockaddr_un *address)
@@ -112,9 +112,12 @@ int door_open(struct door *door, const char *root, struct err *err)
 	if (taken == 0)
 		open_listener(door, folder);
 	close(folder);
-	return taken == 1 ? err_set(err, "%s is being watched by process %ld already; `reftest status` asks it, and `kill %ld` "
-	                                 "ends it", root, holder, holder)
-	                  : 0;
+	if (taken != 1)
+		return 0;
+	if (holder <= 0) /* it has not written its number yet, or could not: a full disk */
+		return err_set(err, "%s is being watched by another process already; `reftest status` asks it", root);
+	return err_set(err, "%s is being watched by process %ld already; `reftest status` asks it, and `kill %ld` ends it",
+	               root, holder, holder);
 }
 
 static void leave(struct visitor *visitor)
@@ -268,11 +271,45 @@ void door_answer_all(struct door *door, door_answer *answer, void *context)
 
 /* ---- who asks --------------------------------------------------------------------------------------------------- */
 
+/* Is whoever listens there stopped (Ctrl-Z, a debugger)? He answers nobody until somebody lets him go on. */
+static bool is_stopped(int fd)
+{
+	struct ucred peer;
+	socklen_t length = sizeof peer;
+	char path[64], text[1024];
+	const char *end;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0 || peer.pid <= 0)
+		return false;
+	snprintf(path, sizeof path, "/proc/%ld/stat", (long)peer.pid);
+	FILE *file = fopen(path, "re");
+
+	if (file == NULL)
+		return false;
+	text[fread(text, 1, sizeof text - 1, file)] = '\0';
+	fclose(file);
+	end = strrchr(text, ')'); /* "PID (name) state …", and the name may hold anything */
+	return end != NULL && end[1] == ' ' && (end[2] == 'T' || end[2] == 't');
+}
+
+/* An answer may take as long as what it waits for runs, so only one from a process that stands still is given up. */
+static bool wait_for_answer(int fd)
+{
+	struct pollfd ready = {fd, POLLIN, 0};
+
+	for (int ms = 50; poll(&ready, 1, ms) == 0; ms = PATIENCE_MS)
+		if (is_stopped(fd))
+			return false;
+	return true;
+}
+
 static bool read_answer(int fd, struct buf *answer)
 {
 	ssize_t length;
 
 	do {
+		if (!wait_for_answer(fd))
+			return false;
 		buf_reserve(answer, 64 * 1024);
 		length = read(fd, answer->data + answer->length, 64 * 1024 - 1);
 		answer->length += length > 0 ? (size_t)length : 0;
@@ -283,8 +320,10 @@ static bool read_answer(int fd, struct buf *answer)
 bool door_ask(const char *root, const struct buf *question, struct buf *answer)
 {
 	int folder = open_folder(root), fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	const struct timeval patience = {.tv_usec = PATIENCE_MS * 1000}; /* for a place in his queue, if that is full */
 	struct sockaddr_un address;
 	bool answered = folder >= 0 && fd >= 0 && socket_address(folder, &address) &&
+	                setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience) == 0 &&
 	                connect(fd, (const struct sockaddr *)&address, sizeof address) == 0 &&
 	                send(fd, question->data, question->length, MSG_NOSIGNAL) == (ssize_t)question->length &&
 	                read_answer(fd, answer);

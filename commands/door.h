@@ -52,7 +52,8 @@ void door_answer_all(struct door *door, door_answer *answer, void *context);
 
 /* ---- The other side: who asks ------------------------------------------------------------------------------------- */
 
-/* Asks the watcher of this root. true: `answer` holds its line; false: there is none, or it went away. */
+/* Asks the watcher of this root. true: `answer` holds its line; false: there is none, it went away, or it is stopped
+ * (Ctrl-Z) and would never answer. */
 bool door_ask(const char *root, const struct buf *question, struct buf *answer);
 
 #endif

@@ -68,7 +68,15 @@ static void write_script(const struct place *place, const char *hook, struct buf
 	buf_printf(out, "before=$(dirname \"$0\")/%s.%s\n", hook, aside);
 	buf_text(out, "if [ -x \"$before\" ]; then \"$before\" \"$@\" || exit $?; fi\nroot=");
 	put_word(out, prefix[0] != '\0' ? prefix : ".");
-	buf_text(out, "\n[ -d \"$root/definitions\" ] || exit 0\nreftest=");
+	/* 1: the index lists none. Whatever else git has to say, `verify` tells. */
+	buf_text(
+	    out,
+	    "\n# of a commit without definitions there is nothing to verify\n"
+	    "git --literal-pathspecs ls-files --error-unmatch -- \"$root/definitions\" >/dev/null 2>&1 || [ $? != 1 ] "
+	    "|| exit 0\n"
+	    "[ -d \"$root/definitions\" ] || {\n"
+	    "\techo \"$root/definitions is not in the working tree, so the commit's definitions were not verified\" "
+	    ">&2\n\texit 0\n}\nreftest=");
 	put_word(out, place->program);
 	buf_text(out, "\n[ -x \"$reftest\" ] || reftest=$(command -v reftest) || {\n"
 		      "\techo 'there is no reftest here any more, so nothing was verified; git commit --no-verify goes "

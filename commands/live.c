@@ -23,18 +23,39 @@ static int columns(void)
 	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
-/* Keys one by one and unseen; Ctrl-C stays a signal. In the background the terminal is somebody else's. */
+/* In the background the terminal is somebody else's: who reads from it there, or sets its modes, is stopped. */
+static bool in_background(int fd)
+{
+	pid_t foreground = tcgetpgrp(fd);
+
+	return foreground > 0 && foreground != getpgrp();
+}
+
+/* Keys one by one and unseen; Ctrl-C stays a signal. */
 static bool take_keys(struct live *live)
 {
-	struct termios raw;
-
 	if (!isatty(STDIN_FILENO) || tcgetpgrp(STDIN_FILENO) != getpgrp() || tcgetattr(STDIN_FILENO, &live->before) != 0)
 		return false;
-	raw = live->before;
-	raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
-	raw.c_cc[VMIN] = 0;
-	raw.c_cc[VTIME] = 0;
-	return tcsetattr(STDIN_FILENO, TCSANOW, &raw) == 0;
+	live->raw = live->before;
+	live->raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+	live->raw.c_cc[VMIN] = 0;
+	live->raw.c_cc[VTIME] = 0;
+	return tcsetattr(STDIN_FILENO, TCSANOW, &live->raw) == 0;
+}
+
+/* May keys be read now? Whoever had the terminal meanwhile has left it in modes of his own. */
+static bool has_keys(struct live *live)
+{
+	if (!live->keys)
+		return false;
+	if (in_background(STDIN_FILENO)) {
+		live->away = true;
+		return false;
+	}
+	if (live->away)
+		tcsetattr(STDIN_FILENO, TCSANOW, &live->raw);
+	live->away = false;
+	return true;
 }
 
 static int resize_signals(void)
@@ -43,6 +64,7 @@ static int resize_signals(void)
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGWINCH);
+	sigaddset(&set, SIGCONT);
 	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
 		return -1;
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -66,21 +88,29 @@ void live_close(struct live *live)
 	live_hide(live);
 	if (live->on)
 		fflush(stdout);
-	if (live->keys)
+	if (has_keys(live))
 		tcsetattr(STDIN_FILENO, TCSANOW, &live->before);
 	if (live->resized >= 0)
 		close(live->resized);
 	*live = (struct live){.resized = -1};
 }
 
-int live_keys_fd(const struct live *live)
+int live_keys_fd(struct live *live)
 {
-	return live->keys ? STDIN_FILENO : -1;
+	return has_keys(live) ? STDIN_FILENO : -1;
 }
 
 int live_resized_fd(const struct live *live)
 {
 	return live->resized;
+}
+
+void live_again(struct live *live)
+{
+	struct signalfd_siginfo info;
+
+	while (read(live->resized, &info, sizeof info) > 0)
+		live->away = live->away || info.ssi_signo == SIGCONT;
 }
 
 /* ---- keys ------------------------------------------------------------------------------------------------------- */
@@ -123,6 +153,10 @@ void live_hide(struct live *live)
 {
 	if (live->drawn == 0)
 		return;
+	if (in_background(STDOUT_FILENO)) { /* where the cursor stands now is somebody else's line */
+		live->drawn = 0;
+		return;
+	}
 	int wide = columns(), rows = (live->drawn + wide - 1) / wide; /* a narrower terminal has broken it into several */
 
 	/* Row by row: some terminals keep in their history what an "erase to the end" at the top takes away. */
@@ -206,7 +240,7 @@ void live_show(struct live *live, const struct batches *batches)
 	struct line line = {.room = columns() - 1};
 
 	/* What the command of --exec prints belongs on lines of its own. */
-	if (!live->on || hook_fd(&batches->hook) >= 0)
+	if (!live->on || hook_fd(&batches->hook) >= 0 || in_background(STDOUT_FILENO))
 		return;
 	add_counts(live, &line, &batches->roll);
 	add_progress(&line, batches);

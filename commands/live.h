@@ -25,6 +25,8 @@ struct live {
 	bool keys;             /* standard input is one, too, and ours */
 	bool colour;
 	struct termios before; /* as the terminal was */
+	struct termios raw;    /* as we have it while it is ours */
+	bool away;             /* the terminal was somebody else's since: Ctrl-Z, `bg` */
 	int resized;           /* signalfd of SIGWINCH; -1 */
 	int drawn;             /* columns of the last line as it stands there; 0: it does not */
 	bool escape;           /* in the middle of a key that is a sequence (an arrow): none of ours */
@@ -34,8 +36,9 @@ struct live {
 void live_open(struct live *live, bool wanted, bool colour);
 void live_close(struct live *live);
 
-int live_keys_fd(const struct live *live);    /* readable: live_key; -1 */
-int live_resized_fd(const struct live *live); /* readable: live_hide and live_show; -1 */
+int live_keys_fd(struct live *live);          /* readable: live_key; -1 */
+int live_resized_fd(const struct live *live); /* readable (SIGWINCH, SIGCONT): live_again; -1 */
+void live_again(struct live *live);
 enum live_key live_key(struct live *live);
 
 void live_hide(struct live *live);

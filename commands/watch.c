@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -406,14 +405,6 @@ static void key_turn(struct watch *watch)
 	arena_free(&arena);
 }
 
-static void drain_signal(int fd)
-{
-	struct signalfd_siginfo info;
-
-	while (read(fd, &info, sizeof info) > 0)
-		;
-}
-
 enum { FD_SIGNALS, FD_WATCHER, FD_POOL, FD_HOOK, FD_DOOR, FD_KEYS, FD_RESIZED, FD_SOURCES, FD_MAKE, FDS };
 
 /* Waits until something has happened; false: it is time to end. */
@@ -450,7 +441,7 @@ static bool wait_for_something(struct watch *watch, bool more)
 	if (fds[FD_DOOR].revents != 0 && door_turn(&watch->door))
 		watcher_hurry(watch->watcher);
 	if (fds[FD_RESIZED].revents != 0)
-		drain_signal(fds[FD_RESIZED].fd);
+		live_again(&watch->live);
 	if (fds[FD_KEYS].revents != 0)
 		key_turn(watch);
 	return !ferror(stdout);
@@ -516,7 +507,8 @@ static int open_all(struct watch *watch, struct err *err)
 	struct err note = {""};
 
 	reftest->root_given = o->root != NULL ? o->root : reftest->root_given;
-	if (reftest_root(reftest, err) < 0)
+	/* By its path: the working directory may be deleted and made anew under us, and "." would stay the deleted one. */
+	if (reftest_root_by_path(reftest, err) < 0)
 		return EXIT_USAGE;
 	if (reftest_kernels_library(reftest, err) < 0 || reftest_signals(reftest, err) < 0 || open_watcher(watch, err) < 0)
 		return EXIT_INTERNAL;

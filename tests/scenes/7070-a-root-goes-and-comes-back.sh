@@ -28,6 +28,23 @@ verify --changed
 expect_exit 1
 expect_ran 0
 
+# the same from inside, where the root is "." and the working directory stays the deleted one
+watch
+mkdir "$work/inner"
+cp -r definitions workloads blob "$work/inner/"
+rm -rf "$root"
+await "e['event'] == 'notice' and 'is gone' in e['message']"
+mv "$work/inner" "$root"
+await "e['event'] == 'notice' and 'is back' in e['message']"
+await_batch
+cd "$root"
+edit definitions/rmsnorm/tiny_norm.json 'EPSILON = 1e-4' 'EPSILON = 1e-3'
+await "e['event'] == 'verdict' and e['name'] == 'tiny_norm' and e['status'] == 'failed' and e['cases_run'] > 0"
+end_watch
+edit definitions/rmsnorm/tiny_norm.json 'EPSILON = 1e-3' 'EPSILON = 1e-4'
+verify
+expect_exit 1
+
 # somebody deletes the cache under a running watcher: a new one is begun and everything verified again
 watch
 rm -rf .reftest

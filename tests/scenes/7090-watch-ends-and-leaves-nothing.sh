@@ -28,8 +28,11 @@ edit definitions/rmsnorm/tiny_norm.json 'EPSILON = 1e-6' 'EPSILON = 1e-4'
 run watch --once --sizes small --device "$device"
 expect_exit 1
 expect_says 'FAILED   rmsnorm/tiny_norm' 'at [' "reftest verify rmsnorm/tiny_norm --case 'small:"
+! grep -q "$(printf '\033')" "$work/out" "$work/err" || fail "it wrote for a terminal where there is none"
 
-watch --exec "printf '%s %s %s\n' \"\$REFTEST_NAMES\" \"\$REFTEST_PASSED\" \"\$REFTEST_FAILED\" >>$work/exec; : >.reftest/mine"
+watch --exec "printf '%s %s %s\n' \"\$REFTEST_NAMES\" \"\$REFTEST_PASSED\" \"\$REFTEST_FAILED\" >>$work/exec; : >.reftest/mine
+	printf '%s;' \$REFTEST_NAMES \$REFTEST_COUNT \$REFTEST_PASSED \$REFTEST_FAILED \$REFTEST_ERROR \$REFTEST_SKIPPED \
+		\$REFTEST_INVALID >>$work/all; echo >>$work/all"
 await "e['event'] == 'exec'"
 edit definitions/rmsnorm/tiny_norm.json 'EPSILON = 1e-4' 'EPSILON = 1e-6'
 await "e['event'] == 'exec'"
@@ -39,8 +42,16 @@ touch definitions/gemm/tiny_gemm.json # no news
 edit definitions/gemm/tiny_gemm.json '"description": "' '"description": "A '
 await_batch
 heard "[x['name'] for x in a if x['event'] == 'verdict'] == ['tiny_gemm']"
+await "e['event'] == 'exec'"
+kill -STOP "$program" # so that both edits are one batch
+edit definitions/gemm/tiny_gemm.json '"description": "A ' '"description": "'
+edit definitions/rmsnorm/tiny_norm.json 'EPSILON = 1e-6' 'EPSILON = nothing'
+kill -CONT "$program"
+await "e['event'] == 'exec'"
 expectations=$((expectations + 1))
-[ "$(grep -c '"event": "changed"' "$work/out")" = 2 ] || fail "something but the two edits woke it"
+[ "$(tail -n 1 "$work/all")" = 'gemm/tiny_gemm;rmsnorm/tiny_norm;2;1;0;1;0;0;' ] || fail "--exec was given: $(cat "$work/all")"
+expectations=$((expectations + 1))
+[ "$(grep -c '"event": "changed"' "$work/out")" = 3 ] || fail "something but the edits woke it"
 end_watch
 run watch some_name
 expect_exit 2

@@ -1,6 +1,7 @@
 #!/bin/sh
 # 7100: with a watcher running, verify --changed and explain ask it, and hear of every write made before; a second watch says
-# who holds the root; a watcher that was killed leaves a socket that nobody takes for one; other options are not its business.
+# who holds the root; one that is stopped is not waited for, and one that was killed leaves a socket that nobody takes for one;
+# other options are not its business.
 . "$(dirname "$0")/scene.sh"
 given tiny_norm tiny_gemm
 watch
@@ -44,6 +45,30 @@ asks watch --device "$device"
 expect_exit 2
 says "is being watched by process $watcher already"
 [ "$(stat -c %a .reftest/watch.sock)" = 600 ] || fail "others may ask: $(ls -l .reftest/watch.sock)"
+
+# Somebody pressed Ctrl-Z: a watcher that stands still is not waited for, by however many.
+kill -STOP "$watcher"
+step='asked of a stopped watcher'
+for _ in $(seq 40); do
+	timeout 60 "$reftest" explain tiny_gemm --device "$device" >/dev/null 2>&1 &
+	askers="${askers:-} $!"
+done
+for asker in $askers; do
+	wait "$asker" && status=0 || status=$?
+	expect_exit 3 # the medium size has no verdict
+done
+REFTEST_TRACE=1 timeout 60 "$reftest" verify --changed --sizes small --device "$device" >"$work/answer" 2>"$work/trace" &&
+	status=0 || status=$?
+expect_exit 1
+says '1 passed, 1 failed'
+! grep -q 'vouches' "$work/trace" || fail "a stopped watcher vouched"
+kill -CONT "$watcher"
+asks verify --changed --sizes small --device "$device"
+says 'ask: the watcher vouches for 1'
+: >.reftest/watch.lock # its number is not there: nobody is told to kill process 0
+asks watch --device "$device"
+expect_exit 2
+says 'is being watched by another process already'
 
 kill -KILL "$watcher"
 wait "$watcher" 2>/dev/null || true

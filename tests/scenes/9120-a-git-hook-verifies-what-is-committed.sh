@@ -75,6 +75,27 @@ refused commit -m 'mended, but not staged'
 commits commit -a --allow-empty -m mended
 refused commit --amend --no-edit -a --date nonsense
 
+# a commit of nothing that is ours: before the first definition is added, or without the last
+do_git init -q -b main "$work/young"
+cd "$work/young"
+cp -r "$root/definitions" .
+run hook install
+expect_exit 0
+echo 1 >note
+do_git add note
+do_git commit -qm first
+edit $norm 'EPSILON = 1e-6' 'EPSILON = 1e-3'
+do_git add $norm
+refused commit -m 'the first definition, and it is wrong'
+expect_says 'FAILED   rmsnorm/tiny_norm'
+mv definitions aside
+commits commit -m 'not in the working tree'
+expect_says 'were not verified'
+mv aside definitions
+do_git rm -qr --cached definitions
+commits commit -m 'none is left'
+cd "$root"
+
 # in another worktree, where git says by variables which repository it is
 do_git worktree add -q "$work/tree"
 cd "$work/tree"
