@@ -486,8 +486,8 @@ static void finish(struct batch *batch)
 		return;
 	batch->counts.definitions = verdicts;
 	/* Before the batch is told as done, and the command of --exec runs. */
-	upkeep_update(&batches->upkeep, batches->reftest, batch->whole ? &batch->parts->pass.dataset : NULL, &batches->teller,
-	            &batch->counts.written);
+	upkeep_update(&batches->upkeep, batches->reftest, batch->whole ? &batch->parts->pass.dataset : NULL, &batches->teller);
+	batch->counts.written = upkeep_written(&batches->upkeep);
 	tell_batch(&batches->teller, &batch->counts);
 	if (hook_run(&batches->hook, &err) < 0)
 		tell_notice(&batches->teller, err.text);
@@ -511,10 +511,8 @@ void batches_finish(struct batches *batches)
 
 void batches_keep(struct batches *batches)
 {
-	int written;
-
 	if (batches->first == NULL && upkeep_is_due(&batches->upkeep, batches->reftest->root))
-		upkeep_update(&batches->upkeep, batches->reftest, NULL, &batches->teller, &written);
+		upkeep_update(&batches->upkeep, batches->reftest, NULL, &batches->teller);
 }
 
 static void abandon_pass(struct batches *batches, struct pass *pass)

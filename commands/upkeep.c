@@ -48,7 +48,7 @@ static void say(struct upkeep *upkeep, const struct watch_teller *teller, const 
 }
 
 void upkeep_update(struct upkeep *upkeep, struct reftest *reftest, const struct dataset *dataset,
-                 const struct watch_teller *teller, int *written)
+                   const struct watch_teller *teller)
 {
 	struct generated_options options = {.untold = true};
 	struct generated generated = {0};
@@ -65,10 +65,18 @@ void upkeep_update(struct upkeep *upkeep, struct reftest *reftest, const struct 
 		generated_update(reftest, walk ? &walked : dataset, &options, &arena, &generated, &err);
 	if (there)
 		say(upkeep, teller, &generated, err.text);
-	*written = generated.written + generated.removed;
+	upkeep->untold += generated.written + generated.removed;
 	if (walked.fd >= 0)
 		dataset_close(&walked);
 	arena_free(&arena);
+}
+
+int upkeep_written(struct upkeep *upkeep)
+{
+	int written = upkeep->untold;
+
+	upkeep->untold = 0;
+	return written;
 }
 
 /* `reftest generate` may have run beside us. */

@@ -20,7 +20,7 @@ struct batch_counts {
 	int told[STATUS_COUNT];        /* verdicts */
 	int gone;                      /* definitions deleted */
 	int definitions;               /* those that it looks at */
-	int written;                   /* generated pytest files that were replaced or removed */
+	int written;                   /* generated pytest files that were replaced or removed since the batch before */
 	int64_t cases_planned, cases_run, cases_cached;
 	double seconds;                /* since the first of its changes was noticed */
 };

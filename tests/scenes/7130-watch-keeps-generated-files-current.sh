@@ -20,7 +20,7 @@ watcher=$program
 edit definitions/rmsnorm/tiny_norm.json 'one remark' 'another remark'
 await_batch
 heard "e['passed'] == 1 and e['cases_run'] == 0"
-heard "e['written'] == 1"
+heard "e['written'] >= 1" # it may have written some of the others, too, before `generate` came to them
 grep -q 'another remark' "$norms" || fail "the batch is told, and the generated file holds the old text"
 edit definitions/rmsnorm/tiny_norm.json 'EPSILON = 1e-6' 'EPSILON = 1e-4' # it fails, and its test is to fail, too
 await_batch
@@ -43,7 +43,7 @@ done
 [ -f "$gemms" ] || fail "a generated file that was deleted did not come back"
 mv definitions/gemm/tiny_gemm.json "$work/"
 await_batch
-heard "e['gone'] == 1 and e['written'] == 1"
+heard "e['gone'] == 1 and e['written'] == 2" # and the one that came back before
 [ ! -e "$gemms" ] || fail "the generated file of a definition that is gone stayed"
 mv "$work/tiny_gemm.json" definitions/gemm/
 await_batch
