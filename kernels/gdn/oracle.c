@@ -67,6 +67,46 @@ static bool writes_slots(const struct op_case *c, const struct gdn_roles *roles)
 	       (roles->buffer >= 0 && gdn_buffer_by_slot(c->problem, roles));
 }
 
+/* Is row `row` of q or k all zeros? */
+static bool is_zero_row(const struct tensor *tensor, int64_t row, int64_t dim)
+{
+	for (int64_t i = 0; i < dim; i++)
+		if (number_get(tensor->data, tensor->dtype, row * dim + i) != 0)
+			return false;
+	return true;
+}
+
+/* Of q and k, if they are normalised, every row that a workload brings has a direction. */
+static int check_directions(const struct op_case *c, const struct gdn_roles *roles, const struct gdn_extent *e,
+			    const struct tensor *in, struct err *err)
+{
+	const int both[] = {roles->q, roles->k};
+	char place[160];
+
+	for (int i = 0; i < 2 && gdn_l2norm(c, roles); i++) {
+		const struct tensor *rows = &in[both[i]];
+
+		for (int64_t row = 0; check_brought(c, in, both[i]) && row < rows->elements / e->k_dim; row++)
+			if (is_zero_row(rows, row, e->k_dim))
+				return err_set(
+				    err,
+				    "input '%s' has a row of zeros at %s: it is to be normalised and has no direction",
+				    c->problem->inputs[both[i]].name,
+				    check_place(rows, row * e->k_dim, place, sizeof place));
+	}
+	return 0;
+}
+
+/* States of which nothing is said afterwards may hold anything where no sequence is. */
+static int check_floats(const struct op_case *c, const struct gdn_roles *roles, const struct tensor *in, struct err *err)
+{
+	for (int i = 0; i < c->problem->input_count; i++)
+		if (dtype_is_float(c->problem->inputs[i].dtype) && (i != roles->state || roles->new_state >= 0) &&
+		    check_numbers(c, in, i, false, "what follows from it is NaN, and NaN equals nothing", err) != 0)
+			return -1;
+	return 0;
+}
+
 int gdn_check(const struct op_case *c, const struct tensor *in, struct err *err)
 {
 	struct gdn_roles roles = gdn_roles_of(c->problem);
@@ -78,7 +118,7 @@ int gdn_check(const struct op_case *c, const struct tensor *in, struct err *err)
 	if (roles.cu_seqlens >= 0 && in[roles.cu_seqlens].data != NULL &&
 	    check_offsets(c, roles.cu_seqlens, &e, &in[roles.cu_seqlens], err) != 0)
 		return -1;
-	if (check_numbers(c, in, roles.buffer, false, "the whole buffer is compared, and NaN equals nothing", err) != 0)
+	if (check_floats(c, &roles, in, err) != 0 || check_directions(c, &roles, &e, in, err) != 0)
 		return -1;
 	if (roles.indices >= 0 && in[roles.indices].data != NULL)
 		return check_indices(inputs[roles.indices].name, &e, writes_slots(c, &roles), &in[roles.indices], err);

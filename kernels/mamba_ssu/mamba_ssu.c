@@ -391,14 +391,49 @@ static int check_states(const struct ssu_extent *e, struct err *err)
 	               (long long)e->batch);
 }
 
+/* What a sequence of padding brings is not looked at, so it may hold anything. */
+static int check_tokens(const struct op_case *c, const struct ssu_roles *roles, const struct ssu_extent *e, int input,
+                        const struct tensor *in, struct err *err)
+{
+	int64_t size = e->batch > 0 && input >= 0 ? in[input].elements / e->batch : 0;
+	const struct tensor *slots = roles->indices >= 0 ? &in[roles->indices] : NULL;
+	char place[160];
+
+	for (int64_t i = 0; check_brought(c, in, input) && i < e->batch * size; i++)
+		if (isnan(number_get(in[input].data, in[input].dtype, i)) &&
+		    (slots == NULL || slots->data == NULL || check_integer(slots, i / size) != ssu_pad(c, roles)))
+			return err_set(err, "input '%s' holds NaN at %s; what follows from it is NaN, and that equals"
+			                    " nothing", c->problem->inputs[input].name,
+			               check_place(&in[input], i, place, sizeof place));
+	return 0;
+}
+
+static int check_floats(const struct op_case *c, const struct ssu_roles *roles, const struct ssu_extent *e,
+                        const struct tensor *in, struct err *err)
+{
+	const int whole[] = {roles->state, roles->a, roles->d, roles->dt_bias};
+	const int by_sequence[] = {roles->x, roles->dt, roles->z, roles->b, roles->c};
+
+	for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
+		if (check_numbers(c, in, whole[i], false, "what follows from it is NaN, and that equals nothing",
+		                  err) != 0)
+			return -1;
+	for (size_t i = 0; i < sizeof by_sequence / sizeof *by_sequence; i++)
+		if (check_tokens(c, roles, e, by_sequence[i], in, err) != 0)
+			return -1;
+	return 0;
+}
+
 int ssu_check(const struct op_case *c, const struct tensor *in, struct err *err)
 {
 	struct ssu_roles roles = ssu_roles_of(c->problem);
 	struct ssu_extent e = ssu_extent_of(c, &roles);
 
-	if (roles.indices < 0)
-		return check_states(&e, err);
-	if (in[roles.indices].data == NULL)
+	if (roles.indices < 0 && check_states(&e, err) != 0)
+		return -1;
+	if (check_floats(c, &roles, &e, in, err) != 0)
+		return -1;
+	if (roles.indices < 0 || in[roles.indices].data == NULL)
 		return 0;
 	return check_indices(c->problem->inputs[roles.indices].name, &e, ssu_pad(c, &roles), &in[roles.indices], err);
 }
