@@ -468,6 +468,29 @@ static void offsets_and_slots_that_lead_nowhere_are_refused(void **state)
 	assert_int_equal(gdn_op.sizes(&problems[POOLED], 0, SIZE_SMALL, axis, 1), -1);
 }
 
+/* What no number follows from: NaN anywhere, and a row of zeros where its direction is asked for. */
+static void numbers_that_nothing_follows_from_are_refused(void **state)
+{
+	struct gdn_roles roles = gdn_roles_of(&problems[OBLONG]);
+	struct err err = {""};
+	struct trial t;
+
+	(void)state;
+	assert_true(trial_open_size(&t, &gdn_op, &problems[OBLONG], SIZE_SMALL, 1, 0));
+	t.c.given = UINT32_MAX;
+	set(&t.in[roles.dt_bias], 1, NAN);
+	assert_int_equal(gdn_op.check(&t.c, t.in, &err), -1);
+	assert_non_null(strstr(err.text, "input 'dt_bias' holds NaN at [1]"));
+	set(&t.in[roles.dt_bias], 1, 0);
+	for (int64_t i = 0; i < 24; i++)
+		set(&t.in[roles.k], 24 + i, 0);
+	assert_int_equal(gdn_op.check(&t.c, t.in, &err), -1);
+	assert_non_null(strstr(err.text, "input 'k' has a row of zeros at [0, 0, 1, 0]"));
+	t.c.given = 0;
+	assert_int_equal(gdn_op.check(&t.c, t.in, &err), 0);
+	trial_close(&t);
+}
+
 static struct op_constant constant_of(const struct op_problem *problem)
 {
 	struct op_constant constants[OP_CONSTANTS];
@@ -659,6 +682,7 @@ int main(void)
 	    cmocka_unit_test(offsets_and_slots_are_valid_and_ragged),
 	    cmocka_unit_test(keys_have_a_norm_near_one),
 	    cmocka_unit_test(offsets_and_slots_that_lead_nowhere_are_refused),
+	    cmocka_unit_test(numbers_that_nothing_follows_from_are_refused),
 	    cmocka_unit_test(whether_a_pool_is_updated_is_attested_or_probed),
 	    cmocka_unit_test(a_pool_that_is_not_updated_is_the_same_bits),
 	    cmocka_unit_test(only_the_buffer_is_written),

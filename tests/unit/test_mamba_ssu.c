@@ -1,6 +1,7 @@
 /* Selective state update: references in float32 pass for every seed, the mistakes that people make do not. */
 #include "tests/unit/trial.h"
 
+#include "kernels/check.h"
 #include "kernels/mamba_ssu/inputs.h"
 
 extern const struct op mamba_ssu_op;
@@ -329,6 +330,39 @@ static void slots_that_lead_nowhere_are_refused(void **state)
 	trial_close(&t);
 }
 
+/* NaN is refused where something follows from it; a sequence of padding may bring any token. */
+static void numbers_that_are_none_are_refused_unless_nobody_looks(void **state)
+{
+	struct ssu_roles roles = ssu_roles_of(&problems[GATED]);
+	struct err err = {""};
+	struct trial t;
+
+	(void)state;
+	assert_true(trial_open_size(&t, &mamba_ssu_op, &problems[GATED], SIZE_SMALL, 1, 0));
+	t.c.given = UINT32_MAX;
+	struct ssu_extent e = ssu_extent_of(&t.c, &roles);
+	const struct tensor *slots = &t.in[roles.indices];
+	int64_t size = t.in[roles.x].elements / e.batch, padding = 0, other = 0;
+
+	while (check_integer(slots, padding) != ssu_pad(&t.c, &roles))
+		padding++;
+	while (check_integer(slots, other) == ssu_pad(&t.c, &roles))
+		other++;
+	assert_true(padding < e.batch && other < e.batch);
+	set(&t.in[roles.x], padding * size + 3, NAN);
+	assert_int_equal(mamba_ssu_op.check(&t.c, t.in, &err), 0);
+	assert_int_equal(mamba_ssu_op.oracle(&t.c, t.in, t.truth, &err), 0);
+	assert_true(get(&t.truth[roles.output], padding * size + 3) == 0);
+	set(&t.in[roles.x], other * size + 3, NAN);
+	assert_int_equal(mamba_ssu_op.check(&t.c, t.in, &err), -1);
+	assert_non_null(strstr(err.text, "holds NaN at ["));
+	set(&t.in[roles.x], other * size + 3, 1);
+	set(&t.in[roles.z], padding * size, INFINITY);
+	assert_int_equal(mamba_ssu_op.check(&t.c, t.in, &err), -1);
+	assert_non_null(strstr(err.text, "infinity"));
+	trial_close(&t);
+}
+
 static void only_the_state_may_be_written(void **state)
 {
 	(void)state;
@@ -445,6 +479,7 @@ int main(void)
 	    cmocka_unit_test(slots_are_distinct_and_some_are_padding),
 	    cmocka_unit_test(sequences_without_a_slot_are_padding),
 	    cmocka_unit_test(slots_that_lead_nowhere_are_refused),
+	    cmocka_unit_test(numbers_that_are_none_are_refused_unless_nobody_looks),
 	    cmocka_unit_test(only_the_state_may_be_written),
 	    cmocka_unit_test(what_is_right_passes_at_every_edge),
 	    cmocka_unit_test(states_without_an_output_are_left_or_updated),
