@@ -15,6 +15,7 @@
 
 #include "base/file.h"
 #include "commands/options.h"
+#include "commands/staged.h"
 #include "git/objects.h"
 
 /* A merge that git commits by itself runs the second one. */
@@ -26,11 +27,14 @@ enum { HOOKS = sizeof hooks / sizeof *hooks, HOOK_BYTES = 1 << 20 };
 
 struct hook_options {
 	const char *root;
+	bool strict;
 };
 
 #define AT(member) offsetof(struct hook_options, member)
 static const struct option_row rows[] = {
     {"--root", OPTION_TEXT, AT(root), "DIR", "the dataset"},
+    {"--strict", OPTION_FLAG, AT(strict), NULL,
+     "install: also refuse commits that change what cannot be verified on this machine"},
 };
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
@@ -39,6 +43,7 @@ struct place {
 	struct repository repository;
 	const char *folder; /* of the hooks; absolute */
 	const char *program;
+	bool strict;
 	struct arena *arena;
 };
 
@@ -74,15 +79,16 @@ static void write_script(const struct place *place, const char *hook, struct buf
 	    "\n# of a commit without definitions there is nothing to verify\n"
 	    "git --literal-pathspecs ls-files --error-unmatch -- \"$root/definitions\" >/dev/null 2>&1 || [ $? != 1 ] "
 	    "|| exit 0\n"
-	    "[ -d \"$root/definitions\" ] || {\n"
-	    "\techo \"$root/definitions is not in the working tree, so the commit's definitions were not verified\" "
-	    ">&2\n\texit 0\n}\nreftest=");
+	    "# the index may hold what the working tree does not (a sparse checkout); the verdicts are kept there\n"
+	    "[ -d \"$root\" ] || mkdir -p \"$root\" || exit 1\n"
+	    "reftest=");
 	put_word(out, place->program);
-	buf_text(out, "\n[ -x \"$reftest\" ] || reftest=$(command -v reftest) || {\n"
-		      "\techo 'there is no reftest here any more, so nothing was verified; git commit --no-verify goes "
-		      "past this' "
-		      ">&2\n\texit 1\n}\n"
-		      "exec \"$reftest\" verify --root \"$root\" --changed --staged\n");
+	buf_printf(out,
+		   "\n[ -x \"$reftest\" ] || reftest=$(command -v reftest) || {\n"
+		   "\techo 'there is no reftest here any more, so nothing was verified; git commit --no-verify goes "
+		   "past this' >&2\n\texit 1\n}\n"
+		   "exec \"$reftest\" verify --root \"$root\" --changed --staged --hook%s\n",
+		   place->strict ? " --strict" : "");
 }
 
 /* ---- where it belongs -----------------------------------------------------------------------------------------------
@@ -94,7 +100,8 @@ static int find_place(struct reftest *reftest, struct place *place, struct err *
 	char program[PATH_MAX];
 	struct buf text = {0};
 
-	if (reftest_root(reftest, err) < 0 || repository_find(reftest->root, &place->repository, err) < 0 ||
+	if (staged_root(reftest->root_given, reftest->root, sizeof reftest->root, err) < 0 ||
+	    repository_find(reftest->root, &place->repository, err) < 0 ||
 	    file_program_directory(program, sizeof program, err) < 0)
 		return -1;
 	int rc = git_output(&place->repository, words, PATH_MAX, &text, err);
@@ -106,6 +113,27 @@ static int find_place(struct reftest *reftest, struct place *place, struct err *
 				    : arena_printf(place->arena, "%s/%s", place->repository.top, text.data);
 		place->program = arena_printf(place->arena, "%s/reftest", program);
 	}
+	buf_free(&text);
+	return rc;
+}
+
+/* Git may be told to look for the hooks of every repository of somebody in one folder. A hook that is put there would run
+ * in all of them; a path relative to each repository, or one that this repository's own configuration names, is its own. */
+static int refuse_shared(const struct place *place, struct err *err)
+{
+	static const char *const words[] = {"config", "--show-scope", "--type=path", "--get", "core.hooksPath", NULL};
+	struct buf text = {0};
+	int rc = 0;
+
+	/* It fails if nothing is configured. */
+	if (git_output(&place->repository, words, PATH_MAX, &text, NULL) == 0 &&
+	    (strncmp(text.data, "global\t/", 8) == 0 || strncmp(text.data, "system\t/", 8) == 0))
+		rc = err_set(err,
+			     "%s is where git looks for hooks in all of your repositories (core.hooksPath of the %.6s "
+			     "configuration), so nothing was installed. Let a hook there run `reftest verify --changed "
+			     "--staged --hook`; or give this repository hooks of its own, which git then runs instead "
+			     "of those: git config core.hooksPath '%s/hooks' && reftest hook install",
+			     place->folder, text.data, place->repository.common);
 	buf_free(&text);
 	return rc;
 }
@@ -206,13 +234,15 @@ static int uninstall_one(const struct place *place, const char *hook, struct err
 	return 0;
 }
 
-static int act(struct reftest *reftest, const char *what, struct err *err)
+static int act(struct reftest *reftest, const char *what, bool strict, struct err *err)
 {
 	struct arena arena = {0};
-	struct place place = {.arena = &arena};
+	struct place place = {.arena = &arena, .strict = strict};
 	bool install = strcmp(what, "install") == 0;
 	int rc = find_place(reftest, &place, err);
 
+	if (rc == 0 && install)
+		rc = refuse_shared(&place, err);
 	for (int i = 0; i < HOOKS && rc == 0; i++)
 		rc = (install ? install_one : uninstall_one)(&place, hooks[i], err);
 	arena_free(&arena);
@@ -237,7 +267,7 @@ int command_hook(struct reftest *reftest, int argc, char **argv)
 	} else if (help == 0) {
 		if (o.root != NULL)
 			reftest->root_given = o.root;
-		code = act(reftest, names.items[0], &err);
+		code = act(reftest, names.items[0], o.strict, &err);
 	}
 	if (err.text[0] != '\0')
 		fprintf(stderr, "reftest: %s\n", err.text);

@@ -85,6 +85,13 @@ static int open_dataset(struct pass *pass, struct err *err)
 	return 0;
 }
 
+static int find_root(struct reftest *reftest, const struct pass_options *options, struct err *err)
+{
+	return options->from_index && reftest->root[0] == '\0'
+		   ? staged_root(reftest->root_given, reftest->root, sizeof reftest->root, err)
+		   : reftest_root(reftest, err);
+}
+
 static int open_contents(struct pass *pass, struct err *err)
 {
 	pass->flights = &pass->own_flights;
@@ -98,7 +105,7 @@ int pass_open(struct pass *pass, struct reftest *reftest, const struct pass_opti
 
 	*pass = (struct pass){.reftest = reftest, .options = options};
 	pass->dataset.fd = -1;
-	if (reftest_root(reftest, err) < 0)
+	if (find_root(reftest, options, err) < 0)
 		return EXIT_USAGE;
 	if (reftest_kernels_library(reftest, err) < 0)
 		return EXIT_INTERNAL;
