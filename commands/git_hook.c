@@ -2,7 +2,8 @@
  * that worktrees share), in front of whatever is there, and taken away again with everything as it was.
  *
  * A hook that is there already is renamed and run first; what it says no to is not verified. Ours is known by its
- * second line, so a hook that somebody put over it, or edited out of recognition, is left alone and named. */
+ * second line and a digest of what follows the third, so one that somebody put over it, or edited, is left alone and
+ * named. */
 #include "commands/command.h"
 
 #include <fcntl.h>
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/hash.h"
 #include "commands/options.h"
 #include "commands/staged.h"
 #include "git/objects.h"
@@ -21,6 +23,7 @@
 /* A merge that git commits by itself runs the second one. */
 static const char *const hooks[] = {"pre-commit", "pre-merge-commit"};
 static const char mark[] = "# reftest hook: verifies what is about to be committed";
+static const char digest_line[] = "# reftest-hook: "; /* of those that older versions wrote there is none */
 static const char aside[] = "before-reftest";
 
 enum { HOOKS = sizeof hooks / sizeof *hooks, HOOK_BYTES = 1 << 20 };
@@ -63,13 +66,11 @@ static void put_word(struct buf *out, const char *text)
 }
 
 /* Git runs it at the top of the working tree, whichever of its worktrees that is. */
-static void write_script(const struct place *place, const char *hook, struct buf *out)
+static void write_body(const struct place *place, const char *hook, struct buf *out)
 {
 	const char *prefix = place->repository.prefix;
 
-	buf_printf(
-	    out, "#!/bin/sh\n%s.\n# `reftest hook uninstall` takes it away. A commit with --no-verify goes past it.\n",
-	    mark);
+	buf_text(out, "# `reftest hook uninstall` takes it away. A commit with --no-verify goes past it.\n");
 	buf_printf(out, "before=$(dirname \"$0\")/%s.%s\n", hook, aside);
 	buf_text(out, "if [ -x \"$before\" ]; then \"$before\" \"$@\" || exit $?; fi\nroot=");
 	put_word(out, prefix[0] != '\0' ? prefix : ".");
@@ -89,6 +90,19 @@ static void write_script(const struct place *place, const char *hook, struct buf
 		   "past this' >&2\n\texit 1\n}\n"
 		   "exec \"$reftest\" verify --root \"$root\" --changed --staged --hook%s\n",
 		   place->strict ? " --strict" : "");
+}
+
+static void write_script(const struct place *place, const char *hook, struct buf *out)
+{
+	struct buf body = {0};
+	char hex[DIGEST_HEX];
+
+	write_body(place, hook, &body);
+	struct digest digest = digest_of(body.data, body.length);
+
+	digest_hex(&digest, hex);
+	buf_printf(out, "#!/bin/sh\n%s.\n%s%s\n%s", mark, digest_line, hex, body.data);
+	buf_free(&body);
 }
 
 /* ---- where it belongs -----------------------------------------------------------------------------------------------
@@ -138,7 +152,26 @@ static int refuse_shared(const struct place *place, struct err *err)
 	return rc;
 }
 
-enum owned { OWNED_NONE, OWNED_OURS, OWNED_OTHERS };
+enum owned { OWNED_NONE, OWNED_OURS, OWNED_EDITED, OWNED_OTHERS };
+
+static enum owned owner_of_text(const char *text)
+{
+	const char *second = strchr(text, '\n'), *third = second != NULL ? strchr(second + 1, '\n') : NULL;
+	char hex[DIGEST_HEX] = "";
+	struct digest noted, found;
+
+	if (third == NULL || strncmp(second + 1, mark, strlen(mark)) != 0)
+		return OWNED_OTHERS;
+	const char *body = strchr(++third, '\n');
+
+	if (strncmp(third, digest_line, strlen(digest_line)) != 0)
+		return OWNED_OURS;
+	snprintf(hex, sizeof hex, "%s", third + strlen(digest_line));
+	if (body == NULL || !digest_parse(hex, &noted))
+		return OWNED_EDITED;
+	found = digest_of(body + 1, strlen(body + 1));
+	return digest_equal(&noted, &found) ? OWNED_OURS : OWNED_EDITED;
+}
 
 /* Whose is the hook at `path`? -1 with a sentence when that cannot be told. */
 static int owner_of(const char *path, struct buf *text, struct err *err)
@@ -150,7 +183,7 @@ static int owner_of(const char *path, struct buf *text, struct err *err)
 		return lstat(path, &st) == 0 ? OWNED_OTHERS : OWNED_NONE; /* a link to nothing is somebody's still */
 	if (answer != FILE_OK)
 		return -1;
-	return text->length > 0 && strstr(text->data, mark) != NULL ? OWNED_OURS : OWNED_OTHERS;
+	return (int)(text->length > 0 ? owner_of_text(text->data) : OWNED_OTHERS);
 }
 
 static int move(const char *from, const char *to, struct err *err)
@@ -189,6 +222,11 @@ static int install_one(const struct place *place, const char *hook, struct err *
 	struct buf there = {0}, script = {0};
 	int owner = owner_of(path, &there, err), rc = owner < 0 ? -1 : 0;
 
+	if (owner == OWNED_EDITED)
+		rc = err_set(err,
+			     "%s was edited since reftest installed it, so it is left as it is; to have it anew, move it "
+			     "away and install again",
+			     path);
 	if (owner == OWNED_OTHERS)
 		rc = keep_aside(path, before, err);
 	if (rc == 0) {
@@ -220,8 +258,9 @@ static int uninstall_one(const struct place *place, const char *hook, struct err
 	buf_free(&there);
 	if (owner < 0)
 		return -1;
-	if (owner == OWNED_OTHERS) {
-		printf("%s is not reftest's, so it is left as it is%s\n", path,
+	if (owner == OWNED_OTHERS || owner == OWNED_EDITED) {
+		printf("%s %s, so it is left as it is%s\n", path,
+		       owner == OWNED_EDITED ? "was edited since reftest installed it" : "is not reftest's",
 		       chained ? ", and so is the hook that reftest put aside" : "");
 		return 0;
 	}

@@ -273,8 +273,9 @@ int staged_read(struct staged *staged, const char *path, const struct object_nam
 }
 
 /* git check-ignore answers each path at once with four texts: in which file, in which line, by which pattern, and the
- * path. The pattern is empty if none speaks of it, and begins with '!' if it is one that spares it. */
-static bool is_ignored(struct staged *staged, const char *path)
+ * path. The pattern is empty if none speaks of it, and begins with '!' if it is one that spares it. -1: it ended instead,
+ * as it does over a path in a submodule or behind a symbolic link. */
+static int ask_ignored(struct staged *staged, const char *path)
 {
 	static const char *const words[] = {"check-ignore", "--stdin", "-z", "--verbose", "--non-matching", NULL};
 	size_t length = strlen(path) + 1;
@@ -283,19 +284,29 @@ static bool is_ignored(struct staged *staged, const char *path)
 	char byte;
 
 	if (staged->ignored.process == 0 && git_start(&staged->ignored, &staged->repository, words, NULL) < 0)
-		return false;
+		return -1;
 	for (size_t done = 0; done < length;) {
 		ssize_t n = write(staged->ignored.in, path + done, length - done);
 
 		if (n < 0 && errno != EINTR)
-			return false;
+			return -1;
 		done += n > 0 ? (size_t)n : 0;
 	}
 	for (char before = '\0'; texts < 4 && read(staged->ignored.out, &byte, 1) == 1; before = byte) {
 		ignored = ignored || (texts == 2 && before == '\0' && byte != '\0' && byte != '!');
 		texts += byte == '\0';
 	}
-	return texts == 4 && ignored;
+	return texts == 4 ? ignored : -1;
+}
+
+/* The path that it ends over is in no commit of this repository, ignored or not; the next ones are asked of another git. */
+static bool is_ignored(struct staged *staged, const char *path)
+{
+	int answer = ask_ignored(staged, path);
+
+	if (answer < 0)
+		git_end(&staged->ignored);
+	return answer > 0;
 }
 
 enum staged_answer staged_find(struct staged *staged, const char *path, struct object_name *object, struct err *err)

@@ -48,6 +48,23 @@ expect_exit 0
 expect_says '/.git/hooks/pre-commit installed; the hook that was there is run first' '/.git/hooks/pre-merge-commit installed'
 run hook install
 expect_says '/.git/hooks/pre-commit is installed already'
+# one that was edited is somebody's work
+cp .git/hooks/pre-commit "$work/ours"
+sed -i 's/^exec /echo mine\nexec /' .git/hooks/pre-commit
+cp .git/hooks/pre-commit "$work/edited"
+run hook install --strict
+expect_exit 2
+expect_says '/.git/hooks/pre-commit was edited since reftest installed it, so it is left as it is'
+run hook uninstall
+expect_says '/.git/hooks/pre-commit was edited since reftest installed it, so it is left as it is'
+expectations=$((expectations + 1))
+cmp .git/hooks/pre-commit "$work/edited" || fail "the edit is gone"
+cp "$work/ours" .git/hooks/pre-commit
+sed -i 's/ --hook//; /^# reftest-hook: /d' .git/hooks/pre-commit # as older versions wrote it
+run hook install
+expect_says '/.git/hooks/pre-commit installed'
+expectations=$((expectations + 1))
+cmp .git/hooks/pre-commit "$work/ours" || fail "it is not what it was"
 echo 1 >note
 do_git add note
 commits commit -m note
