@@ -260,12 +260,17 @@ static void finish_outcome(struct outcome *outcome)
 	}
 }
 
-static void invalid_outcome(struct outcome *outcome, const char *message)
+/* Of which no cases could be made: it is invalid, or its text is not on this machine. */
+static void caseless_outcome(struct outcome *outcome, const char *message)
 {
-	outcome->status = STATUS_INVALID;
+	bool elsewhere = outcome->definition_look.remote || outcome->workload_look.remote;
+
+	outcome->status = elsewhere ? STATUS_SKIPPED : STATUS_INVALID;
+	outcome->reason = elsewhere ? REASON_MISSING_BLOB : REASON_NONE;
 	outcome->known = true;
 	outcome->message = arena_string(&outcome->arena, message);
-	outcome->counts.status = STATUS_INVALID;
+	outcome->counts.status = (uint8_t)outcome->status;
+	outcome->counts.reason = (uint8_t)outcome->reason;
 	outcome->inputs = outcome->definition_look.seen.content;
 	tell(outcome);
 }
@@ -493,7 +498,7 @@ static void visit(struct pass *pass, const struct dataset_file *file, struct buf
 	    outcome_make_cases(outcome, definition, workload, &err) < 0) {
 		outcome->elsewhere = !shard_has(&pass->options->cases.shard, outcome_name(outcome, &outcome->arena));
 		if (!outcome->elsewhere)
-			invalid_outcome(outcome, err.text);
+			caseless_outcome(outcome, err.text);
 		else
 			leave_to_another(outcome);
 		return;

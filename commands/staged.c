@@ -406,8 +406,10 @@ int staged_blob(struct staged *staged, const char *path, const struct object_nam
 	size_t size;
 
 	*out = (struct staged_blob){0};
-	if (staged_read(staged, path, object, BLOB_BYTES, &out->bytes, err) < 0)
-		return -1;
+	int rc = staged_read(staged, path, object, BLOB_BYTES, &out->bytes, err);
+
+	if (rc != 0)
+		return rc;
 	if (read_pointer(&out->bytes, hex, &size))
 		return map_pointer(staged, path, hex, size, out, err);
 	out->data = (const unsigned char *)out->bytes.data;

@@ -25,7 +25,7 @@ struct staged *staged_open(const char *root, struct arena *arena, struct dataset
 void staged_close(struct staged *staged);
 
 /* The content of a file of the index, by its path below the root. -1 with a sentence: a conflict, more than `limit`
- * bytes. */
+ * bytes. 1 with one: it is not on this machine, in a partial clone. */
 int staged_read(struct staged *staged, const char *path, const struct object_name *object, size_t limit,
 		struct buf *out, struct err *err);
 

@@ -106,6 +106,25 @@ edit $norm '"description": "' '"description": "Tiny. '
 commits commit -a -m 'about it, without it'
 expect_says 'NOT VERIFIED: 1 definition'
 
+# a partial clone has no text of what nobody has looked at in it, and here its remote is gone
+do_git config uploadpack.allowFilter true
+do_git clone -q --no-checkout --filter=blob:none "file://$root" "$work/partial"
+cd "$work/partial"
+do_git sparse-checkout set --no-cone definitions/gemm
+do_git checkout -q main
+do_git remote set-url origin "file://$work/gone"
+run hook install
+expect_exit 0
+echo 1 >other
+do_git add -f --sparse other
+commits commit -m partial
+expect_says '3 definitions that this commit leaves as they are could not be'
+expect_silence_about 'fatal:'
+run verify --changed --staged --device "$device"
+expect_exit 3
+expect_says 'by this partial clone; `git cat-file -e' '3 definitions: 3 skipped'
+cd "$root"
+
 # without definitions there is nothing to verify
 do_git rm -q -r --cached definitions
 commits commit -m none
