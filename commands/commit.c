@@ -119,10 +119,11 @@ int commit_exit_code(const struct commit *commit, const struct pass *pass, int c
 			   commit->incomplete);
 	if (code == EXIT_UNVERIFIED && pass->selected_count == 0)
 		buf_text(&text, "the commit holds no definition, so there is nothing to verify\n");
-	if (text.length > 0)
+	if (text.length > 0) {
 		fold_text(text.data, text.length, (size_t)width, "reftest", &lines);
-	fwrite(lines.data, 1, lines.length, stdout);
-	fflush(stdout);
+		fwrite(lines.data, 1, lines.length, stdout);
+		fflush(stdout);
+	}
 	buf_free(&text);
 	buf_free(&lines);
 	return refused ? code : EXIT_VERIFIED;
