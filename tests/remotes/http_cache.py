@@ -5,7 +5,8 @@
 It holds what it is given to what such a server holds it to: below /cas a value must have the SHA-256 that it is put
 under; below /ac it must be an ActionResult (of the Remote Execution API) that names output files, by path, hash and size,
 and every one of them must be in /cas, when it is put and when it is asked for. Below /plain it is a server that takes
-anything, below /bare one that leaves contents out of ActionResults.
+anything, below /bare one that leaves contents out of ActionResults, below /held one that takes a PUT and answers it only
+once there is a file LOG_FILE.release (the log has a line "HELD PATH CONNECTION -" when one has come).
 
 The other first parts of a path are how a server may lie about what it has: see `lies`. The log has a line for each request:
 "METHOD PATH CONNECTION STATUS".
@@ -123,6 +124,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def log_message(self, *words):
         pass
 
+    def note(self, word, status):
+        with lock, open(log_file, "a") as log:
+            log.write(f"{word} {self.path} {self.client_address[1]} {status}\n")
+
     def answer(self, status, body=b"", **headers):
         self.send_response(status)
         for name, text in headers.items():
@@ -131,8 +136,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
         self.wfile.flush()
-        with lock, open(log_file, "a") as log:
-            log.write(f"{self.command} {self.path} {self.client_address[1]} {status}\n")
+        self.note(self.command, status)
 
     def parts(self):
         parts = self.path.strip("/").split("/")
@@ -150,6 +154,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if parts is None:
             return
         mode, folder, key = parts
+        if mode == "held":
+            self.note("HELD", "-")
+            while not os.path.exists(log_file + ".release"):
+                time.sleep(0.02)
         try:
             if mode == "full":
                 self.answer(507)

@@ -1,0 +1,64 @@
+#!/bin/sh
+# 9215: what is new goes to the remote behind the run's back: while a remote holds every PUT open the next references run and
+# their verdicts are told and kept, and at the end all of it is there. One that never takes them is told of once, and what was
+# found is kept here.
+. "$(dirname "$0")/scene.sh"
+. "$top/tests/scenes/remotes.sh"
+given tiny_gemm tiny_norm
+define waits <<END
+import os, time
+import torch
+
+def run(hidden_states, weight):
+    open("$work/running", "w").close()
+    while not os.path.exists("$work/go"):
+        time.sleep(0.02)
+    x = hidden_states.to(torch.float32)
+    x = x * torch.rsqrt(x.pow(2).mean(dim=-1, keepdim=True) + 1e-6)
+    return (x * weight.to(torch.float32)).to(torch.bfloat16)
+END
+http_begins
+release=$work/http.log.release
+REFTEST_REMOTE=$http/held?timeout=300
+export REFTEST_REMOTE
+
+begin verify --device "$device" --sizes small --jobs 1 --timeout 300
+told() { grep -q "$1" "$work/out"; }
+held() { grep -q '^HELD ' "$work/http.log"; }
+kept() { # DEFINITION: its verdicts are in the cache of this dataset
+	REFTEST_REMOTE= "$reftest" verify --device "$device" --sizes small --jobs 1 --cached-only "$1" >/dev/null 2>&1
+}
+until_true test -e "$work/running" # the second definition's reference waits for its signal
+until_true held                    # and the first one's verdicts are on their way, before the run has come to its end
+until_true told 'passed *gemm/tiny_gemm'
+until_true kept tiny_gemm
+touch "$work/go"
+until_true told 'passed *rmsnorm/waits'
+until_true kept waits
+kill -0 "$program" 2>/dev/null || fail "the run ended before its verdicts were taken"
+! grep -q '^PUT ' "$work/http.log" || fail "the remote answered before it was to"
+touch "$release"
+ended
+expect_exit 0
+[ ! -s "$work/err" ] || fail "$step: it had something to say: $(cat "$work/err")"
+grep '^PUT ' "$work/http.log" | grep -v ' 200$' && fail "a verdict was not taken"
+forget
+REFTEST_REMOTE=$http/true
+verify --cached-only # all of it is there
+expect_exit 0
+all=$(value "s['cases_cached']")
+
+# It never takes anything.
+rm "$release"
+forget
+: >"$work/http.log"
+REFTEST_REMOTE=$http/held?timeout=1
+verify --force
+expect_exit 0
+expect_ran "$all"
+expect_told_once 'did not answer within 1 s'
+verify --cached-only
+expect_exit 0
+expect_cached "$all"
+touch "$release"
+end_servers
