@@ -1,6 +1,6 @@
 """An HTTP cache as bazel-remote is one, for scenes: GET and PUT of /ac/HASH and /cas/HASH, kept in memory.
 
-    http_cache.py PORT_FILE LOG_FILE [USER:PASSWORD]
+    http_cache.py PORT_FILE LOG_FILE [USER:PASSWORD]      with TLS_PEM set: https, by the key and certificate in that file
 
 It holds what it is given to what such a server holds it to: below /cas a value must have the SHA-256 that it is put
 under; below /ac it must be an ActionResult (of the Remote Execution API) that names output files, by path, hash and size,
@@ -16,6 +16,7 @@ import base64
 import hashlib
 import http.server
 import os
+import ssl
 import sys
 import threading
 import time
@@ -323,6 +324,11 @@ class Server(http.server.ThreadingHTTPServer):
 
 
 server = Server(("127.0.0.1", 0), Handler)
+if os.environ.get("TLS_PEM"):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(os.environ["TLS_PEM"])
+    # Greeted by the thread of its connection, at the first read: who hangs there holds up nobody else.
+    server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
 with open(port_file + ".new", "w") as file:
     file.write(str(server.server_address[1]))
 os.rename(port_file + ".new", port_file)
