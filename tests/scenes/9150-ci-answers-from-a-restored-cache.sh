@@ -106,13 +106,7 @@ do_git checkout -q .
 run verify --changed --cached-only --device-class sm_90
 expect_exit 3
 expect_says 'its stored verdict is of cpu, and sm_90 is asked for'
-sanitize=
-case $build in *-asan*) sanitize=-fsanitize=address,undefined ;; esac
-# shellcheck disable=SC2086,SC2046 # words
-${CC:-cc} -std=c11 -g -D_GNU_SOURCE $sanitize -I"$top" -I"$build" -o "$work/relabel" "$tools/relabel.c" -Wl,--start-group \
-	"$build/obj/rooms.a" "$build/obj/kernels.a" "$build/obj/base.a" -Wl,--end-group -fopenmp -ldl -lm -pthread \
-	$(pkg-config --libs libcjson libxxhash lmdb 2>/dev/null || echo -lcjson -lxxhash -llmdb) 2>"$work/err" ||
-	fail "relabel.c does not compile"
+make_relabel
 "$work/relabel" . sm_90 rmsnorm/tiny_norm gemm/tiny_gemm >"$work/out" 2>&1 || fail "relabel: $(cat "$work/out")"
 run verify --changed --cached-only --device-class sm_90
 expect_exit 0
