@@ -38,6 +38,7 @@ struct slot {
 struct batch {
 	struct http *http;
 	int64_t deadline;
+	int64_t wait_ms; /* put: an answer moves the deadline to so long after it; get: 0 */
 	struct slot slots[SLOTS];
 	int next, count; /* items begun, and how many there are */
 	int busy;
@@ -148,7 +149,8 @@ static void send_request(struct batch *batch, struct slot *slot, bool put, const
 	curl_easy_setopt(easy, CURLOPT_USERAGENT, "reftest");
 	curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
 	curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);
-	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)(left > 1 ? left : 1));
+	if (batch->wait_ms == 0) /* else what waits for a connection behind others has no time of its own */
+		curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)(left > 1 ? left : 1));
 	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_bytes);
 	curl_easy_setopt(easy, CURLOPT_WRITEDATA, slot);
 	if (put) { /* libcurl copies the body: what the server answers has the buffer to itself */
@@ -382,8 +384,11 @@ static void put_begin(struct batch *batch, struct slot *slot)
 
 static int put_ended(struct batch *batch, struct slot *slot, long status, struct err *err)
 {
-	if (slot->too_long || status < 200 || status >= 300)
+	if (slot->too_long)
+		return err_set(err, "answers more than anybody asked for");
+	if (status < 200 || status >= 300)
 		return unexpected(status, err);
+	batch->deadline = transport_now_ms() + batch->wait_ms;
 	if (++slot->step <= batch->parcels[slot->item].key_count)
 		put_begin(batch, slot);
 	else
@@ -391,10 +396,11 @@ static int put_ended(struct batch *batch, struct slot *slot, long status, struct
 	return 0;
 }
 
-static int http_put(void *self, const struct parcel *parcels, int count, int64_t deadline, int *kept, struct err *err)
+static int http_put(void *self, const struct parcel *parcels, int count, int64_t wait_ms, int *kept, struct err *err)
 {
 	struct batch batch = {.http = self,
-			      .deadline = deadline,
+			      .deadline = transport_now_ms() + wait_ms,
+			      .wait_ms = wait_ms,
 			      .count = count,
 			      .parcels = parcels,
 			      .kept = kept,

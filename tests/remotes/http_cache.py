@@ -8,7 +8,8 @@ is put under; below /ac it must be an ActionResult (of the Remote Execution API)
 path, hash and size, and every one of them must be in /cas in that size, when it is put and when it is asked for. What is asked
 for then is not what was put: like such a server it has written down who put it (execution_metadata.worker). Below /plain it is a server that takes
 anything, below /bare one that leaves contents out of ActionResults, below /held one that takes a PUT and answers it only
-once there is a file LOG_FILE.release (the log has a line "HELD PATH CONNECTION -" when one has come).
+once there is a file LOG_FILE.release (the log has a line "HELD PATH CONNECTION -" when one has come), below /unhurried one that
+takes two seconds for each PUT.
 
 The other first parts of a path are how a server may lie about what it has: see `lies`. The log has a line for each request:
 "METHOD PATH CONNECTION STATUS".
@@ -197,7 +198,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.note("HELD", "-")
             while not os.path.exists(log_file + ".release"):
                 time.sleep(0.02)
+        if mode == "unhurried":
+            time.sleep(2)
         try:
+            if mode == "talkative":
+                huge(self, folder, key)
+                return
             if mode == "full":
                 self.answer(507)
                 return

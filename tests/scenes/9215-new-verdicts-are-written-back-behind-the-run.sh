@@ -1,7 +1,8 @@
 #!/bin/sh
 # 9215: what is new goes to the remote behind the run's back: while a remote holds every PUT open the next references run and
-# their verdicts are told and kept, and at the end all of it is there. One that never takes them is told of once, and what was
-# found is kept here.
+# their verdicts are told and kept, and at the end all of it is there. One that takes long for all of it, but not for any one
+# thing, is not given up. One that never takes anything, or never stops answering, is told of once, and what was found is kept
+# here.
 . "$(dirname "$0")/scene.sh"
 . "$top/tests/scenes/remotes.sh"
 given tiny_gemm tiny_norm
@@ -48,6 +49,19 @@ verify --cached-only # all of it is there
 expect_exit 0
 all=$(value "s['cases_cached']")
 
+# Each verdict takes it longer than a run waits for its remote; nobody waits.
+before=$(value "len(d['tiny_gemm']['cases'])") # that come before it
+: >"$work/http.log"
+rm "$work/go" "$work/running"
+REFTEST_REMOTE=$http/unhurried?timeout=5
+begin verify --device "$device" --sizes small --jobs 1 --timeout 300 --force tiny_gemm waits
+taken() { [ "$(grep -c '^PUT /unhurried/ac/.* 200$' "$work/http.log")" = $((2 * before)) ]; }
+until_true taken
+kill -INT "$program"
+ended
+expect_exit 130
+touch "$work/go"
+
 # It never takes anything.
 rm "$release"
 forget
@@ -61,4 +75,8 @@ verify --cached-only
 expect_exit 0
 expect_cached "$all"
 touch "$release"
+REFTEST_REMOTE=$http/talkative
+verify --force tiny_gemm
+expect_exit 0
+expect_told_once 'answers more than anybody asked for'
 end_servers
