@@ -118,7 +118,7 @@ static int launch(struct crew *crew, int socket, int output, struct err *err)
 	struct arena arena = {0};
 
 	snprintf(threads, sizeof threads, "%d", crew->threads);
-	int rc = process_start(&crew->template, crew->python, argv, process_environment(&arena), fds, 4, err);
+	int rc = process_start(&crew->template, crew->python, argv, process_environment(NULL, &arena), fds, 4, err);
 
 	arena_free(&arena);
 	if (rc != 0)

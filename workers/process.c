@@ -101,17 +101,19 @@ static bool is_ours_alone(const char *variable)
 	return false;
 }
 
-char **process_environment(struct arena *arena)
+char **process_environment(const char *more, struct arena *arena)
 {
 	size_t count = 0, kept = 0;
 
 	while (environ[count] != NULL)
 		count++;
-	char **out = arena_array(arena, count + 1, sizeof *out);
+	char **out = arena_array(arena, count + 2, sizeof *out);
 
 	for (size_t i = 0; i < count; i++)
 		if (!is_ours_alone(environ[i]))
 			out[kept++] = environ[i];
+	if (more != NULL)
+		out[kept++] = arena_string(arena, more);
 	return out;
 }
 

@@ -81,7 +81,7 @@ static int launch(struct provider *provider, int socket, int output, struct err 
 	snprintf(threads, sizeof threads, "%d", provider->threads);
 	if (machine_script("provider.py", "REFTEST_PROVIDER", script, sizeof script, err) != 0)
 		return -1;
-	int rc = process_start(&provider->process, provider->python, argv, process_environment(&arena), fds, 4, err);
+	int rc = process_start(&provider->process, provider->python, argv, process_environment(NULL, &arena), fds, 4, err);
 
 	arena_free(&arena);
 	if (rc != 0)

@@ -22,6 +22,8 @@ http_begins
 release=$work/http.log.release
 REFTEST_REMOTE=$http/held?timeout=300
 export REFTEST_REMOTE
+REFTEST_CACHE_KEY=$("$reftest" key)
+export REFTEST_CACHE_KEY
 
 begin verify --device "$device" --sizes small --jobs 1 --timeout 300
 told() { grep -q "$1" "$work/out"; }
@@ -31,6 +33,12 @@ kept() { # DEFINITION: its verdicts are in the cache of this dataset
 }
 until_true test -e "$work/running" # the second definition's reference waits for its signal
 until_true held                    # and the first one's verdicts are on their way, before the run has come to its end
+courier=
+for child in $(cat "/proc/$program/task/$program/children"); do
+	! grep -qs courier "/proc/$child/cmdline" || courier=$child
+done
+grep -qz '^REFTEST_REMOTE=' "/proc/$courier/environ" || fail "that is no courier: $courier"
+! grep -qz '^REFTEST_CACHE_KEY=' "/proc/$courier/environ" || fail "who speaks with the remote was given the key"
 until_true told 'passed *gemm/tiny_gemm'
 until_true kept tiny_gemm
 touch "$work/go"
