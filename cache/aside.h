@@ -7,8 +7,8 @@
 
 #include "base/err.h"
 
-/* Renames the folder `path` to the first free "{path}.aside-N" and makes an empty one in its place. `why` holds what is wrong
- * with it; `note` gets the sentence, which names the new place. 0, or -1 with a sentence. */
+/* Renames the folder `path` to the first free "{path}.aside-N" and makes an empty one in its place. `why` holds what is
+ * wrong with it; `note` gets the sentence, which names the new place. 0, or -1 with a sentence. */
 int aside_put(const char *path, const struct err *why, struct err *note, struct err *err);
 
 /* How many folders were set aside from `path` and are still there, and what their files hold in all. */

@@ -315,8 +315,8 @@ static void put_case(struct sharing *sharing, struct remote *remote, struct outc
 	struct buf text = {0}, fields = {0}, bytes = {0};
 	unsigned char room[SEAL_SIGNATURE_MAX];
 
-	witness_fields(v->ground_truth, verdict_truth_version(v, &outcome->arena), v->device_class, v->torch, v->cuda, &outcome->arena,
-		       &all);
+	witness_fields(v->ground_truth, verdict_truth_version(v, &outcome->arena), v->device_class, v->torch, v->cuda,
+		       &outcome->arena, &all);
 	verdict_write(v, &text);
 	fields_write(&all, &fields);
 	record.text = text.data;

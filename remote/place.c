@@ -90,8 +90,8 @@ static bool piece_is(struct piece piece, const char *text)
 	return piece.length == strlen(text) && memcmp(piece.at, text, piece.length) == 0;
 }
 
-/* Of an option's name, which may be shown; 0: it has none, and may be half a password. What stands behind a '=' is not shown
- * either, for it may be a whole one. */
+/* Of an option's name, which may be shown; 0: it has none, and may be half a password. What stands behind a '=' is not
+ * shown either, for it may be a whole one. */
 static size_t word_length(struct piece option)
 {
 	size_t length = 0;

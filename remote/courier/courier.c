@@ -107,7 +107,8 @@ static void look_up(struct courier *courier)
 
 	if (ready(courier))
 		courier->transport->get(courier->remote, (const struct hashed *)(const void *)courier->asked.data,
-					count, transport_now_ms() + wait_of(courier), take_answer, courier, &courier->dead);
+					count, transport_now_ms() + wait_of(courier), take_answer, courier,
+					&courier->dead);
 	buf_clear(&courier->asked);
 	say_done(courier);
 }

@@ -182,7 +182,8 @@ static void fill_slots(struct batch *batch)
 	}
 }
 
-/* By OpenSSL's word on the chain of certificates: 0 or 1 if it was not that which was found wrong, 10 if it is too old. */
+/* By OpenSSL's word on the chain of certificates: 0 or 1 if it was not that which was found wrong, 10 if it is too old.
+ */
 static const char *remedy_of_certificate(CURL *easy)
 {
 	long word = 0;
@@ -214,7 +215,8 @@ static int trouble(const struct batch *batch, const struct slot *slot, CURLcode 
 	if (code == CURLE_OPERATION_TIMEDOUT)
 		return err_set(err, "did not answer within %.3g s", batch->http->place.timeout_ms / 1000.0);
 	return err_set(err, "cannot be asked (%s)%s",
-		       err_show(slot->error[0] != '\0' ? slot->error : curl_easy_strerror(code)).text, remedy(slot->easy, code));
+		       err_show(slot->error[0] != '\0' ? slot->error : curl_easy_strerror(code)).text,
+		       remedy(slot->easy, code));
 }
 
 static int take_message(struct batch *batch, const CURLMsg *message, struct err *err)

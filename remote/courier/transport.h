@@ -31,8 +31,8 @@ struct transport {
 	void *(*open)(const struct place *place, struct err *err); /* connects later; NULL: it cannot be used at all */
 	int (*get)(void *self, const struct hashed *keys, int count, int64_t deadline_ms, answer_taker *taker,
 		   void *context, struct err *err);
-	/* `kept` is raised by each parcel that lies there now, under all its keys. Nobody waits for it, so it may take as long
-	 * as it likes; but at most `wait_ms` from one answer to the next. */
+	/* `kept` is raised by each parcel that lies there now, under all its keys. Nobody waits for it, so it may take
+	 * as long as it likes; but at most `wait_ms` from one answer to the next. */
 	int (*put)(void *self, const struct parcel *parcels, int count, int64_t wait_ms, int *kept, struct err *err);
 	void (*close)(void *self);
 	const char *(*version)(void);

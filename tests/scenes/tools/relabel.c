@@ -1,6 +1,7 @@
 /* relabel ROOT CLASS OP_TYPE/NAME… - for scenes on machines without a GPU: stores beside the newest verdict of each
- * case a copy that a device of another class could have given, with everything that keeps such a record whole. With $FOLDER
- * set it is written there instead, as a remote would keep it: a file for each of its keys, named like the key. */
+ * case a copy that a device of another class could have given, with everything that keeps such a record whole. With
+ * $FOLDER set it is written there instead, as a remote would keep it: a file for each of its keys, named like the key.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
