@@ -7,7 +7,6 @@
  *
  * Verdicts on one subject stand beside each other because the subject begins their key. LMDB's values die with the
  * transaction, so what is returned is copied into the caller's arena. */
-#include "cache/aside.h"
 #include "cache/store.h"
 
 #include <errno.h>
@@ -17,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cache/aside.h"
 #include "cache/env.h"
 #include "cache/inspect.h"
 #include "cache/pages.h"

@@ -94,11 +94,12 @@ static void add_several(struct addresses *to, const struct digest *subject, bool
 static void add_own(struct addresses *to, const struct digest *subject, const struct digest *witness,
 		    const struct verdict *v)
 {
-	if (!through_several(v)) {
+	if (v->device_class == NULL) {
 		add_exact(to, subject, witness);
-		if (v->device_class != NULL)
-			add_kind(to, subject, v->ground_truth, v->ground_truth_version, v->device_class);
-	} else if (v->device_class != NULL) {
+	} else if (!through_several(v)) {
+		add_exact(to, subject, witness);
+		add_kind(to, subject, v->ground_truth, v->ground_truth_version, v->device_class);
+	} else {
 		add_several(to, subject, v->all_witnesses, v->torch != NULL ? v->torch : "none", v->cuda,
 			    v->device_class);
 		add_several(to, subject, v->all_witnesses, NULL, NULL, v->device_class);
