@@ -2,14 +2,14 @@
 
     http_cache.py PORT_FILE LOG_FILE [USER:PASSWORD]      with TLS_PEM set: https, by the key and certificate in that file
 
-It holds what it is given to what such a server holds it to unless it is told not to (--disable_http_ac_validation), and to
-more: names are 64 lower-case hex digits; a body has its length and no encoding; below /cas a value must have the SHA-256 that it
-is put under; below /ac it must be an ActionResult (of the Remote Execution API) that names output files, each by a relative
-path, hash and size, and every one of them must be in /cas in that size, when it is put and when it is asked for. What is asked
-for then is not what was put: like such a server it has written down who put it (execution_metadata.worker). Below /plain it is a server that takes
-anything, below /bare one that leaves contents out of ActionResults, below /held one that takes a PUT and answers it only
-once there is a file LOG_FILE.release (the log has a line "HELD PATH CONNECTION -" when one has come), below /unhurried one that
-takes two seconds for each PUT.
+It holds what it is given to what such a server holds it to unless it is told not to (--disable_http_ac_validation), and
+to more: names are 64 lower-case hex digits; a body has its length and no encoding; below /cas a value must have the
+SHA-256 that it is put under; below /ac it must be an ActionResult (of the Remote Execution API) that names output
+files, each by a relative path, hash and size, and every one of them must be in /cas in that size, when it is put and
+when it is asked for. What is asked for then is not what was put: like such a server it has written down who put it
+(execution_metadata.worker). Below /plain it is a server that takes anything, below /bare one that leaves contents out
+of ActionResults, below /held one that takes a PUT and answers it only once there is a file LOG_FILE.release (the log
+has a line "HELD PATH CONNECTION -" when one has come), below /unhurried one that takes two seconds for each PUT.
 
 The other first parts of a path are how a server may lie about what it has: see `lies`. The log has a line for each request:
 "METHOD PATH CONNECTION STATUS".

@@ -4,7 +4,7 @@
 # they found meets in a redis, and in exported files, and comes to what one unsharded run comes to.
 . "$(dirname "$0")/scene.sh"
 . "$top/tests/scenes/remotes.sh"
-for command in munged slurmctld slurmd sbatch scontrol; do
+for command in munged slurmctld slurmd sbatch srun scontrol; do
 	PATH=$PATH:/usr/sbin:/sbin
 	command -v $command >/dev/null || fail "there is no $command: tools/setup.sh --tests installs it"
 done
