@@ -15,27 +15,7 @@ struct source {
 	int finding_count;
 };
 
-/* ---- blocks ----------------------------------------------------------------------------------------------------- */
-
-/* The statement in whose block `k` stands; -1: none. */
-static int head_of(const struct outline *o, int k)
-{
-	int indent = o->statements[k].indent;
-
-	while (--k >= 0 && o->statements[k].indent >= indent)
-		;
-	return k;
-}
-
-/* The statement behind the block of `head`. */
-static int behind(const struct outline *o, int head)
-{
-	int k = head + 1;
-
-	while (k < o->statement_count && o->statements[k].indent > o->statements[head].indent)
-		k++;
-	return k;
-}
+/* ---- words ------------------------------------------------------------------------------------------------------ */
 
 static bool begins_with(const struct outline *o, int k, const char *const *texts)
 {
@@ -66,7 +46,8 @@ static bool names_assertion(const struct outline *o, size_t begin, size_t end)
 
 static bool name_compares(const struct outline *o, const char *name)
 {
-	static const char *const parts[] = {"assert", "check", "verify", "compare", "expect", "raises", "fail"};
+	static const char *const parts[] = {"assert", "check",	"verify", "compare",
+					    "expect", "raises", "warns",  "fail"};
 
 	for (int i = 0; i < o->function_count; i++)
 		if (strcmp(o->functions[i].name, name) == 0)
@@ -164,8 +145,9 @@ static int catcher_of(const struct outline *o, int try)
 	static const char *const failing[] = {"raise", "pytest.fail", "self.fail", "assert False", NULL};
 	int caught = -1;
 
-	for (int k = behind(o, try); k < o->statement_count && o->statements[k].indent == o->statements[try].indent;
-	     k = behind(o, k)) {
+	for (int k = o->statements[try].behind;
+	     k < o->statement_count && o->statements[k].indent == o->statements[try].indent;
+	     k = o->statements[k].behind) {
 		size_t what = outline_after(o, &o->statements[k], "except"), end = o->statements[k].end;
 
 		if (caught >= 0 && outline_after(o, &o->statements[k], "else") > 0 && k + 1 < o->statement_count &&
@@ -176,7 +158,7 @@ static int catcher_of(const struct outline *o, int try)
 		if (caught < 0 && what > 0 && (outline_blank(o, what, end) || names_assertion(o, what, end)))
 			caught = k;
 	}
-	for (int k = caught + 1; caught >= 0 && k < behind(o, caught); k++)
+	for (int k = caught + 1; caught >= 0 && k < o->statements[caught].behind; k++)
 		if (statement_compares(o, &o->statements[k]) ||
 		    holds_word(o, o->statements[k].begin, o->statements[k].end, "exit"))
 			return -1;
@@ -190,7 +172,7 @@ static bool is_silent(const struct outline *o, int clause)
 	    "pass", "...",    "\"",	 "\'",	     "print",	  "return",	 "continue",	  "break",
 	    "log",  "logger", "logging", "warnings", "traceback", "pytest.skip", "self.skipTest", NULL};
 
-	for (int k = clause + 1; k < behind(o, clause); k++)
+	for (int k = clause + 1; k < o->statements[clause].behind; k++)
 		if (!begins_with(o, k, silent))
 			return false;
 	return true;
@@ -198,7 +180,7 @@ static bool is_silent(const struct outline *o, int clause)
 
 static int swallower_of(const struct outline *o, const struct function *f, int k)
 {
-	for (int head = k; (head = head_of(o, head)) > f->statement;) {
+	for (int head = o->statements[k].head; head > f->statement; head = o->statements[head].head) {
 		int catcher = outline_after(o, &o->statements[head], "try") > 0 ? catcher_of(o, head) : -1;
 
 		if (catcher >= 0)
@@ -221,7 +203,7 @@ static bool is_lost(const struct outline *o, const struct function *f, int k)
 
 static bool is_suppressed(const struct outline *o, const struct function *f, int k)
 {
-	for (int head = k; (head = head_of(o, head)) > f->statement;) {
+	for (int head = o->statements[k].head; head > f->statement; head = o->statements[head].head) {
 		const struct statement *at = &o->statements[head];
 
 		if (outline_after(o, at, "with") > 0 && holds_word(o, at->begin, at->end, "suppress") &&
@@ -231,40 +213,46 @@ static bool is_suppressed(const struct outline *o, const struct function *f, int
 	return false;
 }
 
-/* Is a function inside another ever named outside itself? */
-static bool is_named(const struct outline *o, const struct function *f, int def)
+/* Is the function of this `def` inside another, and never named there outside itself? */
+static bool is_unnamed(const struct outline *o, int def)
 {
-	const struct function *inner = NULL;
+	int outer = o->statements[def].head;
+	char name[128] = "";
 
-	for (int i = 0; i < o->function_count; i++)
-		if (o->functions[i].statement == def)
-			inner = &o->functions[i];
-	for (int k = f->statement + 1; inner != NULL && k <= f->last; k++)
-		if ((k < inner->statement || k > inner->last) &&
-		    holds_word(o, o->statements[k].begin, o->statements[k].end, inner->name))
-			return true;
-	return inner == NULL || head_of(o, def) != f->statement; /* deeper ones: who knows */
+	if (outline_after_def(o, &o->statements[def]) == 0 || outer < 0 ||
+	    outline_after_def(o, &o->statements[outer]) == 0)
+		return false;
+	outline_call(o, o->statements[def].begin, o->statements[def].end, name, sizeof name);
+	for (int k = outer + 1; k < o->statements[outer].behind; k++)
+		if ((k < def || k >= o->statements[def].behind) &&
+		    holds_word(o, o->statements[k].begin, o->statements[k].end, name))
+			return false;
+	return true;
 }
 
-/* Behind a statement that leaves its block, in a block that is never entered, or in a function that nobody calls. */
-static bool is_unreached(const struct outline *o, const struct function *f, int k)
+/* Marks what is never reached: behind a statement that leaves its block, in a block that is never entered, or in a
+ * function that nobody calls. */
+static void find_dead(struct outline *o)
 {
 	static const char *const leaving[] = {"return",	      "continue",      "break", "pytest.skip",
 					      "pytest.xfail", "self.skipTest", NULL};
 	static const char *const never[] = {"if False", "if 0", "if not True", "while False", "while 0", NULL};
 
-	while (k > f->statement) {
-		int head = head_of(o, k);
+	for (int k = 0; k < o->statement_count; k++) {
+		struct statement *at = &o->statements[k];
+		int head = at->head, previous = at->previous;
 
-		for (int j = k - 1; j > head; j--)
-			if (o->statements[j].indent == o->statements[k].indent && begins_with(o, j, leaving))
-				return true;
-		k = head;
-		if (k > f->statement &&
-		    (outline_after_def(o, &o->statements[k]) > 0 ? !is_named(o, f, k) : begins_with(o, k, never)))
-			return true;
+		if (previous >= 0)
+			at->dead = o->statements[previous].dead || begins_with(o, previous, leaving);
+		else if (head >= 0)
+			at->dead = o->statements[head].dead || begins_with(o, head, never) || is_unnamed(o, head);
 	}
-	return false;
+}
+
+static bool is_unreached(const struct outline *o, const struct function *f, int k)
+{
+	(void)f;
+	return o->statements[k].dead;
 }
 
 /* Why a comparison cannot fail its test, in this order. A finding of its own: also in a test that makes other
@@ -358,7 +346,7 @@ static int mark_above(const struct outline *o, int k)
 /* In the block of `head`, -1 the file: for all tests in it. */
 static int mark_within(const struct outline *o, int head)
 {
-	int end = head < 0 ? o->statement_count : behind(o, head), indent = -1;
+	int end = head < 0 ? o->statement_count : o->statements[head].behind, indent = -1;
 
 	for (int k = head + 1; k < end; k++) {
 		const struct statement *at = &o->statements[k];
@@ -373,7 +361,7 @@ static int mark_within(const struct outline *o, int head)
 
 static int mark_of(const struct outline *o, const struct function *f)
 {
-	for (int k = f->statement;; k = head_of(o, k)) {
+	for (int k = f->statement;; k = o->statements[k].head) {
 		bool holds = k < 0 || (k != f->statement && outline_after(o, &o->statements[k], "class") > 0);
 		int mark = k >= 0 ? mark_above(o, k) : -1;
 
@@ -517,6 +505,7 @@ int audit_text(const char *text, size_t length, const char *reference, const cha
 
 	outline_of(&s.outline, text, length, arena);
 	s.findings = arena_array(arena, 2 * (size_t)s.outline.statement_count + 1, sizeof *s.findings);
+	find_dead(&s.outline);
 	find_comparisons(&s.outline);
 	for (int i = 0; i < s.outline.function_count; i++)
 		if (s.outline.functions[i].test)

@@ -76,8 +76,8 @@ static void find_statements(struct outline *o)
 
 			while (o->code[begin + (size_t)indent] == ' ' || o->code[begin + (size_t)indent] == '\t')
 				indent++;
-			o->statements[o->statement_count++] =
-			    (struct statement){first, indent, begin + (size_t)indent, i};
+			o->statements[o->statement_count++] = (struct statement){
+			    .line = first, .indent = indent, .begin = begin + (size_t)indent, .end = i};
 		}
 		joined = depth > 0 || (i > begin && i < o->length && o->code[i - 1] == '\\');
 		begin = i + 1;
@@ -127,6 +127,24 @@ static void split_statements(struct outline *o, size_t room, struct arena *arena
 	o->statement_count = count;
 }
 
+/* Each statement ends the blocks of those before it that stand as deep or deeper. */
+static void find_blocks(struct outline *o)
+{
+	for (int k = 0; k < o->statement_count; k++) {
+		struct statement *at = &o->statements[k];
+		int before = k - 1;
+
+		at->previous = -1;
+		at->behind = o->statement_count;
+		for (; before >= 0 && o->statements[before].indent >= at->indent; before = o->statements[before].head) {
+			o->statements[before].behind = k;
+			if (o->statements[before].indent == at->indent)
+				at->previous = before;
+		}
+		at->head = before;
+	}
+}
+
 bool outline_word(char c)
 {
 	return isalnum((unsigned char)c) || c == '_';
@@ -154,6 +172,15 @@ size_t outline_after_def(const struct outline *o, const struct statement *at)
 	return outline_after(o, &rest, "def");
 }
 
+/* Does it stand in the body of another? Those are found before it. */
+static bool is_inner(const struct outline *o, const struct function *f)
+{
+	for (int i = 0; i < o->function_count; i++)
+		if (o->functions[i].last >= f->statement)
+			return true;
+	return false;
+}
+
 static void find_functions(struct outline *o)
 {
 	for (int i = 0; i < o->statement_count && o->function_count < FUNCTIONS; i++) {
@@ -164,11 +191,9 @@ static void find_functions(struct outline *o)
 			continue;
 		while (end < o->statements[i].end && outline_word(o->code[end]))
 			end++;
-		*f = (struct function){.statement = i, .last = i};
+		*f = (struct function){.statement = i, .last = o->statements[i].behind - 1};
 		snprintf(f->name, sizeof f->name, "%.*s", (int)(end - at), o->code + at);
-		f->test = strncmp(f->name, "test", 4) == 0;
-		while (f->last + 1 < o->statement_count && o->statements[f->last + 1].indent > o->statements[i].indent)
-			f->last++;
+		f->test = strncmp(f->name, "test", 4) == 0 && !is_inner(o, f);
 		o->function_count++;
 	}
 }
@@ -214,5 +239,6 @@ void outline_of(struct outline *o, const char *text, size_t length, struct arena
 	blank(o);
 	find_statements(o);
 	split_statements(o, lines + parts, arena);
+	find_blocks(o);
 	find_functions(o);
 }

@@ -14,12 +14,16 @@ struct statement {
 	int line; /* from 1 */
 	int indent;
 	size_t begin, end; /* of the whole statement, in the code */
+	int head;	   /* the statement in whose block it stands; -1: none */
+	int previous;	   /* the one before it in that block; -1: it is the first */
+	int behind;	   /* the one behind its own block, or the count of all */
+	bool dead;	   /* for the reader's use; false at first */
 };
 
 struct function {
 	char name[128];
 	int statement, last; /* its `def`, and the last statement of its body */
-	bool test;	     /* "test…" */
+	bool test;	     /* "test…", and inside no other function */
 	bool compares;	     /* for the reader's use; false at first */
 };
 

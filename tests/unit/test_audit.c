@@ -65,6 +65,8 @@ static void a_test_that_compares_nothing_is_found(void **state)
 	EXPECT_NONE("def test_a():\n    with pytest.raises(ValueError):\n        pass\n");
 	EXPECT_NONE(
 	    "def deep():\n    raise ValueError\n\n\ndef middle():\n    deep()\n\n\ndef test_a():\n    middle()\n");
+	EXPECT_NONE("def test_a():\n    with pytest.warns(UserWarning):\n        f()\n");
+	EXPECT_NONE("def test_a():\n    def test_inner():\n        return 5\n    assert test_inner() == 5\n");
 	EXPECT_NONE("text = '''\ndef test_a():\n    return 1\n'''\n");
 }
 
@@ -109,7 +111,7 @@ static void a_swallowed_assertion_is_found(void **state)
 	    "def test_a():\n    try:\n        check_support(x)\n    except Exception:\n        pytest.skip('no')\n"
 	    "    assert y\n");
 	EXPECT_NONE("def test_a():\n    try:\n        y = 1\n    except Exception:\n        assert x\n");
-	EXPECT_NONE("def test_a():\n    try:\n        validate(x)\n    except AssertionError:\n        pass\n"
+	EXPECT_NONE("def test_a():\n    try:\n        assert_valid(x)\n    except AssertionError:\n        pass\n"
 		    "    else:\n        raise ValueError\n");
 	EXPECT_NONE("def test_a():\n    ok = True\n    try:\n        assert x\n    except AssertionError:\n"
 		    "        ok = False\n    assert ok\n");
