@@ -44,17 +44,41 @@ static bool names_assertion(const struct outline *o, size_t begin, size_t end)
 
 /* ---- comparisons ------------------------------------------------------------------------------------------------ */
 
-static bool name_compares(const struct outline *o, const char *name)
+static const struct function *function_named(const struct outline *o, const char *name)
 {
-	static const char *const parts[] = {"assert", "check",	"verify", "compare",
-					    "expect", "raises", "warns",  "fail"};
-
 	for (int i = 0; i < o->function_count; i++)
 		if (strcmp(o->functions[i].name, name) == 0)
-			return o->functions[i].compares; /* this file says what it does, whatever it is called */
+			return &o->functions[i];
+	return NULL;
+}
+
+/* Of a function in this file it is known what it does, whatever it is called. Of others the name has to say it; one
+ * that compares may only return how far apart things are, so that nothing comes of it if `kept` has to be looked at. */
+static bool name_compares(const struct outline *o, const char *name, bool kept)
+{
+	static const char *const parts[] = {"assert", "check", "verify", "expect", "raises", "warns", "fail"};
+	const struct function *f = function_named(o, name);
+
+	if (f != NULL)
+		return f->compares;
 	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
 		if (strstr(name, parts[i]) != NULL)
 			return true;
+	return !kept && strstr(name, "compare") != NULL;
+}
+
+/* Is what the statement computes given a name, to be looked at by others? */
+static bool is_assigned(const struct outline *o, const struct statement *at)
+{
+	int depth = 0;
+
+	for (size_t i = at->begin; i + 1 < at->end; i++) {
+		char c = o->code[i];
+
+		depth += (c == '(' || c == '[' || c == '{') - (c == ')' || c == ']' || c == '}');
+		if (c == '=' && depth == 0)
+			return o->code[i + 1] != '=' && i > at->begin && strchr("!<>=", o->code[i - 1]) == NULL;
+	}
 	return false;
 }
 
@@ -65,7 +89,7 @@ static bool statement_compares(const struct outline *o, const struct statement *
 	if (outline_after(o, at, "assert") > 0 || outline_after(o, at, "raise") > 0)
 		return true;
 	for (size_t i = at->begin; (i = outline_call(o, i, at->end, name, sizeof name)) > 0;)
-		if (name_compares(o, name))
+		if (name_compares(o, name, is_assigned(o, at)))
 			return true;
 	return false;
 }

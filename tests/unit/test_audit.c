@@ -58,6 +58,11 @@ static void a_test_that_compares_nothing_is_found(void **state)
 	EXPECT("def test_a():\n    \"\"\"assert\n    assert 1\n\"\"\"\n    x = 'assert 1'  # assert 1\n", 1);
 	EXPECT("def check(x):\n    print(x)\n\n\ndef test_a():\n    check(1)\n", 5);
 	EXPECT("def test_a(): x = lambda: 3; print(x)\n", 1);
+	EXPECT("def test_a():\n    metrics = compare_tensors(x, y, atol=1)\n    print(metrics)\n", 1);
+	EXPECT_NONE("def compare(x):\n    assert x\n\n\ndef test_a():\n    y = compare(1)\n    print(y)\n");
+	EXPECT_NONE("def test_a():\n    compare_tensors(x, y, atol=1)\n");
+	EXPECT_NONE("def test_a():\n    metrics = compare_tensors(x, y)\n    assert metrics.good\n");
+	EXPECT_NONE("def test_a():\n    for x in y: compare_tensors(x, y)\n");
 	EXPECT_NONE("def test_a(x={1: 2}): assert x\n");
 	EXPECT_NONE("def test_a():\n    x: int = 3; assert x\n");
 	EXPECT_NONE("def test_a():\n    for x in y: assert x\n");
