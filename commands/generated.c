@@ -36,18 +36,6 @@ static bool is_selected(const struct renewal *r, const struct group *group)
 	return false;
 }
 
-static int update_group(struct renewal *r, const struct group *group, struct err *err)
-{
-	const struct note *note = notes_find(&r->notes, group->file);
-
-	if (!is_selected(r, group)) {
-		if (note != NULL)
-			renewal_keep_note(r, note);
-		return 0;
-	}
-	return note != NULL && renewal_noted(r, group, note) ? 0 : renewal_of(r, group, err);
-}
-
 /* Definitions are sorted by path, so those of an op_type stand together. */
 static int group_end(const struct renewal *r, int begin)
 {
@@ -60,60 +48,92 @@ static int group_end(const struct renewal *r, int begin)
 	return end;
 }
 
-static void refuse_name(struct renewal *r, const char *stem, int definitions)
+static const char *why_unnameable(const struct renewal *r, const char *stem)
 {
-	renewal_tell(
-	    r, arena_printf(r->arena,
-			    "no file can be named after '%s': %s of letters, digits, '_' and '-' alone can be tested",
-			    err_show(stem).text,
-			    r->options->layout == LAYOUT_DEFINITION ? "in this layout, definitions with names"
-								    : "op_types with names"));
-	r->out->refused++;
-	r->out->definitions += definitions;
-	r->out->without += definitions;
+	return arena_printf(
+	    r->arena, "no file can be named after '%s': %s of letters, digits, '_' and '-' alone can be tested",
+	    err_show(stem).text,
+	    r->options->layout == LAYOUT_DEFINITION ? "in this layout, definitions with names" : "op_types with names");
 }
 
-/* The files that there should be into `files`, or, `files` NULL, each of them made true. Returns how many, -1 on error.
- */
-static int each_group(struct renewal *r, const char **files, struct err *err)
+/* All groups, in the order of definitions; how many. */
+static int make_groups(const struct renewal *r, struct group **out)
 {
-	int count = 0;
+	int definitions = r->dataset->definition_count, count = 0;
+	const struct dataset_file **members = arena_array(r->arena, (size_t)definitions + 1, sizeof *members);
+	struct group *groups = arena_array(r->arena, (size_t)definitions + 1, sizeof *groups);
 
-	const struct dataset_file **members =
-	    arena_array(r->arena, (size_t)r->dataset->definition_count + 1, sizeof *members);
-
-	for (int i = 0; i < r->dataset->definition_count; i++)
+	for (int i = 0; i < definitions; i++)
 		members[i] = &r->dataset->definitions[i];
-	for (int i = 0, end; i < r->dataset->definition_count; i = end) {
+	for (int i = 0, end; i < definitions; i = end) {
 		const char *stem = r->options->layout == LAYOUT_DEFINITION ? members[i]->name : members[i]->op_type;
-		struct group group = {.members = members + i};
 
 		end = group_end(r, i);
-		group.count = end - i;
-		group.file = arena_printf(r->arena, "test_%s.py", stem);
-		if (!python_nameable(stem)) {
-			if (files == NULL && is_selected(r, &group))
-				refuse_name(r, stem, group.count);
-			continue;
-		}
-		if (files != NULL)
-			files[count] = group.file;
-		else if (update_group(r, &group, err) < 0)
-			return -1;
-		count++;
+		groups[count++] = (struct group){.file = arena_printf(r->arena, "test_%s.py", stem),
+						 .members = members + i,
+						 .count = end - i,
+						 .refused = python_nameable(stem) ? NULL : why_unnameable(r, stem)};
 	}
+	*out = groups;
+	return count;
+}
+
+/* The names of the files that there should be, sorted; how many. */
+static int name_files(const struct renewal *r, const struct group *groups, int group_count, const char ***out)
+{
+	const char **files = arena_array(r->arena, (size_t)group_count + 1, sizeof *files);
+	int count = 0;
+
+	for (int i = 0; i < group_count; i++)
+		if (groups[i].refused == NULL)
+			files[count++] = groups[i].file;
+	if (count > 1)
+		qsort(files, (size_t)count, sizeof *files, by_text);
+	*out = files;
 	return count;
 }
 
 /* In the layout by definition two op_types may hold definitions of one name, which would be one file. */
-static int refuse_namesakes(const char **files, int count, struct err *err)
+static void refuse_namesakes(const struct renewal *r, struct group *groups, int group_count, const char **files,
+			     int count)
 {
-	for (int i = 1; i < count; i++)
-		if (strcmp(files[i - 1], files[i]) == 0)
-			return err_set(
-			    err, "two definitions of one name would both be %s%s; use --layout op-type, or rename one",
-			    PRESENT_FOLDER, files[i]);
-	return 0;
+	for (int i = 0; i < group_count; i++) {
+		const char **found = count > 1 && groups[i].refused == NULL
+					 ? bsearch(&groups[i].file, files, (size_t)count, sizeof *files, by_text)
+					 : NULL;
+
+		if (found != NULL && ((found > files && strcmp(found[-1], *found) == 0) ||
+				      (found + 1 < files + count && strcmp(found[1], *found) == 0)))
+			groups[i].refused = arena_printf(
+			    r->arena,
+			    "%s: another definition of this name would be %s%s as well, so neither is; use "
+			    "--layout op-type, or rename one",
+			    groups[i].members[0]->path, PRESENT_FOLDER, groups[i].file);
+	}
+}
+
+static void refuse(struct renewal *r, const struct group *group)
+{
+	renewal_tell(r, group->refused);
+	r->out->refused++;
+	r->out->definitions += group->count;
+	r->out->without += group->count;
+}
+
+static int update_group(struct renewal *r, const struct group *group, struct err *err)
+{
+	const struct note *note = notes_find(&r->notes, group->file);
+
+	if (!is_selected(r, group)) {
+		if (note != NULL)
+			renewal_keep_note(r, note);
+		return 0;
+	}
+	if (group->refused != NULL) {
+		refuse(r, group);
+		return 0;
+	}
+	return note != NULL && renewal_noted(r, group, note) ? 0 : renewal_of(r, group, err);
 }
 
 static int remove_orphans(struct renewal *r, const char **files, int count, struct err *err)
@@ -150,18 +170,18 @@ static struct digest context_of(const struct renewal *r)
 static int update(struct renewal *r, struct err *err)
 {
 	const struct generated_options *o = r->options;
-	const char **files = arena_array(r->arena, (size_t)r->dataset->definition_count + 1, sizeof *files);
-	int count = each_group(r, files, err);
+	struct group *groups;
+	const char **files;
+	int group_count = make_groups(r, &groups), count = name_files(r, groups, group_count, &files);
 
-	if (count > 1)
-		qsort(files, (size_t)count, sizeof *files, by_text);
-	if (refuse_namesakes(files, count, err) < 0 ||
-	    present_list(&r->present, r->dataset->fd, r->reftest->root, r->arena, err) < 0)
+	refuse_namesakes(r, groups, group_count, files, count);
+	if (present_list(&r->present, r->dataset->fd, r->reftest->root, r->arena, err) < 0)
 		return -1;
 	notes_read(&r->notes, r->dataset->fd, r->arena);
-	r->fresh.items = arena_array(r->arena, (size_t)r->dataset->definition_count + 1, sizeof *r->fresh.items);
-	if (each_group(r, NULL, err) < 0)
-		return -1;
+	r->fresh.items = arena_array(r->arena, (size_t)group_count + 1, sizeof *r->fresh.items);
+	for (int i = 0; i < group_count; i++)
+		if (update_group(r, &groups[i], err) < 0)
+			return -1;
 	r->out->invalid += r->dataset->problem_count;
 	for (int i = 0; i < r->dataset->problem_count && !o->untold; i++)
 		renewal_tell(r, r->dataset->problems[i]);

@@ -20,6 +20,7 @@ struct group {
 	const char *file; /* "test_rmsnorm.py" */
 	const struct dataset_file *const *members;
 	int count;
+	const char *refused; /* why there is none; NULL */
 };
 
 /* An update on its way. */

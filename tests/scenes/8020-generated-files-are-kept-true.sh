@@ -171,6 +171,21 @@ for layout in definition op-type; do
 	says "# $layout" $file
 done
 
+# Two definitions of one name would be one file: neither is, and the others are.
+run generate --layout definition
+mkdir definitions/other
+sed 's/"op_type": "rmsnorm"/"op_type": "other"/' definitions/rmsnorm/tiny_norm.json >definitions/other/tiny_norm.json
+sed -i 's/"reference": "/&# a third\\n/' definitions/gemm/tiny_gemm.json
+cp tests/references/test_tiny_norm.py "$work/before"
+run generate
+expect_exit 1
+expect_says 'definitions/other/tiny_norm.json: another definition of this name' 'definitions/rmsnorm/tiny_norm.json: another' \
+	'test_tiny_gemm.py written' '2 without'
+cmp -s tests/references/test_tiny_norm.py "$work/before" || fail "the file that two would have changed"
+rm -r definitions/other
+run generate --layout op-type
+expect_exit 0
+
 # A dataset does not say where else on this machine files are written.
 mv tests/references "$work/elsewhere"
 ln -s "$work/elsewhere" tests/references
