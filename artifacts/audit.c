@@ -254,6 +254,18 @@ static bool is_unnamed(const struct outline *o, int def)
 	return true;
 }
 
+/* Is this all that the statement says? */
+static bool is_all(const struct outline *o, int k, const char *const *texts)
+{
+	const struct statement *at = &o->statements[k];
+
+	for (; *texts != NULL; texts++)
+		if (outline_begins(o, at->begin, at->end, *texts) &&
+		    outline_blank(o, at->begin + strlen(*texts), at->end))
+			return true;
+	return false;
+}
+
 /* Marks what is never reached: behind a statement that leaves its block, in a block that is never entered, or in a
  * function that nobody calls. */
 static void find_dead(struct outline *o)
@@ -269,7 +281,7 @@ static void find_dead(struct outline *o)
 		if (previous >= 0)
 			at->dead = o->statements[previous].dead || begins_with(o, previous, leaving);
 		else if (head >= 0)
-			at->dead = o->statements[head].dead || begins_with(o, head, never) || is_unnamed(o, head);
+			at->dead = o->statements[head].dead || is_all(o, head, never) || is_unnamed(o, head);
 	}
 }
 
@@ -347,12 +359,16 @@ static bool is_mark(const struct outline *o, int k)
 	    {"mark.skipif", false}, {"mark.xfail", false},
 	};
 	const struct statement *at = &o->statements[k];
+	int depth = 0,
+	    deepest = o->code[at->begin] == '@' ? 0 : 1; /* pytestmark may be a list; deeper ones are others' */
 
-	for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
-		for (size_t c = at->begin; c < at->end; c++)
+	for (size_t c = at->begin; c < at->end; c++) {
+		depth += (o->code[c] == '(' || o->code[c] == '[') - (o->code[c] == ')' || o->code[c] == ']');
+		for (size_t i = 0; depth <= deepest && i < sizeof marks / sizeof *marks; i++)
 			if (outline_begins(o, c, at->end, marks[i].name) &&
 			    (marks[i].always || is_always(o, c + strlen(marks[i].name), at->end)))
 				return true;
+	}
 	return false;
 }
 

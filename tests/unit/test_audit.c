@@ -148,6 +148,8 @@ static void a_test_that_never_counts_is_found(void **state)
 	EXPECT("import pytest\npytestmark = pytest.mark.skip(reason='x')\ndef test_a():\n    assert x\n", 2);
 	EXPECT("pytest.skip('x', allow_module_level=True)\ndef test_a():\n    assert x\n", 1);
 	EXPECT_NONE("@pytest.mark.skipif(not torch.cuda.is_available(), reason='x')\ndef test_a():\n    assert x\n");
+	EXPECT_NONE("@pytest.mark.parametrize('x', [1, pytest.param(2, marks=pytest.mark.skip)])\ndef test_a(x):\n    "
+		    "assert x\n");
 	EXPECT_NONE("@pytest.mark.skipif(condition=cpu, reason='x')\ndef test_a():\n    assert x\n");
 	EXPECT_NONE("@pytest.mark.xfail(cpu, reason='x')\ndef test_a():\n    assert x\n");
 	EXPECT_NONE("@pytest.mark.xfail(x == 1, reason='x')\ndef test_a():\n    assert x\n");
@@ -185,6 +187,8 @@ static void an_assertion_that_is_never_reached_is_found(void **state)
 	EXPECT("def test_a():\n    for x in y:\n        continue\n        assert x\n", 4);
 	EXPECT("def test_a():\n    def inner():\n        assert x\n    print(1)\n", 3);
 	EXPECT("def test_a():\n    while 0: assert x\n", 2);
+	EXPECT_NONE("def test_a():\n    if 0 < x:\n        assert x\n");
+	EXPECT_NONE("def test_a():\n    if False or x:\n        assert x\n");
 	EXPECT_NONE("def test_a():\n    if cpu: return\n    assert x\n");
 	EXPECT_NONE("def test_a():\n    if cpu:\n        print(1)\n        return\n    assert x\n");
 	EXPECT_NONE("def test_a():\n    if cpu:\n        pytest.skip('x')\n    else:\n        assert x\n");
