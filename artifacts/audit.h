@@ -1,9 +1,11 @@
 /* audit - hand-written test files that cannot fail: a test function that returns its verdict (pytest counts that as
- * passed), one in which nothing is compared, and a pasted copy of a reference that is no longer the definition's.
+ * passed), one in which nothing is compared, or only where it is never reached, an assertion that the test itself
+ * catches or suppresses, or that is true by itself, a test that is skipped on every machine, and a pasted copy of a
+ * reference that is no longer the definition's.
  *
  * Python is read by a scanner of strings, comments, brackets and indentation, not parsed: enough to tell which
  * statements a function has. A call counts as a comparison if the function it calls, in the same file, makes one, or if
- * its name says so (assert…, check…, verify…, compare…, expect…). */
+ * its name says so (assert…, check…, verify…, compare…, expect…, raises, warns, fail…). */
 #ifndef REFTEST_ARTIFACTS_AUDIT_H
 #define REFTEST_ARTIFACTS_AUDIT_H
 

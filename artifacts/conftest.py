@@ -18,6 +18,7 @@ import importlib
 import json
 import linecache
 import math
+import operator
 import os
 import re
 import shutil
@@ -31,6 +32,8 @@ import torch
 
 ROOT = Path(__file__).resolve().parents[2]
 WORST = 5  # places that a failure names
+# To pytest: what is asserted in here is told at the test that asked for it.
+__tracebackhide__ = operator.methodcaller("errisinstance", AssertionError)
 CPU_ELEMENTS = 1 << 26  # a workload with more is for a GPU
 DTYPES = {
     "float64": torch.float64,

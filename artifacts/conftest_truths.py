@@ -98,7 +98,10 @@ def _find_kernels():
     named = os.environ.get("REFTEST_KERNELS")
     for folder in [Path(named)] if named else [*beside, Path("/usr/local/lib/reftest")]:
         if (folder / "libreftest_kernels.so").is_file():
-            return Kernels(folder)
+            try:
+                return Kernels(folder)
+            except OSError as why:
+                return f"reftest's kernels cannot be loaded ({why})"
     where = (
         f"$REFTEST_KERNELS is {named}, and has none"
         if named
@@ -281,8 +284,8 @@ def ground_truth(test, case, inputs, name):
             except Exception as why:
                 if refusal(why) is None:
                     raise
-                raise Unavailable(f"{name}: {refusal(why)}") from why
-    raise Unavailable(f"{name} has no kernel for this")
+                raise Unavailable(refusal(why)) from why
+    raise Unavailable("the operation has no call of it")
 
 
 def refusal(why):

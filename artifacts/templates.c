@@ -1,6 +1,5 @@
 #include "artifacts/templates.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "templates_digest.h" /* changes whenever one of the texts does: so make assembles them anew */
@@ -12,7 +11,7 @@
 BYTES("conftest", "artifacts/conftest.py");
 BYTES("conftest_truths", "artifacts/conftest_truths.py");
 BYTES("conftest_checks", "artifacts/conftest_checks.py");
-#define TEMPLATE(name, path, needs) BYTES("template_" #name, path);
+#define TEMPLATE(name, path, needs, parts) BYTES("template_" #name, path);
 #include "templates.inc"
 #undef TEMPLATE
 
@@ -20,20 +19,32 @@ BYTES("conftest_checks", "artifacts/conftest_checks.py");
 extern const char conftest_begin[] HIDDEN, conftest_end[] HIDDEN;
 extern const char conftest_truths_begin[] HIDDEN, conftest_truths_end[] HIDDEN;
 extern const char conftest_checks_begin[] HIDDEN, conftest_checks_end[] HIDDEN;
-#define TEMPLATE(name, path, needs) extern const char template_##name##_begin[] HIDDEN, template_##name##_end[] HIDDEN;
+#define TEMPLATE(name, path, needs, parts)                                                                             \
+	extern const char template_##name##_begin[] HIDDEN, template_##name##_end[] HIDDEN;
 #include "templates.inc"
 #undef TEMPLATE
 
-static const struct {
-	const char *name, *begin, *end;
-	const char *needs; /* names of shared ones, each between blanks */
-} texts[] = {
-#define TEMPLATE(name, path, needs) {#name, template_##name##_begin, template_##name##_end, needs},
+/* Where each stands in the table. */
+enum {
+#define TEMPLATE(name, path, needs, parts) INDEX_##name,
 #include "templates.inc"
 #undef TEMPLATE
-    {NULL, NULL, NULL, NULL},
+	TEXTS
 };
-enum { TEXTS = sizeof texts / sizeof *texts - 1 };
+_Static_assert(TEXTS <= 64, "a set of templates is a number of 64 bits");
+
+#define NEED(name) UINT64_C(1) << INDEX_##name
+#define PART(part) 1U << TEMPLATE_##part
+static const struct {
+	const char *name, *begin, *end;
+	uint64_t needs; /* the shared ones that it stands on, by index */
+	unsigned parts; /* its functions {name}_{part}: make looks for them, which takes long */
+} texts[] = {
+#define TEMPLATE(name, path, needs, parts) {#name, template_##name##_begin, template_##name##_end, needs, parts},
+#include "templates.inc"
+#undef TEMPLATE
+    {NULL, NULL, NULL, 0, 0},
+};
 
 static const char *const part_names[TEMPLATE_PARTS] = {
     [TEMPLATE_FLASHINFER] = "flashinfer", [TEMPLATE_SGLANG] = "sglang", [TEMPLATE_FLA] = "fla",
@@ -50,31 +61,18 @@ static const char *functions_of(int index)
 	return first != NULL ? first + 1 : end;
 }
 
-static bool defines(int index, const char *part)
+static bool needs(int index, int other)
 {
-	const char *text = functions_of(index), *end = texts[index].end;
-	char line[128];
-	size_t length = (size_t)snprintf(line, sizeof line, "\ndef %s_%s(", texts[index].name, part);
-
-	return text < end &&
-	       memmem(text - 1, (size_t)(end - text + 1), line, length) != NULL; /* a newline is before it */
-}
-
-static bool needs(int index, const char *name)
-{
-	char word[80];
-
-	snprintf(word, sizeof word, " %s ", name);
-	return strcmp(texts[index].name, name) == 0 || strstr(texts[index].needs, word) != NULL;
+	return index == other || (texts[index].needs >> other & 1) != 0;
 }
 
 /* Its own function comes before that of what it shares. */
-static const char *owner_of(int index, const char *part)
+static const char *owner_of(int index, int part)
 {
-	if (defines(index, part))
+	if ((texts[index].parts >> part & 1) != 0)
 		return texts[index].name;
 	for (int i = 0; i < TEXTS; i++)
-		if (needs(index, texts[i].name) && defines(i, part))
+		if (needs(index, i) && (texts[i].parts >> part & 1) != 0)
 			return texts[i].name;
 	return NULL;
 }
@@ -83,27 +81,30 @@ bool template_at(int index, struct template *out)
 {
 	if (index < 0 || index >= TEXTS)
 		return false;
-	const char *first = functions_of(index);
-
-	*out = (struct template){
-	    .name = texts[index].name, .text = first, .length = (size_t)(texts[index].end - first), .index = index};
+	*out = (struct template){.name = texts[index].name, .index = index};
 	for (int part = 0; part < TEMPLATE_PARTS; part++)
-		out->owner[part] = owner_of(index, part_names[part]);
+		out->owner[part] = owner_of(index, part);
 	return true;
 }
 
 bool template_of(const char *family, struct template *out)
 {
-	for (int i = 0; template_at(i, out); i++)
-		if (strcmp(out->name, family) == 0)
-			return true;
+	for (int i = 0; i < TEXTS; i++)
+		if (strcmp(texts[i].name, family) == 0)
+			return template_at(i, out);
 	*out = (struct template){.name = "", .index = -1};
 	return false;
 }
 
-bool template_needs(const struct template *t, const char *name)
+bool template_needs(const struct template *t, const struct template *other)
 {
-	return t->index >= 0 && needs(t->index, name);
+	return t->index >= 0 && other->index >= 0 && needs(t->index, other->index);
+}
+
+size_t template_text(const struct template *t, const char **text)
+{
+	*text = functions_of(t->index);
+	return (size_t)(texts[t->index].end - *text);
 }
 
 const char *template_part_name(enum template_part part)

@@ -1,7 +1,7 @@
 /* templates - the Python that generated files are made of, assembled into the program as it is: conftest*.py, what each
  * op family brings in kernels/{family}/template.py, and what several share in kernels/{name}_template.py, from which
- * theirs import. make writes build/templates.inc from the files' names and these imports, so a file is found without a
- * line anywhere. */
+ * theirs import. make writes build/templates.inc from the files' names, functions and these imports, so a file is found
+ * without a line anywhere. */
 #ifndef REFTEST_ARTIFACTS_TEMPLATES_H
 #define REFTEST_ARTIFACTS_TEMPLATES_H
 
@@ -28,9 +28,7 @@ enum template_part {
 
 struct template
 {
-	const char *name; /* of the family, or of what several share */
-	const char *text; /* from the first function on; not NUL-terminated */
-	size_t length;
+	const char *name;		   /* of the family, or of what several share */
 	const char *owner[TEMPLATE_PARTS]; /* whose function it is: {owner}_{part}; NULL: there is none */
 	int index;			   /* among all; -1: it is none */
 };
@@ -41,8 +39,11 @@ bool template_of(const char *family, struct template *out);
 /* The one at `index`, from 0, shared ones first, each in name order; false: there are no more. */
 bool template_at(int index, struct template *out);
 
-/* Does its text stand on that of the named one? It does on its own. */
-bool template_needs(const struct template *t, const char *name);
+/* Does its text stand on the other's? It does on its own. */
+bool template_needs(const struct template *t, const struct template *other);
+
+/* Its text from the first function on, not NUL-terminated, and how long that is. Of one that is there. */
+size_t template_text(const struct template *t, const char **text);
 
 const char *template_part_name(enum template_part part);
 

@@ -352,33 +352,51 @@ static bool names_family(const char *text, size_t length, const char *family)
 	return false;
 }
 
-/* Does the class use this template? Of an old class its text tells; one too many is no harm. */
-static bool uses(const struct test_class *c, const struct template *t)
+/* Marks the families that a class belongs to, by index. Of an old class its text tells; one too many is no harm. */
+static void mark_families(const struct test_class *c, bool *families)
 {
-	struct template own;
+	struct template t;
 
-	if (c->definition != NULL)
-		return c->family != NULL && template_of(c->family, &own) && template_needs(&own, t->name);
-	for (int i = 0; template_at(i, &own); i++)
-		if (template_needs(&own, t->name) && names_family(c->kept, c->kept_length, own.name))
+	if (c->definition != NULL) {
+		if (c->family != NULL && template_of(c->family, &t))
+			families[t.index] = true;
+		return;
+	}
+	for (int i = 0; template_at(i, &t); i++)
+		families[i] |= names_family(c->kept, c->kept_length, t.name);
+}
+
+/* Does one of these families stand on that template? */
+static bool is_needed(const bool *families, int count, const struct template *t)
+{
+	struct template family;
+
+	for (int i = 0; i < count; i++)
+		if (families[i] && template_at(i, &family) && template_needs(&family, t))
 			return true;
 	return false;
 }
 
 /* The functions of each family that a class uses. */
-static void write_templates(const struct test_class *classes, int count, struct buf *out)
+static void write_templates(const struct test_class *classes, int count, struct arena *arena, struct buf *out)
 {
+	int templates = 0;
 	struct template t;
+	const char *text;
 
+	while (template_at(templates, &t))
+		templates++;
+	bool *families = arena_array(arena, (size_t)templates, sizeof *families);
+
+	for (int i = 0; i < count; i++)
+		mark_families(&classes[i], families);
 	for (int i = 0; template_at(i, &t); i++) {
-		bool used = false;
+		size_t length = is_needed(families, templates, &t) ? template_text(&t, &text) : 0;
 
-		for (int k = 0; k < count && !used; k++)
-			used = uses(&classes[k], &t);
-		if (!used || t.length == 0)
-			continue; /* one that only imports has nothing of its own */
+		if (length == 0)
+			continue; /* nobody's, or one that only imports */
 		buf_text(out, "\n\n");
-		buf_add(out, t.text, t.length);
+		buf_add(out, text, length);
 	}
 }
 
@@ -421,7 +439,7 @@ void test_file_write(const char *about, const struct test_class *classes, int co
 	python_comment(out, about);
 	buf_text(out, ". conftest.py says how they run.\"\"\"\n\n"
 		      "import pytest\nimport torch\n\n# isort: split\nimport conftest\n");
-	write_templates(classes, count, out);
+	write_templates(classes, count, &arena, out);
 	write_classes(classes, count, &arena, out);
 	buf_printf(out,
 		   "\n\n%snone\ndef main():\n    return conftest.main(__file__)\n\n\n"

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "commands/audited.h"
 #include "commands/generated.h"
 #include "commands/options.h"
 #include "commands/pass.h"
@@ -109,15 +110,15 @@ static int update(struct pass *pass, const struct generate_options *o, const str
 
 static int audit(struct pass *pass, struct err *err)
 {
-	struct generated generated;
+	struct audited audited;
 
-	if (generated_audit(pass->reftest, &pass->dataset, &pass->arena, &generated, err) < 0)
+	if (audited_files(&pass->dataset, pass->reftest->root, &pass->arena, &audited, err) < 0)
 		return EXIT_INTERNAL;
-	for (int i = 0; i < generated.told_count; i++)
-		printf("%s\n", generated.told[i]);
-	printf("%d hand-written test file%s, %d finding%s\n", generated.files, generated.files == 1 ? "" : "s",
-	       generated.told_count, generated.told_count == 1 ? "" : "s");
-	return generated.told_count > 0 ? EXIT_FAILED : EXIT_VERIFIED;
+	for (int i = 0; i < audited.told_count; i++)
+		printf("%s\n", audited.told[i]);
+	printf("%d hand-written test file%s, %d finding%s\n", audited.files, audited.files == 1 ? "" : "s",
+	       audited.told_count, audited.told_count == 1 ? "" : "s");
+	return audited.told_count > 0 ? EXIT_FAILED : EXIT_VERIFIED;
 }
 
 static int act(struct pass *pass, const struct generate_options *o, const struct words *names, struct err *err)

@@ -46,11 +46,6 @@ struct generated {
 int generated_update(struct reftest *reftest, const struct dataset *dataset, const struct generated_options *options,
 		     struct arena *arena, struct generated *out, struct err *err);
 
-/* Hand-written test files that cannot fail (artifacts/audit.h): "tests/references/test_x.py:12: …", each a sentence of
- * `told`; `files` counts those that were looked at, `written` is 0. 0, or -1 with a sentence. */
-int generated_audit(struct reftest *reftest, const struct dataset *dataset, struct arena *arena, struct generated *out,
-		    struct err *err);
-
 /* Were files generated in this dataset, here or where it was cloned from, and in which layout? Only then are they kept
  * true. */
 bool generated_before(const char *root, enum layout *layout);

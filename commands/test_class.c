@@ -1,5 +1,6 @@
 #include "commands/test_class.h"
 
+#include "base/file.h"
 #include "commands/cases.h"
 #include "workers/job.h"
 
@@ -75,4 +76,20 @@ void test_class_fill(struct test_class *c, const struct kernels_face *face, stru
 	add_sizes(c, entry != NULL ? entry->op : NULL, variant, problem, arena);
 	if (entry != NULL)
 		add_left(c, entry->op, variant, problem, arena);
+}
+
+const struct definition *test_class_definition(int fd, const struct dataset_file *file, struct arena *arena,
+					       struct err *err)
+{
+	const struct definition *definition = NULL;
+	struct buf bytes = {0};
+	enum file_answer answer = file_read(fd, file->path, DEFINITION_BYTES, &bytes, NULL, err);
+
+	if (answer == FILE_OK)
+		definition = definition_load(file->path, file->op_type, file->name, bytes.length > 0 ? bytes.data : "",
+					     bytes.length, arena, err);
+	else if (answer == FILE_ABSENT)
+		err_set(err, "%s: the file has gone", file->path);
+	buf_free(&bytes);
+	return definition;
 }

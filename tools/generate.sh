@@ -2,7 +2,7 @@
 # Writes what make derives from the names and contents of sources into BUILD, each file only when it would differ:
 #
 #   ops.inc            OP(family, "truth digest", "inputs digest") for each kernels/{family}/{family}.c, in name order
-#   templates.inc      TEMPLATE(name, "path", " needs ") for each kernels/{name}_template.py and kernels/{name}/template.py
+#   templates.inc      TEMPLATE(name, "path", needs, parts) for each kernels/{name}_template.py and kernels/{name}/template.py
 #   templates_digest.h TEMPLATES_DIGEST over those and artifacts/conftest*.py
 #   kernels_digest.h   KERNELS_DIGEST over all of kernels/, CHECKER_DIGEST over what judges every family alike
 #   obj/sources        the objects of the archives
@@ -64,6 +64,14 @@ for source in kernels/*/*.c; do
 	printf 'OP(%s, "%s", "%s")\n' "$family" "$truth" "$inputs"
 done | replace "$build/ops.inc"
 
+# or MACRO WORD…: the words as C: MACRO(word) | MACRO(word) | 0
+or() {
+	macro=$1
+	shift
+	for word in "$@"; do printf '%s(%s) | ' "$macro" "$word"; done
+	echo 0
+}
+
 # needs TEMPLATE: names of the shared ones that it imports from, and those from theirs
 needs() {
 	known='' files=$1
@@ -73,13 +81,20 @@ needs() {
 		known=$found files=$1
 		for name in $known; do files="$files kernels/${name}_template.py"; done
 	done
-	printf ' %s ' $known
+	printf '%s\n' $known
+}
+
+# parts TEMPLATE NAME: which of its functions {NAME}_{part} a generated file takes by name (artifacts/templates.h)
+parts() {
+	sed -nE "s/^def $2_(flashinfer|sglang|fla|torch|inputs|edges|tolerance|judge|probe)\(.*/\1/p" "$1" | tr a-z A-Z
 }
 
 for template in kernels/*_template.py kernels/*/template.py; do
 	[ -f "$template" ] || continue
 	name=${template#kernels/} name=${name%/template.py} name=${name%_template.py}
-	printf 'TEMPLATE(%s, "%s", "%s")\n' "$name" "$template" "$(needs "$template")"
+	# shellcheck disable=SC2046 # lists of words
+	printf 'TEMPLATE(%s, "%s", %s, %s)\n' "$name" "$template" "$(or NEED $(needs "$template"))" \
+		"$(or PART $(parts "$template" "$name"))"
 done | replace "$build/templates.inc"
 printf '#define TEMPLATES_DIGEST "%s"\n' "$(sha256sum artifacts/*.[ch] artifacts/conftest*.py kernels/*_template.py kernels/*/template.py |
 	sha256sum | cut -c 1-32)" | replace "$build/templates_digest.h"

@@ -102,8 +102,9 @@ def sampling_judge(definition, inputs, outputs):
     )
     drawn = kept.gather(1, samples.long().view(-1, 1)).flatten()
     wrong = (drawn == 0).nonzero().flatten().tolist()
+    places = [f"[{row}] drew {samples[row]}" for row in wrong[: conftest.WORST]]
     assert not wrong, (
-        f"{len(wrong)} of {rows} rows drew a token that the filter drops; the first is row {wrong[0] if wrong else None}"
+        f"{len(wrong)} of {rows} rows drew a token that the filter drops: {', '.join(places)}"
     )
     likely = kept.max(-1).values
     hits = (drawn == likely).double().sum()

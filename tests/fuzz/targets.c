@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "artifacts/audit.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/json.h"
@@ -359,6 +360,37 @@ static bool feed_verdict(const struct input *input)
 	return valid;
 }
 
+/* --- audit --------------------------------------------------------------------------------------------------- */
+
+static const char *const audit_seeds[] = {
+    "import pytest\n\npytestmark = [pytest.mark.slow]\n\n\ndef run(x):\n    return x * 2\n\n\nclass TestA:\n"
+    "    @pytest.mark.xfail(cpu, reason=\"x\")\n    def test_a(self):\n        with suppress(KeyError): assert x == (1, 2)\n",
+    "def test_a(x={1: [2]}):\n\ttry:\n\t\tassert (x, 'y')[0], \"why\"\n\texcept (KeyError, AssertionError) as e: raise\n"
+    "\telse:\n\t\traise ValueError('''a\nb''')\n\tfinally:\n\t\tpass\n",
+    "def check(x):\n    def inner(): return x\n    if False:\n        return inner()\n    assert True or x\n\n\n"
+    "async def test_b():\n    y = compare(check(1), \\\n        2)\n    for z in y: continue\n    assert y; # x\n",
+    "def test_c(): assert x\n",
+};
+
+/* What holds of findings: each is a sentence about a line of the text, and they are in order. */
+static bool feed_audit(const struct input *input)
+{
+	struct arena arena = {0};
+	const struct audit_finding *findings;
+	int lines = 1, before = 1;
+	int count = audit_text(input->bytes, input->length, "def run(x):\n    return x * 2\n", "a.json", &arena, &findings);
+
+	for (size_t i = 0; i < input->length; i++)
+		lines += input->bytes[i] == '\n';
+	for (int i = 0; i < count; i++) {
+		hold(input, findings[i].line >= before && findings[i].line <= lines, "findings are at lines, in order");
+		hold(input, is_sentence(findings[i].reason), "a finding has a sentence");
+		before = findings[i].line;
+	}
+	arena_free(&arena);
+	return count == 0;
+}
+
 /* --- mutation ------------------------------------------------------------------------------------------------ */
 
 static const struct target {
@@ -373,6 +405,7 @@ static const struct target {
     {"constraint", feed_constraint, constraint_seeds, sizeof constraint_seeds / sizeof *constraint_seeds},
     {"safetensors", feed_safetensors, safetensors_seeds, sizeof safetensors_seeds / sizeof *safetensors_seeds},
     {"verdict", feed_verdict, verdict_seeds, sizeof verdict_seeds / sizeof *verdict_seeds},
+    {"audit", feed_audit, audit_seeds, sizeof audit_seeds / sizeof *audit_seeds},
 };
 enum { TARGETS = sizeof targets / sizeof *targets, INPUT_BYTES = 8192 };
 

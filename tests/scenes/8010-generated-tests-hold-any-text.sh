@@ -19,6 +19,7 @@ hostile controls '\t tab \b\0033[31m \0177'
 hostile unicode '\303\251 \342\200\256 \342\200\250 \357\273\277 \360\237\230\200'
 hostile blanks 'end   \n#\n   '
 hostile marks 'x\n# definition: "plain"\n# definition: none\n# x'
+hostile returns "a\r# b\f\v c\r\n# \034 $(printf '%03000d' 0)$(printf '%0300d' 0 | tr 0 '\042')\nif 1:\n\tthis = 1\nif 1:\n        that = 2  # d"
 hostile class 'a keyword for a name'
 hostile a_b 'one name'
 hostile a__b 'and its like'

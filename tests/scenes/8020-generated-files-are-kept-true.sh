@@ -110,6 +110,56 @@ expect_says 'test_gemm.py was written by hand' '(1 hand-written)'
 says 'test_by_hand' "$gemms"
 rm "$gemms"
 
+# What cannot be read, and a link, wherever it leads, are left alone and cost no other file.
+mkdir "$gemms"
+edit definitions/rmsnorm/tiny_norm.json 'import torch' '# beside it\\n\nimport torch'
+run generate
+expect_exit 1
+expect_says 'test_gemm.py: expected a file, found a folder' '1 without' 'test_rmsnorm.py written'
+run generate --audit
+expect_exit 1
+expect_says 'test_gemm.py: expected a file, found a folder'
+rmdir "$gemms"
+ln -s "$work/nowhere" "$gemms"
+run generate
+expect_says 'test_gemm.py was written by hand' '1 without'
+run generate --force
+[ -f "$gemms" ] && [ ! -L "$gemms" ] && [ ! -e "$work/nowhere" ] || fail "--force did not put a file in the link's place"
+mv "$gemms" "$work/behind"
+ln -s "$work/behind" "$gemms"
+cp "$work/behind" "$work/before"
+edit definitions/gemm/tiny_gemm.json 'import torch' '# behind it\\n\nimport torch'
+run generate
+[ -L "$gemms" ] && cmp -s "$work/behind" "$work/before" || fail "a link, or what is behind it, was replaced"
+rm "$gemms"
+
+# A disk that is full leaves what was there, and nothing half written.
+cp "$norms" "$work/before"
+edit definitions/rmsnorm/tiny_norm.json '# beside it' '# no room for it'
+step="reftest generate on a full disk"
+(
+	trap '' XFSZ
+	ulimit -f 1
+	exec "$reftest" generate
+) >"$work/out" 2>"$work/err" && status=0 || status=$?
+expect_exit 4
+expect_says 'cannot write'
+cmp -s "$norms" "$work/before" || fail "a file that could not be written changed"
+[ -z "$(find tests -name '.*' -type f)" ] || fail "a temporary file is left"
+
+# Two at once: what comes of it is whole.
+for i in 1 2 3; do
+	rm -r .reftest tests/references
+	begin generate
+	other=$program
+	step="two at once"
+	"$reftest" generate >"$work/second" 2>&1 || fail "the second of two failed: $(cat "$work/second")"
+	wait "$other" || fail "the first of two failed"
+	run generate --check
+	expect_exit 0
+	[ -z "$(find tests -name '.*' -type f)" ] || fail "a temporary file is left"
+done
+
 # A clone, which has the files and no notes of them, is kept true as well, in its layout.
 for layout in definition op-type; do
 	run generate --layout $layout
@@ -120,6 +170,21 @@ for layout in definition op-type; do
 	[ $layout = op-type ] && file=$norms || file=tests/references/test_tiny_norm.py
 	says "# $layout" $file
 done
+
+# Two definitions of one name would be one file: neither is, and the others are.
+run generate --layout definition
+mkdir definitions/other
+sed 's/"op_type": "rmsnorm"/"op_type": "other"/' definitions/rmsnorm/tiny_norm.json >definitions/other/tiny_norm.json
+sed -i 's/"reference": "/&# a third\\n/' definitions/gemm/tiny_gemm.json
+cp tests/references/test_tiny_norm.py "$work/before"
+run generate
+expect_exit 1
+expect_says 'definitions/other/tiny_norm.json: another definition of this name' 'definitions/rmsnorm/tiny_norm.json: another' \
+	'test_tiny_gemm.py written' '2 without'
+cmp -s tests/references/test_tiny_norm.py "$work/before" || fail "the file that two would have changed"
+rm -r definitions/other
+run generate --layout op-type
+expect_exit 0
 
 # A dataset does not say where else on this machine files are written.
 mv tests/references "$work/elsewhere"

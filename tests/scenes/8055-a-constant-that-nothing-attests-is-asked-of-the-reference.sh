@@ -33,3 +33,7 @@ for figures in 'hit ratio 0\.[0-9]*, needed 1' 'max abs [^ ]*, mean abs [^ ]*, m
 done
 worst=$(grep -cE '^E +\[[0-9]+, [0-9]+\]  actual .*  expected .*  \|difference\| ' "$work/out")
 [ "$worst" -ge 5 ] || fail "a failure does not name five places"
+# It is told where its test stands, in lines that fit a terminal.
+expectations=$((expectations + 2))
+! grep -q 'conftest.py:[0-9]' "$work/out" || fail "a failure leads through conftest.py"
+! grep '^E ' "$work/out" | grep -qE '.{101}' || fail "a failure has lines of more than 100 columns"

@@ -63,6 +63,7 @@ int main(void)
 	    fuzz("constraint"),
 	    fuzz("safetensors"),
 	    fuzz("verdict"),
+	    fuzz("audit"),
 	    cmocka_unit_test(a_broken_promise_aborts),
 	    cmocka_unit_test(an_unknown_target_is_none),
 	};

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "artifacts/templates.h"
@@ -163,25 +164,51 @@ static int occurrences(const char *text, const char *part)
 	return count;
 }
 
+/* make noted which functions {name}_{part} a template has: each that its text defines, and no other. */
+static void a_template_has_the_parts_that_its_text_defines(void **state)
+{
+	struct template t;
+	const char *text;
+	int own = 0;
+
+	(void)state;
+	for (int i = 0; template_at(i, &t); i++) {
+		size_t length = template_text(&t, &text);
+
+		for (int part = 0; part < TEMPLATE_PARTS; part++) {
+			char line[128];
+			int width = snprintf(line, sizeof line, "\ndef %s_%s(", t.name,
+					     template_part_name((enum template_part)part));
+			bool defined = length > 0 && /* with the newline before it */
+				       memmem(text - 1, length + 1, line, (size_t)width) != NULL;
+
+			assert_int_equal(defined, t.owner[part] != NULL && strcmp(t.owner[part], t.name) == 0);
+			own += defined;
+		}
+	}
+	assert_true(own > 20);
+}
+
 /* Before the functions of the families that import it, and with their parts where they have none of their own; also
  * where only the text of an old class tells which family it is. */
 static void what_families_share_stands_once_before_them(void **state)
 {
 	struct definition d[2] = {definition_named("a", "x\n"), definition_named("b", "x\n")};
 	struct test_class c[2] = {class_of(&d[0]), class_of(&d[1])};
-	struct template t;
+	struct template t, attention, ragged, other;
 	struct buf out = {0}, again = {0};
 	const char *text;
 	size_t length;
 
 	(void)state;
-	assert_true(template_of("gqa_paged", &t));
+	assert_true(template_of("gqa_paged", &t) && template_of("attention", &attention));
+	assert_true(template_of("attention_ragged", &ragged) && template_of("mla_paged", &other));
 	assert_string_equal(t.owner[TEMPLATE_FLASHINFER], "gqa_paged");
 	assert_string_equal(t.owner[TEMPLATE_INPUTS], "attention_paged");
 	assert_string_equal(t.owner[TEMPLATE_TOLERANCE], "attention");
 	assert_null(t.owner[TEMPLATE_JUDGE]);
-	assert_true(template_needs(&t, "attention") && template_needs(&t, "gqa_paged"));
-	assert_false(template_needs(&t, "attention_ragged") || template_needs(&t, "mla_paged"));
+	assert_true(template_needs(&t, &attention) && template_needs(&t, &t));
+	assert_false(template_needs(&t, &ragged) || template_needs(&t, &other));
 	c[0].family = "gqa_ragged";
 	c[1].family = "gqa_paged";
 	test_file_write("x", c, 2, &out);
@@ -211,6 +238,7 @@ int main(void)
 	    cmocka_unit_test(namesakes_get_numbers_and_a_family_stands_once),
 	    cmocka_unit_test(the_old_class_is_found_again_whatever_texts_pretend),
 	    cmocka_unit_test(a_family_without_a_template_gets_the_generic_inputs),
+	    cmocka_unit_test(a_template_has_the_parts_that_its_text_defines),
 	    cmocka_unit_test(what_families_share_stands_once_before_them),
 	};
 

@@ -1,0 +1,344 @@
+#include "commands/renewal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "artifacts/templates.h"
+#include "artifacts/test_file.h"
+#include "base/file.h"
+#include "commands/test_class.h"
+
+/* A file whose time stamps are this near to now may be written again without their showing it (ticks are 10 ms at most;
+ * stamps of whole seconds come from a file system that has no finer ones). */
+enum { NEAR_NS = 100 * 1000000, SECOND_NS = 1000000000 };
+enum { SYNCED_FILES = 64 }; /* a sync takes some milliseconds */
+
+/* ---- telling ---------------------------------------------------------------------------------------------------- */
+
+void renewal_tell(struct renewal *r, const char *sentence)
+{
+	sentences_add(&r->told, sentence);
+}
+
+static void note_changed(struct renewal *r, const char *file)
+{
+	sentences_add(&r->changed, arena_printf(r->arena, "%s%s", PRESENT_FOLDER, file));
+}
+
+static char *path_of(const struct renewal *r, const char *file)
+{
+	return arena_printf(r->arena, "%s/%s%s", r->reftest->root, PRESENT_FOLDER, file);
+}
+
+/* One that cannot be read is told, left as it is, and costs no other. */
+static enum file_answer read_old(struct renewal *r, const char *file, struct buf *bytes, enum owner *owner)
+{
+	struct err err = {""};
+	enum file_answer answer = present_read(&r->present, file, bytes, owner, &err);
+
+	if (answer == FILE_ERROR)
+		renewal_tell(r, arena_printf(r->arena, "%s, and is left as it is", err.text));
+	return answer;
+}
+
+/* ---- notes of the last update ----------------------------------------------------------------------------------- */
+
+static void add_stat(struct buf *all, const struct file_stat *stat)
+{
+	buf_add(all, stat, sizeof *stat);
+}
+
+/* Over all that a file depends on, by stat: its definitions, whether somebody tests one of them by hand, and itself. */
+static struct digest group_digest(const struct renewal *r, const struct group *group)
+{
+	struct file_stat own = {0};
+	struct buf all = {0};
+	struct digest digest;
+	struct stat st;
+
+	buf_add(&all, r->context.bytes, DIGEST_BYTES);
+	for (int i = 0; i < group->count; i++) {
+		char name[512];
+
+		snprintf(name, sizeof name, "test_%s.py", group->members[i]->name);
+		buf_add(&all, group->members[i]->path, strlen(group->members[i]->path) + 1);
+		add_stat(&all, &group->members[i]->stat);
+		buf_text(&all, r->options->layout == LAYOUT_OP_TYPE && present_has(&r->present, name) ? "+" : "-");
+	}
+	if (fstatat(r->dataset->fd, arena_printf(r->arena, "%s%s", PRESENT_FOLDER, group->file), &st, 0) == 0)
+		own = file_stat_of(&st);
+	add_stat(&all, &own);
+	digest = digest_of(all.data, all.length);
+	buf_free(&all);
+	return digest;
+}
+
+static bool is_near(int64_t stamp_ns, int64_t now_ns)
+{
+	int64_t window = stamp_ns % SECOND_NS == 0 ? 2 * (int64_t)SECOND_NS : NEAR_NS;
+
+	return stamp_ns > now_ns - window;
+}
+
+/* Could a definition have been written again since it was read, without its stat showing it? */
+static bool any_near(const struct group *group)
+{
+	struct timespec now;
+	int64_t ns;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	ns = (int64_t)now.tv_sec * SECOND_NS + now.tv_nsec;
+	for (int i = 0; i < group->count; i++)
+		if (is_near(group->members[i]->stat.mtime_ns, ns) || is_near(group->members[i]->stat.ctime_ns, ns))
+			return true;
+	return false;
+}
+
+static void count_definitions(struct generated *out, const int counts[NOTE_COUNTS], int definitions)
+{
+	out->definitions += definitions;
+	out->with_test += counts[0];
+	out->hand_written += counts[1];
+	out->stale += counts[2];
+	out->without += counts[3];
+}
+
+static void note_fresh(struct renewal *r, const char *file, const struct digest *digest, const int counts[NOTE_COUNTS])
+{
+	struct note *note = &r->fresh.items[r->fresh.count++];
+
+	*note = (struct note){.digest = *digest, .file = file};
+	memcpy(note->counts, counts, sizeof note->counts);
+}
+
+/* What was noted still holds: nothing to do. */
+bool renewal_noted(struct renewal *r, const struct group *group, const struct note *note)
+{
+	struct digest digest = group_digest(r, group);
+
+	if (r->options->force || r->options->print != NULL || !digest_equal(&digest, &note->digest) || any_near(group))
+		return false;
+	r->out->files += note->counts[0] > note->counts[1];
+	r->out->current += note->counts[0] > note->counts[1];
+	count_definitions(r->out, note->counts, group->count);
+	note_fresh(r, group->file, &note->digest, note->counts);
+	return true;
+}
+
+void renewal_keep_note(struct renewal *r, const struct note *note)
+{
+	note_fresh(r, note->file, &note->digest, note->counts);
+}
+
+/* ---- from definitions to classes --------------------------------------------------------------------------------- */
+
+/* The definition, or NULL with the sentence told. */
+static const struct definition *load(struct renewal *r, const struct dataset_file *file, struct arena *arena)
+{
+	struct err err = {""};
+	const struct definition *definition = test_class_definition(r->dataset->fd, file, arena, &err);
+
+	if (definition == NULL && !r->options->untold)
+		renewal_tell(r, arena_string(r->arena, err.text));
+	return definition;
+}
+
+/* The classes of a group. `old` is the file as it is, for what cannot be read; empty if that is not ours. */
+static int make_classes(struct renewal *r, const struct group *group, const struct buf *old, struct test_class *classes,
+			int counts[NOTE_COUNTS], struct arena *arena)
+{
+	size_t skip = old->length > 0 ? owned_body(old->data, old->length) : 0;
+	int count = 0;
+
+	for (int i = 0; i < group->count; i++) {
+		const struct dataset_file *file = group->members[i];
+		struct test_class *c = &classes[count];
+
+		*c = (struct test_class){.name = file->name};
+		if (r->options->layout == LAYOUT_OP_TYPE && !r->options->force &&
+		    present_hand_written(&r->present, file->name)) {
+			counts[0]++;
+			counts[1]++;
+			continue;
+		}
+		c->definition = load(r, file, arena);
+		if (c->definition != NULL) {
+			test_class_fill(c, r->reftest->kernels.face, arena);
+			counts[0]++;
+			count++;
+			continue;
+		}
+		r->out->invalid++;
+		bool kept = skip > 0 && test_file_class(old->data + skip, old->length - skip, file->name, &c->kept,
+							&c->kept_length);
+
+		counts[kept ? 2 : 3]++;
+		count += kept;
+	}
+	return count;
+}
+
+static const char *about(const struct renewal *r, const struct group *group)
+{
+	if (r->options->layout == LAYOUT_DEFINITION)
+		return group->members[0]->path;
+	return arena_printf(r->arena, "definitions/%s", group->members[0]->op_type);
+}
+
+/* ---- one file --------------------------------------------------------------------------------------------------- */
+
+/* The diff hint that goes with a file that is left alone. */
+static const char *hint(const struct renewal *r, const char *file)
+{
+	return arena_printf(
+	    r->arena, "`reftest generate%s --print %s | diff %s%s -` shows how it differs, --force replaces it",
+	    r->options->layout == LAYOUT_DEFINITION ? " --layout definition" : "", file, PRESENT_FOLDER, file);
+}
+
+/* A file of which a power cut left only a part looks edited, and would be left alone for ever; and whether somebody has cut
+ * off its end cannot be told from that. So each is on the disk before it has its name. Not so the rest of a great many, that
+ * only `generate` in a new layout or of a new version writes: there `--force` is what helps whom the power fails at it. */
+static int write_file(const struct renewal *r, const char *file, const struct buf *text, struct err *err)
+{
+	return (r->out->written <= SYNCED_FILES ? file_replace : file_replace_soon)(path_of(r, file), text->data,
+										     text->length, err);
+}
+
+/* Makes the file hold `text`. `group` NULL: conftest.py. Returns 1: it does (or would, with `check`); 0: it was left
+ * alone; -1 with a sentence. */
+static int settle(struct renewal *r, const char *file, const struct buf *text, enum file_answer there,
+		  const struct buf *old, enum owner owner, struct err *err)
+{
+	bool same = there == FILE_OK && old->length == text->length && memcmp(old->data, text->data, text->length) == 0;
+
+	if (same) {
+		r->out->current++;
+		return 1;
+	}
+	if (there == FILE_ERROR) { /* told when it was read */
+		r->out->refused++;
+		return 0;
+	}
+	if (there == FILE_OK && owner != OWNER_REFTEST && !r->options->force) {
+		r->out->refused += owner == OWNER_EDITED || strcmp(file, "conftest.py") == 0;
+		renewal_tell(r, arena_printf(r->arena,
+					     owner == OWNER_EDITED
+						 ? "%s%s was edited since reftest wrote it and is left as it is; %s"
+						 : "%s%s was written by hand and is left as it is; %s",
+					     PRESENT_FOLDER, file, hint(r, file)));
+		return 0;
+	}
+	r->out->written++;
+	note_changed(r, file);
+	renewal_tell(r, arena_printf(r->arena, "%s%s %s", PRESENT_FOLDER, file,
+				     !r->options->check ? "written"
+				     : there == FILE_OK ? "is out of date"
+							: "is missing"));
+	if (r->options->check)
+		return 1;
+	return write_file(r, file, text, err) < 0 ? -1 : 1;
+}
+
+/* A file of ours that has nothing to hold any more. */
+int renewal_remove(struct renewal *r, const char *file, struct err *err)
+{
+	r->out->removed++;
+	note_changed(r, file);
+	renewal_tell(r, arena_printf(r->arena, "%s%s %s: no definition belongs into it", PRESENT_FOLDER, file,
+				     r->options->check ? "is to go" : "removed"));
+	if (!r->options->check && unlink(path_of(r, file)) != 0 && errno != ENOENT)
+		return err_errno(err, "%s%s cannot be removed", PRESENT_FOLDER, file);
+	return 0;
+}
+
+/* Definitions of a file that stays as it is: somebody tests them, or, if it was ours, tests them as they were; one in
+ * which nothing can be read tests none. */
+static void count_left(bool readable, enum owner owner, int counts[NOTE_COUNTS], int definitions)
+{
+	memset(counts, 0, NOTE_COUNTS * sizeof *counts);
+	if (!readable)
+		counts[3] = definitions;
+	else if (owner == OWNER_STRANGER)
+		counts[0] = counts[1] = definitions;
+	else
+		counts[2] = definitions;
+}
+
+static int print_file(struct renewal *r, const struct buf *text)
+{
+	fwrite(text->data, 1, text->length, stdout);
+	r->out->printed = true;
+	return 0;
+}
+
+static int make_group(struct renewal *r, const struct group *group, struct arena *arena, struct err *err)
+{
+	struct test_class *classes = arena_array(arena, (size_t)group->count, sizeof *classes);
+	struct buf old = {0}, body = {0}, text = {0};
+	int counts[NOTE_COUNTS] = {0}, rc = -1, settled = 1, invalid = r->out->invalid;
+	enum owner owner;
+	enum file_answer there = read_old(r, group->file, &old, &owner);
+	const struct buf none = {0};
+
+	int count = make_classes(r, group, owner == OWNER_REFTEST ? &old : &none, classes, counts, arena);
+
+	if (count > 0) {
+		test_file_write(about(r, group), classes, count, &body);
+		owned_seal(&text, body.data, body.length);
+		r->out->files++;
+		if (r->options->print != NULL) {
+			rc = print_file(r, &text);
+			goto done;
+		}
+		settled = settle(r, group->file, &text, there, &old, owner, err);
+	} else if (there == FILE_OK && owner == OWNER_REFTEST && r->options->print == NULL) {
+		settled = renewal_remove(r, group->file, err) < 0 ? -1 : 1;
+	}
+	if (settled < 0)
+		goto done;
+	if (settled == 0)
+		count_left(there == FILE_OK && old.length > 0, owner, counts, group->count);
+	count_definitions(r->out, counts, group->count);
+	rc = 0;
+	if (!r->options->check && settled == 1 && r->out->invalid == invalid && !any_near(group)) {
+		struct digest digest = group_digest(r, group);
+
+		note_fresh(r, group->file, &digest, counts);
+	}
+done:
+	buf_free(&old);
+	buf_free(&body);
+	buf_free(&text);
+	return rc;
+}
+
+int renewal_of(struct renewal *r, const struct group *group, struct err *err)
+{
+	struct arena arena = {0};
+	int rc = make_group(r, group, &arena, err);
+
+	arena_free(&arena);
+	return rc;
+}
+
+int renewal_conftest(struct renewal *r, struct err *err)
+{
+	struct buf old = {0}, body = {0}, text = {0};
+	enum owner owner;
+	enum file_answer there = read_old(r, "conftest.py", &old, &owner);
+	int rc;
+
+	template_conftest(&body);
+	owned_seal(&text, body.data, body.length);
+	r->out->files++;
+	rc =
+	    r->options->print != NULL ? print_file(r, &text) : settle(r, "conftest.py", &text, there, &old, owner, err);
+	buf_free(&old);
+	buf_free(&body);
+	buf_free(&text);
+	return rc < 0 ? -1 : 0;
+}
