@@ -11,11 +11,11 @@
 #include "dataset/safetensors.h"
 
 /* What the table holds of the files of one kind, parallel to the dataset's list. Of workload files nothing but the look
- * is wanted, and there are tens of thousands. */
+ * is wanted, and there are tens of thousands: so it is one of these two that is there, and the other NULL. */
 struct seen {
 	const struct dataset_file *files;
+	struct file_entry *entries; /* path NULL: never seen */
 	struct file_seen *looks;    /* read_ns 0: never seen */
-	struct file_entry *entries; /* path NULL: never seen; the whole array NULL: only looks are kept */
 	int count, at;              /* `at`: where the walk through the table stands */
 };
 
@@ -67,9 +67,10 @@ static bool join_entry(struct seen *seen, const struct file_entry *entry, struct
 		seen->at++;
 	if (order != 0)
 		return false;
-	seen->looks[seen->at] = entry->seen;
-	if (seen->entries == NULL)
+	if (seen->entries == NULL) {
+		seen->looks[seen->at] = entry->seen;
 		return true;
+	}
 	seen->entries[seen->at] = *entry;
 	seen->entries[seen->at].path = seen->files[seen->at].path;
 	seen->entries[seen->at].blobs = copy_blobs(arena, entry);
@@ -83,11 +84,6 @@ static void visit_entry(const struct file_entry *entry, void *context)
 	if (!join_entry(&contents->definitions, entry, contents->arena) &&
 	    !join_entry(&contents->workloads, entry, contents->arena))
 		append(contents->arena, &contents->others, &contents->other_count, &contents->other_room, entry);
-}
-
-static struct seen seen_of_kind(const struct dataset_file *files, int count, struct arena *arena)
-{
-	return (struct seen){.files = files, .count = count, .looks = arena_array(arena, (size_t)count, sizeof(struct file_seen))};
 }
 
 static void read_rows(struct contents *contents, const struct seen *seen, struct err *err)
@@ -131,9 +127,14 @@ struct contents *contents_open(struct store *store, const struct dataset *datase
 	struct contents *contents = arena_alloc(arena, sizeof *contents);
 
 	*contents = (struct contents){.store = store, .dataset = dataset, .staged = staged, .arena = arena};
-	contents->definitions = seen_of_kind(dataset->definitions, dataset->definition_count, arena);
-	contents->definitions.entries = arena_array(arena, (size_t)dataset->definition_count, sizeof(struct file_entry));
-	contents->workloads = seen_of_kind(dataset->workloads, dataset->workload_count, arena);
+	contents->definitions = (struct seen){
+	    .files = dataset->definitions, .count = dataset->definition_count,
+	    .entries = arena_array(arena, (size_t)dataset->definition_count, sizeof(struct file_entry)),
+	};
+	contents->workloads = (struct seen){
+	    .files = dataset->workloads, .count = dataset->workload_count,
+	    .looks = arena_array(arena, (size_t)dataset->workload_count, sizeof(struct file_seen)),
+	};
 	if (store != NULL && dataset->some)
 		read_some(contents, err);
 	else if (store != NULL && store_each_file(store, "", visit_entry, contents, err) < 0)
@@ -151,13 +152,21 @@ static int compare_file(const void *path, const void *file)
 	return strcmp(path, ((const struct dataset_file *)file)->path);
 }
 
+/* NULL: never seen. */
+static const struct file_seen *look_at(const struct seen *seen, const struct dataset_file *file)
+{
+	const struct file_seen *look =
+	    seen->entries != NULL ? &seen->entries[file - seen->files].seen : &seen->looks[file - seen->files];
+
+	return look->read_ns == 0 ? NULL : look;
+}
+
 static const struct file_seen *look_in(const struct seen *seen, const char *path)
 {
 	const struct dataset_file *file =
 	    seen->count == 0 ? NULL : bsearch(path, seen->files, (size_t)seen->count, sizeof *file, compare_file);
-	const struct file_seen *look = file == NULL ? NULL : &seen->looks[file - seen->files];
 
-	return look == NULL || look->read_ns == 0 ? NULL : look;
+	return file == NULL ? NULL : look_at(seen, file);
 }
 
 /* The earlier look at any path of the table; NULL: never seen. */
@@ -180,10 +189,7 @@ static bool is_definition(const struct contents *contents, const struct dataset_
 
 static const struct file_seen *look_of(const struct contents *contents, const struct dataset_file *file)
 {
-	const struct seen *seen = is_definition(contents, file) ? &contents->definitions : &contents->workloads;
-	const struct file_seen *look = &seen->looks[file - seen->files];
-
-	return look->read_ns == 0 ? NULL : look;
+	return look_at(is_definition(contents, file) ? &contents->definitions : &contents->workloads, file);
 }
 
 const struct file_entry *contents_entry(const struct contents *contents, const struct dataset_file *definition)

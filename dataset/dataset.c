@@ -159,16 +159,25 @@ static bool has_suffix(const char *name, const char *suffix)
 	return length > tail && strcmp(name + length - tail, suffix) == 0;
 }
 
-/* An open folder, and its path relative to the root. */
+/* An open folder; its path relative to the root, and the last name of that. */
 struct folder {
 	DIR *stream;
-	const char *path;
+	const char *path, *name;
+	size_t length; /* of the path */
 };
 
-/* Paths relative to the root, sorted, strings in the arena; the list itself is for the caller to free. */
-struct paths {
-	const char **list;
+/* A path relative to the root, in the arena, and what it is sorted by: of thousands of names in a folder most begin alike, so
+ * it is the octets behind what is common to all. Few have equal ones, so few texts are compared. */
+struct entry {
+	uint64_t key;
+	char *path;
+};
+
+/* Of one folder. The list is for the caller to free. */
+struct entries {
+	struct entry *list;
 	size_t count, room;
+	size_t name; /* where in a path the name begins */
 };
 
 /* O_NONBLOCK: a link may lead to a pipe. */
@@ -181,7 +190,8 @@ static int open_folder(int dir, const char *name)
 static struct folder list_folder(int dir, const char *name, const char *path)
 {
 	int fd = open_folder(dir, name);
-	struct folder folder = {.stream = fd < 0 ? NULL : fdopendir(fd), .path = path};
+	struct folder folder = {
+	    .stream = fd < 0 ? NULL : fdopendir(fd), .path = path, .name = name, .length = strlen(path)};
 
 	if (fd >= 0 && folder.stream == NULL) {
 		int number = errno;
@@ -192,23 +202,74 @@ static struct folder list_folder(int dir, const char *name, const char *path)
 	return folder;
 }
 
-static int compare_files(const void *a, const void *b)
+/* How many octets every path begins with. */
+static size_t common_octets(const struct entries *entries)
 {
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
+	const char *first = entries->list[0].path;
+	size_t same = strlen(first);
+
+	for (size_t i = 1; i < entries->count; i++)
+		for (size_t k = entries->name; k < same; k++)
+			if (entries->list[i].path[k] != first[k])
+				same = k;
+	return same;
 }
 
-/* Folders sort as what is in them does, with a '/' behind: "a-b/" comes before "a/". */
-static int compare_folders(const void *a, const void *b)
+/* The first eight octets of a text as a number that sorts as they do. */
+static uint64_t key_of(const char *text)
 {
-	const char *left = *(const char *const *)a, *right = *(const char *const *)b;
-	size_t same = 0;
+	uint64_t key = 0;
 
-	while (left[same] != '\0' && left[same] == right[same])
-		same++;
-	unsigned char l = left[same] == '\0' ? '/' : (unsigned char)left[same];
-	unsigned char r = right[same] == '\0' ? '/' : (unsigned char)right[same];
+	for (size_t i = 0; i < sizeof key; i++) {
+		key = key << 8 | (unsigned char)*text;
+		text += *text != '\0';
+	}
+	return key;
+}
 
-	return (l > r) - (l < r);
+/* By one octet of the key; what has the same one keeps its order. */
+static void sort_by_octet(const struct entry *from, struct entry *to, size_t count, int shift)
+{
+	size_t at[256] = {0}, before = 0;
+
+	for (size_t i = 0; i < count; i++)
+		at[from[i].key >> shift & 255]++;
+	for (size_t i = 0; i < 256; i++) {
+		size_t these = at[i];
+
+		at[i] = before;
+		before += these;
+	}
+	for (size_t i = 0; i < count; i++)
+		to[at[from[i].key >> shift & 255]++] = from[i];
+}
+
+static int compare_paths(const void *a, const void *b)
+{
+	return strcmp(((const struct entry *)a)->path, ((const struct entry *)b)->path);
+}
+
+/* From the key's last octet to its first, there and back; then those of equal keys. */
+static void sort_entries(struct entries *entries)
+{
+	struct entry *list = entries->list, *other = malloc(entries->count * sizeof *other);
+	size_t same = common_octets(entries);
+
+	if (other == NULL)
+		die_no_memory();
+	for (size_t i = 0; i < entries->count; i++)
+		list[i].key = key_of(list[i].path + same);
+	for (int shift = 0; shift < 64; shift += 16) {
+		sort_by_octet(list, other, entries->count, shift);
+		sort_by_octet(other, list, entries->count, shift + 8);
+	}
+	free(other);
+	for (size_t i = 0, end; i < entries->count; i = end) {
+		for (end = i + 1; end < entries->count && list[end].key == list[i].key;)
+			end++;
+		if (end > i + 1)
+			qsort(&list[i], end - i, sizeof *list, compare_paths);
+	}
 }
 
 /* May the entry be what is looked for: a folder (`suffix` NULL), or a file with this suffix? */
@@ -222,21 +283,27 @@ static bool is_candidate(const struct dirent *entry, const char *suffix)
 	                      : entry->d_type != DT_DIR && has_suffix(entry->d_name, suffix);
 }
 
-/* "FOLDER/NAME", by hand: there are tens of thousands, and printf takes as long as the kernel does. */
-static const char *join(struct arena *arena, const char *folder, const char *name)
+/* "FOLDER/NAME", and behind it the stem: NAME without `suffix`. A folder's name (`suffix` NULL) has its '/' behind it until it
+ * is sorted, for so does what is in it: "a-b/" comes before "a/". By hand: there are tens of thousands. */
+static char *make_path(struct arena *arena, struct folder folder, const char *name, const char *suffix)
 {
-	size_t length = strlen(folder), tail = strlen(name);
-	char *path = arena_alloc(arena, length + 1 + tail + 1);
+	size_t length = strlen(name), tail = suffix != NULL ? strlen(suffix) : 0;
+	char *path = arena_alloc(arena, folder.length + 1 + length + 1 + length - tail + 1), *to = path + folder.length + 1;
 
-	memcpy(path, folder, length);
-	path[length] = '/';
-	memcpy(path + length + 1, name, tail);
+	memcpy(path, folder.path, folder.length);
+	path[folder.length] = '/';
+	memcpy(to, name, length);
+	if (suffix == NULL)
+		to[length] = '/';
+	else
+		memcpy(to + length + 1, name, length - tail);
 	return path;
 }
 
-static struct paths read_folder(struct scan *scan, struct folder folder, const char *suffix)
+/* What is looked for in the folder, sorted. */
+static struct entries read_folder(struct scan *scan, struct folder folder, const char *suffix)
 {
-	struct paths paths = {0};
+	struct entries entries = {.name = folder.length + 1};
 	const struct dirent *entry;
 
 	for (errno = 0; (entry = readdir(folder.stream)) != NULL; errno = 0) {
@@ -249,24 +316,19 @@ static struct paths read_folder(struct scan *scan, struct folder folder, const c
 			                     folder.path, err_show(entry->d_name).text));
 			continue;
 		}
-		paths.list = grow(paths.list, paths.count, &paths.room, sizeof *paths.list);
-		paths.list[paths.count++] = join(scan->arena, folder.path, entry->d_name);
+		entries.list = grow(entries.list, entries.count, &entries.room, sizeof *entries.list);
+		entries.list[entries.count++].path = make_path(scan->arena, folder, entry->d_name, suffix);
 	}
 	if (errno != 0)
 		problem_errno(scan, folder.path, "list the whole folder");
-	if (paths.count > 1)
-		qsort(paths.list, paths.count, sizeof *paths.list, suffix == NULL ? compare_folders : compare_files);
-	return paths;
+	if (entries.count > 1)
+		sort_entries(&entries);
+	return entries;
 }
 
-static const char *last_name(const char *path)
+static void add_file(struct scan *scan, struct folder folder, const char *path)
 {
-	return strrchr(path, '/') + 1;
-}
-
-static void add_file(struct scan *scan, struct folder folder, const char *path, const char *suffix)
-{
-	const char *name = last_name(path);
+	const char *name = path + folder.length + 1, *stem = name + strlen(name) + 1;
 	struct files *files = &scan->files;
 	int fd = dirfd(folder.stream);
 	struct stat st;
@@ -280,29 +342,30 @@ static void add_file(struct scan *scan, struct folder folder, const char *path, 
 		return;
 	files->list = grow(files->list, files->count, &files->room, sizeof *files->list);
 	files->list[files->count++] = (struct dataset_file){
-	    .op_type = last_name(folder.path),
-	    .name = arena_copy(scan->arena, name, strlen(name) - strlen(suffix)),
+	    .op_type = folder.name,
+	    .name = stem,
 	    .path = path,
 	    .stat = file_stat_of(&st),
 	};
 }
 
-static void scan_op_type(struct scan *scan, int dir, const char *path, const char *suffix)
+/* `name` is the end of `path`. */
+static void scan_op_type(struct scan *scan, int dir, const char *name, const char *path, const char *suffix)
 {
-	struct folder folder = list_folder(dir, last_name(path), path);
+	struct folder folder = list_folder(dir, name, path);
 
 	if (folder.stream == NULL) {
 		if (errno != ENOTDIR && errno != ENOENT)
 			problem_errno(scan, path, "open the folder");
 		return;
 	}
-	struct paths files = {0};
+	struct entries files = {0};
 
 	if (!scan->folders)
 		files = read_folder(scan, folder, suffix);
 
 	for (size_t i = 0; i < files.count; i++)
-		add_file(scan, folder, files.list[i], suffix);
+		add_file(scan, folder, files.list[i].path);
 	free(files.list);
 	closedir(folder.stream);
 }
@@ -317,10 +380,14 @@ static void scan_kind(struct scan *scan, int root, const char *kind, const char 
 			problem_errno(scan, kind, "open the folder");
 		return;
 	}
-	struct paths folders = read_folder(scan, folder, NULL);
+	struct entries folders = read_folder(scan, folder, NULL);
 
-	for (size_t i = 0; i < folders.count; i++)
-		scan_op_type(scan, dirfd(folder.stream), folders.list[i], suffix);
+	for (size_t i = 0; i < folders.count; i++) {
+		char *path = folders.list[i].path;
+
+		path[strlen(path) - 1] = '\0'; /* the '/' that it was sorted with */
+		scan_op_type(scan, dirfd(folder.stream), path + folders.name, path, suffix);
+	}
 	free(folders.list);
 	closedir(folder.stream);
 }
@@ -341,15 +408,12 @@ static void *walk_kind(void *argument)
 	return NULL;
 }
 
-static const struct dataset_file *finish_files(struct scan *scan, int *count)
+/* The list as it is, for tens of thousands are not copied: `owned` gets it, too. */
+static const struct dataset_file *finish_files(struct scan *scan, int *count, void **owned)
 {
-	struct dataset_file *files = arena_array(scan->arena, scan->files.count, sizeof *files);
-
-	if (scan->files.count > 0)
-		memcpy(files, scan->files.list, scan->files.count * sizeof *files);
+	*owned = scan->files.list;
 	*count = (int)scan->files.count;
-	free(scan->files.list);
-	return files;
+	return scan->files.list != NULL ? scan->files.list : arena_array(scan->arena, 0, sizeof *scan->files.list);
 }
 
 static void finish_problems(struct dataset *out, struct scan *first, struct scan *second, struct arena *arena)
@@ -366,10 +430,10 @@ static void finish_problems(struct dataset *out, struct scan *first, struct scan
 	free(second->problems.list);
 }
 
-/* Order of "op_type/name.json" in two paths below different folders: what follows the first '/', without the 'l'. */
+/* Order of "op_type/name.json" in two paths below different folders: what follows those, without the 'l'. */
 static int compare_pair(const struct dataset_file *definition, const struct dataset_file *workload)
 {
-	const char *a = strchr(definition->path, '/') + 1, *b = strchr(workload->path, '/') + 1;
+	const char *a = definition->path + sizeof "definitions", *b = workload->path + sizeof "workloads";
 	size_t length_a = strlen(a), length_b = strlen(b) - 1;
 	int order = memcmp(a, b, length_a < length_b ? length_a : length_b);
 
@@ -442,8 +506,8 @@ int dataset_scan(const char *root, struct arena *arena, struct dataset *out, str
 		pthread_join(thread, NULL);
 	else
 		walk_kind(&workloads);
-	out->definitions = finish_files(&definitions.scan, &out->definition_count);
-	out->workloads = finish_files(&workloads.scan, &out->workload_count);
+	out->definitions = finish_files(&definitions.scan, &out->definition_count, &out->walked[0]);
+	out->workloads = finish_files(&workloads.scan, &out->workload_count, &out->walked[1]);
 	finish_problems(out, &definitions.scan, &workloads.scan, arena);
 	pair_files(out, arena);
 	return 0;
@@ -575,6 +639,10 @@ void dataset_close(struct dataset *dataset)
 	if (dataset->fd >= 0)
 		close(dataset->fd);
 	dataset->fd = -1;
+	for (int i = 0; i < 2; i++) {
+		free(dataset->walked[i]);
+		dataset->walked[i] = NULL;
+	}
 	arena_free(&dataset->workload_memory);
 }
 

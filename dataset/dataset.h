@@ -37,6 +37,7 @@ struct dataset {
 	int workload_count;
 	const struct dataset_file *const *workload_of; /* one a definition: its workload file, NULL if it has none */
 	struct arena workload_memory;           /* owned: what was found by the second thread */
+	void *walked[2];                        /* owned: both lists, if it was dataset_scan that made them; else NULL */
 	const char *const *problems; /* a sentence for each folder that could not be read */
 	int problem_count;
 	bool some;   /* made by dataset_some */

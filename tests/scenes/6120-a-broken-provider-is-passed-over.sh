@@ -5,7 +5,7 @@
 [ "$device" = cpu ] || skip "a GPU has its own choice of ground truths"
 given tiny_gemm
 export REFTEST_PROVIDERS="$top/tests/data/providers/planted"
-verify
+verify --dry-run
 first=$(value "d['tiny_gemm']['cases'][0]['id']")
 
 # Definitions after whose names the planted provider does its deeds, in one run. Each is of another width, for equal ones

@@ -105,6 +105,58 @@ static void files_are_found_in_the_order_of_their_paths(void **state)
 	arena_free(&arena);
 }
 
+/* A name of up to 13 of few letters, among them '-' and '.', which sort before '/', and one beyond ASCII. */
+static void any_name(uint32_t *state, char *out)
+{
+	static const char letters[] = "aab-.~\xC3\xBF";
+	size_t length = 1 + (*state = *state * 1664525u + 1013904223u) % 13;
+
+	for (size_t i = 0; i < length; i++) {
+		*state = *state * 1664525u + 1013904223u;
+		out[i] = letters[(*state >> 16) % (sizeof letters - 1)];
+	}
+	out[0] = 'a'; /* not hidden */
+	out[length] = '\0';
+}
+
+/* Whatever two names share, and wherever they part: within the eight octets that are compared as a number, or behind them. */
+static void any_names_are_found_in_the_order_of_their_paths(void **state)
+{
+	static const char *const shared[] = {"", "x", "alike_in_more_than_eight_octets_"};
+	struct arena arena = {0};
+	struct dataset dataset;
+	char path[128], name[16];
+	uint32_t random = 7;
+	int folders = 0;
+
+	(void)state;
+	folder("definitions");
+	for (size_t i = 0; i < sizeof shared / sizeof *shared; i++)
+		for (int k = 0; k < 12; k++) {
+			any_name(&random, name);
+			snprintf(path, sizeof path, "definitions/a%s%s", shared[i], name);
+			folders += mkdir(path, 0777) == 0;
+			size_t length = strlen(path);
+
+			for (int n = 0; n < 60; n++) {
+				any_name(&random, name);
+				snprintf(path + length, sizeof path - length, "/%s%s.json", shared[i], name);
+				put(path, "");
+			}
+		}
+	assert_int_equal(dataset_scan(".", &arena, &dataset, NULL), 0);
+	assert_in_range(dataset.definition_count, 40 * folders, 60 * folders);
+	for (int i = 0; i < dataset.definition_count; i++) {
+		const struct dataset_file *file = &dataset.definitions[i];
+
+		assert_true(i == 0 || strcmp(file[-1].path, file->path) < 0);
+		snprintf(path, sizeof path, "definitions/%s/%s.json", file->op_type, file->name);
+		assert_string_equal(path, file->path);
+	}
+	dataset_close(&dataset);
+	arena_free(&arena);
+}
+
 /* Names in which the suffix decides the order: '.' against letters, ".json" against ".jsonl". */
 static void every_definition_gets_its_workload(void **state)
 {
@@ -445,6 +497,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    test(files_are_found_in_the_order_of_their_paths),
+	    test(any_names_are_found_in_the_order_of_their_paths),
 	    test(every_definition_gets_its_workload),
 	    test(leftovers_and_other_files_are_no_part_of_it),
 	    test(links_are_followed),
