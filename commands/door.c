@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #define SOCKET "watch.sock"
@@ -45,7 +46,7 @@ static void close_fd(int *fd)
 
 void door_init(struct door *door)
 {
-	*door = (struct door){.lock = -1, .listener = -1, .epoll = -1};
+	*door = (struct door){.lock = -1, .listener = -1, .epoll = -1, .folder = -1};
 	for (int i = 0; i < DOOR_VISITORS; i++)
 		door->visitors[i].fd = -1;
 }
@@ -83,6 +84,7 @@ static bool watch_fd(const struct door *door, int fd, int who, uint32_t events)
 static void open_listener(struct door *door, int folder)
 {
 	struct sockaddr_un address;
+	struct stat st = {0};
 
 	door->epoll = epoll_create1(EPOLL_CLOEXEC);
 	door->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -90,9 +92,12 @@ static void open_listener(struct door *door, int folder)
 	mode_t mask = umask(0177);
 	bool open = door->epoll >= 0 && door->listener >= 0 && socket_address(folder, &address) &&
 	            bind(door->listener, (const struct sockaddr *)&address, sizeof address) == 0 &&
-	            listen(door->listener, DOOR_VISITORS) == 0 && watch_fd(door, door->listener, LISTENER, EPOLLIN);
+	            listen(door->listener, DOOR_VISITORS) == 0 && watch_fd(door, door->listener, LISTENER, EPOLLIN) &&
+	            fstatat(folder, SOCKET, &st, AT_SYMLINK_NOFOLLOW) == 0;
 
 	umask(mask);
+	door->device = st.st_dev;
+	door->inode = st.st_ino;
 	if (!open) {
 		close_fd(&door->listener);
 		close_fd(&door->epoll);
@@ -111,7 +116,10 @@ int door_open(struct door *door, const char *root, struct err *err)
 
 	if (taken == 0)
 		open_listener(door, folder);
-	close(folder);
+	if (door->listener >= 0)
+		door->folder = folder;
+	else
+		close(folder);
 	if (taken != 1)
 		return 0;
 	if (holder <= 0) /* it has not written its number yet, or could not: a full disk */
@@ -128,13 +136,21 @@ static void leave(struct visitor *visitor)
 	*visitor = (struct visitor){.fd = -1};
 }
 
+/* The root may have been moved since, and another folder put in its place in which somebody else watches; or somebody took our
+ * lock file away, and another watcher its place. As long as we listen, no other socket has the number of ours. */
+static void take_socket_away(const struct door *door)
+{
+	struct stat st;
+
+	if (door->listener >= 0 && fstatat(door->folder, SOCKET, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_dev == door->device &&
+	    st.st_ino == door->inode)
+		unlinkat(door->folder, SOCKET, 0);
+}
+
 void door_close(struct door *door)
 {
-	int folder = door->listener >= 0 ? open_folder(door->root) : -1;
-
-	if (folder >= 0)
-		unlinkat(folder, SOCKET, 0);
-	close_fd(&folder);
+	take_socket_away(door);
+	close_fd(&door->folder);
 	for (int i = 0; i < DOOR_VISITORS; i++)
 		leave(&door->visitors[i]);
 	close_fd(&door->listener);
@@ -190,11 +206,17 @@ static bool read_question(struct visitor *visitor)
 
 static void write_cookie(const struct door *door)
 {
-	char path[4200];
+	char path[4200], text[64];
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	int length = snprintf(text, sizeof text, "%20lld.%09ld\n", (long long)now.tv_sec, now.tv_nsec);
 
 	snprintf(path, sizeof path, "%s/" DOOR_COOKIE, door->root);
 	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 
+	if (fd >= 0 && pwrite(fd, text, (size_t)length, 0) != length)
+		unlink(path); /* a full disk: that it goes is heard of, too */
 	if (fd >= 0)
 		close(fd); /* closed after being opened for writing: that is the event */
 }

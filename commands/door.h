@@ -4,12 +4,14 @@
  *   {"ask": "verified", "context": HEX}   when everything written before is verified: who vouches for what
  *   {"ask": "paths", "names": [NAME…]}    when everything written before is planned: the definitions of these names
  * An answer includes every write made before the question: the watcher writes a cookie file where it watches, and what
- * stands before the cookie in the queue of events was heard of when the cookie is. The lock beside the socket is the
+ * stands before the cookie in the queue of events was heard of when the cookie is. (Each cookie holds another time, for where
+ * files are polled their content tells them apart.) The lock beside the socket is the
  * kernel's (flock), so that a watcher that died holds nothing and the socket it left behind is known to be stale. */
 #ifndef REFTEST_COMMANDS_DOOR_H
 #define REFTEST_COMMANDS_DOOR_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -28,6 +30,9 @@ struct visitor {
 
 struct door {
 	int lock, listener, epoll; /* -1: none */
+	int folder;                /* in which the socket lies, wherever it has been moved to; -1 */
+	dev_t device;              /* and of the socket there: another's may have come in its place */
+	ino_t inode;
 	char root[4096];
 	struct visitor visitors[DOOR_VISITORS];
 };
