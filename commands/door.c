@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -293,18 +294,23 @@ void door_answer_all(struct door *door, door_answer *answer, void *context)
 
 /* ---- who asks --------------------------------------------------------------------------------------------------- */
 
-/* Is whoever listens there stopped (Ctrl-Z, a debugger)? He answers nobody until somebody lets him go on. */
-static bool is_stopped(int fd)
+/* The process that listens there; 0: not known. */
+static long process_of(int fd)
 {
 	struct ucred peer;
 	socklen_t length = sizeof peer;
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && peer.pid > 0 ? (long)peer.pid : 0;
+}
+
+/* Is it stopped (Ctrl-Z, a debugger)? It answers nobody until somebody lets it go on. */
+static bool is_stopped(long process)
+{
 	char path[64], text[1024];
 	const char *end;
 
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0 || peer.pid <= 0)
-		return false;
-	snprintf(path, sizeof path, "/proc/%ld/stat", (long)peer.pid);
-	FILE *file = fopen(path, "re");
+	snprintf(path, sizeof path, "/proc/%ld/stat", process);
+	FILE *file = process > 0 ? fopen(path, "re") : NULL;
 
 	if (file == NULL)
 		return false;
@@ -315,22 +321,31 @@ static bool is_stopped(int fd)
 }
 
 /* An answer may take as long as what it waits for runs, so only one from a process that stands still is given up. */
-static bool wait_for_answer(int fd)
+static bool wait_for_answer(int fd, const char *root, door_long_wait *long_wait, int64_t *waited_ms)
 {
+	const int64_t limit = long_wait != NULL ? DOOR_LONG_MS : DOOR_GLANCE_MS;
 	struct pollfd ready = {fd, POLLIN, 0};
+	long process = process_of(fd);
 
-	for (int ms = 50; poll(&ready, 1, ms) == 0; ms = PATIENCE_MS)
-		if (is_stopped(fd))
+	for (int ms = 50; poll(&ready, 1, ms) == 0; ms = PATIENCE_MS) {
+		bool was_long = *waited_ms >= limit;
+
+		*waited_ms += ms;
+		if (is_stopped(process) || (long_wait == NULL && *waited_ms >= limit))
 			return false;
+		if (!was_long && *waited_ms >= limit)
+			long_wait(root, process);
+	}
 	return true;
 }
 
-static bool read_answer(int fd, struct buf *answer)
+static bool read_answer(int fd, const char *root, struct buf *answer, door_long_wait *long_wait)
 {
+	int64_t waited_ms = 0;
 	ssize_t length;
 
 	do {
-		if (!wait_for_answer(fd))
+		if (!wait_for_answer(fd, root, long_wait, &waited_ms))
 			return false;
 		buf_reserve(answer, 64 * 1024);
 		length = read(fd, answer->data + answer->length, 64 * 1024 - 1);
@@ -339,7 +354,7 @@ static bool read_answer(int fd, struct buf *answer)
 	return answer->length > 0 && answer->data[answer->length - 1] == '\n';
 }
 
-bool door_ask(const char *root, const struct buf *question, struct buf *answer)
+bool door_ask(const char *root, const struct buf *question, struct buf *answer, door_long_wait *long_wait)
 {
 	int folder = open_folder(root), fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	const struct timeval patience = {.tv_usec = PATIENCE_MS * 1000}; /* for a place in his queue, if that is full */
@@ -348,7 +363,7 @@ bool door_ask(const char *root, const struct buf *question, struct buf *answer)
 	                setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience) == 0 &&
 	                connect(fd, (const struct sockaddr *)&address, sizeof address) == 0 &&
 	                send(fd, question->data, question->length, MSG_NOSIGNAL) == (ssize_t)question->length &&
-	                read_answer(fd, answer);
+	                read_answer(fd, root, answer, long_wait);
 
 	close_fd(&folder);
 	close_fd(&fd);

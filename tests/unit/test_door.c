@@ -130,7 +130,7 @@ static void each_cookie_differs(void **state)
 
 		if (asker == 0) {
 			buf_text(&question, "{}\n");
-			door_ask(w->root, &question, &answer);
+			door_ask(w->root, &question, &answer, NULL);
 			_exit(0);
 		}
 		while (!door_turn(&w->one))
