@@ -1,5 +1,6 @@
-/* unstopped - a stretch of work in which Ctrl-Z has to wait, because this process holds something that others wait for without
- * end: the right to write to the store, or its turn to open or close it. (SIGSTOP waits for nothing and nobody.) */
+/* unstopped - a stretch of work in which Ctrl-Z has to wait, because this process holds something that others wait for
+ * without end: the right to write to the store, or its turn to open or close it. (SIGSTOP waits for nothing and
+ * nobody.) */
 #ifndef REFTEST_CACHE_UNSTOPPED_H
 #define REFTEST_CACHE_UNSTOPPED_H
 

@@ -278,10 +278,10 @@ static struct batch *batch_for(struct batches *batches, const char *const *paths
 	if ((how & BATCH_AGAIN) == 0) /* of which there is nothing to tell, unless somebody emptied the cache */
 		batch->counts.number = ++batches->begun;
 	batch->options = batches->options;
+	batch->again = batch->options.thorough = (how & BATCH_AGAIN) != 0;
 	batch->options.urgent = paths != NULL && !batch->open && !batch->again && count <= BATCH_SMALL;
 	batch->options.details = batch->options.urgent || batch->repeat;
 	batch->options.force = (how & BATCH_FORCE) != 0;
-	batch->again = batch->options.thorough = (how & BATCH_AGAIN) != 0;
 	batch->options.each = paths != NULL;
 	batch->whole = paths == NULL;
 	return batch;
@@ -493,8 +493,10 @@ static void finish(struct batch *batch)
 		tell_notice(&batches->teller, err.text);
 }
 
-void batches_finish(struct batches *batches)
+bool batches_finish(struct batches *batches)
 {
+	bool any = false;
+
 	for (struct batch **at = &batches->first; *at != NULL;) {
 		struct batch *batch = *at;
 
@@ -506,7 +508,9 @@ void batches_finish(struct batches *batches)
 		look_again(batch); /* which may be put behind this one */
 		*at = batch->next;
 		free_batch(batch);
+		any = true;
 	}
+	return any;
 }
 
 void batches_keep(struct batches *batches)
@@ -544,6 +548,15 @@ void batches_close(struct batches *batches)
 	hook_close(&batches->hook);
 	roll_free(&batches->roll);
 	recall_free(&batches->recall);
+}
+
+int batches_under_way(const struct batches *batches)
+{
+	int count = 0;
+
+	for (const struct batch *batch = batches->first; batch != NULL; batch = batch->next)
+		count += !batch->open && !batch->again;
+	return count;
 }
 
 bool batches_planned(const struct batches *batches)

@@ -65,12 +65,13 @@ bool batches_plan(struct batches *batches);
 /* Takes what the pool has to say. */
 void batches_dispatch(struct batches *batches);
 
-/* Tells and ends the batches that are done. */
-void batches_finish(struct batches *batches);
+/* Tells and ends the batches that are done. true: there was one. */
+bool batches_finish(struct batches *batches);
 
 /* Looks after the generated pytest files, if that is due and no batch is under way that would. */
 void batches_keep(struct batches *batches);
 
+int batches_under_way(const struct batches *batches); /* those that are whole, and that somebody waits for */
 bool batches_planned(const struct batches *batches); /* is all planned that has begun? */
 
 struct progress {

@@ -1,4 +1,5 @@
-/* A process that Ctrl-Z stops holds up nobody: whoever else writes to the store, or opens or closes it, does so at once. */
+/* A process that Ctrl-Z stops holds up nobody: whoever else writes to the store, or opens or closes it, does so at
+ * once. */
 #include "cache/store.h"
 
 #include <setjmp.h>
@@ -25,7 +26,8 @@ static int put_fact(const char *root, const char *key)
 	return answer;
 }
 
-/* Writes without a pause, in a process group of its own: the terminal's stop does nothing to one that nobody looks after. */
+/* Writes without a pause, in a process group of its own: the terminal's stop does nothing to one that nobody looks
+ * after. */
 static pid_t begin_writing(const char *root)
 {
 	pid_t child = fork();
