@@ -155,6 +155,8 @@ static void forget_gone(struct part *part, const char *path)
 		return;
 	say_changed(part);
 	batch->counts.gone++;
+	hook_forget(&batch->batches->hook, arena_printf(&part->arena, "%.*s", (int)(strlen(path) - strlen("definitions/.json")),
+	                                                path + strlen("definitions/")));
 	tell_gone(&batch->batches->teller, &batch->counts, path);
 }
 

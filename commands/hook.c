@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/buf.h"
+
 extern char **environ;
 
 void hook_open(struct hook *hook, const char *command, int output)
@@ -15,21 +17,40 @@ void hook_open(struct hook *hook, const char *command, int output)
 
 void hook_name(struct hook *hook, const char *op_type, const char *name, enum status status)
 {
-	if (hook->command == NULL)
-		return;
-	hook->count++;
-	hook->by_status[status]++;
-	if (hook->names.length + strlen(op_type) + strlen(name) + 2 <= HOOK_NAMES)
-		buf_printf(&hook->names, "%s%s/%s", hook->names.length > 0 ? "\n" : "", op_type, name);
+	const struct word word = {.status = status};
+	struct arena arena = {0};
+
+	if (hook->command != NULL)
+		roll_set(&hook->names, arena_printf(&arena, "%s/%s", op_type, name), &word);
+	arena_free(&arena);
 }
 
-/* The environment with our variables in front (the first of a name counts); ends in NULL. Freed with free_environment. */
+void hook_forget(struct hook *hook, const char *op_type_and_name)
+{
+	roll_forget(&hook->names, op_type_and_name);
+}
+
+static void list_names(const struct hook *hook, struct buf *out)
+{
+	struct arena arena = {0};
+	const char **names;
+	int count = roll_paths(&hook->names, "", &arena, &names);
+
+	buf_text(out, "REFTEST_NAMES=");
+	for (int i = 0; i < count && out->length + strlen(names[i]) + 1 <= HOOK_NAMES; i++)
+		buf_printf(out, "%s%s", i > 0 ? "\n" : "", names[i]);
+	arena_free(&arena);
+}
+
+/* The environment with our variables in front (the first of a name counts); ends in NULL. Freed with free_environment.
+ */
 static char **make_environment(const struct hook *hook)
 {
 	static const char *const names[STATUS_COUNT] = {
-	    [STATUS_PASSED] = "PASSED", [STATUS_SKIPPED] = "SKIPPED", [STATUS_ERROR] = "ERROR", [STATUS_FAILED] = "FAILED",
-	    [STATUS_INVALID] = "INVALID",
+	    [STATUS_PASSED] = "PASSED", [STATUS_SKIPPED] = "SKIPPED", [STATUS_ERROR] = "ERROR",
+	    [STATUS_FAILED] = "FAILED", [STATUS_INVALID] = "INVALID",
 	};
+	struct buf list = {0};
 	size_t count = 0;
 
 	while (environ[count] != NULL)
@@ -37,11 +58,13 @@ static char **make_environment(const struct hook *hook)
 	char **all = calloc(count + STATUS_COUNT + 3, sizeof *all);
 	int at = 0;
 
-	if (all == NULL || asprintf(&all[at++], "REFTEST_NAMES=%s", hook->names.length > 0 ? hook->names.data : "") < 0 ||
-	    asprintf(&all[at++], "REFTEST_COUNT=%d", hook->count) < 0)
+	list_names(hook, &list);
+	if (all == NULL || (all[at++] = strdup(list.data)) == NULL ||
+	    asprintf(&all[at++], "REFTEST_COUNT=%d", hook->names.count) < 0)
 		die_no_memory();
+	buf_free(&list);
 	for (int s = 0; s < STATUS_COUNT; s++)
-		if (asprintf(&all[at++], "REFTEST_%s=%d", names[s], hook->by_status[s]) < 0)
+		if (asprintf(&all[at++], "REFTEST_%s=%d", names[s], hook->names.by_status[s]) < 0)
 			die_no_memory();
 	memcpy(all + at, environ, count * sizeof *all);
 	return all;
@@ -69,9 +92,7 @@ int hook_run(struct hook *hook, struct err *err)
 	int rc = process_start(&hook->process, shell, argv, environment, fds, 3, err);
 
 	free_environment(environment);
-	buf_clear(&hook->names);
-	memset(hook->by_status, 0, sizeof hook->by_status);
-	hook->count = 0;
+	roll_free(&hook->names);
 	hook->wanted = false;
 	return rc;
 }
@@ -97,5 +118,5 @@ void hook_close(struct hook *hook)
 		poll(&end, 1, 500);
 		process_ended(&hook->process, &status);
 	}
-	buf_free(&hook->names);
+	roll_free(&hook->names);
 }
