@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/trace.h"
+#include "commands/blob_path.h"
 #include "workers/crew.h"
 
 /* Planning pauses for events this often, and while the pool has so many cases that more would only take memory. */
@@ -160,12 +161,23 @@ static void forget_gone(struct part *part, const char *path)
 	tell_gone(&batch->batches->teller, &batch->counts, path);
 }
 
+/* What is told of them is to be looked at again when they change. */
+static void follow_blobs(struct batches *batches, const struct outcome *outcome)
+{
+	char path[PATH_MAX];
+
+	for (int i = 0; i < outcome->blob_count; i++)
+		if (blob_path_plain(outcome->blobs[i].path, path) && !blob_path_is_watched(path))
+			batches->follow(path, batches->follow_context);
+}
+
 static void told(struct pass *pass, struct outcome *outcome)
 {
 	struct part *part = (struct part *)pass;
 	struct batch *batch = part->batch;
 	struct batches *batches = batch->batches;
 
+	follow_blobs(batches, outcome);
 	if (outcome->definition_look.absent) { /* it was listed (some filesystems remember names for a second), and is gone */
 		forget_gone(part, outcome->file->path);
 		return;
@@ -224,6 +236,7 @@ static void counted(struct pass *pass, const struct outcome *outcome)
 	struct batch *batch = ((struct part *)pass)->batch;
 	const struct word word = word_of(batch, outcome);
 
+	follow_blobs(batch->batches, outcome);
 	count_told(batch, outcome->file->path, &word);
 }
 

@@ -34,6 +34,9 @@ struct batches {
 	bool warm;                     /* the pool is to be kept warm */
 	struct batch *first;           /* oldest first */
 	int64_t begun;                 /* batches so far */
+	/* Called for each blob that a verdict depends on and that lies where the watcher does not look by itself. */
+	void (*follow)(const char *path, void *context);
+	void *follow_context;
 	struct digest context;         /* of the passes: what a verdict depends on beside its files */
 	char complaint[2048];          /* the last sentence why verdicts could not be kept: told once */
 	char trouble[2048];            /* and why nothing could run */

@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "commands/ask.h"
 #include "commands/batches.h"
+#include "commands/blob_path.h"
 #include "commands/door.h"
 #include "commands/gather.h"
 #include "commands/live.h"
@@ -59,7 +60,7 @@ enum { ROWS = sizeof rows / sizeof rows[0] };
 static const struct watched_tree trees[] = {
     {"definitions", 1, 1, ".json"},
     {"workloads", 1, 1, ".jsonl"},
-    {"blob", 8, 0, NULL},
+    {"blob", BLOB_DEPTH, 0, NULL},
     {"tests", 1, 1, ".py"},
     {".reftest", 0, 0, ".cookie"},
 };
@@ -147,11 +148,25 @@ struct blob_question {
 	struct words_of *words;
 };
 
-static bool names_blob(const char *blob, const char *changed)
+static bool names_blob(const char *named, const char *changed)
 {
 	size_t length = strlen(changed);
+	char blob[PATH_MAX];
 
+	if (!blob_path_plain(named, blob))
+		return false;
 	return changed[length - 1] == '/' ? strncmp(blob, changed, length) == 0 : strcmp(blob, changed) == 0;
+}
+
+/* May this be a blob's, or a folder's with blobs? They may lie anywhere below the root. */
+static bool may_be_blob(const char *path)
+{
+	char definition[PATH_MAX];
+
+	if (strncmp(path, "blob/", 5) == 0)
+		return true;
+	return path[strlen(path) - 1] != '/' && strcmp(path, DOOR_COOKIE) != 0 && strncmp(path, "tests/", 6) != 0 &&
+	       !dataset_definition_path(path, definition, sizeof definition);
 }
 
 static void ask_entry(const struct file_entry *entry, void *context)
@@ -173,7 +188,7 @@ static bool add_blobs(struct watch *watch, const struct changes *changes, struct
 	bool any = false;
 
 	for (int i = 0; i < changes->count; i++)
-		any = any || strncmp(changes->paths[i], "blob/", 5) == 0;
+		any = any || may_be_blob(changes->paths[i]);
 	if (!any)
 		return true;
 	return watch->reftest->store != NULL &&
@@ -547,6 +562,13 @@ static int begin_anew(struct reftest *reftest, struct err *err)
 	return EXIT_INTERNAL;
 }
 
+static void follow(const char *path, void *context)
+{
+	const struct watch *watch = context;
+
+	watcher_follow(watch->watcher, path);
+}
+
 static int run(struct reftest *reftest, const struct watch_options *o, struct err *err)
 {
 	struct watch watch = {.options = o, .reftest = reftest};
@@ -554,6 +576,8 @@ static int run(struct reftest *reftest, const struct watch_options *o, struct er
 
 	door_init(&watch.door);
 	batches->reftest = reftest;
+	batches->follow = follow;
+	batches->follow_context = &watch;
 	batches->teller = (struct watch_teller){.json = o->json, .report = {.command = ""}};
 	batches->options = (struct pass_options){.cases = case_options_default(), .device = o->device, .python = o->python,
 	                                         .ground_truth = o->ground_truth, .jobs = o->jobs, .spares = o->spares, .timeout_s = o->timeout};

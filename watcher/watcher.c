@@ -228,6 +228,11 @@ int watcher_fd(const struct watcher *w)
 	return w->inotify;
 }
 
+void watcher_follow(struct watcher *w, const char *path)
+{
+	link_follow(w, path);
+}
+
 void watcher_hurry(struct watcher *w)
 {
 	w->poll_ms = w->audit_ms = 0;
