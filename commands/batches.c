@@ -161,14 +161,14 @@ static void forget_gone(struct part *part, const char *path)
 	tell_gone(&batch->batches->teller, &batch->counts, path);
 }
 
-/* What is told of them is to be looked at again when they change. */
-static void follow_blobs(struct batches *batches, const struct outcome *outcome)
+/* Before it is read: what is done to it afterwards is to be heard of. */
+static void looks_at(struct pass *pass, const char *blob)
 {
+	const struct batches *batches = ((struct part *)pass)->batch->batches;
 	char path[PATH_MAX];
 
-	for (int i = 0; i < outcome->blob_count; i++)
-		if (blob_path_plain(outcome->blobs[i].path, path) && !blob_path_is_watched(path))
-			batches->follow(path, batches->follow_context);
+	if (blob_path_plain(blob, path) && !blob_path_is_watched(path))
+		batches->follow(path, batches->follow_context);
 }
 
 static void told(struct pass *pass, struct outcome *outcome)
@@ -177,7 +177,6 @@ static void told(struct pass *pass, struct outcome *outcome)
 	struct batch *batch = part->batch;
 	struct batches *batches = batch->batches;
 
-	follow_blobs(batches, outcome);
 	if (outcome->definition_look.absent) { /* it was listed (some filesystems remember names for a second), and is gone */
 		forget_gone(part, outcome->file->path);
 		return;
@@ -236,7 +235,6 @@ static void counted(struct pass *pass, const struct outcome *outcome)
 	struct batch *batch = ((struct part *)pass)->batch;
 	const struct word word = word_of(batch, outcome);
 
-	follow_blobs(batch->batches, outcome);
 	count_told(batch, outcome->file->path, &word);
 }
 
@@ -331,6 +329,7 @@ static int add_part(struct batch *batch, const char *const *paths, int count, st
 		pass_give_up(&part->pass, "no runner can be had");
 	part->pass.told = told;
 	part->pass.counted = counted;
+	part->pass.looks_at = looks_at;
 	part->next = batch->parts;
 	batch->parts = part;
 	batch->counts.definitions += part->pass.selected_count;

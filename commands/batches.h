@@ -34,7 +34,7 @@ struct batches {
 	bool warm;                     /* the pool is to be kept warm */
 	struct batch *first;           /* oldest first */
 	int64_t begun;                 /* batches so far */
-	/* Called for each blob that a verdict depends on and that lies where the watcher does not look by itself. */
+	/* Called for each blob that lies where the watcher does not look by itself, before it is read. */
 	void (*follow)(const char *path, void *context);
 	void *follow_context;
 	struct digest context;         /* of the passes: what a verdict depends on beside its files */

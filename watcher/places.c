@@ -103,7 +103,6 @@ void link_follow(struct watcher *w, const char *path)
 	linked = find_link(w, path);
 	linked->followed = true;
 	stat_linked(w, linked);
-	settle_touch(&w->settle, path, TOUCH_WRITTEN, w->now_ms);
 }
 
 static bool same_stat(const struct stat *a, const struct stat *b)

@@ -53,8 +53,7 @@ int64_t watcher_deadline(const struct watcher *watcher); /* when it has somethin
 /* Takes in what has happened, without waiting. */
 void watcher_turn(struct watcher *watcher, int64_t now_ms);
 
-/* A file that lies in none of the trees counts, too, until everything is told: it is looked at once a second. It is told as touched
- * once its stat has been taken, for what was known of it may be older than that. */
+/* A file that lies in none of the trees counts, too, from now on until everything is told: it is looked at once a second. */
 void watcher_follow(struct watcher *watcher, const char *path);
 
 /* Polled folders and links are looked at in the next turn, whenever that was due. */

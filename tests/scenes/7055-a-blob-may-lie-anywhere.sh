@@ -34,4 +34,8 @@ for path in ./blob//workloads/./rmsnorm/tiny_norm/rows.safetensors ./data/rows.s
 	heard "[(x['status'], x['cases_run']) for x in a if x['event'] == 'verdict'] == [('passed', 0)]"
 done
 end_watch
-expect_nothing_to_do
+watch # now everything is answered by summaries
+rm "$path"
+await_batch
+heard "[(x['status'], x['reason']) for x in a if x['event'] == 'verdict'] == [('skipped', 'missing_blob')]"
+end_watch
