@@ -165,10 +165,8 @@ static void forget_gone(struct part *part, const char *path)
 static void looks_at(struct pass *pass, const char *blob)
 {
 	const struct batches *batches = ((struct part *)pass)->batch->batches;
-	char path[PATH_MAX];
-
-	if (blob_path_plain(blob, path) && !blob_path_is_watched(path))
-		batches->follow(path, batches->follow_context);
+	if (!blob_path_is_watched(blob))
+		batches->follow(blob, batches->follow_context);
 }
 
 static void told(struct pass *pass, struct outcome *outcome)
@@ -499,8 +497,11 @@ static void finish(struct batch *batch)
 	if (verdicts + batch->counts.gone == 0 && !batch->whole) /* no news, or all of it was overtaken by newer texts */
 		return;
 	batch->counts.definitions = verdicts;
+	/* Without a part the root could not be read: nobody knows what is in it. */
+	const struct dataset *whole = batch->whole && batch->parts != NULL ? &batch->parts->pass.dataset : NULL;
+
 	/* Before the batch is told as done, and the command of --exec runs. */
-	upkeep_update(&batches->upkeep, batches->reftest, batch->whole ? &batch->parts->pass.dataset : NULL, &batches->teller);
+	upkeep_update(&batches->upkeep, batches->reftest, whole, &batches->teller);
 	batch->counts.written = upkeep_written(&batches->upkeep);
 	tell_batch(&batches->teller, &batch->counts);
 	if (hook_run(&batches->hook, &err) < 0)
