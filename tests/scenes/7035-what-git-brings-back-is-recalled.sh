@@ -18,17 +18,14 @@ do_git checkout -b other
 sed -i 's/EPSILON = 1e-6/EPSILON = 2e-6 \/ 2/' definitions/rmsnorm/norm_*.json
 do_git commit -a -m other
 watch
-do_git checkout good
-await "e['event'] == 'batch' and e['passed'] == 21"
-for branch in other good other; do
+for branch in good other good; do
 	do_git checkout $branch
 	await "e['event'] == 'batch' and e['passed'] == 21"
-	heard "e['cases_run'] == 0"
+	[ $branch = good ] || heard "e['cases_run'] == 0"
 done
-heard "e['batch'] == 5"
+heard "e['cases_run'] == 0 and e['batch'] == 4"
 
-# An export of now answers elsewhere for what stands here now, which nothing but the later look has put under these names: good
-# was looked up when it was first seen, and other has only been recalled since.
+# an export of now answers elsewhere for what stands here now
 exported() {
 	"$reftest" cache export "$work/now" >"$work/said" 2>&1 && rm -rf "$work/elsewhere" && mkdir "$work/elsewhere" &&
 		cp -r definitions "$work/elsewhere" &&
@@ -49,10 +46,10 @@ mkdir -p workloads/rmsnorm
 printf '%s\n' '{"definition":"norm_21","workload":{"uuid":"1","axes":{"batch_size":3},"inputs":{"hidden_states":{"type":"random"},"weight":{"type":"random"}}},"solution":null,"evaluation":null}' >workloads/rmsnorm/norm_21.jsonl
 await "e['event'] == 'verdict' and e['name'] == 'norm_21'"
 heard "e['cases_run'] == 1 and e['status'] == 'passed'"
-do_git checkout good
+do_git checkout other
 await "e['event'] == 'batch' and e['passed'] == 21"
 heard "any(v['event'] == 'verdict' and v['name'] == 'norm_21' and v['cases_run'] + v['cases_cached'] == 3 for v in a)"
-do_git checkout other
+do_git checkout good
 await "e['event'] == 'batch' and e['passed'] == 20 and e['failed'] == 1"
 end_watch
 verify
