@@ -7,9 +7,11 @@ in less than half a second; 100 ms is an editor that saves at every pause in typ
 runner, so this shows how fast these are made, and on a GPU each makes a CUDA context. On a GPU, too: bursts of four saves with
 100 ms between verdict and next save, as formatters and quick fingers make them, and 2 s of peace after each.
 Then a checkout: 1 000 definitions change at once, and the time from git's end to the plan is taken, and to the last verdict.
+Then the same number of files written without git's lock, by `cp` and by `sed -i`: into how many batches they fall, and the time
+from the writer's end to the last verdict.
 Last, how much memory the watcher has with 10 000 definitions, and how long it takes to be ready, beside `git status`.
 Beside the saves stands the peer: `entr -r pytest` on the generated file of the same definition, and the same edits of it.
-PARTs (saves, peer, checkout, idle) are those to be run; none: all. Of saves alone: saves@PAUSE with these seconds between
+PARTs (saves, peer, checkout, bulk, idle) are those to be run; none: all. Of saves alone: saves@PAUSE with these seconds between
 verdict and next save, bursts, comments.
 """
 import glob
@@ -216,6 +218,48 @@ def checkout(build, count, device, rounds=10):
         watch.end()
 
 
+WRITERS = {  # of contents that were verified before, one after the other and without git's lock
+    "cp": lambda root, texts: subprocess.run(["cp", "-r", os.path.join(texts, "."), os.path.join(root, "definitions")], check=True),
+    "sed -i": lambda root, texts: subprocess.run(
+        ["sed", "-i", "s/1\\.0e-6)/1e-6)/", *glob.glob(os.path.join(root, "definitions", "*", "*.json"))], check=True),
+}
+
+
+def bulk(build, count, device, rounds=5):
+    """COUNT files written by cp and back by sed -i: how many batches, and how long from the writer's end to the last verdict."""
+    with tempfile.TemporaryDirectory() as work:
+        root, texts = os.path.join(work, "root"), os.path.join(work, "texts")
+        make_tree(root, count)
+        shutil.copytree(os.path.join(root, "definitions"), texts)
+        for path in glob.glob(os.path.join(texts, "*", "*.json")):
+            with open(path) as file:
+                text = file.read()
+            save(path, text.replace("1e-6)", "1.0e-6)"))
+        watch = Watch(build, root, "--no-workloads", "--device", device)
+        took, batches = {how: [] for how in WRITERS}, {how: [] for how in WRITERS}
+        for _ in range(rounds + 1):  # the first verifies both
+            for how, write in WRITERS.items():
+                ended = []
+                writer = threading.Thread(target=lambda: (write(root, texts), ended.append(time.monotonic())))
+                writer.start()
+                names, number = set(), 0
+                for line in watch.process.stdout:
+                    said = json.loads(line)
+                    if said["event"] == "verdict" and said["status"] == "passed":
+                        names.add(said["name"])
+                        at = time.monotonic()
+                    number += said["event"] == "batch"
+                    if said["event"] == "batch" and len(names) == count:
+                        break
+                writer.join()
+                took[how].append(max(0, at - ended[0]))
+                batches[how].append(number)
+                time.sleep(0.5)
+        for how in WRITERS:
+            show(f"{how} over {count} files -> last verdict", took[how][1:], f"  batches: {sorted(batches[how][1:])}")
+        watch.end()
+
+
 def idle(build, count, device):
     with tempfile.TemporaryDirectory() as root:
         make_tree(root, count)
@@ -247,7 +291,7 @@ def main():
     build = os.path.abspath(sys.argv[1])
     count = int(sys.argv[2]) if len(sys.argv) > 2 else 500
     device = sys.argv[3] if len(sys.argv) > 3 else "cpu"
-    parts = sys.argv[4:] or ["saves", "peer", "checkout", "idle"]
+    parts = sys.argv[4:] or ["saves", "peer", "checkout", "bulk", "idle"]
     print(f"== watch (load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores, {device})")
     if any(part.partition("@")[0] in ("saves", "bursts", "comments") for part in parts):
         author(build, count, device, parts)
@@ -255,6 +299,8 @@ def main():
         peer(build, device)
     if "checkout" in parts:
         checkout(build, 1000, device)
+    if "bulk" in parts:
+        bulk(build, 1000, device)
     if "idle" in parts:
         idle(build, 10000, device)
 

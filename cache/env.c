@@ -13,7 +13,8 @@
  * before LMDB sees it, and where that fails the store is read without it.
  *
  * Limits. LMDB is for local disks: on a network filesystem its locks and its mapping promise nothing between machines.
- * A process that is stopped (SIGSTOP) in the middle of a commit holds up other writers until it goes on.
+ * A process that is stopped by SIGSTOP in the middle of a commit holds up other writers until it goes on; Ctrl-Z waits for the
+ * end of it (cache/unstopped.h).
  *
  * One sync a commit (MDB_NOMETASYNC): the file stays whole whatever happens; a power cut may lose the last commit. */
 #include "cache/env.h"
@@ -32,6 +33,7 @@
 #include "cache/record.h"
 #include "cache/store.h"
 #include "cache/trust.h"
+#include "cache/unstopped.h"
 
 enum {
 	MAP_START = 16 << 20,  /* doubled whenever it is full */
@@ -370,11 +372,13 @@ enum env_answer env_open(struct env *env, const char *root, bool read_only, stru
 	if (!read_only && make_folders(env, err) != 0 && access(env->path, F_OK) != 0)
 		return ENV_ERROR;
 	err_set(err, "%s", "");
+	const struct unstopped unstopped = unstopped_begin();
 	int turn = wait_for_turn(env, read_only);
 
 	answer = read_only ? open_read_only(env, err) : open_writable(env, note, err);
 	if (turn >= 0)
 		close(turn);
+	unstopped_end(&unstopped);
 	return answer;
 }
 
@@ -382,11 +386,13 @@ enum env_answer env_open(struct env *env, const char *root, bool read_only, stru
  * with destroyed ones (EINVAL from every transaction): closing takes its turn like opening. */
 static void shut_in_turn(struct env *env)
 {
+	const struct unstopped unstopped = unstopped_begin();
 	int turn = env->mdb != NULL ? wait_for_turn(env, false) : -1;
 
 	shut(env);
 	if (turn >= 0)
 		close(turn);
+	unstopped_end(&unstopped);
 }
 
 void env_close(struct env *env)
@@ -524,8 +530,10 @@ int env_write(struct env *env, env_work *work, void *context, struct err *err)
 		return -1;
 	if (!env->writable)
 		return err_set(err, "%s", env->why_not.text);
+	const struct unstopped unstopped = unstopped_begin();
 	int rc = write_until_done(env, work, context, err);
 
+	unstopped_end(&unstopped);
 	if (rc == ENV_ONLY_LOOKED)
 		return 0;
 	if (rc == NOT_IN_PLACE)
@@ -623,10 +631,12 @@ int env_compact(struct env *env, int64_t *bytes, struct err *err)
 		return -1;
 	if (env->mdb == NULL || !env->writable)
 		return 0;
+	const struct unstopped unstopped = unstopped_begin();
 	int turn = wait_for_turn(env, false), rc = 0, answer = compact_in_turn(env, turn, bytes, &rc);
 
 	if (turn >= 0)
 		close(turn);
+	unstopped_end(&unstopped);
 	if (rc != 0)
 		return env_fail(env, rc, "made smaller", err);
 	return answer == 1 && open_again(env, err) != 0 ? -1 : answer;

@@ -1,5 +1,6 @@
 #include "commands/ask.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,13 +62,51 @@ static bool read_vouched(const cJSON *answer, struct arena *arena, struct vouche
 	return rows == NULL || read_rows(arena_string(arena, rows), out->definitions, arena, out);
 }
 
+/* ", which has 12 of 300 definitions to verify yet (rmsnorm_h4096 now)"; "" of one that does not say. */
+static void describe_progress(const char *root, struct buf *out)
+{
+	struct buf question = {0}, answer = {0};
+	int64_t definitions, waiting;
+
+	buf_text(&question, "{\"ask\": \"progress\"}\n");
+	if (door_ask(root, &question, &answer, NULL)) {
+		const struct json_text text = {"the watcher's answer", answer.data, answer.length, 1};
+		cJSON *json = json_parse(&text, NULL);
+		const char *name = json_text_of(json, "name");
+
+		if (json_integer(json_member(json, "definitions"), &definitions) && json_integer(json_member(json, "waiting"), &waiting)) {
+			if (waiting > 0)
+				buf_printf(out, ", which has %lld of %lld definition%s to verify yet%s%s%s", (long long)waiting,
+				           (long long)definitions, definitions == 1 ? "" : "s", name != NULL ? " (" : "",
+				           name != NULL ? name : "", name != NULL ? " now)" : "");
+			else
+				buf_text(out, ", for which files have not settled yet");
+		}
+		cJSON_Delete(json);
+	}
+	buf_free(&question);
+	buf_free(&answer);
+}
+
+static void say_waiting(const char *root, long process)
+{
+	struct buf progress = {0};
+
+	buf_text(&progress, "");
+	describe_progress(root, &progress);
+	fprintf(stderr, "reftest: waiting for the watcher of %s (process %ld)%s; Ctrl-C ends this command alone, and with --alone it "
+	        "asks no watcher\n", root, process, progress.length > 0 ? progress.data : "");
+	fflush(stderr);
+	buf_free(&progress);
+}
+
 /* Takes over the question. */
 static bool ask(const char *root, struct buf *question, struct arena *arena, struct vouched *out)
 {
 	struct buf answer = {0};
 	bool taken = false;
 
-	if (door_ask(root, question, &answer)) {
+	if (door_ask(root, question, &answer, say_waiting)) {
 		const struct json_text text = {"the watcher's answer", answer.data, answer.length, 1};
 		cJSON *json = json_parse(&text, NULL);
 
@@ -214,6 +253,18 @@ static bool answer_paths(struct batches *batches, bool idle, const cJSON *questi
 	return true;
 }
 
+static void answer_progress(const struct batches *batches, struct buf *out)
+{
+	const struct progress progress = batches_progress(batches);
+
+	buf_printf(out, "{\"definitions\": %d, \"waiting\": %d", progress.definitions, progress.waiting);
+	if (progress.name != NULL) {
+		buf_text(out, ", \"name\": ");
+		buf_json_string(out, progress.name);
+	}
+	buf_text(out, "}\n");
+}
+
 bool ask_answer(struct batches *batches, bool idle, const char *question, size_t length, struct buf *out)
 {
 	const struct json_text text = {"question", question, length, 1};
@@ -226,6 +277,8 @@ bool ask_answer(struct batches *batches, bool idle, const char *question, size_t
 		answered = answer_verified(batches, idle, json, &arena, out);
 	else if (what != NULL && strcmp(what, "paths") == 0)
 		answered = answer_paths(batches, idle, json, &arena, out);
+	else if (what != NULL && strcmp(what, "progress") == 0)
+		answer_progress(batches, out);
 	else
 		buf_text(out, refused);
 	cJSON_Delete(json);

@@ -1,5 +1,6 @@
 /* ask - what a running watcher knows of this root: questions through its door (commands/door.h), and the answers. Without
- * a watcher, or with one that verifies otherwise (other sizes, another device), everything here is false at once. */
+ * a watcher, or with one that verifies otherwise (other sizes, another device), everything here is false at once. With one that is
+ * busy an answer takes as long as its work; after a second of that, standard error says what is being waited for. */
 #ifndef REFTEST_COMMANDS_ASK_H
 #define REFTEST_COMMANDS_ASK_H
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/trace.h"
+#include "commands/blob_path.h"
 #include "workers/crew.h"
 
 /* Planning pauses for events this often, and while the pool has so many cases that more would only take memory. */
@@ -155,7 +156,17 @@ static void forget_gone(struct part *part, const char *path)
 		return;
 	say_changed(part);
 	batch->counts.gone++;
+	hook_forget(&batch->batches->hook, arena_printf(&part->arena, "%.*s", (int)(strlen(path) - strlen("definitions/.json")),
+	                                                path + strlen("definitions/")));
 	tell_gone(&batch->batches->teller, &batch->counts, path);
+}
+
+/* Before it is read: what is done to it afterwards is to be heard of. */
+static void looks_at(struct pass *pass, const char *blob)
+{
+	const struct batches *batches = ((struct part *)pass)->batch->batches;
+	if (!blob_path_is_watched(blob))
+		batches->follow(blob, batches->follow_context);
 }
 
 static void told(struct pass *pass, struct outcome *outcome)
@@ -278,10 +289,10 @@ static struct batch *batch_for(struct batches *batches, const char *const *paths
 	if ((how & BATCH_AGAIN) == 0) /* of which there is nothing to tell, unless somebody emptied the cache */
 		batch->counts.number = ++batches->begun;
 	batch->options = batches->options;
+	batch->again = batch->options.thorough = (how & BATCH_AGAIN) != 0;
 	batch->options.urgent = paths != NULL && !batch->open && !batch->again && count <= BATCH_SMALL;
 	batch->options.details = batch->options.urgent || batch->repeat;
 	batch->options.force = (how & BATCH_FORCE) != 0;
-	batch->again = batch->options.thorough = (how & BATCH_AGAIN) != 0;
 	batch->options.each = paths != NULL;
 	batch->whole = paths == NULL;
 	return batch;
@@ -316,6 +327,7 @@ static int add_part(struct batch *batch, const char *const *paths, int count, st
 		pass_give_up(&part->pass, "no runner can be had");
 	part->pass.told = told;
 	part->pass.counted = counted;
+	part->pass.looks_at = looks_at;
 	part->next = batch->parts;
 	batch->parts = part;
 	batch->counts.definitions += part->pass.selected_count;
@@ -485,16 +497,21 @@ static void finish(struct batch *batch)
 	if (verdicts + batch->counts.gone == 0 && !batch->whole) /* no news, or all of it was overtaken by newer texts */
 		return;
 	batch->counts.definitions = verdicts;
+	/* Without a part the root could not be read: nobody knows what is in it. */
+	const struct dataset *whole = batch->whole && batch->parts != NULL ? &batch->parts->pass.dataset : NULL;
+
 	/* Before the batch is told as done, and the command of --exec runs. */
-	upkeep_update(&batches->upkeep, batches->reftest, batch->whole ? &batch->parts->pass.dataset : NULL, &batches->teller);
+	upkeep_update(&batches->upkeep, batches->reftest, whole, &batches->teller);
 	batch->counts.written = upkeep_written(&batches->upkeep);
 	tell_batch(&batches->teller, &batch->counts);
 	if (hook_run(&batches->hook, &err) < 0)
 		tell_notice(&batches->teller, err.text);
 }
 
-void batches_finish(struct batches *batches)
+bool batches_finish(struct batches *batches)
 {
+	bool any = false;
+
 	for (struct batch **at = &batches->first; *at != NULL;) {
 		struct batch *batch = *at;
 
@@ -506,7 +523,9 @@ void batches_finish(struct batches *batches)
 		look_again(batch); /* which may be put behind this one */
 		*at = batch->next;
 		free_batch(batch);
+		any = true;
 	}
+	return any;
 }
 
 void batches_keep(struct batches *batches)
@@ -544,6 +563,15 @@ void batches_close(struct batches *batches)
 	hook_close(&batches->hook);
 	roll_free(&batches->roll);
 	recall_free(&batches->recall);
+}
+
+int batches_under_way(const struct batches *batches)
+{
+	int count = 0;
+
+	for (const struct batch *batch = batches->first; batch != NULL; batch = batch->next)
+		count += !batch->open && !batch->again;
+	return count;
 }
 
 bool batches_planned(const struct batches *batches)

@@ -34,6 +34,9 @@ struct batches {
 	bool warm;                     /* the pool is to be kept warm */
 	struct batch *first;           /* oldest first */
 	int64_t begun;                 /* batches so far */
+	/* Called for each blob that lies where the watcher does not look by itself, before it is read. */
+	void (*follow)(const char *path, void *context);
+	void *follow_context;
 	struct digest context;         /* of the passes: what a verdict depends on beside its files */
 	char complaint[2048];          /* the last sentence why verdicts could not be kept: told once */
 	char trouble[2048];            /* and why nothing could run */
@@ -65,12 +68,13 @@ bool batches_plan(struct batches *batches);
 /* Takes what the pool has to say. */
 void batches_dispatch(struct batches *batches);
 
-/* Tells and ends the batches that are done. */
-void batches_finish(struct batches *batches);
+/* Tells and ends the batches that are done. true: there was one. */
+bool batches_finish(struct batches *batches);
 
 /* Looks after the generated pytest files, if that is due and no batch is under way that would. */
 void batches_keep(struct batches *batches);
 
+int batches_under_way(const struct batches *batches); /* those that are whole, and that somebody waits for */
 bool batches_planned(const struct batches *batches); /* is all planned that has begun? */
 
 struct progress {

@@ -19,6 +19,7 @@
 #include "commands/truths_matrix.h"
 #include "dataset/dataset.h"
 #include "remote/library.h"
+#include "watcher/limits.h"
 #include "workers/machine.h"
 #include "workers/pool.h"
 
@@ -305,22 +306,27 @@ static void examine_key(struct doctor *d)
 }
 
 /* A limit of the kernel's against what `watch` needs of it. */
-static void examine_limit(struct doctor *d, const char *name, int64_t need, const char *what)
+static void examine_limit(struct doctor *d, const struct limit *limit, int64_t need, const char *what)
 {
-	const char *text = first_line(d, arena_printf(&d->arena, "/proc/sys/fs/inotify/%s", name));
-	int64_t limit = text != NULL ? strtoll(text, NULL, 10) : 0;
+	const char *name = strrchr(limit->name, '.') + 1;
 
-	add(d, "inotify", false, limit >= need,
-	    arena_printf(&d->arena, "%s is %" PRId64 "; %s %" PRId64, name, limit, what, need),
-	    arena_printf(&d->arena, "sudo sysctl fs.inotify.%s=%" PRId64, name, 2 * need));
+	add(d, "inotify", false, limit->value >= need,
+	    arena_printf(&d->arena, "%s is %ld; %s %" PRId64, name, limit->value, what, need),
+	    arena_printf(&d->arena, "sudo sysctl %s=%" PRId64 "%s", limit->name, 2 * need,
+	                 limit->outside ? " outside of this user namespace" : ""));
 }
 
 static void examine_inotify(struct doctor *d)
 {
 	enum { EVENTS_A_FILE = 4 }; /* create, modify, close and move, when every file is replaced at once */
 
-	examine_limit(d, "max_user_watches", d->folders + 1, "watching this dataset takes");
-	examine_limit(d, "max_queued_events", (int64_t)EVENTS_A_FILE * d->files + 1, "replacing every file at once queues up to");
+	const char *queue = first_line(d, "/proc/sys/fs/inotify/max_queued_events");
+	struct limit watches = limit_of("watches", "/proc"), events = {.outside = watches.outside};
+
+	snprintf(events.name, sizeof events.name, "fs.inotify.max_queued_events");
+	events.value = queue != NULL ? strtol(queue, NULL, 10) : 0;
+	examine_limit(d, &watches, d->folders + 1, "watching this dataset takes");
+	examine_limit(d, &events, (int64_t)EVENTS_A_FILE * d->files + 1, "replacing every file at once queues up to");
 }
 
 static const char *word_of(const struct line *line)

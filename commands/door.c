@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #define SOCKET "watch.sock"
@@ -45,7 +47,7 @@ static void close_fd(int *fd)
 
 void door_init(struct door *door)
 {
-	*door = (struct door){.lock = -1, .listener = -1, .epoll = -1};
+	*door = (struct door){.lock = -1, .listener = -1, .epoll = -1, .folder = -1};
 	for (int i = 0; i < DOOR_VISITORS; i++)
 		door->visitors[i].fd = -1;
 }
@@ -83,6 +85,7 @@ static bool watch_fd(const struct door *door, int fd, int who, uint32_t events)
 static void open_listener(struct door *door, int folder)
 {
 	struct sockaddr_un address;
+	struct stat st = {0};
 
 	door->epoll = epoll_create1(EPOLL_CLOEXEC);
 	door->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -90,9 +93,12 @@ static void open_listener(struct door *door, int folder)
 	mode_t mask = umask(0177);
 	bool open = door->epoll >= 0 && door->listener >= 0 && socket_address(folder, &address) &&
 	            bind(door->listener, (const struct sockaddr *)&address, sizeof address) == 0 &&
-	            listen(door->listener, DOOR_VISITORS) == 0 && watch_fd(door, door->listener, LISTENER, EPOLLIN);
+	            listen(door->listener, DOOR_VISITORS) == 0 && watch_fd(door, door->listener, LISTENER, EPOLLIN) &&
+	            fstatat(folder, SOCKET, &st, AT_SYMLINK_NOFOLLOW) == 0;
 
 	umask(mask);
+	door->device = st.st_dev;
+	door->inode = st.st_ino;
 	if (!open) {
 		close_fd(&door->listener);
 		close_fd(&door->epoll);
@@ -111,7 +117,10 @@ int door_open(struct door *door, const char *root, struct err *err)
 
 	if (taken == 0)
 		open_listener(door, folder);
-	close(folder);
+	if (door->listener >= 0)
+		door->folder = folder;
+	else
+		close(folder);
 	if (taken != 1)
 		return 0;
 	if (holder <= 0) /* it has not written its number yet, or could not: a full disk */
@@ -128,13 +137,21 @@ static void leave(struct visitor *visitor)
 	*visitor = (struct visitor){.fd = -1};
 }
 
+/* The root may have been moved since, and another folder put in its place in which somebody else watches; or somebody took our
+ * lock file away, and another watcher its place. As long as we listen, no other socket has the number of ours. */
+static void take_socket_away(const struct door *door)
+{
+	struct stat st;
+
+	if (door->listener >= 0 && fstatat(door->folder, SOCKET, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_dev == door->device &&
+	    st.st_ino == door->inode)
+		unlinkat(door->folder, SOCKET, 0);
+}
+
 void door_close(struct door *door)
 {
-	int folder = door->listener >= 0 ? open_folder(door->root) : -1;
-
-	if (folder >= 0)
-		unlinkat(folder, SOCKET, 0);
-	close_fd(&folder);
+	take_socket_away(door);
+	close_fd(&door->folder);
 	for (int i = 0; i < DOOR_VISITORS; i++)
 		leave(&door->visitors[i]);
 	close_fd(&door->listener);
@@ -190,11 +207,17 @@ static bool read_question(struct visitor *visitor)
 
 static void write_cookie(const struct door *door)
 {
-	char path[4200];
+	char path[4200], text[64];
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	int length = snprintf(text, sizeof text, "%20lld.%09ld\n", (long long)now.tv_sec, now.tv_nsec);
 
 	snprintf(path, sizeof path, "%s/" DOOR_COOKIE, door->root);
 	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 
+	if (fd >= 0 && pwrite(fd, text, (size_t)length, 0) != length)
+		unlink(path); /* a full disk: that it goes is heard of, too */
 	if (fd >= 0)
 		close(fd); /* closed after being opened for writing: that is the event */
 }
@@ -271,18 +294,23 @@ void door_answer_all(struct door *door, door_answer *answer, void *context)
 
 /* ---- who asks --------------------------------------------------------------------------------------------------- */
 
-/* Is whoever listens there stopped (Ctrl-Z, a debugger)? He answers nobody until somebody lets him go on. */
-static bool is_stopped(int fd)
+/* The process that listens there; 0: not known. */
+static long process_of(int fd)
 {
 	struct ucred peer;
 	socklen_t length = sizeof peer;
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && peer.pid > 0 ? (long)peer.pid : 0;
+}
+
+/* Is it stopped (Ctrl-Z, a debugger)? It answers nobody until somebody lets it go on. */
+static bool is_stopped(long process)
+{
 	char path[64], text[1024];
 	const char *end;
 
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0 || peer.pid <= 0)
-		return false;
-	snprintf(path, sizeof path, "/proc/%ld/stat", (long)peer.pid);
-	FILE *file = fopen(path, "re");
+	snprintf(path, sizeof path, "/proc/%ld/stat", process);
+	FILE *file = process > 0 ? fopen(path, "re") : NULL;
 
 	if (file == NULL)
 		return false;
@@ -293,22 +321,31 @@ static bool is_stopped(int fd)
 }
 
 /* An answer may take as long as what it waits for runs, so only one from a process that stands still is given up. */
-static bool wait_for_answer(int fd)
+static bool wait_for_answer(int fd, const char *root, door_long_wait *long_wait, int64_t *waited_ms)
 {
+	const int64_t limit = long_wait != NULL ? DOOR_LONG_MS : DOOR_GLANCE_MS;
 	struct pollfd ready = {fd, POLLIN, 0};
+	long process = process_of(fd);
 
-	for (int ms = 50; poll(&ready, 1, ms) == 0; ms = PATIENCE_MS)
-		if (is_stopped(fd))
+	for (int ms = 50; poll(&ready, 1, ms) == 0; ms = PATIENCE_MS) {
+		bool was_long = *waited_ms >= limit;
+
+		*waited_ms += ms;
+		if (is_stopped(process) || (long_wait == NULL && *waited_ms >= limit))
 			return false;
+		if (!was_long && *waited_ms >= limit)
+			long_wait(root, process);
+	}
 	return true;
 }
 
-static bool read_answer(int fd, struct buf *answer)
+static bool read_answer(int fd, const char *root, struct buf *answer, door_long_wait *long_wait)
 {
+	int64_t waited_ms = 0;
 	ssize_t length;
 
 	do {
-		if (!wait_for_answer(fd))
+		if (!wait_for_answer(fd, root, long_wait, &waited_ms))
 			return false;
 		buf_reserve(answer, 64 * 1024);
 		length = read(fd, answer->data + answer->length, 64 * 1024 - 1);
@@ -317,7 +354,7 @@ static bool read_answer(int fd, struct buf *answer)
 	return answer->length > 0 && answer->data[answer->length - 1] == '\n';
 }
 
-bool door_ask(const char *root, const struct buf *question, struct buf *answer)
+bool door_ask(const char *root, const struct buf *question, struct buf *answer, door_long_wait *long_wait)
 {
 	int folder = open_folder(root), fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	const struct timeval patience = {.tv_usec = PATIENCE_MS * 1000}; /* for a place in his queue, if that is full */
@@ -326,7 +363,7 @@ bool door_ask(const char *root, const struct buf *question, struct buf *answer)
 	                setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience) == 0 &&
 	                connect(fd, (const struct sockaddr *)&address, sizeof address) == 0 &&
 	                send(fd, question->data, question->length, MSG_NOSIGNAL) == (ssize_t)question->length &&
-	                read_answer(fd, answer);
+	                read_answer(fd, root, answer, long_wait);
 
 	close_fd(&folder);
 	close_fd(&fd);

@@ -3,13 +3,16 @@
  * One question a connection, one JSON line each way:
  *   {"ask": "verified", "context": HEX}   when everything written before is verified: who vouches for what
  *   {"ask": "paths", "names": [NAME…]}    when everything written before is planned: the definitions of these names
+ *   {"ask": "progress"}                   at once: how far it is
  * An answer includes every write made before the question: the watcher writes a cookie file where it watches, and what
- * stands before the cookie in the queue of events was heard of when the cookie is. The lock beside the socket is the
+ * stands before the cookie in the queue of events was heard of when the cookie is. (Each cookie holds another time, for where
+ * files are polled their content tells them apart.) The lock beside the socket is the
  * kernel's (flock), so that a watcher that died holds nothing and the socket it left behind is known to be stale. */
 #ifndef REFTEST_COMMANDS_DOOR_H
 #define REFTEST_COMMANDS_DOOR_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -28,6 +31,9 @@ struct visitor {
 
 struct door {
 	int lock, listener, epoll; /* -1: none */
+	int folder;                /* in which the socket lies, wherever it has been moved to; -1 */
+	dev_t device;              /* and of the socket there: another's may have come in its place */
+	ino_t inode;
 	char root[4096];
 	struct visitor visitors[DOOR_VISITORS];
 };
@@ -52,8 +58,13 @@ void door_answer_all(struct door *door, door_answer *answer, void *context);
 
 /* ---- The other side: who asks ------------------------------------------------------------------------------------- */
 
+enum { DOOR_LONG_MS = 1000, DOOR_GLANCE_MS = 500 };
+
+/* Called once, when the watcher `process` (0: not known) has not answered within DOOR_LONG_MS; the wait goes on. */
+typedef void door_long_wait(const char *root, long process);
+
 /* Asks the watcher of this root. true: `answer` holds its line; false: there is none, it went away, or it is stopped
- * (Ctrl-Z) and would never answer. */
-bool door_ask(const char *root, const struct buf *question, struct buf *answer);
+ * (Ctrl-Z) and would never answer. `long_wait` NULL: it is asked for what it can say at once, and waited for DOOR_GLANCE_MS. */
+bool door_ask(const char *root, const struct buf *question, struct buf *answer, door_long_wait *long_wait);
 
 #endif

@@ -14,7 +14,7 @@ enum { SENTENCES = 32 };
 
 struct explain_options {
 	const char *root, *device, *device_class, *python, *ground_truth;
-	bool index, backward;
+	bool index, backward, alone;
 };
 
 #define AT(member) offsetof(struct explain_options, member)
@@ -22,6 +22,7 @@ static const struct option_row rows[] = {
     {"--root", OPTION_TEXT, AT(root), "DIR", "the dataset"},
     {"--staged", OPTION_FLAG, AT(index), NULL, "what git's index holds, not the working tree"},
     {"--backward", OPTION_FLAG, AT(backward), NULL, "also the gradients, as verify --backward has them"},
+    {"--alone", OPTION_FLAG, AT(alone), NULL, "do not ask a watcher of this root, which may be busy"},
     {"--device", OPTION_TEXT, AT(device), "D", "whose verdicts count: auto, cpu, cuda or cuda:N (default: auto)"},
     {"--device-class", OPTION_TEXT, AT(device_class), "C", "only verdicts of this class count, whoever made them: cpu, sm_90, …"},
     {"--python", OPTION_TEXT, AT(python), "PATH", "the interpreter whose torch counts"},
@@ -131,7 +132,7 @@ static int run(struct reftest *reftest, const struct explain_options *o, const s
 {
 	struct pass_options options = {.device = o->device, .device_class = o->device_class, .python = o->python, .ground_truth = o->ground_truth, .cached_only = true, .dry_run = true, .each = true, .from_index = o->index,
 	                               .details = true, .cases = case_options_default(), .ask_names = names->items,
-	                               .ask_count = names->count};
+	                               .ask_count = o->alone ? 0 : names->count};
 	struct pass pass;
 	int code = EXIT_INTERNAL;
 

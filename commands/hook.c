@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/buf.h"
+
 extern char **environ;
 
 void hook_open(struct hook *hook, const char *command, int output)
@@ -15,12 +17,17 @@ void hook_open(struct hook *hook, const char *command, int output)
 
 void hook_name(struct hook *hook, const char *op_type, const char *name, enum status status)
 {
-	if (hook->command == NULL)
-		return;
-	hook->count++;
-	hook->by_status[status]++;
-	if (hook->names.length + strlen(op_type) + strlen(name) + 2 <= HOOK_NAMES)
-		buf_printf(&hook->names, "%s%s/%s", hook->names.length > 0 ? "\n" : "", op_type, name);
+	const struct word word = {.status = status};
+	struct arena arena = {0};
+
+	if (hook->command != NULL)
+		roll_set(&hook->names, arena_printf(&arena, "%s/%s", op_type, name), &word);
+	arena_free(&arena);
+}
+
+void hook_forget(struct hook *hook, const char *op_type_and_name)
+{
+	roll_forget(&hook->names, op_type_and_name);
 }
 
 static const char *const names[STATUS_COUNT] = {
@@ -46,9 +53,22 @@ static bool is_ours(const char *variable)
 	return ours;
 }
 
+static void list_names(const struct hook *hook, struct buf *out)
+{
+	struct arena arena = {0};
+	const char **all;
+	int count = roll_paths(&hook->names, "", &arena, &all);
+
+	buf_text(out, list);
+	for (int i = 0; i < count && out->length + strlen(all[i]) + 1 <= HOOK_NAMES; i++)
+		buf_printf(out, "%s%s", i > 0 ? "\n" : "", all[i]);
+	arena_free(&arena);
+}
+
 /* The environment with our variables in front; ends in NULL. Freed with free_environment. */
 static char **make_environment(const struct hook *hook)
 {
+	struct buf named = {0};
 	size_t count = 0;
 
 	while (environ[count] != NULL)
@@ -56,11 +76,13 @@ static char **make_environment(const struct hook *hook)
 	char **all = calloc(count + OURS + 1, sizeof *all);
 	size_t at = 0;
 
-	if (all == NULL || asprintf(&all[at++], "%s%s", list, hook->names.length > 0 ? hook->names.data : "") < 0 ||
-	    asprintf(&all[at++], "%s%d", number, hook->count) < 0)
+	list_names(hook, &named);
+	if (all == NULL || (all[at++] = strdup(named.data)) == NULL ||
+	    asprintf(&all[at++], "%s%d", number, hook->names.count) < 0)
 		die_no_memory();
+	buf_free(&named);
 	for (int s = 0; s < STATUS_COUNT; s++)
-		if (asprintf(&all[at++], "%s%d", names[s], hook->by_status[s]) < 0)
+		if (asprintf(&all[at++], "%s%d", names[s], hook->names.by_status[s]) < 0)
 			die_no_memory();
 	for (size_t i = 0; i < count; i++)
 		if (!is_ours(environ[i]))
@@ -90,9 +112,7 @@ int hook_run(struct hook *hook, struct err *err)
 	int rc = process_start(&hook->process, shell, argv, environment, fds, 3, err);
 
 	free_environment(environment);
-	buf_clear(&hook->names);
-	memset(hook->by_status, 0, sizeof hook->by_status);
-	hook->count = 0;
+	roll_free(&hook->names);
 	hook->wanted = false;
 	return rc;
 }
@@ -118,5 +138,5 @@ void hook_close(struct hook *hook)
 		poll(&end, 1, 500);
 		process_ended(&hook->process, &status);
 	}
-	buf_free(&hook->names);
+	roll_free(&hook->names);
 }

@@ -50,8 +50,11 @@ static void look_at_blobs(struct outcome *outcome, const char *const *paths, int
 	/* Most definitions name none, and an arena's first octet costs as much as all else that is done for them. */
 	struct blob *blobs = count > 0 ? arena_array(&outcome->arena, (size_t)count, sizeof *blobs) : NULL;
 
-	for (int i = 0; i < count; i++)
+	for (int i = 0; i < count; i++) {
+		if (outcome->pass->looks_at != NULL)
+			outcome->pass->looks_at(outcome->pass, paths[i]);
 		blobs[i] = contents_blob(outcome->pass->contents, paths[i], to_run, &outcome->arena);
+	}
 	outcome->blobs = blobs;
 	outcome->blob_count = count;
 }

@@ -146,6 +146,8 @@ struct pass {
 	void (*told)(struct pass *pass, struct outcome *outcome);
 	/* Called for those that are only counted (pass_options.each is false); the outcome is gone afterwards. May be NULL. */
 	void (*counted)(struct pass *pass, const struct outcome *outcome);
+	/* Called for each blob that a workload names, before anything of it is looked at. May be NULL. */
+	void (*looks_at)(struct pass *pass, const char *blob);
 };
 
 /* Opens the dataset, the cache and the policy. 0, or with a sentence the exit code that the failure amounts to: EXIT_USAGE

@@ -11,7 +11,7 @@
 
 struct status_options {
 	const char *root, *device, *device_class, *python, *ground_truth, *format;
-	bool no_workloads, index, backward;
+	bool no_workloads, index, backward, alone;
 	struct words op_types;
 };
 
@@ -21,6 +21,7 @@ static const struct option_row rows[] = {
     {"--op-type", OPTION_LIST, AT(op_types), "T", "the definitions of this op_type; may be repeated"},
     {"--staged", OPTION_FLAG, AT(index), NULL, "what git's index holds, not the working tree"},
     {"--backward", OPTION_FLAG, AT(backward), NULL, "also the gradients, as verify --backward has them"},
+    {"--alone", OPTION_FLAG, AT(alone), NULL, "do not ask a watcher of this root, which may be busy"},
     {"--device", OPTION_TEXT, AT(device), "D", "whose verdicts count: auto, cpu, cuda or cuda:N (default: auto)"},
     {"--device-class", OPTION_TEXT, AT(device_class), "C", "only verdicts of this class count, whoever made them: cpu, sm_90, …"},
     {"--python", OPTION_TEXT, AT(python), "PATH", "the interpreter whose torch counts"},
@@ -73,7 +74,7 @@ static int run(struct reftest *reftest, const struct status_options *o, const st
 	options.cases.workloads = !o->no_workloads;
 	options.cases.backward = o->backward;
 	options.details = json;
-	options.ask_verified = options.ask_rows = !json && !o->index && names->count == 0 && o->op_types.count == 0;
+	options.ask_verified = options.ask_rows = !o->alone && !json && !o->index && names->count == 0 && o->op_types.count == 0;
 	reftest->root_given = o->root != NULL ? o->root : reftest->root_given;
 	code = pass_open(&pass, reftest, &options, err);
 	if (code == 0) {

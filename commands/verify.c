@@ -19,7 +19,7 @@
 
 struct verify_options {
 	const char *root, *device, *device_class, *python, *sizes, *format, *case_id, *ground_truth, *junit, *shard;
-	bool all, changed, index, force, edge, backward, no_workloads, strict, cached_only, dry_run, staged, quiet, hook;
+	bool all, changed, index, force, edge, backward, no_workloads, strict, cached_only, dry_run, staged, quiet, hook, alone;
 	int jobs;
 	double atol, rtol, hit_ratio, timeout;
 	uint64_t seed;
@@ -42,6 +42,7 @@ static const struct option_row rows[] = {
     {"--no-workloads", OPTION_FLAG, AT(no_workloads), NULL, "leave the lines of workload files out"},
     {"--edge", OPTION_FLAG, AT(edge), NULL, "also what is empty, single or a matter of convention; shows findings"},
     {"--backward", OPTION_FLAG, AT(backward), NULL, "also the gradients that autograd takes through each reference"},
+    {"--alone", OPTION_FLAG, AT(alone), NULL, "do not ask a watcher of this root, which may be busy"},
     {"--device", OPTION_TEXT, AT(device), "D", "auto, cpu, cuda or cuda:N (default: auto)"},
     {"--device-class", OPTION_TEXT, AT(device_class), "C",
      "only verdicts of this class count, whoever made them: cpu, sm_90, …"},
@@ -268,7 +269,7 @@ static int run(struct reftest *reftest, const struct verify_options *o, const st
 	bool json = strcmp(o->format, "json") == 0, github = strcmp(o->format, "github") == 0;
 
 	options.details = options.each = json || github || o->junit != NULL || !verify.report.only_changed;
-	options.ask_verified = o->changed && !options.details && !o->edge && !o->backward && names->count == 0 &&
+	options.ask_verified = o->changed && !o->alone && !options.details && !o->edge && !o->backward && names->count == 0 &&
 	                       o->op_types.count == 0 && o->case_id == NULL && !o->force && !o->index && o->shard == NULL;
 	if (read_case_options(o, &options.cases, err) < 0)
 		return EXIT_USAGE;

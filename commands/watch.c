@@ -2,8 +2,8 @@
  *
  * One loop, one thread. The watcher says where to look; what it says becomes a batch (a pass over just these
  * definitions); the pool, kept warm, runs what has no verdict; each verdict is told as it comes. Start-up, an overflow of
- * the queue and a root that came back are the same, only larger. While git holds its lock, what it writes is gathered, so
- * that a checkout is one batch. Our own files lie below .reftest, where nobody looks. */
+ * the queue and a root that came back are the same, only larger. While git holds its lock, or files keep coming quickly, what
+ * is written is gathered (commands/gather.h). Our own files lie below .reftest, where nobody looks. */
 #include "commands/command.h"
 
 #include <poll.h>
@@ -15,8 +15,9 @@
 #include "base/file.h"
 #include "commands/ask.h"
 #include "commands/batches.h"
+#include "commands/blob_path.h"
 #include "commands/door.h"
-#include "commands/git_lock.h"
+#include "commands/gather.h"
 #include "commands/live.h"
 #include "commands/options.h"
 #include "commands/ripe.h"
@@ -24,9 +25,8 @@
 #include "watcher/watcher.h"
 #include "workers/crew.h"
 
-/* How often git's lock is looked at, how long what it covers may be one batch, and how long it is gathered for each part of
- * that: a part costs as much as some ten files, and a transaction. */
-enum { LOCK_MS = 1, LOCK_LONGEST_MS = 5000, GATHER_MS = 20 };
+/* How often git's lock is looked at. */
+enum { LOCK_MS = 1 };
 
 struct watch_options {
 	const char *root, *device, *python, *sizes, *ground_truth, *command;
@@ -60,7 +60,7 @@ enum { ROWS = sizeof rows / sizeof rows[0] };
 static const struct watched_tree trees[] = {
     {"definitions", 1, 1, ".json"},
     {"workloads", 1, 1, ".jsonl"},
-    {"blob", 8, 0, NULL},
+    {"blob", BLOB_DEPTH, 0, NULL},
     {"tests", 1, 1, ".py"},
     {".reftest", 0, 0, ".cookie"},
 };
@@ -70,17 +70,13 @@ struct watch {
 	struct reftest *reftest;
 	struct batches batches;
 	struct watcher *watcher;
-	struct git_lock lock;
+	struct gather gather;
 	struct door door;
 	struct live live;
 	struct workshop workshop;
 	struct arena arena;
-	int64_t held_ms;  /* since when git's lock has been seen; 0: it is not there */
-	int64_t part_ms;  /* when what it covers was last taken */
-	bool held;        /* git is at work: what changes belongs together */
 	double noticed;   /* when the oldest change that is not in a batch was heard of; 0: there is none */
 	int generation;   /* of the root */
-	bool seal;        /* git has ended */
 	bool anew;        /* end, and begin again as the program that make has just made */
 	bool ready, ended;
 	int code;
@@ -159,6 +155,17 @@ static bool names_blob(const char *blob, const char *changed)
 	return changed[length - 1] == '/' ? strncmp(blob, changed, length) == 0 : strcmp(blob, changed) == 0;
 }
 
+/* May this be a blob's, or a folder's with blobs? They may lie anywhere below the root. */
+static bool may_be_blob(const char *path)
+{
+	char definition[PATH_MAX];
+
+	if (strncmp(path, "blob/", 5) == 0)
+		return true;
+	return path[strlen(path) - 1] != '/' && strcmp(path, DOOR_COOKIE) != 0 && strncmp(path, "tests/", 6) != 0 &&
+	       !dataset_definition_path(path, definition, sizeof definition);
+}
+
 static void ask_entry(const struct file_entry *entry, void *context)
 {
 	const struct blob_question *question = context;
@@ -178,18 +185,20 @@ static bool add_blobs(struct watch *watch, const struct changes *changes, struct
 	bool any = false;
 
 	for (int i = 0; i < changes->count; i++)
-		any = any || strncmp(changes->paths[i], "blob/", 5) == 0;
+		any = any || may_be_blob(changes->paths[i]);
 	if (!any)
 		return true;
 	return watch->reftest->store != NULL &&
 	       store_each_file(watch->reftest->store, "definitions/", ask_entry, &question, NULL) == 0;
 }
 
+/* `paths` NULL: of everything. */
 static void begin_batch(struct watch *watch, const char *const *paths, int count)
 {
+	bool open = gather_take(&watch->gather, clock_ms(), count, batches_under_way(&watch->batches));
 	struct err err = {""};
 
-	if (batches_begin(&watch->batches, paths, count, watch->held ? BATCH_OPEN : BATCH_PLAIN, watch->noticed, &err) < 0)
+	if (batches_begin(&watch->batches, paths, count, open ? BATCH_OPEN : BATCH_PLAIN, watch->noticed, &err) < 0)
 		tell_notice(&watch->batches.teller, err.text);
 }
 
@@ -207,7 +216,7 @@ static void open_new_root(struct watch *watch)
 	reftest_store(reftest, false, &note);
 	if (note.text[0] != '\0')
 		tell_notice(&watch->batches.teller, note.text);
-	git_lock_find(reftest->root, &watch->lock);
+	git_lock_find(reftest->root, &watch->gather.lock);
 	door_close(&watch->door);
 	if (door_open(&watch->door, reftest->root, &note) < 0)
 		tell_notice(&watch->batches.teller, note.text);
@@ -257,18 +266,25 @@ static void take_changes(struct watch *watch, const struct changes *changes, str
 
 /* ---- the loop --------------------------------------------------------------------------------------------------- */
 
-/* What git writes is one batch, which ends when git does. */
-static void look_at_lock(struct watch *watch, int64_t now_ms)
+/* What has been heard of by now; and if git has just let go of its lock, all that it wrote before: that is one batch, and may
+ * have come between the reading of the queue and the look at the lock. */
+static void hear_changes(struct watch *watch, int64_t now_ms)
 {
-	bool was_held = watch->held;
+	struct gather *gather = &watch->gather;
+	const char *sentence;
 
-	if (!git_lock_held(&watch->lock))
-		watch->held_ms = 0;
-	else if (watch->held_ms == 0)
-		watch->held_ms = now_ms;
-	watch->held = watch->held_ms != 0 && now_ms - watch->held_ms < LOCK_LONGEST_MS;
-	if (was_held && !watch->held)
-		watch->seal = true; /* once what it wrote last has been taken in */
+	if (watcher_pending(watch->watcher) > 0 || gather->held)
+		gather_look(gather, now_ms);
+	watcher_turn(watch->watcher, now_ms);
+	if (watcher_pending(watch->watcher) > 0 && !gather->held && !gather->seal) {
+		gather_look(gather, now_ms);
+		if (!gather->held && watch->noticed == 0)
+			watcher_turn(watch->watcher, now_ms);
+	}
+	while ((sentence = watcher_notice(watch->watcher)) != NULL)
+		tell_notice(&watch->batches.teller, sentence);
+	if (watcher_pending(watch->watcher) > 0 && watch->noticed == 0)
+		watch->noticed = batch_clock();
 }
 
 static void look_at_changes(struct watch *watch)
@@ -276,28 +292,21 @@ static void look_at_changes(struct watch *watch)
 	int64_t now_ms = clock_ms();
 	struct arena arena = {0};
 	struct changes changes;
-	const char *sentence;
 
-	if (watcher_pending(watch->watcher) > 0 || watch->held)
-		look_at_lock(watch, now_ms);
-	watcher_turn(watch->watcher, now_ms);
-	while ((sentence = watcher_notice(watch->watcher)) != NULL)
-		tell_notice(&watch->batches.teller, sentence);
-	if (watcher_pending(watch->watcher) > 0 && watch->noticed == 0)
-		watch->noticed = batch_clock();
-	if (watcher_pending(watch->watcher) > 0 && !watch->held && !watch->seal)
-		look_at_lock(watch, now_ms);
-	bool gathers = watch->held && !watch->seal && now_ms - watch->part_ms < GATHER_MS;
-
-	if (!gathers && watcher_changes(watch->watcher, now_ms, &arena, &changes)) {
-		watch->part_ms = now_ms;
-		take_changes(watch, &changes, &arena);
-		watch->noticed = watcher_pending(watch->watcher) > 0 ? batch_clock() : 0;
+	hear_changes(watch, now_ms);
+	if (door_waits(&watch->door))
+		gather_hurry(&watch->gather);
+	if (!gather_keeps(&watch->gather, now_ms)) {
+		if (watcher_changes(watch->watcher, now_ms, &arena, &changes)) {
+			take_changes(watch, &changes, &arena);
+			watch->noticed = watcher_pending(watch->watcher) > 0 ? batch_clock() : 0;
+		} else {
+			gather_rest(&watch->gather, now_ms);
+		}
 	}
 	arena_free(&arena);
-	if (watch->seal)
+	if (gather_seals(&watch->gather))
 		batches_seal(&watch->batches);
-	watch->seal = false;
 }
 
 static void workshop_news(struct watch *watch)
@@ -334,15 +343,25 @@ static void hook_turn(struct watch *watch)
 		tell_notice(&watch->batches.teller, err.text);
 }
 
+static int64_t earlier(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
 static int timeout_ms(const struct watch *watch, bool more)
 {
-	int64_t first = watcher_deadline(watch->watcher), sources = workshop_deadline(&watch->workshop);
-	int64_t wait = (sources < first ? sources : first) - clock_ms();
+	const struct gather *gather = &watch->gather;
+	int64_t now_ms = clock_ms(), first = watcher_deadline(watch->watcher);
 
 	if (more)
 		return 0;
-	if (watch->held)
+	if (gather->held)
 		return LOCK_MS;
+	if (gather_keeps(gather, now_ms) && first < gather->taken_ms + GATHER_MS)
+		first = gather->taken_ms + GATHER_MS;
+	first = earlier(first, earlier(gather_deadline(gather), workshop_deadline(&watch->workshop)));
+	int64_t wait = first - now_ms;
+
 	return wait < 0 ? 0 : wait > 60000 ? 60000 : (int)wait;
 }
 
@@ -474,7 +493,8 @@ static void loop(struct watch *watch)
 		look_at_changes(watch);
 		workshop_news(watch);
 		more = batches_plan(&watch->batches);
-		batches_finish(&watch->batches);
+		if (batches_finish(&watch->batches))
+			watch->gather.done_ms = clock_ms();
 		if (watch->batches.upkeep.doubted)
 			batches_keep(&watch->batches);
 		rest(watch);
@@ -521,7 +541,7 @@ static int open_all(struct watch *watch, struct err *err)
 		return EXIT_USAGE;
 	if (batches->machine.cannot_run != NULL)
 		tell_notice(&batches->teller, batches->machine.cannot_run);
-	git_lock_find(reftest->root, &watch->lock);
+	git_lock_find(reftest->root, &watch->gather.lock);
 	return 0;
 }
 
@@ -539,6 +559,13 @@ static int begin_anew(struct reftest *reftest, struct err *err)
 	return EXIT_INTERNAL;
 }
 
+static void follow(const char *path, void *context)
+{
+	const struct watch *watch = context;
+
+	watcher_follow(watch->watcher, path);
+}
+
 static int run(struct reftest *reftest, const struct watch_options *o, struct err *err)
 {
 	struct watch watch = {.options = o, .reftest = reftest};
@@ -546,6 +573,8 @@ static int run(struct reftest *reftest, const struct watch_options *o, struct er
 
 	door_init(&watch.door);
 	batches->reftest = reftest;
+	batches->follow = follow;
+	batches->follow_context = &watch;
 	batches->teller = (struct watch_teller){.json = o->json, .report = {.command = ""}};
 	batches->options = (struct pass_options){.cases = case_options_default(), .device = o->device, .python = o->python,
 	                                         .ground_truth = o->ground_truth, .jobs = o->jobs, .spares = o->spares, .timeout_s = o->timeout};

@@ -8,9 +8,13 @@
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/trace.h"
+
+/* As git has it: a write within the same tick of the filesystem's clock leaves the same stat. */
+enum { RACY_SECONDS = 2 };
 
 /* EXCL_UNLINK: what is written to a file that has lost its name is nobody's business. */
 static const uint32_t mask = IN_CLOSE_WRITE | IN_MODIFY | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO |
@@ -54,13 +58,28 @@ static bool is_link(const struct watcher *w, const char *path)
 	return fstatat(w->folder, path, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode);
 }
 
-static void note_link(struct watcher *w, const struct watched_tree *tree, int level, const char *path)
+/* Takes its stat; zeros: nothing is there. */
+static void stat_linked(const struct watcher *w, struct linked *linked)
 {
-	size_t length = strlen(path) + 1;
+	if (fstatat(w->folder, linked->path, &linked->st, 0) != 0)
+		linked->st = (struct stat){0};
+	linked->racy = linked->followed && linked->st.st_ctim.tv_sec + RACY_SECONDS >= time(NULL);
+}
+
+static struct linked *find_link(const struct watcher *w, const char *path)
+{
 	struct linked *linked = w->linked;
 
 	while (linked != NULL && strcmp(linked->path, path) != 0)
 		linked = linked->next;
+	return linked;
+}
+
+static void note_link(struct watcher *w, const struct watched_tree *tree, int level, const char *path)
+{
+	size_t length = strlen(path) + 1;
+	struct linked *linked = find_link(w, path);
+
 	if (linked == NULL) {
 		linked = calloc(1, sizeof *linked + length);
 		if (linked == NULL)
@@ -71,8 +90,19 @@ static void note_link(struct watcher *w, const struct watched_tree *tree, int le
 	}
 	linked->tree = tree;
 	linked->level = level;
-	if (fstatat(w->folder, path, &linked->st, 0) != 0)
-		linked->st = (struct stat){0};
+	stat_linked(w, linked);
+}
+
+void link_follow(struct watcher *w, const char *path)
+{
+	struct linked *linked = find_link(w, path);
+
+	if (w->folder < 0 || (linked != NULL && linked->followed))
+		return;
+	note_link(w, NULL, 0, path);
+	linked = find_link(w, path);
+	linked->followed = true;
+	stat_linked(w, linked);
 }
 
 static bool same_stat(const struct stat *a, const struct stat *b)
@@ -86,20 +116,19 @@ void links_audit(struct watcher *w)
 {
 	for (struct linked **at = &w->linked; *at != NULL;) {
 		struct linked *linked = *at;
-		struct stat st = {0};
+		const struct stat before = linked->st;
+		const bool racy = linked->racy;
 
-		if (!is_link(w, linked->path)) { /* whatever made it a file, or nothing, was told */
+		if (!linked->followed && !is_link(w, linked->path)) { /* whatever made it a file, or nothing, was told */
 			*at = linked->next;
 			free(linked);
 			continue;
 		}
-		if (fstatat(w->folder, linked->path, &st, 0) != 0)
-			st = (struct stat){0};
+		stat_linked(w, linked);
 		at = &linked->next;
-		if (same_stat(&st, &linked->st))
+		if (same_stat(&before, &linked->st) && !racy)
 			continue;
-		linked->st = st;
-		if (!S_ISDIR(st.st_mode))
+		if (!S_ISDIR(linked->st.st_mode))
 			settle_touch(&w->settle, linked->path, TOUCH_WRITTEN, w->now_ms);
 		else if (linked->tree != NULL)
 			place_touched(w, linked->tree, linked->level, linked->path);

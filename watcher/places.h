@@ -26,9 +26,11 @@ struct place {
 	char path[];                     /* relative to the root, "" is the root */
 };
 
-/* A symbolic link to a file, or to nothing yet: the folder that it leads to may be nobody's. */
+/* A symbolic link to a file, or to nothing yet: the folder that it leads to may be nobody's. Or a file that is followed. */
 struct linked {
 	struct linked *next;
+	bool followed;                   /* whatever it is */
+	bool racy;                       /* followed, and written so recently that its stat proves nothing */
 	const struct watched_tree *tree; /* should it come to lead to a folder: whose, and how far down; NULL: a file's */
 	int level;
 	struct stat st;
@@ -86,6 +88,7 @@ void place_touch_file(struct watcher *w, const struct place *place, const char *
 /* Looks at what a polled place holds, and tells what came, changed or went; of the first look only if `announce`. */
 void place_look(struct watcher *w, struct place *place, bool announce);
 
+void link_follow(struct watcher *w, const char *path);
 /* Looks at what links to files lead to, which may lie in nobody's folder. */
 void links_audit(struct watcher *w);
 

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "watcher/events.h"
+#include "watcher/limits.h"
 #include "watcher/places.h"
 #include "watcher/polling.h"
 
@@ -55,30 +56,20 @@ const char *watcher_notice(struct watcher *w)
 
 /* ---- everything anew -------------------------------------------------------------------------------------------- */
 
-static long sysctl_of(const char *name)
+static const char *where(const struct limit *limit)
 {
-	char path[128], text[32];
-	FILE *file;
-	long value = 0;
-
-	snprintf(path, sizeof path, "/proc/sys/fs/inotify/%s", name);
-	file = fopen(path, "re");
-	if (file != NULL && fgets(text, sizeof text, file) != NULL)
-		value = strtol(text, NULL, 10);
-	if (file != NULL)
-		fclose(file);
-	return value;
+	return limit->outside ? " outside of this user namespace" : "";
 }
 
 static void tell_limit(struct watcher *w)
 {
 	if (w->counts.polled == 0 || w->counts.watched == 0 || w->told_limit || w->told_blind)
 		return;
-	long limit = sysctl_of("max_user_watches");
+	const struct limit limit = limit_of("watches", "/proc");
 
-	watcher_say(w, "the limit of inotify watches is reached: fs.inotify.max_user_watches is %ld, and %d of %d folders are "
-	               "polled twice a second instead; `sudo sysctl fs.inotify.max_user_watches=%ld` makes room for all",
-	            limit, w->counts.polled, w->counts.polled + w->counts.watched, limit + w->counts.polled);
+	watcher_say(w, "the limit of inotify watches is reached: %s is %ld, and %d of %d folders are polled twice a second instead; "
+	               "`sudo sysctl %s=%ld`%s makes room for all", limit.name, limit.value, w->counts.polled,
+	            w->counts.polled + w->counts.watched, limit.name, limit.value + w->counts.polled, where(&limit));
 	w->told_limit = true;
 }
 
@@ -89,10 +80,11 @@ static void open_inotify(struct watcher *w)
 	w->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	if (w->inotify >= 0 || w->told_none)
 		return;
-	long limit = sysctl_of("max_user_instances");
+	const char *why = strerror(errno);
+	const struct limit limit = limit_of("instances", "/proc");
 
-	watcher_say(w, "inotify cannot be used (%s): fs.inotify.max_user_instances is %ld; all folders are polled twice a second "
-	               "instead; `sudo sysctl fs.inotify.max_user_instances=%ld` makes room", strerror(errno), limit, limit + 128);
+	watcher_say(w, "inotify cannot be used (%s): %s is %ld; all folders are polled twice a second instead; `sudo sysctl "
+	               "%s=%ld`%s makes room", why, limit.name, limit.value, limit.name, limit.value + 128, where(&limit));
 	w->told_none = true;
 }
 
@@ -234,6 +226,11 @@ bool watcher_changes(struct watcher *w, int64_t now_ms, struct arena *arena, str
 int watcher_fd(const struct watcher *w)
 {
 	return w->inotify;
+}
+
+void watcher_follow(struct watcher *w, const char *path)
+{
+	link_follow(w, path);
 }
 
 void watcher_hurry(struct watcher *w)

@@ -53,6 +53,9 @@ int64_t watcher_deadline(const struct watcher *watcher); /* when it has somethin
 /* Takes in what has happened, without waiting. */
 void watcher_turn(struct watcher *watcher, int64_t now_ms);
 
+/* A file that lies in none of the trees counts, too, from now on until everything is told: it is looked at once a second. */
+void watcher_follow(struct watcher *watcher, const char *path);
+
 /* Polled folders and links are looked at in the next turn, whenever that was due. */
 void watcher_hurry(struct watcher *watcher);
 

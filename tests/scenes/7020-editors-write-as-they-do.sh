@@ -12,12 +12,13 @@ cp $file "$work/good"
 sed 's/EPSILON = 1e-6/EPSILON = 1e-4/' $file >"$work/bad"
 
 # saved HOW STATUS: one verdict came of it, and it is of the last text. (On a machine so busy that the writer was held up
-# for a tenth of a second in between, what stood there then is told, too, after that wait.)
+# for a tenth of a second in between, what stood there then, or that nothing did, is told, too, after that wait,
+# of which milliseconds are counted.)
 saved() {
 	step="saved by $1"
 	await "e['event'] == 'verdict' and e['status'] == '$2'"
-	heard "all(x['status'] == 'invalid' and x['seconds'] >= 0.1 for x in a[:-1] if x['event'] == 'verdict')"
-	heard "all(x['event'] != 'gone' for x in a)"
+	heard "all(x['status'] == 'invalid' and x['seconds'] >= 0.09 for x in a[:-1] if x['event'] == 'verdict')"
+	heard "all(b['seconds'] >= 0.09 for b in a if b['event'] == 'batch' and b['batch'] in [x['batch'] for x in a if x['event'] == 'gone'])"
 	await_batch
 	heard "all(x['event'] != 'verdict' for x in a)"
 }

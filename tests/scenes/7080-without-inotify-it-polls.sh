@@ -1,6 +1,6 @@
 #!/bin/sh
-# 7080: with fewer watches than folders, and with none, the same saves get the same verdicts; the limit is told once, with
-# the command that lifts it.
+# 7080: with fewer watches than folders, and with none, the same saves get the same verdicts, and who asks is answered, every time
+# and of all that was written before; the limit is told once, with the command that lifts it.
 . "$(dirname "$0")/scene.sh"
 given tiny_norm tiny_gemm
 for how in '--max-watches 2' --poll; do
@@ -15,6 +15,14 @@ for how in '--max-watches 2' --poll; do
 	edit definitions/rmsnorm/tiny_norm.json 'EPSILON = 1e-4' 'EPSILON = 1e-6'
 	await "e['event'] == 'verdict'"
 	heard "e['name'] == 'tiny_norm' and e['status'] == 'passed'"
+	for epsilon in 1e-4 1e-5 1e-6; do # the question follows the write at once
+		sed -i "s/EPSILON = 1e-./EPSILON = $epsilon/" definitions/rmsnorm/tiny_norm.json
+		step="asked with $how"
+		REFTEST_TRACE=1 timeout 60 "$reftest" verify --changed --sizes small --device "$device" >"$work/answer" 2>"$work/trace" &&
+			status=0 || status=$?
+		[ "$epsilon" = 1e-6 ] && expect_exit 0 || expect_exit 1
+		grep -q 'the watcher vouches for' "$work/trace" || fail "$step: it was not the watcher that answered"
+	done
 	mkdir definitions/more
 	sed 's/"op_type": "gemm"/"op_type": "more"/; s/tiny_gemm/more_gemm/' definitions/gemm/tiny_gemm.json >definitions/more/more_gemm.json
 	await "e['event'] == 'verdict' and e['name'] == 'more_gemm'"

@@ -46,7 +46,10 @@ expect_exit 2
 says "is being watched by process $watcher already"
 [ "$(stat -c %a .reftest/watch.sock)" = 600 ] || fail "others may ask: $(ls -l .reftest/watch.sock)"
 
-# Somebody pressed Ctrl-Z: a watcher that stands still is not waited for, by however many.
+# Somebody stopped it: a watcher that stands still is not waited for, by however many. (Not in the middle of a commit, where it
+# would hold up all who write; Ctrl-Z waits for the end of that, SIGSTOP for nothing. Who has its answer knows that it is over.)
+asks verify --changed --sizes small --device "$device"
+says 'ask: the watcher vouches for 1'
 kill -STOP "$watcher"
 step='asked of a stopped watcher'
 for _ in $(seq 40); do

@@ -73,9 +73,9 @@ processes() {
 	} | sort -un
 }
 
-# True as soon as none is left; they get a moment, for a process that was killed takes one to go.
+# True as soon as none is left; they get a while, for a process that was killed takes one to go, and on a busy machine longer.
 no_process_left() {
-	for _ in 1 2 3 4 5 6 7 8 9 10; do
+	for _ in $(seq 100); do
 		[ -z "$(processes)" ] && return 0
 		sleep 0.1
 	done
@@ -123,7 +123,7 @@ given() {
 	done
 }
 
-# define NAME: a small RMS norm whose reference is what stands on standard input
+# define NAME: a small RMS norm whose reference is what stands on standard input; put in place whole, like an edit
 define() {
 	mkdir -p definitions/rmsnorm
 	"$python" -I -S -c '
@@ -134,18 +134,25 @@ json.dump({
     "axes": {"batch_size": {"type": "var"}, "hidden_size": {"type": "const", "value": 64}},
     "inputs": {"hidden_states": rows, "weight": {"shape": ["hidden_size"], "dtype": "bfloat16"}},
     "outputs": {"output": rows}, "reference": sys.stdin.read(),
-}, open(f"definitions/rmsnorm/{sys.argv[1]}.json", "w"), indent=2)' "$1"
+}, open("definitions/rmsnorm/.defined", "w"), indent=2)' "$1" &&
+		mv definitions/rmsnorm/.defined "definitions/rmsnorm/$1.json"
 }
 
-# edit FILE OLD NEW: replaces the one place where OLD stands, text for text
+# edit FILE OLD NEW: replaces the one place where OLD stands, text for text. The new text takes the old one's place in one step:
+# on a busy machine a writer may be held up between truncating and writing for so long that a watcher tells of an empty file
 edit() {
 	"$python" -I -S -c '
-import sys
+import os, sys
 path, old, new = sys.argv[1:]
 text = open(path, encoding="utf-8").read()
 if text.count(old) != 1:
     sys.exit(f"{path} holds {old!r} {text.count(old)} times, not once")
-open(path, "w", encoding="utf-8").write(text.replace(old, new))' "$@" || fail "the edit of $1 could not be made"
+path = os.path.realpath(path)
+beside = os.path.join(os.path.dirname(path), ".edited")
+with open(beside, "w", encoding="utf-8") as out:
+    out.write(text.replace(old, new))
+os.chmod(beside, os.stat(path).st_mode)
+os.replace(beside, path)' "$@" || fail "the edit of $1 could not be made"
 }
 
 # make_relabel: tools/relabel.c, as $work/relabel

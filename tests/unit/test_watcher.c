@@ -7,7 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sched.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <linux/magic.h>
@@ -17,6 +19,7 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
+#include "watcher/limits.h"
 #include "watcher/watcher.h"
 
 static const struct watched_tree trees[] = {
@@ -340,6 +343,89 @@ static void the_limit_of_watches_is_told_with_its_remedy_and_the_rest_polled(voi
 	end(&s);
 }
 
+/* The kernel counts in each user namespace anew. */
+static bool enter_namespace(int watches)
+{
+	char map[64];
+	int uid = (int)getuid();
+	FILE *file;
+
+	if (unshare(CLONE_NEWUSER) != 0)
+		return false;
+	snprintf(map, sizeof map, "0 %d 1\n", uid);
+	file = fopen("/proc/self/uid_map", "w");
+	if (file == NULL || fputs(map, file) < 0 || fclose(file) != 0)
+		return false;
+	file = fopen("/proc/sys/user/max_inotify_watches", "w");
+	return file != NULL && fprintf(file, "%d\n", watches) > 0 && fclose(file) == 0;
+}
+
+static void the_limit_of_a_user_namespace_is_told_by_its_own_name(void **state)
+{
+	enum { CANNOT = 77 };
+	int status;
+
+	(void)state;
+	pid_t child = fork();
+
+	if (child == 0) {
+		struct scene s;
+
+		if (!enter_namespace(2)) /* the root and one folder */
+			_exit(CANNOT);
+		begin(&s, 0, false);
+		const char *notice = watcher_notice(s.watcher);
+		bool told_so = notice != NULL && strstr(notice, "user.max_inotify_watches is 2,") != NULL &&
+		            strstr(notice, "sudo sysctl user.max_inotify_watches=") != NULL;
+
+		shell(&s, "echo 2 >root/definitions/norm/old.json");
+		told_so = told_so && strcmp(told(&s, 500), "definitions/norm/old.json") == 0;
+		end(&s);
+		_exit(told_so ? 0 : 1);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == CANNOT)
+		skip(); /* user namespaces are not to be had here */
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+/* With a made-up /proc that has both limits and this map of a user namespace. */
+static struct limit limit_with(const char *fs, const char *user, const char *map)
+{
+	char proc[] = "/tmp/reftest-proc-XXXXXX", line[512];
+
+	assert_non_null(mkdtemp(proc));
+	snprintf(line, sizeof line,
+	         "cd %s && mkdir -p sys/fs/inotify sys/user self && echo %s >sys/fs/inotify/max_user_watches && "
+	         "echo %s >sys/user/max_inotify_watches && echo %s >self/uid_map", proc, fs, user, map);
+	assert_int_equal(system(line), 0);
+	struct limit limit = limit_of("watches", proc);
+
+	snprintf(line, sizeof line, "rm -r %s", proc);
+	assert_int_equal(system(line), 0);
+	return limit;
+}
+
+static void the_smallest_limit_is_the_one_that_counts(void **state)
+{
+	static const char all[] = "0 0 4294967295", some[] = "0 1000 1";
+	struct limit limit = limit_with("8192", "8192", all);
+
+	(void)state;
+	assert_string_equal(limit.name, "fs.inotify.max_user_watches");
+	assert_int_equal(limit.value, 8192);
+	assert_false(limit.outside);
+	limit = limit_with("8192", "2147483647", some);
+	assert_string_equal(limit.name, "fs.inotify.max_user_watches");
+	assert_int_equal(limit.value, 8192);
+	assert_true(limit.outside);
+	limit = limit_with("8192", "100", some);
+	assert_string_equal(limit.name, "user.max_inotify_watches");
+	assert_int_equal(limit.value, 100);
+	assert_false(limit.outside);
+}
+
 static void polling_finds_what_inotify_would_have_told(void **state)
 {
 	(void)state;
@@ -483,6 +569,8 @@ int main(void)
 	    cmocka_unit_test(a_linked_file_is_looked_at_where_it_leads),
 	    cmocka_unit_test(permissions_are_told),
 	    cmocka_unit_test(the_limit_of_watches_is_told_with_its_remedy_and_the_rest_polled),
+	    cmocka_unit_test(the_limit_of_a_user_namespace_is_told_by_its_own_name),
+	    cmocka_unit_test(the_smallest_limit_is_the_one_that_counts),
 	    cmocka_unit_test(polling_finds_what_inotify_would_have_told),
 	    cmocka_unit_test(polling_sees_through_a_stat_that_lies),
 	    cmocka_unit_test(what_inotify_cannot_see_is_polled),

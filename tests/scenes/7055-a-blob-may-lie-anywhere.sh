@@ -1,0 +1,41 @@
+#!/bin/sh
+# 7055: a blob that a workload names by another spelling of its path, that lies deeper than folders are watched, or in no folder
+# of blobs at all, wakes its definition like any other, and the watcher vouches for nothing that it has not looked at.
+. "$(dirname "$0")/scene.sh"
+given tiny_norm
+rows=blob/workloads/rmsnorm/tiny_norm/rows.safetensors
+deep=blob/1/2/3/4/5/6/7/8/9/10
+mkdir -p data $deep
+cp $rows data/rows.safetensors
+cp $rows $deep/rows.safetensors
+cp workloads/rmsnorm/tiny_norm.jsonl "$work/lines"
+watch
+heard "e['passed'] == 1"
+for path in ./blob//workloads/./rmsnorm/tiny_norm/rows.safetensors ./data/rows.safetensors $deep/rows.safetensors; do
+	sed "s|[^\"]*rows.safetensors|$path|" "$work/lines" >"$work/named"
+	mv "$work/named" workloads/rmsnorm/tiny_norm.jsonl
+	await_batch
+	heard "[(x['status'], x['cases_run']) for x in a if x['event'] == 'verdict'] == [('passed', 0)]"
+	mv "$path" "$work/away"
+	await_batch
+	heard "[(x['status'], x['reason']) for x in a if x['event'] == 'verdict'] == [('skipped', 'missing_blob')]"
+	mv "$work/away" "$path"
+	await_batch
+	heard "[(x['status'], x['cases_run']) for x in a if x['event'] == 'verdict'] == [('passed', 0)]"
+	step="asked after $path was emptied"
+	cp "$path" "$work/whole"
+	: >"$path"
+	REFTEST_TRACE=1 "$reftest" verify --changed --sizes small --device "$device" >"$work/answer" 2>"$work/trace" && status=0 || status=$?
+	expect_exit 2
+	grep -q 'the watcher vouches for 0' "$work/trace" || fail "$step: $(cat "$work/answer" "$work/trace")"
+	await_batch
+	mv "$work/whole" "$path"
+	await_batch
+	heard "[(x['status'], x['cases_run']) for x in a if x['event'] == 'verdict'] == [('passed', 0)]"
+done
+end_watch
+watch # now everything is answered by summaries
+rm "$path"
+await_batch
+heard "[(x['status'], x['reason']) for x in a if x['event'] == 'verdict'] == [('skipped', 'missing_blob')]"
+end_watch
