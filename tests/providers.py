@@ -191,6 +191,7 @@ PLANTED = (
     ("flashinfer:BatchPrefillWithPagedKVCacheWrapper.plan", "sm_scale"),
     ("flashinfer.mla:BatchMLAPagedAttentionWrapper.run", "return_lse"),
     ("flashinfer.norm:rmsnorm", "eps"),
+    ("flashinfer.sampling:top_k_mask_logits", "top_k"),
     ("flashinfer.gdn_decode:gated_delta_rule_mtp", "disable_state_update"),
     ("flashinfer.fused_moe:cutlass_fused_moe", "use_deepseek_fp8_block_scale"),
     ("fla.ops.gated_delta_rule:chunk_gated_delta_rule", "state_v_first"),

@@ -3,7 +3,8 @@
 Most of it compiles its kernels when they are first used (nvcc and ninja; a minute or more each) and keeps them in
 ~/.cache/flashinfer. Attention is here twice: "flashinfer" asks for the fa2 kernels, which run everywhere from sm_80 on, and
 "flashinfer_fa3" for those written for sm_90. Both keep probabilities in the values' dtype on the way, and so are coarser
-than the definitions, which are in float32: what they say is heard, and does not decide alone."""
+than the definitions, which are in float32: what they say is heard, and does not decide alone. What a top-k keeps is told by
+two kernels: "flashinfer" has the one that renormalises, "flashinfer_mask" the one that masks logits."""
 
 import sys
 
@@ -339,6 +340,26 @@ def sampling(call: Call):
     return call.cut(getattr(module, name)(probs, *values))
 
 
+def masked(call: Call):
+    """Renormalised probabilities by the kernel that masks logits: one more way to choose what a top-k keeps. It takes k above
+    0 and below the vocabulary; rows that keep all are none of its business. Definitions over logits, which it is made for, no
+    op family has."""
+    from flashinfer import sampling as module
+
+    torch = call.torch
+    if call.variant != TOP_K | RENORM:
+        raise Unavailable("it masks what a top-k drops, and renormalises nothing else")
+    probs = next(x for x in call.tensors(floating=True) if x.dim() == 2).float().contiguous()
+    k = call.with_word("top_k")
+    k = int32(k).expand(len(probs)) if hasattr(k, "dtype") else torch.full((len(probs),), int(k), device=probs.device)
+    vocabulary = probs.shape[1]
+    filtered = (k > 0) & (k < vocabulary)
+    inside = int32(k.clamp(1, max(1, vocabulary - 1))).contiguous()
+    kept = module.top_k_mask_logits(probs.log(), top_k=inside) > float("-inf")
+    left = torch.where(kept | ~filtered.unsqueeze(1), probs, 0).double()
+    return call.cut(left / left.sum(-1, keepdim=True))
+
+
 def softmax(call: Call):
     from flashinfer import sampling as module
 
@@ -562,4 +583,5 @@ TABLES = (
             "mla_ragged": Row(ragged("fa3"), least=90, most=90, first_use_s=SHORT, coarse=ATTENTION),
         },
     ),
+    Table("flashinfer_mask", NEEDS, {"sampling": Row(masked, first_use_s=SHORT)}),
 )
