@@ -10,7 +10,10 @@ import importlib.util
 import json
 import os
 import re
+import shutil
+import subprocess
 import sys
+import tempfile
 import types
 
 import recorded
@@ -233,6 +236,27 @@ def misrecorded(record):
                 yield "%s: %s: %s" % (library, name, told["asked_by"])
 
 
+def unheeded():
+    """Files of which an answer depends and whose change is not in the version that a provider goes by."""
+
+    def version(folder):
+        told = subprocess.run([sys.executable, os.path.join(folder, "provider.py"), "--matrix", "cpu"], check=True,
+                              stdout=subprocess.PIPE)
+        return next(one["version"] for one in json.loads(told.stdout)["providers"] if one["name"] == "torch")
+
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = os.path.join(scratch, "workers")
+        shutil.copytree(os.path.join(TOP, "workers"), folder)
+        before = version(folder)
+        for name in ("provider.py", "runner.py", "gradients.py", "providers/common.py", "providers/torch.py"):
+            with open(os.path.join(folder, name), "a", encoding="utf-8") as file:
+                file.write("# changed\n")
+            after = version(folder)
+            if after == before:
+                yield name
+            before = after
+
+
 def main():
     import torch
 
@@ -242,7 +266,7 @@ def main():
     for name in ("flashinfer", "sglang", "fla"):
         tables += load("reftest_provider_" + name, os.path.join(TOP, "workers", "providers", name + ".py")).TABLES
     record = recorded.load()
-    print("1..%d" % (7 + 3 * len(PLANTED)))
+    print("1..%d" % (8 + 3 * len(PLANTED)))
     called, reached, wrong = run_all(torch, common, tables, known_of(record))
     _, reached_older, wrong_older = run_all(torch, common, tables, known_of(record, "sglang_kernel"))
     number = 0
@@ -268,6 +292,8 @@ def main():
     of_table, of_nobody = (recorded.one_more(record, "flashinfer_python", NOBODYS, *who) for who in (["providers"], []))
     good &= tell(uncalled(of_table) == [NOBODYS], "a function that no table calls is noticed")
     good &= tell(recorded.unasked(of_nobody) == [NOBODYS] and any(misrecorded(of_nobody)), "so is one that nobody asks for")
+    same = list(unheeded())
+    good &= tell(not same, "a provider's version changes with each file that its answers depend on", same)
     for what, name, changed in plants(record):
         _, _, noticed = run_all(torch, common, tables, known_of(changed), called.get(name, set()))
         good &= tell(bool(noticed) and not wrong, what + " is noticed")

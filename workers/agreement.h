@@ -1,5 +1,5 @@
-/* agreement - of several ground truths that answered, who stands alone. Knows no tensors: only who answered, and which of
- * them differ. */
+/* agreement - of several ground truths that answered, who stands alone. Knows no tensors: only who answered, and which
+ * of them differ. */
 #ifndef REFTEST_WORKERS_AGREEMENT_H
 #define REFTEST_WORKERS_AGREEMENT_H
 
@@ -31,11 +31,12 @@ int agreement_alone(const struct agreement *agreement);
 /* Whom alone the oracle is against. -1: it is against none, several, or could not be asked. */
 int agreement_alone_by(const struct agreement *agreement, const struct agreement_vote *vote);
 
-/* Is all that was answered by such as are coarser than the rule, though one that is not (`exact`, -1: none) was asked as
- * well? They do not decide alone. */
+/* Is all that was answered by such as are coarser than the rule, though one that is not (`exact`, -1: none) was asked
+ * as well? They do not decide alone. */
 bool agreement_too_coarse(const struct agreement *agreement, const bool coarse[TRUTHS_MAX], int exact);
 
-/* The clause that names who stands alone, by the others' word if that tells, else by the oracle's: "fla stands alone". */
+/* The clause that names who stands alone, by the others' word if that tells, else by the oracle's: "fla stands alone".
+ */
 void agreement_say(const struct agreement *agreement, const struct agreement_vote *vote, const char *const *names,
 		   struct buf *out);
 

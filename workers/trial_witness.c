@@ -120,7 +120,7 @@ static int pair_agrees(struct trial *trial, int a, int b, const char **miss, str
 		agrees &= why == NULL;
 	}
 	if (trial_is_builtin(&trial->truths.items[b]))
-		trial->witness[a].margin = margin;
+		trial->witness[a].margin = isnan(margin) ? INFINITY : margin; /* NaN says: not compared */
 	return agrees;
 }
 

@@ -297,6 +297,14 @@ static void answers_that_change_are_nondeterministic(void **state)
 	}
 }
 
+/* What is switched off while torch is imported is on again for references: cycles may hold tensors. */
+static void garbage_is_collected(void **state)
+{
+	struct pool_result result = verify(*state, HEAD RUN "    import gc\n    assert gc.isenabled(), 'nobody collects'\n    return y\n");
+
+	expect(&result, STATUS_PASSED, REASON_NONE, NULL);
+}
+
 static void random_numbers_are_seeded_alike(void **state)
 {
 	struct pool_result result =
@@ -1311,6 +1319,7 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(an_input_that_is_written_to_is_named),
 	    cmocka_unit_test(an_output_may_be_an_input),
 	    cmocka_unit_test(answers_that_change_are_nondeterministic),
+	    cmocka_unit_test(garbage_is_collected),
 	    cmocka_unit_test(random_numbers_are_seeded_alike),
 	    cmocka_unit_test(writing_outside_the_tensors_is_an_error),
 	    cmocka_unit_test(zeros_where_zeros_are_right_are_weak),
