@@ -105,6 +105,8 @@ def variant_of(family, name):
         return ("top_k" in name) | 2 * ("top_p" in name) | 4 * ("min_p" in name) | 8 * ("renorm" in name)
     if family in ("gla", "simple_gla", "delta_rule", "gated_delta_rule", "kda"):
         return 8 * ("v_first" in name) | 16 * ("l2norm" in name) | 32 * ("beta_sigmoid" in name)
+    if family in ("gqa_paged", "gqa_ragged", "mla_paged", "mla_ragged"):
+        return int("causal" in name and "decode" not in name)
     return 0
 
 

@@ -9,7 +9,8 @@ two kernels: "flashinfer" has the one that renormalises, "flashinfer_mask" the o
 import sys
 
 from reftest_providers import (
-    COMPILE_S, Call, Need, NotBuilt, Row, Table, Unavailable, choose_as_deepseek, empty_to_infinity, progress_of)
+    COMPILE_S, Call, Need, NotBuilt, Row, Table, Unavailable, choose_as_deepseek, empty_to_infinity, is_causal,
+    progress_of)
 
 NEEDS = (
     Need(("flashinfer-python", "flashinfer"), "flashinfer", (0, 3)),
@@ -101,7 +102,7 @@ def gqa_paged(backend):
         page = k.shape[1]
         kv_indptr, indices = (int32(call.with_word(word)) for word in ("kv_indptr", "kv_indices"))
         queries = call.with_word("qo_indptr")
-        causal = queries is not None and "causal" in call.name
+        causal = queries is not None and is_causal(call)
         if queries is None:  # decode is prefill with one query a sequence; so every group size has a kernel
             queries = call.torch.arange(len(kv_indptr), device=call.device)
         wrapper = flashinfer.BatchPrefillWithPagedKVCacheWrapper(workspace(call), "NHD", backend=backend)
@@ -141,7 +142,7 @@ def ragged(backend):
         head_dims(q, v)
         wrapper = flashinfer.BatchPrefillWithRaggedKVCacheWrapper(workspace(call), "NHD", backend=backend)
         wrapper.plan(int32(call.with_word("qo_indptr")), int32(call.with_word("kv_indptr")), q.shape[1], k.shape[1],
-                     q.shape[2], head_dim_vo=v.shape[2], causal="causal" in call.name, sm_scale=scale_of(call),
+                     q.shape[2], head_dim_vo=v.shape[2], causal=is_causal(call), sm_scale=scale_of(call),
                      q_data_type=q.dtype, kv_data_type=k.dtype)
         output, lse = wrapper.run(q, k, v, return_lse=True)
         return call.cut(output, empty_to_infinity(lse))
@@ -169,7 +170,7 @@ def mla_paged(backend):
         last = last_page_len(call, kv_indptr, ckv.shape[1])
         lengths = torch.where(pages > 0, (pages - 1) * ckv.shape[1] + last, 0)
         queries = call.with_word("qo_indptr")
-        causal = queries is not None and "causal" in call.name
+        causal = queries is not None and is_causal(call)
         if queries is None:
             queries = torch.arange(len(kv_indptr), device=call.device)
         output, lse = mla_run(call, backend, q_nope, q_pe, ckv, kpe, queries, kv_indptr, indices, lengths, causal)
@@ -371,9 +372,12 @@ def softmax(call: Call):
 # ---- recurrences ----
 
 
+L2NORM = 2  # of gdn's variants; 1: states [K, V]
+
+
 def l2norm(call):
     given = call.scalar("l2norm")
-    return bool(given) if given is not None else call.says("l2norm")
+    return bool(given) if given is not None else bool(call.variant & L2NORM)
 
 
 def gdn_scale(call, q):
@@ -400,10 +404,13 @@ def gdn(call: Call):
         chunk_gated_delta_rule = gdn_prefill.chunk_gated_delta_rule
         gate = torch.exp(-torch.exp(a_log.float()) * torch.nn.functional.softplus(a.float() + dt_bias.float()))
         beta = torch.sigmoid(b.float())
+        shape = (len(cu_seqlens) - 1, v.shape[1], v.shape[2], q.shape[2])
+        before = torch.zeros(shape, device=q.device) if state is None else state.float()
         output, new_state = chunk_gated_delta_rule(
-            q, k, v, gate.contiguous(), beta.contiguous(), scale, None if state is None else state.float(), True,
-            cu_seqlens, use_qk_l2norm_in_kernel=l2norm(call), output_state=torch.empty(
-                len(cu_seqlens) - 1, v.shape[1], v.shape[2], q.shape[2], device=q.device))
+            q, k, v, gate.contiguous(), beta.contiguous(), scale, None if state is None else before, True, cu_seqlens,
+            use_qk_l2norm_in_kernel=l2norm(call), output_state=torch.full(shape, float("nan"), device=q.device))
+        empty = (cu_seqlens[1:] == cu_seqlens[:-1]).view(-1, 1, 1, 1)  # of whose states it writes none
+        new_state = torch.where(empty, before, new_state)
         call.noise = 0.01  # products of rounded factors, chunk by chunk
         return call.cut(output, new_state)
     from flashinfer import gdn_decode as module
