@@ -259,6 +259,39 @@ def unheeded():
             before = after
 
 
+def gradients_leave(torch):
+    """What is different in torch after gradients were taken of a call, or of one that raises, in float64."""
+    runner = load("reftest_runner", os.path.join(TOP, "workers", "runner.py"))
+    runner.import_torch("cpu")
+    case = {"inputs": [{"name": name, "scalar": False} for name in ("x", "grad:y", "step:x")],
+            "outputs": [{"name": "d_x", "dtype": "float64"}, {"name": "slope_x", "dtype": "float64"}]}
+
+    def state():
+        return (torch.get_deterministic_debug_mode(), torch.get_default_dtype(), torch.is_grad_enabled(),
+                torch.ones(1).float().dtype, torch.are_deterministic_algorithms_enabled())
+
+    def square(x):
+        return x.float() ** 2
+
+    def fail(x):
+        raise ValueError("planted")
+
+    before = state()
+    for run in (square, fail):
+        inputs = {"x": torch.tensor([3.0], dtype=torch.float64), "grad:y": torch.tensor([1.0], dtype=torch.float64),
+                  "step:x": torch.tensor([2**-16], dtype=torch.float64)}
+        try:
+            gradient, slope = runner.gradients.differentiate(runner, run, case, inputs)
+            if abs(float(gradient) - 6) > 1e-12 or abs(float(slope) - 6 * 2**-16) > 1e-12:
+                yield "%s: gradient %s, slope %s" % (run.__name__, gradient, slope)
+        except ValueError:
+            pass
+        if state() != before:
+            yield "%s: %s, then %s" % (run.__name__, before, state())
+        torch.set_deterministic_debug_mode(before[0])
+        torch.set_default_dtype(before[1])
+
+
 def main():
     import torch
 
@@ -268,7 +301,7 @@ def main():
     for name in ("flashinfer", "sglang", "fla"):
         tables += load("reftest_provider_" + name, os.path.join(TOP, "workers", "providers", name + ".py")).TABLES
     record = recorded.load()
-    print("1..%d" % (8 + 3 * len(PLANTED)))
+    print("1..%d" % (9 + 3 * len(PLANTED)))
     called, reached, wrong = run_all(torch, common, tables, known_of(record))
     _, reached_older, wrong_older = run_all(torch, common, tables, known_of(record, "sglang_kernel"))
     number = 0
@@ -296,6 +329,8 @@ def main():
     good &= tell(recorded.unasked(of_nobody) == [NOBODYS] and any(misrecorded(of_nobody)), "so is one that nobody asks for")
     same = list(unheeded())
     good &= tell(not same, "a provider's version changes with each file that its answers depend on", same)
+    left = list(gradients_leave(torch))
+    good &= tell(not left, "taking gradients leaves torch as it was", left)
     for what, name, changed in plants(record):
         _, _, noticed = run_all(torch, common, tables, known_of(changed), called.get(name, set()))
         good &= tell(bool(noticed) and not wrong, what + " is noticed")
