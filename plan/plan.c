@@ -151,12 +151,11 @@ static const char *changed_text(const struct truths *truths, const struct verdic
 	return text;
 }
 
-/* Of a verdict by all that were there, each against each that is there now: "; it lacks fla and torch; sglang is there no
- * more; builtin (1a2b3c4d, now 5e6f7a8b) changed". "" of others, which went through as many as it took. */
-static const char *difference_text(const struct truths *truths, const struct verdict *v, struct arena *arena)
+/* Of a verdict by all that were there, against those that are there now: "; it lacks fla and torch; sglang is there no
+ * more". "" of others, which went through as many as it took. */
+static const char *absent_text(const struct truths *truths, const struct verdict *v, struct arena *arena)
 {
-	const char *lacks = "", *gone = "", *changed;
-	int count = 0;
+	const char *lacks = "", *gone = "";
 
 	if (!v->all_witnesses || !truths->all)
 		return "";
@@ -167,11 +166,20 @@ static const char *difference_text(const struct truths *truths, const struct ver
 	for (int i = 0; i < v->witness_count; i++)
 		if (!asked_now(truths, v->witnesses[i].name))
 			gone = arena_printf(arena, "%s; %s is there no more", gone, text(v->witnesses[i].name));
-	changed = changed_text(truths, v, &count, arena);
-	return arena_printf(arena, "%s%s%s%s%s", lacks, gone, count > 0 ? "; " : "", changed, count > 0 ? " changed" : "");
+	return arena_printf(arena, "%s%s", lacks, gone);
 }
 
-/* One whose version is another, or all of them. */
+/* The same, and "; builtin (1a2b3c4d, now 5e6f7a8b) changed". */
+static const char *difference_text(const struct truths *truths, const struct verdict *v, struct arena *arena)
+{
+	int count = 0;
+	const char *changed = v->all_witnesses && truths->all ? changed_text(truths, v, &count, arena) : "";
+
+	return arena_printf(arena, "%s%s%s%s", absent_text(truths, v, arena), count > 0 ? "; " : "", changed,
+	                    count > 0 ? " changed" : "");
+}
+
+/* One whose version is another, or all of them, and who is there besides or no more. */
 static const char *version_changed(const struct truths *truths, bool own_class, const struct verdict *v,
                                    struct arena *arena)
 {
@@ -179,13 +187,14 @@ static const char *version_changed(const struct truths *truths, bool own_class, 
 	const char *changed = v->all_witnesses ? changed_text(truths, v, &count, arena) : "";
 
 	if (count > 1)
-		return arena_printf(arena, "ground truths %s have changed since its stored verdict", changed);
+		return arena_printf(arena, "ground truths %s have changed since its stored verdict%s", changed,
+		                    absent_text(truths, v, arena));
 	lack_of_truths(truths, own_class, v, &at);
 	at = at < truths->count ? at : truths->count - 1;
-	return arena_printf(arena, "ground truth %s has changed since its stored verdict: %s, now %s",
+	return arena_printf(arena, "ground truth %s has changed since its stored verdict: %s, now %s%s",
 	                    truths->items[at].name,
 	                    version_text(at < v->witness_count ? v->witnesses[at].version : v->ground_truth_version, arena),
-	                    version_text(truths->items[at].version, arena));
+	                    version_text(truths->items[at].version, arena), absent_text(truths, v, arena));
 }
 
 static const char *why_not(const struct policy *policy, const struct truths *truths, enum lack lack,

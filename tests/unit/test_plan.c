@@ -102,6 +102,9 @@ static void of_all_witnesses_each_that_differs_is_named(void **state)
 	                 PLAN_RUN);
 	assert_int_equal(answer(&cpu, &all, &v, "ground truths torch (2.12, now 2.13) and builtin (v0, now v1) have changed since"),
 	                 PLAN_RUN);
+	const struct truths two = {three, 2, true};
+	assert_int_equal(answer(&cpu, &two, &v, "torch has changed since its stored verdict: 2.12, now 2.13; builtin is there no more"),
+	                 PLAN_RUN);
 	v.witness_count = 1;
 	assert_int_equal(answer(&cpu, &all, &v, "builtin would be used now; it lacks torch and builtin"), PLAN_RUN);
 	v.witnesses = others;
