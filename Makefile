@@ -96,13 +96,14 @@ bench-gpu: all $(gpu_benches) ## the same on a CUDA GPU
 	$(BUILD)/bench/gpu_metrics
 
 install: $(products) ## install below PREFIX=/usr/local (and DESTDIR)
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/reftest/providers
+	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin lib/reftest/providers share/reftest)
 	install $(BUILD)/reftest $(DESTDIR)$(PREFIX)/bin/
 	install -m 644 $(filter %.so,$(products)) workers/*.py $(DESTDIR)$(PREFIX)/lib/reftest/
 	install -m 644 workers/providers/*.py $(DESTDIR)$(PREFIX)/lib/reftest/providers/
+	install tools/slurm_array.sh $(DESTDIR)$(PREFIX)/share/reftest/
 
 uninstall: ## remove what install put there
-	rm -rf $(DESTDIR)$(PREFIX)/bin/reftest $(DESTDIR)$(PREFIX)/lib/reftest
+	rm -rf $(addprefix $(DESTDIR)$(PREFIX)/,bin/reftest lib/reftest share/reftest)
 
 clean: ## remove every build
 	rm -rf build build-asan

@@ -26,7 +26,7 @@ enum file_answer file_read(int dir, const char *path, size_t limit, struct buf *
  * left of its temporary file is removed by the next that replaces the same file. */
 int file_replace(const char *path, const void *bytes, size_t length, struct err *err);
 
-/* The same without fsync, for many files that can be made again: a crash soon after may leave one of them empty. */
+/* The same without fsync, for what can be made again: a power cut soon after may leave of it nothing, or a part. */
 int file_replace_soon(const char *path, const void *bytes, size_t length, struct err *err);
 
 /* The same as file_replace for a program: of mode 0755 from the first, so that it is never there and cannot be run. (Of a

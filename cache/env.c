@@ -5,8 +5,6 @@
  *                        ▼                ▼                  ▼
  *                   set aside, anew    read-only, note    set aside, anew
  *
- * Setting aside renames the whole folder, lock file included: a process that still works on it goes on undisturbed.
- *
  * A folder that this user may not write has no use for LMDB's lock file, so it is read without: a writer may then free
  * pages that are being read. LMDB gives a freed page out again only two commits later, a read here takes a millisecond
  * at most, and every record has a checksum.
@@ -30,6 +28,7 @@
 #include <unistd.h>
 
 #include "base/trace.h"
+#include "cache/aside.h"
 #include "cache/record.h"
 #include "cache/store.h"
 #include "cache/trust.h"
@@ -39,7 +38,6 @@ enum {
 	COMPACT_LEAST = 1 << 20, /* octets; a smaller file is left as it is */
 	READERS = 256,         /* at the same instant, over all processes */
 	LOCK_BYTES = 20 << 10, /* of lock.mdb, for that many readers */
-	ASIDE_MAX = 1000,      /* damaged stores kept */
 	ATTEMPTS = 3,
 	TURN_FD = 200,         /* descriptors from here on are none of LMDB's */
 	FILE_PATH = ENV_PATH_MAX + 32,
@@ -125,26 +123,6 @@ static int wait_for_turn(const struct env *env, bool read_only)
 	while (fd >= 0 && flock(fd, read_only ? LOCK_SH : LOCK_EX) != 0 && errno == EINTR)
 		;
 	return fd;
-}
-
-/* Renames the folder to the first free cache.aside-N. `why` holds what is wrong with it; `note` gets the sentence. */
-static int set_aside(const struct env *env, const struct err *why, struct err *note, struct err *err)
-{
-	char aside[FILE_PATH];
-	struct stat st;
-
-	for (int i = 1; i <= ASIDE_MAX; i++) {
-		snprintf(aside, sizeof aside, "%s.aside-%d", env->path, i);
-		if (lstat(aside, &st) == 0)
-			continue;
-		if (rename(env->path, aside) != 0)
-			break;
-		err_set(note, "the cache %s could not be used: %.1000s; it was set aside as %s (delete it when you "
-		              "like), and everything is verified anew", env->path, why->text, aside);
-		return mkdir(env->path, 0777) == 0 ? 0 : err_errno(err, "%s cannot be made", env->path);
-	}
-	return err_set(err, "the cache %s cannot be used: %.1000s; it cannot be set aside either (%s): remove it",
-	               env->path, why->text, strerror(errno));
 }
 
 /* --- LMDB -------------------------------------------------------------------------------------------------------- */
@@ -372,7 +350,7 @@ static enum env_answer open_writable(struct env *env, struct err *note, struct e
 			return fall_back(env, rc, found == TRUST_NOTHING, note, err);
 		if (found != TRUST_DAMAGED)
 			err_set(&why, "%s", content_sentence(rc));
-		if (set_aside(env, &why, note, err) != 0)
+		if (aside_put(env->path, &why, note, err) != 0)
 			return ENV_ERROR;
 	}
 	return err_set(err, "the cache %s cannot be opened: it was damaged again and again", env->path);

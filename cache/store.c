@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cache/aside.h"
 #include "cache/env.h"
 #include "cache/inspect.h"
 #include "cache/pages.h"
@@ -503,6 +504,7 @@ int store_stats(struct store *store, struct store_stats *out, struct err *err)
 
 	*out = (struct store_stats){.hits = store->hits, .misses = store->misses, .damaged = store->damaged};
 	out->checked = store->env.checked;
+	aside_count(store->env.path, &out->aside, &out->aside_bytes);
 	if (env_size(&store->env, &out->bytes, err) != 0 || env_begin_read(&store->env, &txn, err) != 0)
 		return -1;
 	for (int i = 0; i < TABLE_COUNT && rc == 0; i++) {

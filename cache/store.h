@@ -179,6 +179,7 @@ struct store_stats {
 	int64_t hits, misses, damaged;
 	int64_t verdicts, files, latest, facts; /* rows */
 	int64_t bytes;                          /* of the file */
+	int64_t aside, aside_bytes;             /* stores that were set aside and are still there; of their files */
 	bool checked;                           /* every page was looked at when the store was opened */
 };
 int store_stats(struct store *store, struct store_stats *out, struct err *err);

@@ -73,6 +73,39 @@ static bool counts_elsewhere(const struct verdict *v, const struct truth *builti
 	return is_gpu(v->device_class) && plan_case(&no_gpu, &truths, &v, 1, arena).answer == PLAN_CACHED;
 }
 
+static bool through_several(const struct verdict *v)
+{
+	return v->witness_count > 1 || v->all_witnesses;
+}
+
+/* Of a class of device, through several ground truths; `torch` NULL: with whatever torch. */
+static void add_several(struct addresses *to, const struct digest *subject, bool all, const char *torch,
+			const char *cuda, const char *device_class)
+{
+	struct arena arena = {0};
+	const char *version =
+	    torch == NULL ? "" : arena_printf(&arena, "torch %s, cuda %s", torch, cuda != NULL ? cuda : "none");
+
+	add_kind(to, subject, all ? "all of several" : "first of several", version, device_class);
+	arena_free(&arena);
+}
+
+/* What the class of device that gave it may ask for. */
+static void add_own(struct addresses *to, const struct digest *subject, const struct digest *witness,
+		    const struct verdict *v)
+{
+	if (v->device_class == NULL) {
+		add_exact(to, subject, witness);
+	} else if (!through_several(v)) {
+		add_exact(to, subject, witness);
+		add_kind(to, subject, v->ground_truth, v->ground_truth_version, v->device_class);
+	} else {
+		add_several(to, subject, v->all_witnesses, v->torch != NULL ? v->torch : "none", v->cuda,
+			    v->device_class);
+		add_several(to, subject, v->all_witnesses, NULL, NULL, v->device_class);
+	}
+}
+
 /* Under a kind of device, by builtin of this version, or (NULL) by some library. */
 static void add_by(struct addresses *to, const struct digest *subject, const struct truth *builtin, const char *kind)
 {
@@ -87,9 +120,7 @@ struct addresses addresses_of(const struct digest *subject, const struct digest 
 	struct truth builtin = builtin_of(v);
 	bool alone = v->witness_count == 0 && (v->ground_truth == NULL || builtin.name != NULL);
 
-	add_exact(&all, subject, witness);
-	if (v->device_class != NULL)
-		add_kind(&all, subject, v->ground_truth, verdict_truth_version(v, &arena), v->device_class);
+	add_own(&all, subject, witness, v);
 	if (counts_elsewhere(v, &builtin, &arena)) {
 		if (!alone)
 			add_by(&all, subject, &builtin, v->device_class);
@@ -117,27 +148,38 @@ static void add_others(struct addresses *to, const struct digest *subject, const
 		add_by(to, subject, &library, kind);
 }
 
-struct addresses addresses_wanted(const struct policy *policy, const struct digest *subject,
-				  const struct truths *truths)
+static void want_own(struct addresses *to, const struct policy *policy, const struct digest *subject,
+		     const struct truths *truths)
 {
-	struct addresses all = {.count = 0};
 	struct fields fields = {0};
 	struct arena arena = {0};
 	const char *truth = truths->count > 0 ? truths->items[0].name : NULL;
 	const char *version = truths->count > 0 ? truths->items[0].version : NULL;
+	bool several = truths->count > 1, alone = !several || !truths->all;
 
-	if (policy->elsewhere) {
-		add_others(&all, subject, truths, policy->device_class);
-	} else if (policy->torch != NULL) {
+	if (alone && policy->torch != NULL) {
 		witness_fields(truth, version, policy->device_class, policy->torch, policy->cuda, &arena, &fields);
 		struct digest witness = fields_digest(&fields);
 
-		add_exact(&all, subject, &witness);
-	} else {
-		add_kind(&all, subject, truth, version, policy->device_class);
+		add_exact(to, subject, &witness);
+	} else if (alone) {
+		add_kind(to, subject, truth, version, policy->device_class);
 	}
+	if (several)
+		add_several(to, subject, truths->all, policy->torch, policy->cuda, policy->device_class);
+	arena_free(&arena);
+}
+
+struct addresses addresses_wanted(const struct policy *policy, const struct digest *subject,
+				  const struct truths *truths)
+{
+	struct addresses all = {.count = 0};
+
+	if (policy->elsewhere)
+		add_others(&all, subject, truths, policy->device_class);
+	else
+		want_own(&all, policy, subject, truths);
 	if (policy->any_gpu)
 		add_others(&all, subject, truths, "gpu");
-	arena_free(&arena);
 	return all;
 }

@@ -21,7 +21,7 @@ struct affected_options {
 static const struct option_row rows[] = {
     {"--root", OPTION_TEXT, AT(root), "DIR", "the dataset"},
     {"--since", OPTION_TEXT, AT(since), "BASE",
-     "the files that differ from where this branch left BASE, committed or not"},
+     "the files that differ from where this branch left BASE, committed or not, and new ones that git does not ignore"},
     {"--definitions", OPTION_FLAG, AT(definitions), NULL,
      "text: only definitions (op_type/name), for `reftest verify`"},
     {"--tests", OPTION_FLAG, AT(tests), NULL, "text: only test files, for pytest"},
@@ -55,30 +55,45 @@ static int find_base(const struct repository *repository, const char *since, str
 	return rc;
 }
 
-/* Of a renamed file both names. */
+/* The paths below the root among those that a git with these words prints, each ended by a NUL, are added. */
+static int list_files(const struct repository *repository, const char *const *words, struct arena *arena,
+		      struct files *out, struct err *err)
+{
+	size_t head = strlen(repository->prefix), room = (size_t)out->count;
+	struct buf text = {0};
+	int rc = git_output(repository, words, DIFF_BYTES, &text, err);
+
+	if (rc == 0) {
+		for (size_t i = 0; i < text.length; i++)
+			room += text.data[i] == '\0';
+		const char **list = arena_array(arena, room, sizeof *list);
+
+		if (out->count > 0)
+			memcpy(list, out->list, (size_t)out->count * sizeof *list);
+		out->list = list;
+		for (size_t at = 0; at < text.length; at += strlen(text.data + at) + 1)
+			if (strncmp(text.data + at, repository->prefix, head) == 0)
+				out->list[out->count++] = arena_string(arena, text.data + at + head);
+	}
+	buf_free(&text);
+	return rc;
+}
+
+/* Of a renamed file both names; and what git has not been told of yet, which `verify` looks at too. */
 static int files_since(const char *root, const char *since, struct arena *arena, struct files *out, struct err *err)
 {
 	struct repository repository;
 	const char *base = NULL;
-	struct buf text = {0};
-	int rc = -1, room = 0;
 
 	if (repository_find(root, &repository, err) < 0 || find_base(&repository, since, arena, &base, err) < 0)
 		return -1;
-	const char *const words[] = {"diff", "--name-only", "--no-renames", "--no-ext-diff", "-z", base, "--", NULL};
-	size_t head = strlen(repository.prefix);
+	const char *below = arena_printf(arena, ":(top,literal)%s", repository.prefix);
+	const char *const changed[] = {"diff", "--name-only", "--no-renames", "--no-ext-diff", "-z", base, "--", NULL};
+	const char *const untracked[] = {"ls-files", "--others", "--exclude-standard", "-z", "--", below, NULL};
 
-	if (git_output(&repository, words, DIFF_BYTES, &text, err) == 0) {
-		for (size_t i = 0; i < text.length; i++)
-			room += text.data[i] == '\0';
-		out->list = arena_array(arena, (size_t)room, sizeof *out->list);
-		for (size_t at = 0; at < text.length; at += strlen(text.data + at) + 1)
-			if (strncmp(text.data + at, repository.prefix, head) == 0)
-				out->list[out->count++] = arena_string(arena, text.data + at + head);
-		rc = 0;
-	}
-	buf_free(&text);
-	return rc;
+	if (list_files(&repository, changed, arena, out, err) < 0)
+		return -1;
+	return list_files(&repository, untracked, arena, out, err);
 }
 
 static void print_text(const struct affected_options *o, const struct touched *touched)

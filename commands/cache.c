@@ -87,6 +87,10 @@ static void print_stats_text(const char *path, const struct store_stats *stats, 
 	printf("  %-10s %" PRId64 "\n", "files", stats->files);
 	printf("  %-10s %" PRId64 "\n", "facts", stats->facts);
 	printf("  %-10s %.1f MB\n", "size", (double)stats->bytes / 1e6);
+	if (stats->aside > 0)
+		printf("  %-10s %" PRId64
+		       " older or damaged caches, %.1f MB, in %s.aside-*: delete them when you like\n",
+		       "aside", stats->aside, (double)stats->aside_bytes / 1e6, path);
 	for (int i = 0; i < LACK_COUNT; i++)
 		misses += counts->misses[i];
 	printf("over %" PRId64 " runs: %" PRId64 " hits, %" PRId64 " misses\n", counts->runs, counts->hits, misses);
@@ -103,9 +107,10 @@ static void print_stats_json(const char *path, const struct store_stats *stats, 
 	buf_json_string(&out, path);
 	buf_printf(&out,
 		   ", \"verdicts\": %" PRId64 ", \"cases\": %" PRId64 ", \"files\": %" PRId64 ", \"facts\": %" PRId64
-		   ", \"bytes\": %" PRId64 ", \"runs\": %" PRId64 ", \"hits\": %" PRId64 ", \"misses\": {",
-		   stats->verdicts, stats->latest, stats->files, stats->facts, stats->bytes, counts->runs,
-		   counts->hits);
+		   ", \"bytes\": %" PRId64 ", \"aside\": %" PRId64 ", \"aside_bytes\": %" PRId64 ", \"runs\": %" PRId64
+		   ", \"hits\": %" PRId64 ", \"misses\": {",
+		   stats->verdicts, stats->latest, stats->files, stats->facts, stats->bytes, stats->aside,
+		   stats->aside_bytes, counts->runs, counts->hits);
 	for (int i = 0; i < LACK_COUNT; i++)
 		buf_printf(&out, "%s\"%s\": %" PRId64, i > 0 ? ", " : "", reasons[i].key, counts->misses[i]);
 	buf_text(&out, "}}\n");

@@ -246,12 +246,16 @@ int contents_look(struct contents *contents, const struct dataset_file *file, si
 
 	buf_clear(bytes);
 	if (!need_bytes && earlier != NULL && look_holds(contents, file, earlier)) {
-		*out = (struct look){*earlier, false, false};
+		*out = (struct look){.seen = *earlier};
 		return 0;
 	}
 	*out = (struct look){.read = true, .seen = {.read_ns = wall_clock_ns(), .object = file->object}};
-	if ((contents->staged != NULL ? staged_read(contents->staged, file->path, &file->object, limit, bytes, err)
-				      : read_disk(contents, file, limit, bytes, out, err)) < 0)
+	int rc = contents->staged != NULL
+		     ? staged_read(contents->staged, file->path, &file->object, limit, bytes, err)
+		     : read_disk(contents, file, limit, bytes, out, err);
+
+	out->remote = rc > 0;
+	if (rc != 0)
 		return -1;
 	out->seen.content = digest_of(bytes->data, bytes->length);
 	keep_other_side(contents, earlier, &out->seen);

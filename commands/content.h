@@ -31,6 +31,7 @@ struct look {
 	struct file_seen seen;
 	bool read;   /* bytes were read in this run */
 	bool absent; /* it is not there any more: that is why the look failed */
+	bool remote; /* or why: git's index has it, and only a remote has the content */
 };
 int contents_look(struct contents *contents, const struct dataset_file *file, size_t limit, bool need_bytes,
                   struct buf *bytes, struct look *out, struct err *err);

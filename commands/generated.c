@@ -28,6 +28,7 @@ enum {
 	FILE_BYTES = 64 << 20,
 	NEAR_NS = 100 * 1000000,
 	SECOND_NS = 1000000000,
+	SYNCED_FILES = 64, /* a sync takes some milliseconds */
 	AUDIT_BYTES = 1 << 20 /* no file that a person wrote has more */
 };
 
@@ -320,6 +321,15 @@ static const char *hint(const struct updater *u, const char *file)
 			    u->options->layout == LAYOUT_DEFINITION ? " --layout definition" : "", file, folder, file);
 }
 
+/* A file of which a power cut left only a part looks edited, and would be left alone for ever; and whether somebody has cut
+ * off its end cannot be told from that. So each is on the disk before it has its name. Not so the rest of a great many, that
+ * only `generate` in a new layout or of a new version writes: there `--force` is what helps whom the power fails at it. */
+static int write_file(const struct updater *u, const char *file, const struct buf *text, struct err *err)
+{
+	return (u->out->written <= SYNCED_FILES ? file_replace : file_replace_soon)(path_of(u, file), text->data,
+										     text->length, err);
+}
+
 /* Makes the file hold `text`. `group` NULL: conftest.py. Returns 1: it does (or would, with `check`); 0: it was left
  * alone; -1 with a sentence. */
 static int settle(struct updater *u, const char *file, const struct buf *text, enum file_answer there,
@@ -348,7 +358,7 @@ static int settle(struct updater *u, const char *file, const struct buf *text, e
 						: "is missing"));
 	if (u->options->check)
 		return 1;
-	return file_replace_soon(path_of(u, file), text->data, text->length, err) < 0 ? -1 : 1;
+	return write_file(u, file, text, err) < 0 ? -1 : 1;
 }
 
 /* A file of ours that has nothing to hold any more. */

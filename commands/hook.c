@@ -23,33 +23,54 @@ void hook_name(struct hook *hook, const char *op_type, const char *name, enum st
 		buf_printf(&hook->names, "%s%s/%s", hook->names.length > 0 ? "\n" : "", op_type, name);
 }
 
-/* The environment with our variables in front (the first of a name counts); ends in NULL. Freed with free_environment. */
+static const char *const names[STATUS_COUNT] = {
+    [STATUS_PASSED] = "REFTEST_PASSED=", [STATUS_SKIPPED] = "REFTEST_SKIPPED=", [STATUS_ERROR] = "REFTEST_ERROR=",
+    [STATUS_FAILED] = "REFTEST_FAILED=", [STATUS_INVALID] = "REFTEST_INVALID=",
+};
+static const char list[] = "REFTEST_NAMES=", number[] = "REFTEST_COUNT=";
+
+enum { OURS = STATUS_COUNT + 2 };
+
+static bool is_of(const char *variable, const char *name)
+{
+	return strncmp(variable, name, strlen(name)) == 0;
+}
+
+/* A watcher may be run by another's command, whose variables would be there twice: of two some shells take the last. */
+static bool is_ours(const char *variable)
+{
+	bool ours = is_of(variable, list) || is_of(variable, number);
+
+	for (int s = 0; s < STATUS_COUNT && !ours; s++)
+		ours = is_of(variable, names[s]);
+	return ours;
+}
+
+/* The environment with our variables in front; ends in NULL. Freed with free_environment. */
 static char **make_environment(const struct hook *hook)
 {
-	static const char *const names[STATUS_COUNT] = {
-	    [STATUS_PASSED] = "PASSED", [STATUS_SKIPPED] = "SKIPPED", [STATUS_ERROR] = "ERROR", [STATUS_FAILED] = "FAILED",
-	    [STATUS_INVALID] = "INVALID",
-	};
 	size_t count = 0;
 
 	while (environ[count] != NULL)
 		count++;
-	char **all = calloc(count + STATUS_COUNT + 3, sizeof *all);
-	int at = 0;
+	char **all = calloc(count + OURS + 1, sizeof *all);
+	size_t at = 0;
 
-	if (all == NULL || asprintf(&all[at++], "REFTEST_NAMES=%s", hook->names.length > 0 ? hook->names.data : "") < 0 ||
-	    asprintf(&all[at++], "REFTEST_COUNT=%d", hook->count) < 0)
+	if (all == NULL || asprintf(&all[at++], "%s%s", list, hook->names.length > 0 ? hook->names.data : "") < 0 ||
+	    asprintf(&all[at++], "%s%d", number, hook->count) < 0)
 		die_no_memory();
 	for (int s = 0; s < STATUS_COUNT; s++)
-		if (asprintf(&all[at++], "REFTEST_%s=%d", names[s], hook->by_status[s]) < 0)
+		if (asprintf(&all[at++], "%s%d", names[s], hook->by_status[s]) < 0)
 			die_no_memory();
-	memcpy(all + at, environ, count * sizeof *all);
+	for (size_t i = 0; i < count; i++)
+		if (!is_ours(environ[i]))
+			all[at++] = environ[i];
 	return all;
 }
 
 static void free_environment(char **all)
 {
-	for (int i = 0; i < STATUS_COUNT + 2; i++)
+	for (int i = 0; i < OURS; i++)
 		free(all[i]);
 	free(all);
 }

@@ -83,6 +83,7 @@ int notes_write(struct notes *notes, const char *root, enum layout layout, struc
 			buf_printf(&text, " %d", notes->items[i].counts[k]);
 		buf_printf(&text, " %s\n", notes->items[i].file);
 	}
+	/* Not synced: of notes that a power cut left in part, those that can be read hold, and the others cost a look. */
 	rc = file_replace_soon(arena_printf(arena, "%s/%s", root, path), text.data, text.length, err);
 	buf_free(&text);
 	return rc < 0 ? -1 : 0;

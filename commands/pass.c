@@ -85,6 +85,13 @@ static int open_dataset(struct pass *pass, struct err *err)
 	return 0;
 }
 
+static int find_root(struct reftest *reftest, const struct pass_options *options, struct err *err)
+{
+	return options->from_index && reftest->root[0] == '\0'
+		   ? staged_root(reftest->root_given, reftest->root, sizeof reftest->root, err)
+		   : reftest_root(reftest, err);
+}
+
 static int open_contents(struct pass *pass, struct err *err)
 {
 	pass->flights = &pass->own_flights;
@@ -98,7 +105,7 @@ int pass_open(struct pass *pass, struct reftest *reftest, const struct pass_opti
 
 	*pass = (struct pass){.reftest = reftest, .options = options};
 	pass->dataset.fd = -1;
-	if (reftest_root(reftest, err) < 0)
+	if (find_root(reftest, options, err) < 0)
 		return EXIT_USAGE;
 	if (reftest_kernels_library(reftest, err) < 0)
 		return EXIT_INTERNAL;
@@ -253,12 +260,17 @@ static void finish_outcome(struct outcome *outcome)
 	}
 }
 
-static void invalid_outcome(struct outcome *outcome, const char *message)
+/* Of which no cases could be made: it is invalid, or its text is not on this machine. */
+static void caseless_outcome(struct outcome *outcome, const char *message)
 {
-	outcome->status = STATUS_INVALID;
+	bool elsewhere = outcome->definition_look.remote || outcome->workload_look.remote;
+
+	outcome->status = elsewhere ? STATUS_SKIPPED : STATUS_INVALID;
+	outcome->reason = elsewhere ? REASON_MISSING_BLOB : REASON_NONE;
 	outcome->known = true;
 	outcome->message = arena_string(&outcome->arena, message);
-	outcome->counts.status = STATUS_INVALID;
+	outcome->counts.status = (uint8_t)outcome->status;
+	outcome->counts.reason = (uint8_t)outcome->reason;
 	outcome->inputs = outcome->definition_look.seen.content;
 	tell(outcome);
 }
@@ -486,7 +498,7 @@ static void visit(struct pass *pass, const struct dataset_file *file, struct buf
 	    outcome_make_cases(outcome, definition, workload, &err) < 0) {
 		outcome->elsewhere = !shard_has(&pass->options->cases.shard, outcome_name(outcome, &outcome->arena));
 		if (!outcome->elsewhere)
-			invalid_outcome(outcome, err.text);
+			caseless_outcome(outcome, err.text);
 		else
 			leave_to_another(outcome);
 		return;

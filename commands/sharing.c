@@ -17,8 +17,6 @@
 #include "remote/remote.h"
 #include "workers/process.h"
 
-extern char **environ;
-
 /* Outcomes that wait before the remote is asked although more may come: bounds memory. */
 enum { WAITING_MOST = 1024, BUCKETS = 1024 };
 
@@ -84,8 +82,11 @@ static int start_courier(struct sharing *sharing, struct err *err)
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_errno(err, "no socket for the remote cache's courier");
-	int rc =
-	    process_start(&sharing->courier, "/proc/self/exe", words, environ, (const int[]){pair[1], -1, STDERR_FILENO}, 3, err);
+	/* It speaks with strangers and needs no key. */
+	char **own = process_environment(arena_printf(&sharing->arena, "REFTEST_REMOTE=%s", getenv("REFTEST_REMOTE")),
+					 &sharing->arena);
+	const int fds[] = {pair[1], -1, STDERR_FILENO};
+	int rc = process_start(&sharing->courier, "/proc/self/exe", words, own, fds, 3, err);
 
 	close(pair[1]);
 	if (rc < 0) {
@@ -314,8 +315,8 @@ static void put_case(struct sharing *sharing, struct remote *remote, struct outc
 	struct buf text = {0}, fields = {0}, bytes = {0};
 	unsigned char room[SEAL_SIGNATURE_MAX];
 
-	witness_fields(v->ground_truth, verdict_truth_version(v, &outcome->arena), v->device_class, v->torch, v->cuda, &outcome->arena,
-		       &all);
+	witness_fields(v->ground_truth, verdict_truth_version(v, &outcome->arena), v->device_class, v->torch, v->cuda,
+		       &outcome->arena, &all);
 	verdict_write(v, &text);
 	fields_write(&all, &fields);
 	record.text = text.data;

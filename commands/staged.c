@@ -13,7 +13,15 @@
 #include "base/sha256.h"
 #include "git/objects.h"
 
-enum { BLOB_BYTES = INT32_MAX, POINTER_BYTES = 1024, DAY_SECONDS = 24 * 60 * 60 };
+enum { BLOB_BYTES = INT32_MAX, POINTER_BYTES = 1024, DAY_SECONDS = 24 * 60 * 60, DIFF_BYTES = 1 << 30 };
+
+/* What differs between the index and HEAD. */
+struct changes {
+	bool asked, unknown; /* unknown: whatever is asked for counts as changed */
+	struct buf bytes;
+	const char **paths; /* into `bytes`, relative to the top of the working tree; sorted */
+	int count;
+};
 
 struct staged {
 	struct repository repository;
@@ -23,10 +31,97 @@ struct staged {
 	const struct dataset *dataset;
 	struct git contents; /* git cat-file --batch */
 	struct git ignored;  /* git check-ignore --stdin */
+	struct changes changes;
 	const char *folder;  /* below the root, for what is placed; NULL: not made yet */
 	const char **placed; /* paths below the root */
 	int placed_count, placed_room;
 };
+
+/* ---- where it is ----------------------------------------------------------------------------------------------------
+ */
+
+static bool is_folder(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* Does the index hold anything below the folder definitions of `folder`, "" or "data/set/"? */
+static bool lists_definitions(const struct index *index, const char *folder)
+{
+	size_t head = strlen(folder);
+
+	for (int i = 0; i < index->count; i++)
+		if (strncmp(index->entries[i].path, folder, head) == 0 &&
+		    strncmp(index->entries[i].path + head, "definitions/", 12) == 0)
+			return true;
+	return false;
+}
+
+/* The folder of the repository at `prefix`, or the nearest above it within the working tree (`climb`), that is a dataset,
+ * on the disk or in the index: `prefix` is cut down to it. */
+static bool find_dataset(const struct repository *repository, const struct index *index, bool climb, char *prefix,
+			 struct arena *arena)
+{
+	for (;;) {
+		size_t length = strlen(prefix);
+
+		if (lists_definitions(index, prefix) ||
+		    is_folder(arena_printf(arena, "%s/%sdefinitions", repository->top, prefix)))
+			return true;
+		if (!climb || length == 0)
+			return false;
+		prefix[length - 1] = '\0';
+		prefix[strrchr(prefix, '/') != NULL ? strrchr(prefix, '/') - prefix + 1 : 0] = '\0';
+	}
+}
+
+/* 1: `root` is the one that was looked for; 0: neither `folder` nor one above it is in git what is wanted; -1 with a
+ * sentence. */
+static int root_from_index(const char *folder, bool climb, char *root, size_t size, struct err *err)
+{
+	struct repository repository;
+	struct arena arena = {0};
+	struct buf bytes = {0};
+	struct index index;
+	int rc = -1;
+
+	if (repository_find(folder, &repository, NULL) < 0)
+		return 0;
+	char *prefix = arena_string(&arena, repository.prefix);
+
+	if (git_index(&repository, &bytes, &arena, &index, err) == 0)
+		rc = find_dataset(&repository, &index, climb, prefix, &arena);
+	if (rc > 0) {
+		int length = (int)strlen(prefix) - 1; /* without the last '/' */
+		const char *found = strcmp(prefix, repository.prefix) == 0 ? folder
+				    : length < 0
+					? repository.top
+					: arena_printf(&arena, "%s/%.*s", repository.top, length, prefix);
+
+		if (snprintf(root, size, "%s", found) >= (int)size)
+			rc = err_set(err, "%s: the path is longer than the system can open", found);
+	}
+	buf_free(&bytes);
+	arena_free(&arena);
+	return rc;
+}
+
+int staged_root(const char *given, char *root, size_t size, struct err *err)
+{
+	const char *named = dataset_named_root(given);
+	struct err why = {""};
+	int rc;
+
+	if (named == NULL ? is_folder("definitions") : dataset_find_root(given, root, size, &why) == 0)
+		return named == NULL ? dataset_find_root(given, root, size, err) : 0;
+	rc = root_from_index(named != NULL ? named : ".", named == NULL, root, size, err);
+	if (rc != 0)
+		return rc < 0 ? -1 : 0;
+	return named == NULL ? dataset_find_root(given, root, size, err)
+			     : err_set(err, "%s; and git's index has no definitions there", why.text);
+}
 
 /* ---- the dataset ----------------------------------------------------------------------------------------------------
  */
@@ -118,6 +213,52 @@ void staged_close(struct staged *staged)
 	if (staged->folder != NULL)
 		unlinkat(staged->dataset->fd, staged->folder, AT_REMOVEDIR);
 	buf_free(&staged->bytes);
+	buf_free(&staged->changes.bytes);
+}
+
+/* ---- what the commit changes ----------------------------------------------------------------------------------------
+ */
+
+static int compare_text(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Before the first commit there is no HEAD: everything is new. */
+static void ask_changes(struct staged *staged)
+{
+	static const char *const head[] = {"rev-parse", "--quiet", "--verify", "HEAD^{commit}", NULL};
+	static const char *const words[] = {"diff-index", "--cached", "--name-only", "--no-renames",
+					    "-z",	  "HEAD",     "--",	     NULL};
+	struct changes *changes = &staged->changes;
+	size_t room = 0;
+
+	changes->asked = true;
+	changes->unknown = git_output(&staged->repository, head, PATH_MAX, &changes->bytes, NULL) < 0 ||
+			   git_output(&staged->repository, words, DIFF_BYTES, &changes->bytes, NULL) < 0;
+	if (changes->unknown)
+		return;
+	for (size_t i = 0; i < changes->bytes.length; i++)
+		room += changes->bytes.data[i] == '\0';
+	changes->paths = arena_array(staged->arena, room, sizeof *changes->paths);
+	for (size_t at = 0; at < changes->bytes.length; at += strlen(changes->bytes.data + at) + 1)
+		changes->paths[changes->count++] = changes->bytes.data + at;
+	if (changes->count > 1)
+		qsort(changes->paths, (size_t)changes->count, sizeof *changes->paths, compare_text);
+}
+
+bool staged_changes(struct staged *staged, const char *path)
+{
+	const struct changes *changes = &staged->changes;
+
+	if (!changes->asked)
+		ask_changes(staged);
+	while (strncmp(path, "./", 2) == 0)
+		path += 2;
+	const char *wanted = arena_printf(staged->arena, "%s%s", staged->repository.prefix, path);
+
+	return changes->unknown || (changes->count > 0 && bsearch(&wanted, changes->paths, (size_t)changes->count,
+								   sizeof *changes->paths, compare_text) != NULL);
 }
 
 /* ---- contents -------------------------------------------------------------------------------------------------------
@@ -132,8 +273,9 @@ int staged_read(struct staged *staged, const char *path, const struct object_nam
 }
 
 /* git check-ignore answers each path at once with four texts: in which file, in which line, by which pattern, and the
- * path. The pattern is empty if none speaks of it, and begins with '!' if it is one that spares it. */
-static bool is_ignored(struct staged *staged, const char *path)
+ * path. The pattern is empty if none speaks of it, and begins with '!' if it is one that spares it. -1: it ended instead,
+ * as it does over a path in a submodule or behind a symbolic link. */
+static int ask_ignored(struct staged *staged, const char *path)
 {
 	static const char *const words[] = {"check-ignore", "--stdin", "-z", "--verbose", "--non-matching", NULL};
 	size_t length = strlen(path) + 1;
@@ -142,19 +284,29 @@ static bool is_ignored(struct staged *staged, const char *path)
 	char byte;
 
 	if (staged->ignored.process == 0 && git_start(&staged->ignored, &staged->repository, words, NULL) < 0)
-		return false;
+		return -1;
 	for (size_t done = 0; done < length;) {
 		ssize_t n = write(staged->ignored.in, path + done, length - done);
 
 		if (n < 0 && errno != EINTR)
-			return false;
+			return -1;
 		done += n > 0 ? (size_t)n : 0;
 	}
 	for (char before = '\0'; texts < 4 && read(staged->ignored.out, &byte, 1) == 1; before = byte) {
 		ignored = ignored || (texts == 2 && before == '\0' && byte != '\0' && byte != '!');
 		texts += byte == '\0';
 	}
-	return texts == 4 && ignored;
+	return texts == 4 ? ignored : -1;
+}
+
+/* The path that it ends over is in no commit of this repository, ignored or not; the next ones are asked of another git. */
+static bool is_ignored(struct staged *staged, const char *path)
+{
+	int answer = ask_ignored(staged, path);
+
+	if (answer < 0)
+		git_end(&staged->ignored);
+	return answer > 0;
 }
 
 enum staged_answer staged_find(struct staged *staged, const char *path, struct object_name *object, struct err *err)
@@ -254,8 +406,10 @@ int staged_blob(struct staged *staged, const char *path, const struct object_nam
 	size_t size;
 
 	*out = (struct staged_blob){0};
-	if (staged_read(staged, path, object, BLOB_BYTES, &out->bytes, err) < 0)
-		return -1;
+	int rc = staged_read(staged, path, object, BLOB_BYTES, &out->bytes, err);
+
+	if (rc != 0)
+		return rc;
 	if (read_pointer(&out->bytes, hex, &size))
 		return map_pointer(staged, path, hex, size, out, err);
 	out->data = (const unsigned char *)out->bytes.data;

@@ -13,6 +13,11 @@
 
 struct staged; /* opaque */
 
+/* Where the dataset is of which the index is asked: as dataset_find_root has it, but a folder whose definitions only the
+ * index holds is one too (a sparse checkout, a folder that was deleted and not yet from the index). 0, or -1 with a
+ * sentence. */
+int staged_root(const char *given, char *root, size_t size, struct err *err);
+
 /* Reads the index of the repository that `root` lies in, and makes the dataset that it lists; what it lists but cannot
  * be followed (symbolic links, submodules) is one of the dataset's problems. NULL with a sentence. Lives in `arena`,
  * but is closed with staged_close. */
@@ -20,7 +25,7 @@ struct staged *staged_open(const char *root, struct arena *arena, struct dataset
 void staged_close(struct staged *staged);
 
 /* The content of a file of the index, by its path below the root. -1 with a sentence: a conflict, more than `limit`
- * bytes. */
+ * bytes. 1 with one: it is not on this machine, in a partial clone. */
 int staged_read(struct staged *staged, const char *path, const struct object_name *object, size_t limit,
 		struct buf *out, struct err *err);
 
@@ -29,6 +34,10 @@ int staged_read(struct staged *staged, const char *path, const struct object_nam
  * conflict. */
 enum staged_answer { STAGED_NOT = -1, STAGED_FOUND = 0, STAGED_IGNORED = 1 };
 enum staged_answer staged_find(struct staged *staged, const char *path, struct object_name *object, struct err *err);
+
+/* Would the commit change the file at this path, below the root: add it, remove it, or give it another content than HEAD
+ * has? true also where git cannot tell. Git is asked once, when the first path is. */
+bool staged_changes(struct staged *staged, const char *path);
 
 /* The bytes of a blob: the index's, or those that its LFS pointer stands for. staged_blob_free gives them back. 1: what
  * the pointer stands for is not on this machine, with the command that fetches it; -1 with a sentence. */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "commands/commit.h"
 #include "commands/exchange.h"
 #include "commands/generated.h"
 #include "commands/options.h"
@@ -18,7 +19,7 @@
 
 struct verify_options {
 	const char *root, *device, *device_class, *python, *sizes, *format, *case_id, *ground_truth, *junit, *shard;
-	bool all, changed, index, force, edge, backward, no_workloads, strict, cached_only, dry_run, staged, quiet;
+	bool all, changed, index, force, edge, backward, no_workloads, strict, cached_only, dry_run, staged, quiet, hook;
 	int jobs;
 	double atol, rtol, hit_ratio, timeout;
 	uint64_t seed;
@@ -32,6 +33,8 @@ static const struct option_row rows[] = {
     {"--changed", OPTION_FLAG, AT(changed), NULL, "every definition, but tell only what has no valid verdict"},
     {"--staged", OPTION_FLAG, AT(index), NULL,
      "what git's index holds, as a commit would have it, not the working tree"},
+    {"--hook", OPTION_FLAG, AT(hook), NULL,
+     "with --staged, for git hooks: what cannot be verified here is told, and refuses no commit"},
     {"--op-type", OPTION_LIST, AT(op_types), "T", "the definitions of this op_type; may be repeated"},
     {"--case", OPTION_TEXT, AT(case_id), "ID", "only this case, as a failure line names it"},
     {"--shard", OPTION_TEXT, AT(shard), "I/N", "only the Ith of N parts of the cases, for N processes side by side"},
@@ -46,7 +49,7 @@ static const struct option_row rows[] = {
     {"--force", OPTION_FLAG, AT(force), NULL, "run everything, whatever is stored"},
     {"--cached-only", OPTION_FLAG, AT(cached_only), NULL, "run nothing; what has no verdict makes the exit code 3"},
     {"--dry-run", OPTION_FLAG, AT(dry_run), NULL, "say what would run, and why; change nothing"},
-    {"--strict", OPTION_FLAG, AT(strict), NULL, "findings count as failures"},
+    {"--strict", OPTION_FLAG, AT(strict), NULL, "findings count as failures; with --hook: and what the commit changes and cannot be verified"},
     {"--seed", OPTION_SEED, AT(seed), "N", "of the inputs (default: 0)"},
     {"--atol", OPTION_REAL, AT(atol), "X", "absolute tolerance of every output"},
     {"--rtol", OPTION_REAL, AT(rtol), "X", "relative tolerance of every output"},
@@ -135,6 +138,8 @@ static int check_words(const struct verify_options *o, const struct words *names
 		return err_set(err, "--all and the name '%s' contradict each other; give one of them", names->items[0]);
 	if (o->force && o->cached_only)
 		return err_set(err, "--force runs everything and --cached-only nothing; give one of them");
+	if (o->hook && (!o->index || strcmp(o->format, "text") != 0))
+		return err_set(err, "--hook is about what a commit would hold, told as text: it takes --staged, and no --format");
 	if (o->timeout <= 0)
 		return err_set(err, "--timeout takes a number of seconds above 0");
 	return 0;
@@ -177,12 +182,16 @@ static int terminal_columns(void)
 struct verify {
 	struct pass pass; /* first: the callback gets it */
 	struct report_options report;
+	bool hook;
+	struct commit commit; /* with `hook` */
 };
 
 static void told(struct pass *pass, struct outcome *outcome)
 {
-	const struct verify *verify = (const struct verify *)pass;
+	struct verify *verify = (struct verify *)pass;
 
+	if (verify->hook && !commit_counts(&verify->commit, outcome))
+		return;
 	report_outcome(outcome, &verify->report);
 	fflush(stdout);
 }
@@ -254,7 +263,8 @@ static int run(struct reftest *reftest, const struct verify_options *o, const st
 	                               .ground_truth = o->ground_truth};
 	struct verify verify = {.report = {.strict = o->strict, .only_changed = o->changed || o->quiet,
 	                                   .width = o->index ? terminal_columns() : 0,
-	                                   .command = repeat_words(o, arena)}};
+	                                   .command = repeat_words(o, arena)},
+	                        .hook = o->hook, .commit.strict = o->strict};
 	bool json = strcmp(o->format, "json") == 0, github = strcmp(o->format, "github") == 0;
 
 	options.details = options.each = json || github || o->junit != NULL || !verify.report.only_changed;
@@ -283,6 +293,8 @@ static int run(struct reftest *reftest, const struct verify_options *o, const st
 				exchange_github(&verify.pass);
 			(json ? report_json : report_summary)(&verify.pass, &verify.report);
 			code = report_exit_code(&verify.pass, &verify.report);
+			if (o->hook)
+				code = commit_exit_code(&verify.commit, &verify.pass, code, verify.report.width);
 			if (o->junit != NULL && exchange_junit(&verify.pass, o->junit, err) < 0)
 				code = EXIT_INTERNAL;
 			keep_generated(&verify.pass);

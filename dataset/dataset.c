@@ -67,20 +67,33 @@ static int find_parent(char *root, size_t size, struct err *err)
 	               "name one by --root DIR or in $REFTEST_ROOT");
 }
 
-int dataset_find_root(const char *given, char *root, size_t size, struct err *err)
+/* And who named it. */
+static const char *named_root(const char *given, const char **source)
 {
-	static const char *const variables[] = {"REFTEST_ROOT", "FIB_DATASET_PATH"};
 	static const char *const sources[] = {"$REFTEST_ROOT", "$FIB_DATASET_PATH"};
 
-	if (given != NULL)
-		return take_root(given, "--root", root, size, err);
-	for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
-		const char *value = getenv(variables[i]);
+	*source = "--root";
+	for (size_t i = 0; given == NULL && i < sizeof sources / sizeof *sources; i++) {
+		const char *value = getenv(sources[i] + 1);
 
-		if (value != NULL && *value != '\0')
-			return take_root(value, sources[i], root, size, err);
+		*source = sources[i];
+		given = value != NULL && *value != '\0' ? value : NULL;
 	}
-	return find_parent(root, size, err);
+	return given;
+}
+
+const char *dataset_named_root(const char *given)
+{
+	const char *source;
+
+	return named_root(given, &source);
+}
+
+int dataset_find_root(const char *given, char *root, size_t size, struct err *err)
+{
+	const char *source, *named = named_root(given, &source);
+
+	return named != NULL ? take_root(named, source, root, size, err) : find_parent(root, size, err);
 }
 
 /* --- the walk ------------------------------------------------------------------------------------------------ */

@@ -43,6 +43,9 @@ struct dataset {
 	bool listed; /* made by dataset_listed */
 };
 
+/* The root that somebody named: `given` (--root) if not NULL, else $REFTEST_ROOT, $FIB_DATASET_PATH. NULL: nobody did. */
+const char *dataset_named_root(const char *given);
+
 /* Where the dataset is: `given` (--root) if not NULL, else $REFTEST_ROOT, $FIB_DATASET_PATH, the nearest parent of the
  * working directory that has definitions/. 0, or -1 with a sentence that says how to name one. */
 int dataset_find_root(const char *given, char *root, size_t size, struct err *err);

@@ -99,6 +99,8 @@ static int spawn(struct git *git, const struct repository *repository, const cha
 	posix_spawnattr_setsigdefault(&attributes, &pipe_signal);
 	posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
 	posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
+	if (repository->partial && strcmp(words[0], "cat-file") == 0) /* two lines for each content that is not here */
+		posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
 	rc = posix_spawnp(&git->process, "git", &actions, &attributes, argv, make_environment(repository, &arena));
 	posix_spawnattr_destroy(&attributes);
 	posix_spawn_file_actions_destroy(&actions);
@@ -231,14 +233,24 @@ static bool read_line(int fd, char *line, size_t room)
 	return false;
 }
 
-/* "OBJECT blob SIZE", or "OBJECT missing". */
-static int read_answer(struct git *git, const char *name, const char *path, size_t limit, struct buf *out,
-		       struct err *err)
+/* "OBJECT blob SIZE", or "OBJECT missing"; over what a partial clone has not, some versions of git end instead. */
+static int read_answer(struct git *git, const char *name, bool partial, const char *path, size_t limit,
+		       struct buf *out, struct err *err)
 {
 	char line[256], end;
 	size_t length = strlen(name), size;
+	bool answers = read_line(git->out, line, sizeof line);
 
-	if (!read_line(git->out, line, sizeof line))
+	if (!answers)
+		git_end(git);
+	if (partial && (!answers || strcmp(line + strcspn(line, " "), " missing") == 0)) {
+		err_set(err,
+			"%s: what git's index holds there was left on its remote by this partial clone; `git cat-file "
+			"-e %s` fetches it",
+			path, name);
+		return 1;
+	}
+	if (!answers)
 		return err_set(err, "%s: git ended when it was asked for the content", path);
 	if (strncmp(line, name, length) != 0 || strncmp(line + length, " blob ", 6) != 0)
 		return err_set(err, "%s: git has no content %.12s for it: '%s'; `git fsck` says what is wrong", path,
@@ -266,13 +278,16 @@ int git_object(struct git *git, const struct repository *repository, const unsig
 		return -1;
 	put_hex(object, repository->object_bytes, name);
 	strcat(name, "\n");
-	if (!write_all(git->in, name, strlen(name)))
+	if (!write_all(git->in, name, strlen(name))) {
+		git_end(git);
 		return err_set(err, "%s: git ended before it was asked for the content", path);
+	}
 	name[strlen(name) - 1] = '\0';
-	if (read_answer(git, name, path, limit, out, err) == 0)
-		return 0;
-	git_end(git); /* what it still has to say would be taken for the next answer */
-	return -1;
+	int rc = read_answer(git, name, repository->partial, path, limit, out, err);
+
+	if (rc < 0)
+		git_end(git); /* what it still has to say would be taken for the next answer */
+	return rc;
 }
 
 /* ---- the index ------------------------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ int git_output(const struct repository *repository, const char *const *words, si
 	       struct err *err);
 
 /* The content of an object, through `git`, which is started if it is none yet. More than `limit` bytes is an error. -1
- * with a sentence that begins with `path`, for which it is wanted. */
+ * with a sentence that begins with `path`, for which it is wanted; 1 with one: a partial clone left it on its remote. */
 int git_object(struct git *git, const struct repository *repository, const unsigned char *object, const char *path,
 	       size_t limit, struct buf *out, struct err *err);
 

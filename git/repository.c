@@ -94,23 +94,31 @@ static bool environment_repository(char *top, char *directory)
 	       from_here_or_top(tree != NULL && *tree != '\0' ? tree : ".", own, top);
 }
 
+/* Does the line of a config set `key` to a value that begins so? */
+static bool sets(const char *line, const char *key, const char *value)
+{
+	size_t length = strlen(key);
+
+	return strncasecmp(line, key, length) == 0 &&
+	       strncasecmp(line + length + strspn(line + length, " \t="), value, strlen(value)) == 0;
+}
+
 /* Extensions may only stand in the repository's own config, one a line. */
-static int object_bytes(const char *common)
+static void read_config(struct repository *repository)
 {
 	char path[PATH_MAX];
 	struct buf text = {0};
-	int bytes = 20;
 
-	if (join(common, "config", path) && file_read(AT_FDCWD, path, CONFIG_BYTES, &text, NULL, NULL) == FILE_OK &&
-	    text.length > 0)
+	if (join(repository->common, "config", path) &&
+	    file_read(AT_FDCWD, path, CONFIG_BYTES, &text, NULL, NULL) == FILE_OK && text.length > 0)
 		for (const char *line = text.data; line != NULL; line = strchr(line, '\n')) {
 			line += strspn(line, " \t\r\n");
-			if (strncasecmp(line, "objectformat", 12) == 0 &&
-			    strncasecmp(line + 12 + strspn(line + 12, " \t="), "sha256", 6) == 0)
-				bytes = 32;
+			if (sets(line, "objectformat", "sha256"))
+				repository->object_bytes = 32;
+			if (sets(line, "promisor", "true") || sets(line, "partialclone", ""))
+				repository->partial = true;
 		}
 	buf_free(&text);
-	return bytes;
 }
 
 /* Below which folder of the working tree? false: in none. */
@@ -139,7 +147,7 @@ static int finish(struct repository *repository, struct err *err)
 	fits = fits && join(repository->directory, "index", repository->index);
 	if (index != NULL && *index != '\0' && !from_here_or_top(index, repository->top, repository->index))
 		fits = fits && realpath(".", path) != NULL && join(path, index, repository->index); /* git makes it one day */
-	repository->object_bytes = object_bytes(repository->common);
+	read_config(repository);
 	if (repository->top[0] == '\0')
 		memcpy(repository->top, "/", 2);
 	return fits ? 0

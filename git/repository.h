@@ -19,6 +19,7 @@ struct repository {
 	char prefix[PATH_MAX];	  /* the folder it was found for, below top: "" or "data/set/" */
 	bool environment;	  /* the variables GIT_… of this process are about this repository */
 	int object_bytes;	  /* of an object's name: 20, or 32 with SHA-256 */
+	bool partial;		  /* a partial clone: a remote has the contents that are not here */
 };
 
 /* The repository of the folder `root`. -1 with a sentence: it lies in none. */

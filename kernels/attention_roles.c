@@ -1,8 +1,9 @@
 /* attention_roles - shapes and names of attention problems, and the sentences for those that do not fit. */
 #include "kernels/attention_roles.h"
 
-#include <ctype.h>
 #include <string.h>
+
+#include "kernels/fit.h"
 
 struct attention_roles attention_no_roles(void)
 {
@@ -30,22 +31,10 @@ bool attention_is_integer(const struct op_arg *arg)
 	return arg->rank != OP_SCALAR && (arg->dtype == DTYPE_INT32 || arg->dtype == DTYPE_INT64);
 }
 
-static bool same_axis(const struct op_problem *problem, int a, int b)
-{
-	const struct op_axis *x = &problem->axes[a], *y = &problem->axes[b];
-
-	return a == b || (!x->var && !y->var && x->value == y->value);
-}
-
 bool attention_same_axes(const struct op_problem *problem, const struct op_arg *a, const struct op_arg *b, int from,
                          int to)
 {
-	if (a->rank < to || b->rank < to)
-		return false;
-	for (int d = from; d < to; d++)
-		if (!same_axis(problem, a->axis[d], b->axis[d]))
-			return false;
-	return true;
+	return fit_same_axes(problem, a, from, b, from, to - from);
 }
 
 int attention_refuse(const struct op_problem *problem, const struct op_arg *arg, const char *expected, struct err *why)
@@ -57,32 +46,16 @@ int attention_refuse(const struct op_problem *problem, const struct op_arg *arg,
 	               op_shape_text(problem, arg, shape, sizeof shape), dtype_name(arg->dtype), expected);
 }
 
-/* Does `text` hold `word`, upper or lower case? */
-static bool holds(const char *text, const char *word)
-{
-	size_t length = strlen(word);
-
-	for (; *text != '\0'; text++) {
-		size_t i = 0;
-
-		while (i < length && text[i] != '\0' && tolower((unsigned char)text[i]) == word[i])
-			i++;
-		if (i == length)
-			return true;
-	}
-	return false;
-}
-
 /* The place of an index vector by its name; NULL if the name says nothing. */
 static int *place_of(struct attention_roles *roles, const char *name)
 {
-	bool of_queries = name[0] == 'q' || holds(name, "qo_") || holds(name, "_q");
+	bool of_queries = name[0] == 'q' || fit_holds(name, "qo_") || fit_holds(name, "_q");
 
-	if (holds(name, "last"))
+	if (fit_holds(name, "last"))
 		return &roles->last_page_len;
-	if (holds(name, "indices"))
+	if (fit_holds(name, "indices"))
 		return &roles->kv_indices;
-	if (holds(name, "indptr") || holds(name, "cu_seqlens") || holds(name, "offsets"))
+	if (fit_holds(name, "indptr") || fit_holds(name, "cu_seqlens") || fit_holds(name, "offsets"))
 		return of_queries ? &roles->qo_indptr : &roles->kv_indptr;
 	return NULL;
 }
@@ -91,7 +64,7 @@ static int find_scalar(const struct op_problem *problem, struct attention_roles 
 {
 	const struct op_arg *input = &problem->inputs[i];
 
-	if (roles->scale >= 0 || !dtype_is_float(input->dtype) || !holds(input->name, "scale"))
+	if (roles->scale >= 0 || !dtype_is_float(input->dtype) || !fit_holds(input->name, "scale"))
 		return attention_refuse(problem, input, "no scalar but the softmax scale, a float that is named so",
 		                        why);
 	roles->scale = i;
@@ -188,7 +161,7 @@ static int validate_rows(const struct op_problem *problem, const struct attentio
 	if ((rows->rank != lead + 1 && rows->rank != lead + 2) || rows->rank != first->rank ||
 	    !attention_is_float(rows) || rows->dtype != first->dtype ||
 	    !attention_same_axes(problem, first, rows, 0, rows->rank - 1) || !all_const(problem, rows, 1) ||
-	    !same_axis(problem, rows->axis[rows->rank - 1], last->axis[last->rank - 1]))
+	    !fit_same_axis(problem, rows->axis[rows->rank - 1], last->axis[last->rank - 1]))
 		return attention_refuse(problem, rows, expected, why);
 	return 0;
 }
@@ -293,9 +266,9 @@ static int causal_in(const char *text)
 	                                         "without a causal", "causal:false", "causal=false"};
 
 	for (size_t i = 0; text != NULL && i < sizeof not_causal / sizeof *not_causal; i++)
-		if (holds(text, not_causal[i]))
+		if (fit_holds(text, not_causal[i]))
 			return 0;
-	return text != NULL && holds(text, "causal") ? 1 : -1;
+	return text != NULL && fit_holds(text, "causal") ? 1 : -1;
 }
 
 bool attention_is_causal(const struct op_problem *problem, const struct attention_roles *roles)

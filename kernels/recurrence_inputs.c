@@ -15,6 +15,7 @@
 
 #include "base/err.h"
 #include "kernels/check.h"
+#include "kernels/recurrence_packed.h"
 
 /* --- sizes -------------------------------------------------------------------------------------------------------- */
 
@@ -127,18 +128,6 @@ double recurrence_scalar(const struct op_case *c, int input)
 
 /* --- inputs ------------------------------------------------------------------------------------------------------- */
 
-/* k's element has standard deviation 1 / sqrt(K): uniform on +-sqrt(3 / K), to three bits. */
-static void size_keys(struct recurrence_fill *f, int64_t k_dim)
-{
-	double wanted = sqrt(3 / (double)k_dim);
-
-	while (f->exponent > -8 && wanted * ldexp(1, -f->exponent) < 0.5)
-		f->exponent--;
-	while (wanted * ldexp(1, -f->exponent) >= 1)
-		f->exponent++;
-	f->eighths = (int)lround(wanted * ldexp(8, -f->exponent));
-}
-
 struct recurrence_fill recurrence_fill_of(const struct op_case *c, int input)
 {
 	struct recurrence_roles roles = recurrence_roles_of(c->problem);
@@ -174,29 +163,17 @@ struct recurrence_fill recurrence_fill_of(const struct op_case *c, int input)
 		}
 	f.l2norm = modes.l2norm;
 	f.edge = c->edge;
-	size_keys(&f, e.k_dim);
+	recurrence_size_keys(e.k_dim, &f.eighths, &f.exponent);
 	return f;
 }
 
-/* Sequences have 65, 1, 64, … tokens; if the batch has not so many, in proportion, and one each at the least; if it
- * has more, the last has the rest. Where some are to be empty: the first, one in the middle, the last. */
-static void fill_offsets(const struct op_case *c, const struct recurrence_extent *e, struct tensor *out)
+/* Of five sequences, the first, one in the middle and the last are empty. */
+static void fill_some_empty(struct tensor *out)
 {
-	static const int64_t wanted[] = {65, 1, 64, 9, 63, 128}, some_empty[] = {0, 7, 7, 12, 12};
-	int64_t spare = e->total - e->sequences, weights = 0, at = 0;
+	static const int64_t offsets[] = {0, 0, 7, 7, 12, 12};
 
-	for (int64_t n = 0; n < e->sequences; n++)
-		weights += wanted[n % 6] - 1;
-	if (out->elements > 0)
-		number_set(out->data, out->dtype, 0, 0);
-	for (int64_t n = 0; n < e->sequences; n++) {
-		int64_t more = wanted[n % 6] - 1;
-
-		at += 1 + (weights <= spare ? more : more * spare / weights);
-		if (c->edge == RECURRENCE_EMPTY_SEQUENCES)
-			at = some_empty[n % 5];
-		number_set(out->data, out->dtype, n + 1, (double)(n == e->sequences - 1 || spare < 0 ? e->total : at));
-	}
+	for (int64_t n = 0; n < out->elements; n++)
+		number_set(out->data, out->dtype, n, (double)offsets[n % 6]);
 }
 
 static void fill_floats(const struct recurrence_fill *f, struct tensor *out)
@@ -247,33 +224,16 @@ int recurrence_fill(const struct op_case *c, int input, struct tensor *out, stru
 
 	if (check_axes(c, &roles, &e, err) != 0)
 		return -1;
-	if (input == roles.cu_seqlens)
-		fill_offsets(c, &e, out);
+	if (input == roles.cu_seqlens && c->edge == RECURRENCE_EMPTY_SEQUENCES)
+		fill_some_empty(out);
+	else if (input == roles.cu_seqlens)
+		recurrence_fill_offsets(e.sequences, e.total, out);
 	else
 		fill_floats(&f, out);
 	return 0;
 }
 
 /* --- is what a workload brings in order? -------------------------------------------------------------------------- */
-
-static int check_offsets(const char *name, const struct recurrence_extent *e, const struct tensor *offsets,
-                         struct err *err)
-{
-	int64_t count = offsets->elements;
-
-	if (count < 1 || check_integer(offsets, 0) != 0)
-		return err_set(err, "%s does not begin with 0", name);
-	for (int64_t n = 1; n < count; n++)
-		if (check_integer(offsets, n) < check_integer(offsets, n - 1) || check_integer(offsets, n) > e->total)
-			return err_set(
-			    err, "%s[%lld] is %lld: it must not be below %s[%lld] = %lld, nor above the %lld tokens",
-			    name, (long long)n, (long long)check_integer(offsets, n), name, (long long)n - 1,
-			    (long long)check_integer(offsets, n - 1), (long long)e->total);
-	if (check_integer(offsets, count - 1) != e->total)
-		return err_set(err, "%s ends with %lld, and there are %lld tokens", name,
-		               (long long)check_integer(offsets, count - 1), (long long)e->total);
-	return 0;
-}
 
 int recurrence_check(const struct op_case *c, const struct tensor *in, struct err *err)
 {
@@ -283,6 +243,7 @@ int recurrence_check(const struct op_case *c, const struct tensor *in, struct er
 	if (check_axes(c, &roles, &e, err) != 0 || check_all_finite(c, in, err) != 0)
 		return -1;
 	if (roles.cu_seqlens >= 0 && in[roles.cu_seqlens].data != NULL)
-		return check_offsets(c->problem->inputs[roles.cu_seqlens].name, &e, &in[roles.cu_seqlens], err);
+		return recurrence_check_offsets(c->problem->inputs[roles.cu_seqlens].name, e.total,
+						&in[roles.cu_seqlens], err);
 	return 0;
 }

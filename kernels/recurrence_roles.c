@@ -6,67 +6,28 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "kernels/fit.h"
 
 static const struct recurrence_roles no_roles = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
-
-static bool is_float(const struct op_arg *arg)
-{
-	return arg->rank != OP_SCALAR &&
-	       (arg->dtype == DTYPE_FLOAT32 || arg->dtype == DTYPE_BFLOAT16 || arg->dtype == DTYPE_FLOAT16);
-}
-
-/* Does `text` hold `word` (lower case), upper or lower case, hyphens for underlines? */
-static bool holds(const char *text, const char *word)
-{
-	size_t length = strlen(word);
-
-	for (; text != NULL && *text != '\0'; text++) {
-		size_t i = 0;
-
-		while (i < length && text[i] != '\0' &&
-		       (text[i] == '-' ? '_' : tolower((unsigned char)text[i])) == word[i])
-			i++;
-		if (i == length)
-			return true;
-	}
-	return false;
-}
-
-static bool said(const struct op_problem *problem, const char *word)
-{
-	for (int i = 0; i < problem->tag_count; i++)
-		if (holds(problem->tags[i], word))
-			return true;
-	return holds(problem->name, word);
-}
 
 static bool is(const struct op_arg *arg, const char *a, const char *b)
 {
 	return strcmp(arg->name, a) == 0 || strcmp(arg->name, b) == 0;
 }
 
-static int refuse(const char *family, const struct op_problem *problem, const struct op_arg *arg, const char *expected,
-                  struct err *why)
-{
-	char shape[512];
-
-	return err_set(why, "%s: '%s' is %s of %s; expected %s", family, arg->name,
-	               op_shape_text(problem, arg, shape, sizeof shape), dtype_name(arg->dtype), expected);
-}
-
 static int *scalar_place(struct recurrence_roles *roles, const struct op_arg *input)
 {
-	if (holds(input->name, "l2norm"))
+	if (fit_holds(input->name, "l2norm"))
 		return &roles->l2norm;
-	if (holds(input->name, "beta_sigmoid"))
+	if (fit_holds(input->name, "beta_sigmoid"))
 		return &roles->sigmoid;
-	if (holds(input->name, "neg_eigval"))
+	if (fit_holds(input->name, "neg_eigval"))
 		return &roles->doubled;
 	if (!dtype_is_float(input->dtype))
 		return NULL;
-	return holds(input->name, "lower_bound") ? &roles->lower_bound
-	       : holds(input->name, "scale")     ? &roles->scale
-	                                         : NULL;
+	return fit_holds(input->name, "lower_bound") ? &roles->lower_bound
+	       : fit_holds(input->name, "scale")     ? &roles->scale
+						     : NULL;
 }
 
 /* The place of an input, by its name, and by its rank where that is told by the output's. */
@@ -76,21 +37,19 @@ static int *place_of(struct recurrence_roles *roles, const struct op_arg *input,
 
 	if (input->rank == OP_SCALAR)
 		return scalar_place(roles, input);
-	if (!is_float(input)) {
-		bool offsets = holds(input->name, "seqlens") || holds(input->name, "indptr") ||
-		               holds(input->name, "offsets");
+	if (!fit_is_float(input)) {
+		bool offsets = fit_holds(input->name, "seqlens") || fit_holds(input->name, "indptr") ||
+			       fit_holds(input->name, "offsets");
 
-		return offsets && input->rank == 1 && (input->dtype == DTYPE_INT32 || input->dtype == DTYPE_INT64)
-		           ? &roles->cu_seqlens
-		           : NULL;
+		return offsets && fit_is_index(input) ? &roles->cu_seqlens : NULL;
 	}
-	if (holds(input->name, "state") || is(input, "h0", "h0"))
+	if (fit_holds(input->name, "state") || is(input, "h0", "h0"))
 		return &roles->state;
-	if (holds(input->name, "a_log"))
+	if (fit_holds(input->name, "a_log"))
 		return &roles->a_log;
-	if (holds(input->name, "bias"))
+	if (fit_holds(input->name, "bias"))
 		return &roles->dt_bias;
-	if (holds(input->name, "gamma"))
+	if (fit_holds(input->name, "gamma"))
 		return &roles->gamma;
 	/* By whole names: what is called alpha or decay may be no logarithm. */
 	if (is(input, "g", "gk"))
@@ -107,20 +66,20 @@ static int find_outputs(const char *family, const struct op_problem *problem, st
 {
 	for (int i = 0; i < problem->output_count; i++) {
 		const struct op_arg *output = &problem->outputs[i];
-		bool state = holds(output->name, "state") || is(output, "ht", "ht");
+		bool state = fit_holds(output->name, "state") || is(output, "ht", "ht");
 		int *place = state ? &roles->new_state : &roles->output;
 
-		if (*place >= 0 || !is_float(output))
-			return refuse(family, problem, output,
-			              "one output of tokens and one of states (with \"state\" in its name), of floats",
-			              why);
+		if (*place >= 0 || !fit_is_float(output))
+			return fit_refuse(
+			    family, problem, output,
+			    "one output of tokens and one of states (with \"state\" in its name), of floats", why);
 		*place = i;
 	}
 	if (roles->output < 0)
 		return err_set(why, "%s: no output has a value for each token and head", family);
 	if (problem->outputs[roles->output].rank != 3 && problem->outputs[roles->output].rank != 4)
-		return refuse(family, problem, &problem->outputs[roles->output],
-		              "[batch, tokens, heads, dim], or [total tokens, heads, dim]", why);
+		return fit_refuse(family, problem, &problem->outputs[roles->output],
+				  "[batch, tokens, heads, dim], or [total tokens, heads, dim]", why);
 	return 0;
 }
 
@@ -134,14 +93,15 @@ static int find(const char *family, const struct op_problem *problem, struct rec
 		int *place = place_of(roles, input, problem->outputs[roles->output].rank);
 
 		if (place == NULL || *place >= 0)
-			return refuse(family, problem, input,
-			              "one each of q, k, v, the gate g or gk (or g_gamma; A_log and dt_bias), beta, a"
-			              " state, cu_seqlens, and the scalars scale, use_qk_l2norm_in_kernel,"
-			              " use_beta_sigmoid_in_kernel, allow_neg_eigval and lower_bound",
-			              why);
+			return fit_refuse(
+			    family, problem, input,
+			    "one each of q, k, v, the gate g or gk (or g_gamma; A_log and dt_bias), beta, a"
+			    " state, cu_seqlens, and the scalars scale, use_qk_l2norm_in_kernel,"
+			    " use_beta_sigmoid_in_kernel, allow_neg_eigval and lower_bound",
+			    why);
 		*place = i;
 		if (input->optional && place != &roles->state && input->rank != OP_SCALAR)
-			return refuse(family, problem, input, "it not to be optional", why);
+			return fit_refuse(family, problem, input, "it not to be optional", why);
 	}
 	if (roles->q < 0 || roles->k < 0 || roles->v < 0)
 		return err_set(why, "%s: expected q, k and v among the inputs", family);
@@ -158,33 +118,6 @@ struct recurrence_roles recurrence_roles_of(const struct op_problem *problem)
 
 /* --- shapes ------------------------------------------------------------------------------------------------------- */
 
-static bool same_axis(const struct op_problem *problem, int a, int b)
-{
-	const struct op_axis *x = &problem->axes[a], *y = &problem->axes[b];
-
-	return a == b || (!x->var && !y->var && x->value == y->value);
-}
-
-/* `count` axes of a, from `from` on, are those of b from `b_from` on. */
-static bool same_axes(const struct op_problem *problem, const struct op_arg *a, int from, const struct op_arg *b,
-                      int b_from, int count)
-{
-	if (a->rank < from + count || b->rank < b_from + count)
-		return false;
-	for (int d = 0; d < count; d++)
-		if (!same_axis(problem, a->axis[from + d], b->axis[b_from + d]))
-			return false;
-	return true;
-}
-
-/* 0 for a var axis. */
-static int64_t fixed(const struct op_problem *problem, const struct op_arg *arg, int dimension)
-{
-	const struct op_axis *axis = &problem->axes[arg->axis[dimension]];
-
-	return axis->var ? 0 : axis->value;
-}
-
 /* A problem while it is matched. */
 struct matching {
 	const char *family;
@@ -198,18 +131,19 @@ struct matching {
 static int match_heads(const struct matching *m)
 {
 	const struct op_problem *problem = m->problem;
-	int64_t k_dim = fixed(problem, m->q, m->last), v_dim = fixed(problem, m->v, m->last);
-	int64_t heads = fixed(problem, m->v, m->last - 1), shared = fixed(problem, m->q, m->last - 1);
+	int64_t k_dim = fit_fixed(problem, m->q, m->last), v_dim = fit_fixed(problem, m->v, m->last);
+	int64_t heads = fit_fixed(problem, m->v, m->last - 1), shared = fit_fixed(problem, m->q, m->last - 1);
 
-	if (!same_axes(problem, m->q, 0, m->k, 0, m->last + 1) || k_dim < 1 || k_dim > RECURRENCE_DIM_MOST)
-		return refuse(m->family, problem, m->k, "the axes of q; the last one const, at most 512", m->why);
-	if (!same_axes(problem, m->v, 0, m->q, 0, m->last - 1) || heads < 1 || v_dim < 1 || v_dim > RECURRENCE_DIM_MOST)
-		return refuse(m->family, problem, m->v,
-		              "the tokens of q, const heads, and a const last axis of at most 512", m->why);
+	if (!fit_same_axes(problem, m->q, 0, m->k, 0, m->last + 1) || k_dim < 1 || k_dim > RECURRENCE_DIM_MOST)
+		return fit_refuse(m->family, problem, m->k, "the axes of q; the last one const, at most 512", m->why);
+	if (!fit_same_axes(problem, m->v, 0, m->q, 0, m->last - 1) || heads < 1 || v_dim < 1 ||
+	    v_dim > RECURRENCE_DIM_MOST)
+		return fit_refuse(m->family, problem, m->v,
+				  "the tokens of q, const heads, and a const last axis of at most 512", m->why);
 	if (shared < 1 || heads % shared != 0)
-		return refuse(m->family, problem, m->q, "a const number of heads that divides that of v", m->why);
-	if (!same_axes(problem, m->output, 0, m->v, 0, m->output->rank))
-		return refuse(m->family, problem, m->output, "the shape of v", m->why);
+		return fit_refuse(m->family, problem, m->q, "a const number of heads that divides that of v", m->why);
+	if (!fit_same_axes(problem, m->output, 0, m->v, 0, m->output->rank))
+		return fit_refuse(m->family, problem, m->output, "the shape of v", m->why);
 	return 0;
 }
 
@@ -220,9 +154,9 @@ static int match_tokens(const struct matching *m)
 	if (m->output->rank == 3 && !packed)
 		return err_set(m->why, "%s: tokens [total, heads, dim] need cu_seqlens to tell their sequences",
 		               m->family);
-	if (m->output->rank == 4 && packed && fixed(m->problem, m->q, 0) != 1)
-		return refuse(m->family, m->problem, m->q, "with cu_seqlens, [total, heads, dim] or a batch axis of 1",
-		              m->why);
+	if (m->output->rank == 4 && packed && fit_fixed(m->problem, m->q, 0) != 1)
+		return fit_refuse(m->family, m->problem, m->q,
+				  "with cu_seqlens, [total, heads, dim] or a batch axis of 1", m->why);
 	return 0;
 }
 
@@ -240,12 +174,12 @@ static int match_gate(const struct matching *m, int does)
 		                     m->family);
 	const struct op_arg *gate = &problem->inputs[roles->gate];
 
-	if (gate->rank != m->last + by_key || !same_axes(problem, gate, 0, m->v, 0, m->last) ||
-	    (by_key && !same_axes(problem, gate, m->last, m->q, m->last, 1)))
-		return refuse(m->family, problem, gate,
-		              by_key ? "the tokens and heads of v, then the last axis of q"
-		                     : "the shape of v without its last axis",
-		              m->why);
+	if (gate->rank != m->last + by_key || !fit_same_axes(problem, gate, 0, m->v, 0, m->last) ||
+	    (by_key && !fit_same_axes(problem, gate, m->last, m->q, m->last, 1)))
+		return fit_refuse(m->family, problem, gate,
+				  by_key ? "the tokens and heads of v, then the last axis of q"
+					 : "the shape of v without its last axis",
+				  m->why);
 	if (roles->gamma >= 0)
 		return err_set(m->why, "%s: there are two gates, '%s' and '%s'", m->family, gate->name,
 		               problem->inputs[roles->gamma].name);
@@ -259,23 +193,25 @@ static int match_gate_weights(const struct matching *m, int does)
 	const struct op_problem *problem = m->problem;
 	bool by_key = (does & RECURRENCE_KEY_GATE) != 0;
 	const int by_head[] = {m->roles.gamma, m->roles.a_log};
-	int64_t heads = fixed(problem, m->v, m->last - 1);
+	int64_t heads = fit_fixed(problem, m->v, m->last - 1);
 
 	for (int i = 0; i < 2; i++)
 		if (by_head[i] >= 0 && (problem->inputs[by_head[i]].rank != 1 ||
-		                        !same_axes(problem, &problem->inputs[by_head[i]], 0, m->v, m->last - 1, 1)))
-			return refuse(m->family, problem, &problem->inputs[by_head[i]], "one for each head of v",
-			              m->why);
+					!fit_same_axes(problem, &problem->inputs[by_head[i]], 0, m->v, m->last - 1, 1)))
+			return fit_refuse(m->family, problem, &problem->inputs[by_head[i]], "one for each head of v",
+					  m->why);
 	if (m->roles.dt_bias < 0)
 		return 0;
 	const struct op_arg *bias = &problem->inputs[m->roles.dt_bias];
-	bool flat = bias->rank == 1 && fixed(problem, bias, 0) == heads * (by_key ? fixed(problem, m->q, m->last) : 1);
-	bool square = by_key && bias->rank == 2 && same_axes(problem, bias, 0, m->v, m->last - 1, 1) &&
-	              same_axes(problem, bias, 1, m->q, m->last, 1);
+	bool flat =
+	    bias->rank == 1 && fit_fixed(problem, bias, 0) == heads * (by_key ? fit_fixed(problem, m->q, m->last) : 1);
+	bool square = by_key && bias->rank == 2 && fit_same_axes(problem, bias, 0, m->v, m->last - 1, 1) &&
+		      fit_same_axes(problem, bias, 1, m->q, m->last, 1);
 
 	if (!flat && !square)
-		return refuse(m->family, problem, bias,
-		              by_key ? "[heads of v, last axis of q], or that flat" : "one for each head of v", m->why);
+		return fit_refuse(m->family, problem, bias,
+				  by_key ? "[heads of v, last axis of q], or that flat" : "one for each head of v",
+				  m->why);
 	return 0;
 }
 
@@ -289,8 +225,8 @@ static int match_parts(const struct matching *m, int does)
 	if (delta != (roles->beta >= 0))
 		return err_set(m->why, delta ? "%s: expected beta among the inputs" : "%s: it has no use for a beta",
 		               m->family);
-	if (delta && (beta->rank != m->last || !same_axes(m->problem, beta, 0, m->v, 0, m->last)))
-		return refuse(m->family, m->problem, beta, "the shape of v without its last axis", m->why);
+	if (delta && (beta->rank != m->last || !fit_same_axes(m->problem, beta, 0, m->v, 0, m->last)))
+		return fit_refuse(m->family, m->problem, beta, "the shape of v without its last axis", m->why);
 	if (!delta && (roles->sigmoid >= 0 || roles->doubled >= 0))
 		return err_set(m->why, "%s: a switch for beta, and no beta", m->family);
 	if (!gated && (roles->gate >= 0 || roles->gamma >= 0))
@@ -305,10 +241,13 @@ static int layouts(const struct matching *m, const struct op_arg *state)
 {
 	const struct op_problem *problem = m->problem;
 
-	if (state->rank != 4 || !is_float(state) || !same_axes(problem, state, 1, m->v, m->last - 1, 1))
+	if (state->rank != 4 || !fit_is_float(state) || !fit_same_axes(problem, state, 1, m->v, m->last - 1, 1))
 		return 0;
-	return (same_axes(problem, state, 2, m->q, m->last, 1) && same_axes(problem, state, 3, m->v, m->last, 1)) |
-	       (same_axes(problem, state, 2, m->v, m->last, 1) && same_axes(problem, state, 3, m->q, m->last, 1)) << 1;
+	return (fit_same_axes(problem, state, 2, m->q, m->last, 1) &&
+		fit_same_axes(problem, state, 3, m->v, m->last, 1)) |
+	       (fit_same_axes(problem, state, 2, m->v, m->last, 1) &&
+		fit_same_axes(problem, state, 3, m->q, m->last, 1))
+		   << 1;
 }
 
 /* V_FIRST, 0, or -1. */
@@ -319,8 +258,8 @@ static int match_states(const struct matching *m)
 	    m->roles.state >= 0 ? &problem->inputs[m->roles.state] : NULL,
 	    m->roles.new_state >= 0 ? &problem->outputs[m->roles.new_state] : NULL,
 	};
-	bool first = said(problem, "v_first") || said(problem, "k_last") || holds(problem->description, "v_first") ||
-	             holds(problem->description, "k_last");
+	bool first = fit_said(problem, "v_first") || fit_said(problem, "k_last") ||
+		     fit_holds(problem->description, "v_first") || fit_holds(problem->description, "k_last");
 	int fitting = 3;
 
 	for (int i = 0; i < 2; i++) {
@@ -328,13 +267,15 @@ static int match_states(const struct matching *m)
 			continue;
 		fitting &= layouts(m, states[i]);
 		if (fitting == 0)
-			return refuse(m->family, problem, states[i],
-			              "states [sequences, heads of v, K, V] (or all of them [V, K]) of floats", m->why);
-		if (m->roles.cu_seqlens < 0 && !same_axes(problem, states[i], 0, m->q, 0, 1))
-			return refuse(m->family, problem, states[i], "a state for each sequence of the batch", m->why);
+			return fit_refuse(m->family, problem, states[i],
+					  "states [sequences, heads of v, K, V] (or all of them [V, K]) of floats",
+					  m->why);
+		if (m->roles.cu_seqlens < 0 && !fit_same_axes(problem, states[i], 0, m->q, 0, 1))
+			return fit_refuse(m->family, problem, states[i], "a state for each sequence of the batch",
+					  m->why);
 	}
-	if (states[0] != NULL && states[1] != NULL && !same_axes(problem, states[0], 0, states[1], 0, 4))
-		return refuse(m->family, problem, states[1], "the shape of the states that come in", m->why);
+	if (states[0] != NULL && states[1] != NULL && !fit_same_axes(problem, states[0], 0, states[1], 0, 4))
+		return fit_refuse(m->family, problem, states[1], "the shape of the states that come in", m->why);
 	return (fitting == 3 ? first : fitting == 2) ? RECURRENCE_V_FIRST : 0;
 }
 
@@ -342,10 +283,11 @@ static int said_flags(const struct matching *m, int does)
 {
 	const struct op_problem *problem = m->problem;
 	bool delta = (does & RECURRENCE_DELTA) != 0;
-	bool raw = delta && (strcmp(problem->inputs[m->roles.beta].name, "b") == 0 || said(problem, "beta_sigmoid"));
+	bool raw =
+	    delta && (strcmp(problem->inputs[m->roles.beta].name, "b") == 0 || fit_said(problem, "beta_sigmoid"));
 
-	return (said(problem, "l2norm") ? RECURRENCE_L2NORM : 0) | (raw ? RECURRENCE_SIGMOID : 0) |
-	       (delta && said(problem, "neg_eigval") ? RECURRENCE_DOUBLED : 0);
+	return (fit_said(problem, "l2norm") ? RECURRENCE_L2NORM : 0) | (raw ? RECURRENCE_SIGMOID : 0) |
+	       (delta && fit_said(problem, "neg_eigval") ? RECURRENCE_DOUBLED : 0);
 }
 
 int recurrence_match(const char *name, int does, const struct op_problem *problem, struct err *why)

@@ -90,6 +90,19 @@ static bool piece_is(struct piece piece, const char *text)
 	return piece.length == strlen(text) && memcmp(piece.at, text, piece.length) == 0;
 }
 
+/* Of an option's name, which may be shown; 0: it has none, and may be half a password. What stands behind a '=' is not
+ * shown either, for it may be a whole one. */
+static size_t word_length(struct piece option)
+{
+	size_t length = 0;
+
+	while (length < option.length && strchr("abcdefghijklmnopqrstuvwxyz-_", option.at[length]) != NULL)
+		length++;
+	bool name = length == option.length || option.at[length] == '=';
+
+	return name && memchr(option.at, '@', option.length) == NULL ? length : 0;
+}
+
 static int read_option(struct piece option, bool socket, struct place *out, struct err *err)
 {
 	if (piece_is(option, "read-only")) {
@@ -103,10 +116,14 @@ static int read_option(struct piece option, bool socket, struct place *out, stru
 	    read_number((struct piece){option.at + 3, option.length - 3}, 0, DATABASE_MOST, &out->database))
 		return 0;
 	char shown[84];
+	size_t word = word_length(option);
 
-	snprintf(shown, sizeof shown, "%.*s", (int)(option.length < 80 ? option.length : 80), option.at);
-	return err_set(err, "REFTEST_REMOTE has the option '%s'; it takes read-only, timeout=SECONDS (0.1 to 600)%s",
-		       err_show(shown).text, socket ? " and db=NUMBER" : "");
+	snprintf(shown, sizeof shown, " '%.*s'", (int)(word < 80 ? word : 80), option.at);
+	return err_set(err,
+		       "REFTEST_REMOTE has the option%s that it does not take, or not so; it takes read-only, "
+		       "timeout=SECONDS (0.1 to 600)%s%s",
+		       word > 0 ? shown : "", socket ? " and db=NUMBER" : "",
+		       word == 0 ? ". A ? in a password is written %3F" : "");
 }
 
 static int read_options(const char *query, bool socket, struct place *out, struct err *err)
@@ -190,6 +207,8 @@ static int read_network(const char *scheme, struct piece rest, struct place *out
 		where.length -= (size_t)(at + 1 - where.at);
 		where.at = at + 1;
 	}
+	if (memchr(path.at, '@', path.length) != NULL) /* of user:pass/word@host the half behind the / would be shown */
+		return bad("address (in a user's name and a password / is written %2F, in a path @ is %40)", err);
 	while (path.length > 0 && path.at[path.length - 1] == '/')
 		path.length--;
 	int wrote = snprintf(out->shown, sizeof out->shown, "%s%.*s%.*s", scheme, (int)where.length, where.at,

@@ -1,7 +1,7 @@
 #!/bin/sh
 # One shard of `reftest verify` as a task of a Slurm array job (README, "On a cluster").
 #
-#   REFTEST_ROOT=/shared/dataset REFTEST_REMOTE=redis://cache:6379 sbatch --array=1-8 tools/slurm_array.sh [OPTION…]
+#   REFTEST_ROOT=/shared/dataset REFTEST_REMOTE=redis://cache:6379 sbatch --array=1-8 …/slurm_array.sh [OPTION…]
 #
 # Each task works on a copy of the dataset on its node's own disk ($TMPDIR, else /tmp): LMDB's file is not for several
 # machines at once, and a shared filesystem is where several machines meet. Verdicts meet in $REFTEST_REMOTE or, for want of

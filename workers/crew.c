@@ -11,12 +11,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/arena.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/trace.h"
 #include "workers/machine.h"
-
-extern char **environ;
 
 enum {
 	UP_MS = 300000,      /* for a template to import torch, for a child to warm up: generous, disks may be slow */
@@ -116,9 +115,13 @@ static int launch(struct crew *crew, int socket, int output, struct err *err)
 	                (char *)(uintptr_t)crew->device, threads, NULL};
 	const int fds[] = {-1, output, output, socket};
 	struct epoll_event event = {.events = EPOLLIN};
+	struct arena arena = {0};
 
 	snprintf(threads, sizeof threads, "%d", crew->threads);
-	if (process_start(&crew->template, crew->python, argv, environ, fds, 4, err) != 0)
+	int rc = process_start(&crew->template, crew->python, argv, process_environment(NULL, &arena), fds, 4, err);
+
+	arena_free(&arena);
+	if (rc != 0)
 		return -1;
 	if (crew->template.pidfd >= 0)
 		epoll_ctl(crew->epoll, EPOLL_CTL_ADD, crew->template.pidfd, &event);

@@ -13,6 +13,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/arena.h"
+
+extern char **environ;
+
 enum { FDS_MAX = 8, FD_ABOVE = 16 /* copies lie above every place they may have to go to */ };
 
 static int set_attributes(posix_spawnattr_t *attributes)
@@ -85,6 +89,32 @@ int process_start(struct process *process, const char *path, char *const argv[],
 	if (rc == 0)
 		process->pidfd = (int)syscall(SYS_pidfd_open, process->pid, 0);
 	return rc;
+}
+
+static bool is_ours_alone(const char *variable)
+{
+	static const char *const names[] = {"REFTEST_CACHE_KEY=", "REFTEST_REMOTE="};
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (strncmp(variable, names[i], strlen(names[i])) == 0)
+			return true;
+	return false;
+}
+
+char **process_environment(const char *more, struct arena *arena)
+{
+	size_t count = 0, kept = 0;
+
+	while (environ[count] != NULL)
+		count++;
+	char **out = arena_array(arena, count + 2, sizeof *out);
+
+	for (size_t i = 0; i < count; i++)
+		if (!is_ours_alone(environ[i]))
+			out[kept++] = environ[i];
+	if (more != NULL)
+		out[kept++] = arena_string(arena, more);
+	return out;
 }
 
 bool process_ended(struct process *process, int *status)

@@ -17,6 +17,13 @@ struct process {
 int process_start(struct process *process, const char *path, char *const argv[], char *const envp[], const int *fds,
                   int fd_count, struct err *err);
 
+/* This program's environment, without what a process that runs code of others has no use for and might print: the key that
+ * verdicts are signed with, and the address and password of the remote. `more`: a variable to be in it after all, as
+ * "NAME=value"; NULL: none. In `arena`, ends with NULL. (Whoever runs as this user can still find them out: this keeps them out
+ * of texts, not from thieves.) */
+struct arena;
+char **process_environment(const char *more, struct arena *arena);
+
 /* Reaps it if it has ended: true, with its wait status. */
 bool process_ended(struct process *process, int *status);
 

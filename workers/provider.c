@@ -9,12 +9,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/arena.h"
 #include "base/json.h"
 #include "base/trace.h"
 #include "workers/crew.h"
 #include "workers/machine.h"
-
-extern char **environ;
 
 enum {
 	UP_MS = 300000, /* to import torch and warm the device up */
@@ -78,10 +77,15 @@ static int launch(struct provider *provider, int socket, int output, struct err 
 			threads,
 			NULL};
 	const int fds[] = {-1, output, output, socket};
+	struct arena arena = {0};
 
 	snprintf(threads, sizeof threads, "%d", provider->threads);
-	if (machine_script("provider.py", "REFTEST_PROVIDER", script, sizeof script, err) != 0 ||
-	    process_start(&provider->process, provider->python, argv, environ, fds, 4, err) != 0)
+	if (machine_script("provider.py", "REFTEST_PROVIDER", script, sizeof script, err) != 0)
+		return -1;
+	int rc = process_start(&provider->process, provider->python, argv, process_environment(NULL, &arena), fds, 4, err);
+
+	arena_free(&arena);
+	if (rc != 0)
 		return -1;
 	if (watch_fd(provider, provider->process.pidfd) != 0)
 		return err_errno(err, "the provider cannot be watched");

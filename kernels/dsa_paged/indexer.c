@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "kernels/attention.h"
+#include "kernels/check.h"
 
 static void *take(int64_t count, size_t size)
 {
@@ -22,7 +23,11 @@ int indexer_check(const struct op_case *c, const struct tensor *in, struct err *
 	struct indexer_roles roles = indexer_roles_of(c->problem);
 	struct indexer_extent e = indexer_extent_of(c, &roles);
 	const struct tensor *lengths = &in[roles.lengths], *table = &in[roles.table];
+	static const char why[] = "scores that follow from it have no order";
 
+	if (check_numbers(c, in, roles.query, false, why, err) != 0 ||
+	    check_numbers(c, in, roles.weights, false, why, err) != 0)
+		return -1;
 	for (int64_t b = 0; b < e.batch && lengths->data != NULL; b++) {
 		int64_t length = attention_integer(lengths, b);
 

@@ -42,9 +42,11 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "kernels/fit.h"
 #include "kernels/gdn/gradient.h"
 #include "kernels/gdn/oracle.h"
 #include "kernels/gdn/roles.h"
+#include "kernels/recurrence_packed.h"
 
 enum { PARALLEL_FROM = 1 << 20 }; /* elements from which threads are worth their start */
 
@@ -102,9 +104,9 @@ static void preset_axes(const struct op_problem *problem, const struct gdn_roles
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
 	struct gdn_roles roles = gdn_roles_of(problem);
-	const struct preset *presets = roles.cu_seqlens >= 0                               ? packed[size]
-	                               : gdn_fixed(problem, &problem->inputs[roles.q], 1) == 1 ? one_token[size]
-	                                                                                   : by_batch[size];
+	const struct preset *presets = roles.cu_seqlens >= 0				       ? packed[size]
+				       : fit_fixed(problem, &problem->inputs[roles.q], 1) == 1 ? one_token[size]
+											       : by_batch[size];
 	int count = 0;
 
 	(void)variant;
@@ -183,18 +185,6 @@ static double scalar(const struct op_case *c, int input)
 
 /* --- inputs ------------------------------------------------------------------------------------------------------- */
 
-/* k's element has standard deviation 1 / sqrt(K): uniform on +-sqrt(3 / K), to three bits. */
-static void size_keys(struct gdn_fill *f, int64_t k_dim)
-{
-	double wanted = sqrt(3 / (double)k_dim);
-
-	while (f->exponent > -8 && wanted * ldexp(1, -f->exponent) < 0.5)
-		f->exponent--;
-	while (wanted * ldexp(1, -f->exponent) >= 1)
-		f->exponent++;
-	f->eighths = (int)lround(wanted * ldexp(8, -f->exponent));
-}
-
 struct gdn_fill gdn_fill_of(const struct op_case *c, int input)
 {
 	struct gdn_roles roles = gdn_roles_of(c->problem);
@@ -220,27 +210,8 @@ struct gdn_fill gdn_fill_of(const struct op_case *c, int input)
 		}
 	f.follows = e.q_heads == e.k_heads;
 	f.l2norm = gdn_l2norm(c, &roles);
-	size_keys(&f, e.k_dim);
+	recurrence_size_keys(e.k_dim, &f.eighths, &f.exponent);
 	return f;
-}
-
-/* Sequences have 65, 1, 64, … tokens; if the batch has not so many, in proportion, and one each at the least; if it
- * has more, the last has the rest. */
-static void fill_offsets(const struct gdn_extent *e, struct tensor *out)
-{
-	static const int64_t wanted[] = {65, 1, 64, 9, 63, 128};
-	int64_t spare = e->total - e->sequences, weights = 0, at = 0;
-
-	for (int64_t n = 0; n < e->sequences; n++)
-		weights += wanted[n % 6] - 1;
-	if (out->elements > 0)
-		number_set(out->data, out->dtype, 0, 0);
-	for (int64_t n = 0; n < e->sequences; n++) {
-		int64_t more = wanted[n % 6] - 1;
-
-		at += 1 + (weights <= spare ? more : more * spare / weights);
-		number_set(out->data, out->dtype, n + 1, (double)(n == e->sequences - 1 ? e->total : at));
-	}
 }
 
 /* All tokens are those of the middle sequence of three. */
@@ -290,13 +261,14 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 	if (input == roles.cu_seqlens && c->edge == EDGE_EMPTY_SEQUENCE)
 		fill_empty(&e, out);
 	else if (input == roles.cu_seqlens)
-		fill_offsets(&e, out);
+		recurrence_fill_offsets(e.sequences, e.total, out);
 	else if (input == roles.indices)
 		fill_indices(&e, f.key, out);
 	else
 		fill_floats(&f, out);
 	return 0;
 }
+
 static const char *const op_types[] = {"gdn", NULL};
 
 const struct op gdn_op = {

@@ -8,38 +8,31 @@
 #include "kernels/check.h"
 #include "kernels/gdn/roles.h"
 #include "kernels/number.h"
+#include "kernels/recurrence_packed.h"
+#include "kernels/recurrence_work.h"
 #include "kernels/wide.h"
 
-static int64_t integer(const struct tensor *tensor, int64_t index)
+/* Every sequence that a workload brings has a token. */
+static int check_no_sequence_empty(const char *name, const struct tensor *offsets, struct err *err)
 {
-	return tensor->dtype == DTYPE_INT64 ? ((const int64_t *)tensor->data)[index]
-					    : ((const int32_t *)tensor->data)[index];
-}
-
-/* `empty`: a sequence may have no token. */
-static int check_offsets(const char *name, const struct gdn_extent *e, bool empty, const struct tensor *offsets,
-			 struct err *err)
-{
-	int64_t count = offsets->elements;
-
-	if (count < 1 || integer(offsets, 0) != 0)
-		return err_set(err, "%s does not begin with 0", name);
-	for (int64_t n = 1; n < count; n++)
-		if (integer(offsets, n) < integer(offsets, n - 1) || integer(offsets, n) > e->total)
-			return err_set(
-			    err, "%s[%lld] is %lld: it must not be below %s[%lld] = %lld, nor above the %lld tokens",
-			    name, (long long)n, (long long)integer(offsets, n), name, (long long)n - 1,
-			    (long long)integer(offsets, n - 1), (long long)e->total);
-		else if (!empty && integer(offsets, n) == integer(offsets, n - 1))
+	for (int64_t n = 1; n < offsets->elements; n++)
+		if (check_integer(offsets, n) == check_integer(offsets, n - 1))
 			return err_set(
 			    err,
 			    "%s gives sequence %lld no token: implementations differ in what its new state is, so"
 			    " leave it out",
 			    name, (long long)n - 1);
-	if (integer(offsets, count - 1) != e->total)
-		return err_set(err, "%s ends with %lld, and there are %lld tokens", name,
-			       (long long)integer(offsets, count - 1), (long long)e->total);
 	return 0;
+}
+
+static int check_offsets(const struct op_case *c, int input, const struct gdn_extent *e, const struct tensor *offsets,
+			 struct err *err)
+{
+	const char *name = c->problem->inputs[input].name;
+
+	if (recurrence_check_offsets(name, e->total, offsets, err) != 0)
+		return -1;
+	return c->edge != 0 ? 0 : check_no_sequence_empty(name, offsets, err);
 }
 
 /* `writes`: something is written to the slots. */
@@ -53,7 +46,7 @@ static int check_indices(const char *name, const struct gdn_extent *e, bool writ
 	if (owner == NULL)
 		die_no_memory();
 	for (int64_t n = 0; n < indices->elements && rc == 0; n++) {
-		int64_t slot = integer(indices, n);
+		int64_t slot = check_integer(indices, n);
 
 		if (slot < 0 || slot >= e->slots)
 			rc = err_set(err, "%s[%lld] is %lld; there are %lld states, counted from 0", name, (long long)n,
@@ -74,6 +67,46 @@ static bool writes_slots(const struct op_case *c, const struct gdn_roles *roles)
 	       (roles->buffer >= 0 && gdn_buffer_by_slot(c->problem, roles));
 }
 
+/* Is row `row` of q or k all zeros? */
+static bool is_zero_row(const struct tensor *tensor, int64_t row, int64_t dim)
+{
+	for (int64_t i = 0; i < dim; i++)
+		if (number_get(tensor->data, tensor->dtype, row * dim + i) != 0)
+			return false;
+	return true;
+}
+
+/* Of q and k, if they are normalised, every row that a workload brings has a direction. */
+static int check_directions(const struct op_case *c, const struct gdn_roles *roles, const struct gdn_extent *e,
+			    const struct tensor *in, struct err *err)
+{
+	const int both[] = {roles->q, roles->k};
+	char place[160];
+
+	for (int i = 0; i < 2 && gdn_l2norm(c, roles); i++) {
+		const struct tensor *rows = &in[both[i]];
+
+		for (int64_t row = 0; check_brought(c, in, both[i]) && row < rows->elements / e->k_dim; row++)
+			if (is_zero_row(rows, row, e->k_dim))
+				return err_set(
+				    err,
+				    "input '%s' has a row of zeros at %s: it is to be normalised and has no direction",
+				    c->problem->inputs[both[i]].name,
+				    check_place(rows, row * e->k_dim, place, sizeof place));
+	}
+	return 0;
+}
+
+/* States of which nothing is said afterwards may hold anything where no sequence is. */
+static int check_floats(const struct op_case *c, const struct gdn_roles *roles, const struct tensor *in, struct err *err)
+{
+	for (int i = 0; i < c->problem->input_count; i++)
+		if (dtype_is_float(c->problem->inputs[i].dtype) && (i != roles->state || roles->new_state >= 0) &&
+		    check_numbers(c, in, i, false, "what follows from it is NaN, and NaN equals nothing", err) != 0)
+			return -1;
+	return 0;
+}
+
 int gdn_check(const struct op_case *c, const struct tensor *in, struct err *err)
 {
 	struct gdn_roles roles = gdn_roles_of(c->problem);
@@ -83,9 +116,9 @@ int gdn_check(const struct op_case *c, const struct tensor *in, struct err *err)
 	if (gdn_check_axes(c, &roles, &e, err) != 0)
 		return -1;
 	if (roles.cu_seqlens >= 0 && in[roles.cu_seqlens].data != NULL &&
-	    check_offsets(inputs[roles.cu_seqlens].name, &e, c->edge != 0, &in[roles.cu_seqlens], err) != 0)
+	    check_offsets(c, roles.cu_seqlens, &e, &in[roles.cu_seqlens], err) != 0)
 		return -1;
-	if (check_numbers(c, in, roles.buffer, false, "the whole buffer is compared, and NaN equals nothing", err) != 0)
+	if (check_floats(c, &roles, in, err) != 0 || check_directions(c, &roles, &e, in, err) != 0)
 		return -1;
 	if (roles.indices >= 0 && in[roles.indices].data != NULL)
 		return check_indices(inputs[roles.indices].name, &e, writes_slots(c, &roles), &in[roles.indices], err);
@@ -103,33 +136,19 @@ struct work {
 	bool v_last, l2norm, updates, buffer_by_slot;
 };
 
-static double *take(int64_t count)
-{
-	double *memory = calloc((size_t)count + 1, sizeof *memory);
-
-	if (memory == NULL)
-		die_no_memory();
-	return memory;
-}
-
 static int64_t slot_of(const struct work *w, int64_t n)
 {
 	bool indexed = w->roles.indices >= 0 && w->in[w->roles.indices].data != NULL;
 
-	return indexed ? integer(&w->in[w->roles.indices], n) : n;
+	return indexed ? check_integer(&w->in[w->roles.indices], n) : n;
 }
 
 static void tokens_of(const struct work *w, int64_t n, int64_t *first, int64_t *end)
 {
 	int offsets = w->roles.cu_seqlens;
 
-	*first = offsets >= 0 ? integer(&w->in[offsets], n) : n * w->e.tokens;
-	*end = offsets >= 0 ? integer(&w->in[offsets], n + 1) : (n + 1) * w->e.tokens;
-}
-
-static double softplus(double x)
-{
-	return x > 40 ? x : log1p(exp(x));
+	*first = offsets >= 0 ? check_integer(&w->in[offsets], n) : n * w->e.tokens;
+	*end = offsets >= 0 ? check_integer(&w->in[offsets], n + 1) : (n + 1) * w->e.tokens;
 }
 
 /* A row of q or k, divided by its norm if that is wanted. */
@@ -167,8 +186,8 @@ WIDE static void step(const struct work *w, int64_t token, int64_t h, double *st
 	int64_t place = token * e->v_heads + h, dim = e->k_dim;
 	double *q = row, *k = row + dim, *v = row + 2 * dim, *output = v + e->v_dim;
 	double x = weight_of(w, w->roles.a, place) + weight_of(w, w->roles.dt_bias, h);
-	double g = exp(-exp(weight_of(w, w->roles.a_log, h)) * softplus(x));
-	double beta = 1 / (1 + exp(-weight_of(w, w->roles.b, place)));
+	double g = exp(-exp(weight_of(w, w->roles.a_log, h)) * recurrence_softplus(x));
+	double beta = recurrence_sigmoid(weight_of(w, w->roles.b, place));
 
 	read_row(w, w->roles.q, token * e->q_heads + h / (e->v_heads / e->q_heads), q);
 	read_row(w, w->roles.k, token * e->k_heads + h / (e->v_heads / e->k_heads), k);
@@ -215,7 +234,8 @@ static void run_head(const struct work *w, int64_t n, int64_t h)
 {
 	const struct gdn_extent *e = &w->e;
 	int64_t size = e->v_dim * e->k_dim, place = (slot_of(w, n) * e->v_heads + h) * size, first, end;
-	double *state = take(size), *stored = take(size), *row = take(2 * e->k_dim + 2 * e->v_dim);
+	double *state = recurrence_take(size), *stored = recurrence_take(size),
+	       *row = recurrence_take(2 * e->k_dim + 2 * e->v_dim);
 
 	if (w->roles.state >= 0 && w->in[w->roles.state].data != NULL)
 		number_read(w->in[w->roles.state].data, w->in[w->roles.state].dtype, place, size, stored);

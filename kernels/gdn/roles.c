@@ -5,69 +5,28 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "kernels/fit.h"
 
 static const struct gdn_roles no_roles = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
 
-static bool is_float(const struct op_arg *arg)
-{
-	return arg->rank != OP_SCALAR &&
-	       (arg->dtype == DTYPE_FLOAT32 || arg->dtype == DTYPE_BFLOAT16 || arg->dtype == DTYPE_FLOAT16);
-}
-
-static bool is_index(const struct op_arg *arg)
-{
-	return arg->rank == 1 && (arg->dtype == DTYPE_INT32 || arg->dtype == DTYPE_INT64);
-}
-
-/* Does `text` hold `word`, upper or lower case? */
-static bool holds(const char *text, const char *word)
-{
-	size_t length = strlen(word);
-
-	for (; text != NULL && *text != '\0'; text++) {
-		size_t i = 0;
-
-		while (i < length && text[i] != '\0' && tolower((unsigned char)text[i]) == word[i])
-			i++;
-		if (i == length)
-			return true;
-	}
-	return false;
-}
-
-static bool name_or_tag_holds(const struct op_problem *problem, const char *word)
-{
-	for (int i = 0; i < problem->tag_count; i++)
-		if (holds(problem->tags[i], word))
-			return true;
-	return holds(problem->name, word);
-}
-
-static int refuse(const struct op_problem *problem, const struct op_arg *arg, const char *expected, struct err *why)
-{
-	char shape[512];
-
-	return err_set(why, "gdn: '%s' is %s of %s; expected %s", arg->name,
-		       op_shape_text(problem, arg, shape, sizeof shape), dtype_name(arg->dtype), expected);
-}
-
 static int *scalar_place(struct gdn_roles *roles, const struct op_arg *input)
 {
-	if (holds(input->name, "l2norm"))
+	if (fit_holds(input->name, "l2norm"))
 		return &roles->l2norm;
-	if (holds(input->name, "disable_state_update"))
+	if (fit_holds(input->name, "disable_state_update"))
 		return &roles->frozen;
-	return holds(input->name, "scale") && dtype_is_float(input->dtype) ? &roles->scale : NULL;
+	return fit_holds(input->name, "scale") && dtype_is_float(input->dtype) ? &roles->scale : NULL;
 }
 
 static int *vector_place(struct gdn_roles *roles, const struct op_arg *input)
 {
-	if (is_index(input))
-		return holds(input->name, "indices") ? &roles->indices
-		       : holds(input->name, "seqlens") || holds(input->name, "indptr") || holds(input->name, "offsets")
+	if (fit_is_index(input))
+		return fit_holds(input->name, "indices") ? &roles->indices
+		       : fit_holds(input->name, "seqlens") || fit_holds(input->name, "indptr") ||
+			       fit_holds(input->name, "offsets")
 			   ? &roles->cu_seqlens
 			   : NULL;
-	return holds(input->name, "log") ? &roles->a_log : holds(input->name, "bias") ? &roles->dt_bias : NULL;
+	return fit_holds(input->name, "log") ? &roles->a_log : fit_holds(input->name, "bias") ? &roles->dt_bias : NULL;
 }
 
 /* The place of an input, by its rank (`rank` is that of the output) and, where several have the same, by its name. */
@@ -79,9 +38,9 @@ static int *place_of(struct gdn_roles *roles, const struct op_arg *input, int ra
 		return scalar_place(roles, input);
 	if (input->rank == 1)
 		return vector_place(roles, input);
-	if (!is_float(input))
+	if (!fit_is_float(input))
 		return NULL;
-	if (holds(input->name, "state"))
+	if (fit_holds(input->name, "state"))
 		return input->rank == 5 ? &roles->buffer : &roles->state;
 	if (input->rank == rank)
 		return first == 'q' ? &roles->q : first == 'k' ? &roles->k : first == 'v' ? &roles->v : NULL;
@@ -92,19 +51,19 @@ static int *place_of(struct gdn_roles *roles, const struct op_arg *input, int ra
 static int find_outputs(const struct op_problem *problem, struct gdn_roles *roles, struct err *why)
 {
 	for (int i = 0; i < problem->output_count; i++) {
-		int *place = holds(problem->outputs[i].name, "state") ? &roles->new_state : &roles->output;
+		int *place = fit_holds(problem->outputs[i].name, "state") ? &roles->new_state : &roles->output;
 
-		if (*place >= 0 || !is_float(&problem->outputs[i]))
-			return refuse(problem, &problem->outputs[i],
-				      "one output of tokens and one of states (with \"state\" in its name), of floats",
-				      why);
+		if (*place >= 0 || !fit_is_float(&problem->outputs[i]))
+			return fit_refuse(
+			    "gdn", problem, &problem->outputs[i],
+			    "one output of tokens and one of states (with \"state\" in its name), of floats", why);
 		*place = i;
 	}
 	if (roles->output < 0)
 		return err_set(why, "gdn: no output has a value for each token and head");
 	if (problem->outputs[roles->output].rank != 3 && problem->outputs[roles->output].rank != 4)
-		return refuse(problem, &problem->outputs[roles->output],
-			      "[batch, tokens, heads, dim], or [total tokens, heads, dim]", why);
+		return fit_refuse("gdn", problem, &problem->outputs[roles->output],
+				  "[batch, tokens, heads, dim], or [total tokens, heads, dim]", why);
 	return 0;
 }
 
@@ -122,15 +81,15 @@ static int find_inputs(const struct op_problem *problem, struct gdn_roles *roles
 		int *place = place_of(roles, &problem->inputs[i], rank);
 
 		if (place == NULL || *place >= 0)
-			return refuse(
-			    problem, &problem->inputs[i],
+			return fit_refuse(
+			    "gdn", problem, &problem->inputs[i],
 			    "one each of q, k, v, a, b of floats for each token, A_log and dt_bias of floats for each"
 			    " head, a state, indices, cu_seqlens, a buffer of intermediate states, and the scalars"
 			    " scale, use_qk_l2norm and disable_state_update",
 			    why);
 		*place = i;
 		if (problem->inputs[i].optional && !may_be_absent(roles, i))
-			return refuse(problem, &problem->inputs[i], "it not to be optional", why);
+			return fit_refuse("gdn", problem, &problem->inputs[i], "it not to be optional", why);
 	}
 	if (roles->q < 0 || roles->k < 0 || roles->v < 0 || roles->a < 0 || roles->b < 0 || roles->a_log < 0 ||
 	    roles->dt_bias < 0)
@@ -142,55 +101,31 @@ static int find_inputs(const struct op_problem *problem, struct gdn_roles *roles
 	return 0;
 }
 
-static bool same_axis(const struct op_problem *problem, int a, int b)
-{
-	const struct op_axis *x = &problem->axes[a], *y = &problem->axes[b];
-
-	return a == b || (!x->var && !y->var && x->value == y->value);
-}
-
-/* `count` axes of a, from `from` on, are those of b from `b_from` on. */
-static bool same_axes(const struct op_problem *problem, const struct op_arg *a, int from, const struct op_arg *b,
-		      int b_from, int count)
-{
-	if (a->rank < from + count || b->rank < b_from + count)
-		return false;
-	for (int d = 0; d < count; d++)
-		if (!same_axis(problem, a->axis[from + d], b->axis[b_from + d]))
-			return false;
-	return true;
-}
-
-int64_t gdn_fixed(const struct op_problem *problem, const struct op_arg *arg, int dimension)
-{
-	const struct op_axis *axis = &problem->axes[arg->axis[dimension]];
-
-	return axis->var ? 0 : axis->value;
-}
-
 /* q, k and v against each other and the output. */
 static int match_heads(const struct op_problem *problem, const struct gdn_roles *roles, struct err *why)
 {
 	const struct op_arg *q = &problem->inputs[roles->q], *k = &problem->inputs[roles->k];
 	const struct op_arg *v = &problem->inputs[roles->v], *output = &problem->outputs[roles->output];
 	int last = output->rank - 1;
-	int64_t heads = gdn_fixed(problem, v, last - 1);
+	int64_t heads = fit_fixed(problem, v, last - 1);
 
-	if (!same_axes(problem, q, 0, k, 0, last - 1) || !same_axes(problem, q, last, k, last, 1) ||
-	    gdn_fixed(problem, q, last) < 1 || gdn_fixed(problem, q, last) > GDN_DIM_MOST)
-		return refuse(problem, k, "the axes of q but for the heads; the last one const, at most 256", why);
-	if (!same_axes(problem, v, 0, q, 0, last - 1) || heads < 1 || gdn_fixed(problem, v, last) < 1 ||
-	    gdn_fixed(problem, v, last) > GDN_DIM_MOST)
-		return refuse(problem, v, "the tokens of q, const heads, and a const last axis of at most 256", why);
+	if (!fit_same_axes(problem, q, 0, k, 0, last - 1) || !fit_same_axes(problem, q, last, k, last, 1) ||
+	    fit_fixed(problem, q, last) < 1 || fit_fixed(problem, q, last) > GDN_DIM_MOST)
+		return fit_refuse("gdn", problem, k, "the axes of q but for the heads; the last one const, at most 256",
+				  why);
+	if (!fit_same_axes(problem, v, 0, q, 0, last - 1) || heads < 1 || fit_fixed(problem, v, last) < 1 ||
+	    fit_fixed(problem, v, last) > GDN_DIM_MOST)
+		return fit_refuse("gdn", problem, v,
+				  "the tokens of q, const heads, and a const last axis of at most 256", why);
 	for (int i = 0; i < 2; i++) {
 		const struct op_arg *x = i == 0 ? q : k;
-		int64_t own = gdn_fixed(problem, x, last - 1);
+		int64_t own = fit_fixed(problem, x, last - 1);
 
 		if (own < 1 || heads % own != 0)
-			return refuse(problem, x, "a const number of heads that divides that of v", why);
+			return fit_refuse("gdn", problem, x, "a const number of heads that divides that of v", why);
 	}
-	if (!same_axes(problem, output, 0, v, 0, output->rank))
-		return refuse(problem, output, "the shape of v", why);
+	if (!fit_same_axes(problem, output, 0, v, 0, output->rank))
+		return fit_refuse("gdn", problem, output, "the shape of v", why);
 	return 0;
 }
 
@@ -202,10 +137,10 @@ static int match_gates(const struct op_problem *problem, const struct gdn_roles 
 	for (int i = 0; i < 2; i++) {
 		const struct op_arg *gate = &problem->inputs[by_token[i]], *weight = &problem->inputs[by_head[i]];
 
-		if (gate->rank != v->rank - 1 || !same_axes(problem, gate, 0, v, 0, gate->rank))
-			return refuse(problem, gate, "the shape of v without its last axis", why);
-		if (!is_float(weight) || !same_axes(problem, weight, 0, v, v->rank - 2, 1))
-			return refuse(problem, weight, "floats, one for each head of v", why);
+		if (gate->rank != v->rank - 1 || !fit_same_axes(problem, gate, 0, v, 0, gate->rank))
+			return fit_refuse("gdn", problem, gate, "the shape of v without its last axis", why);
+		if (!fit_is_float(weight) || !fit_same_axes(problem, weight, 0, v, v->rank - 2, 1))
+			return fit_refuse("gdn", problem, weight, "floats, one for each head of v", why);
 	}
 	return 0;
 }
@@ -216,29 +151,30 @@ static int layouts(const struct op_problem *problem, const struct gdn_roles *rol
 	const struct op_arg *v = &problem->inputs[roles->v], *q = &problem->inputs[roles->q];
 	int last = v->rank - 1, at = state->rank - 1;
 
-	if (state->rank < 4 || !is_float(state) || !same_axes(problem, state, at - 2, v, last - 1, 1))
+	if (state->rank < 4 || !fit_is_float(state) || !fit_same_axes(problem, state, at - 2, v, last - 1, 1))
 		return 0;
-	return (same_axes(problem, state, at - 1, v, last, 1) && same_axes(problem, state, at, q, last, 1)) |
-	       (same_axes(problem, state, at - 1, q, last, 1) && same_axes(problem, state, at, v, last, 1)) << 1;
+	return (fit_same_axes(problem, state, at - 1, v, last, 1) && fit_same_axes(problem, state, at, q, last, 1)) |
+	       (fit_same_axes(problem, state, at - 1, q, last, 1) && fit_same_axes(problem, state, at, v, last, 1))
+		   << 1;
 }
 
 bool gdn_buffer_by_slot(const struct op_problem *problem, const struct gdn_roles *roles)
 {
 	return roles->state >= 0 &&
-	       same_axis(problem, problem->inputs[roles->buffer].axis[0], problem->inputs[roles->state].axis[0]);
+	       fit_same_axis(problem, problem->inputs[roles->buffer].axis[0], problem->inputs[roles->state].axis[0]);
 }
 
 /* A place for each token of each sequence or slot. */
 static int match_buffer(const struct op_problem *problem, const struct gdn_roles *roles, struct err *why)
 {
 	const struct op_arg *buffer = &problem->inputs[roles->buffer], *q = &problem->inputs[roles->q];
-	bool by_sequence = same_axis(problem, buffer->axis[0], q->axis[0]);
+	bool by_sequence = fit_same_axis(problem, buffer->axis[0], q->axis[0]);
 
-	if (roles->cu_seqlens < 0 && same_axis(problem, buffer->axis[1], q->axis[1]) &&
+	if (roles->cu_seqlens < 0 && fit_same_axis(problem, buffer->axis[1], q->axis[1]) &&
 	    (by_sequence || gdn_buffer_by_slot(problem, roles)))
 		return 0;
-	return refuse(problem, buffer,
-		      "[slots, tokens, heads of v, V, K], or [batch, tokens, …], beside q [batch, tokens, …]", why);
+	return fit_refuse("gdn", problem, buffer,
+			  "[slots, tokens, heads of v, V, K], or [batch, tokens, …], beside q [batch, tokens, …]", why);
 }
 
 /* GDN_V_LAST, 0, or -1. */
@@ -249,9 +185,8 @@ static int match_states(const struct op_problem *problem, const struct gdn_roles
 	    roles->new_state >= 0 ? &problem->outputs[roles->new_state] : NULL,
 	    roles->buffer >= 0 ? &problem->inputs[roles->buffer] : NULL,
 	};
-	bool v_last = name_or_tag_holds(problem, "v_last") || name_or_tag_holds(problem, "v-last") ||
-		      name_or_tag_holds(problem, "k_major") || name_or_tag_holds(problem, "k-major") ||
-		      holds(problem->description, "v-last") || holds(problem->description, "k-major");
+	bool v_last = fit_said(problem, "v_last") || fit_said(problem, "k_major") ||
+		      fit_holds(problem->description, "v_last") || fit_holds(problem->description, "k_major");
 	int fitting = 3;
 
 	for (int i = 0; i < 3; i++) {
@@ -259,13 +194,13 @@ static int match_states(const struct op_problem *problem, const struct gdn_roles
 			continue;
 		fitting &= layouts(problem, roles, states[i]);
 		if (fitting == 0 || (i < 2 && states[i]->rank != 4))
-			return refuse(problem, states[i],
-				      "states [slots, heads of v, V, K] (or all of them [K, V]) of floats", why);
+			return fit_refuse("gdn", problem, states[i],
+					  "states [slots, heads of v, V, K] (or all of them [K, V]) of floats", why);
 	}
 	if (roles->buffer >= 0 && match_buffer(problem, roles, why) != 0)
 		return -1;
-	if (states[0] != NULL && states[1] != NULL && !same_axes(problem, states[0], 0, states[1], 0, 4))
-		return refuse(problem, states[1], "the shape of the states that come in", why);
+	if (states[0] != NULL && states[1] != NULL && !fit_same_axes(problem, states[0], 0, states[1], 0, 4))
+		return fit_refuse("gdn", problem, states[1], "the shape of the states that come in", why);
 	return fitting == 3 ? v_last : fitting == 2;
 }
 
@@ -287,7 +222,7 @@ int gdn_match(const struct op_problem *problem, struct err *why)
 	if (find(problem, &roles, why) != 0 || match_heads(problem, &roles, why) != 0 ||
 	    match_gates(problem, &roles, why) != 0 || (v_last = match_states(problem, &roles, why)) < 0)
 		return -1;
-	return (v_last ? GDN_V_LAST : 0) | (name_or_tag_holds(problem, "l2norm") ? GDN_L2NORM : 0);
+	return (v_last ? GDN_V_LAST : 0) | (fit_said(problem, "l2norm") ? GDN_L2NORM : 0);
 }
 
 struct gdn_roles gdn_roles_of(const struct op_problem *problem)
@@ -347,7 +282,7 @@ static bool may_be_frozen(const struct op_problem *problem, const struct gdn_rol
 	const struct op_arg *q = &problem->inputs[roles->q];
 
 	return roles->indices >= 0 && roles->new_state >= 0 && roles->cu_seqlens < 0 && roles->frozen < 0 &&
-	       gdn_fixed(problem, q, 1) != 1;
+	       fit_fixed(problem, q, 1) != 1;
 }
 
 bool gdn_updates(const struct op_case *c, const struct gdn_roles *roles)
@@ -377,7 +312,9 @@ int gdn_check_axes(const struct op_case *c, const struct gdn_roles *roles, const
 /* What a text says of it: 1 it updates, 0 it does not, -1 nothing. */
 static int updates_in(const char *text)
 {
-	return holds(text, "disable_state_update=true") ? 0 : holds(text, "disable_state_update=false") ? 1 : -1;
+	return fit_holds(text, "disable_state_update=true")    ? 0
+	       : fit_holds(text, "disable_state_update=false") ? 1
+							       : -1;
 }
 
 int gdn_constants(const struct op_problem *problem, int variant, struct op_constant *out)

@@ -53,9 +53,6 @@ bool gdn_updates(const struct op_case *c, const struct gdn_roles *roles);
 /* What the axes alone rule out: 0, or -1 with the sentence. */
 int gdn_check_axes(const struct op_case *c, const struct gdn_roles *roles, const struct gdn_extent *e, struct err *err);
 
-/* The length of a dimension of a tensor; 0: it is var. */
-int64_t gdn_fixed(const struct op_problem *problem, const struct op_arg *arg, int dimension);
-
 /* As op.constants: "updates_state", where only probing can tell. */
 int gdn_constants(const struct op_problem *problem, int variant, struct op_constant *out);
 

@@ -23,30 +23,13 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "kernels/check.h"
+#include "kernels/fit.h"
 #include "kernels/wide.h"
 
 enum { PARALLEL_FROM = 1 << 20 }; /* elements from which threads are worth their start */
 
 /* --- which problem it is ------------------------------------------------------------------------------------------ */
-
-static bool is_float(const struct op_arg *arg)
-{
-	return arg->rank != OP_SCALAR &&
-	       (arg->dtype == DTYPE_FLOAT32 || arg->dtype == DTYPE_BFLOAT16 || arg->dtype == DTYPE_FLOAT16);
-}
-
-static bool is_index(const struct op_arg *arg)
-{
-	return arg->rank == 1 && (arg->dtype == DTYPE_INT32 || arg->dtype == DTYPE_INT64);
-}
-
-static int refuse(const struct op_problem *problem, const struct op_arg *arg, const char *expected, struct err *why)
-{
-	char shape[512];
-
-	return err_set(why, "mamba_ssu: '%s' is %s of %s; expected %s", arg->name,
-	               op_shape_text(problem, arg, shape, sizeof shape), dtype_name(arg->dtype), expected);
-}
 
 /* By kind where that tells; the floats of a token and of the weights have but their names. */
 static int *place_of(struct ssu_roles *roles, const struct op_arg *input)
@@ -61,9 +44,9 @@ static int *place_of(struct ssu_roles *roles, const struct op_arg *input)
 		return strstr(input->name, "softplus") != NULL ? &roles->softplus
 		       : strstr(input->name, "pad") != NULL    ? &roles->pad
 		                                               : NULL;
-	if (is_index(input))
+	if (fit_is_index(input))
 		return &roles->indices;
-	if (!is_float(input))
+	if (!fit_is_float(input))
 		return NULL;
 	if (input->rank == 4)
 		return &roles->state;
@@ -87,14 +70,14 @@ static int find_inputs(const struct op_problem *problem, struct ssu_roles *roles
 		int *place = place_of(roles, &problem->inputs[i]);
 
 		if (place == NULL || *place >= 0)
-			return refuse(
-			    problem, &problem->inputs[i],
+			return fit_refuse(
+			    "mamba_ssu", problem, &problem->inputs[i],
 			    "one each of a state [slots, heads, dim, S], x, dt, z, A, B, C, D and dt_bias of floats,"
 			    " integers for slots, and the scalars dt_softplus and pad_slot_id",
 			    why);
 		*place = i;
 		if (problem->inputs[i].optional && !may_be_absent(roles, i))
-			return refuse(problem, &problem->inputs[i], "it not to be optional", why);
+			return fit_refuse("mamba_ssu", problem, &problem->inputs[i], "it not to be optional", why);
 	}
 	if (roles->state < 0 || roles->x < 0 || roles->dt < 0 || roles->a < 0 || roles->b < 0 || roles->c < 0)
 		return err_set(why, "mamba_ssu: expected a state, x, dt, A, B and C among the inputs");
@@ -106,19 +89,12 @@ static int find_outputs(const struct op_problem *problem, struct ssu_roles *role
 	for (int i = 0; i < problem->output_count; i++) {
 		int *place = problem->outputs[i].rank == 4 ? &roles->new_state : &roles->output;
 
-		if (*place >= 0 || !is_float(&problem->outputs[i]))
-			return refuse(problem, &problem->outputs[i],
-			              "one output like x and one like the state, of floats", why);
+		if (*place >= 0 || !fit_is_float(&problem->outputs[i]))
+			return fit_refuse("mamba_ssu", problem, &problem->outputs[i],
+					  "one output like x and one like the state, of floats", why);
 		*place = i;
 	}
 	return roles->output >= 0 ? 0 : err_set(why, "mamba_ssu: no output has the shape of x");
-}
-
-static bool same_axis(const struct op_problem *problem, int a, int b)
-{
-	const struct op_axis *x = &problem->axes[a], *y = &problem->axes[b];
-
-	return a == b || (!x->var && !y->var && x->value == y->value);
 }
 
 /* Has `arg` the axes that `parts` names one by one? S, H, D, N: slots, heads, dim and S of the state; b: the batch of
@@ -135,7 +111,7 @@ static bool is_shape(const struct op_problem *problem, const struct ssu_roles *r
 		const char *at = strchr(of_state, parts[d]);
 		int wanted = at != NULL ? state->axis[at - of_state] : x->axis[0];
 
-		if (parts[d] == 'g' ? problem->axes[arg->axis[d]].var : !same_axis(problem, arg->axis[d], wanted))
+		if (parts[d] == 'g' ? problem->axes[arg->axis[d]].var : !fit_same_axis(problem, arg->axis[d], wanted))
 			return false;
 	}
 	return true;
@@ -164,12 +140,13 @@ static int match_shapes(const struct op_problem *problem, const struct ssu_roles
 
 		if (input != NULL && !is_shape(problem, roles, input, shapes[i].one) &&
 		    !is_shape(problem, roles, input, shapes[i].other))
-			return refuse(problem, input, shapes[i].expected, why);
+			return fit_refuse("mamba_ssu", problem, input, shapes[i].expected, why);
 	}
 	if (!is_shape(problem, roles, &problem->outputs[roles->output], "bHD"))
-		return refuse(problem, &problem->outputs[roles->output], "the shape of x", why);
+		return fit_refuse("mamba_ssu", problem, &problem->outputs[roles->output], "the shape of x", why);
 	if (roles->new_state >= 0 && !is_shape(problem, roles, &problem->outputs[roles->new_state], "SHDN"))
-		return refuse(problem, &problem->outputs[roles->new_state], "the shape of the state", why);
+		return fit_refuse("mamba_ssu", problem, &problem->outputs[roles->new_state], "the shape of the state",
+				  why);
 	return 0;
 }
 
@@ -186,10 +163,11 @@ static int match(const struct op_problem *problem, struct err *why)
 
 	for (int d = 1; d < 4; d++)
 		if (problem->axes[state->axis[d]].var)
-			return refuse(problem, state, "[slots, heads, dim, S], all but slots const", why);
-	if (!same_axis(problem, b->axis[1], c->axis[1]) ||
+			return fit_refuse("mamba_ssu", problem, state, "[slots, heads, dim, S], all but slots const",
+					  why);
+	if (!fit_same_axis(problem, b->axis[1], c->axis[1]) ||
 	    problem->axes[state->axis[1]].value % problem->axes[b->axis[1]].value != 0)
-		return refuse(problem, c, "the groups of B, a divisor of the heads", why);
+		return fit_refuse("mamba_ssu", problem, c, "the groups of B, a divisor of the heads", why);
 	return 0;
 }
 
@@ -376,12 +354,6 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 	return 0;
 }
 
-static int64_t integer(const struct tensor *tensor, int64_t index)
-{
-	return tensor->dtype == DTYPE_INT64 ? ((const int64_t *)tensor->data)[index]
-	                                    : ((const int32_t *)tensor->data)[index];
-}
-
 static int check_indices(const char *name, const struct ssu_extent *e, int64_t pad, const struct tensor *indices,
                          struct err *err)
 {
@@ -392,7 +364,7 @@ static int check_indices(const char *name, const struct ssu_extent *e, int64_t p
 	if (owner == NULL)
 		die_no_memory();
 	for (int64_t b = 0; b < indices->elements && rc == 0; b++) {
-		int64_t slot = integer(indices, b);
+		int64_t slot = check_integer(indices, b);
 
 		if (slot == pad)
 			continue;
@@ -419,14 +391,50 @@ static int check_states(const struct ssu_extent *e, struct err *err)
 	               (long long)e->batch);
 }
 
+/* What a sequence of padding brings is not looked at, so it may hold anything. */
+static int check_tokens(const struct op_case *c, const struct ssu_roles *roles, const struct ssu_extent *e, int input,
+                        const struct tensor *in, struct err *err)
+{
+	int64_t size = e->batch > 0 && input >= 0 ? in[input].elements / e->batch : 0;
+	const struct tensor *slots = roles->indices >= 0 ? &in[roles->indices] : NULL;
+	char place[160];
+
+	for (int64_t i = 0; check_brought(c, in, input) && i < e->batch * size; i++)
+		if (isnan(number_get(in[input].data, in[input].dtype, i)) &&
+		    (slots == NULL || slots->data == NULL || check_integer(slots, i / size) != ssu_pad(c, roles)))
+			return err_set(err, "input '%s' holds NaN at %s; what follows from it is NaN, and that equals"
+			                    " nothing", c->problem->inputs[input].name,
+			               check_place(&in[input], i, place, sizeof place));
+	return 0;
+}
+
+static int check_floats(const struct op_case *c, const struct ssu_roles *roles, const struct ssu_extent *e,
+                        const struct tensor *in, struct err *err)
+{
+	const int whole[] = {roles->state, roles->a, roles->d, roles->dt_bias};
+	const int by_sequence[] = {roles->x, roles->dt, roles->b, roles->c};
+
+	for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
+		if (check_numbers(c, in, whole[i], false, "what follows from it is NaN, and that equals nothing",
+		                  err) != 0)
+			return -1;
+	for (size_t i = 0; i < sizeof by_sequence / sizeof *by_sequence; i++)
+		if (check_tokens(c, roles, e, by_sequence[i], in, err) != 0)
+			return -1;
+	/* Even the 0 that padding answers is multiplied with its gate. */
+	return check_numbers(c, in, roles->z, true, "0 times silu of it is no 0, which padding answers", err);
+}
+
 int ssu_check(const struct op_case *c, const struct tensor *in, struct err *err)
 {
 	struct ssu_roles roles = ssu_roles_of(c->problem);
 	struct ssu_extent e = ssu_extent_of(c, &roles);
 
-	if (roles.indices < 0)
-		return check_states(&e, err);
-	if (in[roles.indices].data == NULL)
+	if (roles.indices < 0 && check_states(&e, err) != 0)
+		return -1;
+	if (check_floats(c, &roles, &e, in, err) != 0)
+		return -1;
+	if (roles.indices < 0 || in[roles.indices].data == NULL)
 		return 0;
 	return check_indices(c->problem->inputs[roles.indices].name, &e, ssu_pad(c, &roles), &in[roles.indices], err);
 }
@@ -493,7 +501,7 @@ static void run_head(const struct work *w, int64_t n, int64_t h)
 	const struct tensor *state = &w->in[w->roles.state], *b = &w->in[w->roles.b], *c = &w->in[w->roles.c];
 	struct tensor *output = &w->out[w->roles.output];
 	bool indexed = w->roles.indices >= 0 && w->in[w->roles.indices].data != NULL;
-	int64_t slot = indexed ? integer(&w->in[w->roles.indices], n) : n;
+	int64_t slot = indexed ? check_integer(&w->in[w->roles.indices], n) : n;
 	int64_t group = n * e->groups + h / (e->heads / e->groups);
 	double *row = calloc((size_t)(4 * e->states) + 1, sizeof *row);
 

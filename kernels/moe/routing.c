@@ -9,35 +9,15 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "kernels/fit.h"
 #include "kernels/models.h"
 #include "kernels/number.h"
 
 /* --- the method --------------------------------------------------------------------------------------------------- */
 
-/* Does `text` hold `words`, upper or lower case? */
-static bool holds(const char *text, const char *words)
-{
-	size_t length = strlen(words);
-
-	for (; text != NULL && *text != '\0'; text++) {
-		size_t i = 0;
-
-		while (i < length && tolower((unsigned char)text[i]) == words[i])
-			i++;
-		if (i == length)
-			return true;
-	}
-	return false;
-}
-
 static bool says(const struct op_problem *problem, const char *words)
 {
-	if (holds(problem->name, words) || holds(problem->description, words))
-		return true;
-	for (int i = 0; i < problem->tag_count; i++)
-		if (holds(problem->tags[i], words))
-			return true;
-	return false;
+	return fit_said(problem, words) || fit_holds(problem->description, words);
 }
 
 /* The method that name, description or tags name, in the order of this table; -1: none. Numbers are FlashInfer's. */

@@ -49,11 +49,11 @@ void transport_sha256(const void *bytes, size_t length, struct hashed *out)
 }
 
 /* A little less than the program waits, so that the sentence gets there. */
-static int64_t deadline_of(const struct courier *courier)
+static int64_t wait_of(const struct courier *courier)
 {
 	int64_t wait = courier->place->timeout_ms;
 
-	return transport_now_ms() + wait - wait / 10;
+	return wait - wait / 10;
 }
 
 /* false: the program is gone. */
@@ -107,7 +107,8 @@ static void look_up(struct courier *courier)
 
 	if (ready(courier))
 		courier->transport->get(courier->remote, (const struct hashed *)(const void *)courier->asked.data,
-					count, deadline_of(courier), take_answer, courier, &courier->dead);
+					count, transport_now_ms() + wait_of(courier), take_answer, courier,
+					&courier->dead);
 	buf_clear(&courier->asked);
 	say_done(courier);
 }
@@ -115,7 +116,7 @@ static void look_up(struct courier *courier)
 static void send_parcels(struct courier *courier)
 {
 	if (courier->parcel_count > 0 && ready(courier))
-		courier->transport->put(courier->remote, courier->parcels, courier->parcel_count, deadline_of(courier),
+		courier->transport->put(courier->remote, courier->parcels, courier->parcel_count, wait_of(courier),
 					&courier->kept, &courier->dead);
 	courier->parcel_count = 0;
 	arena_free(&courier->arena);

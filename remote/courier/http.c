@@ -2,7 +2,9 @@
  * under the key's an ActionResult that names it (remote/action_result.h). Any server that takes GET and PUT does.
  *
  * One multi handle for all: connections are kept, and shared by many requests where the server speaks HTTP/2. No
- * redirect is followed, no other protocol spoken; a body that grows beyond what a value can be is cut off. */
+ * redirect is followed, no other protocol spoken; a body that grows beyond what a value can be is cut off. A server's
+ * certificate is held to its name and to the system's authorities, or to those in the file that $CURL_CA_BUNDLE or
+ * $SSL_CERT_FILE names (as the curl program has it), which libcurl itself does not look at. */
 #include "remote/courier/transport.h"
 
 #include <stdio.h>
@@ -17,6 +19,7 @@ struct http {
 	struct place place;
 	CURLM *multi;
 	struct curl_slist *headers;
+	const char *authorities; /* the file; NULL: the system's */
 };
 
 /* One request on its way. */
@@ -35,6 +38,7 @@ struct slot {
 struct batch {
 	struct http *http;
 	int64_t deadline;
+	int64_t wait_ms; /* put: an answer moves the deadline to so long after it; get: 0 */
 	struct slot slots[SLOTS];
 	int next, count; /* items begun, and how many there are */
 	int busy;
@@ -49,6 +53,20 @@ struct batch {
 	void (*begin)(struct batch *batch, struct slot *slot);
 };
 
+/* The environment's, where it says something; NULL. */
+static const char *find_authorities(void)
+{
+	static const char *const names[] = {"CURL_CA_BUNDLE", "SSL_CERT_FILE"};
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		const char *path = getenv(names[i]);
+
+		if (path != NULL && *path != '\0')
+			return path;
+	}
+	return NULL;
+}
+
 static void *http_open(const struct place *place, struct err *err)
 {
 	struct http *http = calloc(1, sizeof *http);
@@ -56,6 +74,7 @@ static void *http_open(const struct place *place, struct err *err)
 	if (http == NULL || curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
 		die_no_memory();
 	http->place = *place;
+	http->authorities = find_authorities();
 	http->multi = curl_multi_init();
 	http->headers = curl_slist_append(curl_slist_append(NULL, "Content-Type: application/octet-stream"), "Expect:");
 	if (http->multi == NULL || http->headers == NULL) {
@@ -97,6 +116,8 @@ static void set_limits(CURL *easy)
 #endif
 	curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
 	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 1L);
+	curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 2L);
 }
 
 static void set_user(CURL *easy, const struct place *place)
@@ -120,13 +141,16 @@ static void send_request(struct batch *batch, struct slot *slot, bool put, const
 	curl_easy_reset(easy);
 	set_limits(easy);
 	set_user(easy, &batch->http->place);
+	if (batch->http->authorities != NULL)
+		curl_easy_setopt(easy, CURLOPT_CAINFO, batch->http->authorities);
 	curl_easy_setopt(easy, CURLOPT_URL, url);
 	curl_easy_setopt(easy, CURLOPT_PRIVATE, slot);
 	curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, slot->error);
 	curl_easy_setopt(easy, CURLOPT_USERAGENT, "reftest");
 	curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
 	curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);
-	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)(left > 1 ? left : 1));
+	if (batch->wait_ms == 0) /* else what waits for a connection behind others has no time of its own */
+		curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)(left > 1 ? left : 1));
 	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_bytes);
 	curl_easy_setopt(easy, CURLOPT_WRITEDATA, slot);
 	if (put) { /* libcurl copies the body: what the server answers has the buffer to itself */
@@ -158,12 +182,41 @@ static void fill_slots(struct batch *batch)
 	}
 }
 
+/* By OpenSSL's word on the chain of certificates: 0 or 1 if it was not that which was found wrong, 10 if it is too old.
+ */
+static const char *remedy_of_certificate(CURL *easy)
+{
+	long word = 0;
+
+	curl_easy_getinfo(easy, CURLINFO_SSL_VERIFYRESULT, &word);
+	return word == 10  ? "; it is the server's to be renewed"
+	       : word <= 1 ? "; REFTEST_REMOTE must have a name that the server's certificate is for"
+			   : "; an authority of your own is believed once SSL_CERT_FILE names a file with its "
+			     "certificate (PEM)";
+}
+
+/* What the user can do about it; "": nothing that we know of. */
+static const char *remedy(CURL *easy, CURLcode code)
+{
+	switch (code) {
+	case CURLE_PEER_FAILED_VERIFICATION:
+		return remedy_of_certificate(easy);
+	case CURLE_SSL_CACERT_BADFILE:
+		return "; CURL_CA_BUNDLE or SSL_CERT_FILE names a file in which there is no certificate (PEM)";
+	case CURLE_SSL_CONNECT_ERROR:
+		return "; does it speak TLS there? http:// is without";
+	default:
+		return "";
+	}
+}
+
 static int trouble(const struct batch *batch, const struct slot *slot, CURLcode code, struct err *err)
 {
 	if (code == CURLE_OPERATION_TIMEDOUT)
 		return err_set(err, "did not answer within %.3g s", batch->http->place.timeout_ms / 1000.0);
-	return err_set(err, "cannot be asked (%s)",
-		       err_show(slot->error[0] != '\0' ? slot->error : curl_easy_strerror(code)).text);
+	return err_set(err, "cannot be asked (%s)%s",
+		       err_show(slot->error[0] != '\0' ? slot->error : curl_easy_strerror(code)).text,
+		       remedy(slot->easy, code));
 }
 
 static int take_message(struct batch *batch, const CURLMsg *message, struct err *err)
@@ -333,8 +386,11 @@ static void put_begin(struct batch *batch, struct slot *slot)
 
 static int put_ended(struct batch *batch, struct slot *slot, long status, struct err *err)
 {
-	if (slot->too_long || status < 200 || status >= 300)
+	if (slot->too_long)
+		return err_set(err, "answers more than anybody asked for");
+	if (status < 200 || status >= 300)
 		return unexpected(status, err);
+	batch->deadline = transport_now_ms() + batch->wait_ms;
 	if (++slot->step <= batch->parcels[slot->item].key_count)
 		put_begin(batch, slot);
 	else
@@ -342,10 +398,11 @@ static int put_ended(struct batch *batch, struct slot *slot, long status, struct
 	return 0;
 }
 
-static int http_put(void *self, const struct parcel *parcels, int count, int64_t deadline, int *kept, struct err *err)
+static int http_put(void *self, const struct parcel *parcels, int count, int64_t wait_ms, int *kept, struct err *err)
 {
 	struct batch batch = {.http = self,
-			      .deadline = deadline,
+			      .deadline = transport_now_ms() + wait_ms,
+			      .wait_ms = wait_ms,
 			      .count = count,
 			      .parcels = parcels,
 			      .kept = kept,

@@ -253,18 +253,18 @@ static void append_set(struct redis *redis, const struct parcel *parcel, int key
 	redisAppendCommandArgv(redis->context, 3, words, lengths);
 }
 
-static int redis_put(void *self, const struct parcel *parcels, int count, int64_t deadline, int *kept, struct err *err)
+static int redis_put(void *self, const struct parcel *parcels, int count, int64_t wait_ms, int *kept, struct err *err)
 {
 	struct redis *redis = self;
 
-	if (connect_to(redis, deadline, err) < 0)
+	if (connect_to(redis, transport_now_ms() + wait_ms, err) < 0)
 		return -1;
 	for (int i = 0; i < count; i++)
 		for (int k = 0; k < parcels[i].key_count; k++)
 			append_set(redis, &parcels[i], k);
 	for (int i = 0; i < count; i++, (*kept)++)
 		for (int k = 0; k < parcels[i].key_count; k++)
-			if (expect_no_error(redis, "SET", deadline, err) < 0)
+			if (expect_no_error(redis, "SET", transport_now_ms() + wait_ms, err) < 0)
 				return -1;
 	return 0;
 }

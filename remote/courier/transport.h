@@ -1,4 +1,4 @@
-/* transport - one way of speaking to a remote: redis, or HTTP. Everything blocks, for no longer than its deadline. */
+/* transport - one way of speaking to a remote: redis, or HTTP. Everything blocks, for no longer than is said. */
 #ifndef REFTEST_REMOTE_TRANSPORT_H
 #define REFTEST_REMOTE_TRANSPORT_H
 
@@ -31,9 +31,9 @@ struct transport {
 	void *(*open)(const struct place *place, struct err *err); /* connects later; NULL: it cannot be used at all */
 	int (*get)(void *self, const struct hashed *keys, int count, int64_t deadline_ms, answer_taker *taker,
 		   void *context, struct err *err);
-	/* `kept` is raised by each parcel that lies there now, under all its keys. */
-	int (*put)(void *self, const struct parcel *parcels, int count, int64_t deadline_ms, int *kept,
-		   struct err *err);
+	/* `kept` is raised by each parcel that lies there now, under all its keys. Nobody waits for it, so it may take
+	 * as long as it likes; but at most `wait_ms` from one answer to the next. */
+	int (*put)(void *self, const struct parcel *parcels, int count, int64_t wait_ms, int *kept, struct err *err);
 	void (*close)(void *self);
 	const char *(*version)(void);
 };

@@ -1,11 +1,15 @@
 """An HTTP cache as bazel-remote is one, for scenes: GET and PUT of /ac/HASH and /cas/HASH, kept in memory.
 
-    http_cache.py PORT_FILE LOG_FILE [USER:PASSWORD]
+    http_cache.py PORT_FILE LOG_FILE [USER:PASSWORD]      with TLS_PEM set: https, by the key and certificate in that file
 
-It holds what it is given to what such a server holds it to: below /cas a value must have the SHA-256 that it is put
-under; below /ac it must be an ActionResult (of the Remote Execution API) that names output files, by path, hash and size,
-and every one of them must be in /cas, when it is put and when it is asked for. Below /plain it is a server that takes
-anything, below /bare one that leaves contents out of ActionResults.
+It holds what it is given to what such a server holds it to unless it is told not to (--disable_http_ac_validation), and
+to more: names are 64 lower-case hex digits; a body has its length and no encoding; below /cas a value must have the
+SHA-256 that it is put under; below /ac it must be an ActionResult (of the Remote Execution API) that names output
+files, each by a relative path, hash and size, and every one of them must be in /cas in that size, when it is put and
+when it is asked for. What is asked for then is not what was put: like such a server it has written down who put it
+(execution_metadata.worker). Below /plain it is a server that takes anything, below /bare one that leaves contents out
+of ActionResults, below /held one that takes a PUT and answers it only once there is a file LOG_FILE.release (the log
+has a line "HELD PATH CONNECTION -" when one has come), below /unhurried one that takes two seconds for each PUT.
 
 The other first parts of a path are how a server may lie about what it has: see `lies`. The log has a line for each request:
 "METHOD PATH CONNECTION STATUS".
@@ -15,6 +19,7 @@ import base64
 import hashlib
 import http.server
 import os
+import ssl
 import sys
 import threading
 import time
@@ -49,6 +54,8 @@ def fields(message):
     while at < len(message):
         tag = varint()
         number, wire = tag >> 3, tag & 7
+        if number == 0:
+            raise Bad("no field has number 0")
         if wire == 0:
             value = varint()
         elif wire == 2:
@@ -63,25 +70,56 @@ def fields(message):
     return found
 
 
+def message_of(bytes_, wires):
+    """{number: value} of a message all of whose fields are among these, {number: wire type}."""
+    found = {}
+    for number, wire, value in fields(bytes_):
+        if wires.get(number) != wire:
+            raise Bad(f"there is no field {number} of wire type {wire}")
+        if number in found:
+            raise Bad(f"field {number} stands there twice")
+        found[number] = value
+    return found
+
+
+FILE = {1: 2, 2: 2, 4: 0, 5: 2, 7: 2}  # path, digest, is_executable, contents, node_properties
+DIGEST = {1: 2, 2: 0}  # hash, size_bytes
+ACTION_RESULT = {2: 2, 3: 2, 4: 0, 5: 2, 6: 2, 7: 2, 8: 2, 9: 2, 10: 2, 11: 2, 12: 2}
+
+
 def output_files(message):
     """[(path, hash, size, contents)] of an ActionResult; Bad if it is none that a server takes."""
     files = []
     for number, wire, value in fields(message):
-        if number not in (2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12) or (number == 2 and wire != 2):
+        if ACTION_RESULT.get(number) != wire:
             raise Bad(f"an ActionResult has no field {number} of wire type {wire}")
         if number != 2:
             continue
-        one = {n: v for n, _, v in fields(value)}
-        if set(one) - {1, 2, 4, 5, 7}:
-            raise Bad("an OutputFile has other fields")
-        digest = {n: v for n, _, v in fields(one.get(2, b""))}
-        path, hash_, size = one.get(1, b"").decode(), digest.get(1, b"").decode(), digest.get(2, 0)
-        if not path or path.startswith("/") or len(hash_) != 64 or set(hash_) - set("0123456789abcdef"):
-            raise Bad("an OutputFile without a relative path and a hash")
+        one = message_of(value, FILE)
+        if 2 not in one:
+            raise Bad("an OutputFile without a Digest")
+        digest = message_of(one[2], DIGEST)
+        try:
+            path, hash_ = one.get(1, b"").decode(), digest.get(1, b"").decode()
+        except UnicodeDecodeError:
+            raise Bad("a text is no UTF-8") from None
+        size = digest.get(2, 0)
+        if not path or path.startswith("/") or not is_name(hash_) or size >= 1 << 63:
+            raise Bad("an OutputFile without a relative path, a hash and a size")
         files.append((path, hash_, size, one.get(5)))
     if not files:
         raise Bad("an ActionResult without output files")
     return files
+
+
+def is_name(text):
+    """Of what is kept: a SHA-256, or what takes its place below /ac."""
+    return len(text) == 64 and not set(text) - set("0123456789abcdef")
+
+
+def whole(message):
+    """Are all files that it names in /cas?"""
+    return all(len(kept.get("cas/" + hash_, b"")) == size for _, hash_, size, _ in output_files(message))
 
 
 def varint(value):
@@ -123,6 +161,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def log_message(self, *words):
         pass
 
+    def note(self, word, status):
+        with lock, open(log_file, "a") as log:
+            log.write(f"{word} {self.path} {self.client_address[1]} {status}\n")
+
     def answer(self, status, body=b"", **headers):
         self.send_response(status)
         for name, text in headers.items():
@@ -131,12 +173,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
         self.wfile.flush()
-        with lock, open(log_file, "a") as log:
-            log.write(f"{self.command} {self.path} {self.client_address[1]} {status}\n")
+        self.note(self.command, status)
 
     def parts(self):
         parts = self.path.strip("/").split("/")
-        if len(parts) != 3 or parts[1] not in ("ac", "cas"):
+        if len(parts) != 3 or parts[1] not in ("ac", "cas") or not is_name(parts[2]):
             self.answer(400)
             return None
         if password and self.headers.get("Authorization") != "Basic " + password:
@@ -145,23 +186,36 @@ class Handler(http.server.BaseHTTPRequestHandler):
         return parts
 
     def do_PUT(self):
+        if not (self.headers["Content-Length"] or "").isdigit() or "Content-Encoding" in self.headers:
+            self.answer(400)
+            return
         body = self.rfile.read(int(self.headers["Content-Length"]))
         parts = self.parts()
         if parts is None:
             return
         mode, folder, key = parts
+        if mode == "held":
+            self.note("HELD", "-")
+            while not os.path.exists(log_file + ".release"):
+                time.sleep(0.02)
+        if mode == "unhurried":
+            time.sleep(2)
         try:
+            if mode == "talkative":
+                huge(self, folder, key)
+                return
             if mode == "full":
                 self.answer(507)
                 return
             if folder == "cas" and mode != "plain" and hashlib.sha256(body).hexdigest() != key:
                 raise Bad("that is not its SHA-256")
             if folder == "ac" and mode != "plain":
-                for _, hash_, size, contents in output_files(body):
-                    if len(kept.get("cas/" + hash_, b"")) != size:
-                        raise Bad("a file of it is not in /cas")
+                for _, hash_, _, contents in output_files(body):
                     if contents is not None and hashlib.sha256(contents).hexdigest() != hash_:
                         raise Bad("contents are not what their hash says")
+                if not whole(body):
+                    raise Bad("a file of it is not in /cas")
+                body += message((9, message((1, "%s:%d" % self.client_address))))
         except Bad as bad:
             self.answer(400, str(bad).encode())
             return
@@ -180,7 +234,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         body = kept.get(folder + "/" + key)
         if body is not None and folder == "ac" and mode == "bare":
             body = action_result(value_of(key), contents=False)
-        if body is None or (folder == "ac" and any("cas/" + f[1] not in kept for f in output_files(body))):
+        if body is None or (folder == "ac" and not whole(body)):
             self.answer(404)
         else:
             self.answer(200, body)
@@ -315,6 +369,11 @@ class Server(http.server.ThreadingHTTPServer):
 
 
 server = Server(("127.0.0.1", 0), Handler)
+if os.environ.get("TLS_PEM"):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(os.environ["TLS_PEM"])
+    # Greeted by the thread of its connection, at the first read: who hangs there holds up nobody else.
+    server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
 with open(port_file + ".new", "w") as file:
     file.write(str(server.server_address[1]))
 os.rename(port_file + ".new", port_file)

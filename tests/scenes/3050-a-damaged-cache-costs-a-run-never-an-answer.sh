@@ -9,11 +9,15 @@ all=$(value "s['cases_run']")
 cache=.reftest/cache/data.mdb
 cp $cache "$work/whole"
 
+aside=0
 damaged() { # by what was just done to the file
+	cp $cache "$work/hurt"
+	aside=$((aside + 1))
 	verify
 	expect_exit 0
 	expect_ran "$all"
-	expect_says 'set aside'
+	expect_says "it was set aside as ./.reftest/cache.aside-$aside (delete it when you like)"
+	cmp -s "$work/hurt" .reftest/cache.aside-$aside/data.mdb || fail "$step: it is not there as it was"
 	verify
 	expect_exit 0
 	expect_ran 0
@@ -35,7 +39,11 @@ for page in 0 4096; do
 	printf '\002' | dd of=$cache bs=1 seek=$((page + 20)) conv=notrunc 2>/dev/null
 done
 damaged
-[ "$(find .reftest -type f ! -name '*.mdb' | wc -l)" -ge 1 ] || fail "nothing that was set aside is there"
+# all of them are still there, and counted
+run cache stats --format json
+expect "r['aside'] == $aside and r['aside_bytes'] == $(cat .reftest/cache.aside-*/* | wc -c)"
+run cache stats
+expect_says "$aside older or damaged caches"
 
 # The tail is gone but its head still says what it was: whatever can be read is right, the rest is made anew.
 cp "$work/whole" $cache

@@ -36,11 +36,17 @@ printf '\n' >>kernels/mla_paged/mla_paged.cu
 digests cuda
 expect_changed 'mla_paged ' '' own cuda
 
+# What several families ask of a definition.
+printf '\n' >>kernels/fit.c
+digests fit
+asking="delta_rule dsa_paged gated_delta_rule gdn gla gqa_paged gqa_ragged kda mamba_ssu mla_paged mla_ragged moe simple_gla "
+expect_changed "$asking" "$asking" cuda fit
+
 # Two norms are one, but for their weights; and what kernels on a GPU do alike is no part of how inputs are made.
 norms='gemma_rmsnorm rmsnorm '
 printf '\n' >>kernels/rms_inputs.h
 digests norm
-expect_changed "$norms" "$norms" cuda norm
+expect_changed "$norms" "$norms" fit norm
 printf '\n' >>kernels/rms.cu
 digests norm_cuda
 expect_changed "$norms" '' norm norm_cuda

@@ -48,6 +48,23 @@ expect_exit 0
 expect_says '/.git/hooks/pre-commit installed; the hook that was there is run first' '/.git/hooks/pre-merge-commit installed'
 run hook install
 expect_says '/.git/hooks/pre-commit is installed already'
+# one that was edited is somebody's work
+cp .git/hooks/pre-commit "$work/ours"
+sed -i 's/^exec /echo mine\nexec /' .git/hooks/pre-commit
+cp .git/hooks/pre-commit "$work/edited"
+run hook install --strict
+expect_exit 2
+expect_says '/.git/hooks/pre-commit was edited since reftest installed it, so it is left as it is'
+run hook uninstall
+expect_says '/.git/hooks/pre-commit was edited since reftest installed it, so it is left as it is'
+expectations=$((expectations + 1))
+cmp .git/hooks/pre-commit "$work/edited" || fail "the edit is gone"
+cp "$work/ours" .git/hooks/pre-commit
+sed -i 's/ --hook//; /^# reftest-hook: /d' .git/hooks/pre-commit # as older versions wrote it
+run hook install
+expect_says '/.git/hooks/pre-commit installed'
+expectations=$((expectations + 1))
+cmp .git/hooks/pre-commit "$work/ours" || fail "it is not what it was"
 echo 1 >note
 do_git add note
 commits commit -m note
@@ -88,12 +105,24 @@ edit $norm 'EPSILON = 1e-6' 'EPSILON = 1e-3'
 do_git add $norm
 refused commit -m 'the first definition, and it is wrong'
 expect_says 'FAILED   rmsnorm/tiny_norm'
-mv definitions aside
-commits commit -m 'not in the working tree'
-expect_says 'were not verified'
+mv definitions aside # what the index holds is verified, whatever lies about
+refused commit -m 'not in the working tree'
+expect_says 'FAILED   rmsnorm/tiny_norm'
+mkdir -p "$work/definitions/rmsnorm" sub # nor is a dataset above this repository taken for it
+cd sub
+run verify --changed --staged --device "$device"
+expect_exit 1
+expect_says 'FAILED   rmsnorm/tiny_norm'
+cd ..
+rm -r "$work/definitions" sub
+run verify --root . --device "$device"
+expect_exit 2
+run verify --root .git --staged --device "$device"
+expect_exit 2
+expect_says 'index has no definitions there'
 mv aside definitions
 do_git rm -qr --cached definitions
-commits commit -m 'none is left'
+commits commit --allow-empty -m 'none is left'
 cd "$root"
 
 # in another worktree, where git says by variables which repository it is
@@ -133,6 +162,20 @@ edit data/set/$norm 'EPSILON = 1e-6' 'EPSILON = 1e-3'
 refused commit -a -m 'in a folder'
 expect_says 'FAILED   rmsnorm/tiny_norm'
 do_git checkout -q .
+# of which the working tree holds nothing (a sparse checkout), or a part
+edit data/set/$norm 'EPSILON = 1e-6' 'EPSILON = 1e-3'
+do_git add data
+do_git sparse-checkout set --no-cone '/*' '!/data/'
+rm -r data/set # but for the cache
+refused commit -m 'sparse'
+expect_says 'FAILED   rmsnorm/tiny_norm'
+do_git sparse-checkout set --cone --sparse-index data/set/definitions/gemm
+[ -d data/set/definitions/gemm ] && [ ! -e data/set/$norm ] || fail "not a part of data/set/definitions"
+refused commit -m 'sparse, and an index that has folders'
+expect_says 'FAILED   rmsnorm/tiny_norm'
+do_git sparse-checkout disable
+do_git reset -q --hard
+commits commit --allow-empty -m 'all of it, and right'
 # a hook that went into a folder, with the paths that git gave it at the top
 cp .git/index .git/other
 edit data/set/$norm 'EPSILON = 1e-6' 'EPSILON = 1e-3'
@@ -159,6 +202,29 @@ GIT_DIR="$work/super/.git" GIT_INDEX_FILE="$work/super/.git/index" run verify --
 expect_exit 0
 expect_says '2 definitions: 2 passed'
 cd "$root"
+
+# a folder of hooks for all of one's repositories is not ours to write to; one that is each repository's own is
+do_git config --global core.hooksPath "$work/my hooks"
+before=$(ls -A "$work")
+run hook install
+expect_exit 2
+expect_says "$work/my hooks is where git looks for hooks in all of your repositories" "git config core.hooksPath '$root/.git/hooks'"
+expectations=$((expectations + 1))
+[ "$(ls -A "$work")" = "$before" ] || fail "something was made there"
+run hook uninstall # of what an older version put there
+expect_exit 0
+do_git config --global core.hooksPath own-hooks
+run hook install
+expect_exit 0
+expect_says "$root/own-hooks/pre-commit installed"
+run hook uninstall
+rmdir own-hooks
+do_git config --global core.hooksPath "$work/my hooks"
+do_git config core.hooksPath "$root/.git/hooks"
+run hook install
+expect_says "$root/.git/hooks/pre-commit is installed already"
+do_git config --unset core.hooksPath
+do_git config --global --unset core.hooksPath
 
 # core.hooksPath, and back
 run hook uninstall

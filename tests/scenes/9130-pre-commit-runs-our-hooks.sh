@@ -42,7 +42,7 @@ do_run "$pre_commit" install
 expect_exit 0
 do_run git commit -m first
 expect_exit 0
-expect_says 'reftest verify' 'Passed'
+expect_says 'reftest verify' 'Passed' '2 definitions: 2 passed'
 
 # a wrong epsilon; the message fits
 edit $norm 'EPSILON = 1e-6' 'EPSILON = 1e-3'
@@ -72,6 +72,21 @@ do_git rm -q definitions/gemm/tiny_gemm.json workloads/gemm/tiny_gemm.jsonl
 do_run git commit -m deleted
 expect_exit 0
 expect_says 'Passed'
+
+# what cannot be verified here is told, also of a hook that passes; `args: [--strict]` refuses it
+mkdir definitions/oddity
+sed 's/"tiny_norm"/"odd"/; s/"op_type": "rmsnorm"/"op_type": "oddity"/' $norm >definitions/oddity/odd.json
+do_git add definitions
+config reftest-verify 'args: [--strict]'
+do_run git commit -m 'odd, strictly'
+expect_exit 1
+expect_says 'NOT VERIFIED: 1 definition'
+config reftest-verify
+do_run git commit -m odd
+expect_exit 0
+expect_says 'Passed' 'NOT VERIFIED: 1 definition'
+do_git rm -q -r definitions/oddity
+do_git commit -q -m 'not odd'
 
 # somebody gives it file names after all, in chunks that run side by side
 config reftest-verify 'pass_filenames: true' 'require_serial: false'

@@ -82,6 +82,31 @@ run affected --since main --definitions
 lists gemm/tiny_gemm rmsnorm/tiny_norm
 verify --dry-run
 expect "sorted(name for name, one in d.items() if one['status'] != 'passed') == ['tiny_gemm', 'tiny_norm']"
+# what git was not told of yet, as long as it is not told to ignore it
+sed 's/"tiny_norm"/"new norm"/' definitions/rmsnorm/tiny_norm.json >'definitions/rmsnorm/new norm.json'
+cp 'definitions/rmsnorm/new norm.json' definitions/rmsnorm/scratch.json
+echo scratch.json >.git/info/exclude
+mkdir -p workloads/rmsnorm
+cp workloads/rmsnorm/tiny_norm.jsonl workloads/rmsnorm/rmsnorm_h128.jsonl
+run affected --since main --definitions
+lists gemm/tiny_gemm 'rmsnorm/new norm' rmsnorm/rmsnorm_h128 rmsnorm/tiny_norm
+do_git add -N 'definitions/rmsnorm/new norm.json'
+run affected --since main --definitions
+lists gemm/tiny_gemm 'rmsnorm/new norm' rmsnorm/rmsnorm_h128 rmsnorm/tiny_norm
+do_git reset -q
+rm 'definitions/rmsnorm/new norm.json' definitions/rmsnorm/scratch.json workloads/rmsnorm/rmsnorm_h128.jsonl
+# the same of a dataset in a folder of a repository, whatever its name; what lies beside it is none of its files
+mkdir -p '../whole/data[1] set' ../whole/data1
+cp -r definitions workloads blob '../whole/data[1] set/'
+cd ../whole
+do_git init -q -b main .
+do_git add .
+do_git commit -qm first
+cp 'data[1] set/definitions/rmsnorm/tiny_norm.json' 'data[1] set/definitions/rmsnorm/new_norm.json'
+echo 1 >data1/note
+run affected --since HEAD --json --root 'data[1] set'
+expect "[one['name'] for one in r['definitions']] == ['new_norm'] and r['untouched'] == []"
+cd "$root"
 do_git mv definitions/gemm/tiny_gemm.json definitions/gemm/other.json
 run affected --since main --json
 expect "r['gone'] == ['definitions/gemm/tiny_gemm.json'] and 'other' in [one['name'] for one in r['definitions']]"

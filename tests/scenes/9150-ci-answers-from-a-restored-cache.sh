@@ -1,7 +1,7 @@
 #!/bin/sh
-# 9150: the workflow that we ship, replayed: checked out anew at another path each time, with verdicts restored from an archive
-# and every mtime new, what did not change is answered from content alone; what did is verified, annotated and saved. And a
-# CI without a GPU accepts verdicts that one made, and says so.
+# 9150: the workflow that we ship, and the steps that README prints, replayed: checked out anew at another path each time, with
+# verdicts restored from an archive and every mtime new, what did not change is answered from content alone; what did is
+# verified, annotated and saved. And a CI without a GPU accepts verdicts that one made, and says so.
 . "$(dirname "$0")/scene.sh"
 tools=$top/tests/scenes/tools
 for site in "$top"/.venv-tests/lib/python3*/site-packages; do [ -d "$site" ] && yaml=$site; done
@@ -12,18 +12,39 @@ git config --file "$GIT_CONFIG_GLOBAL" user.email scene@localhost
 do_git() { git "$@" >"$work/git" 2>&1 || fail "git $*: $(cat "$work/git")"; }
 norm=definitions/rmsnorm/tiny_norm.json
 given tiny_norm tiny_gemm
+# What a run fetches and builds is here already: stand-ins for make and for tools/setup.sh, which leave what those would.
+mkdir "$work/bin" tools
+cat >tools/setup.sh <<'END'
+#!/bin/sh
+set -e
+mkdir -p "$(dirname "$0")/../.venv/bin"
+ln -s "$STAND_IN_PYTHON" "$(dirname "$0")/../.venv/bin/python"
+END
+cat >"$work/bin/make" <<'END'
+#!/bin/sh
+set -e
+[ "${1:-}" != -C ] || { cd "$2" && shift 2; }
+[ "${1:-}" != verify ] || tools/setup.sh
+ln -s "$STAND_IN_BUILD" build
+END
+printf '#!/bin/sh\n: >"%s"\nexec "%s" "$@"\n' "$work/asked" "$python" >"$work/python"
+chmod +x tools/setup.sh "$work/bin/make" "$work/python"
+export STAND_IN_PYTHON="$work/python" STAND_IN_BUILD="$build"
 do_git init -q -b main .
-do_git add definitions workloads blob
+do_git add definitions workloads blob tools
 do_git commit -qm first
-mkdir "$work/bin"
-ln -s "$reftest" "$work/bin/reftest"
-runs=0
+do_git clone -q --bare . "$work/repository" # stands for reftest's own
+export REFTEST_REPOSITORY="file://$work/repository"
+# README's steps work in /tmp/reftest: a place of this scene's own here.
+sed "s|/tmp/reftest|$work/tool|g" "$top/README.md" >"$work/README.md"
+runs=0 workflow=$top/.github/workflows/reftest.yml caches=$work/caches
 ci() { # a run of the workflow, in a clone of its own
 	runs=$((runs + 1))
-	step="run $runs of the workflow"
+	step="run $runs of $(basename "$workflow")"
 	clone=$work/clones/$runs
 	mkdir -p "$clone"
-	PYTHONPATH=$yaml "$python" "$tools/replay.py" "$top/.github/workflows/reftest.yml" "$root" "$clone" "$work/caches" \
+	rm -rf "$work/tool"
+	env -u REFTEST_PYTHON PYTHONPATH="$yaml" "$python" "$tools/replay.py" "$workflow" "$root" "$clone" "$caches" \
 		"$work/bin" >"$work/out" 2>"$work/err" </dev/null && status=0 || status=$?
 }
 ci
@@ -48,8 +69,28 @@ ci
 expect_exit 0
 expect_says '0 cases run, 10 cached'
 
+# the same with README's own steps, which take reftest from its repository
+workflow=$work/README.md caches=$work/readme
+last=$clone
+rm -f "$work/asked"
+ci
+expect_exit 0
+expect_says '2 definitions: 2 passed; 10 cases run' '# saved reftest-main-1-1'
+[ -s "$clone/reftest.xml" ] || fail "$step: there is no report"
+[ -e "$work/asked" ] || fail "$step: another python was taken than the one that the steps name"
+ci
+expect_exit 0
+expect_says '# restored reftest-main-1-1' '2 definitions: 2 passed; 0 cases run, 10 cached' '# saved reftest-main-2-1'
+edit $norm 'EPSILON = 1e-6' 'EPSILON = 1e-3'
+do_git commit -qam 'wrong again'
+ci
+expect_exit 1
+expect_says "::error file=$norm,line=" '# saved reftest-main-3-1'
+do_git reset -q --hard HEAD~1
+clone=$last
+
 # from content alone: no interpreter, nothing that could run
-cd "$work/clones/$runs"
+cd "$clone"
 find . -path ./.git -prune -o -path ./.reftest -prune -o -type f -exec touch -d '2001-02-03 04:05:06' {} +
 run verify --changed --cached-only --python /nonexistent
 expect_exit 0
@@ -65,13 +106,7 @@ do_git checkout -q .
 run verify --changed --cached-only --device-class sm_90
 expect_exit 3
 expect_says 'its stored verdict is of cpu, and sm_90 is asked for'
-sanitize=
-case $build in *-asan*) sanitize=-fsanitize=address,undefined ;; esac
-# shellcheck disable=SC2086,SC2046 # words
-${CC:-cc} -std=c11 -g -D_GNU_SOURCE $sanitize -I"$top" -I"$build" -o "$work/relabel" "$tools/relabel.c" -Wl,--start-group \
-	"$build/obj/rooms.a" "$build/obj/kernels.a" "$build/obj/base.a" -Wl,--end-group -fopenmp -ldl -lm -pthread \
-	$(pkg-config --libs libcjson libxxhash lmdb 2>/dev/null || echo -lcjson -lxxhash -llmdb) 2>"$work/err" ||
-	fail "relabel.c does not compile"
+make_relabel
 "$work/relabel" . sm_90 rmsnorm/tiny_norm gemm/tiny_gemm >"$work/out" 2>&1 || fail "relabel: $(cat "$work/out")"
 run verify --changed --cached-only --device-class sm_90
 expect_exit 0

@@ -1,6 +1,7 @@
 #!/bin/sh
 # 9240: with REFTEST_CACHE_KEY set, a record that is not signed, signed with another key or changed since is a miss; the
-# public half of an Ed25519 key checks and does not sign; a key that is none lets nothing from elsewhere count.
+# public half of an Ed25519 key checks and does not sign; a key that is none lets nothing from elsewhere count. What a
+# reference finds in its environment, and may print, is neither the key nor the remote.
 . "$(dirname "$0")/scene.sh"
 . "$top/tests/scenes/remotes.sh"
 given tiny_gemm
@@ -104,4 +105,17 @@ REFTEST_CACHE_KEY=hmac:abad1dea
 verify --force
 expect_exit 0
 [ "$(redis dbsize)" = 0 ] || fail "something was written without a signature"
+
+rm -r definitions/gemm
+define curious <<'END'
+import os
+
+def run(hidden_states, weight):
+    raise ValueError(" ".join(name for name in os.environ if name.startswith("REFTEST_")))
+END
+REFTEST_CACHE_KEY=$secret
+verify
+expect_exit 1
+expect_says 'ValueError' REFTEST_SCENE
+expect_silence_about REFTEST_CACHE_KEY REFTEST_REMOTE
 end_servers

@@ -1,18 +1,23 @@
 #!/bin/sh
 # 9260: an array job of a real Slurm (slurmctld and two slurmd on this machine, with munge between them, all of them begun
-# and ended here, as whoever runs this) verifies a dataset in shards on both nodes; what they found meets in a redis, and
-# in exported files, and comes to what one unsharded run comes to.
+# and ended here, as whoever runs this) verifies a dataset in shards on both nodes, by the lines that README prints; what
+# they found meets in a redis, and in exported files, and comes to what one unsharded run comes to.
 . "$(dirname "$0")/scene.sh"
 . "$top/tests/scenes/remotes.sh"
-for command in munged slurmctld slurmd sbatch scontrol; do
+for command in munged slurmctld slurmd sbatch srun scontrol; do
 	PATH=$PATH:/usr/sbin:/sbin
 	command -v $command >/dev/null || fail "there is no $command: tools/setup.sh --tests installs it"
 done
 given tiny_norm tiny_gemm
-define wrong <<'END'
+define wrong <<END
+import os, time
+
 def run(hidden_states, weight):
+    while not os.path.exists("$work/go"):
+        time.sleep(0.02)
     return hidden_states
 END
+touch "$work/go"
 verify
 expect_exit 1
 value "sorted((n, i, k['status'], k['reason']) for (n, i), k in c.items())" >"$work/whole"
@@ -74,16 +79,38 @@ both_idle() { [ "$(sinfo -h -N -o '%T' | grep -c '^idle$')" = 2 ]; }
 until_true both_idle
 
 redis_begins
-REFTEST=$reftest REFTEST_ROOT=$root REFTEST_EXPORTS=$work/exports TMPDIR=$work
-export REFTEST REFTEST_ROOT REFTEST_EXPORTS TMPDIR
-step="sbatch --array=1-4"
-sbatch --wait --array=1-4 --output="$work/exports/task-%a.txt" "$top/tools/slurm_array.sh" --device "$device" \
-	--sizes small --jobs 1 >"$work/out" 2>"$work/err" && status=0 || status=$?
+# README's lines, with this scene's places and its CPU in place of README's.
+mkdir -p "$work/opt/bin" "$work/opt/share/reftest"
+ln -s "$reftest" "$work/opt/bin/reftest"
+ln -s "$top/tools/slurm_array.sh" "$work/opt/share/reftest/"
+"$python" -I -S - "$top/README.md" "/opt/reftest/ => $work/opt/" "/shared/dataset => $root" \
+	"redis://cache:6379 => $REFTEST_REMOTE" "--array=1-8 => --array=1-4" \
+	"--device cuda => --device $device --sizes small --jobs 1" "--device-class sm_90 => --device $device --sizes small" \
+	>"$work/lines" 2>"$work/err" <<'END' || fail "README's lines for Slurm are not what they were: $(tail -n 1 "$work/err")"
+import re, sys
+(lines,) = re.findall(r"^export REFTEST_ROOT=.*?(?=^```$)", open(sys.argv[1], encoding="utf-8").read(), re.M | re.S)
+for change in sys.argv[2:]:
+    old, new = change.split(" => ")
+    assert old in lines, f"nothing says {old}"
+    lines = lines.replace(old, new)
+print(lines, end="")
+END
+step="README's lines for Slurm"
+rm "$work/go" # until it is there, a task is under way
+SBATCH_OUTPUT=$work/exports/task-%a.txt REFTEST_EXPORTS=$work/exports TMPDIR=$work bash -c \
+	'. "$0"; code=$?; echo "$job" >"$1"; exit $code' "$work/lines" "$work/job" >"$work/out" 2>"$work/err" &
+lines=$!
+whole_waits_or_ended() { squeue -h -o %r | grep -qx Dependency || ! kill -0 $lines; }
+until_true whole_waits_or_ended
+touch "$work/go"
+wait $lines && status=0 || status=$?
+# What srun ran is the whole: it waited for every task, ran nothing, and found the wrong definition.
+expect_exit 1
+expect_says 'FAILED   rmsnorm/wrong' ' 0 cases run'
 cat "$work"/exports/task-*.txt >"$work/told"
 [ "$(grep -c 'elements compared' "$work/told")" = 4 ] || fail "$step: $(cat "$work/told") $(tail -n 5 "$work/slurm"/*.log)"
-expect_exit 1 # the worst of its tasks: one of them met the wrong definition
 for task in 1 2 3 4; do
-	scontrol show job "$(sed -n 's/^Submitted batch job \([0-9]*\)$/\1/p' "$work/out")_$task" -o
+	scontrol show job "$(cat "$work/job")_$task" -o
 done >"$work/jobs"
 nodes=$(grep -o ' NodeList=n[12]' "$work/jobs" | sort -u | wc -l)
 [ "$nodes" = 2 ] || fail "$step: $nodes of the two nodes worked: $(cat "$work/jobs")"
@@ -97,6 +124,7 @@ same_as_whole() {
 	value "sorted((n, i, k['status'], k['reason']) for (n, i), k in c.items())" | cmp -s - "$work/whole" ||
 		fail "$step: another result than the unsharded run's"
 }
+forget # srun's run kept what it found
 same_as_whole # through the remote
 forget
 unset REFTEST_REMOTE

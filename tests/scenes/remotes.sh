@@ -17,9 +17,9 @@ end_servers() {
 trap 'code=$?; end_servers; scene_end $code' EXIT
 unset REFTEST_REMOTE REFTEST_CACHE_KEY http_proxy HTTP_PROXY all_proxy ALL_PROXY
 
-# until_true COMMAND…: waits until it succeeds, ten seconds at most
+# until_true COMMAND…: waits until it succeeds, two minutes at most
 until_true() {
-	for _ in $(seq 200); do
+	for _ in $(seq 2400); do
 		"$@" >/dev/null 2>&1 && return 0
 		sleep 0.05
 	done

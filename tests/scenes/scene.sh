@@ -148,6 +148,18 @@ if text.count(old) != 1:
 open(path, "w", encoding="utf-8").write(text.replace(old, new))' "$@" || fail "the edit of $1 could not be made"
 }
 
+# make_relabel: tools/relabel.c, as $work/relabel
+make_relabel() {
+	sanitize=
+	case $build in *-asan*) sanitize=-fsanitize=address,undefined ;; esac
+	# shellcheck disable=SC2086,SC2046 # words
+	${CC:-cc} -std=c11 -g -D_GNU_SOURCE $sanitize -I"$top" -I"$build" -o "$work/relabel" \
+		"$top/tests/scenes/tools/relabel.c" -Wl,--start-group "$build/obj/rooms.a" "$build/obj/kernels.a" \
+		"$build/obj/base.a" -Wl,--end-group -fopenmp -ldl -lm -pthread \
+		$(pkg-config --libs libcjson libxxhash lmdb 2>/dev/null || echo -lcjson -lxxhash -llmdb) 2>"$work/err" ||
+		fail "relabel.c does not compile"
+}
+
 # ---- what is done ---------------------------------------------------------------------------------------------------
 
 # run ARGUMENT…: reftest with these

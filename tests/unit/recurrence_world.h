@@ -1,5 +1,5 @@
-/* recurrence_world - what the tests of gla, simple_gla, delta_rule, gated_delta_rule and kda share: references in
- * float32, recurrent and chunked, the mistakes that people make in them, and what must come of both. */
+/* recurrence_world - problems of gla, simple_gla, delta_rule, gated_delta_rule and kda, references of them in float32,
+ * recurrent and chunked, and the mistakes that people make in them. What must come of both: recurrence_family.h. */
 #ifndef REFTEST_TESTS_RECURRENCE_WORLD_H
 #define REFTEST_TESTS_RECURRENCE_WORLD_H
 
@@ -7,7 +7,7 @@
 
 #include "kernels/recurrence_inputs.h"
 
-enum { SEEDS = 20, CHUNK = 64, DIM_MOST = 64 };
+enum { CHUNK = 64, DIM_MOST = 64 };
 
 /* --- problems ----------------------------------------------------------------------------------------------------- */
 
@@ -36,7 +36,11 @@ enum { TOTAL = B, N = FLAT + 1, OFFSETS, ONE };
 #define PACKED_OUTPUT {"output", DTYPE_FLOAT32, 3, {TOTAL, HV, V}, false}
 #define PACKED_LAST {"final_state", DTYPE_FLOAT32, 4, {N, HV, K, V}, false}
 #define CU_SEQLENS {"cu_seqlens", DTYPE_INT64, 1, {OFFSETS}, false}
+#define HEAD_GATE {"g", DTYPE_FLOAT32, 3, {B, T, HV}, false}
+#define KEY_GATE {"g", DTYPE_FLOAT32, 4, {B, T, HV, K}, false}
+#define BETA {"beta", DTYPE_BFLOAT16, 3, {B, T, HV}, false}
 #define A_LOG {"A_log", DTYPE_FLOAT32, 1, {HV}, false}
+#define HEAD_BIAS {"dt_bias", DTYPE_FLOAT32, 1, {HV}, false}
 #define SCALAR(name, dtype) {name, dtype, OP_SCALAR, {0}, false}
 #define SCALE SCALAR("scale", DTYPE_FLOAT32)
 
@@ -414,188 +418,15 @@ static inline void emulate(struct trial *t, enum mistake mistake,
 	spoil(t, mistake);
 }
 
-static inline void play_recurrent(struct trial *t)
+/* As trial_play. */
+static inline void play_recurrent(struct trial *t, int mistake)
 {
-	emulate(t, NONE, recur_head);
+	emulate(t, (enum mistake)mistake, recur_head);
 }
 
-static inline void play_chunked(struct trial *t)
+static inline void play_chunked(struct trial *t, int mistake)
 {
-	emulate(t, NONE, chunk_head);
-}
-
-/* --- what must come of them --------------------------------------------------------------------------------------- */
-
-static inline void assert_both_forms_pass(const struct op *op, const struct op_problem *problem)
-{
-	struct trial t;
-
-	for (uint64_t seed = 0; seed < SEEDS; seed++)
-		for (enum op_size size = SIZE_SMALL; size <= SIZE_MEDIUM; size++)
-			for (int row = 0; trial_open_size(&t, op, problem, size, row, seed); row++) {
-				play_recurrent(&t);
-				trial_assert_passes(&t);
-				assert_false(trial_weak(&t));
-				if (seed < 3) {
-					play_chunked(&t);
-					trial_assert_passes(&t);
-				}
-				trial_close(&t);
-			}
-}
-
-static inline void assert_caught(const struct op *op, const struct op_problem *problem, enum mistake mistake)
-{
-	for (uint64_t seed = 0; seed < 3; seed++) {
-		bool caught = false;
-		struct trial t;
-
-		for (enum op_size size = SIZE_SMALL; size <= SIZE_MEDIUM && !caught; size++)
-			for (int row = 0; !caught && trial_open_size(&t, op, problem, size, row, seed); row++) {
-				emulate(&t, mistake, recur_head);
-				caught = !trial_passes(&t);
-				trial_close(&t);
-			}
-		if (!caught)
-			fail_msg("%s: mistake %d passes with seed %llu", problem->name, (int)mistake,
-			         (unsigned long long)seed);
-	}
-}
-
-/* Those that any reference can have. */
-static inline void assert_common_mistakes_caught(const struct op *op, const struct op_problem *problem)
-{
-	struct recurrence_roles roles = recurrence_roles_of(problem);
-	const struct op_arg *q = &problem->inputs[roles.q], *v = &problem->inputs[roles.v];
-	bool grouped = problem->axes[q->axis[q->rank - 2]].value != problem->axes[v->axis[v->rank - 2]].value;
-
-	for (enum mistake mistake = NONE + 1; mistake <= ONE_NAN; mistake++)
-		if ((mistake != HEADS_TILED || grouped) &&
-		    (mistake != STATE_TRANSPOSED_AT_THE_END || roles.new_state >= 0))
-			assert_caught(op, problem, mistake);
-}
-
-/* `mistakes` ends with NONE. */
-static inline void assert_mistakes_caught(const struct op *op, const struct op_problem *problem,
-                                          const enum mistake *mistakes)
-{
-	for (; *mistakes != NONE; mistakes++)
-		assert_caught(op, problem, *mistakes);
-}
-
-/* Rows of a tensor whose last axis is all `value`, of those it has. */
-static inline int64_t rows_all(const struct tensor *tensor, double value)
-{
-	int64_t size = tensor->shape[tensor->rank - 1], rows = 0;
-
-	for (int64_t i = 0; i < tensor->elements; i += size) {
-		int64_t same = 0;
-
-		while (same < size && number_get(tensor->data, tensor->dtype, i + same) == value)
-			same++;
-		rows += same == size;
-	}
-	return rows;
-}
-
-/* What edges say of their inputs is so: some rows of zeros among others, which are to be normalised; gates of -100; sequences
- * without tokens among others. */
-static inline void assert_edges_hold_what_they_say(const struct op *op, const struct op_problem *problem)
-{
-	struct recurrence_roles roles = recurrence_roles_of(problem);
-	struct trial t;
-
-	if (trial_open_edge(&t, op, problem, "rows_of_zeros", 0)) {
-		const int both[] = {roles.q, roles.k};
-
-		assert_true(recurrence_modes_of(&t.c, &roles).l2norm);
-		for (int i = 0; i < 2; i++) {
-			const struct tensor *rows = &t.in[both[i]];
-			int64_t count = rows->elements / rows->shape[rows->rank - 1], zeros = rows_all(rows, 0);
-
-			assert_true(zeros > 0 && zeros < count);
-		}
-		trial_close(&t);
-	}
-	if (trial_open_edge(&t, op, problem, "forgets_all", 0)) {
-		const struct tensor *gate = &t.in[roles.gate >= 0 ? roles.gate : roles.gamma];
-
-		assert_int_equal(rows_all(gate, -100) * gate->shape[gate->rank - 1], gate->elements);
-		trial_close(&t);
-	}
-	if (trial_open_edge(&t, op, problem, "empty_sequences", 0)) {
-		const struct tensor *offsets = &t.in[roles.cu_seqlens];
-		int empty = 0;
-
-		for (int64_t n = 1; n < offsets->elements; n++)
-			empty += number_get(offsets->data, offsets->dtype, n) ==
-				 number_get(offsets->data, offsets->dtype, n - 1);
-		assert_true(empty > 0 && empty < offsets->elements - 1);
-		trial_close(&t);
-	}
-}
-
-/* Edges, by count, in both forms. */
-static inline void assert_edges(const struct op *op, const struct op_problem *problem, int count)
-{
-	assert_edges_hold_what_they_say(op, problem);
-	assert_int_equal(assert_edges_pass(op, problem, play_recurrent), count);
-	assert_int_equal(assert_edges_pass(op, problem, play_chunked), count);
-}
-
-/* An optional state that is absent is one of zeros, and scale 0 is 1 / sqrt(K). */
-static inline void assert_absent_state_is_zeros(const struct op *op, const struct op_problem *problem)
-{
-	struct recurrence_roles roles = recurrence_roles_of(problem);
-	struct err err = {""};
-	struct trial t;
-
-	assert_true(trial_open_size(&t, op, problem, SIZE_SMALL, 1, 0));
-	free(t.in[roles.state].data);
-	t.in[roles.state].data = NULL;
-	if (roles.scale >= 0)
-		t.c.scalar[roles.scale] = 0;
-	assert_int_equal(op->oracle(&t.c, t.in, t.truth, &err), 0);
-	play_recurrent(&t);
-	trial_assert_passes(&t);
-	trial_close(&t);
-}
-
-/* A medium case whose tensors all come from a workload, element `at` (from the end, if negative) of input `input` being
- * `value`: refused by check and by the truth with a sentence that holds `part`; NULL: it has a meaning. */
-static inline void assert_given(const struct op *op, const struct op_problem *problem, int input, int64_t at,
-                                double value, const char *wanted)
-{
-	struct err why = {""};
-	struct trial t;
-
-	assert_true(trial_open_size(&t, op, problem, SIZE_MEDIUM, 0, 1));
-	t.c.given = UINT32_MAX;
-	assert_int_equal(op->check(&t.c, t.in, &why), 0);
-	number_set(t.in[input].data, t.in[input].dtype, at < 0 ? t.in[input].elements + at : at, value);
-	assert_int_equal(op->check(&t.c, t.in, &why), wanted != NULL ? -1 : 0);
-	assert_int_equal(op->oracle(&t.c, t.in, t.truth, &why), wanted != NULL ? -1 : 0);
-	if (wanted != NULL && strstr(why.text, wanted) == NULL)
-		fail_msg("'%s' says nothing of '%s'", why.text, wanted);
-	if (wanted == NULL) {
-		play_recurrent(&t);
-		trial_assert_passes(&t);
-	}
-	trial_close(&t);
-}
-
-/* What a workload may not bring, of a packed problem: offsets that fall, do not begin with 0 or end elsewhere, NaN; and
- * what it may: sequences without tokens. */
-static inline void assert_brought_is_looked_at(const struct op *op, const struct op_problem *problem)
-{
-	struct recurrence_roles roles = recurrence_roles_of(problem);
-
-	assert_given(op, problem, roles.cu_seqlens, 0, 1, "does not begin with 0");
-	assert_given(op, problem, roles.cu_seqlens, 2, 10, "must not be below");
-	assert_given(op, problem, roles.cu_seqlens, 2, 1e6, "nor above the 206 tokens");
-	assert_given(op, problem, roles.cu_seqlens, -1, 205, "ends with 205");
-	assert_given(op, problem, roles.cu_seqlens, 2, 65, NULL);
-	assert_given(op, problem, roles.v, 7, NAN, "holds NaN");
+	emulate(t, (enum mistake)mistake, chunk_head);
 }
 
 #endif

@@ -139,10 +139,65 @@ static void what_libraries_gave_is_found_without_them(void **state)
 	arena_free(&arena);
 }
 
+/* Where there are libraries, one that left the decision to the next was asked as well: what went through several is found by
+ * another machine of the class with the same ones, exactly when it counts there. */
+static void what_went_through_several_is_found_by_who_has_them(void **state)
+{
+	static const struct witness first[] = {{.name = "flashinfer", .version = "0.7"}};
+	static const struct witness passed[] = {{.name = "flashinfer", .version = "0.7", .passed_over = "no kernel"},
+						{.name = "torch", .version = "2.9"}};
+	static const struct witness older[] = {{.name = "flashinfer", .version = "0.6", .coarse = true},
+					       {.name = "torch", .version = "2.9"}};
+	static const struct witness three[] = {{.name = "flashinfer", .version = "0.7"},
+					       {.name = "torch", .version = "2.9"},
+					       {.name = "builtin", .version = "v1"}};
+#define ALL(list, truth, of) \
+	{.device_class = of, .ground_truth = truth, .ground_truth_version = "0.7", .witnesses = list, \
+	 .witness_count = sizeof list / sizeof *list, .torch = "2.9", .cuda = "13.0", .all_witnesses = true}
+	static const struct verdict verdicts[] = {
+	    BY(first, "flashinfer", "sm_90"), BY(passed, "torch", "sm_90"), BY(older, "torch", "sm_90"),
+	    BY(passed, "torch", "sm_80"),     ALL(three, "flashinfer", "sm_90"),
+	};
+	static const struct truth items[] = {{"flashinfer", "0.7"}, {"torch", "2.9"}, {"builtin", "v1"}};
+	static const struct truths truths[] = {{items, 3, false}, {items, 3, true}, {items, 1, false}, {items, 1, true}};
+	static const struct {
+		struct policy policy;
+		int finds[4]; /* with each of those truths */
+	} cases[] = {
+	    {{.device_class = "sm_90", .torch = "2.9", .cuda = "13.0"}, {2, 1, 1, 1}},
+	    {{.device_class = "sm_90"}, {2, 1, 1, 1}},
+	    {{.device_class = "sm_90", .torch = "2.10", .cuda = "13.0"}, {0, 0, 0, 0}},
+	    {{.device_class = "sm_80", .torch = "2.9", .cuda = "13.0"}, {1, 0, 0, 0}},
+	    {{.device_class = "cpu", .torch = "2.9"}, {0, 0, 0, 0}},
+	};
+	struct digest subject = digest_of("subject", 7);
+	struct arena arena = {0};
+
+	(void)state;
+	for (size_t p = 0; p < sizeof cases / sizeof *cases; p++)
+		for (size_t t = 0; t < sizeof truths / sizeof *truths; t++) {
+			struct addresses wanted = addresses_wanted(&cases[p].policy, &subject, &truths[t]);
+			int found = 0;
+
+			for (size_t v = 0; v < sizeof verdicts / sizeof *verdicts; v++) {
+				const struct verdict *stored[] = {&verdicts[v]};
+				struct addresses there = lies(&verdicts[v], &subject);
+				bool counts = plan_case(&cases[p].policy, &truths[t], stored, 1, &arena).answer == PLAN_CACHED;
+
+				if (counts)
+					assert_true(in_common(&wanted, &there) > 0);
+				found += counts;
+			}
+			assert_int_equal(found, cases[p].finds[t]);
+		}
+	arena_free(&arena);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(what_libraries_gave_is_found_without_them),
+	    cmocka_unit_test(what_went_through_several_is_found_by_who_has_them),
 	    cmocka_unit_test(what_would_count_is_found_and_nothing_else),
 	};
 

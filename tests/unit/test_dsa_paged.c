@@ -1,6 +1,6 @@
 /* dsa_paged: sparse attention and its indexer match what the dataset has, inputs are valid and hurt, right references
  * pass, wrong ones fail, and a choice is judged as a set in which near-ties are free. */
-#include "tests/unit/attention_world.h"
+#include "tests/unit/attention_family.h"
 
 #include "kernels/dsa_paged/inputs.h"
 

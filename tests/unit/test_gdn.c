@@ -273,10 +273,10 @@ static void emulate_head(const struct emulation *m, int64_t n, int64_t h)
 	free(state);
 }
 
-static void emulate(struct trial *t, enum mistake mistake)
+static void emulate(struct trial *t, int mistake)
 {
 	struct emulation m = {
-	    .t = t, .roles = gdn_roles_of(t->problem), .mistake = mistake, .v_last = t->problem == &problems[OBLONG]};
+	    .t = t, .roles = gdn_roles_of(t->problem), .mistake = (enum mistake)mistake, .v_last = t->problem == &problems[OBLONG]};
 	struct tensor *to = &t->out[m.roles.new_state];
 
 	m.e = gdn_extent_of(&t->c, &m.roles);
@@ -305,38 +305,16 @@ static void emulate(struct trial *t, enum mistake mistake)
 
 static void correct_references_pass_for_every_seed(void **state)
 {
+	static const int right[] = {NONE, TRIAL_END};
 	struct trial t;
 
 	(void)state;
 	for (int p = 0; p < COUNT(problems); p++)
-		for (uint64_t seed = 0; seed < SEEDS; seed++)
-			for (enum op_size size = SIZE_SMALL; size <= SIZE_MEDIUM; size++)
-				for (int row = 0; trial_open_size(&t, &gdn_op, &problems[p], size, row, seed); row++) {
-					emulate(&t, NONE);
-					trial_assert_passes(&t);
-					assert_false(trial_weak(&t));
-					trial_close(&t);
-				}
+		assert_right_passes(&gdn_op, &problems[p], SEEDS, emulate, right);
 	assert_true(trial_open_size(&t, &gdn_op, &published, SIZE_SMALL, 1, 0));
 	emulate(&t, NONE);
 	trial_assert_passes(&t);
 	trial_close(&t);
-}
-
-static void expect_caught(int problem, enum mistake mistake, uint64_t seed)
-{
-	bool caught = false;
-	struct trial t;
-
-	for (enum op_size size = SIZE_SMALL; size <= SIZE_MEDIUM && !caught; size++)
-		for (int row = 0; !caught && trial_open_size(&t, &gdn_op, &problems[problem], size, row, seed); row++) {
-			emulate(&t, mistake);
-			caught = !trial_passes(&t);
-			trial_close(&t);
-		}
-	if (!caught)
-		fail_msg("%s: mistake %d passes with seed %llu", problems[problem].name, (int)mistake,
-		         (unsigned long long)seed);
 }
 
 static void every_mistake_is_caught(void **state)
@@ -359,10 +337,10 @@ static void every_mistake_is_caught(void **state)
 	(void)state;
 	for (uint64_t seed = 0; seed < 3; seed++) {
 		for (int p = DECODE; p <= PREFILL; p++)
-			for (enum mistake mistake = NONE + 1; mistake <= ONE_NAN; mistake++)
-				expect_caught(p, mistake, seed);
+			for (int mistake = NONE + 1; mistake <= ONE_NAN; mistake++)
+				assert_mistake_caught(&gdn_op, &problems[p], seed, emulate, mistake);
 		for (int i = 0; i < COUNT(own); i++)
-			expect_caught(own[i].problem, own[i].mistake, seed);
+			assert_mistake_caught(&gdn_op, &problems[own[i].problem], seed, emulate, (int)own[i].mistake);
 	}
 }
 
@@ -488,6 +466,29 @@ static void offsets_and_slots_that_lead_nowhere_are_refused(void **state)
 	assert_non_null(strstr(err.text, "2 states for 3 sequences"));
 	trial_close(&t);
 	assert_int_equal(gdn_op.sizes(&problems[POOLED], 0, SIZE_SMALL, axis, 1), -1);
+}
+
+/* What no number follows from: NaN anywhere, and a row of zeros where its direction is asked for. */
+static void numbers_that_nothing_follows_from_are_refused(void **state)
+{
+	struct gdn_roles roles = gdn_roles_of(&problems[OBLONG]);
+	struct err err = {""};
+	struct trial t;
+
+	(void)state;
+	assert_true(trial_open_size(&t, &gdn_op, &problems[OBLONG], SIZE_SMALL, 1, 0));
+	t.c.given = UINT32_MAX;
+	set(&t.in[roles.dt_bias], 1, NAN);
+	assert_int_equal(gdn_op.check(&t.c, t.in, &err), -1);
+	assert_non_null(strstr(err.text, "input 'dt_bias' holds NaN at [1]"));
+	set(&t.in[roles.dt_bias], 1, 0);
+	for (int64_t i = 0; i < 24; i++)
+		set(&t.in[roles.k], 24 + i, 0);
+	assert_int_equal(gdn_op.check(&t.c, t.in, &err), -1);
+	assert_non_null(strstr(err.text, "input 'k' has a row of zeros at [0, 0, 1, 0]"));
+	t.c.given = 0;
+	assert_int_equal(gdn_op.check(&t.c, t.in, &err), 0);
+	trial_close(&t);
 }
 
 static struct op_constant constant_of(const struct op_problem *problem)
@@ -656,9 +657,20 @@ static void what_is_right_passes_at_every_edge(void **state)
 
 static void inputs_follow_the_seed(void **state)
 {
+	static const char *const digests[COUNT(problems)] = {
+	    "4e239d1d7a05b7ba1a75eba998deabdb",
+	    "fcd080ef222b7807e42f29bdef66cb53",
+	    "947178c50f21bfb6b694a89d09e3dc30",
+	    "197bb13a88398721d5e02d1b0f7f52f1",
+	    "dc944a8684a771c4c12542ef14784990",
+	    "edfbbef83879b1531c9569cd6c5b1f16",
+	};
+
 	(void)state;
-	for (int p = 0; p < COUNT(problems); p++)
+	for (int p = 0; p < COUNT(problems); p++) {
 		assert_inputs_follow_the_seed(&gdn_op, &problems[p], SIZE_SMALL);
+		assert_inputs_are(&gdn_op, &problems[p], digests[p]);
+	}
 }
 
 int main(void)
@@ -670,6 +682,7 @@ int main(void)
 	    cmocka_unit_test(offsets_and_slots_are_valid_and_ragged),
 	    cmocka_unit_test(keys_have_a_norm_near_one),
 	    cmocka_unit_test(offsets_and_slots_that_lead_nowhere_are_refused),
+	    cmocka_unit_test(numbers_that_nothing_follows_from_are_refused),
 	    cmocka_unit_test(whether_a_pool_is_updated_is_attested_or_probed),
 	    cmocka_unit_test(a_pool_that_is_not_updated_is_the_same_bits),
 	    cmocka_unit_test(only_the_buffer_is_written),

@@ -1,6 +1,6 @@
 /* given: what a workload brings is known to the family that makes the rest, and is looked at before a reference sees
  * it. */
-#include "tests/unit/attention_world.h"
+#include "tests/unit/attention_family.h"
 
 #include <fcntl.h>
 #include <stdio.h>

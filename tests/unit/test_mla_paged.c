@@ -1,5 +1,5 @@
 /* mla_paged: matches what the dataset has, its inputs are valid and hurt, right references pass, wrong ones fail. */
-#include "tests/unit/attention_world.h"
+#include "tests/unit/attention_family.h"
 
 #include "kernels/attention_paged.h"
 

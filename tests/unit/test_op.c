@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kernels/fit.h"
 #include "kernels/op.h"
 
 static const struct op_axis axes[] = {{"M", true, 0}, {"N", false, 8}, {"K", false, 16}};
@@ -121,6 +122,35 @@ static void names_are_looked_up_and_shapes_are_told(void **state)
 	assert_string_equal(op_shape_text(&problem, &inputs[0], small, sizeof small), "[M, K");
 }
 
+/* Const axes of one value are one; var ones only if they are the same. */
+static void axes_are_compared_by_name_or_by_a_value_that_stays(void **state)
+{
+	static const struct op_axis several[] = {{"M", true, 0}, {"N", false, 8}, {"O", false, 8}, {"P", true, 0}};
+	static const struct op_arg a = {.name = "a", .rank = 3, .axis = {0, 1, 2}}, b = {.name = "b", .rank = 2, .axis = {2, 1}};
+	struct op_problem problem = {.axes = several, .axis_count = 4};
+
+	(void)state;
+	assert_true(fit_same_axis(&problem, 0, 0) && fit_same_axis(&problem, 1, 2));
+	assert_false(fit_same_axis(&problem, 0, 3) || fit_same_axis(&problem, 0, 1));
+	assert_true(fit_same_axes(&problem, &a, 1, &b, 0, 2));
+	assert_false(fit_same_axes(&problem, &a, 0, &b, 0, 2));
+	assert_false(fit_same_axes(&problem, &a, 2, &b, 0, 2)); /* a has not so many */
+	assert_int_equal(fit_fixed(&problem, &a, 0), 0);
+	assert_int_equal(fit_fixed(&problem, &a, 1), 8);
+}
+
+static void words_are_found_in_any_case_and_with_hyphens(void **state)
+{
+	static const char *const tags[] = {"stage:decode", "layout:K-Major"};
+	struct op_problem problem = {.name = "gdn-decode_V-Last", .tags = tags, .tag_count = 2};
+
+	(void)state;
+	assert_true(fit_holds("States are K-major.", "k_major") && fit_holds("non_causal", "non-causal"));
+	assert_false(fit_holds("k major", "k_major") || fit_holds("k_majo", "k_major") || fit_holds(NULL, "k"));
+	assert_true(fit_said(&problem, "v_last") && fit_said(&problem, "k_major"));
+	assert_false(fit_said(&problem, "l2norm"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -130,6 +160,8 @@ int main(void)
 	    cmocka_unit_test(the_table_is_in_name_order_with_digests),
 	    cmocka_unit_test(default_rules_are_those_of_the_design),
 	    cmocka_unit_test(names_are_looked_up_and_shapes_are_told),
+	    cmocka_unit_test(axes_are_compared_by_name_or_by_a_value_that_stays),
+	    cmocka_unit_test(words_are_found_in_any_case_and_with_hyphens),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -62,6 +62,7 @@ static void an_http_server_has_a_base(void **state)
 	assert_string_equal(place.password, "secret");
 	assert_true(place.read_only);
 	assert_string_equal(good("http://h/").shown, "http://h");
+	assert_string_equal(good("http://h/a%40b").shown, "http://h/a%40b");
 }
 
 static void what_is_no_place_gets_a_sentence_without_the_password(void **state)
@@ -94,6 +95,11 @@ static void what_is_no_place_gets_a_sentence_without_the_password(void **state)
 	    "http://h?timeout=nan",
 	    "http://h?timeout=1e9",
 	    "http://h?db=1",
+	    "http://h?password=hidden",
+	    "http://user:1?hidden@h",
+	    "http://user:1?hidden=1@h",
+	    "http://user:1/hidden@h",
+	    "redis://user:1/hidden@h",
 	};
 
 	(void)state;

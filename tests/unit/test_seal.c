@@ -143,6 +143,8 @@ static void what_is_no_key_gets_a_sentence_that_does_not_show_it(void **state)
 	    "rsa:abad1deaabad1deaabad1deaabad1dea",
 	    "abad1deaabad1deaabad1deaabad1dea",
 	    "/dev/null",
+	    "hmac:abad1dea/abad1dea+abad1dea=", /* in base64, where a / may stand in it */
+	    "/dev/null/abad1dea",
 	};
 
 	(void)state;

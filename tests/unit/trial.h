@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "base/hash.h"
 #include "kernels/compare.h"
 #include "kernels/inputs.h"
 #include "kernels/number.h"
@@ -271,6 +272,44 @@ static inline void assert_inputs_follow_the_seed(const struct op *op, const stru
 	trial_close(&other);
 }
 
+/* One digest after another: of what there was, and of a case's inputs. */
+static inline void trial_digest_case(const struct trial *t, char hex[DIGEST_HEX])
+{
+	char both[2 * DIGEST_HEX];
+	struct digest digest;
+
+	for (int i = 0; i < t->problem->input_count; i++) {
+		digest = t->in[i].rank == OP_SCALAR
+			     ? digest_of(&t->c.scalar[i], sizeof t->c.scalar[i])
+			     : digest_of(t->in[i].data, (size_t)dtype_bytes(t->in[i].dtype, t->in[i].elements));
+		strcpy(both, hex);
+		digest_hex(&digest, both + strlen(hex));
+		digest = digest_of(both, strlen(both));
+		digest_hex(&digest, hex);
+	}
+}
+
+/* The inputs of the default sizes and of every edge are, bit for bit, those of which this was the digest: what else is
+ * made of the same definition elsewhere (on a GPU, in a cache, by an older program) rests on it. */
+static inline void assert_inputs_are(const struct op *op, const struct op_problem *problem, const char *wanted)
+{
+	char hex[DIGEST_HEX] = "";
+	struct trial t;
+
+	for (int size = SIZE_SMALL; size <= SIZE_MEDIUM; size++)
+		for (int row = 0; trial_open_size(&t, op, problem, (enum op_size)size, row, 7); row++) {
+			trial_digest_case(&t, hex);
+			trial_close(&t);
+		}
+	for (int i = 0; op->edges[i].name != NULL; i++)
+		if (trial_open_edge(&t, op, problem, op->edges[i].name, 7)) {
+			trial_digest_case(&t, hex);
+			trial_close(&t);
+		}
+	if (strcmp(hex, wanted) != 0)
+		fail_msg("%s: the inputs are others than they were: \"%s\"", problem->name, hex);
+}
+
 /* Every case of --edge that the problem has, played by `right`, passes for 20 seeds. Gives how many there are. */
 static inline int assert_edges_pass(const struct op *op, const struct op_problem *problem,
 				    void (*right)(struct trial *t))
@@ -315,6 +354,23 @@ static inline void assert_right_passes(const struct op *op, const struct op_prob
 				trial_close(&t);
 			}
 		}
+}
+
+/* With this seed the mistake fails at one of the default sizes at least. */
+static inline void assert_mistake_caught(const struct op *op, const struct op_problem *problem, uint64_t seed,
+					 trial_play *play, int mistake)
+{
+	bool caught = false;
+	struct trial t;
+
+	for (int size = SIZE_SMALL; size <= SIZE_MEDIUM && !caught; size++)
+		for (int row = 0; !caught && trial_open_size(&t, op, problem, (enum op_size)size, row, seed); row++) {
+			play(&t, mistake);
+			caught = !trial_passes(&t);
+			trial_close(&t);
+		}
+	if (!caught)
+		fail_msg("%s: mistake %d passes with seed %llu", problem->name, mistake, (unsigned long long)seed);
 }
 
 /* A mistake that passes at the default sizes fails at the edge of this name. */

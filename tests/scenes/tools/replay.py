@@ -1,7 +1,9 @@
-"""replay.py WORKFLOW SOURCE WORKSPACE CACHES BIN - plays a job of a GitHub workflow: its own `run` lines in its own order, with
-git for actions/checkout, tar for actions/cache (a folder of archives, newest of a prefix first), nothing for what only
-GitHub can do, and an installed reftest in BIN for the step "Build". Exit code: of the first step that failed, after the
-steps that say `if: always()`."""
+"""replay.py WORKFLOW SOURCE WORKSPACE CACHES PROGRAMS - plays a job of a GitHub workflow, or the steps that README prints: its
+own `run` lines in its own order, each by the shell that GitHub gives it, with git for actions/checkout, tar for actions/cache
+(a folder of archives, newest of a prefix first) and nothing for what only GitHub can do. What a step writes to $GITHUB_PATH
+and $GITHUB_ENV holds for those after it. In PROGRAMS lie stand-ins for what would take minutes. WORKFLOW is a workflow's YAML
+or a Markdown file, of which the one YAML block with actions/checkout in it is meant. Exit code: of the first step that
+failed, after the steps that say `if: always()`."""
 
 import os
 import pathlib
@@ -21,7 +23,13 @@ values = {
     "github.run_attempt": "1",
     "github.event.repository.default_branch": "main",
 }
-environment = dict(os.environ, PATH=programs + ":" + os.environ["PATH"], GITHUB_WORKSPACE=str(workspace))
+said = {name: workspace.with_name(workspace.name + "." + name) for name in ("GITHUB_PATH", "GITHUB_ENV")}
+environment = dict(
+    os.environ,
+    PATH=programs + ":" + os.environ["PATH"],
+    GITHUB_WORKSPACE=str(workspace),
+    **{name: str(path) for name, path in said.items()},
+)
 
 
 def fill(text):
@@ -40,6 +48,18 @@ def restore(given):
             return
 
 
+def run(lines):
+    for path in said.values():
+        path.write_text("")
+    code = subprocess.run(["bash", "-e", "-c", fill(lines)], cwd=workspace, env=environment).returncode
+    for folder in said["GITHUB_PATH"].read_text().splitlines():
+        environment["PATH"] = folder + ":" + environment["PATH"]
+    for line in said["GITHUB_ENV"].read_text().splitlines():
+        name, _, value = line.partition("=")
+        environment[name] = value
+    return code
+
+
 def step(one):
     uses = one.get("uses", "").partition("@")[0]
     given = one.get("with", {})
@@ -54,14 +74,22 @@ def step(one):
         assert (workspace / given["path"]).exists()
     elif uses:
         sys.exit(f"nobody knows how to play {uses}")
-    elif one["name"] != "Build":
-        return subprocess.run(["bash", "-e", "-c", fill(one["run"])], cwd=workspace, env=environment).returncode
+    else:
+        return run(one["run"])
     return 0
 
 
+def steps_of(path):
+    text = path.read_text(encoding="utf-8")
+    if path.suffix != ".md":
+        (job,) = yaml.safe_load(text)["jobs"].values()
+        return job["steps"]
+    (block,) = [b for b in re.findall(r"^```yaml\n(.*?)^```$", text, re.M | re.S) if "actions/checkout" in b]
+    return yaml.safe_load(block)
+
+
 failed = 0
-(job,) = yaml.safe_load(pathlib.Path(workflow).read_text())["jobs"].values()
-for one in job["steps"]:
+for one in steps_of(pathlib.Path(workflow)):
     if failed == 0 or one.get("if") == "always()":
         sys.stdout.flush()
         failed = step(one) or failed

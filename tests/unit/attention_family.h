@@ -1,0 +1,309 @@
+/* attention_family - what is asked of each of the attention families. */
+#ifndef REFTEST_TESTS_ATTENTION_FAMILY_H
+#define REFTEST_TESTS_ATTENTION_FAMILY_H
+
+#include "tests/unit/attention_reference.h"
+
+/* The family under test: set by each test file. */
+struct family {
+	const struct op *op;
+	struct attention_roles (*roles)(const struct op_problem *problem);
+};
+
+/* A correct float32 reference passes at small and medium, for so many seeds. */
+static inline void expect_passes(const struct family *family, const struct op_problem *problem, int seeds)
+{
+	struct attention_roles roles = family->roles(problem);
+	int64_t axis[MAX_ROWS * MAX_AXES];
+
+	for (enum op_size size = SIZE_SMALL; size <= SIZE_MEDIUM; size++)
+		for (int r = 0, rows = rows_of(family->op, problem, size, axis); r < rows; r++)
+			for (int seed = 0; seed < seeds; seed++) {
+				struct world w;
+
+				make_world(&w, family->op, problem, axis + r * problem->axis_count, (uint64_t)seed);
+				assert_true(emulate(&w, &roles, NONE));
+				assert_true(passes(&w, "a correct reference"));
+				free_world(&w);
+			}
+}
+
+/* Is the mistake found in one of the default sizes? */
+static inline bool is_caught(const struct family *family, const struct op_problem *problem, enum mistake mistake,
+                             uint64_t seed)
+{
+	struct attention_roles roles = family->roles(problem);
+	int64_t axis[MAX_ROWS * MAX_AXES];
+	bool caught = false;
+
+	for (enum op_size size = SIZE_SMALL; size <= SIZE_MEDIUM && !caught; size++)
+		for (int r = 0, rows = rows_of(family->op, problem, size, axis); r < rows && !caught; r++) {
+			struct world w;
+
+			make_world(&w, family->op, problem, axis + r * problem->axis_count, seed);
+			caught = !emulate(&w, &roles, mistake) || !passes(&w, NULL);
+			free_world(&w);
+		}
+	return caught;
+}
+
+static inline void expect_caught(const struct family *family, const struct op_problem *problem,
+                                 const enum mistake *first, int count)
+{
+	for (int i = 0; i < count; i++)
+		for (uint64_t seed = 0; seed < 3; seed++)
+			if (!is_caught(family, problem, first[i], seed))
+				fail_msg("%s, seed %llu: passed", mistake_names[first[i]], (unsigned long long)seed);
+}
+
+static inline void expect_general_mistakes_caught(const struct family *family, const struct op_problem *problem)
+{
+	for (enum mistake mistake = NONE + 1; mistake < OF_ALL; mistake++)
+		expect_caught(family, problem, &mistake, 1);
+}
+
+/* All tensors that are bfloat16 become `dtype`; the caches, if any, `caches`. */
+static inline void set_floats(struct built *b, enum dtype dtype, enum dtype caches)
+{
+	for (int i = 0; i < b->problem.input_count; i++)
+		if (b->inputs[i].dtype == DTYPE_BFLOAT16)
+			b->inputs[i].dtype = strstr(b->inputs[i].name, "cache") != NULL ? caches : dtype;
+	b->outputs[0].dtype = dtype;
+}
+
+/* A correct reference passes in these dtypes, and what they could hide is found. */
+static inline void expect_dtypes(const struct family *family, struct built *b, enum dtype dtype, enum dtype caches)
+{
+	static const enum mistake hidden[] = {SCALE_TWO_PERCENT, OUTPUT_TWO_PERCENT, NATURAL_LSE, LAST_KEY_LEFT_OUT,
+	                                      VALUES_OF_NEXT_KEY};
+
+	set_floats(b, dtype, caches);
+	expect_passes(family, &b->problem, 5);
+	expect_caught(family, &b->problem, hidden, sizeof hidden / sizeof *hidden);
+}
+
+/* op.match refuses, and says `word`. */
+static inline void expect_refused(const struct op *op, const struct op_problem *problem, const char *word)
+{
+	struct err why = {""};
+
+	assert_int_equal(op->match(problem, &why), -1);
+	if (strstr(why.text, word) == NULL)
+		fail_msg("the sentence \"%s\" does not say \"%s\"", why.text, word);
+}
+
+/* op.check and op.oracle refuse the inputs once element `index` of the input is `value`, and say `word`. */
+static inline void expect_invalid(struct world *w, const char *input, int64_t index, double value, const char *word)
+{
+	struct tensor *tensor = &w->in[input_named(w->c.problem, input)];
+	double before = number_get(tensor->data, tensor->dtype, index);
+	struct err why = {""};
+
+	number_set(tensor->data, tensor->dtype, index, value);
+	assert_int_equal(w->op->check(&w->c, w->in, &why), -1);
+	if (strstr(why.text, word) == NULL)
+		fail_msg("the sentence \"%s\" does not say \"%s\"", why.text, word);
+	why.text[0] = '\0';
+	assert_int_equal(w->op->oracle(&w->c, w->in, w->truth, &why), -1);
+	assert_true(why.text[0] != '\0');
+	number_set(tensor->data, tensor->dtype, index, before);
+	assert_int_equal(w->op->check(&w->c, w->in, &why), 0);
+}
+
+/* The same without the inputs: the axes alone are refused, once axis `name` is `value`. */
+static inline void expect_axes_invalid(const struct world *w, const char *name, int64_t value, const char *word)
+{
+	struct tensor nothing[MAX_INPUTS];
+	struct world changed = *w;
+	struct err why = {""};
+
+	memcpy(nothing, w->in, sizeof nothing);
+	for (int i = 0; i < MAX_INPUTS; i++)
+		nothing[i].data = NULL;
+	changed.c.axis = changed.axis;
+	assert_int_equal(w->op->check(&changed.c, nothing, &why), 0);
+	changed.axis[op_axis_index(w->c.problem, name)] = value;
+	assert_int_equal(w->op->check(&changed.c, nothing, &why), -1);
+	if (strstr(why.text, word) == NULL)
+		fail_msg("the sentence \"%s\" does not say \"%s\"", why.text, word);
+}
+
+/* The case of --edge of this name; false: the problem has none. Free w. */
+static inline bool make_edge(struct world *w, const struct op *op, const struct op_problem *problem, const char *name)
+{
+	int64_t axis[MAX_AXES];
+	struct err err = {""};
+
+	for (int i = 0; op->edges[i].name != NULL; i++) {
+		if (strcmp(op->edges[i].name, name) != 0)
+			continue;
+		if (!op->edge_axes(problem, op->match(problem, NULL), i + 1, axis))
+			return false;
+		make_inputs(w, op, problem, axis, 3, 0, i + 1);
+		assert_int_equal(op->check(&w->c, w->in, &err), 0);
+		assert_int_equal(op->oracle(&w->c, w->in, w->truth, &err), 0);
+		return true;
+	}
+	fail_msg("there is no edge '%s'", name);
+	return false;
+}
+
+/* The first `blind` queries have output 0 and lse -infinity, the others have not. */
+static inline void expect_blind(const struct world *w, int64_t blind)
+{
+	const struct tensor *output = &w->truth[0], *lse = &w->truth[1];
+	int64_t heads = lse->shape[1], size = output->shape[2];
+
+	assert_true(lse->shape[0] > 0 && blind > 0 && blind <= lse->shape[0]);
+	for (int64_t i = 0; i < lse->elements; i++) {
+		double value = number_get(lse->data, lse->dtype, i);
+
+		assert_true(i < blind * heads ? value == -(double)INFINITY : isfinite(value));
+		for (int64_t d = 0; d < size && i < blind * heads; d++)
+			assert_true(number_get(output->data, output->dtype, i * size + d) == 0);
+	}
+}
+
+/* What the convention of each edge says is what the oracle answers. `blind`: queries that see no key where there are
+ * more of them than keys; 0: the problem is not causal. */
+static inline void expect_edges(const struct op *op, const struct op_problem *problem, int64_t blind)
+{
+	struct world w;
+
+	assert_true(make_edge(&w, op, problem, "no_queries"));
+	assert_int_equal(w.truth[0].elements, 0);
+	free_world(&w);
+	assert_true(make_edge(&w, op, problem, "no_keys"));
+	expect_blind(&w, w.truth[1].shape[0]);
+	free_world(&w);
+	assert_true(make_edge(&w, op, problem, "one_of_each"));
+	assert_int_equal(w.truth[1].elements, w.truth[1].shape[1]);
+	free_world(&w);
+	assert_int_equal(make_edge(&w, op, problem, "blind_queries"), blind > 0);
+	if (blind == 0)
+		return;
+	expect_blind(&w, blind);
+	free_world(&w);
+}
+
+/* From element `from` of the offsets on everything is what it is before: the rest of the queries belongs to nobody, and
+ * has output 0 and lse -infinity. */
+static inline void expect_nobodys(struct world *w, const char *offsets, int64_t from)
+{
+	struct tensor *tensor = &w->in[input_named(w->c.problem, offsets)];
+	int64_t end = attention_integer(tensor, from), heads = w->truth[1].shape[1], size = w->truth[0].shape[2];
+	struct err err = {""};
+
+	for (int64_t i = from; i < tensor->elements; i++)
+		number_set(tensor->data, tensor->dtype, i, (double)end);
+	assert_int_equal(w->op->check(&w->c, w->in, &err), 0);
+	assert_int_equal(w->op->oracle(&w->c, w->in, w->truth, &err), 0);
+	assert_true(end < w->truth[1].shape[0]);
+	for (int64_t i = end * heads; i < w->truth[1].elements; i++)
+		assert_true(number_get(w->truth[1].data, w->truth[1].dtype, i) == -(double)INFINITY);
+	for (int64_t i = end * heads * size; i < w->truth[0].elements; i++)
+		assert_true(number_get(w->truth[0].data, w->truth[0].dtype, i) == 0);
+}
+
+static inline bool is_nan_row(const struct tensor *tensor, int64_t row, int64_t size)
+{
+	int64_t nans = 0;
+
+	for (int64_t i = 0; i < size; i++)
+		nans += isnan(number_get(tensor->data, tensor->dtype, row * size + i)) != 0;
+	assert_true(nans == 0 || nans == size);
+	return nans == size;
+}
+
+/* The key rows that are NaN are exactly those that no index leads to. */
+static inline void expect_poison_where_unused(const struct world *w, const struct attention_roles *roles)
+{
+	struct attention_view v = attention_view_of(&w->c, roles, w->in, w->truth);
+	int64_t sequences = v.sparse.data != NULL ? v.extent.queries : v.extent.batch;
+	uint8_t *used = calloc((size_t)v.extent.rows + 1, 1);
+
+	assert_non_null(used);
+	for (int64_t b = 0; b < sequences; b++) {
+		struct found found;
+
+		assert_true(v.sparse.data != NULL ? find_rows(&v, b, NONE, &found) : find_keys(&v, b, NONE, &found));
+		for (int64_t j = 0; j < found.count; j++)
+			used[found.row[j]] = 1;
+		free(found.row);
+	}
+	for (int64_t row = 0; row < v.extent.rows; row++) {
+		assert_int_equal(is_nan_row(&v.value, row, v.extent.kv_heads * v.extent.value_dim), !used[row]);
+		for (int p = 0; p < ATTENTION_PARTS && v.extent.dim[p] > 0; p++)
+			assert_int_equal(is_nan_row(&v.key[p], row, v.extent.kv_heads * v.extent.dim[p]), !used[row]);
+	}
+	free(used);
+}
+
+/* The sequences of a case: what op.check asks, that masks are never all there is, and how often each kind occurs. */
+struct kinds {
+	int empty, one_key, square, no_query, one_query, before; /* before: more keys than queries, of each several */
+};
+
+static inline struct kinds expect_valid_sequences(const struct world *w, const struct attention_roles *roles)
+{
+	struct attention_view v = attention_view_of(&w->c, roles, w->in, w->truth);
+	struct kinds kinds = {0};
+	struct err err = {""};
+
+	assert_int_equal(w->op->check(&w->c, w->in, &err), 0);
+	assert_int_equal(attention_integer(&v.kv_indptr, v.extent.batch), v.extent.entries);
+	if (v.qo_indptr.data != NULL)
+		assert_int_equal(attention_integer(&v.qo_indptr, v.extent.batch), v.extent.queries);
+	for (int64_t b = 0; b < v.extent.batch; b++) {
+		struct attention_span span = attention_span_of(&v, b);
+
+		assert_true(span.keys == 0 || span.keys >= span.queries);
+		kinds.empty += span.keys == 0 && span.queries > 0;
+		kinds.one_key += span.keys == 1;
+		kinds.square += span.keys == span.queries && span.keys > 1;
+		kinds.no_query += span.queries == 0;
+		kinds.one_query += span.queries == 1 && span.keys > 1;
+		kinds.before += span.keys > span.queries && span.queries > 1;
+	}
+	return kinds;
+}
+
+/* Medium sequences of keys without pages are valid, for twenty seeds, and contain what hurts. */
+static inline void expect_ragged_sequences(const struct family *family, const struct op_problem *problem)
+{
+	struct attention_roles roles = family->roles(problem);
+	int64_t axis[MAX_ROWS * MAX_AXES];
+
+	rows_of(family->op, problem, SIZE_MEDIUM, axis);
+	for (uint64_t seed = 0; seed < 20; seed++) {
+		struct world w;
+		struct kinds kinds;
+
+		make_inputs(&w, family->op, problem, axis, seed, 0, 0);
+		kinds = expect_valid_sequences(&w, &roles);
+		assert_true(kinds.empty > 0 && kinds.one_key > 0 && kinds.one_query > 0 && kinds.square > 0 &&
+		            kinds.no_query > 0 && kinds.before > 0);
+		free_world(&w);
+	}
+}
+
+/* Offsets into 640 keys of 8 sequences that point nowhere are refused, and no query that is nobody's is answered. */
+static inline void expect_ragged_offsets_refused(const struct family *family, const struct op_problem *problem)
+{
+	int64_t axis[MAX_ROWS * MAX_AXES];
+	struct world w;
+
+	rows_of(family->op, problem, SIZE_MEDIUM, axis);
+	make_world(&w, family->op, problem, axis, 0);
+	expect_invalid(&w, "kv_indptr", 8, 641, "nor above the 640 keys");
+	expect_invalid(&w, "kv_indptr", 7, 2, "kv_indptr[7] is 2");
+	expect_invalid(&w, "kv_indptr", 0, 3, "kv_indptr[0] is 3, not 0");
+	expect_invalid(&w, "qo_indptr", 1, -1, "qo_indptr[1] is -1");
+	expect_invalid(&w, "qo_indptr", 5, 0, "qo_indptr[5] is 0");
+	expect_invalid(&w, "qo_indptr", 0, 1, "qo_indptr[0] is 1, not 0");
+	expect_axes_invalid(&w, "len_indptr", 0, "kv_indptr is empty");
+	expect_nobodys(&w, "qo_indptr", 3);
+	free_world(&w);
+}
+
+#endif

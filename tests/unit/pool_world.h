@@ -1,0 +1,191 @@
+/* pool_world - a pool of real judges and a real python, a definition to verify with it, and what must come of it.
+ *
+ * The program is its own judge (`test_pool judge …`), as reftest is. One pool serves most tests: that the next reference
+ * finds everything as it should be is then tested by every one of them. */
+#ifndef REFTEST_TESTS_POOL_WORLD_H
+#define REFTEST_TESTS_POOL_WORLD_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "workers/judge.h"
+#include "workers/machine.h"
+#include "workers/pool.h"
+
+enum { HIDDEN = 64, BATCH = 4, GENEROUS_S = 120 };
+
+/* ---- a definition: rmsnorm over 64 columns, in float32 ---- */
+
+static const struct op_axis axes[] = {{"batch_size", true, 0}, {"hidden_size", false, HIDDEN}};
+static const struct op_arg inputs[] = {
+    {.name = "hidden_states", .dtype = DTYPE_FLOAT32, .rank = 2, .axis = {0, 1}},
+    {.name = "weight", .dtype = DTYPE_FLOAT32, .rank = 1, .axis = {1}},
+};
+static const struct op_arg outputs[] = {{.name = "output", .dtype = DTYPE_FLOAT32, .rank = 2, .axis = {0, 1}}};
+static const int64_t axis[] = {BATCH, HIDDEN};
+static const struct input_source sources[] = {{.kind = SOURCE_RANDOM}, {.kind = SOURCE_RANDOM}};
+static const struct rule rules[] = {{1e-5, 1e-5, 1}};
+
+static const struct job rmsnorm = {
+    .id = "small:batch_size=4",
+    .problem = {.name = "rmsnorm_h64", .op_type = "rmsnorm", .description = "", .axes = axes, .axis_count = 2,
+                .inputs = inputs, .input_count = 2, .outputs = outputs, .output_count = 1},
+    .op = "rmsnorm", .axis = axis, .seed = 7, .inputs = sources,
+    .constants = {{"eps", 1e-6, "name", ""}}, .constant_count = 1, .rules = rules, .root = "/",
+};
+
+/* Lines of Python before and inside run(); `x` and `w` are the inputs, `y` is right. */
+#define HEAD "import os, sys, time, ctypes\nimport torch\n"
+#define RUN "def run(hidden_states, weight):\n    x, w = hidden_states, weight\n" \
+	    "    y = x * torch.rsqrt(x.double().pow(2).mean(-1, keepdim=True) + 1e-6).float() * w\n"
+#define CORRECT HEAD RUN "    return y\n"
+
+/* ---- a pool and what comes out of it ---- */
+
+struct setting {
+	struct pool *pool;
+	struct arena arena;
+};
+
+static const char *python(void)
+{
+	static char path[4096];
+	struct err err = {""};
+
+	if (path[0] == '\0' && machine_python(NULL, ".", path, sizeof path, &err) != 0)
+		fail_msg("%s", err.text);
+	return path;
+}
+
+static inline struct pool *open_pool(int lanes, double timeout_s, bool staged)
+{
+	struct pool_options options = {.device = "cpu", .python = python(), .root = "/", .lanes = lanes,
+	                               .timeout_s = timeout_s, .staged = staged};
+	struct err err = {""};
+	struct pool *pool = pool_open(&options, &err);
+
+	if (pool == NULL)
+		fail_msg("%s", err.text);
+	return pool;
+}
+
+/* Turns the loop until a result comes. */
+static inline struct pool_result next_result(struct pool *pool, struct arena *arena)
+{
+	struct pool_result result;
+	struct err err = {""};
+
+	while (!pool_next(pool, arena, &result)) {
+		struct pollfd poll_pool = {pool_fd(pool), POLLIN, 0};
+
+		if (poll(&poll_pool, 1, GENEROUS_S * 1000) != 1)
+			fail_msg("the pool has gone to sleep with %d cases pending", pool_pending(pool));
+		if (pool_dispatch(pool, &err) != 0)
+			fail_msg("%s", err.text);
+	}
+	return result;
+}
+
+static inline void submit(struct pool *pool, const char *reference, const struct job *const *jobs, int count, void *owner)
+{
+	struct task task = {.name = "rmsnorm/rmsnorm_h64", .reference = reference, .jobs = jobs, .job_count = count,
+	                    .owner = owner};
+
+	pool_submit(pool, &task);
+}
+
+static inline struct pool_result verify_job(struct setting *setting, const char *reference, const struct job *job)
+{
+	const struct job *jobs[] = {job};
+
+	submit(setting->pool, reference, jobs, 1, setting);
+	struct pool_result result = next_result(setting->pool, &setting->arena);
+
+	assert_ptr_equal(result.owner, setting);
+	assert_ptr_equal(result.job, job);
+	assert_int_equal(pool_pending(setting->pool), 0);
+	return result;
+}
+
+static inline struct pool_result verify(struct setting *setting, const char *reference)
+{
+	return verify_job(setting, reference, &rmsnorm);
+}
+
+static inline void expect(const struct pool_result *result, enum status status, enum reason reason, const char *says)
+{
+	const struct verdict *verdict = result->verdict;
+	const char *message = verdict->message == NULL ? "" : verdict->message;
+
+	if (verdict->status != status || verdict->reason != reason || (says != NULL && strstr(message, says) == NULL))
+		fail_msg("expected %s (%s) \"%s\", got %s (%s) \"%s\"; printed: %s", status_name(status),
+		         reason == REASON_NONE ? "-" : reason_name(reason), says == NULL ? "" : says,
+		         status_name(verdict->status), verdict->reason == REASON_NONE ? "-" : reason_name(verdict->reason),
+		         message, result->printed == NULL ? "" : result->printed);
+}
+
+/* After whatever it was: the right reference passes. */
+static inline void expect_all_is_well(struct setting *setting)
+{
+	struct pool_result result = verify(setting, CORRECT);
+
+	expect(&result, STATUS_PASSED, REASON_NONE, NULL);
+}
+
+static inline int set_up(void **state)
+{
+	struct setting *setting = calloc(1, sizeof *setting);
+
+	setting->pool = open_pool(1, GENEROUS_S, false);
+	*state = setting;
+	return 0;
+}
+
+static inline int tear_down(void **state)
+{
+	struct setting *setting = *state;
+
+	pool_close(setting->pool);
+	arena_free(&setting->arena);
+	free(setting);
+	return 0;
+}
+
+/* ---- the program ---- */
+
+/* Where this build keeps what is beside the program when it is installed. */
+static inline void find_build(void)
+{
+	const char *build = getenv("REFTEST_BUILD");
+	char here[4096], path[8192];
+
+	assert_non_null(getcwd(here, sizeof here));
+	snprintf(path, sizeof path, "%s%s%s", build != NULL && build[0] == '/' ? "" : here,
+	         build != NULL && build[0] == '/' ? "" : "/", build == NULL ? "build" : build);
+	setenv("REFTEST_KERNELS", path, 0);
+	snprintf(path, sizeof path, "%s/workers/runner.py", here);
+	setenv("REFTEST_RUNNER", path, 0);
+}
+
+/* What main does first: it is a judge, if it was started as one (then its exit status), or it gets ready to run tests (-1),
+ * all of them or the one that is named. */
+static inline int pool_main(int argc, char **argv)
+{
+	if (argc > 1 && strcmp(argv[1], "judge") == 0)
+		return judge_main(argc - 1, argv + 1);
+	find_build();
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
+	return -1;
+}
+
+#endif

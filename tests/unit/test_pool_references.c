@@ -1,0 +1,513 @@
+/* Real references through a real judge and a real python: what each of them deserves, those that fail, cheat or break
+ * things too, and that none harms the next. */
+#include "tests/unit/pool_world.h"
+
+/* ---- verdicts that outputs deserve ---- */
+
+static void the_right_reference_passes(void **state)
+{
+	struct pool_result result = verify(*state, CORRECT);
+	const struct verdict *verdict = result.verdict;
+
+	expect(&result, STATUS_PASSED, REASON_NONE, NULL);
+	assert_true(result.keep);
+	assert_null(result.printed);
+	assert_string_equal(verdict->device, "cpu");
+	assert_string_equal(verdict->device_class, "cpu");
+	assert_string_equal(verdict->ground_truth, "builtin");
+	assert_non_null(verdict->ground_truth_version);
+	assert_non_null(verdict->torch);
+	assert_int_equal(verdict->output_count, 1);
+	assert_int_equal(verdict->elements, BATCH * HIDDEN);
+	assert_false(verdict->weak);
+	assert_true(verdict->outputs[0].metrics.margin < 1);
+	assert_int_equal(verdict->constant_count, 1);
+	assert_string_equal(verdict->constants[0].source, "name");
+}
+
+static void a_wrong_element_fails_with_its_place_and_both_values(void **state)
+{
+	struct pool_result result = verify(*state, HEAD RUN "    y[2, 17] = 1000.5\n    return y\n");
+
+	expect(&result, STATUS_FAILED, REASON_NUMERIC, "output 'output': 1 of 256 elements");
+	expect(&result, STATUS_FAILED, REASON_NUMERIC, "[2, 17]: 1000.5, ground truth ");
+	assert_true(result.keep);
+	assert_int_equal(result.verdict->outputs[0].status, STATUS_FAILED);
+	assert_int_equal(result.verdict->outputs[0].metrics.worst[0].index, 2 * HIDDEN + 17);
+}
+
+static void a_nan_and_an_infinity_fail(void **state)
+{
+	struct pool_result result = verify(*state, HEAD RUN "    y[1, 3] = float('nan')\n    return y\n");
+
+	expect(&result, STATUS_FAILED, REASON_NONFINITE, "[1, 3]: nan");
+	result = verify(*state, HEAD RUN "    y[0, 0] = float('-inf')\n    return y\n");
+	expect(&result, STATUS_FAILED, REASON_NONFINITE, "[0, 0]: -inf");
+}
+
+/* A process that claims a gradient was missing, where nobody asked for gradients, is not believed. */
+static void a_claim_that_nobody_asked_for_is_passed_over(void **state)
+{
+	struct pool_result result = verify(*state, HEAD "import sys\n"
+	                                                "def claim(store):\n"
+	                                                "    return lambda *a: {**store(*a), 'none': True}\n"
+	                                                "Arena = sys.modules['__main__'].Arena\n"
+	                                                "Arena.store = claim(Arena.store)\n" RUN "    y[0, 0] = 7\n    return y\n");
+
+	expect(&result, STATUS_FAILED, REASON_NUMERIC, "[0, 0]: 7");
+	assert_null(strstr(result.verdict->message, "autograd"));
+}
+
+static void wrong_shapes_dtypes_and_numbers_are_told(void **state)
+{
+	static const struct {
+		const char *reference, *says;
+		enum status status;
+		enum reason reason;
+	} wrongs[] = {
+	    {HEAD RUN "    return y.T\n", "output 'output': returned (64, 4) float32, declared (4, 64) float32",
+	     STATUS_FAILED, REASON_SHAPE},
+	    {HEAD RUN "    return y[:, None]\n", "returned (4, 1, 64) float32", STATUS_FAILED, REASON_SHAPE},
+	    {HEAD RUN "    return y[0, 0]\n", "returned () float32", STATUS_FAILED, REASON_SHAPE},
+	    {HEAD RUN "    return y.double()\n", "returned (4, 64) float64, declared (4, 64) float32", STATUS_FAILED,
+	     REASON_DTYPE},
+	    {HEAD RUN "    return y, y\n", "returned 2 outputs, the definition declares 1 (output)", STATUS_ERROR,
+	     REASON_RAISED},
+	    {HEAD RUN "    return ()\n", "returned 0 outputs", STATUS_ERROR, REASON_RAISED},
+	    {HEAD RUN "    return None\n", "returned None for output 'output'", STATUS_ERROR, REASON_RAISED},
+	    {HEAD RUN "    return 'done'\n", "a value of type str", STATUS_ERROR, REASON_RAISED},
+	    {HEAD RUN "    return {'out': y}\n", "returned a dict of (out), the definition declares (output)", STATUS_ERROR,
+	     REASON_RAISED},
+	    {HEAD RUN "    return y.view(1,1,1,1,1,1,1,1,1,1,4,64)\n", "a tensor of 12 dimensions", STATUS_FAILED,
+	     REASON_SHAPE},
+	};
+
+	for (size_t i = 0; i < sizeof wrongs / sizeof wrongs[0]; i++) {
+		struct pool_result result = verify(*state, wrongs[i].reference);
+
+		expect(&result, wrongs[i].status, wrongs[i].reason, wrongs[i].says);
+		assert_true(result.keep);
+	}
+}
+
+static void outputs_may_come_as_tuple_list_or_dict_and_need_not_be_contiguous(void **state)
+{
+	static const char *const rights[] = {
+	    HEAD RUN "    return (y,)\n", HEAD RUN "    return [y]\n", HEAD RUN "    return {'output': y}\n",
+	    HEAD RUN "    return y.T.contiguous().T\n", HEAD RUN "    return y.requires_grad_()\n",
+	};
+
+	for (size_t i = 0; i < sizeof rights / sizeof rights[0]; i++) {
+		struct pool_result result = verify(*state, rights[i]);
+
+		expect(&result, STATUS_PASSED, REASON_NONE, NULL);
+	}
+}
+
+static void an_input_that_is_written_to_is_named(void **state)
+{
+	struct pool_result result = verify(*state, HEAD RUN "    w[5] = 77\n    return y\n");
+
+	expect(&result, STATUS_FAILED, REASON_MUTATED_INPUT, "changed its input 'weight', first at [5]: ");
+	expect(&result, STATUS_FAILED, REASON_MUTATED_INPUT, ", then 77");
+}
+
+static void an_output_may_be_an_input(void **state)
+{
+	struct pool_result result = verify(*state, HEAD "def run(hidden_states, weight):\n    return hidden_states\n");
+
+	expect(&result, STATUS_FAILED, REASON_NUMERIC, NULL); /* wrong, but neither mutation nor error */
+	assert_true(result.verdict->outputs[0].metrics.hits < BATCH * HIDDEN);
+}
+
+static void answers_that_change_are_nondeterministic(void **state)
+{
+	static const char *const fickle[] = {
+	    /* a counter; the clock; memory addresses; which run it is, by the arena's layout */
+	    HEAD "n = 0\n" RUN "    global n\n    n += 1\n    y[3, 63] += n * 1e-7\n    return y\n",
+	    HEAD RUN "    return y + (time.perf_counter_ns() % 1000003) * 1e-13\n",
+	    HEAD RUN "    return y + (x.data_ptr() % 65536) * 1e-12\n",
+	};
+
+	for (size_t i = 0; i < sizeof fickle / sizeof fickle[0]; i++) {
+		struct pool_result result = verify(*state, fickle[i]);
+
+		expect(&result, STATUS_FAILED, REASON_NONDETERMINISTIC, "differs between two runs on the same inputs, first at [");
+	}
+}
+
+/* What is switched off while torch is imported is on again for references: cycles may hold tensors. */
+static void garbage_is_collected(void **state)
+{
+	struct pool_result result = verify(*state, HEAD RUN "    import gc\n    assert gc.isenabled(), 'nobody collects'\n    return y\n");
+
+	expect(&result, STATUS_PASSED, REASON_NONE, NULL);
+}
+
+static void random_numbers_are_seeded_alike(void **state)
+{
+	struct pool_result result =
+	    verify(*state, HEAD "import random\n" RUN "    return y + 1e-9 * torch.rand(4, 64) + 1e-9 * random.random()\n");
+
+	expect(&result, STATUS_PASSED, REASON_NONE, NULL);
+}
+
+/* The ways there are to write past a tensor without torch noticing; past its storage torch itself objects. */
+static void writing_outside_the_tensors_is_an_error(void **state)
+{
+	struct pool_result result = verify(
+	    *state, HEAD RUN "    ctypes.memset(w.data_ptr() + w.numel() * 4 + 12, 0, 4)\n    return y\n");
+
+	expect(&result, STATUS_ERROR, REASON_OUT_OF_BOUNDS, "12 bytes past the end of input 'weight'");
+	result = verify(*state, HEAD RUN "    ctypes.memset(x.data_ptr() - 1, 0, 1)\n    return y\n");
+	expect(&result, STATUS_ERROR, REASON_OUT_OF_BOUNDS, "1 bytes before input 'hidden_states'");
+	result = verify(*state, HEAD RUN "    torch.as_strided(w, (65,), (1,))[64] = 1\n    return y\n");
+	expect(&result, STATUS_ERROR, REASON_RAISED, NULL);
+	expect_all_is_well(*state);
+}
+
+static void zeros_where_zeros_are_right_are_weak(void **state)
+{
+	static const struct rule wide[] = {{1e9, 0, 1}};
+	struct job job = rmsnorm;
+
+	job.rules = wide;
+	struct pool_result result = verify_job(*state, CORRECT, &job);
+
+	expect(&result, STATUS_PASSED, REASON_NONE, NULL);
+	assert_true(result.verdict->weak);
+}
+
+/* ---- references that fail ---- */
+
+static void a_reference_that_raises_keeps_its_traceback_and_line(void **state)
+{
+	struct pool_result result = verify(*state, "import torch\n\ndef helper(x):\n    return x.reshape(3, -1)\n\n"
+	                                           "def run(hidden_states, weight):\n    return helper(hidden_states)\n");
+
+	expect(&result, STATUS_ERROR, REASON_RAISED, "the reference raised RuntimeError: shape '[3, -1]' is invalid");
+	expect(&result, STATUS_ERROR, REASON_RAISED, "File \"<reference>\", line 4, in helper\n"
+	                                             "    return x.reshape(3, -1)");
+	assert_int_equal(result.verdict->reference_line, 4);
+	assert_null(strstr(result.verdict->message, "runner.py"));
+	assert_true(result.keep);
+	assert_string_equal(result.verdict->ground_truth, "builtin"); /* so that the failure is found again in the cache */
+}
+
+static void references_that_do_not_load_say_where(void **state)
+{
+	static const struct {
+		const char *reference, *says;
+		int line;
+		bool keep;
+	} wrongs[] = {
+	    {"import torch\n\ndef run(hidden_states, weight:\n    return 1\n", /* the words differ between Pythons */
+	     "cannot be loaded: SyntaxError: ", 3, true},
+	    {"def walk():\n    pass\n", "defines no function named run", 0, true},
+	    {"run = 3\n", "defines no function named run", 0, true},
+	    {"import no_such_module_anywhere\ndef run(): pass\n", "No module named 'no_such_module_anywhere'", 1, false},
+	    {"x = 1\ny = 1 / 0\ndef run(): pass\n", "cannot be loaded: ZeroDivisionError", 2, true},
+	    {"import sys\nsys.exit('enough')\n", "called sys.exit(enough)", 2, true},
+	    {"", "defines no function named run", 0, true},
+	};
+
+	for (size_t i = 0; i < sizeof wrongs / sizeof wrongs[0]; i++) {
+		struct pool_result result = verify(*state, wrongs[i].reference);
+
+		expect(&result, STATUS_ERROR, REASON_RAISED, wrongs[i].says);
+		assert_int_equal(result.verdict->reference_line, wrongs[i].line);
+		assert_int_equal(result.keep, wrongs[i].keep);
+	}
+}
+
+/* It is loaded once, and every case is told. */
+static void a_reference_that_does_not_load_fails_every_case(void **state)
+{
+	struct setting *setting = *state;
+	struct job second = rmsnorm;
+	const struct job *jobs[] = {&rmsnorm, &second};
+
+	submit(setting->pool, "print('loading')\nraise ValueError('no')\n", jobs, 2, NULL);
+	for (int i = 0; i < 2; i++) {
+		struct pool_result result = next_result(setting->pool, &setting->arena);
+
+		expect(&result, STATUS_ERROR, REASON_RAISED, "ValueError: no");
+		assert_ptr_equal(result.job, jobs[i]);
+		if (i == 0)
+			assert_string_equal(result.printed, "loading\n");
+		else
+			assert_null(result.printed);
+	}
+	expect_all_is_well(setting);
+}
+
+static void a_reference_that_ends_its_process_is_blamed_with_the_status(void **state)
+{
+	static const struct {
+		const char *reference, *says;
+		enum reason reason;
+		bool keep;
+	} ends[] = {
+	    {HEAD RUN "    sys.exit(3)\n", "the reference called sys.exit(3)", REASON_RAISED, true},
+	    {HEAD RUN "    raise KeyboardInterrupt\n", "raised KeyboardInterrupt", REASON_RAISED, true},
+	    {HEAD RUN "    os._exit(7)\n", "ended by exit status 7, while it ran", REASON_CRASHED, false},
+	    {HEAD "os._exit(0)\n" RUN, "ended by exit status 0, while the reference was loading", REASON_CRASHED, false},
+	    {HEAD RUN "    ctypes.string_at(0)\n", "signal 11 (SIGSEGV", REASON_CRASHED, false},
+	    {HEAD RUN "    os.abort()\n", "signal 6 (SIGABRT", REASON_CRASHED, false},
+	    {HEAD RUN "    os.kill(os.getpid(), 9)\n", "signal 9 (SIGKILL", REASON_CRASHED, false},
+	    {HEAD RUN "    os.closerange(3, 4096)\n    time.sleep(600)\n", "closed the descriptor on which it answers",
+	     REASON_CRASHED, false},
+	};
+
+	for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+		struct pool_result result = verify(*state, ends[i].reference);
+
+		expect(&result, STATUS_ERROR, ends[i].reason, ends[i].says);
+		assert_int_equal(result.keep, ends[i].keep);
+	}
+	expect_all_is_well(*state);
+}
+
+static void a_crash_shows_what_was_printed_and_the_line(void **state)
+{
+	struct pool_result result = verify(*state, HEAD RUN "    print('before the fall')\n    ctypes.string_at(0)\n");
+
+	expect(&result, STATUS_ERROR, REASON_CRASHED, NULL);
+	assert_non_null(strstr(result.printed, "before the fall\n"));
+	assert_non_null(strstr(result.printed, "line 7 in run"));
+}
+
+static void only_the_case_that_crashed_is_blamed(void **state)
+{
+	struct setting *setting = *state;
+	struct job other = rmsnorm;
+	static const int64_t two[] = {2, HIDDEN};
+	const struct job *jobs[] = {&rmsnorm, &other, &rmsnorm};
+
+	other.axis = two;
+	submit(setting->pool, HEAD RUN "    if x.shape[0] == 2: os._exit(1)\n    return y\n", jobs, 3, NULL);
+	for (int i = 0; i < 3; i++) {
+		struct pool_result result = next_result(setting->pool, &setting->arena);
+
+		expect(&result, i == 1 ? STATUS_ERROR : STATUS_PASSED, i == 1 ? REASON_CRASHED : REASON_NONE, NULL);
+	}
+}
+
+static void printing_disturbs_nothing_and_its_end_is_kept(void **state)
+{
+	struct pool_result result =
+	    verify(*state, HEAD RUN "    print('hello')\n    print('{\"ran\": []}', file=sys.stderr)\n    return y\n");
+
+	expect(&result, STATUS_PASSED, REASON_NONE, NULL);
+	assert_string_equal(result.printed, "hello\n{\"ran\": []}\nhello\n{\"ran\": []}\n");
+
+	result = verify(*state, HEAD RUN "    for i in range(160): print('y' * 65536)\n    print('the end')\n    return y\n");
+	expect(&result, STATUS_PASSED, REASON_NONE, NULL);
+	assert_true(strlen(result.printed) <= (64 << 10) + 64);
+	assert_non_null(strstr(result.printed, "bytes before this are not kept"));
+	assert_string_equal(result.printed + strlen(result.printed) - 8, "the end\n");
+
+	result = verify(*state, HEAD RUN "    os.write(1, b'a\\0b\\xff')\n    return y\n");
+	expect(&result, STATUS_PASSED, REASON_NONE, NULL);
+	assert_memory_equal(result.printed, "a?b", 3);
+}
+
+static void a_long_reference_and_a_long_line_are_taken(void **state)
+{
+	static const char head[] = "# ", tail[] = "\n" CORRECT;
+	enum { LENGTH = 1 << 20 };
+	char *long_one = malloc(LENGTH + sizeof head + sizeof tail);
+	struct pool_result result;
+
+	memcpy(long_one, head, 2);
+	memset(long_one + 2, 'x', LENGTH);
+	memcpy(long_one + 2 + LENGTH, tail, sizeof tail);
+	result = verify(*state, long_one);
+	expect(&result, STATUS_PASSED, REASON_NONE, NULL);
+	free(long_one);
+	result = verify(*state, HEAD RUN "    raise ValueError('z' * (40 << 20))\n");
+	expect(&result, STATUS_ERROR, REASON_RAISED, "ValueError: zzzz");
+	assert_true(strlen(result.verdict->message) < 100000);
+}
+
+static void taking_more_memory_than_there_is_raises(void **state)
+{
+	struct pool_result result = verify(*state, HEAD RUN "    torch.zeros(1 << 50)\n    return y\n");
+
+	expect(&result, STATUS_ERROR, REASON_RAISED, NULL);
+	assert_false(result.keep);
+	/* untouched memory costs nothing: without a limit of its own it would get far more than there is */
+	result = verify(*state, HEAD RUN "    there = int(open('/proc/meminfo').read().split()[1]) >> 20\n    hog = []\n"
+	                                 "    try:\n        while True: hog.append(torch.empty(1 << 28))\n"
+	                                 "    finally: assert len(hog) <= there, len(hog)\n");
+	expect(&result, STATUS_ERROR, REASON_RAISED, "can't allocate memory");
+	assert_false(result.keep);
+	expect_all_is_well(*state);
+}
+
+/* ---- references that cheat or break things ---- */
+
+static void junk_on_every_descriptor_hurts_only_its_own_case(void **state)
+{
+	struct pool_result result = verify(
+	    *state, HEAD RUN "    for fd in range(3, 1024):\n        try: os.write(fd, b'junk\\n')\n"
+	                     "        except OSError: pass\n    return y\n");
+
+	expect(&result, STATUS_ERROR, REASON_CRASHED, "sent something that is no answer");
+	result = verify(*state, HEAD RUN "    for fd in range(3, 1024):\n        try:\n"
+	                                 "            for i in range(1024): os.write(fd, b'x' * 32768)\n"
+	                                 "        except OSError: pass\n    return y\n");
+	expect(&result, STATUS_ERROR, REASON_CRASHED, "a line without end");
+	expect_all_is_well(*state);
+}
+
+/* The whole file table, with the answer that the runner would have sent. */
+#define FORGED "    for fd in range(3, 1024):\n" \
+	       "        try: os.write(fd, b'{\"ran\":[{\"shape\":[4,64],\"dtype\":\"float32\"}]}\\n')\n" \
+	       "        except OSError: pass\n"
+
+static void claiming_to_have_run_is_worth_nothing(void **state)
+{
+	/* never to answer again, and to answer twice */
+	struct pool_result result = verify(*state, HEAD RUN FORGED "    time.sleep(600)\n");
+
+	assert_int_not_equal(result.verdict->status, STATUS_PASSED);
+	result = verify(*state, HEAD RUN FORGED FORGED FORGED "    time.sleep(600)\n");
+	assert_int_not_equal(result.verdict->status, STATUS_PASSED);
+	result = verify(*state, HEAD RUN FORGED "    return y * 2\n");
+	assert_int_not_equal(result.verdict->status, STATUS_PASSED);
+	expect_all_is_well(*state);
+}
+
+static void an_output_that_nobody_wrote_cannot_look_deterministic(void **state)
+{
+	/* the runner's own copying is patched away: both runs leave the poison */
+	struct pool_result result = verify(*state, HEAD "torch.Tensor.copy_ = lambda self, other: self\n" RUN "    return y\n");
+
+	expect(&result, STATUS_FAILED, REASON_NONDETERMINISTIC, NULL);
+}
+
+static void what_is_patched_is_whole_again_for_the_next_definition(void **state)
+{
+	struct pool_result result = verify(*state, HEAD "import builtins, json\n"
+	                                                "torch.rsqrt = lambda x: x\ntorch.Tensor.pow = None\n"
+	                                                "json.dumps = None\nbuiltins.len = None\n"
+	                                                "def run(hidden_states, weight): return hidden_states\n");
+
+	assert_int_not_equal(result.verdict->status, STATUS_PASSED);
+	expect_all_is_well(*state);
+}
+
+static void threads_and_children_left_behind_do_not_answer(void **state)
+{
+	/* the copy returns while the second run is under way, in which its tensors lie elsewhere */
+	struct pool_result result = verify(*state, HEAD "n = 0\n" RUN "    global n\n    n += 1\n"
+	                                                "    if os.fork() == 0: time.sleep(0.2)\n"
+	                                                "    elif n == 2: time.sleep(0.6)\n    return y\n");
+
+	expect(&result, STATUS_PASSED, REASON_NONE, NULL);
+	result = verify(*state, HEAD "import threading\n" RUN
+	                             "    threading.Thread(target=time.sleep, args=(600,)).start()\n    return y\n");
+	expect(&result, STATUS_PASSED, REASON_NONE, NULL);
+	expect_all_is_well(*state);
+}
+
+/* parent(pid); 0: there is no such process (any more) */
+#define PARENT "def parent(pid):\n    try: return int(open(f'/proc/{pid}/stat').read().rpartition(')')[2].split()[1])\n" \
+	       "    except OSError: return 0\n"
+
+/* Every process of this user that is not its own: where the kernel has a fence for it, nothing happens; elsewhere the
+ * pool loses judge and template, and tries again alone. */
+static void killing_its_relatives_gains_nothing(void **state)
+{
+	struct pool_result result = verify(
+	    *state, HEAD PARENT RUN
+	                 "    pool = parent(os.getppid())\n"
+	                 "    for name in os.listdir('/proc'):\n"
+	                 "        try:\n"
+	                 "            if name.isdigit() and parent(name) == pool: os.kill(int(name), 9)\n"
+	                 "        except OSError: pass\n"
+	                 "    return y * 2\n");
+
+	if (result.verdict->status != STATUS_ERROR)
+		expect(&result, STATUS_FAILED, REASON_NUMERIC, NULL);
+	expect_all_is_well(*state);
+}
+
+static void the_memory_of_the_judge_is_closed(void **state)
+{
+	struct pool_result result = verify(
+	    *state, HEAD PARENT RUN
+	                 "    pool, opened = parent(os.getppid()), []\n"
+	                 "    for name in [str(pool)] + [n for n in os.listdir('/proc') if n.isdigit() and parent(n) == pool]:\n"
+	                 "        try: os.close(os.open(f'/proc/{name}/mem', os.O_RDWR)); opened.append(name)\n"
+	                 "        except OSError: pass\n"
+	                 "    assert not opened, opened\n"
+	                 "    return y\n");
+
+	if (geteuid() == 0 && result.verdict->message != NULL && strstr(result.verdict->message, "AssertionError") != NULL) {
+		print_message("this kernel fences off no process from root\n");
+		skip();
+	}
+	expect(&result, STATUS_PASSED, REASON_NONE, NULL);
+}
+
+/* A daemon in a session of its own outlives the process that started it, and the definition ends it all the same. */
+static void what_a_reference_leaves_running_is_ended_with_it(void **state)
+{
+	static const char reference[] =
+	    HEAD "import subprocess\n" RUN
+	         "    subprocess.Popen(['sh', '-c', 'sleep 600; : left-by-test-pool'], start_new_session=True)\n    return y\n";
+	struct setting *setting = *state;
+	struct pool_result result = verify(setting, reference);
+	struct err err = {""};
+	int patience = 500;
+
+	expect(&result, STATUS_PASSED, REASON_NONE, NULL);
+	while (system("grep -qsa 'sleep 600; : [l]eft-by-test-pool' /proc/[0-9]*/cmdline") == 0 && --patience > 0) {
+		struct pollfd poll_pool = {pool_fd(setting->pool), POLLIN, 0};
+
+		poll(&poll_pool, 1, 10);
+		assert_int_equal(pool_dispatch(setting->pool, &err), 0);
+	}
+	assert_true(patience > 0);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(the_right_reference_passes),
+	    cmocka_unit_test(a_wrong_element_fails_with_its_place_and_both_values),
+	    cmocka_unit_test(a_nan_and_an_infinity_fail),
+	    cmocka_unit_test(a_claim_that_nobody_asked_for_is_passed_over),
+	    cmocka_unit_test(wrong_shapes_dtypes_and_numbers_are_told),
+	    cmocka_unit_test(outputs_may_come_as_tuple_list_or_dict_and_need_not_be_contiguous),
+	    cmocka_unit_test(an_input_that_is_written_to_is_named),
+	    cmocka_unit_test(an_output_may_be_an_input),
+	    cmocka_unit_test(answers_that_change_are_nondeterministic),
+	    cmocka_unit_test(garbage_is_collected),
+	    cmocka_unit_test(random_numbers_are_seeded_alike),
+	    cmocka_unit_test(writing_outside_the_tensors_is_an_error),
+	    cmocka_unit_test(zeros_where_zeros_are_right_are_weak),
+	    cmocka_unit_test(a_reference_that_raises_keeps_its_traceback_and_line),
+	    cmocka_unit_test(references_that_do_not_load_say_where),
+	    cmocka_unit_test(a_reference_that_does_not_load_fails_every_case),
+	    cmocka_unit_test(a_reference_that_ends_its_process_is_blamed_with_the_status),
+	    cmocka_unit_test(a_crash_shows_what_was_printed_and_the_line),
+	    cmocka_unit_test(only_the_case_that_crashed_is_blamed),
+	    cmocka_unit_test(printing_disturbs_nothing_and_its_end_is_kept),
+	    cmocka_unit_test(a_long_reference_and_a_long_line_are_taken),
+	    cmocka_unit_test(taking_more_memory_than_there_is_raises),
+	    cmocka_unit_test(junk_on_every_descriptor_hurts_only_its_own_case),
+	    cmocka_unit_test(claiming_to_have_run_is_worth_nothing),
+	    cmocka_unit_test(an_output_that_nobody_wrote_cannot_look_deterministic),
+	    cmocka_unit_test(what_is_patched_is_whole_again_for_the_next_definition),
+	    cmocka_unit_test(threads_and_children_left_behind_do_not_answer),
+	    cmocka_unit_test(what_a_reference_leaves_running_is_ended_with_it),
+	    cmocka_unit_test(killing_its_relatives_gains_nothing),
+	    cmocka_unit_test(the_memory_of_the_judge_is_closed),
+	};
+	int status = pool_main(argc, argv);
+
+	return status >= 0 ? status : cmocka_run_group_tests(tests, set_up, tear_down);
+}

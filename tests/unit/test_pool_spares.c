@@ -1,0 +1,162 @@
+/* Runners that are made ahead: who gets one, and when new ones are made. */
+#include "tests/unit/pool_world.h"
+
+#include "workers/pool.c" /* to see its lanes */
+
+enum { SLOW_S = 2, SPARES = 3 };
+
+/* Children that take SLOW_S to be ready, as they do on a GPU, and such that go on warming up for a minute after that. */
+#define SLOW "runner.warm_up = lambda *how: (time.sleep(2), warm_up(*how))[1]\n"
+#define LONG "runner.further_steps = lambda device: ((lambda: time.sleep(0.02)) for _ in range(3000))\n"
+#define FAILING "runner.further_steps = lambda device: ((lambda: 1 / 0) for _ in range(3))\n"
+
+/* A runner.py that is patched; unlink() what `path` names. */
+
+static void write_slow_runner(char path[64], const char *patch)
+{
+	FILE *file;
+	int fd;
+
+	strcpy(path, "/tmp/reftest-test-pool-XXXXXX");
+	fd = mkstemp(path);
+	file = fd < 0 ? NULL : fdopen(fd, "w");
+	assert_non_null(file);
+	fprintf(file,
+	        "import importlib.util, sys, time\n"
+	        "spec = importlib.util.spec_from_file_location('runner', '%s')\n"
+	        "runner = sys.modules['runner'] = importlib.util.module_from_spec(spec)\n"
+	        "spec.loader.exec_module(runner)\n"
+	        "warm_up = runner.warm_up\n"
+	        "%s"
+	        "sys.exit(runner.main())\n", getenv("REFTEST_RUNNER"), patch);
+	assert_int_equal(fclose(file), 0);
+}
+
+/* A warm pool whose spares are all ready. */
+static struct pool *open_slow_pool(const char *patch)
+{
+	struct pool_options options = {.device = "cpu", .python = python(), .root = "/", .lanes = 1,
+	                               .timeout_s = GENEROUS_S, .spares = SPARES};
+	char path[64], *usual = strdup(getenv("REFTEST_RUNNER"));
+	struct err err = {""};
+	struct pool *pool;
+
+	assert_non_null(usual);
+	write_slow_runner(path, patch);
+	setenv("REFTEST_RUNNER", path, 1);
+	pool = pool_open(&options, &err);
+	setenv("REFTEST_RUNNER", usual, 1);
+	free(usual);
+	assert_non_null(pool);
+	pool_warm(pool);
+	while (pool_spares(pool) < SPARES || !pool->yard.lanes[0].up) {
+		struct pollfd poll_pool = {pool_fd(pool), POLLIN, 0};
+
+		assert_int_equal(poll(&poll_pool, 1, GENEROUS_S * 1000), 1);
+		assert_int_equal(pool_dispatch(pool, &err), 0);
+	}
+	unlink(path);
+	return pool;
+}
+
+static void spares_made_ahead_answer_a_burst(void **state)
+{
+	struct setting warm = {.pool = open_slow_pool(SLOW)};
+	int64_t start = clock_ms();
+
+	(void)state;
+	for (int i = 0; i < SPARES; i++) {
+		struct pool_result result = verify(&warm, CORRECT);
+
+		expect(&result, STATUS_PASSED, REASON_NONE, NULL);
+	}
+	if (clock_ms() - start >= SLOW_S * 1000)
+		fail_msg("%d definitions waited for a runner: %lld ms", SPARES, (long long)(clock_ms() - start));
+	pool_close(warm.pool);
+	arena_free(&warm.arena);
+}
+
+static void a_spare_that_warms_on_makes_way(void **state)
+{
+	static const char *const patches[] = {LONG, FAILING};
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct setting warm = {.pool = open_slow_pool(patches[i])};
+		int64_t start = clock_ms();
+		struct pool_result result = verify(&warm, CORRECT);
+
+		expect(&result, STATUS_PASSED, REASON_NONE, NULL);
+		if (clock_ms() - start > 20000)
+			fail_msg("a definition waited %lld ms for a runner to be as warm as can be",
+			         (long long)(clock_ms() - start));
+		pool_close(warm.pool);
+		arena_free(&warm.arena);
+	}
+}
+
+/* On a device of which each spare holds memory a case that lacks some is tried again without them. */
+static void spares_make_room_for_a_case_that_lacks_memory(void **state)
+{
+	struct setting warm = {.pool = open_slow_pool(SLOW)};
+	static const int64_t huge[] = {(int64_t)1 << 40, HIDDEN};
+	struct job large = rmsnorm;
+	char *device = warm.pool->yard.device;
+
+	(void)state;
+	large.axis = huge;
+	warm.pool->yard.device = strdup("one with little memory");
+	assert_non_null(warm.pool->yard.device);
+	struct pool_result result = verify_job(&warm, CORRECT, &large);
+
+	expect(&result, STATUS_SKIPPED, REASON_MEMORY, NULL);
+	assert_int_equal(pool_spares(warm.pool), 0); /* new ones are not ready yet */
+	result = verify(&warm, CORRECT);
+	expect(&result, STATUS_PASSED, REASON_NONE, NULL);
+	free(warm.pool->yard.device);
+	warm.pool->yard.device = device;
+	pool_close(warm.pool);
+	arena_free(&warm.arena);
+}
+
+/* On a GPU what bounds a burst is how many contexts can be made; on the CPU making one would take a run's time. */
+static void spares_are_made_anew_when_they_do_not_disturb(void **state)
+{
+	static const struct {
+		const char *device;
+		bool warm;
+		int spares, waiting, working;
+		bool refill;
+	} rows[] = {
+	    {"cpu", true, 0, 0, 0, true},     {"cpu", true, 0, 1, 0, false},    {"cpu", true, 0, 0, 1, false},
+	    {"cpu", false, 0, 0, 0, false},   {"cuda:0", true, 4, 0, 0, true},  {"cuda:0", true, 0, 1, 0, true},
+	    {"cuda:0", true, 2, 0, 1, false}, {"cuda:0", true, 1, 0, 1, true},  {"cuda:0", true, 0, 1, 1, true},
+	    {"cuda:0", false, 0, 1, 0, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		struct child children[4] = {{.state = CHILD_NONE}};
+		char device[16];
+		struct pool pool = {.warm = rows[i].warm, .yard = {.device = device, .crew = {.children = children, .room = 4}}};
+
+		snprintf(device, sizeof device, "%s", rows[i].device);
+		for (int k = 0; k < rows[i].spares; k++)
+			children[k].state = CHILD_SPARE;
+		if (may_refill(&pool, rows[i].waiting, rows[i].working) != rows[i].refill)
+			fail_msg("row %zu is wrong", i);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(spares_made_ahead_answer_a_burst),
+	    cmocka_unit_test(a_spare_that_warms_on_makes_way),
+	    cmocka_unit_test(spares_make_room_for_a_case_that_lacks_memory),
+	    cmocka_unit_test(spares_are_made_anew_when_they_do_not_disturb),
+	};
+	int status = pool_main(argc, argv);
+
+	return status >= 0 ? status : cmocka_run_group_tests(tests, NULL, NULL);
+}

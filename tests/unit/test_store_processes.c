@@ -1,0 +1,267 @@
+/* The store: neither a process that writes at the same time nor one that is killed loses what was kept.
+ *
+ * LMDB forbids handles to cross a fork, so every other process here is forked before it opens anything. */
+#include "tests/unit/store_world.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+
+/* --- Other processes ---------------------------------------------------------------------------------------------- */
+
+/* A child that runs `work` at once, with its own end of two pipes to step it by. */
+struct child {
+	pid_t pid;
+	int to, from;
+};
+
+static void tell(int fd)
+{
+	if (write(fd, "x", 1) != 1)
+		_exit(98);
+}
+
+static void hear(int fd)
+{
+	char c;
+
+	if (read(fd, &c, 1) != 1)
+		_exit(97);
+}
+
+static struct child child_start(struct place *p, void (*work)(struct place *, int in_fd, int out_fd))
+{
+	struct child child;
+	int to[2], from[2];
+
+	assert_int_equal(pipe(to), 0);
+	assert_int_equal(pipe(from), 0);
+	child.pid = fork();
+	if (child.pid == 0) {
+		close(to[1]);
+		close(from[0]);
+		work(p, to[0], from[1]);
+		_exit(0);
+	}
+	close(to[0]);
+	close(from[1]);
+	child.to = to[1];
+	child.from = from[0];
+	return child;
+}
+
+static int child_end(struct child child)
+{
+	int status = -1;
+
+	close(child.to);
+	waitpid(child.pid, &status, 0);
+	close(child.from);
+	return status;
+}
+
+static void write_some(struct place *p, int in_fd, int out_fd)
+{
+	tell(out_fd);
+	hear(in_fd);
+	struct store *store = try_open(p, false);
+
+	if (store == NULL)
+		_exit(1);
+	for (int i = 0; i < 20; i++)
+		if (put_number(p, store, (int)getpid() * 1000 + i, 500) != 0)
+			_exit(2);
+	for (int i = 0; i < 20; i++)
+		if (get_number(p, store, (int)getpid() * 1000 + i, 500) != CACHE_HIT)
+			_exit(3);
+	store_close(store);
+}
+
+/* Several processes open at the same moment and write; everything they wrote is there afterwards. */
+static void open_at_once(struct place *p)
+{
+	enum { CHILDREN = 6 };
+	struct child children[CHILDREN];
+
+	for (int i = 0; i < CHILDREN; i++)
+		children[i] = child_start(p, write_some);
+	for (int i = 0; i < CHILDREN; i++)
+		hear(children[i].from);
+	for (int i = 0; i < CHILDREN; i++)
+		tell(children[i].to);
+	for (int i = 0; i < CHILDREN; i++)
+		assert_int_equal(child_end(children[i]), 0);
+	struct store *store = open_here(p);
+
+	assert_string_equal(p->note.text, "");
+	for (int i = 0; i < CHILDREN; i++)
+		assert_there(p, store, (int)children[i].pid * 1000, (int)children[i].pid * 1000 + 20, 500);
+	store_close(store);
+}
+
+static void several_processes_begin_and_write_one_store_at_once(void **state)
+{
+	struct place *p = *state;
+
+	for (int round = 0; round < 10; round++) {
+		nftw(in(p, ""), remove_one, 16, FTW_DEPTH | FTW_PHYS);
+		open_at_once(p);
+		assert_false(there(p, "cache.aside-1"));
+	}
+}
+
+static void of_several_processes_that_find_garbage_one_sets_it_aside(void **state)
+{
+	struct place *p = *state;
+	size_t length;
+
+	fill(p, 500, 1500); /* so large that they all look at it at the same time */
+	char *bytes = slurp(p, &length);
+
+	for (int round = 0; round < 10; round++) {
+		nftw(in(p, ""), remove_one, 16, FTW_DEPTH | FTW_PHYS);
+		fill(p, 1, 10);
+		int fd = open(in(p, "cache/data.mdb"), O_WRONLY | O_TRUNC);
+
+		assert_int_equal(write(fd, bytes, length - page_size()), length - page_size());
+		close(fd);
+		open_at_once(p);
+		assert_true(there(p, "cache.aside-1"));
+		assert_false(there(p, "cache.aside-2"));
+	}
+	free(bytes);
+}
+
+static void write_beyond_the_map(struct place *p, int in_fd, int out_fd)
+{
+	hear(in_fd);
+	struct store *store = try_open(p, false);
+
+	for (int i = 0; i < 24; i++)
+		if (store == NULL || put_number(p, store, i, 1 << 20) != 0)
+			_exit(1);
+	tell(out_fd);
+	hear(in_fd);
+	store_close(store);
+}
+
+static void a_map_grown_by_another_process_is_adopted(void **state)
+{
+	struct place *p = *state;
+	struct child child = child_start(p, write_beyond_the_map);
+	struct store *store = open_here(p); /* with the small map */
+
+	assert_int_equal(get_number(p, store, 0, 1 << 20), CACHE_MISS);
+	tell(child.to);
+	hear(child.from);
+	assert_there(p, store, 0, 24, 1 << 20);
+	assert_int_equal(put_number(p, store, 24, 1 << 20), 0);
+	assert_there(p, store, 0, 25, 1 << 20);
+	tell(child.to);
+	assert_int_equal(child_end(child), 0);
+	store_close(store);
+}
+
+static void write_for_ever(struct place *p, int in_fd, int out_fd)
+{
+	struct store *store = try_open(p, false);
+
+	(void)in_fd;
+	for (int i = 0; store != NULL; i++) {
+		if (put_number(p, store, i, 700) != 0)
+			_exit(1);
+		arena_free(&p->arena);
+		tell(out_fd); /* number i is kept */
+	}
+}
+
+static void a_writer_killed_at_any_moment_leaves_all_it_had_told(void **state)
+{
+	struct place *p = *state;
+	int told = 0;
+
+	for (int round = 0; round < 20; round++) {
+		struct child child = child_start(p, write_for_ever);
+		char c;
+
+		told = 0;
+		for (int i = 0; i <= round * 3; i++) {
+			hear(child.from);
+			told++;
+		}
+		kill(child.pid, SIGKILL);
+		while (read(child.from, &c, 1) == 1)
+			told++;
+		child_end(child);
+		struct store *store = open_here(p);
+
+		assert_string_equal(p->note.text, "");
+		assert_there(p, store, 0, told, 700);
+		assert_int_equal(put_number(p, store, 100000 + round, 10), 0); /* the dead one's lock is no obstacle */
+		store_close(store);
+	}
+}
+
+static void open_and_hold(struct place *p, int in_fd, int out_fd)
+{
+	struct store *store = try_open(p, false);
+
+	if (store == NULL || put_number(p, store, 1, 10) != 0)
+		_exit(1);
+	tell(out_fd);
+	hear(in_fd);
+	if (put_number(p, store, 2, 10) != 0) /* goes to the new store, not into the one set aside */
+		_exit(2);
+	store_close(store);
+}
+
+static void a_store_that_another_process_set_aside_is_left_behind(void **state)
+{
+	struct place *p = *state;
+	struct child child = child_start(p, open_and_hold);
+
+	hear(child.from);
+	assert_int_equal(rename(in(p, "cache"), in(p, "cache.aside-1")), 0);
+	struct store *store = open_here(p);
+
+	assert_int_equal(get_number(p, store, 1, 10), CACHE_MISS);
+	tell(child.to);
+	assert_int_equal(child_end(child), 0);
+	assert_int_equal(get_number(p, store, 2, 10), CACHE_HIT);
+	store_close(store);
+}
+
+static void readers_and_a_writer_work_side_by_side(void **state)
+{
+	struct place *p = *state;
+	struct child child = child_start(p, write_for_ever);
+	struct store *store;
+
+	struct store_stats stats;
+
+	hear(child.from);
+	store = try_open(p, true);
+	assert_non_null(store);
+	assert_int_equal(store_stats(store, &stats, &p->err), 0);
+	assert_false(stats.checked); /* another process works on it */
+	for (int i = 0; i < 100; i++) {
+		assert_there(p, store, i, i + 1, 700);
+		hear(child.from);
+	}
+	kill(child.pid, SIGKILL);
+	child_end(child);
+	store_close(store);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    HERE(several_processes_begin_and_write_one_store_at_once),
+	    HERE(of_several_processes_that_find_garbage_one_sets_it_aside),
+	    HERE(a_map_grown_by_another_process_is_adopted),
+	    HERE(a_writer_killed_at_any_moment_leaves_all_it_had_told),
+	    HERE(a_store_that_another_process_set_aside_is_left_behind),
+	    HERE(readers_and_a_writer_work_side_by_side),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
