@@ -31,15 +31,61 @@ static const struct option_row rows[] = {
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
+/* What was written of a field then; NULL: nothing. */
+static const char *value_then(const struct fields *then, const char *tag)
+{
+	for (int i = 0; i < then->count; i++)
+		if (strcmp(then->items[i].tag, tag) == 0)
+			return then->items[i].value;
+	return NULL;
+}
+
+/* How many ground truths the stored verdict went through: verdict_truth_version tells them one after the other. */
+static int asked_then(const struct fields *then)
+{
+	const char *text = value_then(then, "witness.ground_truth_version");
+	int count = 1;
+
+	if (text == NULL || strncmp(text, "first of ", sizeof "first of " - 1) != 0)
+		return 1;
+	while ((text = strstr(text, "; ")) != NULL) {
+		count++;
+		text += 2;
+	}
+	return count;
+}
+
+/* What a verdict made now would say of who vouches for it, if as many were gone through as then, or all; and if the same one
+ * of them decided. */
+static struct verdict verdict_now(const struct truths *truths, const struct fields *then, struct arena *arena)
+{
+	const char *decider = value_then(then, "witness.ground_truth");
+	bool all = truths->all && truths->count > 1;
+	int asked = all ? truths->count : asked_then(then), at = 0;
+	struct witness *witnesses = arena_array(arena, (size_t)truths->count, sizeof *witnesses);
+
+	asked = asked < truths->count ? asked : truths->count;
+	for (int i = 0; i < asked; i++) {
+		witnesses[i] = (struct witness){.name = truths->items[i].name, .version = truths->items[i].version};
+		if (decider != NULL && strcmp(decider, witnesses[i].name) == 0)
+			at = i;
+	}
+	return (struct verdict){.ground_truth = asked > 0 ? witnesses[at].name : NULL,
+	                        .ground_truth_version = asked > 0 ? witnesses[at].version : NULL,
+	                        .witnesses = witnesses, .witness_count = asked, .all_witnesses = all};
+}
+
 /* What would stand beside a verdict made now: the subject's fields and the witness's. */
-static struct fields fields_now(const struct outcome *outcome, const struct test_case *test, struct arena *arena)
+static struct fields fields_now(const struct outcome *outcome, const struct test_case *test, const struct fields *then,
+                                struct arena *arena)
 {
 	const struct policy *policy = &outcome->pass->machine.policy;
 	const struct truths *truths = test->job != NULL ? &test->job->truths : &outcome->truths;
 	struct fields all = fields_copy(&test->fields, arena);
+	const struct verdict now = verdict_now(truths, then, arena);
 
-	witness_fields(truths->count > 0 ? truths->items[0].name : NULL, truths->count > 0 ? truths->items[0].version : NULL,
-	               policy->device_class, policy->torch, policy->cuda, arena, &all);
+	witness_fields(now.ground_truth, verdict_truth_version(&now, arena), policy->device_class, policy->torch, policy->cuda,
+	               arena, &all);
 	return all;
 }
 
@@ -48,13 +94,14 @@ static void explain_stale(const struct outcome *outcome, const struct test_case 
 	struct store *store = outcome->pass->reftest->store;
 	const char *sentences[SENTENCES];
 	struct latest latest;
-	struct fields then, now = fields_now(outcome, test, arena);
+	struct fields then, now;
 
 	if (store == NULL || store_latest(store, outcome_name(outcome, arena), test->id, arena, &latest, NULL) != CACHE_HIT ||
 	    fields_read(latest.fields, latest.fields_length, arena, &then) < 0) {
 		printf("    it has never been verified\n");
 		return;
 	}
+	now = fields_now(outcome, test, &then, arena);
 	int count = fields_changed(&then, &now, arena, sentences, SENTENCES);
 
 	for (int i = 0; i < count && i < SENTENCES; i++)

@@ -67,6 +67,20 @@ static void told(struct pass *pass, struct outcome *outcome)
 	fflush(stdout);
 }
 
+/* Was anybody asked but builtin, which is compiled already? */
+static bool asked_a_library(const struct pass *pass)
+{
+	for (int i = 0; i < pass->count; i++)
+		for (int k = 0; k < pass->outcomes[i]->case_count; k++) {
+			const struct verdict *v = pass->outcomes[i]->cases[k].verdict;
+
+			for (int w = 0; v != NULL && w < v->witness_count; w++)
+				if (strcmp(v->witnesses[w].name, "builtin") != 0)
+					return true;
+		}
+	return false;
+}
+
 static int run(struct reftest *reftest, const struct warm_options *o, const struct words *names, struct err *err)
 {
 	struct pass_options options = {.device = o->device, .python = o->python, .ground_truth = o->ground_truth,
@@ -88,6 +102,9 @@ static int run(struct reftest *reftest, const struct warm_options *o, const stru
 			code = EXIT_INTERNAL;
 		else if (pass.interrupted)
 			code = EXIT_INTERRUPTED;
+		else if (!asked_a_library(&pass))
+			fprintf(stderr, "reftest: no library's kernels are asked here, so there is nothing to prepare; `reftest "
+			                "doctor` says why\n");
 	}
 	pass_close(&pass);
 	return code;

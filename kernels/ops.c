@@ -32,12 +32,23 @@ static void append(char *out, size_t size, const char *text)
 		snprintf(out + length, size - length, "%s", text);
 }
 
+/* Does an earlier family look at this op_type, too? */
+static bool told_before(int family, const char *op_type)
+{
+	for (int i = 0; i < family; i++)
+		if (looks_at(op_table[i].op, op_type))
+			return true;
+	return false;
+}
+
 static void tell_unknown(const char *op_type, struct err *why)
 {
 	char known[1024] = "";
 
 	for (int i = 0; i < op_count; i++)
 		for (const char *const *name = op_table[i].op->op_types; *name != NULL; name++) {
+			if (told_before(i, *name))
+				continue;
 			append(known, sizeof known, known[0] == '\0' ? "" : ", ");
 			append(known, sizeof known, *name);
 		}

@@ -117,11 +117,89 @@ static const char *verdict_truth_text(const struct verdict *v, struct arena *are
 	                        : text(v->ground_truth);
 }
 
+static const struct witness *witness_of(const struct verdict *v, const char *name)
+{
+	for (int i = 0; i < v->witness_count; i++)
+		if (same(v->witnesses[i].name, name))
+			return &v->witnesses[i];
+	return NULL;
+}
+
+static bool asked_now(const struct truths *truths, const char *name)
+{
+	for (int i = 0; i < truths->count; i++)
+		if (same(truths->items[i].name, name))
+			return true;
+	return false;
+}
+
+/* "fla (0.6, now 0.7) and builtin (1a2b3c4d, now 5e6f7a8b)": those that are there as they were, but for their versions. */
+static const char *changed_text(const struct truths *truths, const struct verdict *v, int *count, struct arena *arena)
+{
+	const char *text = "";
+
+	*count = 0;
+	for (int i = 0; i < truths->count; i++) {
+		const struct witness *then = witness_of(v, truths->items[i].name);
+
+		if (then == NULL || same(then->version, truths->items[i].version))
+			continue;
+		text = arena_printf(arena, "%s%s%s (%s, now %s)", text, *count == 0 ? "" : " and ", then->name,
+		                    version_text(then->version, arena), version_text(truths->items[i].version, arena));
+		(*count)++;
+	}
+	return text;
+}
+
+/* Of a verdict by all that were there, against those that are there now: "; it lacks fla and torch; sglang is there no
+ * more". "" of others, which went through as many as it took. */
+static const char *absent_text(const struct truths *truths, const struct verdict *v, struct arena *arena)
+{
+	const char *lacks = "", *gone = "";
+
+	if (!v->all_witnesses || !truths->all)
+		return "";
+	for (int i = 0; i < truths->count; i++)
+		if (witness_of(v, truths->items[i].name) == NULL)
+			lacks = arena_printf(arena, "%s%s%s", lacks, lacks[0] == '\0' ? "; it lacks " : " and ",
+			                     truths->items[i].name);
+	for (int i = 0; i < v->witness_count; i++)
+		if (!asked_now(truths, v->witnesses[i].name))
+			gone = arena_printf(arena, "%s; %s is there no more", gone, text(v->witnesses[i].name));
+	return arena_printf(arena, "%s%s", lacks, gone);
+}
+
+/* The same, and "; builtin (1a2b3c4d, now 5e6f7a8b) changed". */
+static const char *difference_text(const struct truths *truths, const struct verdict *v, struct arena *arena)
+{
+	int count = 0;
+	const char *changed = v->all_witnesses && truths->all ? changed_text(truths, v, &count, arena) : "";
+
+	return arena_printf(arena, "%s%s%s%s", absent_text(truths, v, arena), count > 0 ? "; " : "", changed,
+	                    count > 0 ? " changed" : "");
+}
+
+/* One whose version is another, or all of them, and who is there besides or no more. */
+static const char *version_changed(const struct truths *truths, bool own_class, const struct verdict *v,
+                                   struct arena *arena)
+{
+	int at = 0, count = 0;
+	const char *changed = v->all_witnesses ? changed_text(truths, v, &count, arena) : "";
+
+	if (count > 1)
+		return arena_printf(arena, "ground truths %s have changed since its stored verdict%s", changed,
+		                    absent_text(truths, v, arena));
+	lack_of_truths(truths, own_class, v, &at);
+	at = at < truths->count ? at : truths->count - 1;
+	return arena_printf(arena, "ground truth %s has changed since its stored verdict: %s, now %s%s",
+	                    truths->items[at].name,
+	                    version_text(at < v->witness_count ? v->witnesses[at].version : v->ground_truth_version, arena),
+	                    version_text(truths->items[at].version, arena), absent_text(truths, v, arena));
+}
+
 static const char *why_not(const struct policy *policy, const struct truths *truths, enum lack lack,
                            const struct verdict *v, struct arena *arena)
 {
-	int at = 0;
-
 	switch (lack) {
 	case LACK_NOTHING_STORED:
 		return "no verdict on this subject is stored";
@@ -129,15 +207,10 @@ static const char *why_not(const struct policy *policy, const struct truths *tru
 		return arena_printf(arena, "its stored verdict is of %s, and %s is asked for", text(v->device_class),
 		                    text(policy->device_class));
 	case LACK_TRUTH:
-		return arena_printf(arena, "its stored verdict is by ground truth %s, and %s would be used now",
-		                    verdict_truth_text(v, arena), truths_text(truths, arena));
+		return arena_printf(arena, "its stored verdict is by ground truth %s, and %s would be used now%s",
+		                    verdict_truth_text(v, arena), truths_text(truths, arena), difference_text(truths, v, arena));
 	case LACK_VERSION:
-		lack_of_truths(truths, same(v->device_class, policy->device_class) && !policy->elsewhere, v, &at);
-		at = at < truths->count ? at : truths->count - 1;
-		return arena_printf(arena, "ground truth %s has changed since its stored verdict: %s, now %s",
-		                    truths->items[at].name,
-		                    version_text(at < v->witness_count ? v->witnesses[at].version : v->ground_truth_version, arena),
-		                    version_text(truths->items[at].version, arena));
+		return version_changed(truths, same(v->device_class, policy->device_class) && !policy->elsewhere, v, arena);
 	default:
 		return arena_printf(arena,
 		                    "its stored verdict is of torch %s (CUDA %s), and torch %s (CUDA %s) would run now",

@@ -10,7 +10,10 @@ import importlib.util
 import json
 import os
 import re
+import shutil
+import subprocess
 import sys
+import tempfile
 import types
 
 import recorded
@@ -102,6 +105,8 @@ def variant_of(family, name):
         return ("top_k" in name) | 2 * ("top_p" in name) | 4 * ("min_p" in name) | 8 * ("renorm" in name)
     if family in ("gla", "simple_gla", "delta_rule", "gated_delta_rule", "kda"):
         return 8 * ("v_first" in name) | 16 * ("l2norm" in name) | 32 * ("beta_sigmoid" in name)
+    if family in ("gqa_paged", "gqa_ragged", "mla_paged", "mla_ragged"):
+        return int("causal" in name and "decode" not in name)
     return 0
 
 
@@ -191,6 +196,7 @@ PLANTED = (
     ("flashinfer:BatchPrefillWithPagedKVCacheWrapper.plan", "sm_scale"),
     ("flashinfer.mla:BatchMLAPagedAttentionWrapper.run", "return_lse"),
     ("flashinfer.norm:rmsnorm", "eps"),
+    ("flashinfer.sampling:top_k_mask_logits", "top_k"),
     ("flashinfer.gdn_decode:gated_delta_rule_mtp", "disable_state_update"),
     ("flashinfer.fused_moe:cutlass_fused_moe", "use_deepseek_fp8_block_scale"),
     ("fla.ops.gated_delta_rule:chunk_gated_delta_rule", "state_v_first"),
@@ -232,6 +238,60 @@ def misrecorded(record):
                 yield "%s: %s: %s" % (library, name, told["asked_by"])
 
 
+def unheeded():
+    """Files of which an answer depends and whose change is not in the version that a provider goes by."""
+
+    def version(folder):
+        told = subprocess.run([sys.executable, os.path.join(folder, "provider.py"), "--matrix", "cpu"], check=True,
+                              stdout=subprocess.PIPE)
+        return next(one["version"] for one in json.loads(told.stdout)["providers"] if one["name"] == "torch")
+
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = os.path.join(scratch, "workers")
+        shutil.copytree(os.path.join(TOP, "workers"), folder)
+        before = version(folder)
+        for name in ("provider.py", "runner.py", "gradients.py", "providers/common.py", "providers/torch.py"):
+            with open(os.path.join(folder, name), "a", encoding="utf-8") as file:
+                file.write("# changed\n")
+            after = version(folder)
+            if after == before:
+                yield name
+            before = after
+
+
+def gradients_leave(torch):
+    """What is different in torch after gradients were taken of a call, or of one that raises, in float64."""
+    runner = load("reftest_runner", os.path.join(TOP, "workers", "runner.py"))
+    runner.import_torch("cpu")
+    case = {"inputs": [{"name": name, "scalar": False} for name in ("x", "grad:y", "step:x")],
+            "outputs": [{"name": "d_x", "dtype": "float64"}, {"name": "slope_x", "dtype": "float64"}]}
+
+    def state():
+        return (torch.get_deterministic_debug_mode(), torch.get_default_dtype(), torch.is_grad_enabled(),
+                torch.ones(1).float().dtype, torch.are_deterministic_algorithms_enabled())
+
+    def square(x):
+        return x.float() ** 2
+
+    def fail(x):
+        raise ValueError("planted")
+
+    before = state()
+    for run in (square, fail):
+        inputs = {"x": torch.tensor([3.0], dtype=torch.float64), "grad:y": torch.tensor([1.0], dtype=torch.float64),
+                  "step:x": torch.tensor([2**-16], dtype=torch.float64)}
+        try:
+            gradient, slope = runner.gradients.differentiate(runner, run, case, inputs)
+            if abs(float(gradient) - 6) > 1e-12 or abs(float(slope) - 6 * 2**-16) > 1e-12:
+                yield "%s: gradient %s, slope %s" % (run.__name__, gradient, slope)
+        except ValueError:
+            pass
+        if state() != before:
+            yield "%s: %s, then %s" % (run.__name__, before, state())
+        torch.set_deterministic_debug_mode(before[0])
+        torch.set_default_dtype(before[1])
+
+
 def main():
     import torch
 
@@ -241,7 +301,7 @@ def main():
     for name in ("flashinfer", "sglang", "fla"):
         tables += load("reftest_provider_" + name, os.path.join(TOP, "workers", "providers", name + ".py")).TABLES
     record = recorded.load()
-    print("1..%d" % (7 + 3 * len(PLANTED)))
+    print("1..%d" % (9 + 3 * len(PLANTED)))
     called, reached, wrong = run_all(torch, common, tables, known_of(record))
     _, reached_older, wrong_older = run_all(torch, common, tables, known_of(record, "sglang_kernel"))
     number = 0
@@ -267,6 +327,10 @@ def main():
     of_table, of_nobody = (recorded.one_more(record, "flashinfer_python", NOBODYS, *who) for who in (["providers"], []))
     good &= tell(uncalled(of_table) == [NOBODYS], "a function that no table calls is noticed")
     good &= tell(recorded.unasked(of_nobody) == [NOBODYS] and any(misrecorded(of_nobody)), "so is one that nobody asks for")
+    same = list(unheeded())
+    good &= tell(not same, "a provider's version changes with each file that its answers depend on", same)
+    left = list(gradients_leave(torch))
+    good &= tell(not left, "taking gradients leaves torch as it was", left)
     for what, name, changed in plants(record):
         _, _, noticed = run_all(torch, common, tables, known_of(changed), called.get(name, set()))
         good &= tell(bool(noticed) and not wrong, what + " is noticed")

@@ -66,6 +66,7 @@ NAMES = """
     flashinfer.sampling:min_p_sampling_from_probs  generated providers
     flashinfer.sampling:sampling_from_probs  generated providers
     flashinfer.sampling:softmax  generated providers
+    flashinfer.sampling:top_k_mask_logits  providers
     flashinfer.sampling:top_k_renorm_probs  generated providers
     flashinfer.sampling:top_k_sampling_from_probs  generated providers
     flashinfer.sampling:top_k_top_p_sampling_from_probs  generated providers

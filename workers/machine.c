@@ -297,6 +297,7 @@ const char *machine_providers_key(const char *python, const char *device_class, 
 	if (strrchr(script, '/') != NULL)
 		*strrchr(script, '/') = '\0';
 	append_stat(&text, arena_printf(arena, "%s/runner.py", script));
+	append_stat(&text, arena_printf(arena, "%s/gradients.py", script));
 	folder = given != NULL && given[0] != '\0' ? given : arena_printf(arena, "%s/providers", script);
 	buf_printf(&text, " %s", folder);
 	for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)

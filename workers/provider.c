@@ -22,6 +22,7 @@ enum {
 	ALLOW_MAX_S = 7200, /* that one preparation may ask for */
 	SAID = 16 << 10,    /* bytes kept of what it prints */
 	SAID_SHOWN = 1500,
+	DOING_SHOWN = 300, /* bytes of what it says that it prepares */
 	PIPE_READS = 32
 };
 
@@ -203,6 +204,7 @@ void provider_ask(struct provider *provider, const char *text, size_t length, in
 {
 	provider->busy = true;
 	provider->asked = pair_of(provider, text, length);
+	buf_clear(&provider->doing);
 	if (provider_answers_now(provider))
 		return; /* provider_answer says what */
 	channel_send(&provider->channel, text, length, &fd, fd >= 0 ? 1 : 0);
@@ -268,8 +270,23 @@ static void on_doing(struct provider *provider, const cJSON *message)
 		fprintf(stderr, "reftest: %s\n", doing);
 	trace("provider", "%s", doing == NULL ? "prepared" : doing);
 	seconds = seconds > ALLOW_MAX_S ? ALLOW_MAX_S : seconds;
+	buf_clear(&provider->doing);
+	if (doing != NULL)
+		buf_printf(&provider->doing, "%.*s", DOING_SHOWN, doing);
+	provider->allowed_s = seconds;
 	if (provider->busy && provider->timeout_s > 0)
 		provider->deadline_ms = after(provider->timeout_s + seconds);
+}
+
+/* "did not answer within 30 s"; "did not answer within 630 s, of which 600 for this: flashinfer compiles page" */
+static void say_late(const struct provider *provider, struct buf *out)
+{
+	bool prepares = provider->up && provider->doing.length > 0;
+
+	buf_printf(out, "the provider did not %s within %g s", provider->up ? "answer" : "come up",
+		   provider->up ? provider->timeout_s + (prepares ? provider->allowed_s : 0) : UP_MS / 1000.0);
+	if (prepares)
+		buf_printf(out, ", of which %g for this: %s", provider->allowed_s, provider->doing.data);
 }
 
 /* NULL: no answer. */
@@ -339,9 +356,12 @@ const char *provider_answer(struct provider *provider, int64_t now_ms)
 		return on_end(provider, sentence);
 	}
 	if (provider->process.pid != 0 && now_ms >= provider->deadline_ms) {
-		snprintf(sentence, sizeof sentence, "the provider did not %s within %g s",
-			 provider->up ? "answer" : "come up", provider->up ? provider->timeout_s : UP_MS / 1000.0);
-		return on_end(provider, sentence);
+		struct buf late = {0};
+
+		say_late(provider, &late);
+		answer = on_end(provider, late.data);
+		buf_free(&late);
+		return answer;
 	}
 	return NULL;
 }
@@ -363,6 +383,7 @@ void provider_close(struct provider *provider)
 	end_process(provider);
 	buf_free(&provider->said);
 	buf_free(&provider->answer);
+	buf_free(&provider->doing);
 	for (int i = 0; i < provider->pair_count; i++)
 		free(provider->pairs[i].name);
 	free(provider->pairs);

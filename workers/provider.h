@@ -30,6 +30,8 @@ struct provider {
 	int pipe;	   /* what it prints; -1 */
 	struct buf said;   /* the end of that */
 	struct buf answer; /* the last one given out */
+	struct buf doing;  /* what it prepares, in its words; empty: nothing, the case's own time runs */
+	double allowed_s;  /* beyond a request's, for that */
 	bool up;
 	bool busy;	     /* it owes an answer */
 	int64_t deadline_ms; /* to come up, or to answer; INT64_MAX: none */

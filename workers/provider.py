@@ -35,6 +35,7 @@ import re
 import signal
 import sys
 import time
+import types
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 MODULES = ("flashinfer", "sglang", "fla", "torch")  # in order of preference, as far as the tables say no more
@@ -50,11 +51,12 @@ DIAGNOSED = re.compile(r"\berror ?[:#(]|static assertion|ptxas (error|fatal)")  
 
 
 def load(name, path):
-    """A module by its file alone: a table is called like the library that it describes."""
-    spec = importlib.util.spec_from_file_location(name, path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
+    """A module by its file alone: a table is called like the library that it describes. Of the text that the version's
+    digest is made of: byte code that was kept of it would be told from it by its second and its size."""
+    module = sys.modules[name] = types.ModuleType(name)
+    module.__file__ = path
+    with open(path, encoding="utf-8") as file:
+        exec(compile(file.read(), path, "exec", dont_inherit=True), module.__dict__)
     return module
 
 
@@ -124,7 +126,7 @@ def version_of(table):
         words.append(version if not words else "%s %s" % (name, version))
     with open(table.file, "rb") as file:
         digest = hashlib.sha256(file.read())
-    for name in ("provider.py", os.path.join("providers", "common.py"), "runner.py"):
+    for name in ("provider.py", os.path.join("providers", "common.py"), "runner.py", "gradients.py"):
         with open(os.path.join(FOLDER, name), "rb") as file:
             digest.update(file.read())
     return "%s (table %s)" % (", ".join(words), digest.hexdigest()[:8]), None
@@ -286,8 +288,7 @@ class Server:
             while self.doing:
                 self.progress(None, 0)
             results = runner.unpack(result, request["outputs"])
-            store = self.store_gradient if request["gradients"] else self.store
-            described = [store(arena, spec, value) for spec, value in zip(request["outputs"], results)]
+            described = [self.store(arena, spec, value) for spec, value in zip(request["outputs"], results)]
             arena.finish()
         self.used.add((table.name, request["name"], request["gradients"]))
         coarse = coarse_gradients if request["gradients"] else coarse_of
@@ -319,15 +320,15 @@ class Server:
             return row.call(calls[-1])
 
         try:
-            return self.runner.differentiate(run, request, inputs)
+            results = self.runner.gradients.differentiate(self.runner, run, request, inputs)
         except NotImplementedError as problem:
             raise common.Unavailable("it has no gradients of this: %s" % sentence(problem).splitlines()[0])
         except self.runner.Mistake as problem:
             raise common.Unavailable("it has no gradients of this: its outputs carry none") from problem
-
-    @staticmethod
-    def store_gradient(arena, spec, result):
-        return arena.store_gradient(spec, None if result is None else result.contiguous())
+        for spec, result in zip(request["outputs"], results):
+            if result is None:  # a kernel without a backward for this input: zeros would be a claim that nobody makes
+                raise common.Unavailable("it has no gradient of input '%s'" % spec["name"][2:])
+        return results
 
     @staticmethod
     def store(arena, spec, result):

@@ -21,7 +21,6 @@ Pool and child, JSON lines on the child's socket:
 `fatal`: this process is of no more use. "none": autograd gave this input no gradient; zeros lie in its place. "unmapped":
 the arena could not be mapped; CUDA IPC is refused here."""
 
-import contextlib
 import ctypes
 import faulthandler
 import fcntl
@@ -51,6 +50,20 @@ OLDEST_TORCH = (2, 4)
 FEW_QUEUES = ("CUDA_DEVICE_MAX_CONNECTIONS", "1")
 
 libc = ctypes.CDLL(None, use_errno=True)
+
+
+def beside(name):
+    """The module in the file of this name beside this one, which is on no path. Of the text as it stands there: byte code
+    that was kept of it would be told from it by its second and its size."""
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), name + ".py")
+    module = types.ModuleType("reftest_" + name)
+    module.__file__ = path
+    with open(path, encoding="utf-8") as file:
+        exec(compile(file.read(), path, "exec", dont_inherit=True), module.__dict__)
+    return module
+
+
+gradients = beside("gradients")
 
 
 class Channel:
@@ -314,7 +327,9 @@ class Child:
         seed_everything(case["seed"], self.device)
         start = time.perf_counter()
         if case["gradients"]:
-            results = differentiate(gradients_on(self.run), case, arguments)
+            this = sys.modules[__name__]
+            run = gradients.undecorated(this, self.run)
+            results = gradients.differentiate(this, run, case, arguments)
             self.end_copies()
             described = [self.arena.store_gradient(spec, result) for spec, result in zip(case["outputs"], results)]
             self.arena.finish()
@@ -506,81 +521,6 @@ def unpack(result, specs):
         raise Mistake("run() returned %d %s, the definition declares %d (%s)"
                       % (len(results), "output" if len(results) == 1 else "outputs", len(names), ", ".join(names)))
     return results
-
-
-def gradients_on(run):
-    """run() without the decorators of torch that switch gradients off (no_grad, inference_mode): what they decorate."""
-    contexts = sys.modules["torch.utils._contextlib"].__file__
-    while hasattr(run, "__wrapped__") and getattr(getattr(run, "__code__", None), "co_filename", None) == contexts:
-        run = run.__wrapped__
-    return run
-
-
-@contextlib.contextmanager
-def in_float64():
-    """Whatever asks for a narrower float gets float64: x.float(), x.to(torch.bfloat16), torch.zeros(n), dtype=…"""
-    narrow = (torch.float32, torch.float16, torch.bfloat16)
-    methods = (torch.Tensor.float, torch.Tensor.half, torch.Tensor.bfloat16)
-
-    def wide(value):
-        return torch.float64 if isinstance(value, torch.dtype) and value in narrow else value
-
-    class Wide(torch.overrides.TorchFunctionMode):
-        def __torch_function__(self, function, types, args=(), kwargs=None):
-            function = torch.Tensor.double if function in methods else function
-            return function(*map(wide, args), **{name: wide(value) for name, value in (kwargs or {}).items()})
-
-    default = torch.get_default_dtype()
-    torch.set_default_dtype(torch.float64)
-    try:
-        with Wide():
-            yield
-    finally:
-        torch.set_default_dtype(default)
-
-
-def differentiate(run, case, arguments):
-    """What run() gives back for the gradients of its outputs: a tensor (None: no gradient) for each output d_X of the case;
-    then for each output slope_X half of what the loss differs by between the ends of a step in X. Inputs named grad:Y are the
-    gradients of run()'s outputs Y, step:X are steps (kernels/gradient.h); the rest are run()'s arguments."""
-    given, steps = ({spec["name"][5:]: (spec, arguments.pop(spec["name"])) for spec in case["inputs"]
-                     if spec["name"].startswith(kind)} for kind in ("grad:", "step:"))
-    wanted = [spec["name"][2:] for spec in case["outputs"] if spec["name"].startswith("d_")]
-    for name in wanted:
-        arguments[name] = arguments[name].detach().requires_grad_()
-    leaves = [arguments[name] for name in wanted]
-    wide = in_float64 if all(spec["dtype"] == "float64" for spec in case["outputs"]) else contextlib.nullcontext
-    with torch.enable_grad():
-        with wide():
-            result = run(**arguments)
-        results = unpack(result, [dict(spec, name=name) for name, (spec, _) in given.items()])
-        pairs = []
-        for (name, (spec, gradient)), value in zip(given.items(), results):
-            if not isinstance(value, torch.Tensor):
-                as_tensor(dict(spec, name=name, scalar=False), value)  # says what is wrong
-            if list(value.shape) != list(gradient.shape):
-                raise Mistake("output '%s' has shape %s, declared %s: its gradient cannot be given"
-                              % (name, tuple(value.shape), tuple(gradient.shape)))
-            if value.requires_grad:
-                pairs.append((value, gradient))
-        if not pairs:
-            raise Mistake("the reference's outputs carry no gradient: torch's autograd sees no way from %s to an input "
-                          "(is it switched off inside, or are they detached?)" % ", ".join(given))
-        # Of the sum of all products, to which the given gradients are constants: given as such, torch would import sympy.
-        loss = sum((value * gradient.to(value.dtype)).sum() for value, gradient in pairs)
-        gradients = torch.autograd.grad(loss, leaves, allow_unused=True)
-    slopes = []
-    with torch.no_grad(), wide():
-        for name, (_, step) in steps.items():
-            ends = []
-            for end in (1, -1):
-                moved = {key: value.detach().clone() if isinstance(value, torch.Tensor) else value
-                         for key, value in arguments.items()}
-                moved[name] += end * step
-                found = unpack(run(**moved), [dict(spec, name=name) for name, (spec, _) in given.items()])
-                ends.append(sum((gradient * y).sum() for (_, gradient), y in zip(given.values(), found)))
-            slopes.append((ends[0] - ends[1]) / 2)
-    return [*gradients, *slopes]
 
 
 def as_tensor(spec, result):

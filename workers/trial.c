@@ -18,6 +18,7 @@
 
 #include "base/json.h"
 #include "kernels/gradient.h"
+#include "workers/agreement.h"
 #include "workers/say.h"
 #include "workers/trial_parts.h"
 
@@ -204,6 +205,26 @@ static void decide_nobody(struct trial *trial)
 	buf_free(&text);
 }
 
+/* Only such as are coarser than the case's rules vouch for the outputs, and builtin, who was asked as well, cannot. */
+static void decide_too_coarse(struct trial *trial)
+{
+	struct agreement agreement = {.count = trial->truths.count};
+	bool coarse[TRUTHS_MAX] = {false};
+	int builtin = trial_builtin_at(trial);
+
+	for (int i = 0; i < agreement.count; i++) {
+		agreement.answered[i] = trial->answered[i];
+		coarse[i] = trial->coarse[i] != NULL;
+	}
+	if (!agreement_too_coarse(&agreement, coarse, builtin) || trial->witness[builtin].passed_over == NULL)
+		return;
+	trial_decide(trial, STATUS_SKIPPED, REASON_NO_GROUND_TRUTH,
+		     arena_printf(&trial->arena,
+				  "whoever answered is coarser than the rule and does not decide alone, and builtin gave no "
+				  "answer: %s",
+				  trial->witness[builtin].passed_over));
+}
+
 /* Somebody vouches for the outputs, but nobody for an input that was written to. */
 static void decide_unjudged(struct trial *trial)
 {
@@ -232,6 +253,8 @@ static enum trial_answer give_verdict(struct trial *trial, struct buf *out)
 		trial_decide(trial, STATUS_SKIPPED, REASON_NO_GROUND_TRUTH, trial->job->no_truth);
 	if (trial->missed != REASON_NONE)
 		trial_decide(trial, STATUS_FAILED, trial->missed, trial->missed_message);
+	if (!trial->decided && trial->op != NULL)
+		decide_too_coarse(trial);
 	if (!trial->decided && trial->op != NULL)
 		decide_unjudged(trial);
 	trial_decide(trial, STATUS_PASSED, REASON_NONE, NULL);
@@ -315,8 +338,8 @@ static enum trial_answer recover(struct trial *trial, struct buf *out)
 	struct court *court = trial->court;
 	const struct op_problem *problem = &trial->job->problem;
 	struct err err = {""};
-	struct tensor *in = trial_on_host(trial, trial->in, problem->input_count, &err);
-	struct tensor *first = trial_on_host(trial, trial->first, problem->output_count, &err);
+	struct tensor *in = trial_on_host(trial, &trial->arena, trial->in, problem->input_count, &err);
+	struct tensor *first = trial_on_host(trial, &trial->arena, trial->first, problem->output_count, &err);
 
 	if (in == NULL || first == NULL) {
 		trial_decide_error(trial, &err);

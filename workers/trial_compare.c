@@ -7,11 +7,13 @@
 #include "kernels/gradient.h"
 #include "workers/say.h"
 
-/* A copy on the host, in the trial's arena, of these and as many more without data as an oracle looks at. NULL: an
- * error. */
-struct tensor *trial_on_host(struct trial *trial, const struct tensor *tensors, int count, struct err *err)
+/* A copy on the host, in this arena, of these and as many more without data as an oracle looks at. NULL: an error.
+ * What is looked at once lies in an arena of its own: of large outputs and several witnesses all copies together are
+ * more than a machine has. */
+struct tensor *trial_on_host(struct trial *trial, struct arena *arena, const struct tensor *tensors, int count,
+			     struct err *err)
 {
-	struct tensor *out = arena_array(&trial->arena, OP_PLACES, sizeof *out);
+	struct tensor *out = arena_array(arena, OP_PLACES, sizeof *out);
 
 	for (int i = 0; i < count; i++) {
 		int64_t bytes = job_tensor_bytes(&tensors[i]);
@@ -19,7 +21,7 @@ struct tensor *trial_on_host(struct trial *trial, const struct tensor *tensors, 
 		out[i] = tensors[i];
 		if (tensors[i].data == NULL)
 			continue;
-		out[i].data = arena_alloc(&trial->arena, (size_t)bytes);
+		out[i].data = arena_alloc(arena, (size_t)bytes);
 		if (bytes > 0 &&
 		    trial->device->calls->download(trial->device, out[i].data, tensors[i].data, bytes, err) != 0)
 			return NULL;
@@ -31,30 +33,34 @@ struct tensor *trial_on_host(struct trial *trial, const struct tensor *tensors, 
 static int judge_by_family(struct trial *trial, int output, const struct tensor *found, const struct tensor *wanted,
 			   struct metrics *metrics, struct err *why)
 {
-	const struct op_problem *problem = &trial->job->problem;
+	struct arena arena = {0};
 	struct tensor *in, *reference, *truth;
+	int judged = -1;
 
 	if (trial->op->judge == NULL)
 		return 0;
-	in = trial_on_host(trial, trial->in, problem->input_count, why);
-	reference = trial_on_host(trial, found, problem->output_count, why);
-	truth = trial_on_host(trial, wanted, problem->output_count, why);
-	if (in == NULL || reference == NULL || truth == NULL)
-		return -1;
-	return trial->op->judge(&trial->c, output, in, &reference[output], &truth[output], metrics, why);
+	in = trial_on_host(trial, &arena, trial->in, trial->job->problem.input_count, why);
+	reference = trial_on_host(trial, &arena, &found[output], 1, why);
+	truth = trial_on_host(trial, &arena, &wanted[output], 1, why);
+	if (in != NULL && reference != NULL && truth != NULL)
+		judged = trial->op->judge(&trial->c, output, in, reference, truth, metrics, why);
+	arena_free(&arena);
+	return judged;
 }
 
 /* By a rule that is not each element's. 0, or -1 on error. */
 static int weigh_by_family(struct trial *trial, int output, const struct tensor *found, const struct tensor *wanted,
 			   struct rule rule, struct metrics *metrics, struct err *why)
 {
-	struct tensor *reference = trial_on_host(trial, &found[output], 1, why),
-		      *truth = trial_on_host(trial, &wanted[output], 1, why);
+	struct arena arena = {0};
+	struct tensor *reference = trial_on_host(trial, &arena, &found[output], 1, why),
+		      *truth = trial_on_host(trial, &arena, &wanted[output], 1, why);
+	int rc = reference == NULL || truth == NULL ? -1 : 0;
 
-	if (reference == NULL || truth == NULL)
-		return -1;
-	trial->op->weigh(&trial->c, output, rule, reference, truth, metrics, why);
-	return 0;
+	if (rc == 0)
+		trial->op->weigh(&trial->c, output, rule, reference, truth, metrics, why);
+	arena_free(&arena);
+	return rc;
 }
 
 static bool nonfinite(const struct metrics *metrics)
@@ -168,6 +174,14 @@ static void begin_miss(struct trial *trial, int at)
 		buf_printf(&trial->misses, "against %s: ", trial->witness[at].name);
 }
 
+/* The name of the input whose gradient, or slope, an output is. */
+static const char *input_behind(const struct trial *trial, int output)
+{
+	const struct op_arg *arg = &trial->job->problem.outputs[output];
+
+	return arg->name + (gradient_is_slope(arg) ? sizeof GRADIENT_SLOPE : sizeof GRADIENT_OF_INPUT) - 1;
+}
+
 static int compare_output(struct trial *trial, int at, int output)
 {
 	struct verdict *verdict = &trial->verdict;
@@ -184,8 +198,9 @@ static int compare_output(struct trial *trial, int at, int output)
 	if (miss != NULL) {
 		begin_miss(trial, at);
 		if (trial->ungiven[output])
-			buf_printf(&trial->misses, "autograd finds no way from the outputs to input '%s' (its gradient is None); ",
-			           trial->job->problem.outputs[output].name + sizeof GRADIENT_OF_INPUT - 1);
+			buf_printf(&trial->misses,
+				   "autograd finds no way from the outputs to input '%s' (its gradient is None); ",
+				   input_behind(trial, output));
 		buf_text(&trial->misses, miss);
 	}
 	return 0;
@@ -289,16 +304,15 @@ void trial_pass_over(struct trial *trial, int at, bool accident, const char *why
 static int truth_on_host(struct trial *trial, struct tensor *to, struct err *err)
 {
 	const struct op_problem *problem = &trial->job->problem;
-	struct tensor *in = trial_on_host(trial, trial->in, problem->input_count, err);
-	struct tensor *truth = trial_on_host(trial, to, problem->output_count, err);
+	struct arena arena = {0};
+	struct tensor *in = trial_on_host(trial, &arena, trial->in, problem->input_count, err);
+	struct tensor *truth = trial_on_host(trial, &arena, to, problem->output_count, err);
+	int rc = in == NULL || truth == NULL ? -1 : trial->op->oracle(&trial->c, in, truth, err);
 
-	if (in == NULL || truth == NULL || trial->op->oracle(&trial->c, in, truth, err) != 0)
-		return -1;
-	for (int i = 0; i < problem->output_count; i++)
-		if (trial->device->calls->upload(trial->device, to[i].data, truth[i].data, job_tensor_bytes(&to[i]),
-						 err) != 0)
-			return -1;
-	return 0;
+	for (int i = 0; rc == 0 && i < problem->output_count; i++)
+		rc = trial->device->calls->upload(trial->device, to[i].data, truth[i].data, job_tensor_bytes(&to[i]), err);
+	arena_free(&arena);
+	return rc;
 }
 
 static int make_truth(struct trial *trial, struct tensor *to, struct err *err)
@@ -308,7 +322,8 @@ static int make_truth(struct trial *trial, struct tensor *to, struct err *err)
 	return trial->device->calls->truth(trial->device, trial->op, &trial->c, trial->in, to, err);
 }
 
-/* Alone, builtin's failure is the case's; beside others it is passed over like one of them. */
+/* Alone, builtin's failure is the case's; beside others it is passed over like one of them. It knows every case of its
+ * families: what kept it (memory, most likely) may be gone tomorrow. */
 void trial_ask_builtin(struct trial *trial, int at)
 {
 	struct err err = {""};
@@ -318,7 +333,7 @@ void trial_ask_builtin(struct trial *trial, int at)
 	else if (trial->truths.count == 1 || trial->device->calls->broken(trial->device))
 		trial_decide_error(trial, &err);
 	else
-		trial_pass_over(trial, at, false, err.text);
+		trial_pass_over(trial, at, true, err.text);
 }
 
 /* While the runner works on its second run: builtin, if it is to be asked whatever the others say. */

@@ -194,7 +194,7 @@ void trial_check_forms(struct trial *trial, const cJSON *ran)
 	}
 	cJSON_ArrayForEach(item, said)
 	{
-		trial->ungiven[output] = cJSON_IsTrue(json_member(item, "none"));
+		trial->ungiven[output] = trial->job->asks == JOB_GRADIENTS && cJSON_IsTrue(json_member(item, "none"));
 		check_form(trial, output++, item);
 	}
 }

@@ -87,7 +87,8 @@ int trial_copy_what_was_written(struct trial *trial, struct err *err);
 int trial_copy_provided(struct trial *trial, struct tensor *to, struct err *err);
 
 /* workers/trial_compare.c */
-struct tensor *trial_on_host(struct trial *trial, const struct tensor *tensors, int count, struct err *err);
+struct tensor *trial_on_host(struct trial *trial, struct arena *arena, const struct tensor *tensors, int count,
+			     struct err *err);
 struct rule trial_rule_for(const struct trial *trial, int output, int a, int b);
 int trial_compare_tensors(struct trial *trial, int output, const struct tensor *found, const struct tensor *wanted,
 			  struct rule rule, const char *truth_name, struct output_verdict *out, const char **miss,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "workers/agreement.h"
 #include "workers/layout.h"
 #include "workers/say.h"
 
@@ -119,19 +120,16 @@ static int pair_agrees(struct trial *trial, int a, int b, const char **miss, str
 		agrees &= why == NULL;
 	}
 	if (trial_is_builtin(&trial->truths.items[b]))
-		trial->witness[a].margin = margin;
+		trial->witness[a].margin = isnan(margin) ? INFINITY : margin; /* NaN says: not compared */
 	return agrees;
 }
 
-struct agreement {
-	bool differ[TRUTHS_MAX][TRUTHS_MAX];
-	int differences, first, second; /* pairs that differ, and the first of them */
-	const char *miss;		/* of that pair */
-};
-
-static int find_agreement(struct trial *trial, struct agreement *out, struct err *err)
+/* Which of those that answered differ; the first difference in words, in `first`. */
+static int find_agreement(struct trial *trial, struct agreement *out, const char **first, struct err *err)
 {
-	*out = (struct agreement){0};
+	*out = (struct agreement){.count = trial->truths.count};
+	*first = NULL;
+	memcpy(out->answered, trial->answered, sizeof out->answered);
 	for (int a = 0; a < trial->truths.count; a++)
 		for (int b = a + 1; b < trial->truths.count; b++) {
 			const char *miss;
@@ -143,32 +141,12 @@ static int find_agreement(struct trial *trial, struct agreement *out, struct err
 				return -1;
 			if (agrees)
 				continue;
-			out->differ[a][b] = out->differ[b][a] = true;
-			if (out->differences++ == 0) {
-				out->first = a;
-				out->second = b;
-				out->miss = miss;
-			}
+			agreement_differ(out, a, b);
+			if (*first == NULL)
+				*first = arena_printf(&trial->arena, "%s against %s: %s", trial->witness[a].name,
+						      trial->witness[b].name, miss);
 		}
 	return 0;
-}
-
-/* Who differs from all others while those agree among themselves. -1: nobody, or there are only two. */
-static int who_stands_alone(const struct trial *trial, const struct agreement *agreement)
-{
-	int answered = 0;
-
-	for (int i = 0; i < trial->truths.count; i++)
-		answered += trial->answered[i];
-	for (int k = 0; k < trial->truths.count && answered > 2; k++) {
-		int own = 0;
-
-		for (int i = 0; i < trial->truths.count; i++)
-			own += agreement->differ[k][i];
-		if (own == answered - 1 && own == agreement->differences)
-			return k;
-	}
-	return -1;
 }
 
 /* One output on the host against the oracle's. */
@@ -198,42 +176,70 @@ static int oracle_compares(struct trial *trial, int output, int at, const struct
 	return rc;
 }
 
-/* The CPU oracle's vote on two witnesses, where the case is small enough for it: the one that differs from it, -1: both
- * do, neither does, or it could not be asked. On the CPU builtin is the oracle. */
-static int oracle_against(struct trial *trial, const struct agreement *agreement)
+/* Does this witness differ from the oracle's truth, on the host? -1: it cannot be told. */
+static int differs_from_oracle(struct trial *trial, int at, const struct tensor *in, const struct tensor *truth)
+{
+	const struct op_problem *problem = &trial->job->problem;
+	struct arena arena = {0};
+	struct err err = {""};
+	struct tensor *host = trial_on_host(trial, &arena, trial->truth[at], problem->output_count, &err);
+	int differs = host == NULL ? -1 : 0;
+
+	for (int i = 0; differs >= 0 && i < problem->output_count; i++) {
+		struct metrics metrics = {0};
+
+		if (oracle_compares(trial, i, at, in, host, truth, &metrics) < 0)
+			differs = -1;
+		else if (!metrics.passed)
+			differs = 1;
+	}
+	arena_free(&arena);
+	return differs;
+}
+
+/* Its vote on all that answered, if the case is small enough for it. */
+static void ask_oracle(struct trial *trial, struct agreement_vote *out)
 {
 	enum { ORACLE_BYTES = 256 << 20 };
 	const struct op_problem *problem = &trial->job->problem;
+	struct arena arena = {0};
 	struct err err = {""};
-	struct tensor *in, *truth, *host[2];
-	bool differs[2] = {false, false};
-	const int pair[2] = {agreement->first, agreement->second};
+	struct tensor *in = NULL, *truth = NULL;
 
-	if (strcmp(trial->device->calls->class_name(trial->device), "cpu") == 0)
-		return trial_is_builtin(&trial->truths.items[pair[1]]) ? pair[0] : -1;
-	if (job_bytes(trial->job) > ORACLE_BYTES)
-		return -1;
-	in = trial_on_host(trial, trial->in, problem->input_count, &err);
-	truth = trial_on_host(trial, trial->truth[pair[0]], problem->output_count, &err);
-	if (in == NULL || truth == NULL || trial->op->oracle(&trial->c, in, truth, &err) != 0)
-		return -1;
-	for (int k = 0; k < 2; k++) {
-		host[k] = trial_on_host(trial, trial->truth[pair[k]], problem->output_count, &err);
-		for (int i = 0; host[k] != NULL && i < problem->output_count; i++) {
-			struct metrics metrics = {0};
-
-			if (oracle_compares(trial, i, pair[k], in, host[k], truth, &metrics) < 0)
-				return -1;
-			differs[k] = differs[k] || !metrics.passed;
-		}
+	if (job_bytes(trial->job) <= ORACLE_BYTES) {
+		in = trial_on_host(trial, &arena, trial->in, problem->input_count, &err);
+		truth = trial_on_host(trial, &arena, trial->first, problem->output_count, &err);
 	}
-	return host[0] == NULL || host[1] == NULL || differs[0] == differs[1] ? -1 : pair[differs[0] ? 0 : 1];
+	out->cast = in != NULL && truth != NULL && trial->op->oracle(&trial->c, in, truth, &err) == 0;
+	for (int at = 0; out->cast && at < trial->truths.count; at++) {
+		int differs = trial->answered[at] ? differs_from_oracle(trial, at, in, truth) : 0;
+
+		out->cast = differs >= 0;
+		out->against[at] = differs > 0;
+	}
+	arena_free(&arena);
+}
+
+/* On the CPU builtin is the oracle. */
+static struct agreement_vote oracle_votes(struct trial *trial, const struct agreement *agreement)
+{
+	struct agreement_vote vote = {0};
+	int builtin = trial_builtin_at(trial);
+
+	if (builtin >= 0 && trial->answered[builtin] &&
+	    strcmp(trial->device->calls->class_name(trial->device), "cpu") == 0) {
+		vote.cast = true;
+		memcpy(vote.against, agreement->differ[builtin], sizeof vote.against);
+	} else {
+		ask_oracle(trial, &vote);
+	}
+	return vote;
 }
 
 /* "; the reference agrees with builtin and torch" */
 static void append_reference(const struct trial *trial, struct buf *out)
 {
-	int count = trial->job->problem.output_count, at = 0, said = 0;
+	int said = 0;
 
 	for (int i = 0; i < trial->truths.count; i++) {
 		bool passed = true;
@@ -243,7 +249,6 @@ static void append_reference(const struct trial *trial, struct buf *out)
 		for (int k = 0; k < trial->verdict.output_count; k++)
 			if (strcmp(trial->outputs[k].ground_truth, trial->witness[i].name) == 0)
 				passed = passed && trial->outputs[k].status == STATUS_PASSED;
-		at += count;
 		if (passed)
 			buf_printf(out, "%s%s", said++ == 0 ? "; the reference agrees with " : " and ",
 				   trial->witness[i].name);
@@ -252,23 +257,19 @@ static void append_reference(const struct trial *trial, struct buf *out)
 		buf_text(out, "; the reference agrees with none of them");
 }
 
-static void decide_disagreement(struct trial *trial, const struct agreement *agreement)
+static void decide_disagreement(struct trial *trial, const struct agreement *agreement, const char *first)
 {
-	int alone = who_stands_alone(trial, agreement);
-	bool by_oracle = alone < 0 && agreement->differences == 1;
-	const char *first = trial->witness[agreement->first].name, *second = trial->witness[agreement->second].name;
+	struct agreement_vote vote = {0};
+	const char *names[TRUTHS_MAX];
 	struct buf text = {0};
 
-	if (by_oracle)
-		alone = oracle_against(trial, agreement);
-	if (alone >= 0)
-		buf_printf(&text, "%s stands alone%s", trial->witness[alone].name,
-			   by_oracle ? " against the oracle on the CPU" : "");
-	else
-		buf_printf(&text, "%d pairs of ground truths differ and no single one stands alone",
-			   agreement->differences);
+	if (agreement_alone(agreement) < 0)
+		vote = oracle_votes(trial, agreement);
+	for (int i = 0; i < agreement->count; i++)
+		names[i] = trial->witness[i].name;
+	agreement_say(agreement, &vote, names, &text);
 	append_reference(trial, &text);
-	buf_printf(&text, "\n%s against %s: %s", first, second, agreement->miss);
+	buf_printf(&text, "\n%s", first);
 	if (trial->misses.length > 0)
 		buf_printf(&text, "\nthe reference %s", trial->misses.data);
 	trial_decide(trial, STATUS_FAILED, REASON_GROUND_TRUTHS_DISAGREE,
@@ -280,9 +281,10 @@ void trial_check_agreement(struct trial *trial)
 {
 	struct agreement agreement;
 	struct err err = {""};
+	const char *first;
 
-	if (find_agreement(trial, &agreement, &err) != 0)
+	if (find_agreement(trial, &agreement, &first, &err) != 0)
 		trial_decide_error(trial, &err);
-	else if (agreement.differences > 0)
-		decide_disagreement(trial, &agreement);
+	else if (agreement_differences(&agreement) > 0)
+		decide_disagreement(trial, &agreement, first);
 }

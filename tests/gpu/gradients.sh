@@ -26,11 +26,12 @@ for definition in result["definitions"]:
             continue
         margins = {}
         for output in case["outputs"]:
-            margin = float(output["margin"])
+            margin = float(output.get("margin", "nan"))
+            margin = margin if margin == margin else float("inf")  # of NaN: as bad as can be
             margins[output["ground_truth"]] = max(margins.get(output["ground_truth"], 0), margin)
         told = ", ".join(f"{truth} {margin:.3g}" for truth, margin in margins.items())
         print(f"{case['status']:8} {definition['name']} {case['id']}: {told}")
-        for witness in case["witnesses"]:
+        for witness in case.get("witnesses", []):
             if witness["passed_over"]:
                 print(f"           {witness['name']} passed over: {witness['passed_over'].splitlines()[0]}")
             elif witness.get("margin") is not None:

@@ -120,3 +120,8 @@ verify --case float64:batch_size=1,seq_len=3:backward gla_two_faces
 expect_status gla_two_faces failed numeric
 expect "'slope_q' in [o['name'] for o in d['gla_two_faces']['cases'][0]['outputs'] if o['status'] == 'failed']"
 expect "all(o['status'] == 'passed' for o in d['gla_two_faces']['cases'][0]['outputs'] if o['name'].startswith('d_'))"
+# Gradients are added up in one order where torch has one; outputs as torch usually does.
+odd gla_orderly 'scale = scale or' 'assert q.dtype == torch.float64 or torch.get_deterministic_debug_mode() == q.requires_grad; scale = scale or'
+verify --backward --no-workloads --sizes small gla_orderly
+expect_exit 0
+expect "len(c) == 5 and all_of('gla_orderly', 'status') == ['passed'] * 5"

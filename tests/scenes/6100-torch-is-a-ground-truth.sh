@@ -34,6 +34,19 @@ expect "{o['ground_truth'] for o in c['tiny_gemm', d['tiny_gemm']['cases'][0]['i
 verify --ground-truth all --changed
 expect_ran 0
 
+# Whether attention is causal is the family's to say: by a name that denies it, or by a tag where the name is silent.
+given gqa_ragged_prefill_h16_kv16_d80
+cd definitions/gqa_ragged
+mv gqa_ragged_prefill_h16_kv16_d80.json gqa_ragged_noncausal.json
+mv gqa_ragged_prefill_causal_h10_kv2_d128.json gqa_ragged_tagged.json
+edit gqa_ragged_noncausal.json '"name": "gqa_ragged_prefill_h16_kv16_d80"' '"name": "gqa_ragged_noncausal"'
+edit gqa_ragged_tagged.json '"name": "gqa_ragged_prefill_causal_h10_kv2_d128"' '"name": "gqa_ragged_tagged"'
+edit gqa_ragged_tagged.json '"stage:prefill"' '"stage:prefill", "mask:causal"'
+cd ../..
+verify --ground-truth all gqa_ragged_noncausal gqa_ragged_tagged
+expect_exit 0
+expect "all([w['passed_over'] for w in case['witnesses']] == [None, None] for n in ('gqa_ragged_noncausal', 'gqa_ragged_tagged') for case in d[n]['cases'])"
+
 # Who only looks, and who watches, asks of the same verdicts as verify does.
 rm -r .reftest definitions && given tiny_gemm
 asked="--device cpu --ground-truth all"

@@ -11,7 +11,7 @@ first=$(value "d['tiny_gemm']['cases'][0]['id']")
 # Definitions after whose names the planted provider does its deeds, in one run. Each is of another width, for equal ones
 # would be one case.
 width=16
-for deed in declines raises exits rejected no_compiler disk_full disk_full_at_run killed dies writes_outside shape dtype; do
+for deed in declines raises exits rejected no_compiler disk_full disk_full_at_run killed dies_in_the_answer writes_outside shape dtype chatters claims; do
 	width=$((width + 1))
 	cp definitions/gemm/tiny_gemm.json "definitions/gemm/tiny_gemm__$deed.json"
 	edit "definitions/gemm/tiny_gemm__$deed.json" '"name": "tiny_gemm"' "\"name\": \"tiny_gemm__$deed\""
@@ -38,11 +38,13 @@ passed_over tiny_gemm__no_compiler 'Could not find nvcc' False
 passed_over tiny_gemm__disk_full 'No space left' False
 passed_over tiny_gemm__disk_full_at_run 'No space left' False
 passed_over tiny_gemm__killed 'FAILED: a.o' False
-passed_over tiny_gemm__dies 'signal 9' False
+passed_over tiny_gemm__dies_in_the_answer 'signal 9' False
 passed_over tiny_gemm__writes_outside 'wrote outside its tensors' True
 passed_over tiny_gemm__shape 'declared' True
 passed_over tiny_gemm__dtype 'declared' True
 expect "all_of('tiny_gemm', 'ground_truth') == ['flashinfer']" # whoever lived before or after them
+expect "all_of('tiny_gemm__chatters', 'ground_truth') == ['flashinfer']" # what it prints is no answer
+expect "all_of('tiny_gemm__claims', 'ground_truth') == ['flashinfer'] and all_of('tiny_gemm__claims', 'ground_truth_version') == all_of('tiny_gemm', 'ground_truth_version')"
 PLANTED=right verify --ground-truth flashinfer,builtin --case "$first"
 expect_ran 5 # what an accident kept from an answer: dies, killed, two full disks, no compiler
 rm definitions/gemm/tiny_gemm__*
@@ -51,6 +53,12 @@ rm -rf .reftest
 PLANTED=hangs verify --ground-truth flashinfer,builtin --timeout 3 --case "$first"
 expect_exit 0
 passed_over tiny_gemm 'did not answer within 3 s' False
+
+# A compiler that comes to no end has the time that it was given, and is told with it.
+PLANTED=compiles_forever run verify --device "$device" --format json --ground-truth flashinfer,builtin --timeout 5 --case "$first" --force
+expect_exit 0
+expect_says 'reftest: planted compiles for ever'
+passed_over tiny_gemm 'did not answer within 7 s, of which 2 for this: planted compiles for ever' False
 
 PLANTED=babbles verify --ground-truth flashinfer,builtin --case "$first" --force
 expect_exit 0
@@ -67,10 +75,11 @@ expect_exit 0
 expect "set(all_of('tiny_gemm', 'ground_truth')) == {'torch'} and s['cases_run'] > 1"
 expect_no_process
 
-# One that broke the device for its process does not take the next one with it.
+# One that broke the device for its process does not take the next one with it, nor its own next case.
 PLANTED=breaks_device verify --ground-truth flashinfer,torch --force
 expect_exit 0
 expect "set(all_of('tiny_gemm', 'ground_truth')) == {'torch'} and not any(all_of('tiny_gemm', 'kept'))"
+expect "not any('broken for this process' in case['witnesses'][0]['passed_over'] for case in d['tiny_gemm']['cases'])"
 
 # Whoever ends its process twice with one family is not asked for that family again in this run: a kernel that hangs costs a
 # deadline twice, however many cases there are.

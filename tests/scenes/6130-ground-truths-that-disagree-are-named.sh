@@ -18,10 +18,15 @@ planted() {
 planted tiny_gemm__wrong__right 17
 planted tiny_gemm__wrong__nan 18
 planted tiny_gemm__nan_coarse__right 19
+planted tiny_gemm__writes_inputs__right 20
 verify --ground-truth all
 expect_exit 1
 expect_status tiny_gemm passed
 expect "all([w['name'] for w in case['witnesses']] == ['flashinfer', 'flashinfer_fa3', 'torch', 'builtin'] for n in d for case in d[n]['cases'])"
+
+# What one leaves in the inputs that it was lent is seen by nobody who is asked after it.
+expect_status tiny_gemm__writes_inputs__right passed
+expect "all(w['passed_over'] is None for n in d for case in d[n]['cases'] for w in case['witnesses'])"
 
 # One against three.
 expect_status tiny_gemm__wrong__right failed ground_truths_disagree
@@ -29,7 +34,8 @@ expect "$(message_of tiny_gemm__wrong__right).startswith('flashinfer stands alon
 
 # Two that agree in nothing with the others, nor with each other; a NaN is no agreement.
 expect_status tiny_gemm__wrong__nan failed ground_truths_disagree
-expect "'no single one stands alone' in $(message_of tiny_gemm__wrong__nan)"
+expect "'no single one stands alone: flashinfer and flashinfer_fa3 differ from the oracle on the CPU' in $(message_of tiny_gemm__wrong__nan)"
+expect "[w.get('margin') for w in d['tiny_gemm__wrong__nan']['cases'][0]['witnesses']][1:] == ['inf', 0.0, None]" # of NaN: as bad as can be
 
 # What is NaN has no size for its noise to be part of: it is no agreement either, and no judge breaks on it.
 expect_status tiny_gemm__nan_coarse__right failed ground_truths_disagree

@@ -36,7 +36,7 @@ class Planted(torch.autograd.Function):
 
 def call(call):
     q, k, v, g = (call[name].float() for name in "qkvg")
-    v = Planted.apply(v)
+    v = v.detach() if os.environ["PLANTED"] == "missing" else Planted.apply(v)
     total = g.cumsum(dim=1).transpose(1, 2)
     left = torch.exp((total[..., :, None] - total[..., None, :]).tril())
     scores = (torch.einsum("bihd,bjhd->bhij", q, k) * q.shape[-1] ** -0.5 * left).tril()
@@ -56,6 +56,20 @@ for PLANTED in none detached; do
 	expect "all_of('simple_gla_parallel_h4_d64', 'ground_truth') == ['builtin']"
 	expect "'it has no gradients of this' in d['simple_gla_parallel_h4_d64']['cases'][0]['witnesses'][0]['passed_over']"
 done
+# One that knows no gradient of some input has not said that it is zero: alone, it would agree with every reference that lost
+# that gradient, and be told against those that have it.
+sed -e 's/"simple_gla_parallel_h4_d64"/"lost"/' definitions/simple_gla/simple_gla_parallel_h4_d64.json >definitions/simple_gla/lost.json
+edit definitions/simple_gla/lost.json 'v.float()' 'v.detach().float()'
+PLANTED=missing verify --force --ground-truth torch --case $case
+expect_exit 3
+for name in lost simple_gla_parallel_h4_d64; do
+	expect_status $name skipped no_ground_truth
+	expect "\"it has no gradient of input 'v'\" in d['$name']['cases'][0]['message']"
+done
+PLANTED=missing verify --force --ground-truth torch,builtin --case $case
+expect_status simple_gla_parallel_h4_d64 passed
+expect_status lost failed numeric
+rm definitions/simple_gla/lost.json
 PLANTED=wrong verify --force --ground-truth torch,builtin --case $case
 expect_status simple_gla_parallel_h4_d64 failed # alone it decides, and says so
 expect "all_of('simple_gla_parallel_h4_d64', 'ground_truth') == ['torch']"

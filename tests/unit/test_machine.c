@@ -220,6 +220,39 @@ static void hidden_gpus_are_not_counted_and_cores_are(void **state)
 	arena_free(&arena);
 }
 
+/* What the providers say of themselves holds while their files stand still: each of them, and none beside them. */
+static void what_providers_are_known_by_changes_with_their_files(void **state)
+{
+	static const char *const files[] = {"workers/provider.py", "workers/runner.py", "workers/gradients.py",
+	                                    "workers/providers/common.py", "workers/providers/flashinfer.py",
+	                                    "workers/providers/sglang.py", "workers/providers/fla.py",
+	                                    "workers/providers/torch.py"};
+	struct place *place = *state;
+	struct arena arena = {0};
+	const char *before;
+
+	assert_int_equal(mkdir(at(place, "workers"), 0700), 0);
+	assert_int_equal(mkdir(at(place, "workers/providers"), 0700), 0);
+	for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+		write_file(place, files[i], "#", 0600);
+	setenv("REFTEST_PROVIDER", at(place, files[0]), 1);
+	before = machine_providers_key("/usr/bin/python3", "cpu", &arena);
+	assert_string_equal(machine_providers_key("/usr/bin/python3", "cpu", &arena), before);
+	for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+		const char *after;
+
+		write_file(place, files[i], "# edited", 0600);
+		after = machine_providers_key("/usr/bin/python3", "cpu", &arena);
+		if (strcmp(before, after) == 0)
+			fail_msg("%s changed, and nobody asks again", files[i]);
+		before = after;
+	}
+	write_file(place, "workers/notes.txt", "#", 0600);
+	assert_string_equal(machine_providers_key("/usr/bin/python3", "cpu", &arena), before);
+	unsetenv("REFTEST_PROVIDER");
+	arena_free(&arena);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -230,6 +263,7 @@ int main(void)
 	    cmocka_unit_test(an_interpreter_without_torch_is_no_error_and_one_that_fails_is),
 	    cmocka_unit_test(the_python_in_use_is_understood),
 	    cmocka_unit_test(the_key_changes_when_the_interpreter_or_its_surroundings_do),
+	    cmocka_unit_test(what_providers_are_known_by_changes_with_their_files),
 	    cmocka_unit_test(hidden_gpus_are_not_counted_and_cores_are),
 	};
 

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <string.h>
 
 #include "kernels/fit.h"
@@ -55,6 +56,14 @@ static void an_unknown_op_type_names_those_that_are_known(void **state)
 	assert_non_null(strstr(why.text, "no op family knows op_type 'x' (known: "));
 	assert_non_null(strstr(why.text, "gemm"));
 	assert_non_null(strstr(why.text, "rmsnorm"));
+	for (const char *name = strstr(why.text, "known: ") + sizeof "known: " - 1; name != NULL;) { /* each once */
+		const char *end = name + strcspn(name, ",)");
+		char listed[64];
+
+		snprintf(listed, sizeof listed, ", %.*s,", (int)(end - name), name);
+		assert_null(strstr(end, listed));
+		name = strncmp(end, ", ", 2) == 0 ? end + 2 : NULL;
+	}
 }
 
 static void a_known_op_type_that_does_not_fit_says_what_does_not(void **state)

@@ -81,6 +81,38 @@ static void a_verdict_counts_while_its_witnesses_are_there(void **state)
 	assert_int_equal(answer(&cpu, &all, &v, "would be used now"), PLAN_RUN);
 }
 
+/* Where all are asked, each is held against each: who lacks, who is gone, who changed, and not the first of them alone. */
+static void of_all_witnesses_each_that_differs_is_named(void **state)
+{
+	static const struct witness older[] = {{.name = "flashinfer", .version = "0.7"},
+	                                       {.name = "torch", .version = "2.12"},
+	                                       {.name = "builtin", .version = "v0"}},
+	                            others[] = {{.name = "sglang", .version = "0.5"}, {.name = "torch", .version = "2.12"}};
+	static const struct truth three[] = {{"flashinfer", "0.7"}, {"torch", "2.13"}, {"builtin", "v0"}};
+	const struct truths one_changed = {three, 3, true};
+	struct verdict v = on_cpu;
+	(void)state;
+
+	v.ground_truth = "flashinfer";
+	v.ground_truth_version = "0.7";
+	v.witnesses = older;
+	v.witness_count = 3;
+	v.all_witnesses = true;
+	assert_int_equal(answer(&cpu, &one_changed, &v, "ground truth torch has changed since its stored verdict: 2.12, now 2.13"),
+	                 PLAN_RUN);
+	assert_int_equal(answer(&cpu, &all, &v, "ground truths torch (2.12, now 2.13) and builtin (v0, now v1) have changed since"),
+	                 PLAN_RUN);
+	const struct truths two = {three, 2, true};
+	assert_int_equal(answer(&cpu, &two, &v, "torch has changed since its stored verdict: 2.12, now 2.13; builtin is there no more"),
+	                 PLAN_RUN);
+	v.witness_count = 1;
+	assert_int_equal(answer(&cpu, &all, &v, "builtin would be used now; it lacks torch and builtin"), PLAN_RUN);
+	v.witnesses = others;
+	v.witness_count = 2;
+	assert_int_equal(answer(&cpu, &all, &v, "; it lacks flashinfer and builtin; sglang is there no more; torch (2.12, now 2.13) changed"),
+	                 PLAN_RUN);
+}
+
 /* A GPU's verdict counts on a machine without one by whatever library it was made; builtin's sources are the same there. */
 static void a_library_of_another_machine_need_not_be_here(void **state)
 {
@@ -232,6 +264,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(a_verdict_counts_while_its_witnesses_are_there),
+	    cmocka_unit_test(of_all_witnesses_each_that_differs_is_named),
 	    cmocka_unit_test(a_library_of_another_machine_need_not_be_here),
 	    cmocka_unit_test(a_coarse_witness_alone_does_not_answer_for_more),
 	    cmocka_unit_test(a_verdict_of_the_same_witness_counts),

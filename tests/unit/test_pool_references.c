@@ -45,6 +45,19 @@ static void a_nan_and_an_infinity_fail(void **state)
 	expect(&result, STATUS_FAILED, REASON_NONFINITE, "[0, 0]: -inf");
 }
 
+/* A process that claims a gradient was missing, where nobody asked for gradients, is not believed. */
+static void a_claim_that_nobody_asked_for_is_passed_over(void **state)
+{
+	struct pool_result result = verify(*state, HEAD "import sys\n"
+	                                                "def claim(store):\n"
+	                                                "    return lambda *a: {**store(*a), 'none': True}\n"
+	                                                "Arena = sys.modules['__main__'].Arena\n"
+	                                                "Arena.store = claim(Arena.store)\n" RUN "    y[0, 0] = 7\n    return y\n");
+
+	expect(&result, STATUS_FAILED, REASON_NUMERIC, "[0, 0]: 7");
+	assert_null(strstr(result.verdict->message, "autograd"));
+}
+
 static void wrong_shapes_dtypes_and_numbers_are_told(void **state)
 {
 	static const struct {
@@ -121,6 +134,14 @@ static void answers_that_change_are_nondeterministic(void **state)
 
 		expect(&result, STATUS_FAILED, REASON_NONDETERMINISTIC, "differs between two runs on the same inputs, first at [");
 	}
+}
+
+/* What is switched off while torch is imported is on again for references: cycles may hold tensors. */
+static void garbage_is_collected(void **state)
+{
+	struct pool_result result = verify(*state, HEAD RUN "    import gc\n    assert gc.isenabled(), 'nobody collects'\n    return y\n");
+
+	expect(&result, STATUS_PASSED, REASON_NONE, NULL);
 }
 
 static void random_numbers_are_seeded_alike(void **state)
@@ -458,11 +479,13 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(the_right_reference_passes),
 	    cmocka_unit_test(a_wrong_element_fails_with_its_place_and_both_values),
 	    cmocka_unit_test(a_nan_and_an_infinity_fail),
+	    cmocka_unit_test(a_claim_that_nobody_asked_for_is_passed_over),
 	    cmocka_unit_test(wrong_shapes_dtypes_and_numbers_are_told),
 	    cmocka_unit_test(outputs_may_come_as_tuple_list_or_dict_and_need_not_be_contiguous),
 	    cmocka_unit_test(an_input_that_is_written_to_is_named),
 	    cmocka_unit_test(an_output_may_be_an_input),
 	    cmocka_unit_test(answers_that_change_are_nondeterministic),
+	    cmocka_unit_test(garbage_is_collected),
 	    cmocka_unit_test(random_numbers_are_seeded_alike),
 	    cmocka_unit_test(writing_outside_the_tensors_is_an_error),
 	    cmocka_unit_test(zeros_where_zeros_are_right_are_weak),

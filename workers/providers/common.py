@@ -111,16 +111,20 @@ class Call:
     def output_dtypes(self):
         return [getattr(self.torch, spec["dtype"]) for spec in self.outputs.values()]
 
-    def says(self, *words):
-        """Does the name, or a tag, hold one of these words?"""
-        return any(word in text for word in words for text in (self.name, self.op_type, *self.tags))
-
     def cut(self, *results):
         """As many of the results as the definition has outputs, in the outputs' dtypes."""
         count = len(self.outputs)
         if count > len(results):
             raise Unavailable("it gives %d outputs, the definition has %d" % (len(results), count))
         return tuple(x.to(dtype) for x, dtype in zip(results, self.output_dtypes()))
+
+
+ATTENTION_CAUSAL = 1  # variant of the families of attention with offsets of queries: kernels/attention_roles.h
+
+
+def is_causal(call):
+    """As the family takes it, which reads more than a name, and in the name more than a word."""
+    return call.variant == ATTENTION_CAUSAL
 
 
 def offsets_list(offsets):

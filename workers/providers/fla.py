@@ -13,6 +13,7 @@ NEEDS = (
     Need(("fla-core",), "fla", (0, 6)),
     Need(("flash-linear-attention",), optional=True),
     Need(("triton",), "triton", (3, 0)),
+    Need(("tilelang",), optional=True),  # which it takes for kernels that a triton is known to compile wrongly
 )
 V_LAST, L2NORM = 1, 2  # variants of gdn
 

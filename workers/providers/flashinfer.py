@@ -3,12 +3,14 @@
 Most of it compiles its kernels when they are first used (nvcc and ninja; a minute or more each) and keeps them in
 ~/.cache/flashinfer. Attention is here twice: "flashinfer" asks for the fa2 kernels, which run everywhere from sm_80 on, and
 "flashinfer_fa3" for those written for sm_90. Both keep probabilities in the values' dtype on the way, and so are coarser
-than the definitions, which are in float32: what they say is heard, and does not decide alone."""
+than the definitions, which are in float32: what they say is heard, and does not decide alone. What a top-k keeps is told by
+two kernels: "flashinfer" has the one that renormalises, "flashinfer_mask" the one that masks logits."""
 
 import sys
 
 from reftest_providers import (
-    COMPILE_S, Call, Need, NotBuilt, Row, Table, Unavailable, choose_as_deepseek, empty_to_infinity, progress_of)
+    COMPILE_S, Call, Need, NotBuilt, Row, Table, Unavailable, choose_as_deepseek, empty_to_infinity, is_causal,
+    progress_of)
 
 NEEDS = (
     Need(("flashinfer-python", "flashinfer"), "flashinfer", (0, 3)),
@@ -100,7 +102,7 @@ def gqa_paged(backend):
         page = k.shape[1]
         kv_indptr, indices = (int32(call.with_word(word)) for word in ("kv_indptr", "kv_indices"))
         queries = call.with_word("qo_indptr")
-        causal = queries is not None and "causal" in call.name
+        causal = queries is not None and is_causal(call)
         if queries is None:  # decode is prefill with one query a sequence; so every group size has a kernel
             queries = call.torch.arange(len(kv_indptr), device=call.device)
         wrapper = flashinfer.BatchPrefillWithPagedKVCacheWrapper(workspace(call), "NHD", backend=backend)
@@ -140,7 +142,7 @@ def ragged(backend):
         head_dims(q, v)
         wrapper = flashinfer.BatchPrefillWithRaggedKVCacheWrapper(workspace(call), "NHD", backend=backend)
         wrapper.plan(int32(call.with_word("qo_indptr")), int32(call.with_word("kv_indptr")), q.shape[1], k.shape[1],
-                     q.shape[2], head_dim_vo=v.shape[2], causal="causal" in call.name, sm_scale=scale_of(call),
+                     q.shape[2], head_dim_vo=v.shape[2], causal=is_causal(call), sm_scale=scale_of(call),
                      q_data_type=q.dtype, kv_data_type=k.dtype)
         output, lse = wrapper.run(q, k, v, return_lse=True)
         return call.cut(output, empty_to_infinity(lse))
@@ -168,7 +170,7 @@ def mla_paged(backend):
         last = last_page_len(call, kv_indptr, ckv.shape[1])
         lengths = torch.where(pages > 0, (pages - 1) * ckv.shape[1] + last, 0)
         queries = call.with_word("qo_indptr")
-        causal = queries is not None and "causal" in call.name
+        causal = queries is not None and is_causal(call)
         if queries is None:
             queries = torch.arange(len(kv_indptr), device=call.device)
         output, lse = mla_run(call, backend, q_nope, q_pe, ckv, kpe, queries, kv_indptr, indices, lengths, causal)
@@ -339,6 +341,26 @@ def sampling(call: Call):
     return call.cut(getattr(module, name)(probs, *values))
 
 
+def masked(call: Call):
+    """Renormalised probabilities by the kernel that masks logits: one more way to choose what a top-k keeps. It takes k above
+    0 and below the vocabulary; rows that keep all are none of its business. Definitions over logits, which it is made for, no
+    op family has."""
+    from flashinfer import sampling as module
+
+    torch = call.torch
+    if call.variant != TOP_K | RENORM:
+        raise Unavailable("it masks what a top-k drops, and renormalises nothing else")
+    probs = next(x for x in call.tensors(floating=True) if x.dim() == 2).float().contiguous()
+    k = call.with_word("top_k")
+    k = int32(k).expand(len(probs)) if hasattr(k, "dtype") else torch.full((len(probs),), int(k), device=probs.device)
+    vocabulary = probs.shape[1]
+    filtered = (k > 0) & (k < vocabulary)
+    inside = int32(k.clamp(1, max(1, vocabulary - 1))).contiguous()
+    kept = module.top_k_mask_logits(probs.log(), top_k=inside) > float("-inf")
+    left = torch.where(kept | ~filtered.unsqueeze(1), probs, 0).double()
+    return call.cut(left / left.sum(-1, keepdim=True))
+
+
 def softmax(call: Call):
     from flashinfer import sampling as module
 
@@ -350,9 +372,12 @@ def softmax(call: Call):
 # ---- recurrences ----
 
 
+L2NORM = 2  # of gdn's variants; 1: states [K, V]
+
+
 def l2norm(call):
     given = call.scalar("l2norm")
-    return bool(given) if given is not None else call.says("l2norm")
+    return bool(given) if given is not None else bool(call.variant & L2NORM)
 
 
 def gdn_scale(call, q):
@@ -379,10 +404,13 @@ def gdn(call: Call):
         chunk_gated_delta_rule = gdn_prefill.chunk_gated_delta_rule
         gate = torch.exp(-torch.exp(a_log.float()) * torch.nn.functional.softplus(a.float() + dt_bias.float()))
         beta = torch.sigmoid(b.float())
+        shape = (len(cu_seqlens) - 1, v.shape[1], v.shape[2], q.shape[2])
+        before = torch.zeros(shape, device=q.device) if state is None else state.float()
         output, new_state = chunk_gated_delta_rule(
-            q, k, v, gate.contiguous(), beta.contiguous(), scale, None if state is None else state.float(), True,
-            cu_seqlens, use_qk_l2norm_in_kernel=l2norm(call), output_state=torch.empty(
-                len(cu_seqlens) - 1, v.shape[1], v.shape[2], q.shape[2], device=q.device))
+            q, k, v, gate.contiguous(), beta.contiguous(), scale, None if state is None else before, True, cu_seqlens,
+            use_qk_l2norm_in_kernel=l2norm(call), output_state=torch.full(shape, float("nan"), device=q.device))
+        empty = (cu_seqlens[1:] == cu_seqlens[:-1]).view(-1, 1, 1, 1)  # of whose states it writes none
+        new_state = torch.where(empty, before, new_state)
         call.noise = 0.01  # products of rounded factors, chunk by chunk
         return call.cut(output, new_state)
     from flashinfer import gdn_decode as module
@@ -562,4 +590,5 @@ TABLES = (
             "mla_ragged": Row(ragged("fa3"), least=90, most=90, first_use_s=SHORT, coarse=ATTENTION),
         },
     ),
+    Table("flashinfer_mask", NEEDS, {"sampling": Row(masked, first_use_s=SHORT)}),
 )

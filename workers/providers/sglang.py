@@ -1,7 +1,7 @@
 """SGLang as a ground truth: its Triton kernels ("sglang", read against 0.5.23), and its compiled ones ("sgl_kernel", read
 against sglang-kernel 0.4.10 and sgl-kernel 0.3.21)."""
 
-from reftest_providers import Call, Need, Row, Table, Unavailable, choose_as_deepseek
+from reftest_providers import Call, Need, Row, Table, Unavailable, choose_as_deepseek, is_causal
 
 TRITON = (Need(("sglang",), "sglang", (0, 5)), Need(("triton",), "triton", (3, 0)), Need(("sglang-kernel",), optional=True))
 COMPILED = (Need(("sglang-kernel", "sgl-kernel"), "sgl_kernel", (0, 3)),)
@@ -203,9 +203,9 @@ def ragged(call: Call):
     queries, keys = (call.with_word(word).to(torch.int32) for word in ("qo_indptr", "kv_indptr"))
     longest = [int((x[1:] - x[:-1]).max()) for x in (queries, keys)]
     output, lse, *_ = flash_attn_varlen_func(
-        q, k, v, queries, keys, *longest, softmax_scale=float(call.scalar("scale")), causal="causal" in call.name,
+        q, k, v, queries, keys, *longest, softmax_scale=float(call.scalar("scale")), causal=is_causal(call),
         return_softmax_lse=True)
-    return call.cut(*seen(call, output, lse_out(lse, q.shape[1]), queries, keys[1:] - keys[:-1], "causal" in call.name))
+    return call.cut(*seen(call, output, lse_out(lse, q.shape[1]), queries, keys[1:] - keys[:-1], is_causal(call)))
 
 
 def seen(call, output, lse, queries, lengths, causal):
@@ -229,7 +229,7 @@ def gqa_paged(call: Call):
     narrow(q, k, v)
     kv, indices = (call.with_word(word).to(torch.int32) for word in ("kv_indptr", "kv_indices"))
     queries, last = call.with_word("qo_indptr"), call.with_word("last_page")
-    causal = queries is not None and "causal" in call.name
+    causal = queries is not None and is_causal(call)
     if queries is None:
         queries = torch.arange(len(kv), device=call.device)
     queries = queries.to(torch.int32)

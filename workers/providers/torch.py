@@ -2,7 +2,7 @@
 multiply in the narrow dtype), dense attention by scaled_dot_product_attention over gathered keys, norms and activations by
 torch.nn.functional. All of it computes wide and rounds once."""
 
-from reftest_providers import Call, Need, Row, Table, Unavailable, offsets_list
+from reftest_providers import Call, Need, Row, Table, Unavailable, is_causal, offsets_list
 
 
 def gemm(call: Call):
@@ -64,7 +64,7 @@ def ragged(call: Call):
     output, lse = blank(call, q, v.shape[-1])
     for i in range(len(queries) - 1):
         a, b, c, d = queries[i], queries[i + 1], keys[i], keys[i + 1]
-        attend(call, q[a:b], k[c:d], v[c:d], scale_of(call), "causal" in call.name, output, lse, a)
+        attend(call, q[a:b], k[c:d], v[c:d], scale_of(call), is_causal(call), output, lse, a)
     return call.cut(output, lse)
 
 
@@ -88,7 +88,7 @@ def gqa_paged(call: Call):
     q, k, v = call.tensors(least_rank=3)
     flat = [x.reshape(-1, *x.shape[2:]) for x in (k, v)]
     output, lse = blank(call, q, v.shape[-1])
-    causal = "causal" in call.name
+    causal = is_causal(call)
     for a, b, slots in sequences(call, q.shape[0]):
         attend(call, q[a:b], flat[0][slots], flat[1][slots], scale_of(call), causal, output, lse, a)
     return call.cut(output, lse)
@@ -100,7 +100,7 @@ def mla_paged(call: Call):
     flat = [x.reshape(-1, x.shape[-1]) for x in (ckv, kpe)]
     q = torch.cat([q_nope, q_pe], dim=-1)
     output, lse = blank(call, q, ckv.shape[-1])
-    causal = "causal" in call.name
+    causal = is_causal(call)
     for a, b, slots in sequences(call, q.shape[0]):
         latents, rotary = (x[slots] for x in flat)
         keys = torch.cat([latents, rotary], dim=-1).unsqueeze(1)

@@ -8,7 +8,9 @@ import signal
 import sys
 import time
 
-from reftest_providers import Need, NotBuilt, Row, Table, Unavailable
+from reftest_providers import Need, NotBuilt, Row, Table, Unavailable, progress_of
+
+broken = []  # why nothing can be computed in this process any more
 
 
 def gemm(call):
@@ -43,6 +45,55 @@ def babble(call):
     return right(call)
 
 
+def compile_forever(call):
+    with progress_of("planted compiles for ever", 2, tell=True):
+        time.sleep(600)
+
+
+def chatter(call):
+    """Garbage on what it prints to, and more of it than a pipe holds: an answer is none of that."""
+    os.write(1, b'{"provided": []}\n\0' * 20000)
+    print("{" * 100000, file=sys.stderr)
+    return right(call)
+
+
+def die_in_the_answer(call):
+    def half(channel, message):
+        if "provided" not in message:
+            return send(channel, message)
+        channel.socket.sendall(json.dumps(message).encode()[:20])
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    channel = sys.modules["reftest_runner"].Channel
+    send, channel.send = channel.send, half
+    return right(call)
+
+
+def write_to_inputs(call):
+    result = right(call)
+    for x in call.tensors():
+        x.fill_(7)
+    return result
+
+
+def claim(call):
+    """To be somebody else, who is finer than anybody."""
+    def claiming(channel, message):
+        return send(channel, {**message, "provider": "builtin", "name": "builtin", "version": "claimed", "ground_truth": "builtin",
+                              "status": "passed", "margin": 0, "accident": False})
+
+    channel = sys.modules["reftest_runner"].Channel
+    if not hasattr(channel, "claims"):
+        channel.claims = True
+        send, channel.send = channel.send, claiming
+    return right(call)
+
+
+def break_device(call):
+    broken.append("planted: the device is broken for this process")
+    raise RuntimeError("CUDA error: an illegal memory access was encountered (planted)")
+
+
 def nan_and_noisy(call):
     call.noise = 0.01
     return call.cut(gemm(call) * float("nan"))
@@ -56,7 +107,12 @@ def breaks(problem):
 
 
 DEEDS = {
-    "breaks_device": breaks(RuntimeError("CUDA error: an illegal memory access was encountered (planted)")),
+    "breaks_device": break_device,
+    "compiles_forever": compile_forever,
+    "chatters": chatter,
+    "dies_in_the_answer": die_in_the_answer,
+    "writes_inputs": write_to_inputs,
+    "claims": claim,
     "no_compiler": breaks(NotBuilt("Could not find nvcc and default cuda_home='/usr/local/cuda' doesn't exist")),
     "disk_full": breaks(NotBuilt("Ninja build failed. a.cu(3): error: cannot write: No space left on device")),
     "killed": breaks(NotBuilt("Ninja build failed. Ninja output: FAILED: a.o nvcc -c a.cu")),
@@ -84,6 +140,8 @@ def deed(place, variable):
         said = call.name.split("__")[1:]
         name = said[place] if place < len(said) else os.environ.get(variable, "right")
         row.coarse = ((0.5, 0.05),) if "coarse" in name else None
+        if broken:
+            raise RuntimeError(broken[0])
         return DEEDS[name](call)
 
     row = Row(run, cpu=True, least=None, first_use_s=0)

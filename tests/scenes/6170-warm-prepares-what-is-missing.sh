@@ -1,0 +1,55 @@
+#!/bin/sh
+# 6170: warm has libraries prepare what a dataset takes, says what is being prepared and how long it took, and does it once; an
+# interrupt leaves nothing behind, and the next run begins where there is something left. Without libraries it says so.
+. "$(dirname "$0")/scene.sh"
+[ "$device" = cpu ] || skip "a GPU has its own choice of ground truths"
+given tiny_gemm tiny_norm
+mkdir "$work/tables"
+cat >"$work/tables/torch.py" <<END
+import os
+import time
+
+from reftest_providers import Need, Row, Table, progress_of
+
+
+def call(call):
+    built = "$work/built"  # as a compiler leaves it: whole, and at the end
+    if not os.path.exists(built):
+        with progress_of("planted compiles m", 3600, tell=True):
+            open("$work/started", "w").close()
+            while not os.path.exists("$work/go"):
+                time.sleep(0.05)
+            open(built, "w").close()
+    a, b = (x.double() for x in call.tensors(least_rank=2))
+    return call.cut(a @ b.T)
+
+
+TABLES = (Table("torch", (Need(("torch",), "torch"),), {"gemm": Row(call, cpu=True, least=None)}),)
+END
+REFTEST_PROVIDERS=$work/tables
+export REFTEST_PROVIDERS
+
+begin warm --device "$device" --jobs 1
+while [ ! -e "$work/started" ]; do
+	kill -0 $program 2>/dev/null || break
+	sleep 0.05
+done
+[ -e "$work/started" ] || fail "$step: it ended by itself"
+kill -INT $program
+ended
+expect_exit 130
+expect_says 'reftest: planted compiles m'
+expect_no_process
+
+touch "$work/go"
+run warm --device "$device" --jobs 1
+expect_exit 0
+expect_says 'gemm/tiny_gemm' 'reftest: planted compiles m' 's prepared'
+[ -e "$work/built" ] || fail "$step: nothing was built"
+run warm --device "$device" --jobs 1
+expect_exit 0
+expect_says 's prepared'
+expect_silence_about 'planted compiles' 'nothing to prepare'
+run warm --device "$device" --jobs 1 tiny_norm
+expect_exit 0
+expect_says 'rmsnorm/tiny_norm' "no library's kernels are asked here, so there is nothing to prepare"
