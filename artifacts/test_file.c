@@ -23,7 +23,7 @@ struct aliases {
 static bool is_taken(const struct aliases *aliases, const char *name)
 {
 	/* What every class has; and I and O, which linters take for digits. */
-	static const char *const reserved[] = {"OP_TYPE",	"NAME",	     "AXES",  "CONSTANTS", "SIZES",
+	static const char *const reserved[] = {"OP_TYPE",	"NAME", "VARIANT",	     "AXES",  "CONSTANTS", "SIZES",
 					       "GROUND_TRUTHS", "TOLERANCE", "JUDGE", "PROBE",	   "LEAVES",
 					       "REFERENCE",	"I",	     "O"};
 
@@ -300,6 +300,8 @@ static void write_class(const struct test_class *c, struct buf *out)
 	buf_text(out, "\n    NAME = ");
 	python_string(out, d->name);
 	buf_text(out, "\n");
+	if (c->family != NULL)
+		buf_printf(out, "    VARIANT = %d  # of op family %s\n", c->variant, c->family);
 	write_axes(d, &aliases, out);
 	write_constants(c, &t, &aliases, out);
 	write_left(c, out);

@@ -30,6 +30,7 @@ struct test_class {
 	const char *name;		     /* the definition's */
 	const struct definition *definition; /* NULL: it cannot be read, and `kept` is what the file had of it */
 	const char *family;		     /* the op family; NULL: none knows it */
+	int variant;			     /* what its op.match made of the definition */
 	const struct test_size *sizes;
 	int size_count;
 	const struct test_constant *constants;

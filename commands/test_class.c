@@ -71,6 +71,7 @@ void test_class_fill(struct test_class *c, const struct kernels_face *face, stru
 	entry = face->find(problem, &variant, NULL);
 	if (entry != NULL) {
 		c->family = entry->op->name;
+		c->variant = variant;
 		add_constants(c, entry->op, variant, problem, arena);
 	}
 	add_sizes(c, entry != NULL ? entry->op : NULL, variant, problem, arena);

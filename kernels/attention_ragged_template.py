@@ -6,6 +6,7 @@ import torch
 import conftest
 
 from kernels.attention_template import (
+    attention_causal,
     attention_offsets,
     attention_outputs,
     attention_split,
@@ -62,7 +63,7 @@ def attention_ragged_flashinfer(test, inputs):
         k.shape[1],
         q.shape[2],
         v.shape[2],
-        causal="causal" in definition["name"],
+        causal=attention_causal(test),
         sm_scale=scale,
         q_data_type=q.dtype,
         kv_data_type=k.dtype,
@@ -91,7 +92,7 @@ def attention_ragged_parts(test, inputs):
     offsets = {name: x for name, x in inputs.items() if "indptr" in name}
     kv_indptr = next(x for name, x in offsets.items() if "kv" in name)
     qo_indptr = next((x for name, x in offsets.items() if "kv" not in name), kv_indptr)
-    return *floats, qo_indptr, kv_indptr, scale, "causal" in definition["name"]
+    return *floats, qo_indptr, kv_indptr, scale, attention_causal(test)
 
 
 def attention_ragged_torch(test, inputs):

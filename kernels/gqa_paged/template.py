@@ -9,7 +9,11 @@ from kernels.attention_paged_template import (
     attention_paged_named,
     attention_paged_sequences,
 )
-from kernels.attention_template import attention_outputs, attention_workspace
+from kernels.attention_template import (
+    attention_causal,
+    attention_outputs,
+    attention_workspace,
+)
 
 
 def gqa_paged_flashinfer(test, inputs):
@@ -39,7 +43,7 @@ def gqa_paged_flashinfer(test, inputs):
         wrapper = flashinfer.BatchPrefillWithPagedKVCacheWrapper(
             attention_workspace(device), "NHD"
         )
-        causal = "causal" in definition["name"]
+        causal = attention_causal(test)
         wrapper.plan(
             inputs[qo_name],
             kv_indptr,
@@ -60,7 +64,7 @@ def gqa_paged_torch(test, inputs):
     values = [inputs[name] for name in definition["inputs"]]
     floats = [x for x in values if torch.is_tensor(x) and x.dim() > 2]
     scale = next(x for x in values if isinstance(x, float))
-    causal = "causal" in definition["name"]
+    causal = attention_causal(test)
     query, *caches = floats
     output = torch.zeros_like(query)
     lse = torch.full(query.shape[:2], -torch.inf, device=query.device)
@@ -92,7 +96,7 @@ def gqa_paged_sglang(test, inputs):
         cu_seqlens_q=offsets,
         max_seqlen_q=offsets.diff().max().item(),
         softmax_scale=next(x for x in values if isinstance(x, float)),
-        causal="causal" in definition["name"],
+        causal=attention_causal(test),
         return_softmax_lse=True,
     )
     lse = lse.mT / torch.log(torch.tensor(2.0))

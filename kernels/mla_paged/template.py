@@ -9,7 +9,11 @@ from kernels.attention_paged_template import (
     attention_paged_named,
     attention_paged_sequences,
 )
-from kernels.attention_template import attention_outputs, attention_workspace
+from kernels.attention_template import (
+    attention_causal,
+    attention_outputs,
+    attention_workspace,
+)
 
 
 def mla_paged_flashinfer(test, inputs):
@@ -44,7 +48,7 @@ def mla_paged_flashinfer(test, inputs):
         q_nope.shape[2],
         q_pe.shape[2],
         page,
-        "causal" in definition["name"],
+        attention_causal(test),
         scale,
         q_nope.dtype,
         ckv.dtype,
@@ -60,7 +64,7 @@ def mla_paged_torch(test, inputs):
     values = [inputs[name] for name in definition["inputs"]]
     floats = [x for x in values if torch.is_tensor(x) and x.dim() > 2]
     scale = next(x for x in values if isinstance(x, float))
-    causal = "causal" in definition["name"]
+    causal = attention_causal(test)
     query = torch.cat(floats[:2], -1)
     caches = torch.cat(floats[2:], -1).unsqueeze(2), floats[2].unsqueeze(2)
     output = torch.zeros_like(floats[0])
@@ -94,7 +98,7 @@ def mla_paged_sglang(test, inputs):
         cu_seqlens_q=offsets,
         max_seqlen_q=offsets.diff().max().item(),
         softmax_scale=next(x for x in values if isinstance(x, float)),
-        causal="causal" in definition["name"],
+        causal=attention_causal(test),
         return_softmax_lse=True,
         **words,
     )

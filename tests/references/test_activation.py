@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 7418a5fb474efe55427a0dbf9836b8b3
+# reftest-body: 0bcbac3d960bcd8c2b31248d18d298b9
 """Tests of definitions/activation. conftest.py says how they run."""
 
 import pytest
@@ -78,6 +78,7 @@ def activation_torch(test, inputs):
 class TestGeluAndMulH5120:
     OP_TYPE = "activation"
     NAME = "gelu_and_mul_h5120"
+    VARIANT = 1  # of op family activation
     GATE_AND_UP_SIZE = 10240
     INTERMEDIATE_SIZE = 5120
     AXES = conftest.constants(
@@ -162,6 +163,7 @@ def run(input):
 class TestGeluTanhAndMulH21504:
     OP_TYPE = "activation"
     NAME = "gelu_tanh_and_mul_h21504"
+    VARIANT = 2  # of op family activation
     GATE_AND_UP_SIZE = 43008
     INTERMEDIATE_SIZE = 21504
     AXES = conftest.constants(
@@ -244,6 +246,7 @@ def run(input):
 class TestSiluAndMulH14336:
     OP_TYPE = "activation"
     NAME = "silu_and_mul_h14336"
+    VARIANT = 0  # of op family activation
     GATE_AND_UP_SIZE = 28672
     INTERMEDIATE_SIZE = 14336
     AXES = conftest.constants(
@@ -326,6 +329,7 @@ def run(input):
 class TestSiluAndMulH2048:
     OP_TYPE = "activation"
     NAME = "silu_and_mul_h2048"
+    VARIANT = 0  # of op family activation
     GATE_AND_UP_SIZE = 4096
     INTERMEDIATE_SIZE = 2048
     AXES = conftest.constants(

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 32412e97109bd4071882b41c7230ceec
+# reftest-body: 8203761fbb3f6abbd5a4bb1e74f5fc44
 """Tests of definitions/cascade. conftest.py says how they run."""
 
 import pytest
@@ -64,6 +64,7 @@ def cascade_edges(definition, axes):
 class TestMergeStateH32D128:
     OP_TYPE = "cascade"
     NAME = "merge_state_h32_d128"
+    VARIANT = 0  # of op family cascade
     NUM_HEADS = 32
     HEAD_DIM = 128
     AXES = conftest.constants(
@@ -150,6 +151,7 @@ def run(v_a, s_a, v_b, s_b):
 class TestMergeStateInPlaceH32D128:
     OP_TYPE = "cascade"
     NAME = "merge_state_in_place_h32_d128"
+    VARIANT = 0  # of op family cascade
     NUM_HEADS = 32
     HEAD_DIM = 128
     AXES = conftest.constants(
@@ -240,6 +242,7 @@ def run(v, s, v_other, s_other, mask):
 class TestMergeStatesH8D128:
     OP_TYPE = "cascade"
     NAME = "merge_states_h8_d128"
+    VARIANT = 1  # of op family cascade
     NUM_HEADS = 8
     HEAD_DIM = 128
     AXES = conftest.constants(

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: eedcd813a6913d7147316edca8ca3970
+# reftest-body: debcba239b3e35d8cb0cc931de513335
 """Tests of definitions/delta_rule. conftest.py says how they run."""
 
 import pytest
@@ -193,6 +193,7 @@ def delta_rule_fla(test, inputs):
 class TestDeltaRuleChunkVarlenH2K128V64:
     OP_TYPE = "delta_rule"
     NAME = "delta_rule_chunk_varlen_h2_k128_v64"
+    VARIANT = 1  # of op family delta_rule
     NUM_HEADS = 2
     KEY_SIZE = 128
     VALUE_SIZE = 64
@@ -299,6 +300,7 @@ def run(q, k, v, beta, cu_seqlens, initial_state=None):
 class TestDeltaRuleRecurrentQkL2normH4D64:
     OP_TYPE = "delta_rule"
     NAME = "delta_rule_recurrent_qk_l2norm_h4_d64"
+    VARIANT = 17  # of op family delta_rule
     NUM_HEADS = 4
     HEAD_SIZE = 64
     AXES = conftest.constants(

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 87b8ad13a614062dca511668a156c98d
+# reftest-body: e6833319ae6f79884f833ed4f7a3a3c9
 """Tests of definitions/dsa_paged. conftest.py says how they run."""
 
 import pytest
@@ -236,6 +236,7 @@ def dsa_paged_sglang(test, inputs):
 class TestDsaSparseAttentionH16Ckv512Kpe64Topk2048Ps64:
     OP_TYPE = "dsa_paged"
     NAME = "dsa_sparse_attention_h16_ckv512_kpe64_topk2048_ps64"
+    VARIANT = 0  # of op family dsa_paged
     NUM_QO_HEADS = 16
     HEAD_DIM_CKV = 512
     HEAD_DIM_KPE = 64
@@ -340,6 +341,7 @@ def run(q_nope, q_pe, ckv_cache, kpe_cache, sparse_indices, sm_scale):
 class TestDsaSparseAttentionH32Ckv512Kpe64Topk2048Ps1:
     OP_TYPE = "dsa_paged"
     NAME = "dsa_sparse_attention_h32_ckv512_kpe64_topk2048_ps1"
+    VARIANT = 0  # of op family dsa_paged
     NUM_QO_HEADS = 32
     HEAD_DIM_CKV = 512
     HEAD_DIM_KPE = 64
@@ -444,6 +446,7 @@ def run(q_nope, q_pe, ckv_cache, kpe_cache, sparse_indices, sm_scale):
 class TestDsaTopkIndexerFp8H64D128Topk2048Ps64:
     OP_TYPE = "dsa_paged"
     NAME = "dsa_topk_indexer_fp8_h64_d128_topk2048_ps64"
+    VARIANT = 1  # of op family dsa_paged
     NUM_INDEX_HEADS = 64
     INDEX_HEAD_DIM = 128
     PAGE_SIZE = 64

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: a4a308f387e5f3e13b4a9a8703b7ccf4
+# reftest-body: fde5390c235532cdd87d9d0825431fde
 """Tests of definitions/gated_delta_rule. conftest.py says how they run."""
 
 import pytest
@@ -194,6 +194,7 @@ def gated_delta_rule_fla(test, inputs):
 class TestGatedDeltaRuleChunkVarlenGateH2Hv4K64V128:
     OP_TYPE = "gated_delta_rule"
     NAME = "gated_delta_rule_chunk_varlen_gate_h2_hv4_k64_v128"
+    VARIANT = 3  # of op family gated_delta_rule
     NUM_HEADS = 2
     NUM_V_HEADS = 4
     KEY_SIZE = 64
@@ -310,6 +311,7 @@ def run(q, k, v, g, A_log, dt_bias, beta, cu_seqlens, initial_state=None):
 class TestGatedDeltaRuleRecurrentH2Hv4D64:
     OP_TYPE = "gated_delta_rule"
     NAME = "gated_delta_rule_recurrent_h2_hv4_d64"
+    VARIANT = 3  # of op family gated_delta_rule
     NUM_HEADS = 2
     NUM_V_HEADS = 4
     HEAD_SIZE = 64

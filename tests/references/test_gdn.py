@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 6af5fde19db7fdfa988d796a523633d6
+# reftest-body: 44407e41354115fc4d539b7a5501cbe7
 """Tests of definitions/gdn. conftest.py says how they run."""
 
 import pytest
@@ -265,6 +265,7 @@ def gdn_fla(test, inputs):
 class TestGdnDecodeQk8V16D128KLast:
     OP_TYPE = "gdn"
     NAME = "gdn_decode_qk8_v16_d128_k_last"
+    VARIANT = 0  # of op family gdn
     SEQ_LEN = 1
     NUM_Q_HEADS = 8
     NUM_K_HEADS = 8
@@ -373,6 +374,7 @@ def run(q, k, v, state, A_log, a, dt_bias, b, scale):
 class TestGdnMtpQk2V4D128KLast:
     OP_TYPE = "gdn"
     NAME = "gdn_mtp_qk2_v4_d128_k_last"
+    VARIANT = 0  # of op family gdn
     NUM_Q_HEADS = 2
     NUM_K_HEADS = 2
     NUM_V_HEADS = 4
@@ -489,6 +491,7 @@ def run(q, k, v, initial_state, initial_state_indices, A_log, a, dt_bias, b, sca
 class TestGdnMtpQkL2normQk2V4D128KLast:
     OP_TYPE = "gdn"
     NAME = "gdn_mtp_qk_l2norm_qk2_v4_d128_k_last"
+    VARIANT = 2  # of op family gdn
     NUM_Q_HEADS = 2
     NUM_K_HEADS = 2
     NUM_V_HEADS = 4
@@ -602,6 +605,7 @@ def run(q, k, v, initial_state, initial_state_indices, A_log, a, dt_bias, b, sca
 class TestGdnPrefillQk2V4D128KLast:
     OP_TYPE = "gdn"
     NAME = "gdn_prefill_qk2_v4_d128_k_last"
+    VARIANT = 0  # of op family gdn
     NUM_Q_HEADS = 2
     NUM_K_HEADS = 2
     NUM_V_HEADS = 4

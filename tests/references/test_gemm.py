@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 8bf6a3b269134185a56a4c419fcda623
+# reftest-body: 5e32263e9f5dd88663178b80ef4c46e8
 """Tests of definitions/gemm. conftest.py says how they run."""
 
 import pytest
@@ -53,6 +53,7 @@ def gemm_torch(test, inputs):
 class TestGemmBf16N128K2048:
     OP_TYPE = "gemm"
     NAME = "gemm_bf16_n128_k2048"
+    VARIANT = 0  # of op family gemm
     N = 128
     K = 2048
     AXES = conftest.constants(
@@ -130,6 +131,7 @@ def run(A, B):
 class TestGemmBf16N2048K5376:
     OP_TYPE = "gemm"
     NAME = "gemm_bf16_n2048_k5376"
+    VARIANT = 0  # of op family gemm
     N = 2048
     K = 5376
     AXES = conftest.constants(
@@ -207,6 +209,7 @@ def run(A, B):
 class TestGemmBf16N576K7168:
     OP_TYPE = "gemm"
     NAME = "gemm_bf16_n576_k7168"
+    VARIANT = 0  # of op family gemm
     N = 576
     K = 7168
     AXES = conftest.constants(
@@ -284,6 +287,7 @@ def run(A, B):
 class TestGemmN1024K4096:
     OP_TYPE = "gemm"
     NAME = "gemm_n1024_k4096"
+    VARIANT = 0  # of op family gemm
     N = 1024
     K = 4096
     AXES = conftest.constants(
@@ -361,6 +365,7 @@ def run(A, B):
 class TestGemmN4096K4096:
     OP_TYPE = "gemm"
     NAME = "gemm_n4096_k4096"
+    VARIANT = 0  # of op family gemm
     N = 4096
     K = 4096
     AXES = conftest.constants(

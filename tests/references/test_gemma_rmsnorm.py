@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 0184fd452df0ad6f8f6c41f44f25e0f3
+# reftest-body: 6dfdb4b9702f963f7477aba2073598c1
 """Tests of definitions/gemma_rmsnorm. conftest.py says how they run."""
 
 import pytest
@@ -114,6 +114,7 @@ def gemma_rmsnorm_torch(test, inputs):
 class TestGemmaFusedAddRmsnormH4608:
     OP_TYPE = "gemma_rmsnorm"
     NAME = "gemma_fused_add_rmsnorm_h4608"
+    VARIANT = 1  # of op family gemma_rmsnorm
     HIDDEN_SIZE = 4608
     AXES = conftest.constants(
         batch_size=None,
@@ -202,6 +203,7 @@ def run(hidden_states, residual, weight):
 class TestGemmaRmsnormH5376:
     OP_TYPE = "gemma_rmsnorm"
     NAME = "gemma_rmsnorm_h5376"
+    VARIANT = 0  # of op family gemma_rmsnorm
     HIDDEN_SIZE = 5376
     AXES = conftest.constants(
         batch_size=None,

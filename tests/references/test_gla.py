@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: c63c5efd4afcb336bce2f938d1587a00
+# reftest-body: ee1cceb354ae3f79cf988501573c12a3
 """Tests of definitions/gla. conftest.py says how they run."""
 
 import pytest
@@ -196,6 +196,7 @@ def gla_fla(test, inputs):
 class TestGlaChunkVarlenH2D128:
     OP_TYPE = "gla"
     NAME = "gla_chunk_varlen_h2_d128"
+    VARIANT = 4  # of op family gla
     NUM_HEADS = 2
     HEAD_SIZE = 128
     AXES = conftest.constants(
@@ -298,6 +299,7 @@ def run(q, k, v, g, cu_seqlens, initial_state=None):
 class TestGlaRecurrentH4K64V128:
     OP_TYPE = "gla"
     NAME = "gla_recurrent_h4_k64_v128"
+    VARIANT = 4  # of op family gla
     NUM_HEADS = 4
     KEY_SIZE = 64
     VALUE_SIZE = 128

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 3e9ee0bfe3ccfcee6a68d3a27ea6fa34
+# reftest-body: 364e3aaccaaafac0bc1eecdc8789a29e
 """Tests of definitions/gqa_paged. conftest.py says how they run."""
 
 import pytest
@@ -168,6 +168,11 @@ def attention_outputs(definition, result):
     return (output, lse)[: len(definition["outputs"])]
 
 
+def attention_causal(test):
+    """Whether a query sees only the keys up to its own place: as the op family takes it from name, tags and description."""
+    return test.VARIANT == 1
+
+
 def gqa_paged_flashinfer(test, inputs):
     device = conftest.device_of(inputs)
     flashinfer = conftest.need("flashinfer", device)
@@ -195,7 +200,7 @@ def gqa_paged_flashinfer(test, inputs):
         wrapper = flashinfer.BatchPrefillWithPagedKVCacheWrapper(
             attention_workspace(device), "NHD"
         )
-        causal = "causal" in definition["name"]
+        causal = attention_causal(test)
         wrapper.plan(
             inputs[qo_name],
             kv_indptr,
@@ -216,7 +221,7 @@ def gqa_paged_torch(test, inputs):
     values = [inputs[name] for name in definition["inputs"]]
     floats = [x for x in values if torch.is_tensor(x) and x.dim() > 2]
     scale = next(x for x in values if isinstance(x, float))
-    causal = "causal" in definition["name"]
+    causal = attention_causal(test)
     query, *caches = floats
     output = torch.zeros_like(query)
     lse = torch.full(query.shape[:2], -torch.inf, device=query.device)
@@ -248,7 +253,7 @@ def gqa_paged_sglang(test, inputs):
         cu_seqlens_q=offsets,
         max_seqlen_q=offsets.diff().max().item(),
         softmax_scale=next(x for x in values if isinstance(x, float)),
-        causal="causal" in definition["name"],
+        causal=attention_causal(test),
         return_softmax_lse=True,
     )
     lse = lse.mT / torch.log(torch.tensor(2.0))
@@ -261,6 +266,7 @@ def gqa_paged_sglang(test, inputs):
 class TestGqaPagedDecodeH28Kv4D128Ps1:
     OP_TYPE = "gqa_paged"
     NAME = "gqa_paged_decode_h28_kv4_d128_ps1"
+    VARIANT = 0  # of op family gqa_paged
     NUM_QO_HEADS = 28
     NUM_KV_HEADS = 4
     HEAD_DIM = 128
@@ -391,6 +397,7 @@ def run(q, k_cache, v_cache, kv_indptr, kv_indices, sm_scale):
 class TestGqaPagedDecodeH40Kv8D128Ps16:
     OP_TYPE = "gqa_paged"
     NAME = "gqa_paged_decode_h40_kv8_d128_ps16"
+    VARIANT = 0  # of op family gqa_paged
     NUM_QO_HEADS = 40
     NUM_KV_HEADS = 8
     HEAD_DIM = 128
@@ -526,6 +533,7 @@ def run(q, k_cache, v_cache, kv_indptr, kv_indices, kv_last_page_len, sm_scale):
 class TestGqaPagedPrefillCausalH16Kv4D128Ps16:
     OP_TYPE = "gqa_paged"
     NAME = "gqa_paged_prefill_causal_h16_kv4_d128_ps16"
+    VARIANT = 1  # of op family gqa_paged
     NUM_QO_HEADS = 16
     NUM_KV_HEADS = 4
     HEAD_DIM = 128
@@ -683,6 +691,7 @@ def run(q, k_cache, v_cache, qo_indptr, kv_indptr, kv_indices, kv_last_page_len,
 class TestGqaPagedPrefillH20Kv20D64Ps1:
     OP_TYPE = "gqa_paged"
     NAME = "gqa_paged_prefill_h20_kv20_d64_ps1"
+    VARIANT = 0  # of op family gqa_paged
     NUM_QO_HEADS = 20
     NUM_KV_HEADS = 20
     HEAD_DIM = 64

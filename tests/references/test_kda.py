@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 6f6e5f93ee3fffc5c21834bf7d22f199
+# reftest-body: 5e1b8b49c3e83fa7dc5c436a1345bb00
 """Tests of definitions/kda. conftest.py says how they run."""
 
 import pytest
@@ -194,6 +194,7 @@ def kda_fla(test, inputs):
 class TestKdaChunkVarlenGateBetaSigmoidH4D64:
     OP_TYPE = "kda"
     NAME = "kda_chunk_varlen_gate_beta_sigmoid_h4_d64"
+    VARIANT = 37  # of op family kda
     ONE = 1
     NUM_HEADS = 4
     HEAD_SIZE = 64
@@ -309,6 +310,7 @@ def run(q, k, v, g, A_log, dt_bias, beta, cu_seqlens, initial_state=None):
 class TestKdaRecurrentLowerBoundH2K64V32:
     OP_TYPE = "kda"
     NAME = "kda_recurrent_lower_bound_h2_k64_v32"
+    VARIANT = 5  # of op family kda
     NUM_HEADS = 2
     KEY_SIZE = 64
     VALUE_SIZE = 32
@@ -402,6 +404,7 @@ def run(q, k, v, g, A_log, dt_bias, beta, lower_bound):
 class TestKdaRecurrentQkL2normVFirstH2Hv4D64:
     OP_TYPE = "kda"
     NAME = "kda_recurrent_qk_l2norm_v_first_h2_hv4_d64"
+    VARIANT = 29  # of op family kda
     NUM_HEADS = 2
     NUM_V_HEADS = 4
     HEAD_SIZE = 64

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: e670e95169dbb49ddb99fad926cff7b3
+# reftest-body: bc0cf943017a7477d8599ffa220e1034
 """Tests of definitions/layernorm. conftest.py says how they run."""
 
 import pytest
@@ -81,6 +81,7 @@ def layernorm_torch(test, inputs):
 class TestLayernormH1152:
     OP_TYPE = "layernorm"
     NAME = "layernorm_h1152"
+    VARIANT = 0  # of op family layernorm
     HIDDEN_SIZE = 1152
     AXES = conftest.constants(
         batch_size=None,
@@ -168,6 +169,7 @@ def run(hidden_states, weight, bias):
 class TestLayernormH768:
     OP_TYPE = "layernorm"
     NAME = "layernorm_h768"
+    VARIANT = 0  # of op family layernorm
     HIDDEN_SIZE = 768
     AXES = conftest.constants(
         batch_size=None,

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 7942ef223fdb964a1cc9d3e902814111
+# reftest-body: 24c4e97c4ab7428c62fbaf8e2c2b27b0
 """Tests of definitions/mamba_ssu. conftest.py says how they run."""
 
 import pytest
@@ -129,6 +129,7 @@ def mamba_ssu_sglang(test, inputs):
 class TestMambaSsuDecodeGatedH16D32S64Ng4:
     OP_TYPE = "mamba_ssu"
     NAME = "mamba_ssu_decode_gated_h16_d32_s64_ng4"
+    VARIANT = 0  # of op family mamba_ssu
     NHEADS = 16
     HEAD_DIM = 32
     DSTATE = 64
@@ -237,6 +238,7 @@ def run(state, x, dt, A, B, C, D, z, dt_bias, state_batch_indices, dt_softplus, 
 class TestMambaSsuDecodeH32D64S128Ng2:
     OP_TYPE = "mamba_ssu"
     NAME = "mamba_ssu_decode_h32_d64_s128_ng2"
+    VARIANT = 0  # of op family mamba_ssu
     NHEADS = 32
     HEAD_DIM = 64
     DSTATE = 128

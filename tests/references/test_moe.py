@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: bb1b34b045150f2a0e4326d6e9cb949d
+# reftest-body: 40eae8104440fab027597988d51a8c5c
 """Tests of definitions/moe. conftest.py says how they run."""
 
 import pytest
@@ -386,6 +386,7 @@ def moe_sglang(test, inputs):
 class TestMoeFp4BlockScaleRenormTopk4E32H384I256:
     OP_TYPE = "moe"
     NAME = "moe_fp4_block_scale_renorm_topk4_e32_h384_i256"
+    VARIANT = 2  # of op family moe
     NUM_EXPERTS = 32
     TOP_K = 4
     HIDDEN_SIZE = 384
@@ -484,6 +485,7 @@ def run(routing_logits, hidden_states, gemm1_weights, gemm2_weights):
 class TestMoeFp4BlockScaleRoutedTopk4E16H512I256:
     OP_TYPE = "moe"
     NAME = "moe_fp4_block_scale_routed_topk4_e16_h512_i256"
+    VARIANT = 0  # of op family moe
     NUM_EXPERTS = 16
     TOP_K = 4
     HIDDEN_SIZE = 512
@@ -580,6 +582,7 @@ def run(topk_ids, hidden_states, gemm1_weights, gemm2_weights):
 class TestMoeFp8BlockScaleDsRoutingTopk6Ng8Kg4E16H512I256:
     OP_TYPE = "moe"
     NAME = "moe_fp8_block_scale_ds_routing_topk6_ng8_kg4_e16_h512_i256"
+    VARIANT = 1  # of op family moe
     NUM_EXPERTS = 64
     NUM_LOCAL_EXPERTS = 16
     HIDDEN_SIZE = 512
@@ -722,6 +725,7 @@ def run(
 class TestMoeFp8BlockScaleDsRoutingTopk8Ng1Kg1E24H256I128:
     OP_TYPE = "moe"
     NAME = "moe_fp8_block_scale_ds_routing_topk8_ng1_kg1_e24_h256_i128"
+    VARIANT = 1  # of op family moe
     NUM_EXPERTS = 48
     NUM_LOCAL_EXPERTS = 24
     HIDDEN_SIZE = 256
@@ -853,6 +857,7 @@ def run(
 class TestMoeFp8BlockScaleRenormTopk4E32H512I384:
     OP_TYPE = "moe"
     NAME = "moe_fp8_block_scale_renorm_topk4_e32_h512_i384"
+    VARIANT = 2  # of op family moe
     NUM_EXPERTS = 32
     TOP_K = 4
     HIDDEN_SIZE = 512
@@ -972,6 +977,7 @@ def run(
 class TestMoeFp8PerTensorScaleLlama4Topk1E16H640I384:
     OP_TYPE = "moe"
     NAME = "moe_fp8_per_tensor_scale_llama4_topk1_e16_h640_i384"
+    VARIANT = 7  # of op family moe
     NUM_EXPERTS = 16
     TOP_K = 1
     HIDDEN_SIZE = 640
@@ -1079,6 +1085,7 @@ def run(
 class TestMoeFp8PerTensorScaleRenormTopk2E8H768I512:
     OP_TYPE = "moe"
     NAME = "moe_fp8_per_tensor_scale_renorm_topk2_e8_h768_i512"
+    VARIANT = 2  # of op family moe
     NUM_EXPERTS = 8
     TOP_K = 2
     HIDDEN_SIZE = 768

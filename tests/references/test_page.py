@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: c735dd55f4b29621cf6844b43ed26f6f
+# reftest-body: 6d653dddd1c38d26e80fa47f014c93ee
 """Tests of definitions/page. conftest.py says how they run."""
 
 import pytest
@@ -143,6 +143,7 @@ def page_flashinfer(test, inputs):
 class TestAppendPagedKvCacheKv8D128Ps1:
     OP_TYPE = "page"
     NAME = "append_paged_kv_cache_kv8_d128_ps1"
+    VARIANT = 0  # of op family page
     PAGE_SIZE = 1
     NUM_KV_HEADS = 8
     HEAD_DIM = 128
@@ -269,6 +270,7 @@ def run(append_key, append_value, batch_indices, positions, k_cache, v_cache, kv
 class TestAppendPagedKvCacheKv8D128Ps16:
     OP_TYPE = "page"
     NAME = "append_paged_kv_cache_kv8_d128_ps16"
+    VARIANT = 0  # of op family page
     PAGE_SIZE = 16
     NUM_KV_HEADS = 8
     HEAD_DIM = 128
@@ -396,6 +398,7 @@ def run(append_key, append_value, batch_indices, positions, k_cache, v_cache, kv
 class TestAppendPagedMlaKvCacheCkv512Kpe64Ps64:
     OP_TYPE = "page"
     NAME = "append_paged_mla_kv_cache_ckv512_kpe64_ps64"
+    VARIANT = 0  # of op family page
     PAGE_SIZE = 64
     HEAD_DIM_CKV = 512
     HEAD_DIM_KPE = 64

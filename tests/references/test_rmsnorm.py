@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: b2b40b1e1c51981977d42c96a4b02027
+# reftest-body: 31c89273938b07da416237df0633261e
 """Tests of definitions/rmsnorm. conftest.py says how they run."""
 
 import pytest
@@ -123,6 +123,7 @@ def rmsnorm_torch(test, inputs):
 class TestFusedAddRmsnormH4096:
     OP_TYPE = "rmsnorm"
     NAME = "fused_add_rmsnorm_h4096"
+    VARIANT = 1  # of op family rmsnorm
     HIDDEN_SIZE = 4096
     AXES = conftest.constants(
         batch_size=None,
@@ -212,6 +213,7 @@ def run(hidden_states, residual, weight):
 class TestFusedAddRmsnormH5120:
     OP_TYPE = "rmsnorm"
     NAME = "fused_add_rmsnorm_h5120"
+    VARIANT = 1  # of op family rmsnorm
     HIDDEN_SIZE = 5120
     AXES = conftest.constants(
         batch_size=None,
@@ -301,6 +303,7 @@ def run(hidden_states, residual, weight):
 class TestFusedAddRmsnormH7168:
     OP_TYPE = "rmsnorm"
     NAME = "fused_add_rmsnorm_h7168"
+    VARIANT = 1  # of op family rmsnorm
     HIDDEN_SIZE = 7168
     AXES = conftest.constants(
         batch_size=None,
@@ -389,6 +392,7 @@ def run(hidden_states, residual, weight):
 class TestRmsnormH128:
     OP_TYPE = "rmsnorm"
     NAME = "rmsnorm_h128"
+    VARIANT = 0  # of op family rmsnorm
     HIDDEN_SIZE = 128
     AXES = conftest.constants(
         batch_size=None,
@@ -477,6 +481,7 @@ def run(hidden_states, weight):
 class TestRmsnormH1536:
     OP_TYPE = "rmsnorm"
     NAME = "rmsnorm_h1536"
+    VARIANT = 0  # of op family rmsnorm
     HIDDEN_SIZE = 1536
     AXES = conftest.constants(
         batch_size=None,
@@ -565,6 +570,7 @@ def run(hidden_states, weight):
 class TestRmsnormH2048:
     OP_TYPE = "rmsnorm"
     NAME = "rmsnorm_h2048"
+    VARIANT = 0  # of op family rmsnorm
     HIDDEN_SIZE = 2048
     AXES = conftest.constants(
         batch_size=None,
@@ -653,6 +659,7 @@ def run(hidden_states, weight):
 class TestRmsnormH4096:
     OP_TYPE = "rmsnorm"
     NAME = "rmsnorm_h4096"
+    VARIANT = 0  # of op family rmsnorm
     HIDDEN_SIZE = 4096
     AXES = conftest.constants(
         batch_size=None,
@@ -741,6 +748,7 @@ def run(hidden_states, weight):
 class TestRmsnormH5376:
     OP_TYPE = "rmsnorm"
     NAME = "rmsnorm_h5376"
+    VARIANT = 0  # of op family rmsnorm
     HIDDEN_SIZE = 5376
     AXES = conftest.constants(
         batch_size=None,
@@ -829,6 +837,7 @@ def run(hidden_states, weight):
 class TestRmsnormH7168:
     OP_TYPE = "rmsnorm"
     NAME = "rmsnorm_h7168"
+    VARIANT = 0  # of op family rmsnorm
     HIDDEN_SIZE = 7168
     AXES = conftest.constants(
         batch_size=None,

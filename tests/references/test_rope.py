@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: ddf86df2d55cf0a7b0bfc2ae09f14c3e
+# reftest-body: 3edfed301fd76d54b0ade57bd3b2b7f4
 """Tests of definitions/rope. conftest.py says how they run."""
 
 import pytest
@@ -172,6 +172,7 @@ def rope_probe(test):
 class TestLlama31RopePosIdsH32Kv8D128:
     OP_TYPE = "rope"
     NAME = "llama31_rope_pos_ids_h32_kv8_d128"
+    VARIANT = 4  # of op family rope
     NUM_Q_HEADS = 32
     NUM_K_HEADS = 8
     HEAD_DIM = 128
@@ -288,6 +289,7 @@ def run(q, k, pos_ids):
 class TestRopePosIdsH32Kv8D128:
     OP_TYPE = "rope"
     NAME = "rope_pos_ids_h32_kv8_d128"
+    VARIANT = 0  # of op family rope
     NUM_Q_HEADS = 32
     NUM_K_HEADS = 8
     HEAD_DIM = 128
@@ -387,6 +389,7 @@ def run(q, k, pos_ids):
 class TestRopePosIdsInterleavedGivenD64:
     OP_TYPE = "rope"
     NAME = "rope_pos_ids_interleaved_given_d64"
+    VARIANT = 8  # of op family rope
     HEAD_DIM = 64
     AXES = conftest.constants(
         nnz=None,
@@ -484,6 +487,7 @@ def run(q, k, pos_ids, rotary_dim, interleave, rope_scale, rope_theta):
 class TestRopeWithCosSinCacheInterleavedD64:
     OP_TYPE = "rope"
     NAME = "rope_with_cos_sin_cache_interleaved_d64"
+    VARIANT = 3  # of op family rope
     NUM_QO_HEADS = 16
     NUM_KV_HEADS = 1
     HEAD_SIZE = 64
@@ -579,6 +583,7 @@ def run(q_pe, k_pe, cos_sin_cache, positions):
 class TestRopeWithCosSinCacheNeoxStyleD128Rd128:
     OP_TYPE = "rope"
     NAME = "rope_with_cos_sin_cache_neox_style_d128_rd128"
+    VARIANT = 1  # of op family rope
     NUM_QO_HEADS = 32
     NUM_KV_HEADS = 8
     HEAD_SIZE = 128
@@ -674,6 +679,7 @@ def run(q, k, cos_sin_cache, positions):
 class TestRopeWithCosSinCacheNeoxStyleD128Rd64:
     OP_TYPE = "rope"
     NAME = "rope_with_cos_sin_cache_neox_style_d128_rd64"
+    VARIANT = 1  # of op family rope
     HEAD_SIZE = 128
     ROTARY_DIM = 64
     AXES = conftest.constants(

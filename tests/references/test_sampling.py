@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 028fafa36e903ebf4d631e4f65742431
+# reftest-body: b7adb5432d6eb7d88976f4fb7ec26981
 """Tests of definitions/sampling. conftest.py says how they run."""
 
 import pytest
@@ -156,6 +156,7 @@ def sampling_sglang(test, inputs):
 class TestMinPSamplingFromProbsV32000:
     OP_TYPE = "sampling"
     NAME = "min_p_sampling_from_probs_v32000"
+    VARIANT = 4  # of op family sampling
     VOCAB_SIZE = 32000
     AXES = conftest.constants(
         batch_size=None,
@@ -235,6 +236,7 @@ def run(probs, min_p):
 class TestSamplingFromProbsV32000:
     OP_TYPE = "sampling"
     NAME = "sampling_from_probs_v32000"
+    VARIANT = 0  # of op family sampling
     VOCAB_SIZE = 32000
     AXES = conftest.constants(
         batch_size=None,
@@ -312,6 +314,7 @@ def run(probs):
 class TestTopKRenormProbsV32000:
     OP_TYPE = "sampling"
     NAME = "top_k_renorm_probs_v32000"
+    VARIANT = 9  # of op family sampling
     VOCAB_SIZE = 32000
     AXES = conftest.constants(
         batch_size=None,
@@ -394,6 +397,7 @@ def run(probs, top_k):
 class TestTopKSamplingFromProbsV32000:
     OP_TYPE = "sampling"
     NAME = "top_k_sampling_from_probs_v32000"
+    VARIANT = 1  # of op family sampling
     VOCAB_SIZE = 32000
     AXES = conftest.constants(
         batch_size=None,
@@ -479,6 +483,7 @@ def run(probs, top_k):
 class TestTopKTopPSamplingFromProbsV128256:
     OP_TYPE = "sampling"
     NAME = "top_k_top_p_sampling_from_probs_v128256"
+    VARIANT = 3  # of op family sampling
     VOCAB_SIZE = 128256
     AXES = conftest.constants(
         batch_size=None,
@@ -567,6 +572,7 @@ def run(probs, top_k, top_p):
 class TestTopPRenormProbsV32000:
     OP_TYPE = "sampling"
     NAME = "top_p_renorm_probs_v32000"
+    VARIANT = 10  # of op family sampling
     VOCAB_SIZE = 32000
     AXES = conftest.constants(
         batch_size=None,
@@ -648,6 +654,7 @@ def run(probs, top_p):
 class TestTopPSamplingFromProbsV32000:
     OP_TYPE = "sampling"
     NAME = "top_p_sampling_from_probs_v32000"
+    VARIANT = 2  # of op family sampling
     VOCAB_SIZE = 32000
     AXES = conftest.constants(
         batch_size=None,

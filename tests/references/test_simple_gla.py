@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 9048661482640fe244ae9bcfd22276c0
+# reftest-body: af63f7ff2af2be65460a5a8230694b57
 """Tests of definitions/simple_gla. conftest.py says how they run."""
 
 import pytest
@@ -196,6 +196,7 @@ def simple_gla_fla(test, inputs):
 class TestSimpleGlaChunkH8D64:
     OP_TYPE = "simple_gla"
     NAME = "simple_gla_chunk_h8_d64"
+    VARIANT = 2  # of op family simple_gla
     NUM_HEADS = 8
     HEAD_SIZE = 64
     AXES = conftest.constants(
@@ -294,6 +295,7 @@ def run(q, k, v, g):
 class TestSimpleGlaParallelH4D64:
     OP_TYPE = "simple_gla"
     NAME = "simple_gla_parallel_h4_d64"
+    VARIANT = 2  # of op family simple_gla
     NUM_HEADS = 4
     HEAD_SIZE = 64
     AXES = conftest.constants(
@@ -377,6 +379,7 @@ def run(q, k, v, g):
 class TestSimpleGlaVarlenGammaH4K64V128:
     OP_TYPE = "simple_gla"
     NAME = "simple_gla_varlen_gamma_h4_k64_v128"
+    VARIANT = 2  # of op family simple_gla
     NUM_HEADS = 4
     KEY_SIZE = 64
     VALUE_SIZE = 128

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 23107272ec9a60c166d0fb0c89f8cd4a
+# reftest-body: 78cc9b5a850673b1ff8701a5466b1a62
 """Tests of definitions/softmax. conftest.py says how they run."""
 
 import pytest
@@ -59,6 +59,7 @@ def softmax_flashinfer(test, inputs):
 class TestSoftmaxE256:
     OP_TYPE = "softmax"
     NAME = "softmax_e256"
+    VARIANT = 0  # of op family softmax
     NUM_EXPERTS = 256
     AXES = conftest.constants(
         num_tokens=None,
@@ -136,6 +137,7 @@ def run(logits):
 class TestSoftmaxV128256:
     OP_TYPE = "softmax"
     NAME = "softmax_v128256"
+    VARIANT = 1  # of op family softmax
     VOCAB_SIZE = 128256
     AXES = conftest.constants(
         batch_size=None,
@@ -214,6 +216,7 @@ def run(logits, temperature):
 class TestSoftmaxV151936:
     OP_TYPE = "softmax"
     NAME = "softmax_v151936"
+    VARIANT = 1  # of op family softmax
     VOCAB_SIZE = 151936
     AXES = conftest.constants(
         batch_size=None,

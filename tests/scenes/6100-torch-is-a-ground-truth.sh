@@ -2,6 +2,7 @@
 # 6100: PyTorch's own kernels verify gemm and attention; what is asked decides which stored verdict counts.
 . "$(dirname "$0")/scene.sh"
 [ "$device" = cpu ] || skip "a GPU has its own choice of ground truths"
+pytest_is_here
 given tiny_gemm tiny_norm gqa_ragged_prefill_causal_h10_kv2_d128 gqa_paged_prefill_causal_h16_kv4_d128_ps16 \
 	mla_paged_decode_h128_ckv512_kpe64_ps64 mla_ragged_prefill_h16_qk192_vo128
 
@@ -46,6 +47,11 @@ cd ../..
 verify --ground-truth all gqa_ragged_noncausal gqa_ragged_tagged
 expect_exit 0
 expect "all([w['passed_over'] for w in case['witnesses']] == [None, None] for n in ('gqa_ragged_noncausal', 'gqa_ragged_tagged') for case in d[n]['cases'])"
+run generate # and of generated tests it is the family's, too
+expect_exit 0
+run_pytest -k 'test_ground_truths_agree and small and Gqa'
+expect_exit 0
+expect_says passed
 
 # Who only looks, and who watches, asks of the same verdicts as verify does.
 rm -r .reftest definitions && given tiny_gemm

@@ -39,6 +39,7 @@ static struct test_class class_of(const struct definition *d)
 	return (struct test_class){.name = d->name,
 				   .definition = d,
 				   .family = "rmsnorm",
+				   .variant = 1,
 				   .sizes = sizes,
 				   .size_count = 2,
 				   .constants = constants,
@@ -57,7 +58,7 @@ static void a_class_has_what_the_definition_says(void **state)
 	assert_string_equal(out.data, again.data);
 	assert_non_null(strstr(
 	    out.data,
-	    "\nclass TestAB:\n    OP_TYPE = \"rmsnorm\"\n    NAME = \"a_b\"\n    HIDDEN_SIZE = 64\n    N = 3\n"));
+	    "\nclass TestAB:\n    OP_TYPE = \"rmsnorm\"\n    NAME = \"a_b\"\n    VARIANT = 1  # of op family rmsnorm\n    HIDDEN_SIZE = 64\n    N = 3\n"));
 	assert_non_null(strstr(out.data, "        n=N,\n        N=4,\n        name=5,\n"));
 	assert_non_null(
 	    strstr(out.data,
