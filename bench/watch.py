@@ -6,7 +6,7 @@ Prints distributions over SAVES (500) saves, with pauses between verdict and nex
 in less than half a second; 100 ms is an editor that saves at every pause in typing) and back to back: each save takes a fresh
 runner, so this shows how fast these are made, and on a GPU each makes a CUDA context. On a GPU, too: bursts of four saves with
 100 ms between verdict and next save, as formatters and quick fingers make them, and 2 s of peace after each.
-Then a checkout: 1 000 definitions change at once, and the time from git's end to the plan is taken, and to the last verdict.
+Then checkouts: 1 000 definitions change at once, and the time from git's end to the plan is taken, and to the last verdict.
 Then the same number of files written without git's lock, by `cp` and by `sed -i`: into how many batches they fall, and the time
 from the writer's end to the last verdict.
 Last, how much memory the watcher has with 10 000 definitions, and how long it takes to be ready, beside `git status`.
@@ -17,6 +17,7 @@ verdict and next save, bursts, comments.
 import glob
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -182,39 +183,50 @@ def git(root, *words):
                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
+def checked_out(watch, root, branch):
+    """Seconds from the end of `git checkout BRANCH` to the plan and to the last verdict; how many are planned and passed."""
+    ended = []
+    checks_out = threading.Thread(target=lambda: (git(root, "checkout", "-q", branch), ended.append(time.monotonic())))
+    checks_out.start()  # beside us: who does not read what the watcher says holds it up
+    plan = watch.until("plan")
+    planned = time.monotonic()
+    batch = watch.until("batch")
+    told = time.monotonic()
+    checks_out.join()
+    time.sleep(0.5)
+    return max(0, planned - ended[0]), max(0, told - ended[0]), (plan["definitions"], batch["passed"])
+
+
+def checkouts(watch, root, branches, count, which):
+    planned, told, batches = zip(*(checked_out(watch, root, branch) for branch in branches))
+    show(f"git checkout of {count} definitions {which} -> plan", planned, "  bar: 50")
+    show(f"git checkout of {count} definitions {which} -> last verdict", told,
+         f"  (definitions, passed) of the batches: {sorted(set(batches))}")
+
+
 def checkout(build, count, device, rounds=10):
+    """To branches in each of which every definition differs: first to each of them once, with verdicts in the cache and
+    contents that the watcher has never seen, and then to and fro between two of them."""
     with tempfile.TemporaryDirectory() as root:
         make_tree(root, count)
-        git(root, "init", "-q", "-b", "one")
+        git(root, "init", "-q", "-b", "b0")
         git(root, "add", "-A")
-        git(root, "commit", "-q", "-m", "one")
-        git(root, "checkout", "-q", "-b", "two")
-        folder = os.path.join(root, "definitions", "rmsnorm")
-        for name in os.listdir(folder):
-            with open(os.path.join(folder, name)) as file:
-                text = file.read()
-            text = text.replace("one rounding", "a single rounding").replace("1e-6)", "1.0e-6)")
-            save(os.path.join(folder, name), text)
-        git(root, "commit", "-q", "-a", "-m", "two")
+        git(root, "commit", "-q", "-m", "b0")
+        verify = [os.path.join(build, "reftest"), "--root", root, "verify", "--no-workloads", "--device", device, "--quiet",
+                  "--sizes", "small"]
+        subprocess.run(verify, check=True, stdout=subprocess.DEVNULL)
+        branches = [f"b{number}" for number in range(rounds + 1)]
+        for number, branch in enumerate(branches[1:], 1):
+            git(root, "checkout", "-q", "-b", branch)
+            for path in glob.glob(os.path.join(root, "definitions", "*", "*.json")):
+                with open(path) as file:
+                    text = file.read()
+                save(path, re.sub(r"1e-6( \+ \d+e-30)?\)", f"1e-6 + {number}e-30)", text))
+            git(root, "commit", "-q", "-a", "-m", branch)
+            subprocess.run(verify, check=True, stdout=subprocess.DEVNULL)
         watch = Watch(build, root, "--no-workloads", "--device", device)
-        planned, told, batches = [], [], set()
-        for i in range(rounds):
-            ended = []
-            checks_out = threading.Thread(target=lambda: (git(root, "checkout", "-q", ("one", "two")[i % 2]),
-                                                          ended.append(time.monotonic())))
-            checks_out.start()  # beside us: who does not read what the watcher says holds it up
-            plan = watch.until("plan")
-            at = time.monotonic()
-            batch = watch.until("batch")
-            at_last = time.monotonic()
-            checks_out.join()
-            planned.append(max(0, at - ended[0]))
-            told.append(max(0, at_last - ended[0]))
-            batches.add((plan["definitions"], batch["passed"]))
-            time.sleep(0.5)
-        show(f"git checkout of {count} definitions -> plan", planned, "  bar: 50")
-        show(f"git checkout of {count} definitions -> last verdict", told,
-             f"  (definitions, passed) of the batches: {sorted(batches)}")
+        checkouts(watch, root, branches[:-1], count, "never seen")
+        checkouts(watch, root, branches[:2] * (rounds // 2), count, "seen before")
         watch.end()
 
 
