@@ -119,8 +119,9 @@ static void read_tags(struct asked *asked, const cJSON *definition)
 
 	if (!cJSON_IsArray(json))
 		return;
-	cJSON_ArrayForEach(item, json) if (cJSON_IsString(item)) tags[asked->problem.tag_count++] =
-	    arena_string(&asked->arena, item->valuestring);
+	cJSON_ArrayForEach(item, json)
+		if (cJSON_IsString(item))
+			tags[asked->problem.tag_count++] = arena_string(&asked->arena, item->valuestring);
 	asked->problem.tags = tags;
 }
 

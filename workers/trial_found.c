@@ -146,11 +146,9 @@ static const char *said_tensor(struct trial *trial, const cJSON *said, int64_t s
 	*rank = 0;
 	if (!cJSON_IsArray(dims) || dtype == NULL)
 		return NULL;
-	cJSON_ArrayForEach(
-	    dim, dims) if (*rank == SHAPE_SHOWN ||
-			   !json_integer(dim, &shape[(*rank)++])) return arena_printf(&trial->arena,
-										      "a tensor of %d dimensions",
-										      cJSON_GetArraySize(dims));
+	cJSON_ArrayForEach(dim, dims)
+		if (*rank == SHAPE_SHOWN || !json_integer(dim, &shape[(*rank)++]))
+			return arena_printf(&trial->arena, "a tensor of %d dimensions", cJSON_GetArraySize(dims));
 	return say_tensor(&trial->arena, *rank, shape, err_show(dtype).text);
 }
 

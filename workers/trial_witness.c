@@ -61,8 +61,9 @@ static const struct rule *read_coarse(struct trial *trial, const cJSON *message)
 
 	if (!cJSON_IsArray(list))
 		return NULL;
-	cJSON_ArrayForEach(item, list) if (output < count) rules[output++] =
-	    (struct rule){.atol = amount_of(item, "atol"), .rtol = amount_of(item, "rtol")};
+	cJSON_ArrayForEach(item, list)
+		if (output < count)
+			rules[output++] = (struct rule){.atol = amount_of(item, "atol"), .rtol = amount_of(item, "rtol")};
 	return rules;
 }
 
@@ -82,7 +83,9 @@ void trial_take_provided(struct trial *trial, int at, const cJSON *message)
 	witness->coarse = trial->coarse[at] != NULL;
 	if (wrong == NULL && cJSON_GetArraySize(said) != trial->job->problem.output_count)
 		wrong = "answered with another number of outputs";
-	cJSON_ArrayForEach(item, said) if (wrong == NULL) wrong = trial_wrong_form(trial, output++, item, &reason);
+	cJSON_ArrayForEach(item, said)
+		if (wrong == NULL)
+			wrong = trial_wrong_form(trial, output++, item, &reason);
 	if (wrong == NULL && trial_copy_provided(trial, trial->truth[at], &err) != 0)
 		wrong = err.text;
 	if (wrong != NULL)

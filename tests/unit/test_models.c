@@ -73,8 +73,9 @@ static void every_entry_names_its_source_and_no_field_of_a_model_comes_twice(voi
 		assert_true(numbers_of(entry) > 0);
 		if (json_member(entry, "rms_norm_eps") != NULL)
 			assert_true(model_number(model, "rms_norm_eps", &eps) && eps > 0 && eps < 1e-3);
-		cJSON_ArrayForEach(other, models) if (other != entry && strcmp(model, json_text_of(other, "model")) == 0)
-			assert_int_equal(same_field(entry, other), 0);
+		cJSON_ArrayForEach(other, models)
+			if (other != entry && strcmp(model, json_text_of(other, "model")) == 0)
+				assert_int_equal(same_field(entry, other), 0);
 	}
 	assert_true(cJSON_GetArraySize(models) > 0);
 	cJSON_Delete(models);
