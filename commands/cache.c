@@ -93,7 +93,8 @@ static void print_stats_text(const char *path, const struct store_stats *stats, 
 		       "aside", stats->aside, (double)stats->aside_bytes / 1e6, path);
 	for (int i = 0; i < LACK_COUNT; i++)
 		misses += counts->misses[i];
-	printf("over %" PRId64 " runs: %" PRId64 " hits, %" PRId64 " misses\n", counts->runs, counts->hits, misses);
+	printf("over %" PRId64 " run%s: %" PRId64 " hits, %" PRId64 " misses\n", counts->runs, counts->runs == 1 ? "" : "s",
+	       counts->hits, misses);
 	for (int i = 0; i < LACK_COUNT; i++)
 		if (counts->misses[i] > 0)
 			printf("  %8" PRId64 "  %s\n", counts->misses[i], reasons[i].words);
