@@ -93,6 +93,7 @@ find_missing() {
 		# Shared caches and shards are tested with the real servers, each begun and ended by its test.
 		need redis-server there redis-server
 		need redis-tools there redis-cli
+		need apache2-bin there apache2
 		need openssl there openssl
 		need munge there munged
 		need slurmctld there slurmctld

@@ -48,6 +48,42 @@ http_begins() {
 	http=http://127.0.0.1:$(cat "$work/port")
 }
 
+# apache_begins: the real Apache httpd with mod_dav, over folders ac and cas below $work/www; its address is $http
+apache_begins() {
+	apache=$(command -v apache2 || echo /usr/sbin/apache2) modules=/usr/lib/apache2/modules
+	[ -x "$apache" ] || fail "there is no apache2: tools/setup.sh --tests installs it"
+	mkdir -p "$work/www/ac" "$work/www/cas" "$work/apache"
+	for _ in 1 2 3 4 5; do # a port that is free now may be another's a moment later
+		port=$("$python" -I -S -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+		cat >"$work/apache/conf" <<-END
+			ServerRoot $work/apache
+			ServerName localhost
+			PidFile $work/apache/pid
+			ErrorLog $work/apache/error
+			Listen 127.0.0.1:$port
+			LoadModule mpm_event_module $modules/mod_mpm_event.so
+			LoadModule authz_core_module $modules/mod_authz_core.so
+			LoadModule dav_module $modules/mod_dav.so
+			LoadModule dav_fs_module $modules/mod_dav_fs.so
+			DavLockDB $work/apache/locks
+			DocumentRoot $work/www
+			<Directory $work/www>
+			Dav On
+			Require all granted
+			</Directory>
+		END
+		"$apache" -f "$work/apache/conf" -D FOREGROUND >"$work/apache/out" 2>&1 &
+		servers="$servers $!"
+		http=http://127.0.0.1:$port
+		for _ in $(seq 100); do
+			"$python" -I -S -c "import socket; socket.create_connection(('127.0.0.1', $port)).close()" 2>/dev/null && return 0
+			kill -0 $! 2>/dev/null || break
+			sleep 0.05
+		done
+	done
+	fail "Apache did not come up: $(cat "$work/apache/out" "$work/apache/error" 2>/dev/null)"
+}
+
 # server_begins FILE [ARGUMENT…]: a Python server that writes its port to $work/port; it is $port then
 server_begins() {
 	rm -f "$work/port"
