@@ -6,28 +6,8 @@
 command -v tmux >/dev/null 2>&1 || skip "there is no tmux here"
 command -v bash >/dev/null 2>&1 || skip "there is no bash here"
 given tiny_norm tiny_gemm
-terminal() { tmux -S "$work/tmux" -f /dev/null "$@"; }
-trap 'terminal kill-server 2>/dev/null; exit 130' INT TERM
-
-# await_terminal SENTENCE COMMAND…: waits until the command is true of what the terminal, its history included, shows
-await_terminal() {
-	sentence=$1
-	shift
-	expectations=$((expectations + 1))
-	turns=0
-	until terminal capture-pane -p -J -S - -t scene >"$work/out" && "$@"; do
-		turns=$((turns + 1))
-		if [ $turns -gt 1200 ]; then
-			terminal kill-server
-			fail "the terminal never $sentence"
-		fi
-		sleep 0.05
-	done
-}
+. "$top/tests/scenes/terminal.sh"
 has() { grep -qE -e "$1" "$work/out"; }
-shows() {
-	for text in "$@"; do await_terminal "shows '$text'" has "$text"; done
-}
 fresh() {
 	terminal send-keys -R -t scene
 	terminal clear-history -t scene
