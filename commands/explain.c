@@ -177,8 +177,10 @@ static int exit_code(const struct pass *pass)
 
 static int run(struct reftest *reftest, const struct explain_options *o, const struct words *names, struct err *err)
 {
-	struct pass_options options = {.device = o->device, .device_class = o->device_class, .python = o->python, .ground_truth = o->ground_truth, .cached_only = true, .dry_run = true, .each = true, .from_index = o->index,
-	                               .details = true, .cases = case_options_default(), .ask_names = names->items,
+	struct pass_options options = {.device = o->device, .device_class = o->device_class, .python = o->python,
+	                               .ground_truth = o->ground_truth, .cached_only = true, .dry_run = true,
+	                               .each = true, .from_index = o->index, .details = true,
+	                               .cases = case_options_default(), .ask_names = names->items,
 	                               .ask_count = o->alone ? 0 : names->count};
 	struct pass pass;
 	int code = EXIT_INTERNAL;
