@@ -71,7 +71,7 @@ void batches_dispatch(struct batches *batches);
 /* Tells and ends the batches that are done. true: there was one. */
 bool batches_finish(struct batches *batches);
 
-/* Looks after the generated pytest files, if that is due and no batch is under way that would. */
+/* Looks after the generated pytest files, if there is a reason to and no batch is under way that would. */
 void batches_keep(struct batches *batches);
 
 int batches_under_way(const struct batches *batches); /* those that are whole, and that somebody waits for */

@@ -8,13 +8,19 @@
 
 static const char folder[] = "tests/references/";
 
-bool upkeep_heard(struct upkeep *upkeep, const char *path)
+/* The first of several counts: whoever goes on touching them puts nothing off. */
+bool upkeep_heard(struct upkeep *upkeep, const char *path, int64_t now_ms)
 {
 	if (strncmp(path, "tests/", 6) != 0)
 		return false;
-	if (strncmp(path, folder, sizeof folder - 1) == 0 || strcmp(path, "tests/") == 0)
-		upkeep->doubted = true;
+	if ((strncmp(path, folder, sizeof folder - 1) == 0 || strcmp(path, "tests/") == 0) && upkeep->due_ms == 0)
+		upkeep->due_ms = now_ms + UPKEEP_REST_MS;
 	return true;
+}
+
+int64_t upkeep_deadline(const struct upkeep *upkeep)
+{
+	return upkeep->due_ms != 0 ? upkeep->due_ms : INT64_MAX;
 }
 
 /* What is done at every save is counted, not told. */
@@ -57,7 +63,7 @@ void upkeep_update(struct upkeep *upkeep, struct reftest *reftest, const struct 
 	struct err err = {""};
 	bool there = generated_before(reftest->root, &options.layout), walk = there && dataset == NULL;
 
-	upkeep->doubted = false;
+	upkeep->due_ms = 0;
 	upkeep->there = there;
 	if (!there)
 		upkeep->failed = false;
@@ -84,5 +90,5 @@ bool upkeep_is_due(const struct upkeep *upkeep, const char *root)
 {
 	enum layout layout;
 
-	return upkeep->doubted || generated_before(root, &layout) != upkeep->there;
+	return upkeep->due_ms != 0 || generated_before(root, &layout) != upkeep->there;
 }

@@ -1,17 +1,24 @@
 /* upkeep - the generated pytest files under a running watcher: brought up to date after each batch, and when one of them was
- * touched. Where none were generated, nothing is done. */
+ * touched. Where none were generated, nothing is done.
+ *
+ * Our own writing is heard of like anybody's, and a look costs as much as all classes of a file while one of its definitions was
+ * saved just now, for then no stat is believed. So who touches a file is looked at UPKEEP_REST_MS later: what is saved in quick
+ * succession costs one more look and not one a save, and that look may believe stats and note what it saw. */
 #ifndef REFTEST_COMMANDS_UPKEEP_H
 #define REFTEST_COMMANDS_UPKEEP_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/hash.h"
 #include "commands/watch_tell.h"
 #include "dataset/dataset.h"
 #include "reftest.h"
 
+enum { UPKEEP_REST_MS = 150 }; /* a stat is believed after 100 (commands/renewal.c) */
+
 struct upkeep {           /* {0}: never looked */
-	bool doubted;       /* one of them was touched since the last look */
+	int64_t due_ms;     /* one of them was touched since the last look: when to look; 0: none was */
 	bool there;         /* files had been generated when they were last looked at */
 	bool failed;        /* they could not be made true, or something had to be said of them */
 	int untold;         /* files replaced or removed that no batch has told of yet */
@@ -19,7 +26,10 @@ struct upkeep {           /* {0}: never looked */
 };
 
 /* A path that changed, relative to the root. true: it is one of theirs, or a folder they may lie in. */
-bool upkeep_heard(struct upkeep *upkeep, const char *path);
+bool upkeep_heard(struct upkeep *upkeep, const char *path, int64_t now_ms);
+
+/* When one that was touched is to be looked at; INT64_MAX: none was. */
+int64_t upkeep_deadline(const struct upkeep *upkeep);
 
 /* Makes them true, by `dataset` (NULL: by a walk of its own). What is wrong is told; files that were replaced or removed are
  * counted in `untold`. */
@@ -30,7 +40,7 @@ void upkeep_update(struct upkeep *upkeep, struct reftest *reftest, const struct 
  * between batches (a file that was deleted, an edit that is seen here before its batch begins) belongs to the next one. */
 int upkeep_written(struct upkeep *upkeep);
 
-/* Must they be looked at (again)? */
+/* Is there a reason to look at them (again), now or at the deadline? */
 bool upkeep_is_due(const struct upkeep *upkeep, const char *root);
 
 #endif

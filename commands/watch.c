@@ -250,7 +250,7 @@ static void take_changes(struct watch *watch, const struct changes *changes, str
 	for (int i = 0; i < changes->count; i++) {
 		const char *path = changes->paths[i];
 
-		if (upkeep_heard(&watch->batches.upkeep, path))
+		if (upkeep_heard(&watch->batches.upkeep, path, clock_ms()))
 			continue;
 		if (path[strlen(path) - 1] == '/')
 			add_folder(watch, path, &words);
@@ -360,6 +360,8 @@ static int timeout_ms(const struct watch *watch, bool more)
 	if (gather_keeps(gather, now_ms) && first < gather->taken_ms + GATHER_MS)
 		first = gather->taken_ms + GATHER_MS;
 	first = earlier(first, earlier(gather_deadline(gather), workshop_deadline(&watch->workshop)));
+	if (watch->batches.first == NULL) /* else the end of the batch looks */
+		first = earlier(first, upkeep_deadline(&watch->batches.upkeep));
 	int64_t wait = first - now_ms;
 
 	return wait < 0 ? 0 : wait > 60000 ? 60000 : (int)wait;
@@ -495,7 +497,7 @@ static void loop(struct watch *watch)
 		more = batches_plan(&watch->batches);
 		if (batches_finish(&watch->batches))
 			watch->gather.done_ms = clock_ms();
-		if (watch->batches.upkeep.doubted)
+		if (upkeep_deadline(&watch->batches.upkeep) <= clock_ms())
 			batches_keep(&watch->batches);
 		rest(watch);
 		if (door_waits(&watch->door))

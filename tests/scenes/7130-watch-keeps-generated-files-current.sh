@@ -1,7 +1,8 @@
 #!/bin/sh
 # 7130: where pytest files were generated, watch leaves them current after each save, each deletion and each deletion of one
 # of them, as `generate` would have written them; a file that somebody edited is left alone and named once; where none were
-# generated it makes none; and when `generate` runs beside it, it keeps from then on what came of that.
+# generated it makes none; and when `generate` runs beside it, it keeps from then on what came of that. Once it is quiet, what it
+# saw is noted, so that whoever comes next need not make the classes again to know that they are current.
 . "$(dirname "$0")/scene.sh"
 given tiny_norm tiny_gemm
 current() { # as a cold `generate` says
@@ -26,6 +27,11 @@ edit definitions/rmsnorm/tiny_norm.json 'EPSILON = 1e-6' 'EPSILON = 1e-4' # it f
 await_batch
 heard "e['failed'] == 1 and e['written'] == 1"
 grep -q 'EPSILON = 1e-4' "$norms" || fail "the generated file of a definition that fails holds another text"
+for _ in $(seq 600); do
+	if grep -q ' test_rmsnorm.py$' .reftest/artifacts; then break; fi
+	sleep 0.1
+done
+grep -q ' test_rmsnorm.py$' .reftest/artifacts || fail "what was made after a save was not noted: $(cat .reftest/artifacts)"
 cp "$norms" "$work/before"
 printf '{' >"$work/broken"
 cp definitions/rmsnorm/tiny_norm.json "$work/failing"
