@@ -14,7 +14,7 @@
  *
  * Limits. LMDB is for local disks: on a network filesystem its locks and its mapping promise nothing between machines.
  * A process that is stopped by SIGSTOP in the middle of a commit holds up other writers until it goes on; Ctrl-Z waits for the
- * end of it (cache/unstopped.h).
+ * end of it (cache/unstopped.h), and who is held up says by whom (cache/waiting.h).
  *
  * One sync a commit (MDB_NOMETASYNC): the file stays whole whatever happens; a power cut may lose the last commit. */
 #include "cache/env.h"
@@ -34,6 +34,7 @@
 #include "cache/store.h"
 #include "cache/trust.h"
 #include "cache/unstopped.h"
+#include "cache/waiting.h"
 
 enum {
 	MAP_START = 16 << 20,  /* doubled whenever it is full */
@@ -105,6 +106,18 @@ static int make_folders(const struct env *env, struct err *err)
 	return 0;
 }
 
+static void lock_folder(const struct env *env, int fd, const char *folder, int how)
+{
+	struct waiting waiting;
+
+	if (flock(fd, how | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+		return;
+	waiting_begin(&waiting, env->path, folder);
+	while (flock(fd, how) != 0 && errno == EINTR)
+		;
+	waiting_end(&waiting);
+}
+
 /* Waits until no other process is opening or closing the store. The lock ends with the descriptor. -1: no folder to
  * lock, or a filesystem without locks, where there is nothing to wait for.
  *
@@ -122,8 +135,8 @@ static int wait_for_turn(const struct env *env, bool read_only)
 		close(fd);
 		fd = high;
 	}
-	while (fd >= 0 && flock(fd, read_only ? LOCK_SH : LOCK_EX) != 0 && errno == EINTR)
-		;
+	if (fd >= 0)
+		lock_folder(env, fd, folder, read_only ? LOCK_SH : LOCK_EX);
 	return fd;
 }
 
@@ -407,7 +420,7 @@ void env_close(struct env *env)
 /* --- Transactions ------------------------------------------------------------------------------------------------ */
 
 /* Begins; adopts a map that another process has grown, and the places of readers that died. */
-static int begin(struct env *env, unsigned flags, MDB_txn **txn)
+static int begin_at_once(struct env *env, unsigned flags, MDB_txn **txn)
 {
 	int rc = mdb_txn_begin(env->mdb, NULL, flags, txn);
 
@@ -415,6 +428,21 @@ static int begin(struct env *env, unsigned flags, MDB_txn **txn)
 		rc = mdb_txn_begin(env->mdb, NULL, flags, txn);
 	if (rc == MDB_READERS_FULL && (rc = mdb_reader_check(env->mdb, NULL)) == 0)
 		rc = mdb_txn_begin(env->mdb, NULL, flags, txn);
+	return rc;
+}
+
+/* Readers wait for nobody. */
+static int begin(struct env *env, unsigned flags, MDB_txn **txn)
+{
+	struct waiting waiting;
+	char path[FILE_PATH];
+
+	if ((flags & MDB_RDONLY) != 0)
+		return begin_at_once(env, flags, txn);
+	waiting_begin(&waiting, env->path, file_in(env, "lock.mdb", path));
+	int rc = begin_at_once(env, flags, txn);
+
+	waiting_end(&waiting);
 	return rc;
 }
 

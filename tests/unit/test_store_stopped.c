@@ -1,17 +1,21 @@
 /* A process that Ctrl-Z stops holds up nobody: whoever else writes to the store, or opens or closes it, does so at
- * once. */
+ * once. Who is held up, by one that SIGSTOP stopped, says by whom and what helps, and goes on when it does. */
 #include "cache/store.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
+
+#include "cache/env.h"
 
 enum { STOPS = 150, LIMIT_S = 60 };
 
@@ -70,9 +74,100 @@ static void one_that_is_stopped_holds_up_nobody(void **state)
 	assert_int_equal(system(command), 0);
 }
 
+static int stop_here(MDB_txn *txn, struct env *env, void *context)
+{
+	(void)txn, (void)env, (void)context;
+	return raise(SIGSTOP);
+}
+
+/* In a transaction of the store. */
+static void stop_while_writing(const char *root)
+{
+	static struct env env;
+	struct err note, err;
+
+	_exit(env_open(&env, root, false, &note, &err) != ENV_OPEN || env_write(&env, stop_here, NULL, &err) != 0);
+}
+
+/* With the turn to open and close. */
+static void stop_while_opening(const char *root)
+{
+	char folder[64];
+
+	snprintf(folder, sizeof folder, "%s/.reftest", root);
+	int fd = open(folder, O_RDONLY | O_DIRECTORY);
+
+	_exit(flock(fd, LOCK_EX) != 0 || raise(SIGSTOP) != 0);
+}
+
+static pid_t begin_stopped(const char *root, void (*stops)(const char *))
+{
+	pid_t child = fork();
+	int status;
+
+	if (child == 0)
+		stops(root);
+	assert_int_equal(waitpid(child, &status, WUNTRACED), child);
+	assert_true(WIFSTOPPED(status));
+	return child;
+}
+
+/* Its standard error is `out`. */
+static pid_t begin_put(const char *root, FILE **out)
+{
+	int ends[2];
+
+	assert_int_equal(pipe(ends), 0);
+	pid_t child = fork();
+
+	if (child == 0) {
+		dup2(ends[1], STDERR_FILENO);
+		_exit(put_fact(root, "by the one that waits") != 0);
+	}
+	close(ends[1]);
+	*out = fdopen(ends[0], "r");
+	return child;
+}
+
+static void assert_told_and_done(const char *root, void (*stops)(const char *))
+{
+	char line[8192] = "", wanted[64];
+	FILE *told;
+	int status;
+	pid_t holder = begin_stopped(root, stops), waits = begin_put(root, &told);
+
+	alarm(LIMIT_S); /* one that is told nothing waits for ever */
+	assert_non_null(fgets(line, sizeof line, told));
+	assert_non_null(strstr(line, root));
+	snprintf(wanted, sizeof wanted, "process %d, which is stopped: `kill -CONT %d`", (int)holder, (int)holder);
+	assert_non_null(strstr(line, wanted));
+	kill(holder, SIGCONT);
+	assert_int_equal(waitpid(holder, &status, 0), holder);
+	assert_int_equal(status, 0);
+	assert_int_equal(waitpid(waits, &status, 0), waits);
+	assert_int_equal(status, 0);
+	alarm(0);
+	assert_null(fgets(line, sizeof line, told)); /* once */
+	fclose(told);
+}
+
+static void who_is_held_up_says_by_whom(void **state)
+{
+	char root[] = "/tmp/reftest-held-XXXXXX", command[64];
+
+	(void)state;
+	assert_non_null(mkdtemp(root));
+	assert_int_equal(put_fact(root, "first"), 0);
+	assert_told_and_done(root, stop_while_writing);
+	assert_told_and_done(root, stop_while_opening);
+	snprintf(command, sizeof command, "rm -rf %s", root);
+	assert_int_equal(system(command), 0);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(one_that_is_stopped_holds_up_nobody)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(one_that_is_stopped_holds_up_nobody),
+	                                   cmocka_unit_test(who_is_held_up_says_by_whom)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
