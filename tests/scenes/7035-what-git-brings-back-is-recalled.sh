@@ -1,7 +1,7 @@
 #!/bin/sh
 # 7035: of more definitions than a small batch has, what the watcher knew when git last had them here is told without parsing
-# them. Then it is looked up: an export has the verdicts of what stands here now under its names. What was known of other
-# contents, or of a definition whose workload file changed, is not recalled.
+# them. Then it is looked up: an export has the verdicts of what stands here now under its names, and `explain` measures an edit
+# against them and not against what git took away. What was known of other contents, or of a definition whose workload file changed, is not recalled.
 . "$(dirname "$0")/scene.sh"
 command -v git >/dev/null 2>&1 || skip "there is no git here"
 given tiny_norm
@@ -15,8 +15,26 @@ do_git init -b good
 do_git add definitions
 do_git commit -m good
 do_git checkout -b other
-sed -i 's/EPSILON = 1e-6/EPSILON = 2e-6 \/ 2/' definitions/rmsnorm/norm_*.json
+sed -i 's/EPSILON = 1e-6/EPSILON = 2e-6 \/ 2/; s/"value": 64/"value": 128/' definitions/rmsnorm/norm_*.json
 do_git commit -a -m other
+
+watch
+for branch in good other; do
+	do_git checkout $branch
+	await "e['event'] == 'batch' and e['passed'] == 21"
+done
+heard "e['cases_run'] == 0"
+# The watcher answers when nothing is left to be looked up.
+REFTEST_TRACE=1 timeout 60 "$reftest" verify --changed --sizes small --device "$device" >"$work/answer" 2>"$work/trace" && status=0 || status=$?
+expect_exit 0
+grep -q 'the watcher vouches for 21 ' "$work/trace" || fail "it was not the watcher that answered: $(cat "$work/trace")"
+end_watch
+edit definitions/rmsnorm/norm_15.json 'EPSILON = 2e-6' 'EPSILON = 3e-6'
+run explain --device "$device" norm_15
+expect_says 'small:batch_size=1: stale' 'reference changed'
+expect_silence_about hidden_size
+edit definitions/rmsnorm/norm_15.json 'EPSILON = 3e-6' 'EPSILON = 2e-6'
+
 watch
 for branch in good other good; do
 	do_git checkout $branch
