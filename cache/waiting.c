@@ -10,29 +10,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/stopped.h"
+
 enum { STACK = 256 << 10, LINE = 256 };
 
 struct holder {
 	long process; /* 0: nobody is known (another PID namespace, no /proc) */
 	bool stopped;
 };
-
-/* By the state in /proc/N/stat, which stands behind the last parenthesis. */
-static bool is_stopped(long process)
-{
-	char path[64], text[LINE] = "";
-
-	snprintf(path, sizeof path, "/proc/%ld/stat", process);
-	FILE *file = fopen(path, "r");
-	size_t length = file != NULL ? fread(text, 1, sizeof text - 1, file) : 0;
-
-	if (file != NULL)
-		fclose(file);
-	text[length] = '\0';
-	const char *name_end = strrchr(text, ')');
-
-	return name_end != NULL && name_end[1] == ' ' && (name_end[2] == 'T' || name_end[2] == 't');
-}
 
 /* A line of /proc/locks: "7: POSIX  ADVISORY  READ 4711 fe:00:3194966 0 0"; of one who only waits for the lock, with
  * "->" before its kind. The process that holds a lock on that file; 0: it is of another. */
@@ -56,13 +41,13 @@ static struct holder find_holder(const char *locked)
 	struct holder found = {0};
 	struct stat st;
 	char line[LINE];
-	FILE *locks = stat(locked, &st) == 0 ? fopen("/proc/locks", "r") : NULL;
+	FILE *locks = stat(locked, &st) == 0 ? fopen("/proc/locks", "re") : NULL;
 
 	while (locks != NULL && !found.stopped && fgets(line, sizeof line, locks) != NULL) {
 		long process = holder_in(line, &st);
 
 		if (process != 0 && process != (long)getpid())
-			found = (struct holder){process, is_stopped(process)};
+			found = (struct holder){process, process_is_stopped(process)};
 	}
 	if (locks != NULL)
 		fclose(locks);

@@ -15,6 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/stopped.h"
+
 #define SOCKET "watch.sock"
 #define LOCK "watch.lock"
 
@@ -303,24 +305,8 @@ static long process_of(int fd)
 	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && peer.pid > 0 ? (long)peer.pid : 0;
 }
 
-/* Is it stopped (Ctrl-Z, a debugger)? It answers nobody until somebody lets it go on. */
-static bool is_stopped(long process)
-{
-	char path[64], text[1024];
-	const char *end;
-
-	snprintf(path, sizeof path, "/proc/%ld/stat", process);
-	FILE *file = process > 0 ? fopen(path, "re") : NULL;
-
-	if (file == NULL)
-		return false;
-	text[fread(text, 1, sizeof text - 1, file)] = '\0';
-	fclose(file);
-	end = strrchr(text, ')'); /* "PID (name) state …", and the name may hold anything */
-	return end != NULL && end[1] == ' ' && (end[2] == 'T' || end[2] == 't');
-}
-
-/* An answer may take as long as what it waits for runs, so only one from a process that stands still is given up. */
+/* An answer may take as long as what it waits for runs, so only one from a process that stands still (Ctrl-Z, a debugger) is
+ * given up: it answers nobody until somebody lets it go on. */
 static bool wait_for_answer(int fd, const char *root, door_long_wait *long_wait, int64_t *waited_ms)
 {
 	const int64_t limit = long_wait != NULL ? DOOR_LONG_MS : DOOR_GLANCE_MS;
@@ -331,7 +317,7 @@ static bool wait_for_answer(int fd, const char *root, door_long_wait *long_wait,
 		bool was_long = *waited_ms >= limit;
 
 		*waited_ms += ms;
-		if (is_stopped(process) || (long_wait == NULL && *waited_ms >= limit))
+		if (process_is_stopped(process) || (long_wait == NULL && *waited_ms >= limit))
 			return false;
 		if (!was_long && *waited_ms >= limit)
 			long_wait(root, process);

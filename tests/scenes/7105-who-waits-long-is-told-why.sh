@@ -55,9 +55,9 @@ expect_exit 3
 grep -q 'stale    rmsnorm/slow' "$work/alone" || fail "alone it said: $(cat "$work/alone")"
 for command in 'verify --changed --cached-only --sizes small' 'explain slow'; do
 	step="reftest $command --alone"
-	timeout 20 "$reftest" $command --alone --device "$device" >"$work/alone" 2>&1 && status=0 || status=$?
+	REFTEST_TRACE=1 timeout 20 "$reftest" $command --alone --device "$device" >"$work/alone" 2>&1 && status=0 || status=$?
 	expect_exit 3
-	! grep -q 'waiting for the watcher' "$work/alone" || fail "$step: alone it waited: $(cat "$work/alone")"
+	! grep -q 'the watcher' "$work/alone" || fail "$step: it asked the watcher: $(cat "$work/alone")"
 done
 for _ in $(seq 1200); do
 	[ "$(descriptors)" -gt $((before + 1)) ] || break # one asks yet

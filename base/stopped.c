@@ -1,0 +1,20 @@
+#include "base/stopped.h"
+
+#include <stdio.h>
+#include <string.h>
+
+bool process_is_stopped(long process)
+{
+	char path[64], text[256];
+
+	snprintf(path, sizeof path, "/proc/%ld/stat", process);
+	FILE *file = process > 0 ? fopen(path, "re") : NULL;
+	size_t length = file != NULL ? fread(text, 1, sizeof text - 1, file) : 0;
+
+	if (file != NULL)
+		fclose(file);
+	text[length] = '\0';
+	const char *end = strrchr(text, ')'); /* "PID (name) state …", and the name may hold anything */
+
+	return end != NULL && end[1] == ' ' && (end[2] == 'T' || end[2] == 't');
+}
