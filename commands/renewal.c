@@ -52,13 +52,21 @@ static void add_stat(struct buf *all, const struct file_stat *stat)
 	buf_add(all, stat, sizeof *stat);
 }
 
-/* Over all that a file depends on, by stat: its definitions, whether somebody tests one of them by hand, and itself. */
-static struct digest group_digest(const struct renewal *r, const struct group *group)
+/* Of a generated file; zeros: it is not there. */
+static struct file_stat own_stat(const struct renewal *r, const char *file)
 {
-	struct file_stat own = {0};
+	struct stat st;
+
+	return fstatat(r->dataset->fd, arena_printf(r->arena, "%s%s", PRESENT_FOLDER, file), &st, 0) == 0
+		   ? file_stat_of(&st)
+		   : (struct file_stat){0};
+}
+
+/* Over all that a file depends on, by stat: its definitions, whether somebody tests one of them by hand, and itself. */
+static struct digest group_digest(const struct renewal *r, const struct group *group, const struct file_stat *own)
+{
 	struct buf all = {0};
 	struct digest digest;
-	struct stat st;
 
 	buf_add(&all, r->context.bytes, DIGEST_BYTES);
 	for (int i = 0; i < group->count; i++) {
@@ -69,9 +77,7 @@ static struct digest group_digest(const struct renewal *r, const struct group *g
 		add_stat(&all, &group->members[i]->stat);
 		buf_text(&all, r->options->layout == LAYOUT_OP_TYPE && present_has(&r->present, name) ? "+" : "-");
 	}
-	if (fstatat(r->dataset->fd, arena_printf(r->arena, "%s%s", PRESENT_FOLDER, group->file), &st, 0) == 0)
-		own = file_stat_of(&st);
-	add_stat(&all, &own);
+	add_stat(&all, own);
 	digest = digest_of(all.data, all.length);
 	buf_free(&all);
 	return digest;
@@ -118,7 +124,8 @@ static void note_fresh(struct renewal *r, const char *file, const struct digest 
 /* What was noted still holds: nothing to do. */
 bool renewal_noted(struct renewal *r, const struct group *group, const struct note *note)
 {
-	struct digest digest = group_digest(r, group);
+	const struct file_stat own = own_stat(r, group->file);
+	struct digest digest = group_digest(r, group, &own);
 
 	if (r->options->force || r->options->print != NULL || !digest_equal(&digest, &note->digest) || any_near(group))
 		return false;
@@ -275,11 +282,19 @@ static int print_file(struct renewal *r, const struct buf *text)
 	return 0;
 }
 
+/* Is `now` the stat of what was read, or of what was written since? Else somebody has edited the file meanwhile, and what was
+ * noted of it would hide that for good. */
+static bool is_what_we_know(const struct file_stat *read, const struct file_stat *now, bool wrote, size_t length)
+{
+	return wrote ? now->size == length : memcmp(read, now, sizeof *now) == 0;
+}
+
 static int make_group(struct renewal *r, const struct group *group, struct arena *arena, struct err *err)
 {
 	struct test_class *classes = arena_array(arena, (size_t)group->count, sizeof *classes);
 	struct buf old = {0}, body = {0}, text = {0};
-	int counts[NOTE_COUNTS] = {0}, rc = -1, settled = 1, invalid = r->out->invalid;
+	int counts[NOTE_COUNTS] = {0}, rc = -1, settled = 1, invalid = r->out->invalid, written = r->out->written;
+	const struct file_stat first = own_stat(r, group->file);
 	enum owner owner;
 	enum file_answer there = read_old(r, group->file, &old, &owner);
 	const struct buf none = {0};
@@ -305,9 +320,11 @@ static int make_group(struct renewal *r, const struct group *group, struct arena
 	count_definitions(r->out, counts, group->count);
 	rc = 0;
 	if (!r->options->check && settled == 1 && r->out->invalid == invalid && !any_near(group)) {
-		struct digest digest = group_digest(r, group);
+		const struct file_stat now = own_stat(r, group->file);
+		struct digest digest = group_digest(r, group, &now);
 
-		note_fresh(r, group->file, &digest, counts);
+		if (is_what_we_know(&first, &now, r->out->written > written, text.length))
+			note_fresh(r, group->file, &digest, counts);
 	}
 done:
 	buf_free(&old);
