@@ -60,7 +60,7 @@ static void fill(const char *how)
 static void read_both(struct buf *bytes, struct buf *listing, struct arena *arena, struct index *out,
 		      struct index *expected, enum index_answer answer)
 {
-	static const char *const words[] = {"ls-files", "--stage", "-z", NULL};
+	static const char *const words[] = {"ls-files", "-t", "--stage", "-z", NULL};
 	struct repository repository;
 	struct err err = {""};
 
@@ -79,11 +79,21 @@ static void assert_same(const struct index *a, const struct index *b)
 		assert_string_equal(a->entries[i].path, b->entries[i].path);
 		assert_int_equal(a->entries[i].kind, b->entries[i].kind);
 		assert_int_equal(a->entries[i].conflict, b->entries[i].conflict);
+		assert_int_equal(a->entries[i].skipped, b->entries[i].skipped);
 		assert_memory_equal(a->entries[i].object, b->entries[i].object, OBJECT_BYTES);
 	}
 }
 
-static void expect_as_listed(int at_least)
+static int skipped_in(const struct index *index)
+{
+	int skipped = 0;
+
+	for (int i = 0; i < index->count; i++)
+		skipped += index->entries[i].skipped;
+	return skipped;
+}
+
+static void expect_as_listed(int at_least, int skipped)
 {
 	struct buf bytes = {0}, listing = {0};
 	struct arena arena = {0};
@@ -91,6 +101,7 @@ static void expect_as_listed(int at_least)
 
 	read_both(&bytes, &listing, &arena, &index, &expected, INDEX_OK);
 	assert_true(index.count >= at_least);
+	assert_int_equal(skipped_in(&index), skipped);
 	assert_same(&index, &expected);
 	for (int i = 0; i < index.count; i++)
 		assert_ptr_equal(index_find(&index, index.entries[i].path), &index.entries[i]);
@@ -114,22 +125,22 @@ static void versions_2_to_4_are_read_as_git_lists_them(void **state)
 	(void)state;
 	fill("");
 	version_of(2);
-	expect_as_listed(30);
+	expect_as_listed(30, 0);
 	shell("git update-index --skip-worktree a/1"); /* needs the flags of version 3 */
 	version_of(3);
-	expect_as_listed(30);
+	expect_as_listed(30, 1);
 	shell("git update-index --index-version 4");
 	version_of(4);
-	expect_as_listed(30);
+	expect_as_listed(30, 1);
 }
 
 static void an_index_with_sha256_is_read(void **state)
 {
 	(void)state;
 	fill("--object-format=sha256");
-	expect_as_listed(30);
+	expect_as_listed(30, 0);
 	shell("git update-index --index-version 4");
-	expect_as_listed(30);
+	expect_as_listed(30, 0);
 }
 
 static void what_is_only_announced_is_left_out(void **state)
@@ -158,7 +169,7 @@ static void the_versions_of_a_conflict_are_one_entry(void **state)
 	      "echo o >a/1; "
 	      "git commit -qam o; git checkout -q main; echo m >a/1; git commit -qam m; git merge -q other >/dev/null "
 	      "|| true");
-	expect_as_listed(30);
+	expect_as_listed(30, 0);
 	struct buf bytes = {0}, listing = {0};
 	struct arena arena = {0};
 	struct index index, expected;
@@ -172,7 +183,7 @@ static void the_versions_of_a_conflict_are_one_entry(void **state)
 }
 
 /* A form that the file alone does not tell all of: git_index must come to the same as git. */
-static void expect_left_to_git(const char *announced)
+static void expect_left_to_git(const char *announced, bool sparse)
 {
 	struct buf bytes = {0}, listing = {0}, again = {0};
 	struct arena arena = {0};
@@ -185,7 +196,8 @@ static void expect_left_to_git(const char *announced)
 	assert_int_equal(git_index(&repository, &again, &arena, &index, &err), 0);
 	assert_null(index_find(&index, announced));
 	assert_int_equal(index.count, expected.count - 1);
-	assert_non_null(index_find(&index, "a/1"));
+	assert_false(index_find(&index, "a/1")->skipped);
+	assert_int_equal(index_find(&index, "deep/er/still/1")->skipped, sparse);
 	buf_free(&bytes);
 	buf_free(&listing);
 	buf_free(&again);
@@ -197,7 +209,7 @@ static void a_split_index_is_left_to_git(void **state)
 	(void)state;
 	fill("");
 	shell("git update-index --split-index; echo x >a/new; git add a/new; echo y >announced; git add -N announced");
-	expect_left_to_git("announced");
+	expect_left_to_git("announced", false);
 }
 
 static void a_sparse_index_is_left_to_git(void **state)
@@ -207,7 +219,7 @@ static void a_sparse_index_is_left_to_git(void **state)
 	shell("git config user.name t; git config user.email t@localhost; git commit -qm 1; git sparse-checkout init "
 	      "--cone "
 	      "--sparse-index; git sparse-checkout set a; echo y >announced; git add -N announced");
-	expect_left_to_git("announced");
+	expect_left_to_git("announced", true);
 }
 
 /* Whatever the bytes are: an answer, and no byte read that is not there (the sanitizers watch: the copy ends where its
