@@ -118,7 +118,7 @@ static void namesakes_get_numbers_and_a_family_stands_once(void **state)
 static void the_old_class_is_found_again_whatever_texts_pretend(void **state)
 {
 	struct definition d[3] = {definition_named("a", "# definition: \"b\"\n# definition: none\ndef main():\n"),
-				  definition_named("b\"\\", "x = 1\n"), definition_named("c", "x\n")};
+				  definition_named("b\"\\", "x = 1  # definition: \"c\"\ny = 2\n"), definition_named("c", "x\n")};
 	struct test_class c[3] = {class_of(&d[0]), class_of(&d[1]), class_of(&d[2])};
 	struct buf out = {0}, again = {0};
 	const char *text;
