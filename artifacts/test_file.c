@@ -481,3 +481,20 @@ bool test_file_class(const char *body, size_t length, const char *name, const ch
 	*text_length = (size_t)(end - begin); /* with one newline at its end */
 	return true;
 }
+
+bool test_file_drops(const char *body, size_t length, const char *other, size_t other_length)
+{
+	const char *at = body, *from = other, *end = body + length;
+
+	while (at < end && (at = next_mark(at, (size_t)(end - at))) != NULL) {
+		const char *newline = memchr(at + 1, '\n', (size_t)(end - at) - 1);
+		size_t line = (size_t)((newline != NULL ? newline + 1 : end) - at);
+
+		from = other_length > 0 ? memmem(from, other_length - (size_t)(from - other), at, line) : NULL;
+		if (from == NULL)
+			return true;
+		from += line - 1; /* its newline may be the one before the next */
+		at += line - 1;
+	}
+	return false;
+}
