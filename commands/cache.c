@@ -14,6 +14,7 @@
 #include "commands/options.h"
 #include "commands/pass.h"
 #include "commands/signing.h"
+#include "commands/sparse.h"
 
 enum { TOLD_MAX = 20, DAYS = 30 };
 
@@ -287,6 +288,24 @@ static void note_outcome(const struct outcome *outcome, struct buf *subjects, st
 	arena_free(&arena);
 }
 
+/* What git has of the tree and does not want here, by a sparse checkout, is not gone. */
+static int note_sparse(const struct dataset *dataset, struct buf *definitions, struct err *err)
+{
+	struct sparse sparse = {.asked = false};
+	struct arena arena = {0};
+	int rc = sparse_ask(&sparse, dataset, &arena, err);
+
+	for (int i = 0; i < sparse.count; i++) {
+		const struct dataset_file *file = &sparse.definitions[i];
+		const char *name = arena_printf(&arena, "%s/%s", file->op_type, file->name);
+		struct digest digest = digest_of(name, strlen(name));
+
+		buf_add(definitions, &digest, sizeof digest);
+	}
+	arena_free(&arena);
+	return rc;
+}
+
 /* The subjects of every case of the present tree, at every size, edges and gradients included, and the names of its
  * definitions. */
 static int present_tree(struct reftest *reftest, struct buf *subjects, struct buf *definitions, struct err *err)
@@ -310,6 +329,8 @@ static int present_tree(struct reftest *reftest, struct buf *subjects, struct bu
 		code = EXIT_INTERRUPTED; /* what was not looked at must not be removed */
 	for (int i = 0; code == 0 && i < pass.count; i++)
 		note_outcome(pass.outcomes[i], subjects, definitions);
+	if (code == 0 && note_sparse(&pass.dataset, definitions, err) < 0)
+		code = EXIT_INTERNAL;
 	pass_close(&pass);
 	sort_digests(subjects);
 	sort_digests(definitions);

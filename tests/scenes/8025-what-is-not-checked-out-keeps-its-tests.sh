@@ -226,3 +226,29 @@ unchanged
 do_git update-index --no-skip-worktree definitions/gemm/tiny_gemm.json
 do_git reset -q --hard
 
+# what was verified of it is still needed, a hand-written test of it is not one of another definition, and it has changed
+# since, not gone
+only '!/definitions/gemm/'
+run cache gc --days 0 --dry-run
+expect_exit 0
+expect_says ': 0 verdicts would be removed'
+{
+	printf 'import torch\n\n\n# not as tiny_norm has it\ndef run(A, B):\n    return A @ B.T\n\n\n'
+	printf 'def test_it():\n    assert torch.equal(run(1, 2), 3)\n'
+} >tests/references/test_tiny_gemm.py
+run generate --audit
+expect_exit 0
+expect_says '1 hand-written test file, 0 findings'
+mv tests/references/test_tiny_gemm.py tests/references/test_by_hand.py
+sed -i 's/# not/# tiny_gemm, not/' tests/references/test_by_hand.py
+run generate --audit
+expect_exit 0
+rm tests/references/test_by_hand.py
+everything
+do_git checkout -q -b mine
+edit definitions/gemm/tiny_gemm.json 'import torch' '# edited\nimport torch'
+do_git commit -qam edited
+only '!/definitions/gemm/'
+run affected --since main --json
+expect "r['gone'] == [] and r['not_checked_out'] == ['definitions/gemm/tiny_gemm.json']"
+expect "r['tests'] == ['tests/references/test_gemm.py']"
