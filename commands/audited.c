@@ -43,7 +43,8 @@ static const struct dataset_file *subject_of(const struct dataset *dataset, cons
 	return names == 1 ? named : NULL;
 }
 
-static void audit_file(const struct dataset *dataset, const struct sparse *sparse, const char *file, const struct buf *text, struct sentences *told)
+static void audit_file(const struct dataset *dataset, const struct sparse *sparse, const char *file,
+                       const struct buf *text, struct sentences *told)
 {
 	const struct dataset_file *subject = subject_of(dataset, sparse, file, text);
 	const struct definition *definition = NULL;

@@ -200,6 +200,19 @@ static int by_name_of_file(const void *a, const void *b)
 	return strcmp(one, other);
 }
 
+/* Of a file and those that go with it. */
+static const char *are(const struct renewal *r, int count)
+{
+	return count == 1 ? " is" : arena_printf(r->arena, " and %d more are", count - 1);
+}
+
+/* The remedy, and what it does. */
+static const char *brings(const struct renewal *r, const char *folder, const char *file, int count)
+{
+	return arena_printf(r->arena, "%s checks %s out", sparse_remedy(&r->sparse, folder, file, r->arena),
+			    count == 1 ? "it" : "them");
+}
+
 /* What git has of a group and this working tree lacks: its classes, where the file has them, take their places among the
  * others, and `lost` gets the sentence of what would go with them; NULL: there is none. -1 with a sentence. */
 static int add_sparse(struct renewal *r, const struct group *group, const struct buf *old, struct test_class **classes,
@@ -235,13 +248,10 @@ static int add_sparse(struct renewal *r, const struct group *group, const struct
 		return 0;
 	qsort(all, (size_t)*count, sizeof *all, by_name_of_file);
 	*classes = all;
-	*lost = arena_printf(
-		    r->arena, "%s%s is %s: %s%s in git and not checked out here, and %s tests would be lost; %s checks %s out",
-		    PRESENT_FOLDER, group->file, skip > 0 ? "out of date and left as it is" : "not written", first->path,
-		    missing == 1 ? " is" : arena_printf(arena, " and %d more are", missing - 1),
-		    missing == 1 ? "its" : "their",
-		    sparse_remedy(s, arena_printf(arena, "definitions/%s", first->op_type), first->path, r->arena),
-		    missing == 1 ? "it" : "them");
+	*lost = arena_printf(r->arena, "%s%s is %s: %s%s in git and not checked out here, and %s tests would be lost; %s",
+			     PRESENT_FOLDER, group->file, skip > 0 ? "out of date and left as it is" : "not written",
+			     first->path, are(r, missing), missing == 1 ? "its" : "their",
+			     brings(r, arena_printf(arena, "definitions/%s", first->op_type), first->path, missing));
 	return 0;
 }
 
@@ -274,29 +284,25 @@ int renewal_may_remove(struct renewal *r, const char *file, struct err *err)
 /* Of files whose definitions are not here nothing was asked, so only `generate` speaks of them. */
 void renewal_tell_sparse(struct renewal *r)
 {
-	static const char tests[] = "tests/references";
-	const struct some *one = &r->unwritten;
+	const struct some *some = &r->unwritten;
+	const char *folder = "tests/references";
 
-	if (one->count > 0)
-		renewal_tell(r, arena_printf(r->arena, "%s%s%s in git and not checked out here, so %s not written; %s checks %s out",
-		                             PRESENT_FOLDER, one->first,
-		                             one->count == 1 ? " is" : arena_printf(r->arena, " and %d more are", one->count - 1),
-		                             one->count == 1 ? "it is" : "they are",
-		                             sparse_remedy(&r->sparse, tests,
-		                                              arena_printf(r->arena, "%s/%s", tests, one->first), r->arena),
-		                             one->count == 1 ? "it" : "them"));
-	one = &r->untouched;
-	if (one->count > 0 && !r->options->untold) {
-		const struct dataset_file *file = sparse_of_test(&r->sparse, one->first, r->arena);
-		const char *folder = one->count == 1 ? arena_printf(r->arena, "definitions/%s", file->op_type) : "definitions";
+	if (some->count > 0)
+		renewal_tell(r, arena_printf(r->arena, "%s%s%s in git and not checked out here, so %s not written; %s",
+					     PRESENT_FOLDER, some->first, are(r, some->count),
+					     some->count == 1 ? "it is" : "they are",
+					     brings(r, folder, arena_printf(r->arena, "%s/%s", folder, some->first),
+						    some->count)));
+	some = &r->untouched;
+	if (some->count == 0 || r->options->untold)
+		return;
+	const struct dataset_file *file = sparse_of_test(&r->sparse, some->first, r->arena);
 
-		renewal_tell(r, arena_printf(r->arena,
-		                             "%s%s%s: what is tested there is in git and not checked out here; %s checks it out",
-		                             PRESENT_FOLDER, one->first,
-		                             one->count == 1 ? " is left as it is"
-		                                             : arena_printf(r->arena, " and %d more are left as they are", one->count - 1),
-		                             sparse_remedy(&r->sparse, folder, file->path, r->arena)));
-	}
+	folder = some->count == 1 ? arena_printf(r->arena, "definitions/%s", file->op_type) : "definitions";
+	renewal_tell(r, arena_printf(r->arena,
+				     "%s%s%s left as %s: what is tested there is in git and not checked out here; %s",
+				     PRESENT_FOLDER, some->first, are(r, some->count),
+				     some->count == 1 ? "it is" : "they are", brings(r, folder, file->path, 1)));
 }
 
 /* ---- one file --------------------------------------------------------------------------------------------------- */
@@ -408,7 +414,8 @@ static bool may_lose(const struct renewal *r, enum file_answer there, const stru
 	if (r->options->print != NULL || there == FILE_ERROR ||
 	    (there == FILE_OK && owner != OWNER_REFTEST && !r->options->force))
 		return false;
-	return skip == 0 ? text->length > 0 : test_file_drops(old->data + skip, old->length - skip, text->data, text->length);
+	return skip == 0 ? text->length > 0
+			 : test_file_drops(old->data + skip, old->length - skip, text->data, text->length);
 }
 
 static int make_group(struct renewal *r, const struct group *group, struct arena *arena, struct err *err)

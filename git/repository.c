@@ -114,7 +114,8 @@ static void read_config(struct repository *repository, const char *folder, const
 	char path[PATH_MAX];
 	struct buf text = {0};
 
-	if (join(folder, name, path) && file_read(AT_FDCWD, path, CONFIG_BYTES, &text, NULL, NULL) == FILE_OK && text.length > 0)
+	if (join(folder, name, path) &&
+	    file_read(AT_FDCWD, path, CONFIG_BYTES, &text, NULL, NULL) == FILE_OK && text.length > 0)
 		for (const char *line = text.data; line != NULL; line = strchr(line, '\n')) {
 			line += strspn(line, " \t\r\n");
 			if (sets(line, "objectformat", "sha256"))
