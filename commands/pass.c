@@ -391,7 +391,7 @@ static void take_result(struct pass *pass, const struct pool_result *result)
 			subject = outcome->cases[i].test->subject;
 			who = flight_land(pass->flights, &subject);
 		}
-	bool holds = who != NULL && (who->next == NULL || outcome_unchanged(outcome));
+	bool holds = who != NULL && (who->next == NULL || outcome_tensors_unchanged(outcome));
 
 	for (bool ran = true; who != NULL; who = who->next, ran = false)
 		if (holds || who->outcome == outcome)
