@@ -104,7 +104,7 @@ printf '#define TEMPLATES_DIGEST "%s"\n' "$(sha256sum artifacts/*.[ch] artifacts
 deciding=
 for file in workers/*; do
 	case ${file#workers/} in
-	channel.* | crew.* | lane.* | machine.* | pool.* | process.* | provider.* | say.* | work.*) ;;
+	channel.* | crew.* | lane.* | lane_*.* | machine.* | pool.* | process.* | provider.* | say.* | work.*) ;;
 	*) deciding="$deciding $file" ;;
 	esac
 done
