@@ -141,18 +141,17 @@ static bool begins(const char *text, const char *head)
 	return strncmp(text, head, strlen(head)) == 0;
 }
 
-/* A link that a walk would follow, of the folder `kind`: itself, what may be a folder in it, or a file with the suffix.
- */
+/* A link that a walk would follow, in the folder `kind`: itself, what may be a folder in it, or a file with the suffix. */
 static bool is_followed(const char *path, const char *kind, const char *suffix)
 {
-	const char *name = path + strlen(kind), *file;
-	size_t length = strlen(path), tail = strlen(suffix);
+	size_t head = strlen(kind), tail = strlen(suffix), length = strlen(path);
 
-	if (!begins(path, kind) || (*name != '/' && *name != '\0'))
+	if (!begins(path, kind) || (path[head] != '/' && path[head] != '\0'))
 		return false;
-	if (*name == '\0')
+	if (path[head] == '\0')
 		return true;
-	file = strchr(++name, '/');
+	const char *name = path + head + 1, *file = strchr(name, '/');
+
 	if (file == NULL)
 		return *name != '.';
 	return strchr(file + 1, '/') == NULL && *name != '.' && file[1] != '.' &&
