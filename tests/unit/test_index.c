@@ -3,18 +3,10 @@
 #include "git/index.h"
 
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/file.h"
 #include "git/objects.h"
+#include "tests/unit/folder.h"
 
 static void shell(const char *command)
 {
@@ -22,25 +14,13 @@ static void shell(const char *command)
 		fail_msg("this failed: %s", command);
 }
 
-/* A repository in a folder of its own, which is the working directory. */
-static int enter_repository(void **state)
+/* Tests run without the variables that name a repository. */
+static int enter(void **state)
 {
-	char *path = strdup("/tmp/reftest-index-XXXXXX");
-
-	*state = path;
 	unsetenv("GIT_DIR");
 	unsetenv("GIT_INDEX_FILE");
 	unsetenv("GIT_WORK_TREE");
-	return mkdtemp(path) == NULL || chdir(path) != 0;
-}
-
-static int leave_repository(void **state)
-{
-	char command[128];
-
-	snprintf(command, sizeof command, "rm -rf '%s'", (char *)*state);
-	free(*state);
-	return chdir("/") != 0 || system(command) != 0;
+	return enter_folder(state);
 }
 
 /* Files of all lengths of names, so that every filling occurs; a link; names that sort about a '/'. */
@@ -257,15 +237,13 @@ static void garbled_indexes_get_an_answer(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(versions_2_to_4_are_read_as_git_lists_them, enter_repository,
-					    leave_repository),
-	    cmocka_unit_test_setup_teardown(an_index_with_sha256_is_read, enter_repository, leave_repository),
-	    cmocka_unit_test_setup_teardown(what_is_only_announced_is_left_out, enter_repository, leave_repository),
-	    cmocka_unit_test_setup_teardown(the_versions_of_a_conflict_are_one_entry, enter_repository,
-					    leave_repository),
-	    cmocka_unit_test_setup_teardown(a_split_index_is_left_to_git, enter_repository, leave_repository),
-	    cmocka_unit_test_setup_teardown(a_sparse_index_is_left_to_git, enter_repository, leave_repository),
-	    cmocka_unit_test_setup_teardown(garbled_indexes_get_an_answer, enter_repository, leave_repository),
+	    cmocka_unit_test_setup_teardown(versions_2_to_4_are_read_as_git_lists_them, enter, leave_folder),
+	    cmocka_unit_test_setup_teardown(an_index_with_sha256_is_read, enter, leave_folder),
+	    cmocka_unit_test_setup_teardown(what_is_only_announced_is_left_out, enter, leave_folder),
+	    cmocka_unit_test_setup_teardown(the_versions_of_a_conflict_are_one_entry, enter, leave_folder),
+	    cmocka_unit_test_setup_teardown(a_split_index_is_left_to_git, enter, leave_folder),
+	    cmocka_unit_test_setup_teardown(a_sparse_index_is_left_to_git, enter, leave_folder),
+	    cmocka_unit_test_setup_teardown(garbled_indexes_get_an_answer, enter, leave_folder),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
