@@ -8,7 +8,8 @@
 #include "artifacts/templates.h"
 
 /* Begins the line above each class, and the one that ends the last; no text of a stranger can begin a line so. */
-static const char mark[] = "# definition: ";
+#define MARK "# definition: "
+static const char mark[] = MARK;
 
 enum { LINE = 88, ALIAS = 160, ALIASES = DEFINITION_AXES + 16 };
 
@@ -450,6 +451,14 @@ void test_file_write(const char *about, const struct test_class *classes, int co
 	arena_free(&arena);
 }
 
+/* The newline before the next line that begins with a mark; within a line a stranger may have written one. */
+static const char *next_mark(const char *text, size_t length)
+{
+	static const char line[] = "\n" MARK;
+
+	return memmem(text, length, line, sizeof line - 1);
+}
+
 bool test_file_class(const char *body, size_t length, const char *name, const char **text, size_t *text_length)
 {
 	struct buf line = {0};
@@ -461,7 +470,7 @@ bool test_file_class(const char *body, size_t length, const char *name, const ch
 	if (begin != NULL) {
 		size_t skipped = (size_t)(begin - body) + line.length;
 
-		end = memmem(body + skipped, length - skipped, mark, sizeof mark - 1);
+		end = next_mark(body + skipped - 1, length - skipped + 1);
 	}
 	buf_free(&line);
 	if (end == NULL)
@@ -471,4 +480,21 @@ bool test_file_class(const char *body, size_t length, const char *name, const ch
 	*text = begin + 1;
 	*text_length = (size_t)(end - begin); /* with one newline at its end */
 	return true;
+}
+
+bool test_file_drops(const char *body, size_t length, const char *other, size_t other_length)
+{
+	const char *at = body, *from = other, *end = body + length;
+
+	while (at < end && (at = next_mark(at, (size_t)(end - at))) != NULL) {
+		const char *newline = memchr(at + 1, '\n', (size_t)(end - at) - 1);
+		size_t line = (size_t)((newline != NULL ? newline + 1 : end) - at);
+
+		from = other_length > 0 ? memmem(from, other_length - (size_t)(from - other), at, line) : NULL;
+		if (from == NULL)
+			return true;
+		from += line - 1; /* its newline may be the one before the next */
+		at += line - 1;
+	}
+	return false;
 }

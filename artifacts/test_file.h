@@ -47,4 +47,8 @@ void test_file_write(const char *about, const struct test_class *classes, int co
 /* The class of the definition of that name in a body that test_file_write made. false: it has none. */
 bool test_file_class(const char *body, size_t length, const char *name, const char **text, size_t *text_length);
 
+/* Has one body a class of a name that the other has none of? Both as test_file_write makes them, their classes in one order;
+ * true also if they are not. */
+bool test_file_drops(const char *body, size_t length, const char *other, size_t other_length);
+
 #endif

@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "commands/options.h"
+#include "commands/sparse.h"
 #include "commands/touched.h"
 #include "git/objects.h"
 
@@ -96,7 +97,26 @@ static int files_since(const char *root, const char *since, struct arena *arena,
 	return list_files(&repository, untracked, arena, out, err);
 }
 
-static void print_text(const struct affected_options *o, const struct touched *touched)
+/* Takes out of the definitions that are gone those that git has and does not want here, in a sparse checkout. */
+static int set_aside(const struct dataset *dataset, struct touched *touched, struct files *aside, struct arena *arena,
+		     struct err *err)
+{
+	struct sparse sparse = {.asked = false};
+	int gone = 0;
+
+	*aside = (struct files){.list = arena_array(arena, (size_t)touched->gone_count, sizeof *aside->list)};
+	if (touched->gone_count > 0 && sparse_ask(&sparse, dataset, arena, err) < 0)
+		return -1;
+	for (int i = 0; i < touched->gone_count; i++)
+		if (sparse_has_definition(&sparse, touched->gone[i]))
+			aside->list[aside->count++] = touched->gone[i];
+		else
+			touched->gone[gone++] = touched->gone[i];
+	touched->gone_count = gone;
+	return 0;
+}
+
+static void print_text(const struct affected_options *o, const struct touched *touched, const struct files *aside)
 {
 	bool both = !o->definitions && !o->tests;
 
@@ -106,6 +126,8 @@ static void print_text(const struct affected_options *o, const struct touched *t
 		printf("%s\n", touched->tests[i]);
 	for (int i = 0; i < touched->gone_count; i++)
 		fprintf(stderr, "reftest: %s is gone\n", touched->gone[i]);
+	for (int i = 0; i < aside->count; i++)
+		fprintf(stderr, "reftest: %s is in git and not checked out here\n", aside->list[i]);
 }
 
 static void put_list(struct buf *out, const char *key, const char *const *texts, int count)
@@ -118,7 +140,7 @@ static void put_list(struct buf *out, const char *key, const char *const *texts,
 	buf_text(out, "]");
 }
 
-static void print_json(const char *root, const struct touched *touched)
+static void print_json(const char *root, const struct touched *touched, const struct files *aside)
 {
 	struct buf out = {0};
 
@@ -140,6 +162,7 @@ static void print_json(const char *root, const struct touched *touched)
 	}
 	buf_text(&out, "]");
 	put_list(&out, "gone", touched->gone, touched->gone_count);
+	put_list(&out, "not_checked_out", aside->list, aside->count);
 	put_list(&out, "tests", touched->tests, touched->test_count);
 	put_list(&out, "untouched", touched->others, touched->other_count);
 	buf_text(&out, "}\n");
@@ -152,6 +175,7 @@ static int look(struct reftest *reftest, const struct affected_options *o, const
 {
 	struct dataset dataset;
 	struct touched touched;
+	struct files aside;
 	int code = EXIT_INTERNAL;
 
 	if (dataset_scan(reftest->root, arena, &dataset, err) < 0)
@@ -159,11 +183,12 @@ static int look(struct reftest *reftest, const struct affected_options *o, const
 	struct contents *contents = contents_open(NULL, &dataset, NULL, arena, err);
 
 	if (contents != NULL &&
-	    touched_by(reftest, &dataset, contents, files->list, files->count, arena, &touched, err) == 0) {
+	    touched_by(reftest, &dataset, contents, files->list, files->count, arena, &touched, err) == 0 &&
+	    set_aside(&dataset, &touched, &aside, arena, err) == 0) {
 		if (o->json)
-			print_json(reftest->root, &touched);
+			print_json(reftest->root, &touched, &aside);
 		else
-			print_text(o, &touched);
+			print_text(o, &touched, &aside);
 		for (int i = 0; i < dataset.problem_count; i++)
 			fprintf(stderr, "reftest: %s\n", dataset.problems[i]);
 		code = dataset.problem_count > 0 ? EXIT_USAGE : EXIT_VERIFIED;
@@ -200,20 +225,9 @@ static int run(struct reftest *reftest, const struct affected_options *o, const 
 int command_affected(struct reftest *reftest, int argc, char **argv)
 {
 	struct affected_options o = {.root = NULL};
-	struct arena arena = {0};
-	struct words names;
-	struct err err = {""};
-	int code = EXIT_USAGE, help = options_read(rows, ROWS, argc, argv, &arena, &o, &names, &err);
+	struct told told;
 
-	if (help > 0) {
-		printf("usage: reftest affected [options] FILE… | --since BASE\n\n");
-		options_help(rows, ROWS);
-		code = EXIT_VERIFIED;
-	} else if (help == 0) {
-		code = run(reftest, &o, &names, &arena, &err);
-	}
-	if (err.text[0] != '\0')
-		fprintf(stderr, "reftest: %s\n", err.text);
-	arena_free(&arena);
-	return code;
+	if (options_begin(&told, "affected [options] FILE… | --since BASE", rows, ROWS, argc, argv, &o))
+		told.code = run(reftest, &o, &told.names, &told.arena, &told.err);
+	return options_end(&told);
 }

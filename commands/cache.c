@@ -14,6 +14,7 @@
 #include "commands/options.h"
 #include "commands/pass.h"
 #include "commands/signing.h"
+#include "commands/sparse.h"
 
 enum { TOLD_MAX = 20, DAYS = 30 };
 
@@ -287,6 +288,24 @@ static void note_outcome(const struct outcome *outcome, struct buf *subjects, st
 	arena_free(&arena);
 }
 
+/* What git has of the tree and does not want here, by a sparse checkout, is not gone. */
+static int note_sparse(const struct dataset *dataset, struct buf *definitions, struct err *err)
+{
+	struct sparse sparse = {.asked = false};
+	struct arena arena = {0};
+	int rc = sparse_ask(&sparse, dataset, &arena, err);
+
+	for (int i = 0; i < sparse.count; i++) {
+		const struct dataset_file *file = &sparse.definitions[i];
+		const char *name = arena_printf(&arena, "%s/%s", file->op_type, file->name);
+		struct digest digest = digest_of(name, strlen(name));
+
+		buf_add(definitions, &digest, sizeof digest);
+	}
+	arena_free(&arena);
+	return rc;
+}
+
 /* The subjects of every case of the present tree, at every size, edges and gradients included, and the names of its
  * definitions. */
 static int present_tree(struct reftest *reftest, struct buf *subjects, struct buf *definitions, struct err *err)
@@ -310,6 +329,8 @@ static int present_tree(struct reftest *reftest, struct buf *subjects, struct bu
 		code = EXIT_INTERRUPTED; /* what was not looked at must not be removed */
 	for (int i = 0; code == 0 && i < pass.count; i++)
 		note_outcome(pass.outcomes[i], subjects, definitions);
+	if (code == 0 && note_sparse(&pass.dataset, definitions, err) < 0)
+		code = EXIT_INTERNAL;
 	pass_close(&pass);
 	sort_digests(subjects);
 	sort_digests(definitions);
@@ -379,17 +400,17 @@ static const struct {
 };
 enum { SUBCOMMANDS = sizeof subcommands / sizeof subcommands[0] };
 
-static void print_help(void)
+/* The subcommands as help lines. `text` is the caller's to free. */
+static const char *usage(struct buf *text)
 {
-	printf("usage: reftest cache SUBCOMMAND [options]\n\n");
+	buf_text(text, "cache SUBCOMMAND [options]\n");
 	for (int i = 0; i < SUBCOMMANDS; i++) {
 		char left[32];
 
 		snprintf(left, sizeof left, "%s%s", subcommands[i].name, subcommands[i].usage);
-		printf("  %-14s %s\n", left, subcommands[i].help);
+		buf_printf(text, "\n  %-14s %s", left, subcommands[i].help);
 	}
-	printf("\n");
-	options_help(rows, ROWS);
+	return text->data;
 }
 
 static int run(struct reftest *reftest, struct cache_options *o, struct words *names, struct err *err)
@@ -421,21 +442,11 @@ static int run(struct reftest *reftest, struct cache_options *o, struct words *n
 int command_cache(struct reftest *reftest, int argc, char **argv)
 {
 	struct cache_options o = {.format = "text", .days = DAYS};
-	struct arena arena = {0};
-	struct words names;
-	struct err err = {""};
-	int code = EXIT_USAGE, help = options_read(rows, ROWS, argc, argv, &arena, &o, &names, &err);
+	struct buf text = {0};
+	struct told told;
 
-	if (help > 0) {
-		print_help();
-		code = EXIT_VERIFIED;
-	} else if (help == 0 && strcmp(o.format, "text") != 0 && strcmp(o.format, "json") != 0) {
-		err_set(&err, "'%s' is no format; --format takes text or json", o.format);
-	} else if (help == 0) {
-		code = run(reftest, &o, &names, &err);
-	}
-	if (err.text[0] != '\0')
-		fprintf(stderr, "reftest: %s\n", err.text);
-	arena_free(&arena);
-	return code;
+	if (options_begin(&told, usage(&text), rows, ROWS, argc, argv, &o) && options_json(o.format, &told.err) >= 0)
+		told.code = run(reftest, &o, &told.names, &told.err);
+	buf_free(&text);
+	return options_end(&told);
 }

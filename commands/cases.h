@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "cache/fingerprint.h"
 #include "commands/options.h"
+#include "dataset/dataset.h"
 #include "dataset/verdict.h"
 #include "dataset/workload.h"
 #include "kernels/library.h"
@@ -47,6 +48,8 @@ struct blob {
 	const char *path;    /* as the workload names it */
 	const char *file;    /* where the judge reads it, below the root; NULL: there */
 	struct digest content;
+	struct file_stat stat; /* of what stands at `path`, when it held that, which was told by reading it at */
+	int64_t read_ns;       /* ... this time of the wall clock; both of no meaning with `file` */
 	const char *missing; /* NULL, or the sentence with the command that fetches it */
 	const char *bad;     /* NULL, or the sentence why it cannot be used */
 };

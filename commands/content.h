@@ -40,8 +40,8 @@ int contents_look(struct contents *contents, const struct dataset_file *file, si
  * may have to read it, so one that only git has is put where he can. */
 struct blob contents_blob(struct contents *contents, const char *path, bool to_run, struct arena *arena);
 
-/* Does the file of the dataset, or the blob, still hold what was hashed? The disk's are read unless their stat proves
- * it; what came out of git's index is what it was. */
+/* Does the file of the dataset, or the blob, still hold what was hashed, the blob at no time anything else? The disk's
+ * are read unless their stat proves it; what came out of git's index is what it was. */
 bool contents_unchanged(struct contents *contents, const struct dataset_file *file, const struct digest *content);
 bool contents_blob_unchanged(struct contents *contents, const struct blob *blob);
 

@@ -420,26 +420,17 @@ enum { ROWS = sizeof rows / sizeof rows[0] };
 int command_doctor(struct reftest *reftest, int argc, char **argv)
 {
 	struct doctor_options o = {.format = "text"};
-	struct arena arena = {0};
-	struct words names;
-	struct err err = {""};
-	int code = EXIT_USAGE, help = options_read(rows, ROWS, argc, argv, &arena, &o, &names, &err);
-	bool json = help == 0 && strcmp(o.format, "json") == 0;
+	struct told told;
 
-	if (help > 0) {
-		printf("usage: reftest doctor [options]\n\n");
-		options_help(rows, ROWS);
-		code = EXIT_VERIFIED;
-	} else if (help == 0 && names.count > 0) {
-		err_set(&err, "doctor takes no names; '%s' is one", names.items[0]);
-	} else if (help == 0 && !json && strcmp(o.format, "text") != 0) {
-		err_set(&err, "'%s' is no format; --format takes text or json", o.format);
-	} else if (help == 0) {
-		reftest->root_given = o.root != NULL ? o.root : reftest->root_given;
-		code = examine(reftest, o.python, json);
+	if (options_begin(&told, "doctor [options]", rows, ROWS, argc, argv, &o)) {
+		int json = options_json(o.format, &told.err);
+
+		if (told.names.count > 0) {
+			err_set(&told.err, "doctor takes no names; '%s' is one", told.names.items[0]);
+		} else if (json >= 0) {
+			reftest->root_given = o.root != NULL ? o.root : reftest->root_given;
+			told.code = examine(reftest, o.python, json);
+		}
 	}
-	if (err.text[0] != '\0')
-		fprintf(stderr, "reftest: %s\n", err.text);
-	arena_free(&arena);
-	return code;
+	return options_end(&told);
 }

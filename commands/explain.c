@@ -207,22 +207,14 @@ static int run(struct reftest *reftest, const struct explain_options *o, const s
 int command_explain(struct reftest *reftest, int argc, char **argv)
 {
 	struct explain_options o = {.device = "auto", .ground_truth = "auto"};
-	struct arena arena = {0};
-	struct words names;
-	struct err err = {""};
-	int code = EXIT_USAGE, help = options_read(rows, ROWS, argc, argv, &arena, &o, &names, &err);
+	struct told told;
 
-	if (help > 0) {
-		printf("usage: reftest explain [options] NAME…\n\n");
-		options_help(rows, ROWS);
-		code = EXIT_VERIFIED;
-	} else if (help == 0 && names.count == 0) {
-		err_set(&err, "explain needs the name of a definition, as in `reftest explain rmsnorm_h4096`");
-	} else if (help == 0) {
-		code = run(reftest, &o, &names, &err);
+	if (options_begin(&told, "explain [options] NAME…", rows, ROWS, argc, argv, &o)) {
+		if (told.names.count == 0)
+			err_set(&told.err,
+				"explain needs the name of a definition, as in `reftest explain rmsnorm_h4096`");
+		else
+			told.code = run(reftest, &o, &told.names, &told.err);
 	}
-	if (err.text[0] != '\0')
-		fprintf(stderr, "reftest: %s\n", err.text);
-	arena_free(&arena);
-	return code;
+	return options_end(&told);
 }

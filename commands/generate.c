@@ -149,20 +149,9 @@ static int run(struct reftest *reftest, const struct generate_options *o, const 
 int command_generate(struct reftest *reftest, int argc, char **argv)
 {
 	struct generate_options o = {.root = NULL};
-	struct arena arena = {0};
-	struct words names;
-	struct err err = {""};
-	int code = EXIT_USAGE, help = options_read(rows, ROWS, argc, argv, &arena, &o, &names, &err);
+	struct told told;
 
-	if (help > 0) {
-		printf("usage: reftest generate [options] [NAME…]\n\n");
-		options_help(rows, ROWS);
-		code = EXIT_VERIFIED;
-	} else if (help == 0) {
-		code = run(reftest, &o, &names, &err);
-	}
-	if (err.text[0] != '\0')
-		fprintf(stderr, "reftest: %s\n", err.text);
-	arena_free(&arena);
-	return code;
+	if (options_begin(&told, "generate [options] [NAME…]", rows, ROWS, argc, argv, &o))
+		told.code = run(reftest, &o, &told.names, &told.err);
+	return options_end(&told);
 }

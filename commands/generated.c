@@ -112,12 +112,17 @@ static void refuse_namesakes(const struct renewal *r, struct group *groups, int 
 	}
 }
 
+static void count_without(struct renewal *r, const struct group *group)
+{
+	r->out->definitions += group->count;
+	r->out->without += group->count;
+}
+
 static void refuse(struct renewal *r, const struct group *group)
 {
 	renewal_tell(r, group->refused);
 	r->out->refused++;
-	r->out->definitions += group->count;
-	r->out->without += group->count;
+	count_without(r, group);
 }
 
 static int update_group(struct renewal *r, const struct group *group, struct err *err)
@@ -133,7 +138,17 @@ static int update_group(struct renewal *r, const struct group *group, struct err
 		refuse(r, group);
 		return 0;
 	}
-	return note != NULL && renewal_noted(r, group, note) ? 0 : renewal_of(r, group, err);
+	if (note != NULL && renewal_noted(r, group, note))
+		return 0;
+	if (r->options->print == NULL && !present_has(&r->present, group->file)) {
+		int may = renewal_may_write(r, group->file, err);
+
+		if (may <= 0) {
+			count_without(r, group);
+			return may;
+		}
+	}
+	return renewal_of(r, group, err);
 }
 
 static int remove_orphans(struct renewal *r, const char **files, int count, struct err *err)
@@ -147,6 +162,8 @@ static int remove_orphans(struct renewal *r, const char **files, int count, stru
 			continue;
 		if (present_read(&r->present, r->present.names[i], &bytes, &owner, NULL) == FILE_OK &&
 		    bytes.length > 0 && owner == OWNER_REFTEST)
+			rc = renewal_may_remove(r, r->present.names[i], err);
+		if (rc > 0)
 			rc = renewal_remove(r, r->present.names[i], err);
 		buf_free(&bytes);
 		if (rc < 0)
@@ -192,6 +209,7 @@ static int update(struct renewal *r, struct err *err)
 	if ((o->print == NULL ? r->out->files > 0 : strcmp(o->print, "conftest.py") == 0) &&
 	    renewal_conftest(r, err) < 0)
 		return -1;
+	renewal_tell_sparse(r);
 	return o->check || o->print != NULL ? 0 : notes_write(&r->fresh, r->reftest->root, o->layout, r->arena, err);
 }
 

@@ -3,7 +3,9 @@
  *
  * A file that reftest wrote and nobody edited is replaced when its bytes would differ, and goes when nothing is left to
  * stand in it; every other file is somebody's work and is left alone. A definition that cannot be read keeps its class
- * as it was. What the last update saw (by stat) is noted in .reftest/artifacts, so that the next one costs a walk. */
+ * as it was, and so does one that git has and that is not checked out here (commands/sparse.h): a file that holds such
+ * classes and would change is left as it is. What the last update saw (by stat) is noted in .reftest/artifacts, so that
+ * the next one costs a walk. */
 #ifndef REFTEST_COMMANDS_GENERATED_H
 #define REFTEST_COMMANDS_GENERATED_H
 

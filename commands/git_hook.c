@@ -291,25 +291,17 @@ static int act(struct reftest *reftest, const char *what, bool strict, struct er
 int command_hook(struct reftest *reftest, int argc, char **argv)
 {
 	struct hook_options o = {.root = NULL};
-	struct arena arena = {0};
-	struct words names;
-	struct err err = {""};
-	int code = EXIT_USAGE, help = options_read(rows, ROWS, argc, argv, &arena, &o, &names, &err);
+	struct told told;
 
-	if (help > 0) {
-		printf("usage: reftest hook [options] install | uninstall\n\n");
-		options_help(rows, ROWS);
-		code = EXIT_VERIFIED;
-	} else if (help == 0 && (names.count != 1 || (strcmp(names.items[0], "install") != 0 &&
-						      strcmp(names.items[0], "uninstall") != 0))) {
-		err_set(&err, "hook takes one word: install or uninstall");
-	} else if (help == 0) {
-		if (o.root != NULL)
-			reftest->root_given = o.root;
-		code = act(reftest, names.items[0], o.strict, &err);
+	if (options_begin(&told, "hook [options] install | uninstall", rows, ROWS, argc, argv, &o)) {
+		const char *word = told.names.count == 1 ? told.names.items[0] : "";
+
+		if (strcmp(word, "install") != 0 && strcmp(word, "uninstall") != 0) {
+			err_set(&told.err, "hook takes one word: install or uninstall");
+		} else {
+			reftest->root_given = o.root != NULL ? o.root : reftest->root_given;
+			told.code = act(reftest, word, o.strict, &told.err);
+		}
 	}
-	if (err.text[0] != '\0')
-		fprintf(stderr, "reftest: %s\n", err.text);
-	arena_free(&arena);
-	return code;
+	return options_end(&told);
 }

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/arena.h"
 #include "commands/options.h"
 #include "commands/signing.h"
 
@@ -53,25 +52,15 @@ static int run(const struct words *names, struct err *err)
 
 int command_key(struct reftest *reftest, int argc, char **argv)
 {
-	struct arena arena = {0};
-	struct words names;
-	struct err err = {""};
-	char none;
-	int code = EXIT_USAGE, help = options_read(NULL, 0, argc, argv, &arena, &none, &names, &err);
+	static const char usage[] =
+	    "key [ed25519|hmac|public]\n\n"
+	    "Prints a new key for REFTEST_CACHE_KEY: ed25519 (the default) has a public half, which only checks; hmac "
+	    "is a\n"
+	    "secret that all share. `public` prints the public half of the key that REFTEST_CACHE_KEY is or names.";
+	struct told told;
 
 	(void)reftest;
-	if (help > 0) {
-		printf("usage: reftest key [ed25519|hmac|public]\n\n"
-		       "Prints a new key for REFTEST_CACHE_KEY: ed25519 (the default) has a public half, which only "
-		       "checks; hmac is a\n"
-		       "secret that all share. `public` prints the public half of the key that REFTEST_CACHE_KEY is or "
-		       "names.\n");
-		code = EXIT_VERIFIED;
-	} else if (help == 0) {
-		code = run(&names, &err);
-	}
-	if (err.text[0] != '\0')
-		fprintf(stderr, "reftest: %s\n", err.text);
-	arena_free(&arena);
-	return code;
+	if (options_begin(&told, usage, NULL, 0, argc, argv, NULL))
+		told.code = run(&told.names, &told.err);
+	return options_end(&told);
 }

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arena.h"
 #include "base/near.h"
+#include "reftest.h"
 
 static int unknown_option(const struct option_row *rows, int count, const char *word, struct arena *arena,
                           struct err *err)
@@ -128,7 +128,7 @@ int options_read(const struct option_row *rows, int count, int argc, char **argv
 	return 0;
 }
 
-void options_help(const struct option_row *rows, int count)
+static void print_rows(const struct option_row *rows, int count)
 {
 	for (int i = 0; i < count; i++) {
 		char left[48];
@@ -137,4 +137,35 @@ void options_help(const struct option_row *rows, int count)
 		         rows[i].value != NULL ? rows[i].value : "");
 		printf("  %-28s %s\n", left, rows[i].help);
 	}
+}
+
+bool options_begin(struct told *told, const char *usage, const struct option_row *rows, int count, int argc,
+		   char **argv, void *into)
+{
+	*told = (struct told){.code = EXIT_USAGE};
+	int help = options_read(rows, count, argc, argv, &told->arena, into, &told->names, &told->err);
+
+	if (help > 0) {
+		printf("usage: reftest %s\n%s", usage, count > 0 ? "\n" : "");
+		print_rows(rows, count);
+		told->code = EXIT_VERIFIED;
+	}
+	return help == 0;
+}
+
+int options_end(struct told *told)
+{
+	if (told->err.text[0] != '\0')
+		fprintf(stderr, "reftest: %s\n", told->err.text);
+	arena_free(&told->arena);
+	return told->code;
+}
+
+int options_json(const char *format, struct err *err)
+{
+	bool json = strcmp(format, "json") == 0;
+
+	if (!json && strcmp(format, "text") != 0)
+		return err_set(err, "'%s' is no format; --format takes text or json", format);
+	return json;
 }

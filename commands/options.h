@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/arena.h"
 #include "base/err.h"
 
 enum option_kind {
@@ -33,14 +34,27 @@ struct option_row {
 	const char *help;
 };
 
-struct arena;
+/* What a command was told, from options_begin to options_end. */
+struct told {
+	struct words names;
+	struct arena arena; /* what lives as long as the command */
+	struct err err;	    /* said at its end, unless it is empty */
+	int code;	    /* the exit code; EXIT_USAGE until somebody knows better */
+};
 
 /* Reads argv[1] … into `into`; what is no option goes to `names`. Returns 0, -1 with a sentence (unknown option with
  * the nearest known one, a missing or bad value), or 1 when -h or --help was given. */
 int options_read(const struct option_row *rows, int count, int argc, char **argv, struct arena *arena, void *into,
                  struct words *names, struct err *err);
 
-/* The rows as help lines on stdout. */
-void options_help(const struct option_row *rows, int count);
+/* Reads a command's words and says whether it is to run. It is not after -h or --help, when `usage` ("verify [options]
+ * [NAME…]", with whatever lines are to follow) and the rows were printed, nor when the words are wrong. Either way
+ * options_end says what there is to say, frees, and returns the exit code. */
+bool options_begin(struct told *told, const char *usage, const struct option_row *rows, int count, int argc,
+		   char **argv, void *into);
+int options_end(struct told *told);
+
+/* What --format asks for, of a command that has two forms: 0 text, 1 json, else -1 with a sentence. */
+int options_json(const char *format, struct err *err);
 
 #endif

@@ -195,6 +195,15 @@ int outcome_make_cases(struct outcome *outcome, struct buf *definition, struct b
 	return 0;
 }
 
+bool outcome_tensors_unchanged(const struct outcome *outcome)
+{
+	for (int i = 0; i < outcome->blob_count; i++)
+		if (outcome->blobs[i].missing == NULL && outcome->blobs[i].bad == NULL &&
+		    !contents_blob_unchanged(outcome->pass->contents, &outcome->blobs[i]))
+			return false;
+	return true;
+}
+
 bool outcome_unchanged(const struct outcome *outcome)
 {
 	struct contents *contents = outcome->pass->contents;
@@ -204,11 +213,7 @@ bool outcome_unchanged(const struct outcome *outcome)
 	if (outcome->workload != NULL &&
 	    !contents_unchanged(contents, outcome->workload, &outcome->workload_look.seen.content))
 		return false;
-	for (int i = 0; i < outcome->blob_count; i++)
-		if (outcome->blobs[i].missing == NULL && outcome->blobs[i].bad == NULL &&
-		    !contents_blob_unchanged(contents, &outcome->blobs[i]))
-			return false;
-	return true;
+	return outcome_tensors_unchanged(outcome);
 }
 
 /* Would the next run come to the same answer from contents alone? */

@@ -335,12 +335,13 @@ void pass_give_up(struct pass *pass, const char *why)
 }
 
 /* Gives a result to one case; the first of a flight ran, the others share its answer. */
-static void settle_passenger(struct pass *pass, const struct passenger *who, const struct pool_result *result, bool ran)
+static void settle_passenger(struct pass *pass, const struct passenger *who, const struct pool_result *result, bool ran,
+			     bool keep)
 {
 	struct outcome *outcome = who->outcome;
 	struct case_outcome *c = &outcome->cases[who->case_index];
 
-	c->kept = result->keep;
+	c->kept = keep;
 	c->printed = result->printed;
 	c->witness = ruling_witness(result->verdict, &outcome->arena);
 	if (ran) {
@@ -355,16 +356,48 @@ static void settle_passenger(struct pass *pass, const struct passenger *who, con
 		finish_outcome(outcome);
 }
 
+/* Runs a case for itself, and for who waits behind it. */
+static void run_promoted(const struct passenger *next)
+{
+	struct outcome *outcome = next->outcome;
+	const struct job **jobs = arena_array(&outcome->arena, 1, sizeof *jobs);
+	struct err err = {""};
+
+	jobs[0] = outcome->cases[next->case_index].test->job;
+	outcome->pass->cases_planned++;
+	if (submit_outcome(outcome, jobs, 1, &err) < 0)
+		pass_give_up(outcome->pass, err.text);
+}
+
+/* The answer that a case waited for is not one on its subject: it waits for another. */
+static void board_anew(const struct passenger *who, const struct digest *subject)
+{
+	struct pass *pass = who->outcome->pass;
+
+	if (flight_board(pass->flights, subject, who->outcome, who->case_index, &pass->arena))
+		run_promoted(who);
+}
+
+/* What ran read its tensors from files of its own definition. Have they changed meanwhile, nobody knows which ones it
+ * was that the verdict is on; it is told of that definition, which is told as changed, and of no other. */
 static void take_result(struct pass *pass, const struct pool_result *result)
 {
 	const struct outcome *outcome = result->owner;
 	const struct passenger *who = NULL;
+	struct digest subject;
 
 	for (int i = 0; i < outcome->case_count && who == NULL; i++)
-		if (outcome->cases[i].test->job == result->job)
-			who = flight_land(pass->flights, &outcome->cases[i].test->subject);
+		if (outcome->cases[i].test->job == result->job) {
+			subject = outcome->cases[i].test->subject;
+			who = flight_land(pass->flights, &subject);
+		}
+	bool holds = who != NULL && (who->next == NULL || outcome_tensors_unchanged(outcome));
+
 	for (bool ran = true; who != NULL; who = who->next, ran = false)
-		settle_passenger(who->outcome->pass, who, result, ran);
+		if (holds || who->outcome == outcome)
+			settle_passenger(who->outcome->pass, who, result, ran, result->keep && (ran || holds));
+		else
+			board_anew(who, &subject);
 }
 
 /* A result lives in the pass's arena, for several outcomes may share it. */
@@ -569,19 +602,6 @@ void pass_end(struct pass *pass)
 		pass->not_kept = arena_string(&pass->arena, note.text);
 	pass->seconds = seconds_now() - pass->started;
 	count_run(pass);
-}
-
-/* The case that waited for one that will not come is run for itself, and for who waits behind it. */
-static void run_promoted(const struct passenger *next)
-{
-	struct outcome *outcome = next->outcome;
-	const struct job **jobs = arena_array(&outcome->arena, 1, sizeof *jobs);
-	struct err err = {""};
-
-	jobs[0] = outcome->cases[next->case_index].test->job;
-	outcome->pass->cases_planned++;
-	if (submit_outcome(outcome, jobs, 1, &err) < 0)
-		pass_give_up(outcome->pass, err.text);
 }
 
 static void drop_outcome(struct outcome *outcome)

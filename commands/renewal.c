@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -15,7 +16,6 @@
 /* A file whose time stamps are this near to now may be written again without their showing it (ticks are 10 ms at most;
  * stamps of whole seconds come from a file system that has no finer ones). */
 enum { NEAR_NS = 100 * 1000000, SECOND_NS = 1000000000 };
-enum { SYNCED_FILES = 64 }; /* a sync takes some milliseconds */
 
 /* ---- telling ---------------------------------------------------------------------------------------------------- */
 
@@ -196,6 +196,122 @@ static const char *about(const struct renewal *r, const struct group *group)
 	return arena_printf(r->arena, "definitions/%s", group->members[0]->op_type);
 }
 
+/* ---- what is not checked out here --------------------------------------------------------------------------------- */
+
+static int by_name_of_file(const void *a, const void *b)
+{
+	char one[512], other[512];
+
+	snprintf(one, sizeof one, "%s.json", ((const struct test_class *)a)->name);
+	snprintf(other, sizeof other, "%s.json", ((const struct test_class *)b)->name);
+	return strcmp(one, other);
+}
+
+/* Of a file and those that go with it. */
+static const char *are(const struct renewal *r, int count)
+{
+	return count == 1 ? " is" : arena_printf(r->arena, " and %d more are", count - 1);
+}
+
+/* The remedy, and what it does. */
+static const char *brings(const struct renewal *r, const char *folder, const char *file, int count)
+{
+	return arena_printf(r->arena, "%s checks %s out", sparse_remedy(&r->sparse, folder, file, r->arena),
+			    count == 1 ? "it" : "them");
+}
+
+/* What git has of a group and this working tree lacks: its classes, where the file has them, take their places among the
+ * others, and `lost` gets the sentence of what would go with them; NULL: there is none. -1 with a sentence. */
+static int add_sparse(struct renewal *r, const struct group *group, const struct buf *old, struct test_class **classes,
+                         int *count, const char **lost, struct arena *arena, struct err *err)
+{
+	size_t skip = owned_body(old->data, old->length);
+	const struct sparse *s = &r->sparse;
+	const struct dataset_file *first = NULL;
+	int missing = 0;
+
+	*lost = NULL;
+	if (sparse_ask(&r->sparse, r->dataset, r->arena, err) < 0)
+		return -1;
+	struct test_class *all = arena_array(arena, (size_t)(*count + s->count), sizeof *all);
+
+	memcpy(all, *classes, (size_t)*count * sizeof *all);
+	for (int i = 0; i < s->count; i++) {
+		const struct dataset_file *file = &s->definitions[i];
+		struct test_class kept = {.name = file->name};
+		bool known;
+
+		if (strcmp(file->op_type, group->members[0]->op_type) != 0)
+			continue;
+		known = skip > 0 && test_file_class(old->data + skip, old->length - skip, file->name, &kept.kept,
+		                                    &kept.kept_length);
+		if (!known && (skip > 0 || r->options->layout == LAYOUT_DEFINITION))
+			continue;
+		if (known)
+			all[(*count)++] = kept;
+		first = missing++ == 0 ? file : first;
+	}
+	if (missing == 0)
+		return 0;
+	qsort(all, (size_t)*count, sizeof *all, by_name_of_file);
+	*classes = all;
+	*lost = arena_printf(r->arena, "%s%s is %s: %s%s in git and not checked out here, and %s tests would be lost; %s",
+			     PRESENT_FOLDER, group->file, skip > 0 ? "out of date and left as it is" : "not written",
+			     first->path, are(r, missing), missing == 1 ? "its" : "their",
+			     brings(r, arena_printf(arena, "definitions/%s", first->op_type), first->path, missing));
+	return 0;
+}
+
+static void note_one(struct some *some, const char *file)
+{
+	some->first = some->count++ == 0 ? file : some->first;
+}
+
+int renewal_may_write(struct renewal *r, const char *file, struct err *err)
+{
+	if (sparse_ask(&r->sparse, r->dataset, r->arena, err) < 0)
+		return -1;
+	if (!sparse_has_test(&r->sparse, file))
+		return true;
+	r->out->refused++;
+	note_one(&r->unwritten, file);
+	return false;
+}
+
+int renewal_may_remove(struct renewal *r, const char *file, struct err *err)
+{
+	if (sparse_ask(&r->sparse, r->dataset, r->arena, err) < 0)
+		return -1;
+	if (sparse_of_test(&r->sparse, file, r->arena) == NULL)
+		return true;
+	note_one(&r->untouched, file);
+	return false;
+}
+
+/* Of files whose definitions are not here nothing was asked, so only `generate` speaks of them. */
+void renewal_tell_sparse(struct renewal *r)
+{
+	const struct some *some = &r->unwritten;
+	const char *folder = "tests/references";
+
+	if (some->count > 0)
+		renewal_tell(r, arena_printf(r->arena, "%s%s%s in git and not checked out here, so %s not written; %s",
+					     PRESENT_FOLDER, some->first, are(r, some->count),
+					     some->count == 1 ? "it is" : "they are",
+					     brings(r, folder, arena_printf(r->arena, "%s/%s", folder, some->first),
+						    some->count)));
+	some = &r->untouched;
+	if (some->count == 0 || r->options->untold)
+		return;
+	const struct dataset_file *file = sparse_of_test(&r->sparse, some->first, r->arena);
+
+	folder = some->count == 1 ? arena_printf(r->arena, "definitions/%s", file->op_type) : "definitions";
+	renewal_tell(r, arena_printf(r->arena,
+				     "%s%s%s left as %s: what is tested there is in git and not checked out here; %s",
+				     PRESENT_FOLDER, some->first, are(r, some->count),
+				     some->count == 1 ? "it is" : "they are", brings(r, folder, file->path, 1)));
+}
+
 /* ---- one file --------------------------------------------------------------------------------------------------- */
 
 /* The diff hint that goes with a file that is left alone. */
@@ -206,19 +322,10 @@ static const char *hint(const struct renewal *r, const char *file)
 	    r->options->layout == LAYOUT_DEFINITION ? " --layout definition" : "", file, PRESENT_FOLDER, file);
 }
 
-/* A file of which a power cut left only a part looks edited, and would be left alone for ever; and whether somebody has cut
- * off its end cannot be told from that. So each is on the disk before it has its name. Not so the rest of a great many, that
- * only `generate` in a new layout or of a new version writes: there `--force` is what helps whom the power fails at it. */
-static int write_file(const struct renewal *r, const char *file, const struct buf *text, struct err *err)
-{
-	return (r->out->written <= SYNCED_FILES ? file_replace : file_replace_soon)(path_of(r, file), text->data,
-										     text->length, err);
-}
-
-/* Makes the file hold `text`. `group` NULL: conftest.py. Returns 1: it does (or would, with `check`); 0: it was left
- * alone; -1 with a sentence. */
+/* Makes the file hold `text`, unless `lost` says what would be lost (NULL: nothing). Returns 1: it does (or would, with
+ * `check`); 0: it was left alone; -1 with a sentence. */
 static int settle(struct renewal *r, const char *file, const struct buf *text, enum file_answer there,
-		  const struct buf *old, enum owner owner, struct err *err)
+		  const struct buf *old, enum owner owner, const char *lost, struct err *err)
 {
 	bool same = there == FILE_OK && old->length == text->length && memcmp(old->data, text->data, text->length) == 0;
 
@@ -239,6 +346,11 @@ static int settle(struct renewal *r, const char *file, const struct buf *text, e
 					     PRESENT_FOLDER, file, hint(r, file)));
 		return 0;
 	}
+	if (lost != NULL) {
+		r->out->refused++;
+		renewal_tell(r, lost);
+		return 0;
+	}
 	r->out->written++;
 	note_changed(r, file);
 	renewal_tell(r, arena_printf(r->arena, "%s%s %s", PRESENT_FOLDER, file,
@@ -247,7 +359,11 @@ static int settle(struct renewal *r, const char *file, const struct buf *text, e
 							: "is missing"));
 	if (r->options->check)
 		return 1;
-	return write_file(r, file, text, err) < 0 ? -1 : 1;
+	/* A file of which a power cut left only a part looks edited, and would be left alone for ever; and whether somebody
+	 * has cut off its end cannot be told from that. So each is on the disk before it has its name, however many there
+	 * are. A thousand cost a fraction of a second; writing them first and waiting for all at once saves little, for the
+	 * disk is told to flush at each. */
+	return file_replace(path_of(r, file), text->data, text->length, err) < 0 ? -1 : 1;
 }
 
 /* A file of ours that has nothing to hold any more. */
@@ -289,27 +405,60 @@ static bool is_what_we_know(const struct file_stat *read, const struct file_stat
 	return wrote ? now->size == length : memcmp(read, now, sizeof *now) == 0;
 }
 
+/* The file with these classes; none is an empty text. */
+static void write_text(const struct renewal *r, const struct group *group, const struct test_class *classes, int count,
+                       struct buf *text)
+{
+	struct buf body = {0};
+
+	buf_clear(text);
+	if (count > 0) {
+		test_file_write(about(r, group), classes, count, &body);
+		owned_seal(text, body.data, body.length);
+	}
+	buf_free(&body);
+}
+
+/* Would `text` take away a class that the file has, or come where nobody can tell what the file had? */
+static bool may_lose(const struct renewal *r, enum file_answer there, const struct buf *old, enum owner owner,
+                     const struct buf *text)
+{
+	size_t skip = old->length > 0 ? owned_body(old->data, old->length) : 0;
+
+	if (r->options->print != NULL || there == FILE_ERROR ||
+	    (there == FILE_OK && owner != OWNER_REFTEST && !r->options->force))
+		return false;
+	return skip == 0 ? text->length > 0
+			 : test_file_drops(old->data + skip, old->length - skip, text->data, text->length);
+}
+
 static int make_group(struct renewal *r, const struct group *group, struct arena *arena, struct err *err)
 {
 	struct test_class *classes = arena_array(arena, (size_t)group->count, sizeof *classes);
-	struct buf old = {0}, body = {0}, text = {0};
+	struct buf old = {0}, text = {0};
 	int counts[NOTE_COUNTS] = {0}, rc = -1, settled = 1, invalid = r->out->invalid, written = r->out->written;
 	const struct file_stat first = own_stat(r, group->file);
+	const char *lost = NULL;
 	enum owner owner;
 	enum file_answer there = read_old(r, group->file, &old, &owner);
 	const struct buf none = {0};
 
 	int count = make_classes(r, group, owner == OWNER_REFTEST ? &old : &none, classes, counts, arena);
 
+	write_text(r, group, classes, count, &text);
+	if (may_lose(r, there, &old, owner, &text)) {
+		if (add_sparse(r, group, &old, &classes, &count, &lost, arena, err) < 0)
+			goto done;
+		if (lost != NULL)
+			write_text(r, group, classes, count, &text);
+	}
 	if (count > 0) {
-		test_file_write(about(r, group), classes, count, &body);
-		owned_seal(&text, body.data, body.length);
 		r->out->files++;
 		if (r->options->print != NULL) {
 			rc = print_file(r, &text);
 			goto done;
 		}
-		settled = settle(r, group->file, &text, there, &old, owner, err);
+		settled = settle(r, group->file, &text, there, &old, owner, lost, err);
 	} else if (there == FILE_OK && owner == OWNER_REFTEST && r->options->print == NULL) {
 		settled = renewal_remove(r, group->file, err) < 0 ? -1 : 1;
 	}
@@ -328,7 +477,6 @@ static int make_group(struct renewal *r, const struct group *group, struct arena
 	}
 done:
 	buf_free(&old);
-	buf_free(&body);
 	buf_free(&text);
 	return rc;
 }
@@ -352,8 +500,12 @@ int renewal_conftest(struct renewal *r, struct err *err)
 	template_conftest(&body);
 	owned_seal(&text, body.data, body.length);
 	r->out->files++;
-	rc =
-	    r->options->print != NULL ? print_file(r, &text) : settle(r, "conftest.py", &text, there, &old, owner, err);
+	if (r->options->print != NULL)
+		rc = print_file(r, &text);
+	else if (there == FILE_ABSENT && (rc = renewal_may_write(r, "conftest.py", err)) <= 0)
+		;
+	else
+		rc = settle(r, "conftest.py", &text, there, &old, owner, NULL, err);
 	buf_free(&old);
 	buf_free(&body);
 	buf_free(&text);

@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/hash.h"
+#include "commands/sparse.h"
 #include "commands/generated.h"
 #include "commands/notes.h"
 #include "commands/present.h"
@@ -23,6 +24,12 @@ struct group {
 	const char *refused; /* why there is none; NULL */
 };
 
+/* Files of which one sentence is told. */
+struct some {
+	const char *first; /* NULL: none */
+	int count;
+};
+
 /* An update on its way. */
 struct renewal {
 	struct reftest *reftest;
@@ -35,6 +42,9 @@ struct renewal {
 	struct notes notes;    /* of the last update */
 	struct notes fresh;    /* of this one: room for as many as there are groups */
 	struct digest context; /* of what all files depend on */
+	struct sparse sparse;
+	struct some unwritten; /* files that are not checked out */
+	struct some untouched; /* files whose definitions are not */
 };
 
 void renewal_tell(struct renewal *r, const char *sentence);
@@ -48,6 +58,17 @@ void renewal_keep_note(struct renewal *r, const struct note *note);
 /* Makes the group's file true, or says what it would hold or that it is out of date, as the options have it. 0, or -1
  * with a sentence: it cannot be written. */
 int renewal_of(struct renewal *r, const struct group *group, struct err *err);
+
+/* May a file that is not there be made? Not if git has it and does not want it in this working tree; that is noted. 1, 0, or
+ * -1 with a sentence. */
+int renewal_may_write(struct renewal *r, const char *file, struct err *err);
+
+/* May a file that no definition here belongs into be removed? Not if git has a definition that it is named after and does not
+ * want in this working tree; that is noted. 1, 0, or -1 with a sentence. */
+int renewal_may_remove(struct renewal *r, const char *file, struct err *err);
+
+/* Tells what the two noted. */
+void renewal_tell_sparse(struct renewal *r);
 
 /* The same for conftest.py. */
 int renewal_conftest(struct renewal *r, struct err *err);

@@ -141,15 +141,21 @@ static bool begins(const char *text, const char *head)
 	return strncmp(text, head, strlen(head)) == 0;
 }
 
-/* A link that a walk would follow: definitions/ itself, a folder in it, or a file. */
-static bool is_followed(const char *path)
+/* A link that a walk would follow, in the folder `kind`: itself, what may be a folder in it, or a file with the suffix. */
+static bool is_followed(const char *path, const char *kind, const char *suffix)
 {
-	const char *slash = strchr(path, '/'), *name = strrchr(path, '/');
-	int depth = 0;
+	size_t head = strlen(kind), tail = strlen(suffix), length = strlen(path);
 
-	for (; slash != NULL; slash = strchr(slash + 1, '/'))
-		depth++;
-	return depth <= 2 && (name == NULL || name[1] != '.');
+	if (!begins(path, kind) || (path[head] != '/' && path[head] != '\0'))
+		return false;
+	if (path[head] == '\0')
+		return true;
+	const char *name = path + head + 1, *file = strchr(name, '/');
+
+	if (file == NULL)
+		return *name != '.';
+	return strchr(file + 1, '/') == NULL && *name != '.' && file[1] != '.' &&
+	       strcmp(path + length - tail, suffix) == 0;
 }
 
 static const char *not_followed(const struct index_entry *entry, const char *path, struct arena *arena)
@@ -180,8 +186,8 @@ static int list_dataset(struct staged *staged, const char *root, struct dataset 
 			continue;
 		if (entry->kind == ENTRY_FILE && (begins(path, "definitions/") || begins(path, "workloads/")))
 			files[listed++] = (struct listed_file){path, name_of(staged, entry)};
-		else if (entry->kind != ENTRY_FILE && (begins(path, "definitions") || begins(path, "workloads")) &&
-			 is_followed(path))
+		else if (entry->kind != ENTRY_FILE &&
+			 (is_followed(path, "definitions", ".json") || is_followed(path, "workloads", ".jsonl")))
 			problems[problem_count++] = not_followed(entry, path, staged->arena);
 	}
 	if (dataset_listed(root, files, listed, staged->arena, dataset, err) < 0)

@@ -97,22 +97,10 @@ static int run(struct reftest *reftest, const struct status_options *o, const st
 int command_status(struct reftest *reftest, int argc, char **argv)
 {
 	struct status_options o = {.device = "auto", .ground_truth = "auto", .format = "text"};
-	struct arena arena = {0};
-	struct words names;
-	struct err err = {""};
-	int code = EXIT_USAGE, help = options_read(rows, ROWS, argc, argv, &arena, &o, &names, &err);
+	struct told told;
 
-	if (help > 0) {
-		printf("usage: reftest status [options] [NAME…]\n\n");
-		options_help(rows, ROWS);
-		code = EXIT_VERIFIED;
-	} else if (help == 0 && strcmp(o.format, "text") != 0 && strcmp(o.format, "json") != 0) {
-		err_set(&err, "'%s' is no format; --format takes text or json", o.format);
-	} else if (help == 0) {
-		code = run(reftest, &o, &names, &err);
-	}
-	if (err.text[0] != '\0')
-		fprintf(stderr, "reftest: %s\n", err.text);
-	arena_free(&arena);
-	return code;
+	if (options_begin(&told, "status [options] [NAME…]", rows, ROWS, argc, argv, &o) &&
+	    options_json(o.format, &told.err) >= 0)
+		told.code = run(reftest, &o, &told.names, &told.err);
+	return options_end(&told);
 }

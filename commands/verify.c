@@ -309,20 +309,10 @@ int command_verify(struct reftest *reftest, int argc, char **argv)
 {
 	struct verify_options o = {.device = "auto", .sizes = "small,medium", .format = "text", .ground_truth = "auto",
 	                           .atol = -1, .rtol = -1, .hit_ratio = -1, .timeout = 120};
-	struct arena arena = {0};
-	struct words names;
-	struct err err = {""};
-	int code = EXIT_USAGE, help = options_read(rows, ROWS, argc, argv, &arena, &o, &names, &err);
+	struct told told;
 
-	if (help > 0) {
-		printf("usage: reftest verify [options] [NAME…]\n\n");
-		options_help(rows, ROWS);
-		code = EXIT_VERIFIED;
-	} else if (help == 0 && check_words(&o, &names, &err) == 0) {
-		code = run(reftest, &o, &names, &arena, &err);
-	}
-	if (err.text[0] != '\0')
-		fprintf(stderr, "reftest: %s\n", err.text);
-	arena_free(&arena);
-	return code;
+	if (options_begin(&told, "verify [options] [NAME…]", rows, ROWS, argc, argv, &o) &&
+	    check_words(&o, &told.names, &told.err) == 0)
+		told.code = run(reftest, &o, &told.names, &told.arena, &told.err);
+	return options_end(&told);
 }

@@ -113,22 +113,13 @@ static int run(struct reftest *reftest, const struct warm_options *o, const stru
 int command_warm(struct reftest *reftest, int argc, char **argv)
 {
 	struct warm_options o = {.device = "auto", .ground_truth = "all", .timeout = 600};
-	struct arena arena = {0};
-	struct words names;
-	struct err err = {""};
-	int code = EXIT_USAGE, help = options_read(rows, ROWS, argc, argv, &arena, &o, &names, &err);
+	struct told told;
 
-	if (help > 0) {
-		printf("usage: reftest warm [options] [NAME…]\n\n");
-		options_help(rows, ROWS);
-		code = EXIT_VERIFIED;
-	} else if (help == 0 && o.timeout <= 0) {
-		err_set(&err, "--timeout takes a number of seconds above 0");
-	} else if (help == 0) {
-		code = run(reftest, &o, &names, &err);
+	if (options_begin(&told, "warm [options] [NAME…]", rows, ROWS, argc, argv, &o)) {
+		if (o.timeout <= 0)
+			err_set(&told.err, "--timeout takes a number of seconds above 0");
+		else
+			told.code = run(reftest, &o, &told.names, &told.err);
 	}
-	if (err.text[0] != '\0')
-		fprintf(stderr, "reftest: %s\n", err.text);
-	arena_free(&arena);
-	return code;
+	return options_end(&told);
 }

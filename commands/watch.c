@@ -609,24 +609,15 @@ static int run(struct reftest *reftest, const struct watch_options *o, struct er
 int command_watch(struct reftest *reftest, int argc, char **argv)
 {
 	struct watch_options o = {.device = "auto", .sizes = "small,medium", .ground_truth = "auto", .timeout = 120};
-	struct arena arena = {0};
-	struct words names;
-	struct err err = {""};
-	int code = EXIT_USAGE, help = options_read(rows, ROWS, argc, argv, &arena, &o, &names, &err);
+	struct told told;
 
-	if (help > 0) {
-		printf("usage: reftest watch [options]\n\n");
-		options_help(rows, ROWS);
-		code = EXIT_VERIFIED;
-	} else if (help == 0 && names.count > 0) {
-		err_set(&err, "watch takes no names: it keeps the whole dataset verified");
-	} else if (help == 0 && o.timeout <= 0) {
-		err_set(&err, "--timeout takes a number of seconds above 0");
-	} else if (help == 0) {
-		code = run(reftest, &o, &err);
+	if (options_begin(&told, "watch [options]", rows, ROWS, argc, argv, &o)) {
+		if (told.names.count > 0)
+			err_set(&told.err, "watch takes no names: it keeps the whole dataset verified");
+		else if (o.timeout <= 0)
+			err_set(&told.err, "--timeout takes a number of seconds above 0");
+		else
+			told.code = run(reftest, &o, &told.err);
 	}
-	if (err.text[0] != '\0')
-		fprintf(stderr, "reftest: %s\n", err.text);
-	arena_free(&arena);
-	return code;
+	return options_end(&told);
 }

@@ -13,6 +13,7 @@ enum {
 	FLAG_EXTENDED = 0x4000,
 	FLAG_STAGE = 0x3000,
 	FLAG_INTENT = 0x2000, /* of the second flags */
+	FLAG_SKIPPED = 0x4000, /* of the second flags, too */
 	MODE_KIND = 0170000,
 	MODE_FILE = 0100000,
 	MODE_LINK = 0120000,
@@ -156,6 +157,7 @@ static enum index_answer read_entry(struct cursor *from, unsigned version, int o
 	if ((more & FLAG_INTENT) != 0)
 		return INDEX_OK;
 	out.conflict = (flags & FLAG_STAGE) != 0;
+	out.skipped = (more & FLAG_SKIPPED) != 0;
 	memcpy(out.object, entry + STAT_BYTES, (size_t)object_bytes);
 	return add_entry(entries, count, &out) ? INDEX_OK : INDEX_BAD;
 }
@@ -229,18 +231,22 @@ static bool get_hex(const char *text, int bytes, unsigned char *out)
 	return true;
 }
 
-/* "100644 OBJECT STAGE\tPATH", ended by a NUL. */
+/* "S 100644 OBJECT STAGE\tPATH", ended by a NUL; S is of one that is skipped, others have other letters. */
 static bool read_line(const char *line, int object_bytes, struct arena *arena, struct index_entry *entries, int *count)
 {
 	struct index_entry entry = {.path = NULL};
-	char *end;
-	unsigned long mode = strtoul(line, &end, 8);
 	size_t hex = 2 * (size_t)object_bytes;
+	char *end;
+
+	if (line[0] == '\0' || line[1] != ' ')
+		return false;
+	unsigned long mode = strtoul(line + 2, &end, 8);
 
 	if (*end != ' ' || strlen(end) < hex + 5 || !get_hex(end + 1, object_bytes, entry.object) ||
 	    end[1 + hex] != ' ' || end[3 + hex] != '\t' || !kind_of((unsigned)mode, &entry.kind))
 		return false;
 	entry.conflict = end[2 + hex] != '0';
+	entry.skipped = line[0] == 'S';
 	entry.path = arena_string(arena, end + 4 + hex);
 	return add_entry(entries, count, &entry);
 }

@@ -21,6 +21,7 @@ struct index_entry {
 	const char *path; /* relative to the top of the working tree */
 	enum entry_kind kind;
 	bool conflict; /* a merge left several versions of it; the object is of the first of them */
+	bool skipped;  /* git does not want it in the working tree (a sparse checkout, or `update-index --skip-worktree`) */
 	unsigned char object[OBJECT_BYTES];
 };
 
@@ -37,7 +38,7 @@ enum index_answer { INDEX_BAD = -1, INDEX_OK = 0, INDEX_OTHER = 1 };
 enum index_answer index_parse(const char *bytes, size_t length, int object_bytes, struct arena *arena,
 			      struct index *out, struct err *err);
 
-/* The same from what `git ls-files --stage -z` prints. 0 or -1 with a sentence. */
+/* The same from what `git ls-files -t --stage -z` prints. 0 or -1 with a sentence. */
 int index_parse_listing(const char *text, size_t length, int object_bytes, struct arena *arena, struct index *out,
 			struct err *err);
 

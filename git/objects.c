@@ -321,7 +321,7 @@ static int drop_announced(const struct repository *repository, struct arena *are
 static int list_index(const struct repository *repository, struct buf *bytes, struct arena *arena, struct index *out,
 		      struct err *err)
 {
-	static const char *const words[] = {"ls-files", "--stage", "-z", NULL};
+	static const char *const words[] = {"ls-files", "-t", "--stage", "-z", NULL};
 
 	if (git_output(repository, words, LISTING_BYTES, bytes, err) < 0 ||
 	    index_parse_listing(bytes->data, bytes->length, repository->object_bytes, arena, out, err) < 0)

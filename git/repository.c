@@ -103,13 +103,18 @@ static bool sets(const char *line, const char *key, const char *value)
 	       strncasecmp(line + length + strspn(line + length, " \t="), value, strlen(value)) == 0;
 }
 
-/* Extensions may only stand in the repository's own config, one a line. */
-static void read_config(struct repository *repository)
+static void set_by(const char *line, const char *key, bool *out)
+{
+	*out = !sets(line, key, "false") && (*out || sets(line, key, "true"));
+}
+
+/* What concerns us may only stand in the repository's own config or is put there by git, one a line. */
+static void read_config(struct repository *repository, const char *folder, const char *name)
 {
 	char path[PATH_MAX];
 	struct buf text = {0};
 
-	if (join(repository->common, "config", path) &&
+	if (join(folder, name, path) &&
 	    file_read(AT_FDCWD, path, CONFIG_BYTES, &text, NULL, NULL) == FILE_OK && text.length > 0)
 		for (const char *line = text.data; line != NULL; line = strchr(line, '\n')) {
 			line += strspn(line, " \t\r\n");
@@ -117,6 +122,8 @@ static void read_config(struct repository *repository)
 				repository->object_bytes = 32;
 			if (sets(line, "promisor", "true") || sets(line, "partialclone", ""))
 				repository->partial = true;
+			set_by(line, "sparsecheckout", &repository->sparse);
+			set_by(line, "sparsecheckoutcone", &repository->cone);
 		}
 	buf_free(&text);
 }
@@ -147,7 +154,8 @@ static int finish(struct repository *repository, struct err *err)
 	fits = fits && join(repository->directory, "index", repository->index);
 	if (index != NULL && *index != '\0' && !from_here_or_top(index, repository->top, repository->index))
 		fits = fits && realpath(".", path) != NULL && join(path, index, repository->index); /* git makes it one day */
-	read_config(repository);
+	read_config(repository, repository->common, "config");
+	read_config(repository, repository->directory, "config.worktree");
 	if (repository->top[0] == '\0')
 		memcpy(repository->top, "/", 2);
 	return fits ? 0

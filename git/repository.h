@@ -20,6 +20,8 @@ struct repository {
 	bool environment;	  /* the variables GIT_… of this process are about this repository */
 	int object_bytes;	  /* of an object's name: 20, or 32 with SHA-256 */
 	bool partial;		  /* a partial clone: a remote has the contents that are not here */
+	bool sparse;		  /* a sparse checkout: only a part of the index is wanted in the working tree, */
+	bool cone;		  /* told by folders (else by patterns) */
 };
 
 /* The repository of the folder `root`. -1 with a sentence: it lies in none. */

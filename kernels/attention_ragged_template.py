@@ -7,6 +7,7 @@ import conftest
 
 from kernels.attention_template import (
     attention_causal,
+    attention_flashinfer_heads,
     attention_offsets,
     attention_outputs,
     attention_split,
@@ -50,6 +51,7 @@ def attention_ragged_flashinfer(test, inputs):
     tensors = [inputs[name] for name in definition["inputs"]]
     scale = next(x for x in tensors if isinstance(x, float))
     q, k, v = [x for x in tensors if isinstance(x, torch.Tensor) and x.dim() > 2]
+    attention_flashinfer_heads(q, v)
     offsets = {name: inputs[name] for name in definition["inputs"] if "indptr" in name}
     kv_indptr = next(x for name, x in offsets.items() if "kv" in name)
     qo_indptr = next((x for name, x in offsets.items() if "kv" not in name), kv_indptr)

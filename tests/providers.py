@@ -5,6 +5,7 @@ the libraries' functions replaced by stand-ins that take what the record says an
 one at a time, and each change must be noticed; as must be a name that nothing asks for. TAP on standard output. Needs
 torch."""
 
+import contextlib
 import glob
 import importlib.util
 import json
@@ -20,7 +21,9 @@ import recorded
 
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 WITHOUT_RESULT = {"fused_add_rmsnorm", "gemma_fused_add_rmsnorm", "merge_state_in_place", "append_paged_kv_cache",
-                  "append_paged_mla_kv_cache", "fused_topk_deepseek", "__init__", "plan"}
+                  "append_paged_mla_kv_cache", "fused_topk_deepseek", "__init__", "plan", "ServerArgs",
+                  "is_config_namespace_published", "set_server_args"}
+OWNS = {"get_context": "RuntimeContext", "get_parallel": "ParallelContext"}  # functions that give an object of a class beside them
 UNREACHED = {"flashinfer.jit.core:JitSpec.build_and_load"}  # wrapped by on_import, called by the library
 
 
@@ -46,6 +49,10 @@ def stand_in(name, takes, called, role):
     def function(*args, **given):
         signature.bind(*args[itself:], **given)  # TypeError: the table calls it otherwise
         called.add(name)
+        if last in OWNS:
+            return getattr(sys.modules[name.partition(":")[0]], OWNS[last])()
+        if last == "override":
+            return contextlib.nullcontext()
         if last not in WITHOUT_RESULT:
             if last == "top_k_renorm_probs" and args[0].shape[1] == 3:
                 return args[0]
@@ -201,6 +208,7 @@ PLANTED = (
     ("flashinfer.fused_moe:cutlass_fused_moe", "use_deepseek_fp8_block_scale"),
     ("fla.ops.gated_delta_rule:chunk_gated_delta_rule", "state_v_first"),
     ("sglang.srt.layers.moe.moe_runner.triton_utils.fused_moe:fused_experts_impl", "filter_expert"),
+    ("sglang.srt.server_args:ServerArgs", "model_path"),
     ("sgl_kernel.flash_attn:flash_attn_with_kvcache", "page_table"),
 )
 NOBODYS = "flashinfer.norm:nobodys_norm"

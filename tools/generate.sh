@@ -99,18 +99,20 @@ done | replace "$build/templates.inc"
 printf '#define TEMPLATES_DIGEST "%s"\n' "$(sha256sum artifacts/*.[ch] artifacts/conftest*.py kernels/*_template.py kernels/*/template.py |
 	sha256sum | cut -c 1-32)" | replace "$build/templates_digest.h"
 
-# Files of workers/ that start, carry and word things but decide nothing are left out by name, so that a new file counts.
+# Files of workers/ that start, carry and word things but decide nothing are left out by name, so that a new file counts. What
+# takes tensors out of files and holds them to constraints decides what was verified.
 deciding=
 for file in workers/*; do
 	case ${file#workers/} in
-	channel.* | crew.* | lane.* | machine.* | pool.* | process.* | provider.* | say.* | work.*) ;;
+	channel.* | crew.* | lane.* | lane_*.* | machine.* | pool.* | process.* | provider.* | say.* | work.*) ;;
 	*) deciding="$deciding $file" ;;
 	esac
 done
 {
 	printf '#define KERNELS_DIGEST "%s"\n' "$(digest kernels/* kernels/*/*)"
 	# shellcheck disable=SC2086 # a list of words
-	printf '#define CHECKER_DIGEST "%s"\n' "$(digest kernels/compare* kernels/device* kernels/wide.h base/metrics.h $deciding)"
+	printf '#define CHECKER_DIGEST "%s"\n' "$(digest kernels/compare* kernels/device* kernels/wide.h base/metrics.h base/dtype.* \
+		dataset/safetensors.* dataset/constraint.* $deciding)"
 } | replace "$build/kernels_digest.h"
 
 printf '%s\n' "$sources" | replace "$build/obj/sources"

@@ -9,6 +9,8 @@ and who asks for them: "generated", the templates of generated tests (held by te
 "providers", the tables in workers/providers/ (held by tests/providers.py). What was recorded of a library before is
 replaced; other libraries stay. What differs in the record then is what changed in the API. A name that a library lacks is
 told and left out where generated tests alone ask for it, which ask whether it is there; a table's ends the recording.
+Parameters that stand behind a name here are taken on trust, for the source does not show them (**words, a class that its
+module puts together as it is imported); that there is such a name is looked up.
 """
 
 import ast
@@ -101,6 +103,12 @@ NAMES = """
     sglang.srt.layers.moe.moe_runner.triton_utils.fused_moe:fused_experts  generated
     sglang.srt.layers.moe.moe_runner.triton_utils.fused_moe:fused_experts_impl  providers
     sglang.srt.layers.moe.topk:StandardTopKOutput  generated
+    sglang.srt.runtime_context:ParallelContext.override(*,tp_group)  generated providers
+    sglang.srt.runtime_context:RuntimeContext.is_config_namespace_published  generated providers
+    sglang.srt.runtime_context:RuntimeContext.set_server_args  generated providers
+    sglang.srt.runtime_context:get_context  generated providers
+    sglang.srt.runtime_context:get_parallel  generated providers
+    sglang.srt.server_args:ServerArgs(*,model_path)  generated providers
 """.strip()
 
 
@@ -193,7 +201,13 @@ def signatures(name, node):
 
 def asked():
     """{module:name: who asks for it}; a class stands for its plan and run, too."""
-    return {name: askers for name, *askers in map(str.split, NAMES.splitlines())}
+    return {name.partition("(")[0]: askers for name, *askers in map(str.split, NAMES.splitlines())}
+
+
+def trusted():
+    """{module:name: parameters} of those that the source does not show."""
+    names = (line.split()[0] for line in NAMES.splitlines() if "(" in line)
+    return {name: ", ".join(words.rstrip(")").split(",")) for name, _, words in (one.partition("(") for one in names)}
 
 
 def look_up(wheel, name):
@@ -201,10 +215,12 @@ def look_up(wheel, name):
     module, _, attribute = name.partition(":")
     owner, _, method = attribute.partition(".")
     node = wheel.find(module, owner)
-    if node is None or not method:
-        return signatures(name, node) if node is not None else {}
-    methods = methods_of(node)
-    return {name: parameters(methods[method], 1)} if method in methods else {}
+    methods = methods_of(node) if isinstance(node, ast.ClassDef) else {}
+    if node is None or method and method not in methods:
+        return {}
+    if name in trusted():
+        return {name: trusted()[name]}
+    return {name: parameters(methods[method], 1)} if method else signatures(name, node)
 
 
 def record_of(wheel):

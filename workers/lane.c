@@ -13,25 +13,19 @@
  * want of memory) is tried once more, alone: when no other lane is at work. */
 #include "workers/lane.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/json.h"
 #include "base/trace.h"
-
-extern char **environ;
+#include "workers/lane_parts.h"
 
 enum {
-	STALE_MS = 250,      /* for a judge to finish what was given up, before it is replaced */
-	COMPARE_MS = 30000,  /* for a judge to go on once a provider has answered, at least */
 	BLAME_MS = 30000,    /* for a judge to make a verdict of a failure */
-	JUDGE_UP_MS = 120000,
 	JUDGE_FAILURES = 2,
 	ALONE_MS = 5000,     /* for spares to leave the device to a case that is to be alone */
 	MESSAGE_MAX = 64 << 10 /* bytes of a runner's error message that go into a verdict */
@@ -40,13 +34,6 @@ enum {
 static const struct job *current_job(const struct lane *lane)
 {
 	return lane->work->task.jobs[lane->work->job];
-}
-
-static int watch_fd(const struct yard *yard, int fd, struct err *err)
-{
-	struct epoll_event event = {.events = EPOLLIN};
-
-	return epoll_ctl(yard->epoll, EPOLL_CTL_ADD, fd, &event) == 0 ? 0 : err_errno(err, "a judge cannot be watched");
 }
 
 /* What the reference printed since it was last asked: its end, marked when the beginning is gone; NULL: nothing. */
@@ -89,153 +76,6 @@ static void add_result(struct yard *yard, struct lane *lane, const char *text, s
 		result.printed = take_printed(lane->child);
 	lane->printed = NULL;
 	results_add(&yard->results, &result, text, length);
-}
-
-/* ---- judges ---- */
-
-static char **judge_environment(const struct yard *yard, struct arena *arena)
-{
-	size_t count = 0, kept = 0;
-	char **out;
-
-	while (environ[count] != NULL)
-		count++;
-	out = arena_array(arena, count + 3, sizeof *out);
-	for (size_t i = 0; i < count; i++)
-		if (strncmp(environ[i], "OMP_NUM_THREADS=", 16) != 0 && strncmp(environ[i], "OMP_WAIT_POLICY=", 16) != 0)
-			out[kept++] = environ[i];
-	out[kept++] = arena_printf(arena, "OMP_NUM_THREADS=%d", yard->threads);
-	/* Threads that have nothing to do leave the core to the reference. */
-	out[kept++] = arena_string(arena, "OMP_WAIT_POLICY=passive");
-	return out;
-}
-
-/* /proc/self/exe is this very program, even when the file has been replaced since. */
-static int start_judge(struct yard *yard, struct lane *lane, struct err *err)
-{
-	char *argv[] = {"reftest", "judge", "--device", (char *)(uintptr_t)yard->device, yard->staged ? "--staged" : NULL,
-	                NULL};
-	struct arena arena = {0};
-	int ours, theirs, rc;
-
-	if (channel_pair(&ours, &theirs, err) != 0)
-		return -1;
-	const int fds[] = {-1, STDERR_FILENO, STDERR_FILENO, theirs};
-
-	channel_open(&lane->channel, ours);
-	rc = process_start(&lane->judge, "/proc/self/exe", argv, judge_environment(yard, &arena), fds, 4, err);
-	close(theirs);
-	arena_free(&arena);
-	if (rc == 0)
-		rc = channel_watch(&lane->channel, yard->epoll, err);
-	if (rc == 0 && lane->judge.pidfd >= 0)
-		rc = watch_fd(yard, lane->judge.pidfd, err);
-	lane->up = false;
-	lane->owed = lane->stale = 0;
-	lane->up_deadline = clock_ms() + JUDGE_UP_MS;
-	trace("lane", "judge %d started", (int)lane->judge.pid);
-	return rc;
-}
-
-static void tell_judge(struct lane *lane, const char *text, size_t length)
-{
-	channel_send(&lane->channel, text, length, NULL, 0);
-}
-
-/* Sends a message that wants an answer. */
-static void ask_judge(struct lane *lane, const char *text, size_t length)
-{
-	lane->owed++;
-	tell_judge(lane, text, length);
-}
-
-/* Answers to what was asked so far are no longer wanted. */
-static void forget_answers(struct lane *lane)
-{
-	lane->stale = lane->owed;
-	lane->stale_deadline = clock_ms() + STALE_MS;
-}
-
-/* ---- a lane's request to the provider ---- */
-
-/* Nobody wants the answer any more. The provider is ended if it has been asked: the memory that it works on is the
- * judge's, who is about to use it otherwise. */
-static void drop_request(struct yard *yard, struct lane *lane)
-{
-	free(lane->request);
-	lane->request = NULL;
-	if (lane->request_fd >= 0)
-		close(lane->request_fd);
-	lane->request_fd = -1;
-	lane->asking = false;
-	if (yard->served == lane) {
-		yard->served = NULL;
-		provider_abandon(&yard->provider);
-	}
-}
-
-static void take_request(struct yard *yard, struct lane *lane, const char *line, int fd)
-{
-	int64_t now = clock_ms();
-
-	drop_request(yard, lane);
-	lane->request = strdup(line);
-	if (lane->request == NULL)
-		die_no_memory();
-	lane->request_fd = fd;
-	lane->asking = true;
-	lane->left_ms = lane->deadline == INT64_MAX ? INT64_MAX : lane->deadline > now ? lane->deadline - now : 0;
-	lane->deadline = INT64_MAX;
-}
-
-/* The judge has some time left to compare, whatever the case has. */
-static void pass_answer_on(struct lane *lane, const char *answer)
-{
-	struct buf text = {0};
-	int64_t left = lane->left_ms > COMPARE_MS ? lane->left_ms : COMPARE_MS;
-
-	lane->asking = false;
-	lane->deadline = lane->left_ms == INT64_MAX ? INT64_MAX : clock_ms() + left;
-	buf_printf(&text, "{\"answer\":%s}", answer);
-	ask_judge(lane, text.data, text.length);
-	buf_free(&text);
-}
-
-static void serve_next(struct yard *yard)
-{
-	for (int i = 0; i < yard->lane_count; i++) {
-		struct lane *lane = &yard->lanes[i];
-
-		if (lane->request == NULL)
-			continue;
-		if (!provider_ready(&yard->provider))
-			return;
-		provider_ask(&yard->provider, lane->request, strlen(lane->request), lane->request_fd);
-		yard->served = lane;
-		free(lane->request);
-		lane->request = NULL;
-		if (lane->request_fd >= 0)
-			close(lane->request_fd);
-		lane->request_fd = -1;
-		return;
-	}
-}
-
-void yard_dispatch_provider(struct yard *yard, int64_t now_ms)
-{
-	const char *answer;
-
-	do {
-		answer = provider_answer(&yard->provider, now_ms);
-		if (answer != NULL && yard->served != NULL) {
-			struct lane *lane = yard->served;
-
-			yard->served = NULL;
-			pass_answer_on(lane, answer);
-		}
-		if (yard->served == NULL)
-			serve_next(yard);
-	} while (answer != NULL || (yard->served != NULL && provider_answers_now(&yard->provider)));
 }
 
 /* ---- a lane's child ---- */
@@ -291,7 +131,7 @@ static void bind_child(struct yard *yard, struct lane *lane, struct child *child
 	buf_clear(&text);
 	buf_printf(&text, "{\"begin\":{\"bytes\":%lld,\"staged\":%s}}", (long long)largest_case(&lane->work->task),
 	           lane->staged ? "true" : "false");
-	tell_judge(lane, text.data, text.length);
+	lane_judge_tell(lane, text.data, text.length);
 	buf_free(&text);
 }
 
@@ -308,14 +148,14 @@ static void ask_verdict_on_failure(struct lane *lane, const char *failure, bool 
 {
 	struct buf text = {0};
 
-	forget_answers(lane);
+	lane_judge_forget(lane);
 	buf_printf(&text, "{\"blame\":%s,\"job\":", failure);
 	job_write(current_job(lane), &text);
 	buf_text(&text, "}");
 	lane->blamed = true;
 	lane->accident = accident;
 	lane->deadline = clock_ms() + BLAME_MS;
-	ask_judge(lane, text.data, text.length);
+	lane_judge_ask(lane, text.data, text.length);
 	buf_free(&text);
 }
 
@@ -336,7 +176,7 @@ static void begin_case(struct yard *yard, struct lane *lane)
 	buf_text(&text, "{\"case\":");
 	job_write(current_job(lane), &text);
 	buf_text(&text, "}");
-	ask_judge(lane, text.data, text.length);
+	lane_judge_ask(lane, text.data, text.length);
 	buf_free(&text);
 }
 
@@ -345,7 +185,7 @@ static void finish_work(struct yard *yard, struct lane *lane)
 	static const char end[] = "{\"end\":true}";
 
 	drop_child(yard, lane);
-	tell_judge(lane, end, sizeof end - 1);
+	lane_judge_tell(lane, end, sizeof end - 1);
 	work_free(lane->work);
 	lane->work = NULL;
 	lane->phase = LANE_IDLE;
@@ -378,7 +218,7 @@ static void retry_alone(struct yard *yard, struct lane *lane)
 	work->alone = true;
 	queue_push(&yard->alone, work);
 	trace("lane", "%s %s: to be tried again alone", one.name, one.jobs[0]->id);
-	forget_answers(lane);
+	lane_judge_forget(lane);
 	next_case(yard, lane);
 }
 
@@ -500,7 +340,7 @@ static void on_unmapped(struct yard *yard, struct lane *lane, const char *why)
 	trace("lane", "CUDA IPC is refused (%s): tensors go through the host", why);
 	yard->ipc_refused = true;
 	drop_child(yard, lane);
-	forget_answers(lane);
+	lane_judge_forget(lane);
 	lane->phase = LANE_WAITING;
 }
 
@@ -521,7 +361,7 @@ static void on_child_line(struct yard *yard, struct lane *lane, const char *line
 		on_unmapped(yard, lane, unmapped);
 	} else if (lane->running && cJSON_IsArray(json_member(message, "ran"))) {
 		lane->running = false;
-		ask_judge(lane, line, length);
+		lane_judge_ask(lane, line, length);
 	} else {
 		blame_child(yard, lane, "crashed", "the reference's process sent something that is no answer: it writes to "
 		                                   "descriptors that are not its own, or answers out of turn");
@@ -581,27 +421,6 @@ static void read_child(struct yard *yard, struct lane *lane)
 
 /* ---- what a judge says ---- */
 
-/* -1: no judge can be had. */
-static int on_hello(struct yard *yard, struct lane *lane, const char *line, size_t length, struct err *err)
-{
-	const struct json_text text = {"judge", line, length, 1};
-	cJSON *message = json_parse(&text, err);
-	const cJSON *hello = json_member(message, "judge");
-	const char *refused = json_text_of(message, "refused"), *class_name = json_text_of(hello, "class");
-	int rc = 0;
-
-	if (class_name != NULL) {
-		snprintf(yard->device_class, sizeof yard->device_class, "%s", class_name);
-		lane->up = true;
-		yard->judge_failures = 0;
-	} else {
-		rc = refused == NULL ? err_set(err, "the judge says what nobody understands: %s", err_show(line).text)
-		                     : err_set(err, "%s", refused);
-	}
-	cJSON_Delete(message);
-	return rc;
-}
-
 static void on_judge_line(struct yard *yard, struct lane *lane, char *line, size_t length)
 {
 	int fd = channel_take_fd(&lane->channel);
@@ -619,7 +438,7 @@ static void on_judge_line(struct yard *yard, struct lane *lane, char *line, size
 		lane->run_fd = fd;
 		forward_run(lane);
 	} else if (strncmp(line, "{\"provide\":", 11) == 0) {
-		take_request(yard, lane, line, fd);
+		lane_errand_take(yard, lane, line, fd);
 	} else {
 		take_verdict(yard, lane, line, length);
 	}
@@ -635,7 +454,7 @@ static int read_judge(struct yard *yard, struct lane *lane, struct err *err)
 		while ((line = channel_line(&lane->channel, &length)) != NULL)
 			if (lane->up)
 				on_judge_line(yard, lane, line, length);
-			else if (on_hello(yard, lane, line, length, err) != 0)
+			else if (lane_judge_hello(yard, lane, line, length, err) != 0)
 				return -1;
 		switch (channel_read(&lane->channel)) {
 		case CHANNEL_DATA:
@@ -653,7 +472,7 @@ static int read_judge(struct yard *yard, struct lane *lane, struct err *err)
 /* From now on there is no judge here; once it is reaped, another is started when it is wanted. */
 static void kill_judge(struct yard *yard, struct lane *lane)
 {
-	drop_request(yard, lane);
+	lane_errand_drop(yard, lane);
 	process_kill(&lane->judge);
 	channel_close(&lane->channel);
 	lane->up = false;
@@ -755,7 +574,7 @@ int lane_dispatch(struct yard *yard, struct lane *lane, int64_t now, struct err 
 
 int lane_warm(struct yard *yard, struct lane *lane, struct err *err)
 {
-	return lane->judge.pid == 0 ? start_judge(yard, lane, err) : 0;
+	return lane->judge.pid == 0 ? lane_judge_start(yard, lane, err) : 0;
 }
 
 /* false: spares that crowd a case which is to be alone have been sent away, and are not gone yet. */
@@ -784,7 +603,7 @@ int lane_advance(struct yard *yard, struct lane *lane, struct err *err)
 	if (lane->phase != LANE_WAITING)
 		return 0;
 	if (lane->judge.pid == 0)
-		return start_judge(yard, lane, err);
+		return lane_judge_start(yard, lane, err);
 	if (!lane->up)
 		return 0;
 	if (lane->work->failure == NULL && lane->child == NULL) {
@@ -798,8 +617,8 @@ int lane_advance(struct yard *yard, struct lane *lane, struct err *err)
 
 void lane_cancel(struct yard *yard, struct lane *lane)
 {
-	drop_request(yard, lane);
-	forget_answers(lane);
+	lane_errand_drop(yard, lane);
+	lane_judge_forget(lane);
 	finish_work(yard, lane);
 }
 

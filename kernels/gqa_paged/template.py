@@ -11,6 +11,7 @@ from kernels.attention_paged_template import (
 )
 from kernels.attention_template import (
     attention_causal,
+    attention_flashinfer_heads,
     attention_outputs,
     attention_workspace,
 )
@@ -22,6 +23,7 @@ def gqa_paged_flashinfer(test, inputs):
     definition = conftest.definition_of(test)
     given = {name: inputs[name] for name in definition["inputs"]}
     q, k, v = [x for x in given.values() if isinstance(x, torch.Tensor) and x.dim() > 2]
+    attention_flashinfer_heads(q, v)
     scale = next(x for x in given.values() if isinstance(x, float))
     page = k.shape[1]
     kv_indptr, indices = (

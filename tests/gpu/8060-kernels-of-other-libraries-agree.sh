@@ -6,7 +6,10 @@
 #   sh tests/gpu/8060-kernels-of-other-libraries-agree.sh [SELECTION]     -k of pytest; default: small, and not moe
 . "$(dirname "$0")/../scenes/scene.sh"
 pytest_is_here
-"$python" -c 'import flashinfer' 2>/dev/null || "$python" -c 'import fla' 2>/dev/null || skip "neither FlashInfer nor FLA is here"
+for library in flashinfer fla sglang; do
+	"$python" -c "import $library" 2>/dev/null && break
+	[ $library != sglang ] || skip "neither FlashInfer nor SGLang nor FLA is here"
+done
 selection=${1:-small and not Moe}
 logs=${OUT:-$work/logs}
 mkdir -p "$logs"

@@ -1,7 +1,8 @@
 #!/bin/sh
 # gradients - the gradients of every starter definition of linear attention on a GPU: the reference's autograd against
 # flash-linear-attention's backward kernels (fla, fla_chunk) and the oracle, and each against each. A line a case and ground
-# truth: its worst margin against builtin, or why it was passed over; then the sentences of whatever did not pass.
+# truth: its worst margin against builtin, or why it was passed over; then the sentences of whatever did not pass. The op
+# types run side by side: Triton compiles and tunes in one thread, minutes for each.
 #
 #	tests/gpu/gradients.sh [BUILD [DEVICE [OPTION…]]]
 set -eu
@@ -9,35 +10,40 @@ cd "$(dirname "$0")/../.."
 build=${1:-build} device=${2:-cuda:0}
 [ $# -lt 2 ] || shift
 [ $# -lt 1 ] || shift
-out=$(mktemp)
-trap 'rm -f "$out"' EXIT
-code=0
-"$build/reftest" --root . verify --backward --force --device "$device" --ground-truth all --timeout 600 --format json \
-	--op-type gla --op-type simple_gla --op-type delta_rule --op-type gated_delta_rule --op-type kda --op-type gdn \
-	"$@" >"$out" || code=$?
-"${REFTEST_PYTHON:-python3}" - "$out" <<'END'
+out=$(mktemp -d)
+trap 'rm -rf "$out"' EXIT
+trap 'exit 130' INT TERM
+for op_type in gla simple_gla delta_rule gated_delta_rule kda gdn; do
+	"$build/reftest" --root . verify --backward --force --device "$device" --ground-truth all --timeout 600 --format json \
+		--op-type "$op_type" "$@" >"$out/$op_type.json" &
+done
+wait
+"${REFTEST_PYTHON:-python3}" - "$out"/*.json <<'END'
 import json
 import sys
 
-result = json.load(open(sys.argv[1]))
-for definition in result["definitions"]:
-    for case in definition["cases"]:
-        if not case["id"].endswith(":backward"):
-            continue
-        margins = {}
-        for output in case["outputs"]:
-            margin = float(output.get("margin", "nan"))
-            margin = margin if margin == margin else float("inf")  # of NaN: as bad as can be
-            margins[output["ground_truth"]] = max(margins.get(output["ground_truth"], 0), margin)
-        told = ", ".join(f"{truth} {margin:.3g}" for truth, margin in margins.items())
-        print(f"{case['status']:8} {definition['name']} {case['id']}: {told}")
-        for witness in case.get("witnesses", []):
-            if witness["passed_over"]:
-                print(f"           {witness['name']} passed over: {witness['passed_over'].splitlines()[0]}")
-            elif witness.get("margin") is not None:
-                print(f"           {witness['name']} against builtin: {witness['margin']}")
-        if case["status"] != "passed":
-            print("           " + (case["message"] or "").replace("\n", "\n           "))
-print(result["summary"])
+whole = True
+for path in sys.argv[1:]:
+    result = json.load(open(path))
+    for definition in result["definitions"]:
+        for case in definition["cases"]:
+            if not case["id"].endswith(":backward"):
+                continue
+            margins = {}
+            for output in case["outputs"]:
+                margin = float(output.get("margin", "nan"))
+                margin = margin if margin == margin else float("inf")  # of NaN: as bad as can be
+                margins[output["ground_truth"]] = max(margins.get(output["ground_truth"], 0), margin)
+            told = ", ".join(f"{truth} {margin:.3g}" for truth, margin in margins.items())
+            print(f"{case['status']:8} {definition['name']} {case['id']}: {told}")
+            for witness in case.get("witnesses", []):
+                if witness["passed_over"]:
+                    print(f"           {witness['name']} passed over: {witness['passed_over'].splitlines()[0]}")
+                elif witness.get("margin") is not None:
+                    print(f"           {witness['name']} against builtin: {witness['margin']}")
+            if case["status"] != "passed":
+                whole = False
+                print("           " + (case["message"] or "").replace("\n", "\n           "))
+    print(result["summary"])
+sys.exit(0 if whole else 1)
 END
-exit $code

@@ -1,7 +1,7 @@
 """Mistakes people make in references of selective state updates."""
 
 FULL = "mamba_ssu_decode_h32_d64_s128_ng2"
-GATED = "mamba_ssu_decode_gated_h16_d32_s64_ng4"
+GATED = "mamba_ssu_decode_gated_h16_d64_s128_ng4"
 
 STEP = "step = F.softplus(dt.float() + dt_bias.float())"
 DECAY = "torch.exp(A * step[..., None])"

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 24c4e97c4ab7428c62fbaf8e2c2b27b0
+# reftest-body: 0ebe218cffa8abf919b5abd2cf9bfd99
 """Tests of definitions/mamba_ssu. conftest.py says how they run."""
 
 import pytest
@@ -125,14 +125,14 @@ def mamba_ssu_sglang(test, inputs):
     return mamba_ssu_call(test, inputs, module.selective_state_update)
 
 
-# definition: "mamba_ssu_decode_gated_h16_d32_s64_ng4"
-class TestMambaSsuDecodeGatedH16D32S64Ng4:
+# definition: "mamba_ssu_decode_gated_h16_d64_s128_ng4"
+class TestMambaSsuDecodeGatedH16D64S128Ng4:
     OP_TYPE = "mamba_ssu"
-    NAME = "mamba_ssu_decode_gated_h16_d32_s64_ng4"
+    NAME = "mamba_ssu_decode_gated_h16_d64_s128_ng4"
     VARIANT = 0  # of op family mamba_ssu
     NHEADS = 16
-    HEAD_DIM = 32
-    DSTATE = 64
+    HEAD_DIM = 64
+    DSTATE = 128
     NGROUPS = 4
     AXES = conftest.constants(
         batch_size=None,

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 40eae8104440fab027597988d51a8c5c
+# reftest-body: adfdcbdf6f35654f4eeb0f672664c07a
 """Tests of definitions/moe. conftest.py says how they run."""
 
 import pytest
@@ -347,6 +347,20 @@ def moe_flashinfer(test, inputs):
     return result[0] if isinstance(result, (list, tuple)) else result
 
 
+class MoeGroupOfOne:
+    world_size = 1
+
+
+def moe_without_server(device):
+    """SGLang's layers ask the configuration and the group of ranks of a server, of which none is started here."""
+    runtime = conftest.need("sglang.srt.runtime_context", device)
+    arguments = conftest.need("sglang.srt.server_args", device)
+    if not runtime.get_context().is_config_namespace_published("exec"):
+        defaults = arguments.ServerArgs(model_path="none")
+        runtime.get_context().set_server_args(defaults)
+    return runtime.get_parallel().override(tp_group=MoeGroupOfOne())
+
+
 def moe_sglang(test, inputs):
     """The gate's half of the first weights comes first there."""
     definition, device = conftest.definition_of(test), conftest.device_of(inputs)
@@ -368,18 +382,19 @@ def moe_sglang(test, inputs):
         words["block_shape"] = [128, 128]
     up, gate = first.view(torch.int8 if scaled else first.dtype).chunk(2, 1)
     first = torch.cat([gate, up], 1).view(first.dtype)
-    return module.fused_experts(
-        moe_hidden(parts),
-        first,
-        second,
-        topk.StandardTopKOutput(weights, ids.int(), parts.get("logits")),
-        runner.MoeRunnerConfig(
-            inplace=False,
-            apply_router_weight_on_input=moe_routing(definition)[3] == "llama4",
-        ),
-        use_fp8_w8a8=scaled,
-        **words,
-    )
+    with moe_without_server(device):
+        return module.fused_experts(
+            moe_hidden(parts),
+            first,
+            second,
+            topk.StandardTopKOutput(weights, ids.int(), parts.get("logits")),
+            runner.MoeRunnerConfig(
+                inplace=False,
+                apply_router_weight_on_input=moe_routing(definition)[3] == "llama4",
+            ),
+            use_fp8_w8a8=scaled,
+            **words,
+        )
 
 
 # definition: "moe_fp4_block_scale_renorm_topk4_e32_h384_i256"

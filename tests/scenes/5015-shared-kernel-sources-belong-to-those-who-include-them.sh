@@ -2,7 +2,7 @@
 # 5015: what several op families share is part of the digests of exactly these: an edit of it makes their verdicts stale,
 # and nobody else's, as do edits of its own rooms. So is what the shared sources include in their turn; and what runs on a GPU alone makes no inputs.
 . "$(dirname "$0")/scene.sh"
-cp -r "$top/kernels" "$top/tools" "$top/workers" "$top/base" .
+cp -r "$top/kernels" "$top/tools" "$top/workers" "$top/base" "$top/dataset" .
 digests() { sh tools/generate.sh "$work/$1" sources settings; } # NAME: into $work/NAME/ops.inc
 changed() { # BEFORE AFTER WHICH: the families whose first (truth) or second (inputs) digest differs
 	for side in "$1" "$2"; do sed 's/OP(\([a-z0-9_]*\), "\(.*\)", "\(.*\)")/\1 \'"$3"'/' "$work/$side/ops.inc"; done |
@@ -13,6 +13,7 @@ expect_changed() { # TRUTH-OF INPUTS-OF BEFORE AFTER
 	[ "$(changed "$3" "$4" 2)" = "$1" ] || fail "truth changed for '$(changed "$3" "$4" 2)', expected '$1' ($4)"
 	[ "$(changed "$3" "$4" 3)" = "$2" ] || fail "inputs changed for '$(changed "$3" "$4" 3)', expected '$2' ($4)"
 }
+checker() { grep CHECKER "$work/$1/kernels_digest.h"; } # of what judges every family alike
 attention='dsa_paged gqa_paged gqa_ragged mla_paged mla_ragged '
 digests before
 digests again
@@ -88,3 +89,16 @@ expect_changed 'gemm ' 'gemm ' tables joined
 printf '\n' >>kernels/fp8.h
 digests all
 expect_changed "dsa_paged gemm ${attention#dsa_paged }" "dsa_paged gemm ${attention#dsa_paged }" joined all
+
+# What takes tensors out of files, and what holds them to constraints, judges for every family; what words it does not.
+before=all
+for file in workers/given.c base/dtype.c dataset/safetensors.c dataset/constraint.c; do
+	printf '\n' >>$file
+	digests "$file"
+	expect_changed '' '' "$before" "$file"
+	[ "$(checker "$before")" != "$(checker "$file")" ] || fail "an edit of $file leaves the checker as it was"
+	before=$file
+done
+printf '\n' >>workers/say.c
+digests say
+[ "$(checker "$before")" = "$(checker say)" ] || fail "what words verdicts counts as a judge"

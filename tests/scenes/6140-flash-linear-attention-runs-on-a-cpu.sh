@@ -2,14 +2,7 @@
 # 6140: flash-linear-attention's plain PyTorch forms agree with the oracle in all forms of the gated delta net.
 . "$(dirname "$0")/scene.sh"
 [ "$device" = cpu ] || skip "on a GPU its Triton kernels run"
-find='import importlib.util as u, sys; sys.exit(not (u.find_spec("fla") and u.find_spec("triton")))'
-if ! "$python" -c "$find"; then
-	for site in "$top"/.venv-tests/lib/python3*/site-packages; do
-		[ -d "$site" ] && PYTHONPATH=$site
-	done
-	export PYTHONPATH
-	"$python" -c "$find" || fail "there is no fla: tools/setup.sh --tests installs it"
-fi
+fla_is_here
 given gdn_decode_qk8_v16_d128_k_last gdn_mtp_qk2_v4_d128_k_last gdn_mtp_qk_l2norm_qk2_v4_d128_k_last \
 	gdn_prefill_qk2_v4_d128_k_last
 verify --ground-truth all --timeout 300

@@ -3,14 +3,7 @@
 # way of the provider's table; a table that misread one of them would disagree.
 . "$(dirname "$0")/scene.sh"
 [ "$device" = cpu ] || skip "on a GPU its Triton kernels run"
-find='import importlib.util as u, sys; sys.exit(not (u.find_spec("fla") and u.find_spec("triton")))'
-if ! "$python" -c "$find"; then
-	for site in "$top"/.venv-tests/lib/python3*/site-packages; do
-		[ -d "$site" ] && PYTHONPATH=$site
-	done
-	export PYTHONPATH
-	"$python" -c "$find" || fail "there is no fla: tools/setup.sh --tests installs it"
-fi
+fla_is_here
 for file in "$top"/definitions/gla/*.json "$top"/definitions/simple_gla/*.json "$top"/definitions/delta_rule/*.json \
 	"$top"/definitions/gated_delta_rule/*.json "$top"/definitions/kda/*.json; do
 	given "$(basename "$file" .json)"

@@ -30,11 +30,7 @@ REFTEST_PROVIDERS=$work/tables
 export REFTEST_PROVIDERS
 
 begin warm --device "$device" --jobs 1
-while [ ! -e "$work/started" ]; do
-	kill -0 $program 2>/dev/null || break
-	sleep 0.05
-done
-[ -e "$work/started" ] || fail "$step: it ended by itself"
+started
 kill -INT $program
 ended
 expect_exit 130

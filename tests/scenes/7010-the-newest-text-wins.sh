@@ -21,13 +21,6 @@ def run(hidden_states, weight):
     return (normed * weight.float()).to(hidden_states.dtype)
 END
 }
-started() {
-	while [ ! -e "$work/started" ]; do
-		kill -0 "$program" 2>/dev/null || fail "the watcher is gone"
-		sleep 0.02
-	done
-	rm "$work/started"
-}
 waits never 1e-4 | define slow_norm
 started
 sed 's/slow_norm/twin_norm/' definitions/rmsnorm/slow_norm.json >twin.json

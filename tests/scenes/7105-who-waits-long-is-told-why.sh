@@ -20,10 +20,7 @@ def run(hidden_states, weight):
     rows = hidden_states.float()
     return (rows * torch.rsqrt(rows.square().mean(dim=-1, keepdim=True) + 1e-6) * weight.float()).to(hidden_states.dtype)
 PYTHON
-while [ ! -e "$work/started" ]; do
-	kill -0 "$program" 2>/dev/null || fail "the watcher is gone"
-	sleep 0.02
-done
+started
 before=$(descriptors)
 asks() { # asks NUMBER: in the background, in a process that Ctrl-C may end; what it says is kept apart
 	"$python" -I -S -c '

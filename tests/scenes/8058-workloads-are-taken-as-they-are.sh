@@ -3,7 +3,7 @@
 # padding is found among the slots.
 . "$(dirname "$0")/scene.sh"
 pytest_is_here
-given mamba_ssu_decode_gated_h16_d32_s64_ng4
+given mamba_ssu_decode_gated_h16_d64_s128_ng4
 run generate
 expect_exit 0
 run_pytest -k "numerical and workload"

@@ -181,8 +181,24 @@ staged
 expect_exit 0
 expect_ran 0
 
-# a link is not followed, and that is said
+# what a walk would not follow either is nobody's matter
 do_git commit -qm merged
+for link in definitions-old workloads.bak definitions/.hidden definitions/rmsnorm/notes.txt definitions/rmsnorm/.tiny.json \
+	workloads/rmsnorm/tiny_norm.json; do
+	ln -s elsewhere "$link"
+	do_git add "$link"
+done
+staged
+expect_exit 0
+expect "r['problems'] == []"
+ln -s elsewhere definitions/other
+do_git add definitions/other
+staged
+expect_exit 2
+expect "len(r['problems']) == 1 and r['problems'][0].startswith('definitions/other: ')"
+do_git rm -q --cached definitions/other
+
+# a link is not followed, and that is said
 ln -s tiny_norm.json definitions/rmsnorm/linked.json
 do_git add definitions/rmsnorm/linked.json
 staged

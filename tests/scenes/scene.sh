@@ -189,6 +189,13 @@ begin() {
 	sessions="$sessions $program"
 }
 
+# started: waits until $work/started is there, which something that the program runs makes, and takes it away; the program
+# must not have ended before
+started() {
+	while [ ! -e "$work/started" ] && kill -0 "$program" 2>/dev/null; do sleep 0.02; done
+	rm "$work/started" || fail "$step: it ended by itself"
+}
+
 # watch OPTION…: begins `reftest watch --json` and waits until it is ready; `await` looks at what it says
 watch() {
 	begin watch --json --device "$device" --sizes small --jobs 1 "$@"
@@ -196,15 +203,15 @@ watch() {
 	await "e['event'] == 'ready'"
 }
 
-# await EXPRESSION: waits for the next event (e) of which this Python is true, and passes over those before it. `heard`
-# then looks at the events from the last one on (excluded) up to it.
+# await EXPRESSION: waits for the next event (e) of which this Python is true, and passes over those before it (a: the list
+# of all that came since the last one awaited, e at its end). `heard` then looks at these.
 await() {
 	expectations=$((expectations + 1))
 	"$python" -I -S -c '
 import json, os, sys, time
 work, program, expression = sys.argv[1:]
 seen, end = int(open(work + "/heard").read()), time.monotonic() + 120
-passed = []
+a = []
 with open(work + "/out") as out:
     out.seek(seen)
     line = ""
@@ -212,21 +219,21 @@ with open(work + "/out") as out:
         line += out.readline()
         if not line.endswith("\n"):
             if time.monotonic() > end or not os.path.exists("/proc/" + program):
-                sys.exit("it never came; last came " + str(passed[-3:]))
+                sys.exit("it never came; last came " + str(a[-3:]))
             time.sleep(0.005)
             continue
         seen += len(line.encode())
         e = json.loads(line)
-        passed.append(e)
+        a.append(e)
         line = ""
         if eval(expression):
             break
-json.dump(passed, open(work + "/events", "w"))
+json.dump(a, open(work + "/events", "w"))
 open(work + "/heard", "w").write(str(seen))' "$work" "$program" "$1" 2>"$work/python" ||
 		fail "$step: awaited $1: $(tail -n 1 "$work/python")"
 }
 
-# heard EXPRESSION: Python, true of the events that the last `await` read: a, the list of them; e, the one awaited
+# heard EXPRESSION: Python, true of the events that the last `await` read, with the same names
 heard() {
 	expectations=$((expectations + 1))
 	"$python" -I -S -c '
@@ -234,7 +241,7 @@ import json, sys
 a = json.load(open(sys.argv[1] + "/events"))
 e = a[-1]
 sys.exit(not eval(sys.argv[2]))' "$work" "$1" 2>"$work/python" ||
-		fail "$step: not true: $1 of $(cat "$work/events") $(tail -n 1 "$work/python")"
+		fail "$step: not true: $1 of $(head -c 6000 "$work/events") $(tail -n 1 "$work/python")"
 }
 
 # await_batch: waits for the end of a batch
@@ -316,6 +323,18 @@ expect_nothing_to_do() {
 expect_no_process() {
 	expectations=$((expectations + 1))
 	no_process_left || fail "$step: processes are left: $(processes)"
+}
+
+# fla_is_here: flash-linear-attention and Triton, for $python, as tools/setup.sh --tests installs them
+fla_is_here() {
+	find='import importlib.util as u, sys; sys.exit(not (u.find_spec("fla") and u.find_spec("triton")))'
+	if ! "$python" -c "$find"; then
+		for site in "$top"/.venv-tests/lib/python3*/site-packages; do
+			[ -d "$site" ] && PYTHONPATH=$site
+		done
+		export PYTHONPATH
+		"$python" -c "$find" || fail "there is no fla: tools/setup.sh --tests installs it"
+	fi
 }
 
 # ---- generated tests ------------------------------------------------------------------------------------------------

@@ -249,18 +249,14 @@ static inline void assert_absent_state_is_zeros(const struct op *op, const struc
 }
 
 /* A medium case whose tensors all come from a workload, element `at` (from the end, if negative) of input `input` being
- * `value`: refused by check and by the truth with a sentence that holds `part`; NULL: it has a meaning. */
+ * `value`: refused by check and by the truth with a sentence that holds `wanted`; NULL: it has a meaning. */
 static inline void assert_given(const struct op *op, const struct op_problem *problem, int input, int64_t at,
                                 double value, const char *wanted)
 {
 	struct err why = {""};
 	struct trial t;
 
-	assert_true(trial_open_size(&t, op, problem, SIZE_MEDIUM, 0, 1));
-	t.c.given = UINT32_MAX;
-	assert_int_equal(op->check(&t.c, t.in, &why), 0);
-	number_set(t.in[input].data, t.in[input].dtype, at < 0 ? t.in[input].elements + at : at, value);
-	assert_int_equal(op->check(&t.c, t.in, &why), wanted != NULL ? -1 : 0);
+	assert_int_equal(trial_open_brought(&t, op, problem, input, at, value, &why), wanted != NULL ? -1 : 0);
 	assert_int_equal(op->oracle(&t.c, t.in, t.truth, &why), wanted != NULL ? -1 : 0);
 	if (wanted != NULL && strstr(why.text, wanted) == NULL)
 		fail_msg("'%s' says nothing of '%s'", why.text, wanted);

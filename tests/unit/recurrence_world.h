@@ -388,16 +388,6 @@ static inline void chunk_head(const struct emulation *m, int64_t n, int64_t h, f
 	free(c);
 }
 
-static inline void spoil(struct trial *t, enum mistake mistake)
-{
-	for (int o = 0; o < t->problem->output_count; o++) {
-		if (mistake == ALL_ZERO)
-			memset(t->out[o].data, 0, (size_t)dtype_bytes(t->out[o].dtype, t->out[o].elements));
-		if (mistake == ONE_NAN && t->out[o].elements > 0)
-			set(&t->out[o], t->out[o].elements / 2, NAN);
-	}
-}
-
 static inline void emulate(struct trial *t, enum mistake mistake,
                            void (*head)(const struct emulation *m, int64_t n, int64_t h, float *state))
 {
@@ -415,7 +405,7 @@ static inline void emulate(struct trial *t, enum mistake mistake,
 		for (int64_t n = 0; n < m.e.sequences; n++)
 			head(&m, n, h, state);
 	free(state);
-	spoil(t, mistake);
+	trial_spoil(t, mistake == ALL_ZERO, mistake == ONE_NAN);
 }
 
 /* As trial_play. */

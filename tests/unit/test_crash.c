@@ -26,6 +26,7 @@
 
 #include "base/file.h"
 #include "cache/carry.h"
+#include "tests/unit/foretold.h"
 
 enum { SECTOR = 512, BEFORE = 20, PUTS = 70, MERGED = 80, BULK = 1000, BULK_COUNT = 80, FRESH = 5000, DAY = 86400 };
 
@@ -209,21 +210,9 @@ struct actor {
 /* What verdict `number` says, the same whenever it is asked; some are larger than a page, some than many. */
 static struct store_put put_of(struct actor *a, int number)
 {
-	int64_t made = number >= BULK && number < BULK + BULK_COUNT ? 1000 : 200 * DAY + number;
-	size_t size = number >= BULK && number < BULK + BULK_COUNT ? 30000 : number % 7 == 3 ? 9000 : 300;
-	char *text = arena_alloc(&a->arena, size + 64);
-	int head = sprintf(text, "{\"number\": %d, \"time\": %lld} ", number, (long long)made);
+	bool old = number >= BULK && number < BULK + BULK_COUNT;
 
-	memset(text + head, 'a' + number % 26, size);
-	return (struct store_put){.subject = digest_of(&number, sizeof number),
-				  .witness = digest_of("w", 1),
-				  .text = text,
-				  .length = (size_t)head + size,
-				  .definition = "norm/n",
-				  .case_id = arena_printf(&a->arena, "case %d", number),
-				  .fields = "fields",
-				  .fields_length = 6,
-				  .keep_verdict = true};
+	return foretold(&a->arena, number, old ? 1000 : 200 * DAY + number, old ? 30000 : number % 7 == 3 ? 9000 : 300);
 }
 
 static bool open_it(struct actor *a)

@@ -2,44 +2,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/buf.h"
+#include "tests/unit/folder.h"
 
-/* Each test runs in a folder of its own, which is the working directory, and without the variables that name a root. */
-static int enter_folder(void **state)
+/* Tests run without the variables that name a root. */
+static int enter(void **state)
 {
-	char *path = strdup("/tmp/reftest-dataset-XXXXXX");
-
-	*state = path;
 	unsetenv("REFTEST_ROOT");
 	unsetenv("FIB_DATASET_PATH");
-	return mkdtemp(path) == NULL || chdir(path) != 0;
-}
-
-static int leave_folder(void **state)
-{
-	char command[128];
-
-	snprintf(command, sizeof command, "chmod -R u+rwx '%s' && rm -r '%s'", (char *)*state, (char *)*state);
-	free(*state);
-	return chdir("/") != 0 || system(command) != 0;
-}
-
-static void put(const char *path, const char *text)
-{
-	FILE *file = fopen(path, "w");
-
-	assert_non_null(file);
-	fputs(text, file);
-	assert_int_equal(fclose(file), 0);
+	return enter_folder(state);
 }
 
 static void folder(const char *path)
@@ -466,7 +438,7 @@ static void no_descriptor_is_left_open(void **state)
 	arena_free(&arena);
 }
 
-#define test(name) cmocka_unit_test_setup_teardown(name, enter_folder, leave_folder)
+#define test(name) cmocka_unit_test_setup_teardown(name, enter, leave_folder)
 
 static void what_is_listed_is_paired_as_the_walk_pairs(void **state)
 {

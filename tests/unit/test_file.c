@@ -1,40 +1,10 @@
 #include "base/file.c"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-#include <cmocka.h>
-
-/* Each test runs in a folder of its own, which is the working directory. */
-static int enter_folder(void **state)
-{
-	char *path = strdup("/tmp/reftest-file-XXXXXX");
-
-	*state = path;
-	return mkdtemp(path) == NULL || chdir(path) != 0;
-}
-
-static int leave_folder(void **state)
-{
-	char command[128];
-
-	snprintf(command, sizeof command, "chmod -R u+rwx '%s' && rm -r '%s'", (char *)*state, (char *)*state);
-	free(*state);
-	return chdir("/") != 0 || system(command) != 0;
-}
-
-static void put(const char *path, const char *text)
-{
-	FILE *file = fopen(path, "w");
-
-	assert_non_null(file);
-	fputs(text, file);
-	assert_int_equal(fclose(file), 0);
-}
+#include "tests/unit/folder.h"
 
 static void check_content(const char *path, const char *text)
 {

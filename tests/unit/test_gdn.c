@@ -293,12 +293,7 @@ static void emulate(struct trial *t, int mistake)
 	for (int64_t n = 0; n < m.e.sequences; n++)
 		for (int64_t h = 0; h < m.e.v_heads; h++)
 			emulate_head(&m, n, h);
-	for (int o = 0; o < t->problem->output_count; o++) {
-		if (mistake == ALL_ZERO)
-			memset(t->out[o].data, 0, (size_t)dtype_bytes(t->out[o].dtype, t->out[o].elements));
-		if (mistake == ONE_NAN)
-			set(&t->out[o], t->out[o].elements / 2, NAN);
-	}
+	trial_spoil(t, mistake == ALL_ZERO, mistake == ONE_NAN);
 }
 
 /* --- tests -------------------------------------------------------------------------------------------------------- */

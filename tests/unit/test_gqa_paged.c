@@ -168,40 +168,21 @@ static void other_problems_are_refused_with_a_sentence(void **state)
 
 /* --- inputs ------------------------------------------------------------------------------------------------------- */
 
-static void inputs_are_valid_and_hurt_for_twenty_seeds(const struct op_problem *problem, bool of_prefill)
-{
-	struct attention_roles roles = attention_paged_roles(problem);
-	int64_t axis[MAX_ROWS * MAX_AXES];
-
-	rows_of(&gqa_paged_op, problem, SIZE_MEDIUM, axis);
-	for (uint64_t seed = 0; seed < 20; seed++) {
-		struct world w;
-		struct kinds kinds;
-
-		make_inputs(&w, &gqa_paged_op, problem, axis, seed, 0, 0);
-		kinds = expect_valid_sequences(&w, &roles);
-		assert_true(kinds.empty > 0 && kinds.one_key > 0 && kinds.one_query > 0);
-		assert_true(!of_prefill || (kinds.square > 0 && kinds.no_query > 0 && kinds.before > 0));
-		expect_poison_where_unused(&w, &roles);
-		free_world(&w);
-	}
-}
-
 static void sequences_and_pages_are_valid_and_contain_what_hurts(void **state)
 {
 	struct built b;
 
 	(void)state;
 	decode(&b, little);
-	inputs_are_valid_and_hurt_for_twenty_seeds(&b.problem, false);
+	expect_sequences(&family, &b.problem, false);
 	decode(&b, little_pages);
-	inputs_are_valid_and_hurt_for_twenty_seeds(&b.problem, false);
+	expect_sequences(&family, &b.problem, false);
 	prefill(&b, causal_name, little, NULL);
-	inputs_are_valid_and_hurt_for_twenty_seeds(&b.problem, true);
+	expect_sequences(&family, &b.problem, true);
 	prefill(&b, causal_name, little_pages, "len_indptr");
-	inputs_are_valid_and_hurt_for_twenty_seeds(&b.problem, true);
+	expect_sequences(&family, &b.problem, true);
 	prefill(&b, causal_name, little_pages, "batch_size");
-	inputs_are_valid_and_hurt_for_twenty_seeds(&b.problem, true);
+	expect_sequences(&family, &b.problem, true);
 }
 
 /* Pages are out of order, and two sequences share some; some last page is partly filled, some is full. */

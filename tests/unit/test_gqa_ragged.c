@@ -100,7 +100,7 @@ static void sequences_are_valid_and_contain_what_hurts(void **state)
 
 	(void)state;
 	prefill(&b, causal_name, 4, 2, 16);
-	expect_ragged_sequences(&family, &b.problem);
+	expect_sequences(&family, &b.problem, true);
 }
 
 static void offsets_that_point_nowhere_are_refused(void **state)

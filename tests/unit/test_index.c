@@ -3,18 +3,10 @@
 #include "git/index.h"
 
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/file.h"
 #include "git/objects.h"
+#include "tests/unit/folder.h"
 
 static void shell(const char *command)
 {
@@ -22,25 +14,13 @@ static void shell(const char *command)
 		fail_msg("this failed: %s", command);
 }
 
-/* A repository in a folder of its own, which is the working directory. */
-static int enter_repository(void **state)
+/* Tests run without the variables that name a repository. */
+static int enter(void **state)
 {
-	char *path = strdup("/tmp/reftest-index-XXXXXX");
-
-	*state = path;
 	unsetenv("GIT_DIR");
 	unsetenv("GIT_INDEX_FILE");
 	unsetenv("GIT_WORK_TREE");
-	return mkdtemp(path) == NULL || chdir(path) != 0;
-}
-
-static int leave_repository(void **state)
-{
-	char command[128];
-
-	snprintf(command, sizeof command, "rm -rf '%s'", (char *)*state);
-	free(*state);
-	return chdir("/") != 0 || system(command) != 0;
+	return enter_folder(state);
 }
 
 /* Files of all lengths of names, so that every filling occurs; a link; names that sort about a '/'. */
@@ -60,7 +40,7 @@ static void fill(const char *how)
 static void read_both(struct buf *bytes, struct buf *listing, struct arena *arena, struct index *out,
 		      struct index *expected, enum index_answer answer)
 {
-	static const char *const words[] = {"ls-files", "--stage", "-z", NULL};
+	static const char *const words[] = {"ls-files", "-t", "--stage", "-z", NULL};
 	struct repository repository;
 	struct err err = {""};
 
@@ -79,11 +59,21 @@ static void assert_same(const struct index *a, const struct index *b)
 		assert_string_equal(a->entries[i].path, b->entries[i].path);
 		assert_int_equal(a->entries[i].kind, b->entries[i].kind);
 		assert_int_equal(a->entries[i].conflict, b->entries[i].conflict);
+		assert_int_equal(a->entries[i].skipped, b->entries[i].skipped);
 		assert_memory_equal(a->entries[i].object, b->entries[i].object, OBJECT_BYTES);
 	}
 }
 
-static void expect_as_listed(int at_least)
+static int skipped_in(const struct index *index)
+{
+	int skipped = 0;
+
+	for (int i = 0; i < index->count; i++)
+		skipped += index->entries[i].skipped;
+	return skipped;
+}
+
+static void expect_as_listed(int at_least, int skipped)
 {
 	struct buf bytes = {0}, listing = {0};
 	struct arena arena = {0};
@@ -91,6 +81,7 @@ static void expect_as_listed(int at_least)
 
 	read_both(&bytes, &listing, &arena, &index, &expected, INDEX_OK);
 	assert_true(index.count >= at_least);
+	assert_int_equal(skipped_in(&index), skipped);
 	assert_same(&index, &expected);
 	for (int i = 0; i < index.count; i++)
 		assert_ptr_equal(index_find(&index, index.entries[i].path), &index.entries[i]);
@@ -114,22 +105,22 @@ static void versions_2_to_4_are_read_as_git_lists_them(void **state)
 	(void)state;
 	fill("");
 	version_of(2);
-	expect_as_listed(30);
+	expect_as_listed(30, 0);
 	shell("git update-index --skip-worktree a/1"); /* needs the flags of version 3 */
 	version_of(3);
-	expect_as_listed(30);
+	expect_as_listed(30, 1);
 	shell("git update-index --index-version 4");
 	version_of(4);
-	expect_as_listed(30);
+	expect_as_listed(30, 1);
 }
 
 static void an_index_with_sha256_is_read(void **state)
 {
 	(void)state;
 	fill("--object-format=sha256");
-	expect_as_listed(30);
+	expect_as_listed(30, 0);
 	shell("git update-index --index-version 4");
-	expect_as_listed(30);
+	expect_as_listed(30, 0);
 }
 
 static void what_is_only_announced_is_left_out(void **state)
@@ -158,7 +149,7 @@ static void the_versions_of_a_conflict_are_one_entry(void **state)
 	      "echo o >a/1; "
 	      "git commit -qam o; git checkout -q main; echo m >a/1; git commit -qam m; git merge -q other >/dev/null "
 	      "|| true");
-	expect_as_listed(30);
+	expect_as_listed(30, 0);
 	struct buf bytes = {0}, listing = {0};
 	struct arena arena = {0};
 	struct index index, expected;
@@ -172,7 +163,7 @@ static void the_versions_of_a_conflict_are_one_entry(void **state)
 }
 
 /* A form that the file alone does not tell all of: git_index must come to the same as git. */
-static void expect_left_to_git(const char *announced)
+static void expect_left_to_git(const char *announced, bool sparse)
 {
 	struct buf bytes = {0}, listing = {0}, again = {0};
 	struct arena arena = {0};
@@ -185,7 +176,8 @@ static void expect_left_to_git(const char *announced)
 	assert_int_equal(git_index(&repository, &again, &arena, &index, &err), 0);
 	assert_null(index_find(&index, announced));
 	assert_int_equal(index.count, expected.count - 1);
-	assert_non_null(index_find(&index, "a/1"));
+	assert_false(index_find(&index, "a/1")->skipped);
+	assert_int_equal(index_find(&index, "deep/er/still/1")->skipped, sparse);
 	buf_free(&bytes);
 	buf_free(&listing);
 	buf_free(&again);
@@ -197,7 +189,7 @@ static void a_split_index_is_left_to_git(void **state)
 	(void)state;
 	fill("");
 	shell("git update-index --split-index; echo x >a/new; git add a/new; echo y >announced; git add -N announced");
-	expect_left_to_git("announced");
+	expect_left_to_git("announced", false);
 }
 
 static void a_sparse_index_is_left_to_git(void **state)
@@ -207,7 +199,7 @@ static void a_sparse_index_is_left_to_git(void **state)
 	shell("git config user.name t; git config user.email t@localhost; git commit -qm 1; git sparse-checkout init "
 	      "--cone "
 	      "--sparse-index; git sparse-checkout set a; echo y >announced; git add -N announced");
-	expect_left_to_git("announced");
+	expect_left_to_git("announced", true);
 }
 
 /* Whatever the bytes are: an answer, and no byte read that is not there (the sanitizers watch: the copy ends where its
@@ -245,15 +237,13 @@ static void garbled_indexes_get_an_answer(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(versions_2_to_4_are_read_as_git_lists_them, enter_repository,
-					    leave_repository),
-	    cmocka_unit_test_setup_teardown(an_index_with_sha256_is_read, enter_repository, leave_repository),
-	    cmocka_unit_test_setup_teardown(what_is_only_announced_is_left_out, enter_repository, leave_repository),
-	    cmocka_unit_test_setup_teardown(the_versions_of_a_conflict_are_one_entry, enter_repository,
-					    leave_repository),
-	    cmocka_unit_test_setup_teardown(a_split_index_is_left_to_git, enter_repository, leave_repository),
-	    cmocka_unit_test_setup_teardown(a_sparse_index_is_left_to_git, enter_repository, leave_repository),
-	    cmocka_unit_test_setup_teardown(garbled_indexes_get_an_answer, enter_repository, leave_repository),
+	    cmocka_unit_test_setup_teardown(versions_2_to_4_are_read_as_git_lists_them, enter, leave_folder),
+	    cmocka_unit_test_setup_teardown(an_index_with_sha256_is_read, enter, leave_folder),
+	    cmocka_unit_test_setup_teardown(what_is_only_announced_is_left_out, enter, leave_folder),
+	    cmocka_unit_test_setup_teardown(the_versions_of_a_conflict_are_one_entry, enter, leave_folder),
+	    cmocka_unit_test_setup_teardown(a_split_index_is_left_to_git, enter, leave_folder),
+	    cmocka_unit_test_setup_teardown(a_sparse_index_is_left_to_git, enter, leave_folder),
+	    cmocka_unit_test_setup_teardown(garbled_indexes_get_an_answer, enter, leave_folder),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

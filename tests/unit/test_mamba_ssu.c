@@ -189,12 +189,7 @@ static void emulate(struct trial *t, int mistake)
 		set(&t->out[ssu_states_place(t->problem, &m.roles)], i, mistake == OTHER_SLOTS_CLEARED ? 0 : value(&m, m.roles.state, i));
 	for (int64_t n = 0; n < m.e.batch; n++)
 		emulate_sequence(&m, n);
-	for (int o = 0; o < t->problem->output_count; o++) {
-		if (mistake == ALL_ZERO)
-			memset(t->out[o].data, 0, (size_t)dtype_bytes(t->out[o].dtype, t->out[o].elements));
-		if (mistake == ONE_NAN)
-			set(&t->out[o], t->out[o].elements / 2, NAN);
-	}
+	trial_spoil(t, mistake == ALL_ZERO, mistake == ONE_NAN);
 }
 
 /* --- tests -------------------------------------------------------------------------------------------------------- */

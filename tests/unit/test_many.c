@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 #include "cache/carry.h"
+#include "tests/unit/foretold.h"
 
 enum { PROCESSES = 64, ROUNDS = 24, ALL = PROCESSES * ROUNDS, DAY = 86400, LIMIT_S = 240 };
 
@@ -52,21 +53,12 @@ static unsigned draw(struct actor *a)
 /* Old ones, numbers from ALL on, are what sweeping removes. */
 static struct store_put put_of(struct actor *a, int number)
 {
-	size_t size = number >= ALL ? 60000 : number % 5 == 0 ? 40000 : 500;
-	char *text = arena_alloc(&a->arena, size + 64);
-	int head = sprintf(text, "{\"number\": %d, \"time\": %lld} ", number,
-			   number >= ALL ? 1000LL : (long long)200 * DAY + number);
+	bool old = number >= ALL;
 
-	memset(text + head, 'a' + number % 26, size);
-	return (struct store_put){.subject = digest_of(&number, sizeof number),
-				  .witness = digest_of("w", 1),
-				  .text = text,
-				  .length = (size_t)head + size,
-				  .definition = "norm/n",
-				  .case_id = arena_printf(&a->arena, "case %d", number),
-				  .fields = "fields",
-				  .fields_length = 6,
-				  .keep_verdict = true};
+	return foretold(&a->arena, number, old ? 1000 : 200 * DAY + number,
+			old		  ? 60000
+			: number % 5 == 0 ? 40000
+					  : 500);
 }
 
 static void give_up(struct actor *a, const char *what)

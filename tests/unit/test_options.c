@@ -8,6 +8,7 @@
 
 #include "base/arena.h"
 #include "commands/options.h"
+#include "reftest.h"
 
 struct sample {
 	bool force, workloads;
@@ -103,6 +104,27 @@ static void help_is_neither_success_nor_failure(void **state)
 	arena_free(&r.arena);
 }
 
+static void wrong_words_end_a_command_as_a_wrong_use(void **state)
+{
+	struct sample into = {.force = false};
+	struct told told;
+	char *wrong[] = {"x", "--divice", "cpu"}, *right[] = {"x", "name", "--force"};
+
+	(void)state;
+	assert_false(options_begin(&told, "x", rows, sizeof rows / sizeof *rows, 3, wrong, &into));
+	assert_non_null(strstr(told.err.text, "did you mean"));
+	assert_int_equal(options_end(&told), EXIT_USAGE);
+	assert_true(options_begin(&told, "x", rows, sizeof rows / sizeof *rows, 3, right, &into));
+	assert_true(into.force && told.names.count == 1);
+	assert_string_equal(told.err.text, "");
+	assert_int_equal(options_json("text", &told.err), 0);
+	assert_int_equal(options_json("json", &told.err), 1);
+	assert_int_equal(options_json("JSON", &told.err), -1);
+	assert_non_null(strstr(told.err.text, "'JSON' is no format"));
+	told.code = EXIT_VERIFIED;
+	assert_int_equal(options_end(&told), EXIT_VERIFIED);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -110,6 +132,7 @@ int main(void)
 	    cmocka_unit_test(a_double_dash_ends_the_options),
 	    cmocka_unit_test(what_cannot_be_meant_is_refused_with_a_remedy),
 	    cmocka_unit_test(help_is_neither_success_nor_failure),
+	    cmocka_unit_test(wrong_words_end_a_command_as_a_wrong_use),
 	};
 
 	return cmocka_run_group_tests_name("options", tests, NULL, NULL);

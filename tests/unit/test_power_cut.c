@@ -511,6 +511,44 @@ static void after_every_power_cut(void **state)
 	assert_true(only != NULL || cuts >= CUTS_LEAST);
 }
 
+/* The file that `made` gives its name was synced before under the one that it had. */
+static bool synced_before(const struct op *made)
+{
+	for (const struct op *op = ops; op < made; op++)
+		if (op->what == LOGGED_SYNC && strcmp(op->name, made->name) == 0)
+			return true;
+	return false;
+}
+
+static void of_many_generated_files_each_is_synced(void **state)
+{
+	static const char *const each[] = {"generate", "--layout", "definition", NULL};
+	enum { MANY = 200 };
+	int renamed = 0;
+
+	(void)state;
+	begin_with(&w, "edited");
+	for (int i = 0; i < MANY; i++) {
+		char name[32];
+
+		snprintf(name, sizeof name, "many_%d", i);
+		define(&w, name, "PRODUCT");
+	}
+	write_text(in_base(&w, "log"), "");
+	snprintf(w.faults->log, sizeof w.faults->log, "%s", in_base(&w, "log"));
+	assert_int_equal(run_plainly(&w, each), 0);
+	w.faults->log[0] = '\0';
+	read_log();
+	for (int i = 0; i < op_count; i++) {
+		if (ops[i].what != LOGGED_RENAME || strncmp(ops[i].other, "tests/references/", 17) != 0)
+			continue;
+		renamed++;
+		if (!synced_before(&ops[i]))
+			fail_msg("%s has its name before it is on the disk", ops[i].other);
+	}
+	assert_true(renamed > MANY);
+}
+
 static int make_world(void **state)
 {
 	struct buf archive = {0};
@@ -553,8 +591,8 @@ static int free_world(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(after_every_power_cut, make_world, free_world)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(after_every_power_cut),
+					   cmocka_unit_test(of_many_generated_files_each_is_synced)};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, make_world, free_world);
 }

@@ -16,7 +16,6 @@
 #include "kernels/compare.h"
 #include "kernels/number.h"
 #include "kernels/op.h"
-#include "kernels/epsilon.h"
 #include "kernels/rms.h"
 #include "kernels/rms_inputs.h"
 
@@ -27,7 +26,6 @@ extern const struct op rmsnorm_op;
 struct problem {
 	struct op_axis axes[4];
 	struct op_arg inputs[4], outputs[2];
-	const char *tags[2];
 	struct op_problem problem;
 };
 
@@ -48,7 +46,6 @@ static void make_problem(struct problem *p, int64_t hidden, enum dtype dtype, bo
 	p->problem = (struct op_problem){.name = "rmsnorm_test",
 					 .op_type = "rmsnorm",
 					 .description = "",
-					 .tags = p->tags,
 					 .axes = p->axes,
 					 .axis_count = 2,
 					 .inputs = p->inputs,
@@ -475,6 +472,20 @@ static void with_an_epsilon_of_zero_no_row_is_zero(void **state)
 	assert_false(caught(&p.problem, NONE, 0, 0));
 }
 
+static void epsilon_is_a_constant_that_something_attests(void **state)
+{
+	struct op_constant out[OP_CONSTANTS];
+	struct problem p;
+
+	(void)state;
+	make_problem(&p, 64, DTYPE_BFLOAT16, false);
+	p.problem.description = "Epsilon is fixed at 1e-5.";
+	assert_int_equal(rmsnorm_op.constants(&p.problem, 0, out), 1);
+	assert_string_equal(out[0].name, "eps");
+	assert_true(out[0].value == 1e-5);
+	assert_string_equal(out[0].source, "description");
+}
+
 static void an_epsilon_that_is_an_argument_is_used_as_given(void **state)
 {
 	int64_t axis[] = {8, 64};
@@ -622,119 +633,6 @@ static void names_decide_only_where_shapes_do_not(void **state)
 
 /* --- epsilon --------------------------------------------------------------------------------------------------- */
 
-static void epsilon_is_read_from_the_words_of_a_description(void **state)
-{
-	static const struct {
-		const char *text;
-		double eps; /* -1: says nothing */
-	} cases[] = {
-	    {"Root Mean Square Normalization with hidden_size=4096. Epsilon is fixed at 1e-5.", 1e-5},
-	    {"Epsilon is fixed at 1e-6.", 1e-6},
-	    {"RMSNorm, eps = 1e-6", 1e-6},
-	    {"RMSNorm (eps=1e-06), fused", 1e-6},
-	    {"with epsilon 0.00001.", 1e-5},
-	    {"uses an epsilon of 1e-05 inside the root", 1e-5},
-	    {"\xCE\xB5 = 1e-6", 1e-6},
-	    {"\xCE\xB5=10^-6", 1e-6},
-	    {"The EPSILON value is hard-coded to 5e-6", 5e-6},
-	    {"rms_norm_eps: 1e-06", 1e-6},
-	    {"epsilon (1e-6)", 1e-6},
-	    {"eps is 0", 0},
-	    {"Epsilon is not 1e-5.", -1},
-	    {"several steps 1e-5", -1},
-	    {"keeps 1e-5", -1},
-	    {"epsilon from the config", -1},
-	    {"epsilon is 1e-5x", -1},
-	    {"eps = 64", -1},
-	    {"eps", -1},
-	    {"eps = ", -1},
-	    {"", -1},
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		const char *at = cases[i].text;
-		double eps = -1;
-		bool found = epsilon_in_text(&at, &eps);
-
-		if (found != (cases[i].eps >= 0) || (found && eps != cases[i].eps))
-			fail_msg("\"%s\" gave %g", cases[i].text, eps);
-	}
-}
-
-static void epsilon_is_read_from_a_name(void **state)
-{
-	double eps = -1;
-
-	(void)state;
-	assert_true(epsilon_in_name("rmsnorm_h4096_eps1e-5", &eps) && eps == 1e-5);
-	assert_true(epsilon_in_name("rmsnorm_eps1e6_h128", &eps) && eps == 1e-6);
-	assert_true(epsilon_in_name("eps_1e_05", &eps) && eps == 1e-5);
-	assert_true(epsilon_in_name("x_epsilon_5e6", &eps) && eps == 5e-6);
-	assert_false(epsilon_in_name("rmsnorm_h4096", &eps));
-	assert_false(epsilon_in_name("steps1e5", &eps));
-	assert_false(epsilon_in_name("eps4096", &eps));
-	assert_false(epsilon_in_name("eps", &eps));
-	assert_false(epsilon_in_name("eps1e5x7", &eps));
-}
-
-static struct op_constant attested(const char *name, const char *tag, const char *other_tag, const char *description)
-{
-	struct op_constant out[OP_CONSTANTS];
-	struct problem p;
-
-	make_problem(&p, 64, DTYPE_BFLOAT16, false);
-	p.problem.name = name;
-	p.tags[0] = tag;
-	p.tags[1] = other_tag;
-	p.problem.tag_count = 2;
-	p.problem.description = description;
-	assert_int_equal(rmsnorm_op.constants(&p.problem, 0, out), 1);
-	assert_string_equal(out[0].name, "eps");
-	return out[0];
-}
-
-static void sources_of_epsilon_are_asked_in_order(void **state)
-{
-	struct op_constant eps = attested("n", "status:verified", "model:llama-3.1-8b", "Epsilon is fixed at 1e-5.");
-
-	(void)state;
-	assert_true(eps.value == 1e-5);
-	assert_string_equal(eps.source, "model:llama-3.1-8b");
-	assert_string_equal(eps.conflict, "");
-	eps = attested("n", "model:deepseek-v3", "model:deepseek-r1", "");
-	assert_true(eps.value == 1e-6 && eps.conflict[0] == '\0');
-	assert_string_equal(eps.source, "model:deepseek-v3");
-	eps = attested("n_eps1e-5", "model:deepseek-v3", "x", "");
-	assert_true(eps.value == 1e-5);
-	assert_string_equal(eps.source, "name");
-	assert_string_equal(eps.conflict, "eps is 1e-05 by name, but 1e-06 by model:deepseek-v3");
-	eps = attested("n", "model:no-such-model", "x", "Epsilon is fixed at 1e-6.");
-	assert_true(eps.value == 1e-6);
-	assert_string_equal(eps.source, "description");
-	eps = attested("n", "model:llama-3.1-8b", "x", "Epsilon is fixed at 1e-6.");
-	assert_string_equal(eps.conflict, "eps is 1e-05 by model:llama-3.1-8b, but 1e-06 by description");
-	eps = attested("n", "x", "x", "A norm.");
-	assert_true(isnan(eps.value));
-	assert_string_equal(eps.source, "unattested");
-}
-
-static void an_axis_speaks_before_everything_else(void **state)
-{
-	struct op_constant out[OP_CONSTANTS];
-	struct problem p;
-
-	(void)state;
-	make_problem(&p, 64, DTYPE_BFLOAT16, false);
-	p.axes[2] = (struct op_axis){"inv_eps", false, 1000000};
-	p.problem.axis_count = 3;
-	p.problem.description = "Epsilon is fixed at 1e-5.";
-	assert_int_equal(rmsnorm_op.constants(&p.problem, 0, out), 1);
-	assert_true(out[0].value == 1e-6);
-	assert_string_equal(out[0].source, "axis:inv_eps");
-	assert_string_equal(out[0].conflict, "eps is 1e-06 by axis:inv_eps, but 1e-05 by description");
-}
-
 /* The answer of a reference whose epsilon is `eps` to the probing case; what is recovered from it. */
 static int recovered(enum dtype dtype, bool fused, double eps, enum mistake mistake, double *value)
 {
@@ -819,15 +717,12 @@ int main(void)
 	    cmocka_unit_test(any_single_column_left_out_of_the_reduction_fails),
 	    cmocka_unit_test(a_row_of_zeros_gives_zeros),
 	    cmocka_unit_test(with_an_epsilon_of_zero_no_row_is_zero),
+	    cmocka_unit_test(epsilon_is_a_constant_that_something_attests),
 	    cmocka_unit_test(an_epsilon_that_is_an_argument_is_used_as_given),
 	    cmocka_unit_test(the_host_fills_what_each_element_alone_would_be),
 	    cmocka_unit_test(sizes_give_every_var_axis_a_value),
 	    cmocka_unit_test(problems_that_do_not_fit_are_refused_with_a_sentence),
 	    cmocka_unit_test(names_decide_only_where_shapes_do_not),
-	    cmocka_unit_test(epsilon_is_read_from_the_words_of_a_description),
-	    cmocka_unit_test(epsilon_is_read_from_a_name),
-	    cmocka_unit_test(sources_of_epsilon_are_asked_in_order),
-	    cmocka_unit_test(an_axis_speaks_before_everything_else),
 	    cmocka_unit_test(an_epsilon_that_nothing_attests_is_recovered_by_probing),
 	    cmocka_unit_test(probing_an_answer_that_is_no_norm_recovers_nothing),
 	    cmocka_unit_test(no_rows_are_an_edge_and_what_is_no_number_is_not_taken_from_a_workload),

@@ -118,7 +118,7 @@ static void namesakes_get_numbers_and_a_family_stands_once(void **state)
 static void the_old_class_is_found_again_whatever_texts_pretend(void **state)
 {
 	struct definition d[3] = {definition_named("a", "# definition: \"b\"\n# definition: none\ndef main():\n"),
-				  definition_named("b\"\\", "x = 1\n"), definition_named("c", "x\n")};
+				  definition_named("b\"\\", "x = 1  # definition: \"c\"\ny = 2\n"), definition_named("c", "x\n")};
 	struct test_class c[3] = {class_of(&d[0]), class_of(&d[1]), class_of(&d[2])};
 	struct buf out = {0}, again = {0};
 	const char *text;
@@ -138,6 +138,38 @@ static void the_old_class_is_found_again_whatever_texts_pretend(void **state)
 	}
 	buf_free(&out);
 	buf_free(&again);
+}
+
+static bool drops(const struct test_class *from, int from_count, const struct test_class *to, int to_count)
+{
+	struct buf old = {0}, new = {0};
+
+	test_file_write("x", from, from_count, &old);
+	if (to_count > 0)
+		test_file_write("x", to, to_count, &new);
+	bool answer = test_file_drops(old.data, old.length, new.data, new.length);
+
+	buf_free(&old);
+	buf_free(&new);
+	return answer;
+}
+
+static void a_class_that_is_dropped_is_seen(void **state)
+{
+	struct definition d[4] = {definition_named("a", "x  # definition: \"d\"\n"), definition_named("b", "# definition: \"d\"\n"),
+	                          definition_named("c", "x\n"), definition_named("b", "y\n")};
+	struct test_class c[3] = {class_of(&d[0]), class_of(&d[1]), class_of(&d[2])};
+	struct test_class without_second[2] = {c[0], c[2]}, edited[3] = {c[0], class_of(&d[3]), c[2]};
+
+	(void)state;
+	assert_false(drops(c, 3, c, 3));
+	assert_false(drops(c, 3, edited, 3));
+	assert_false(drops(c, 2, c, 3));
+	assert_false(drops(without_second, 2, c, 3));
+	assert_true(drops(c, 3, c, 2));
+	assert_true(drops(c, 3, c + 1, 2));
+	assert_true(drops(c, 3, without_second, 2));
+	assert_true(drops(c, 1, NULL, 0));
 }
 
 static void a_family_without_a_template_gets_the_generic_inputs(void **state)
@@ -238,6 +270,7 @@ int main(void)
 	    cmocka_unit_test(a_class_says_which_inputs_may_be_written_to),
 	    cmocka_unit_test(namesakes_get_numbers_and_a_family_stands_once),
 	    cmocka_unit_test(the_old_class_is_found_again_whatever_texts_pretend),
+	    cmocka_unit_test(a_class_that_is_dropped_is_seen),
 	    cmocka_unit_test(a_family_without_a_template_gets_the_generic_inputs),
 	    cmocka_unit_test(a_template_has_the_parts_that_its_text_defines),
 	    cmocka_unit_test(what_families_share_stands_once_before_them),

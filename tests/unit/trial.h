@@ -238,6 +238,17 @@ static inline void set(struct tensor *tensor, int64_t index, float value)
 	number_set(tensor->data, tensor->dtype, index, (double)value);
 }
 
+/* What every family's mistakes contain: outputs that are all zero, or have a NaN in their middle. */
+static inline void trial_spoil(struct trial *t, bool all_zero, bool one_nan)
+{
+	for (int o = 0; o < t->problem->output_count; o++) {
+		if (all_zero)
+			memset(t->out[o].data, 0, (size_t)dtype_bytes(t->out[o].dtype, t->out[o].elements));
+		if (one_nan && t->out[o].elements > 0)
+			set(&t->out[o], t->out[o].elements / 2, NAN);
+	}
+}
+
 /* Does any sentence say why the problem does not fit, and does it hold `part`? */
 static inline void assert_refused(const struct op *op, const struct op_problem *problem, const char *part)
 {
@@ -392,21 +403,27 @@ static inline void assert_wrong_there_alone(const struct op *op, const struct op
 	trial_close(&t);
 }
 
-/* A medium case whose tensors all come from a workload: op.check is content; and when element `at` (from the end, if
- * negative) of input `input` is `value`, it refuses with a sentence that holds `part` (NULL: it has a meaning, and is
- * not refused). Whatever it says, the truth of such inputs reads nothing out of bounds: that is for the sanitizer. */
+/* A medium case whose tensors all come from a workload, and op.check is content; then element `at` (from the end, if
+ * negative) of input `input` becomes `value`. Returns what op.check says of it, with its sentence in `why`. */
+static inline int trial_open_brought(struct trial *t, const struct op *op, const struct op_problem *problem, int input,
+				     int64_t at, double value, struct err *why)
+{
+	assert_true(trial_open_size(t, op, problem, SIZE_MEDIUM, 0, 1));
+	t->c.given = UINT32_MAX;
+	if (op->check(&t->c, t->in, why) != 0)
+		fail_msg("%s: refused although it is in order: %s", problem->name, why->text);
+	number_set(t->in[input].data, t->in[input].dtype, at < 0 ? t->in[input].elements + at : at, value);
+	return op->check(&t->c, t->in, why);
+}
+
+/* What such a workload brings is refused with a sentence that holds `part` (NULL: it has a meaning, and is not
+ * refused). Whatever op.check says, the truth of such inputs reads nothing out of bounds: that is for the sanitizer. */
 static inline void assert_brought(const struct op *op, const struct op_problem *problem, int input, int64_t at,
                                   double value, const char *part)
 {
 	struct err why = {""};
 	struct trial t;
-
-	assert_true(trial_open_size(&t, op, problem, SIZE_MEDIUM, 0, 1));
-	t.c.given = UINT32_MAX;
-	if (op->check(&t.c, t.in, &why) != 0)
-		fail_msg("%s: refused although it is in order: %s", problem->name, why.text);
-	number_set(t.in[input].data, t.in[input].dtype, at < 0 ? t.in[input].elements + at : at, value);
-	int refused = op->check(&t.c, t.in, &why) != 0;
+	bool refused = trial_open_brought(&t, op, problem, input, at, value, &why) != 0;
 
 	if (refused != (part != NULL) || (refused && strstr(why.text, part) == NULL))
 		fail_msg("%s, input '%s' = %g at %lld: \"%s\", expected %s%s", problem->name,

@@ -1,6 +1,9 @@
 """SGLang as a ground truth: its Triton kernels ("sglang", read against 0.5.23), and its compiled ones ("sgl_kernel", read
 against sglang-kernel 0.4.10 and sgl-kernel 0.3.21)."""
 
+import contextlib
+import types
+
 from reftest_providers import Call, Need, Row, Table, Unavailable, choose_as_deepseek, is_causal
 
 TRITON = (Need(("sglang",), "sglang", (0, 5)), Need(("triton",), "triton", (3, 0)), Need(("sglang-kernel",), optional=True))
@@ -21,17 +24,40 @@ def of(module, name):
     return getattr(module, name)
 
 
+def flash_attention(name):
+    """Of a library of their own, a gigabyte, which some builds are made without."""
+    try:
+        from sgl_kernel import flash_attn
+    except ImportError as problem:
+        raise Unavailable("sgl_kernel.flash_attn cannot be imported: %s" % problem) from problem
+    return getattr(flash_attn, name)
+
+
 # ---- experts ----
+
+
+@contextlib.contextmanager
+def without_server():
+    """Its layers ask the configuration and the group of ranks of a server, of which none is started here: the defaults, and a
+    group of one."""
+    from sglang.srt.runtime_context import get_context, get_parallel
+    from sglang.srt.server_args import ServerArgs
+
+    if not get_context().is_config_namespace_published("exec"):
+        get_context().set_server_args(ServerArgs(model_path="none"))
+    with get_parallel().override(tp_group=types.SimpleNamespace(world_size=1)):
+        yield
 
 
 def routing(call):
     """(weights [T, K], experts [T, K]), in float32. The choice is the definition's own; what is witnessed are the experts."""
     torch = call.torch
-    method, count = call.variant & 3, int(call.constant("top_k"))
+    method = call.variant & 3
     if method == GIVEN:
         packed = call["topk_ids"]
         weights = (packed & 0xFFFF).to(torch.int16).view(torch.bfloat16).float()
         return weights, packed >> 16
+    count = int(call.constant("top_k"))
     logits = call["routing_logits"].float()
     if method == RENORMALISE:
         values, experts = torch.topk(logits, count, dim=-1)
@@ -65,11 +91,12 @@ def moe(call: Call):
     local, offset = w1.shape[0], int(call.scalar("local_expert_offset", 0))
     experts = experts.long() - offset
     outside = (experts < 0) | (experts >= local)
-    output = fused_experts_impl(
-        hidden.to(torch.bfloat16).contiguous(), halves_swapped(w1, w1.shape[1] // 2).to(torch.bfloat16),
-        w2.to(torch.bfloat16).contiguous(), weights.float().masked_fill(outside, 0.0).contiguous(),
-        experts.masked_fill(outside, -1).to(torch.int32).contiguous(), inplace=False,
-        apply_router_weight_on_input=bool(call.variant & 4), filter_expert=True)
+    with without_server():
+        output = fused_experts_impl(
+            hidden.to(torch.bfloat16).contiguous(), halves_swapped(w1, w1.shape[1] // 2).to(torch.bfloat16),
+            w2.to(torch.bfloat16).contiguous(), weights.float().masked_fill(outside, 0.0).contiguous(),
+            experts.masked_fill(outside, -1).to(torch.int32).contiguous(), inplace=False,
+            apply_router_weight_on_input=bool(call.variant & 4), filter_expert=True)
     call.noise = 0.01
     return call.cut(output)
 
@@ -128,6 +155,8 @@ def mamba_ssu(call: Call):
         D=spread(call.get("D"), (heads, dim)), z=call.get("z"), dt_bias=spread(call.get("dt_bias"), (heads, dim)),
         dt_softplus=True if softplus is None else bool(softplus), state_batch_indices=indices,
         pad_slot_id=-1 if pad is None else int(pad), out=output)
+    if indices is not None:  # of padding it takes the state for 0 and goes on
+        output[indices == (-1 if pad is None else int(pad))] = 0
     return call.cut(output, state)
 
 
@@ -195,8 +224,7 @@ def lse_out(lse, heads):
 
 
 def ragged(call: Call):
-    from sgl_kernel.flash_attn import flash_attn_varlen_func
-
+    flash_attn_varlen_func = flash_attention("flash_attn_varlen_func")
     torch = call.torch
     q, k, v = call.tensors(least_rank=3)
     narrow(q, k, v)
@@ -222,8 +250,7 @@ def seen(call, output, lse, queries, lengths, causal):
 
 
 def gqa_paged(call: Call):
-    from sgl_kernel.flash_attn import flash_attn_with_kvcache
-
+    flash_attn_with_kvcache = flash_attention("flash_attn_with_kvcache")
     torch = call.torch
     q, k, v = call.tensors(least_rank=3)
     narrow(q, k, v)
