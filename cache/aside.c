@@ -26,7 +26,8 @@ int aside_put(const char *path, const struct err *why, struct err *note, struct 
 			"the cache %s could not be used: %.1000s; it was set aside as %s (delete it when you "
 			"like), and everything is verified anew",
 			path, why->text, aside);
-		return mkdir(path, 0777) == 0 ? 0 : err_errno(err, "%s cannot be made", path);
+		/* Where folders cannot be locked somebody else may have made it meanwhile. */
+		return mkdir(path, 0777) == 0 || errno == EEXIST ? 0 : err_errno(err, "%s cannot be made", path);
 	}
 	return err_set(err, "the cache %s cannot be used: %.1000s; it cannot be set aside either (%s): remove it", path,
 		       why->text, strerror(errno));

@@ -91,8 +91,8 @@ static void ignore_by_git(const struct env *env)
 	close(fd);
 }
 
-/* .reftest and .reftest/cache, made where they are missing. */
-static int make_folders(const struct env *env, struct err *err)
+/* .reftest, made where it is missing. */
+static int make_home(const struct env *env, struct err *err)
 {
 	char folder[FILE_PATH];
 
@@ -101,6 +101,12 @@ static int make_folders(const struct env *env, struct err *err)
 		ignore_by_git(env);
 	else if (errno != EEXIST)
 		return err_errno(err, "%s cannot be made", folder);
+	return 0;
+}
+
+/* .reftest/cache, likewise; in turn, for whoever sets a damaged one aside makes its successor. */
+static int make_folder(const struct env *env, struct err *err)
+{
 	if (mkdir(env->path, 0777) != 0 && errno != EEXIST)
 		return err_errno(err, "%s cannot be made", env->path);
 	return 0;
@@ -382,13 +388,18 @@ enum env_answer env_open(struct env *env, const char *root, bool read_only, stru
 		return err_set(err, "the path of the dataset is too long for a cache");
 	strcpy(env->root, root);
 	snprintf(env->path, sizeof env->path, "%s/.reftest/cache", root);
-	if (!read_only && make_folders(env, err) != 0 && access(env->path, F_OK) != 0)
+	if (!read_only && make_home(env, err) != 0 && access(env->path, F_OK) != 0)
 		return ENV_ERROR;
 	err_set(err, "%s", "");
 	const struct unstopped unstopped = unstopped_begin();
 	int turn = wait_for_turn(env, read_only);
 
-	answer = read_only ? open_read_only(env, err) : open_writable(env, note, err);
+	if (read_only)
+		answer = open_read_only(env, err);
+	else if (make_folder(env, err) == 0 || access(env->path, F_OK) == 0) {
+		err_set(err, "%s", "");
+		answer = open_writable(env, note, err);
+	}
 	if (turn >= 0)
 		close(turn);
 	unstopped_end(&unstopped);
