@@ -300,6 +300,47 @@ def gradients_leave(torch):
         torch.set_default_dtype(before[1])
 
 
+def padding_kept(torch, common, tables):
+    """Rows that leave in the output of padding what the library wrote there, or never get as far."""
+
+    def update(state, x, *rest, out=None, **words):
+        return torch.ones_like(x) if out is None else out.fill_(1)
+
+    for name in ("flashinfer.mamba", "sglang.kernels.ops.mamba.triton_ops.mamba_ssm"):
+        module_of(name).selective_state_update = update
+    asked = set()
+    for _, make in calls(torch, common, {"mamba_ssu"}):
+        for table in tables:
+            row, call = table.rows.get("mamba_ssu"), make()
+            slots, pad = call.with_word("indices"), call.scalar("pad_slot")
+            if row is None or slots is None:
+                continue
+            slots[-1] = -1 if pad is None else int(pad)
+            slots[:-1] = slots[-1] + 1
+            call.device = Device("cuda")
+            output = row.call(call)[0]
+            asked.add(table.name)
+            if not bool((output[:-1] == 1).all()) or bool(output[-1].any()):
+                yield "%s of %s" % (table.name, call.name)
+    yield from {"flashinfer", "sglang"} - asked
+
+
+def packed_needs_no_top_k(torch, common, tables):
+    """Of experts whose routing comes packed, sentences of tables that want to know how many there are."""
+    for _, make in calls(torch, common, {"moe"}):
+        for table in tables:
+            call = make()
+            if table.name != "sglang" or call.variant & 3 != 0:
+                continue
+            call.device, call.constants = Device("cuda"), {}
+            try:
+                table.rows["moe"].call(call)
+            except Reached:
+                continue
+            except common.Unavailable as why:
+                yield "%s: %s" % (call.name, why)
+
+
 def main():
     import torch
 
@@ -309,7 +350,7 @@ def main():
     for name in ("flashinfer", "sglang", "fla"):
         tables += load("reftest_provider_" + name, os.path.join(TOP, "workers", "providers", name + ".py")).TABLES
     record = recorded.load()
-    print("1..%d" % (9 + 3 * len(PLANTED)))
+    print("1..%d" % (11 + 3 * len(PLANTED)))
     called, reached, wrong = run_all(torch, common, tables, known_of(record))
     _, reached_older, wrong_older = run_all(torch, common, tables, known_of(record, "sglang_kernel"))
     number = 0
@@ -339,6 +380,11 @@ def main():
     good &= tell(not same, "a provider's version changes with each file that its answers depend on", same)
     left = list(gradients_leave(torch))
     good &= tell(not left, "taking gradients leaves torch as it was", left)
+    kept = list(padding_kept(torch, common, tables))
+    good &= tell(not kept, "of padding the output is 0, whatever a kernel writes there", kept)
+    install(known_of(record), set())
+    counted = list(packed_needs_no_top_k(torch, common, tables))
+    good &= tell(not counted, "packed routing says by itself how many experts a token has", counted)
     for what, name, changed in plants(record):
         _, _, noticed = run_all(torch, common, tables, known_of(changed), called.get(name, set()))
         good &= tell(bool(noticed) and not wrong, what + " is noticed")
