@@ -341,6 +341,23 @@ def packed_needs_no_top_k(torch, common, tables):
                 yield "%s: %s" % (call.name, why)
 
 
+def second_hand(torch, common, tables):
+    """Rows of sgl_kernel that hand on to FlashInfer's kernels and count as a witness of their own."""
+    for name in ("sgl_kernel.elementwise", "sgl_kernel.sampling"):
+        module_of(name)._has_flashinfer = True
+    (table,) = (table for table in tables if table.name == "sgl_kernel")
+    for family, make in calls(torch, common, {"rmsnorm", "gemma_rmsnorm", "sampling"}):
+        call = make()
+        call.device = Device("cuda")
+        try:
+            table.rows[family].call(call)
+        except common.Unavailable:
+            continue
+        except Reached:
+            pass
+        yield "%s of %s" % (family, call.name)
+
+
 def main():
     import torch
 
@@ -350,7 +367,7 @@ def main():
     for name in ("flashinfer", "sglang", "fla"):
         tables += load("reftest_provider_" + name, os.path.join(TOP, "workers", "providers", name + ".py")).TABLES
     record = recorded.load()
-    print("1..%d" % (11 + 3 * len(PLANTED)))
+    print("1..%d" % (12 + 3 * len(PLANTED)))
     called, reached, wrong = run_all(torch, common, tables, known_of(record))
     _, reached_older, wrong_older = run_all(torch, common, tables, known_of(record, "sglang_kernel"))
     number = 0
@@ -385,6 +402,8 @@ def main():
     install(known_of(record), set())
     counted = list(packed_needs_no_top_k(torch, common, tables))
     good &= tell(not counted, "packed routing says by itself how many experts a token has", counted)
+    handed = list(second_hand(torch, common, tables))
+    good &= tell(not handed, "what hands on to FlashInfer is no second witness", handed)
     for what, name, changed in plants(record):
         _, _, noticed = run_all(torch, common, tables, known_of(changed), called.get(name, set()))
         good &= tell(bool(noticed) and not wrong, what + " is noticed")

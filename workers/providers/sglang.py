@@ -2,6 +2,7 @@
 against sglang-kernel 0.4.10 and sgl-kernel 0.3.21)."""
 
 import contextlib
+import sys
 import types
 
 from reftest_providers import Call, Need, Row, Table, Unavailable, choose_as_deepseek, is_causal
@@ -22,6 +23,12 @@ def of(module, name):
     if not hasattr(module, name):
         raise Unavailable("this release has no %s" % name)
     return getattr(module, name)
+
+
+def by_itself(module):
+    """Where FlashInfer is installed, these hand on to its kernels: that is no second witness."""
+    if getattr(sys.modules.get(module), "_has_flashinfer", False):
+        raise Unavailable("it calls FlashInfer's kernels where FlashInfer is installed")
 
 
 def flash_attention(name):
@@ -169,6 +176,7 @@ def norm(plain_name, fused_name):
     def run(call: Call):
         import sgl_kernel
 
+        by_itself("sgl_kernel.elementwise")
         activations = call.tensors(least_rank=2)
         weight = next(x for x in call.tensors(floating=True) if x.dim() == 1)
         narrow(*activations, weight)
@@ -206,6 +214,7 @@ def cascade(call: Call):
 def sampling(call: Call):
     from sgl_kernel import sampling as module
 
+    by_itself(module.__name__)
     if not call.variant & 8:
         raise Unavailable("it draws by FlashInfer's kernels")
     probs = next(x for x in call.tensors(floating=True) if x.dim() == 2).float().contiguous()
