@@ -37,7 +37,7 @@ static int memory_that_is_not_there_is_said_and_harms_nothing(const struct check
 		wrong += tell("the device calls itself broken");
 	unsigned char *memory = gpu_memory(check, 100);
 
-	must(check->gpu->calls->set(check->gpu, memory, 1, 100, &err), &err);
+	must(check->gpu->calls->set(check->gpu, memory, 1, 100, &err) == 0, &err);
 	if (check->gpu->calls->first_other(check->gpu, memory, 1, 100, &err) != -1)
 		wrong += tell("a later call failed: '%s'", err.text);
 	check->gpu->calls->release(check->gpu, memory);
@@ -52,7 +52,7 @@ static int break_a_device(const struct kernels_cuda_face *face)
 	void *nowhere = (void *)(uintptr_t)0x100000;
 	struct metrics metrics;
 
-	must(device == NULL ? -1 : 0, &err);
+	must(device != NULL, &err);
 	if (device->calls->broken(device))
 		return tell("broken from the start");
 	if (device->calls->compare(device, nowhere, nowhere, DTYPE_FLOAT32, 4096, rule_default(DTYPE_FLOAT32), &metrics,
@@ -90,8 +90,8 @@ static int shared_memory_has_a_handle_of_its_own(const struct check *check)
 	struct err err;
 	int wrong = 0;
 
-	must(check->gpu->calls->share(check->gpu, a, first, &err), &err);
-	must(check->gpu->calls->share(check->gpu, b, second, &err), &err);
+	must(check->gpu->calls->share(check->gpu, a, first, &err) == 0, &err);
+	must(check->gpu->calls->share(check->gpu, b, second, &err) == 0, &err);
 	if (memcmp(first, second, DEVICE_HANDLE) == 0)
 		wrong += tell("two allocations have one handle");
 	if ((uintptr_t)a % (2 << 20) != 0 || (uintptr_t)b % (2 << 20) != 0)
@@ -110,13 +110,13 @@ static int search_at(const struct check *check, unsigned char *a, unsigned char 
 	struct err err;
 	int wrong = 0;
 
-	must(calls->set(check->gpu, a, 7, bytes + 64, &err), &err);
-	must(calls->set(check->gpu, b, 7, bytes + 64, &err), &err);
+	must(calls->set(check->gpu, a, 7, bytes + 64, &err) == 0, &err);
+	must(calls->set(check->gpu, b, 7, bytes + 64, &err) == 0, &err);
 	if (at >= 0 && at < bytes)
-		must(calls->set(check->gpu, a + at, 8, 1, &err), &err);
+		must(calls->set(check->gpu, a + at, 8, 1, &err) == 0, &err);
 	if (at >= 0 && at + 40 < bytes)
-		must(calls->set(check->gpu, a + at + 40, 9, 1, &err), &err);
-	must(calls->set(check->gpu, a + bytes, 9, 1, &err), &err); /* outside: not to be found */
+		must(calls->set(check->gpu, a + at + 40, 9, 1, &err) == 0, &err);
+	must(calls->set(check->gpu, a + bytes, 9, 1, &err) == 0, &err); /* outside: not to be found */
 	int64_t want = at >= 0 && at < bytes ? at : -1, difference = calls->first_difference(check->gpu, a, b, bytes, &err);
 	int64_t other = calls->first_other(check->gpu, a, 7, bytes, &err);
 
@@ -267,17 +267,17 @@ static int two_billion_elements_are_counted(const struct check *check)
 	struct err err;
 	int wrong = 0;
 
-	must(calls->set(check->gpu, r, 2, n, &err), &err);
-	must(calls->set(check->gpu, g, 2, n, &err), &err);
+	must(calls->set(check->gpu, r, 2, n, &err) == 0, &err);
+	must(calls->set(check->gpu, g, 2, n, &err) == 0, &err);
 	if (calls->first_difference(check->gpu, r, g, n, &err) != -1)
 		wrong += tell("a difference between equal bytes");
-	must(calls->set(check->gpu, r + places[0], 9, 1, &err), &err);
-	must(calls->set(check->gpu, r + places[1], 5, 1, &err), &err);
+	must(calls->set(check->gpu, r + places[0], 9, 1, &err) == 0, &err);
+	must(calls->set(check->gpu, r + places[1], 5, 1, &err) == 0, &err);
 	if (calls->first_difference(check->gpu, r, g, n, &err) != places[1] ||
 	    calls->first_other(check->gpu, r, 2, n, &err) != places[1])
 		wrong += tell("the first difference is not where it was planted");
-	must(calls->set(check->gpu, r + places[2], 3, 1, &err), &err);
-	must(calls->compare(check->gpu, r, g, DTYPE_INT8, n, (struct rule){0, 0.1, 1}, &m, &err), &err);
+	must(calls->set(check->gpu, r + places[2], 3, 1, &err) == 0, &err);
+	must(calls->compare(check->gpu, r, g, DTYPE_INT8, n, (struct rule){0, 0.1, 1}, &m, &err) == 0, &err);
 	if (m.elements != n || m.hits != n - 3 || m.max_abs != 7 || fabs(m.mse * (double)n - (49 + 9 + 1)) > 1e-3 ||
 	    m.margin != 7 / (0.1 * 2) || m.worst_count != 5 || m.worst[0].index != places[0] ||
 	    m.worst[1].index != places[1] || m.worst[2].index != places[2] || m.worst[3].index != 0 ||
@@ -304,10 +304,10 @@ static int comparisons_repeat_to_the_last_bit(const struct check *check)
 	upload(check, r, t.r, n * 2);
 	upload(check, g, t.g, n * 2);
 	memset(&first, 0, sizeof first);
-	must(check->gpu->calls->compare(check->gpu, r, g, t.dtype, n, t.rule, &first, &err), &err);
+	must(check->gpu->calls->compare(check->gpu, r, g, t.dtype, n, t.rule, &first, &err) == 0, &err);
 	for (int i = 0; i < (check->quick ? 2 : 50) && wrong == 0; i++) {
 		memset(&again, 0, sizeof again);
-		must(check->gpu->calls->compare(check->gpu, r, g, t.dtype, n, t.rule, &again, &err), &err);
+		must(check->gpu->calls->compare(check->gpu, r, g, t.dtype, n, t.rule, &again, &err) == 0, &err);
 		if (memcmp(&first, &again, sizeof first) != 0) {
 			wrong += tell("run %d differs", i);
 			show("first", &first);
@@ -437,9 +437,9 @@ int main(int argc, char **argv)
 		failed += report(++number, "a lost context is said by every later call",
 		                 a_lost_context_is_said_by_every_later_call(check.face));
 	check.cpu = device_open_cpu(&err);
-	must(check.cpu == NULL ? -1 : 0, &err);
+	must(check.cpu != NULL, &err);
 	check.gpu = check.face->open(0, &err);
-	must(check.gpu == NULL ? -1 : 0, &err);
+	must(check.gpu != NULL, &err);
 	printf("# %s, %s\n", check.gpu->calls->product(check.gpu), check.gpu->calls->class_name(check.gpu));
 	for (int i = 0; i < CHECKS; i++)
 		if (!check.quick || !checks[i].slow)

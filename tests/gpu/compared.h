@@ -271,7 +271,7 @@ static inline int compare_both(const struct check *check, const struct tensors *
 	upload(check, r, t->r, bytes);
 	upload(check, g, t->g, bytes);
 	compare_host(t->r, t->g, t->dtype, t->elements, t->rule, &host);
-	must(check->gpu->calls->compare(check->gpu, r, g, t->dtype, t->elements, t->rule, &gpu, &err), &err);
+	must(check->gpu->calls->compare(check->gpu, r, g, t->dtype, t->elements, t->rule, &gpu, &err) == 0, &err);
 	const char *difference = what_differs(t, &host, &gpu, strcmp(kind, "ties") == 0);
 
 	if (difference == NULL)

@@ -22,7 +22,6 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +37,7 @@
 #include "kernels/inputs.h"
 #include "kernels/library.h"
 #include "kernels/number.h"
+#include "tests/gpu/told.h"
 #include "workers/given.h"
 #include "workers/job.h"
 
@@ -87,27 +87,6 @@ struct side {
 	struct device *device;
 	struct tensor in[OP_ARGS], out[OP_PLACES]; /* from op_own_place on: what inputs are to hold */
 };
-
-static int tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static int tell(const char *format, ...)
-{
-	va_list args;
-
-	printf("# ");
-	va_start(args, format);
-	vprintf(format, args);
-	va_end(args);
-	printf("\n");
-	return 1;
-}
-
-static void must(bool fine, const struct err *err)
-{
-	if (fine)
-		return;
-	printf("Bail out! %s\n", err->text);
-	exit(1);
-}
 
 static double now(void)
 {

@@ -106,8 +106,8 @@ static inline void allocate_side(struct side *side, struct device *device, const
 
 		*tensor = tensor_of(output ? &m->out[at] : &m->in[at], m->axis, NULL);
 		tensor->data = device->calls->allocate(device, bytes_of(tensor), &err);
-		must(tensor->data == NULL ? -1 : 0, &err);
-		must(device->calls->set(device, tensor->data, 0xff, bytes_of(tensor), &err), &err);
+		must(tensor->data != NULL, &err);
+		must(device->calls->set(device, tensor->data, 0xff, bytes_of(tensor), &err) == 0, &err);
 	}
 }
 
@@ -141,7 +141,7 @@ static inline int64_t first_difference(const struct check *check, const struct t
 	int64_t at = check->gpu->calls->first_difference(check->gpu, gpu->data, copy, bytes_of(cpu), &err);
 
 	check->gpu->calls->release(check->gpu, copy);
-	must(at == -2 ? -1 : 0, &err);
+	must(at != -2, &err);
 	return at;
 }
 
@@ -152,8 +152,8 @@ static inline int same_inputs(const struct check *check, const struct made *m, c
 	int wrong = 0;
 
 	for (int i = 0; i < m->problem.input_count; i++) {
-		must(check->cpu->calls->fill(check->cpu, op, c, i, &cpu->in[i], &err), &err);
-		must(check->gpu->calls->fill(check->gpu, op, c, i, &gpu->in[i], &err), &err);
+		must(check->cpu->calls->fill(check->cpu, op, c, i, &cpu->in[i], &err) == 0, &err);
+		must(check->gpu->calls->fill(check->gpu, op, c, i, &gpu->in[i], &err) == 0, &err);
 		int64_t at = first_difference(check, &cpu->in[i], &gpu->in[i]);
 
 		if (at != -1)
@@ -169,17 +169,17 @@ static inline int same_truth(const struct check *check, const struct made *m, co
 	struct err err;
 	int wrong = 0;
 
-	must(check->cpu->calls->truth(check->cpu, op, c, cpu->in, cpu->out, &err), &err);
-	must(check->gpu->calls->truth(check->gpu, op, c, gpu->in, gpu->out, &err), &err);
+	must(check->cpu->calls->truth(check->cpu, op, c, cpu->in, cpu->out, &err) == 0, &err);
+	must(check->gpu->calls->truth(check->gpu, op, c, gpu->in, gpu->out, &err) == 0, &err);
 	for (int o = 0; o < m->problem.output_count; o++) {
 		int64_t bytes = bytes_of(&gpu->out[o]);
 		void *oracle = gpu_memory(check, bytes), *before = gpu_memory(check, bytes);
 		struct metrics metrics;
 
 		upload(check, oracle, cpu->out[o].data, bytes);
-		must(check->gpu->calls->copy(check->gpu, before, gpu->out[o].data, bytes, &err), &err);
+		must(check->gpu->calls->copy(check->gpu, before, gpu->out[o].data, bytes, &err) == 0, &err);
 		must(check->gpu->calls->compare(check->gpu, gpu->out[o].data, oracle, gpu->out[o].dtype,
-						gpu->out[o].elements, op->rule(c, o), &metrics, &err),
+						gpu->out[o].elements, op->rule(c, o), &metrics, &err) == 0,
 		     &err);
 		printf("#   %s, %s: margin %.4f, cosine %.9f\n", m->text, m->out[o].name, metrics.margin,
 		       metrics.cosine);
@@ -187,7 +187,7 @@ static inline int same_truth(const struct check *check, const struct made *m, co
 			wrong += tell("%s: output %s is not the oracle's", m->text, m->out[o].name);
 			show("GPU", &metrics);
 		}
-		must(check->gpu->calls->truth(check->gpu, op, c, gpu->in, gpu->out, &err), &err);
+		must(check->gpu->calls->truth(check->gpu, op, c, gpu->in, gpu->out, &err) == 0, &err);
 		if (check->gpu->calls->first_difference(check->gpu, before, gpu->out[o].data, bytes, &err) != -1)
 			wrong += tell("%s: output %s differs from run to run", m->text, m->out[o].name);
 		check->gpu->calls->release(check->gpu, oracle);
