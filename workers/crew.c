@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -19,7 +20,8 @@
 
 enum {
 	UP_MS = 300000,      /* for a template to import torch, for a child to warm up: generous, disks may be slow */
-	END_MS = 1000,       /* for a child that has closed its socket to end */
+	END_MS = 5000,       /* for a child that has closed its socket to end: the kernel closes it first and takes the GPU's
+	                        context down next, which took more than a second beside a dozen others (an H200) */
 	ORPHANS_MS = 20,     /* between two looks for orphans */
 	CLOSE_MS = 1000,     /* for everything to end at crew_close */
 	FAILURES_MAX = 3,
@@ -369,6 +371,8 @@ static void on_exit_of(struct crew *crew, int64_t pid, int64_t status)
 		return;
 	child->ended = true;
 	child->status = (int)status;
+	/* It had ended, and took long to: what ended it is not what was sent after it. */
+	child->shut = child->shut && WIFSIGNALED(child->status) && WTERMSIG(child->status) == SIGKILL;
 	trace("crew", "child %d: %s", (int)pid, process_end(child->status).text);
 	if (child->state == CHILD_ENDING)
 		reap(crew, child);

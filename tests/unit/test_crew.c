@@ -3,11 +3,13 @@
 #include "workers/crew.h"
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -119,6 +121,44 @@ static void a_cpus_children_are_made_all_at_once(void **state)
 	close_crew(&setting);
 }
 
+static enum child_event see(struct setting *setting, struct child *child, int64_t now_ms)
+{
+	struct err err = {""};
+	size_t length;
+	char *line;
+
+	if (crew_dispatch(&setting->crew, now_ms, &err) != 0)
+		fail_msg("%s", err.text);
+	return child_next(child, now_ms, &line, &length);
+}
+
+/* Its socket is closed long before its end is told, as with a GPU's context to be taken down in between. */
+static void a_slow_end_is_still_told_as_what_it_was(void **state)
+{
+	enum child_event event = CHILD_NOTHING;
+	struct setting setting;
+	struct child *child;
+	size_t length;
+	char *line;
+
+	(void)state;
+	open_crew(&setting, "cpu");
+	gather(&setting, 1);
+	child = crew_take(&setting.crew);
+	assert_non_null(child);
+	assert_int_equal(kill(child->pid, SIGSEGV), 0);
+	while (child->channel.fd >= 0)
+		assert_int_equal(child_next(child, clock_ms(), &line, &length), CHILD_NOTHING);
+	assert_int_equal(child_next(child, clock_ms() + GENEROUS_MS, &line, &length), CHILD_NOTHING);
+	assert_true(child->shut);
+	for (int64_t end = clock_ms() + GENEROUS_MS; event != CHILD_ENDED && clock_ms() < end; usleep(1000))
+		event = see(&setting, child, clock_ms());
+	assert_int_equal(event, CHILD_ENDED);
+	assert_false(child->shut);
+	assert_true(WIFSIGNALED(child->status) && WTERMSIG(child->status) == SIGSEGV);
+	close_crew(&setting);
+}
+
 static void the_spare_that_waited_longest_is_taken(void **state)
 {
 	const struct child *oldest = NULL;
@@ -145,6 +185,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(a_gpus_contexts_are_made_a_few_at_a_time),
 	    cmocka_unit_test(a_cpus_children_are_made_all_at_once),
+	    cmocka_unit_test(a_slow_end_is_still_told_as_what_it_was),
 	    cmocka_unit_test(the_spare_that_waited_longest_is_taken),
 	};
 
