@@ -289,10 +289,10 @@ def ground_truth(test, case, inputs, name):
 
 
 def refusal(why):
-    """What a library says that has no such function, no kernel for this device or shape, or nothing to compile it with;
-    None: it failed."""
+    """What a library says that has no such function, no kernel for this device or shape, nothing to compile it with, or
+    not all of its parts installed; None: it failed."""
     module = isinstance(why, AttributeError) and str(why).startswith("module '")
-    if isinstance(why, NotImplementedError) or module:
+    if isinstance(why, (NotImplementedError, ImportError)) or module:
         return str(why)
     words = (
         "not supported|unsupported|not implemented|no kernel image"

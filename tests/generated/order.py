@@ -24,6 +24,8 @@ def norm(who, x, weight, eps):
         raise NotImplementedError(f"no kernel of {who}'s for this")
     if way == "unsupported":
         raise ValueError("head size 128 is not supported")
+    if way == "lacks":
+        raise ImportError(f"cannot import name 'kernels' from '{who}'")
     if way == "breaks":
         raise RuntimeError(f"misaligned address in {who}")
     found = NORM(x.double(), weight.shape, weight.double(), eps).to(x.dtype)
@@ -85,7 +87,7 @@ def want(found, *texts):
 # Each is asked once those before it are not there, and decides alone.
 correct = conftest.check_numerical_correctness
 for place, name in enumerate(ORDER):
-    for way in ("refuses", "unsupported", "absent"):
+    for way in ("refuses", "unsupported", "lacks", "absent"):
         before = {
             other: "refuses" if other == "torch" else way for other in ORDER[:place]
         }

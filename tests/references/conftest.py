@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: ee84951035a042fd359701de9c67b1ab
+# reftest-body: a4e15ce07472678f1894e3aaef6dd3e0
 """What the reference tests beside this file share.
 
 Each definition of the dataset has a class in a test file here. Its reference is run on inputs that fit the operation,
@@ -747,10 +747,10 @@ def ground_truth(test, case, inputs, name):
 
 
 def refusal(why):
-    """What a library says that has no such function, no kernel for this device or shape, or nothing to compile it with;
-    None: it failed."""
+    """What a library says that has no such function, no kernel for this device or shape, nothing to compile it with, or
+    not all of its parts installed; None: it failed."""
     module = isinstance(why, AttributeError) and str(why).startswith("module '")
-    if isinstance(why, NotImplementedError) or module:
+    if isinstance(why, (NotImplementedError, ImportError)) or module:
         return str(why)
     words = (
         "not supported|unsupported|not implemented|no kernel image"
