@@ -27,6 +27,9 @@ OWNS = {"get_context": "RuntimeContext", "get_parallel": "ParallelContext"}  # f
 UNREACHED = {"flashinfer.jit.core:JitSpec.build_and_load"}  # wrapped by on_import, called by the library
 
 
+HANDED = []  # what stand-ins were called with
+
+
 class Reached(Exception):
     """A function whose result would matter has been called as its signature allows."""
 
@@ -49,6 +52,7 @@ def stand_in(name, takes, called, role):
     def function(*args, **given):
         signature.bind(*args[itself:], **given)  # TypeError: the table calls it otherwise
         called.add(name)
+        HANDED.append((name, args[itself:], given))
         if last in OWNS:
             return getattr(sys.modules[name.partition(":")[0]], OWNS[last])()
         if last == "override":
@@ -148,9 +152,11 @@ def calls(torch, common, only):
             continue
         sizes = {axis: spec.get("value", SMALL.get(axis, 4)) for axis, spec in definition["axes"].items()}
         inputs = {n: value_of(torch, n, spec, sizes) for n, spec in definition["inputs"].items()}
-        outputs = [{"name": n, "dtype": spec["dtype"]} for n, spec in definition["outputs"].items()]
+        outputs = [{"name": n, "dtype": spec["dtype"], "shape": [sizes[axis] for axis in spec["shape"]]}
+                   for n, spec in definition["outputs"].items()]
+        axes_of = {n: spec["shape"] or [] for n, spec in (definition["inputs"] | definition["outputs"]).items()}
         request = {"family": family, "variant": variant_of(family, name), "name": name, "op_type": family,
-                   "tags": definition.get("tags", []), "axes": sizes, "constants": CONSTANTS, "outputs": outputs,
+                   "tags": definition.get("tags", []), "axes": sizes, "axes_of": axes_of, "constants": CONSTANTS, "outputs": outputs,
                    "inputs": [{"name": n} for n in inputs]}
         yield family, lambda: common.Call(torch, request, {n: x.clone() if hasattr(x, "clone") else x
                                                            for n, x in inputs.items()}, "cpu")
@@ -341,6 +347,39 @@ def packed_needs_no_top_k(torch, common, tables):
                 yield "%s: %s" % (call.name, why)
 
 
+def turned_round(call):
+    """The same with its inputs and outputs the other way about, offsets called otherwise."""
+    names = {"qo_indptr": "cu_seqlens_q", "kv_indptr": "cu_seqlens_k", "kv_indices": "page_indices"}
+    call.inputs = {names.get(name, name): x for name, x in reversed(call.inputs.items())}
+    call.outputs = dict(reversed(call.outputs.items()))
+    return call
+
+
+def told_by_place(torch, common, tables):
+    """Rows of attention that hand a library something else when a definition has its parts in another order."""
+    families = {"dsa_paged", "gqa_paged", "gqa_ragged", "mla_paged", "mla_ragged"}
+    for family, make in calls(torch, common, families):
+        values = {name: torch.rand(x.shape).to(x.dtype) for name, x in make().inputs.items()
+                  if isinstance(x, torch.Tensor) and x.is_floating_point()}
+        for table in tables:
+            handed = []
+            for change in (lambda call: call, turned_round):
+                call = make()
+                call.inputs.update(values)
+                call, row = change(call), table.rows.get(family)
+                call.device = Device("cuda")
+                HANDED.clear()
+                try:
+                    if row is not None:
+                        row.call(call)
+                except Exception as end:  # Reached, or what comes of a part that was not found
+                    HANDED.append((type(end).__name__, (), {}))
+                handed.append([(name, [x for x in args if not torch.is_tensor(x) or x.dtype != torch.uint8], given)
+                               for name, args, given in HANDED])  # a workspace holds whatever was there
+            if str(handed[0]) != str(handed[1]):
+                yield "%s of %s" % (table.name, call.name)
+
+
 def second_hand(torch, common, tables):
     """Rows of sgl_kernel that hand on to FlashInfer's kernels and count as a witness of their own."""
     for name in ("sgl_kernel.elementwise", "sgl_kernel.sampling"):
@@ -367,7 +406,7 @@ def main():
     for name in ("flashinfer", "sglang", "fla"):
         tables += load("reftest_provider_" + name, os.path.join(TOP, "workers", "providers", name + ".py")).TABLES
     record = recorded.load()
-    print("1..%d" % (12 + 3 * len(PLANTED)))
+    print("1..%d" % (13 + 3 * len(PLANTED)))
     called, reached, wrong = run_all(torch, common, tables, known_of(record))
     _, reached_older, wrong_older = run_all(torch, common, tables, known_of(record, "sglang_kernel"))
     number = 0
@@ -404,6 +443,8 @@ def main():
     good &= tell(not counted, "packed routing says by itself how many experts a token has", counted)
     handed = list(second_hand(torch, common, tables))
     good &= tell(not handed, "what hands on to FlashInfer is no second witness", handed)
+    by_place = list(told_by_place(torch, common, tables))
+    good &= tell(not by_place, "what a library is handed of attention is not told by its place", by_place)
     for what, name, changed in plants(record):
         _, _, noticed = run_all(torch, common, tables, known_of(changed), called.get(name, set()))
         good &= tell(bool(noticed) and not wrong, what + " is noticed")

@@ -7,8 +7,8 @@
 What each library can do stands in a table: providers/{flashinfer,sglang,fla,torch}.py, in the terms of providers/common.py.
 
 JSON lines, from the pool:
-  {"provide": {"provider", "family", "variant", "name", "op_type", "class", "tags", "axes", "constants", "gradients", "seed",
-               "arena", "inputs", "outputs"}}
+  {"provide": {"provider", "family", "variant", "name", "op_type", "class", "tags", "axes", "axes_of", "constants",
+               "gradients", "seed", "arena", "inputs", "outputs"}}
       as the judge wrote it (head of trial_stage.c), with the memfd of the arena if it is one. The arena is mapped for this one
       request: the judge may give it back as soon as it has the answer.
 to the pool:
@@ -316,6 +316,7 @@ class Server:
         """Through the row's own call, by the library's backward kernels where it has some."""
         given = [spec for spec in request["inputs"] if spec["name"].startswith("grad:")]
         forward = dict(request, inputs=[spec for spec in request["inputs"] if spec not in given],
+                       axes_of={name.removeprefix("grad:"): axes for name, axes in request["axes_of"].items()},
                        outputs=[dict(spec, name=spec["name"][5:], scalar=False) for spec in given])
 
         def run(**arguments):

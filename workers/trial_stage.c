@@ -76,8 +76,23 @@ void trial_write_run(struct trial *trial, struct buf *out)
 	buf_text(out, "}}");
 }
 
+/* "A":["M","K"] for each tensor: what has the same axis is known by it, for sizes may be equal by chance. */
+static void write_axis_names(const struct op_problem *problem, const struct op_arg *args, int count, struct buf *out)
+{
+	for (int i = 0; i < count; i++) {
+		buf_text(out, out->data[out->length - 1] == '{' ? "" : ",");
+		buf_json_string(out, args[i].name);
+		buf_text(out, ":[");
+		for (int d = 0; d < args[i].rank; d++) { /* none of a Python scalar */
+			buf_text(out, d > 0 ? "," : "");
+			buf_json_string(out, problem->axes[args[i].axis[d]].name);
+		}
+		buf_text(out, "]");
+	}
+}
+
 /* {"provide": {"provider", "family", "variant", "name", "op_type", "class", "tags": [text], "axes": {name: value},
- *              "constants": {name: value}, and what a run has}} */
+ *              "axes_of": {tensor: [name]}, "constants": {name: value}, and what a run has}} */
 void trial_write_provide(struct trial *trial, const char *provider, struct buf *out)
 {
 	const struct op_problem *problem = &trial->job->problem;
@@ -105,6 +120,9 @@ void trial_write_provide(struct trial *trial, const char *provider, struct buf *
 		buf_json_string(out, problem->axes[i].name);
 		buf_printf(out, ":%" PRId64, trial->c.axis[i]);
 	}
+	buf_text(out, "},\"axes_of\":{");
+	write_axis_names(problem, problem->inputs, problem->input_count, out);
+	write_axis_names(problem, problem->outputs, problem->output_count, out);
 	buf_text(out, "},\"constants\":{");
 	comma = "";
 	for (int i = 0; i < trial->c.constant_count; i++, comma = ",") {

@@ -73,6 +73,7 @@ class Call:
         self.noise = 0.0  # of the root mean square of an output: what quantising on the way leaves
         self.outputs = {spec["name"]: spec for spec in request["outputs"]}
         self.declared = {spec["name"]: spec for spec in request["inputs"]}
+        self.axes_of = request["axes_of"]  # names of the axes of each input and output
 
     def __getitem__(self, name):
         """The input of this name; Unavailable if the definition has none."""
@@ -112,10 +113,14 @@ class Call:
         return [getattr(self.torch, spec["dtype"]) for spec in self.outputs.values()]
 
     def cut(self, *results):
-        """As many of the results as the definition has outputs, in the outputs' dtypes."""
-        count = len(self.outputs)
-        if count > len(results):
-            raise Unavailable("it gives %d outputs, the definition has %d" % (len(results), count))
+        """As many of the results as the definition has outputs, in the outputs' dtypes and in their order, as far as shapes
+        tell which is which."""
+        specs = list(self.outputs.values())
+        if len(specs) > len(results):
+            raise Unavailable("it gives %d outputs, the definition has %d" % (len(results), len(specs)))
+        if any(list(x.shape) != spec["shape"] for x, spec in zip(results, specs)):
+            by_shape = [[x for x in results if list(x.shape) == spec["shape"]] for spec in specs]
+            results = [found[0] for found in by_shape] if all(len(found) == 1 for found in by_shape) else results
         return tuple(x.to(dtype) for x, dtype in zip(results, self.output_dtypes()))
 
 
@@ -125,6 +130,61 @@ ATTENTION_CAUSAL = 1  # variant of the families of attention with offsets of que
 def is_causal(call):
     """As the family takes it, which reads more than a name, and in the name more than a word."""
     return call.variant == ATTENTION_CAUSAL
+
+
+def index_part(name):
+    """What an index vector of attention is by its name, as kernels/attention_roles.c has it; None: it says nothing."""
+    name = name.lower()
+    for word, part in (("last", "last"), ("indices", "indices")):
+        if word in name:
+            return part
+    if not any(word in name for word in ("indptr", "cu_seqlens", "offsets")):
+        return None
+    return "queries" if name[0] == "q" or "qo_" in name or "_q" in name else "keys"
+
+
+class Attention:
+    """The parts of attention, whatever order and names a definition has for them, as its family takes them. `queries` and
+    `keys` are offsets, `queries` None where each sequence has one query; `last` may be None; `scale` is a number."""
+
+    def __init__(self, call):
+        self.call, self.scale = call, call.scalar("scale")
+        if self.scale is None:
+            raise Unavailable("the definition has no scale")
+        self.queries = self.keys = self.indices = self.last = None
+        for name, x in call.inputs.items():
+            if isinstance(x, call.torch.Tensor) and x.dim() == 1 and index_part(name) is not None:
+                setattr(self, index_part(name), x)
+        self.floats = {name: x for name, x in call.inputs.items()
+                       if isinstance(x, call.torch.Tensor) and x.is_floating_point()}
+        self.output = next(name for name, spec in call.outputs.items() if len(spec["shape"]) == 3)
+
+    def queries_first(self, names):
+        """A query has the output's tokens and heads, by the names of these axes if not by their sizes."""
+        axes, shape = self.call.axes_of, self.call.outputs[self.output]["shape"]
+
+        def likeness(name):
+            return axes[name][:2] == axes[self.output][:2], list(self.floats[name].shape[:2]) == shape[:2]
+
+        return sorted(names, key=likeness, reverse=True)
+
+    def whole(self):
+        """(q, k, v)."""
+        if len(self.floats) != 3:
+            raise Unavailable("it takes a query, keys and values")
+        q, k, v = self.queries_first(self.floats)
+        k, v = (v, k) if k[0] == "v" and v[0] == "k" else (k, v)
+        return tuple(self.floats[name] for name in (q, k, v))
+
+    def latent(self):
+        """(q_nope, q_pe, ckv, kpe): what is as wide as the output is latent."""
+        width = self.call.outputs[self.output]["shape"][2]
+        wide = [name for name, x in self.floats.items() if x.shape[-1] == width]
+        rotary = [name for name in self.floats if name not in wide]
+        if len(wide) != 2 or len(rotary) != 2:
+            raise Unavailable("it takes a latent and a rotary part of the query and of the cache")
+        (q_nope, ckv), (q_pe, kpe) = self.queries_first(wide), self.queries_first(rotary)
+        return tuple(self.floats[name] for name in (q_nope, q_pe, ckv, kpe))
 
 
 def offsets_list(offsets):

@@ -9,7 +9,7 @@ two kernels: "flashinfer" has the one that renormalises, "flashinfer_mask" the o
 import sys
 
 from reftest_providers import (
-    COMPILE_S, Call, Need, NotBuilt, Row, Table, Unavailable, choose_as_deepseek, empty_to_infinity, is_causal,
+    COMPILE_S, Attention, Call, Need, NotBuilt, Row, Table, Unavailable, choose_as_deepseek, empty_to_infinity, is_causal,
     progress_of)
 
 NEEDS = (
@@ -72,42 +72,34 @@ def narrow(*tensors):
         raise Unavailable("it takes float16 and bfloat16")
 
 
-def scale_of(call):
-    scale = call.scalar("scale")
-    if scale is None:
-        raise Unavailable("the definition has no scale")
-    return float(scale)
-
-
 def head_dims(q, v):
     pair = (q.shape[-1], v.shape[-1])
     if pair not in HEAD_DIMS:
         raise Unavailable("it has no kernel for head dimensions %d and %d" % pair)
 
 
-def last_page_len(call, kv_indptr, page):
+def last_page_len(parts, page):
     """As many as there are sequences, whatever the definition declares; 0 of one without pages, whose length would be that
     of its last page otherwise."""
-    last, pages = call.with_word("last_page"), kv_indptr[1:] - kv_indptr[:-1]
-    return int32(call.torch.where(pages > 0, page if last is None else last[: len(pages)], 0))
+    pages = parts.keys[1:] - parts.keys[:-1]
+    return int32(parts.call.torch.where(pages > 0, page if parts.last is None else parts.last[: len(pages)], 0))
 
 
 def gqa_paged(backend):
     def run(call: Call):
         import flashinfer
 
-        q, k, v = call.tensors(least_rank=3)
+        parts = Attention(call)
+        q, k, v = parts.whole()
         narrow(q, k, v)
         head_dims(q, v)
-        page = k.shape[1]
-        kv_indptr, indices = (int32(call.with_word(word)) for word in ("kv_indptr", "kv_indices"))
-        queries = call.with_word("qo_indptr")
+        page, queries = k.shape[1], parts.queries
         causal = queries is not None and is_causal(call)
         if queries is None:  # decode is prefill with one query a sequence; so every group size has a kernel
-            queries = call.torch.arange(len(kv_indptr), device=call.device)
+            queries = call.torch.arange(len(parts.keys), device=call.device)
         wrapper = flashinfer.BatchPrefillWithPagedKVCacheWrapper(workspace(call), "NHD", backend=backend)
-        wrapper.plan(int32(queries), kv_indptr, indices, last_page_len(call, kv_indptr, page), q.shape[1], k.shape[2],
-                     q.shape[2], page, head_dim_vo=v.shape[3], causal=causal, sm_scale=scale_of(call),
+        wrapper.plan(int32(queries), int32(parts.keys), int32(parts.indices), last_page_len(parts, page), q.shape[1],
+                     k.shape[2], q.shape[2], page, head_dim_vo=v.shape[3], causal=causal, sm_scale=float(parts.scale),
                      q_data_type=q.dtype, kv_data_type=k.dtype)
         output, lse = wrapper.run(q, (k, v), return_lse=True)
         return call.cut(output, empty_to_infinity(lse))
@@ -119,16 +111,16 @@ def gqa_decode_or_prefill(call: Call):
     """Decode by the decode wrapper, on tensor cores: the kernels without them know few group sizes."""
     import flashinfer
 
-    if call.with_word("qo_indptr") is not None:
+    parts = Attention(call)
+    if parts.queries is not None:
         return gqa_paged("fa2")(call)
-    q, k, v = call.tensors(least_rank=3)
+    q, k, v = parts.whole()
     narrow(q, k, v)
     head_dims(q, v)
     page = k.shape[1]
-    kv_indptr, indices = (int32(call.with_word(word)) for word in ("kv_indptr", "kv_indices"))
     wrapper = flashinfer.BatchDecodeWithPagedKVCacheWrapper(workspace(call), "NHD", use_tensor_cores=True, backend="fa2")
-    wrapper.plan(kv_indptr, indices, last_page_len(call, kv_indptr, page), q.shape[1], k.shape[2], q.shape[2], page,
-                 q_data_type=q.dtype, kv_data_type=k.dtype, sm_scale=scale_of(call))
+    wrapper.plan(int32(parts.keys), int32(parts.indices), last_page_len(parts, page), q.shape[1], k.shape[2], q.shape[2],
+                 page, q_data_type=q.dtype, kv_data_type=k.dtype, sm_scale=float(parts.scale))
     output, lse = wrapper.run(q, (k, v), return_lse=True)
     return call.cut(output, empty_to_infinity(lse))
 
@@ -137,44 +129,43 @@ def ragged(backend):
     def run(call: Call):
         import flashinfer
 
-        q, k, v = call.tensors(least_rank=3)
+        parts = Attention(call)
+        q, k, v = parts.whole()
         narrow(q, k, v)
         head_dims(q, v)
         wrapper = flashinfer.BatchPrefillWithRaggedKVCacheWrapper(workspace(call), "NHD", backend=backend)
-        wrapper.plan(int32(call.with_word("qo_indptr")), int32(call.with_word("kv_indptr")), q.shape[1], k.shape[1],
-                     q.shape[2], head_dim_vo=v.shape[2], causal=is_causal(call), sm_scale=scale_of(call),
-                     q_data_type=q.dtype, kv_data_type=k.dtype)
+        wrapper.plan(int32(parts.queries), int32(parts.keys), q.shape[1], k.shape[1], q.shape[2], head_dim_vo=v.shape[2],
+                     causal=is_causal(call), sm_scale=float(parts.scale), q_data_type=q.dtype, kv_data_type=k.dtype)
         output, lse = wrapper.run(q, k, v, return_lse=True)
         return call.cut(output, empty_to_infinity(lse))
 
     return run
 
 
-def mla_run(call, backend, q_nope, q_pe, ckv, kpe, queries, kv_indptr, indices, lengths, causal):
+def mla_run(parts, backend, q_nope, q_pe, ckv, kpe, queries, kv_indptr, indices, lengths, causal):
     from flashinfer.mla import BatchMLAPagedAttentionWrapper
 
     narrow(q_nope, ckv)
-    wrapper = BatchMLAPagedAttentionWrapper(workspace(call), backend=backend)
+    wrapper = BatchMLAPagedAttentionWrapper(workspace(parts.call), backend=backend)
     wrapper.plan(int32(queries), int32(kv_indptr), int32(indices), int32(lengths), q_nope.shape[1], q_nope.shape[2],
-                 q_pe.shape[2], ckv.shape[1], causal, scale_of(call), q_nope.dtype, ckv.dtype)
+                 q_pe.shape[2], ckv.shape[1], causal, float(parts.scale), q_nope.dtype, ckv.dtype)
     output, lse = wrapper.run(q_nope, q_pe, ckv, kpe, return_lse=True)
-    return output, lse
+    return parts.call.cut(output, empty_to_infinity(lse))
 
 
 def mla_paged(backend):
     def run(call: Call):
         torch = call.torch
-        q_nope, q_pe, ckv, kpe = call.tensors(least_rank=3)
-        kv_indptr, indices = (call.with_word(word) for word in ("kv_indptr", "kv_indices"))
-        pages = kv_indptr[1:] - kv_indptr[:-1]
-        last = last_page_len(call, kv_indptr, ckv.shape[1])
-        lengths = torch.where(pages > 0, (pages - 1) * ckv.shape[1] + last, 0)
-        queries = call.with_word("qo_indptr")
+        parts = Attention(call)
+        tensors = parts.latent()
+        size = tensors[2].shape[1]
+        pages = parts.keys[1:] - parts.keys[:-1]
+        lengths = torch.where(pages > 0, (pages - 1) * size + last_page_len(parts, size), 0)
+        queries = parts.queries
         causal = queries is not None and is_causal(call)
         if queries is None:
-            queries = torch.arange(len(kv_indptr), device=call.device)
-        output, lse = mla_run(call, backend, q_nope, q_pe, ckv, kpe, queries, kv_indptr, indices, lengths, causal)
-        return call.cut(output, empty_to_infinity(lse))
+            queries = torch.arange(len(parts.keys), device=call.device)
+        return mla_run(parts, backend, *tensors, queries, parts.keys, parts.indices, lengths, causal)
 
     return run
 
@@ -187,15 +178,15 @@ def dsa_paged(backend):
         torch = call.torch
         if call.variant != 0:
             raise Unavailable("its indexer needs the deep_gemm package")
-        q_nope, q_pe, ckv, kpe = call.tensors(least_rank=3)
-        chosen = call.with_word("indices")
+        parts = Attention(call)
+        q_nope, q_pe, ckv, kpe = parts.latent()
+        (chosen,) = call.tensors(floating=False)
         valid = chosen >= 0
         lengths = valid.sum(-1)
         kv_indptr = torch.cat([lengths.new_zeros(1), lengths.cumsum(0)])
         flat = [x.reshape(-1, 1, x.shape[-1]) for x in (ckv, kpe)]
         queries = torch.arange(len(chosen) + 1, device=call.device)
-        output, lse = mla_run(call, backend, q_nope, q_pe, *flat, queries, kv_indptr, chosen[valid], lengths, False)
-        return call.cut(output, empty_to_infinity(lse))
+        return mla_run(parts, backend, q_nope, q_pe, *flat, queries, kv_indptr, chosen[valid], lengths, False)
 
     return run
 

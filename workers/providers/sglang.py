@@ -5,7 +5,7 @@ import contextlib
 import sys
 import types
 
-from reftest_providers import Call, Need, Row, Table, Unavailable, choose_as_deepseek, is_causal
+from reftest_providers import Attention, Call, Need, Row, Table, Unavailable, choose_as_deepseek, is_causal
 
 TRITON = (Need(("sglang",), "sglang", (0, 5)), Need(("triton",), "triton", (3, 0)), Need(("sglang-kernel",), optional=True))
 COMPILED = (Need(("sglang-kernel", "sgl-kernel"), "sgl_kernel", (0, 3)),)
@@ -234,13 +234,13 @@ def lse_out(lse, heads):
 
 def ragged(call: Call):
     flash_attn_varlen_func = flash_attention("flash_attn_varlen_func")
-    torch = call.torch
-    q, k, v = call.tensors(least_rank=3)
+    parts = Attention(call)
+    q, k, v = parts.whole()
     narrow(q, k, v)
-    queries, keys = (call.with_word(word).to(torch.int32) for word in ("qo_indptr", "kv_indptr"))
+    queries, keys = (x.to(call.torch.int32) for x in (parts.queries, parts.keys))
     longest = [int((x[1:] - x[:-1]).max()) for x in (queries, keys)]
     output, lse, *_ = flash_attn_varlen_func(
-        q, k, v, queries, keys, *longest, softmax_scale=float(call.scalar("scale")), causal=is_causal(call),
+        q, k, v, queries, keys, *longest, softmax_scale=float(parts.scale), causal=is_causal(call),
         return_softmax_lse=True)
     return call.cut(*seen(call, output, lse_out(lse, q.shape[1]), queries, keys[1:] - keys[:-1], is_causal(call)))
 
@@ -261,10 +261,11 @@ def seen(call, output, lse, queries, lengths, causal):
 def gqa_paged(call: Call):
     flash_attn_with_kvcache = flash_attention("flash_attn_with_kvcache")
     torch = call.torch
-    q, k, v = call.tensors(least_rank=3)
+    parts = Attention(call)
+    q, k, v = parts.whole()
     narrow(q, k, v)
-    kv, indices = (call.with_word(word).to(torch.int32) for word in ("kv_indptr", "kv_indices"))
-    queries, last = call.with_word("qo_indptr"), call.with_word("last_page")
+    kv, indices = (x.to(torch.int32) for x in (parts.keys, parts.indices))
+    queries, last = parts.queries, parts.last
     causal = queries is not None and is_causal(call)
     if queries is None:
         queries = torch.arange(len(kv), device=call.device)
@@ -278,7 +279,7 @@ def gqa_paged(call: Call):
         table[i, : b - a] = indices[a:b]
     output, lse, *_ = flash_attn_with_kvcache(
         q, k, v, cache_seqlens=lengths.to(torch.int32), page_table=table, cu_seqlens_q=queries,
-        max_seqlen_q=int((queries[1:] - queries[:-1]).max()), softmax_scale=float(call.scalar("scale")), causal=causal,
+        max_seqlen_q=int((queries[1:] - queries[:-1]).max()), softmax_scale=float(parts.scale), causal=causal,
         return_softmax_lse=True)
     return call.cut(*seen(call, output, lse_out(lse, q.shape[1]), queries, lengths, causal))
 

@@ -2,16 +2,24 @@
 multiply in the narrow dtype), dense attention by scaled_dot_product_attention over gathered keys, norms and activations by
 torch.nn.functional. All of it computes wide and rounds once."""
 
-from reftest_providers import Call, Need, Row, Table, Unavailable, is_causal, offsets_list
+from reftest_providers import Attention, Call, Need, Row, Table, is_causal, offsets_list
 
 
 def gemm(call: Call):
     """C = A B^T (variant 0) or A B (variant 1). float32 inputs are multiplied in float64."""
     torch = call.torch
     a, b = call.tensors(least_rank=2)
+    names, (output,) = list(call.inputs), call.outputs
+    if not fits_left(call.axes_of, names[0], output) and fits_left(call.axes_of, names[1], output):
+        a, b = b, a
     wide = torch.float64 if torch.float32 in (a.dtype, b.dtype) or call.device == "cpu" else torch.float32
     a, b = a.to(wide), b.to(wide)
     return call.cut(torch.matmul(a, b.transpose(-1, -2) if call.variant == 0 else b))
+
+
+def fits_left(axes_of, name, output):
+    """Has the output all its axes but the last from this input?"""
+    return axes_of[name][:-1] == axes_of[output][:-1]
 
 
 # ---- dense attention: one sequence after the other ----
@@ -51,60 +59,54 @@ def blank(call, q, width):
     return output, torch.full(q.shape[:2], float("-inf"), device=q.device)
 
 
-def scale_of(call):
-    scale = call.scalar("scale")
-    if scale is None:
-        raise Unavailable("the definition has no scale")
-    return float(scale)
-
-
 def ragged(call: Call):
-    q, k, v = call.tensors(least_rank=3)
-    queries, keys = (offsets_list(call.with_word(word)) for word in ("qo_indptr", "kv_indptr"))
+    parts = Attention(call)
+    q, k, v = parts.whole()
+    queries, keys = (offsets_list(x) for x in (parts.queries, parts.keys))
     output, lse = blank(call, q, v.shape[-1])
     for i in range(len(queries) - 1):
         a, b, c, d = queries[i], queries[i + 1], keys[i], keys[i + 1]
-        attend(call, q[a:b], k[c:d], v[c:d], scale_of(call), is_causal(call), output, lse, a)
+        attend(call, q[a:b], k[c:d], v[c:d], parts.scale, is_causal(call), output, lse, a)
     return call.cut(output, lse)
 
 
-def sequences(call, rows):
+def sequences(parts, cache, rows):
     """(first query, past the last query, slots of the keys in the flattened cache) of each sequence of a paged cache."""
-    torch = call.torch
-    kv, indices = offsets_list(call.with_word("kv_indptr")), call.with_word("kv_indices").long()
-    last, queries = call.with_word("last_page"), call.with_word("qo_indptr")
-    page = next(x for x in call.tensors(least_rank=3) if x.dim() >= 3 and x is call.with_word("cache")).shape[1]
-    queries = offsets_list(queries) if queries is not None else list(range(rows + 1))
+    torch = parts.call.torch
+    kv, indices, page = offsets_list(parts.keys), parts.indices.long(), cache.shape[1]
+    queries = offsets_list(parts.queries) if parts.queries is not None else list(range(rows + 1))
     for i in range(len(kv) - 1):
         pages = indices[kv[i] : kv[i + 1]]
         slots = (pages.unsqueeze(1) * page + torch.arange(page, device=pages.device)).flatten()
         keys = len(slots)
-        if last is not None and len(pages) > 0:
-            keys += int(last[i]) - page
+        if parts.last is not None and len(pages) > 0:
+            keys += int(parts.last[i]) - page
         yield queries[i], queries[i + 1], slots[:keys]
 
 
 def gqa_paged(call: Call):
-    q, k, v = call.tensors(least_rank=3)
+    parts = Attention(call)
+    q, k, v = parts.whole()
     flat = [x.reshape(-1, *x.shape[2:]) for x in (k, v)]
     output, lse = blank(call, q, v.shape[-1])
     causal = is_causal(call)
-    for a, b, slots in sequences(call, q.shape[0]):
-        attend(call, q[a:b], flat[0][slots], flat[1][slots], scale_of(call), causal, output, lse, a)
+    for a, b, slots in sequences(parts, k, q.shape[0]):
+        attend(call, q[a:b], flat[0][slots], flat[1][slots], parts.scale, causal, output, lse, a)
     return call.cut(output, lse)
 
 
 def mla_paged(call: Call):
     torch = call.torch
-    q_nope, q_pe, ckv, kpe = call.tensors(least_rank=3)
+    parts = Attention(call)
+    q_nope, q_pe, ckv, kpe = parts.latent()
     flat = [x.reshape(-1, x.shape[-1]) for x in (ckv, kpe)]
     q = torch.cat([q_nope, q_pe], dim=-1)
     output, lse = blank(call, q, ckv.shape[-1])
     causal = is_causal(call)
-    for a, b, slots in sequences(call, q.shape[0]):
+    for a, b, slots in sequences(parts, ckv, q.shape[0]):
         latents, rotary = (x[slots] for x in flat)
         keys = torch.cat([latents, rotary], dim=-1).unsqueeze(1)
-        attend(call, q[a:b], keys, latents.unsqueeze(1), scale_of(call), causal, output, lse, a)
+        attend(call, q[a:b], keys, latents.unsqueeze(1), parts.scale, causal, output, lse, a)
     return call.cut(output, lse)
 
 

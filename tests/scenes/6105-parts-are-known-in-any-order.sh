@@ -1,0 +1,37 @@
+#!/bin/sh
+# 6105: a definition may have its inputs and outputs in any order, and offsets under other names, as far as its op family
+# knows them: other libraries are handed what it means, and agree with it.
+. "$(dirname "$0")/scene.sh"
+[ "$device" = cpu ] || skip "a GPU has its own choice of ground truths"
+given gemm_n1024_k4096 gqa_ragged_prefill_causal_h10_kv2_d128 gqa_paged_prefill_causal_h16_kv4_d128_ps16 \
+	mla_paged_decode_h128_ckv512_kpe64_ps64
+"$python" - definitions/*/*.json <<'END'
+import json
+import re
+import sys
+
+NAMES = {"qo_indptr": "cu_seqlens_q", "kv_indices": "page_indices"}
+TURNED = """
+forward = run
+
+
+def run(**inputs):
+    result = forward(**inputs)
+    return result[::-1] if isinstance(result, tuple) else result
+"""
+for path in sys.argv[1:]:
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    for name, other in NAMES.items():
+        text = re.sub(r"\b%s\b" % name, other, text)
+    definition = json.loads(text)
+    for part in ("inputs", "outputs"):
+        definition[part] = dict(reversed(definition[part].items()))
+    definition["reference"] += TURNED
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(definition, file)
+END
+verify --no-workloads --ground-truth all
+expect_exit 0
+expect "len(d) == 4 and all([w['name'] for w in case['witnesses']] == ['torch', 'builtin'] for n in d for case in d[n]['cases'])"
+expect "all(w['passed_over'] is None for n in d for case in d[n]['cases'] for w in case['witnesses'])"
