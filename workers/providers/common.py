@@ -187,6 +187,12 @@ class Attention:
         return tuple(self.floats[name] for name in (q_nope, q_pe, ckv, kpe))
 
 
+def updates_pool(call):
+    """Do new states go to their slots of the pool? Yes, unless an input or a constant says otherwise: kernels/gdn/roles.c."""
+    disabled, updates = call.scalar("disable_state_update"), call.constants.get("updates_state")
+    return not disabled if disabled is not None else updates is None or updates != 0
+
+
 def offsets_list(offsets):
     return [int(x) for x in offsets.tolist()]
 

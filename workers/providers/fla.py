@@ -6,7 +6,7 @@ alone. Layout [B, T, H, D]; sequences of different lengths lie in one row with c
 
 import importlib
 
-from reftest_providers import Call, Need, Row, Table, Unavailable
+from reftest_providers import Call, Need, Row, Table, Unavailable, updates_pool
 
 NEEDS = (
     # Older ones swallow a `state_v_first` among their **kwargs, and answer with states the other way about.
@@ -61,10 +61,8 @@ def answer(call, form, output, final):
     if form.cu_seqlens is not None:
         output = output.squeeze(0)
     if form.indices is not None:
-        disabled, updates = call.scalar("disable_state_update"), call.constants.get("updates_state")
-        stays = bool(disabled) if disabled is not None else not updates
         pool = form.pool.clone()
-        if not stays:
+        if updates_pool(call):
             pool[form.indices.long()] = final.to(pool.dtype)
         final = pool
     return call.cut(output, final)

@@ -10,7 +10,7 @@ import sys
 
 from reftest_providers import (
     COMPILE_S, Attention, Call, Need, NotBuilt, Row, Table, Unavailable, choose_as_deepseek, empty_to_infinity, is_causal,
-    progress_of)
+    progress_of, updates_pool)
 
 NEEDS = (
     Need(("flashinfer-python", "flashinfer"), "flashinfer", (0, 3)),
@@ -388,6 +388,8 @@ def gdn(call: Call):
     cu_seqlens = call.get("cu_seqlens")
     scale = gdn_scale(call, q)
     if cu_seqlens is not None:
+        if call.with_word("indices") is not None:
+            raise Unavailable("its prefill kernels take a state of each sequence, and no pool")
         from flashinfer import gdn_prefill
 
         if getattr(gdn_prefill, "chunk_gated_delta_rule_sm90", True) is None:
@@ -419,13 +421,10 @@ def gdn(call: Call):
         return call.cut(output, new_state)
     if indices is None or q.shape[1] < 2:
         raise Unavailable("its multi-token kernel takes a pool of states, indices, and two tokens or more")
-    updates = call.constants.get("updates_state")
-    disabled = call.scalar("disable_state_update")
-    disable = bool(disabled) if disabled is not None else updates is None or updates == 0
     buffer = torch.empty(q.shape[0], q.shape[1], v.shape[2], v.shape[3], q.shape[3], device=q.device)
     output, pool = module.gated_delta_rule_mtp(
         q, k, v, state, int32(indices), a_log.float(), a, dt_bias.float(), b,
-        intermediate_states_buffer=buffer, disable_state_update=disable, **words)
+        intermediate_states_buffer=buffer, disable_state_update=not updates_pool(call), **words)
     return call.cut(output, pool)
 
 

@@ -5,7 +5,7 @@ import contextlib
 import sys
 import types
 
-from reftest_providers import Attention, Call, Need, Row, Table, Unavailable, choose_as_deepseek, is_causal
+from reftest_providers import Attention, Call, Need, Row, Table, Unavailable, choose_as_deepseek, is_causal, updates_pool
 
 TRITON = (Need(("sglang",), "sglang", (0, 5)), Need(("triton",), "triton", (3, 0)), Need(("sglang-kernel",), optional=True))
 COMPILED = (Need(("sglang-kernel", "sgl-kernel"), "sgl_kernel", (0, 3)),)
@@ -131,8 +131,7 @@ def gdn(call: Call):
         state = torch.zeros(count, v.shape[2], v.shape[3], q.shape[3], device=q.device)
     slots = indices if indices is not None else torch.arange(count, device=q.device)
     scale, given = call.scalar("scale"), call.scalar("l2norm")
-    disabled, updates = call.scalar("disable_state_update"), call.constants.get("updates_state")
-    stays = indices is not None and (bool(disabled) if disabled is not None else not updates)
+    stays = indices is not None and not updates_pool(call)
     output = fused_sigmoid_gating_delta_rule_update(
         call["A_log"].float(), a.contiguous(), call["dt_bias"].float(), 1.0, 20.0, q.contiguous(), k.contiguous(),
         v.contiguous(), b.contiguous(), state, slots.to(torch.int32), scale=float(scale) if scale else q.shape[-1] ** -0.5,
