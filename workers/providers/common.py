@@ -203,12 +203,57 @@ def empty_to_infinity(lse):
     return torch.where(lse <= -1e4, torch.full_like(lse, float("-inf")), lse)
 
 
+# Numbers of a mixture of experts, and the words in the names of inputs that give them: kernels/moe/roles.c. The first counts.
+EXPERT_NUMBERS = (("offset", ("offset",)), ("scaling", ("scaling",)), ("topk_group", ("topk_group", "top_k_group")),
+                  ("n_group", ("n_group", "num_expert_group")), ("top_k", ("top_k", "topk")))
+
+
+def expert_number(call, number, otherwise=None):
+    """A Python scalar among the inputs, or a constant; `otherwise` (None: Unavailable) if it is neither."""
+    for name, value in call.inputs.items():
+        said = (part for part, words in EXPERT_NUMBERS if any(word in name for word in words))
+        if isinstance(value, (int, float)) and next(said, None) == number:
+            return value
+    value = call.constants.get(number, otherwise)
+    if value is None:
+        raise Unavailable("no '%s' is known" % number)
+    return value
+
+
+EXPERT_TENSORS = {"routing_logits", "routing_bias", "topk_ids", "hidden_states", "hidden_states_scale", "gemm1_weights",
+                  "gemm1_weights_scale", "gemm2_weights", "gemm2_weights_scale"}
+
+
+def only_known_experts(call):
+    """What is not known by its name would be left out of the answer."""
+    for name, value in call.inputs.items():
+        if isinstance(value, torch.Tensor) and name not in EXPERT_TENSORS:
+            raise Unavailable("it is not known here what the input '%s' is to it" % name)
+
+
+def spread(scale, shape):
+    """A scale for each element of that shape: each counts for a block."""
+    for axis, (count, size) in enumerate(zip(scale.shape, shape)):
+        scale = scale.repeat_interleave(size // max(count, 1), dim=axis)
+    return scale
+
+
+def scaled_hidden(call):
+    """Hidden states in float32; their scales, if there are any, are [blocks, tokens] or [tokens, blocks]."""
+    hidden, scale = call["hidden_states"].float(), call.get("hidden_states_scale")
+    if scale is None:
+        return hidden
+    if call.axes_of["hidden_states_scale"][1] == call.axes_of["hidden_states"][0]:
+        scale = scale.t()
+    return hidden * spread(scale.float(), hidden.shape)
+
+
 def choose_as_deepseek(call, logits, count):
     """(weights [T, count], experts [T, count]) of logits [T, E]: by score and bias, out of the best groups of experts; the
     weights are the scores without the bias, made to add up to the scaling factor."""
     scores = torch.sigmoid(logits.float())
     chosen = scores + call["routing_bias"].float()
-    groups, kept = int(call.constants.get("n_group") or 1), int(call.constants.get("topk_group") or 1)
+    groups, kept = int(expert_number(call, "n_group", 1)), int(expert_number(call, "topk_group", 1))
     if groups > 1:
         by_group = chosen.view(len(chosen), groups, -1)
         best = by_group.topk(2, dim=-1).values.sum(-1).topk(kept, dim=-1).indices
@@ -216,4 +261,4 @@ def choose_as_deepseek(call, logits, count):
         chosen = by_group.masked_fill(~mask.unsqueeze(-1), float("-inf")).flatten(1)
     experts = chosen.topk(count, dim=-1).indices
     weights = scores.gather(1, experts)
-    return weights / (weights.sum(-1, keepdim=True) + 1e-20) * float(call.scalar("routed_scaling_factor", 1.0)), experts
+    return weights / (weights.sum(-1, keepdim=True) + 1e-20) * float(expert_number(call, "scaling", 1.0)), experts

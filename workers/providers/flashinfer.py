@@ -9,8 +9,8 @@ two kernels: "flashinfer" has the one that renormalises, "flashinfer_mask" the o
 import sys
 
 from reftest_providers import (
-    COMPILE_S, Attention, Call, Need, NotBuilt, Row, Table, Unavailable, choose_as_deepseek, empty_to_infinity, is_causal,
-    progress_of, updates_pool)
+    COMPILE_S, Attention, Call, Need, NotBuilt, Row, Table, Unavailable, choose_as_deepseek, empty_to_infinity,
+    expert_number, is_causal, only_known_experts, progress_of, scaled_hidden, updates_pool)
 
 NEEDS = (
     Need(("flashinfer-python", "flashinfer"), "flashinfer", (0, 3)),
@@ -490,7 +490,7 @@ def routing(call):
     the definition's own choice, and the experts are what is witnessed."""
     torch = call.torch
     method = call.variant & 3
-    count = int(call.constant("top_k"))
+    count = int(expert_number(call, "top_k"))
     if method == GIVEN:
         raise Unavailable("the routing is given packed, which its cutlass kernels do not take")
     if call.variant & 4:
@@ -502,7 +502,7 @@ def routing(call):
     if method == LLAMA4:
         values, experts = torch.topk(torch.sigmoid(logits.float()), 1, dim=-1)
         return experts, values
-    groups, kept = int(call.constants.get("n_group") or 1), int(call.constants.get("topk_group") or 1)
+    groups, kept = int(expert_number(call, "n_group", 1)), int(expert_number(call, "topk_group", 1))
     if not deepseek_kernel(groups, kept, count, logits.shape[1]):
         weights, experts = choose_as_deepseek(call, logits, count)
         return experts, weights
@@ -511,7 +511,7 @@ def routing(call):
     values = torch.empty(len(logits), count, dtype=torch.float32, device=logits.device)
     experts = torch.empty(len(logits), count, dtype=torch.int32, device=logits.device)
     fused_topk_deepseek(logits.float().contiguous(), call["routing_bias"].float().contiguous(), groups, kept, count,
-                        float(call.scalar("routed_scaling_factor", 1.0)), values, experts)
+                        float(expert_number(call, "scaling", 1.0)), values, experts)
     return experts, values
 
 
@@ -522,13 +522,16 @@ def moe(call: Call):
     from flashinfer.fused_moe import cutlass_fused_moe
 
     torch = call.torch
-    scale = call.get("hidden_states_scale")
-    if scale is None or call.get("gemm1_weights_scale") is None:
+    weights_and_scales = [(call[name], call.get(name + "_scale")) for name in ("gemm1_weights", "gemm2_weights")]
+    if call.get("hidden_states_scale") is None or weights_and_scales[0][1] is None:
         raise Unavailable("on this GPU it has experts with scales by block alone")
-    hidden = call["hidden_states"].float() * scale.t().repeat_interleave(128, dim=1)
+    if any(list(w.shape[1:]) != [128 * blocks for blocks in s.shape[1:]] for w, s in weights_and_scales):
+        raise Unavailable("it takes scales of blocks of 128 by 128")
+    only_known_experts(call)
+    hidden = scaled_hidden(call)
     experts, weights = routing(call)
     total = call["routing_logits"].shape[1]
-    local, offset = call["gemm1_weights"].shape[0], int(call.scalar("local_expert_offset", 0))
+    local, offset = call["gemm1_weights"].shape[0], int(expert_number(call, "offset", 0))
     if offset % local != 0 or total % local != 0:
         raise Unavailable("its shards begin at multiples of their size")
     output = cutlass_fused_moe(

@@ -5,7 +5,9 @@ import contextlib
 import sys
 import types
 
-from reftest_providers import Attention, Call, Need, Row, Table, Unavailable, choose_as_deepseek, is_causal, updates_pool
+from reftest_providers import (
+    Attention, Call, Need, Row, Table, Unavailable, choose_as_deepseek, expert_number, is_causal, only_known_experts,
+    scaled_hidden, spread, updates_pool)
 
 TRITON = (Need(("sglang",), "sglang", (0, 5)), Need(("triton",), "triton", (3, 0)), Need(("sglang-kernel",), optional=True))
 COMPILED = (Need(("sglang-kernel", "sgl-kernel"), "sgl_kernel", (0, 3)),)
@@ -64,7 +66,7 @@ def routing(call):
         packed = call["topk_ids"]
         weights = (packed & 0xFFFF).to(torch.int16).view(torch.bfloat16).float()
         return weights, packed >> 16
-    count = int(call.constant("top_k"))
+    count = int(expert_number(call, "top_k"))
     logits = call["routing_logits"].float()
     if method == RENORMALISE:
         values, experts = torch.topk(logits, count, dim=-1)
@@ -85,17 +87,14 @@ def moe(call: Call):
     from sglang.srt.layers.moe.moe_runner.triton_utils.fused_moe import fused_experts_impl
 
     torch = call.torch
-    hidden, w1, w2 = (call[name].float() for name in ("hidden_states", "gemm1_weights", "gemm2_weights"))
-    scales = [call.get(name + "_scale") for name in ("hidden_states", "gemm1_weights", "gemm2_weights")]
     if call.with_word("output1_scales") is not None:
         raise Unavailable("it has one scale for both halves of the first product")
-    if any(scale is not None for scale in scales):
-        block = 128
-        hidden = hidden * scales[0].float().t().repeat_interleave(block, dim=1)
-        w1, w2 = (w * s.float().repeat_interleave(block, dim=1).repeat_interleave(block, dim=2)
-                  for w, s in ((w1, scales[1]), (w2, scales[2])))
+    only_known_experts(call)
+    hidden = scaled_hidden(call)
+    w1, w2 = (w.float() if s is None else w.float() * spread(s.float(), w.shape)
+              for w, s in ((call[name], call.get(name + "_scale")) for name in ("gemm1_weights", "gemm2_weights")))
     weights, experts = routing(call)
-    local, offset = w1.shape[0], int(call.scalar("local_expert_offset", 0))
+    local, offset = w1.shape[0], int(expert_number(call, "offset", 0))
     experts = experts.long() - offset
     outside = (experts < 0) | (experts >= local)
     with without_server():
