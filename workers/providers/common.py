@@ -203,6 +203,13 @@ def empty_to_infinity(lse):
     return torch.where(lse <= -1e4, torch.full_like(lse, float("-inf")), lse)
 
 
+def normed_outputs(call, normed, total):
+    """The sum is where a name speaks of a residual, the second one otherwise: kernels/rms.c."""
+    first, *second = call.outputs
+    swapped = second and "resid" in first and "resid" not in second[0]
+    return call.cut(*((total, normed) if swapped else (normed, total)))
+
+
 # Numbers of a mixture of experts, and the words in the names of inputs that give them: kernels/moe/roles.c. The first counts.
 EXPERT_NUMBERS = (("offset", ("offset",)), ("scaling", ("scaling",)), ("topk_group", ("topk_group", "top_k_group")),
                   ("n_group", ("n_group", "num_expert_group")), ("top_k", ("top_k", "topk")))

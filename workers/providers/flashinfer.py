@@ -10,7 +10,8 @@ import sys
 
 from reftest_providers import (
     COMPILE_S, Attention, Call, Need, NotBuilt, Row, Table, Unavailable, choose_as_deepseek, empty_to_infinity,
-    expert_number, is_causal, only_known_experts, progress_of, scaled_hidden, updates_pool)
+    expert_number, is_causal, normed_outputs, only_known_experts, progress_of, scaled_hidden,
+    updates_pool)
 
 NEEDS = (
     Need(("flashinfer-python", "flashinfer"), "flashinfer", (0, 3)),
@@ -209,7 +210,7 @@ def norm(plain_name, fused_name):
         if len(flat) == 1:
             return call.cut(getattr(module, plain_name)(flat[0], weight, eps=eps).view(activations[0].shape))
         getattr(module, fused_name)(flat[0], flat[1], weight, eps=eps)
-        return call.cut(*(x.view(activations[0].shape) for x in flat))
+        return normed_outputs(call, *(x.view(activations[0].shape) for x in flat))
 
     return run
 
@@ -258,7 +259,8 @@ def page(call: Call):
     """Both caches, or the one that holds both, are written to and are the call's own."""
     from flashinfer import page as module
 
-    caches = [x for name, x in call.inputs.items() if "cache" in name]
+    names = [name for name in call.inputs if "cache" in name]
+    caches = [call[name] for name in names]
     added = [x for name, x in call.inputs.items() if "append" in name]
     tables = [int32(call[name]) for name in ("batch_indices", "positions", "kv_indices", "kv_indptr")]
     where, pages = tables[:2], tables[2:]
@@ -271,7 +273,19 @@ def page(call: Call):
         layout = "HND" if call.variant & 1 else "NHD"
         held = caches[0] if len(caches) == 1 else tuple(caches)
         module.append_paged_kv_cache(*added, *where, held, *pages, last, layout)
-    return call.cut(*caches)
+    # Outputs go by the caches' names where they have them, by their places otherwise.
+    return call.cut(*(call[name] if name in names else cache for name, cache in zip(call.outputs, caches)))
+
+
+ROPE_WORDS = {"rope_theta": "theta", "rope_scale": "scale", "low_freq_factor": "low_freq", "high_freq_factor": "high_freq",
+              "old_context_len": "old_context"}  # in the names of scalars: kernels/rope/inputs.h
+
+
+def rope_number(call, name, otherwise=None):
+    value = call.scalar(ROPE_WORDS[name], call.constants.get(name, otherwise))
+    if value is None:
+        raise Unavailable("no '%s' is known" % name)
+    return float(value)
 
 
 def rope(call: Call):
@@ -293,15 +307,16 @@ def rope(call: Call):
         q_out, k_out = module.apply_rope_with_cos_sin_cache(
             positions, *flat, q.shape[-1], cache.float(), is_neox=not interleaved)
         return call.cut(q_out.view(q.shape), k_out.view(k.shape))
-    words = {"rotary_dim": call.scalar("rotary_dim"), "interleave": interleaved,
-             "rope_theta": float(call.constant("rope_theta"))}
+    rotary_dim = call.scalar("rotary_dim", call.axes.get("rotary_dim"))
+    if rotary_dim is not None and not 0 <= rotary_dim <= q.shape[-1]:
+        rotary_dim = q.shape[-1]
+    words = {"rotary_dim": rotary_dim, "interleave": interleaved, "rope_theta": rope_number(call, "rope_theta"),
+             "rope_scale": rope_number(call, "rope_scale", 1.0)}
     if call.variant & 4:
-        words["rope_scale"] = float(call.constant("rope_scale"))
-        words["low_freq_factor"] = float(call.constant("low_freq_factor"))
-        words["high_freq_factor"] = float(call.constant("high_freq_factor"))
-        words["old_context_len"] = int(call.constant("old_context_len"))
+        words["low_freq_factor"] = rope_number(call, "low_freq_factor")
+        words["high_freq_factor"] = rope_number(call, "high_freq_factor")
+        words["old_context_len"] = int(rope_number(call, "old_context_len"))
         return call.cut(*module.apply_llama31_rope_pos_ids(q, k, int32(positions), **words))
-    words["rope_scale"] = float(call.scalar("rope_scale", call.constants.get("rope_scale") or 1.0))
     return call.cut(*module.apply_rope_pos_ids(q, k, int32(positions), **words))
 
 

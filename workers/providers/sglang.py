@@ -6,8 +6,8 @@ import sys
 import types
 
 from reftest_providers import (
-    Attention, Call, Need, Row, Table, Unavailable, choose_as_deepseek, expert_number, is_causal, only_known_experts,
-    scaled_hidden, spread, updates_pool)
+    Attention, Call, Need, Row, Table, Unavailable, choose_as_deepseek, expert_number, is_causal, normed_outputs,
+    only_known_experts, scaled_hidden, spread, updates_pool)
 
 TRITON = (Need(("sglang",), "sglang", (0, 5)), Need(("triton",), "triton", (3, 0)), Need(("sglang-kernel",), optional=True))
 COMPILED = (Need(("sglang-kernel", "sgl-kernel"), "sgl_kernel", (0, 3)),)
@@ -183,7 +183,7 @@ def norm(plain_name, fused_name):
         if len(flat) == 1:
             return call.cut(of(sgl_kernel, plain_name)(flat[0], weight, eps=eps).view(activations[0].shape))
         of(sgl_kernel, fused_name)(flat[0], flat[1], weight, eps=eps)
-        return call.cut(*(x.view(activations[0].shape) for x in flat))
+        return normed_outputs(call, *(x.view(activations[0].shape) for x in flat))
 
     return run
 
