@@ -447,6 +447,12 @@ def named_otherwise(torch, common, tables):
     call.outputs = dict(reversed(call.outputs.items()))
     if [float(x.mean()) for x in answer("flashinfer", call)] != [2, 1]:
         yield "page"
+    for table in ("flashinfer", "sgl_kernel"):
+        call = starter("sampling", "top_k_renorm")
+        call["top_k"][:] = torch.arange(len(call["top_k"])) - len(call["top_k"]) + 1  # down from 0, which keep all
+        answer(table, call)
+        if HANDED[-1][1][1].tolist() != [call["probs"].shape[1]] * len(call["top_k"]):
+            yield "%s: top-k of %s" % (table, HANDED[-1][1][1])
     call = starter("rope", "rope_pos_ids_h32")
     call.axes, call.inputs["scale"] = dict(call.axes, rotary_dim=64), 3.0
     answer("flashinfer", call)

@@ -203,6 +203,13 @@ def empty_to_infinity(lse):
     return torch.where(lse <= -1e4, torch.full_like(lse, float("-inf")), lse)
 
 
+def kept_by_top_k(top_k, vocabulary):
+    """int32 or int; no filter, which is what 0, less, and more than there is stand for here, is the whole vocabulary."""
+    if not isinstance(top_k, torch.Tensor):
+        return int(top_k) if 0 < top_k < vocabulary else vocabulary
+    return torch.where((top_k > 0) & (top_k < vocabulary), top_k, vocabulary).to(torch.int32)
+
+
 def normed_outputs(call, normed, total):
     """The sum is where a name speaks of a residual, the second one otherwise: kernels/rms.c."""
     first, *second = call.outputs

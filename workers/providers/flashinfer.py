@@ -10,7 +10,7 @@ import sys
 
 from reftest_providers import (
     COMPILE_S, Attention, Call, Need, NotBuilt, Row, Table, Unavailable, choose_as_deepseek, empty_to_infinity,
-    expert_number, is_causal, normed_outputs, only_known_experts, progress_of, scaled_hidden,
+    expert_number, is_causal, kept_by_top_k, normed_outputs, only_known_experts, progress_of, scaled_hidden,
     updates_pool)
 
 NEEDS = (
@@ -333,7 +333,7 @@ def sampling(call: Call):
     filters = [(bit, word) for bit, word in ((TOP_K, "top_k"), (TOP_P, "top_p"), (MIN_P, "min_p")) if call.variant & bit]
     values = [call.with_word(word) for _, word in filters]
     words = [word for _, word in filters]
-    values = [int32(x) if word == "top_k" and hasattr(x, "dtype") else x for x, word in zip(values, words)]
+    values = [kept_by_top_k(x, probs.shape[1]) if word == "top_k" else x for x, word in zip(values, words)]
     if call.variant & RENORM:
         if len(words) == 2 and words == ["top_k", "top_p"]:
             probs = module.top_k_renorm_probs(probs, values[0])

@@ -6,8 +6,8 @@ import sys
 import types
 
 from reftest_providers import (
-    Attention, Call, Need, Row, Table, Unavailable, choose_as_deepseek, expert_number, is_causal, normed_outputs,
-    only_known_experts, scaled_hidden, spread, updates_pool)
+    Attention, Call, Need, Row, Table, Unavailable, choose_as_deepseek, expert_number, is_causal, kept_by_top_k,
+    normed_outputs, only_known_experts, scaled_hidden, spread, updates_pool)
 
 TRITON = (Need(("sglang",), "sglang", (0, 5)), Need(("triton",), "triton", (3, 0)), Need(("sglang-kernel",), optional=True))
 COMPILED = (Need(("sglang-kernel", "sgl-kernel"), "sgl_kernel", (0, 3)),)
@@ -220,8 +220,8 @@ def sampling(call: Call):
     if words not in (["top_k"], ["top_p"]):
         raise Unavailable("it renormalises by top-k or top-p")
     value = call.with_word(words[0])
-    if words[0] == "top_k" and hasattr(value, "dtype"):
-        value = value.to(call.torch.int32)
+    if words[0] == "top_k":
+        value = kept_by_top_k(value, probs.shape[1])
     return call.cut(of(module, words[0] + "_renorm_probs")(probs, value))
 
 
