@@ -45,3 +45,28 @@ for name in gdn_decode_qk8_v16_d128_k_last gdn_prefill_qk2_v4_d128_k_last; do
 done
 verify --no-workloads --ground-truth all gdn_decode_qk8_v16_d128_k_last gdn_prefill_qk2_v4_d128_k_last
 expect_exit 0
+
+# So do generated tests ask of them.
+rm definitions/gdn/kept_*
+run generate
+expect_exit 0
+cat >"$work/ask.py" <<'END'
+import sys
+
+sys.path.insert(0, "tests/references")
+import test_gdn
+
+for test in (x for x in vars(test_gdn).values() if hasattr(x, "NAME")):
+    assert test_gdn.gdn_updates(test, {}) is True, test.NAME
+    inputs = test_gdn.gdn_inputs(test_gdn.conftest.definition_of(test), test.SIZES[0].axes)
+    try:
+        test_gdn.gdn_flashinfer(test, inputs)
+    except NotImplementedError as why:
+        print(test.NAME, why)
+    except test_gdn.conftest.Unavailable:  # here; where there is a GPU it is asked
+        print(test.NAME, "unavailable")
+END
+step='generated tests' status=0
+"$python" "$work/ask.py" >"$work/out" 2>"$work/err" || status=$?
+expect_exit 0
+expect_says 'gdn_prefill_qk2_v4_d128_k_last packed, it takes a state of each sequence' 'gdn_decode_qk8_v16_d128_k_last unavailable'
