@@ -442,6 +442,14 @@ def named_otherwise(torch, common, tables):
         call.inputs["residual"] = call["residual"] * 2  # and so is what stand-ins leave there
         if [float(x.mean()) for x in answer(table, call)] != [2, 1]:
             yield "%s: rmsnorm" % table
+    call = starter("cascade", "merge_state_in_place")
+    call.inputs = {name: call[name] for name in sorted(call.inputs, reverse=True)}  # v_b, v_a, s_b, s_a, mask
+    call.inputs["mask"] = call.inputs["mask"].to(torch.uint8)
+    call.outputs = dict(reversed(call.outputs.items()))
+    answer("flashinfer", call)
+    handed = [(x.dim(), str(x.dtype)) for x in HANDED[-1][1]] if HANDED else []
+    if handed != [(3, "torch.float16"), (2, "torch.float32")] * 2 + [(1, "torch.bool")]:
+        yield "cascade: %s" % handed
     call = starter("page", "kv8_d128_ps16")
     call["v_cache"].fill_(2)
     call.outputs = dict(reversed(call.outputs.items()))

@@ -97,6 +97,13 @@ def page_layout(definition):
     return "NHD" if all(axis in after for axis in heads) else "HND"
 
 
+def page_outputs(definition, names, caches):
+    """Outputs go by the caches' names where they have them, by their places otherwise."""
+    named = dict(zip(names, caches, strict=True))
+    pairs = zip(definition["outputs"], caches, strict=True)
+    return [named.get(name, cache) for name, cache in pairs]
+
+
 def page_torch(test, inputs):
     """index_put_ of every token's vector at its page and place."""
     definition = conftest.definition_of(test)
@@ -113,7 +120,7 @@ def page_torch(test, inputs):
     for half, name in zip(halves, added, strict=True):
         places = half if page_layout(definition) == "NHD" else half.transpose(1, 2)
         places.index_put_((pages, position % page), inputs[name])
-    return held
+    return page_outputs(definition, caches, held)
 
 
 def page_flashinfer(test, inputs):
@@ -125,7 +132,7 @@ def page_flashinfer(test, inputs):
     owner, position, *pages = [inputs[tables[word]].int() for word in words]
     if len(owner) == 0:
         raise NotImplementedError("it appends at least one token")
-    if "mla" in test.NAME:
+    if added[0].dim() == 2:
         page.append_paged_mla_kv_cache(*added, owner, position, *held, *pages)
     else:
         cache = held[0] if len(held) == 1 else tuple(held)
@@ -133,4 +140,4 @@ def page_flashinfer(test, inputs):
         page.append_paged_kv_cache(
             *added, owner, position, cache, *pages, kv_layout=layout
         )
-    return held
+    return page_outputs(definition, caches, held)

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 8203761fbb3f6abbd5a4bb1e74f5fc44
+# reftest-body: a98ab5ec986afe82407c1f08243a29c0
 """Tests of definitions/cascade. conftest.py says how they run."""
 
 import pytest
@@ -29,29 +29,44 @@ def cascade_inputs(definition, axes, device="cpu", seed=0):
     return inputs
 
 
+def cascade_parts(inputs):
+    """Values and logsumexps in their order, by their ranks; a list of the mask, or an empty one."""
+    widest = max(x.dim() for x in inputs.values())
+    parts = [[], [], []]
+    for x in inputs.values():
+        parts[min(widest - x.dim(), 2)].append(x)
+    return parts
+
+
+def cascade_outputs(test, v, s):
+    specs = conftest.definition_of(test)["outputs"].values()
+    return [v if len(spec["shape"]) == 3 else s for spec in specs]
+
+
 def cascade_flashinfer(test, inputs):
     cascade = conftest.need("flashinfer.cascade", conftest.device_of(inputs))
-    values = list(inputs.values())
-    if "merge_states" in test.NAME:
-        return cascade.merge_states(*values)
-    if "in_place" in test.NAME:
-        cascade.merge_state_in_place(*values)
-        return values[0], values[1]
-    return cascade.merge_state(*values)
+    v, s, mask = cascade_parts(inputs)
+    if len(v) == 1:
+        result = cascade.merge_states(v[0], s[0])
+    elif mask:
+        cascade.merge_state_in_place(v[0], s[0], v[1], s[1], mask[0].bool())
+        result = v[0], s[0]
+    else:
+        result = cascade.merge_state(v[0], s[0], v[1], s[1])
+    return cascade_outputs(test, *result)
 
 
 def cascade_sglang(test, inputs):
     """merge_state takes logarithms to base 2; merge_state_v2, all that newer releases have, natural ones."""
     kernel = conftest.need("sgl_kernel", conftest.device_of(inputs))
-    values = list(inputs.values())
-    if "merge_states" in test.NAME or len(values) != 4:
+    v, s, mask = cascade_parts(inputs)
+    if len(v) == 1 or mask:
         raise NotImplementedError("it merges two states")
     if hasattr(kernel, "merge_state"):
-        return kernel.merge_state(*values)
-    ln2 = torch.log(torch.tensor(2.0, device=values[1].device))
-    v_a, s_a, v_b, s_b = values
-    merged, lse = kernel.merge_state_v2(v_a, s_a * ln2, v_b, s_b * ln2)
-    return merged, lse / ln2
+        return cascade_outputs(test, *kernel.merge_state(v[0], s[0], v[1], s[1]))
+    ln2 = torch.log(torch.tensor(2.0, device=s[0].device))
+    merged, lse = kernel.merge_state_v2(v[0], s[0] * ln2, v[1], s[1] * ln2)
+    return cascade_outputs(test, merged, lse / ln2)
 
 
 def cascade_edges(definition, axes):

@@ -203,6 +203,15 @@ def empty_to_infinity(lse):
     return torch.where(lse <= -1e4, torch.full_like(lse, float("-inf")), lse)
 
 
+def merged_states(call):
+    """(v, s, mask): values and logsumexps in their order, by their ranks; the mask of bool, or None."""
+    tensors = [x.contiguous() for x in call.tensors()]
+    widest = max(x.dim() for x in tensors)
+    v, s = ([x for x in tensors if x.dim() == rank] for rank in (widest, widest - 1))
+    mask = next((x.bool() for x in tensors if x.dim() < widest - 1), None)
+    return v, s, mask
+
+
 def kept_by_top_k(top_k, vocabulary):
     """int32 or int; no filter, which is what 0, less, and more than there is stand for here, is the whole vocabulary."""
     if not isinstance(top_k, torch.Tensor):

@@ -10,8 +10,8 @@ import sys
 
 from reftest_providers import (
     COMPILE_S, Attention, Call, Need, NotBuilt, Row, Table, Unavailable, choose_as_deepseek, empty_to_infinity,
-    expert_number, is_causal, kept_by_top_k, normed_outputs, only_known_experts, progress_of, scaled_hidden,
-    updates_pool)
+    expert_number, is_causal, kept_by_top_k, merged_states, normed_outputs, only_known_experts, progress_of,
+    scaled_hidden, updates_pool)
 
 NEEDS = (
     Need(("flashinfer-python", "flashinfer"), "flashinfer", (0, 3)),
@@ -244,15 +244,13 @@ def activation(call: Call):
 def cascade(call: Call):
     from flashinfer import cascade as module
 
-    values = [x.contiguous() for x in call.tensors()]
+    v, s, mask = merged_states(call)
     if call.variant == 1:
-        return call.cut(*module.merge_states(*values))
-    v_a, s_a, v_b, s_b = (x for x in values if x.dtype is not call.torch.bool)
-    mask = next((x for x in values if x.dtype is call.torch.bool), None)
+        return call.cut(*module.merge_states(v[0], s[0]))
     if mask is None:
-        return call.cut(*module.merge_state(v_a, s_a, v_b, s_b))
-    module.merge_state_in_place(v_a, s_a, v_b, s_b, mask)  # writes to the first two: the call's own
-    return call.cut(v_a, s_a)
+        return call.cut(*module.merge_state(v[0], s[0], v[1], s[1]))
+    module.merge_state_in_place(v[0], s[0], v[1], s[1], mask)  # writes to the first two: the call's own
+    return call.cut(v[0], s[0])
 
 
 def page(call: Call):

@@ -7,7 +7,7 @@ import types
 
 from reftest_providers import (
     Attention, Call, Need, Row, Table, Unavailable, choose_as_deepseek, expert_number, is_causal, kept_by_top_k,
-    normed_outputs, only_known_experts, scaled_hidden, spread, updates_pool)
+    merged_states, normed_outputs, only_known_experts, scaled_hidden, spread, updates_pool)
 
 TRITON = (Need(("sglang",), "sglang", (0, 5)), Need(("triton",), "triton", (3, 0)), Need(("sglang-kernel",), optional=True))
 COMPILED = (Need(("sglang-kernel", "sgl-kernel"), "sgl_kernel", (0, 3)),)
@@ -201,12 +201,11 @@ def cascade(call: Call):
     """merge_state_v2 has natural logarithms."""
     import sgl_kernel
 
-    values = [x.contiguous() for x in call.tensors()]
-    if call.variant == 1 or len(values) != 4:
+    v, s, mask = merged_states(call)
+    if call.variant == 1 or mask is not None:
         raise Unavailable("it merges two states, without a mask")
-    v_a, s_a, v_b, s_b = values
-    merged, s = of(sgl_kernel, "merge_state_v2")(v_a, s_a * LN2, v_b, s_b * LN2)
-    return call.cut(merged, s / LN2)
+    merged, lse = of(sgl_kernel, "merge_state_v2")(v[0], s[0] * LN2, v[1], s[1] * LN2)
+    return call.cut(merged, lse / LN2)
 
 
 def sampling(call: Call):
