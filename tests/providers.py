@@ -433,7 +433,7 @@ def named_otherwise(torch, common, tables):
         HANDED.clear()
         try:
             return next(t for t in tables if t.name == table).rows[call.family].call(call)
-        except Reached:
+        except (Reached, StopIteration):
             return None
 
     for table in ("flashinfer", "sgl_kernel"):
@@ -461,6 +461,21 @@ def named_otherwise(torch, common, tables):
         answer(table, call)
         if HANDED[-1][1][1].tolist() != [call["probs"].shape[1]] * len(call["top_k"]):
             yield "%s: top-k of %s" % (table, HANDED[-1][1][1])
+    call = starter("softmax", "e256")
+    logits = next(iter(call.inputs))
+    call.inputs[logits] = call[logits].view(2, -1, 256)  # FlashInfer takes rows
+    answer("flashinfer", call)
+    if not HANDED or HANDED[-1][1][0].dim() != 2:
+        yield "softmax"
+    (compiled,) = (t for t in tables if t.name == "sgl_kernel")
+    if not any("flashinfer-python" in need.names for need in compiled.needs):
+        yield "sgl_kernel: its version does not tell whether FlashInfer is there, on which its answers depend"
+    call = starter("gqa_ragged", "causal")
+    call.outputs, names = dict(reversed(call.outputs.items())), list(call.outputs)
+    results = [torch.zeros(spec["shape"]) for spec in reversed(call.outputs.values())]
+    if [list(x.shape) for x in call.cut(*results)] != [call.outputs[n]["shape"] for n in reversed(names)] or list(
+            call.order) != [1, 0]:
+        yield "cut: %s" % list(call.order)
     call = starter("rope", "rope_pos_ids_h32")
     call.axes, call.inputs["scale"] = dict(call.axes, rotary_dim=64), 3.0
     answer("flashinfer", call)

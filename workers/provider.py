@@ -368,7 +368,8 @@ def coarse_of(row, call, results):
     if row.coarse is None:
         return None
     rules = []
-    for (atol, rtol), result in zip(row.coarse, results):
+    for at, result in zip(call.order, results):
+        atol, rtol = row.coarse[at]
         size = root_mean_square(result) if call.noise > 0 else 0.0
         allowed = 5 * call.noise * size
         rules.append({"atol": atol + (allowed if math.isfinite(allowed) else 0.0), "rtol": rtol})  # of NaN: nothing

@@ -50,7 +50,7 @@ class Row:
     least: int = 80  # compute capability, ten times; None: any
     most: int = None
     first_use_s: int = 900  # seconds that its first use may take beyond a case's
-    coarse: tuple = None  # (atol, rtol) of each output if its arithmetic is coarser than the definition's: see provider.py
+    coarse: tuple = None  # (atol, rtol) of each result if its arithmetic is coarser than the definition's: see provider.py
     mutates: str = ""  # what the library's call writes to; the row clones it, or says why it need not
 
 
@@ -74,6 +74,7 @@ class Call:
         self.outputs = {spec["name"]: spec for spec in request["outputs"]}
         self.declared = {spec["name"]: spec for spec in request["inputs"]}
         self.axes_of = request["axes_of"]  # names of the axes of each input and output
+        self.order = range(len(request["outputs"]))  # which of the row's results each output is
 
     def __getitem__(self, name):
         """The input of this name; Unavailable if the definition has none."""
@@ -119,9 +120,9 @@ class Call:
         if len(specs) > len(results):
             raise Unavailable("it gives %d outputs, the definition has %d" % (len(results), len(specs)))
         if any(list(x.shape) != spec["shape"] for x, spec in zip(results, specs)):
-            by_shape = [[x for x in results if list(x.shape) == spec["shape"]] for spec in specs]
-            results = [found[0] for found in by_shape] if all(len(found) == 1 for found in by_shape) else results
-        return tuple(x.to(dtype) for x, dtype in zip(results, self.output_dtypes()))
+            fitting = [[i for i, x in enumerate(results) if list(x.shape) == spec["shape"]] for spec in specs]
+            self.order = [found[0] for found in fitting] if all(len(found) == 1 for found in fitting) else self.order
+        return tuple(results[i].to(dtype) for i, dtype in zip(self.order, self.output_dtypes()))
 
 
 ATTENTION_CAUSAL = 1  # variant of the families of attention with offsets of queries: kernels/attention_roles.h

@@ -368,9 +368,10 @@ def masked(call: Call):
 def softmax(call: Call):
     from flashinfer import sampling as module
 
-    logits = next(x for x in call.tensors(floating=True) if x.dim() == 2)
     temperature = call.with_word("temperature")
-    return call.cut(module.softmax(logits.float().contiguous(), temperature=temperature))
+    (logits,) = (x for x in call.tensors(floating=True) if x is not temperature)
+    rows = logits.float().contiguous().view(-1, logits.shape[-1])
+    return call.cut(module.softmax(rows, temperature=temperature).view(logits.shape))
 
 
 # ---- recurrences ----

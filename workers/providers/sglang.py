@@ -10,7 +10,9 @@ from reftest_providers import (
     merged_states, normed_outputs, only_known_experts, scaled_hidden, spread, updates_pool)
 
 TRITON = (Need(("sglang",), "sglang", (0, 5)), Need(("triton",), "triton", (3, 0)), Need(("sglang-kernel",), optional=True))
-COMPILED = (Need(("sglang-kernel", "sgl-kernel"), "sgl_kernel", (0, 3)),)
+# Where FlashInfer is installed, some of them are its kernels: see by_itself.
+COMPILED = (Need(("sglang-kernel", "sgl-kernel"), "sgl_kernel", (0, 3)),
+            Need(("flashinfer-python", "flashinfer"), optional=True))
 LN2 = 0.6931471805599453
 ATTENTION = ((1e-2, 2e-2), (1e-2, 1e-3))
 GIVEN, DEEPSEEK, RENORMALISE, LLAMA4 = 0, 1, 2, 3  # variants of moe; 4: weights are applied to the input
