@@ -72,10 +72,12 @@ int truths_facts(struct reftest *reftest, const char *python, const char *device
 	return 0;
 }
 
-/* -1: more than a case can be held against, or one of them twice. */
+/* -1: none, more than a case can be held against, or one of them twice. */
 static int split_names(const char *text, struct arena *arena, struct truth_choice *out, struct err *err)
 {
 	out->names = arena_array(arena, TRUTHS_MAX, sizeof *out->names);
+	if (*text == '\0')
+		return err_set(err, "--ground-truth names none; it takes auto, all, or names");
 	while (*text != '\0') {
 		size_t length = strcspn(text, ",");
 		const char *name = arena_copy(arena, text, length);

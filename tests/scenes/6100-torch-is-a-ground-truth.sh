@@ -75,6 +75,9 @@ for command in status explain; do
 done
 
 # None is left out in silence, and none is asked twice.
+run verify --device cpu --ground-truth '' tiny_gemm
+expect_exit 2
+expect_says 'names none'
 run verify --device cpu --ground-truth torch,builtin,torch tiny_gemm
 expect_exit 2
 expect_says "names 'torch' twice"
