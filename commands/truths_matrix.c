@@ -51,6 +51,17 @@ static void cell(struct buf *out, const char *word, const char *column)
 	buf_printf(out, " %-*s", (int)strlen(column), word);
 }
 
+/* Families of which a library that is here has no row at all, in one line. */
+static void tell_without_row(const struct provider_fact *fact, const char *const *names, int count, struct buf *out)
+{
+	int told = 0;
+
+	for (int k = 0; fact->version != NULL && k < count; k++)
+		if (why_not(fact, names[k]) == no_row)
+			buf_printf(out, "%s%s", told++ == 0 ? "  it has nothing for " : ", ", names[k]);
+	buf_text(out, told > 0 ? "\n" : "");
+}
+
 static void reasons(const struct truths_matrix *m, const char *const *names, int count, struct buf *out)
 {
 	for (int i = 0; i < m->fact_count; i++) {
@@ -63,6 +74,7 @@ static void reasons(const struct truths_matrix *m, const char *const *names, int
 			if (why != NULL && why != no_row && why != fact->why)
 				buf_printf(out, "  %s: %s\n", names[k], why);
 		}
+		tell_without_row(fact, names, count, out);
 	}
 }
 

@@ -13,6 +13,7 @@ expect "all(x['found'] for x in r['checks'])"
 run doctor
 expect_exit 0
 expect_says 'Everything needed'
+expect_says 'it has nothing for activation, '
 
 cat >"$work/no_torch" <<END
 #!/bin/sh
