@@ -91,6 +91,25 @@ def rope_is_neox(definition, inputs):
     return not any(word in definition["name"] for word in ("interleave", "gptj"))
 
 
+def rope_given(definition, inputs, word):
+    """The Python scalar in whose name the word is, in a list; an empty one where there is none."""
+    names = [n for n, spec in definition["inputs"].items() if spec["shape"] is None]
+    return [inputs[name] for name in names if word in name][:1]
+
+
+def rope_rotary_dim(definition, inputs):
+    """How much of a head turns: a scalar or an axis says, or None: all of it."""
+    given = rope_given(definition, inputs, "rotary_dim")
+    return given[0] if given else definition["axes"].get("rotary_dim", {}).get("value")
+
+
+def rope_number(test, inputs, name):
+    """A Python scalar by the words of its name, or a constant."""
+    word = name.removeprefix("rope_").removesuffix("_factor").removesuffix("_len")
+    given = rope_given(conftest.definition_of(test), inputs, word)
+    return given[0] if given else conftest.need_constant(test, name)
+
+
 def rope_flashinfer(test, inputs):
     rope = conftest.need("flashinfer.rope", conftest.device_of(inputs))
     definition = conftest.definition_of(test)
@@ -103,25 +122,16 @@ def rope_flashinfer(test, inputs):
             inputs[positions], *flat, q.shape[-1], inputs[cache], is_neox=neox
         )
         return q, k
-    given = {
-        word: value
-        for name, value in inputs.items()
-        for word in ("rotary_dim", "theta", "scale")
-        if word in name and definition["inputs"][name]["shape"] is None
-    }
-    words = {"rotary_dim": given.get("rotary_dim"), "interleave": not neox}
-    words["rope_theta"] = given.get("theta") or conftest.need_constant(
-        test, "rope_theta"
-    )
-    llama = any(
-        "llama31" in w for w in [definition["name"], *definition.get("tags", [])]
-    )
-    if llama:
+    words = {"rotary_dim": rope_rotary_dim(definition, inputs), "interleave": not neox}
+    words["rope_theta"] = rope_number(test, inputs, "rope_theta")
+    if test.VARIANT & 4:
         for name in ("low_freq_factor", "high_freq_factor", "old_context_len"):
-            words[name] = conftest.need_constant(test, name)
-        words["rope_scale"] = conftest.need_constant(test, "rope_scale")
+            words[name] = rope_number(test, inputs, name)
+        words["rope_scale"] = rope_number(test, inputs, "rope_scale")
         return rope.apply_llama31_rope_pos_ids(q, k, inputs[positions], **words)
-    words["rope_scale"] = given.get("scale") or test.CONSTANTS.get("rope_scale") or 1.0
+    words["rope_scale"] = 1.0
+    if "rope_scale" in test.CONSTANTS or rope_given(definition, inputs, "scale"):
+        words["rope_scale"] = rope_number(test, inputs, "rope_scale")
     return rope.apply_rope_pos_ids(q, k, inputs[positions], **words)
 
 

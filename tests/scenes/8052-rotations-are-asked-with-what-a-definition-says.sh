@@ -1,0 +1,45 @@
+#!/bin/sh
+# 8052: generated tests ask a library for a rotation of the width that an axis says, and with Llama 3.1's numbers where these
+# are arguments, whatever the definition is called.
+. "$(dirname "$0")/scene.sh"
+pytest_is_here
+given rope_pos_ids_h32_kv8_d128 llama31_rope_pos_ids_h32_kv8_d128
+cd definitions/rope
+edit rope_pos_ids_h32_kv8_d128.json '"axes": {' '"axes": {"rotary_dim": {"type": "const", "value": 64},'
+"$python" -I -S - <<'END'
+import json
+
+with open("llama31_rope_pos_ids_h32_kv8_d128.json", encoding="utf-8") as file:
+    definition = json.load(file)
+definition["name"], definition["tags"] = "given", []
+for name in ("low_freq_factor", "high_freq_factor", "old_context_len", "rope_scale", "rope_theta"):
+    definition["inputs"][name] = {"shape": None, "dtype": "float32"}
+with open("given.json", "w", encoding="utf-8") as file:
+    json.dump(definition, file)
+END
+rm llama31_rope_pos_ids_h32_kv8_d128.json
+cd ../..
+run generate
+expect_exit 0
+cat >"$work/ask.py" <<'END'
+import sys
+import types
+
+sys.path.insert(0, "tests/references")
+import test_rope
+
+asked = []
+calls = {name: lambda *args, name=name, **words: asked.append((name, words))
+         for name in ("apply_rope_pos_ids", "apply_llama31_rope_pos_ids")}
+test_rope.conftest.need = lambda *args: types.SimpleNamespace(**calls)
+for test in (x for x in vars(test_rope).values() if hasattr(x, "NAME")):
+    inputs = test_rope.rope_inputs(test_rope.conftest.definition_of(test), test.SIZES[0].axes)
+    test_rope.rope_flashinfer(test, inputs)
+    name, words = asked.pop()
+    print(test.NAME, name, sorted(words.items()))
+END
+step='what is asked' status=0
+"$python" "$work/ask.py" >"$work/out" 2>"$work/err" || status=$?
+expect_exit 0
+expect_says "rope_pos_ids_h32_kv8_d128 apply_rope_pos_ids [('interleave', False), ('rope_scale', 1.0), ('rope_theta', 1000000.0), ('rotary_dim', 64)]" \
+	"given apply_llama31_rope_pos_ids [('high_freq_factor', 5.0), ('interleave', False), ('low_freq_factor', 2.0), ('old_context_len', 6000.0), ('rope_scale', 3.0)"
