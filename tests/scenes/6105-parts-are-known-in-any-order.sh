@@ -3,6 +3,7 @@
 # knows them: other libraries are handed what it means, and agree with it.
 . "$(dirname "$0")/scene.sh"
 [ "$device" = cpu ] || skip "a GPU has its own choice of ground truths"
+pytest_is_here
 given gemm_n1024_k4096 gqa_ragged_prefill_causal_h10_kv2_d128 gqa_paged_prefill_causal_h16_kv4_d128_ps16 \
 	mla_paged_decode_h128_ckv512_kpe64_ps64
 "$python" - definitions/*/*.json <<'END'
@@ -35,3 +36,8 @@ verify --no-workloads --ground-truth all
 expect_exit 0
 expect "len(d) == 4 and all([w['name'] for w in case['witnesses']] == ['torch', 'builtin'] for n in d for case in d[n]['cases'])"
 expect "all(w['passed_over'] is None for n in d for case in d[n]['cases'] for w in case['witnesses'])"
+
+run generate
+expect_exit 0
+run_pytest -k 'TestGemm and small and (numerical or torch)'
+expect_exit 0
