@@ -194,14 +194,33 @@ static void axis_field(const struct axis *axis, struct arena *arena, struct fiel
 	field_add(out, arena, tag, text + strlen("const "), text, strlen(text));
 }
 
-static void input_field(const struct definition *definition, const struct tensor_spec *spec, struct arena *arena,
-                        struct fields *out)
+/* Which of the tensors that look alike an input is, from 0. run() is called by names, but an op family may tell such by
+ * their order: the first state, the first cache. */
+static int place_among_alike(const struct definition *definition, int input)
 {
+	const struct tensor_spec *spec = &definition->inputs[input];
+	int before = 0;
+
+	for (int i = 0; i < input && spec->rank > 0; i++) {
+		const struct tensor_spec *other = &definition->inputs[i];
+
+		before += other->dtype == spec->dtype && other->rank == spec->rank &&
+		          memcmp(other->axis, spec->axis, (size_t)spec->rank * sizeof *spec->axis) == 0;
+	}
+	return before;
+}
+
+static void input_field(const struct definition *definition, int input, struct arena *arena, struct fields *out)
+{
+	const struct tensor_spec *spec = &definition->inputs[input];
+	int place = place_among_alike(definition, input);
 	struct buf text = {0};
 
 	tensor_text(definition, spec, &text);
 	if (spec->optional)
 		buf_text(&text, ", optional");
+	if (place > 0)
+		buf_printf(&text, ", after %d alike", place);
 	field_text(out, arena, arena_printf(arena, "inputs.%s", spec->name), text.data);
 	buf_free(&text);
 }
@@ -249,7 +268,7 @@ void definition_fields(const struct definition *definition, struct arena *arena,
 	for (int i = 0; i < definition->axis_count; i++)
 		axis_field(&definition->axes[i], arena, out);
 	for (int i = 0; i < definition->input_count; i++)
-		input_field(definition, &definition->inputs[i], arena, out);
+		input_field(definition, i, arena, out);
 	for (int i = 0; i < definition->output_count; i++)
 		output_field(definition, i, arena, out);
 	constraints_field(definition, arena, out);

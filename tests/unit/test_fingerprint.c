@@ -101,6 +101,25 @@ static void the_order_of_axes_inputs_and_constraints_leaves_no_trace(void **stat
 	assert_true(unchanged(&s));
 }
 
+static void the_order_of_inputs_that_look_alike_leaves_a_trace(void **state)
+{
+	struct sample s;
+
+	(void)state;
+	sample_make(&s);
+	const char *first = s.inputs[0].name, *second = s.inputs[1].name;
+
+	s.inputs[1] = s.inputs[0];
+	s.inputs[1].name = second;
+	struct digest before = subject_of(&s.definition);
+
+	s.inputs[0].name = second;
+	s.inputs[1].name = first;
+	struct digest after = subject_of(&s.definition);
+
+	assert_false(digest_equal(&before, &after));
+}
+
 static void the_order_of_outputs_leaves_a_trace(void **state)
 {
 	struct sample s;
@@ -389,6 +408,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(name_tags_description_and_place_leave_no_trace),
 	    cmocka_unit_test(the_order_of_axes_inputs_and_constraints_leaves_no_trace),
+	    cmocka_unit_test(the_order_of_inputs_that_look_alike_leaves_a_trace),
 	    cmocka_unit_test(the_order_of_outputs_leaves_a_trace),
 	    cmocka_unit_test(everything_else_of_the_schema_leaves_a_trace),
 	    cmocka_unit_test(a_comment_in_the_reference_leaves_no_trace),
