@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: e6833319ae6f79884f833ed4f7a3a3c9
+# reftest-body: d80504e2dc0e0444f5220abc29d1d703
 """Tests of definitions/dsa_paged. conftest.py says how they run."""
 
 import pytest
@@ -9,42 +9,222 @@ import torch
 import conftest
 
 
-def dsa_paged_named(definition, *words):
-    """The input whose name holds one of the words; None: there is none."""
-    names = definition["inputs"]
-    return next((name for name in names if any(word in name for word in words)), None)
+def attention_index(name):
+    """The part of an index vector. They are all of one kind, so that only a name tells."""
+    word = name.lower()
+    of_queries = name[0] == "q" or "qo_" in word or "_q" in word
+    offsets = "qo_indptr" if of_queries else "kv_indptr"
+    parts = {
+        "last": "last_page_len",
+        "indices": "kv_indices",
+        "indptr": offsets,
+        "cu_seqlens": offsets,
+        "offsets": offsets,
+    }
+    return next(part for key, part in parts.items() if key in word)
+
+
+def attention_axes(definition, spec):
+    """Its axes as they are compared: a const one is as good as another of its value."""
+    axes = definition["axes"]
+    return [
+        axes[name]["value"] if axes[name]["type"] == "const" else name
+        for name in spec["shape"]
+    ]
+
+
+def attention_results(definition):
+    """Names of the output and, if there is one, of lse, which has no head dim."""
+    specs = definition["outputs"]
+    return sorted(specs, key=lambda name: -len(specs[name]["shape"]))
+
+
+def attention_tensors(definition, names):
+    """{part: name} of queries, keys and values. A query has the output's tokens and heads; what is as wide as the output
+    is no rotary part. Keys come before values, unless their names say otherwise."""
+    output = attention_axes(
+        definition, definition["outputs"][attention_results(definition)[0]]
+    )
+    axes = {
+        name: attention_axes(definition, definition["inputs"][name]) for name in names
+    }
+    if len(names) == 4:
+        found = {}
+        for name in names:
+            part = "q" if axes[name][:2] == output[:2] else "k"
+            found[part if axes[name][2] == output[2] else part + "_pe"] = name
+        return found
+    q, k, v = sorted(names, key=lambda x: (len(axes[x]), axes[x][:2] != output[:2]))
+    if k[0] == "v" and v[0] == "k":
+        k, v = v, k
+    return {"q": q, "k": k, "v": v}
+
+
+def attention_parts(definition):
+    """{part: name} of the inputs, whatever their order and names, as the op family has them: kernels/attention_roles.c.
+    Nothing else looks at either. Latent attention has q, k, which are its values too, and of both a part "_pe"."""
+    parts, tensors = {}, []
+    for name, spec in definition["inputs"].items():
+        if spec["shape"] is None:
+            parts["scale"] = name
+        elif "float" in spec["dtype"]:
+            tensors.append(name)
+        else:
+            sparse = len(spec["shape"]) == 2
+            parts["sparse" if sparse else attention_index(name)] = name
+    return parts | attention_tensors(definition, tensors)
+
+
+def attention_given(definition, inputs):
+    """{part: value} of inputs by name."""
+    return {part: inputs[name] for part, name in attention_parts(definition).items()}
+
+
+def attention_named(definition, parts, given, device):
+    """Inputs by name, in the definition's order and dtypes, of {part: value}."""
+    inputs = {name: given[part] for part, name in parts.items()}
+    for name in conftest.tensor_inputs(definition):
+        dtype = conftest.dtype_of(definition["inputs"][name])
+        inputs[name] = inputs[name].to(dtype).to(device)
+    return {name: inputs[name] for name in definition["inputs"]}
+
+
+def attention_shapes(definition, parts, axes):
+    """{part: shape} of the inputs that are tensors."""
+    sizes, specs = conftest.resolve_axes(definition, axes), definition["inputs"]
+    return {
+        part: conftest.shape_of(specs[name], sizes)
+        for part, name in parts.items()
+        if specs[name]["shape"] is not None
+    }
+
+
+def attention_noise(shapes, generator):
+    """{part: values} of queries, keys and values."""
+    return {
+        part: conftest.noise(shapes[part], torch.float32, "cpu", generator) * 1.7
+        for part in ("q", "q_pe", "k", "k_pe", "v")
+        if part in shapes
+    }
+
+
+def attention_excite(given):
+    """Logits of the first query beyond what exp takes, all alike."""
+    given["q"][:1, 0, 0] = 1296.0
+    given["k"][..., 0] = 1.0
+
+
+def attention_edges(definition, axes):
+    """No sequence, and one with one query and one key."""
+    parts, found = attention_parts(definition), []
+    more = {"q": 0, "last_page_len": 0, "qo_indptr": 1, "kv_indptr": 1}
+    more |= {"kv_indices": 0} if "kv_indices" in parts else {"k": 0, "v": 0}
+    for count in (0, 1):
+        edge = {
+            definition["inputs"][parts[part]]["shape"][0]: count + beyond
+            for part, beyond in more.items()
+            if part in parts
+        }
+        found.append({**axes, **{axis: edge[axis] for axis in axes if axis in edge}})
+    return found
+
+
+def attention_split(total, parts, generator, least=1, most=None):
+    """`total` as a list of random parts, each of at least `least` where that is possible, at most `most` (a list)."""
+    if parts == 0:
+        return []
+    least = min(least, total // parts)
+    most = [min(m, total) for m in most] if most else [total] * parts
+    lengths = [min(least, m) for m in most]
+    left = total - sum(lengths)
+    while left > 0:
+        open_parts = [i for i in range(parts) if lengths[i] < most[i]] or [parts - 1]
+        chosen = open_parts[torch.randint(len(open_parts), (), generator=generator)]
+        room = (
+            most[chosen] - lengths[chosen] if lengths[chosen] < most[chosen] else left
+        )
+        step = torch.randint(1, min(room, left) + 1, (), generator=generator).item()
+        lengths[chosen] += step
+        left -= step
+    return lengths
+
+
+def attention_offsets(lengths):
+    return torch.tensor([0, *lengths]).cumsum(0)
+
+
+def attention_tolerance(definition, axes, index):
+    """Kernels keep probabilities in the values' dtype on the way: averages are good to a few units of it, lse to 1e-2."""
+    output = list(definition["outputs"])[index] == attention_results(definition)[0]
+    return (1e-2, 2e-2, 1.0) if output else (1e-2, 1e-3, 1.0)
+
+
+def attention_flashinfer_heads(q, v):
+    """FlashInfer compiles for other sizes, too, and what comes of it reads where nothing is."""
+    pair = (q.shape[-1], v.shape[-1])
+    if pair not in ((64, 64), (128, 128), (256, 256), (192, 128)):
+        raise NotImplementedError(
+            f"it has no kernel for heads of {pair[0]} and {pair[1]}"
+        )
+
+
+def attention_workspace(device):
+    return torch.empty(128 << 20, dtype=torch.uint8, device=device)
+
+
+def attention_ordered(definition, *results):
+    """Output and lse in the definition's order; without lse if it has none."""
+    found = dict(zip(attention_results(definition), results, strict=False))
+    return [found[name] for name in definition["outputs"]]
+
+
+def attention_outputs(definition, output, lse):
+    """lse of an empty row is -inf; older releases have a large negative number."""
+    lse = torch.where(lse <= -1e4, -torch.inf, lse.float())
+    return attention_ordered(definition, output, lse)
+
+
+def attention_causal(test):
+    """Whether a query sees only the keys up to its own place: as the op family takes it from name, tags and description."""
+    return test.VARIANT == 1
 
 
 def dsa_paged_is_indexer(definition):
-    return dsa_paged_named(definition, "block_table", "page_table") is not None
+    """Only a cache of octets has four axes."""
+    return any(len(spec["shape"] or ()) == 4 for spec in definition["inputs"].values())
+
+
+def dsa_paged_indexer_parts(definition):
+    """{part: name}: rank and kind of dtype tell all inputs of an indexer apart."""
+    kinds = {
+        (3, True): "q",
+        (2, True): "weights",
+        (4, False): "cache",
+        (1, False): "lengths",
+        (2, False): "table",
+    }
+    return {
+        kinds[len(spec["shape"]), "float" in spec["dtype"]]: name
+        for name, spec in definition["inputs"].items()
+    }
 
 
 def dsa_paged_inputs(definition, axes, device="cpu", seed=0):
     make = dsa_paged_indexer_inputs
     if not dsa_paged_is_indexer(definition):
         make = dsa_paged_attention_inputs
-    inputs = make(definition, axes, conftest.generator_of(seed))
-    for name, spec in definition["inputs"].items():
-        if spec["shape"] is not None:
-            inputs[name] = inputs[name].to(conftest.dtype_of(spec)).to(device)
-    return inputs
+    parts, given = make(definition, axes, conftest.generator_of(seed))
+    return attention_named(definition, parts, given, device)
 
 
 def dsa_paged_attention_inputs(definition, axes, generator):
     """Chosen keys in no order. Of four tokens, one has as many as there are, one half with gaps (-1) between, one a
     single key, one none. Keys that nobody chose are huge, so that one which is read shows."""
-    sizes, specs = conftest.resolve_axes(definition, axes), definition["inputs"]
-    indices = dsa_paged_named(definition, "indices")
-    inputs, caches = {}, []
-    for name, spec in specs.items():
-        if spec["shape"] is None:
-            inputs[name] = 0.08
-        elif name != indices:
-            shape = conftest.shape_of(spec, sizes)
-            inputs[name] = conftest.noise(shape, torch.float32, "cpu", generator) * 1.7
-            caches += [name] if "cache" in name else []
-    slots = inputs[caches[0]].shape[:2].numel()
-    tokens, most = conftest.shape_of(specs[indices], sizes)
+    parts = attention_parts(definition)
+    shapes = attention_shapes(definition, parts, axes)
+    given = attention_noise(shapes, generator)
+    slots = given["k"].shape[:2].numel()
+    tokens, most = shapes["sparse"]
     chosen = torch.full((tokens, most), -1)
     for t in range(tokens):
         keys = torch.randperm(slots, generator=generator)[:most]
@@ -56,21 +236,20 @@ def dsa_paged_attention_inputs(definition, axes, generator):
             chosen[t, :count] = keys[:count]
     unread = torch.ones(slots, dtype=torch.bool)
     unread[chosen[chosen >= 0]] = False
-    for name in caches:
-        inputs[name].view(slots, -1)[unread] = 1000.0
-    inputs[indices] = chosen
-    return {name: inputs[name] for name in specs}
+    for part in ("k", "k_pe"):
+        given[part].view(slots, -1)[unread] = 1000.0
+    return parts, {**given, "sparse": chosen, "scale": 0.08}
 
 
 def dsa_paged_indexer_inputs(definition, axes, generator):
     """A page holds its keys (e4m3), then a float32 scale for each. Sequences of every kind of length, with distinct
     pages in no order; what no sequence has is NaN. Weights of either sign."""
-    sizes, specs = conftest.resolve_axes(definition, axes), definition["inputs"]
-    cache, lengths = (dsa_paged_named(definition, word) for word in ("cache", "lens"))
-    table = dsa_paged_named(definition, "block_table", "page_table")
-    pages, page, _, width = conftest.shape_of(specs[cache], sizes)
-    batch, most_pages = conftest.shape_of(specs[table], sizes)
+    parts = dsa_paged_indexer_parts(definition)
+    shapes = attention_shapes(definition, parts, axes)
+    pages, page, _, width = shapes["cache"]
+    batch, most_pages = shapes["table"]
     (output,) = definition["outputs"].values()
+    sizes = conftest.resolve_axes(definition, axes)
     most, chosen = most_pages * page, conftest.shape_of(output, sizes)[1]
     if pages < most_pages:
         raise conftest.Unavailable(f"{most_pages} distinct pages of {pages}")
@@ -90,39 +269,30 @@ def dsa_paged_indexer_inputs(definition, axes, generator):
     keys, scales = keys * 448, scales.masked_fill(~owned[..., None], torch.nan)
     keys = keys.masked_fill(~owned[..., None], torch.nan).to(torch.float8_e4m3fn)
     octets = [part.flatten(1).view(torch.uint8) for part in (keys, scales)]
-    inputs = {}
-    for name, spec in specs.items():
-        values = conftest.noise(
-            conftest.shape_of(spec, sizes), torch.float32, "cpu", generator
-        )
-        inputs[name] = values * 8 if "8" in spec["dtype"] else values
-    inputs[cache] = torch.cat(octets, 1).view(torch.int8).view(pages, page, 1, width)
-    inputs[lengths], inputs[table] = held, rows
-    return inputs
+    q, weights = (
+        conftest.noise(shapes[part], torch.float32, "cpu", generator)
+        for part in ("q", "weights")
+    )
+    cache = torch.cat(octets, 1).view(torch.int8).view(pages, page, 1, width)
+    given = {"q": q * 8, "weights": weights, "cache": cache}
+    return parts, {**given, "lengths": held, "table": rows}
 
 
 def dsa_paged_edges(definition, axes):
     """No token, and one."""
-    token = next(iter(definition["inputs"].values()))["shape"][0]
+    token = next(iter(definition["outputs"].values()))["shape"][0]
     return [{**axes, token: count} for count in (0, 1)]
-
-
-def dsa_paged_tolerance(definition, axes, index):
-    """Kernels keep probabilities in the values' dtype on the way: averages are good to a few units of it, lse to 1e-2."""
-    return (1e-2, 2e-2, 1.0) if index == 0 else (1e-2, 1e-3, 1.0)
 
 
 def dsa_paged_scores(definition, inputs, b):
     """Name and score of every key of sequence b; and how large the terms of a score are."""
-    query, weights = (
-        inputs[dsa_paged_named(definition, word)][b].double()
-        for word in ("q_", "weight")
-    )
-    cache = inputs[dsa_paged_named(definition, "cache")]
-    length = inputs[dsa_paged_named(definition, "lens")][b].item()
-    page = cache.shape[1]
+    given = {
+        part: inputs[name] for part, name in dsa_paged_indexer_parts(definition).items()
+    }
+    query, weights = given["q"][b].double(), given["weights"][b].double()
+    cache, table = given["cache"], given["table"][b].long()
+    length, page = given["lengths"][b].item(), cache.shape[1]
     places = torch.arange(length, device=cache.device)
-    table = inputs[dsa_paged_named(definition, "block_table", "page_table")][b].long()
     octets = cache.view(torch.uint8).flatten(1)
     split = page * (cache.shape[-1] - 4)
     keys = octets[:, :split].contiguous().view(torch.float8_e4m3fn)
@@ -170,13 +340,14 @@ def dsa_paged_lse(lse):
     return torch.where(lse.isinf() | (lse.abs() >= 1e4), -torch.inf, lse)
 
 
-def dsa_paged_parts(test, inputs):
+def dsa_paged_given(test, inputs):
     definition = conftest.definition_of(test)
     if dsa_paged_is_indexer(definition):
         raise NotImplementedError("it has no call for the whole of an indexer")
-    values = [inputs[name] for name in definition["inputs"]]
-    q_nope, q_pe, ckv, kpe, indices = [x for x in values if torch.is_tensor(x)]
-    scale = next(x for x in values if isinstance(x, float))
+    given = attention_given(definition, inputs)
+    q_nope, q_pe, ckv, kpe, indices, scale = (
+        given[part] for part in ("q", "q_pe", "k", "k_pe", "sparse", "scale")
+    )
     if len(q_nope) == 0:
         raise NotImplementedError("it takes no empty batch")
     return q_nope, q_pe, ckv.flatten(0, 1), kpe.flatten(0, 1), indices, scale
@@ -186,11 +357,11 @@ def dsa_paged_flashinfer(test, inputs):
     """The MLA kernel, for which every token is a sequence of its own, with pages of one key."""
     device = conftest.device_of(inputs)
     mla = conftest.need("flashinfer.mla", device)
-    q_nope, q_pe, ckv, kpe, indices, scale = dsa_paged_parts(test, inputs)
+    q_nope, q_pe, ckv, kpe, indices, scale = dsa_paged_given(test, inputs)
     valid = indices >= 0
     lengths = valid.sum(1).int()
     offsets = torch.cat([lengths.new_zeros(1), lengths.cumsum(0).int()])
-    workspace = torch.empty(128 << 20, dtype=torch.uint8, device=device)
+    workspace = attention_workspace(device)
     wrapper = mla.BatchMLAPagedAttentionWrapper(workspace, backend="fa2")
     wrapper.plan(
         torch.arange(len(q_nope) + 1, dtype=torch.int32, device=device),
@@ -208,14 +379,14 @@ def dsa_paged_flashinfer(test, inputs):
     )
     pages = ckv.unsqueeze(1), kpe.unsqueeze(1)
     output, lse = wrapper.run(q_nope, q_pe, *pages, return_lse=True)
-    return output, dsa_paged_lse(lse)
+    return attention_ordered(conftest.definition_of(test), output, dsa_paged_lse(lse))
 
 
 def dsa_paged_sglang(test, inputs):
     """It takes 64 heads (128 on Blackwell), so there are zeros beside ours."""
     device = conftest.device_of(inputs)
     module = conftest.need("sgl_kernel.flash_mla", device)
-    q_nope, q_pe, ckv, kpe, indices, scale = dsa_paged_parts(test, inputs)
+    q_nope, q_pe, ckv, kpe, indices, scale = dsa_paged_given(test, inputs)
     major = conftest.need_capability(device, 9)
     tokens, heads, width = q_nope.shape
     query = q_nope.new_zeros(tokens, 64 if major == 9 else 128, width + q_pe.shape[2])
@@ -229,7 +400,7 @@ def dsa_paged_sglang(test, inputs):
     )
     empty = (indices < 0).all(1)[:, None]
     lse = dsa_paged_lse(lse[:, :heads]).masked_fill(empty, -torch.inf)
-    return output[:, :heads], lse
+    return attention_ordered(conftest.definition_of(test), output[:, :heads], lse)
 
 
 # definition: "dsa_sparse_attention_h16_ckv512_kpe64_topk2048_ps64"
@@ -263,7 +434,7 @@ class TestDsaSparseAttentionH16Ckv512Kpe64Topk2048Ps64:
         dsa_paged_flashinfer,
         dsa_paged_sglang,
     )
-    TOLERANCE = staticmethod(dsa_paged_tolerance)
+    TOLERANCE = staticmethod(attention_tolerance)
     JUDGE = staticmethod(dsa_paged_judge)
     REFERENCE = """\
 import math
@@ -368,7 +539,7 @@ class TestDsaSparseAttentionH32Ckv512Kpe64Topk2048Ps1:
         dsa_paged_flashinfer,
         dsa_paged_sglang,
     )
-    TOLERANCE = staticmethod(dsa_paged_tolerance)
+    TOLERANCE = staticmethod(attention_tolerance)
     JUDGE = staticmethod(dsa_paged_judge)
     REFERENCE = """\
 import math
@@ -476,7 +647,7 @@ class TestDsaTopkIndexerFp8H64D128Topk2048Ps64:
         dsa_paged_flashinfer,
         dsa_paged_sglang,
     )
-    TOLERANCE = staticmethod(dsa_paged_tolerance)
+    TOLERANCE = staticmethod(attention_tolerance)
     JUDGE = staticmethod(dsa_paged_judge)
     REFERENCE = """\
 import torch

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: c247b528d6f327109cf9c27f00ca2a02
+# reftest-body: 6b12355e98ae1af6c2d3941c3cc9e0a6
 """Tests of definitions/mla_paged. conftest.py says how they run."""
 
 import pytest
@@ -9,122 +9,200 @@ import torch
 import conftest
 
 
-def attention_paged_named(definition, word):
-    """The input whose name holds the word; None: there is none."""
-    return next((name for name in definition["inputs"] if word in name), None)
-
-
-def attention_paged_lengths(definition, axes, generator):
+def attention_paged_lengths(shapes, generator):
     """Entries of kv_indices, keys of the last page and queries of each sequence."""
-    sizes = conftest.resolve_axes(definition, axes)
-    names = definition["inputs"]
-    kv_indptr = attention_paged_named(definition, "kv_indptr")
-    batch = conftest.shape_of(names[kv_indptr], sizes)[0] - 1
-    entries = conftest.shape_of(
-        names[attention_paged_named(definition, "kv_indices")], sizes
-    )[0]
-    cache = next(name for name in names if "cache" in name)
-    page = conftest.shape_of(names[cache], sizes)[1]
-    pages = attention_split(entries, batch, generator)
+    batch, page = shapes["kv_indptr"][0] - 1, shapes["k"][1]
+    pages = attention_split(shapes["kv_indices"][0], batch, generator)
     last = torch.randint(1, page + 1, (batch,), generator=generator).tolist()
-    if attention_paged_named(definition, "last_page") is None:
+    if "last_page_len" not in shapes:
         last = [page] * batch
     last = [n if count > 0 else 0 for n, count in zip(last, pages, strict=True)]
-    queries = None
-    if attention_paged_named(definition, "qo_indptr"):
-        query = next(iter(names.values()))
-        total = conftest.shape_of(query, sizes)[0]
+    queries = [1] * batch
+    if "qo_indptr" in shapes:
         keys = [max(0, (p - 1) * page + n) for p, n in zip(pages, last, strict=True)]
-        queries = attention_split(total, batch, generator, most=keys)
+        queries = attention_split(shapes["q"][0], batch, generator, most=keys)
     return pages, last, queries
 
 
 def attention_paged_inputs(definition, axes, device="cpu", seed=0):
     """Ragged sequences whose pages lie out of order, the last one partly filled; no query sees nothing. Keys and values
     that nobody may read are huge, so that one which is read shows."""
-    sizes = conftest.resolve_axes(definition, axes)
+    parts = attention_parts(definition)
+    shapes = attention_shapes(definition, parts, axes)
     generator = conftest.generator_of(seed)
-    pages, last, queries = attention_paged_lengths(definition, axes, generator)
-    caches, inputs = [], {}
-    query = next(iter(definition["inputs"]))
-    key = next(name for name in definition["inputs"] if "cache" in name)
-    for name, spec in definition["inputs"].items():
-        if spec["shape"] is None:
-            inputs[name] = 0.08
-            continue
-        shape, dtype = conftest.shape_of(spec, sizes), conftest.dtype_of(spec)
-        if "qo_indptr" in name:
-            values = attention_offsets(queries, dtype)
-        elif "kv_indptr" in name:
-            values = attention_offsets(pages, dtype)
-        elif "kv_indices" in name:
-            values = torch.randperm(max(caches[0].shape[0], 1), generator=generator)
-            repeats = -(-shape[0] // len(values))
-            values = values.repeat(repeats)[: shape[0]]
-        elif "last_page" in name:
-            values = torch.tensor(last)
-        else:
-            values = conftest.noise(shape, torch.float32, "cpu", generator) * 1.7
-            if name == query and shape[0] > 0:
-                values[0, 0, 0] = 1296.0  # logits beyond what exp takes, all alike
-            elif name == key:
-                values[..., 0] = 1.0
-        if "cache" in name:
-            caches.append(values)
-        inputs[name] = values
-    attention_paged_hide(definition, inputs, caches, pages, last)
-    for name, spec in definition["inputs"].items():
-        if spec["shape"] is not None:
-            inputs[name] = inputs[name].to(conftest.dtype_of(spec)).to(device)
-    return inputs
+    pages, last, queries = attention_paged_lengths(shapes, generator)
+    given = attention_noise(shapes, generator)
+    attention_excite(given)
+    order = torch.randperm(max(shapes["k"][0], 1), generator=generator)
+    (entries,) = shapes["kv_indices"]
+    given |= {
+        "qo_indptr": attention_offsets(queries),
+        "kv_indptr": attention_offsets(pages),
+        "kv_indices": order.repeat(-(-entries // len(order)))[:entries],
+        "last_page_len": torch.tensor(last),
+        "scale": 0.08,
+    }
+    attention_paged_hide(given, pages, last)
+    return attention_named(definition, parts, given, device)
 
 
-def attention_paged_hide(definition, inputs, caches, pages, last):
+def attention_paged_hide(given, pages, last):
     """Makes every slot huge that belongs to no sequence."""
-    indices = inputs[attention_paged_named(definition, "kv_indices")]
-    used = torch.zeros(caches[0].shape[:2], dtype=torch.bool)
-    first = 0
-    for count, keys in zip(pages, last, strict=True):
-        own = indices[first : first + count]
-        if count > 0:
+    used = torch.zeros(given["k"].shape[:2], dtype=torch.bool)
+    owned = given["kv_indices"][: sum(pages)].split(pages)
+    for own, keys in zip(owned, last, strict=True):
+        if len(own) > 0:
             used[own[:-1]] = True
             used[own[-1], :keys] = True
-        first += count
-    for cache in caches:
-        cache[~used] = 1000.0
+    for part in ("k", "k_pe", "v"):
+        if part in given:
+            given[part][~used] = 1000.0
 
 
-def attention_paged_edges(definition, axes):
+def attention_paged_queries(given):
+    """Offsets of queries; without any, each sequence has one."""
+    kv_indptr = given["kv_indptr"]
+    single = torch.arange(len(kv_indptr), dtype=torch.int32, device=kv_indptr.device)
+    return given.get("qo_indptr", single)
+
+
+def attention_paged_last(given):
+    """Keys on each sequence's last page; where nothing says, it is full."""
+    full = torch.full_like(given["kv_indptr"][1:], given["k"].shape[1])
+    return given.get("last_page_len", full)
+
+
+def attention_paged_keys(given):
+    """How many keys each sequence has."""
+    pages, last = given["kv_indptr"].diff(), attention_paged_last(given)
+    keys = (pages - 1) * given["k"].shape[1] + last
+    return torch.where(pages > 0, keys, 0).to(torch.int32)
+
+
+def attention_paged_sequences(given):
+    """Offsets of queries; for each sequence its pages (a list of tensors) and how many keys it has."""
+    pages = given["kv_indices"].split(given["kv_indptr"].diff().tolist())
+    return attention_paged_queries(given), pages, attention_paged_keys(given).tolist()
+
+
+def attention_index(name):
+    """The part of an index vector. They are all of one kind, so that only a name tells."""
+    word = name.lower()
+    of_queries = name[0] == "q" or "qo_" in word or "_q" in word
+    offsets = "qo_indptr" if of_queries else "kv_indptr"
+    parts = {
+        "last": "last_page_len",
+        "indices": "kv_indices",
+        "indptr": offsets,
+        "cu_seqlens": offsets,
+        "offsets": offsets,
+    }
+    return next(part for key, part in parts.items() if key in word)
+
+
+def attention_axes(definition, spec):
+    """Its axes as they are compared: a const one is as good as another of its value."""
+    axes = definition["axes"]
+    return [
+        axes[name]["value"] if axes[name]["type"] == "const" else name
+        for name in spec["shape"]
+    ]
+
+
+def attention_results(definition):
+    """Names of the output and, if there is one, of lse, which has no head dim."""
+    specs = definition["outputs"]
+    return sorted(specs, key=lambda name: -len(specs[name]["shape"]))
+
+
+def attention_tensors(definition, names):
+    """{part: name} of queries, keys and values. A query has the output's tokens and heads; what is as wide as the output
+    is no rotary part. Keys come before values, unless their names say otherwise."""
+    output = attention_axes(
+        definition, definition["outputs"][attention_results(definition)[0]]
+    )
+    axes = {
+        name: attention_axes(definition, definition["inputs"][name]) for name in names
+    }
+    if len(names) == 4:
+        found = {}
+        for name in names:
+            part = "q" if axes[name][:2] == output[:2] else "k"
+            found[part if axes[name][2] == output[2] else part + "_pe"] = name
+        return found
+    q, k, v = sorted(names, key=lambda x: (len(axes[x]), axes[x][:2] != output[:2]))
+    if k[0] == "v" and v[0] == "k":
+        k, v = v, k
+    return {"q": q, "k": k, "v": v}
+
+
+def attention_parts(definition):
+    """{part: name} of the inputs, whatever their order and names, as the op family has them: kernels/attention_roles.c.
+    Nothing else looks at either. Latent attention has q, k, which are its values too, and of both a part "_pe"."""
+    parts, tensors = {}, []
+    for name, spec in definition["inputs"].items():
+        if spec["shape"] is None:
+            parts["scale"] = name
+        elif "float" in spec["dtype"]:
+            tensors.append(name)
+        else:
+            sparse = len(spec["shape"]) == 2
+            parts["sparse" if sparse else attention_index(name)] = name
+    return parts | attention_tensors(definition, tensors)
+
+
+def attention_given(definition, inputs):
+    """{part: value} of inputs by name."""
+    return {part: inputs[name] for part, name in attention_parts(definition).items()}
+
+
+def attention_named(definition, parts, given, device):
+    """Inputs by name, in the definition's order and dtypes, of {part: value}."""
+    inputs = {name: given[part] for part, name in parts.items()}
+    for name in conftest.tensor_inputs(definition):
+        dtype = conftest.dtype_of(definition["inputs"][name])
+        inputs[name] = inputs[name].to(dtype).to(device)
+    return {name: inputs[name] for name in definition["inputs"]}
+
+
+def attention_shapes(definition, parts, axes):
+    """{part: shape} of the inputs that are tensors."""
+    sizes, specs = conftest.resolve_axes(definition, axes), definition["inputs"]
+    return {
+        part: conftest.shape_of(specs[name], sizes)
+        for part, name in parts.items()
+        if specs[name]["shape"] is not None
+    }
+
+
+def attention_noise(shapes, generator):
+    """{part: values} of queries, keys and values."""
+    return {
+        part: conftest.noise(shapes[part], torch.float32, "cpu", generator) * 1.7
+        for part in ("q", "q_pe", "k", "k_pe", "v")
+        if part in shapes
+    }
+
+
+def attention_excite(given):
+    """Logits of the first query beyond what exp takes, all alike."""
+    given["q"][:1, 0, 0] = 1296.0
+    given["k"][..., 0] = 1.0
+
+
+def attention_edges(definition, axes):
     """No sequence, and one with one query and one key."""
-    specs, found = definition["inputs"], []
-    query = next(iter(specs))
-    words = {"last_page": 0, "qo_indptr": 1, "kv_indptr": 1, "kv_indices": 0}
+    parts, found = attention_parts(definition), []
+    more = {"q": 0, "last_page_len": 0, "qo_indptr": 1, "kv_indptr": 1}
+    more |= {"kv_indices": 0} if "kv_indices" in parts else {"k": 0, "v": 0}
     for count in (0, 1):
-        edge = {specs[query]["shape"][0]: count}
-        for word, more in words.items():
-            name = attention_paged_named(definition, word)
-            edge |= {specs[name]["shape"][0]: count + more} if name else {}
+        edge = {
+            definition["inputs"][parts[part]]["shape"][0]: count + beyond
+            for part, beyond in more.items()
+            if part in parts
+        }
         found.append({**axes, **{axis: edge[axis] for axis in axes if axis in edge}})
     return found
-
-
-def attention_paged_sequences(definition, inputs):
-    """Offsets of queries; for each sequence its pages (a list of tensors) and how many keys it has."""
-    kv_indptr, indices = (
-        inputs[attention_paged_named(definition, word)]
-        for word in ("kv_indptr", "kv_indices")
-    )
-    page = next(x for name, x in inputs.items() if "cache" in name).shape[1]
-    pages = list(indices.split(kv_indptr.diff().tolist()))
-    last_name = attention_paged_named(definition, "last_page")
-    last = inputs[last_name].tolist() if last_name else [page] * len(pages)
-    keys = [
-        (len(own) - 1) * page + n if len(own) > 0 else 0
-        for own, n in zip(pages, last, strict=True)
-    ]
-    qo_name = attention_paged_named(definition, "qo_indptr")
-    single = torch.arange(len(kv_indptr), dtype=torch.int32, device=indices.device)
-    return inputs[qo_name] if qo_name else single, pages, keys
 
 
 def attention_split(total, parts, generator, least=1, most=None):
@@ -147,14 +225,14 @@ def attention_split(total, parts, generator, least=1, most=None):
     return lengths
 
 
-def attention_offsets(lengths, dtype):
-    offsets = torch.tensor([0, *lengths])
-    return offsets.cumsum(0).to(dtype)
+def attention_offsets(lengths):
+    return torch.tensor([0, *lengths]).cumsum(0)
 
 
 def attention_tolerance(definition, axes, index):
     """Kernels keep probabilities in the values' dtype on the way: averages are good to a few units of it, lse to 1e-2."""
-    return (1e-2, 2e-2, 1.0) if index == 0 else (1e-2, 1e-3, 1.0)
+    output = list(definition["outputs"])[index] == attention_results(definition)[0]
+    return (1e-2, 2e-2, 1.0) if output else (1e-2, 1e-3, 1.0)
 
 
 def attention_flashinfer_heads(q, v):
@@ -170,11 +248,16 @@ def attention_workspace(device):
     return torch.empty(128 << 20, dtype=torch.uint8, device=device)
 
 
-def attention_outputs(definition, result):
+def attention_ordered(definition, *results):
+    """Output and lse in the definition's order; without lse if it has none."""
+    found = dict(zip(attention_results(definition), results, strict=False))
+    return [found[name] for name in definition["outputs"]]
+
+
+def attention_outputs(definition, output, lse):
     """lse of an empty row is -inf; older releases have a large negative number."""
-    output, lse = result
     lse = torch.where(lse <= -1e4, -torch.inf, lse.float())
-    return (output, lse)[: len(definition["outputs"])]
+    return attention_ordered(definition, output, lse)
 
 
 def attention_causal(test):
@@ -183,63 +266,47 @@ def attention_causal(test):
 
 
 def mla_paged_flashinfer(test, inputs):
-    device = conftest.device_of(inputs)
+    device, definition = conftest.device_of(inputs), conftest.definition_of(test)
     mla = conftest.need("flashinfer.mla", device)
-    definition = conftest.definition_of(test)
-    tensors = [inputs[name] for name in definition["inputs"]]
-    scale = next(x for x in tensors if isinstance(x, float))
-    q_nope, q_pe, ckv, kpe = [
-        x for x in tensors if isinstance(x, torch.Tensor) and x.dim() > 2
-    ]
-    page = ckv.shape[1]
-    kv_indptr, indices = (
-        inputs[attention_paged_named(definition, w)]
-        for w in ("kv_indptr", "kv_indices")
-    )
-    pages = kv_indptr[1:] - kv_indptr[:-1]
-    last_name = attention_paged_named(definition, "last_page")
-    last = inputs[last_name] if last_name else torch.full_like(pages, page)
-    lengths = torch.where(pages > 0, (pages - 1) * page + last, 0).to(torch.int32)
-    qo_name = attention_paged_named(definition, "qo_indptr")
-    single = torch.arange(len(kv_indptr), dtype=torch.int32, device=device)
+    given = attention_given(definition, inputs)
+    q_nope, q_pe, ckv, kpe = (given[part] for part in ("q", "q_pe", "k", "k_pe"))
     wrapper = mla.BatchMLAPagedAttentionWrapper(
         attention_workspace(device), backend="fa2"
     )
     wrapper.plan(
-        inputs[qo_name] if qo_name else single,
-        kv_indptr,
-        indices,
-        lengths,
+        attention_paged_queries(given),
+        given["kv_indptr"],
+        given["kv_indices"],
+        attention_paged_keys(given),
         q_nope.shape[1],
         q_nope.shape[2],
         q_pe.shape[2],
-        page,
+        ckv.shape[1],
         attention_causal(test),
-        scale,
+        given["scale"],
         q_nope.dtype,
         ckv.dtype,
     )
     result = wrapper.run(q_nope, q_pe, ckv, kpe, return_lse=True)
-    return attention_outputs(definition, result)
+    return attention_outputs(definition, *result)
 
 
 def mla_paged_torch(test, inputs):
     """scaled_dot_product_attention for one sequence after the other."""
-    definition = conftest.definition_of(test)
-    offsets, pages, keys = attention_paged_sequences(definition, inputs)
-    values = [inputs[name] for name in definition["inputs"]]
-    floats = [x for x in values if torch.is_tensor(x) and x.dim() > 2]
-    scale = next(x for x in values if isinstance(x, float))
-    causal = attention_causal(test)
-    query = torch.cat(floats[:2], -1)
-    caches = torch.cat(floats[2:], -1).unsqueeze(2), floats[2].unsqueeze(2)
-    output = torch.zeros_like(floats[0])
+    definition, causal = conftest.definition_of(test), attention_causal(test)
+    given = attention_given(definition, inputs)
+    offsets, pages, keys = attention_paged_sequences(given)
+    query, key = (torch.cat([given[x], given[x + "_pe"]], -1) for x in "qk")
+    caches = key.unsqueeze(2), given["k"].unsqueeze(2)
+    output = torch.zeros_like(given["q"])
     lse = torch.full(query.shape[:2], -torch.inf, device=query.device)
     for n, (own, count) in enumerate(zip(pages, keys, strict=True)):
         k, v = (cache[own.long()].flatten(0, 1)[:count] for cache in caches)
         rows = slice(offsets[n], offsets[n + 1])
-        output[rows], lse[rows] = conftest.attend(query[rows], k, v, scale, causal)
-    return (output, lse)[: len(definition["outputs"])]
+        output[rows], lse[rows] = conftest.attend(
+            query[rows], k, v, given["scale"], causal
+        )
+    return attention_ordered(definition, output, lse)
 
 
 def mla_paged_sglang(test, inputs):
@@ -248,29 +315,26 @@ def mla_paged_sglang(test, inputs):
     attention = conftest.need("sgl_kernel.flash_attn", device)
     if conftest.need_capability(device, 9) != 9:
         raise NotImplementedError("FlashAttention 3 is for compute capability 9.0")
-    offsets, pages, keys = attention_paged_sequences(definition, inputs)
-    values = [inputs[name] for name in definition["inputs"]]
-    floats = [x for x in values if torch.is_tensor(x) and x.dim() > 2]
-    if len(floats[0]) == 0:
+    given = attention_given(definition, inputs)
+    offsets, pages, keys = attention_paged_sequences(given)
+    if len(given["q"]) == 0:
         raise NotImplementedError("it takes no empty batch")
-    table = torch.nn.utils.rnn.pad_sequence(pages, batch_first=True).int()
-    q_nope, q_pe, ckv, kpe = floats
-    query, caches, words = q_pe, (kpe.unsqueeze(2), ckv.unsqueeze(2)), {"qv": q_nope}
     output, lse, *_ = attention.flash_attn_with_kvcache(
-        query,
-        *caches,
+        given["q_pe"],
+        given["k_pe"].unsqueeze(2),
+        given["k"].unsqueeze(2),
+        qv=given["q"],
         cache_seqlens=torch.tensor(keys, dtype=torch.int32, device=device),
-        page_table=table,
+        page_table=torch.nn.utils.rnn.pad_sequence(pages, batch_first=True).int(),
         cu_seqlens_q=offsets,
         max_seqlen_q=offsets.diff().max().item(),
-        softmax_scale=next(x for x in values if isinstance(x, float)),
+        softmax_scale=given["scale"],
         causal=attention_causal(test),
         return_softmax_lse=True,
-        **words,
     )
     lse = lse.mT / torch.log(torch.tensor(2.0))
     return attention_outputs(
-        definition, (output, lse.masked_fill(lse.isinf(), -torch.inf))
+        definition, output, lse.masked_fill(lse.isinf(), -torch.inf)
     )
 
 
@@ -389,7 +453,7 @@ def run(q_nope, q_pe, ckv_cache, kpe_cache, kv_indptr, kv_indices, kv_last_page_
         conftest.check_determinism(self, device)
 
     @pytest.mark.parametrize(
-        "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, attention_paged_edges)
+        "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, attention_edges)
     )
     @torch.no_grad()
     def test_edge_cases(self, case, device):
@@ -526,7 +590,7 @@ def run(q_nope, q_pe, ckv_cache, kpe_cache, qo_indptr, kv_indptr, kv_indices, sm
         conftest.check_determinism(self, device)
 
     @pytest.mark.parametrize(
-        "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, attention_paged_edges)
+        "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, attention_edges)
     )
     @torch.no_grad()
     def test_edge_cases(self, case, device):

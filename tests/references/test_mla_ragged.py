@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 8c75adbe3365c870e99db2f333d2c196
+# reftest-body: 7563c1b4fa9cfae57c10032b51e179f1
 """Tests of definitions/mla_ragged. conftest.py says how they run."""
 
 import pytest
@@ -11,44 +11,33 @@ import conftest
 
 def attention_ragged_inputs(definition, axes, device="cpu", seed=0):
     """Ragged sequences, in which no query sees nothing."""
-    sizes = conftest.resolve_axes(definition, axes)
+    parts = attention_parts(definition)
+    shapes = attention_shapes(definition, parts, axes)
     generator = conftest.generator_of(seed)
-    specs = [spec for spec in definition["inputs"].values() if spec["shape"]]
-    queries, keys = (conftest.shape_of(spec, sizes)[0] for spec in specs[:2])
-    indptr = next(spec for spec in specs if "int" in spec["dtype"])
-    batch = conftest.shape_of(indptr, sizes)[0] - 1
-    kv_lengths = attention_split(keys, batch, generator)
-    q_lengths = attention_split(queries, batch, generator, most=kv_lengths)
-    inputs = {}
-    query, key = conftest.tensor_inputs(definition)[:2]
-    for name, spec in definition["inputs"].items():
-        if spec["shape"] is None:
-            inputs[name] = 0.08
-            continue
-        shape, dtype = conftest.shape_of(spec, sizes), conftest.dtype_of(spec)
-        if "indptr" in name:
-            values = attention_offsets(q_lengths if "q" in name else kv_lengths, dtype)
-        else:
-            values = conftest.noise(shape, torch.float32, "cpu", generator) * 1.7
-            if name == query and shape[0] > 0:
-                values[0, 0, 0] = 1296.0  # logits beyond what exp takes, all alike
-            elif name == key:
-                values[..., 0] = 1.0
-        inputs[name] = values.to(dtype).to(device)
-    return inputs
+    batch = shapes["kv_indptr"][0] - 1
+    keys = attention_split(shapes["k"][0], batch, generator)
+    queries = attention_split(shapes["q"][0], batch, generator, most=keys)
+    given = attention_noise(shapes, generator)
+    attention_excite(given)
+    given |= {
+        "qo_indptr": attention_offsets(queries),
+        "kv_indptr": attention_offsets(keys),
+        "scale": 0.08,
+    }
+    return attention_named(definition, parts, given, device)
+
+
+def attention_ragged_given(definition, inputs):
+    """q, k, v, offsets of queries and of keys, scale."""
+    given = attention_given(definition, inputs)
+    return [given[x] for x in ("q", "k", "v", "qo_indptr", "kv_indptr", "scale")]
 
 
 def attention_ragged_flashinfer(test, inputs):
-    device = conftest.device_of(inputs)
+    device, definition = conftest.device_of(inputs), conftest.definition_of(test)
     flashinfer = conftest.need("flashinfer", device)
-    definition = conftest.definition_of(test)
-    tensors = [inputs[name] for name in definition["inputs"]]
-    scale = next(x for x in tensors if isinstance(x, float))
-    q, k, v = [x for x in tensors if isinstance(x, torch.Tensor) and x.dim() > 2]
+    q, k, v, qo_indptr, kv_indptr, scale = attention_ragged_given(definition, inputs)
     attention_flashinfer_heads(q, v)
-    offsets = {name: inputs[name] for name in definition["inputs"] if "indptr" in name}
-    kv_indptr = next(x for name, x in offsets.items() if "kv" in name)
-    qo_indptr = next((x for name, x in offsets.items() if "kv" not in name), kv_indptr)
     wrapper = flashinfer.BatchPrefillWithRaggedKVCacheWrapper(
         attention_workspace(device), "NHD"
     )
@@ -64,36 +53,13 @@ def attention_ragged_flashinfer(test, inputs):
         q_data_type=q.dtype,
         kv_data_type=k.dtype,
     )
-    return attention_outputs(definition, wrapper.run(q, k, v, return_lse=True))
-
-
-def attention_ragged_edges(definition, axes):
-    """No sequence, and one with one query and one key."""
-    found = []
-    for count in (0, 1):
-        edge = {}
-        for name, spec in definition["inputs"].items():
-            if spec["shape"]:
-                edge[spec["shape"][0]] = count + ("indptr" in name)
-        found.append({**axes, **{axis: edge[axis] for axis in axes if axis in edge}})
-    return found
-
-
-def attention_ragged_parts(test, inputs):
-    """q, k, v, offsets of queries and of keys, scale, causal."""
-    definition = conftest.definition_of(test)
-    values = [inputs[name] for name in definition["inputs"]]
-    scale = next(x for x in values if isinstance(x, float))
-    floats = [x for x in values if torch.is_tensor(x) and x.dim() > 2]
-    offsets = {name: x for name, x in inputs.items() if "indptr" in name}
-    kv_indptr = next(x for name, x in offsets.items() if "kv" in name)
-    qo_indptr = next((x for name, x in offsets.items() if "kv" not in name), kv_indptr)
-    return *floats, qo_indptr, kv_indptr, scale, attention_causal(test)
+    return attention_outputs(definition, *wrapper.run(q, k, v, return_lse=True))
 
 
 def attention_ragged_torch(test, inputs):
     """scaled_dot_product_attention for one sequence after the other."""
-    q, k, v, qo_indptr, kv_indptr, scale, causal = attention_ragged_parts(test, inputs)
+    definition, causal = conftest.definition_of(test), attention_causal(test)
+    q, k, v, qo_indptr, kv_indptr, scale = attention_ragged_given(definition, inputs)
     output = q.new_zeros(*q.shape[:2], v.shape[2])
     lse = torch.full(q.shape[:2], -torch.inf, device=q.device)
     for n in range(len(qo_indptr) - 1):
@@ -102,16 +68,16 @@ def attention_ragged_torch(test, inputs):
         output[rows], lse[rows] = conftest.attend(
             q[rows], k[keys], v[keys], scale, causal
         )
-    return (output, lse)[: len(conftest.definition_of(test)["outputs"])]
+    return attention_ordered(definition, output, lse)
 
 
 def attention_ragged_sglang(test, inputs):
     """FlashAttention 3; its lse is a natural logarithm."""
-    device = conftest.device_of(inputs)
+    device, definition = conftest.device_of(inputs), conftest.definition_of(test)
     attention = conftest.need("sgl_kernel.flash_attn", device)
     if conftest.need_capability(device, 9) != 9:
         raise NotImplementedError("FlashAttention 3 is for compute capability 9.0")
-    q, k, v, qo_indptr, kv_indptr, scale, causal = attention_ragged_parts(test, inputs)
+    q, k, v, qo_indptr, kv_indptr, scale = attention_ragged_given(definition, inputs)
     if len(q) == 0:
         raise NotImplementedError("it takes no empty batch")
     output, lse, *_ = attention.flash_attn_varlen_func(
@@ -123,12 +89,133 @@ def attention_ragged_sglang(test, inputs):
         max_seqlen_q=qo_indptr.diff().max().item(),
         max_seqlen_k=kv_indptr.diff().max().item(),
         softmax_scale=scale,
-        causal=causal,
+        causal=attention_causal(test),
         return_softmax_lse=True,
     )
     lse = lse.mT / torch.log(torch.tensor(2.0))
-    lse = lse.masked_fill(lse.isinf(), -torch.inf)
-    return attention_outputs(conftest.definition_of(test), (output, lse))
+    return attention_outputs(
+        definition, output, lse.masked_fill(lse.isinf(), -torch.inf)
+    )
+
+
+def attention_index(name):
+    """The part of an index vector. They are all of one kind, so that only a name tells."""
+    word = name.lower()
+    of_queries = name[0] == "q" or "qo_" in word or "_q" in word
+    offsets = "qo_indptr" if of_queries else "kv_indptr"
+    parts = {
+        "last": "last_page_len",
+        "indices": "kv_indices",
+        "indptr": offsets,
+        "cu_seqlens": offsets,
+        "offsets": offsets,
+    }
+    return next(part for key, part in parts.items() if key in word)
+
+
+def attention_axes(definition, spec):
+    """Its axes as they are compared: a const one is as good as another of its value."""
+    axes = definition["axes"]
+    return [
+        axes[name]["value"] if axes[name]["type"] == "const" else name
+        for name in spec["shape"]
+    ]
+
+
+def attention_results(definition):
+    """Names of the output and, if there is one, of lse, which has no head dim."""
+    specs = definition["outputs"]
+    return sorted(specs, key=lambda name: -len(specs[name]["shape"]))
+
+
+def attention_tensors(definition, names):
+    """{part: name} of queries, keys and values. A query has the output's tokens and heads; what is as wide as the output
+    is no rotary part. Keys come before values, unless their names say otherwise."""
+    output = attention_axes(
+        definition, definition["outputs"][attention_results(definition)[0]]
+    )
+    axes = {
+        name: attention_axes(definition, definition["inputs"][name]) for name in names
+    }
+    if len(names) == 4:
+        found = {}
+        for name in names:
+            part = "q" if axes[name][:2] == output[:2] else "k"
+            found[part if axes[name][2] == output[2] else part + "_pe"] = name
+        return found
+    q, k, v = sorted(names, key=lambda x: (len(axes[x]), axes[x][:2] != output[:2]))
+    if k[0] == "v" and v[0] == "k":
+        k, v = v, k
+    return {"q": q, "k": k, "v": v}
+
+
+def attention_parts(definition):
+    """{part: name} of the inputs, whatever their order and names, as the op family has them: kernels/attention_roles.c.
+    Nothing else looks at either. Latent attention has q, k, which are its values too, and of both a part "_pe"."""
+    parts, tensors = {}, []
+    for name, spec in definition["inputs"].items():
+        if spec["shape"] is None:
+            parts["scale"] = name
+        elif "float" in spec["dtype"]:
+            tensors.append(name)
+        else:
+            sparse = len(spec["shape"]) == 2
+            parts["sparse" if sparse else attention_index(name)] = name
+    return parts | attention_tensors(definition, tensors)
+
+
+def attention_given(definition, inputs):
+    """{part: value} of inputs by name."""
+    return {part: inputs[name] for part, name in attention_parts(definition).items()}
+
+
+def attention_named(definition, parts, given, device):
+    """Inputs by name, in the definition's order and dtypes, of {part: value}."""
+    inputs = {name: given[part] for part, name in parts.items()}
+    for name in conftest.tensor_inputs(definition):
+        dtype = conftest.dtype_of(definition["inputs"][name])
+        inputs[name] = inputs[name].to(dtype).to(device)
+    return {name: inputs[name] for name in definition["inputs"]}
+
+
+def attention_shapes(definition, parts, axes):
+    """{part: shape} of the inputs that are tensors."""
+    sizes, specs = conftest.resolve_axes(definition, axes), definition["inputs"]
+    return {
+        part: conftest.shape_of(specs[name], sizes)
+        for part, name in parts.items()
+        if specs[name]["shape"] is not None
+    }
+
+
+def attention_noise(shapes, generator):
+    """{part: values} of queries, keys and values."""
+    return {
+        part: conftest.noise(shapes[part], torch.float32, "cpu", generator) * 1.7
+        for part in ("q", "q_pe", "k", "k_pe", "v")
+        if part in shapes
+    }
+
+
+def attention_excite(given):
+    """Logits of the first query beyond what exp takes, all alike."""
+    given["q"][:1, 0, 0] = 1296.0
+    given["k"][..., 0] = 1.0
+
+
+def attention_edges(definition, axes):
+    """No sequence, and one with one query and one key."""
+    parts, found = attention_parts(definition), []
+    more = {"q": 0, "last_page_len": 0, "qo_indptr": 1, "kv_indptr": 1}
+    more |= {"kv_indices": 0} if "kv_indices" in parts else {"k": 0, "v": 0}
+    for count in (0, 1):
+        edge = {
+            definition["inputs"][parts[part]]["shape"][0]: count + beyond
+            for part, beyond in more.items()
+            if part in parts
+        }
+        found.append({**axes, **{axis: edge[axis] for axis in axes if axis in edge}})
+    return found
 
 
 def attention_split(total, parts, generator, least=1, most=None):
@@ -151,14 +238,14 @@ def attention_split(total, parts, generator, least=1, most=None):
     return lengths
 
 
-def attention_offsets(lengths, dtype):
-    offsets = torch.tensor([0, *lengths])
-    return offsets.cumsum(0).to(dtype)
+def attention_offsets(lengths):
+    return torch.tensor([0, *lengths]).cumsum(0)
 
 
 def attention_tolerance(definition, axes, index):
     """Kernels keep probabilities in the values' dtype on the way: averages are good to a few units of it, lse to 1e-2."""
-    return (1e-2, 2e-2, 1.0) if index == 0 else (1e-2, 1e-3, 1.0)
+    output = list(definition["outputs"])[index] == attention_results(definition)[0]
+    return (1e-2, 2e-2, 1.0) if output else (1e-2, 1e-3, 1.0)
 
 
 def attention_flashinfer_heads(q, v):
@@ -174,11 +261,16 @@ def attention_workspace(device):
     return torch.empty(128 << 20, dtype=torch.uint8, device=device)
 
 
-def attention_outputs(definition, result):
+def attention_ordered(definition, *results):
+    """Output and lse in the definition's order; without lse if it has none."""
+    found = dict(zip(attention_results(definition), results, strict=False))
+    return [found[name] for name in definition["outputs"]]
+
+
+def attention_outputs(definition, output, lse):
     """lse of an empty row is -inf; older releases have a large negative number."""
-    output, lse = result
     lse = torch.where(lse <= -1e4, -torch.inf, lse.float())
-    return (output, lse)[: len(definition["outputs"])]
+    return attention_ordered(definition, output, lse)
 
 
 def attention_causal(test):
@@ -279,7 +371,7 @@ def run(q, k, v, qo_indptr, kv_indptr, sm_scale):
         conftest.check_determinism(self, device)
 
     @pytest.mark.parametrize(
-        "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, attention_ragged_edges)
+        "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, attention_edges)
     )
     @torch.no_grad()
     def test_edge_cases(self, case, device):
@@ -385,7 +477,7 @@ def run(q, k, v, qo_indptr, kv_indptr, sm_scale):
         conftest.check_determinism(self, device)
 
     @pytest.mark.parametrize(
-        "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, attention_ragged_edges)
+        "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, attention_edges)
     )
     @torch.no_grad()
     def test_edge_cases(self, case, device):
