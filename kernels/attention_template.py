@@ -72,9 +72,18 @@ def attention_parts(definition):
     return parts | attention_tensors(definition, tensors)
 
 
+def attention_int32(value):
+    """What libraries take for offsets and indices, which a definition may have in 64 bits."""
+    whole = isinstance(value, torch.Tensor) and not value.is_floating_point()
+    return value.int() if whole else value
+
+
 def attention_given(definition, inputs):
-    """{part: value} of inputs by name."""
-    return {part: inputs[name] for part, name in attention_parts(definition).items()}
+    """{part: value} of inputs by name, for calls."""
+    return {
+        part: attention_int32(inputs[name])
+        for part, name in attention_parts(definition).items()
+    }
 
 
 def attention_named(definition, parts, given, device):
