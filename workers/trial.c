@@ -390,6 +390,7 @@ enum trial_answer trial_provided(struct trial *trial, const cJSON *message, stru
 {
 	const char *declined = json_text_of(message, "unavailable"), *failed = json_text_of(message, "failed");
 	const char *unmapped = json_text_of(message, "unmapped");
+	const char *trouble = failed != NULL ? failed : unmapped;
 	int at = trial->asked;
 
 	if (!trial->at_stand)
@@ -405,7 +406,7 @@ enum trial_answer trial_provided(struct trial *trial, const cJSON *message, stru
 		trial_pass_over(trial, at, false, declined);
 	else
 		trial_pass_over(trial, at, cJSON_IsTrue(json_member(message, "accident")) || failed == NULL,
-				failed != NULL ? failed : "it sent what nobody understands");
+				trouble != NULL ? trouble : "it sent what nobody understands");
 	if (decides(trial, at))
 		trial->truths.count = at + 1; /* nobody else is asked */
 	trial->asked++;

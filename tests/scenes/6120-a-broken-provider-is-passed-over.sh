@@ -11,7 +11,7 @@ first=$(value "d['tiny_gemm']['cases'][0]['id']")
 # Definitions after whose names the planted provider does its deeds, in one run. Each is of another width, for equal ones
 # would be one case.
 width=16
-for deed in declines raises exits rejected no_compiler disk_full disk_full_at_run killed dies_in_the_answer writes_outside shape dtype chatters claims; do
+for deed in declines raises exits rejected no_compiler disk_full disk_full_at_run killed dies_in_the_answer unmapped writes_outside shape dtype chatters claims; do
 	width=$((width + 1))
 	cp definitions/gemm/tiny_gemm.json "definitions/gemm/tiny_gemm__$deed.json"
 	edit "definitions/gemm/tiny_gemm__$deed.json" '"name": "tiny_gemm"' "\"name\": \"tiny_gemm__$deed\""
@@ -39,6 +39,7 @@ passed_over tiny_gemm__disk_full 'No space left' False
 passed_over tiny_gemm__disk_full_at_run 'No space left' False
 passed_over tiny_gemm__killed 'FAILED: a.o' False
 passed_over tiny_gemm__dies_in_the_answer 'signal 9' False
+passed_over tiny_gemm__unmapped 'planted: the arena cannot be mapped' False
 passed_over tiny_gemm__writes_outside 'wrote outside its tensors' True
 passed_over tiny_gemm__shape 'declared' True
 passed_over tiny_gemm__dtype 'declared' True
@@ -46,7 +47,7 @@ expect "all_of('tiny_gemm', 'ground_truth') == ['flashinfer']" # whoever lived b
 expect "all_of('tiny_gemm__chatters', 'ground_truth') == ['flashinfer']" # what it prints is no answer
 expect "all_of('tiny_gemm__claims', 'ground_truth') == ['flashinfer'] and all_of('tiny_gemm__claims', 'ground_truth_version') == all_of('tiny_gemm', 'ground_truth_version')"
 PLANTED=right verify --ground-truth flashinfer,builtin --case "$first"
-expect_ran 5 # what an accident kept from an answer: dies, killed, two full disks, no compiler
+expect_ran 6 # what an accident kept from an answer: dies, killed, unmapped, two full disks, no compiler
 rm definitions/gemm/tiny_gemm__*
 
 rm -rf .reftest

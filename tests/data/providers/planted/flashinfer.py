@@ -89,6 +89,10 @@ def claim(call):
     return right(call)
 
 
+def unmap(call):
+    raise sys.modules["reftest_runner"].Unmapped("planted: the arena cannot be mapped")
+
+
 def break_device(call):
     broken.append("planted: the device is broken for this process")
     raise RuntimeError("CUDA error: an illegal memory access was encountered (planted)")
@@ -129,6 +133,7 @@ DEEDS = {
     "exits": lambda call: sys.exit("planted"),
     "hangs": hang,
     "dies": lambda call: os.kill(os.getpid(), signal.SIGKILL),
+    "unmapped": unmap,
     "writes_outside": write_outside,
     "shape": lambda call: call.cut(gemm(call)[:, :-1]),
     "dtype": lambda call: gemm(call).float(),
