@@ -31,13 +31,28 @@ static const struct option_row rows[] = {
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
-/* A provider's share in one definition: seconds over all cases, or the reason of the last case that passed it over. */
-static void tell_witness(const struct outcome *outcome, int witness)
+/* The pass, where its callback finds what it came to. */
+struct warm {
+	struct pass pass; /* first: the callback gets it */
+	bool unprepared;  /* of some library */
+};
+
+/* Has it nothing ready for what it does have a call for? A library that is not installed or knows no such case has
+ * nothing to prepare. */
+static bool is_unprepared(const struct witness *w)
 {
-	const struct witness *w = NULL;
-	const char *passed_over = NULL;
+	static const char not_built[] = "NotBuilt: "; /* the exception's name: workers/providers/common.py */
+
+	return w->passed_over != NULL && (w->accident || strncmp(w->passed_over, not_built, strlen(not_built)) == 0);
+}
+
+/* A provider's share in one definition: what kept it from being prepared, in whichever case; else the seconds over all
+ * cases, or the reason of the last case that passed it over. Is it unprepared? */
+static bool tell_witness(const struct outcome *outcome, int witness)
+{
+	const struct witness *w = NULL, *passed_over = NULL;
 	double prepared = 0;
-	bool answered = false;
+	bool answered = false, unprepared = false;
 
 	for (int i = 0; i < outcome->case_count; i++) {
 		const struct verdict *v = outcome->cases[i].verdict;
@@ -47,23 +62,26 @@ static void tell_witness(const struct outcome *outcome, int witness)
 		w = &v->witnesses[witness];
 		prepared += w->prepared;
 		answered = answered || w->passed_over == NULL;
-		if (w->passed_over != NULL)
-			passed_over = w->passed_over;
+		if (w->passed_over != NULL && !unprepared)
+			passed_over = w;
+		unprepared = unprepared || is_unprepared(w);
 	}
 	if (w == NULL || strcmp(w->name, "builtin") == 0)
-		return;
-	if (answered)
+		return false;
+	if (answered && !unprepared)
 		printf("  %-14s %.1f s prepared\n", w->name, prepared);
 	else
-		printf("  %-14s %.*s\n", w->name, (int)strcspn(passed_over, "\n"), passed_over);
+		printf("  %-14s %.*s\n", w->name, (int)strcspn(passed_over->passed_over, "\n"), passed_over->passed_over);
+	return unprepared;
 }
 
 static void told(struct pass *pass, struct outcome *outcome)
 {
-	(void)pass;
+	struct warm *warm = (struct warm *)pass;
+
 	printf("%s/%s\n", outcome->file->op_type, outcome->file->name);
 	for (int i = 0; i < TRUTHS_MAX; i++)
-		tell_witness(outcome, i);
+		warm->unprepared |= tell_witness(outcome, i);
 	fflush(stdout);
 }
 
@@ -86,27 +104,30 @@ static int run(struct reftest *reftest, const struct warm_options *o, const stru
 	struct pass_options options = {.device = o->device, .python = o->python, .ground_truth = o->ground_truth,
 	                               .jobs = o->jobs, .timeout_s = o->timeout, .force = true, .details = true, .each = true,
 	                               .cases = case_options_default()};
-	struct pass pass = {0};
+	struct warm warm = {0};
+	struct pass *pass = &warm.pass;
 	int code;
 
 	options.cases.workloads = false;
 	options.cases.size[SIZE_MEDIUM] = false;
 	if (o->root != NULL)
 		reftest->root_given = o->root;
-	code = pass_open(&pass, reftest, &options, err);
+	code = pass_open(pass, reftest, &options, err);
 	if (code == 0) {
-		pass.told = told;
-		if (pass_select(&pass, names->items, names->count, o->op_types.items, o->op_types.count, err) < 0)
+		pass->told = told;
+		if (pass_select(pass, names->items, names->count, o->op_types.items, o->op_types.count, err) < 0)
 			code = EXIT_USAGE;
-		else if (pass_run(&pass, err) < 0)
+		else if (pass_run(pass, err) < 0)
 			code = EXIT_INTERNAL;
-		else if (pass.interrupted)
+		else if (pass->interrupted)
 			code = EXIT_INTERRUPTED;
-		else if (!asked_a_library(&pass))
+		else if (warm.unprepared)
+			code = EXIT_UNVERIFIED;
+		else if (!asked_a_library(pass))
 			fprintf(stderr, "reftest: no library's kernels are asked here, so there is nothing to prepare; `reftest "
 			                "doctor` says why\n");
 	}
-	pass_close(&pass);
+	pass_close(pass);
 	return code;
 }
 

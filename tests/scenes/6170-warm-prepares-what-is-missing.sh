@@ -1,6 +1,7 @@
 #!/bin/sh
 # 6170: warm has libraries prepare what a dataset takes, says what is being prepared and how long it took, and does it once; an
-# interrupt leaves nothing behind, and the next run begins where there is something left. Without libraries it says so.
+# interrupt leaves nothing behind, and the next run begins where there is something left. Without libraries it says so. What
+# did not compile is told by the exit code as well; what a library has no call for is no trouble.
 . "$(dirname "$0")/scene.sh"
 [ "$device" = cpu ] || skip "a GPU has its own choice of ground truths"
 given tiny_gemm tiny_norm
@@ -9,10 +10,16 @@ cat >"$work/tables/torch.py" <<END
 import os
 import time
 
-from reftest_providers import Need, Row, Table, progress_of
+from reftest_providers import Need, NotBuilt, Row, Table, Unavailable, progress_of
+
+ENDS = {"declines": Unavailable("planted: no kernel for this"), "rejected": NotBuilt("planted: error: static assertion failed"),
+        "no_compiler": NotBuilt("planted: Could not find nvcc"), "raises": ValueError("planted: heads of 7")}
 
 
 def call(call):
+    # The first of two cases is answered whatever it is that keeps the second.
+    if os.environ.get("PLANTED") and call.axes["M"] > 1:
+        raise ENDS[os.environ["PLANTED"]]
     built = "$work/built"  # as a compiler leaves it: whole, and at the end
     if not os.path.exists(built):
         with progress_of("planted compiles m", 3600, tell=True):
@@ -49,3 +56,14 @@ expect_silence_about 'planted compiles' 'nothing to prepare'
 run warm --device "$device" --jobs 1 tiny_norm
 expect_exit 0
 expect_says 'rmsnorm/tiny_norm' "no library's kernels are asked here, so there is nothing to prepare"
+
+# ends DEED CODE SENTENCE
+ends() {
+	PLANTED=$1 run warm --device "$device" --jobs 1
+	expect_exit "$2"
+	expect_says "$3"
+}
+ends rejected 3 'NotBuilt: planted: error: static assertion failed'
+ends no_compiler 3 'NotBuilt: planted: Could not find nvcc'
+ends declines 0 's prepared'
+ends raises 0 's prepared'
