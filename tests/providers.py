@@ -422,6 +422,47 @@ def experts_misread(torch, common, tables):
             yield "%s: %s" % (table.name, [one == handed[0] for one in handed])
 
 
+OTHER_NAMES = {"q": "query", "k": "key", "v": "value", "cu_seqlens": "qo_indptr", "A_log": "log_decay", "scale": "Scale",
+               "state_batch_indices": "slots", "pad_slot_id": "padding"}
+
+
+def states_misread(torch, common, tables):
+    """Rows of gdn and mamba_ssu that hand a library something else when a definition has other names and another order: what
+    is optional and absent first, indices with "state" in their names before states."""
+
+    def turned(call):
+        inputs = {OTHER_NAMES.get(name, name): x for name, x in reversed(call.inputs.items())}
+        if call.family == "mamba_ssu":
+            inputs["pool"] = inputs.pop("state")
+        call.inputs = {"intermediate_states_buffer": None} | inputs
+
+    seen, rows = set(), {(t.name, family) for t in tables for family in ("gdn", "mamba_ssu") if family in t.rows}
+    for family, make in calls(torch, common, {"gdn", "mamba_ssu"}):
+        for table in (table for table in tables if (table.name, family) in rows):
+            handed = []
+            for change in (lambda call: None, turned):
+                call = make()
+                call.device = Device("cuda")
+                for number, (name, x) in enumerate(call.inputs.items(), 2):
+                    call.inputs[name] = x * 0 + number if getattr(x, "dtype", torch.int32).is_floating_point else x
+                if "pad_slot_id" in call.inputs:
+                    call.inputs["pad_slot_id"] = -3
+                change(call)
+                HANDED.clear()
+                try:
+                    table.rows[family].call(call)
+                except Reached:
+                    seen.add((table.name, family))
+                except Exception as end:
+                    HANDED.append((type(end).__name__, (), {}))
+                # But for memory that holds whatever was there.
+                handed.append(str([(name, args, {word: x for word, x in given.items() if "buffer" not in word})
+                                   for name, args, given in HANDED]))
+            if handed[0] != handed[1]:
+                yield "%s of %s" % (table.name, call.name)
+    yield from map(str, rows - seen)
+
+
 def named_otherwise(torch, common, tables):
     """Rows that give a definition's outputs by their places where names tell, or pass over numbers that other names have."""
 
@@ -450,6 +491,12 @@ def named_otherwise(torch, common, tables):
     handed = [(x.dim(), str(x.dtype)) for x in HANDED[-1][1]] if HANDED else []
     if handed != [(3, "torch.float16"), (2, "torch.float32")] * 2 + [(1, "torch.bool")]:
         yield "cascade: %s" % handed
+    call = starter("gdn", "decode")
+    call.outputs = dict(reversed(call.outputs.items()))
+    module_of("flashinfer.gdn_decode").gated_delta_rule_decode_pretranspose = lambda *args, **words: (
+        torch.ones(2), torch.full((2,), 2.0))  # of one shape
+    if [float(x.mean()) for x in answer("flashinfer", call)] != [2, 1]:
+        yield "gdn"
     call = starter("page", "kv8_d128_ps16")
     call["v_cache"].fill_(2)
     call.outputs = dict(reversed(call.outputs.items()))
@@ -509,7 +556,7 @@ def main():
     for name in ("flashinfer", "sglang", "fla"):
         tables += load("reftest_provider_" + name, os.path.join(TOP, "workers", "providers", name + ".py")).TABLES
     record = recorded.load()
-    print("1..%d" % (15 + 3 * len(PLANTED)))
+    print("1..%d" % (16 + 3 * len(PLANTED)))
     called, reached, wrong = run_all(torch, common, tables, known_of(record))
     _, reached_older, wrong_older = run_all(torch, common, tables, known_of(record, "sglang_kernel"))
     number = 0
@@ -551,6 +598,8 @@ def main():
     misread = list(experts_misread(torch, common, tables))
     good &= tell(not misread, "of experts nothing is overlooked that a definition says otherwise", misread)
     install(known_of(record), set())
+    mistaken = list(states_misread(torch, common, tables))
+    good &= tell(not mistaken, "states, slots and what belongs to them are told as their families tell them", mistaken)
     otherwise = list(named_otherwise(torch, common, tables))
     good &= tell(not otherwise, "outputs and numbers go by the names that their families go by", otherwise)
     for what, name, changed in plants(record):

@@ -116,13 +116,18 @@ class Call:
     def cut(self, *results):
         """As many of the results as the definition has outputs, in the outputs' dtypes and in their order, as far as shapes
         tell which is which."""
-        specs = list(self.outputs.values())
+        specs, order = list(self.outputs.values()), self.order
         if len(specs) > len(results):
             raise Unavailable("it gives %d outputs, the definition has %d" % (len(results), len(specs)))
         if any(list(x.shape) != spec["shape"] for x, spec in zip(results, specs)):
             fitting = [[i for i, x in enumerate(results) if list(x.shape) == spec["shape"]] for spec in specs]
-            self.order = [found[0] for found in fitting] if all(len(found) == 1 for found in fitting) else self.order
-        return tuple(results[i].to(dtype) for i, dtype in zip(self.order, self.output_dtypes()))
+            order = [found[0] for found in fitting] if all(len(found) == 1 for found in fitting) else order
+        return self.cut_in(order, *results)
+
+    def cut_in(self, order, *results):
+        """The same where something else tells which of the results each output is."""
+        self.order = order
+        return tuple(results[i].to(dtype) for i, dtype in zip(order, self.output_dtypes()))
 
 
 ATTENTION_CAUSAL = 1  # variant of the families of attention with offsets of queries: kernels/attention_roles.h
@@ -188,10 +193,69 @@ class Attention:
         return tuple(self.floats[name] for name in (q_nope, q_pe, ckv, kpe))
 
 
-def updates_pool(call):
-    """Do new states go to their slots of the pool? Yes, unless an input or a constant says otherwise: kernels/gdn/roles.c."""
-    disabled, updates = call.scalar("disable_state_update"), call.constants.get("updates_state")
-    return not disabled if disabled is not None else updates is None or updates != 0
+def part_by(words, name):
+    return next((part for word, part in words if word in name.lower()), None)
+
+
+GDN_V_LAST, GDN_L2NORM = 1, 2  # variants: kernels/gdn/roles.h
+GDN_SCALARS = (("l2norm", "l2norm"), ("disable_state_update", "frozen"), ("scale", "scale"))
+GDN_INDICES = (("indices", "indices"), ("seqlens", "cu_seqlens"), ("indptr", "cu_seqlens"), ("offsets", "cu_seqlens"))
+GDN_WEIGHTS = (("log", "a_log"), ("bias", "dt_bias"))
+
+
+def gdn_part(name, x):
+    """What an input is, as kernels/gdn/roles.c takes it."""
+    if not isinstance(x, torch.Tensor):
+        return part_by(GDN_SCALARS, name)
+    if x.dim() == 1:
+        return part_by(GDN_WEIGHTS if x.is_floating_point() else GDN_INDICES, name)
+    if "state" in name.lower():
+        return "buffer" if x.dim() == 5 else "state"
+    return name if name in ("a", "b") else name[0].lower()
+
+
+class GatedDelta:
+    """A case of gdn as its family takes it, whatever order and names a definition has. `state`, `cu_seqlens` and `indices`
+    may be None. `updates`: do new states go to their slots of the pool? Yes, unless an input or a constant says
+    otherwise."""
+
+    def __init__(self, call):
+        parts = {gdn_part(name, x): x for name, x in call.inputs.items() if x is not None}
+        self.call = call
+        self.q, self.k, self.v, self.a, self.b, self.a_log, self.dt_bias = (
+            parts[part] for part in ("q", "k", "v", "a", "b", "a_log", "dt_bias"))
+        self.state, self.cu_seqlens, self.indices = (parts.get(part) for part in ("state", "cu_seqlens", "indices"))
+        if self.indices is not None and self.state is None:
+            raise Unavailable("the pool that the indices lead into is absent")
+        self.scale = float(parts.get("scale") or 0) or self.q.shape[-1] ** -0.5
+        self.v_last = bool(call.variant & GDN_V_LAST)  # states are [K, V]
+        self.l2norm = bool(parts.get("l2norm", call.variant & GDN_L2NORM))
+        self.updates = not parts["frozen"] if "frozen" in parts else call.constants.get("updates_state") != 0
+
+    def zero_state(self):
+        """[sequences, heads, V, K]"""
+        count = len(self.q) if self.cu_seqlens is None else len(self.cu_seqlens) - 1
+        return torch.zeros(count, self.v.shape[-2], self.v.shape[-1], self.q.shape[-1], device=self.q.device)
+
+    def answer(self, output, states):
+        """By their names: one shape may be the other's."""
+        return self.call.cut_in([int("state" in name.lower()) for name in self.call.outputs], output, states)
+
+
+SSU_SCALARS = (("softplus", "softplus"), ("pad", "pad"))
+
+
+def ssu_parts(call):
+    """The inputs of mamba_ssu by part, as kernels/mamba_ssu/mamba_ssu.c takes them; "softplus" and "pad" always."""
+    parts = {"softplus": True, "pad": -1}
+    for name, x in call.inputs.items():
+        if isinstance(x, torch.Tensor):
+            part = "indices" if not x.is_floating_point() else "state" if x.dim() == 4 else name
+        else:
+            part = part_by(SSU_SCALARS, name)
+        if x is not None:
+            parts[part] = x
+    return parts
 
 
 def offsets_list(offsets):

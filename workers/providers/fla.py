@@ -6,7 +6,7 @@ alone. Layout [B, T, H, D]; sequences of different lengths lie in one row with c
 
 import importlib
 
-from reftest_providers import Call, Need, Row, Table, Unavailable, updates_pool
+from reftest_providers import Call, GatedDelta, Need, Row, Table, Unavailable
 
 NEEDS = (
     # Older ones swallow a `state_v_first` among their **kwargs, and answer with states the other way about.
@@ -15,57 +15,42 @@ NEEDS = (
     Need(("triton",), "triton", (3, 0)),
     Need(("tilelang",), optional=True),  # which it takes for kernels that a triton is known to compile wrongly
 )
-V_LAST, L2NORM = 1, 2  # variants of gdn
 
 
-def l2norm(call):
-    given = call.scalar("l2norm")
-    return bool(given) if given is not None else bool(call.variant & L2NORM)
-
-
-class Gated:
-    """A gated delta rule in the library's terms: [batch, tokens, heads, …], float32, gates made, q and k normalised."""
+class Gated(GatedDelta):
+    """A gated delta rule in the library's terms: [batch, tokens, heads, …], float32, gates made, q and k normalised. `pool`:
+    states as they came, `state` those of the sequences."""
 
     def __init__(self, call):
+        super().__init__(call)
         torch = call.torch
-        q, k, v = (call[name].float() for name in ("q", "k", "v"))
-        a, b = call["a"].float(), call["b"].float()
-        gate = -torch.exp(call["A_log"].float()) * torch.nn.functional.softplus(a + call["dt_bias"].float())
-        beta = torch.sigmoid(b)
-        if l2norm(call):
-            q, k = (x / x.square().sum(-1, keepdim=True).sqrt() for x in (q, k))
-        scale = call.scalar("scale")
-        self.scale = float(scale) if scale else q.shape[-1] ** -0.5
-        self.cu_seqlens = call.get("cu_seqlens")
-        parts = [q, k, v, gate, beta]
+        self.narrow = self.v.dtype
+        gate = -torch.exp(self.a_log.float()) * torch.nn.functional.softplus(self.a.float() + self.dt_bias.float())
+        parts = [self.q.float(), self.k.float(), self.v.float(), gate, torch.sigmoid(self.b.float())]
+        if self.l2norm:
+            parts[:2] = (x / x.square().sum(-1, keepdim=True).sqrt() for x in parts[:2])
+        self.pool, state = self.state, self.zero_state() if self.state is None else self.state
+        if self.v_last and self.pool is None:
+            state = state.transpose(-1, -2)
+        self.state = (state if self.indices is None else state[self.indices.long()]).float().contiguous()
         if self.cu_seqlens is not None:
             parts = [x.unsqueeze(0) for x in parts]
         self.q, self.k, self.v, self.gate, self.beta = parts
-        self.pool, self.indices = call.with_word("state"), call.with_word("indices")
-        state = self.pool
-        if state is None:
-            count = len(self.cu_seqlens) - 1 if self.cu_seqlens is not None else q.shape[0]
-            state = torch.zeros(count, v.shape[-2], v.shape[-1], q.shape[-1], device=q.device)
-        self.v_first = not call.variant & V_LAST
-        self.state = (state if self.indices is None else state[self.indices.long()]).float().contiguous()
-        if call.variant & V_LAST and call.with_word("state") is None:
-            self.state = self.state.transpose(-1, -2).contiguous()
 
     def heads(self, x):
         """q and k of each value head."""
         return x.repeat_interleave(self.v.shape[2] // x.shape[2], dim=2)
 
-
-def answer(call, form, output, final):
-    """In the definition's layout; a pool with the new states in their slots, if the definition updates it."""
-    if form.cu_seqlens is not None:
-        output = output.squeeze(0)
-    if form.indices is not None:
-        pool = form.pool.clone()
-        if updates_pool(call):
-            pool[form.indices.long()] = final.to(pool.dtype)
-        final = pool
-    return call.cut(output, final)
+    def answer(self, output, final):
+        """In the definition's layout; a pool with the new states in their slots, if the definition updates it."""
+        if self.cu_seqlens is not None:
+            output = output.squeeze(0)
+        if self.indices is not None:
+            pool = self.pool.clone()
+            if self.updates:
+                pool[self.indices.long()] = final.to(pool.dtype)
+            final = pool
+        return super().answer(output, final)
 
 
 def naive(form):
@@ -75,10 +60,10 @@ def naive(form):
 
     def one(span, state):
         q, k, v, gate, beta = (x[:, span] for x in (form.q, form.k, form.v, form.gate, form.beta))
-        state = state.transpose(-1, -2) if form.v_first else state
+        state = state if form.v_last else state.transpose(-1, -2)
         output, final = run(form.heads(q), form.heads(k), v, beta, gate, scale=form.scale, initial_state=state,
                             output_final_state=True)
-        return output, final.transpose(-1, -2) if form.v_first else final
+        return output, final if form.v_last else final.transpose(-1, -2)
 
     if form.cu_seqlens is None:
         return one(slice(None), form.state)
@@ -92,27 +77,26 @@ def naive(form):
 def gdn_recurrent(call: Call):
     form = Gated(call)
     if call.device == "cpu":
-        return answer(call, form, *naive(form))
+        return form.answer(*naive(form))
     from fla.ops.gated_delta_rule import fused_recurrent_gated_delta_rule
 
     output, final = fused_recurrent_gated_delta_rule(
         form.q, form.k, form.v, g=form.gate, beta=form.beta, scale=form.scale, initial_state=form.state,
-        output_final_state=True, state_v_first=form.v_first,
+        output_final_state=True, state_v_first=not form.v_last,
         cu_seqlens=None if form.cu_seqlens is None else form.cu_seqlens.long())
-    return answer(call, form, output, final)
+    return form.answer(output, final)
 
 
 def gdn_chunk(call: Call):
     from fla.ops.gated_delta_rule import chunk_gated_delta_rule
 
     form = Gated(call)
-    narrow = call["v"].dtype
     output, final = chunk_gated_delta_rule(
-        form.q.to(narrow), form.k.to(narrow), form.v.to(narrow), form.gate, form.beta, scale=form.scale,
-        initial_state=form.state, output_final_state=True, state_v_first=form.v_first,
+        form.q.to(form.narrow), form.k.to(form.narrow), form.v.to(form.narrow), form.gate, form.beta, scale=form.scale,
+        initial_state=form.state, output_final_state=True, state_v_first=not form.v_last,
         cu_seqlens=None if form.cu_seqlens is None else form.cu_seqlens.long())
     call.noise = 0.01  # products of rounded factors, chunk by chunk
-    return answer(call, form, output, final)
+    return form.answer(output, final)
 
 
 # ---- linear attention: gla, simple_gla, delta_rule, gated_delta_rule, kda ----

@@ -9,9 +9,9 @@ two kernels: "flashinfer" has the one that renormalises, "flashinfer_mask" the o
 import sys
 
 from reftest_providers import (
-    COMPILE_S, Attention, Call, Need, NotBuilt, Row, Table, Unavailable, choose_as_deepseek, empty_to_infinity,
+    COMPILE_S, Attention, Call, GatedDelta, Need, NotBuilt, Row, Table, Unavailable, choose_as_deepseek, empty_to_infinity,
     expert_number, is_causal, kept_by_top_k, merged_states, normed_outputs, only_known_experts, progress_of,
-    scaled_hidden, updates_pool)
+    scaled_hidden, ssu_parts)
 
 NEEDS = (
     Need(("flashinfer-python", "flashinfer"), "flashinfer", (0, 3)),
@@ -377,69 +377,47 @@ def softmax(call: Call):
 # ---- recurrences ----
 
 
-L2NORM = 2  # of gdn's variants; 1: states [K, V]
-
-
-def l2norm(call):
-    given = call.scalar("l2norm")
-    return bool(given) if given is not None else bool(call.variant & L2NORM)
-
-
-def gdn_scale(call, q):
-    scale = call.scalar("scale")
-    return float(scale) if scale else q.shape[-1] ** -0.5
-
-
 def gdn(call: Call):
     """States [V, K], float32. Decode and multi-token update states in place: they are the call's own."""
-    torch = call.torch
-    if call.variant & 1:
+    torch, form = call.torch, GatedDelta(call)
+    if form.v_last:
         raise Unavailable("its states are [V, K], the definition's are [K, V]")
-    q, k, v = call["q"], call["k"], call["v"]
+    q, k, v, a, b, cu_seqlens = form.q, form.k, form.v, form.a, form.b, form.cu_seqlens
     narrow(q, k, v)
-    a_log, a, dt_bias, b = call["A_log"], call["a"], call["dt_bias"], call["b"]
-    state = call.with_word("state")
-    cu_seqlens = call.get("cu_seqlens")
-    scale = gdn_scale(call, q)
     if cu_seqlens is not None:
-        if call.with_word("indices") is not None:
+        if form.indices is not None:
             raise Unavailable("its prefill kernels take a state of each sequence, and no pool")
         from flashinfer import gdn_prefill
 
         if getattr(gdn_prefill, "chunk_gated_delta_rule_sm90", True) is None:
             raise Unavailable("its prefill kernels cannot be imported: they need cutlass (nvidia-cutlass-dsl[cu13])")
         chunk_gated_delta_rule = gdn_prefill.chunk_gated_delta_rule
-        gate = torch.exp(-torch.exp(a_log.float()) * torch.nn.functional.softplus(a.float() + dt_bias.float()))
+        gate = torch.exp(-torch.exp(form.a_log.float()) * torch.nn.functional.softplus(a.float() + form.dt_bias.float()))
         beta = torch.sigmoid(b.float())
-        shape = (len(cu_seqlens) - 1, v.shape[1], v.shape[2], q.shape[2])
-        before = torch.zeros(shape, device=q.device) if state is None else state.float()
+        before = form.zero_state() if form.state is None else form.state.float()
         output, new_state = chunk_gated_delta_rule(
-            q, k, v, gate.contiguous(), beta.contiguous(), scale, None if state is None else before, True, cu_seqlens,
-            use_qk_l2norm_in_kernel=l2norm(call), output_state=torch.full(shape, float("nan"), device=q.device))
+            q, k, v, gate.contiguous(), beta.contiguous(), form.scale, None if form.state is None else before, True,
+            cu_seqlens, use_qk_l2norm_in_kernel=form.l2norm, output_state=torch.full_like(before, float("nan")))
         empty = (cu_seqlens[1:] == cu_seqlens[:-1]).view(-1, 1, 1, 1)  # of whose states it writes none
         new_state = torch.where(empty, before, new_state)
         call.noise = 0.01  # products of rounded factors, chunk by chunk
-        return call.cut(output, new_state)
+        return form.answer(output, new_state)
     from flashinfer import gdn_decode as module
 
     needed = "run_pretranspose_decode" if q.shape[1] == 1 else "run_mtp_decode"
     if getattr(module, needed, True) is None:
         raise Unavailable("its decode kernels cannot be imported: they need cutlass (nvidia-cutlass-dsl[cu13])")
-    indices = call.with_word("indices")
-    words = {"scale": scale, "use_qk_l2norm": l2norm(call)}
-    if q.shape[1] == 1 and indices is None:
-        if state is None:
-            state = torch.zeros(q.shape[0], v.shape[2], v.shape[3], q.shape[3], device=q.device)
-        output, new_state = module.gated_delta_rule_decode_pretranspose(
-            q, k, v, state, a_log.float(), a, dt_bias.float(), b, **words)
-        return call.cut(output, new_state)
-    if indices is None or q.shape[1] < 2:
+    gates = (form.a_log.float(), a, form.dt_bias.float(), b)
+    words = {"scale": form.scale, "use_qk_l2norm": form.l2norm}
+    if q.shape[1] == 1 and form.indices is None:
+        state = form.zero_state() if form.state is None else form.state
+        return form.answer(*module.gated_delta_rule_decode_pretranspose(q, k, v, state, *gates, **words))
+    if form.indices is None or q.shape[1] < 2:
         raise Unavailable("its multi-token kernel takes a pool of states, indices, and two tokens or more")
     buffer = torch.empty(q.shape[0], q.shape[1], v.shape[2], v.shape[3], q.shape[3], device=q.device)
-    output, pool = module.gated_delta_rule_mtp(
-        q, k, v, state, int32(indices), a_log.float(), a, dt_bias.float(), b,
-        intermediate_states_buffer=buffer, disable_state_update=not updates_pool(call), **words)
-    return call.cut(output, pool)
+    return form.answer(*module.gated_delta_rule_mtp(
+        q, k, v, form.state, int32(form.indices), *gates, intermediate_states_buffer=buffer,
+        disable_state_update=not form.updates, **words))
 
 
 def mamba_ssu(call: Call):
@@ -447,13 +425,15 @@ def mamba_ssu(call: Call):
     if all numbers of a head are equal."""
     from flashinfer.mamba import selective_state_update
 
-    state, x, dt, a = (call[name] for name in ("state", "x", "dt", "A"))
+    parts = ssu_parts(call)
+    state, x, dt, a = (parts[part] for part in ("state", "x", "dt", "A"))
+    indices, skip, bias = (parts.get(part) for part in ("indices", "D", "dt_bias"))
     heads, dim, width = state.shape[1:]
     if dim < 64:
         raise Unavailable("its kernel takes heads of 64 and more, this one has %d" % dim)
 
     # dt, D and dt_bias have one dtype between them.
-    given = [y for y in (dt, call.get("D"), call.get("dt_bias")) if y is not None]
+    given = [y for y in (dt, skip, bias) if y is not None]
     wide = dt.dtype if all(y.dtype == dt.dtype for y in given) else call.torch.float32
 
     def by_head(value, leading, trailing, dtype):
@@ -473,17 +453,13 @@ def mamba_ssu(call: Call):
             first = first.unsqueeze(-1)
         return first.expand(shape)
 
-    softplus = call.scalar("softplus")
-    pad = call.scalar("pad_slot")
-    skip = call.get("D")  # which it takes for given
+    skip = call.torch.zeros(heads, device=x.device) if skip is None else skip  # which it takes for given
     output = selective_state_update(
-        state, x, by_head(dt, 1, 1, wide), by_head(a, 0, 2, a.dtype), call["B"], call["C"],
-        by_head(call.torch.zeros(heads, device=x.device) if skip is None else skip, 0, 1, wide), z=call.get("z"), dt_bias=by_head(call.get("dt_bias"), 0, 1, wide),
-        dt_softplus=True if softplus is None else bool(softplus),
-        state_batch_indices=call.with_word("indices"), pad_slot_id=-1 if pad is None else int(pad))
-    indices = call.with_word("indices")
+        state, x, by_head(dt, 1, 1, wide), by_head(a, 0, 2, a.dtype), parts["B"], parts["C"], by_head(skip, 0, 1, wide),
+        z=parts.get("z"), dt_bias=by_head(bias, 0, 1, wide), dt_softplus=bool(parts["softplus"]),
+        state_batch_indices=indices, pad_slot_id=int(parts["pad"]))
     if indices is not None:
-        output = call.torch.where((indices == (-1 if pad is None else int(pad))).view(-1, 1, 1), 0, output)
+        output = call.torch.where((indices == int(parts["pad"])).view(-1, 1, 1), 0, output)
     return call.cut(output, state)
 
 

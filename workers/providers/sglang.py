@@ -6,8 +6,8 @@ import sys
 import types
 
 from reftest_providers import (
-    Attention, Call, Need, Row, Table, Unavailable, choose_as_deepseek, expert_number, is_causal, kept_by_top_k,
-    merged_states, normed_outputs, only_known_experts, scaled_hidden, spread, updates_pool)
+    Attention, Call, GatedDelta, Need, Row, Table, Unavailable, choose_as_deepseek, expert_number, is_causal, kept_by_top_k,
+    merged_states, normed_outputs, only_known_experts, scaled_hidden, spread, ssu_parts)
 
 TRITON = (Need(("sglang",), "sglang", (0, 5)), Need(("triton",), "triton", (3, 0)), Need(("sglang-kernel",), optional=True))
 # Where FlashInfer is installed, some of them are its kernels: see by_itself.
@@ -116,36 +116,31 @@ def gdn(call: Call):
     """One kernel for gates, correction and state; it updates states in place: they are the call's own."""
     from sglang.kernels.ops.attention.linear.fused_sigmoid_gating_recurrent import fused_sigmoid_gating_delta_rule_update
 
-    torch = call.torch
-    if call.variant & 1:
+    torch, form = call.torch, GatedDelta(call)
+    if form.v_last:
         raise Unavailable("its states are [V, K], the definition's are [K, V]")
-    q, k, v, a, b = (call[name] for name in ("q", "k", "v", "a", "b"))
-    cu_seqlens, indices, state = call.get("cu_seqlens"), call.with_word("indices"), call.with_word("state")
+    q, k, v, a, b, cu_seqlens = form.q, form.k, form.v, form.a, form.b, form.cu_seqlens
     batch, tokens = q.shape[:2]
     if cu_seqlens is None:
         cu_seqlens = torch.arange(0, (batch + 1) * tokens, tokens, device=q.device)
         q, k, v, a, b = (x.reshape(1, -1, *x.shape[2:]) for x in (q, k, v, a, b))
     else:
         q, k, v, a, b = (x.unsqueeze(0) for x in (q, k, v, a, b))
-    count = len(cu_seqlens) - 1
-    if state is None:
-        state = torch.zeros(count, v.shape[2], v.shape[3], q.shape[3], device=q.device)
-    slots = indices if indices is not None else torch.arange(count, device=q.device)
-    scale, given = call.scalar("scale"), call.scalar("l2norm")
-    stays = indices is not None and not updates_pool(call)
+    state = form.zero_state() if form.state is None else form.state
+    slots = torch.arange(len(cu_seqlens) - 1, device=q.device) if form.indices is None else form.indices
     output = fused_sigmoid_gating_delta_rule_update(
-        call["A_log"].float(), a.contiguous(), call["dt_bias"].float(), 1.0, 20.0, q.contiguous(), k.contiguous(),
-        v.contiguous(), b.contiguous(), state, slots.to(torch.int32), scale=float(scale) if scale else q.shape[-1] ** -0.5,
-        use_qk_l2norm_in_kernel=bool(given) if given is not None else bool(call.variant & 2),
-        cu_seqlens=cu_seqlens.to(torch.int32), disable_state_update=stays)
-    return call.cut(output.reshape(call["v"].shape), state)
+        form.a_log.float(), a.contiguous(), form.dt_bias.float(), 1.0, 20.0, q.contiguous(), k.contiguous(), v.contiguous(),
+        b.contiguous(), state, slots.to(torch.int32), scale=form.scale, use_qk_l2norm_in_kernel=form.l2norm,
+        cu_seqlens=cu_seqlens.to(torch.int32), disable_state_update=form.indices is not None and not form.updates)
+    return form.answer(output.reshape(form.v.shape), state)
 
 
 def mamba_ssu(call: Call):
     from sglang.kernels.ops.mamba.triton_ops.mamba_ssm import selective_state_update
 
     torch = call.torch
-    state, x = call["state"], call["x"]
+    parts = ssu_parts(call)
+    state, x, indices = parts["state"], parts["x"], parts.get("indices")
     heads, dim, width = state.shape[1:]
 
     def spread(value, shape):
@@ -155,15 +150,13 @@ def mamba_ssu(call: Call):
             value = value.unsqueeze(-1)
         return value.expand(shape)
 
-    softplus, pad, indices = call.scalar("softplus"), call.scalar("pad_slot"), call.with_word("indices")
     output = torch.zeros_like(x)
     selective_state_update(
-        state, x, spread(call["dt"], x.shape), spread(call["A"], (heads, dim, width)), call["B"], call["C"],
-        D=spread(call.get("D"), (heads, dim)), z=call.get("z"), dt_bias=spread(call.get("dt_bias"), (heads, dim)),
-        dt_softplus=True if softplus is None else bool(softplus), state_batch_indices=indices,
-        pad_slot_id=-1 if pad is None else int(pad), out=output)
+        state, x, spread(parts["dt"], x.shape), spread(parts["A"], (heads, dim, width)), parts["B"], parts["C"],
+        D=spread(parts.get("D"), (heads, dim)), z=parts.get("z"), dt_bias=spread(parts.get("dt_bias"), (heads, dim)),
+        dt_softplus=bool(parts["softplus"]), state_batch_indices=indices, pad_slot_id=int(parts["pad"]), out=output)
     if indices is not None:  # of padding it takes the state for 0 and goes on
-        output[indices == (-1 if pad is None else int(pad))] = 0
+        output[indices == int(parts["pad"])] = 0
     return call.cut(output, state)
 
 
