@@ -463,6 +463,26 @@ def states_misread(torch, common, tables):
     yield from map(str, rows - seen)
 
 
+def heads_misread(torch, common, tables):
+    """Rows of gdn that hand a library q and k of different heads, or a value head those of another."""
+    for _, make in calls(torch, common, {"gdn"}):
+        for table in (table for table in tables if "gdn" in table.rows):
+            call, v = make(), make()["v"]
+            call.device = Device("cuda")
+            if "use_qk_l2norm" in call.inputs:
+                call.inputs["use_qk_l2norm"] = False
+            ones, numbers = torch.ones_like(v), torch.arange(v.shape[-2]).view(-1, 1)
+            call.inputs.update(q=ones[..., ::2, :] * numbers[: v.shape[-2] // 2].to(v), k=ones * numbers.to(v))
+            HANDED.clear()
+            with contextlib.suppress(Reached):
+                table.rows["gdn"].call(call)
+            handed = [x.flatten(0, -3) for x in (*HANDED[-1][1], *HANDED[-1][2].values())
+                      if torch.is_tensor(x) and x.shape[-2:] == v.shape[-2:]][:2]
+            wanted = [(ones * x).flatten(0, -3) for x in (numbers // 2, numbers)]
+            if any(x.shape != y.shape or (x != y).any() for x, y in zip(handed, wanted)):
+                yield "%s of %s" % (table.name, call.name)
+
+
 def named_otherwise(torch, common, tables):
     """Rows that give a definition's outputs by their places where names tell, or pass over numbers that other names have."""
 
@@ -556,7 +576,7 @@ def main():
     for name in ("flashinfer", "sglang", "fla"):
         tables += load("reftest_provider_" + name, os.path.join(TOP, "workers", "providers", name + ".py")).TABLES
     record = recorded.load()
-    print("1..%d" % (16 + 3 * len(PLANTED)))
+    print("1..%d" % (17 + 3 * len(PLANTED)))
     called, reached, wrong = run_all(torch, common, tables, known_of(record))
     _, reached_older, wrong_older = run_all(torch, common, tables, known_of(record, "sglang_kernel"))
     number = 0
@@ -600,6 +620,8 @@ def main():
     install(known_of(record), set())
     mistaken = list(states_misread(torch, common, tables))
     good &= tell(not mistaken, "states, slots and what belongs to them are told as their families tell them", mistaken)
+    mistaken = list(heads_misread(torch, common, tables))
+    good &= tell(not mistaken, "where q and k have heads of their own, each value head has those of its group", mistaken)
     otherwise = list(named_otherwise(torch, common, tables))
     good &= tell(not otherwise, "outputs and numbers go by the names that their families go by", otherwise)
     for what, name, changed in plants(record):

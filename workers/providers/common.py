@@ -224,6 +224,8 @@ class GatedDelta:
         self.call = call
         self.q, self.k, self.v, self.a, self.b, self.a_log, self.dt_bias = (
             parts[part] for part in ("q", "k", "v", "a", "b", "a_log", "dt_bias"))
+        if self.q.shape != self.k.shape:  # each has heads of its own; to libraries those of q are those of k
+            self.q, self.k = (x.repeat_interleave(self.v.shape[-2] // x.shape[-2], dim=-2) for x in (self.q, self.k))
         self.state, self.cu_seqlens, self.indices = (parts.get(part) for part in ("state", "cu_seqlens", "indices"))
         if self.indices is not None and self.state is None:
             raise Unavailable("the pool that the indices lead into is absent")
