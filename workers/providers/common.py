@@ -265,7 +265,8 @@ def offsets_list(offsets):
 
 
 def empty_to_infinity(lse):
-    """Base 2 stays; older kernels give a large negative number, or +infinity, for a row that saw nothing."""
+    """Of a row that saw nothing, for which older kernels have a large negative number. +infinity is nobody's word for it: it
+    stays, and is seen."""
     lse = lse.float()
     return torch.where(lse <= -1e4, torch.full_like(lse, float("-inf")), lse)
 
