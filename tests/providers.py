@@ -489,6 +489,16 @@ def named_otherwise(torch, common, tables):
     def starter(family, part):
         return next(make for _, make in calls(torch, common, {family}) if part in make().name)()
 
+    def renamed(call):
+        """Words of one part in the name of another, or in none."""
+        names = {"probs": "top_k_probs", "bias": "shift", "logits": "logits_of_temperature", "cos_sin_cache": "cos_sin"}
+        call.axes_of = {names.get(name, name): axes for name, axes in call.axes_of.items()}
+        call.inputs = {names.get(name, name): x for name, x in call.inputs.items()}
+
+    def weights_first(call):
+        """Vectors before what they belong to, in their order."""
+        call.inputs = dict(sorted(call.inputs.items(), key=lambda item: item[1].dim()))
+
     def answer(table, call):
         call.device = Device("cuda")
         HANDED.clear()
@@ -528,6 +538,20 @@ def named_otherwise(torch, common, tables):
         answer(table, call)
         if HANDED[-1][1][1].tolist() != [call["probs"].shape[1]] * len(call["top_k"]):
             yield "%s: top-k of %s" % (table, HANDED[-1][1][1])
+    for family, names in (("sampling", ("flashinfer", "sgl_kernel")), ("layernorm", ("flashinfer",)), ("softmax", ("flashinfer",)),
+                          ("rope", ("flashinfer",))):
+        for table in names:
+            handed = []
+            for change in (lambda call: None, renamed, weights_first):
+                call = starter(family, {"sampling": "top_k_renorm", "rope": "cos_sin", "softmax": "v128256"}.get(family, family))
+                for number, (name, x) in enumerate(call.inputs.items(), 2):
+                    call.inputs[name] = x * 0 + number if torch.is_tensor(x) else x
+                change(call)
+                with contextlib.suppress(common.Unavailable):
+                    answer(table, call)
+                handed.append(str(HANDED))
+            if len(set(handed)) > 1 or handed[0] == "[]":
+                yield "%s: %s by another name and in another place" % (table, family)
     call = starter("softmax", "e256")
     logits = next(iter(call.inputs))
     call.inputs[logits] = call[logits].view(2, -1, 256)  # FlashInfer takes rows

@@ -97,7 +97,7 @@ class Call:
 
     def scalar(self, word, default=None):
         for name, value in self.inputs.items():
-            if word in name and isinstance(value, (int, float)):
+            if word in name.lower() and isinstance(value, (int, float)):
                 return value
         return default
 
@@ -278,6 +278,11 @@ def merged_states(call):
     v, s = ([x for x in tensors if x.dim() == rank] for rank in (widest, widest - 1))
     mask = next((x.bool() for x in tensors if x.dim() < widest - 1), None)
     return v, s, mask
+
+
+def filter_parameter(call, word):
+    """What a filter of probabilities takes, for all rows or for each: these may have a filter's name, too."""
+    return next(x for name, x in call.inputs.items() if word in name and (not isinstance(x, torch.Tensor) or x.dim() == 1))
 
 
 def kept_by_top_k(top_k, vocabulary):

@@ -10,7 +10,7 @@ import sys
 
 from reftest_providers import (
     COMPILE_S, Attention, Call, GatedDelta, Need, NotBuilt, Row, Table, Unavailable, choose_as_deepseek, empty_to_infinity,
-    expert_number, is_causal, kept_by_top_k, merged_states, normed_outputs, only_known_experts, progress_of,
+    expert_number, filter_parameter, is_causal, kept_by_top_k, merged_states, normed_outputs, only_known_experts, progress_of,
     scaled_hidden, ssu_parts)
 
 NEEDS = (
@@ -218,15 +218,16 @@ def norm(plain_name, fused_name):
 def layernorm(call: Call):
     from flashinfer import norm as module
 
-    x, *rest = call.tensors(floating=True)
-    bias = call.with_word("bias") if call.with_word("bias") is not None else call.with_word("beta")
-    weights = [y for y in rest if y is not bias]
-    if bias is None or len(weights) != 1 or any(str(y.dtype) != "torch.float32" for y in rest):
+    (x,) = call.tensors(least_rank=2)
+    names = [name for name, y in call.inputs.items() if isinstance(y, call.torch.Tensor) and y.dim() == 1]
+    if "bias" in names[0] or "beta" in names[0]:  # the second is the bias otherwise: kernels/layernorm/inputs.h
+        names.reverse()
+    if len(names) != 2 or any(str(call[name].dtype) != "torch.float32" for name in names):
         raise Unavailable("it takes a weight and a bias of float32")
     if str(x.dtype) != "torch.bfloat16":
         raise Unavailable("it takes activations of bfloat16")
     flat = x.contiguous().view(-1, x.shape[-1])
-    return call.cut(module.layernorm(flat, weights[0], bias, eps=float(call.constant("eps"))).view(x.shape))
+    return call.cut(module.layernorm(flat, *(call[name] for name in names), eps=float(call.constant("eps"))).view(x.shape))
 
 
 def activation(call: Call):
@@ -289,9 +290,12 @@ def rope_number(call, name, otherwise=None):
 def rope(call: Call):
     from flashinfer import rope as module
 
-    positions = next(x for x in call.tensors(floating=False) if x.dim() == 1)
-    cache = call.with_word("cache")
-    rotated = [x.contiguous() for x in call.tensors(least_rank=2, floating=True) if x is not cache]
+    positions = next(name for name, x in call.inputs.items() if isinstance(x, call.torch.Tensor) and not x.is_floating_point())
+    floats = [name for name, x in call.inputs.items() if isinstance(x, call.torch.Tensor) and x.is_floating_point()]
+    rotated = [name for name in floats if call[name].dim() > 1 and "cache" not in name
+               and call.axes_of[name][0] == call.axes_of[positions][0]]  # as kernels/rope/inputs.h has it
+    cache = next((call[name] for name in floats if name not in rotated), None)
+    positions, rotated = call[positions], [call[name].contiguous() for name in rotated]
     interleaved = bool(call.scalar("interleave", False)) if call.scalar("interleave") is not None else bool(
         call.variant & 2)
     if call.scalar("neox") is not None:
@@ -329,7 +333,7 @@ def sampling(call: Call):
 
     probs = next(x for x in call.tensors(floating=True) if x.dim() == 2).float().contiguous()
     filters = [(bit, word) for bit, word in ((TOP_K, "top_k"), (TOP_P, "top_p"), (MIN_P, "min_p")) if call.variant & bit]
-    values = [call.with_word(word) for _, word in filters]
+    values = [filter_parameter(call, word) for _, word in filters]
     words = [word for _, word in filters]
     values = [kept_by_top_k(x, probs.shape[1]) if word == "top_k" else x for x, word in zip(values, words)]
     if call.variant & RENORM:
@@ -355,7 +359,7 @@ def masked(call: Call):
     if call.variant != TOP_K | RENORM:
         raise Unavailable("it masks what a top-k drops, and renormalises nothing else")
     probs = next(x for x in call.tensors(floating=True) if x.dim() == 2).float().contiguous()
-    k = call.with_word("top_k")
+    k = filter_parameter(call, "top_k")
     k = int32(k).expand(len(probs)) if hasattr(k, "dtype") else torch.full((len(probs),), int(k), device=probs.device)
     vocabulary = probs.shape[1]
     filtered = (k > 0) & (k < vocabulary)
@@ -368,8 +372,9 @@ def masked(call: Call):
 def softmax(call: Call):
     from flashinfer import sampling as module
 
-    temperature = call.with_word("temperature")
-    (logits,) = (x for x in call.tensors(floating=True) if x is not temperature)
+    (output,) = call.outputs.values()
+    (logits,) = call.tensors(least_rank=len(output["shape"]))
+    temperature = next((x for x in call.inputs.values() if x is not logits), None)
     rows = logits.float().contiguous().view(-1, logits.shape[-1])
     return call.cut(module.softmax(rows, temperature=temperature).view(logits.shape))
 

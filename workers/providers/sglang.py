@@ -6,8 +6,8 @@ import sys
 import types
 
 from reftest_providers import (
-    Attention, Call, GatedDelta, Need, Row, Table, Unavailable, choose_as_deepseek, expert_number, is_causal, kept_by_top_k,
-    merged_states, normed_outputs, only_known_experts, scaled_hidden, spread, ssu_parts)
+    Attention, Call, GatedDelta, Need, Row, Table, Unavailable, choose_as_deepseek, expert_number, filter_parameter,
+    is_causal, kept_by_top_k, merged_states, normed_outputs, only_known_experts, scaled_hidden, spread, ssu_parts)
 
 TRITON = (Need(("sglang",), "sglang", (0, 5)), Need(("triton",), "triton", (3, 0)), Need(("sglang-kernel",), optional=True))
 # Where FlashInfer is installed, some of them are its kernels: see by_itself.
@@ -213,7 +213,7 @@ def sampling(call: Call):
     words = [word for bit, word in ((1, "top_k"), (2, "top_p"), (4, "min_p")) if call.variant & bit]
     if words not in (["top_k"], ["top_p"]):
         raise Unavailable("it renormalises by top-k or top-p")
-    value = call.with_word(words[0])
+    value = filter_parameter(call, words[0])
     if words[0] == "top_k":
         value = kept_by_top_k(value, probs.shape[1])
     return call.cut(of(module, words[0] + "_renorm_probs")(probs, value))
