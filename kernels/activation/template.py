@@ -22,8 +22,9 @@ def activation_inputs(definition, axes, device="cpu", seed=0):
 
 
 def activation_kind(definition):
-    """The kernel's name. Nothing but the definition's name, or its fi_api tag, says which it is."""
-    words = " ".join([definition["name"], *definition.get("tags", [])])
+    """The kernel's name. Nothing but the definition's name says which it is; else its fi_api tag, and its op_type."""
+    tags = [tag for tag in definition.get("tags", []) if tag.startswith("fi_api:")]
+    words = [definition["name"], *tags, definition["op_type"]]
     kinds = {
         "gelu_tanh": "gelu_tanh_and_mul",
         "geglu_tanh": "gelu_tanh_and_mul",
@@ -32,9 +33,10 @@ def activation_kind(definition):
         "silu": "silu_and_mul",
         "swiglu": "silu_and_mul",
     }
-    for word, kind in kinds.items():
-        if word in words:
-            return kind
+    for text in words:
+        for word, kind in kinds.items():
+            if word in text:
+                return kind
     raise NotImplementedError(f"nothing says which activation {definition['name']} is")
 
 

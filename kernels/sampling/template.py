@@ -10,11 +10,12 @@ def sampling_roles(definition):
     """Names by part: "probs", and of "top_k", "top_p", "min_p" those that are there."""
     roles = {}
     for name, spec in definition["inputs"].items():
+        if len(spec["shape"] or ()) == 2:
+            roles["probs"] = name  # which may have a filter's name
+            continue
         filters = [part for part in ("top_k", "top_p", "min_p") if part in name]
-        roles[filters[0] if filters else "probs"] = name
-        assert filters or len(spec["shape"]) == 2, (
-            f"'{name}' is none of probs, top_k, top_p, min_p"
-        )
+        assert filters, f"'{name}' is none of probs, top_k, top_p, min_p"
+        roles[filters[0]] = name
     return roles
 
 

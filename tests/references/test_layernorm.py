@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: bc0cf943017a7477d8599ffa220e1034
+# reftest-body: 8fec7acb4f0ba01f40b197928c714ae9
 """Tests of definitions/layernorm. conftest.py says how they run."""
 
 import pytest
@@ -7,6 +7,18 @@ import torch
 
 # isort: split
 import conftest
+
+
+def layernorm_parts(definition):
+    """Names of the activations, of the weight and of the bias (None without one), which is the second vector where no name
+    says that it is the first."""
+    specs = definition["inputs"]
+    names = conftest.tensor_inputs(definition)
+    hidden = next(name for name in names if len(specs[name]["shape"]) > 1)
+    vectors = [name for name in names if name != hidden]
+    if "bias" in vectors[0] or "beta" in vectors[0]:
+        vectors.reverse()
+    return hidden, *vectors, *[None] * (2 - len(vectors))
 
 
 def layernorm_inputs(definition, axes, device="cpu", seed=0):
@@ -33,16 +45,14 @@ def layernorm_inputs(definition, axes, device="cpu", seed=0):
 
 def layernorm_flashinfer(test, inputs):
     norm = conftest.need("flashinfer.norm", conftest.device_of(inputs))
-    names = conftest.tensor_inputs(conftest.definition_of(test))
+    names = layernorm_parts(conftest.definition_of(test))
     scalars = [value for value in inputs.values() if isinstance(value, float)]
     eps = scalars[0] if scalars else conftest.need_constant(test, "eps")
-    x, *parameters = [inputs[name] for name in names]
-    if len(parameters) < 2 or any(p.dtype != torch.float32 for p in parameters):
+    x, weight, bias = (inputs.get(name) for name in names)
+    if bias is None or not weight.dtype == bias.dtype == torch.float32:
         raise NotImplementedError("it takes a weight and a bias of float32")
     if x.dtype != torch.bfloat16:
         raise NotImplementedError("it takes activations of bfloat16")
-    bias = next(i for i, name in enumerate(names[1:]) if "bias" in name or i == 1)
-    weight, bias = parameters[1 - bias], parameters[bias]
     return norm.layernorm(x.contiguous().view(-1, x.shape[-1]), weight, bias, eps).view(
         x.shape
     )
@@ -51,12 +61,11 @@ def layernorm_flashinfer(test, inputs):
 def layernorm_probe(test):
     """Rows of x and -x by turns answer with x / sqrt(x² + eps) where the weight is 1; x² is below any epsilon in use."""
     definition, x = conftest.definition_of(test), 2.0**-20
-    hidden, *parameters = conftest.tensor_inputs(definition)
+    hidden, weight, _ = layernorm_parts(definition)
     inputs = layernorm_inputs(definition, test.SIZES[0].axes)
     inputs = {name: torch.zeros_like(value) for name, value in inputs.items()}
     inputs[hidden][..., 0::2], inputs[hidden][..., 1::2] = x, -x
-    for name in parameters:
-        inputs[name] += 0.0 if "bias" in name else 1.0
+    inputs[weight] += 1.0
     y = conftest.run_reference(test, inputs)[0].double().abs().mean().item()
     return {"eps": conftest.round_constant((x / y) ** 2 - x**2 if y else 0.0)}
 
@@ -64,14 +73,10 @@ def layernorm_probe(test):
 def layernorm_torch(test, inputs):
     """layer_norm in float64."""
     definition = conftest.definition_of(test)
-    hidden, *parameters = conftest.tensor_inputs(definition)
+    names = layernorm_parts(definition)
     scalars = [value for value in inputs.values() if isinstance(value, float)]
     eps = scalars[0] if scalars else conftest.need_constant(test, "eps")
-    biases = [name for name in parameters if "bias" in name] or parameters[1:]
-    weights = [name for name in parameters if name not in biases]
-    x = inputs[hidden].double()
-    w = inputs[weights[0]].double() if weights else None
-    b = inputs[biases[0]].double() if biases else None
+    x, w, b = (inputs[name].double() if name else None for name in names)
     (output,) = definition["outputs"].values()
     normed = torch.nn.functional.layer_norm(x, x.shape[-1:], w, b, eps)
     return normed.to(conftest.dtype_of(output))

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 78cc9b5a850673b1ff8701a5466b1a62
+# reftest-body: 71712ca00eb671df5e309e778f114d01
 """Tests of definitions/softmax. conftest.py says how they run."""
 
 import pytest
@@ -7,6 +7,14 @@ import torch
 
 # isort: split
 import conftest
+
+
+def softmax_parts(definition):
+    """Names of the logits, which have the output's rank, and of the temperature (None without one)."""
+    specs, (output,) = definition["inputs"], definition["outputs"].values()
+    ranks = {name: len(spec["shape"] or ()) for name, spec in specs.items()}
+    logits = next(name for name in specs if ranks[name] == len(output["shape"]))
+    return logits, next((name for name in specs if name != logits), None)
 
 
 def softmax_inputs(definition, axes, device="cpu", seed=0):
@@ -20,7 +28,7 @@ def softmax_inputs(definition, axes, device="cpu", seed=0):
             continue
         shape, dtype = conftest.shape_of(spec, sizes), conftest.dtype_of(spec)
         values = conftest.noise(shape, torch.float32, "cpu", generator)
-        if len(shape) == 1:
+        if name == softmax_parts(definition)[1]:
             values = values * 0.6 + 1.1
         else:
             rows = values.view(-1, shape[-1])
@@ -39,9 +47,10 @@ def softmax_torch(test, inputs):
     """In float64."""
     definition = conftest.definition_of(test)
     (output,) = definition["outputs"].values()
-    logits, *rest = inputs.values()
-    logits = logits.double()
-    for temperature in rest:
+    logits, temperature = softmax_parts(definition)
+    logits = inputs[logits].double()
+    if temperature is not None:
+        temperature = inputs[temperature]
         if isinstance(temperature, torch.Tensor):
             temperature = temperature.double().view(-1, *[1] * (logits.dim() - 1))
         logits = logits / temperature
@@ -50,9 +59,10 @@ def softmax_torch(test, inputs):
 
 def softmax_flashinfer(test, inputs):
     sampling = conftest.need("flashinfer.sampling", conftest.device_of(inputs))
-    logits, *temperature = inputs.values()
-    temperature = temperature[0] if temperature else None
-    return sampling.softmax(logits.float().contiguous(), temperature=temperature)
+    logits, temperature = softmax_parts(conftest.definition_of(test))
+    logits, temperature = inputs[logits], inputs.get(temperature)
+    rows = logits.float().contiguous().view(-1, logits.shape[-1])
+    return sampling.softmax(rows, temperature=temperature).view(logits.shape)
 
 
 # definition: "softmax_e256"
