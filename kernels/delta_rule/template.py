@@ -6,6 +6,7 @@ from kernels.recurrence_template import (
     recurrence_call,
     recurrence_heads,
     recurrence_normed,
+    recurrence_parts,
     recurrence_strength,
 )
 
@@ -13,6 +14,7 @@ from kernels.recurrence_template import (
 def delta_rule_fla(test, inputs):
     ops = conftest.need("fla.ops.delta_rule", conftest.device_of(inputs))
     definition = conftest.definition_of(test)
+    inputs = recurrence_parts(definition, inputs)
     words = recurrence_heads(inputs)
     words["beta"] = recurrence_strength(definition, inputs)
     norm = {"use_qk_l2norm_in_kernel": recurrence_normed(definition, inputs)}

@@ -7,14 +7,17 @@ from kernels.recurrence_template import (
     recurrence_heads,
     recurrence_log_gates,
     recurrence_normed,
+    recurrence_parts,
     recurrence_unit,
 )
 
 
 def gla_fla(test, inputs):
     ops = conftest.need("fla.ops.gla", conftest.device_of(inputs))
+    definition = conftest.definition_of(test)
+    inputs = recurrence_parts(definition, inputs)
     words = recurrence_heads(inputs)
-    if recurrence_normed(conftest.definition_of(test), inputs):
+    if recurrence_normed(definition, inputs):
         words = recurrence_unit(words)
     words["g"] = recurrence_log_gates(inputs)
 

@@ -6,6 +6,7 @@ from kernels.recurrence_template import (
     recurrence_call,
     recurrence_log_gates,
     recurrence_normed,
+    recurrence_parts,
     recurrence_strength,
 )
 
@@ -13,6 +14,7 @@ from kernels.recurrence_template import (
 def kda_fla(test, inputs):
     ops = conftest.need("fla.ops.kda", conftest.device_of(inputs))
     definition = conftest.definition_of(test)
+    inputs = recurrence_parts(definition, inputs)
     words = {name: inputs[name] for name in "qkv"}
     words["g"] = recurrence_log_gates(inputs)
     words["beta"] = recurrence_strength(definition, inputs)

@@ -7,14 +7,17 @@ from kernels.recurrence_template import (
     recurrence_heads,
     recurrence_log_gates,
     recurrence_normed,
+    recurrence_parts,
     recurrence_unit,
 )
 
 
 def simple_gla_fla(test, inputs):
     ops = conftest.need("fla.ops.simple_gla", conftest.device_of(inputs))
+    definition = conftest.definition_of(test)
+    inputs = recurrence_parts(definition, inputs)
     words, more = recurrence_heads(inputs), {}
-    if recurrence_normed(conftest.definition_of(test), inputs):
+    if recurrence_normed(definition, inputs):
         words = recurrence_unit(words)
     if "g_gamma" in inputs:
         more["g_gamma"] = inputs["g_gamma"]

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 5e1b8b49c3e83fa7dc5c436a1345bb00
+# reftest-body: ac42452678ad02d4bb3d6b3692bb0385
 """Tests of definitions/kda. conftest.py says how they run."""
 
 import pytest
@@ -16,11 +16,42 @@ def recurrence_says(definition, *words):
     return any(word in told for word in words)
 
 
-def recurrence_scalar(name, key_size):
+def recurrence_part(name, spec):
+    """What an input is: the name that most definitions have for it."""
+    if spec["shape"] is not None and "int" in spec["dtype"]:
+        return "cu_seqlens"
+    scalars = ("l2norm", "beta_sigmoid", "neg_eigval", "lower_bound", "scale")
+    words = {
+        "state": "initial_state",
+        "a_log": "A_log",
+        "bias": "dt_bias",
+        "gamma": "g_gamma",
+    }
+    if spec["shape"] is None:
+        words = {word: word for word in scalars}
+    for word, part in words.items():
+        if word in name.lower():
+            return part
+    if name == "h0":
+        return "initial_state"
+    return name if name in ("g", "gk", "b", "beta") else name[0].lower()
+
+
+def recurrence_parts(definition, values):
+    """Values of inputs by part."""
+    specs = definition["inputs"]
+    return {recurrence_part(name, spec): values[name] for name, spec in specs.items()}
+
+
+def recurrence_is_state(output):
+    return "state" in output.lower() or output == "ht"
+
+
+def recurrence_scalar(part, key_size):
     """Values of Python scalars, none that a reference would have by heart."""
-    if "lower_bound" in name:
+    if part == "lower_bound":
         return -5.0
-    return 1.25 * key_size**-0.5 if "scale" in name else True
+    return 1.25 * key_size**-0.5 if part == "scale" else True
 
 
 def recurrence_offsets(total, parts, generator):
@@ -47,51 +78,51 @@ def recurrence_inputs(definition, axes, device="cpu", seed=0):
     """Keys of a norm near 1, so that the state contracts; a first state of which something is left at the end."""
     sizes = conftest.resolve_axes(definition, axes)
     generator = conftest.generator_of(seed)
-    key_size = sizes[definition["inputs"]["q"]["shape"][-1]]
-    raw = any(word in definition["inputs"] for word in ("A_log", "lower_bound"))
-    logits = any("beta_sigmoid" in name for name in definition["inputs"])
-    logits = logits or recurrence_says(definition, "beta_sigmoid")
+    parts = recurrence_parts(definition, definition["inputs"])
+    key_size = sizes[parts["q"]["shape"][-1]]
+    raw = any(word in parts for word in ("A_log", "lower_bound"))
+    logits = "beta_sigmoid" in parts or recurrence_says(definition, "beta_sigmoid")
     inputs = {}
     for name, spec in definition["inputs"].items():
+        part = recurrence_part(name, spec)
         if spec["shape"] is None:
-            inputs[name] = recurrence_scalar(name, key_size)
+            inputs[name] = recurrence_scalar(part, key_size)
             continue
         shape, dtype = conftest.shape_of(spec, sizes), conftest.dtype_of(spec)
         values = conftest.noise(shape, torch.float32, "cpu", generator)
-        if "int" in spec["dtype"]:
-            total = sizes[definition["inputs"]["q"]["shape"][-3]]
+        if part == "cu_seqlens":
+            total = sizes[parts["q"]["shape"][-3]]
             values = recurrence_offsets(total, shape[0] - 1, generator)
-        elif name == "k":
+        elif part == "k":
             values *= (3 / key_size) ** 0.5
-        elif "state" in name:
+        elif part == "initial_state":
             values *= 0.5
-        elif name in ("g", "gk", "g_gamma"):
+        elif part in ("g", "gk", "g_gamma"):
             values = recurrence_gates(values, raw)
-        elif name == "A_log":
+        elif part == "A_log":
             values -= 2
-        elif name == "dt_bias":
+        elif part == "dt_bias":
             values *= 2
-        elif name in ("beta", "b"):
-            values = values * 4 if logits or name == "b" else (values + 1) / 2
+        elif part in ("beta", "b"):
+            values = values * 4 if logits or part == "b" else (values + 1) / 2
         inputs[name] = values.to(dtype).to(device)
     return inputs
 
 
 def recurrence_edges(definition, axes):
     """No sequence, and one of one token."""
-    inputs, edges = definition["inputs"], []
-    offsets = inputs.get("cu_seqlens")
+    parts, edges = recurrence_parts(definition, definition["inputs"]), []
+    offsets, tokens = parts.get("cu_seqlens"), parts["q"]["shape"]
     for count in (0, 1):
-        edge = {**axes, inputs["q"]["shape"][-3]: count}
+        edge = {**axes, tokens[-3]: count}
         if offsets is None:
-            edge[inputs["q"]["shape"][0]] = count
-            edge[inputs["q"]["shape"][1]] = 1
+            edge[tokens[0]] = count
+            edge[tokens[1]] = 1
         else:
-            states = [
-                s
-                for n, s in {**inputs, **definition["outputs"]}.items()
-                if "state" in n
-            ]
+            outputs = definition["outputs"]
+            states = [outputs[name] for name in outputs if recurrence_is_state(name)]
+            if "initial_state" in parts:
+                states.append(parts["initial_state"])
             edge.update({state["shape"][0]: count for state in states})
             edge[offsets["shape"][0]] = count + 1
         edges.append({axis: edge[axis] for axis in axes})
@@ -120,24 +151,17 @@ def recurrence_log_gates(inputs):
 
 def recurrence_strength(definition, inputs):
     beta = inputs["b" if "b" in inputs else "beta"]
-    switches = {
-        word: bool(value)
-        for name, value in inputs.items()
-        for word in ("beta_sigmoid", "neg_eigval")
-        if word in name
-    }
     said = recurrence_says(definition, "beta_sigmoid") or "b" in inputs
-    if switches.get("beta_sigmoid", said):
+    if inputs.get("beta_sigmoid", said):
         beta = torch.sigmoid(beta.float())
-    if switches.get("neg_eigval", recurrence_says(definition, "neg_eigval")):
+    if inputs.get("neg_eigval", recurrence_says(definition, "neg_eigval")):
         beta = 2 * beta
     return beta
 
 
 def recurrence_normed(definition, inputs):
     """Are q and k normalised in the operation?"""
-    norms = [value for name, value in inputs.items() if "l2norm" in name]
-    return bool(norms[0] if norms else recurrence_says(definition, "l2norm"))
+    return bool(inputs.get("l2norm", recurrence_says(definition, "l2norm")))
 
 
 def recurrence_heads(inputs):
@@ -157,7 +181,7 @@ def recurrence_unit(words):
 
 
 def recurrence_call(test, inputs, chunk, recurrent, words, **more):
-    """One of two forms of a kernel. States are [K, V] there; packed sequences are one row of a batch, in each of `words`."""
+    """Of inputs by part. One of two forms of a kernel. States are [K, V] there; packed sequences are one row of a batch, in each of `words`."""
     definition = conftest.definition_of(test)
     if min(inputs["q"].shape) == 0:
         raise NotImplementedError("it launches no empty grid")
@@ -176,12 +200,14 @@ def recurrence_call(test, inputs, chunk, recurrent, words, **more):
         **words, **more, initial_state=state, output_final_state=True
     )
     state = state.transpose(-1, -2) if first else state
-    return (output[0] if flat else output, state)[: len(definition["outputs"])]
+    found = (output[0] if flat else output, state)
+    return tuple(found[recurrence_is_state(name)] for name in definition["outputs"])
 
 
 def kda_fla(test, inputs):
     ops = conftest.need("fla.ops.kda", conftest.device_of(inputs))
     definition = conftest.definition_of(test)
+    inputs = recurrence_parts(definition, inputs)
     words = {name: inputs[name] for name in "qkv"}
     words["g"] = recurrence_log_gates(inputs)
     words["beta"] = recurrence_strength(definition, inputs)

@@ -4,18 +4,22 @@
 . "$(dirname "$0")/scene.sh"
 pytest_is_here
 given layernorm_h768 softmax_v128256 top_k_renorm_probs_v32000 silu_and_mul_h2048 gdn_mtp_qk2_v4_d128_k_last \
-	gdn_prefill_qk2_v4_d128_k_last mamba_ssu_decode_gated_h16_d64_s128_ng4
+	gdn_prefill_qk2_v4_d128_k_last mamba_ssu_decode_gated_h16_d64_s128_ng4 gla_chunk_varlen_h2_d128 \
+	simple_gla_varlen_gamma_h4_k64_v128 delta_rule_chunk_varlen_h2_k128_v64 gated_delta_rule_recurrent_h2_hv4_d64 \
+	kda_chunk_varlen_gate_beta_sigmoid_h4_d64
 cat >"$work/twins.py" <<'END'
 import json
 import sys
 
 NAMES = {"bias": "shift", "logits": "logits_of_temperature", "probs": "top_k_probs", "q": "query", "k": "key", "v": "value",
-         "A_log": "log_decay", "scale": "Scale", "cu_seqlens": "qo_indptr", "state_batch_indices": "slots", "pad_slot_id": "padding"}
+         "A_log": "a_log_of_decay", "scale": "Scale", "cu_seqlens": "qo_indptr", "state_batch_indices": "slots",
+         "pad_slot_id": "padding", "g_gamma": "Gamma", "use_beta_sigmoid_in_kernel": "beta_sigmoid"}
+STATES = {"gdn": {}, "mamba_ssu": {"state": "pool"}}
 for path in sys.argv[1:]:
     with open(path, encoding="utf-8") as file:
         definition = json.load(file)
-    ssu = definition["op_type"] == "mamba_ssu"
-    names = {name: "pool" if ssu and name == "state" else NAMES.get(name, name) for name in definition["inputs"]}
+    words = NAMES | STATES.get(definition["op_type"], {"initial_state": "h0"})
+    names = {name: words.get(name, name) for name in definition["inputs"]}
     # Vectors before what they belong to; of two that no name tells apart, the bias is the second.
     order = sorted(names, key=lambda name: len(definition["inputs"][name]["shape"] or ()))
     definition["inputs"] = {names[name]: definition["inputs"][name] for name in order}
@@ -93,4 +97,5 @@ expect_exit 0
 expect_silence_about 'another'
 expect_says 'same gdn_flashinfer gdn_mtp' 'same gdn_fla gdn_prefill' 'same gdn_sglang gdn_prefill' 'same mamba_ssu_sglang' \
 	'same mamba_ssu_flashinfer' 'same layernorm_torch' 'same softmax_torch' 'same softmax_flashinfer' 'same sampling_flashinfer' \
+	'same gla_fla' 'same simple_gla_fla' 'same delta_rule_fla' 'same gated_delta_rule_fla' 'same kda_fla' \
 	'same activation_torch' 'same activation_flashinfer'
