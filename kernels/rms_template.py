@@ -43,21 +43,33 @@ def rms_inputs(definition, axes, device, seed, offset):
     return inputs
 
 
+def rms_sum_first(definition):
+    """Does the sum with the residual come before what is normed? If names say so; the second output is it otherwise."""
+    first, *second = definition["outputs"]
+    return bool(second) and "resid" in first and "resid" not in second[0]
+
+
+def rms_outputs(definition, normed, total):
+    """In the definition's order, as many as it has."""
+    outputs = (total, normed) if rms_sum_first(definition) else (normed, total)
+    return outputs[: len(definition["outputs"])]
+
+
 def rms_epsilon(test, inputs):
     scalars = [value for value in inputs.values() if isinstance(value, float)]
     return scalars[0] if scalars else conftest.need_constant(test, "eps")
 
 
 def rms_call(test, inputs, plain, fused_in_place):
-    hidden, residual, weight = rms_roles(conftest.definition_of(test))
+    definition = conftest.definition_of(test)
+    hidden, residual, weight = rms_roles(definition)
     x, w, eps = inputs[hidden], inputs[weight], rms_epsilon(test, inputs)
     flat = x.contiguous().view(-1, x.shape[-1])
     if residual is None:
         return plain(flat, w, eps).view(x.shape)
     total = inputs[residual].contiguous().view(flat.shape)
     fused_in_place(flat, total, w, eps)
-    outputs = (flat.view(x.shape), total.view(x.shape))
-    return outputs[: len(conftest.definition_of(test)["outputs"])]
+    return rms_outputs(definition, flat.view(x.shape), total.view(x.shape))
 
 
 def rms_probe(test, offset):
@@ -68,7 +80,8 @@ def rms_probe(test, offset):
     inputs = {name: torch.zeros_like(value) for name, value in inputs.items()}
     inputs[hidden] += x
     inputs[weight] += 1.0 - offset
-    y = conftest.run_reference(test, inputs)[0].double().mean().item()
+    normed = conftest.run_reference(test, inputs)[rms_sum_first(definition)]
+    y = normed.double().mean().item()
     return {"eps": conftest.round_constant((x / y) ** 2 - x**2 if y else 0.0)}
 
 
@@ -81,5 +94,5 @@ def rms_torch(test, inputs, offset):
     w, eps = inputs[weight].double() + offset, rms_epsilon(test, inputs)
     normed = torch.nn.functional.rms_norm(total, w.shape, w, eps)
     specs = definition["outputs"].values()
-    pairs = zip((normed, total), specs, strict=False)
+    pairs = zip(rms_outputs(definition, normed, total), specs, strict=True)
     return [x.to(conftest.dtype_of(spec)) for x, spec in pairs]

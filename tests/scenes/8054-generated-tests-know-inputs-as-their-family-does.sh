@@ -6,7 +6,7 @@ pytest_is_here
 given layernorm_h768 softmax_v128256 top_k_renorm_probs_v32000 silu_and_mul_h2048 gdn_mtp_qk2_v4_d128_k_last \
 	gdn_prefill_qk2_v4_d128_k_last mamba_ssu_decode_gated_h16_d64_s128_ng4 gla_chunk_varlen_h2_d128 \
 	simple_gla_varlen_gamma_h4_k64_v128 delta_rule_chunk_varlen_h2_k128_v64 gated_delta_rule_recurrent_h2_hv4_d64 \
-	kda_chunk_varlen_gate_beta_sigmoid_h4_d64
+	kda_chunk_varlen_gate_beta_sigmoid_h4_d64 fused_add_rmsnorm_h4096 gemma_fused_add_rmsnorm_h4608
 cat >"$work/twins.py" <<'END'
 import json
 import sys
@@ -71,7 +71,7 @@ def ask(test, function, inputs):
         return str(why)
     except Exception as why:  # of what the fake answered; after it was asked
         return str(asked or repr(why))
-    answer = answer if isinstance(answer, tuple) else (answer,)
+    answer = answer if isinstance(answer, (tuple, list)) else (answer,)
     by_name = dict(zip(conftest.definition_of(test)["outputs"], answer))
     return str((asked, sorted(by_name.items())))
 
@@ -98,4 +98,4 @@ expect_silence_about 'another'
 expect_says 'same gdn_flashinfer gdn_mtp' 'same gdn_fla gdn_prefill' 'same gdn_sglang gdn_prefill' 'same mamba_ssu_sglang' \
 	'same mamba_ssu_flashinfer' 'same layernorm_torch' 'same softmax_torch' 'same softmax_flashinfer' 'same sampling_flashinfer' \
 	'same gla_fla' 'same simple_gla_fla' 'same delta_rule_fla' 'same gated_delta_rule_fla' 'same kda_fla' \
-	'same activation_torch' 'same activation_flashinfer'
+	'same activation_torch' 'same activation_flashinfer' 'same rmsnorm_torch' 'same rmsnorm_sglang' 'same gemma_rmsnorm_flashinfer'
