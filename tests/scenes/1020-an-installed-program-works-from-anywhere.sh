@@ -17,14 +17,21 @@ for path in $(grep -o '/opt/reftest/[a-z_./]*' "$top/README.md" | sort -u); do
 	[ -x "$work/elsewhere/${path#/opt/reftest/}" ] || fail "README names $path, which is not there"
 done
 mkdir "$work/exports"
+asked=0 # tasks that had a case; which of them have one, digests decide
 for task in 1 2; do
 	step="task $task of slurm_array.sh"
 	TMPDIR=$work REFTEST_ROOT=$root REFTEST=$reftest REFTEST_EXPORTS=$work/exports SLURM_ARRAY_TASK_ID=$task \
 		SLURM_ARRAY_TASK_COUNT=2 "$work/elsewhere/share/reftest/slurm_array.sh" --device "$device" --sizes small \
 		--cached-only >"$work/out" 2>"$work/err" && status=0 || status=$?
-	expect_exit 3
-	expect_says 'not_cached'
+	if grep -q 'every case falls to another shard' "$work/out"; then
+		expect_exit 0
+	else
+		expect_exit 3
+		expect_says 'not_cached'
+		asked=$((asked + 1))
+	fi
 done
+[ $asked -gt 0 ] || fail "no task of slurm_array.sh had a case"
 mv "$work/elsewhere" "$work/stage/opt/reftest"
 make -s -C "$top" uninstall DESTDIR="$work/stage" PREFIX=/opt/reftest
 [ -z "$(find "$work/stage" -type f)" ] || fail "make uninstall left $(find "$work/stage" -type f)"

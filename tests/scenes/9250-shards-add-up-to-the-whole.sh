@@ -21,7 +21,7 @@ value "sorted((n, x['status'], x['reason']) for n, x in d.items())" >"$work/defi
 cp -r definitions "$work/definitions.all"
 
 redis_begins
-shards=5 sum=0 empty=0
+shards=5 sum=0 empty=0 left_out=
 : >"$work/cases" >"$work/bad"
 for shard in $(seq $shards); do
 	mkdir "$work/node$shard"
@@ -37,6 +37,7 @@ for shard in $(seq $shards); do
 		empty=$((empty + 1))
 		expect_exit 0
 	fi
+	[ "$(value "any(n != 'wrong' for n, i in c)")" = False ] || left_out=$shard
 	"$reftest" cache export "$work/shard$shard" >/dev/null
 done
 [ "$sum" = "$ran" ] || fail "the shards ran $sum cases, and the whole run $ran"
@@ -65,7 +66,8 @@ merged
 # What no shard ran is missed by the merged run, whatever the shards' own exit codes were.
 rm definitions/gemm/broken.json definitions/rmsnorm/wrong.json
 forget
-run cache import "$work"/shard[1-4]
+rm "$work/shard$left_out"
+run cache import "$work"/shard[0-9]
 verify --sizes small,medium --cached-only
 expect_exit 3
 
