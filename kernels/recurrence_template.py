@@ -178,7 +178,8 @@ def recurrence_unit(words):
 
 
 def recurrence_call(test, inputs, chunk, recurrent, words, **more):
-    """Of inputs by part. One of two forms of a kernel. States are [K, V] there; packed sequences are one row of a batch, in each of `words`."""
+    """One of two forms of a kernel, of inputs by part. States are [K, V] there; packed sequences are one row of a batch, in
+    each of `words`."""
     definition = conftest.definition_of(test)
     if min(inputs["q"].shape) == 0:
         raise NotImplementedError("it launches no empty grid")

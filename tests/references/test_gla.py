@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 824b765a90d2e16190fc0b5f96bbb034
+# reftest-body: a56272d815371bb9e70adba7480302e1
 """Tests of definitions/gla. conftest.py says how they run."""
 
 import pytest
@@ -181,7 +181,8 @@ def recurrence_unit(words):
 
 
 def recurrence_call(test, inputs, chunk, recurrent, words, **more):
-    """Of inputs by part. One of two forms of a kernel. States are [K, V] there; packed sequences are one row of a batch, in each of `words`."""
+    """One of two forms of a kernel, of inputs by part. States are [K, V] there; packed sequences are one row of a batch, in
+    each of `words`."""
     definition = conftest.definition_of(test)
     if min(inputs["q"].shape) == 0:
         raise NotImplementedError("it launches no empty grid")

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: ac42452678ad02d4bb3d6b3692bb0385
+# reftest-body: 8c5816de9e9027cde7c43512371cf5a4
 """Tests of definitions/kda. conftest.py says how they run."""
 
 import pytest
@@ -181,7 +181,8 @@ def recurrence_unit(words):
 
 
 def recurrence_call(test, inputs, chunk, recurrent, words, **more):
-    """Of inputs by part. One of two forms of a kernel. States are [K, V] there; packed sequences are one row of a batch, in each of `words`."""
+    """One of two forms of a kernel, of inputs by part. States are [K, V] there; packed sequences are one row of a batch, in
+    each of `words`."""
     definition = conftest.definition_of(test)
     if min(inputs["q"].shape) == 0:
         raise NotImplementedError("it launches no empty grid")

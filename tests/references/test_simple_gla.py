@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 4473257d18c12e47e600301a204958cf
+# reftest-body: a4f82b84fd2dda481680dfc1d9d41d79
 """Tests of definitions/simple_gla. conftest.py says how they run."""
 
 import pytest
@@ -181,7 +181,8 @@ def recurrence_unit(words):
 
 
 def recurrence_call(test, inputs, chunk, recurrent, words, **more):
-    """Of inputs by part. One of two forms of a kernel. States are [K, V] there; packed sequences are one row of a batch, in each of `words`."""
+    """One of two forms of a kernel, of inputs by part. States are [K, V] there; packed sequences are one row of a batch, in
+    each of `words`."""
     definition = conftest.definition_of(test)
     if min(inputs["q"].shape) == 0:
         raise NotImplementedError("it launches no empty grid")
