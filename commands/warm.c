@@ -35,6 +35,7 @@ enum { ROWS = sizeof rows / sizeof rows[0] };
 struct warm {
 	struct pass pass; /* first: the callback gets it */
 	bool unprepared;  /* of some library */
+	bool invalid;     /* some definition */
 };
 
 /* Has it nothing ready for what it does have a call for? A library that is not installed or knows no such case has
@@ -75,11 +76,40 @@ static bool tell_witness(const struct outcome *outcome, int witness)
 	return unprepared;
 }
 
+/* Is any library to be asked about it? */
+static bool wants_a_library(const struct outcome *outcome)
+{
+	for (int i = 0; i < outcome->truths.count; i++)
+		if (strcmp(outcome->truths.items[i].name, "builtin") != 0)
+			return true;
+	return false;
+}
+
+/* A reference that does not come through keeps libraries from being asked. Was one kept? */
+static bool tell_reference(const struct outcome *outcome)
+{
+	for (int i = 0; wants_a_library(outcome) && i < outcome->case_count; i++) {
+		const struct verdict *v = outcome->cases[i].verdict;
+		const char *why = v == NULL || v->message == NULL ? "the reference failed" : v->message;
+
+		if (v == NULL || v->status != STATUS_ERROR)
+			continue;
+		printf("  no library was asked: %.*s\n", (int)strcspn(why, "\n"), why);
+		return true;
+	}
+	return false;
+}
+
 static void told(struct pass *pass, struct outcome *outcome)
 {
 	struct warm *warm = (struct warm *)pass;
 
 	printf("%s/%s\n", outcome->file->op_type, outcome->file->name);
+	if (outcome->status == STATUS_INVALID) {
+		printf("  invalid: %s\n", outcome->message == NULL ? "one of its cases" : outcome->message);
+		warm->invalid = true;
+	}
+	warm->unprepared |= tell_reference(outcome);
 	for (int i = 0; i < TRUTHS_MAX; i++)
 		warm->unprepared |= tell_witness(outcome, i);
 	fflush(stdout);
@@ -121,12 +151,16 @@ static int run(struct reftest *reftest, const struct warm_options *o, const stru
 			code = EXIT_INTERNAL;
 		else if (pass->interrupted)
 			code = EXIT_INTERRUPTED;
+		else if (warm.invalid || pass->problem_count > 0)
+			code = EXIT_USAGE;
 		else if (warm.unprepared)
 			code = EXIT_UNVERIFIED;
 		else if (!asked_a_library(pass))
 			fprintf(stderr, "reftest: no library's kernels are asked here, so there is nothing to prepare; `reftest "
 			                "doctor` says why\n");
 	}
+	for (int i = 0; i < pass->problem_count; i++)
+		fprintf(stderr, "reftest: %s\n", pass->problems[i]);
 	pass_close(pass);
 	return code;
 }

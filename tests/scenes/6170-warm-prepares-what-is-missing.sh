@@ -67,3 +67,15 @@ ends rejected 3 'NotBuilt: planted: error: static assertion failed'
 ends no_compiler 3 'NotBuilt: planted: Could not find nvcc'
 ends declines 0 's prepared'
 ends raises 0 's prepared'
+
+# A reference that raises keeps its library from being asked; a definition that cannot be read is told as by verify.
+cp definitions/gemm/tiny_gemm.json definitions/gemm/raising.json
+edit definitions/gemm/raising.json '"name": "tiny_gemm"' '"name": "raising"'
+edit definitions/gemm/raising.json 'def run(A, B):' 'def run(A, B):\n    raise ValueError(A.shape)'
+run warm --device "$device" --jobs 1 raising
+expect_exit 3
+expect_says 'no library was asked: the reference raised ValueError'
+echo '{ "name": "broken"' >definitions/gemm/broken.json
+run warm --device "$device" --jobs 1
+expect_exit 2
+expect_says 'invalid: definitions/gemm/broken.json:2:1' 's prepared'
