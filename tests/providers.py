@@ -264,7 +264,8 @@ def unheeded():
         folder = os.path.join(scratch, "workers")
         shutil.copytree(os.path.join(TOP, "workers"), folder)
         before = version(folder)
-        for name in ("provider.py", "runner.py", "gradients.py", "providers/common.py", "providers/torch.py"):
+        for name in ("provider.py", "runner.py", "gradients.py", "providers/common.py", "providers/parts.py",
+                     "providers/torch.py"):
             with open(os.path.join(folder, name), "a", encoding="utf-8") as file:
                 file.write("# changed\n")
             after = version(folder)
@@ -595,7 +596,7 @@ def main():
     import torch
 
     common = load("reftest_providers", os.path.join(TOP, "workers", "providers", "common.py"))
-    common.torch = torch
+    load("reftest_parts", os.path.join(TOP, "workers", "providers", "parts.py")).torch = torch
     tables = []
     for name in ("flashinfer", "sglang", "fla"):
         tables += load("reftest_provider_" + name, os.path.join(TOP, "workers", "providers", name + ".py")).TABLES

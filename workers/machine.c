@@ -284,7 +284,7 @@ static void append_stat(struct buf *out, const char *path)
 
 const char *machine_providers_key(const char *python, const char *device_class, struct arena *arena)
 {
-	static const char *const tables[] = {"common.py", "flashinfer.py", "sglang.py", "fla.py", "torch.py"};
+	static const char *const tables[] = {"common.py", "parts.py", "flashinfer.py", "sglang.py", "fla.py", "torch.py"};
 	const char *given = getenv("REFTEST_PROVIDERS");
 	char script[4096];
 	struct buf text = {0};

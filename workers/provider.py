@@ -4,7 +4,8 @@
     provider.py --matrix CLASS      prints what could be used on a device of that class ("cpu", "sm_90"), and why the rest
                                     could not, as one JSON object. Imports none of the libraries.
 
-What each library can do stands in a table: providers/{flashinfer,sglang,fla,torch}.py, in the terms of providers/common.py.
+What each library can do stands in a table: providers/{flashinfer,sglang,fla,torch}.py, in the terms of providers/common.py;
+what a definition's inputs are to it, providers/parts.py says.
 
 JSON lines, from the pool:
   {"provide": {"provider", "family", "variant", "name", "op_type", "class", "tags", "axes", "axes_of", "constants",
@@ -63,6 +64,7 @@ def load(name, path):
 
 
 common = load("reftest_providers", os.path.join(FOLDER, "providers", "common.py"))
+parts = load("reftest_parts", os.path.join(FOLDER, "providers", "parts.py"))
 
 
 def folder_of_tables():
@@ -128,7 +130,7 @@ def version_of(table):
         words.append(version if not words else "%s %s" % (name, version))
     with open(table.file, "rb") as file:
         digest = hashlib.sha256(file.read())
-    for name in ("provider.py", os.path.join("providers", "common.py"), "runner.py", "gradients.py"):
+    for name in ("provider.py", "providers/common.py", "providers/parts.py", "runner.py", "gradients.py"):
         with open(os.path.join(FOLDER, name), "rb") as file:
             digest.update(file.read())
     return "%s (table %s)" % (", ".join(words), digest.hexdigest()[:8]), None
@@ -421,7 +423,7 @@ def main():
     if refused:
         channel.send({"refused": refused})
         return 1
-    common.torch = runner.torch
+    parts.torch = runner.torch
     channel.send({"provider": {"python": sys.version.split()[0]}})
     Server(runner, channel, device).serve()
     return 0

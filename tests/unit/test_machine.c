@@ -224,9 +224,9 @@ static void hidden_gpus_are_not_counted_and_cores_are(void **state)
 static void what_providers_are_known_by_changes_with_their_files(void **state)
 {
 	static const char *const files[] = {"workers/provider.py", "workers/runner.py", "workers/gradients.py",
-	                                    "workers/providers/common.py", "workers/providers/flashinfer.py",
-	                                    "workers/providers/sglang.py", "workers/providers/fla.py",
-	                                    "workers/providers/torch.py"};
+	                                    "workers/providers/common.py", "workers/providers/parts.py",
+	                                    "workers/providers/flashinfer.py", "workers/providers/sglang.py",
+	                                    "workers/providers/fla.py", "workers/providers/torch.py"};
 	struct place *place = *state;
 	struct arena arena = {0};
 	const char *before;

@@ -6,7 +6,8 @@ alone. Layout [B, T, H, D]; sequences of different lengths lie in one row with c
 
 import importlib
 
-from reftest_providers import Call, GatedDelta, Need, Row, Table, Unavailable
+from reftest_parts import GatedDelta
+from reftest_providers import Call, Need, Row, Table, Unavailable
 
 NEEDS = (
     # Older ones swallow a `state_v_first` among their **kwargs, and answer with states the other way about.

@@ -8,10 +8,10 @@ two kernels: "flashinfer" has the one that renormalises, "flashinfer_mask" the o
 
 import sys
 
-from reftest_providers import (
-    COMPILE_S, Attention, Call, GatedDelta, Need, NotBuilt, Row, Table, Unavailable, choose_as_deepseek, empty_to_infinity,
-    expert_number, filter_parameter, is_causal, kept_by_top_k, merged_states, normed_outputs, only_known_experts, progress_of,
-    scaled_hidden, ssu_parts)
+from reftest_parts import (
+    Attention, GatedDelta, choose_as_deepseek, empty_to_infinity, expert_number, filter_parameter, is_causal,
+    kept_by_top_k, merged_states, normed_outputs, only_known_experts, scaled_hidden, ssu_parts)
+from reftest_providers import COMPILE_S, Call, Need, NotBuilt, Row, Table, Unavailable, progress_of
 
 NEEDS = (
     Need(("flashinfer-python", "flashinfer"), "flashinfer", (0, 3)),

@@ -5,9 +5,10 @@ import contextlib
 import sys
 import types
 
-from reftest_providers import (
-    Attention, Call, GatedDelta, Need, Row, Table, Unavailable, choose_as_deepseek, expert_number, filter_parameter,
-    is_causal, kept_by_top_k, merged_states, normed_outputs, only_known_experts, scaled_hidden, spread, ssu_parts)
+from reftest_parts import (
+    Attention, GatedDelta, choose_as_deepseek, expert_number, filter_parameter, is_causal, kept_by_top_k, merged_states,
+    normed_outputs, only_known_experts, scaled_hidden, spread, ssu_parts)
+from reftest_providers import Call, Need, Row, Table, Unavailable
 
 TRITON = (Need(("sglang",), "sglang", (0, 5)), Need(("triton",), "triton", (3, 0)), Need(("sglang-kernel",), optional=True))
 # Where FlashInfer is installed, some of them are its kernels: see by_itself.

@@ -2,7 +2,8 @@
 multiply in the narrow dtype), dense attention by scaled_dot_product_attention over gathered keys, norms and activations by
 torch.nn.functional. All of it computes wide and rounds once."""
 
-from reftest_providers import Attention, Call, Need, Row, Table, is_causal, offsets_list
+from reftest_parts import Attention, is_causal, offsets_list
+from reftest_providers import Call, Need, Row, Table
 
 
 def gemm(call: Call):
