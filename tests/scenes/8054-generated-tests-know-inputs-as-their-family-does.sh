@@ -53,6 +53,9 @@ class Library:
 
     def __getattr__(self, name):
         def called(*values, **words):
+            if name == "selective_state_update":  # of which FlashInfer takes one dtype
+                steps = {x.dtype for x in (values[2], words["D"], words["dt_bias"])}
+                print("another dtype" if len(steps) > 1 else "one dtype")
             self.asked.append((name, values, {word: x for word, x in words.items() if word not in ("out", "output_state")}))
             if "out" in words:
                 words["out"].fill_(1)
@@ -96,6 +99,6 @@ step='what is asked' status=0
 expect_exit 0
 expect_silence_about 'another'
 expect_says 'same gdn_flashinfer gdn_mtp' 'same gdn_fla gdn_prefill' 'same gdn_sglang gdn_prefill' 'same mamba_ssu_sglang' \
-	'same mamba_ssu_flashinfer' 'same layernorm_torch' 'same softmax_torch' 'same softmax_flashinfer' 'same sampling_flashinfer' \
+	'same mamba_ssu_flashinfer' 'one dtype' 'same layernorm_torch' 'same softmax_torch' 'same softmax_flashinfer' 'same sampling_flashinfer' \
 	'same gla_fla' 'same simple_gla_fla' 'same delta_rule_fla' 'same gated_delta_rule_fla' 'same kda_fla' \
 	'same activation_torch' 'same activation_flashinfer' 'same rmsnorm_torch' 'same rmsnorm_sglang' 'same gemma_rmsnorm_flashinfer'
