@@ -71,6 +71,11 @@ struct op_constant {
 	char conflict[256]; /* "" or a sentence naming a source that disagrees and its value */
 };
 
+/* Every case runs on two sets of contents of the same shapes. Random values differ by themselves, for the second has a seed
+ * of its own (op_case_set_contents). What op.scalar gives, and whatever else a family chooses, differs by its own doing:
+ * the first may hold what models have (1 / sqrt(head dim)), the second holds something else. */
+enum op_contents { CONTENTS_FIRST, CONTENTS_SECOND, CONTENTS_COUNT };
+
 /* One case: a problem with every axis given. Plain data, the same in the C and the CUDA library. */
 struct op_case {
 	const struct op_problem *problem;
@@ -84,6 +89,8 @@ struct op_case {
 	int edge;                 /* 0: an ordinary case; else 1 + the index of one of op.edges */
 	uint32_t given;           /* bit i: input i comes from a workload: a file's tensor, or a number. What op.fill makes
 	                             of the others must suit it whatever it holds: indices may lead to any row */
+	uint32_t absent;          /* bit i: the optional input i is left out (None) */
+	enum op_contents contents;
 };
 
 /* |reference - ground_truth| <= atol + rtol |ground_truth| for at least hit_ratio of the elements. */
@@ -104,6 +111,11 @@ struct op_leaves {
 	int place; /* OP_KEPT: it must not be written. An output's index: the operation may be done in place.
 	            * op_own_place(problem, input): a truth of its own, which the oracle puts there */
 	bool may_keep; /* what it held before will do too */
+};
+
+/* Both ends belong to it. */
+struct op_range {
+	double least, most;
 };
 
 enum op_size { SIZE_SMALL, SIZE_MEDIUM, SIZE_LARGE, SIZE_COUNT };
@@ -136,8 +148,19 @@ struct op {
 	/* What an input has to hold after the reference ran; NULL: what it held before. */
 	struct op_leaves (*leaves)(const struct op_case *c, int input);
 
-	/* Value of a Python-scalar input. NULL: the family has none. */
+	/* Value of a Python-scalar input, another one for each of the contents. With the input's bit in op_case.absent:
+	 * what leaving it out stands for; NaN: the family cannot tell, and no case leaves it out. NULL: the family has none. */
 	double (*scalar)(const struct op_case *c, int input);
+
+	/* The values of an input that the default cases (small and medium sizes, both contents) reach: tests/unit/test_ranges.c
+	 * holds the family to both ends. Not-a-number and infinities do not count. false: the input holds no numbers that could
+	 * have a range of their own (indices that only have to lead somewhere). */
+	bool (*range)(const struct op_problem *problem, int variant, int input, struct op_range *out);
+	/* The most that a var axis has in the default cases. 0: it follows from other axes. */
+	int64_t (*reach)(const struct op_problem *problem, int variant, int axis);
+	/* Does this operation draw random numbers from torch's generators? Else what it answers must not depend on their
+	 * seeds. NULL: it does not. */
+	bool (*samples)(const struct op_case *c);
 
 	/* Fills one tensor input on the host. The bytes depend on the case, the input's name and the seed alone (philox,
 	 * kernels/inputs.h), and are the same as what op_cuda.fill gives. 0 or -1. */
@@ -217,6 +240,13 @@ int op_input_index(const struct op_problem *problem, const char *name);
 
 /* For op.leaves of families whose in-place forms name an output like the input that it replaces. */
 struct op_leaves op_leaves_namesake(const struct op_case *c, int input);
+
+/* Makes `c` one on these contents, of a case whose seed is `seed`. */
+static inline void op_case_set_contents(struct op_case *c, uint64_t seed, enum op_contents contents)
+{
+	c->contents = contents;
+	c->seed = contents == CONTENTS_FIRST ? seed : seed ^ UINT64_C(0x9e3779b97f4a7c15);
+}
 
 /* Where the truth of an input that the operation writes to lies among those of the outputs (op.leaves). */
 static inline int op_own_place(const struct op_problem *problem, int input)

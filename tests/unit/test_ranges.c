@@ -1,0 +1,198 @@
+/* Every op family states what its default cases reach: the range of each input's values and the most of each var axis
+ * (op.range, op.reach). The cases of every starter definition are made here, on the host, and must reach both ends; and the
+ * two contents of a case must differ in every scalar.
+ *
+ *   test_ranges [FAMILY]     of this family alone, with what is reached printed as comments */
+#include <float.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/file.h"
+#include "dataset/dataset.h"
+#include "dataset/definition.h"
+#include "kernels/number.h"
+#include "kernels/op.h"
+#include "workers/job.h"
+
+enum { ROWS = 16 };
+/* Tensors of more bytes than these are looked at up to there: of weights every part is like the others. */
+static const int64_t LOOKED_AT = 8 << 20;
+
+/* One definition, and what its default cases have reached so far. */
+struct subject {
+	struct arena arena;
+	const struct definition *definition;
+	struct op_problem problem;
+	const struct op *op;
+	int variant;
+	struct op_range found[OP_ARGS];
+	double scalar[OP_ARGS][CONTENTS_COUNT]; /* of the case under way */
+	int64_t *most;                          /* by axis */
+};
+
+static const char *only; /* the family of the command line; NULL: all */
+static int wrong;
+
+static void complain(const struct subject *s, const char *what, const char *name, double wanted, double found)
+{
+	wrong++;
+	print_message("# %s (%s): %s of %s is to be %g, and the default cases reach %g\n", s->problem.name, s->op->name, what,
+	              name, wanted, found);
+}
+
+static void reach(struct op_range *range, double value)
+{
+	if (!isfinite(value))
+		return;
+	range->least = value < range->least ? value : range->least;
+	range->most = value > range->most ? value : range->most;
+}
+
+static void fill_and_look(struct subject *s, const struct op_case *c, int input)
+{
+	struct tensor tensor = job_tensor(&s->problem.inputs[input], c->axis);
+	int64_t bytes = job_tensor_bytes(&tensor), looked;
+	struct err err = {""};
+
+	if (s->op->fill == NULL || bytes == 0)
+		return;
+	tensor.data = aligned_alloc(256, ((size_t)bytes + 255) / 256 * 256);
+	assert_non_null(tensor.data);
+	memset(tensor.data, 0, (size_t)bytes);
+	if (s->op->fill(c, input, &tensor, &err) != 0)
+		fail_msg("%s, input %s: %s", s->problem.name, s->problem.inputs[input].name, err.text);
+	looked = bytes > LOOKED_AT ? tensor.elements * LOOKED_AT / bytes : tensor.elements;
+	for (int64_t i = 0; i < looked; i++)
+		reach(&s->found[input], number_get(tensor.data, tensor.dtype, i));
+	free(tensor.data);
+}
+
+static void look_at_case(struct subject *s, const int64_t *axis, enum op_contents contents)
+{
+	struct op_case c = {.problem = &s->problem, .variant = s->variant, .axis = axis};
+
+	op_case_set_contents(&c, 0, contents);
+	if (s->op->constants != NULL)
+		c.constant_count = s->op->constants(&s->problem, s->variant, c.constants);
+	for (int i = 0; i < c.constant_count; i++)
+		if (isnan(c.constants[i].value))
+			c.constants[i].value = 1e-6;
+	for (int i = 0; i < s->problem.input_count; i++)
+		if (s->problem.inputs[i].rank == OP_SCALAR && s->op->scalar != NULL) {
+			c.scalar[i] = s->op->scalar(&c, i);
+			s->scalar[i][contents] = c.scalar[i];
+			reach(&s->found[i], c.scalar[i]);
+		}
+	for (int i = 0; i < s->problem.input_count; i++)
+		if (s->problem.inputs[i].rank != OP_SCALAR)
+			fill_and_look(s, &c, i);
+}
+
+static void look_at_cases(struct subject *s)
+{
+	int axes = s->problem.axis_count;
+	int64_t *rows = arena_array(&s->arena, (size_t)(ROWS * axes + 1), sizeof *rows);
+
+	s->most = arena_array(&s->arena, (size_t)axes + 1, sizeof *s->most);
+	for (int i = 0; i < s->problem.input_count; i++)
+		s->found[i] = (struct op_range){DBL_MAX, -DBL_MAX};
+	for (enum op_size size = SIZE_SMALL; size <= SIZE_MEDIUM; size++)
+		for (int r = 0, count = s->op->sizes(&s->problem, s->variant, size, rows, ROWS); r < count; r++) {
+			for (int a = 0; a < axes; a++)
+				if (rows[r * axes + a] > s->most[a])
+					s->most[a] = rows[r * axes + a];
+			for (int contents = 0; contents < CONTENTS_COUNT; contents++)
+				look_at_case(s, rows + r * axes, (enum op_contents)contents);
+			for (int i = 0; i < s->problem.input_count; i++)
+				if (s->problem.inputs[i].rank == OP_SCALAR && s->scalar[i][0] == s->scalar[i][1])
+					complain(s, "the second value", s->problem.inputs[i].name, NAN, s->scalar[i][1]);
+		}
+}
+
+static void check_ranges(struct subject *s)
+{
+	for (int i = 0; i < s->problem.input_count; i++) {
+		struct op_range claimed;
+		const char *name = s->problem.inputs[i].name;
+
+		if (only != NULL)
+			print_message("# %s: %s reaches %g … %g\n", s->problem.name, name, s->found[i].least, s->found[i].most);
+		if (!s->op->range(&s->problem, s->variant, i, &claimed))
+			continue;
+		if (s->found[i].least > claimed.least)
+			complain(s, "the least", name, claimed.least, s->found[i].least);
+		if (s->found[i].most < claimed.most)
+			complain(s, "the most", name, claimed.most, s->found[i].most);
+	}
+	for (int a = 0; a < s->problem.axis_count; a++) {
+		if (!s->problem.axes[a].var)
+			continue;
+		if (only != NULL)
+			print_message("# %s: axis %s reaches %lld\n", s->problem.name, s->problem.axes[a].name, (long long)s->most[a]);
+		if (s->most[a] < s->op->reach(&s->problem, s->variant, a))
+			complain(s, "the most", s->problem.axes[a].name, (double)s->op->reach(&s->problem, s->variant, a),
+			         (double)s->most[a]);
+	}
+}
+
+static void check_definition(const struct dataset *dataset, const struct dataset_file *file)
+{
+	struct subject s = {0};
+	struct buf bytes = {0};
+	struct err err = {""};
+	const struct op_entry *entry;
+
+	if (file_read(dataset->fd, file->path, DEFINITION_BYTES, &bytes, NULL, &err) != FILE_OK)
+		fail_msg("%s", err.text);
+	s.definition = definition_load(file->path, file->op_type, file->name, bytes.data, bytes.length, &s.arena, &err);
+	buf_free(&bytes);
+	assert_non_null(s.definition);
+	s.problem = problem_of(s.definition, &s.arena);
+	entry = op_find(&s.problem, &s.variant, &err);
+	if (entry != NULL && (only == NULL || strcmp(only, entry->op->name) == 0)) {
+		s.op = entry->op;
+		if (s.op->range == NULL || s.op->reach == NULL) {
+			wrong++;
+			print_message("# %s: the family states no ranges\n", s.op->name);
+		} else {
+			look_at_cases(&s);
+			check_ranges(&s);
+		}
+	}
+	arena_free(&s.arena);
+}
+
+static void default_cases_reach_what_families_state(void **state)
+{
+	struct arena arena = {0};
+	struct dataset dataset;
+	struct err err = {""};
+
+	(void)state;
+	if (dataset_scan(".", &arena, &dataset, &err) != 0)
+		fail_msg("%s", err.text);
+	assert_true(dataset.definition_count > 0);
+	for (int i = 0; i < dataset.definition_count; i++)
+		check_definition(&dataset, &dataset.definitions[i]);
+	dataset_close(&dataset);
+	arena_free(&arena);
+	assert_int_equal(wrong, 0);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(default_cases_reach_what_families_state)};
+
+	only = argc > 1 ? argv[1] : NULL;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
