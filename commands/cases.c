@@ -122,6 +122,21 @@ static void constant_fields(struct maker *m, struct fields *fields)
 	}
 }
 
+/* The rule of an output as it is applied: of the second contents only where it is another one. */
+static void tolerance_field(struct maker *m, struct fields *fields, const struct job *job, int output)
+{
+	const char *tag = arena_printf(m->arena, "tolerance.%s", job->problem.outputs[output].name);
+	struct rule a = job_rule(job, CONTENTS_FIRST, output), b = job_rule(job, CONTENTS_SECOND, output);
+	const char *first =
+	    arena_printf(m->arena, "atol %.17g rtol %.17g hit_ratio %.17g", a.atol, a.rtol, a.hit_ratio);
+
+	if (a.atol == b.atol && a.rtol == b.rtol && a.hit_ratio == b.hit_ratio)
+		field_text(fields, m->arena, tag, first);
+	else
+		field_printf(fields, m->arena, tag, "%s; second contents: atol %.17g rtol %.17g hit_ratio %.17g", first, b.atol,
+		             b.rtol, b.hit_ratio);
+}
+
 static void subject_fields(struct maker *m, struct test_case *c)
 {
 	const struct definition *d = m->definition;
@@ -144,9 +159,7 @@ static void subject_fields(struct maker *m, struct test_case *c)
 	for (int i = 0; i < job->problem.input_count; i++)
 		input_field(m, fields, job->problem.inputs[i].name, &job->inputs[i]);
 	for (int i = 0; i < job->problem.output_count; i++)
-		field_printf(fields, m->arena, arena_printf(m->arena, "tolerance.%s", job->problem.outputs[i].name),
-		             "atol %.17g rtol %.17g hit_ratio %.17g", job->rules[i].atol, job->rules[i].rtol,
-		             job->rules[i].hit_ratio);
+		tolerance_field(m, fields, job, i);
 	constant_fields(m, fields);
 	c->subject = fields_digest(fields);
 }
@@ -246,6 +259,28 @@ static void ask(struct maker *m, struct job *job, const struct input_source *inp
 	job->inputs = all;
 }
 
+/* The case as its family sees it. */
+static struct op_case op_case_of(const struct maker *m, const struct job *job, enum op_contents contents)
+{
+	struct op_case c = {.problem = &job->problem, .variant = m->variant, .axis = job->axis, .edge = job->edge,
+	                    .given = given_inputs(job), .absent = given_absent(job),
+	                    .constant_count = m->out.constant_count};
+
+	op_case_set_contents(&c, job->seed, contents);
+	memcpy(c.constants, m->out.constants, sizeof c.constants);
+	for (int i = 0; i < m->problem.input_count; i++)
+		if (m->problem.inputs[i].rank == OP_SCALAR)
+			c.scalar[i] = given_scalar(job, op_of(m), &c, i).number;
+	return c;
+}
+
+static const struct rule *rules_on(const struct maker *m, const struct job *job, enum op_contents contents)
+{
+	struct op_case c = op_case_of(m, job, contents);
+
+	return make_rules(m, &c);
+}
+
 /* `edge`: as op_case.edge has it. */
 static void make_case(struct maker *m, const char *id, const int64_t *axis, const struct input_source *inputs, int edge)
 {
@@ -260,8 +295,6 @@ static void make_case(struct maker *m, const char *id, const int64_t *axis, cons
 	if (c->decided != NULL)
 		return;
 	struct job *job = arena_alloc(m->arena, sizeof *job);
-	struct op_case op_case = {.variant = m->variant, .axis = axis, .seed = m->options->seed};
-
 	*job = (struct job){.id = c->id,
 			    .op = m->out.op != NULL ? m->out.op->op->name : NULL,
 			    .no_truth = m->out.no_truth,
@@ -271,16 +304,9 @@ static void make_case(struct maker *m, const char *id, const int64_t *axis, cons
 			    .constant_count = m->out.constant_count,
 			    .root = m->root};
 	ask(m, job, inputs);
-	op_case.problem = &job->problem;
 	memcpy(job->constants, m->out.constants, sizeof job->constants);
-	memcpy(op_case.constants, m->out.constants, sizeof op_case.constants);
-	op_case.constant_count = m->out.constant_count;
-	op_case.edge = edge;
-	op_case.given = given_inputs(job);
-	for (int i = 0; i < m->problem.input_count; i++)
-		if (m->problem.inputs[i].rank == OP_SCALAR)
-			op_case.scalar[i] = given_scalar(job, op_of(m), &op_case, i).number;
-	job->rules = make_rules(m, &op_case);
+	job->rules = rules_on(m, job, CONTENTS_FIRST);
+	job->second_rules = rules_on(m, job, CONTENTS_SECOND);
 	data_constraints(m, job);
 	c->job = job;
 	subject_fields(m, c);
@@ -340,6 +366,30 @@ int size_rows(const struct op *op, int variant, const struct op_problem *problem
 	return count < SIZE_ROWS ? count : SIZE_ROWS;
 }
 
+/* Whether the family says what this case is worth: of a Python scalar it has to know what leaving it out stands for. */
+static bool may_leave_out(const struct maker *m, const int64_t *axis, int input)
+{
+	const struct op *op = m->out.op != NULL ? m->out.op->op : NULL;
+	const struct op_case c = {.problem = &m->problem, .variant = m->variant, .axis = axis, .seed = m->options->seed,
+	                          .absent = UINT32_C(1) << input};
+
+	if (op == NULL || !m->problem.inputs[input].optional)
+		return false;
+	return m->problem.inputs[input].rank != OP_SCALAR || (op->scalar != NULL && !isnan(op->scalar(&c, input)));
+}
+
+/* The smallest case once more for each optional input, without it: what a definition declares optional, callers leave out. */
+static void make_absent_cases(struct maker *m, const char *id, const int64_t *axis)
+{
+	for (int i = 0; i < m->problem.input_count; i++) {
+		struct input_source *inputs = arena_array(m->arena, (size_t)m->problem.input_count, sizeof *inputs);
+
+		inputs[i].kind = SOURCE_ABSENT;
+		if (may_leave_out(m, axis, i))
+			make_case(m, arena_printf(m->arena, "%s:without=%s", id, m->problem.inputs[i].name), axis, inputs, 0);
+	}
+}
+
 static void make_size_cases(struct maker *m, enum op_size size)
 {
 	const struct definition *d = m->definition;
@@ -351,7 +401,11 @@ static void make_size_cases(struct maker *m, enum op_size size)
 	for (int i = 0; i < count; i++) {
 		const int64_t *axis = rows + (size_t)i * width;
 
-		make_case(m, axes_id(m, size_names[size], axis), axis, inputs, 0);
+		const char *id = axes_id(m, size_names[size], axis);
+
+		make_case(m, id, axis, inputs, 0);
+		if (size == SIZE_SMALL && i == 0)
+			make_absent_cases(m, id, axis);
 	}
 }
 

@@ -22,8 +22,13 @@ struct input_source given_scalar(const struct job *job, const struct op *op, con
 	enum dtype dtype = job->problem.inputs[input].dtype;
 	struct input_source out = job->inputs[input];
 
-	if (out.kind == SOURCE_SCALAR || out.kind == SOURCE_ABSENT)
+	if (out.kind == SOURCE_SCALAR)
 		return out;
+	if (out.kind == SOURCE_ABSENT) {
+		out.number = op != NULL && op->scalar != NULL && job->problem.inputs[input].rank == OP_SCALAR
+		                 ? op->scalar(c, input) : 0; /* what leaving it out stands for */
+		return out;
+	}
 	out.kind = SOURCE_SCALAR;
 	out.scalar_kind = dtype_is_float(dtype) ? SCALAR_FLOAT : dtype == DTYPE_BOOL ? SCALAR_BOOL : SCALAR_INT;
 	out.number = dtype_is_float(dtype) ? 1 : 0;
@@ -206,6 +211,16 @@ uint32_t given_inputs(const struct job *job)
 			given |= UINT32_C(1) << i;
 	}
 	return given;
+}
+
+uint32_t given_absent(const struct job *job)
+{
+	uint32_t absent = 0;
+
+	for (int i = 0; i < job->problem.input_count; i++)
+		if (job->inputs[i].kind == SOURCE_ABSENT)
+			absent |= UINT32_C(1) << i;
+	return absent;
 }
 
 static bool brings_tensors(const struct job *job)

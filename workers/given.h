@@ -23,6 +23,9 @@ struct input_source given_scalar(const struct job *job, const struct op *op, con
 int given_fill(struct device *device, const struct job *job, const struct op *op, const struct op_case *c,
                struct tensor *in, struct ruling *ruling);
 
+/* The inputs that the case leaves out: bit i for input i, as op_case.absent has it. */
+uint32_t given_absent(const struct job *job);
+
 /* The inputs that the workload brings, as tensors or as numbers: bit i for input i, as op_case.given has it. */
 uint32_t given_inputs(const struct job *job);
 

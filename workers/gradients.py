@@ -66,7 +66,7 @@ def outputs_of(runner, result, given):
     results = runner.unpack(result, [dict(spec, name=name) for name, (spec, _) in given.items()])
     for (name, (spec, gradient)), value in zip(given.items(), results):
         if not isinstance(value, runner.torch.Tensor):
-            runner.as_tensor(dict(spec, name=name, scalar=False), value)  # says what is wrong
+            runner.as_tensor(dict(spec, name=name, scalar=False), value, "cpu")  # says what is wrong
         if list(value.shape) != list(gradient.shape):
             raise runner.Mistake("output '%s' has shape %s, declared %s: its gradient cannot be given"
                                  % (name, tuple(value.shape), tuple(gradient.shape)))

@@ -2,7 +2,7 @@
  * "inputs", "outputs": [{"name", "dtype", "shape": [axis number] | null, "optional"}], "op": text | null,
  * "no_truth": text | null, "axis": [value], "seed": "decimal", "edge": "decimal", "gradients": bool, "sources": [{"kind", …}],
  * "constraints": [text], "constants": [{"name", "value", "source", "conflict"}],
- * "rules": [{"atol", "rtol", "hit_ratio"}], "root", "all", "truths": [{"name", "version"}]}.
+ * "rules": [{"atol", "rtol", "hit_ratio"}], "second_rules": the same, or left out, "root", "all", "truths": [{"name", "version"}]}.
  * Arrays speak by place: "axis" has a value for each of "axes", "sources" one for each of "inputs", "rules" one for each
  * of "outputs". The seed is text because JSON's numbers end at 2^53; NaN and infinities are the texts "nan", "inf",
  * "-inf" (buf_json_number). */
@@ -97,10 +97,10 @@ int64_t job_bytes(const struct job *job)
 	int64_t total = 4 * LAYOUT_GAP;
 
 	for (int i = 0; i < problem->input_count; i++)
-		for (int copy = 0; copy < 2; copy++)
+		for (int copy = 0; copy < 3; copy++)
 			total = layout_add(total, placed_bytes(&problem->inputs[i], job->axis));
 	for (int i = 0; i < problem->output_count; i++)
-		for (int copy = 0; copy < 3; copy++)
+		for (int copy = 0; copy < 5; copy++)
 			total = layout_add(total, placed_bytes(&problem->outputs[i], job->axis));
 	return total;
 }
@@ -202,12 +202,17 @@ static void write_constants(struct buf *out, const struct job *job)
 		write_text(out, "conflict", constant->conflict);
 		buf_text(out, "}");
 	}
-	buf_text(out, "],\"rules\":[");
-	for (int i = 0; i < job->problem.output_count; i++) {
+	buf_text(out, "]");
+}
+
+static void write_rules(struct buf *out, const char *key, const struct rule *rules, int count)
+{
+	buf_printf(out, ",\"%s\":[", key);
+	for (int i = 0; i < count; i++) {
 		buf_text(out, i > 0 ? ",{\"atol\":" : "{\"atol\":");
-		buf_json_number(out, job->rules[i].atol);
-		write_number(out, "rtol", job->rules[i].rtol);
-		write_number(out, "hit_ratio", job->rules[i].hit_ratio);
+		buf_json_number(out, rules[i].atol);
+		write_number(out, "rtol", rules[i].rtol);
+		write_number(out, "hit_ratio", rules[i].hit_ratio);
 		buf_text(out, "}");
 	}
 	buf_text(out, "]");
@@ -246,6 +251,9 @@ void job_write(const struct job *job, struct buf *out)
 	write_sources(out, job);
 	write_texts(out, "constraints", job->constraints, job->constraint_count);
 	write_constants(out, job);
+	write_rules(out, "rules", job->rules, job->problem.output_count);
+	if (job->second_rules != NULL)
+		write_rules(out, "second_rules", job->second_rules, job->problem.output_count);
 	write_text(out, "root", job->root);
 	write_truths(out, &job->truths);
 	buf_text(out, "}");
@@ -439,18 +447,18 @@ static void read_constants(struct reader *at, const cJSON *json, struct job *job
 	}
 }
 
-static void read_rules(struct reader *at, const cJSON *json, struct job *job)
+static const struct rule *read_rules(struct reader *at, const cJSON *json, const char *key, const struct job *job)
 {
 	int count;
-	const cJSON *item = read_array(at, json, "rules", OP_ARGS, &count);
+	const cJSON *item = read_array(at, json, key, OP_ARGS, &count);
 	struct rule *rules = arena_array(at->arena, (size_t)count, sizeof *rules);
 
 	for (int i = 0; i < count; i++, item = item->next)
 		rules[i] = (struct rule){read_number(at, item, "atol"), read_number(at, item, "rtol"),
 		                         read_number(at, item, "hit_ratio")};
 	if (count != job->problem.output_count)
-		wrong(at, "rules");
-	job->rules = rules;
+		wrong(at, key);
+	return rules;
 }
 
 static void read_truths(struct reader *at, const cJSON *json, struct job *job)
@@ -490,7 +498,9 @@ struct job *job_read(const cJSON *json, struct arena *arena, struct err *err)
 	read_sources(&at, json, job);
 	job->constraints = read_texts(&at, json, "constraints", &job->constraint_count);
 	read_constants(&at, json, job);
-	read_rules(&at, json, job);
+	job->rules = read_rules(&at, json, "rules", job);
+	if (json_member(json, "second_rules") != NULL)
+		job->second_rules = read_rules(&at, json, "second_rules", job);
 	job->root = need_text(&at, json, "root");
 	read_truths(&at, json, job);
 	if (at.wrong == NULL)

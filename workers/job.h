@@ -35,9 +35,16 @@ struct job {
 	struct op_constant constants[OP_CONSTANTS];
 	int constant_count;
 	const struct rule *rules;          /* problem.output_count; final (family, definition and command line applied) */
+	const struct rule *second_rules;   /* those of the second contents; NULL: the same */
 	const char *root;                  /* of the dataset, for blobs */
 	struct truths truths;              /* what is to verify it; none: builtin alone */
 };
+
+/* The rule of an output on these contents. */
+static inline struct rule job_rule(const struct job *job, enum op_contents contents, int output)
+{
+	return (contents == CONTENTS_SECOND && job->second_rules != NULL ? job->second_rules : job->rules)[output];
+}
 
 /* One JSON object on one line, no newline; every bit of seed, numbers and constants survives. */
 void job_write(const struct job *job, struct buf *out);
@@ -52,7 +59,8 @@ struct op_problem problem_of(const struct definition *definition, struct arena *
 struct tensor job_tensor(const struct op_arg *arg, const int64_t *axis);
 int64_t job_tensor_bytes(const struct tensor *tensor);
 
-/* Bytes that a case takes on its device: inputs twice, outputs three times, canaries; ground-truth scratch aside.
+/* Bytes that a case takes on its device: inputs three times (both contents, and the arena), outputs five times, canaries;
+ * ground-truth scratch aside. Of inputs too large to be held twice it takes less.
  * INT64_MAX: more than can be counted. */
 int64_t job_bytes(const struct job *job);
 

@@ -15,10 +15,13 @@ Pool and child, JSON lines on the child's socket:
   <- {"ready": true, "seconds": what it took} | {"refused": sentence}
   -> {"load": source, "name"}         <- {"loaded": true} | {"error": …}
   -> {"run": …} as the judge wrote it (head of judge.c), with the memfd of the arena when that is a new one
-  <- {"ran": [{"shape", "dtype", "none"} for each output], "seconds"} | {"error": …} | {"unmapped": sentence}
+  <- {"ran": [{"shape", "dtype", "none", "grad"} for each output], "list", "touched": [name], "seconds"} | {"error": …} |
+     {"unmapped": sentence}
 {"error": {"message", "line", "accident", "fatal"}}: what the reference did wrong, at which of its lines (0: unknown);
 `accident`: not the reference's text but this machine may be at fault (no memory, a missing module, a CUDA error);
-`fatal`: this process is of no more use. "none": autograd gave this input no gradient; zeros lie in its place. "unmapped":
+`fatal`: this process is of no more use. "none": autograd gave this input no gradient; zeros lie in its place. "grad": the
+output requires a gradient. "list": the outputs came in a list, not in a tuple. "touched": inputs that torch counts a write
+to, whatever they hold now. "unmapped":
 the arena could not be mapped; CUDA IPC is refused here."""
 
 import ctypes
@@ -311,6 +314,7 @@ class Child:
         module = types.ModuleType("reftest_reference")
         module.__file__ = self.filename
         sys.modules[module.__name__] = module
+        self.defaults = process_defaults()
         exec(compile(source, self.filename, "exec", dont_inherit=True), module.__dict__)
         self.run = module.__dict__.get("run")
         if not callable(self.run):
@@ -334,12 +338,15 @@ class Child:
             described = [self.arena.store_gradient(spec, result) for spec, result in zip(case["outputs"], results)]
             self.arena.finish()
             return {"ran": described, "seconds": time.perf_counter() - start}
+        versions = {name: version_of(value) for name, value in arguments.items()}
         result = self.run(**arguments)
         self.end_copies()
+        left_behind(self.defaults)
+        touched = [name for name, value in arguments.items() if version_of(value) != versions[name]]
         results = unpack(result, case["outputs"])
         described = [self.arena.store(spec, result) for spec, result in zip(case["outputs"], results)]
         self.arena.finish()
-        return {"ran": described, "seconds": time.perf_counter() - start}
+        return {"ran": described, "list": type(result) is list, "touched": touched, "seconds": time.perf_counter() - start}
 
     def error_of(self, problem):
         try:
@@ -505,6 +512,31 @@ def seed_everything(seed, device):
         numpy.random.seed(seed % (1 << 32))
 
 
+# ---- what a reference leaves behind ----
+
+
+def process_defaults():
+    """What torch takes for granted in the whole process, and a caller's next line would be computed with."""
+    return {"default dtype": torch.get_default_dtype(), "default device": torch.get_default_device()}
+
+
+def left_behind(before):
+    for name, value in process_defaults().items():
+        if value != before[name]:
+            torch.set_default_dtype(before["default dtype"])
+            torch.set_default_device(before["default device"])
+            raise Mistake("the reference leaves torch's %s at %s, and found it at %s: what its caller computes next is another thing"
+                          % (name, value, before[name]))
+
+
+def version_of(value):
+    """How often torch has written to the tensor. None: it does not count."""
+    try:
+        return value._version
+    except (AttributeError, RuntimeError):
+        return None
+
+
 # ---- what a reference returns ----
 
 
@@ -523,8 +555,10 @@ def unpack(result, specs):
     return results
 
 
-def as_tensor(spec, result):
+def as_tensor(spec, result, device):
     if isinstance(result, torch.Tensor):
+        if not spec["scalar"] and result.device.type != torch.device(device).type:
+            raise Mistake("run() returned output '%s' on %s, and its inputs lie on %s" % (spec["name"], result.device, device))
         return result.detach()
     if spec["scalar"] and type(result) in (bool, int, float):
         declared = dtype_of(spec["dtype"])
@@ -632,7 +666,8 @@ class Arena:
 
     def store(self, spec, result):
         """Copies what fits; what does not is only described, and the judge will say so."""
-        result = as_tensor(spec, result)
+        grad = isinstance(result, torch.Tensor) and result.requires_grad
+        result = as_tensor(spec, result, self.device)
         shape, dtype = list(result.shape), str(result.dtype).rpartition(".")[2]
         if dtype == "float4_e2m1fn_x2":
             dtype = "float4_e2m1"
@@ -642,7 +677,7 @@ class Arena:
             if dtype == "float4_e2m1":
                 place, result = place.view(torch.uint8), result.view(torch.uint8)
             place.copy_(result)
-        return {"shape": shape, "dtype": dtype}
+        return {"shape": shape, "dtype": dtype, "grad": grad}
 
     def store_gradient(self, spec, result):
         if result is None:

@@ -1,13 +1,17 @@
 /* The order of a trial:
  *   begin   job, family, constants; if one is attested nowhere, a probing case goes first (one run, no verdict)
- *   arrange tensors of the case, memory, inputs, constraints
+ *   arrange tensors of the case, memory, both contents of the inputs
  *   stage   a layout of the arena: canaries, inputs, poison in the outputs; the message to the runner
  *   ran     after each run: canaries, inputs unchanged, shapes and dtypes; then
- *             first run: outputs are copied, the second run is staged elsewhere and sent off; meanwhile (think) the
- *                        ground truth is made and compared
- *             second run: the outputs must be the same bits; the verdict
- * Of a case with large inputs the judge's own are given back while the reference runs, and made anew after it, so that
- * they stand beside neither what the reference takes nor the cache of its allocator; the ground truth then waits.
+ *             first run:  outputs are copied; the run on the second contents is staged and sent off
+ *             second run: outputs are copied; the first contents are staged again, elsewhere in the arena, and torch's
+ *                         generators get other seeds
+ *             last run:   the outputs must be the bits of the first; then the verdict
+ *   think   while the runner works: ground truth and comparison of the contents of the run before
+ * A reference that keeps something between calls answers the second contents, or the first when they come again, as it
+ * must not. Where one set of inputs is large, memory holds one set at a time, and of very large ones none while the
+ * reference runs: they stand beside neither what the reference takes nor the cache of its allocator. Ground truth then
+ * waits for the last run.
  * What is found first decides. Poison differs between the runs, so that an output that was never written cannot look
  * deterministic. */
 #include "workers/trial.h"
@@ -21,6 +25,9 @@
 #include "workers/agreement.h"
 #include "workers/say.h"
 #include "workers/trial_parts.h"
+
+/* How a message begins that is about the second contents alone. */
+#define ON_SECOND "on the second contents (other values of the same shapes, right after the first)"
 
 /* Decides, unless it is decided already. */
 void trial_decide(struct trial *trial, enum status status, enum reason reason, const char *message)
@@ -106,16 +113,16 @@ static int find_family(struct trial *trial)
 		struct gradient_forward forward;
 		struct op_problem problem = gradient_forward_problem(&job->problem, &forward);
 
-		trial->c.variant = trial->op->match(&problem, &why);
+		trial->variant = trial->op->match(&problem, &why);
 		trial->op = trial->op->gradient;
 		if (trial->op == NULL)
-			trial->c.variant = err_set(&why, "op family '%s' has no gradients; run `make` again", job->op);
+			trial->variant = err_set(&why, "op family '%s' has no gradients; run `make` again", job->op);
 	} else {
-		trial->c.variant = trial->op->match(&job->problem, &why);
+		trial->variant = trial->op->match(&job->problem, &why);
 	}
-	if (trial->c.variant < 0)
+	if (trial->variant < 0)
 		trial_decide_error(trial, &why);
-	return trial->c.variant < 0 ? -1 : 0;
+	return trial->variant < 0 ? -1 : 0;
 }
 
 /* Constants that an earlier case of this definition recovered need no second probing. */
@@ -169,66 +176,68 @@ static void list_witnesses(struct trial *trial)
 	struct verdict *verdict = &trial->verdict;
 	const struct truths *truths = &trial->truths;
 	bool all = truths->all && truths->count > 1;
-	int decider = -1;
+	int decider = -1, asked = 0;
 
 	if (truths->count == 0)
 		return;
 	for (int i = truths->count - 1; i >= 0; i--)
-		if (trial->answered[i])
+		if (trial->round[0].answered[i] || trial->round[1].answered[i])
 			decider = i;
 	verdict->ground_truth = truths->items[decider < 0 ? 0 : decider].name;
 	verdict->ground_truth_version = truths->items[decider < 0 ? 0 : decider].version;
 	if (truths->count == 1 && trial_is_builtin(&truths->items[0]))
 		return;
 	for (int i = 0; all && i < truths->count; i++)
-		if (!trial->answered[i] && trial->witness[i].passed_over == NULL)
-			trial_pass_over(trial, i, false, "it was not asked: the case was decided before");
+		if (!trial->round[0].answered[i] && trial->witness[i].passed_over == NULL)
+			trial_pass_over(trial, &trial->round[0], i, false, "it was not asked: the case was decided before");
+	for (int r = 0; r < trial->rounds; r++)
+		asked = trial->round[r].asked > asked ? trial->round[r].asked : asked;
 	verdict->witnesses = trial->witness;
-	verdict->witness_count = all ? truths->count : trial->asked;
+	verdict->witness_count = all ? truths->count : asked;
 	verdict->all_witnesses = all && verdict->witness_count > 0;
 }
 
 /* Everybody was passed over. */
-static void decide_nobody(struct trial *trial)
+static void decide_nobody(struct trial *trial, const struct round *round)
 {
 	struct buf text = {0};
 
 	for (int i = 0; i < trial->truths.count; i++)
-		if (trial->answered[i] || trial->witness[i].passed_over == NULL)
+		if (round->answered[i] || round->passed_over[i] == NULL)
 			return;
 	if (trial->truths.count == 0)
 		return;
 	for (int i = 0; i < trial->truths.count; i++)
 		buf_printf(&text, "%s%s: %s", i > 0 ? "\n" : "no ground truth gave an answer: ", trial->witness[i].name,
-			   trial->witness[i].passed_over);
+			   round->passed_over[i]);
 	trial_decide(trial, STATUS_SKIPPED, REASON_NO_GROUND_TRUTH, arena_copy(&trial->arena, text.data, text.length));
 	buf_free(&text);
 }
 
 /* Only such as are coarser than the case's rules vouch for the outputs, and builtin, who was asked as well, cannot. */
-static void decide_too_coarse(struct trial *trial)
+static void decide_too_coarse(struct trial *trial, const struct round *round)
 {
 	struct agreement agreement = {.count = trial->truths.count};
 	bool coarse[TRUTHS_MAX] = {false};
 	int builtin = trial_builtin_at(trial);
 
 	for (int i = 0; i < agreement.count; i++) {
-		agreement.answered[i] = trial->answered[i];
-		coarse[i] = trial->coarse[i] != NULL;
+		agreement.answered[i] = round->answered[i];
+		coarse[i] = round->coarse[i] != NULL;
 	}
-	if (!agreement_too_coarse(&agreement, coarse, builtin) || trial->witness[builtin].passed_over == NULL)
+	if (!agreement_too_coarse(&agreement, coarse, builtin) || round->passed_over[builtin] == NULL)
 		return;
 	trial_decide(trial, STATUS_SKIPPED, REASON_NO_GROUND_TRUTH,
 		     arena_printf(&trial->arena,
 				  "whoever answered is coarser than the rule and does not decide alone, and builtin gave no "
 				  "answer: %s",
-				  trial->witness[builtin].passed_over));
+				  round->passed_over[builtin]));
 }
 
 /* Somebody vouches for the outputs, but nobody for an input that was written to. */
-static void decide_unjudged(struct trial *trial)
+static void decide_unjudged(struct trial *trial, const struct round *round)
 {
-	int input = trial_unjudged_input(trial);
+	int input = trial_unjudged_input(trial, round);
 
 	if (input < 0)
 		return;
@@ -242,21 +251,74 @@ static void decide_unjudged(struct trial *trial)
 		trial_builtin_at(trial) < 0 ? "was not asked; name it too, after --ground-truth" : "gave no answer"));
 }
 
+/* The outputs miss the ground truth on one of the contents, or on both. */
+static void decide_missed(struct trial *trial)
+{
+	const struct round *first = &trial->round[CONTENTS_FIRST], *second = &trial->round[CONTENTS_SECOND];
+	const struct round *missed = first->missed != REASON_NONE ? first : second;
+
+	if (missed->missed == REASON_NONE)
+		return;
+	trial_decide(trial, STATUS_FAILED, missed->missed,
+		     arena_printf(&trial->arena, "%s%.*s", missed == first ? "" : ON_SECOND ", ",
+				  (int)missed->misses.length, missed->misses.data));
+}
+
+/* What the two contents show of one output, of which the worse is told. */
+static void merge_output(struct output_verdict *out, const struct output_verdict *other)
+{
+	bool zeros = out->metrics.zeros_would_pass && other->metrics.zeros_would_pass;
+
+	if (out->status == STATUS_PASSED &&
+	    (other->status != STATUS_PASSED || other->metrics.margin > out->metrics.margin))
+		*out = *other;
+	out->metrics.zeros_would_pass = zeros;
+}
+
+/* An output for each witness that answered, and for each input that was written to. */
+static void list_outputs(struct trial *trial)
+{
+	struct verdict *verdict = &trial->verdict;
+	struct output_verdict *list = arena_array(&trial->arena, 2 * (size_t)TRUTHS_MAX * OP_PLACES, sizeof *list);
+
+	verdict->outputs = list;
+	verdict->weak = true;
+	for (int r = 0; r < trial->rounds; r++) {
+		const struct round *round = &trial->round[r];
+
+		for (int i = 0; i < round->output_count; i++) {
+			struct output_verdict *same = NULL;
+
+			for (int k = 0; k < verdict->output_count && same == NULL; k++)
+				if (strcmp(list[k].name, round->outputs[i].name) == 0 &&
+				    strcmp(list[k].ground_truth, round->outputs[i].ground_truth) == 0)
+					same = &list[k];
+			if (same != NULL)
+				merge_output(same, &round->outputs[i]);
+			else
+				list[verdict->output_count++] = round->outputs[i];
+		}
+		verdict->weak = verdict->weak && round->weak;
+	}
+	verdict->weak = verdict->weak && verdict->output_count > 0;
+}
+
 static enum trial_answer give_verdict(struct trial *trial, struct buf *out)
 {
 	struct verdict *verdict = &trial->verdict;
 	const struct device_calls *calls = trial->device->calls;
 
-	if (!trial->decided && trial->op != NULL)
-		decide_nobody(trial);
 	if (!trial->decided && trial->op == NULL)
 		trial_decide(trial, STATUS_SKIPPED, REASON_NO_GROUND_TRUTH, trial->job->no_truth);
-	if (trial->missed != REASON_NONE)
-		trial_decide(trial, STATUS_FAILED, trial->missed, trial->missed_message);
-	if (!trial->decided && trial->op != NULL)
-		decide_too_coarse(trial);
-	if (!trial->decided && trial->op != NULL)
-		decide_unjudged(trial);
+	for (int r = 0; r < trial->rounds && !trial->decided; r++)
+		decide_nobody(trial, &trial->round[r]);
+	decide_missed(trial);
+	for (int r = 0; r < trial->rounds && !trial->decided; r++) {
+		decide_too_coarse(trial, &trial->round[r]);
+		if (!trial->decided)
+			decide_unjudged(trial, &trial->round[r]);
+	}
+	list_outputs(trial);
 	trial_decide(trial, STATUS_PASSED, REASON_NONE, NULL);
 	verdict->device = trial->court->device_name;
 	verdict->device_class = calls->class_name(trial->device);
@@ -268,18 +330,24 @@ static enum trial_answer give_verdict(struct trial *trial, struct buf *out)
 	return TRIAL_VERDICT;
 }
 
-/* Stages a run of the case that is arranged and writes the message. */
-static enum trial_answer ask(struct trial *trial, int run, struct buf *out)
+static struct round *round_of_run(struct trial *trial, enum trial_run run)
 {
+	return &trial->round[run == RUN_SECOND ? CONTENTS_SECOND : CONTENTS_FIRST];
+}
+
+/* Stages a run of the case that is arranged and writes the message. */
+static enum trial_answer ask(struct trial *trial, enum trial_run run, struct buf *out)
+{
+	struct round *round = round_of_run(trial, run);
 	struct err err = {""};
 
 	trial->run = run;
-	if (trial_stage(trial, run, &err) != 0) {
+	if (trial_hold_inputs(trial, round) == 0 && trial_stage(trial, round, run, &err) != 0)
 		trial_decide_error(trial, &err);
+	if (trial->decided)
 		return give_verdict(trial, out);
-	}
-	trial_write_run(trial, out);
-	trial->released = court_drop_inputs(trial->court);
+	trial_write_run(trial, round, out);
+	trial_drop_inputs(trial);
 	return TRIAL_RUN;
 }
 
@@ -311,9 +379,9 @@ static enum trial_answer begin_case(struct trial *trial, struct buf *out)
 			     arena_printf(&trial->arena,
 					  "%s is attested nowhere, and probing the reference does not show it",
 					  unknown->name));
-	if (trial->decided || trial_arrange(trial, trial->job->axis, 0) != 0)
+	if (trial->decided || trial_arrange(trial, trial->job->axis, false) != 0)
 		return give_verdict(trial, out);
-	return ask(trial, 0, out);
+	return ask(trial, RUN_FIRST, out);
 }
 
 enum trial_answer trial_begin(struct trial *trial, struct buf *out)
@@ -326,10 +394,10 @@ enum trial_answer trial_begin(struct trial *trial, struct buf *out)
 	if (unknown_constant(trial) == NULL || op->probe == NULL || op->probe_axes == NULL)
 		return begin_case(trial, out);
 	axis = arena_array(&trial->arena, (size_t)trial->job->problem.axis_count, sizeof *axis);
-	op->probe_axes(&trial->job->problem, trial->c.variant, axis);
-	if (trial_arrange(trial, axis, 1) != 0)
+	op->probe_axes(&trial->job->problem, trial->variant, axis);
+	if (trial_arrange(trial, axis, true) != 0)
 		return give_verdict(trial, out);
-	return ask(trial, 0, out);
+	return ask(trial, RUN_FIRST, out);
 }
 
 /* What the probing case shows of the constants; then the case itself begins. */
@@ -337,15 +405,16 @@ static enum trial_answer recover(struct trial *trial, struct buf *out)
 {
 	struct court *court = trial->court;
 	const struct op_problem *problem = &trial->job->problem;
+	const struct round *round = &trial->round[0];
 	struct err err = {""};
-	struct tensor *in = trial_on_host(trial, &trial->arena, trial->in, problem->input_count, &err);
-	struct tensor *first = trial_on_host(trial, &trial->arena, trial->first, problem->output_count, &err);
+	struct tensor *in = trial_on_host(trial, &trial->arena, round->in, problem->input_count, &err);
+	struct tensor *first = trial_on_host(trial, &trial->arena, round->first, problem->output_count, &err);
 
 	if (in == NULL || first == NULL) {
 		trial_decide_error(trial, &err);
 		return give_verdict(trial, out);
 	}
-	if (trial->op->probe(&trial->c, in, first, trial->constants, &err) != 0) {
+	if (trial->op->probe(&round->c, in, first, trial->constants, &err) != 0) {
 		trial_decide(trial, STATUS_SKIPPED, REASON_NO_GROUND_TRUTH, arena_string(&trial->arena, err.text));
 		return give_verdict(trial, out);
 	}
@@ -356,31 +425,41 @@ static enum trial_answer recover(struct trial *trial, struct buf *out)
 
 /* Is its answer enough? One that is coarser than the case's rules is heard, and the next is asked as well; so it is
  * where an input was written to of which this one cannot tell what it has to hold. */
-static bool decides(const struct trial *trial, int at)
+static bool decides(const struct trial *trial, const struct round *round, int at)
 {
-	return !trial->truths.all && trial->answered[at] && trial->coarse[at] == NULL &&
-	       trial_unjudged_input(trial) < 0;
+	return !trial->truths.all && round->answered[at] && round->coarse[at] == NULL &&
+	       trial_unjudged_input(trial, round) < 0;
 }
 
-/* On to the next witness that is to be asked, or to the verdict. */
-static enum trial_answer next_witness(struct trial *trial, struct buf *out)
+/* On to the next witness that is to be asked of these contents. true: `out` has a message to the provider. */
+static bool ask_witnesses(struct trial *trial, struct round *round, struct buf *out)
 {
 	const struct truths *truths = &trial->truths;
-	bool enough = false;
+	bool enough = round->asked > 0 && decides(trial, round, round->asked - 1);
 
-	for (; trial->op != NULL && !trial->decided && !enough && trial->asked < truths->count; trial->asked++) {
-		int at = trial->asked;
+	for (; !trial->decided && !enough && round->asked < truths->count; round->asked++) {
+		int at = round->asked;
 
 		if (!trial_is_builtin(&truths->items[at])) {
-			if (trial_ask_provider(trial, at, out))
-				return TRIAL_PROVIDE;
-		} else if (!trial->answered[at] && trial->witness[at].passed_over == NULL) {
-			trial_ask_builtin(trial, at);
+			if (trial_hold_inputs(trial, round) == 0 && trial_ask_provider(trial, round, at, out))
+				return true;
+		} else if (!round->answered[at] && round->passed_over[at] == NULL) {
+			if (trial_hold_inputs(trial, round) == 0)
+				trial_ask_builtin(trial, round, at);
 		}
-		enough = decides(trial, at);
+		enough = decides(trial, round, at);
 	}
-	if (trial->op != NULL && !trial->decided)
-		trial_check_agreement(trial);
+	if (!trial->decided)
+		trial_check_agreement(trial, round);
+	return false;
+}
+
+/* The first contents' witnesses, then the second's, then the verdict. */
+static enum trial_answer next_witness(struct trial *trial, struct buf *out)
+{
+	for (; trial->op != NULL && !trial->decided && trial->judging < trial->rounds; trial->judging++)
+		if (ask_witnesses(trial, &trial->round[trial->judging], out))
+			return TRIAL_PROVIDE;
 	return give_verdict(trial, out);
 }
 
@@ -391,7 +470,8 @@ enum trial_answer trial_provided(struct trial *trial, const cJSON *message, stru
 	const char *declined = json_text_of(message, "unavailable"), *failed = json_text_of(message, "failed");
 	const char *unmapped = json_text_of(message, "unmapped");
 	const char *trouble = failed != NULL ? failed : unmapped;
-	int at = trial->asked;
+	struct round *round = &trial->round[trial->judging < trial->rounds ? trial->judging : 0];
+	int at = round->asked;
 
 	if (!trial->at_stand)
 		return give_verdict(trial, out);
@@ -401,36 +481,42 @@ enum trial_answer trial_provided(struct trial *trial, const cJSON *message, stru
 		return next_witness(trial, out);
 	}
 	if (cJSON_IsArray(json_member(message, "provided")))
-		trial_take_provided(trial, at, message);
+		trial_take_provided(trial, round, at, message);
 	else if (declined != NULL)
-		trial_pass_over(trial, at, false, declined);
+		trial_pass_over(trial, round, at, false, declined);
 	else
-		trial_pass_over(trial, at, cJSON_IsTrue(json_member(message, "accident")) || failed == NULL,
+		trial_pass_over(trial, round, at, cJSON_IsTrue(json_member(message, "accident")) || failed == NULL,
 				trouble != NULL ? trouble : "it sent what nobody understands");
-	if (decides(trial, at))
-		trial->truths.count = at + 1; /* nobody else is asked */
-	trial->asked++;
+	round->asked++;
 	return next_witness(trial, out);
+}
+
+/* A case of one set of contents has no second run. */
+static enum trial_answer next_run(struct trial *trial, struct buf *out)
+{
+	if (trial->run == RUN_FIRST && trial->rounds > 1)
+		return ask(trial, RUN_SECOND, out);
+	return ask(trial, RUN_AGAIN, out);
 }
 
 enum trial_answer trial_ran(struct trial *trial, const cJSON *ran, struct buf *out)
 {
+	struct round *round = round_of_run(trial, trial->run);
 	struct err err = {""};
 
 	trial_check_canaries(trial);
-	if (trial->released && !trial->decided)
-		trial_make_inputs(trial);
-	trial_check_inputs(trial);
-	trial_check_forms(trial, ran);
-	if (trial->run == 1)
-		trial_check_deterministic(trial);
-	if (!trial->decided && trial->run == 1)
+	if (!trial->decided && trial_hold_inputs(trial, round) == 0)
+		trial_check_inputs(trial, round);
+	trial_check_forms(trial, round, ran);
+	if (trial->run == RUN_AGAIN)
+		trial_check_deterministic(trial, round);
+	if (!trial->decided && trial->run == RUN_AGAIN)
 		return next_witness(trial, out);
-	if (!trial->decided && trial_copy_what_was_written(trial, &err) != 0)
+	if (!trial->decided && trial_copy_what_was_written(trial, round, &err) != 0)
 		trial_decide_error(trial, &err);
 	if (trial->decided)
 		return give_verdict(trial, out);
-	return trial->c.probe ? recover(trial, out) : ask(trial, 1, out);
+	return trial->probing ? recover(trial, out) : next_run(trial, out);
 }
 
 /* Is it the case that holds gradients finer than their dtypes can? References that insist on theirs raise there. */
@@ -469,6 +555,8 @@ void trial_blame(struct trial *trial, const cJSON *blame, struct buf *out)
 	if (asks_in_float64(trial) && reason == REASON_RAISED && !cJSON_IsTrue(json_member(blame, "loading")))
 		trial_decide(trial, STATUS_SKIPPED, REASON_UNSUPPORTED_DTYPE,
 		             arena_printf(&trial->arena, "in float64 %s", message));
+	if (trial->run == RUN_SECOND)
+		message = arena_printf(&trial->arena, ON_SECOND ", %s", message);
 	trial_decide(trial, STATUS_ERROR, reason, message);
 	give_verdict(trial, out);
 }
@@ -477,7 +565,8 @@ void trial_close(struct trial *trial)
 {
 	if (trial == NULL)
 		return;
-	buf_free(&trial->misses);
+	for (int r = 0; r < CONTENTS_COUNT; r++)
+		buf_free(&trial->round[r].misses);
 	arena_free(&trial->arena);
 	free(trial);
 }

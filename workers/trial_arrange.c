@@ -13,79 +13,68 @@ int trial_tensor_count(const struct trial *trial)
 }
 
 /* What the input has to hold after the reference ran. An output that is not like it cannot stand for it. */
-struct op_leaves trial_leaves(const struct trial *trial, int input)
+struct op_leaves trial_leaves(const struct trial *trial, const struct round *round, int input)
 {
 	const struct op_leaves kept = {OP_KEPT, true};
 	const struct op_problem *problem = &trial->job->problem;
-	const struct tensor *before = &trial->in[input];
+	const struct tensor *before = &round->in[input];
 	struct op_leaves out;
 
 	if (trial->op == NULL || trial->op->leaves == NULL || before->rank == OP_SCALAR ||
 	    trial->job->inputs[input].kind == SOURCE_ABSENT)
 		return kept;
-	out = trial->op->leaves(&trial->c, input);
+	out = trial->op->leaves(&round->c, input);
 	if (out.place >= 0 && out.place < problem->output_count &&
-	    (trial->first[out.place].dtype != before->dtype || trial->first[out.place].elements != before->elements))
+	    (round->first[out.place].dtype != before->dtype || round->first[out.place].elements != before->elements))
 		return kept;
 	return out;
 }
 
 /* Does builtin make a truth of this input's own? No other ground truth tells what an input has to hold. */
-bool trial_has_own_truth(const struct trial *trial, int input)
+bool trial_has_own_truth(const struct trial *trial, const struct round *round, int input)
 {
-	return trial_leaves(trial, input).place >= trial->job->problem.output_count && trial_builtin_at(trial) >= 0;
+	return trial_leaves(trial, round, input).place >= trial->job->problem.output_count &&
+	       trial_builtin_at(trial) >= 0;
 }
 
-/* Bytes of every tensor in the arena, inputs first; also shapes the private ones. */
-static const int64_t *shape_tensors(struct trial *trial)
+/* Bytes of every tensor in the arena, inputs first: the same for both contents. */
+static const int64_t *tensor_bytes(struct trial *trial)
 {
 	const struct op_problem *problem = &trial->job->problem;
+	const struct round *round = &trial->round[0];
 	int64_t *bytes = arena_array(&trial->arena, (size_t)trial_tensor_count(trial), sizeof *bytes);
 
-	for (int i = 0; i < problem->input_count; i++) {
-		trial->in[i] = job_tensor(&problem->inputs[i], trial->c.axis);
+	for (int i = 0; i < problem->input_count; i++)
 		if (trial->job->inputs[i].kind != SOURCE_ABSENT)
-			bytes[i] = job_tensor_bytes(&trial->in[i]);
-	}
-	for (int i = 0; i < problem->output_count; i++) {
-		trial->first[i] = job_tensor(&problem->outputs[i], trial->c.axis);
-		if (trial->first[i].rank ==
-		    OP_SCALAR) /* a number that run() returns lies in the arena as a 0-D tensor */
-			trial->first[i].rank = 0;
-		for (int slot = 0; slot < trial->truths.count; slot++)
-			trial->truth[slot][i] = trial->first[i];
-		bytes[problem->input_count + i] = job_tensor_bytes(&trial->first[i]);
-	}
-	for (int i = 0; i < problem->input_count; i++) {
-		trial->left[i] = trial->in[i];
-		if (trial_builtin_at(trial) >= 0)
-			trial->truth[trial_builtin_at(trial)][op_own_place(problem, i)] = trial->in[i];
-	}
+			bytes[i] = job_tensor_bytes(&round->in[i]);
+	for (int i = 0; i < problem->output_count; i++)
+		bytes[problem->input_count + i] = job_tensor_bytes(&round->first[i]);
 	return bytes;
 }
 
 /* Private copies of a tensor of the arena, inputs as they were made aside: of an output what was found and what each
  * witness makes it, of an input what was found if it may be written to, and what builtin then makes it if that is no
  * output. */
-static int private_copies(const struct trial *trial, int tensor)
+static int private_copies(const struct trial *trial, const struct round *round, int tensor)
 {
 	if (tensor >= trial->job->problem.input_count)
 		return 1 + trial->truths.count;
-	return (trial_leaves(trial, tensor).place != OP_KEPT) + trial_has_own_truth(trial, tensor);
+	return (trial_leaves(trial, round, tensor).place != OP_KEPT) + trial_has_own_truth(trial, round, tensor);
 }
 
-/* Private memory: the copies of each tensor, and the spare octets. */
+/* Private memory: the copies of each tensor, and the spare bytes. */
 static int64_t private_bytes(const struct trial *trial, const int64_t *bytes)
 {
 	int64_t total = LAYOUT_ALIGN;
 
-	for (int i = 0; i < trial_tensor_count(trial); i++)
-		for (int copies = private_copies(trial, i); copies > 0; copies--)
-			total = layout_add(total, layout_round(bytes[i]));
+	for (int r = 0; r < trial->rounds; r++)
+		for (int i = 0; i < trial_tensor_count(trial); i++)
+			for (int copies = private_copies(trial, &trial->round[r], i); copies > 0; copies--)
+				total = layout_add(total, layout_round(bytes[i]));
 	return total;
 }
 
-/* The inputs as they were made. */
+/* One set of inputs as they are made. */
 static int64_t input_bytes(const struct trial *trial, const int64_t *bytes)
 {
 	int64_t total = 0;
@@ -99,26 +88,31 @@ static int64_t arena_bytes(struct trial *trial, const int64_t *bytes)
 {
 	int64_t most = 0;
 
-	for (int run = 0; run < TRIAL_RUNS; run++) {
-		int64_t total = layout_make(bytes, trial_tensor_count(trial), run, &trial->arena).total;
+	for (int layout = 0; layout < 2; layout++) {
+		int64_t total = layout_make(bytes, trial_tensor_count(trial), layout, &trial->arena).total;
 
 		most = total > most ? total : most;
 	}
 	return most;
 }
 
-/* Enough memory for this case, or the verdict that there is none. */
+/* Enough memory for this case, or the verdict that there is none. Both sets of inputs are held where they are small. */
 static int reserve(struct trial *trial, const int64_t *bytes)
 {
 	struct device *device = trial->device;
 	struct arena *arena = &trial->arena;
-	struct court_need need = {
-	    arena_bytes(trial, bytes), private_bytes(trial, bytes), input_bytes(trial, bytes), 0, 0, 0};
+	struct court_need need = {arena_bytes(trial, bytes), private_bytes(trial, bytes), 0, 0, 0, 0};
 	struct err err = {""};
 	enum court_answer answer;
 
-	if (trial->op != NULL)
-		need.scratch = device->calls->truth_scratch(device, trial->op, &trial->c);
+	trial->input_bytes = input_bytes(trial, bytes);
+	trial->one_set = trial->rounds == 1 || trial->input_bytes > trial->court->keep / 2;
+	need.inputs = trial->one_set ? trial->input_bytes : 2 * trial->input_bytes;
+	for (int r = 0; trial->op != NULL && r < trial->rounds; r++) {
+		int64_t scratch = device->calls->truth_scratch(device, trial->op, &trial->round[r].c);
+
+		need.scratch = scratch > need.scratch ? scratch : need.scratch;
+	}
 	answer = court_reserve(trial->court, &need, &err);
 	if (answer == COURT_ERROR)
 		trial_decide_error(trial, &err);
@@ -137,78 +131,142 @@ static unsigned char *take_private(unsigned char **at, int64_t bytes)
 	return memory;
 }
 
-static void place_tensors(struct trial *trial, const int64_t *bytes)
+static void place_tensors(struct trial *trial, struct round *round, const int64_t *bytes, unsigned char **at)
 {
 	const struct op_problem *problem = &trial->job->problem;
-	unsigned char *at = trial->court->private;
 
-	trial->spare = take_private(&at, LAYOUT_ALIGN);
 	for (int i = 0; i < problem->output_count; i++) {
-		trial->first[i].data = take_private(&at, bytes[problem->input_count + i]);
+		round->first[i].data = take_private(at, bytes[problem->input_count + i]);
 		for (int slot = 0; slot < trial->truths.count; slot++)
-			trial->truth[slot][i].data = take_private(&at, bytes[problem->input_count + i]);
+			round->truth[slot][i].data = take_private(at, bytes[problem->input_count + i]);
 	}
 	for (int i = 0; i < problem->input_count; i++) {
-		if (trial_leaves(trial, i).place != OP_KEPT)
-			trial->left[i].data = take_private(&at, bytes[i]);
-		if (trial_has_own_truth(trial, i))
-			trial->truth[trial_builtin_at(trial)][op_own_place(problem, i)].data =
-			    take_private(&at, bytes[i]);
+		if (trial_leaves(trial, round, i).place != OP_KEPT)
+			round->left[i].data = take_private(at, bytes[i]);
+		if (trial_has_own_truth(trial, round, i))
+			round->truth[trial_builtin_at(trial)][op_own_place(problem, i)].data = take_private(at, bytes[i]);
 	}
 }
 
-/* Memory for the inputs, and what they hold: the same whenever it is asked. -1: decided. */
-int trial_make_inputs(struct trial *trial)
+/* Where the inputs of a round lie in the judge's memory of inputs. */
+static void place_inputs(struct trial *trial, struct round *round, unsigned char *at)
 {
 	const struct op_problem *problem = &trial->job->problem;
-	struct ruling ruling = {STATUS_SKIPPED, REASON_MEMORY, {""}}; /* unless given_fill says otherwise */
-	int64_t *bytes = arena_array(&trial->arena, (size_t)problem->input_count, sizeof *bytes);
-	unsigned char *at;
 
+	if (!trial->one_set && round->c.contents == CONTENTS_SECOND)
+		at += trial->input_bytes;
 	for (int i = 0; i < problem->input_count; i++)
-		if (trial->job->inputs[i].kind != SOURCE_ABSENT)
-			bytes[i] = job_tensor_bytes(&trial->in[i]);
-	at = court_take_inputs(trial->court, input_bytes(trial, bytes), &ruling.why);
-	for (int i = 0; at != NULL && i < problem->input_count; i++)
-		if (trial->in[i].rank != OP_SCALAR && trial->job->inputs[i].kind != SOURCE_ABSENT)
-			trial->in[i].data = take_private(&at, bytes[i]);
-	trial->released = false;
-	if (at != NULL && given_fill(trial->device, trial->job, trial->op, &trial->c, trial->in, &ruling) == 0)
+		if (round->in[i].rank != OP_SCALAR && trial->job->inputs[i].kind != SOURCE_ABSENT)
+			round->in[i].data = take_private(&at, job_tensor_bytes(&round->in[i]));
+}
+
+int trial_hold_inputs(struct trial *trial, struct round *round)
+{
+	struct ruling ruling = {STATUS_SKIPPED, REASON_MEMORY, {""}}; /* unless given_fill says otherwise */
+	enum op_contents contents = round->c.contents;
+	unsigned char *memory;
+
+	if (trial->held[contents])
 		return 0;
-	trial_decide(trial, ruling.status, ruling.reason, arena_string(&trial->arena, ruling.why.text));
-	return -1;
+	if (trial->one_set)
+		trial->held[CONTENTS_FIRST] = trial->held[CONTENTS_SECOND] = false;
+	memory = court_take_inputs(trial->court, trial->one_set ? trial->input_bytes : 2 * trial->input_bytes, &ruling.why);
+	if (memory != NULL) {
+		place_inputs(trial, round, memory);
+		trial->held[contents] =
+		    given_fill(trial->device, trial->job, trial->op, &round->c, round->in, &ruling) == 0;
+	}
+	if (!trial->held[contents])
+		trial_decide(trial, ruling.status, ruling.reason, arena_string(&trial->arena, ruling.why.text));
+	return trial->held[contents] ? 0 : -1;
+}
+
+void trial_drop_inputs(struct trial *trial)
+{
+	if (court_drop_inputs(trial->court))
+		trial->held[CONTENTS_FIRST] = trial->held[CONTENTS_SECOND] = false;
+}
+
+/* The case that a round is about, and its tensors, without memory. */
+static void begin_round(struct trial *trial, struct round *round, const int64_t *axis, enum op_contents contents)
+{
+	const struct job *job = trial->job;
+	const struct op_problem *problem = &job->problem;
+	buf_free(&round->misses);
+	memset(round, 0, sizeof *round);
+	round->c = (struct op_case){.problem = problem, .variant = trial->variant, .axis = axis, .probe = trial->probing,
+				    .constant_count = job->constant_count, .absent = given_absent(job)};
+	if (!trial->probing) {
+		round->c.edge = job->edge;
+		round->c.given = given_inputs(job);
+	}
+	op_case_set_contents(&round->c, job->seed, contents);
+	memcpy(round->c.constants, trial->constants, sizeof round->c.constants);
+	for (int i = 0; i < problem->input_count; i++) {
+		round->in[i] = round->left[i] = job_tensor(&problem->inputs[i], axis);
+		if (problem->inputs[i].rank != OP_SCALAR)
+			continue;
+		round->scalar[i] = given_scalar(job, trial->op, &round->c, i);
+		round->c.scalar[i] = round->scalar[i].number;
+	}
+	for (int i = 0; i < problem->output_count; i++) {
+		round->first[i] = job_tensor(&problem->outputs[i], axis);
+		if (round->first[i].rank == OP_SCALAR) /* a number that run() returns lies in the arena as a 0-D tensor */
+			round->first[i].rank = 0;
+		for (int slot = 0; slot < trial->truths.count; slot++)
+			round->truth[slot][i] = round->first[i];
+	}
+	for (int i = 0; i < problem->input_count && trial_builtin_at(trial) >= 0; i++)
+		round->truth[trial_builtin_at(trial)][op_own_place(problem, i)] = round->in[i];
+}
+
+/* Does the family make anything of this case? What a workload gives is the same in both contents. */
+static bool has_second_contents(const struct trial *trial)
+{
+	const struct job *job = trial->job;
+
+	for (int i = 0; i < job->problem.input_count; i++)
+		if (trial->op != NULL && !trial->probing && job->inputs[i].kind == SOURCE_RANDOM)
+			return true;
+	return false;
+}
+
+/* Fills both sets of inputs, or the first if there is room for one only, and asks whether they make sense. */
+static int make_inputs(struct trial *trial)
+{
+	for (int r = trial->one_set ? 0 : trial->rounds - 1; r >= 0; r--) {
+		struct ruling ruling = {.why = {""}};
+
+		if (trial_hold_inputs(trial, &trial->round[r]) != 0)
+			return -1;
+		if (trial->op == NULL || trial->probing ||
+		    given_check(trial->device, trial->job, trial->op, &trial->round[r].c, trial->round[r].in, &trial->arena,
+				&ruling) == 0)
+			continue;
+		trial_decide(trial, ruling.status, ruling.reason, arena_string(&trial->arena, ruling.why.text));
+		return -1;
+	}
+	return 0;
 }
 
 /* The case at these axis values: 0 when its inputs lie ready in private memory, -1 when it is decided. */
-int trial_arrange(struct trial *trial, const int64_t *axis, int probe)
+int trial_arrange(struct trial *trial, const int64_t *axis, bool probing)
 {
-	const struct job *job = trial->job;
-	struct ruling ruling = {.why = {""}};
 	const int64_t *bytes;
-	bool valid_inputs = trial->op != NULL && !probe;
+	unsigned char *at;
 
-	trial->c.problem = &job->problem;
-	trial->c.axis = axis;
-	trial->c.seed = job->seed;
-	trial->c.probe = probe;
-	trial->c.edge = probe ? 0 : job->edge;
-	trial->c.given = probe ? 0 : given_inputs(job);
-	trial->c.constant_count = job->constant_count;
-	memcpy(trial->c.constants, trial->constants, sizeof trial->c.constants);
-	for (int i = 0; i < job->problem.input_count; i++)
-		if (job->problem.inputs[i].rank == OP_SCALAR) {
-			trial->scalar[i] = given_scalar(job, trial->op, &trial->c, i);
-			trial->c.scalar[i] = trial->scalar[i].number;
-		}
-	bytes = shape_tensors(trial);
+	trial->probing = probing;
+	trial->judging = 0;
+	trial->rounds = has_second_contents(trial) ? 2 : 1;
+	trial->held[CONTENTS_FIRST] = trial->held[CONTENTS_SECOND] = false;
+	for (int r = 0; r < trial->rounds; r++)
+		begin_round(trial, &trial->round[r], axis, (enum op_contents)r);
+	bytes = tensor_bytes(trial);
 	if (reserve(trial, bytes) != 0)
 		return -1;
-	place_tensors(trial, bytes);
-	if (trial_make_inputs(trial) != 0)
-		return -1;
-	if (!valid_inputs ||
-	    given_check(trial->device, job, trial->op, &trial->c, trial->in, &trial->arena, &ruling) == 0)
-		return 0;
-	trial_decide(trial, ruling.status, ruling.reason, arena_string(&trial->arena, ruling.why.text));
-	return -1;
+	at = trial->court->private;
+	trial->spare = take_private(&at, LAYOUT_ALIGN);
+	for (int r = 0; r < trial->rounds; r++)
+		place_tensors(trial, &trial->round[r], bytes, &at);
+	return make_inputs(trial);
 }

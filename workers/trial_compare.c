@@ -30,8 +30,8 @@ struct tensor *trial_on_host(struct trial *trial, struct arena *arena, const str
 }
 
 /* What the family itself says of an output: 1 it judged, 0 the element rule is to decide, -1 an error. */
-static int judge_by_family(struct trial *trial, int output, const struct tensor *found, const struct tensor *wanted,
-			   struct metrics *metrics, struct err *why)
+static int judge_by_family(struct trial *trial, const struct round *round, int output, const struct tensor *found,
+			   const struct tensor *wanted, struct metrics *metrics, struct err *why)
 {
 	struct arena arena = {0};
 	struct tensor *in, *reference, *truth;
@@ -39,18 +39,18 @@ static int judge_by_family(struct trial *trial, int output, const struct tensor 
 
 	if (trial->op->judge == NULL)
 		return 0;
-	in = trial_on_host(trial, &arena, trial->in, trial->job->problem.input_count, why);
+	in = trial_on_host(trial, &arena, round->in, trial->job->problem.input_count, why);
 	reference = trial_on_host(trial, &arena, &found[output], 1, why);
 	truth = trial_on_host(trial, &arena, &wanted[output], 1, why);
 	if (in != NULL && reference != NULL && truth != NULL)
-		judged = trial->op->judge(&trial->c, output, in, reference, truth, metrics, why);
+		judged = trial->op->judge(&round->c, output, in, reference, truth, metrics, why);
 	arena_free(&arena);
 	return judged;
 }
 
 /* By a rule that is not each element's. 0, or -1 on error. */
-static int weigh_by_family(struct trial *trial, int output, const struct tensor *found, const struct tensor *wanted,
-			   struct rule rule, struct metrics *metrics, struct err *why)
+static int weigh_by_family(struct trial *trial, const struct round *round, int output, const struct tensor *found,
+			   const struct tensor *wanted, struct rule rule, struct metrics *metrics, struct err *why)
 {
 	struct arena arena = {0};
 	struct tensor *reference = trial_on_host(trial, &arena, &found[output], 1, why),
@@ -58,7 +58,7 @@ static int weigh_by_family(struct trial *trial, int output, const struct tensor 
 	int rc = reference == NULL || truth == NULL ? -1 : 0;
 
 	if (rc == 0)
-		trial->op->weigh(&trial->c, output, rule, reference, truth, metrics, why);
+		trial->op->weigh(&round->c, output, rule, reference, truth, metrics, why);
 	arena_free(&arena);
 	return rc;
 }
@@ -70,13 +70,13 @@ static bool nonfinite(const struct metrics *metrics)
 }
 
 /* The case's rule for an output, as wide as the arithmetic of these two witnesses (-1: none) makes it. */
-struct rule trial_rule_for(const struct trial *trial, int output, int a, int b)
+struct rule trial_rule_for(const struct trial *trial, const struct round *round, int output, int a, int b)
 {
-	struct rule rule = trial->job->rules[output];
+	struct rule rule = job_rule(trial->job, round->c.contents, output);
 	const int witnesses[] = {a, b};
 
 	for (int i = 0; i < 2; i++) {
-		const struct rule *coarse = witnesses[i] < 0 ? NULL : trial->coarse[witnesses[i]];
+		const struct rule *coarse = witnesses[i] < 0 ? NULL : round->coarse[witnesses[i]];
 
 		if (coarse != NULL && coarse[output].atol > rule.atol)
 			rule.atol = coarse[output].atol;
@@ -120,20 +120,20 @@ static int compare_elements(struct trial *trial, const struct tensor *found, con
 
 /* One output of `found` against `wanted`, by this rule, into `out`. The sentence when it is missed, in `miss`.
  * -1: an error. 1: the family judged `found` alone. */
-int trial_compare_tensors(struct trial *trial, int output, const struct tensor *found, const struct tensor *wanted,
-			  struct rule rule, const char *truth_name, struct output_verdict *out, const char **miss,
-			  struct err *err)
+int trial_compare_tensors(struct trial *trial, const struct round *round, int output, const struct tensor *found,
+			  const struct tensor *wanted, struct rule rule, const char *truth_name,
+			  struct output_verdict *out, const char **miss, struct err *err)
 {
 	const struct tensor *tensor = &found[output];
 	int judged;
 
 	*miss = NULL;
 	*out = new_verdict(trial->job->problem.outputs[output].name, truth_name, tensor, rule);
-	judged = judge_by_family(trial, output, found, wanted, &out->metrics, err);
+	judged = judge_by_family(trial, round, output, found, wanted, &out->metrics, err);
 	if (judged < 0)
 		return -1;
 	if (judged == 0 && trial->op->weigh != NULL) {
-		if (weigh_by_family(trial, output, found, wanted, rule, &out->metrics, err) != 0)
+		if (weigh_by_family(trial, round, output, found, wanted, rule, &out->metrics, err) != 0)
 			return -1;
 		*miss = end_verdict(trial, out, tensor->dtype, err->text);
 		return 0;
@@ -146,32 +146,28 @@ int trial_compare_tensors(struct trial *trial, int output, const struct tensor *
 
 /* What was found first of all that is wrong with the outputs decides once the second run has shown nothing worse. Zeros
  * in every output are no evidence, whatever inputs are to hold. */
-static void sum_up_outputs(struct trial *trial)
+static void sum_up_outputs(struct round *round)
 {
-	struct verdict *verdict = &trial->verdict;
 	enum reason reason = REASON_NONE;
 	bool weak = true;
 
-	verdict->outputs = trial->outputs;
-	for (int i = 0; i < verdict->output_count; i++) {
-		if (!trial->of_input[i])
-			weak = weak && trial->outputs[i].metrics.zeros_would_pass;
-		if (trial->outputs[i].status == STATUS_FAILED && reason != REASON_NONFINITE &&
-		    (reason == REASON_NONE || trial->outputs[i].reason != REASON_MUTATED_INPUT))
-			reason = trial->outputs[i].reason;
+	for (int i = 0; i < round->output_count; i++) {
+		if (!round->of_input[i])
+			weak = weak && round->outputs[i].metrics.zeros_would_pass;
+		if (round->outputs[i].status == STATUS_FAILED && reason != REASON_NONFINITE &&
+		    (reason == REASON_NONE || round->outputs[i].reason != REASON_MUTATED_INPUT))
+			reason = round->outputs[i].reason;
 	}
-	verdict->weak = weak;
-	trial->missed = reason;
-	trial->missed_message =
-	    reason == REASON_NONE ? NULL : arena_copy(&trial->arena, trial->misses.data, trial->misses.length);
+	round->weak = weak;
+	round->missed = reason;
 }
 
 /* Begins a sentence on what is not as this witness has it. */
-static void begin_miss(struct trial *trial, int at)
+static void begin_miss(const struct trial *trial, struct round *round, int at)
 {
-	buf_text(&trial->misses, trial->misses.length > 0 ? "\n" : "");
+	buf_text(&round->misses, round->misses.length > 0 ? "\n" : "");
 	if (trial->truths.count > 1)
-		buf_printf(&trial->misses, "against %s: ", trial->witness[at].name);
+		buf_printf(&round->misses, "against %s: ", trial->witness[at].name);
 }
 
 /* The name of the input whose gradient, or slope, an output is. */
@@ -182,36 +178,36 @@ static const char *input_behind(const struct trial *trial, int output)
 	return arg->name + (gradient_is_slope(arg) ? sizeof GRADIENT_SLOPE : sizeof GRADIENT_OF_INPUT) - 1;
 }
 
-static int compare_output(struct trial *trial, int at, int output)
+static int compare_output(struct trial *trial, struct round *round, int at, int output)
 {
-	struct verdict *verdict = &trial->verdict;
 	struct err err = {""};
 	const char *miss;
 
-	if (trial_compare_tensors(trial, output, trial->first, trial->truth[at], trial_rule_for(trial, output, at, -1),
-				  trial->witness[at].name, &trial->outputs[verdict->output_count], &miss, &err) < 0) {
+	if (trial_compare_tensors(trial, round, output, round->first, round->truth[at],
+				  trial_rule_for(trial, round, output, at, -1), trial->witness[at].name,
+				  &round->outputs[round->output_count], &miss, &err) < 0) {
 		trial_decide_error(trial, &err);
 		return -1;
 	}
-	verdict->output_count++;
-	verdict->elements += trial->first[output].elements;
+	round->output_count++;
+	trial->verdict.elements += round->first[output].elements;
 	if (miss != NULL) {
-		begin_miss(trial, at);
-		if (trial->ungiven[output])
-			buf_printf(&trial->misses,
+		begin_miss(trial, round, at);
+		if (round->ungiven[output])
+			buf_printf(&round->misses,
 				   "autograd finds no way from the outputs to input '%s' (its gradient is None); ",
 				   input_behind(trial, output));
-		buf_text(&trial->misses, miss);
+		buf_text(&round->misses, miss);
 	}
 	return 0;
 }
 
 /* Does it hold what it held before? -1: decided by an error. */
-static int was_kept(struct trial *trial, int input)
+static int was_kept(struct trial *trial, const struct round *round, int input)
 {
 	struct err err = {""};
 	int64_t at = trial->device->calls->first_difference(
-	    trial->device, trial->in[input].data, trial->left[input].data, job_tensor_bytes(&trial->in[input]), &err);
+	    trial->device, round->in[input].data, round->left[input].data, job_tensor_bytes(&round->in[input]), &err);
 
 	if (at == -2)
 		trial_decide_error(trial, &err);
@@ -219,35 +215,34 @@ static int was_kept(struct trial *trial, int input)
 }
 
 /* An input that was written to, against the witness's truth of a place. -1: decided by an error. */
-static int compare_left(struct trial *trial, int at, int input, int place)
+static int compare_left(struct trial *trial, struct round *round, int at, int input, int place)
 {
 	const struct op_problem *problem = &trial->job->problem;
 	bool own = place >= problem->output_count;
-	const struct tensor *left = &trial->left[input];
-	struct rule rule = own ? trial->op->rule(&trial->c, place) : trial_rule_for(trial, place, at, -1);
-	struct verdict *verdict = &trial->verdict;
-	struct output_verdict *out = &trial->outputs[verdict->output_count];
+	const struct tensor *left = &round->left[input];
+	struct rule rule = own ? trial->op->rule(&round->c, place) : trial_rule_for(trial, round, place, at, -1);
+	struct output_verdict *out = &round->outputs[round->output_count];
 	struct err err = {""};
 	const char *miss;
 
 	*out = new_verdict(problem->inputs[input].name, trial->witness[at].name, left, rule);
-	if (compare_elements(trial, left, &trial->truth[at][place], rule, &out->metrics, &err) != 0) {
+	if (compare_elements(trial, left, &round->truth[at][place], rule, &out->metrics, &err) != 0) {
 		trial_decide_error(trial, &err);
 		return -1;
 	}
-	trial->of_input[verdict->output_count++] = true;
-	verdict->elements += left->elements;
-	trial->judged[input] = true;
+	round->of_input[round->output_count++] = true;
+	trial->verdict.elements += left->elements;
+	round->judged[input] = true;
 	miss = end_verdict(trial, out, left->dtype, NULL);
 	if (miss == NULL)
 		return 0;
-	begin_miss(trial, at);
-	buf_printf(&trial->misses, "the reference wrote to its input '%s', but not what ", problem->inputs[input].name);
+	begin_miss(trial, round, at);
+	buf_printf(&round->misses, "the reference wrote to its input '%s', but not what ", problem->inputs[input].name);
 	if (own)
-		buf_text(&trial->misses, "the operation leaves there: ");
+		buf_text(&round->misses, "the operation leaves there: ");
 	else
-		buf_printf(&trial->misses, "output '%s' is: ", problem->outputs[place].name);
-	buf_text(&trial->misses, miss);
+		buf_printf(&round->misses, "output '%s' is: ", problem->outputs[place].name);
+	buf_text(&round->misses, miss);
 	if (!own)
 		out->reason = REASON_MUTATED_INPUT;
 	return 0;
@@ -255,59 +250,61 @@ static int compare_left(struct trial *trial, int at, int input, int place)
 
 /* An input that the reference may write to. What it should hold is an output's truth, which any witness has, or one of
  * its own, which only builtin has. -1: decided by an error. */
-static int compare_input(struct trial *trial, int at, int input)
+static int compare_input(struct trial *trial, struct round *round, int at, int input)
 {
-	struct op_leaves leave = trial_leaves(trial, input);
-	int kept = leave.place != OP_KEPT && leave.may_keep ? was_kept(trial, input) : 0;
+	struct op_leaves leave = trial_leaves(trial, round, input);
+	int kept = leave.place != OP_KEPT && leave.may_keep ? was_kept(trial, round, input) : 0;
 
 	if (leave.place == OP_KEPT || kept < 0)
 		return kept;
 	if (kept > 0)
-		trial->judged[input] = true;
-	if (kept > 0 || trial->truth[at][leave.place].data == NULL)
+		round->judged[input] = true;
+	if (kept > 0 || round->truth[at][leave.place].data == NULL)
 		return 0;
-	return compare_left(trial, at, input, leave.place);
+	return compare_left(trial, round, at, input, leave.place);
 }
 
 /* The first input that may have been written to and that nobody has judged. -1: there is none. */
-int trial_unjudged_input(const struct trial *trial)
+int trial_unjudged_input(const struct trial *trial, const struct round *round)
 {
 	for (int i = 0; i < trial->job->problem.input_count; i++)
-		if (!trial->judged[i] && trial_leaves(trial, i).place != OP_KEPT)
+		if (!round->judged[i] && trial_leaves(trial, round, i).place != OP_KEPT)
 			return i;
 	return -1;
 }
 
 /* What the reference left, outputs and inputs, against one witness's outputs, which lie in its place. */
-int trial_compare_with(struct trial *trial, int at)
+int trial_compare_with(struct trial *trial, struct round *round, int at)
 {
 	int rc = 0;
 
 	for (int i = 0; rc == 0 && i < trial->job->problem.output_count; i++)
-		rc = compare_output(trial, at, i);
+		rc = compare_output(trial, round, at, i);
 	for (int i = 0; rc == 0 && i < trial->job->problem.input_count; i++)
-		rc = compare_input(trial, at, i);
+		rc = compare_input(trial, round, at, i);
 	if (rc != 0)
 		return -1;
-	trial->answered[at] = true;
-	sum_up_outputs(trial);
+	round->answered[at] = true;
+	sum_up_outputs(round);
 	return 0;
 }
 
-void trial_pass_over(struct trial *trial, int at, bool accident, const char *why)
+void trial_pass_over(struct trial *trial, struct round *round, int at, bool accident, const char *why)
 {
-	trial->witness[at].passed_over = arena_string(&trial->arena, why);
-	trial->witness[at].accident = accident;
+	round->passed_over[at] = arena_string(&trial->arena, why);
+	if (trial->witness[at].passed_over == NULL)
+		trial->witness[at].passed_over = round->passed_over[at];
+	trial->witness[at].accident |= accident;
 }
 
 /* By the oracle, wherever the tensors lie. */
-static int truth_on_host(struct trial *trial, struct tensor *to, struct err *err)
+static int truth_on_host(struct trial *trial, const struct round *round, struct tensor *to, struct err *err)
 {
 	const struct op_problem *problem = &trial->job->problem;
 	struct arena arena = {0};
-	struct tensor *in = trial_on_host(trial, &arena, trial->in, problem->input_count, err);
+	struct tensor *in = trial_on_host(trial, &arena, round->in, problem->input_count, err);
 	struct tensor *truth = trial_on_host(trial, &arena, to, problem->output_count, err);
-	int rc = in == NULL || truth == NULL ? -1 : trial->op->oracle(&trial->c, in, truth, err);
+	int rc = in == NULL || truth == NULL ? -1 : trial->op->oracle(&round->c, in, truth, err);
 
 	for (int i = 0; rc == 0 && i < problem->output_count; i++)
 		rc = trial->device->calls->upload(trial->device, to[i].data, truth[i].data, job_tensor_bytes(&to[i]), err);
@@ -315,33 +312,36 @@ static int truth_on_host(struct trial *trial, struct tensor *to, struct err *err
 	return rc;
 }
 
-static int make_truth(struct trial *trial, struct tensor *to, struct err *err)
+static int make_truth(struct trial *trial, const struct round *round, struct tensor *to, struct err *err)
 {
 	if (trial->op->on_host)
-		return truth_on_host(trial, to, err);
-	return trial->device->calls->truth(trial->device, trial->op, &trial->c, trial->in, to, err);
+		return truth_on_host(trial, round, to, err);
+	return trial->device->calls->truth(trial->device, trial->op, &round->c, round->in, to, err);
 }
 
 /* Alone, builtin's failure is the case's; beside others it is passed over like one of them. It knows every case of its
  * families: what kept it (memory, most likely) may be gone tomorrow. */
-void trial_ask_builtin(struct trial *trial, int at)
+void trial_ask_builtin(struct trial *trial, struct round *round, int at)
 {
 	struct err err = {""};
 
-	if (make_truth(trial, trial->truth[at], &err) == 0)
-		trial_compare_with(trial, at);
+	if (make_truth(trial, round, round->truth[at], &err) == 0)
+		trial_compare_with(trial, round, at);
 	else if (trial->truths.count == 1 || trial->device->calls->broken(trial->device))
 		trial_decide_error(trial, &err);
 	else
-		trial_pass_over(trial, at, true, err.text);
+		trial_pass_over(trial, round, at, true, err.text);
 }
 
-/* While the runner works on its second run: builtin, if it is to be asked whatever the others say. */
+/* While the runner works on its next run: builtin on the contents of the run before, if it is to be asked whatever the
+ * others say. */
 void trial_think(struct trial *trial)
 {
-	if (trial->decided || trial->op == NULL || trial->run == 0 || trial->released)
+	struct round *round = &trial->round[trial->run == RUN_AGAIN ? trial->rounds - 1 : 0];
+
+	if (trial->decided || trial->op == NULL || trial->run == RUN_FIRST || !trial->held[round->c.contents])
 		return;
-	for (int i = 0; i < trial->truths.count; i++)
+	for (int i = 0; i < trial->truths.count && !trial->decided; i++)
 		if (trial_is_builtin(&trial->truths.items[i]) && (i == 0 || trial->truths.all))
-			trial_ask_builtin(trial, i);
+			trial_ask_builtin(trial, round, i);
 }

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 #include "base/json.h"
 #include "kernels/number.h"
@@ -115,17 +116,17 @@ static const char *difference(struct trial *trial, int tensor_index, const struc
 
 /* A family says which inputs a reference may write to: what it left there is compared later. Where there is none, a
  * change is a finding: some operations do update a buffer in place. */
-void trial_check_inputs(struct trial *trial)
+void trial_check_inputs(struct trial *trial, const struct round *round)
 {
 	const struct op *op = trial->op;
 
 	for (int i = 0; i < trial->job->problem.input_count && !trial->decided; i++) {
 		const char *where, *sentence;
 
-		if (trial->in[i].data == NULL || trial_leaves(trial, i).place != OP_KEPT ||
-		    (op == NULL && trial->run == 1))
+		if (round->in[i].data == NULL || trial_leaves(trial, round, i).place != OP_KEPT ||
+		    (op == NULL && trial->run != RUN_FIRST))
 			continue;
-		where = difference(trial, i, &trial->in[i]);
+		where = difference(trial, i, &round->in[i]);
 		if (where == NULL)
 			continue;
 		sentence = arena_printf(&trial->arena, "the reference changed its input '%s', first at %s",
@@ -153,9 +154,10 @@ static const char *said_tensor(struct trial *trial, const cJSON *said, int64_t s
 }
 
 /* NULL: output `output` has been returned as it is declared; else how it was, and in `reason` what is wrong. */
-const char *trial_wrong_form(struct trial *trial, int output, const cJSON *said, enum reason *reason)
+const char *trial_wrong_form(struct trial *trial, const struct round *round, int output, const cJSON *said,
+			     enum reason *reason)
 {
-	struct tensor *wanted = &trial->first[output];
+	const struct tensor *wanted = &round->first[output];
 	const char *declared = say_tensor(&trial->arena, wanted->rank, wanted->shape, dtype_name(wanted->dtype));
 	int64_t shape[SHAPE_SHOWN] = {0};
 	int rank;
@@ -172,16 +174,45 @@ const char *trial_wrong_form(struct trial *trial, int output, const cJSON *said,
 			    returned == NULL ? "nothing that can be understood" : returned, declared);
 }
 
-static void check_form(struct trial *trial, int output, const cJSON *said)
+static void check_form(struct trial *trial, const struct round *round, int output, const cJSON *said)
 {
 	enum reason reason = REASON_NONE;
-	const char *wrong = trial_wrong_form(trial, output, said, &reason);
+	const char *wrong = trial_wrong_form(trial, round, output, said, &reason);
 
 	if (wrong != NULL)
 		trial_decide(trial, STATUS_FAILED, reason, wrong);
 }
 
-void trial_check_forms(struct trial *trial, const cJSON *ran)
+/* What is right in its values and may still surprise a caller. */
+static void add_findings(struct trial *trial, const struct round *round, const cJSON *ran)
+{
+	const struct op_problem *problem = &trial->job->problem;
+	const cJSON *item;
+	int output = 0;
+
+	if (cJSON_IsTrue(json_member(ran, "list")))
+		trial_add_finding(trial, "run() returns its outputs in a list; the schema says a tuple");
+	cJSON_ArrayForEach(item, json_member(ran, "ran"))
+	{
+		if (cJSON_IsTrue(json_member(item, "grad")))
+			trial_add_finding(trial, arena_printf(&trial->arena,
+							      "output '%s' requires a gradient: callers keep its graph in "
+							      "memory; compute under torch.no_grad() or detach it",
+							      problem->outputs[output].name));
+		output++;
+	}
+	for (int i = 0; i < problem->input_count; i++)
+		cJSON_ArrayForEach(item, json_member(ran, "touched"))
+			if (cJSON_IsString(item) && strcmp(item->valuestring, problem->inputs[i].name) == 0 &&
+			    trial_leaves(trial, round, i).place == OP_KEPT)
+				trial_add_finding(trial,
+						  arena_printf(&trial->arena,
+							       "the reference writes to its input '%s' and puts back what it "
+							       "held: another thread or stream may read it in between",
+							       problem->inputs[i].name));
+}
+
+void trial_check_forms(struct trial *trial, struct round *round, const cJSON *ran)
 {
 	const cJSON *said = json_member(ran, "ran"), *item;
 	int output = 0;
@@ -192,27 +223,29 @@ void trial_check_forms(struct trial *trial, const cJSON *ran)
 	}
 	cJSON_ArrayForEach(item, said)
 	{
-		trial->ungiven[output] = trial->job->asks == JOB_GRADIENTS && cJSON_IsTrue(json_member(item, "none"));
-		check_form(trial, output++, item);
+		round->ungiven[output] = trial->job->asks == JOB_GRADIENTS && cJSON_IsTrue(json_member(item, "none"));
+		check_form(trial, round, output++, item);
 	}
+	if (!trial->decided && trial->run == RUN_FIRST && trial->job->asks == JOB_OUTPUTS)
+		add_findings(trial, round, ran);
 }
 
 /* The copy that the first run left of a tensor of the arena; NULL: none was taken, for nothing may write to it. */
-static const struct tensor *copy_of(const struct trial *trial, int tensor)
+static const struct tensor *copy_of(const struct trial *trial, const struct round *round, int tensor)
 {
 	int inputs = trial->job->problem.input_count;
-	const struct tensor *copy = tensor < inputs ? &trial->left[tensor] : &trial->first[tensor - inputs];
+	const struct tensor *copy = tensor < inputs ? &round->left[tensor] : &round->first[tensor - inputs];
 
 	return copy->data != NULL ? copy : NULL;
 }
 
-void trial_check_deterministic(struct trial *trial)
+void trial_check_deterministic(struct trial *trial, const struct round *round)
 {
 	int count = trial_tensor_count(trial), inputs = trial->job->problem.input_count;
 
 	for (int k = 0; k < count && !trial->decided; k++) {
 		int i = (k + inputs) % count; /* outputs first */
-		const struct tensor *copy = copy_of(trial, i);
+		const struct tensor *copy = copy_of(trial, round, i);
 		const char *where = copy != NULL ? difference(trial, i, copy) : NULL;
 
 		if (where != NULL)
@@ -224,10 +257,10 @@ void trial_check_deterministic(struct trial *trial)
 }
 
 /* What the first run left in the arena's outputs, and in the inputs that it may write to, into private memory. */
-int trial_copy_what_was_written(struct trial *trial, struct err *err)
+int trial_copy_what_was_written(struct trial *trial, const struct round *round, struct err *err)
 {
 	for (int i = 0; i < trial_tensor_count(trial); i++) {
-		const struct tensor *copy = copy_of(trial, i);
+		const struct tensor *copy = copy_of(trial, round, i);
 
 		if (copy != NULL && shared_get(&trial->court->shared, copy->data, trial->layout.offset[i],
 					       job_tensor_bytes(copy), err) != 0)

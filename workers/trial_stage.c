@@ -6,7 +6,10 @@
 #include "base/json.h"
 
 enum { CANARY = TRIAL_CANARY };
-static const unsigned char poison[TRIAL_RUNS] = {0xFF, 0xFE};
+static const unsigned char poison[RUN_COUNT] = {0xFF, 0xFE, 0xFD};
+
+/* The first contents lie elsewhere when they come again. */
+static const int layout_of[RUN_COUNT] = {0, 1, 1};
 
 static void write_shape(struct buf *out, const struct tensor *tensor)
 {
@@ -38,30 +41,39 @@ static void write_place(const struct trial *trial, struct buf *out, int index, c
 	buf_printf(out, ",\"offset\":%" PRId64, trial->layout.offset[index]);
 }
 
-static void write_tensors(struct trial *trial, struct buf *out)
+/* The second contents, and the same once more, find torch's generators elsewhere: what depends on them is no answer to these
+ * inputs. An operation that samples finds them as they were. */
+static uint64_t generator_seed(const struct trial *trial, const struct round *round)
+{
+	bool samples = trial->op == NULL || (trial->op->samples != NULL && trial->op->samples(&round->c));
+
+	return trial->run == RUN_AGAIN && !samples ? round->c.seed + 1 : round->c.seed;
+}
+
+static void write_tensors(struct trial *trial, const struct round *round, struct buf *out)
 {
 	const struct op_problem *problem = &trial->job->problem;
 
 	buf_printf(out, "\"gradients\":%s,\"seed\":%" PRIu64 ",\"arena\":",
-		   trial->job->asks == JOB_GRADIENTS ? "true" : "false", trial->job->seed);
+		   trial->job->asks == JOB_GRADIENTS ? "true" : "false", generator_seed(trial, round));
 	shared_describe(trial_stage_of(trial), out);
 	buf_text(out, ",\"inputs\":[");
 	for (int i = 0; i < problem->input_count; i++) {
-		if (trial->in[i].data != NULL) {
-			write_place(trial, out, i, problem->inputs[i].name, &trial->in[i]);
+		if (round->in[i].data != NULL) {
+			write_place(trial, out, i, problem->inputs[i].name, &round->in[i]);
 		} else {
 			const struct input_source absent = {.kind = SOURCE_ABSENT};
 
 			buf_text(out, i > 0 ? ",{\"name\":" : "{\"name\":");
 			buf_json_string(out, problem->inputs[i].name);
 			buf_text(out, ",\"value\":");
-			write_value(out, problem->inputs[i].rank == OP_SCALAR ? &trial->scalar[i] : &absent);
+			write_value(out, problem->inputs[i].rank == OP_SCALAR ? &round->scalar[i] : &absent);
 		}
 		buf_text(out, "}");
 	}
 	buf_text(out, "],\"outputs\":[");
 	for (int i = 0; i < problem->output_count; i++) {
-		write_place(trial, out, problem->input_count + i, problem->outputs[i].name, &trial->first[i]);
+		write_place(trial, out, problem->input_count + i, problem->outputs[i].name, &round->first[i]);
 		buf_text(out, problem->outputs[i].rank == OP_SCALAR ? ",\"scalar\":true}" : ",\"scalar\":false}");
 	}
 	buf_text(out, "]");
@@ -69,10 +81,10 @@ static void write_tensors(struct trial *trial, struct buf *out)
 
 /* {"run": {"gradients", "seed", "arena", "inputs": [{"name", "dtype", "shape", "offset"} | {"name", "value"}],
  *          "outputs": [{"name", "dtype", "shape", "offset", "scalar"}]}} */
-void trial_write_run(struct trial *trial, struct buf *out)
+void trial_write_run(struct trial *trial, const struct round *round, struct buf *out)
 {
 	buf_text(out, "{\"run\":{");
-	write_tensors(trial, out);
+	write_tensors(trial, round, out);
 	buf_text(out, "}}");
 }
 
@@ -93,7 +105,7 @@ static void write_axis_names(const struct op_problem *problem, const struct op_a
 
 /* {"provide": {"provider", "family", "variant", "name", "op_type", "class", "tags": [text], "axes": {name: value},
  *              "axes_of": {tensor: [name]}, "constants": {name: value}, and what a run has}} */
-void trial_write_provide(struct trial *trial, const char *provider, struct buf *out)
+void trial_write_provide(struct trial *trial, const struct round *round, const char *provider, struct buf *out)
 {
 	const struct op_problem *problem = &trial->job->problem;
 	const char *comma = "";
@@ -102,7 +114,7 @@ void trial_write_provide(struct trial *trial, const char *provider, struct buf *
 	buf_json_string(out, provider);
 	buf_text(out, ",\"family\":");
 	buf_json_string(out, trial->entry->op->name);
-	buf_printf(out, ",\"variant\":%d,\"name\":", trial->c.variant);
+	buf_printf(out, ",\"variant\":%d,\"name\":", round->c.variant);
 	buf_json_string(out, problem->name);
 	buf_text(out, ",\"op_type\":");
 	buf_json_string(out, problem->op_type);
@@ -118,26 +130,26 @@ void trial_write_provide(struct trial *trial, const char *provider, struct buf *
 	for (int i = 0; i < problem->axis_count; i++, comma = ",") {
 		buf_text(out, comma);
 		buf_json_string(out, problem->axes[i].name);
-		buf_printf(out, ":%" PRId64, trial->c.axis[i]);
+		buf_printf(out, ":%" PRId64, round->c.axis[i]);
 	}
 	buf_text(out, "},\"axes_of\":{");
 	write_axis_names(problem, problem->inputs, problem->input_count, out);
 	write_axis_names(problem, problem->outputs, problem->output_count, out);
 	buf_text(out, "},\"constants\":{");
 	comma = "";
-	for (int i = 0; i < trial->c.constant_count; i++, comma = ",") {
+	for (int i = 0; i < round->c.constant_count; i++, comma = ",") {
 		buf_text(out, comma);
-		buf_json_string(out, trial->c.constants[i].name);
+		buf_json_string(out, round->c.constants[i].name);
 		buf_text(out, ":");
-		buf_json_number(out, trial->c.constants[i].value);
+		buf_json_number(out, round->c.constants[i].value);
 	}
 	buf_text(out, "},");
-	write_tensors(trial, out);
+	write_tensors(trial, round, out);
 	buf_text(out, "}}");
 }
 
 /* Canaries, inputs and poison into the arena, in the layout of run `run`. */
-int trial_stage(struct trial *trial, int run, struct err *err)
+int trial_stage(struct trial *trial, const struct round *round, enum trial_run run, struct err *err)
 {
 	const struct op_problem *problem = &trial->job->problem;
 	struct shared *shared = trial_stage_of(trial);
@@ -145,17 +157,17 @@ int trial_stage(struct trial *trial, int run, struct err *err)
 	int rc = 0;
 
 	for (int i = 0; i < problem->input_count; i++)
-		bytes[i] = trial->in[i].data == NULL ? 0 : job_tensor_bytes(&trial->in[i]);
+		bytes[i] = round->in[i].data == NULL ? 0 : job_tensor_bytes(&round->in[i]);
 	for (int i = 0; i < problem->output_count; i++)
-		bytes[problem->input_count + i] = job_tensor_bytes(&trial->first[i]);
-	trial->layout = layout_make(bytes, trial_tensor_count(trial), run, &trial->arena);
+		bytes[problem->input_count + i] = job_tensor_bytes(&round->first[i]);
+	trial->layout = layout_make(bytes, trial_tensor_count(trial), layout_of[run], &trial->arena);
 	for (int g = 0; rc == 0 && g < trial->layout.gap_count; g++) {
 		const struct layout_gap *gap = &trial->layout.gaps[g];
 
 		rc = shared_set(shared, gap->begin, CANARY, gap->end - gap->begin, err);
 	}
 	for (int i = 0; rc == 0 && i < problem->input_count; i++)
-		rc = shared_put(shared, trial->layout.offset[i], trial->in[i].data, bytes[i], err);
+		rc = shared_put(shared, trial->layout.offset[i], round->in[i].data, bytes[i], err);
 	for (int i = problem->input_count; rc == 0 && i < trial_tensor_count(trial); i++)
 		rc = shared_set(shared, trial->layout.offset[i], poison[run], bytes[i], err);
 	return rc;

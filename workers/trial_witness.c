@@ -10,7 +10,7 @@
 #include "workers/say.h"
 
 /* Enough of the stand for this case: memory that the judge shares with the provider alone. */
-static int reserve_stand(struct trial *trial, struct err *err)
+static int reserve_stand(struct trial *trial, const struct round *round, struct err *err)
 {
 	enum { SMALL_CASE = 64 << 20 };
 	struct shared *stand = &trial->court->stand;
@@ -18,8 +18,8 @@ static int reserve_stand(struct trial *trial, struct err *err)
 
 	for (int i = 0; i < trial_tensor_count(trial); i++)
 		bytes[i] = i < trial->job->problem.input_count
-			       ? trial->in[i].data == NULL ? 0 : job_tensor_bytes(&trial->in[i])
-			       : job_tensor_bytes(&trial->first[i - trial->job->problem.input_count]);
+			       ? round->in[i].data == NULL ? 0 : job_tensor_bytes(&round->in[i])
+			       : job_tensor_bytes(&round->first[i - trial->job->problem.input_count]);
 	need = layout_make(bytes, trial_tensor_count(trial), 0, &trial->arena).total;
 	if (stand->blocks != NULL && shared_room(stand) < need)
 		shared_renew(stand); /* nobody has it mapped between two requests */
@@ -31,17 +31,17 @@ static int reserve_stand(struct trial *trial, struct err *err)
 	return shared_reserve(stand, need, 0, err) < 0 ? -1 : 0;
 }
 
-bool trial_ask_provider(struct trial *trial, int at, struct buf *out)
+bool trial_ask_provider(struct trial *trial, struct round *round, int at, struct buf *out)
 {
 	struct err err = {""};
-	bool ready = reserve_stand(trial, &err) == 0;
+	bool ready = reserve_stand(trial, round, &err) == 0;
 
 	trial->at_stand = ready;
-	ready = ready && trial_stage(trial, 0, &err) == 0;
+	ready = ready && trial_stage(trial, round, RUN_FIRST, &err) == 0;
 	if (ready)
-		trial_write_provide(trial, trial->truths.items[at].name, out);
+		trial_write_provide(trial, round, trial->truths.items[at].name, out);
 	else
-		trial_pass_over(trial, at, true, err.text);
+		trial_pass_over(trial, round, at, true, err.text);
 	return ready;
 }
 
@@ -68,7 +68,7 @@ static const struct rule *read_coarse(struct trial *trial, const cJSON *message)
 }
 
 /* The outputs of a provider as they were found, if they are what was asked for. */
-void trial_take_provided(struct trial *trial, int at, const cJSON *message)
+void trial_take_provided(struct trial *trial, struct round *round, int at, const cJSON *message)
 {
 	const cJSON *said = json_member(message, "provided"), *item;
 	struct witness *witness = &trial->witness[at];
@@ -77,43 +77,44 @@ void trial_take_provided(struct trial *trial, int at, const cJSON *message)
 	int rc, output = 0;
 	const char *wrong = trial_hurt_canary(trial, &err, &rc);
 
-	witness->seconds = amount_of(message, "seconds");
-	witness->prepared = amount_of(message, "prepared");
-	trial->coarse[at] = read_coarse(trial, message);
-	witness->coarse = trial->coarse[at] != NULL;
+	witness->seconds += amount_of(message, "seconds");
+	witness->prepared += amount_of(message, "prepared");
+	round->coarse[at] = read_coarse(trial, message);
+	witness->coarse |= round->coarse[at] != NULL;
 	if (wrong == NULL && cJSON_GetArraySize(said) != trial->job->problem.output_count)
 		wrong = "answered with another number of outputs";
 	cJSON_ArrayForEach(item, said)
 		if (wrong == NULL)
-			wrong = trial_wrong_form(trial, output++, item, &reason);
-	if (wrong == NULL && trial_copy_provided(trial, trial->truth[at], &err) != 0)
+			wrong = trial_wrong_form(trial, round, output++, item, &reason);
+	if (wrong == NULL && trial_copy_provided(trial, round->truth[at], &err) != 0)
 		wrong = err.text;
 	if (wrong != NULL)
-		trial_pass_over(trial, at, rc < 0 || err.text[0] != '\0', wrong);
+		trial_pass_over(trial, round, at, rc < 0 || err.text[0] != '\0', wrong);
 	else
-		trial_compare_with(trial, at);
+		trial_compare_with(trial, round, at);
 }
 
 /* ---- do they agree? ---- */
 
 /* Do the outputs of two witnesses meet the rule? What the family judges, it judges one by one. The first sentence why
  * not in `miss`. -1: an error. */
-static int pair_agrees(struct trial *trial, int a, int b, const char **miss, struct err *err)
+static int pair_agrees(struct trial *trial, const struct round *round, int a, int b, const char **miss,
+		       struct err *err)
 {
-	const struct tensor *found = trial->truth[a], *wanted = trial->truth[b];
+	const struct tensor *found = round->truth[a], *wanted = round->truth[b];
 	double margin = 0;
 	int agrees = 1;
 
 	*miss = NULL;
 	for (int i = 0; i < trial->job->problem.output_count; i++) {
-		struct rule rule = trial_rule_for(trial, i, a, b);
+		struct rule rule = trial_rule_for(trial, round, i, a, b);
 		struct output_verdict out;
 		const char *why = NULL;
 		int judged =
-		    trial_compare_tensors(trial, i, found, wanted, rule, trial->witness[b].name, &out, &why, err);
+		    trial_compare_tensors(trial, round, i, found, wanted, rule, trial->witness[b].name, &out, &why, err);
 
 		if (judged == 1 && why == NULL && !trial_is_builtin(&trial->truths.items[b]))
-			judged = trial_compare_tensors(trial, i, wanted, found, rule, trial->witness[a].name, &out,
+			judged = trial_compare_tensors(trial, round, i, wanted, found, rule, trial->witness[a].name, &out,
 						       &why, err);
 		if (judged < 0)
 			return -1;
@@ -122,24 +123,27 @@ static int pair_agrees(struct trial *trial, int a, int b, const char **miss, str
 			*miss = why;
 		agrees &= why == NULL;
 	}
-	if (trial_is_builtin(&trial->truths.items[b]))
-		trial->witness[a].margin = isnan(margin) ? INFINITY : margin; /* NaN says: not compared */
+	if (isnan(margin))
+		margin = INFINITY; /* NaN says: not compared */
+	if (trial_is_builtin(&trial->truths.items[b]) && !(trial->witness[a].margin > margin))
+		trial->witness[a].margin = margin;
 	return agrees;
 }
 
 /* Which of those that answered differ; the first difference in words, in `first`. */
-static int find_agreement(struct trial *trial, struct agreement *out, const char **first, struct err *err)
+static int find_agreement(struct trial *trial, const struct round *round, struct agreement *out, const char **first,
+			  struct err *err)
 {
 	*out = (struct agreement){.count = trial->truths.count};
 	*first = NULL;
-	memcpy(out->answered, trial->answered, sizeof out->answered);
+	memcpy(out->answered, round->answered, sizeof out->answered);
 	for (int a = 0; a < trial->truths.count; a++)
 		for (int b = a + 1; b < trial->truths.count; b++) {
 			const char *miss;
 			int agrees = 1;
 
-			if (trial->answered[a] && trial->answered[b])
-				agrees = pair_agrees(trial, a, b, &miss, err);
+			if (round->answered[a] && round->answered[b])
+				agrees = pair_agrees(trial, round, a, b, &miss, err);
 			if (agrees < 0)
 				return -1;
 			if (agrees)
@@ -153,20 +157,20 @@ static int find_agreement(struct trial *trial, struct agreement *out, const char
 }
 
 /* One output on the host against the oracle's. */
-static int oracle_compares(struct trial *trial, int output, int at, const struct tensor *in, const struct tensor *found,
-			   const struct tensor *truth, struct metrics *metrics)
+static int oracle_compares(struct trial *trial, const struct round *round, int output, int at, const struct tensor *in,
+			   const struct tensor *found, const struct tensor *truth, struct metrics *metrics)
 {
 	struct err err = {""};
 	int judged = trial->op->judge == NULL
 			 ? 0
-			 : trial->op->judge(&trial->c, output, in, &found[output], &truth[output], metrics, &err);
+			 : trial->op->judge(&round->c, output, in, &found[output], &truth[output], metrics, &err);
 	struct device *cpu;
 	int rc = judged;
 
 	if (judged != 0)
 		return judged < 0 ? -1 : 0;
 	if (trial->op->weigh != NULL) {
-		trial->op->weigh(&trial->c, output, trial_rule_for(trial, output, at, -1), &found[output],
+		trial->op->weigh(&round->c, output, trial_rule_for(trial, round, output, at, -1), &found[output],
 				 &truth[output], metrics, &err);
 		return 0;
 	}
@@ -174,24 +178,25 @@ static int oracle_compares(struct trial *trial, int output, int at, const struct
 	if (cpu == NULL)
 		return -1;
 	rc = cpu->calls->compare(cpu, found[output].data, truth[output].data, found[output].dtype,
-				 found[output].elements, trial_rule_for(trial, output, at, -1), metrics, &err);
+				 found[output].elements, trial_rule_for(trial, round, output, at, -1), metrics, &err);
 	cpu->calls->close(cpu);
 	return rc;
 }
 
 /* Does this witness differ from the oracle's truth, on the host? -1: it cannot be told. */
-static int differs_from_oracle(struct trial *trial, int at, const struct tensor *in, const struct tensor *truth)
+static int differs_from_oracle(struct trial *trial, const struct round *round, int at, const struct tensor *in,
+			       const struct tensor *truth)
 {
 	const struct op_problem *problem = &trial->job->problem;
 	struct arena arena = {0};
 	struct err err = {""};
-	struct tensor *host = trial_on_host(trial, &arena, trial->truth[at], problem->output_count, &err);
+	struct tensor *host = trial_on_host(trial, &arena, round->truth[at], problem->output_count, &err);
 	int differs = host == NULL ? -1 : 0;
 
 	for (int i = 0; differs >= 0 && i < problem->output_count; i++) {
 		struct metrics metrics = {0};
 
-		if (oracle_compares(trial, i, at, in, host, truth, &metrics) < 0)
+		if (oracle_compares(trial, round, i, at, in, host, truth, &metrics) < 0)
 			differs = -1;
 		else if (!metrics.passed)
 			differs = 1;
@@ -201,7 +206,7 @@ static int differs_from_oracle(struct trial *trial, int at, const struct tensor 
 }
 
 /* Its vote on all that answered, if the case is small enough for it. */
-static void ask_oracle(struct trial *trial, struct agreement_vote *out)
+static void ask_oracle(struct trial *trial, const struct round *round, struct agreement_vote *out)
 {
 	enum { ORACLE_BYTES = 256 << 20 };
 	const struct op_problem *problem = &trial->job->problem;
@@ -210,12 +215,12 @@ static void ask_oracle(struct trial *trial, struct agreement_vote *out)
 	struct tensor *in = NULL, *truth = NULL;
 
 	if (job_bytes(trial->job) <= ORACLE_BYTES) {
-		in = trial_on_host(trial, &arena, trial->in, problem->input_count, &err);
-		truth = trial_on_host(trial, &arena, trial->first, problem->output_count, &err);
+		in = trial_on_host(trial, &arena, round->in, problem->input_count, &err);
+		truth = trial_on_host(trial, &arena, round->first, problem->output_count, &err);
 	}
-	out->cast = in != NULL && truth != NULL && trial->op->oracle(&trial->c, in, truth, &err) == 0;
+	out->cast = in != NULL && truth != NULL && trial->op->oracle(&round->c, in, truth, &err) == 0;
 	for (int at = 0; out->cast && at < trial->truths.count; at++) {
-		int differs = trial->answered[at] ? differs_from_oracle(trial, at, in, truth) : 0;
+		int differs = round->answered[at] ? differs_from_oracle(trial, round, at, in, truth) : 0;
 
 		out->cast = differs >= 0;
 		out->against[at] = differs > 0;
@@ -224,34 +229,35 @@ static void ask_oracle(struct trial *trial, struct agreement_vote *out)
 }
 
 /* On the CPU builtin is the oracle. */
-static struct agreement_vote oracle_votes(struct trial *trial, const struct agreement *agreement)
+static struct agreement_vote oracle_votes(struct trial *trial, const struct round *round,
+					  const struct agreement *agreement)
 {
 	struct agreement_vote vote = {0};
 	int builtin = trial_builtin_at(trial);
 
-	if (builtin >= 0 && trial->answered[builtin] &&
+	if (builtin >= 0 && round->answered[builtin] &&
 	    strcmp(trial->device->calls->class_name(trial->device), "cpu") == 0) {
 		vote.cast = true;
 		memcpy(vote.against, agreement->differ[builtin], sizeof vote.against);
 	} else {
-		ask_oracle(trial, &vote);
+		ask_oracle(trial, round, &vote);
 	}
 	return vote;
 }
 
 /* "; the reference agrees with builtin and torch" */
-static void append_reference(const struct trial *trial, struct buf *out)
+static void append_reference(const struct trial *trial, const struct round *round, struct buf *out)
 {
 	int said = 0;
 
 	for (int i = 0; i < trial->truths.count; i++) {
 		bool passed = true;
 
-		if (!trial->answered[i])
+		if (!round->answered[i])
 			continue;
-		for (int k = 0; k < trial->verdict.output_count; k++)
-			if (strcmp(trial->outputs[k].ground_truth, trial->witness[i].name) == 0)
-				passed = passed && trial->outputs[k].status == STATUS_PASSED;
+		for (int k = 0; k < round->output_count; k++)
+			if (strcmp(round->outputs[k].ground_truth, trial->witness[i].name) == 0)
+				passed = passed && round->outputs[k].status == STATUS_PASSED;
 		if (passed)
 			buf_printf(out, "%s%s", said++ == 0 ? "; the reference agrees with " : " and ",
 				   trial->witness[i].name);
@@ -260,34 +266,35 @@ static void append_reference(const struct trial *trial, struct buf *out)
 		buf_text(out, "; the reference agrees with none of them");
 }
 
-static void decide_disagreement(struct trial *trial, const struct agreement *agreement, const char *first)
+static void decide_disagreement(struct trial *trial, const struct round *round, const struct agreement *agreement,
+				const char *first)
 {
 	struct agreement_vote vote = {0};
 	const char *names[TRUTHS_MAX];
 	struct buf text = {0};
 
 	if (agreement_alone(agreement) < 0)
-		vote = oracle_votes(trial, agreement);
+		vote = oracle_votes(trial, round, agreement);
 	for (int i = 0; i < agreement->count; i++)
 		names[i] = trial->witness[i].name;
 	agreement_say(agreement, &vote, names, &text);
-	append_reference(trial, &text);
+	append_reference(trial, round, &text);
 	buf_printf(&text, "\n%s", first);
-	if (trial->misses.length > 0)
-		buf_printf(&text, "\nthe reference %s", trial->misses.data);
+	if (round->misses.length > 0)
+		buf_printf(&text, "\nthe reference %s", round->misses.data);
 	trial_decide(trial, STATUS_FAILED, REASON_GROUND_TRUTHS_DISAGREE,
 		     arena_copy(&trial->arena, text.data, text.length));
 	buf_free(&text);
 }
 
-void trial_check_agreement(struct trial *trial)
+void trial_check_agreement(struct trial *trial, struct round *round)
 {
 	struct agreement agreement;
 	struct err err = {""};
 	const char *first;
 
-	if (find_agreement(trial, &agreement, &first, &err) != 0)
+	if (find_agreement(trial, round, &agreement, &first, &err) != 0)
 		trial_decide_error(trial, &err);
 	else if (agreement_differences(&agreement) > 0)
-		decide_disagreement(trial, &agreement, first);
+		decide_disagreement(trial, round, &agreement, first);
 }

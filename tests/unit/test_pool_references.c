@@ -18,7 +18,7 @@ static void the_right_reference_passes(void **state)
 	assert_non_null(verdict->ground_truth_version);
 	assert_non_null(verdict->torch);
 	assert_int_equal(verdict->output_count, 1);
-	assert_int_equal(verdict->elements, BATCH * HIDDEN);
+	assert_int_equal(verdict->elements, 2 * BATCH * HIDDEN); /* on both contents */
 	assert_false(verdict->weak);
 	assert_true(verdict->outputs[0].metrics.margin < 1);
 	assert_int_equal(verdict->constant_count, 1);
@@ -144,11 +144,72 @@ static void garbage_is_collected(void **state)
 	expect(&result, STATUS_PASSED, REASON_NONE, NULL);
 }
 
-static void random_numbers_are_seeded_alike(void **state)
+/* Every generator that a reference may ask finds another seed when the first contents come again. */
+static void what_depends_on_a_generators_seed_is_nondeterministic(void **state)
+{
+	static const char *const random[] = {
+	    HEAD RUN "    return y * (1 + 1e-6 * torch.rand(()))\n",
+	    HEAD "import random\n" RUN "    return y * (1 + 1e-6 * random.random())\n",
+	};
+
+	for (size_t i = 0; i < sizeof random / sizeof random[0]; i++) {
+		struct pool_result result = verify(*state, random[i]);
+
+		expect(&result, STATUS_FAILED, REASON_NONDETERMINISTIC, "differs between two runs on the same inputs");
+	}
+}
+
+/* Between the two runs on the first contents the reference gets others of the same shapes. */
+static void what_is_kept_between_calls_is_found(void **state)
+{
+	static const char *const keepers[] = {
+	    HEAD "kept = {}\n" RUN "    return kept.setdefault(x.shape, y)\n",
+	    HEAD "kept = {}\n" RUN "    return y * (kept.setdefault(x.shape, x.square().mean()) / x.square().mean())\n",
+	};
+	struct pool_result result;
+
+	for (size_t i = 0; i < sizeof keepers / sizeof keepers[0]; i++) {
+		result = verify(*state, keepers[i]);
+		expect(&result, STATUS_FAILED, REASON_NUMERIC, "on the second contents");
+	}
+	result = verify(*state, HEAD "seen = []\n" RUN "    seen.append(y)\n    return seen[-1] if len(seen) < 3 else seen[-2]\n");
+	expect(&result, STATUS_FAILED, REASON_NONDETERMINISTIC, NULL);
+	result = verify(*state, HEAD "seen = set()\n" RUN "    assert not seen or x[0, 0].item() in seen, 'who are you'\n"
+	                                                 "    seen.add(x[0, 0].item())\n    return y\n");
+	expect(&result, STATUS_ERROR, REASON_RAISED, "on the second contents");
+	expect_all_is_well(*state);
+}
+
+static void what_would_surprise_a_caller_is_a_finding(void **state)
+{
+	static const struct {
+		const char *reference, *says;
+	} surprises[] = {
+	    {HEAD RUN "    return [y]\n", "in a list"},
+	    {HEAD RUN "    return y.requires_grad_()\n", "output 'output' requires a gradient"},
+	    {HEAD RUN "    old = w.clone()\n    w.zero_()\n    w.copy_(old)\n    return y\n",
+	     "writes to its input 'weight' and puts back what it held"},
+	};
+
+	for (size_t i = 0; i < sizeof surprises / sizeof surprises[0]; i++) {
+		struct pool_result result = verify(*state, surprises[i].reference);
+
+		expect(&result, STATUS_PASSED, REASON_NONE, NULL);
+		assert_int_equal(result.verdict->finding_count, 1);
+		assert_non_null(strstr(result.verdict->findings[0], surprises[i].says));
+	}
+}
+
+static void what_changes_the_whole_process_is_an_error(void **state)
 {
 	struct pool_result result =
-	    verify(*state, HEAD "import random\n" RUN "    return y + 1e-9 * torch.rand(4, 64) + 1e-9 * random.random()\n");
+	    verify(*state, HEAD RUN "    torch.set_default_dtype(torch.float64)\n    return y\n");
 
+	expect(&result, STATUS_ERROR, REASON_RAISED, "leaves torch's default dtype at torch.float64");
+	result = verify(*state, HEAD "torch.set_default_dtype(torch.float64)\n" RUN "    return y\n");
+	expect(&result, STATUS_ERROR, REASON_RAISED, "leaves torch's default dtype at torch.float64");
+	result = verify(*state, HEAD RUN "    old = torch.get_default_dtype()\n    torch.set_default_dtype(torch.float64)\n"
+	                                 "    torch.set_default_dtype(old)\n    return y\n");
 	expect(&result, STATUS_PASSED, REASON_NONE, NULL);
 }
 
@@ -299,7 +360,7 @@ static void printing_disturbs_nothing_and_its_end_is_kept(void **state)
 	    verify(*state, HEAD RUN "    print('hello')\n    print('{\"ran\": []}', file=sys.stderr)\n    return y\n");
 
 	expect(&result, STATUS_PASSED, REASON_NONE, NULL);
-	assert_string_equal(result.printed, "hello\n{\"ran\": []}\nhello\n{\"ran\": []}\n");
+	assert_string_equal(result.printed, "hello\n{\"ran\": []}\nhello\n{\"ran\": []}\nhello\n{\"ran\": []}\n");
 
 	result = verify(*state, HEAD RUN "    for i in range(160): print('y' * 65536)\n    print('the end')\n    return y\n");
 	expect(&result, STATUS_PASSED, REASON_NONE, NULL);
@@ -400,10 +461,10 @@ static void what_is_patched_is_whole_again_for_the_next_definition(void **state)
 
 static void threads_and_children_left_behind_do_not_answer(void **state)
 {
-	/* the copy returns while the second run is under way, in which its tensors lie elsewhere */
+	/* the copy returns while the last run is under way, in which its tensors lie elsewhere */
 	struct pool_result result = verify(*state, HEAD "n = 0\n" RUN "    global n\n    n += 1\n"
 	                                                "    if os.fork() == 0: time.sleep(0.2)\n"
-	                                                "    elif n == 2: time.sleep(0.6)\n    return y\n");
+	                                                "    elif n == 3: time.sleep(0.6)\n    return y\n");
 
 	expect(&result, STATUS_PASSED, REASON_NONE, NULL);
 	result = verify(*state, HEAD "import threading\n" RUN
@@ -486,7 +547,10 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(an_output_may_be_an_input),
 	    cmocka_unit_test(answers_that_change_are_nondeterministic),
 	    cmocka_unit_test(garbage_is_collected),
-	    cmocka_unit_test(random_numbers_are_seeded_alike),
+	    cmocka_unit_test(what_depends_on_a_generators_seed_is_nondeterministic),
+	    cmocka_unit_test(what_is_kept_between_calls_is_found),
+	    cmocka_unit_test(what_would_surprise_a_caller_is_a_finding),
+	    cmocka_unit_test(what_changes_the_whole_process_is_an_error),
 	    cmocka_unit_test(writing_outside_the_tensors_is_an_error),
 	    cmocka_unit_test(zeros_where_zeros_are_right_are_weak),
 	    cmocka_unit_test(a_reference_that_raises_keeps_its_traceback_and_line),
