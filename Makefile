@@ -73,6 +73,9 @@ check: unit-tests all ## the quick tests alone: unit tests of this build and the
 mutants: all ## mistakes planted into correct references, on the CPU and on a GPU if there is one: caught/planted by family
 	tests/mutants/run.py $(BUILD)
 
+history: all ## bugs that really shipped elsewhere, replayed, on the CPU and on a GPU if there is one (docs/history.md)
+	tests/history/run.py $(BUILD)
+
 check-gpu: all $(gpu_tests) ## the tests that need a CUDA GPU
 	tests/run --gpu $(BUILD)
 
@@ -177,7 +180,7 @@ $(addprefix $(BUILD)/,$(written)): derived ;
 derived:
 	tools/generate.sh $(BUILD) '$(rooms) $(kernels) $(base) $(cuda)' '$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(flags)' '$(NVCC)'
 
-.PHONY: all verify test references check mutants check-gpu check-races check-memory soak bench bench-gpu install uninstall clean help \
+.PHONY: all verify test references check mutants history check-gpu check-races check-memory soak bench bench-gpu install uninstall clean help \
 	unit-tests derived
 .DELETE_ON_ERROR:
 .SECONDARY:
