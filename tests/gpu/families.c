@@ -11,7 +11,7 @@
  *   - every var axis is drawn from 1 to the most that it has in the small and medium presets, small values as likely as
  *     large ones; an axis that constraints give is computed; what breaks a constraint of the axes, or what the family
  *     says makes no sense (op.check), is drawn anew
- *   - every input is made on both sides: the same bits
+ *   - every input is made on both sides: the same bits; draws take the first and the second contents in turn
  *   - the oracle's answer and the GPU's are compared by the family's rule, or by op.judge where no rule fits and the
  *     bits differ; the GPU answers twice: the same bits
  *   - what an input is to hold afterwards, where the family says that the operation writes to it (op.leaves), is an
@@ -201,14 +201,15 @@ static void describe(struct draw *d)
 			                   problem->axes[a].name, (long long)d->axis[a]);
 }
 
-static void make_case(struct draw *d, uint64_t seed)
+static void make_case(struct draw *d, uint64_t seed, enum op_contents contents)
 {
 	const struct subject *s = d->subject;
 	const struct op *op = s->entry->op;
 
 	d->job = (struct job){.id = "draw", .problem = s->problem, .op = op->name, .axis = d->axis, .seed = seed,
 	                      .inputs = s->sources, .root = "."};
-	d->c = (struct op_case){.problem = &s->problem, .variant = s->variant, .axis = d->axis, .seed = seed};
+	d->c = (struct op_case){.problem = &s->problem, .variant = s->variant, .axis = d->axis};
+	op_case_set_contents(&d->c, seed, contents);
 	if (op->constants != NULL)
 		d->c.constant_count = op->constants(&s->problem, s->variant, d->c.constants);
 	for (int i = 0; i < d->c.constant_count; i++)
@@ -245,7 +246,7 @@ static bool make_draw(const struct contest *contest, const struct subject *s, in
 
 		if (!draw_axes(s, key, d->axis))
 			continue;
-		make_case(d, contest->seed + (uint64_t)number);
+		make_case(d, contest->seed + (uint64_t)number, number % 2 == 0 ? CONTENTS_FIRST : CONTENTS_SECOND);
 		if (is_possible(contest, d))
 			return true;
 	}
