@@ -95,14 +95,14 @@ def judge(build, root, planted, originals, words):
     return {n: is_caught(found[n]) for n in planted}, {n: found[n]["status"] == "passed" for n in originals}
 
 
-def tell(number, device, family, planted, originals, caught, passed):
+def tell(number, device, family, planted, originals, caught, passed, least=LEAST):
     """One line of TAP for a family. True: it passes."""
     mine = [name for name in planted if planted[name][0] == family]
     hits = sum(caught[name] for name in mine)
     wrong = [f"not caught: {planted[n][1]}: {planted[n][2]}" for n in mine if not caught[n]]
     wrong += [f"the correct {n} does not pass" for n, whose in originals.items() if whose == family and not passed[n]]
-    if len(mine) < LEAST:
-        wrong.append(f"{len(mine)} mutants are fewer than {LEAST}")
+    if len(mine) < least:
+        wrong.append(f"{len(mine)} mutants are fewer than {least}")
     print(f"{'not ok' if wrong else 'ok'} {number} - {device}: {family} {hits}/{len(mine)} caught")
     for sentence in wrong:
         print(f"# {sentence}")
