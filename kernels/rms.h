@@ -47,7 +47,7 @@ void rms_extent(const struct op_case *c, int64_t *rows, int64_t *columns);
  * `columns` columns if that axis is var. A var axis that no activation has is 1. */
 void rms_set_axes(const struct op_problem *problem, int64_t rows, int64_t columns, int64_t *axis);
 
-/* A case's tensors by part, NULL where it has none; those of the outputs too if `out` is not NULL. 0, or -1 if there is
+/* A case's tensors by part, NULL where it has none (no weight: every column counts once); those of the outputs too if `out` is not NULL. 0, or -1 if there is
  * nothing to normalise or the sizes do not fit together. */
 struct rms_parts {
 	const struct tensor *hidden, *residual, *weight;
@@ -68,6 +68,8 @@ extern const struct op_edge rms_edges[];
 bool rms_edge_axes(const struct op_problem *problem, int variant, int edge, int64_t *axis);
 struct rule rms_rule(const struct op_case *c, int output);
 double rms_scalar(const struct op_case *c, int input);
+bool rms_range(const struct op_problem *problem, int offset, int input, struct op_range *out);
+int64_t rms_reach(const struct op_problem *problem, int variant, int axis);
 int rms_fill(const struct op_case *c, int offset, int input, struct tensor *out, struct err *err);
 int rms_check(const struct op_case *c, const struct tensor *in, struct err *err);
 int rms_oracle(const struct op_case *c, int offset, const struct tensor *in, struct tensor *out, struct err *err);
