@@ -12,8 +12,8 @@
  * last place at most: rtol 2^-10 for float16, 2^-7 for bfloat16 (in [2^e, 2^(e+1)) one unit is at most rtol |y|, and
  * two are always more), 1e-5 for float32, ten times what the sum is off. y has no cancellation, so atol is only the
  * last place of the subnormals, and for the wide formats 2^-126, below which a machine may flush float32 to zero. What
- * that shows, rms_inputs.h says. What it cannot show: 1 + w, or the product x / rms, being rounded once more on the
- * way. That moves y by one unit in the last place too. */
+ * that shows, rms_inputs.h says. What it cannot show: 1 + w, 1 / rms or the product x / rms being rounded once more on
+ * the way. That moves y by one unit in the last place too. */
 #ifndef REFTEST_KERNELS_RMS_H
 #define REFTEST_KERNELS_RMS_H
 

@@ -16,8 +16,8 @@
  *             1.2 % or more: two ulps of bfloat16 in most places. ceil(columns / spikes) such rows show every column.
  *             In even rows of a fused add the residual of a spike is half an ulp of the spike (a tie, so a sum that is
  *             rounded before the mean loses it): that moves the noise against the spikes by up to two ulps.
- *             Every two rows the spikes are another number of eighths of a power of two, 8 to 15, so that 1 / rms falls
- *             near and far from what a narrow dtype has: computing it there shows.
+ *             Every two rows the spikes are another number of eighths of a power of two, 8 to 15, so that 1 / rms is
+ *             not the same in all of them.
  *
  * The second contents have the shift and the outliers on the other side of zero, and rows 0, 3 and 7 at a quarter.
  *
