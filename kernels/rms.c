@@ -6,6 +6,7 @@
 
 #include "kernels/check.h"
 #include "kernels/rms_inputs.h"
+#include "kernels/rows.h"
 
 enum { PARALLEL_FROM = 1 << 14 }; /* elements from which threads are worth their start */
 
@@ -158,13 +159,15 @@ int rms_match(const struct op_problem *problem, struct err *why)
 	return roles.residual >= 0 ? RMS_FUSED_ADD : RMS_PLAIN;
 }
 
-/* Rows of the medium size: enough for every column to be a spike in some row, if that stays within 2^25 elements. */
-static int64_t covering_rows(int64_t columns)
+/* Rows of the medium size: some 300 at the widths of models, and enough for every column to be a spike, if that stays
+ * within 2^25 elements. */
+static int64_t medium_rows(int64_t columns)
 {
-	int64_t rows = RMS_SPIKE_ROW + (columns - 1) / RMS_SPIKES + 1, most = (1 << 25) / columns;
+	int64_t cover = RMS_SPIKE_ROW + (columns - 1) / RMS_SPIKES + 1, most = (1 << 25) / columns;
+	int64_t rows = rows_past_blocks(columns, 5 << 19);
 
-	rows = rows < most ? rows : most;
-	return rows > 256 ? rows : 256;
+	cover = cover < most ? cover : most;
+	return rows > cover ? rows : cover;
 }
 
 void rms_set_axes(const struct op_problem *problem, int64_t rows, int64_t columns, int64_t *axis)
@@ -200,17 +203,50 @@ static int64_t columns_of(const struct op_problem *problem, int64_t if_var)
 	return axis->var ? if_var : axis->value;
 }
 
+/* A row alone, whole blocks of rows, and one row more than whole blocks. */
 int rms_sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
-	int64_t columns = columns_of(problem, size == SIZE_SMALL ? 128 : 4096), rows[2];
-	int count = size == SIZE_LARGE ? 1 : 2;
+	int64_t columns = columns_of(problem, size == SIZE_SMALL ? 128 : 4096), rows[2] = {1, 0};
+	int count = size == SIZE_SMALL ? 2 : 1;
 
 	(void)variant;
-	rows[0] = size == SIZE_SMALL ? 1 : size == SIZE_MEDIUM ? 67 : 16384;
-	rows[1] = size == SIZE_SMALL ? 8 : covering_rows(columns);
+	if (size == SIZE_SMALL)
+		rows[1] = rows_of_blocks(columns, 1 << 18);
+	else
+		rows[0] = size == SIZE_MEDIUM ? medium_rows(columns) : 16384;
 	for (int i = 0; i < count && i < room; i++)
 		rms_set_axes(problem, rows[i], columns, axis + i * problem->axis_count);
 	return count < room ? count : room;
+}
+
+/* Activations as large as the largest that trained models are known for, weights as small and as large as theirs, on both
+ * sides of zero. An epsilon is one that no reference has by heart. */
+bool rms_range(const struct op_problem *problem, int offset, int input, struct op_range *out)
+{
+	struct rms_roles roles = rms_roles_of(problem);
+
+	if (input == roles.eps)
+		*out = (struct op_range){4e-6, 3e-5};
+	else if (input == roles.weight)
+		*out = offset != 0 ? (struct op_range){-7, 7} : (struct op_range){-14, 14};
+	else
+		*out = (struct op_range){-8000, 8000};
+	return true;
+}
+
+/* More rows than 300 where they are the only var axis; several share them out. Columns as many as sizes gives. */
+int64_t rms_reach(const struct op_problem *problem, int variant, int axis)
+{
+	const struct op_arg *output = &problem->outputs[0];
+	int last = output->axis[output->rank - 1];
+
+	(void)variant;
+	if (axis == last)
+		return 4096;
+	for (int d = 0; d + 1 < output->rank; d++)
+		if (output->axis[d] == axis && output->rank == 2)
+			return columns_of(problem, 4096) <= 8192 ? 301 : 33;
+	return 1;
 }
 
 const struct op_edge rms_edges[] = {{"no_rows", "no rows in, no rows out"}, {NULL, NULL}};
@@ -233,12 +269,12 @@ struct rule rms_rule(const struct op_case *c, int output)
 	}
 }
 
-/* An epsilon given as an argument: none that a reference would have by heart. */
+/* An epsilon given as an argument: none that a reference would have by heart. What None stands for differs by library. */
 double rms_scalar(const struct op_case *c, int input)
 {
-	(void)c;
-	(void)input;
-	return 4e-6;
+	if (c->absent >> input & 1)
+		return (double)NAN;
+	return c->contents == CONTENTS_FIRST ? 4e-6 : 3e-5;
 }
 
 int rms_find_parts(const struct op_case *c, const struct tensor *in, struct tensor *out, struct rms_parts *parts,
@@ -246,7 +282,9 @@ int rms_find_parts(const struct op_case *c, const struct tensor *in, struct tens
 {
 	struct rms_roles roles = rms_roles_of(c->problem);
 
-	*parts = (struct rms_parts){.hidden = &in[roles.hidden], .weight = &in[roles.weight], .eps = rms_eps(c)};
+	*parts = (struct rms_parts){.hidden = &in[roles.hidden], .eps = rms_eps(c)};
+	if (in[roles.weight].data != NULL)
+		parts->weight = &in[roles.weight];
 	if (roles.residual >= 0 && in[roles.residual].data != NULL)
 		parts->residual = &in[roles.residual];
 	if (out != NULL) {
@@ -255,9 +293,9 @@ int rms_find_parts(const struct op_case *c, const struct tensor *in, struct tens
 	}
 	parts->columns = parts->hidden->rank > 0 ? parts->hidden->shape[parts->hidden->rank - 1] : 0;
 	parts->rows = parts->columns > 0 ? parts->hidden->elements / parts->columns : 0;
-	if (parts->hidden->data == NULL || parts->weight->data == NULL)
-		return err_set(err, "the hidden state or the weight is absent, so there is nothing to normalise");
-	if (parts->weight->elements != parts->columns ||
+	if (parts->hidden->data == NULL)
+		return err_set(err, "the hidden state is absent, so there is nothing to normalise");
+	if ((parts->weight != NULL && parts->weight->elements != parts->columns) ||
 	    (parts->residual != NULL && parts->residual->elements != parts->hidden->elements))
 		return err_set(err, "the inputs of %s do not fit together", c->problem->name);
 	return 0;
@@ -316,9 +354,10 @@ int rms_oracle(const struct op_case *c, int offset, const struct tensor *in, str
 		return -1;
 	double *factors = doubles(parts.columns);
 
-	number_read(parts.weight->data, parts.weight->dtype, 0, parts.columns, factors);
+	if (parts.weight != NULL)
+		number_read(parts.weight->data, parts.weight->dtype, 0, parts.columns, factors);
 	for (int64_t i = 0; i < parts.columns; i++)
-		factors[i] += offset;
+		factors[i] = parts.weight != NULL ? factors[i] + offset : 1;
 #pragma omp parallel if (parts.hidden->elements > PARALLEL_FROM)
 	{
 		double *x = doubles(parts.columns), *y = doubles(parts.columns);

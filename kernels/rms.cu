@@ -11,7 +11,7 @@
 enum { THREADS = 256 };
 
 struct rows {
-	const void *hidden, *residual, *weight; /* residual NULL: none */
+	const void *hidden, *residual, *weight; /* residual, weight NULL: none */
 	void *output, *updated;                 /* updated NULL: not asked for */
 	enum dtype hidden_dtype, residual_dtype, weight_dtype, output_dtype, updated_dtype;
 	int64_t columns;
@@ -38,9 +38,10 @@ static __global__ void __launch_bounds__(THREADS) normalise(const struct rows ro
 	float root = sqrtf(block_sum<THREADS>(squares) / (float)rows.columns + rows.eps);
 
 	for (int64_t c = threadIdx.x; c < rows.columns; c += THREADS) {
-		float x = load_x(rows, start + c), w = load(rows.weight, rows.weight_dtype, c);
+		float x = load_x(rows, start + c);
+		float factor = rows.weight == NULL ? 1.0f : rows.offset + load(rows.weight, rows.weight_dtype, c);
 
-		number_store(rows.output, rows.output_dtype, start + c, x / root * (rows.offset + w));
+		number_store(rows.output, rows.output_dtype, start + c, x / root * factor);
 		if (rows.updated != NULL)
 			number_store(rows.updated, rows.updated_dtype, start + c, x);
 	}

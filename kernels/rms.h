@@ -12,8 +12,8 @@
  * last place at most: rtol 2^-10 for float16, 2^-7 for bfloat16 (in [2^e, 2^(e+1)) one unit is at most rtol |y|, and
  * two are always more), 1e-5 for float32, ten times what the sum is off. y has no cancellation, so atol is only the
  * last place of the subnormals, and for the wide formats 2^-126, below which a machine may flush float32 to zero. What
- * that shows, rms_inputs.h says. What it cannot show: 1 + w, or the product x / rms, being rounded once more on the
- * way. That moves y by one unit in the last place too. */
+ * that shows, rms_inputs.h says. What it cannot show: 1 + w, 1 / rms or the product x / rms being rounded once more on
+ * the way. That moves y by one unit in the last place too. */
 #ifndef REFTEST_KERNELS_RMS_H
 #define REFTEST_KERNELS_RMS_H
 
@@ -47,7 +47,7 @@ void rms_extent(const struct op_case *c, int64_t *rows, int64_t *columns);
  * `columns` columns if that axis is var. A var axis that no activation has is 1. */
 void rms_set_axes(const struct op_problem *problem, int64_t rows, int64_t columns, int64_t *axis);
 
-/* A case's tensors by part, NULL where it has none; those of the outputs too if `out` is not NULL. 0, or -1 if there is
+/* A case's tensors by part, NULL where it has none (no weight: every column counts once); those of the outputs too if `out` is not NULL. 0, or -1 if there is
  * nothing to normalise or the sizes do not fit together. */
 struct rms_parts {
 	const struct tensor *hidden, *residual, *weight;
@@ -68,6 +68,8 @@ extern const struct op_edge rms_edges[];
 bool rms_edge_axes(const struct op_problem *problem, int variant, int edge, int64_t *axis);
 struct rule rms_rule(const struct op_case *c, int output);
 double rms_scalar(const struct op_case *c, int input);
+bool rms_range(const struct op_problem *problem, int offset, int input, struct op_range *out);
+int64_t rms_reach(const struct op_problem *problem, int variant, int axis);
 int rms_fill(const struct op_case *c, int offset, int input, struct tensor *out, struct err *err);
 int rms_check(const struct op_case *c, const struct tensor *in, struct err *err);
 int rms_oracle(const struct op_case *c, int offset, const struct tensor *in, struct tensor *out, struct err *err);

@@ -33,6 +33,7 @@ struct rms_recipe rms_recipe_of(const struct op_case *c, int offset, int input)
 	f.part = input == roles.weight ? RMS_WEIGHT : input == roles.residual ? RMS_RESIDUAL : RMS_HIDDEN;
 	f.probe = c->probe;
 	f.zero_row = !(eps == 0);
+	f.second = c->contents == CONTENTS_SECOND;
 	f.least = half ? -13 : -40; /* float16: 11 bits at 2^-14, the least normal; then x^2 stays normal in float32 */
 	f.tiny = least_exponent(f.least, noise, eps > 0 && eps < 1e6 ? eps / 2 : eps == 0 ? 1e-14 : 1e-6);
 	f.spikes = f.columns < RMS_SPIKES ? (int)f.columns : RMS_SPIKES;

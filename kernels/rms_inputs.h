@@ -7,7 +7,8 @@
  *             so that a batch of one shows it too
  *   row 1     zeros: only epsilon keeps it finite (left plain when epsilon is 0)
  *   row 2     shifted: 1 + noise / 4, whose variance is nothing like its mean square
- *   row 3     huge: noise on [-1024, 1024)
+ *   row 3     huge: noise on [-8192, 8192), as large as the largest activations of trained models; float16 holds no
+ *             square of them
  *   row 4, 5  noise and one outlier, in the first column, in the last
  *   row 6     plain noise
  *   row r>=8  noise and `spikes` equal spikes, in columns (r - 8) * spikes and following, wrapping at the end. Together
@@ -15,10 +16,14 @@
  *             1.2 % or more: two ulps of bfloat16 in most places. ceil(columns / spikes) such rows show every column.
  *             In even rows of a fused add the residual of a spike is half an ulp of the spike (a tie, so a sum that is
  *             rounded before the mean loses it): that moves the noise against the spikes by up to two ulps.
+ *             Every two rows the spikes are another number of eighths of a power of two, 8 to 15, so that 1 / rms is
+ *             not the same in all of them.
+ *
+ * The second contents have the shift and the outliers on the other side of zero, and rows 0, 3 and 7 at a quarter.
  *
  * Noise is uniform on [-1, 1) in 2^21 steps, rounded to the dtype. Weights that are applied as they are have either
- * sign and a magnitude of [1/4, 2); those that 1 is added to are noise times 2^0 … 2^-5, as small and as large as
- * trained ones are. All scaling is by powers of two and all sums are exact. */
+ * sign and a magnitude of [1/4, 16); those that 1 is added to are noise times 2^3 … 2^-5, on both sides of -1: as small and
+ * as large as trained ones are. All scaling is exact and all sums are. */
 #ifndef REFTEST_KERNELS_RMS_INPUTS_H
 #define REFTEST_KERNELS_RMS_INPUTS_H
 
@@ -38,6 +43,7 @@ struct rms_recipe {
 	int part;	   /* enum rms_part */
 	int probe;	   /* 1: every row shows epsilon and nothing else */
 	int zero_row;	   /* row 1 is zeros */
+	int second;	   /* the second contents */
 	int tiny;	   /* exponent of the tiny rows' scale */
 	int least;	   /* smallest exponent the dtype has precision for */
 	int spikes;	   /* in each row from RMS_SPIKE_ROW on */
@@ -61,9 +67,9 @@ struct rms_recipe rms_recipe_of(const struct op_case *c, int offset, int input);
 HOST_DEVICE static inline float rms_weight(const struct rms_recipe *f, uint32_t random)
 {
 	if (f->offset != 0)
-		return uniform_signed(random, 20) * float_power(-(int)(random % 6));
+		return uniform_signed(random, 20) * float_power(3 - (int)(random % 9));
 	uint32_t fraction = random >> (32 - f->weight_bits);
-	float magnitude = (float)((1u << f->weight_bits) + fraction) * float_power(-f->weight_bits - (int)(random % 3));
+	float magnitude = (float)((1u << f->weight_bits) + fraction) * float_power(3 - f->weight_bits - (int)(random % 6));
 
 	return random & 0x100 ? magnitude : -magnitude;
 }
@@ -79,37 +85,44 @@ HOST_DEVICE static inline float rms_probe(const struct rms_recipe *f, uint32_t r
 	return random & 1 ? magnitude : -magnitude;
 }
 
-/* A spike of magnitude 2^exponent, or the residual beside it. Hidden and residual must agree in sign, so the sign is
- * of the place, not of the random bits. */
+/* A spike of magnitude 2^exponent in the first rows and of up to twice that beyond, or the residual beside it. Hidden and
+ * residual must agree in sign, so the sign is of the place, not of the random bits. */
 HOST_DEVICE static inline float rms_spike(const struct rms_recipe *f, int64_t row, int64_t column, int exponent,
 					  float noise)
 {
-	float sign = (row + column) & 1 ? -1.0f : 1.0f;
+	float sign = ((row + column) & 1) != f->second ? -1.0f : 1.0f;
+	int eighths = row < RMS_SPIKE_ROW ? 8 : 8 + (int)(row / 2 % 8);
 
 	if (f->part == RMS_HIDDEN)
-		return sign * float_power(exponent);
+		return sign * (float)eighths * float_power(exponent - 3);
 	if (f->half_ulp == 0 || (row & 1) || row < RMS_SPIKE_ROW)
 		return noise;
 	return sign * float_power(exponent + f->half_ulp);
+}
+
+HOST_DEVICE static inline int rms_tiny(const struct rms_recipe *f, int exponent)
+{
+	exponent -= f->second ? 2 : 0;
+	return exponent < f->least ? f->least : exponent;
 }
 
 HOST_DEVICE static inline float rms_hurtful(const struct rms_recipe *f, int row, int64_t column, float noise)
 {
 	switch (row) {
 	case 0:
-		return noise * float_power(f->tiny);
+		return noise * float_power(rms_tiny(f, f->tiny));
 	case 1:
 		return f->zero_row ? 0 : noise;
 	case 2:
-		return noise * 0.25f + (f->part == RMS_HIDDEN ? 1.0f : 0.0f); /* exact: 23 bits */
+		return noise * 0.25f + (f->part != RMS_HIDDEN ? 0.0f : f->second ? -1.0f : 1.0f); /* exact: 23 bits */
 	case 3:
-		return noise * 1024;
+		return noise * (f->second ? 2048 : 8192);
 	case 4:
 		return column == 0 ? rms_spike(f, row, column, f->single, noise) : noise;
 	case 5:
 		return column == f->columns - 1 ? rms_spike(f, row, column, f->single, noise) : noise;
 	case 7:
-		return noise * float_power(f->tiny - 3 < f->least ? f->least : f->tiny - 3);
+		return noise * float_power(rms_tiny(f, f->tiny - 3));
 	default:
 		return noise;
 	}

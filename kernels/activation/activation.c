@@ -12,7 +12,8 @@
  * activations do: then the activation is rounded, and the product, and the truth, each by half a unit in the last
  * place, which is at most 2^-8 (bfloat16) or 2^-11 (float16) of the value: rtol is three of those, 1.2 % and 0.15 %.
  * Where gelu falls off, 1 + erf or 1 + tanh cancels: 2^-24 of 1 is left, times |x| / 2 of at most 4 and a factor of at
- * most 2 (beyond x = -8 both are exactly 0 in float32): atol 2e-6. silu does not cancel, and what it loses is less. */
+ * most 2 (beyond x = -8 both are exactly 0 in float32): atol 2e-6. Larger factors are beside gates of at most 1, where
+ * 2^-24 of 1 is at most 2e-7 of what is left, 0.3. silu does not cancel, and what it loses is less. */
 #include "kernels/activation/inputs.h"
 
 #include <math.h>
@@ -20,6 +21,7 @@
 #include <string.h>
 
 #include "kernels/check.h"
+#include "kernels/rows.h"
 
 enum { PARALLEL_FROM = 1 << 20 }; /* elements from which threads are worth their start */
 
@@ -88,11 +90,13 @@ static int match(const struct op_problem *problem, struct err *why)
 	return kind_of(problem, why);
 }
 
-/* `rows` rows in the first var axis in front, one in the others. */
+/* A row alone, whole blocks of rows, and one row more than whole blocks, in the last var axis in front; one in the others. */
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
-	static const int64_t rows[SIZE_COUNT][2] = {{1, 7}, {64, 0}, {16384, 0}};
 	const struct op_arg *x = &problem->inputs[0];
+	int64_t columns = problem->axes[x->axis[x->rank - 1]].value;
+	int64_t rows[SIZE_COUNT][2] = {
+	    {1, rows_of_blocks(columns, 1 << 18)}, {rows_past_blocks(columns, 3 << 20), 0}, {16384, 0}};
 	int count = 0;
 
 	(void)variant;
@@ -142,6 +146,29 @@ static struct rule rule(const struct op_case *c, int output)
 	default:
 		return (struct rule){2e-6, 1e-5, 1};
 	}
+}
+
+/* Gates and factors of either sign, up to where float16's exponentials, and those of float32, are long beyond their end. */
+static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
+{
+	(void)problem;
+	(void)variant;
+	(void)input;
+	*out = (struct op_range){-1020, 1020};
+	return true;
+}
+
+/* More rows than 300 up to 9000 columns of input. */
+static int64_t reach(const struct op_problem *problem, int variant, int axis)
+{
+	const struct op_arg *x = &problem->inputs[0];
+	int64_t columns = problem->axes[x->axis[x->rank - 1]].value;
+
+	(void)variant;
+	for (int d = x->rank - 2; d >= 0; d--)
+		if (problem->axes[x->axis[d]].var)
+			return axis != x->axis[d] ? 1 : columns <= 9000 ? 301 : columns <= 48000 ? 65 : 33;
+	return 1;
 }
 
 static int fill(const struct op_case *c, int input, struct tensor *out, struct err *err)
@@ -211,6 +238,8 @@ const struct op activation_op = {
     .edges = edges,
     .edge_axes = edge_axes,
     .rule = rule,
+    .range = range,
+    .reach = reach,
     .fill = fill,
     .check = check_all_finite,
     .oracle = oracle,

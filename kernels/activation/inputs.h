@@ -1,8 +1,10 @@
 /* activation inputs - where gate and factor lie, and the value of every input element, the same on CPU and GPU.
  *
- * The first half of a row is the gate: uniform on [-s, s) with s = 8, 4, 2, 1 in turn, since activations differ where
- * they bend; every 16th row has s = 128, where an exponential that is not looked after overflows. The second half, by
- * which the activation is multiplied, is uniform on [-2, 2). */
+ * The first half of a row is the gate: uniform on [-s, s) with s = 8, 4, 2, 1 in turn (16, 8, 4, 1/2 in the second
+ * contents), since activations differ where they bend; every 16th row has s = 128 (1024), where an exponential that is not
+ * looked after overflows and everything has saturated. The second half, by which the activation is multiplied, is uniform
+ * on [-2, 2), and on [-128, 128) (1024) beside the gates of s = 1 (1/2) in every 16th row: a limit to either is
+ * passed on both sides. */
 #ifndef REFTEST_KERNELS_ACTIVATION_INPUTS_H
 #define REFTEST_KERNELS_ACTIVATION_INPUTS_H
 
@@ -18,13 +20,15 @@ enum { ACTIVATION_SILU, ACTIVATION_GELU, ACTIVATION_GELU_TANH };
 struct activation_fill {
 	uint64_t key;
 	int64_t half; /* columns of the output */
+	int second;   /* the second contents */
 };
 
 /* Host only. */
 static inline struct activation_fill activation_fill_of(const struct op_case *c)
 {
 	const struct op_arg *input = &c->problem->inputs[0];
-	struct activation_fill f = {input_key(c, 0), c->axis[input->axis[input->rank - 1]] / 2};
+	struct activation_fill f = {input_key(c, 0), c->axis[input->axis[input->rank - 1]] / 2,
+				    c->contents == CONTENTS_SECOND};
 
 	return f;
 }
@@ -34,10 +38,11 @@ HOST_DEVICE static inline float activation_element(const struct activation_fill 
 {
 	int64_t row = index / (2 * f->half), column = index % (2 * f->half);
 	float noise = uniform_signed(random, 20);
+	int gate = f->second ? 4 - (int)(row % 4) - (row % 4 == 3 ? 2 : 0) : 3 - (int)(row % 4), wide = f->second ? 10 : 7;
 
 	if (column >= f->half)
-		return 2 * noise;
-	return noise * float_power(row % 16 == 15 ? 7 : 3 - (int)(row % 4));
+		return noise * float_power(row % 16 == 3 ? wide : 1);
+	return noise * float_power(row % 16 == 15 ? wide : gate);
 }
 
 #endif

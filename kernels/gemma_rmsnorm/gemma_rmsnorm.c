@@ -52,6 +52,12 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 	return rms_fill(c, 1, input, out, err);
 }
 
+static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
+{
+	(void)variant;
+	return rms_range(problem, 1, input, out);
+}
+
 static int oracle(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err)
 {
 	return rms_oracle(c, 1, in, out, err);
@@ -68,6 +74,8 @@ const struct op gemma_rmsnorm_op = {
     .rule = rms_rule,
     .leaves = op_leaves_namesake,
     .scalar = rms_scalar,
+    .range = range,
+    .reach = rms_reach,
     .fill = fill,
     .check = rms_check,
     .oracle = oracle,

@@ -10,7 +10,7 @@
 enum { THREADS = 256 };
 
 struct rows {
-	const void *x, *weight, *bias; /* bias NULL: none */
+	const void *x, *weight, *bias; /* weight, bias NULL: none */
 	void *y;
 	enum dtype x_dtype, weight_dtype, bias_dtype, y_dtype;
 	int64_t columns;
@@ -34,7 +34,8 @@ static __global__ void __launch_bounds__(THREADS) normalise(const struct rows ro
 	float root = sqrtf(block_sum<THREADS>(squares) / (float)rows.columns + rows.eps);
 
 	for (int64_t c = threadIdx.x; c < rows.columns; c += THREADS) {
-		float x = load(rows.x, rows.x_dtype, start + c), w = load(rows.weight, rows.weight_dtype, c);
+		float x = load(rows.x, rows.x_dtype, start + c);
+		float w = rows.weight == NULL ? 1.0f : load(rows.weight, rows.weight_dtype, c);
 		float b = rows.bias == NULL ? 0.0f : load(rows.bias, rows.bias_dtype, c);
 
 		number_store(rows.y, rows.y_dtype, start + c, (x - mean) / root * w + b);
@@ -47,7 +48,7 @@ static int launch(const struct op_case *c, const struct tensor *in, struct tenso
 	struct layernorm_roles roles = layernorm_roles_of(c->problem);
 	struct rows rows = {};
 
-	rows.columns = in[roles.weight].elements;
+	rows.columns = in[roles.x].shape[in[roles.x].rank - 1];
 	int64_t count = rows.columns > 0 ? out[0].elements / rows.columns : 0;
 
 	if (count == 0)

@@ -38,6 +38,12 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 	return rms_fill(c, 0, input, out, err);
 }
 
+static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
+{
+	(void)variant;
+	return rms_range(problem, 0, input, out);
+}
+
 static int oracle(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err)
 {
 	return rms_oracle(c, 0, in, out, err);
@@ -67,7 +73,10 @@ static int64_t estimate(const struct rms_parts *parts, const struct tensor *answ
 	int64_t count = 0;
 
 	*largest = 0;
-	number_read(parts->weight->data, parts->weight->dtype, 0, parts->columns, weight);
+	for (int64_t i = 0; i < parts->columns; i++)
+		weight[i] = 1;
+	if (parts->weight != NULL)
+		number_read(parts->weight->data, parts->weight->dtype, 0, parts->columns, weight);
 	for (int64_t row = 0; row < parts->rows; row++) {
 		double square = 0;
 
@@ -156,6 +165,8 @@ const struct op rmsnorm_op = {
     .constants = constants,
     .rule = rms_rule,
     .scalar = rms_scalar,
+    .range = range,
+    .reach = rms_reach,
     .fill = fill,
     .check = rms_check,
     .oracle = oracle,

@@ -7,6 +7,7 @@ RETURN = "return (normed * (1 + weight.float())).to(hidden_states.dtype)"
 SQUARE = "mean_square = rows.square().mean(dim=-1, keepdim=True)"
 SUM = "rows = hidden_states.float() + residual.float()"
 RETURN_SUM = "return output.to(hidden_states.dtype), rows.to(residual.dtype)"
+OUTPUT = "(normed * (1 + weight.float())).to(hidden_states.dtype)"
 
 MUTANTS = [
     (PLAIN, "w for 1 + w", "(1 + weight.float())", "weight.float()"),
@@ -33,4 +34,12 @@ MUTANTS = [
     (FUSED, "residual returned unchanged", RETURN_SUM, "return output.to(hidden_states.dtype), residual.clone()"),
     (FUSED, "outputs swapped", RETURN_SUM, "return rows.to(residual.dtype), output.to(hidden_states.dtype)"),
     (FUSED, "residual takes the norm", RETURN_SUM, "return output.to(hidden_states.dtype), output.to(residual.dtype)"),
+    (PLAIN, "rows beyond 300 not written", RETURN, f"output = ({OUTPUT})\n    output[300:] = 0\n    return output"),
+    (PLAIN, "only multiples of 64 rows written", RETURN, f"output = ({OUTPUT})\n    if len(output) > 64:\n        output[len(output) // 64 * 64 :] = 0\n    return output"),
+    (PLAIN, "the last of whole blocks not written", RETURN, f"output = ({OUTPUT})\n    if len(output) % 32 == 0:\n        output[-32:] = 0\n    return output"),
+    (PLAIN, "squares in float16", SQUARE, "mean_square = rows.half().square().mean(dim=-1, keepdim=True).float()"),
+    (PLAIN, "all of it in bfloat16", RETURN, "rows = hidden_states\n    return rows * torch.rsqrt(rows.square().mean(dim=-1, keepdim=True) + EPSILON) * (1 + weight)"),
+    (PLAIN, "weights limited to 1", "1 + weight.float()", "1 + weight.float().clamp(-1, 1)"),
+    (PLAIN, "1 + w kept above 0", "(1 + weight.float())", "(1 + weight.float()).relu()"),
+    (PLAIN, "activations limited to 1024", "hidden_states.float()", "hidden_states.float().clamp(-1024, 1024)"),
 ]

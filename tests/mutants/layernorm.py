@@ -7,6 +7,8 @@ CENTRED = "centred = rows - rows.mean(dim=-1, keepdim=True)"
 VARIANCE = "variance = centred.square().mean(dim=-1, keepdim=True)"
 RETURN = "return (normed * weight + bias).to(hidden_states.dtype)"
 CALL = "return F.layer_norm(hidden_states, hidden_states.shape[-1:], weight, bias, eps=1e-5)"
+DIFFERENCE = "variance = rows.square().mean(dim=-1, keepdim=True) - rows.mean(dim=-1, keepdim=True).square()"
+OUTPUT = "(normed * weight + bias).to(hidden_states.dtype)"
 
 MUTANTS = [
     (VISION, "epsilon 1e-5 for 1e-6", "EPSILON = 1e-6", "EPSILON = 1e-5"),
@@ -34,4 +36,15 @@ MUTANTS = [
     (GPT2, "epsilon of another model", "eps=1e-5", "eps=1e-12"),
     (GPT2, "rms norm", CALL, "return F.rms_norm(hidden_states, hidden_states.shape[-1:], weight, eps=1e-5) + bias"),
     (GPT2, "in bfloat16", CALL, "return F.layer_norm(hidden_states.bfloat16(), hidden_states.shape[-1:], weight.bfloat16(), bias.bfloat16(), eps=1e-5).float()"),
+    (VISION, "the mean of squares less the square of the mean", VARIANCE, DIFFERENCE),
+    (GPT2, "the mean of squares less the square of the mean", CALL, f"rows = hidden_states\n    centred = rows - rows.mean(dim=-1, keepdim=True)\n    {DIFFERENCE}\n    return centred * torch.rsqrt(variance + 1e-5) * weight + bias"),
+    (GPT2, "variance in float16", CALL, "centred = hidden_states - hidden_states.mean(-1, keepdim=True)\n    variance = centred.half().square().mean(-1, keepdim=True).float()\n    return centred * torch.rsqrt(variance + 1e-5) * weight + bias"),
+    (VISION, "all of it in bfloat16", RETURN, "return torch.nn.functional.layer_norm(hidden_states, hidden_states.shape[-1:], eps=EPSILON) * weight.bfloat16() + bias.bfloat16()"),
+    (VISION, "mean rounded to bfloat16", CENTRED, "centred = rows - rows.mean(dim=-1, keepdim=True).bfloat16().float()"),
+    (VISION, "activations limited to 1024", "hidden_states.float()", "hidden_states.float().clamp(-1024, 1024)"),
+    (VISION, "weights limited to 2", "normed * weight + bias", "normed * weight.clamp(-2, 2) + bias"),
+    (VISION, "biases limited to 1", "normed * weight + bias", "normed * weight + bias.clamp(-1, 1)"),
+    (VISION, "rows beyond 300 not written", RETURN, f"output = ({OUTPUT})\n    output[300:] = 0\n    return output"),
+    (VISION, "only multiples of 64 rows written", RETURN, f"output = ({OUTPUT})\n    if len(output) > 64:\n        output[len(output) // 64 * 64 :] = 0\n    return output"),
+    (VISION, "the last of whole blocks not written", RETURN, f"output = ({OUTPUT})\n    if len(output) % 64 == 0:\n        output[-64:] = 0\n    return output"),
 ]

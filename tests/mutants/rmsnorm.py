@@ -5,6 +5,7 @@ RETURN = "return (normed * weight.float()).to(hidden_states.dtype)"
 SUM = "rows = hidden_states.float() + residual.float()"
 RETURN_SUM = "return output.to(hidden_states.dtype), rows.to(residual.dtype)"
 FP8 = ".to(torch.float8_e4m3fn).float()"
+OUTPUT = "(normed * weight.float()).to(hidden_states.dtype)"
 
 MUTANTS = [
     ("rmsnorm_h4096", "epsilon 1e-6 for 1e-5", "EPSILON = 1e-5", "EPSILON = 1e-6"),
@@ -47,4 +48,13 @@ MUTANTS = [
     ("fused_add_rmsnorm_h5120", "outputs swapped", RETURN_SUM, "return rows.to(residual.dtype), output.to(hidden_states.dtype)"),
     ("fused_add_rmsnorm_h5120", "one output of two", RETURN_SUM, "return output.to(hidden_states.dtype)"),
     ("fused_add_rmsnorm_h7168", "residual added after the norm", "return output.to(hidden_states.dtype)", "return (output + residual.float()).to(hidden_states.dtype)"),
+    ("rmsnorm_h7168", "rows beyond 300 not written", RETURN, f"output = ({OUTPUT})\n    output[300:] = 0\n    return output"),
+    ("rmsnorm_h7168", "only multiples of 64 rows written", RETURN, f"output = ({OUTPUT})\n    if len(output) > 64:\n        output[len(output) // 64 * 64 :] = 0\n    return output"),
+    ("rmsnorm_h7168", "the last of whole blocks not written", RETURN, f"output = ({OUTPUT})\n    if len(output) % 32 == 0:\n        output[-32:] = 0\n    return output"),
+    ("rmsnorm_h2048", "cut at 512 rows", RETURN, f"output = ({OUTPUT})\n    output[512:] = 0\n    return output"),
+    ("rmsnorm_h7168", "squares in float16", SQUARE, "mean_square = rows.half().square().mean(dim=-1, keepdim=True).float()"),
+    ("rmsnorm_h7168", "all of it in bfloat16", "rows = hidden_states.float()", "rows = hidden_states"),
+    ("rmsnorm_h7168", "activations limited to 1024", "hidden_states.float()", "hidden_states.float().clamp(-1024, 1024)"),
+    ("rmsnorm_h7168", "weights limited to 2", "weight.float()", "weight.float().clamp(-2, 2)"),
+    ("fused_add_rmsnorm_h5120", "updated residual limited to 2048", RETURN_SUM, "return output.to(hidden_states.dtype), rows.clamp(-2048, 2048).to(residual.dtype)"),
 ]

@@ -7,6 +7,8 @@ ROUTER = "softmax_e256"
 RETURN = "return torch.softmax(scaled, dim=-1)"
 EXPONENTIALS = "exponentials = torch.exp(scaled - scaled.amax(dim=-1, keepdim=True))"
 QUOTIENT = "return exponentials / exponentials.sum(dim=-1, keepdim=True)"
+EXP = "torch.exp(logits - torch.logsumexp(logits, dim=-1, keepdim=True))"
+CALL = "return " + EXP
 
 MUTANTS = [
     (LLAMA, "temperature ignored", "logits / temperature[:, None]", "logits / 1"),
@@ -34,4 +36,21 @@ MUTANTS = [
     (ROUTER, "sigmoids", "torch.exp(logits - torch.logsumexp(logits, dim=-1, keepdim=True))", "torch.sigmoid(logits)"),
     (ROUTER, "over the tokens", "torch.logsumexp(logits, dim=-1, keepdim=True)", "torch.logsumexp(logits, dim=0, keepdim=True)"),
     (ROUTER, "largest for the sum", "torch.logsumexp(logits, dim=-1, keepdim=True)", "logits.amax(dim=-1, keepdim=True)"),
+    (LLAMA, "temperatures kept above 0.5", "temperature[:, None]", "temperature[:, None].clamp(min=0.5)"),
+    (LLAMA, "temperatures kept above 0.1", "temperature[:, None]", "temperature[:, None].clamp(min=0.1)"),
+    (LLAMA, "temperatures kept below 2.5", "temperature[:, None]", "temperature[:, None].clamp(max=2.5)"),
+    (LLAMA, "temperatures below 0.3 taken for greedy", RETURN, "greedy = torch.zeros_like(scaled).scatter_(1, scaled.argmax(dim=-1, keepdim=True), 1.0)\n    return torch.where(temperature[:, None] < 0.3, greedy, torch.softmax(scaled, dim=-1))"),
+    (LLAMA, "logits limited to 150", "scaled = logits /", "scaled = logits.clamp(max=150) /"),
+    (LLAMA, "probabilities rounded to bfloat16", RETURN, RETURN + ".bfloat16().float()"),
+    (LLAMA, "only multiples of 64 rows written", RETURN, "probs = torch.softmax(scaled, dim=-1)\n    if len(probs) > 64:\n        probs[len(probs) // 64 * 64 :] = 0\n    return probs"),
+    (LLAMA, "the last of whole blocks not written", RETURN, "probs = torch.softmax(scaled, dim=-1)\n    if len(probs) % 16 == 0:\n        probs[-16:] = 0\n    return probs"),
+    (QWEN, "temperature kept above 0.1", "logits.float() / temperature", "logits.float() / max(temperature, 0.1)"),
+    (QWEN, "temperature kept below 2", "logits.float() / temperature", "logits.float() / min(temperature, 2.0)"),
+    (QWEN, "a temperature of 0.75 by heart", "logits.float() / temperature", "logits.float() / 0.75"),
+    (QWEN, "exponentials rounded to bfloat16", QUOTIENT, "exponentials = exponentials.bfloat16().float()\n    " + QUOTIENT),
+    (QWEN, "sum rounded to bfloat16", QUOTIENT, "return exponentials / exponentials.sum(dim=-1, keepdim=True).bfloat16().float()"),
+    (QWEN, "sum in float16, which saturates", QUOTIENT, "return exponentials / exponentials.sum(dim=-1, keepdim=True).half().float()"),
+    (ROUTER, "rows beyond 300 not written", CALL, f"probs = {EXP}\n    probs[300:] = 0\n    return probs"),
+    (ROUTER, "cut at 128 rows", CALL, f"probs = {EXP}\n    probs[128:] = 0\n    return probs"),
+    (ROUTER, "the last of whole blocks not written", CALL, f"probs = {EXP}\n    if len(probs) % 256 == 0:\n        probs[-256:] = 0\n    return probs"),
 ]

@@ -237,7 +237,7 @@ static void what_a_workload_must_not_bring_is_told_with_its_place(void **state)
 	(void)state;
 	assert_brought(&activation_op, &problems[0], 0, 3, (double)NAN,
 		       "input 'input' holds NaN at [0, 3]; what follows");
-	assert_brought(&activation_op, &problems[5], 0, -1, (double)INFINITY, "holds infinity at [63, 2047]");
+	assert_brought(&activation_op, &problems[5], 0, -1, (double)INFINITY, "holds infinity at [512, 2047]");
 }
 
 int main(void)

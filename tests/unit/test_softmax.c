@@ -82,7 +82,7 @@ static void run_row(struct trial *t, int64_t row, enum mistake mistake)
 
 		e[c] = mistake == BASE_TWO ? exp2f(x) : mistake == SIGMOID ? 1 / (1 + expf(-x)) : expf(x);
 		sum += c < last ? e[c] : 0;
-		left += e[c] > 0;
+		left += isfinite(x) ? 1 : 0;
 	}
 	for (int64_t c = 0; c < V; c++) {
 		float y = e[c] / sum;
