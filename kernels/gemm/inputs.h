@@ -119,20 +119,13 @@ static inline struct gemm_fill gemm_fill_of(const struct op_case *c, int input)
 	struct gemm_extent e = gemm_extent_of(c);
 	enum dtype dtype = c->problem->inputs[input].dtype;
 	int together = gemm_exact_bits(e.k), of_a = together / 2;
-	struct gemm_fill f = {0};
+	int second = c->contents == CONTENTS_SECOND, is_a = input == e.a;
+	int fine = dtype == DTYPE_FLOAT16 ? 10 : dtype == DTYPE_BFLOAT16 ? 7 : 20, coarse = is_a ? of_a : together - of_a;
+	int lifted = e.k >= GEMM_LIFT_FROM && gemm_is_short(c->problem->inputs[0].dtype) &&
+	             gemm_is_short(c->problem->inputs[1].dtype) && gemm_is_short(c->problem->outputs[0].dtype);
+	struct gemm_fill f = {input_key(c, input), e.k,    !is_a && e.nn ? e.n : 0, is_a, second ? coarse : fine, lifted,
+	                      second ? 7 : 0,      second ? together - 6 : 0};
 
-	f.key = input_key(c, input);
-	f.k = e.k;
-	f.is_a = input == e.a;
-	f.across = !f.is_a && e.nn ? e.n : 0;
-	f.bits = dtype == DTYPE_FLOAT16 ? 10 : dtype == DTYPE_BFLOAT16 ? 7 : 20;
-	f.lifted = e.k >= GEMM_LIFT_FROM && gemm_is_short(c->problem->inputs[0].dtype) &&
-	           gemm_is_short(c->problem->inputs[1].dtype) && gemm_is_short(c->problem->outputs[0].dtype);
-	if (c->contents == CONTENTS_SECOND) {
-		f.bits = f.is_a ? of_a : together - of_a;
-		f.shift = 7;
-		f.scale = together - 6;
-	}
 	return f;
 }
 
