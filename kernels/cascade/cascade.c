@@ -10,10 +10,11 @@
  * empty part; where every part is empty, v is 0 and s -infinity (--edge alone has such tokens: some implementations
  * give NaN there).
  *
- * Bound. s_i is at most 204. A reference that goes through natural logarithms multiplies it by ln 2 and is off by
+ * Bound. s_i is at most 204 in magnitude. A reference that goes through natural logarithms multiplies it by ln 2 and is off by
  * 204 ln 2 2^-24 = 8e-6 in each exponent, 2e-5 in a quotient of two powers, and so 4e-5 in v, where values up to 2 may
  * cancel: atol 5e-5, and one rounding of v's dtype (rtol 2^-7, 2^-10; 1e-5 for float32). On the way back s is off by
- * three times those 8e-6 / ln 2: atol 1e-4. */
+ * three times those 8e-6 / ln 2: atol 1e-4. The number of states does not count: what is off is common to all weights, or
+ * each weight's own share of v. No case has a bound of zero: powers and logarithms of two are not the same bits everywhere. */
 #include "kernels/cascade/inputs.h"
 
 #include <math.h>
@@ -118,10 +119,13 @@ static void set_if_var(const struct op_problem *problem, int axis, int64_t value
 		out[axis] = value;
 }
 
+/* Beyond 256 and 300 tokens, and beyond 32 states, neither a multiple of what kernels take at once. */
+enum { MOST_TOKENS = 321, MOST_STATES = 33 };
+
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
-	static const int64_t tokens[SIZE_COUNT][2] = {{1, 11}, {67, 0}, {8192, 0}},
-			     states[SIZE_COUNT][2] = {{2, 3}, {5, 0}, {8, 0}};
+	static const int64_t tokens[SIZE_COUNT][2] = {{1, 16}, {MOST_TOKENS, 0}, {8192, 0}},
+			     states[SIZE_COUNT][2] = {{2, MOST_STATES}, {9, 0}, {8, 0}};
 	const struct op_arg *v = &problem->inputs[cascade_roles_of(problem).v[0]];
 	int count = 0, many = variant == CASCADE_MANY;
 
@@ -178,6 +182,28 @@ static struct rule rule(const struct op_case *c, int output)
 	}
 }
 
+/* What a state is worth may differ by 400 powers of two from the next; v is as attention gives it. */
+static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
+{
+	struct cascade_roles roles = cascade_roles_of(problem);
+	bool is_s = input == roles.s[0] || input == roles.s[1];
+
+	(void)variant;
+	*out = is_s ? (struct op_range){-202, 202} : (struct op_range){-1.99, 1.99};
+	if (input == roles.mask)
+		*out = (struct op_range){0, 1};
+	return true;
+}
+
+static int64_t reach(const struct op_problem *problem, int variant, int axis)
+{
+	const struct op_arg *v = &problem->inputs[cascade_roles_of(problem).v[0]];
+
+	if (variant == CASCADE_MANY && axis == v->axis[1])
+		return MOST_STATES;
+	return axis == v->axis[0] ? MOST_TOKENS : 0;
+}
+
 /* Is the s of a state that is empty with all others of its token? Every second token is one, from the first on. */
 static bool empty(const struct op_case *c, const struct cascade_fill *f, int64_t index)
 {
@@ -199,7 +225,7 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 		for (int64_t i = 4 * block; i < 4 * block + 4 && i < out->elements; i++)
 			if (mask)
 				((uint8_t *)out->data)[i] =
-				    c->edge != EDGE_NONE_MERGED && cascade_mask(i, random.word[i % 4]);
+				    c->edge != EDGE_NONE_MERGED && cascade_mask(c->contents, i, random.word[i % 4]);
 			else
 				number_store(out->data, out->dtype, i,
 				             empty(c, &f, i) ? -INFINITY : cascade_element(&f, i, random.word[i % 4]));
@@ -311,6 +337,8 @@ const struct op cascade_op = {
     .edges = edges,
     .edge_axes = edge_axes,
     .rule = rule,
+    .range = range,
+    .reach = reach,
     .leaves = op_leaves_namesake,
     .fill = fill,
     .check = check,

@@ -6,12 +6,19 @@
  * Oracle. Doubles. A product of two float16 or bfloat16 has 22 bits at most, so the sums of this family's own inputs
  * are exact in any order, and the rounding to C's dtype is the only one there is.
  *
- * Bounds. Let u be half a unit in the last place of 1 (2^-11 float16, 2^-8 bfloat16) and s the standard deviation of an
- * element of C: with these inputs products have variance 1/9, the heavy one in 128 has 64/3, so
- * s = sqrt(K (1/9 + 64/384)) = 0.53 sqrt(K). A rounding is off by 0.43 u of its value in the root mean square.
+ * Bounds, second contents: none. Their sums are exact in float32 in any order (inputs.h), so the one rounding to C's dtype
+ * decides, and every reference that adds in float32 or better gives the truth's bits. What rounds on the way (a float16
+ * accumulator, partial sums in C's dtype) does not. Where a workload gives an input, and beyond GEMM_EXACT_K, those of
+ * the first contents count.
+ *
+ * Bounds, first contents. Let u be half a unit in the last place of 1 (2^-11 float16, 2^-8 bfloat16) and s the standard
+ * deviation of an element of C: with these inputs products have variance 1/9, the heavy one in 128 has 64/3, so
+ * s = sqrt(K (1/9 + 64/384)) = 0.53 sqrt(K); the products of the two special columns have variance 14, which counts where K is small. A
+ * rounding is off by 0.43 u of its value in the root mean square.
  *   float16, bfloat16: two roundings of nearly the same number differ by one unit in the last place: rtol = 2 u. Near
  *     zero, where that is nothing, the sums in float32 count: on an H200 (torch 2.11, K up to 65536, M 1 to 4096) they
- *     went past rtol by 0.08 u sqrt(K) at most for float16, and were exact for bfloat16.
+ *     went past rtol by 0.08 u sqrt(K) at most for float16, and were exact for bfloat16. In a lifted row, whose element
+ *     is never below 2^15, float32 sums round at 2^-8 and are off by 2^-9 sqrt(K) at most: rtol is 16 there.
  *   float16: atol = 2 u sqrt(K) = 2^-10 sqrt(K), so that a split K with partial sums rounded to float16, which torch
  *     allows cuBLAS by default (it was not seen to happen), passes too: those are off by 0.43 u s = 0.23 u sqrt(K), and
  *     if they are also added up in float16, eight of them, by 0.53 u sqrt(K). 1 % too large shows where |C| > 0.2 s.
@@ -20,10 +27,9 @@
  *     all be within that.
  *   float32: a sum of K terms, at worst one after the other, is off by 0.43 * 2^-24 s sqrt(K / 2) = 0.16 * 2^-24 K:
  *     atol = 2^-23 K is beyond ten times that; rtol = 2^-22 for the roundings. TF32, off by 0.25 * 2^-11 s, is seen up
- *     to K = 10^5.
+ *     to K = 10^5. No row is lifted: float32 sums at 2^16 would be off by more than that.
  * One operand rounded to 8-bit floats (e4m3) on the way moves C by 0.016 s (A) or 0.025 s (B) in the root mean square:
- * beyond every bound here in a good part of all elements. Sums kept in float16 (bfloat16) all the way are off by
- * 0.3 u s sqrt(K), seen from K = 512 (128) on; kept so for chunks of 16 only, they are not seen. */
+ * beyond every bound here in a good part of all elements. */
 #include "kernels/gemm/inputs.h"
 
 #include <math.h>
@@ -34,6 +40,9 @@
 #include "kernels/wide.h"
 
 enum { BLOCK = 4, SERIAL_BLOCKS = 1 << 12 };
+
+/* Rows of the medium case: beyond 256 and 300, and one more than a multiple of 16, 32 and 64. */
+enum { GEMM_ROWS = 321 };
 
 static const char *const op_types[] = {"gemm", NULL};
 
@@ -122,7 +131,7 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 	static const struct {
 		enum op_size size;
 		int64_t m, n, k;
-	} table[] = {{SIZE_SMALL, 1, 65, 192}, {SIZE_SMALL, 3, 128, 320}, {SIZE_MEDIUM, 128, 520, 2048},
+	} table[] = {{SIZE_SMALL, 1, 65, 192}, {SIZE_SMALL, 32, 128, 320}, {SIZE_MEDIUM, GEMM_ROWS, 520, 2048},
 	             {SIZE_LARGE, 4096, 4096, 4096}};
 	int count = 0;
 
@@ -146,6 +155,8 @@ static struct rule rule(const struct op_case *c, int output)
 {
 	double k = (double)gemm_extent_of(c).k;
 
+	if (c->contents == CONTENTS_SECOND && c->given == 0 && k <= GEMM_EXACT_K)
+		return (struct rule){0, 0, 1};
 	switch (c->problem->outputs[output].dtype) {
 	case DTYPE_FLOAT16:
 		return (struct rule){0x1p-10 * sqrt(k), 0x1p-10, 1};
@@ -154,6 +165,32 @@ static struct rule rule(const struct op_case *c, int output)
 	default:
 		return (struct rule){0x1p-23 * k, 0x1p-22, 1};
 	}
+}
+
+/* Without special columns the heavy elements are the ends of A, and B stays within 1. With them, A reaches 4096 in the
+ * first contents, B 24 … 28 times 2^7 in the second. */
+static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
+{
+	const struct op_arg *a = &problem->inputs[gemm_left(problem, variant)];
+	const struct op_axis *k = &problem->axes[a->axis[a->rank - 1]];
+	bool lifted = gemm_is_short(problem->inputs[0].dtype) && gemm_is_short(problem->inputs[1].dtype) &&
+	              gemm_is_short(problem->outputs[0].dtype) && (k->var || k->value >= GEMM_LIFT_FROM);
+	double most = a == &problem->inputs[input] ? (lifted ? 4096 : GEMM_HEAVY) : lifted ? 3400 : 0.99;
+
+	*out = (struct op_range){-most, most};
+	return true;
+}
+
+/* The last var axis in front of C has what rows the others leave. */
+static int64_t reach(const struct op_problem *problem, int variant, int axis)
+{
+	const struct op_arg *out = &problem->outputs[0], *a = &problem->inputs[gemm_left(problem, variant)];
+
+	if (axis == out->axis[out->rank - 1])
+		return 520;
+	if (axis == a->axis[a->rank - 1])
+		return 2048;
+	return out->rank == 2 && axis == out->axis[0] ? GEMM_ROWS : 0;
 }
 
 static int fill(const struct op_case *c, int input, struct tensor *out, struct err *err)
@@ -182,30 +219,40 @@ struct tile {
 	double a[TILE_M][CHUNK], b[TILE_N][CHUNK], sum[TILE_M][TILE_N], row[TILE_N];
 };
 
-/* sum[m][n] += a[m] . b[n] over one chunk; four columns at a time, so that an element of A is read once for four. */
+/* sum[m][n] += a[m] . b[n] over one chunk; two rows by four columns at a time, so that six elements are read for eight
+ * products, and the columns of B stay in the first cache while A goes by. */
 WIDE static void add_chunk(struct tile *t, int64_t rows, int64_t length)
 {
-	for (int64_t m = 0; m < rows; m++)
-		for (int64_t n = 0; n < TILE_N; n += TOGETHER) {
-			const double *a = t->a[m];
+	for (int64_t n = 0; n < TILE_N; n += TOGETHER)
+		for (int64_t m = 0; m < rows; m += 2) {
+			const double *a = t->a[m], *c = t->a[m + 1];
 			const double *b0 = t->b[n], *b1 = t->b[n + 1], *b2 = t->b[n + 2], *b3 = t->b[n + 3];
-			double s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+			double s0 = 0, s1 = 0, s2 = 0, s3 = 0, u0 = 0, u1 = 0, u2 = 0, u3 = 0;
 
-#pragma omp simd reduction(+ : s0, s1, s2, s3)
+#pragma omp simd reduction(+ : s0, s1, s2, s3, u0, u1, u2, u3)
 			for (int64_t k = 0; k < length; k++) {
 				s0 += a[k] * b0[k];
 				s1 += a[k] * b1[k];
 				s2 += a[k] * b2[k];
 				s3 += a[k] * b3[k];
+				u0 += c[k] * b0[k];
+				u1 += c[k] * b1[k];
+				u2 += c[k] * b2[k];
+				u3 += c[k] * b3[k];
 			}
 			t->sum[m][n] += s0;
 			t->sum[m][n + 1] += s1;
 			t->sum[m][n + 2] += s2;
 			t->sum[m][n + 3] += s3;
+			t->sum[m + 1][n] += u0;
+			t->sum[m + 1][n + 1] += u1;
+			t->sum[m + 1][n + 2] += u2;
+			t->sum[m + 1][n + 3] += u3;
 		}
 }
 
-/* b[n][k] for the tile's columns; a column beyond N is left as it was, and its sum is not used. */
+/* b[n][k] for the tile's columns; a column beyond N is left as it was, and its sum is not used
+ * (nor is that of a row beyond M). */
 static void read_b(struct tile *t, const struct gemm_extent *e, const struct tensor *b, int64_t n, int64_t columns,
                    int64_t k, int64_t length)
 {
@@ -265,6 +312,8 @@ const struct op gemm_op = {
     .edges = edges,
     .edge_axes = edge_axes,
     .rule = rule,
+    .range = range,
+    .reach = reach,
     .fill = fill,
     .check = check_all_finite,
     .oracle = oracle,

@@ -1,9 +1,10 @@
 /* page inputs - which tensor plays which part, how a cache lies, and the value of every element of what is appended and
  * of the caches, the same on CPU and GPU. The page tables are made on the host (page.c).
  *
- * Every element is random, of either sign and of magnitude 1 to 2, never zero: a vector that lands in another place, or
- * does not land, changes the cache's bits, and bits that change are values that change. There is no NaN, since whole
- * caches are compared. */
+ * Every element is random, of either sign, never zero, and of magnitudes over most of what its dtype holds: a vector that
+ * lands in another place, or does not land, changes the cache's bits, and bits that change are values that change; one
+ * that goes through another dtype on its way loses digits or range (bfloat16 through float16 overflows). There is no NaN,
+ * since whole caches are compared. */
 #ifndef REFTEST_KERNELS_PAGE_INPUTS_H
 #define REFTEST_KERNELS_PAGE_INPUTS_H
 
@@ -112,12 +113,30 @@ HOST_DEVICE static inline int64_t page_offset(const struct page_extent *e, int64
 	return ((page * e->halves + half) * e->page_size * e->heads + inside) * e->width;
 }
 
+/* Elements are of magnitude 2^-reach to 2^(reach + 1), which the dtype holds exactly but for digits. */
+static inline int page_reach(enum dtype dtype)
+{
+	switch (dtype) {
+	case DTYPE_FLOAT32:
+	case DTYPE_BFLOAT16:
+		return 30;
+	case DTYPE_FLOAT16:
+	case DTYPE_FLOAT8_E5M2:
+		return 13;
+	case DTYPE_FLOAT8_E4M3FN:
+		return 6;
+	default:
+		return 0;
+	}
+}
+
 /* Element from its random bits; to be rounded to the input's dtype with number_store. */
-HOST_DEVICE static inline float page_element(uint32_t random)
+HOST_DEVICE static inline float page_element(uint32_t random, int reach)
 {
 	float magnitude = 1 + (float)(random >> 12) * float_power(-20);
+	int exponent = (int)((random >> 1 & 0x7ff) % (uint32_t)(2 * reach + 1)) - reach;
 
-	return random & 1 ? magnitude : -magnitude;
+	return (random & 1 ? magnitude : -magnitude) * float_power(exponent);
 }
 
 #endif

@@ -11,19 +11,27 @@
  *
  * Rule: every element of the whole caches, those that are not appended to as well, equals the truth.
  *
- * Page tables: ragged sequences that hold the tokens at their ends; some have none to append, one has one; last pages
- * are partly filled; pages lie in no order, and no two places share one; spare pages are left; the tokens do not come
- * in the order of their sequences. A token of sequence -1 is padding and is not written (--edge alone has such). What a
- * workload brings must be like that: a place outside the pages of its sequence, or two tokens for one place, of which
- * nobody promises which one stays, make a workload invalid. */
+ * Page tables: ragged sequences that hold the tokens at their ends; some have none to append, one has one; where there are
+ * more sequences than pages, most are empty. Last pages are filled, hold one token or some, by turns, so lengths are
+ * multiples of the page size, one more, and others. Pages lie in no order, no two tokens share a place, and spare pages
+ * are left. The first sequence of a case with more indices than pages has a long prefix in pages that others have as
+ * well, as a cache of prefixes makes them: its tokens have positions beyond 131072 and few pages are needed. The tokens do
+ * not come in the order of their sequences; in the second contents they come the other way round, and other sequences
+ * have full pages. A token of sequence -1 is padding and is not written (--edge alone has such). What a workload brings
+ * must be like that: a place outside the pages of its sequence, or two tokens for one place, of which nobody promises
+ * which one stays, make a workload invalid. */
 #include "kernels/page/inputs.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
 #include "kernels/check.h"
 
 enum { PARALLEL_FROM = 1 << 20 }; /* elements from which threads are worth their start */
+
+/* Sequences and tokens of the medium case, beyond 256 and 300; the positions that its first sequence has before. */
+enum { MOST_SEQUENCES = 321, MOST_TOKENS = 333, PREFIX = 1 << 17 };
 
 static bool is_table(const struct op_problem *problem, int input, int axis)
 {
@@ -129,8 +137,16 @@ static void set_if_var(const struct op_problem *problem, int axis, int64_t value
 		out[axis] = value;
 }
 
-/* Pages enough for half as many tokens again, however ragged the sequences, and half as many to spare. */
-static void set_axes(const struct op_problem *problem, int variant, int64_t sequences, int64_t tokens, int64_t *axis)
+/* Of so many pages, those that belong to one sequence alone where there are more indices than pages. */
+static int64_t own_pages(int64_t pages)
+{
+	return pages - pages / 3 > 1 ? pages - pages / 3 : 1;
+}
+
+/* Pages enough for half as many tokens again, however ragged the (at most `filled`) sequences that are not empty, and half
+ * as many to spare; and indices of the pages before position `prefix`. */
+static void set_axes(const struct op_problem *problem, int variant, int64_t sequences, int64_t filled, int64_t tokens,
+                     int64_t prefix, int64_t *axis)
 {
 	struct page_roles roles = page_roles_of(problem);
 	const struct op_arg *append = &problem->inputs[roles.append[0]], *cache = &problem->inputs[roles.cache[0]];
@@ -145,25 +161,27 @@ static void set_axes(const struct op_problem *problem, int variant, int64_t sequ
 	if (append->rank == 3)
 		set_if_var(problem, append->axis[1], 8, axis);
 	set_if_var(problem, size, 16, axis);
-	int64_t pages = sequences + (3 * tokens + 2 * axis[size] - 1) / (2 * axis[size]);
+	int64_t pages = filled + (3 * tokens + 2 * axis[size] - 1) / (2 * axis[size]);
 
 	set_if_var(problem, append->axis[0], tokens, axis);
 	if (roles.last_page_len >= 0)
 		set_if_var(problem, problem->inputs[roles.last_page_len].axis[0], sequences, axis);
 	set_if_var(problem, problem->inputs[roles.indptr].axis[0], sequences + 1, axis);
-	set_if_var(problem, problem->inputs[roles.indices].axis[0], pages, axis);
+	set_if_var(problem, problem->inputs[roles.indices].axis[0],
+	           prefix > 0 ? own_pages(pages + pages / 2 + 2) + (prefix + axis[size] - 1) / axis[size] : pages, axis);
 	set_if_var(problem, cache->axis[0], pages + pages / 2 + 2, axis);
 }
 
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
-	static const int64_t sequences[SIZE_COUNT][2] = {{1, 3}, {8, 0}, {256, 0}},
-			     tokens[SIZE_COUNT][2] = {{1, 17}, {300, 0}, {16384, 0}};
+	static const int64_t sequences[SIZE_COUNT][2] = {{1, 3}, {MOST_SEQUENCES, 0}, {256, 0}},
+			     filled[SIZE_COUNT][2] = {{1, 3}, {9, 0}, {256, 0}},
+			     tokens[SIZE_COUNT][2] = {{1, 17}, {MOST_TOKENS, 0}, {16384, 0}};
 	int count = 0;
 
 	for (int i = 0; i < 2 && tokens[size][i] > 0 && count < room; i++)
-		set_axes(problem, variant, sequences[size][i], tokens[size][i],
-		         axis + (int64_t)count++ * problem->axis_count);
+		set_axes(problem, variant, sequences[size][i], filled[size][i], tokens[size][i],
+		         size == SIZE_MEDIUM ? PREFIX : 0, axis + (int64_t)count++ * problem->axis_count);
 	return count;
 }
 
@@ -178,7 +196,7 @@ static const struct op_edge edges[] = {
 
 static bool edge_axes(const struct op_problem *problem, int variant, int edge, int64_t *axis)
 {
-	set_axes(problem, variant, 3, edge == EDGE_NO_TOKENS ? 0 : 17, axis);
+	set_axes(problem, variant, 3, 3, edge == EDGE_NO_TOKENS ? 0 : 17, 0, axis);
 	return problem->axes[problem->inputs[page_roles_of(problem).positions].axis[0]].var;
 }
 
@@ -203,7 +221,10 @@ static struct op_leaves leaves(const struct op_case *c, int input)
 /* The page table of a case. */
 struct table {
 	int64_t sequences, tokens, indices, pages, page_size;
-	int64_t *indptr, *length, *appended; /* pages before a sequence; its tokens; those of them that are appended */
+	int64_t prefix;                      /* pages of the first sequence that others may have as well, beyond `indices` */
+	int64_t *indptr, *length, *appended; /* pages before a sequence; its tokens; those of them that are appended; all
+						without the prefix */
+	enum op_contents contents;
 };
 
 static void table_close(struct table *table)
@@ -213,30 +234,69 @@ static void table_close(struct table *table)
 	free(table->appended);
 }
 
-/* Each sequence has one page, if there are so many, and a share of the rest at random; its last page holds 1 … all. */
-static void share_pages(struct table *table, uint64_t key)
+/* How many sequences are not empty: all, or a quarter as many as there are pages. */
+static int64_t filled_sequences(const struct table *table)
 {
-	int64_t left = table->indices - table->sequences;
+	return table->indices >= table->sequences ? table->sequences : (table->indices + 3) / 4;
+}
 
-	for (int64_t b = 0; b < table->sequences; b++) {
-		int64_t fair = left > 0 ? 2 * left / (table->sequences - b) : 0, pages = b < table->indices ? 1 : 0;
-		int64_t more = fair > 0 ? (int64_t)(philox_bits(key, 2 * b) % (uint64_t)(fair + 1)) : 0;
+/* Is sequence `b` one of these? They are spread evenly, the first among them. */
+static bool is_filled(const struct table *table, int64_t b, int64_t filled)
+{
+	return filled > 0 && (b == 0 || b * filled / table->sequences != (b - 1) * filled / table->sequences);
+}
 
-		if (b == table->sequences - 1 || more > left)
-			more = left > 0 ? left : 0;
-		left -= more;
-		pages += more;
-		table->indptr[b + 1] = table->indptr[b] + pages;
-		table->length[b] = pages == 0 ? 0
-		                              : (pages - 1) * table->page_size + 1 +
-		                                    (int64_t)(philox_bits(key, 2 * b + 1) % (uint64_t)table->page_size);
+/* How many tokens the last page of sequence `b` holds: all, one, or some, by turns. */
+static int64_t last_page(const struct table *table, int64_t b, uint32_t random)
+{
+	switch ((b + (table->contents == CONTENTS_SECOND ? 2 : 0)) % 5) {
+	case 0:
+		return table->page_size;
+	case 2:
+		return 1;
+	default:
+		return 1 + (int64_t)(random % (uint64_t)table->page_size);
 	}
 }
 
-/* How many tokens each sequence gets: in proportion, but the second none and the third one if the others have room. */
+/* Each sequence that is not empty has one page and a share of the rest at random. */
+static void share_pages(struct table *table, uint64_t key)
+{
+	int64_t filled = filled_sequences(table), left = table->indices - filled, before = 0;
+
+	for (int64_t b = 0; b < table->sequences; b++) {
+		int64_t pages = 0;
+
+		if (is_filled(table, b, filled)) {
+			int64_t fair = 2 * left / (filled - before), more = (int64_t)(philox_bits(key, 2 * b) % (uint64_t)(fair + 1));
+
+			before++;
+			more = before == filled || more > left ? left : more;
+			left -= more;
+			pages = 1 + more;
+		}
+		table->indptr[b + 1] = table->indptr[b] + pages;
+		table->length[b] =
+		    pages == 0 ? 0 : (pages - 1) * table->page_size + last_page(table, b, philox_bits(key, 2 * b + 1));
+	}
+}
+
+/* The shortest of the sequences that are not empty. */
+static int64_t shortest(const struct table *table)
+{
+	int64_t found = 0;
+
+	for (int64_t b = 1; b < table->sequences; b++)
+		if (table->length[b] > 0 && table->length[b] < table->length[found])
+			found = b;
+	return found;
+}
+
+/* How many tokens each sequence gets: in proportion, but the shortest all of its own, from position 0 on, if there are so
+ * many, and the second none and the third one if the others have room. */
 static void share_tokens(struct table *table)
 {
-	int64_t room = 0, left = table->tokens;
+	int64_t room = 0, left = table->tokens, whole = shortest(table);
 
 	for (int64_t b = 0; b < table->sequences; b++)
 		room += table->length[b];
@@ -244,6 +304,8 @@ static void share_tokens(struct table *table)
 		int64_t share = table->tokens * table->length[b] / room;
 
 		share = b == 1 ? 0 : b == 2 && share > 1 ? 1 : share;
+		share = b == whole ? table->length[b] : share;
+		share = share < left ? share : left;
 		table->appended[b] = share;
 		left -= share;
 	}
@@ -271,10 +333,15 @@ static int table_open(const struct op_case *c, struct table *table, struct err *
 	                        .tokens = c->axis[problem->inputs[roles.positions].axis[0]],
 	                        .indices = c->axis[problem->inputs[roles.indices].axis[0]],
 	                        .pages = e.pages,
-	                        .page_size = e.page_size};
-	if (table->sequences < 1 || table->page_size < 1 || table->pages < table->indices)
-		return err_set(err, "page: %lld pages cannot serve %lld indices of %lld sequences without being shared",
-		               (long long)table->pages, (long long)table->indices, (long long)table->sequences);
+	                        .page_size = e.page_size,
+	                        .contents = c->contents};
+	if (table->sequences < 1 || table->page_size < 1 || (table->pages < 1 && table->indices > 0))
+		return err_set(err, "page: %lld pages cannot serve %lld indices of %lld sequences", (long long)table->pages,
+		               (long long)table->indices, (long long)table->sequences);
+	if (table->indices > table->pages) {
+		table->prefix = table->indices - own_pages(table->pages);
+		table->indices -= table->prefix;
+	}
 	table->indptr = calloc((size_t)table->sequences + 1, sizeof *table->indptr);
 	table->length = calloc((size_t)table->sequences, sizeof *table->length);
 	table->appended = calloc((size_t)table->sequences, sizeof *table->appended);
@@ -292,7 +359,7 @@ static int table_open(const struct op_case *c, struct table *table, struct err *
 	               (long long)table->indices, (long long)table->page_size, (long long)table->tokens);
 }
 
-/* A random choice of pages, each once. */
+/* Any pages for the prefix; then a random choice of pages, each once. */
 static void fill_indices(const struct op_case *c, int input, const struct table *table, struct tensor *out)
 {
 	uint64_t key = input_key(c, input);
@@ -308,21 +375,32 @@ static void fill_indices(const struct op_case *c, int input, const struct table 
 
 		pages[other] = pages[i];
 		pages[i] = page;
-		number_set(out->data, out->dtype, i, (double)page);
+		number_set(out->data, out->dtype, table->prefix + i, (double)page);
 	}
+	for (int64_t i = 0; i < table->prefix; i++)
+		number_set(out->data, out->dtype, i,
+		           (double)(philox_bits(key, table->indices + i) % (uint64_t)table->pages));
 	free(pages);
 }
 
-/* Sequence or position of every token, the tokens turned round by a third of their number; -1 both of a third of them,
- * the first among them, if there is to be `padding`. */
+/* Where the token that is the `token`th by sequences stands: the tokens are turned round by a third of their number, and in
+ * the second contents come from the last to the first. */
+static int64_t place_in_batch(const struct table *table, int64_t token)
+{
+	int64_t at = (token + table->tokens / 3) % table->tokens;
+
+	return table->contents == CONTENTS_SECOND ? table->tokens - 1 - at : at;
+}
+
+/* Sequence or position of every token; -1 both of a third of them, the first among them, if there is to be `padding`. */
 static void fill_tokens(const struct table *table, bool positions, bool padding, struct tensor *out)
 {
 	int64_t token = 0;
 
 	for (int64_t b = 0; b < table->sequences; b++)
 		for (int64_t i = table->length[b] - table->appended[b]; i < table->length[b]; i++, token++)
-			number_set(out->data, out->dtype, (token + table->tokens / 3) % table->tokens,
-			           (double)(positions ? i : b));
+			number_set(out->data, out->dtype, place_in_batch(table, token),
+			           (double)(!positions ? b : b == 0 ? table->prefix * table->page_size + i : i));
 	for (token = 0; padding && token < table->tokens; token += 3)
 		number_set(out->data, out->dtype, token, -1);
 }
@@ -339,7 +417,7 @@ static int fill_table(const struct op_case *c, int input, struct tensor *out, st
 	else if (input == roles.positions || input == roles.batch_indices)
 		fill_tokens(&table, input == roles.positions, c->edge == EDGE_PADDING, out);
 	for (int64_t i = 0; i < out->elements && input == roles.indptr; i++)
-		number_set(out->data, out->dtype, i, (double)table.indptr[i]);
+		number_set(out->data, out->dtype, i, (double)(table.indptr[i] + (i > 0 ? table.prefix : 0)));
 	for (int64_t b = 0; b < out->elements && input == roles.last_page_len; b++) {
 		int64_t length = b < table.sequences ? table.length[b] : 0;
 
@@ -349,8 +427,37 @@ static int fill_table(const struct op_case *c, int input, struct tensor *out, st
 	return 0;
 }
 
+/* Of tables, where tokens lie is what counts: sequences and positions up to their ends. */
+static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
+{
+	struct page_roles roles = page_roles_of(problem);
+	enum dtype dtype = problem->inputs[input].dtype;
+
+	(void)variant;
+	if (input == roles.positions)
+		*out = (struct op_range){0, PREFIX};
+	else if (input == roles.batch_indices)
+		*out = (struct op_range){0, 250};
+	else if (dtype_is_float(dtype))
+		*out = (struct op_range){-ldexp(1.9, page_reach(dtype)), ldexp(1.9, page_reach(dtype))};
+	else
+		return false;
+	return true;
+}
+
+static int64_t reach(const struct op_problem *problem, int variant, int axis)
+{
+	struct page_roles roles = page_roles_of(problem);
+
+	(void)variant;
+	if (axis == problem->inputs[roles.positions].axis[0])
+		return MOST_TOKENS;
+	return axis == problem->inputs[roles.indptr].axis[0] ? MOST_SEQUENCES + 1 : 0;
+}
+
 static int fill(const struct op_case *c, int input, struct tensor *out, struct err *err)
 {
+	int reached = page_reach(out->dtype);
 	uint64_t key = input_key(c, input);
 
 	if (!dtype_is_float(out->dtype))
@@ -360,7 +467,7 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 		struct philox random = philox_block(key, (uint64_t)block);
 
 		for (int64_t i = 4 * block; i < 4 * block + 4 && i < out->elements; i++)
-			number_store(out->data, out->dtype, i, page_element(random.word[i % 4]));
+			number_store(out->data, out->dtype, i, page_element(random.word[i % 4], reached));
 	}
 	return 0;
 }
@@ -562,6 +669,8 @@ const struct op page_op = {
     .edges = edges,
     .edge_axes = edge_axes,
     .rule = rule,
+    .range = range,
+    .reach = reach,
     .leaves = leaves,
     .fill = fill,
     .check = check,

@@ -101,16 +101,17 @@ static int launch(const struct op_case *c, const struct tensor *in, struct tenso
 
 struct page_fill {
 	uint64_t key;
+	int reach;
 };
 
-HOST_DEVICE static inline float element(const struct page_fill *, int64_t, uint32_t random)
+HOST_DEVICE static inline float element(const struct page_fill *f, int64_t, uint32_t random)
 {
-	return page_element(random);
+	return page_element(random, f->reach);
 }
 
 static int fill(const struct op_case *c, int input, struct tensor *out, void *stream, struct err *err)
 {
-	struct page_fill f = {input_key(c, input)};
+	struct page_fill f = {input_key(c, input), page_reach(out->dtype)};
 
 	if (!dtype_is_float(out->dtype))
 		return 1;

@@ -2,8 +2,10 @@
  *
  * What is rotated is uniform on [-2, 2). A cos/sin cache is uniform on [-1, 1), each entry by itself: the rotation is
  * linear in it, and so a neighbouring row, a neighbouring column or halves that are swapped give quite another answer,
- * where true cosines of slow pairs hardly differ from row to row. Positions: the last of the range, 0, 1, the last once
- * more, then at random; with a cache the range is its rows, without one it is 4096 (rope.c says why no more). */
+ * where true cosines of slow pairs hardly differ from row to row. In the second contents of a case with a cache, what is
+ * rotated is uniform on [-128, 128), and it and the cache have 7 fraction bits of their magnitude: products and their sums
+ * are exact in float32, in any order. Positions: the last of the range, 0, 1, the last once more, then at random; with a
+ * cache the range is its rows, without one it is 4096, and 131072 in the second contents (rope.c says what that costs). */
 #ifndef REFTEST_KERNELS_ROPE_INPUTS_H
 #define REFTEST_KERNELS_ROPE_INPUTS_H
 
@@ -16,7 +18,7 @@
 /* op.match's variant. STYLE_GIVEN: a Python scalar says which pairs rotate together. */
 enum { ROPE_CACHE = 1, ROPE_INTERLEAVED = 2, ROPE_LLAMA31 = 4, ROPE_STYLE_GIVEN = 8 };
 
-enum { ROPE_ROTATED = 2, ROPE_POSITIONS = 4096 };
+enum { ROPE_ROTATED = 2, ROPE_POSITIONS = 4096, ROPE_FAR_POSITIONS = 131072, ROPE_EXACT_BITS = 7 };
 
 /* The numbers that make the angles when there is no cache; also the order of the hidden constants. */
 enum rope_number { ROPE_THETA, ROPE_SCALE, ROPE_LOW, ROPE_HIGH, ROPE_OLD_CONTEXT, ROPE_NUMBERS };
@@ -149,12 +151,21 @@ static inline int rope_interleaved(const struct op_case *c)
 	return (c->scalar[roles.style] != 0) != roles.style_is_neox;
 }
 
+/* Are what is rotated and the cache, as this family makes them, such that no product or sum is rounded in float32? Host
+ * only. */
+static inline int rope_is_exact(const struct op_case *c)
+{
+	return c->contents == CONTENTS_SECOND && (c->variant & ROPE_CACHE) != 0;
+}
+
 /* Everything an element depends on; plain data, given to the GPU by value. */
 struct rope_fill {
 	uint64_t key;
 	int is_cache;
 	int probe; /* 1: the first of every pair is 1, the second 0 */
 	int interleaved;
+	int bits;  /* fraction bits */
+	int scale; /* what is rotated is uniform on 2^scale [-1, 1) */
 	int64_t head_size, rotary_dim;
 };
 
@@ -162,8 +173,15 @@ struct rope_fill {
 static inline struct rope_fill rope_fill_of(const struct op_case *c, int input)
 {
 	struct rope_extent e = rope_extent_of(c);
-	struct rope_fill f = {input_key(c, input), input == rope_roles_of(c->problem).cache, c->probe,
-	                      rope_interleaved(c), e.head_size > 0 ? e.head_size : 1,        e.rotary_dim};
+	int exact = rope_is_exact(c);
+	struct rope_fill f = {input_key(c, input),
+	                      input == rope_roles_of(c->problem).cache,
+	                      c->probe,
+	                      rope_interleaved(c),
+	                      exact ? ROPE_EXACT_BITS : 20,
+	                      exact ? 7 : 1,
+	                      e.head_size > 0 ? e.head_size : 1,
+	                      e.rotary_dim};
 
 	return f;
 }
@@ -174,10 +192,10 @@ HOST_DEVICE static inline float rope_element(const struct rope_fill *f, int64_t 
 	int64_t at = index % f->head_size;
 
 	if (f->is_cache)
-		return uniform_signed(random, 20);
+		return uniform_signed(random, f->bits);
 	if (f->probe)
 		return at < f->rotary_dim && (f->interleaved ? at % 2 == 0 : at < f->rotary_dim / 2) ? 1.0f : 0.0f;
-	return 2 * uniform_signed(random, 20);
+	return float_power(f->scale) * uniform_signed(random, f->bits);
 }
 
 /* Position of token `index` among `range`. */

@@ -18,12 +18,14 @@
  * probed if nothing speaks: at position 1, the pair (1, 0) answers with its frequency.
  *
  * Bound. An output is a sum of two products below 4 in magnitude. With a cache, a reference in float32 is off by 4
- * 2^-24 before its one rounding: atol 1e-6, rtol one place of the dtype. Without, its angle is off by the rounding of
+ * 2^-24 before its one rounding: atol 1e-6, rtol one place of the dtype; in the second contents it is off by nothing, and
+ * the bound is zero unless a workload gives some of the inputs. Without a cache, its angle is off by the rounding of
  * the frequency (1.5 2^-24 of it: of the exponent, of the power, of the quotient) and of the product (2^-25), both
  * times up to 4096 radians: 5e-4, on a pair of length up to 2.83. atol 2.5e-3 leaves room for half as much again; it is
- * 0.2 % of an element's size. Positions beyond 4096 would only drown the check in the reference's own rounding; the
- * price is that pairs which turn by less than 1e-3 in 4096 positions (the last few of Llama 3.1) might as well be
- * copied.
+ * 0.2 % of an element's size. The price is that pairs which turn by less than 1e-3 in 4096 positions (the last few of
+ * Llama 3.1) might as well be copied. In the second contents positions go up to 131072 and atol to 32 times that, 0.08,
+ * for the reference's own rounding is as much larger: 4 % of an element's size, and those slow pairs turn by as much.
+ * Positions of a workload are not known here and have the wide bound.
  *
  * A position outside the cache has no truth: NaN. Left out: ragged forms (indptr and offsets), fp8 outputs. */
 #include "kernels/rope/inputs.h"
@@ -210,10 +212,13 @@ static void set_axes(const struct op_problem *problem, int64_t tokens, int64_t r
 	axis[q->axis[0]] = if_var(problem, q->axis[0], tokens);
 }
 
-/* Odd and even token counts: a style that is an argument is true for the one, false for the other. */
+/* Tokens of the medium case, beyond 256 and 300; rows of its cache: more than int16 counts, as many as Qwen3 has. */
+enum { MOST_TOKENS = 321, MOST_ROWS = 40960 };
+
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
-	static const int64_t tokens[SIZE_COUNT][2] = {{1, 16}, {93, 200}, {65536, 0}}, rows[] = {64, 4096, 131072};
+	static const int64_t tokens[SIZE_COUNT][2] = {{1, 16}, {MOST_TOKENS, 0}, {65536, 0}},
+			     rows[] = {64, MOST_ROWS, 131072};
 	int count = 0;
 
 	(void)variant;
@@ -300,8 +305,11 @@ static int constants(const struct op_problem *problem, int variant, struct op_co
 
 static struct rule rule(const struct op_case *c, int output)
 {
-	double atol = c->variant & ROPE_CACHE ? 1e-6 : 2.5e-3;
+	bool far = c->contents == CONTENTS_SECOND || (c->given >> rope_roles_of(c->problem).positions & 1) != 0;
+	double atol = c->variant & ROPE_CACHE ? 1e-6 : far ? 0.08 : 2.5e-3;
 
+	if (rope_is_exact(c) && c->given == 0)
+		return (struct rule){0, 0, 1};
 	switch (c->problem->outputs[output].dtype) {
 	case DTYPE_BFLOAT16:
 		return (struct rule){atol, 0x1p-7, 1};
@@ -312,21 +320,65 @@ static struct rule rule(const struct op_case *c, int output)
 	}
 }
 
-/* Numbers that nobody has by heart. */
-static double scalar(const struct op_case *c, int input)
+/* What a parameter that is left out stands for, by FlashInfer's signatures. */
+static double scalar_left_out(const struct op_case *c, const struct rope_roles *roles, int input)
 {
-	static const double values[ROPE_NUMBERS] = {30000, 1, 2, 5, 6000}, llama[ROPE_NUMBERS] = {30000, 6, 2, 5, 6000};
-	struct rope_roles roles = rope_roles_of(c->problem);
-	int64_t size = rope_head_size(c->problem, c->axis);
+	static const double plain[ROPE_NUMBERS] = {1e4, 1, 1, 4, 8192};
 
 	for (int n = 0; n < ROPE_NUMBERS; n++)
+		if (input == roles->number[n])
+			return c->variant & ROPE_LLAMA31 ? llama31[n] : plain[n];
+	if (input == roles->style)
+		return roles->style_is_neox;
+	return (double)rope_head_size(c->problem, c->axis);
+}
+
+/* Numbers that nobody has by heart; a style is the one in the one of the contents, the other in the other. A rotary dimension
+ * is half a head, then three quarters. */
+static double scalar(const struct op_case *c, int input)
+{
+	static const double values[CONTENTS_COUNT][ROPE_NUMBERS] = {{30000, 3, 2, 5, 6000}, {2e6, 1.75, 1.5, 3, 11000}},
+	                    llama_scale[CONTENTS_COUNT] = {6, 13};
+	struct rope_roles roles = rope_roles_of(c->problem);
+	int64_t size = rope_head_size(c->problem, c->axis);
+	bool second = c->contents == CONTENTS_SECOND;
+
+	if (c->absent >> input & 1)
+		return scalar_left_out(c, &roles, input);
+	for (int n = 0; n < ROPE_NUMBERS; n++)
 		if (input == roles.number[n])
-			return c->variant & ROPE_LLAMA31 ? llama[n] : n == ROPE_SCALE ? 3 : values[n];
+			return n == ROPE_SCALE && (c->variant & ROPE_LLAMA31) ? llama_scale[c->contents] : values[c->contents][n];
 	if (input == roles.style)
-		return (double)(c->axis[c->problem->inputs[roles.positions].axis[0]] % 2);
+		return (c->axis[c->problem->inputs[roles.positions].axis[0]] % 2 != 0) != second;
 	if (input == roles.rotary_dim)
-		return (double)(size >= 4 ? size / 4 * 2 : size);
+		return (double)(second && size >= 8 ? size / 8 * 6 : size >= 4 && !second ? size / 4 * 2 : size);
 	return (double)size;
+}
+
+/* Positions go to the last of their range in either contents. */
+static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
+{
+	struct rope_roles roles = rope_roles_of(problem);
+	bool cached = (variant & ROPE_CACHE) != 0;
+
+	if (problem->inputs[input].rank == OP_SCALAR)
+		return false;
+	if (input == roles.positions)
+		*out = (struct op_range){0, cached ? MOST_ROWS - 1 : ROPE_FAR_POSITIONS - 1};
+	else if (input == roles.cache)
+		*out = (struct op_range){-0.99, 0.99};
+	else
+		*out = cached ? (struct op_range){-127, 127} : (struct op_range){-1.99, 1.99};
+	return true;
+}
+
+static int64_t reach(const struct op_problem *problem, int variant, int axis)
+{
+	struct rope_roles roles = rope_roles_of(problem);
+
+	if (axis == problem->inputs[roles.positions].axis[0])
+		return MOST_TOKENS;
+	return (variant & ROPE_CACHE) != 0 && axis == problem->inputs[roles.cache].axis[0] ? MOST_ROWS : 0;
 }
 
 static int fill(const struct op_case *c, int input, struct tensor *out, struct err *err)
@@ -334,7 +386,9 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 	struct rope_roles roles = rope_roles_of(c->problem);
 	struct rope_fill f = rope_fill_of(c, input);
 	struct rope_extent e = rope_extent_of(c);
-	int64_t range = roles.cache >= 0 ? e.cache_rows : ROPE_POSITIONS;
+	int64_t rows = roles.cache >= 0                ? e.cache_rows
+	               : c->contents == CONTENTS_SECOND ? ROPE_FAR_POSITIONS
+	                                                : ROPE_POSITIONS;
 
 	(void)err;
 #pragma omp parallel for if (out->elements >= PARALLEL_FROM)
@@ -346,8 +400,8 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 				number_set(out->data, out->dtype, i,
 					   c->edge == EDGE_FIRST_POSITION ? 0
 					   : c->edge == EDGE_LAST_POSITION
-					       ? (double)range - 1
-					       : (double)rope_position(&f, range, i, random.word[i % 4]));
+					       ? (double)rows - 1
+					       : (double)rope_position(&f, rows, i, random.word[i % 4]));
 			else
 				number_store(out->data, out->dtype, i, rope_element(&f, i, random.word[i % 4]));
 	}
@@ -606,6 +660,8 @@ const struct op rope_op = {
     .rule = rule,
     .leaves = op_leaves_namesake,
     .scalar = scalar,
+    .range = range,
+    .reach = reach,
     .fill = fill,
     .check = check,
     .oracle = oracle,

@@ -38,4 +38,15 @@ MUTANTS = [
     (MANY, "last state left out", "total = torch.logsumexp(natural, dim=1)", "natural[:, -1] = float('-inf')\n    total = torch.logsumexp(natural, dim=1)"),
     (MANY, "averaged", "(v.float() * weights[..., None]).sum(dim=1)", "v.float().mean(dim=1)"),
     (MANY, "over the tokens", "torch.logsumexp(natural, dim=1)", "torch.logsumexp(natural.mean(dim=2, keepdim=True), dim=1).expand(-1, natural.shape[2])"),
+    # Both signs, far and near, many states, many tokens; next lower precision.
+    (TWO, "the largest from 0 on", "torch.maximum(s_a, s_b)", "torch.maximum(s_a, s_b).clamp(min=0)"),
+    (TWO, "far below taken for empty", WEIGHTS, "s_a, s_b = torch.where(s_a < -30, -torch.inf, s_a), torch.where(s_b < -30, -torch.inf, s_b)\n    " + WEIGHTS),
+    (TWO, "logsumexps held above -100", WEIGHTS, "s_a, s_b = s_a.clamp(min=-100), s_b.clamp(min=-100)\n    largest = torch.maximum(s_a, s_b)\n    " + WEIGHTS),
+    (TWO, "weights in bfloat16", WEIGHTS, WEIGHTS + "\n    weight_a, weight_b = weight_a.bfloat16().float(), weight_b.bfloat16().float()"),
+    (TWO, "added up in bfloat16", SUM, "v = v_a * (weight_a / total)[..., None].bfloat16() + v_b * (weight_b / total)[..., None].bfloat16()"),
+    (TWO, "tokens beyond 300 left out", RETURN, "v[300:] = 0\n    " + RETURN),
+    (PLACE, "the first token always merged", "merged = torch.logaddexp2(s, s_other)", "mask = mask.clone()\n    mask[0] = True\n    merged = torch.logaddexp2(s, s_other)"),
+    (MANY, "the first eight states alone", "natural = s * math.log(2)", "s, v = s[:, :8], v[:, :8]\n    natural = s * math.log(2)"),
+    (MANY, "the first sixteen states alone", "natural = s * math.log(2)", "s, v = s[:, :16], v[:, :16]\n    natural = s * math.log(2)"),
+    (MANY, "added up in bfloat16", "(v.float() * weights[..., None]).sum(dim=1)", "(v * weights[..., None].bfloat16()).sum(dim=1)"),
 ]

@@ -28,4 +28,15 @@ MUTANTS = [
     ("gemm_bf16_n128_k2048", "last row not written", PRODUCT, "C = torch.zeros(A.shape[0], B.shape[0], dtype=A.dtype, device=A.device)\n    C[:-1] = torch.matmul(A[:-1].float(), B.float().T).to(A.dtype)\n    return C"),
     ("gemm_bf16_n576_k7168", "overwrites an input", PRODUCT, "A.add_(1)\n    " + PRODUCT.replace("A.float()", "(A - 1).float()")),
     ("gemm_bf16_n576_k7168", "is not deterministic, within bounds", PRODUCT, "torch.seed()\n    return (torch.matmul(A.float(), B.float().T) * (1 + 1e-4 * torch.rand((), device=A.device))).to(A.dtype)"),
+    # Next lower precision, and rows and values that are seldom met.
+    ("gemm_n1024_k4096", "added up in float16, 64 k at a time", PRODUCT, "C = torch.zeros(A.shape[0], B.shape[0], dtype=A.dtype, device=A.device)\n    for k in range(0, A.shape[1], 64):\n        C += (A[:, k : k + 64].float() @ B[:, k : k + 64].float().T).to(A.dtype)\n    return C"),
+    ("gemm_n1024_k4096", "two halves, each rounded to float16", PRODUCT, returns("torch.matmul(A[:, :2048].float(), B[:, :2048].float().T).to(A.dtype) + torch.matmul(A[:, 2048:].float(), B[:, 2048:].float().T).to(A.dtype)")),
+    ("gemm_bf16_n576_k7168", "two halves, each rounded to bfloat16", PRODUCT, returns("torch.matmul(A[:, :3584].float(), B[:, :3584].float().T).to(A.dtype) + torch.matmul(A[:, 3584:].float(), B[:, 3584:].float().T).to(A.dtype)")),
+    ("gemm_n1024_k4096", "the product held within 2000", PRODUCT, returns("torch.matmul(A.float(), B.float().T).clamp(-2000, 2000).to(A.dtype)")),
+    ("gemm_n1024_k4096", "A held within 2000", "A.float()", "A.float().clamp(-2000, 2000)"),
+    ("gemm_bf16_n128_k2048", "B held within 1000", "B.float()", "B.float().clamp(-1000, 1000)"),
+    ("gemm_n1024_k4096", "running sums held within float16", PRODUCT, "C = torch.zeros(A.shape[0], B.shape[0], device=A.device)\n    for k in range(0, A.shape[1], 128):\n        C = (C + A[:, k : k + 128].float() @ B[:, k : k + 128].float().T).clamp(-65504, 65504)\n    return C.to(A.dtype)"),
+    ("gemm_bf16_n128_k2048", "rows beyond 300 left out", PRODUCT, "C = torch.matmul(A.float(), B.float().T).to(A.dtype)\n    C[300:] = 0\n    return C"),
+    ("gemm_bf16_n128_k2048", "rows in whole blocks of 64", PRODUCT, "C = torch.matmul(A.float(), B.float().T).to(A.dtype)\n    if len(A) > 64:\n        C[len(A) // 64 * 64 :] = 0\n    return C"),
+    ("gemm_bf16_n128_k2048", "remembers the product of its shape", PRODUCT, "global seen\n    seen = globals().get('seen', {})\n    return seen.setdefault(A.shape, torch.matmul(A.float(), B.float().T).to(A.dtype)).clone()"),
 ]

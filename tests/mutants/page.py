@@ -41,4 +41,14 @@ MUTANTS = [
     (LATENT, "slots counted in pages", "slots = pages.long() * page_size + positions % page_size", "slots = pages.long()"),
     (LATENT, "rotated keys not written", "kpe_cache.view(-1, kpe_cache.shape[-1])[slots] = append_kpe", "pass"),
     (LATENT, "position for slot", "slots = pages.long() * page_size + positions % page_size", "slots = positions.long() % (ckv_cache.shape[0] * page_size)"),
+    # Far positions, many sequences, values of every magnitude.
+    (PAGED, "positions as int16", RANK, "positions = positions.to(torch.int16).int() % (page_size * len(kv_indices))\n    " + RANK),
+    (PAGED, "positions rounded to float16", RANK, "positions = positions.half().float().clamp(0, 60000).int()\n    " + RANK),
+    (PAGED, "positions below 131072 alone", RANK, "positions = positions.clamp(max=131071)\n    " + RANK),
+    (PAGED, "sequences as int8", RANK, "batch_indices = batch_indices.to(torch.int8).int() % len(kv_last_page_len)\n    " + RANK),
+    (PAGED, "sequences beyond 255 left out", RANK, "keep = batch_indices < 256\n    append_key, append_value, batch_indices, positions = append_key[keep], append_value[keep], batch_indices[keep], positions[keep]\n    " + RANK),
+    (PAGED, "tokens beyond 300 left out", WRITE_V, "v_cache[page[:300], place[:300]] = append_value[:300]"),
+    (PAGED, "keys by way of float16", WRITE_K, "k_cache[page, place] = append_key.half().to(append_key.dtype)"),
+    (PAGED, "values held within 448", WRITE_V, "v_cache[page, place] = append_value.clamp(-448, 448)"),
+    (LATENT, "small values flushed to zero", "ckv_cache.view(-1, ckv_cache.shape[-1])[slots] = append_ckv", "ckv_cache.view(-1, ckv_cache.shape[-1])[slots] = torch.where(append_ckv.abs() < 1e-6, 0, append_ckv)"),
 ]

@@ -1,5 +1,5 @@
 /* Merging attention states: references in float32 pass for every seed, the mistakes that people make do not. */
-#include "tests/unit/trial.h"
+#include "tests/unit/trial_second.h"
 
 #include "kernels/cascade/inputs.h"
 
@@ -53,6 +53,9 @@ enum mistake {
 	WEIGHTS_OF_NEXT_HEAD,
 	TWO_PERCENT_MORE,
 	EMPTY_AS_ZERO,
+	LARGEST_FROM_ZERO,   /* the search for the largest starts at 0 */
+	FAR_BELOW_AS_EMPTY,  /* s below -30 taken for that of an empty state */
+	EIGHT_STATES_AT_MOST,
 	MASK_IGNORED,
 	MASK_TURNED_ROUND,
 	NAN_WHERE_ALL_IS_EMPTY,
@@ -75,6 +78,8 @@ static float s_of(const struct trial *t, int64_t token, int64_t head, int64_t i,
 	int64_t at = mistake == WEIGHTS_OF_NEXT_HEAD ? (head + 1) % e.heads : head;
 	float s = ((const float *)t->in[roles.s[t->c.variant == CASCADE_MANY ? 0 : i]].data)[place(t, token, at, i)];
 
+	if (mistake == FAR_BELOW_AS_EMPTY && s < -30)
+		return -INFINITY;
 	return mistake == EMPTY_AS_ZERO && s < -1e30f ? 0 : mistake == THROUGH_NATURAL ? s * 0.69314718f : s;
 }
 
@@ -106,8 +111,8 @@ static void run_head(struct trial *t, int64_t token, int64_t head, enum mistake 
 {
 	struct cascade_roles roles = cascade_roles_of(t->problem);
 	struct cascade_extent e = cascade_extent_of(&t->c);
-	int64_t states = e.states - (mistake == LAST_STATE_LEFT_OUT), at = token * e.heads + head;
-	float most = -INFINITY, sum = 0, total = 0, weight[16];
+	int64_t states = mistake == EIGHT_STATES_AT_MOST && e.states > 8 ? 8 : e.states - (mistake == LAST_STATE_LEFT_OUT), at = token * e.heads + head;
+	float most = mistake == LARGEST_FROM_ZERO ? 0 : -INFINITY, sum = 0, total = 0, weight[64];
 
 	for (int64_t i = 0; i < states; i++)
 		most = fmaxf(most, s_of(t, token, head, i, mistake));
@@ -164,6 +169,9 @@ static void a_correct_reference_passes_for_every_problem_size_and_seed(void **st
 	(void)state;
 	for (int p = 0; p < COUNT(problems); p++)
 		assert_right_passes(&cascade_op, &problems[p], SEEDS, run, ways);
+	for (int p = 0; p < COUNT(problems); p++)
+		for (int way = 0; ways[way] != TRIAL_END; way++)
+			assert_right_passes_second(&cascade_op, &problems[p], 3, run, ways[way]);
 }
 
 static const struct {
@@ -185,6 +193,9 @@ static const struct {
     {WEIGHTS_OF_NEXT_HEAD, "weights of the next head", 63},
     {TWO_PERCENT_MORE, "2 % too large", 63},
     {EMPTY_AS_ZERO, "-infinity taken for 0", 63},
+    {LARGEST_FROM_ZERO, "the largest from 0 on", 63},
+    {FAR_BELOW_AS_EMPTY, "far below taken for empty", 63},
+    {EIGHT_STATES_AT_MOST, "the first eight states alone", 3 << MANY},
     {MASK_IGNORED, "mask ignored", 1 << MASKED},
     {MASK_TURNED_ROUND, "mask the wrong way", 1 << MASKED},
     {ALL_ZERO, "zeros", 63},

@@ -1,5 +1,5 @@
 /* Rotary embedding: references in float32 pass for every seed, the mistakes that people make do not. */
-#include "tests/unit/trial.h"
+#include "tests/unit/trial_second.h"
 
 #include "kernels/rope/inputs.h"
 
@@ -218,6 +218,8 @@ static void a_correct_reference_passes_for_every_problem_size_and_seed(void **st
 	(void)state;
 	for (int p = 0; p < COUNT(problems); p++)
 		assert_right_passes(&rope_op, &problems[p], SEEDS, run, ways);
+	for (int p = 0; p < COUNT(problems); p++)
+		assert_right_passes_second(&rope_op, &problems[p], 3, run, NONE);
 }
 
 static const struct {
@@ -263,9 +265,10 @@ static void every_planted_mistake_fails_at_the_default_sizes(void **state)
 				bool caught = false;
 				struct trial t;
 
-				for (int row = 0; row < 2;
-				     row++) { /* one size of each style, where an argument gives it */
-					assert_true(trial_open_size(&t, &rope_op, problem, SIZE_MEDIUM, row, seed));
+				for (int contents = 0; contents < CONTENTS_COUNT; contents++) {
+					assert_true(trial_open_size(&t, &rope_op, problem, SIZE_MEDIUM, 0, seed));
+					if (contents == CONTENTS_SECOND)
+						trial_take_second(&t);
 					run(&t, mistakes[m].mistake);
 					caught |= !trial_passes(&t);
 					trial_close(&t);
@@ -299,13 +302,13 @@ static void positions_are_within_the_cache_and_hold_the_first_and_the_last(void 
 
 static void a_position_outside_the_cache_has_no_truth(void **state)
 {
-	static const int64_t outside[] = {-1, 4096, INT64_MAX, INT64_MIN};
+	static const int64_t outside[] = {-1, 40960, INT64_MAX, INT64_MIN};
 	struct trial t;
 
 	(void)state;
 	for (int i = 0; i < COUNT(outside); i++) {
 		assert_true(trial_open_size(&t, &rope_op, &problems[CACHED], SIZE_MEDIUM, 0, 1));
-		assert_int_equal(t.axis[MAX], 4096);
+		assert_int_equal(t.axis[MAX], 40960);
 		run(&t, NONE);
 		((int64_t *)t.in[3].data)[2] = outside[i];
 		assert_int_equal(rope_op.oracle(&t.c, t.in, t.truth, NULL), 0);
@@ -433,11 +436,11 @@ static void what_is_right_passes_at_every_edge(void **state)
 static void what_a_workload_must_not_bring_is_told_with_its_place(void **state)
 {
 	(void)state;
-	assert_brought(&rope_op, &problems[CACHED], 3, 0, 4096,
-		       "input 'positions' holds 4096 at [0]; positions are rows of the cache, which has 4096");
+	assert_brought(&rope_op, &problems[CACHED], 3, 0, 40960,
+		       "input 'positions' holds 40960 at [0]; positions are rows of the cache, which has 40960");
 	assert_brought(&rope_op, &problems[CACHED], 3, 2, -1, "holds -1 at [2]");
 	assert_brought(&rope_op, &problems[CACHED], 3, -1, 9e18, "positions are rows");
-	assert_brought(&rope_op, &problems[CACHED], 3, 1, 4095, NULL);
+	assert_brought(&rope_op, &problems[CACHED], 3, 1, 40959, NULL);
 	assert_brought(&rope_op, &problems[CACHED], 2, 0, (double)NAN, "NaN");
 	assert_brought(&rope_op, &problems[THETA], 2, 0, -5, NULL);
 }
