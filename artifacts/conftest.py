@@ -54,7 +54,7 @@ DTYPES = {
         if hasattr(torch, name)
     },
 }
-# atol, rtol and the part of the elements that must be within them, where no family of reftest says more
+# atol, rtol and hit ratio that other libraries' rounding costs at least, by the output's dtype
 TOLERANCES = {
     torch.float64: (1e-7, 1e-7, 1.0),
     torch.float32: (1e-5, 1e-5, 1.0),
@@ -252,10 +252,11 @@ def dtype_of(spec):
 class Case:
     """Axis values, and for a workload the inputs that it gives."""
 
-    def __init__(self, label, axes, inputs=None, problem=None):
+    def __init__(self, label, axes, inputs=None, problem=None, second=False):
         self.label = label
         self.axes = axes
         self.inputs = inputs or {}
+        self.second = second  # the second contents of its shapes
         self.problem = (
             problem  # why this is no case: its test fails, and costs no other
         )
@@ -269,8 +270,13 @@ def size(label, /, **axes):
 
 
 def constants(**values):
-    """Hidden constants by name; None: nothing attests it."""
+    """What a class knows by name."""
     return types.MappingProxyType(values)
+
+
+def rules(*outputs):
+    """atol, rtol and hit ratio that `reftest verify` holds each output to: one rule, or one for each of SIZES."""
+    return tuple(tuple(rows) for rows in outputs)
 
 
 def workloads(op_type, name):
@@ -423,8 +429,10 @@ def make_inputs(test, case, device, seed=0):
     definition = definition_of(test)
     check_room(definition, case.axes, device, case.label)
     try:
-        axes = {**case.axes, **given_scalars(definition, case)}
+        written = scalars_of(test, case)
+        axes = {**case.axes, **written, **given_scalars(definition, case)}
         inputs = test.generate_random_inputs(axes, device=device, seed=seed)
+        inputs.update(written)
     except Unavailable as why:
         pytest.skip(f"inputs: {why}")
     for name, given in case.inputs.items():
@@ -437,6 +445,16 @@ def make_inputs(test, case, device, seed=0):
         else:
             inputs[name] = given["value"]
     return inputs
+
+
+def scalars_of(test, case):
+    """The Python scalars that `reftest verify` has at this size."""
+    if case not in test.SIZES:
+        return {}
+    place = test.SIZES.index(case)
+    return {
+        name: rows[place if len(rows) > 1 else 0] for name, rows in test.SCALARS.items()
+    }
 
 
 def given_scalars(definition, case):
