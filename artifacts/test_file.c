@@ -343,6 +343,10 @@ static const char tests_head[] = "\n"
 				 "    @torch.no_grad()\n"
 				 "    def test_determinism(self, device):\n"
 				 "        conftest.check_determinism(self, device)\n"
+				 "\n"
+				 "    @torch.no_grad()\n"
+				 "    def test_calls_are_independent(self, device):\n"
+				 "        conftest.check_calls_are_independent(self, device)\n"
 				 "\n";
 
 static const char tests_tail[] = "    @torch.no_grad()\n"
