@@ -537,7 +537,8 @@ def scalars_of(test, case):
         return {}
     place = test.SIZES.index(case)
     return {
-        name: rows[place if len(rows) > 1 else 0] for name, rows in test.SCALARS.items()
+        name: rows[place if len(rows) > 1 else 0]
+        for name, rows in getattr(test, "SCALARS", {}).items()
     }
 
 

@@ -338,7 +338,8 @@ def rule_of(test, case, inputs, index):
     try:
         return kernels().rule(kernels_case(test, case, inputs), index)
     except Unavailable:
-        rows = test.RULES[index] if test.RULES else ()
+        rules = getattr(test, "RULES", ())
+        rows = rules[index] if rules else ()
     if not rows:
         raise Unavailable(f"what bounds {test.NAME} has, nothing says")
     if len(rows) > 1 and case in test.SIZES:
