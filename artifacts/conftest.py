@@ -12,6 +12,7 @@ and says why.
 """
 
 import builtins
+import contextlib
 import ctypes
 import functools
 import importlib
@@ -20,11 +21,13 @@ import linecache
 import math
 import operator
 import os
+import random
 import re
 import shutil
 import struct
 import sys
 import types
+import warnings
 from pathlib import Path
 
 import pytest
@@ -54,7 +57,7 @@ DTYPES = {
         if hasattr(torch, name)
     },
 }
-# atol, rtol and the part of the elements that must be within them, where no family of reftest says more
+# atol, rtol and hit ratio that other libraries' rounding costs at least, by the output's dtype
 TOLERANCES = {
     torch.float64: (1e-7, 1e-7, 1.0),
     torch.float32: (1e-5, 1e-5, 1.0),
@@ -146,20 +149,98 @@ def run_reference(test, inputs):
     return run_and_leave(test, inputs)[0]
 
 
-def run_and_leave(test, inputs):
+def run_and_leave(test, inputs, seed=0, run=None):
     """What `run` returns, and what it leaves in those inputs that the operation may write to, by name. That it leaves the
-    others as they were is asserted."""
-    run = compile_reference(test.REFERENCE, test.NAME)
-    torch.manual_seed(0)
+    others, and torch's settings, as they were is asserted, and that its outputs lie where its inputs do. Gradients are
+    enabled, as `reftest verify` has them. `run`: one that was compiled before, with all that it remembers."""
     theirs = copies(inputs)
-    outputs = as_outputs(definition_of(test), run(**theirs), test.NAME)
+    with torch.enable_grad(), settings_are_kept(test.NAME):
+        run = run or compile_reference(test.REFERENCE, test.NAME)
+        seed_everything(seed)
+        result = run(**theirs)
+    outputs = checked_outputs(test, inputs, result)
     leaves = leaves_of(test)
     for name, value in theirs.items():
         if leaves is not None and name not in leaves:
-            assert same_bits(value, inputs[name]), (
-                f"{test.NAME} changes its input '{name}', {first_change(value, inputs[name])}"
-            )
+            check_is_kept(test, name, value, inputs[name])
     return outputs, {name: theirs[name] for name in leaves or ()}
+
+
+def checked_outputs(test, inputs, result):
+    """The outputs without their gradients, if they are on the device of the inputs."""
+    if isinstance(result, list):
+        find(
+            f"{test.NAME} returns a list where a tuple, a dict or one tensor is expected"
+        )
+    outputs = as_outputs(definition_of(test), result, test.NAME)
+    devices = {x.device for x in inputs.values() if isinstance(x, torch.Tensor)}
+    for place, name in enumerate(definition_of(test)["outputs"]):
+        output = outputs[place]
+        if not isinstance(output, torch.Tensor):
+            continue
+        assert not devices or output.device in devices, (
+            f"{test.NAME} returns output '{name}' on {output.device}; its inputs are on {devices.pop()}"
+        )
+        if output.requires_grad:
+            find(f"{test.NAME} returns output '{name}' with requires_grad set")
+            outputs[place] = output.detach()
+    return outputs
+
+
+def check_is_kept(test, name, value, before):
+    assert same_bits(value, before), (
+        f"{test.NAME} changes its input '{name}', {first_change(value, before)}"
+    )
+    if isinstance(value, torch.Tensor) and value._version > 0:  # of a copy that was new
+        find(f"{test.NAME} writes to its input '{name}' and puts back what it held")
+
+
+class Finding(UserWarning):
+    """What does not make a reference wrong, and is reported all the same."""
+
+
+def find(sentence):
+    warnings.warn(sentence, Finding, stacklevel=2)
+
+
+# Settings of the process that a reference must leave as they were: how each is read, and how it is set.
+SETTINGS = {
+    "default dtype": (torch.get_default_dtype, torch.set_default_dtype),
+    "default device": (
+        torch.get_default_device,
+        lambda device: torch.set_default_device(
+            None if device.type == "cpu" else device
+        ),
+    ),
+    "grad mode": (torch.is_grad_enabled, torch.set_grad_enabled),
+    "deterministic mode": (
+        torch.get_deterministic_debug_mode,
+        torch.set_deterministic_debug_mode,
+    ),
+    "number of threads": (torch.get_num_threads, torch.set_num_threads),
+}
+
+
+@contextlib.contextmanager
+def settings_are_kept(who):
+    """Asserts it, and takes back what was changed in any case, so that no other test is the worse."""
+    before = {name: read() for name, (read, _) in SETTINGS.items()}
+    changed = []
+    try:
+        yield
+    finally:
+        for name, (read, write) in SETTINGS.items():
+            if read() != before[name]:
+                changed.append(f"{name}, from {before[name]} to {read()}")
+                write(before[name])
+    assert not changed, f"{who} leaves torch's {'; '.join(changed)}"
+
+
+def seed_everything(seed):
+    torch.manual_seed(seed)
+    random.seed(seed)
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed(seed)
 
 
 def leaves_of(test):
@@ -205,6 +286,9 @@ def first_change(now, before):
 def as_outputs(definition, result, who):
     names = list(definition["outputs"])
     if isinstance(result, dict):
+        assert sorted(map(str, result)) == sorted(names), (
+            f"{who} gives {sorted(map(str, result))}, the definition has the outputs {names}"
+        )
         result = [result[name] for name in names]
     elif not isinstance(result, (tuple, list)):
         result = [result]
@@ -252,10 +336,11 @@ def dtype_of(spec):
 class Case:
     """Axis values, and for a workload the inputs that it gives."""
 
-    def __init__(self, label, axes, inputs=None, problem=None):
+    def __init__(self, label, axes, inputs=None, problem=None, second=False):
         self.label = label
         self.axes = axes
         self.inputs = inputs or {}
+        self.second = second  # the second contents of its shapes
         self.problem = (
             problem  # why this is no case: its test fails, and costs no other
         )
@@ -269,8 +354,13 @@ def size(label, /, **axes):
 
 
 def constants(**values):
-    """Hidden constants by name; None: nothing attests it."""
+    """What a class knows by name."""
     return types.MappingProxyType(values)
+
+
+def rules(*outputs):
+    """atol, rtol and hit ratio that `reftest verify` holds each output to: one rule, or one for each of SIZES."""
+    return tuple(tuple(rows) for rows in outputs)
 
 
 def workloads(op_type, name):
@@ -423,8 +513,10 @@ def make_inputs(test, case, device, seed=0):
     definition = definition_of(test)
     check_room(definition, case.axes, device, case.label)
     try:
-        axes = {**case.axes, **given_scalars(definition, case)}
+        written = scalars_of(test, case)
+        axes = {**case.axes, **written, **given_scalars(definition, case)}
         inputs = test.generate_random_inputs(axes, device=device, seed=seed)
+        inputs.update(written)
     except Unavailable as why:
         pytest.skip(f"inputs: {why}")
     for name, given in case.inputs.items():
@@ -439,12 +531,37 @@ def make_inputs(test, case, device, seed=0):
     return inputs
 
 
+def scalars_of(test, case):
+    """The Python scalars that `reftest verify` has at this size."""
+    if case not in test.SIZES:
+        return {}
+    place = test.SIZES.index(case)
+    return {
+        name: rows[place if len(rows) > 1 else 0]
+        for name, rows in getattr(test, "SCALARS", {}).items()
+    }
+
+
 def given_scalars(definition, case):
     return {
         name: given["value"]
         for name, given in case.inputs.items()
         if given["type"] == "scalar" and definition["inputs"][name]["shape"] is None
     }
+
+
+def make_second_inputs(test, case, device):
+    """Other inputs of the same shapes, and their case: those that `reftest verify` has for it where reftest's kernels are
+    here, else the family's in torch with another seed."""
+    first = make_inputs(test, case, device, seed=1)
+    second = Case(case.label, case.axes, second=True)
+    try:
+        return second, {
+            name: kernels_input(test, second, index, name, value)
+            for index, (name, value) in enumerate(first.items())
+        }
+    except Unavailable:
+        return case, first
 
 
 def noise(shape, dtype, device, generator):

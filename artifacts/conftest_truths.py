@@ -19,7 +19,7 @@ class Kernels:
     def __init__(self, folder):
         self.folder = folder
         self.host = ctypes.CDLL(str(folder / "libreftest_kernels.so"))
-        if not hasattr(self.host, "reftest_truth_left"):
+        if not hasattr(self.host, "reftest_bounds"):
             raise Unavailable(
                 f"{folder} has kernels of a reftest that is too old for this file"
             )
@@ -46,8 +46,17 @@ class Kernels:
 
     def rule(self, text, output):
         rule = (ctypes.c_double * 3)()
-        self.need(self.host.reftest_rule, text, output, rule)
+        self.need(self.host.reftest_bounds, text, output, rule)
         return tuple(rule)
+
+    def fill(self, text, index, tensor):
+        """Into a tensor on the host."""
+        self.need(self.host.reftest_fill, text, index, place(tensor))
+
+    def scalar(self, text, index):
+        value = ctypes.c_double()
+        self.need(self.host.reftest_scalar, text, index, ctypes.byref(value))
+        return value.value
 
     def truth(self, text, inputs, outputs, left, device):
         given = [places(group) for group in (inputs, outputs, left)]
@@ -138,8 +147,19 @@ def kernels_case(test, case, inputs):
         "scalars": scalars,
         "constants": constants,
         "seed": 0,
+        "contents": int(case.second),
     }
     return json.dumps(text).encode("utf-8")
+
+
+def kernels_input(test, case, index, name, like):
+    """An input as `reftest verify` makes it; `like`: another of its shape, or of its type."""
+    text = kernels_case(test, case, {})
+    if not isinstance(like, torch.Tensor):
+        return like if like is None else type(like)(kernels().scalar(text, index))
+    host = torch.empty(like.shape, dtype=like.dtype)
+    kernels().fill(text, index, host)
+    return host.to(like.device)
 
 
 def generic_inputs(definition, axes, device, seed=0):
@@ -312,20 +332,43 @@ def truth_names(functions):
     return [*(truth_name(function) for function in functions), "builtin"]
 
 
-def tolerance(test, case, inputs, index, dtype, name):
-    """atol, rtol and hit ratio of an output. reftest's kernels hold to their family's bounds. Those of other libraries round
-    on the way, so that at least the dtype's usual tolerance is theirs, and the one that the family has for them."""
-    usual = TOLERANCES.get(dtype, (0.0, 0.0, 1.0))
-    definition = definition_of(test)
-    own = test.TOLERANCE(definition, case.axes, index) if test.TOLERANCE else usual
+def rule_of(test, case, inputs, index):
+    """atol, rtol and hit ratio that `reftest verify` holds an output to: as reftest's kernels have it for these inputs;
+    where they are not here as the class has it for this size, and of other cases the widest of all sizes."""
     try:
-        rule = kernels().rule(kernels_case(test, case, inputs), index)
+        return kernels().rule(kernels_case(test, case, inputs), index)
     except Unavailable:
-        rule = own
+        rules = getattr(test, "RULES", ())
+        rows = rules[index] if rules else ()
+    if not rows:
+        raise Unavailable(f"what bounds {test.NAME} has, nothing says")
+    if len(rows) > 1 and case in test.SIZES:
+        return rows[test.SIZES.index(case)]
+    return widest(*rows)
+
+
+def widest(*rules):
+    return (
+        max(rule[0] for rule in rules),
+        max(rule[1] for rule in rules),
+        min(rule[2] for rule in rules),
+    )
+
+
+def tolerance(test, case, inputs, index, dtype, name):
+    """atol, rtol and hit ratio of an output. reftest's kernels and torch hold to the bounds that `reftest verify` has. Other
+    libraries round on the way, so that at least the dtype's usual tolerance is theirs, and the one that the family has for
+    them."""
+    rule = rule_of(test, case, inputs, index)
     if name in ("builtin", "torch"):
         return rule
-    wide = (usual, own, rule)
-    return max(r[0] for r in wide), max(r[1] for r in wide), min(r[2] for r in wide)
+    usual = TOLERANCES.get(dtype, (0.0, 0.0, 1.0))
+    own = (
+        test.TOLERANCE(definition_of(test), case.axes, index)
+        if test.TOLERANCE
+        else usual
+    )
+    return widest(usual, own, rule)
 
 
 def first_truth(test, case, inputs):

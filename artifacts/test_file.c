@@ -26,7 +26,8 @@ static bool is_taken(const struct aliases *aliases, const char *name)
 	/* What every class has; and I and O, which linters take for digits. */
 	static const char *const reserved[] = {"OP_TYPE",	"NAME", "VARIANT",	     "AXES",  "CONSTANTS", "SIZES",
 					       "GROUND_TRUTHS", "TOLERANCE", "JUDGE", "PROBE",	   "LEAVES",
-					       "REFERENCE",	"I",	     "O"};
+					       "RULES",		"SCALARS",   "SAMPLES",	  "REFERENCE",
+					       "I",		"O"};
 
 	for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
 		if (strcmp(reserved[i], name) == 0)
@@ -190,6 +191,112 @@ static void write_sizes(const struct test_class *c, struct buf *out)
 	buf_text(out, "    )\n");
 }
 
+static void write_scalar(enum dtype dtype, double value, struct buf *out)
+{
+	if (dtype == DTYPE_BOOL)
+		buf_text(out, value != 0 ? "True" : "False");
+	else if (dtype_is_float(dtype))
+		python_number(out, value);
+	else
+		buf_printf(out, "%lld", (long long)value);
+}
+
+/* Of an input: one value where it has that at all sizes, else one for each. */
+static void write_scalars_of(const struct test_class *c, int input, struct buf *out)
+{
+	const struct tensor_spec *spec = &c->definition->inputs[input];
+	int width = c->definition->input_count, rows = 1;
+
+	for (int i = 1; i < c->size_count; i++)
+		if (c->scalars[i * width + input] != c->scalars[input])
+			rows = c->size_count;
+	buf_printf(out, "        %s=[", spec->name);
+	for (int i = 0; i < rows; i++) {
+		buf_text(out, rows > 1 ? "\n            " : "");
+		write_scalar(spec->dtype, c->scalars[i * width + input], out);
+		buf_text(out, rows > 1 ? "," : "");
+	}
+	buf_text(out, rows > 1 ? "\n        ],\n" : "],\n");
+}
+
+/* The values that verify gives to Python scalars. */
+static void write_scalars(const struct test_class *c, struct buf *out)
+{
+	int count = 0;
+
+	for (int i = 0; i < c->definition->input_count && c->scalars != NULL && c->size_count > 0; i++) {
+		if (c->definition->inputs[i].rank != RANK_SCALAR)
+			continue;
+		buf_text(out, count++ == 0 ? "    SCALARS = conftest.constants(\n" : "");
+		write_scalars_of(c, i, out);
+	}
+	buf_text(out, count > 0 ? "    )\n" : "    SCALARS = conftest.constants()\n");
+}
+
+static bool same_rule(const struct tolerance *a, const struct tolerance *b)
+{
+	return a->atol == b->atol && a->rtol == b->rtol && a->hit_ratio == b->hit_ratio;
+}
+
+/* Has an output one rule at all sizes? */
+static bool one_rule(const struct test_class *c, int output)
+{
+	int width = c->definition->output_count;
+
+	for (int i = 1; i < c->size_count; i++)
+		if (!same_rule(&c->rules[i * width + output], &c->rules[output]))
+			return false;
+	return true;
+}
+
+static void write_rule_words(const struct tolerance *rule, const char *between, struct buf *out)
+{
+	python_number(out, rule->atol);
+	buf_printf(out, ",%s", between);
+	python_number(out, rule->rtol);
+	buf_printf(out, ",%s", between);
+	python_number(out, rule->hit_ratio);
+}
+
+/* A line with one rule, which is four lines where it is too long. */
+static void write_rule(const struct tolerance *rule, struct buf *out)
+{
+	size_t begin = out->length;
+
+	buf_text(out, "            (");
+	write_rule_words(rule, " ", out);
+	buf_text(out, "),\n");
+	if (out->length - begin <= LINE + 1)
+		return;
+	out->length = begin;
+	buf_text(out, "            (\n                ");
+	write_rule_words(rule, "\n                ", out);
+	buf_text(out, ",\n            ),\n");
+}
+
+/* atol, rtol and hit ratio of each output, as verify holds it to them: one rule, or one for each of SIZES. */
+static void write_rules(const struct test_class *c, struct buf *out)
+{
+	int width = c->definition->output_count;
+
+	if (c->rules == NULL || c->size_count == 0) {
+		buf_text(out, "    RULES = conftest.rules()\n");
+		return;
+	}
+	buf_text(out, "    RULES = conftest.rules(\n");
+	for (int output = 0; output < width; output++) {
+		int rows = one_rule(c, output) ? 1 : c->size_count;
+
+		buf_text(out, "        [  # ");
+		python_comment(out, c->definition->outputs[output].name);
+		buf_text(out, "\n");
+		for (int i = 0; i < rows; i++)
+			write_rule(&c->rules[i * width + output], out);
+		buf_text(out, "        ],\n");
+	}
+	buf_text(out, "    )\n");
+}
+
 static void write_ground_truths(const struct template *t, struct buf *out)
 {
 	int count = 0;
@@ -236,6 +343,10 @@ static const char tests_head[] = "\n"
 				 "    @torch.no_grad()\n"
 				 "    def test_determinism(self, device):\n"
 				 "        conftest.check_determinism(self, device)\n"
+				 "\n"
+				 "    @torch.no_grad()\n"
+				 "    def test_calls_are_independent(self, device):\n"
+				 "        conftest.check_calls_are_independent(self, device)\n"
 				 "\n";
 
 static const char tests_tail[] = "    @torch.no_grad()\n"
@@ -307,6 +418,9 @@ static void write_class(const struct test_class *c, struct buf *out)
 	write_constants(c, &t, &aliases, out);
 	write_left(c, out);
 	write_sizes(c, out);
+	write_scalars(c, out);
+	write_rules(c, out);
+	buf_text(out, c->samples ? "    SAMPLES = True\n" : "    SAMPLES = False\n");
 	write_ground_truths(&t, out);
 	write_part(&t, TEMPLATE_TOLERANCE, "TOLERANCE", out);
 	write_part(&t, TEMPLATE_JUDGE, "JUDGE", out);

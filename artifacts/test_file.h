@@ -33,6 +33,9 @@ struct test_class {
 	int variant;			     /* what its op.match made of the definition */
 	const struct test_size *sizes;
 	int size_count;
+	const struct tolerance *rules; /* what verify holds each output to at each size, by size; NULL: no family */
+	const double *scalars;	       /* values of its Python scalars at each size, a row of input_count */
+	bool samples;		  /* it draws from torch's generators */
 	const struct test_constant *constants;
 	int constant_count;
 	const struct test_left *left; /* of every other input the operation leaves what it held */

@@ -57,6 +57,13 @@ static void override_rule(struct rule *rule, const struct tolerance *by)
 		rule->hit_ratio = by->hit_ratio;
 }
 
+struct rule definition_rule(const struct definition *d, int output, struct rule rule)
+{
+	override_rule(&rule, &d->tolerance);
+	override_rule(&rule, &d->output_tolerance[output]);
+	return rule;
+}
+
 /* The family's rule, then the definition's, then the command line's: the later speaks louder. What a definition tolerates of
  * its outputs says nothing of their gradients. */
 static const struct rule *make_rules(const struct maker *m, const struct op_case *c)
@@ -67,10 +74,8 @@ static const struct rule *make_rules(const struct maker *m, const struct op_case
 
 	for (int i = 0; i < problem->output_count; i++) {
 		rules[i] = op_of(m) != NULL ? op_of(m)->rule(c, i) : (struct rule){0, 0, 1};
-		if (m->asks == JOB_OUTPUTS) {
-			override_rule(&rules[i], &d->tolerance);
-			override_rule(&rules[i], &d->output_tolerance[i]);
-		}
+		if (m->asks == JOB_OUTPUTS)
+			rules[i] = definition_rule(d, i, rules[i]);
 		override_rule(&rules[i], &m->options->by_dtype[problem->outputs[i].dtype]);
 		override_rule(&rules[i], &m->options->tolerance);
 	}

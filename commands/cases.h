@@ -80,6 +80,9 @@ struct cases cases_make(const struct kernels_face *kernels, const struct definit
                         const struct workload_file *workloads, const struct blob *blobs, int blob_count,
                         const char *root, const struct case_options *options, struct arena *arena);
 
+/* The bounds of an output: a family's rule, and in its place what the definition says itself (`tolerance`). */
+struct rule definition_rule(const struct definition *definition, int output, struct rule family);
+
 /* Axis values of a size preset, a row of d->axis_count (at least 1) for each case; returns how many. `rows` has room for
  * SIZE_ROWS of them. `op` NULL: no family knows the definition, and the small size is a guess that its constraints allow. */
 enum { SIZE_ROWS = 16 };

@@ -391,6 +391,36 @@ static void count_left(bool readable, enum owner owner, int counts[NOTE_COUNTS],
 		counts[2] = definitions;
 }
 
+/* The class of that name in a file of ours; false: it has none. */
+static bool has_class(const struct buf *file, const char *name, const char **class_text, size_t *length)
+{
+	size_t skip = file->length > 0 ? owned_body(file->data, file->length) : 0;
+
+	return skip > 0 && test_file_class(file->data + skip, file->length - skip, name, class_text, length);
+}
+
+/* --check writes nothing, so that what counts is the file as it is: a class that it lacks tests nothing, and one that differs
+ * is stale. */
+static void count_there(const struct buf *old, const struct buf *text, const struct test_class *classes, int count,
+			int counts[NOTE_COUNTS])
+{
+	for (int i = 0; i < count; i++) {
+		const char *was, *is;
+		size_t was_length, is_length;
+
+		if (classes[i].definition == NULL)
+			continue;
+		if (!has_class(old, classes[i].name, &was, &was_length)) {
+			counts[0]--;
+			counts[3]++;
+		} else if (!has_class(text, classes[i].name, &is, &is_length) || was_length != is_length ||
+			   memcmp(was, is, is_length) != 0) {
+			counts[0]--;
+			counts[2]++;
+		}
+	}
+}
+
 static int print_file(struct renewal *r, const struct buf *text)
 {
 	fwrite(text->data, 1, text->length, stdout);
@@ -466,6 +496,8 @@ static int make_group(struct renewal *r, const struct group *group, struct arena
 		goto done;
 	if (settled == 0)
 		count_left(there == FILE_OK && old.length > 0, owner, counts, group->count);
+	else if (r->options->check)
+		count_there(&old, &text, classes, count, counts);
 	count_definitions(r->out, counts, group->count);
 	rc = 0;
 	if (!r->options->check && settled == 1 && r->out->invalid == invalid && !any_near(group)) {

@@ -1,7 +1,10 @@
 #include "commands/test_class.h"
 
+#include <string.h>
+
 #include "base/file.h"
 #include "commands/cases.h"
+#include "workers/given.h"
 #include "workers/job.h"
 
 static const char *const size_labels[SIZE_COUNT] = {
@@ -34,6 +37,48 @@ static void add_constants(struct test_class *c, const struct op *op, int variant
 		constants[i] = (struct test_constant){found[i].name, found[i].source, found[i].value};
 	c->constants = constants;
 	c->constant_count = count;
+}
+
+/* The case of a size, as verify makes it. */
+static struct op_case case_of(const struct test_class *c, const struct op *op, int variant,
+			      const struct op_problem *problem, const int64_t *axis, struct arena *arena)
+{
+	struct op_case op_case = {
+	    .problem = problem, .variant = variant, .axis = axis, .constant_count = c->constant_count};
+	struct input_source *inputs = arena_array(arena, (size_t)problem->input_count + 1, sizeof *inputs);
+	const struct job job = {.problem = *problem, .inputs = inputs};
+
+	if (op->constants != NULL)
+		op->constants(problem, variant, op_case.constants);
+	for (int i = 0; i < problem->input_count; i++)
+		if (problem->inputs[i].rank == OP_SCALAR)
+			op_case.scalar[i] = given_scalar(&job, op, &op_case, i).number;
+	return op_case;
+}
+
+/* What verify gives to Python scalars and holds each output to at each size, and whether the operation draws from torch's generators. */
+static void add_rules(struct test_class *c, const struct op *op, int variant, const struct op_problem *problem,
+		      struct arena *arena)
+{
+	size_t width = (size_t)problem->output_count;
+	struct tolerance *rules = arena_array(arena, (size_t)c->size_count * width + 1, sizeof *rules);
+	size_t inputs = (size_t)problem->input_count;
+	double *scalars = arena_array(arena, (size_t)c->size_count * inputs + 1, sizeof *scalars);
+
+	for (int i = 0; i < c->size_count; i++) {
+		struct op_case op_case = case_of(c, op, variant, problem, c->sizes[i].axis, arena);
+
+		for (int output = 0; output < problem->output_count; output++) {
+			struct rule rule = definition_rule(c->definition, output, op->rule(&op_case, output));
+
+			rules[(size_t)i * width + (size_t)output] =
+			    (struct tolerance){rule.atol, rule.rtol, rule.hit_ratio};
+		}
+		memcpy(scalars + (size_t)i * inputs, op_case.scalar, inputs * sizeof *scalars);
+		c->samples |= op->samples != NULL && op->samples(&op_case);
+	}
+	c->rules = rules;
+	c->scalars = scalars;
 }
 
 /* Which inputs an operation writes to is no matter of how large they are. */
@@ -75,8 +120,10 @@ void test_class_fill(struct test_class *c, const struct kernels_face *face, stru
 		add_constants(c, entry->op, variant, problem, arena);
 	}
 	add_sizes(c, entry != NULL ? entry->op : NULL, variant, problem, arena);
-	if (entry != NULL)
+	if (entry != NULL) {
+		add_rules(c, entry->op, variant, problem, arena);
 		add_left(c, entry->op, variant, problem, arena);
+	}
 }
 
 const struct definition *test_class_definition(int fd, const struct dataset_file *file, struct arena *arena,

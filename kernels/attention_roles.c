@@ -49,7 +49,7 @@ int attention_refuse(const struct op_problem *problem, const struct op_arg *arg,
 /* The place of an index vector by its name; NULL if the name says nothing. */
 static int *place_of(struct attention_roles *roles, const char *name)
 {
-	bool of_queries = name[0] == 'q' || fit_holds(name, "qo_") || fit_holds(name, "_q");
+	bool of_queries = name[0] == 'q' || name[0] == 'Q' || fit_holds(name, "qo_") || fit_holds(name, "_q");
 
 	if (fit_holds(name, "last"))
 		return &roles->last_page_len;

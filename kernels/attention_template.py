@@ -9,7 +9,7 @@ import conftest
 def attention_index(name):
     """The part of an index vector. They are all of one kind, so that only a name tells."""
     word = name.lower()
-    of_queries = name[0] == "q" or "qo_" in word or "_q" in word
+    of_queries = word[0] == "q" or "qo_" in word or "_q" in word
     offsets = "qo_indptr" if of_queries else "kv_indptr"
     parts = {
         "last": "last_page_len",
@@ -175,7 +175,7 @@ def attention_flashinfer_heads(q, v):
 
 
 def attention_workspace(device):
-    return torch.empty(128 << 20, dtype=torch.uint8, device=device)
+    return torch.empty(256 << 20, dtype=torch.uint8, device=device)
 
 
 def attention_ordered(definition, *results):

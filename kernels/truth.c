@@ -20,6 +20,7 @@ struct asked {
 	struct op_problem problem;
 	struct op_case op_case;
 	const struct op *op;
+	const struct rule *tolerance; /* what the definition says itself of each output; of a member that is negative nothing */
 };
 
 /* ---- reading ---------------------------------------------------------------------------------------------------- */
@@ -111,6 +112,39 @@ static int read_args(struct asked *asked, const cJSON *definition, const char *k
 	return 0;
 }
 
+static void read_bound(const cJSON *tolerance, const char *key, double *out)
+{
+	const cJSON *given = json_member(tolerance, key);
+
+	if (cJSON_IsNumber(given) && given->valuedouble >= 0)
+		*out = given->valuedouble;
+}
+
+static void read_tolerance(const cJSON *json, struct rule *out)
+{
+	const cJSON *tolerance = json_member(json, "tolerance");
+
+	read_bound(tolerance, "atol", &out->atol);
+	read_bound(tolerance, "rtol", &out->rtol);
+	read_bound(tolerance, "hit_ratio", &out->hit_ratio);
+}
+
+/* The definition's own, and in its place what an output says. */
+static void read_tolerances(struct asked *asked, const cJSON *definition)
+{
+	struct rule *rules = arena_array(&asked->arena, (size_t)asked->problem.output_count + 1, sizeof *rules);
+	const cJSON *item;
+	int at = 0;
+
+	cJSON_ArrayForEach(item, json_member(definition, "outputs"))
+	{
+		rules[at] = (struct rule){-1, -1, -1};
+		read_tolerance(definition, &rules[at]);
+		read_tolerance(item, &rules[at++]);
+	}
+	asked->tolerance = rules;
+}
+
 static void read_tags(struct asked *asked, const cJSON *definition)
 {
 	const cJSON *json = json_member(definition, "tags"), *item;
@@ -172,6 +206,7 @@ static int read_definition(struct asked *asked, const cJSON *json, struct err *e
 	    read_args(asked, definition, "inputs", &problem->inputs, &problem->input_count, err) < 0 ||
 	    read_args(asked, definition, "outputs", &problem->outputs, &problem->output_count, err) < 0)
 		return -1;
+	read_tolerances(asked, definition);
 	return 0;
 }
 
@@ -182,7 +217,7 @@ static int ask(struct asked *asked, const char *text, struct err *err)
 	struct op_case *c = &asked->op_case;
 	cJSON *json = json_parse(&source, err);
 	const struct op_entry *entry;
-	int64_t seed = 0;
+	int64_t seed = 0, contents = CONTENTS_FIRST;
 
 	*asked = (struct asked){.op_case = {.problem = &asked->problem}};
 	if (json == NULL || read_definition(asked, json, err) < 0) {
@@ -190,7 +225,8 @@ static int ask(struct asked *asked, const char *text, struct err *err)
 		return TRUTH_BAD;
 	}
 	json_integer(json_member(json, "seed"), &seed);
-	c->seed = (uint64_t)seed;
+	json_integer(json_member(json, "contents"), &contents);
+	op_case_set_contents(c, (uint64_t)seed, contents == CONTENTS_FIRST ? CONTENTS_FIRST : CONTENTS_SECOND);
 	entry = op_find(&asked->problem, &c->variant, err);
 	asked->op = entry != NULL ? entry->op : NULL;
 	if (asked->op != NULL && asked->op->constants != NULL)
@@ -266,6 +302,12 @@ static int answer(struct asked *asked, int code, const struct err *err, char *wh
 	return code;
 }
 
+static struct rule rule_override(struct rule rule, const struct rule *by)
+{
+	return (struct rule){by->atol >= 0 ? by->atol : rule.atol, by->rtol >= 0 ? by->rtol : rule.rtol,
+			     by->hit_ratio >= 0 ? by->hit_ratio : rule.hit_ratio};
+}
+
 /* ---- what is shown ---------------------------------------------------------------------------------------------- */
 
 SHOWN int reftest_family(const char *text, char *why, size_t room)
@@ -289,24 +331,52 @@ static bool has_own_truth(const struct asked *asked, int input)
 	       asked->op->leaves(&asked->op_case, input).place == op_own_place(problem, input);
 }
 
+/* The family's rule of an output, or of what is left in an input. */
+static int find_rule(const struct asked *asked, int output, struct rule *out, struct err *err)
+{
+	if (output < 0 || (output >= asked->problem.output_count &&
+			   !has_own_truth(asked, output - asked->problem.output_count))) {
+		err_set(err, "%s has no output %d", asked->problem.name, output);
+		return TRUTH_BAD;
+	}
+	*out = asked->op->rule(&asked->op_case, output);
+	return TRUTH_OK;
+}
+
+static void tell_rule(struct rule found, double rule[3])
+{
+	rule[0] = found.atol;
+	rule[1] = found.rtol;
+	rule[2] = found.hit_ratio;
+}
+
 SHOWN int reftest_rule(const char *text, int output, double rule[3], char *why, size_t room)
 {
 	struct asked asked;
+	struct rule found;
 	struct err err = {""};
 	int code = ask(&asked, text, &err);
 
-	if (code == TRUTH_OK && (output < 0 || (output >= asked.problem.output_count &&
-						!has_own_truth(&asked, output - asked.problem.output_count)))) {
-		err_set(&err, "%s has no output %d", asked.problem.name, output);
-		code = TRUTH_BAD;
-	}
-	if (code == TRUTH_OK) {
-		struct rule found = asked.op->rule(&asked.op_case, output);
+	if (code == TRUTH_OK)
+		code = find_rule(&asked, output, &found, &err);
+	if (code == TRUTH_OK)
+		tell_rule(found, rule);
+	return answer(&asked, code, &err, why, room);
+}
 
-		rule[0] = found.atol;
-		rule[1] = found.rtol;
-		rule[2] = found.hit_ratio;
-	}
+SHOWN int reftest_bounds(const char *text, int output, double rule[3], char *why, size_t room)
+{
+	struct asked asked;
+	struct rule found;
+	struct err err = {""};
+	int code = ask(&asked, text, &err);
+
+	if (code == TRUTH_OK)
+		code = find_rule(&asked, output, &found, &err);
+	if (code == TRUTH_OK && output < asked.problem.output_count)
+		found = rule_override(found, &asked.tolerance[output]);
+	if (code == TRUTH_OK)
+		tell_rule(found, rule);
 	return answer(&asked, code, &err, why, room);
 }
 

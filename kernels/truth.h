@@ -9,7 +9,8 @@
  *
  * `definition` is what the dataset's file holds (its `reference` is not looked at), `axes` has a value for every var
  * axis, `scalars` for those Python-scalar inputs that are not to have the family's own value, `constants` for hidden
- * ones that nothing attests; these three may be missing when they would be empty, `seed` always.
+ * ones that nothing attests; these three may be missing when they would be empty, `seed` always. "contents": 1 asks for the
+ * second contents of the same shapes (op_case.contents).
  *
  * Inputs and outputs are given in the definition's order, as places: address and bytes, row-major and dense. `data`
  * NULL is an optional input that is absent, or a Python scalar. Bytes must be exactly what shape and dtype come to.
@@ -46,6 +47,9 @@ int reftest_family(const char *text, char *why, size_t room);
 /* Bounds of one output: atol, rtol, hit ratio. Those of what the operation leaves in an input (reftest_truth_left)
  * stand behind those of the outputs, at the number of outputs + the input's index. */
 int reftest_rule(const char *text, int output, double rule[3], char *why, size_t room);
+
+/* The same, as `reftest verify` applies them: with the definition's own "tolerance" in place of the family's. */
+int reftest_bounds(const char *text, int output, double rule[3], char *why, size_t room);
 
 /* One input as `reftest verify` would make it, on the host; or, of a Python scalar, its value. */
 int reftest_fill(const char *text, int input, struct truth_place to, char *why, size_t room);

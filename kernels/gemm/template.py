@@ -22,19 +22,6 @@ def gemm_inputs(definition, axes, device="cpu", seed=0):
     return inputs
 
 
-def gemm_tolerance(definition, axes, index):
-    """One unit in the last place, and near zero what a sum over K in float32 loses; 1 % still shows."""
-    sizes = conftest.resolve_axes(definition, axes)
-    specs = list(definition["inputs"].values())
-    shared = set(specs[0]["shape"]) & set(specs[1]["shape"])
-    k = sizes[max(shared, key=specs[0]["shape"].index)]
-    spec = list(definition["outputs"].values())[index]
-    return {
-        torch.float16: (2**-10 * k**0.5, 2**-10, 1.0),
-        torch.bfloat16: (2**-9 * k**0.5, 2**-7, 1.0),
-    }.get(conftest.dtype_of(spec), (2**-23 * k, 2**-22, 1.0))
-
-
 def gemm_torch(test, inputs):
     """In float64, whichever of B's axes is the one that A has too."""
     definition = conftest.definition_of(test)

@@ -83,11 +83,6 @@ def page_edges(definition, axes):
     return [{**axes, token: count} for count in (0, 1)]
 
 
-def page_tolerance(definition, axes, index):
-    """A copy: every element of the whole cache."""
-    return 0.0, 0.0, 1.0
-
-
 def page_layout(definition):
     """FlashInfer's word for where the heads are."""
     added, caches, _ = page_roles(definition)

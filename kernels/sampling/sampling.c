@@ -497,6 +497,12 @@ static int judge(const struct op_case *c, int output, const struct tensor *in, c
 
 static const char *const op_types[] = {"sampling", NULL};
 
+/* Renormalisation draws nothing. */
+static bool samples(const struct op_case *c)
+{
+	return !(c->variant & SAMPLING_RENORM);
+}
+
 const struct op sampling_op = {
     .name = "sampling",
     .op_types = op_types,
@@ -506,6 +512,7 @@ const struct op sampling_op = {
     .edge_axes = edge_axes,
     .rule = rule,
     .scalar = scalar,
+    .samples = samples,
     .fill = fill,
     .check = check,
     .oracle = oracle,

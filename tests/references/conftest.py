@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: a4e15ce07472678f1894e3aaef6dd3e0
+# reftest-body: 2c7716f48d5ced785b2d41d983f974bc
 """What the reference tests beside this file share.
 
 Each definition of the dataset has a class in a test file here. Its reference is run on inputs that fit the operation,
@@ -14,6 +14,7 @@ and says why.
 """
 
 import builtins
+import contextlib
 import ctypes
 import functools
 import importlib
@@ -22,11 +23,13 @@ import linecache
 import math
 import operator
 import os
+import random
 import re
 import shutil
 import struct
 import sys
 import types
+import warnings
 from pathlib import Path
 
 import pytest
@@ -56,7 +59,7 @@ DTYPES = {
         if hasattr(torch, name)
     },
 }
-# atol, rtol and the part of the elements that must be within them, where no family of reftest says more
+# atol, rtol and hit ratio that other libraries' rounding costs at least, by the output's dtype
 TOLERANCES = {
     torch.float64: (1e-7, 1e-7, 1.0),
     torch.float32: (1e-5, 1e-5, 1.0),
@@ -148,20 +151,98 @@ def run_reference(test, inputs):
     return run_and_leave(test, inputs)[0]
 
 
-def run_and_leave(test, inputs):
+def run_and_leave(test, inputs, seed=0, run=None):
     """What `run` returns, and what it leaves in those inputs that the operation may write to, by name. That it leaves the
-    others as they were is asserted."""
-    run = compile_reference(test.REFERENCE, test.NAME)
-    torch.manual_seed(0)
+    others, and torch's settings, as they were is asserted, and that its outputs lie where its inputs do. Gradients are
+    enabled, as `reftest verify` has them. `run`: one that was compiled before, with all that it remembers."""
     theirs = copies(inputs)
-    outputs = as_outputs(definition_of(test), run(**theirs), test.NAME)
+    with torch.enable_grad(), settings_are_kept(test.NAME):
+        run = run or compile_reference(test.REFERENCE, test.NAME)
+        seed_everything(seed)
+        result = run(**theirs)
+    outputs = checked_outputs(test, inputs, result)
     leaves = leaves_of(test)
     for name, value in theirs.items():
         if leaves is not None and name not in leaves:
-            assert same_bits(value, inputs[name]), (
-                f"{test.NAME} changes its input '{name}', {first_change(value, inputs[name])}"
-            )
+            check_is_kept(test, name, value, inputs[name])
     return outputs, {name: theirs[name] for name in leaves or ()}
+
+
+def checked_outputs(test, inputs, result):
+    """The outputs without their gradients, if they are on the device of the inputs."""
+    if isinstance(result, list):
+        find(
+            f"{test.NAME} returns a list where a tuple, a dict or one tensor is expected"
+        )
+    outputs = as_outputs(definition_of(test), result, test.NAME)
+    devices = {x.device for x in inputs.values() if isinstance(x, torch.Tensor)}
+    for place, name in enumerate(definition_of(test)["outputs"]):
+        output = outputs[place]
+        if not isinstance(output, torch.Tensor):
+            continue
+        assert not devices or output.device in devices, (
+            f"{test.NAME} returns output '{name}' on {output.device}; its inputs are on {devices.pop()}"
+        )
+        if output.requires_grad:
+            find(f"{test.NAME} returns output '{name}' with requires_grad set")
+            outputs[place] = output.detach()
+    return outputs
+
+
+def check_is_kept(test, name, value, before):
+    assert same_bits(value, before), (
+        f"{test.NAME} changes its input '{name}', {first_change(value, before)}"
+    )
+    if isinstance(value, torch.Tensor) and value._version > 0:  # of a copy that was new
+        find(f"{test.NAME} writes to its input '{name}' and puts back what it held")
+
+
+class Finding(UserWarning):
+    """What does not make a reference wrong, and is reported all the same."""
+
+
+def find(sentence):
+    warnings.warn(sentence, Finding, stacklevel=2)
+
+
+# Settings of the process that a reference must leave as they were: how each is read, and how it is set.
+SETTINGS = {
+    "default dtype": (torch.get_default_dtype, torch.set_default_dtype),
+    "default device": (
+        torch.get_default_device,
+        lambda device: torch.set_default_device(
+            None if device.type == "cpu" else device
+        ),
+    ),
+    "grad mode": (torch.is_grad_enabled, torch.set_grad_enabled),
+    "deterministic mode": (
+        torch.get_deterministic_debug_mode,
+        torch.set_deterministic_debug_mode,
+    ),
+    "number of threads": (torch.get_num_threads, torch.set_num_threads),
+}
+
+
+@contextlib.contextmanager
+def settings_are_kept(who):
+    """Asserts it, and takes back what was changed in any case, so that no other test is the worse."""
+    before = {name: read() for name, (read, _) in SETTINGS.items()}
+    changed = []
+    try:
+        yield
+    finally:
+        for name, (read, write) in SETTINGS.items():
+            if read() != before[name]:
+                changed.append(f"{name}, from {before[name]} to {read()}")
+                write(before[name])
+    assert not changed, f"{who} leaves torch's {'; '.join(changed)}"
+
+
+def seed_everything(seed):
+    torch.manual_seed(seed)
+    random.seed(seed)
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed(seed)
 
 
 def leaves_of(test):
@@ -207,6 +288,9 @@ def first_change(now, before):
 def as_outputs(definition, result, who):
     names = list(definition["outputs"])
     if isinstance(result, dict):
+        assert sorted(map(str, result)) == sorted(names), (
+            f"{who} gives {sorted(map(str, result))}, the definition has the outputs {names}"
+        )
         result = [result[name] for name in names]
     elif not isinstance(result, (tuple, list)):
         result = [result]
@@ -254,10 +338,11 @@ def dtype_of(spec):
 class Case:
     """Axis values, and for a workload the inputs that it gives."""
 
-    def __init__(self, label, axes, inputs=None, problem=None):
+    def __init__(self, label, axes, inputs=None, problem=None, second=False):
         self.label = label
         self.axes = axes
         self.inputs = inputs or {}
+        self.second = second  # the second contents of its shapes
         self.problem = (
             problem  # why this is no case: its test fails, and costs no other
         )
@@ -271,8 +356,13 @@ def size(label, /, **axes):
 
 
 def constants(**values):
-    """Hidden constants by name; None: nothing attests it."""
+    """What a class knows by name."""
     return types.MappingProxyType(values)
+
+
+def rules(*outputs):
+    """atol, rtol and hit ratio that `reftest verify` holds each output to: one rule, or one for each of SIZES."""
+    return tuple(tuple(rows) for rows in outputs)
 
 
 def workloads(op_type, name):
@@ -425,8 +515,10 @@ def make_inputs(test, case, device, seed=0):
     definition = definition_of(test)
     check_room(definition, case.axes, device, case.label)
     try:
-        axes = {**case.axes, **given_scalars(definition, case)}
+        written = scalars_of(test, case)
+        axes = {**case.axes, **written, **given_scalars(definition, case)}
         inputs = test.generate_random_inputs(axes, device=device, seed=seed)
+        inputs.update(written)
     except Unavailable as why:
         pytest.skip(f"inputs: {why}")
     for name, given in case.inputs.items():
@@ -441,12 +533,37 @@ def make_inputs(test, case, device, seed=0):
     return inputs
 
 
+def scalars_of(test, case):
+    """The Python scalars that `reftest verify` has at this size."""
+    if case not in test.SIZES:
+        return {}
+    place = test.SIZES.index(case)
+    return {
+        name: rows[place if len(rows) > 1 else 0]
+        for name, rows in getattr(test, "SCALARS", {}).items()
+    }
+
+
 def given_scalars(definition, case):
     return {
         name: given["value"]
         for name, given in case.inputs.items()
         if given["type"] == "scalar" and definition["inputs"][name]["shape"] is None
     }
+
+
+def make_second_inputs(test, case, device):
+    """Other inputs of the same shapes, and their case: those that `reftest verify` has for it where reftest's kernels are
+    here, else the family's in torch with another seed."""
+    first = make_inputs(test, case, device, seed=1)
+    second = Case(case.label, case.axes, second=True)
+    try:
+        return second, {
+            name: kernels_input(test, second, index, name, value)
+            for index, (name, value) in enumerate(first.items())
+        }
+    except Unavailable:
+        return case, first
 
 
 def noise(shape, dtype, device, generator):
@@ -477,7 +594,7 @@ class Kernels:
     def __init__(self, folder):
         self.folder = folder
         self.host = ctypes.CDLL(str(folder / "libreftest_kernels.so"))
-        if not hasattr(self.host, "reftest_truth_left"):
+        if not hasattr(self.host, "reftest_bounds"):
             raise Unavailable(
                 f"{folder} has kernels of a reftest that is too old for this file"
             )
@@ -504,8 +621,17 @@ class Kernels:
 
     def rule(self, text, output):
         rule = (ctypes.c_double * 3)()
-        self.need(self.host.reftest_rule, text, output, rule)
+        self.need(self.host.reftest_bounds, text, output, rule)
         return tuple(rule)
+
+    def fill(self, text, index, tensor):
+        """Into a tensor on the host."""
+        self.need(self.host.reftest_fill, text, index, place(tensor))
+
+    def scalar(self, text, index):
+        value = ctypes.c_double()
+        self.need(self.host.reftest_scalar, text, index, ctypes.byref(value))
+        return value.value
 
     def truth(self, text, inputs, outputs, left, device):
         given = [places(group) for group in (inputs, outputs, left)]
@@ -596,8 +722,19 @@ def kernels_case(test, case, inputs):
         "scalars": scalars,
         "constants": constants,
         "seed": 0,
+        "contents": int(case.second),
     }
     return json.dumps(text).encode("utf-8")
+
+
+def kernels_input(test, case, index, name, like):
+    """An input as `reftest verify` makes it; `like`: another of its shape, or of its type."""
+    text = kernels_case(test, case, {})
+    if not isinstance(like, torch.Tensor):
+        return like if like is None else type(like)(kernels().scalar(text, index))
+    host = torch.empty(like.shape, dtype=like.dtype)
+    kernels().fill(text, index, host)
+    return host.to(like.device)
 
 
 def generic_inputs(definition, axes, device, seed=0):
@@ -770,20 +907,43 @@ def truth_names(functions):
     return [*(truth_name(function) for function in functions), "builtin"]
 
 
-def tolerance(test, case, inputs, index, dtype, name):
-    """atol, rtol and hit ratio of an output. reftest's kernels hold to their family's bounds. Those of other libraries round
-    on the way, so that at least the dtype's usual tolerance is theirs, and the one that the family has for them."""
-    usual = TOLERANCES.get(dtype, (0.0, 0.0, 1.0))
-    definition = definition_of(test)
-    own = test.TOLERANCE(definition, case.axes, index) if test.TOLERANCE else usual
+def rule_of(test, case, inputs, index):
+    """atol, rtol and hit ratio that `reftest verify` holds an output to: as reftest's kernels have it for these inputs;
+    where they are not here as the class has it for this size, and of other cases the widest of all sizes."""
     try:
-        rule = kernels().rule(kernels_case(test, case, inputs), index)
+        return kernels().rule(kernels_case(test, case, inputs), index)
     except Unavailable:
-        rule = own
+        rules = getattr(test, "RULES", ())
+        rows = rules[index] if rules else ()
+    if not rows:
+        raise Unavailable(f"what bounds {test.NAME} has, nothing says")
+    if len(rows) > 1 and case in test.SIZES:
+        return rows[test.SIZES.index(case)]
+    return widest(*rows)
+
+
+def widest(*rules):
+    return (
+        max(rule[0] for rule in rules),
+        max(rule[1] for rule in rules),
+        min(rule[2] for rule in rules),
+    )
+
+
+def tolerance(test, case, inputs, index, dtype, name):
+    """atol, rtol and hit ratio of an output. reftest's kernels and torch hold to the bounds that `reftest verify` has. Other
+    libraries round on the way, so that at least the dtype's usual tolerance is theirs, and the one that the family has for
+    them."""
+    rule = rule_of(test, case, inputs, index)
     if name in ("builtin", "torch"):
         return rule
-    wide = (usual, own, rule)
-    return max(r[0] for r in wide), max(r[1] for r in wide), min(r[2] for r in wide)
+    usual = TOLERANCES.get(dtype, (0.0, 0.0, 1.0))
+    own = (
+        test.TOLERANCE(definition_of(test), case.axes, index)
+        if test.TOLERANCE
+        else usual
+    )
+    return widest(usual, own, rule)
 
 
 def first_truth(test, case, inputs):
@@ -982,6 +1142,7 @@ def small_run(test, device):
 
 
 def check_shapes(test, case, outputs):
+    check_dtypes(test, outputs)
     definition = definition_of(test)
     sizes = resolve_axes(definition, case.axes)
     for (name, spec), output in zip(
@@ -1004,8 +1165,12 @@ def check_output_shape(test, device):
 
 
 def check_output_dtype(test, device):
-    definition = definition_of(test)
     _, _, outputs, _ = small_run(test, device)
+    check_dtypes(test, outputs)
+
+
+def check_dtypes(test, outputs):
+    definition = definition_of(test)
     for (name, spec), output in zip(
         definition["outputs"].items(), outputs, strict=True
     ):
@@ -1039,27 +1204,64 @@ def check_inputs_are_kept(test, device):
 
 def check_numerical_correctness(test, case, device):
     inputs = make_inputs(test, case, device)
-    outputs, left = run_and_leave(test, inputs)
+    check_outputs(test, case, inputs, *run_and_leave(test, inputs))
+
+
+def check_outputs(test, case, inputs, outputs, left):
     check_shapes(test, case, outputs)
     if is_judged(test, inputs, outputs):
         return
     name, truth = first_truth(test, case, inputs)
     compare(test, case, inputs, outputs, truth, name)
     compare_left(test, case, inputs, left, truth, name)
+    if name not in ("torch", "builtin"):
+        compare_with_builtin(test, case, inputs, outputs, left)
+
+
+def compare_with_builtin(test, case, inputs, outputs, left):
+    """What a library allows that rounds on the way, reftest's kernels may not: where they are here, their bounds count."""
+    try:
+        truth = ground_truth(test, case, inputs, "builtin")
+    except Unavailable:
+        return
+    compare(test, case, inputs, outputs, truth, "builtin")
+    compare_left(test, case, inputs, left, truth, "builtin")
 
 
 def check_determinism(test, device):
-    """The same inputs and the same seed give the same bits."""
-    _, inputs, first, first_left = small_run(test, device)
-    second, second_left = run_and_leave(test, inputs)
+    """The same inputs give the same bits, whatever the seeds of torch, NumPy and Python, unless the operation draws from
+    them."""
+    _, inputs, *first = small_run(test, device)
+    samples = getattr(test, "SAMPLES", False)
+    second = run_and_leave(test, inputs, seed=0 if samples else 1)
+    seeds = "and seeds" if samples else "with other seeds of torch, NumPy and Python"
+    check_same(test, first, second, f"between two runs on the same inputs {seeds}")
+
+
+def check_same(test, one, other, when):
+    """The same bits in outputs, and in what is left in inputs."""
+    (first, first_left), (second, second_left) = one, other
     for name, a, b in zip(definition_of(test)["outputs"], first, second, strict=True):
-        assert same_bits(a, b), (
-            f"output '{name}' differs between two runs on the same inputs"
-        )
+        assert same_bits(a, b), f"output '{name}' differs {when}"
     for name, a in first_left.items():
         assert same_bits(a, second_left[name]), (
-            f"what is left in input '{name}' differs between two runs on the same inputs"
+            f"what is left in input '{name}' differs {when}"
         )
+
+
+def check_calls_are_independent(test, device):
+    """What is returned depends on the inputs of this call alone: other contents of the same shapes get an answer of their
+    own, and the first contents the same one as before."""
+    small = [case for case in test.SIZES if case.label == "small"]
+    case = small[-1] if small else pytest.skip("the family has no small size")
+    inputs = make_inputs(test, case, device)
+    run = compile_reference(test.REFERENCE, test.NAME)
+    first = run_and_leave(test, inputs, run=run)
+    second_case, second_inputs = make_second_inputs(test, case, device)
+    outputs, left = run_and_leave(test, second_inputs, run=run)
+    third = run_and_leave(test, inputs, run=run)
+    check_same(test, first, third, "once the reference was called on other contents")
+    check_outputs(test, second_case, second_inputs, outputs, left)
 
 
 def check_edge_case(test, case, device):

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 71d7268feeb07b2f52bd6f7132303028
+# reftest-body: a1a0e45b21c7ad6885d49a9f5c32d1c0
 """Tests of definitions/activation. conftest.py says how they run."""
 
 import pytest
@@ -96,6 +96,13 @@ class TestGeluAndMulH5120:
         conftest.size("medium", num_tokens=64),
         conftest.size("large", num_tokens=16384),
     )
+    SCALARS = conftest.constants()
+    RULES = conftest.rules(
+        [  # output
+            (2e-06, 0.00146484375, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (
         activation_flashinfer,
         activation_sglang,
@@ -144,6 +151,10 @@ def run(input):
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
 
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
+
     @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_edge_cases(self, case, device):
@@ -181,6 +192,13 @@ class TestGeluTanhAndMulH21504:
         conftest.size("medium", num_tokens=64),
         conftest.size("large", num_tokens=16384),
     )
+    SCALARS = conftest.constants()
+    RULES = conftest.rules(
+        [  # output
+            (2e-06, 0.01171875, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (
         activation_flashinfer,
         activation_sglang,
@@ -227,6 +245,10 @@ def run(input):
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
 
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
+
     @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_edge_cases(self, case, device):
@@ -264,6 +286,13 @@ class TestSiluAndMulH14336:
         conftest.size("medium", num_tokens=64),
         conftest.size("large", num_tokens=16384),
     )
+    SCALARS = conftest.constants()
+    RULES = conftest.rules(
+        [  # output
+            (2e-06, 0.01171875, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (
         activation_flashinfer,
         activation_sglang,
@@ -310,6 +339,10 @@ def run(input):
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
 
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
+
     @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_edge_cases(self, case, device):
@@ -347,6 +380,13 @@ class TestSiluAndMulH2048:
         conftest.size("medium", num_tokens=64),
         conftest.size("large", num_tokens=16384),
     )
+    SCALARS = conftest.constants()
+    RULES = conftest.rules(
+        [  # output
+            (2e-06, 0.01171875, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (
         activation_flashinfer,
         activation_sglang,
@@ -393,6 +433,10 @@ def run(input):
     @torch.no_grad()
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
+
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
 
     @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()

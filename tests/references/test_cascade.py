@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: a98ab5ec986afe82407c1f08243a29c0
+# reftest-body: 19c126aa44ce83fa61f9e50b925d4167
 """Tests of definitions/cascade. conftest.py says how they run."""
 
 import pytest
@@ -95,6 +95,16 @@ class TestMergeStateH32D128:
         conftest.size("medium", seq_len=67),
         conftest.size("large", seq_len=8192),
     )
+    SCALARS = conftest.constants()
+    RULES = conftest.rules(
+        [  # v_merged
+            (5e-05, 0.0078125, 1.0),
+        ],
+        [  # s_merged
+            (0.0001, 1e-06, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (
         cascade_flashinfer,
         cascade_sglang,
@@ -143,6 +153,10 @@ def run(v_a, s_a, v_b, s_b):
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
 
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
+
     @pytest.mark.parametrize(
         "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, cascade_edges)
     )
@@ -185,6 +199,16 @@ class TestMergeStateInPlaceH32D128:
         conftest.size("medium", seq_len=67),
         conftest.size("large", seq_len=8192),
     )
+    SCALARS = conftest.constants()
+    RULES = conftest.rules(
+        [  # v
+            (5e-05, 0.0009765625, 1.0),
+        ],
+        [  # s
+            (0.0001, 1e-06, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (
         cascade_flashinfer,
         cascade_sglang,
@@ -234,6 +258,10 @@ def run(v, s, v_other, s_other, mask):
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
 
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
+
     @pytest.mark.parametrize(
         "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, cascade_edges)
     )
@@ -274,6 +302,16 @@ class TestMergeStatesH8D128:
         conftest.size("medium", seq_len=67, num_states=5),
         conftest.size("large", seq_len=8192, num_states=8),
     )
+    SCALARS = conftest.constants()
+    RULES = conftest.rules(
+        [  # v_merged
+            (5e-05, 0.0078125, 1.0),
+        ],
+        [  # s_merged
+            (0.0001, 1e-06, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (
         cascade_flashinfer,
         cascade_sglang,
@@ -322,6 +360,10 @@ def run(v, s):
     @torch.no_grad()
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
+
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
 
     @pytest.mark.parametrize(
         "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, cascade_edges)

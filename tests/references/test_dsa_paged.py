@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 226c8ec0b9c123b1d04dc0f3d93d8b47
+# reftest-body: a1114a8e2a7ed5418b8042ca6695c4cf
 """Tests of definitions/dsa_paged. conftest.py says how they run."""
 
 import pytest
@@ -12,7 +12,7 @@ import conftest
 def attention_index(name):
     """The part of an index vector. They are all of one kind, so that only a name tells."""
     word = name.lower()
-    of_queries = name[0] == "q" or "qo_" in word or "_q" in word
+    of_queries = word[0] == "q" or "qo_" in word or "_q" in word
     offsets = "qo_indptr" if of_queries else "kv_indptr"
     parts = {
         "last": "last_page_len",
@@ -178,7 +178,7 @@ def attention_flashinfer_heads(q, v):
 
 
 def attention_workspace(device):
-    return torch.empty(128 << 20, dtype=torch.uint8, device=device)
+    return torch.empty(256 << 20, dtype=torch.uint8, device=device)
 
 
 def attention_ordered(definition, *results):
@@ -439,6 +439,18 @@ class TestDsaSparseAttentionH16Ckv512Kpe64Topk2048Ps64:
         conftest.size("medium", num_tokens=16, num_pages=98),
         conftest.size("large", num_tokens=1024, num_pages=1026),
     )
+    SCALARS = conftest.constants(
+        sm_scale=[0.07216878364870323],
+    )
+    RULES = conftest.rules(
+        [  # output
+            (0.0009765625, 0.01, 1.0),
+        ],
+        [  # lse
+            (0.0001220703125, 1e-05, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (
         dsa_paged_flashinfer,
         dsa_paged_sglang,
@@ -497,6 +509,10 @@ def run(q_nope, q_pe, ckv_cache, kpe_cache, sparse_indices, sm_scale):
     @torch.no_grad()
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
+
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
 
     @pytest.mark.parametrize(
         "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, dsa_paged_edges)
@@ -544,6 +560,18 @@ class TestDsaSparseAttentionH32Ckv512Kpe64Topk2048Ps1:
         conftest.size("medium", num_tokens=16, num_pages=6146),
         conftest.size("large", num_tokens=1024, num_pages=65538),
     )
+    SCALARS = conftest.constants(
+        sm_scale=[0.07216878364870323],
+    )
+    RULES = conftest.rules(
+        [  # output
+            (0.0009765625, 0.01, 1.0),
+        ],
+        [  # lse
+            (0.0001220703125, 1e-05, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (
         dsa_paged_flashinfer,
         dsa_paged_sglang,
@@ -602,6 +630,10 @@ def run(q_nope, q_pe, ckv_cache, kpe_cache, sparse_indices, sm_scale):
     @torch.no_grad()
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
+
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
 
     @pytest.mark.parametrize(
         "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, dsa_paged_edges)
@@ -652,6 +684,13 @@ class TestDsaTopkIndexerFp8H64D128Topk2048Ps64:
         conftest.size("medium", batch_size=8, max_num_pages=65, num_pages=99),
         conftest.size("large", batch_size=64, max_num_pages=513, num_pages=771),
     )
+    SCALARS = conftest.constants()
+    RULES = conftest.rules(
+        [  # topk_indices
+            (0.0, 0.0, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (
         dsa_paged_flashinfer,
         dsa_paged_sglang,
@@ -713,6 +752,10 @@ def run(q_index_fp8, k_index_cache_fp8, weights, seq_lens, block_table):
     @torch.no_grad()
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
+
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
 
     @pytest.mark.parametrize(
         "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, dsa_paged_edges)

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: c3cbdd35126a64c35e68de6f085a9962
+# reftest-body: 03753221ae15dc896da4be3c2ad338df
 """Tests of definitions/gated_delta_rule. conftest.py says how they run."""
 
 import pytest
@@ -243,6 +243,16 @@ class TestGatedDeltaRuleChunkVarlenGateH2Hv4K64V128:
         conftest.size("medium", total_seq_len=206, num_seqs=5, len_cu_seqlens=6),
         conftest.size("large", total_seq_len=16384, num_seqs=8, len_cu_seqlens=9),
     )
+    SCALARS = conftest.constants()
+    RULES = conftest.rules(
+        [  # output
+            (0.00014095465556387347, 0.01, 1.0),
+        ],
+        [  # final_state
+            (1.52587890625e-05, 0.000244140625, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (gated_delta_rule_fla,)
     TOLERANCE = staticmethod(recurrence_tolerance)
     JUDGE = None
@@ -315,6 +325,10 @@ def run(q, k, v, g, A_log, dt_bias, beta, cu_seqlens, initial_state=None):
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
 
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
+
     @pytest.mark.parametrize(
         "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, recurrence_edges)
     )
@@ -358,6 +372,43 @@ class TestGatedDeltaRuleRecurrentH2Hv4D64:
         conftest.size("medium", batch_size=1, seq_len=64),
         conftest.size("large", batch_size=4, seq_len=2048),
     )
+    SCALARS = conftest.constants(
+        scale=[0.15625],
+        use_qk_l2norm_in_kernel=[
+            True,
+            True,
+            False,
+            False,
+            False,
+        ],
+        use_beta_sigmoid_in_kernel=[
+            True,
+            True,
+            True,
+            False,
+            False,
+        ],
+        allow_neg_eigval=[
+            False,
+            True,
+            True,
+            False,
+            False,
+        ],
+    )
+    RULES = conftest.rules(
+        [  # output
+            (3.814697265625e-05, 0.01, 1.0),
+            (3.814697265625e-05, 0.01, 1.0),
+            (0.00017619331945484184, 0.01, 1.0),
+            (0.00017619331945484184, 0.01, 1.0),
+            (0.00017619331945484184, 0.01, 1.0),
+        ],
+        [  # final_state
+            (1.52587890625e-05, 0.000244140625, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (gated_delta_rule_fla,)
     TOLERANCE = staticmethod(recurrence_tolerance)
     JUDGE = None
@@ -422,6 +473,10 @@ def run(
     @torch.no_grad()
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
+
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
 
     @pytest.mark.parametrize(
         "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, recurrence_edges)

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 4172c82f826a142ecc8be12a511b3fed
+# reftest-body: db21a85e3e2efad686e1cf9749c3265d
 """Tests of definitions/gdn. conftest.py says how they run."""
 
 import pytest
@@ -318,6 +318,18 @@ class TestGdnDecodeQk8V16D128KLast:
         conftest.size("medium", batch_size=32),
         conftest.size("large", batch_size=512),
     )
+    SCALARS = conftest.constants(
+        scale=[0.11048543456039804],
+    )
+    RULES = conftest.rules(
+        [  # output
+            (0.00017619331945484184, 0.01, 1.0),
+        ],
+        [  # new_state
+            (1.52587890625e-05, 0.000244140625, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (
         gdn_flashinfer,
         gdn_sglang,
@@ -382,6 +394,10 @@ def run(q, k, v, state, A_log, a, dt_bias, b, scale):
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
 
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
+
     @pytest.mark.parametrize(
         "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, gdn_edges)
     )
@@ -432,6 +448,18 @@ class TestGdnMtpQk2V4D128KLast:
         conftest.size("medium", batch_size=8, seq_len=6, pool_size=12),
         conftest.size("large", batch_size=64, seq_len=8, pool_size=96),
     )
+    SCALARS = conftest.constants(
+        scale=[0.11048543456039804],
+    )
+    RULES = conftest.rules(
+        [  # output
+            (0.00017619331945484184, 0.01, 1.0),
+        ],
+        [  # final_state
+            (0.0, 0.0, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (
         gdn_flashinfer,
         gdn_sglang,
@@ -499,6 +527,10 @@ def run(q, k, v, initial_state, initial_state_indices, A_log, a, dt_bias, b, sca
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
 
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
+
     @pytest.mark.parametrize(
         "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, gdn_edges)
     )
@@ -544,6 +576,36 @@ class TestGdnMtpQkL2normQk2V4D128KLast:
         conftest.size("medium", batch_size=8, seq_len=6, pool_size=12),
         conftest.size("large", batch_size=64, seq_len=8, pool_size=96),
     )
+    SCALARS = conftest.constants(
+        scale=[0.11048543456039804],
+        use_qk_l2norm=[
+            True,
+            True,
+            False,
+            False,
+        ],
+        disable_state_update=[
+            False,
+            True,
+            False,
+            False,
+        ],
+    )
+    RULES = conftest.rules(
+        [  # output
+            (2.6973983046972178e-05, 0.01, 1.0),
+            (2.6973983046972178e-05, 0.01, 1.0),
+            (0.00017619331945484184, 0.01, 1.0),
+            (0.00017619331945484184, 0.01, 1.0),
+        ],
+        [  # final_state
+            (1.52587890625e-05, 0.000244140625, 1.0),
+            (0.0, 0.0, 1.0),
+            (1.52587890625e-05, 0.000244140625, 1.0),
+            (1.52587890625e-05, 0.000244140625, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (
         gdn_flashinfer,
         gdn_sglang,
@@ -613,6 +675,10 @@ def run(q, k, v, initial_state, initial_state_indices, A_log, a, dt_bias, b, sca
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
 
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
+
     @pytest.mark.parametrize(
         "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, gdn_edges)
     )
@@ -658,6 +724,18 @@ class TestGdnPrefillQk2V4D128KLast:
         conftest.size("medium", total_seq_len=202, num_seqs=5, len_cu_seqlens=6),
         conftest.size("large", total_seq_len=16384, num_seqs=8, len_cu_seqlens=9),
     )
+    SCALARS = conftest.constants(
+        scale=[0.11048543456039804],
+    )
+    RULES = conftest.rules(
+        [  # output
+            (0.00017619331945484184, 0.01, 1.0),
+        ],
+        [  # new_state
+            (1.52587890625e-05, 0.000244140625, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (
         gdn_flashinfer,
         gdn_sglang,
@@ -723,6 +801,10 @@ def run(q, k, v, state, A_log, a, dt_bias, b, cu_seqlens, scale):
     @torch.no_grad()
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
+
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
 
     @pytest.mark.parametrize(
         "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, gdn_edges)

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 187144e450972676e8f4111976bf600b
+# reftest-body: f0b7767fbd93e0a6cb74cf904b4058d9
 """Tests of definitions/gemm. conftest.py says how they run."""
 
 import pytest
@@ -23,19 +23,6 @@ def gemm_inputs(definition, axes, device="cpu", seed=0):
             values = torch.where(large, values * 8, values)
         inputs[name] = values.to(dtype).to(device)
     return inputs
-
-
-def gemm_tolerance(definition, axes, index):
-    """One unit in the last place, and near zero what a sum over K in float32 loses; 1 % still shows."""
-    sizes = conftest.resolve_axes(definition, axes)
-    specs = list(definition["inputs"].values())
-    shared = set(specs[0]["shape"]) & set(specs[1]["shape"])
-    k = sizes[max(shared, key=specs[0]["shape"].index)]
-    spec = list(definition["outputs"].values())[index]
-    return {
-        torch.float16: (2**-10 * k**0.5, 2**-10, 1.0),
-        torch.bfloat16: (2**-9 * k**0.5, 2**-7, 1.0),
-    }.get(conftest.dtype_of(spec), (2**-23 * k, 2**-22, 1.0))
 
 
 def gemm_torch(test, inputs):
@@ -71,8 +58,15 @@ class TestGemmBf16N128K2048:
         conftest.size("medium", M=128),
         conftest.size("large", M=4096),
     )
+    SCALARS = conftest.constants()
+    RULES = conftest.rules(
+        [  # C
+            (0.08838834764831845, 0.0078125, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (gemm_torch,)
-    TOLERANCE = staticmethod(gemm_tolerance)
+    TOLERANCE = None
     JUDGE = None
     REFERENCE = """\
 import torch
@@ -111,6 +105,10 @@ def run(A, B):
     @torch.no_grad()
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
+
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
 
     @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
@@ -149,8 +147,15 @@ class TestGemmBf16N2048K5376:
         conftest.size("medium", M=128),
         conftest.size("large", M=4096),
     )
+    SCALARS = conftest.constants()
+    RULES = conftest.rules(
+        [  # C
+            (0.14320549046737, 0.0078125, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (gemm_torch,)
-    TOLERANCE = staticmethod(gemm_tolerance)
+    TOLERANCE = None
     JUDGE = None
     REFERENCE = """\
 import torch
@@ -189,6 +194,10 @@ def run(A, B):
     @torch.no_grad()
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
+
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
 
     @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
@@ -227,8 +236,15 @@ class TestGemmBf16N576K7168:
         conftest.size("medium", M=128),
         conftest.size("large", M=4096),
     )
+    SCALARS = conftest.constants()
+    RULES = conftest.rules(
+        [  # C
+            (0.16535945694153692, 0.0078125, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (gemm_torch,)
-    TOLERANCE = staticmethod(gemm_tolerance)
+    TOLERANCE = None
     JUDGE = None
     REFERENCE = """\
 import torch
@@ -268,6 +284,10 @@ def run(A, B):
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
 
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
+
     @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_edge_cases(self, case, device):
@@ -305,8 +325,15 @@ class TestGemmN1024K4096:
         conftest.size("medium", M=128),
         conftest.size("large", M=4096),
     )
+    SCALARS = conftest.constants()
+    RULES = conftest.rules(
+        [  # C
+            (0.0625, 0.0009765625, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (gemm_torch,)
-    TOLERANCE = staticmethod(gemm_tolerance)
+    TOLERANCE = None
     JUDGE = None
     REFERENCE = """\
 import torch
@@ -345,6 +372,10 @@ def run(A, B):
     @torch.no_grad()
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
+
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
 
     @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
@@ -383,8 +414,15 @@ class TestGemmN4096K4096:
         conftest.size("medium", M=128),
         conftest.size("large", M=4096),
     )
+    SCALARS = conftest.constants()
+    RULES = conftest.rules(
+        [  # C
+            (0.0625, 0.0009765625, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (gemm_torch,)
-    TOLERANCE = staticmethod(gemm_tolerance)
+    TOLERANCE = None
     JUDGE = None
     REFERENCE = """\
 import torch
@@ -423,6 +461,10 @@ def run(A, B):
     @torch.no_grad()
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
+
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
 
     @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: b76f56a48c58ee59a55c2a23eeef2e70
+# reftest-body: 9f8cbc4f0d65d9a5b9e6cca9d4643067
 """Tests of definitions/gemma_rmsnorm. conftest.py says how they run."""
 
 import pytest
@@ -145,6 +145,16 @@ class TestGemmaFusedAddRmsnormH4608:
         conftest.size("medium", batch_size=256),
         conftest.size("large", batch_size=16384),
     )
+    SCALARS = conftest.constants()
+    RULES = conftest.rules(
+        [  # output
+            (1.1754943508222875e-38, 0.0078125, 1.0),
+        ],
+        [  # residual_out
+            (1.1754943508222875e-38, 0.0078125, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (
         gemma_rmsnorm_flashinfer,
         gemma_rmsnorm_sglang,
@@ -195,6 +205,10 @@ def run(hidden_states, residual, weight):
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
 
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
+
     @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_edge_cases(self, case, device):
@@ -234,6 +248,13 @@ class TestGemmaRmsnormH5376:
         conftest.size("medium", batch_size=256),
         conftest.size("large", batch_size=16384),
     )
+    SCALARS = conftest.constants()
+    RULES = conftest.rules(
+        [  # output
+            (1.1754943508222875e-38, 0.0078125, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (
         gemma_rmsnorm_flashinfer,
         gemma_rmsnorm_sglang,
@@ -282,6 +303,10 @@ def run(hidden_states, weight):
     @torch.no_grad()
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
+
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
 
     @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: a56272d815371bb9e70adba7480302e1
+# reftest-body: acbd9cbc0dca34a59bbebab6343cba94
 """Tests of definitions/gla. conftest.py says how they run."""
 
 import pytest
@@ -242,6 +242,16 @@ class TestGlaChunkVarlenH2D128:
         conftest.size("medium", total_seq_len=206, num_seqs=5, len_cu_seqlens=6),
         conftest.size("large", total_seq_len=16384, num_seqs=8, len_cu_seqlens=9),
     )
+    SCALARS = conftest.constants()
+    RULES = conftest.rules(
+        [  # output
+            (0.00014095465556387347, 0.01, 1.0),
+        ],
+        [  # final_state
+            (1.52587890625e-05, 0.000244140625, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (gla_fla,)
     TOLERANCE = staticmethod(recurrence_tolerance)
     JUDGE = None
@@ -304,6 +314,10 @@ def run(q, k, v, g, cu_seqlens, initial_state=None):
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
 
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
+
     @pytest.mark.parametrize(
         "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, recurrence_edges)
     )
@@ -347,6 +361,18 @@ class TestGlaRecurrentH4K64V128:
         conftest.size("medium", batch_size=1, seq_len=64),
         conftest.size("large", batch_size=4, seq_len=2048),
     )
+    SCALARS = conftest.constants(
+        scale=[0.15625],
+    )
+    RULES = conftest.rules(
+        [  # output
+            (0.00017619331945484184, 0.01, 1.0),
+        ],
+        [  # final_state
+            (1.52587890625e-05, 0.000244140625, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (gla_fla,)
     TOLERANCE = staticmethod(recurrence_tolerance)
     JUDGE = None
@@ -396,6 +422,10 @@ def run(q, k, v, g, scale, initial_state):
     @torch.no_grad()
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
+
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
 
     @pytest.mark.parametrize(
         "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, recurrence_edges)

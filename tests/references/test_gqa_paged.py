@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: b0abdbe182445f7bc85c6ba97cf2ac68
+# reftest-body: b573d108a7e9dbd7fb95514a4a8a4953
 """Tests of definitions/gqa_paged. conftest.py says how they run."""
 
 import pytest
@@ -88,7 +88,7 @@ def attention_paged_sequences(given):
 def attention_index(name):
     """The part of an index vector. They are all of one kind, so that only a name tells."""
     word = name.lower()
-    of_queries = name[0] == "q" or "qo_" in word or "_q" in word
+    of_queries = word[0] == "q" or "qo_" in word or "_q" in word
     offsets = "qo_indptr" if of_queries else "kv_indptr"
     parts = {
         "last": "last_page_len",
@@ -254,7 +254,7 @@ def attention_flashinfer_heads(q, v):
 
 
 def attention_workspace(device):
-    return torch.empty(128 << 20, dtype=torch.uint8, device=device)
+    return torch.empty(256 << 20, dtype=torch.uint8, device=device)
 
 
 def attention_ordered(definition, *results):
@@ -397,6 +397,21 @@ class TestGqaPagedDecodeH28Kv4D128Ps1:
             num_kv_indices=131072,
         ),
     )
+    SCALARS = conftest.constants(
+        sm_scale=[0.08838834764831843],
+    )
+    RULES = conftest.rules(
+        [  # output
+            (0.00390625, 0.01, 1.0),
+            (0.00390625, 0.01, 1.0),
+            (0.00390625, 0.01, 1.0),
+            (0.001953125, 0.01, 1.0),
+        ],
+        [  # lse
+            (0.0001220703125, 1e-05, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (
         gqa_paged_flashinfer,
         gqa_paged_sglang,
@@ -457,6 +472,10 @@ def run(q, k_cache, v_cache, kv_indptr, kv_indices, sm_scale):
     @torch.no_grad()
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
+
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
 
     @pytest.mark.parametrize(
         "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, attention_edges)
@@ -528,6 +547,21 @@ class TestGqaPagedDecodeH40Kv8D128Ps16:
             num_kv_indices=8252,
         ),
     )
+    SCALARS = conftest.constants(
+        sm_scale=[0.08838834764831843],
+    )
+    RULES = conftest.rules(
+        [  # output
+            (0.00390625, 0.01, 1.0),
+            (0.00390625, 0.01, 1.0),
+            (0.00390625, 0.01, 1.0),
+            (0.001953125, 0.01, 1.0),
+        ],
+        [  # lse
+            (0.0001220703125, 1e-05, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (
         gqa_paged_flashinfer,
         gqa_paged_sglang,
@@ -593,6 +627,10 @@ def run(q, k_cache, v_cache, kv_indptr, kv_indices, kv_last_page_len, sm_scale):
     @torch.no_grad()
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
+
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
 
     @pytest.mark.parametrize(
         "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, attention_edges)
@@ -677,6 +715,22 @@ class TestGqaPagedPrefillCausalH16Kv4D128Ps16:
             num_kv_indices=1031,
         ),
     )
+    SCALARS = conftest.constants(
+        sm_scale=[0.08838834764831843],
+    )
+    RULES = conftest.rules(
+        [  # output
+            (0.00390625, 0.01, 1.0),
+            (0.00390625, 0.01, 1.0),
+            (0.00390625, 0.01, 1.0),
+            (0.00390625, 0.01, 1.0),
+            (0.001953125, 0.01, 1.0),
+        ],
+        [  # lse
+            (0.0001220703125, 1e-05, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (
         gqa_paged_flashinfer,
         gqa_paged_sglang,
@@ -751,6 +805,10 @@ def run(q, k_cache, v_cache, qo_indptr, kv_indptr, kv_indices, kv_last_page_len,
     @torch.no_grad()
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
+
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
 
     @pytest.mark.parametrize(
         "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, attention_edges)
@@ -829,6 +887,22 @@ class TestGqaPagedPrefillH20Kv20D64Ps1:
             num_kv_indices=16384,
         ),
     )
+    SCALARS = conftest.constants(
+        sm_scale=[0.125],
+    )
+    RULES = conftest.rules(
+        [  # output
+            (0.00390625, 0.01, 1.0),
+            (0.00390625, 0.01, 1.0),
+            (0.00390625, 0.01, 1.0),
+            (0.00390625, 0.01, 1.0),
+            (0.001953125, 0.01, 1.0),
+        ],
+        [  # lse
+            (0.0001220703125, 1e-05, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (
         gqa_paged_flashinfer,
         gqa_paged_sglang,
@@ -889,6 +963,10 @@ def run(q, k_cache, v_cache, qo_indptr, kv_indptr, kv_indices, sm_scale):
     @torch.no_grad()
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
+
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
 
     @pytest.mark.parametrize(
         "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, attention_edges)

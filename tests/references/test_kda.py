@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 8c5816de9e9027cde7c43512371cf5a4
+# reftest-body: aad78f6f7eb6fd41a6f1b88defbb3b48
 """Tests of definitions/kda. conftest.py says how they run."""
 
 import pytest
@@ -243,6 +243,16 @@ class TestKdaChunkVarlenGateBetaSigmoidH4D64:
         conftest.size("medium", total_seq_len=206, num_seqs=5, len_cu_seqlens=6),
         conftest.size("large", total_seq_len=16384, num_seqs=8, len_cu_seqlens=9),
     )
+    SCALARS = conftest.constants()
+    RULES = conftest.rules(
+        [  # output
+            (0.00014095465556387347, 0.01, 1.0),
+        ],
+        [  # final_state
+            (1.52587890625e-05, 0.000244140625, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (kda_fla,)
     TOLERANCE = staticmethod(recurrence_tolerance)
     JUDGE = None
@@ -314,6 +324,10 @@ def run(q, k, v, g, A_log, dt_bias, beta, cu_seqlens, initial_state=None):
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
 
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
+
     @pytest.mark.parametrize(
         "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, recurrence_edges)
     )
@@ -357,6 +371,15 @@ class TestKdaRecurrentLowerBoundH2K64V32:
         conftest.size("medium", batch_size=1, seq_len=64),
         conftest.size("large", batch_size=4, seq_len=2048),
     )
+    SCALARS = conftest.constants(
+        lower_bound=[-5.0],
+    )
+    RULES = conftest.rules(
+        [  # output
+            (3.0517578125e-05, 0.01, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (kda_fla,)
     TOLERANCE = staticmethod(recurrence_tolerance)
     JUDGE = None
@@ -408,6 +431,10 @@ def run(q, k, v, g, A_log, dt_bias, beta, lower_bound):
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
 
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
+
     @pytest.mark.parametrize(
         "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, recurrence_edges)
     )
@@ -451,6 +478,18 @@ class TestKdaRecurrentQkL2normVFirstH2Hv4D64:
         conftest.size("medium", batch_size=1, seq_len=64),
         conftest.size("large", batch_size=4, seq_len=2048),
     )
+    SCALARS = conftest.constants(
+        scale=[0.15625],
+    )
+    RULES = conftest.rules(
+        [  # output
+            (3.814697265625e-05, 0.01, 1.0),
+        ],
+        [  # final_state
+            (1.52587890625e-05, 0.000244140625, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (kda_fla,)
     TOLERANCE = staticmethod(recurrence_tolerance)
     JUDGE = None
@@ -508,6 +547,10 @@ def run(q, k, v, g, beta, scale, initial_state):
     @torch.no_grad()
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
+
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
 
     @pytest.mark.parametrize(
         "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, recurrence_edges)

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 8fec7acb4f0ba01f40b197928c714ae9
+# reftest-body: e5be84d6397a2a72614ad5c30c04b7cc
 """Tests of definitions/layernorm. conftest.py says how they run."""
 
 import pytest
@@ -104,6 +104,13 @@ class TestLayernormH1152:
         conftest.size("medium", batch_size=44),
         conftest.size("large", batch_size=16384),
     )
+    SCALARS = conftest.constants()
+    RULES = conftest.rules(
+        [  # output
+            (5e-05, 0.0078125, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (
         layernorm_flashinfer,
         layernorm_torch,
@@ -153,6 +160,10 @@ def run(hidden_states, weight, bias):
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
 
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
+
     @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_edge_cases(self, case, device):
@@ -192,6 +203,13 @@ class TestLayernormH768:
         conftest.size("medium", batch_size=32),
         conftest.size("large", batch_size=16384),
     )
+    SCALARS = conftest.constants()
+    RULES = conftest.rules(
+        [  # output
+            (5e-05, 1e-05, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (
         layernorm_flashinfer,
         layernorm_torch,
@@ -235,6 +253,10 @@ def run(hidden_states, weight, bias):
     @torch.no_grad()
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
+
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
 
     @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 10e71636b8712e725b9a2efbe20aa78f
+# reftest-body: 5c22935c3086ddb184d2478e94e5ed78
 """Tests of definitions/mamba_ssu. conftest.py says how they run."""
 
 import pytest
@@ -172,6 +172,29 @@ class TestMambaSsuDecodeGatedH16D64S128Ng4:
         conftest.size("medium", batch_size=16, state_cache_size=24),
         conftest.size("large", batch_size=256, state_cache_size=512),
     )
+    SCALARS = conftest.constants(
+        dt_softplus=[
+            True,
+            False,
+            True,
+            True,
+        ],
+        pad_slot_id=[
+            -1,
+            -1,
+            -7,
+            -7,
+        ],
+    )
+    RULES = conftest.rules(
+        [  # output
+            (0.0027621358640099515, 0.01, 1.0),
+        ],
+        [  # new_state
+            (1.52587890625e-05, 0.000244140625, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (
         mamba_ssu_flashinfer,
         mamba_ssu_sglang,
@@ -235,6 +258,10 @@ def run(state, x, dt, A, B, C, D, z, dt_bias, state_batch_indices, dt_softplus, 
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
 
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
+
     @pytest.mark.parametrize(
         "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, mamba_ssu_edges)
     )
@@ -281,6 +308,16 @@ class TestMambaSsuDecodeH32D64S128Ng2:
         conftest.size("medium", batch_size=16, state_cache_size=24),
         conftest.size("large", batch_size=256, state_cache_size=512),
     )
+    SCALARS = conftest.constants()
+    RULES = conftest.rules(
+        [  # output
+            (0.0027621358640099515, 0.01, 1.0),
+        ],
+        [  # new_state
+            (1.52587890625e-05, 0.01, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (
         mamba_ssu_flashinfer,
         mamba_ssu_sglang,
@@ -337,6 +374,10 @@ def run(state, x, dt, A, B, C, D, dt_bias, state_batch_indices):
     @torch.no_grad()
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
+
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
 
     @pytest.mark.parametrize(
         "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, mamba_ssu_edges)

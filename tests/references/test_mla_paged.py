@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 6a29691b8bd7e743b3bebfb18c50a944
+# reftest-body: 979ab34d55d2acd39c9168bb384c57d5
 """Tests of definitions/mla_paged. conftest.py says how they run."""
 
 import pytest
@@ -88,7 +88,7 @@ def attention_paged_sequences(given):
 def attention_index(name):
     """The part of an index vector. They are all of one kind, so that only a name tells."""
     word = name.lower()
-    of_queries = name[0] == "q" or "qo_" in word or "_q" in word
+    of_queries = word[0] == "q" or "qo_" in word or "_q" in word
     offsets = "qo_indptr" if of_queries else "kv_indptr"
     parts = {
         "last": "last_page_len",
@@ -254,7 +254,7 @@ def attention_flashinfer_heads(q, v):
 
 
 def attention_workspace(device):
-    return torch.empty(128 << 20, dtype=torch.uint8, device=device)
+    return torch.empty(256 << 20, dtype=torch.uint8, device=device)
 
 
 def attention_ordered(definition, *results):
@@ -398,6 +398,21 @@ class TestMlaPagedDecodeH128Ckv512Kpe64Ps64:
             num_kv_indices=2111,
         ),
     )
+    SCALARS = conftest.constants(
+        sm_scale=[0.07216878364870323],
+    )
+    RULES = conftest.rules(
+        [  # output
+            (0.00390625, 0.01, 1.0),
+            (0.00390625, 0.01, 1.0),
+            (0.001953125, 0.01, 1.0),
+            (0.0009765625, 0.01, 1.0),
+        ],
+        [  # lse
+            (0.0001220703125, 1e-05, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (
         mla_paged_flashinfer,
         mla_paged_sglang,
@@ -460,6 +475,10 @@ def run(q_nope, q_pe, ckv_cache, kpe_cache, kv_indptr, kv_indices, kv_last_page_
     @torch.no_grad()
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
+
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
 
     @pytest.mark.parametrize(
         "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, attention_edges)
@@ -531,6 +550,21 @@ class TestMlaPagedPrefillCausalH32Ckv512Kpe64Ps1:
             num_kv_indices=16384,
         ),
     )
+    SCALARS = conftest.constants(
+        sm_scale=[0.07216878364870323],
+    )
+    RULES = conftest.rules(
+        [  # output
+            (0.00390625, 0.01, 1.0),
+            (0.00390625, 0.01, 1.0),
+            (0.00390625, 0.01, 1.0),
+            (0.0009765625, 0.01, 1.0),
+        ],
+        [  # lse
+            (0.0001220703125, 1e-05, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (
         mla_paged_flashinfer,
         mla_paged_sglang,
@@ -597,6 +631,10 @@ def run(q_nope, q_pe, ckv_cache, kpe_cache, qo_indptr, kv_indptr, kv_indices, sm
     @torch.no_grad()
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
+
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
 
     @pytest.mark.parametrize(
         "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, attention_edges)

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: fd1e6fe563cf744421bfa861277ade90
+# reftest-body: b97b4c56c818223c31dc0b7335ab1583
 """Tests of definitions/mla_ragged. conftest.py says how they run."""
 
 import pytest
@@ -101,7 +101,7 @@ def attention_ragged_sglang(test, inputs):
 def attention_index(name):
     """The part of an index vector. They are all of one kind, so that only a name tells."""
     word = name.lower()
-    of_queries = name[0] == "q" or "qo_" in word or "_q" in word
+    of_queries = word[0] == "q" or "qo_" in word or "_q" in word
     offsets = "qo_indptr" if of_queries else "kv_indptr"
     parts = {
         "last": "last_page_len",
@@ -267,7 +267,7 @@ def attention_flashinfer_heads(q, v):
 
 
 def attention_workspace(device):
-    return torch.empty(128 << 20, dtype=torch.uint8, device=device)
+    return torch.empty(256 << 20, dtype=torch.uint8, device=device)
 
 
 def attention_ordered(definition, *results):
@@ -314,6 +314,22 @@ class TestMlaRaggedPrefillCausalH8Qk192Vo128:
         conftest.size("medium", total_q=520, total_kv=536, len_indptr=3),
         conftest.size("large", total_q=4096, total_kv=16384, len_indptr=9),
     )
+    SCALARS = conftest.constants(
+        sm_scale=[0.07216878364870323],
+    )
+    RULES = conftest.rules(
+        [  # output
+            (0.00390625, 0.01, 1.0),
+            (0.00390625, 0.01, 1.0),
+            (0.00390625, 0.01, 1.0),
+            (0.00390625, 0.01, 1.0),
+            (0.001953125, 0.01, 1.0),
+        ],
+        [  # lse
+            (0.0001220703125, 1e-05, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (
         attention_ragged_flashinfer,
         attention_ragged_sglang,
@@ -379,6 +395,10 @@ def run(q, k, v, qo_indptr, kv_indptr, sm_scale):
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
 
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
+
     @pytest.mark.parametrize(
         "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, attention_edges)
     )
@@ -425,6 +445,22 @@ class TestMlaRaggedPrefillH16Qk192Vo128:
         conftest.size("medium", total_q=520, total_kv=536, len_indptr=3),
         conftest.size("large", total_q=4096, total_kv=16384, len_indptr=9),
     )
+    SCALARS = conftest.constants(
+        sm_scale=[0.07216878364870323],
+    )
+    RULES = conftest.rules(
+        [  # output
+            (0.00390625, 0.01, 1.0),
+            (0.00390625, 0.01, 1.0),
+            (0.00390625, 0.01, 1.0),
+            (0.00390625, 0.01, 1.0),
+            (0.001953125, 0.01, 1.0),
+        ],
+        [  # lse
+            (0.0001220703125, 1e-05, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (
         attention_ragged_flashinfer,
         attention_ragged_sglang,
@@ -484,6 +520,10 @@ def run(q, k, v, qo_indptr, kv_indptr, sm_scale):
     @torch.no_grad()
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
+
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
 
     @pytest.mark.parametrize(
         "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, attention_edges)

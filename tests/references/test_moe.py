@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 44d9288efd49346540a6fa5f969c039b
+# reftest-body: 47f309856d44425ed38bf646a11bb1ad
 """Tests of definitions/moe. conftest.py says how they run."""
 
 import pytest
@@ -432,6 +432,13 @@ class TestMoeFp4BlockScaleRenormTopk4E32H384I256:
         conftest.size("medium", seq_len=48),
         conftest.size("large", seq_len=1024),
     )
+    SCALARS = conftest.constants()
+    RULES = conftest.rules(
+        [  # output
+            (6.103515625e-05, 0.0078125, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (
         moe_flashinfer,
         moe_sglang,
@@ -486,6 +493,10 @@ def run(routing_logits, hidden_states, gemm1_weights, gemm2_weights):
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
 
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
+
     @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_edge_cases(self, case, device):
@@ -529,6 +540,13 @@ class TestMoeFp4BlockScaleRoutedTopk4E16H512I256:
         conftest.size("medium", seq_len=48),
         conftest.size("large", seq_len=1024),
     )
+    SCALARS = conftest.constants()
+    RULES = conftest.rules(
+        [  # output
+            (6.103515625e-05, 0.0078125, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (
         moe_flashinfer,
         moe_sglang,
@@ -582,6 +600,10 @@ def run(topk_ids, hidden_states, gemm1_weights, gemm2_weights):
     @torch.no_grad()
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
+
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
 
     @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
@@ -639,6 +661,16 @@ class TestMoeFp8BlockScaleDsRoutingTopk6Ng8Kg4E16H512I256:
         conftest.size("medium", seq_len=48),
         conftest.size("large", seq_len=1024),
     )
+    SCALARS = conftest.constants(
+        local_expert_offset=[32],
+        routed_scaling_factor=[2.5],
+    )
+    RULES = conftest.rules(
+        [  # output
+            (0.000152587890625, 0.0078125, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (
         moe_flashinfer,
         moe_sglang,
@@ -726,6 +758,10 @@ def run(
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
 
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
+
     @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_edge_cases(self, case, device):
@@ -782,6 +818,16 @@ class TestMoeFp8BlockScaleDsRoutingTopk8Ng1Kg1E24H256I128:
         conftest.size("medium", seq_len=48),
         conftest.size("large", seq_len=1024),
     )
+    SCALARS = conftest.constants(
+        local_expert_offset=[24],
+        routed_scaling_factor=[2.5],
+    )
+    RULES = conftest.rules(
+        [  # output
+            (0.000152587890625, 0.0078125, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (
         moe_flashinfer,
         moe_sglang,
@@ -858,6 +904,10 @@ def run(
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
 
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
+
     @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_edge_cases(self, case, device):
@@ -909,6 +959,13 @@ class TestMoeFp8BlockScaleRenormTopk4E32H512I384:
         conftest.size("medium", seq_len=48),
         conftest.size("large", seq_len=1024),
     )
+    SCALARS = conftest.constants()
+    RULES = conftest.rules(
+        [  # output
+            (6.103515625e-05, 0.0078125, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (
         moe_flashinfer,
         moe_sglang,
@@ -978,6 +1035,10 @@ def run(
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
 
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
+
     @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_edge_cases(self, case, device):
@@ -1023,6 +1084,13 @@ class TestMoeFp8PerTensorScaleLlama4Topk1E16H640I384:
         conftest.size("medium", seq_len=48),
         conftest.size("large", seq_len=1024),
     )
+    SCALARS = conftest.constants()
+    RULES = conftest.rules(
+        [  # output
+            (6.103515625e-05, 0.0078125, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (
         moe_flashinfer,
         moe_sglang,
@@ -1086,6 +1154,10 @@ def run(
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
 
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
+
     @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_edge_cases(self, case, device):
@@ -1131,6 +1203,13 @@ class TestMoeFp8PerTensorScaleRenormTopk2E8H768I512:
         conftest.size("medium", seq_len=48),
         conftest.size("large", seq_len=1024),
     )
+    SCALARS = conftest.constants()
+    RULES = conftest.rules(
+        [  # output
+            (6.103515625e-05, 0.0078125, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (
         moe_flashinfer,
         moe_sglang,
@@ -1195,6 +1274,10 @@ def run(
     @torch.no_grad()
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
+
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
 
     @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()

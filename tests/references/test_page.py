@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 112c2e0b87a0fb3873e812a2f649c315
+# reftest-body: a6ded0ddff28759b326cb0d7207539d4
 """Tests of definitions/page. conftest.py says how they run."""
 
 import pytest
@@ -84,11 +84,6 @@ def page_edges(definition, axes):
     """No token, and one."""
     token = definition["inputs"][page_roles(definition)[0][0]]["shape"][0]
     return [{**axes, token: count} for count in (0, 1)]
-
-
-def page_tolerance(definition, axes, index):
-    """A copy: every element of the whole cache."""
-    return 0.0, 0.0, 1.0
 
 
 def page_layout(definition):
@@ -203,11 +198,21 @@ class TestAppendPagedKvCacheKv8D128Ps1:
             num_kv_indices=24832,
         ),
     )
+    SCALARS = conftest.constants()
+    RULES = conftest.rules(
+        [  # k_cache_out
+            (0.0, 0.0, 1.0),
+        ],
+        [  # v_cache_out
+            (0.0, 0.0, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (
         page_flashinfer,
         page_torch,
     )
-    TOLERANCE = staticmethod(page_tolerance)
+    TOLERANCE = None
     JUDGE = None
     REFERENCE = """\
 import torch
@@ -253,6 +258,10 @@ def run(append_key, append_value, batch_indices, positions, k_cache, v_cache, kv
     @torch.no_grad()
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
+
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
 
     @pytest.mark.parametrize(
         "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, page_edges)
@@ -330,11 +339,21 @@ class TestAppendPagedKvCacheKv8D128Ps16:
             num_kv_indices=1792,
         ),
     )
+    SCALARS = conftest.constants()
+    RULES = conftest.rules(
+        [  # k_cache
+            (0.0, 0.0, 1.0),
+        ],
+        [  # v_cache
+            (0.0, 0.0, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (
         page_flashinfer,
         page_torch,
     )
-    TOLERANCE = staticmethod(page_tolerance)
+    TOLERANCE = None
     JUDGE = None
     REFERENCE = """\
 import torch
@@ -381,6 +400,10 @@ def run(append_key, append_value, batch_indices, positions, k_cache, v_cache, kv
     @torch.no_grad()
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
+
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
 
     @pytest.mark.parametrize(
         "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, page_edges)
@@ -458,11 +481,21 @@ class TestAppendPagedMlaKvCacheCkv512Kpe64Ps64:
             num_kv_indices=640,
         ),
     )
+    SCALARS = conftest.constants()
+    RULES = conftest.rules(
+        [  # ckv_cache
+            (0.0, 0.0, 1.0),
+        ],
+        [  # kpe_cache
+            (0.0, 0.0, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (
         page_flashinfer,
         page_torch,
     )
-    TOLERANCE = staticmethod(page_tolerance)
+    TOLERANCE = None
     JUDGE = None
     REFERENCE = """\
 import torch
@@ -509,6 +542,10 @@ def run(append_ckv, append_kpe, batch_indices, positions, ckv_cache, kpe_cache, 
     @torch.no_grad()
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
+
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
 
     @pytest.mark.parametrize(
         "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, page_edges)

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 57cbbaaa7d12d1ecd192d01e795c39f7
+# reftest-body: a2818c281a077ac212f28dd2dd000a02
 """Tests of definitions/rmsnorm. conftest.py says how they run."""
 
 import pytest
@@ -154,6 +154,16 @@ class TestFusedAddRmsnormH4096:
         conftest.size("medium", batch_size=256),
         conftest.size("large", batch_size=16384),
     )
+    SCALARS = conftest.constants()
+    RULES = conftest.rules(
+        [  # output
+            (1.1754943508222875e-38, 0.0078125, 1.0),
+        ],
+        [  # residual_out
+            (1.1754943508222875e-38, 0.0078125, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (
         rmsnorm_flashinfer,
         rmsnorm_sglang,
@@ -205,6 +215,10 @@ def run(hidden_states, residual, weight):
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
 
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
+
     @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_edge_cases(self, case, device):
@@ -244,6 +258,16 @@ class TestFusedAddRmsnormH5120:
         conftest.size("medium", batch_size=256),
         conftest.size("large", batch_size=16384),
     )
+    SCALARS = conftest.constants()
+    RULES = conftest.rules(
+        [  # output
+            (1.1754943508222875e-38, 0.0078125, 1.0),
+        ],
+        [  # residual_out
+            (1.1754943508222875e-38, 0.0078125, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (
         rmsnorm_flashinfer,
         rmsnorm_sglang,
@@ -295,6 +319,10 @@ def run(hidden_states, residual, weight):
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
 
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
+
     @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_edge_cases(self, case, device):
@@ -334,6 +362,13 @@ class TestFusedAddRmsnormH7168:
         conftest.size("medium", batch_size=256),
         conftest.size("large", batch_size=16384),
     )
+    SCALARS = conftest.constants()
+    RULES = conftest.rules(
+        [  # output
+            (1.1754943508222875e-38, 0.0078125, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (
         rmsnorm_flashinfer,
         rmsnorm_sglang,
@@ -384,6 +419,10 @@ def run(hidden_states, residual, weight):
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
 
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
+
     @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_edge_cases(self, case, device):
@@ -423,6 +462,13 @@ class TestRmsnormH128:
         conftest.size("medium", batch_size=256),
         conftest.size("large", batch_size=16384),
     )
+    SCALARS = conftest.constants()
+    RULES = conftest.rules(
+        [  # output
+            (1.1754943508222875e-38, 0.0078125, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (
         rmsnorm_flashinfer,
         rmsnorm_sglang,
@@ -472,6 +518,10 @@ def run(hidden_states, weight):
     @torch.no_grad()
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
+
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
 
     @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
@@ -512,6 +562,13 @@ class TestRmsnormH1536:
         conftest.size("medium", batch_size=256),
         conftest.size("large", batch_size=16384),
     )
+    SCALARS = conftest.constants()
+    RULES = conftest.rules(
+        [  # output
+            (1.1754943508222875e-38, 0.0078125, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (
         rmsnorm_flashinfer,
         rmsnorm_sglang,
@@ -561,6 +618,10 @@ def run(hidden_states, weight):
     @torch.no_grad()
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
+
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
 
     @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
@@ -601,6 +662,13 @@ class TestRmsnormH2048:
         conftest.size("medium", batch_size=256),
         conftest.size("large", batch_size=16384),
     )
+    SCALARS = conftest.constants()
+    RULES = conftest.rules(
+        [  # output
+            (1.1754943508222875e-38, 0.0078125, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (
         rmsnorm_flashinfer,
         rmsnorm_sglang,
@@ -651,6 +719,10 @@ def run(hidden_states, weight):
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
 
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
+
     @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_edge_cases(self, case, device):
@@ -690,6 +762,13 @@ class TestRmsnormH4096:
         conftest.size("medium", batch_size=256),
         conftest.size("large", batch_size=16384),
     )
+    SCALARS = conftest.constants()
+    RULES = conftest.rules(
+        [  # output
+            (1.1754943508222875e-38, 0.0078125, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (
         rmsnorm_flashinfer,
         rmsnorm_sglang,
@@ -740,6 +819,10 @@ def run(hidden_states, weight):
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
 
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
+
     @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_edge_cases(self, case, device):
@@ -779,6 +862,13 @@ class TestRmsnormH5376:
         conftest.size("medium", batch_size=256),
         conftest.size("large", batch_size=16384),
     )
+    SCALARS = conftest.constants()
+    RULES = conftest.rules(
+        [  # output
+            (1.1754943508222875e-38, 0.0078125, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (
         rmsnorm_flashinfer,
         rmsnorm_sglang,
@@ -828,6 +918,10 @@ def run(hidden_states, weight):
     @torch.no_grad()
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
+
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
 
     @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
@@ -868,6 +962,13 @@ class TestRmsnormH7168:
         conftest.size("medium", batch_size=256),
         conftest.size("large", batch_size=16384),
     )
+    SCALARS = conftest.constants()
+    RULES = conftest.rules(
+        [  # output
+            (1.1754943508222875e-38, 0.0078125, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (
         rmsnorm_flashinfer,
         rmsnorm_sglang,
@@ -917,6 +1018,10 @@ def run(hidden_states, weight):
     @torch.no_grad()
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
+
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
 
     @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()

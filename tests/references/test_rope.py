@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: fb2172d0c1c00afe10d8738d0e4ed4b1
+# reftest-body: 8bd8deb99364bfde6aaf5fdc67b6494d
 """Tests of definitions/rope. conftest.py says how they run."""
 
 import pytest
@@ -212,6 +212,16 @@ class TestLlama31RopePosIdsH32Kv8D128:
         conftest.size("medium", nnz=200),
         conftest.size("large", nnz=65536),
     )
+    SCALARS = conftest.constants()
+    RULES = conftest.rules(
+        [  # q_rope
+            (0.0025, 0.0078125, 1.0),
+        ],
+        [  # k_rope
+            (0.0025, 0.0078125, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (
         rope_flashinfer,
         rope_sglang,
@@ -276,6 +286,10 @@ def run(q, k, pos_ids):
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
 
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
+
     @pytest.mark.parametrize(
         "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, rope_edges)
     )
@@ -321,6 +335,16 @@ class TestRopePosIdsH32Kv8D128:
         conftest.size("medium", nnz=200),
         conftest.size("large", nnz=65536),
     )
+    SCALARS = conftest.constants()
+    RULES = conftest.rules(
+        [  # q_rope
+            (0.0025, 0.0078125, 1.0),
+        ],
+        [  # k_rope
+            (0.0025, 0.0078125, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (
         rope_flashinfer,
         rope_sglang,
@@ -376,6 +400,10 @@ def run(q, k, pos_ids):
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
 
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
+
     @pytest.mark.parametrize(
         "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, rope_edges)
     )
@@ -416,6 +444,27 @@ class TestRopePosIdsInterleavedGivenD64:
         conftest.size("medium", nnz=200, num_q_heads=5, num_k_heads=2),
         conftest.size("large", nnz=65536, num_q_heads=5, num_k_heads=2),
     )
+    SCALARS = conftest.constants(
+        rotary_dim=[32],
+        interleave=[
+            True,
+            False,
+            True,
+            False,
+            False,
+        ],
+        rope_scale=[3.0],
+        rope_theta=[30000.0],
+    )
+    RULES = conftest.rules(
+        [  # q_rope
+            (0.0025, 0.0009765625, 1.0),
+        ],
+        [  # k_rope
+            (0.0025, 0.0009765625, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (
         rope_flashinfer,
         rope_sglang,
@@ -474,6 +523,10 @@ def run(q, k, pos_ids, rotary_dim, interleave, rope_scale, rope_theta):
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
 
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
+
     @pytest.mark.parametrize(
         "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, rope_edges)
     )
@@ -519,6 +572,16 @@ class TestRopeWithCosSinCacheInterleavedD64:
         conftest.size("medium", num_tokens=200, max_seq_len=4096),
         conftest.size("large", num_tokens=65536, max_seq_len=131072),
     )
+    SCALARS = conftest.constants()
+    RULES = conftest.rules(
+        [  # q_pe_out
+            (1e-06, 0.0078125, 1.0),
+        ],
+        [  # k_pe_out
+            (1e-06, 0.0078125, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (
         rope_flashinfer,
         rope_sglang,
@@ -570,6 +633,10 @@ def run(q_pe, k_pe, cos_sin_cache, positions):
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
 
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
+
     @pytest.mark.parametrize(
         "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, rope_edges)
     )
@@ -615,6 +682,16 @@ class TestRopeWithCosSinCacheNeoxStyleD128Rd128:
         conftest.size("medium", num_tokens=200, max_seq_len=4096),
         conftest.size("large", num_tokens=65536, max_seq_len=131072),
     )
+    SCALARS = conftest.constants()
+    RULES = conftest.rules(
+        [  # q_out
+            (1e-06, 0.0078125, 1.0),
+        ],
+        [  # k_out
+            (1e-06, 0.0078125, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (
         rope_flashinfer,
         rope_sglang,
@@ -665,6 +742,10 @@ def run(q, k, cos_sin_cache, positions):
     @torch.no_grad()
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
+
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
 
     @pytest.mark.parametrize(
         "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, rope_edges)
@@ -739,6 +820,16 @@ class TestRopeWithCosSinCacheNeoxStyleD128Rd64:
             max_seq_len=131072,
         ),
     )
+    SCALARS = conftest.constants()
+    RULES = conftest.rules(
+        [  # q_out
+            (1e-06, 0.0078125, 1.0),
+        ],
+        [  # k_out
+            (1e-06, 0.0078125, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (
         rope_flashinfer,
         rope_sglang,
@@ -792,6 +883,10 @@ def run(q, k, cos_sin_cache, positions):
     @torch.no_grad()
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
+
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
 
     @pytest.mark.parametrize(
         "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, rope_edges)

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 2b9bcf38949051da6b653ea58f21535e
+# reftest-body: 3ca3101942a2b2cd27a0abf29ab02b74
 """Tests of definitions/sampling. conftest.py says how they run."""
 
 import pytest
@@ -171,6 +171,13 @@ class TestMinPSamplingFromProbsV32000:
         conftest.size("medium", batch_size=320),
         conftest.size("large", batch_size=1024),
     )
+    SCALARS = conftest.constants()
+    RULES = conftest.rules(
+        [  # samples
+            (0.0, 0.0, 1.0),
+        ],
+    )
+    SAMPLES = True
     GROUND_TRUTHS = (
         sampling_flashinfer,
         sampling_sglang,
@@ -216,6 +223,10 @@ def run(probs, min_p):
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
 
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
+
     @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_edge_cases(self, case, device):
@@ -251,6 +262,13 @@ class TestSamplingFromProbsV32000:
         conftest.size("medium", batch_size=320),
         conftest.size("large", batch_size=1024),
     )
+    SCALARS = conftest.constants()
+    RULES = conftest.rules(
+        [  # samples
+            (0.0, 0.0, 1.0),
+        ],
+    )
+    SAMPLES = True
     GROUND_TRUTHS = (
         sampling_flashinfer,
         sampling_sglang,
@@ -294,6 +312,10 @@ def run(probs):
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
 
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
+
     @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_edge_cases(self, case, device):
@@ -329,6 +351,13 @@ class TestTopKRenormProbsV32000:
         conftest.size("medium", batch_size=320),
         conftest.size("large", batch_size=1024),
     )
+    SCALARS = conftest.constants()
+    RULES = conftest.rules(
+        [  # renormalised
+            (1e-10, 1e-05, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (
         sampling_flashinfer,
         sampling_sglang,
@@ -377,6 +406,10 @@ def run(probs, top_k):
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
 
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
+
     @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_edge_cases(self, case, device):
@@ -412,6 +445,13 @@ class TestTopKSamplingFromProbsV32000:
         conftest.size("medium", batch_size=320),
         conftest.size("large", batch_size=1024),
     )
+    SCALARS = conftest.constants()
+    RULES = conftest.rules(
+        [  # samples
+            (0.0, 0.0, 1.0),
+        ],
+    )
+    SAMPLES = True
     GROUND_TRUTHS = (
         sampling_flashinfer,
         sampling_sglang,
@@ -463,6 +503,10 @@ def run(probs, top_k):
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
 
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
+
     @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_edge_cases(self, case, device):
@@ -498,6 +542,13 @@ class TestTopKTopPSamplingFromProbsV128256:
         conftest.size("medium", batch_size=320),
         conftest.size("large", batch_size=1024),
     )
+    SCALARS = conftest.constants()
+    RULES = conftest.rules(
+        [  # samples
+            (0.0, 0.0, 1.0),
+        ],
+    )
+    SAMPLES = True
     GROUND_TRUTHS = (
         sampling_flashinfer,
         sampling_sglang,
@@ -552,6 +603,10 @@ def run(probs, top_k, top_p):
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
 
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
+
     @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_edge_cases(self, case, device):
@@ -587,6 +642,13 @@ class TestTopPRenormProbsV32000:
         conftest.size("medium", batch_size=320),
         conftest.size("large", batch_size=1024),
     )
+    SCALARS = conftest.constants()
+    RULES = conftest.rules(
+        [  # renormalised
+            (1e-10, 1e-05, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (
         sampling_flashinfer,
         sampling_sglang,
@@ -634,6 +696,10 @@ def run(probs, top_p):
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
 
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
+
     @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_edge_cases(self, case, device):
@@ -669,6 +735,13 @@ class TestTopPSamplingFromProbsV32000:
         conftest.size("medium", batch_size=320),
         conftest.size("large", batch_size=1024),
     )
+    SCALARS = conftest.constants()
+    RULES = conftest.rules(
+        [  # samples
+            (0.0, 0.0, 1.0),
+        ],
+    )
+    SAMPLES = True
     GROUND_TRUTHS = (
         sampling_flashinfer,
         sampling_sglang,
@@ -718,6 +791,10 @@ def run(probs, top_p):
     @torch.no_grad()
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
+
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
 
     @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()

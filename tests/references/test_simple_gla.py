@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: a4f82b84fd2dda481680dfc1d9d41d79
+# reftest-body: 6bffd21d34928ae77900072aadaac71a
 """Tests of definitions/simple_gla. conftest.py says how they run."""
 
 import pytest
@@ -242,6 +242,16 @@ class TestSimpleGlaChunkH8D64:
         conftest.size("medium", batch_size=1, seq_len=64),
         conftest.size("large", batch_size=4, seq_len=2048),
     )
+    SCALARS = conftest.constants()
+    RULES = conftest.rules(
+        [  # output
+            (3.0517578125e-05, 0.001953125, 1.0),
+        ],
+        [  # final_state
+            (1.52587890625e-05, 0.000244140625, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (simple_gla_fla,)
     TOLERANCE = staticmethod(recurrence_tolerance)
     JUDGE = None
@@ -300,6 +310,10 @@ def run(q, k, v, g):
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
 
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
+
     @pytest.mark.parametrize(
         "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, recurrence_edges)
     )
@@ -341,6 +355,13 @@ class TestSimpleGlaParallelH4D64:
         conftest.size("medium", batch_size=1, seq_len=64),
         conftest.size("large", batch_size=4, seq_len=2048),
     )
+    SCALARS = conftest.constants()
+    RULES = conftest.rules(
+        [  # output
+            (3.0517578125e-05, 0.01, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (simple_gla_fla,)
     TOLERANCE = staticmethod(recurrence_tolerance)
     JUDGE = None
@@ -383,6 +404,10 @@ def run(q, k, v, g):
     @torch.no_grad()
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
+
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
 
     @pytest.mark.parametrize(
         "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, recurrence_edges)
@@ -427,6 +452,18 @@ class TestSimpleGlaVarlenGammaH4K64V128:
         conftest.size("medium", total_seq_len=206, num_seqs=5, len_cu_seqlens=6),
         conftest.size("large", total_seq_len=16384, num_seqs=8, len_cu_seqlens=9),
     )
+    SCALARS = conftest.constants(
+        scale=[0.15625],
+    )
+    RULES = conftest.rules(
+        [  # output
+            (0.00017619331945484184, 0.01, 1.0),
+        ],
+        [  # final_state
+            (1.52587890625e-05, 0.000244140625, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (simple_gla_fla,)
     TOLERANCE = staticmethod(recurrence_tolerance)
     JUDGE = None
@@ -479,6 +516,10 @@ def run(q, k, v, g_gamma, cu_seqlens, scale, initial_state):
     @torch.no_grad()
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
+
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
 
     @pytest.mark.parametrize(
         "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, recurrence_edges)

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 71712ca00eb671df5e309e778f114d01
+# reftest-body: 1567140d6601bb98edcaf8577210ec5c
 """Tests of definitions/softmax. conftest.py says how they run."""
 
 import pytest
@@ -83,6 +83,13 @@ class TestSoftmaxE256:
         conftest.size("medium", num_tokens=64),
         conftest.size("large", num_tokens=1024),
     )
+    SCALARS = conftest.constants()
+    RULES = conftest.rules(
+        [  # probs
+            (1e-37, 0.0002, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (
         softmax_flashinfer,
         softmax_torch,
@@ -126,6 +133,10 @@ def run(logits):
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
 
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
+
     @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_edge_cases(self, case, device):
@@ -161,6 +172,13 @@ class TestSoftmaxV128256:
         conftest.size("medium", batch_size=64),
         conftest.size("large", batch_size=1024),
     )
+    SCALARS = conftest.constants()
+    RULES = conftest.rules(
+        [  # probs
+            (1e-37, 0.0002, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (
         softmax_flashinfer,
         softmax_torch,
@@ -205,6 +223,10 @@ def run(logits, temperature):
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
 
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
+
     @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()
     def test_edge_cases(self, case, device):
@@ -240,6 +262,15 @@ class TestSoftmaxV151936:
         conftest.size("medium", batch_size=64),
         conftest.size("large", batch_size=1024),
     )
+    SCALARS = conftest.constants(
+        temperature=[0.75],
+    )
+    RULES = conftest.rules(
+        [  # probs
+            (1e-37, 0.0002, 1.0),
+        ],
+    )
+    SAMPLES = False
     GROUND_TRUTHS = (
         softmax_flashinfer,
         softmax_torch,
@@ -284,6 +315,10 @@ def run(logits, temperature):
     @torch.no_grad()
     def test_determinism(self, device):
         conftest.check_determinism(self, device)
+
+    @torch.no_grad()
+    def test_calls_are_independent(self, device):
+        conftest.check_calls_are_independent(self, device)
 
     @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
     @torch.no_grad()

@@ -12,6 +12,7 @@ import re
 import sys
 
 NAMES = {"qo_indptr": "cu_seqlens_q", "kv_indices": "page_indices"}
+CAPITALS = {"qo_indptr": "Q_indptr", "kv_indptr": "K_indptr"}
 TURNED = """
 forward = run
 
@@ -23,7 +24,7 @@ def run(**inputs):
 for path in sys.argv[1:]:
     with open(path, encoding="utf-8") as file:
         text = file.read()
-    for name, other in NAMES.items():
+    for name, other in (CAPITALS if "ragged" in path else NAMES).items():
         text = re.sub(r"\b%s\b" % name, other, text)
     definition = json.loads(text)
     for part in ("inputs", "outputs"):

@@ -72,6 +72,60 @@ static void a_class_has_what_the_definition_says(void **state)
 	buf_free(&again);
 }
 
+/* One rule where all sizes have it; else one for each. */
+static void a_class_has_the_rules_of_its_outputs(void **state)
+{
+	static const struct tensor_spec outputs[] = {{.name = "y", .dtype = DTYPE_BFLOAT16},
+						     {.name = "l s\"e", .dtype = DTYPE_FLOAT32}};
+	static const struct tolerance rules[] = {
+	    {0.5, 0, 1}, {1e-5, 1e-3, 1}, {0.5, 0, 1}, {2.2250738585072014e-308, 1.2345678901234567e-101, 0.125}};
+	struct definition d = definition_named("a_b", "x\n");
+	struct test_class c = class_of(&d);
+	struct buf out = {0};
+
+	(void)state;
+	test_file_write("x", &c, 1, &out);
+	assert_non_null(strstr(out.data, "    RULES = conftest.rules()\n    SAMPLES = False\n"));
+	d.outputs = outputs;
+	d.output_count = 2;
+	c.rules = rules;
+	c.samples = true;
+	out.length = 0;
+	test_file_write("x", &c, 1, &out);
+	assert_non_null(strstr(
+	    out.data, "    RULES = conftest.rules(\n        [  # y\n            (0.5, 0.0, 1.0),\n        ],\n"
+		      "        [  # l s\"e\n            (1e-05, 0.001, 1.0),\n"
+		      "            (2.2250738585072014e-308, 1.2345678901234567e-101, 0.125),\n        ],\n    )\n"));
+	assert_non_null(strstr(out.data, "    SAMPLES = True\n"));
+	buf_free(&out);
+}
+
+/* Values of Python scalars stand by size where they differ. */
+static void a_class_has_the_scalars_of_its_sizes(void **state)
+{
+	static const struct tensor_spec inputs[] = {
+	    {.name = "scale", .dtype = DTYPE_FLOAT32, .rank = RANK_SCALAR},
+	    {.name = "x", .dtype = DTYPE_BFLOAT16, .rank = 2, .axis = {0, 1}},
+	    {.name = "frozen", .dtype = DTYPE_BOOL, .rank = RANK_SCALAR},
+	    {.name = "pad", .dtype = DTYPE_INT32, .rank = RANK_SCALAR}};
+	static const double scalars[] = {0.5, 0, 1, -1, 0.5, 0, 0, -1};
+	struct definition d = definition_named("a_b", "x\n");
+	struct test_class c = class_of(&d);
+	struct buf out = {0};
+
+	(void)state;
+	test_file_write("x", &c, 1, &out);
+	assert_non_null(strstr(out.data, "    SCALARS = conftest.constants()\n"));
+	d.inputs = inputs;
+	d.input_count = 4;
+	c.scalars = scalars;
+	out.length = 0;
+	test_file_write("x", &c, 1, &out);
+	assert_non_null(strstr(out.data, "    SCALARS = conftest.constants(\n        scale=[0.5],\n        frozen=[\n"
+					 "            True,\n            False,\n        ],\n        pad=[-1],\n    )\n"));
+	buf_free(&out);
+}
+
 /* Where no family says it, nothing is asserted of what a reference leaves in its inputs. */
 static void a_class_says_which_inputs_may_be_written_to(void **state)
 {
@@ -267,6 +321,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(a_class_has_what_the_definition_says),
+	    cmocka_unit_test(a_class_has_the_rules_of_its_outputs),
+	    cmocka_unit_test(a_class_has_the_scalars_of_its_sizes),
 	    cmocka_unit_test(a_class_says_which_inputs_may_be_written_to),
 	    cmocka_unit_test(namesakes_get_numbers_and_a_family_stands_once),
 	    cmocka_unit_test(the_old_class_is_found_again_whatever_texts_pretend),

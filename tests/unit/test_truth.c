@@ -111,6 +111,45 @@ static void bounds_are_the_familys(void **state)
 	assert_int_equal(reftest_rule(norm, 1, rule, why, sizeof why), TRUTH_BAD);
 }
 
+/* The same norm with a "tolerance" of its own, and one of its output. */
+static void bounds_are_first_the_definitions_own(void **state)
+{
+	static const char top[] = "\"tolerance\": {\"atol\": 0.5, \"rtol\": 0.25}, \"outputs\": ";
+	const char *outputs = strstr(norm, "\"outputs\": "), *dtype;
+	char text[2048], both[2048], why[256];
+	double rule[3];
+
+	(void)state;
+	assert_int_equal(reftest_bounds(norm, 0, rule, why, sizeof why), TRUTH_OK);
+	assert_true(rule[1] == 1e-5 && rule[2] == 1);
+	snprintf(text, sizeof text, "%.*s%s%s", (int)(outputs - norm), norm, top, outputs + strlen("\"outputs\": "));
+	assert_int_equal(reftest_bounds(text, 0, rule, why, sizeof why), TRUTH_OK);
+	assert_true(rule[0] == 0.5 && rule[1] == 0.25 && rule[2] == 1);
+	dtype = strstr(strstr(text, "\"outputs\": "), "\"dtype\"");
+	snprintf(both, sizeof both, "%.*s\"tolerance\": {\"rtol\": 0, \"hit_ratio\": 0.75, \"atol\": -1}, %s",
+		 (int)(dtype - text), text, dtype);
+	assert_int_equal(reftest_bounds(both, 0, rule, why, sizeof why), TRUTH_OK);
+	assert_true(rule[0] == 0.5 && rule[1] == 0 && rule[2] == 0.75);
+	assert_int_equal(reftest_rule(both, 0, rule, why, sizeof why), TRUTH_OK);
+	assert_true(rule[1] == 1e-5 && rule[2] == 1);
+	assert_int_equal(reftest_bounds(both, 1, rule, why, sizeof why), TRUTH_BAD);
+}
+
+static void second_contents_are_others(void **state)
+{
+	float first[8], second[8];
+	char text[2048], why[256];
+
+	(void)state;
+	extend(norm, "\"contents\": 1", text);
+	assert_int_equal(reftest_fill(norm, 0, (struct truth_place){first, sizeof first}, why, sizeof why), TRUTH_OK);
+	assert_int_equal(reftest_fill(text, 0, (struct truth_place){second, sizeof second}, why, sizeof why), TRUTH_OK);
+	assert_memory_not_equal(first, second, sizeof first);
+	extend(norm, "\"contents\": 0", text);
+	assert_int_equal(reftest_fill(text, 0, (struct truth_place){second, sizeof second}, why, sizeof why), TRUTH_OK);
+	assert_memory_equal(first, second, sizeof first);
+}
+
 /* Heads of one element with one state; the states are updated in place and no output has them. */
 static const char states[] =
     "{\"definition\": {\"name\": \"mamba_ssu\", \"op_type\": \"mamba_ssu\", \"axes\": {\"b\": {\"type\": \"var\"},"
@@ -208,6 +247,8 @@ int main(void)
 	    cmocka_unit_test(what_nothing_attests_is_not_computed),
 	    cmocka_unit_test(what_nothing_attests_can_be_given_and_what_is_attested_stays),
 	    cmocka_unit_test(bounds_are_the_familys),
+	    cmocka_unit_test(bounds_are_first_the_definitions_own),
+	    cmocka_unit_test(second_contents_are_others),
 	    cmocka_unit_test(what_an_operation_leaves_in_its_input_is_told),
 	    cmocka_unit_test(samples_are_judged),
 	    cmocka_unit_test(what_is_no_case_is_refused),
