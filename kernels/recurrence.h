@@ -87,6 +87,7 @@ int recurrence_match(const char *name, int does, const struct op_problem *proble
 struct recurrence_roles recurrence_roles_of(const struct op_problem *problem);
 struct recurrence_extent recurrence_extent_of(const struct op_case *c, const struct recurrence_roles *roles);
 struct recurrence_modes recurrence_modes_of(const struct op_case *c, const struct recurrence_roles *roles);
+enum recurrence_gate recurrence_gate_of(const struct op_case *c, const struct recurrence_roles *roles);
 
 /* op.oracle. */
 int recurrence_oracle(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err);

@@ -6,7 +6,9 @@
  * 2^-12 scale. rtol is one place of bfloat16 or float16, with room for what float32 sums lose; of float32, 2^-12.
  * States: recurrent forms round each element once a token, by 2^-24, and forget that as they forget what they hold.
  * Chunked ones take e to differences of sums of gates, whose last few steps rounded by 2^-15 each at the most
- * (recurrence_inputs.h): rtol 2^-12 is eight of those. atol 2^-16 is 2^-14 of a typical element. */
+ * (recurrence_inputs.h): rtol 2^-12 is eight of those. atol 2^-16 is 2^-14 of a typical element.
+ * Outputs and states are linear in values and the first state together; the second contents have four times both, and
+ * four times each atol. */
 #include "kernels/recurrence_inputs.h"
 
 #include <math.h>
@@ -15,15 +17,18 @@
 
 #include "base/err.h"
 #include "kernels/check.h"
+#include "kernels/fit.h"
 #include "kernels/recurrence_packed.h"
 
 /* --- sizes -------------------------------------------------------------------------------------------------------- */
 
-/* Sequences, tokens of each (packed: in all). The last bits of the product (packed: of the tokens) set the switches. */
+/* Sequences, tokens of each (packed: in all). The last bits of the product (packed: of the tokens) set the switches. A
+ * chunk of 64, and one token more; packed sequences: recurrence_fill_offsets. */
+enum { PRESETS = 3, MANY = -1 }; /* MANY: recurrence_many */
 static const struct preset {
 	int64_t sequences, tokens;
-} by_batch[SIZE_COUNT][2] = {{{1, 3}, {3, 5}}, {{2, 67}, {1, 64}}, {{4, 2048}}},
-  packed[SIZE_COUNT][2] = {{{1, 5}, {4, 43}}, {{5, 206}}, {{8, 16384}}},
+} by_batch[SIZE_COUNT][PRESETS] = {{{1, 3}, {2, 16}}, {{1, 64}, {1, 65}, {MANY, 1}}, {{4, 2048}}},
+  packed[SIZE_COUNT][PRESETS] = {{{1, 5}, {2, 33}}, {{4, 210}}, {{8, 16384}}},
   edges[] = {{0}, {0, 0}, {1, 1}, {2, 0}, {5, 12}, {2, 9}, {2, 7}};
 
 const struct op_edge recurrence_edges[] = {
@@ -43,19 +48,30 @@ static void set_axis(const struct op_problem *problem, int64_t *row, const struc
 		row[arg->axis[dimension]] = value;
 }
 
+static int64_t many(const struct op_problem *problem, const struct recurrence_roles *roles)
+{
+	const struct op_arg *q = &problem->inputs[roles->q], *v = &problem->inputs[roles->v];
+	int64_t size = fit_fixed(problem, v, v->rank - 2) * fit_fixed(problem, v, v->rank - 1);
+
+	return recurrence_many(roles->state >= 0 || roles->new_state >= 0 ? size * fit_fixed(problem, q, q->rank - 1)
+	                                                                   : size);
+}
+
 static void preset_axes(const struct op_problem *problem, const struct preset *preset, int64_t *row)
 {
 	struct recurrence_roles roles = recurrence_roles_of(problem);
 	const struct op_arg *q = &problem->inputs[roles.q];
 
+	int64_t sequences = preset->sequences == MANY ? many(problem, &roles) : preset->sequences;
+
 	for (int a = 0; a < problem->axis_count; a++)
-		row[a] = problem->axes[a].var ? preset->sequences : problem->axes[a].value;
+		row[a] = problem->axes[a].var ? sequences : problem->axes[a].value;
 	if (roles.cu_seqlens >= 0) {
-		set_axis(problem, row, &problem->inputs[roles.cu_seqlens], 0, preset->sequences + 1);
+		set_axis(problem, row, &problem->inputs[roles.cu_seqlens], 0, sequences + 1);
 		set_axis(problem, row, q, q->rank - 3, preset->tokens);
 		return;
 	}
-	set_axis(problem, row, q, 0, preset->sequences);
+	set_axis(problem, row, q, 0, sequences);
 	set_axis(problem, row, q, 1, preset->tokens);
 }
 
@@ -65,7 +81,7 @@ int recurrence_sizes(const struct op_problem *problem, int variant, enum op_size
 	int count = 0;
 
 	(void)variant;
-	for (; count < 2 && presets[count].sequences > 0; count++) {
+	for (; count < PRESETS && presets[count].sequences != 0; count++) {
 		if (count == room)
 			return -1;
 		preset_axes(problem, &presets[count], axis + (int64_t)count * problem->axis_count);
@@ -99,31 +115,65 @@ struct rule recurrence_rule(const struct op_case *c, int output)
 	struct recurrence_roles roles = recurrence_roles_of(c->problem);
 	struct recurrence_modes modes = recurrence_modes_of(c, &roles);
 	enum dtype dtype = c->problem->outputs[output].dtype;
-	double place = dtype == DTYPE_BFLOAT16 ? 1e-2 : dtype == DTYPE_FLOAT16 ? 0x1p-9 : 0x1p-12, size = 1;
+	double place = dtype == DTYPE_BFLOAT16 ? 1e-2 : dtype == DTYPE_FLOAT16 ? 0x1p-9 : 0x1p-12;
+	double size = c->contents == CONTENTS_SECOND ? RECURRENCE_LARGER : 1;
 
 	if (output == roles.new_state)
-		return (struct rule){0x1p-16, place, 1};
-	if (!modes.l2norm && roles.state >= 0)
-		size = sqrt((double)recurrence_extent_of(c, &roles).k_dim / 3);
+		return (struct rule){0x1p-16 * size, place, 1};
+	if (!modes.l2norm && roles.state >= 0 && (c->absent >> roles.state & 1) == 0)
+		size *= sqrt((double)recurrence_extent_of(c, &roles).k_dim / 3);
 	return (struct rule){0x1p-12 * fabs(modes.scale) * size, place, 1};
 }
 
-/* The scale is not the one that references take when given none; the presets have both values of each switch. */
+double recurrence_scale(const struct op_case *c, int64_t k_dim, int64_t turn)
+{
+	if (c->contents == CONTENTS_FIRST)
+		return 1.25 / sqrt((double)k_dim);
+	return turn % 3 == 0 ? 1.75 : 0.7 / sqrt((double)k_dim);
+}
+
+/* Both switches of beta by case and contents: doubled only where it goes through a sigmoid. */
+static int strength_of(const struct recurrence_extent *e, const struct op_case *c)
+{
+	enum { RAW, SIGMOID, BOTH };
+	static const int by_case[][CONTENTS_COUNT] = {{BOTH, RAW}, {SIGMOID, BOTH}, {RAW, SIGMOID}, {RAW, BOTH}};
+
+	return by_case[e->total % 4][c->contents];
+}
+
+/* What leaving a scalar out stands for: no switch is on but those that names and tags speak of, the scale is that of the
+ * keys, and gates have the bound of none. */
+static double left_out(const struct op_case *c, const struct recurrence_roles *roles, int input)
+{
+	int flag = input == roles->l2norm    ? RECURRENCE_L2NORM
+	           : input == roles->sigmoid ? RECURRENCE_SIGMOID
+	           : input == roles->doubled ? RECURRENCE_DOUBLED
+	                                     : 0;
+
+	if ((input == roles->lower_bound && roles->a_log < 0) || (c->variant & flag) != 0)
+		return (double)NAN;
+	return 0;
+}
+
 double recurrence_scalar(const struct op_case *c, int input)
 {
 	struct recurrence_roles roles = recurrence_roles_of(c->problem);
 	struct recurrence_extent e = recurrence_extent_of(c, &roles);
-	bool sigmoid = roles.sigmoid >= 0 ? (e.total & 2) != 0 : (c->variant & RECURRENCE_SIGMOID) != 0;
+	bool second = c->contents == CONTENTS_SECOND;
+	bool named = (c->variant & RECURRENCE_SIGMOID) != 0;
+	int strength = roles.sigmoid >= 0 ? strength_of(&e, c) : named;
 
+	if ((c->absent >> input & 1) != 0)
+		return left_out(c, &roles, input);
 	if (input == roles.scale)
-		return 1.25 / sqrt((double)e.k_dim);
+		return recurrence_scale(c, e.k_dim, e.total);
 	if (input == roles.lower_bound)
-		return -5;
+		return !second ? -5 : e.total % 2 == 0 ? -2.25 : -0.75;
 	if (input == roles.l2norm)
-		return (e.total & 1) != 0 || c->edge == RECURRENCE_ROWS_OF_ZEROS;
+		return c->edge == RECURRENCE_ROWS_OF_ZEROS || ((e.total & 1) != 0) != second;
 	if (input == roles.sigmoid)
-		return sigmoid;
-	return sigmoid && (e.total & 4) != 0;
+		return strength != 0;
+	return roles.sigmoid >= 0 ? strength == 2 : named && second == ((e.total & 4) != 0);
 }
 
 /* --- inputs ------------------------------------------------------------------------------------------------------- */
@@ -150,7 +200,7 @@ struct recurrence_fill recurrence_fill_of(const struct op_case *c, int input)
 	     e.v_heads, (c->variant & RECURRENCE_KEY_GATE) != 0 ? e.k_dim : 1},
 	    {roles.gamma, c->edge == RECURRENCE_FORGETS_ALL ? RECURRENCE_LOG : RECURRENCE_CONSTANT, e.v_heads, 1},
 	    {roles.a_log, bounded ? RECURRENCE_RATE : RECURRENCE_A_LOG, 1, 1},
-	    {roles.dt_bias, RECURRENCE_BIAS, 1, 1},
+	    {roles.dt_bias, bounded ? RECURRENCE_WIDE_BIAS : RECURRENCE_BIAS, 1, 1},
 	    {roles.beta, modes.sigmoid ? RECURRENCE_LOGIT : RECURRENCE_BETA, e.v_heads, 1},
 	};
 	struct recurrence_fill f = {.key = input_key(c, input), .k_key = input_key(c, roles.k), .heads = 1, .dim = 1};
@@ -163,6 +213,8 @@ struct recurrence_fill recurrence_fill_of(const struct op_case *c, int input)
 		}
 	f.l2norm = modes.l2norm;
 	f.edge = c->edge;
+	f.second = c->contents == CONTENTS_SECOND;
+	f.largest = (c->variant & RECURRENCE_DELTA) == 0 ? 8 : modes.doubled ? 4 : 5;
 	recurrence_size_keys(e.k_dim, &f.eighths, &f.exponent);
 	return f;
 }
@@ -227,7 +279,7 @@ int recurrence_fill(const struct op_case *c, int input, struct tensor *out, stru
 	if (input == roles.cu_seqlens && c->edge == RECURRENCE_EMPTY_SEQUENCES)
 		fill_some_empty(out);
 	else if (input == roles.cu_seqlens)
-		recurrence_fill_offsets(e.sequences, e.total, out);
+		recurrence_fill_offsets(c, e.sequences, e.total, out);
 	else
 		fill_floats(&f, out);
 	return 0;
@@ -246,4 +298,54 @@ int recurrence_check(const struct op_case *c, const struct tensor *in, struct er
 		return recurrence_check_offsets(c->problem->inputs[roles.cu_seqlens].name, e.total,
 						&in[roles.cu_seqlens], err);
 	return 0;
+}
+
+/* --- what the cases reach ----------------------------------------------------------------------------------------- */
+
+bool recurrence_range(const struct op_problem *problem, int variant, int input, struct op_range *out)
+{
+	struct recurrence_roles roles = recurrence_roles_of(problem);
+	struct op_case c = {.problem = problem, .variant = variant};
+	const struct op_arg *q = &problem->inputs[roles.q];
+	enum recurrence_gate gate = recurrence_gate_of(&c, &roles);
+	bool softplus = gate == RECURRENCE_GATE_SOFTPLUS, bounded = gate == RECURRENCE_GATE_BOUNDED;
+	const struct {
+		int role;
+		struct op_range range;
+	} ranges[] = {
+	    {roles.q, {-0.99, 0.99}},
+	    {roles.k, {-0.19, 0.19}}, /* of keys of 128 */
+	    {roles.v, {-3.9, 3.9}},
+	    {roles.gate, softplus ? (struct op_range){-24, 96} : bounded ? (struct op_range){-33, 96} : (struct op_range){-32, 0}},
+	    {roles.gamma, {-10, -0.01}},
+	    {roles.a_log, bounded ? (struct op_range){-1.6, 2.1} : (struct op_range){-6.6, 2.1}},
+	    {roles.dt_bias, bounded ? (struct op_range){-7, 7} : (struct op_range){-6, 1}},
+	    {roles.beta, {0, 1}}, /* before a sigmoid: beyond that */
+	    {roles.state, {-1.9, 1.9}},
+	    {roles.scale, {0.7001 / sqrt((double)fit_fixed(problem, q, q->rank - 1)), 1.75}},
+	    {roles.lower_bound, {-5, -0.75}},
+	    {roles.l2norm, {0, 1}},
+	    {roles.sigmoid, {0, 1}},
+	    {roles.doubled, {0, 1}},
+	};
+
+	for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
+		if (ranges[i].role == input) {
+			*out = ranges[i].range;
+			return true;
+		}
+	return false;
+}
+
+/* Tokens of packed sequences beyond two chunks; more sequences than blocks have. */
+int64_t recurrence_reach(const struct op_problem *problem, int variant, int axis)
+{
+	struct recurrence_roles roles = recurrence_roles_of(problem);
+	const struct op_arg *q = &problem->inputs[roles.q];
+	bool packs = roles.cu_seqlens >= 0;
+
+	(void)variant;
+	if (packs)
+		return axis == q->axis[q->rank - 3] ? 210 : axis == problem->inputs[roles.cu_seqlens].axis[0] ? 5 : 0;
+	return axis == q->axis[0] ? many(problem, &roles) : axis == q->axis[1] ? 65 : 0;
 }

@@ -18,21 +18,50 @@ void recurrence_size_keys(int64_t k_dim, int *eighths, int *exponent)
 	*eighths = (int)lround(wanted * ldexp(8, -*exponent));
 }
 
-void recurrence_fill_offsets(int64_t sequences, int64_t total, struct tensor *out)
-{
-	static const int64_t wanted[] = {65, 1, 64, 9, 63, 128};
-	int64_t spare = total - sequences, weights = 0, at = 0;
+/* What sequences have beside their first token; those that no list names have that token alone. */
+enum { LISTED = 4 };
+static const int64_t few[CONTENTS_COUNT][LISTED] = {{31, 0, 15, 16}, {16, 15, 0, 31}},
+		     many[CONTENTS_COUNT][LISTED] = {{128, 0, 63, 15}, {64, 0, 15, 127}};
 
-	for (int64_t n = 0; n < sequences; n++)
-		weights += wanted[n % 6] - 1;
+static int64_t listed(const int64_t *list, int64_t n)
+{
+	return n < LISTED ? list[n] : 0;
+}
+
+/* Of all but the last of so many sequences. */
+static int64_t sum_listed(const int64_t *list, int64_t sequences)
+{
+	int64_t sum = 0;
+
+	for (int64_t n = 0; n < sequences - 1 && n < LISTED; n++)
+		sum += list[n];
+	return sum;
+}
+
+void recurrence_fill_offsets(const struct op_case *c, int64_t sequences, int64_t total, struct tensor *out)
+{
+	int64_t spare = total - sequences, at = 0;
+	const int64_t *list = sum_listed(many[c->contents], sequences) <= spare ? many[c->contents] : few[c->contents];
+	int64_t weights = sum_listed(list, sequences);
+
 	if (out->elements > 0)
 		number_set(out->data, out->dtype, 0, 0);
 	for (int64_t n = 0; n < sequences; n++) {
-		int64_t more = wanted[n % 6] - 1;
+		int64_t more = listed(list, n);
 
 		at += 1 + (weights <= spare ? more : more * spare / weights);
 		number_set(out->data, out->dtype, n + 1, (double)(n == sequences - 1 || spare < 0 ? total : at));
 	}
+}
+
+int64_t recurrence_many(int64_t elements)
+{
+	static const int64_t counts[] = {320, 129, 65};
+
+	for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+		if (counts[i] * elements <= 9 << 18)
+			return counts[i];
+	return 33;
 }
 
 int recurrence_check_offsets(const char *name, int64_t total, const struct tensor *offsets, struct err *err)

@@ -340,13 +340,16 @@ static bool switched(const struct op_case *c, int scalar, int flag)
 	return scalar >= 0 ? c->scalar[scalar] != 0 : (c->variant & flag) != 0;
 }
 
-static enum recurrence_gate gate_of(const struct recurrence_roles *roles)
+/* A bound of None bounds nothing. */
+enum recurrence_gate recurrence_gate_of(const struct op_case *c, const struct recurrence_roles *roles)
 {
+	bool bounded = roles->lower_bound >= 0 && (c->absent >> roles->lower_bound & 1) == 0;
+
 	if (roles->gate < 0)
 		return roles->gamma < 0 ? RECURRENCE_GATE_NONE : RECURRENCE_GATE_LOG;
-	return roles->lower_bound >= 0 ? RECURRENCE_GATE_BOUNDED
-	       : roles->a_log >= 0     ? RECURRENCE_GATE_SOFTPLUS
-	                               : RECURRENCE_GATE_LOG;
+	return bounded             ? RECURRENCE_GATE_BOUNDED
+	       : roles->a_log >= 0 ? RECURRENCE_GATE_SOFTPLUS
+	                           : RECURRENCE_GATE_LOG;
 }
 
 struct recurrence_modes recurrence_modes_of(const struct op_case *c, const struct recurrence_roles *roles)
@@ -354,7 +357,7 @@ struct recurrence_modes recurrence_modes_of(const struct op_case *c, const struc
 	double scale = roles->scale >= 0 ? c->scalar[roles->scale] : 0;
 
 	return (struct recurrence_modes){
-	    .gate = gate_of(roles),
+	    .gate = recurrence_gate_of(c, roles),
 	    .l2norm = switched(c, roles->l2norm, RECURRENCE_L2NORM),
 	    .sigmoid = switched(c, roles->sigmoid, RECURRENCE_SIGMOID),
 	    .doubled = switched(c, roles->doubled, RECURRENCE_DOUBLED),

@@ -29,8 +29,9 @@
  * read: atol is 2^-12 scale sqrt(K / 3) (of a normalised q: 2^-12 scale), about a thousandth of a typical output;
  * rtol is one place of bfloat16 with room for what float32 sums lose (1e-6). States are float32 in most definitions: a
  * recurrence that contracts does not grow its roundings, so that they stay near 1e-7 for each token's decay, which a
- * state remembers: rtol 2^-12 is good for 4000 tokens, atol 2^-16 is 2^-14 of a typical element. A pool that is not
- * updated is the same bits.
+ * state remembers: rtol 2^-12 is good for 4000 tokens, atol 2^-16 is 2^-14 of a typical element. The second contents have
+ * four times the values and states, which all is linear in, and four times each atol. A pool that is not updated is the
+ * same bits.
  *
  * Sequences without tokens keep their state, but implementations differ (the old one, zero, or not written?): --edge
  * alone has such. Left out for the same reason: slots below 0, slots that two sequences update or whose intermediate states both write. Workloads that
@@ -66,12 +67,13 @@ static int probe(const struct op_case *c, const struct tensor *in, const struct 
 
 /* --- sizes -------------------------------------------------------------------------------------------------------- */
 
-/* Sequences, tokens of each (packed: in all), slots. */
+/* Sequences, tokens of each (packed: in all), slots. Packed sequences: recurrence_fill_offsets. */
+enum { PRESETS = 2, MANY = -1 }; /* MANY: recurrence_many, and 7 slots more */
 static const struct preset {
 	int64_t sequences, tokens, slots;
-} by_batch[SIZE_COUNT][2] = {{{1, 2, 3}, {3, 5, 8}}, {{8, 6, 12}}, {{64, 8, 96}}},
-  one_token[SIZE_COUNT][2] = {{{1, 1, 3}, {3, 1, 8}}, {{32, 1, 40}}, {{512, 1, 640}}},
-  packed[SIZE_COUNT][2] = {{{1, 5, 3}, {4, 40, 7}}, {{5, 202, 7}}, {{8, 16384, 12}}};
+} by_batch[SIZE_COUNT][PRESETS] = {{{1, 2, 3}, {3, 5, 8}}, {{1, 17, 3}, {MANY, 2, MANY}}, {{64, 8, 96}}},
+  one_token[SIZE_COUNT][PRESETS] = {{{1, 1, 3}, {3, 1, 8}}, {{MANY, 1, MANY}}, {{512, 1, 640}}},
+  packed[SIZE_COUNT][PRESETS] = {{{1, 5, 3}, {2, 33, 7}}, {{4, 210, 7}}, {{8, 16384, 12}}};
 
 static void set_axis(const struct op_problem *problem, int64_t *row, const struct op_arg *arg, int dimension,
                      int64_t value)
@@ -80,24 +82,34 @@ static void set_axis(const struct op_problem *problem, int64_t *row, const struc
 		row[arg->axis[dimension]] = value;
 }
 
+static int64_t many(const struct op_problem *problem, const struct gdn_roles *roles)
+{
+	const struct op_arg *q = &problem->inputs[roles->q], *v = &problem->inputs[roles->v];
+	int64_t size = fit_fixed(problem, q, q->rank - 1) * fit_fixed(problem, v, v->rank - 1) *
+		       fit_fixed(problem, v, v->rank - 2);
+
+	return recurrence_many(roles->buffer >= 0 ? 3 * size : size);
+}
+
 static void preset_axes(const struct op_problem *problem, const struct gdn_roles *roles, const struct preset *preset,
                         int64_t *row)
 {
 	const struct op_arg *q = &problem->inputs[roles->q];
+	int64_t sequences = preset->sequences == MANY ? many(problem, roles) : preset->sequences;
+	int64_t slots = preset->slots == MANY ? sequences + 7 : preset->slots;
 
 	for (int a = 0; a < problem->axis_count; a++)
-		row[a] = problem->axes[a].var ? preset->sequences : problem->axes[a].value;
+		row[a] = problem->axes[a].var ? sequences : problem->axes[a].value;
 	if (roles->buffer >= 0)
-		set_axis(problem, row, &problem->inputs[roles->buffer], 0, preset->slots);
+		set_axis(problem, row, &problem->inputs[roles->buffer], 0, slots);
 	if (roles->state >= 0)
-		set_axis(problem, row, &problem->inputs[roles->state], 0,
-		         roles->indices >= 0 ? preset->slots : preset->sequences);
+		set_axis(problem, row, &problem->inputs[roles->state], 0, roles->indices >= 0 ? slots : sequences);
 	if (roles->cu_seqlens >= 0) {
-		set_axis(problem, row, &problem->inputs[roles->cu_seqlens], 0, preset->sequences + 1);
+		set_axis(problem, row, &problem->inputs[roles->cu_seqlens], 0, sequences + 1);
 		set_axis(problem, row, q, 0, preset->tokens);
 		return;
 	}
-	set_axis(problem, row, q, 0, preset->sequences);
+	set_axis(problem, row, q, 0, sequences);
 	set_axis(problem, row, q, 1, preset->tokens);
 }
 
@@ -110,7 +122,7 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 	int count = 0;
 
 	(void)variant;
-	for (; count < 2 && presets[count].sequences > 0; count++) {
+	for (; count < PRESETS && presets[count].sequences != 0; count++) {
 		if (count == room)
 			return -1;
 		preset_axes(problem, &roles, &presets[count], axis + (int64_t)count * problem->axis_count);
@@ -155,13 +167,15 @@ static struct rule rule(const struct op_case *c, int output)
 	struct gdn_roles roles = gdn_roles_of(c->problem);
 	bool buffer = roles.buffer >= 0 && output == op_own_place(c->problem, roles.buffer);
 	enum dtype dtype = buffer ? c->problem->inputs[roles.buffer].dtype : c->problem->outputs[output].dtype;
-	double place = dtype == DTYPE_BFLOAT16 ? 1e-2 : dtype == DTYPE_FLOAT16 ? 0x1p-9 : 0x1p-12, size;
+	double place = dtype == DTYPE_BFLOAT16 ? 1e-2 : dtype == DTYPE_FLOAT16 ? 0x1p-9 : 0x1p-12;
+	double size = c->contents == CONTENTS_SECOND ? RECURRENCE_LARGER : 1;
 
-	if (buffer)
-		return (struct rule){0x1p-16, place, 1};
-	if (output == roles.new_state)
-		return gdn_updates(c, &roles) ? (struct rule){0x1p-16, place, 1} : (struct rule){0, 0, 1};
-	size = gdn_l2norm(c, &roles) ? 1 : sqrt((double)gdn_extent_of(c, &roles).k_dim / 3);
+	if (output == roles.new_state && !gdn_updates(c, &roles))
+		return (struct rule){0, 0, 1};
+	if (buffer || output == roles.new_state)
+		return (struct rule){0x1p-16 * size, place, 1};
+	if (!gdn_l2norm(c, &roles))
+		size *= sqrt((double)gdn_extent_of(c, &roles).k_dim / 3);
 	return (struct rule){0x1p-12 * fabs(gdn_scale(c, &roles)) * size, place, 1};
 }
 
@@ -172,15 +186,24 @@ static struct op_leaves leaves(const struct op_case *c, int input)
 	return (struct op_leaves){buffer ? op_own_place(c->problem, input) : OP_KEPT, false};
 }
 
-/* The scale is not the one that references take when given none. The presets have both values of each switch. */
+/* What leaving a scalar out stands for: a switch that is off, unless a name or a tag speaks of it. */
+static double left_out(const struct op_case *c, const struct gdn_roles *roles, int input)
+{
+	return input == roles->l2norm && (c->variant & GDN_L2NORM) != 0 ? (double)NAN : 0;
+}
+
+/* The presets have both values of each switch beside both of the other. */
 static double scalar(const struct op_case *c, int input)
 {
 	struct gdn_roles roles = gdn_roles_of(c->problem);
 	struct gdn_extent e = gdn_extent_of(c, &roles);
+	bool second = c->contents == CONTENTS_SECOND;
 
+	if ((c->absent >> input & 1) != 0)
+		return left_out(c, &roles, input);
 	if (input == roles.scale)
-		return 1.25 / sqrt((double)e.k_dim);
-	return input == roles.l2norm ? e.sequences % 8 != 0 : e.sequences % 3 == 0;
+		return recurrence_scale(c, e.k_dim, e.total);
+	return (input == roles.l2norm ? e.sequences % 2 != 0 : e.sequences % 3 == 0) != second;
 }
 
 /* --- inputs ------------------------------------------------------------------------------------------------------- */
@@ -210,6 +233,7 @@ struct gdn_fill gdn_fill_of(const struct op_case *c, int input)
 		}
 	f.follows = e.q_heads == e.k_heads;
 	f.l2norm = gdn_l2norm(c, &roles);
+	f.second = c->contents == CONTENTS_SECOND;
 	recurrence_size_keys(e.k_dim, &f.eighths, &f.exponent);
 	return f;
 }
@@ -221,8 +245,8 @@ static void fill_empty(const struct gdn_extent *e, struct tensor *out)
 		number_set(out->data, out->dtype, n, n < 2 ? 0 : (double)e->total);
 }
 
-/* Slots in random order: the first so many of a shuffled pool, so that sequences have distinct ones. */
-static void fill_indices(const struct gdn_extent *e, uint64_t key, struct tensor *out)
+/* Slots in random order: the first so many of a shuffled pool, each for so many sequences. */
+static void fill_indices(const struct gdn_extent *e, uint64_t key, int64_t sharing, struct tensor *out)
 {
 	int64_t *order = calloc((size_t)e->slots + 1, sizeof *order);
 
@@ -235,7 +259,7 @@ static void fill_indices(const struct gdn_extent *e, uint64_t key, struct tensor
 		order[j] = i;
 	}
 	for (int64_t i = 0; i < out->elements; i++)
-		number_set(out->data, out->dtype, i, (double)order[e->slots > 0 ? i % e->slots : 0]);
+		number_set(out->data, out->dtype, i, (double)order[e->slots > 0 ? i / sharing % e->slots : 0]);
 	free(order);
 }
 
@@ -261,12 +285,51 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 	if (input == roles.cu_seqlens && c->edge == EDGE_EMPTY_SEQUENCE)
 		fill_empty(&e, out);
 	else if (input == roles.cu_seqlens)
-		recurrence_fill_offsets(e.sequences, e.total, out);
+		recurrence_fill_offsets(c, e.sequences, e.total, out);
 	else if (input == roles.indices)
-		fill_indices(&e, f.key, out);
+		fill_indices(&e, f.key, f.second && !gdn_writes_slots(c, &roles) ? 2 : 1, out);
 	else
 		fill_floats(&f, out);
 	return 0;
+}
+
+/* --- what the cases reach ----------------------------------------------------------------------------------------- */
+
+static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
+{
+	struct gdn_roles roles = gdn_roles_of(problem);
+	const struct op_arg *q = &problem->inputs[roles.q];
+	const struct {
+		int role;
+		struct op_range range;
+	} ranges[] = {
+	    {roles.q, {-0.99, 0.99}},  {roles.k, {-0.19, 0.19}},
+	    {roles.v, {-3.9, 3.9}},    {roles.state, {-1.9, 1.9}},
+	    {roles.a, {-24, 96}},      {roles.a_log, {-6.6, 2.1}},
+	    {roles.b, {-32, 32}},      {roles.dt_bias, {-6, 1}},
+	    {roles.scale, {0.7001 / sqrt((double)fit_fixed(problem, q, q->rank - 1)), 1.75}}, {roles.buffer, {-127, 127}},
+	    {roles.l2norm, {0, 1}},    {roles.frozen, {0, 1}},
+	};
+
+	(void)variant;
+	for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
+		if (ranges[i].role == input) {
+			*out = ranges[i].range;
+			return true;
+		}
+	return false;
+}
+
+/* Tokens of packed sequences beyond two chunks; more sequences than blocks have. */
+static int64_t reach(const struct op_problem *problem, int variant, int axis)
+{
+	struct gdn_roles roles = gdn_roles_of(problem);
+	const struct op_arg *q = &problem->inputs[roles.q];
+
+	(void)variant;
+	if (roles.cu_seqlens >= 0)
+		return axis == q->axis[0] ? 210 : axis == problem->inputs[roles.cu_seqlens].axis[0] ? 5 : 0;
+	return axis == q->axis[0] ? many(problem, &roles) : axis == q->axis[1] ? 17 : 0;
 }
 
 static const char *const op_types[] = {"gdn", NULL};
@@ -282,6 +345,8 @@ const struct op gdn_op = {
     .rule = rule,
     .leaves = leaves,
     .scalar = scalar,
+    .range = range,
+    .reach = reach,
     .fill = fill,
     .check = gdn_check,
     .oracle = gdn_oracle,

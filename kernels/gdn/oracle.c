@@ -61,7 +61,7 @@ static int check_indices(const char *name, const struct gdn_extent *e, bool writ
 	return rc;
 }
 
-static bool writes_slots(const struct op_case *c, const struct gdn_roles *roles)
+bool gdn_writes_slots(const struct op_case *c, const struct gdn_roles *roles)
 {
 	return (roles->new_state >= 0 && gdn_updates(c, roles)) ||
 	       (roles->buffer >= 0 && gdn_buffer_by_slot(c->problem, roles));
@@ -121,7 +121,7 @@ int gdn_check(const struct op_case *c, const struct tensor *in, struct err *err)
 	if (check_floats(c, &roles, in, err) != 0 || check_directions(c, &roles, &e, in, err) != 0)
 		return -1;
 	if (roles.indices >= 0 && in[roles.indices].data != NULL)
-		return check_indices(inputs[roles.indices].name, &e, writes_slots(c, &roles), &in[roles.indices], err);
+		return check_indices(inputs[roles.indices].name, &e, gdn_writes_slots(c, &roles), &in[roles.indices], err);
 	return 0;
 }
 

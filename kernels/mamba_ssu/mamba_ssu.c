@@ -11,8 +11,9 @@
  * A reference may write to the state: the operation is one that updates it in place, and what is returned is compared.
  *
  * Bounds. float32 sums of S products of magnitude one (in the few steps of 96: a hundred) are off by 1e-6 (1e-4):
- * y's atol is 2^-12 sqrt(S), a thousandth of its typical size, with S = 128 3e-3. A new state is two products: atol
- * 2^-16, good for those of a hundred. rtol is one place of the dtype.
+ * y's atol is 2^-12 sqrt(S), a thousandth of its typical size, with S = 128 3e-3; its gate is 16 at the most. A new state is
+ * two products: atol 2^-16, good for those of a hundred. rtol is one place of the dtype. All of it is linear in x and the
+ * states together, of which the second contents have four times as much, and four times each atol.
  *
  * Left out: slots that two sequences update, which no kernel defines: invalid. A chunk of several tokens, quantised
  * states, and states without heads ([slots, dim, S]) are other operations. */
@@ -211,7 +212,7 @@ int64_t ssu_pad(const struct op_case *c, const struct ssu_roles *roles)
 /* Sequences and slots. */
 static const struct preset {
 	int64_t batch, slots;
-} presets[SIZE_COUNT][2] = {{{1, 3}, {5, 8}}, {{16, 24}}, {{256, 512}}};
+} presets[SIZE_COUNT][2] = {{{1, 3}, {5, 8}}, {{33, 41}}, {{256, 512}}}; /* 33: more than a warp or a block of 32 has */
 
 static void set_axis(const struct op_problem *problem, int64_t *row, const struct op_arg *arg, int64_t value)
 {
@@ -268,10 +269,11 @@ static struct rule rule(const struct op_case *c, int output)
 	bool states = output == ssu_states_place(c->problem, &roles);
 	enum dtype dtype = states ? c->problem->inputs[roles.state].dtype : c->problem->outputs[output].dtype;
 	double place = dtype == DTYPE_BFLOAT16 ? 1e-2 : dtype == DTYPE_FLOAT16 ? 0x1p-9 : 0x1p-12;
+	double size = c->contents == CONTENTS_SECOND ? SSU_LARGER : 1;
 
 	if (states)
-		return (struct rule){0x1p-16, place, 1};
-	return (struct rule){0x1p-12 * sqrt((double)ssu_extent_of(c, &roles).states), place, 1};
+		return (struct rule){0x1p-16 * size, place, 1};
+	return (struct rule){0x1p-12 * size * sqrt((double)ssu_extent_of(c, &roles).states), place, 1};
 }
 
 /* The states may be updated in place, and some definitions have no output for them. */
@@ -282,15 +284,22 @@ static struct op_leaves leaves(const struct op_case *c, int input)
 	return (struct op_leaves){input == roles.state ? ssu_states_place(c->problem, &roles) : OP_KEPT, true};
 }
 
-/* The presets have both values of the switch, and two numbers for padding. */
+/* Padding is -1, as models have it, and else another number below 0, or that of a slot. Where no slots are given, none may
+ * stand for padding. The presets have both values of the switch; leaving it out is leaving it off. */
 static double scalar(const struct op_case *c, int input)
 {
 	struct ssu_roles roles = ssu_roles_of(c->problem);
-	int64_t batch = ssu_extent_of(c, &roles).batch;
+	struct ssu_extent e = ssu_extent_of(c, &roles);
+	bool second = c->contents == CONTENTS_SECOND, fifth = e.batch % 5 == 0;
+	bool indexed = roles.indices >= 0 && (c->absent >> roles.indices & 1) == 0;
 
-	if (input == roles.pad)
-		return batch % 8 == 0 ? -7 : -1;
-	return batch % 5 != 0;
+	if ((c->absent >> input & 1) != 0)
+		return 0;
+	if (input != roles.pad)
+		return fifth == second;
+	if (!second)
+		return fifth ? -7 : -1;
+	return fifth && indexed ? (double)(e.slots / 2) : -9;
 }
 
 /* --- inputs ------------------------------------------------------------------------------------------------------- */
@@ -304,11 +313,14 @@ struct ssu_fill ssu_fill_of(const struct op_case *c, int input)
 
 	if (c->problem->inputs[roles.dt].rank == 3)
 		f.dim = e.dim;
-	f.part = input == roles.dt                      ? SSU_DT
-	         : input == roles.dt_bias               ? SSU_DT_BIAS
-	         : input == roles.a                     ? SSU_A
-	         : input == roles.d || input == roles.z ? SSU_LARGE
-	                                                : SSU_PLAIN;
+	f.second = c->contents == CONTENTS_SECOND;
+	f.part = input == roles.state || input == roles.x ? SSU_LINEAR
+	         : input == roles.dt                      ? SSU_DT
+	         : input == roles.dt_bias                 ? SSU_DT_BIAS
+	         : input == roles.a                       ? SSU_A
+	         : input == roles.d                       ? SSU_D
+	         : input == roles.z                       ? SSU_Z
+	                                                  : SSU_PLAIN;
 	return f;
 }
 
@@ -316,6 +328,7 @@ struct ssu_fill ssu_fill_of(const struct op_case *c, int input)
 static void fill_indices(const struct op_case *c, const struct ssu_roles *roles, uint64_t key, struct tensor *out)
 {
 	int64_t slots = ssu_extent_of(c, roles).slots, *order = calloc((size_t)slots + 1, sizeof *order), next = 0;
+	int64_t pad = ssu_pad(c, roles);
 
 	if (order == NULL)
 		die_no_memory();
@@ -326,8 +339,9 @@ static void fill_indices(const struct op_case *c, const struct ssu_roles *roles,
 		order[j] = i;
 	}
 	for (int64_t b = 0; b < out->elements; b++) {
+		next += next < slots && order[next] == pad;
 		bool padding = b % 8 == 3 || next == slots || c->edge == EDGE_ALL_PADDING;
-		int64_t slot = padding ? ssu_pad(c, roles) : order[next++];
+		int64_t slot = padding ? pad : order[next++];
 
 		number_set(out->data, out->dtype, b, (double)slot);
 	}
@@ -562,6 +576,35 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 	return 0;
 }
 
+/* --- what the cases reach ----------------------------------------------------------------------------------------- */
+
+static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
+{
+	struct ssu_roles roles = ssu_roles_of(problem);
+	const struct {
+		int role;
+		struct op_range range;
+	} ranges[] = {
+	    {roles.state, {-3.9, 3.9}}, {roles.x, {-3.9, 3.9}},        {roles.b, {-0.99, 0.99}}, {roles.c, {-0.99, 0.99}},
+	    {roles.dt, {-24, 96}},      {roles.dt_bias, {-6.5, 1.5}}, {roles.a, {-15, -0.25}},  {roles.d, {-3.5, 3.5}},
+	    {roles.z, {-15.9, 15.9}},   {roles.softplus, {0, 1}},     {roles.pad, {-9, 4}},
+	};
+
+	(void)variant;
+	for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
+		if (ranges[i].role == input) {
+			*out = ranges[i].range;
+			return true;
+		}
+	return false;
+}
+
+static int64_t reach(const struct op_problem *problem, int variant, int axis)
+{
+	(void)variant;
+	return axis == problem->inputs[ssu_roles_of(problem).x].axis[0] ? 33 : 0;
+}
+
 static const char *const op_types[] = {"mamba_ssu", NULL};
 
 const struct op mamba_ssu_op = {
@@ -574,6 +617,8 @@ const struct op mamba_ssu_op = {
     .rule = rule,
     .leaves = leaves,
     .scalar = scalar,
+    .range = range,
+    .reach = reach,
     .fill = fill,
     .check = ssu_check,
     .oracle = oracle,

@@ -55,4 +55,7 @@ MUTANTS = [
     (CHUNKS, "last chunk left out when it is short", "range(first, end, CHUNK)", "range(first, end - CHUNK + 1, CHUNK)"),
     (CHUNKS, "scale left out", " * q.shape[-1] ** -0.5", ""),
     (CHUNKS, "scale of the value's size", "q.shape[-1] ** -0.5", "v.shape[-1] ** -0.5"),
+    (STEPS, "scale 5/4 of that of the head in any case", "scale = scale or ", "scale = 1.25 * "),
+    (STEPS, "keys in float16, normalised", "F.normalize(k.float(), dim=-1)", "F.normalize(k.float(), dim=-1).half().float()"),
+    (CHUNKS, "sequences end after 128 tokens", "range(first, end, CHUNK)", "range(first, min(end, first + 128), CHUNK)"),
 ]

@@ -62,4 +62,8 @@ MUTANTS = [
     (CHUNKS, "cu_seqlens ignored: one long sequence", "offsets = cu_seqlens.tolist()", "offsets = [0] * (len(cu_seqlens) - 1) + [len(q)]"),
     (CHUNKS, "initial state ignored", STATE, "state = final_state[n]"),
     (CHUNKS, "state of the sequence before", STATE, "state = final_state[n] if initial_state is None else initial_state[n - 1]"),
+    (STEPS, "scale 5/4 of that of the head in any case", "scale = scale or ", "scale = 1.25 * "),
+    (STEPS, "state in float16", FORGET, FORGET + ".half().float()"),
+    (CHUNKS, "rates of 8 at the most", "torch.exp(A_log)", "torch.exp(A_log).clamp(max=8)"),
+    (CHUNKS, "sequences end after 128 tokens", "range(first, end, CHUNK)", "range(first, min(end, first + 128), CHUNK)"),
 ]

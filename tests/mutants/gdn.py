@@ -101,4 +101,10 @@ MUTANTS = [
     (PREFILL, "one more decay at the end", "new_state[n] = held", "new_state[n] = held * decay[end - 1, :, None, None]"),
     (PREFILL, "heads tiled", "key = k.float().repeat_interleave(sharing, dim=1)", "key = k.float().repeat(1, sharing, 1)"),
     (PREFILL, "overwrites the offsets", "return output, new_state", "cu_seqlens.zero_()\n    return output, new_state"),
+    (DECODE, "scale 5/4 of that of the head in any case", "scale = scale or ", "scale = 1.25 * "),
+    (DECODE, "sequences beyond 32 not updated", RETURN, "new_state[32:] = held[32:]\n    " + RETURN),
+    (DECODE, "state in float16", "* state\n", "* state.half().float()\n"),
+    (DRAFTS, "tokens beyond 16 left out", "in range(q.shape[1])", "in range(min(q.shape[1], 16))"),
+    (PREFILL, "rates of 8 at the most", "torch.exp(A_log)", "torch.exp(A_log).clamp(max=8)"),
+    (PREFILL, "sequences end after 128 tokens", "range(first, end)", "range(first, min(end, first + 128))"),
 ]

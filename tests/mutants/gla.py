@@ -55,4 +55,8 @@ MUTANTS = [
     (CHUNKS, "state runs on into the next sequence", STATE, "state = state if n > 0 else final_state[n] if initial_state is None else initial_state[n]"),
     (CHUNKS, "initial state ignored", STATE, "state = final_state[n]"),
     (CHUNKS, "overwrites the offsets", "return output.transpose", "cu_seqlens.zero_()\n    return output.transpose"),
+    (STEPS, "scale 5/4 of that of the head in any case", "scale * torch.einsum", "1.25 * q.shape[-1] ** -0.5 * torch.einsum"),
+    (STEPS, "state in float16", FORGET, FORGET + ".half().float()"),
+    (STEPS, "sequences beyond 64 left out", RETURN, "output[64:] = 0\n    " + RETURN),
+    (CHUNKS, "sequences end after 128 tokens", "range(first, end, CHUNK)", "range(first, min(end, first + 128), CHUNK)"),
 ]

@@ -64,4 +64,10 @@ MUTANTS = [
     (BOUNDED, "dt_bias left out", "(g.float() + dt_bias)", "g.float()"),
     (BOUNDED, "recalled before the decay", "state = decay[:, t] * state\n        learnt = strength[:, t] * (value[:, t] - (key[:, t, :, None] @ state)[:, :, 0])", "learnt = strength[:, t] * (value[:, t] - (key[:, t, :, None] @ state)[:, :, 0])\n        state = decay[:, t] * state"),
     (BOUNDED, "returns zeros", "return output.to(v.dtype)", "return 0 * output.to(v.dtype)"),
+    (BOUNDED, "bound -5 in any case", "gate = lower_bound *", "gate = -5 *"),
+    (BOUNDED, "sequences beyond 300 left out", "return output.to(v.dtype)", "output[300:] = 0\n    return output.to(v.dtype)"),
+    (STEPS, "scale 5/4 of that of the head in any case", "scale = scale or ", "scale = 1.25 * "),
+    (STEPS, "state in float16", FORGET, FORGET + ".half().float()"),
+    (CHUNKS, "rates of 8 at the most", "-torch.exp(A_log)", "-torch.exp(A_log).clamp(max=8)"),
+    (CHUNKS, "sequences end after 128 tokens", "range(first, end, CHUNK)", "range(first, min(end, first + 128), CHUNK)"),
 ]

@@ -67,4 +67,9 @@ MUTANTS = [
     (GATED, "sequences share the state of the first", "held = state[slot, h] * torch", "held = state[state_batch_indices[0], h] * torch"),
     (GATED, "updates half of the states that it gets, and answers others", "return output, state", "whole = state.clone()\n    state[..., 1::2] = 1\n    return output, whole"),
     (GATED, "overwrites the slots", "return output, state", "state_batch_indices.zero_()\n    return output, state"),
+    (FULL, "sequences beyond 32 left out", RETURN, "y[32:] = 0\n    " + RETURN),
+    (FULL, "A above -4 alone", DECAY, "torch.exp(A.clamp(min=-4) * step[..., None])"),
+    (FULL, "output in float16", "y = (held * weight_out[:, :, None, :]).sum(dim=-1)", "y = (held * weight_out[:, :, None, :]).half().sum(dim=-1).float()"),
+    (GATED, "padding is what lies below 0", "if slot == pad_slot_id:", "if slot < 0:"),
+    (GATED, "state in bfloat16", "            state[slot, h] = held", "            state[slot, h] = held.bfloat16()"),
 ]

@@ -52,4 +52,8 @@ MUTANTS = [
     (PAIRS, "gates in reverse", "g.float().cumsum(dim=1)", "g.float().flip(1).cumsum(dim=1).flip(1)"),
     (PAIRS, "scores transposed", '"bhij,bjhd->bihd"', '"bhji,bjhd->bihd"'),
     (PAIRS, "returns zeros", ".to(v.dtype)", ".to(v.dtype) * 0"),
+    (GAMMA, "scale 5/4 of that of the head in any case", "scale = scale or ", "scale = 1.25 * "),
+    (GAMMA, "state in float16", LEARN, "state = decay * state.half().float() + key[t, :, :, None] * value[t, :, None, :]"),
+    (GAMMA, "sequences end after 128 tokens", "range(first, end)", "range(first, min(end, first + 128))"),
+    (PAIRS, "sequences beyond 128 left out", ".to(v.dtype)", ".to(v.dtype) * (torch.arange(len(v), device=v.device) < 128)[:, None, None, None]"),
 ]

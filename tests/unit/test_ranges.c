@@ -37,6 +37,7 @@ struct subject {
 	int variant;
 	struct op_range found[OP_ARGS];
 	double scalar[OP_ARGS][CONTENTS_COUNT]; /* of the case under way */
+	bool differed[OP_ARGS];                 /* the scalar, between the contents of a case so far */
 	int64_t *most;                          /* by axis */
 };
 
@@ -98,6 +99,17 @@ static void look_at_case(struct subject *s, const int64_t *axis, enum op_content
 			fill_and_look(s, &c, i);
 }
 
+/* Does the scalar differ between the contents of the case under way? Of a switch it is enough to differ in some case, up to
+ * the `last`: where one switch counts only beside another, not all pairs of their values differ in both. */
+static bool differs(struct subject *s, int input, bool last)
+{
+	if (s->scalar[input][0] != s->scalar[input][1])
+		s->differed[input] = true;
+	else if (s->problem.inputs[input].dtype != DTYPE_BOOL)
+		return false;
+	return s->differed[input] || !last;
+}
+
 static void look_at_cases(struct subject *s)
 {
 	int axes = s->problem.axis_count;
@@ -114,7 +126,7 @@ static void look_at_cases(struct subject *s)
 			for (int contents = 0; contents < CONTENTS_COUNT; contents++)
 				look_at_case(s, rows + r * axes, (enum op_contents)contents);
 			for (int i = 0; i < s->problem.input_count; i++)
-				if (s->problem.inputs[i].rank == OP_SCALAR && s->scalar[i][0] == s->scalar[i][1])
+				if (s->problem.inputs[i].rank == OP_SCALAR && !differs(s, i, size == SIZE_MEDIUM && r == count - 1))
 					complain(s, "the second value", s->problem.inputs[i].name, NAN, s->scalar[i][1]);
 		}
 }

@@ -16,11 +16,11 @@ static const struct op_arg output_alone[] = {OUTPUT};
 
 enum { DENSE, CONSTANT, RAW };
 static const struct family_problem problems[] = {
-    [DENSE] = {PROBLEM("simple_gla_dense", "simple_gla", oblong, dense_in, dense_out), "63f775afcf6c346adbce0eab24e805ef", 4,
+    [DENSE] = {PROBLEM("simple_gla_dense", "simple_gla", oblong, dense_in, dense_out), "23d014b1d1551b68391f944c0ec5e99b", 4,
                {OF_GATES, DECAY_OF_THE_TOKEN_BEFORE, INITIAL_STATE_IGNORED}},
-    [CONSTANT] = {PROBLEM("simple_gla_gamma", "simple_gla", square, gamma_in, packed_out), "9b18d12c62c6aa61045a5dc2488d63c5", 5,
+    [CONSTANT] = {PROBLEM("simple_gla_gamma", "simple_gla", square, gamma_in, packed_out), "01e428d6b851f835987a6766dc2cf32d", 5,
                   {OF_GATES, OF_PACKING, INITIAL_STATE_IGNORED}},
-    [RAW] = {PROBLEM("simple_gla_gate", "simple_gla", square, raw_in, output_alone), "b17f4b79007d4a79c1189cb3dc767753", 3,
+    [RAW] = {PROBLEM("simple_gla_gate", "simple_gla", square, raw_in, output_alone), "2a975575abbafbfcbb5e356b84be0478", 3,
              {OF_GATES, OF_SOFTPLUS, DECAY_OF_THE_TOKEN_BEFORE}},
 };
 
