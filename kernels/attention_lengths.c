@@ -6,7 +6,7 @@ struct length {
 
 enum { PARTS = 12 };
 
-/* Sequence b has part (b - 1) % count. rest: the least that sequence 0 has. */
+/* Sequence b has part (b - 1) % count; the last of all has keys, so that leaving it out shows. rest: the least that sequence 0 has. */
 struct list {
 	bool decode;
 	int count;
@@ -99,8 +99,8 @@ static const struct list lists[LISTS] = {
                             {2, 1025}},
     [LIST_CHUNK_CAUSAL] = {false, 1, {{{256, 256}}, {{257, 257}}}, {512, 513}},
     [LIST_CHUNK_FULL] = {false, 1, {{{256, 17}}, {{257, 16}}}, {512, 20}},
-    [LIST_MANY_DECODE] = {true, 4, {{{1, 1}, {1, 2}, {1, 1}, {1, 0}}, {{1, 0}, {1, 1}, {1, 2}, {1, 1}}}, {1, 3}},
-    [LIST_MANY_PREFILL] = {false, 4, {{{1, 1}, {1, 2}, {2, 2}, {1, 0}}, {{1, 0}, {2, 2}, {1, 1}, {1, 2}}}, {1, 3}},
+    [LIST_MANY_DECODE] = {true, 4, {{{1, 1}, {1, 0}, {1, 2}, {1, 1}}, {{1, 0}, {1, 1}, {1, 1}, {1, 2}}}, {1, 3}},
+    [LIST_MANY_PREFILL] = {false, 4, {{{1, 1}, {1, 0}, {2, 2}, {1, 2}}, {{1, 0}, {2, 2}, {1, 1}, {1, 2}}}, {1, 3}},
 };
 
 /* Elements of an output that a case of MANY may have, and the batches that it may have: above 300, 128, 64, 32. */

@@ -62,7 +62,7 @@ MUTANTS = [
     (SPARSE1, "probabilities in bfloat16", "torch.softmax(logits, dim=-1)", "torch.softmax(logits, dim=-1).bfloat16().float()"),
     (INDEXER, "sequences after the 300th not looked at", "in enumerate(seq_lens.tolist())", "in enumerate(seq_lens.tolist()[:300])"),
     (INDEXER, "all keys that reach the least chosen score", BEST, "best = (scores >= torch.topk(scores, min(chosen, length)).values[-1]).nonzero().flatten()"),
-    (INDEXER, "scores below 0 counted as 0", SCORES, SCORES + ".relu()"),
+    (INDEXER, "scores below 0 counted as 0", SCORES, "scores = torch.relu(weights[i] @ torch.relu(q_index_fp8[i].float() @ keys.T))"),
     (INDEXER, "places after the last key have score 0", BEST, "best = torch.topk(torch.cat([scores, scores.new_zeros(-length % page_size)]), min(chosen, length)).indices"),
     (INDEXER, "last key left out of a multiple of 128", BEST, "best = torch.topk(scores[: length - (length % 128 == 0 and length < chosen)], min(chosen, length - (length % 128 == 0 and length < chosen))).indices"),
 ]
