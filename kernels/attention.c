@@ -148,6 +148,8 @@ int attention_check(const struct op_case *c, const struct attention_roles *roles
 
 /* --- the truth ---------------------------------------------------------------------------------------------------- */
 
+enum { PARALLEL_FROM = 1 << 20 }; /* products from which threads are worth their start: sequences may be many and short */
+
 /* The keys and values of one sequence, one after the other. */
 struct gathered {
 	int64_t count;
@@ -261,8 +263,10 @@ static void attend_sequence(const struct attention_view *v, int64_t b)
 	struct attention_span span = attention_span_of(v, b);
 	struct gathered g = gather(v, &span);
 	int64_t heads = v->extent.heads;
+	double products = (double)(span.queries * heads) * (double)g.count *
+	                  (double)(v->extent.dim[0] + v->extent.dim[1] + v->extent.value_dim);
 
-#pragma omp parallel for schedule(dynamic)
+#pragma omp parallel for schedule(dynamic) if (products >= PARALLEL_FROM)
 	for (int64_t i = 0; i < span.queries * heads; i++) {
 		int64_t seen = attention_seen(v, &span, i / heads);
 

@@ -6,12 +6,14 @@
  * The bounds. Values v are uniform on [-1, 1), standard deviation 0.58. Of n keys with logits of variance s^2 some
  * min(n, n e^-s^2) hold the weight, so an output's standard deviation is 0.58 sqrt(e^(s^2) / n) once n > e^(s^2).
  *
- *   output  atol 2^-8 (1/150 of the standard deviation), halved whenever n grows by 4 beyond 2 e^(s^2): it follows the
- *           weakest signals of the case. rtol 1e-2: float32 sums are within 1e-6 of the truth, and the one rounding
- *           after them may then fall to the other side, one ulp of bfloat16 (2^-7) away. Other dtypes: two ulps of
- *           float16 (2^-9), 1e-3 for float32, and atol in proportion
- *   lse     atol 2^-13, rtol 1e-5: float32 sums of 128 to 576 products, of magnitude 300 where queries are large, are
- *           off by 1e-4 (measured: 3e-5), and |lse| is 200 there. A scale 2 % off moves lse by 0.05 in most rows. */
+ *   output  atol 2^-12. float32 sums are within 1e-6 of the truth where logits are small; where queries are 32 times as large a
+ *           logit of 500 may be 1e-4 off, and with it a weight w by 1e-4 w (1 - w) and the output by 5e-5. Weights that were
+ *           rounded to bfloat16 are 1e-3 off each, the output by 2e-4 to 1e-3, which shows where it is near 0: where values of
+ *           both signs cancel. So that the weakest signals show too, atol is at most 2^-8 (1/150 of the standard deviation),
+ *           halved whenever n grows by 4 beyond 2 e^(s^2). rtol 1e-2: the one rounding after the sums may fall to the other
+ *           side, one ulp of bfloat16 (2^-7) away; two ulps of float16 (2^-9), 1e-3 for float32
+ *   lse     atol 2^-13, rtol 1e-5: float32 sums of 128 to 576 products, of magnitude 500 where queries are large, are
+ *           off by 1e-4 (measured: 3e-5), and |lse| is 400 there. A scale 2 % off moves lse by 0.05 in most rows. */
 #include "kernels/attention_inputs.h"
 
 #include <math.h>
@@ -20,6 +22,7 @@
 
 #include "base/err.h"
 #include "kernels/attention.h"
+#include "kernels/attention_lengths.h"
 
 static void *take(int64_t count, size_t size)
 {
@@ -56,6 +59,7 @@ struct draft {
 	int64_t *queries, *entries, *weight;
 	uint64_t key;
 	bool lengths; /* the last page may be partly filled */
+	int64_t *keys; /* lengths that a list gives; -1: the entries say it */
 };
 
 /* share[i] is the least that i takes; the rest of `total` is dealt by weight. False: the least is too much already. */
@@ -138,15 +142,36 @@ static bool deal(struct draft *d, const struct attention_extent *e, bool decode,
 	return (decode || deal_queries(d, e->queries)) && deal_entries(d, e->entries);
 }
 
+/* The lengths of default cases: false if the axes are not those of a list. */
+static bool deal_list(struct draft *d, const struct attention_extent *e, bool decode, enum op_contents contents)
+{
+	struct attention_totals totals = {e->batch, e->queries, e->entries, e->page_size, decode};
+	enum attention_list list = attention_list_of(&totals);
+	int64_t left = e->entries;
+
+	for (int64_t b = d->batch - 1; b >= 0 && list != LIST_NONE; b--) {
+		attention_list_lengths(list, &totals, contents, b, &d->queries[b], &d->keys[b]);
+		d->kind[b] = PLAIN;
+		d->entries[b] = b == 0 ? left : (d->keys[b] + d->page_size - 1) / d->page_size;
+		left -= d->entries[b];
+	}
+	if (list != LIST_NONE && d->lengths) /* one key in the last page, or all that it holds */
+		d->keys[0] = contents == CONTENTS_FIRST ? (d->entries[0] - 1) * d->page_size + 1
+		                                        : d->entries[0] * d->page_size;
+	return list != LIST_NONE;
+}
+
 static int64_t last_of(const struct draft *d, int64_t b)
 {
 	int64_t before = (d->entries[b] - 1) * d->page_size, least = d->queries[b] - before;
 
 	if (d->entries[b] == 0)
 		return 0;
+	least = least < 1 ? 1 : least > d->page_size ? d->page_size : least;
+	if (d->lengths && d->keys[b] >= 0)
+		return d->keys[b] - before > least ? d->keys[b] - before : least;
 	if (!d->lengths || b % 8 == 4)
 		return d->page_size;
-	least = least < 1 ? 1 : least > d->page_size ? d->page_size : least;
 	if (d->kind[b] == ONE_KEY || d->kind[b] == SQUARE || least >= d->page_size - 1)
 		return least;
 	return least + philox_bits(d->key, 4 * b + 2) % (d->page_size - least);
@@ -176,6 +201,7 @@ struct attention_plan attention_plan_of(const struct op_case *c, const struct at
 	    .queries = take(e.batch, sizeof *d.queries),
 	    .entries = take(e.batch, sizeof *d.entries),
 	    .weight = take(e.batch, sizeof *d.weight),
+	    .keys = take(e.batch, sizeof *d.keys),
 	    .key = plan_key(c, roles),
 	    .lengths = roles->last_page_len >= 0 || e.page_size == 1,
 	};
@@ -186,13 +212,16 @@ struct attention_plan attention_plan_of(const struct op_case *c, const struct at
 	    .last = take(e.batch, sizeof *plan.last),
 	};
 
-	if (!deal(&d, &e, decode, true) && !deal(&d, &e, decode, false))
+	for (int64_t b = 0; b < e.batch; b++)
+		d.keys[b] = -1;
+	if (!deal_list(&d, &e, decode, c->contents) && !deal(&d, &e, decode, true) && !deal(&d, &e, decode, false))
 		deal_anyhow(&d, e.queries, e.entries, decode);
 	sum_up(&d, &plan);
 	free(d.kind);
 	free(d.queries);
 	free(d.entries);
 	free(d.weight);
+	free(d.keys);
 	return plan;
 }
 
@@ -295,9 +324,19 @@ static struct rows_seen rows_seen_by(const struct attention_extent *e, uint64_t 
 	return r;
 }
 
+/* How many rows query t >= 8 has, from the first place on. */
+static int64_t few_rows(int64_t query)
+{
+	if (query < 8 + 15)
+		return (16 << (query - 8) / 3) + (query - 8) % 3 - 1;
+	return query % 4 == 3 ? 0 : 1 + query % 2;
+}
+
 static bool is_seen(const struct rows_seen *r, int64_t j)
 {
-	switch (r->query % 8) {
+	if (r->query >= 8)
+		return j < few_rows(r->query) && j < r->most;
+	switch (r->query) {
 	case 1:
 		return j < 1 && r->most > 0;
 	case 2:
@@ -399,6 +438,15 @@ int attention_used(const struct op_case *c, const struct attention_roles *roles,
 	return rc;
 }
 
+double attention_scale(const struct op_case *c, const struct attention_roles *roles, double canonical)
+{
+	struct attention_extent e = attention_extent_of(c, roles);
+
+	if (c->contents == CONTENTS_FIRST)
+		return canonical;
+	return (roles->sparse >= 0 ? e.queries : e.batch) == 1 ? 1.25 : 0.65 * canonical;
+}
+
 /* --- values ------------------------------------------------------------------------------------------------------- */
 
 /* Variance of a logit when queries are uniform on [-2^exponent, 2^exponent) and keys on [-1, 1). */
@@ -430,6 +478,7 @@ struct attention_recipe attention_recipe_of(const struct op_case *c, const struc
 	f.dim = c->axis[arg->axis[arg->rank - 1]];
 	f.row = f.dim * (f.is_query ? e.heads : e.kv_heads);
 	f.exponent = query_exponent(c, roles);
+	f.most = arg->dtype == DTYPE_FLOAT8_E4M3FN ? 8 : 15;
 	f.bits = arg->dtype == DTYPE_FLOAT16 ? 10 : arg->dtype == DTYPE_FLOAT32 || arg->dtype == DTYPE_FLOAT64 ? 20 : 7;
 	return f;
 }
@@ -541,14 +590,15 @@ struct rule attention_rule(const struct op_case *c, const struct attention_roles
 	if (output == roles->lse)
 		return (struct rule){0x1p-13, 1e-5, 1};
 	if (dtype == DTYPE_FLOAT16)
-		rule = (struct rule){0x1p-11, 0x1p-9, 1};
+		rule.rtol = 0x1p-9;
 	else if (dtype == DTYPE_FLOAT32 || dtype == DTYPE_FLOAT64)
-		rule = (struct rule){0x1p-12, 1e-3, 1};
+		rule.rtol = 1e-3;
 	else if (dtype != DTYPE_BFLOAT16)
 		return rule_default(dtype);
 	weighty = 2 * exp(logit_variance(c, roles, query_exponent(c, roles)));
 	for (double longest = longest_of(c, roles); longest > weighty; longest /= 4)
 		rule.atol /= 2;
+	rule.atol = rule.atol < 0x1p-12 ? rule.atol : 0x1p-12;
 	return rule;
 }
 
@@ -575,26 +625,46 @@ static int64_t fixed_batch(const struct op_problem *problem, const struct attent
 
 /* Axes that no tensor has (a batch_size that a constraint speaks of) are taken for the number of sequences. Pages: so
  * many as ragged lengths may need, enough for one sequence to have several, and a few more that nobody uses. */
-static void preset_axes(const struct op_problem *problem, const struct attention_roles *roles,
-                        const struct attention_preset *preset, int64_t *row)
+static void set_totals(const struct op_problem *problem, const struct attention_roles *roles,
+                       const struct attention_totals *totals, int64_t *row)
 {
-	const struct op_arg *key = &problem->inputs[roles->key[0]];
-	bool paged = roles->kv_indices >= 0;
-	int64_t page_size = paged ? problem->axes[key->axis[1]].value : 1, batch = fixed_batch(problem, roles);
-
-	batch = batch >= 0 ? batch : preset->batch;
-
-	int64_t entries = (preset->keys + batch * (page_size - 1)) / page_size;
-
-	entries = !paged || entries > batch ? entries : batch + 1;
+	int64_t batch = totals->batch, entries = totals->entries;
 
 	for (int a = 0; a < problem->axis_count; a++)
 		row[a] = problem->axes[a].var ? batch : problem->axes[a].value;
-	set_axis(problem, row, roles->query[0], 0, roles->qo_indptr >= 0 ? preset->queries : batch);
+	set_axis(problem, row, roles->query[0], 0, roles->qo_indptr >= 0 ? totals->queries : batch);
 	set_axis(problem, row, roles->kv_indptr, 0, batch + 1);
 	set_axis(problem, row, roles->qo_indptr, 0, batch + 1);
 	set_axis(problem, row, roles->kv_indices, 0, entries);
-	set_axis(problem, row, roles->key[0], 0, paged ? entries + entries / 4 + 3 : preset->keys);
+	set_axis(problem, row, roles->key[0], 0, roles->kv_indices >= 0 ? entries + entries / 4 + 3 : entries);
+}
+
+/* Elements that a query has in all heads of the output. */
+static int64_t row_of(const struct op_problem *problem, const struct attention_roles *roles)
+{
+	const struct op_arg *output = &problem->outputs[roles->output];
+
+	return problem->axes[output->axis[1]].value * problem->axes[output->axis[2]].value;
+}
+
+static void preset_axes(const struct op_problem *problem, const struct attention_roles *roles,
+                        const struct attention_preset *preset, int64_t *row)
+{
+	bool paged = roles->kv_indices >= 0;
+	int64_t page_size = paged ? problem->axes[problem->inputs[roles->key[0]].axis[1]].value : 1;
+	int64_t batch = fixed_batch(problem, roles);
+	struct attention_totals totals;
+
+	if (batch < 0 && preset->list != LIST_NONE) {
+		totals = attention_list_totals(preset->list, page_size, row_of(problem, roles));
+	} else {
+		batch = batch >= 0 ? batch : preset->batch;
+		totals = (struct attention_totals){.batch = batch, .queries = preset->queries, .page_size = page_size};
+		totals.entries = (preset->keys + batch * (page_size - 1)) / page_size;
+		if (paged && totals.entries <= batch)
+			totals.entries = batch + 1;
+	}
+	set_totals(problem, roles, &totals, row);
 }
 
 int attention_sizes(const struct op_problem *problem, const struct attention_roles *roles,
@@ -605,6 +675,77 @@ int attention_sizes(const struct op_problem *problem, const struct attention_rol
 	for (int i = 0; i < count; i++)
 		preset_axes(problem, roles, &presets[i], axis + (int64_t)i * problem->axis_count);
 	return count;
+}
+
+/* Of latent heads, where a pair of query and key costs ten times as much, medium has no CHUNK. */
+static const struct attention_preset prefill_sizes[SIZE_COUNT][2] = {
+    [SIZE_SMALL] = {{1, 16, 33, LIST_SINGLE_PREFILL}, {4, 16, 44, LIST_NONE}},
+    [SIZE_MEDIUM] = {{8, 160, 640, LIST_BLOCKS_PREFILL}, {37, 46, 50, LIST_MANY_PREFILL}},
+    [SIZE_LARGE] = {{8, 4096, 16384, LIST_NONE}},
+};
+
+int attention_prefill_sizes(const struct op_problem *problem, const struct attention_roles *roles, enum op_size size,
+                            int64_t *axis, int room)
+{
+	struct attention_preset presets[3] = {prefill_sizes[size][0], prefill_sizes[size][1]};
+	bool latent = roles->query[1] >= 0;
+	int count = presets[1].batch == 0 ? 1 : 2;
+
+	if (size == SIZE_MEDIUM && latent)
+		presets[0].list = LIST_BLOCKS_LATENT;
+	if (size == SIZE_MEDIUM && !latent)
+		presets[count++] =
+		    (struct attention_preset){2, 520, 536, attention_is_causal(problem, roles) ? LIST_CHUNK_CAUSAL
+		                                                                               : LIST_CHUNK_FULL};
+	return attention_sizes(problem, roles, presets, count, axis, room);
+}
+
+/* --- what default cases reach ------------------------------------------------------------------------------------- */
+
+/* Offsets and numbers of pages and rows only have to lead somewhere; how long sequences are is a matter of the axes. */
+bool attention_range(const struct op_problem *problem, const struct attention_roles *roles, int input, struct op_range *out)
+{
+	const struct op_arg *key = &problem->inputs[roles->key[0]];
+	int part = roles->query[1] >= 0 ? roles->query[1] : roles->key[0];
+	const struct op_arg *last = &problem->inputs[part];
+	int64_t dim = problem->axes[last->axis[last->rank - 1]].value + (roles->query[1] >= 0 ? 128 : 0);
+
+	if (input == roles->last_page_len && !problem->axes[key->axis[1]].var) {
+		*out = (struct op_range){1, (double)problem->axes[key->axis[1]].value};
+		return true;
+	}
+	if (input == roles->scale) /* below what models have, and that of normalised queries and keys */
+		*out = (struct op_range){0.651 / sqrt((double)dim), 1.25};
+	else if (input == roles->query[0] || input == roles->query[1])
+		*out = (struct op_range){-100, 100};
+	else
+		*out = (struct op_range){-0.99, 0.99};
+	return !is_structure(roles, input);
+}
+
+static bool is_axis(const struct op_problem *problem, int input, int dimension, int axis)
+{
+	return input >= 0 && problem->inputs[input].axis[dimension] == axis;
+}
+
+/* The most of what `axis` counts in the cases of medium; pages, of which a few are nobody's, follow from their numbers. */
+int64_t attention_reach(const struct op_problem *problem, const struct attention_roles *roles, int axis)
+{
+	bool decode = roles->qo_indptr < 0, latent = roles->query[1] >= 0, paged = roles->kv_indices >= 0;
+	enum attention_list many = decode ? LIST_MANY_DECODE : LIST_MANY_PREFILL;
+	int64_t batch = attention_list_totals(many, 1, row_of(problem, roles)).batch;
+
+	if (roles->kv_indptr >= 0 && fixed_batch(problem, roles) >= 0)
+		return 0;
+	if (is_axis(problem, roles->query[0], 0, axis))
+		return decode ? batch : latent ? 376 : 769; /* one sequence of 513 queries, of latent heads of 65 */
+	if (is_axis(problem, roles->kv_indptr, 0, axis))
+		return batch + 1;
+	if (!paged && roles->sparse < 0 && is_axis(problem, roles->key[0], 0, axis))
+		return 1025;
+	if (is_axis(problem, roles->kv_indices, 0, axis)) /* one sequence of more than 1024 keys */
+		return 1025 / problem->axes[problem->inputs[roles->key[0]].axis[1]].value + 1;
+	return 0;
 }
 
 /* --- edges -------------------------------------------------------------------------------------------------------- */
@@ -638,7 +779,7 @@ static bool sparse_edge_axes(const struct op_problem *problem, const struct atte
 static void set_edge(const struct op_problem *problem, const struct attention_roles *roles, int64_t batch,
                      int64_t queries, int64_t entries, int64_t *axis)
 {
-	struct attention_preset preset = {batch, queries, 0};
+	struct attention_preset preset = {batch, queries, 0, LIST_NONE};
 
 	preset_axes(problem, roles, &preset, axis);
 	set_axis(problem, axis, roles->query[0], 0, queries);

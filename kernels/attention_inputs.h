@@ -1,6 +1,7 @@
 /* attention_inputs - sequences, pages and values that make mistakes in attention show.
  *
- * Sequences (attention_plan). Lengths are ragged; sequence b % 8 has a part of its own:
+ * Sequences (attention_plan). Most default cases have the lengths of a list (kernels/attention_lengths.h). Whatever other axes
+ * there are: lengths are ragged; sequence b % 8 has a part of its own:
  *
  *   0, 4  plain: keys before the first query (so that a mask must be aligned at the end). 4: its last page is full
  *   1     one query, one key
@@ -15,20 +16,23 @@
  * parts, all sequences are plain; if they force queries to outnumber keys, so it is (a workload may want that; the
  * presets never do: definitions disagree on causal rows that see no key).
  *
- * Sparse rows: query t % 8 has 0: all; 1: one; 2: all but one in the middle; 3: none; 4: a hundred at the front;
- * 5: half of them, scattered; 6: all; 7: two at the end. One key row in eight is in no query's list.
+ * Sparse rows: query 0 has all; 1: one; 2: all but one in the middle; 3: none; 4: a hundred at the front; 5: half of them,
+ * scattered; 6: all; 7: two at the end; 8 to 22: 15, 16, 17, 31, 32, 33, … 257 at the front; of those after them, so that many
+ * are cheap, each one, two or none. One key row in eight is in no query's list.
  *
  * Values. Keys and values are uniform on [-1, 1), queries on [-2^e, 2^e) with e such that the logits' standard
  * deviation is near 2.5 whatever the scale: a few keys then hold most of the weight, so leaving out any one key moves
  * some head's output by far more than the bound, and sums of many values do not vanish. Of (query + head) % 16, 5 is 16
- * times as large (its softmax overflows if the maximum is not subtracted), 9 is zero (the plain mean; lse is log2 of
- * the number of keys). Rows that nobody uses, and what follows the last key in a last page, are NaN.
+ * times as large and 13 is 32 times (their softmax overflows if the maximum is not subtracted; those that see one key have all
+ * their logits far below 0 as often as far above), 9 is zero (the plain mean of equal logits; lse is log2 of the number of
+ * keys). Rows that nobody uses, and what follows the last key in a last page, are NaN.
  *
  * Left out, because correct implementations differ: causal rows that see no key though their sequence has some, page
  * numbers or sparse rows that occur twice in one sequence, last page lengths of 0 where there is a page. */
 #ifndef REFTEST_KERNELS_ATTENTION_INPUTS_H
 #define REFTEST_KERNELS_ATTENTION_INPUTS_H
 
+#include "kernels/attention_lengths.h"
 #include "kernels/attention_roles.h"
 #include "kernels/inputs.h"
 
@@ -38,7 +42,7 @@ struct attention_recipe {
 	int64_t row; /* elements of a row of keys, of a query's heads */
 	int64_t dim; /* elements of a head */
 	int is_query;
-	int exponent;        /* of a query's scale */
+	int exponent, most;  /* of a query's scale; the most that its dtype has room for */
 	int bits;            /* fraction bits: exact in the dtype */
 	const uint8_t *used; /* [rows] 0: this row is NaN; NULL: every row is used. Where the elements are made */
 };
@@ -52,7 +56,9 @@ HOST_DEVICE static inline float attention_element(const struct attention_recipe 
 	if (f->is_query) {
 		int64_t kind = (row + index % f->row / f->dim) % 16;
 
-		return kind == 9 ? 0 : value * float_power(f->exponent + (kind == 5 ? 4 : 0));
+		int exponent = f->exponent + (kind == 5 ? 4 : kind == 13 ? 5 : 0);
+
+		return kind == 9 ? 0 : value * float_power(exponent < f->most ? exponent : f->most);
 	}
 	return f->used != NULL && f->used[row] == 0 ? float_from_bits(0x7fc00000u) : value;
 }
@@ -76,17 +82,32 @@ int attention_used(const struct op_case *c, const struct attention_roles *roles,
 int attention_fill(const struct op_case *c, const struct attention_roles *roles, int input, struct tensor *out,
                    struct err *err);
 
+/* op.scalar: in the first contents the scale that models have. In the second 0.65 times it, which is no common fraction of it
+ * (1 / sqrt 2, ln 2, 1 / sqrt 3); where there is one sequence (sparse: one query) 1.25, as of models whose queries and keys
+ * are normalised. */
+double attention_scale(const struct op_case *c, const struct attention_roles *roles, double canonical);
+
 /* The bounds of an output: see attention_inputs.c. */
 struct rule attention_rule(const struct op_case *c, const struct attention_roles *roles, int output);
 
-/* One case of a size preset: so many sequences, queries (decode: one a sequence) and keys, in all. */
+/* One case of a size preset: so many sequences, queries (decode: one a sequence) and keys, in all; with a list, where the axes
+ * are free, what that says. */
 struct attention_preset {
 	int64_t batch, queries, keys;
+	enum attention_list list;
 };
 
 /* op.sizes for problems with sequences: one row of axis values for each preset; -1: `room` is too small. */
 int attention_sizes(const struct op_problem *problem, const struct attention_roles *roles,
                     const struct attention_preset *presets, int count, int64_t *axis, int room);
+
+/* op.sizes of prefill. */
+int attention_prefill_sizes(const struct op_problem *problem, const struct attention_roles *roles, enum op_size size,
+                            int64_t *axis, int room);
+
+/* op.range and op.reach. */
+bool attention_range(const struct op_problem *problem, const struct attention_roles *roles, int input, struct op_range *out);
+int64_t attention_reach(const struct op_problem *problem, const struct attention_roles *roles, int axis);
 
 /* op.edges of every attention family (dsa_paged has more of its own behind them), and op.edge_axes for the problem with these
  * roles. */

@@ -106,26 +106,20 @@ int attention_paged_match(const struct op_problem *problem, enum attention_heads
 }
 
 static const struct attention_preset decode_sizes[SIZE_COUNT][2] = {
-    [SIZE_SMALL] = {{1, 0, 23}, {4, 0, 60}},
-    [SIZE_MEDIUM] = {{9, 0, 2048}},
-    [SIZE_LARGE] = {{64, 0, 131072}},
-};
-/* Medium has a sequence of more than 512 queries, at which references may cut; of latent attention, where a key is ten
- * times as long, it has not. */
-static const struct attention_preset prefill_sizes[SIZE_COUNT][2] = {
-    [SIZE_SMALL] = {{1, 6, 17}, {4, 16, 44}},
-    [SIZE_MEDIUM] = {{8, 160, 640}, {2, 520, 536}},
-    [SIZE_LARGE] = {{8, 4096, 16384}},
+    [SIZE_SMALL] = {{1, 0, 33, LIST_SINGLE_DECODE}, {4, 0, 60, LIST_NONE}},
+    [SIZE_MEDIUM] = {{13, 0, 2048, LIST_BLOCKS_DECODE}, {37, 0, 40, LIST_MANY_DECODE}},
+    [SIZE_LARGE] = {{64, 0, 131072, LIST_NONE}},
 };
 
 int attention_paged_sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
 	struct attention_roles roles = attention_paged_roles(problem);
-	const struct attention_preset *presets = roles.qo_indptr < 0 ? decode_sizes[size] : prefill_sizes[size];
-	bool one = presets[1].batch == 0 || (size == SIZE_MEDIUM && roles.query[1] >= 0);
+	const struct attention_preset *presets = decode_sizes[size];
 
 	(void)variant;
-	return attention_sizes(problem, &roles, presets, one ? 1 : 2, axis, room);
+	if (roles.qo_indptr >= 0)
+		return attention_prefill_sizes(problem, &roles, size, axis, room);
+	return attention_sizes(problem, &roles, presets, presets[1].batch == 0 ? 1 : 2, axis, room);
 }
 
 bool attention_paged_edge_axes(const struct op_problem *problem, int variant, int edge, int64_t *axis)
@@ -134,6 +128,22 @@ bool attention_paged_edge_axes(const struct op_problem *problem, int variant, in
 
 	(void)variant;
 	return attention_edge_axes(problem, &roles, edge, axis);
+}
+
+bool attention_paged_range(const struct op_problem *problem, int variant, int input, struct op_range *out)
+{
+	struct attention_roles roles = attention_paged_roles(problem);
+
+	(void)variant;
+	return attention_range(problem, &roles, input, out);
+}
+
+int64_t attention_paged_reach(const struct op_problem *problem, int variant, int axis)
+{
+	struct attention_roles roles = attention_paged_roles(problem);
+
+	(void)variant;
+	return attention_reach(problem, &roles, axis);
 }
 
 struct rule attention_paged_rule(const struct op_case *c, int output)
@@ -152,7 +162,7 @@ double attention_paged_scalar(const struct op_case *c, int input)
 	struct attention_extent extent = attention_extent_of(c, &roles);
 
 	(void)input;
-	return 1 / sqrt((double)(roles.query[1] < 0 ? extent.dim[0] : 128 + extent.dim[1]));
+	return attention_scale(c, &roles, 1 / sqrt((double)(roles.query[1] < 0 ? extent.dim[0] : 128 + extent.dim[1])));
 }
 
 int attention_paged_fill(const struct op_case *c, int input, struct tensor *out, struct err *err)

@@ -32,6 +32,8 @@ struct attention_roles attention_paged_roles(const struct op_problem *problem);
 int attention_paged_match(const struct op_problem *problem, enum attention_heads heads, struct err *why);
 int attention_paged_sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room);
 bool attention_paged_edge_axes(const struct op_problem *problem, int variant, int edge, int64_t *axis);
+bool attention_paged_range(const struct op_problem *problem, int variant, int input, struct op_range *out);
+int64_t attention_paged_reach(const struct op_problem *problem, int variant, int axis);
 struct rule attention_paged_rule(const struct op_case *c, int output);
 double attention_paged_scalar(const struct op_case *c, int input);
 int attention_paged_fill(const struct op_case *c, int input, struct tensor *out, struct err *err);

@@ -59,19 +59,28 @@ int attention_ragged_match(const struct op_problem *problem, struct err *why)
 	return attention_is_causal(problem, &roles) ? ATTENTION_CAUSAL : ATTENTION_FULL;
 }
 
-/* Medium has a sequence of more than 512 queries, at which references may cut. */
-static const struct attention_preset small[] = {{1, 6, 17}, {4, 16, 44}};
-static const struct attention_preset medium[] = {{8, 160, 640}, {2, 520, 536}};
-static const struct attention_preset large[] = {{8, 4096, 16384}};
-
 int attention_ragged_sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
 	struct attention_roles roles = attention_ragged_roles(problem);
 
 	(void)variant;
-	if (size == SIZE_LARGE)
-		return attention_sizes(problem, &roles, large, 1, axis, room);
-	return attention_sizes(problem, &roles, size == SIZE_SMALL ? small : medium, 2, axis, room);
+	return attention_prefill_sizes(problem, &roles, size, axis, room);
+}
+
+bool attention_ragged_range(const struct op_problem *problem, int variant, int input, struct op_range *out)
+{
+	struct attention_roles roles = attention_ragged_roles(problem);
+
+	(void)variant;
+	return attention_range(problem, &roles, input, out);
+}
+
+int64_t attention_ragged_reach(const struct op_problem *problem, int variant, int axis)
+{
+	struct attention_roles roles = attention_ragged_roles(problem);
+
+	(void)variant;
+	return attention_reach(problem, &roles, axis);
 }
 
 struct rule attention_ragged_rule(const struct op_case *c, int output)
@@ -87,7 +96,7 @@ double attention_ragged_scalar(const struct op_case *c, int input)
 	struct attention_roles roles = attention_ragged_roles(c->problem);
 
 	(void)input;
-	return 1 / sqrt((double)attention_extent_of(c, &roles).dim[0]);
+	return attention_scale(c, &roles, 1 / sqrt((double)attention_extent_of(c, &roles).dim[0]));
 }
 
 int attention_ragged_fill(const struct op_case *c, int input, struct tensor *out, struct err *err)

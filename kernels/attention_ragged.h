@@ -24,6 +24,8 @@ struct attention_roles attention_ragged_roles(const struct op_problem *problem);
 int attention_ragged_match(const struct op_problem *problem, struct err *why);
 int attention_ragged_sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room);
 bool attention_ragged_edge_axes(const struct op_problem *problem, int variant, int edge, int64_t *axis);
+bool attention_ragged_range(const struct op_problem *problem, int variant, int input, struct op_range *out);
+int64_t attention_ragged_reach(const struct op_problem *problem, int variant, int axis);
 struct rule attention_ragged_rule(const struct op_case *c, int output);
 double attention_ragged_scalar(const struct op_case *c, int input);
 int attention_ragged_fill(const struct op_case *c, int input, struct tensor *out, struct err *err);

@@ -211,26 +211,42 @@ static void indexer_row_axes(const struct op_problem *problem, int64_t batch, in
 	set_axis(problem, row, cache, 0, pages + pages / 2 + 2);
 }
 
-/* Number of sequences or queries, and how many keys there are: halves, quarters of what is to be chosen. */
+/* Number of sequences or queries (MANY: as many as attention's lists have), and how many keys there are: halves, quarters of
+ * what is to be chosen. */
+enum { MANY = -1 };
 static const struct dsa_preset {
 	int64_t count, parts;
-} attention_presets[SIZE_COUNT][2] = {{{1, 3}, {8, 3}}, {{16, 6}}, {{1024, 64}}},
-  indexer_presets[SIZE_COUNT][2] = {{{1, 5}, {5, 5}}, {{8, 8}}, {{64, 64}}};
+} attention_presets[SIZE_COUNT][2] = {{{1, 3}, {8, 3}}, {{MANY, 6}}, {{1024, 64}}},
+  indexer_presets[SIZE_COUNT][2] = {{{1, 5}, {5, 5}}, {{MANY, 8}}, {{64, 64}}};
+
+/* Elements that a row of the output has. */
+static int64_t row_of(const struct op_problem *problem, int variant)
+{
+	struct attention_roles roles;
+
+	if (variant == DSA_INDEXER)
+		return problem->axes[problem->outputs[0].axis[1]].value;
+	roles = dsa_paged_roles(problem);
+	return problem->axes[problem->outputs[roles.output].axis[1]].value *
+	       problem->axes[problem->outputs[roles.output].axis[2]].value;
+}
 
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
 	const struct dsa_preset *presets = variant == DSA_INDEXER ? indexer_presets[size] : attention_presets[size];
 	int count = 0;
 
-	for (; count < 2 && presets[count].count > 0; count++) {
+	for (; count < 2 && presets[count].count != 0; count++) {
+		int64_t many = attention_list_totals(LIST_MANY_DECODE, 1, row_of(problem, variant)).batch;
+		int64_t rows = presets[count].count == MANY ? many : presets[count].count;
 		int64_t *row = axis + (int64_t)count * problem->axis_count;
 
 		if (count == room)
 			return -1;
 		if (variant == DSA_INDEXER)
-			indexer_row_axes(problem, presets[count].count, presets[count].parts, row);
+			indexer_row_axes(problem, rows, presets[count].parts, row);
 		else
-			attention_row_axes(problem, presets[count].count, presets[count].parts, row);
+			attention_row_axes(problem, rows, presets[count].parts, row);
 	}
 	return count;
 }
@@ -278,11 +294,15 @@ static int64_t edge_length(const struct indexer_extent *e, int edge, int64_t roo
 static int64_t length_of(const struct op_case *c, const struct indexer_extent *e, uint64_t key, int64_t b)
 {
 	int64_t room = e->pages > 0 ? e->most_pages * e->page_size : 0;
-	int64_t page = at_most(e->page_size, room);
+	int second = c->contents == CONTENTS_SECOND;
 
 	if (c->edge != 0)
 		return edge_length(e, c->edge, room, b);
-	switch (b % 8) {
+	if (b >= 8 + 15)
+		return at_most((b + 1) % 4, room); /* the 301st has one */
+	if (b >= 8)
+		return at_most((16 << (b - 8) / 3) + (b - 8) % 3 - 1, room);
+	switch (b) {
 	case 1:
 		return at_most(1, room);
 	case 2:
@@ -292,13 +312,13 @@ static int64_t length_of(const struct op_case *c, const struct indexer_extent *e
 	case 4:
 		return at_most(e->chosen + 1, room);
 	case 5:
-		return at_most(e->chosen / 2 + 5, room);
+		return at_most(e->chosen / 2 + (second ? 0 : 5), room);
 	case 6:
-		return room > 0 ? 1 + philox_bits(key, b) % room : 0;
+		return second ? at_most(e->chosen - 1, room) : room > 0 ? 1 + philox_bits(key, b) % room : 0;
 	case 7:
-		return page;
+		return at_most(e->page_size + second, room);
 	default:
-		return room > 3 ? room - 3 : room;
+		return room > 3 && !second ? room - 3 : room;
 	}
 }
 
@@ -356,6 +376,21 @@ uint8_t *indexer_used(const struct op_case *c, const struct indexer_roles *roles
 	return used;
 }
 
+struct indexer_cache indexer_cache_of(const struct op_case *c, const struct indexer_roles *roles)
+{
+	struct indexer_extent e = indexer_extent_of(c, roles);
+
+	return (struct indexer_cache){.key = input_key(c, roles->cache),
+				      .page_size = e.page_size,
+				      .dim = e.dim,
+				      .equal = c->contents == CONTENTS_SECOND ? 8 : 1};
+}
+
+int64_t indexer_heads_of(const struct op_case *c, const struct indexer_roles *roles, int input)
+{
+	return input == roles->weights ? indexer_extent_of(c, roles).heads : 0;
+}
+
 /* The octet of the cache's first key, or of its scale, that stands where `index` does in another. */
 static int64_t of_first_key(const struct indexer_cache *f, int64_t index)
 {
@@ -366,10 +401,10 @@ static int64_t of_first_key(const struct indexer_cache *f, int64_t index)
 
 static void fill_cache(const struct op_case *c, const struct indexer_roles *roles, struct tensor *out)
 {
-	struct indexer_extent e = indexer_extent_of(c, roles);
 	uint8_t *used = indexer_used(c, roles);
-	struct indexer_cache f = {input_key(c, roles->cache), e.page_size, e.dim,
-				  c->edge == EDGE_EQUAL_SCORES ? NULL : used};
+	struct indexer_cache f = indexer_cache_of(c, roles);
+
+	f.used = c->edge == EDGE_EQUAL_SCORES ? NULL : used;
 
 #pragma omp parallel for if (out->elements >= PARALLEL_FROM)
 	for (int64_t i = 0; i < out->elements; i++)
@@ -382,6 +417,7 @@ static int fill_indexer(const struct op_case *c, int input, struct tensor *out)
 	struct indexer_roles roles = indexer_roles_of(c->problem);
 	struct indexer_extent e = indexer_extent_of(c, &roles);
 	uint64_t key = input_key(c, input), table_key = input_key(c, roles.table);
+	int64_t heads = indexer_heads_of(c, &roles, input);
 
 	if (input == roles.cache) {
 		fill_cache(c, &roles, out);
@@ -397,7 +433,7 @@ static int fill_indexer(const struct op_case *c, int input, struct tensor *out)
 	} else {
 		for (int64_t i = 0; i < out->elements; i++)
 			number_store(out->data, out->dtype, i,
-				     indexer_element(input == roles.query, philox_bits(key, i)));
+				     indexer_element(heads, (int)c->contents, i, philox_bits(key, i)));
 	}
 	return 0;
 }
@@ -448,7 +484,43 @@ static double scalar(const struct op_case *c, int input)
 	struct attention_roles roles = dsa_paged_roles(c->problem);
 
 	(void)input;
-	return 1 / sqrt(128 + (double)attention_extent_of(c, &roles).dim[1]);
+	return attention_scale(c, &roles, 1 / sqrt(128 + (double)attention_extent_of(c, &roles).dim[1]));
+}
+
+/* Numbers of pages only have to lead somewhere. */
+static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
+{
+	struct indexer_roles indexer;
+	struct attention_roles roles;
+	int64_t chosen;
+
+	if (variant != DSA_INDEXER) {
+		roles = dsa_paged_roles(problem);
+		return attention_range(problem, &roles, input, out);
+	}
+	indexer = indexer_roles_of(problem);
+	chosen = problem->axes[problem->outputs[0].axis[1]].value;
+	if (input == indexer.query)
+		*out = (struct op_range){-7.5, 7.5};
+	else if (input == indexer.weights)
+		*out = (struct op_range){-1.49, 1.49};
+	else if (input == indexer.lengths) /* from none to more than twice as many as are to be chosen */
+		*out = (struct op_range){0, 2 * (double)chosen};
+	else if (input == indexer.cache) /* every octet: keys up to e4m3's largest, of either sign */
+		*out = (struct op_range){problem->inputs[input].dtype == DTYPE_INT8 ? -128 : 0,
+					 problem->inputs[input].dtype == DTYPE_INT8 ? 127 : 255};
+	return input != indexer.table;
+}
+
+static int64_t reach(const struct op_problem *problem, int variant, int axis)
+{
+	const struct op_arg *first = &problem->outputs[0];
+	struct attention_roles roles;
+
+	if (variant == DSA_INDEXER)
+		return axis == first->axis[0] ? attention_list_totals(LIST_MANY_DECODE, 1, row_of(problem, variant)).batch : 0;
+	roles = dsa_paged_roles(problem);
+	return attention_reach(problem, &roles, axis);
 }
 
 static int fill(const struct op_case *c, int input, struct tensor *out, struct err *err)
@@ -501,6 +573,8 @@ const struct op dsa_paged_op = {
     .edge_axes = edge_axes,
     .rule = rule,
     .scalar = scalar,
+    .range = range,
+    .reach = reach,
     .fill = fill,
     .check = check,
     .oracle = oracle,

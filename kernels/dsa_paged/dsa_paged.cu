@@ -278,12 +278,12 @@ static __global__ void __launch_bounds__(THREADS)
 }
 
 static __global__ void __launch_bounds__(THREADS)
-    make_elements(void *data, enum dtype dtype, int64_t elements, uint64_t key, int is_query)
+    make_elements(void *data, enum dtype dtype, int64_t elements, uint64_t key, int64_t heads, int turn)
 {
 	int64_t threads = (int64_t)gridDim.x * THREADS;
 
 	for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < elements; i += threads)
-		number_store(data, dtype, i, indexer_element(is_query, philox_bits(key, i)));
+		number_store(data, dtype, i, indexer_element(heads, turn, i, philox_bits(key, i)));
 }
 
 /* The cache, with the table of used keys on the device for as long as the kernel needs it. */
@@ -291,7 +291,7 @@ static int fill_cache(const struct op_case *c, const struct indexer_roles *roles
                       cudaStream_t stream, struct err *err)
 {
 	struct indexer_extent e = indexer_extent_of(c, roles);
-	struct indexer_cache f = {input_key(c, roles->cache), e.page_size, e.dim, NULL};
+	struct indexer_cache f = indexer_cache_of(c, roles);
 	uint8_t *used = indexer_used(c, roles);
 	size_t keys = (size_t)(e.pages * e.page_size);
 	void *table = NULL;
@@ -326,7 +326,7 @@ static int fill_indexer(const struct op_case *c, int input, struct tensor *out, 
 	if (input == roles.cache)
 		return fill_cache(c, &roles, out, grid, stream, err);
 	make_elements<<<grid, THREADS, 0, stream>>>(out->data, out->dtype, out->elements, input_key(c, input),
-	                                            input == roles.query);
+	                                            indexer_heads_of(c, &roles, input), (int)c->contents);
 	return cuda_check(cudaGetLastError(), "launching the fill of the indexer", err);
 }
 

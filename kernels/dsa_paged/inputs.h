@@ -3,18 +3,32 @@
  *
  * Sparse attention (op.match's variant DSA_ATTENTION): kernels/attention_inputs.h.
  *
- * The indexer (DSA_INDEXER). Sequence b % 8 has 0: nearly all its table holds; 1: one key; 2: as many keys as are to be
- * chosen; 3: none; 4: one more than are to be chosen; 5: half as many, at no page's end; 6: a random length; 7: one
- * page. A sequence's pages are distinct and in random order; sequences share pages. One page in eight is used by
- * nobody; table entries beyond a sequence's pages point at such a page. Unused keys, in unused pages or after the last
- * key, are NaN, and so are their scales.
+ * The indexer (DSA_INDEXER). Of sequences 0 … 7 the first contents, and the second:
+ *
+ *   0  all that its table holds but 3 keys         all that its table holds
+ *   1  one key                                     one key
+ *   2  as many keys as are to be chosen            as many
+ *   3  none                                        none
+ *   4  one more than are to be chosen              one more
+ *   5  half as many, and 5                         half as many
+ *   6  a random length                             one fewer than are to be chosen
+ *   7  one page                                    one page and a key
+ *
+ * 8 to 22 have 15, 16, 17, 31, 32, 33, … 257 keys; those after them, so that many are cheap, none to three. A sequence's pages
+ * are distinct and in random order; sequences share pages. One page in eight is used by nobody; table entries beyond a
+ * sequence's pages point at such a page. Unused keys, in unused pages or after the last key, are NaN, and so are their scales.
  *
  * The edges have three sequences: of no keys; of one fewer than are to be chosen, one, and a page and one; of all that the
  * table holds, where every key and every scale is the cache's first.
  *
  *   queries  uniform on [-8, 8), keys uniform on [-448, 448), both rounded to the dtype (keys: e4m3)
  *   scales   of keys: [1, 2) * 2^-8 … 2^-11, so that order by score is not order without them
- *   weights  uniform on [-1, 1): of either sign, so that order by score is not order without them, or without the relu */
+ *   weights  uniform on [-1, 1): of either sign, so that order by score is not order without them, or without the relu; of
+ *            every third sequence 0.5 less and of every third 0.5 more, so that scores are nearly all below 0, or all above,
+ *            and of the others on both sides of it
+ *
+ * In the second contents eight neighbours in the cache are one and the same key: the least chosen score is that of several
+ * keys, of which not all may be chosen. In the first no two keys are the same. */
 #ifndef REFTEST_KERNELS_DSA_PAGED_INPUTS_H
 #define REFTEST_KERNELS_DSA_PAGED_INPUTS_H
 
@@ -41,6 +55,7 @@ struct indexer_extent {
 struct indexer_cache {
 	uint64_t key;
 	int64_t page_size, dim;
+	int equal; /* so many neighbours are one and the same key */
 	const uint8_t *used; /* [pages * page size] 0: this key is NaN; NULL: all are used. Where the octets are made */
 };
 
@@ -50,21 +65,23 @@ HOST_DEVICE static inline uint8_t indexer_octet(const struct indexer_cache *f, i
 	int64_t page_bytes = f->page_size * (f->dim + 4), page = index / page_bytes, place = index % page_bytes;
 	int64_t keys_end = f->page_size * f->dim, slot = place < keys_end ? place / f->dim : (place - keys_end) / 4;
 	int used = f->used == NULL || f->used[page * f->page_size + slot] != 0;
+	int64_t copied = index - slot % f->equal * (place < keys_end ? f->dim : 4); /* the first of its equals */
 
 	if (place < keys_end)
-		return used ? e4m3_from_float(uniform_signed(philox_bits(f->key, index), 8) * 448) : 0x7f;
+		return used ? e4m3_from_float(uniform_signed(philox_bits(f->key, copied), 8) * 448) : 0x7f;
 
 	int octet = (int)((place - keys_end) % 4);
-	uint32_t random = philox_bits(f->key, index - octet);
+	uint32_t random = philox_bits(f->key, copied - octet);
 	float scale = (float)(128 + (random & 127)) * float_power(-15 - (int)(random >> 7 & 3));
 
 	return (uint8_t)((used ? float_bits(scale) : 0x7fc00000u) >> (8 * octet));
 }
 
-/* Element `index` of the indexer's queries (is_query) or weights. */
-HOST_DEVICE static inline float indexer_element(int is_query, uint32_t random)
+/* An element of the indexer's queries (heads 0), or of weights of so many heads: element `index`. `turn`: op_case.contents. */
+HOST_DEVICE static inline float indexer_element(int64_t heads, int turn, int64_t index, uint32_t random)
 {
-	return is_query ? uniform_signed(random, 7) * 8 : uniform_signed(random, 20);
+	return heads == 0 ? uniform_signed(random, 7) * 8
+	                  : uniform_signed(random, 20) + 0.5f * (float)((index / heads + turn) % 3 - 1);
 }
 
 #ifdef __cplusplus
@@ -76,6 +93,10 @@ struct attention_roles dsa_paged_roles(const struct op_problem *problem);
 struct indexer_roles indexer_roles_of(const struct op_problem *problem);
 
 struct indexer_extent indexer_extent_of(const struct op_case *c, const struct indexer_roles *roles);
+
+/* How the cache's octets are made but for `used`, and the heads that indexer_element is asked with for an input. */
+struct indexer_cache indexer_cache_of(const struct op_case *c, const struct indexer_roles *roles);
+int64_t indexer_heads_of(const struct op_case *c, const struct indexer_roles *roles, int input);
 
 /* A byte a key, 1 where a sequence has it, from malloc; NULL: all (the caller brings lengths or table). Host only. */
 uint8_t *indexer_used(const struct op_case *c, const struct indexer_roles *roles);

@@ -56,4 +56,13 @@ MUTANTS = [
     (INDEXER, "returns int64", "return (output,)", "return (output.long(),)"),
     (INDEXER, "overwrites the lengths", "return (output,)", "seq_lens.add_(1)\n    return (output,)"),
     (INDEXER, "is not deterministic, as a set right", "return (output,)", "torch.seed()\n    return (output[:, torch.randperm(chosen, device=output.device)],)"),
+    (SPARSE, "the scale that models have, whatever is asked for", "* sm_scale", "/ math.sqrt(192)"),
+    (SPARSE1, "queries after the 300th not looked at", "for t in range(q_nope.shape[0]):", "for t in range(min(q_nope.shape[0], 300)):"),
+    (SPARSE, "last key left out of a multiple of 32", VALID, VALID + "\n        slots = slots[: len(slots) - (0 < len(slots) < 1024 and len(slots) % 32 == 0)]"),
+    (SPARSE1, "probabilities in bfloat16", "torch.softmax(logits, dim=-1)", "torch.softmax(logits, dim=-1).bfloat16().float()"),
+    (INDEXER, "sequences after the 300th not looked at", "in enumerate(seq_lens.tolist())", "in enumerate(seq_lens.tolist()[:300])"),
+    (INDEXER, "all keys that reach the least chosen score", BEST, "best = (scores >= torch.topk(scores, min(chosen, length)).values[-1]).nonzero().flatten()"),
+    (INDEXER, "scores below 0 counted as 0", SCORES, "scores = torch.relu(weights[i] @ torch.relu(q_index_fp8[i].float() @ keys.T))"),
+    (INDEXER, "places after the last key have score 0", BEST, "best = torch.topk(torch.cat([scores, scores.new_zeros(-length % page_size)]), min(chosen, length)).indices"),
+    (INDEXER, "last key left out of a multiple of 128", BEST, "best = torch.topk(scores[: length - (length % 128 == 0 and length < chosen)], min(chosen, length - (length % 128 == 0 and length < chosen))).indices"),
 ]

@@ -44,4 +44,13 @@ MUTANTS = [
     (FULL, "returns bfloat16 log-sum-exp", RETURN, "return output, lse.bfloat16()"),
     (FULL, "overwrites its input", RETURN, "q.zero_()\n    " + RETURN),
     (FULL, "is not deterministic, within bounds", RETURN, "torch.seed()\n    " + RETURN.replace("lse", "lse + 1e-5 * torch.rand((), device=q.device)")),
+    (C128, "the scale that models have, whatever is asked for", "* sm_scale", "/ math.sqrt(head_dim)"),
+    (FULL, "the scale that models have, whatever is asked for", "* sm_scale", "/ math.sqrt(q.shape[-1])"),
+    (C128, "sequences after the 128th not looked at", "range(len(qo_indptr) - 1)", "range(min(len(qo_indptr) - 1, 128))"),
+    (C256, "sequences after the 300th not looked at", "range(len(qo_indptr) - 1)", "range(min(len(qo_indptr) - 1, 300))"),
+    (FULL, "keys after the 1024th not looked at", "keys = slice(kv_indptr[i].item(), kv_indptr[i + 1].item())", "keys = slice(kv_indptr[i].item(), min(kv_indptr[i + 1].item(), kv_indptr[i].item() + 1024))"),
+    (C256, "mask one key late for a multiple of 128 queries", "tril(diagonal=num_kv - num_q)", "tril(diagonal=num_kv - num_q + (num_q % 128 == 0))"),
+    (C128, "mask one key late for a query after a multiple of 32", "tril(diagonal=num_kv - num_q)", "tril(diagonal=num_kv - num_q + (num_q > 1 and num_q % 32 == 1))"),
+    (C256, "probabilities in bfloat16", WEIGHTS, "weights = torch.softmax(logits, dim=-1).bfloat16().float()"),
+    (FULL, "output of bfloat16 probabilities and values", 'torch.einsum("qhn,nhd->qhd", weights, wide_v)', 'torch.einsum("qhn,nhd->qhd", weights.bfloat16(), wide_v.bfloat16())'),
 ]

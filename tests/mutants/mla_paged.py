@@ -40,4 +40,12 @@ MUTANTS = [
     (PREFILL, "returns float32", RETURN, "return output.float(), lse"),
     (PREFILL, "overwrites its input", RETURN, "q_pe.zero_()\n    " + RETURN),
     (PREFILL, "is not deterministic, within bounds", RETURN, "torch.seed()\n    " + RETURN.replace("lse", "lse + 1e-5 * torch.rand((), device=lse.device)")),
+    (DECODE, "the scale that models have, whatever is asked for", "* sm_scale", "/ math.sqrt(192)"),
+    (PREFILL, "the scale that models have, whatever is asked for", "* sm_scale", "/ math.sqrt(192)"),
+    (DECODE, "sequences after the 128th not looked at", "for i in range(q_nope.shape[0]):", "for i in range(min(q_nope.shape[0], 128)):"),
+    (PREFILL, "sequences after the 300th not looked at", "for i in range(len(qo_indptr) - 1):", "for i in range(min(len(qo_indptr) - 1, 300)):"),
+    (DECODE, "last key left out of a multiple of 64", LENGTH, LENGTH + "\n        length -= length % 64 == 0"),
+    (PREFILL, "mask one key late for a multiple of 32 queries", PLACES, PLACES + " + ((stop - begin) % 32 == 0)"),
+    (DECODE, "probabilities in bfloat16", "torch.softmax(logits, dim=-1)", "torch.softmax(logits, dim=-1).bfloat16().float()"),
+    (PREFILL, "probabilities in bfloat16", "(weights @ latents)", "(weights.bfloat16() @ latents.bfloat16())"),
 ]

@@ -33,4 +33,10 @@ MUTANTS = [
     (FULL, "returns float32", RETURN, "return output.float(), lse"),
     (FULL, "overwrites its input", RETURN, "v.zero_()\n    " + RETURN),
     (FULL, "is not deterministic, within bounds", RETURN, "torch.seed()\n    " + RETURN.replace("lse", "lse + 1e-5 * torch.rand((), device=q.device)")),
+    (CAUSAL, "the scale that models have, whatever is asked for", "* sm_scale", "/ math.sqrt(192)"),
+    (FULL, "the scale that models have, whatever is asked for", "* sm_scale", "/ math.sqrt(192)"),
+    (CAUSAL, "sequences after the 64th not looked at", "for i in range(len(qo_indptr) - 1):", "for i in range(min(len(qo_indptr) - 1, 64)):"),
+    (FULL, "keys after the 1024th not looked at", "keys = slice(kv_indptr[i].item(), kv_indptr[i + 1].item())", "keys = slice(kv_indptr[i].item(), min(kv_indptr[i + 1].item(), kv_indptr[i].item() + 1024))"),
+    (CAUSAL, "mask one key late for a multiple of 256 queries", PLACES, PLACES + " + (num_q % 256 == 0)"),
+    (CAUSAL, "probabilities in bfloat16", WEIGHTS, "weights = torch.softmax(logits, dim=-1).bfloat16().float()"),
 ]

@@ -108,8 +108,8 @@ static inline struct tensor make_tensor(const struct op_case *c, const struct op
 }
 
 /* Inputs and room for outputs; no truth yet. */
-static inline void make_inputs(struct world *w, const struct op *op, const struct op_problem *problem,
-                               const int64_t *axis, uint64_t seed, uint32_t given, int edge)
+static inline void make_inputs_of(struct world *w, const struct op *op, const struct op_problem *problem,
+                                  const int64_t *axis, uint64_t seed, uint32_t given, int edge, enum op_contents contents)
 {
 	struct err err = {""};
 
@@ -117,7 +117,7 @@ static inline void make_inputs(struct world *w, const struct op *op, const struc
 	w->op = op;
 	w->c.problem = problem;
 	w->c.axis = w->axis;
-	w->c.seed = seed;
+	op_case_set_contents(&w->c, seed, contents);
 	w->c.given = given;
 	w->c.edge = edge;
 	memcpy(w->axis, axis, (size_t)problem->axis_count * sizeof *axis);
@@ -140,14 +140,26 @@ static inline void make_inputs(struct world *w, const struct op *op, const struc
 	}
 }
 
-static inline void make_world(struct world *w, const struct op *op, const struct op_problem *problem,
-                              const int64_t *axis, uint64_t seed)
+static inline void make_inputs(struct world *w, const struct op *op, const struct op_problem *problem,
+                               const int64_t *axis, uint64_t seed, uint32_t given, int edge)
+{
+	make_inputs_of(w, op, problem, axis, seed, given, edge, CONTENTS_FIRST);
+}
+
+static inline void make_world_of(struct world *w, const struct op *op, const struct op_problem *problem,
+                                 const int64_t *axis, uint64_t seed, enum op_contents contents)
 {
 	struct err err = {""};
 
-	make_inputs(w, op, problem, axis, seed, 0, 0);
+	make_inputs_of(w, op, problem, axis, seed, 0, 0, contents);
 	assert_int_equal(op->check(&w->c, w->in, &err), 0);
 	assert_int_equal(op->oracle(&w->c, w->in, w->truth, &err), 0);
+}
+
+static inline void make_world(struct world *w, const struct op *op, const struct op_problem *problem,
+                              const int64_t *axis, uint64_t seed)
+{
+	make_world_of(w, op, problem, axis, seed, CONTENTS_FIRST);
 }
 
 static inline void free_world(struct world *w)

@@ -151,14 +151,14 @@ static void indices_that_point_nowhere_are_refused(void **state)
 	expect_invalid(&w, "kv_indptr", 9, 1e6, "page numbers");
 	expect_invalid(&w, "kv_indptr", 0, -1, "kv_indptr[0] is -1, not 0");
 	expect_invalid(&w, "kv_indptr", 5, 0, "kv_indptr[5] is 0");
-	expect_invalid(&w, "kv_last_page_len", 2, 17, "a last page holds 1 to 16 keys");
-	expect_invalid(&w, "kv_last_page_len", 2, 0, "kv_last_page_len[2] is 0");
+	expect_invalid(&w, "kv_last_page_len", 3, 17, "a last page holds 1 to 16 keys");
+	expect_invalid(&w, "kv_last_page_len", 3, 0, "kv_last_page_len[3] is 0");
 	expect_axes_invalid(&w, "num_pages", 0, "but the caches have no page");
 	free_world(&w);
 	prefill(&b, causal_name, little_pages);
 	rows_of(&mla_paged_op, &b.problem, SIZE_MEDIUM, axis);
 	make_world(&w, &mla_paged_op, &b.problem, axis, 0);
-	expect_invalid(&w, "qo_indptr", 8, 161, "nor above the 160 queries");
+	expect_invalid(&w, "qo_indptr", 13, 161, "nor above the 142 queries");
 	expect_nobodys(&w, "qo_indptr", 3);
 	free_world(&w);
 }
@@ -187,6 +187,8 @@ static void the_scale_is_that_of_unabsorbed_heads(void **state)
 	decode(&b, deepseek);
 	rows_of(&mla_paged_op, &b.problem, SIZE_SMALL, axis);
 	assert_true(mla_paged_op.scalar(&c, 6) == 1 / sqrt(192));
+	c.contents = CONTENTS_SECOND;
+	assert_true(mla_paged_op.scalar(&c, 6) != 1 / sqrt(192));
 }
 
 static void a_correct_reference_passes_for_twenty_seeds(void **state)
