@@ -180,7 +180,7 @@ HOST_DEVICE static inline int64_t sampling_place(const struct sampling_fill *f, 
 static inline int sampling_kept(const struct sampling_fill *f, int64_t row)
 {
 	const int kept[] = {2, 3, 4, 2};
-	const int wide[] = {65, 128, 255, 500, 511, 700, 1000, 1020, 100, 127, 129, 256, 257, 512, 513, 1019};
+	const int wide[] = {256, 500, 255, 65, 511, 700, 1000, 1020, 128, 512, 257, 100, 513, 129, 1019, 127};
 	int kind = sampling_kind_of(f, row), block = (int)(row / SAMPLING_BLOCK % 8);
 	int single = (f->filters & ~SAMPLING_RENORM) != (SAMPLING_TOP_K | SAMPLING_TOP_P);
 

@@ -19,7 +19,6 @@ MUTANTS = [
     (TOP_K, "one token too many", "torch.topk(row, k)", "torch.topk(row, min(k + 1, vocab_size))"),
     (TOP_K, "k ignored", "torch.topk(row, k)", "torch.topk(row, vocab_size)"),
     (TOP_K, "k of 64 at most", "torch.topk(row, k)", "torch.topk(row, k if k == vocab_size else min(k, 64))"),
-    (TOP_K, "a token found by its probability", "tokens[drawn]", "(row == weights[drawn]).nonzero()[0]"),
     (TOP_K, "the smallest k", "torch.topk(row, k)", "torch.topk(row, k, largest=False)"),
     (TOP_K, "the first row's k for all", "torch.topk(row, k)", "torch.topk(row, min(max(1, int(top_k[0])), vocab_size))"),
     (TOP_K, "the batch's largest k for all", "torch.topk(row, k)", "torch.topk(row, int(top_k.max()))"),
