@@ -9,7 +9,8 @@
  * way, also where the kernel of that name does (an intermediate in 8 bits is 2.6 % off in the root mean square, weights
  * in MXFP4 11 %: those are not this operation).
  *
- * Bounds. Let s be the standard deviation of an output, 0.1 to 1 by the inputs' making (times the routing's factor). A
+ * Bounds. Let s be the standard deviation of an output, 0.1 to 1 by the inputs' making (times the routing's factor, and 2
+ * at most where weights are given up to 2). A
  * reference sums H and then I products in float32: n terms, one after the other, are off by 0.43 2^-24 sqrt(n / 2) of
  * the sum's standard deviation, 1.5e-6 for H = 7168, and the second sum averages what the first left; one in 10^7
  * elements is 5.5 times that, 2^-17 s. So
@@ -112,17 +113,40 @@ static bool heavy(const struct op_problem *problem, const struct moe_roles *role
 	return count > 0x1p30;
 }
 
-/* References look at every weight, whatever the tokens: 13 tokens are no dearer than one, and go to several experts.
- * Where there are more than 2^30 weights, which takes a reference half a minute on two cores, one is left out. */
+/* Is a case of many tokens hardly dearer than one of few? Where tokens mostly go to other devices (traffic.h), or a token's
+ * experts are small. */
+static bool many_are_cheap(const struct op_problem *problem, const struct moe_roles *roles, int variant)
+{
+	struct op_constant constants[OP_CONSTANTS];
+	const struct op_arg *w2 = &problem->inputs[roles->weights2];
+	double picks = 2, weights = 3;
+
+	if (heavy(problem, roles))
+		return false;
+	if (roles->logits >= 0 && w2->axis[0] != problem->inputs[roles->logits].axis[1] &&
+	    if_var(problem, problem->inputs[roles->logits].axis[1], 0) > if_var(problem, w2->axis[0], 16))
+		return true;
+	if (roles->ids >= 0)
+		picks = (double)if_var(problem, problem->inputs[roles->ids].axis[1], 4);
+	else if (routing_constants(problem, variant, constants) > 0)
+		picks = constants[0].value; /* not a number: nobody knows */
+	for (int d = 1; d < w2->rank; d++)
+		weights *= (double)if_var(problem, w2->axis[d], 256);
+	return picks * weights <= 0x1p22;
+}
+
+/* References look at every weight of the experts that are chosen: 16 tokens go to few. 321 reach blocks of 16 to 256 tokens
+ * and one more, and for an expert the numbers of traffic.h. Where there are more than 2^30 weights, which takes a reference
+ * half a minute on two cores, the first case is left out. */
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
-	static const int64_t tokens[SIZE_COUNT][2] = {{1, 13}, {48, 0}, {1024, 0}};
+	static const int64_t tokens[SIZE_COUNT][2] = {{1, 16}, {321, 0}, {1024, 0}};
 	struct moe_roles roles = moe_roles_of(problem);
+	bool few = size == SIZE_MEDIUM && !many_are_cheap(problem, &roles, variant);
 	int count = 0;
 
-	(void)variant;
 	for (int i = heavy(problem, &roles) && size == SIZE_SMALL; i < 2 && tokens[size][i] > 0 && count < room; i++)
-		set_axes(problem, &roles, tokens[size][i], axis + (int64_t)count++ * problem->axis_count);
+		set_axes(problem, &roles, few ? 48 : tokens[size][i], axis + (int64_t)count++ * problem->axis_count);
 	return count;
 }
 
@@ -185,21 +209,37 @@ static struct rule rule(const struct op_case *c, int output)
 
 /* --- inputs ------------------------------------------------------------------------------------------------------- */
 
-/* Experts of the device in the middle; the factor of DeepSeek-V3; and, where nothing but the scalar says, 2 experts. */
+static int64_t offset_of(const struct moe_extent *e, bool second)
+{
+	int64_t others = e->experts - e->local, middle, offset = others / 3;
+
+	if (e->local < 1 || others < 1)
+		return 0;
+	middle = e->experts / 2 / e->local * e->local;
+	if (offset % e->local == 0)
+		offset++;
+	return !second ? middle : offset == middle ? offset - 1 : offset;
+}
+
+/* First the experts of the device in the middle, the factor of DeepSeek-V3 and, where nothing but the scalar says, 2 experts
+ * of 4 groups; then experts that no division into equal devices gives, a factor below 1, and other numbers. */
 static double scalar(const struct op_case *c, int input)
 {
 	struct moe_roles roles = moe_roles_of(c->problem);
 	struct moe_extent e = moe_extent_of(c, &roles);
+	bool second = c->contents == CONTENTS_SECOND, grouped = e.experts % 4 == 0 && e.experts >= 16;
 
 	if (input == roles.offset)
-		return e.local > 0 && e.experts > e.local ? (double)(e.experts / 2 / e.local * e.local) : 0;
+		return (double)offset_of(&e, second);
 	if (input == roles.scaling)
-		return 2.5;
+		return second ? 0.625 : 2.5;
 	if (input == roles.groups)
-		return e.experts % 4 == 0 && e.experts >= 16 ? 4 : 1;
+		return !grouped ? 1 : second ? 2 : 4;
 	if (input == roles.kept_groups)
-		return e.experts % 4 == 0 && e.experts >= 16 ? 2 : 1;
-	return e.experts > 2 ? 2 : 1;
+		return !grouped ? 1 : second ? 1 : 2;
+	if (e.experts <= 2)
+		return second && e.experts == 2 ? 2 : 1;
+	return !second ? 2 : e.experts >= 16 ? 3 : 1;
 }
 
 /* The exponent that brings `size` to between 1/2 and 1 of `wanted`. By comparisons: the same on every machine. */
@@ -229,9 +269,26 @@ static double size_of(int scale)
 	return 0.58 * (scale >= 0 ? 1.32 : 1);
 }
 
+/* Where the power of two of a product goes: its factor, else its scale, else the weights. */
+static int carrier(int factor, int scale, int weights)
+{
+	return factor >= 0 ? factor : scale >= 0 ? scale : weights;
+}
+
 struct exponents {
+	int hidden, hidden_scale, weights1, weights2; /* of uniform numbers; CODES: those of a quantiser */
 	int first, second; /* of what multiplies "up" and gate, and the second product */
 };
+
+/* The exponent of codes up to 448, and what they are larger by than numbers below 1 (but for 7 / 8). */
+enum { CODES = 6, CODES_LARGER = 9, SUBNORMAL = -5, STEEPER = 3, LOUDER = 3 };
+
+/* Moves a power of two from a product's carrier to its weights. */
+static void share(bool quantiser, int *weights, int *product)
+{
+	*weights = quantiser ? CODES : *product > 0 ? 0 : *product < SUBNORMAL ? SUBNORMAL : *product;
+	*product -= quantiser ? CODES_LARGER : *weights;
+}
 
 static struct exponents exponents_of(const struct op_case *c, const struct moe_roles *roles)
 {
@@ -239,22 +296,66 @@ static struct exponents exponents_of(const struct op_case *c, const struct moe_r
 	double factor = roles->factor_up >= 0 ? 1.32 : 1;
 	double first = sqrt((double)e.hidden) * size_of(roles->hidden_scale) * factor * size_of(roles->scale1);
 	double second = sqrt((double)e.intermediate) * factor * size_of(roles->scale2);
-	struct exponents x = {.first = exponent_for(first, 2)};
+	struct exponents x = {0};
+	bool quantiser = c->contents == CONTENTS_FIRST, carried = roles->factor_up >= 0 || roles->scale1 >= 0;
 
+	x.first = exponent_for(first, 2);
 	first = ldexp(first, x.first);
 	x.second = exponent_for(second * 0.6 * first * first, 1); /* silu bends: between square and product */
+	if (carried && is_narrow(c, roles->weights1))
+		share(quantiser, &x.weights1, &x.first);
+	if (carried && is_narrow(c, roles->weights2))
+		share(quantiser, &x.weights2, &x.second);
+	if (is_narrow(c, roles->hidden) && quantiser && (carried || roles->hidden_scale >= 0)) {
+		x.hidden = CODES;
+		*(roles->hidden_scale >= 0 ? &x.hidden_scale : &x.first) -= CODES_LARGER;
+	} else if (!is_narrow(c, roles->hidden) && !quantiser) {
+		x.hidden = LOUDER;
+		x.first -= LOUDER;
+	}
 	return x;
 }
 
-/* Where the power of two of a product goes: its factor, else its scale, else the weights. */
-static int carrier(int factor, int scale, int weights)
+/* Makes every other expert steep. `parts`: elements of the carrier that one expert has, of which those from the half on are
+ * the gate's (`gate`), or that all are the second product's. */
+static void make_steep(const struct op_case *c, struct moe_fill *f, int64_t parts, bool gate, bool halves)
 {
-	return factor >= 0 ? factor : scale >= 0 ? scale : weights;
+	int64_t expert = c->contents == CONTENTS_FIRST ? parts : 0;
+
+	f->period = 2 * parts;
+	f->from = expert + (gate && halves ? parts / 2 : 0);
+	f->until = expert + parts;
+	f->extra = gate ? STEEPER : -STEEPER;
+}
+
+/* Can an expert's gates have a power of two of their own? Codes of 8 bits without a scale cannot. */
+static bool can_be_steep(const struct op_case *c, const struct moe_roles *roles)
+{
+	if (roles->factor_gate >= 0)
+		return true;
+	if (roles->scale1 >= 0)
+		return c->axis[c->problem->inputs[roles->scale1].axis[1]] % 2 == 0;
+	return !is_narrow(c, roles->weights1) && !is_narrow(c, roles->weights2);
+}
+
+static void set_steepness(const struct op_case *c, const struct moe_roles *roles, int input, struct moe_fill *f)
+{
+	const struct op_arg *arg = &c->problem->inputs[input];
+	int64_t parts = 1;
+
+	if (!can_be_steep(c, roles))
+		return;
+	for (int d = 1; d < arg->rank; d++)
+		parts *= c->axis[arg->axis[d]];
+	if (input == roles->factor_gate || (roles->factor_gate < 0 && input == carrier(-1, roles->scale1, roles->weights1)))
+		make_steep(c, f, parts, true, input != roles->factor_gate);
+	else if (input == carrier(roles->factor_down, roles->scale2, roles->weights2))
+		make_steep(c, f, parts, false, false);
 }
 
 struct moe_fill moe_fill_of(const struct op_case *c, const struct moe_roles *roles, int input)
 {
-	struct moe_fill f = {input_key(c, input), MOE_STRUCTURE, 0};
+	struct moe_fill f = {.key = input_key(c, input), .kind = MOE_STRUCTURE};
 	struct exponents x = exponents_of(c, roles);
 
 	if (input == roles->logits || input == roles->bias || input == roles->ids || input == roles->id_weights)
@@ -263,10 +364,14 @@ struct moe_fill moe_fill_of(const struct op_case *c, const struct moe_roles *rol
 		f.kind = is_narrow(c, input) ? MOE_UNIFORM : MOE_FINE;
 	else
 		f.kind = input == roles->hidden ? MOE_UNIFORM : MOE_SCALE;
+	f.exponent = input == roles->hidden ? x.hidden : input == roles->hidden_scale ? x.hidden_scale :
+		     input == roles->weights1 ? x.weights1 : input == roles->weights2 ? x.weights2 : 0;
+	f.times = f.kind == MOE_UNIFORM && f.exponent == CODES ? 7 : 1;
 	if (input == carrier(roles->factor_up, roles->scale1, roles->weights1) || input == roles->factor_gate)
-		f.exponent = x.first;
+		f.exponent += x.first;
 	if (input == carrier(roles->factor_down, roles->scale2, roles->weights2))
-		f.exponent = x.second;
+		f.exponent += x.second;
+	set_steepness(c, roles, input, &f);
 	return f;
 }
 
@@ -384,6 +489,64 @@ static int check(const struct op_case *c, const struct tensor *in, struct err *e
 	return 0;
 }
 
+/* --- what the default cases reach --------------------------------------------------------------------------------- */
+
+static int64_t reach(const struct op_problem *problem, int variant, int axis)
+{
+	struct moe_roles roles = moe_roles_of(problem);
+
+	if (axis != problem->outputs[0].axis[0])
+		return 0;
+	return many_are_cheap(problem, &roles, variant) ? 321 : 48;
+}
+
+/* Uniform numbers come to nine tenths of their ends, of scales and factors (which may be 8) past 1.2
+ * times their power of two on both sides. */
+static void widen(const struct moe_fill *f, struct op_range *out)
+{
+	int low = f->exponent + (f->extra < 0 ? f->extra : 0), high = f->exponent + (f->extra > 0 ? f->extra : 0);
+	double least = f->kind == MOE_SCALE ? ldexp(1.2, low) : ldexp(-0.9 * f->times, high);
+	double most = f->kind == MOE_SCALE ? ldexp(1.2, high) : ldexp(0.9 * f->times, high);
+
+	out->least = fmin(out->least, least);
+	out->most = fmax(out->most, most);
+}
+
+/* Logits from where sigmoids and softmaxes saturate to where they vanish, biases of both signs; a scaling factor above 1 and
+ * below; hidden states, weights and scales of a quantiser, and numbers below 1 with scales around 1. Experts that are
+ * named only have to be there. */
+static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
+{
+	struct moe_roles roles = moe_roles_of(problem);
+	int64_t axis[OP_ARGS * OP_RANK];
+	struct op_case c = {.problem = problem, .variant = variant, .axis = axis};
+
+	*out = (struct op_range){0, 0};
+	if (input == roles.scaling)
+		*out = (struct op_range){0.625, 2.5};
+	else if (input == roles.logits)
+		*out = (variant & MOE_METHOD) == MOE_RENORMALISE ? (struct op_range){-12, 20} : (struct op_range){-5, 4};
+	else if (input == roles.bias)
+		*out = (struct op_range){-0.9, 0.4};
+	else if (input == roles.id_weights)
+		*out = (struct op_range){0.1, 1.9};
+	if (out->most > 0)
+		return true;
+	if (input == roles.ids || problem->inputs[input].rank == OP_SCALAR ||
+	    problem->axis_count > (int)(sizeof axis / sizeof *axis))
+		return false;
+	set_axes(problem, &roles, 16, axis);
+	*out = (struct op_range){INFINITY, -INFINITY};
+	for (int contents = 0; contents < CONTENTS_COUNT; contents++) {
+		struct moe_fill f;
+
+		c.contents = (enum op_contents)contents;
+		f = moe_fill_of(&c, &roles, input);
+		widen(&f, out);
+	}
+	return true;
+}
+
 static int oracle(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err)
 {
 	struct moe_roles roles = moe_roles_of(c->problem);
@@ -404,6 +567,8 @@ const struct op moe_op = {
     .constants = routing_constants,
     .rule = rule,
     .scalar = scalar,
+    .range = range,
+    .reach = reach,
     .fill = fill,
     .check = check,
     .oracle = oracle,

@@ -1,32 +1,48 @@
 /* traffic - rows of logits are drawn, looked at by the same choice that the oracle makes, and drawn again. */
 #include "kernels/moe/traffic.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/err.h"
 #include "kernels/inputs.h"
 #include "kernels/number.h"
 
-/* Logits are multiples of 1 / STEPS. The first SPREAD ranks are a quarter apart, the rest one step. */
-enum { STEPS = 32, SPREAD = 16, APART = STEPS / 4, TRIES = 64, LONELY = 8 };
+/* Logits are multiples of 1 / STEPS. The first SPREAD ranks (or those that are chosen, if they are more) are apart by what
+ * the row's slope says, the rest by one step. */
+enum { STEPS = 32, SPREAD = 16, TRIES = 64, NEAR_TRIES = 16, LONELY = 8, REGULAR_ROWS = 16 };
+/* Heights of rows, and experts with a number of tokens of their own. */
+enum { HEIGHTS = 4, SPECIALS = 4, SPECIAL_ROWS = 256 };
+/* How much deeper lie the experts that a token must not go to, and those of groups that rival its favourite's. */
+enum { SHUNNED = 8 * STEPS, RIVAL = 6 * STEPS };
 
 static const double clear = 0x1p-13;
+
+enum slope { SLOPE_QUARTER, SLOPE_NEAR, SLOPE_FAR, SLOPE_TIED, SLOPES };
+
+/* Where a row's tokens go. */
+enum row_kind { ROW_ANYWHERE, ROW_SOME_HERE, ROW_FAVOURITE, ROW_ELSEWHERE };
 
 /* Everything the rows of one case share. */
 struct traffic {
 	const struct routing *r;
 	struct moe_extent e;
 	uint64_t key;
+	bool second;	 /* of the contents */
+	int64_t *expert; /* all experts in an order of the case's own: specials, experts without a token, the others */
+	int64_t specials, unused;
+	int64_t special_tokens[SPECIALS];
 	double *bias;	 /* NULL: none, or it is brought */
-	double *sigmoid; /* of -g / STEPS at index g */
-	int64_t top;	 /* of a row that starts highest, in steps */
+	double *sigmoid; /* of highest - g / STEPS at index g */
+	int64_t height[HEIGHTS]; /* in steps, the highest first */
 };
 
 /* One row being made. */
 struct row {
-	int64_t *order; /* experts by rank */
-	int64_t *steps; /* logit by expert, in steps */
+	int64_t *order, *best; /* experts by rank: of this draw, and of the best so far */
+	int64_t *steps;	       /* logit by expert, in steps */
 	double *score;
 	int64_t expert[MOE_PICKS_MOST];
 	double weight[MOE_PICKS_MOST];
@@ -49,87 +65,232 @@ static void swap(int64_t *order, int64_t a, int64_t b)
 	order[b] = kept;
 }
 
-/* Uniform on [-1/4, 1/4) in 256 steps. */
-static double bias_of(uint64_t key, int64_t expert)
+/* Multiples of 1/256 in [-1, 0), in the second contents in [-1/2, 1/2). A bfloat16 holds them. */
+static double bias_of(uint64_t key, int64_t expert, bool second)
 {
-	return (double)uniform_signed(philox_bits(key, expert), 7) / 4;
+	return ((double)uniform_signed(philox_bits(key, expert), 7) - (second ? 0 : 1)) / 2;
 }
 
-/* How far below the first the expert of that rank is, in steps. */
-static int64_t depth(int64_t rank)
+/* --- which experts have how many tokens --------------------------------------------------------------------------- */
+
+static void shuffle(int64_t *order, int64_t count, uint64_t key, int64_t base)
 {
-	return rank < SPREAD ? APART * rank : APART * SPREAD + rank - SPREAD;
+	for (int64_t i = 1; i < count; i++)
+		swap(order, i, philox_bits(key, base + i) % (i + 1));
 }
 
-/* sigmoid[g] for logits top / STEPS downwards: a power of e^(1/STEPS) by multiplication, the same everywhere. */
-static double *make_sigmoids(int64_t top, int64_t count)
+static bool is_here(const struct moe_extent *e, int64_t expert)
+{
+	return expert >= e->offset && expert < e->offset + e->local;
+}
+
+/* An expert that is special or unused cannot be promised where a bias or groups have a say, or where others are elsewhere. */
+static void set_numbers(struct traffic *t)
+{
+	static const int64_t tokens[CONTENTS_COUNT][SPECIALS] = {{16, 33, 64, 127}, {17, 32, 65, 128}};
+	int64_t few = 2 * t->r->picks > 8 ? 2 * t->r->picks : 8, experts = t->e.experts;
+
+	memcpy(t->special_tokens, tokens[t->second], sizeof t->special_tokens);
+	if (t->r->method == MOE_DEEPSEEK || experts > t->e.local)
+		return;
+	t->unused = t->e.tokens > REGULAR_ROWS ? experts / 8 : experts > few ? experts - few : 0;
+	if (experts - t->unused < t->r->picks)
+		t->unused = 0;
+	if (t->e.tokens >= SPECIAL_ROWS && experts - t->unused - SPECIALS >= t->r->picks)
+		t->specials = SPECIALS;
+}
+
+/* The place in t->expert of the one that the token is to go to first; -1: whichever. */
+static int64_t special_of(const struct traffic *t, int64_t token)
+{
+	for (int64_t s = 0; s < t->specials; s++) {
+		if (token < t->special_tokens[s])
+			return s;
+		token -= t->special_tokens[s];
+	}
+	return -1;
+}
+
+static enum row_kind kind_of(const struct traffic *t, int64_t token)
+{
+	if (t->e.experts == t->e.local)
+		return ROW_ANYWHERE;
+	if (token == 0)
+		return ROW_FAVOURITE; /* it may be the only one, which has to show something */
+	if (token % LONELY == 3)
+		return ROW_ELSEWHERE;
+	return token < REGULAR_ROWS ? ROW_SOME_HERE : token % 4 == 0 ? ROW_FAVOURITE : ROW_ELSEWHERE;
+}
+
+static void to_front(int64_t *order, int64_t count, int64_t expert)
+{
+	for (int64_t i = 0; i < count; i++)
+		if (order[i] == expert) {
+			swap(order, 0, i);
+			return;
+		}
+}
+
+static bool same_group(const struct traffic *t, int64_t a, int64_t b)
+{
+	int64_t size = t->e.experts / t->r->groups;
+
+	return t->r->groups > 1 && a / size == b / size;
+}
+
+/* A group counts by its two best. */
+static void second_of_group(const struct traffic *t, int64_t *order)
+{
+	for (int64_t i = 1; i < t->e.experts; i++)
+		if (same_group(t, order[i], order[0]) && is_here(&t->e, order[i])) {
+			swap(order, 1, i);
+			return;
+		}
+}
+
+/* Ranks of all experts: those of other devices before those of this one if the row is to go there. A favourite that many
+ * tokens share, or else one of the row's own, is the first. */
+static void draw_order(const struct traffic *t, int64_t token, int64_t attempt, int64_t *order)
+{
+	int64_t experts = t->e.experts, base = (token * TRIES + attempt) * (experts + 2), from = t->specials + t->unused;
+	int64_t others = experts - from, special = special_of(t, token), elsewhere = 0;
+	enum row_kind kind = kind_of(t, token);
+	bool shared = (kind == ROW_FAVOURITE && token > 0) || (token % 4 == 1 && t->specials == 0);
+	uint32_t whom = shared ? philox_bits(~t->key, 0) : philox_bits(t->key, base + experts);
+
+	for (int64_t i = 0; i < experts; i++)
+		order[i] = t->expert[(from + i) % experts];
+	shuffle(order, others, t->key, base);
+	for (int64_t i = 0; i < experts && (kind == ROW_FAVOURITE || kind == ROW_ELSEWHERE); i++)
+		if (!is_here(&t->e, order[i]))
+			swap(order, elsewhere++, i);
+	if (special >= 0) {
+		swap(order, 0, others + special);
+		return;
+	}
+	if (kind == ROW_ELSEWHERE || t->e.local < 1)
+		return;
+	to_front(order, others, kind == ROW_ANYWHERE ? t->expert[from + whom % others] : t->e.offset + whom % t->e.local);
+	if (kind == ROW_FAVOURITE)
+		second_of_group(t, order);
+}
+
+/* How much deeper the expert of that rank lies because the row's token must not go there (of a favourite's group another
+ * one may be chosen), or because its group must not outweigh the favourite's. */
+static int64_t shunned(const struct traffic *t, enum row_kind kind, const int64_t *order, int64_t rank)
+{
+	int64_t rival = kind == ROW_FAVOURITE && t->r->groups > 1 && rank > 1 ? RIVAL : 0;
+
+	if ((kind != ROW_FAVOURITE && kind != ROW_ELSEWHERE) || !is_here(&t->e, order[rank]))
+		return rival;
+	if (kind == ROW_ELSEWHERE || (rank > 0 && !same_group(t, order[rank], order[0])))
+		return rival + SHUNNED;
+	return rival;
+}
+
+/* --- logits ------------------------------------------------------------------------------------------------------- */
+
+/* From below, or far apart, logits could not outweigh a bias that says where a token goes. */
+static bool is_led(const struct traffic *t, int64_t token)
+{
+	return kind_of(t, token) == ROW_FAVOURITE || kind_of(t, token) == ROW_ELSEWHERE;
+}
+
+static enum slope slope_of(const struct traffic *t, int64_t token)
+{
+	enum slope slope = (enum slope)(philox_bits(t->key ^ 2, token) % SLOPES);
+
+	return slope == SLOPE_FAR && is_led(t, token) ? SLOPE_QUARTER : slope;
+}
+
+static int64_t height_of(const struct traffic *t, int64_t token)
+{
+	return t->height[is_led(t, token) ? 0 : philox_bits(t->key ^ 1, token) % HEIGHTS];
+}
+
+/* How far below the first the expert of that rank is, in steps. From 8 on, a bfloat16 holds multiples of 1/8. */
+static int64_t depth_of(const struct traffic *t, int64_t rank, enum slope slope, int64_t height)
+{
+	int64_t picks = t->r->picks, spread = picks >= SPREAD ? picks + 2 : SPREAD, apart = STEPS / 4;
+
+	if (slope == SLOPE_FAR)
+		apart = STEPS;
+	if (slope == SLOPE_NEAR)
+		apart = height >= 8 * STEPS || height <= -8 * STEPS ? STEPS / 8 : 1;
+	if (slope == SLOPE_TIED && ((rank == 1 && picks > 1) || rank == picks + 1))
+		rank--;
+	return rank < spread ? apart * rank : apart * spread + rank - spread;
+}
+
+static int64_t lowest_of(const struct traffic *t)
+{
+	int64_t height = t->height[HEIGHTS - 1];
+
+	return height - depth_of(t, t->e.experts, SLOPE_FAR, height) - SHUNNED - RIVAL;
+}
+
+/* sigmoid[g] for logits from the highest downwards: a power of e^(1/STEPS) by multiplication, the same everywhere. */
+static double *make_sigmoids(int64_t highest, int64_t count)
 {
 	const double root = 1.0317434074991028;			   /* e^(1/32) */
 	double *sigmoid = take(count, sizeof *sigmoid), power = 1; /* e^-logit */
 
-	for (int64_t g = 0; g < top; g++)
+	for (int64_t g = 0; g < highest; g++)
 		power /= root;
 	for (int64_t g = 0; g < count; g++, power *= root)
 		sigmoid[g] = 1 / (1 + power);
 	return sigmoid;
 }
 
-static bool wants_company(const struct traffic *t, int64_t token)
-{
-	return t->e.experts == t->e.local || token % LONELY != LONELY - 1;
-}
-
-/* Ranks of all experts. The first is an expert of this device, one that a quarter of all tokens share. */
-static void draw_order(const struct traffic *t, int64_t token, int64_t attempt, struct row *row)
-{
-	int64_t experts = t->e.experts, base = (token * TRIES + attempt) * (experts + 2);
-	uint32_t whom = token % 4 == 1 ? philox_bits(~t->key, 0) : philox_bits(t->key, base + experts);
-	int64_t favourite = t->e.offset + whom % t->e.local;
-
-	for (int64_t i = 0; i < experts; i++) {
-		row->order[i] = i;
-		swap(row->order, i, philox_bits(t->key, base + i) % (i + 1));
-	}
-	if (!wants_company(t, token) || favourite < 0 || favourite >= experts)
-		return;
-	for (int64_t i = 0; i < experts; i++)
-		if (row->order[i] == favourite)
-			swap(row->order, 0, i);
-}
-
-/* Logits of that order, from a height of the row's own. */
 static void set_steps(const struct traffic *t, int64_t token, struct row *row)
 {
-	int64_t lower = t->r->method == MOE_LLAMA4 ? 2 * STEPS : STEPS;
-	int64_t height = t->top - lower * (philox_bits(t->key ^ 1, token) % 4);
+	int64_t height = height_of(t, token);
+	enum slope slope = slope_of(t, token);
 
 	for (int64_t i = 0; i < t->e.experts; i++) {
-		row->steps[row->order[i]] = height - depth(i);
-		row->score[row->order[i]] = t->sigmoid[t->top - height + depth(i)];
+		int64_t steps = height - depth_of(t, i, slope, height);
+
+		steps -= shunned(t, kind_of(t, token), row->order, i);
+		row->steps[row->order[i]] = steps;
+		row->score[row->order[i]] = t->r->method == MOE_RENORMALISE ? (double)steps / STEPS
+									    : t->sigmoid[t->height[0] - steps];
 	}
 }
 
-static int64_t picks_here(const struct traffic *t, const struct row *row)
+/* Does the token go where its row is to go? */
+static bool goes_there(const struct traffic *t, int64_t token, const struct row *row)
 {
-	int64_t count = 0;
+	enum row_kind kind = kind_of(t, token);
+	int64_t here = 0;
 
 	for (int64_t k = 0; k < t->r->picks; k++)
-		count += row->expert[k] >= t->e.offset && row->expert[k] < t->e.offset + t->e.local;
-	return count;
+		here += is_here(&t->e, row->expert[k]);
+	if (kind == ROW_FAVOURITE && here > (t->r->groups > 1 ? 2 : 1))
+		return false;
+	return kind == ROW_ANYWHERE || (here > 0) == (kind != ROW_ELSEWHERE);
 }
 
+/* Draws until every decision is clear and the token goes where it should; of the near rows the nearest of some. If none
+ * is all that, what comes closest. */
 static void draw_row(const struct traffic *t, int64_t token, struct row *row)
 {
-	bool good = false;
+	bool near = slope_of(t, token) == SLOPE_NEAR && t->r->method == MOE_DEEPSEEK;
+	double worth = -INFINITY;
 
-	for (int64_t attempt = 0; attempt < TRIES && !good; attempt++) {
-		double margin;
+	for (int64_t attempt = 0; attempt < (worth >= 2 && near ? NEAR_TRIES : TRIES) && (worth < 2 || near); attempt++) {
+		double margin, value;
 
-		draw_order(t, token, attempt, row);
+		draw_order(t, token, attempt, row->order);
 		set_steps(t, token, row);
 		margin = routing_choose(t->r, row->score, t->bias, row->expert, row->weight);
-		good = margin >= clear && (picks_here(t, row) > 0) == wants_company(t, token);
+		value = margin < clear ? margin : goes_there(t, token, row) ? 3 - fmin(margin, 1) : 1;
+		if (value > worth) {
+			worth = value;
+			memcpy(row->best, row->order, (size_t)t->e.experts * sizeof *row->best);
+		}
 	}
+	memcpy(row->order, row->best, (size_t)t->e.experts * sizeof *row->best);
+	set_steps(t, token, row);
 }
 
 static void fill_logits(const struct traffic *t, struct tensor *out)
@@ -137,6 +298,7 @@ static void fill_logits(const struct traffic *t, struct tensor *out)
 #pragma omp parallel if (t->e.tokens > 64)
 	{
 		struct row row = {take(t->e.experts, sizeof *row.order),
+				  take(t->e.experts, sizeof *row.best),
 				  take(t->e.experts, sizeof *row.steps),
 				  take(t->e.experts, sizeof *row.score),
 				  {0},
@@ -150,75 +312,83 @@ static void fill_logits(const struct traffic *t, struct tensor *out)
 					     (float)row.steps[e] / STEPS);
 		}
 		free(row.order);
+		free(row.best);
 		free(row.steps);
 		free(row.score);
 	}
 }
 
+static struct traffic open_traffic(const struct op_case *c, const struct moe_roles *roles, const struct routing *r, int input)
+{
+	struct traffic t = {.r = r, .e = moe_extent_of(c, roles), .key = input_key(c, input)};
+
+	t.second = c->contents == CONTENTS_SECOND;
+	t.expert = take(t.e.experts, sizeof *t.expert);
+	for (int64_t i = 0; i < t.e.experts; i++)
+		t.expert[i] = i;
+	shuffle(t.expert, t.e.experts, t.key ^ 3, 0);
+	set_numbers(&t);
+	return t;
+}
+
 static void make_logits(const struct op_case *c, const struct moe_roles *roles, const struct routing *r,
 			struct tensor *out)
 {
-	struct traffic t = {.r = r, .e = moe_extent_of(c, roles), .key = input_key(c, roles->logits)};
-	int64_t count;
+	/* Sigmoids that are not divided by their sum are to leave something of what they multiply. */
+	static const int64_t heights[][HEIGHTS] = {
+	    [MOE_DEEPSEEK] = {4, 1, -2, -5}, [MOE_RENORMALISE] = {20, 4, 0, -12}, [MOE_LLAMA4] = {4, 2, 0, -2}};
+	struct traffic t = open_traffic(c, roles, r, roles->logits);
 
-	t.top = r->method == MOE_DEEPSEEK ? 2 * STEPS : 4 * STEPS;
-	count = 8 * STEPS + depth(t.e.experts);
-	t.sigmoid = make_sigmoids(t.top, count);
+	for (int i = 0; i < HEIGHTS; i++)
+		t.height[i] = STEPS * heights[r->method][i];
+	if (r->method != MOE_RENORMALISE)
+		t.sigmoid = make_sigmoids(t.height[0], t.height[0] - lowest_of(&t) + 1);
 	if (r->method == MOE_DEEPSEEK && (c->given >> roles->bias & 1) == 0) {
 		t.bias = take(t.e.experts, sizeof *t.bias);
 		for (int64_t e = 0; e < t.e.experts; e++)
-			t.bias[e] = bias_of(input_key(c, roles->bias), e);
+			t.bias[e] = bias_of(input_key(c, roles->bias), e, t.second);
 	}
 	fill_logits(&t, out);
+	free(t.expert);
 	free(t.sigmoid);
 	free(t.bias);
 }
 
 /* --- chosen experts ----------------------------------------------------------------------------------------------- */
 
-/* Weights are 1/128 … 1, which a bfloat16 holds. */
-static float weight_of(uint64_t key, int64_t index)
+/* Weights are 1/128 … 1, in the second contents up to 2: a bfloat16 holds them. */
+static float weight_of(uint64_t key, int64_t index, bool second)
 {
-	return (float)(1 + philox_bits(~key, index) % 128) / 128;
+	return (float)(1 + philox_bits(~key, index) % 128) / (second ? 64 : 128);
 }
 
-/* Different experts for a token, as long as there are any; the first of even tokens is one of this device. */
-static void choose_row(const struct moe_extent *e, uint64_t key, int64_t token, int64_t picks, int64_t *order)
-{
-	for (int64_t i = 0; i < e->experts; i++)
-		order[i] = i;
-	for (int64_t k = 0; k < picks && k < e->experts; k++)
-		swap(order, k, k + philox_bits(key, token * picks + k) % (e->experts - k));
-	for (int64_t i = 0; i < e->experts && token % 2 == 0; i++)
-		if (order[i] == e->offset + philox_bits(key ^ 1, token % 8 == 0 ? 0 : token) % e->local) {
-			swap(order, 0, i);
-			return;
-		}
-}
-
+/* An expert is named twice only if there are fewer than are to be chosen. */
 static void make_ids(const struct op_case *c, const struct moe_roles *roles, const struct routing *r,
 		     struct tensor *out)
 {
-	struct moe_extent e = moe_extent_of(c, roles);
-	uint64_t key = input_key(c, roles->ids);
-	int64_t *order = take(e.experts, sizeof *order);
+	struct traffic t = open_traffic(c, roles, r, roles->ids);
+	int64_t *order = take(t.e.experts, sizeof *order);
 
-	for (int64_t t = 0; t < e.tokens; t++) {
-		choose_row(&e, key, t, r->picks, order);
+	for (int64_t token = 0; token < t.e.tokens; token++) {
+		draw_order(&t, token, 0, order);
+		if (r->picks > 1 && r->picks <= t.e.experts) /* the special or favourite one is not always the first */
+			swap(order, 0, token % r->picks);
 		for (int64_t k = 0; k < r->picks; k++) {
-			int64_t index = t * r->picks + k, id = order[k % e.experts];
+			int64_t index = token * r->picks + k, id = order[k % t.e.experts];
 
 			if (roles->id_weights < 0)
-				id = id << 16 | bf16_from_float(weight_of(key, index));
+				id = id << 16 | bf16_from_float(weight_of(t.key, index, t.second));
 			number_set(out->data, out->dtype, index, (double)id);
 		}
 	}
 	free(order);
+	free(t.expert);
 }
 
 void traffic_fill(const struct op_case *c, const struct moe_roles *roles, const struct routing *r, int input,
 		  struct tensor *out)
 {
+	bool second = c->contents == CONTENTS_SECOND;
 	uint64_t key = input_key(c, input);
 
 	if (input == roles->logits)
@@ -227,8 +397,8 @@ void traffic_fill(const struct op_case *c, const struct moe_roles *roles, const 
 		make_ids(c, roles, r, out);
 	else if (input == roles->bias)
 		for (int64_t e = 0; e < out->elements; e++)
-			number_store(out->data, out->dtype, e, (float)bias_of(key, e));
+			number_store(out->data, out->dtype, e, (float)bias_of(key, e, second));
 	else
 		for (int64_t i = 0; i < out->elements; i++)
-			number_store(out->data, out->dtype, i, weight_of(key, i));
+			number_store(out->data, out->dtype, i, weight_of(key, i, second));
 }

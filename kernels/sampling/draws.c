@@ -3,16 +3,19 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { STEEPNESS = 2, BY = 3, TALLIES = STEEPNESS * BY * DRAWS_WAYS, SPLITS = (1 << DRAWS_BUCKETS) / 2 };
+enum { BY = 3, TALLIES = DRAW_SHAPES * BY * DRAWS_WAYS, SPLITS = (1 << DRAWS_BUCKETS) / 2 };
 
 static const double false_alarm = 1e-9; /* a case */
 
-static const char *const bucket_names[DRAWS_WAYS][DRAWS_BUCKETS] = {
+static const char *const bucket_names[DRAWS_WAYS + 1][DRAWS_BUCKETS] = {
     {"the most likely token", "the second most likely", "the third", "a later one"},
     {"from the first quarter of the vocabulary's probability", "from the second", "from the third", "from the last"},
     {"the last token that is kept", "the last but one", "the last but two", "an earlier one"},
+    {"from the most likely tokens' quarter of the probability", "from the second", "from the third",
+     "from the least likely tokens' quarter"},
 };
-static const char *const steep_names[STEEPNESS] = {"none of whose tokens holds", "one of whose tokens holds"};
+static const char *const shape_names[DRAW_SHAPES] = {
+    "none of whose tokens holds 0.7 or more", "one of whose tokens holds 0.7 or more", "in which many tokens are kept"};
 static const char *const by_names[BY] = {"", ", where top-k decides what is kept",
                                          ", where top-p decides what is kept"};
 
@@ -62,19 +65,39 @@ static void count_places(struct draw *draw, int way, const struct filter *filter
 	}
 }
 
+/* By depth. A token that only a generous reading keeps is among the last. */
+static void count_depths(struct draw *draw, int way, const struct filter *filter, const struct filter_kept *kept,
+                         int64_t token)
+{
+	draw->bucket[way] = DRAWS_BUCKETS - 1;
+	for (int64_t i = 0; i < kept->count; i++) {
+		double value = filter->value[filter->order[i]];
+		int quarter = bucket_at((int64_t)(DRAWS_BUCKETS * (filter->before[i] + value / 2) / kept->mass));
+
+		draw->share[way][quarter] += value / kept->mass;
+		if (filter->order[i] == token)
+			draw->bucket[way] = quarter;
+	}
+}
+
 struct draw draw_of(const struct filter *filter, const struct filter_kept *kept, int64_t token)
 {
 	struct draw draw = {.counted = kept->count > 1, .by = kept->by, .slack = kept->slack, .ways = 2};
 
 	if (!draw.counted)
 		return draw;
-	draw.steep = filter->value[filter->order[0]] >= 0.7 * kept->mass;
+	if (filter->value[filter->order[0]] >= 0.7 * kept->mass)
+		draw.shape = DRAW_STEEP;
+	else if (kept->count > FILTER_ORDERED && filter->ordered >= kept->count &&
+	         filter->value[filter->order[0]] < kept->mass / 32)
+		draw.shape = DRAW_WIDE;
 	count_ranks(&draw, 0, filter, kept, 0, 1, token);
 	count_places(&draw, 1, filter, kept, token);
-	if (kept->count <= FILTER_ORDERED) { /* the last of more than that says next to nothing */
+	if (draw.shape == DRAW_WIDE)
+		count_depths(&draw, 2, filter, kept, token);
+	else if (kept->count <= FILTER_ORDERED) /* the last of more than that says next to nothing */
 		count_ranks(&draw, 2, filter, kept, kept->count - 1, -1, token);
-		draw.ways = 3;
-	}
+	draw.ways = draw.shape == DRAW_WIDE || kept->count <= FILTER_ORDERED ? 3 : 2;
 	return draw;
 }
 
@@ -106,7 +129,7 @@ static double divergence(double x, double mean)
 struct worst_split {
 	double margin;
 	const struct tally *tally;
-	int steep, by, way, split;
+	int shape, by, way, split;
 	double observed, expected;
 };
 
@@ -132,21 +155,22 @@ static double margin_of(double observed, double expected, double slack, double r
 
 static void explain(const struct worst_split *worst, struct err *why)
 {
+	int way = worst->shape == DRAW_WIDE && worst->way == 2 ? DRAWS_WAYS : worst->way;
 	char drawn[256] = "";
 	size_t at = 0;
 
 	for (int b = 0; b < DRAWS_BUCKETS; b++)
 		if (worst->split >> b & 1)
 			at += (size_t)snprintf(drawn + at, sizeof drawn - at, "%s%s", at > 0 ? " or " : "",
-			                       bucket_names[worst->way][b]);
+			                       bucket_names[way][b]);
 	err_set(why,
-	        "the samples do not follow the filtered probabilities: of %.0f rows %s 0.7 or more%s, %.1f %% drew %s, "
+	        "the samples do not follow the filtered probabilities: of %.0f rows %s%s, %.1f %% drew %s, "
 	        "where %.1f %% is to be expected; a correct sampler strays this far in fewer than one case in 10^9",
-	        worst->tally->rows, steep_names[worst->steep], by_names[worst->by], 100 * worst->observed, drawn,
+	        worst->tally->rows, shape_names[worst->shape], by_names[worst->by], 100 * worst->observed, drawn,
 	        100 * worst->expected);
 }
 
-static void look(const struct tally *tally, int steep, int by, int way, struct worst_split *worst, double *distance)
+static void look(const struct tally *tally, int shape, int by, int way, struct worst_split *worst, double *distance)
 {
 	for (int split = 1; tally->rows > 0 && split < SPLITS; split++) {
 		double observed = side(tally->observed, split) / tally->rows;
@@ -155,26 +179,26 @@ static void look(const struct tally *tally, int steep, int by, int way, struct w
 
 		*distance = fmax(*distance, fabs(observed - expected));
 		if (margin > worst->margin)
-			*worst = (struct worst_split){margin, tally, steep, by, way, split, observed, expected};
+			*worst = (struct worst_split){margin, tally, shape, by, way, split, observed, expected};
 	}
 }
 
 struct draws_verdict draws_judge(const struct draw *draws, int64_t count, struct err *why)
 {
-	struct tally tallies[STEEPNESS][BY][DRAWS_WAYS] = {0};
+	struct tally tallies[DRAW_SHAPES][BY][DRAWS_WAYS] = {0};
 	struct draws_verdict verdict = {0};
 	struct worst_split worst = {0};
 
 	for (int64_t i = 0; i < count; i++)
 		for (int way = 0; draws[i].counted && way < draws[i].ways; way++) {
-			add(&tallies[draws[i].steep][0][way], &draws[i], way);
+			add(&tallies[draws[i].shape][0][way], &draws[i], way);
 			if (draws[i].by != FILTER_BY_NONE)
-				add(&tallies[draws[i].steep][draws[i].by][way], &draws[i], way);
+				add(&tallies[draws[i].shape][draws[i].by][way], &draws[i], way);
 		}
 	for (int i = 0; i < TALLIES; i++) {
-		int steep = i / (BY * DRAWS_WAYS), by = i / DRAWS_WAYS % BY, way = i % DRAWS_WAYS;
+		int shape = i / (BY * DRAWS_WAYS), by = i / DRAWS_WAYS % BY, way = i % DRAWS_WAYS;
 
-		look(&tallies[steep][by][way], steep, by, way, &worst, &verdict.distance);
+		look(&tallies[shape][by][way], shape, by, way, &worst, &verdict.distance);
 	}
 	verdict.margin = worst.margin;
 	if (verdict.margin > 1)

@@ -3,17 +3,19 @@
  * One row gives one draw, so rows are counted together. Each row says beforehand, in three ways, into which of four
  * buckets its draw may fall and with what probability: by rank (the most likely token, the second, the third, a later
  * one), by place (the quarter of the row's probability, summed in the order of the vocabulary, in whose reach the token
- * has its middle) and by rank from the boundary (the last token kept, the last but one, …). Rows in which one token
- * dominates are counted apart from the others, and those whose last token was dropped by top-k, and by top-p, once more
- * by themselves. That makes 18 tallies. The total variation distance of a tally is the largest difference, over the 7
- * ways to split four buckets in two, between the share x of draws on one side and its mean m.
+ * has its middle) and by rank from the boundary (the last token kept, the last but one, …) or, of more than 64 tokens, by
+ * depth (the quarter of the row's probability, summed from the most likely token on, in whose reach the token has its
+ * middle). Rows of more than 64 tokens of which none holds a 32nd, and rows in which one token dominates, are counted apart
+ * from the others, and those whose last token was dropped by top-k, and by top-p, once more by themselves. That makes 27
+ * tallies. The total variation distance of a tally is the largest difference, over the 7 ways to split four buckets in
+ * two, between the share x of draws on one side and its mean m.
  *
  * Threshold, and how often it is wrong. Draws of different rows are independent, so for a correct sampler the share of
  * one side over N rows reaches x or goes beyond it with a probability of at most exp(-N KL(x || m)) in each direction
  * (Hoeffding 1963, theorem 1, which does not ask that the rows be alike). KL(x || m) = x ln(x / m) + (1 - x) ln((1 - x)
  * / (1 - m)) grows with the distance of x from m, so the shares with N KL(x || m) > t are those beyond one x on either
- * side, and one of them comes up with a probability of at most 2 exp(-t). A case asks that of 18 tallies and 7 splits:
- * by the union bound it is falsely alarmed with at most 252 exp(-t), which is alpha for t = ln(252 / alpha). alpha =
+ * side, and one of them comes up with a probability of at most 2 exp(-t). A case asks that of 27 tallies and 7 splits:
+ * by the union bound it is falsely alarmed with at most 378 exp(-t), which is alpha for t = ln(378 / alpha). alpha =
  * 1e-9: a run of a thousand cases of sampling has a false alarm with a probability of at most 1e-6 (the starter dataset
  * makes 30 such cases). Which token a filter may keep is no matter of chance: the allowed set alarms a correct sampler
  * never. For m = 0.3 and 100 rows shares of 0.03 to 0.65 pass. test_draws.c counts the exact probabilities. */
@@ -28,10 +30,14 @@
 
 enum { DRAWS_BUCKETS = 4, DRAWS_WAYS = 3 };
 
+/* What rows are counted apart by: one token holds 0.7 or more of what is kept; more than FILTER_ORDERED are kept, all of
+ * them in order, and none holds a 32nd. */
+enum draw_shape { DRAW_FLAT, DRAW_STEEP, DRAW_WIDE, DRAW_SHAPES };
+
 /* What one row says. {0} says nothing. */
 struct draw {
 	bool counted;
-	bool steep;             /* one token holds 0.7 or more of what is kept */
+	enum draw_shape shape;
 	enum filter_by by;      /* as filter_kept.by */
 	double slack;           /* as filter_kept.slack */
 	int ways;               /* the first so many ways are counted */
@@ -43,7 +49,7 @@ struct draw {
 struct draw draw_of(const struct filter *filter, const struct filter_kept *kept, int64_t token);
 
 struct draws_verdict {
-	double margin;   /* the largest N KL(x || m) over ln(252 / alpha); above 1: not a correct sampler */
+	double margin;   /* the largest N KL(x || m) over ln(378 / alpha); above 1: not a correct sampler */
 	double distance; /* the largest total variation distance of a tally */
 };
 /* `why` (or NULL) gets a sentence when margin > 1. */

@@ -232,7 +232,7 @@ struct filter_kept filter_row(struct filter *filter, const struct filter_bounds 
 	}
 	if (bounds->has_min_p)
 		counts = min_p(filter, bounds->min_p);
-	nth(filter, FILTER_ORDERED - 1);
+	nth(filter, (counts.kept > FILTER_ORDERED && counts.kept <= FILTER_DEEP ? counts.kept : FILTER_ORDERED) - 1);
 	kept.count = counts.kept;
 	kept.threshold = smallest(filter, counts.kept, counts.kept == drawable);
 	kept.least = smallest(filter, counts.generous, counts.generous == drawable);

@@ -18,7 +18,8 @@
 
 #include "base/err.h"
 
-enum { FILTER_ORDERED = 64 }; /* so many tokens of a row, if it has them, are always in order */
+/* So many tokens of a row, if it has them, are always in order; and all that are kept, if they are no more than DEEP. */
+enum { FILTER_ORDERED = 64, FILTER_DEEP = 4096 };
 
 /* Room for one row, used again for the next. */
 struct filter {
@@ -42,7 +43,7 @@ enum filter_by { FILTER_BY_NONE, FILTER_BY_TOP_K, FILTER_BY_TOP_P };
 
 struct filter_kept {
 	bool defined;  /* false: a probability is NaN, infinite or negative, or all are 0; nothing else is set then */
-	int64_t count; /* tokens kept; filter.order begins with them if they are no more than FILTER_ORDERED */
+	int64_t count; /* tokens kept; filter.order begins with them if they are no more than FILTER_DEEP */
 	double threshold; /* the smallest probability that is kept */
 	double mass;      /* sum of those kept */
 	enum filter_by by;

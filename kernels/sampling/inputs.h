@@ -6,20 +6,27 @@
  * many is drawn every fourth time, and a boundary token that is left out is missed every third time. The 8 rows of a
  * block, by row % 8:
  *
- *   0, 3, 7  flat, 2 kept: 76 68 | 52 24 16 10 6 4, in 256ths
+ *   0, 3     flat, 2 kept: 76 68 | 52 24 16 10 6 4, in 256ths
  *   2        flat, 3 kept: 56 52 48 | 40 26 18 10 6
  *   6        flat, 4 kept: 46 43 40 38 | 36 28 16 9
  *   1, 4     steep, 2 kept: 192 13 | 12 10 9 8 7 5 - so that drawing evenly from what is kept shows
  *   5        stairs: 64 tokens from 96 down to 33 of 4128, of which 5 to 54 are kept
+ *   7        wide: 1024 tokens from 1535 down to 512 of 1048064, of which 65 to 1020 are kept (where the vocabulary has
+ *            2048, float32 holds the steps, and each row has its own parameters; else flat, 2 kept); no tail
+ *
+ * In the second contents two of the kept flat tokens tie, and two of the dropped; and weights are no multiples of 2^-8, which
+ * bfloat16 would hold.
  *
  * top_k, top_p and min_p follow from what a row is to keep; p lies in the middle between two sums, min_p between two
- * ratios, so no rounding decides. With both top_k and top_p, by block % 8: k decides (0, 2, 4); p decides, in such a
- * way that a p that is not applied to renormalised probabilities would keep one token more (1, 5, 6); k alone, p is 1
- * (3); p alone, k is the size of the vocabulary (7). In block 3 one token is kept, in block 7 a single filter keeps
- * all. When a parameter is a Python scalar, all rows share it, and keep what they keep.
+ * ratios, and in the second contents in every other pair of rows, where that is 2^-12 or more, a sixteenth from the lower or from the
+ * upper, so no rounding of float32 decides. With both top_k and top_p, by block % 8: k decides (0, 2, 4); p decides,
+ * in such a way that a p that is not applied to renormalised probabilities would keep one token more (1, 5, 6); k alone, p
+ * is 1 (3); p alone, k is the size of the vocabulary (7). In block 3 one token is kept (in rows of even numbers of the
+ * second contents by a p of 2^-16, alone), in block 7 a single filter keeps all. When a parameter is a Python scalar, all rows
+ * share it, and keep what they keep; the second contents have another.
  *
- * Not made, because implementations differ there: ties at the boundary, k or p of zero or less, rows that do not sum
- * to 1. */
+ * Not made, because implementations differ there: ties at the boundary, k or p of zero or less, k beyond the vocabulary, rows
+ * that do not sum to 1. */
 #ifndef REFTEST_KERNELS_SAMPLING_INPUTS_H
 #define REFTEST_KERNELS_SAMPLING_INPUTS_H
 
@@ -32,9 +39,9 @@
 /* op.match's variant: the filters, and whether the filtered probabilities themselves are asked for. */
 enum { SAMPLING_TOP_K = 1, SAMPLING_TOP_P = 2, SAMPLING_MIN_P = 4, SAMPLING_RENORM = 8 };
 
-enum { SAMPLING_HEAVY = 8, SAMPLING_STAIRS = 64, SAMPLING_BLOCK = 8 };
+enum { SAMPLING_HEAVY = 8, SAMPLING_STAIRS = 64, SAMPLING_WIDTH = 1024, SAMPLING_BLOCK = 8 };
 
-enum sampling_kind { SAMPLING_FLAT2, SAMPLING_FLAT3, SAMPLING_FLAT4, SAMPLING_STEEP, SAMPLING_STAIR };
+enum sampling_kind { SAMPLING_FLAT2, SAMPLING_FLAT3, SAMPLING_FLAT4, SAMPLING_STEEP, SAMPLING_STAIR, SAMPLING_WIDE };
 
 /* Indices into the problem's inputs; -1: the problem has none. */
 struct sampling_roles {
@@ -68,6 +75,8 @@ struct sampling_fill {
 	int64_t stride; /* of the columns that have a tail */
 	int filters;    /* the variant */
 	int shared;     /* a parameter is a Python scalar: all rows have the same */
+	int wide;       /* there are wide rows */
+	int second;     /* of the contents */
 };
 
 /* Host only. */
@@ -86,27 +95,46 @@ static inline struct sampling_fill sampling_fill_of(const struct op_case *c)
 	f.shared = 0;
 	for (int i = 0; i < problem->input_count; i++)
 		f.shared |= problem->inputs[i].rank == OP_SCALAR;
+	f.wide = !f.shared && f.vocab >= 2 * SAMPLING_WIDTH && (probs->dtype == DTYPE_FLOAT32 || probs->dtype == DTYPE_FLOAT64);
+	f.second = c->contents == CONTENTS_SECOND;
 	return f;
 }
 
 HOST_DEVICE static inline int sampling_kind_of(const struct sampling_fill *f, int64_t row)
 {
 	const int kinds[SAMPLING_BLOCK] = {SAMPLING_FLAT2, SAMPLING_STEEP, SAMPLING_FLAT3, SAMPLING_FLAT2,
-	                                   SAMPLING_STEEP, SAMPLING_STAIR, SAMPLING_FLAT4, SAMPLING_FLAT2};
+	                                   SAMPLING_STEEP, SAMPLING_STAIR, SAMPLING_FLAT4, SAMPLING_WIDE};
 	int kind = kinds[row % SAMPLING_BLOCK];
 
+	if (kind == SAMPLING_WIDE && !f->wide)
+		return SAMPLING_FLAT2;
 	return kind == SAMPLING_STAIR && f->vocab < 2 * SAMPLING_STAIRS ? SAMPLING_FLAT2 : kind;
 }
 
 HOST_DEVICE static inline int sampling_tokens(int kind)
 {
-	return kind == SAMPLING_STAIR ? SAMPLING_STAIRS : SAMPLING_HEAVY;
+	return kind == SAMPLING_WIDE ? SAMPLING_WIDTH : kind == SAMPLING_STAIR ? SAMPLING_STAIRS : SAMPLING_HEAVY;
 }
 
 /* Has the row a tail, and a column a place in it? */
 HOST_DEVICE static inline int sampling_tail(const struct sampling_fill *f, int64_t row, int64_t column)
 {
-	return (row / SAMPLING_BLOCK & 1) && column % f->stride == 0;
+	return (row / SAMPLING_BLOCK & 1) && column % f->stride == 0 && sampling_kind_of(f, row) != SAMPLING_WIDE;
+}
+
+/* What the second contents add to a flat or steep row's parts, in units of 2^-24; the sum is 0. In every eighth block flat
+ * rows have ties: the first two, which are kept, and, in all, two that no filter keeps (top-k leaves five there at most). */
+HOST_DEVICE static inline int32_t sampling_change(const int32_t *parts, int64_t row, int rank)
+{
+	int tied = row / SAMPLING_BLOCK % 8 == 5;
+
+	if (tied && parts[0] < 2 * parts[1] && rank < 2)
+		return (parts[1 - rank] - parts[rank]) * 32768 + 4099;
+	if (tied && rank >= 5 && rank < 7)
+		return (parts[11 - rank] - parts[rank]) * 32768;
+	if (tied && parts[0] < 2 * parts[1] && rank == 7)
+		return -2 * 4099;
+	return tied ? 0 : rank == 0 ? 4099 : rank == 2 ? -1733 : rank == 3 ? -2366 : 0;
 }
 
 /* Probability of the row's token of `rank` (0: the most likely), in units of 2^-24. What a tail holds is taken from the
@@ -120,8 +148,11 @@ HOST_DEVICE static inline int32_t sampling_weight(const struct sampling_fill *f,
 	int kind = sampling_kind_of(f, row);
 	int32_t tail = sampling_tail(f, row, 0) ? (int32_t)((f->vocab - 1) / f->stride + 1) : 0;
 
+	if (kind == SAMPLING_WIDE) /* 16 times 1048064 is 2^24 - 8192 */
+		return (1535 - rank) * 16 + (rank == 0 ? 8192 : 0);
 	if (kind != SAMPLING_STAIR)
-		return parts[kind][rank] * 65536 - (rank == SAMPLING_HEAVY - 1 ? tail : 0);
+		return parts[kind][rank] * 65536 - (rank == SAMPLING_HEAVY - 1 ? tail : 0) +
+		       (f->second ? sampling_change(parts[kind], row, rank) : 0);
 	/* The sum is 2^24; what is left over, less than a step, goes to the first. */
 	int32_t step = (16777216 - tail) / 4128;
 
@@ -131,8 +162,8 @@ HOST_DEVICE static inline int32_t sampling_weight(const struct sampling_fill *f,
 /* Column of the row's token of `rank`. Column 0 is kept for every fourth row, so that it is never the only one. */
 HOST_DEVICE static inline int64_t sampling_place(const struct sampling_fill *f, int64_t row, int rank)
 {
-	int64_t tokens = sampling_tokens(sampling_kind_of(f, row)), first = row * 2 * SAMPLING_STAIRS;
-	uint32_t shuffle = philox_bits(f->key, first + SAMPLING_STAIRS);
+	int64_t tokens = sampling_tokens(sampling_kind_of(f, row)), first = row * 2 * SAMPLING_WIDTH;
+	uint32_t shuffle = philox_bits(f->key, first + SAMPLING_WIDTH);
 	int64_t part = (rank * (int64_t)(shuffle >> 8 | 1) + (shuffle & 0xff)) & (tokens - 1); /* each part once */
 	int64_t begin = part * f->vocab / tokens, end = (part + 1) * f->vocab / tokens;
 
@@ -149,6 +180,7 @@ HOST_DEVICE static inline int64_t sampling_place(const struct sampling_fill *f, 
 static inline int sampling_kept(const struct sampling_fill *f, int64_t row)
 {
 	const int kept[] = {2, 3, 4, 2};
+	const int wide[] = {256, 500, 255, 65, 511, 700, 1000, 1020, 128, 512, 257, 100, 513, 129, 1019, 127};
 	int kind = sampling_kind_of(f, row), block = (int)(row / SAMPLING_BLOCK % 8);
 	int single = (f->filters & ~SAMPLING_RENORM) != (SAMPLING_TOP_K | SAMPLING_TOP_P);
 
@@ -156,6 +188,8 @@ static inline int sampling_kept(const struct sampling_fill *f, int64_t row)
 		return 1;
 	if (block == 7 && single)
 		return 0;
+	if (kind == SAMPLING_WIDE)
+		return wide[row / SAMPLING_BLOCK % 8 + (f->second ? 8 : 0)];
 	return kind == SAMPLING_STAIR ? 5 + (int)(row * 7 % 50) : kept[kind];
 }
 
@@ -176,23 +210,35 @@ struct sampling_parameters {
 };
 
 /* For all rows alike. Two tokens of every kind; a p that lies between two sums of each kind, in flat rows so that the
- * token that crosses it is heavy (0.88: of what k = 4 leaves); a ratio between two of each kind. */
-static inline struct sampling_parameters sampling_shared(int filters)
+ * token that crosses it is heavy (0.88: of what k = 4 leaves); a ratio between two of each kind. In the second contents
+ * three (five, with a p), and a p and a ratio that keep more; all by at least 0.002. */
+static inline struct sampling_parameters sampling_shared(int filters, int second)
 {
 	int both = (filters & SAMPLING_TOP_K) && (filters & SAMPLING_TOP_P);
-	struct sampling_parameters parameters = {both ? 4 : 2, both ? 0.88 : 0.43, 0.504};
+	struct sampling_parameters first = {both ? 4 : 2, both ? 0.88 : 0.43, 0.504};
+	struct sampling_parameters other = {both ? 5 : 3, both ? 0.6 : 0.705, 0.06};
 
-	return parameters;
+	return second ? other : first;
 }
 
-/* The middle of the ps after which `kept` tokens of a row remain, of the `from` that top-k leaves (0: no top-k) and
- * over which p is renormalised; with a top-k, only ps that would keep one token more if they were not. Host only. */
+/* Where between `lower` and `upper` a parameter lies: see the head. */
+static inline double sampling_between(const struct sampling_fill *f, int64_t row, double lower, double upper)
+{
+	double part = f->second && (row / 2 + row / SAMPLING_BLOCK) % 2 && upper - lower >= 0x1p-8 ? (row & 1 ? 0.0625 : 0.9375) : 0.5;
+
+	return lower + part * (upper - lower);
+}
+
+/* The p after which `kept` tokens of a row remain, of the `from` that top-k leaves (0: no top-k) and over which p is
+ * renormalised; with a top-k, only one that would keep one token more if it were not. Host only. */
 static inline double sampling_p(const struct sampling_fill *f, int64_t row, int kept, int from)
 {
 	double mass = from > 0 ? sampling_sum(f, row, from) : 1;
 	double below = sampling_sum(f, row, kept - 1) / mass, above = sampling_sum(f, row, kept);
 
-	return (from > kept && above > below ? above + above / mass : below + above / mass) / 2;
+	if (kept == 1 && from <= 1 && f->second && row % 2 == 0)
+		return 0x1p-16;
+	return sampling_between(f, row, from > kept && above > below ? above : below, above / mass);
 }
 
 /* Host only. */
@@ -205,15 +251,19 @@ static inline struct sampling_parameters sampling_parameters_of(const struct sam
 	    from = kept + (both ? more[block] : 0);
 
 	if (f->shared)
-		return sampling_shared(f->filters);
+		return sampling_shared(f->filters, f->second);
 	if (kept == 0)
 		return parameters;
 	if (!both || block != 7)
 		parameters.top_k = from;
 	if (!both || block != 3)
 		parameters.top_p = sampling_p(f, row, kept, both && block != 7 ? from : 0);
-	parameters.min_p =
-	    (sampling_weight(f, row, kept - 1) + sampling_weight(f, row, kept)) * 0.5 / sampling_weight(f, row, 0);
+	if (both && block == 3 && f->second && row % 2 == 0) {
+		parameters.top_k = f->vocab;
+		parameters.top_p = 0x1p-16;
+	}
+	parameters.min_p = sampling_between(f, row, (double)sampling_weight(f, row, kept) / sampling_weight(f, row, 0),
+	                                    (double)sampling_weight(f, row, kept - 1) / sampling_weight(f, row, 0));
 	return parameters;
 }
 

@@ -165,8 +165,8 @@ static bool edge_axes(const struct op_problem *problem, int variant, int edge, i
 	                            [EDGE_OPEN_MIN_P] = SAMPLING_MIN_P};
 	/* As many as it takes to see half of them drawn wrongly, where what is drawn may be drawn. */
 	static const int64_t edge_rows[] = {[EDGE_NO_ROWS] = 0, [EDGE_ONE_ROW] = 1, [EDGE_CERTAIN] = 8,
-	                                    [EDGE_TIES] = 160, [EDGE_OPEN_TOP_K] = 160, [EDGE_OPEN_TOP_P] = 160,
-	                                    [EDGE_OPEN_MIN_P] = 160};
+	                                    [EDGE_TIES] = 192, [EDGE_OPEN_TOP_K] = 192, [EDGE_OPEN_TOP_P] = 192,
+	                                    [EDGE_OPEN_MIN_P] = 192};
 	int rows = problem->inputs[sampling_roles_of(problem).probs].axis[0];
 
 	if (!problem->axes[rows].var || sizes(problem, variant, SIZE_SMALL, axis, 1) != 1 ||
@@ -208,7 +208,8 @@ static struct rule rule(const struct op_case *c, int output)
 static double scalar(const struct op_case *c, int input)
 {
 	int64_t vocab = c->axis[c->problem->inputs[sampling_roles_of(c->problem).probs].axis[1]];
-	struct sampling_parameters parameters = edge_parameters(c->edge, vocab, 0, sampling_shared(c->variant));
+	struct sampling_parameters parameters =
+	    edge_parameters(c->edge, vocab, 0, sampling_shared(c->variant, c->contents == CONTENTS_SECOND));
 
 	switch (filter_of(&c->problem->inputs[input])) {
 	case SAMPLING_TOP_K:
@@ -495,13 +496,48 @@ static int judge(const struct op_case *c, int output, const struct tensor *in, c
 	return 1;
 }
 
-static const char *const op_types[] = {"sampling", NULL};
+/* --- what the default cases reach --------------------------------------------------------------------------------- */
+
+/* Smallest and largest of what single rows keep, and of all rows' one parameter. A top-k beyond the vocabulary, or of none,
+ * and a top-p of 0 are cases of --edge. */
+static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
+{
+	const struct op_arg *arg = &problem->inputs[input];
+	const struct op_axis *vocab = &problem->axes[problem->inputs[sampling_roles_of(problem).probs].axis[1]];
+	bool both = (variant & SAMPLING_TOP_K) && (variant & SAMPLING_TOP_P), shared = arg->rank == OP_SCALAR;
+
+	switch (input == sampling_roles_of(problem).probs ? 0 : filter_of(arg)) {
+	case SAMPLING_TOP_K:
+		*out = shared ? (struct op_range){both ? 4 : 2, both ? 5 : 3}
+		              : (struct op_range){1, vocab->var ? 32000 : (double)vocab->value};
+		return true;
+	case SAMPLING_TOP_P:
+		*out = (struct op_range){shared ? both ? 0.6 : 0.43 : 0x1p-16, shared ? both ? 0.88 : 0.705 : 1};
+		return true;
+	case SAMPLING_MIN_P:
+		*out = shared ? (struct op_range){0.06, 0.504} : (struct op_range){0, 0.9};
+		return true;
+	default:
+		*out = (struct op_range){0, 0.75};
+		return true;
+	}
+}
+
+static int64_t reach(const struct op_problem *problem, int variant, int axis)
+{
+	const struct op_arg *probs = &problem->inputs[sampling_roles_of(problem).probs];
+
+	(void)variant;
+	return axis == probs->axis[0] ? 320 : axis == probs->axis[1] ? 32000 : 0;
+}
 
 /* Renormalisation draws nothing. */
 static bool samples(const struct op_case *c)
 {
-	return !(c->variant & SAMPLING_RENORM);
+	return (c->variant & SAMPLING_RENORM) == 0;
 }
+
+static const char *const op_types[] = {"sampling", NULL};
 
 const struct op sampling_op = {
     .name = "sampling",
@@ -512,6 +548,8 @@ const struct op sampling_op = {
     .edge_axes = edge_axes,
     .rule = rule,
     .scalar = scalar,
+    .range = range,
+    .reach = reach,
     .samples = samples,
     .fill = fill,
     .check = check,

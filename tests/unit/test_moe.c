@@ -183,7 +183,7 @@ static void decisions_are_clear_and_tokens_go_where_it_tells(void **state)
 		struct moe_roles roles = moe_roles_of(&b.problem);
 		struct routing r;
 		struct world w;
-		int visits[8] = {0}, most = 0;
+		int visits[8] = {0}, most = 0, negative = 0, company = 0;
 
 		make_world(&w, &moe_op, &b.problem, axis + 2 * b.problem.axis_count, seed);
 		assert_int_equal(routing_of(&w.c, &roles, &r, NULL), 0);
@@ -203,8 +203,13 @@ static void decisions_are_clear_and_tokens_go_where_it_tells(void **state)
 					here++;
 					visits[expert[k] - 16]++;
 				}
-			assert_int_equal(here == 0, t % 8 == 7);
+			negative += here > 0 && score[expert[3]] + bias[expert[3]] < 0;
+			company += here > 0;
+			if (t % 8 == 3 || (t >= 16 && t % 4 != 0))
+				assert_int_equal(here, 0);
 		}
+		assert_in_range(company, 80, 92); /* 14 of the first 16, every fourth of the rest */
+		assert_true(negative > 0);
 		for (int l = 0; l < 8; l++)
 			most = visits[l] > most ? visits[l] : most;
 		assert_true(most >= 10); /* the favourite */

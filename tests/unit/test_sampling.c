@@ -326,38 +326,70 @@ static void a_wrong_sample_is_told_of_with_its_row_token_and_probability(void **
 	trial_close(&t);
 }
 
+static struct filter_bounds bounds_of(const struct trial *t, int64_t row)
+{
+	struct sampling_roles roles = sampling_roles_of(t->problem);
+
+	return (struct filter_bounds){roles.top_k >= 0,
+	                              roles.top_p >= 0,
+	                              roles.min_p >= 0,
+	                              (int64_t)parameter(t, roles.top_k, row, NONE),
+	                              parameter(t, roles.top_p, row, NONE),
+	                              parameter(t, roles.min_p, row, NONE)};
+}
+
+static void look_at_rows(const struct op_problem *problem, int64_t vocab, enum op_contents contents)
+{
+	struct filter filter;
+	struct trial t;
+	int wide = 0, tied = 0;
+
+	assert_true(trial_open_size(&t, &sampling_op, problem, SIZE_MEDIUM, 0, 11));
+	op_case_set_contents(&t.c, 11, contents);
+	for (int i = 0; i < problem->input_count; i++)
+		if (t.in[i].rank == OP_SCALAR)
+			t.c.scalar[i] = sampling_op.scalar(&t.c, i);
+		else
+			assert_int_equal(sampling_op.fill(&t.c, i, &t.in[i], NULL), 0);
+	assert_int_equal(filter_open(&filter, vocab, NULL), 0);
+	for (int64_t row = 0; row < 320; row++) {
+		struct filter_bounds bounds = bounds_of(&t, row);
+		double sum = 0;
+
+		number_read(t.in[0].data, DTYPE_FLOAT32, row * vocab, vocab, filter.value);
+		for (int64_t v = 0; v < vocab; v++)
+			sum += filter.value[v];
+		assert_true(fabs(sum - 1) < 4e-6); /* tokens that stand where a tail would */
+		struct filter_kept kept = filter_row(&filter, &bounds);
+
+		assert_true(kept.defined);
+		if (kept.slack != 0)
+			fail_msg("%s, vocabulary of %lld, contents %d, row %lld: slack %g", problem->name, (long long)vocab, contents,
+			         (long long)row, kept.slack);
+		assert_true(kept.least == kept.threshold);
+		wide += kept.count > FILTER_ORDERED && kept.count <= SAMPLING_WIDTH;
+		tied += filter.value[filter.order[0]] == filter.value[filter.order[1]];
+	}
+	assert_true(contents == CONTENTS_FIRST ? tied == 0 : tied > 0);
+	if (vocab >= 2 * SAMPLING_WIDTH && t.in[problem->input_count - 1].rank != OP_SCALAR)
+		assert_true(wide >= 30);
+	filter_close(&filter);
+	trial_close(&t);
+}
+
 static void rows_are_distributions_and_parameters_lie_away_from_every_boundary(void **state)
 {
+	static const struct op_axis larger[] = {{"batch_size", true, 0}, {"vocab_size", false, 8192}};
+
 	(void)state;
-	for (int p = 0; p < RENORM_K; p++) {
-		struct trial t;
-		struct filter filter;
-		struct sampling_roles roles = sampling_roles_of(&problems[p]);
+	for (int p = 0; p < RENORM_K; p++)
+		for (int contents = 0; contents < CONTENTS_COUNT; contents++) {
+			struct op_problem problem = problems[p];
 
-		assert_true(trial_open_size(&t, &sampling_op, &problems[p], SIZE_MEDIUM, 0, 11));
-		assert_int_equal(filter_open(&filter, VOCAB, NULL), 0);
-		for (int64_t row = 0; row < 320; row++) {
-			struct filter_bounds bounds = {roles.top_k >= 0,
-			                               roles.top_p >= 0,
-			                               roles.min_p >= 0,
-			                               (int64_t)parameter(&t, roles.top_k, row, NONE),
-			                               parameter(&t, roles.top_p, row, NONE),
-			                               parameter(&t, roles.min_p, row, NONE)};
-			double sum = 0;
-
-			number_read(t.in[0].data, DTYPE_FLOAT32, row * VOCAB, VOCAB, filter.value);
-			for (int v = 0; v < VOCAB; v++)
-				sum += filter.value[v];
-			assert_true(fabs(sum - 1) < 4e-6); /* tokens that stand where a tail would */
-			struct filter_kept kept = filter_row(&filter, &bounds);
-
-			assert_true(kept.defined);
-			assert_true(kept.slack == 0);
-			assert_true(kept.least == kept.threshold);
+			look_at_rows(&problem, VOCAB, (enum op_contents)contents);
+			problem.axes = larger;
+			look_at_rows(&problem, larger[1].value, (enum op_contents)contents);
 		}
-		filter_close(&filter);
-		trial_close(&t);
-	}
 }
 
 static struct filter_kept keeps(const double *values, int count, struct filter_bounds bounds)
