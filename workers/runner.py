@@ -52,6 +52,14 @@ FEW_QUEUES = ("CUDA_DEVICE_MAX_CONNECTIONS", "1")
 libc = ctypes.CDLL(None, use_errno=True)
 
 
+def find_packages():
+    """The interpreter was started without its site packages (-S): they are added here, and what a machine's administrator or
+    user has for every Python program (sitecustomize, usercustomize) is not."""
+    import site
+    site.execsitecustomize = site.execusercustomize = lambda: None
+    site.main()
+
+
 def beside(name):
     """The module in the file of this name beside this one, which is on no path. Of the text as it stands there: byte code
     that was kept of it would be told from it by its second and its size."""
@@ -718,6 +726,8 @@ def import_torch(device):
 def main():
     options = {"device": sys.argv[1], "threads": int(sys.argv[2])}
     channel = Channel(3)
+    if sys.flags.no_site:
+        find_packages()
     # Modules are found as if nobody had started a script: neither beside this file nor in the working directory.
     sys.path[:] = [p for p in sys.path if p and os.path.abspath(p) != os.path.dirname(os.path.abspath(__file__))]
     os.chdir("/")
