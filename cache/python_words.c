@@ -48,7 +48,7 @@ struct look {
 	const struct word *words; /* WORD_END at the end */
 	struct span modules[MODULES_MAX];
 	int module_count;
-	struct words found;
+	struct python_words found;
 };
 
 /* ---- lists ---- */
@@ -641,11 +641,11 @@ static void look_at(struct look *look)
 	}
 }
 
-struct words python_words(const char *source, size_t length)
+struct python_words python_words(const char *source, size_t length)
 {
 	struct lexer lexer = {.at = source, .end = source + length, .line = 1};
 	struct look look = {.found.sight = SIGHT_NOTHING};
-	struct words words;
+	struct python_words words;
 
 	if (cut(&lexer)) {
 		for (int i = 0; i < LOOKAHEAD; i++)
@@ -654,7 +654,7 @@ struct words python_words(const char *source, size_t length)
 		look_at(&look);
 		words = look.found;
 	} else {
-		words = (struct words){SIGHT_OUTSIDE, "text that cannot be cut into words for certain", lexer.line};
+		words = (struct python_words){SIGHT_OUTSIDE, "text that cannot be cut into words for certain", lexer.line};
 	}
 	buf_free(&lexer.out);
 	return words;

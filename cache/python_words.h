@@ -14,12 +14,12 @@ enum sight {
 	SIGHT_OUTSIDE, /* perhaps anything: files, modules, environment, clock, …; or nobody can tell */
 };
 
-struct words {
+struct python_words {
 	enum sight sight;
 	char what[128]; /* SIGHT_OUTSIDE: the reason, as in "'os'", "'torch.load'" */
 	int line;       /* of the source, from 1 */
 };
 
-struct words python_words(const char *source, size_t length);
+struct python_words python_words(const char *source, size_t length);
 
 #endif

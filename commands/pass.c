@@ -247,7 +247,8 @@ static void finish_outcome(struct outcome *outcome)
 	if (!outcome->changed)
 		outcome_note(outcome);
 	tell(outcome);
-	bool plain = outcome->status == STATUS_PASSED && outcome->known && !outcome->changed && outcome->findings == 0;
+	bool plain = outcome->status == STATUS_PASSED && outcome->known && !outcome->changed && outcome->findings == 0 &&
+	             outcome->outside == NULL;
 
 	if (plain && !outcome->pass->options->details) { /* counts are enough; 10 000 of them must stay small */
 		outcome->cases = NULL;
@@ -343,6 +344,8 @@ static void settle_passenger(struct pass *pass, const struct passenger *who, con
 
 	c->kept = keep;
 	c->printed = result->printed;
+	if (result->reached != NULL && outcome->outside == NULL)
+		outcome->outside = outcome_reached(outcome, result->reached);
 	c->witness = ruling_witness(result->verdict, &outcome->arena);
 	if (ran) {
 		pass->cases_run++;

@@ -11,13 +11,13 @@
 
 #include "cache/python_names.h"
 
-static struct words words_of(const char *source)
+static struct python_words words_of(const char *source)
 {
 	char *copy = malloc(strlen(source) + 1); /* of its own size, so that a sanitizer sees a step too far */
 	size_t length = strlen(source);
 
 	memcpy(copy, source, length);
-	struct words words = python_words(copy, length);
+	struct python_words words = python_words(copy, length);
 
 	free(copy);
 	return words;
@@ -26,7 +26,7 @@ static struct words words_of(const char *source)
 static void expect(const char *const *sources, int count, enum sight sight)
 {
 	for (int i = 0; i < count; i++) {
-		struct words words = words_of(sources[i]);
+		struct python_words words = words_of(sources[i]);
 
 		if (words.sight != sight)
 			fail_msg("it sees %d (%s, line %d), not %d:\n%s", (int)words.sight, words.what, words.line, (int)sight,
@@ -79,7 +79,7 @@ static void what_may_see_more_is_told(void **state)
 
 static void the_reason_has_its_line(void **state)
 {
-	struct words words = words_of("import torch\n'''\n\n'''\nx = (1,\n  2)\ny = torch.load(x)\n");
+	struct python_words words = words_of("import torch\n'''\n\n'''\nx = (1,\n  2)\ny = torch.load(x)\n");
 
 	(void)state;
 	assert_int_equal(words.sight, SIGHT_OUTSIDE);
