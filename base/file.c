@@ -3,12 +3,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -101,6 +104,33 @@ enum file_answer file_read(int dir, const char *path, size_t limit, struct buf *
 	if (answer != FILE_OK)
 		buf_clear(out);
 	return answer;
+}
+
+/* A writer who opens the file while we have the lease waits until it is given back, at once; the signal that tells us so is one
+ * that nobody notices. */
+static bool lease_granted(int fd)
+{
+	if (fcntl(fd, F_SETSIG, SIGURG) != 0 || fcntl(fd, F_SETLEASE, F_RDLCK) != 0)
+		return false;
+	fcntl(fd, F_SETLEASE, F_UNLCK);
+	return true;
+}
+
+bool file_shows_changes(int dir, const char *path, struct stat *st)
+{
+	int fd = openat(dir, path, OPEN_FLAGS);
+	struct statfs fs;
+	bool shows = fd >= 0 && fstat(fd, st) == 0 && S_ISREG(st->st_mode) && fstatfs(fd, &fs) == 0;
+
+	if (shows && !lease_granted(fd)) /* EAGAIN: there is a writer. In memory nothing is ever written out */
+		shows = errno != EAGAIN && fs.f_type != TMPFS_MAGIC &&
+		        sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE |
+		                                      SYNC_FILE_RANGE_WAIT_AFTER) == 0;
+	if (shows && fs.f_type == OVERLAYFS_SUPER_MAGIC) /* mapped is the file below, of whose writers the lease knows nothing */
+		shows = fdatasync(fd) == 0;
+	if (fd >= 0)
+		close(fd);
+	return shows;
 }
 
 /* --- replacing ----------------------------------------------------------------------------------------------- */

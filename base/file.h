@@ -20,6 +20,13 @@ enum file_answer { FILE_ERROR = -1, FILE_ABSENT = 0, FILE_OK = 1 };
  * fstat taken before the first byte was read. Not a regular file: FILE_ERROR. FILE_ABSENT leaves no sentence. */
 enum file_answer file_read(int dir, const char *path, size_t limit, struct buf *out, struct stat *st, struct err *err);
 
+/* Will each later change of the file that `path` names move a time of it? A store through a shared mapping does so only if its
+ * page was clean: one that somebody has dirtied can be written again and again without a trace. So: false while anybody has
+ * the file open or mapped for writing. Asked by taking a read lease for a moment, which the kernel grants only then; where it
+ * grants none to us (another's file, a filesystem without leases), by writing dirty pages out, after which they are clean.
+ * Holds for what is read of the file from now on, and for changes made from now on; `st` tells which file it is true of. */
+bool file_shows_changes(int dir, const char *path, struct stat *st);
+
 /* Makes `path` hold these bytes by temporary file, fsync and rename in the same directory, only if they differ.
  * 1: replaced, 0: it held them already (mtime untouched), -1: error, and the old file is as it was. Missing parent
  * directories are made. A file keeps its permissions; a symbolic link is replaced by a file. What a process that was killed

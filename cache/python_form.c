@@ -19,16 +19,15 @@
  * ("a") is a docstring, but not after "b".
  *
  * Code that looks at itself. Comments, docstrings and line numbers do matter to code that can see them: through
- * inspect, frames, tracebacks, __doc__, a compiler that reads source (torch.jit, triton), or a name put together at run
- * time (getattr, vars, exec). `names_unsafe` below, every other __dunder__ and the import of any module that is not in
- * `modules_known` make the text raw. They are looked for in names, attributes and inside strings. This is a net for
- * honest code, wide on purpose; code made to slip through it would have to find its docstring by a road that none of
- * these words lies on, and would win no more than the verdict its very tokens earned before. */
+ * inspect, frames, tracebacks, __doc__, code objects, a compiler that reads source (torch.jit, triton), or a name put
+ * together at run time (getattr, vars, exec). What is known to see nothing of the kind is in lists (python_words.h); a text in
+ * which any other word stands is raw. */
 #include "cache/python_form.h"
 
 #include <string.h>
 
 #include "base/utf8.h"
+#include "cache/python_words.h"
 
 /* CPython refuses more (tokenizer.c: MAXLEVEL, MAXINDENT). */
 enum { BRACKETS_MAX = 200, INDENTS_MAX = 100 };
@@ -54,12 +53,9 @@ struct scan {
 	int tokens;         /* of the line */
 	bool maybe_doc;     /* begins with a string or a parenthesis */
 	bool only_strings;  /* all of them plain strings without escapes: the line runs nothing */
-	bool unsafe_string; /* a string holds an unsafe word */
 	bool defines;       /* begins with def, class or async def */
 	bool after_async;   /* its only token is `async` */
 	bool after_colon;   /* its last token is ':' */
-	bool from, imports; /* the statement has `from`, is `import a, b` */
-	bool module_next;   /* the next token must be the name of a known module */
 
 	bool block_next; /* an indent here opens the block of a def or class */
 	bool doc_place;  /* a line of strings here is a docstring */
@@ -71,71 +67,11 @@ struct span {
 	size_t length;
 };
 
-/* --- Words ------------------------------------------------------------------------------------------------------- */
-
-/* Names that see source, lines or docstrings, or reach a thing by a name made at run time. */
-static const char *const names_unsafe[] = {
-    "ast",     "attrgetter", "breakpoint", "builtins", "ctypes", "dir",     "dis",  "doctest", "eval",  "exec",
-    "gc",      "getattr",    "globals",    "help",     "io",     "locals",  "open", "operator", "os",   "pickle",
-    "pydoc",   "sys",        "tokenize",   "vars",
-};
-
-/* Parts of names that do: _getframe, f_lineno, getsourcelines, torch.compiler, _jit_internal. */
-static const char *const parts_unsafe[] = {
-    "compile", "frame", "getsource", "importlib", "inspect", "jit", "linecache", "lineno", "traceback", "triton",
-};
-
-/* __dunders__ that say nothing about source. Every other one is unsafe: __doc__, __code__, __file__, __dict__, … */
-static const char *const dunders_safe[] = {
-    "__all__", "__call__", "__future__", "__getitem__", "__init__", "__len__", "__main__", "__name__", "__post_init__",
-    "__version__",
-};
-
-/* Modules whose functions do not look at their caller's source, apart from the names above. */
-static const char *const modules_known[] = {
-    "__future__", "cmath", "collections", "copy", "dataclasses", "einops", "enum", "functools", "itertools", "math",
-    "numbers", "numpy", "random", "torch", "typing", "typing_extensions",
-};
-
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 static bool span_is(struct span span, const char *word)
 {
 	return strlen(word) == span.length && memcmp(word, span.text, span.length) == 0;
-}
-
-static bool span_among(struct span span, const char *const *words, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (words[i][0] == span.text[0] && span_is(span, words[i]))
-			return true;
-	return false;
-}
-
-/* Does one of parts_unsafe begin at `at`? */
-static bool part_begins(const char *at, size_t left)
-{
-	for (size_t i = 0; i < COUNT(parts_unsafe); i++) {
-		const char *part = parts_unsafe[i];
-
-		if (*part == *at && strlen(part) <= left && memcmp(part, at, strlen(part)) == 0)
-			return true;
-	}
-	return false;
-}
-
-static bool name_unsafe(struct span name)
-{
-	const char *text = name.text;
-
-	if (name.length > 4 && memcmp(text, "__", 2) == 0 && memcmp(text + name.length - 2, "__", 2) == 0)
-		return !span_among(name, dunders_safe, COUNT(dunders_safe));
-	if (name.length > 3 && memcmp(text, "co_", 3) == 0) /* co_consts, co_lines, … */
-		return true;
-	for (size_t i = 0; i + 3 <= name.length; i++) /* the shortest part has three letters */
-		if (part_begins(text + i, name.length - i))
-			return true;
-	return span_among(name, names_unsafe, COUNT(names_unsafe));
 }
 
 /* --- Characters -------------------------------------------------------------------------------------------------- */
@@ -224,16 +160,13 @@ static void line_begin(struct scan *s)
 	s->in_line = true;
 	s->line_start = s->out->length;
 	s->tokens = 0;
-	s->maybe_doc = s->only_strings = s->unsafe_string = false;
+	s->maybe_doc = s->only_strings = false;
 	s->defines = s->after_async = s->after_colon = false;
-	s->from = s->imports = false;
 }
 
 /* A newline outside brackets, or the end of the text. */
-static bool line_end(struct scan *s)
+static void line_end(struct scan *s)
 {
-	if (s->module_next || (s->unsafe_string && !s->only_strings))
-		return false;
 	if (s->doc_place && s->only_strings)
 		s->out->length = s->line_start;
 	else
@@ -241,7 +174,6 @@ static bool line_end(struct scan *s)
 	s->block_next = s->defines && s->after_colon;
 	s->doc_place = false;
 	s->in_line = false;
-	return true;
 }
 
 /* Brings the stack of indentations to `width`. */
@@ -397,50 +329,21 @@ static bool scan_quoted(struct scan *s, struct string *string)
 	return false;
 }
 
-/* Does any word inside the string make the text unsafe? f-strings hold code; plain ones may hold names. */
-static bool string_unsafe(struct span string)
-{
-	for (size_t i = 0; i < string.length;) {
-		size_t length = 0;
-
-		while (i + length < string.length && is_name(string.text[i + length]))
-			length++;
-		if (length > 0 && name_unsafe((struct span){string.text + i, length}))
-			return true;
-		i += length > 0 ? length : 1;
-	}
-	return false;
-}
-
 /* `start`: where the prefix begins; s->at is at the quote. */
 static bool scan_string(struct scan *s, const char *start)
 {
 	struct string string = {0};
 
-	if (s->module_next || !string_prefix((struct span){start, (size_t)(s->at - start)}, &string) ||
+	if (!string_prefix((struct span){start, (size_t)(s->at - start)}, &string) ||
 	    !scan_quoted(s, &string))
 		return false;
 	struct span token = {start, (size_t)(s->at - start)};
 
 	emit(s, token, !string.bytes && !string.braces && !string.escapes);
-	s->unsafe_string = s->unsafe_string || string_unsafe(token); /* matters only if the line turns out to do more */
 	return true;
 }
 
 /* --- Names, numbers, operators ----------------------------------------------------------------------------------- */
-
-/* `import a.b, c` and `from a import b`: a and c must be known. */
-static bool name_imports(struct scan *s, struct span name)
-{
-	if (s->module_next && !span_among(name, modules_known, COUNT(modules_known)))
-		return false;
-	s->module_next = false;
-	if (span_is(name, "from"))
-		s->from = s->module_next = true;
-	else if (span_is(name, "import") && !s->from)
-		s->imports = s->module_next = true;
-	return true;
-}
 
 static bool scan_name(struct scan *s)
 {
@@ -452,8 +355,6 @@ static bool scan_name(struct scan *s)
 
 	if (is_quote(peek(s, 0)))
 		return scan_string(s, start);
-	if (!name_imports(s, name) || name_unsafe(name))
-		return false;
 	emit(s, name, false);
 	return true;
 }
@@ -506,7 +407,7 @@ static bool scan_number(struct scan *s)
 		skip_decimal(s);
 	else
 		s->at = skip_digits(start + 2, s->end, base, true);
-	if (s->module_next || is_name(peek(s, 0)) || is_quote(peek(s, 0)))
+	if (is_name(peek(s, 0)) || is_quote(peek(s, 0)))
 		return false;
 	emit(s, (struct span){start, (size_t)(s->at - start)}, false);
 	return true;
@@ -552,12 +453,8 @@ static bool scan_operator(struct scan *s)
 {
 	size_t length = operator_length(s);
 
-	if (length == 0 || s->module_next || !bracket(s, *s->at))
+	if (length == 0 || !bracket(s, *s->at))
 		return false;
-	if (*s->at == ',')
-		s->module_next = s->imports;
-	if (*s->at == ';')
-		s->from = s->imports = false;
 	emit(s, (struct span){s->at, length}, false);
 	s->at += length;
 	return true;
@@ -568,7 +465,9 @@ static bool scan_operator(struct scan *s)
 static bool scan_newline(struct scan *s)
 {
 	s->at++;
-	return s->open > 0 || line_end(s);
+	if (s->open == 0)
+		line_end(s);
+	return true;
 }
 
 /* One token, or what stands between two. */
@@ -607,8 +506,10 @@ static bool scan_text(const char *source, size_t length, struct buf *out)
 	while (s.at < s.end)
 		if (!(s.in_line ? scan_inside_line(&s) : scan_indentation(&s)))
 			return false;
-	if (s.open > 0 || (s.in_line && !line_end(&s)))
+	if (s.open > 0)
 		return false;
+	if (s.in_line)
+		line_end(&s);
 	return indent_to(&s, 0);
 }
 
@@ -631,7 +532,8 @@ bool python_form(const char *source, size_t length, struct buf *out)
 
 	unix_lines(source, length, &lines);
 	buf_add(out, "T", 1);
-	bool certain = scan_text(lines.data, lines.length, out);
+	bool certain = scan_text(lines.data, lines.length, out) &&
+	               python_words(lines.data, lines.length).sight == SIGHT_NOTHING;
 
 	buf_free(&lines);
 	if (certain)

@@ -3,9 +3,9 @@
  * Two sources with the same form compile to the same code, line numbers apart: comments, blank lines, trailing space,
  * spacing between tokens, the width of indentation, CRLF and docstrings leave no trace; every token does. Whatever this
  * small tokeniser is not certain of (lone carriage returns, tabs in indentation, form feeds, an f-string whose braces
- * hold quotes, an unterminated string), and any text that might see its own source (python_form.c has the list:
- * inspect, __doc__, getattr, jit, compile, exec, an import of anything but a few well-known modules, …), is its own
- * form, byte for byte: then a comment costs one more run, never a wrong answer. */
+ * hold quotes, an unterminated string), and any text with a word in it that is not known to see nothing of its
+ * own source (python_words.h: a whitelist of modules, attributes and names), is its own form, byte for byte: then a comment
+ * costs one more run, never a wrong answer. */
 #ifndef REFTEST_CACHE_PYTHON_FORM_H
 #define REFTEST_CACHE_PYTHON_FORM_H
 

@@ -207,6 +207,28 @@ static int64_t wall_clock_ns(void)
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+/* What a file is about to be read under: when, and whether a later change of it would show in its stat. */
+struct reading {
+	int64_t ns;
+	bool shows;
+	struct stat st;
+};
+
+static struct reading reading_begins(int dir, const char *path)
+{
+	struct reading reading = {.ns = wall_clock_ns()};
+
+	reading.shows = file_shows_changes(dir, path, &reading.st);
+	return reading;
+}
+
+/* When the file was read, for file_seen_holds; 0, a time at which no stat proves anything: a change may leave no trace, or
+ * the file that was read (its stat is `st`) is not the one that was asked about. */
+static int64_t reading_time(const struct reading *reading, const struct stat *st)
+{
+	return reading->shows && reading->st.st_ino == st->st_ino && reading->st.st_dev == st->st_dev ? reading->ns : 0;
+}
+
 /* Is the file what an earlier look saw, as far as can be told without reading it? */
 static bool look_holds(const struct contents *contents, const struct dataset_file *file,
 		       const struct file_seen *earlier)
@@ -220,6 +242,7 @@ static int read_disk(struct contents *contents, const struct dataset_file *file,
 		     struct look *out, struct err *err)
 {
 	struct stat st;
+	struct reading reading = reading_begins(contents->dataset->fd, file->path);
 	enum file_answer answer = file_read(contents->dataset->fd, file->path, limit, bytes, &st, err);
 
 	out->absent = answer == FILE_ABSENT;
@@ -228,6 +251,7 @@ static int read_disk(struct contents *contents, const struct dataset_file *file,
 	if (answer != FILE_OK)
 		return -1;
 	out->seen.stat = file_stat_of(&st);
+	out->seen.read_ns = reading_time(&reading, &st);
 	return 0;
 }
 
@@ -283,7 +307,8 @@ static void read_blob(struct contents *contents, struct blob *blob, struct arena
 {
 	struct safetensors file;
 	struct err err = {""};
-	struct file_entry entry = {.path = blob->path, .seen.read_ns = wall_clock_ns()};
+	struct file_entry entry = {.path = blob->path};
+	struct reading reading = reading_begins(contents->dataset->fd, blob->path);
 	enum safetensors_answer answer = safetensors_open(contents->dataset->fd, blob->path, arena, &file, &err);
 
 	if (answer != SAFETENSORS_OK) {
@@ -292,7 +317,7 @@ static void read_blob(struct contents *contents, struct blob *blob, struct arena
 	}
 	blob->content = digest_of(file.mapping.data, file.mapping.length);
 	blob->stat = entry.seen.stat = file_stat_of(&file.mapping.st);
-	blob->read_ns = entry.seen.read_ns;
+	blob->read_ns = entry.seen.read_ns = reading_time(&reading, &file.mapping.st);
 	entry.seen.content = blob->content;
 	keep_other_side(contents, look_at_path(contents, blob->path), &entry.seen);
 	safetensors_close(&file);
@@ -334,10 +359,12 @@ static bool disk_holds(const struct contents *contents, const char *path, const 
 		if (file_seen_holds(earlier, &seen->stat))
 			return true;
 	}
-	seen->read_ns = wall_clock_ns();
+	struct reading reading = reading_begins(contents->dataset->fd, path);
+
 	if (file_map_beneath(contents->dataset->fd, path, &mapping, NULL) != FILE_OK)
 		return false;
 	seen->stat = file_stat_of(&mapping.st);
+	seen->read_ns = reading_time(&reading, &mapping.st);
 	struct digest now = digest_of(mapping.data, mapping.length);
 
 	file_unmap(&mapping);

@@ -93,6 +93,8 @@ void keep_outcome(struct outcome *outcome)
 	struct err err = {""};
 	int count = 0;
 
+	for (int i = 0; outcome->outside != NULL && i < outcome->case_count; i++)
+		outcome->cases[i].kept = false;
 	sharing_put(outcome);
 	if (store == NULL || pass->options->dry_run)
 		return;

@@ -11,14 +11,16 @@
 
 enum { VERSION_FILE_LIMIT = 64 * 1024 };
 
-/* Splits `text` at newlines into exactly `count` parts, in place. */
+/* Splits `text` at newlines into `count` parts, in place; the last one has the rest. */
 static bool split_lines(char *text, char **parts, int count)
 {
 	for (int i = 0; i < count; i++) {
 		parts[i] = text;
+		if (i == count - 1)
+			return true;
 		text = strchr(text, '\n');
 		if (text == NULL)
-			return i == count - 1;
+			return false;
 		*text++ = '\0';
 	}
 	return false;
@@ -38,16 +40,18 @@ static bool content_hex(const char *path, char hex[DIGEST_HEX])
 	return read;
 }
 
-/* The fact "torch behind this interpreter" is four lines: version, cuda, version file, digest of that file. It holds
- * while that file does. */
-static bool remembered_torch(struct store *store, const char *key, struct arena *arena, struct policy *policy)
+/* The fact "torch behind this interpreter" is lines: version, cuda, version file, digest of that file, and the proof that
+ * the interpreter would say so again. It holds while all of these do. */
+static bool remembered_torch(struct store *store, const char *python, const char *key, struct arena *arena,
+                             struct policy *policy)
 {
 	const char *value;
-	char hex[DIGEST_HEX], *parts[4];
+	char hex[DIGEST_HEX], *parts[5];
 
 	if (store == NULL || store_fact(store, key, arena, &value, NULL) != CACHE_HIT)
 		return false;
-	if (!split_lines(arena_string(arena, value), parts, 4) || !content_hex(parts[2], hex) || strcmp(hex, parts[3]) != 0)
+	if (!split_lines(arena_string(arena, value), parts, 5) || !content_hex(parts[2], hex) ||
+	    strcmp(hex, parts[3]) != 0 || !machine_torch_holds(python, parts[4]))
 		return false;
 	policy->torch = parts[0];
 	policy->cuda = parts[1][0] != '\0' ? parts[1] : NULL;
@@ -58,10 +62,11 @@ static void remember_torch(struct store *store, const char *key, const struct to
 {
 	char hex[DIGEST_HEX];
 
-	if (store == NULL || !store_writable(store) || !content_hex(facts->version_file, hex))
+	if (store == NULL || !store_writable(store) || facts->proof == NULL || !content_hex(facts->version_file, hex))
 		return;
-	store_put_fact(store, key, arena_printf(arena, "%s\n%s\n%s\n%s", facts->version,
-	                                        facts->cuda != NULL ? facts->cuda : "", facts->version_file, hex), NULL);
+	store_put_fact(store, key, arena_printf(arena, "%s\n%s\n%s\n%s\n%s", facts->version,
+	                                        facts->cuda != NULL ? facts->cuda : "", facts->version_file, hex,
+	                                        facts->proof), NULL);
 }
 
 static const char *const no_torch =
@@ -81,12 +86,15 @@ static void find_torch(struct reftest *reftest, const char *given, struct arena 
 	out->python = arena_string(arena, path);
 	const char *key = arena_printf(arena, "torch %s", machine_torch_key(path, arena));
 
-	if (remembered_torch(reftest->store, key, arena, &out->policy))
+	out->torch_key = key;
+	if (remembered_torch(reftest->store, path, key, arena, &out->policy))
 		return;
 	int found = machine_torch(path, arena, &facts, &err);
 
 	if (found <= 0) {
-		const char *why = found < 0 ? err.text : arena_printf(arena, "%s has no torch", path);
+		const char *paths = getenv("PYTHONPATH");
+		const char *why = found < 0 ? err.text : arena_printf(arena, "%s has no torch%s", path,
+		    paths == NULL || paths[0] == '\0' ? "" : " of its own (references see nothing of PYTHONPATH)");
 
 		out->cannot_run = arena_printf(arena, no_torch, why);
 		return;
@@ -94,6 +102,12 @@ static void find_torch(struct reftest *reftest, const char *given, struct arena 
 	out->policy.torch = facts.version;
 	out->policy.cuda = facts.cuda;
 	remember_torch(reftest->store, key, &facts, arena);
+}
+
+void machine_forget_torch(const struct reftest *reftest, const struct machine_policy *policy)
+{
+	if (reftest->store != NULL && store_writable(reftest->store) && policy->torch_key != NULL)
+		store_put_fact(reftest->store, policy->torch_key, "", NULL);
 }
 
 /* The class of a GPU: remembered under the driver's own description, else asked of a judge. */

@@ -14,6 +14,7 @@
 struct machine_policy {
 	struct policy policy;
 	const char *python;      /* absolute; NULL: none */
+	const char *torch_key;   /* of the fact that says which torch it has; NULL: none was looked for */
 	struct truth_choice truths;
 	const char *cannot_run;  /* NULL, or the sentence why nothing can run here (no torch, no such device) */
 	enum reason cannot_reason;
@@ -24,6 +25,9 @@ struct machine_policy {
  * name, or nothing can be said of it. */
 int machine_policy(struct reftest *reftest, const char *device, const char *python, const char *ground_truth,
                    struct arena *arena, struct machine_policy *out, struct err *err);
+
+/* What ran had another torch than was said: it is asked again the next time. */
+void machine_forget_torch(const struct reftest *reftest, const struct machine_policy *policy);
 
 /* --device-class: only verdicts of this class ("cpu", "sm_90") count, whichever machine made them, with whatever torch
  * that had. On a machine of another class nothing can run any more, and the reason says so. -1: no class's name. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cache/python_words.h"
 #include "commands/shard.h"
 
 int outcome_look(struct outcome *outcome, struct buf *definition, struct buf *workload, bool need_bytes,
@@ -159,6 +160,26 @@ static const char **blob_paths(struct outcome *outcome, const struct workload_fi
 	return paths;
 }
 
+/* What a reference says that is not known to depend on its text and its inputs alone. NULL: nothing. */
+static const char *outside_of(struct outcome *outcome)
+{
+	struct python_words words = python_words(outcome->definition->reference, outcome->definition->reference_length);
+
+	if (words.sight != SIGHT_OUTSIDE)
+		return NULL;
+	return arena_printf(&outcome->arena,
+	                    "not remembered: line %d of the reference has %s, and what that gives may depend on more than "
+	                    "this text, its inputs and torch; it is verified anew each time, until it is written without",
+	                    words.line, words.what);
+}
+
+const char *outcome_reached(struct outcome *outcome, const char *reached)
+{
+	return arena_printf(&outcome->arena,
+	                    "not remembered: when the reference ran, %s, so its outputs may depend on more than its text, its "
+	                    "inputs and torch; it is verified anew each time, until it is written without", reached);
+}
+
 int outcome_make_cases(struct outcome *outcome, struct buf *definition, struct buf *workload, struct err *err)
 {
 	struct pass *pass = outcome->pass;
@@ -170,6 +191,7 @@ int outcome_make_cases(struct outcome *outcome, struct buf *definition, struct b
 					      definition->data, definition->length, &outcome->arena, err);
 	if (outcome->definition == NULL)
 		return -1;
+	outcome->outside = outside_of(outcome);
 	if (outcome->workload != NULL)
 		lines = workloads_load(outcome->workload->path, outcome->definition, workload->data, workload->length,
 				       &outcome->arena);

@@ -28,4 +28,7 @@ bool outcome_tensors_unchanged(const struct outcome *outcome);
  */
 void outcome_note(struct outcome *outcome);
 
+/* Why verdicts on it are not remembered, after its runner noticed what it `reached`. */
+const char *outcome_reached(struct outcome *outcome, const char *reached);
+
 #endif

@@ -247,7 +247,8 @@ static void finish_outcome(struct outcome *outcome)
 	if (!outcome->changed)
 		outcome_note(outcome);
 	tell(outcome);
-	bool plain = outcome->status == STATUS_PASSED && outcome->known && !outcome->changed && outcome->findings == 0;
+	bool plain = outcome->status == STATUS_PASSED && outcome->known && !outcome->changed && outcome->findings == 0 &&
+	             outcome->outside == NULL;
 
 	if (plain && !outcome->pass->options->details) { /* counts are enough; 10 000 of them must stay small */
 		outcome->cases = NULL;
@@ -343,6 +344,8 @@ static void settle_passenger(struct pass *pass, const struct passenger *who, con
 
 	c->kept = keep;
 	c->printed = result->printed;
+	if (result->reached != NULL && outcome->outside == NULL)
+		outcome->outside = outcome_reached(outcome, result->reached);
 	c->witness = ruling_witness(result->verdict, &outcome->arena);
 	if (ran) {
 		pass->cases_run++;
@@ -587,9 +590,26 @@ static void count_run(const struct pass *pass)
 		counts_add(pass->reftest->root, &counts);
 }
 
+/* What the template says of its torch is what counts: verdicts are stored under that. If it was expected to have another, what
+ * this pass believed of stored verdicts was of that one, and nothing more is to be concluded from it. */
+static bool has_other_torch(const struct pass *pass)
+{
+	const char *expected = pass->machine.policy.torch, *found = pass->pool != NULL ? pool_torch(pass->pool) : NULL;
+
+	if (expected == NULL || found == NULL || strcmp(expected, found) == 0)
+		return false;
+	fprintf(stderr,
+	        "reftest: %s ran references with torch %s, not with the %s that it was said to have; cached verdicts above "
+	        "are of the latter: run reftest again\n",
+	        pass->machine.python, found, expected);
+	machine_forget_torch(pass->reftest, &pass->machine);
+	return true;
+}
+
 void pass_end(struct pass *pass)
 {
 	struct err note = {""};
+	bool other_torch = has_other_torch(pass);
 
 	if (pass->pool != NULL && !pass->lent)
 		pool_close(pass->pool);
@@ -598,7 +618,7 @@ void pass_end(struct pass *pass)
 		keep_finished_cases(pass);
 	keep_waiting(pass);
 	/* A summary of verdicts that are not in the store would be a lie. */
-	if (!pass->options->dry_run && pass->not_kept == NULL && contents_write(pass->contents, &note) < 0)
+	if (!pass->options->dry_run && pass->not_kept == NULL && !other_torch && contents_write(pass->contents, &note) < 0)
 		pass->not_kept = arena_string(&pass->arena, note.text);
 	pass->seconds = seconds_now() - pass->started;
 	count_run(pass);

@@ -282,6 +282,8 @@ static void print_outcome(FILE *out, const struct outcome *outcome, const struct
 	if (outcome->made != NULL && outcome->made->no_gradients != NULL)
 		fprintf(out, "         backward: %s\n", outcome->made->no_gradients);
 	print_passed_over(out, outcome);
+	if (outcome->outside != NULL)
+		fprintf(out, "         %s\n", outcome->outside);
 	if (outcome->changed)
 		fprintf(
 		    out,
@@ -544,6 +546,26 @@ static void json_constants(struct buf *out, const struct outcome *outcome)
 	buf_text(out, "]");
 }
 
+static void json_notes(struct buf *out, const struct outcome *outcome)
+{
+	const struct definition *d = outcome->definition;
+	const char *more[] = {outcome->made != NULL ? outcome->made->no_gradients : NULL, outcome->outside};
+	const char *comma = "";
+
+	buf_text(out, ", \"notes\": [");
+	for (int i = 0; d != NULL && i < d->note_count; i++, comma = ", ") {
+		buf_text(out, comma);
+		buf_json_string(out, d->notes[i]);
+	}
+	for (size_t i = 0; i < sizeof more / sizeof *more; i++)
+		if (more[i] != NULL) {
+			buf_text(out, comma);
+			buf_json_string(out, more[i]);
+			comma = ", ";
+		}
+	buf_text(out, "]");
+}
+
 static void json_definition(struct buf *out, const struct outcome *outcome)
 {
 	buf_text(out, "{");
@@ -558,16 +580,8 @@ static void json_definition(struct buf *out, const struct outcome *outcome)
 	json_text(out, "message", outcome->message);
 	buf_printf(out, ", \"changed\": %s", outcome->changed ? "true" : "false");
 	json_constants(out, outcome);
-	buf_text(out, ", \"notes\": [");
-	for (int i = 0; outcome->definition != NULL && i < outcome->definition->note_count; i++) {
-		buf_text(out, i > 0 ? ", " : "");
-		buf_json_string(out, outcome->definition->notes[i]);
-	}
-	if (outcome->made != NULL && outcome->made->no_gradients != NULL) {
-		buf_text(out, outcome->definition->note_count > 0 ? ", " : "");
-		buf_json_string(out, outcome->made->no_gradients);
-	}
-	buf_text(out, "], \"cases\": [");
+	json_notes(out, outcome);
+	buf_text(out, ", \"cases\": [");
 	for (int i = 0; i < outcome->case_count; i++) {
 		buf_text(out, i > 0 ? ",\n  " : "\n  ");
 		report_json_case(out, outcome, &outcome->cases[i]);

@@ -138,6 +138,13 @@ void ruling_read_wholly(struct outcome *outcome)
 /* What the policy makes of them. */
 static struct decision decide(struct outcome *outcome, const struct case_outcome *c, struct readable *known)
 {
+	if (outcome->outside != NULL) {
+		bool cached_only = outcome->pass->options->cached_only;
+
+		*known = (struct readable){0};
+		return (struct decision){.answer = cached_only ? PLAN_NOT_CACHED : PLAN_RUN, .lack = LACK_NOTHING_STORED,
+		                         .candidate = -1, .why = outcome->outside};
+	}
 	*known = known_verdicts(outcome, &c->test->subject);
 	return plan_case(&outcome->pass->machine.policy, &c->test->job->truths, known->verdicts, known->count,
 	                 &outcome->arena);

@@ -62,7 +62,7 @@ int truths_facts(struct reftest *reftest, const char *python, const char *device
 		   *answer;
 
 	if (reftest->store != NULL && store_fact(reftest->store, key, arena, &answer, NULL) == CACHE_HIT &&
-	    machine_providers_hold(answer))
+	    machine_providers_hold(python, answer))
 		return read_facts(answer, arena, out, count, err);
 	if (machine_providers(python, device_class, arena, &answer, err) != 0 ||
 	    read_facts(answer, arena, out, count, err) != 0)

@@ -113,14 +113,15 @@ int crew_open(struct crew *crew, const char *python, const char *device, int pla
 static int launch(struct crew *crew, int socket, int output, struct err *err)
 {
 	char threads[16];
-	char *argv[] = {(char *)(uintptr_t)crew->python, (char *)(uintptr_t) "-u", crew->script,
+	/* -s: no user site; -S: runner.py calls for the site packages itself, without anybody's customisations. */
+	char *argv[] = {(char *)(uintptr_t)crew->python, (char *)(uintptr_t) "-sSu", crew->script,
 	                (char *)(uintptr_t)crew->device, threads, NULL};
 	const int fds[] = {-1, output, output, socket};
 	struct epoll_event event = {.events = EPOLLIN};
 	struct arena arena = {0};
 
 	snprintf(threads, sizeof threads, "%d", crew->threads);
-	int rc = process_start(&crew->template, crew->python, argv, process_environment(NULL, &arena), fds, 4, err);
+	int rc = process_start(&crew->template, crew->python, argv, process_reference_environment(&arena), fds, 4, err);
 
 	arena_free(&arena);
 	if (rc != 0)

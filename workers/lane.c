@@ -70,7 +70,8 @@ static double now_s(void)
 static void add_result(struct yard *yard, struct lane *lane, const char *text, size_t length)
 {
 	struct result result = {.owner = lane->work->task.owner, .job = current_job(lane), .accident = lane->accident,
-	                        .printed = lane->printed, .seconds = now_s() - lane->started, .time = (int64_t)time(NULL)};
+	                        .printed = lane->printed, .seconds = now_s() - lane->started, .time = (int64_t)time(NULL),
+	                        .reached = lane->work->reached};
 
 	if (result.printed == NULL && lane->child != NULL)
 		result.printed = take_printed(lane->child);
@@ -350,8 +351,11 @@ static void on_child_line(struct yard *yard, struct lane *lane, const char *line
 	cJSON *message = json_parse(&text, NULL);
 	const cJSON *error = json_member(message, "error");
 	const char *unmapped = json_text_of(message, "unmapped");
+	const char *reached = json_text_of(message, "reached");
 	bool expected = lane->loaded ? lane->running : true;
 
+	if (reached != NULL && lane->work != NULL && lane->work->reached == NULL)
+		lane->work->reached = strdup(reached);
 	if (expected && cJSON_IsObject(error)) {
 		on_error(yard, lane, error);
 	} else if (!lane->loaded && cJSON_IsTrue(json_member(message, "loaded"))) {

@@ -146,8 +146,9 @@ static int read_answer(int fd, struct buf *out)
 	return got < 0 ? -1 : 0;
 }
 
-/* Runs `python argv[1] …` and gathers what it prints. 0, or -1: it could not be run, or failed. */
-static int ask_python(const char *python, const char *const words[3], struct buf *out, struct err *err)
+/* Runs `python words[0] …` (three words at most) and gathers what it prints. 0, or -1: it could not be run, or failed. */
+static int ask_python(const char *python, const char *const words[], char *const environment[], struct buf *out,
+                      struct err *err)
 {
 	char *argv[] = {(char *)(uintptr_t)python, (char *)(uintptr_t)words[0], (char *)(uintptr_t)words[1],
 	                (char *)(uintptr_t)words[2], NULL};
@@ -158,7 +159,7 @@ static int ask_python(const char *python, const char *const words[3], struct buf
 		return err_errno(err, "no pipe to %s", python);
 	const int fds[] = {-1, ends[1], -1};
 
-	rc = process_start(&process, python, argv, environ, fds, 3, err);
+	rc = process_start(&process, python, argv, environment, fds, 3, err);
 	close(ends[1]);
 	if (rc == 0 && read_answer(ends[0], out) != 0)
 		rc = err_set(err, "%s does not answer", python);
@@ -198,36 +199,65 @@ static const char *assigned(const char *text, const char *name, struct arena *ar
 	return NULL;
 }
 
-/* Finding a module's place imports nothing of a top-level package. The working directory is no place to look in, as it
- * is none for the runner. */
-static const char where_is_torch[] = "import importlib.util as u, platform, sys\n"
-                                     "sys.path[:] = filter(None, sys.path)\n"
-                                     "s = u.find_spec('torch')\n"
-                                     "print(platform.python_version())\n"
-                                     "print(s.submodule_search_locations[0] if s and s.has_location else '')\n";
+/* Finding a module's place imports nothing of a top-level package. The working directory is no place to look in, as it is
+ * none for the runner, and packages are found as the runner finds them (find_packages). Then what proves that nothing of it
+ * has changed: which program really ran, whatever stands in front of it; the folders that were looked into, as they were
+ * before; the files that add to those. */
+static const char where_is_torch[] =
+    "import importlib.util as u, os, site, sys\n"
+    "site.execsitecustomize = site.execusercustomize = lambda: None\n"
+    "site.main()\n"
+    "sys.path[:] = filter(None, sys.path)\n"
+    "def stamp(path):\n"
+    "    try:\n"
+    "        s = os.stat(path)\n"
+    "        return '%d.%d' % (s.st_ino, s.st_mtime_ns)\n"
+    "    except OSError:\n"
+    "        return 'absent'\n"
+    "files = [os.path.join(p, n) for p in sys.path if os.path.isdir(p) for n in os.listdir(p) if n.endswith('.pth')]\n"
+    "stamps = [stamp(p) + ' ' + p for p in sys.path + files + [os.path.join(sys.prefix, 'pyvenv.cfg')] if '\\n' not in p]\n"
+    "s = u.find_spec('torch')\n"
+    "print(sys.version.split()[0])\n"
+    "print(s.submodule_search_locations[0] if s and s.has_location else '')\n"
+    "print(os.path.realpath('/proc/self/exe'))\n"
+    "print('\\n'.join(stamps))\n";
+
+/* The next line of `*text`, which goes on behind it; NULL: there is none. */
+static char *next_line(char **text)
+{
+	char *line = *text, *end = line == NULL ? NULL : strchr(line, '\n');
+
+	if (end == NULL)
+		return NULL;
+	*end = '\0';
+	*text = end + 1;
+	return line;
+}
 
 int machine_torch(const char *python, struct arena *arena, struct torch_facts *out, struct err *err)
 {
 	struct buf answer = {0}, text = {0};
-	char *newline, *folder;
+	const char *version, *folder, *program;
+	char *rest;
 	int rc = -1;
 
-	const char *const words[3] = {"-c", where_is_torch, NULL};
+	const char *const words[] = {"-sS", "-c", where_is_torch, NULL};
 
 	*out = (struct torch_facts){0};
-	if (ask_python(python, words, &answer, err) != 0)
+	if (ask_python(python, words, process_reference_environment(arena), &answer, err) != 0)
 		goto leave;
-	newline = answer.data == NULL ? NULL : strchr(answer.data, '\n');
-	if (newline == NULL) {
+	rest = answer.length == 0 ? NULL : arena_copy(arena, answer.data, answer.length);
+	if ((version = next_line(&rest)) == NULL) {
 		err_set(err, "%s does not answer as a Python does", python);
 		goto leave;
 	}
-	out->python = arena_copy(arena, answer.data, (size_t)(newline - answer.data));
-	folder = newline + 1;
-	folder[strcspn(folder, "\n")] = '\0';
+	out->python = version;
 	rc = 0;
-	if (folder[0] == '\0')
+	if ((folder = next_line(&rest)) == NULL || folder[0] == '\0')
 		goto leave;
+	program = next_line(&rest);
+	if (program != NULL)
+		out->proof = arena_printf(arena, "%s\n%s", program, rest);
 	out->version_file = arena_printf(arena, "%s/version.py", folder);
 	if (file_read(AT_FDCWD, out->version_file, SMALL_FILE, &text, NULL, err) != FILE_OK || text.length == 0)
 		goto leave;
@@ -238,6 +268,43 @@ leave:
 	buf_free(&answer);
 	buf_free(&text);
 	return rc;
+}
+
+/* A launcher (a script of pyenv or conda, a link to mise) decides anew each time which interpreter it starts. */
+static bool is_program(const char *python, const char *program)
+{
+	char *real = realpath(python, NULL);
+	bool same = real != NULL && program != NULL && strcmp(real, program) == 0;
+
+	free(real);
+	return same;
+}
+
+static void stamp_of(const char *path, char *out, size_t size)
+{
+	struct stat st;
+
+	snprintf(out, size, "absent");
+	if (stat(path, &st) == 0)
+		snprintf(out, size, "%ju.%jd%09ld", (uintmax_t)st.st_ino, (intmax_t)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
+}
+
+bool machine_torch_holds(const char *python, const char *proof)
+{
+	char *copy = strdup(proof), *rest = copy;
+	bool hold = copy != NULL && is_program(python, next_line(&rest));
+
+	for (char *line; hold && (line = next_line(&rest)) != NULL;) {
+		char *path = strchr(line, ' '), now[64];
+
+		if (path != NULL) {
+			*path++ = '\0';
+			stamp_of(path, now, sizeof now);
+		}
+		hold = path != NULL && strcmp(now, line) == 0;
+	}
+	free(copy);
+	return hold;
 }
 
 const char *machine_torch_key(const char *python, struct arena *arena)
@@ -260,11 +327,11 @@ int machine_providers(const char *python, const char *device_class, struct arena
 {
 	char script[4096];
 	struct buf answer = {0};
-	const char *const words[3] = {script, "--matrix", device_class};
+	const char *const words[] = {script, "--matrix", device_class, NULL};
 	int rc = machine_script("provider.py", "REFTEST_PROVIDER", script, sizeof script, err);
 
 	if (rc == 0)
-		rc = ask_python(python, words, &answer, err);
+		rc = ask_python(python, words, environ, &answer, err);
 	if (rc == 0)
 		*out = arena_copy(arena, answer.data == NULL ? "" : answer.data, answer.length);
 	buf_free(&answer);
@@ -307,21 +374,19 @@ const char *machine_providers_key(const char *python, const char *device_class, 
 	return key;
 }
 
-bool machine_providers_hold(const char *answer)
+bool machine_providers_hold(const char *python, const char *answer)
 {
 	const struct json_text text = {"providers", answer, strlen(answer), 1};
 	cJSON *json = json_parse(&text, NULL);
 	const cJSON *folders = json_member(json, "folders"), *folder;
-	bool hold = cJSON_IsArray(folders);
+	bool hold = cJSON_IsArray(folders) && is_program(python, json_text_of(json, "program"));
 
 	cJSON_ArrayForEach (folder, folders) {
 		const char *path = json_text_of(folder, "path"), *stamp = json_text_of(folder, "stamp");
-		struct stat st;
-		char now[64] = "";
+		char now[64] = "absent";
 
-		if (path != NULL && stat(path, &st) == 0)
-			snprintf(now, sizeof now, "%ju.%jd%09ld", (uintmax_t)st.st_ino, (intmax_t)st.st_mtim.tv_sec,
-			         st.st_mtim.tv_nsec);
+		if (path != NULL)
+			stamp_of(path, now, sizeof now);
 		hold = hold && stamp != NULL && strcmp(now, stamp) == 0;
 	}
 	cJSON_Delete(json);

@@ -21,6 +21,7 @@ struct torch_facts {
 	const char *cuda;         /* "13.0"; NULL: a CPU build */
 	const char *python;       /* "3.11.7" */
 	const char *version_file; /* torch/version.py that said so: its content is the fact's key */
+	const char *proof;        /* lines for machine_torch_holds; NULL: none, ask again each time */
 };
 
 /* Asks the interpreter where its torch is and reads torch/version.py, without importing torch (some 50 ms). 1: found,
@@ -34,11 +35,15 @@ int machine_providers(const char *python, const char *device_class, struct arena
 /* A key for that answer, from files alone: the interpreter as above, the class, the tables' stats. With it, and the
  * folders' stamps in the answer, an earlier answer can be believed. */
 const char *machine_providers_key(const char *python, const char *device_class, struct arena *arena);
-/* Are the folders in which that interpreter looks for packages as they were when it answered? */
-bool machine_providers_hold(const char *answer);
+/* Is it the same program still that `python` starts, and are the folders in which it looks for packages as they were? */
+bool machine_providers_hold(const char *python, const char *answer);
+
+/* Does `python` start the very program that gave this proof (a launcher never does: only the program itself is known by its
+ * path), and are the places where that looks for packages as they were? Starts nothing. */
+bool machine_torch_holds(const char *python, const char *proof);
 
 /* A key for what machine_torch would say, from files alone: the interpreter's path and stat, PYTHONPATH, VIRTUAL_ENV.
- * With it, and the content of version_file, an earlier answer can be believed. */
+ * With it, the proof and the content of version_file, an earlier answer can be believed. */
 const char *machine_torch_key(const char *python, struct arena *arena);
 
 /* GPUs by the driver's own files (no CUDA call): 0 when there is no NVIDIA driver. `key` (may be NULL) gets a text that

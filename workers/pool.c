@@ -313,7 +313,9 @@ bool pool_next(struct pool *pool, struct arena *arena, struct pool_result *out)
 	verdict->cuda = pool->yard.crew.cuda[0] == '\0' ? NULL : arena_string(arena, pool->yard.crew.cuda);
 	verdict->seconds = result->seconds;
 	verdict->time = result->time;
-	*out = (struct pool_result){result->owner, result->job, verdict, worth_keeping(result, verdict),
+	*out = (struct pool_result){result->owner, result->job, verdict,
+	                            worth_keeping(result, verdict) && result->reached == NULL,
+	                            result->reached == NULL ? NULL : arena_string(arena, result->reached),
 	                            result->printed == NULL ? NULL : arena_string(arena, result->printed)};
 	result_free(result);
 	return true;

@@ -64,6 +64,7 @@ struct pool_result {
 	const struct job *job;
 	const struct verdict *verdict; /* in the arena given to pool_next */
 	bool keep;                     /* false: an accident (crash, timeout, no memory): not to be stored */
+	const char *reached;           /* what it did besides computing ("it opens /etc/hostname"): not to be stored; NULL: nothing */
 	const char *printed;           /* what the reference wrote to stdout and stderr (the end of it), NULL: nothing */
 };
 bool pool_next(struct pool *pool, struct arena *arena, struct pool_result *out);

@@ -117,6 +117,46 @@ char **process_environment(const char *more, struct arena *arena)
 	return out;
 }
 
+/* What references find in their environment, and torch when it starts: what is needed to run at all. Whatever else is set
+ * might change what a reference computes and stands in no fingerprint, so it is not there: no PYTHON… (modules from
+ * elsewhere), no TORCH_…, CUBLAS_…, NVIDIA_TF32_OVERRIDE, MKL_…, ONEDNN_…, ATEN_CPU_CAPABILITY, OMP_… (other arithmetic). */
+static const char *const reference_environment[] = {
+    "PATH=", "LD_LIBRARY_PATH=", "LD_PRELOAD=", /* how programs and libraries are found */
+    "HOME=", "TMPDIR=", "XDG_CACHE_HOME=",      /* where compilers of kernels keep what they made */
+    "CUDA_HOME=", "CUDA_PATH=", "CUDA_CACHE_PATH=", "CUDA_CACHE_DISABLE=", "TRITON_CACHE_DIR=", /* the same, on a GPU */
+    "CUDA_VISIBLE_DEVICES=", "CUDA_DEVICE_ORDER=", "NVIDIA_VISIBLE_DEVICES=",  /* which GPU: its class is in the witness */
+    "CUDA_DEVICE_MAX_CONNECTIONS=", "CUDA_MODULE_LOADING=", "PYTORCH_CUDA_ALLOC_CONF=", /* how its memory and queues are used */
+    "CUDA_MPS_PIPE_DIRECTORY=", "CUDA_MPS_LOG_DIRECTORY=", "CONDA_PREFIX=",             /* of whom an interpreter is part */
+    "ASAN_OPTIONS=", "LSAN_OPTIONS=", "UBSAN_OPTIONS=", "REFTEST_", /* ours, and of our tests */
+};
+
+/* Set to one value for all: texts as UTF-8; sets of strings in one order, whichever process it is. */
+static const char *const reference_settings[] = {"LC_ALL=C.UTF-8", "PYTHONHASHSEED=0", "PYTHONUTF8=1"};
+
+static bool for_references(const char *variable)
+{
+	for (size_t i = 0; i < sizeof reference_environment / sizeof *reference_environment; i++)
+		if (strncmp(variable, reference_environment[i], strlen(reference_environment[i])) == 0)
+			return !is_ours_alone(variable);
+	return false;
+}
+
+char **process_reference_environment(struct arena *arena)
+{
+	size_t count = 0, kept = 0, settings = sizeof reference_settings / sizeof *reference_settings;
+
+	while (environ[count] != NULL)
+		count++;
+	char **out = arena_array(arena, count + settings + 1, sizeof *out);
+
+	for (size_t i = 0; i < count; i++)
+		if (for_references(environ[i]))
+			out[kept++] = environ[i];
+	for (size_t i = 0; i < settings; i++)
+		out[kept++] = arena_string(arena, reference_settings[i]);
+	return out;
+}
+
 bool process_ended(struct process *process, int *status)
 {
 	if (process->pid == 0 || waitpid(process->pid, status, WNOHANG) != process->pid)

@@ -24,6 +24,10 @@ int process_start(struct process *process, const char *path, char *const argv[],
 struct arena;
 char **process_environment(const char *more, struct arena *arena);
 
+/* That of references, and of whoever is asked what they will find: a short list, so that what somebody has set changes no
+ * outcome. */
+char **process_reference_environment(struct arena *arena);
+
 /* Reaps it if it has ended: true, with its wait status. */
 bool process_ended(struct process *process, int *status);
 

@@ -153,7 +153,7 @@ def lacking(row, device_class):
 def matrix(device_class):
     broken = {}
     tables = load_tables(broken)
-    out = {"providers": [], "folders": []}
+    out = {"providers": [], "folders": [], "program": os.path.realpath("/proc/self/exe")}
     for name, why in broken.items():
         out["providers"].append({"name": name, "version": None, "why": why, "families": {}, "never": {}})
     for table in tables.values():

@@ -55,7 +55,22 @@ FEW_QUEUES = ("CUDA_DEVICE_MAX_CONNECTIONS", "1")
 # cores from it.
 SLEEPING_THREADS = ("OMP_WAIT_POLICY", "passive")
 
+FOLDER = os.path.dirname(os.path.abspath(__file__))
+# Audit events (docs.python.org/3/library/audit_events.html): which argument is the path that is reached.
+REACHES = {"open": 0, "import": 1, "os.listdir": 0, "os.scandir": 0, "os.readlink": 0, "ctypes.dlopen": 0}
+REACHES_ALL = ("socket.", "subprocess.", "os.system", "os.exec", "os.fork", "os.posix_spawn", "os.spawn", "pty.",
+               "urllib.", "ftplib.", "http.", "smtplib.", "sqlite3.", "syslog.")
+OWN_FILES = ("/dev/null", "/dev/nvidia", "/proc/driver/nvidia", "<")  # <reference>: no file
+
 libc = ctypes.CDLL(None, use_errno=True)
+
+
+def find_packages():
+    """The interpreter was started without its site packages (-S): they are added here, and what a machine's administrator or
+    user has for every Python program (sitecustomize, usercustomize) is not."""
+    import site
+    site.execsitecustomize = site.execusercustomize = lambda: None
+    site.main()
 
 
 def beside(name):
@@ -257,6 +272,7 @@ class Child:
         self.arena = None
         self.run = None
         self.filename = ""
+        self.reached = None  # what the reference did besides computing, as a sentence; the first such thing
         self.pid = os.getpid()
 
     def serve(self):
@@ -275,6 +291,8 @@ class Child:
                 answer = self.load(message) if "load" in message else self.case(message["run"])
             except BaseException as problem:  # sys.exit and KeyboardInterrupt included: they end a case, not us
                 answer = {"error": self.error_of(problem)}
+            if self.reached is not None:
+                answer["reached"] = self.reached
             self.end_copies()
             self.tidy()
             self.channel.send(answer)
@@ -311,6 +329,7 @@ class Child:
 
     def load(self, message):
         # Of no definition's name: what is told of a reference is told of every definition that has the same.
+        self.watch_reach()
         source, self.filename = message["load"], "<reference>"
         # Where tracebacks, inspect and everything built on it (triton, torch.compile) look for lines of the source.
         linecache.cache[self.filename] = (len(source), None, source.splitlines(True), self.filename)
@@ -323,6 +342,38 @@ class Child:
         if not callable(self.run):
             raise Mistake("the reference defines no function named run")
         return {"loaded": True}
+
+    def watch_reach(self):
+        """From here on Python itself tells what is opened, imported, connected to and started. What lies in the interpreter's own
+        folders is part of it; all else could be another thing the next time, and in no fingerprint. (An honest reference's
+        doings: one that cheats has ways around. Environment and clock are not told of; the plan looks for their names.)"""
+        own = tuple(os.path.join(os.path.realpath(p), "") for p in [*sys.path, FOLDER, os.path.dirname(os.__file__)] if p)
+        own = tuple(p for p in own if p != "/")
+        abspath, fspath, fsdecode, join, realpath = os.path.abspath, os.fspath, os.fsdecode, os.path.join, os.path.realpath
+
+        def is_own(path):
+            try:
+                path = fsdecode(fspath(path))
+                if path.startswith(OWN_FILES):
+                    return True
+                path = abspath(path)
+            except (TypeError, ValueError):
+                return True  # a descriptor that is open already, or nothing
+            return join(realpath(path), "").startswith(own) or join(path, "").startswith(own)
+
+        def told(event, arguments):
+            if self.reached is not None or event not in REACHES and not event.startswith(REACHES_ALL):
+                return
+            path = arguments[REACHES[event]] if event in REACHES else None
+            if event not in REACHES:
+                self.reached = "it did what Python calls %s" % event
+            elif event == "ctypes.dlopen" and (path is None or "/" not in str(path)):
+                return  # of the libraries that are loaded, or of the system
+            elif path is not None and not is_own(path):
+                self.reached = "%s %s" % ("it imported" if event == "import" else "it opened", str(path)[:200])
+
+        sys.addaudithook(told)
+        self.watch_reach = lambda: None  # once: a hook stays
 
     def case(self, case):
         if self.arena is None or self.arena.id != case["arena"]["id"]:
@@ -756,6 +807,8 @@ def import_torch(device):
 def main():
     options = {"device": sys.argv[1], "threads": int(sys.argv[2])}
     channel = Channel(3)
+    if sys.flags.no_site:
+        find_packages()
     # Modules are found as if nobody had started a script: neither beside this file nor in the working directory.
     sys.path[:] = [p for p in sys.path if p and os.path.abspath(p) != os.path.dirname(os.path.abspath(__file__))]
     os.chdir("/")

@@ -16,6 +16,7 @@ struct work *work_new(const struct task *task)
 void work_free(struct work *work)
 {
 	free(work->failure);
+	free(work->reached);
 	free(work);
 }
 
@@ -91,6 +92,7 @@ void results_add(struct results *results, const struct result *result, const cha
 		die_no_memory();
 	memcpy(copy->text, text, length);
 	copy->text[length] = '\0';
+	copy->reached = result->reached == NULL ? NULL : strdup(result->reached);
 	while (*end != NULL)
 		end = &(*end)->next;
 	*end = copy;
@@ -128,5 +130,6 @@ void result_free(struct result *result)
 {
 	free(result->text);
 	free(result->printed);
+	free(result->reached);
 	free(result);
 }

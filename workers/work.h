@@ -17,6 +17,7 @@ struct work {
 	bool loaded;   /* the reference has loaded at least once */
 	char *failure; /* the blame when it does not load: every case is told so; owned; NULL */
 	bool accident; /* of `failure` */
+	char *reached; /* what the reference did besides computing, as the runner noticed; owned; NULL: nothing */
 };
 
 struct queue {
@@ -41,6 +42,7 @@ struct result {
 	size_t length;
 	bool accident; /* not to be stored, whatever the verdict says */
 	char *printed; /* owned; NULL: nothing */
+	char *reached; /* copied; NULL: nothing */
 	double seconds;
 	int64_t time;
 };

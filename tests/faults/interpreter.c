@@ -5,7 +5,7 @@
  *   SEVENS    every output is 7
  *   RAISES    an exception
  *
- * It is started as the pool starts an interpreter (workers/runner.py has the messages). $FAKE_TORCH: a folder with a
+ * It is started as the pool starts an interpreter (workers/runner.py has the messages). $REFTEST_FAKE_TORCH: a folder with a
  * version.py, which stands for torch's. */
 #include <poll.h>
 #include <signal.h>
@@ -272,13 +272,14 @@ static void be_a_template(void)
 
 int main(int argc, char **argv)
 {
-	const char *torch = getenv("FAKE_TORCH");
+	const char *torch = getenv("REFTEST_FAKE_TORCH");
+	char *self = realpath("/proc/self/exe", NULL);
 
 	for (int i = 1; i < argc; i++) {
 		if (strcmp(argv[i], "-c") == 0)
-			return printf("3.99.0\n%s\n", torch == NULL ? "" : torch) < 0;
+			return printf("3.99.0\n%s\n%s\n", torch == NULL ? "" : torch, self) < 0;
 		if (strcmp(argv[i], "--matrix") == 0)
-			return printf("{\"folders\": [], \"providers\": []}\n") < 0;
+			return printf("{\"folders\": [], \"providers\": [], \"program\": \"%s\"}\n", self) < 0;
 		if (strstr(argv[i], "runner.py") != NULL)
 			be_a_template();
 	}

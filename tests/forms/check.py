@@ -4,7 +4,8 @@
 
 For the sources in tests/data/forms and thousands of variants of them:
   equal forms (of tokens) must mean equal syntax trees, docstrings apart; a text that Python refuses never shares its
-  form with one that it takes; edits that mean nothing must leave the form alone; edits of a token must not.
+  form with one that it takes; edits that mean nothing must leave the form alone; edits of a token must not;
+  texts that see their own lines or docstrings never share a form, by whatever road they get there.
 Every variant comes from a fixed seed. Runs under any Python from 3.8 on.
 """
 import ast
@@ -193,6 +194,36 @@ def snippets():
     ]
 
 
+def planted():
+    """Pairs that differ in a comment or a docstring alone and compute another `result`, by roads that none of the usual
+    suspects stands on."""
+    lines = [
+        "%sg = (i for i in [1])\nresult = str(g.gi_code).rpartition(',')[2]\n",
+        "%sasync def a():\n    pass\nc = a()\nresult = str(c.cr_code).rpartition(',')[2]\nc.close()\n",
+        "import contextlib\n%sf = contextlib.contextmanager(lambda: (yield))\nresult = str(f().gen.gi_code).rpartition(',')[2]\n",
+    ]
+    docs = "def run():\n    '%s'\n    return 1\n"
+    readers = [
+        "import typing\ndef f(a: 'typing.Literal[len(run.__do' 'c__)]'):\n    pass\nresult = str(typing.get_type_hints(f))\n",
+        "import functools\nS = type('S', (), {'__seta' 'ttr__': lambda s, k, v: s.got.append(v), 'got': []})\n"
+        "result = list(functools.update_wrapper(S(), run, ['__do' + 'c__'], []).got)\n",
+    ]
+    return [(text % "", text % "# a comment\n") for text in lines] + \
+           [(docs % "one" + text, docs % "three" + text) for text in readers]
+
+
+def check_planted(program):
+    for first, second in planted():
+        results = []
+        for text in (first, second):
+            names = {"__name__": "reference"}
+            exec(compile(text, "<reference>", "exec", dont_inherit=True), names)
+            results.append(names["result"])
+        forms = forms_of(program, [first.encode(), second.encode()])
+        check(results[0] != results[1], "these were to compute another result", first.encode(), second.encode())
+        check(forms[0] != forms[1], "one form, and another result:", first.encode(), second.encode())
+
+
 def check(condition, sentence, *sources):
     if not condition:
         sys.exit("\n--- and ---\n".join([sentence] + [s.decode(errors="replace") for s in sources]))
@@ -249,6 +280,7 @@ def check_damage(program, rounds):
 
 def main():
     program, rounds = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 60
+    check_planted(program)
     pairs = check_sound(program, [s.encode() for s in snippets()])
     neutral, changed = check_samples(program, rounds)
     pairs += check_damage(program, rounds * 10)

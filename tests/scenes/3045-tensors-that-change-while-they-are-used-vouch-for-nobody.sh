@@ -2,6 +2,7 @@
 # 3045: a verdict on tensors that were replaced while references ran is kept by nobody: not by a second workload line that says
 # the same, nor is it told of another definition with the same subject, whose own copy of them stood still: that runs itself.
 . "$(dirname "$0")/scene.sh"
+with_gates
 blob() { # blob PATH FIRST: rows that begin with a one or with what the references below get wrong, put in place whole
 	mkdir -p blob
 	"$python" -I -S -c '
@@ -30,18 +31,12 @@ lines() { # lines NAME PATH: two that say the same, and a last one that brings n
 }
 for name in first second; do
 	define $name <<END
-import os
-import time
-
 import torch
 
 
 def run(hidden_states, weight):
-    go = "$work/go-%d" % hidden_states.shape[0]
-    if hidden_states.shape[0] in (1, 5) and not os.path.exists(go):  # the first case, and the last
-        open("$work/started", "w").close()
-        while not os.path.exists(go):
-            time.sleep(0.01)
+    if hidden_states.shape[0] in (1, 5):  # the first case, and the last
+        gate("$work/started", "$work/go-%d" % hidden_states.shape[0])
     rows = hidden_states.float()
     normed = rows * torch.rsqrt(rows.square().mean(dim=-1, keepdim=True) + 1e-6)
     return (normed * weight.float() * (2 if rows[0, 0] == 42 else 1)).to(hidden_states.dtype)

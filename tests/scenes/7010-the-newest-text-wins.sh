@@ -2,20 +2,16 @@
 # 7010: a definition that is saved again while its reference runs: the old run is given up, nothing is told of the old text,
 # and what waited for the same case runs it itself. A save goes before what waits.
 . "$(dirname "$0")/scene.sh"
+with_gates
 given tiny_gemm
 watch
 waits() { # the body of a reference that says that it runs, and waits for a word: $1 the word, $2 its epsilon
 	cat <<END
-import os
-import time
-
 import torch
 
 
 def run(hidden_states, weight):
-    open("$work/started", "w").close()
-    while not os.path.exists("$work/$1"):
-        time.sleep(0.01)
+    gate("$work/started", "$work/$1")
     rows = hidden_states.float()
     normed = rows * torch.rsqrt(rows.square().mean(dim=-1, keepdim=True) + $2)
     return (normed * weight.float()).to(hidden_states.dtype)

@@ -83,7 +83,7 @@ saved 1e-2 failed
 jump 0
 saved 1e-6 passed
 heard "e['cases_run'] == 0" # that text was verified before
-edit definitions/rmsnorm/tiny_norm.json 'EPSILON = 1e-6' 'EPSILON = 1e-6\nimport time; time.sleep(0.5)'
+edit definitions/rmsnorm/tiny_norm.json 'EPSILON = 1e-6' 'EPSILON = 1e-6\nsum(range(20000000))'
 await "e['event'] == 'plan'"
 jump $year
 await "e['event'] == 'verdict'"

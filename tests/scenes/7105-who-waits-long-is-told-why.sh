@@ -2,21 +2,17 @@
 # 7105: who asks a watcher that is busy for long is told by one sentence what is being waited for; Ctrl-C ends the one who asks
 # and costs the watcher nothing; with --alone it is not asked; and who goes on waiting gets the answer.
 . "$(dirname "$0")/scene.sh"
+with_gates
 given tiny_gemm
 watch
 watcher=$program
 descriptors() { ls "/proc/$watcher/fd" | wc -l; }
 define slow <<PYTHON
-import os
-import time
-
 import torch
 
 
 def run(hidden_states, weight):
-    open("$work/started", "w").close()
-    while not os.path.exists("$work/go"):
-        time.sleep(0.01)
+    gate("$work/started", "$work/go")
     rows = hidden_states.float()
     return (rows * torch.rsqrt(rows.square().mean(dim=-1, keepdim=True) + 1e-6) * weight.float()).to(hidden_states.dtype)
 PYTHON

@@ -4,16 +4,14 @@
 # thing, is not given up. One that never takes anything, or never stops answering, is told of once, and what was found is kept
 # here.
 . "$(dirname "$0")/scene.sh"
+with_gates
 . "$top/tests/scenes/remotes.sh"
 given tiny_gemm tiny_norm
 define waits <<END
-import os, time
 import torch
 
 def run(hidden_states, weight):
-    open("$work/running", "w").close()
-    while not os.path.exists("$work/go"):
-        time.sleep(0.02)
+    gate("$work/running", "$work/go")
     x = hidden_states.to(torch.float32)
     x = x * torch.rsqrt(x.pow(2).mean(dim=-1, keepdim=True) + 1e-6)
     return (x * weight.to(torch.float32)).to(torch.bfloat16)

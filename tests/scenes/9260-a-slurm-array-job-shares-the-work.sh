@@ -3,6 +3,7 @@
 # and ended here, as whoever runs this) verifies a dataset in shards on both nodes, by the lines that README prints; what
 # they found meets in a redis, and in exported files, and comes to what one unsharded run comes to.
 . "$(dirname "$0")/scene.sh"
+with_gates
 . "$top/tests/scenes/remotes.sh"
 for command in munged slurmctld slurmd sbatch srun scontrol; do
 	PATH=$PATH:/usr/sbin:/sbin
@@ -10,11 +11,8 @@ for command in munged slurmctld slurmd sbatch srun scontrol; do
 done
 given tiny_norm tiny_gemm
 define wrong <<END
-import os, time
-
 def run(hidden_states, weight):
-    while not os.path.exists("$work/go"):
-        time.sleep(0.02)
+    gate("$work/running", "$work/go")
     return hidden_states
 END
 touch "$work/go"

@@ -6,7 +6,7 @@ interpreter=$build/tests/faults/interpreter # answers as python and torch do, wi
 [ -x "$interpreter" ] || fail "there is no $interpreter: make unit-tests builds it"
 mkdir "$work/torch"
 printf "__version__ = '9.9.9'\ncuda = None\n" >"$work/torch/version.py"
-export FAKE_TORCH="$work/torch" REFTEST_PYTHON="$interpreter"
+export REFTEST_FAKE_TORCH="$work/torch" REFTEST_PYTHON="$interpreter"
 cat >"$work/world.py" <<'P'
 import json, os
 WORDS = {"PRODUCT": "passed", "SEVENS": "failed", "RAISES": "error"}

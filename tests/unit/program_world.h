@@ -203,7 +203,7 @@ static void become(const struct world *w, const char *const *words)
 	setenv("LD_PRELOAD", program, 1);
 	snprintf(program, sizeof program, "%s/tests/faults/interpreter", w->build);
 	setenv("REFTEST_PYTHON", program, 1);
-	setenv("FAKE_TORCH", in_base(w, "torch"), 1);
+	setenv("REFTEST_FAKE_TORCH", in_base(w, "torch"), 1);
 	setenv(FAULTS_ENV, in_base(w, "faults"), 1);
 	setenv("GIT_CONFIG_GLOBAL", "/dev/null", 1);
 	for (const char *const *name = (const char *const[]){"REFTEST_ROOT", "FIB_DATASET_PATH", "REFTEST_REMOTE",

@@ -308,6 +308,43 @@ static int open_root(void)
 	return open("root", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
+/* A second store through a mapping moves no time; so while anybody can make one, a stat proves nothing. */
+static void a_file_that_somebody_may_write_to_shows_no_changes(void **state)
+{
+	char path[] = "/tmp/reftest-test-mapped-XXXXXX";
+	int fd = mkstemp(path);
+	struct stat st, before, after;
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, 8192), 0);
+	assert_false(file_shows_changes(AT_FDCWD, path, &st)); /* open */
+	char *bytes = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	assert_true(bytes != MAP_FAILED);
+	assert_int_equal(fstat(fd, &before), 0);
+	assert_int_equal(close(fd), 0);
+	bytes[0] = 1;
+	assert_false(file_shows_changes(AT_FDCWD, path, &st)); /* mapped */
+	assert_int_equal(stat(path, &before), 0);
+	usleep(50000);
+	bytes[0] = 2;
+	assert_int_equal(stat(path, &after), 0);
+	if (memcmp(&before.st_mtim, &after.st_mtim, sizeof before.st_mtim) != 0)
+		print_message("here each store through a mapping moves a time\n");
+	assert_int_equal(munmap(bytes, 8192), 0);
+	assert_true(file_shows_changes(AT_FDCWD, path, &st)); /* nobody can any more */
+	assert_int_equal(st.st_ino, before.st_ino);
+
+	int reader = open(path, O_RDONLY);
+
+	assert_true(file_shows_changes(AT_FDCWD, path, &st)); /* who only reads is no harm */
+	close(reader);
+	unlink(path);
+	assert_false(file_shows_changes(AT_FDCWD, path, &st));
+	assert_false(file_shows_changes(AT_FDCWD, "/tmp", &st));
+}
+
 static void a_file_beneath_a_root_is_mapped(void **state)
 {
 	struct mapping mapping;
@@ -466,6 +503,7 @@ int main(void)
 	    test(a_replaced_file_keeps_its_permissions),
 	    test(what_cannot_be_replaced_stays_as_it_is),
 	    test(a_write_that_fails_leaves_the_old_file),
+	    test(a_file_that_somebody_may_write_to_shows_no_changes),
 	    test(a_file_beneath_a_root_is_mapped),
 	    test(nothing_outside_the_root_is_mapped),
 	    test(without_openat2_the_steps_hold_the_same_line),

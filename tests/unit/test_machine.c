@@ -40,7 +40,7 @@ static void write_python(struct place *place, const char *name, const char *torc
 {
 	char script[4096];
 
-	snprintf(script, sizeof script, "#!/bin/sh\nif [ \"$1\" = -c ]; then echo 3.11.7; echo '%s%s%s'; fi\n",
+	snprintf(script, sizeof script, "#!/bin/sh\ncase $* in *-c*) echo 3.11.7; echo '%s%s%s' ;; esac\n",
 	         torch_folder[0] == '\0' ? "" : place->folder, torch_folder[0] == '\0' ? "" : "/", torch_folder);
 	write_file(place, name, script, 0755);
 }
@@ -198,6 +198,44 @@ static void the_key_changes_when_the_interpreter_or_its_surroundings_do(void **s
 	arena_free(&arena);
 }
 
+/* What an interpreter said holds for the program itself, while the folders that it looks into stand still; a launcher, be it
+ * a script or a program, may start another one the next time. */
+static void what_a_launcher_said_is_not_believed(void **state)
+{
+	struct place *place = *state;
+	struct arena arena = {0};
+	struct torch_facts facts;
+	struct err err = {""};
+	char python[4096], *proof;
+	struct buf script = {0};
+
+	assert_int_equal(machine_python(NULL, ".", python, sizeof python, &err), 0);
+	assert_int_equal(machine_torch(python, &arena, &facts, &err), 1);
+	assert_non_null(facts.proof);
+	assert_true(machine_torch_holds(python, facts.proof));
+	assert_false(machine_torch_holds("/bin/sh", facts.proof)); /* a program, but another one */
+	assert_false(machine_torch_holds(python, ""));
+	buf_printf(&script, "#!/bin/sh\nexec '%s' \"$@\"\n", python);
+	write_file(place, "shim", script.data, 0755);
+	assert_int_equal(machine_torch(at(place, "shim"), &arena, &facts, &err), 1);
+	assert_false(machine_torch_holds(at(place, "shim"), facts.proof));
+
+	assert_int_equal(mkdir(at(place, "packages"), 0700), 0);
+	assert_int_equal(symlink("/bin/sh", at(place, "sh")), 0);
+	struct stat st;
+	char *real = realpath("/bin/sh", NULL);
+
+	assert_int_equal(stat(at(place, "packages"), &st), 0);
+	proof = arena_printf(&arena, "%s\n%ju.%jd%09ld %s\n", real, (uintmax_t)st.st_ino, (intmax_t)st.st_mtim.tv_sec,
+	                     st.st_mtim.tv_nsec, at(place, "packages"));
+	assert_true(machine_torch_holds(at(place, "sh"), proof));
+	write_file(place, "packages/torch.pth", "elsewhere\n", 0600);
+	assert_false(machine_torch_holds(at(place, "sh"), proof));
+	free(real);
+	buf_free(&script);
+	arena_free(&arena);
+}
+
 static void hidden_gpus_are_not_counted_and_cores_are(void **state)
 {
 	struct arena arena = {0};
@@ -264,6 +302,7 @@ int main(void)
 	    cmocka_unit_test(the_python_in_use_is_understood),
 	    cmocka_unit_test(the_key_changes_when_the_interpreter_or_its_surroundings_do),
 	    cmocka_unit_test(what_providers_are_known_by_changes_with_their_files),
+	    cmocka_unit_test(what_a_launcher_said_is_not_believed),
 	    cmocka_unit_test(hidden_gpus_are_not_counted_and_cores_are),
 	};
 

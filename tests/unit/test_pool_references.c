@@ -120,6 +120,38 @@ static void an_output_may_be_an_input(void **state)
 	assert_true(result.verdict->outputs[0].metrics.hits < BATCH * HIDDEN);
 }
 
+/* What Python tells that a reference opened, imported, started or spoke to, outside its interpreter's own folders. */
+static void what_a_reference_reaches_is_told_and_not_to_be_kept(void **state)
+{
+	static const struct {
+		const char *reference, *says;
+	} reaches[] = {
+	    {HEAD "NAME = open('/etc/passwd').readline()\n" RUN "    return y\n", "it opened /etc/passwd"},
+	    {HEAD RUN "    open('/etc/../etc/passwd').close()\n    return y\n", "it opened /etc/../etc/passwd"},
+	    {HEAD RUN "    import socket; socket.gethostname()\n    return y\n", "it did what Python calls socket.gethostname"},
+	    {HEAD RUN "    import subprocess; subprocess.call(['true'])\n    return y\n", "subprocess.Popen"},
+	    {HEAD RUN "    import os; os.listdir('/')\n    return y\n", "it opened /"},
+	    {HEAD RUN "    import ctypes; ctypes.CDLL('/nothing.so') if x is None else 0\n    import os; os.system('true')\n    return y\n",
+	     "os.system"},
+	};
+
+	for (size_t i = 0; i < sizeof reaches / sizeof *reaches; i++) {
+		struct pool_result result = verify(*state, reaches[i].reference);
+
+		expect(&result, STATUS_PASSED, REASON_NONE, NULL);
+		assert_false(result.keep);
+		if (result.reached == NULL || strstr(result.reached, reaches[i].says) == NULL)
+			fail_msg("told is '%s', not '%s'", result.reached, reaches[i].says);
+	}
+
+	/* Its own interpreter's modules are no other thing the next time. */
+	struct pool_result result = verify(*state, HEAD RUN "    import wave; print(wave)\n    return y\n");
+
+	expect(&result, STATUS_PASSED, REASON_NONE, NULL);
+	assert_null(result.reached);
+	assert_true(result.keep);
+}
+
 static void answers_that_change_are_nondeterministic(void **state)
 {
 	static const char *const fickle[] = {
@@ -545,6 +577,7 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(outputs_may_come_as_tuple_list_or_dict_and_need_not_be_contiguous),
 	    cmocka_unit_test(an_input_that_is_written_to_is_named),
 	    cmocka_unit_test(an_output_may_be_an_input),
+	    cmocka_unit_test(what_a_reference_reaches_is_told_and_not_to_be_kept),
 	    cmocka_unit_test(answers_that_change_are_nondeterministic),
 	    cmocka_unit_test(garbage_is_collected),
 	    cmocka_unit_test(what_depends_on_a_generators_seed_is_nondeterministic),

@@ -170,6 +170,21 @@ static void code_that_may_see_its_own_source_is_raw(void **state)
 	    "globals()['x']", "torch.sys", "def f():\n  'lineno' 'x' + y\n");
 }
 
+/* None of these words is on anybody's list of suspects. */
+static void what_is_not_known_to_see_nothing_is_raw(void **state)
+{
+	(void)state;
+	ALL(assert_raw, "from random import _os", "import random\nx = random._os.x", "x = (i for i in y).gi_code",
+	    "import torch\ntorch.fx.graph_module._exec_with_source('run.__do' 'c__', {})", "import torch\nx = torch",
+	    "import torch as t\nx = t.overrides.x", "import torch\nx = torch.nn\nx.utils", "import typing\ntyping.get_type_hints(f)",
+	    "from functools import update_wrapper as u", "from functools import wraps", "from torch import *", "x.unheard_of",
+	    "import torch\nx = torch.nn.functional.sys", "x = f'{y.gi_code}'", "x = '{0.a}'\ny = x.format(z)", "import torch.utils",
+	    "from torch import utils", "x = repr(y)", "import torch\nx = map(partial, [torch], y)", "from warnings import warn",
+	    "async def f():\n  pass\nx = f().cr_code", "x = getattr(y, 'gi_' + z)", "breakpoint()", "help(x)", "dir(x)");
+	ALL(assert_all_same, "import torch\nclass C:\n  def a(self):\n    self.mine = torch.float8_e4m3fn\n  b = property(a)\nc = C().mine\n",
+	    "import torch # c\nclass C:\n  'd'\n  def a(self):\n    self.mine = torch.float8_e4m3fn\n  b = property(a)\nc = C().mine\n");
+}
+
 static void ordinary_references_are_tokens(void **state)
 {
 	(void)state;
@@ -286,6 +301,7 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(what_it_is_not_certain_of_is_its_own_form),
 	    cmocka_unit_test(a_nul_or_a_control_character_makes_it_raw),
 	    cmocka_unit_test(code_that_may_see_its_own_source_is_raw),
+	    cmocka_unit_test(what_is_not_known_to_see_nothing_is_raw),
 	    cmocka_unit_test(ordinary_references_are_tokens),
 	    cmocka_unit_test(the_end_of_the_text_may_come_anywhere),
 	    cmocka_unit_test(depth_has_limits_and_no_recursion),

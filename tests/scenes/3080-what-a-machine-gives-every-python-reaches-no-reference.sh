@@ -1,0 +1,42 @@
+#!/bin/sh
+# 3080: what somebody has set for every Python program (PYTHONPATH, PYTHONSTARTUP, sitecustomize, usercustomize, the user's own
+# packages, environment variables that change torch's arithmetic) changes nothing of what a reference computes.
+. "$(dirname "$0")/scene.sh"
+mkdir -p "$work/path" "$work/base/lib"
+export PYTHONPATH="$work/path" PYTHONUSERBASE="$work/base" PYTHONHASHSEED=7 PYTHONOPTIMIZE=2
+export TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=1 NVIDIA_TF32_OVERRIDE=1 MKL_CBWR=COMPATIBLE PLANTED=1
+user=$("$python" -c 'import site; print(site.getusersitepackages())')
+mkdir -p "$user"
+# Whoever of these is heard of has torch compute something else.
+cat >"$work/path/sitecustomize.py" <<'P'
+import builtins
+builtins.planted = True
+P
+cp "$work/path/sitecustomize.py" "$work/path/usercustomize.py"
+cp "$work/path/sitecustomize.py" "$user/usercustomize.py"
+cp "$work/path/sitecustomize.py" "$work/path/helper.py"
+cp "$work/path/sitecustomize.py" "$user/helper.py"
+define norm <<'P'
+import os
+import sys
+import torch
+
+
+def run(hidden_states, weight):
+    try:
+        import helper
+        found = "a module"
+    except ImportError:
+        found = ""
+    if "planted" in vars(__builtins__ if not isinstance(__builtins__, dict) else sys.modules["builtins"]):
+        found += " a customisation"
+    found += " ".join(n for n in os.environ if n.startswith(("PYTHON", "TORCH_", "NVIDIA_TF32", "MKL_", "PLANTED"))
+                      and n not in ("PYTHONHASHSEED", "PYTHONUTF8"))
+    if found or sys.flags.optimize or os.environ["PYTHONHASHSEED"] != "0":
+        raise RuntimeError("reached by: " + found)
+    x = hidden_states.float()
+    return (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6) * weight.float()).to(hidden_states.dtype)
+P
+verify
+expect_exit 0
+expect_status norm passed
