@@ -51,9 +51,6 @@ OLDEST_TORCH = (2, 4)
 # takes twice as long to make and to end (bench/contexts.py). What a reference computes does not depend on how many of
 # its streams may run at once. Who has set it knows why.
 FEW_QUEUES = ("CUDA_DEVICE_MAX_CONNECTIONS", "1")
-# OpenMP's threads sleep while they wait. The judge works on one case while a reference runs: threads that spin take the
-# cores from it.
-SLEEPING_THREADS = ("OMP_WAIT_POLICY", "passive")
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 # Audit events (docs.python.org/3/library/audit_events.html): which argument is the path that is reached.
@@ -814,7 +811,6 @@ def main():
     os.chdir("/")
     if options["device"] != "cpu":
         os.environ.setdefault(*FEW_QUEUES)
-    os.environ.setdefault(*SLEEPING_THREADS)
     refused = import_torch(options["device"])
     if refused:
         channel.send({"refused": refused})
