@@ -91,6 +91,18 @@ static int64_t placed_bytes(const struct op_arg *arg, const int64_t *axis)
 	return layout_add(layout_round(job_tensor_bytes(&tensor)), LAYOUT_GAP);
 }
 
+int64_t job_arena_bytes(const struct job *job)
+{
+	const struct op_problem *problem = &job->problem;
+	int64_t total = LAYOUT_GAP + (2 * (problem->input_count + problem->output_count) + 3) * (int64_t)LAYOUT_ALIGN;
+
+	for (int i = 0; i < problem->input_count; i++)
+		total = layout_add(total, placed_bytes(&problem->inputs[i], job->axis));
+	for (int i = 0; i < problem->output_count; i++)
+		total = layout_add(total, placed_bytes(&problem->outputs[i], job->axis));
+	return total;
+}
+
 int64_t job_bytes(const struct job *job)
 {
 	const struct op_problem *problem = &job->problem;

@@ -63,5 +63,7 @@ int64_t job_tensor_bytes(const struct tensor *tensor);
  * ground-truth scratch aside. Of inputs too large to be held twice it takes less.
  * INT64_MAX: more than can be counted. */
 int64_t job_bytes(const struct job *job);
+/* Of these, the bytes that are shared with the runner, in either layout. */
+int64_t job_arena_bytes(const struct job *job);
 
 #endif

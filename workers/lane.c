@@ -108,7 +108,7 @@ static int64_t largest_case(const struct task *task)
 	int64_t most = 0;
 
 	for (int i = 0; i < task->job_count; i++) {
-		int64_t bytes = job_bytes(task->jobs[i]);
+		int64_t bytes = job_arena_bytes(task->jobs[i]);
 
 		most = bytes > most && bytes < (int64_t)1 << 52 ? bytes : most;
 	}

@@ -10,8 +10,8 @@
  *   think   while the runner works: ground truth and comparison of the contents of the run before
  * A reference that keeps something between calls answers the second contents, or the first when they come again, as it
  * must not. Where one set of inputs is large, memory holds one set at a time, and of very large ones none while the
- * reference runs: they stand beside neither what the reference takes nor the cache of its allocator. Ground truth then
- * waits for the last run.
+ * reference runs: they stand beside neither what the reference takes nor the cache of its allocator. Ground truth is then
+ * made right after a run, while its inputs are there.
  * What is found first decides. Poison differs between the runs, so that an output that was never written cannot look
  * deterministic. */
 #include "workers/trial.h"
@@ -514,6 +514,8 @@ enum trial_answer trial_ran(struct trial *trial, const cJSON *ran, struct buf *o
 		return next_witness(trial, out);
 	if (!trial->decided && trial_copy_what_was_written(trial, round, &err) != 0)
 		trial_decide_error(trial, &err);
+	if (!trial->probing && trial->one_set && trial->rounds > 1)
+		trial_ask_builtin_early(trial, round); /* its inputs would have to be made again */
 	if (trial->decided)
 		return give_verdict(trial, out);
 	return trial->probing ? recover(trial, out) : next_run(trial, out);

@@ -333,15 +333,19 @@ void trial_ask_builtin(struct trial *trial, struct round *round, int at)
 		trial_pass_over(trial, round, at, true, err.text);
 }
 
-/* While the runner works on its next run: builtin on the contents of the run before, if it is to be asked whatever the
- * others say. */
+/* Builtin on these contents, if it is to be asked whatever the others say and has not been. */
+void trial_ask_builtin_early(struct trial *trial, struct round *round)
+{
+	for (int i = 0; trial->op != NULL && i < trial->truths.count && !trial->decided; i++)
+		if (trial_is_builtin(&trial->truths.items[i]) && (i == 0 || trial->truths.all) && !round->answered[i])
+			trial_ask_builtin(trial, round, i);
+}
+
+/* While the runner works on its next run: the contents of the run before. */
 void trial_think(struct trial *trial)
 {
 	struct round *round = &trial->round[trial->run == RUN_AGAIN ? trial->rounds - 1 : 0];
 
-	if (trial->decided || trial->op == NULL || trial->run == RUN_FIRST || !trial->held[round->c.contents])
-		return;
-	for (int i = 0; i < trial->truths.count && !trial->decided; i++)
-		if (trial_is_builtin(&trial->truths.items[i]) && (i == 0 || trial->truths.all))
-			trial_ask_builtin(trial, round, i);
+	if (trial->run != RUN_FIRST && trial->held[round->c.contents])
+		trial_ask_builtin_early(trial, round);
 }

@@ -118,6 +118,7 @@ int trial_unjudged_input(const struct trial *trial, const struct round *round);
 int trial_compare_with(struct trial *trial, struct round *round, int at);
 void trial_pass_over(struct trial *trial, struct round *round, int at, bool accident, const char *why);
 void trial_ask_builtin(struct trial *trial, struct round *round, int at);
+void trial_ask_builtin_early(struct trial *trial, struct round *round);
 
 /* workers/trial_witness.c */
 bool trial_ask_provider(struct trial *trial, struct round *round, int at, struct buf *out);
