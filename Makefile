@@ -32,6 +32,7 @@ sodium := $(call object,$(wildcard seal/sodium/*.c))
 cuda := $(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard kernels/*.cu kernels/*/*.cu))
 units := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/test_*.c))
 benches := $(patsubst %.c,$(BUILD)/%,$(wildcard bench/*.c))
+oracles := $(BUILD)/tests/coverage/oracles
 gpu_tests := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/gpu/*.c))
 gpu_benches := $(patsubst %.cu,$(BUILD)/%,$(wildcard bench/*.cu))
 # What unit tests put under and beside the program: faults in the place of the C library's calls, a quick interpreter.
@@ -77,6 +78,12 @@ mutants: all ## mistakes planted into correct references, on the CPU and on a GP
 history: all ## bugs that really shipped elsewhere, replayed, on the CPU and on a GPU if there is one (docs/history.md)
 	tests/history/run.py $(BUILD)
 
+# Nothing that would turn a branch into arithmetic before it is counted, and a third of the time that -O0 takes.
+coverage: ## which lines and branches of the families' oracles the default cases reach (docs/coverage.md; a quarter of an hour)
+	$(MAKE) --no-print-directory NVCC= BUILD=$(BUILD)-coverage optimise='-fopenmp -ffp-contract=off' \
+	CFLAGS='-O1 -g --coverage -fno-ssa-phiopt -fno-early-inlining' $(BUILD)-coverage/tests/coverage/oracles
+	tools/coverage.py $(BUILD)-coverage
+
 check-gpu: all $(gpu_tests) ## the tests that need a CUDA GPU
 	tests/run --gpu $(BUILD)
 
@@ -111,7 +118,7 @@ uninstall: ## remove what install put there
 	rm -rf $(addprefix $(DESTDIR)$(PREFIX)/,bin/reftest lib/reftest share/reftest)
 
 clean: ## remove every build
-	rm -rf build build-asan
+	rm -rf build build-asan build-coverage
 
 help: ## list the targets
 	awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -138,7 +145,7 @@ $(BUILD)/libreftest_seal.so: $(sodium)
 	echo "  link $@"
 	$(CC) $(link) -shared -o $@ $^ $(seal_libs)
 
-$(units) $(benches) $(gpu_tests): $(BUILD)/%: $(BUILD)/obj/%.o $(archives)
+$(units) $(benches) $(gpu_tests) $(oracles): $(BUILD)/%: $(BUILD)/obj/%.o $(archives)
 	echo "  link $@"; mkdir -p $(@D)
 	$(CC) $(link) -o $@ $< -Wl,--start-group $(archives) -Wl,--end-group \
 		$(libs) $(if $(filter $(units),$@),-lcmocka)
@@ -181,7 +188,7 @@ $(addprefix $(BUILD)/,$(written)): derived ;
 derived:
 	tools/generate.sh $(BUILD) '$(rooms) $(kernels) $(base) $(cuda)' '$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(flags)' '$(NVCC)'
 
-.PHONY: all verify test references check mutants history check-gpu check-races check-memory soak bench bench-gpu install uninstall clean help \
+.PHONY: all verify test references check mutants history coverage check-gpu check-races check-memory soak bench bench-gpu install uninstall clean help \
 	unit-tests derived
 .DELETE_ON_ERROR:
 .SECONDARY:

@@ -1,0 +1,199 @@
+/* Runs the oracle of one op family on the default cases of each of its starter definitions, on the host: sizes small and
+ * medium, both contents, and for each optional input the smallest case without it (as commands/cases.c makes them). Where
+ * the family judges or weighs outputs itself, it does so with the oracle's outputs in the place of the reference's.
+ * tools/coverage.py reads which lines and branches ran: what runs outside of these
+ * (inputs, sizes) is not counted.
+ *
+ *   oracles            the names of the families
+ *   oracles FAMILY     its cases */
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/file.h"
+#include "commands/cases.h"
+#include "dataset/dataset.h"
+#include "dataset/definition.h"
+#include "kernels/op.h"
+#include "workers/job.h"
+
+/* Of libgcov: counters are added to their files and begin anew. */
+extern void __gcov_dump(void);
+extern void __gcov_reset(void);
+
+struct subject {
+	struct op_problem problem;
+	const struct op *op;
+	int variant;
+	struct arena arena;
+};
+
+static void fail(const struct subject *s, const char *what, const char *why)
+{
+	fprintf(stderr, "%s: %s: %s\n", s->problem.name, what, why);
+	exit(1);
+}
+
+static struct tensor with_room(const struct subject *s, const struct op_arg *arg, const int64_t *axis)
+{
+	struct tensor tensor = job_tensor(arg, axis);
+	size_t bytes = arg->rank == OP_SCALAR ? 0 : (size_t)job_tensor_bytes(&tensor);
+
+	if (arg->rank == OP_SCALAR)
+		return tensor;
+	bytes = (bytes + 256) / 256 * 256;
+	tensor.data = aligned_alloc(256, bytes);
+	if (tensor.data == NULL)
+		fail(s, arg->name, "no memory");
+	memset(tensor.data, 0, bytes);
+	return tensor;
+}
+
+static struct op_case case_of(const struct subject *s, const int64_t *axis, enum op_contents contents, uint32_t absent)
+{
+	struct op_case c = {.problem = &s->problem, .variant = s->variant, .axis = axis, .absent = absent};
+
+	op_case_set_contents(&c, 0, contents);
+	if (s->op->constants != NULL)
+		c.constant_count = s->op->constants(&s->problem, s->variant, c.constants);
+	for (int i = 0; i < c.constant_count; i++)
+		if (isnan(c.constants[i].value))
+			c.constants[i].value = 1e-6;
+	for (int i = 0; i < s->problem.input_count; i++)
+		if (s->problem.inputs[i].rank == OP_SCALAR && s->op->scalar != NULL)
+			c.scalar[i] = s->op->scalar(&c, i);
+	return c;
+}
+
+static void judge(const struct subject *s, const struct op_case *c, const struct tensor *in, const struct tensor *out)
+{
+	for (int i = 0; i < s->problem.output_count; i++) {
+		struct metrics metrics = {0};
+		struct err err = {""};
+
+		if (s->op->judge != NULL && s->op->judge(c, i, in, &out[i], &out[i], &metrics, &err) < 0)
+			fail(s, s->problem.outputs[i].name, err.text);
+		if (s->op->weigh != NULL)
+			s->op->weigh(c, i, s->op->rule(c, i), &out[i], &out[i], &metrics, &err);
+	}
+}
+
+static void run_case(const struct subject *s, const int64_t *axis, enum op_contents contents, uint32_t absent)
+{
+	const struct op_problem *problem = &s->problem;
+	struct op_case c = case_of(s, axis, contents, absent);
+	struct tensor in[OP_ARGS] = {0}, out[OP_PLACES] = {0};
+	struct err err = {""};
+
+	for (int i = 0; i < problem->input_count; i++) {
+		in[i] = job_tensor(&problem->inputs[i], axis);
+		if ((absent >> i & 1) != 0 || problem->inputs[i].rank == OP_SCALAR)
+			continue;
+		in[i] = with_room(s, &problem->inputs[i], axis);
+		if (s->op->fill(&c, i, &in[i], &err) != 0)
+			fail(s, problem->inputs[i].name, err.text);
+		int own = op_own_place(problem, i);
+
+		if (s->op->leaves != NULL && s->op->leaves(&c, i).place == own)
+			out[own] = with_room(s, &problem->inputs[i], axis);
+	}
+	for (int i = 0; i < problem->output_count; i++)
+		out[i] = with_room(s, &problem->outputs[i], axis);
+	__gcov_reset();
+	if (s->op->oracle(&c, in, out, &err) != 0)
+		fail(s, "oracle", err.text);
+	judge(s, &c, in, out);
+	__gcov_dump();
+	__gcov_reset();
+	for (int i = 0; i < OP_ARGS; i++)
+		free(in[i].data);
+	for (int i = 0; i < OP_PLACES; i++)
+		free(out[i].data);
+}
+
+static bool may_leave_out(const struct subject *s, const int64_t *axis, int input)
+{
+	struct op_case c = {.problem = &s->problem, .variant = s->variant, .axis = axis, .absent = UINT32_C(1) << input};
+
+	if (!s->problem.inputs[input].optional)
+		return false;
+	return s->problem.inputs[input].rank != OP_SCALAR || (s->op->scalar != NULL && !isnan(s->op->scalar(&c, input)));
+}
+
+static int run_both(const struct subject *s, const int64_t *axis, uint32_t absent)
+{
+	run_case(s, axis, CONTENTS_FIRST, absent);
+	run_case(s, axis, CONTENTS_SECOND, absent);
+	return 1;
+}
+
+static void run_cases(struct subject *s)
+{
+	int axes = s->problem.axis_count, ran = 0;
+	int64_t *rows = arena_array(&s->arena, (size_t)(SIZE_ROWS * axes + 1), sizeof *rows);
+
+	for (enum op_size size = SIZE_SMALL; size <= SIZE_MEDIUM; size++)
+		for (int r = 0, count = s->op->sizes(&s->problem, s->variant, size, rows, SIZE_ROWS); r < count; r++) {
+			const int64_t *axis = rows + r * axes;
+
+			ran += run_both(s, axis, 0);
+			for (int i = 0; i < s->problem.input_count && size == SIZE_SMALL && r == 0; i++)
+				if (may_leave_out(s, axis, i))
+					ran += run_both(s, axis, UINT32_C(1) << i);
+		}
+	printf("%s: %d cases\n", s->problem.name, ran);
+	fflush(stdout);
+}
+
+static void run_definition(const struct dataset *dataset, const struct dataset_file *file, const char *family)
+{
+	struct subject s = {0};
+	struct buf bytes = {0};
+	struct err err = {""};
+
+	if (file_read(dataset->fd, file->path, DEFINITION_BYTES, &bytes, NULL, &err) != FILE_OK)
+		fail(&s, file->path, err.text);
+	const struct definition *definition =
+	    definition_load(file->path, file->op_type, file->name, bytes.data, bytes.length, &s.arena, &err);
+
+	buf_free(&bytes);
+	if (definition == NULL)
+		fail(&s, file->path, err.text);
+	s.problem = problem_of(definition, &s.arena);
+	const struct op_entry *entry = op_find(&s.problem, &s.variant, &err);
+
+	if (entry != NULL && strcmp(entry->op->name, family) == 0) {
+		s.op = entry->op;
+		run_cases(&s);
+	}
+	arena_free(&s.arena);
+}
+
+int main(int argc, char **argv)
+{
+	struct arena arena = {0};
+	struct dataset dataset;
+	struct err err = {""};
+
+	if (argc < 2) {
+		for (int i = 0; i < op_count; i++)
+			puts(op_table[i].op->name);
+		__gcov_reset();
+		return 0;
+	}
+	if (dataset_scan(".", &arena, &dataset, &err) != 0) {
+		fprintf(stderr, "%s\n", err.text);
+		return 1;
+	}
+	for (int i = 0; i < dataset.definition_count; i++)
+		run_definition(&dataset, &dataset.definitions[i], argv[1]);
+	dataset_close(&dataset);
+	arena_free(&arena);
+	__gcov_reset();
+	return 0;
+}

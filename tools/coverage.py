@@ -1,0 +1,238 @@
+#!/usr/bin/env python3
+"""Which lines and branches of each op family's oracle the default cases reach (make coverage builds what this runs).
+
+    tools/coverage.py BUILD [--read] [--write] [FAMILY...]
+
+BUILD/tests/coverage/oracles runs the cases of each family in a process of its own, with gcov's counters. What is looked at
+are the functions that the family's oracle, judge and weigh name, and what these name in their turn; not checks of
+what workloads bring, not what its match reaches as well (how a definition is read), not what all families have (formats of numbers, memory), and not what handles errors: a statement that sets the sentence of one or
+returns -1, and the branch that leads there. tests/coverage/explained.tsv has, for each line that is not reached or has
+branches that are not, the reason; a line without one, and a reason whose line is reached, are printed and make the exit
+code 1.
+
+--read takes what the last run counted, --write writes the tables of docs/coverage.md."""
+
+import collections
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+EXPLAINED = ROOT / "tests/coverage/explained.tsv"
+PAGE = ROOT / "docs/coverage.md"
+MARK = "<!-- written by tools/coverage.py --write -->\n"
+JUDGED = ("oracle", "judge", "weigh")
+WORD = re.compile(r"(?<![\w.>])[A-Za-z_]\w*")  # members of structs aside
+# What all families have: formats of numbers, memory, tensors that workloads bring. Unit tests hold these.
+COMMON = re.compile(r"kernels/(number|memory|check|inputs|ops|op|wide|compare|rows)\.[ch]$")
+CHECKS = re.compile(r"(^|_)check(_|$)")  # of what workloads bring
+FAILS = re.compile(r"\berr_set\(|return -1;|\bdie_no_memory\(")
+
+
+def fail(text):
+    sys.exit(f"coverage: {text}")
+
+
+def run_cases(build, family):
+    """Counts into BUILD/families/FAMILY/…, beside links to the notes that gcov reads along with them."""
+    folder = build / "families" / family
+    shutil.rmtree(folder, ignore_errors=True)
+    strip = len((ROOT / build).resolve().parts) - 1
+    surroundings = {**os.environ, "GCOV_PREFIX": str(folder.resolve()), "GCOV_PREFIX_STRIP": str(strip), "OMP_NUM_THREADS": "1"}
+    command = [build / "tests/coverage/oracles", family]
+    if subprocess.run(command, cwd=ROOT, env=surroundings, stdout=subprocess.DEVNULL).returncode != 0:
+        fail(f"the cases of {family} did not run")
+
+
+def read_counts(build, family):
+    """By source file below kernels/: gcov's functions and lines, those of a header summed over who includes it."""
+    folder = build / "families" / family
+    functions, lines = {}, {}
+    for counts in sorted(folder.glob("obj/kernels/**/*.gcda")):
+        notes = counts.with_suffix(".gcno")
+        if not notes.is_symlink():
+            notes.symlink_to((build / counts.relative_to(folder)).with_suffix(".gcno").resolve())
+        answer = subprocess.run(["gcov", "--json-format", "--stdout", "--branch-probabilities", counts.resolve()],
+                                cwd=ROOT, stdout=subprocess.PIPE, check=True)
+        for file in json.loads(answer.stdout)["files"]:
+            if not file["file"].startswith("kernels/"):
+                continue
+            for function in file["functions"]:
+                functions[file["file"], function["name"]] = (function["start_line"], function["end_line"])
+            for line in file["lines"]:
+                key = (file["file"], line.get("function_name", "").split("._omp_fn")[0], line["line_number"])
+                branches = [branch["count"] for branch in line["branches"]]
+                count, before = lines.get(key, (0, []))
+                both = [a + b for a, b in zip(before, branches)] if len(before) == len(branches) else before or branches
+                lines[key] = (count + line["count"], both)
+    return functions, lines
+
+
+def uncommented(path):
+    text = (ROOT / path).read_text()
+    return re.sub(r'/\*.*?\*/|"(?:\\.|[^"\\\n])*"', lambda m: re.sub(r"[^\n]", " ", m[0]), text, flags=re.S)
+
+
+class Names:
+    """What the functions and tables of kernels/ name. A name means what stands in the same file, else in a header or
+    wherever it is not static."""
+
+    def __init__(self, functions, family):
+        self.text, self.words = {}, {}
+        self.own, self.places = collections.defaultdict(set), collections.defaultdict(list)
+        for path in {path for path, _ in functions} | {f"kernels/{family}/{family}.c"}:
+            self.text[path] = uncommented(path).split("\n")
+        for (path, name), (start, end) in functions.items():
+            self.add(path, name, start, end)
+        for path, text in self.text.items():
+            for match in re.finditer(r"^(?=\w)[\w \t*]*?(\w+)(?:\[[^]\n]*\])* = \{.*?\};", "\n".join(text), re.M | re.S):
+                start = "\n".join(text)[:match.start()].count("\n") + 1
+                self.add(path, match[1], start, start + match[0].count("\n"))
+
+    def add(self, path, name, start, end):
+        self.words[path, name] = set(WORD.findall("\n".join(self.text[path][start - 1:end])))
+        self.own[path].add(name)
+        if path.endswith(".h") or not self.text[path][start - 1].startswith("static"):
+            self.places[name].append(path)
+
+    def place(self, path, name):
+        return path if name in self.own[path] else next(iter(self.places.get(name, [])), None)
+
+    def reached(self, path, names):
+        found, todo = set(), [(path, name) for name in names]
+        while todo:
+            path, name = todo.pop()
+            at = self.place(path, name)
+            if at is None or CHECKS.search(name) or COMMON.match(at) or (at, name) in found:
+                continue
+            found.add((at, name))
+            todo += [(at, word) for word in self.words[at, name]]
+        return found
+
+
+def judged_functions(names, family):
+    path = f"kernels/{family}/{family}.c"
+    text = "\n".join(names.text[path])
+    table = re.search(rf"^const struct op {family}_op = \{{(.*?)^\}};", text, re.M | re.S)
+    members = dict(re.findall(r"\.(\w+) = (\w+)", table[1]))
+    of = names.reached(path, [members[member] for member in JUDGED if member in members])
+    return of - names.reached(path, [members["match"]])
+
+
+def failing_lines(text, start, end):
+    """Lines of a function that handle an error, and those of the conditions that lead there."""
+    failing, statement, first = set(), "", start
+    for number in range(start, end + 1):
+        line = text[number - 1].strip()
+        if not statement:
+            first = number
+        statement += line
+        if statement.count("(") != statement.count(")") or not line:
+            continue
+        if re.match(r"(\} )?(else )?if \(", statement) and not statement.endswith(";"):
+            body = [at for at in range(number + 1, end + 1) if text[at - 1].strip()]
+            if statement.endswith("{"):
+                body = body[:next((i for i, at in enumerate(body) if text[at - 1].strip().startswith("}")), 0)]
+                fails = body and FAILS.search(text[body[-1] - 1])
+            else:
+                body = body[:1]
+                fails = body and FAILS.search(text[body[0] - 1])
+            if fails:
+                failing.update(range(first, number + 1), body)
+        elif FAILS.search(statement):
+            failing.update(range(first, number + 1))
+        statement = ""
+    return failing
+
+
+def report(names, functions, lines, family):
+    """By (path, function, line) of what is looked at: how often each of its branches ran, after how often it did."""
+    failing = {key: failing_lines(names.text[key[0]], *functions[key])
+               for key in judged_functions(names, family) if key in functions}
+    return {key: [count] + branches for key, (count, branches) in lines.items()
+            if key[:2] in failing and key[2] not in failing[key[:2]]}
+
+
+def totals_of(lines):
+    ran = [counts[0] > 0 for counts in lines.values()]
+    branches = [branch > 0 for counts in lines.values() for branch in counts[1:]]
+    return sum(ran), len(ran), sum(branches), len(branches)
+
+
+def left_of(family, reports):
+    """(path, function, line, what is reached as a row of 0 and 1, or - for a line that never runs, and whether other families
+    that share the code reach the rest)."""
+    left = []
+    for key, counts in sorted(reports[family].items()):
+        if all(counts):
+            continue
+        shared = "/" not in key[0].removeprefix("kernels/")
+        others = [other[key] for other in reports.values() if shared and len(other.get(key, [])) == len(counts)]
+        elsewhere = shared and all(any(other[i] for other in others) for i in range(len(counts)))
+        left.append((*key, "".join("01"[count > 0] for count in counts[1:]) if counts[0] else "-", elsewhere))
+    return left
+
+
+def read_explained():
+    rows = [line.split("\t") for line in EXPLAINED.read_text().split("\n") if line and not line.startswith("#")]
+    return {tuple(row[:4]): row[4] for row in rows}
+
+
+def write_page(rows, reasons):
+    table = ["| family | lines reached | branches reached | what is left |", "|---|---|---|---|"]
+    for family, (lines, all_lines, branches, all_branches), kinds in rows:
+        what = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items())) or "nothing"
+        table.append(f"| {family} | {lines} of {all_lines} | {branches} of {all_branches} | {what} |")
+    table += ["", "## What is left, and why", "", "| family | where | line | why |", "|---|---|---|---|"]
+    for family, path, function, text, why in reasons:
+        text = text.replace("|", "\\|")
+        table.append(f"| {family} | `{path.removeprefix('kernels/')}`, `{function}` | `{text}` | {why} |")
+    head = PAGE.read_text().split(MARK)[0]
+    PAGE.write_text(head + MARK + "\n" + "\n".join(table) + "\n")
+
+
+def main():
+    arguments = sys.argv[1:]
+    options = {argument for argument in arguments if argument.startswith("--")}
+    plain = [argument for argument in arguments if argument not in options]
+    if not plain or options - {"--read", "--write"}:
+        fail("usage: tools/coverage.py BUILD [--read] [--write] [FAMILY...]")
+    build = pathlib.Path(plain[0])
+    every = sorted(path.parent.name for path in ROOT.glob("kernels/*/*.c") if path.stem == path.parent.name)
+    families = plain[1:] or every
+    explained, used, rows, reasons, unexplained, reports = read_explained(), set(), [], [], 0, {}
+    for family in families:
+        if "--read" not in options:
+            run_cases(build, family)
+        functions, lines = read_counts(build, family)
+        reports[family] = report(Names(functions, family), functions, lines, family)
+    for family in families:
+        kinds, totals = collections.Counter(), totals_of(reports[family])
+        print(f"{family}: {totals[0]} of {totals[1]} lines, {totals[2]} of {totals[3]} branches")
+        for path, function, number, reached, elsewhere in left_of(family, reports):
+            text = (ROOT / path).read_text().split("\n")[number - 1].strip()
+            key = ("*" if "/" not in path.removeprefix("kernels/") else family, path, function, text)
+            if elsewhere:
+                kinds["in other families"] += 1
+            elif key in explained:
+                kinds[explained[key].split(":")[0]] += 1
+                reasons += [(*key, explained[key])] if key not in used else []
+                used.add(key)
+            else:
+                unexplained += 1
+                print(f"  {path}:{number} ({function}) {reached}: {text}")
+        rows.append((family, totals, kinds))
+    stale = [key for key in explained if key not in used and len(plain) == 1]
+    for key in stale:
+        print(f"explained, but reached or gone: {' '.join(key)}")
+    if "--write" in options:
+        write_page(rows, reasons)
+    return 1 if unexplained or stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
