@@ -15,12 +15,9 @@ expect_exit 0
 expect_says 'Everything needed'
 expect_says 'it has nothing for activation, '
 
-cat >"$work/no_torch" <<END
-#!/bin/sh
-exec "$python" -I -S "\$@"
-END
-chmod +x "$work/no_torch"
-run doctor --format json --python "$work/no_torch"
+"$python" -m venv --without-pip "$work/bare"
+no_torch=$work/bare/bin/python
+run doctor --format json --python "$no_torch"
 expect_exit 3
 expect "not r['ready']"
 expect "[x['state'] for x in r['checks'] if x['name'] == 'torch'] == ['missing']"
