@@ -183,6 +183,16 @@ static void check_form(struct trial *trial, const struct round *round, int outpu
 		trial_decide(trial, STATUS_FAILED, reason, wrong);
 }
 
+static bool is_listed(const cJSON *names, const char *name)
+{
+	const cJSON *item;
+
+	cJSON_ArrayForEach(item, names)
+		if (cJSON_IsString(item) && strcmp(item->valuestring, name) == 0)
+			return true;
+	return false;
+}
+
 /* What is right in its values and may still surprise a caller. */
 static void add_findings(struct trial *trial, const struct round *round, const cJSON *ran)
 {
@@ -202,14 +212,12 @@ static void add_findings(struct trial *trial, const struct round *round, const c
 		output++;
 	}
 	for (int i = 0; i < problem->input_count; i++)
-		cJSON_ArrayForEach(item, json_member(ran, "touched"))
-			if (cJSON_IsString(item) && strcmp(item->valuestring, problem->inputs[i].name) == 0 &&
-			    trial_leaves(trial, round, i).place == OP_KEPT)
-				trial_add_finding(trial,
-						  arena_printf(&trial->arena,
-							       "the reference writes to its input '%s' and puts back what it "
-							       "held: another thread or stream may read it in between",
-							       problem->inputs[i].name));
+		if (is_listed(json_member(ran, "touched"), problem->inputs[i].name) && round->in[i].data != NULL &&
+		    trial_leaves(trial, round, i).place == OP_KEPT && difference(trial, i, &round->in[i]) == NULL)
+			trial_add_finding(trial, arena_printf(&trial->arena,
+							      "the reference writes to its input '%s' and puts back what it "
+							      "held: another thread or stream may read it in between",
+							      problem->inputs[i].name));
 }
 
 void trial_check_forms(struct trial *trial, struct round *round, const cJSON *ran)
