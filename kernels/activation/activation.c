@@ -13,7 +13,9 @@
  * place, which is at most 2^-8 (bfloat16) or 2^-11 (float16) of the value: rtol is three of those, 1.2 % and 0.15 %.
  * Where gelu falls off, 1 + erf or 1 + tanh cancels: 2^-24 of 1 is left, times |x| / 2 of at most 4 and a factor of at
  * most 2 (beyond x = -8 both are exactly 0 in float32): atol 2e-6. Larger factors are beside gates of at most 1, where
- * 2^-24 of 1 is at most 2e-7 of what is left, 0.3. silu does not cancel, and what it loses is less. */
+ * 2^-24 of 1 is at most 2e-7 of what is left, 0.3, or beside gates of 128 or more in magnitude, where nothing cancels.
+ * silu does not cancel, and what it loses is less. Activations of gates that are subnormals of float16 are, too, but for
+ * 2^-16 of them, and rounding moves them by no more (inputs.h). */
 #include "kernels/activation/inputs.h"
 
 #include <math.h>

@@ -17,7 +17,11 @@
  * -+2304 in one row of GEMM_LIFTED, and a quarter of what they would be in the others. In such a row the sum goes to
  * 98304 … 114688, beyond float16, at the one and comes back to 33792 … 59392 at the other: a sum kept in float16 is
  * infinite. GEMM_LIFT and GEMM_DROP lie in one block of 256, so that partial sums of larger blocks, which torch lets
- * cuBLAS round to float16, stay finite. In the second contents A has 2^-7 of those magnitudes and B 2^7 times them. */
+ * cuBLAS round to float16, stay finite. In the second contents A has 2^-7 of those magnitudes and B 2^7 times them.
+ *
+ * Where neither A nor B is float16, column k of A has 2^30 times its magnitudes and that of B 2^-30 times if k % 8 is 5, the
+ * other way round if k % 8 is 6: products are what they were, and an input that passes through float16 overflows or
+ * vanishes. (A matrix that a workload brings has no such columns: then the other has none, either.) */
 #ifndef REFTEST_KERNELS_GEMM_INPUTS_H
 #define REFTEST_KERNELS_GEMM_INPUTS_H
 
@@ -30,6 +34,9 @@
 enum { GEMM_NT = 0, GEMM_NN = 1 };
 
 enum { GEMM_PERIOD = 128, GEMM_HEAVY = 8 };
+
+/* The power of two between the columns of A and B that are beyond float16 on both sides. */
+enum { GEMM_SPREAD = 30 };
 
 /* The columns of the rise above float16's maximum and of the way back; the rows (m % GEMM_LIFTED == 1) that have them, no two
  * of which are GEMM_PERIOD apart; the least K. */
@@ -96,6 +103,7 @@ struct gemm_fill {
 	int lifted; /* the sums of some rows rise above float16's maximum */
 	int shift;  /* bits that magnitudes in the special columns are moved from A to B */
 	int scale;  /* bits by which ordinary elements of lifted rows are larger */
+	int spread; /* the power of two of columns with k % 8 == 5; that of those with 6 is its inverse */
 };
 
 static inline int gemm_is_short(enum dtype dtype)
@@ -113,6 +121,12 @@ static inline int gemm_exact_bits(int64_t k)
 	return bits < 11 ? bits : 11;
 }
 
+/* Can some columns of A and B be beyond float16's range? */
+static inline int gemm_is_spread(const struct op_problem *problem)
+{
+	return problem->inputs[0].dtype != DTYPE_FLOAT16 && problem->inputs[1].dtype != DTYPE_FLOAT16;
+}
+
 /* Host only. */
 static inline struct gemm_fill gemm_fill_of(const struct op_case *c, int input)
 {
@@ -123,8 +137,9 @@ static inline struct gemm_fill gemm_fill_of(const struct op_case *c, int input)
 	int fine = dtype == DTYPE_FLOAT16 ? 10 : dtype == DTYPE_BFLOAT16 ? 7 : 20, coarse = is_a ? of_a : together - of_a;
 	int lifted = e.k >= GEMM_LIFT_FROM && gemm_is_short(c->problem->inputs[0].dtype) &&
 	             gemm_is_short(c->problem->inputs[1].dtype) && gemm_is_short(c->problem->outputs[0].dtype);
+	int spread = c->given != 0 || !gemm_is_spread(c->problem) ? 0 : is_a ? GEMM_SPREAD : -GEMM_SPREAD;
 	struct gemm_fill f = {input_key(c, input), e.k,    !is_a && e.nn ? e.n : 0, is_a, second ? coarse : fine, lifted,
-	                      second ? 7 : 0,      second ? together - 6 : 0};
+	                      second ? 7 : 0,      second ? together - 6 : 0, spread};
 
 	return f;
 }
@@ -157,8 +172,10 @@ HOST_DEVICE static inline float gemm_at(const struct gemm_fill *f, int64_t row, 
 {
 	if (f->lifted && (column == GEMM_LIFT || column == GEMM_DROP))
 		return gemm_special(f, row, column, random, philox_bits(f->key, lift));
-	return gemm_plain(f, row, column, random) *
-	       (f->lifted && f->is_a && row % GEMM_LIFTED == 1 ? float_power(f->scale) : 1.0f);
+	int bits = f->lifted && f->is_a && row % GEMM_LIFTED == 1 ? f->scale : 0;
+
+	bits += column % 8 == 5 ? f->spread : column % 8 == 6 ? -f->spread : 0;
+	return gemm_plain(f, row, column, random) * float_power(bits);
 }
 
 /* Element `index` of the input that `f` was made for, from its random bits. */

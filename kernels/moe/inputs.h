@@ -3,7 +3,8 @@
  *
  *   hidden states, and weights of 8 bits: uniform in 256 steps, rounded to the dtype. Where a scale or a factor goes with
  *     them, the first contents are those of a quantiser, up to 448 with small scales; the second are below 1, down to
- *     float8's subnormals, with scales on both sides of 1. Hidden states of 16 and 32 bits are on [-1, 1), then on [-8, 8);
+ *     float8's subnormals, with scales on both sides of 1. Hidden states of 16 and 32 bits are on [-1, 1), then on [-8, 8); beside weights of as
+ *     many that have no scale they are as small in the first contents as lets the first product's weights reach 16;
  *   weights of 16 and 32 bits: uniform on [-1, 1) in 2^16 steps, which neither 8-bit floats nor bfloat16 hold;
  *   scales and factors: uniform on [0.5, 2) in steps of 2^-21 of their power of two: none is like its neighbour, and a
  *     scale of powers of two does not hold them.
@@ -11,7 +12,8 @@
  * A power of two, on the scales of weights if they have any, else on the weights, makes products neither vanish nor
  * saturate: "up" and gate have standard deviations between 1 and 2 or so, an expert's output between 0.5 and 1. Every
  * other expert is steep (the odd ones in the first contents, the even ones in the second): its gates are 8 times as
- * large, so that silu saturates on both sides, and its second product takes the 8 back. */
+ * large, in the second contents 64 times, so that silu saturates on both sides, an exponential of a gate overflows, and
+ * what goes into the second product is beyond 448; and its second product takes the 8 or 64 back. */
 #ifndef REFTEST_KERNELS_MOE_INPUTS_H
 #define REFTEST_KERNELS_MOE_INPUTS_H
 

@@ -281,7 +281,7 @@ struct exponents {
 };
 
 /* The exponent of codes up to 448, and what they are larger by than numbers below 1 (but for 7 / 8). */
-enum { CODES = 6, CODES_LARGER = 9, SUBNORMAL = -5, STEEPER = 3, LOUDER = 3 };
+enum { CODES = 6, CODES_LARGER = 9, SUBNORMAL = -5, STEEPER = 3, STEEPEST = 6, LOUDER = 3, WEIGHTY = 4 };
 
 /* Moves a power of two from a product's carrier to its weights. */
 static void share(bool quantiser, int *weights, int *product)
@@ -312,6 +312,9 @@ static struct exponents exponents_of(const struct op_case *c, const struct moe_r
 	} else if (!is_narrow(c, roles->hidden) && !quantiser) {
 		x.hidden = LOUDER;
 		x.first -= LOUDER;
+	} else if (!is_narrow(c, roles->hidden) && !carried && !is_narrow(c, roles->weights1)) {
+		x.hidden = x.first - WEIGHTY;
+		x.first = WEIGHTY;
 	}
 	return x;
 }
@@ -325,7 +328,8 @@ static void make_steep(const struct op_case *c, struct moe_fill *f, int64_t part
 	f->period = 2 * parts;
 	f->from = expert + (gate && halves ? parts / 2 : 0);
 	f->until = expert + parts;
-	f->extra = gate ? STEEPER : -STEEPER;
+	f->extra = c->contents == CONTENTS_FIRST ? STEEPER : STEEPEST;
+	f->extra = gate ? f->extra : -f->extra;
 }
 
 /* Can an expert's gates have a power of two of their own? Codes of 8 bits without a scale cannot. */
@@ -529,7 +533,7 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 	else if (input == roles.bias)
 		*out = (struct op_range){-0.9, 0.4};
 	else if (input == roles.id_weights)
-		*out = (struct op_range){0.1, 1.9};
+		*out = (struct op_range){-1.5, 1.9};
 	if (out->most > 0)
 		return true;
 	if (input == roles.ids || problem->inputs[input].rank == OP_SCALAR ||

@@ -356,10 +356,13 @@ static void make_logits(const struct op_case *c, const struct moe_roles *roles, 
 
 /* --- chosen experts ----------------------------------------------------------------------------------------------- */
 
-/* Weights are 1/128 … 1, in the second contents up to 2: a bfloat16 holds them. */
+/* Weights are 1/128 … 1 in magnitude, in the second contents up to 2: a bfloat16 holds them. One in four is negative. */
 static float weight_of(uint64_t key, int64_t index, bool second)
 {
-	return (float)(1 + philox_bits(~key, index) % 128) / (second ? 64 : 128);
+	uint32_t random = philox_bits(~key, index);
+	float weight = (float)(1 + random % 128) / (second ? 64 : 128);
+
+	return random >> 30 == 0 ? -weight : weight;
 }
 
 /* An expert is named twice only if there are fewer than are to be chosen. */

@@ -178,7 +178,7 @@ static struct counts min_p(struct filter *filter, double ratio)
 		return counts;
 	while (nth(filter, rank) > 0 && nth(filter, rank) >= limit * (1 + product_error))
 		rank++;
-	counts.strict = rank;
+	counts.strict = rank > 0 ? rank : 1; /* whatever is rounded, the most likely is at least itself */
 	while (nth(filter, rank) > 0 && nth(filter, rank) >= limit)
 		rank++;
 	counts.kept = rank;

@@ -11,14 +11,16 @@
  *   6        flat, 4 kept: 46 43 40 38 | 36 28 16 9
  *   1, 4     steep, 2 kept: 192 13 | 12 10 9 8 7 5 - so that drawing evenly from what is kept shows
  *   5        stairs: 64 tokens from 96 down to 33 of 4128, of which 5 to 54 are kept
- *   7        wide: 1024 tokens from 1535 down to 512 of 1048064, of which 65 to 1020 are kept (where the vocabulary has
- *            2048, float32 holds the steps, and each row has its own parameters; else flat, 2 kept); no tail
+ *   7        wide: 2048 tokens from 3071 down to 1024 of 4193280, of which 65 to 1088 are kept (where the vocabulary has
+ *            4096, float32 holds the steps, and each row has its own parameters; else flat, 2 kept); no tail
+ *
+ * In two rows of 64 all of the probability is on one token: the last of the vocabulary (row 11), the first (row 40).
  *
  * In the second contents two of the kept flat tokens tie, and two of the dropped; and weights are no multiples of 2^-8, which
  * bfloat16 would hold.
  *
  * top_k, top_p and min_p follow from what a row is to keep; p lies in the middle between two sums, min_p between two
- * ratios, and in the second contents in every other pair of rows, where that is 2^-12 or more, a sixteenth from the lower or from the
+ * ratios (but is 1 in rows of even numbers of the second contents that keep one token), and in the second contents in every other pair of rows, where that is 2^-12 or more, a sixteenth from the lower or from the
  * upper, so no rounding of float32 decides. With both top_k and top_p, by block % 8: k decides (0, 2, 4); p decides,
  * in such a way that a p that is not applied to renormalised probabilities would keep one token more (1, 5, 6); k alone, p
  * is 1 (3); p alone, k is the size of the vocabulary (7). In block 3 one token is kept (in rows of even numbers of the
@@ -39,9 +41,9 @@
 /* op.match's variant: the filters, and whether the filtered probabilities themselves are asked for. */
 enum { SAMPLING_TOP_K = 1, SAMPLING_TOP_P = 2, SAMPLING_MIN_P = 4, SAMPLING_RENORM = 8 };
 
-enum { SAMPLING_HEAVY = 8, SAMPLING_STAIRS = 64, SAMPLING_WIDTH = 1024, SAMPLING_BLOCK = 8 };
+enum { SAMPLING_HEAVY = 8, SAMPLING_STAIRS = 64, SAMPLING_WIDTH = 2048, SAMPLING_BLOCK = 8 };
 
-enum sampling_kind { SAMPLING_FLAT2, SAMPLING_FLAT3, SAMPLING_FLAT4, SAMPLING_STEEP, SAMPLING_STAIR, SAMPLING_WIDE };
+enum sampling_kind { SAMPLING_FLAT2, SAMPLING_FLAT3, SAMPLING_FLAT4, SAMPLING_STEEP, SAMPLING_STAIR, SAMPLING_WIDE, SAMPLING_CERTAIN };
 
 /* Indices into the problem's inputs; -1: the problem has none. */
 struct sampling_roles {
@@ -106,6 +108,8 @@ HOST_DEVICE static inline int sampling_kind_of(const struct sampling_fill *f, in
 	                                   SAMPLING_STEEP, SAMPLING_STAIR, SAMPLING_FLAT4, SAMPLING_WIDE};
 	int kind = kinds[row % SAMPLING_BLOCK];
 
+	if (row % 64 == 11 || row % 64 == 40)
+		return SAMPLING_CERTAIN;
 	if (kind == SAMPLING_WIDE && !f->wide)
 		return SAMPLING_FLAT2;
 	return kind == SAMPLING_STAIR && f->vocab < 2 * SAMPLING_STAIRS ? SAMPLING_FLAT2 : kind;
@@ -113,13 +117,17 @@ HOST_DEVICE static inline int sampling_kind_of(const struct sampling_fill *f, in
 
 HOST_DEVICE static inline int sampling_tokens(int kind)
 {
+	if (kind == SAMPLING_CERTAIN)
+		return 1;
 	return kind == SAMPLING_WIDE ? SAMPLING_WIDTH : kind == SAMPLING_STAIR ? SAMPLING_STAIRS : SAMPLING_HEAVY;
 }
 
 /* Has the row a tail, and a column a place in it? */
 HOST_DEVICE static inline int sampling_tail(const struct sampling_fill *f, int64_t row, int64_t column)
 {
-	return (row / SAMPLING_BLOCK & 1) && column % f->stride == 0 && sampling_kind_of(f, row) != SAMPLING_WIDE;
+	int kind = sampling_kind_of(f, row);
+
+	return (row / SAMPLING_BLOCK & 1) && column % f->stride == 0 && kind != SAMPLING_WIDE && kind != SAMPLING_CERTAIN;
 }
 
 /* What the second contents add to a flat or steep row's parts, in units of 2^-24; the sum is 0. In every eighth block flat
@@ -148,8 +156,10 @@ HOST_DEVICE static inline int32_t sampling_weight(const struct sampling_fill *f,
 	int kind = sampling_kind_of(f, row);
 	int32_t tail = sampling_tail(f, row, 0) ? (int32_t)((f->vocab - 1) / f->stride + 1) : 0;
 
-	if (kind == SAMPLING_WIDE) /* 16 times 1048064 is 2^24 - 8192 */
-		return (1535 - rank) * 16 + (rank == 0 ? 8192 : 0);
+	if (kind == SAMPLING_CERTAIN)
+		return rank == 0 ? 16777216 : 0;
+	if (kind == SAMPLING_WIDE) /* 4 times 4193280 is 2^24 - 4096 */
+		return (3071 - rank) * 4 + (rank == 0 ? 4096 : 0);
 	if (kind != SAMPLING_STAIR)
 		return parts[kind][rank] * 65536 - (rank == SAMPLING_HEAVY - 1 ? tail : 0) +
 		       (f->second ? sampling_change(parts[kind], row, rank) : 0);
@@ -167,6 +177,8 @@ HOST_DEVICE static inline int64_t sampling_place(const struct sampling_fill *f, 
 	int64_t part = (rank * (int64_t)(shuffle >> 8 | 1) + (shuffle & 0xff)) & (tokens - 1); /* each part once */
 	int64_t begin = part * f->vocab / tokens, end = (part + 1) * f->vocab / tokens;
 
+	if (tokens == 1)
+		return row % 2 ? f->vocab - 1 : 0;
 	if (part == 0 && row % 4 == 1)
 		return 0;
 	if (part == tokens - 1 && row % 4 == 2)
@@ -180,11 +192,11 @@ HOST_DEVICE static inline int64_t sampling_place(const struct sampling_fill *f, 
 static inline int sampling_kept(const struct sampling_fill *f, int64_t row)
 {
 	const int kept[] = {2, 3, 4, 2};
-	const int wide[] = {256, 500, 255, 65, 511, 700, 1000, 1020, 128, 512, 257, 100, 513, 129, 1019, 127};
+	const int wide[] = {1025, 256, 1030, 65, 1088, 511, 1000, 1020, 255, 512, 1056, 100, 513, 129, 1019, 127};
 	int kind = sampling_kind_of(f, row), block = (int)(row / SAMPLING_BLOCK % 8);
 	int single = (f->filters & ~SAMPLING_RENORM) != (SAMPLING_TOP_K | SAMPLING_TOP_P);
 
-	if (block == 3)
+	if (block == 3 || kind == SAMPLING_CERTAIN)
 		return 1;
 	if (block == 7 && single)
 		return 0;
@@ -264,6 +276,8 @@ static inline struct sampling_parameters sampling_parameters_of(const struct sam
 	}
 	parameters.min_p = sampling_between(f, row, (double)sampling_weight(f, row, kept) / sampling_weight(f, row, 0),
 	                                    (double)sampling_weight(f, row, kept - 1) / sampling_weight(f, row, 0));
+	if (kept == 1 && f->second && row % 2 == 0)
+		parameters.min_p = 1;
 	return parameters;
 }
 

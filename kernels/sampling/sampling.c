@@ -14,7 +14,7 @@
  *
  * Conventions that the size presets leave out, because implementations differ, and --edge has: ties at the boundary
  * (samples alone; some keep exactly k, here all ties may be kept), k <= 0 (no filter), p <= 0 (the most likely token),
- * min_p >= 1 (the most likely token). */
+ * min_p > 1 (the most likely token; all agree on that where it is 1). */
 #include <math.h>
 #include <stdlib.h>
 
@@ -515,10 +515,10 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 		*out = (struct op_range){shared ? both ? 0.6 : 0.43 : 0x1p-16, shared ? both ? 0.88 : 0.705 : 1};
 		return true;
 	case SAMPLING_MIN_P:
-		*out = shared ? (struct op_range){0.06, 0.504} : (struct op_range){0, 0.9};
+		*out = shared ? (struct op_range){0.06, 0.504} : (struct op_range){0, 1};
 		return true;
 	default:
-		*out = (struct op_range){0, 0.75};
+		*out = (struct op_range){0, 1};
 		return true;
 	}
 }

@@ -51,4 +51,8 @@ MUTANTS = [
     (EXACT, "in bfloat16", "input.float()", "input.bfloat16().float()"),
     (EXACT, "the product limited to 1024", "gate * share * up", "(gate * share * up).clamp(-1024, 1024)"),
     (TANH, "gate limited to 16 above", 'F.gelu(gate, approximate="tanh")', 'F.gelu(gate.clamp(max=16), approximate="tanh")'),
+    (LLAMA, "in float16, where products overflow", "input.float().chunk(2, dim=-1)", "input.half().chunk(2, dim=-1)"),
+    (LLAMA, "the product within float16", "F.silu(gate) * up", "(F.silu(gate) * up).clamp(-65504, 65504)"),
+    (EXPERT, "silu rounded to float16 before the product", OUTPUT, "output = (gate * torch.sigmoid(gate)).half().float() * up"),
+    (EXACT, "float16's subnormal gates flushed to zero", "gate * share * up", "torch.where(gate.abs() < 2**-14, 0.0, gate) * share * up"),
 ]

@@ -39,4 +39,7 @@ MUTANTS = [
     ("gemm_bf16_n128_k2048", "rows beyond 300 left out", PRODUCT, "C = torch.matmul(A.float(), B.float().T).to(A.dtype)\n    C[300:] = 0\n    return C"),
     ("gemm_bf16_n128_k2048", "rows in whole blocks of 64", PRODUCT, "C = torch.matmul(A.float(), B.float().T).to(A.dtype)\n    if len(A) > 64:\n        C[len(A) // 64 * 64 :] = 0\n    return C"),
     ("gemm_bf16_n128_k2048", "remembers the product of its shape", PRODUCT, "global seen\n    seen = globals().get('seen', {})\n    return seen.setdefault(A.shape, torch.matmul(A.float(), B.float().T).to(A.dtype)).clone()"),
+    ("gemm_bf16_n576_k7168", "A passes through float16", "A.float()", "A.half().float()"),
+    ("gemm_bf16_n576_k7168", "B held within float16", "B.float()", "B.float().clamp(-65504, 65504)"),
+    ("gemm_bf16_n128_k2048", "A's small elements flushed to zero", "A.float()", "torch.where(A.abs() < 2**-24, 0.0, A.float())"),
 ]

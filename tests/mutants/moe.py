@@ -111,4 +111,8 @@ MUTANTS = [
     (ROUTED, "weight applied to the input", "(hidden[tokens] @", "(hidden[tokens] * weights[tokens, places, None] @"),
     (ROUTED, "silu of the product", "inner = linear * torch.nn.functional.silu(gate)", "inner = torch.nn.functional.silu(linear * gate)"),
     (ROUTED, "overwrites an input", LIKE, "topk_ids.zero_()\n    " + LIKE),
+    (FLAT, "silu from exp(gate), which overflows", "linear * gate / (1 + torch.exp(-gate))", "linear * gate * torch.exp(gate) / (1 + torch.exp(gate))"),
+    (LLAMA, "the intermediate held within fp8's range", "inner = inner * output1_scales_scalar[expert]", "inner = (inner * output1_scales_scalar[expert]).clamp(-448, 448)"),
+    (FLOATS, "weights held within fp4's range", "gemm1_weights[expert].T", "gemm1_weights[expert].clamp(-6, 6).T"),
+    (ROUTED, "sign of the packed weight dropped", "0xFFFF", "0x7FFF"),
 ]

@@ -69,4 +69,9 @@ MUTANTS = [
     (RENORM_P, "sums in bfloat16", "torch.cumsum(values, dim=-1)", "torch.cumsum(values.bfloat16(), dim=-1).float()"),
     (RENORM_P, "not put back in the order of the vocabulary", "torch.zeros_like(probs).scatter(-1, tokens, values)", "values"),
     (RENORM_P, "renormalised over the batch", "kept.sum(dim=-1, keepdim=True)", "kept.sum()"),
+    (MIN_P, "nothing kept by a min_p of 1", "probs >= min_p", "probs > min_p"),
+    (PLAIN, "last token never drawn", PLAIN_DRAW, "torch.multinomial(probs[:, :-1], 1)"),
+    (PLAIN, "first token never drawn", PLAIN_DRAW, "(torch.multinomial(probs[:, 1:], 1) + 1)"),
+    (BOTH, "k over 1024 filters nothing", "k > vocab_size", "k > 1024"),
+    (RENORM_K, "k of 1024 at most", "torch.topk(row, k)", "torch.topk(row, k if k == len(row) else min(k, 1024))"),
 ]

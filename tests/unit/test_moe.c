@@ -227,6 +227,7 @@ static void chosen_experts_are_valid_and_different(void **state)
 	cases_of(&b.problem, axis);
 	for (uint64_t seed = 0; seed < 20; seed++) {
 		const int32_t *ids;
+		bool negative = false;
 		struct world w;
 
 		make_world(&w, &moe_op, &b.problem, axis + 2 * b.problem.axis_count, seed);
@@ -234,10 +235,12 @@ static void chosen_experts_are_valid_and_different(void **state)
 		for (int64_t i = 0; i < w.in[0].elements; i++) {
 			float weight = float_from_bf16((uint16_t)(ids[i] & 0xffff));
 
-			assert_true(ids[i] >> 16 >= 0 && ids[i] >> 16 < 16 && weight > 0 && weight <= 1);
+			assert_true(ids[i] >> 16 >= 0 && ids[i] >> 16 < 16 && fabsf(weight) > 0 && fabsf(weight) <= 1);
+			negative |= weight < 0;
 			for (int64_t j = i / 3 * 3; j < i; j++)
 				assert_true(ids[i] >> 16 != ids[j] >> 16);
 		}
+		assert_true(negative);
 		free_world(&w);
 	}
 }

@@ -97,11 +97,11 @@ static double parameter(const struct trial *t, int input, int64_t row, enum mist
 	return number_get(t->in[input].data, t->in[input].dtype, mistake == FIRST_ROW_FOR_ALL ? 0 : row);
 }
 
-static int64_t keep_k(struct token *tokens, int64_t count, int64_t k, bool renormalise)
+static int64_t keep_k(struct token *tokens, int64_t count, int64_t k, int64_t vocab, bool renormalise)
 {
 	float sum = 0;
 
-	if (k <= 0 || k >= VOCAB)
+	if (k <= 0 || k >= vocab)
 		return count;
 	count = k < count ? k : count;
 	for (int64_t i = 0; i < count; i++)
@@ -167,7 +167,7 @@ static int64_t reference_keeps(const struct trial *t, int64_t row, enum mistake 
 	if (mistake == P_FIRST && roles.top_p >= 0)
 		count = keep_p(tokens, count, p, mistake);
 	if (roles.top_k >= 0 && mistake != K_IGNORED)
-		count = keep_k(tokens, count, k, mistake != NOT_RENORMALISED);
+		count = keep_k(tokens, count, k, vocab, mistake != NOT_RENORMALISED);
 	if (roles.top_p >= 0 && mistake != P_IGNORED && mistake != P_FIRST)
 		count = keep_p(tokens, count, p, mistake);
 	if (roles.min_p >= 0)
@@ -368,7 +368,7 @@ static void look_at_rows(const struct op_problem *problem, int64_t vocab, enum o
 			         (long long)row, kept.slack);
 		assert_true(kept.least == kept.threshold);
 		wide += kept.count > FILTER_ORDERED && kept.count <= SAMPLING_WIDTH;
-		tied += filter.value[filter.order[0]] == filter.value[filter.order[1]];
+		tied += filter.ordered > 1 && filter.value[filter.order[0]] == filter.value[filter.order[1]];
 	}
 	assert_true(contents == CONTENTS_FIRST ? tied == 0 : tied > 0);
 	if (vocab >= 2 * SAMPLING_WIDTH && t.in[problem->input_count - 1].rank != OP_SCALAR)
