@@ -742,9 +742,9 @@ int64_t attention_reach(const struct op_problem *problem, const struct attention
 	if (is_axis(problem, roles->kv_indptr, 0, axis))
 		return batch + 1;
 	if (!paged && roles->sparse < 0 && is_axis(problem, roles->key[0], 0, axis))
-		return 1025;
-	if (is_axis(problem, roles->kv_indices, 0, axis)) /* one sequence of more than 1024 keys */
-		return 1025 / problem->axes[problem->inputs[roles->key[0]].axis[1]].value + 1;
+		return LIST_LONGEST;
+	if (is_axis(problem, roles->kv_indices, 0, axis)) /* one sequence of more than 2048 keys */
+		return LIST_LONGEST / problem->axes[problem->inputs[roles->key[0]].axis[1]].value + 1;
 	return 0;
 }
 
