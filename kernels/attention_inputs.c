@@ -647,6 +647,26 @@ static int64_t row_of(const struct op_problem *problem, const struct attention_r
 	return problem->axes[output->axis[1]].value * problem->axes[output->axis[2]].value;
 }
 
+/* Elements of a cache up to which it has ATTENTION_POOL pages. */
+enum { POOL_ELEMENTS = 1 << 25 };
+
+/* Gives numbers of pages beyond 255, unless pages are so large that it costs. */
+static void enlarge_pool(const struct op_problem *problem, const struct attention_roles *roles, int64_t *row)
+{
+	const struct op_arg *cache = &problem->inputs[roles->key[0]];
+	int64_t page = 1;
+
+	for (int d = 1; d < cache->rank; d++) {
+		int64_t extent = row[cache->axis[d]] > 0 ? row[cache->axis[d]] : 1;
+
+		if (extent > POOL_ELEMENTS / ATTENTION_POOL / page)
+			return;
+		page *= extent;
+	}
+	if (row[cache->axis[0]] < ATTENTION_POOL)
+		set_axis(problem, row, roles->key[0], 0, ATTENTION_POOL);
+}
+
 static void preset_axes(const struct op_problem *problem, const struct attention_roles *roles,
                         const struct attention_preset *preset, int64_t *row)
 {
@@ -665,6 +685,8 @@ static void preset_axes(const struct op_problem *problem, const struct attention
 			totals.entries = batch + 1;
 	}
 	set_totals(problem, roles, &totals, row);
+	if (paged && (preset->list == LIST_MANY_DECODE || preset->list == LIST_MANY_PREFILL))
+		enlarge_pool(problem, roles, row);
 }
 
 int attention_sizes(const struct op_problem *problem, const struct attention_roles *roles,

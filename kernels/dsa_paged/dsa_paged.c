@@ -231,6 +231,16 @@ static int64_t row_of(const struct op_problem *problem, int variant)
 	       problem->axes[problem->outputs[roles.output].axis[2]].value;
 }
 
+/* Numbers of pages beyond 255, unless pages are so large that it costs. */
+static void enlarge_pool(const struct op_problem *problem, int variant, int64_t *row)
+{
+	int input = variant == DSA_INDEXER ? indexer_roles_of(problem).cache : dsa_paged_roles(problem).key[0];
+	const struct op_arg *cache = &problem->inputs[input];
+
+	if (row[cache->axis[0]] < ATTENTION_POOL && problem->axes[cache->axis[1]].value <= 64)
+		set_axis(problem, row, cache, 0, ATTENTION_POOL);
+}
+
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
 	const struct dsa_preset *presets = variant == DSA_INDEXER ? indexer_presets[size] : attention_presets[size];
@@ -247,6 +257,8 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 			indexer_row_axes(problem, rows, presets[count].parts, row);
 		else
 			attention_row_axes(problem, rows, presets[count].parts, row);
+		if (presets[count].count == MANY)
+			enlarge_pool(problem, variant, row);
 	}
 	return count;
 }
