@@ -647,6 +647,26 @@ static int64_t row_of(const struct op_problem *problem, const struct attention_r
 	return problem->axes[output->axis[1]].value * problem->axes[output->axis[2]].value;
 }
 
+/* Elements of a cache up to which it has ATTENTION_POOL pages. */
+enum { POOL_ELEMENTS = 1 << 25 };
+
+/* Gives numbers of pages beyond 255, unless pages are so large that it costs. */
+static void enlarge_pool(const struct op_problem *problem, const struct attention_roles *roles, int64_t *row)
+{
+	const struct op_arg *cache = &problem->inputs[roles->key[0]];
+	int64_t page = 1;
+
+	for (int d = 1; d < cache->rank; d++) {
+		int64_t extent = row[cache->axis[d]] > 0 ? row[cache->axis[d]] : 1;
+
+		if (extent > POOL_ELEMENTS / ATTENTION_POOL / page)
+			return;
+		page *= extent;
+	}
+	if (row[cache->axis[0]] < ATTENTION_POOL)
+		set_axis(problem, row, roles->key[0], 0, ATTENTION_POOL);
+}
+
 static void preset_axes(const struct op_problem *problem, const struct attention_roles *roles,
                         const struct attention_preset *preset, int64_t *row)
 {
@@ -665,6 +685,8 @@ static void preset_axes(const struct op_problem *problem, const struct attention
 			totals.entries = batch + 1;
 	}
 	set_totals(problem, roles, &totals, row);
+	if (paged && (preset->list == LIST_MANY_DECODE || preset->list == LIST_MANY_PREFILL))
+		enlarge_pool(problem, roles, row);
 }
 
 int attention_sizes(const struct op_problem *problem, const struct attention_roles *roles,
@@ -742,9 +764,9 @@ int64_t attention_reach(const struct op_problem *problem, const struct attention
 	if (is_axis(problem, roles->kv_indptr, 0, axis))
 		return batch + 1;
 	if (!paged && roles->sparse < 0 && is_axis(problem, roles->key[0], 0, axis))
-		return 1025;
-	if (is_axis(problem, roles->kv_indices, 0, axis)) /* one sequence of more than 1024 keys */
-		return 1025 / problem->axes[problem->inputs[roles->key[0]].axis[1]].value + 1;
+		return LIST_LONGEST;
+	if (is_axis(problem, roles->kv_indices, 0, axis)) /* one sequence of more than 2048 keys */
+		return LIST_LONGEST / problem->axes[problem->inputs[roles->key[0]].axis[1]].value + 1;
 	return 0;
 }
 

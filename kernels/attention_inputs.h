@@ -90,6 +90,9 @@ double attention_scale(const struct op_case *c, const struct attention_roles *ro
 /* The bounds of an output: see attention_inputs.c. */
 struct rule attention_rule(const struct op_case *c, const struct attention_roles *roles, int output);
 
+/* Pages that the caches of a case of MANY have at least: their numbers need more than 8 bits. */
+enum { ATTENTION_POOL = 321 };
+
 /* One case of a size preset: so many sequences, queries (decode: one a sequence) and keys, in all; with a list, where the axes
  * are free, what that says. */
 struct attention_preset {

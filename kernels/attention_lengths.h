@@ -6,7 +6,7 @@
  * other has one off it.
  *
  *   SINGLE  one sequence: its last page holds one key in the first contents, and is full in the second
- *   BLOCKS  key lengths around every block size, one sequence of more than 1024 keys, and of prefill query lengths around the
+ *   BLOCKS  key lengths around every block size, one sequence of more than 2048 keys, and of prefill query lengths around the
  *           block sizes up to 128 (latent heads, where a pair of query and key costs ten times as much: 64); sequences
  *           without keys, without queries, without either, of one key, of as many keys as queries
  *   CHUNK   prefill of 512 and 513, 256 and 257 queries, at which references cut; causal ones have as many keys
@@ -22,6 +22,9 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* Keys that the longest sequence of BLOCKS has, at least. */
+enum { LIST_LONGEST = 2100 };
 
 enum attention_list {
 	LIST_SINGLE_DECODE,

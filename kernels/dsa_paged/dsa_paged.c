@@ -231,6 +231,16 @@ static int64_t row_of(const struct op_problem *problem, int variant)
 	       problem->axes[problem->outputs[roles.output].axis[2]].value;
 }
 
+/* Numbers of pages beyond 255, unless pages are so large that it costs. */
+static void enlarge_pool(const struct op_problem *problem, int variant, int64_t *row)
+{
+	int input = variant == DSA_INDEXER ? indexer_roles_of(problem).cache : dsa_paged_roles(problem).key[0];
+	const struct op_arg *cache = &problem->inputs[input];
+
+	if (row[cache->axis[0]] < ATTENTION_POOL && problem->axes[cache->axis[1]].value <= 64)
+		set_axis(problem, row, cache, 0, ATTENTION_POOL);
+}
+
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
 	const struct dsa_preset *presets = variant == DSA_INDEXER ? indexer_presets[size] : attention_presets[size];
@@ -247,6 +257,8 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 			indexer_row_axes(problem, rows, presets[count].parts, row);
 		else
 			attention_row_axes(problem, rows, presets[count].parts, row);
+		if (presets[count].count == MANY)
+			enlarge_pool(problem, variant, row);
 	}
 	return count;
 }
@@ -330,6 +342,16 @@ static int64_t pages_in_use(const struct indexer_extent *e)
 	return nobodys > 0 ? e->pages - nobodys : e->pages;
 }
 
+/* A number of no page. Entries that nobody has to read may hold it: not where a workload says how long sequences are. */
+enum { JUNK = INT32_MAX };
+
+static int64_t beyond(const struct op_case *c, const struct indexer_roles *roles, int64_t nobodys, int64_t turn)
+{
+	if (c->contents == CONTENTS_FIRST || c->edge != 0 || (c->given >> roles->lengths & 1) != 0)
+		return nobodys;
+	return turn % 2 == 0 ? JUNK : -1;
+}
+
 /* The table of all sequences, from malloc. Sequence b's pages are a stretch of the order, another for each. */
 static int64_t *table_of(const struct op_case *c, const struct indexer_roles *roles)
 {
@@ -351,7 +373,8 @@ static int64_t *table_of(const struct op_case *c, const struct indexer_roles *ro
 		int64_t start = philox_bits(key, e.pages + b) % use;
 
 		for (int64_t i = 0; i < e.most_pages; i++)
-			table[b * e.most_pages + i] = order[i < pages ? (start + i) % use : e.pages - 1];
+			table[b * e.most_pages + i] =
+			    i < pages ? order[(start + i) % use] : beyond(c, roles, order[e.pages - 1], i - pages);
 	}
 	free(order);
 	return table;

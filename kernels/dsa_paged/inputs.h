@@ -15,13 +15,15 @@
  *   7  one page                                    one page and a key
  *
  * 8 to 22 have 15, 16, 17, 31, 32, 33, … 257 keys; those after them, so that many are cheap, none to three. A sequence's pages
- * are distinct and in random order; sequences share pages. One page in eight is used by nobody; table entries beyond a
- * sequence's pages point at such a page. Unused keys, in unused pages or after the last key, are NaN, and so are their scales.
+ * are distinct and in random order; sequences share pages. One page in eight is used by nobody; in the first contents table
+ * entries beyond a sequence's pages point at such a page, in the second they lead nowhere: -1 and JUNK by turns. Nobody has to
+ * read them: a page of a table means something up to the sequence's length. Unused keys, in unused pages or after the last key, are NaN, and so are their scales.
  *
  * The edges have three sequences: of no keys; of one fewer than are to be chosen, one, and a page and one; of all that the
  * table holds, where every key and every scale is the cache's first.
  *
- *   queries  uniform on [-8, 8), keys uniform on [-448, 448), both rounded to the dtype (keys: e4m3)
+ *   queries  uniform on [-8, 8), keys uniform on [-448, 448), both rounded to the dtype (keys: e4m3, of
+ *            whose zeros every second one is -0)
  *   scales   of keys: [1, 2) * 2^-8 … 2^-11, so that order by score is not order without them
  *   weights  uniform on [-1, 1): of either sign, so that order by score is not order without them, or without the relu; of
  *            every third sequence 0.5 less and of every third 0.5 more, so that scores are nearly all below 0, or all above,
@@ -59,6 +61,14 @@ struct indexer_cache {
 	const uint8_t *used; /* [pages * page size] 0: this key is NaN; NULL: all are used. Where the octets are made */
 };
 
+/* An element of a key from its random bits. */
+HOST_DEVICE static inline uint8_t indexer_key_octet(uint32_t random)
+{
+	uint8_t octet = e4m3_from_float(uniform_signed(random, 8) * 448);
+
+	return octet == 0 ? (uint8_t)((random & 1) << 7) : octet;
+}
+
 /* Octet `index` of the cache. A scale's four octets share the random bits of its first. */
 HOST_DEVICE static inline uint8_t indexer_octet(const struct indexer_cache *f, int64_t index)
 {
@@ -68,7 +78,7 @@ HOST_DEVICE static inline uint8_t indexer_octet(const struct indexer_cache *f, i
 	int64_t copied = index - slot % f->equal * (place < keys_end ? f->dim : 4); /* the first of its equals */
 
 	if (place < keys_end)
-		return used ? e4m3_from_float(uniform_signed(philox_bits(f->key, copied), 8) * 448) : 0x7f;
+		return used ? indexer_key_octet(philox_bits(f->key, copied)) : 0x7f;
 
 	int octet = (int)((place - keys_end) % 4);
 	uint32_t random = philox_bits(f->key, copied - octet);

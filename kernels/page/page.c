@@ -33,6 +33,9 @@ enum { PARALLEL_FROM = 1 << 20 }; /* elements from which threads are worth their
 /* Sequences and tokens of the medium case, beyond 256 and 300; the positions that its first sequence has before. */
 enum { MOST_SEQUENCES = 321, MOST_TOKENS = 333, PREFIX = 1 << 17 };
 
+/* Pages of the medium case, at least: their numbers need more than 8 bits. Fewer where a cache would have more elements. */
+enum { POOL = 321, POOL_ELEMENTS = 1 << 25 };
+
 static bool is_table(const struct op_problem *problem, int input, int axis)
 {
 	const struct op_arg *arg = &problem->inputs[input];
@@ -143,8 +146,23 @@ static int64_t own_pages(int64_t pages)
 	return pages - pages / 3 > 1 ? pages - pages / 3 : 1;
 }
 
+/* So many pages, or POOL if that is more. */
+static int64_t pool_of(const struct op_arg *cache, int64_t pages, const int64_t *axis)
+{
+	int64_t page = 1;
+
+	for (int d = 1; d < cache->rank; d++) {
+		int64_t extent = axis[cache->axis[d]] > 0 ? axis[cache->axis[d]] : 1;
+
+		if (extent > POOL_ELEMENTS / POOL / page)
+			return pages;
+		page *= extent;
+	}
+	return pages > POOL ? pages : POOL;
+}
+
 /* Pages enough for half as many tokens again, however ragged the (at most `filled`) sequences that are not empty, and half
- * as many to spare; and indices of the pages before position `prefix`. */
+ * as many to spare; and indices of the pages before position `prefix`, with which there are POOL of them. */
 static void set_axes(const struct op_problem *problem, int variant, int64_t sequences, int64_t filled, int64_t tokens,
                      int64_t prefix, int64_t *axis)
 {
@@ -161,15 +179,17 @@ static void set_axes(const struct op_problem *problem, int variant, int64_t sequ
 	if (append->rank == 3)
 		set_if_var(problem, append->axis[1], 8, axis);
 	set_if_var(problem, size, 16, axis);
-	int64_t pages = filled + (3 * tokens + 2 * axis[size] - 1) / (2 * axis[size]);
+	int64_t pages = filled + (3 * tokens + 2 * axis[size] - 1) / (2 * axis[size]), pool = pages + pages / 2 + 2;
+
+	pool = prefix > 0 ? pool_of(cache, pool, axis) : pool;
 
 	set_if_var(problem, append->axis[0], tokens, axis);
 	if (roles.last_page_len >= 0)
 		set_if_var(problem, problem->inputs[roles.last_page_len].axis[0], sequences, axis);
 	set_if_var(problem, problem->inputs[roles.indptr].axis[0], sequences + 1, axis);
 	set_if_var(problem, problem->inputs[roles.indices].axis[0],
-	           prefix > 0 ? own_pages(pages + pages / 2 + 2) + (prefix + axis[size] - 1) / axis[size] : pages, axis);
-	set_if_var(problem, cache->axis[0], pages + pages / 2 + 2, axis);
+	           prefix > 0 ? own_pages(pool) + (prefix + axis[size] - 1) / axis[size] : pages, axis);
+	set_if_var(problem, cache->axis[0], pool, axis);
 }
 
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)

@@ -68,4 +68,7 @@ MUTANTS = [
     (D1, "largest logit not below 0", "weights = torch.softmax(logits, dim=-1)", "weights = (logits - logits.amax(dim=-1, keepdim=True).clamp(min=0)).exp()\n            weights = weights / weights.sum(dim=-1, keepdim=True)"),
     (D1, "probabilities in bfloat16", "(weights.unsqueeze(1) @ values)", "(weights.bfloat16().float().unsqueeze(1) @ values)"),
     (P16, "probabilities and values in bfloat16", 'torch.einsum("qhgn,nhd->qhgd", weights, values)', 'torch.einsum("qhgn,nhd->qhgd", weights.bfloat16(), values.bfloat16()).float()'),
+    (D1, "keys after the 2048th not looked at", "slots = kv_indices[first:end].long()", "slots = kv_indices[first : min(end, first + 2048)].long()"),
+    (FULL, "keys after the 1500th not looked at", "kv_indices[kv_indptr[i].item() : kv_indptr[i + 1].item()]", "kv_indices[kv_indptr[i].item() : min(kv_indptr[i + 1].item(), kv_indptr[i].item() + 1500)]"),
+    (D16, "page numbers in 8 bits", "kv_indices[first:end].long()", "kv_indices[first:end].to(torch.uint8).long()"),
 ]

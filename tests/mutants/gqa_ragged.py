@@ -53,4 +53,6 @@ MUTANTS = [
     (C128, "mask one key late for a query after a multiple of 32", "tril(diagonal=num_kv - num_q)", "tril(diagonal=num_kv - num_q + (num_q > 1 and num_q % 32 == 1))"),
     (C256, "probabilities in bfloat16", WEIGHTS, "weights = torch.softmax(logits, dim=-1).bfloat16().float()"),
     (FULL, "output of bfloat16 probabilities and values", 'torch.einsum("qhn,nhd->qhd", weights, wide_v)', 'torch.einsum("qhn,nhd->qhd", weights.bfloat16(), wide_v.bfloat16())'),
+    (FULL, "keys after the 2048th not looked at", "keys = slice(kv_indptr[i].item(), kv_indptr[i + 1].item())", "keys = slice(kv_indptr[i].item(), min(kv_indptr[i + 1].item(), kv_indptr[i].item() + 2048))"),
+    (C256, "window of 2048 keys", "tril(diagonal=num_kv - num_q)", "tril(diagonal=num_kv - num_q).triu(diagonal=num_kv - num_q - 2047)"),
 ]

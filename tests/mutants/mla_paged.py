@@ -48,4 +48,6 @@ MUTANTS = [
     (PREFILL, "mask one key late for a multiple of 32 queries", PLACES, PLACES + " + ((stop - begin) % 32 == 0)"),
     (DECODE, "probabilities in bfloat16", "torch.softmax(logits, dim=-1)", "torch.softmax(logits, dim=-1).bfloat16().float()"),
     (PREFILL, "probabilities in bfloat16", "(weights @ latents)", "(weights.bfloat16() @ latents.bfloat16())"),
+    (DECODE, "keys after the 2048th not looked at", LENGTH, LENGTH.replace("= ", "= min(2048, ") + ")"),
+    (DECODE, "page numbers in 8 bits", "kv_indices[first:end].long()", "kv_indices[first:end].to(torch.uint8).long()"),
 ]

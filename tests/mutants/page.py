@@ -51,4 +51,5 @@ MUTANTS = [
     (PAGED, "keys by way of float16", WRITE_K, "k_cache[page, place] = append_key.half().to(append_key.dtype)"),
     (PAGED, "values held within 448", WRITE_V, "v_cache[page, place] = append_value.clamp(-448, 448)"),
     (LATENT, "small values flushed to zero", "ckv_cache.view(-1, ckv_cache.shape[-1])[slots] = append_ckv", "ckv_cache.view(-1, ckv_cache.shape[-1])[slots] = torch.where(append_ckv.abs() < 1e-6, 0, append_ckv)"),
+    (LATENT, "page numbers in 8 bits", "slots = pages.long() *", "slots = pages.to(torch.uint8).long() *"),
 ]

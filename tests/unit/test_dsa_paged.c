@@ -407,6 +407,42 @@ static void tables_are_valid_and_contain_what_hurts(void **state)
 	}
 }
 
+/* In the second contents what the table names beyond a sequence's pages is no page; but where a workload says how long the
+ * sequences are, all that it names is there. Of the zeros in keys some are -0. */
+static void what_nobody_has_to_read_leads_nowhere(void **state)
+{
+	struct built b;
+	struct world w;
+	int64_t nowhere = 0, negative = 0, zeros = 0;
+	int lengths = 3, table = 4;
+
+	(void)state;
+	indexer(&b, 4, 32, 16, 64);
+	start_indexer(&w, &b, SIZE_MEDIUM, 0, 0, CONTENTS_SECOND);
+	assert_true(w.in[1].shape[0] > 256);
+	for (int64_t s = 0; s < w.in[table].shape[0]; s++)
+		for (int64_t i = 0; i < w.in[table].shape[1]; i++) {
+			int64_t page = attention_integer(&w.in[table], s * w.in[table].shape[1] + i);
+			bool beyond = i * 16 >= attention_integer(&w.in[lengths], s);
+
+			assert_true(beyond == (page < 0 || page >= w.in[1].shape[0]));
+			nowhere += page >= w.in[1].shape[0];
+		}
+	assert_true(nowhere > 0);
+	for (int64_t i = 0; i < w.in[1].shape[0] * 16 * 32; i++) {
+		uint8_t octet = ((const uint8_t *)w.in[1].data)[i / (16 * 32) * (16 * 36) + i % (16 * 32)];
+
+		zeros += octet == 0;
+		negative += octet == 0x80;
+	}
+	assert_true(zeros > 0 && negative > 0);
+	w.c.given |= 1u << lengths;
+	assert_int_equal(dsa_paged_op.fill(&w.c, table, &w.in[table], NULL), 0);
+	for (int64_t i = 0; i < w.in[table].elements; i++)
+		assert_in_range(attention_integer(&w.in[table], i), 0, w.in[1].shape[0] - 1);
+	free_world(&w);
+}
+
 static void tables_that_point_nowhere_are_refused(void **state)
 {
 	struct built b;
@@ -609,6 +645,7 @@ int main(void)
 	    cmocka_unit_test(a_correct_sparse_reference_passes_in_other_dtypes),
 	    cmocka_unit_test(mistakes_of_sparse_attention_are_caught),
 	    cmocka_unit_test(tables_are_valid_and_contain_what_hurts),
+	    cmocka_unit_test(what_nobody_has_to_read_leads_nowhere),
 	    cmocka_unit_test(tables_that_point_nowhere_are_refused),
 	    cmocka_unit_test(a_correct_indexer_passes_for_twenty_seeds),
 	    cmocka_unit_test(an_indexer_as_large_as_the_datasets_passes),
