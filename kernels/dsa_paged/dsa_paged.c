@@ -342,14 +342,13 @@ static int64_t pages_in_use(const struct indexer_extent *e)
 	return nobodys > 0 ? e->pages - nobodys : e->pages;
 }
 
-/* A number of no page. Entries that nobody has to read may hold it: not where a workload says how long sequences are. */
-enum { JUNK = INT32_MAX };
-
-static int64_t beyond(const struct op_case *c, const struct indexer_roles *roles, int64_t nobodys, int64_t turn)
+/* What an entry beyond a sequence's pages holds: not -1 where a workload says how long sequences are. Larger numbers that
+ * are no page would make references fail that gather the whole table and mask afterwards, which are right. */
+static int64_t beyond(const struct op_case *c, const struct indexer_roles *roles, int64_t nobodys)
 {
 	if (c->contents == CONTENTS_FIRST || c->edge != 0 || (c->given >> roles->lengths & 1) != 0)
 		return nobodys;
-	return turn % 2 == 0 ? JUNK : -1;
+	return -1;
 }
 
 /* The table of all sequences, from malloc. Sequence b's pages are a stretch of the order, another for each. */
@@ -374,7 +373,7 @@ static int64_t *table_of(const struct op_case *c, const struct indexer_roles *ro
 
 		for (int64_t i = 0; i < e.most_pages; i++)
 			table[b * e.most_pages + i] =
-			    i < pages ? order[(start + i) % use] : beyond(c, roles, order[e.pages - 1], i - pages);
+			    i < pages ? order[(start + i) % use] : beyond(c, roles, order[e.pages - 1]);
 	}
 	free(order);
 	return table;

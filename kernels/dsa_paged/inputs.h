@@ -16,8 +16,9 @@
  *
  * 8 to 22 have 15, 16, 17, 31, 32, 33, … 257 keys; those after them, so that many are cheap, none to three. A sequence's pages
  * are distinct and in random order; sequences share pages. One page in eight is used by nobody; in the first contents table
- * entries beyond a sequence's pages point at such a page, in the second they lead nowhere: -1 and JUNK by turns. Nobody has to
- * read them: a page of a table means something up to the sequence's length. Unused keys, in unused pages or after the last key, are NaN, and so are their scales.
+ * entries beyond a sequence's pages point at such a page, in the second they are -1. Nobody has to read them: a page of a
+ * table means something up to the sequence's length. Unused keys, in unused pages or after the last key, are NaN, and so are
+ * their scales.
  *
  * The edges have three sequences: of no keys; of one fewer than are to be chosen, one, and a page and one; of all that the
  * table holds, where every key and every scale is the cache's first.
