@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 19c126aa44ce83fa61f9e50b925d4167
+# reftest-body: 70388ac6e8401fc2c8218b7e29503abd
 """Tests of definitions/cascade. conftest.py says how they run."""
 
 import pytest
@@ -91,8 +91,8 @@ class TestMergeStateH32D128:
     LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", seq_len=1),
-        conftest.size("small", seq_len=11),
-        conftest.size("medium", seq_len=67),
+        conftest.size("small", seq_len=16),
+        conftest.size("medium", seq_len=321),
         conftest.size("large", seq_len=8192),
     )
     SCALARS = conftest.constants()
@@ -195,8 +195,8 @@ class TestMergeStateInPlaceH32D128:
     )
     SIZES = (
         conftest.size("small", seq_len=1),
-        conftest.size("small", seq_len=11),
-        conftest.size("medium", seq_len=67),
+        conftest.size("small", seq_len=16),
+        conftest.size("medium", seq_len=321),
         conftest.size("large", seq_len=8192),
     )
     SCALARS = conftest.constants()
@@ -298,8 +298,8 @@ class TestMergeStatesH8D128:
     LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", seq_len=1, num_states=2),
-        conftest.size("small", seq_len=11, num_states=3),
-        conftest.size("medium", seq_len=67, num_states=5),
+        conftest.size("small", seq_len=16, num_states=33),
+        conftest.size("medium", seq_len=321, num_states=9),
         conftest.size("large", seq_len=8192, num_states=8),
     )
     SCALARS = conftest.constants()

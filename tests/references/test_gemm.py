@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: f0b7767fbd93e0a6cb74cf904b4058d9
+# reftest-body: aafcc1b4454333add75808acd4b9d3fe
 """Tests of definitions/gemm. conftest.py says how they run."""
 
 import pytest
@@ -54,8 +54,8 @@ class TestGemmBf16N128K2048:
     LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", M=1),
-        conftest.size("small", M=3),
-        conftest.size("medium", M=128),
+        conftest.size("small", M=32),
+        conftest.size("medium", M=321),
         conftest.size("large", M=4096),
     )
     SCALARS = conftest.constants()
@@ -143,8 +143,8 @@ class TestGemmBf16N2048K5376:
     LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", M=1),
-        conftest.size("small", M=3),
-        conftest.size("medium", M=128),
+        conftest.size("small", M=32),
+        conftest.size("medium", M=321),
         conftest.size("large", M=4096),
     )
     SCALARS = conftest.constants()
@@ -232,8 +232,8 @@ class TestGemmBf16N576K7168:
     LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", M=1),
-        conftest.size("small", M=3),
-        conftest.size("medium", M=128),
+        conftest.size("small", M=32),
+        conftest.size("medium", M=321),
         conftest.size("large", M=4096),
     )
     SCALARS = conftest.constants()
@@ -321,8 +321,8 @@ class TestGemmN1024K4096:
     LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", M=1),
-        conftest.size("small", M=3),
-        conftest.size("medium", M=128),
+        conftest.size("small", M=32),
+        conftest.size("medium", M=321),
         conftest.size("large", M=4096),
     )
     SCALARS = conftest.constants()
@@ -410,8 +410,8 @@ class TestGemmN4096K4096:
     LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", M=1),
-        conftest.size("small", M=3),
-        conftest.size("medium", M=128),
+        conftest.size("small", M=32),
+        conftest.size("medium", M=321),
         conftest.size("large", M=4096),
     )
     SCALARS = conftest.constants()

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: e5be84d6397a2a72614ad5c30c04b7cc
+# reftest-body: aaacc392a7406470dfbfa7da3276bb21
 """Tests of definitions/layernorm. conftest.py says how they run."""
 
 import pytest
@@ -99,15 +99,14 @@ class TestLayernormH1152:
     LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1),
-        conftest.size("small", batch_size=8),
-        conftest.size("medium", batch_size=61),
-        conftest.size("medium", batch_size=44),
+        conftest.size("small", batch_size=128),
+        conftest.size("medium", batch_size=513),
         conftest.size("large", batch_size=16384),
     )
     SCALARS = conftest.constants()
     RULES = conftest.rules(
         [  # output
-            (5e-05, 0.0078125, 1.0),
+            (0.001, 0.0078125, 1.0),
         ],
     )
     SAMPLES = False
@@ -198,15 +197,14 @@ class TestLayernormH768:
     LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1),
-        conftest.size("small", batch_size=8),
-        conftest.size("medium", batch_size=61),
-        conftest.size("medium", batch_size=32),
+        conftest.size("small", batch_size=256),
+        conftest.size("medium", batch_size=513),
         conftest.size("large", batch_size=16384),
     )
     SCALARS = conftest.constants()
     RULES = conftest.rules(
         [  # output
-            (5e-05, 1e-05, 1.0),
+            (0.0002, 1e-05, 1.0),
         ],
     )
     SAMPLES = False

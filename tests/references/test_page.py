@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: a6ded0ddff28759b326cb0d7207539d4
+# reftest-body: acb90091f29f17a9c669ff880ac9c571
 """Tests of definitions/page. conftest.py says how they run."""
 
 import pytest
@@ -183,11 +183,11 @@ class TestAppendPagedKvCacheKv8D128Ps1:
         ),
         conftest.size(
             "medium",
-            nnz_kv=300,
-            num_pages=689,
-            batch_size=8,
-            len_indptr=9,
-            num_kv_indices=458,
+            nnz_kv=333,
+            num_pages=765,
+            batch_size=321,
+            len_indptr=322,
+            num_kv_indices=131582,
         ),
         conftest.size(
             "large",
@@ -324,11 +324,11 @@ class TestAppendPagedKvCacheKv8D128Ps16:
         ),
         conftest.size(
             "medium",
-            nnz_kv=300,
-            num_pages=57,
-            batch_size=8,
-            len_indptr=9,
-            num_kv_indices=37,
+            nnz_kv=333,
+            num_pages=321,
+            batch_size=321,
+            len_indptr=322,
+            num_kv_indices=8406,
         ),
         conftest.size(
             "large",
@@ -466,11 +466,11 @@ class TestAppendPagedMlaKvCacheCkv512Kpe64Ps64:
         ),
         conftest.size(
             "medium",
-            nnz_kv=300,
-            num_pages=26,
-            batch_size=8,
-            len_indptr=9,
-            num_kv_indices=16,
+            nnz_kv=333,
+            num_pages=321,
+            batch_size=321,
+            len_indptr=322,
+            num_kv_indices=2262,
         ),
         conftest.size(
             "large",
