@@ -453,12 +453,15 @@ static bool decides(const struct trial *trial, const struct round *round, int at
 static bool ask_witnesses(struct trial *trial, struct round *round, struct buf *out)
 {
 	const struct truths *truths = &trial->truths;
+	const struct round *first = &trial->round[CONTENTS_FIRST];
 	bool enough = round->asked > 0 && decides(trial, round, round->asked - 1);
 
 	for (; !trial->decided && !enough && round->asked < truths->count; round->asked++) {
 		int at = round->asked;
 
-		if (!trial_is_builtin(&truths->items[at])) {
+		if (round != first && first->passed_over[at] != NULL) {
+			round->passed_over[at] = first->passed_over[at]; /* it would decide nothing here either */
+		} else if (!trial_is_builtin(&truths->items[at])) {
 			if (trial_hold_inputs(trial, round) == 0 && trial_ask_provider(trial, round, at, out))
 				return true;
 		} else if (!round->answered[at] && round->passed_over[at] == NULL) {
