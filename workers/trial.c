@@ -282,14 +282,15 @@ static void decide_missed(struct trial *trial)
 				  (int)missed->misses.length, missed->misses.data));
 }
 
-/* What the two contents show of one output, of which the worse is told. */
+/* What the two contents show of one output: the first's figures with the larger margin of both, unless only the second failed. */
 static void merge_output(struct output_verdict *out, const struct output_verdict *other)
 {
 	bool zeros = out->metrics.zeros_would_pass && other->metrics.zeros_would_pass;
 
-	if (out->status == STATUS_PASSED &&
-	    (other->status != STATUS_PASSED || other->metrics.margin > out->metrics.margin))
+	if (out->status == STATUS_PASSED && other->status != STATUS_PASSED)
 		*out = *other;
+	else if (out->status == STATUS_PASSED && other->metrics.margin > out->metrics.margin)
+		out->metrics.margin = other->metrics.margin;
 	out->metrics.zeros_would_pass = zeros;
 }
 
