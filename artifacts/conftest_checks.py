@@ -62,8 +62,8 @@ def unravel(flat, shape):
 def describe(metrics, atol, rtol, hit_ratio):
     m = types.SimpleNamespace(**metrics)
     text = (
-        f"{m.hits} of {m.elements} elements are within {atol:.3g} + {rtol:.3g} |expected|"
-        f" (hit ratio {m.hit_ratio:.4f}, needed {hit_ratio:g})\n"
+        f"{m.hits} of {m.elements} elements are within {atol:.3g} + {rtol:.3g} |expected|\n"
+        f"(hit ratio {m.hit_ratio:.4f}, needed {hit_ratio:g})\n"
         f"max abs {m.max_abs:.4g}, mean abs {m.mean_abs:.4g}, max rel {m.max_rel:.4g},\n"
         f"mean rel {m.mean_rel:.4g}, cosine {m.cosine:.6f}, mse {m.mse:.4g}\n"
         f"NaN: {m.nan[0]} actual, {m.nan[1]} expected;"

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 2c7716f48d5ced785b2d41d983f974bc
+# reftest-body: 04429d07ad0fd2b640f0684590656be5
 """What the reference tests beside this file share.
 
 Each definition of the dataset has a class in a test file here. Its reference is run on inputs that fit the operation,
@@ -1015,8 +1015,8 @@ def unravel(flat, shape):
 def describe(metrics, atol, rtol, hit_ratio):
     m = types.SimpleNamespace(**metrics)
     text = (
-        f"{m.hits} of {m.elements} elements are within {atol:.3g} + {rtol:.3g} |expected|"
-        f" (hit ratio {m.hit_ratio:.4f}, needed {hit_ratio:g})\n"
+        f"{m.hits} of {m.elements} elements are within {atol:.3g} + {rtol:.3g} |expected|\n"
+        f"(hit ratio {m.hit_ratio:.4f}, needed {hit_ratio:g})\n"
         f"max abs {m.max_abs:.4g}, mean abs {m.mean_abs:.4g}, max rel {m.max_rel:.4g},\n"
         f"mean rel {m.mean_rel:.4g}, cosine {m.cosine:.6f}, mse {m.mse:.4g}\n"
         f"NaN: {m.nan[0]} actual, {m.nan[1]} expected;"
