@@ -97,7 +97,7 @@ def main():
     words = sys.argv[sys.argv.index("--") + 1 :] if "--" in sys.argv else []
     options = parser.parse_args(sys.argv[1 : len(sys.argv) - len(words) - ("--" in sys.argv)])
     every = sorted(os.path.basename(path)[:-3] for path in glob.glob(os.path.join(PROJECT, "tests", "mutants", "*.py")))
-    families = options.family or [family for family in every if family != "run"]
+    families = options.family or [name for name in every if os.path.isdir(os.path.join(PROJECT, "kernels", name))]
     also = {words[0] if len(words) > 1 else None: words[-1] for words in (text.split(":", 1) for text in options.also)}
     planted, right = plant(families, options.count, also)
     program = [os.path.join(options.build, "reftest"), "--root", ".", "generate"]
