@@ -760,7 +760,7 @@ int64_t attention_reach(const struct op_problem *problem, const struct attention
 	if (roles->kv_indptr >= 0 && fixed_batch(problem, roles) >= 0)
 		return 0;
 	if (is_axis(problem, roles->query[0], 0, axis))
-		return decode ? batch : latent ? 376 : 769; /* one sequence of 513 queries, of latent heads of 65 */
+		return decode ? batch : latent ? 319 : 769; /* one sequence of 513 queries, of latent heads of 65 */
 	if (is_axis(problem, roles->kv_indptr, 0, axis))
 		return batch + 1;
 	if (!paged && roles->sparse < 0 && is_axis(problem, roles->key[0], 0, axis))

@@ -6,17 +6,22 @@ struct length {
 
 enum { PARTS = 12 };
 
-/* Sequence b has part (b - 1) % count; the last of all has keys, so that leaving it out shows. rest: the least that sequence 0 has. */
+/* Sequence b has part (b - 1) % count; the last of all has keys, so that leaving it out shows. rest: the least that sequence
+ * 0 has. sparse: only sequences beside a multiple of SPARSE_BLOCK do so, and the last; the others have one query and no
+ * key, because references that go through sequences one by one take as long for each that has keys. */
 struct list {
-	bool decode;
+	bool decode, sparse;
 	int count;
 	struct length part[CONTENTS_COUNT][PARTS], rest;
 };
 
+enum { SPARSE_BLOCK = 16 };
+
 static const struct list lists[LISTS] = {
-    [LIST_SINGLE_DECODE] = {true, 0, {{{0, 0}}}, {1, 33}},
-    [LIST_SINGLE_PREFILL] = {false, 0, {{{0, 0}}}, {16, 33}},
+    [LIST_SINGLE_DECODE] = {true, false, 0, {{{0, 0}}}, {1, 33}},
+    [LIST_SINGLE_PREFILL] = {false, false, 0, {{{0, 0}}}, {16, 33}},
     [LIST_BLOCKS_DECODE] = {true,
+                            false,
                             12,
                             {{{1, 1},
                               {1, 0},
@@ -44,6 +49,7 @@ static const struct list lists[LISTS] = {
                               {1, 256}}},
                             {1, LIST_LONGEST}},
     [LIST_BLOCKS_PREFILL] = {false,
+                             false,
                              12,
                              {{{1, 1},
                                {16, 16},
@@ -71,6 +77,7 @@ static const struct list lists[LISTS] = {
                                {129, 129}}},
                              {6, LIST_LONGEST}},
     [LIST_BLOCKS_LATENT] = {false,
+                            false,
                             12,
                             {{{1, 1},
                               {16, 16},
@@ -97,18 +104,22 @@ static const struct list lists[LISTS] = {
                               {2, 255},
                               {64, 65}}},
                             {2, LIST_LONGEST}},
-    [LIST_CHUNK_CAUSAL] = {false, 1, {{{256, 256}}, {{257, 257}}}, {512, 513}},
-    [LIST_CHUNK_FULL] = {false, 1, {{{256, 17}}, {{257, 16}}}, {512, 20}},
-    [LIST_MANY_DECODE] = {true, 4, {{{1, 1}, {1, 0}, {1, 2}, {1, 1}}, {{1, 0}, {1, 1}, {1, 1}, {1, 2}}}, {1, 3}},
-    [LIST_MANY_PREFILL] = {false, 4, {{{1, 1}, {1, 0}, {2, 2}, {1, 2}}, {{1, 0}, {2, 2}, {1, 1}, {1, 2}}}, {1, 3}},
+    [LIST_CHUNK_CAUSAL] = {false, false, 1, {{{256, 256}}, {{257, 257}}}, {512, 513}},
+    [LIST_CHUNK_FULL] = {false, false, 1, {{{256, 17}}, {{257, 16}}}, {512, 20}},
+    [LIST_MANY_DECODE] = {true, true, 4, {{{1, 1}, {1, 0}, {1, 2}, {1, 1}}, {{1, 0}, {1, 1}, {1, 1}, {1, 2}}}, {1, 3}},
+    [LIST_MANY_PREFILL] = {false, true, 4, {{{1, 1}, {1, 0}, {2, 2}, {1, 2}}, {{1, 0}, {2, 2}, {1, 1}, {1, 2}}}, {1, 3}},
 };
 
 /* Elements of an output that a case of MANY may have, and the batches that it may have: above 300, 128, 64, 32. */
 enum { MANY_ELEMENTS = 9000000 };
 static const int64_t many[] = {301, 133, 69, 37};
 
-static struct length part_of(const struct list *list, int contents, int64_t b)
+static struct length part_of(const struct list *list, int contents, int64_t batch, int64_t b)
 {
+	int64_t in_block = b % SPARSE_BLOCK;
+
+	if (list->sparse && b + 1 < batch && in_block > 1 && in_block + 1 < SPARSE_BLOCK)
+		return (struct length){1, 0};
 	return list->part[contents][(b - 1) % list->count];
 }
 
@@ -123,7 +134,7 @@ static void sum_up(const struct list *list, int contents, int64_t batch, int64_t
 {
 	*queries = *entries = 0;
 	for (int64_t b = 1; b < batch; b++) {
-		struct length part = part_of(list, contents, b);
+		struct length part = part_of(list, contents, batch, b);
 
 		*queries += part.queries;
 		*entries += pages_of(part.keys, page_size);
@@ -180,6 +191,7 @@ enum attention_list attention_list_of(const struct attention_totals *totals)
 void attention_list_lengths(enum attention_list list, const struct attention_totals *totals, enum op_contents contents,
                             int64_t b, int64_t *queries, int64_t *keys)
 {
+	struct length part;
 	int64_t entries;
 
 	if (b == 0) {
@@ -188,6 +200,7 @@ void attention_list_lengths(enum attention_list list, const struct attention_tot
 		*keys = -1;
 		return;
 	}
-	*queries = part_of(&lists[list], (int)contents, b).queries;
-	*keys = part_of(&lists[list], (int)contents, b).keys;
+	part = part_of(&lists[list], (int)contents, totals->batch, b);
+	*queries = part.queries;
+	*keys = part.keys;
 }

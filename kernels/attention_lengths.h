@@ -10,7 +10,8 @@
  *           block sizes up to 128 (latent heads, where a pair of query and key costs ten times as much: 64); sequences
  *           without keys, without queries, without either, of one key, of as many keys as queries
  *   CHUNK   prefill of 512 and 513, 256 and 257 queries, at which references cut; causal ones have as many keys
- *   MANY    301 sequences (fewer where heads are many and large) of two queries and two keys at most, so that they are cheap */
+ *   MANY    301 sequences (fewer where heads are many and large): those beside a multiple of 16 have two queries and two keys
+ *           at most, the others one query and no key, so that they are cheap */
 #ifndef REFTEST_KERNELS_ATTENTION_LENGTHS_H
 #define REFTEST_KERNELS_ATTENTION_LENGTHS_H
 
