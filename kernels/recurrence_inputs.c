@@ -23,12 +23,13 @@
 /* --- sizes -------------------------------------------------------------------------------------------------------- */
 
 /* Sequences, tokens of each (packed: in all). The last bits of the product (packed: of the tokens) set the switches. A
- * chunk of 64, and one token more; packed sequences: recurrence_fill_offsets. */
+ * chunk of 64, and two with one token more, so that a state goes through a whole chunk; packed sequences:
+ * recurrence_fill_offsets. */
 enum { PRESETS = 3, MANY = -1 }; /* MANY: recurrence_many */
 static const struct preset {
 	int64_t sequences, tokens;
-} by_batch[SIZE_COUNT][PRESETS] = {{{1, 3}, {2, 16}}, {{1, 64}, {1, 65}, {MANY, 1}}, {{4, 2048}}},
-  packed[SIZE_COUNT][PRESETS] = {{{1, 5}, {2, 33}}, {{4, 210}}, {{8, 16384}}},
+} by_batch[SIZE_COUNT][PRESETS] = {{{1, 3}, {2, 16}}, {{1, 64}, {1, 129}, {MANY, 1}}, {{4, 2048}}},
+  packed[SIZE_COUNT][PRESETS] = {{{1, 5}, {2, 33}}, {{17, 226}}, {{8, 16384}}},
   edges[] = {{0}, {0, 0}, {1, 1}, {2, 0}, {5, 12}, {2, 9}, {2, 7}};
 
 const struct op_edge recurrence_edges[] = {
@@ -346,6 +347,6 @@ int64_t recurrence_reach(const struct op_problem *problem, int variant, int axis
 
 	(void)variant;
 	if (packs)
-		return axis == q->axis[q->rank - 3] ? 210 : axis == problem->inputs[roles.cu_seqlens].axis[0] ? 5 : 0;
-	return axis == q->axis[0] ? many(problem, &roles) : axis == q->axis[1] ? 65 : 0;
+		return axis == q->axis[q->rank - 3] ? 226 : axis == problem->inputs[roles.cu_seqlens].axis[0] ? 18 : 0;
+	return axis == q->axis[0] ? many(problem, &roles) : axis == q->axis[1] ? 129 : 0;
 }

@@ -13,11 +13,11 @@ static const struct op_arg dense_out[] = {OUTPUT, LAST}, packed_out[] = {PACKED_
 
 enum { DENSE, PACKED, NORMED };
 static const struct family_problem problems[] = {
-    [DENSE] = {PROBLEM("gla_dense", "gla", oblong, dense_in, dense_out), "740b468974dfe6925a3f9a6cf84e67af", 4,
+    [DENSE] = {PROBLEM("gla_dense", "gla", oblong, dense_in, dense_out), "d602ae713028bfe6b73c1b58e18165a5", 4,
                {OF_KEY_GATES, INITIAL_STATE_IGNORED}},
-    [PACKED] = {PROBLEM("gla_varlen", "gla", grouped, packed_in, packed_out), "5cd17953b10b4465b8b293fd35527697", 5,
+    [PACKED] = {PROBLEM("gla_varlen", "gla", grouped, packed_in, packed_out), "f1a1feda4131e27963b54e50c9843869", 5,
                 {OF_KEY_GATES, OF_PACKING, INITIAL_STATE_IGNORED}},
-    [NORMED] = {PROBLEM("gla_qk_l2norm", "gla", grouped, normed_in, dense_out), "8de95a30566c6418f67c92860ba8ba2a", 5,
+    [NORMED] = {PROBLEM("gla_qk_l2norm", "gla", grouped, normed_in, dense_out), "7eadc41e89d35bae521dd73efc90bebb", 5,
                 {OF_KEY_GATES, OF_NORMS}},
 };
 
