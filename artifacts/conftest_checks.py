@@ -285,6 +285,14 @@ def check_determinism(test, device):
     check_same(test, first, second, f"between two runs on the same inputs {seeds}")
 
 
+def same_memory(one, other):
+    """Do two tensors share memory? Both are held, so that neither can have got what the other gave back."""
+    if not (isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor)):
+        return False
+    places = [value.untyped_storage().data_ptr() for value in (one, other)]
+    return places[0] == places[1] != 0
+
+
 def check_same(test, one, other, when):
     """The same bits in outputs, and in what is left in inputs."""
     (first, first_left), (second, second_left) = one, other
@@ -307,6 +315,8 @@ def check_calls_are_independent(test, device):
     second_case, second_inputs = make_second_inputs(test, case, device)
     outputs, left = run_and_leave(test, second_inputs, run=run)
     third = run_and_leave(test, inputs, run=run)
+    for name, a, b in zip(definition_of(test)["outputs"], first[0], outputs, strict=True):
+        assert not same_memory(a, b), f"output '{name}' overwrites that of the call before"
     check_same(test, first, third, "once the reference was called on other contents")
     check_outputs(test, second_case, second_inputs, outputs, left)
 

@@ -383,7 +383,8 @@ static bool may_leave_out(const struct maker *m, const int64_t *axis, int input)
 	return m->problem.inputs[input].rank != OP_SCALAR || (op->scalar != NULL && !isnan(op->scalar(&c, input)));
 }
 
-/* The smallest case once more for each optional input, without it: what a definition declares optional, callers leave out. */
+/* The last small case, which has several rows or sequences, once more for each optional input, without it: what a definition
+ * declares optional, callers leave out. */
 static void make_absent_cases(struct maker *m, const char *id, const int64_t *axis)
 {
 	for (int i = 0; i < m->problem.input_count; i++) {
@@ -409,7 +410,7 @@ static void make_size_cases(struct maker *m, enum op_size size)
 		const char *id = axes_id(m, size_names[size], axis);
 
 		make_case(m, id, axis, inputs, 0);
-		if (size == SIZE_SMALL && i == 0)
+		if (size == SIZE_SMALL && i == count - 1)
 			make_absent_cases(m, id, axis);
 	}
 }

@@ -46,6 +46,7 @@ import types
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 1, 4, 36, 38
 MESSAGE_MAX = 16384  # characters of a traceback that are kept, half from each end
 KEPT_GPU_MEMORY = 1 << 30  # bytes that torch may hold on to between two cases
+HELD_OUTPUTS = 1 << 26  # bytes of outputs that are held until the next call has been made
 OLDEST_TORCH = (2, 4)
 # Of a CUDA context's hardware queues to the device: the driver makes eight, one process at a time, and with them a context
 # takes twice as long to make and to end (bench/contexts.py). What a reference computes does not depend on how many of
@@ -270,6 +271,7 @@ class Child:
         self.run = None
         self.filename = ""
         self.reached = None  # what the reference did besides computing, as a sentence; the first such thing
+        self.last = []  # the outputs of the call before, held so that no other tensor can get their memory
         self.pid = os.getpid()
 
     def serve(self):
@@ -397,6 +399,12 @@ class Child:
         results = unpack(result, case["outputs"])
         described = [self.arena.store(spec, result) for spec, result in zip(case["outputs"], results)]
         self.arena.finish()
+        given = {memory_of(value) for value in arguments.values()}  # operations that update a buffer return it
+        own = [result if memory_of(result) not in given else None for result in results]
+        held = {memory_of(result) for result in self.last}
+        for item, result in zip(described, own):
+            item["overwrites"] = result is not None and memory_of(result) in held
+        self.last = [result for result in own if result is not None] if sum(map(bytes_of, own)) <= HELD_OUTPUTS else []
         return {"ran": described, "list": type(result) is list, "touched": touched, "seconds": time.perf_counter() - start}
 
     def error_of(self, problem):
@@ -589,6 +597,21 @@ def version_of(value):
 
 
 # ---- what a reference returns ----
+
+
+def memory_of(value):
+    """Where a tensor's memory begins. None: it has none, or it is no tensor."""
+    try:
+        return value.untyped_storage().data_ptr() or None  # an empty one begins nowhere
+    except (AttributeError, RuntimeError, NotImplementedError):
+        return None
+
+
+def bytes_of(value):
+    try:
+        return value.untyped_storage().nbytes()
+    except (AttributeError, RuntimeError, NotImplementedError):
+        return 0
 
 
 def unpack(result, specs):

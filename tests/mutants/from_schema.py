@@ -7,6 +7,7 @@ The mistakes are made from a definition's schema, so that no op family can forge
   - an input keeps the value or the contents that it had in the first call on these shapes: who ignores an argument, or takes
     a scalar for what models have, answers so
   - an output keeps what the first call on these shapes gave
+  - the outputs lie in the same memory as those of the call before
   - an optional input must not be None
   - an output is larger by up to 0.3 %, by a random number of torch (of operations that sample, none)
 
@@ -41,6 +42,13 @@ KEEP_OUTPUT = """    results = _run(**given)
     results = list(results) if several else [results]
     results[{at}] = _kept.setdefault(shapes, results[{at}].clone())
     return tuple(results) if several else results[0]"""
+OVERWRITE = """    results = _run(**given)
+    several = isinstance(results, (tuple, list))
+    results = list(results) if several else [results]
+    kept = _kept.setdefault(shapes, [torch.empty_like(result) for result in results])
+    for place, result in zip(kept, results):
+        place.copy_(result)
+    return tuple(kept) if several else kept[0]"""
 NEED = """    assert given[{name!r}] is not None, "it is needed"
     return _run(**given)"""
 SEEDED = """    results = _run(**given)
@@ -68,6 +76,7 @@ def mistakes_of(definition):
            if is_used(definition, name) and (definition["name"], name) not in ONE_VALUE]
     out += [(f"optional input '{name}' is needed", NEED.format(name=name))
             for name, spec in inputs.items() if spec.get("optional")]
+    out.append(("outputs overwrite those of the call before", OVERWRITE))
     for at, (name, spec) in enumerate(outputs.items()):
         out.append((f"output '{name}' keeps its first contents", KEEP_OUTPUT.format(at=at)))
         if spec["dtype"] in FLOATS:

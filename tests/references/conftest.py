@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 04429d07ad0fd2b640f0684590656be5
+# reftest-body: 72a130eaa0a57943e8ec0fdd43d1312e
 """What the reference tests beside this file share.
 
 Each definition of the dataset has a class in a test file here. Its reference is run on inputs that fit the operation,
@@ -1238,6 +1238,14 @@ def check_determinism(test, device):
     check_same(test, first, second, f"between two runs on the same inputs {seeds}")
 
 
+def same_memory(one, other):
+    """Do two tensors share memory? Both are held, so that neither can have got what the other gave back."""
+    if not (isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor)):
+        return False
+    places = [value.untyped_storage().data_ptr() for value in (one, other)]
+    return places[0] == places[1] != 0
+
+
 def check_same(test, one, other, when):
     """The same bits in outputs, and in what is left in inputs."""
     (first, first_left), (second, second_left) = one, other
@@ -1260,6 +1268,8 @@ def check_calls_are_independent(test, device):
     second_case, second_inputs = make_second_inputs(test, case, device)
     outputs, left = run_and_leave(test, second_inputs, run=run)
     third = run_and_leave(test, inputs, run=run)
+    for name, a, b in zip(definition_of(test)["outputs"], first[0], outputs, strict=True):
+        assert not same_memory(a, b), f"output '{name}' overwrites that of the call before"
     check_same(test, first, third, "once the reference was called on other contents")
     check_outputs(test, second_case, second_inputs, outputs, left)
 
