@@ -77,8 +77,8 @@ PLANTED=wrong verify --force --ground-truth all --case $case
 expect_status simple_gla_parallel_h4_d64 failed ground_truths_disagree
 expect "'torch' in d['simple_gla_parallel_h4_d64']['cases'][0]['message'] and 'd_v' in d['simple_gla_parallel_h4_d64']['cases'][0]['message']"
 
-# The gradient of A_log is a sum over all tokens and channels, which here happens to cancel to a fortieth of what it usually is:
-# a library that rounds its terms is not to be blamed for what is left of them, and one that forgets a token is.
+# The gradient of A_log is a sum over all tokens and channels, which with seed 12 happens to cancel to a fortieth of what it
+# usually is: a library that rounds its terms is not to be blamed for what is left of them, and one that forgets a token is.
 rm -r definitions/simple_gla
 given kda_recurrent_lower_bound_h2_k64_v32
 cat >"$work/tables/torch.py" <<END
@@ -123,9 +123,9 @@ def call(call):
 
 TABLES = (Table("torch", (Need(("torch",), "torch"),), {"kda": Row(call, cpu=True, coarse=((1e-3, 2e-2),))}),)
 END
-PLANTED=rounds verify --force --ground-truth all --case $case
+PLANTED=rounds verify --force --ground-truth all --case $case --seed 12
 expect_exit 0
-expect "[(o['margin'] > 0, o['atol'] > 0) for o in d['kda_recurrent_lower_bound_h2_k64_v32']['cases'][0]['outputs'] if (o['name'], o['ground_truth']) == ('d_A_log', 'torch')] == [(True, True)]"
+expect "[(o['margin'] > 0.05, o['atol'] > 0.1 * abs(o['worst'][0]['ground_truth'])) for o in d['kda_recurrent_lower_bound_h2_k64_v32']['cases'][0]['outputs'] if (o['name'], o['ground_truth']) == ('d_A_log', 'torch')] == [(True, True)]"
 PLANTED=forgets verify --force --ground-truth all --case $case
 expect_status kda_recurrent_lower_bound_h2_k64_v32 failed ground_truths_disagree
 expect "'torch stands alone' in d['kda_recurrent_lower_bound_h2_k64_v32']['cases'][0]['message'] and 'd_A_log' in d['kda_recurrent_lower_bound_h2_k64_v32']['cases'][0]['message']"
