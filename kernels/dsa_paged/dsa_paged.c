@@ -231,14 +231,19 @@ static int64_t row_of(const struct op_problem *problem, int variant)
 	       problem->axes[problem->outputs[roles.output].axis[2]].value;
 }
 
-/* Numbers of pages beyond 255, unless pages are so large that it costs. */
+/* Pages of 64 keys that an indexer's cache has where there are many sequences: numbers of keys need more than 16 bits with a
+ * sign. */
+enum { INDEXER_POOL = 577 };
+
+/* Numbers of pages beyond 255, of an indexer's keys beyond 32767, unless pages are so large that it costs. */
 static void enlarge_pool(const struct op_problem *problem, int variant, int64_t *row)
 {
 	int input = variant == DSA_INDEXER ? indexer_roles_of(problem).cache : dsa_paged_roles(problem).key[0];
+	int64_t pages = variant == DSA_INDEXER ? INDEXER_POOL : ATTENTION_POOL;
 	const struct op_arg *cache = &problem->inputs[input];
 
-	if (row[cache->axis[0]] < ATTENTION_POOL && problem->axes[cache->axis[1]].value <= 64)
-		set_axis(problem, row, cache, 0, ATTENTION_POOL);
+	if (row[cache->axis[0]] < pages && problem->axes[cache->axis[1]].value <= 64)
+		set_axis(problem, row, cache, 0, pages);
 }
 
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)

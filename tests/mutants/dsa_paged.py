@@ -66,5 +66,6 @@ MUTANTS = [
     (INDEXER, "places after the last key have score 0", BEST, "best = torch.topk(torch.cat([scores, scores.new_zeros(-length % page_size)]), min(chosen, length)).indices"),
     (INDEXER, "last key left out of a multiple of 128", BEST, "best = torch.topk(scores[: length - (length % 128 == 0 and length < chosen)], min(chosen, length - (length % 128 == 0 and length < chosen))).indices"),
     (INDEXER, "octets taken for e4m3fnuz, where -0 is not a number", ".view(torch.float8_e4m3fn)", ".view(torch.float8_e4m3fnuz)"),
+    (INDEXER, "numbers of keys in 16 bits", "best % page_size).int()", "best % page_size).short()"),
     (INDEXER, "page numbers in 8 bits", "block_table[i, : -(-length // page_size)].long()", "block_table[i, : -(-length // page_size)].to(torch.uint8).long()"),
 ]
