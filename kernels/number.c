@@ -7,6 +7,8 @@
 
 #include <math.h>
 
+#include "kernels/wide.h"
+
 float float_from_double_odd(double value)
 {
 	float nearest = (float)value;
@@ -135,6 +137,36 @@ void number_write(void *data, enum dtype dtype, int64_t first, int64_t count, co
 		WRITE(uint8_t, values[i] != 0);
 	case DTYPE_COUNT:
 		break;
+	}
+}
+
+WIDE static void store_bf16(uint16_t *at, int64_t count, const float *values)
+{
+	for (int64_t i = 0; i < count; i++)
+		at[i] = bf16_from_float(values[i]);
+}
+
+WIDE static void store_f16(uint16_t *at, int64_t count, const float *values)
+{
+	for (int64_t i = 0; i < count; i++)
+		at[i] = f16_from_float(values[i]);
+}
+
+void number_store_run(void *data, enum dtype dtype, int64_t first, int64_t count, const float *values)
+{
+	switch (dtype) {
+	case DTYPE_FLOAT32:
+		memcpy((float *)data + first, values, (size_t)count * sizeof *values);
+		break;
+	case DTYPE_BFLOAT16:
+		store_bf16((uint16_t *)data + first, count, values);
+		break;
+	case DTYPE_FLOAT16:
+		store_f16((uint16_t *)data + first, count, values);
+		break;
+	default:
+		for (int64_t i = 0; i < count; i++)
+			number_store(data, dtype, first + i, values[i]);
 	}
 }
 

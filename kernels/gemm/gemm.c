@@ -39,8 +39,6 @@
 #include "kernels/check.h"
 #include "kernels/wide.h"
 
-enum { BLOCK = 4, SERIAL_BLOCKS = 1 << 12 };
-
 /* Rows of the medium case: beyond 256 and 300, and one more than a multiple of 16, 32 and 64. */
 enum { GEMM_ROWS = 321 };
 
@@ -196,19 +194,43 @@ static int64_t reach(const struct op_problem *problem, int variant, int axis)
 	return out->rank == 2 && axis == out->axis[0] ? GEMM_ROWS : 0;
 }
 
+/* A run of one row of A, or of B as it lies by rows of K: the two special columns are made once more, by themselves. */
+WIDE static void make_row(const void *recipe, int64_t row, int64_t column, int64_t count, const uint32_t *random,
+                          float *values)
+{
+	const struct gemm_fill *f = recipe;
+
+	for (int64_t i = 0; i < count; i++)
+		values[i] = gemm_usual(f, row, column + i, random[i]);
+	for (int64_t k = GEMM_LIFT; k <= GEMM_DROP; k += GEMM_DROP - GEMM_LIFT)
+		if (k >= column && k < column + count)
+			values[k - column] = gemm_at(f, row, k, row * f->k + GEMM_LIFT, random[k - column]);
+}
+
+/* A run of one k of B as it lies by rows of N, from column n on. */
+WIDE static void make_across(const void *recipe, int64_t k, int64_t n, int64_t count, const uint32_t *random,
+                             float *values)
+{
+	const struct gemm_fill *f = recipe;
+
+	if (gemm_is_special(f, k)) {
+		for (int64_t i = 0; i < count; i++)
+			values[i] = gemm_at(f, n + i, k, GEMM_LIFT * f->across + n + i, random[i]);
+		return;
+	}
+	for (int64_t i = 0; i < count; i++)
+		values[i] = gemm_usual(f, n + i, k, random[i]);
+}
+
 static int fill(const struct op_case *c, int input, struct tensor *out, struct err *err)
 {
 	const struct gemm_fill f = gemm_fill_of(c, input);
-	int64_t blocks = (out->elements + BLOCK - 1) / BLOCK;
 
 	(void)err;
-#pragma omp parallel for if (blocks > SERIAL_BLOCKS)
-	for (int64_t block = 0; block < blocks; block++) {
-		struct philox random = philox_block(f.key, (uint64_t)block);
-
-		for (int64_t i = block * BLOCK; i < block * BLOCK + BLOCK && i < out->elements; i++)
-			number_store(out->data, out->dtype, i, gemm_element(&f, i, random.word[i % BLOCK]));
-	}
+	if (f.across > 0)
+		input_fill(out, f.key, f.across, make_across, &f);
+	else
+		input_fill(out, f.key, f.k, make_row, &f);
 	return 0;
 }
 
