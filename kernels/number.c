@@ -50,6 +50,18 @@ static void read_e2m1(const void *data, int64_t first, int64_t count, double *ou
 		out[i] = (double)float_from_e2m1(octets[(first + i) / 2] >> ((first + i) % 2 * 4) & 15);
 }
 
+WIDE static void read_bf16(const uint16_t *at, int64_t count, double *out)
+{
+	for (int64_t i = 0; i < count; i++)
+		out[i] = (double)float_from_bf16(at[i]);
+}
+
+WIDE static void read_f16(const uint16_t *at, int64_t count, double *out)
+{
+	for (int64_t i = 0; i < count; i++)
+		out[i] = (double)float_from_f16(at[i]);
+}
+
 void number_read(const void *data, enum dtype dtype, int64_t first, int64_t count, double *out)
 {
 	switch (dtype) {
@@ -58,9 +70,11 @@ void number_read(const void *data, enum dtype dtype, int64_t first, int64_t coun
 	case DTYPE_FLOAT32:
 		READ(float, at[i]);
 	case DTYPE_FLOAT16:
-		READ(uint16_t, float_from_f16(at[i]));
+		read_f16((const uint16_t *)data + first, count, out);
+		break;
 	case DTYPE_BFLOAT16:
-		READ(uint16_t, float_from_bf16(at[i]));
+		read_bf16((const uint16_t *)data + first, count, out);
+		break;
 	case DTYPE_FLOAT8_E4M3FN:
 		READ(uint8_t, float_from_e4m3(at[i]));
 	case DTYPE_FLOAT8_E5M2:

@@ -246,7 +246,7 @@ struct tile {
 
 /* sum[m][n] += a[m] . b[n] over one chunk; two rows by four columns at a time, so that six elements are read for eight
  * products, and the columns of B stay in the first cache while A goes by. */
-WIDE static void add_chunk(struct tile *t, int64_t rows, int64_t length)
+WIDE FUSED static void add_chunk(struct tile *t, int64_t rows, int64_t length)
 {
 	for (int64_t n = 0; n < TILE_N; n += TOGETHER)
 		for (int64_t m = 0; m < rows; m += 2) {
