@@ -244,35 +244,32 @@ struct tile {
 	double a[TILE_M][CHUNK], b[TILE_N][CHUNK], sum[TILE_M][TILE_N], row[TILE_N];
 };
 
-/* sum[m][n] += a[m] . b[n] over one chunk; two rows by four columns at a time, so that six elements are read for eight
- * products, and the columns of B stay in the first cache while A goes by. */
+/* The four sums of one row of A with four columns of B: one more product each; added to those of the tile. */
+#define ADD_PRODUCTS(s, a) s##0 += (a)[k] * b0[k], s##1 += (a)[k] * b1[k], s##2 += (a)[k] * b2[k], s##3 += (a)[k] * b3[k]
+#define ADD_SUMS(row, s) (row)[0] += s##0, (row)[1] += s##1, (row)[2] += s##2, (row)[3] += s##3
+
+/* sum[m][n] += a[m] . b[n] over one chunk; four rows by four columns at a time, so that eight elements are read for
+ * sixteen products, and the columns of B stay in the first cache while A goes by. */
 WIDE FUSED static void add_chunk(struct tile *t, int64_t rows, int64_t length)
 {
 	for (int64_t n = 0; n < TILE_N; n += TOGETHER)
-		for (int64_t m = 0; m < rows; m += 2) {
-			const double *a = t->a[m], *c = t->a[m + 1];
+		for (int64_t m = 0; m < rows; m += TOGETHER) {
+			const double *a0 = t->a[m], *a1 = t->a[m + 1], *a2 = t->a[m + 2], *a3 = t->a[m + 3];
 			const double *b0 = t->b[n], *b1 = t->b[n + 1], *b2 = t->b[n + 2], *b3 = t->b[n + 3];
 			double s0 = 0, s1 = 0, s2 = 0, s3 = 0, u0 = 0, u1 = 0, u2 = 0, u3 = 0;
+			double v0 = 0, v1 = 0, v2 = 0, v3 = 0, w0 = 0, w1 = 0, w2 = 0, w3 = 0;
 
-#pragma omp simd reduction(+ : s0, s1, s2, s3, u0, u1, u2, u3)
+#pragma omp simd reduction(+ : s0, s1, s2, s3, u0, u1, u2, u3, v0, v1, v2, v3, w0, w1, w2, w3)
 			for (int64_t k = 0; k < length; k++) {
-				s0 += a[k] * b0[k];
-				s1 += a[k] * b1[k];
-				s2 += a[k] * b2[k];
-				s3 += a[k] * b3[k];
-				u0 += c[k] * b0[k];
-				u1 += c[k] * b1[k];
-				u2 += c[k] * b2[k];
-				u3 += c[k] * b3[k];
+				ADD_PRODUCTS(s, a0);
+				ADD_PRODUCTS(u, a1);
+				ADD_PRODUCTS(v, a2);
+				ADD_PRODUCTS(w, a3);
 			}
-			t->sum[m][n] += s0;
-			t->sum[m][n + 1] += s1;
-			t->sum[m][n + 2] += s2;
-			t->sum[m][n + 3] += s3;
-			t->sum[m + 1][n] += u0;
-			t->sum[m + 1][n + 1] += u1;
-			t->sum[m + 1][n + 2] += u2;
-			t->sum[m + 1][n + 3] += u3;
+			ADD_SUMS(t->sum[m] + n, s);
+			ADD_SUMS(t->sum[m + 1] + n, u);
+			ADD_SUMS(t->sum[m + 2] + n, v);
+			ADD_SUMS(t->sum[m + 3] + n, w);
 		}
 }
 
