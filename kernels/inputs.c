@@ -11,7 +11,7 @@
 #include "kernels/wide.h"
 
 /* Elements of a part, a multiple of philox_block's four; elements from which threads are worth their start. */
-enum { PART = 1024, BLOCK = 4, PARALLEL_FROM = 1 << 16 };
+enum { PART = 1024, BLOCK = 4, PARALLEL_FROM = 1 << 18 };
 
 struct named {
 	const char *name;
@@ -50,16 +50,13 @@ uint64_t input_key(const struct op_case *c, int input)
 	return key;
 }
 
-/* The random bits of `count` elements from `first` on, which begins a block; those of the last block are all written. */
-WIDE static void random_bits(uint64_t key, int64_t first, int64_t count, uint32_t *random)
+WIDE void philox_run(uint64_t key, int64_t block, int64_t blocks, uint32_t *words)
 {
-	int64_t block = first / BLOCK, blocks = (count + BLOCK - 1) / BLOCK;
-
 	for (int64_t b = 0; b < blocks; b++) {
-		struct philox made = philox_block(key, (uint64_t)(block + b));
+		struct philox random = philox_block(key, (uint64_t)(block + b));
 
 		for (int i = 0; i < BLOCK; i++)
-			random[b * BLOCK + i] = made.word[i];
+			words[b * BLOCK + i] = random.word[i];
 	}
 }
 
@@ -71,7 +68,7 @@ static void fill_part(struct tensor *out, uint64_t key, int64_t columns, input_r
 	uint32_t random[PART];
 	float values[PART];
 
-	random_bits(key, first, count, random);
+	philox_run(key, first / BLOCK, (count + BLOCK - 1) / BLOCK, random);
 	while (done < count) {
 		int64_t length = columns - column < count - done ? columns - column : count - done;
 

@@ -84,6 +84,9 @@ extern "C" {
 struct op_case;
 uint64_t input_key(const struct op_case *c, int input);
 
+/* The words of `blocks` blocks from `block` on, one after the other. Host only. */
+void philox_run(uint64_t key, int64_t block, int64_t blocks, uint32_t *words);
+
 /* Fills a tensor of floats on the host, as rows of `columns` elements: for each run of elements of one row, `make` is
  * given the place of the first of them and the random bits of all, and gives their values. Loops over a run need no
  * division, and compilers make vectors of them. */
