@@ -9,17 +9,19 @@
 
 #include "kernels/wide.h"
 
-float float_from_double_odd(double value)
+/* Without a branch, for loops. */
+static inline float cut(double value)
 {
 	float nearest = (float)value;
-	uint32_t bits;
+	uint32_t bits = float_bits(nearest);
+	uint32_t away = fabs((double)nearest) > fabs(value) ? 1 : 0; /* from infinity: back to the largest finite */
 
-	if (isnan(value) || isinf(value) || (double)nearest == value)
-		return nearest;
-	bits = float_bits(nearest);
-	if (fabs((double)nearest) > fabs(value))
-		bits--; /* it was rounded away from zero (from infinity: to the largest finite) */
-	return float_from_bits(bits | 1);
+	return float_from_bits((double)nearest == value || isnan(value) ? bits : (bits - away) | 1);
+}
+
+float float_from_double_odd(double value)
+{
+	return cut(value);
 }
 
 /* Nearest integer, ties to even, saturating; NaN gives 0. `high` + 1 and `low` must be exact in double. */
@@ -111,11 +113,17 @@ void number_read(const void *data, enum dtype dtype, int64_t first, int64_t coun
 	}                                                               \
 	break
 
+WIDE static void write_bf16(uint16_t *at, int64_t count, const double *values)
+{
+	for (int64_t i = 0; i < count; i++)
+		at[i] = bf16_from_float(cut(values[i]));
+}
+
 /* Narrow floats, which number_store can write; float4 too. */
 static void write_narrow(void *data, enum dtype dtype, int64_t first, int64_t count, const double *values)
 {
 	for (int64_t i = 0; i < count; i++)
-		number_store(data, dtype, first + i, float_from_double_odd(values[i]));
+		number_store(data, dtype, first + i, cut(values[i]));
 }
 
 void number_write(void *data, enum dtype dtype, int64_t first, int64_t count, const double *values)
@@ -126,9 +134,10 @@ void number_write(void *data, enum dtype dtype, int64_t first, int64_t count, co
 	case DTYPE_FLOAT32:
 		WRITE(float, values[i]);
 	case DTYPE_FLOAT16:
-		WRITE(uint16_t, f16_from_float(float_from_double_odd(values[i])));
+		WRITE(uint16_t, f16_from_float(cut(values[i])));
 	case DTYPE_BFLOAT16:
-		WRITE(uint16_t, bf16_from_float(float_from_double_odd(values[i])));
+		write_bf16((uint16_t *)data + first, count, values);
+		break;
 	case DTYPE_FLOAT8_E4M3FN:
 	case DTYPE_FLOAT8_E5M2:
 	case DTYPE_FLOAT8_E8M0FNU:
