@@ -200,77 +200,170 @@ static void let_go(struct gathered *g)
 		free(g->key[p]);
 }
 
-static inline double dot(const double *a, const double *b, int64_t count)
-{
-	double sum = 0;
+/* Queries and heads that look at the same keys and values are taken together, KEYS keys after the other, so that these come
+ * out of the caches once for all of them. What each has for itself: */
+enum { TOGETHER = 8, KEYS = 8, DOTS = 4 };
 
-#pragma omp simd reduction(+ : sum)
-	for (int64_t d = 0; d < count; d++)
-		sum += a[d] * b[d];
-	return sum;
+struct looker {
+	int64_t place, seen;     /* query t and head h: t * heads + h; the first `seen` gathered keys are seen */
+	double *query, *output;  /* both parts of the query; the sums of the values */
+	double *weight;          /* of each key; first the scaled logit */
+	double largest, sum;
+};
+
+struct lookers {
+	int64_t count, most; /* most: keys that any of them sees */
+	int64_t kv_head;
+	struct looker of[TOGETHER];
+};
+
+/* out[i] = a . b[i] for DOTS rows of b. */
+static inline void dots(const double *a, const double *const *b, int64_t count, double *out)
+{
+	const double *b0 = b[0], *b1 = b[1], *b2 = b[2], *b3 = b[3];
+	double s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+
+#pragma omp simd reduction(+ : s0, s1, s2, s3)
+	for (int64_t d = 0; d < count; d++) {
+		s0 += a[d] * b0[d];
+		s1 += a[d] * b1[d];
+		s2 += a[d] * b2[d];
+		s3 += a[d] * b3[d];
+	}
+	out[0] = s0;
+	out[1] = s1;
+	out[2] = s2;
+	out[3] = s3;
 }
 
-/* weight[j] = scaled logit of key j, for the first `seen` keys; gives the largest. */
-static inline double logits(const struct attention_view *v, const struct gathered *g, int64_t t, int64_t h,
-                            int64_t seen, double *weight)
+/* weight[j …] = scaled logit of DOTS keys from j on (of the last key that is seen in the place of those beyond it). */
+WIDE static void scale_logits(const struct attention_view *v, const struct gathered *g, int64_t kv_head, int64_t j,
+                                const struct looker *looker)
 {
 	const struct attention_extent *e = &v->extent;
-	int64_t kv_head = h / (e->heads / e->kv_heads);
-	double *query = take(e->dim[0] + e->dim[1]), largest = -INFINITY;
+	double sum[ATTENTION_PARTS][DOTS] = {{0}};
 
-	for (int p = 0; p < ATTENTION_PARTS && e->dim[p] > 0; p++)
-		number_read(v->query[p].data, v->query[p].dtype, (t * e->heads + h) * e->dim[p], e->dim[p],
-		            query + (p > 0 ? e->dim[0] : 0));
-	for (int64_t j = 0; j < seen; j++) {
-		double sum = dot(query, g->key[0] + (j * e->kv_heads + kv_head) * e->dim[0], e->dim[0]);
+	for (int p = 0; p < ATTENTION_PARTS && e->dim[p] > 0; p++) {
+		const double *key[DOTS];
 
-		if (e->dim[1] > 0)
-			sum += dot(query + e->dim[0], g->key[1] + (j * e->kv_heads + kv_head) * e->dim[1], e->dim[1]);
-		weight[j] = v->scale * sum;
-		if (!(weight[j] <= largest)) /* a NaN stays */
-			largest = weight[j];
+		for (int64_t i = 0; i < DOTS; i++)
+			key[i] = g->key[p] + ((j + i < looker->seen ? j + i : looker->seen - 1) * e->kv_heads + kv_head) * e->dim[p];
+		dots(looker->query + (p > 0 ? e->dim[0] : 0), key, e->dim[p], sum[p]);
 	}
-	free(query);
-	return largest;
+	for (int64_t i = 0; i < DOTS && j + i < looker->seen; i++)
+		looker->weight[j + i] = v->scale * (e->dim[1] > 0 ? sum[0][i] + sum[1][i] : sum[0][i]);
 }
 
-/* Query t of the batch, head h, which sees the first `seen` gathered keys. */
-WIDE static void attend(const struct attention_view *v, const struct gathered *g, int64_t t, int64_t h, int64_t seen)
+static inline void find_weights(struct looker *looker)
+{
+	double largest = -INFINITY, sum = 0;
+
+	for (int64_t j = 0; j < looker->seen; j++)
+		if (!(looker->weight[j] <= largest)) /* a NaN stays */
+			largest = looker->weight[j];
+	for (int64_t j = 0; j < looker->seen; j++) {
+		looker->weight[j] = exp(looker->weight[j] - largest);
+		sum += looker->weight[j];
+	}
+	for (int64_t j = 0; j < looker->seen; j++)
+		looker->weight[j] /= sum;
+	looker->largest = largest;
+	looker->sum = sum;
+}
+
+/* output += weight[j] value[j] for `count` keys, DOTS at a time. */
+static inline void add_values(const double *weight, const double *value, int64_t stride, int64_t count, int64_t dim,
+                              double *output)
+{
+	int64_t j = 0;
+
+	for (; j + DOTS <= count; j += DOTS) {
+		const double *v0 = value + j * stride, *v1 = v0 + stride, *v2 = v1 + stride, *v3 = v2 + stride;
+
+#pragma omp simd
+		for (int64_t d = 0; d < dim; d++)
+			output[d] = output[d] + weight[j] * v0[d] + weight[j + 1] * v1[d] + weight[j + 2] * v2[d] +
+			            weight[j + 3] * v3[d];
+	}
+	for (; j < count; j++)
+		for (int64_t d = 0; d < dim; d++)
+			output[d] += weight[j] * value[j * stride + d];
+}
+
+/* What `lookers` see, into the output and lse. */
+WIDE static void attend(const struct attention_view *v, const struct gathered *g, struct lookers *lookers)
 {
 	const struct attention_extent *e = &v->extent;
-	int64_t place = t * e->heads + h, stride = e->kv_heads * e->value_dim;
-	double *weight = take(seen), *output = take(e->value_dim), sum = 0;
-	const double *value = g->value + h / (e->heads / e->kv_heads) * e->value_dim;
-	double largest = logits(v, g, t, h, seen, weight);
+	int64_t stride = e->kv_heads * e->value_dim;
 
-	memset(output, 0, (size_t)e->value_dim * sizeof *output);
-	for (int64_t j = 0; j < seen; j++) {
-		weight[j] = exp(weight[j] - largest);
-		sum += weight[j];
+	for (int64_t from = 0; from < lookers->most; from += KEYS)
+		for (int64_t i = 0; i < lookers->count; i++)
+			for (int64_t j = from; j < from + KEYS && j < lookers->of[i].seen; j += DOTS)
+				scale_logits(v, g, lookers->kv_head, j, &lookers->of[i]);
+	for (int64_t i = 0; i < lookers->count; i++)
+		find_weights(&lookers->of[i]);
+	for (int64_t from = 0; from < lookers->most; from += KEYS)
+		for (int64_t i = 0; i < lookers->count; i++) {
+			int64_t left = lookers->of[i].seen - from;
+
+			add_values(lookers->of[i].weight + from, g->value + from * stride + lookers->kv_head * e->value_dim, stride,
+			           left < KEYS ? left : KEYS, e->value_dim, lookers->of[i].output);
+		}
+}
+
+/* Queries of a sequence, with the heads that share a head of keys, numbered from `first` on: query first / group, head
+ * first % group of the group. `room` is enough for all that each has. */
+static void attend_some(const struct attention_view *v, const struct attention_span *span, const struct gathered *g,
+                        int64_t kv_head, int64_t first, double *room)
+{
+	const struct attention_extent *e = &v->extent;
+	int64_t group = e->heads / e->kv_heads, left = span->queries * group - first;
+	struct lookers lookers = {.count = left < TOGETHER ? left : TOGETHER, .kv_head = kv_head};
+
+	for (int64_t i = 0; i < lookers.count; i++) {
+		struct looker *looker = &lookers.of[i];
+		int64_t query = (first + i) / group, seen = attention_seen(v, span, query);
+
+		looker->seen = seen < g->count ? seen : g->count;
+		looker->place = (span->first_query + query) * e->heads + kv_head * group + (first + i) % group;
+		looker->query = room;
+		looker->output = looker->query + e->dim[0] + e->dim[1];
+		looker->weight = looker->output + e->value_dim;
+		room = looker->weight + g->count;
+		lookers.most = looker->seen > lookers.most ? looker->seen : lookers.most;
+		for (int p = 0; p < ATTENTION_PARTS && e->dim[p] > 0; p++)
+			number_read(v->query[p].data, v->query[p].dtype, looker->place * e->dim[p], e->dim[p],
+			            looker->query + (p > 0 ? e->dim[0] : 0));
+		memset(looker->output, 0, (size_t)e->value_dim * sizeof *looker->output);
 	}
-	for (int64_t j = 0; j < seen; j++)
-		for (int64_t d = 0; d < e->value_dim; d++)
-			output[d] += weight[j] / sum * value[j * stride + d];
-	number_write(v->output.data, v->output.dtype, place * e->value_dim, e->value_dim, output);
-	if (v->lse.data != NULL)
-		number_set(v->lse.data, v->lse.dtype, place, seen > 0 ? (largest + log(sum)) / log(2) : -INFINITY);
-	free(output);
-	free(weight);
+	attend(v, g, &lookers);
+	for (int64_t i = 0; i < lookers.count; i++) {
+		const struct looker *looker = &lookers.of[i];
+		double lse = looker->seen > 0 ? (looker->largest + log(looker->sum)) / log(2) : -INFINITY;
+
+		number_write(v->output.data, v->output.dtype, looker->place * e->value_dim, e->value_dim, looker->output);
+		if (v->lse.data != NULL)
+			number_set(v->lse.data, v->lse.dtype, looker->place, lse);
+	}
 }
 
 static void attend_sequence(const struct attention_view *v, int64_t b)
 {
+	const struct attention_extent *e = &v->extent;
 	struct attention_span span = attention_span_of(v, b);
 	struct gathered g = gather(v, &span);
-	int64_t heads = v->extent.heads;
-	double products = (double)(span.queries * heads) * (double)g.count *
-	                  (double)(v->extent.dim[0] + v->extent.dim[1] + v->extent.value_dim);
+	int64_t across = (span.queries * (e->heads / e->kv_heads) + TOGETHER - 1) / TOGETHER;
+	double products = (double)(span.queries * e->heads) * (double)g.count *
+	                  (double)(e->dim[0] + e->dim[1] + e->value_dim);
 
-#pragma omp parallel for schedule(dynamic) if (products >= PARALLEL_FROM)
-	for (int64_t i = 0; i < span.queries * heads; i++) {
-		int64_t seen = attention_seen(v, &span, i / heads);
+#pragma omp parallel if (products >= PARALLEL_FROM)
+	{
+		double *room = take(TOGETHER * (e->dim[0] + e->dim[1] + e->value_dim + g.count));
 
-		attend(v, &g, span.first_query + i / heads, i % heads, seen < g.count ? seen : g.count);
+#pragma omp for schedule(dynamic)
+		for (int64_t i = 0; i < across * e->kv_heads; i++)
+			attend_some(v, &span, &g, i / across, i % across * TOGETHER, room);
+		free(room);
 	}
 	let_go(&g);
 }

@@ -23,6 +23,7 @@
 #include "base/err.h"
 #include "kernels/attention.h"
 #include "kernels/attention_lengths.h"
+#include "kernels/wide.h"
 
 static void *take(int64_t count, size_t size)
 {
@@ -41,8 +42,6 @@ static uint64_t plan_key(const struct op_case *c, const struct attention_roles *
 /* --- sequences ---------------------------------------------------------------------------------------------------- */
 
 enum kind { PLAIN, ONE_KEY, SQUARE, NO_KEYS, NO_QUERY, ONE_QUERY, NOTHING };
-
-enum { PARALLEL_FROM = 1 << 20 }; /* elements from which threads are worth their start */
 
 enum { SHARE = -1 }; /* takes part in what the others leave */
 
@@ -540,6 +539,18 @@ static int fill_structure(const struct op_case *c, const struct attention_roles 
 	return rc;
 }
 
+/* A run of one head; heads are counted through all rows. */
+WIDE static void make_head(const void *recipe, int64_t at, int64_t column, int64_t count, const uint32_t *random,
+                           float *values)
+{
+	const struct attention_recipe *f = recipe;
+	int64_t heads = f->row / f->dim, row = at / heads, head = at % heads;
+
+	(void)column;
+	for (int64_t i = 0; i < count; i++)
+		values[i] = attention_value(f, row, head, random[i]);
+}
+
 int attention_fill(const struct op_case *c, const struct attention_roles *roles, int input, struct tensor *out,
                    struct err *err)
 {
@@ -552,13 +563,7 @@ int attention_fill(const struct op_case *c, const struct attention_roles *roles,
 	if (attention_used(c, roles, input, &used, err) != 0)
 		return -1;
 	f.used = used;
-#pragma omp parallel for if (out->elements >= PARALLEL_FROM)
-	for (int64_t block = 0; block < (out->elements + 3) / 4; block++) {
-		struct philox random = philox_block(f.key, (uint64_t)block);
-
-		for (int64_t i = 4 * block; i < 4 * block + 4 && i < out->elements; i++)
-			number_store(out->data, out->dtype, i, attention_element(&f, i, random.word[i % 4]));
-	}
+	input_fill(out, f.key, f.dim, make_head, &f);
 	free(used);
 	return 0;
 }

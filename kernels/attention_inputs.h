@@ -47,20 +47,26 @@ struct attention_recipe {
 	const uint8_t *used; /* [rows] 0: this row is NaN; NULL: every row is used. Where the elements are made */
 };
 
-/* Element `index` of the input that `f` was made for, from its random bits: to be rounded with number_store. */
-HOST_DEVICE static inline float attention_element(const struct attention_recipe *f, int64_t index, uint32_t random)
+/* An element of one head of row `row`, from its random bits: to be rounded with number_store. */
+HOST_DEVICE static inline float attention_value(const struct attention_recipe *f, int64_t row, int64_t head,
+                                                uint32_t random)
 {
 	float value = uniform_signed(random, f->bits);
-	int64_t row = index / f->row;
 
 	if (f->is_query) {
-		int64_t kind = (row + index % f->row / f->dim) % 16;
+		int64_t kind = (row + head) % 16;
 
 		int exponent = f->exponent + (kind == 5 ? 4 : kind == 13 ? 5 : 0);
 
 		return kind == 9 ? 0 : value * float_power(exponent < f->most ? exponent : f->most);
 	}
 	return f->used != NULL && f->used[row] == 0 ? float_from_bits(0x7fc00000u) : value;
+}
+
+/* Element `index` of the input that `f` was made for. */
+HOST_DEVICE static inline float attention_element(const struct attention_recipe *f, int64_t index, uint32_t random)
+{
+	return attention_value(f, index / f->row, index % f->row / f->dim, random);
 }
 
 #ifdef __cplusplus

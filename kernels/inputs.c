@@ -1,4 +1,5 @@
-/* inputs - the key of an input: what makes the random numbers of two inputs differ, and nothing else. */
+/* inputs - the key of an input: what makes the random numbers of two inputs differ, and nothing else; and how a tensor is
+ * filled, by parts that stay in the first cache. */
 #include "kernels/inputs.h"
 
 #include <stdlib.h>
@@ -7,6 +8,10 @@
 #include "base/buf.h"
 #include "base/hash.h"
 #include "kernels/op.h"
+#include "kernels/wide.h"
+
+/* Elements of a part, a multiple of philox_block's four; elements from which threads are worth their start. */
+enum { PART = 1024, BLOCK = 4, PARALLEL_FROM = 1 << 18 };
 
 struct named {
 	const char *name;
@@ -43,4 +48,40 @@ uint64_t input_key(const struct op_case *c, int input)
 	buf_free(&text);
 	free(axes);
 	return key;
+}
+
+WIDE void philox_run(uint64_t key, int64_t block, int64_t blocks, uint32_t *words)
+{
+	for (int64_t b = 0; b < blocks; b++) {
+		struct philox random = philox_block(key, (uint64_t)(block + b));
+
+		for (int i = 0; i < BLOCK; i++)
+			words[b * BLOCK + i] = random.word[i];
+	}
+}
+
+static void fill_part(struct tensor *out, uint64_t key, int64_t columns, input_run *make, const void *recipe,
+                      int64_t first)
+{
+	int64_t count = out->elements - first < PART ? out->elements - first : PART, row = first / columns, done = 0;
+	int64_t column = first - row * columns;
+	uint32_t random[PART];
+	float values[PART];
+
+	philox_run(key, first / BLOCK, (count + BLOCK - 1) / BLOCK, random);
+	while (done < count) {
+		int64_t length = columns - column < count - done ? columns - column : count - done;
+
+		make(recipe, row++, column, length, random + done, values + done);
+		column = 0;
+		done += length;
+	}
+	number_store_run(out->data, out->dtype, first, count, values);
+}
+
+void input_fill(struct tensor *out, uint64_t key, int64_t columns, input_run *make, const void *recipe)
+{
+#pragma omp parallel for if (out->elements >= PARALLEL_FROM)
+	for (int64_t first = 0; first < out->elements; first += PART)
+		fill_part(out, key, columns, make, recipe, first);
 }

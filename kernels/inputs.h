@@ -54,7 +54,7 @@ HOST_DEVICE static inline float uniform_signed(uint32_t random, int bits)
 {
 	int32_t steps = (int32_t)(random >> (31 - bits)) - (1 << bits); /* -2^bits … 2^bits - 1 */
 
-	return (float)steps / (float)(1 << bits);
+	return (float)steps * float_power(-bits);
 }
 
 /* Generic values, for an input that no family knows. Float dtypes: uniform on [-1, 1), rounded to the dtype
@@ -83,6 +83,17 @@ extern "C" {
  * the order of their names) and the seed; never from the definition's name. Host only. */
 struct op_case;
 uint64_t input_key(const struct op_case *c, int input);
+
+/* The words of `blocks` blocks from `block` on, one after the other. Host only. */
+void philox_run(uint64_t key, int64_t block, int64_t blocks, uint32_t *words);
+
+/* Fills a tensor of floats on the host, as rows of `columns` elements: for each run of elements of one row, `make` is
+ * given the place of the first of them and the random bits of all, and gives their values. Loops over a run need no
+ * division, and compilers make vectors of them. */
+struct tensor;
+typedef void input_run(const void *recipe, int64_t row, int64_t column, int64_t count, const uint32_t *random,
+                       float *values);
+void input_fill(struct tensor *out, uint64_t key, int64_t columns, input_run *make, const void *recipe);
 
 #ifdef __cplusplus
 }

@@ -7,17 +7,21 @@
 
 #include <math.h>
 
-float float_from_double_odd(double value)
+#include "kernels/wide.h"
+
+/* Without a branch, for loops. */
+static inline float cut(double value)
 {
 	float nearest = (float)value;
-	uint32_t bits;
+	uint32_t bits = float_bits(nearest);
+	uint32_t away = fabs((double)nearest) > fabs(value) ? 1 : 0; /* from infinity: back to the largest finite */
 
-	if (isnan(value) || isinf(value) || (double)nearest == value)
-		return nearest;
-	bits = float_bits(nearest);
-	if (fabs((double)nearest) > fabs(value))
-		bits--; /* it was rounded away from zero (from infinity: to the largest finite) */
-	return float_from_bits(bits | 1);
+	return float_from_bits((double)nearest == value || isnan(value) ? bits : (bits - away) | 1);
+}
+
+float float_from_double_odd(double value)
+{
+	return cut(value);
 }
 
 /* Nearest integer, ties to even, saturating; NaN gives 0. `high` + 1 and `low` must be exact in double. */
@@ -48,6 +52,18 @@ static void read_e2m1(const void *data, int64_t first, int64_t count, double *ou
 		out[i] = (double)float_from_e2m1(octets[(first + i) / 2] >> ((first + i) % 2 * 4) & 15);
 }
 
+WIDE static void read_bf16(const uint16_t *at, int64_t count, double *out)
+{
+	for (int64_t i = 0; i < count; i++)
+		out[i] = (double)float_from_bf16(at[i]);
+}
+
+WIDE static void read_f16(const uint16_t *at, int64_t count, double *out)
+{
+	for (int64_t i = 0; i < count; i++)
+		out[i] = (double)float_from_f16(at[i]);
+}
+
 void number_read(const void *data, enum dtype dtype, int64_t first, int64_t count, double *out)
 {
 	switch (dtype) {
@@ -56,9 +72,11 @@ void number_read(const void *data, enum dtype dtype, int64_t first, int64_t coun
 	case DTYPE_FLOAT32:
 		READ(float, at[i]);
 	case DTYPE_FLOAT16:
-		READ(uint16_t, float_from_f16(at[i]));
+		read_f16((const uint16_t *)data + first, count, out);
+		break;
 	case DTYPE_BFLOAT16:
-		READ(uint16_t, float_from_bf16(at[i]));
+		read_bf16((const uint16_t *)data + first, count, out);
+		break;
 	case DTYPE_FLOAT8_E4M3FN:
 		READ(uint8_t, float_from_e4m3(at[i]));
 	case DTYPE_FLOAT8_E5M2:
@@ -95,11 +113,17 @@ void number_read(const void *data, enum dtype dtype, int64_t first, int64_t coun
 	}                                                               \
 	break
 
+WIDE static void write_bf16(uint16_t *at, int64_t count, const double *values)
+{
+	for (int64_t i = 0; i < count; i++)
+		at[i] = bf16_from_float(cut(values[i]));
+}
+
 /* Narrow floats, which number_store can write; float4 too. */
 static void write_narrow(void *data, enum dtype dtype, int64_t first, int64_t count, const double *values)
 {
 	for (int64_t i = 0; i < count; i++)
-		number_store(data, dtype, first + i, float_from_double_odd(values[i]));
+		number_store(data, dtype, first + i, cut(values[i]));
 }
 
 void number_write(void *data, enum dtype dtype, int64_t first, int64_t count, const double *values)
@@ -110,9 +134,10 @@ void number_write(void *data, enum dtype dtype, int64_t first, int64_t count, co
 	case DTYPE_FLOAT32:
 		WRITE(float, values[i]);
 	case DTYPE_FLOAT16:
-		WRITE(uint16_t, f16_from_float(float_from_double_odd(values[i])));
+		WRITE(uint16_t, f16_from_float(cut(values[i])));
 	case DTYPE_BFLOAT16:
-		WRITE(uint16_t, bf16_from_float(float_from_double_odd(values[i])));
+		write_bf16((uint16_t *)data + first, count, values);
+		break;
 	case DTYPE_FLOAT8_E4M3FN:
 	case DTYPE_FLOAT8_E5M2:
 	case DTYPE_FLOAT8_E8M0FNU:
@@ -135,6 +160,36 @@ void number_write(void *data, enum dtype dtype, int64_t first, int64_t count, co
 		WRITE(uint8_t, values[i] != 0);
 	case DTYPE_COUNT:
 		break;
+	}
+}
+
+WIDE static void store_bf16(uint16_t *at, int64_t count, const float *values)
+{
+	for (int64_t i = 0; i < count; i++)
+		at[i] = bf16_from_float(values[i]);
+}
+
+WIDE static void store_f16(uint16_t *at, int64_t count, const float *values)
+{
+	for (int64_t i = 0; i < count; i++)
+		at[i] = f16_from_float(values[i]);
+}
+
+void number_store_run(void *data, enum dtype dtype, int64_t first, int64_t count, const float *values)
+{
+	switch (dtype) {
+	case DTYPE_FLOAT32:
+		memcpy((float *)data + first, values, (size_t)count * sizeof *values);
+		break;
+	case DTYPE_BFLOAT16:
+		store_bf16((uint16_t *)data + first, count, values);
+		break;
+	case DTYPE_FLOAT16:
+		store_f16((uint16_t *)data + first, count, values);
+		break;
+	default:
+		for (int64_t i = 0; i < count; i++)
+			number_store(data, dtype, first + i, values[i]);
 	}
 }
 

@@ -230,6 +230,9 @@ void number_set(void *data, enum dtype dtype, int64_t index, double value);
 void number_read(const void *data, enum dtype dtype, int64_t first, int64_t count, double *out);
 void number_write(void *data, enum dtype dtype, int64_t first, int64_t count, const double *values);
 
+/* number_store of `count` elements from `first` on. Host only. */
+void number_store_run(void *data, enum dtype dtype, int64_t first, int64_t count, const float *values);
+
 /* `value` cut to float, towards zero, with the last bit set if anything was lost ("rounding to odd"): rounding that
  * once more, to 22 bits or fewer, rounds `value` once. */
 float float_from_double_odd(double value);

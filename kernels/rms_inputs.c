@@ -1,8 +1,7 @@
 #include "kernels/rms_inputs.h"
 
 #include "kernels/rms.h"
-
-enum { BLOCK = 4, SERIAL_BLOCKS = 1 << 12 };
+#include "kernels/wide.h"
 
 /* Smallest exponent e >= from with count * 4^e >= energy. */
 static int least_exponent(int from, double count, double energy)
@@ -45,21 +44,22 @@ struct rms_recipe rms_recipe_of(const struct op_case *c, int offset, int input)
 	return f;
 }
 
+WIDE static void make_row(const void *recipe, int64_t row, int64_t column, int64_t count, const uint32_t *random,
+                          float *values)
+{
+	const struct rms_recipe *f = recipe;
+
+	for (int64_t i = 0; i < count; i++)
+		values[i] = rms_at(f, row, column + i, random[i]);
+}
+
 int rms_fill(const struct op_case *c, int offset, int input, struct tensor *out, struct err *err)
 {
 	struct rms_roles roles = rms_roles_of(c->problem);
-	int64_t blocks = (out->elements + BLOCK - 1) / BLOCK;
 
 	if (input != roles.hidden && input != roles.residual && input != roles.weight)
 		return err_set(err, "input %d of %s is no tensor", input, c->problem->name);
 	const struct rms_recipe f = rms_recipe_of(c, offset, input);
-
-#pragma omp parallel for if (blocks > SERIAL_BLOCKS)
-	for (int64_t block = 0; block < blocks; block++) {
-		struct philox random = philox_block(f.key, (uint64_t)block);
-
-		for (int64_t i = block * BLOCK; i < block * BLOCK + BLOCK && i < out->elements; i++)
-			number_store(out->data, out->dtype, i, rms_element(&f, i, random.word[i % BLOCK]));
-	}
+	input_fill(out, f.key, f.columns, make_row, &f);
 	return 0;
 }

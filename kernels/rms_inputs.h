@@ -128,9 +128,9 @@ HOST_DEVICE static inline float rms_hurtful(const struct rms_recipe *f, int row,
 	}
 }
 
-/* Element `index` of the input that `f` was made for, from its random bits: to be rounded to the input's dtype with
- * number_store. */
-HOST_DEVICE static inline float rms_element(const struct rms_recipe *f, int64_t index, uint32_t random)
+/* The element of a row and column of the input that `f` was made for, from its random bits: to be rounded to the input's
+ * dtype with number_store. */
+HOST_DEVICE static inline float rms_at(const struct rms_recipe *f, int64_t row, int64_t column, uint32_t random)
 {
 	float noise = uniform_signed(random, 20);
 
@@ -138,14 +138,18 @@ HOST_DEVICE static inline float rms_element(const struct rms_recipe *f, int64_t 
 		return rms_weight(f, random);
 	if (f->probe)
 		return rms_probe(f, random);
-	int64_t row = index / f->columns, column = index % f->columns;
-
 	if (row < RMS_SPIKE_ROW)
 		return rms_hurtful(f, (int)row, column, noise);
 	int64_t first = (row - RMS_SPIKE_ROW) * f->spikes % f->columns;
 	int64_t after = column >= first ? column - first : column - first + f->columns;
 
 	return after < f->spikes ? rms_spike(f, row, column, f->spike, noise) : noise;
+}
+
+/* Element `index`. */
+HOST_DEVICE static inline float rms_element(const struct rms_recipe *f, int64_t index, uint32_t random)
+{
+	return rms_at(f, index / f->columns, index % f->columns, random);
 }
 
 #endif

@@ -24,6 +24,7 @@
 
 #include "kernels/check.h"
 #include "kernels/rows.h"
+#include "kernels/wide.h"
 
 enum { PARALLEL_FROM = 1 << 20 }; /* elements from which threads are worth their start */
 
@@ -173,23 +174,32 @@ static int64_t reach(const struct op_problem *problem, int variant, int axis)
 	return 1;
 }
 
+WIDE static void make_row(const void *recipe, int64_t row, int64_t column, int64_t count, const uint32_t *random,
+                          float *values)
+{
+	const struct activation_fill *f = recipe;
+
+	for (int64_t i = 0; i < count; i++)
+		values[i] = activation_at(f, row, column + i, random[i]);
+}
+
+static void fill_huge_gates(const struct activation_fill *f, struct tensor *out)
+{
+	for (int64_t i = 0; i < out->elements; i++)
+		number_store(out->data, out->dtype, i,
+		             edge_element(f, out->dtype, i, activation_element(f, i, philox_bits(f->key, i))));
+}
+
 static int fill(const struct op_case *c, int input, struct tensor *out, struct err *err)
 {
 	struct activation_fill f = activation_fill_of(c);
 
 	(void)input;
 	(void)err;
-#pragma omp parallel for if (out->elements >= PARALLEL_FROM)
-	for (int64_t block = 0; block < (out->elements + 3) / 4; block++) {
-		struct philox random = philox_block(f.key, (uint64_t)block);
-
-		for (int64_t i = 4 * block; i < 4 * block + 4 && i < out->elements; i++) {
-			float element = activation_element(&f, i, random.word[i % 4]);
-
-			number_store(out->data, out->dtype, i,
-			             c->edge == EDGE_HUGE_GATES ? edge_element(&f, out->dtype, i, element) : element);
-		}
-	}
+	if (c->edge == EDGE_HUGE_GATES)
+		fill_huge_gates(&f, out);
+	else
+		input_fill(out, f.key, 2 * f.half, make_row, &f);
 	return 0;
 }
 

@@ -44,10 +44,9 @@ static inline struct activation_fill activation_fill_of(const struct op_case *c)
 	return f;
 }
 
-/* Element `index` from its random bits; to be rounded to the input's dtype with number_store. */
-HOST_DEVICE static inline float activation_element(const struct activation_fill *f, int64_t index, uint32_t random)
+/* The element of a row and column from its random bits; to be rounded to the input's dtype with number_store. */
+HOST_DEVICE static inline float activation_at(const struct activation_fill *f, int64_t row, int64_t column, uint32_t random)
 {
-	int64_t row = index / (2 * f->half), column = index % (2 * f->half);
 	float noise = uniform_signed(random, 20);
 	int gate = f->second ? 4 - (int)(row % 4) - (row % 4 == 3 ? 2 : 0) : 3 - (int)(row % 4), wide = f->second ? 10 : 7;
 
@@ -60,6 +59,12 @@ HOST_DEVICE static inline float activation_element(const struct activation_fill 
 	if (row % 16 == 11)
 		return uniform_signed(random, f->fine) * float_power(-15);
 	return noise * float_power(row % 16 == 15 ? wide : gate);
+}
+
+/* Element `index`. */
+HOST_DEVICE static inline float activation_element(const struct activation_fill *f, int64_t index, uint32_t random)
+{
+	return activation_at(f, index / (2 * f->half), index % (2 * f->half), random);
 }
 
 #endif

@@ -21,6 +21,7 @@
 #include <stdlib.h>
 
 #include "kernels/check.h"
+#include "kernels/wide.h"
 
 enum { PARALLEL_FROM = 1 << 20 }; /* elements from which threads are worth their start */
 
@@ -212,13 +213,26 @@ static bool empty(const struct op_case *c, const struct cascade_fill *f, int64_t
 	return f->is_s && (c->edge == EDGE_ALL_EMPTY ? token % 2 == 0 : false);
 }
 
+WIDE static void make_v(const void *recipe, int64_t row, int64_t column, int64_t count, const uint32_t *random,
+                        float *values)
+{
+	const struct cascade_fill *f = recipe;
+
+	(void)row;
+	for (int64_t i = 0; i < count; i++)
+		values[i] = cascade_element(f, column + i, random[i]);
+}
+
 static int fill(const struct op_case *c, int input, struct tensor *out, struct err *err)
 {
 	struct cascade_fill f = cascade_fill_of(c, input);
 	bool mask = input == cascade_roles_of(c->problem).mask;
 
 	(void)err;
-#pragma omp parallel for if (out->elements >= PARALLEL_FROM)
+	if (!mask && !f.is_s) {
+		input_fill(out, f.key, out->elements, make_v, &f);
+		return 0;
+	}
 	for (int64_t block = 0; block < (out->elements + 3) / 4; block++) {
 		struct philox random = philox_block(f.key, (uint64_t)block);
 

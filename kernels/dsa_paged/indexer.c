@@ -8,6 +8,9 @@
 #include "base/err.h"
 #include "kernels/attention.h"
 #include "kernels/check.h"
+#include "kernels/wide.h"
+
+enum { PARALLEL_FROM = 64 }; /* keys from which threads are worth their start */
 
 static void *take(int64_t count, size_t size)
 {
@@ -57,20 +60,42 @@ struct key {
 	bool named;
 };
 
-static void score_key(struct key *key, const struct indexer_extent *e, const double *query, const double *weights,
-                      const uint8_t *page, int64_t slot)
+/* even[h] = the dot product of query h, of [dim][heads], with a key: the sum of the products of even places and that of odd
+ * ones, which is made in `odd`, added up. */
+WIDE static void multiply(const struct indexer_extent *e, const double *query, const double *key, double *even, double *odd)
 {
-	const uint8_t *octets = page + slot * e->dim;
+	int64_t heads = e->heads, paired = e->dim / 2 * 2;
+
+	memset(even, 0, (size_t)heads * sizeof *even);
+	memset(odd, 0, (size_t)heads * sizeof *odd);
+	for (int64_t d = 0; d < paired; d += 2) {
+		const double *row = query + d * heads;
+
+#pragma omp simd
+		for (int64_t h = 0; h < heads; h++) {
+			even[h] += row[h] * key[d];
+			odd[h] += row[heads + h] * key[d + 1];
+		}
+	}
+	for (int64_t h = 0; h < heads; h++)
+		even[h] += odd[h];
+	for (int64_t h = 0; h < heads && paired < e->dim; h++)
+		even[h] += query[paired * heads + h] * key[paired];
+}
+
+/* `room` is for a key's elements and two sums a head. */
+static void score_key(struct key *key, const struct indexer_extent *e, const double *query, const double *weights,
+                      const uint8_t *page, int64_t slot, double *room)
+{
+	double *sums = room + e->dim;
 	float scale;
 
 	memcpy(&scale, page + e->page_size * e->dim + slot * 4, sizeof scale);
+	number_read(page, DTYPE_FLOAT8_E4M3FN, slot * e->dim, e->dim, room);
+	multiply(e, query, room, sums, sums + e->heads);
 	for (int64_t h = 0; h < e->heads; h++) {
-		double sum = 0;
+		double sum = sums[h] * (double)scale;
 
-#pragma omp simd reduction(+ : sum)
-		for (int64_t d = 0; d < e->dim; d++)
-			sum += query[h * e->dim + d] * (double)float_from_e4m3(octets[d]);
-		sum *= (double)scale;
 		if (sum <= 0)
 			continue; /* a NaN goes on */
 		key->score += weights[h] * sum;
@@ -80,26 +105,45 @@ static void score_key(struct key *key, const struct indexer_extent *e, const dou
 		key->score = INFINITY; /* larger than everything, and sorting needs an order */
 }
 
+/* The queries of sequence b as [dim][heads], from malloc. */
+static double *queries_of(const struct indexer_extent *e, const struct tensor *queries, int64_t b)
+{
+	double *query = take(e->heads * e->dim, sizeof *query), *row = take(e->dim, sizeof *row);
+
+	for (int64_t h = 0; h < e->heads; h++) {
+		number_read(queries->data, queries->dtype, (b * e->heads + h) * e->dim, e->dim, row);
+		for (int64_t d = 0; d < e->dim; d++)
+			query[d * e->heads + h] = row[d];
+	}
+	free(row);
+	return query;
+}
+
 /* All keys of sequence b, from malloc. The inputs are in order. */
 static struct key *keys_of(const struct op_case *c, const struct tensor *in, int64_t b, int64_t *count)
 {
 	struct indexer_roles roles = indexer_roles_of(c->problem);
 	struct indexer_extent e = indexer_extent_of(c, &roles);
 	const struct tensor *cache = &in[roles.cache], *weight = &in[roles.weights];
-	double *query = take(e.heads * e.dim, sizeof *query), *weights = take(e.heads, sizeof *weights);
+	double *query = queries_of(&e, &in[roles.query], b), *weights = take(e.heads, sizeof *weights);
 	int64_t length = attention_integer(&in[roles.lengths], b);
 	struct key *keys = take(length, sizeof *keys);
 
-	number_read(in[roles.query].data, in[roles.query].dtype, b * e.heads * e.dim, e.heads * e.dim, query);
 	number_read(weight->data, weight->dtype, b * e.heads, e.heads, weights);
-#pragma omp parallel for
-	for (int64_t j = 0; j < length; j++) {
-		int64_t page = attention_integer(&in[roles.table], b * e.most_pages + j / e.page_size);
+#pragma omp parallel if (length >= PARALLEL_FROM)
+	{
+		double *room = take(e.dim + 2 * e.heads, sizeof *room);
 
-		keys[j].name = page * e.page_size + j % e.page_size;
-		keys[j].place = j;
-		score_key(&keys[j], &e, query, weights, (const uint8_t *)cache->data + page * e.page_size * (e.dim + 4),
-		          j % e.page_size);
+#pragma omp for
+		for (int64_t j = 0; j < length; j++) {
+			int64_t page = attention_integer(&in[roles.table], b * e.most_pages + j / e.page_size);
+
+			keys[j].name = page * e.page_size + j % e.page_size;
+			keys[j].place = j;
+			score_key(&keys[j], &e, query, weights,
+			          (const uint8_t *)cache->data + page * e.page_size * (e.dim + 4), j % e.page_size, room);
+		}
+		free(room);
 	}
 	free(query);
 	free(weights);

@@ -48,6 +48,7 @@
 #include "kernels/gdn/oracle.h"
 #include "kernels/gdn/roles.h"
 #include "kernels/recurrence_packed.h"
+#include "kernels/wide.h"
 
 enum { PARALLEL_FROM = 1 << 20 }; /* elements from which threads are worth their start */
 
@@ -266,15 +267,37 @@ static void fill_indices(const struct gdn_extent *e, uint64_t key, int64_t shari
 	free(order);
 }
 
+/* States and buffers, which are most of all elements, do not depend on their place. */
+WIDE static void make_states(const void *recipe, int64_t row, int64_t column, int64_t count, const uint32_t *random,
+                             float *values)
+{
+	const struct gdn_fill *f = recipe;
+
+	(void)row;
+	(void)column;
+	if (f->part == GDN_STATE)
+		for (int64_t i = 0; i < count; i++)
+			values[i] = gdn_state(f, uniform_signed(random[i], 20));
+	else
+		for (int64_t i = 0; i < count; i++)
+			values[i] = gdn_untouched(uniform_signed(random[i], 20));
+}
+
+WIDE static void make_row(const void *recipe, int64_t row, int64_t column, int64_t count, const uint32_t *random,
+                          float *values)
+{
+	const struct gdn_fill *f = recipe;
+
+	for (int64_t i = 0; i < count; i++)
+		values[i] = gdn_at(f, row, row * f->dim + column + i, random[i]);
+}
+
 static void fill_floats(const struct gdn_fill *f, struct tensor *out)
 {
-#pragma omp parallel for if (out->elements >= PARALLEL_FROM)
-	for (int64_t b = 0; b < (out->elements + 3) / 4; b++) {
-		struct philox random = philox_block(f->key, (uint64_t)b);
-
-		for (int i = 0; i < 4 && 4 * b + i < out->elements; i++)
-			number_store(out->data, out->dtype, 4 * b + i, gdn_element(f, 4 * b + i, random.word[i]));
-	}
+	if (f->part == GDN_STATE || f->part == GDN_BUFFER)
+		input_fill(out, f->key, out->elements, make_states, f);
+	else
+		input_fill(out, f->key, f->dim, make_row, f);
 }
 
 static int fill(const struct op_case *c, int input, struct tensor *out, struct err *err)

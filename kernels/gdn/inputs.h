@@ -45,6 +45,11 @@ HOST_DEVICE static inline float gdn_untouched(float value)
 	return value < 0 ? value * 64 - 64 : value * 64 + 64;
 }
 
+HOST_DEVICE static inline float gdn_state(const struct gdn_fill *f, float value)
+{
+	return value * 0.5f * (f->second ? RECURRENCE_LARGER : 1);
+}
+
 HOST_DEVICE static inline float gdn_key(const struct gdn_fill *f, int64_t turn, float value)
 {
 	int quarters = f->l2norm || turn % 4 < 2 ? 4 : turn % 4 == 2 ? 5 : 2;
@@ -60,11 +65,12 @@ HOST_DEVICE static inline float gdn_query(const struct gdn_fill *f, int64_t inde
 	return f->l2norm ? value * float_power(recurrence_longer(f->second, turn + 1)) : value;
 }
 
-/* Element `index` of the input that `f` was made for, from its random bits: to be rounded with number_store. */
-HOST_DEVICE static inline float gdn_element(const struct gdn_fill *f, int64_t index, uint32_t random)
+/* Element `index` of the input that `f` was made for, in its row of f->dim, from its random bits: to be rounded with
+ * number_store. */
+HOST_DEVICE static inline float gdn_at(const struct gdn_fill *f, int64_t row, int64_t index, uint32_t random)
 {
 	float value = uniform_signed(random, 20), larger = f->second ? RECURRENCE_LARGER : 1;
-	int64_t row = index / f->dim, token = row / f->heads, head = row % f->heads, turn = token + head;
+	int64_t token = row / f->heads, head = row % f->heads, turn = token + head;
 
 	switch (f->part) {
 	case GDN_Q:
@@ -72,7 +78,7 @@ HOST_DEVICE static inline float gdn_element(const struct gdn_fill *f, int64_t in
 	case GDN_K:
 		return gdn_key(f, turn, value);
 	case GDN_STATE:
-		return value * 0.5f * larger;
+		return gdn_state(f, value);
 	case GDN_A_LOG:
 		return recurrence_a_log(f->second, index, value);
 	case GDN_A:
@@ -86,6 +92,11 @@ HOST_DEVICE static inline float gdn_element(const struct gdn_fill *f, int64_t in
 	default:
 		return value * larger;
 	}
+}
+
+HOST_DEVICE static inline float gdn_element(const struct gdn_fill *f, int64_t index, uint32_t random)
+{
+	return gdn_at(f, index / f->dim, index, random);
 }
 
 #endif

@@ -39,8 +39,6 @@
 #include "kernels/check.h"
 #include "kernels/wide.h"
 
-enum { BLOCK = 4, SERIAL_BLOCKS = 1 << 12 };
-
 /* Rows of the medium case: beyond 256 and 300, and one more than a multiple of 16, 32 and 64. */
 enum { GEMM_ROWS = 321 };
 
@@ -196,19 +194,43 @@ static int64_t reach(const struct op_problem *problem, int variant, int axis)
 	return out->rank == 2 && axis == out->axis[0] ? GEMM_ROWS : 0;
 }
 
+/* A run of one row of A, or of B as it lies by rows of K: the two special columns are made once more, by themselves. */
+WIDE static void make_row(const void *recipe, int64_t row, int64_t column, int64_t count, const uint32_t *random,
+                          float *values)
+{
+	const struct gemm_fill *f = recipe;
+
+	for (int64_t i = 0; i < count; i++)
+		values[i] = gemm_usual(f, row, column + i, random[i]);
+	for (int64_t k = GEMM_LIFT; k <= GEMM_DROP; k += GEMM_DROP - GEMM_LIFT)
+		if (k >= column && k < column + count)
+			values[k - column] = gemm_at(f, row, k, row * f->k + GEMM_LIFT, random[k - column]);
+}
+
+/* A run of one k of B as it lies by rows of N, from column n on. */
+WIDE static void make_across(const void *recipe, int64_t k, int64_t n, int64_t count, const uint32_t *random,
+                             float *values)
+{
+	const struct gemm_fill *f = recipe;
+
+	if (gemm_is_special(f, k)) {
+		for (int64_t i = 0; i < count; i++)
+			values[i] = gemm_at(f, n + i, k, GEMM_LIFT * f->across + n + i, random[i]);
+		return;
+	}
+	for (int64_t i = 0; i < count; i++)
+		values[i] = gemm_usual(f, n + i, k, random[i]);
+}
+
 static int fill(const struct op_case *c, int input, struct tensor *out, struct err *err)
 {
 	const struct gemm_fill f = gemm_fill_of(c, input);
-	int64_t blocks = (out->elements + BLOCK - 1) / BLOCK;
 
 	(void)err;
-#pragma omp parallel for if (blocks > SERIAL_BLOCKS)
-	for (int64_t block = 0; block < blocks; block++) {
-		struct philox random = philox_block(f.key, (uint64_t)block);
-
-		for (int64_t i = block * BLOCK; i < block * BLOCK + BLOCK && i < out->elements; i++)
-			number_store(out->data, out->dtype, i, gemm_element(&f, i, random.word[i % BLOCK]));
-	}
+	if (f.across > 0)
+		input_fill(out, f.key, f.across, make_across, &f);
+	else
+		input_fill(out, f.key, f.k, make_row, &f);
 	return 0;
 }
 
@@ -222,35 +244,32 @@ struct tile {
 	double a[TILE_M][CHUNK], b[TILE_N][CHUNK], sum[TILE_M][TILE_N], row[TILE_N];
 };
 
-/* sum[m][n] += a[m] . b[n] over one chunk; two rows by four columns at a time, so that six elements are read for eight
- * products, and the columns of B stay in the first cache while A goes by. */
-WIDE static void add_chunk(struct tile *t, int64_t rows, int64_t length)
+/* The four sums of one row of A with four columns of B: one more product each; added to those of the tile. */
+#define ADD_PRODUCTS(s, a) s##0 += (a)[k] * b0[k], s##1 += (a)[k] * b1[k], s##2 += (a)[k] * b2[k], s##3 += (a)[k] * b3[k]
+#define ADD_SUMS(row, s) (row)[0] += s##0, (row)[1] += s##1, (row)[2] += s##2, (row)[3] += s##3
+
+/* sum[m][n] += a[m] . b[n] over one chunk; four rows by four columns at a time, so that eight elements are read for
+ * sixteen products, and the columns of B stay in the first cache while A goes by. */
+WIDE FUSED static void add_chunk(struct tile *t, int64_t rows, int64_t length)
 {
 	for (int64_t n = 0; n < TILE_N; n += TOGETHER)
-		for (int64_t m = 0; m < rows; m += 2) {
-			const double *a = t->a[m], *c = t->a[m + 1];
+		for (int64_t m = 0; m < rows; m += TOGETHER) {
+			const double *a0 = t->a[m], *a1 = t->a[m + 1], *a2 = t->a[m + 2], *a3 = t->a[m + 3];
 			const double *b0 = t->b[n], *b1 = t->b[n + 1], *b2 = t->b[n + 2], *b3 = t->b[n + 3];
 			double s0 = 0, s1 = 0, s2 = 0, s3 = 0, u0 = 0, u1 = 0, u2 = 0, u3 = 0;
+			double v0 = 0, v1 = 0, v2 = 0, v3 = 0, w0 = 0, w1 = 0, w2 = 0, w3 = 0;
 
-#pragma omp simd reduction(+ : s0, s1, s2, s3, u0, u1, u2, u3)
+#pragma omp simd reduction(+ : s0, s1, s2, s3, u0, u1, u2, u3, v0, v1, v2, v3, w0, w1, w2, w3)
 			for (int64_t k = 0; k < length; k++) {
-				s0 += a[k] * b0[k];
-				s1 += a[k] * b1[k];
-				s2 += a[k] * b2[k];
-				s3 += a[k] * b3[k];
-				u0 += c[k] * b0[k];
-				u1 += c[k] * b1[k];
-				u2 += c[k] * b2[k];
-				u3 += c[k] * b3[k];
+				ADD_PRODUCTS(s, a0);
+				ADD_PRODUCTS(u, a1);
+				ADD_PRODUCTS(v, a2);
+				ADD_PRODUCTS(w, a3);
 			}
-			t->sum[m][n] += s0;
-			t->sum[m][n + 1] += s1;
-			t->sum[m][n + 2] += s2;
-			t->sum[m][n + 3] += s3;
-			t->sum[m + 1][n] += u0;
-			t->sum[m + 1][n + 1] += u1;
-			t->sum[m + 1][n + 2] += u2;
-			t->sum[m + 1][n + 3] += u3;
+			ADD_SUMS(t->sum[m] + n, s);
+			ADD_SUMS(t->sum[m + 1] + n, u);
+			ADD_SUMS(t->sum[m + 2] + n, v);
+			ADD_SUMS(t->sum[m + 3] + n, w);
 		}
 }
 

@@ -165,17 +165,27 @@ HOST_DEVICE static inline float gemm_special(const struct gemm_fill *f, int64_t 
 	return sign * float_power(-f->shift) * (column == GEMM_LIFT ? 4096.0f : -2304.0f);
 }
 
+/* Of the others. */
+HOST_DEVICE static inline float gemm_usual(const struct gemm_fill *f, int64_t row, int64_t column, uint32_t random)
+{
+	int bits = f->lifted && f->is_a && row % GEMM_LIFTED == 1 ? f->scale : 0;
+
+	bits += column % 8 == 5 ? f->spread : column % 8 == 6 ? -f->spread : 0;
+	return gemm_plain(f, row, column, random) * float_power(bits);
+}
+
+HOST_DEVICE static inline int gemm_is_special(const struct gemm_fill *f, int64_t column)
+{
+	return f->lifted && (column == GEMM_LIFT || column == GEMM_DROP);
+}
+
 /* Element (row, column) as A[m][k] or B(n, k) has it, `index` being its place in memory and that of (row, GEMM_LIFT)
  * `lift`: exact in the input's dtype. */
 HOST_DEVICE static inline float gemm_at(const struct gemm_fill *f, int64_t row, int64_t column, int64_t lift,
                                         uint32_t random)
 {
-	if (f->lifted && (column == GEMM_LIFT || column == GEMM_DROP))
-		return gemm_special(f, row, column, random, philox_bits(f->key, lift));
-	int bits = f->lifted && f->is_a && row % GEMM_LIFTED == 1 ? f->scale : 0;
-
-	bits += column % 8 == 5 ? f->spread : column % 8 == 6 ? -f->spread : 0;
-	return gemm_plain(f, row, column, random) * float_power(bits);
+	return gemm_is_special(f, column) ? gemm_special(f, row, column, random, philox_bits(f->key, lift))
+	                                  : gemm_usual(f, row, column, random);
 }
 
 /* Element `index` of the input that `f` was made for, from its random bits. */

@@ -104,6 +104,11 @@ HOST_DEVICE static inline float ssu_step_size(const struct ssu_fill *f, int64_t 
 	}
 }
 
+HOST_DEVICE static inline float ssu_linear(const struct ssu_fill *f, float value)
+{
+	return f->second ? value * SSU_LARGER : value;
+}
+
 HOST_DEVICE static inline float ssu_bias(const struct ssu_fill *f, float value)
 {
 	if (!f->softplus)
@@ -118,7 +123,7 @@ HOST_DEVICE static inline float ssu_element(const struct ssu_fill *f, int64_t in
 
 	switch (f->part) {
 	case SSU_LINEAR:
-		return f->second ? value * SSU_LARGER : value;
+		return ssu_linear(f, value);
 	case SSU_DT:
 		return ssu_step_size(f, index, value);
 	case SSU_DT_BIAS:

@@ -28,8 +28,6 @@
 #include "kernels/fit.h"
 #include "kernels/wide.h"
 
-enum { PARALLEL_FROM = 1 << 20 }; /* elements from which threads are worth their start */
-
 /* --- which problem it is ------------------------------------------------------------------------------------------ */
 
 /* By kind where that tells; the floats of a token and of the weights have but their names. */
@@ -348,6 +346,17 @@ static void fill_indices(const struct op_case *c, const struct ssu_roles *roles,
 	free(order);
 }
 
+WIDE static void make_elements(const void *recipe, int64_t row, int64_t column, int64_t count, const uint32_t *random,
+                               float *values)
+{
+	const struct ssu_fill *f = recipe;
+
+	(void)row;
+	for (int64_t i = 0; i < count; i++)
+		values[i] = f->part == SSU_LINEAR ? ssu_linear(f, uniform_signed(random[i], 20))
+		                                  : ssu_element(f, column + i, random[i]);
+}
+
 static int fill(const struct op_case *c, int input, struct tensor *out, struct err *err)
 {
 	struct ssu_roles roles = ssu_roles_of(c->problem);
@@ -358,13 +367,7 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 		fill_indices(c, &roles, f.key, out);
 		return 0;
 	}
-#pragma omp parallel for if (out->elements >= PARALLEL_FROM)
-	for (int64_t b = 0; b < (out->elements + 3) / 4; b++) {
-		struct philox random = philox_block(f.key, (uint64_t)b);
-
-		for (int i = 0; i < 4 && 4 * b + i < out->elements; i++)
-			number_store(out->data, out->dtype, 4 * b + i, ssu_element(&f, 4 * b + i, random.word[i]));
-	}
+	input_fill(out, f.key, out->elements, make_elements, &f);
 	return 0;
 }
 

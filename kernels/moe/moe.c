@@ -33,7 +33,7 @@
 #include "kernels/moe/inputs.h"
 #include "kernels/moe/traffic.h"
 
-enum { PARALLEL_FROM = 1 << 16 };
+enum { PARALLEL_FROM = 1 << 16, BLOCKS = 256 };
 
 static const char *const op_types[] = {"moe", NULL};
 
@@ -397,31 +397,43 @@ static struct codes codes_of(const struct moe_fill *f, enum dtype dtype)
 	return codes;
 }
 
-static void store_octets(const struct codes *codes, const struct philox *random, int64_t first, int64_t count,
-			 uint8_t *out)
+static void store_octets(const struct codes *codes, const uint32_t *random, int64_t first, int64_t count, void *out)
 {
-	for (int64_t i = 0; i < count; i++)
-		memcpy(out + (first + i) * codes->octets, &codes->bits[random->word[i / 4] >> 8 * (i % 4) & 255],
-		       (size_t)codes->octets);
+	for (int64_t i = 0; i < count; i++) {
+		uint32_t bits = codes->bits[random[i / 4] >> 8 * (i % 4) & 255];
+
+		if (codes->octets == 1)
+			((uint8_t *)out)[first + i] = (uint8_t)bits;
+		else if (codes->octets == 2)
+			((uint16_t *)out)[first + i] = (uint16_t)bits;
+		else if (codes->octets == 4)
+			((uint32_t *)out)[first + i] = bits;
+	}
+}
+
+/* BLOCKS blocks of Philox, from the `first`th on. */
+static void fill_blocks(const struct moe_fill *f, const struct codes *codes, int64_t first, struct tensor *out)
+{
+	int together = moe_together(f->kind);
+	int64_t start = first * together, left = out->elements - start, count = left < BLOCKS * together ? left : BLOCKS * together;
+	struct philox random[BLOCKS];
+
+	philox_run(f->key, first, (count + together - 1) / together, (uint32_t *)random);
+	if (f->kind == MOE_UNIFORM)
+		store_octets(codes, (const uint32_t *)random, start, count, out->data);
+	else
+		for (int64_t i = 0; i < count; i++)
+			number_store(out->data, out->dtype, start + i, moe_element(f, start + i, &random[i / together]));
 }
 
 static void fill_bulk(const struct moe_fill *f, struct tensor *out)
 {
-	int together = moe_together(f->kind);
+	int64_t blocks = (out->elements + moe_together(f->kind) - 1) / moe_together(f->kind);
 	struct codes codes = codes_of(f, out->dtype);
 
 #pragma omp parallel for if (out->elements >= PARALLEL_FROM)
-	for (int64_t block = 0; block < (out->elements + together - 1) / together; block++) {
-		struct philox random = philox_block(f->key, (uint64_t)block);
-		int64_t first = block * together, left = out->elements - first;
-		int64_t count = left < together ? left : together;
-
-		if (f->kind == MOE_UNIFORM)
-			store_octets(&codes, &random, first, count, out->data);
-		else
-			for (int64_t i = first; i < first + count; i++)
-				number_store(out->data, out->dtype, i, moe_element(f, i, &random));
-	}
+	for (int64_t first = 0; first < blocks; first += BLOCKS)
+		fill_blocks(f, &codes, first, out);
 }
 
 static int fill(const struct op_case *c, int input, struct tensor *out, struct err *err)

@@ -27,8 +27,7 @@
 #include <stdlib.h>
 
 #include "kernels/check.h"
-
-enum { PARALLEL_FROM = 1 << 20 }; /* elements from which threads are worth their start */
+#include "kernels/wide.h"
 
 /* Sequences and tokens of the medium case, beyond 256 and 300; the positions that its first sequence has before. */
 enum { MOST_SEQUENCES = 321, MOST_TOKENS = 333, PREFIX = 1 << 17 };
@@ -475,20 +474,24 @@ static int64_t reach(const struct op_problem *problem, int variant, int axis)
 	return axis == problem->inputs[roles.indptr].axis[0] ? MOST_SEQUENCES + 1 : 0;
 }
 
+WIDE static void make_elements(const void *recipe, int64_t row, int64_t column, int64_t count, const uint32_t *random,
+                               float *values)
+{
+	int reached = *(const int *)recipe;
+
+	(void)row;
+	(void)column;
+	for (int64_t i = 0; i < count; i++)
+		values[i] = page_element(random[i], reached);
+}
+
 static int fill(const struct op_case *c, int input, struct tensor *out, struct err *err)
 {
 	int reached = page_reach(out->dtype);
-	uint64_t key = input_key(c, input);
 
 	if (!dtype_is_float(out->dtype))
 		return fill_table(c, input, out, err);
-#pragma omp parallel for if (out->elements >= PARALLEL_FROM)
-	for (int64_t block = 0; block < (out->elements + 3) / 4; block++) {
-		struct philox random = philox_block(key, (uint64_t)block);
-
-		for (int64_t i = 4 * block; i < 4 * block + 4 && i < out->elements; i++)
-			number_store(out->data, out->dtype, i, page_element(random.word[i % 4], reached));
-	}
+	input_fill(out, input_key(c, input), out->elements, make_elements, &reached);
 	return 0;
 }
 

@@ -36,6 +36,7 @@
 
 #include "kernels/check.h"
 #include "kernels/models.h"
+#include "kernels/wide.h"
 
 enum { PARALLEL_FROM = 1 << 20 }; /* elements from which threads are worth their start */
 
@@ -382,6 +383,26 @@ static int64_t reach(const struct op_problem *problem, int variant, int axis)
 	return (variant & ROPE_CACHE) != 0 && axis == problem->inputs[roles.cache].axis[0] ? MOST_ROWS : 0;
 }
 
+WIDE static void make_elements(const void *recipe, int64_t row, int64_t column, int64_t count, const uint32_t *random,
+                               float *values)
+{
+	const struct rope_fill *f = recipe;
+
+	(void)row;
+	for (int64_t i = 0; i < count; i++)
+		values[i] = rope_element(f, column + i, random[i]);
+}
+
+static void fill_positions(const struct op_case *c, const struct rope_fill *f, int64_t rows, struct tensor *out)
+{
+	for (int64_t i = 0; i < out->elements; i++) {
+		int64_t position = rope_position(f, rows, i, philox_bits(f->key, i));
+
+		position = c->edge == EDGE_FIRST_POSITION ? 0 : c->edge == EDGE_LAST_POSITION ? rows - 1 : position;
+		number_set(out->data, out->dtype, i, (double)position);
+	}
+}
+
 static int fill(const struct op_case *c, int input, struct tensor *out, struct err *err)
 {
 	struct rope_roles roles = rope_roles_of(c->problem);
@@ -392,20 +413,10 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 	                                                : ROPE_POSITIONS;
 
 	(void)err;
-#pragma omp parallel for if (out->elements >= PARALLEL_FROM)
-	for (int64_t block = 0; block < (out->elements + 3) / 4; block++) {
-		struct philox random = philox_block(f.key, (uint64_t)block);
-
-		for (int64_t i = 4 * block; i < 4 * block + 4 && i < out->elements; i++)
-			if (input == roles.positions)
-				number_set(out->data, out->dtype, i,
-					   c->edge == EDGE_FIRST_POSITION ? 0
-					   : c->edge == EDGE_LAST_POSITION
-					       ? (double)rows - 1
-					       : (double)rope_position(&f, rows, i, random.word[i % 4]));
-			else
-				number_store(out->data, out->dtype, i, rope_element(&f, i, random.word[i % 4]));
-	}
+	if (input == roles.positions)
+		fill_positions(c, &f, rows, out);
+	else
+		input_fill(out, f.key, f.probe ? f.head_size : out->elements, make_elements, &f);
 	return 0;
 }
 

@@ -238,8 +238,9 @@ static void fill_row(const struct sampling_fill *f, int64_t row, struct tensor *
 	int64_t first = row * f->vocab;
 	int tokens = sampling_tokens(sampling_kind_of(f, row));
 
-	for (int64_t column = 0; column < f->vocab; column++)
-		number_store(out->data, out->dtype, first + column, sampling_tail(f, row, column) ? 0x1p-24f : 0);
+	memset((uint8_t *)out->data + dtype_bytes(out->dtype, first), 0, (size_t)dtype_bytes(out->dtype, f->vocab));
+	for (int64_t column = 0; column < f->vocab && sampling_tail(f, row, 0); column += f->stride)
+		number_store(out->data, out->dtype, first + column, 0x1p-24f);
 	for (int rank = 0; rank < tokens; rank++)
 		number_store(out->data, out->dtype, first + sampling_place(f, row, rank),
 		             (float)sampling_weight(f, row, rank) * 0x1p-24f);

@@ -71,10 +71,10 @@ HOST_DEVICE static inline float softmax_nearness(const struct softmax_fill *f)
 	return f->near ? 0.125f : 1.0f;
 }
 
-/* Element `index` of the logits from its random bits; to be rounded to the input's dtype with number_store. */
-HOST_DEVICE static inline float softmax_element(const struct softmax_fill *f, int64_t index, uint32_t random)
+/* An element of row `row`, in its chosen column or in another, from its random bits; to be rounded to the input's dtype with
+ * number_store. */
+HOST_DEVICE static inline float softmax_at(const struct softmax_fill *f, int64_t row, int chosen, uint32_t random)
 {
-	int64_t row = index / f->columns, column = index % f->columns;
 	float noise = uniform_signed(random, 20);
 
 	switch (row % 8) {
@@ -83,9 +83,9 @@ HOST_DEVICE static inline float softmax_element(const struct softmax_fill *f, in
 	case 1:
 		return (f->second ? 200 : 128) * softmax_nearness(f) + 8 * noise;
 	case 2:
-		return column == softmax_chosen(f, row) ? 40 : 4 * noise;
+		return chosen ? 40 : 4 * noise;
 	case 3:
-		return (random & 1) && column != softmax_chosen(f, row) ? float_from_bits(0xff800000u) : 4 * noise;
+		return (random & 1) && !chosen ? float_from_bits(0xff800000u) : 4 * noise;
 	case 4:
 		return f->second ? -3 : 3;
 	case 5:
@@ -95,6 +95,14 @@ HOST_DEVICE static inline float softmax_element(const struct softmax_fill *f, in
 	default:
 		return (f->second ? -128 : -200) * softmax_nearness(f) + 8 * noise;
 	}
+}
+
+/* Element `index` of the logits. */
+HOST_DEVICE static inline float softmax_element(const struct softmax_fill *f, int64_t index, uint32_t random)
+{
+	int64_t row = index / f->columns, column = index % f->columns;
+
+	return softmax_at(f, row, (row % 8 == 2 || row % 8 == 3) && column == softmax_chosen(f, row), random);
 }
 
 /* The temperature of a row, from its random bits. Every one of them is exact in bfloat16. */

@@ -18,6 +18,7 @@
 
 #include "kernels/check.h"
 #include "kernels/rows.h"
+#include "kernels/wide.h"
 
 enum { PARALLEL_FROM = 1 << 20 }; /* elements from which threads are worth their start */
 
@@ -174,26 +175,45 @@ static int64_t reach(const struct op_problem *problem, int variant, int axis)
 	return axis != rest ? 1 : (last->var ? 32000 : last->value) <= 32000 ? 301 : 65;
 }
 
-static bool masked(const struct op_case *c, const struct softmax_fill *f, int64_t index)
+WIDE static void make_row(const void *recipe, int64_t row, int64_t column, int64_t count, const uint32_t *random,
+                          float *values)
 {
-	return c->edge == EDGE_ONE_LEFT && index % f->columns != softmax_chosen(f, index / f->columns);
+	const struct softmax_fill *f = recipe;
+	int64_t chosen = softmax_chosen(f, row) - column;
+
+	for (int64_t i = 0; i < count; i++)
+		values[i] = softmax_at(f, row, 0, random[i]);
+	if (chosen >= 0 && chosen < count)
+		values[chosen] = softmax_at(f, row, 1, random[chosen]);
+}
+
+static void make_one_left(const void *recipe, int64_t row, int64_t column, int64_t count, const uint32_t *random,
+                          float *values)
+{
+	const struct softmax_fill *f = recipe;
+	int64_t chosen = softmax_chosen(f, row);
+
+	for (int64_t i = 0; i < count; i++)
+		values[i] = column + i != chosen ? -INFINITY : softmax_at(f, row, 1, random[i]);
+}
+
+static void make_temperatures(const void *recipe, int64_t row, int64_t column, int64_t count, const uint32_t *random,
+                              float *values)
+{
+	(void)row;
+	for (int64_t i = 0; i < count; i++)
+		values[i] = softmax_temperature_of(recipe, column + i, random[i]);
 }
 
 static int fill(const struct op_case *c, int input, struct tensor *out, struct err *err)
 {
 	struct softmax_fill f = softmax_fill_of(c, input);
-	bool temperature = input == softmax_temperature(c->problem);
 
 	(void)err;
-#pragma omp parallel for if (out->elements >= PARALLEL_FROM)
-	for (int64_t block = 0; block < (out->elements + 3) / 4; block++) {
-		struct philox random = philox_block(f.key, (uint64_t)block);
-
-		for (int64_t i = 4 * block; i < 4 * block + 4 && i < out->elements; i++)
-			number_store(out->data, out->dtype, i,
-			             temperature ? softmax_temperature_of(&f, i, random.word[i % 4])
-			             : masked(c, &f, i) ? -INFINITY : softmax_element(&f, i, random.word[i % 4]));
-	}
+	if (input == softmax_temperature(c->problem))
+		input_fill(out, f.key, out->elements, make_temperatures, &f);
+	else
+		input_fill(out, f.key, f.columns, c->edge == EDGE_ONE_LEFT ? make_one_left : make_row, &f);
 	return 0;
 }
 
