@@ -167,18 +167,11 @@ static struct rule rule(const struct op_case *c, int output)
 	}
 }
 
-/* Without special columns the heavy elements are the ends of A, and B stays within 1. With them, A reaches 4096 in the
- * first contents, B 24 … 28 times 2^7 in the second. Where no input is float16, columns of either go beyond float16. */
+/* The heavy elements are the ends of A, in the columns that are larger than the others; so are the largest of B's. */
 static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
 {
-	const struct op_arg *a = &problem->inputs[gemm_left(problem, variant)];
-	const struct op_axis *k = &problem->axes[a->axis[a->rank - 1]];
-	bool lifted = gemm_is_short(problem->inputs[0].dtype) && gemm_is_short(problem->inputs[1].dtype) &&
-	              gemm_is_short(problem->outputs[0].dtype) && (k->var || k->value >= GEMM_LIFT_FROM);
-	double most = a == &problem->inputs[input] ? (lifted ? 4096 : GEMM_HEAVY) : lifted ? 3400 : 0.99;
-
-	if (gemm_is_spread(problem))
-		most = a == &problem->inputs[input] ? 0x1p33 : 0.9 * 0x1p30;
+	int spread = gemm_is_beyond_half(problem) ? GEMM_SPREAD : GEMM_SPREAD_HALF;
+	double most = ldexp(input == gemm_left(problem, variant) ? GEMM_HEAVY : 0.9, spread);
 
 	*out = (struct op_range){-most, most};
 	return true;
