@@ -12,14 +12,14 @@ static const struct op_arg dense_out[] = {OUTPUT, LAST}, packed_out[] = {PACKED_
 
 enum { DENSE, PACKED, NORMED, DOUBLED };
 static const struct family_problem problems[] = {
-    [DENSE] = {PROBLEM("delta_rule_dense", "delta_rule", oblong, dense_in, dense_out), "b3ba19c18b518abd6d387167040b62da", 3,
+    [DENSE] = {PROBLEM("delta_rule_dense", "delta_rule", oblong, dense_in, dense_out), "8ca659bdb3b635b11228adbd9dba47e1", 3,
                {OF_DELTA, INITIAL_STATE_IGNORED, SIGMOID_IN_ANY_CASE, NORM_IN_ANY_CASE}},
-    [PACKED] = {PROBLEM("delta_rule_varlen", "delta_rule", oblong, packed_in, packed_out), "655cd435b53314180878b3e35ea7d006", 4,
+    [PACKED] = {PROBLEM("delta_rule_varlen", "delta_rule", oblong, packed_in, packed_out), "3ee78b24d22c1214435b7894c7e2986b", 4,
                 {OF_DELTA, OF_PACKING, INITIAL_STATE_IGNORED, SIGMOID_LEFT_OUT, DOUBLED_IN_ANY_CASE}},
-    [NORMED] = {PROBLEM("delta_rule_qk_l2norm", "delta_rule", square, dense_in, dense_out), "d5a55cb706de08e8f52579043def5acf",
+    [NORMED] = {PROBLEM("delta_rule_qk_l2norm", "delta_rule", square, dense_in, dense_out), "b789eb2731f0c73a98ced889e96555c8",
                 4, {OF_DELTA, OF_NORMS, INITIAL_STATE_IGNORED}},
     [DOUBLED] = {PROBLEM("delta_rule_neg-eigval", "delta_rule", square, packed_in, packed_out),
-                 "df47bed0a256ac34c582ad5606f6b309", 4,
+                 "fccf878d747dc3f751530d06c45c807b", 4,
                  {OF_DELTA, OF_PACKING, INITIAL_STATE_IGNORED, SIGMOID_LEFT_OUT, NOT_DOUBLED}},
 };
 
