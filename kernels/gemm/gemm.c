@@ -41,8 +41,9 @@
 
 enum { BLOCK = 4, SERIAL_BLOCKS = 1 << 12 };
 
-/* Rows of the medium case: beyond 256 and 300, and one more than a multiple of 16, 32 and 64. */
-enum { GEMM_ROWS = 321 };
+/* Rows of the medium case: beyond 256 and 300, and one more than a multiple of 16, 32 and 64; fewer, and one more than a
+ * multiple of 128, where B has more elements. */
+enum { GEMM_ROWS = 321, GEMM_FEW_ROWS = 129, GEMM_B_ELEMENTS = 1 << 22 };
 
 static const char *const op_types[] = {"gemm", NULL};
 
@@ -109,6 +110,8 @@ static void set_axes(const struct op_problem *problem, int variant, int64_t m, i
 		axis[i] = problem->axes[i].var ? 1 : problem->axes[i].value;
 	axis[last] = problem->axes[last].var ? n : axis[last];
 	axis[inner] = problem->axes[inner].var ? k : axis[inner];
+	if (m == GEMM_ROWS && axis[inner] > 0 && axis[last] > GEMM_B_ELEMENTS / axis[inner])
+		m = GEMM_FEW_ROWS;
 	for (int d = 0; d + 1 < out->rank; d++) {
 		int at = out->axis[d];
 
@@ -186,7 +189,11 @@ static int64_t reach(const struct op_problem *problem, int variant, int axis)
 		return 520;
 	if (axis == a->axis[a->rank - 1])
 		return 2048;
-	return out->rank == 2 && axis == out->axis[0] ? GEMM_ROWS : 0;
+	if (out->rank != 2 || axis != out->axis[0])
+		return 0;
+	int64_t n = problem->axes[out->axis[1]].value, k = problem->axes[a->axis[1]].value; /* 0: var, and small */
+
+	return k > 0 && n > GEMM_B_ELEMENTS / k ? GEMM_FEW_ROWS : GEMM_ROWS;
 }
 
 static int fill(const struct op_case *c, int input, struct tensor *out, struct err *err)
