@@ -11,15 +11,16 @@
  *
  * Rule: every element of the whole caches, those that are not appended to as well, equals the truth.
  *
- * Page tables: ragged sequences that hold the tokens at their ends; some have none to append, one has one; where there are
- * more sequences than pages, most are empty. Last pages are filled, hold one token or some, by turns, so lengths are
- * multiples of the page size, one more, and others. Pages lie in no order, no two tokens share a place, and spare pages
- * are left. The first sequence of a case with more indices than pages has a long prefix in pages that others have as
- * well, as a cache of prefixes makes them: its tokens have positions beyond 131072 and few pages are needed. The tokens do
- * not come in the order of their sequences; in the second contents they come the other way round, and other sequences
- * have full pages. A token of sequence -1 is padding and is not written (--edge alone has such). What a workload brings
- * must be like that: a place outside the pages of its sequence, or two tokens for one place, of which nobody promises
- * which one stays, make a workload invalid. */
+ * Page tables: ragged sequences that hold the tokens at their ends; some have none to append, one has one; where
+ * there are more sequences than pages, most are empty. Last pages are filled, hold one token or some, by turns, so
+ * lengths are multiples of the page size, one more, and others. Pages lie in no order, no two tokens share a place,
+ * spare pages are left, and the last page of all is written to. The first sequence of a case with more indices than
+ * pages has a long prefix in pages that others have as well, as a cache of prefixes makes them: its tokens have
+ * positions beyond 131072 and few pages are needed. The tokens do not come in the order of their sequences; in the
+ * second contents they come the other way round, and other sequences have full pages. A token of sequence -1 is
+ * padding and is not written: the one in the middle is, where a definition's description speaks of padding; where it
+ * does not, --edge alone has such. What a workload brings must be like that: a place outside the pages of its
+ * sequence, or two tokens for one place, of which nobody promises which one stays, make a workload invalid. */
 #include "kernels/page/inputs.h"
 
 #include <math.h>
@@ -131,7 +132,10 @@ static int match(const struct op_problem *problem, struct err *why)
 		    roles.parts, roles.caches);
 	if (match_tables(problem, &roles, why) != 0 || match_outputs(problem, &roles, why) != 0)
 		return -1;
-	return match_caches(problem, &roles, why);
+	int layout = match_caches(problem, &roles, why);
+	bool padded = problem->description != NULL && strstr(problem->description, "padding") != NULL;
+
+	return layout >= 0 && padded ? layout | PAGE_PADDED : layout;
 }
 
 static void set_if_var(const struct op_problem *problem, int axis, int64_t value, int64_t *out)
@@ -412,8 +416,18 @@ static int64_t place_in_batch(const struct table *table, int64_t token)
 	return table->contents == CONTENTS_SECOND ? table->tokens - 1 - at : at;
 }
 
-/* Sequence or position of every token; -1 both of a third of them, the first among them, if there is to be `padding`. */
-static void fill_tokens(const struct table *table, bool positions, bool padding, struct tensor *out)
+/* Which tokens are padding: none; one, with tokens on both sides; a third of them, the first among them. */
+enum padding { PADDING_NONE, PADDING_MIDDLE, PADDING_THIRD };
+
+static enum padding padding_of(const struct op_case *c)
+{
+	if (c->edge == EDGE_PADDING)
+		return PADDING_THIRD;
+	return (c->variant & PAGE_PADDED) != 0 ? PADDING_MIDDLE : PADDING_NONE;
+}
+
+/* Sequence or position of every token; -1 both of padding. */
+static void fill_tokens(const struct table *table, bool positions, enum padding padding, struct tensor *out)
 {
 	int64_t token = 0;
 
@@ -421,8 +435,10 @@ static void fill_tokens(const struct table *table, bool positions, bool padding,
 		for (int64_t i = table->length[b] - table->appended[b]; i < table->length[b]; i++, token++)
 			number_set(out->data, out->dtype, place_in_batch(table, token),
 			           (double)(!positions ? b : b == 0 ? table->prefix * table->page_size + i : i));
-	for (token = 0; padding && token < table->tokens; token += 3)
+	for (token = 0; padding == PADDING_THIRD && token < table->tokens; token += 3)
 		number_set(out->data, out->dtype, token, -1);
+	if (padding == PADDING_MIDDLE && table->tokens > 2)
+		number_set(out->data, out->dtype, table->tokens / 2, -1);
 }
 
 static int fill_table(const struct op_case *c, int input, struct tensor *out, struct err *err)
@@ -435,7 +451,7 @@ static int fill_table(const struct op_case *c, int input, struct tensor *out, st
 	if (input == roles.indices)
 		fill_indices(c, input, &table, out);
 	else if (input == roles.positions || input == roles.batch_indices)
-		fill_tokens(&table, input == roles.positions, c->edge == EDGE_PADDING, out);
+		fill_tokens(&table, input == roles.positions, padding_of(c), out);
 	for (int64_t i = 0; i < out->elements && input == roles.indptr; i++)
 		number_set(out->data, out->dtype, i, (double)(table.indptr[i] + (i > 0 ? table.prefix : 0)));
 	for (int64_t b = 0; b < out->elements && input == roles.last_page_len; b++) {
