@@ -34,8 +34,10 @@ enum { PARALLEL_FROM = 1 << 20 }; /* elements from which threads are worth their
 /* Sequences and tokens of the medium case, beyond 256 and 300; the positions that its first sequence has before. */
 enum { MOST_SEQUENCES = 321, MOST_TOKENS = 333, PREFIX = 1 << 17 };
 
-/* Pages of the medium case, at least: their numbers need more than 8 bits. Fewer where a cache would have more elements. */
-enum { POOL = 321, POOL_ELEMENTS = 1 << 25 };
+/* Pages of the medium case, at least: their numbers need more than 8 bits. So many that the places of all pages together
+ * need more than 15 bits, if that is no more than twice as many (pages of 64: 513). Fewer where a cache would have more
+ * elements. */
+enum { POOL = 321, POOL_ELEMENTS = 1 << 25, POOL_PLACES = 1 << 15 };
 
 static bool is_table(const struct op_problem *problem, int input, int axis)
 {
@@ -150,19 +152,20 @@ static int64_t own_pages(int64_t pages)
 	return pages - pages / 3 > 1 ? pages - pages / 3 : 1;
 }
 
-/* So many pages, or POOL if that is more. */
-static int64_t pool_of(const struct op_arg *cache, int64_t pages, const int64_t *axis)
+/* So many pages, or POOL or what POOL_PLACES takes if that is more. */
+static int64_t pool_of(const struct op_arg *cache, int64_t pages, int64_t page_size, const int64_t *axis)
 {
-	int64_t page = 1;
+	int64_t page = 1, all = POOL_PLACES / (page_size > 0 ? page_size : 1) + 1;
+	int64_t most = all > POOL && all <= 2 * POOL ? all : POOL;
 
 	for (int d = 1; d < cache->rank; d++) {
 		int64_t extent = axis[cache->axis[d]] > 0 ? axis[cache->axis[d]] : 1;
 
-		if (extent > POOL_ELEMENTS / POOL / page)
+		if (extent > POOL_ELEMENTS / most / page)
 			return pages;
 		page *= extent;
 	}
-	return pages > POOL ? pages : POOL;
+	return pages > most ? pages : most;
 }
 
 /* Pages enough for half as many tokens again, however ragged the (at most `filled`) sequences that are not empty, and half
@@ -185,7 +188,7 @@ static void set_axes(const struct op_problem *problem, int variant, int64_t sequ
 	set_if_var(problem, size, 16, axis);
 	int64_t pages = filled + (3 * tokens + 2 * axis[size] - 1) / (2 * axis[size]), pool = pages + pages / 2 + 2;
 
-	pool = prefix > 0 ? pool_of(cache, pool, axis) : pool;
+	pool = prefix > 0 ? pool_of(cache, pool, axis[size], axis) : pool;
 
 	set_if_var(problem, append->axis[0], tokens, axis);
 	if (roles.last_page_len >= 0)
@@ -383,7 +386,23 @@ static int table_open(const struct op_case *c, struct table *table, struct err *
 	               (long long)table->indices, (long long)table->page_size, (long long)table->tokens);
 }
 
-/* Any pages for the prefix; then a random choice of pages, each once. */
+/* Gives the last of all pages to tokens in the middle of the most that a sequence gets. */
+static void place_last_page(const struct table *table, int64_t *pages)
+{
+	int64_t b = 0, at, other = 0;
+
+	for (int64_t i = 1; i < table->sequences; i++)
+		b = table->appended[i] > table->appended[b] ? i : b;
+	if (table->appended[b] < 1)
+		return;
+	at = table->indptr[b] + (table->length[b] - 1 - table->appended[b] / 2) / table->page_size;
+	while (pages[other] != table->pages - 1)
+		other++;
+	pages[other] = pages[at];
+	pages[at] = table->pages - 1;
+}
+
+/* Any pages for the prefix; then a random choice of pages, each once, the last of them among those that are written to. */
 static void fill_indices(const struct op_case *c, int input, const struct table *table, struct tensor *out)
 {
 	uint64_t key = input_key(c, input);
@@ -399,8 +418,10 @@ static void fill_indices(const struct op_case *c, int input, const struct table 
 
 		pages[other] = pages[i];
 		pages[i] = page;
-		number_set(out->data, out->dtype, table->prefix + i, (double)page);
 	}
+	place_last_page(table, pages);
+	for (int64_t i = 0; i < table->indices; i++)
+		number_set(out->data, out->dtype, table->prefix + i, (double)pages[i]);
 	for (int64_t i = 0; i < table->prefix; i++)
 		number_set(out->data, out->dtype, i,
 		           (double)(philox_bits(key, table->indices + i) % (uint64_t)table->pages));

@@ -54,4 +54,5 @@ MUTANTS = [
     (LATENT, "page numbers in 8 bits", "slots = pages.long() *", "slots = pages.to(torch.uint8).long() *"),
     (SINGLE, "the first padding ends the batch", "            continue\n", "            break\n"),
     (PAGED, "padding moved to the first sequence", "real = batch_indices >= 0", "real = batch_indices >= 0\n    batch_indices, positions, real = batch_indices.clamp(min=0), positions.clamp(min=0), real | True"),
+    (LATENT, "slots in 16 bits", "slots = pages.long() * page_size + positions % page_size", "slots = (pages.long() * page_size + positions % page_size).to(torch.int16).long()"),
 ]
