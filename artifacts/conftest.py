@@ -33,6 +33,8 @@ from pathlib import Path
 import pytest
 import torch
 
+# Torch multiplies on a CPU with Intel's MKL, which else need not give the same bits twice; it reads this at its first call.
+os.environ.setdefault("MKL_CBWR", "AUTO")
 ROOT = Path(__file__).resolve().parents[2]
 WORST = 5  # places that a failure names
 # To pytest: what is asserted in here is told at the test that asked for it.

@@ -21,7 +21,8 @@
  *   g, A_log, dt_bias with a lower bound: the same g, lower by 6, 0, 9, 3 by (head + key) % 4; dt_bias uniform on [-2, 2)
  *              | [-8, 8); A_log within 1/2 of 0 | of 5/2 and -2 by turns: a sigmoid at both its ends, and between
  *   beta       uniform on [0, 1), by the measure % 16 also 0 and 1; before a sigmoid: uniform on [-4, 4), and by that
- *              measure -16, 16 | -32, 32, and 0
+ *              measure -16, 16 | -32, 32, and 0. Token 37 of each 64 (of all sequences together) has 0 in every head,
+ *              before a sigmoid -32: it writes nothing, and still reads, and forgets
  * Sums of gates over a chunk of 64 stay above -1000, where a step of a float32 sum rounds by 2^-15 at the most: the
  * chunked forms, which take differences of such sums, agree with the recurrent one within the bounds. Gates with softplus
  * are the largest: rates up to e, x up to 98, 22 and 18 twice each, else 1 on the average: -e (276 + 64) = -920; | rates up
@@ -144,6 +145,12 @@ HOST_DEVICE static inline float recurrence_raw_gate(bool second, int64_t turn, f
 	}
 }
 
+/* Does the token learn nothing in any head? One of a sequence alone does, since cases of 64 tokens and 65 have one sequence. */
+HOST_DEVICE static inline bool recurrence_learns_nothing(int64_t token)
+{
+	return token % 64 == 37;
+}
+
 HOST_DEVICE static inline float recurrence_logit(bool second, int64_t turn, float value)
 {
 	return turn % 16 == 3    ? (second ? -32.0f : -16.0f)
@@ -231,9 +238,9 @@ HOST_DEVICE static inline float recurrence_element(const struct recurrence_fill 
 	case RECURRENCE_WIDE_BIAS:
 		return value * (f->second ? 8 : 2);
 	case RECURRENCE_BETA:
-		return turn % 16 == 3 ? 0.0f : turn % 16 == 11 ? 1.0f : (value + 1) * 0.5f;
+		return turn % 16 == 3 || recurrence_learns_nothing(token) ? 0.0f : turn % 16 == 11 ? 1.0f : (value + 1) * 0.5f;
 	case RECURRENCE_LOGIT:
-		return recurrence_logit(f->second, turn, value);
+		return recurrence_learns_nothing(token) ? -32.0f : recurrence_logit(f->second, turn, value);
 	default:
 		return value * larger;
 	}

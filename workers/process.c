@@ -131,9 +131,11 @@ static const char *const reference_environment[] = {
 };
 
 /* Set to one value for all: texts as UTF-8; sets of strings in one order, whichever process it is; threads of OpenMP that
- * sleep while they wait, for those that spin take the cores from the judge, which works while a reference runs. */
+ * sleep while they wait, for those that spin take the cores from the judge, which works while a reference runs; sums of
+ * Intel's MKL, with which torch multiplies on a CPU, in the same order in every call (its manual, "Specifying Code Branches":
+ * without this, neither the schedule nor the order of reductions is fixed). */
 static const char *const reference_settings[] = {"LC_ALL=C.UTF-8", "PYTHONHASHSEED=0", "PYTHONUTF8=1",
-						 "OMP_WAIT_POLICY=passive"};
+						 "OMP_WAIT_POLICY=passive", "MKL_CBWR=AUTO"};
 
 static bool for_references(const char *variable)
 {

@@ -39,8 +39,9 @@
 #include "kernels/check.h"
 #include "kernels/wide.h"
 
-/* Rows of the medium case: beyond 256 and 300, and one more than a multiple of 16, 32 and 64. */
-enum { GEMM_ROWS = 321 };
+/* Rows of the medium case: beyond 256 and 300, and one more than a multiple of 16, 32 and 64; fewer, and one more than a
+ * multiple of 128, where B has more elements. */
+enum { GEMM_ROWS = 321, GEMM_FEW_ROWS = 129, GEMM_B_ELEMENTS = 1 << 22 };
 
 static const char *const op_types[] = {"gemm", NULL};
 
@@ -107,6 +108,8 @@ static void set_axes(const struct op_problem *problem, int variant, int64_t m, i
 		axis[i] = problem->axes[i].var ? 1 : problem->axes[i].value;
 	axis[last] = problem->axes[last].var ? n : axis[last];
 	axis[inner] = problem->axes[inner].var ? k : axis[inner];
+	if (m == GEMM_ROWS && axis[inner] > 0 && axis[last] > GEMM_B_ELEMENTS / axis[inner])
+		m = GEMM_FEW_ROWS;
 	for (int d = 0; d + 1 < out->rank; d++) {
 		int at = out->axis[d];
 
@@ -165,18 +168,11 @@ static struct rule rule(const struct op_case *c, int output)
 	}
 }
 
-/* Without special columns the heavy elements are the ends of A, and B stays within 1. With them, A reaches 4096 in the
- * first contents, B 24 … 28 times 2^7 in the second. Where no input is float16, columns of either go beyond float16. */
+/* The heavy elements are the ends of A, in the columns that are larger than the others; so are the largest of B's. */
 static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
 {
-	const struct op_arg *a = &problem->inputs[gemm_left(problem, variant)];
-	const struct op_axis *k = &problem->axes[a->axis[a->rank - 1]];
-	bool lifted = gemm_is_short(problem->inputs[0].dtype) && gemm_is_short(problem->inputs[1].dtype) &&
-	              gemm_is_short(problem->outputs[0].dtype) && (k->var || k->value >= GEMM_LIFT_FROM);
-	double most = a == &problem->inputs[input] ? (lifted ? 4096 : GEMM_HEAVY) : lifted ? 3400 : 0.99;
-
-	if (gemm_is_spread(problem))
-		most = a == &problem->inputs[input] ? 0x1p33 : 0.9 * 0x1p30;
+	int spread = gemm_is_beyond_half(problem) ? GEMM_SPREAD : GEMM_SPREAD_HALF;
+	double most = ldexp(input == gemm_left(problem, variant) ? GEMM_HEAVY : 0.9, spread);
 
 	*out = (struct op_range){-most, most};
 	return true;
@@ -191,7 +187,11 @@ static int64_t reach(const struct op_problem *problem, int variant, int axis)
 		return 520;
 	if (axis == a->axis[a->rank - 1])
 		return 2048;
-	return out->rank == 2 && axis == out->axis[0] ? GEMM_ROWS : 0;
+	if (out->rank != 2 || axis != out->axis[0])
+		return 0;
+	int64_t n = problem->axes[out->axis[1]].value, k = problem->axes[a->axis[1]].value; /* 0: var, and small */
+
+	return k > 0 && n > GEMM_B_ELEMENTS / k ? GEMM_FEW_ROWS : GEMM_ROWS;
 }
 
 /* A run of one row of A, or of B as it lies by rows of K: the two special columns are made once more, by themselves. */

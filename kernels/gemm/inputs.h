@@ -21,7 +21,9 @@
  *
  * Where neither A nor B is float16, column k of A has 2^30 times its magnitudes and that of B 2^-30 times if k % 8 is 5, the
  * other way round if k % 8 is 6: products are what they were, and an input that passes through float16 overflows or
- * vanishes. (A matrix that a workload brings has no such columns: then the other has none, either.) */
+ * vanishes. Where one is float16, that is 2^12 and 2^-12, in the first contents alone: a quarter of the small columns'
+ * elements are below 2^-14, float16's subnormals, and exact there, since their steps are 2^-22; the heavy elements of
+ * the large ones are 2^15. (A matrix that a workload brings has no such columns: then the other has none, either.) */
 #ifndef REFTEST_KERNELS_GEMM_INPUTS_H
 #define REFTEST_KERNELS_GEMM_INPUTS_H
 
@@ -35,8 +37,9 @@ enum { GEMM_NT = 0, GEMM_NN = 1 };
 
 enum { GEMM_PERIOD = 128, GEMM_HEAVY = 8 };
 
-/* The power of two between the columns of A and B that are beyond float16 on both sides. */
-enum { GEMM_SPREAD = 30 };
+/* The powers of two between columns of A and B: of those that are beyond float16 on both sides, and of those that reach
+ * its largest numbers and its subnormals. */
+enum { GEMM_SPREAD = 30, GEMM_SPREAD_HALF = 12 };
 
 /* The columns of the rise above float16's maximum and of the way back; the rows (m % GEMM_LIFTED == 1) that have them, no two
  * of which are GEMM_PERIOD apart; the least K. */
@@ -122,9 +125,19 @@ static inline int gemm_exact_bits(int64_t k)
 }
 
 /* Can some columns of A and B be beyond float16's range? */
-static inline int gemm_is_spread(const struct op_problem *problem)
+static inline int gemm_is_beyond_half(const struct op_problem *problem)
 {
 	return problem->inputs[0].dtype != DTYPE_FLOAT16 && problem->inputs[1].dtype != DTYPE_FLOAT16;
+}
+
+/* The power of two of A's columns with k % 8 == 5. Host only. */
+static inline int gemm_spread(const struct op_case *c)
+{
+	if (c->given != 0)
+		return 0;
+	if (gemm_is_beyond_half(c->problem))
+		return GEMM_SPREAD;
+	return c->contents == CONTENTS_FIRST ? GEMM_SPREAD_HALF : 0;
 }
 
 /* Host only. */
@@ -137,7 +150,7 @@ static inline struct gemm_fill gemm_fill_of(const struct op_case *c, int input)
 	int fine = dtype == DTYPE_FLOAT16 ? 10 : dtype == DTYPE_BFLOAT16 ? 7 : 20, coarse = is_a ? of_a : together - of_a;
 	int lifted = e.k >= GEMM_LIFT_FROM && gemm_is_short(c->problem->inputs[0].dtype) &&
 	             gemm_is_short(c->problem->inputs[1].dtype) && gemm_is_short(c->problem->outputs[0].dtype);
-	int spread = c->given != 0 || !gemm_is_spread(c->problem) ? 0 : is_a ? GEMM_SPREAD : -GEMM_SPREAD;
+	int spread = is_a ? gemm_spread(c) : -gemm_spread(c);
 	struct gemm_fill f = {input_key(c, input), e.k,    !is_a && e.nn ? e.n : 0, is_a, second ? coarse : fine, lifted,
 	                      second ? 7 : 0,      second ? together - 6 : 0, spread};
 

@@ -9,7 +9,8 @@
  *   row 3     huge: noise on [-8192, 8192); float16 holds no square of them
  *   row 4, 5  noise and one outlier, in the first column, in the last
  *   row 6     plain noise
- *   row r>=8  every eighth, from row 11 on: far from zero, against which the spread is nothing. Whole numbers about M, where
+ *   row r>=8  every eighth, from row 11 on: in the first contents shifted, as row 2. In the second
+ *             far from zero, against which the spread is nothing. Whole numbers about M, where
  *             the mean of squares less the square of the mean has lost the variance: columns come in pairs of M + d and
  *             M - d, so the mean is M itself, and every sum is exact in float32 in every order (up to 2^16 columns). For
  *             wide outputs M is 250 and less and d 1 … 4, a mean of 91 deviations; for narrow ones M is 254 and less and d
@@ -18,8 +19,10 @@
  *             them, wrapping at the end: they hold 3/4 or more of the variance, so a column that is left out moves the
  *             whole row
  *
- * Noise is uniform on [-1, 1). Weights are of either sign and of magnitude [1/8, 8), biases noise times 2^3 … 2^-2. The
- * second contents have constant, means and outliers on the other side of zero, and rows 0, 3 and 7 at a quarter.
+ * Noise is uniform on [-1, 1). Weights are of either sign and of magnitude [1/4, 2), in the second contents [1/8, 8);
+ * biases noise times 2^3 … 2^-2. The second contents have constant, means and outliers on the other side of zero, and
+ * rows 0, 3 and 7 at a quarter. What the large weights and the far rows cost in float32 (layernorm.c), the first
+ * contents do not have.
  */
 #ifndef REFTEST_KERNELS_LAYERNORM_INPUTS_H
 #define REFTEST_KERNELS_LAYERNORM_INPUTS_H
@@ -122,7 +125,8 @@ static inline struct layernorm_fill layernorm_fill_of(const struct op_case *c, i
 HOST_DEVICE static inline float layernorm_weight(const struct layernorm_fill *f, uint32_t random)
 {
 	uint32_t fraction = random >> (32 - f->weight_bits);
-	float magnitude = (float)((1u << f->weight_bits) + fraction) * float_power(2 - f->weight_bits - (int)(random % 6));
+	int exponent = f->second ? 2 - (int)(random % 6) : -(int)(random % 3);
+	float magnitude = (float)((1u << f->weight_bits) + fraction) * float_power(exponent - f->weight_bits);
 
 	return random & 0x100 ? magnitude : -magnitude;
 }
@@ -203,7 +207,7 @@ HOST_DEVICE static inline float layernorm_element(const struct layernorm_fill *f
 	if (row < LAYERNORM_SPIKE_ROW)
 		return layernorm_hurtful(f, (int)row, column, noise);
 	if (layernorm_is_far(row))
-		return layernorm_far(f, row, column);
+		return f->second ? layernorm_far(f, row, column) : layernorm_hurtful(f, 2, column, noise);
 	int64_t spiky = row - LAYERNORM_SPIKE_ROW - (row - LAYERNORM_FAR_ROW) / LAYERNORM_FAR;
 	int64_t first = spiky * f->spikes % f->columns;
 	int64_t after = column >= first ? column - first : column - first + f->columns;

@@ -7,14 +7,16 @@
  * Epsilon is a Python scalar, or what kernels/epsilon.h finds attested (a model's "layer_norm_eps"), or probed: on rows
  * whose variance is far below any epsilon, y = (x - mean) w / sqrt(eps).
  *
- * Bound. A mean that is summed in float32, one element after another, is off by up to sqrt(H) 2^-25 of its size;
- * inputs.h allows a mean of 7 deviations: for H = 8192 that is 2e-5 in (x - mean) / root, times a weight below 8, and the
- * sum with the bias may cancel: atol 2e-4. In its rows far from zero every sum is exact, and what is left of the mean's
- * error are the roundings of 1 / H and of a product, 2^-24 of the mean together, or about as much of a mean that is moved on
- * from part to part (Welford): of 91 deviations, times 8, that is 4e-5; of 1440, where the output is narrow, 7e-4: atol 1e-3
- * there. Apart from that, output and truth are roundings of nearly the same number: rtol 2^-7 for bfloat16, 2^-10 for
- * float16, 1e-5 for float32. The mean of squares less the square of the mean is off by some 2^-24 of the latter: by 5e-4
- * of the variance in the wide rows, by 10 % in the narrow ones.
+ * Bound. Output and truth are roundings of nearly the same number: rtol 2^-7 for bfloat16, 2^-10 for float16, 1e-5 for
+ * float32. A mean that is summed in float32, one element after another, is off by up to sqrt(H) 2^-25 of its size; inputs.h
+ * allows a mean of 7 deviations: for H = 8192 that is 2e-5 in (x - mean) / root, times a weight below 2, and the sum with the
+ * bias may cancel: atol 5e-5.
+ * The second contents alone need more, for what float32 gives there: their weights reach 8, which makes that 1.5e-4: atol
+ * 2e-4. In their rows far from zero every sum is exact, and what is left of the mean's error are the roundings of 1 / H and of
+ * a product, 2^-24 of the mean together, or about as much of a mean that is moved on from part to part (Welford): of 91
+ * deviations, times 8, that is 4e-5; of 1440, where the output is narrow, 7e-4: atol 1e-3 there. The mean of squares less
+ * the square of the mean is off by some 2^-24 of the latter: by 5e-4 of the variance in the wide rows, by 10 % in the narrow
+ * ones; with fewer deviations a narrow output would not show it. Activations of a workload have the first contents' bound.
  * What that cannot show in a narrow dtype: H - 1 for H, which moves y by 1 / 2H; in float32 it shows. */
 #include "kernels/layernorm/inputs.h"
 
@@ -168,13 +170,15 @@ static int constants(const struct op_problem *problem, int variant, struct op_co
 
 static struct rule rule(const struct op_case *c, int output)
 {
+	bool far = c->contents == CONTENTS_SECOND && (c->given >> layernorm_roles_of(c->problem).x & 1) == 0;
+
 	switch (c->problem->outputs[output].dtype) {
 	case DTYPE_FLOAT16:
-		return (struct rule){1e-3, 0x1p-10, 1};
+		return (struct rule){far ? 1e-3 : 5e-5, 0x1p-10, 1};
 	case DTYPE_BFLOAT16:
-		return (struct rule){1e-3, 0x1p-7, 1};
+		return (struct rule){far ? 1e-3 : 5e-5, 0x1p-7, 1};
 	default:
-		return (struct rule){2e-4, 1e-5, 1};
+		return (struct rule){far ? 2e-4 : 5e-5, 1e-5, 1};
 	}
 }
 

@@ -541,7 +541,7 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 	if (input == roles.scaling)
 		*out = (struct op_range){0.625, 2.5};
 	else if (input == roles.logits)
-		*out = (variant & MOE_METHOD) == MOE_RENORMALISE ? (struct op_range){-12, 20} : (struct op_range){-5, 4};
+		*out = (variant & MOE_METHOD) == MOE_RENORMALISE ? (struct op_range){-106, 100} : (struct op_range){-5, 4};
 	else if (input == roles.bias)
 		*out = (struct op_range){-0.9, 0.4};
 	else if (input == roles.id_weights)

@@ -13,8 +13,8 @@
 /* Logits are multiples of 1 / STEPS. The first SPREAD ranks (or those that are chosen, if they are more) are apart by what
  * the row's slope says, the rest by one step. */
 enum { STEPS = 32, SPREAD = 16, TRIES = 64, NEAR_TRIES = 16, LONELY = 8, REGULAR_ROWS = 16 };
-/* Heights of rows, and experts with a number of tokens of their own. */
-enum { HEIGHTS = 4, SPECIALS = 4, SPECIAL_ROWS = 256 };
+/* Heights of rows (where softmaxes follow, FAR_HEIGHTS more), and experts with a number of tokens of their own. */
+enum { HEIGHTS = 4, FAR_HEIGHTS = 2, SPECIALS = 4, SPECIAL_ROWS = 256 };
 /* How much deeper lie the experts that a token must not go to, and those of groups that rival its favourite's. */
 enum { SHUNNED = 8 * STEPS, RIVAL = 6 * STEPS };
 
@@ -36,7 +36,8 @@ struct traffic {
 	int64_t special_tokens[SPECIALS];
 	double *bias;	 /* NULL: none, or it is brought */
 	double *sigmoid; /* of highest - g / STEPS at index g */
-	int64_t height[HEIGHTS]; /* in steps, the highest first */
+	int heights;
+	int64_t height[HEIGHTS + FAR_HEIGHTS]; /* in steps */
 };
 
 /* One row being made. */
@@ -203,12 +204,16 @@ static enum slope slope_of(const struct traffic *t, int64_t token)
 	return slope == SLOPE_FAR && is_led(t, token) ? SLOPE_QUARTER : slope;
 }
 
+/* Without a bias a row may be led from any height. */
 static int64_t height_of(const struct traffic *t, int64_t token)
 {
-	return t->height[is_led(t, token) ? 0 : philox_bits(t->key ^ 1, token) % HEIGHTS];
+	bool highest = is_led(t, token) && t->r->method != MOE_RENORMALISE;
+
+	return t->height[highest ? 0 : philox_bits(t->key ^ 1, token) % (uint32_t)t->heights];
 }
 
-/* How far below the first the expert of that rank is, in steps. From 8 on, a bfloat16 holds multiples of 1/8. */
+/* How far below the first the expert of that rank is, in steps. From 8 on, a bfloat16 holds multiples of 1/8; from 64 on, of
+ * 1/2. */
 static int64_t depth_of(const struct traffic *t, int64_t rank, enum slope slope, int64_t height)
 {
 	int64_t picks = t->r->picks, spread = picks >= SPREAD ? picks + 2 : SPREAD, apart = STEPS / 4;
@@ -217,6 +222,8 @@ static int64_t depth_of(const struct traffic *t, int64_t rank, enum slope slope,
 		apart = STEPS;
 	if (slope == SLOPE_NEAR)
 		apart = height >= 8 * STEPS || height <= -8 * STEPS ? STEPS / 8 : 1;
+	if (height >= 64 * STEPS || height <= -64 * STEPS)
+		apart = apart > STEPS / 2 ? apart : STEPS / 2;
 	if (slope == SLOPE_TIED && ((rank == 1 && picks > 1) || rank == picks + 1))
 		rank--;
 	return rank < spread ? apart * rank : apart * spread + rank - spread;
@@ -335,12 +342,14 @@ static void make_logits(const struct op_case *c, const struct moe_roles *roles, 
 			struct tensor *out)
 {
 	/* Sigmoids that are not divided by their sum are to leave something of what they multiply. */
-	static const int64_t heights[][HEIGHTS] = {
+	static const int64_t heights[][HEIGHTS] = { /* the highest first: sigmoids are counted from there */
 	    [MOE_DEEPSEEK] = {4, 1, -2, -5}, [MOE_RENORMALISE] = {20, 4, 0, -12}, [MOE_LLAMA4] = {4, 2, 0, -2}};
+	static const int64_t far[FAR_HEIGHTS] = {100, -106};
 	struct traffic t = open_traffic(c, roles, r, roles->logits);
 
-	for (int i = 0; i < HEIGHTS; i++)
-		t.height[i] = STEPS * heights[r->method][i];
+	t.heights = r->method == MOE_RENORMALISE ? HEIGHTS + FAR_HEIGHTS : HEIGHTS;
+	for (int i = 0; i < t.heights; i++)
+		t.height[i] = STEPS * (i < HEIGHTS ? heights[r->method][i] : far[i - HEIGHTS]);
 	if (r->method != MOE_RENORMALISE)
 		t.sigmoid = make_sigmoids(t.height[0], t.height[0] - lowest_of(&t) + 1);
 	if (r->method == MOE_DEEPSEEK && (c->given >> roles->bias & 1) == 0) {

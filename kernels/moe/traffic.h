@@ -2,7 +2,9 @@
  *
  * Logits fall by a quarter from one rank to the next, in other rows by 1 / 32 or by 1, and in the fourth kind two of the
  * chosen tie, and two of those that are not; no decision is a tie. Rows start at a height of their own, from one at which
- * sigmoids saturate to one at which they nearly vanish (and softmaxes of float16 overflow). The bias is in [-1, 0) in the
+ * sigmoids saturate to one at which they nearly vanish. Where softmaxes follow, some rows start at 20, whose exponential is
+ * beyond float16, and some at 100 and -106: there all exponentials of what is chosen are beyond float32, or below its least,
+ * unless the largest is taken off first. The bias is in [-1, 0) in the
  * first contents and in [-1/2, 1/2) in the second: the scores that decide have both signs, in one row as well, bias changes
  * which experts and groups win, and groups win by little and by much. Where a bias decides, rows are drawn until every
  * decision is clear by 2^-13, a thousand times what float32 sigmoids are off by; of steps of 1 / 32 the draw with the

@@ -14,8 +14,9 @@
 #include "kernels/inputs.h"
 #include "kernels/op.h"
 
-/* op.match's variant. HND: heads before the places of a page. COMBINED: keys and values in one cache [pages, 2, …]. */
-enum { PAGE_HND = 1, PAGE_COMBINED = 2 };
+/* op.match's variant. HND: heads before the places of a page. COMBINED: keys and values in one cache [pages, 2, …].
+ * PADDED: the definition's description speaks of padding. */
+enum { PAGE_HND = 1, PAGE_COMBINED = 2, PAGE_PADDED = 4 };
 
 enum { PAGE_PARTS = 2 };
 

@@ -11,15 +11,16 @@
  *
  * Rule: every element of the whole caches, those that are not appended to as well, equals the truth.
  *
- * Page tables: ragged sequences that hold the tokens at their ends; some have none to append, one has one; where there are
- * more sequences than pages, most are empty. Last pages are filled, hold one token or some, by turns, so lengths are
- * multiples of the page size, one more, and others. Pages lie in no order, no two tokens share a place, and spare pages
- * are left. The first sequence of a case with more indices than pages has a long prefix in pages that others have as
- * well, as a cache of prefixes makes them: its tokens have positions beyond 131072 and few pages are needed. The tokens do
- * not come in the order of their sequences; in the second contents they come the other way round, and other sequences
- * have full pages. A token of sequence -1 is padding and is not written (--edge alone has such). What a workload brings
- * must be like that: a place outside the pages of its sequence, or two tokens for one place, of which nobody promises
- * which one stays, make a workload invalid. */
+ * Page tables: ragged sequences that hold the tokens at their ends; some have none to append, one has one; where
+ * there are more sequences than pages, most are empty. Last pages are filled, hold one token or some, by turns, so
+ * lengths are multiples of the page size, one more, and others. Pages lie in no order, no two tokens share a place,
+ * spare pages are left, and the last page of all is written to. The first sequence of a case with more indices than
+ * pages has a long prefix in pages that others have as well, as a cache of prefixes makes them: its tokens have
+ * positions beyond 131072 and few pages are needed. The tokens do not come in the order of their sequences; in the
+ * second contents they come the other way round, and other sequences have full pages. A token of sequence -1 is
+ * padding and is not written: the one in the middle is, where a definition's description speaks of padding; where it
+ * does not, --edge alone has such. What a workload brings must be like that: a place outside the pages of its
+ * sequence, or two tokens for one place, of which nobody promises which one stays, make a workload invalid. */
 #include "kernels/page/inputs.h"
 
 #include <math.h>
@@ -32,8 +33,10 @@
 /* Sequences and tokens of the medium case, beyond 256 and 300; the positions that its first sequence has before. */
 enum { MOST_SEQUENCES = 321, MOST_TOKENS = 333, PREFIX = 1 << 17 };
 
-/* Pages of the medium case, at least: their numbers need more than 8 bits. Fewer where a cache would have more elements. */
-enum { POOL = 321, POOL_ELEMENTS = 1 << 25 };
+/* Pages of the medium case, at least: their numbers need more than 8 bits. So many that the places of all pages together
+ * need more than 15 bits, if that is no more than twice as many (pages of 64: 513). Fewer where a cache would have more
+ * elements. */
+enum { POOL = 321, POOL_ELEMENTS = 1 << 25, POOL_PLACES = 1 << 15 };
 
 static bool is_table(const struct op_problem *problem, int input, int axis)
 {
@@ -130,7 +133,10 @@ static int match(const struct op_problem *problem, struct err *why)
 		    roles.parts, roles.caches);
 	if (match_tables(problem, &roles, why) != 0 || match_outputs(problem, &roles, why) != 0)
 		return -1;
-	return match_caches(problem, &roles, why);
+	int layout = match_caches(problem, &roles, why);
+	bool padded = problem->description != NULL && strstr(problem->description, "padding") != NULL;
+
+	return layout >= 0 && padded ? layout | PAGE_PADDED : layout;
 }
 
 static void set_if_var(const struct op_problem *problem, int axis, int64_t value, int64_t *out)
@@ -145,19 +151,20 @@ static int64_t own_pages(int64_t pages)
 	return pages - pages / 3 > 1 ? pages - pages / 3 : 1;
 }
 
-/* So many pages, or POOL if that is more. */
-static int64_t pool_of(const struct op_arg *cache, int64_t pages, const int64_t *axis)
+/* So many pages, or POOL or what POOL_PLACES takes if that is more. */
+static int64_t pool_of(const struct op_arg *cache, int64_t pages, int64_t page_size, const int64_t *axis)
 {
-	int64_t page = 1;
+	int64_t page = 1, all = POOL_PLACES / (page_size > 0 ? page_size : 1) + 1;
+	int64_t most = all > POOL && all <= 2 * POOL ? all : POOL;
 
 	for (int d = 1; d < cache->rank; d++) {
 		int64_t extent = axis[cache->axis[d]] > 0 ? axis[cache->axis[d]] : 1;
 
-		if (extent > POOL_ELEMENTS / POOL / page)
+		if (extent > POOL_ELEMENTS / most / page)
 			return pages;
 		page *= extent;
 	}
-	return pages > POOL ? pages : POOL;
+	return pages > most ? pages : most;
 }
 
 /* Pages enough for half as many tokens again, however ragged the (at most `filled`) sequences that are not empty, and half
@@ -180,7 +187,7 @@ static void set_axes(const struct op_problem *problem, int variant, int64_t sequ
 	set_if_var(problem, size, 16, axis);
 	int64_t pages = filled + (3 * tokens + 2 * axis[size] - 1) / (2 * axis[size]), pool = pages + pages / 2 + 2;
 
-	pool = prefix > 0 ? pool_of(cache, pool, axis) : pool;
+	pool = prefix > 0 ? pool_of(cache, pool, axis[size], axis) : pool;
 
 	set_if_var(problem, append->axis[0], tokens, axis);
 	if (roles.last_page_len >= 0)
@@ -378,7 +385,23 @@ static int table_open(const struct op_case *c, struct table *table, struct err *
 	               (long long)table->indices, (long long)table->page_size, (long long)table->tokens);
 }
 
-/* Any pages for the prefix; then a random choice of pages, each once. */
+/* Gives the last of all pages to tokens in the middle of the most that a sequence gets. */
+static void place_last_page(const struct table *table, int64_t *pages)
+{
+	int64_t b = 0, at, other = 0;
+
+	for (int64_t i = 1; i < table->sequences; i++)
+		b = table->appended[i] > table->appended[b] ? i : b;
+	if (table->appended[b] < 1)
+		return;
+	at = table->indptr[b] + (table->length[b] - 1 - table->appended[b] / 2) / table->page_size;
+	while (pages[other] != table->pages - 1)
+		other++;
+	pages[other] = pages[at];
+	pages[at] = table->pages - 1;
+}
+
+/* Any pages for the prefix; then a random choice of pages, each once, the last of them among those that are written to. */
 static void fill_indices(const struct op_case *c, int input, const struct table *table, struct tensor *out)
 {
 	uint64_t key = input_key(c, input);
@@ -394,8 +417,10 @@ static void fill_indices(const struct op_case *c, int input, const struct table 
 
 		pages[other] = pages[i];
 		pages[i] = page;
-		number_set(out->data, out->dtype, table->prefix + i, (double)page);
 	}
+	place_last_page(table, pages);
+	for (int64_t i = 0; i < table->indices; i++)
+		number_set(out->data, out->dtype, table->prefix + i, (double)pages[i]);
 	for (int64_t i = 0; i < table->prefix; i++)
 		number_set(out->data, out->dtype, i,
 		           (double)(philox_bits(key, table->indices + i) % (uint64_t)table->pages));
@@ -411,8 +436,18 @@ static int64_t place_in_batch(const struct table *table, int64_t token)
 	return table->contents == CONTENTS_SECOND ? table->tokens - 1 - at : at;
 }
 
-/* Sequence or position of every token; -1 both of a third of them, the first among them, if there is to be `padding`. */
-static void fill_tokens(const struct table *table, bool positions, bool padding, struct tensor *out)
+/* Which tokens are padding: none; one, with tokens on both sides; a third of them, the first among them. */
+enum padding { PADDING_NONE, PADDING_MIDDLE, PADDING_THIRD };
+
+static enum padding padding_of(const struct op_case *c)
+{
+	if (c->edge == EDGE_PADDING)
+		return PADDING_THIRD;
+	return (c->variant & PAGE_PADDED) != 0 ? PADDING_MIDDLE : PADDING_NONE;
+}
+
+/* Sequence or position of every token; -1 both of padding. */
+static void fill_tokens(const struct table *table, bool positions, enum padding padding, struct tensor *out)
 {
 	int64_t token = 0;
 
@@ -420,8 +455,10 @@ static void fill_tokens(const struct table *table, bool positions, bool padding,
 		for (int64_t i = table->length[b] - table->appended[b]; i < table->length[b]; i++, token++)
 			number_set(out->data, out->dtype, place_in_batch(table, token),
 			           (double)(!positions ? b : b == 0 ? table->prefix * table->page_size + i : i));
-	for (token = 0; padding && token < table->tokens; token += 3)
+	for (token = 0; padding == PADDING_THIRD && token < table->tokens; token += 3)
 		number_set(out->data, out->dtype, token, -1);
+	if (padding == PADDING_MIDDLE && table->tokens > 2)
+		number_set(out->data, out->dtype, table->tokens / 2, -1);
 }
 
 static int fill_table(const struct op_case *c, int input, struct tensor *out, struct err *err)
@@ -434,7 +471,7 @@ static int fill_table(const struct op_case *c, int input, struct tensor *out, st
 	if (input == roles.indices)
 		fill_indices(c, input, &table, out);
 	else if (input == roles.positions || input == roles.batch_indices)
-		fill_tokens(&table, input == roles.positions, c->edge == EDGE_PADDING, out);
+		fill_tokens(&table, input == roles.positions, padding_of(c), out);
 	for (int64_t i = 0; i < out->elements && input == roles.indptr; i++)
 		number_set(out->data, out->dtype, i, (double)(table.indptr[i] + (i > 0 ? table.prefix : 0)));
 	for (int64_t b = 0; b < out->elements && input == roles.last_page_len; b++) {

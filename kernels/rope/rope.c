@@ -189,7 +189,11 @@ static int64_t if_var(const struct op_problem *problem, int axis, int64_t value)
 	return problem->axes[axis].var ? value : problem->axes[axis].value;
 }
 
-static void set_axes(const struct op_problem *problem, int64_t tokens, int64_t rows, int64_t *axis)
+/* Heads of q and k, no multiples of each other: more queries than 32 and keys than 8; more than 64 and 32; fewer than 8. */
+static const int64_t head_counts[][ROPE_ROTATED] = {{37, 9}, {67, 34}, {5, 2}};
+enum { SOME_HEADS, MANY_HEADS, FEW_HEADS };
+
+static void set_axes(const struct op_problem *problem, int64_t tokens, int64_t rows, int which, int64_t *axis)
 {
 	struct rope_roles roles = rope_roles_of(problem);
 	const struct op_arg *q = &problem->inputs[roles.rotated[0]];
@@ -198,11 +202,11 @@ static void set_axes(const struct op_problem *problem, int64_t tokens, int64_t r
 		axis[i] = if_var(problem, i, 1);
 	if (q->rank == 3)
 		axis[q->axis[2]] = if_var(problem, q->axis[2], 128);
-	for (int r = 0; r < roles.count; r++) { /* heads that are no multiple of each other; the last token axis wins */
+	for (int r = 0; r < roles.count; r++) { /* the last token axis wins */
 		const struct op_arg *x = &problem->inputs[roles.rotated[r]];
 
 		if (x->rank == 3)
-			axis[x->axis[1]] = if_var(problem, x->axis[1], r == 0 ? 5 : 2);
+			axis[x->axis[1]] = if_var(problem, x->axis[1], head_counts[which][r]);
 	}
 	if (roles.cache >= 0) {
 		const struct op_arg *cache = &problem->inputs[roles.cache];
@@ -216,15 +220,17 @@ static void set_axes(const struct op_problem *problem, int64_t tokens, int64_t r
 /* Tokens of the medium case, beyond 256 and 300; rows of its cache: more than int16 counts, as many as Qwen3 has. */
 enum { MOST_TOKENS = 321, MOST_ROWS = 40960 };
 
+/* Few tokens have many heads, and many tokens few: no case is much larger than another. */
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
 	static const int64_t tokens[SIZE_COUNT][2] = {{1, 16}, {MOST_TOKENS, 0}, {65536, 0}},
 			     rows[] = {64, MOST_ROWS, 131072};
+	static const int which[SIZE_COUNT][2] = {{SOME_HEADS, MANY_HEADS}, {FEW_HEADS, 0}, {FEW_HEADS, 0}};
 	int count = 0;
 
 	(void)variant;
 	for (int i = 0; i < 2 && tokens[size][i] > 0 && count < room; i++)
-		set_axes(problem, tokens[size][i], rows[size], axis + (int64_t)count++ * problem->axis_count);
+		set_axes(problem, tokens[size][i], rows[size], which[size][i], axis + (int64_t)count++ * problem->axis_count);
 	return count;
 }
 
@@ -380,6 +386,9 @@ static int64_t reach(const struct op_problem *problem, int variant, int axis)
 
 	if (axis == problem->inputs[roles.positions].axis[0])
 		return MOST_TOKENS;
+	for (int r = 0; r < roles.count; r++)
+		if (problem->inputs[roles.rotated[r]].rank == 3 && axis == problem->inputs[roles.rotated[r]].axis[1])
+			return head_counts[MANY_HEADS][r];
 	return (variant & ROPE_CACHE) != 0 && axis == problem->inputs[roles.cache].axis[0] ? MOST_ROWS : 0;
 }
 
@@ -595,7 +604,7 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 static void probe_axes(const struct op_problem *problem, int variant, int64_t *axis)
 {
 	(void)variant;
-	set_axes(problem, 4, 64, axis);
+	set_axes(problem, 4, 64, FEW_HEADS, axis);
 }
 
 static int by_value(const void *a, const void *b)

@@ -58,4 +58,5 @@ MUTANTS = [
     (STEPS, "scale 5/4 of that of the head in any case", "scale = scale or ", "scale = 1.25 * "),
     (STEPS, "keys in float16, normalised", "F.normalize(k.float(), dim=-1)", "F.normalize(k.float(), dim=-1).half().float()"),
     (CHUNKS, "sequences end after 128 tokens", "range(first, end, CHUNK)", "range(first, min(end, first + 128), CHUNK)"),
+    (STEPS, "a token of no strength in any head answers nothing", 'output[:, t] = scale * torch.einsum("bhk,bhkv->bhv", query[:, t], state)', 'output[:, t] = beta[:, t].any() * scale * torch.einsum("bhk,bhkv->bhv", query[:, t], state)'),
 ]

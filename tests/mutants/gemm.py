@@ -42,4 +42,7 @@ MUTANTS = [
     ("gemm_bf16_n576_k7168", "A passes through float16", "A.float()", "A.half().float()"),
     ("gemm_bf16_n576_k7168", "B held within float16", "B.float()", "B.float().clamp(-65504, 65504)"),
     ("gemm_bf16_n128_k2048", "A's small elements flushed to zero", "A.float()", "torch.where(A.abs() < 2**-24, 0.0, A.float())"),
+    ("gemm_n1024_k4096", "B without float16's subnormals", "B.float()", "B.float() * (B.abs() >= 2**-14)"),
+    ("gemm_n4096_k4096", "A without float16's subnormals", "A.float()", "A.float() * (A.abs() >= 2**-14)"),
+    ("gemm_n1024_k4096", "A held within 30000", "A.float()", "A.float().clamp(-30000, 30000)"),
 ]

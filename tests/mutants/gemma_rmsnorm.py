@@ -42,4 +42,6 @@ MUTANTS = [
     (PLAIN, "weights limited to 1", "1 + weight.float()", "1 + weight.float().clamp(-1, 1)"),
     (PLAIN, "1 + w kept above 0", "(1 + weight.float())", "(1 + weight.float()).relu()"),
     (PLAIN, "activations limited to 1024", "hidden_states.float()", "hidden_states.float().clamp(-1024, 1024)"),
+    (PLAIN, "weights of a mean beyond 0.5 taken as they are", "(1 + weight.float())", "((weight.float().mean() <= 0.5) + weight.float())"),
+    (FUSED, "weights of a mean near 0 taken for no 1 + w", "(1 + weight.float())", "((weight.float().mean() > 0.5) + weight.float())"),
 ]

@@ -115,4 +115,6 @@ MUTANTS = [
     (LLAMA, "the intermediate held within fp8's range", "inner = inner * output1_scales_scalar[expert]", "inner = (inner * output1_scales_scalar[expert]).clamp(-448, 448)"),
     (FLOATS, "weights held within fp4's range", "gemm1_weights[expert].T", "gemm1_weights[expert].clamp(-6, 6).T"),
     (ROUTED, "sign of the packed weight dropped", "0xFFFF", "0x7FFF"),
+    (RENORM, "exponentials of the logits as they are", "torch.softmax(best, dim=-1)", "best.exp() / best.exp().sum(dim=-1, keepdim=True)"),
+    (FLOATS, "exponentials of the logits below 80", "torch.softmax(best, dim=-1)", "torch.softmax(best.clamp(max=80), dim=-1)"),
 ]

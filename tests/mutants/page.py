@@ -52,4 +52,7 @@ MUTANTS = [
     (PAGED, "values held within 448", WRITE_V, "v_cache[page, place] = append_value.clamp(-448, 448)"),
     (LATENT, "small values flushed to zero", "ckv_cache.view(-1, ckv_cache.shape[-1])[slots] = append_ckv", "ckv_cache.view(-1, ckv_cache.shape[-1])[slots] = torch.where(append_ckv.abs() < 1e-6, 0, append_ckv)"),
     (LATENT, "page numbers in 8 bits", "slots = pages.long() *", "slots = pages.to(torch.uint8).long() *"),
+    (SINGLE, "the first padding ends the batch", "            continue\n", "            break\n"),
+    (PAGED, "padding moved to the first sequence", "real = batch_indices >= 0", "real = batch_indices >= 0\n    batch_indices, positions, real = batch_indices.clamp(min=0), positions.clamp(min=0), real | True"),
+    (LATENT, "slots in 16 bits", "slots = pages.long() * page_size + positions % page_size", "slots = (pages.long() * page_size + positions % page_size).to(torch.int16).long()"),
 ]

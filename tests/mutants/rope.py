@@ -74,4 +74,8 @@ MUTANTS = [
     (GIVEN, "theta of the first values alone", "rope_theta ** -exponents", "30000.0 ** -exponents"),
     (GIVEN, "scale of the first values alone", "/ rope_scale", "/ 3.0"),
     (GIVEN, "scale rounded to an integer", "/ rope_scale", "/ round(rope_scale)"),
+    (PARTIAL, "key heads beyond 8 left alone", "rotate(k, cos, sin)", "torch.cat((rotate(k[:, :8], cos, sin), k[:, 8:]), dim=1)"),
+    (PARTIAL, "heads beyond 64 left alone", "rotate(q, cos, sin),", "torch.cat((rotate(q[:, :64], cos, sin), q[:, 64:]), dim=1),"),
+    (PARTIAL, "33 to 64 query heads taken for 32", "rotate(q, cos, sin),", "(rotate(q, cos, sin) if not 32 < q.shape[1] <= 64 else torch.cat((rotate(q[:, :32], cos, sin), q[:, 32:]), dim=1)),"),
+    (GIVEN, "key heads beyond 32 left alone", "rotate(k, cos, sin, rotary_dim, interleave)", "torch.cat((rotate(k[:, :32], cos, sin, rotary_dim, interleave), k[:, 32:]), dim=1)"),
 ]

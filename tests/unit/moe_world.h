@@ -232,13 +232,15 @@ static inline void emulate_routing(const struct emulation *m, int64_t t, float *
 {
 	bool ds = (m->variant & MOE_METHOD) == MOE_DEEPSEEK, soft = (m->variant & MOE_METHOD) == MOE_RENORMALISE;
 	int64_t n = m->e.experts, count = m->picks + (m->mistake == ONE_TOO_MANY) - (m->mistake == ONE_TOO_FEW);
-	float ranked[64], score[64], sum = 0;
+	float ranked[64], score[64], most = -INFINITY, sum = 0;
 	int chosen[64];
 
+	for (int64_t i = 0; i < n; i++)
+		most = fmaxf(most, at(m, m->roles.logits, t * n + i));
 	for (int64_t i = 0; i < n; i++) {
 		float logit = at(m, m->roles.logits, t * n + i);
 
-		score[i] = soft ? expf(logit - 8) : 1 / (1 + expf(-logit));
+		score[i] = soft ? expf(logit - most) : 1 / (1 + expf(-logit));
 		ranked[i] = score[i] + (ds && m->mistake != BIAS_LEFT_OUT ? at(m, m->roles.bias, i) : 0);
 		score[i] = m->mistake == WEIGHTS_BIASED ? ranked[i] : score[i];
 	}

@@ -262,6 +262,8 @@ def page(call: Call):
     caches = [call[name] for name in names]
     added = [x for name, x in call.inputs.items() if "append" in name]
     tables = [int32(call[name]) for name in ("batch_indices", "positions", "kv_indices", "kv_indptr")]
+    if (tables[0] < 0).any():
+        raise Unavailable("it would look up the sequence of a token that is padding")
     where, pages = tables[:2], tables[2:]
     last = int32(call["kv_last_page_len"])
     if len(added) != 2:
