@@ -50,7 +50,6 @@
 #include "kernels/recurrence_packed.h"
 #include "kernels/wide.h"
 
-
 static int probe(const struct op_case *c, const struct tensor *in, const struct tensor *out,
                  struct op_constant *constants, struct err *err)
 {
