@@ -246,8 +246,11 @@ WIDE static void scale_logits(const struct attention_view *v, const struct gathe
 	for (int p = 0; p < ATTENTION_PARTS && e->dim[p] > 0; p++) {
 		const double *key[DOTS];
 
-		for (int64_t i = 0; i < DOTS; i++)
-			key[i] = g->key[p] + ((j + i < looker->seen ? j + i : looker->seen - 1) * e->kv_heads + kv_head) * e->dim[p];
+		for (int64_t i = 0; i < DOTS; i++) {
+			int64_t seen = j + i < looker->seen ? j + i : looker->seen - 1;
+
+			key[i] = g->key[p] + (seen * e->kv_heads + kv_head) * e->dim[p];
+		}
 		dots(looker->query + (p > 0 ? e->dim[0] : 0), key, e->dim[p], sum[p]);
 	}
 	for (int64_t i = 0; i < DOTS && j + i < looker->seen; i++)

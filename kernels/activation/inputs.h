@@ -45,7 +45,8 @@ static inline struct activation_fill activation_fill_of(const struct op_case *c)
 }
 
 /* The element of a row and column from its random bits; to be rounded to the input's dtype with number_store. */
-HOST_DEVICE static inline float activation_at(const struct activation_fill *f, int64_t row, int64_t column, uint32_t random)
+HOST_DEVICE static inline float activation_at(const struct activation_fill *f, int64_t row, int64_t column,
+                                              uint32_t random)
 {
 	float noise = uniform_signed(random, 20);
 	int gate = f->second ? 4 - (int)(row % 4) - (row % 4 == 3 ? 2 : 0) : 3 - (int)(row % 4), wide = f->second ? 10 : 7;

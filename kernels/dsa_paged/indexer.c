@@ -62,7 +62,8 @@ struct key {
 
 /* even[h] = the dot product of query h, of [dim][heads], with a key: the sum of the products of even places and that of odd
  * ones, which is made in `odd`, added up. */
-WIDE static void multiply(const struct indexer_extent *e, const double *query, const double *key, double *even, double *odd)
+WIDE static void multiply(const struct indexer_extent *e, const double *query, const double *key, double *even,
+                          double *odd)
 {
 	int64_t heads = e->heads, paired = e->dim / 2 * 2;
 

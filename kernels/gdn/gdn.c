@@ -50,8 +50,6 @@
 #include "kernels/recurrence_packed.h"
 #include "kernels/wide.h"
 
-enum { PARALLEL_FROM = 1 << 20 }; /* elements from which threads are worth their start */
-
 static int probe(const struct op_case *c, const struct tensor *in, const struct tensor *out,
                  struct op_constant *constants, struct err *err)
 {

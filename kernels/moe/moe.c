@@ -415,7 +415,8 @@ static void store_octets(const struct codes *codes, const uint32_t *random, int6
 static void fill_blocks(const struct moe_fill *f, const struct codes *codes, int64_t first, struct tensor *out)
 {
 	int together = moe_together(f->kind);
-	int64_t start = first * together, left = out->elements - start, count = left < BLOCKS * together ? left : BLOCKS * together;
+	int64_t start = first * together, left = out->elements - start;
+	int64_t count = left < BLOCKS * together ? left : BLOCKS * together;
 	struct philox random[BLOCKS];
 
 	philox_run(f->key, first, (count + together - 1) / together, (uint32_t *)random);
