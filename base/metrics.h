@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { METRICS_WORST = 5 };
+enum { METRICS_WORST = 5, METRICS_EVIDENCE = 4 };
 
 struct worst {
 	int64_t index;                       /* flat, row-major */
@@ -29,6 +29,8 @@ struct metrics {
 	bool passed;                          /* what the rule says */
 	int worst_count;
 	struct worst worst[METRICS_WORST];    /* largest |diff| / bound first, NaN before all, ties by lower index */
+	double evidence[METRICS_EVIDENCE];    /* what op.judge found that decides only with that of the other contents:
+	                                         op.judge_both */
 };
 
 #endif

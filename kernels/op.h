@@ -193,6 +193,12 @@ struct op {
 	int (*judge)(const struct op_case *c, int output, const struct tensor *in, const struct tensor *reference,
 	             const struct tensor *truth, struct metrics *metrics, struct err *why);
 
+	/* What both contents show together of an output that `judge` passed on each: 0, or -1 with the sentence of why
+	 * it fails after all. `c`, `outputs` (on the host) and `metrics` have one for each of the contents. NULL:
+	 * nothing. */
+	int (*judge_both)(const struct op_case *const *c, int output, const struct tensor *const *outputs,
+	                  const struct metrics *const *metrics, struct err *why);
+
 	/* Outputs that are held by `rule` in another sense than each element's are weighed by it, on the host: fills
 	 * `metrics`, and `why` if they did not pass. NULL: the element rule. */
 	void (*weigh)(const struct op_case *c, int output, struct rule rule, const struct tensor *reference,
@@ -246,6 +252,12 @@ static inline void op_case_set_contents(struct op_case *c, uint64_t seed, enum o
 {
 	c->contents = contents;
 	c->seed = contents == CONTENTS_FIRST ? seed : seed ^ UINT64_C(0x9e3779b97f4a7c15);
+}
+
+/* The seed of the first contents of the case that `c` belongs to. */
+static inline uint64_t op_case_first_seed(const struct op_case *c)
+{
+	return c->contents == CONTENTS_FIRST ? c->seed : c->seed ^ UINT64_C(0x9e3779b97f4a7c15);
 }
 
 /* Where the truth of an input that the operation writes to lies among those of the outputs (op.leaves). */

@@ -6,7 +6,8 @@
  *             first run:  outputs are copied; the run on the second contents is staged and sent off
  *             second run: outputs are copied; the first contents are staged again, elsewhere in the arena, and torch's
  *                         generators get other seeds
- *             last run:   the outputs must be the bits of the first; then the verdict
+ *             last run:   the outputs must be the bits of the first; then the verdict, for which the family may look at
+ *                         the outputs of both contents together (draws must not be the same under other seeds)
  *   think   while the runner works: ground truth and comparison of the contents of the run before
  * A reference that keeps something between calls answers the second contents, or the first when they come again, as it
  * must not. Where one set of inputs is large, memory holds one set at a time, and of very large ones none while the
@@ -332,6 +333,7 @@ static enum trial_answer give_verdict(struct trial *trial, struct buf *out)
 	for (int r = 0; r < trial->rounds && !trial->decided; r++)
 		decide_nobody(trial, &trial->round[r]);
 	decide_missed(trial);
+	trial_judge_both(trial);
 	for (int r = 0; r < trial->rounds && !trial->decided; r++) {
 		decide_too_coarse(trial, &trial->round[r]);
 		if (!trial->decided)

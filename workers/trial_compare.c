@@ -289,6 +289,54 @@ int trial_compare_with(struct trial *trial, struct round *round, int at)
 	return 0;
 }
 
+/* The first witness's verdict on an output of these contents; NULL: nobody compared it. */
+static struct output_verdict *first_verdict(struct trial *trial, struct round *round, int output)
+{
+	for (int i = 0; i < round->output_count; i++)
+		if (!round->of_input[i] &&
+		    strcmp(round->outputs[i].name, trial->job->problem.outputs[output].name) == 0)
+			return &round->outputs[i];
+	return NULL;
+}
+
+static void judge_output_of_both(struct trial *trial, int output)
+{
+	const struct op_case *c[CONTENTS_COUNT];
+	const struct tensor *found[CONTENTS_COUNT];
+	const struct metrics *metrics[CONTENTS_COUNT];
+	struct output_verdict *verdict = NULL;
+	struct arena arena = {0};
+	struct err err = {""};
+	bool whole = true;
+
+	for (int r = 0; r < CONTENTS_COUNT && whole; r++) {
+		struct round *round = &trial->round[r];
+
+		verdict = first_verdict(trial, round, output);
+		c[r] = &round->c;
+		found[r] = trial_on_host(trial, &arena, &round->first[output], 1, &err);
+		metrics[r] = verdict == NULL ? NULL : &verdict->metrics;
+		whole = verdict != NULL && found[r] != NULL;
+	}
+	if (whole && trial->op->judge_both(c, output, found, metrics, &err) != 0) {
+		verdict->status = STATUS_FAILED;
+		verdict->reason = REASON_NUMERIC;
+		trial_decide(trial, STATUS_FAILED, REASON_NUMERIC, arena_string(&trial->arena, err.text));
+	} else if (verdict != NULL && !whole) {
+		trial_decide_error(trial, &err);
+	}
+	arena_free(&arena);
+}
+
+/* Both contents have passed; what do they show together? */
+void trial_judge_both(struct trial *trial)
+{
+	if (trial->op == NULL || trial->op->judge_both == NULL || trial->rounds < CONTENTS_COUNT)
+		return;
+	for (int i = 0; i < trial->job->problem.output_count && !trial->decided; i++)
+		judge_output_of_both(trial, i);
+}
+
 void trial_pass_over(struct trial *trial, struct round *round, int at, bool accident, const char *why)
 {
 	round->passed_over[at] = arena_string(&trial->arena, why);

@@ -114,6 +114,7 @@ struct rule trial_rule_for(const struct trial *trial, const struct round *round,
 int trial_compare_tensors(struct trial *trial, const struct round *round, int output, const struct tensor *found,
 			  const struct tensor *wanted, struct rule rule, const char *truth_name,
 			  struct output_verdict *out, const char **miss, struct err *err);
+void trial_judge_both(struct trial *trial);
 int trial_unjudged_input(const struct trial *trial, const struct round *round);
 int trial_compare_with(struct trial *trial, struct round *round, int at);
 void trial_pass_over(struct trial *trial, struct round *round, int at, bool accident, const char *why);

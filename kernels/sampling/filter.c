@@ -218,6 +218,7 @@ struct filter_kept filter_row(struct filter *filter, const struct filter_bounds 
 		return kept;
 	int64_t drawable = filter->left;
 	struct counts counts = all_of(filter);
+	double from = 1; /* what top-p is a part of */
 
 	bool whole = !bounds->has_top_k || bounds->top_k <= 0 || bounds->top_k >= filter->vocab;
 
@@ -227,6 +228,7 @@ struct filter_kept filter_row(struct filter *filter, const struct filter_bounds 
 	if (bounds->has_top_p) {
 		struct counts left = top_p(filter, counts, bounds->top_k, whole, bounds->top_p);
 
+		from = whole ? 1 : sum_of(filter, counts.kept);
 		kept.by = left.kept < counts.kept ? FILTER_BY_TOP_P : kept.by;
 		counts = left;
 	}
@@ -237,6 +239,7 @@ struct filter_kept filter_row(struct filter *filter, const struct filter_bounds 
 	kept.threshold = smallest(filter, counts.kept, counts.kept == drawable);
 	kept.least = smallest(filter, counts.generous, counts.generous == drawable);
 	kept.mass = counts.kept == drawable ? whole_sum(filter) : sum_of(filter, counts.kept);
+	kept.limit = kept.by == FILTER_BY_TOP_P ? fmax(bounds->top_p, 0) * from : kept.mass;
 	if (counts.strict < counts.generous) {
 		double generous = counts.generous == drawable ? whole_sum(filter) : sum_of(filter, counts.generous);
 

@@ -46,6 +46,7 @@ struct filter_kept {
 	int64_t count; /* tokens kept; filter.order begins with them if they are no more than FILTER_DEEP */
 	double threshold; /* the smallest probability that is kept */
 	double mass;      /* sum of those kept */
+	double limit;     /* of it, what a top-p asked for; the mass where none dropped anything */
 	enum filter_by by;
 	double least, slack;
 };

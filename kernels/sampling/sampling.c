@@ -23,6 +23,10 @@
 #include "kernels/sampling/filter.h"
 #include "kernels/sampling/inputs.h"
 
+_Static_assert((int)DRAW_SUSPECTS <= (int)METRICS_EVIDENCE, "metrics hold what draws_judge suspects");
+
+static const double false_sameness = 1e-10; /* a case: that all draws of another seed are the same by chance */
+
 enum { VOCAB_LEAST = SAMPLING_HEAVY, PARALLEL_FROM = 1 << 20 }; /* elements from which threads are worth their start */
 
 static bool is_probabilities(enum dtype dtype)
@@ -117,16 +121,29 @@ static int match(const struct op_problem *problem, struct err *why)
 	               output->name, problem->axes[input->axis[0]].name, input->name);
 }
 
+/* References loop over rows, at some milliseconds each. In 192 rows the boundary token is to be drawn some 40 times; a
+ * top-k may be large, which 24 rows do not show. Renormalisation draws nothing and needs each kind of row; a large
+ * vocabulary makes rows dear. Where most rows are peaks, it takes a thousand of both contents to tell one race from
+ * another; min_p needs other rows beside them. */
+static int64_t medium_rows(const struct op_problem *problem, int variant)
+{
+	const struct op_axis *vocab = &problem->axes[problem->inputs[sampling_roles_of(problem).probs].axis[1]];
+
+	if ((variant & SAMPLING_RENORM) || (!vocab->var && vocab->value > 65536))
+		return 128;
+	if (!sampling_is_peaked(variant, sampling_is_shared(problem)))
+		return variant == SAMPLING_TOP_K ? 256 : 192;
+	return variant == 0 ? 512 : 640;
+}
+
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
-	/* References loop over rows, at some milliseconds each. In 320 rows the boundary token is to be drawn some 70
-	 * times. */
-	static const int64_t rows[SIZE_COUNT][2] = {{1, 16}, {320, 0}, {1024, 0}}, vocab[] = {1024, 32000, 128256};
+	static const int64_t vocab[] = {1024, 32000, 128256};
+	const int64_t rows[SIZE_COUNT][2] = {{1, 16}, {medium_rows(problem, variant), 0}, {1024, 0}};
 	const struct op_arg *probs = &problem->inputs[sampling_roles_of(problem).probs];
 	bool fixed = !problem->axes[probs->axis[0]].var;
 	int count = 0;
 
-	(void)variant;
 	for (int i = 0; i < 2 && count < room && rows[size][i] > 0 && !(fixed && i > 0); i++) {
 		int64_t *row = axis + (int64_t)count++ * problem->axis_count;
 
@@ -487,14 +504,68 @@ static int judge(const struct op_case *c, int output, const struct tensor *in, c
 	}
 	int64_t wrong = judge_tokens(seen, vocab, &truth[output], metrics, why);
 	struct draws_verdict verdict = draws_judge(draws, rows, wrong == 0 ? why : NULL);
+	bool told = wrong > 0 || verdict.margin > 1, alone = c->contents == CONTENTS_FIRST;
+	double suspected = alone ? draws_suspect(verdict.suspicion, told ? NULL : why) : 0;
 
+	memcpy(metrics->evidence, verdict.suspicion, sizeof verdict.suspicion);
 	metrics->hits = rows - wrong;
-	metrics->margin = wrong > 0 ? (double)INFINITY : verdict.margin;
+	metrics->margin = wrong > 0 ? (double)INFINITY : fmax(verdict.margin, suspected);
 	metrics->max_abs = metrics->mean_abs = verdict.distance;
 	metrics->passed = metrics->margin <= 1;
 	free(seen);
 	free(draws);
 	return 1;
+}
+
+/* How likely it is that two draws of a row of ours are the same token. A tail has too little to count. */
+static double chance_of_same(const struct sampling_fill *f, int64_t row)
+{
+	int kept = sampling_kept(f, row), tokens = sampling_tokens(sampling_kind_of(f, row));
+	int count = f->filters != 0 && kept > 0 ? kept : tokens;
+	double mass = sampling_sum(f, row, count), chance = 0;
+
+	for (int rank = 0; rank < count; rank++)
+		chance += pow(sampling_weight(f, row, rank) * 0x1p-24 / mass, 2);
+	return chance;
+}
+
+/* The runs on the two contents find torch's generators elsewhere: rows that are the same in both draw what they drew
+ * only by chance. */
+static int judge_generator(const struct op_case *c, const struct tensor *first, const struct tensor *second,
+                           struct err *why)
+{
+	struct sampling_fill f = sampling_fill_of(c);
+	double chance = 1;
+
+	for (int64_t row = 0; row < f.rows; row++) {
+		if (!sampling_is_twin(&f, row))
+			continue;
+		if (number_get(first->data, first->dtype, row) != number_get(second->data, second->dtype, row))
+			return 0;
+		chance *= chance_of_same(&f, row);
+	}
+	if (chance > false_sameness)
+		return 0;
+	return err_set(why,
+	               "the draws are the same under another seed: they do not come from torch's default generator");
+}
+
+static int judge_both(const struct op_case *const *c, int output, const struct tensor *const *samples,
+                      const struct metrics *const *metrics, struct err *why)
+{
+	const struct op_case *first = c[CONTENTS_FIRST];
+	double suspicion[DRAW_SUSPECTS];
+
+	(void)output;
+	if (first->variant & SAMPLING_RENORM)
+		return 0;
+	for (int s = 0; s < DRAW_SUSPECTS; s++)
+		suspicion[s] = metrics[CONTENTS_FIRST]->evidence[s] + metrics[CONTENTS_SECOND]->evidence[s];
+	if (draws_suspect(suspicion, why) > 1)
+		return -1;
+	if (first->given != 0 || first->edge != 0) /* no rows are known to be alike */
+		return 0;
+	return judge_generator(first, samples[CONTENTS_FIRST], samples[CONTENTS_SECOND], why);
 }
 
 /* --- what the default cases reach --------------------------------------------------------------------------------- */
@@ -528,8 +599,7 @@ static int64_t reach(const struct op_problem *problem, int variant, int axis)
 {
 	const struct op_arg *probs = &problem->inputs[sampling_roles_of(problem).probs];
 
-	(void)variant;
-	return axis == probs->axis[0] ? 320 : axis == probs->axis[1] ? 32000 : 0;
+	return axis == probs->axis[0] ? medium_rows(problem, variant) : axis == probs->axis[1] ? 32000 : 0;
 }
 
 /* Renormalisation draws nothing. */
@@ -556,4 +626,5 @@ const struct op sampling_op = {
     .check = check,
     .oracle = oracle,
     .judge = judge,
+    .judge_both = judge_both,
 };

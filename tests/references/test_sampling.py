@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 3ca3101942a2b2cd27a0abf29ab02b74
+# reftest-body: 4829bca13362de15f4f0268ead0f9786
 """Tests of definitions/sampling. conftest.py says how they run."""
 
 import pytest
@@ -168,7 +168,7 @@ class TestMinPSamplingFromProbsV32000:
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=16),
-        conftest.size("medium", batch_size=320),
+        conftest.size("medium", batch_size=640),
         conftest.size("large", batch_size=1024),
     )
     SCALARS = conftest.constants()
@@ -259,7 +259,7 @@ class TestSamplingFromProbsV32000:
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=16),
-        conftest.size("medium", batch_size=320),
+        conftest.size("medium", batch_size=512),
         conftest.size("large", batch_size=1024),
     )
     SCALARS = conftest.constants()
@@ -348,7 +348,7 @@ class TestTopKRenormProbsV32000:
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=16),
-        conftest.size("medium", batch_size=320),
+        conftest.size("medium", batch_size=128),
         conftest.size("large", batch_size=1024),
     )
     SCALARS = conftest.constants()
@@ -442,7 +442,7 @@ class TestTopKSamplingFromProbsV32000:
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=16),
-        conftest.size("medium", batch_size=320),
+        conftest.size("medium", batch_size=256),
         conftest.size("large", batch_size=1024),
     )
     SCALARS = conftest.constants()
@@ -539,7 +539,7 @@ class TestTopKTopPSamplingFromProbsV128256:
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=16),
-        conftest.size("medium", batch_size=320),
+        conftest.size("medium", batch_size=128),
         conftest.size("large", batch_size=1024),
     )
     SCALARS = conftest.constants()
@@ -639,7 +639,7 @@ class TestTopPRenormProbsV32000:
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=16),
-        conftest.size("medium", batch_size=320),
+        conftest.size("medium", batch_size=128),
         conftest.size("large", batch_size=1024),
     )
     SCALARS = conftest.constants()
@@ -732,7 +732,7 @@ class TestTopPSamplingFromProbsV32000:
     SIZES = (
         conftest.size("small", batch_size=1),
         conftest.size("small", batch_size=16),
-        conftest.size("medium", batch_size=320),
+        conftest.size("medium", batch_size=192),
         conftest.size("large", batch_size=1024),
     )
     SCALARS = conftest.constants()
