@@ -482,23 +482,35 @@ bool file_read_at(int fd, void *to, size_t length, int64_t offset)
 	return true;
 }
 
-static bool digest_open(int fd, int64_t length, struct digest *out)
+bool file_each_part(int fd, int64_t offset, int64_t length, file_visit *visit, void *context)
 {
-	enum { CHUNK = 1 << 20 };
-	unsigned char *chunk = malloc(CHUNK);
-	struct hash *hash = hash_begin();
+	enum { PART = 1 << 20 }; /* stays in the processor's cache while it is looked at */
+	unsigned char *part = malloc(length < PART ? (size_t)length + 1 : PART);
 	bool read = true;
 
-	if (chunk == NULL)
+	if (part == NULL)
 		die_no_memory();
-	for (int64_t at = 0, n; read && at < length; at += n) {
-		n = length - at < CHUNK ? length - at : CHUNK;
-		read = file_read_at(fd, chunk, (size_t)n, at);
+	for (int64_t n; read && length > 0; length -= n, offset += n) {
+		n = length < PART ? length : PART;
+		read = file_read_at(fd, part, (size_t)n, offset);
 		if (read)
-			hash_add(hash, chunk, (size_t)n);
+			visit(part, (size_t)n, context);
 	}
+	free(part);
+	return read;
+}
+
+static void hash_part(const unsigned char *bytes, size_t length, void *hash)
+{
+	hash_add(hash, bytes, length);
+}
+
+static bool digest_open(int fd, int64_t length, struct digest *out)
+{
+	struct hash *hash = hash_begin();
+	bool read = file_each_part(fd, 0, length, hash_part, hash);
+
 	*out = hash_end(hash);
-	free(chunk);
 	return read;
 }
 

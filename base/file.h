@@ -53,6 +53,10 @@ enum file_answer file_digest_beneath(int root, const char *path, struct digest *
 /* Reads exactly `length` bytes at `offset`. false: it cannot be read there, or ends before. */
 bool file_read_at(int fd, void *to, size_t length, int64_t offset);
 
+/* Goes over `length` bytes from `offset` on, read a part at a time into memory of our own. false as file_read_at. */
+typedef void file_visit(const unsigned char *bytes, size_t length, void *context);
+bool file_each_part(int fd, int64_t offset, int64_t length, file_visit *visit, void *context);
+
 /* The same as file_open_beneath, mapped; unmap with file_unmap. (Who truncates the file while it is mapped makes the reader
  * fault, and each store to it shows: map strangers' files only where that is no harm.) */
 struct mapping {

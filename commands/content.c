@@ -398,7 +398,7 @@ static void hash_staged(struct contents *contents, struct blob *blob, const stru
 		blob->bad = arena_string(arena, err.text);
 		return;
 	}
-	blob->content = entry.seen.content = digest_of(bytes->data, bytes->length);
+	blob->content = entry.seen.content = bytes->content;
 	keep_other_side(contents, look_at_path(contents, blob->path), &entry.seen);
 	contents_note(contents, &entry);
 }

@@ -7,13 +7,7 @@
 
 #include "base/json.h"
 
-enum {
-	LENGTH_BYTES = 8,
-	HEADER_BYTES = 100000000,
-	TENSORS = 100000,
-	NAME_BYTES = 1024,
-	CHUNK = 1 << 20 /* that is read and hashed at a time */
-};
+enum { LENGTH_BYTES = 8, HEADER_BYTES = 100000000, TENSORS = 100000, NAME_BYTES = 1024 };
 
 static const char pointer_line[] = "version https://git-lfs.github.com/spec/v1\n";
 
@@ -381,28 +375,28 @@ static int compare_places(const void *a, const void *b)
 /* The walk through a file: its tensors lie side by side, so each byte behind the header is one tensor's. */
 struct walk {
 	const struct safetensors *file;
-	struct hash *whole;
-	unsigned char *chunk;
+	struct hash *whole, *part; /* part NULL: nobody asks */
 	int64_t at;
 };
+
+static void hash_both(const unsigned char *bytes, size_t length, void *context)
+{
+	const struct walk *walk = context;
+
+	hash_add(walk->whole, bytes, length);
+	if (walk->part != NULL)
+		hash_add(walk->part, bytes, length);
+}
 
 /* The next `bytes` of the file. `digest`, if not NULL, gets theirs. */
 static bool walk_over(struct walk *walk, int64_t bytes, struct digest *digest)
 {
-	struct hash *part = digest != NULL ? hash_begin() : NULL;
-	bool read = true;
+	walk->part = digest != NULL ? hash_begin() : NULL;
+	bool read = file_each_part(walk->file->fd, walk->at, bytes, hash_both, walk);
 
-	for (int64_t n; read && bytes > 0; bytes -= n, walk->at += n) {
-		n = bytes < CHUNK ? bytes : CHUNK;
-		read = file_read_at(walk->file->fd, walk->chunk, (size_t)n, walk->at);
-		if (!read)
-			break;
-		hash_add(walk->whole, walk->chunk, (size_t)n);
-		if (part != NULL)
-			hash_add(part, walk->chunk, (size_t)n);
-	}
-	if (part != NULL)
-		*digest = hash_end(part);
+	walk->at += bytes;
+	if (walk->part != NULL)
+		*digest = hash_end(walk->part);
 	return read;
 }
 
@@ -425,14 +419,11 @@ static bool walk_tensors(struct walk *walk, struct digest *tensors)
 
 bool safetensors_digest(const struct safetensors *file, struct digest *content, struct digest *tensors)
 {
-	struct walk walk = {.file = file, .whole = hash_begin(), .chunk = malloc(CHUNK), .at = (int64_t)file->head.length};
+	struct walk walk = {.file = file, .whole = hash_begin(), .at = (int64_t)file->head.length};
 
-	if (walk.chunk == NULL)
-		die_no_memory();
 	hash_add(walk.whole, file->head.data, file->head.length);
 	bool read = tensors != NULL ? walk_tensors(&walk, tensors) : walk_over(&walk, file->st.st_size - walk.at, NULL);
 
 	*content = hash_end(walk.whole);
-	free(walk.chunk);
 	return read;
 }
