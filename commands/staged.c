@@ -374,8 +374,8 @@ static void add_to_both(const unsigned char *bytes, size_t length, void *context
 	hash_add(both->hash, bytes, length);
 }
 
-/* Does the file hold what the pointer states? Others may write to it meanwhile: `content` is the digest of the very bytes of which
- * that is true. */
+/* Does the file hold what the pointer states? Others may write to it meanwhile: `content` is the digest of the very
+ * bytes of which that is true. */
 static bool holds_stated(int fd, int64_t size, const char *hex, struct digest *content)
 {
 	struct both both = {.hash = hash_begin()};
