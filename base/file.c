@@ -7,6 +7,7 @@
 #include <linux/openat2.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
@@ -14,8 +15,6 @@
 #include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include "base/hash.h"
 
 /* O_NONBLOCK: opening a pipe that nobody writes to would wait for ever. */
 enum { OPEN_FLAGS = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY };
@@ -340,7 +339,7 @@ int file_replace_program(const char *path, const void *bytes, size_t length, str
 	return replace(path, bytes, length, (struct wanted){.durable = true, .mode = 0755}, err);
 }
 
-/* --- mapping what lies beneath a root ------------------------------------------------------------------------ */
+/* --- what lies beneath a root --------------------------------------------------------------------------------- */
 
 static int leaves_root(const char *path, struct err *err)
 {
@@ -421,10 +420,8 @@ static int open_beneath(int root, const char *path)
 
 static enum file_answer map_open(int fd, const char *path, struct mapping *out, struct err *err)
 {
-	enum file_answer answer = stat_regular(fd, path, &out->st, err);
-
-	if (answer != FILE_OK || out->st.st_size == 0)
-		return answer;
+	if (out->st.st_size == 0)
+		return FILE_OK;
 	if ((uintmax_t)out->st.st_size > SIZE_MAX) {
 		err_set(err, "%s: the file is too large to be mapped", path);
 		return FILE_ERROR;
@@ -438,9 +435,9 @@ static enum file_answer map_open(int fd, const char *path, struct mapping *out, 
 	return FILE_OK;
 }
 
-enum file_answer file_map_beneath(int root, const char *path, struct mapping *out, struct err *err)
+enum file_answer file_open_beneath(int root, const char *path, int *out, struct stat *st, struct err *err)
 {
-	*out = (struct mapping){0};
+	*out = -1;
 	if (check_lexically(path, err) != 0)
 		return FILE_ERROR;
 	int fd = open_beneath(root, path);
@@ -458,8 +455,90 @@ enum file_answer file_map_beneath(int root, const char *path, struct mapping *ou
 	}
 	if (fd < 0)
 		return fail(err, path, "open the file");
-	enum file_answer answer = map_open(fd, path, out, err);
+	enum file_answer answer = stat_regular(fd, path, st, err);
 
+	if (answer == FILE_OK)
+		*out = fd;
+	else
+		close(fd);
+	return answer;
+}
+
+bool file_read_at(int fd, void *to, size_t length, int64_t offset)
+{
+	unsigned char *at = to;
+
+	while (length > 0) {
+		ssize_t n = pread(fd, at, length, offset);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return false;
+		at += n;
+		length -= (size_t)n;
+		offset += n;
+	}
+	return true;
+}
+
+bool file_each_part(int fd, int64_t offset, int64_t length, file_visit *visit, void *context)
+{
+	enum { PART = 1 << 20 }; /* stays in the processor's cache while it is looked at */
+	unsigned char *part = malloc(length < PART ? (size_t)length + 1 : PART);
+	bool read = true;
+
+	if (part == NULL)
+		die_no_memory();
+	for (int64_t n; read && length > 0; length -= n, offset += n) {
+		n = length < PART ? length : PART;
+		read = file_read_at(fd, part, (size_t)n, offset);
+		if (read)
+			visit(part, (size_t)n, context);
+	}
+	free(part);
+	return read;
+}
+
+static void hash_part(const unsigned char *bytes, size_t length, void *hash)
+{
+	hash_add(hash, bytes, length);
+}
+
+static bool digest_open(int fd, int64_t length, struct digest *out)
+{
+	struct hash *hash = hash_begin();
+	bool read = file_each_part(fd, 0, length, hash_part, hash);
+
+	*out = hash_end(hash);
+	return read;
+}
+
+enum file_answer file_digest_beneath(int root, const char *path, struct digest *out, struct stat *st, struct err *err)
+{
+	int fd;
+	enum file_answer answer = file_open_beneath(root, path, &fd, st, err);
+
+	if (answer != FILE_OK)
+		return answer;
+	if (!digest_open(fd, st->st_size, out)) {
+		err_set(err, "%s: cannot read it, or it became shorter", path);
+		answer = FILE_ERROR;
+	}
+	close(fd);
+	return answer;
+}
+
+enum file_answer file_map_beneath(int root, const char *path, struct mapping *out, struct err *err)
+{
+	int fd;
+
+	*out = (struct mapping){0};
+	enum file_answer answer = file_open_beneath(root, path, &fd, &out->st, err);
+
+	if (answer != FILE_OK)
+		return answer;
+	answer = map_open(fd, path, out, err);
 	close(fd);
 	return answer;
 }

@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/hash.h"
 
 enum file_answer { FILE_ERROR = -1, FILE_ABSENT = 0, FILE_OK = 1 };
 
@@ -40,9 +41,24 @@ int file_replace_soon(const char *path, const void *bytes, size_t length, struct
  * file that holds these bytes already nothing is changed, its mode neither.) */
 int file_replace_program(const char *path, const void *bytes, size_t length, struct err *err);
 
-/* A mapping of a whole file below the directory `root` (a descriptor). `path` must be relative and without "..", and no
- * symbolic link on the way may leave `root`: such a path is FILE_ERROR with a sentence. Unmap with file_unmap. (Who
- * truncates the file while it is mapped makes the reader fault: map strangers' files only where that is no harm.) */
+/* A whole file below the directory `root` (a descriptor), open to be read: the caller closes `fd`. `path` must be relative and
+ * without "..", and no symbolic link on the way may leave `root`: such a path is FILE_ERROR with a sentence. `st` is taken
+ * before the first byte is read. FILE_ABSENT leaves no sentence. */
+enum file_answer file_open_beneath(int root, const char *path, int *fd, struct stat *st, struct err *err);
+
+/* The digest of the bytes that the file had when it was opened, read a part at a time. FILE_ERROR as well if it became shorter
+ * meanwhile. */
+enum file_answer file_digest_beneath(int root, const char *path, struct digest *out, struct stat *st, struct err *err);
+
+/* Reads exactly `length` bytes at `offset`. false: it cannot be read there, or ends before. */
+bool file_read_at(int fd, void *to, size_t length, int64_t offset);
+
+/* Goes over `length` bytes from `offset` on, read a part at a time into memory of our own. false as file_read_at. */
+typedef void file_visit(const unsigned char *bytes, size_t length, void *context);
+bool file_each_part(int fd, int64_t offset, int64_t length, file_visit *visit, void *context);
+
+/* The same as file_open_beneath, mapped; unmap with file_unmap. (Who truncates the file while it is mapped makes the reader
+ * fault, and each store to it shows: map strangers' files only where that is no harm.) */
 struct mapping {
 	const unsigned char *data; /* NULL when length is 0 */
 	size_t length;

@@ -4,13 +4,44 @@
 
 #include <xxhash.h>
 
-struct digest digest_of(const void *bytes, size_t length)
+#include "base/err.h"
+
+static struct digest canonical(XXH128_hash_t hash)
 {
 	XXH128_canonical_t canonical;
 	struct digest digest;
 
-	XXH128_canonicalFromHash(&canonical, XXH3_128bits(bytes, length));
+	XXH128_canonicalFromHash(&canonical, hash);
 	memcpy(digest.bytes, canonical.digest, sizeof digest.bytes);
+	return digest;
+}
+
+struct digest digest_of(const void *bytes, size_t length)
+{
+	return canonical(XXH3_128bits(bytes, length));
+}
+
+/* A `struct hash` is a state of xxhash's. */
+struct hash *hash_begin(void)
+{
+	XXH3_state_t *state = XXH3_createState();
+
+	if (state == NULL || XXH3_128bits_reset(state) != XXH_OK)
+		die_no_memory();
+	return (struct hash *)state;
+}
+
+void hash_add(struct hash *hash, const void *bytes, size_t length)
+{
+	XXH3_128bits_update((XXH3_state_t *)hash, bytes, length); /* fails for NULL alone */
+}
+
+struct digest hash_end(struct hash *hash)
+{
+	XXH3_state_t *state = (XXH3_state_t *)hash;
+	struct digest digest = canonical(XXH3_128bits_digest(state));
+
+	XXH3_freeState(state);
 	return digest;
 }
 

@@ -12,6 +12,13 @@ struct digest {
 };
 
 struct digest digest_of(const void *bytes, size_t length);
+
+/* The same of bytes that come one part after the other. */
+struct hash; /* opaque */
+struct hash *hash_begin(void);
+void hash_add(struct hash *hash, const void *bytes, size_t length);
+struct digest hash_end(struct hash *hash); /* frees it */
+
 bool digest_equal(const struct digest *a, const struct digest *b);
 void digest_hex(const struct digest *digest, char hex[DIGEST_HEX]); /* 32 lower-case digits and a NUL */
 bool digest_parse(const char *hex, struct digest *digest);          /* false: not exactly 32 hex digits */

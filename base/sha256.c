@@ -1,6 +1,5 @@
 #include "base/sha256.h"
 
-#include <stdint.h>
 #include <string.h>
 
 /* FIPS 180-4, section 4.2.2: the first 32 bits of the fractional parts of the cube roots of the first 64 primes. */
@@ -13,6 +12,11 @@ static const uint32_t constants[64] = {
     0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
     0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
+
+enum { BLOCK = 64 };
+
+static const uint32_t initial[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                                    0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
 
 static uint32_t turn(uint32_t x, int by)
 {
@@ -47,23 +51,50 @@ static void add_block(uint32_t state[8], const unsigned char *block)
 		state[i] += s[i];
 }
 
+static void add_blocks(struct sha256 *sum, const unsigned char *at, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		add_block(sum->state, at + BLOCK * i);
+}
+
+void sha256_add(struct sha256 *sum, const void *bytes, size_t length)
+{
+	const unsigned char *at = bytes;
+	size_t used = sum->length % BLOCK, more = BLOCK - used < length ? BLOCK - used : length;
+
+	if (sum->length == 0)
+		memcpy(sum->state, initial, sizeof initial);
+	sum->length += length;
+	if (used > 0) {
+		memcpy(sum->last + used, at, more);
+		if (used + more < BLOCK)
+			return;
+		add_blocks(sum, sum->last, 1);
+		at += more;
+		length -= more;
+	}
+	add_blocks(sum, at, length / BLOCK);
+	if (length % BLOCK > 0)
+		memcpy(sum->last, at + (length - length % BLOCK), length % BLOCK);
+}
+
+void sha256_end(struct sha256 *sum, unsigned char out[SHA256_BYTES])
+{
+	unsigned char padding[2 * BLOCK] = {0x80};
+	uint64_t bits = sum->length * 8;
+	size_t used = sum->length % BLOCK, zeros = (size_t)(used < BLOCK - 8 ? BLOCK : 2 * BLOCK) - 8 - used;
+
+	for (int i = 0; i < 8; i++)
+		padding[zeros + (size_t)i] = (unsigned char)(bits >> (56 - 8 * i));
+	sha256_add(sum, padding, zeros + 8);
+	for (int i = 0; i < SHA256_BYTES; i++)
+		out[i] = (unsigned char)(sum->state[i / 4] >> (24 - 8 * (i % 4)));
+}
+
 void sha256_of(const void *bytes, size_t length, unsigned char out[SHA256_BYTES])
 {
-	uint32_t state[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
-			     0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-	const unsigned char *at = bytes;
-	unsigned char last[128] = {0};
-	size_t rest = length % 64, tail = rest < 56 ? 64 : 128;
+	struct sha256 sum = {.length = 0};
 
-	for (size_t i = 0; i < length / 64; i++)
-		add_block(state, at + 64 * i);
-	if (rest > 0)
-		memcpy(last, at + (length - rest), rest);
-	last[rest] = 0x80;
-	for (int i = 0; i < 8; i++)
-		last[tail - 1 - (size_t)i] = (unsigned char)((uint64_t)length * 8 >> 8 * i);
-	for (size_t i = 0; i < tail; i += 64)
-		add_block(state, last + i);
-	for (int i = 0; i < SHA256_BYTES; i++)
-		out[i] = (unsigned char)(state[i / 4] >> (24 - 8 * (i % 4)));
+	sha256_add(&sum, bytes, length);
+	sha256_end(&sum, out);
 }

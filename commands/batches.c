@@ -179,7 +179,7 @@ static void told(struct pass *pass, struct outcome *outcome)
 		forget_gone(part, outcome->file->path);
 		return;
 	}
-	if (outcome->changed) /* a change that will be, or has been, heard of: the newer text is the one to tell of */
+	if (outcome->changed && !outcome->put_back) /* a change that will be, or has been, heard of: the newer text is the one to tell of */
 		return;
 	struct word word = word_of(batch, outcome);
 

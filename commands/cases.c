@@ -82,12 +82,11 @@ static const struct rule *make_rules(const struct maker *m, const struct op_case
 	return rules;
 }
 
-/* By the path that the workload names, or the one that it was put at. */
+/* By the path that the workload names. */
 static const struct blob *find_blob(const struct maker *m, const char *path)
 {
 	for (int i = 0; i < m->blob_count; i++)
-		if (strcmp(m->blobs[i].path, path) == 0 ||
-		    (m->blobs[i].file != NULL && strcmp(m->blobs[i].file, path) == 0))
+		if (strcmp(m->blobs[i].path, path) == 0)
 			return &m->blobs[i];
 	return NULL;
 }
@@ -108,7 +107,7 @@ static void input_field(struct maker *m, struct fields *fields, const char *name
 		field_printf(fields, m->arena, tag, "scalar %d %.17g", (int)source->scalar_kind, source->number);
 		return;
 	case SOURCE_SAFETENSORS:
-		digest_hex(&find_blob(m, source->path)->content, hex);
+		digest_hex(&source->content, hex);
 		field_printf(fields, m->arena, tag, "tensor '%s' of a safetensors file with content %s", source->tensor_key, hex);
 		return;
 	}
@@ -225,7 +224,7 @@ static void data_constraints(struct maker *m, struct job *job)
 	job->constraints = texts;
 }
 
-/* Where the judge finds the tensors: as the workload names them, but for those that were put elsewhere. */
+/* What the judge has to find, and where: as the workload names it, but for what was put elsewhere. */
 static const struct input_source *placed_inputs(struct maker *m, const struct input_source *inputs)
 {
 	struct input_source *placed = arena_array(m->arena, (size_t)m->definition->input_count, sizeof *placed);
@@ -235,10 +234,12 @@ static const struct input_source *placed_inputs(struct maker *m, const struct in
 		const struct blob *blob = inputs[i].kind == SOURCE_SAFETENSORS ? find_blob(m, inputs[i].path) : NULL;
 
 		placed[i] = inputs[i];
-		if (blob != NULL && blob->file != NULL) {
+		if (blob == NULL)
+			continue;
+		placed[i].content = blob->content;
+		if (blob->file != NULL)
 			placed[i].path = blob->file;
-			any = true;
-		}
+		any = true;
 	}
 	return any ? placed : inputs;
 }

@@ -302,7 +302,7 @@ static void blob_problem(struct blob *blob, enum safetensors_answer answer, cons
 		blob->bad = sentence;
 }
 
-/* Maps, checks and hashes a blob, and notes what was seen. */
+/* Reads, checks and hashes a blob, and notes what was seen. */
 static void read_blob(struct contents *contents, struct blob *blob, struct arena *arena)
 {
 	struct safetensors file;
@@ -315,12 +315,17 @@ static void read_blob(struct contents *contents, struct blob *blob, struct arena
 		blob_problem(blob, answer, &err, arena);
 		return;
 	}
-	blob->content = digest_of(file.mapping.data, file.mapping.length);
-	blob->stat = entry.seen.stat = file_stat_of(&file.mapping.st);
-	blob->read_ns = entry.seen.read_ns = reading_time(&reading, &file.mapping.st);
+	bool whole = safetensors_digest(&file, &blob->content, NULL);
+
+	blob->stat = entry.seen.stat = file_stat_of(&file.st);
+	blob->read_ns = entry.seen.read_ns = reading_time(&reading, &file.st);
+	safetensors_close(&file);
+	if (!whole) {
+		blob->missing = arena_printf(arena, "%s: cannot read it, or it became shorter meanwhile", blob->path);
+		return;
+	}
 	entry.seen.content = blob->content;
 	keep_other_side(contents, look_at_path(contents, blob->path), &entry.seen);
-	safetensors_close(&file);
 	contents_note(contents, &entry);
 }
 
@@ -349,8 +354,8 @@ static struct blob disk_blob(struct contents *contents, const char *path, struct
 static bool disk_holds(const struct contents *contents, const char *path, const struct digest *content,
 		       struct file_seen *seen)
 {
-	struct mapping mapping;
 	const struct file_seen *earlier = look_at_path(contents, path);
+	struct digest now;
 	struct stat st;
 
 	if (earlier != NULL && digest_equal(&earlier->content, content) &&
@@ -361,13 +366,10 @@ static bool disk_holds(const struct contents *contents, const char *path, const 
 	}
 	struct reading reading = reading_begins(contents->dataset->fd, path);
 
-	if (file_map_beneath(contents->dataset->fd, path, &mapping, NULL) != FILE_OK)
+	if (file_digest_beneath(contents->dataset->fd, path, &now, &st, NULL) != FILE_OK)
 		return false;
-	seen->stat = file_stat_of(&mapping.st);
-	seen->read_ns = reading_time(&reading, &mapping.st);
-	struct digest now = digest_of(mapping.data, mapping.length);
-
-	file_unmap(&mapping);
+	seen->stat = file_stat_of(&st);
+	seen->read_ns = reading_time(&reading, &st);
 	return digest_equal(&now, content);
 }
 
@@ -396,7 +398,7 @@ static void hash_staged(struct contents *contents, struct blob *blob, const stru
 		blob->bad = arena_string(arena, err.text);
 		return;
 	}
-	blob->content = entry.seen.content = digest_of(bytes->data, bytes->length);
+	blob->content = entry.seen.content = bytes->content;
 	keep_other_side(contents, look_at_path(contents, blob->path), &entry.seen);
 	contents_note(contents, &entry);
 }

@@ -217,7 +217,7 @@ int outcome_make_cases(struct outcome *outcome, struct buf *definition, struct b
 	return 0;
 }
 
-bool outcome_tensors_unchanged(const struct outcome *outcome)
+static bool tensors_unchanged(const struct outcome *outcome)
 {
 	for (int i = 0; i < outcome->blob_count; i++)
 		if (outcome->blobs[i].missing == NULL && outcome->blobs[i].bad == NULL &&
@@ -235,7 +235,7 @@ bool outcome_unchanged(const struct outcome *outcome)
 	if (outcome->workload != NULL &&
 	    !contents_unchanged(contents, outcome->workload, &outcome->workload_look.seen.content))
 		return false;
-	return outcome_tensors_unchanged(outcome);
+	return tensors_unchanged(outcome);
 }
 
 /* Would the next run come to the same answer from contents alone? */

@@ -19,10 +19,9 @@ bool outcome_from_recall(struct outcome *outcome);
 /* Parses what outcome_look read, and makes the cases. -1 with a sentence: the definition is invalid. */
 int outcome_make_cases(struct outcome *outcome, struct buf *definition, struct buf *workload, struct err *err);
 
-/* Do the definition, its workload file and its blobs still hold what was hashed, and did the blobs at no time hold
- * anything else? The blobs alone are what verdicts of its cases rest on: the texts were handed over with them. */
+/* Do the definition, its workload file and its blobs still hold what was hashed, as far as their stat tells at all times?
+ * Verdicts are on what was hashed in any case; whether that is what stands there is another question. */
 bool outcome_unchanged(const struct outcome *outcome);
-bool outcome_tensors_unchanged(const struct outcome *outcome);
 
 /* Notes what was seen of its files, with a summary if the next run would come to the same answer from contents alone.
  */

@@ -232,13 +232,25 @@ static void tell(struct outcome *outcome)
 		outcome->pass->told(outcome->pass, outcome);
 }
 
+/* Did a case find tensors in a file that are not those which were hashed? They may be back by now. */
+static bool met_others(const struct outcome *outcome)
+{
+	for (int i = 0; i < outcome->case_count; i++)
+		if (outcome->cases[i].verdict != NULL && outcome->cases[i].verdict->reason == REASON_CHANGED)
+			return true;
+	return false;
+}
+
 static void finish_outcome(struct outcome *outcome)
 {
 	bool ran = outcome->started > 0;
 
 	outcome->seconds = ran ? seconds_now() - outcome->started : 0;
-	if (ran && !outcome_unchanged(outcome)) {
+	bool stands = !ran || outcome_unchanged(outcome);
+
+	if (!stands || (ran && met_others(outcome))) {
 		outcome->changed = true;
+		outcome->put_back = stands;
 		for (int i = 0; i < outcome->case_count; i++)
 			outcome->cases[i].kept = outcome->cases[i].kept && outcome->cases[i].cached;
 	}
@@ -381,8 +393,13 @@ static void board_anew(const struct passenger *who, const struct digest *subject
 		run_promoted(who);
 }
 
-/* What ran read its tensors from files of its own definition. Have they changed meanwhile, nobody knows which ones it
- * was that the verdict is on; it is told of that definition, which is told as changed, and of no other. */
+/* Did the case run on what its subject says? The judge uses no other tensors than those that were hashed. Where files of a
+ * definition have others now, or none, that is told of this definition and of no other with equal tensors. */
+static bool is_on_subject(const struct verdict *verdict)
+{
+	return verdict->reason != REASON_CHANGED && verdict->reason != REASON_MISSING_BLOB;
+}
+
 static void take_result(struct pass *pass, const struct pool_result *result)
 {
 	const struct outcome *outcome = result->owner;
@@ -394,7 +411,7 @@ static void take_result(struct pass *pass, const struct pool_result *result)
 			subject = outcome->cases[i].test->subject;
 			who = flight_land(pass->flights, &subject);
 		}
-	bool holds = who != NULL && (who->next == NULL || outcome_tensors_unchanged(outcome));
+	bool holds = is_on_subject(result->verdict);
 
 	for (bool ran = true; who != NULL; who = who->next, ran = false)
 		if (holds || who->outcome == outcome)

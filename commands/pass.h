@@ -84,6 +84,7 @@ struct outcome {
 	bool from_summary;
 	bool recalled;        /* from that of an earlier time (commands/recall.h): `latest` of its cases is another content's */
 	bool changed;         /* a file changed while it ran: nothing was kept */
+	bool put_back;        /* and changed back, without a trace: nobody will hear of it */
 	const char *outside;  /* NULL, or the sentence why no verdict on it counts later: it may depend on more than its text */
 	bool waiting;         /* for the pool; false: final */
 	bool elsewhere;       /* every case of it belongs to another shard */

@@ -360,23 +360,50 @@ static bool read_pointer(const struct buf *text, char hex[2 * SHA256_BYTES + 1],
 	return true;
 }
 
-/* Maps the file if it is what the pointer states. */
-static bool map_stated(int folder, const char *path, const char *hex, size_t size, struct mapping *out)
+/* A file as LFS names it, and as we do. */
+struct both {
+	struct sha256 sum;
+	struct hash *hash;
+};
+
+static void add_to_both(const unsigned char *bytes, size_t length, void *context)
 {
+	struct both *both = context;
+
+	sha256_add(&both->sum, bytes, length);
+	hash_add(both->hash, bytes, length);
+}
+
+/* Does the file hold what the pointer states? Others may write to it meanwhile: `content` is the digest of the very
+ * bytes of which that is true. */
+static bool holds_stated(int fd, int64_t size, const char *hex, struct digest *content)
+{
+	struct both both = {.hash = hash_begin()};
+	bool read = file_each_part(fd, 0, size, add_to_both, &both);
 	unsigned char digest[SHA256_BYTES];
 	char found[2 * SHA256_BYTES + 1];
 
-	if (file_map_beneath(folder, path, out, NULL) != FILE_OK)
+	*content = hash_end(both.hash);
+	sha256_end(&both.sum, digest);
+	for (int i = 0; i < SHA256_BYTES; i++)
+		snprintf(found + 2 * i, 3, "%02x", digest[i]);
+	return read && strcmp(found, hex) == 0;
+}
+
+/* Maps the file if it is what the pointer states. */
+static bool map_stated(int folder, const char *path, const char *hex, size_t size, struct staged_blob *out)
+{
+	struct stat st;
+	int fd;
+
+	if (file_open_beneath(folder, path, &fd, &st, NULL) != FILE_OK)
 		return false;
-	if (out->length == size) {
-		sha256_of(out->data, out->length, digest);
-		for (int i = 0; i < SHA256_BYTES; i++)
-			snprintf(found + 2 * i, 3, "%02x", digest[i]);
-		if (strcmp(found, hex) == 0)
-			return true;
-	}
-	file_unmap(out);
-	return false;
+	bool holds = (uintmax_t)st.st_size == size && holds_stated(fd, st.st_size, hex, &out->content);
+
+	close(fd);
+	if (holds)
+		holds = file_map_beneath(folder, path, &out->mapping, NULL) == FILE_OK;
+	return holds;
 }
 
 /* In the working tree, else where LFS keeps what it has fetched. */
@@ -384,13 +411,13 @@ static int map_pointer(struct staged *staged, const char *path, const char *hex,
 		       struct err *err)
 {
 	char kept[2 * SHA256_BYTES + 32];
-	bool found = map_stated(staged->dataset->fd, path, hex, size, &out->mapping);
+	bool found = map_stated(staged->dataset->fd, path, hex, size, out);
 
 	if (!found) {
 		int common = open(staged->repository.common, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 		snprintf(kept, sizeof kept, "lfs/objects/%.2s/%.2s/%s", hex, hex + 2, hex);
-		found = common >= 0 && map_stated(common, kept, hex, size, &out->mapping);
+		found = common >= 0 && map_stated(common, kept, hex, size, out);
 		if (common >= 0)
 			close(common);
 	}
@@ -420,6 +447,7 @@ int staged_blob(struct staged *staged, const char *path, const struct object_nam
 		return map_pointer(staged, path, hex, size, out, err);
 	out->data = (const unsigned char *)out->bytes.data;
 	out->length = out->bytes.length;
+	out->content = digest_of(out->data, out->length);
 	return 0;
 }
 

@@ -44,6 +44,7 @@ bool staged_changes(struct staged *staged, const char *path);
 struct staged_blob {
 	const unsigned char *data;
 	size_t length;
+	struct digest content;	/* of what was held to the pointer, or to git's name; a mapping may show others by now */
 	struct buf bytes;	/* owned; or */
 	struct mapping mapping; /* owned */
 };

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/json.h"
 
@@ -30,8 +31,7 @@ struct extent {
 struct reader {
 	struct json_text text; /* the header */
 	struct arena *arena;
-	const unsigned char *data; /* behind the header */
-	int64_t bytes;
+	int64_t begin, bytes;  /* of the data, behind the header */
 	struct safetensor *tensors;
 	struct extent *extents;
 	int count;
@@ -105,7 +105,7 @@ static int read_offsets(struct reader *r, const struct json_step *tensor, const 
 		return json_error_at(&r->text, &at, r->err,
 		                     "expected offsets %lld bytes apart, as dtype and shape say, found %lld",
 		                     (long long)out->bytes, (long long)(extent->end - extent->begin));
-	out->data = r->data + extent->begin;
+	out->begin = r->begin + extent->begin;
 	return 0;
 }
 
@@ -202,12 +202,12 @@ static uint64_t header_length(const unsigned char *data)
 	return length;
 }
 
-int safetensors_parse(const char *path, const unsigned char *data, size_t length, struct arena *arena,
-                      struct safetensors *out, struct err *err)
+/* Bytes of length field and header of a file that begins with `data`, of which as many lie there as such a field has, or all.
+ * -1 with a sentence. */
+static int64_t head_length(const char *path, const unsigned char *data, size_t length, struct err *err)
 {
 	uint64_t header = length < LENGTH_BYTES ? 0 : header_length(data);
 
-	*out = (struct safetensors){0};
 	if (length < LENGTH_BYTES)
 		return err_set(
 		    err, "%s: expected a safetensors file, found %zu bytes, fewer than the %d of its length field",
@@ -218,14 +218,21 @@ int safetensors_parse(const char *path, const unsigned char *data, size_t length
 	if (header > length - LENGTH_BYTES)
 		return err_set(err, "%s: expected a safetensors header of %llu bytes, found a file of %zu", path,
 		               (unsigned long long)header, length);
+	return (int64_t)header + LENGTH_BYTES;
+}
+
+/* `head`: the first bytes of a file of `length`. */
+static int parse_head(const char *path, const unsigned char *data, int64_t head, size_t length, struct arena *arena,
+                      struct safetensors *out, struct err *err)
+{
 	struct reader r = {
 	    .text = {.name = arena_printf(arena, "%s (header)", path),
 	             .text = (const char *)data + LENGTH_BYTES,
-	             .length = (size_t)header,
+	             .length = (size_t)head - LENGTH_BYTES,
 	             .first_line = 1},
 	    .arena = arena,
-	    .data = data + LENGTH_BYTES + header,
-	    .bytes = (int64_t)(length - LENGTH_BYTES - (size_t)header),
+	    .begin = head,
+	    .bytes = (int64_t)length - head,
 	    .err = err,
 	};
 	cJSON *json = json_parse(&r.text, err);
@@ -236,6 +243,15 @@ int safetensors_parse(const char *path, const unsigned char *data, size_t length
 
 	cJSON_Delete(json);
 	return wrong;
+}
+
+int safetensors_parse(const char *path, const unsigned char *data, size_t length, struct arena *arena,
+                      struct safetensors *out, struct err *err)
+{
+	int64_t head = head_length(path, data, length, err);
+
+	*out = (struct safetensors){.fd = -1};
+	return head < 0 ? -1 : parse_head(path, data, head, length, arena, out, err);
 }
 
 /* --- files --------------------------------------------------------------------------------------------------- */
@@ -253,10 +269,10 @@ static const char *fetch_command(struct arena *arena, const char *path)
 	return arena_printf(arena, "git lfs pull --include \"%s\"", quoted);
 }
 
-static bool is_pointer(const struct mapping *mapping)
+static bool is_pointer(const struct buf *head)
 {
-	return mapping->length >= sizeof pointer_line - 1 &&
-	       memcmp(mapping->data, pointer_line, sizeof pointer_line - 1) == 0;
+	return head->length >= sizeof pointer_line - 1 &&
+	       memcmp(head->data, pointer_line, sizeof pointer_line - 1) == 0;
 }
 
 static const char *without_dot(const char *path)
@@ -267,28 +283,49 @@ static const char *without_dot(const char *path)
 	return path;
 }
 
-static enum safetensors_answer parse_mapping(const char *path, struct mapping mapping, struct arena *arena,
-                                             struct safetensors *out, struct err *err)
+/* `head` gets the file's first bytes, up to this length. */
+static bool read_head(const struct safetensors *file, size_t length, struct buf *head)
 {
-	if (is_pointer(&mapping)) {
+	size_t there = head->length;
+
+	if (length <= there)
+		return true;
+	buf_reserve(head, length - there);
+	head->length = length;
+	return file_read_at(file->fd, head->data + there, length - there, (int64_t)there);
+}
+
+/* Length and header are told from the same bytes, which stay in `head`. */
+static enum safetensors_answer parse_open(const char *path, struct arena *arena, struct safetensors *out, struct err *err)
+{
+	size_t length = (size_t)out->st.st_size, first = sizeof pointer_line - 1;
+	struct buf *head = &out->head;
+	int64_t bytes;
+
+	if (!read_head(out, length < first ? length : first, head))
+		return err_set(err, "%s: cannot read it, or it became shorter", path);
+	if (is_pointer(head)) {
 		err_set(err, "%s: a Git LFS pointer stands here instead of the tensors; fetch them with: %s", path,
 		        fetch_command(arena, path));
 		return SAFETENSORS_POINTER;
 	}
-	if (safetensors_parse(path, mapping.data, mapping.length, arena, out, err) != 0)
+	bytes = head_length(path, (const unsigned char *)head->data, length, err);
+	if (bytes < 0)
 		return SAFETENSORS_ERROR;
-	out->mapping = mapping;
-	return SAFETENSORS_OK;
+	if (!read_head(out, (size_t)bytes, head))
+		return err_set(err, "%s: cannot read it, or it became shorter", path);
+	head->length = (size_t)bytes; /* what else was read belongs to the tensors, and is read with them */
+	int rc = parse_head(path, (const unsigned char *)head->data, bytes, length, arena, out, err);
+
+	return rc != 0 ? SAFETENSORS_ERROR : SAFETENSORS_OK;
 }
 
 enum safetensors_answer safetensors_open(int root, const char *path, struct arena *arena, struct safetensors *out,
                                          struct err *err)
 {
-	struct mapping mapping;
-
-	*out = (struct safetensors){0};
+	*out = (struct safetensors){.fd = -1};
 	path = without_dot(path);
-	enum file_answer found = file_map_beneath(root, path, &mapping, err);
+	enum file_answer found = file_open_beneath(root, path, &out->fd, &out->st, err);
 
 	if (found == FILE_ABSENT) {
 		err_set(err, "%s: there is no such file; if it is kept in Git LFS, fetch it with: %s", path,
@@ -297,10 +334,10 @@ enum safetensors_answer safetensors_open(int root, const char *path, struct aren
 	}
 	if (found != FILE_OK)
 		return SAFETENSORS_ERROR;
-	enum safetensors_answer answer = parse_mapping(path, mapping, arena, out, err);
+	enum safetensors_answer answer = parse_open(path, arena, out, err);
 
 	if (answer != SAFETENSORS_OK)
-		file_unmap(&mapping);
+		safetensors_close(out);
 	return answer;
 }
 
@@ -318,6 +355,75 @@ const struct safetensor *safetensors_find(const struct safetensors *file, const 
 
 void safetensors_close(struct safetensors *file)
 {
-	file_unmap(&file->mapping);
-	*file = (struct safetensors){0};
+	if (file->fd >= 0)
+		close(file->fd);
+	buf_free(&file->head);
+	*file = (struct safetensors){.fd = -1};
+}
+
+/* --- digests ------------------------------------------------------------------------------------------------- */
+
+static int compare_places(const void *a, const void *b)
+{
+	const struct safetensor *left = *(const struct safetensor *const *)a, *right = *(const struct safetensor *const *)b;
+
+	if (left->begin != right->begin)
+		return left->begin < right->begin ? -1 : 1;
+	return (left->bytes > right->bytes) - (left->bytes < right->bytes); /* empty ones first */
+}
+
+/* The walk through a file: its tensors lie side by side, so each byte behind the header is one tensor's. */
+struct walk {
+	const struct safetensors *file;
+	struct hash *whole, *part; /* part NULL: nobody asks */
+	int64_t at;
+};
+
+static void hash_both(const unsigned char *bytes, size_t length, void *context)
+{
+	const struct walk *walk = context;
+
+	hash_add(walk->whole, bytes, length);
+	if (walk->part != NULL)
+		hash_add(walk->part, bytes, length);
+}
+
+/* The next `bytes` of the file. `digest`, if not NULL, gets theirs. */
+static bool walk_over(struct walk *walk, int64_t bytes, struct digest *digest)
+{
+	walk->part = digest != NULL ? hash_begin() : NULL;
+	bool read = file_each_part(walk->file->fd, walk->at, bytes, hash_both, walk);
+
+	walk->at += bytes;
+	if (walk->part != NULL)
+		*digest = hash_end(walk->part);
+	return read;
+}
+
+static bool walk_tensors(struct walk *walk, struct digest *tensors)
+{
+	const struct safetensors *file = walk->file;
+	const struct safetensor **places = calloc((size_t)file->count + 1, sizeof *places);
+	bool read = true;
+
+	if (places == NULL)
+		die_no_memory();
+	for (int i = 0; i < file->count; i++)
+		places[i] = &file->tensors[i];
+	qsort(places, (size_t)file->count, sizeof *places, compare_places);
+	for (int i = 0; read && i < file->count; i++)
+		read = walk_over(walk, places[i]->bytes, &tensors[places[i] - file->tensors]);
+	free(places);
+	return read;
+}
+
+bool safetensors_digest(const struct safetensors *file, struct digest *content, struct digest *tensors)
+{
+	struct walk walk = {.file = file, .whole = hash_begin(), .at = (int64_t)file->head.length};
+
+	hash_add(walk.whole, file->head.data, file->head.length);
+	bool read = tensors != NULL ? walk_tensors(&walk, tensors) : walk_over(&walk, file->st.st_size - walk.at, NULL);
+
+	*content = hash_end(walk.whole);
+	return read;
 }

@@ -38,6 +38,7 @@ static const char *const reason_names[REASON_COUNT] = {
     [REASON_OUT_OF_BOUNDS] = "out_of_bounds",
     [REASON_NOT_CACHED] = "not_cached",
     [REASON_UNSUPPORTED_DTYPE] = "unsupported_dtype",
+    [REASON_CHANGED] = "changed",
 };
 
 const char *status_name(enum status status)

@@ -39,6 +39,7 @@ enum reason {
 	/* skipped */
 	REASON_NOT_CACHED = 18, /* --cached-only, and no verdict is stored */
 	REASON_UNSUPPORTED_DTYPE = 19, /* the reference cannot be run in float64, where its gradients would be held finer */
+	REASON_CHANGED = 20, /* a tensor file did not hold any more what was hashed */
 	REASON_COUNT
 };
 

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/hash.h"
 #include "dataset/definition.h"
 
 enum {
@@ -29,6 +30,7 @@ struct input_source {
 	double number;                /* SCALAR_FLOAT, and the value of the others too (rounded beyond 2^53) */
 	const char *path; /* SOURCE_SAFETENSORS: relative to the root, never leaves it lexically, without "./" */
 	const char *tensor_key;
+	struct digest content; /* of that file as a whole, once it has been looked at; zeros before */
 };
 
 struct workload {

@@ -7,11 +7,13 @@
 
 #include "kernels/library.h"
 #include "workers/shared.h"
+#include "workers/tensors.h"
 
 struct court {
 	const char *device_name; /* "cpu", "cuda:0" */
 	struct device *device;
 	const struct kernels *kernels;
+	struct tensors *tensors; /* owned by the judge: what is known of files of tensors */
 	struct shared shared;    /* with the runner's child */
 	struct shared stand;     /* with the provider, which must not see what a reference can write to */
 	int64_t wish;            /* bytes of the largest case of this definition, so that the arena is made once */

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "dataset/constraint.h"
-#include "dataset/safetensors.h"
 #include "kernels/number.h"
 #include "workers/say.h"
 
@@ -59,35 +58,38 @@ static int check_blob(const struct op_arg *arg, const struct input_source *sourc
 	return same ? 0 : rule(ruling, STATUS_INVALID, REASON_NONE);
 }
 
-static int fill_from_file(struct device *device, int root, const struct op_arg *arg, const struct input_source *source,
-                          struct tensor *out, struct ruling *ruling)
+static int rule_tensors(struct ruling *ruling, enum tensors_answer answer)
 {
-	struct arena arena = {0};
-	struct safetensors file = {0};
-	const struct safetensor *found;
-	int rc;
-
-	switch (safetensors_open(root, source->path, &arena, &file, &ruling->why)) {
-	case SAFETENSORS_OK:
-		found = safetensors_find(&file, source->tensor_key);
-		rc = check_blob(arg, source, found, out, ruling);
-		if (rc == 0 && device->calls->upload(device, out->data, found->data, found->bytes, &ruling->why) != 0)
-			rc = rule(ruling, STATUS_ERROR, REASON_GROUND_TRUTH);
-		safetensors_close(&file);
-		break;
-	case SAFETENSORS_MISSING:
-	case SAFETENSORS_POINTER:
-		rc = rule(ruling, STATUS_SKIPPED, REASON_MISSING_BLOB);
-		break;
+	switch (answer) {
+	case TENSORS_OK:
+		return 0;
+	case TENSORS_MISSING:
+		return rule(ruling, STATUS_SKIPPED, REASON_MISSING_BLOB);
+	case TENSORS_CHANGED:
+		return rule(ruling, STATUS_SKIPPED, REASON_CHANGED);
 	default:
-		rc = rule(ruling, STATUS_INVALID, REASON_NONE);
+		return rule(ruling, STATUS_ERROR, REASON_GROUND_TRUTH);
 	}
-	arena_free(&arena);
-	return rc;
 }
 
-static int fill_from_blob(struct device *device, const struct job *job, int input, struct tensor *out,
-                          struct ruling *ruling)
+static int fill_from_file(struct device *device, struct tensors *tensors, int root, const struct op_arg *arg,
+                          const struct input_source *source, struct tensor *out, struct ruling *ruling)
+{
+	const struct safetensors *content;
+	enum tensors_answer answer =
+	    tensors_content(tensors, root, source->path, &source->content, &content, &ruling->why);
+
+	if (answer != TENSORS_OK)
+		return rule_tensors(ruling, answer);
+	const struct safetensor *found = safetensors_find(content, source->tensor_key);
+
+	if (check_blob(arg, source, found, out, ruling) != 0)
+		return -1;
+	return rule_tensors(ruling, tensors_upload(tensors, root, source->path, found, device, out->data, &ruling->why));
+}
+
+static int fill_from_blob(struct device *device, struct tensors *tensors, const struct job *job, int input,
+                          struct tensor *out, struct ruling *ruling)
 {
 	int root = open(job->root, O_PATH | O_DIRECTORY | O_CLOEXEC), rc;
 
@@ -95,7 +97,7 @@ static int fill_from_blob(struct device *device, const struct job *job, int inpu
 		err_errno(&ruling->why, "%s cannot be opened", job->root);
 		return rule(ruling, STATUS_SKIPPED, REASON_MISSING_BLOB);
 	}
-	rc = fill_from_file(device, root, &job->problem.inputs[input], &job->inputs[input], out, ruling);
+	rc = fill_from_file(device, tensors, root, &job->problem.inputs[input], &job->inputs[input], out, ruling);
 	close(root);
 	return rc;
 }
@@ -117,14 +119,14 @@ static int fill_from_scalar(struct device *device, const struct job *job, int in
 	return 0;
 }
 
-static int fill_one(struct device *device, const struct job *job, const struct op *op, const struct op_case *c,
-                    int input, struct tensor *out, struct ruling *ruling)
+static int fill_one(struct device *device, struct tensors *tensors, const struct job *job, const struct op *op,
+                    const struct op_case *c, int input, struct tensor *out, struct ruling *ruling)
 {
 	/* A probing case is the family's own: the workload's files do not fit its axes. */
 	enum source_kind kind = c->probe ? SOURCE_RANDOM : job->inputs[input].kind;
 
 	if (kind == SOURCE_SAFETENSORS)
-		return fill_from_blob(device, job, input, out, ruling);
+		return fill_from_blob(device, tensors, job, input, out, ruling);
 	if (kind == SOURCE_SCALAR)
 		return fill_from_scalar(device, job, input, out, ruling);
 	if (device->calls->fill(device, op, c, input, out, &ruling->why) == 0)
@@ -144,13 +146,13 @@ static int ask_about_axes(const struct job *job, const struct op *op, const stru
 	return op->check(c, nothing, &ruling->why) == 0 ? 0 : rule(ruling, STATUS_INVALID, REASON_NONE);
 }
 
-int given_fill(struct device *device, const struct job *job, const struct op *op, const struct op_case *c,
-               struct tensor *in, struct ruling *ruling)
+int given_fill(struct device *device, struct tensors *tensors, const struct job *job, const struct op *op,
+               const struct op_case *c, struct tensor *in, struct ruling *ruling)
 {
 	if (op != NULL && op->check != NULL && !c->probe && ask_about_axes(job, op, c, in, ruling) != 0)
 		return -1;
 	for (int i = 0; i < job->problem.input_count; i++)
-		if (in[i].data != NULL && fill_one(device, job, op, c, i, &in[i], ruling) != 0)
+		if (in[i].data != NULL && fill_one(device, tensors, job, op, c, i, &in[i], ruling) != 0)
 			return -1;
 	return 0;
 }

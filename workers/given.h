@@ -8,6 +8,7 @@
 #include "dataset/workload.h"
 #include "kernels/device.h"
 #include "workers/job.h"
+#include "workers/tensors.h"
 
 struct ruling {
 	enum status status;
@@ -19,9 +20,10 @@ struct ruling {
 struct input_source given_scalar(const struct job *job, const struct op *op, const struct op_case *c, int input);
 
 /* Fills every tensor of `in` that has data (device memory of the right size), unless the family finds no sense in the
- * axes (op.check, with nothing at hand). `op` NULL: generic values. 0; or -1 with the ruling. */
-int given_fill(struct device *device, const struct job *job, const struct op *op, const struct op_case *c,
-               struct tensor *in, struct ruling *ruling);
+ * axes (op.check, with nothing at hand). What the job has from files is of the contents that it says, or the ruling is
+ * `changed`. `op` NULL: generic values. 0; or -1 with the ruling. */
+int given_fill(struct device *device, struct tensors *tensors, const struct job *job, const struct op *op,
+               const struct op_case *c, struct tensor *in, struct ruling *ruling);
 
 /* The inputs that the case leaves out: bit i for input i, as op_case.absent has it. */
 uint32_t given_absent(const struct job *job);

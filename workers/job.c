@@ -186,6 +186,7 @@ static void write_sources(struct buf *out, const struct job *job)
 	buf_text(out, ",\"sources\":[");
 	for (int i = 0; i < job->problem.input_count; i++) {
 		const struct input_source *source = &job->inputs[i];
+		char hex[DIGEST_HEX];
 
 		buf_printf(out, "%s{\"kind\":%d", i > 0 ? "," : "", (int)source->kind);
 		if (source->kind == SOURCE_SCALAR) {
@@ -195,6 +196,8 @@ static void write_sources(struct buf *out, const struct job *job)
 		if (source->kind == SOURCE_SAFETENSORS) {
 			write_text(out, "path", source->path);
 			write_text(out, "tensor_key", source->tensor_key);
+			digest_hex(&source->content, hex);
+			write_text(out, "content", hex);
 		}
 		buf_text(out, "}");
 	}
@@ -429,6 +432,8 @@ static void read_source(struct reader *at, const cJSON *json, struct input_sourc
 	if (source->kind == SOURCE_SAFETENSORS) {
 		source->path = need_text(at, json, "path");
 		source->tensor_key = need_text(at, json, "tensor_key");
+		if (!digest_parse(need_text(at, json, "content"), &source->content))
+			wrong(at, "content");
 	}
 }
 

@@ -1,5 +1,6 @@
 /* job - one case as the judge is told it: everything needed to make its inputs, its ground truth and its bounds. One
- * JSON object; nothing in it points into the cache or the dataset but the blobs that its inputs name. */
+ * JSON object; nothing in it points into the cache or the dataset but the blobs that its inputs
+ * name, each with the digest of what it must hold. */
 #ifndef REFTEST_WORKERS_JOB_H
 #define REFTEST_WORKERS_JOB_H
 

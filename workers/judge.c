@@ -228,6 +228,7 @@ static int judge_case_by_case(struct judge *judge, const char *device_name)
 	judge->court.kernels = &judge->kernels;
 	judge->court.device_name = device_name;
 	judge->court.keep = kept_inputs();
+	judge->court.tensors = tensors_new();
 	judge->court.device = open_device(&judge->kernels, device_name, &err);
 	if (judge->court.device == NULL) {
 		write_refused(&out, &err);
@@ -244,6 +245,7 @@ static int judge_case_by_case(struct judge *judge, const char *device_name)
 		court_renew(&judge->court);
 		judge->court.device->calls->close(judge->court.device);
 	}
+	tensors_free(judge->court.tensors);
 	buf_free(&out);
 	channel_close(&judge->channel);
 	return status;

@@ -279,6 +279,7 @@ static bool worth_keeping(const struct result *result, const struct verdict *ver
 	switch (verdict->reason) {
 	case REASON_MEMORY:
 	case REASON_MISSING_BLOB:
+	case REASON_CHANGED:
 	case REASON_UNSUPPORTED_DEVICE:
 	case REASON_CRASHED:
 	case REASON_TIMEOUT:

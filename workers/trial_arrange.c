@@ -174,7 +174,7 @@ int trial_hold_inputs(struct trial *trial, struct round *round)
 	if (memory != NULL) {
 		place_inputs(trial, round, memory);
 		trial->held[contents] =
-		    given_fill(trial->device, trial->job, trial->op, &round->c, round->in, &ruling) == 0;
+		    given_fill(trial->device, trial->court->tensors, trial->job, trial->op, &round->c, round->in, &ruling) == 0;
 	}
 	if (!trial->held[contents])
 		trial_decide(trial, ruling.status, ruling.reason, arena_string(&trial->arena, ruling.why.text));

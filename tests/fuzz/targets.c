@@ -301,7 +301,7 @@ static bool feed_safetensors(const struct input *input)
 	for (int i = 0; valid && i < out.count; i++) {
 		const struct safetensor *t = &out.tensors[i];
 
-		hold(input, t->bytes >= 0 && t->data >= bytes + 8 && t->bytes <= bytes + length - t->data,
+		hold(input, t->bytes >= 0 && t->begin >= 8 && t->bytes <= (int64_t)length - t->begin,
 		     "data lies in the file");
 		hold(input, safetensors_find(&out, t->name) == t, "each tensor is found");
 	}

@@ -341,7 +341,7 @@ static int fill(struct side *side, const struct draw *d)
 {
 	struct ruling ruling = {.why = {""}};
 
-	if (given_fill(side->device, &d->job, d->subject->entry->op, &d->c, side->in, &ruling) == 0)
+	if (given_fill(side->device, NULL, &d->job, d->subject->entry->op, &d->c, side->in, &ruling) == 0)
 		return 0;
 	return tell("%s: %s: %s", d->text, side->device->calls->class_name(side->device), ruling.why.text);
 }

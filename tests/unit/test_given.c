@@ -22,6 +22,7 @@ struct scene {
 	struct job job;
 	struct tensor in[MAX_INPUTS];
 	struct device *device;
+	struct tensors *tensors;
 	char root[32];
 };
 
@@ -44,21 +45,24 @@ static void build_problem(struct built *b)
 	add_output(b, "output", DTYPE_BFLOAT16, "batch_size heads head_dim");
 }
 
-/* A safetensors file that holds `indices`. */
-static void write_blob(const struct scene *s, const int32_t *indices)
+/* A safetensors file that holds `indices`, written over what was there. Gives its digest. */
+static struct digest write_blob(const struct scene *s, const int32_t *indices)
 {
 	static const char header[] = "{\"i\":{\"dtype\":\"I32\",\"shape\":[4],\"data_offsets\":[0,16]}}";
 	uint64_t length = sizeof header - 1;
+	unsigned char all[8 + sizeof header - 1 + INDICES * sizeof *indices];
 	char path[64];
 	FILE *out;
 
 	snprintf(path, sizeof path, "%s/blob.safetensors", s->root);
 	out = fopen(path, "wb");
 	assert_non_null(out);
-	assert_int_equal(fwrite(&length, 8, 1, out), 1);
-	assert_int_equal(fwrite(header, length, 1, out), 1);
-	assert_int_equal(fwrite(indices, sizeof *indices, INDICES, out), INDICES);
+	memcpy(all, &length, 8);
+	memcpy(all + 8, header, length);
+	memcpy(all + 8 + length, indices, INDICES * sizeof *indices);
+	assert_int_equal(fwrite(all, sizeof all, 1, out), 1);
 	assert_int_equal(fclose(out), 0);
+	return digest_of(all, sizeof all);
 }
 
 /* Inputs filled; `indices` NULL: the family makes them all. */
@@ -75,24 +79,25 @@ static void set_up(struct scene *s, const int32_t *indices)
 	for (int a = 0, v = 0; a < s->built.problem.axis_count; a++)
 		s->axis[a] = s->built.axes[a].var ? var[v++] : s->built.axes[a].value;
 	if (indices != NULL) {
-		write_blob(s, indices);
-		s->sources[4] =
-		    (struct input_source){.kind = SOURCE_SAFETENSORS, .path = "blob.safetensors", .tensor_key = "i"};
+		s->sources[4] = (struct input_source){.kind = SOURCE_SAFETENSORS, .path = "blob.safetensors",
+		                                      .tensor_key = "i", .content = write_blob(s, indices)};
 	}
 	s->job = (struct job){.problem = s->built.problem, .axis = s->axis, .inputs = s->sources, .root = s->root};
 	s->c = (struct op_case){.problem = &s->job.problem, .axis = s->axis, .given = given_inputs(&s->job)};
 	s->c.scalar[5] = 0.35;
 	s->device = device_open_cpu(&err);
 	assert_non_null(s->device);
+	s->tensors = tensors_new();
 	for (int i = 0; i < 5; i++)
 		s->in[i] = make_tensor(&s->c, &s->built.inputs[i]);
-	assert_int_equal(given_fill(s->device, &s->job, &gqa_paged_op, &s->c, s->in, &ruling), 0);
+	assert_int_equal(given_fill(s->device, s->tensors, &s->job, &gqa_paged_op, &s->c, s->in, &ruling), 0);
 }
 
 static void tear_down(struct scene *s)
 {
 	char path[64];
 
+	tensors_free(s->tensors);
 	for (int i = 0; i < 5; i++)
 		free(s->in[i].data);
 	s->device->calls->close(s->device);
@@ -165,9 +170,53 @@ static void axes_that_make_no_sense_make_the_case_invalid(void **state)
 	(void)state;
 	set_up(&s, NULL);
 	s.axis[4] = 0; /* pages */
-	assert_int_equal(given_fill(s.device, &s.job, &gqa_paged_op, &s.c, s.in, &ruling), -1);
+	assert_int_equal(given_fill(s.device, s.tensors, &s.job, &gqa_paged_op, &s.c, s.in, &ruling), -1);
 	assert_int_equal(ruling.status, STATUS_INVALID);
 	assert_string_equal(ruling.why.text, "kv_indices has 4 page numbers, but the caches have no page");
+	tear_down(&s);
+}
+
+/* Fills the inputs, also by a judge that sees the content for the first time, and wants both to come to this. */
+static void expect_fill(struct scene *s, enum reason known, enum reason unknown)
+{
+	for (int again = 0; again < 2; again++) {
+		struct tensors *fresh = tensors_new();
+		struct ruling ruling = {.why = {""}};
+		enum reason wanted = again == 0 ? known : unknown;
+		int rc = given_fill(s->device, again == 0 ? s->tensors : fresh, &s->job, &gqa_paged_op, &s->c, s->in, &ruling);
+
+		assert_int_equal(rc, wanted == REASON_NONE ? 0 : -1);
+		assert_int_equal(ruling.reason, wanted);
+		assert_true(wanted == REASON_NONE || ruling.status == STATUS_SKIPPED);
+		assert_true(wanted == REASON_NONE || strstr(ruling.why.text, "blob.safetensors: ") != NULL);
+		tensors_free(fresh);
+	}
+}
+
+static void tensors_are_those_that_were_hashed_or_none(void **state)
+{
+	static const int32_t indices[INDICES] = {5, 4, 3, 2}, others[INDICES] = {5, 4, 2, 3};
+	char path[64];
+	struct scene s;
+
+	(void)state;
+	set_up(&s, indices);
+	snprintf(path, sizeof path, "%s/blob.safetensors", s.root);
+	expect_fill(&s, REASON_NONE, REASON_NONE);
+	write_blob(&s, others);
+	expect_fill(&s, REASON_CHANGED, REASON_CHANGED);
+	write_blob(&s, indices);
+	expect_fill(&s, REASON_NONE, REASON_NONE);
+	assert_memory_equal(s.in[4].data, indices, sizeof indices);
+	assert_int_equal(truncate(path, 70), 0);
+	expect_fill(&s, REASON_CHANGED, REASON_CHANGED);
+	assert_int_equal(truncate(path, 3), 0);
+	expect_fill(&s, REASON_CHANGED, REASON_CHANGED);
+	assert_int_equal(unlink(path), 0);
+	expect_fill(&s, REASON_CHANGED, REASON_MISSING_BLOB);
+	s.sources[4].content = write_blob(&s, others); /* another run, of what stands there now */
+	expect_fill(&s, REASON_NONE, REASON_NONE);
+	assert_memory_equal(s.in[4].data, others, sizeof others);
 	tear_down(&s);
 }
 
@@ -176,6 +225,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(indices_that_are_brought_meet_no_poison),
 	    cmocka_unit_test(indices_that_point_nowhere_make_the_case_invalid),
+	    cmocka_unit_test(tensors_are_those_that_were_hashed_or_none),
 	    cmocka_unit_test(axes_that_make_no_sense_make_the_case_invalid),
 	};
 

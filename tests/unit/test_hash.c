@@ -23,6 +23,25 @@ static void digests_are_those_of_xxh3(void **state)
 	assert_string_equal(hex, "a96faf705af16834e6c632b61e964e1f");
 }
 
+static void parts_have_the_digest_of_the_whole(void **state)
+{
+	static unsigned char bytes[5000];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof bytes; i++)
+		bytes[i] = (unsigned char)(i * 31 % 251);
+	for (size_t length = 0; length <= sizeof bytes; length += 250)
+		for (size_t step = 1; step <= 1000; step = step * 3 + 1) {
+			struct digest whole = digest_of(bytes, length), parts;
+			struct hash *hash = hash_begin();
+
+			for (size_t at = 0; at < length; at += step)
+				hash_add(hash, bytes + at, length - at < step ? length - at : step);
+			parts = hash_end(hash);
+			assert_true(digest_equal(&whole, &parts));
+		}
+}
+
 static void equal_bytes_and_only_they_have_equal_digests(void **state)
 {
 	struct digest a = digest_of("abc", 3), b = digest_of("abc", 3), c = digest_of("abd", 3),
@@ -58,6 +77,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(digests_are_those_of_xxh3),
+	    cmocka_unit_test(parts_have_the_digest_of_the_whole),
 	    cmocka_unit_test(equal_bytes_and_only_they_have_equal_digests),
 	    cmocka_unit_test(hexadecimal_is_read_back_and_nothing_else),
 	};

@@ -25,7 +25,8 @@ static const struct definition definition = {
     .axes = axes, .axis_count = 2, .inputs = inputs, .input_count = 4, .outputs = outputs, .output_count = 1,
 };
 static const struct input_source sources[] = {
-    {.kind = SOURCE_SAFETENSORS, .path = "blob/a.safetensors", .tensor_key = "x"},
+    {.kind = SOURCE_SAFETENSORS, .path = "blob/a.safetensors", .tensor_key = "x",
+     .content = {{0x01, 0xfe}}},
     {.kind = SOURCE_SCALAR, .scalar_kind = SCALAR_INT, .integer = INT64_MIN, .number = -0x1p63},
     {.kind = SOURCE_ABSENT},
     {.kind = SOURCE_RANDOM},
@@ -74,6 +75,7 @@ static void what_is_written_reads_back_the_same(void **state)
 	assert_true(back->seed == UINT64_MAX);
 	assert_int_equal(back->edge, OP_EDGES);
 	assert_true(back->asks == JOB_GRADIENTS);
+	assert_true(digest_equal(&back->inputs[0].content, &sources[0].content));
 	assert_true(back->inputs[1].integer == INT64_MIN);
 	assert_true(isnan(back->constants[0].value));
 	assert_true(back->constants[1].value == 1e-6);
@@ -128,7 +130,7 @@ static void a_job_that_lacks_a_member_is_refused(void **state)
 {
 	static const char *const members[] = {
 	    "\"id\"", "\"name\"", "\"op_type\"", "\"description\"", "\"tags\"", "\"axes\"", "\"axis\"", "\"inputs\"",
-	    "\"outputs\"", "\"dtype\"", "\"seed\"", "\"sources\"", "\"kind\"", "\"path\"", "\"integer\"",
+	    "\"outputs\"", "\"dtype\"", "\"seed\"", "\"sources\"", "\"kind\"", "\"path\"", "\"content\"", "\"integer\"",
 	    "\"constraints\"", "\"constants\"", "\"value\":1e-06", "\"rules\"", "\"rtol\"", "\"root\"",
 	};
 	struct arena arena = {0};

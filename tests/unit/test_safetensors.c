@@ -66,8 +66,8 @@ static void tensors_are_found_where_the_header_says(void **state)
 
 	assert_non_null(z);
 	assert_true(z->dtype == DTYPE_INT32 && z->rank == 2 && z->shape[0] == 2 && z->shape[1] == 1 && z->bytes == 8);
-	assert_int_equal(z->data[0], 6);
-	assert_int_equal(safetensors_find(&out, "a")->data[5], 5);
+	assert_int_equal(file[z->begin], 6);
+	assert_int_equal(file[safetensors_find(&out, "a")->begin + 5], 5);
 	assert_true(safetensors_find(&out, "s")->rank == 0 && safetensors_find(&out, "s")->bytes == 8);
 	assert_true(safetensors_find(&out, "e")->bytes == 0);
 	assert_null(safetensors_find(&out, "__metadata__"));
@@ -261,8 +261,8 @@ static void files_are_opened_below_the_root(void **state)
 	put("pointer", pointer, sizeof pointer - 1);
 	put("empty", "", 0);
 	assert_int_equal(safetensors_open(root, ".//./good", &arena, &out, &err), SAFETENSORS_OK);
-	assert_int_equal(safetensors_find(&out, "a")->data[2], 2);
-	assert_true(out.mapping.length == length);
+	assert_int_equal(bytes[safetensors_find(&out, "a")->begin + 2], 2);
+	assert_true((size_t)out.st.st_size == length && out.head.length == length - 3);
 	safetensors_close(&out);
 	assert_int_equal(out.count, 0);
 	safetensors_close(&out);
@@ -293,6 +293,50 @@ static void files_are_opened_below_the_root(void **state)
 	arena_free(&arena);
 }
 
+/* Of more than is read at a time, with empty tensors between. */
+static void a_file_and_its_tensors_have_the_digests_of_their_bytes(void **state)
+{
+	enum { BIG = (2 << 20) + 5, SMALL = 7 };
+	char path[] = "/tmp/reftest-safetensors-XXXXXX", header[512];
+	struct arena arena = {0};
+	struct digest content, tensors[4], wanted;
+	struct safetensors out;
+	struct err err = {""};
+	size_t length;
+	int root = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd = mkstemp(path);
+
+	(void)state;
+	snprintf(header, sizeof header,
+	         "{\"z\": {\"dtype\": \"U8\", \"shape\": [%d], \"data_offsets\": [0, %d]},"
+	         "\"e\": {\"dtype\": \"U8\", \"shape\": [0], \"data_offsets\": [%d, %d]},"
+	         "\"b\": {\"dtype\": \"U8\", \"shape\": [0, 2], \"data_offsets\": [0, 0]},"
+	         "\"a\": {\"dtype\": \"U8\", \"shape\": [%d], \"data_offsets\": [%d, %d]}}",
+	         BIG, BIG, BIG, BIG, SMALL, BIG, BIG + SMALL);
+	unsigned char *bytes = make(header, BIG + SMALL, &length);
+
+	put(path, bytes, length);
+	assert_int_equal(safetensors_open(root, path + 5, &arena, &out, &err), SAFETENSORS_OK);
+	assert_true(safetensors_digest(&out, &content, tensors));
+	wanted = digest_of(bytes, length);
+	assert_true(digest_equal(&content, &wanted));
+	for (int i = 0; i < out.count; i++) {
+		wanted = digest_of(bytes + out.tensors[i].begin, (size_t)out.tensors[i].bytes);
+		assert_true(digest_equal(&tensors[i], &wanted));
+	}
+	assert_true(safetensors_digest(&out, &content, NULL));
+	wanted = digest_of(bytes, length);
+	assert_true(digest_equal(&content, &wanted));
+	assert_int_equal(ftruncate(fd, (off_t)length - SMALL), 0); /* while it is open */
+	assert_false(safetensors_digest(&out, &content, tensors));
+	assert_false(safetensors_digest(&out, &content, NULL));
+	safetensors_close(&out);
+	close(fd);
+	close(root);
+	unlink(path);
+	free(bytes);
+	arena_free(&arena);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -302,6 +346,7 @@ int main(void)
 	    cmocka_unit_test(names_and_numbers_of_tensors_are_bounded),
 	    cmocka_unit_test(the_header_lies_within_the_file),
 	    cmocka_unit_test(files_are_opened_below_the_root),
+	    cmocka_unit_test(a_file_and_its_tensors_have_the_digests_of_their_bytes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

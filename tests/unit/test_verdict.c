@@ -304,7 +304,7 @@ static void names_are_fixed(void **state)
 	static const char *const reasons[] = {
 	    "shape", "dtype", "numeric", "nonfinite", "nondeterministic", "mutated_input", "ground_truths_disagree",
 	    "no_ground_truth", "memory", "missing_blob", "unsupported_device", "weak", "raised", "crashed", "timeout",
-	    "ground_truth", "out_of_bounds", "not_cached", "unsupported_dtype"};
+	    "ground_truth", "out_of_bounds", "not_cached", "unsupported_dtype", "changed"};
 	enum status status;
 	enum reason reason;
 
