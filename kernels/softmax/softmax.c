@@ -7,10 +7,10 @@
  *
  * Bound, in float32. The argument x / T - max is made of roundings of two numbers up to 832 (inputs.h), each good to
  * 2^-24: 1e-4 in the exponent, and so in y, relatively. 1 / T may be rounded too, but that moves both alike: what is
- * left of it is 2^-24 of their difference, which is below 104 wherever y is not 0 in float32. rtol is
- * twice all that, 2e-4. The sum of positive numbers adds next to nothing. A probability may be as small as 1 /
- * V of 1, so atol is no more than where float32 ends (1e-37), or a step of float16's subnormals. Narrow outputs add
- * one rounding: rtol 2^-7 or 2^-10, and 2e-4 more. */
+ * left of it is 2^-24 of their difference, which is below 104 wherever y is not 0 in float32. rtol is twice all that,
+ * 2e-4. The sum of positive numbers adds next to nothing. A probability may be as small as 1 / V of 1, so atol is no
+ * more than where float32 ends (1e-37), or a step of float16's subnormals. Narrow outputs add one rounding: rtol 2^-7
+ * or 2^-10, and 2e-4 more. */
 #include "kernels/softmax/inputs.h"
 
 #include <math.h>
