@@ -509,6 +509,15 @@ def exercise(device):
     exercise_product(device, torch.bfloat16)
 
 
+def exercise_library():
+    """The first calls of MKL, which looks at the processor in them and chooses kernels: where several threads of a child make
+    them at once, under load, products of that call and of later ones were seen to differ in the last bits."""
+    one, several = torch.ones(16, 192), torch.ones(8, 16, 192)
+    torch.logsumexp(one @ one.T, -1)
+    torch.softmax(several @ several.transpose(1, 2), -1) @ several
+    torch.einsum("qhd,nhd->hqn", several.transpose(0, 1), several.transpose(0, 1))
+
+
 def exercise_rows(device):
     x = torch.ones(4, 64, device=device, dtype=torch.bfloat16)
     y = (x.to(torch.float32).pow(2).mean(-1, keepdim=True) + 1e-6).rsqrt() * x.float()
@@ -842,6 +851,7 @@ def main():
     libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
     torch.set_num_threads(1)  # no thread may be running when this process forks
     exercise("cpu")
+    exercise_library()
     gc.collect()
     gc.freeze()
     channel.send({"template": {"torch": torch.__version__, "cuda": torch.version.cuda,
