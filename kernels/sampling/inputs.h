@@ -21,8 +21,8 @@
  *
  *   0        flat, 2 kept (without a filter in every other block of the 3 kept)
  *   3        flat, 3 or 4 kept; without a filter a peak
- *   7        wide or a peak; without a filter even: 16384 tokens alike, of which a random number of few bits reaches
- *            some (where the vocabulary has as many, in float32; else flat), no tail
+ *   7        a peak, in every fourth block wide; without a filter even: 16384 tokens alike, of which a random number of
+ *            few bits reaches some (where the vocabulary has as many, in float32; else flat), no tail
  *   others   peaks (where the vocabulary is smaller than 128: steep)
  *
  * In two rows of 64 all of the probability is on one token: the last of the vocabulary (row 11), the first (row 40).
@@ -35,13 +35,13 @@
  *
  * top_k, top_p and min_p follow from what a row is to keep; p lies between two sums, min_p between two ratios (but is 1
  * in rows of even numbers of the second contents that keep one token): where these are 2^-8 apart or more, in two rows
- * of four a sixteenth above the lower, so that the token that crosses p has far more than is left of p, in one in the
- * middle, in one a sixteenth below the upper, else in the middle; so no rounding of float32 decides. With both top_k
- * and top_p, by block % 8: k decides (0, 2, 4); p decides, in such a way that a p that is not applied to renormalised
- * probabilities would keep one token more (1, 5, 6); k alone, p is 1 (3); p alone, k is the size of the vocabulary (7).
- * In block 3 one token is kept, but of peaks as many as elsewhere (in rows of even numbers of the second contents by a
- * p of 2^-16, alone), in block 7 a single filter keeps all. When a parameter is a Python scalar, all rows share it, and
- * keep what they keep; the second contents have another.
+ * of four a sixteenth above the lower, so that the token that crosses p has far more than is left of p, in one a
+ * quarter above it, in one a sixteenth below the upper, else in the middle; so no rounding of float32 decides. With
+ * both top_k and top_p, by block % 8: k decides (0, 2, 4); p decides, in such a way that a p that is not applied to
+ * renormalised probabilities would keep one token more (1, 5, 6); k alone, p is 1 (3); p alone, k is the size of the
+ * vocabulary (7). In block 3 one token is kept, but of peaks as many as elsewhere (in rows of even numbers of the
+ * second contents by a p of 2^-16, alone), in block 7 a single filter keeps all. When a parameter is a Python scalar,
+ * all rows share it, and keep what they keep; the second contents have another.
  *
  * Not made, because implementations differ there: ties at the boundary, k or p of zero or less, k beyond the
  * vocabulary, rows that do not sum to 1. */
@@ -176,7 +176,7 @@ HOST_DEVICE static inline int sampling_kind_wanted(const struct sampling_fill *f
 		return odd ? SAMPLING_FLAT4 : SAMPLING_FLAT3;
 	if (at == 7 && f->filters == 0)
 		return SAMPLING_EVEN;
-	return at == 7 && odd ? SAMPLING_WIDE : SAMPLING_PEAK;
+	return at == 7 && row / SAMPLING_BLOCK % 4 == 1 ? SAMPLING_WIDE : SAMPLING_PEAK;
 }
 
 HOST_DEVICE static inline int sampling_kind_of(const struct sampling_fill *f, int64_t row)
@@ -333,7 +333,7 @@ static inline struct sampling_parameters sampling_shared(int filters, int second
 /* Where between `lower` and `upper` a parameter lies: see the head. */
 static inline double sampling_between(const struct sampling_fill *f, int64_t row, double lower, double upper)
 {
-	const double parts[4] = {0.0625, 0.5, 0.0625, 0.9375};
+	const double parts[4] = {0.0625, 0.25, 0.0625, 0.9375};
 	int64_t turn = row / 2 + row / SAMPLING_BLOCK + 2 * (row & 1) + sampling_is_second(f, row);
 
 	return lower + (upper - lower >= 0x1p-8 ? parts[turn % 4] : 0.5) * (upper - lower);

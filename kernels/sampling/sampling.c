@@ -121,10 +121,9 @@ static int match(const struct op_problem *problem, struct err *why)
 	               output->name, problem->axes[input->axis[0]].name, input->name);
 }
 
-/* References loop over rows, at some milliseconds each. In 192 rows the boundary token is to be drawn some 40 times; a
- * top-k may be large, which 24 rows do not show. Renormalisation draws nothing and needs each kind of row; a large
- * vocabulary makes rows dear. Where most rows are peaks, it takes a thousand of both contents to tell one race from
- * another; min_p needs other rows beside them. */
+/* References loop over rows, at some milliseconds each. In 256 rows the boundary token is to be drawn some 60 times.
+ * Renormalisation draws nothing and needs each kind of row; a large vocabulary makes rows dear. Where most rows are peaks,
+ * it takes a thousand of both contents to tell one race from another; min_p needs other rows beside them. */
 static int64_t medium_rows(const struct op_problem *problem, int variant)
 {
 	const struct op_axis *vocab = &problem->axes[problem->inputs[sampling_roles_of(problem).probs].axis[1]];
@@ -132,7 +131,7 @@ static int64_t medium_rows(const struct op_problem *problem, int variant)
 	if ((variant & SAMPLING_RENORM) || (!vocab->var && vocab->value > 65536))
 		return 128;
 	if (!sampling_is_peaked(variant, sampling_is_shared(problem)))
-		return variant == SAMPLING_TOP_K ? 256 : 192;
+		return 256;
 	return variant == 0 ? 512 : 640;
 }
 
