@@ -41,7 +41,7 @@
 
 /* Rows of the medium case: beyond 256 and 300, and one more than a multiple of 16, 32 and 64; fewer, and one more than a
  * multiple of 128, where B has more elements. */
-enum { GEMM_ROWS = 321, GEMM_FEW_ROWS = 129, GEMM_B_ELEMENTS = 1 << 22 };
+enum { GEMM_ROWS = 321, GEMM_FEW_ROWS = 129, GEMM_B_ELEMENTS = 1 << 24 };
 
 static const char *const op_types[] = {"gemm", NULL};
 
