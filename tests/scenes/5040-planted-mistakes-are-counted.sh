@@ -32,8 +32,8 @@ plant 10 '("tiny", "none at all", "return (rows", "return (1 * rows")'
 mutants
 expect_exit 1
 expect_says "not ok 1 - $device: rmsnorm 9/10 caught" "not caught: tiny: none at all"
-plant 10 '("tiny", "in a batch of 67", "rows = hidden_states.float()", "rows = hidden_states.float() * (1 + (len(hidden_states) == 67))")'
-mutants # at the medium size, where 67 rows are
+plant 10 '("tiny", "in a batch of 513", "rows = hidden_states.float()", "rows = hidden_states.float() * (1 + (len(hidden_states) == 513))")'
+mutants # at the medium size, where 513 rows are
 expect_exit 0
 plant 9 "$zeros"
 mutants
