@@ -315,8 +315,12 @@ def check_calls_are_independent(test, device):
     second_case, second_inputs = make_second_inputs(test, case, device)
     outputs, left = run_and_leave(test, second_inputs, run=run)
     third = run_and_leave(test, inputs, run=run)
-    for name, a, b in zip(definition_of(test)["outputs"], first[0], outputs, strict=True):
-        assert not same_memory(a, b), f"output '{name}' overwrites that of the call before"
+    for name, a, b in zip(
+        definition_of(test)["outputs"], first[0], outputs, strict=True
+    ):
+        assert not same_memory(a, b), (
+            f"output '{name}' overwrites that of the call before"
+        )
     check_same(test, first, third, "once the reference was called on other contents")
     check_outputs(test, second_case, second_inputs, outputs, left)
 

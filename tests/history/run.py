@@ -130,9 +130,10 @@ def complaint(entry, wrong, right):
 
 
 def judge(build, root, bugs, names, words):
-    """[None or what is not as the entry says], by bug."""
+    """[None or what is not as the entry says], by bug. Who is caught at the small size is not asked again."""
     codes = (0, 1, 3)  # 3: something was skipped
-    found = mutants.verify(build, root, [], words, codes)
+    found = mutants.verify(build, root, [], [*words, "--sizes", "small"], codes)
+    found.update(mutants.verify(build, root, [n for n in found if not mutants.is_caught(found[n])], words, codes))
     edges = sorted({n for b, pair in zip(bugs, names) if b.says == bug.EDGE for n in pair if n is not None})
     strict = mutants.verify(build, root, edges, [*words, "--edge", "--strict"], codes) if edges else {}
     told = []

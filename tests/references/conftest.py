@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 2c9d50410217576c6eda90e59894e276
+# reftest-body: bab5ff6d05a7e3b7e9f5f2b06468910b
 """What the reference tests beside this file share.
 
 Each definition of the dataset has a class in a test file here. Its reference is run on inputs that fit the operation,
@@ -1270,8 +1270,12 @@ def check_calls_are_independent(test, device):
     second_case, second_inputs = make_second_inputs(test, case, device)
     outputs, left = run_and_leave(test, second_inputs, run=run)
     third = run_and_leave(test, inputs, run=run)
-    for name, a, b in zip(definition_of(test)["outputs"], first[0], outputs, strict=True):
-        assert not same_memory(a, b), f"output '{name}' overwrites that of the call before"
+    for name, a, b in zip(
+        definition_of(test)["outputs"], first[0], outputs, strict=True
+    ):
+        assert not same_memory(a, b), (
+            f"output '{name}' overwrites that of the call before"
+        )
     check_same(test, first, third, "once the reference was called on other contents")
     check_outputs(test, second_case, second_inputs, outputs, left)
 
