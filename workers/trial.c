@@ -334,6 +334,8 @@ static enum trial_answer give_verdict(struct trial *trial, struct buf *out)
 		decide_nobody(trial, &trial->round[r]);
 	decide_missed(trial);
 	trial_judge_both(trial);
+	if (trial->overwritten != NULL) /* an output that was kept, and is wrong for that, says so first */
+		trial_decide(trial, STATUS_FAILED, REASON_NONDETERMINISTIC, trial->overwritten);
 	for (int r = 0; r < trial->rounds && !trial->decided; r++) {
 		decide_too_coarse(trial, &trial->round[r]);
 		if (!trial->decided)

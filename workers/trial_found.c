@@ -182,11 +182,11 @@ static void check_form(struct trial *trial, const struct round *round, int outpu
 	if (wrong != NULL)
 		trial_decide(trial, STATUS_FAILED, reason, wrong);
 	else if (cJSON_IsTrue(json_member(said, "overwrites")))
-		trial_decide(trial, STATUS_FAILED, REASON_NONDETERMINISTIC,
-			     arena_printf(&trial->arena,
-					  "output '%s' lies in the memory that the call before returned: who still holds that "
-					  "call's output sees it change",
-					  trial->job->problem.outputs[output].name));
+		trial->overwritten =
+		    arena_printf(&trial->arena,
+				 "output '%s' lies in the memory that the call before returned: who still holds that "
+				 "call's output sees it change",
+				 trial->job->problem.outputs[output].name);
 }
 
 static bool is_listed(const cJSON *names, const char *name)

@@ -69,6 +69,7 @@ struct trial {
 	unsigned char *spare;	   /* LAYOUT_ALIGN bytes of private memory, to look at single elements */
 	struct layout layout;	   /* of the run under way: inputs, then outputs */
 	enum trial_run run;	   /* under way, or the last */
+	const char *overwritten;   /* which output overwrites that of the call before; NULL: none does */
 	bool decided;		   /* `verdict` has status and reason already */
 	struct verdict verdict;
 };
