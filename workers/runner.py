@@ -402,8 +402,8 @@ class Child:
         given = {memory_of(value) for value in arguments.values()}  # operations that update a buffer return it
         own = [result if memory_of(result) not in given else None for result in results]
         held = {memory_of(result) for result in self.last}
-        for item, result in zip(described, own):
-            item["overwrites"] = result is not None and memory_of(result) in held
+        for item, output in zip(described, own):
+            item["overwrites"] = output is not None and memory_of(output) in held
         self.last = [result for result in own if result is not None] if sum(map(bytes_of, own)) <= HELD_OUTPUTS else []
         return {"ran": described, "list": type(result) is list, "touched": touched, "seconds": time.perf_counter() - start}
 
