@@ -1,12 +1,14 @@
 # reftest: `make` builds, `make verify` and `make test` set the machine up first, `make help` lists the targets.
 #
-# Objects lie below $(BUILD)/obj as their sources lie in the tree, gathered in three archives: base, kernels (the op
-# families and what they share) and rooms (the rest). The program, the two libraries and every unit test take from these
-# what they need. Nothing is configured; sources are found by wildcard, so a new file or op family needs no line here.
+# Objects have the same paths below $(BUILD)/obj as their sources in the tree. They are collected in three archives:
+# base, kernels (the op families and the code that they share) and program (all other code). The program, the two
+# libraries and every unit test link with these archives. Nothing is configured. Sources are found by wildcard, so a new
+# file or op family needs no line here.
 SANITIZE ?=
 BUILD ?= build$(if $(SANITIZE),-asan)
 PREFIX ?= /usr/local
-# With a sanitizer -O1, and -O3 of kernels, take more than twice as long to compile, which running faster does not bring back.
+# With a sanitizer, -O1 (and -O3 for kernels) would more than double the compile time, and tests would save less than
+# that.
 CFLAGS ?= $(if $(SANITIZE),-Og -g1,-O2 -g)
 WERROR ?= -Werror
 NVCC ?= $(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc))
@@ -15,41 +17,52 @@ NVCC := $(if $(SANITIZE),,$(NVCC))
 checks := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
 flags := -I. -I$(BUILD) -D_GNU_SOURCE -MMD -MP -fPIC -fvisibility=hidden $(checks)
 strict := -std=c11 -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes $(WERROR)
-# Sanitized programs keep libgomp loaded: what it allocates when a library brings it along, unloading makes a leak.
+# Sanitized programs link with libgomp themselves. If only a loaded library used libgomp, unloading would turn its
+# memory into a reported leak.
 link = $(CFLAGS) $(LDFLAGS) -fopenmp $(if $(SANITIZE),$(checks),-Wl,--as-needed,-z,defs)
 libs := $(or $(shell pkg-config --libs libcjson libxxhash lmdb libzstd 2>/dev/null),-lcjson -lxxhash -llmdb -lzstd) -ldl -lm -pthread
-# Code for the GPUs this nvcc knows of these, and PTX of the newest for those to come.
+# The GPU architectures to compile for: those of 80, 90 and 100 that this nvcc supports. PTX of the newest serves later
+# GPUs.
 archs = $(filter 80 90 100,$(patsubst sm_%,%,$(shell $(NVCC) --list-gpu-code)))
 gencode = $(foreach a,$(archs),-gencode arch=compute_$a,code=sm_$a) \
 	-gencode arch=compute_$(lastword $(archs)),code=compute_$(lastword $(archs))
 
 object = $(patsubst %,$(BUILD)/obj/%.o,$(basename $1))
 base := $(call object,$(wildcard base/*.c))
-kernels := $(call object,$(filter-out kernels/library.c,$(wildcard kernels/*.c kernels/*/*.c)))
-rooms := $(call object,$(wildcard $(addsuffix /*.c,dataset cache plan workers watcher git artifacts commands remote seal)) $(wildcard kernels/library.c))
-courier := $(call object,$(wildcard remote/courier/*.c))
-sodium := $(call object,$(wildcard seal/sodium/*.c))
-cuda := $(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard kernels/*.cu kernels/*/*.cu))
+kernels := $(call object,$(filter-out kernels/core/kernels_library.c,$(wildcard kernels/*/*.c kernels/common/*/*.c)))
+modules := base cache dataset engine git kernels remote report testgen watcher watcher/fs workers/pool workers/judge workers/protocol cli
+program := $(call object,$(wildcard $(addsuffix /*.c,$(filter-out base kernels,$(modules)))) kernels/core/kernels_library.c)
+remote_helper := $(call object,$(wildcard remote/helper/*.c))
+sodium := $(call object,$(wildcard remote/sodium/*.c))
+cuda := $(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard kernels/*/*.cu kernels/common/*/*.cu))
 units := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/test_*.c))
 benches := $(patsubst %.c,$(BUILD)/%,$(wildcard bench/*.c))
 oracles := $(BUILD)/tests/coverage/oracles
 gpu_tests := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/gpu/*.c))
 gpu_benches := $(patsubst %.cu,$(BUILD)/%,$(wildcard bench/*.cu))
-# What unit tests put under and beside the program: faults in the place of the C library's calls, a quick interpreter.
+# Two helpers of unit tests: a library that replaces calls of the C library with failing ones, and a fast fake
+# interpreter.
 faults := $(BUILD)/tests/faults/shim.so $(BUILD)/tests/faults/interpreter
-archives := $(foreach a,rooms kernels base,$(BUILD)/obj/$a.a)
-# What only some ask for is a library of its own, loaded by those; without what it needs it is left out.
-seal_libs := $(shell pkg-config --libs libsodium 2>/dev/null)
+archives := $(foreach a,program kernels base,$(BUILD)/obj/$a.a)
+# Optional features are libraries of their own, which the program loads when it needs them. If a package that such a
+# library requires is missing, the library is left out.
+sign_libs := $(shell pkg-config --libs libsodium 2>/dev/null)
 remote_libs := $(shell pkg-config --libs hiredis libcurl libsodium 2>/dev/null)
 products := $(BUILD)/reftest $(BUILD)/libreftest_kernels.so $(if $(NVCC),$(BUILD)/libreftest_kernels_cuda.so) \
-	$(if $(seal_libs),$(BUILD)/libreftest_seal.so) $(if $(remote_libs),$(BUILD)/libreftest_remote.so)
+	$(if $(sign_libs),$(BUILD)/libreftest_sign.so) $(if $(remote_libs),$(BUILD)/libreftest_remote.so)
+# Files that the program itself writes: shell completions and the manual page.
+completions := $(addprefix $(BUILD)/completions/,reftest.bash _reftest reftest.fish)
+documents := $(BUILD)/reftest.1 $(completions)
+# The paths at which these files are installed, in the same order.
+shared := $(addprefix share/,man/man1/reftest.1 bash-completion/completions/reftest zsh/site-functions/_reftest \
+	fish/vendor_completions.d/reftest.fish)
 
 ifeq ($(MAKELEVEL)$(findstring -j,$(MAKEFLAGS)),0)
 MAKEFLAGS += -j$(shell nproc)
 endif
 $(if $(V),,$(eval .SILENT:))
 
-all: $(products) ## build the program and the kernels libraries (needs no network); SANITIZE=address,undefined, V=1
+all: $(products) $(documents) ## build the program and the kernels libraries (needs no network); SANITIZE=address,undefined, V=1
 	echo "$(BUILD)/reftest is built, with $(if $(NVCC),the CPU and the CUDA kernels.,the CPU kernels: the CPU build\
 	is whole. The CUDA library was left out$(if $(SANITIZE),., because there is no nvcc here.))$(if $(remote_libs),, \
 	Shared caches (REFTEST_REMOTE) were left out because hiredis or libcurl or libsodium are not here.)"
@@ -76,9 +89,10 @@ mutants: all ## mistakes planted into correct references, on the CPU and on a GP
 	tests/mutants/from_schema.py $(BUILD)
 
 history: all ## bugs that really shipped elsewhere, replayed, on the CPU and on a GPU if there is one (docs/history.md)
-	tests/history/run.py $(BUILD)
+	tests/shipped_bugs/run.py $(BUILD)
 
-# Nothing that would turn a branch into arithmetic before it is counted, and a third of the time that -O0 takes.
+# These options keep the compiler from turning a branch into arithmetic before it is counted. -O0 would take three times
+# as long.
 coverage: ## which lines and branches of the families' oracles the default cases reach (docs/coverage.md; a quarter of an hour)
 	$(MAKE) --no-print-directory NVCC= BUILD=$(BUILD)-coverage optimise='-fopenmp -ffp-contract=off' \
 	CFLAGS='-O1 -g --coverage -fno-ssa-phiopt -fno-early-inlining' $(BUILD)-coverage/tests/coverage/oracles
@@ -101,21 +115,23 @@ bench: all $(benches) ## ratios against peers and limits, on this machine's CPU
 	bench/generate.sh $(BUILD)
 	$(BUILD)/bench/compare
 	$(BUILD)/bench/fingerprint
-	$(BUILD)/bench/travel
+	$(BUILD)/bench/export_import
 	python3 bench/watch.py $(BUILD)
 
 bench-gpu: all $(gpu_benches) ## the same on a CUDA GPU
 	$(BUILD)/bench/gpu_metrics
 
-install: $(products) ## install below PREFIX=/usr/local (and DESTDIR)
-	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin lib/reftest/providers share/reftest)
+install: $(products) $(documents) ## install below PREFIX=/usr/local (and DESTDIR)
+	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin lib/reftest/libraries share/reftest $(dir $(shared)))
 	install $(BUILD)/reftest $(DESTDIR)$(PREFIX)/bin/
-	install -m 644 $(filter %.so,$(products)) workers/*.py $(DESTDIR)$(PREFIX)/lib/reftest/
-	install -m 644 workers/providers/*.py $(DESTDIR)$(PREFIX)/lib/reftest/providers/
+	install -m 644 $(filter %.so,$(products)) python/*.py $(DESTDIR)$(PREFIX)/lib/reftest/
+	install -m 644 python/libraries/*.py $(DESTDIR)$(PREFIX)/lib/reftest/libraries/
 	install tools/slurm_array.sh $(DESTDIR)$(PREFIX)/share/reftest/
+	set -- $(addprefix $(DESTDIR)$(PREFIX)/,$(shared)); \
+	for file in $(documents); do install -m 644 "$$file" "$$1" && shift || exit; done
 
 uninstall: ## remove what install put there
-	rm -rf $(addprefix $(DESTDIR)$(PREFIX)/,bin/reftest lib/reftest share/reftest)
+	rm -rf $(addprefix $(DESTDIR)$(PREFIX)/,bin/reftest lib/reftest share/reftest $(shared))
 
 clean: ## remove every build
 	rm -rf build build-asan build-coverage
@@ -129,6 +145,14 @@ $(BUILD)/reftest: $(call object,reftest.c) $(archives)
 	echo "  link $@"
 	$(CC) $(link) -o $@ $^ $(libs)
 
+$(BUILD)/reftest.1: kind := man
+$(BUILD)/completions/reftest.bash: kind := bash
+$(BUILD)/completions/_reftest: kind := zsh
+$(BUILD)/completions/reftest.fish: kind := fish
+$(documents): $(BUILD)/reftest
+	mkdir -p $(@D)
+	$< document $(kind) >$@
+
 $(BUILD)/libreftest_kernels.so: $(BUILD)/obj/kernels.a $(BUILD)/obj/base.a
 	echo "  link $@"
 	$(CC) $(link) -shared -o $@ -Wl,--whole-archive $< -Wl,--no-whole-archive $(BUILD)/obj/base.a $(libs)
@@ -137,13 +161,13 @@ $(BUILD)/libreftest_kernels_cuda.so: $(cuda) $(BUILD)/obj/kernels.a $(BUILD)/obj
 	echo "  link $@"
 	$(NVCC) -shared --cudart static -Xcompiler -fopenmp -Xlinker --as-needed,-z,defs -o $@ $^ $(filter -l% -L%,$(libs))
 
-$(BUILD)/libreftest_remote.so: $(courier) $(BUILD)/obj/remote/frame.o $(BUILD)/obj/remote/action_result.o $(BUILD)/obj/base.a
+$(BUILD)/libreftest_remote.so: $(remote_helper) $(BUILD)/obj/remote/message.o $(BUILD)/obj/remote/action_result.o $(BUILD)/obj/base.a
 	echo "  link $@"
 	$(CC) $(link) -shared -o $@ $^ $(remote_libs) $(libs)
 
-$(BUILD)/libreftest_seal.so: $(sodium)
+$(BUILD)/libreftest_sign.so: $(sodium)
 	echo "  link $@"
-	$(CC) $(link) -shared -o $@ $^ $(seal_libs)
+	$(CC) $(link) -shared -o $@ $^ $(sign_libs)
 
 $(units) $(benches) $(gpu_tests) $(oracles): $(BUILD)/%: $(BUILD)/obj/%.o $(archives)
 	echo "  link $@"; mkdir -p $(@D)
@@ -165,7 +189,7 @@ $(gpu_benches): $(BUILD)/%: $(BUILD)/obj/%.cu.o $(cuda) $(BUILD)/obj/kernels.a $
 $(archives): $(BUILD)/obj/%.a: $(BUILD)/obj/sources
 	rm -f $@
 	ar rcs $@ $($*)
-$(foreach a,rooms kernels base,$(eval $(BUILD)/obj/$a.a: $($a)))
+$(foreach a,program kernels base,$(eval $(BUILD)/obj/$a.a: $($a)))
 
 $(BUILD)/obj/kernels/%.o $(BUILD)/obj/bench/%.o: private optimise := $(if $(SANITIZE),-O2,-O3) -fopenmp -ffp-contract=off
 $(BUILD)/obj/%.o: %.c $(BUILD)/obj/settings | $(BUILD)/ops.inc
@@ -177,16 +201,16 @@ $(BUILD)/obj/%.cu.o: %.cu $(BUILD)/obj/settings_cuda | $(BUILD)/ops.inc
 	$(NVCC) -O3 -std=c++17 -I. -I$(BUILD) -D_GNU_SOURCE -MMD -MP -MF $(@:.o=.d) $(gencode) --threads 0 \
 		-Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra -c -o $@ $<
 
-# A table that a source includes as bytes is no dependency that the compiler tells of.
-$(foreach j,$(wildcard kernels/*.json kernels/*/*.json),$(eval $(BUILD)/obj/$(j:.json=.o): $j))
+# A source that includes a JSON table as bytes depends on it, but the compiler does not report this dependency.
+$(foreach j,$(wildcard kernels/*/*.json),$(eval $(BUILD)/obj/$(j:.json=.o): $j))
 
-# Written anew at every make, replaced only when they differ: the op families with the digests of their sources, what they
-# bring to generated tests, what the archives hold (a deleted source must leave them), and what the objects were compiled
-# with.
-written := ops.inc kernels_digest.h templates.inc templates_digest.h obj/sources obj/settings obj/settings_cuda
+# Files that every make writes anew, but replaces only if they differ: the op families with the digests of their
+# sources, the tables of libraries, the list of objects in each archive (so that a deleted source is removed from its
+# archive), and the compilers with their flags.
+written := ops.inc kernels_digest.h libraries.inc shipped_digest.h obj/sources obj/settings obj/settings_cuda
 $(addprefix $(BUILD)/,$(written)): derived ;
 derived:
-	tools/generate.sh $(BUILD) '$(rooms) $(kernels) $(base) $(cuda)' '$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(flags)' '$(NVCC)'
+	tools/generate.sh $(BUILD) '$(program) $(kernels) $(base) $(cuda)' '$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(flags)' '$(NVCC)'
 
 .PHONY: all verify test references check mutants history coverage check-gpu check-races check-memory soak bench bench-gpu install uninstall clean help \
 	unit-tests derived

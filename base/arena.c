@@ -69,7 +69,7 @@ char *arena_printf(struct arena *arena, const char *format, ...)
 
 	va_start(args, format);
 	va_copy(again, args);
-	char few[128]; /* often enough */
+	char few[128]; /* long enough for most texts */
 	int length = vsnprintf(few, sizeof few, format, args);
 	char *text = arena_alloc(arena, (size_t)(length < 0 ? 0 : length) + 1);
 

@@ -1,6 +1,7 @@
-/* arena - memory for one batch of work, freed at once when the batch has been told.
+/* arena - an allocator whose memory is all freed in one call.
  *
- * Nothing allocated here is freed by itself. An allocation never fails (out of memory ends the program). */
+ * Single allocations cannot be freed. An allocation never fails: if memory runs out, the program exits. (The memory
+ * that judge and runner share is another arena, see workers/.) */
 #ifndef REFTEST_BASE_ARENA_H
 #define REFTEST_BASE_ARENA_H
 
@@ -9,21 +10,22 @@
 struct arena_block;
 
 struct arena {
-	struct arena_block *block; /* newest block, NULL when empty; {0} is a valid empty arena */
+	struct arena_block *block; /* newest block; NULL in an empty arena, so {0} is a valid empty arena */
 };
 
-/* Zeroed memory aligned for any type; size 0 gives a unique, valid pointer. */
+/* Returns zeroed memory aligned for any type. Size 0 gives a unique, valid pointer. */
 void *arena_alloc(struct arena *arena, size_t size);
 
-/* Zeroed array of `count` elements; an overflowing product ends the program like no memory. */
+/* Returns a zeroed array of `count` elements. If `count` times the element size overflows, the program exits as if
+ * memory had run out. */
 void *arena_array(struct arena *arena, size_t count, size_t size);
 
-/* Copies with a NUL appended. */
+/* The next three functions return a copy with a NUL appended. */
 char *arena_copy(struct arena *arena, const void *bytes, size_t length);
 char *arena_string(struct arena *arena, const char *text);
 char *arena_printf(struct arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Frees everything; the arena is empty and usable again. */
+/* Frees everything; the arena is then empty and can be used again. */
 void arena_free(struct arena *arena);
 
 #endif

@@ -49,7 +49,8 @@ void buf_printf(struct buf *buf, const char *format, ...)
 
 	va_start(args, format);
 	va_copy(again, args);
-	size_t room = buf->room - buf->length; /* often enough */
+	/* A short text fits in the free space, so the first attempt often suffices. */
+	size_t room = buf->room - buf->length;
 	int length = vsnprintf(room > 0 ? buf->data + buf->length : NULL, room, format, args);
 
 	if (length > 0 && (size_t)length >= room) {
@@ -131,7 +132,7 @@ void buf_json_number(struct buf *buf, double value)
 	}
 	buf_text(buf, text);
 	if (strpbrk(text, ".e") == NULL)
-		buf_text(buf, ".0"); /* a float stays one for readers that tell them apart */
+		buf_text(buf, ".0"); /* makes the number a float for readers that distinguish floats from integers */
 }
 
 void buf_drop(struct buf *buf, size_t count)

@@ -1,4 +1,4 @@
-/* buf - bytes that grow. {0} is a valid empty buffer; buf_free gives the memory back. */
+/* buf - a growing byte buffer. {0} is a valid empty buffer; buf_free frees its memory. */
 #ifndef REFTEST_BASE_BUF_H
 #define REFTEST_BASE_BUF_H
 
@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 struct buf {
-	char *data;    /* owned; NUL-terminated whenever length > 0 or after buf_text */
-	size_t length; /* bytes in use, the final NUL not counted */
+	char *data;    /* owned by the buffer; NUL-terminated if length > 0, and after each call of buf_text */
+	size_t length; /* bytes in use, without the final NUL */
 	size_t room;   /* bytes allocated */
 };
 
@@ -15,15 +15,15 @@ void buf_add(struct buf *buf, const void *bytes, size_t length);
 void buf_text(struct buf *buf, const char *text);
 void buf_printf(struct buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Appends `text` as a JSON string with its quotes. Bytes that are not UTF-8 become U+FFFD. */
+/* Appends `text` as a quoted JSON string. Bytes that are not UTF-8 become U+FFFD. */
 void buf_json_string(struct buf *buf, const char *text);
 void buf_json_bytes(struct buf *buf, const char *text, size_t length);
 
-/* Appends a double as JSON: 17 significant digits at most, the shortest that reads back the same; NaN and
- * infinities, which JSON does not have, as the strings "nan", "inf", "-inf". */
+/* Appends a double as JSON: the shortest form that parses to the same value, at most 17 significant digits. JSON has
+ * no NaN and no infinities, so they become the strings "nan", "inf" and "-inf". */
 void buf_json_number(struct buf *buf, double value);
 
-/* Room for `more` bytes after those in use, for callers that write there themselves and then raise `length`. */
+/* Ensures that `more` bytes can be appended. The caller writes them at data + length and then increases `length`. */
 void buf_reserve(struct buf *buf, size_t more);
 
 /* Drops the first `count` bytes. */

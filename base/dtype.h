@@ -1,23 +1,31 @@
-/* dtype - the element types of tensors. Names are those of the FlashInfer-Trace schema. */
+/* dtype - the element types of tensors. The names are those of the FlashInfer-Trace schema.
+ *
+ * A new element type also needs: base/dtype.c, dataset/definition_load.c (the list of dtypes in a message),
+ * dataset/safetensors.c, kernels/core/dtype_convert.{h,c}, kernels/core/compare.cu,
+ * kernels/core/compare_by_dtype.cuh, kernels/core/tolerance.c, kernels/core/random_inputs.h, cache/python_names.h,
+ * python/runner.py, python/testing/conftest.py, docs/formats.md. An integer type also needs
+ * dataset/constraint_values.c and dataset/workload.c (bounds_of); a floating-point type to which references cast also
+ * needs python/gradients.py. The `match` function of an op family lists the element types that the family accepts.
+ * docs/architecture.md ("Where to look") lists the tests. */
 #ifndef REFTEST_BASE_DTYPE_H
 #define REFTEST_BASE_DTYPE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The numbers travel between processes and into cached records: never renumber, only append. */
+/* Processes exchange these numbers, and cached records contain them: never renumber, only append. */
 enum dtype {
 	DTYPE_FLOAT32 = 0,
 	DTYPE_FLOAT16 = 1,
 	DTYPE_BFLOAT16 = 2,
 	DTYPE_FLOAT8_E4M3FN = 3,
 	DTYPE_FLOAT8_E5M2 = 4,
-	DTYPE_FLOAT4_E2M1 = 5, /* two an octet, low nibble first */
+	DTYPE_FLOAT4_E2M1 = 5, /* two elements per byte, the first one in the low four bits */
 	DTYPE_INT64 = 6,
 	DTYPE_INT32 = 7,
 	DTYPE_INT16 = 8,
 	DTYPE_INT8 = 9,
-	DTYPE_BOOL = 10, /* one octet, 0 or 1 */
+	DTYPE_BOOL = 10, /* one byte, 0 or 1 */
 	DTYPE_UINT8 = 11,
 	DTYPE_UINT32 = 12,
 	DTYPE_FLOAT64 = 13,
@@ -26,9 +34,9 @@ enum dtype {
 };
 
 const char *dtype_name(enum dtype dtype);
-bool dtype_parse(const char *name, enum dtype *dtype); /* false: no such name */
+bool dtype_parse(const char *name, enum dtype *dtype); /* false: unknown name */
 int dtype_bits(enum dtype dtype);                      /* 4 to 64 */
 bool dtype_is_float(enum dtype dtype);
-int64_t dtype_bytes(enum dtype dtype, int64_t elements); /* rounded up to whole octets */
+int64_t dtype_bytes(enum dtype dtype, int64_t elements); /* rounded up to whole bytes */
 
 #endif

@@ -11,7 +11,7 @@
 
 enum { SHOWN_BYTES = 80 };
 
-/* vsnprintf cuts anywhere; step back over a character that lost its tail. */
+/* Removes a UTF-8 character that vsnprintf cut in the middle, because vsnprintf cuts at any byte. */
 static void trim_partial_character(char *text, size_t length)
 {
 	size_t start = length;
@@ -63,7 +63,7 @@ int err_errno(struct err *err, const char *format, ...)
 	return -1;
 }
 
-/* C0, DEL, and C1 (U+0080 to U+009F): what a terminal might obey. */
+/* Returns true for C0, DEL and C1 (U+0080 to U+009F), the characters that a terminal may interpret. */
 static bool is_control(const char *character, size_t length)
 {
 	unsigned char c = (unsigned char)character[0];

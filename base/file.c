@@ -16,7 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* O_NONBLOCK: opening a pipe that nobody writes to would wait for ever. */
+/* Without O_NONBLOCK, opening a pipe that has no writer would block forever. */
 enum { OPEN_FLAGS = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY };
 
 static enum file_answer fail(struct err *err, const char *path, const char *doing)
@@ -33,7 +33,7 @@ static bool is_absent(int number)
 static enum file_answer stat_regular(int fd, const char *path, struct stat *st, struct err *err)
 {
 	if (fstat(fd, st) != 0)
-		return fail(err, path, "look at the file");
+		return fail(err, path, "stat the file");
 	if (S_ISREG(st->st_mode))
 		return FILE_OK;
 	err_set(err, "%s: expected a file, found %s", path,
@@ -48,11 +48,11 @@ static enum file_answer stat_regular(int fd, const char *path, struct stat *st, 
 
 static enum file_answer too_large(const char *path, uintmax_t bytes, size_t limit, struct err *err)
 {
-	err_set(err, "%s: the file has %ju bytes, more than the %zu that are read", path, bytes, limit);
+	err_set(err, "%s: the file has %ju bytes, more than the limit of %zu", path, bytes, limit);
 	return FILE_ERROR;
 }
 
-/* Reads to the end of the file, which may have grown or shrunk since its size was asked. */
+/* Reads to the end of the file, whose size may have changed since fstat. */
 static enum file_answer read_all(int fd, const char *path, const struct stat *st, size_t limit, struct buf *out,
                                  struct err *err)
 {
@@ -105,8 +105,9 @@ enum file_answer file_read(int dir, const char *path, size_t limit, struct buf *
 	return answer;
 }
 
-/* A writer who opens the file while we have the lease waits until it is given back, at once; the signal that tells us so is one
- * that nobody notices. */
+/* Returns true if the kernel grants a read lease on the file, which it does only if there is no writer. If a process
+ * opens the file for writing during the lease, its open() blocks until this function releases the lease. The kernel
+ * then sends this process a signal, SIGURG, which is ignored by default. */
 static bool lease_granted(int fd)
 {
 	if (fcntl(fd, F_SETSIG, SIGURG) != 0 || fcntl(fd, F_SETLEASE, F_RDLCK) != 0)
@@ -121,11 +122,15 @@ bool file_shows_changes(int dir, const char *path, struct stat *st)
 	struct statfs fs;
 	bool shows = fd >= 0 && fstat(fd, st) == 0 && S_ISREG(st->st_mode) && fstatfs(fd, &fs) == 0;
 
-	if (shows && !lease_granted(fd)) /* EAGAIN: there is a writer. In memory nothing is ever written out */
+	/* EAGAIN means that a process has the file open for writing. On tmpfs, pages are never written out and so stay
+	 * dirty. */
+	if (shows && !lease_granted(fd))
 		shows = errno != EAGAIN && fs.f_type != TMPFS_MAGIC &&
 		        sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE |
 		                                      SYNC_FILE_RANGE_WAIT_AFTER) == 0;
-	if (shows && fs.f_type == OVERLAYFS_SUPER_MAGIC) /* mapped is the file below, of whose writers the lease knows nothing */
+	/* On overlayfs, a shared mapping maps the file of the underlying layer, and the lease does not detect its
+	 * writers. */
+	if (shows && fs.f_type == OVERLAYFS_SUPER_MAGIC)
 		shows = fdatasync(fd) == 0;
 	if (fd >= 0)
 		close(fd);
@@ -134,7 +139,7 @@ bool file_shows_changes(int dir, const char *path, struct stat *st)
 
 /* --- replacing ----------------------------------------------------------------------------------------------- */
 
-/* Makes each folder of `path` but the last component. */
+/* Creates each missing directory of `path`, whose last component is the file. */
 static int make_parents(const char *path, struct err *err)
 {
 	struct buf folder = {0};
@@ -144,16 +149,16 @@ static int make_parents(const char *path, struct err *err)
 	for (char *slash = strchr(folder.data + 1, '/'); slash != NULL && answer == 0; slash = strchr(slash + 1, '/')) {
 		*slash = '\0';
 		if (mkdir(folder.data, 0777) != 0 && errno != EEXIST)
-			answer = err_errno(err, "%s: cannot make the folder", folder.data);
+			answer = err_errno(err, "%s: cannot create the folder", folder.data);
 		*slash = '/';
 	}
 	buf_free(&folder);
 	return answer;
 }
 
-/* A hidden name beside `path`, so that nobody who lists the folder takes it for content. The first choice depends on
- * `path` alone: what a process leaves that dies before it can rename is found, and removed, by the next that writes there.
- * A further one is drawn. */
+/* Writes a hidden name in the directory of `path`, so that a listing ignores the temporary file. The first choice
+ * depends only on `path`: if a process dies before its rename, the next process that writes there finds and removes
+ * the leftover file. Further choices are random. */
 static int temporary_name(const char *path, bool first, struct buf *out, struct err *err)
 {
 	const char *slash = strrchr(path, '/'), *name = slash == NULL ? path : slash + 1;
@@ -162,15 +167,16 @@ static int temporary_name(const char *path, bool first, struct buf *out, struct 
 
 	memcpy(&number, digest.bytes, sizeof number);
 	if (!first && getrandom(&number, sizeof number, 0) != sizeof number)
-		return err_errno(err, "%s: cannot draw a temporary name", path);
+		return err_errno(err, "%s: cannot create a random temporary name", path);
 	buf_clear(out);
 	buf_add(out, path, (size_t)(name - path));
 	buf_printf(out, ".reftest-%016llx.tmp", (unsigned long long)number);
 	return 0;
 }
 
-/* Takes the lock that says that somebody is at work on the file, which must still be the one of that name. Where there
- * are no locks it is taken for ours: nobody else finds it free, either. */
+/* Locks the temporary file, which marks the file as in use. Returns false if another process has the lock, or if `name`
+ * no longer refers to this file. Returns true on a filesystem without locks, because no process can have a lock there.
+ * */
 static bool hold(int fd, const char *name)
 {
 	struct stat held, named;
@@ -181,7 +187,7 @@ static bool hold(int fd, const char *name)
 	       held.st_dev == named.st_dev;
 }
 
-/* Removes what is there under a temporary name, if nobody is at work on it any more. */
+/* Removes a leftover temporary file, unless another process still uses it. */
 static void remove_left(const char *name)
 {
 	int fd = open(name, OPEN_FLAGS | O_NOFOLLOW);
@@ -192,7 +198,8 @@ static void remove_left(const char *name)
 		close(fd);
 }
 
-/* One attempt, by a name of its own: a descriptor that is held, or -1 with errno; EEXIST: another name may do. */
+/* Tries to create the temporary file under one name. Returns a locked descriptor, or -1 with errno; EEXIST means that
+ * the caller should try another name. */
 static int try_temporary(const char *path, bool first, struct buf *name, struct err *err)
 {
 	enum { FLAGS = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY };
@@ -205,7 +212,8 @@ static int try_temporary(const char *path, bool first, struct buf *name, struct 
 		remove_left(name->data);
 		fd = open(name->data, FLAGS, 0666);
 	}
-	if (fd >= 0 && !hold(fd, name->data)) { /* taken for a dead one's between the two calls, and removed */
+	/* hold() fails if another process found the new file before it was locked, and removed it as a leftover. */
+	if (fd >= 0 && !hold(fd, name->data)) {
 		close(fd);
 		errno = EEXIST;
 		fd = -1;
@@ -231,7 +239,7 @@ static int create_temporary(const char *path, struct buf *name, struct err *err)
 			break;
 		}
 	}
-	return err_errno(err, "%s: cannot write a temporary file beside it", path);
+	return err_errno(err, "%s: cannot create a temporary file in its folder", path);
 }
 
 static int write_all(int fd, const char *bytes, size_t length)
@@ -249,30 +257,31 @@ static int write_all(int fd, const char *bytes, size_t length)
 	return 0;
 }
 
-/* What is to be true of the new file. */
+/* The wanted properties of the new file. */
 struct wanted {
-	bool durable; /* on the disk before it has its name */
-	mode_t mode;  /* 0: as the process makes files */
+	bool durable; /* fsync before the rename */
+	mode_t mode;  /* 0: the process's default */
 };
 
-/* Closes `fd`. */
+/* Writes the contents of the temporary file and closes `fd`. */
 static int fill_temporary(int fd, const char *path, const void *bytes, size_t length, struct wanted wanted,
                           struct err *err)
 {
 	int answer = 0;
 
 	if (write_all(fd, bytes, length) != 0)
-		answer = err_errno(err, "%s: cannot write", path);
+		answer = err_errno(err, "%s: cannot write the file", path);
 	else if (wanted.mode != 0 && fchmod(fd, wanted.mode) != 0)
-		answer = err_errno(err, "%s: cannot keep the file's permissions", path);
+		answer = err_errno(err, "%s: cannot set the permissions of the new file", path);
 	else if (wanted.durable && fsync(fd) != 0)
 		answer = err_errno(err, "%s: cannot write to the disk", path);
 	if (close(fd) != 0 && answer == 0)
-		answer = err_errno(err, "%s: cannot write", path);
+		answer = err_errno(err, "%s: cannot write the file", path);
 	return answer;
 }
 
-/* FILE_OK: it is there with `st`, and `same` says whether it has these bytes. */
+/* Compares an existing file with the bytes. FILE_OK: the file exists, `st` is its stat, and `same` says whether its
+ * contents equal the bytes. */
 static enum file_answer compare_with(const char *path, const void *bytes, size_t length, struct stat *st, bool *same,
                                      struct err *err)
 {
@@ -308,7 +317,7 @@ static int replace(const char *path, const void *bytes, size_t length, struct wa
 	int fd = create_temporary(path, &name, err), answer = -1;
 
 	if (fd >= 0) {
-		int held = fcntl(fd, F_DUPFD_CLOEXEC, 0); /* the lock lasts until the file has its name */
+		int held = fcntl(fd, F_DUPFD_CLOEXEC, 0); /* the duplicate keeps the lock until the rename */
 
 		if (wanted.mode == 0 && there == FILE_OK)
 			wanted.mode = st.st_mode & 0777;
@@ -339,15 +348,16 @@ int file_replace_program(const char *path, const void *bytes, size_t length, str
 	return replace(path, bytes, length, (struct wanted){.durable = true, .mode = 0755}, err);
 }
 
-/* --- what lies beneath a root --------------------------------------------------------------------------------- */
+/* --- files below a root -------------------------------------------------------------------------------------- */
 
 static int leaves_root(const char *path, struct err *err)
 {
-	return err_set(err, "%s: the path leaves the dataset's folder; put the file below it and name it from there",
+	return err_set(err, "%s: the path leads out of the dataset's folder; "
+	               "move the file into that folder and use a path relative to it",
 	               path);
 }
 
-/* 0: relative, not empty, and no component is "..". */
+/* Returns 0 if the path is relative, not empty, and has no ".." component. */
 static int check_lexically(const char *path, struct err *err)
 {
 	if (*path == '\0')
@@ -362,7 +372,8 @@ static int check_lexically(const char *path, struct err *err)
 	return 0;
 }
 
-/* The kernel resolves the path, and refuses what leaves `root`. -1 with errno. */
+/* Opens a path with openat2, so the kernel itself rejects a path that leads out of `root`. Returns -1 with errno on
+ * failure. */
 static int open_by_kernel(int root, const char *path)
 {
 	struct open_how how = {.flags = OPEN_FLAGS, .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
@@ -370,11 +381,12 @@ static int open_by_kernel(int root, const char *path)
 
 	do
 		fd = syscall(SYS_openat2, root, path, &how, sizeof how);
-	while (fd < 0 && (errno == EINTR || errno == EAGAIN)); /* EAGAIN: somebody renamed a folder meanwhile */
+	while (fd < 0 && (errno == EINTR || errno == EAGAIN)); /* EAGAIN: a directory was renamed during the open */
 	return (int)fd;
 }
 
-/* Opens one component without following a symbolic link: that is ELOOP, also where a folder was wanted. */
+/* Opens one component of a path. If the component is a symbolic link, fails with ELOOP, also where a directory is
+ * expected. */
 static int open_step(int dir, const char *name, bool folder)
 {
 	struct stat st;
@@ -385,8 +397,9 @@ static int open_step(int dir, const char *name, bool folder)
 	return fd;
 }
 
-/* For kernels before 5.6 and sandboxes without openat2: one component at a time, and no symbolic link at all, since
- * where one leads cannot be held in place while it is looked at. `path` has no "..". -1 with errno. */
+/* Opens a path on kernels before 5.6 and in sandboxes without openat2. Opens one component at a time and follows no
+ * symbolic link, because the target of a link could change between the check and the open. `path` has no "..". Returns
+ * -1 with errno on failure. */
 static int open_by_steps(int root, const char *path)
 {
 	char name[NAME_MAX + 1];
@@ -445,12 +458,12 @@ enum file_answer file_open_beneath(int root, const char *path, int *out, struct 
 	if (fd < 0 && is_absent(errno))
 		return FILE_ABSENT;
 	if (fd < 0 && errno == EXDEV) {
-		err_set(err, "%s: a symbolic link on the way leaves the dataset's folder; put the file itself below it",
+		err_set(err, "%s: a symbolic link in the path leads out of the dataset's folder; replace the link with the file itself",
 		        path);
 		return FILE_ERROR;
 	}
 	if (fd < 0 && errno == ELOOP) {
-		err_set(err, "%s: a symbolic link on the way cannot be followed; put the file itself there", path);
+		err_set(err, "%s: a symbolic link in the path cannot be followed; replace the link with the file itself", path);
 		return FILE_ERROR;
 	}
 	if (fd < 0)
@@ -484,7 +497,7 @@ bool file_read_at(int fd, void *to, size_t length, int64_t offset)
 
 bool file_each_part(int fd, int64_t offset, int64_t length, file_visit *visit, void *context)
 {
-	enum { PART = 1 << 20 }; /* stays in the processor's cache while it is looked at */
+	enum { PART = 1 << 20 }; /* small enough to stay in the CPU cache */
 	unsigned char *part = malloc(length < PART ? (size_t)length + 1 : PART);
 	bool read = true;
 
@@ -522,7 +535,7 @@ enum file_answer file_digest_beneath(int root, const char *path, struct digest *
 	if (answer != FILE_OK)
 		return answer;
 	if (!digest_open(fd, st->st_size, out)) {
-		err_set(err, "%s: cannot read it, or it became shorter", path);
+		err_set(err, "%s: cannot read the file, or it was truncated while it was read", path);
 		answer = FILE_ERROR;
 	}
 	close(fd);
@@ -557,7 +570,7 @@ int file_program_directory(char *out, size_t size, struct err *err)
 	ssize_t length = readlink("/proc/self/exe", out, size);
 
 	if (length < 0)
-		return err_errno(err, "/proc/self/exe: cannot find out where this program lies");
+		return err_errno(err, "/proc/self/exe: cannot find the path of this program");
 	char *slash = (size_t)length < size ? memrchr(out, '/', (size_t)length) : NULL;
 
 	if (slash == NULL)

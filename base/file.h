@@ -1,7 +1,7 @@
-/* file - whole files in, whole files out.
+/* file - reads and replaces whole files.
  *
- * Opening never blocks and never follows a stranger out of a root: pipes, devices and folders are refused, whatever
- * name they hide behind. */
+ * Opening a file never blocks and never leads out of a root: pipes, devices and directories are rejected, even if the
+ * path is a symbolic link to one. */
 #ifndef REFTEST_BASE_FILE_H
 #define REFTEST_BASE_FILE_H
 
@@ -16,58 +16,66 @@
 
 enum file_answer { FILE_ERROR = -1, FILE_ABSENT = 0, FILE_OK = 1 };
 
-/* Reads the regular file `path`, relative to the directory descriptor `dir` (AT_FDCWD for the working directory),
- * into `out` (replaced). More than `limit` bytes is an error that names both figures. `st`, if not NULL, gets the
- * fstat taken before the first byte was read. Not a regular file: FILE_ERROR. FILE_ABSENT leaves no sentence. */
+/* Reads the regular file `path`, relative to the directory descriptor `dir` (AT_FDCWD for the working directory), and
+ * replaces the contents of `out`. If the file has more than `limit` bytes, returns FILE_ERROR, and the message states
+ * the file's size and the limit. If `st` is not NULL, it gets the result of fstat before the first read. If `path` is
+ * not a regular file, returns FILE_ERROR. FILE_ABSENT sets no message. */
 enum file_answer file_read(int dir, const char *path, size_t limit, struct buf *out, struct stat *st, struct err *err);
 
-/* Will each later change of the file that `path` names move a time of it? A store through a shared mapping does so only if its
- * page was clean: one that somebody has dirtied can be written again and again without a trace. So: false while anybody has
- * the file open or mapped for writing. Asked by taking a read lease for a moment, which the kernel grants only then; where it
- * grants none to us (another's file, a filesystem without leases), by writing dirty pages out, after which they are clean.
- * Holds for what is read of the file from now on, and for changes made from now on; `st` tells which file it is true of. */
+/* Returns true if every later change to the contents of the file `path` will also change one of the file's timestamps.
+ * A write through a shared mapping changes a timestamp only if the page was clean: further writes to a dirty page leave
+ * the timestamps unchanged. The function therefore returns false while any process has the file open or mapped for
+ * writing. To find out, it briefly takes a read lease, which the kernel grants only if no process has the file open for
+ * writing. If the kernel grants no lease (a file of another user, a filesystem without leases), the dirty pages are
+ * written out, which makes them clean. The result is about changes after this call. `st` identifies the file that was
+ * checked. */
 bool file_shows_changes(int dir, const char *path, struct stat *st);
 
-/* Makes `path` hold these bytes by temporary file, fsync and rename in the same directory, only if they differ.
- * 1: replaced, 0: it held them already (mtime untouched), -1: error, and the old file is as it was. Missing parent
- * directories are made. A file keeps its permissions; a symbolic link is replaced by a file. What a process that was killed
- * left of its temporary file is removed by the next that replaces the same file. */
+/* Replaces the contents of the file `path` with these bytes, unless they are equal: writes a temporary file in the same
+ * directory, syncs it and renames it. Returns 1 if the file was replaced; 0 if it already had these contents (its mtime
+ * is unchanged); -1 on error, which leaves the old file unchanged. Creates missing parent directories. The file keeps
+ * its permissions; a symbolic link is replaced by a file. If a process is killed, the next process that replaces the
+ * same file removes the leftover temporary file. */
 int file_replace(const char *path, const void *bytes, size_t length, struct err *err);
 
-/* The same without fsync, for what can be made again: a power cut soon after may leave of it nothing, or a part. */
+/* Replaces a file like file_replace, but without fsync: a power failure soon afterwards may lose all or part of the
+ * file. Use this function only for files that can be generated again. */
 int file_replace_soon(const char *path, const void *bytes, size_t length, struct err *err);
 
-/* The same as file_replace for a program: of mode 0755 from the first, so that it is never there and cannot be run. (Of a
- * file that holds these bytes already nothing is changed, its mode neither.) */
+/* Replaces a program like file_replace. The new file has mode 0755 when it appears under its name, so no process can
+ * find it without its execute permission. (A file that already has these contents keeps its mode.) */
 int file_replace_program(const char *path, const void *bytes, size_t length, struct err *err);
 
-/* A whole file below the directory `root` (a descriptor), open to be read: the caller closes `fd`. `path` must be relative and
- * without "..", and no symbolic link on the way may leave `root`: such a path is FILE_ERROR with a sentence. `st` is taken
- * before the first byte is read. FILE_ABSENT leaves no sentence. */
+/* Opens a file below the directory `root` (a descriptor) for reading; the caller closes `fd`. `path` must be relative
+ * and without "..", and no symbolic link in it may lead out of `root`; otherwise the result is FILE_ERROR with a
+ * message. `st` gets the stat from before the first read. FILE_ABSENT sets no message. */
 enum file_answer file_open_beneath(int root, const char *path, int *fd, struct stat *st, struct err *err);
 
-/* The digest of the bytes that the file had when it was opened, read a part at a time. FILE_ERROR as well if it became shorter
- * meanwhile. */
+/* Computes the digest of the bytes that the file has when it is opened, one chunk at a time. Also returns FILE_ERROR
+ * if the file is truncated meanwhile. */
 enum file_answer file_digest_beneath(int root, const char *path, struct digest *out, struct stat *st, struct err *err);
 
-/* Reads exactly `length` bytes at `offset`. false: it cannot be read there, or ends before. */
+/* Reads exactly `length` bytes at `offset`. Returns false after a read error, or if the file ends before `offset +
+ * length`. */
 bool file_read_at(int fd, void *to, size_t length, int64_t offset);
 
-/* Goes over `length` bytes from `offset` on, read a part at a time into memory of our own. false as file_read_at. */
+/* Reads `length` bytes from `offset` on, chunk by chunk into a private buffer, and calls `visit` for each chunk.
+ * Returns false like file_read_at. */
 typedef void file_visit(const unsigned char *bytes, size_t length, void *context);
 bool file_each_part(int fd, int64_t offset, int64_t length, file_visit *visit, void *context);
 
-/* The same as file_open_beneath, mapped; unmap with file_unmap. (Who truncates the file while it is mapped makes the reader
- * fault, and each store to it shows: map strangers' files only where that is no harm.) */
+/* Opens a file like file_open_beneath and maps it; unmap it with file_unmap. If another process truncates the file, a
+ * read of the mapping raises SIGBUS. If another process writes to the file, the mapping shows the changes. Map an
+ * untrusted file only where neither SIGBUS nor changing contents do harm. */
 struct mapping {
-	const unsigned char *data; /* NULL when length is 0 */
+	const unsigned char *data; /* NULL if length is 0 */
 	size_t length;
 	struct stat st;
 };
 enum file_answer file_map_beneath(int root, const char *path, struct mapping *out, struct err *err);
 void file_unmap(struct mapping *mapping);
 
-/* The directory that this program's binary lies in, into `out` (no trailing slash). */
+/* Writes the directory of this program's binary to `out`, without a trailing slash. */
 int file_program_directory(char *out, size_t size, struct err *err);
 
 #endif

@@ -21,7 +21,7 @@ struct digest digest_of(const void *bytes, size_t length)
 	return canonical(XXH3_128bits(bytes, length));
 }
 
-/* A `struct hash` is a state of xxhash's. */
+/* A `struct hash *` is a pointer to an XXH3_state_t. */
 struct hash *hash_begin(void)
 {
 	XXH3_state_t *state = XXH3_createState();
@@ -33,7 +33,7 @@ struct hash *hash_begin(void)
 
 void hash_add(struct hash *hash, const void *bytes, size_t length)
 {
-	XXH3_128bits_update((XXH3_state_t *)hash, bytes, length); /* fails for NULL alone */
+	XXH3_128bits_update((XXH3_state_t *)hash, bytes, length); /* fails only if the pointer is NULL */
 }
 
 struct digest hash_end(struct hash *hash)

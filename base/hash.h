@@ -1,4 +1,5 @@
-/* hash - XXH3-128 digests of content. Not cryptographic: they tell our own files apart, they keep no enemy out. */
+/* hash - XXH3-128 digests of contents. XXH3 is not cryptographic: an attacker can construct two files with the same
+ * digest. */
 #ifndef REFTEST_BASE_HASH_H
 #define REFTEST_BASE_HASH_H
 
@@ -13,14 +14,15 @@ struct digest {
 
 struct digest digest_of(const void *bytes, size_t length);
 
-/* The same of bytes that come one part after the other. */
+/* Computes a digest of bytes that are added piece by piece. */
 struct hash; /* opaque */
 struct hash *hash_begin(void);
 void hash_add(struct hash *hash, const void *bytes, size_t length);
-struct digest hash_end(struct hash *hash); /* frees it */
+struct digest hash_end(struct hash *hash); /* frees the state */
 
 bool digest_equal(const struct digest *a, const struct digest *b);
 void digest_hex(const struct digest *digest, char hex[DIGEST_HEX]); /* 32 lower-case digits and a NUL */
-bool digest_parse(const char *hex, struct digest *digest);          /* false: not exactly 32 hex digits */
+/* returns false if `text` is not exactly 32 hexadecimal digits */
+bool digest_parse(const char *hex, struct digest *digest);
 
 #endif

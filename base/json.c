@@ -7,25 +7,25 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "base/json_parts.h"
+#include "base/json_internal.h"
 #include "base/utf8.h"
 
 /* --- the scanner: RFC 8259 and nothing more ------------------------------------------------------------------ */
 
-/* A member's key as it reads once decoded, and where it stands. */
+/* A decoded member key and its position. */
 struct key {
-	const char *bytes; /* in the text itself if it has no escapes, else in the scanner's arena */
+	const char *bytes; /* points into the text if the key has no escapes, otherwise into memory of the scanner */
 	size_t length;
-	const char *at; /* its opening quote */
+	const char *at; /* the opening quote of the key */
 };
 
-enum { KEYS_FEW = 24 }; /* compared each with each: quicker than sorted */
+enum { KEYS_FEW = 24 }; /* up to this many keys, comparing all pairs is faster than sorting */
 
 struct scan {
 	const struct json_text *text;
 	const char *at, *end;
 	int values;
-	struct key *keys; /* a stack: those of the innermost object last */
+	struct key *keys; /* a stack of the keys of all open objects; the keys of the innermost object are last */
 	size_t key_count, key_room;
 	struct arena decoded;
 	struct err *err;
@@ -53,7 +53,7 @@ static bool is_word(char c)
 	return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-/* What stands at `at`, in words: a whole word where there is one ("NaN", "True"), else a character. */
+/* Describes the text at `at`: the whole word if a word begins there ("NaN", "True"), otherwise the character. */
 static void describe(const struct scan *scan, const char *at, char *out, size_t size)
 {
 	size_t left = (size_t)(scan->end - at), length = utf8_length(at, left), word = 0;
@@ -99,7 +99,7 @@ static bool take(struct scan *scan, char c)
 	return true;
 }
 
-/* Four hexadecimal digits; -1 if they are not. */
+/* Reads four hexadecimal digits. Returns -1 if one of the four characters is not a hexadecimal digit. */
 static int hex4(const char *at, const char *end)
 {
 	int code = 0;
@@ -130,7 +130,7 @@ static bool is_low_surrogate(int code)
 	return code >= 0xDC00 && code < 0xE000;
 }
 
-/* At the 'u' of an escape. */
+/* Reads the rest of a \u escape; `at` points at the 'u'. */
 static int scan_unicode_escape(struct scan *scan)
 {
 	const char *escape = scan->at - 1;
@@ -156,7 +156,7 @@ static int scan_unicode_escape(struct scan *scan)
 	return 0;
 }
 
-/* At the byte after a backslash. */
+/* Reads an escape; `at` is at the byte after the backslash. */
 static int scan_escape(struct scan *scan)
 {
 	char c = scan->at < scan->end ? *scan->at : '\0';
@@ -169,7 +169,7 @@ static int scan_escape(struct scan *scan)
 	return 0;
 }
 
-/* At an opening quote; leaves `at` behind the closing one. */
+/* Reads a string; `at` is at the opening quote and is moved behind the closing quote. */
 static int scan_string(struct scan *scan, bool *escaped)
 {
 	const char *quote = scan->at++;
@@ -190,7 +190,7 @@ static int scan_string(struct scan *scan, bool *escaped)
 			continue;
 		}
 		if (c < 0x20)
-			return expected(scan, "the rest of a string (a line feed is written \\n, a tab \\t)");
+			return expected(scan, "the rest of the string, up to its closing quote (a line feed in a string is written \\n, a tab \\t)");
 		size_t length = c < 0x80 ? 1 : utf8_length(scan->at, (size_t)(scan->end - scan->at));
 
 		if (length == 0)
@@ -261,7 +261,7 @@ static int scan_number(struct scan *scan)
 	if (length > JSON_NUMBER_LENGTH)
 		return fail_at(scan, start, "expected a number of at most %d characters, found one of %zu",
 		               JSON_NUMBER_LENGTH, length);
-	if (!exponent) /* so few digits are finite */
+	if (!exponent) /* without an exponent, a number this short is finite */
 		return 0;
 	memcpy(copy, start, length);
 	copy[length] = '\0';
@@ -317,7 +317,7 @@ static bool same_key(const struct key *a, const struct key *b)
 	return a->length == b->length && memcmp(a->bytes, b->bytes, a->length) == 0;
 }
 
-/* The first of a few keys that was there before; NULL: none. */
+/* Returns the first key that repeats an earlier key, or NULL. For a few keys. */
 static const struct key *first_double(const struct key *keys, size_t count)
 {
 	for (size_t i = 1; i < count; i++)
@@ -327,7 +327,8 @@ static const struct key *first_double(const struct key *keys, size_t count)
 	return NULL;
 }
 
-/* Takes the keys above `base` off the stack. Sorting finds a double among 10^5 as easily as among three. */
+/* Pops the keys above `base` off the stack, and reports a duplicate among them. Sorts these keys first, so that even an
+ * object of 10^5 keys is checked fast. */
 static int pop_unique_keys(struct scan *scan, size_t base)
 {
 	struct key *keys = scan->keys + base;
@@ -352,7 +353,7 @@ static int pop_unique_keys(struct scan *scan, size_t base)
 
 static int scan_value(struct scan *scan, int depth);
 
-/* Behind the opening bracket. */
+/* Reads an array; `at` is behind the opening bracket. */
 static int scan_array(struct scan *scan, int depth)
 {
 	skip_space(scan);
@@ -385,7 +386,7 @@ static int scan_member(struct scan *scan, int depth)
 	return scan_value(scan, depth);
 }
 
-/* Behind the opening brace. */
+/* Reads an object; `at` is behind the opening brace. */
 static int scan_object(struct scan *scan, int depth)
 {
 	size_t base = scan->key_count;
@@ -455,7 +456,7 @@ int json_check(const struct json_text *text, struct err *err)
 	struct json_text whole = *text;
 
 	if (whole.length == 0)
-		whole.text = nothing; /* NULL is a fine pointer to no bytes */
+		whole.text = nothing; /* an empty text may be a NULL pointer */
 	struct scan scan = {.text = &whole, .at = whole.text, .end = whole.text + whole.length, .err = err};
 	int wrong = scan_text(&scan);
 
@@ -470,8 +471,8 @@ cJSON *json_parse(const struct json_text *text, struct err *err)
 		return NULL;
 	cJSON *value = cJSON_ParseWithLengthOpts(text->text, text->length, NULL, false);
 
-	if (value == NULL) /* all that cJSON refuses, the scanner refused before */
-		err_set(err, "%s: this is valid JSON, but cJSON could not read it; is there memory left?", text->name);
+	if (value == NULL) /* the scanner has already rejected everything that cJSON rejects */
+		err_set(err, "%s: this is valid JSON, but cJSON could not read it; check that memory is available", text->name);
 	return value;
 }
 

@@ -1,36 +1,43 @@
-/* metrics - what one pass over two tensors says about how far they are apart. Plain data; the arithmetic stands in
- * kernels/compare.h, the JSON form in dataset/verdict.h. */
+/* metrics - measures of the difference between two tensors, computed in one pass. This file only declares the measures.
+ * kernels/core/compare.h computes them, and dataset/verdict.h converts them to JSON. A new measure also needs: the
+ * table of fields in dataset/verdict.c. */
 #ifndef REFTEST_BASE_METRICS_H
 #define REFTEST_BASE_METRICS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { METRICS_WORST = 5, METRICS_EVIDENCE = 4 };
+enum { METRICS_WORST = 5, METRICS_EVIDENCE = 15 };
 
 struct worst {
-	int64_t index;                       /* flat, row-major */
-	double reference, ground_truth;      /* as doubles; exact for every dtype but int64 beyond 2^53 */
+	int64_t index;                       /* flat, row-major index of the element */
+	/* converted to double, which is exact for every dtype except for int64 values beyond 2^53 */
+	double reference, ground_truth;
 	double diff;                         /* |reference - ground_truth|; NaN if either is NaN */
 };
 
 struct metrics {
 	int64_t elements;
-	int64_t hits;                         /* elements that the rule accepts */
+	int64_t hits;                         /* elements within the tolerance */
 	int64_t nan_reference, nan_ground_truth;
 	int64_t inf_reference, inf_ground_truth;
 	double max_abs, mean_abs;             /* |reference - ground_truth|, over pairs of finite elements */
-	double max_rel, mean_rel;             /* the same over max(|ground_truth|, 1e-8) */
-	double cosine;                        /* 1 when both are all zero */
+	double max_rel, mean_rel;             /* |reference - ground_truth| / max(|ground_truth|, 1e-8) */
+	double cosine;                        /* cosine similarity; 1 if both tensors are all zero */
 	double mse;
-	double margin;                        /* largest |reference - ground_truth| / (atol + rtol |ground_truth|); above 1
-	                                         fails; infinity when a NaN or an unmatched infinity was seen */
-	bool zeros_would_pass;                /* an output of all zeros would have passed the same rule (or elements == 0) */
-	bool passed;                          /* what the rule says */
+	/* The largest |reference - ground_truth| / (atol + rtol |ground_truth|). A value above 1 exceeds the tolerance.
+	 * It is infinite if a NaN occurs, or an infinity that the other tensor does not have. */
+	double margin;
+	/* True if an output of all zeros would also have passed, or if elements == 0. */
+	bool zeros_would_pass;
+	bool passed;                          /* the output satisfies the tolerance rule */
 	int worst_count;
-	struct worst worst[METRICS_WORST];    /* largest |diff| / bound first, NaN before all, ties by lower index */
-	double evidence[METRICS_EVIDENCE];    /* what op.judge found that decides only with that of the other contents:
-	                                         op.judge_both */
+	/* The elements with the largest |diff| / bound, largest first. Elements with a NaN come first, and elements
+	 * with equal quotients are in the order of the index. */
+	struct worst worst[METRICS_WORST];
+	/* Numbers that op.judge computed for one of the two sets of input values. op.judge_both decides from the
+	 * numbers of both sets. */
+	double evidence[METRICS_EVIDENCE];
 };
 
 #endif

@@ -1,4 +1,4 @@
-/* sha256 - SHA-256 (FIPS 180-4), by which Git LFS names contents. */
+/* sha256 - SHA-256 (FIPS 180-4), the digest by which Git LFS names contents. */
 #ifndef REFTEST_BASE_SHA256_H
 #define REFTEST_BASE_SHA256_H
 
@@ -7,11 +7,11 @@
 
 enum { SHA256_BYTES = 32 };
 
-/* Of bytes that come one part after the other: {0} has had none. */
+/* State of an incremental digest; {0} is the state before the first byte. */
 struct sha256 {
-	uint32_t state[8]; /* of whole blocks; of no meaning before the first */
-	uint64_t length;   /* of all that came */
-	unsigned char last[64]; /* what came of a block that is not whole */
+	uint32_t state[8]; /* the hash state after all complete blocks; undefined before the first block */
+	uint64_t length;   /* number of bytes that were added */
+	unsigned char last[64]; /* the incomplete block */
 };
 void sha256_add(struct sha256 *sum, const void *bytes, size_t length);
 void sha256_end(struct sha256 *sum, unsigned char out[SHA256_BYTES]);

@@ -12,7 +12,7 @@ bool trace_on(void)
 	return value != NULL && value[0] != '\0';
 }
 
-void trace(const char *room, const char *format, ...)
+void trace(const char *module, const char *format, ...)
 {
 	char line[1024];
 	struct timespec now;
@@ -24,5 +24,5 @@ void trace(const char *room, const char *format, ...)
 	vsnprintf(line, sizeof line, format, args);
 	va_end(args);
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	fprintf(stderr, "%lld.%06ld %s: %s\n", (long long)now.tv_sec, now.tv_nsec / 1000, room, line);
+	fprintf(stderr, "%lld.%06ld %s: %s\n", (long long)now.tv_sec, now.tv_nsec / 1000, module, line);
 }

@@ -1,4 +1,4 @@
-/* utf8 - what a well-formed character is (RFC 3629: no surrogates, no overlong forms, nothing above U+10FFFF). */
+/* utf8 - reads and writes UTF-8 characters (RFC 3629: no surrogates, no overlong forms, nothing above U+10FFFF). */
 #ifndef REFTEST_BASE_UTF8_H
 #define REFTEST_BASE_UTF8_H
 
@@ -7,7 +7,8 @@
 
 enum { UTF8_MAX = 4 };
 
-/* Length (1 to 4) of the character at `text`, 0 if none stands there among the `left` bytes. */
+/* Returns the length (1 to 4) of the character at `text`, or 0 if `text`, which has `left` bytes, does not begin with a
+ * valid character. */
 size_t utf8_length(const char *text, size_t left);
 
 /* Writes a code point (no surrogate, at most 0x10FFFF) and returns its length. */

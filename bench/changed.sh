@@ -1,7 +1,10 @@
 #!/bin/sh
-# changed.sh [BUILD [N]] - what `verify --changed` costs when nothing changed, in a tree of N definitions and N workload
-# files (10 000), beside `git status` in the same tree and a bare walk with one lstat each; then with all caches cold.
-# The verdicts are made first, for real: one run for each of N/50 different contents.
+# changed - measures `verify --changed` when nothing changed. Usage: changed.sh [BUILD [N]]
+#
+# The dataset has N (10 000) definitions and N workload files. The times are compared with `git status` in the same
+# tree, and with a program that only calls lstat for each file. At the end the times are measured with all caches cold.
+# Before the measurements, `verify` creates real verdicts. The definitions have only N/50 different contents, each of
+# which runs once.
 set -eu
 build=${1:-build} n=${2:-10000}
 here=$(cd "$(dirname "$0")" && pwd)
@@ -13,22 +16,22 @@ cd "$tree"
 git init -q . && git add -A && git -c user.name=bench -c user.email=bench@localhost commit -q -m tree
 echo "== no-change verify --changed, $n definitions and $n workload files"
 "$build/reftest" verify --changed --device cpu --sizes small | tail -n 1
-sleep 3 # past the time in which a file counts as just written; git's index has the same rule
+sleep 3 # so that no file counts as just written, neither for reftest nor for git's index
 git status --short >/dev/null
 "$build/reftest" verify --changed --device cpu --sizes small | tail -n 1
 "$build/bench/pair" 21 "reftest verify --changed" "$build/reftest verify --changed --device cpu --sizes small" \
 	"git status" "git status --short"
 "$build/bench/pair" 21 "reftest verify --changed" "$build/reftest verify --changed --device cpu --sizes small" \
 	"walk, one lstat each" "$build/bench/walk $tree"
-echo "== the same of git's index: verify --changed --staged, as a pre-commit hook has it"
-"$build/reftest" verify --changed --staged --device cpu --sizes small | tail -n 1 # learns git's names of the contents
+echo "== the files in git's index: verify --changed --staged, as in a pre-commit hook"
+"$build/reftest" verify --changed --staged --device cpu --sizes small | tail -n 1 # stores git's object id of each file
 "$build/bench/pair" 21 "reftest verify --staged" "$build/reftest verify --changed --staged --device cpu --sizes small" \
 	"git status" "git status --short"
 "$build/bench/pair" 21 "reftest --version (start-up)" "$build/reftest --version" "true" "/bin/true"
-echo "== every mtime new (a checkout elsewhere): answered from content"
+echo "== all mtimes are new (as after a clone): verdicts are looked up by content"
 find . -path ./.git -prune -o -path ./.reftest -prune -o -type f -print0 | xargs -0 touch
 "$build/reftest" verify --changed --device cpu --sizes small --cached-only | tail -n 1
-echo "== no summaries (workload lines left out is another context): every definition parsed, every case looked up"
+echo "== no summary is stored (as after a change of options): every definition is parsed and every case is looked up"
 "$build/reftest" verify --changed --device cpu --sizes small --no-workloads --cached-only | tail -n 1
 if [ -w /proc/sys/vm/drop_caches ]; then
 	sync

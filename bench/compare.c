@@ -1,5 +1,5 @@
-/* compare - metrics bandwidth of compare_host on this machine: how fast two tensors are compared, against only reading
- * them with as many threads. Prints ratios; the times are of this machine and this moment. */
+/* compare - measures how fast compare_host compares two tensors. For comparison, the same number of threads only reads
+ * the tensors. Read the ratios: the times depend on this machine and its load. */
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -8,9 +8,9 @@
 #include <time.h>
 
 #include "base/err.h"
-#include "kernels/compare.h"
-#include "kernels/inputs.h"
-#include "kernels/number.h"
+#include "kernels/core/compare.h"
+#include "kernels/core/dtype_convert.h"
+#include "kernels/core/random_inputs.h"
 
 enum { ROUNDS = 7 };
 
@@ -22,7 +22,7 @@ static double now(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Both tensors read once, eight octets at a time, by all threads. */
+/* Reads both tensors once with all threads, eight bytes at a time. */
 static uint64_t read_both(const uint64_t *a, const uint64_t *b, int64_t words)
 {
 	uint64_t sum = 0;
@@ -33,7 +33,8 @@ static uint64_t read_both(const uint64_t *a, const uint64_t *b, int64_t words)
 	return sum;
 }
 
-/* Uniform values, and beside them the same with one in 1024 an ulp off: what a passing case looks like. */
+/* Fills `a` with uniform values, and `b` with the same values, of which one in 1024 is changed by one ULP, as in a case
+ * that passes. */
 static void fill(void *a, void *b, enum dtype dtype, int64_t elements)
 {
 #pragma omp parallel for
@@ -41,8 +42,8 @@ static void fill(void *a, void *b, enum dtype dtype, int64_t elements)
 		uint32_t random = philox_bits(1, i);
 		float value = uniform_signed(random, 23);
 
-		number_store(a, dtype, i, value);
-		number_store(b, dtype, i, random & 1023 ? value : value * 1.008f);
+		dtype_store_float(a, dtype, i, value);
+		dtype_store_float(b, dtype, i, random & 1023 ? value : value * 1.008f);
 	}
 }
 

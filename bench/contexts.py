@@ -1,16 +1,19 @@
-"""contexts.py - what a fresh CUDA context costs: alone, many side by side, and one after the other.
+"""contexts - measures how long the creation of CUDA contexts takes: of one context, of several at once, and of many in
+a row.
 
-    python3 bench/contexts.py [cuda:0] [PART…]        parts: stages together refill prepared; all of them without any
+    python3 bench/contexts.py [cuda:0] [PART…]        parts: stages together refill prepared; default: all
 
-On a GPU each save takes a runner of its own, forked from a process that has imported torch, and a runner is of use once it
-has a context. So this is what bounds a burst of saves: how many contexts a second can be made, and which of the steps that
-a context takes can be done before anybody asks for it. Children are forked as workers/runner.py forks them and killed when
-they have said what they took.
+On a GPU, each saved file needs a new runner. The runner is forked from a process that has imported torch, and creates a CUDA context of its own.
+If a user saves many files in a short time, the creation of contexts therefore limits the speed. This program measures
+how many contexts per second can be created, and how much time remains if some steps are done before a save. Children
+are forked as python/runner.py forks them, and are killed after they have reported their times.
 
-  stages    where the time of one child goes, step by step, under settings that may change it
-  together  1, 2, 4, 8 at once: how long each takes, and how many a second that is
-  refill    so many at work at any time, each killed when it is ready, beside four that wait: the rate that lasts
-  prepared  children that have only done the steps that hold no memory of the device: what is left to wait for"""
+  stages    measures the steps of one child, under settings that may change their times
+  together  starts 1, 2, 4 and 8 children at once, and measures the time of each child and the rate per second
+  refill    keeps a fixed number of children starting and kills each when it is ready, while four ready children wait:
+            measures the sustained rate
+  prepared  measures the time of the steps that need device memory, in children that have already done the other
+            steps"""
 
 import ctypes
 import json
@@ -23,7 +26,8 @@ import sys
 import time
 
 STEPS = ("fork", "cuInit", "context", "torch", "first use")
-# Libraries that cuInit opens; opening them starts nothing, so the process that forks may have done it.
+# Libraries that cuInit opens. A process may open these libraries and fork afterwards, because opening them starts no
+# thread.
 DRIVER_LIBRARIES = ("libcuda.so.1", "libnvidia-ptxjitcompiler.so.1", "libnvidia-gpucomp.so.1")
 SETTINGS = {  # name: (environment, open the driver's libraries before forking)
     "as it is": ({}, False),
@@ -40,7 +44,7 @@ def check(error, what):
 
 
 def take_steps(index, upto, step):
-    """Calls step(name) after each."""
+    """Runs the steps and calls step(name) after each step."""
     import torch
     cuda = ctypes.CDLL("libcuda.so.1")
     check(cuda.cuInit(0), "cuInit")
@@ -59,7 +63,8 @@ def take_steps(index, upto, step):
 
 
 class Child:
-    """One forked child; it does its steps, tells what they took, and then does the rest when told, or is killed."""
+    """A forked child that runs its first steps, reports their times, and then runs the other steps on request or is
+    killed."""
 
     def __init__(self, index, upto="first use"):
         self.answers, answers = os.pipe()
@@ -76,7 +81,7 @@ class Child:
         self.took = None
 
     def serve(self, index, upto, answers, wake):
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)  # with the process that forked it, whatever ends that
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)  # die with the forking process
         took, last = {}, self.started
 
         def step(name):
@@ -100,7 +105,7 @@ class Child:
         time.sleep(3600)
 
     def ready(self, timeout=60):
-        """Seconds by step."""
+        """Waits for the child's report and returns the seconds of each step."""
         if not select.select([self.answers], [], [], timeout)[0]:
             raise SystemExit(f"child {self.pid} is not ready after {timeout} s")
         text = os.read(self.answers, 4096)
@@ -122,7 +127,7 @@ class Child:
 
 
 def end(children):
-    """Seconds until all are gone."""
+    """Kills the children and returns the seconds until all have exited."""
     start = time.monotonic()
     for child in children:
         child.kill()
@@ -140,7 +145,7 @@ def ms(seconds):
 
 
 def gpu_memory(index):
-    """MiB in use on the device, as the driver counts."""
+    """Returns how many MiB are in use on the device, as the driver reports."""
     try:
         text = subprocess.run(["nvidia-smi", "-i", str(index), "--query-gpu=memory.used", "--format=csv,noheader,nounits"],
                               capture_output=True, text=True, check=True).stdout
@@ -229,7 +234,7 @@ PARTS = {"together": together, "refill": refill, "prepared": prepared}
 
 def main():
     words = sys.argv[1:]
-    if words and words[0] == "--within":  # a process that has its settings
+    if words and words[0] == "--within":  # this process was started with the settings to measure
         name, part, index = words[1], words[2], int(words[3])
         import torch
         torch.set_num_threads(1)

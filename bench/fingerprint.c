@@ -1,6 +1,7 @@
-/* fingerprint - how fast definitions get their fingerprints, against hashing the same bytes with plain XXH3-128, which
- * is what a cache by bytes would do (and rerun for every comment). Prints ratios; the times are of this machine and
- * this moment. The definitions are made here: norms and attentions of ordinary size, no two alike. */
+/* fingerprint - measures how fast the fingerprints of definitions are computed. For comparison, the same bytes are
+ * hashed with plain XXH3-128. (Such hashes are faster, but a cache that used them as keys would run a case again after
+ * every change of a comment.) Read the ratios: the times depend on this machine and its load. The definitions are
+ * synthetic: norms and attentions of ordinary size, all different. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +9,8 @@
 
 #include "base/buf.h"
 #include "cache/fingerprint.h"
-#include "cache/python_form.h"
+#include "cache/python_normal_form.h"
+#include "dataset/definition_load.h"
 
 enum { DEFINITIONS = 2000, ROUNDS = 5 };
 
@@ -93,7 +95,8 @@ static int make_set(struct set *set)
 	return 0;
 }
 
-/* Each way of going over the set once; the sum keeps the work from being dropped. */
+/* The functions below process all definitions once, in three ways. Each function returns a sum, so that the compiler
+ * cannot remove the work. */
 static unsigned hash_bytes(struct set *set)
 {
 	unsigned sum = 0;
@@ -110,7 +113,7 @@ static unsigned normalise(struct set *set)
 
 	for (int i = 0; i < DEFINITIONS; i++) {
 		buf_clear(&form);
-		sum += python_form(set->definition[i]->reference, set->definition[i]->reference_length, &form);
+		sum += python_normal_form(set->definition[i]->reference, set->definition[i]->reference_length, &form);
 	}
 	buf_free(&form);
 	return sum;
@@ -179,7 +182,7 @@ int main(void)
 
 	if (set == NULL || make_set(set) != 0)
 		return 1;
-	printf("%d definitions, %zu KiB of JSON, %zu KiB of it references\n", DEFINITIONS, set->bytes >> 10,
+	printf("%d definitions, %zu KiB of JSON, of which %zu KiB are references\n", DEFINITIONS, set->bytes >> 10,
 	       set->reference_bytes >> 10);
 	for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
 		double seconds = best_time(set, ways[i].work, &sum);

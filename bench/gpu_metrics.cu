@@ -1,21 +1,24 @@
-/* gpu_metrics - how fast the comparison reads two tensors, against the speed at which the same GPU copies memory.
+/* gpu_metrics - measures how fast the comparison reads two tensors, in relation to the memory copy speed of the same
+ * GPU.
  *
  *   gpu_metrics [DEVICE]     the GPU's number, 0 unless given
  *
- * "us" is device time: events around a run of launches one behind the other, over sets of tensors that together are many
- * times the cache; the median of several runs. "call" is what a caller waits: from launch to the figures in host memory.
- * GB/s counts the bytes of both tensors once; the copy's counts bytes read and bytes written. */
-#include "kernels/compare_cuda.h"
+ * "us" is the time of one comparison on the device. This time is measured by events around a series of back-to-back
+ * launches over sets of tensors that together are many times larger than the cache, and is the median of several runs.
+ * "call" is the time of the caller, from the launch to the results in host memory. The unit GB/s counts each byte of
+ * both tensors once. For the memory copy, it counts the bytes read and the bytes written. */
+#include "kernels/core/compare_cuda.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
-#include "kernels/inputs.h"
+#include "kernels/core/random_inputs.h"
 
 enum { RUNS = 9 };
 static const int64_t most_sets = 64;
-static const int64_t rotate_bytes = INT64_C(1) << 30; /* that a run goes through at least: many times any cache */
+/* The least number of bytes that a run reads: many times the size of any cache. */
+static const int64_t rotate_bytes = INT64_C(1) << 30;
 static const int64_t pool_bytes = INT64_C(5) << 30;
 
 static void must(int rc, const struct err *err)
@@ -26,13 +29,15 @@ static void must(int rc, const struct err *err)
 	exit(1);
 }
 
-/* What tensors hold: how the truth is spread, and how the reference differs from it. */
+/* The kinds of tensor pairs. A kind determines the distribution of the ground truth and the difference of the
+ * reference. */
 enum content { NORMAL, UNIFORM, EQUAL, TIES, MISSES, ZEROS, GARBAGE };
 static const char *const content_names[] = {
     "normal, an ulp off in 1 of 4",  "uniform, an ulp off in 1 of 4", "normal, equal",       "one pair everywhere",
     "normal, 1 miss in 1000",        "reference all zeros",           "reference all garbage"};
 
-/* The bits of a reference element from the truth's, both of one width; `random` is the element's own. */
+/* Computes the bits of a reference element from the bits of the ground truth's element; `random` differs for each
+ * element. */
 static __device__ uint32_t reference_bits(enum content content, uint32_t truth, uint32_t random)
 {
 	switch (content) {
@@ -70,7 +75,7 @@ static __global__ void make(void *reference, void *truth, enum dtype dtype, int6
 	     i += (int64_t)gridDim.x * blockDim.x) {
 		uint32_t random = philox_bits(key + 1, i);
 
-		number_store(truth, dtype, i, truth_value(content, key, i));
+		dtype_store_float(truth, dtype, i, truth_value(content, key, i));
 		if (dtype == DTYPE_FLOAT32)
 			((uint32_t *)reference)[i] = reference_bits(content, ((uint32_t *)truth)[i], random);
 		else
@@ -83,7 +88,7 @@ struct bench {
 	cudaEvent_t start, end;
 	unsigned char *pool[2];
 	struct compare_cuda compare;
-	double copy; /* bytes a second */
+	double copy; /* bytes per second */
 };
 
 static int by_value(const void *a, const void *b)
@@ -107,11 +112,11 @@ static double host_seconds(void)
 	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* One operation of a kind on the set that is the k-th's turn. */
+/* A kind of operation, and a function that runs it on the k-th set of tensors. */
 struct operation {
 	void (*start)(struct bench *bench, const struct operation *operation, int k);
 	enum dtype dtype;
-	int64_t elements, bytes; /* bytes of one tensor */
+	int64_t elements, bytes; /* number of elements and bytes of one tensor */
 	int sets;
 };
 
@@ -140,7 +145,7 @@ static void start_compare(struct bench *bench, const struct operation *operation
 	                         operation->dtype, operation->elements, rule, bench->stream, &err), &err);
 }
 
-/* Seconds of one operation on the device. */
+/* Returns the seconds that one operation takes on the device. */
 static double device_seconds(struct bench *bench, const struct operation *operation)
 {
 	int repeats = 2 * operation->sets < 10 ? 10 : 2 * operation->sets;
@@ -162,7 +167,7 @@ static double device_seconds(struct bench *bench, const struct operation *operat
 	return median(seconds, RUNS);
 }
 
-/* Seconds from a call to its answer. */
+/* Returns the seconds from a call to its result. */
 static double call_seconds(struct bench *bench, const struct operation *operation)
 {
 	enum { CALLS = 101 };
@@ -209,7 +214,7 @@ static void row(struct bench *bench, enum dtype dtype, int power, enum content c
 	fflush(stdout);
 }
 
-/* The copy that others are measured against: the best of 512 MiB to 4 GiB. */
+/* Measures the copy speed with which comparisons are compared: the best over sizes from 512 MiB to 4 GiB. */
 static void measure_copy(struct bench *bench)
 {
 	for (int power = 28; power <= 31; power++) {

@@ -1,12 +1,13 @@
-"""A dataset in other words: python3 bench/other_words.py ROOT OUT
+"""other_words - writes a copy of a dataset with other names and orders of inputs. With the copy, you can check that no
+ground truth depends on these names and orders.
 
-Writes to OUT/definitions what ROOT/definitions has, each definition with other names for its inputs, these in another order, and
-its outputs in another: as far as its op family takes that. The reference is the same, asked by its own names. Every ground truth
-has to agree with these as it does with those:
-
+    python3 bench/other_words.py ROOT OUT
     reftest --root OUT verify --ground-truth all --sizes small
 
-Besides, of gdn definitions: one whose k has as many heads as v, for q and k may have numbers of their own."""
+Writes the definitions of ROOT/definitions to OUT/definitions, with other input names, another order of inputs, and
+another order of outputs if the op family allows it. The new run() calls the original reference. If a ground truth
+agrees with an original definition, it must also agree with the new definition. Also writes definitions of the op family
+gdn in which k has as many heads as v, to test definitions in which q and k have different numbers of heads."""
 
 import json
 import pathlib
@@ -17,7 +18,7 @@ ATTENTION = {
     "q": "asking", "k": "key", "v": "value", "k_cache": "kpool", "v_cache": "vpool", "q_nope": "wide", "q_pe": "turned",
     "ckv_cache": "latents", "kpe_cache": "rotary", "qo_indptr": "cu_seqlens_q", "kv_indptr": "Offsets",
     "kv_indices": "page_indices", "kv_last_page_len": "keys_on_last_page", "sparse_indices": "rows", "sm_scale": "softmax_scale",
-    "q_index_fp8": "asking", "k_index_cache_fp8": "octets", "weights": "shares", "seq_lens": "held", "block_table": "places"}
+    "q_index_fp8": "asking", "k_index_cache_fp8": "blocks", "weights": "shares", "seq_lens": "held", "block_table": "places"}
 LINEAR = {"q": "query", "k": "key", "v": "value", "scale": "Scale", "g_gamma": "Gamma", "initial_state": "h0",
           "use_beta_sigmoid_in_kernel": "beta_sigmoid"}
 NAMES = {
@@ -29,7 +30,7 @@ NAMES = {
     "sampling": {"probs": "top_k_probs"},
     "softmax": {"logits": "logits_of_temperature"},
 }
-BY_ORDER = {"cascade", "page"}  # families that tell inputs which look alike by their order
+BY_ORDER = {"cascade", "page"}  # op families that distinguish similar inputs by their order
 OUTPUTS_BY_ORDER = {*BY_ORDER, "rope"}
 TURNED = """
 
@@ -43,7 +44,8 @@ def run(%s):
 
 
 def in_order(definition):
-    """Names of inputs: backwards where shapes tell all of them apart, vectors first where names have to."""
+    """Returns a new order of the inputs. The inputs are reversed if they have different shapes; otherwise vectors come
+    first."""
     family, inputs = definition["op_type"], definition["inputs"]
     if family in BY_ORDER:
         return list(inputs)
@@ -62,12 +64,13 @@ def in_other_words(definition):
              "reference": definition["reference"] + TURNED % (", ".join(inputs), given, "[::-1]" if turned else "")}
     if turned:
         other["outputs"] = dict(reversed(definition["outputs"].items()))
-    other.pop("constraints", None)  # they speak of names
+    other.pop("constraints", None)  # because constraints use the old names
     return other
 
 
 def with_heads_of_k(definition):
-    """None: not a gdn whose reference shares q and k among the heads of v in the starter dataset's words."""
+    """Returns a copy of a gdn definition in which k has as many heads as v. Returns None if it is no gdn definition, or
+    if its reference does not repeat q and k for the heads of v with the same code as the starter dataset."""
     axis = re.search(r"sharing = v\.shape\[(\d)\]", definition["reference"])
     if definition["op_type"] != "gdn" or axis is None or "l2norm" in definition["name"]:
         return None

@@ -1,6 +1,7 @@
-/* pair - two commands in turn, A B A B …, and the ratio of their times pair by pair: what a shared machine's drift
- * does to one it does to the other. Usage: pair RUNS NAME_A COMMAND_A NAME_B COMMAND_B (commands go to `sh -c "exec …"`).
- * Prints medians of wall and processor time, the median ratios A/B with their quartiles, and the largest resident sets. */
+/* pair - measures two commands against each other. The program runs the two commands alternately (A B A B …) and
+ * computes the ratio of each pair of times. A change in the machine's load therefore affects both commands. Usage: pair
+ * RUNS NAME_A COMMAND_A NAME_B COMMAND_B (commands run with `sh -c "exec …"`). Prints the medians of wall and processor
+ * time, the median ratios A/B with their quartiles, and the largest resident sets. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@ struct side {
 	const char *name, *command;
 	double ms[RUNS_MAX], cpu_ms[RUNS_MAX];
 	long peak_kib;
-	int status; /* of the last run */
+	int status; /* exit status of the last run */
 };
 
 static double now_ms(void)
@@ -31,7 +32,7 @@ static double time_ms(struct timeval t)
 	return 1e3 * (double)t.tv_sec + 1e-3 * (double)t.tv_usec;
 }
 
-/* Runs the command once and keeps its times as those of run `at`. */
+/* Runs the command once and stores its times at index `at`. */
 static void run(struct side *side, int at)
 {
 	char line[4096];
@@ -94,7 +95,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	a.name = argv[2], a.command = argv[3], b.name = argv[4], b.command = argv[5];
-	run(&a, 0), run(&b, 0); /* caches warm */
+	run(&a, 0), run(&b, 0); /* warms the caches */
 	for (int i = 0; i < runs; i++) {
 		run(&a, i);
 		run(&b, i);

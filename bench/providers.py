@@ -1,15 +1,17 @@
-"""The ground truths of other libraries as a Markdown table: python3 bench/providers.py FILE…
+"""providers - prints a Markdown table of the results and times of other libraries' ground truths: python3
+bench/providers.py FILE…
 
-Each FILE is what `reftest verify --ground-truth all --format json` printed. A row for each family and library that was asked
-for a case of it:
+Each FILE is the output of `reftest verify --ground-truth all --format json`. The table has a row for each op family and
+each library that was tried for one of its cases:
 
-    cases     in which it answered
-    agreed    in how many of them it did not stand against the others
-    margin    the largest |library - builtin| / bound over them, where both answered
-    compile   the longest that was spent before an answer on imports, compilers and first launches, in seconds
-    ms        the median of an answer, of those with nothing to prepare
+    cases     number of cases for which the library computed a ground truth
+    agreed    number of these cases in which the library agreed with the other ground truths
+    margin    the largest |library - builtin| / bound over the cases that both computed
+    compile   the longest preparation of a case (imports, compilation and first launches), in seconds
+    ms        the median time of a case, over cases without preparation
 
-and the reason where it answered none. Below the table, the reasons why others were not asked at all, as observed there.
+If the library computed no case, the row contains the reason. Below the table, the program prints why other libraries
+were not tried.
 """
 
 import json
@@ -20,11 +22,12 @@ COLUMNS = ("family", "ground truth", "version", "cases", "agreed", "margin", "co
 
 
 def stands_alone(case, name):
-    """A disagreement names who stands alone; where it names nobody, it is everybody's."""
+    """Returns whether this ground truth disagreed with the others. A message about a disagreement names the outlier; if
+    it names no outlier, every ground truth of the case disagreed."""
     message = case["message"] or ""
     if case["reason"] != "ground_truths_disagree":
         return False
-    return message.startswith(name + " stands alone") or " stands alone" not in message or "no single one" in message
+    return message.startswith(name + " is the outlier") or " is the outlier" not in message or "no single one" in message
 
 
 class Cell:
@@ -56,7 +59,8 @@ class Cell:
 
 
 def read(paths):
-    """Cells by (family, library); {(library, reason): families} of those that were not asked."""
+    """Reads the files. Returns the table's cells by (family, library), and {(library, reason): families} of the
+    libraries that were not tried."""
     cells, unasked = {}, {}
     for path in paths:
         with open(path, encoding="utf-8") as file:

@@ -1,7 +1,7 @@
-"""Makes a dataset of N definitions and N workload files: python3 bench/tree.py DIR N.
+"""tree - creates a dataset of N definitions and N workload files in the folder DIR: python3 bench/tree.py DIR N.
 
-Definitions differ in name, description and hidden size; every fiftieth shares its content, names apart, with others, as
-families of copies do. References are those of a plain rmsnorm.
+The definitions differ in name, description and hidden size. Every fiftieth definition differs from others only by its
+name, like copies in real datasets. All references are a plain rmsnorm.
 """
 import json
 import os

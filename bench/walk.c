@@ -1,5 +1,5 @@
-/* walk - the least that any check of a tree must do: list definitions/ and workloads/ two levels deep, one lstat each.
- * Usage: walk ROOT. Prints how many files it saw. */
+/* walk - does the minimal work that is needed to check a dataset for changes: lists definitions/ and workloads/ two
+ * levels deep and calls lstat for each file. Usage: walk ROOT. Prints the number of files. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,18 +1,25 @@
-"""From a save to its verdict: python3 bench/watch.py BUILD [SAVES [DEVICE [PART…]]].
+"""watch - measures the time from a save to its verdict: python3 bench/watch.py BUILD [SAVES [DEVICE [PART…]]].
 
-Starts `reftest watch --json` on a dataset of its own and plays an author: saves a small rmsnorm in place (truncated,
-written, closed), each time with another meaning, and waits for the verdict; then with nothing but another comment.
-Prints distributions over SAVES (500) saves, with pauses between verdict and next save (nobody reads a verdict and saves again
-in less than half a second; 100 ms is an editor that saves at every pause in typing) and back to back: each save takes a fresh
-runner, so this shows how fast these are made, and on a GPU each makes a CUDA context. On a GPU, too: bursts of four saves with
-100 ms between verdict and next save, as formatters and quick fingers make them, and 2 s of peace after each.
-Then checkouts: 1 000 definitions change at once, and the time from git's end to the plan is taken, and to the last verdict.
-Then the same number of files written without git's lock, by `cp` and by `sed -i`: into how many batches they fall, and the time
-from the writer's end to the last verdict.
-Last, how much memory the watcher has with 10 000 definitions, and how long it takes to be ready, beside `git status`.
-Beside the saves stands the peer: `entr -r pytest` on the generated file of the same definition, and the same edits of it.
-PARTs (saves, peer, checkout, bulk, idle) are those to be run; none: all. Of saves alone: saves@PAUSE with these seconds between
-verdict and next save, bursts, comments.
+Starts `reftest watch --json` on its own dataset. The parts are:
+
+saves     Simulates an author who saves a small rmsnorm SAVES (500) times in place (truncate, write, close), each time
+          with another computation, and waits for the verdict. Prints the distribution of the times, for several pauses
+          between a verdict and the next save. A pause of half a second is the least in which a user can read a verdict
+          and save again. A pause of 100 ms simulates an editor that saves at every pause in typing. Without a pause,
+          the times show how fast runners are created, because each save needs a new runner, which on a GPU creates a
+          CUDA context. On a GPU there are also bursts of saves, as formatters and fast users cause them: four saves
+          with 100 ms between a verdict and the next save, then 2 s without saves. At the end only a comment changes in
+          each save.
+peer      Measures the same edits with `entr -r pytest` on the generated test file of the same definition, for
+          comparison.
+checkout  Changes 1 000 definitions at once by `git checkout`. Measures the time from git's exit to the plan and to the
+          last verdict.
+bulk      Writes 1 000 files without git's lock, by `cp` and by `sed -i`. Counts the batches, and measures the time
+          from the writer's exit to the last verdict.
+idle      Measures the memory of a watcher with 10 000 definitions, and compares its start-up time with `git status`.
+
+If no PART is given, all parts run. More precise parts of `saves` are saves@PAUSE (PAUSE is in seconds), bursts and
+comments.
 """
 import glob
 import json
@@ -27,12 +34,12 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PAUSES = {"cpu": (0.1, 0), "gpu": (0.5, 0.1, 0)}
-WARM = {"cpu": 1, "gpu": 6}  # seconds until judge, runner and its spares are surely ready
+WARM = {"cpu": 1, "gpu": 6}  # seconds after which judge, runner and spare runners are certainly ready
 BURST, BURST_PAUSE, PEACE = 4, 0.1, 2
 
 
 class Watch:
-    """A running watcher and what it says."""
+    """A running `reftest watch` and its events."""
 
     def __init__(self, build, root, *options):
         command = [os.path.join(build, "reftest"), "--root", root, "watch", "--json", "--sizes", "small", *options]
@@ -40,7 +47,7 @@ class Watch:
         self.ready = self.until("ready")
 
     def until(self, event, **fields):
-        """The next event of this kind with these fields."""
+        """Waits for the next event of the kind `event` with these fields, and returns it."""
         for line in self.process.stdout:
             said = json.loads(line)
             if said["event"] == event and all(said[key] == value for key, value in fields.items()):
@@ -48,7 +55,7 @@ class Watch:
         raise SystemExit(f"the watcher ended before it said {event}")
 
     def kilobytes(self):
-        """Resident memory: all of it, and what is nobody else's."""
+        """Returns the total resident memory and the private resident memory, in KiB."""
         with open(f"/proc/{self.process.pid}/smaps_rollup") as rows:
             sizes = dict(row.split()[:2] for row in rows if row.split()[0] in ("Rss:", "Private_Dirty:"))
         return int(sizes["Rss:"]), int(sizes["Private_Dirty:"])
@@ -78,8 +85,8 @@ def save(path, text):
 
 
 def saves(watch, path, count, pause, text):
-    """Seconds from the end of each save to its verdict; a filesystem may take long over the save itself, which is shown.
-    `pause`: before a save, by its number."""
+    """Returns the seconds from the end of each save to its verdict, and a text with the duration of the saves
+    themselves, because a filesystem may be slow. `pause` returns the pause before a save, given the save's number."""
     took, run, writing = [], 0, []
     for number in range(count):
         time.sleep(pause(number))
@@ -97,7 +104,8 @@ def saves(watch, path, count, pause, text):
 
 
 def paces(device, parts):
-    """(name, pause before a save by its number) for each way of saving that is to be measured."""
+    """Yields the ways of saving, as pairs of a name and a function that returns the pause before a save, given the
+    save's number."""
     kind = "cpu" if device == "cpu" else "gpu"
     pauses = [float(part[6:]) for part in parts if part.startswith("saves@")] + list(PAUSES[kind] if "saves" in parts else ())
     for pause in pauses:
@@ -129,10 +137,11 @@ def author(build, count, device, parts):
 
 
 def peer(build, device, count=10):
-    """The same edits of the generated file, each with its definition, under `entr -r pytest`: from the save to the summary."""
+    """Measures the time from a save to pytest's summary under `entr -r pytest`. Each save changes the definition and
+    its generated test file."""
     entr = shutil.which("entr")
     if entr is None:
-        print("entr -r pytest: not measured, there is no entr here (apt-get install entr)")
+        print("entr -r pytest: not measured, because entr is not installed (apt-get install entr)")
         return
     checkout_root = os.path.dirname(HERE)
     python = os.path.join(checkout_root, ".venv", "bin", "python")
@@ -160,7 +169,7 @@ def peer(build, device, count=10):
             for line in runs.stdout:
                 if " in " in line and line.rstrip().endswith("s"):
                     return line.strip()
-            raise SystemExit("entr ended before pytest had said anything")
+            raise SystemExit("entr exited before pytest printed anything")
 
         said, took = summary(), []
         for number in range(count):
@@ -184,10 +193,11 @@ def git(root, *words):
 
 
 def checked_out(watch, root, branch):
-    """Seconds from the end of `git checkout BRANCH` to the plan and to the last verdict; how many are planned and passed."""
+    """Returns the seconds from the end of `git checkout BRANCH` to the plan and to the last verdict, and how many
+    definitions were planned and passed."""
     ended = []
     checks_out = threading.Thread(target=lambda: (git(root, "checkout", "-q", branch), ended.append(time.monotonic())))
-    checks_out.start()  # beside us: who does not read what the watcher says holds it up
+    checks_out.start()  # in a thread, because the watcher blocks if nobody reads its output
     plan = watch.until("plan")
     planned = time.monotonic()
     batch = watch.until("batch")
@@ -205,8 +215,9 @@ def checkouts(watch, root, branches, count, which):
 
 
 def checkout(build, count, device, rounds=10):
-    """To branches in each of which every definition differs: first to each of them once, with verdicts in the cache and
-    contents that the watcher has never seen, and then to and fro between two of them."""
+    """Measures checkouts of branches in which every definition differs. First each branch is checked out once; the
+    verdicts are then in the cache, but the watcher has not seen the files' contents. After that, checkouts alternate
+    between two branches."""
     with tempfile.TemporaryDirectory() as root:
         make_tree(root, count)
         git(root, "init", "-q", "-b", "b0")
@@ -230,7 +241,7 @@ def checkout(build, count, device, rounds=10):
         watch.end()
 
 
-WRITERS = {  # of contents that were verified before, one after the other and without git's lock
+WRITERS = {  # programs that write many files one by one, without git's lock; the verdicts of the contents are stored
     "cp": lambda root, texts: subprocess.run(["cp", "-r", os.path.join(texts, "."), os.path.join(root, "definitions")], check=True),
     "sed -i": lambda root, texts: subprocess.run(
         ["sed", "-i", "s/1\\.0e-6)/1e-6)/", *glob.glob(os.path.join(root, "definitions", "*", "*.json"))], check=True),
@@ -238,7 +249,8 @@ WRITERS = {  # of contents that were verified before, one after the other and wi
 
 
 def bulk(build, count, device, rounds=5):
-    """COUNT files written by cp and back by sed -i: how many batches, and how long from the writer's end to the last verdict."""
+    """Writes `count` files by cp, and the old contents again by sed -i. Prints the number of batches, and the time from
+    the writer's exit to the last verdict."""
     with tempfile.TemporaryDirectory() as work:
         root, texts = os.path.join(work, "root"), os.path.join(work, "texts")
         make_tree(root, count)
@@ -249,7 +261,7 @@ def bulk(build, count, device, rounds=5):
             save(path, text.replace("1e-6)", "1.0e-6)"))
         watch = Watch(build, root, "--no-workloads", "--device", device)
         took, batches = {how: [] for how in WRITERS}, {how: [] for how in WRITERS}
-        for _ in range(rounds + 1):  # the first verifies both
+        for _ in range(rounds + 1):  # the first round stores the verdicts of both contents and is not counted
             for how, write in WRITERS.items():
                 ended = []
                 writer = threading.Thread(target=lambda: (write(root, texts), ended.append(time.monotonic())))

@@ -1,8 +1,8 @@
-/* fingerprint - fields of a definition, their digests, and the sentences that tell two lists apart.
+/* fingerprint - computes the fields of a definition and their digests, and describes how two lists of fields differ.
  *
- * What is hashed of a tensor is a text that a person can read as well, "bfloat16[batch_size, hidden_size]", so
- * `explain` needs no second rendering. Texts are put together from names that are identifiers and from numbers; a
- * reference goes in as its normal form (cache/python_form.h), of which only the digest is kept. */
+ * A tensor is hashed as readable text, for example "bfloat16[batch_size, hidden_size]", which `explain` can print as it
+ * is. A reference is hashed in its normal form (cache/python_normal_form.h), and only the digest of that form is
+ * stored. */
 #include "cache/fingerprint.h"
 
 #include <stdarg.h>
@@ -12,9 +12,9 @@
 
 #include "base/buf.h"
 #include "base/utf8.h"
-#include "cache/python_form.h"
-#include "cache/record.h"
-#include "dataset/packed.h"
+#include "cache/fingerprint_internal.h"
+#include "cache/python_normal_form.h"
+#include "cache/checksummed_record.h"
 
 /* --- Gathering --------------------------------------------------------------------------------------------------- */
 
@@ -33,7 +33,8 @@ static struct digest field_digest(const char *tag, const void *bytes, size_t len
 	return digest;
 }
 
-/* A copy fit to be read: control characters become spaces, what is too long is cut between characters. */
+/* Copies a value for printing: control characters become spaces, and a value that is too long is cut between two
+ * characters. */
 static const char *value_copy(struct arena *arena, const char *value)
 {
 	size_t length = strlen(value);
@@ -86,7 +87,7 @@ void field_printf(struct fields *fields, struct arena *arena, const char *tag, c
 
 	va_start(args, format);
 	va_copy(again, args);
-	buf_reserve(&text, 60); /* often enough */
+	buf_reserve(&text, 60); /* 60 bytes are enough for most tensors */
 	int length = vsnprintf(text.data, text.room, format, args);
 
 	if (length > 0 && (size_t)length >= text.room) {
@@ -108,7 +109,8 @@ struct fields fields_copy(const struct fields *fields, struct arena *arena)
 	return copy;
 }
 
-/* By tag; two fields of one tag, which nobody should add, by digest, so that the order of adding never matters. */
+/* Orders fields by tag. Fields are sorted by tag. No caller should add two fields with the same tag; if one does, their
+ * digests decide the order, so the order of the calls never matters. */
 static int field_order(const void *a, const void *b)
 {
 	const struct field *one = a, *two = b;
@@ -117,7 +119,7 @@ static int field_order(const void *a, const void *b)
 	return order != 0 ? order : memcmp(one->digest.bytes, two->digest.bytes, sizeof one->digest.bytes);
 }
 
-/* A sorted copy; free() it. NULL when there are none. */
+/* Returns a sorted copy, which the caller frees, or NULL if there are no fields. */
 static struct field *fields_sorted(const struct fields *fields)
 {
 	size_t count = (size_t)fields->count;
@@ -133,35 +135,40 @@ static struct field *fields_sorted(const struct fields *fields)
 	return sorted;
 }
 
-struct digest fields_digest_sorted(const struct digest *digests, int count)
-{
-	struct buf stream = {0};
-
-	buf_reserve(&stream, 2 * sizeof(uint32_t) + (size_t)count * DIGEST_BYTES);
-	record_put_u32(&stream, FINGERPRINT_FORMAT);
-	record_put_u32(&stream, (uint32_t)count);
-	for (int i = 0; i < count; i++)
-		record_put_digest(&stream, &digests[i]);
-	struct digest digest = digest_of(stream.data, stream.length);
-
-	buf_free(&stream);
-	return digest;
-}
-
 struct digest fields_digest(const struct fields *fields)
 {
 	struct field *sorted = fields_sorted(fields);
-	struct digest *digests = calloc((size_t)fields->count + 1, sizeof *digests);
+	struct buf stream = {0};
 
-	if (digests == NULL)
-		die_no_memory();
+	buf_reserve(&stream, 2 * sizeof(uint32_t) + (size_t)fields->count * DIGEST_BYTES);
+	record_put_u32(&stream, FINGERPRINT_FORMAT);
+	record_put_u32(&stream, (uint32_t)fields->count);
 	for (int i = 0; i < fields->count; i++)
-		digests[i] = sorted[i].digest;
-	struct digest digest = fields_digest_sorted(digests, fields->count);
+		record_put_digest(&stream, &sorted[i].digest);
+	struct digest digest = digest_of(stream.data, stream.length);
 
-	free(digests);
+	buf_free(&stream);
 	free(sorted);
 	return digest;
+}
+
+void fields_digests(const struct fields *fields, struct digest *subject, struct digest *witness)
+{
+	struct field *items = calloc((size_t)fields->count + 1, sizeof *items);
+	struct fields part[2] = {{.items = items}, {.items = items}};
+
+	if (items == NULL)
+		die_no_memory();
+	/* Writes one of the two parts to `sorted` from the front, and the other part from the back. */
+	for (int i = 0; i < fields->count; i++)
+		if (strncmp(fields->items[i].tag, "witness.", strlen("witness.")) != 0)
+			items[part[0].count++] = fields->items[i];
+		else
+			items[fields->count - ++part[1].count] = fields->items[i];
+	part[1].items = items + part[0].count;
+	*subject = fields_digest(&part[0]);
+	*witness = fields_digest(&part[1]);
+	free(items);
 }
 
 /* --- Definitions ------------------------------------------------------------------------------------------------- */
@@ -180,7 +187,7 @@ static void tensor_text(const struct definition *definition, const struct tensor
 	buf_text(out, "]");
 }
 
-/* What is hashed of an axis says its kind; what is read is the bare value. */
+/* Adds the field of an axis. The hashed form includes the kind of the axis; the readable form is only the value. */
 static void axis_field(const struct axis *axis, struct arena *arena, struct fields *out)
 {
 	const char *tag = arena_printf(arena, "axes.%s", axis->name);
@@ -194,8 +201,9 @@ static void axis_field(const struct axis *axis, struct arena *arena, struct fiel
 	field_add(out, arena, tag, text + strlen("const "), text, strlen(text));
 }
 
-/* Which of the tensors that look alike an input is, from 0. run() is called by names, but an op family may tell such by
- * their order: the first state, the first cache. */
+/* Returns the position of an input (from 0) among the inputs with the same dtype and shape. run() gets inputs by name,
+ * but an op family may tell inputs of the same dtype and shape apart by their order, for example the K cache and the V
+ * cache. */
 static int place_among_alike(const struct definition *definition, int input)
 {
 	const struct tensor_spec *spec = &definition->inputs[input];
@@ -241,7 +249,8 @@ static int text_order(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Sorted, each hashed with its NUL; read with "; " between them. */
+/* Adds the field of the constraints. The hashed form is the sorted constraints, each followed by a NUL. The readable
+ * form is the sorted constraints, separated by "; ". */
 static void constraints_field(const struct definition *definition, struct arena *arena, struct fields *out)
 {
 	size_t count = (size_t)definition->constraint_count;
@@ -272,7 +281,7 @@ void definition_fields(const struct definition *definition, struct arena *arena,
 	for (int i = 0; i < definition->output_count; i++)
 		output_field(definition, i, arena, out);
 	constraints_field(definition, arena, out);
-	python_form(definition->reference, definition->reference_length, &form);
+	python_normal_form(definition->reference, definition->reference_length, &form);
 	field_add(out, arena, "reference", NULL, form.data, form.length);
 	buf_free(&form);
 }
@@ -292,158 +301,148 @@ void witness_fields(const char *ground_truth, const char *ground_truth_version, 
 	text_or_absent(out, arena, "witness.cuda", cuda);
 }
 
+struct digest verdict_witness(const struct verdict *v)
+{
+	struct fields fields = {0};
+	struct arena arena = {0};
+
+	witness_fields(v->ground_truth, verdict_truth_version(v, &arena), v->device_class, v->torch, v->cuda, &arena,
+		       &fields);
+	struct digest witness = fields_digest(&fields);
+
+	arena_free(&arena);
+	return witness;
+}
+
 /* --- On disk ----------------------------------------------------------------------------------------------------- */
 
-/* fields = 0x80000002 u32 . count . field…                  integers and texts as dataset/packed.h has them
- * field  = how octet . tag . value, unless there is none . digest, unless it follows from the value
+/* fields  = count . TAB . { tag . TAB . content . TAB } …
+ * content = "=" and the hashed text; or the digest, 32 hexadecimal digits; or the digest, "=" and the readable value
  *
- * Older: count u32 . { tag bytes . has_value u32 . value bytes . digest }… */
-static const uint32_t marker = 0x80000002; /* no older list has so many fields */
+ * If the hashed text begins with "const ", the readable value is the rest of the text: "4096" for "const 4096". */
+static const char unshown[] = "const ";
 
-/* What is known of a field; `prefix`: what was digested is this and the readable value. */
-enum { HOW_DIGEST = 0, HOW_BOTH = 1, HOW_VALUE = 2 };
-static const char *const prefixes[] = {"", "const "};
-enum { PREFIXES = sizeof prefixes / sizeof *prefixes };
+enum { UNSHOWN = sizeof unshown - 1, DIGEST_DIGITS = DIGEST_HEX - 1, TEXT_MAX = FIELD_VALUE_MAX + UNSHOWN };
 
-static struct digest digest_of_value(const char *tag, const char *prefix, const char *value)
+static bool has_prefix(const char *text, const char *prefix)
 {
-	char text[sizeof "const " + FIELD_VALUE_MAX + 1];
-	int length = snprintf(text, sizeof text, "%s%s", prefix, value);
-
-	return field_digest(tag, text, (size_t)length < sizeof text ? (size_t)length : sizeof text - 1);
+	return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-static unsigned how_known(const struct field *field)
+static bool is_printable(const char *text, size_t length)
 {
-	if (field->value == NULL)
-		return HOW_DIGEST;
-	for (unsigned i = 0; i < PREFIXES && strlen(field->value) <= FIELD_VALUE_MAX; i++) {
-		struct digest digest = digest_of_value(field->tag, prefixes[i], field->value);
+	for (size_t i = 0; i < length; i++)
+		if ((unsigned char)text[i] < 0x20 || text[i] == 0x7F)
+			return false;
+	return true;
+}
+
+/* Finds the text that was hashed, from its digest: either the readable value, or `unshown` followed by the readable
+ * value. Returns false if the hashed text is neither of them. */
+static bool hashed_text(const struct field *field, char out[TEXT_MAX + 1])
+{
+	if (strlen(field->value) > FIELD_VALUE_MAX)
+		return false;
+	for (int i = 0; i < 2; i++) {
+		snprintf(out, TEXT_MAX + 1, "%s%s", i == 0 ? "" : unshown, field->value);
+		struct digest digest = field_digest(field->tag, out, strlen(out));
 
 		if (digest_equal(&digest, &field->digest))
-			return HOW_VALUE + i;
+			return i == 1 || !has_prefix(out, unshown);
 	}
-	return HOW_BOTH;
+	return false;
 }
 
-static void write_text(const char *text, struct buf *out)
+static void write_field(const struct field *field, struct buf *out)
 {
-	size_t length = strlen(text);
+	bool shown = field->value != NULL && is_printable(field->value, strlen(field->value));
+	char text[TEXT_MAX + 1], hex[DIGEST_HEX];
 
-	packed_put(out, length);
-	buf_add(out, text, length);
-}
-
-void field_write(const struct field *field, struct buf *out)
-{
-	unsigned how = how_known(field);
-
-	packed_put(out, how);
-	write_text(field->tag, out);
-	if (how != HOW_DIGEST)
-		write_text(field->value, out);
-	if (how < HOW_VALUE)
-		record_put_digest(out, &field->digest);
-}
-
-void fields_write_head(int count, struct buf *out)
-{
-	record_put_u32(out, marker);
-	packed_put(out, (uint64_t)count);
+	buf_text(out, field->tag);
+	buf_text(out, "\t");
+	if (shown && hashed_text(field, text)) {
+		buf_text(out, "=");
+		buf_text(out, text);
+	} else {
+		digest_hex(&field->digest, hex);
+		buf_text(out, hex);
+		buf_text(out, shown ? "=" : "");
+		buf_text(out, shown ? field->value : "");
+	}
+	buf_text(out, "\t");
 }
 
 void fields_write(const struct fields *fields, struct buf *out)
 {
-	fields_write_head(fields->count, out);
+	buf_printf(out, "%d\t", fields->count);
 	for (int i = 0; i < fields->count; i++)
-		field_write(&fields->items[i], out);
+		write_field(&fields->items[i], out);
 }
 
-/* A NUL inside would make the text another one. */
-static const char *fit_text(const char *text, size_t length, struct arena *arena, bool *bad)
+/* Returns the text up to the next TAB, and skips the TAB. Returns NULL if there is no TAB, or if the text contains
+ * another control character. */
+static const char *get_column(const char **at, const char *end, struct arena *arena)
 {
-	if (text == NULL || (length > 0 && memchr(text, '\0', length) != NULL)) {
-		*bad = true;
+	const char *begin = *at, *tab = memchr(begin, '\t', (size_t)(end - begin));
+
+	if (tab == NULL || !is_printable(begin, (size_t)(tab - begin)))
 		return NULL;
+	*at = tab + 1;
+	return arena_copy(arena, begin, (size_t)(tab - begin));
+}
+
+static bool read_field(const char **at, const char *end, struct arena *arena, struct fields *out)
+{
+	const char *tag = get_column(at, end, arena), *content = tag != NULL ? get_column(at, end, arena) : NULL;
+	struct field field = {.tag = tag};
+	char hex[DIGEST_HEX] = "";
+
+	if (content == NULL)
+		return false;
+	if (*content == '=') {
+		field.digest = field_digest(tag, content + 1, strlen(content + 1));
+		field.value = content + 1 + (has_prefix(content + 1, unshown) ? UNSHOWN : 0);
+	} else {
+		snprintf(hex, sizeof hex, "%s", content);
+		if (!digest_parse(hex, &field.digest))
+			return false;
+		content += DIGEST_DIGITS;
+		if (*content != '\0' && *content != '=')
+			return false;
+		field.value = *content == '=' ? content + 1 : NULL;
 	}
-	return arena_copy(arena, text, length);
+	if (field.value != NULL && strlen(field.value) > FIELD_VALUE_MAX)
+		return false;
+	field_append(out, arena, field);
+	return true;
 }
 
-static const char *get_text(struct octets *from, struct arena *arena)
+static bool read_text(const char *at, const char *end, struct arena *arena, struct fields *out)
 {
-	uint64_t length = packed_get(from);
+	const char *digits = get_column(&at, end, arena);
+	char *rest = NULL;
+	long count = digits != NULL ? strtol(digits, &rest, 10) : -1;
 
-	return fit_text((const char *)packed_take(from, length), length, arena, &from->bad);
+	if (count < 0 || count > FIELDS_MAX || *digits < '0' || *digits > '9' || *rest != '\0')
+		return false;
+	while (count > 0 && read_field(&at, end, arena, out))
+		count--;
+	return count == 0 && at == end;
 }
 
-static struct field get_field(struct octets *from, struct arena *arena)
+bool fields_are_text(const void *bytes, size_t length)
 {
-	uint64_t how = packed_get(from);
-	struct field field = {.tag = get_text(from, arena)};
-	const unsigned char *digest;
+	/* A list of an older version begins with a number of four bytes, one of which is 0. */
+	const unsigned char *text = bytes;
 
-	if (how != HOW_DIGEST)
-		field.value = get_text(from, arena);
-	if (how >= HOW_VALUE + PREFIXES || (how >= HOW_VALUE && !from->bad && strlen(field.value) > FIELD_VALUE_MAX))
-		from->bad = true;
-	if (how < HOW_VALUE && (digest = packed_take(from, DIGEST_BYTES)) != NULL)
-		memcpy(field.digest.bytes, digest, DIGEST_BYTES);
-	else if (!from->bad)
-		field.digest = digest_of_value(field.tag, prefixes[how - HOW_VALUE], field.value);
-	return field;
-}
-
-int field_read(const void *bytes, size_t length, struct arena *arena, struct field *out)
-{
-	struct octets from = {bytes, (const unsigned char *)bytes + length, false};
-
-	*out = get_field(&from, arena);
-	return !from.bad && from.at == from.end ? 0 : -1;
-}
-
-static bool read_new(struct octets from, struct arena *arena, struct fields *out)
-{
-	uint64_t count = packed_get(&from);
-
-	for (uint64_t i = 0; i < count && !from.bad; i++) {
-		struct field field = get_field(&from, arena);
-
-		if (!from.bad)
-			field_append(out, arena, field);
-	}
-	return !from.bad && from.at == from.end;
-}
-
-static bool read_old(struct reader from, struct arena *arena, struct fields *out)
-{
-	uint32_t count = record_get_u32(&from);
-	size_t length;
-
-	for (uint32_t i = 0; i < count && !from.bad; i++) {
-		const char *text = record_get_bytes(&from, &length);
-		struct field field = {.tag = fit_text(text, length, arena, &from.bad)};
-		uint32_t has_value = record_get_u32(&from);
-
-		text = record_get_bytes(&from, &length);
-		text = fit_text(text, length, arena, &from.bad);
-		field.value = has_value != 0 ? text : NULL;
-		field.digest = record_get_digest(&from);
-		if (!from.bad)
-			field_append(out, arena, field);
-	}
-	return !from.bad && from.left == 0;
+	return length >= 2 && text[0] >= '0' && text[0] <= '9' && text[1] != 0 && text[length - 1] == '\t';
 }
 
 int fields_read(const void *bytes, size_t length, struct arena *arena, struct fields *out)
 {
-	struct reader head = {.at = bytes, .left = length};
-	struct octets rest = {(const unsigned char *)bytes + (length < 4 ? length : 4),
-			      (const unsigned char *)bytes + length, false};
-
 	*out = (struct fields){0};
-	if (record_get_u32(&head) == marker
-		? read_new(rest, arena, out)
-		: read_old((struct reader){.at = bytes, .left = length}, arena, out))
+	if (fields_are_text(bytes, length) ? read_text(bytes, (const char *)bytes + length, arena, out)
+					   : fields_read_v2(bytes, length, arena, out))
 		return 0;
 	*out = (struct fields){0};
 	return -1;
@@ -451,22 +450,23 @@ int fields_read(const void *bytes, size_t length, struct arena *arena, struct fi
 
 /* --- What changed ------------------------------------------------------------------------------------------------ */
 
-/* Either may be NULL: not there. */
+/* Returns a sentence about one changed field. `then` is NULL if the field is new; `now` is NULL if the field no longer
+ * exists. */
 static const char *change_sentence(const struct field *then, const struct field *now, struct arena *arena)
 {
 	if (then == NULL)
 		return now->value != NULL ? arena_printf(arena, "%s is new: %s", now->tag, now->value)
 		                          : arena_printf(arena, "%s is new", now->tag);
 	if (now == NULL)
-		return then->value != NULL ? arena_printf(arena, "%s is gone; it was %s", then->tag, then->value)
+		return then->value != NULL ? arena_printf(arena, "%s was removed; it was %s", then->tag, then->value)
 		                           : arena_printf(arena, "%s is gone", then->tag);
 	if (then->value == NULL || now->value == NULL || strcmp(then->value, now->value) == 0)
 		return arena_printf(arena, "%s changed", now->tag);
 	return arena_printf(arena, "%s changed: %s, now %s", now->tag, then->value, now->value);
 }
 
-int fields_changed(const struct fields *then, const struct fields *now, struct arena *arena, const char **sentences,
-                   int room)
+int fields_changed(const struct fields *then, const struct fields *now, struct arena *arena, const char **string_list,
+		   int room)
 {
 	struct field *old = fields_sorted(then), *new = fields_sorted(now);
 	int count = 0;
@@ -478,7 +478,7 @@ int fields_changed(const struct fields *then, const struct fields *now, struct a
 		if (was != NULL && is != NULL && digest_equal(&was->digest, &is->digest))
 			continue;
 		if (count < room)
-			sentences[count] = change_sentence(was, is, arena);
+			string_list[count] = change_sentence(was, is, arena);
 		count++;
 	}
 	free(old);

@@ -1,10 +1,15 @@
-/* fingerprint - what a verdict depends on, as two digests over tagged fields: the subject (what was verified) and the
- * witness (what verified it).
+/* fingerprint - everything that a verdict depends on, as two digests over tagged fields: the subject (what was
+ * verified) and the witness (what verified it: ground truth, its version, device class, versions of torch and CUDA).
  *
- * A field is a tag ("axes.hidden_size") and bytes. Its digest is taken over length, tag, length, bytes; the digest of a
- * list over FINGERPRINT_FORMAT, their number and their digests in the order of the tags: no two different lists of
- * fields meet in one stream. The digest of every field is kept, so that `explain` can name the one that changed; short
- * values are kept too, so that it can say from what to what. */
+ * A field is a tag ("axes.hidden_size") and bytes. The digest of a field covers the length of the tag, the tag, the
+ * length of the bytes, and the bytes. The digest of a list covers FINGERPRINT_FORMAT, the number of fields and the
+ * digests of the fields in the order of the tags, so two different lists never give the same bytes to the hash. The
+ * digest of every field is stored, so that `explain` can name the field that changed. Short values are stored, too, so
+ * that `explain` can show the old and the new value.
+ *
+ * A new field of the definition schema also needs a field in definition_fields. A new fact of the witness also needs a
+ * field in witness_fields and in context_digest of engine/run.c; without the second one, reftest reports a stored
+ * result although the fact has changed. */
 #ifndef REFTEST_CACHE_FINGERPRINT_H
 #define REFTEST_CACHE_FINGERPRINT_H
 
@@ -13,64 +18,69 @@
 #include "base/arena.h"
 #include "base/hash.h"
 #include "dataset/definition.h"
+#include "dataset/verdict.h"
 
 enum { FINGERPRINT_FORMAT = 1, FIELD_VALUE_MAX = 200 };
 
 struct field {
 	const char *tag;
-	const char *value; /* what a person may read, at most FIELD_VALUE_MAX bytes (longer ones end in "..."); NULL:
-			      only its digest is kept */
+	/* The readable form, at most FIELD_VALUE_MAX bytes (a longer value is cut and ends in "..."); NULL if only the
+	 * digest is stored. */
+	const char *value;
 	struct digest digest;
 };
 
-/* Fields gathered so far. {0} is empty; fields live in the arena given to field_add. */
+/* A list of fields. {0} is the empty list. The arena that is passed to field_add owns the fields. */
 struct fields {
 	struct field *items;
 	int count, room;
 };
 
-/* Adds one field. `value` is its readable form or NULL; `bytes` is what is hashed. Everything is copied. */
+/* Adds one field. `value` is the readable form of the field, or NULL. `bytes` are hashed. All arguments are copied. */
 void field_add(struct fields *fields, struct arena *arena, const char *tag, const char *value, const void *bytes,
                size_t length);
-/* Shorthand: the text is both what is hashed and what is read. */
+/* Adds a field with one text, which is hashed and is also the readable form. */
 void field_text(struct fields *fields, struct arena *arena, const char *tag, const char *text);
 void field_printf(struct fields *fields, struct arena *arena, const char *tag, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* A list of its own with the same fields in it: what is added to one does not show in the other. */
+/* Returns a copy of the list. A field that is later added to the list does not appear in the copy, and vice versa. */
 struct fields fields_copy(const struct fields *fields, struct arena *arena);
 
-/* The digest of a list of fields, in the order of their tags (bytewise), whatever order they were added in. */
+/* Returns the digest of a list of fields in the order of their tags (bytewise), whatever the order in which they were
+ * added. */
 struct digest fields_digest(const struct fields *fields);
 
-/* The same of digests that stand in that order already. */
-struct digest fields_digest_sorted(const struct digest *digests, int count);
-
-/* The fields of a definition's canonical schema and code: one for the op type, one for each axis, input, output (with
- * its place among the outputs: a tuple maps by order), for the sorted constraints, and for the reference in normal
- * form. Name, tags, description and key order leave no trace. Tolerances are not among them: the caller adds the rule
- * that is applied, wherever it came from. */
+/* Adds the fields of a definition's canonical schema and code: one for the op type; one for each axis, input and
+ * output (with the index of the output, because run() returns a tuple in that order); one for the sorted constraints;
+ * and one for the reference in normal form. Name, description, tags and the order of keys have no effect. Tolerances
+ * are not included: the caller adds the tolerance rule that applies, whatever its source. */
 void definition_fields(const struct definition *definition, struct arena *arena, struct fields *out);
 
-/* The fields of what would verify a case now (or did: from a verdict). NULL texts are hashed as absent. */
+/* Adds the fields of the witness, for the ground truth that would verify a case now, or for the ground truth of a
+ * stored verdict. A text that is NULL is hashed as absent. */
 void witness_fields(const char *ground_truth, const char *ground_truth_version, const char *device_class,
                     const char *torch, const char *cuda, struct arena *arena, struct fields *out);
 
-/* Fields as they are stored beside a verdict, and read back: 0, or -1 for damaged bytes (`out` is empty then). A digest
- * that follows from the readable value is left out and made again. What older programs stored is read as well. */
+/* Returns the witness of a verdict: the digest of its witness_fields. */
+struct digest verdict_witness(const struct verdict *verdict);
+
+/* Computes both digests of a list of fields: `witness` from the fields that witness_fields adds, `subject` from all
+ * other fields. */
+void fields_digests(const struct fields *fields, struct digest *subject, struct digest *witness);
+
+/* fields_write writes fields as one line of text, which is stored beside a verdict. fields_read reads such a line, or
+ * a list that an older version stored. It returns 0, or -1 and an empty list if the bytes are damaged. */
 struct buf;
+enum { FIELDS_MAX = 4096 };
 void fields_write(const struct fields *fields, struct buf *out);
 int fields_read(const void *bytes, size_t length, struct arena *arena, struct fields *out);
+/* returns false if the bytes are a list of an older version, or if there are none */
+bool fields_are_text(const void *bytes, size_t length);
 
-/* What fields_write writes is a head, which says how many there are, and one field behind the other; for who keeps the
- * same field of many lists once. */
-void fields_write_head(int count, struct buf *out);
-void field_write(const struct field *field, struct buf *out);
-int field_read(const void *bytes, size_t length, struct arena *arena, struct field *out); /* 0, or -1 */
-
-/* A sentence for each field in which `then` and `now` differ, in the order of their tags ("axes.hidden_size changed:
- * 4096, now 2048"). Returns how many differ; at most `room` sentences are written. */
-int fields_changed(const struct fields *then, const struct fields *now, struct arena *arena, const char **sentences,
-                   int room);
+/* Writes a sentence for each field in which `then` and `now` differ, in the order of the tags ("axes.hidden_size
+ * changed: 4096, now 2048"). Writes at most `room` sentences. Returns the number of differences. */
+int fields_changed(const struct fields *then, const struct fields *now, struct arena *arena, const char **string_list,
+		   int room);
 
 #endif

@@ -1,11 +1,16 @@
-/* python_names - names whose meaning depends on nothing outside a reference: each sorted, for bsearch.
+/* python_names - lists the names of Python and torch whose meaning depends on nothing outside a reference, sorted for
+ * bsearch. A reference that uses another name counts as one that may depend on anything (cache/python_dependencies.h).
  *
- * `names_plain` may stand behind a dot, or behind `from torch import`: what torch, its modules nn, nn.functional, linalg, fft and
- * special, its tensors, dtypes and layers offer that computes from what it is given (or from torch's seeded generators), and
- * the same of math, functools, itertools, collections, dataclasses, typing and of Python's own types. What is left out
- * reads files (load, from_file), the machine (get_num_threads, data_ptr, is_pinned), the operating system's randomness
- * (seed), hands over to a library of no known version (numpy, dlpack, sparse and quantised back ends), or to code that reads
- * source (jit, compile, overrides), or reaches other modules (random._os: no name with an underscore in front is here). */
+ * A name in `names_plain` may follow a dot, or `from torch import`. The list contains names of torch, of its modules
+ * nn, nn.functional, linalg, fft and special, and of its tensors, dtypes and layers, provided that they compute only
+ * from their arguments (or from torch's seeded generators). It also contains such names of math, functools, itertools,
+ * collections, dataclasses, typing and of Python's built-in types. The list omits names that read files (load,
+ * from_file), properties of the machine (get_num_threads, data_ptr, is_pinned), or random numbers of the operating
+ * system (seed). It omits names that call a library whose version is not in the fingerprint (numpy, dlpack, sparse and
+ * quantised back ends), or code that reads Python source (jit, compile, overrides). It omits names that lead to other
+ * modules (random._os), so it contains no name with a leading underscore.
+ *
+ * A new dtype also needs its name here, if torch spells it in a way that this list does not contain. */
 #ifndef REFTEST_CACHE_PYTHON_NAMES_H
 #define REFTEST_CACHE_PYTHON_NAMES_H
 

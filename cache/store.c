@@ -1,12 +1,13 @@
-/* store - the tables of verdicts, of what was last seen of a case, and of facts; files are in cache/seen.c.
+/* store - reads and writes the tables of verdicts, of the last state of each case, and of facts. (The table of files
+ * is in cache/store_files.c.)
  *
- *   verdicts   row = transaction u64 . place in it u32 . text          newest: highest transaction, then place
- *              text: packed (dataset/packed.h); older rows, and what has no packed form, JSON
+ *   verdicts   row = transaction u64 . place in the transaction u32 . text      newest: highest transaction, then place
+ *              text: verdict_write's JSON; in rows of older versions its packed form (dataset/verdict_packed.c)
  *   latest     row = subject . witness . definition bytes . case bytes . fields
  *   facts      row = text
  *
- * Verdicts on one subject stand beside each other because the subject begins their key. LMDB's values die with the
- * transaction, so what is returned is copied into the caller's arena. */
+ * The verdicts on one subject are adjacent in the table, because the subject is the start of their key. LMDB's values
+ * are valid only during the transaction, so results are copied into the caller's arena. */
 #include "cache/store.h"
 
 #include <errno.h>
@@ -16,24 +17,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cache/aside.h"
-#include "cache/env.h"
-#include "cache/inspect.h"
-#include "cache/pages.h"
-#include "cache/record.h"
-#include "cache/rows.h"
-#include "cache/seen.h"
-#include "cache/sweep.h"
-#include "cache/travel.h"
-#include "cache/trust.h"
-#include "dataset/packed.h"
+#include "cache/integrity.h"
+#include "cache/lmdb_page_check.h"
+#include "cache/quarantine.h"
+#include "cache/checksummed_record.h"
+#include "cache/store_internal.h"
+#include "cache/lmdb_rows.h"
 
 enum { KEY_MAX = 511, PAGE_TURNS = 20 };
-
-struct store {
-	struct env env;
-	int64_t hits, misses, damaged;
-};
 
 /* --- Opening ----------------------------------------------------------------------------------------------------- */
 
@@ -49,14 +40,15 @@ struct store *store_open(const char *root, const struct store_options *options, 
 	return NULL;
 }
 
-/* What a writer is at work on may look damaged for a moment; what is damaged stays so. */
-static enum pages_answer look_at_pages(const char *folder, int fd, struct err *why)
+/* Checks the pages up to several times, because pages may look damaged while another process writes them. Real damage
+ * is found each time. */
+static enum lmdb_page_check_answer look_at_pages(const char *folder, int fd, struct err *why)
 {
-	enum pages_answer answer = pages_check(fd, why);
+	enum lmdb_page_check_answer answer = lmdb_page_check(fd, why);
 
-	for (int turn = 0; turn < PAGE_TURNS && answer == PAGES_DAMAGED && trust_in_use(folder); turn++) {
+	for (int turn = 0; turn < PAGE_TURNS && answer == LMDB_PAGE_CHECK_DAMAGED && integrity_in_use(folder); turn++) {
 		usleep(10000);
-		answer = pages_check(fd, why);
+		answer = lmdb_page_check(fd, why);
 	}
 	return answer;
 }
@@ -77,12 +69,12 @@ int store_damage(const char *root, struct err *err)
 		err_errno(err, "%s cannot be read", path);
 		return 0;
 	}
-	enum pages_answer answer = look_at_pages(folder, fd, &why);
+	enum lmdb_page_check_answer answer = look_at_pages(folder, fd, &why);
 
 	close(fd);
-	if (answer != PAGES_SOUND)
+	if (answer != LMDB_PAGE_CHECK_SOUND)
 		err_set(err, "%s: %.1500s", path, why.text);
-	return answer == PAGES_DAMAGED;
+	return answer == LMDB_PAGE_CHECK_DAMAGED;
 }
 
 void store_close(struct store *store)
@@ -105,7 +97,7 @@ bool store_writable(const struct store *store)
 
 /* --- Rows -------------------------------------------------------------------------------------------------------- */
 
-/* Does the row check out? Counted if not. */
+/* Returns true if the checksum of the row is right. If it is wrong, counts the row as damaged. */
 static bool row_read(struct store *store, enum record_kind kind, const MDB_val *key, const MDB_val *value,
                      struct reader *body)
 {
@@ -115,7 +107,7 @@ static bool row_read(struct store *store, enum record_kind kind, const MDB_val *
 	return false;
 }
 
-/* One row, its body copied into the arena. */
+/* Reads one row and copies its body into the arena. */
 static enum cache_answer row_get(struct store *store, enum table table, enum record_kind kind, const void *key,
                                  size_t key_length, struct arena *arena, struct reader *body, struct err *err)
 {
@@ -139,14 +131,14 @@ static enum cache_answer row_get(struct store *store, enum table table, enum rec
 	return answer;
 }
 
-/* A pass over the rows of a table of pairs whose first half is a given digest. */
+/* An iteration over those rows of a table whose keys begin with a given digest. Each key is two digests. */
 struct pass {
 	struct store *store;
 	MDB_txn *txn;
 	MDB_cursor *cursor;
-	MDB_val prefix, key, value; /* key, value: of the present row */
+	MDB_val prefix, key, value; /* key, value: of the current row */
 	MDB_cursor_op how;
-	int rc; /* MDB_NOTFOUND at the end */
+	int rc; /* last return value of LMDB; MDB_NOTFOUND after the last row */
 };
 
 static int pass_begin(struct pass *pass, struct store *store, enum table table, const struct digest *first,
@@ -160,7 +152,7 @@ static int pass_begin(struct pass *pass, struct store *store, enum table table, 
 	return 0;
 }
 
-/* To the next row that checks out. false: the end, or an error in pass->rc. */
+/* Moves to the next row whose checksum is right. Returns false at the end, or after an error, which is in pass->rc. */
 static bool pass_next(struct pass *pass, enum record_kind kind, struct reader *body)
 {
 	while (pass->rc == 0) {
@@ -176,7 +168,7 @@ static bool pass_next(struct pass *pass, enum record_kind kind, struct reader *b
 	return false;
 }
 
-/* 0, or -1 with the sentence if the pass ended by an error. */
+/* Ends the pass. Returns 0, or -1 with a message if the pass ended with an error. */
 static int pass_end(struct pass *pass, struct err *err)
 {
 	if (pass->cursor != NULL)
@@ -206,7 +198,7 @@ enum cache_answer store_verdict(struct store *store, const struct digest *subjec
 	return CACHE_HIT;
 }
 
-/* A verdict and when it was put. */
+/* A verdict and the time when it was stored. */
 struct dated {
 	uint64_t transaction;
 	uint32_t place;
@@ -222,7 +214,6 @@ static int dated_order(const void *a, const void *b)
 	return one->place < two->place ? -1 : one->place > two->place;
 }
 
-/* Appends the row as a struct dated. */
 static void verdict_append(struct buf *list, const MDB_val *key, struct reader *body, struct arena *arena)
 {
 	struct dated dated = {0};
@@ -361,92 +352,14 @@ static int put_batch(MDB_txn *txn, struct env *env, void *context)
 	return rc;
 }
 
-/* Verdicts are kept in their packed form; a text that has none stays as it is. */
-static struct store_put *packed_puts(const struct store_put *puts, int count, struct arena *arena)
-{
-	struct store_put *packed = arena_array(arena, (size_t)count, sizeof *packed);
-	struct buf text = {0};
-
-	for (int i = 0; i < count; i++) {
-		packed[i] = puts[i];
-		buf_clear(&text);
-		if (!puts[i].keep_verdict || !verdict_pack(puts[i].text, puts[i].length, &text))
-			continue;
-		packed[i].text = arena_copy(arena, text.data, text.length);
-		packed[i].length = text.length;
-	}
-	buf_free(&text);
-	return packed;
-}
-
 int store_put(struct store *store, const struct store_put *puts, int count, struct err *err)
 {
-	struct arena arena = {0};
-	struct put_batch batch = {packed_puts(puts, count, &arena), count};
-	int answer = count == 0 ? 0 : env_write(&store->env, put_batch, &batch, err);
+	struct put_batch batch = {puts, count};
 
-	arena_free(&arena);
-	return answer;
+	return count == 0 ? 0 : env_write(&store->env, put_batch, &batch, err);
 }
 
-/* --- Travelling --------------------------------------------------------------------------------------------------- */
-
-int store_each_verdict(struct store *store, store_verdict_visit *visit, void *context, int64_t *damaged,
-                       struct err *err)
-{
-	return travel_out(&store->env, visit, context, damaged, err);
-}
-
-int store_merge(struct store *store, const struct portable *records, int count, struct store_merged *merged,
-                struct err *err)
-{
-	return count == 0 ? 0 : travel_in(&store->env, records, count, merged, err);
-}
-
-/* --- Keeping house ----------------------------------------------------------------------------------------------- */
-
-int store_sweep(struct store *store, const struct store_needs *needs, bool dry_run, struct store_swept *swept,
-                struct err *err)
-{
-	return sweep(&store->env, needs, dry_run, swept, err);
-}
-
-int store_inspect(struct store *store, store_complaint *tell, void *context, struct store_inspected *out,
-                  struct err *err)
-{
-	return inspect(&store->env, tell, context, out, err);
-}
-
-/* --- Files and facts --------------------------------------------------------------------------------------------- */
-
-bool file_seen_holds(const struct file_seen *seen, const struct file_stat *now)
-{
-	const struct file_stat *then = &seen->stat;
-	int64_t newest = then->mtime_ns > then->ctime_ns ? then->mtime_ns : then->ctime_ns;
-
-	if (then->inode != now->inode || then->size != now->size || then->mtime_ns != now->mtime_ns ||
-	    then->ctime_ns != now->ctime_ns)
-		return false;
-	return seen->read_ns >= newest &&
-	       (uint64_t)seen->read_ns - (uint64_t)newest >= (uint64_t)STORE_RACY_MS * 1000 * 1000;
-}
-
-int store_each_file(struct store *store, const char *prefix, store_visit *visit, void *context, struct err *err)
-{
-	return seen_each(&store->env, prefix, visit, context, &store->damaged, err);
-}
-
-int store_files(struct store *store, const char *prefix, struct arena *arena, const struct file_entry **out,
-                struct err *err)
-{
-	return seen_read(&store->env, prefix, arena, out, &store->damaged, err);
-}
-
-int store_put_files(struct store *store, const struct file_entry *entries, int count, const char *const *removed,
-                    int removed_count, struct err *err)
-{
-	return seen_write(&store->env, entries, count, removed, removed_count, err);
-}
+/* --- Facts ------------------------------------------------------------------------------------------------------- */
 
 enum cache_answer store_fact(struct store *store, const char *key, struct arena *arena, const char **value,
                              struct err *err)
@@ -484,7 +397,7 @@ int store_put_fact(struct store *store, const char *key, const char *value, stru
 	struct fact fact = {key, value};
 
 	if (*key == '\0' || strlen(key) > KEY_MAX)
-		return err_set(err, "a fact's key has 1 to %d bytes, not %zu", KEY_MAX, strlen(key));
+		return err_set(err, "the key of a fact must have 1 to %d bytes, but it has %zu", KEY_MAX, strlen(key));
 	return env_write(&store->env, put_fact, &fact, err);
 }
 
@@ -504,7 +417,7 @@ int store_stats(struct store *store, struct store_stats *out, struct err *err)
 
 	*out = (struct store_stats){.hits = store->hits, .misses = store->misses, .damaged = store->damaged};
 	out->checked = store->env.checked;
-	aside_count(store->env.path, &out->aside, &out->aside_bytes);
+	quarantine_count(store->env.path, &out->aside, &out->quarantine_bytes);
 	if (env_size(&store->env, &out->bytes, err) != 0 || env_begin_read(&store->env, &txn, err) != 0)
 		return -1;
 	for (int i = 0; i < TABLE_COUNT && rc == 0; i++) {

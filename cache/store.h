@@ -1,15 +1,20 @@
-/* store - verdicts, what they depended on, and which files were seen, in one LMDB file below <root>/.reftest/.
+/* store - stores verdicts, the fields that each verdict depended on, and facts about files that were read, in one LMDB
+ * file below <root>/.reftest/.
  *
- * Layout: <root>/.reftest/cache/data.mdb and lock.mdb (LMDB, see cache/env.h). Four tables of records (cache/record.h):
- *   verdicts   subject . witness (32 bytes)           -> when it was put, the verdict, as verdict_parse reads it
+ * Layout: <root>/.reftest/cache/data.mdb and lock.mdb (LMDB, see cache/lmdb_env.h). Four tables of records
+ * (cache/checksummed_record.h):
+ *   verdicts   subject . witness (32 bytes)           -> when it was stored, the verdict, as verdict_parse reads it
  *   latest     digests of definition . case (32 bytes) -> subject, witness, both names, fields (for explain and status)
  *   files      path relative to the root              -> struct file_seen, summary, blob paths (no-change runs)
  *   facts      free text                              -> free text (torch's version behind an interpreter, …)
- * A record that does not check out is a miss, counted, never an error. A store that is no LMDB database, of another
- * format, truncated or garbled is set aside (renamed, never deleted) with a sentence, and a new one begun. One process
- * opens it once; no handle crosses a fork, nor is it used by two threads. Every write is one short transaction; a full
- * map is grown; on a full disk or in a read-only folder what was kept stays and is read, and each write says why it was
- * not kept. Everything returned lives in the caller's arena. Verdicts also leave it and come in as portable records. */
+ * Subject and witness are the two digests of a fingerprint (cache/fingerprint.h).
+ *
+ * A record whose checksum is wrong counts as a miss, never as an error. A store that is not an LMDB database, has
+ * another format, or is truncated or corrupt is set aside (renamed, never deleted) with a message, and a new one is
+ * created. A process must not open a store twice, and must not use a handle after a fork or in two threads. Every write
+ * is one short transaction; if the map is full, the map is enlarged. On a full disk or in a read-only folder, the
+ * stored data can still be read, and each write fails with a message. Everything returned is allocated from the
+ * caller's arena. Verdicts are also exported and imported as lines (cache/verdict_line.h). */
 #ifndef REFTEST_CACHE_STORE_H
 #define REFTEST_CACHE_STORE_H
 
@@ -20,36 +25,34 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/hash.h"
-#include "cache/portable.h"
+#include "cache/verdict_line.h"
 #include "dataset/dataset.h"
-
-enum { STORE_FORMAT = 1 };
 
 struct store; /* opaque */
 
 enum cache_answer { CACHE_ERROR = -1, CACHE_MISS = 0, CACHE_HIT = 1 };
 
 struct store_options {
-	bool read_only; /* --dry-run, status, explain: never creates anything */
+	bool read_only; /* the store is neither created nor changed, as --dry-run, status and explain need */
 };
 
-/* Opens (makes) <root>/.reftest/cache, and beside it a .gitignore that ignores .reftest. NULL with a sentence when
- * there is nothing to be had at all; in read_only mode also when nothing is there yet (then err is ""), or when what is
- * there is damaged. `note` gets a sentence when something was set aside or the store cannot be written, else "". */
+/* Opens or creates <root>/.reftest/cache, and beside it a .gitignore that ignores .reftest. Returns NULL with a
+ * message if there is no usable store; if `read_only`, also if the store is damaged, or (with "" in `err`) if there
+ * is no store yet. `note` gets a message if a store was set aside or the store cannot be written, otherwise "". */
 struct store *store_open(const char *root, const struct store_options *options, struct err *note, struct err *err);
 void store_close(struct store *store);
 
-/* Looks at the pages of what lies below `root`, before anything is opened. 1 with the sentence what is damaged; 0: nothing
- * that LMDB could stumble over, or nothing is there, or (with a sentence) it cannot be read. */
+/* Checks the pages of the store below `root`. This process must not have the store open. Returns 1, with a message
+ * about the damage, if the store is damaged. Returns 0 without a message if LMDB can open the store safely, or if there
+ * is no store. Returns 0 with a message if the store cannot be read. */
 int store_damage(const char *root, struct err *err);
 const char *store_path(const struct store *store); /* <root>/.reftest/cache */
-bool store_writable(const struct store *store);    /* false also after a write that failed, until one succeeds */
+bool store_writable(const struct store *store);    /* false also after a failed write, until the next write succeeds */
 
-/* A verdict by subject and witness, in the form in which verdict_parse reads it; not necessarily in that in which it was
- * put: a verdict's JSON is kept packed (dataset/packed.h). */
+/* Reads a verdict by subject and witness, in a form that verdict_parse reads. */
 enum cache_answer store_verdict(struct store *store, const struct digest *subject, const struct digest *witness,
                                 struct arena *arena, const char **text, size_t *length, struct err *err);
-/* All verdicts on a subject, newest last. Returns how many (0: miss), -1 on error. */
+/* Finds all verdicts on a subject, newest last. Returns their number (0: no verdict is stored), or -1 on error. */
 struct stored_verdict {
 	struct digest witness;
 	const char *text;
@@ -58,67 +61,72 @@ struct stored_verdict {
 int store_verdicts(struct store *store, const struct digest *subject, struct arena *arena,
                    const struct stored_verdict **out, struct err *err);
 
-/* What was last seen of a case: which verdict, and the fields it depended on. */
+/* The last state of a case: its verdict, and the fields that the verdict depended on. */
 struct latest {
 	struct digest subject, witness;
-	const void *fields; /* as fields_write made them */
+	const void *fields; /* text that fields_write wrote */
 	size_t fields_length;
 };
 enum cache_answer store_latest(struct store *store, const char *definition, const char *case_id, struct arena *arena,
                                struct latest *out, struct err *err);
-/* Every case id recorded for a definition, in order. Returns how many, -1 on error. */
+/* Lists the ids of all cases that are stored for a definition, in order. Returns their number, or -1 on error. */
 int store_latest_ids(struct store *store, const char *definition, struct arena *arena, const char *const **out,
                      struct err *err);
 
-/* One batch of writes in one transaction: verdicts become visible together or not at all. */
+/* Stores several verdicts in one transaction: they become visible together or not at all. */
 struct store_put {
 	struct digest subject, witness;
-	const char *text; /* verdict_write's */
+	const char *text; /* written by verdict_write */
 	size_t length;
 	const char *definition, *case_id; /* "rmsnorm/rmsnorm_h4096" */
 	const void *fields;
 	size_t fields_length;
-	bool keep_verdict; /* false: only `latest` is moved to this subject and witness (a cached answer) */
+	bool keep_verdict; /* false if the verdict is stored already: only the row of `latest` is then written */
 };
-/* 0; or -1 with the sentence why nothing of this batch could be kept. */
+/* Returns 0, or -1 with a message that says why nothing in `puts` could be stored. */
 int store_put(struct store *store, const struct store_put *puts, int count, struct err *err);
 
-/* Visits every verdict as it travels, the cases of a definition beside each other. What it points at is gone when `visit`
- * returns, and `visit` must not use the store. `damaged` gets how many rows did not check out, and are left where they
- * are. 0, or -1 with the sentence. */
-typedef void store_verdict_visit(const struct portable *record, void *context);
+/* Calls `visit` for every stored verdict; the verdicts of one definition follow each other. The record becomes invalid
+ * when `visit` returns, and `visit` must not use the store. `left` is the number of records still to visit, including
+ * this one. `damaged` gets the number of rows with wrong checksums, which are left unchanged. Returns 0, or -1 with a
+ * message. */
+typedef void store_verdict_visit(const struct verdict_line *record, int64_t left, void *context);
 int store_each_verdict(struct store *store, store_verdict_visit *visit, void *context, int64_t *damaged,
                        struct err *err);
 
-/* Takes records (which portable_check found in order) in one transaction. Of equal subject and witness the newer verdict
- * stays, of equally new ones that which is here; a time that has not come yet counts as now. What a case was last seen to
- * be is taken only where nothing is known. Counts are added to `merged`. 0, or -1: nothing of these was kept. */
+/* Stores checked records in one transaction. If a verdict with the same subject and witness is stored already, the
+ * newer of the two is kept, or the stored one if they have the same time. A time in the future counts as the present.
+ * If the last state of a case is stored already, it stays unchanged. Adds the counts to `merged`. Returns 0, or -1 with
+ * a message if none of the records was stored. */
 struct store_merged {
-	int64_t taken, replaced, kept; /* kept: there was one as new or newer */
+	/* kept: number of records whose verdict was already stored with the same or a later time */
+	int64_t taken, replaced, kept;
 };
-int store_merge(struct store *store, const struct portable *records, int count, struct store_merged *merged,
+int store_merge(struct store *store, const struct verdict_line *records, int count, struct store_merged *merged,
                 struct err *err);
 
-/* What the present tree needs, for store_sweep. */
+/* The subjects and definitions of the current dataset, whose rows store_gc keeps. */
 struct store_needs {
-	const struct digest *subjects;    /* of all its cases, sorted bytewise */
+	const struct digest *subjects;    /* the subjects of all cases, sorted bytewise */
 	int subject_count;
-	const struct digest *definitions; /* digest_of("op_type/name") of each, sorted bytewise: what they were last seen to
-	                                     be is kept, too */
+	/* digest_of("op_type/name") of each definition, sorted bytewise; store_gc also keeps the last states of their
+	 * cases. */
+	const struct digest *definitions;
 	int definition_count;
-	int days; /* a verdict made within so many days before the newest one is kept */
+	int days; /* verdicts that are at most this many days older than the newest verdict are kept */
 };
 struct store_swept {
-	int64_t verdicts, latest, files; /* rows that nobody needs */
-	int64_t damaged;                 /* that did not check out */
+	int64_t verdicts, latest, files; /* number of rows that are not needed */
+	int64_t damaged;                 /* number of rows with wrong checksums */
 	int64_t bytes_before, bytes_after;
 };
-/* Removes what nobody needs and makes the file smaller if that pays; `dry_run`: only counts. 0, or -1. */
-int store_sweep(struct store *store, const struct store_needs *needs, bool dry_run, struct store_swept *swept,
-                struct err *err);
+/* Removes rows that are not needed, and compacts the file if this makes it at least half as small. `dry_run`: only
+ * counts the rows. Returns 0, or -1 with a message. */
+int store_gc(struct store *store, const struct store_needs *needs, bool dry_run, struct store_swept *swept,
+	     struct err *err);
 
-/* Looks at every page and every row, and tells `tell` a sentence for each that is not as it should be. 0 when all were
- * looked at, or -1 with a sentence. */
+/* Checks every page and every row, and passes to `tell` a message for each one that is invalid. Returns 0 if all were
+ * checked, or -1 with a message. */
 struct store_inspected {
 	int64_t rows, bad;
 };
@@ -126,17 +134,22 @@ typedef void store_complaint(const char *sentence, void *context);
 int store_inspect(struct store *store, store_complaint *tell, void *context, struct store_inspected *out,
                   struct err *err);
 
-/* What was seen of a file: its stat, its content, and for a definition the answer that was given. */
+/* The facts about a file that was read. */
 struct file_seen {
 	struct file_stat stat;
-	int64_t read_ns;       /* wall clock just before the file was read */
+	int64_t read_ns;       /* wall-clock time just before the file was read */
 	struct digest content;
-	struct object_name object; /* git's name of this content, once its index showed it under one */
+	struct object_name object; /* git's object id of this content, if git's index had it for this path */
 };
 
-struct summary {           /* of a definition, valid while `context` and `inputs` are the present ones */
-	struct digest context; /* everything that is the same for all definitions of a run */
-	struct digest inputs;  /* contents of the definition, its workload file and its blobs */
+/* The stored result of a definition. While `context` and `inputs` are unchanged, `verify` and `status` report this
+ * result without parsing the definition. A new member also needs: put_summary and get_summary in cache/store_files.c, a
+ * new RECORD_FORMAT in cache/checksummed_record.h, count_case in engine/definition_status.c, take_summary in
+ * engine/definition_files.c. */
+struct summary {
+	/* Digest of everything that is common to all definitions of a run (context_digest in engine/run.c). */
+	struct digest context;
+	struct digest inputs;  /* digest of the contents of the definition, its workload file and its blobs */
 	uint8_t status, reason, weak, pad;
 	uint32_t cases, passed, failed, errors, skipped, invalid;
 	uint64_t elements;
@@ -147,29 +160,31 @@ struct file_entry {
 	struct file_seen seen;
 	bool has_summary;
 	struct summary summary;
-	const char *const *blobs; /* paths that the workload file names, relative to the root; sorted, no doubles */
+	/* Paths that the workload file names, relative to the root; sorted, without duplicates. */
+	const char *const *blobs;
 	int blob_count;
 };
 
-/* Trusted only if the file had been still for STORE_RACY_MS when it was read: a later write in the same tick of the
- * filesystem's clock would leave the same stat ("racily clean", as git has it). */
+/* An entry is trusted only if the file had been unchanged for STORE_RACY_MS when it was read: a later write within the
+ * same tick of the filesystem's clock would leave the same stat (git calls this "racily clean"). */
 enum { STORE_RACY_MS = 2000 };
 bool file_seen_holds(const struct file_seen *seen, const struct file_stat *now);
 
-/* Visits all entries whose path begins with `prefix`, sorted by path, in one pass over the table. An entry and its
- * texts are gone when `visit` returns, and it must not use the store. 0, or -1 with the sentence. */
+/* Visits all entries whose path starts with `prefix`, sorted by path, in one pass over the table. An entry and its
+ * texts become invalid when `visit` returns, and `visit` must not use the store. Returns 0, or -1 with a message. */
 typedef void store_visit(const struct file_entry *entry, void *context);
 int store_each_file(struct store *store, const char *prefix, store_visit *visit, void *context, struct err *err);
 
-/* The same as an array in `arena`; costs several times as much. Returns how many, -1 on error. */
+/* Copies the entries whose path starts with `prefix` to an array in `arena`, which takes several times as long as
+ * store_each_file. Returns the number of entries, or -1 on error. */
 int store_files(struct store *store, const char *prefix, struct arena *arena, const struct file_entry **out,
                 struct err *err);
-/* Writes and deletes many entries in one transaction. A path that is no key of LMDB's (empty, longer than 511 bytes) is
- * not remembered: its file is simply read each time. */
+/* Writes and deletes many entries in one transaction. A path that cannot be a key of LMDB (empty, or longer than 511
+ * bytes) is not stored, so its file is read in each run. */
 int store_put_files(struct store *store, const struct file_entry *entries, int count, const char *const *removed,
                     int removed_count, struct err *err);
 
-/* Small facts about the machine. Keys have 1 to 511 bytes. */
+/* Reads a small fact about the machine. A key has 1 to 511 bytes. */
 enum cache_answer store_fact(struct store *store, const char *key, struct arena *arena, const char **value,
                              struct err *err);
 int store_put_fact(struct store *store, const char *key, const char *value, struct err *err);
@@ -177,10 +192,11 @@ int store_put_fact(struct store *store, const char *key, const char *value, stru
 /* Counters since store_open, and sizes, for `cache stats` and tests. */
 struct store_stats {
 	int64_t hits, misses, damaged;
-	int64_t verdicts, files, latest, facts; /* rows */
-	int64_t bytes;                          /* of the file */
-	int64_t aside, aside_bytes;             /* stores that were set aside and are still there; of their files */
-	bool checked;                           /* every page was looked at when the store was opened */
+	int64_t verdicts, files, latest, facts; /* number of rows of each table */
+	int64_t bytes;                          /* size of the file in bytes */
+	/* number of stores that were set aside and still exist, and the bytes of their files */
+	int64_t aside, quarantine_bytes;
+	bool checked;                           /* every page was checked when the store was opened */
 };
 int store_stats(struct store *store, struct store_stats *out, struct err *err);
 

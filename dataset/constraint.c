@@ -5,15 +5,15 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "dataset/tokens.h"
-#include "dataset/values.h"
+#include "dataset/constraint_tokens.h"
 
-/* The text is evaluated while it is parsed, by recursive descent over a window of one token (tokens.h). What it comes
- * to may be unknown or wrong (values.h); a constraint is checked for sense by evaluating it with nothing known. What
- * the text itself does wrong stops the parser at once. */
+/* The text is evaluated while it is parsed, by recursive descent with one token of lookahead
+ * (dataset/constraint_tokens.h). A value may be unknown, or wrong after an error (dataset/constraint_values.h). To
+ * check only the syntax, constraint_check evaluates a constraint with every value unknown. A syntax error stops the
+ * parser. */
 enum { TEXT_BYTES = 4096, NESTING = 64, SPOTS = 32 };
 
-/* A part of the text that was replaced by what it stands for, to tell why a constraint is broken. */
+/* A part of the constraint's text and its value, which the message about a false constraint shows. */
 struct spot {
 	const char *from, *to;
 	struct value value;
@@ -70,10 +70,11 @@ static struct value stop(struct parser *p, const char *at, const char *format, .
 
 static struct value unreadable(struct parser *p, const struct tensor_spec *spec, const char *at)
 {
-	return stop(p, at, "%s is %s; only tensors of integers can be read here", spec->name, dtype_name(spec->dtype));
+	return stop(p, at, "%s is %s; a constraint can read only integer tensors", spec->name, dtype_name(spec->dtype));
 }
 
-/* What arithmetic and comparisons work on: a number. `at`: where the value stands, for the sentence. */
+/* Converts the operand of an arithmetic operator or a comparison to a number; reports an error if it is a tensor with
+ * dimensions. `at` is the position of the operand in the text. */
 static struct value number(struct parser *p, struct value v, const char *at)
 {
 	if (p->tokens.stopped || v.kind != TENSOR)
@@ -86,7 +87,7 @@ static struct value number(struct parser *p, struct value v, const char *at)
 	return value_readable(spec->dtype, false) ? value_element(&p->known, v) : unreadable(p, spec, at);
 }
 
-/* Both operands as numbers, unless one is unknown or wrong. */
+/* Applies an operator to two numbers. If one of them is unknown or wrong, so is the result. */
 static struct value combine(struct parser *p, const char *sign, struct value a, const char *at_a, struct value b,
 			    const char *at_b)
 {
@@ -99,11 +100,11 @@ static struct value combine(struct parser *p, const char *sign, struct value a, 
 	return value_arithmetic(&p->known, sign, a, b);
 }
 
-/* --- names, and what may follow them ------------------------------------------------------------------------- */
+/* --- names and their suffixes -------------------------------------------------------------------------------- */
 
 static struct value expression(struct parser *p);
 
-/* Shows in the end what this part of the text stood for. */
+/* Records the value of this part of the text, which the message about a false constraint shows. */
 static struct value spot(struct parser *p, const char *from, struct value v)
 {
 	if (!p->tokens.stopped && v.state == KNOWN && v.kind != TENSOR && p->spot_count < SPOTS)
@@ -111,7 +112,7 @@ static struct value spot(struct parser *p, const char *from, struct value v)
 	return v;
 }
 
-/* Spots inside one that replaces them all are dropped. */
+/* Records the value of this part of the text like spot(), and drops the values that were recorded for its own parts. */
 static struct value spot_whole(struct parser *p, const char *from, int spots_before, struct value v)
 {
 	if (v.state == KNOWN && v.kind != TENSOR)
@@ -119,13 +120,14 @@ static struct value spot_whole(struct parser *p, const char *from, int spots_bef
 	return spot(p, from, v);
 }
 
-/* One index into a view, which loses its first dimension; `at` is where the tensor stands. */
+/* Applies one index to a view, and so removes the view's first dimension. `at` is the position of the tensor's name in
+ * the text. */
 static struct value take_element(struct parser *p, struct value view, struct value index, const char *at)
 {
 	const struct tensor_spec *spec = value_spec(&p->known, view);
 
 	if (value_rank(&p->known, view) == 0)
-		return stop(p, at, "%s has %d dimensions and takes no further index", spec->name, spec->rank);
+		return stop(p, at, "%s has %d dimensions and cannot take another index", spec->name, spec->rank);
 	struct value i = value_index(&p->known, value_size(&p->known, view, 0), index, spec->name);
 
 	view.dim++;
@@ -136,7 +138,7 @@ static struct value take_element(struct parser *p, struct value view, struct val
 	return view;
 }
 
-/* Behind a '['. */
+/* Parses an index; the current token is behind the '['. */
 static struct value subscript(struct parser *p, struct value view, const char *at)
 {
 	do {
@@ -149,7 +151,7 @@ static struct value subscript(struct parser *p, struct value view, const char *a
 	return take(p, "]") ? view : expected(p, "']'");
 }
 
-/* `.shape` must be followed by an index. */
+/* Parses the index that must follow `.shape`. */
 static struct value shape(struct parser *p, struct value view)
 {
 	if (!take(p, "["))
@@ -170,7 +172,7 @@ static struct value shape(struct parser *p, struct value view)
 		   : value_integer(size);
 }
 
-/* Behind a '.'. */
+/* Parses the name of a member; the current token is behind the '.'. */
 static struct value member(struct parser *p, struct value view, const char *at)
 {
 	const struct tensor_spec *spec = value_spec(&p->known, view);
@@ -193,11 +195,11 @@ static struct value member(struct parser *p, struct value view, const char *at)
 		    : is_item ? value_item(&p->known, view)
 			      : value_reduce(&p->known, view, which);
 	if (view.state == WRONG)
-		v.state = WRONG; /* an index before went out of range */
+		v.state = WRONG; /* if an earlier index was out of range, so is the result */
 	return v;
 }
 
-/* The name of an input, at the token behind it. */
+/* Parses the suffixes of an input; the current token is behind the input's name. */
 static struct value tensor(struct parser *p, int input, const char *at)
 {
 	struct value v = {.kind = TENSOR, .input = input, .axis = -1};
@@ -232,7 +234,8 @@ static int find_name(const struct parser *p, const struct token *name, bool axes
 	return -1;
 }
 
-/* An axis and an input may share a name: with an index or a member behind it, it is the input. */
+/* Parses the name of an axis or an input. If an axis and an input have the same name, a name before '[' or '.' refers
+ * to the input, and any other to the axis. */
 static struct value name(struct parser *p)
 {
 	struct token token = p->tokens.token;
@@ -253,7 +256,7 @@ static struct value name(struct parser *p)
 	return v;
 }
 
-/* len(x), max(a, b, …), min(a, b, …), behind the parenthesis. */
+/* Parses the arguments of len(x), max(a, b, …) or min(a, b, …); the current token is behind the opening parenthesis. */
 static struct value length(struct parser *p)
 {
 	struct token token = p->tokens.token;
@@ -266,7 +269,7 @@ static struct value length(struct parser *p)
 	if (!take(p, ")"))
 		return expected(p, "')'");
 	if (p->known.definition->inputs[input].rank <= 0)
-		return stop(p, token.at, "%s has no dimensions, so no length", p->known.definition->inputs[input].name);
+		return stop(p, token.at, "%s has no dimensions and therefore no length", p->known.definition->inputs[input].name);
 	int64_t size = value_size(&p->known, v, 0);
 
 	return size < 0 ? value_unknown(&p->known, p->known.definition->inputs[input].name) : value_integer(size);
@@ -291,7 +294,7 @@ static struct value extreme(struct parser *p, bool largest)
 	best.axis = -1;
 	if (!take(p, ")"))
 		return expected(p, "',' or ')'");
-	return count > 1 ? best : stop(p, at, "expected at least two values to choose from");
+	return count > 1 ? best : stop(p, at, "expected at least two arguments");
 }
 
 static struct value atom(struct parser *p)
@@ -324,14 +327,15 @@ static struct value atom(struct parser *p)
 	return token.kind == TOKEN_NAME ? name(p) : expected(p, "a value");
 }
 
-/* Every way down the grammar passes here or through `not`, so the depth is counted here. */
+/* Parses a unary operator. The nesting depth is counted here and in the function for `not`, because every recursion of
+ * the parser calls one of them. */
 static struct value unary(struct parser *p)
 {
 	const char *at = p->tokens.token.at;
 	struct value v;
 
 	if (++p->nesting > NESTING)
-		return stop(p, at, "expected at most %d operators and parentheses inside one another", NESTING);
+		return stop(p, at, "expected at most %d nested operators and parentheses", NESTING);
 	if (is(p, "-") || is(p, "+")) {
 		bool minus = is(p, "-");
 
@@ -407,7 +411,7 @@ static bool compare(const char *sign, long double a, long double b)
 	}
 }
 
-/* a < b < c is a < b and b < c; what stands behind a comparison that failed is not evaluated. */
+/* Parses comparisons. a < b < c means a < b and b < c; the operands after a false comparison are not evaluated. */
 static struct value comparison(struct parser *p)
 {
 	const char *at = p->tokens.token.at, *sign;
@@ -443,7 +447,7 @@ static struct value negation(struct parser *p)
 	if (!take(p, "not"))
 		return comparison(p);
 	if (++p->nesting > NESTING)
-		return stop(p, at, "expected at most %d operators and parentheses inside one another", NESTING);
+		return stop(p, at, "expected at most %d nested operators and parentheses", NESTING);
 	const char *operand = p->tokens.token.at;
 	struct value v = number(p, negation(p), operand);
 
@@ -452,7 +456,8 @@ static struct value negation(struct parser *p)
 	return v.state == KNOWN && !p->tokens.stopped ? value_integer(!value_is_true(v)) : v;
 }
 
-/* `and` and `or` give the operand that decides, as Python's do. While the left one is unknown, so is the whole. */
+/* Parses `and` or `or`, which return the operand that decides, as in Python. If the left operand is unknown, the
+ * result is unknown. */
 static struct value logic(struct parser *p, const char *word, struct value (*operand)(struct parser *))
 {
 	const char *at = p->tokens.token.at;
@@ -486,7 +491,7 @@ static struct value expression(struct parser *p)
 	return logic(p, "or", conjunction);
 }
 
-/* --- the four questions -------------------------------------------------------------------------------------- */
+/* --- the public functions ------------------------------------------------------------------------------------ */
 
 static struct parser begin(const struct definition *definition, const char *text, const int64_t *axis,
 			   const struct constraint_tensor *tensors, struct err *err)
@@ -516,8 +521,8 @@ int constraint_check(const struct definition *definition, const char *text, stru
 	return v.state == WRONG ? err_set(err, "%s", p.known.wrong.text) : 0;
 }
 
-/* "TEXT: TEXT with values is false" */
-static void tell_broken(const struct parser *p, struct err *why)
+/* Writes the message "TEXT: TEXT with values is false". */
+static void write_broken(const struct parser *p, struct err *why)
 {
 	struct buf text = {0};
 	const char *at = p->tokens.text;
@@ -551,16 +556,17 @@ enum constraint_answer constraint_evaluate(const struct definition *definition, 
 	}
 	if (v.state == UNKNOWN) {
 		err_set(why, "%s needs %s", text,
-			p.known.unknown == NULL ? "a value that is not given" : p.known.unknown);
+			p.known.unknown == NULL ? "a value that is unknown" : p.known.unknown);
 		return CONSTRAINT_UNKNOWN;
 	}
 	if (value_is_true(v))
 		return CONSTRAINT_HOLDS;
-	tell_broken(&p, why);
+	write_broken(&p, why);
 	return CONSTRAINT_BROKEN;
 }
 
-/* The axis that `axis == expression` decides, and its value; -1 if the text has another form or too much is unknown. */
+/* If the text has the form `axis == expression` and the expression has a known value, returns the axis and writes its
+ * value. Otherwise returns -1. */
 static int solve_one(const struct definition *definition, const char *text, const int64_t *axis, int64_t *value)
 {
 	struct parser p = begin(definition, text, axis, NULL, NULL);
@@ -597,6 +603,6 @@ int constraint_solve(const struct definition *definition, int64_t *axis)
 				filled++;
 			}
 		}
-	} while (filled > before); /* each round fills an axis, so there are at most as many as axes */
+	} while (filled > before); /* ends, because each round but the last fills an axis */
 	return filled;
 }

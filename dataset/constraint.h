@@ -1,40 +1,34 @@
-/* constraint - the Python-like expressions under "constraints": `len_indptr == batch_size + 1`,
- * `num_kv_indices == kv_indptr[-1].item()`.
+/* constraint - evaluates the Python-like expressions under "constraints" in a definition: `len_indptr == batch_size +
+ * 1`, `num_kv_indices == kv_indptr[-1].item()`.
  *
  * Grammar (Python's precedence): or, and, not, comparisons (chained; == != < <= > >=), + - * / // %, unary -, **,
  * parentheses, integers, floats, True, False, axis and input names, and on an input of integer dtype: x[i] (i may be
- * negative), .item(), .max(), .min(), .sum(), .numel(), .shape[i], len(x), max(a, b), min(a, b). Anything else is a
- * sentence with the column. Integers are exact 64-bit with overflow detected; / gives a float. */
+ * negative), .item(), .max(), .min(), .sum(), .numel(), .shape[i], len(x), max(a, b), min(a, b). Any other text is an
+ * error, whose message gives the column. Integers have 64 bits, and an overflow is an error; the result of / is a
+ * float. */
 #ifndef REFTEST_DATASET_CONSTRAINT_H
 #define REFTEST_DATASET_CONSTRAINT_H
 
-#include "dataset/definition.h"
+#include "dataset/constraint_values.h"
 
-/* Does the text parse, and does it name only this definition's axes and inputs? 0, or -1 with the sentence (it has
- * the column inside the text). Needs axes and inputs filled, nothing else. */
+/* Checks that the text can be parsed and names only axes and inputs of this definition. Returns 0, or -1 with a message
+ * that gives the column inside the text. Uses only the members of `definition` for axes and inputs. */
 int constraint_check(const struct definition *definition, const char *text, struct err *err);
 
 enum constraint_answer {
 	CONSTRAINT_HOLDS,
-	CONSTRAINT_BROKEN,   /* `why` says with which values: "len_indptr == batch_size + 1: 9 == 9 + 1 is false" */
-	CONSTRAINT_UNKNOWN,  /* needs a value that is not given (a tensor, an unset axis) */
-	CONSTRAINT_ERROR     /* cannot be evaluated: index out of range, division by zero, overflow */
+	CONSTRAINT_BROKEN,   /* `why` shows the values: "len_indptr == batch_size + 1: 9 == 9 + 1 is false" */
+	CONSTRAINT_UNKNOWN,  /* the constraint needs an unknown value (a tensor, an unset axis) */
+	CONSTRAINT_ERROR     /* the constraint cannot be evaluated: index out of range, division by zero, overflow */
 };
 
-/* Tensor contents, by definition input index; data == NULL where unknown. Integer dtypes on the host. */
-struct constraint_tensor {
-	const void *data;
-	enum dtype dtype;
-	int rank;
-	int64_t shape[RANK_MAX];
-};
-
-/* `axis` has one value per definition axis, negative = not known yet. `tensors` may be NULL: none is known. */
+/* Evaluates a constraint. `axis` has one value for each axis of the definition; a negative value means unknown. If
+ * `tensors` is NULL, the contents of all tensors are unknown. */
 enum constraint_answer constraint_evaluate(const struct definition *definition, const char *text, const int64_t *axis,
                                            const struct constraint_tensor *tensors, struct err *why);
 
-/* A constraint of the form `axis == expression` (either side) gives an unknown axis its value from known ones:
- * fills what it can in `axis` (repeatedly, until nothing changes) and returns how many it filled. */
+/* Computes unknown axes from constraints of the form `axis == expression` or `expression == axis`. Repeats this until
+ * no axis can be filled. Writes their values to `axis`, and returns the number of axes that it filled in. */
 int constraint_solve(const struct definition *definition, int64_t *axis);
 
 #endif

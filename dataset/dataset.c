@@ -10,11 +10,11 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The walk costs a folder one openat and its entries one fstatat each, relative to the folder, so the kernel looks up
- * single names. Folders are taken in the order of their paths and so are the names in each, which leaves the whole
- * sorted without ever being sorted as one. */
+/* The scan calls openat once for each directory and fstatat once for each entry. Both calls get a name relative to the
+ * open directory, because the kernel resolves a single name faster than a path. Directories are visited in the order of
+ * their paths, and the names in each are sorted, so the concatenated list is sorted without a global sort. */
 
-/* The two parts of a path that name a definition. */
+/* The op type and the name in the path of a definition or workload file. */
 struct pair {
 	const char *op_type, *name;
 	size_t op_length, name_length;
@@ -29,26 +29,27 @@ static bool is_folder(const char *path)
 	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* `source` says who named this root: "--root", "$REFTEST_ROOT", … */
+/* Uses `path` as the root. `source` says where the root was named: "--root", "$REFTEST_ROOT", … */
 static int take_root(const char *path, const char *source, char *root, size_t size, struct err *err)
 {
 	char folder[PATH_MAX];
 
 	if (strlen(path) >= size || strlen(path) + sizeof "/definitions" > sizeof folder)
-		return err_set(err, "%s names a path of %zu bytes, more than the system can open", source,
+		return err_set(err, "%s names a path of %zu bytes, which is longer than the system allows", source,
 		               strlen(path));
 	snprintf(folder, sizeof folder, "%s/definitions", path);
 	if (!is_folder(path))
 		return err_set(err, "%s: there is no such folder; %s must name a dataset", path, source);
 	if (!is_folder(folder))
 		return err_set(err,
-		               "%s: this folder, named by %s, has no folder definitions in it, so it is no dataset",
+		               "%s: this folder, named by %s, is not a dataset: it has no subfolder definitions",
 		               path, source);
 	memcpy(root, path, strlen(path) + 1);
 	return 0;
 }
 
-/* The working directory is ".", its parents have their full paths. */
+/* Finds the nearest folder with a dataset. Returns "." for the working directory, and the full path for a parent
+ * folder. */
 static int find_parent(char *root, size_t size, struct err *err)
 {
 	char here[PATH_MAX];
@@ -56,18 +57,18 @@ static int find_parent(char *root, size_t size, struct err *err)
 	if (is_folder("definitions"))
 		return take_root(".", "the working directory", root, size, err);
 	if (getcwd(here, sizeof here) == NULL)
-		return err_errno(err, "cannot find out the working directory; name the dataset by --root DIR");
+		return err_errno(err, "cannot determine the working directory; pass the dataset with --root DIR");
 	for (char *slash = strrchr(here, '/'); slash != NULL; slash = strrchr(here, '/')) {
 		*slash = '\0';
 		if (take_root(*here == '\0' ? "/" : here, "a parent folder", root, size, NULL) == 0)
 			return 0;
 	}
 	return err_set(err,
-	               "there is no dataset here: neither the working directory nor a parent has a folder definitions; "
-	               "name one by --root DIR or in $REFTEST_ROOT");
+	               "no dataset found: neither the working directory nor a parent folder has a subfolder definitions; "
+	               "pass one with --root DIR or $REFTEST_ROOT");
 }
 
-/* And who named it. */
+/* Returns the root that the user set; `source` gets the option or variable that set it. */
 static const char *named_root(const char *given, const char **source)
 {
 	static const char *const sources[] = {"$REFTEST_ROOT", "$FIB_DATASET_PATH"};
@@ -98,7 +99,7 @@ int dataset_find_root(const char *given, char *root, size_t size, struct err *er
 
 /* --- the walk ------------------------------------------------------------------------------------------------ */
 
-struct files {
+struct run_files {
 	struct dataset_file *list;
 	size_t count, room;
 };
@@ -110,8 +111,8 @@ struct problems {
 
 struct scan {
 	struct arena *arena;
-	bool folders; /* whether each can be opened is all that is asked */
-	struct files files;
+	bool folders; /* if true, the scan only checks whether each directory can be opened */
+	struct run_files files;
 	struct problems problems;
 };
 
@@ -142,7 +143,7 @@ static void problem_errno(struct scan *scan, const char *path, const char *doing
 	problem(scan, arena_string(scan->arena, err.text));
 }
 
-/* Names that end up in messages, line by line. */
+/* Returns true if the name has no control characters, which would garble messages. */
 static bool prints(const char *name)
 {
 	for (; *name != '\0'; name++)
@@ -151,7 +152,7 @@ static bool prints(const char *name)
 	return true;
 }
 
-/* "x.json" has the suffix ".json"; ".json" alone is hidden and nothing. */
+/* Returns true if the name is a non-empty stem followed by the suffix. The name ".json" is a hidden file. */
 static bool has_suffix(const char *name, const char *suffix)
 {
 	size_t length = strlen(name), tail = strlen(suffix);
@@ -159,34 +160,35 @@ static bool has_suffix(const char *name, const char *suffix)
 	return length > tail && strcmp(name + length - tail, suffix) == 0;
 }
 
-/* An open folder; its path relative to the root, and the last name of that. */
+/* An open directory, its path relative to the root, and the last component of that path. */
 struct folder {
 	DIR *stream;
 	const char *path, *name;
-	size_t length; /* of the path */
+	size_t length; /* length of the path in bytes */
 };
 
-/* A path relative to the root, in the arena, and what it is sorted by: of thousands of names in a folder most begin alike, so
- * it is the octets behind what is common to all. Few have equal ones, so few texts are compared. */
+/* A path relative to the root, and its sort key. The key is the first eight bytes after the prefix that all paths
+ * share, because thousands of names in a directory often share a long prefix. Few keys are equal, so few paths must be
+ * compared as strings. */
 struct entry {
 	uint64_t key;
 	char *path;
 };
 
-/* Of one folder. The list is for the caller to free. */
+/* The entries of one directory. The caller frees the list. */
 struct entries {
 	struct entry *list;
 	size_t count, room;
-	size_t name; /* where in a path the name begins */
+	size_t name; /* index of the first byte of the name in each path */
 };
 
-/* O_NONBLOCK: a link may lead to a pipe. */
+/* Opens a directory. O_NONBLOCK prevents the open from blocking if the name is a link to a pipe. */
 static int open_folder(int dir, const char *name)
 {
 	return openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK);
 }
 
-/* stream NULL, with errno, if it cannot be listed. */
+/* Opens a directory for listing. If it cannot be listed, `stream` is NULL and errno says why. */
 static struct folder list_folder(int dir, const char *name, const char *path)
 {
 	int fd = open_folder(dir, name);
@@ -202,8 +204,8 @@ static struct folder list_folder(int dir, const char *name, const char *path)
 	return folder;
 }
 
-/* How many octets every path begins with. */
-static size_t common_octets(const struct entries *entries)
+/* Returns the length of the prefix that all paths share. */
+static size_t common_bytes(const struct entries *entries)
 {
 	const char *first = entries->list[0].path;
 	size_t same = strlen(first);
@@ -215,7 +217,7 @@ static size_t common_octets(const struct entries *entries)
 	return same;
 }
 
-/* The first eight octets of a text as a number that sorts as they do. */
+/* Returns the first eight bytes of a text as a number; such numbers sort like the texts. */
 static uint64_t key_of(const char *text)
 {
 	uint64_t key = 0;
@@ -227,8 +229,8 @@ static uint64_t key_of(const char *text)
 	return key;
 }
 
-/* By one octet of the key; what has the same one keeps its order. */
-static void sort_by_octet(const struct entry *from, struct entry *to, size_t count, int shift)
+/* Sorts by one byte of the key; this is one pass of a stable radix sort. */
+static void sort_by_byte(const struct entry *from, struct entry *to, size_t count, int shift)
 {
 	size_t at[256] = {0}, before = 0;
 
@@ -249,19 +251,20 @@ static int compare_paths(const void *a, const void *b)
 	return strcmp(((const struct entry *)a)->path, ((const struct entry *)b)->path);
 }
 
-/* From the key's last octet to its first, there and back; then those of equal keys. */
+/* Sorts entries: radix sort from the last byte of the key to its first, between two buffers, then a comparison sort
+ * among equal keys. */
 static void sort_entries(struct entries *entries)
 {
 	struct entry *list = entries->list, *other = malloc(entries->count * sizeof *other);
-	size_t same = common_octets(entries);
+	size_t same = common_bytes(entries);
 
 	if (other == NULL)
 		die_no_memory();
 	for (size_t i = 0; i < entries->count; i++)
 		list[i].key = key_of(list[i].path + same);
 	for (int shift = 0; shift < 64; shift += 16) {
-		sort_by_octet(list, other, entries->count, shift);
-		sort_by_octet(other, list, entries->count, shift + 8);
+		sort_by_byte(list, other, entries->count, shift);
+		sort_by_byte(other, list, entries->count, shift + 8);
 	}
 	free(other);
 	for (size_t i = 0, end; i < entries->count; i = end) {
@@ -272,7 +275,7 @@ static void sort_entries(struct entries *entries)
 	}
 }
 
-/* May the entry be what is looked for: a folder (`suffix` NULL), or a file with this suffix? */
+/* Returns true if the entry may match: a directory if `suffix` is NULL, otherwise a file with this suffix. */
 static bool is_candidate(const struct dirent *entry, const char *suffix)
 {
 	bool unsure = entry->d_type == DT_LNK || entry->d_type == DT_UNKNOWN;
@@ -283,8 +286,10 @@ static bool is_candidate(const struct dirent *entry, const char *suffix)
 	                      : entry->d_type != DT_DIR && has_suffix(entry->d_name, suffix);
 }
 
-/* "FOLDER/NAME", and behind it the stem: NAME without `suffix`. A folder's name (`suffix` NULL) has its '/' behind it until it
- * is sorted, for so does what is in it: "a-b/" comes before "a/". By hand: there are tens of thousands. */
+/* Builds "FOLDER/NAME", followed by the stem (NAME without `suffix`). If `suffix` is NULL, NAME is a directory. Its
+ * path then ends in '/' until the paths are sorted, which gives directories the same order as the paths of their files:
+ * "a-b/" comes before "a/". It copies bytes instead of calling printf, which would be slow for tens of thousands of
+ * paths. */
 static char *make_path(struct arena *arena, struct folder folder, const char *name, const char *suffix)
 {
 	size_t length = strlen(name), tail = suffix != NULL ? strlen(suffix) : 0;
@@ -300,7 +305,7 @@ static char *make_path(struct arena *arena, struct folder folder, const char *na
 	return path;
 }
 
-/* What is looked for in the folder, sorted. */
+/* The matching entries of the directory, sorted. */
 static struct entries read_folder(struct scan *scan, struct folder folder, const char *suffix)
 {
 	struct entries entries = {.name = folder.length + 1};
@@ -312,7 +317,7 @@ static struct entries read_folder(struct scan *scan, struct folder folder, const
 		if (!prints(entry->d_name)) {
 			problem(scan,
 			        arena_printf(scan->arena,
-			                     "%s/%s: the name has control characters, so this is left out; rename it",
+			                     "%s/%s: ignored, because the name has control characters; rename it",
 			                     folder.path, err_show(entry->d_name).text));
 			continue;
 		}
@@ -329,13 +334,15 @@ static struct entries read_folder(struct scan *scan, struct folder folder, const
 static void add_file(struct scan *scan, struct folder folder, const char *path)
 {
 	const char *name = path + folder.length + 1, *stem = name + strlen(name) + 1;
-	struct files *files = &scan->files;
+	struct run_files *files = &scan->files;
 	int fd = dirfd(folder.stream);
 	struct stat st;
 
 	if (fstatat(fd, name, &st, 0) != 0) {
-		if (errno != ENOENT || fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0) /* else it is just gone */
-			problem_errno(scan, path, "look at the file");
+		/* After ENOENT, the file is a broken link, which is reported, or was removed after the directory was
+		 * read, which is not. */
+		if (errno != ENOENT || fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+			problem_errno(scan, path, "stat the file");
 		return;
 	}
 	if (S_ISDIR(st.st_mode))
@@ -349,7 +356,7 @@ static void add_file(struct scan *scan, struct folder folder, const char *path)
 	};
 }
 
-/* `name` is the end of `path`. */
+/* Scans the directory of one op type. `name` is the last component of `path`. */
 static void scan_op_type(struct scan *scan, int dir, const char *name, const char *path, const char *suffix)
 {
 	struct folder folder = list_folder(dir, name, path);
@@ -370,7 +377,7 @@ static void scan_op_type(struct scan *scan, int dir, const char *name, const cha
 	closedir(folder.stream);
 }
 
-/* `kind`: "definitions" or "workloads". `required`: its absence is told too. */
+/* Scans one kind of files: "definitions" or "workloads". If `required`, a missing directory is reported. */
 static void scan_kind(struct scan *scan, int root, const char *kind, const char *suffix, bool required)
 {
 	struct folder folder = list_folder(root, kind, kind);
@@ -385,19 +392,19 @@ static void scan_kind(struct scan *scan, int root, const char *kind, const char 
 	for (size_t i = 0; i < folders.count; i++) {
 		char *path = folders.list[i].path;
 
-		path[strlen(path) - 1] = '\0'; /* the '/' that it was sorted with */
+		path[strlen(path) - 1] = '\0'; /* removes the '/' that was needed for sorting */
 		scan_op_type(scan, dirfd(folder.stream), path + folders.name, path, suffix);
 	}
 	free(folders.list);
 	closedir(folder.stream);
 }
 
-/* The walk of one kind, as a thread is given it. Nothing is shared with the other. */
+/* The scan of one kind of files, as passed to a thread. The two threads share no data. */
 struct walk {
 	struct scan scan;
 	int root;
 	const char *kind, *suffix;
-	bool required; /* its absence is told too */
+	bool required; /* if true, a missing directory is reported */
 };
 
 static void *walk_kind(void *argument)
@@ -408,7 +415,8 @@ static void *walk_kind(void *argument)
 	return NULL;
 }
 
-/* The list as it is, for tens of thousands are not copied: `owned` gets it, too. */
+/* Returns the list of files, and sets `owned` to the same pointer, which the caller frees. The list may have tens of
+ * thousands of entries and is not copied. */
 static const struct dataset_file *finish_files(struct scan *scan, int *count, void **owned)
 {
 	*owned = scan->files.list;
@@ -430,7 +438,8 @@ static void finish_problems(struct dataset *out, struct scan *first, struct scan
 	free(second->problems.list);
 }
 
-/* Order of "op_type/name.json" in two paths below different folders: what follows those, without the 'l'. */
+/* Compares the "op_type/name.json" of a definition's path with that of a workload file's path. Ignores the extra 'l' of
+ * ".jsonl". */
 static int compare_pair(const struct dataset_file *definition, const struct dataset_file *workload)
 {
 	const char *a = definition->path + sizeof "definitions", *b = workload->path + sizeof "workloads";
@@ -461,8 +470,9 @@ static const struct dataset_file *find_workload(const struct dataset *dataset, c
 	               compare_path);
 }
 
-/* Both lists are sorted alike, so one walk side by side pairs them; but for names with ".json" inside, which the 'l'
- * sorts otherwise. Whoever is alone after the walk is therefore looked for. */
+/* Pairs definitions with workload files. Both lists have the same order, so one merge pairs them. A name that contains
+ * ".json" is an exception, because the 'l' of ".jsonl" changes its place in the order. Therefore each definition that
+ * the merge leaves without a workload file is looked up separately. */
 static void pair_files(struct dataset *out, struct arena *arena)
 {
 	const struct dataset_file **pairs = arena_array(arena, (size_t)out->definition_count, sizeof *pairs);
@@ -484,7 +494,7 @@ static int open_root(const char *root, struct dataset *out, struct err *err)
 {
 	*out = (struct dataset){.fd = -1};
 	if (strlen(root) >= sizeof out->root)
-		return err_set(err, "the path of the dataset has %zu bytes, more than the system can open",
+		return err_set(err, "the path of the dataset has %zu bytes, which is longer than the system allows",
 		               strlen(root));
 	memcpy(out->root, root, strlen(root) + 1);
 	out->fd = open_folder(AT_FDCWD, root);
@@ -513,9 +523,9 @@ int dataset_scan(const char *root, struct arena *arena, struct dataset *out, str
 	return 0;
 }
 
-/* --- some of it ---------------------------------------------------------------------------------------------- */
+/* --- selected files ------------------------------------------------------------------------------------------ */
 
-/* "KIND/op_type/name.SUFFIX": where op_type and name begin, and how long they are. */
+/* Splits "KIND/op_type/name.SUFFIX": finds where op_type and name begin, and their lengths. */
 static bool split_path(const char *path, const char *kind, const char *suffix, struct pair *out)
 {
 	size_t head = strlen(kind), length = strlen(path), tail = strlen(suffix);
@@ -544,7 +554,7 @@ bool dataset_definition_path(const char *path, char *out, size_t size)
 	return length > 0 && (size_t)length < size;
 }
 
-/* One file by its path; false: it is not there, or no file. */
+/* Adds one file by its path. Returns false if the path does not exist or is not a file. */
 static bool look_at_file(const struct dataset *dataset, const char *path, const struct pair *pair, struct arena *arena,
                          struct dataset_file *out)
 {
@@ -594,9 +604,9 @@ void dataset_look_at_folders(struct dataset *dataset, struct arena *arena)
 	finish_problems(dataset, &definitions, &workloads, arena);
 }
 
-/* --- what somebody else lists -------------------------------------------------------------------------------- */
+/* --- files listed by the caller ------------------------------------------------------------------------------ */
 
-/* Appends the file if its path is one of this kind. */
+/* Appends the file if its path has this kind. */
 static bool take_listed(const struct listed_file *file, const char *kind, const char *suffix, struct arena *arena,
 			struct dataset_file *files, int *count)
 {
@@ -651,7 +661,8 @@ const struct dataset_file *dataset_workload(const struct dataset *dataset, const
 	return dataset->workload_of[definition - dataset->definitions];
 }
 
-/* Unsigned, so that a time beyond the year 2262 wraps instead of overflowing: it still tells two times apart. */
+/* Converts a time to nanoseconds with unsigned arithmetic, so that a time after the year 2262 wraps around instead of
+ * overflowing; two different times still differ. */
 static int64_t nanoseconds(const struct timespec *time)
 {
 	return (int64_t)((uint64_t)time->tv_sec * 1000000000u + (uint64_t)time->tv_nsec);

@@ -1,4 +1,4 @@
-/* dataset - which files a root holds: the walk, and nothing of what is in them. */
+/* dataset - finds the files of a dataset: scans the folders below the root, without reading the contents of files. */
 #ifndef REFTEST_DATASET_DATASET_H
 #define REFTEST_DATASET_DATASET_H
 
@@ -9,65 +9,70 @@
 #include "base/arena.h"
 #include "base/err.h"
 
-/* What stat says of a file, as far as it tells whether it changed. */
+/* The fields of stat that show whether a file changed. */
 struct file_stat {
 	uint64_t inode, size;
 	int64_t mtime_ns, ctime_ns; /* since 1970 */
 };
 
-/* The name of a content in whatever keeps contents (git: SHA-1 or SHA-256). `length` 0: it has none. */
+/* The object id of a file's content in git (SHA-1 or SHA-256). `length` 0 means that there is no id. */
 struct object_name {
 	unsigned char length, bytes[32];
 };
 
 struct dataset_file {
-	const char *op_type;  /* folder below definitions/ or workloads/ */
-	const char *name;     /* stem: "rmsnorm_h4096" */
+	const char *op_type;  /* directory below definitions/ or workloads/ */
+	const char *name;     /* stem of the file's name: "rmsnorm_h4096" */
 	const char *path;     /* relative to the root: "definitions/rmsnorm/rmsnorm_h4096.json" */
-	struct file_stat stat;	   /* zeros in a dataset that was listed */
-	struct object_name object; /* of a listed one */
+	struct file_stat stat;	   /* zeros after dataset_listed */
+	struct object_name object; /* set by dataset_listed */
 };
 
 struct dataset {
-	char root[4096];                     /* as given, for messages */
-	int fd;                              /* of the root; owned */
+	char root[4096];                     /* the root as the user gave it, for messages */
+	int fd;                              /* descriptor of the root; owned by the dataset */
 	const struct dataset_file *definitions; /* sorted by path (bytewise) */
 	int definition_count;
 	const struct dataset_file *workloads;   /* sorted by path */
 	int workload_count;
-	const struct dataset_file *const *workload_of; /* one a definition: its workload file, NULL if it has none */
-	struct arena workload_memory;           /* owned: what was found by the second thread */
-	void *walked[2];                        /* owned: both lists, if it was dataset_scan that made them; else NULL */
-	const char *const *problems; /* a sentence for each folder that could not be read */
+	const struct dataset_file *const *workload_of; /* for each definition, its workload file, or NULL */
+	struct arena workload_memory;           /* memory of the paths and messages from the second thread */
+	/* The two lists of files if dataset_scan allocated them, otherwise NULL; owned by the dataset. */
+	void *walked[2];
+	const char *const *problems; /* one message for each directory or file that could not be read */
 	int problem_count;
-	bool some;   /* made by dataset_some */
-	bool listed; /* made by dataset_listed */
+	bool some;   /* filled by dataset_some */
+	bool listed; /* filled by dataset_listed */
 };
 
-/* The root that somebody named: `given` (--root) if not NULL, else $REFTEST_ROOT, $FIB_DATASET_PATH. NULL: nobody did. */
+/* Returns the root that the user set: `given` (the value of --root) if it is not NULL, otherwise $REFTEST_ROOT or
+ * $FIB_DATASET_PATH. Returns NULL if the user set none of them. */
 const char *dataset_named_root(const char *given);
 
-/* Where the dataset is: `given` (--root) if not NULL, else $REFTEST_ROOT, $FIB_DATASET_PATH, the nearest parent of the
- * working directory that has definitions/. 0, or -1 with a sentence that says how to name one. */
+/* Finds the root of the dataset: `given` (--root) if not NULL, otherwise $REFTEST_ROOT, $FIB_DATASET_PATH, or the
+ * working directory or its nearest parent that contains definitions/. Returns 0, or -1 with a message that says how to
+ * name a dataset. */
 int dataset_find_root(const char *given, char *root, size_t size, struct err *err);
 
-/* Walks definitions/ and workloads/ two levels deep (op_type/name), following symbolic links to folders. Hidden names,
- * other suffixes and editors' leftovers ("x.json~", ".x.json.swp") are no part of it. The two are walked side by side
- * by two threads, which are gone when this returns: the kernel's part of 20 000 stats is most of a run in which nothing
- * changed. */
+/* Scans definitions/ and workloads/ two levels deep (op_type/name) and follows symbolic links to directories. Ignores
+ * hidden names, other suffixes and files that editors leave behind ("x.json~", ".x.json.swp"). One thread scans each of
+ * the two folders; both end before the function returns. Two threads are used because a run without changes spends most
+ * of its time in the kernel, in about 20 000 calls of stat. */
 int dataset_scan(const char *root, struct arena *arena, struct dataset *out, struct err *err);
 
-/* The same of only some: the definitions at these paths (relative to the root, sorted, each once) with their workload
- * files, at one stat each. What is not there, or is no definition's path, is left out. */
+/* Finds selected definitions: those at the given paths (relative to the root, sorted, without duplicates), with their
+ * workload files. Calls stat once for each file. Omits paths that do not exist or do not name a definition. */
 int dataset_some(const char *root, const char *const *paths, int count, struct arena *arena, struct dataset *out,
                  struct err *err);
 
-/* Makes `problems` those of the folders, as a whole walk would find them, without looking at the files in them: for who
- * has been told what is in a dataset, but not what nobody could look at. */
+/* Sets `problems` to the messages that dataset_scan would write about folders, but does not stat the files in them.
+ * This function is for callers whose list of files comes from another source (git's index), which does not show folders
+ * that cannot be read. */
 void dataset_look_at_folders(struct dataset *dataset, struct arena *arena);
 
-/* The same of files that somebody else lists and whose contents he has (git's index): paths relative to the root,
- * sorted, each once; what is no definition or workload file is left out. Nothing is looked at but the root itself. */
+/* Fills a dataset with the files that the caller lists, for example from git's index. The caller also has their
+ * contents. Paths are relative to the root, sorted, without duplicates; files that are neither definitions nor
+ * workloads are omitted. Only the root itself is opened. */
 struct listed_file {
 	const char *path; /* must live as long as the dataset */
 	struct object_name object;
@@ -76,14 +81,15 @@ int dataset_listed(const char *root, const struct listed_file *files, int count,
 		   struct dataset *out, struct err *err);
 void dataset_close(struct dataset *dataset);
 
-/* Is this the path of a definition, or of a workload file ("workloads/x/y.jsonl")? Then `out` gets the path of the
- * definition that it belongs to. Says nothing of whether there is such a file. */
+/* Returns true if this is the path of a definition or of a workload file ("workloads/x/y.jsonl"). `out` then gets the
+ * path of the definition to which the file belongs. Does not check that the file exists. */
 bool dataset_definition_path(const char *path, char *out, size_t size);
 
-/* The workload file that belongs to a definition of this dataset, NULL if there is none. */
+/* Returns the workload file of a definition in this dataset, or NULL. */
 const struct dataset_file *dataset_workload(const struct dataset *dataset, const struct dataset_file *definition);
 
-bool object_name_equal(const struct object_name *a, const struct object_name *b); /* false if either is none */
+/* returns false if one of the two has no object id */
+bool object_name_equal(const struct object_name *a, const struct object_name *b);
 
 struct file_stat file_stat_of(const struct stat *st);
 

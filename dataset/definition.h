@@ -1,9 +1,9 @@
-/* definition - one kernel's contract: axes, inputs, outputs, and the PyTorch `reference` that is its truth.
+/* definition - one kernel's contract: axes, inputs, outputs, and the PyTorch `reference` to verify.
  *
- * definition_load parses and validates the whole of one JSON file. What comes out is plain data in the caller's arena
- * and is valid in full: every axis a tensor names exists, axes and inputs have Python identifiers for names, const axes
- * hold 1 … 2^53 - 1 (JSON's exact integers), the axes alone break no constraint, and no tensor is so large that its
- * bytes cannot be counted. */
+ * The struct contains only data, which is in the caller's arena. dataset/definition_load.h returns only valid
+ * definitions: every axis that a tensor names exists; names of axes and inputs are Python identifiers; const axes are 1
+ * … 2^53 - 1 (JSON's exact integers); the values of the const axes alone violate no constraint; and no tensor is too
+ * large for its byte count. docs/architecture.md lists the places that a new field of the schema also needs. */
 #ifndef REFTEST_DATASET_DEFINITION_H
 #define REFTEST_DATASET_DEFINITION_H
 
@@ -18,27 +18,27 @@
 enum {
 	RANK_MAX = 8,
 	RANK_SCALAR = -1,
-	DEFINITION_BYTES = 16 << 20, /* the largest file that is read */
-	DEFINITION_AXES = 128,       /* the most axes */
-	DEFINITION_TENSORS = 32      /* the most inputs, and the most outputs */
+	DEFINITION_BYTES = 16 << 20, /* the most bytes of a file */
+	DEFINITION_AXES = 128,       /* the most axes of a definition */
+	DEFINITION_TENSORS = 32      /* the most inputs of a definition, and also the most outputs */
 };
 
 struct axis {
 	const char *name;
-	bool var;      /* true: each case gives the value; `value` is 0 then */
-	int64_t value; /* const axes: at least 1 */
+	bool var;      /* true if each case sets the value; `value` is then 0 */
+	int64_t value; /* the value of a const axis, at least 1 */
 };
 
 struct tensor_spec {
 	const char *name;
 	enum dtype dtype;
 	int rank;             /* RANK_SCALAR: "shape": null, a Python scalar; 0: "shape": [], a 0-D tensor */
-	int axis[RANK_MAX];   /* index into definition.axes for each dimension */
-	bool optional;        /* inputs only: may be passed as None */
+	int axis[RANK_MAX];   /* for each dimension, the index of its axis in definition.axes */
+	bool optional;        /* the value may be None; for inputs only */
 };
 
 struct tolerance {
-	double atol, rtol, hit_ratio; /* negative = not given here; hit_ratio in (0, 1] */
+	double atol, rtol, hit_ratio; /* negative: the definition does not give this bound; hit_ratio is in (0, 1] */
 };
 
 struct definition {
@@ -47,35 +47,32 @@ struct definition {
 	int tag_count;
 	const struct axis *axes; /* in file order */
 	int axis_count;
-	const struct tensor_spec *inputs; /* in file order; run() is called with keywords */
+	const struct tensor_spec *inputs; /* in the order of the file; run() gets inputs as keyword arguments */
 	int input_count;
-	const struct tensor_spec *outputs; /* in file order: a tuple that run() returns maps to them in this order */
+	/* In the order of the file: if run() returns a tuple, its elements are the outputs in this order. */
+	const struct tensor_spec *outputs;
 	int output_count;
-	const char *const *constraints; /* texts, all of which parse (dataset/constraint.h) */
+	const char *const *constraints; /* texts of the constraints; all can be parsed (dataset/constraint.h) */
 	int constraint_count;
 	const char *reference; /* Python source, NUL-terminated, as decoded from the JSON string */
 	size_t reference_length;
-	int reference_line;                   /* line of the JSON file on which the reference string stands */
-	struct tolerance tolerance;           /* "tolerance": {"atol", "rtol", "hit_ratio"} at top level; not in the
-	                                         schema upstream, so all negative in most files */
-	const struct tolerance *output_tolerance; /* the same inside an output's spec, output_count of them */
-	const char *const *notes; /* fields that the schema does not know: a sentence each, never an error */
+	int reference_line;                   /* number of the line in the JSON file on which the reference string is */
+	/* The object "tolerance" {"atol", "rtol", "hit_ratio"} at top level. The upstream schema has no such object, so
+	 * most definitions have only negative values here. */
+	struct tolerance tolerance;
+	/* The object "tolerance" of each output, output_count elements. */
+	const struct tolerance *output_tolerance;
+	const char *const *notes; /* one message for each field that the schema does not know; these are not errors */
 	int note_count;
 };
 
-/* `path` is shown in errors ("definitions/gemm/x.json:3:10: …"). `bytes` is the file as read; the definition keeps
- * nothing of it (everything is copied into `arena`). NULL with one sentence: the first thing that is wrong. `stem`
- * and `folder`, when not NULL, are the file's stem and op_type folder, which name and op_type must equal. */
-const struct definition *definition_load(const char *path, const char *folder, const char *stem, const void *bytes,
-                                         size_t length, struct arena *arena, struct err *err);
-
-/* Index of the axis, input or output of that name; -1 if there is none. */
+/* The next three functions return the index of the axis, input or output with that name, or -1 if there is none. */
 int definition_axis(const struct definition *definition, const char *name);
 int definition_input(const struct definition *definition, const char *name);
 int definition_output(const struct definition *definition, const char *name);
 
-/* Bytes of a tensor when the axes have these values (one for each axis; negative counts as 1): 0 for a Python scalar,
- * -1 if there are more than 2^48, which no machine has. */
+/* Returns the bytes of a tensor for these axis values (one for each axis; a negative value counts as 1). Returns 0 for
+ * a Python scalar, and -1 if the tensor has more than 2^48 bytes, which no machine has. */
 int64_t definition_bytes(const struct tensor_spec *tensor, const int64_t *axis);
 
 #endif

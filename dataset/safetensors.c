@@ -22,23 +22,23 @@ static const struct {
     {"U32", DTYPE_UINT32},          {"U8", DTYPE_UINT8},        {"BOOL", DTYPE_BOOL},
 };
 
-/* A tensor with where its data begins, to look for gaps and overlaps. */
+/* A tensor and the range of its data. Sorted ranges show gaps and overlaps. */
 struct extent {
 	const struct safetensor *tensor;
-	int64_t begin, end; /* from the end of the header */
+	int64_t begin, end; /* byte offsets from the end of the header */
 };
 
 struct reader {
-	struct json_text text; /* the header */
+	struct json_text text; /* the text of the header */
 	struct arena *arena;
-	int64_t begin, bytes;  /* of the data, behind the header */
+	int64_t begin, bytes;  /* position and size of the data, which follows the header */
 	struct safetensor *tensors;
 	struct extent *extents;
 	int count;
 	struct err *err;
 };
 
-/* Always -1, as all that follow. */
+/* Writes a message "expected …, found …". Always returns -1, like the next error functions. */
 static int expected(struct reader *r, const struct json_step *at, const char *what, const cJSON *found)
 {
 	return json_expected(&r->text, at, found, r->err, what);
@@ -59,7 +59,7 @@ static int read_dtype(struct reader *r, const struct json_step *tensor, const cJ
 	    json_member(json, "dtype"));
 }
 
-/* Fills rank, shape and the bytes that they make. */
+/* Reads rank and shape and computes the size in bytes. */
 static int read_shape(struct reader *r, const struct json_step *tensor, const cJSON *json, struct safetensor *out)
 {
 	const struct json_step at = {.up = tensor, .key = "shape"};
@@ -79,7 +79,7 @@ static int read_shape(struct reader *r, const struct json_step *tensor, const cJ
 			return expected(r, &size_at, "an integer of at least 0", item);
 		if (__builtin_mul_overflow(bits, *size, &bits))
 			return json_error_at(&r->text, &at, r->err,
-			                     "expected a tensor that can be counted, found more than 2^63 bits");
+			                     "expected a tensor of at most 2^63 bits, found a larger one");
 	}
 	if (bits % 8 != 0)
 		return json_error_at(&r->text, &at, r->err, "expected a tensor of whole bytes, found %lld bits",
@@ -103,7 +103,7 @@ static int read_offsets(struct reader *r, const struct json_step *tensor, const 
 		                     (long long)r->bytes, (long long)extent->begin, (long long)extent->end);
 	if (extent->end - extent->begin != out->bytes)
 		return json_error_at(&r->text, &at, r->err,
-		                     "expected offsets %lld bytes apart, as dtype and shape say, found %lld",
+		                     "expected offsets %lld bytes apart for this dtype and shape, found %lld",
 		                     (long long)out->bytes, (long long)(extent->end - extent->begin));
 	out->begin = r->begin + extent->begin;
 	return 0;
@@ -116,7 +116,7 @@ static int read_tensor(struct reader *r, const cJSON *json)
 	struct extent *extent = &r->extents[r->count];
 
 	if (strlen(json->string) > NAME_BYTES)
-		return json_error_at(&r->text, &at, r->err, "expected a name of at most %d bytes, found one of %zu",
+		return json_error_at(&r->text, &at, r->err, "expected a name of at most %d bytes, found %zu",
 		                     NAME_BYTES, strlen(json->string));
 	if (!cJSON_IsObject(json))
 		return expected(r, &at, "an object with \"dtype\", \"shape\" and \"data_offsets\"", json);
@@ -138,7 +138,7 @@ static int compare_extents(const void *a, const void *b)
 	return (left->end > right->end) - (left->end < right->end);
 }
 
-/* Side by side, from the first byte of the data to the last. */
+/* Checks that the tensors cover the data without gaps, from its first byte to its last. */
 static int check_extents(struct reader *r)
 {
 	int64_t end = 0;
@@ -149,13 +149,13 @@ static int check_extents(struct reader *r)
 
 		if (r->extents[i].begin != end)
 			return json_error_at(&r->text, &at, r->err,
-			                     "expected the data of this tensor to begin at %lld, where the one before "
-			                     "it ends, found %lld",
+			                     "expected the data of this tensor to begin at %lld, where the previous tensor "
+			                     "ends, found %lld",
 			                     (long long)end, (long long)r->extents[i].begin);
 		end = r->extents[i].end;
 	}
 	if (end != r->bytes)
-		return err_set(r->err, "%s: expected %lld bytes of data as the tensors say, found %lld", r->text.name,
+		return err_set(r->err, "%s: expected %lld bytes of data, the sum of the tensors' sizes, found %lld", r->text.name,
 		               (long long)end, (long long)r->bytes);
 	return 0;
 }
@@ -192,7 +192,7 @@ static int read_header(struct reader *r, const cJSON *json, struct safetensors *
 	return 0;
 }
 
-/* The first eight bytes, little-endian. */
+/* Reads the length field: the first eight bytes, little-endian. */
 static uint64_t header_length(const unsigned char *data)
 {
 	uint64_t length = 0;
@@ -202,8 +202,8 @@ static uint64_t header_length(const unsigned char *data)
 	return length;
 }
 
-/* Bytes of length field and header of a file that begins with `data`, of which as many lie there as such a field has, or all.
- * -1 with a sentence. */
+/* Returns the size of the length field and the header together. `data` is the beginning of the file: at least the whole
+ * length field, or the whole file if the file is shorter. Returns -1 with a message on error. */
 static int64_t head_length(const char *path, const unsigned char *data, size_t length, struct err *err)
 {
 	uint64_t header = length < LENGTH_BYTES ? 0 : header_length(data);
@@ -221,7 +221,7 @@ static int64_t head_length(const char *path, const unsigned char *data, size_t l
 	return (int64_t)header + LENGTH_BYTES;
 }
 
-/* `head`: the first bytes of a file of `length`. */
+/* Parses the length field and the header, which have `head` bytes together. `length` is the size of the file. */
 static int parse_head(const char *path, const unsigned char *data, int64_t head, size_t length, struct arena *arena,
                       struct safetensors *out, struct err *err)
 {
@@ -256,7 +256,8 @@ int safetensors_parse(const char *path, const unsigned char *data, size_t length
 
 /* --- files --------------------------------------------------------------------------------------------------- */
 
-/* The command that fetches a file kept in Git LFS, its path quoted so that pasting it runs nothing else. */
+/* Returns the command that fetches a file from Git LFS. The path is quoted, so a shell cannot interpret any part of it
+ * as a command. */
 static const char *fetch_command(struct arena *arena, const char *path)
 {
 	char *quoted = arena_alloc(arena, 2 * strlen(path) + 1), *to = quoted;
@@ -283,7 +284,7 @@ static const char *without_dot(const char *path)
 	return path;
 }
 
-/* `head` gets the file's first bytes, up to this length. */
+/* Reads the first `length` bytes of the file into `head`. */
 static bool read_head(const struct safetensors *file, size_t length, struct buf *head)
 {
 	size_t there = head->length;
@@ -295,7 +296,7 @@ static bool read_head(const struct safetensors *file, size_t length, struct buf 
 	return file_read_at(file->fd, head->data + there, length - there, (int64_t)there);
 }
 
-/* Length and header are told from the same bytes, which stay in `head`. */
+/* Reads and parses the header. The length field and the header come from the same read, whose bytes stay in `head`. */
 static enum safetensors_answer parse_open(const char *path, struct arena *arena, struct safetensors *out, struct err *err)
 {
 	size_t length = (size_t)out->st.st_size, first = sizeof pointer_line - 1;
@@ -303,9 +304,10 @@ static enum safetensors_answer parse_open(const char *path, struct arena *arena,
 	int64_t bytes;
 
 	if (!read_head(out, length < first ? length : first, head))
-		return err_set(err, "%s: cannot read it, or it became shorter", path);
+		return err_set(err, "%s: cannot read the file, or it was truncated while it was read", path);
 	if (is_pointer(head)) {
-		err_set(err, "%s: a Git LFS pointer stands here instead of the tensors; fetch them with: %s", path,
+		err_set(err, "%s: this file is a Git LFS pointer and contains no tensors; fetch the tensors with: "
+			     "%s", path,
 		        fetch_command(arena, path));
 		return SAFETENSORS_POINTER;
 	}
@@ -313,8 +315,9 @@ static enum safetensors_answer parse_open(const char *path, struct arena *arena,
 	if (bytes < 0)
 		return SAFETENSORS_ERROR;
 	if (!read_head(out, (size_t)bytes, head))
-		return err_set(err, "%s: cannot read it, or it became shorter", path);
-	head->length = (size_t)bytes; /* what else was read belongs to the tensors, and is read with them */
+		return err_set(err, "%s: cannot read the file, or it was truncated while it was read", path);
+	/* tensor data that was read with the header is dropped here and read again later */
+	head->length = (size_t)bytes;
 	int rc = parse_head(path, (const unsigned char *)head->data, bytes, length, arena, out, err);
 
 	return rc != 0 ? SAFETENSORS_ERROR : SAFETENSORS_OK;
@@ -328,7 +331,7 @@ enum safetensors_answer safetensors_open(int root, const char *path, struct aren
 	enum file_answer found = file_open_beneath(root, path, &out->fd, &out->st, err);
 
 	if (found == FILE_ABSENT) {
-		err_set(err, "%s: there is no such file; if it is kept in Git LFS, fetch it with: %s", path,
+		err_set(err, "%s: no such file; if it is stored in Git LFS, fetch it with: %s", path,
 		        fetch_command(arena, path));
 		return SAFETENSORS_MISSING;
 	}
@@ -369,13 +372,13 @@ static int compare_places(const void *a, const void *b)
 
 	if (left->begin != right->begin)
 		return left->begin < right->begin ? -1 : 1;
-	return (left->bytes > right->bytes) - (left->bytes < right->bytes); /* empty ones first */
+	return (left->bytes > right->bytes) - (left->bytes < right->bytes); /* empty tensors come first */
 }
 
-/* The walk through a file: its tensors lie side by side, so each byte behind the header is one tensor's. */
+/* A pass over a file. The tensors are contiguous, so each byte after the header belongs to exactly one tensor. */
 struct walk {
 	const struct safetensors *file;
-	struct hash *whole, *part; /* part NULL: nobody asks */
+	struct hash *whole, *part; /* part: the digest of the current tensor; NULL if the caller does not need it */
 	int64_t at;
 };
 
@@ -388,7 +391,7 @@ static void hash_both(const unsigned char *bytes, size_t length, void *context)
 		hash_add(walk->part, bytes, length);
 }
 
-/* The next `bytes` of the file. `digest`, if not NULL, gets theirs. */
+/* Reads the next `bytes` bytes of the file. `digest`, if not NULL, gets the digest of these bytes. */
 static bool walk_over(struct walk *walk, int64_t bytes, struct digest *digest)
 {
 	walk->part = digest != NULL ? hash_begin() : NULL;

@@ -1,12 +1,12 @@
-/* safetensors - the header of a .safetensors file, read with bounds, and digests of what it holds.
+/* safetensors - reads the header of a .safetensors file with bounds checks, and computes digests of its contents.
  *
  * Format (huggingface/safetensors README): 8 bytes little-endian header length N, N bytes of JSON
  * {"name": {"dtype": "BF16", "shape": [..], "data_offsets": [begin, end]}, "__metadata__": {…}}, then the data; offsets
  * count from the end of the header. Every offset, shape product and overlap is checked against the file's size; as the
- * format has it, the tensors lie side by side without gaps and end where the file does.
+ * format requires, the tensors are contiguous and end with the file.
  *
- * Others may write to the file meanwhile, and make it shorter: it is not mapped but read, each byte once, into memory of our
- * own, and what is parsed, hashed and used is what lies there. */
+ * Other processes may write to the file or truncate it meanwhile. The file is therefore not mapped: each byte is read
+ * once into the memory of this process, and only this copy is parsed, hashed and used. */
 #ifndef REFTEST_DATASET_SAFETENSORS_H
 #define REFTEST_DATASET_SAFETENSORS_H
 
@@ -22,35 +22,37 @@ struct safetensor {
 	enum dtype dtype;
 	int rank;
 	int64_t shape[RANK_MAX];
-	int64_t begin, bytes; /* where it lies in the file; perhaps not aligned */
+	int64_t begin, bytes; /* range of the data in the file; `begin` may be any byte, aligned or not */
 };
 
 struct safetensors {
 	const struct safetensor *tensors; /* sorted by name */
 	int count;
-	int fd;          /* owned, as all that follows: safetensors_close; -1: none is open */
-	struct stat st;  /* before the first byte was read */
-	struct buf head; /* the file's first bytes as they were read: length field and header */
+	int fd;          /* the descriptor; -1: not open. safetensors_close frees this member and the next ones */
+	struct stat st;  /* stat of the file before the first read */
+	struct buf head; /* the length field and the header as they were read */
 };
 
 enum safetensors_answer {
-	SAFETENSORS_ERROR = -1, /* the sentence says why (lies about offsets, leaves the root, …) */
+	SAFETENSORS_ERROR = -1, /* the message gives the reason: wrong offsets, a path that leads out of the root, … */
 	SAFETENSORS_OK = 0,
 	SAFETENSORS_MISSING =
-	    1, /* no such file: the sentence has the `git lfs pull --include "PATH"` that may mend it */
-	SAFETENSORS_POINTER = 2 /* a Git LFS pointer stands there instead: likewise */
+	    1, /* no such file: the message has the `git lfs pull --include "PATH"` that may fix it */
+	SAFETENSORS_POINTER = 2 /* the file is a Git LFS pointer; the message has the same command */
 };
 
-/* `root`: descriptor of the dataset's root; `path` as the workload names it (a leading "./" is fine). */
+/* Opens the file `path`, as the workload names it (a leading "./" is allowed). `root` is a descriptor of the dataset's
+ * root. */
 enum safetensors_answer safetensors_open(int root, const char *path, struct arena *arena, struct safetensors *out,
                                          struct err *err);
-/* Goes over the whole file: the digest of all of it (that of its first bytes as they were parsed), and of the bytes of each of
- * its tensors (one for each; NULL: not wanted). false: it cannot be read, or is shorter than it was. */
+/* Reads the whole file and computes two kinds of digests: `content` is the digest of the whole file (with the header as
+ * it was parsed), and `tensors` gets one digest for each tensor, or is NULL. Returns false if the file cannot be read,
+ * or was truncated after it was opened. */
 bool safetensors_digest(const struct safetensors *file, struct digest *content, struct digest *tensors);
-const struct safetensor *safetensors_find(const struct safetensors *file, const char *name); /* NULL: not there */
+const struct safetensor *safetensors_find(const struct safetensors *file, const char *name); /* NULL: none */
 void safetensors_close(struct safetensors *file);
 
-/* The same header rules on bytes that are already in memory; nothing is left open. 0 or -1. */
+/* Parses the contents of a file in memory, with the same checks of the header. Returns 0 or -1. */
 int safetensors_parse(const char *path, const unsigned char *data, size_t length, struct arena *arena,
                       struct safetensors *out, struct err *err);
 

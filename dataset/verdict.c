@@ -7,54 +7,82 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "dataset/packed.h"
+#include "dataset/verdict_internal.h"
 
-/* More than any case has: a few ground truths for each of some 30 outputs. */
+/* Limits on lists. A verdict has a few ground truths for each of about 30 outputs at most. */
 enum { TEXT_BYTES = 16 << 20, OUTPUTS = 1024, CONSTANTS = 64, FINDINGS = 4096 };
 
-static const int64_t EXACT_MAX = ((int64_t)1 << 53) - 1; /* of JSON's integers */
+static const int64_t EXACT_MAX = ((int64_t)1 << 53) - 1; /* the largest exact integer of JSON */
 
 /* --- names --------------------------------------------------------------------------------------------------- */
 
-static const char *const status_names[STATUS_COUNT] = {"passed", "skipped", "error", "failed", "invalid"};
+static const struct {
+	const char *name;
+	enum status_group group;
+	int severity;
+} statuses[] = {
+    [STATUS_PASSED] = {"passed", GROUP_VERIFIED, 0},   [STATUS_SKIPPED] = {"skipped", GROUP_UNVERIFIED, 10},
+    [STATUS_ERROR] = {"error", GROUP_WRONG, 20},       [STATUS_FAILED] = {"failed", GROUP_WRONG, 30},
+    [STATUS_INVALID] = {"invalid", GROUP_INVALID, 40},
+};
 
-static const char *const reason_names[REASON_COUNT] = {
-    [REASON_SHAPE] = "shape",
-    [REASON_DTYPE] = "dtype",
-    [REASON_NUMERIC] = "numeric",
-    [REASON_NONFINITE] = "nonfinite",
-    [REASON_NONDETERMINISTIC] = "nondeterministic",
-    [REASON_MUTATED_INPUT] = "mutated_input",
-    [REASON_GROUND_TRUTHS_DISAGREE] = "ground_truths_disagree",
-    [REASON_NO_GROUND_TRUTH] = "no_ground_truth",
-    [REASON_MEMORY] = "memory",
-    [REASON_MISSING_BLOB] = "missing_blob",
-    [REASON_UNSUPPORTED_DEVICE] = "unsupported_device",
-    [REASON_WEAK] = "weak",
-    [REASON_RAISED] = "raised",
-    [REASON_CRASHED] = "crashed",
-    [REASON_TIMEOUT] = "timeout",
-    [REASON_GROUND_TRUTH] = "ground_truth",
-    [REASON_OUT_OF_BOUNDS] = "out_of_bounds",
-    [REASON_NOT_CACHED] = "not_cached",
-    [REASON_UNSUPPORTED_DTYPE] = "unsupported_dtype",
-    [REASON_CHANGED] = "changed",
+_Static_assert(sizeof statuses / sizeof *statuses == STATUS_COUNT, "each status has a row");
+
+static const struct {
+	const char *name;
+	bool transient; /* the next run of the same case may give another verdict */
+} reasons[REASON_COUNT] = {
+    [REASON_SHAPE] = {"shape"},
+    [REASON_DTYPE] = {"dtype"},
+    [REASON_NUMERIC] = {"numeric"},
+    [REASON_NONFINITE] = {"nonfinite"},
+    [REASON_NONDETERMINISTIC] = {"nondeterministic"},
+    [REASON_MUTATED_INPUT] = {"mutated_input"},
+    [REASON_GROUND_TRUTHS_DISAGREE] = {"ground_truths_disagree"},
+    [REASON_NO_GROUND_TRUTH] = {"no_ground_truth"},
+    [REASON_MEMORY] = {"memory", .transient = true},
+    [REASON_MISSING_BLOB] = {"missing_blob", .transient = true},
+    [REASON_UNSUPPORTED_DEVICE] = {"unsupported_device", .transient = true},
+    [REASON_WEAK] = {"weak"},
+    [REASON_RAISED] = {"raised"},
+    [REASON_CRASHED] = {"crashed", .transient = true},
+    [REASON_TIMEOUT] = {"timeout", .transient = true},
+    [REASON_GROUND_TRUTH] = {"ground_truth", .transient = true},
+    [REASON_OUT_OF_BOUNDS] = {"out_of_bounds"},
+    [REASON_NOT_CACHED] = {"not_cached"},
+    [REASON_UNSUPPORTED_DTYPE] = {"unsupported_dtype"},
+    [REASON_CHANGED] = {"changed", .transient = true},
 };
 
 const char *status_name(enum status status)
 {
-	return status_names[status];
+	return statuses[status].name;
+}
+
+enum status_group status_group(enum status status)
+{
+	return statuses[status].group;
+}
+
+int status_severity(enum status status)
+{
+	return statuses[status].severity;
 }
 
 const char *reason_name(enum reason reason)
 {
-	return reason_names[reason];
+	return reasons[reason].name;
+}
+
+bool reason_is_transient(enum reason reason)
+{
+	return reasons[reason].transient;
 }
 
 bool status_parse(const char *name, enum status *out)
 {
 	for (int i = 0; i < STATUS_COUNT; i++)
-		if (strcmp(status_names[i], name) == 0) {
+		if (strcmp(statuses[i].name, name) == 0) {
 			*out = (enum status)i;
 			return true;
 		}
@@ -64,21 +92,21 @@ bool status_parse(const char *name, enum status *out)
 bool reason_parse(const char *name, enum reason *out)
 {
 	for (int i = REASON_NONE + 1; i < REASON_COUNT; i++)
-		if (strcmp(reason_names[i], name) == 0) {
+		if (strcmp(reasons[i].name, name) == 0) {
 			*out = (enum reason)i;
 			return true;
 		}
 	return false;
 }
 
-/* --- the fields of metrics, in both forms -------------------------------------------------------------------- */
+/* --- the fields of metrics in JSON and in the struct --------------------------------------------------------- */
 
 enum field_kind { FIELD_INTEGER, FIELD_NUMBER, FIELD_BOOL };
 
 static const struct field {
 	const char *name;
 	enum field_kind kind;
-	size_t offset; /* in struct metrics */
+	size_t offset; /* position of the member in struct metrics */
 } fields[] = {
     {"elements", FIELD_INTEGER, offsetof(struct metrics, elements)},
     {"hits", FIELD_INTEGER, offsetof(struct metrics, hits)},
@@ -165,7 +193,7 @@ static void write_integers(struct buf *out, const char *key, const int64_t *numb
 	buf_text(out, "]");
 }
 
-/* The index of a flat, row-major place in each dimension. */
+/* Converts a row-major index of an element to one index for each dimension, and writes these indices. */
 static void write_place(struct buf *out, const struct output_verdict *output, int64_t flat)
 {
 	int64_t index[RANK_MAX];
@@ -179,8 +207,38 @@ static void write_place(struct buf *out, const struct output_verdict *output, in
 	write_integers(out, "index", index, output->rank < 0 ? 0 : output->rank);
 }
 
-/* `flat`: indices as they are kept, else as they are shown. */
-static void write_worst(const struct output_verdict *output, bool flat, struct buf *out)
+static bool same_bits(double a, double b)
+{
+	return memcmp(&a, &b, sizeof a) == 0;
+}
+
+/* Writes [[index, reference, ground truth, difference], …]. Omits a difference that the reader can compute from the two
+ * values, and a ground truth that equals the reference. */
+static void write_worst(const struct output_verdict *output, struct buf *out)
+{
+	write_key(out, "worst");
+	buf_text(out, "[");
+	for (int i = 0; i < output->metrics.worst_count; i++) {
+		const struct worst *worst = &output->metrics.worst[i];
+		bool follows = same_bits(worst->diff, fabs(worst->reference - worst->ground_truth));
+
+		buf_printf(out, "%s[%" PRId64 ", ", i == 0 ? "" : ", ", worst->index);
+		buf_json_number(out, worst->reference);
+		if (!follows || !same_bits(worst->reference, worst->ground_truth)) {
+			buf_text(out, ", ");
+			buf_json_number(out, worst->ground_truth);
+		}
+		if (!follows) {
+			buf_text(out, ", ");
+			buf_json_number(out, worst->diff);
+		}
+		buf_text(out, "]");
+	}
+	buf_text(out, "]");
+}
+
+/* Writes the worst elements for the command line: objects, with one index for each dimension. */
+static void write_shown_worst(const struct output_verdict *output, struct buf *out)
 {
 	write_key(out, "worst");
 	buf_text(out, "[");
@@ -188,10 +246,7 @@ static void write_worst(const struct output_verdict *output, bool flat, struct b
 		const struct worst *worst = &output->metrics.worst[i];
 
 		buf_text(out, i == 0 ? "{" : ", {");
-		if (flat)
-			write_integer(out, "index", worst->index);
-		else
-			write_place(out, output, worst->index);
+		write_place(out, output, worst->index);
 		write_number(out, "reference", worst->reference);
 		write_number(out, "ground_truth", worst->ground_truth);
 		write_number(out, "diff", worst->diff);
@@ -214,7 +269,7 @@ static void write_output(const struct output_verdict *output, struct buf *out)
 	else
 		write_integers(out, "shape", output->shape, output->rank);
 	write_metrics(&output->metrics, out);
-	write_worst(output, true, out);
+	write_worst(output, out);
 	buf_text(out, "}");
 }
 
@@ -235,6 +290,8 @@ static void write_witness(const struct witness *witness, struct buf *out)
 	write_text(out, "passed_over", witness->passed_over);
 	write_bool(out, "accident", witness->accident);
 	write_bool(out, "coarse", witness->coarse);
+	if (witness->not_asked)
+		write_bool(out, "not_asked", true);
 	write_number(out, "seconds", witness->seconds);
 	write_number(out, "prepared", witness->prepared);
 	if (!isnan(witness->margin))
@@ -252,7 +309,8 @@ void verdict_write_witnesses(const struct verdict *verdict, struct buf *out)
 	buf_text(out, "]");
 }
 
-/* A verdict that builtin alone made is written as it always was. */
+/* Writes the ground truths that were tried. If builtin is the only ground truth, the verdict has no such list, as in
+ * earlier versions. */
 static void write_witnesses(const struct verdict *verdict, struct buf *out)
 {
 	if (verdict->witness_count == 0)
@@ -345,7 +403,7 @@ static void write_shown_output(const struct output_verdict *output, struct buf *
 	write_integer(out, "nan_ground_truth", metrics->nan_ground_truth);
 	write_integer(out, "inf_reference", metrics->inf_reference);
 	write_integer(out, "inf_ground_truth", metrics->inf_ground_truth);
-	write_worst(output, false, out);
+	write_shown_worst(output, out);
 	buf_text(out, "}");
 }
 
@@ -361,8 +419,8 @@ void verdict_write_outputs(const struct verdict *verdict, struct buf *out)
 
 /* --- reading back -------------------------------------------------------------------------------------------- */
 
-/* Reads on after something was wrong, with harmless values, and keeps the first complaint: then the whole is refused.
- */
+/* State of reading. After an error, the reader continues with default values and keeps the first message; the verdict
+ * is then rejected. */
 struct reader {
 	struct arena *arena;
 	struct err *err;
@@ -372,7 +430,7 @@ struct reader {
 static void damaged(struct reader *r, const char *key, const char *wanted)
 {
 	if (!r->damaged)
-		err_set(r->err, "this is no verdict, or a damaged one: expected \"%s\" to be %s", key, wanted);
+		err_set(r->err, "not a verdict, or a damaged one: expected \"%s\" to be %s", key, wanted);
 	r->damaged = true;
 }
 
@@ -387,9 +445,8 @@ static const char *read_text(struct reader *r, const cJSON *object, const char *
 	return nullable ? NULL : "";
 }
 
-static double read_number(struct reader *r, const cJSON *object, const char *key)
+static double number_of(struct reader *r, const cJSON *value, const char *key)
 {
-	const cJSON *value = json_member(object, key);
 	const char *text = cJSON_GetStringValue(value);
 
 	if (cJSON_IsNumber(value))
@@ -402,6 +459,11 @@ static double read_number(struct reader *r, const cJSON *object, const char *key
 		return -INFINITY;
 	damaged(r, key, "a number");
 	return 0;
+}
+
+static double read_number(struct reader *r, const cJSON *object, const char *key)
+{
+	return number_of(r, json_member(object, key), key);
 }
 
 static int64_t read_integer(struct reader *r, const cJSON *object, const char *key, int64_t least, int64_t most)
@@ -443,7 +505,8 @@ static enum reason read_reason(struct reader *r, const cJSON *object)
 	return reason;
 }
 
-/* The list under `key` with at most `most` items, all of which are objects if `objects`; NULL if it is not. */
+/* Returns the first item of the list under `key`. The list may have at most `most` items, and, if `objects`, only
+ * objects. Returns NULL if the value is not such a list. */
 static const cJSON *read_list(struct reader *r, const cJSON *object, const char *key, int most, int *count)
 {
 	const cJSON *list = json_member(object, key);
@@ -457,7 +520,7 @@ static const cJSON *read_list(struct reader *r, const cJSON *object, const char 
 	return list->child;
 }
 
-/* Elements of the shape, which every index must stay below. */
+/* Returns the number of elements of the shape, which is the limit for the indices of elements. */
 static int64_t read_shape(struct reader *r, const cJSON *json, struct output_verdict *out)
 {
 	int64_t elements = 1;
@@ -493,17 +556,40 @@ static void read_metrics(struct reader *r, const cJSON *json, struct metrics *me
 	}
 }
 
+/* Reads one of the worst elements in the format of older versions, an object. */
+static void read_worst_object(struct reader *r, const cJSON *item, int64_t elements, struct worst *worst)
+{
+	worst->index = read_integer(r, item, "index", 0, elements - 1);
+	worst->reference = read_number(r, item, "reference");
+	worst->ground_truth = read_number(r, item, "ground_truth");
+	worst->diff = read_number(r, item, "diff");
+}
+
+static void read_worst_list(struct reader *r, const cJSON *item, int64_t elements, struct worst *worst)
+{
+	int count = cJSON_GetArraySize(item);
+	const cJSON *at = item->child;
+
+	if (count < 2 || count > 4 || !json_integer(at, &worst->index) || worst->index < 0 || worst->index >= elements) {
+		damaged(r, "worst", "a list of indices and values");
+		return;
+	}
+	at = at->next;
+	worst->reference = worst->ground_truth = number_of(r, at, "worst");
+	if (count > 2) {
+		at = at->next;
+		worst->ground_truth = number_of(r, at, "worst");
+	}
+	worst->diff = count > 3 ? number_of(r, at->next, "worst") : fabs(worst->reference - worst->ground_truth);
+}
+
 static void read_worst(struct reader *r, const cJSON *json, int64_t elements, struct metrics *metrics)
 {
 	struct worst *worst = metrics->worst;
 	const cJSON *item = read_list(r, json, "worst", METRICS_WORST, &metrics->worst_count);
 
-	for (; item != NULL; item = item->next, worst++) {
-		worst->index = read_integer(r, item, "index", 0, elements - 1);
-		worst->reference = read_number(r, item, "reference");
-		worst->ground_truth = read_number(r, item, "ground_truth");
-		worst->diff = read_number(r, item, "diff");
-	}
+	for (; item != NULL; item = item->next, worst++)
+		(cJSON_IsObject(item) ? read_worst_object : read_worst_list)(r, item, elements, worst);
 }
 
 static void read_output(struct reader *r, const cJSON *json, struct output_verdict *out)
@@ -519,7 +605,7 @@ static void read_output(struct reader *r, const cJSON *json, struct output_verdi
 
 	read_metrics(r, json, &out->metrics);
 	if (out->metrics.hits > out->metrics.elements)
-		damaged(r, "hits", "no more than the elements");
+		damaged(r, "hits", "no more than the number of elements");
 	read_worst(r, json, elements, &out->metrics);
 }
 
@@ -559,7 +645,7 @@ static void read_findings(struct reader *r, const cJSON *json, struct verdict *o
 	}
 }
 
-/* Neither absent nor null, which is how verdicts of earlier versions leave a number out. */
+/* Returns true if the number is present. In a verdict of an earlier version, the number may be missing or null. */
 static bool is_number_there(const cJSON *json, const char *key)
 {
 	const cJSON *item = json_member(json, key);
@@ -567,7 +653,7 @@ static bool is_number_there(const cJSON *json, const char *key)
 	return item != NULL && !cJSON_IsNull(item);
 }
 
-/* Absent in verdicts that builtin alone made. */
+/* Reads the ground truths that were tried. If builtin is the only ground truth, the verdict has no such list. */
 static void read_witnesses(struct reader *r, const cJSON *json, struct verdict *out)
 {
 	const cJSON *item;
@@ -576,7 +662,7 @@ static void read_witnesses(struct reader *r, const cJSON *json, struct verdict *
 	if (json_member(json, "witnesses") == NULL)
 		return;
 	out->all_witnesses = read_bool(r, json, "all_witnesses");
-	item = read_list(r, json, "witnesses", TRUTHS_MAX, &out->witness_count);
+	item = read_list(r, json, "witnesses", GROUND_TRUTHS_MAX, &out->witness_count);
 	witnesses = arena_array(r->arena, (size_t)out->witness_count, sizeof *witnesses);
 	out->witnesses = witnesses;
 	for (; item != NULL; item = item->next, witnesses++) {
@@ -585,6 +671,7 @@ static void read_witnesses(struct reader *r, const cJSON *json, struct verdict *
 		witnesses->passed_over = read_text(r, item, "passed_over", true);
 		witnesses->accident = read_bool(r, item, "accident");
 		witnesses->coarse = read_bool(r, item, "coarse");
+		witnesses->not_asked = json_member(item, "not_asked") != NULL && read_bool(r, item, "not_asked");
 		witnesses->seconds = read_number(r, item, "seconds");
 		witnesses->prepared = read_number(r, item, "prepared");
 		witnesses->margin = is_number_there(item, "margin") ? read_number(r, item, "margin") : NAN;
@@ -619,7 +706,7 @@ const struct verdict *verdict_parse(const char *text, size_t length, struct aren
 	struct reader r = {.arena = arena, .err = err};
 
 	if (length > TEXT_BYTES) {
-		err_set(err, "this is no verdict: it has %zu bytes, more than the %d that are read", length,
+		err_set(err, "not a verdict: it has %zu bytes, more than the limit of %d", length,
 		        TEXT_BYTES);
 		return NULL;
 	}
@@ -627,7 +714,7 @@ const struct verdict *verdict_parse(const char *text, size_t length, struct aren
 		const struct verdict *unpacked = verdict_unpack(text, length, arena);
 
 		if (unpacked == NULL)
-			err_set(err, "this is no verdict, or a damaged one: its parts do not fit together");
+			err_set(err, "not a verdict, or a damaged one: its parts are inconsistent");
 		return unpacked;
 	}
 	cJSON *json = json_parse(&json_text, err);

@@ -1,4 +1,6 @@
-/* verdict - what came of one case, and its JSON form, which is also what travels from the judge and what is stored. */
+/* verdict - the result of one case, and its JSON form, which the judge (the process that compares) sends and the store
+ * keeps. A new field of a verdict also needs: verdict_write and verdict_parse in dataset/verdict.c, verdict_head in
+ * dataset/verdict_head.c if passed verdicts have it, and docs/json.md. */
 #ifndef REFTEST_DATASET_VERDICT_H
 #define REFTEST_DATASET_VERDICT_H
 
@@ -13,8 +15,9 @@
 #include "base/metrics.h"
 #include "dataset/definition.h"
 
-/* Never renumber. The order is also how bad a state is: a definition's state is the worst of its cases', where
- * STATUS_PASSED < STATUS_SKIPPED < STATUS_ERROR < STATUS_FAILED < STATUS_INVALID. */
+/* Stored verdicts contain these numbers: never renumber. A new status is a row of the table in dataset/verdict.c; the
+ * compiler then reports the places with a static assertion on STATUS_COUNT. docs/architecture.md ("Another status") lists
+ * the other places. */
 enum status {
 	STATUS_PASSED = 0,
 	STATUS_SKIPPED = 1,
@@ -32,19 +35,27 @@ enum reason {
 	REASON_MUTATED_INPUT = 6, REASON_GROUND_TRUTHS_DISAGREE = 7,
 	/* skipped */
 	REASON_NO_GROUND_TRUTH = 8, REASON_MEMORY = 9, REASON_MISSING_BLOB = 10, REASON_UNSUPPORTED_DEVICE = 11,
-	REASON_WEAK = 12, /* a definition all of whose cases an output of zeros would have passed */
+	REASON_WEAK = 12, /* an output of all zeros would pass every case of the definition */
 	/* error */
 	REASON_RAISED = 13, REASON_CRASHED = 14, REASON_TIMEOUT = 15, REASON_GROUND_TRUTH = 16,
-	REASON_OUT_OF_BOUNDS = 17, /* a canary beside a tensor was overwritten */
+	REASON_OUT_OF_BOUNDS = 17, /* the reference overwrote the canary bytes around a tensor */
 	/* skipped */
-	REASON_NOT_CACHED = 18, /* --cached-only, and no verdict is stored */
-	REASON_UNSUPPORTED_DTYPE = 19, /* the reference cannot be run in float64, where its gradients would be held finer */
-	REASON_CHANGED = 20, /* a tensor file did not hold any more what was hashed */
+	REASON_NOT_CACHED = 18, /* the run has --cached-only, and no verdict of the case is stored */
+	REASON_UNSUPPORTED_DTYPE = 19, /* gradients need the reference to run in float64, but the reference cannot */
+	REASON_CHANGED = 20, /* a tensor file changed after it was hashed */
 	REASON_COUNT
 };
 
+/* Groups of statuses, in the order of severity. The group of a status decides exit status, colours and reports. */
+enum status_group { GROUP_VERIFIED, GROUP_UNVERIFIED, GROUP_WRONG, GROUP_INVALID };
+
 const char *status_name(enum status status);
+enum status_group status_group(enum status status);
+/* Returns the severity of a status. A definition gets the most severe status of its cases. */
+int status_severity(enum status status);
 const char *reason_name(enum reason reason); /* NULL for REASON_NONE */
+/* Returns true if the next run of the case may give another verdict; a verdict with this reason is not stored. */
+bool reason_is_transient(enum reason reason);
 bool status_parse(const char *name, enum status *out);
 bool reason_parse(const char *name, enum reason *out);
 
@@ -53,88 +64,109 @@ struct output_verdict {
 	enum status status;              /* passed or failed */
 	enum reason reason;
 	double atol, rtol,
-	    hit_ratio; /* the rule; JSON "hit_ratio" is the measured one, the rule's is "hit_ratio_needed" */
+	    hit_ratio; /* bounds of the tolerance rule; in JSON, hit_ratio_needed is this bound, hit_ratio the measured value */
 	int rank;
-	int64_t shape[RANK_MAX];         /* to write worst places as multi-dimensional indices */
+	int64_t shape[RANK_MAX];         /* needed to write the worst elements with one index for each dimension */
 	struct metrics metrics;
 };
 
 struct named_value {
-	const char *name, *source; /* a hidden constant and where it is attested: "model:llama-3.1-8b", "unattested" */
+	const char *name, *source; /* a hidden constant and the source that confirms it: "model:llama-3.1-8b", "unattested" */
 	double value;
 };
 
-/* A ground truth that could be used, most preferred first. */
+/* A ground truth that can be used. In a list of them, the most preferred one is first. */
 struct truth {
 	const char *name, *version; /* "builtin" and the digest of the family's sources; "flashinfer", "0.7.2 (table …)" */
 };
 
-/* What is to verify a case: the first of these that gives an answer, or all of them, which then have to agree. */
+/* The ground truths for a case. Either they are tried in order until one computes the outputs and decides, or (`all`)
+ * all are run and must agree. */
 struct truths {
 	const struct truth *items;
 	int count;
 	bool all;
 };
 
-enum { TRUTHS_MAX = 16 }; /* that one case may be held against; verify refuses to leave one out */
+/* the most ground truths of a case; `verify` reports an error instead of omitting one */
+enum { GROUND_TRUTHS_MAX = 16 };
 
-/* A ground truth that was asked, in this order. */
+/* A ground truth that was tried. Lists of them have the order in which they were tried. */
 struct witness {
 	const char *name, *version;
-	const char *passed_over; /* NULL: it gave the outputs; else the sentence why it decided nothing */
-	bool accident;           /* passed over for what may be gone tomorrow: a dead process, a timeout, no memory */
-	bool coarse;             /* its arithmetic is coarser than the case's rules: it does not decide alone */
-	double seconds;          /* that its answer took, and those it needed before, once, to import and to compile */
+	/* NULL if the ground truth computed the outputs; otherwise the message that says why it did not decide the
+	 * case. */
+	const char *passed_over;
+	/* it did not decide the case, for a transient reason: a dead process, a timeout, no memory */
+	bool accident;
+	bool not_asked;          /* it was not called, because the case was decided before its turn */
+	/* The arithmetic of this ground truth is less precise than the tolerance rules of the case require, so it
+	 * cannot decide alone. */
+	bool coarse;
+	/* seconds: time to compute the outputs; prepared: time before that for the import and the compilation, which
+	 * happen once. */
+	double seconds;
 	double prepared;
-	double margin;           /* all were asked: the largest against builtin, as metrics.margin; NaN, and absent
-	                          * from the JSON: not compared, as builtin is not with itself */
+	/* If all ground truths were tried, the largest margin of this one against builtin (see metrics.margin). NaN,
+	 * and absent from the JSON, if it was not compared with builtin, and for builtin itself. */
+	double margin;
 };
 
 struct verdict {
 	enum status status;
 	enum reason reason;
-	const char *message;       /* NULL or sentences: what failed, where; a traceback */
+	const char *message;       /* NULL, or a message that says what failed and where; it may contain a traceback */
 	bool weak;
 	const char *device_class;  /* "cpu", "sm_90" */
 	const char *device;        /* "cpu", "cuda:0" */
 	const char *ground_truth;  /* NULL: none */
-	const char *ground_truth_version; /* builtin: digest of the family's sources; NULL with ground_truth NULL */
-	const struct witness *witnesses; /* those asked up to the one that decided; none: ground_truth alone */
+	/* For builtin, the digest of the family's sources; NULL if ground_truth is NULL. */
+	const char *ground_truth_version;
+	/* The ground truths that were tried, up to the one that decided; if the list is empty, only `ground_truth` was
+	 * tried. */
+	const struct witness *witnesses;
 	int witness_count;
-	bool all_witnesses;        /* all that there were have been asked, and had to agree */
-	const char *torch;         /* "2.13.0+cpu": version that ran the reference; NULL unknown */
+	bool all_witnesses;        /* all available ground truths were tried and had to agree */
+	const char *torch;         /* the version that ran the reference, "2.13.0+cpu"; NULL: unknown */
 	const char *cuda;          /* CUDA version that torch was built for, "13.0"; NULL: a CPU build */
-	double seconds;            /* wall time of the case */
-	int64_t time;              /* Unix seconds when it was made */
-	int64_t elements;          /* output elements compared */
-	int reference_line;        /* line inside the reference at which it raised; 0 unknown */
+	double seconds;            /* wall-clock time of the case */
+	int64_t time;              /* time of the verdict in Unix seconds */
+	int64_t elements;          /* number of output elements that were compared */
+	int reference_line;        /* line inside the reference at which it raised an exception; 0: unknown */
 	const struct output_verdict *outputs;
 	int output_count;
 	const struct named_value *constants;
 	int constant_count;
-	const char *const *findings; /* sentences beside the verdict */
+	const char *const *findings; /* messages that do not affect the status */
 	int finding_count;
 };
 
-/* Its witnesses' versions in one text, as they belong to the fingerprint; a verdict by its only one has that version. */
+/* Returns one text with the versions of all ground truths, which the fingerprint contains. For a single ground truth,
+ * the text is its version. */
 const char *verdict_truth_version(const struct verdict *verdict, struct arena *arena);
 
-/* One JSON object on one line, no newline, exactly what `verdict_parse` reads back: doubles keep every bit. */
+/* Writes one JSON object on one line, without a newline. verdict_parse reads this form, and gets every double back
+ * without loss. */
 void verdict_write(const struct verdict *verdict, struct buf *out);
 
-/* Of the JSON, or of its packed form (dataset/packed.h). NULL with a sentence when the text is no verdict (it may come
- * from a damaged file). All in `arena`. */
+/* Parses the JSON, or the packed form of older versions (dataset/verdict_packed.c). Returns NULL with a message if the
+ * text is not a verdict. The text may come from a damaged file, so nothing in it is trusted. The verdict is allocated
+ * in `arena`. */
 const struct verdict *verdict_parse(const char *text, size_t length, struct arena *arena, struct err *err);
 
-/* The head alone of a verdict that passed, is not weak and has no findings: outputs and constants may be left out, for
- * who needs to know no more than that it counts. NULL: not such a one, or not as verdict_write writes it; then verdict_parse
- * says what it is. All in `arena`. */
+/* Returns the time in a verdict's text without parsing the rest, or 0 if the text has no time. */
+int64_t verdict_time(const char *text, size_t length);
+
+/* Reads only the beginning of a verdict that passed, is not weak and has no findings; outputs and constants may be
+ * missing from the result. This is for callers that need only the status and the versions. Returns NULL for another
+ * verdict, or for a text that verdict_write did not write; call verdict_parse then. The result is allocated in `arena`.
+ * */
 const struct verdict *verdict_head(const char *text, size_t length, struct arena *arena);
 
-/* The list of witnesses, as JSON. */
+/* Writes the list of ground truths that were tried as JSON. */
 void verdict_write_witnesses(const struct verdict *verdict, struct buf *out);
 
-/* The fields of the outputs array as the command line prints them (schema 1 in the README). */
+/* Writes the array of outputs for the command line (schema 1 in docs/json.md). */
 void verdict_write_outputs(const struct verdict *verdict, struct buf *out);
 
 #endif

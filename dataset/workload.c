@@ -8,7 +8,7 @@
 
 enum { UUID_BYTES = 200, PATH_BYTES = 4096, KEY_BYTES = 1024 };
 
-/* What is kept of a line until its uuid has been compared with all others. */
+/* The data of a line that is needed until the uuids of all lines have been compared. */
 struct line {
 	const char *text;
 	size_t length;
@@ -17,7 +17,7 @@ struct line {
 struct reader {
 	struct json_text text;
 	const struct definition *definition;
-	struct arena *arena; /* of the result */
+	struct arena *arena; /* allocates the result */
 	int64_t *axis;
 	struct input_source *inputs;
 	struct err *err;
@@ -27,7 +27,7 @@ static const struct json_step at_workload = {.key = "workload"};
 static const struct json_step at_axes = {.up = &at_workload, .key = "axes"};
 static const struct json_step at_inputs = {.up = &at_workload, .key = "inputs"};
 
-/* Always -1, as all that follow. */
+/* Writes a message "expected …, found …". Always returns -1, like the next error functions. */
 static int expected(struct reader *r, const struct json_step *at, const char *what, const cJSON *found)
 {
 	return json_expected(&r->text, at, found, r->err, what);
@@ -52,7 +52,7 @@ static int read_axis(struct reader *r, const cJSON *json)
 		                     err_show(json->string).text);
 	const struct axis *axis = &r->definition->axes[index];
 
-	if (!json_integer(json, &value) || value < 0) /* 0 is an empty batch */
+	if (!json_integer(json, &value) || value < 0) /* 0 is accepted: an empty batch */
 		return expected(r, &at, "an integer from 0 to 9007199254740991", json);
 	if (!axis->var && value != axis->value)
 		return json_error_at(&r->text, &at, r->err, "expected %lld, the value of the const axis %s, found %lld",
@@ -84,7 +84,7 @@ static int read_axes(struct reader *r, const cJSON *workload)
 
 /* --- inputs -------------------------------------------------------------------------------------------------- */
 
-/* The integers that an integer dtype holds. */
+/* Returns the smallest and the largest value of an integer dtype. */
 static void bounds_of(enum dtype dtype, int64_t *least, int64_t *most)
 {
 	bool is_signed = dtype != DTYPE_UINT8 && dtype != DTYPE_UINT32;
@@ -94,7 +94,8 @@ static void bounds_of(enum dtype dtype, int64_t *least, int64_t *most)
 	*least = is_signed ? -*most - 1 : 0;
 }
 
-/* A Python scalar has the kind that its dtype says: 1 is an int, a float or an error. */
+/* Reads the value of a Python scalar. The type of the JSON value must match the dtype: 1 is accepted as an int or a
+ * float, but not as a bool. */
 static int read_scalar(struct reader *r, const struct json_step *source, const cJSON *json,
                        const struct tensor_spec *spec, struct input_source *out)
 {
@@ -109,7 +110,7 @@ static int read_scalar(struct reader *r, const struct json_step *source, const c
 	                                                 : SCALAR_INT;
 	if (out->scalar_kind == SCALAR_BOOL) {
 		if (!cJSON_IsBool(value))
-			return expected(r, &at, "true or false, since the input is bool", value);
+			return expected(r, &at, "true or false, because the input is bool", value);
 		out->integer = cJSON_IsTrue(value);
 		out->number = (double)out->integer;
 		return 0;
@@ -133,7 +134,7 @@ static bool prints(const char *text)
 	return true;
 }
 
-/* A string member that is not empty, prints, and has at most `most` bytes. NULL with the sentence. */
+/* Reads a non-empty, printable string member of at most `most` bytes. Returns NULL with a message on error. */
 static const char *read_text(struct reader *r, const struct json_step *source, const cJSON *json, const char *key,
                              size_t most)
 {
@@ -143,7 +144,7 @@ static const char *read_text(struct reader *r, const struct json_step *source, c
 	if (value == NULL)
 		missing(r, source, key, "a string");
 	else if (!cJSON_IsString(value) || *value->valuestring == '\0')
-		expected(r, &at, "a string that is not empty", value);
+		expected(r, &at, "a non-empty string", value);
 	else if (strlen(value->valuestring) > most)
 		json_error_at(&r->text, &at, r->err, "expected at most %zu bytes, found %zu", most,
 		              strlen(value->valuestring));
@@ -154,7 +155,8 @@ static const char *read_text(struct reader *r, const struct json_step *source, c
 	return NULL;
 }
 
-/* The path without "." components and double slashes, so that a file has one name; NULL if it may leave the root. */
+/* Returns the path without "." components and double slashes, so that equal files have equal paths. Returns NULL if the
+ * path may lead out of the root. */
 static const char *clean_path(struct arena *arena, const char *path)
 {
 	char *clean = arena_alloc(arena, strlen(path) + 1);
@@ -191,7 +193,7 @@ static int read_safetensors(struct reader *r, const struct json_step *source, co
 	out->path = clean_path(r->arena, path);
 	if (out->path == NULL)
 		return json_error_at(&r->text, &at, r->err,
-		                     "expected a path relative to the dataset's folder and below it, found \"%s\"",
+		                     "expected a relative path that stays inside the dataset's folder, found \"%s\"",
 		                     err_show(path).text);
 	out->tensor_key = arena_string(r->arena, key);
 	return 0;
@@ -218,7 +220,7 @@ static int read_source(struct reader *r, const struct json_step *at, const cJSON
 	out->kind = (enum source_kind)kind;
 	if ((kind == SOURCE_SCALAR && !scalar) || (kind == SOURCE_SAFETENSORS && scalar))
 		return json_error_at(&r->text, &type_at, r->err,
-		                     "expected %s, since the definition makes %s a %s, found \"%s\"",
+		                     "expected %s, because the definition declares %s as a %s, found \"%s\"",
 		                     scalar ? "\"scalar\" or \"random\"" : "\"random\" or \"safetensors\"", spec->name,
 		                     scalar ? "Python scalar" : "tensor", name);
 	if (kind == SOURCE_RANDOM)
@@ -265,7 +267,7 @@ static int read_inputs(struct reader *r, const cJSON *workload)
 	return 0;
 }
 
-/* --- what axes decide ---------------------------------------------------------------------------------------- */
+/* --- checks that need the axes ------------------------------------------------------------------------------- */
 
 static int check_sizes(struct reader *r)
 {
@@ -277,7 +279,7 @@ static int check_sizes(struct reader *r)
 		if (definition_bytes(spec, r->axis) < 0)
 			return json_error_at(
 			    &r->text, &at_axes, r->err,
-			    "expected tensors of at most 2^48 bytes, found that these axes make %s larger",
+			    "expected tensors of at most 2^48 bytes, but these axes make %s larger",
 			    err_show(spec->name).text);
 	}
 	return 0;
@@ -291,7 +293,7 @@ static int check_constraints(struct reader *r)
 		    constraint_evaluate(r->definition, r->definition->constraints[i], r->axis, NULL, &why);
 
 		if (answer == CONSTRAINT_BROKEN)
-			return json_error_at(&r->text, &at_axes, r->err, "expected axes that hold the constraint %s",
+			return json_error_at(&r->text, &at_axes, r->err, "expected axes that satisfy the constraint %s",
 			                     why.text);
 		if (answer == CONSTRAINT_ERROR)
 			return json_error_at(&r->text, &at_axes, r->err, "%s", why.text);
@@ -307,14 +309,15 @@ static int read_definition_name(struct reader *r, const cJSON *json)
 	const cJSON *name = json_member(json, "definition");
 
 	if (name == NULL)
-		return missing(r, NULL, "definition", "the definition's name");
+		return missing(r, NULL, "definition", "the name of the definition");
 	if (cJSON_IsString(name) && strcmp(name->valuestring, r->definition->name) == 0)
 		return 0;
 	return expected(
-	    r, &at, arena_printf(r->arena, "\"%s\" like the file's name", err_show(r->definition->name).text), name);
+	    r, &at, arena_printf(r->arena, "\"%s\", the file's name", err_show(r->definition->name).text), name);
 }
 
-/* A line with a solution or an evaluation is a trace: it belongs below traces/. */
+/* Checks that the field is null or absent. A line with a solution or an evaluation is not a workload but a trace;
+ * traces are files below traces/. */
 static int check_null(struct reader *r, const cJSON *json, const char *key)
 {
 	const struct json_step at = {.key = key};
@@ -323,13 +326,13 @@ static int check_null(struct reader *r, const cJSON *json, const char *key)
 	return value == NULL || cJSON_IsNull(value) ? 0 : expected(r, &at, "null in a workload", value);
 }
 
-/* Fills `out` but for its error. */
+/* Reads one line. Sets every member of `out` except `error`. */
 static int read_line(struct reader *r, const cJSON *json, struct workload *out)
 {
 	const cJSON *workload = json_member(json, "workload");
 
 	if (!cJSON_IsObject(json))
-		return expected(r, NULL, "an object, a workload", json);
+		return expected(r, NULL, "a workload object", json);
 	if (workload == NULL)
 		return missing(r, NULL, "workload", "an object");
 	if (!cJSON_IsObject(workload))
@@ -383,7 +386,7 @@ static int compare_uuids(const void *a, const void *b)
 	return order != 0 ? order : (left->line > right->line) - (left->line < right->line);
 }
 
-/* `lines` are parallel to `workloads`. */
+/* Marks a line as invalid if an earlier line has the same uuid. `lines` and `workloads` have the same order. */
 static void refuse_duplicates(const char *path, struct workload *workloads, const struct line *lines, int count,
                               struct arena *arena)
 {
@@ -406,7 +409,7 @@ static void refuse_duplicates(const char *path, struct workload *workloads, cons
 		if (strcmp(sorted[first]->uuid, w->uuid) != 0) {
 			first = i;
 		} else if (w->error == NULL) {
-			json_error(&text, "workload/uuid", &err, "expected a uuid of its own, found that of line %d",
+			json_error(&text, "workload/uuid", &err, "expected a unique uuid, found the uuid of line %d",
 			           sorted[first]->line);
 			fail_line(w, &err, arena);
 		}
@@ -424,7 +427,8 @@ static bool is_blank(const char *text, size_t length)
 	return true;
 }
 
-/* Finds the lines that are not blank: at most WORKLOAD_LINES and one more, whose number says where it was cut. */
+/* Finds the lines that are not blank. Finds at most WORKLOAD_LINES + 1 lines; the last of them is the first line that
+ * is not parsed. */
 static int split(const char *bytes, size_t length, struct line *lines, int *numbers)
 {
 	int count = 0, number = 0;
@@ -451,7 +455,7 @@ static struct workload_file too_large(const char *path, size_t length, struct ar
 	struct workload *line = arena_alloc(arena, sizeof *line);
 
 	line->line = 1;
-	line->error = arena_printf(arena, "%s: the file has %zu bytes, more than the %d that are read", path, length,
+	line->error = arena_printf(arena, "%s: the file has %zu bytes, more than the limit of %d", path, length,
 	                           WORKLOAD_BYTES);
 	return (struct workload_file){.lines = line, .count = 1, .invalid = 1};
 }

@@ -1,4 +1,4 @@
-/* workload - one line of a workload file: axis values, and where each input comes from. */
+/* workload - one line of a workload file: the axis values and the source of each input. */
 #ifndef REFTEST_DATASET_WORKLOAD_H
 #define REFTEST_DATASET_WORKLOAD_H
 
@@ -10,47 +10,51 @@
 #include "dataset/definition.h"
 
 enum {
-	WORKLOAD_BYTES = 256 << 20, /* the largest file that is read */
-	WORKLOAD_LINES = 100000     /* the most lines that are read */
+	WORKLOAD_BYTES = 256 << 20, /* limit on the file size */
+	WORKLOAD_LINES = 100000     /* limit on the lines */
 };
 
 enum source_kind {
-	SOURCE_RANDOM = 0,      /* made by the family */
+	SOURCE_RANDOM = 0,      /* random values that the op family generates */
 	SOURCE_SCALAR = 1,      /* a Python scalar */
-	SOURCE_SAFETENSORS = 2, /* a tensor of a blob */
-	SOURCE_ABSENT = 3,      /* an optional input that the line leaves out: None */
+	SOURCE_SAFETENSORS = 2, /* the tensor `key` of a safetensors file (a blob) */
+	SOURCE_ABSENT = 3,      /* an optional input that the line omits: run() gets None */
 };
 
 enum scalar_kind { SCALAR_INT = 0, SCALAR_FLOAT = 1, SCALAR_BOOL = 2 };
 
 struct input_source {
 	enum source_kind kind;
-	enum scalar_kind scalar_kind; /* SOURCE_SCALAR */
-	int64_t integer;              /* SCALAR_INT, SCALAR_BOOL */
-	double number;                /* SCALAR_FLOAT, and the value of the others too (rounded beyond 2^53) */
-	const char *path; /* SOURCE_SAFETENSORS: relative to the root, never leaves it lexically, without "./" */
+	enum scalar_kind scalar_kind; /* for SOURCE_SCALAR */
+	int64_t integer;              /* for SCALAR_INT and SCALAR_BOOL */
+	/* value of a SCALAR_FLOAT; for the other kinds, `integer` as a double, which is rounded beyond 2^53 */
+	double number;
+	const char *path; /* for SOURCE_SAFETENSORS: path of the file relative to the root, without "./" and ".." */
 	const char *tensor_key;
-	struct digest content; /* of that file as a whole, once it has been looked at; zeros before */
+	struct digest content; /* digest of the whole file; zeros until the file has been read */
 };
 
 struct workload {
 	const char *uuid;  /* unique within the file */
-	int line;          /* in the file, from 1 */
-	const char *error; /* NULL, or the sentence that makes this one line invalid (the others stand); then only
-	                      `line` and, if it could be read, `uuid` are set */
-	const int64_t *axis;                 /* one value per definition axis, in its order, const ones included */
-	const struct input_source *inputs;   /* one per definition input, in its order */
+	int line;          /* number of the line in the file, from 1 */
+	/* NULL if the line is valid; otherwise the message that says why it is invalid. In an invalid line, only `line`
+	 * and, if it can be read, `uuid` have values. */
+	const char *error;
+	/* The value of each axis of the definition, including the const axes, in the order of the definition. */
+	const int64_t *axis;
+	const struct input_source *inputs;   /* one source for each input of the definition, in its order */
 };
 
 struct workload_file {
-	const struct workload *lines; /* blank lines are none */
+	const struct workload *lines; /* without blank lines */
 	int count;
-	int invalid; /* how many carry an error */
+	int invalid; /* number of lines with an error */
 };
 
-/* Parses a whole workload file against its definition. Constraints that axes decide are evaluated here: a line that
- * breaks one is invalid. Never fails as a whole: each bad line carries its own "path:line:column: …" sentence. (A file
- * beyond WORKLOAD_BYTES is one bad line 1; what follows WORKLOAD_LINES is one bad line.) */
+/* Parses a whole workload file against its definition. Evaluates the constraints that depend only on axes; a line that
+ * violates one of them is invalid. Each invalid line has its own message, "path:line:column: …"; the other lines remain
+ * valid. For a file with more than WORKLOAD_BYTES bytes, the result is one invalid line with number 1. All lines after
+ * the first WORKLOAD_LINES lines count as one invalid line. */
 struct workload_file workloads_load(const char *path, const struct definition *definition, const void *bytes,
                                     size_t length, struct arena *arena);
 

@@ -3,21 +3,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An entry is ten 32-bit numbers of stat (the seventh is the mode), the object's name, 16 bits of flags, in version 3
- * and up perhaps 16 more, and the path. Versions 2 and 3 fill up with NULs to a multiple of 8; version 4 says how many
- * bytes of the path before are to be dropped, and what to append. */
+/* An entry consists of ten 32-bit stat fields (the seventh is the mode), the object id, 16 bits of flags, and the path.
+ * Version 3 and later may have 16 more bits of flags before the path. Versions 2 and 3 pad an entry with NULs to a
+ * multiple of 8 bytes. Version 4 compresses paths: a path is stored as the number of bytes to remove from the end of
+ * the previous path, and the bytes to append. */
 enum {
 	HEAD_BYTES = 12,
 	STAT_BYTES = 40,
 	MODE_AT = 24,
 	FLAG_EXTENDED = 0x4000,
 	FLAG_STAGE = 0x3000,
-	FLAG_INTENT = 0x2000, /* of the second flags */
-	FLAG_SKIPPED = 0x4000, /* of the second flags, too */
+	FLAG_INTENT = 0x2000, /* in the second flags */
+	FLAG_SKIPPED = 0x4000, /* in the second flags */
 	MODE_KIND = 0170000,
 	MODE_FILE = 0100000,
 	MODE_LINK = 0120000,
-	MODE_FOLDER = 040000, /* of a sparse index: a whole folder in one entry */
+	MODE_FOLDER = 040000, /* in a sparse index, one entry that represents a whole directory */
 	MODE_SUBMODULE = 0160000,
 	PATH_BYTES = 4096
 };
@@ -41,7 +42,8 @@ static size_t left(const struct cursor *from)
 	return (size_t)(from->end - from->at);
 }
 
-/* Git's number of variable length: each further byte adds one, so that no number has two spellings. */
+/* Reads a variable-length number. Git adds one for each byte after the first. Every number therefore has exactly one
+ * encoding. */
 static bool get_offset(struct cursor *from, size_t *out)
 {
 	size_t value = 0;
@@ -58,14 +60,15 @@ static bool get_offset(struct cursor *from, size_t *out)
 	return true;
 }
 
-/* Versions 2 and 3: the path where it stands, and the cursor behind its filling. */
+/* Reads the path of an entry of version 2 or 3. Returns a pointer into the file, and moves the cursor to the byte after
+ * the padding. */
 static const char *plain_path(struct cursor *from, const unsigned char *entry)
 {
 	const unsigned char *path = from->at, *nul = memchr(path, '\0', left(from));
 
 	if (nul == NULL)
 		return NULL;
-	size_t whole = ((size_t)(nul - entry) + 8) & ~(size_t)7; /* at least one NUL */
+	size_t whole = ((size_t)(nul - entry) + 8) & ~(size_t)7; /* an entry is padded with 1 to 8 NULs */
 
 	if (whole > (size_t)(from->end - entry))
 		return NULL;
@@ -112,7 +115,8 @@ static bool kind_of(unsigned mode, enum entry_kind *kind)
 	return false;
 }
 
-/* Appends, or marks the entry before as a conflict if it is another version of the same path. */
+/* Appends the entry. Skips the second and third stage of a path with a merge conflict. Returns false if the entries are
+ * not sorted by path, or if a path without conflict appears twice. */
 static bool add_entry(struct index_entry *entries, int *count, const struct index_entry *entry)
 {
 	struct index_entry *last = *count > 0 ? &entries[*count - 1] : NULL;
@@ -125,7 +129,8 @@ static bool add_entry(struct index_entry *entries, int *count, const struct inde
 	return true;
 }
 
-/* One entry. INDEX_OK also when it was left out. */
+/* Reads one entry. Returns INDEX_OK, too, if the entry has no content (`git add --intent-to-add`) and is therefore
+ * skipped. */
 static enum index_answer read_entry(struct cursor *from, unsigned version, int object_bytes, const char **before,
 				    struct arena *arena, struct index_entry *entries, int *count)
 {
@@ -149,8 +154,7 @@ static enum index_answer read_entry(struct cursor *from, unsigned version, int o
 	if (out.path == NULL)
 		return INDEX_BAD;
 	*before = out.path;
-	if ((mode & MODE_KIND) == MODE_FOLDER ||
-	    out.path[0] == '\0') /* a split index replaces entries without naming them */
+	if ((mode & MODE_KIND) == MODE_FOLDER || out.path[0] == '\0') /* a split index has entries with empty paths */
 		return INDEX_OTHER;
 	if (!kind_of(mode, &out.kind))
 		return INDEX_BAD;
@@ -162,7 +166,8 @@ static enum index_answer read_entry(struct cursor *from, unsigned version, int o
 	return add_entry(entries, count, &out) ? INDEX_OK : INDEX_BAD;
 }
 
-/* Extensions whose name begins with a capital may be passed over. */
+/* Skips the extensions. Returns INDEX_OTHER if there is a mandatory extension. The names of optional extensions begin
+ * with a capital letter. */
 static enum index_answer pass_extensions(struct cursor *from)
 {
 	while (left(from) > 0) {
@@ -200,7 +205,7 @@ enum index_answer index_parse(const char *bytes, size_t length, int object_bytes
 
 	*out = (struct index){0};
 	if (length < HEAD_BYTES + (size_t)object_bytes || memcmp(bytes, "DIRC", 4) != 0) {
-		err_set(err, "it does not begin as an index does");
+		err_set(err, "the file does not begin with the signature of an index");
 		return INDEX_BAD;
 	}
 	uint32_t version = get_u32(head + 4), count = get_u32(head + 8);
@@ -208,15 +213,16 @@ enum index_answer index_parse(const char *bytes, size_t length, int object_bytes
 
 	if (version < 2 || version > 4)
 		return INDEX_OTHER;
-	/* No entry is shorter, so no memory is taken on a stranger's word. */
+	/* The count of entries is checked against the file's length before memory is allocated, because a damaged file
+	 * may have a huge count. */
 	if (count <= left(&from) / (STAT_BYTES + (size_t)object_bytes + 4))
 		answer = read_all(&from, version, count, object_bytes, arena, out);
 	if (answer == INDEX_BAD)
-		err_set(err, "what stands at byte %zu of it makes no sense", (size_t)(from.at - head));
+		err_set(err, "the contents of the file are invalid at byte %zu", (size_t)(from.at - head));
 	return answer;
 }
 
-/* ---- what git lists ------------------------------------------------------------------------------------------------
+/* ---- the output of git ls-files ------------------------------------------------------------------------------------
  */
 
 static bool get_hex(const char *text, int bytes, unsigned char *out)
@@ -231,7 +237,8 @@ static bool get_hex(const char *text, int bytes, unsigned char *out)
 	return true;
 }
 
-/* "S 100644 OBJECT STAGE\tPATH", ended by a NUL; S is of one that is skipped, others have other letters. */
+/* Parses a line "S 100644 OBJECT STAGE\tPATH", which ends with a NUL. The letter S means that the entry is marked
+ * skip-worktree. */
 static bool read_line(const char *line, int object_bytes, struct arena *arena, struct index_entry *entries, int *count)
 {
 	struct index_entry entry = {.path = NULL};
@@ -264,7 +271,7 @@ int index_parse_listing(const char *text, size_t length, int object_bytes, struc
 	for (size_t at = 0; at < length; at += strlen(text + at) + 1)
 		if (memchr(text + at, '\0', length - at) == NULL ||
 		    !read_line(text + at, object_bytes, arena, entries, &out->count))
-			return err_set(err, "git listed its index in a form that is not known here: %.60s", text + at);
+			return err_set(err, "unknown format in the output of git ls-files: %.60s", text + at);
 	return 0;
 }
 

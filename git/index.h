@@ -1,8 +1,8 @@
-/* index - what git's index file lists, read with bounds.
+/* index - parses git's index file (gitformat-index(5), versions 2 to 4) with bounds checks.
  *
- * Format: gitformat-index(5), versions 2 to 4. Its checksum is not computed: git replaces the file as a whole, and
- * every content is asked of git by its name later. Forms in which the file alone does not tell all (a split index, a
- * sparse one, extensions to come that must be understood) are left to `git ls-files` (git/objects.h). */
+ * The checksum of the file is not verified, because git replaces the index file atomically, and because object ids
+ * protect the contents. Some index files do not describe all entries: split indexes, sparse indexes, and indexes with
+ * unknown mandatory extensions. For these, git/objects.h runs `git ls-files` instead. */
 #ifndef REFTEST_GIT_INDEX_H
 #define REFTEST_GIT_INDEX_H
 
@@ -20,29 +20,29 @@ enum entry_kind { ENTRY_FILE, ENTRY_LINK, ENTRY_SUBMODULE };
 struct index_entry {
 	const char *path; /* relative to the top of the working tree */
 	enum entry_kind kind;
-	bool conflict; /* a merge left several versions of it; the object is of the first of them */
-	bool skipped;  /* git does not want it in the working tree (a sparse checkout, or `update-index --skip-worktree`) */
+	bool conflict; /* the path has a merge conflict and several stages; `object` belongs to the first stage */
+	bool skipped;  /* marked skip-worktree, by a sparse checkout or by `git update-index --skip-worktree` */
 	unsigned char object[OBJECT_BYTES];
 };
 
 struct index {
-	const struct index_entry *entries; /* sorted by path (bytewise), each path once */
+	const struct index_entry *entries; /* sorted by path (bytewise), without duplicates */
 	int count;
 };
 
 enum index_answer { INDEX_BAD = -1, INDEX_OK = 0, INDEX_OTHER = 1 };
 
-/* `bytes` must live as long as the entries, whose paths may point into them. `object_bytes`: 20 or 32. What was only
- * announced (`git add --intent-to-add`) is left out. INDEX_OTHER: a form that is not read here. INDEX_BAD with a
- * sentence. */
+/* Parses an index file. `bytes` must outlive the entries, because their paths may point into it. `object_bytes`: the
+ * length of an object id, 20 or 32. Entries without content (`git add --intent-to-add`) are skipped. Returns
+ * INDEX_OTHER for a format that this parser does not read. Returns INDEX_BAD and sets `err` if the file is invalid. */
 enum index_answer index_parse(const char *bytes, size_t length, int object_bytes, struct arena *arena,
 			      struct index *out, struct err *err);
 
-/* The same from what `git ls-files -t --stage -z` prints. 0 or -1 with a sentence. */
+/* Parses the output of `git ls-files -t --stage -z`. Returns 0, or -1 and sets `err`. */
 int index_parse_listing(const char *text, size_t length, int object_bytes, struct arena *arena, struct index *out,
 			struct err *err);
 
-/* NULL: it is not there. */
+/* Returns the entry with this path, or NULL if there is none. */
 const struct index_entry *index_find(const struct index *index, const char *path);
 
 #endif

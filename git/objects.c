@@ -20,7 +20,8 @@ enum { WORDS = 16, WORDS_OURS = 6, LISTING_BYTES = 1 << 30, INDEX_BYTES = 1 << 3
 /* ---- running git ---------------------------------------------------------------------------------------------------
  */
 
-/* Variables about one repository (`git rev-parse --local-env-vars`). They are not for another one. */
+/* Returns whether the variable is one of those that `git rev-parse --local-env-vars` lists, which describe a single
+ * repository. Such a variable must not be passed to a git process in another repository. */
 static bool is_local(const char *variable)
 {
 	static const char *const names[] = {"GIT_ALTERNATE_OBJECT_DIRECTORIES",
@@ -48,13 +49,15 @@ static bool is_local(const char *variable)
 	return false;
 }
 
+/* Returns whether reftest sets this variable itself (in make_environment), or passes a command-line option of git that
+ * has the same effect. */
 static bool is_ours(const char *variable)
 {
 	return strncmp(variable, "GIT_INDEX_FILE=", 15) == 0 || strncmp(variable, "GIT_PREFIX=", 11) == 0 ||
 	       strncmp(variable, "GIT_DIR=", 8) == 0 || strncmp(variable, "GIT_WORK_TREE=", 14) == 0;
 }
 
-/* Everything in the arena; ends in NULL. */
+/* Returns the environment for git, allocated in `arena` and terminated by NULL. */
 static char **make_environment(const struct repository *repository, struct arena *arena)
 {
 	size_t count = 0, kept = 0;
@@ -91,7 +94,8 @@ static int spawn(struct git *git, const struct repository *repository, const cha
 		argv[count++] = arena_string(&arena, words[i]);
 	sigemptyset(&none);
 	sigemptyset(&pipe_signal);
-	sigaddset(&pipe_signal, SIGPIPE); /* this program ignores it */
+	sigaddset(&pipe_signal, SIGPIPE); /* git needs the default action of SIGPIPE, but would inherit that reftest
+					   * ignores this signal */
 	posix_spawn_file_actions_init(&actions);
 	posix_spawnattr_init(&attributes);
 	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
@@ -99,7 +103,8 @@ static int spawn(struct git *git, const struct repository *repository, const cha
 	posix_spawnattr_setsigdefault(&attributes, &pipe_signal);
 	posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
 	posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
-	if (repository->partial && strcmp(words[0], "cat-file") == 0) /* two lines for each content that is not here */
+	if (repository->partial && strcmp(words[0], "cat-file") == 0) /* discard standard error, where git prints two
+								       * lines for each missing content */
 		posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
 	rc = posix_spawnp(&git->process, "git", &actions, &attributes, argv, make_environment(repository, &arena));
 	posix_spawnattr_destroy(&attributes);
@@ -114,11 +119,11 @@ int git_start(struct git *git, const struct repository *repository, const char *
 
 	*git = (struct git){0};
 	if (pipe2(in, O_CLOEXEC) < 0)
-		return err_errno(err, "no descriptor is left for git");
+		return err_errno(err, "cannot open a pipe to git");
 	if (pipe2(out, O_CLOEXEC) < 0) {
 		close(in[0]);
 		close(in[1]);
-		return err_errno(err, "no descriptor is left for git");
+		return err_errno(err, "cannot open a pipe to git");
 	}
 	int rc = spawn(git, repository, words, in[0], out[1]);
 
@@ -132,7 +137,7 @@ int git_start(struct git *git, const struct repository *repository, const char *
 	close(out[0]);
 	*git = (struct git){0};
 	errno = rc;
-	return err_errno(err, "git cannot be started; is it installed?");
+	return err_errno(err, "cannot start git; check that it is installed");
 }
 
 int git_end(struct git *git)
@@ -176,12 +181,12 @@ int git_output(const struct repository *repository, const char *const *words, si
 			break;
 		out->length += (size_t)n;
 	}
-	buf_text(out, ""); /* the NUL */
+	buf_text(out, ""); /* appends the terminating NUL */
 	int status = git_end(&git);
 
 	if (n == 0 && status == 0)
 		return 0;
-	return err_set(err, "`git %s` ended with status %d; what it said is above", words[0], status);
+	return err_set(err, "`git %s` failed with exit status %d; the messages of git are above", words[0], status);
 }
 
 /* ---- contents -------------------------------------------------------------------------------------------------------
@@ -197,7 +202,7 @@ static bool write_all(int fd, const char *bytes, size_t length)
 {
 	size_t done = 0;
 
-	while (done < length) { /* SIGPIPE is ignored: it may have died */
+	while (done < length) { /* if git has died, write fails with EPIPE, because SIGPIPE is ignored */
 		ssize_t n = write(fd, bytes + done, length - done);
 
 		if (n < 0 && errno != EINTR)
@@ -219,7 +224,8 @@ static bool read_all(int fd, char *bytes, size_t length)
 	return true;
 }
 
-/* A line of at most `room` - 1 bytes; what follows it stays unread, so it comes byte by byte: there are few of them. */
+/* Reads a line of at most `room` - 1 bytes. The line is read byte by byte, because the content after the line must stay
+ * unread. */
 static bool read_line(int fd, char *line, size_t room)
 {
 	for (size_t i = 0; i < room; i++) {
@@ -233,7 +239,8 @@ static bool read_line(int fd, char *line, size_t room)
 	return false;
 }
 
-/* "OBJECT blob SIZE", or "OBJECT missing"; over what a partial clone has not, some versions of git end instead. */
+/* Reads an answer of `git cat-file --batch`: the line "OBJECT blob SIZE" and the content, or the line "OBJECT missing".
+ * Some versions of git exit if a partial clone does not have the content. */
 static int read_answer(struct git *git, const char *name, bool partial, const char *path, size_t limit,
 		       struct buf *out, struct err *err)
 {
@@ -245,23 +252,24 @@ static int read_answer(struct git *git, const char *name, bool partial, const ch
 		git_end(git);
 	if (partial && (!answers || strcmp(line + strcspn(line, " "), " missing") == 0)) {
 		err_set(err,
-			"%s: what git's index holds there was left on its remote by this partial clone; `git cat-file "
-			"-e %s` fetches it",
+			"%s: this partial clone does not have the content of the file; fetch the content with `git "
+			"cat-file -e %s`",
 			path, name);
 		return 1;
 	}
 	if (!answers)
-		return err_set(err, "%s: git ended when it was asked for the content", path);
+		return err_set(err, "%s: git exited instead of returning the content of the file", path);
 	if (strncmp(line, name, length) != 0 || strncmp(line + length, " blob ", 6) != 0)
-		return err_set(err, "%s: git has no content %.12s for it: '%s'; `git fsck` says what is wrong", path,
-			       name, line + (strlen(line) > length ? length + 1 : 0));
+		return err_set(err, "%s: git does not have the content of the file, %.12s: '%s'; run `git fsck` to find the "
+				    "cause",
+			       path, name, line + (strlen(line) > length ? length + 1 : 0));
 	size = strtoull(line + length + 6, NULL, 10);
 	if (size > limit)
-		return err_set(err, "%s: git's index holds %zu bytes there, more than the %zu that are read", path,
+		return err_set(err, "%s: the content in git's index has %zu bytes, more than the limit of %zu", path,
 			       size, limit);
 	buf_reserve(out, size + 1);
 	if (!read_all(git->out, out->data, size) || !read_all(git->out, &end, 1) || end != '\n')
-		return err_set(err, "%s: git ended amid the content", path);
+		return err_set(err, "%s: git exited before it had returned the whole content of the file", path);
 	out->length = size;
 	out->data[size] = '\0';
 	return 0;
@@ -280,20 +288,20 @@ int git_object(struct git *git, const struct repository *repository, const unsig
 	strcat(name, "\n");
 	if (!write_all(git->in, name, strlen(name))) {
 		git_end(git);
-		return err_set(err, "%s: git ended before it was asked for the content", path);
+		return err_set(err, "%s: git exited before the content of the file was requested", path);
 	}
 	name[strlen(name) - 1] = '\0';
 	int rc = read_answer(git, name, repository->partial, path, limit, out, err);
 
 	if (rc < 0)
-		git_end(git); /* what it still has to say would be taken for the next answer */
+		git_end(git); /* end git, because the rest of its output would be mistaken for the next answer */
 	return rc;
 }
 
 /* ---- the index ------------------------------------------------------------------------------------------------------
  */
 
-/* In the form that git lists, files that are only announced look like empty ones. */
+/* Removes the intent-to-add entries from the list, because `git ls-files` lists them as empty files. */
 static int drop_announced(const struct repository *repository, struct arena *arena, struct index *index,
 			  struct err *err)
 {
@@ -307,7 +315,7 @@ static int drop_announced(const struct repository *repository, struct arena *are
 		buf_free(&text);
 		return -1;
 	}
-	for (int i = 0; i < index->count; i++) { /* both in order of their paths */
+	for (int i = 0; i < index->count; i++) { /* both lists are sorted by path */
 		while (at < text.length && strcmp(text.data + at, index->entries[i].path) < 0)
 			at += strlen(text.data + at) + 1;
 		if (at >= text.length || strcmp(text.data + at, index->entries[i].path) != 0)
@@ -342,7 +350,7 @@ int git_index(const struct repository *repository, struct buf *bytes, struct are
 	case INDEX_OK:
 		return 0;
 	case INDEX_BAD:
-		return err_set(err, "%s: this is no index of git: %s", repository->index, why.text);
+		return err_set(err, "%s is not a git index: %s", repository->index, why.text);
 	case INDEX_OTHER:
 		break;
 	}

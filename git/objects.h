@@ -1,5 +1,6 @@
-/* objects - what only git can tell: contents by their names, and the answers of its commands. One `git cat-file
- * --batch` serves a whole run, started when the first content is asked for. Nothing is fetched from a remote for us. */
+/* objects - runs git to read contents by object id, to list the entries of an index that git/index.h cannot parse, and
+ * to get the output of other git commands. One process of `git cat-file --batch`, which starts with the first request,
+ * reads all contents of a run. Git may not fetch missing contents from a git remote. */
 #ifndef REFTEST_GIT_OBJECTS_H
 #define REFTEST_GIT_OBJECTS_H
 
@@ -9,30 +10,35 @@
 #include "git/index.h"
 #include "git/repository.h"
 
-/* A git that runs. {0} is none. */
+/* A git process and the pipes to it. */
 struct git {
-	pid_t process; /* 0: none */
-	int in, out;   /* its standard input, its standard output; owned */
+	pid_t process; /* 0: no process was started */
+	int in, out;   /* ends of the pipes to git's standard input and from its standard output; owned */
 };
 
-/* Runs git in the repository with these words (NULL ends them). -1: it cannot be started. */
+/* Starts git in the repository with these arguments, which end with NULL. Returns 0, or -1 and sets `err` if git cannot
+ * be started. */
 int git_start(struct git *git, const struct repository *repository, const char *const *words, struct err *err);
 
-/* Closes what leads to it and waits for its end. Its exit status; -1: none was started, or a signal ended it. */
+/* Closes the pipes and waits for the process. Returns the exit status of git, or -1 if no process was started or a
+ * signal killed it. */
 int git_end(struct git *git);
 
-/* What such a git prints, at most `limit` bytes of it, into `out` (replaced). 0, or -1 with a sentence when it fails.
- */
+/* Runs a git command and replaces the contents of `out` with its output. Returns 0. Returns -1 and sets `err` if the
+ * command fails or prints more than `limit` bytes. */
 int git_output(const struct repository *repository, const char *const *words, size_t limit, struct buf *out,
 	       struct err *err);
 
-/* The content of an object, through `git`, which is started if it is none yet. More than `limit` bytes is an error. -1
- * with a sentence that begins with `path`, for which it is wanted; 1 with one: a partial clone left it on its remote. */
+/* Reads the content of an object from the process `git`, which is started if necessary. `path` is the file that has
+ * this content, and is used in messages only. Returns 0 on success. Returns -1 and sets `err` on error, or if the
+ * content has more than `limit` bytes. Returns 1 and sets `err` if the repository is a partial clone that does not have
+ * the content. */
 int git_object(struct git *git, const struct repository *repository, const unsigned char *object, const char *path,
 	       size_t limit, struct buf *out, struct err *err);
 
-/* The index of the repository, from its file or, if that is of a form not read here, from git. The paths of the entries
- * may point into `bytes`. No file is an empty index. -1 with a sentence. */
+/* Reads the index of the repository from its file. If index_parse does not support the format, runs `git ls-files`. The
+ * paths of the entries may point into `bytes`. A missing file counts as an empty index. Returns 0, or -1 and sets
+ * `err`. */
 int git_index(const struct repository *repository, struct buf *bytes, struct arena *arena, struct index *out,
 	      struct err *err);
 

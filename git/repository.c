@@ -11,7 +11,8 @@
 
 enum { GITFILE_BYTES = 8192, CONFIG_BYTES = 1 << 20 };
 
-/* "FOLDER/NAME", or NAME alone if that is absolute. false: longer than the system can open. */
+/* Sets `out` to "FOLDER/NAME", or to NAME if NAME is absolute. Returns false if the path would have more than PATH_MAX
+ * bytes. */
 static bool join(const char *folder, const char *name, char *out)
 {
 	int length =
@@ -27,7 +28,8 @@ static bool is_folder(const char *path)
 	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* The first line of a small file, without `head` in front; resolved against `folder`. */
+/* Reads a path from the first line of a small file, after the prefix `head`, and resolves the path relative to
+ * `folder`. */
 static bool read_pointer(const char *path, const char *head, const char *folder, char *out)
 {
 	char target[PATH_MAX], joined[PATH_MAX];
@@ -46,7 +48,8 @@ static bool read_pointer(const char *path, const char *head, const char *folder,
 	return found;
 }
 
-/* .git is a folder, or a file "gitdir: PATH" as worktrees and submodules have it. */
+/* Returns whether `top` contains .git, and sets `directory` to the repository's directory. In worktrees and submodules,
+ * .git is a file with the line "gitdir: PATH". */
 static bool is_repository(const char *top, char *directory)
 {
 	char path[PATH_MAX];
@@ -72,7 +75,9 @@ bool repository_above(const char *folder, char *top, char *directory)
 	}
 }
 
-/* Git starts its hooks at the top of the working tree and has its paths from there; a hook may have gone elsewhere since. */
+/* Resolves a path from a GIT_* variable relative to the working directory or, if it does not exist there, relative to
+ * `top`. Git starts hooks at the top of the working tree and makes these paths relative to it, but a hook may have
+ * changed its working directory. */
 static bool from_here_or_top(const char *path, const char *top, char *out)
 {
 	char joined[PATH_MAX];
@@ -80,8 +85,9 @@ static bool from_here_or_top(const char *path, const char *top, char *out)
 	return realpath(path, out) != NULL || (top[0] != '\0' && join(top, path, joined) && realpath(joined, out) != NULL);
 }
 
-/* What GIT_DIR and GIT_WORK_TREE name, else the repository of the working directory. With GIT_DIR alone the working
- * directory is the top of the tree. `top` begins as that of the dataset's own repository, "" if there is none. */
+/* Finds the repository to which the environment refers. If GIT_DIR is set, its working tree is GIT_WORK_TREE or, if
+ * this is not set, the working directory. If GIT_DIR is not set, finds the repository that contains the working
+ * directory. On input, `top` is the top of the dataset's own repository, or "" if there is none. */
 static bool environment_repository(char *top, char *directory)
 {
 	const char *given = getenv("GIT_DIR"), *tree = getenv("GIT_WORK_TREE");
@@ -94,7 +100,7 @@ static bool environment_repository(char *top, char *directory)
 	       from_here_or_top(tree != NULL && *tree != '\0' ? tree : ".", own, top);
 }
 
-/* Does the line of a config set `key` to a value that begins so? */
+/* Returns whether the line of a config file sets `key` to a value that begins with `value`. */
 static bool sets(const char *line, const char *key, const char *value)
 {
 	size_t length = strlen(key);
@@ -108,7 +114,8 @@ static void set_by(const char *line, const char *key, bool *out)
 	*out = !sets(line, key, "false") && (*out || sets(line, key, "true"));
 }
 
-/* What concerns us may only stand in the repository's own config or is put there by git, one a line. */
+/* Reads the settings that struct repository needs from a config file of the repository. A simple parser is enough,
+ * because git itself writes these settings, one per line. */
 static void read_config(struct repository *repository, const char *folder, const char *name)
 {
 	char path[PATH_MAX];
@@ -128,7 +135,8 @@ static void read_config(struct repository *repository, const char *folder, const
 	buf_free(&text);
 }
 
-/* Below which folder of the working tree? false: in none. */
+/* Sets the prefix to the path of `root` relative to the top of the working tree. Returns false if `root` is outside the
+ * working tree. */
 static bool find_prefix(struct repository *repository, const char *root)
 {
 	size_t length = strcmp(repository->top, "/") == 0 ? 0 : strlen(repository->top);
@@ -153,13 +161,15 @@ static int finish(struct repository *repository, struct err *err)
 		memcpy(repository->common, repository->directory, sizeof repository->common);
 	fits = fits && join(repository->directory, "index", repository->index);
 	if (index != NULL && *index != '\0' && !from_here_or_top(index, repository->top, repository->index))
-		fits = fits && realpath(".", path) != NULL && join(path, index, repository->index); /* git makes it one day */
+		fits = fits && realpath(".", path) != NULL && join(path, index, repository->index); /* realpath fails if
+												     * the index does
+												     * not exist yet */
 	read_config(repository, repository->common, "config");
 	read_config(repository, repository->directory, "config.worktree");
 	if (repository->top[0] == '\0')
 		memcpy(repository->top, "/", 2);
 	return fits ? 0
-		    : err_set(err, "%s: the paths in this git repository are longer than the system can open",
+		    : err_set(err, "%s: the paths in this git repository are longer than the system allows",
 			      repository->top);
 }
 
@@ -181,6 +191,6 @@ int repository_find(const char *root, struct repository *out, struct err *err)
 		memcpy(out->directory, directory, sizeof directory);
 	}
 	if ((!own && !named) || !find_prefix(out, root) || !is_folder(out->directory))
-		return err_set(err, "%s lies in no git repository, so there is no index of it", root);
+		return err_set(err, "%s is not in a git repository, so there is no git index to read", root);
 	return finish(out, err);
 }

@@ -1,8 +1,8 @@
-/* repository - the git repository that a folder lies in: found as git finds it, without running git.
+/* repository - finds the git repository that contains a directory, by git's rules and without running git.
  *
- * A hook is run with variables that say which repository and which index it is about (`git commit -a` and `git commit
- * FILE` make an index of their own). They count for the repository that they name, and for no other: a dataset that
- * lies in a submodule, or elsewhere, is looked at by its own .git. */
+ * When git runs a hook, it sets environment variables with the paths of the repository and the index. They matter
+ * because `git commit -a` and `git commit FILE` use a temporary index. If the dataset is in another repository, for
+ * example in a submodule, the variables are ignored and its repository is found by the nearest .git. */
 #ifndef REFTEST_GIT_REPOSITORY_H
 #define REFTEST_GIT_REPOSITORY_H
 
@@ -12,23 +12,26 @@
 #include "base/err.h"
 
 struct repository {
-	char top[PATH_MAX];	  /* of the working tree; absolute, like the next four */
-	char directory[PATH_MAX]; /* .git, or a worktree's or submodule's folder below another .git */
-	char common[PATH_MAX];	  /* where the worktrees of a repository have what they share: objects, config, hooks */
-	char index[PATH_MAX];	  /* the file of the index: $GIT_INDEX_FILE if that is of this repository */
-	char prefix[PATH_MAX];	  /* the folder it was found for, below top: "" or "data/set/" */
-	bool environment;	  /* the variables GIT_… of this process are about this repository */
-	int object_bytes;	  /* of an object's name: 20, or 32 with SHA-256 */
-	bool partial;		  /* a partial clone: a remote has the contents that are not here */
-	bool sparse;		  /* a sparse checkout: only a part of the index is wanted in the working tree, */
-	bool cone;		  /* told by folders (else by patterns) */
+	char top[PATH_MAX];	  /* the top directory of the working tree; absolute, like the next three paths */
+	char directory[PATH_MAX]; /* .git, or a worktree's or submodule's directory below another .git */
+	char common[PATH_MAX];	  /* the directory with objects, config and hooks, which all worktrees share */
+	char index[PATH_MAX];	  /* the index file: $GIT_INDEX_FILE if it belongs to this repository */
+	char prefix[PATH_MAX];	  /* the dataset's directory relative to `top`: "" or "data/set/" */
+	bool environment;	  /* the GIT_* variables of this process apply to this repository */
+	int object_bytes;	  /* the length of an object id: 20 bytes, or 32 with SHA-256 */
+	bool partial;		  /* the repository is a partial clone, which fetches missing contents from a git
+				   * remote */
+	bool sparse;		  /* sparse checkout is on: only a part of the index is checked out */
+	bool cone;		  /* true if the sparse checkout selects directories, false if it selects patterns */
 };
 
-/* The repository of the folder `root`. -1 with a sentence: it lies in none. */
+/* Finds the repository that contains the directory `root`. Returns 0, or -1 and sets `err` if there is no
+ * repository. */
 int repository_find(const char *root, struct repository *out, struct err *err);
 
-/* Only the nearest .git above `folder`, whatever the environment says: its working tree and its folder, both of
- * PATH_MAX bytes. false: there is none. */
+/* Finds the nearest .git in `folder` or its parents. Ignores environment variables. Sets `top` to the working tree and
+ * `directory` to the repository's directory; both must have room for PATH_MAX bytes. Returns false if there is no
+ * .git. */
 bool repository_above(const char *folder, char *top, char *directory);
 
 #endif

@@ -5,7 +5,7 @@
 
 enum { VARINT = 0, FIXED64 = 1, BYTES = 2, FIXED32 = 5 }; /* wire types of protobuf */
 
-static const char file_name[] = "verdict"; /* an output file has a name */
+static const char file_name[] = "verdict"; /* path of the output file, which a valid ActionResult requires */
 
 static void put_varint(struct buf *out, uint64_t value)
 {
@@ -71,7 +71,8 @@ static struct message get_bytes(struct message *from, uint64_t length)
 	return part;
 }
 
-/* The next field: its number, and its number or bytes. 0: the end, or `bad`. */
+/* Reads the next field: its number, and its value or bytes. Returns the field's number, or 0 at the end of the message
+ * or if the message is invalid (`bad`). */
 static uint64_t get_field(struct message *from, uint64_t *value, struct message *bytes)
 {
 	if (from->left == 0 || from->bad)
@@ -93,7 +94,7 @@ static uint64_t get_field(struct message *from, uint64_t *value, struct message 
 	case FIXED32:
 		get_bytes(from, 4);
 		break;
-	default: /* groups are of long ago */
+	default: /* groups, an obsolete kind of field, are not supported */
 		from->bad = true;
 	}
 	return from->bad ? 0 : tag >> 3;

@@ -1,10 +1,11 @@
-/* action_result - the message under which an HTTP cache of Bazel's kind keeps a value: an ActionResult of the Remote
- * Execution API (build.bazel.remote.execution.v2) with one output file, the value, named by its SHA-256 and size.
+/* action_result - writes and reads the message under which Bazel-style HTTP caches store a value: an ActionResult of
+ * the Remote Execution API (build.bazel.remote.execution.v2) with one output file, which is named by the SHA-256 and
+ * size of the value.
  *
- * Servers like bazel-remote take it only if it is one, and give it only while the file is in their /cas. The value also
- * stands in it (OutputFile.contents), so that one request finds it; a server may leave that out. Field numbers:
- * ActionResult.output_files = 2; OutputFile.path = 1, .digest = 2, .contents = 5; Digest.hash = 1, .size_bytes = 2
- * (remote_execution.proto). Knows nothing of networks. */
+ * A server such as bazel-remote accepts only valid messages. It returns a message only while it has the output file in
+ * /cas. The message also contains the value itself (OutputFile.contents), so one request is enough to get the value. A
+ * server may remove this field. Field numbers: ActionResult.output_files = 2; OutputFile.path = 1, .digest = 2,
+ * .contents = 5; Digest.hash = 1, .size_bytes = 2 (remote_execution.proto). */
 #ifndef REFTEST_REMOTE_ACTION_RESULT_H
 #define REFTEST_REMOTE_ACTION_RESULT_H
 
@@ -15,16 +16,17 @@
 
 enum { SHA256_HEX = 65 };
 
-/* Appends the message. `hash`: 64 lower-case hex digits. */
+/* Appends the message. `hash` has 64 lower-case hexadecimal digits. */
 void action_result_write(const char *hash, const void *value, size_t length, struct buf *out);
 
 struct action_result {
-	char hash[SHA256_HEX]; /* of the first output file */
+	char hash[SHA256_HEX]; /* hash of the first output file */
 	size_t size;
-	const unsigned char *value; /* inside the message; NULL: it is only in /cas */
+	const unsigned char *value; /* points into the message; NULL if the value is only in /cas */
 };
-/* false: no such message, one without an output file, or one whose value is not as long as it says. Unknown fields are
- * passed over. Whether the value has that hash is for the caller to see. */
+/* Reads a message. Returns false if the bytes are not such a message, if it has no output file, or if the length of its
+ * value is not the one that the message states. Unknown fields are skipped. The caller must check the hash of the
+ * value. */
 bool action_result_read(const void *message, size_t length, struct action_result *out);
 
 #endif

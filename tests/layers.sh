@@ -1,43 +1,63 @@
 #!/bin/sh
-# Holds the arrows of the house (ARCHITECTURE.md, "Who may include whom"): prints a line for each #include that breaks a
-# rule, then plants one fault of every kind in a copy of the sources and wants to see each found.
+# layers - checks which module may include which (docs/architecture.md, "Modules"). Prints a line for each #include that
+# breaks a rule, then plants one violation of each kind in a copy of the sources and checks that each is found.
 #
-#   - a room includes itself, base, and what the table below says; "reftest.h" is for commands alone
-#   - an op family is a room of its own: no other file of kernels/ includes from its folder, nor does it from another's
-#   - includes of ours are written "room/noun.h", and x.c begins with its own x.h if there is one
+# - A module may include itself and the modules that the table below lists for it. A folder inside a module, such as
+# watcher/fs, is a separate module if the table lists it. A new module needs a row in the table.
+#   - An op family is a module: no other file of kernels/ includes from its folder, and it does not include from
+#     another's.
+#   - There is no cycle between files: x.c, x.h, x_internal.h and x.cuh count as one file, and x.cu, the CUDA half, as
+#     another.
+#   - Includes of reftest's own files are written from the root, "module/noun.h", and x.c begins with its own x.h if
+#     there is one.
 set -eu
 export LC_ALL=C
 cd "$(dirname "$0")/.."
 
-# broken ROOT: a line for each broken rule below ROOT
+sources='base cache cli dataset engine git kernels remote report testgen watcher workers reftest.c'
+
+# `broken ROOT`: prints a line for each broken rule below ROOT.
 broken() {
 	(
 		cd "$1"
-		find base dataset cache plan workers watcher git kernels artifacts remote seal commands reftest.[ch] \
-			\( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' \) 2>/dev/null | sort | xargs awk '
+		# shellcheck disable=SC2086 # a list of words
+		find $sources \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' \) 2>/dev/null | sort | xargs awk '
 		BEGIN {
-			may["base"] = " base "
-			may["watcher"] = " base watcher "
-			may["git"] = " base git "
-			may["dataset"] = " base dataset "
-			may["cache"] = " base dataset cache "
-			may["plan"] = " base dataset cache plan "
-			may["kernels"] = " base kernels "
-			may["workers"] = " base dataset kernels workers "
-			may["artifacts"] = " base dataset cache artifacts "
-			may["remote"] = " base remote "
-			may["seal"] = " base seal "
-			may["commands"] = " base dataset cache plan workers watcher git kernels artifacts remote seal commands "
-			may["reftest.c"] = may["reftest.h"] = may["commands"]
-			split("ops.inc kernels_digest.h templates.inc templates_digest.h", words, " ") # written by make
+			low = " base "
+			may["base"] = low
+			may["git"] = low "git "
+			may["dataset"] = low "dataset "
+			may["cache"] = low "dataset cache "
+			may["kernels/core"] = low "kernels/core "
+			may["kernels/common"] = low "kernels/core kernels/common "
+			may["kernels"] = low "kernels/core kernels/common kernels "
+			may["watcher/fs"] = low "watcher/fs "
+			may["workers/protocol"] = low "dataset kernels/core workers/protocol "
+			may["workers/judge"] = low "dataset kernels/core workers/protocol workers/judge "
+			may["workers/pool"] = low "dataset workers/protocol workers/pool "
+			may["remote"] = low "cache remote "
+			engine = low "cache dataset git kernels/core remote workers/protocol workers/judge workers/pool engine "
+			may["engine"] = engine
+			may["report"] = low "dataset engine report "
+			may["testgen"] = engine "testgen "
+			may["watcher"] = engine "report testgen watcher watcher/fs "
+			may["cli"] = may["watcher"] "cli "
+			may["reftest.c"] = may["cli"]
+			# headers that make generates
+			split("ops.inc kernels_digest.h libraries.inc shipped_digest.h", words, " ")
 			for (i in words)
 				derived[words[i]] = 1
 		}
-		function family(path) { return split(path, part, "/") == 3 && part[1] == "kernels" ? part[2] : "" }
+		function family(path) {
+			return split(path, part, "/") == 3 && part[1] == "kernels" && part[2] != "core" ? part[2] : ""
+		}
+		function module(path) {
+			split(path, part, "/")
+			return (part[1] "/" part[2]) in may ? part[1] "/" part[2] : part[1]
+		}
 		function fault(why) { printf "%s:%d: %s\n", FILENAME, FNR, why }
 		FNR == 1 {
-			split(FILENAME, part, "/")
-			room = part[1]
+			here = module(FILENAME)
 			own = FILENAME
 			sub(/\.c$/, ".h", own)
 			if (own == FILENAME || (getline line < own) <= 0)
@@ -55,24 +75,38 @@ broken() {
 			if (first && own != "" && target != own)
 				fault("its own header \"" own "\" comes first")
 			first = 0
-			if (target == "reftest.h") {
-				if (room !~ /^(commands|reftest\.c)$/)
-					fault("\"reftest.h\" is for commands/ alone")
-				next
-			}
-			split(target, part, "/")
-			if (target !~ /^[a-z]+\/.*\.(h|cuh)$/ || !(part[1] in may))
-				fault("\"" target "\" is not written as \"room/noun.h\"")
-			else if (index(may[room], " " part[1] " ") == 0)
-				fault(room "/ may not include from " part[1] "/")
+			if (target !~ /^[a-z]+\/.*\.(h|cuh)$/ || !(module(target) in may))
+				fault("\"" target "\" is not written as \"module/noun.h\"")
+			else if (index(may[here], " " module(target) " ") == 0)
+				fault(here "/ may not include from " module(target) "/")
 			else if (family(target) != "" && family(target) != family(FILENAME))
 				fault("nothing outside kernels/" family(target) "/ may include from it")
 		}'
 	)
 }
 
+# `cycles ROOT`: prints a line for each file below ROOT that includes itself through other files.
+cycles() {
+	(
+		cd "$1"
+		# shellcheck disable=SC2086 # a list of words
+		find $sources \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' \) 2>/dev/null | sort | xargs awk '
+		function unit(path) {
+			sub(/(_internal)?\.(c|h|cuh)$/, "", path)
+			return path
+		}
+		/^[ \t]*#[ \t]*include[ \t]*"[a-z]+\// {
+			target = $0
+			sub(/^[^"]*"/, "", target)
+			sub(/".*/, "", target)
+			if (unit(target) != unit(FILENAME))
+				print unit(FILENAME), unit(target)
+		}' | sort -u | tsort 2>&1 >/dev/null | sed -n 's/^tsort: \([^:]*\)$/\1 includes itself through others/p'
+	)
+}
+
 passed=0 failed=0
-check() { # check SENTENCE COMMAND…
+check() { # check SENTENCE COMMAND…: prints a line of TAP for the command
 	sentence=$1
 	shift
 	if "$@"; then
@@ -93,9 +127,10 @@ none_broken() {
 	[ ! -s "$scratch/found" ]
 }
 
-# planted FILE LINE: is the fault found when LINE is put before the includes of FILE?
+# `planted FILE LINE`: puts LINE before the includes of FILE, and says whether the violation is found.
 planted() {
-	cp -r base watcher git dataset cache plan workers kernels artifacts remote seal commands reftest.[ch] "$scratch/tree/"
+	# shellcheck disable=SC2086 # a list of words
+	cp -r $sources "$scratch/tree/"
 	{
 		printf '%s\n' "$2"
 		cat "$1"
@@ -106,21 +141,47 @@ planted() {
 }
 mkdir "$scratch/tree"
 
+no_cycle() {
+	cycles . >"$scratch/found"
+	cat "$scratch/found" >&2
+	[ ! -s "$scratch/found" ]
+}
+
+# `cycle_planted FILE LINE`: puts LINE before the includes of FILE, and says whether the cycle is found.
+cycle_planted() {
+	# shellcheck disable=SC2086 # a list of words
+	cp -r $sources "$scratch/tree/"
+	printf '%s\n' "$2" | cat - "$1" >"$scratch/tree/$1"
+	cycles "$scratch/tree" >"$scratch/found"
+	rm -rf "$scratch/tree"/*
+	grep -q "^${1%.*} " "$scratch/found"
+}
+
+check "no file includes itself through others" no_cycle
+check "a cycle in engine/ is found" cycle_planted engine/definition_files.h '#include "engine/run.h"'
+check "a cycle in an op family's shared code is found" cycle_planted kernels/common/attention/roles.h '#include "kernels/common/attention/input_values.h"'
 check "every include follows the arrows" none_broken
 check "base including from cache is found" planted base/hash.h '#include "cache/store.h"'
-check "watcher including from dataset is found" planted watcher/settle.h '#include "dataset/dataset.h"'
+check "watcher/fs including from dataset is found" planted watcher/fs/settle.h '#include "dataset/dataset.h"'
+check "watcher/fs including from watcher is found" planted watcher/fs/settle.h '#include "watcher/batches.h"'
 check "git including from dataset is found" planted git/index.h '#include "dataset/dataset.h"'
-check "dataset including from kernels is found" planted dataset/verdict.h '#include "kernels/op.h"'
-check "plan including from workers is found" planted plan/plan.h '# include "workers/pool.h"'
-check "workers including from cache is found" planted workers/job.h '#include "cache/store.h"'
-check "kernels including from dataset is found" planted kernels/op.h '#include "dataset/definition.h"'
-check "artifacts including from kernels is found" planted artifacts/test_file.h '#include "kernels/op.h"'
-check "remote including from cache is found" planted remote/remote.h '#include "cache/portable.h"'
-check "seal including from remote is found" planted seal/seal.h '#include "remote/frame.h"'
-check "a room including reftest.h is found" planted cache/store.h '#include "reftest.h"'
-check "one family including from another is found" planted kernels/rope/inputs.h '#include "kernels/gemm/inputs.h"'
-check "the room including from a family is found" planted kernels/op.h '#include "kernels/gemm/inputs.h"'
-check "an include that does not name its room is found" planted base/err.h '#include "buf.h"'
+check "dataset including from kernels is found" planted dataset/verdict.h '#include "kernels/core/op.h"'
+check "the pool including from the judge is found" planted workers/pool/pool.h '# include "workers/judge/trial.h"'
+check "the judge including from the pool is found" planted workers/judge/trial.h '#include "workers/pool/pool.h"'
+check "workers including from cache is found" planted workers/protocol/job.h '#include "cache/store.h"'
+check "kernels including from dataset is found" planted kernels/core/op.h '#include "dataset/definition.h"'
+check "remote including from engine is found" planted remote/remote_store.h '#include "engine/run.h"'
+check "engine including from watcher is found" planted engine/run.h '#include "watcher/client.h"'
+check "engine including from report is found" planted engine/run.h '#include "report/text_and_json.h"'
+check "engine including from cli is found" planted engine/cases.h '#include "cli/options.h"'
+check "report including from watcher is found" planted report/text_and_json.h '#include "watcher/watch_output.h"'
+check "testgen including from watcher is found" planted testgen/update.h '#include "watcher/watch_output.h"'
+check "watcher including from cli is found" planted watcher/batches.h '#include "cli/options.h"'
+check "one family including from another is found" planted kernels/rope/input_values.h '#include "kernels/gemm/input_values.h"'
+check "kernels/core including from a family is found" planted kernels/core/op.h '#include "kernels/gemm/input_values.h"'
+check "kernels/core including from kernels/common is found" planted kernels/core/op.h '#include "kernels/common/norm/rms.h"'
+check "the engine including from a family is found" planted engine/cases.h '#include "kernels/gemm/input_values.h"'
+check "an include that does not name its module is found" planted base/err.h '#include "buf.h"'
 check "a header that does not come first is found" planted base/buf.c '#include "base/arena.h"'
 echo "1..$((passed + failed))"
 [ "$failed" = 0 ]

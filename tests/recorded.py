@@ -1,7 +1,8 @@
-"""What tools/record_signatures.py recorded of the libraries' functions, for the tests that hold calls against it.
+"""recorded.py - reads the signatures of libraries' functions that tools/record_signatures.py recorded, for tests that
+check calls against them.
 
-The record is {library: {"version", "signatures": {"module:name": {"takes": "(x, eps=None)", "asked_by": [who]}}}}; a
-method is "module:Class.method", without its self, and "module:Class" is what the constructor takes.
+The record is {library: {"version", "signatures": {"module:name": {"takes": "(x, eps=None)", "asked_by": [who]}}}}. A
+method is "module:Class.method", without self, and "module:Class" has the parameters of the constructor.
 """
 
 import inspect
@@ -9,7 +10,7 @@ import json
 import pathlib
 
 PATH = pathlib.Path(__file__).resolve().parent / "data/signatures.json"
-ASKERS = {"generated", "providers"}
+ASKERS = {"providers"}
 
 
 def load(path=PATH):
@@ -17,18 +18,18 @@ def load(path=PATH):
 
 
 def asked_by(asker, record):
-    """{"library version": {"module:name": what it takes}} of what this one asks for."""
+    """Returns {"library version": {"module:name": parameters}} with the functions that this caller uses."""
     return {
         f"{library} {entry['version']}": {
-            name: told["takes"] for name, told in entry["signatures"].items() if asker in told["asked_by"]
+            name: function["takes"] for name, function in entry["signatures"].items() if asker in function["asked_by"]
         }
         for library, entry in record.items()
     }
 
 
 def unasked(record):
-    """Names that no test would look at."""
-    every = ((name, told["asked_by"]) for entry in record.values() for name, told in entry["signatures"].items())
+    """Returns the recorded names that no test checks."""
+    every = ((name, function["asked_by"]) for entry in record.values() for name, function in entry["signatures"].items())
     return sorted(name for name, askers in every if not askers or not ASKERS.issuperset(askers))
 
 
@@ -39,30 +40,31 @@ def signature(takes):
 
 
 def changed(record, name, parameter=None, instead=None):
-    """A copy without this function, or without this parameter of it, or with another name for it, wherever it is recorded."""
+    """Copies the record and removes a function, or removes or renames one of its parameters, in every library that has
+    the function."""
     copy, hits = json.loads(json.dumps(record)), 0
     for entry in copy.values():
-        told = entry["signatures"].get(name)
-        if told is None:
+        function = entry["signatures"].get(name)
+        if function is None:
             continue
         hits += 1
         if parameter is None:
             del entry["signatures"][name]
             continue
-        before = signature(told["takes"])
+        before = signature(function["takes"])
         assert parameter in before.parameters, (name, parameter)
         after = [
             one.replace(name=instead) if one.name == parameter else one
             for one in before.parameters.values()
             if one.name != parameter or instead
         ]
-        told["takes"] = str(before.replace(parameters=after))
+        function["takes"] = str(before.replace(parameters=after))
     assert hits, name
     return copy
 
 
 def one_more(record, library, name, *askers):
-    """A copy in which a library has one more function."""
+    """Copies the record and adds a function to a library."""
     copy = json.loads(json.dumps(record))
     copy[library]["signatures"][name] = {"takes": "(x)", "asked_by": list(askers)}
     return copy

@@ -1,15 +1,18 @@
-"""Random edits under a running watcher; at its end its verdicts and its generated files are those of a cold run:
+"""soak.py - edits a dataset at random while a watcher runs; at the end the watcher's verdicts and generated files must
+equal those of a run without a cache:
 
     python3 tests/soak.py BUILD MINUTES [SEED]
 
-Saves right and wrong references, comments, halves of files; deletes, renames, swaps, recreates; moves whole folders away and
-back, replaces them by links; adds and removes workload lines; deletes generated files; sometimes in bursts, sometimes while
-a run is under way. Now and then nothing is done for a moment, and the generated files have to be what `generate` makes: later
-updates would make good for one that was left out. At the end the watcher is left to
-finish. Then, with `verify` and `generate` of a copy of the tree that
-has no cache, are compared: what it told last of each definition, with the cases that did not pass; every verdict that it
-stored, with constants, figures and worst places; and, once what does not parse has been mended (it keeps its old class until
-then), the generated files byte for byte. Prints the seed first, so that a failure can be played again.
+Saves correct and wrong references, comments and half files; deletes, renames, swaps and recreates definitions; moves
+whole folders away and back, or replaces them by links; adds and removes workload lines; deletes generated files. Some
+edits come in bursts, some while a run is in progress. From time to time the edits stop, and the generated files must
+equal the output of `generate`. A check only at the end would miss an omitted update that a later one repairs.
+
+At the end the watcher may finish. Then `verify` and `generate` run on a copy of the tree without a cache, and three
+things are compared: the watcher's last report on each definition, with the cases that did not pass; every verdict that
+the watcher stored, with its constants, figures and worst places; and the generated files, byte for byte, after
+definitions that do not parse have been repaired (until then they keep their old class). Prints the seed first, so that
+a failure can be repeated.
 """
 import json
 import os
@@ -36,7 +39,7 @@ REST_EVERY = 15  # seconds
 
 
 class Tree:
-    """A dataset, and the ways to spoil it."""
+    """A dataset, and the edits that change or break it."""
 
     def __init__(self, root, chance):
         self.root, self.chance, self.number = root, chance, 0
@@ -124,14 +127,15 @@ class Tree:
         os.unlink(self.at("tests", "references", f"test_{self.chance.choice(OPS)}.py"))
 
     def mend(self, names):
-        """Definitions that do not parse, written whole; wherever the folder is, with the name of its op_type."""
+        """Rewrites definitions that do not parse as complete files with the op_type of their folder, if the folder
+        exists."""
         for op, name in (name.split("/") for name in names):
             if os.path.isdir(self.at("definitions", op)):
                 with open(self.path(op, name), "w") as out:
                     out.write(self.text(op, name))
 
     def save(self):
-        """One definition, there or not, where there is a folder for it."""
+        """Edits one definition, whether it exists or not, if the definition's folder exists."""
         for op in [op for op in OPS if os.path.isdir(self.at("definitions", op))][:1]:
             self.write(op, "norm_0")
 
@@ -144,7 +148,7 @@ class Tree:
         try:
             doing()
         except OSError:
-            pass  # the folder is away, the file is gone: nothing was done
+            pass  # the folder or the file is moved away at the moment, so the edit does nothing
 
 
 def listen(watch, state, heard):
@@ -163,12 +167,12 @@ def quiet(heard, seconds):
         time.sleep(.1)
 
 
-# What differs between two runs of the same: how long it took, when it was, and whether it was remembered.
+# Members that differ between two runs with the same result: the duration, the time, and whether the verdict was stored.
 VOLATILE = {"seconds", "time", "cached", "kept", "why", "cases_run", "cases_cached", "batch", "event", "changed"}
 
 
 def lasting(value):
-    """A value of JSON without what is volatile."""
+    """Returns the JSON value without the members that VOLATILE lists."""
     if isinstance(value, dict):
         return {key: lasting(one) for key, one in value.items() if key not in VOLATILE}
     return [lasting(one) for one in value] if isinstance(value, list) else value
@@ -179,7 +183,8 @@ def by_name(report):
 
 
 def last_words(said):
-    """Of a verdict that was told, and of one of `verify`, what both have: cases are those that did not pass."""
+    """Returns the members that a watcher's event and a result of `verify` have in common; of the cases, those that did
+    not pass."""
     words = {key: said[key] for key in ("status", "reason", "message")}
     words["cases"] = [lasting(case) for case in said["cases"] if case["status"] != "passed"]
     return words
@@ -202,19 +207,20 @@ def run_json(command):
 
 
 def copy_of(tree, to):
-    """The tree without a cache and without generated files; folders that are away come along, as links lead there."""
+    """Copies the tree without its cache and its generated files, and with the folders that are moved away, because
+    links may lead there."""
     shutil.copytree(tree.root, to, symlinks=True, ignore=shutil.ignore_patterns(".reftest", "tests"))
     return to
 
 
 def compare(build, tree, work, state, options):
-    """What is wrong, by kind."""
+    """Errors found, by kind."""
     binary = os.path.join(build, "reftest")
     cold_root = copy_of(tree, os.path.join(work, "cold"))
     cold = by_name(run_json([binary, "--root", cold_root, "verify", "--format", "json", *options]))
     kept = by_name(run_json([binary, "--root", tree.root, "verify", "--cached-only", "--format", "json", *options]))
-    told = {name: last_words(said) for name, said in state.items()}
-    return cold, {"told": differing(told, {name: last_words(said) for name, said in cold.items()}),
+    reported = {name: last_words(said) for name, said in state.items()}
+    return cold, {"reported": differing(reported, {name: last_words(said) for name, said in cold.items()}),
                   "stored": differing(kept, cold)}
 
 
@@ -229,10 +235,10 @@ def compare_files(build, tree, work):
 
 
 def rest(build, tree, work, state, heard):
-    """How many files are generated, and those that are not what `generate` makes of the tree as it rests. What does not parse is
-    mended before; the last that happens is a save: a generated file that is deleted has everything looked at again, which would
-    make good for an update that was left out."""
-    for patience in (2, 6):  # a long run may be silent for a while
+    """Returns the number of generated files, and those that differ from the output of `generate` while the tree rests.
+    Definitions that do not parse are repaired first. The last edit is a save and not the deletion of a generated file:
+    after a deletion the watcher checks all files again, which would repair an omission."""
+    for patience in (2, 6):  # a long run may print nothing for a while
         quiet(heard, patience)
         tree.mend([name for name, said in dict(state).items() if said["status"] == "invalid"])
         quiet(heard, patience)
@@ -283,7 +289,7 @@ def main():
                 out.writelines(heard[1:])
             sys.exit(f"soak: FAILED: (watch, cold run) of {wrong}, watch ended with {watch.returncode};"
                      " its events are in soak.log")
-        print("soak: what the watcher told last, what it stored and what it generated are those of a cold run")
+        print("soak: the watcher's last reports, its verdicts and its generated files are those of a run without a cache")
 
 
 main()

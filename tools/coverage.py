@@ -1,16 +1,22 @@
 #!/usr/bin/env python3
-"""Which lines and branches of each op family's oracle the default cases reach (make coverage builds what this runs).
+"""coverage - reports which lines and branches of each op family's oracle the default cases reach (`make coverage`
+builds the instrumented programs and runs this script).
 
     tools/coverage.py BUILD [--read] [--write] [FAMILY...]
 
-BUILD/tests/coverage/oracles runs the cases of each family in a process of its own, with gcov's counters. What is looked at
-are the functions that the family's oracle, judge and weigh name, and what these name in their turn; not checks of
-what workloads bring, not what its match reaches as well (how a definition is read), not what all families have (formats of numbers, memory), and not what handles errors: a statement that sets the sentence of one or
-returns -1, and the branch that leads there. tests/coverage/explained.tsv has, for each line that is not reached or has
-branches that are not, the reason; a line without one, and a reason whose line is reached, are printed and make the exit
-code 1.
+BUILD/tests/coverage/oracles runs the cases of each op family in a separate process, with gcov's counters. The report
+covers the functions that the family's oracle, judge and weigh use, directly or through other functions. The report
+leaves out:
 
---read takes what the last run counted, --write writes the tables of docs/coverage.md."""
+- checks of workload inputs
+- code that the family's match function also reaches (parsing of definitions)
+- code that all families share (number formats, memory)
+- error handling: statements that set an error message or return -1, and the branches that lead to them
+
+tests/coverage/explained.tsv gives a reason for each line that is not reached, or of which a branch is not reached. If
+such a line has no reason, or a line with a reason is reached, the script prints the line and exits with status 1.
+
+--read uses the counters of the last run; --write writes the tables of docs/coverage.md."""
 
 import collections
 import json
@@ -26,10 +32,10 @@ EXPLAINED = ROOT / "tests/coverage/explained.tsv"
 PAGE = ROOT / "docs/coverage.md"
 MARK = "<!-- written by tools/coverage.py --write -->\n"
 JUDGED = ("oracle", "judge", "weigh")
-WORD = re.compile(r"(?<![\w.>])[A-Za-z_]\w*")  # members of structs aside
-# What all families have: formats of numbers, memory, tensors that workloads bring. Unit tests hold these.
-COMMON = re.compile(r"kernels/(number|memory|check|inputs|ops|op|wide|compare|rows)\.[ch]$")
-CHECKS = re.compile(r"(^|_)check(_|$)")  # of what workloads bring
+WORD = re.compile(r"(?<![\w.>])[A-Za-z_]\w*")  # a name that is no member of a struct
+# Code that all op families share (number formats, memory, tensors from workloads); unit tests cover it.
+COMMON = re.compile(r"kernels/core/(dtype_convert|memory|input_check|generator|ops|op|wide|compare|rows)\.[ch]$")
+CHECKS = re.compile(r"(^|_)check(_|$)")  # functions that check workload inputs
 FAILS = re.compile(r"\berr_set\(|return -1;|\bdie_no_memory\(")
 
 
@@ -38,7 +44,8 @@ def fail(text):
 
 
 def run_cases(build, family):
-    """Counts into BUILD/families/FAMILY/…, beside links to the notes that gcov reads along with them."""
+    """Runs the cases of an op family. Writes gcov's counters to BUILD/families/FAMILY/…, beside links to gcov's notes
+    files."""
     folder = build / "families" / family
     shutil.rmtree(folder, ignore_errors=True)
     strip = len((ROOT / build).resolve().parts) - 1
@@ -49,7 +56,8 @@ def run_cases(build, family):
 
 
 def read_counts(build, family):
-    """By source file below kernels/: gcov's functions and lines, those of a header summed over who includes it."""
+    """Returns gcov's functions and lines for each source file below kernels/. The counters of a header are summed over
+    all files that include it."""
     folder = build / "families" / family
     functions, lines = {}, {}
     for counts in sorted(folder.glob("obj/kernels/**/*.gcda")):
@@ -78,8 +86,8 @@ def uncommented(path):
 
 
 class Names:
-    """What the functions and tables of kernels/ name. A name means what stands in the same file, else in a header or
-    wherever it is not static."""
+    """The names that the functions and tables of kernels/ use, and where each name is defined: in the same file, else
+    in a header, else in another file without `static`."""
 
     def __init__(self, functions, family):
         self.text, self.words = {}, {}
@@ -124,7 +132,7 @@ def judged_functions(names, family):
 
 
 def failing_lines(text, start, end):
-    """Lines of a function that handle an error, and those of the conditions that lead there."""
+    """Returns the lines of a function that handle errors, including the conditions that lead to error handling."""
     failing, statement, first = set(), "", start
     for number in range(start, end + 1):
         line = text[number - 1].strip()
@@ -150,7 +158,8 @@ def failing_lines(text, start, end):
 
 
 def report(names, functions, lines, family):
-    """By (path, function, line) of what is looked at: how often each of its branches ran, after how often it did."""
+    """Returns a dict of the code that the report covers, from (path, function, line) to the execution count of the line
+    and the counts of its branches."""
     failing = {key: failing_lines(names.text[key[0]], *functions[key])
                for key in judged_functions(names, family) if key in functions}
     return {key: [count] + branches for key, (count, branches) in lines.items()
@@ -163,14 +172,19 @@ def totals_of(lines):
     return sum(ran), len(ran), sum(branches), len(branches)
 
 
+def is_shared(path):
+    return path.startswith(("kernels/core/", "kernels/common/"))
+
+
 def left_of(family, reports):
-    """(path, function, line, what is reached as a row of 0 and 1, or - for a line that never runs, and whether other families
-    that share the code reach the rest)."""
+    """Yields (path, function, line, branches, shared) for each line that never runs or of which a branch is not
+    reached. `branches` has a 1 for each reached branch and a 0 for each other branch, or is "-" if the line never runs.
+    `shared` is true if other op families that share the code reach what this family does not."""
     left = []
     for key, counts in sorted(reports[family].items()):
         if all(counts):
             continue
-        shared = "/" not in key[0].removeprefix("kernels/")
+        shared = is_shared(key[0])
         others = [other[key] for other in reports.values() if shared and len(other.get(key, [])) == len(counts)]
         elsewhere = shared and all(any(other[i] for other in others) for i in range(len(counts)))
         left.append((*key, "".join("01"[count > 0] for count in counts[1:]) if counts[0] else "-", elsewhere))
@@ -215,7 +229,7 @@ def main():
         print(f"{family}: {totals[0]} of {totals[1]} lines, {totals[2]} of {totals[3]} branches")
         for path, function, number, reached, elsewhere in left_of(family, reports):
             text = (ROOT / path).read_text().split("\n")[number - 1].strip()
-            key = ("*" if "/" not in path.removeprefix("kernels/") else family, path, function, text)
+            key = ("*" if is_shared(path) else family, path, function, text)
             if elsewhere:
                 kinds["in other families"] += 1
             elif key in explained:

@@ -1,16 +1,20 @@
 #!/usr/bin/env python3
-"""Records how the libraries that reftest calls are to be called, out of their wheels, nothing of which is run:
+"""record_signatures - records the signatures of the library functions that the tables in python/libraries/ call. The
+signatures are read from the libraries' wheels, without running any of their code, and written to
+tests/data/signatures.json:
 
     pip download --no-deps -d DIR flashinfer-python fla-core sglang sglang-kernel sgl-kernel
     tools/record_signatures.py DIR/*.whl
 
-into tests/data/signatures.json: of each library its version, and of the functions and classes named below the parameters
-and who asks for them: "generated", the templates of generated tests (held by tests/generated/signatures.py), or
-"providers", the tables in workers/providers/ (held by tests/providers.py). What was recorded of a library before is
-replaced; other libraries stay. What differs in the record then is what changed in the API. A name that a library lacks is
-told and left out where generated tests alone ask for it, which ask whether it is there; a table's ends the recording.
-Parameters that stand behind a name here are taken on trust, for the source does not show them (**words, a class that its
-module puts together as it is imported); that there is such a name is looked up.
+tests/data/signatures.json contains the version of each library, and for each function and class in NAMES its parameters
+and its callers ("providers": the tables in python/libraries/, which tests/providers.py checks against this record). The
+record of a library whose wheel is given is replaced; the records of other libraries are kept. If a record changes, the
+library's API has changed. If a wheel lacks a name of NAMES, the script fails. If the name is marked "optional", the
+script only reports and omits it, because the table checks whether the library has the name. Some parameters cannot be
+read from the source (**words, a class that is created at import). NAMES gives them after the name; they are recorded as
+written, and only the existence of the name is checked.
+
+If a table calls a new function, add the function to NAMES.
 """
 
 import ast
@@ -21,94 +25,86 @@ import zipfile
 
 RECORD = pathlib.Path(__file__).resolve().parents[1] / "tests/data/signatures.json"
 NAMES = """
-    fla.modules.norm.layernorm:rms_norm  generated
+    fla.modules.norm.layernorm:rms_norm  providers
     fla.ops.delta_rule.naive:delta_rule_recurrence  providers
-    fla.ops.delta_rule:chunk_delta_rule  generated providers
-    fla.ops.delta_rule:fused_recurrent_delta_rule  generated providers
+    fla.ops.delta_rule:chunk_delta_rule  providers
+    fla.ops.delta_rule:fused_recurrent_delta_rule  providers
     fla.ops.gated_delta_rule.naive:naive_recurrent_gated_delta_rule  providers
-    fla.ops.gated_delta_rule:chunk_gated_delta_rule  generated providers
-    fla.ops.gated_delta_rule:fused_recurrent_gated_delta_rule  generated providers
+    fla.ops.gated_delta_rule:chunk_gated_delta_rule  providers
+    fla.ops.gated_delta_rule:fused_recurrent_gated_delta_rule  providers
     fla.ops.gla.naive:naive_recurrent_gla  providers
-    fla.ops.gla:chunk_gla  generated providers
-    fla.ops.gla:fused_recurrent_gla  generated providers
+    fla.ops.gla:chunk_gla  providers
+    fla.ops.gla:fused_recurrent_gla  providers
     fla.ops.kda.gate:naive_kda_gate  providers
     fla.ops.kda.gate:naive_kda_lowerbound_gate  providers
     fla.ops.kda.naive:naive_recurrent_kda  providers
-    fla.ops.kda:chunk_kda  generated providers
-    fla.ops.kda:fused_recurrent_kda  generated providers
+    fla.ops.kda:chunk_kda  providers
+    fla.ops.kda:fused_recurrent_kda  providers
     fla.ops.simple_gla.naive:naive_recurrent_simple_gla  providers
-    fla.ops.simple_gla:chunk_simple_gla  generated providers
-    fla.ops.simple_gla:fused_recurrent_simple_gla  generated providers
-    flashinfer.activation:gelu_and_mul  generated providers
-    flashinfer.activation:gelu_tanh_and_mul  generated providers
-    flashinfer.activation:silu_and_mul  generated providers
-    flashinfer.cascade:merge_state  generated providers
-    flashinfer.cascade:merge_state_in_place  generated providers
-    flashinfer.cascade:merge_states  generated providers
-    flashinfer.fused_moe:cutlass_fused_moe  generated providers
+    fla.ops.simple_gla:chunk_simple_gla  providers
+    fla.ops.simple_gla:fused_recurrent_simple_gla  providers
+    flashinfer.activation:gelu_and_mul  providers
+    flashinfer.activation:gelu_tanh_and_mul  providers
+    flashinfer.activation:silu_and_mul  providers
+    flashinfer.cascade:merge_state  providers
+    flashinfer.cascade:merge_state_in_place  providers
+    flashinfer.cascade:merge_states  providers
+    flashinfer.fused_moe:cutlass_fused_moe  providers
     flashinfer.fused_moe:fused_topk_deepseek  providers
-    flashinfer.fused_moe:trtllm_fp8_block_scale_moe  generated
-    flashinfer.gdn_decode:gated_delta_rule_decode_pretranspose  generated providers
-    flashinfer.gdn_decode:gated_delta_rule_mtp  generated providers
-    flashinfer.gdn_prefill:chunk_gated_delta_rule  generated providers
+    flashinfer.fused_moe:trtllm_fp8_block_scale_moe  providers
+    flashinfer.gdn_decode:gated_delta_rule_decode_pretranspose  providers
+    flashinfer.gdn_decode:gated_delta_rule_mtp  providers
+    flashinfer.gdn_prefill:chunk_gated_delta_rule  providers
     flashinfer.jit.core:JitSpec.build_and_load  providers
-    flashinfer.mamba:selective_state_update  generated providers
-    flashinfer.mla:BatchMLAPagedAttentionWrapper  generated providers
-    flashinfer.norm:fused_add_rmsnorm  generated providers
-    flashinfer.norm:gemma_fused_add_rmsnorm  generated providers
-    flashinfer.norm:gemma_rmsnorm  generated providers
-    flashinfer.norm:layernorm  generated providers
-    flashinfer.norm:rmsnorm  generated providers
-    flashinfer.page:append_paged_kv_cache  generated providers
-    flashinfer.page:append_paged_mla_kv_cache  generated providers
-    flashinfer.rope:apply_llama31_rope_pos_ids  generated providers
-    flashinfer.rope:apply_rope_pos_ids  generated providers
+    flashinfer.mamba:selective_state_update  providers
+    flashinfer.mla:BatchMLAPagedAttentionWrapper  providers
+    flashinfer.norm:fused_add_rmsnorm  providers
+    flashinfer.norm:gemma_fused_add_rmsnorm  providers
+    flashinfer.norm:gemma_rmsnorm  providers
+    flashinfer.norm:layernorm  providers
+    flashinfer.norm:rmsnorm  providers
+    flashinfer.page:append_paged_kv_cache  providers
+    flashinfer.page:append_paged_mla_kv_cache  providers
+    flashinfer.quantization:per_token_group_quant_8bit  providers
+    flashinfer.rope:apply_llama31_rope_pos_ids  providers
+    flashinfer.rope:apply_rope_pos_ids  providers
     flashinfer.rope:apply_rope_with_cos_sin_cache  providers
-    flashinfer.rope:apply_rope_with_cos_sin_cache_inplace  generated
-    flashinfer.sampling:min_p_sampling_from_probs  generated providers
-    flashinfer.sampling:sampling_from_probs  generated providers
-    flashinfer.sampling:softmax  generated providers
+    flashinfer.sampling:min_p_sampling_from_probs  providers
+    flashinfer.sampling:sampling_from_probs  providers
+    flashinfer.sampling:softmax  providers
     flashinfer.sampling:top_k_mask_logits  providers
-    flashinfer.sampling:top_k_renorm_probs  generated providers
-    flashinfer.sampling:top_k_sampling_from_probs  generated providers
-    flashinfer.sampling:top_k_top_p_sampling_from_probs  generated providers
-    flashinfer.sampling:top_p_renorm_probs  generated providers
-    flashinfer.sampling:top_p_sampling_from_probs  generated providers
-    flashinfer:BatchDecodeWithPagedKVCacheWrapper  generated providers
-    flashinfer:BatchPrefillWithPagedKVCacheWrapper  generated providers
-    flashinfer:BatchPrefillWithRaggedKVCacheWrapper  generated providers
-    sgl_kernel.flash_attn:flash_attn_varlen_func  generated providers
-    sgl_kernel.flash_attn:flash_attn_with_kvcache  generated providers
-    sgl_kernel.flash_mla:flash_mla_sparse_fwd  generated
+    flashinfer.sampling:top_k_renorm_probs  providers
+    flashinfer.sampling:top_k_sampling_from_probs  providers
+    flashinfer.sampling:top_k_top_p_sampling_from_probs  providers
+    flashinfer.sampling:top_p_renorm_probs  providers
+    flashinfer.sampling:top_p_sampling_from_probs  providers
+    flashinfer:BatchDecodeWithPagedKVCacheWrapper  providers
+    flashinfer:BatchPrefillWithPagedKVCacheWrapper  providers
+    flashinfer:BatchPrefillWithRaggedKVCacheWrapper  providers
+    sgl_kernel.flash_attn:flash_attn_varlen_func  providers
+    sgl_kernel.flash_attn:flash_attn_with_kvcache  providers
+    sgl_kernel.flash_mla:flash_mla_sparse_fwd  providers
     sgl_kernel.sampling:top_k_renorm_probs  providers
     sgl_kernel.sampling:top_p_renorm_probs  providers
-    sgl_kernel:apply_rope_with_cos_sin_cache_inplace  generated
-    sgl_kernel:fused_add_rmsnorm  generated providers
-    sgl_kernel:gelu_and_mul  generated providers
-    sgl_kernel:gelu_tanh_and_mul  generated providers
-    sgl_kernel:gemma_fused_add_rmsnorm  generated providers
-    sgl_kernel:gemma_rmsnorm  generated providers
-    sgl_kernel:merge_state  generated
-    sgl_kernel:merge_state_v2  generated providers
-    sgl_kernel:min_p_sampling_from_probs  generated
-    sgl_kernel:rmsnorm  generated providers
-    sgl_kernel:silu_and_mul  generated providers
-    sgl_kernel:top_k_renorm_prob  generated
-    sgl_kernel:top_k_top_p_sampling_from_probs  generated
-    sgl_kernel:top_p_renorm_prob  generated
-    sgl_kernel:top_p_sampling_from_probs  generated
-    sglang.kernels.ops.attention.linear.fused_sigmoid_gating_recurrent:fused_sigmoid_gating_delta_rule_update  generated providers
-    sglang.kernels.ops.mamba.triton_ops.mamba_ssm:selective_state_update  generated providers
-    sglang.srt.layers.moe.moe_runner.base:MoeRunnerConfig  generated
-    sglang.srt.layers.moe.moe_runner.triton_utils.fused_moe:fused_experts  generated
+    sgl_kernel:apply_rope_with_cos_sin_cache_inplace  providers optional
+    sgl_kernel:fused_add_rmsnorm  providers
+    sgl_kernel:gelu_and_mul  providers
+    sgl_kernel:gelu_tanh_and_mul  providers
+    sgl_kernel:gemma_fused_add_rmsnorm  providers
+    sgl_kernel:gemma_rmsnorm  providers
+    sgl_kernel:merge_state_v2  providers
+    sgl_kernel:rmsnorm  providers
+    sgl_kernel:silu_and_mul  providers
+    sglang.kernels.ops.attention.linear.fused_sigmoid_gating_recurrent:fused_sigmoid_gating_delta_rule_update  providers
+    sglang.kernels.ops.mamba.triton_ops.mamba_ssm:selective_state_update  providers
+    sglang.kernels.ops.quantization.fp8_kernel:sglang_per_token_group_quant_fp8  providers
     sglang.srt.layers.moe.moe_runner.triton_utils.fused_moe:fused_experts_impl  providers
-    sglang.srt.layers.moe.topk:StandardTopKOutput  generated
-    sglang.srt.runtime_context:ParallelContext.override(*,tp_group)  generated providers
-    sglang.srt.runtime_context:RuntimeContext.is_config_namespace_published  generated providers
-    sglang.srt.runtime_context:RuntimeContext.set_server_args  generated providers
-    sglang.srt.runtime_context:get_context  generated providers
-    sglang.srt.runtime_context:get_parallel  generated providers
-    sglang.srt.server_args:ServerArgs(*,model_path)  generated providers
+    sglang.srt.runtime_context:ParallelContext.override(*,tp_group)  providers
+    sglang.srt.runtime_context:RuntimeContext.is_config_namespace_published  providers
+    sglang.srt.runtime_context:RuntimeContext.set_server_args  providers
+    sglang.srt.runtime_context:get_context  providers
+    sglang.srt.runtime_context:get_parallel  providers
+    sglang.srt.server_args:ServerArgs(*,model_path)  providers
 """.strip()
 
 
@@ -120,7 +116,7 @@ class Wheel:
         self.trees = {}
 
     def source(self, module):
-        """Syntax tree of a module and whether it is a package; None: the wheel has none of that name."""
+        """Returns the syntax tree of a module, and whether it is a package; None: the wheel has no such module."""
         if module not in self.trees:
             stem = module.replace(".", "/")
             found = [path for path in (f"{stem}/__init__.py", f"{stem}.py") if path in self.files]
@@ -129,7 +125,8 @@ class Wheel:
         return self.trees[module]
 
     def find(self, module, name, seen=()):
-        """The definition of a name of a module, through what it imports; the last one wins, as in Python."""
+        """Finds the definition of a name in a module, also through its imports. The last definition counts, as in
+        Python."""
         tree, package = self.source(module)
         if tree is None or (module, name) in seen:
             return None
@@ -157,7 +154,7 @@ class Wheel:
 
 
 def statements(body):
-    """Those that a module runs, however deep in its conditions."""
+    """Yields the statements of a module's top level, including those inside conditions."""
     for node in body:
         yield node
         for part in ("body", "orelse", "finalbody", "handlers"):
@@ -166,7 +163,7 @@ def statements(body):
 
 
 def parameters(function, method):
-    """Names and kinds as Python writes them; every default is "None"."""
+    """Returns the parameters in Python's syntax, except that every default value is written as "None"."""
     a = function.args
     plain = [*a.posonlyargs, *a.args]
     defaults = [False] * (len(plain) - len(a.defaults)) + [True] * len(a.defaults)
@@ -181,13 +178,14 @@ def parameters(function, method):
 
 def methods_of(node):
     methods = {part.name: part for part in node.body if isinstance(part, ast.FunctionDef)}
-    if "_plan_impl" in methods:  # what takes the keywords that a plan(…, **kwargs) hands on
+    if "_plan_impl" in methods:  # plan(…, **kwargs) passes its keywords to this method
         methods["plan"] = methods["_plan_impl"]
     return methods
 
 
 def signatures(name, node):
-    """Of a function; of a class and its plan and run; of a tuple or dataclass by its fields."""
+    """Returns the signatures of a function, of a class with its methods plan and run, or of a tuple or dataclass by its
+    fields."""
     if isinstance(node, ast.FunctionDef):
         return {name: parameters(node, 0)}
     methods = methods_of(node)
@@ -200,18 +198,25 @@ def signatures(name, node):
 
 
 def asked():
-    """{module:name: who asks for it}; a class stands for its plan and run, too."""
-    return {name.partition("(")[0]: askers for name, *askers in map(str.split, NAMES.splitlines())}
+    """Returns {module:name: callers} from NAMES. A class includes its methods plan and run."""
+    return {name.partition("(")[0]: [word for word in words if word != "optional"]
+            for name, *words in map(str.split, NAMES.splitlines())}
+
+
+def optional():
+    """Returns the names that are marked "optional", because some releases lack them."""
+    return {line.split()[0] for line in NAMES.splitlines() if line.endswith(" optional")}
 
 
 def trusted():
-    """{module:name: parameters} of those that the source does not show."""
+    """Returns {module:name: parameters} for the names whose parameters are written in NAMES."""
     names = (line.split()[0] for line in NAMES.splitlines() if "(" in line)
     return {name: ", ".join(words.rstrip(")").split(",")) for name, _, words in (one.partition("(") for one in names)}
 
 
 def look_up(wheel, name):
-    """{module:name: parameters} of a function, of a class or of one method of a class; empty: the wheel has it not."""
+    """Returns {module:name: parameters} of a function, of a class, or of one method of a class; empty if the wheel has
+    no such name."""
     module, _, attribute = name.partition(":")
     owner, _, method = attribute.partition(".")
     node = wheel.find(module, owner)
@@ -230,14 +235,14 @@ def record_of(wheel):
         if name.split(":")[0].split(".")[0] not in packages:
             continue
         here = look_up(wheel, name)
-        if not here and "providers" in askers:
-            sys.exit(f"{wheel.name} {wheel.version}: {name} is not there, and a table in workers/providers calls it")
+        if not here and "providers" in askers and name not in optional():
+            sys.exit(f"{wheel.name} {wheel.version}: {name} is missing, but a table in python/libraries calls it")
         if not here:
             lacks.append(name)
         found |= {key: {"takes": f"({text})", "asked_by": askers} for key, text in here.items()}
     if not found:
-        sys.exit(f"{wheel.name} {wheel.version}: it has nothing that is asked for")
-    print(f"{wheel.name} {wheel.version}: {len(found)} signatures", *(f"; {name} is not there" for name in lacks), sep="")
+        sys.exit(f"{wheel.name} {wheel.version}: it has none of the names")
+    print(f"{wheel.name} {wheel.version}: {len(found)} signatures", *(f"; {name} is missing" for name in lacks), sep="")
     return {"version": wheel.version, "signatures": found}
 
 

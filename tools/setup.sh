@@ -1,13 +1,13 @@
 #!/bin/sh
-# Makes this machine able to build and run reftest, and with --tests to run its tests. Asks nothing, says what it
-# installs, installs only what is missing: a second run finds everything and does nothing.
+# setup - installs the packages that this machine lacks to build and run reftest, and with --tests to run its tests.
+# This script asks no questions, prints which packages it installs, and does nothing if no package is missing.
 #
-#   tools/setup.sh [--tests]     install what is missing
-#   tools/setup.sh --missing     only name what a build lacks (make calls it when a compilation fails); always fails
-#
-# Every need is probed by using it, so what was built from source, or came with another system's packages, counts; only
-# then does the Debian package's name matter. torch is looked up in the interpreter's metadata, for importing it takes
-# two seconds: $REFTEST_PYTHON, else .venv, else python3, which is the order in which reftest itself looks.
+#   tools/setup.sh [--tests]     installs the missing packages
+#   tools/setup.sh --missing     only lists the packages that a build lacks, and always fails (make calls it when a
+#                                compilation fails)
+# The script tests whether each program or library works, wherever it was installed from. The names of Debian packages
+# are only used to install missing ones. torch is looked up in the interpreter's metadata, because importing torch takes
+# two seconds. The interpreter is $REFTEST_PYTHON, else .venv, else python3, as in reftest itself.
 set -eu
 cd "$(dirname "$0")/.."
 mode=${1:-}
@@ -20,24 +20,24 @@ fail() {
 	exit 1
 }
 
-# need PACKAGE COMMAND…: the package is missing unless the command succeeds
+# need PACKAGE COMMAND…: adds the package to the missing packages unless the command succeeds
 need() {
 	package=$1
 	shift
 	"$@" >/dev/null 2>&1 || missing="$missing $package"
 }
 
-# wish PACKAGE COMMAND…: the same of what is well to have: a build leaves out what needs it
+# wish PACKAGE COMMAND…: adds an optional package to the list of missing optional packages, unless the command succeeds
 wish() {
 	package=$1
 	shift
 	"$@" >/dev/null 2>&1 || wished="$wished $package"
 }
 
-# there COMMAND: also where daemons lie
+# there COMMAND: succeeds if the command is on PATH or in the directories of daemons (sbin)
 there() { PATH=$PATH:/usr/sbin:/sbin command -v "$1"; }
 
-# links HEADER FLAG…: does a C program that includes the header compile and link?
+# links HEADER FLAG…: succeeds if a C program that includes the header compiles and links
 links() {
 	printf '#include <%s>\nint main(void) { return 0; }\n' "$1" >"$scratch/probe.c"
 	shift
@@ -90,7 +90,7 @@ find_missing() {
 		need git command -v git
 		missing="$missing$wished"
 		wished=
-		# Shared caches and shards are tested with the real servers, each begun and ended by its test.
+		# The tests of shared caches and shards start and stop real servers.
 		need redis-server there redis-server
 		need redis-tools there redis-cli
 		need apache2-bin there apache2
@@ -99,7 +99,7 @@ find_missing() {
 		need slurmctld there slurmctld
 		need slurmd there slurmd
 		need slurm-client there sbatch
-		[ ! -c /dev/fuse ] || need bindfs command -v bindfs # a filesystem that inotify cannot see
+		[ ! -c /dev/fuse ] || need bindfs command -v bindfs # makes a filesystem on which inotify reports nothing
 		tests_ready || [ -x .venv-tests/bin/python ] || need python3-venv python3 -c 'import venv, ensurepip'
 	fi
 	if ! python_ready; then
@@ -111,7 +111,7 @@ find_missing() {
 python_ready() {
 	if [ -n "${REFTEST_PYTHON:-}" ]; then
 		has_torch "$REFTEST_PYTHON" ||
-			fail "REFTEST_PYTHON=$REFTEST_PYTHON has no torch of 2.4 or newer: install one there, or unset the variable."
+			fail "REFTEST_PYTHON=$REFTEST_PYTHON has no torch 2.4 or newer: install it there, or unset the variable."
 	elif [ -e .venv ]; then
 		has_torch .venv/bin/python
 	else
@@ -119,8 +119,8 @@ python_ready() {
 	fi
 }
 
-# pytest and ruff, with which generated pytest files are tested; pre-commit for the hooks; fla, of which importing all would
-# take a GPU's packages.
+# tests_ready: succeeds if .venv-tests has all packages: pytest and ruff test the generated pytest files, pre-commit
+# tests the hooks, fla is a ground truth. fla is not imported as a whole, because that would require packages for GPUs.
 tests_ready() {
 	[ -x .venv-tests/bin/ruff ] && [ -x .venv-tests/bin/pre-commit ] &&
 		.venv-tests/bin/python -c 'import pytest, einops, fla, importlib.util as u
@@ -130,17 +130,17 @@ assert u.find_spec("triton")' 2>/dev/null
 install_test_tools() {
 	say "installing into .venv-tests with pip: $(grep -v '^#' requirements-tests.txt | tr '\n' ' ')"
 	.venv-tests/bin/python -c '' 2>/dev/null || python3 -m venv --clear .venv-tests ||
-		fail "python3 could not make a virtual environment in .venv-tests; its words are above."
+		fail "python3 could not create a virtual environment in .venv-tests; its messages are above."
 	.venv-tests/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-tests.txt ||
-		fail "pip could not install what requirements-tests.txt names; its words are above."
+		fail "pip could not install the packages in requirements-tests.txt; its messages are above."
 }
 
-# Can packages be installed without a question?
+# may_install: succeeds if packages can be installed without a password prompt
 may_install() { command -v apt-get && { [ "$(id -u)" = 0 ] || sudo -n true; }; }
 
 install_packages() {
 	command -v apt-get >/dev/null 2>&1 ||
-		fail "there is no apt-get here. Please install what Debian calls$missing, then run this again."
+		fail "apt-get is missing. Please install the equivalents of these Debian packages, then run this again:$missing"
 	if [ "$(id -u)" = 0 ]; then
 		as_root=env
 	elif sudo -n true 2>/dev/null; then
@@ -151,17 +151,17 @@ install_packages() {
 	say "installing with apt-get (a minute or two):$missing"
 	# shellcheck disable=SC2086 # a list of words
 	{
-		$as_root DEBIAN_FRONTEND=noninteractive apt-get update -q || true # the lists at hand may do
+		$as_root DEBIAN_FRONTEND=noninteractive apt-get update -q || true # the existing lists may be sufficient
 		$as_root DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends \
 			-o DPkg::Lock::Timeout=300 $missing
 	} </dev/null >"$scratch/apt.log" 2>&1 || {
 		tail -n 30 "$scratch/apt.log" >&2
-		fail "apt-get could not install$missing; the end of what it said is above."
+		fail "apt-get could not install$missing; the end of its output is above."
 	}
 }
 
-# Without an NVIDIA driver torch's CPU build does, a tenth of the download, if the place that has it can be reached;
-# whoever told pip where to look is obeyed.
+# cpu_index: prints the pip option for torch's CPU build if there is no NVIDIA driver and its index can be reached; the
+# CPU build is a tenth of the download. Prints nothing if the user has pip settings, which take precedence.
 cpu_index() {
 	[ ! -e /proc/driver/nvidia/version ] && [ -z "${PIP_INDEX_URL:-}${PIP_EXTRA_INDEX_URL:-}${PIP_FIND_LINKS:-}" ] ||
 		return 0
@@ -173,28 +173,28 @@ cpu_index() {
 install_torch() {
 	say "installing into .venv with pip: $(grep -v '^#' requirements.txt | tr '\n' ' ')"
 	.venv/bin/python -c '' 2>/dev/null || python3 -m venv --clear .venv ||
-		fail "python3 could not make a virtual environment in .venv; its words are above."
+		fail "python3 could not create a virtual environment in .venv; its messages are above."
 	# shellcheck disable=SC2046 # an option and its value
 	.venv/bin/python -m pip install --quiet --disable-pip-version-check $(cpu_index) -r requirements.txt ||
-		fail "pip could not install what requirements.txt names; its words are above. Any python3 with torch 2.4 or" \
+		fail "pip could not install the packages in requirements.txt; its messages are above. Any python3 with torch 2.4 or" \
 			"newer does as well: put it first on PATH, or name it in REFTEST_PYTHON."
-	has_torch .venv/bin/python || fail ".venv has no usable torch after all: remove .venv and run this again."
+	has_torch .venv/bin/python || fail ".venv still has no usable torch: remove .venv and run this again."
 }
 
 find_missing
 if [ "$mode" = --missing ]; then
-	[ -z "$missing" ] || say "a build needs what Debian calls$missing; \`make verify\` installs it." >&2
+	[ -z "$missing" ] || say "a build needs these Debian packages:$missing; \`make verify\` installs them." >&2
 	exit 1
 fi
 if [ -n "$missing" ] || { [ -n "$wished" ] && may_install; } >/dev/null 2>&1; then
 	missing="$missing$wished"
 	install_packages
 elif [ -n "$wished" ]; then
-	say "left out, and with it shared caches and signed records: what Debian calls$wished"
+	say "not installed, so shared caches and signed records are left out:$wished"
 fi
 case " $missing " in
 *" redis-server "* | *" munge "*)
-	say "where systemd is at work, a redis and a munge have begun with their packages; the tests do not need them:" \
+	say "with systemd, the packages have started redis and munge services, which the tests do not need:" \
 		"sudo systemctl disable --now redis-server munge"
 	;;
 esac

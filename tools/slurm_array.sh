@@ -1,12 +1,13 @@
 #!/bin/sh
-# One shard of `reftest verify` as a task of a Slurm array job (README, "On a cluster").
+# slurm_array - runs one shard of `reftest verify` as a task of a Slurm array job (docs/ci.md, "Slurm").
 #
 #   REFTEST_ROOT=/shared/dataset REFTEST_REMOTE=redis://cache:6379 sbatch --array=1-8 …/slurm_array.sh [OPTION…]
 #
-# Each task works on a copy of the dataset on its node's own disk ($TMPDIR, else /tmp): LMDB's file is not for several
-# machines at once, and a shared filesystem is where several machines meet. Verdicts meet in $REFTEST_REMOTE or, for want of
-# one, as files shard-I-of-N in the folder $REFTEST_EXPORTS, for `reftest cache import`. The options are `verify`'s. The
-# exit code is the shard's: the whole is judged by who merges (verify --cached-only), so let that wait with afterany.
+# Each task works on a copy of the dataset on its node's local disk ($TMPDIR, else /tmp), because LMDB does not support
+# a file that several machines use over a shared filesystem. Verdicts are shared through $REFTEST_REMOTE or, if it is
+# not set, as files shard-I-of-N in the directory $REFTEST_EXPORTS, for `reftest cache import`. The options are those of
+# `verify`. The exit status is that of this shard. To report the results of all shards, submit a second job that runs
+# `verify --cached-only`. Submit it with the dependency afterany, because it must also run if a shard fails.
 #SBATCH --job-name=reftest
 set -eu
 : "${REFTEST_ROOT:?names the dataset}" "${SLURM_ARRAY_TASK_ID:?is set in an array job: sbatch --array=1-N}"

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Makes the safetensors files of the starter dataset, below blob/, the same bytes on every machine.
+"""starter_blobs - writes the safetensors files of the starter dataset to blob/. The files have the same bytes on every
+machine.
 
-    tools/starter_blobs.py            write them
-    tools/starter_blobs.py --check    exit 1 if a file is not what this script makes
+    tools/starter_blobs.py            writes the files
+    tools/starter_blobs.py --check    exits with status 1 if a file differs from this script's output
 
-The tensors are synthetic, but shaped like what is seen in the models that the definitions name, where uniform noise is
-not: a few channels of the residual stream are tens of times larger than the rest, the first token of a sequence larger
-still, and norm weights are positive, uneven, with some channels nearly switched off. Only integer randomness and sums
-are used, no libm, so nothing depends on a platform's last bit.
+The tensors are synthetic, but unlike uniform noise they resemble the tensors of the models that the definitions name. A
+few channels of the residual stream are tens of times larger than the rest, and the first token of a sequence is larger
+still. Norm weights are positive and uneven, with some channels close to zero. The script uses only random integers and
+sums, and no libm, because no bit may depend on the platform.
 """
 
 import json
@@ -36,12 +37,13 @@ FORMATS = {"BF16": bfloat16, "F16": float16, "I32": int32}
 
 
 def bell(source):
-    """Nearly normal with variance 1: the sum of twelve uniforms on [0, 1), less 6."""
+    """Returns a number that is approximately normal with variance 1: the sum of twelve uniform numbers in [0, 1), minus
+    6."""
     return sum(source.getrandbits(20) for _ in range(12)) / 2**20 - 6
 
 
 def residual_stream(source, rows, columns):
-    """Rows of hidden states before a norm; the first row is a sequence's first token."""
+    """Returns rows of hidden states before a norm. The first row is the first token of a sequence."""
     outliers = set(source.sample(range(columns), max(1, columns // 512)))
     scales = [40.0 if column in outliers else 0.5 + source.getrandbits(8) / 256 for column in range(columns)]
     for row in range(rows):
@@ -50,23 +52,23 @@ def residual_stream(source, rows, columns):
 
 
 def norm_weight(source, columns, centre):
-    """One norm's weights; a few channels are close to zero."""
+    """Returns the weights of a norm. A few of them are close to zero."""
     for _ in range(columns):
         uneven = centre * (1 + bell(source) / 8)
         yield uneven / 64 if source.getrandbits(7) == 0 else uneven
 
 
 def projection_input(source, rows, columns):
-    """What a projection reads: normed states, most of them small."""
+    """Returns the input of a projection: normalised hidden states, most of which are small."""
     for _ in range(rows * columns):
         value = bell(source)
         yield value * abs(value) / 2
 
 
-# Three sequences of 40, 0 and 17 keys in pages of 16; the third begins with the same page as the first.
+# Three sequences of 40, 0 and 17 keys in pages of 16 keys. The third sequence begins with the same page as the first.
 SHARED_PREFIX = {"kv_indptr": [0, 3, 3, 5], "kv_indices": [6, 1, 4, 6, 0], "kv_last_page_len": [8, 0, 1]}
 
-# (file below blob/workloads, {tensor: (dtype, shape, maker)})
+# Each file, relative to blob/workloads, with its tensors: {name: (dtype, shape, function that returns the values)}.
 FILES = [
     (
         "rmsnorm/rmsnorm_h4096/prefill.safetensors",
@@ -130,7 +132,7 @@ def main():
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_bytes(content)
     for path in wrong:
-        print(f"{path}: {'is not what tools/starter_blobs.py makes' if check else 'written'}")
+        print(f"{path}: {'differs from the output of tools/starter_blobs.py' if check else 'written'}")
     return 1 if check and wrong else 0
 
 

@@ -1,39 +1,41 @@
-/* activation - y[r][c] = act(x[r][c]) * x[r][H + c], c < H: a gated unit whose gate is the first half of a row.
+/* activation - y[r][c] = act(x[r][c]) * x[r][H + c] for c < H: a gated activation whose gate is the first half of a row.
  *
  *   silu        act(x) = x / (1 + e^-x)
- *   gelu        act(x) = x Phi(x), Phi the normal distribution function (erf)
+ *   gelu        act(x) = x Phi(x), where Phi is the normal distribution function (erf)
  *   gelu_tanh   act(x) = x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2
  *
- * Input [..., 2H], output [..., H]; float32, float16 or bfloat16. Which one it is nothing but the name (or the fi_api
- * tag) says: "silu" (or "swiglu"), "gelu_tanh", "gelu" (or "geglu"). FlashInfer's activation.*_and_mul are these three.
- * (The experts of a mixture hold the halves the other way round; that is another family's.)
+ * The input is [..., 2H] and the output is [..., H], each in float32, float16 or bfloat16. The name or the fi_api tag
+ * of the definition selects the activation: "silu" or "swiglu", "gelu_tanh", "gelu" or "geglu". FlashInfer calls these
+ * operations activation.*_and_mul. In the experts of a mixture (the moe family) the two halves have the opposite order.
  *
- * Bound. In float32 the product is good to a few 2^-24. A reference may stay in the narrow dtype, as torch's own
- * activations do: then the activation is rounded, and the product, and the truth, each by half a unit in the last
- * place, which is at most 2^-8 (bfloat16) or 2^-11 (float16) of the value: rtol is three of those, 1.2 % and 0.15 %.
- * Where gelu falls off, 1 + erf or 1 + tanh cancels: 2^-24 of 1 is left, times |x| / 2 of at most 4 and a factor of at
- * most 2 (beyond x = -8 both are exactly 0 in float32): atol 2e-6. Larger factors are beside gates of at most 1, where
- * 2^-24 of 1 is at most 2e-7 of what is left, 0.3, or beside gates of 128 or more in magnitude, where nothing cancels.
- * silu does not cancel, and what it loses is less. Activations of gates that are subnormals of float16 are, too, but for
- * 2^-16 of them, and rounding moves them by no more (inputs.h). */
-#include "kernels/activation/inputs.h"
+ * Tolerance. In float32 the product is accurate to a few 2^-24. A reference may round the activation to float16 or
+ * bfloat16 before the product, as torch's own activations do. The activation, the product and the ground truth are then
+ * each off by half an ulp, which is at most 2^-8 (bfloat16) or 2^-11 (float16) of the value. Therefore rtol is three
+ * such roundings: 1.2 % for bfloat16 and 0.15 % for float16. For large negative x, 1 + erf and 1 + tanh in gelu cancel,
+ * and an error of 2^-24 remains. This error is multiplied by |x| / 2, which is at most 4 (below x = -8, 1 + erf and 1 +
+ * tanh are exactly 0 in float32), and by a factor of at most 2. Therefore atol is 2e-6. The factor exceeds 2 only in
+ * two kinds of rows: where |gate| is at most 1, 1 + erf is at least 0.3, and 2^-24 is at most 2e-7 of it; where |gate|
+ * is 128 or more, nothing cancels. silu does not cancel, and its error is smaller. If a gate is subnormal in float16,
+ * its activation is nearly always subnormal, too, and rounding changes the activation by no more than atol
+ * (input_values.h describes these gates). */
+#include "kernels/activation/input_values.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/check.h"
-#include "kernels/rows.h"
-#include "kernels/wide.h"
+#include "kernels/core/input_check.h"
+#include "kernels/core/row_counts.h"
+#include "kernels/core/simd.h"
 
-enum { PARALLEL_FROM = 1 << 20 }; /* elements from which threads are worth their start */
+enum { PARALLEL_FROM = 1 << 20 }; /* from this number of elements on, several threads are faster than one */
 
 static bool known_dtype(enum dtype dtype)
 {
 	return dtype == DTYPE_FLOAT32 || dtype == DTYPE_FLOAT16 || dtype == DTYPE_BFLOAT16;
 }
 
-/* Which activation a word speaks of; -1: of none. */
+/* Returns the activation that `word` names, or -1 if it names none. */
 static int kind_in(const char *word)
 {
 	static const struct {
@@ -58,7 +60,8 @@ static int kind_of(const struct op_problem *problem, struct err *why)
 			kind = kind_in(problem->tags[i]);
 	if (kind < 0)
 		kind = kind_in(problem->op_type);
-	return kind >= 0 ? kind : err_set(why, "neither name nor fi_api tag speaks of silu, gelu or gelu_tanh");
+	return kind >= 0 ? kind : err_set(why, "neither the definition's name nor an fi_api tag contains silu, gelu or "
+					       "gelu_tanh");
 }
 
 static int match(const struct op_problem *problem, struct err *why)
@@ -66,7 +69,8 @@ static int match(const struct op_problem *problem, struct err *why)
 	char found[256], expected[256];
 
 	if (problem->input_count != 1 || problem->output_count != 1)
-		return err_set(why, "it has %d inputs and %d outputs, expected one of each", problem->input_count,
+		return err_set(why, "the definition has %d inputs and %d outputs; a gated activation has one input and "
+				    "one output", problem->input_count,
 		               problem->output_count);
 	const struct op_arg *x = &problem->inputs[0], *y = &problem->outputs[0];
 	bool fits = x->rank >= 1 && x->rank == y->rank;
@@ -75,25 +79,27 @@ static int match(const struct op_problem *problem, struct err *why)
 		fits = x->axis[d] == y->axis[d];
 	if (!fits)
 		return err_set(why,
-		               "input '%s' has shape %s and output '%s' %s, expected the same but for the last axis",
+		               "input '%s' has shape %s and output '%s' has shape %s; they must have the same axes "
+			       "except the last",
 		               x->name, op_shape_text(problem, x, found, sizeof found), y->name,
 		               op_shape_text(problem, y, expected, sizeof expected));
 	const struct op_axis *wide = &problem->axes[x->axis[x->rank - 1]],
 			     *narrow = &problem->axes[y->axis[y->rank - 1]];
 
 	if (wide == narrow || wide->var || narrow->var || wide->value != 2 * narrow->value)
-		return err_set(
-		    why,
-		    "the last axis of input '%s' is '%s' and that of output '%s' is '%s', expected const axes, the "
-		    "first twice as large as the second",
-		    x->name, wide->name, y->name, narrow->name);
+		return err_set(why,
+		               "the last axis of input '%s' is '%s' and the last axis of output '%s' is '%s'; both "
+		               "must be const, and the first twice as long as the second",
+		               x->name, wide->name, y->name, narrow->name);
 	if (!known_dtype(x->dtype) || !known_dtype(y->dtype))
-		return err_set(why, "it maps %s to %s, expected float32, float16 or bfloat16", dtype_name(x->dtype),
+		return err_set(why, "the input is %s and the output is %s; each must be float32, float16 or "
+				    "bfloat16", dtype_name(x->dtype),
 		               dtype_name(y->dtype));
 	return kind_of(problem, why);
 }
 
-/* A row alone, whole blocks of rows, and one row more than whole blocks, in the last var axis in front; one in the others. */
+/* Returns cases with one row, with whole blocks of rows, and with one row more than whole blocks. The last of the
+ * leading var axes is the number of rows; the other leading var axes are 1. */
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
 	const struct op_arg *x = &problem->inputs[0];
@@ -117,12 +123,13 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 	return count;
 }
 
-/* The cases of --edge; op_case.edge is one of these. */
+/* The edge cases that --edge adds, in the order of `edges`: values of op_case.edge. */
 enum { EDGE_NO_ROWS = 1, EDGE_HUGE_GATES };
 
 static const struct op_edge edges[] = {
-    {"no_rows", "no rows in, no rows out"},
-    {"huge_gates", "a gate beyond the reach of every exponential counts as itself, or as 0 if it is negative"},
+    {"no_rows", "an input without rows gives an output without rows"},
+    {"huge_gates", "a large positive gate x gives act(x) = x and a large negative gate gives 0; no exponential "
+		   "overflows"},
     {NULL, NULL},
 };
 
@@ -131,7 +138,8 @@ static bool edge_axes(const struct op_problem *problem, int variant, int edge, i
 	return op_edge_rows(sizes, problem, variant, edge == EDGE_NO_ROWS ? 0 : 3, axis);
 }
 
-/* Gates of 60000, which float16 still holds, or of 2^100, whose cube nothing holds. */
+/* Returns the element of an edge case with huge gates: a gate is +-60000, which float16 can represent, or +-2^100,
+ * whose cube overflows float32. */
 static float edge_element(const struct activation_fill *f, enum dtype dtype, int64_t index, float element)
 {
 	float huge = index % 3 == 0 && dtype != DTYPE_FLOAT16 ? float_power(100) : 60000;
@@ -151,7 +159,7 @@ static struct rule rule(const struct op_case *c, int output)
 	}
 }
 
-/* Gates and factors of either sign, up to where float16's exponentials, and those of float32, are long beyond their end. */
+/* Gates and factors reach +-1020, whose exponentials overflow in float16 and float32. */
 static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
 {
 	(void)problem;
@@ -161,7 +169,8 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 	return true;
 }
 
-/* More rows than 300 up to 9000 columns of input. */
+/* Returns the number of rows that some case must have: more than 300 if the input has at most 9000 columns, else fewer.
+ * */
 static int64_t reach(const struct op_problem *problem, int variant, int axis)
 {
 	const struct op_arg *x = &problem->inputs[0];
@@ -186,8 +195,8 @@ WIDE static void make_row(const void *recipe, int64_t row, int64_t column, int64
 static void fill_huge_gates(const struct activation_fill *f, struct tensor *out)
 {
 	for (int64_t i = 0; i < out->elements; i++)
-		number_store(out->data, out->dtype, i,
-		             edge_element(f, out->dtype, i, activation_element(f, i, philox_bits(f->key, i))));
+		dtype_store_float(out->data, out->dtype, i,
+		                  edge_element(f, out->dtype, i, activation_element(f, i, philox_bits(f->key, i))));
 }
 
 static int fill(const struct op_case *c, int input, struct tensor *out, struct err *err)
@@ -230,10 +239,10 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 			die_no_memory();
 #pragma omp for
 		for (int64_t r = 0; r < rows; r++) {
-			number_read(in[0].data, in[0].dtype, r * 2 * half, 2 * half, row);
+			dtype_load_run(in[0].data, in[0].dtype, r * 2 * half, 2 * half, row);
 			for (int64_t i = 0; i < half; i++)
 				row[i] = activate(c->variant, row[i]) * row[half + i];
-			number_write(out[0].data, out[0].dtype, r * half, half, row);
+			dtype_store_run(out[0].data, out[0].dtype, r * half, half, row);
 		}
 		free(row);
 	}
@@ -242,10 +251,37 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 
 static const char *const op_types[] = {"activation", "silu_and_mul", "gelu_and_mul", "gelu_tanh_and_mul", NULL};
 
+struct roles {
+	int hidden, output;
+};
+
+static const struct op_role roles[] = {
+    OP_ROLE("hidden", struct roles, hidden),
+    OP_ROLE_OUTPUT("output", struct roles, output),
+    {NULL, 0, false},
+};
+
+static void bind(const struct op_problem *problem, int variant, void *out)
+{
+	(void)problem;
+	(void)variant;
+	*(struct roles *)out = (struct roles){0, 0};
+}
+
+static const struct op_mode modes[] = {
+    {"silu", ~0, ACTIVATION_SILU},
+    {"gelu", ~0, ACTIVATION_GELU},
+    {"gelu_tanh", ~0, ACTIVATION_GELU_TANH},
+    {NULL, 0, 0},
+};
+
 const struct op activation_op = {
     .name = "activation",
     .op_types = op_types,
     .match = match,
+    .roles = roles,
+    .bind = bind,
+    .modes = modes,
     .sizes = sizes,
     .edges = edges,
     .edge_axes = edge_axes,

@@ -1,8 +1,8 @@
-/* activation on a GPU: what kernels/activation/activation.c has in double, in float32, in forms that do not cancel. A
- * thread makes elements of the output one after another. */
-#include "kernels/elements_cuda.h"
+/* activation on a GPU - computes the same operation as kernels/activation/activation.c, in float32 and in forms that do
+ * not cancel. Each thread computes consecutive elements of the output. */
+#include "kernels/core/elements_cuda.h"
 
-#include "kernels/activation/inputs.h"
+#include "kernels/activation/input_values.h"
 
 static __device__ __forceinline__ float activate(int kind, float x)
 {
@@ -11,7 +11,7 @@ static __device__ __forceinline__ float activate(int kind, float x)
 		return x / (1 + expf(-x));
 	case ACTIVATION_GELU:
 		return 0.5f * x * erfcf(-0.70710678f * x);
-	default: /* (1 + tanh(u)) / 2 = 1 / (1 + e^-2u) */
+	default: /* uses (1 + tanh(u)) / 2 = 1 / (1 + e^-2u), which does not cancel */
 		return x / (1 + expf(-1.59576912f * (x + 0.044715f * x * x * x)));
 	}
 }
@@ -24,7 +24,7 @@ static __global__ void __launch_bounds__(ELEMENT_THREADS) gate(int kind, const v
 	for (int64_t i = (int64_t)blockIdx.x * ELEMENT_THREADS + threadIdx.x; i < elements; i += threads) {
 		int64_t at = i / half * 2 * half + i % half;
 
-		number_store(y, y_dtype, i, activate(kind, load(x, x_dtype, at)) * load(x, x_dtype, at + half));
+		dtype_store_float(y, y_dtype, i, activate(kind, load(x, x_dtype, at)) * load(x, x_dtype, at + half));
 	}
 }
 

@@ -1,36 +1,39 @@
-/* cascade - attention over parts of a sequence merged into attention over the whole.
+/* cascade - merges attention over parts of a sequence (states) into attention over the whole sequence.
  *
  *   s[t][h] = log2 of the sum over states i of 2^s_i[t][h]
  *   v[t][h] = sum over i of v_i[t][h] 2^(s_i[t][h] - s[t][h])
  *
- * merge_state: v_a, v_b [tokens, heads, D] and s_a, s_b [tokens, heads]; with a mask [tokens] of bool, tokens where it
- * is false keep v_a and s_a. merge_states: v [tokens, states, heads, D], s [tokens, states, heads]. Outputs v [tokens,
- * heads, D] and s [tokens, heads], or v alone. v is float32, float16 or bfloat16, s is float32 and in base 2, as
- * FlashInfer's cascade.merge_state, merge_state_in_place and merge_states have it. -infinity is the logsumexp of an
- * empty part; where every part is empty, v is 0 and s -infinity (--edge alone has such tokens: some implementations
- * give NaN there).
+ * A state is the attention output v over one part of the sequence, with the log-sum-exp s of its scores. merge_state
+ * has v_a, v_b [tokens, heads, D] and s_a, s_b [tokens, heads], and optionally a bool mask [tokens]. A token whose mask
+ * is false keeps v_a and s_a. merge_states has v [tokens, states, heads, D] and s [tokens, states, heads]. The outputs
+ * are v [tokens, heads, D] and optionally s [tokens, heads]. v is float32, float16 or bfloat16. s is float32 and has
+ * base 2, as in FlashInfer's cascade.merge_state, merge_state_in_place and merge_states. The log-sum-exp of an empty
+ * part is -infinity. If every part is empty, v is 0 and s is -infinity. Only --edge has tokens whose parts are all
+ * empty, because some implementations return NaN for such tokens.
  *
- * Bound. s_i is at most 204 in magnitude. A reference that goes through natural logarithms multiplies it by ln 2 and is off by
- * 204 ln 2 2^-24 = 8e-6 in each exponent, 2e-5 in a quotient of two powers, and so 4e-5 in v, where values up to 2 may
- * cancel: atol 5e-5, and one rounding of v's dtype (rtol 2^-7, 2^-10; 1e-5 for float32). On the way back s is off by
- * three times those 8e-6 / ln 2: atol 1e-4. The number of states does not count: what is off is common to all weights, or
- * each weight's own share of v. No case has a bound of zero: powers and logarithms of two are not the same bits everywhere. */
-#include "kernels/cascade/inputs.h"
+ * Tolerance. |s_i| is at most 204, and a reference that uses natural logarithms multiplies it by ln 2. Each exponent is
+ * then off by 204 ln 2 2^-24 = 8e-6, and a quotient of two powers by 2e-5. v is off by 4e-5, because values up to 2 may
+ * cancel. Therefore the atol of v is 5e-5. Its rtol allows one rounding to v's dtype: 2^-7 for bfloat16, 2^-10 for
+ * float16, 1e-5 for float32. The conversion back to base 2 leaves an error of three times 8e-6 / ln 2 in s, so the atol
+ * of s is 1e-4. The tolerance does not depend on the number of states: an error either affects all weights alike, or is
+ * multiplied by the one weight that it affects. No case has a tolerance of zero, because powers and logarithms of two
+ * differ in their last bits between machines. */
+#include "kernels/cascade/input_values.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#include "kernels/check.h"
-#include "kernels/wide.h"
+#include "kernels/core/input_check.h"
+#include "kernels/core/simd.h"
 
-enum { PARALLEL_FROM = 1 << 20 }; /* elements from which threads are worth their start */
+enum { PARALLEL_FROM = 1 << 20 }; /* from this number of elements on, several threads are faster than one */
 
 static bool known_dtype(enum dtype dtype)
 {
 	return dtype == DTYPE_FLOAT32 || dtype == DTYPE_FLOAT16 || dtype == DTYPE_BFLOAT16;
 }
 
-/* Has `arg` the axes of `like`, of which the `without`th (-1: none) and all from `count` on are left out? */
+/* Does `arg` have exactly the first `count` axes of `like`, except axis `without`? (-1: no axis is excepted.) */
 static bool has_axes(const struct op_arg *arg, const struct op_arg *like, int without, int count)
 {
 	int at = 0;
@@ -58,15 +61,18 @@ static int match_inputs(const struct op_problem *problem, const struct cascade_r
 		const struct op_arg *other = &problem->inputs[roles->v[i]], *s = &problem->inputs[roles->s[i]];
 
 		if (!has_axes(other, v, -1, v->rank) || !known_dtype(other->dtype))
-			return wrong_shape(problem, other, "a float of the first state's shape", why);
+			return wrong_shape(problem, other,
+					   "a float tensor of the same shape as the first input state", why);
 		if (!has_axes(s, v, -1, v->rank - 1) || s->dtype != DTYPE_FLOAT32)
-			return wrong_shape(problem, s, "a float32 for each head of each token, as the state has", why);
+			return wrong_shape(problem, s,
+					   "float32 with one value per head of each token, like the state", why);
 	}
 	if (roles->mask >= 0) {
 		const struct op_arg *mask = &problem->inputs[roles->mask];
 
 		if (many || !has_axes(mask, v, -1, 1) || (mask->dtype != DTYPE_BOOL && mask->dtype != DTYPE_UINT8))
-			return wrong_shape(problem, mask, "a mask: one bool for each token of two states", why);
+			return wrong_shape(problem, mask,
+					   "a bool mask with one value per token, and exactly two input states", why);
 	}
 	return 0;
 }
@@ -77,18 +83,19 @@ static int match_outputs(const struct op_problem *problem, const struct cascade_
 	const struct op_arg *v = &problem->inputs[roles->v[0]];
 
 	if (problem->output_count > 2 || roles->v_out < 0 || (roles->s_out < 0) != (problem->output_count == 1))
-		return err_set(why, "it has %d outputs, expected the merged v and, perhaps, its logsumexp",
+		return err_set(why, "the definition has %d outputs; it must return the merged v and may also return "
+				    "its logsumexp",
 		               problem->output_count);
 	const struct op_arg *v_out = &problem->outputs[roles->v_out];
 
 	if (!has_axes(v_out, v, many ? 1 : -1, v->rank) || !known_dtype(v_out->dtype))
-		return wrong_shape(problem, v_out, "a float of the shape of one state", why);
+		return wrong_shape(problem, v_out, "a float tensor of the shape of one state", why);
 	if (roles->s_out < 0)
 		return 0;
 	const struct op_arg *s_out = &problem->outputs[roles->s_out];
 
 	if (!has_axes(s_out, v, many ? 1 : -1, v->rank - 1) || s_out->dtype != DTYPE_FLOAT32)
-		return wrong_shape(problem, s_out, "a float32 for each head of each token", why);
+		return wrong_shape(problem, s_out, "float32 with one value per head of each token", why);
 	return 0;
 }
 
@@ -106,8 +113,8 @@ static int match(const struct op_problem *problem, struct err *why)
 	    (roles.v[1] < 0) != many || (roles.s[1] < 0) != many)
 		return err_set(
 		    why,
-		    "its %d inputs are neither two states v [tokens, heads, D] with s [tokens, heads] each, nor many "
-		    "in v [tokens, states, heads, D] and s [tokens, states, heads]",
+		    "the definition's %d inputs are neither two states, each v [tokens, heads, D] and s [tokens, "
+		    "heads], nor one stack of states v [tokens, states, heads, D] and s [tokens, states, heads]",
 		    problem->input_count);
 	if (match_inputs(problem, &roles, many, why) != 0 || match_outputs(problem, &roles, many, why) != 0)
 		return -1;
@@ -120,7 +127,8 @@ static void set_if_var(const struct op_problem *problem, int axis, int64_t value
 		out[axis] = value;
 }
 
-/* Beyond 256 and 300 tokens, and beyond 32 states, neither a multiple of what kernels take at once. */
+/* The number of tokens of the medium case, and the number of states of a small case. Neither number is a multiple of a
+ * usual block size. */
 enum { MOST_TOKENS = 321, MOST_STATES = 33 };
 
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
@@ -144,14 +152,14 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 	return count;
 }
 
-/* The cases of --edge; op_case.edge is one of these. */
+/* The edge cases that --edge adds, in the order of `edges`: values of op_case.edge. */
 enum { EDGE_NO_TOKENS = 1, EDGE_ONE_STATE, EDGE_ALL_EMPTY, EDGE_NONE_MERGED };
 
 static const struct op_edge edges[] = {
-    {"no_tokens", "no tokens in, no tokens out"},
-    {"one_state", "a state that is alone stays as it is"},
-    {"all_empty", "where every state is empty (-infinity), v is 0 and its logsumexp -infinity"},
-    {"none_merged", "where the mask is false, the first state stays as it is"},
+    {"no_tokens", "an input without tokens gives an output without tokens"},
+    {"one_state", "a single state is returned unchanged"},
+    {"all_empty", "where every state is empty (-infinity), v is 0 and its logsumexp is -infinity"},
+    {"none_merged", "a token whose mask is false keeps the first state"},
     {NULL, NULL},
 };
 
@@ -183,7 +191,8 @@ static struct rule rule(const struct op_case *c, int output)
 	}
 }
 
-/* What a state is worth may differ by 400 powers of two from the next; v is as attention gives it. */
+/* The s of two states may differ by 400, and their weights then differ by a factor of 2^400. v has the range of
+ * attention outputs. */
 static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
 {
 	struct cascade_roles roles = cascade_roles_of(problem);
@@ -205,7 +214,8 @@ static int64_t reach(const struct op_problem *problem, int variant, int axis)
 	return axis == v->axis[0] ? MOST_TOKENS : 0;
 }
 
-/* Is the s of a state that is empty with all others of its token? Every second token is one, from the first on. */
+/* Does element `index` of s belong to a token whose states are all empty? In the edge case all_empty, every second
+ * token has only empty states, starting with the first token. */
 static bool empty(const struct op_case *c, const struct cascade_fill *f, int64_t index)
 {
 	int64_t token = index / f->heads / (f->state >= 0 ? 1 : f->states);
@@ -241,19 +251,20 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 				((uint8_t *)out->data)[i] =
 				    c->edge != EDGE_NONE_MERGED && cascade_mask(c->contents, i, random.word[i % 4]);
 			else
-				number_store(out->data, out->dtype, i,
-				             empty(c, &f, i) ? -INFINITY : cascade_element(&f, i, random.word[i % 4]));
+				dtype_store_float(out->data, out->dtype, i,
+				                  empty(c, &f, i) ? -INFINITY : cascade_element(&f, i, random.word[i % 4]));
 	}
 	return 0;
 }
 
-/* Where state `i` of one head of one token has its s; its v are `width` elements from s * width on. */
+/* Returns the index of the s of state `i` for one head of one token. The v of this state starts at this index times
+ * `width`, and has `width` elements. */
 static int64_t place(const struct cascade_extent *e, bool many, int64_t token, int64_t head, int64_t i)
 {
 	return many ? (token * e->states + i) * e->heads + head : token * e->heads + head;
 }
 
-/* Merges one head of one token into `v`; returns s. `row` takes one state's v. */
+/* Merges the states of one head of one token into `v` and returns the merged s. `row` has space for one state's v. */
 static double merge(const struct op_case *c, const struct tensor *in, int64_t token, int64_t head, double *v,
                     double *row)
 {
@@ -266,7 +277,7 @@ static double merge(const struct op_case *c, const struct tensor *in, int64_t to
 		const struct tensor *first = &in[roles.v[0]];
 		int64_t at = token * e.heads + head;
 
-		number_read(first->data, first->dtype, at * e.width, e.width, v);
+		dtype_load_run(first->data, first->dtype, at * e.width, e.width, v);
 		return (double)((const float *)in[roles.s[0]].data)[at];
 	}
 	for (int64_t i = 0; i < e.states; i++)
@@ -283,7 +294,7 @@ static double merge(const struct op_case *c, const struct tensor *in, int64_t to
 		double weight = exp2((double)((const float *)in[roles.s[many ? 0 : i]].data)[at] - most);
 
 		sum += weight;
-		number_read(from->data, from->dtype, at * e.width, e.width, row);
+		dtype_load_run(from->data, from->dtype, at * e.width, e.width, row);
 		for (int64_t d = 0; d < e.width; d++)
 			v[d] += weight * row[d];
 	}
@@ -292,23 +303,23 @@ static double merge(const struct op_case *c, const struct tensor *in, int64_t to
 	return most + log2(sum);
 }
 
-/* v of numbers, s of numbers or -infinity. */
+/* Checks that every v is finite, and that every s is finite or -infinity. Other values make the case invalid. */
 static int check(const struct op_case *c, const struct tensor *in, struct err *err)
 {
 	struct cascade_roles roles = cascade_roles_of(c->problem);
 	char where[160];
 
 	for (int i = 0; i < 2; i++) {
-		if (check_numbers(c, in, roles.v[i], true, "no merged state follows from it", err) != 0 ||
-		    check_numbers(c, in, roles.s[i], false, "a logsumexp is a number, or -infinity of an empty part",
-				  err) != 0)
+		if (check_numbers(c, in, roles.v[i], true, "the merged state would be NaN", err) != 0 ||
+		    check_numbers(c, in, roles.s[i], false,
+				  "a logsumexp must be a number, or -infinity for an empty part", err) != 0)
 			return -1;
 		for (int64_t k = 0; check_brought(c, in, roles.s[i]) && k < in[roles.s[i]].elements; k++)
 			if (((const float *)in[roles.s[i]].data)[k] == INFINITY)
 				return err_set(
 				    err,
-				    "input '%s' holds infinity at %s; a logsumexp is a number, or -infinity of an "
-				    "empty part",
+				    "input '%s' holds infinity at %s; a logsumexp must be a number, or -infinity for "
+				    "an empty part",
 				    c->problem->inputs[roles.s[i]].name,
 				    check_place(&in[roles.s[i]], k, where, sizeof where));
 	}
@@ -332,9 +343,9 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 		for (int64_t at = 0; at < e.tokens * e.heads; at++) {
 			double s = merge(c, in, at / e.heads, at % e.heads, v, v + e.width);
 
-			number_write(v_out->data, v_out->dtype, at * e.width, e.width, v);
+			dtype_store_run(v_out->data, v_out->dtype, at * e.width, e.width, v);
 			if (roles.s_out >= 0)
-				number_set(out[roles.s_out].data, DTYPE_FLOAT32, at, s);
+				dtype_store(out[roles.s_out].data, DTYPE_FLOAT32, at, s);
 		}
 		free(v);
 	}
@@ -343,17 +354,42 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 
 static const char *const op_types[] = {"cascade", "cascade_merge", "merge_state", "merge_states", NULL};
 
+static const struct op_role roles[] = {
+    OP_ROLE("v", struct cascade_roles, v[0]),
+    OP_ROLE("s", struct cascade_roles, s[0]),
+    OP_ROLE("v_other", struct cascade_roles, v[1]),
+    OP_ROLE("s_other", struct cascade_roles, s[1]),
+    OP_ROLE("mask", struct cascade_roles, mask),
+    OP_ROLE_OUTPUT("v_merged", struct cascade_roles, v_out),
+    OP_ROLE_OUTPUT("s_merged", struct cascade_roles, s_out),
+    {NULL, 0, false},
+};
+
+static void bind(const struct op_problem *problem, int variant, void *out)
+{
+	(void)variant;
+	*(struct cascade_roles *)out = cascade_roles_of(problem);
+}
+
+static const struct op_mode modes[] = {
+    {"many", ~0, CASCADE_MANY},
+    {NULL, 0, 0},
+};
+
 const struct op cascade_op = {
     .name = "cascade",
     .op_types = op_types,
     .match = match,
+    .roles = roles,
+    .bind = bind,
+    .modes = modes,
     .sizes = sizes,
     .edges = edges,
     .edge_axes = edge_axes,
     .rule = rule,
     .range = range,
     .reach = reach,
-    .leaves = op_leaves_namesake,
+    .in_place = op_in_place_namesake,
     .fill = fill,
     .check = check,
     .oracle = oracle,

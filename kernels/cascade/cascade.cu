@@ -1,17 +1,18 @@
-/* cascade on a GPU: what kernels/cascade/cascade.c has in double, in float32. A block a head of a token: every thread
- * finds the largest s and the sum of the weights by itself, there being few states, and merges its share of v. */
-#include "kernels/elements_cuda.h"
+/* cascade on a GPU - merges attention states as kernels/cascade/cascade.c does, in float32. There is one block per head
+ * and token. Since there are few states, every thread computes the largest s and the sum of the weights itself, and
+ * then merges its part of v. */
+#include "kernels/core/elements_cuda.h"
 
-#include "kernels/cascade/inputs.h"
+#include "kernels/cascade/input_values.h"
 
 enum { THREADS = 128 };
 
 struct merging {
 	const void *v[2];
 	const float *s[2];
-	const uint8_t *mask; /* NULL: every token is merged */
+	const uint8_t *mask; /* NULL: the states of every token are merged */
 	void *v_out;
-	float *s_out; /* NULL: not asked for */
+	float *s_out; /* NULL: not requested */
 	enum dtype v_dtype[2], v_out_dtype;
 	int64_t states, heads, width;
 	bool many;
@@ -27,7 +28,7 @@ static __device__ __forceinline__ float s_of(const struct merging &m, int64_t to
 	return m.s[m.many ? 0 : state][place(m, token, head, state)];
 }
 
-/* A state that is empty weighs nothing, also where all are. */
+/* An empty state has weight 0, even where all states are empty. */
 static __device__ __forceinline__ float weight_of(float s, float most)
 {
 	return most == -INFINITY ? 0 : exp2f(s - most);
@@ -53,7 +54,7 @@ static __global__ void __launch_bounds__(THREADS) merge(const struct merging m)
 			     load(m.v[from], m.v_dtype[from], place(m, token, head, i) * m.width + d);
 		}
 		v = alone ? load(m.v[0], m.v_dtype[0], at * m.width + d) : sum > 0 ? v / sum : 0;
-		number_store(m.v_out, m.v_out_dtype, at * m.width + d, v);
+		dtype_store_float(m.v_out, m.v_out_dtype, at * m.width + d, v);
 	}
 	if (threadIdx.x == 0 && m.s_out != NULL)
 		m.s_out[at] = alone ? m.s[0][at] : most + log2f(sum);

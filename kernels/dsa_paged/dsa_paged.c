@@ -1,31 +1,34 @@
-/* dsa_paged - DeepSeek's sparse attention over a paged cache: latent attention that looks only at chosen keys, and the
- * indexer that chooses them.
+/* dsa_paged - DeepSeek's sparse attention over a paged cache. The family has two variants: latent attention that reads
+ * only selected keys, and the indexer that selects these keys.
  *
- *   attention  q_nope [queries, heads, c], q_pe [queries, heads, r], ckv_cache [pages, page size, c], kpe_cache [pages,
- *              page size, r], sparse_indices [queries, most keys] numbers of key rows (page * page size + place; -1:
- *              none, anywhere in the row), sm_scale -> output [queries, heads, c], lse [queries, heads]. Formulas:
- *              kernels/attention.h; inputs and bounds: kernels/attention_inputs.{h,c}
+ *   attention  q_nope [queries, heads, c], q_pe [queries, heads, r], ckv_cache [pages, page size, c],
+ *              kpe_cache [pages, page size, r], sparse_indices [queries, most keys], sm_scale
+ *              -> output [queries, heads, c], lse [queries, heads]
+ *              An entry of sparse_indices is the number of a key (page * page size + slot), or -1 for no key. An entry
+ *              of -1 may stand anywhere in a row. The formulas are in kernels/common/attention/attention.h. The values
+ *              of the inputs and the tolerances are in kernels/common/attention/input_values.{h,c}.
  *
- *   indexer    q [sequences, heads, dim], cache [pages, page size, 1, dim + 4] octets, weights [sequences, heads],
- *              seq_lens [sequences], block_table [sequences, most pages] -> indices [sequences, chosen]. Formulas and
- *              judgement: indexer.h; inputs: inputs.h */
-#include "kernels/op.h"
+ *   indexer    q [sequences, heads, dim], cache [pages, page size, 1, dim + 4] bytes, weights [sequences, heads],
+ *              seq_lens [sequences], block_table [sequences, most pages] -> indices [sequences, chosen]
+ *              indexer.h has the formulas and the conditions that a correct output meets; input_values.h has the values
+ *              of the inputs. */
+#include "kernels/core/op.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/attention.h"
-#include "kernels/attention_inputs.h"
+#include "kernels/common/attention/attention.h"
+#include "kernels/common/attention/input_values.h"
 #include "kernels/dsa_paged/indexer.h"
-#include "kernels/dsa_paged/inputs.h"
+#include "kernels/dsa_paged/input_values.h"
 
-enum { PARALLEL_FROM = 1 << 20 }; /* elements from which threads are worth their start */
+enum { PARALLEL_FROM = 1 << 20 }; /* from this number of elements on, several threads are faster than one */
 
-/* --- which problem it is ------------------------------------------------------------------------------------------ */
+/* --- variants ----------------------------------------------------------------------------------------------------- */
 
-/* Queries have the output's first two axes, caches do not; of each kind, what ends in the output's last axis is the
- * latent part, the other the rotary one. */
+/* Returns the role of an input. A query has the same first two axes as the output, and a cache has not. A query or
+ * cache whose last axis is also the last axis of the output is the latent part; any other is the rotary part. */
 static int *place_of(const struct op_problem *problem, struct attention_roles *roles, const struct op_arg *input)
 {
 	const struct op_arg *output = &problem->outputs[roles->output];
@@ -50,16 +53,16 @@ static int find_attention(const struct op_problem *problem, struct attention_rol
 			continue;
 		if (input->rank != rank || *place >= 0 || (rank == 3 && !attention_is_float(input)))
 			return attention_refuse(problem, input,
-						"queries [queries, heads, c] and [queries, heads, r], caches [pages,"
-						" page size, c] and [pages, page size, r], rows [queries, most keys]",
+						"queries [queries, heads, c] and [queries, heads, r], caches [pages, "
+						"page size, c] and [pages, page size, r], and indices [queries, most "
+						"keys]",
 						why);
 		*place = i;
 	}
 	for (int p = 0; p < ATTENTION_PARTS; p++)
 		if (roles->query[p] < 0 || roles->key[p] < 0 || roles->sparse < 0)
-			return err_set(why, "expected a latent and a rotary part of the query and of the "
-					    "cache, and"
-					    " rows to look at, among the inputs");
+			return err_set(why, "the inputs must include the latent and the rotary part of the query, both "
+					    "parts of the cache, and the indices of the keys to read");
 	roles->value = roles->key[0];
 	return attention_validate(problem, roles, why);
 }
@@ -72,15 +75,16 @@ struct attention_roles dsa_paged_roles(const struct op_problem *problem)
 	return roles;
 }
 
-static bool is_octets(const struct op_arg *input)
+static bool is_bytes(const struct op_arg *input)
 {
 	return input->rank == 4 && (input->dtype == DTYPE_INT8 || input->dtype == DTYPE_UINT8);
 }
 
-/* Rank and kind of dtype tell all five apart. NULL: none of them. */
+/* Returns the role of an input of the indexer, which its rank and kind of dtype determine; NULL if the input has no
+ * role. */
 static int *indexer_place_of(struct indexer_roles *roles, const struct op_arg *input)
 {
-	if (is_octets(input))
+	if (is_bytes(input))
 		return &roles->cache;
 	if (attention_is_float(input))
 		return input->rank == 3 ? &roles->query : input->rank == 2 ? &roles->weights : NULL;
@@ -91,7 +95,7 @@ static int *indexer_place_of(struct indexer_roles *roles, const struct op_arg *i
 
 struct indexer_roles indexer_roles_of(const struct op_problem *problem)
 {
-	struct indexer_roles roles = {-1, -1, -1, -1, -1};
+	struct indexer_roles roles = {-1, -1, -1, -1, -1, 0};
 
 	for (int i = 0; i < problem->input_count; i++) {
 		int *place = indexer_place_of(&roles, &problem->inputs[i]);
@@ -116,53 +120,57 @@ static int match_indexer_shapes(const struct op_problem *problem, const struct i
 	int64_t dim = const_of(problem, query, 2);
 
 	if (const_of(problem, query, 1) < 0 || dim < 0)
-		return attention_refuse(problem, query, "[sequences, heads, dim] with const heads and dim", why);
+		return attention_refuse(problem, query,
+					"[sequences, heads, dim], where heads and dim are const axes", why);
 	if (const_of(problem, cache, 1) < 0 || const_of(problem, cache, 1) > ATTENTION_PAGE ||
 	    const_of(problem, cache, 2) != 1 || const_of(problem, cache, 3) != dim + 4)
 		return attention_refuse(problem, cache,
-					"[pages, page size, 1, dim + 4] octets, all but pages const, pages of at most"
-					" 65536 keys",
+					"bytes of shape [pages, page size, 1, dim + 4], where only pages may be var "
+					"and a page has at most 65536 keys",
 					why);
 	if (!attention_same_axes(problem, query, &problem->inputs[roles->weights], 0, 2))
 		return attention_refuse(problem, &problem->inputs[roles->weights],
-					"[sequences, heads] as the query has", why);
+					"[sequences, heads] with the same axes as the query", why);
 	if (!attention_same_axes(problem, query, &problem->inputs[roles->lengths], 0, 1))
-		return attention_refuse(problem, &problem->inputs[roles->lengths], "[sequences] as the query has", why);
+		return attention_refuse(problem, &problem->inputs[roles->lengths],
+					"[sequences] with the same axis as the query", why);
 	if (!attention_same_axes(problem, query, &problem->inputs[roles->table], 0, 1))
-		return attention_refuse(problem, &problem->inputs[roles->table], "[sequences, most pages]", why);
+		return attention_refuse(problem, &problem->inputs[roles->table],
+					"[sequences, most pages] with the same sequences as the query", why);
 	if (problem->output_count != 1 || chosen->rank != 2 || !attention_is_integer(chosen) ||
 	    !attention_same_axes(problem, query, chosen, 0, 1))
-		return attention_refuse(problem, chosen, "the only output, [sequences, chosen] of integers", why);
+		return attention_refuse(problem, chosen, "the only output, an integer tensor [sequences, chosen]", why);
 	return DSA_INDEXER;
 }
 
 static int match_indexer(const struct op_problem *problem, struct err *why)
 {
-	struct indexer_roles roles = indexer_roles_of(problem), seen = {-1, -1, -1, -1, -1};
+	struct indexer_roles roles = indexer_roles_of(problem), seen = {-1, -1, -1, -1, -1, 0};
 
 	for (int i = 0; i < problem->input_count; i++) {
 		int *place = indexer_place_of(&seen, &problem->inputs[i]);
 
 		if (place == NULL || *place >= 0 || problem->inputs[i].optional)
 			return attention_refuse(problem, &problem->inputs[i],
-						"a query [sequences, heads, dim], a cache of octets, weights "
-						"[sequences, heads],"
-						" lengths [sequences] and a table [sequences, most pages], one of each",
+						"exactly one query [sequences, heads, dim], one cache of bytes, "
+						"weights [sequences, heads], lengths [sequences] and a page table "
+						"[sequences, most pages]",
 						why);
 		*place = i;
 	}
 	if (roles.query < 0 || roles.weights < 0 || roles.lengths < 0 || roles.table < 0 || problem->output_count < 1)
-		return err_set(why, "an indexer needs a query, a cache, weights, lengths and a table");
+		return err_set(why, "the definition of an indexer needs a query, a cache, weights, lengths and a page "
+				    "table");
 	return match_indexer_shapes(problem, &roles, why);
 }
 
-/* A cache of octets makes it an indexer. */
+/* A definition whose cache consists of bytes is an indexer. */
 static int match(const struct op_problem *problem, struct err *why)
 {
 	struct attention_roles roles;
 
 	for (int i = 0; i < problem->input_count; i++)
-		if (is_octets(&problem->inputs[i]))
+		if (is_bytes(&problem->inputs[i]))
 			return match_indexer(problem, why);
 	return find_attention(problem, &roles, why) == 0 ? DSA_ATTENTION : -1;
 }
@@ -176,14 +184,15 @@ static void set_axis(const struct op_problem *problem, int64_t *row, const struc
 		row[arg->axis[dimension]] = value;
 }
 
-/* All var axes that are no other's: so many sequences. */
+/* Sets every var axis to the number of sequences, and every const axis to its value. The caller then changes some var
+ * axes. */
 static void start_row(const struct op_problem *problem, int64_t *row, int64_t count)
 {
 	for (int a = 0; a < problem->axis_count; a++)
 		row[a] = problem->axes[a].var ? count : problem->axes[a].value;
 }
 
-/* Rows: `times` halves of what a query may name. */
+/* Writes the axes of an attention case. The cache holds `halves` / 2 times as many keys as a query may list. */
 static void attention_row_axes(const struct op_problem *problem, int64_t queries, int64_t halves, int64_t *row)
 {
 	struct attention_roles roles = dsa_paged_roles(problem);
@@ -196,7 +205,9 @@ static void attention_row_axes(const struct op_problem *problem, int64_t queries
 	set_axis(problem, row, cache, 0, (most * halves / 2 + page_size - 1) / page_size + 2);
 }
 
-/* The table: `quarters` of what holds the chosen keys. Half as many pages again, so that sequences share most. */
+/* Writes the axes of an indexer case. A row of the page table has room for `quarters` / 4 times as many keys as are to
+ * be selected. The cache has 1.5 times as many pages as a row of the table. Several sequences therefore use the same
+ * pages. */
 static void indexer_row_axes(const struct op_problem *problem, int64_t batch, int64_t quarters, int64_t *row)
 {
 	struct indexer_roles roles = indexer_roles_of(problem);
@@ -211,15 +222,16 @@ static void indexer_row_axes(const struct op_problem *problem, int64_t batch, in
 	set_axis(problem, row, cache, 0, pages + pages / 2 + 2);
 }
 
-/* Number of sequences or queries (MANY: as many as attention's lists have), and how many keys there are: halves, quarters of
- * what is to be chosen. */
+/* The cases of each preset. `count` is the number of sequences or queries, and MANY is the largest number that
+ * attention's cases have. The number of keys is the number to select, times `parts` / 2 (attention) or `parts` / 4
+ * (indexer). */
 enum { MANY = -1 };
 static const struct dsa_preset {
 	int64_t count, parts;
 } attention_presets[SIZE_COUNT][2] = {{{1, 3}, {8, 3}}, {{MANY, 6}}, {{1024, 64}}},
   indexer_presets[SIZE_COUNT][2] = {{{1, 5}, {5, 5}}, {{MANY, 8}}, {{64, 64}}};
 
-/* Elements that a row of the output has. */
+/* Returns the number of output elements of one query or sequence. */
 static int64_t row_of(const struct op_problem *problem, int variant)
 {
 	struct attention_roles roles;
@@ -231,11 +243,12 @@ static int64_t row_of(const struct op_problem *problem, int variant)
 	       problem->axes[problem->outputs[roles.output].axis[2]].value;
 }
 
-/* Pages of 64 keys that an indexer's cache has where there are many sequences: numbers of keys need more than 16 bits with a
- * sign. */
+/* The number of pages (of 64 keys) in an indexer's cache for many sequences. Key numbers in this cache exceed 16-bit
+ * signed integers. */
 enum { INDEXER_POOL = 577 };
 
-/* Numbers of pages beyond 255, of an indexer's keys beyond 32767, unless pages are so large that it costs. */
+/* Enlarges the cache until page numbers exceed 255 and, for an indexer, key numbers exceed 32767. If a page has more
+ * than 64 keys, the cache keeps its size, because a larger cache would be expensive. */
 static void enlarge_pool(const struct op_problem *problem, int variant, int64_t *row)
 {
 	int input = variant == DSA_INDEXER ? indexer_roles_of(problem).cache : dsa_paged_roles(problem).key[0];
@@ -291,7 +304,7 @@ static int64_t at_most(int64_t value, int64_t limit)
 	return value < limit ? value : limit;
 }
 
-/* The indexer's own edges; op_case.edge is one of these. */
+/* The values of op_case.edge for the edge cases of the indexer. */
 enum { EDGE_NO_SEQUENCES = ATTENTION_EDGE_COUNT + 1, EDGE_EMPTY_SEQUENCES, EDGE_FEW_KEYS, EDGE_EQUAL_SCORES };
 
 static int64_t edge_length(const struct indexer_extent *e, int edge, int64_t room, int64_t b)
@@ -316,7 +329,7 @@ static int64_t length_of(const struct op_case *c, const struct indexer_extent *e
 	if (c->edge != 0)
 		return edge_length(e, c->edge, room, b);
 	if (b >= 8 + 15)
-		return at_most((b + 1) % 4, room); /* the 301st has one */
+		return at_most((b + 1) % 4, room); /* the 301st sequence has one key */
 	if (b >= 8)
 		return at_most((16 << (b - 8) / 3) + (b - 8) % 3 - 1, room);
 	switch (b) {
@@ -339,7 +352,8 @@ static int64_t length_of(const struct op_case *c, const struct indexer_extent *e
 	}
 }
 
-/* Pages that sequences use are the first so many of a random order; the others are nobody's. */
+/* Returns the number of pages that sequences use. Sequences use the first pages of a random order; no sequence uses the
+ * other pages. */
 static int64_t pages_in_use(const struct indexer_extent *e)
 {
 	int64_t nobodys = e->pages / 8;
@@ -347,8 +361,10 @@ static int64_t pages_in_use(const struct indexer_extent *e)
 	return nobodys > 0 ? e->pages - nobodys : e->pages;
 }
 
-/* What an entry beyond a sequence's pages holds: not -1 where a workload says how long sequences are. Larger numbers that
- * are no page would make references fail that gather the whole table and mask afterwards, which are right. */
+/* Returns the value of the page table's entries after the last page of a sequence: a page that no sequence uses, or -1
+ * in the second set of values. If a workload provides the lengths of sequences, the value is a valid page in both sets.
+ * The value is never above the last page, because some correct references gather all pages of the table first and mask
+ * afterwards. */
 static int64_t beyond(const struct op_case *c, const struct indexer_roles *roles, int64_t nobodys)
 {
 	if (c->contents == CONTENTS_FIRST || c->edge != 0 || (c->given >> roles->lengths & 1) != 0)
@@ -356,7 +372,8 @@ static int64_t beyond(const struct op_case *c, const struct indexer_roles *roles
 	return -1;
 }
 
-/* The table of all sequences, from malloc. Sequence b's pages are a stretch of the order, another for each. */
+/* Returns the page table of all sequences, allocated with malloc. The pages of a sequence are a range of the random
+ * order; each sequence has a different range. */
 static int64_t *table_of(const struct op_case *c, const struct indexer_roles *roles)
 {
 	struct indexer_extent e = indexer_extent_of(c, roles);
@@ -418,7 +435,8 @@ int64_t indexer_heads_of(const struct op_case *c, const struct indexer_roles *ro
 	return input == roles->weights ? indexer_extent_of(c, roles).heads : 0;
 }
 
-/* The octet of the cache's first key, or of its scale, that stands where `index` does in another. */
+/* Returns the index of the corresponding byte of the cache's first key. Byte `index` may belong to a key or to its
+ * scale. */
 static int64_t of_first_key(const struct indexer_cache *f, int64_t index)
 {
 	int64_t place = index % (f->page_size * (f->dim + 4)), keys_end = f->page_size * f->dim;
@@ -435,7 +453,7 @@ static void fill_cache(const struct op_case *c, const struct indexer_roles *role
 
 #pragma omp parallel for if (out->elements >= PARALLEL_FROM)
 	for (int64_t i = 0; i < out->elements; i++)
-		((uint8_t *)out->data)[i] = indexer_octet(&f, c->edge == EDGE_EQUAL_SCORES ? of_first_key(&f, i) : i);
+		((uint8_t *)out->data)[i] = indexer_byte(&f, c->edge == EDGE_EQUAL_SCORES ? of_first_key(&f, i) : i);
 	free(used);
 }
 
@@ -450,31 +468,33 @@ static int fill_indexer(const struct op_case *c, int input, struct tensor *out)
 		fill_cache(c, &roles, out);
 	} else if (input == roles.lengths) {
 		for (int64_t b = 0; b < out->elements; b++)
-			number_set(out->data, out->dtype, b, (double)length_of(c, &e, table_key, b));
+			dtype_store(out->data, out->dtype, b, (double)length_of(c, &e, table_key, b));
 	} else if (input == roles.table) {
 		int64_t *table = table_of(c, &roles);
 
 		for (int64_t i = 0; i < out->elements; i++)
-			number_set(out->data, out->dtype, i, (double)table[i]);
+			dtype_store(out->data, out->dtype, i, (double)table[i]);
 		free(table);
 	} else {
 		for (int64_t i = 0; i < out->elements; i++)
-			number_store(out->data, out->dtype, i,
-				     indexer_element(heads, (int)c->contents, i, philox_bits(key, i)));
+			dtype_store_float(out->data, out->dtype, i,
+				          indexer_element(heads, (int)c->contents, i, philox_bits(key, i)));
 	}
 	return 0;
 }
 
 /* --- the family --------------------------------------------------------------------------------------------------- */
 
-/* The cases of --edge: attention's, and the indexer's own. */
+/* The edge cases of attention, followed by the edge cases of the indexer. */
 static const struct op_edge edges[] = {
     ATTENTION_EDGES,
-    {"no_sequences", "no sequences in, nothing chosen"},
-    {"empty_sequences", "a sequence without keys has -1 in every place"},
+    {"no_sequences", "an input without sequences gives an output without sequences"},
+    {"empty_sequences", "every entry of a sequence without keys is -1"},
     {"few_keys",
-     "of a sequence with fewer keys than are to be chosen all are named, once, and the other places hold -1"},
-    {"equal_scores", "of keys with the same score any may be chosen, none twice, and as many as are to be chosen"},
+     "if a sequence has fewer keys than are to be selected, each of these keys is listed once and the other entries "
+     "are -1"},
+    {"equal_scores", "of keys with the same score any may be selected, but none twice, and the number of selected keys "
+		     "is exact"},
     {NULL, NULL},
 };
 
@@ -500,12 +520,13 @@ static struct rule rule(const struct op_case *c, int output)
 	struct attention_roles roles;
 
 	if (c->variant == DSA_INDEXER)
-		return (struct rule){0, 0, 1}; /* never asked: op.judge decides */
+		return (struct rule){0, 0, 1}; /* never used, because op.judge compares the indexer's output */
 	roles = dsa_paged_roles(c->problem);
 	return attention_rule(c, &roles, output);
 }
 
-/* As in mla_paged: 1 / sqrt of the heads' size before absorption, 128 and the rotary part. */
+/* As in mla_paged, the scale is 1 / sqrt(d), where d is the head dim before absorption: 128 plus the size of the rotary
+ * part. */
 static double scalar(const struct op_case *c, int input)
 {
 	struct attention_roles roles = dsa_paged_roles(c->problem);
@@ -514,7 +535,7 @@ static double scalar(const struct op_case *c, int input)
 	return attention_scale(c, &roles, 1 / sqrt(128 + (double)attention_extent_of(c, &roles).dim[1]));
 }
 
-/* Numbers of pages only have to lead somewhere. */
+/* Page numbers have no range, because they only have to be valid. */
 static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
 {
 	struct indexer_roles indexer;
@@ -531,9 +552,9 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 		*out = (struct op_range){-7.5, 7.5};
 	else if (input == indexer.weights)
 		*out = (struct op_range){-1.49, 1.49};
-	else if (input == indexer.lengths) /* from none to more than twice as many as are to be chosen */
+	else if (input == indexer.lengths) /* from 0 to over 2 * chosen keys per sequence */
 		*out = (struct op_range){0, 2 * (double)chosen};
-	else if (input == indexer.cache) /* every octet: keys up to e4m3's largest, of either sign */
+	else if (input == indexer.cache) /* keys reach the largest e4m3 number of either sign */
 		*out = (struct op_range){problem->inputs[input].dtype == DTYPE_INT8 ? -128 : 0,
 					 problem->inputs[input].dtype == DTYPE_INT8 ? 127 : 255};
 	return input != indexer.table;
@@ -580,21 +601,69 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 	return attention_oracle(c, &roles, in, out, err);
 }
 
+static bool judges(const struct op_case *c, int output)
+{
+	(void)output;
+	return c->variant == DSA_INDEXER;
+}
+
 static int judge(const struct op_case *c, int output, const struct tensor *in, const struct tensor *reference,
 		 const struct tensor *truth, struct metrics *metrics, struct err *why)
 {
-	(void)output;
-	if (c->variant != DSA_INDEXER)
+	if (!judges(c, output))
 		return 0;
 	return indexer_judge(c, in, reference, truth, metrics, why);
 }
 
 static const char *const op_types[] = {"dsa_paged", NULL};
 
+/* The roles of both variants; all roles of the other variant are -1. */
+struct roles {
+	struct attention_roles attention;
+	struct indexer_roles indexer;
+};
+
+static const struct op_role roles[] = {
+    OP_ROLE("q", struct roles, attention.query[0]),
+    OP_ROLE("q_pe", struct roles, attention.query[1]),
+    OP_ROLE("k", struct roles, attention.key[0]),
+    OP_ROLE("k_pe", struct roles, attention.key[1]),
+    OP_ROLE("scale", struct roles, attention.scale),
+    OP_ROLE("sparse", struct roles, attention.sparse),
+    OP_ROLE("query", struct roles, indexer.query),
+    OP_ROLE("cache", struct roles, indexer.cache),
+    OP_ROLE("weights", struct roles, indexer.weights),
+    OP_ROLE("lengths", struct roles, indexer.lengths),
+    OP_ROLE("table", struct roles, indexer.table),
+    OP_ROLE_OUTPUT("output", struct roles, attention.output),
+    OP_ROLE_OUTPUT("lse", struct roles, attention.lse),
+    OP_ROLE_OUTPUT("indices", struct roles, indexer.indices),
+    {NULL, 0, false},
+};
+
+static void bind(const struct op_problem *problem, int variant, void *out)
+{
+	struct roles *found = out;
+
+	*found = (struct roles){attention_no_roles(), {-1, -1, -1, -1, -1, -1}};
+	if (variant == DSA_INDEXER)
+		found->indexer = indexer_roles_of(problem);
+	else
+		found->attention = dsa_paged_roles(problem);
+}
+
+static const struct op_mode modes[] = {
+    {"indexer", ~0, DSA_INDEXER},
+    {NULL, 0, 0},
+};
+
 const struct op dsa_paged_op = {
     .name = "dsa_paged",
     .op_types = op_types,
     .match = match,
+    .roles = roles,
+    .bind = bind,
+    .modes = modes,
     .sizes = sizes,
     .edges = edges,
     .edge_axes = edge_axes,
@@ -606,4 +675,5 @@ const struct op dsa_paged_op = {
     .check = check,
     .oracle = oracle,
     .judge = judge,
+    .judges = judges,
 };

@@ -1,22 +1,24 @@
-/* dsa_paged on a GPU: sparse attention by the kernels of kernels/attention_cuda.h; the indexer here, in two steps.
+/* dsa_paged on a GPU - computes sparse attention with the kernels of kernels/common/attention/attention_cuda.h, and the
+ * indexer with two kernels:
  *
- *   score   a warp a key: every lane holds some of the key's elements and goes through the heads; the sum over heads is
- *           made in order
- *   choose  a block a sequence: scores become integers that order as they do; four rounds, of 8 bits each, of counting
- *           narrow down the least chosen one; then the keys above it are written in their order, and of those equal to
- *           it as many as are still wanted, the first ones
+ *   score   One warp computes the score of one key. Every lane holds some of the key's elements and loops over the
+ *           heads. The sum over heads has a fixed order.
+ *   choose  One block selects the keys of one sequence. Scores become integers with the same order. Four passes, of
+ *           8 bits each, count keys to find the least selected score. Then the block writes the keys above the least
+ *           selected score in their order. After these keys it writes the first keys with exactly this score, as many
+ *           as are still needed.
  *
- * Counting and places are integers: the same answer every time. A NaN counts as larger than everything. */
-#include "kernels/attention_cuda.h"
+ * Counts and positions are integers, so the result is the same every time. NaN counts as the largest score. */
+#include "kernels/common/attention/attention_cuda.h"
 
-#include "kernels/dsa_paged/inputs.h"
+#include "kernels/dsa_paged/input_values.h"
 
 enum { THREADS = 256, WARPS = THREADS / 32, LANE_ELEMENTS = 8, BUCKETS = 256 };
 
 struct indexer {
 	struct indexer_extent extent;
 	struct tensor query, cache, weights, lengths, table, chosen;
-	int64_t room;  /* keys that a sequence may have */
+	int64_t room;  /* the largest number of keys of a sequence */
 	float *scores; /* [sequences][room] */
 };
 
@@ -27,7 +29,7 @@ static __device__ __forceinline__ int64_t length_of(const struct indexer &x, int
 	return length < 0 ? 0 : length < x.room ? length : x.room;
 }
 
-/* The page of key j of sequence b; -1: the table names none that there is. */
+/* Returns the page of key j of sequence b, or -1 if the table has no valid page for this key. */
 static __device__ __forceinline__ int64_t page_of(const struct indexer &x, int64_t b, int64_t j)
 {
 	int64_t page = attention_integer(&x.table, b * x.extent.most_pages + j / x.extent.page_size);
@@ -35,7 +37,8 @@ static __device__ __forceinline__ int64_t page_of(const struct indexer &x, int64
 	return page < 0 || page >= x.extent.pages ? -1 : page;
 }
 
-/* The score of a key whose lane's elements are `own`, scale included; the query in shared memory. In every lane. */
+/* Returns, in every lane, the score of a key, including its scale. Each lane holds the elements `own` of the key; the
+ * query is in shared memory. */
 static __device__ __forceinline__ float score_of(const struct indexer &x, int64_t b, const float *query,
                                                  const float (&own)[LANE_ELEMENTS])
 {
@@ -74,16 +77,16 @@ static __global__ void __launch_bounds__(THREADS) score(const struct indexer x)
 		float own[LANE_ELEMENTS] = {}, result = NAN;
 
 		if (page >= 0) {
-			const uint8_t *octets =
+			const uint8_t *bytes =
 			    (const uint8_t *)x.cache.data + page * x.extent.page_size * (x.extent.dim + 4);
 			float scale;
 
-			memcpy(&scale, octets + x.extent.page_size * x.extent.dim + slot * 4, sizeof scale);
+			memcpy(&scale, bytes + x.extent.page_size * x.extent.dim + slot * 4, sizeof scale);
 			for (int i = 0; i < LANE_ELEMENTS; i++) {
 				int64_t d = threadIdx.x % 32 + 32 * i;
 
 				own[i] =
-				    d < x.extent.dim ? float_from_e4m3(octets[slot * x.extent.dim + d]) * scale : 0;
+				    d < x.extent.dim ? float_from_e4m3(bytes[slot * x.extent.dim + d]) * scale : 0;
 			}
 			result = score_of(x, b, query, own);
 		}
@@ -92,19 +95,20 @@ static __global__ void __launch_bounds__(THREADS) score(const struct indexer x)
 	}
 }
 
-/* Orders as the scores do. */
+/* Returns an integer that has the same order as the score. */
 static __device__ __forceinline__ uint32_t order_of(float score)
 {
 	uint32_t bits = float_bits(score);
 
 	if (float_is_nan(score))
 		return UINT32_MAX;
-	if (score == 0)
-		bits = 0; /* -0 and 0 are one */
+	if (score == 0) /* -0 and 0 are equal, and so are their integers */
+		bits = 0;
 	return bits >> 31 != 0 ? ~bits : bits | 0x80000000u;
 }
 
-/* Of `wanted` largest scores of a sequence, what orders the least, and how many are above it. In every thread. */
+/* The least of the `wanted` largest scores of a sequence, as an integer, and the number of keys above this score. Every
+ * thread gets the same values. */
 struct least {
 	uint32_t order;
 	int64_t above;
@@ -144,7 +148,7 @@ static __device__ struct least least_of(const float *scores, int64_t length, int
 	return least;
 }
 
-/* How many threads before this one have `flag` set; `all`: how many in the block. */
+/* Returns the number of preceding threads with `flag` set, and stores the number in the whole block in `all`. */
 static __device__ __forceinline__ int place_among(bool flag, int *all)
 {
 	__shared__ int of_warp[WARPS];
@@ -177,7 +181,7 @@ static __global__ void __launch_bounds__(THREADS) choose(const struct indexer x)
 	int64_t wanted = length < most ? length : most;
 	const float *scores = x.scores + b * x.room;
 	struct least least = least_of(scores, length, wanted);
-	int64_t equal = wanted - least.above; /* so many of the keys that equal the least one are wanted */
+	int64_t equal = wanted - least.above; /* the number of selected keys whose score equals the least */
 
 	for (int64_t first = 0; first < length; first += THREADS) {
 		int64_t j = first + threadIdx.x;
@@ -263,7 +267,7 @@ static int64_t scratch_bytes(const struct op_case *c)
 		return 0;
 	roles = indexer_roles_of(c->problem);
 	e = indexer_extent_of(c, &roles);
-	if (e.batch * e.most_pages > INT64_MAX / 4 / ATTENTION_PAGE) /* the table's elements: at most 2^46 */
+	if (e.batch * e.most_pages > INT64_MAX / 4 / ATTENTION_PAGE) /* the table has at most 2^46 elements */
 		return INT64_MAX;
 	return e.batch * e.most_pages * e.page_size * 4;
 }
@@ -274,7 +278,7 @@ static __global__ void __launch_bounds__(THREADS)
 	int64_t threads = (int64_t)gridDim.x * THREADS;
 
 	for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < elements; i += threads)
-		data[i] = indexer_octet(&f, i);
+		data[i] = indexer_byte(&f, i);
 }
 
 static __global__ void __launch_bounds__(THREADS)
@@ -283,10 +287,10 @@ static __global__ void __launch_bounds__(THREADS)
 	int64_t threads = (int64_t)gridDim.x * THREADS;
 
 	for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < elements; i += threads)
-		number_store(data, dtype, i, indexer_element(heads, turn, i, philox_bits(key, i)));
+		dtype_store_float(data, dtype, i, indexer_element(heads, turn, i, philox_bits(key, i)));
 }
 
-/* The cache, with the table of used keys on the device for as long as the kernel needs it. */
+/* Fills the cache. First the table of used keys is copied to the device, on the same stream. */
 static int fill_cache(const struct op_case *c, const struct indexer_roles *roles, struct tensor *out, unsigned blocks,
                       cudaStream_t stream, struct err *err)
 {

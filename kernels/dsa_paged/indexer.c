@@ -1,4 +1,4 @@
-/* indexer - scores in double, the choice by sorting, and the judgement of a choice as a set. */
+/* indexer - computes scores in double, selects keys by sorting, and judges a selection as a set. */
 #include "kernels/dsa_paged/indexer.h"
 
 #include <math.h>
@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "kernels/attention.h"
-#include "kernels/check.h"
-#include "kernels/wide.h"
+#include "kernels/common/attention/attention.h"
+#include "kernels/core/input_check.h"
+#include "kernels/core/simd.h"
 
-enum { PARALLEL_FROM = 64 }; /* keys from which threads are worth their start */
+enum { PARALLEL_FROM = 64 }; /* from this number of keys on, several threads are faster than one */
 
 static void *take(int64_t count, size_t size)
 {
@@ -26,7 +26,7 @@ int indexer_check(const struct op_case *c, const struct tensor *in, struct err *
 	struct indexer_roles roles = indexer_roles_of(c->problem);
 	struct indexer_extent e = indexer_extent_of(c, &roles);
 	const struct tensor *lengths = &in[roles.lengths], *table = &in[roles.table];
-	static const char why[] = "scores that follow from it have no order";
+	static const char why[] = "the scores would be NaN and have no order";
 
 	if (check_numbers(c, in, roles.query, false, why, err) != 0 ||
 	    check_numbers(c, in, roles.weights, false, why, err) != 0)
@@ -42,7 +42,7 @@ int indexer_check(const struct op_case *c, const struct tensor *in, struct err *
 			int64_t page = attention_integer(table, b * e.most_pages + i);
 
 			if (page < 0 || page >= e.pages)
-				return err_set(err, "%s[%lld, %lld] is %lld; there are %lld pages, counted from 0",
+				return err_set(err, "%s[%lld, %lld] is %lld, but the %lld pages are numbered from 0",
 				               c->problem->inputs[roles.table].name, (long long)b, (long long)i,
 				               (long long)page, (long long)e.pages);
 		}
@@ -52,16 +52,16 @@ int indexer_check(const struct op_case *c, const struct tensor *in, struct err *
 
 /* --- scores ------------------------------------------------------------------------------------------------------- */
 
-/* A key of a sequence. */
+/* One key of a sequence, with its score. */
 struct key {
-	double score, size; /* size: the sum of its terms' magnitudes */
-	int64_t name;       /* page number * page size + place in the page */
-	int64_t place;      /* in the sequence */
-	bool named;
+	double score, size; /* size: the sum of the magnitudes of the score's terms */
+	int64_t name;       /* page number * page size + slot in the page */
+	int64_t place;      /* the key's position in the sequence */
+	bool named;         /* is the key listed in the row of the reference that is being judged? */
 };
 
-/* even[h] = the dot product of query h, of [dim][heads], with a key: the sum of the products of even places and that of odd
- * ones, which is made in `odd`, added up. */
+/* Computes even[h], the dot product of a key with query h (`query` is [dim][heads]). The products of even elements are
+ * summed in `even` and the products of odd elements in `odd`; then `odd` is added to `even`. */
 WIDE static void multiply(const struct indexer_extent *e, const double *query, const double *key, double *even,
                           double *odd)
 {
@@ -84,7 +84,8 @@ WIDE static void multiply(const struct indexer_extent *e, const double *query, c
 		even[h] += query[paired * heads + h] * key[paired];
 }
 
-/* `room` is for a key's elements and two sums a head. */
+/* Computes the score of the key in slot `slot` of a page. `room` has space for a key's elements and two sums per
+ * head. */
 static void score_key(struct key *key, const struct indexer_extent *e, const double *query, const double *weights,
                       const uint8_t *page, int64_t slot, double *room)
 {
@@ -92,27 +93,27 @@ static void score_key(struct key *key, const struct indexer_extent *e, const dou
 	float scale;
 
 	memcpy(&scale, page + e->page_size * e->dim + slot * 4, sizeof scale);
-	number_read(page, DTYPE_FLOAT8_E4M3FN, slot * e->dim, e->dim, room);
+	dtype_load_run(page, DTYPE_FLOAT8_E4M3FN, slot * e->dim, e->dim, room);
 	multiply(e, query, room, sums, sums + e->heads);
 	for (int64_t h = 0; h < e->heads; h++) {
 		double sum = sums[h] * (double)scale;
 
 		if (sum <= 0)
-			continue; /* a NaN goes on */
+			continue; /* the comparison is false for NaN, so that NaN propagates */
 		key->score += weights[h] * sum;
 		key->size += fabs(weights[h]) * sum;
 	}
 	if (isnan(key->score))
-		key->score = INFINITY; /* larger than everything, and sorting needs an order */
+		key->score = INFINITY; /* NaN counts as larger than all other scores, because sorting needs an order */
 }
 
-/* The queries of sequence b as [dim][heads], from malloc. */
+/* Returns the queries of sequence b as [dim][heads], allocated with malloc. */
 static double *queries_of(const struct indexer_extent *e, const struct tensor *queries, int64_t b)
 {
 	double *query = take(e->heads * e->dim, sizeof *query), *row = take(e->dim, sizeof *row);
 
 	for (int64_t h = 0; h < e->heads; h++) {
-		number_read(queries->data, queries->dtype, (b * e->heads + h) * e->dim, e->dim, row);
+		dtype_load_run(queries->data, queries->dtype, (b * e->heads + h) * e->dim, e->dim, row);
 		for (int64_t d = 0; d < e->dim; d++)
 			query[d * e->heads + h] = row[d];
 	}
@@ -120,7 +121,7 @@ static double *queries_of(const struct indexer_extent *e, const struct tensor *q
 	return query;
 }
 
-/* All keys of sequence b, from malloc. The inputs are in order. */
+/* Returns all keys of sequence b, allocated with malloc. The caller has checked the inputs. */
 static struct key *keys_of(const struct op_case *c, const struct tensor *in, int64_t b, int64_t *count)
 {
 	struct indexer_roles roles = indexer_roles_of(c->problem);
@@ -130,7 +131,7 @@ static struct key *keys_of(const struct op_case *c, const struct tensor *in, int
 	int64_t length = attention_integer(&in[roles.lengths], b);
 	struct key *keys = take(length, sizeof *keys);
 
-	number_read(weight->data, weight->dtype, b * e.heads, e.heads, weights);
+	dtype_load_run(weight->data, weight->dtype, b * e.heads, e.heads, weights);
 #pragma omp parallel if (length >= PARALLEL_FROM)
 	{
 		double *room = take(e.dim + 2 * e.heads, sizeof *room);
@@ -174,7 +175,7 @@ int indexer_oracle(const struct op_case *c, const struct tensor *in, struct tens
 
 		qsort(keys, (size_t)count, sizeof *keys, by_falling_score);
 		for (int64_t i = 0; i < e.chosen; i++)
-			number_set(out[0].data, out[0].dtype, b * e.chosen + i, i < count ? (double)keys[i].name : -1);
+			dtype_store(out[0].data, out[0].dtype, b * e.chosen + i, i < count ? (double)keys[i].name : -1);
 		free(keys);
 	}
 	return 0;
@@ -182,11 +183,13 @@ int indexer_oracle(const struct op_case *c, const struct tensor *in, struct tens
 
 /* --- judgement ---------------------------------------------------------------------------------------------------- */
 
-/* What is known of one row before its answer is looked at. */
+/* The keys of one sequence, which is one row of the output, with their true scores. */
 struct row {
-	struct key *keys; /* by name */
+	struct key *keys; /* sorted by name */
 	int64_t count, wanted;
-	double least, slack; /* the score of the least chosen key; how far from it a choice is free */
+	/* `least` is the smallest score among the selected keys. A key whose score is within `slack` of `least` may be
+	 * selected or left out. */
+	double least, slack;
 };
 
 static int by_name(const void *a, const void *b)
@@ -214,7 +217,7 @@ static struct row row_of(const struct op_case *c, const struct tensor *in, int64
 	return row;
 }
 
-/* An unnamed key of that name; NULL: there is none (any more). */
+/* Returns the key with number `name` that was not listed before, or NULL if there is none. */
 static struct key *find_key(struct row *row, int64_t name)
 {
 	int64_t low = 0, high = row->count;
@@ -232,20 +235,21 @@ static struct key *find_key(struct row *row, int64_t name)
 	return low < row->count && row->keys[low].name == name ? &row->keys[low] : NULL;
 }
 
-/* The judgement so far. */
+/* The state while the reference's output is compared with the true scores. */
 struct judgement {
 	struct metrics *metrics;
 	struct err *why;
-	const struct tensor *reference, *truth; /* reference NULL: an answer of zeros */
+	const struct tensor *reference, *truth; /* if `reference` is NULL, an output of zeros is judged */
 	int64_t misses;
 };
 
 static int64_t answer_at(const struct judgement *j, int64_t index)
 {
-	return j->reference == NULL ? 0 : (int64_t)number_get(j->reference->data, j->reference->dtype, index);
+	return j->reference == NULL ? 0 : (int64_t)dtype_load(j->reference->data, j->reference->dtype, index);
 }
 
-/* Place `index` is wrong, by `distance` (not finite: not a matter of degree). The first one gives the sentence. */
+/* Counts entry `index` of the output as wrong. `distance` is how far the key's score is from the least selected score;
+ * if the distance is not finite, the error has no magnitude. */
 static void miss(struct judgement *j, int64_t index, double distance, double slack)
 {
 	struct metrics *m = j->metrics;
@@ -256,7 +260,7 @@ static void miss(struct judgement *j, int64_t index, double distance, double sla
 	if (m->worst_count < METRICS_WORST && j->reference != NULL)
 		m->worst[m->worst_count++] =
 		    (struct worst){index, (double)answer_at(j, index),
-		                   number_get(j->truth->data, j->truth->dtype, index), distance};
+		                   dtype_load(j->truth->data, j->truth->dtype, index), distance};
 }
 
 static void judge_place(struct judgement *j, struct row *row, int64_t b, int64_t index, int64_t *unnamed)
@@ -268,10 +272,11 @@ static void judge_place(struct judgement *j, struct row *row, int64_t b, int64_t
 		return;
 	if (key == NULL) {
 		if (j->misses == 0 && name == -1)
-			err_set(j->why, "sequence %lld: fewer than %lld keys are named", (long long)b,
+			err_set(j->why, "sequence %lld: fewer than %lld keys are listed", (long long)b,
 			        (long long)row->wanted);
 		else if (j->misses == 0)
-			err_set(j->why, "sequence %lld: %lld is named, which is no key of it, or named twice",
+			err_set(j->why, "sequence %lld: key %lld is listed, but it is not a key of this sequence or is "
+					"listed twice",
 			        (long long)b, (long long)name);
 		miss(j, index, INFINITY, row->slack);
 		return;
@@ -284,12 +289,14 @@ static void judge_place(struct judgement *j, struct row *row, int64_t b, int64_t
 	}
 	if (j->misses == 0)
 		err_set(j->why,
-		        "sequence %lld: %lld is named, whose score is %.6g; the %lld largest reach down to %.6g",
+		        "sequence %lld: key %lld is listed with score %.6g, but the %lld largest scores are at least "
+			"%.6g",
 		        (long long)b, (long long)name, key->score, (long long)row->wanted, row->least);
 	miss(j, index, row->least - key->score, row->slack);
 }
 
-/* Keys that had to be named and were not. Each is laid at a place of the row's own, from the first on. */
+/* Counts the keys that must be listed and are not. The first omitted key is counted as an error of the row's first
+ * entry, the second as an error of the second entry, and so on. */
 static void judge_omitted(struct judgement *j, const struct row *row, int64_t b, int64_t chosen)
 {
 	int64_t place = 0;
@@ -302,8 +309,8 @@ static void judge_omitted(struct judgement *j, const struct row *row, int64_t b,
 			continue;
 		if (j->misses == 0)
 			err_set(j->why,
-			        "sequence %lld: %lld is not named, whose score is %.6g; the %lld largest reach down to "
-			        "%.6g",
+			        "sequence %lld: key %lld is not listed, although its score is %.6g; the %lld largest "
+				"scores are at least %.6g",
 			        (long long)b, (long long)key->name, key->score, (long long)row->wanted, row->least);
 		miss(j, b * chosen + place++ % chosen, fabs(key->score - row->least), row->slack);
 	}

@@ -1,28 +1,31 @@
-/* indexer - which keys a query of sparse attention is to look at: those with the largest scores.
+/* indexer - selects the keys that a query of sparse attention reads, which are the keys with the largest scores.
  *
  *   score[t] = sum over heads of weight[h] * max(0, query[h] . (key[t] * scale[t]))
  *
- * Of sequence b the min(chosen, length) keys of the largest scores, named by page number * page size + place in the
- * page; the other places hold -1. A score that is no number (a workload may bring such keys) counts as the largest. */
+ * For each sequence, the indexer lists the min(chosen, length) keys with the largest scores. A listed key is page
+ * number * page size + slot in the page; the other entries are -1. A NaN score (from a workload's keys) counts as the
+ * largest score. */
 #ifndef REFTEST_KERNELS_DSA_PAGED_INDEXER_H
 #define REFTEST_KERNELS_DSA_PAGED_INDEXER_H
 
-#include "kernels/dsa_paged/inputs.h"
+#include "kernels/dsa_paged/input_values.h"
 
-/* Are lengths and page numbers in order, as far as they are at hand? 0, or -1 with the sentence. */
+/* Checks the lengths and the page table, if they are loaded. Returns 0, or -1 with a message if the case is invalid. */
 int indexer_check(const struct op_case *c, const struct tensor *in, struct err *err);
 
-/* op.oracle: the chosen keys by falling score, equal scores by place. */
+/* Implements op.oracle: lists the selected keys by decreasing score, and keys of equal score by position. */
 int indexer_oracle(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err);
 
-/* op.judge: `reference` is right if, in each row, it names no key twice and none outside the sequence, has as many
- * names as there are to choose, and names every key whose score is clearly above the least chosen one and none clearly
- * below. "Clearly": by more than 2^-14 of the largest sum of |terms| of the row: float32 sums of 64 x 128 products are
- * off by 1e-6 of it, those of 8-bit tensor cores (which keep 14 bits) by 2^-15. The order within a row is free.
+/* Implements op.judge. Let the least selected score be the smallest of the min(chosen, length) largest scores. A row of
+ * `reference` is correct if it lists no key twice and no key of another sequence, lists exactly min(chosen, length)
+ * keys, lists every key whose score is clearly above the least selected score, and lists no key whose score is clearly
+ * below it. The order of the keys is free. "Clearly" means by more than 2^-14 of S, the largest sum of |terms| of a
+ * score in the row. A float32 sum of 64 x 128 products is off by 1e-6 S. A sum on 8-bit tensor cores, which keep 14
+ * bits, is off by 2^-15 S.
  *
- * In the metrics, `hits` are the places that are right, max_abs the largest distance of a wrongly named or omitted
- * key's score from the least chosen one, margin the same over what is allowed, cosine the part of the truth that was
- * found. */
+ * In the metrics, `hits` is the number of correct entries. max_abs is the largest distance between the score of a
+ * wrongly listed or omitted key and the least selected score. margin is this distance divided by the allowed distance,
+ * and cosine is the fraction of the truth's keys that the reference lists. */
 int indexer_judge(const struct op_case *c, const struct tensor *in, const struct tensor *reference,
                   const struct tensor *truth, struct metrics *metrics, struct err *why);
 

@@ -1,5 +1,5 @@
-/* gated_delta_rule on a GPU: by the kernels of kernels/recurrence_cuda.h. */
-#include "kernels/recurrence_cuda.h"
+/* gated_delta_rule on a GPU - uses the kernels of kernels/common/linear_attention/recurrence_cuda.h. */
+#include "kernels/common/linear_attention/recurrence_cuda.h"
 
 extern "C" const struct op_cuda gated_delta_rule_cuda = {"gated_delta_rule", recurrence_fill_cuda, recurrence_launch,
                                                       NULL};

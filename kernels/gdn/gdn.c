@@ -1,54 +1,60 @@
-/* gdn - the gated delta net: linear attention whose state forgets, and corrects what it holds under a key.
+/* gdn - the gated delta net: linear attention whose state decays, and whose update corrects the value stored for a key.
  *
- * A head's state S [V, K] meets the tokens of its sequence in order:
+ * The state S [V, K] of a head processes the tokens of its sequence in order:
  *
  *   g = exp(-exp(A_log) softplus(a + dt_bias)),  beta = sigmoid(b)
  *   S <- g S;   S <- S + beta (v - S k) k^T;   output = scale S q
  *
- * S k is read after the decay, the output after the correction. Value head h has q and k of heads h / (H_v / H_q) and
- * h / (H_v / H_k). Nothing is normalised unless the name, a tag or a Python scalar says "l2norm": then q / |q| and
- * k / |k|. Scale 0, or none, is 1 / sqrt(K). softplus(x) = log(1 + e^x).
+ * S k is computed after the decay, and the output is computed after the correction. Value head h uses q and k of heads
+ * h / (H_v / H_q) and h / (H_v / H_k). If the definition's name, a tag or a Python scalar says "l2norm", q and k are
+ * normalised to q / |q| and k / |k|; otherwise q and k are not normalised. If the scale is 0 or absent, it is 1 /
+ * sqrt(K). softplus(x) = log(1 + e^x).
  *
- * Three forms, told apart by their tensors (roles.h has the shapes):
- *   decode, multi-token   q [batch, tokens, …]: each sequence has as many tokens
- *   prefill               q [total, …] and cu_seqlens
- * States lie by sequence, or, with indices, in slots of a pool. They are [V, K] (k last); where V = K, so that shapes
- * do not tell, they are [K, V] if the name, a tag or the description says "v-last" or "k-major".
+ * A definition has one of two forms, which the shape of q distinguishes (roles.h has all shapes):
  *
- * A multi-token pass over a pool serves verification of drafts: its output of states is the pool as it came in, if
- * nothing is to be updated, else with the new states in the slots of its sequences. Both are in use for one schema. A
- * scalar `disable_state_update` decides, else "disable_state_update=True" (or False) in a tag or the description; if
- * nothing speaks, the hidden constant updates_state is found by probing: is the pool that the reference answers the
- * one it got? All other forms update.
+ *   decode or multi-token   q is [batch, tokens, …], and all sequences have the same number of tokens.
+ *   prefill                 q is [total, …], and cu_seqlens divides the tokens into sequences.
  *
- * A buffer of intermediate states takes the state after each token, at [slot, token] or, where its first axis is the
- * batch's, at [sequence, token]; the rest of it stays as it was. A reference that got one has to fill it: it is
- * compared like an output, by the rule of states, whether the pool is updated or not.
+ * States are stored by sequence or, if the definition has indices, in slots of a pool. A state is [V, K] (k last). If V
+ * = K, the shape is ambiguous: a state is [K, V] if the name, a tag or the description says "v-last" or "k-major".
  *
- * Bounds. An output is scale |q| times a projection of the state, whose rows are around 1/2 in every direction that is
- * read: atol is 2^-12 scale sqrt(K / 3) (of a normalised q: 2^-12 scale), about a thousandth of a typical output;
- * rtol is one place of bfloat16 with room for what float32 sums lose (1e-6). States are float32 in most definitions: a
- * recurrence that contracts does not grow its roundings, so that they stay near 1e-7 for each token's decay, which a
- * state remembers: rtol 2^-12 is good for 4000 tokens, atol 2^-16 is 2^-14 of a typical element. The second contents have
- * four times the values and states, which all is linear in, and four times each atol. A pool that is not updated is the
- * same bits.
+ * A multi-token pass over a pool of states verifies draft tokens (speculative decoding). Some implementations return
+ * the pool unchanged; others return the pool with the new states in the slots of the sequences. The schema is the same
+ * in both cases. The scalar `disable_state_update` says which of the two a definition means; without this scalar,
+ * "disable_state_update=True" (or False) in a tag or the description says so. If the definition mentions
+ * disable_state_update nowhere, reftest runs the reference and observes whether it returns the pool unchanged (the
+ * hidden constant updates_state). All other forms update the states.
  *
- * Sequences without tokens keep their state, but implementations differ (the old one, zero, or not written?): --edge
- * alone has such. Left out for the same reason: slots below 0, slots that two sequences update or whose intermediate states both write. Workloads that
- * bring them are invalid. */
-#include "kernels/gdn/inputs.h"
+ * A buffer of intermediate states receives the state after each token, at [slot, token] or, if its first axis is the
+ * batch, at [sequence, token]. The other entries of the buffer stay unchanged. A reference that receives a buffer must
+ * fill it, even if the pool is not updated: the buffer is compared like an output, with the tolerance of states.
+ *
+ * Tolerances. An output element is scale |q| times the projection of a state's row on the direction of q, and this
+ * projection is around 1/2. Therefore the atol of outputs is 2^-12 scale sqrt(K / 3), or 2^-12 scale if q is
+ * normalised: about a thousandth of a typical output. rtol is one ulp of the output's dtype, with a margin for the
+ * errors of float32 sums (1e-6). States are float32 in most definitions. The recurrence contracts, so rounding errors
+ * are not amplified: each token adds about 1e-7, and earlier errors decay with the state. Hence an rtol of 2^-12
+ * suffices for states after 4000 tokens. The atol of states is 2^-16, which is 2^-14 of a typical element. In the
+ * second set of values v and the states are four times as large. Therefore each atol is four times as large, because
+ * all outputs are linear in v and the states. A pool that is not updated must be bit-identical.
+ *
+ * A sequence without tokens keeps its state. Some implementations return zeros for its new state or do not write it, so
+ * only --edge has such sequences. Implementations also differ on slots below 0 and on slots that two sequences update
+ * or to which two sequences write intermediate states, so no case has such slots. A workload is invalid if it has slots
+ * below 0 or slots to which two sequences write. */
+#include "kernels/gdn/input_values.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
-#include "kernels/fit.h"
-#include "kernels/gdn/gradient.h"
+#include "kernels/common/linear_attention/packed.h"
+#include "kernels/core/shape_match.h"
+#include "kernels/core/simd.h"
+#include "kernels/gdn/gradient_oracle.h"
 #include "kernels/gdn/oracle.h"
 #include "kernels/gdn/roles.h"
-#include "kernels/recurrence_packed.h"
-#include "kernels/wide.h"
 
 static int probe(const struct op_case *c, const struct tensor *in, const struct tensor *out,
                  struct op_constant *constants, struct err *err)
@@ -59,15 +65,17 @@ static int probe(const struct op_case *c, const struct tensor *in, const struct 
 
 	(void)err;
 	for (int64_t i = 0; i < after->elements && same; i++)
-		same = number_get(before->data, before->dtype, i) == number_get(after->data, after->dtype, i);
+		same = dtype_load(before->data, before->dtype, i) == dtype_load(after->data, after->dtype, i);
 	constants[0].value = same ? 0 : 1;
 	return 0;
 }
 
 /* --- sizes -------------------------------------------------------------------------------------------------------- */
 
-/* Sequences, tokens of each (packed: in all), slots. Packed sequences: recurrence_fill_offsets. */
-enum { PRESETS = 2, MANY = -1 }; /* MANY: recurrence_many, and 7 slots more */
+/* The sizes of the cases of each preset: the number of sequences, the tokens of each sequence (in `packed`: of all
+ * sequences), and the number of slots. recurrence_fill_offsets divides packed tokens into sequences. */
+enum { PRESETS = 2, MANY = -1 }; /* MANY: recurrence_many gives the number of sequences, and recurrence_pool the number
+				  * of slots */
 static const struct preset {
 	int64_t sequences, tokens, slots;
 } by_batch[SIZE_COUNT][PRESETS] = {{{1, 2, 3}, {3, 5, 8}}, {{1, 17, 3}, {MANY, 2, MANY}}, {{64, 8, 96}}},
@@ -81,13 +89,20 @@ static void set_axis(const struct op_problem *problem, int64_t *row, const struc
 		row[arg->axis[dimension]] = value;
 }
 
-static int64_t many(const struct op_problem *problem, const struct gdn_roles *roles)
+/* Returns the number of elements that one sequence adds to a case: its state and, if there is a buffer, the
+ * intermediate states of two tokens (a MANY case has two tokens per sequence). */
+static int64_t slot_elements(const struct op_problem *problem, const struct gdn_roles *roles)
 {
 	const struct op_arg *q = &problem->inputs[roles->q], *v = &problem->inputs[roles->v];
-	int64_t size = fit_fixed(problem, q, q->rank - 1) * fit_fixed(problem, v, v->rank - 1) *
-		       fit_fixed(problem, v, v->rank - 2);
+	int64_t size = match_fixed_length(problem, q, q->rank - 1) * match_fixed_length(problem, v, v->rank - 1) *
+		       match_fixed_length(problem, v, v->rank - 2);
 
-	return recurrence_many(roles->buffer >= 0 ? 3 * size : size);
+	return roles->buffer >= 0 ? 3 * size : size;
+}
+
+static int64_t many(const struct op_problem *problem, const struct gdn_roles *roles)
+{
+	return recurrence_many(slot_elements(problem, roles));
 }
 
 static void preset_axes(const struct op_problem *problem, const struct gdn_roles *roles, const struct preset *preset,
@@ -95,7 +110,8 @@ static void preset_axes(const struct op_problem *problem, const struct gdn_roles
 {
 	const struct op_arg *q = &problem->inputs[roles->q];
 	int64_t sequences = preset->sequences == MANY ? many(problem, roles) : preset->sequences;
-	int64_t slots = preset->slots == MANY ? sequences + 7 : preset->slots;
+	int64_t slots =
+	    preset->slots == MANY ? recurrence_pool(sequences, slot_elements(problem, roles)) : preset->slots;
 
 	for (int a = 0; a < problem->axis_count; a++)
 		row[a] = problem->axes[a].var ? sequences : problem->axes[a].value;
@@ -116,7 +132,7 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 {
 	struct gdn_roles roles = gdn_roles_of(problem);
 	const struct preset *presets = roles.cu_seqlens >= 0				       ? packed[size]
-				       : fit_fixed(problem, &problem->inputs[roles.q], 1) == 1 ? one_token[size]
+				       : match_fixed_length(problem, &problem->inputs[roles.q], 1) == 1 ? one_token[size]
 											       : by_batch[size];
 	int count = 0;
 
@@ -129,12 +145,12 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 	return count;
 }
 
-/* The cases of --edge; op_case.edge is one of these. */
+/* The edge cases that --edge adds, in the order of `edges`: values of op_case.edge. */
 enum { EDGE_NO_SEQUENCES = 1, EDGE_EMPTY_SEQUENCE };
 
 static const struct op_edge edges[] = {
-    {"no_sequences", "where there is no sequence, nothing comes out, and a pool of states stays as it is"},
-    {"empty_sequence", "a sequence without tokens has for its new state the one that it had"},
+    {"no_sequences", "without sequences, outputs are empty, and a pool of states stays unchanged"},
+    {"empty_sequence", "a sequence without tokens keeps its state as its new state"},
     {NULL, NULL},
 };
 
@@ -178,23 +194,24 @@ static struct rule rule(const struct op_case *c, int output)
 	return (struct rule){0x1p-12 * fabs(gdn_scale(c, &roles)) * size, place, 1};
 }
 
-static struct op_leaves leaves(const struct op_case *c, int input)
+static struct op_in_place in_place(const struct op_case *c, int input)
 {
 	bool buffer = input == gdn_roles_of(c->problem).buffer;
 
-	return (struct op_leaves){buffer ? op_own_place(c->problem, input) : OP_KEPT, false};
+	return (struct op_in_place){buffer ? op_own_place(c->problem, input) : OP_KEPT, false};
 }
 
-/* What leaving a scalar out stands for: a switch that is off, unless a name or a tag speaks of it. */
+/* Returns the value that a Python scalar has if a case omits it. A switch is then off, unless the definition's name or
+ * a tag mentions it. */
 static double left_out(const struct op_case *c, const struct gdn_roles *roles, int input)
 {
 	return input == roles->l2norm && (c->variant & GDN_L2NORM) != 0 ? (double)NAN : 0;
 }
 
-/* In the second contents of the smallest cases the scale is 0, which asks for the default as None does. */
+/* The second set of values has a scale of 0, which means the default, if a case has at most this number of tokens. */
 enum { NO_SCALE_TOKENS = 5 };
 
-/* The presets have both values of each switch beside both of the other. */
+/* Across the presets, all four combinations of the two switches occur. */
 static double scalar(const struct op_case *c, int input)
 {
 	struct gdn_roles roles = gdn_roles_of(c->problem);
@@ -240,32 +257,28 @@ struct gdn_fill gdn_fill_of(const struct op_case *c, int input)
 	return f;
 }
 
-/* All tokens are those of the middle sequence of three. */
+/* Writes cu_seqlens such that the second of three sequences has all tokens and the others are empty. */
 static void fill_empty(const struct gdn_extent *e, struct tensor *out)
 {
 	for (int64_t n = 0; n < out->elements; n++)
-		number_set(out->data, out->dtype, n, n < 2 ? 0 : (double)e->total);
+		dtype_store(out->data, out->dtype, n, n < 2 ? 0 : (double)e->total);
 }
 
-/* Slots in random order: the first so many of a shuffled pool, each for so many sequences. */
+/* Writes the slot of each sequence: slots in random order, each of which is used by `sharing` sequences. */
 static void fill_indices(const struct gdn_extent *e, uint64_t key, int64_t sharing, struct tensor *out)
 {
 	int64_t *order = calloc((size_t)e->slots + 1, sizeof *order);
 
 	if (order == NULL)
 		die_no_memory();
-	for (int64_t i = 0; i < e->slots; i++) {
-		int64_t j = philox_bits(key, i) % (i + 1);
-
-		order[i] = order[j];
-		order[j] = i;
-	}
+	recurrence_shuffle_slots(key, e->slots, out->elements / sharing, order);
 	for (int64_t i = 0; i < out->elements; i++)
-		number_set(out->data, out->dtype, i, (double)order[e->slots > 0 ? i / sharing % e->slots : 0]);
+		dtype_store(out->data, out->dtype, i, (double)order[e->slots > 0 ? i / sharing % e->slots : 0]);
 	free(order);
 }
 
-/* States and buffers, which are most of all elements, do not depend on their place. */
+/* Fills states and buffers, which have most of a case's elements. Such an element depends on its random bits only, not
+ * on its index. */
 WIDE static void make_states(const void *recipe, int64_t row, int64_t column, int64_t count, const uint32_t *random,
                              float *values)
 {
@@ -317,7 +330,7 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 	return 0;
 }
 
-/* --- what the cases reach ----------------------------------------------------------------------------------------- */
+/* --- ranges that the cases cover --------------------------------------------------------------------------------- */
 
 static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
 {
@@ -343,7 +356,8 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 	return false;
 }
 
-/* Tokens of packed sequences beyond two chunks; more sequences than blocks have. */
+/* Packed sequences have more tokens than two chunks of a chunked kernel, and the batch has more sequences than a kernel
+ * has blocks. */
 static int64_t reach(const struct op_problem *problem, int variant, int axis)
 {
 	struct gdn_roles roles = gdn_roles_of(problem);
@@ -361,12 +375,15 @@ const struct op gdn_op = {
     .name = "gdn",
     .op_types = op_types,
     .match = gdn_match,
+    .roles = gdn_role_names,
+    .bind = gdn_bind,
+    .modes = gdn_mode_names,
     .sizes = sizes,
     .edges = edges,
     .edge_axes = edge_axes,
     .constants = gdn_constants,
     .rule = rule,
-    .leaves = leaves,
+    .in_place = in_place,
     .scalar = scalar,
     .range = range,
     .reach = reach,

@@ -1,15 +1,16 @@
-/* gdn on a GPU: what kernels/gdn/gdn.c has in double. The rows of a state do not meet: a warp carries one row of one
- * head's state through all tokens of its sequence, in registers, K / 32 elements a lane. Dot products are float32, each
- * lane's part in order, lanes added crosswise, so that every lane has the same bits, every time. */
-#include "kernels/elements_cuda.h"
+/* gdn on a GPU - computes the recurrence of kernels/gdn/gdn.c in float32. The rows of a state are independent: a warp
+ * keeps one row of one head's state in registers, K / 32 elements per lane, through all tokens of its sequence. Dot
+ * products are float32: each lane sums its elements in order, and then a butterfly sum over the lanes gives every lane
+ * the same result. The result has the same bits in every run. */
+#include "kernels/core/elements_cuda.h"
 
-#include "kernels/gdn/inputs.h"
+#include "kernels/core/dtype_convert.h"
+#include "kernels/gdn/input_values.h"
 #include "kernels/gdn/oracle.h"
-#include "kernels/number.h"
 
 enum { THREADS = 256, LANES = 32, WARPS = THREADS / LANES, PER_LANE = GDN_DIM_MOST / LANES };
 
-/* data NULL: the problem, or the case, has none. */
+/* The tensors and numbers of one launch. A tensor's data is NULL if the problem or the case has no such tensor. */
 struct net {
 	struct tensor q, k, v, a, b, a_log, dt_bias, state, indices, offsets, output, new_state, buffer;
 	struct gdn_extent e;
@@ -34,7 +35,8 @@ static __device__ __forceinline__ float dot(const float *a, const float *b)
 	return add_lanes(sum);
 }
 
-/* This lane's elements of a row of q or k; 0 beyond its end. */
+/* Loads this lane's elements of a row of q or k, normalised if net.l2norm is set. Elements beyond the end of the row
+ * are 0. */
 static __device__ __forceinline__ void load_row(const struct net &net, const struct tensor &tensor, int64_t row,
                                                 float *out)
 {
@@ -57,7 +59,7 @@ static __device__ __forceinline__ float softplus(float x)
 	return x > 20.0f ? x : log1pf(expf(x));
 }
 
-/* One token for row `v` of head h. Gives the output. */
+/* Processes one token for row `v` of the state of head h. Returns the output element. */
 static __device__ float step(const struct net &net, int64_t token, int64_t h, int64_t v, float *state)
 {
 	const struct gdn_extent &e = net.e;
@@ -79,7 +81,7 @@ static __device__ float step(const struct net &net, int64_t token, int64_t h, in
 	return net.scale * dot(state, q);
 }
 
-/* Flat place of element `j` of row v of a head's state. */
+/* Returns the flat index of element `j` of row v of a head's state. */
 static __device__ __forceinline__ int64_t state_place(const struct net &net, int64_t slot, int64_t h, int64_t v,
                                                       int64_t j)
 {
@@ -88,7 +90,7 @@ static __device__ __forceinline__ int64_t state_place(const struct net &net, int
 	return (slot * e.v_heads + h) * e.v_dim * e.k_dim + (net.v_last ? j * e.v_dim + v : v * e.k_dim + j);
 }
 
-/* Row `v` of a state, K / 32 elements a lane, as state number `at` of a tensor of them. */
+/* Stores row `v` of a head's state, K / 32 elements per lane, as state number `at` of a tensor of states. */
 static __device__ __forceinline__ void store_row(const struct net &net, const struct tensor &to, int64_t at, int64_t h,
                                                  int64_t v, const float *state)
 {
@@ -97,11 +99,11 @@ static __device__ __forceinline__ void store_row(const struct net &net, const st
 		int64_t j = i * LANES + threadIdx.x % LANES;
 
 		if (j < net.e.k_dim)
-			number_store(to.data, to.dtype, state_place(net, at, h, v, j), state[i]);
+			dtype_store_float(to.data, to.dtype, state_place(net, at, h, v, j), state[i]);
 	}
 }
 
-/* Warps are numbered by sequence, head, row. */
+/* One warp computes one row of the state of one sequence and head; warps are numbered in this order. */
 static __global__ void __launch_bounds__(THREADS) run_rows(const struct net net)
 {
 	const struct gdn_extent &e = net.e;
@@ -127,7 +129,7 @@ static __global__ void __launch_bounds__(THREADS) run_rows(const struct net net)
 		float output = step(net, t, h, v, state);
 
 		if (lane == 0)
-			number_store(net.output.data, net.output.dtype, (t * e.v_heads + h) * e.v_dim + v, output);
+			dtype_store_float(net.output.data, net.output.dtype, (t * e.v_heads + h) * e.v_dim + v, output);
 		if (net.buffer.data != NULL)
 			store_row(net, net.buffer, (net.buffer_by_slot ? slot : n) * e.tokens + t - first, h, v, state);
 	}
@@ -171,7 +173,7 @@ static struct net net_of(const struct op_case *c, const struct gdn_roles *roles,
 	return net;
 }
 
-/* What can be seen without looking into device memory. */
+/* Makes the checks of gdn_check that need no access to device memory. */
 static int check_extents(const struct op_case *c, const struct tensor *in, struct err *err)
 {
 	struct tensor unseen[OP_ARGS];

@@ -5,22 +5,22 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "kernels/check.h"
+#include "kernels/common/linear_attention/packed.h"
+#include "kernels/common/linear_attention/recurrence_work.h"
+#include "kernels/core/dtype_convert.h"
+#include "kernels/core/input_check.h"
+#include "kernels/core/simd.h"
 #include "kernels/gdn/roles.h"
-#include "kernels/number.h"
-#include "kernels/recurrence_packed.h"
-#include "kernels/recurrence_work.h"
-#include "kernels/wide.h"
 
-/* Every sequence that a workload brings has a token. */
+/* Checks that every sequence of a workload has at least one token. */
 static int check_no_sequence_empty(const char *name, const struct tensor *offsets, struct err *err)
 {
 	for (int64_t n = 1; n < offsets->elements; n++)
 		if (check_integer(offsets, n) == check_integer(offsets, n - 1))
 			return err_set(
 			    err,
-			    "%s gives sequence %lld no token: implementations differ in what its new state is, so"
-			    " leave it out",
+			    "%s gives sequence %lld no token, and implementations differ in the new state of such a "
+			    "sequence; remove the sequence",
 			    name, (long long)n - 1);
 	return 0;
 }
@@ -35,12 +35,13 @@ static int check_offsets(const struct op_case *c, int input, const struct gdn_ex
 	return c->edge != 0 ? 0 : check_no_sequence_empty(name, offsets, err);
 }
 
-/* `writes`: something is written to the slots. */
+/* Checks the slots of all sequences. If `writes` is set, sequences write to their slots, and no two sequences may have
+ * the same slot. */
 static int check_indices(const char *name, const struct gdn_extent *e, bool writes, const struct tensor *indices,
 			 struct err *err)
 {
 	int64_t *owner =
-	    calloc((size_t)e->slots + 1, sizeof *owner); /* of a slot: the sequence that has it, from 1 on */
+	    calloc((size_t)e->slots + 1, sizeof *owner); /* for each slot, 1 + the sequence that uses it */
 	int rc = 0;
 
 	if (owner == NULL)
@@ -49,10 +50,11 @@ static int check_indices(const char *name, const struct gdn_extent *e, bool writ
 		int64_t slot = check_integer(indices, n);
 
 		if (slot < 0 || slot >= e->slots)
-			rc = err_set(err, "%s[%lld] is %lld; there are %lld states, counted from 0", name, (long long)n,
+			rc = err_set(err, "%s[%lld] is %lld, but the %lld states are numbered from "
+					  "0", name, (long long)n,
 				     (long long)slot, (long long)e->slots);
 		else if (writes && owner[slot] != 0)
-			rc = err_set(err, "%s[%lld] is %lld, which sequence %lld updates too", name, (long long)n,
+			rc = err_set(err, "%s[%lld] is slot %lld, which sequence %lld also updates", name, (long long)n,
 				     (long long)slot, (long long)owner[slot] - 1);
 		else
 			owner[slot] = n + 1;
@@ -67,16 +69,16 @@ bool gdn_writes_slots(const struct op_case *c, const struct gdn_roles *roles)
 	       (roles->buffer >= 0 && gdn_buffer_by_slot(c->problem, roles));
 }
 
-/* Is row `row` of q or k all zeros? */
+/* Are all elements of row `row` of q or k zero? */
 static bool is_zero_row(const struct tensor *tensor, int64_t row, int64_t dim)
 {
 	for (int64_t i = 0; i < dim; i++)
-		if (number_get(tensor->data, tensor->dtype, row * dim + i) != 0)
+		if (dtype_load(tensor->data, tensor->dtype, row * dim + i) != 0)
 			return false;
 	return true;
 }
 
-/* Of q and k, if they are normalised, every row that a workload brings has a direction. */
+/* If q and k are normalised, checks that no row of q or k that a workload provides is all zeros. */
 static int check_directions(const struct op_case *c, const struct gdn_roles *roles, const struct gdn_extent *e,
 			    const struct tensor *in, struct err *err)
 {
@@ -90,19 +92,20 @@ static int check_directions(const struct op_case *c, const struct gdn_roles *rol
 			if (is_zero_row(rows, row, e->k_dim))
 				return err_set(
 				    err,
-				    "input '%s' has a row of zeros at %s: it is to be normalised and has no direction",
+				    "input '%s' has a row of zeros at %s, which cannot be normalised",
 				    c->problem->inputs[both[i]].name,
 				    check_place(rows, row * e->k_dim, place, sizeof place));
 	}
 	return 0;
 }
 
-/* States of which nothing is said afterwards may hold anything where no sequence is. */
+/* Checks that no float input is NaN. If the states are not part of the output, a state may be NaN, because its slot may
+ * be unused. */
 static int check_floats(const struct op_case *c, const struct gdn_roles *roles, const struct tensor *in, struct err *err)
 {
 	for (int i = 0; i < c->problem->input_count; i++)
 		if (dtype_is_float(c->problem->inputs[i].dtype) && (i != roles->state || roles->new_state >= 0) &&
-		    check_numbers(c, in, i, false, "what follows from it is NaN, and NaN equals nothing", err) != 0)
+		    check_numbers(c, in, i, false, "the result would be NaN, which is not comparable", err) != 0)
 			return -1;
 	return 0;
 }
@@ -125,25 +128,25 @@ int gdn_check(const struct op_case *c, const struct tensor *in, struct err *err)
 	return 0;
 }
 
-/* A case while its truth is computed. */
-struct work {
+/* A case for which the truth is being computed. */
+struct queues {
 	struct gdn_roles roles;
 	struct gdn_extent e;
 	const struct tensor *in;
 	struct tensor *out;
-	struct tensor *buffer; /* NULL: not asked for */
+	struct tensor *buffer; /* NULL if the case does not request this output */
 	double scale;
 	bool v_last, l2norm, updates, buffer_by_slot;
 };
 
-static int64_t slot_of(const struct work *w, int64_t n)
+static int64_t slot_of(const struct queues *w, int64_t n)
 {
 	bool indexed = w->roles.indices >= 0 && w->in[w->roles.indices].data != NULL;
 
 	return indexed ? check_integer(&w->in[w->roles.indices], n) : n;
 }
 
-static void tokens_of(const struct work *w, int64_t n, int64_t *first, int64_t *end)
+static void tokens_of(const struct queues *w, int64_t n, int64_t *first, int64_t *end)
 {
 	int offsets = w->roles.cu_seqlens;
 
@@ -151,13 +154,13 @@ static void tokens_of(const struct work *w, int64_t n, int64_t *first, int64_t *
 	*end = offsets >= 0 ? check_integer(&w->in[offsets], n + 1) : (n + 1) * w->e.tokens;
 }
 
-/* A row of q or k, divided by its norm if that is wanted. */
-static void read_row(const struct work *w, int input, int64_t row, double *out)
+/* Reads a row of q or k, and normalises it if the case has the l2norm option. */
+static void read_row(const struct queues *w, int input, int64_t row, double *out)
 {
 	int64_t dim = w->e.k_dim;
 	double square = 0;
 
-	number_read(w->in[input].data, w->in[input].dtype, row * dim, dim, out);
+	dtype_load_run(w->in[input].data, w->in[input].dtype, row * dim, dim, out);
 	for (int64_t i = 0; i < dim; i++)
 		square += out[i] * out[i];
 	for (int64_t i = 0; i < dim && w->l2norm; i++)
@@ -174,13 +177,13 @@ static inline double dot(const double *a, const double *b, int64_t count)
 	return sum;
 }
 
-static double weight_of(const struct work *w, int input, int64_t index)
+static double weight_of(const struct queues *w, int input, int64_t index)
 {
-	return number_get(w->in[input].data, w->in[input].dtype, index);
+	return dtype_load(w->in[input].data, w->in[input].dtype, index);
 }
 
-/* One token of value head h; `state` is [V][K]. */
-WIDE static void step(const struct work *w, int64_t token, int64_t h, double *state, double *row)
+/* Processes one token of value head h. `state` is [V][K]; `row` has space for q, k, v and the output. */
+WIDE static void step(const struct queues *w, int64_t token, int64_t h, double *state, double *row)
 {
 	const struct gdn_extent *e = &w->e;
 	int64_t place = token * e->v_heads + h, dim = e->k_dim;
@@ -191,7 +194,7 @@ WIDE static void step(const struct work *w, int64_t token, int64_t h, double *st
 
 	read_row(w, w->roles.q, token * e->q_heads + h / (e->v_heads / e->q_heads), q);
 	read_row(w, w->roles.k, token * e->k_heads + h / (e->v_heads / e->k_heads), k);
-	number_read(w->in[w->roles.v].data, w->in[w->roles.v].dtype, place * e->v_dim, e->v_dim, v);
+	dtype_load_run(w->in[w->roles.v].data, w->in[w->roles.v].dtype, place * e->v_dim, e->v_dim, v);
 	for (int64_t i = 0; i < e->v_dim; i++) {
 		double *s = state + i * dim;
 
@@ -203,11 +206,12 @@ WIDE static void step(const struct work *w, int64_t token, int64_t h, double *st
 			s[j] += correction * k[j];
 		output[i] = w->scale * dot(s, q, dim);
 	}
-	number_write(w->out[w->roles.output].data, w->out[w->roles.output].dtype, place * e->v_dim, e->v_dim, output);
+	dtype_store_run(w->out[w->roles.output].data, w->out[w->roles.output].dtype, place * e->v_dim, e->v_dim, output);
 }
 
-/* [V][K] from `from`, which may be [K][V]; or back, into `to`. */
-static void turn(const struct work *w, const double *from, double *to, bool back)
+/* Copies a state from `from`, which may be [K][V], to `to` as [V][K]. If `back` is set, copies in the other
+ * direction. */
+static void turn(const struct queues *w, const double *from, double *to, bool back)
 {
 	int64_t rows = w->e.v_dim, columns = w->e.k_dim;
 
@@ -219,18 +223,18 @@ static void turn(const struct work *w, const double *from, double *to, bool back
 		}
 }
 
-/* A state into the buffer of intermediate ones. `stored` is room for one. */
-static void keep(const struct work *w, int64_t n, int64_t token, int64_t h, const double *state, double *stored)
+/* Stores a state in the buffer of intermediate states. `stored` has space for one state. */
+static void keep(const struct queues *w, int64_t n, int64_t token, int64_t h, const double *state, double *stored)
 {
 	const struct gdn_extent *e = &w->e;
 	int64_t row = w->buffer_by_slot ? slot_of(w, n) : n, size = e->v_dim * e->k_dim;
 
 	turn(w, state, stored, true);
-	number_write(w->buffer->data, w->buffer->dtype, ((row * e->tokens + token) * e->v_heads + h) * size, size,
-		     stored);
+	dtype_store_run(w->buffer->data, w->buffer->dtype, ((row * e->tokens + token) * e->v_heads + h) * size, size,
+		        stored);
 }
 
-static void run_head(const struct work *w, int64_t n, int64_t h)
+static void run_head(const struct queues *w, int64_t n, int64_t h)
 {
 	const struct gdn_extent *e = &w->e;
 	int64_t size = e->v_dim * e->k_dim, place = (slot_of(w, n) * e->v_heads + h) * size, first, end;
@@ -238,7 +242,7 @@ static void run_head(const struct work *w, int64_t n, int64_t h)
 	       *row = recurrence_take(2 * e->k_dim + 2 * e->v_dim);
 
 	if (w->roles.state >= 0 && w->in[w->roles.state].data != NULL)
-		number_read(w->in[w->roles.state].data, w->in[w->roles.state].dtype, place, size, stored);
+		dtype_load_run(w->in[w->roles.state].data, w->in[w->roles.state].dtype, place, size, stored);
 	turn(w, stored, state, false);
 	tokens_of(w, n, &first, &end);
 	for (int64_t t = first; t < end; t++) {
@@ -248,14 +252,14 @@ static void run_head(const struct work *w, int64_t n, int64_t h)
 	}
 	turn(w, state, stored, true);
 	if (w->roles.new_state >= 0 && w->updates)
-		number_write(w->out[w->roles.new_state].data, w->out[w->roles.new_state].dtype, place, size, stored);
+		dtype_store_run(w->out[w->roles.new_state].data, w->out[w->roles.new_state].dtype, place, size, stored);
 	free(row);
 	free(stored);
 	free(state);
 }
 
-/* The pool as it came in; no state came in: zeros. */
-static void copy_states(const struct work *w)
+/* Copies the input pool to the output. Without an input pool, the output is zeros. */
+static void copy_states(const struct queues *w)
 {
 	struct tensor *to = &w->out[w->roles.new_state];
 	const struct tensor *from = w->roles.state >= 0 ? &w->in[w->roles.state] : NULL;
@@ -265,10 +269,11 @@ static void copy_states(const struct work *w)
 		memcpy(to->data, from->data, (size_t)dtype_bytes(to->dtype, to->elements));
 	else
 		for (int64_t i = 0; i < to->elements; i++)
-			number_set(to->data, to->dtype, i, present ? number_get(from->data, from->dtype, i) : 0);
+			dtype_store(to->data, to->dtype, i, present ? dtype_load(from->data, from->dtype, i) : 0);
 }
 
-/* The buffer as it came in, to be written to; NULL: it is absent, or not asked for. */
+/* Copies the input buffer of intermediate states to the output, and returns the output buffer. Returns NULL if there is
+ * no buffer or its output is not requested. */
 static struct tensor *buffer_of(const struct op_case *c, const struct gdn_roles *roles, const struct tensor *in,
 				struct tensor *out)
 {
@@ -283,7 +288,7 @@ static struct tensor *buffer_of(const struct op_case *c, const struct gdn_roles 
 int gdn_oracle(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err)
 {
 	struct gdn_roles roles = gdn_roles_of(c->problem);
-	struct work w = {
+	struct queues w = {
 	    .roles = roles,
 	    .e = gdn_extent_of(c, &roles),
 	    .in = in,

@@ -1,21 +1,21 @@
-/* oracle - the gated delta net in double, as kernels/gdn/gdn.c has it, and whether a case makes sense. */
+/* oracle - computes the gated delta net of kernels/gdn/gdn.c in double, and checks the inputs of a case. */
 #ifndef REFTEST_KERNELS_GDN_ORACLE_H
 #define REFTEST_KERNELS_GDN_ORACLE_H
 
-#include "kernels/op.h"
+#include "kernels/core/op.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* Are offsets and slots in order, as far as they are at hand? As op.check. */
+/* Implements op.check: checks the tensors of offsets and slots that are loaded. */
 int gdn_check(const struct op_case *c, const struct tensor *in, struct err *err);
 
-/* Is anything written to the slots of sequences? Then no two may share one. */
+/* Does the case write to the slots of sequences? (Then no two sequences may share a slot.) */
 struct gdn_roles;
 bool gdn_writes_slots(const struct op_case *c, const struct gdn_roles *roles);
 
-/* As op.oracle. */
+/* op.oracle. */
 int gdn_oracle(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err);
 
 #ifdef __cplusplus

@@ -5,31 +5,32 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "kernels/fit.h"
+#include "kernels/core/shape_match.h"
 
 static const struct gdn_roles no_roles = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
 
 static int *scalar_place(struct gdn_roles *roles, const struct op_arg *input)
 {
-	if (fit_holds(input->name, "l2norm"))
+	if (match_contains(input->name, "l2norm"))
 		return &roles->l2norm;
-	if (fit_holds(input->name, "disable_state_update"))
+	if (match_contains(input->name, "disable_state_update"))
 		return &roles->frozen;
-	return fit_holds(input->name, "scale") && dtype_is_float(input->dtype) ? &roles->scale : NULL;
+	return match_contains(input->name, "scale") && dtype_is_float(input->dtype) ? &roles->scale : NULL;
 }
 
 static int *vector_place(struct gdn_roles *roles, const struct op_arg *input)
 {
-	if (fit_is_index(input))
-		return fit_holds(input->name, "indices") ? &roles->indices
-		       : fit_holds(input->name, "seqlens") || fit_holds(input->name, "indptr") ||
-			       fit_holds(input->name, "offsets")
+	if (match_is_index(input))
+		return match_contains(input->name, "indices") ? &roles->indices
+		       : match_contains(input->name, "seqlens") || match_contains(input->name, "indptr") ||
+			       match_contains(input->name, "offsets")
 			   ? &roles->cu_seqlens
 			   : NULL;
-	return fit_holds(input->name, "log") ? &roles->a_log : fit_holds(input->name, "bias") ? &roles->dt_bias : NULL;
+	return match_contains(input->name, "log") ? &roles->a_log : match_contains(input->name, "bias") ? &roles->dt_bias : NULL;
 }
 
-/* The place of an input, by its rank (`rank` is that of the output) and, where several have the same, by its name. */
+/* Returns the role of an input, found by its rank compared to `rank`, the rank of the output. If several roles have
+ * this rank, the input's name decides. */
 static int *place_of(struct gdn_roles *roles, const struct op_arg *input, int rank)
 {
 	const char first = (char)tolower((unsigned char)input->name[0]);
@@ -38,32 +39,33 @@ static int *place_of(struct gdn_roles *roles, const struct op_arg *input, int ra
 		return scalar_place(roles, input);
 	if (input->rank == 1)
 		return vector_place(roles, input);
-	if (!fit_is_float(input))
+	if (!match_is_float(input))
 		return NULL;
-	if (fit_holds(input->name, "state"))
+	if (match_contains(input->name, "state"))
 		return input->rank == 5 ? &roles->buffer : &roles->state;
 	if (input->rank == rank)
 		return first == 'q' ? &roles->q : first == 'k' ? &roles->k : first == 'v' ? &roles->v : NULL;
-	/* By the whole name: an "alpha" or a "beta" went through its gate already. */
+	/* Only the whole names "a" and "b" match: an "alpha" or a "beta" has already passed through its gate. */
 	return strcmp(input->name, "a") == 0 ? &roles->a : strcmp(input->name, "b") == 0 ? &roles->b : NULL;
 }
 
 static int find_outputs(const struct op_problem *problem, struct gdn_roles *roles, struct err *why)
 {
 	for (int i = 0; i < problem->output_count; i++) {
-		int *place = fit_holds(problem->outputs[i].name, "state") ? &roles->new_state : &roles->output;
+		int *place = match_contains(problem->outputs[i].name, "state") ? &roles->new_state : &roles->output;
 
-		if (*place >= 0 || !fit_is_float(&problem->outputs[i]))
-			return fit_refuse(
-			    "gdn", problem, &problem->outputs[i],
-			    "one output of tokens and one of states (with \"state\" in its name), of floats", why);
+		if (*place >= 0 || !match_is_float(&problem->outputs[i]))
+			return match_refuse(
+			    problem, &problem->outputs[i],
+			    "two float outputs: one with a value per token, and one for the state, whose name contains "
+			    "\"state\"", why);
 		*place = i;
 	}
 	if (roles->output < 0)
-		return err_set(why, "gdn: no output has a value for each token and head");
+		return err_set(why, "the definition needs an output with a value for each token and head");
 	if (problem->outputs[roles->output].rank != 3 && problem->outputs[roles->output].rank != 4)
-		return fit_refuse("gdn", problem, &problem->outputs[roles->output],
-				  "[batch, tokens, heads, dim], or [total tokens, heads, dim]", why);
+		return match_refuse(problem, &problem->outputs[roles->output],
+				    "an output [batch, tokens, heads, dim] or [total tokens, heads, dim]", why);
 	return 0;
 }
 
@@ -81,51 +83,56 @@ static int find_inputs(const struct op_problem *problem, struct gdn_roles *roles
 		int *place = place_of(roles, &problem->inputs[i], rank);
 
 		if (place == NULL || *place >= 0)
-			return fit_refuse(
-			    "gdn", problem, &problem->inputs[i],
-			    "one each of q, k, v, a, b of floats for each token, A_log and dt_bias of floats for each"
-			    " head, a state, indices, cu_seqlens, a buffer of intermediate states, and the scalars"
-			    " scale, use_qk_l2norm and disable_state_update",
+			return match_refuse(
+			    problem, &problem->inputs[i],
+			    "one of these inputs, each at most once: the floats q, k, v, a and b (per token), the "
+			    "floats A_log and dt_bias (per head), a state, indices, cu_seqlens, a buffer of "
+			    "intermediate states, and the scalars scale, use_qk_l2norm and disable_state_update",
 			    why);
 		*place = i;
 		if (problem->inputs[i].optional && !may_be_absent(roles, i))
-			return fit_refuse("gdn", problem, &problem->inputs[i], "it not to be optional", why);
+			return match_refuse(problem, &problem->inputs[i], "an input that is not optional", why);
 	}
 	if (roles->q < 0 || roles->k < 0 || roles->v < 0 || roles->a < 0 || roles->b < 0 || roles->a_log < 0 ||
 	    roles->dt_bias < 0)
-		return err_set(why, "gdn: expected q, k, v, a, b, A_log and dt_bias among the inputs");
+		return err_set(why, "the inputs must include q, k, v, a, b, A_log and dt_bias");
 	if ((rank == 3) != (roles->cu_seqlens >= 0))
 		return err_set(why, rank == 3
-					? "gdn: tokens [total, heads, dim] need cu_seqlens to tell their sequences"
-					: "gdn: tokens [batch, tokens, heads, dim] have no use for cu_seqlens");
+					? "an output [total tokens, heads, dim] needs an input cu_seqlens, which "
+					  "divides the tokens into sequences"
+					: "an output [batch, tokens, heads, dim] needs no input cu_seqlens");
 	return 0;
 }
 
-/* q, k and v against each other and the output. */
+/* Checks the shapes of q, k and v against each other and against the output. */
 static int match_heads(const struct op_problem *problem, const struct gdn_roles *roles, struct err *why)
 {
 	const struct op_arg *q = &problem->inputs[roles->q], *k = &problem->inputs[roles->k];
 	const struct op_arg *v = &problem->inputs[roles->v], *output = &problem->outputs[roles->output];
 	int last = output->rank - 1;
-	int64_t heads = fit_fixed(problem, v, last - 1);
+	int64_t heads = match_fixed_length(problem, v, last - 1);
 
-	if (!fit_same_axes(problem, q, 0, k, 0, last - 1) || !fit_same_axes(problem, q, last, k, last, 1) ||
-	    fit_fixed(problem, q, last) < 1 || fit_fixed(problem, q, last) > GDN_DIM_MOST)
-		return fit_refuse("gdn", problem, k, "the axes of q but for the heads; the last one const, at most 256",
-				  why);
-	if (!fit_same_axes(problem, v, 0, q, 0, last - 1) || heads < 1 || fit_fixed(problem, v, last) < 1 ||
-	    fit_fixed(problem, v, last) > GDN_DIM_MOST)
-		return fit_refuse("gdn", problem, v,
-				  "the tokens of q, const heads, and a const last axis of at most 256", why);
+	if (!match_same_axes(problem, q, 0, k, 0, last - 1) || !match_same_axes(problem, q, last, k, last, 1) ||
+	    match_fixed_length(problem, q, last) < 1 || match_fixed_length(problem, q, last) > GDN_DIM_MOST)
+		return match_refuse(problem, k,
+				    "the axes of q except for the heads, and a last axis that is const and at most 256",
+				    why);
+	if (!match_same_axes(problem, v, 0, q, 0, last - 1) || heads < 1 || match_fixed_length(problem, v, last) < 1 ||
+	    match_fixed_length(problem, v, last) > GDN_DIM_MOST)
+		return match_refuse(problem, v,
+				    "the token axes of q, then heads and V, where both are const axes and V is at "
+				    "most 256", why);
 	for (int i = 0; i < 2; i++) {
 		const struct op_arg *x = i == 0 ? q : k;
-		int64_t own = fit_fixed(problem, x, last - 1);
+		int64_t own = match_fixed_length(problem, x, last - 1);
 
 		if (own < 1 || heads % own != 0)
-			return fit_refuse("gdn", problem, x, "a const number of heads that divides that of v", why);
+			return match_refuse(problem, x,
+					    "a number of heads that is a const axis and divides v's number of "
+					    "heads", why);
 	}
-	if (!fit_same_axes(problem, output, 0, v, 0, output->rank))
-		return fit_refuse("gdn", problem, output, "the shape of v", why);
+	if (!match_same_axes(problem, output, 0, v, 0, output->rank))
+		return match_refuse(problem, output, "an output of the same shape as v", why);
 	return 0;
 }
 
@@ -137,47 +144,49 @@ static int match_gates(const struct op_problem *problem, const struct gdn_roles 
 	for (int i = 0; i < 2; i++) {
 		const struct op_arg *gate = &problem->inputs[by_token[i]], *weight = &problem->inputs[by_head[i]];
 
-		if (gate->rank != v->rank - 1 || !fit_same_axes(problem, gate, 0, v, 0, gate->rank))
-			return fit_refuse("gdn", problem, gate, "the shape of v without its last axis", why);
-		if (!fit_is_float(weight) || !fit_same_axes(problem, weight, 0, v, v->rank - 2, 1))
-			return fit_refuse("gdn", problem, weight, "floats, one for each head of v", why);
+		if (gate->rank != v->rank - 1 || !match_same_axes(problem, gate, 0, v, 0, gate->rank))
+			return match_refuse(problem, gate, "the shape of v without its last axis", why);
+		if (!match_is_float(weight) || !match_same_axes(problem, weight, 0, v, v->rank - 2, 1))
+			return match_refuse(problem, weight,
+					    "a float vector with one element per head of v", why);
 	}
 	return 0;
 }
 
-/* 1: [.., V, K] fits and [.., K, V] does not; 2: the other way about; 3: both do; 0: none. */
+/* Returns a bit set of the layouts that fit the shape of the state: bit 0 for [.., V, K], bit 1 for [.., K, V]. */
 static int layouts(const struct op_problem *problem, const struct gdn_roles *roles, const struct op_arg *state)
 {
 	const struct op_arg *v = &problem->inputs[roles->v], *q = &problem->inputs[roles->q];
 	int last = v->rank - 1, at = state->rank - 1;
 
-	if (state->rank < 4 || !fit_is_float(state) || !fit_same_axes(problem, state, at - 2, v, last - 1, 1))
+	if (state->rank < 4 || !match_is_float(state) || !match_same_axes(problem, state, at - 2, v, last - 1, 1))
 		return 0;
-	return (fit_same_axes(problem, state, at - 1, v, last, 1) && fit_same_axes(problem, state, at, q, last, 1)) |
-	       (fit_same_axes(problem, state, at - 1, q, last, 1) && fit_same_axes(problem, state, at, v, last, 1))
+	return (match_same_axes(problem, state, at - 1, v, last, 1) && match_same_axes(problem, state, at, q, last, 1)) |
+	       (match_same_axes(problem, state, at - 1, q, last, 1) && match_same_axes(problem, state, at, v, last, 1))
 		   << 1;
 }
 
 bool gdn_buffer_by_slot(const struct op_problem *problem, const struct gdn_roles *roles)
 {
 	return roles->state >= 0 &&
-	       fit_same_axis(problem, problem->inputs[roles->buffer].axis[0], problem->inputs[roles->state].axis[0]);
+	       match_same_axis(problem, problem->inputs[roles->buffer].axis[0], problem->inputs[roles->state].axis[0]);
 }
 
-/* A place for each token of each sequence or slot. */
+/* Checks that the buffer has an entry for each token of each sequence, or for each token of each slot. */
 static int match_buffer(const struct op_problem *problem, const struct gdn_roles *roles, struct err *why)
 {
 	const struct op_arg *buffer = &problem->inputs[roles->buffer], *q = &problem->inputs[roles->q];
-	bool by_sequence = fit_same_axis(problem, buffer->axis[0], q->axis[0]);
+	bool by_sequence = match_same_axis(problem, buffer->axis[0], q->axis[0]);
 
-	if (roles->cu_seqlens < 0 && fit_same_axis(problem, buffer->axis[1], q->axis[1]) &&
+	if (roles->cu_seqlens < 0 && match_same_axis(problem, buffer->axis[1], q->axis[1]) &&
 	    (by_sequence || gdn_buffer_by_slot(problem, roles)))
 		return 0;
-	return fit_refuse("gdn", problem, buffer,
-			  "[slots, tokens, heads of v, V, K], or [batch, tokens, …], beside q [batch, tokens, …]", why);
+	return match_refuse(problem, buffer,
+			    "[slots, tokens, heads of v, V, K] or [batch, tokens, heads of v, V, K], with the batch "
+			    "and tokens of q", why);
 }
 
-/* GDN_V_LAST, 0, or -1. */
+/* Returns GDN_V_LAST if states are [K, V], 0 if states are [V, K], or -1 if the shape of a state fits neither. */
 static int match_states(const struct op_problem *problem, const struct gdn_roles *roles, struct err *why)
 {
 	const struct op_arg *const states[] = {
@@ -185,8 +194,8 @@ static int match_states(const struct op_problem *problem, const struct gdn_roles
 	    roles->new_state >= 0 ? &problem->outputs[roles->new_state] : NULL,
 	    roles->buffer >= 0 ? &problem->inputs[roles->buffer] : NULL,
 	};
-	bool v_last = fit_said(problem, "v_last") || fit_said(problem, "k_major") ||
-		      fit_holds(problem->description, "v_last") || fit_holds(problem->description, "k_major");
+	bool v_last = match_mentions(problem, "v_last") || match_mentions(problem, "k_major") ||
+		      match_contains(problem->description, "v_last") || match_contains(problem->description, "k_major");
 	int fitting = 3;
 
 	for (int i = 0; i < 3; i++) {
@@ -194,13 +203,14 @@ static int match_states(const struct op_problem *problem, const struct gdn_roles
 			continue;
 		fitting &= layouts(problem, roles, states[i]);
 		if (fitting == 0 || (i < 2 && states[i]->rank != 4))
-			return fit_refuse("gdn", problem, states[i],
-					  "states [slots, heads of v, V, K] (or all of them [K, V]) of floats", why);
+			return match_refuse(problem, states[i],
+					    "float states [slots, heads of v, V, K], or [slots, heads of v, K, V] for "
+					    "all state tensors", why);
 	}
 	if (roles->buffer >= 0 && match_buffer(problem, roles, why) != 0)
 		return -1;
-	if (states[0] != NULL && states[1] != NULL && !fit_same_axes(problem, states[0], 0, states[1], 0, 4))
-		return fit_refuse("gdn", problem, states[1], "the shape of the states that come in", why);
+	if (states[0] != NULL && states[1] != NULL && !match_same_axes(problem, states[0], 0, states[1], 0, 4))
+		return match_refuse(problem, states[1], "the shape of the input states", why);
 	return fitting == 3 ? v_last : fitting == 2;
 }
 
@@ -210,7 +220,7 @@ static int find(const struct op_problem *problem, struct gdn_roles *roles, struc
 	if (find_outputs(problem, roles, why) != 0 || find_inputs(problem, roles, why) != 0)
 		return -1;
 	if (roles->indices >= 0 && roles->state < 0)
-		return err_set(why, "gdn: indices without a pool of states that they lead into");
+		return err_set(why, "an input with state indices needs another input with the pool of states");
 	return 0;
 }
 
@@ -222,7 +232,7 @@ int gdn_match(const struct op_problem *problem, struct err *why)
 	if (find(problem, &roles, why) != 0 || match_heads(problem, &roles, why) != 0 ||
 	    match_gates(problem, &roles, why) != 0 || (v_last = match_states(problem, &roles, why)) < 0)
 		return -1;
-	return (v_last ? GDN_V_LAST : 0) | (fit_said(problem, "l2norm") ? GDN_L2NORM : 0);
+	return (v_last ? GDN_V_LAST : 0) | (match_mentions(problem, "l2norm") ? GDN_L2NORM : 0);
 }
 
 struct gdn_roles gdn_roles_of(const struct op_problem *problem)
@@ -231,6 +241,38 @@ struct gdn_roles gdn_roles_of(const struct op_problem *problem)
 
 	find(problem, &roles, NULL);
 	return roles;
+}
+
+const struct op_role gdn_role_names[] = {
+    OP_ROLE("q", struct gdn_roles, q),
+    OP_ROLE("k", struct gdn_roles, k),
+    OP_ROLE("v", struct gdn_roles, v),
+    OP_ROLE("state", struct gdn_roles, state),
+    OP_ROLE("a_log", struct gdn_roles, a_log),
+    OP_ROLE("dt_bias", struct gdn_roles, dt_bias),
+    OP_ROLE("a", struct gdn_roles, a),
+    OP_ROLE("b", struct gdn_roles, b),
+    OP_ROLE("cu_seqlens", struct gdn_roles, cu_seqlens),
+    OP_ROLE("indices", struct gdn_roles, indices),
+    OP_ROLE("buffer", struct gdn_roles, buffer),
+    OP_ROLE("scale", struct gdn_roles, scale),
+    OP_ROLE("l2norm", struct gdn_roles, l2norm),
+    OP_ROLE("frozen", struct gdn_roles, frozen),
+    OP_ROLE_OUTPUT("output", struct gdn_roles, output),
+    OP_ROLE_OUTPUT("new_state", struct gdn_roles, new_state),
+    {NULL, 0, false},
+};
+
+const struct op_mode gdn_mode_names[] = {
+    {"v_last", GDN_V_LAST, GDN_V_LAST},
+    {"l2norm", GDN_L2NORM, GDN_L2NORM},
+    {NULL, 0, 0},
+};
+
+void gdn_bind(const struct op_problem *problem, int variant, void *roles)
+{
+	(void)variant;
+	*(struct gdn_roles *)roles = gdn_roles_of(problem);
 }
 
 struct gdn_extent gdn_extent_of(const struct op_case *c, const struct gdn_roles *roles)
@@ -276,13 +318,13 @@ bool gdn_l2norm(const struct op_case *c, const struct gdn_roles *roles)
 	return roles->l2norm >= 0 ? c->scalar[roles->l2norm] != 0 : (c->variant & GDN_L2NORM) != 0;
 }
 
-/* Is it a multi-token pass over a pool, of which nothing in the schema says whether it updates? */
+/* Is the problem a multi-token pass over a pool whose schema does not say whether the pass updates the pool? */
 static bool may_be_frozen(const struct op_problem *problem, const struct gdn_roles *roles)
 {
 	const struct op_arg *q = &problem->inputs[roles->q];
 
 	return roles->indices >= 0 && roles->new_state >= 0 && roles->cu_seqlens < 0 && roles->frozen < 0 &&
-	       fit_fixed(problem, q, 1) != 1;
+	       match_fixed_length(problem, q, 1) != 1;
 }
 
 bool gdn_updates(const struct op_case *c, const struct gdn_roles *roles)
@@ -298,22 +340,24 @@ int gdn_check_axes(const struct op_case *c, const struct gdn_roles *roles, const
 	bool brought = indices != NULL && (c->given >> roles->indices & 1) != 0;
 
 	if (e->slots < e->sequences && !brought)
-		return err_set(err, "gdn: there are %lld states for %lld sequences", (long long)e->slots,
+		return err_set(err, "there are %lld states for %lld sequences", (long long)e->slots,
 			       (long long)e->sequences);
 	if (indices != NULL && c->axis[indices->axis[0]] < e->sequences)
-		return err_set(err, "gdn: %s has %lld slots for %lld sequences", indices->name,
+		return err_set(err, "%s has %lld slots for %lld sequences", indices->name,
 			       (long long)c->axis[indices->axis[0]], (long long)e->sequences);
 	if ((e->total < e->sequences && c->edge == 0) || (e->sequences == 0 && e->total > 0))
-		return err_set(err, "gdn: %lld tokens cannot be dealt to %lld sequences, each with one at the least",
+		return err_set(err, "%lld tokens cannot be distributed over %lld sequences with at least one "
+				    "token each",
 			       (long long)e->total, (long long)e->sequences);
 	return 0;
 }
 
-/* What a text says of it: 1 it updates, 0 it does not, -1 nothing. */
+/* Returns 1 if the text says that the pass updates the pool, 0 if the text says that it does not, and -1 if the text
+ * does not say. */
 static int updates_in(const char *text)
 {
-	return fit_holds(text, "disable_state_update=true")    ? 0
-	       : fit_holds(text, "disable_state_update=false") ? 1
+	return match_contains(text, "disable_state_update=true")    ? 0
+	       : match_contains(text, "disable_state_update=false") ? 1
 							       : -1;
 }
 

@@ -1,59 +1,68 @@
-/* roles - which tensor plays which part in a gated delta net, how large everything is, and what texts say of it. Host
- * only. */
+/* roles - finds the role of each tensor of a gated delta net, the sizes of a case, and the options that the
+ * definition's name, tags and description give. Host only. */
 #ifndef REFTEST_KERNELS_GDN_ROLES_H
 #define REFTEST_KERNELS_GDN_ROLES_H
 
-#include "kernels/op.h"
+#include "kernels/core/op.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* op.match's variant. */
-enum { GDN_V_LAST = 1, GDN_L2NORM = 2 }; /* states are [K, V], not [V, K]; q and k are normalised inside */
+/* The bits of the variant that op.match returns. */
+enum { GDN_V_LAST = 1, GDN_L2NORM = 2 }; /* GDN_V_LAST: states are [K, V], not [V, K]; GDN_L2NORM: the reference
+					  * normalises q and k */
 
-enum { GDN_DIM_MOST = 256 }; /* of a head */
+enum { GDN_DIM_MOST = 256 }; /* the largest K and V */
 
-/* Indices into the problem's inputs (output, new_state: outputs); -1: there is none. H_v is a multiple of H_q and H_k;
- * T is [batch, tokens], or [total] where sequences are packed. */
+/* The index of each input (of output and new_state: of each output) by its role; -1 if the problem has no such tensor.
+ * H_v is a multiple of H_q and H_k. T is [batch, tokens], or [total] if sequences are packed. */
 struct gdn_roles {
 	int q, k, v;	    /* [T, H_q, K], [T, H_k, K], [T, H_v, V] floats */
-	int state;	    /* [slots, H_v, V, K] floats; may be absent: zeros */
+	int state;	    /* [slots, H_v, V, K] floats; if absent, states start as zeros */
 	int a_log, dt_bias; /* [H_v] floats */
 	int a, b;	    /* [T, H_v] floats */
-	int cu_seqlens;	    /* [sequences + 1] integers: tokens of sequence n are [n] … [n + 1]. There: packed */
-	int indices;	    /* [sequences] integers: slots; without them, sequence n has slot n */
-	int buffer;	    /* [slots or batch, tokens, H_v, V, K] floats, for the state after each token */
-	int scale, l2norm, frozen; /* Python scalars; frozen: true if the states are not to be updated */
+	/* [sequences + 1] integers: sequence n has the tokens from [n] up to, but not including, [n + 1]. If this input
+	 * is present, sequences are packed. */
+	int cu_seqlens;
+	int indices;	    /* [sequences] integers: the slot of each sequence; without them, sequence n has slot n */
+	int buffer;	    /* [slots or batch, tokens, H_v, V, K] floats, which receive the state after each token */
+	int scale, l2norm, frozen; /* Python scalars; if frozen is true, the states must not be updated */
 	int output, new_state;
 };
 
 struct gdn_extent {
-	int64_t sequences, tokens, total; /* tokens: of each sequence; packed: 0 */
+	int64_t sequences, tokens, total; /* tokens: per sequence, or 0 if sequences are packed; total: the tokens of
+					   * all sequences */
 	int64_t slots, q_heads, k_heads, v_heads, k_dim, v_dim;
 };
 
-/* As op.match: its variant, or -1 with the sentence. */
+extern const struct op_role gdn_role_names[];
+extern const struct op_mode gdn_mode_names[];
+void gdn_bind(const struct op_problem *problem, int variant, void *roles);
+
+/* Implements op.match: returns the variant, or -1 with a message that says why the problem does not match. */
 int gdn_match(const struct op_problem *problem, struct err *why);
 
-/* For problems that op.match took. */
+/* Both functions expect a problem that op.match accepted. */
 struct gdn_roles gdn_roles_of(const struct op_problem *problem);
 struct gdn_extent gdn_extent_of(const struct op_case *c, const struct gdn_roles *roles);
 
-/* Does the buffer of intermediate states have a place for each slot (or for each sequence)? */
+/* Does the buffer of intermediate states have one entry per slot? (Otherwise it has one entry per sequence.) */
 bool gdn_buffer_by_slot(const struct op_problem *problem, const struct gdn_roles *roles);
 
-/* The factor on outputs; 0 and none stand for 1 / sqrt(K). */
+/* Returns the scale by which outputs are multiplied: 1 / sqrt(K) if the case's scale is 0 or absent. */
 double gdn_scale(const struct op_case *c, const struct gdn_roles *roles);
 bool gdn_l2norm(const struct op_case *c, const struct gdn_roles *roles);
 
-/* Does the output of states hold those after the last token (or those that came in)? */
+/* Does the state output contain the states after the last token? (Otherwise it contains the input states.) */
 bool gdn_updates(const struct op_case *c, const struct gdn_roles *roles);
 
-/* What the axes alone rule out: 0, or -1 with the sentence. */
+/* Checks the axes of a case. Returns 0, or -1 with a message if they make the case invalid. */
 int gdn_check_axes(const struct op_case *c, const struct gdn_roles *roles, const struct gdn_extent *e, struct err *err);
 
-/* As op.constants: "updates_state", where only probing can tell. */
+/* Implements op.constants: writes "updates_state" if the schema does not say whether the reference updates the
+ * states. */
 int gdn_constants(const struct op_problem *problem, int variant, struct op_constant *out);
 
 #ifdef __cplusplus

@@ -1,47 +1,58 @@
-/* gemm - C[m][n] = sum over k of A[m][k] * B(n, k): two matrices, one contracted axis.
+/* gemm - C[m][n] = sum over k of A[m][k] * B(n, k): the product of two matrices with one contracted axis.
  *
- * B lies as [N][K] ("NT", C = A B^T) or as [K][N] ("NN", C = A B); which axis is contracted is read off the axes, never
- * off names. A and C may have more leading axes. float16, bfloat16 and float32, in any mixture.
+ * B is stored as [N][K] ("NT", C = A B^T) or as [K][N] ("NN", C = A B). The shapes of A, B and C show which axis is
+ * contracted; the names of tensors do not matter. A and C may have more leading axes. float16, bfloat16 and float32 may
+ * be mixed.
  *
- * Oracle. Doubles. A product of two float16 or bfloat16 has 22 bits at most, so the sums of this family's own inputs
- * are exact in any order, and the rounding to C's dtype is the only one there is.
+ * The oracle accumulates in double. A product of two float16 or bfloat16 numbers has at most 22 bits. For such inputs
+ * of this family the oracle's sums are exact in any order, and its only rounding is the rounding to C's dtype.
  *
- * Bounds, second contents: none. Their sums are exact in float32 in any order (inputs.h), so the one rounding to C's dtype
- * decides, and every reference that adds in float32 or better gives the truth's bits. What rounds on the way (a float16
- * accumulator, partial sums in C's dtype) does not. Where a workload gives an input, and beyond GEMM_EXACT_K, those of
- * the first contents count.
+ * Tolerance for the second set of values: zero. The sums are exact in float32 in any order (input_values.h says why),
+ * and only the rounding to C's dtype remains. Every reference that accumulates in float32 or better thus returns
+ * exactly the ground truth. A reference that rounds intermediate sums (a float16 accumulator, partial sums in C's
+ * dtype) returns other bits. If a workload provides an input, or if K exceeds GEMM_EXACT_K, the tolerance of the first
+ * set applies.
  *
- * Bounds, first contents. Let u be half a unit in the last place of 1 (2^-11 float16, 2^-8 bfloat16) and s the standard
- * deviation of an element of C: with these inputs products have variance 1/9, the heavy one in 128 has 64/3, so
- * s = sqrt(K (1/9 + 64/384)) = 0.53 sqrt(K); the products of the two special columns have variance 14, which counts where K is small. A
- * rounding is off by 0.43 u of its value in the root mean square.
- *   float16, bfloat16: two roundings of nearly the same number differ by one unit in the last place: rtol = 2 u. Near
- *     zero, where that is nothing, the sums in float32 count: on an H200 (torch 2.11, K up to 65536, M 1 to 4096) they
- *     went past rtol by 0.08 u sqrt(K) at most for float16, and were exact for bfloat16. In a lifted row, whose element
- *     is never below 2^15, float32 sums round at 2^-8 and are off by 2^-9 sqrt(K) at most: rtol is 16 there.
- *   float16: atol = 2 u sqrt(K) = 2^-10 sqrt(K), so that a split K with partial sums rounded to float16, which torch
- *     allows cuBLAS by default (it was not seen to happen), passes too: those are off by 0.43 u s = 0.23 u sqrt(K), and
- *     if they are also added up in float16, eight of them, by 0.53 u sqrt(K). 1 % too large shows where |C| > 0.2 s.
- *   bfloat16: 1 % is 2.56 u. Less rtol, 0.56 u |C| is left to show it, and |C| reaches 3 s in any hundred elements,
- *     so atol = u sqrt(K) / 2 = 2^-9 sqrt(K) still shows it from 1.7 s on. Partial sums rounded to bfloat16 would not
- *     all be within that.
- *   float32: a sum of K terms, at worst one after the other, is off by 0.43 * 2^-24 s sqrt(K / 2) = 0.16 * 2^-24 K:
- *     atol = 2^-23 K is beyond ten times that; rtol = 2^-22 for the roundings. TF32, off by 0.25 * 2^-11 s, is seen up
- *     to K = 10^5. No row is lifted: float32 sums at 2^16 would be off by more than that.
- * One operand rounded to 8-bit floats (e4m3) on the way moves C by 0.016 s (A) or 0.025 s (B) in the root mean square:
- * beyond every bound here in a good part of all elements. */
-#include "kernels/gemm/inputs.h"
+ * Tolerance for the first set of values. Let u be half an ulp of 1 (2^-11 for float16, 2^-8 for bfloat16) and s the
+ * standard deviation of an element of C. A product of two uniform elements has the variance 1/9. One product in 128 has
+ * a heavy element of A and the variance 64/3. Hence s = sqrt(K (1/9 + 64/384)) = 0.53 sqrt(K). The products of the two
+ * special columns have the variance 14, which matters only if K is small. The root mean square error of one rounding is
+ * 0.43 u times the value.
+ *
+ *   float16, bfloat16: Reference and truth round nearly the same number and differ by at most one ulp, so rtol = 2 u.
+ *     For elements near zero rtol allows almost nothing, and the error of the float32 sums matters. On an H200 (torch
+ *     2.11, K up to 65536, M 1 to 4096) this error exceeded rtol by at most 0.08 u sqrt(K) for float16, and bfloat16
+ *     was exact. In a lifted row (input_values.h) elements are at least 2^15. There float32 sums have steps of 2^-8 and
+ *     are off by at most 2^-9 sqrt(K), and rtol allows an error of 16.
+ *   float16: atol = 2 u sqrt(K) = 2^-10 sqrt(K). A split-K kernel that rounds partial sums to float16 passes, too. By
+ *     default torch allows cuBLAS to do so, but this was not observed. Partial sums in float16 are off by 0.43 u s =
+ *     0.23 u sqrt(K), and by 0.53 u sqrt(K) if eight of these sums are added up in float16. This tolerance detects an
+ *     error of 1 % in elements with |C| > 0.2 s.
+ *   bfloat16: atol = u sqrt(K) / 2 = 2^-9 sqrt(K). An error of 1 % is 2.56 u |C|, of which rtol allows 2 u |C|. The
+ *     remaining 0.56 u |C| exceeds atol if |C| > 1.7 s, and among a hundred elements some |C| reaches 3 s. Partial sums
+ *     that are rounded to bfloat16 would not all be within atol.
+ *   float32: atol = 2^-23 K and rtol = 2^-22. Sequential summation of K terms, the worst order, is off by 0.43 * 2^-24
+ *     s sqrt(K / 2) = 0.16 * 2^-24 K, and atol is more than ten times as large. rtol allows for the rounding of
+ *     reference and truth. TF32 is off by 0.25 * 2^-11 s and is detected up to K = 10^5. There are no lifted rows,
+ *     because float32 sums of magnitude 2^16 would be off by more than atol.
+ *
+ * If a reference rounds one operand to 8-bit floats (e4m3), the root mean square error of C is 0.016 s (for A) or 0.025
+ * s (for B). Many elements then exceed every tolerance here. */
+#include "kernels/gemm/input_values.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/check.h"
-#include "kernels/wide.h"
+#include "kernels/core/input_check.h"
+#include "kernels/core/simd.h"
 
-/* Rows of the medium case: beyond 256 and 300, and one more than a multiple of 16, 32 and 64; fewer, and one more than a
- * multiple of 128, where B has more elements. */
-enum { GEMM_ROWS = 321, GEMM_FEW_ROWS = 129, GEMM_B_ELEMENTS = 1 << 24 };
+/* The numbers of rows of A in the medium cases. The first case has GEMM_ROWS rows, one more than a multiple of 16, 32
+ * and 64; the second has 128, a usual block size. If B has at most GEMM_FEW_B elements, cases are cheap, and there are
+ * more of them, with other block sizes and with one row more or less than a block. If B has more than GEMM_B_ELEMENTS
+ * elements, the only medium case has GEMM_FEW_ROWS rows, one more than a block, and the second small case has 128. */
+enum { GEMM_ROWS = 321, GEMM_FEW_ROWS = 129, GEMM_FEW_B = 1 << 21, GEMM_B_ELEMENTS = 1 << 24, GEMM_CASES = 8 };
+static const int64_t medium_rows[GEMM_CASES] = {GEMM_ROWS, 128, 64, 16, 31, 65, 127, 256};
 
 static const char *const op_types[] = {"gemm", NULL};
 
@@ -53,10 +64,11 @@ static bool known_dtype(enum dtype dtype)
 static int refuse_tensor(const struct op_arg *arg, const char *what, struct err *why)
 {
 	if (arg->rank == OP_SCALAR)
-		return err_set(why, "%s '%s' is a Python scalar; expected two matrices and their product", what,
+		return err_set(why, "%s '%s' is a Python scalar; a matrix product has two matrices and their "
+				    "product", what,
 			       arg->name);
 	if (!known_dtype(arg->dtype))
-		return err_set(why, "%s '%s' is %s; expected float32, float16 or bfloat16", what, arg->name,
+		return err_set(why, "%s '%s' is %s; it must be float32, float16 or bfloat16", what, arg->name,
 		               dtype_name(arg->dtype));
 	return 0;
 }
@@ -67,8 +79,8 @@ static int refuse_shapes(const struct op_problem *problem, struct err *why)
 
 	return err_set(
 	    why,
-	    "input '%s' %s times input '%s' %s is not output '%s' %s: expected [M, K], and [N, K] or [K, N], "
-	    "and [M, N]",
+	    "input '%s' %s times input '%s' %s is not output '%s' %s; the inputs must be [M, K] and [N, K] or [K, N], "
+	    "and the output [M, N]",
 	    problem->inputs[0].name, op_shape_text(problem, &problem->inputs[0], a, sizeof a), problem->inputs[1].name,
 	    op_shape_text(problem, &problem->inputs[1], b, sizeof b), problem->outputs[0].name,
 	    op_shape_text(problem, &problem->outputs[0], c, sizeof c));
@@ -77,7 +89,8 @@ static int refuse_shapes(const struct op_problem *problem, struct err *why)
 static int match(const struct op_problem *problem, struct err *why)
 {
 	if (problem->input_count != 2 || problem->output_count != 1)
-		return err_set(why, "it has %d inputs and %d outputs; expected two matrices and their product",
+		return err_set(why, "the definition has %d inputs and %d outputs; a matrix product has two inputs and "
+				    "one output",
 		               problem->input_count, problem->output_count);
 	for (int i = 0; i < 2; i++)
 		if (refuse_tensor(&problem->inputs[i], "input", why) != 0)
@@ -89,7 +102,7 @@ static int match(const struct op_problem *problem, struct err *why)
 
 		if (nt && nn)
 			return err_set(
-			    why, "input '%s' has the same axis twice, so it cannot be told whether it is transposed",
+			    why, "input '%s' has the same axis twice; its orientation is ambiguous",
 			    problem->inputs[1 - a].name);
 		if (nt || nn)
 			return nt ? GEMM_NT : GEMM_NN;
@@ -97,8 +110,9 @@ static int match(const struct op_problem *problem, struct err *why)
 	return refuse_shapes(problem, why);
 }
 
-/* A case with `m` rows (shared out over the var axes in front of C: 4 each, the last takes the rest), and N and K where
- * those are var. A var axis that no tensor has is 1. */
+/* Writes the axes of a case with `m` rows. If N or K is var, its length is `n` or `k`. The product of C's leading axes
+ * is `m`: each leading var axis has length 4, and the last one has the length that makes the product `m`. A var axis
+ * that no tensor has is 1. */
 static void set_axes(const struct op_problem *problem, int variant, int64_t m, int64_t n, int64_t k, int64_t *axis)
 {
 	const struct op_arg *out = &problem->outputs[0], *a = &problem->inputs[gemm_left(problem, variant)];
@@ -108,8 +122,6 @@ static void set_axes(const struct op_problem *problem, int variant, int64_t m, i
 		axis[i] = problem->axes[i].var ? 1 : problem->axes[i].value;
 	axis[last] = problem->axes[last].var ? n : axis[last];
 	axis[inner] = problem->axes[inner].var ? k : axis[inner];
-	if (m == GEMM_ROWS && axis[inner] > 0 && axis[last] > GEMM_B_ELEMENTS / axis[inner])
-		m = GEMM_FEW_ROWS;
 	for (int d = 0; d + 1 < out->rank; d++) {
 		int at = out->axis[d];
 
@@ -127,24 +139,63 @@ static void set_axes(const struct op_problem *problem, int variant, int64_t m, i
 		axis[rest] = m;
 }
 
+/* Returns the number of elements of B in cases of this size. Returns 0 if an axis is 0, and the largest number if the
+ * product overflows. */
+static int64_t elements_of_b(const struct op_problem *problem, int variant, int64_t n, int64_t k)
+{
+	const struct op_arg *out = &problem->outputs[0], *a = &problem->inputs[gemm_left(problem, variant)];
+	const struct op_axis *last = &problem->axes[out->axis[out->rank - 1]];
+	const struct op_axis *inner = &problem->axes[a->axis[a->rank - 1]];
+
+	n = last->var ? n : last->value;
+	k = inner->var ? k : inner->value;
+	return k > 0 && n > INT64_MAX / k ? INT64_MAX : n * k;
+}
+
+/* Writes the numbers of rows of A in the cases of a size preset to `rows`. Returns the number of cases. */
+static int rows_of(enum op_size size, int64_t of_b, int64_t rows[GEMM_CASES])
+{
+	int medium = of_b <= GEMM_FEW_B ? GEMM_CASES : 2;
+	bool large = of_b > GEMM_B_ELEMENTS;
+
+	if (size == SIZE_MEDIUM && !large) {
+		memcpy(rows, medium_rows, (size_t)medium * sizeof *rows);
+		return medium;
+	}
+	rows[0] = size == SIZE_SMALL ? 1 : size == SIZE_MEDIUM ? GEMM_FEW_ROWS : 4096;
+	rows[1] = large ? 128 : 32;
+	return size == SIZE_SMALL ? 2 : 1;
+}
+
+static bool is_listed(const int64_t *axis, int count, int width, const int64_t *one)
+{
+	for (int i = 0; i < count; i++)
+		if (memcmp(axis + (size_t)i * (size_t)width, one, (size_t)width * sizeof *one) == 0)
+			return true;
+	return false;
+}
+
+/* Equal cases are listed once. Without a leading var axis all cases of a preset are equal. */
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
 	static const struct {
-		enum op_size size;
-		int64_t m, n, k;
-	} table[] = {{SIZE_SMALL, 1, 65, 192}, {SIZE_SMALL, 32, 128, 320}, {SIZE_MEDIUM, GEMM_ROWS, 520, 2048},
-	             {SIZE_LARGE, 4096, 4096, 4096}};
-	int count = 0;
+		int64_t n, k;
+	} widths[] = {[SIZE_SMALL] = {65, 192}, [SIZE_MEDIUM] = {520, 2048}, [SIZE_LARGE] = {4096, 4096}};
+	int64_t rows[GEMM_CASES];
+	int wanted = rows_of(size, elements_of_b(problem, variant, widths[size].n, widths[size].k), rows), count = 0;
 
-	for (size_t i = 0; i < sizeof table / sizeof *table && count < room; i++)
-		if (table[i].size == size)
-			set_axes(problem, variant, table[i].m, table[i].n, table[i].k,
-				 axis + count++ * problem->axis_count);
+	for (int i = 0; i < wanted && count < room; i++) {
+		bool wide = size == SIZE_SMALL && i > 0;
+		int64_t *at = axis + count * problem->axis_count;
+
+		set_axes(problem, variant, rows[i], wide ? 128 : widths[size].n, wide ? 320 : widths[size].k, at);
+		count += !is_listed(axis, count, problem->axis_count, at);
+	}
 	return count;
 }
 
 /* The cases of --edge. */
-static const struct op_edge edges[] = {{"no_rows", "no rows of A, no rows of the product"}, {NULL, NULL}};
+static const struct op_edge edges[] = {{"no_rows", "an A without rows gives a product without rows"}, {NULL, NULL}};
 
 static bool edge_axes(const struct op_problem *problem, int variant, int edge, int64_t *axis)
 {
@@ -168,7 +219,8 @@ static struct rule rule(const struct op_case *c, int output)
 	}
 }
 
-/* The heavy elements are the ends of A, in the columns that are larger than the others; so are the largest of B's. */
+/* The largest elements of A are the heavy elements in columns that are scaled up; the largest elements of B are also in
+ * columns that are scaled up. */
 static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
 {
 	int spread = gemm_is_beyond_half(problem) ? GEMM_SPREAD : GEMM_SPREAD_HALF;
@@ -178,7 +230,8 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 	return true;
 }
 
-/* The last var axis in front of C has what rows the others leave. */
+/* Returns the length that each var axis must reach in some case. The last leading var axis of C has the length that
+ * remains after the other leading axes. */
 static int64_t reach(const struct op_problem *problem, int variant, int axis)
 {
 	const struct op_arg *out = &problem->outputs[0], *a = &problem->inputs[gemm_left(problem, variant)];
@@ -189,12 +242,11 @@ static int64_t reach(const struct op_problem *problem, int variant, int axis)
 		return 2048;
 	if (out->rank != 2 || axis != out->axis[0])
 		return 0;
-	int64_t n = problem->axes[out->axis[1]].value, k = problem->axes[a->axis[1]].value; /* 0: var, and small */
-
-	return k > 0 && n > GEMM_B_ELEMENTS / k ? GEMM_FEW_ROWS : GEMM_ROWS;
+	return elements_of_b(problem, variant, 0, 0) > GEMM_B_ELEMENTS ? GEMM_FEW_ROWS : GEMM_ROWS;
 }
 
-/* A run of one row of A, or of B as it lies by rows of K: the two special columns are made once more, by themselves. */
+/* Computes consecutive elements of one row of A, or of B if B is [N][K]: first all elements as ordinary ones, then the
+ * elements of the two special columns again. */
 WIDE static void make_row(const void *recipe, int64_t row, int64_t column, int64_t count, const uint32_t *random,
                           float *values)
 {
@@ -207,7 +259,7 @@ WIDE static void make_row(const void *recipe, int64_t row, int64_t column, int64
 			values[k - column] = gemm_at(f, row, k, row * f->k + GEMM_LIFT, random[k - column]);
 }
 
-/* A run of one k of B as it lies by rows of N, from column n on. */
+/* Computes the elements B[k][n], B[k][n + 1], … if B is [K][N]. */
 WIDE static void make_across(const void *recipe, int64_t k, int64_t n, int64_t count, const uint32_t *random,
                              float *values)
 {
@@ -236,20 +288,21 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 
 /* --- the oracle -------------------------------------------------------------------------------------------------- */
 
-/* C is made tile by tile, and a tile chunk by chunk along K: chunks of A and B are read as doubles into scratch that
- * stays in the second cache (64 x 512 and 32 x 512 doubles). */
+/* The oracle computes C tile by tile, and each tile chunk by chunk along K. The oracle converts the chunks of A and B
+ * to doubles in a buffer that fits in the L2 cache (64 x 512 and 32 x 512 doubles). */
 enum { TILE_M = 64, TILE_N = 32, CHUNK = 512, TOGETHER = 4 };
 
 struct tile {
 	double a[TILE_M][CHUNK], b[TILE_N][CHUNK], sum[TILE_M][TILE_N], row[TILE_N];
 };
 
-/* The four sums of one row of A with four columns of B: one more product each; added to those of the tile. */
+/* ADD_PRODUCTS adds one product to each of the four sums of a row of A with four columns of B. ADD_SUMS adds these sums
+ * to the sums of the tile. */
 #define ADD_PRODUCTS(s, a) s##0 += (a)[k] * b0[k], s##1 += (a)[k] * b1[k], s##2 += (a)[k] * b2[k], s##3 += (a)[k] * b3[k]
 #define ADD_SUMS(row, s) (row)[0] += s##0, (row)[1] += s##1, (row)[2] += s##2, (row)[3] += s##3
 
-/* sum[m][n] += a[m] . b[n] over one chunk; four rows by four columns at a time, so that eight elements are read for
- * sixteen products, and the columns of B stay in the first cache while A goes by. */
+/* Computes sum[m][n] += a[m] . b[n] over one chunk. The function computes four rows by four columns at a time: it loads
+ * eight numbers for sixteen products, and the columns of B stay in the L1 cache while the rows of A are read. */
 WIDE FUSED static void add_chunk(struct tile *t, int64_t rows, int64_t length)
 {
 	for (int64_t n = 0; n < TILE_N; n += TOGETHER)
@@ -273,15 +326,15 @@ WIDE FUSED static void add_chunk(struct tile *t, int64_t rows, int64_t length)
 		}
 }
 
-/* b[n][k] for the tile's columns; a column beyond N is left as it was, and its sum is not used
- * (nor is that of a row beyond M). */
+/* Reads b[n][k] for the columns of the tile. Columns beyond N are not read. The tile's sums for columns beyond N and
+ * rows beyond M are not used. */
 static void read_b(struct tile *t, const struct gemm_extent *e, const struct tensor *b, int64_t n, int64_t columns,
                    int64_t k, int64_t length)
 {
 	for (int64_t i = 0; !e->nn && i < columns; i++)
-		number_read(b->data, b->dtype, (n + i) * e->k + k, length, t->b[i]);
+		dtype_load_run(b->data, b->dtype, (n + i) * e->k + k, length, t->b[i]);
 	for (int64_t j = 0; e->nn && j < length; j++) {
-		number_read(b->data, b->dtype, (k + j) * e->n + n, columns, t->row);
+		dtype_load_run(b->data, b->dtype, (k + j) * e->n + n, columns, t->row);
 		for (int64_t i = 0; i < columns; i++)
 			t->b[i][j] = t->row[i];
 	}
@@ -297,12 +350,12 @@ static void make_tile(struct tile *t, const struct gemm_extent *e, const struct 
 		int64_t length = e->k - k < CHUNK ? e->k - k : CHUNK;
 
 		for (int64_t i = 0; i < rows; i++)
-			number_read(in[e->a].data, in[e->a].dtype, (m + i) * e->k + k, length, t->a[i]);
+			dtype_load_run(in[e->a].data, in[e->a].dtype, (m + i) * e->k + k, length, t->a[i]);
 		read_b(t, e, &in[e->b], n, columns, k, length);
 		add_chunk(t, rows, length);
 	}
 	for (int64_t i = 0; i < rows; i++)
-		number_write(out->data, out->dtype, (m + i) * e->n + n, columns, t->sum[i]);
+		dtype_store_run(out->data, out->dtype, (m + i) * e->n + n, columns, t->sum[i]);
 }
 
 static int oracle(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err)
@@ -311,7 +364,7 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 	int64_t down = (e.m + TILE_M - 1) / TILE_M, across = (e.n + TILE_N - 1) / TILE_N;
 
 	if (in[e.a].elements != e.m * e.k || in[e.b].elements != e.n * e.k || out->elements != e.m * e.n)
-		return err_set(err, "gemm: the tensors of %s do not fit together", c->problem->name);
+		return err_set(err, "gemm: the shapes of the tensors of %s are inconsistent", c->problem->name);
 #pragma omp parallel if (e.m * e.n * e.k > (1 << 16))
 	{
 		struct tile *t = calloc(1, sizeof *t);
@@ -326,10 +379,37 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 	return 0;
 }
 
+struct roles {
+	int a, b, output;
+};
+
+static const struct op_role roles[] = {
+    OP_ROLE("a", struct roles, a),
+    OP_ROLE("b", struct roles, b),
+    OP_ROLE_OUTPUT("output", struct roles, output),
+    {NULL, 0, false},
+};
+
+static void bind(const struct op_problem *problem, int variant, void *out)
+{
+	int a = gemm_left(problem, variant);
+
+	*(struct roles *)out = (struct roles){a, 1 - a, 0};
+}
+
+/* The mode transposed_b means that B is [N][K] and C = A B^T. */
+static const struct op_mode modes[] = {
+    {"transposed_b", ~0, GEMM_NT},
+    {NULL, 0, 0},
+};
+
 const struct op gemm_op = {
     .name = "gemm",
     .op_types = op_types,
     .match = match,
+    .roles = roles,
+    .bind = bind,
+    .modes = modes,
     .sizes = sizes,
     .edges = edges,
     .edge_axes = edge_axes,

@@ -1,24 +1,26 @@
-/* gemm on a GPU: C[m][n] = sum over k of A[m][k] * B(n, k), B lying as [N][K] or as [K][N].
+/* gemm on a GPU - computes C[m][n] = sum over k of A[m][k] * B(n, k), with B stored as [N][K] or as [K][N].
  *
- * Sums. Products of two 16-bit floats are exact in float32, on tensor cores too; their sums are float32. A tensor core
- * rounds its sums towards zero, so only PART terms are added there; the sums of parts are added by ordinary float32
- * additions, rounded to nearest. That keeps the error of a long sum at a random walk over K / PART steps, and makes it
- * no worse than a plain float32 loop. float32 operands are multiplied and added by plain FMAs (no TF32), in parts as
- * well. The order of all additions is fixed by K alone: the same bits every time, whatever M and N.
+ * Accumulation. Products of two 16-bit floats are exact in float32, on tensor cores too, and are accumulated in
+ * float32. A tensor core rounds its sums towards zero. Therefore tensor cores accumulate only PART terms at a time, and
+ * these partial sums are added with ordinary float32 additions, which round to nearest. The error of a long sum is then
+ * a random walk of K / PART steps, no worse than the error of a plain float32 loop. float32 operands are multiplied and
+ * added by plain FMAs (no TF32), also in parts. The order of all additions depends only on K, so the result has the
+ * same bits in every run, for any M and N.
  *
- * Tiles. 16-bit operands: a block makes a 128 x 128 tile of C, eight warps a 32 x 64 piece each, with K in steps of 32
- * that cp.async brings into shared memory STAGES ahead. float32: 64 x 64, a 4 x 4 piece a thread, steps of 16. What
- * lies outside A and B is read as zeros; what lies outside C is not written. Operands whose rows are not made of whole
- * 16-byte chunks are loaded element by element. */
-#include "kernels/elements_cuda.h"
+ * Tiles. For 16-bit operands a block computes a 128 x 128 tile of C, and each of its eight warps computes a 32 x 64
+ * piece. K is processed in steps of 32, and cp.async loads each step into shared memory STAGES steps ahead. For float32
+ * operands a tile is 64 x 64, each thread computes a 4 x 4 piece, and K is processed in steps of 16. Elements outside A
+ * and B are read as zeros; elements outside C are not written. If the size of a row of A or B is no multiple of 16
+ * bytes, that operand is loaded element by element. */
+#include "kernels/core/elements_cuda.h"
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_pipeline.h>
 #include <mma.h>
 
-#include "kernels/gemm/inputs.h"
-#include "kernels/number.h"
+#include "kernels/core/dtype_convert.h"
+#include "kernels/gemm/input_values.h"
 
 namespace wmma = nvcuda::wmma;
 
@@ -29,10 +31,10 @@ struct product {
 	void *c;
 	enum dtype c_dtype;
 	int64_t m, n, k;
-	bool chunks; /* rows of A and B are whole 16-byte chunks */
+	bool chunks; /* are the rows of A and B whole 16-byte chunks? */
 };
 
-/* Rows and columns of a matrix in memory, of which one tile is wanted. */
+/* The rows and columns of a matrix in memory. A block loads one tile of the matrix. */
 struct matrix {
 	const void *data;
 	int64_t rows, columns;
@@ -45,15 +47,17 @@ enum {
 	TILE = 128,
 	STEP = 32,
 	STAGES = 3,
-	PAD = 8, /* elements at the end of a row in shared memory: rows start in different banks */
+	PAD = 8, /* padding elements after each row in shared memory, because rows should start in different banks */
 	WIDE = TILE + PAD,
 	NARROW = STEP + PAD,
-	OPERAND = TILE * NARROW > STEP * WIDE ? TILE * NARROW : STEP * WIDE, /* elements of one operand of one stage */
+	OPERAND = TILE * NARROW > STEP * WIDE ? TILE * NARROW : STEP * WIDE, /* the number of elements of an operand in
+									      * a stage */
 };
 
 static constexpr size_t half_shared_bytes = (size_t)STAGES * 2 * OPERAND * 2;
 
-/* Starts to copy `rows` x `columns` elements at (row, column) of a matrix to shared memory; zeros outside the matrix. */
+/* Starts copying `rows` x `columns` elements at (row, column) of a matrix to shared memory. Elements outside the matrix
+ * become zeros. */
 template <typename half, int rows, int columns>
 static __device__ __forceinline__ void load_tile(half *to, const struct matrix &from, int64_t row, int64_t column)
 {
@@ -74,7 +78,7 @@ static __device__ __forceinline__ void load_tile(half *to, const struct matrix &
 	}
 }
 
-/* Where the tiles of one stage lie in shared memory. */
+/* The addresses of the tiles of A and B of one stage in shared memory. */
 template <typename half> struct stage {
 	half *a, *b;
 };
@@ -105,9 +109,9 @@ static __device__ __forceinline__ void load_stage(unsigned char *shared, const s
 }
 
 typedef wmma::fragment<wmma::accumulator, 16, 16, 16, float> accumulator;
-enum { DOWN = 2, ACROSS = 4 }; /* 16 x 16 pieces of a warp's 32 x 64 */
+enum { DOWN = 2, ACROSS = 4 }; /* the numbers of 16 x 16 fragments in a warp's 32 x 64 piece */
 
-/* Adds the products of one stage, for the warp's piece that starts at (row, column) of the tile. */
+/* Accumulates the products of one stage for the warp's piece, which starts at (row, column) of the tile. */
 template <typename half, bool nn>
 static __device__ __forceinline__ void multiply_stage(accumulator (&sum)[DOWN][ACROSS], struct stage<half> stage, int row,
                                                       int column)
@@ -145,7 +149,8 @@ static __device__ __forceinline__ void add(accumulator (&total)[DOWN][ACROSS], c
 				total[i][j].x[e] += part[i][j].x[e];
 }
 
-/* Writes the warp's piece, which starts at (row, column) of C, by way of 16 x 16 floats of shared memory of its own. */
+/* Writes the warp's piece to C at (row, column). Each 16 x 16 fragment passes through shared memory that belongs to the
+ * warp. */
 static __device__ void store_piece(const struct product &p, const accumulator (&total)[DOWN][ACROSS], float *own,
                                    int64_t row, int64_t column)
 {
@@ -162,7 +167,7 @@ static __device__ void store_piece(const struct product &p, const accumulator (&
 				int64_t m = row + 16 * i + e / 16, n = column + 16 * j + e % 16;
 
 				if (m < p.m && n < p.n)
-					number_store(p.c, p.c_dtype, m * p.n + n, own[e]);
+					dtype_store_float(p.c, p.c_dtype, m * p.n + n, own[e]);
 			}
 		}
 }
@@ -181,7 +186,7 @@ static __global__ void __launch_bounds__(THREADS) multiply_half(const struct pro
 		load_stage<half, nn>(shared, p, s);
 	for (int64_t step = 0; step < steps; step++) {
 		__pipeline_wait_prior(STAGES - 2);
-		__syncthreads(); /* this step's tiles are there, and the stage loaded next is no longer read */
+		__syncthreads(); /* this step's tiles are loaded, and no thread reads the stage to load next */
 		load_stage<half, nn>(shared, p, step + STAGES - 1);
 		multiply_stage<half, nn>(part, stage_of<half>(shared, step), row, column);
 		if ((step + 1) % (PART / STEP) == 0) {
@@ -200,7 +205,7 @@ static __global__ void __launch_bounds__(THREADS) multiply_half(const struct pro
 
 enum { FLOAT_TILE = 64, FLOAT_STEP = 16, PIECE = 4 };
 
-/* Tiles lie as [k][row of A, column of B]. */
+/* Loads tiles of A and B, which are stored as [k][row of A] and [k][column of B]. */
 template <bool nn>
 static __device__ __forceinline__ void load_floats(float (*a)[FLOAT_TILE + 1], float (*b)[FLOAT_TILE + 1],
                                                    const struct product &p, int64_t k0)
@@ -248,7 +253,7 @@ template <bool nn> static __global__ void __launch_bounds__(THREADS) multiply_fl
 			int64_t m = (int64_t)blockIdx.x * FLOAT_TILE + row + i, n = (int64_t)blockIdx.y * FLOAT_TILE + column + j;
 
 			if (m < p.m && n < p.n)
-				number_store(p.c, p.c_dtype, m * p.n + n, total[i][j]);
+				dtype_store_float(p.c, p.c_dtype, m * p.n + n, total[i][j]);
 		}
 }
 
@@ -295,7 +300,8 @@ static int launch(const struct op_case *c, const struct tensor *in, struct tenso
 	                                    (int)choice.shared_bytes),
 	               err) != 0)
 		return -1;
-	/* Rows of tiles first: blocks that run together share their part of B, the larger operand. */
+	/* Consecutive blocks compute tiles of the same columns. Blocks that run at the same time thus read the same
+	 * part of B, the larger operand. */
 	choice.kernel<<<dim3((unsigned)rows, (unsigned)columns), THREADS, choice.shared_bytes, (cudaStream_t)stream>>>(p);
 	return cuda_check(cudaGetLastError(), "launching gemm", err);
 }

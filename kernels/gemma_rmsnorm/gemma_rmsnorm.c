@@ -1,19 +1,21 @@
-/* gemma_rmsnorm - y = x / sqrt(mean of x^2 + eps) * (1 + w), plain or with a residual added first: the norm, its inputs
- * and its bounds are kernels/rms.h's. FlashInfer's norm.gemma_rmsnorm and gemma_fused_add_rmsnorm compute this.
+/* gemma_rmsnorm - y = x / sqrt(mean of x^2 + eps) * (1 + w), plain or with a residual added first, as in FlashInfer's
+ * norm.gemma_rmsnorm and gemma_fused_add_rmsnorm. kernels/common/norm/rms.h describes the norm, its inputs and its
+ * tolerances.
  *
- * In its schema a Gemma norm is any other RMS norm, and it comes under the same op_type. What tells is "gemma_" in the
- * definition's name or in its fi_api tag. A `model:gemma-…` tag does not: definitions exist that were taken from a
- * Gemma and yet apply the plain weight.
+ * A Gemma norm has the same schema and the same op_type as any other RMS norm. Only "gemma_" in the definition's name
+ * or in its fi_api tag distinguishes it. A `model:gemma-…` tag does not distinguish it, because some definitions that
+ * were extracted from a Gemma model multiply by w, not by 1 + w.
  *
- * Epsilon: a Python scalar, or what kernels/epsilon.h finds attested, or the 1e-6 of every published Gemma. */
-#include "kernels/op.h"
+ * Epsilon is a Python scalar or the value that kernels/core/norm_epsilon.h finds. Without both it is 1e-6, as in every
+ * published Gemma model. */
+#include "kernels/core/op.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "kernels/epsilon.h"
-#include "kernels/rms.h"
+#include "kernels/common/norm/rms.h"
+#include "kernels/core/norm_epsilon.h"
 
 static const char *const op_types[] = {
     "rmsnorm", "gemma_rmsnorm", "fused_add_rmsnorm", "gemma_fused_add_rmsnorm", "norm", NULL};
@@ -30,7 +32,7 @@ static bool is_gemma(const struct op_problem *problem)
 static int match(const struct op_problem *problem, struct err *why)
 {
 	if (!is_gemma(problem))
-		return err_set(why, "neither its name nor its fi_api tag speaks of a gemma_ norm");
+		return err_set(why, "neither the definition's name nor its fi_api tag contains gemma_");
 	return rms_match(problem, why);
 }
 
@@ -67,12 +69,14 @@ const struct op gemma_rmsnorm_op = {
     .name = "gemma_rmsnorm",
     .op_types = op_types,
     .match = match,
+    .roles = rms_role_names,
+    .bind = rms_bind,
     .sizes = rms_sizes,
     .edges = rms_edges,
     .edge_axes = rms_edge_axes,
     .constants = constants,
     .rule = rms_rule,
-    .leaves = op_leaves_namesake,
+    .in_place = op_in_place_namesake,
     .scalar = rms_scalar,
     .range = range,
     .reach = rms_reach,

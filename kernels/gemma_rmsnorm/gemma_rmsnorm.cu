@@ -1,5 +1,5 @@
-/* gemma_rmsnorm on a GPU: kernels/rms.h. */
-#include "kernels/rms.h"
+/* gemma_rmsnorm on a GPU - uses the kernels of kernels/common/norm/rms.h with the weight 1 + w. */
+#include "kernels/common/norm/rms.h"
 
 static int fill(const struct op_case *c, int input, struct tensor *out, void *stream, struct err *err)
 {

@@ -1,9 +1,9 @@
-/* gqa_paged - grouped-query attention over a paged cache of keys and values, decode and prefill:
- * kernels/attention_paged.h. */
-#include "kernels/op.h"
+/* gqa_paged - grouped-query attention over a paged cache of keys and values, decode and prefill.
+ * kernels/common/attention/paged.h implements the family. */
+#include "kernels/core/op.h"
 
-#include "kernels/attention_inputs.h"
-#include "kernels/attention_paged.h"
+#include "kernels/common/attention/input_values.h"
+#include "kernels/common/attention/paged.h"
 
 static const char *const op_types[] = {"gqa_paged", NULL};
 
@@ -16,6 +16,9 @@ const struct op gqa_paged_op = {
     .name = "gqa_paged",
     .op_types = op_types,
     .match = match,
+    .roles = attention_role_names,
+    .bind = attention_paged_bind,
+    .modes = attention_mode_names,
     .sizes = attention_paged_sizes,
     .edges = attention_edges,
     .edge_axes = attention_paged_edge_axes,

@@ -1,13 +1,13 @@
-/* kda - Kimi delta attention: S <- diag(e^g) S, then S <- S + beta k (v - S^T k)^T, output = scale S^T q, a gate for
- * each head and key.
- * kernels/recurrence.h says what its tensors are, kernels/recurrence_inputs.h what they hold and within which bounds
- * references are right. */
-#include "kernels/recurrence_gradient.h"
-#include "kernels/recurrence_inputs.h"
+/* kda - Kimi delta attention with one gate per head and key: S <- diag(e^g) S, then S <- S + beta k (v - S^T k)^T,
+ * output = scale S^T q. kernels/common/linear_attention/recurrence.h describes the tensors.
+ * kernels/common/linear_attention/input_values.h describes their values and the tolerances. */
+#include "kernels/common/linear_attention/gradient_oracle.h"
+#include "kernels/common/linear_attention/input_values.h"
+#include "kernels/common/linear_attention/recurrence.h"
 
 static int match(const struct op_problem *problem, struct err *why)
 {
-	return recurrence_match("kda", RECURRENCE_DELTA | RECURRENCE_KEY_GATE, problem, why);
+	return recurrence_match(RECURRENCE_DELTA | RECURRENCE_KEY_GATE, problem, why);
 }
 
 static const char *const op_types[] = {"kda", NULL};
@@ -16,6 +16,9 @@ const struct op kda_op = {
     .name = "kda",
     .op_types = op_types,
     .match = match,
+    .roles = recurrence_role_names,
+    .bind = recurrence_bind,
+    .modes = recurrence_mode_names,
     .sizes = recurrence_sizes,
     .edges = recurrence_edges,
     .edge_axes = recurrence_edge_axes,

@@ -1,33 +1,41 @@
-/* layernorm - y[r][c] = (x[r][c] - mean) / sqrt(variance + eps) * w[c] + b[c], with mean and variance of row r; the
- * variance is the mean of the squared differences, over H of them, not H - 1.
+/* layernorm - y[r][c] = (x[r][c] - mean) / sqrt(variance + eps) * w[c] + b[c], with the mean and the variance of row r.
+ * The variance is the mean of the squared differences, divided by H, not by H - 1.
  *
- * Activations [..., H] with at least two axes, float32, float16 or bfloat16; weight and bias are [H] and may be wider
- * (FlashInfer's norm.layernorm wants them in float32). The bias may be missing.
+ * Activations are [..., H] with at least two axes in float32, float16 or bfloat16. Weight and bias are [H] and may have
+ * a wider dtype (FlashInfer's norm.layernorm expects float32). The bias is optional.
  *
- * Epsilon is a Python scalar, or what kernels/epsilon.h finds attested (a model's "layer_norm_eps"), or probed: on rows
- * whose variance is far below any epsilon, y = (x - mean) w / sqrt(eps).
+ * Epsilon is a Python scalar, or the value that kernels/core/norm_epsilon.h finds (a model's "layer_norm_eps"), or
+ * reftest probes it: on rows whose variance is far below any epsilon, y = (x - mean) w / sqrt(eps).
  *
- * Bound. Output and truth are roundings of nearly the same number: rtol 2^-7 for bfloat16, 2^-10 for float16, 1e-5 for
- * float32. A mean that is summed in float32, one element after another, is off by up to sqrt(H) 2^-25 of its size; inputs.h
- * allows a mean of 7 deviations: for H = 8192 that is 2e-5 in (x - mean) / root, times a weight below 2, and the sum with the
- * bias may cancel: atol 5e-5.
- * The second contents alone need more, for what float32 gives there: their weights reach 8, which makes that 1.5e-4: atol
- * 2e-4. In their rows far from zero every sum is exact, and what is left of the mean's error are the roundings of 1 / H and of
- * a product, 2^-24 of the mean together, or about as much of a mean that is moved on from part to part (Welford): of 91
- * deviations, times 8, that is 4e-5; of 1440, where the output is narrow, 7e-4: atol 1e-3 there. The mean of squares less
- * the square of the mean is off by some 2^-24 of the latter: by 5e-4 of the variance in the wide rows, by 10 % in the narrow
- * ones; with fewer deviations a narrow output would not show it. Activations of a workload have the first contents' bound.
- * What that cannot show in a narrow dtype: H - 1 for H, which moves y by 1 / 2H; in float32 it shows. */
-#include "kernels/layernorm/inputs.h"
+ * Tolerance for the first set of values. The reference's output and the ground truth are roundings of nearly the same
+ * number, so rtol is 2^-7 for bfloat16, 2^-10 for float16 and 1e-5 for float32. A mean that is accumulated in float32,
+ * one element after another, is off by up to sqrt(H) 2^-25 of its magnitude. In this set the mean of a row is at most 7
+ * times its standard deviation. Therefore (x - mean) / sqrt(variance) is off by 2e-5 if H is 8192. A weight below 2
+ * multiplies this error, and the sum with the bias may cancel, so atol is 5e-5.
+ *
+ * Tolerance for the second set of values. The weights of this set reach 8, and the error of the first set grows to
+ * 1.5e-4: atol is 2e-4. In the rows of integers close to M (input_values.h) every sum is exact. The mean of such a row
+ * is still off by 2^-24 of its value, because 1 / H and its product with the sum are rounded. The error is about the
+ * same if the mean is updated part by part (Welford). With a float32 output the mean is at most 91 times the standard
+ * deviation; multiplied by a weight of 8, its error is 4e-5. With a float16 or bfloat16 output the mean is up to 1440
+ * times the standard deviation, and its error is 7e-4; therefore atol is 1e-3 for these dtypes. A variance that is
+ * computed as the mean of squares minus the square of the mean is off by about 2^-24 of the squared mean. In these
+ * rows, this error is 5e-4 of the variance if the output is float32, and 10 % of it if the output is float16 or
+ * bfloat16. With a smaller mean, the rounding of a float16 or bfloat16 output would hide this error.
+ *
+ * Activations of a workload have the tolerance of the first set. A reference that divides by H - 1 instead of H changes
+ * y by a relative 1 / 2H. A float32 output reveals this error; float16 and bfloat16 outputs do not. */
+#include "kernels/layernorm/input_values.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#include "kernels/check.h"
-#include "kernels/epsilon.h"
-#include "kernels/rows.h"
+#include "kernels/core/input_check.h"
+#include "kernels/core/norm_epsilon.h"
+#include "kernels/core/row_counts.h"
 
-enum { PARALLEL_FROM = 1 << 20, PROBE_ROWS = 16 }; /* elements from which threads are worth their start */
+enum { PARALLEL_FROM = 1 << 20, PROBE_ROWS = 16 }; /* from PARALLEL_FROM elements on, several threads are faster than
+						    * one */
 
 static bool known_dtype(enum dtype dtype)
 {
@@ -54,18 +62,20 @@ static int match_input(const struct op_problem *problem, int i, struct err *why)
 	if (input->rank == OP_SCALAR)
 		return i == roles.eps && strncmp(input->name, "eps", 3) == 0
 		           ? 0
-		           : err_set(why, "input '%s' is a Python scalar; only one epsilon may be one", input->name);
+		           : err_set(why, "input '%s' is a Python scalar; only one epsilon may be a "
+					  "scalar", input->name);
 	if (!known_dtype(input->dtype))
-		return err_set(why, "input '%s' is %s, expected float32, float16 or bfloat16", input->name,
+		return err_set(why, "input '%s' is %s; it must be float32, float16 or bfloat16", input->name,
 		               dtype_name(input->dtype));
 	if (flat ? input->axis[0] != output->axis[output->rank - 1] : !same_shape(input, output))
-		return err_set(why, "input '%s' has shape %s, expected %s like output '%s', or its last axis alone",
+		return err_set(why, "input '%s' has shape %s; it must have the shape %s of output '%s', or only the "
+				    "last axis of that shape",
 		               input->name, op_shape_text(problem, input, found, sizeof found),
 		               op_shape_text(problem, output, expected, sizeof expected), output->name);
 	return 0;
 }
 
-/* Of a norm in general, does anything say that it is this one? */
+/* Does the op_type, the name or a bias say that the norm is a layer norm? */
 static bool is_layernorm(const struct op_problem *problem, const struct layernorm_roles *roles)
 {
 	return strstr(problem->op_type, "layer") != NULL || strstr(problem->name, "layernorm") != NULL ||
@@ -78,11 +88,14 @@ static int match(const struct op_problem *problem, struct err *why)
 	int parts = (roles.x >= 0) + (roles.weight >= 0) + (roles.bias >= 0) + (roles.eps >= 0);
 
 	if (!is_layernorm(problem, &roles))
-		return err_set(why, "nothing says that it is a layer norm: neither its name nor a bias");
+		return err_set(why, "neither the definition's name nor a bias input says that the operation is a layer "
+				    "norm");
 	if (problem->output_count != 1 || problem->outputs[0].rank < 2 || !known_dtype(problem->outputs[0].dtype))
-		return err_set(why, "it has %d outputs; expected one float of two axes or more", problem->output_count);
+		return err_set(why, "the definition has %d outputs; a layer norm has one float output of two axes or "
+				    "more", problem->output_count);
 	if (roles.x < 0 || roles.weight < 0 || parts != problem->input_count)
-		return err_set(why, "its %d inputs are not activations, a weight, perhaps a bias, perhaps an epsilon",
+		return err_set(why, "the definition's %d inputs are not the inputs of a layer norm: activations, a "
+				    "weight, optionally a bias, and optionally an epsilon",
 		               problem->input_count);
 	for (int i = 0; i < problem->input_count; i++)
 		if (match_input(problem, i, why) != 0)
@@ -90,7 +103,7 @@ static int match(const struct op_problem *problem, struct err *why)
 	return 0;
 }
 
-/* `rows` rows in the last var axis in front, 2 in each other; H, if var, is `columns`. */
+/* Sets the last leading var axis to `rows` and each other leading var axis to 2. If H is var, it is `columns`. */
 static void set_axes(const struct op_problem *problem, int64_t rows, int64_t columns, int64_t *axis)
 {
 	const struct op_arg *y = &problem->outputs[0];
@@ -110,8 +123,8 @@ static void set_axes(const struct op_problem *problem, int64_t rows, int64_t col
 		axis[rest] = rows;
 }
 
-/* A row alone, whole blocks of rows, and one row more than whole blocks, or enough for every column to be a spike, up to
- * 2^23 elements. */
+/* Returns cases with one row, with whole blocks of rows, and with one row more than whole blocks. The last of these
+ * cases may have more rows, because every column should have a spike in some row; it has at most 2^23 elements. */
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
 	const struct op_axis *last = &problem->axes[problem->outputs[0].axis[problem->outputs[0].rank - 1]];
@@ -128,8 +141,8 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 	return count < room ? count : room;
 }
 
-/* Activations as large as the largest that trained models are known for, weights and biases as theirs, on both sides of
- * zero. */
+/* Activations reach the largest values known from trained models. Weights and biases reach their largest values with
+ * both signs. */
 static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
 {
 	struct layernorm_roles roles = layernorm_roles_of(problem);
@@ -144,7 +157,7 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 	return true;
 }
 
-/* More rows than 300, in the last var axis in front. */
+/* In at least one case, the last of the leading var axes is longer than 300. */
 static int64_t reach(const struct op_problem *problem, int variant, int axis)
 {
 	const struct op_arg *y = &problem->outputs[0];
@@ -182,7 +195,8 @@ static struct rule rule(const struct op_case *c, int output)
 	}
 }
 
-/* An epsilon given as an argument: none that a reference would have by heart. What None stands for differs by library. */
+/* An epsilon argument has a value that no reference has hard-coded. Libraries differ in the meaning of None, so no case
+ * omits the argument. */
 static double scalar(const struct op_case *c, int input)
 {
 	if (c->absent >> input & 1)
@@ -200,14 +214,14 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 		struct philox random = philox_block(f.key, (uint64_t)block);
 
 		for (int64_t i = 4 * block; i < 4 * block + 4 && i < out->elements; i++)
-			number_store(out->data, out->dtype, i, layernorm_element(&f, i, random.word[i % 4]));
+			dtype_store_float(out->data, out->dtype, i, layernorm_element(&f, i, random.word[i % 4]));
 	}
 	return 0;
 }
 
 static void read(const struct tensor *tensor, int64_t first, int64_t count, double *out)
 {
-	number_read(tensor->data, tensor->dtype, first, count, out);
+	dtype_load_run(tensor->data, tensor->dtype, first, count, out);
 }
 
 static double *doubles(int64_t count)
@@ -219,7 +233,7 @@ static double *doubles(int64_t count)
 	return memory;
 }
 
-/* Takes the mean from a row and returns its variance. */
+/* Subtracts the mean from a row and returns the row's variance. */
 static double centre(double *x, int64_t columns)
 {
 	double sum = 0, squares = 0;
@@ -264,7 +278,7 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 
 			for (int64_t i = 0; i < columns; i++)
 				x[i] = x[i] / root * weight[i] + bias[i];
-			number_write(out[0].data, out[0].dtype, row * columns, columns, x);
+			dtype_store_run(out[0].data, out[0].dtype, row * columns, columns, x);
 		}
 		free(x);
 	}
@@ -286,8 +300,8 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* ((x - mean) w / y)^2 - variance of every element of the answer that is finite. Returns how many; `largest` gets the
- * largest variance. */
+/* Estimates epsilon from every element of the output: ((x - mean) w / y)^2 - variance. Returns the number of finite
+ * estimates, and stores the largest variance of a row in `largest`. */
 static int64_t estimate(const struct op_case *c, const struct tensor *in, const struct tensor *y, double *estimates,
                         double *largest)
 {
@@ -331,22 +345,22 @@ static int probe(const struct op_case *c, const struct tensor *in, const struct 
 	if (near * 10 < out[0].elements * 9)
 		return err_set(
 		    err,
-		    "the reference's epsilon cannot be seen: its answer to tiny inputs is not their layer norm with "
-		    "any one epsilon");
+		    "the reference's epsilon cannot be determined: for tiny inputs, no single epsilon gives "
+		    "the output of the reference");
 	bool none = fabs(median) <= 0.05 * variance;
 
 	found[0].value = none ? 0 : epsilon_round(median);
 	if (!none && found[0].value == 0)
 		return err_set(
 		    err,
-		    "the reference's epsilon is about %.3g, which is no round number; name it in the description "
+		    "the reference's epsilon is about %.3g, which is not a round number; name it in the description "
 		    "(\"Epsilon is fixed at 1e-5.\")",
 		    median);
 	return 0;
 }
 
-/* The cases of --edge. */
-static const struct op_edge edges[] = {{"no_rows", "no rows in, no rows out"}, {NULL, NULL}};
+/* The cases that --edge adds. */
+static const struct op_edge edges[] = {{"no_rows", "an input without rows gives an output without rows"}, {NULL, NULL}};
 
 static bool edge_axes(const struct op_problem *problem, int variant, int edge, int64_t *axis)
 {
@@ -356,10 +370,27 @@ static bool edge_axes(const struct op_problem *problem, int variant, int edge, i
 
 static const char *const op_types[] = {"layernorm", "layer_norm", "norm", NULL};
 
+static const struct op_role roles[] = {
+    OP_ROLE("hidden", struct layernorm_roles, x),
+    OP_ROLE("weight", struct layernorm_roles, weight),
+    OP_ROLE("bias", struct layernorm_roles, bias),
+    OP_ROLE("eps", struct layernorm_roles, eps),
+    OP_ROLE_OUTPUT("output", struct layernorm_roles, output),
+    {NULL, 0, false},
+};
+
+static void bind(const struct op_problem *problem, int variant, void *out)
+{
+	(void)variant;
+	*(struct layernorm_roles *)out = layernorm_roles_of(problem);
+}
+
 const struct op layernorm_op = {
     .name = "layernorm",
     .op_types = op_types,
     .match = match,
+    .roles = roles,
+    .bind = bind,
     .sizes = sizes,
     .edges = edges,
     .edge_axes = edge_axes,

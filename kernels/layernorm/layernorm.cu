@@ -1,16 +1,16 @@
-/* layernorm on a GPU: what kernels/layernorm/layernorm.c has in double, in float32.
+/* layernorm on a GPU - computes the norm of kernels/layernorm/layernorm.c in float32.
  *
- * A block a row, three times over it: for the mean, for the squared differences from it, for the answer. Every thread
- * adds its columns in order, threads are added as a tree: the same bits every time. Division and square root are
- * IEEE's. */
-#include "kernels/elements_cuda.h"
+ * A block computes one row, which it reads three times: for the mean, for the squared differences from the mean, and
+ * for the output. Every thread sums its columns in order, and then the sums of the threads are added as a tree. The
+ * result has the same bits in every run. Division and square root are correctly rounded (IEEE 754). */
+#include "kernels/core/elements_cuda.h"
 
-#include "kernels/layernorm/inputs.h"
+#include "kernels/layernorm/input_values.h"
 
 enum { THREADS = 256 };
 
 struct rows {
-	const void *x, *weight, *bias; /* weight, bias NULL: none */
+	const void *x, *weight, *bias; /* weight or bias NULL: the problem has no such input */
 	void *y;
 	enum dtype x_dtype, weight_dtype, bias_dtype, y_dtype;
 	int64_t columns;
@@ -38,7 +38,7 @@ static __global__ void __launch_bounds__(THREADS) normalise(const struct rows ro
 		float w = rows.weight == NULL ? 1.0f : load(rows.weight, rows.weight_dtype, c);
 		float b = rows.bias == NULL ? 0.0f : load(rows.bias, rows.bias_dtype, c);
 
-		number_store(rows.y, rows.y_dtype, start + c, (x - mean) / root * w + b);
+		dtype_store_float(rows.y, rows.y_dtype, start + c, (x - mean) / root * w + b);
 	}
 }
 

@@ -1,36 +1,42 @@
-/* mamba_ssu - selective state update: one token of each sequence of a Mamba-2 layer.
+/* mamba_ssu - selective state update: processes one token of each sequence of a Mamba-2 layer.
  *
- *   d     = softplus(dt + dt_bias), by sequence, head h and element i
- *   state <- state exp(A d) + d x B, by element n of the S that each i has
+ *   d     = softplus(dt + dt_bias), for each sequence, head h and element i
+ *   state <- state exp(A d) + d x B, for each of the S states n of element i
  *   y     = sum over n of state C + D x;  with z: times silu(z)
  *
- * Head h has B and C of group h / (heads / groups). The state that y sees is not yet rounded; the new state is, to its
- * dtype. A sequence whose slot is pad_slot_id (-1 where no scalar says) is padding: its output is 0, no slot changes.
- * All slots are in the output, most of them as they came in. dt, A, D and dt_bias may be given by head alone.
+ * Head h uses B and C of group h / (heads / groups). y is computed from the new state before that is rounded to its
+ * dtype. A sequence whose slot is pad_slot_id (-1 if there is no such scalar) is padding: its output is 0, and no slot
+ * changes. The state output contains all slots, most of which are unchanged. dt, A, D and dt_bias may have one value
+ * per head.
  *
- * A reference may write to the state: the operation is one that updates it in place, and what is returned is compared.
+ * The reference may write to the input state, because the operation updates it in place. The state that the reference
+ * returns is compared.
  *
- * Bounds. float32 sums of S products of magnitude one (in the few steps of 96: a hundred) are off by 1e-6 (1e-4):
- * y's atol is 2^-12 sqrt(S), a thousandth of its typical size, with S = 128 3e-3; its gate is 16 at the most. A new state is
- * two products: atol 2^-16, good for those of a hundred. rtol is one place of the dtype. All of it is linear in x and the
- * states together, of which the second contents have four times as much, and four times each atol.
+ * Tolerances. A float32 sum of S products of magnitude 1 is off by 1e-6. Where dt is 96, the products have a magnitude
+ * of a hundred, and their sum is off by 1e-4. The gate multiplies y by at most 16. The atol of y is 2^-12 sqrt(S), a
+ * thousandth of the typical magnitude of y; for S = 128 it is 3e-3. A new state is the sum of two products, which may
+ * have a magnitude of a hundred, and an atol of 2^-16 suffices. rtol is one ulp of the dtype. In the second set of
+ * values x and the states are four times as large, and so is each atol, because all outputs are linear in x and the
+ * states together.
  *
- * Left out: slots that two sequences update, which no kernel defines: invalid. A chunk of several tokens, quantised
- * states, and states without heads ([slots, dim, S]) are other operations. */
-#include "kernels/mamba_ssu/inputs.h"
+ * A workload whose sequences share a slot is invalid, because no kernel defines the result of two updates of one slot.
+ * A chunk of several tokens, quantised states, and states without heads ([slots, dim, S]) are other operations, which
+ * this family does not match. */
+#include "kernels/mamba_ssu/input_values.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
-#include "kernels/check.h"
-#include "kernels/fit.h"
-#include "kernels/wide.h"
+#include "kernels/core/input_check.h"
+#include "kernels/core/shape_match.h"
+#include "kernels/core/simd.h"
 
-/* --- which problem it is ------------------------------------------------------------------------------------------ */
+/* --- matching ----------------------------------------------------------------------------------------------------- */
 
-/* By kind where that tells; the floats of a token and of the weights have but their names. */
+/* Returns the role of an input. The rank and the kind of dtype determine the role of scalars, indices and the state;
+ * the names of the other floats determine their roles. */
 static int *place_of(struct ssu_roles *roles, const struct op_arg *input)
 {
 	const struct {
@@ -43,9 +49,9 @@ static int *place_of(struct ssu_roles *roles, const struct op_arg *input)
 		return strstr(input->name, "softplus") != NULL ? &roles->softplus
 		       : strstr(input->name, "pad") != NULL    ? &roles->pad
 		                                               : NULL;
-	if (fit_is_index(input))
+	if (match_is_index(input))
 		return &roles->indices;
-	if (!fit_is_float(input))
+	if (!match_is_float(input))
 		return NULL;
 	if (input->rank == 4)
 		return &roles->state;
@@ -55,7 +61,8 @@ static int *place_of(struct ssu_roles *roles, const struct op_arg *input)
 	return NULL;
 }
 
-/* An optional pad_slot_id would leave open what stands for padding when it is absent. */
+/* May this input be absent? The scalar pad_slot_id may not be absent, because it would then be unknown which slot
+ * number marks padding. */
 static bool may_be_absent(const struct ssu_roles *roles, int input)
 {
 	return input == roles->z || input == roles->d || input == roles->dt_bias || input == roles->indices ||
@@ -69,17 +76,18 @@ static int find_inputs(const struct op_problem *problem, struct ssu_roles *roles
 		int *place = place_of(roles, &problem->inputs[i]);
 
 		if (place == NULL || *place >= 0)
-			return fit_refuse(
-			    "mamba_ssu", problem, &problem->inputs[i],
-			    "one each of a state [slots, heads, dim, S], x, dt, z, A, B, C, D and dt_bias of floats,"
-			    " integers for slots, and the scalars dt_softplus and pad_slot_id",
+			return match_refuse(
+			    problem, &problem->inputs[i],
+			    "one of these inputs, each at most once: a state [slots, heads, dim, S], the floats x, dt, "
+			    "z, A, B, C, D and dt_bias, integer slots, and the scalars dt_softplus and pad_slot_id",
 			    why);
 		*place = i;
 		if (problem->inputs[i].optional && !may_be_absent(roles, i))
-			return fit_refuse("mamba_ssu", problem, &problem->inputs[i], "it not to be optional", why);
+			return match_refuse(problem, &problem->inputs[i],
+					    "an input that is not optional", why);
 	}
 	if (roles->state < 0 || roles->x < 0 || roles->dt < 0 || roles->a < 0 || roles->b < 0 || roles->c < 0)
-		return err_set(why, "mamba_ssu: expected a state, x, dt, A, B and C among the inputs");
+		return err_set(why, "the inputs must include a state, x, dt, A, B and C");
 	return 0;
 }
 
@@ -88,16 +96,17 @@ static int find_outputs(const struct op_problem *problem, struct ssu_roles *role
 	for (int i = 0; i < problem->output_count; i++) {
 		int *place = problem->outputs[i].rank == 4 ? &roles->new_state : &roles->output;
 
-		if (*place >= 0 || !fit_is_float(&problem->outputs[i]))
-			return fit_refuse("mamba_ssu", problem, &problem->outputs[i],
-					  "one output like x and one like the state, of floats", why);
+		if (*place >= 0 || !match_is_float(&problem->outputs[i]))
+			return match_refuse(problem, &problem->outputs[i],
+					    "two float outputs: one with the shape of x and one with the shape of the "
+					    "state", why);
 		*place = i;
 	}
-	return roles->output >= 0 ? 0 : err_set(why, "mamba_ssu: no output has the shape of x");
+	return roles->output >= 0 ? 0 : err_set(why, "the definition needs an output with the shape of x");
 }
 
-/* Has `arg` the axes that `parts` names one by one? S, H, D, N: slots, heads, dim and S of the state; b: the batch of
- * x; g: any const one. */
+/* Does `arg` have the axes that `parts` lists, one letter per axis? In `parts`, S is the slots axis of the state, H its
+ * heads, D its dim and N its last axis; b is the batch axis of x; g is any const axis. */
 static bool is_shape(const struct op_problem *problem, const struct ssu_roles *roles, const struct op_arg *arg,
                      const char *parts)
 {
@@ -110,7 +119,7 @@ static bool is_shape(const struct op_problem *problem, const struct ssu_roles *r
 		const char *at = strchr(of_state, parts[d]);
 		int wanted = at != NULL ? state->axis[at - of_state] : x->axis[0];
 
-		if (parts[d] == 'g' ? problem->axes[arg->axis[d]].var : !fit_same_axis(problem, arg->axis[d], wanted))
+		if (parts[d] == 'g' ? problem->axes[arg->axis[d]].var : !match_same_axis(problem, arg->axis[d], wanted))
 			return false;
 	}
 	return true;
@@ -122,16 +131,16 @@ static int match_shapes(const struct op_problem *problem, const struct ssu_roles
 		int input;
 		const char *one, *other, *expected;
 	} shapes[] = {
-	    {roles->state, "SHDN", "SHDN", "[slots, heads, dim, S]"},
-	    {roles->x, "bHD", "bHD", "[batch, heads, dim], heads and dim those of the state"},
-	    {roles->dt, "bHD", "bH", "[batch, heads, dim] or [batch, heads] as x has them"},
-	    {roles->a, "HDN", "H", "the state's [heads, dim, S], or [heads]"},
-	    {roles->b, "bgN", "bgN", "[batch, groups, S], groups const"},
-	    {roles->c, "bgN", "bgN", "[batch, groups, S], groups const"},
+	    {roles->state, "SHDN", "SHDN", "a state [slots, heads, dim, S]"},
+	    {roles->x, "bHD", "bHD", "[batch, heads, dim], with the heads and dim of the state"},
+	    {roles->dt, "bHD", "bH", "[batch, heads, dim] or [batch, heads], with the axes of x"},
+	    {roles->a, "HDN", "H", "[heads, dim, S] or [heads], with the axes of the state"},
+	    {roles->b, "bgN", "bgN", "[batch, groups, S], where groups is a const axis"},
+	    {roles->c, "bgN", "bgN", "[batch, groups, S], where groups is a const axis"},
 	    {roles->z, "bHD", "bHD", "the shape of x"},
-	    {roles->d, "HD", "H", "the state's [heads, dim], or [heads]"},
-	    {roles->dt_bias, "HD", "H", "the state's [heads, dim], or [heads]"},
-	    {roles->indices, "b", "b", "[batch]"},
+	    {roles->d, "HD", "H", "[heads, dim] or [heads], with the axes of the state"},
+	    {roles->dt_bias, "HD", "H", "[heads, dim] or [heads], with the axes of the state"},
+	    {roles->indices, "b", "b", "[batch], with the axis of x"},
 	};
 
 	for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
@@ -139,13 +148,13 @@ static int match_shapes(const struct op_problem *problem, const struct ssu_roles
 
 		if (input != NULL && !is_shape(problem, roles, input, shapes[i].one) &&
 		    !is_shape(problem, roles, input, shapes[i].other))
-			return fit_refuse("mamba_ssu", problem, input, shapes[i].expected, why);
+			return match_refuse(problem, input, shapes[i].expected, why);
 	}
 	if (!is_shape(problem, roles, &problem->outputs[roles->output], "bHD"))
-		return fit_refuse("mamba_ssu", problem, &problem->outputs[roles->output], "the shape of x", why);
+		return match_refuse(problem, &problem->outputs[roles->output], "the shape of x", why);
 	if (roles->new_state >= 0 && !is_shape(problem, roles, &problem->outputs[roles->new_state], "SHDN"))
-		return fit_refuse("mamba_ssu", problem, &problem->outputs[roles->new_state], "the shape of the state",
-				  why);
+		return match_refuse(problem, &problem->outputs[roles->new_state], "the shape of the state",
+				    why);
 	return 0;
 }
 
@@ -162,11 +171,13 @@ static int match(const struct op_problem *problem, struct err *why)
 
 	for (int d = 1; d < 4; d++)
 		if (problem->axes[state->axis[d]].var)
-			return fit_refuse("mamba_ssu", problem, state, "[slots, heads, dim, S], all but slots const",
-					  why);
-	if (!fit_same_axis(problem, b->axis[1], c->axis[1]) ||
+			return match_refuse(problem, state,
+					    "[slots, heads, dim, S], where only slots may be var", why);
+	if (!match_same_axis(problem, b->axis[1], c->axis[1]) ||
 	    problem->axes[state->axis[1]].value % problem->axes[b->axis[1]].value != 0)
-		return fit_refuse("mamba_ssu", problem, c, "the groups of B, a divisor of the heads", why);
+		return match_refuse(problem, c,
+				    "the same number of groups as B, and a number that divides the number of "
+				    "heads", why);
 	return 0;
 }
 
@@ -207,10 +218,10 @@ int64_t ssu_pad(const struct op_case *c, const struct ssu_roles *roles)
 	return given >= -0x1p53 && given <= 0x1p53 ? (int64_t)given : -1;
 }
 
-/* Sequences and slots. */
+/* The numbers of sequences and slots. */
 static const struct preset {
 	int64_t batch, slots;
-} presets[SIZE_COUNT][2] = {{{1, 3}, {5, 8}}, {{33, 41}}, {{256, 512}}}; /* 33: more than a warp or a block of 32 has */
+} presets[SIZE_COUNT][2] = {{{1, 3}, {5, 8}}, {{33, 41}}, {{256, 512}}}; /* 33: one more than a warp */
 
 static void set_axis(const struct op_problem *problem, int64_t *row, const struct op_arg *arg, int64_t value)
 {
@@ -238,12 +249,12 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 	return count;
 }
 
-/* The cases of --edge; op_case.edge is one of these. */
+/* The edge cases that --edge adds, in the order of `edges`: values of op_case.edge. */
 enum { EDGE_NO_SEQUENCES = 1, EDGE_ALL_PADDING };
 
 static const struct op_edge edges[] = {
-    {"no_sequences", "where there is no sequence, the states stay as they are"},
-    {"all_padding", "a sequence that is padding has output 0 and updates no state"},
+    {"no_sequences", "without sequences, the states stay unchanged"},
+    {"all_padding", "a padding sequence has output 0 and updates no state"},
     {NULL, NULL},
 };
 
@@ -274,16 +285,17 @@ static struct rule rule(const struct op_case *c, int output)
 	return (struct rule){0x1p-12 * size * sqrt((double)ssu_extent_of(c, &roles).states), place, 1};
 }
 
-/* The states may be updated in place, and some definitions have no output for them. */
-static struct op_leaves leaves(const struct op_case *c, int input)
+/* The reference may update the states in place, and some definitions have no state output. */
+static struct op_in_place in_place(const struct op_case *c, int input)
 {
 	struct ssu_roles roles = ssu_roles_of(c->problem);
 
-	return (struct op_leaves){input == roles.state ? ssu_states_place(c->problem, &roles) : OP_KEPT, true};
+	return (struct op_in_place){input == roles.state ? ssu_states_place(c->problem, &roles) : OP_KEPT, true};
 }
 
-/* Padding is -1, as models have it, and else another number below 0, or that of a slot. Where no slots are given, none may
- * stand for padding. The presets have both values of the switch; leaving it out is leaving it off. */
+/* Returns the value of a Python scalar. pad_slot_id is -1, as in models, or another negative number, or (only with slot
+ * indices) the number of a slot. dt_softplus is true in one set of values and false in the other; if a case omits it,
+ * it is false. */
 static double scalar(const struct op_case *c, int input)
 {
 	struct ssu_roles roles = ssu_roles_of(c->problem);
@@ -322,7 +334,8 @@ struct ssu_fill ssu_fill_of(const struct op_case *c, int input)
 	return f;
 }
 
-/* Distinct slots in random order, the first so many of all; where they run out, padding. */
+/* Writes a slot for each sequence: distinct slots in random order. When no slot is left, the remaining sequences are
+ * padding. */
 static void fill_indices(const struct op_case *c, const struct ssu_roles *roles, uint64_t key, struct tensor *out)
 {
 	int64_t slots = ssu_extent_of(c, roles).slots, *order = calloc((size_t)slots + 1, sizeof *order), next = 0;
@@ -341,7 +354,7 @@ static void fill_indices(const struct op_case *c, const struct ssu_roles *roles,
 		bool padding = b % 8 == 3 || next == slots || c->edge == EDGE_ALL_PADDING;
 		int64_t slot = padding ? pad : order[next++];
 
-		number_set(out->data, out->dtype, b, (double)slot);
+		dtype_store(out->data, out->dtype, b, (double)slot);
 	}
 	free(order);
 }
@@ -375,7 +388,7 @@ static int check_indices(const char *name, const struct ssu_extent *e, int64_t p
                          struct err *err)
 {
 	int64_t *owner =
-	    calloc((size_t)e->slots + 1, sizeof *owner); /* of a slot: the sequence that has it, from 1 on */
+	    calloc((size_t)e->slots + 1, sizeof *owner); /* for each slot, 1 + the sequence that uses it */
 	int rc = 0;
 
 	if (owner == NULL)
@@ -387,10 +400,11 @@ static int check_indices(const char *name, const struct ssu_extent *e, int64_t p
 			continue;
 		if (slot < 0 || slot >= e->slots)
 			rc = err_set(
-			    err, "%s[%lld] is %lld; there are %lld slots, counted from 0, and %lld stands for padding",
+			    err, "%s[%lld] is %lld, but the %lld slots are numbered from 0, and only %lld stands for "
+				 "padding",
 			    name, (long long)b, (long long)slot, (long long)e->slots, (long long)pad);
 		else if (owner[slot] != 0)
-			rc = err_set(err, "%s[%lld] is %lld, which sequence %lld updates too", name, (long long)b,
+			rc = err_set(err, "%s[%lld] is slot %lld, which sequence %lld also updates", name, (long long)b,
 			             (long long)slot, (long long)owner[slot] - 1);
 		else
 			owner[slot] = b + 1;
@@ -399,16 +413,16 @@ static int check_indices(const char *name, const struct ssu_extent *e, int64_t p
 	return rc;
 }
 
-/* Without slots, each sequence needs a state of its own. */
+/* Without slot indices, each sequence needs its own state. */
 static int check_states(const struct ssu_extent *e, struct err *err)
 {
 	if (e->slots >= e->batch)
 		return 0;
-	return err_set(err, "mamba_ssu: there are %lld states for %lld sequences", (long long)e->slots,
+	return err_set(err, "there are %lld states for %lld sequences", (long long)e->slots,
 	               (long long)e->batch);
 }
 
-/* What a sequence of padding brings is not looked at, so it may hold anything. */
+/* Checks that an input has no NaN, except in padding sequences, which the operation does not use. */
 static int check_tokens(const struct op_case *c, const struct ssu_roles *roles, const struct ssu_extent *e, int input,
                         const struct tensor *in, struct err *err)
 {
@@ -417,11 +431,11 @@ static int check_tokens(const struct op_case *c, const struct ssu_roles *roles, 
 	char place[160];
 
 	for (int64_t i = 0; check_brought(c, in, input) && i < e->batch * size; i++)
-		if (isnan(number_get(in[input].data, in[input].dtype, i)) &&
+		if (isnan(dtype_load(in[input].data, in[input].dtype, i)) &&
 		    (slots == NULL || slots->data == NULL || check_integer(slots, i / size) != ssu_pad(c, roles)))
-			return err_set(err, "input '%s' holds NaN at %s; what follows from it is NaN, and that equals"
-			                    " nothing", c->problem->inputs[input].name,
-			               check_place(&in[input], i, place, sizeof place));
+			return err_set(err, "input '%s' holds NaN at %s; the result would be NaN, which is not "
+					    "comparable",
+			               c->problem->inputs[input].name, check_place(&in[input], i, place, sizeof place));
 	return 0;
 }
 
@@ -432,14 +446,15 @@ static int check_floats(const struct op_case *c, const struct ssu_roles *roles, 
 	const int by_sequence[] = {roles->x, roles->dt, roles->b, roles->c};
 
 	for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
-		if (check_numbers(c, in, whole[i], false, "what follows from it is NaN, and that equals nothing",
+		if (check_numbers(c, in, whole[i], false, "the result would be NaN, which is not comparable",
 		                  err) != 0)
 			return -1;
 	for (size_t i = 0; i < sizeof by_sequence / sizeof *by_sequence; i++)
 		if (check_tokens(c, roles, e, by_sequence[i], in, err) != 0)
 			return -1;
-	/* Even the 0 that padding answers is multiplied with its gate. */
-	return check_numbers(c, in, roles->z, true, "0 times silu of it is no 0, which padding answers", err);
+	/* z must also be finite in padding sequences, because some references multiply their output, 0, by the gate
+	 * silu(z). */
+	return check_numbers(c, in, roles->z, true, "0 times silu(z) must be 0, the output of padding", err);
 }
 
 int ssu_check(const struct op_case *c, const struct tensor *in, struct err *err)
@@ -458,12 +473,12 @@ int ssu_check(const struct op_case *c, const struct tensor *in, struct err *err)
 
 /* --- the truth ---------------------------------------------------------------------------------------------------- */
 
-/* A case while its truth is computed. */
-struct work {
+/* A case for which the truth is being computed. */
+struct queues {
 	struct ssu_roles roles;
 	struct ssu_extent e;
 	const struct tensor *in;
-	struct tensor *out, *new_state; /* new_state: data NULL: not asked for */
+	struct tensor *out, *new_state; /* new_state.data is NULL if the case does not request the new state */
 	bool softplus;
 	int64_t pad;
 };
@@ -473,22 +488,24 @@ static double softplus(double x)
 	return x > 40 ? x : log1p(exp(x));
 }
 
-/* Element `index` of an input that may be absent: 0. */
-static double value_of(const struct work *w, int input, int64_t index)
+/* Returns element `index` of an input, or 0 if the input is absent. */
+static double value_of(const struct queues *w, int input, int64_t index)
 {
-	return input < 0 || w->in[input].data == NULL ? 0 : number_get(w->in[input].data, w->in[input].dtype, index);
+	return input < 0 || w->in[input].data == NULL ? 0 : dtype_load(w->in[input].data, w->in[input].dtype, index);
 }
 
-/* Of an input that is given by head, or by head and element; `row` counts heads, of all sequences or of one. */
-static double weight_of(const struct work *w, int input, int by_element, int64_t row, int64_t i)
+/* Returns an element of an input that has either one value per head, or one per head and element. `row` is the index of
+ * the head, counted over all sequences if the input has a batch axis. */
+static double weight_of(const struct queues *w, int input, int by_element, int64_t row, int64_t i)
 {
 	if (input >= 0 && w->in[input].rank == by_element)
 		return value_of(w, input, row * w->e.dim + i);
 	return value_of(w, input, row);
 }
 
-/* Element i of sequence n, head h: its S states, and y before the gate. `state` in and out, `a`, `b` and `c` hold S. */
-static double update(const struct work *w, int64_t n, int64_t h, int64_t i, double *state, const double *a,
+/* Updates the S states of element i of sequence n and head h in `state`, and returns y before the gate. `a`, `b` and
+ * `c` hold S elements. */
+static double update(const struct queues *w, int64_t n, int64_t h, int64_t i, double *state, const double *a,
                      const double *b, const double *c)
 {
 	double x = value_of(w, w->roles.x, (n * w->e.heads + h) * w->e.dim + i);
@@ -502,17 +519,17 @@ static double update(const struct work *w, int64_t n, int64_t h, int64_t i, doub
 	return y + weight_of(w, w->roles.d, 2, h, i) * x;
 }
 
-static void read_decays(const struct work *w, int64_t h, int64_t i, double *out)
+static void read_decays(const struct queues *w, int64_t h, int64_t i, double *out)
 {
 	const struct tensor *a = &w->in[w->roles.a];
 
 	if (a->rank == 3)
-		number_read(a->data, a->dtype, (h * w->e.dim + i) * w->e.states, w->e.states, out);
+		dtype_load_run(a->data, a->dtype, (h * w->e.dim + i) * w->e.states, w->e.states, out);
 	for (int64_t j = 0; j < w->e.states && a->rank != 3; j++)
-		out[j] = number_get(a->data, a->dtype, h);
+		out[j] = dtype_load(a->data, a->dtype, h);
 }
 
-static void run_head(const struct work *w, int64_t n, int64_t h)
+static void run_head(const struct queues *w, int64_t n, int64_t h)
 {
 	const struct ssu_extent *e = &w->e;
 	const struct tensor *state = &w->in[w->roles.state], *b = &w->in[w->roles.b], *c = &w->in[w->roles.c];
@@ -524,27 +541,27 @@ static void run_head(const struct work *w, int64_t n, int64_t h)
 
 	if (row == NULL)
 		die_no_memory();
-	number_read(b->data, b->dtype, group * e->states, e->states, row + 2 * e->states);
-	number_read(c->data, c->dtype, group * e->states, e->states, row + 3 * e->states);
+	dtype_load_run(b->data, b->dtype, group * e->states, e->states, row + 2 * e->states);
+	dtype_load_run(c->data, c->dtype, group * e->states, e->states, row + 3 * e->states);
 	for (int64_t i = 0; i < e->dim; i++) {
 		int64_t at = (n * e->heads + h) * e->dim + i, from = ((slot * e->heads + h) * e->dim + i) * e->states;
 		double y = 0, z = value_of(w, w->roles.z, at);
 
 		if (!indexed || slot != w->pad) {
-			number_read(state->data, state->dtype, from, e->states, row);
+			dtype_load_run(state->data, state->dtype, from, e->states, row);
 			read_decays(w, h, i, row + e->states);
 			y = update(w, n, h, i, row, row + e->states, row + 2 * e->states, row + 3 * e->states);
 			if (w->new_state->data != NULL)
-				number_write(w->new_state->data, w->new_state->dtype, from, e->states, row);
+				dtype_store_run(w->new_state->data, w->new_state->dtype, from, e->states, row);
 		}
 		if (w->roles.z >= 0 && w->in[w->roles.z].data != NULL)
 			y *= z / (1 + exp(-z));
-		number_set(output->data, output->dtype, at, y);
+		dtype_store(output->data, output->dtype, at, y);
 	}
 	free(row);
 }
 
-static void copy_states(const struct work *w)
+static void copy_states(const struct queues *w)
 {
 	const struct tensor *from = &w->in[w->roles.state];
 	struct tensor *to = w->new_state;
@@ -553,13 +570,13 @@ static void copy_states(const struct work *w)
 		memcpy(to->data, from->data, (size_t)dtype_bytes(to->dtype, to->elements));
 	else
 		for (int64_t i = 0; i < to->elements; i++)
-			number_set(to->data, to->dtype, i, number_get(from->data, from->dtype, i));
+			dtype_store(to->data, to->dtype, i, dtype_load(from->data, from->dtype, i));
 }
 
 static int oracle(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err)
 {
 	struct ssu_roles roles = ssu_roles_of(c->problem);
-	struct work w = {.roles = roles,
+	struct queues w = {.roles = roles,
 	                 .e = ssu_extent_of(c, &roles),
 	                 .in = in,
 	                 .out = out,
@@ -579,7 +596,7 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 	return 0;
 }
 
-/* --- what the cases reach ----------------------------------------------------------------------------------------- */
+/* --- ranges that the cases cover --------------------------------------------------------------------------------- */
 
 static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
 {
@@ -610,15 +627,41 @@ static int64_t reach(const struct op_problem *problem, int variant, int axis)
 
 static const char *const op_types[] = {"mamba_ssu", NULL};
 
+static const struct op_role roles[] = {
+    OP_ROLE("state", struct ssu_roles, state),
+    OP_ROLE("x", struct ssu_roles, x),
+    OP_ROLE("z", struct ssu_roles, z),
+    OP_ROLE("dt", struct ssu_roles, dt),
+    OP_ROLE("a", struct ssu_roles, a),
+    OP_ROLE("b", struct ssu_roles, b),
+    OP_ROLE("c", struct ssu_roles, c),
+    OP_ROLE("d", struct ssu_roles, d),
+    OP_ROLE("dt_bias", struct ssu_roles, dt_bias),
+    OP_ROLE("indices", struct ssu_roles, indices),
+    OP_ROLE("softplus", struct ssu_roles, softplus),
+    OP_ROLE("pad", struct ssu_roles, pad),
+    OP_ROLE_OUTPUT("output", struct ssu_roles, output),
+    OP_ROLE_OUTPUT("new_state", struct ssu_roles, new_state),
+    {NULL, 0, false},
+};
+
+static void bind(const struct op_problem *problem, int variant, void *out)
+{
+	(void)variant;
+	*(struct ssu_roles *)out = ssu_roles_of(problem);
+}
+
 const struct op mamba_ssu_op = {
     .name = "mamba_ssu",
     .op_types = op_types,
     .match = match,
+    .roles = roles,
+    .bind = bind,
     .sizes = sizes,
     .edges = edges,
     .edge_axes = edge_axes,
     .rule = rule,
-    .leaves = leaves,
+    .in_place = in_place,
     .scalar = scalar,
     .range = range,
     .reach = reach,

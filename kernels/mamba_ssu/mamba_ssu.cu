@@ -1,14 +1,14 @@
-/* mamba_ssu on a GPU: what kernels/mamba_ssu/mamba_ssu.c has in double. First all slots are copied, then a warp updates
- * the S states of one element of one head; its lanes add what they have in order, then crosswise: the same bits every
- * time. */
-#include "kernels/elements_cuda.h"
+/* mamba_ssu on a GPU - computes the state update of kernels/mamba_ssu/mamba_ssu.c in float32. First all slots are
+ * copied to the output. Then a warp updates the S states of one element of one head. Each lane sums its states in
+ * order, and a butterfly sum over the lanes follows. The result has the same bits in every run. */
+#include "kernels/core/elements_cuda.h"
 
-#include "kernels/mamba_ssu/inputs.h"
-#include "kernels/number.h"
+#include "kernels/core/dtype_convert.h"
+#include "kernels/mamba_ssu/input_values.h"
 
 enum { THREADS = 256, LANES = 32, WARPS = THREADS / LANES };
 
-/* data NULL: the problem, or the case, has none. */
+/* The tensors and numbers of one launch. A tensor's data is NULL if the problem or the case has no such tensor. */
 struct layer {
 	struct tensor state, x, z, dt, a, b, c, d, dt_bias, indices, output, new_state;
 	struct ssu_extent e;
@@ -16,7 +16,7 @@ struct layer {
 	bool softplus;
 };
 
-/* Of a tensor that is given by head, or by head and element; absent: 0. */
+/* Returns an element of a tensor with one value per head, or one per head and element; 0 if the tensor is absent. */
 static __device__ __forceinline__ float load_weight(const struct tensor &tensor, int by_element, int64_t row,
                                                     int64_t dim, int64_t i)
 {
@@ -40,7 +40,7 @@ static __device__ __forceinline__ float step_size(const struct layer &layer, int
 	return !layer.softplus || d > 20.0f ? d : log1pf(expf(d));
 }
 
-/* y of element i of sequence n, head h, without the gate. */
+/* Updates the states of element i of sequence n and head h. Returns y before the gate. */
 static __device__ float update(const struct layer &layer, int64_t slot, int64_t n, int64_t h, int64_t i)
 {
 	const struct ssu_extent &e = layer.e;
@@ -54,12 +54,12 @@ static __device__ float update(const struct layer &layer, int64_t slot, int64_t 
 
 		y += state * load(layer.c, group + j);
 		if (layer.new_state.data != NULL)
-			number_store(layer.new_state.data, layer.new_state.dtype, from + j, state);
+			dtype_store_float(layer.new_state.data, layer.new_state.dtype, from + j, state);
 	}
 	return add_lanes(y) + load_weight(layer.d, 2, h, e.dim, i) * x;
 }
 
-/* Warps are numbered by sequence, head, element. */
+/* One warp updates one element of one head of one sequence; warps are numbered in this order. */
 static __global__ void __launch_bounds__(THREADS) update_rows(const struct layer layer)
 {
 	const struct ssu_extent &e = layer.e;
@@ -80,7 +80,7 @@ static __global__ void __launch_bounds__(THREADS) update_rows(const struct layer
 
 		y *= z / (1.0f + expf(-z));
 	}
-	number_store(layer.output.data, layer.output.dtype, warp, y);
+	dtype_store_float(layer.output.data, layer.output.dtype, warp, y);
 }
 
 static struct tensor part_of(const struct tensor *tensors, int index)

@@ -1,9 +1,9 @@
-/* mla_paged - multi-head latent attention over a paged cache of latents, decode and prefill:
- * kernels/attention_paged.h. */
-#include "kernels/op.h"
+/* mla_paged - multi-head latent attention over a paged cache of latents, decode and prefill.
+ * kernels/common/attention/paged.h implements the family. */
+#include "kernels/core/op.h"
 
-#include "kernels/attention_inputs.h"
-#include "kernels/attention_paged.h"
+#include "kernels/common/attention/input_values.h"
+#include "kernels/common/attention/paged.h"
 
 static const char *const op_types[] = {"mla_paged", NULL};
 
@@ -16,6 +16,9 @@ const struct op mla_paged_op = {
     .name = "mla_paged",
     .op_types = op_types,
     .match = match,
+    .roles = attention_latent_role_names,
+    .bind = attention_paged_bind,
+    .modes = attention_mode_names,
     .sizes = attention_paged_sizes,
     .edges = attention_edges,
     .edge_axes = attention_paged_edge_axes,

@@ -1,9 +1,10 @@
-/* mla_ragged - multi-head latent attention over keys and values that lie one sequence after the other: the form before
- * its weights are absorbed, in which keys have a rotary part that values do not. kernels/attention_ragged.h. */
-#include "kernels/op.h"
+/* mla_ragged - multi-head latent attention over keys and values that are stored one sequence after the other. The
+ * weights are not absorbed in this form, and only keys have a rotary part. kernels/common/attention/ragged.h implements
+ * the family. */
+#include "kernels/core/op.h"
 
-#include "kernels/attention_inputs.h"
-#include "kernels/attention_ragged.h"
+#include "kernels/common/attention/input_values.h"
+#include "kernels/common/attention/ragged.h"
 
 static const char *const op_types[] = {"mla_ragged", NULL};
 
@@ -11,6 +12,9 @@ const struct op mla_ragged_op = {
     .name = "mla_ragged",
     .op_types = op_types,
     .match = attention_ragged_match,
+    .roles = attention_role_names,
+    .bind = attention_ragged_bind,
+    .modes = attention_mode_names,
     .sizes = attention_ragged_sizes,
     .edges = attention_edges,
     .edge_axes = attention_ragged_edge_axes,

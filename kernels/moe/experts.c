@@ -1,35 +1,36 @@
-/* experts - for expert l and a token that goes there with weight w, all in double:
+/* experts - computes the experts of this device in double. Expert l computes, for each token that is routed to it with
+ * weight w:
  *
- *   x[h]   = hidden[t][h] * its scale (* w, where weights are applied to the input)
- *   up[i]  = sum over h of x[h] * W1[l][i][h] * its scale, times the expert's factor of "up"
- *   gate[i]= the same of row I + i of W1, times the factor of the gate
+ *   x[h]   = hidden[t][h] * its scale (* w, if weights are applied to the input)
+ *   up[i]  = sum over h of x[h] * W1[l][i][h] * its scale, times the expert's factor for "up"
+ *   gate[i]= the same for row I + i of W1, times the factor of the gate
  *   c[i]   = up[i] * gate[i] / (1 + exp(-gate[i]))
- *   out[t][h] += w * factor of "down" * (sum over i of c[i] * W2[l][h][i] * its scale)
+ *   out[t][h] += w * factor for "down" * (sum over i of c[i] * W2[l][h][i] * its scale)
  *
- * One expert after the other; its rows are shared out among threads. A row of weights is read once for all tokens of
- * its expert, and no weight is ever kept as a float. */
+ * Experts are processed one after the other, and the rows of an expert's weights are divided among threads. A row of
+ * weights is read once for all tokens of its expert; only this row is converted to doubles. */
 #include "kernels/moe/experts.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 #include "base/err.h"
-#include "kernels/number.h"
-#include "kernels/wide.h"
+#include "kernels/core/dtype_convert.h"
+#include "kernels/core/simd.h"
 
-/* A token that goes to an expert. */
+/* A token that is routed to an expert, and its weight. */
 struct visit {
 	int64_t token;
 	double weight;
 };
 
-/* All that the steps share. */
-struct work {
+/* Data that all steps of the computation share. */
+struct queues {
 	const struct op_case *c;
 	const struct moe_roles *roles;
 	const struct tensor *in;
 	struct moe_extent e;
-	int64_t *start; /* visits of local expert l: start[l] … start[l + 1] - 1 */
+	int64_t *start; /* local expert l has the visits start[l] … start[l + 1] - 1 */
 	struct visit *visit;
 	double *x, *act, *out; /* [visits of one expert][hidden], [visits][intermediate]; [tokens][hidden] */
 };
@@ -43,15 +44,15 @@ static void *take(int64_t count, size_t size)
 	return memory;
 }
 
-/* --- who goes where ----------------------------------------------------------------------------------------------- */
+/* --- visits ------------------------------------------------------------------------------------------------------- */
 
 static bool is_here(const struct moe_extent *e, int64_t expert)
 {
 	return expert >= e->offset && expert < e->offset + e->local;
 }
 
-/* Visits by expert; of one expert, by token. */
-static void make_visits(struct work *w, const struct routing *r)
+/* Lists the visits by expert, and the visits of one expert by token. */
+static void make_visits(struct queues *w, const struct routing *r)
 {
 	int64_t *expert = take(w->e.tokens * r->picks, sizeof *expert), *next = take(w->e.local, sizeof *next);
 	double *weight = take(w->e.tokens * r->picks, sizeof *weight);
@@ -76,7 +77,7 @@ static void make_visits(struct work *w, const struct routing *r)
 	free(weight);
 }
 
-static int64_t most_visits(const struct work *w)
+static int64_t most_visits(const struct queues *w)
 {
 	int64_t most = 0;
 
@@ -87,20 +88,20 @@ static int64_t most_visits(const struct work *w)
 
 /* --- numbers ------------------------------------------------------------------------------------------------------ */
 
-/* Element `index` of an input; 1 where there is no such input. */
-static double value(const struct work *w, int input, int64_t index)
+/* Returns element `index` of an input, or 1 if there is no such input. */
+static double value(const struct queues *w, int input, int64_t index)
 {
-	return input < 0 ? 1 : number_get(w->in[input].data, w->in[input].dtype, index);
+	return input < 0 ? 1 : dtype_load(w->in[input].data, w->in[input].dtype, index);
 }
 
-/* Row `row` (of all experts') of weights of `columns`, times its scales: row `scale_row` of `blocks`, each for `block`
- * columns. */
-static void read_row(const struct work *w, int input, int64_t row, int64_t columns, int scales, int64_t scale_row,
+/* Reads row `row` (counted over all experts) of weights with `columns` columns, and multiplies it by row `scale_row` of
+ * its scales, each of which applies to `block` columns. */
+static void read_row(const struct queues *w, int input, int64_t row, int64_t columns, int scales, int64_t scale_row,
 		     int64_t block, double *out)
 {
 	int64_t blocks = columns / block;
 
-	number_read(w->in[input].data, w->in[input].dtype, row * columns, columns, out);
+	dtype_load_run(w->in[input].data, w->in[input].dtype, row * columns, columns, out);
 	for (int64_t b = 0; scales >= 0 && b < blocks; b++) {
 		double scale = value(w, scales, scale_row * blocks + b);
 
@@ -109,12 +110,12 @@ static void read_row(const struct work *w, int input, int64_t row, int64_t colum
 	}
 }
 
-/* The hidden states of a token. */
-static void read_hidden(const struct work *w, int64_t token, double factor, double *out)
+/* Reads the hidden states of a token, times their scales and `factor`. */
+static void read_hidden(const struct queues *w, int64_t token, double factor, double *out)
 {
 	const struct moe_extent *e = &w->e;
 
-	number_read(w->in[w->roles->hidden].data, w->in[w->roles->hidden].dtype, token * e->hidden, e->hidden, out);
+	dtype_load_run(w->in[w->roles->hidden].data, w->in[w->roles->hidden].dtype, token * e->hidden, e->hidden, out);
 	for (int64_t h = 0; h < e->hidden; h++) {
 		int64_t b = h / e->hidden_block;
 
@@ -135,15 +136,15 @@ WIDE static double dot(const double *a, const double *b, int64_t count)
 
 /* --- an expert ---------------------------------------------------------------------------------------------------- */
 
-/* Is an expert's product with so many visits worth threads? They cost some microseconds, and much more where others have the
- * processors: a small case has hundreds of products. */
+/* Is an expert's product with this number of visits large enough for threads? Starting threads takes some microseconds,
+ * or much more if other processes use the processors, and a small case has hundreds of products. */
 static bool is_large(const struct moe_extent *e, int64_t visits)
 {
 	return e->hidden * e->intermediate >= (1 << 18) / (visits + 1);
 }
 
-/* act[v][i] for all visits of local expert l. */
-static void first_product(struct work *w, int64_t l)
+/* Computes act[v][i] for all visits of local expert l. */
+static void first_product(struct queues *w, int64_t l)
 {
 	const struct moe_extent *e = &w->e;
 	int64_t visits = w->start[l + 1] - w->start[l], rows = 2 * e->intermediate;
@@ -172,8 +173,8 @@ static void first_product(struct work *w, int64_t l)
 	}
 }
 
-/* out[token][h] += … for all visits. A column h belongs to one thread. */
-static void second_product(struct work *w, int64_t l)
+/* Adds the second product of local expert l to out[token][h] for all its visits. Only one thread writes a column h. */
+static void second_product(struct queues *w, int64_t l)
 {
 	const struct moe_extent *e = &w->e;
 	const struct visit *visit = w->visit + w->start[l];
@@ -200,7 +201,7 @@ static void second_product(struct work *w, int64_t l)
 	}
 }
 
-static void visit_expert(struct work *w, int64_t l)
+static void visit_expert(struct queues *w, int64_t l)
 {
 	const struct visit *visit = w->visit + w->start[l];
 	int64_t visits = w->start[l + 1] - w->start[l];
@@ -217,11 +218,11 @@ static void visit_expert(struct work *w, int64_t l)
 int experts_oracle(const struct op_case *c, const struct moe_roles *roles, const struct routing *r,
 		   const struct tensor *in, struct tensor *out, struct err *err)
 {
-	struct work w = {.c = c, .roles = roles, .in = in, .e = moe_extent_of(c, roles)};
+	struct queues w = {.c = c, .roles = roles, .in = in, .e = moe_extent_of(c, roles)};
 	int64_t most;
 
 	if (out->elements != w.e.tokens * w.e.hidden)
-		return err_set(err, "moe: the tensors of %s do not fit together", c->problem->name);
+		return err_set(err, "the shapes of the tensors of %s are inconsistent", c->problem->name);
 	make_visits(&w, r);
 	most = most_visits(&w);
 	w.x = take(most * w.e.hidden, sizeof *w.x);
@@ -229,7 +230,7 @@ int experts_oracle(const struct op_case *c, const struct moe_roles *roles, const
 	w.out = take(out->elements, sizeof *w.out);
 	for (int64_t l = 0; l < w.e.local; l++)
 		visit_expert(&w, l);
-	number_write(out->data, out->dtype, 0, out->elements, w.out);
+	dtype_store_run(out->data, out->dtype, 0, out->elements, w.out);
 	free(w.x);
 	free(w.act);
 	free(w.out);

@@ -1,36 +1,41 @@
-/* moe - a mixture of experts: each token goes to K of E experts, each expert is a gated two-layer network.
+/* moe - a mixture of experts: each token is routed to K of E experts, and each expert is a gated two-layer network.
  *
- *   out[t] = sum over the experts l of this device that token t goes to of w(t, l) * W2[l] (up * silu(gate)),
- *   (up, gate) = W1[l] hidden[t], the two halves of the product's rows in this order (unlike the activation family's)
+ *   out[t] = sum of w(t, l) * W2[l] (up * silu(gate)) over the experts l of this device to which token t is routed,
+ *   where (up, gate) = W1[l] hidden[t]. "up" is the first half of W1's rows; in the activation family the gate is
+ *   first.
  *
- * routing.h has what w is; experts of other devices take part in the choice and in the sum that weights are divided by,
- * and add nothing. Hidden states and weights are floats of 8, 16 or 32 bits, each with scales by block, or with factors
- * on an expert's products, or with neither. Everything between inputs and output is wide: nothing is quantised on the
- * way, also where the kernel of that name does (an intermediate in 8 bits is 2.6 % off in the root mean square, weights
- * in MXFP4 11 %: those are not this operation).
+ * routing.h defines w. Experts of other devices can be selected, and their scores count in the sum by which weights are
+ * divided, but they add nothing to the output. Hidden states and weights are floats of 8, 16 or 32 bits. They have
+ * scales per block, or factors on an expert's products, or neither. The oracle quantises no intermediate value, even if
+ * the kernel that the definition names does. A kernel that quantises is a different operation: the root mean square
+ * error of 8-bit intermediate values is 2.6 %, and that of MXFP4 weights 11 %.
  *
- * Bounds. Let s be the standard deviation of an output, 0.1 to 1 by the inputs' making (times the routing's factor, and 2
- * at most where weights are given up to 2). A
- * reference sums H and then I products in float32: n terms, one after the other, are off by 0.43 2^-24 sqrt(n / 2) of
- * the sum's standard deviation, 1.5e-6 for H = 7168, and the second sum averages what the first left; one in 10^7
- * elements is 5.5 times that, 2^-17 s. So
- *   atol = 2^-14 times the routing's factor if it is above 1; rtol = one unit in the last place of the output's dtype,
- *   since two roundings of nearly the same number differ by that; float32, which has no such rounding: 2^-14 too.
- * Measured in float32 with torch on a CPU: 5e-6, a thirtieth of atol, at H = 7168 and factor 2.5. No share of misses is
- * needed for operands of 8 bits: they are exact in float32, and nothing is rounded to 8 bits again. A scale 2 % off
- * shows in nearly every element, that of one block of 56 in one of two.
- * Where a workload brings hidden states, weights or scales, s is not known and only rtol counts: float32 sums go past
- * it where |out| < 2^-13 s, in 1e-4 of all elements: 0.999 must hold. Where it brings logits, real routers come near a
- * boundary: logits in 16 bits tie for one token in 14 to 20 (any of the tied may be chosen), float32 sigmoids for one
- * in 10^4: one token in 8 or in 256 may differ, none if there are fewer.
+ * Tolerance. Let s be the standard deviation of an output. With this family's inputs s is between 0.1 and 1, times the
+ * routing's factor; if the weights of experts are inputs, s may be 2. A reference sums H products in float32, and then
+ * I products. A sequential sum of n terms is off by 0.43 2^-24 sqrt(n / 2) of its standard deviation, which is 1.5e-6
+ * for H = 7168. The second sum averages the errors of the first. One element in 10^7 has 5.5 times this error, 2^-17 s.
+ * Therefore atol is 2^-14, times the routing's factor if the factor is above 1. rtol is one ulp of the output's dtype,
+ * because two roundings of nearly the same number differ by one ulp. A float32 output is not rounded, and its rtol is
+ * 2^-14, too. The error that torch has in float32 on a CPU, measured for H = 7168 and factor 2.5, is 5e-6, a thirtieth
+ * of atol.
  *
- * Left out: ties and near ties at a boundary, experts named twice (counted twice), routing with a bias that is
- * renormalised, weights packed as 4 bits, an activation other than silu. */
+ * With 8-bit operands every element must be within the tolerance (hit ratio 1), because 8-bit operands are exact in
+ * float32, and nothing is rounded to 8 bits again. If all scales are 2 % off, nearly every element is wrong; if the
+ * scale of one block in 56 is off, every second element is wrong. If a workload provides hidden states, weights or
+ * scales, s is unknown and only rtol applies. Float32 sums exceed rtol where |out| < 2^-13 s. These are 1e-4 of all
+ * elements, so the hit ratio is 0.999. If a workload provides logits, ties occur: 16-bit logits of real routers tie for
+ * one token in 14 to 20, and float32 sigmoids for one token in 10^4. A reference may select any of the tied experts.
+ * Therefore one token in 8 (16-bit logits) or in 256 (float32 logits) may differ; with fewer tokens than that, none may
+ * differ.
+ *
+ * In this family's own inputs the selection has no ties or near ties, and no expert is listed twice for a token (it
+ * would count twice). The family does not match renormalised routing with a bias, weights packed as 4 bits, or an
+ * activation other than silu. */
 #include <math.h>
 #include <string.h>
 
 #include "kernels/moe/experts.h"
-#include "kernels/moe/inputs.h"
+#include "kernels/moe/input_values.h"
 #include "kernels/moe/traffic.h"
 
 enum { PARALLEL_FROM = 1 << 16, BLOCKS = 256 };
@@ -52,7 +57,7 @@ static int64_t if_var(const struct op_problem *problem, int axis, int64_t value)
 	return problem->axes[axis].var ? value : problem->axes[axis].value;
 }
 
-/* A case with so many tokens; small sizes where other axes are var. */
+/* Writes the axes of a case with `tokens` tokens; other var axes have small sizes. */
 static void set_axes(const struct op_problem *problem, const struct moe_roles *roles, int64_t tokens, int64_t *axis)
 {
 	const struct op_arg *w2 = &problem->inputs[roles->weights2];
@@ -72,7 +77,7 @@ static void set_axes(const struct op_problem *problem, const struct moe_roles *r
 	axis[problem->outputs[0].axis[0]] = if_var(problem, problem->outputs[0].axis[0], tokens);
 }
 
-/* A routing whose numbers are all told must be one that can be done. */
+/* Checks that the numbers of a routing are consistent, if all of them are known. */
 static int match_numbers(const struct op_problem *problem, const struct moe_roles *roles, int variant, struct err *why)
 {
 	int64_t axis[OP_ARGS * OP_RANK];
@@ -80,7 +85,7 @@ static int match_numbers(const struct op_problem *problem, const struct moe_role
 	struct routing routing;
 
 	if (problem->axis_count > (int)(sizeof axis / sizeof *axis))
-		return err_set(why, "it has %d axes", problem->axis_count);
+		return err_set(why, "the definition has %d axes", problem->axis_count);
 	c.constant_count = routing_constants(problem, variant, c.constants);
 	for (int i = 0; i < c.constant_count; i++)
 		if (isnan(c.constants[i].value))
@@ -100,7 +105,9 @@ static int match(const struct op_problem *problem, struct err *why)
 	if (moe_roles_match(problem, &roles, why) != 0)
 		return -1;
 	variant = routing_variant(problem, &roles, why);
-	return variant >= 0 && match_numbers(problem, &roles, variant, why) == 0 ? variant : -1;
+	if (variant < 0 || match_numbers(problem, &roles, variant, why) != 0)
+		return -1;
+	return variant | (moe_blocks_first(problem, &roles) ? MOE_BLOCKS_FIRST : 0);
 }
 
 static bool heavy(const struct op_problem *problem, const struct moe_roles *roles)
@@ -113,8 +120,8 @@ static bool heavy(const struct op_problem *problem, const struct moe_roles *role
 	return count > 0x1p30;
 }
 
-/* Is a case of many tokens hardly dearer than one of few? Where tokens mostly go to other devices (traffic.h), or a token's
- * experts are small. */
+/* Does a case of many tokens cost little more than a case of few tokens? A case of many tokens is cheap if most tokens
+ * are routed to other devices (traffic.h), or if a token's experts are small. */
 static bool many_are_cheap(const struct op_problem *problem, const struct moe_roles *roles, int variant)
 {
 	struct op_constant constants[OP_CONSTANTS];
@@ -129,15 +136,16 @@ static bool many_are_cheap(const struct op_problem *problem, const struct moe_ro
 	if (roles->ids >= 0)
 		picks = (double)if_var(problem, problem->inputs[roles->ids].axis[1], 4);
 	else if (routing_constants(problem, variant, constants) > 0)
-		picks = constants[0].value; /* not a number: nobody knows */
+		picks = constants[0].value; /* the value is NaN if the number is unknown */
 	for (int d = 1; d < w2->rank; d++)
 		weights *= (double)if_var(problem, w2->axis[d], 256);
 	return picks * weights <= 0x1p22;
 }
 
-/* References look at every weight of the experts that are chosen: 16 tokens go to few. 321 reach blocks of 16 to 256 tokens
- * and one more, and for an expert the numbers of traffic.h. Where there are more than 2^30 weights, which takes a reference
- * half a minute on two cores, the first case is left out. */
+/* A small case has 16 tokens, which select few experts, because a reference reads every weight of the selected experts.
+ * A medium case has 321 tokens, one more than blocks of 16 to 256 tokens hold; the experts then have the numbers of
+ * tokens that traffic.h describes. If there are more than 2^30 weights, the case of one token is left out, because a
+ * reference takes half a minute for it on two cores. */
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
 	static const int64_t tokens[SIZE_COUNT][2] = {{1, 16}, {321, 0}, {1024, 0}};
@@ -150,10 +158,10 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 	return count;
 }
 
-/* The cases of --edge. A shard that none of the tokens' experts are in is in the ordinary sizes already. */
+/* The cases that --edge adds. The ordinary cases already have tokens that are routed only to other devices. */
 static const struct op_edge edges[] = {
-    {"no_tokens", "no tokens in, no tokens out"},
-    {"one_token", "one token goes to its own experts alone"},
+    {"no_tokens", "an input without tokens gives an output without tokens"},
+    {"one_token", "a single token is routed only to its own experts"},
     {NULL, NULL},
 };
 
@@ -181,7 +189,7 @@ static bool numbers_given(const struct op_case *c, const struct moe_roles *roles
 	return roles->id_weights < 0 && is_given(c, roles->ids);
 }
 
-/* The share of tokens that may sit on a boundary. */
+/* Returns the fraction of tokens whose output may differ because their selection is close to a tie. */
 static double undecided(const struct op_case *c, const struct moe_roles *roles)
 {
 	int64_t tokens = c->axis[c->problem->outputs[0].axis[0]], one_in = 256;
@@ -221,8 +229,9 @@ static int64_t offset_of(const struct moe_extent *e, bool second)
 	return !second ? middle : offset == middle ? offset - 1 : offset;
 }
 
-/* First the experts of the device in the middle, the factor of DeepSeek-V3 and, where nothing but the scalar says, 2 experts
- * of 4 groups; then experts that no division into equal devices gives, a factor below 1, and other numbers. */
+/* Returns the value of a Python scalar. In the first set of values, this device is the middle one, the scaling factor
+ * is DeepSeek-V3's, and, if only scalars give the routing, 2 of 4 groups are kept. In the second set, this device's
+ * first expert is no multiple of the number of local experts, the factor is below 1, and other numbers differ, too. */
 static double scalar(const struct op_case *c, int input)
 {
 	struct moe_roles roles = moe_roles_of(c->problem);
@@ -242,7 +251,8 @@ static double scalar(const struct op_case *c, int input)
 	return !second ? 2 : e.experts >= 16 ? 3 : 1;
 }
 
-/* The exponent that brings `size` to between 1/2 and 1 of `wanted`. By comparisons: the same on every machine. */
+/* Returns the exponent e for which `size` * 2^e is between `wanted` / 2 and `wanted`. The exponent is the same on every
+ * machine, because the function only compares and multiplies by powers of two. */
 static int exponent_for(double size, double wanted)
 {
 	int exponent = 0;
@@ -263,27 +273,30 @@ static bool is_narrow(const struct op_case *c, int input)
 	return dtype_bits(c->problem->inputs[input].dtype) == 8;
 }
 
-/* Root mean square of what is uniform, 0.58, and of a scale, 1.32. */
+/* Returns the root mean square of an input: 0.58 for uniform numbers, times 1.32 if the input has a scale (the root
+ * mean square of a scale). */
 static double size_of(int scale)
 {
 	return 0.58 * (scale >= 0 ? 1.32 : 1);
 }
 
-/* Where the power of two of a product goes: its factor, else its scale, else the weights. */
+/* Returns the input that is scaled by the power of two of a product: the factor if there is one, else the scale, else
+ * the weights. */
 static int carrier(int factor, int scale, int weights)
 {
 	return factor >= 0 ? factor : scale >= 0 ? scale : weights;
 }
 
 struct exponents {
-	int hidden, hidden_scale, weights1, weights2; /* of uniform numbers; CODES: those of a quantiser */
-	int first, second; /* of what multiplies "up" and gate, and the second product */
+	int hidden, hidden_scale, weights1, weights2; /* exponents of uniform numbers; CODES for quantised numbers */
+	int first, second; /* the exponents of the factors of "up" and gate, and of the second product */
 };
 
-/* The exponent of codes up to 448, and what they are larger by than numbers below 1 (but for 7 / 8). */
+/* CODES is the exponent of numbers that resemble quantised data, which are up to 448. Such numbers are 7/8
+ * 2^CODES_LARGER times as large as numbers below 1. */
 enum { CODES = 6, CODES_LARGER = 9, SUBNORMAL = -5, STEEPER = 3, STEEPEST = 6, LOUDER = 3, WEIGHTY = 4 };
 
-/* Moves a power of two from a product's carrier to its weights. */
+/* Moves a power of two from the product's scale or factor (exponent `product`) to its weights (exponent `weights`). */
 static void share(bool quantiser, int *weights, int *product)
 {
 	*weights = quantiser ? CODES : *product > 0 ? 0 : *product < SUBNORMAL ? SUBNORMAL : *product;
@@ -301,7 +314,8 @@ static struct exponents exponents_of(const struct op_case *c, const struct moe_r
 
 	x.first = exponent_for(first, 2);
 	first = ldexp(first, x.first);
-	x.second = exponent_for(second * 0.6 * first * first, 1); /* silu bends: between square and product */
+	/* 0.6 first^2 is about the root mean square of up * silu(gate) */
+	x.second = exponent_for(second * 0.6 * first * first, 1);
 	if (carried && is_narrow(c, roles->weights1))
 		share(quantiser, &x.weights1, &x.first);
 	if (carried && is_narrow(c, roles->weights2))
@@ -319,8 +333,9 @@ static struct exponents exponents_of(const struct op_case *c, const struct moe_r
 	return x;
 }
 
-/* Makes every other expert steep. `parts`: elements of the carrier that one expert has, of which those from the half on are
- * the gate's (`gate`), or that all are the second product's. */
+/* Makes every other expert steep. `parts` is the number of elements per expert in the input that is scaled. If `gate`
+ * is set, the gate is scaled up: the second half of these elements if `halves` is set, else all. If `gate` is not set,
+ * the input belongs to the second product, which is scaled down. */
 static void make_steep(const struct op_case *c, struct moe_fill *f, int64_t parts, bool gate, bool halves)
 {
 	int64_t expert = c->contents == CONTENTS_FIRST ? parts : 0;
@@ -332,7 +347,7 @@ static void make_steep(const struct op_case *c, struct moe_fill *f, int64_t part
 	f->extra = gate ? f->extra : -f->extra;
 }
 
-/* Can an expert's gates have a power of two of their own? Codes of 8 bits without a scale cannot. */
+/* Can the gates of an expert have a different power of two? (8-bit weights without a scale cannot represent it.) */
 static bool can_be_steep(const struct op_case *c, const struct moe_roles *roles)
 {
 	if (roles->factor_gate >= 0)
@@ -379,39 +394,40 @@ struct moe_fill moe_fill_of(const struct op_case *c, const struct moe_roles *rol
 	return f;
 }
 
-/* The bits of an element of MOE_UNIFORM by its octet. */
+/* The bits of every possible element of kind MOE_UNIFORM, indexed by the random byte from which the element is
+ * computed. */
 struct codes {
 	uint32_t bits[256];
-	int octets; /* of the dtype */
+	int bytes; /* the size of an element of the dtype */
 };
 
 static struct codes codes_of(const struct moe_fill *f, enum dtype dtype)
 {
-	struct codes codes = {.octets = dtype_bits(dtype) / 8};
+	struct codes codes = {.bytes = dtype_bits(dtype) / 8};
 
 	for (uint32_t i = 0; i < 256; i++) {
 		struct philox random = {{i, 0, 0, 0}};
 
-		number_store(&codes.bits[i], dtype, 0, moe_element(f, 0, &random));
+		dtype_store_float(&codes.bits[i], dtype, 0, moe_element(f, 0, &random));
 	}
 	return codes;
 }
 
-static void store_octets(const struct codes *codes, const uint32_t *random, int64_t first, int64_t count, void *out)
+static void store_bytes(const struct codes *codes, const uint32_t *random, int64_t first, int64_t count, void *out)
 {
 	for (int64_t i = 0; i < count; i++) {
 		uint32_t bits = codes->bits[random[i / 4] >> 8 * (i % 4) & 255];
 
-		if (codes->octets == 1)
+		if (codes->bytes == 1)
 			((uint8_t *)out)[first + i] = (uint8_t)bits;
-		else if (codes->octets == 2)
+		else if (codes->bytes == 2)
 			((uint16_t *)out)[first + i] = (uint16_t)bits;
-		else if (codes->octets == 4)
+		else if (codes->bytes == 4)
 			((uint32_t *)out)[first + i] = bits;
 	}
 }
 
-/* BLOCKS blocks of Philox, from the `first`th on. */
+/* Fills the elements of BLOCKS Philox blocks, starting with block `first`. */
 static void fill_blocks(const struct moe_fill *f, const struct codes *codes, int64_t first, struct tensor *out)
 {
 	int together = moe_together(f->kind);
@@ -421,10 +437,10 @@ static void fill_blocks(const struct moe_fill *f, const struct codes *codes, int
 
 	philox_run(f->key, first, (count + together - 1) / together, (uint32_t *)random);
 	if (f->kind == MOE_UNIFORM)
-		store_octets(codes, (const uint32_t *)random, start, count, out->data);
+		store_bytes(codes, (const uint32_t *)random, start, count, out->data);
 	else
 		for (int64_t i = 0; i < count; i++)
-			number_store(out->data, out->dtype, start + i, moe_element(f, start + i, &random[i / together]));
+			dtype_store_float(out->data, out->dtype, start + i, moe_element(f, start + i, &random[i / together]));
 }
 
 static void fill_bulk(const struct moe_fill *f, struct tensor *out)
@@ -452,22 +468,22 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 	return 0;
 }
 
-/* --- what a workload brings --------------------------------------------------------------------------------------- */
+/* --- checks of a workload's inputs -------------------------------------------------------------------------------- */
 
 static int check_ids(const struct op_case *c, const struct moe_roles *roles, const struct tensor *ids, struct err *err)
 {
 	struct moe_extent e = moe_extent_of(c, roles);
 
 	for (int64_t i = 0; i < ids->elements; i++) {
-		int64_t id = (int64_t)number_get(ids->data, ids->dtype, i);
+		int64_t id = (int64_t)dtype_load(ids->data, ids->dtype, i);
 		int64_t expert = roles->id_weights < 0 ? id >> 16 : id;
 
 		if (expert < 0 || expert >= e.experts)
-			return err_set(err, "%s names expert %lld at flat place %lld; there are experts 0 to %lld",
+			return err_set(err, "%s lists expert %lld at flat index %lld, but the experts are 0 to %lld",
 				       c->problem->inputs[roles->ids].name, (long long)expert, (long long)i,
 				       (long long)e.experts - 1);
 		if (roles->id_weights < 0 && !isfinite(float_from_bf16((uint16_t)(id & 0xffff))))
-			return err_set(err, "%s has a weight that is no number, or infinite, at flat place %lld",
+			return err_set(err, "%s has a weight that is NaN or infinite at flat index %lld",
 				       c->problem->inputs[roles->ids].name, (long long)i);
 	}
 	return 0;
@@ -476,10 +492,10 @@ static int check_ids(const struct op_case *c, const struct moe_roles *roles, con
 static int check_finite(const struct op_case *c, int input, const struct tensor *in, struct err *err)
 {
 	for (int64_t i = 0; i < in->elements; i++)
-		if (!isfinite(number_get(in->data, in->dtype, i)))
+		if (!isfinite(dtype_load(in->data, in->dtype, i)))
 			return err_set(
 			    err,
-			    "%s has a value that is no number, or infinite, at flat place %lld; expected finite ones",
+			    "%s has a value that is NaN or infinite at flat index %lld; all values must be finite",
 			    c->problem->inputs[input].name, (long long)i);
 	return 0;
 }
@@ -493,7 +509,7 @@ static int check(const struct op_case *c, const struct tensor *in, struct err *e
 	if (routing_of(c, &roles, &routing, err) != 0)
 		return -1;
 	if (e.offset < 0 || e.offset > e.experts - e.local)
-		return err_set(err, "%lld experts from %lld on are not among the %lld that there are",
+		return err_set(err, "%lld experts from expert %lld on are not a part of the %lld experts",
 			       (long long)e.local, (long long)e.offset, (long long)e.experts);
 	for (int i = 0; i < c->problem->input_count; i++) {
 		if (in[i].data == NULL)
@@ -506,7 +522,7 @@ static int check(const struct op_case *c, const struct tensor *in, struct err *e
 	return 0;
 }
 
-/* --- what the default cases reach --------------------------------------------------------------------------------- */
+/* --- ranges that the default cases cover -------------------------------------------------------------------------- */
 
 static int64_t reach(const struct op_problem *problem, int variant, int axis)
 {
@@ -517,8 +533,8 @@ static int64_t reach(const struct op_problem *problem, int variant, int axis)
 	return many_are_cheap(problem, &roles, variant) ? 321 : 48;
 }
 
-/* Uniform numbers come to nine tenths of their ends, of scales and factors (which may be 8) past 1.2
- * times their power of two on both sides. */
+/* Widens the range of values that the default cases must cover. Uniform numbers must reach nine tenths of their limits.
+ * Scales and factors must lie on both sides of 1.2 times their power of two. */
 static void widen(const struct moe_fill *f, struct op_range *out)
 {
 	int low = f->exponent + (f->extra < 0 ? f->extra : 0), high = f->exponent + (f->extra > 0 ? f->extra : 0);
@@ -529,9 +545,10 @@ static void widen(const struct moe_fill *f, struct op_range *out)
 	out->most = fmax(out->most, most);
 }
 
-/* Logits from where sigmoids and softmaxes saturate to where they vanish, biases of both signs; a scaling factor above 1 and
- * below; hidden states, weights and scales of a quantiser, and numbers below 1 with scales around 1. Experts that are
- * named only have to be there. */
+/* Logits range from values where sigmoids and softmaxes saturate to values where they vanish, and biases have both
+ * signs. A scaling factor is above 1 in one set of values and below 1 in the other. Hidden states, weights and scales
+ * resemble quantised data in one set; in the other, numbers are below 1 and scales around 1. Given experts have no
+ * range, because they only have to exist. */
 static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
 {
 	struct moe_roles roles = moe_roles_of(problem);
@@ -574,10 +591,23 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 	return experts_oracle(c, &roles, &routing, in, &out[0], err);
 }
 
+static const struct op_mode modes[] = {
+    {"given", MOE_METHOD, MOE_GIVEN},
+    {"deepseek", MOE_METHOD, MOE_DEEPSEEK},
+    {"renormalise", MOE_METHOD, MOE_RENORMALISE},
+    {"llama4", MOE_METHOD, MOE_LLAMA4},
+    {"weights_on_input", MOE_WEIGHT_ON_INPUT, MOE_WEIGHT_ON_INPUT},
+    {"blocks_first", MOE_BLOCKS_FIRST, MOE_BLOCKS_FIRST},
+    {NULL, 0, 0},
+};
+
 const struct op moe_op = {
     .name = "moe",
     .op_types = op_types,
     .match = match,
+    .roles = moe_role_names,
+    .bind = moe_bind,
+    .modes = modes,
     .sizes = sizes,
     .edges = edges,
     .edge_axes = edge_axes,

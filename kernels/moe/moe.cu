@@ -1,31 +1,35 @@
-/* moe on a GPU: tokens choose experts, experts are visited in tiles of visits, tokens add up what came back.
+/* moe on a GPU - computes a mixture of experts in float32. A visit is a pair of a token and an expert that the token
+ * selects. Visits are processed in tiles, and then the results of each token are summed. The kernels run in this order:
  *
- *   choose   a thread a token: the routing, in float32; K picks and weights a token
- *   count, plan, place   visits by local expert, of one expert by token: a list, and the tiles of it. Counting is by
- *                        threads over tokens in order, so that the list is the same every time
- *   first    a block for TILE visits of one expert and TILE columns of "up" and gate, which it makes both
- *   second   the same for the hidden size; one row of float32 a visit
- *   gather   out[t] = sum of the rows of its visits, by place among the K
+ *   choose   One thread per token computes the routing: K experts and weights per token.
+ *   visits, plan, visits   The first pass counts the visits of each local expert, plan divides the list of visits into
+ *            tiles, and the second pass writes the list, ordered by expert and then by token. The passes read tokens in
+ *            order, so the list is the same in every run.
+ *   first    One block computes "up" and gate for TILE visits of one expert and TILE columns.
+ *   second   One block computes TILE columns of the second product for TILE visits, and stores them as float32, one row
+ *            per visit.
+ *   gather   out[t] is the sum of the rows of its visits, in the order of the token's K experts.
  *
- * Weights are read as they lie and become floats on the way to shared memory, times their scale: nothing is kept as
- * float32 but what belongs to visits: (I + H) floats each, in scratch, for T K visits at most. Sums of products are
- * float32, in parts of PART terms that are added up. Nothing is added atomically: the same bits every time. */
-#include "kernels/cuda_check.h"
+ * Each block converts the weights that it reads to float, multiplies them by their scale and stores them in shared
+ * memory. The scratch memory holds I + H floats for each visit; there are at most T K visits. Products are accumulated
+ * in float32: sums of PART terms are computed and then added. There are no atomic additions, so the result has the same
+ * bits in every run. */
+#include "kernels/core/cuda_check.h"
 
 #include <math.h>
 
-#include "kernels/moe/inputs.h"
-#include "kernels/number.h"
+#include "kernels/core/dtype_convert.h"
+#include "kernels/moe/input_values.h"
 
 enum { THREADS = 256, TILE = 64, STEP = 32, PIECE = 4, PART = 128 };
 
-/* A tensor in device memory as the kernels see it; data NULL: there is none, and its elements are 1. */
+/* A tensor in device memory. If `data` is NULL, the problem has no such tensor, and load returns 1 for its elements. */
 struct view {
 	const void *data;
 	enum dtype dtype;
 };
 
-/* Visits first … end - 1 of the list, all of one local expert. */
+/* A tile holds the visits first … end - 1 of the list, all of one local expert. */
 struct tile {
 	int expert, first, end;
 };
@@ -39,20 +43,20 @@ struct problem {
 	void *out;
 	enum dtype out_dtype;
 	/* scratch */
-	int *pick;     /* [tokens][picks]: local expert, -1: not here */
+	int *pick;     /* [tokens][picks]: the local expert, or -1 for an expert of another device */
 	float *weight; /* [tokens][picks] */
 	int *start;    /* [local + 1] */
-	int *tiles;    /* how many */
+	int *tiles;    /* the number of tiles, one int */
 	struct tile *tile;
-	int *visit;   /* token * picks + k, by expert */
-	int *place;   /* [tokens][picks]: where in `visit` it is */
+	int *visit;   /* the list of visits by expert; a visit is token * picks + k */
+	int *place;   /* [tokens][picks]: the index of the visit in `visit` */
 	float *inner; /* [visits][intermediate] */
 	float *outer; /* [visits][hidden] */
 };
 
 static __device__ __forceinline__ float load(const struct view &v, int64_t index)
 {
-	const uint8_t *octets = (const uint8_t *)v.data;
+	const uint8_t *bytes = (const uint8_t *)v.data;
 
 	if (v.data == NULL)
 		return 1;
@@ -64,15 +68,15 @@ static __device__ __forceinline__ float load(const struct view &v, int64_t index
 	case DTYPE_BFLOAT16:
 		return float_from_bf16(((const uint16_t *)v.data)[index]);
 	case DTYPE_FLOAT8_E5M2:
-		return float_from_e5m2(octets[index]);
+		return float_from_e5m2(bytes[index]);
 	default:
-		return float_from_e4m3(octets[index]);
+		return float_from_e4m3(bytes[index]);
 	}
 }
 
-/* --- choosing ----------------------------------------------------------------------------------------------------- */
+/* --- selection ---------------------------------------------------------------------------------------------------- */
 
-/* The best so far, in falling order; ties to the one that was offered first. */
+/* The best candidates so far, in descending order; of two equal candidates, the earlier is first. */
 struct best {
 	int index[MOE_PICKS_MOST];
 	float value[MOE_PICKS_MOST];
@@ -147,7 +151,7 @@ static __device__ void choose_token(const struct problem &p, int64_t token, stru
 		weight[k] = weight[k] / (sum + 1e-20f) * (float)p.r.factor;
 }
 
-/* Expert and weight as they are given. */
+/* Reads a given expert and its weight. */
 static __device__ void take_given(const struct problem &p, int64_t index, int64_t *expert, float *weight)
 {
 	int64_t id =
@@ -182,7 +186,8 @@ static __global__ void __launch_bounds__(THREADS) choose(const struct problem p)
 
 /* --- visits ------------------------------------------------------------------------------------------------------- */
 
-/* How many of the picks before this thread's, of those that the block looks at now, are true; and in all. */
+/* Returns how many of the block's preceding threads have a true `mine`, and stores how many of all its threads do in
+ * `total`. */
 static __device__ int rank_in_block(bool mine, int *warps, int *total)
 {
 	unsigned ballot = __ballot_sync(0xffffffffu, mine);
@@ -200,7 +205,8 @@ static __device__ int rank_in_block(bool mine, int *warps, int *total)
 	return before + __popc(ballot & ((1u << lane) - 1));
 }
 
-/* A block an expert. `placing` false: start[expert + 1] becomes how many visits there are; true: they are written. */
+/* One block processes one expert. If `placing` is false, the block stores the expert's number of visits in start[expert
+ * + 1]; if `placing` is true, the block writes the list of its visits. */
 static __global__ void __launch_bounds__(THREADS) visits(const struct problem p, bool placing)
 {
 	__shared__ int warps[THREADS / 32];
@@ -222,7 +228,7 @@ static __global__ void __launch_bounds__(THREADS) visits(const struct problem p,
 		p.start[blockIdx.x + 1] = at;
 }
 
-/* One thread: sums, and the tiles of all experts. */
+/* One thread computes the prefix sums of the visits and the tiles of all experts. */
 static __global__ void plan(const struct problem p)
 {
 	int tiles = 0;
@@ -238,14 +244,15 @@ static __global__ void plan(const struct problem p)
 
 /* --- products ----------------------------------------------------------------------------------------------------- */
 
-/* Tiles in shared memory lie as [k][visit or column]. */
+/* Tiles in shared memory are stored as [k][visit or column]. */
 typedef float shared_tile[STEP][TILE + 1];
 
-/* One layer's weights of one expert, [rows][columns], and their scales; extents below 2^31, as launch sees to. */
+/* One layer's weights of one expert, [rows][columns], and their scales. The extents are below 2^31, which launch
+ * checks. */
 struct matrix {
 	struct view weights, scales;
-	int64_t first, first_scale;				   /* places of the expert's own */
-	unsigned rows, columns, block_rows, block_columns, blocks; /* blocks of a row */
+	int64_t first, first_scale;				   /* indices of the expert's first weight and scale */
+	unsigned rows, columns, block_rows, block_columns, blocks; /* blocks: the number of scales per row */
 };
 
 static __device__ __forceinline__ struct matrix matrix_of(const struct view &weights, const struct view &scales,
@@ -266,7 +273,8 @@ static __device__ __forceinline__ struct matrix matrix_of(const struct view &wei
 	return m;
 }
 
-/* Rows row0 … up to `row_end`, columns k0 …, times their scales; zeros outside. */
+/* Loads the weights in rows row0 … row_end - 1 and columns k0 …, times their scales. Elements outside the matrix become
+ * zeros. */
 static __device__ __forceinline__ void load_weights(shared_tile &to, const struct matrix &m, unsigned row0,
 						    unsigned row_end, unsigned k0)
 {
@@ -284,7 +292,7 @@ static __device__ __forceinline__ void load_weights(shared_tile &to, const struc
 	}
 }
 
-/* Hidden states of the tile's visits. */
+/* Loads the hidden states of the tile's visits, times their scales. */
 static __device__ __forceinline__ void load_hidden(shared_tile &to, const struct problem &p, const struct tile &tile,
 						   int64_t k0)
 {
@@ -316,7 +324,7 @@ static __device__ __forceinline__ void load_inner(shared_tile &to, const struct 
 	}
 }
 
-/* A thread's piece of a tile: rows (visits) row … row + 3, columns column … column + 3. */
+/* A thread's piece of a tile: the rows (visits) row … row + 3 and the columns column … column + 3. */
 struct piece {
 	float part[PIECE][PIECE], total[PIECE][PIECE];
 };
@@ -339,7 +347,7 @@ static __device__ __forceinline__ void multiply(struct piece &piece, const share
 				piece.part[i][j] = fmaf(a[k][row + i], b[k][column + j], piece.part[i][j]);
 }
 
-/* Adds the part to the total when it is complete. */
+/* Adds the part to the total once the part is complete. */
 static __device__ __forceinline__ void close_part(struct piece &piece, int64_t k_end, int64_t columns)
 {
 	if (k_end % PART != 0 && k_end < columns)
@@ -432,7 +440,7 @@ static __global__ void __launch_bounds__(THREADS) gather(const struct problem p)
 		for (int64_t index = token * p.r.picks; index < (token + 1) * p.r.picks; index++)
 			if (p.pick[index] >= 0)
 				sum += p.outer[(int64_t)p.place[index] * p.e.hidden + i % p.e.hidden];
-		number_store(p.out, p.out_dtype, i, sum);
+		dtype_store_float(p.out, p.out_dtype, i, sum);
 	}
 }
 
@@ -448,7 +456,7 @@ static int64_t tiles_most(const struct moe_extent *e, int64_t picks)
 	return e->local + e->tokens * picks / TILE;
 }
 
-/* Cuts `bytes` off, aligned to 256. */
+/* Takes `bytes` bytes from the scratch at `*at`, aligned to 256 bytes. */
 static char *cut(char **at, int64_t bytes)
 {
 	char *memory = *at;
@@ -457,7 +465,7 @@ static char *cut(char **at, int64_t bytes)
 	return memory;
 }
 
-/* Lays scratch out from `at` on; returns its end. */
+/* Divides the scratch that starts at `at` among the arrays of `p`. Returns the end of the scratch. */
 static char *lay_out(struct problem *p, char *at)
 {
 	int64_t visits = p->e.tokens * p->r.picks;
@@ -481,7 +489,7 @@ static int64_t scratch_bytes(const struct op_case *c)
 
 	p.e = moe_extent_of(c, &roles);
 	if (routing_of(c, &roles, &p.r, NULL) != 0)
-		return 0; /* launch says why there is no truth */
+		return 0; /* launch then reports why the case has no ground truth */
 	return (int64_t)(lay_out(&p, NULL) - (char *)NULL);
 }
 
@@ -556,7 +564,7 @@ static int launch(const struct op_case *c, const struct tensor *in, struct tenso
 	return run(&p, (cudaStream_t)stream, err);
 }
 
-/* As many elements a thread as one Philox block makes. */
+/* Fills an input. A thread writes the elements of one Philox block at a time. */
 static __global__ void __launch_bounds__(THREADS)
     make(void *data, enum dtype dtype, int64_t elements, const struct moe_fill f)
 {
@@ -567,7 +575,7 @@ static __global__ void __launch_bounds__(THREADS)
 		struct philox random = philox_block(f.key, (uint64_t)b);
 
 		for (int64_t i = b * together; i < (b + 1) * together && i < elements; i++)
-			number_store(data, dtype, i, moe_element(&f, i, &random));
+			dtype_store_float(data, dtype, i, moe_element(&f, i, &random));
 	}
 }
 

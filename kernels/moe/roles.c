@@ -1,4 +1,4 @@
-/* roles - finding the parts by axes, and the sentences for what does not fit. */
+/* roles - finds the role of each input by its axes, and checks that the roles match a mixture of experts. */
 #include "kernels/moe/roles.h"
 
 #include <stdbool.h>
@@ -14,7 +14,7 @@ static bool is_integer(const struct op_arg *arg)
 	return arg->dtype == DTYPE_INT32 || arg->dtype == DTYPE_INT64;
 }
 
-/* What oracle and kernel can read as numbers. */
+/* Can the oracle and the kernel read the dtype as numbers? */
 static bool is_number(const struct op_arg *arg)
 {
 	return arg->dtype == DTYPE_FLOAT32 || arg->dtype == DTYPE_FLOAT16 || arg->dtype == DTYPE_BFLOAT16 ||
@@ -81,7 +81,8 @@ static int *place_of(struct moe_roles *roles, const struct op_arg *arg, const st
 	}
 }
 
-/* Scales of the first weights end with the blocks of H, those of the second begin with them. */
+/* Assigns the two tensors of scales to the two tensors of weights. The axis of the blocks of H is the last axis of the
+ * first weights' scales, and axis 1 of the second weights' scales. */
 static void order_scales(const struct op_problem *problem, struct moe_roles *roles)
 {
 	const struct op_arg *first, *second;
@@ -97,12 +98,14 @@ static void order_scales(const struct op_problem *problem, struct moe_roles *rol
 	}
 }
 
-/* `stray`: an input that plays no part, or one that is played already; -1: there is none. */
+/* Finds the role of every input. Sets `stray` to the first input that has no role or has the same role as another
+ * input, or to -1 if there is no such input. */
 static struct moe_roles find(const struct op_problem *problem, int *stray)
 {
 	struct moe_roles roles;
 
-	memset(&roles, 0xff, sizeof roles); /* all -1 */
+	memset(&roles, 0xff, sizeof roles); /* sets all members to -1 */
+	roles.output = 0;
 	*stray = -1;
 	for (int i = 0; i < problem->input_count && problem->output_count > 0; i++) {
 		int *place = place_of(&roles, &problem->inputs[i], &problem->outputs[0]);
@@ -123,6 +126,41 @@ struct moe_roles moe_roles_of(const struct op_problem *problem)
 	return find(problem, &stray);
 }
 
+const struct op_role moe_role_names[] = {
+    OP_ROLE("hidden", struct moe_roles, hidden),
+    OP_ROLE("weights1", struct moe_roles, weights1),
+    OP_ROLE("weights2", struct moe_roles, weights2),
+    OP_ROLE("hidden_scale", struct moe_roles, hidden_scale),
+    OP_ROLE("scale1", struct moe_roles, scale1),
+    OP_ROLE("scale2", struct moe_roles, scale2),
+    OP_ROLE("factor_up", struct moe_roles, factor_up),
+    OP_ROLE("factor_gate", struct moe_roles, factor_gate),
+    OP_ROLE("factor_down", struct moe_roles, factor_down),
+    OP_ROLE("logits", struct moe_roles, logits),
+    OP_ROLE("bias", struct moe_roles, bias),
+    OP_ROLE("ids", struct moe_roles, ids),
+    OP_ROLE("id_weights", struct moe_roles, id_weights),
+    OP_ROLE("offset", struct moe_roles, offset),
+    OP_ROLE("scaling", struct moe_roles, scaling),
+    OP_ROLE("top_k", struct moe_roles, top_k),
+    OP_ROLE("groups", struct moe_roles, groups),
+    OP_ROLE("kept_groups", struct moe_roles, kept_groups),
+    OP_ROLE_OUTPUT("output", struct moe_roles, output),
+    {NULL, 0, false},
+};
+
+void moe_bind(const struct op_problem *problem, int variant, void *roles)
+{
+	(void)variant;
+	*(struct moe_roles *)roles = moe_roles_of(problem);
+}
+
+bool moe_blocks_first(const struct op_problem *problem, const struct moe_roles *roles)
+{
+	return roles->hidden_scale >= 0 &&
+	       problem->inputs[roles->hidden_scale].axis[1] == problem->outputs[roles->output].axis[0];
+}
+
 /* --- matching ----------------------------------------------------------------------------------------------------- */
 
 static int refuse(const struct op_problem *problem, const struct op_arg *arg, const char *expected, struct err *why)
@@ -133,13 +171,14 @@ static int refuse(const struct op_problem *problem, const struct op_arg *arg, co
 		       op_shape_text(problem, arg, shape, sizeof shape), dtype_name(arg->dtype), expected);
 }
 
-/* Input `input` (may be -1) has as its dimension `dimension` the axis `axis`. */
+/* Is dimension `dimension` of input `input` the axis `axis`? Returns true if `input` is -1. */
 static bool has_axis(const struct op_problem *problem, int input, int dimension, int axis)
 {
 	return input < 0 || problem->inputs[input].axis[dimension] == axis;
 }
 
-/* As far as both are const: is `whole` so many times `part`? */
+/* Is the axis `whole` `times` as long as the axis `part`? If `times` is 0, any multiple of `part` will do. Returns true
+ * if one of the axes is var. */
 static bool divides(const struct op_problem *problem, int whole, int part, int64_t times)
 {
 	const struct op_axis *w = &problem->axes[whole], *p = &problem->axes[part];
@@ -154,12 +193,13 @@ static int match_weights(const struct op_problem *problem, const struct moe_role
 	const struct op_arg *first, *second;
 
 	if (roles->hidden < 0 || roles->weights1 < 0 || roles->weights2 < 0)
-		return err_set(why, "expected hidden states shaped as the output, [tokens, hidden], and weights "
-				    "[experts, 2 intermediate, hidden] and [experts, hidden, intermediate]");
+		return err_set(why, "the inputs must include hidden states with the shape of the output, [tokens, "
+				    "hidden], and weights [experts, 2 intermediate, hidden] and [experts, hidden, "
+				    "intermediate]");
 	first = &problem->inputs[roles->weights1];
 	second = &problem->inputs[roles->weights2];
 	if (first->axis[0] != second->axis[0])
-		return refuse(problem, second, "as many experts as the first weights have", why);
+		return refuse(problem, second, "as many experts as the weights of the first product have", why);
 	if (!divides(problem, first->axis[1], second->axis[2], 2))
 		return refuse(problem, first, "twice as many rows as the second weights have columns", why);
 	return 0;
@@ -171,25 +211,25 @@ static int match_scales(const struct op_problem *problem, const struct moe_roles
 	const struct op_arg *s1, *s2, *hidden;
 
 	if ((roles->scale1 < 0) != (roles->scale2 < 0))
-		return err_set(why, "one of the two weights has scales by block, the other has none");
+		return err_set(why, "one of the two weights has scales by block and the other has no scales");
 	if (roles->scale1 >= 0) {
 		s1 = &problem->inputs[roles->scale1];
 		s2 = &problem->inputs[roles->scale2];
 		if (s1->axis[0] != w1->axis[0] || !divides(problem, w1->axis[1], s1->axis[1], 0) ||
 		    !divides(problem, w1->axis[2], s1->axis[2], 0))
-			return refuse(problem, s1, "[experts, blocks of 2 intermediate, blocks of hidden]", why);
+			return refuse(problem, s1, "scales [experts, blocks of 2 intermediate, blocks of hidden]", why);
 		if (s2->axis[0] != w1->axis[0] || !divides(problem, w2->axis[1], s2->axis[1], 0) ||
 		    !divides(problem, w2->axis[2], s2->axis[2], 0))
-			return refuse(problem, s2, "[experts, blocks of hidden, blocks of intermediate]", why);
+			return refuse(problem, s2, "scales [experts, blocks of hidden, blocks of intermediate]", why);
 	}
 	if (roles->hidden_scale < 0)
 		return 0;
 	hidden = &problem->inputs[roles->hidden_scale];
-	bool first = hidden->axis[1] == problem->outputs[0].axis[0];
+	bool first = moe_blocks_first(problem, roles);
 
 	if ((!first && hidden->axis[0] != problem->outputs[0].axis[0]) ||
 	    !divides(problem, problem->outputs[0].axis[1], hidden->axis[first ? 0 : 1], 0))
-		return refuse(problem, hidden, "[blocks of hidden, tokens] or [tokens, blocks of hidden]", why);
+		return refuse(problem, hidden, "scales [blocks of hidden, tokens] or [tokens, blocks of hidden]", why);
 	return 0;
 }
 
@@ -199,11 +239,13 @@ static int match_factors(const struct op_problem *problem, const struct moe_role
 	int have = (roles->factor_up >= 0) + (roles->factor_gate >= 0) + (roles->factor_down >= 0);
 
 	if (have != 0 && have != 3)
-		return err_set(why, "of the factors on an expert's products (up, gate, down) only %d are there", have);
+		return err_set(why, "the definition has %d of the three factors on an expert's products (up, gate, "
+				    "down); it must have all or none", have);
 	if (!has_axis(problem, roles->factor_up, 0, experts) || !has_axis(problem, roles->factor_gate, 0, experts) ||
 	    !has_axis(problem, roles->factor_down, 0, experts))
 		return err_set(why,
-			       "factors on an expert's products are [experts], one for each expert of the weights");
+			       "each factor on an expert's products must have the shape [experts], with the experts of "
+			       "the weights");
 	return 0;
 }
 
@@ -213,19 +255,23 @@ static int match_routing(const struct op_problem *problem, const struct moe_role
 
 	if ((roles->logits < 0) == (roles->ids < 0))
 		return err_set(why,
-			       "expected either routing logits [tokens, experts] or chosen experts [tokens, top k]");
+			       "the inputs must include either routing logits [tokens, experts] or chosen experts "
+			       "[tokens, top k], but not both");
 	if (!has_axis(problem, roles->logits, 0, tokens) || !has_axis(problem, roles->ids, 0, tokens))
-		return err_set(why, "logits or chosen experts have not a row for each token");
+		return err_set(why, "the routing logits or the chosen experts must have one row per token");
 	if (roles->ids >= 0 && (roles->bias >= 0 || roles->scaling >= 0))
-		return err_set(why, "experts are chosen already, yet there is a routing bias or a scaling factor");
+		return err_set(why, "the chosen experts are an input; a routing bias or a scaling factor would have "
+				    "no effect");
 	if (roles->bias >= 0 && !has_axis(problem, roles->bias, 0, problem->inputs[roles->logits].axis[1]))
-		return refuse(problem, &problem->inputs[roles->bias], "[experts] as the logits have them", why);
+		return refuse(problem, &problem->inputs[roles->bias],
+			      "a routing bias [experts] with the experts of the logits", why);
 	if (roles->id_weights >= 0 && (roles->ids < 0 || !has_axis(problem, roles->id_weights, 0, tokens) ||
 				       !has_axis(problem, roles->id_weights, 1, problem->inputs[roles->ids].axis[1])))
-		return refuse(problem, &problem->inputs[roles->id_weights], "a weight for each chosen expert", why);
+		return refuse(problem, &problem->inputs[roles->id_weights], "one weight for each chosen expert", why);
 	if (roles->ids >= 0 && roles->id_weights < 0 && problem->inputs[roles->ids].dtype != DTYPE_INT32)
 		return refuse(problem, &problem->inputs[roles->ids],
-			      "int32 that hold a weight in their low half, or weights beside them", why);
+			      "int32 that hold a bfloat16 weight in their low half, or a separate input of "
+			      "weights", why);
 	return 0;
 }
 
@@ -236,16 +282,18 @@ int moe_roles_match(const struct op_problem *problem, const struct moe_roles *ro
 
 	if (problem->output_count != 1 || output->rank != 2 || output->axis[0] == output->axis[1] ||
 	    (output->dtype != DTYPE_FLOAT32 && output->dtype != DTYPE_FLOAT16 && output->dtype != DTYPE_BFLOAT16))
-		return err_set(why, "expected one output [tokens, hidden] of float32, float16 or bfloat16");
+		return err_set(why, "the definition must have one output [tokens, hidden] of float32, float16 or "
+				    "bfloat16");
 	find(problem, &stray);
 	if (stray >= 0)
-		return refuse(problem, &problem->inputs[stray], "a part of a mixture of experts that is not there yet",
+		return refuse(problem, &problem->inputs[stray],
+			      "an input with a role in a mixture of experts that no other input has",
 			      why);
 	for (int i = 0; i < problem->input_count; i++) {
 		const struct op_arg *arg = &problem->inputs[i];
 
 		if (arg->optional)
-			return refuse(problem, arg, "no optional inputs", why);
+			return refuse(problem, arg, "an input that is not optional", why);
 		if (arg->rank != OP_SCALAR && i != roles->ids && !is_number(arg))
 			return refuse(problem, arg, "float32, float16, bfloat16, float8_e4m3fn or float8_e5m2", why);
 	}
@@ -262,7 +310,7 @@ static int64_t size_of(const struct op_case *c, int input, int dimension)
 	return c->axis[c->problem->inputs[input].axis[dimension]];
 }
 
-/* How many share a scale. */
+/* Returns the number of rows or columns that share a scale. */
 static int64_t block_of(const struct op_case *c, int64_t whole, int input, int dimension)
 {
 	int64_t blocks = input < 0 ? whole : size_of(c, input, dimension);
@@ -270,7 +318,8 @@ static int64_t block_of(const struct op_case *c, int64_t whole, int input, int d
 	return blocks > 0 && whole > blocks ? whole / blocks : 1;
 }
 
-/* Where nothing but an axis says how many experts there are in all (ids that are given): "num_experts". */
+/* Returns the number of experts on all devices. If the selected experts are an input, only an axis named "num_experts"
+ * gives this number. */
 static int64_t experts_of(const struct op_case *c, const struct moe_roles *roles, int64_t local)
 {
 	int axis = op_axis_index(c->problem, "num_experts");
@@ -280,7 +329,7 @@ static int64_t experts_of(const struct op_case *c, const struct moe_roles *roles
 	return axis >= 0 && c->axis[axis] > local ? c->axis[axis] : local;
 }
 
-/* A Python scalar that counts something, whatever a workload says. */
+/* Converts a Python scalar to an integer. A workload may give the scalar any value, even NaN. */
 static int64_t whole(double value)
 {
 	return value > -1e12 && value < 1e12 ? (int64_t)value : INT64_C(1) << 40;
@@ -297,8 +346,7 @@ struct moe_extent moe_extent_of(const struct op_case *c, const struct moe_roles 
 
 	e.experts = experts_of(c, roles, e.local);
 	e.offset = roles->offset < 0 ? 0 : whole(c->scalar[roles->offset]);
-	e.blocks_first = roles->hidden_scale >= 0 &&
-			 c->problem->inputs[roles->hidden_scale].axis[1] == c->problem->outputs[0].axis[0];
+	e.blocks_first = moe_blocks_first(c->problem, roles);
 	e.hidden_block = block_of(c, e.hidden, roles->hidden_scale, e.blocks_first ? 0 : 1);
 	e.blocks = e.hidden / e.hidden_block;
 	e.rows1 = block_of(c, 2 * e.intermediate, roles->scale1, 1);
@@ -321,16 +369,17 @@ int moe_extent_check(const struct op_case *c, const struct moe_roles *roles, str
 		      {roles->scale2, 2, e.columns2, e.intermediate}};
 
 	if (e.local < 1)
-		return err_set(err, "moe: there are no experts here");
+		return err_set(err, "the number of experts is 0");
 	if (size_of(c, roles->weights1, 1) != 2 * e.intermediate)
 		return err_set(
-		    err, "moe: the first weights have %lld rows for %lld columns of the second; expected twice as many",
+		    err, "the first weights have %lld rows and the second weights have %lld columns; there must "
+			 "be twice as many rows as columns",
 		    (long long)size_of(c, roles->weights1, 1), (long long)e.intermediate);
 	for (size_t i = 0; i < sizeof scales / sizeof *scales; i++)
 		if (scales[i].input >= 0 &&
 		    size_of(c, scales[i].input, scales[i].dimension) * scales[i].block != scales[i].whole)
 			return err_set(
-			    err, "moe: %lld rows or columns cannot be shared out evenly among the %lld scales of '%s'",
+			    err, "%lld rows or columns cannot be divided evenly among the %lld scales of '%s'",
 			    (long long)scales[i].whole, (long long)size_of(c, scales[i].input, scales[i].dimension),
 			    c->problem->inputs[scales[i].input].name);
 	return 0;

@@ -1,4 +1,4 @@
-/* routing - words that tell the method, numbers that tell its sizes, and the choice itself. */
+/* routing - finds the routing method in names and descriptions, finds its parameters, and selects experts. */
 #include "kernels/moe/routing.h"
 
 #include <ctype.h>
@@ -9,18 +9,19 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "kernels/fit.h"
-#include "kernels/models.h"
-#include "kernels/number.h"
+#include "kernels/core/dtype_convert.h"
+#include "kernels/core/published_models.h"
+#include "kernels/core/shape_match.h"
 
 /* --- the method --------------------------------------------------------------------------------------------------- */
 
 static bool says(const struct op_problem *problem, const char *words)
 {
-	return fit_said(problem, words) || fit_holds(problem->description, words);
+	return match_mentions(problem, words) || match_contains(problem->description, words);
 }
 
-/* The method that name, description or tags name, in the order of this table; -1: none. Numbers are FlashInfer's. */
+/* Returns the first method of this table that the name, the description or the tags mention, or -1 if they mention
+ * none. The numbers are FlashInfer's. */
 static int method_said(const struct op_problem *problem)
 {
 	static const struct {
@@ -59,18 +60,20 @@ int routing_variant(const struct op_problem *problem, const struct moe_roles *ro
 		return MOE_RENORMALISE;
 	if (said < 0)
 		return err_set(why,
-			       "nothing says how tokens are routed: expected a bias and a scaling factor (DeepSeek), or"
-			       " words such as 'Renormalize routing' or 'Llama4 routing'");
-	return err_set(why, "%s routing %s", said == MOE_DEEPSEEK ? "DeepSeek" : "renormalised",
-		       said == MOE_DEEPSEEK ? "needs a routing bias and a scaling factor as inputs"
-					    : "has neither a routing bias nor a scaling factor");
+			       "the definition does not say how tokens are routed; it needs a bias and a scaling "
+			       "factor (DeepSeek), or words such as 'Renormalize routing' or 'Llama4 routing'");
+	return err_set(why, said == MOE_DEEPSEEK
+				? "DeepSeek routing needs a routing bias and a scaling factor as inputs"
+				: "renormalised routing must have neither a routing bias nor a scaling factor as "
+				  "inputs");
 }
 
-/* --- its numbers -------------------------------------------------------------------------------------------------- */
+/* --- its parameters ----------------------------------------------------------------------------------------------- */
 
 enum number { TOP_K, GROUPS, KEPT_GROUPS, NUMBERS };
 
-/* Where a number stands: a const axis, the name ("topk8", "ng8", "kg4"), a model's configuration. */
+/* Where a parameter comes from: a const axis, the definition's name ("topk8", "ng8", "kg4"), or a model's
+ * configuration. */
 static const struct {
 	const char *name, *axes[2], *word, *field;
 } sources[NUMBERS] = {
@@ -90,7 +93,7 @@ static void attest(struct op_constant *constant, double value, const char *sourc
 	}
 }
 
-/* The number behind `word` in "moe_topk8_ng8_kg4"; 0: it is not there. */
+/* Returns the number after `word` in a name such as "moe_topk8_ng8_kg4", or 0 if the name does not contain the word. */
 static long number_in(const char *name, const char *word)
 {
 	size_t length = strlen(word);
@@ -124,7 +127,7 @@ static struct op_constant find_constant(const struct op_problem *problem, enum n
 	return constant;
 }
 
-/* The input that has the number; -1: it is a constant. */
+/* Returns the input that gives the parameter, or -1 if the parameter is a constant. */
 static int input_of(const struct moe_roles *roles, enum number n)
 {
 	return n == TOP_K ? roles->top_k : n == GROUPS ? roles->groups : roles->kept_groups;
@@ -142,7 +145,8 @@ int routing_constants(const struct op_problem *problem, int variant, struct op_c
 	return count;
 }
 
-/* `otherwise` where the method does not know it; 0 where it is known to nobody. */
+/* Returns the value of a parameter. If the method does not use it, returns `otherwise`; if its value is unknown,
+ * returns 0. */
 static int64_t number_of(const struct op_case *c, const struct moe_roles *roles, enum number n, int64_t otherwise)
 {
 	int input = input_of(roles, n);
@@ -173,28 +177,30 @@ int routing_of(const struct op_case *c, const struct moe_roles *roles, struct ro
 	*out = r;
 	if (r.picks < 1 || r.picks > MOE_PICKS_MOST || (r.method != MOE_GIVEN && r.picks > r.experts))
 		return err_set(
-		    err, "moe: %lld of %lld experts cannot be chosen; expected 1 to %d, and no more than there are",
+		    err, "the routing selects %lld of %lld experts; it must select at least 1, at most %d, and no "
+			 "more than there are",
 		    (long long)r.picks, (long long)r.experts, MOE_PICKS_MOST);
 	if (r.groups < 1 || r.kept < 1 || r.kept > r.groups || r.kept > MOE_PICKS_MOST || r.experts % r.groups != 0)
 		return err_set(
 		    err,
-		    "moe: %lld experts in %lld groups of which %lld are kept: groups must be equal, and no more"
-		    " kept than there are",
+		    "the routing divides %lld experts into %lld groups and keeps %lld of them; groups must be of "
+		    "equal size, and no more can be kept than there are",
 		    (long long)r.experts, (long long)r.groups, (long long)r.kept);
 	if (r.groups > 1 && (r.experts / r.groups < 2 || r.experts / r.groups * r.kept < r.picks))
-		return err_set(err, "moe: groups of %lld experts are too small to choose %lld from %lld of them",
+		return err_set(err, "groups of %lld experts are too small to choose %lld experts from %lld of "
+				    "them",
 			       (long long)(r.experts / r.groups), (long long)r.picks, (long long)r.kept);
 	return 0;
 }
 
-/* --- the choice --------------------------------------------------------------------------------------------------- */
+/* --- the selection ------------------------------------------------------------------------------------------------ */
 
-/* The best so far, in falling order, and the best of those left out. */
+/* The best candidates so far, in descending order, and the best candidate that was left out. */
 struct best {
 	int64_t index[MOE_PICKS_MOST];
 	double value[MOE_PICKS_MOST];
 	int64_t count, room;
-	double left; /* -infinity: nothing was left out */
+	double left; /* -infinity if no candidate was left out */
 };
 
 static void offer(struct best *best, int64_t index, double value)
@@ -236,7 +242,8 @@ static double group_score(const double *score, const double *bias, int64_t first
 	return two.value[0] + two.value[1];
 }
 
-/* The K best of all experts, or of those in the groups that are kept. */
+/* Selects the K experts with the largest scores of all experts, or of the experts in the groups that are kept. Returns
+ * the margin of the closest decision. */
 static double choose_experts(const struct routing *r, const double *score, const double *bias, struct best *best)
 {
 	struct best groups = {.room = r->kept, .left = -INFINITY};
@@ -270,15 +277,15 @@ double routing_choose(const struct routing *r, const double *score, const double
 	return margin;
 }
 
-/* Expert and weight as they are given. The high half is signed: a negative one names no expert. */
+/* Reads a given expert and its weight. The high half is signed, because a negative number means no expert. */
 static void take_given(const struct moe_roles *roles, const struct tensor *in, int64_t index, int64_t *expert,
 		       double *weight)
 {
-	int64_t id = (int64_t)number_get(in[roles->ids].data, in[roles->ids].dtype, index);
+	int64_t id = (int64_t)dtype_load(in[roles->ids].data, in[roles->ids].dtype, index);
 
 	if (roles->id_weights >= 0) {
 		*expert = id;
-		*weight = number_get(in[roles->id_weights].data, in[roles->id_weights].dtype, index);
+		*weight = dtype_load(in[roles->id_weights].data, in[roles->id_weights].dtype, index);
 	} else {
 		*expert = id >> 16;
 		*weight = (double)float_from_bf16((uint16_t)(id & 0xffff));
@@ -297,12 +304,12 @@ void routing_pick(const struct moe_roles *roles, const struct routing *r, const 
 	score = malloc((size_t)r->experts * 2 * sizeof *score);
 	if (score == NULL)
 		die_no_memory();
-	number_read(in[roles->logits].data, in[roles->logits].dtype, token * r->experts, r->experts, score);
+	dtype_load_run(in[roles->logits].data, in[roles->logits].dtype, token * r->experts, r->experts, score);
 	for (int64_t e = 0; e < r->experts && r->method != MOE_RENORMALISE; e++)
 		score[e] = 1 / (1 + exp(-score[e]));
 	if (r->method == MOE_DEEPSEEK) {
 		bias = score + r->experts;
-		number_read(in[roles->bias].data, in[roles->bias].dtype, 0, r->experts, bias);
+		dtype_load_run(in[roles->bias].data, in[roles->bias].dtype, 0, r->experts, bias);
 	}
 	routing_choose(r, score, bias, expert, weight);
 	free(score);

@@ -1,14 +1,15 @@
-/* routing - which experts a token goes to, and with which weights.
+/* routing - selects the experts of a token, and computes their weights by one of four methods:
  *
- *   DeepSeek     s = sigmoid(logit). Experts lie in groups of equal size; a group counts by the sum of its two largest
- *                s + bias, and the best groups are kept. Of their experts the K with the largest s + bias are chosen.
- *                Weights: s, without the bias, over the sum of the chosen (of other devices too), times a factor.
- *   renormalise  the K largest logits; weights: their softmax.
- *   Llama 4      the K (1) largest s = sigmoid(logit); weight s. A routing bias that comes along has no part in it.
- *   given        experts and weights come as inputs: two tensors, or one of int32 with the expert in the high half and
- *                the weight, a bfloat16, in the low one. An expert named twice counts twice.
+ *   DeepSeek     s = sigmoid(logit). Experts form groups of equal size. The score of a group is the sum of its two
+ *                largest s + bias, and the groups with the highest scores are kept. Of the experts in these groups, the
+ *                K with the largest s + bias are selected. The weight of an expert is s, without the bias, divided by
+ *                the sum of s over the selected experts (on other devices too), times a factor.
+ *   renormalise  Selects the K largest logits. The weights are the softmax of these logits.
+ *   Llama 4      Selects the K (1) largest s = sigmoid(logit). The weight is s. A routing bias is ignored.
+ *   given        Experts and weights are inputs: two tensors, or one int32 tensor with the expert in the high half and
+ *                the weight, a bfloat16, in the low half. An expert that is listed twice counts twice.
  *
- * The weight is applied to an expert's output, in Llama 4 to what goes in. */
+ * The weight multiplies an expert's output; with Llama 4 routing it multiplies the expert's input. */
 #ifndef REFTEST_KERNELS_MOE_ROUTING_H
 #define REFTEST_KERNELS_MOE_ROUTING_H
 
@@ -20,33 +21,39 @@ extern "C" {
 
 enum moe_method { MOE_GIVEN, MOE_DEEPSEEK, MOE_RENORMALISE, MOE_LLAMA4 };
 
-/* op.match's variants: a method, and whether weights are applied to the input. */
-enum { MOE_METHOD = 3, MOE_WEIGHT_ON_INPUT = 4, MOE_PICKS_MOST = 64 };
+/* The bits of the variant that op.match returns: a method; whether weights multiply the input; the result of
+ * moe_blocks_first. */
+enum { MOE_METHOD = 3, MOE_WEIGHT_ON_INPUT = 4, MOE_BLOCKS_FIRST = 8 };
 
-/* Plain data. */
+enum { MOE_PICKS_MOST = 64 };
+
+/* The parameters of a routing, as plain data that is passed to the GPU by value. */
 struct routing {
 	enum moe_method method;
 	int64_t experts, picks;
-	int64_t groups, kept; /* 1 and 1 unless DeepSeek */
+	int64_t groups, kept; /* with a method other than MOE_DEEPSEEK, groups and kept are 1 */
 	double factor;
 };
 
-/* What a problem's routing is, from its parts and its words; -1 and the sentence if nothing tells. */
+/* Finds the routing method of a problem from its roles, name, tags and description. Returns the variant, or -1 with the
+ * sentence that says why the problem does not match. */
 int routing_variant(const struct op_problem *problem, const struct moe_roles *roles, struct err *why);
 
-/* How many experts are chosen and how groups are made, where no input says: op.constants. */
+/* Implements op.constants: writes the number of experts to select, of groups and of kept groups, as far as no input
+ * gives these numbers. */
 int routing_constants(const struct op_problem *problem, int variant, struct op_constant *out);
 
-/* The routing of a case: 0, or -1 with the sentence that says why there is none. */
+/* Computes the routing of a case. Returns 0, or -1 with the sentence that makes the case invalid. */
 int routing_of(const struct op_case *c, const struct moe_roles *roles, struct routing *out, struct err *err);
 
-/* Chooses for one token by its scores (logits where they are renormalised, else sigmoids). `bias` NULL: none. Fills
- * picks experts in falling order, and their weights. Returns how far the nearest decision was from going the other way;
- * infinity where nothing was left out. */
+/* Selects experts for one token by its scores: logits if the method is MOE_RENORMALISE, else sigmoids. `bias` is NULL
+ * if there is none. Writes the selected experts in descending order, and their weights. Returns the margin of the
+ * closest decision, or infinity if no expert was left out. */
 double routing_choose(const struct routing *r, const double *score, const double *bias, int64_t *expert,
 		      double *weight);
 
-/* The same for token `token` of a case, from its inputs on the host. */
+/* Reads the scores and the bias of token `token` from a case's inputs in host memory, and selects experts with
+ * routing_choose. */
 void routing_pick(const struct moe_roles *roles, const struct routing *r, const struct tensor *in, int64_t token,
 		  int64_t *expert, double *weight);
 

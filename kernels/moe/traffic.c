@@ -1,4 +1,5 @@
-/* traffic - rows of logits are drawn, looked at by the same choice that the oracle makes, and drawn again. */
+/* traffic - draws rows of logits at random, and selects experts from them as the oracle does. If the margin of a
+ * selection is too small, or if a token is routed to unwanted experts, the row is drawn again. */
 #include "kernels/moe/traffic.h"
 
 #include <math.h>
@@ -7,43 +8,46 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "kernels/inputs.h"
-#include "kernels/number.h"
+#include "kernels/core/dtype_convert.h"
+#include "kernels/core/random_inputs.h"
 
-/* Logits are multiples of 1 / STEPS. The first SPREAD ranks (or those that are chosen, if they are more) are apart by what
- * the row's slope says, the rest by one step. */
+/* Logits are multiples of a step, 1 / STEPS. The differences between the SPREAD largest logits of a row (or between all
+ * selected logits, if there are more) depend on the row's slope; the other logits are one step apart. */
 enum { STEPS = 32, SPREAD = 16, TRIES = 64, NEAR_TRIES = 16, LONELY = 8, REGULAR_ROWS = 16 };
-/* Heights of rows (where softmaxes follow, FAR_HEIGHTS more), and experts with a number of tokens of their own. */
+/* The height of a row is its largest logit. There are HEIGHTS heights, and FAR_HEIGHTS more for softmaxes. SPECIALS is
+ * the number of "special" experts, which have a fixed number of tokens. */
 enum { HEIGHTS = 4, FAR_HEIGHTS = 2, SPECIALS = 4, SPECIAL_ROWS = 256 };
-/* How much deeper lie the experts that a token must not go to, and those of groups that rival its favourite's. */
+/* SHUNNED is the number of steps by which logits are lowered for experts that a token must avoid. RIVAL is the number
+ * of steps by which logits are lowered for experts in groups other than the group of the token's favourite. */
 enum { SHUNNED = 8 * STEPS, RIVAL = 6 * STEPS };
 
 static const double clear = 0x1p-13;
 
 enum slope { SLOPE_QUARTER, SLOPE_NEAR, SLOPE_FAR, SLOPE_TIED, SLOPES };
 
-/* Where a row's tokens go. */
+/* Kinds of rows: the experts to which the row's token must be routed (any, some of this device, the favourite, or none
+ * of this device). */
 enum row_kind { ROW_ANYWHERE, ROW_SOME_HERE, ROW_FAVOURITE, ROW_ELSEWHERE };
 
-/* Everything the rows of one case share. */
+/* Data that the rows of one case share. */
 struct traffic {
 	const struct routing *r;
 	struct moe_extent e;
 	uint64_t key;
-	bool second;	 /* of the contents */
-	int64_t *expert; /* all experts in an order of the case's own: specials, experts without a token, the others */
+	bool second;	 /* is this the second set of values? */
+	int64_t *expert; /* all experts: first the special ones, then those without tokens, then the others */
 	int64_t specials, unused;
 	int64_t special_tokens[SPECIALS];
-	double *bias;	 /* NULL: none, or it is brought */
-	double *sigmoid; /* of highest - g / STEPS at index g */
+	double *bias;	 /* NULL if the routing has no bias, or if a workload provides the bias */
+	double *sigmoid; /* element g is the sigmoid of highest - g / STEPS */
 	int heights;
 	int64_t height[HEIGHTS + FAR_HEIGHTS]; /* in steps */
 };
 
-/* One row being made. */
+/* A row of logits that is being drawn. */
 struct row {
-	int64_t *order, *best; /* experts by rank: of this draw, and of the best so far */
-	int64_t *steps;	       /* logit by expert, in steps */
+	int64_t *order, *best; /* the experts by falling logit: in this draw, and in the best draw so far */
+	int64_t *steps;	       /* the logit of each expert, in steps */
 	double *score;
 	int64_t expert[MOE_PICKS_MOST];
 	double weight[MOE_PICKS_MOST];
@@ -66,13 +70,14 @@ static void swap(int64_t *order, int64_t a, int64_t b)
 	order[b] = kept;
 }
 
-/* Multiples of 1/256 in [-1, 0), in the second contents in [-1/2, 1/2). A bfloat16 holds them. */
+/* Returns an expert's bias: a multiple of 1/256 in [-1, 0), in the second set of values in [-1/2, 1/2). bfloat16
+ * represents these numbers exactly. */
 static double bias_of(uint64_t key, int64_t expert, bool second)
 {
 	return ((double)uniform_signed(philox_bits(key, expert), 7) - (second ? 0 : 1)) / 2;
 }
 
-/* --- which experts have how many tokens --------------------------------------------------------------------------- */
+/* --- the number of tokens of each expert -------------------------------------------------------------------------- */
 
 static void shuffle(int64_t *order, int64_t count, uint64_t key, int64_t base)
 {
@@ -85,7 +90,8 @@ static bool is_here(const struct moe_extent *e, int64_t expert)
 	return expert >= e->offset && expert < e->offset + e->local;
 }
 
-/* An expert that is special or unused cannot be promised where a bias or groups have a say, or where others are elsewhere. */
+/* Sets the numbers of special experts and of experts without tokens. Both numbers are 0 for DeepSeek routing, and if
+ * other devices have experts. */
 static void set_numbers(struct traffic *t)
 {
 	static const int64_t tokens[CONTENTS_COUNT][SPECIALS] = {{16, 33, 64, 127}, {17, 32, 65, 128}};
@@ -101,7 +107,7 @@ static void set_numbers(struct traffic *t)
 		t->specials = SPECIALS;
 }
 
-/* The place in t->expert of the one that the token is to go to first; -1: whichever. */
+/* Returns the index in t->expert of the expert that the token must select first, or -1 if any expert may be first. */
 static int64_t special_of(const struct traffic *t, int64_t token)
 {
 	for (int64_t s = 0; s < t->specials; s++) {
@@ -117,7 +123,7 @@ static enum row_kind kind_of(const struct traffic *t, int64_t token)
 	if (t->e.experts == t->e.local)
 		return ROW_ANYWHERE;
 	if (token == 0)
-		return ROW_FAVOURITE; /* it may be the only one, which has to show something */
+		return ROW_FAVOURITE; /* token 0 may be the only token, and its output must not be empty */
 	if (token % LONELY == 3)
 		return ROW_ELSEWHERE;
 	return token < REGULAR_ROWS ? ROW_SOME_HERE : token % 4 == 0 ? ROW_FAVOURITE : ROW_ELSEWHERE;
@@ -139,7 +145,8 @@ static bool same_group(const struct traffic *t, int64_t a, int64_t b)
 	return t->r->groups > 1 && a / size == b / size;
 }
 
-/* A group counts by its two best. */
+/* Moves another local expert of the first expert's group to rank 1. The group then wins, because its score is the sum
+ * of its two best experts. */
 static void second_of_group(const struct traffic *t, int64_t *order)
 {
 	for (int64_t i = 1; i < t->e.experts; i++)
@@ -149,8 +156,9 @@ static void second_of_group(const struct traffic *t, int64_t *order)
 		}
 }
 
-/* Ranks of all experts: those of other devices before those of this one if the row is to go there. A favourite that many
- * tokens share, or else one of the row's own, is the first. */
+/* Draws the ranks of all experts at random; rank 0 has the largest logit. If the row's token must be routed to other
+ * devices, their experts have the first ranks. In other rows rank 0 is the favourite expert of many tokens, or a random
+ * expert. */
 static void draw_order(const struct traffic *t, int64_t token, int64_t attempt, int64_t *order)
 {
 	int64_t experts = t->e.experts, base = (token * TRIES + attempt) * (experts + 2), from = t->specials + t->unused;
@@ -176,8 +184,10 @@ static void draw_order(const struct traffic *t, int64_t token, int64_t attempt, 
 		second_of_group(t, order);
 }
 
-/* How much deeper the expert of that rank lies because the row's token must not go there (of a favourite's group another
- * one may be chosen), or because its group must not outweigh the favourite's. */
+/* Returns the number of steps by which the logit of the expert of this rank is lowered. The logit of an expert of this
+ * device is lowered if the token must not be routed to the expert; another expert of the favourite's group may be
+ * selected, however. The logit of an expert of another group is lowered so that this group does not outweigh the
+ * favourite's group. */
 static int64_t shunned(const struct traffic *t, enum row_kind kind, const int64_t *order, int64_t rank)
 {
 	int64_t rival = kind == ROW_FAVOURITE && t->r->groups > 1 && rank > 1 ? RIVAL : 0;
@@ -191,7 +201,8 @@ static int64_t shunned(const struct traffic *t, enum row_kind kind, const int64_
 
 /* --- logits ------------------------------------------------------------------------------------------------------- */
 
-/* From below, or far apart, logits could not outweigh a bias that says where a token goes. */
+/* Must the row have the greatest height and small gaps? With lower logits or large gaps, a bias could lead the token to
+ * unwanted experts. */
 static bool is_led(const struct traffic *t, int64_t token)
 {
 	return kind_of(t, token) == ROW_FAVOURITE || kind_of(t, token) == ROW_ELSEWHERE;
@@ -204,7 +215,7 @@ static enum slope slope_of(const struct traffic *t, int64_t token)
 	return slope == SLOPE_FAR && is_led(t, token) ? SLOPE_QUARTER : slope;
 }
 
-/* Without a bias a row may be led from any height. */
+/* Returns the height of a row. Without a bias, every height leads the row's token to the wanted experts. */
 static int64_t height_of(const struct traffic *t, int64_t token)
 {
 	bool highest = is_led(t, token) && t->r->method != MOE_RENORMALISE;
@@ -212,8 +223,8 @@ static int64_t height_of(const struct traffic *t, int64_t token)
 	return t->height[highest ? 0 : philox_bits(t->key ^ 1, token) % (uint32_t)t->heights];
 }
 
-/* How far below the first the expert of that rank is, in steps. From 8 on, a bfloat16 holds multiples of 1/8; from 64 on, of
- * 1/2. */
+/* Returns the number of steps by which the logit of the expert of this rank is below the largest. bfloat16 represents
+ * only multiples of 1/8 from 8 to 16, and of 1/2 from 64 to 128. */
 static int64_t depth_of(const struct traffic *t, int64_t rank, enum slope slope, int64_t height)
 {
 	int64_t picks = t->r->picks, spread = picks >= SPREAD ? picks + 2 : SPREAD, apart = STEPS / 4;
@@ -236,7 +247,8 @@ static int64_t lowest_of(const struct traffic *t)
 	return height - depth_of(t, t->e.experts, SLOPE_FAR, height) - SHUNNED - RIVAL;
 }
 
-/* sigmoid[g] for logits from the highest downwards: a power of e^(1/STEPS) by multiplication, the same everywhere. */
+/* Returns the table of sigmoids, from the highest logit downwards. The function computes powers of e^(1/STEPS) by
+ * multiplication, which gives the same result on every machine. */
 static double *make_sigmoids(int64_t highest, int64_t count)
 {
 	const double root = 1.0317434074991028;			   /* e^(1/32) */
@@ -264,7 +276,7 @@ static void set_steps(const struct traffic *t, int64_t token, struct row *row)
 	}
 }
 
-/* Does the token go where its row is to go? */
+/* Does the row route its token to the wanted experts? */
 static bool goes_there(const struct traffic *t, int64_t token, const struct row *row)
 {
 	enum row_kind kind = kind_of(t, token);
@@ -277,8 +289,9 @@ static bool goes_there(const struct traffic *t, int64_t token, const struct row 
 	return kind == ROW_ANYWHERE || (here > 0) == (kind != ROW_ELSEWHERE);
 }
 
-/* Draws until every decision is clear and the token goes where it should; of the near rows the nearest of some. If none
- * is all that, what comes closest. */
+/* Draws the row until every selection has a margin of at least `clear` and the token is routed to the wanted experts. A
+ * row of SLOPE_NEAR is drawn several times, and the draw with the smallest such margin is kept. If no draw satisfies
+ * both conditions, the best draw is kept. */
 static void draw_row(const struct traffic *t, int64_t token, struct row *row)
 {
 	bool near = slope_of(t, token) == SLOPE_NEAR && t->r->method == MOE_DEEPSEEK;
@@ -315,8 +328,8 @@ static void fill_logits(const struct traffic *t, struct tensor *out)
 		for (int64_t token = 0; token < t->e.tokens; token++) {
 			draw_row(t, token, &row);
 			for (int64_t e = 0; e < t->e.experts; e++)
-				number_store(out->data, out->dtype, token * t->e.experts + e,
-					     (float)row.steps[e] / STEPS);
+				dtype_store_float(out->data, out->dtype, token * t->e.experts + e,
+					          (float)row.steps[e] / STEPS);
 		}
 		free(row.order);
 		free(row.best);
@@ -341,8 +354,10 @@ static struct traffic open_traffic(const struct op_case *c, const struct moe_rol
 static void make_logits(const struct op_case *c, const struct moe_roles *roles, const struct routing *r,
 			struct tensor *out)
 {
-	/* Sigmoids that are not divided by their sum are to leave something of what they multiply. */
-	static const int64_t heights[][HEIGHTS] = { /* the highest first: sigmoids are counted from there */
+	/* The first height of each method is its highest, because element 0 of `sigmoid` is the sigmoid of that height.
+	 * With sigmoids no height is very low, because they are not divided by their sum, and the outputs would
+	 * vanish. */
+	static const int64_t heights[][HEIGHTS] = {
 	    [MOE_DEEPSEEK] = {4, 1, -2, -5}, [MOE_RENORMALISE] = {20, 4, 0, -12}, [MOE_LLAMA4] = {4, 2, 0, -2}};
 	static const int64_t far[FAR_HEIGHTS] = {100, -106};
 	struct traffic t = open_traffic(c, roles, r, roles->logits);
@@ -363,9 +378,10 @@ static void make_logits(const struct op_case *c, const struct moe_roles *roles, 
 	free(t.bias);
 }
 
-/* --- chosen experts ----------------------------------------------------------------------------------------------- */
+/* --- given experts ------------------------------------------------------------------------------------------------ */
 
-/* Weights are 1/128 … 1 in magnitude, in the second contents up to 2: a bfloat16 holds them. One in four is negative. */
+/* Returns an element of an input of experts' weights. Its magnitude is between 1/128 and 1, or at most 2 in the second
+ * set of values. bfloat16 represents these numbers exactly. One weight in four is negative. */
 static float weight_of(uint64_t key, int64_t index, bool second)
 {
 	uint32_t random = philox_bits(~key, index);
@@ -374,7 +390,7 @@ static float weight_of(uint64_t key, int64_t index, bool second)
 	return random >> 30 == 0 ? -weight : weight;
 }
 
-/* An expert is named twice only if there are fewer than are to be chosen. */
+/* Fills the given experts. A token lists an expert twice only if there are fewer experts than it must list. */
 static void make_ids(const struct op_case *c, const struct moe_roles *roles, const struct routing *r,
 		     struct tensor *out)
 {
@@ -383,14 +399,14 @@ static void make_ids(const struct op_case *c, const struct moe_roles *roles, con
 
 	for (int64_t token = 0; token < t.e.tokens; token++) {
 		draw_order(&t, token, 0, order);
-		if (r->picks > 1 && r->picks <= t.e.experts) /* the special or favourite one is not always the first */
+		if (r->picks > 1 && r->picks <= t.e.experts) /* varies the position of the special or favourite expert */
 			swap(order, 0, token % r->picks);
 		for (int64_t k = 0; k < r->picks; k++) {
 			int64_t index = token * r->picks + k, id = order[k % t.e.experts];
 
 			if (roles->id_weights < 0)
 				id = id << 16 | bf16_from_float(weight_of(t.key, index, t.second));
-			number_set(out->data, out->dtype, index, (double)id);
+			dtype_store(out->data, out->dtype, index, (double)id);
 		}
 	}
 	free(order);
@@ -409,8 +425,8 @@ void traffic_fill(const struct op_case *c, const struct moe_roles *roles, const 
 		make_ids(c, roles, r, out);
 	else if (input == roles->bias)
 		for (int64_t e = 0; e < out->elements; e++)
-			number_store(out->data, out->dtype, e, (float)bias_of(key, e, second));
+			dtype_store_float(out->data, out->dtype, e, (float)bias_of(key, e, second));
 	else
 		for (int64_t i = 0; i < out->elements; i++)
-			number_store(out->data, out->dtype, i, weight_of(key, i, second));
+			dtype_store_float(out->data, out->dtype, i, weight_of(key, i, second));
 }

@@ -1,26 +1,32 @@
-/* traffic - the inputs that send tokens to experts: logits, a bias, chosen experts. Made on the host.
+/* traffic - the inputs that route tokens to experts: logits, a bias, and given experts. These inputs are computed on
+ * the host.
  *
- * Logits fall by a quarter from one rank to the next, in other rows by 1 / 32 or by 1, and in the fourth kind two of the
- * chosen tie, and two of those that are not; no decision is a tie. Rows start at a height of their own, from one at which
- * sigmoids saturate to one at which they nearly vanish. Where softmaxes follow, some rows start at 20, whose exponential is
- * beyond float16, and some at 100 and -106: there all exponentials of what is chosen are beyond float32, or below its least,
- * unless the largest is taken off first. The bias is in [-1, 0) in the
- * first contents and in [-1/2, 1/2) in the second: the scores that decide have both signs, in one row as well, bias changes
- * which experts and groups win, and groups win by little and by much. Where a bias decides, rows are drawn until every
- * decision is clear by 2^-13, a thousand times what float32 sigmoids are off by; of steps of 1 / 32 the draw with the
- * nearest decision is taken.
+ * Let the experts of a token be sorted by falling logit. From one expert to the next, the logit falls by 1/4, in other
+ * rows by 1/32 or by 1. In a fourth kind of rows, two of the selected experts tie, and two of the other experts tie,
+ * but no selected expert ties with one that is not selected. The largest logit of a row has different values, from one
+ * at which sigmoids saturate to one at which they nearly vanish. For softmaxes, the largest logit of some rows is 20,
+ * whose exponential overflows float16; of others it is 100 or -106, where all exponentials of the selected logits
+ * overflow or underflow float32 unless the maximum is subtracted first.
  *
- * Where all experts are here and tokens are many, four experts have exactly 16, 33, 64 and 127 tokens, in the second
- * contents 17, 32, 65 and 128. Small cases go to few experts, and in all cases some have no token. Where there are experts
- * of other devices, one token in eight has only them; of the first 16 the others have some here, and of the later every
- * fourth goes to one favourite of this device, the rest elsewhere: a case of many tokens is hardly dearer than one of few.
- * Float arithmetic of the host, no libm: the same on every machine. */
+ * The bias is in [-1, 0) in the first set of values and in [-1/2, 1/2) in the second. The sums of score and bias then
+ * have both signs, even within a row. The bias changes which experts and groups are selected, by small and by large
+ * margins. With a bias, the logits of a row are drawn again until each selection of an expert or a group has a margin
+ * of 2^-13, a thousand times the error of float32 sigmoids. If a row's logits fall by 1/32, several draws are compared,
+ * and the draw with the smallest such margin is used.
+ *
+ * If all experts are on this device and there are many tokens, four experts have exactly 16, 33, 64 and 127 tokens. In
+ * the second set of values these numbers are 17, 32, 65 and 128. Small cases use few experts, and in all cases some
+ * experts have no token. If there are experts on other devices, one token in eight selects only experts of other
+ * devices. The other tokens of the first 16 select some experts on this device. Of the later tokens, every fourth
+ * selects one favourite expert of this device, and the rest select experts of other devices. Thus a case of many tokens
+ * takes little longer than a case of few. The computation does not call libm, and its result is the same on every
+ * machine. */
 #ifndef REFTEST_KERNELS_MOE_TRAFFIC_H
 #define REFTEST_KERNELS_MOE_TRAFFIC_H
 
 #include "kernels/moe/routing.h"
 
-/* Fills logits, bias, ids or the weights of ids. `r` is the case's routing. */
+/* Fills logits, a bias, given experts or their weights. `r` is the routing of the case. */
 void traffic_fill(const struct op_case *c, const struct moe_roles *roles, const struct routing *r, int input,
 		  struct tensor *out);
 

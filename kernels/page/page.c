@@ -1,41 +1,48 @@
-/* page - tokens appended to a paged cache: a copy, each vector to the place that the page table gives its token.
+/* page - appends tokens to a paged cache: copies each vector to the slot that the page table assigns to its token.
  *
- *   page = kv_indices[kv_indptr[b] + position / page size], place = position mod page size, with b the token's sequence
+ *   page = kv_indices[kv_indptr[b] + position / page size], slot = position mod page size, for a token of sequence b
  *
- * append_key, append_value [tokens, heads, D] into k_cache, v_cache [pages, page size, heads, D]; or one of them alone;
- * or with heads before places; or both in one cache [pages, 2, …]; or, as multi-head latent attention has them, ckv and
- * kpe [tokens, width] into caches [pages, page size, width]. Tables are int32 or int64: batch_indices and positions
- * [tokens], kv_indptr [sequences + 1], kv_indices, kv_last_page_len [sequences] (which nothing needs). Outputs are the
- * caches; the references may write to the cache inputs. FlashInfer's page.append_paged_kv_cache and
- * append_paged_mla_kv_cache are these.
+ * append_key, append_value [tokens, heads, D] are copied to k_cache, v_cache [pages, page size, heads, D]. In other
+ * variants there are only keys or only values, or the heads axis precedes the page size, or keys and values are in one
+ * cache [pages, 2, …]. In multi-head latent attention the tensors are ckv and kpe [tokens, width] with caches [pages,
+ * page size, width]. The tables are int32 or int64: batch_indices and positions [tokens], kv_indptr [sequences + 1],
+ * kv_indices, and kv_last_page_len [sequences] (which is not needed). The outputs are the caches; the reference may
+ * write to the cache inputs. FlashInfer calls these operations page.append_paged_kv_cache and
+ * append_paged_mla_kv_cache.
  *
- * Rule: every element of the whole caches, those that are not appended to as well, equals the truth.
+ * Tolerance: zero. Every element of the caches must equal the ground truth, even in slots to which no token is
+ * appended.
  *
- * Page tables: ragged sequences that hold the tokens at their ends; some have none to append, one has one; where
- * there are more sequences than pages, most are empty. Last pages are filled, hold one token or some, by turns, so
- * lengths are multiples of the page size, one more, and others. Pages lie in no order, no two tokens share a place,
- * spare pages are left, and the last page of all is written to. The first sequence of a case with more indices than
- * pages has a long prefix in pages that others have as well, as a cache of prefixes makes them: its tokens have
- * positions beyond 131072 and few pages are needed. The tokens do not come in the order of their sequences; in the
- * second contents they come the other way round, and other sequences have full pages. A token of sequence -1 is
- * padding and is not written: the one in the middle is, where a definition's description speaks of padding; where it
- * does not, --edge alone has such. What a workload brings must be like that: a place outside the pages of its
- * sequence, or two tokens for one place, of which nobody promises which one stays, make a workload invalid. */
-#include "kernels/page/inputs.h"
+ * Page tables. Sequences have different lengths, and the appended tokens are at their ends. Some sequences have no
+ * token to append, and one sequence has one token. If there are more sequences than pages, most sequences are empty.
+ * The last page of a sequence is full, or holds one token, or holds some tokens. Lengths are thus multiples of the page
+ * size, one more than a multiple, or other numbers. Pages are in random order, and some are unused. No two tokens have
+ * the same slot. Some tokens are written to the last page of the cache. If kv_indices has more entries than the cache
+ * has pages, the first sequence starts with a long prefix in pages that other sequences also use, as in a prefix cache.
+ * Its appended tokens then have positions beyond 131072, although the cache has few pages. The tokens are not in the
+ * order of their sequences. In the second set of values the order of the tokens is reversed, and other sequences have
+ * full pages.
+ *
+ * A token of sequence -1 is padding and is not written. If a definition's description mentions padding, the token in
+ * the middle is padding; otherwise only --edge has such tokens. A workload is invalid if a token's slot is outside the
+ * pages of its sequence, or if two tokens have the same slot, because the order of two writes to a slot is not
+ * defined. */
+#include "kernels/page/input_values.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "kernels/check.h"
-#include "kernels/wide.h"
+#include "kernels/core/input_check.h"
+#include "kernels/core/simd.h"
 
-/* Sequences and tokens of the medium case, beyond 256 and 300; the positions that its first sequence has before. */
+/* The medium case has MOST_SEQUENCES sequences and MOST_TOKENS tokens. PREFIX is the length of the prefix of its first
+ * sequence. */
 enum { MOST_SEQUENCES = 321, MOST_TOKENS = 333, PREFIX = 1 << 17 };
 
-/* Pages of the medium case, at least: their numbers need more than 8 bits. So many that the places of all pages together
- * need more than 15 bits, if that is no more than twice as many (pages of 64: 513). Fewer where a cache would have more
- * elements. */
+/* The medium case has at least POOL pages, and its page numbers need more than 8 bits. If at most 2 POOL pages are
+ * enough for it, the case has more than POOL_PLACES slots, and slot numbers need more than 15 bits (513 pages of 64).
+ * If the cache would then have more than POOL_ELEMENTS elements, the case has fewer pages. */
 enum { POOL = 321, POOL_ELEMENTS = 1 << 25, POOL_PLACES = 1 << 15 };
 
 static bool is_table(const struct op_problem *problem, int input, int axis)
@@ -52,7 +59,8 @@ static int match_tables(const struct op_problem *problem, const struct page_role
 
 	if (roles->positions < 0 || roles->batch_indices < 0 || roles->indptr < 0 || roles->indices < 0)
 		return err_set(
-		    why, "expected four tables of integers: batch indices, positions, an indptr and page indices");
+		    why, "the inputs must include four tables of integers: batch indices, positions, an indptr and "
+			 "page indices");
 	int token = problem->inputs[roles->positions].axis[0];
 
 	if (!is_table(problem, roles->positions, token) || !is_table(problem, roles->batch_indices, token) ||
@@ -60,14 +68,17 @@ static int match_tables(const struct op_problem *problem, const struct page_role
 	    (roles->last_page_len >= 0 && !is_table(problem, roles->last_page_len, -1)))
 		return err_set(
 		    why,
-		    "its tables are not int32 or int64 of one axis, batch indices and positions one for each token");
+		    "the tables must be int32 or int64 with one axis, and batch indices and positions must have one "
+		    "entry per token");
 	if (tables + roles->parts + roles->caches != problem->input_count)
-		return err_set(why, "it has %d inputs, of which %d are tables, %d are appended and %d are caches",
+		return err_set(why, "the definition has %d inputs, but they are only %d tables, %d appended tensors "
+				    "and %d caches",
 		               problem->input_count, tables, roles->parts, roles->caches);
 	return 0;
 }
 
-/* Do the axes of `cache` from `at` on read as page size and the tail of `append`, heads first or not? -1: neither. */
+/* Returns the layout of `cache`. From axis `at` on, its axes must be the page size and the axes of `append` after the
+ * tokens. Returns 0 for this order, PAGE_HND if the heads precede the page size, and -1 if the axes are others. */
 static int layout_of(const struct op_arg *append, const struct op_arg *cache, int at)
 {
 	int heads = append->rank == 3 ? append->axis[1] : -1, width = append->axis[append->rank - 1];
@@ -96,8 +107,9 @@ static int match_caches(const struct op_problem *problem, const struct page_role
 			return err_set(why, "cache '%s' has shape %s, which does not hold '%s' by pages", cache->name,
 			               op_shape_text(problem, cache, shape, sizeof shape), append->name);
 		if (append->dtype != cache->dtype || append->dtype == DTYPE_FLOAT4_E2M1)
-			return err_set(why, "'%s' is %s and cache '%s' is %s; only copies are known here", append->name,
-			               dtype_name(append->dtype), cache->name, dtype_name(cache->dtype));
+			return err_set(why,
+			               "'%s' is %s and cache '%s' is %s; only copies without conversion are supported",
+			               append->name, dtype_name(append->dtype), cache->name, dtype_name(cache->dtype));
 		variant = layout;
 	}
 	return combined ? variant | PAGE_COMBINED : variant;
@@ -106,7 +118,8 @@ static int match_caches(const struct op_problem *problem, const struct page_role
 static int match_outputs(const struct op_problem *problem, const struct page_roles *roles, struct err *why)
 {
 	if (problem->output_count != roles->caches || (roles->caches == 2 && roles->output[0] == roles->output[1]))
-		return err_set(why, "it has %d outputs, expected the %d caches", problem->output_count, roles->caches);
+		return err_set(why, "the definition has %d outputs; it must return its %d caches",
+		               problem->output_count, roles->caches);
 	for (int j = 0; j < roles->caches; j++) {
 		const struct op_arg *cache = &problem->inputs[roles->cache[j]],
 				    *output = &problem->outputs[roles->output[j]];
@@ -115,10 +128,18 @@ static int match_outputs(const struct op_problem *problem, const struct page_rol
 		for (int d = 0; same && d < cache->rank; d++)
 			same = cache->axis[d] == output->axis[d];
 		if (!same)
-			return err_set(why, "output '%s' has not the shape and dtype of cache '%s'", output->name,
+			return err_set(why, "output '%s' must have the shape and dtype of cache '%s'", output->name,
 			               cache->name);
 	}
 	return 0;
+}
+
+static bool is_latent(const struct op_problem *problem, const struct page_roles *roles)
+{
+	for (int part = 0; part < roles->parts; part++)
+		if (problem->inputs[roles->append[part]].rank != 2)
+			return false;
+	return true;
 }
 
 static int match(const struct op_problem *problem, struct err *why)
@@ -128,15 +149,15 @@ static int match(const struct op_problem *problem, struct err *why)
 	if (roles.parts < 1 || roles.caches < 1 || (roles.caches != roles.parts && roles.caches != 1))
 		return err_set(
 		    why,
-		    "it has %d tensors with a row for each token and %d caches, expected one of each, two of each, or "
-		    "two in one cache",
+		    "the definition has %d tensors with a row per token and %d caches; it must have one of each, two "
+		    "of each, or two tensors and one cache",
 		    roles.parts, roles.caches);
 	if (match_tables(problem, &roles, why) != 0 || match_outputs(problem, &roles, why) != 0)
 		return -1;
 	int layout = match_caches(problem, &roles, why);
 	bool padded = problem->description != NULL && strstr(problem->description, "padding") != NULL;
 
-	return layout >= 0 && padded ? layout | PAGE_PADDED : layout;
+	return layout < 0 ? layout : layout | (padded ? PAGE_PADDED : 0) | (is_latent(problem, &roles) ? PAGE_LATENT : 0);
 }
 
 static void set_if_var(const struct op_problem *problem, int axis, int64_t value, int64_t *out)
@@ -145,13 +166,13 @@ static void set_if_var(const struct op_problem *problem, int axis, int64_t value
 		out[axis] = value;
 }
 
-/* Of so many pages, those that belong to one sequence alone where there are more indices than pages. */
+/* For a case with more page indices than pages: returns how many of the `pages` pages belong to one sequence only. */
 static int64_t own_pages(int64_t pages)
 {
 	return pages - pages / 3 > 1 ? pages - pages / 3 : 1;
 }
 
-/* So many pages, or POOL or what POOL_PLACES takes if that is more. */
+/* Returns the number of pages: `pages` or, if more, POOL or the number that POOL_PLACES requires. */
 static int64_t pool_of(const struct op_arg *cache, int64_t pages, int64_t page_size, const int64_t *axis)
 {
 	int64_t page = 1, all = POOL_PLACES / (page_size > 0 ? page_size : 1) + 1;
@@ -167,8 +188,9 @@ static int64_t pool_of(const struct op_arg *cache, int64_t pages, int64_t page_s
 	return pages > most ? pages : most;
 }
 
-/* Pages enough for half as many tokens again, however ragged the (at most `filled`) sequences that are not empty, and half
- * as many to spare; and indices of the pages before position `prefix`, with which there are POOL of them. */
+/* Writes the axes of a case. There are enough pages for 1.5 times as many tokens, however the tokens are distributed
+ * over at most `filled` non-empty sequences, and half as many pages again are unused. If `prefix` is not 0, there are
+ * at least POOL pages, and kv_indices also lists the pages before position `prefix`. */
 static void set_axes(const struct op_problem *problem, int variant, int64_t sequences, int64_t filled, int64_t tokens,
                      int64_t prefix, int64_t *axis)
 {
@@ -211,11 +233,11 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 	return count;
 }
 
-/* The cases of --edge; op_case.edge is one of these. */
+/* The edge cases that --edge adds, in the order of `edges`: values of op_case.edge. */
 enum { EDGE_NO_TOKENS = 1, EDGE_PADDING };
 
 static const struct op_edge edges[] = {
-    {"no_tokens", "where nothing is appended, the caches stay as they are"},
+    {"no_tokens", "without tokens to append, the caches stay unchanged"},
     {"padding", "a token of sequence -1 is padding and is not written"},
     {NULL, NULL},
 };
@@ -233,23 +255,25 @@ static struct rule rule(const struct op_case *c, int output)
 	return (struct rule){0, 0, 1};
 }
 
-/* The caches may be appended to in place. */
-static struct op_leaves leaves(const struct op_case *c, int input)
+/* The reference may append to the caches in place. */
+static struct op_in_place in_place(const struct op_case *c, int input)
 {
 	struct page_roles roles = page_roles_of(c->problem);
 
 	for (int j = 0; j < roles.caches; j++)
 		if (input == roles.cache[j])
-			return (struct op_leaves){roles.output[j], true};
-	return (struct op_leaves){OP_KEPT, true};
+			return (struct op_in_place){roles.output[j], true};
+	return (struct op_in_place){OP_KEPT, true};
 }
 
-/* The page table of a case. */
+/* The page table of a case. If the first sequence has a prefix, the member `indices` and the three arrays do not
+ * include it. */
 struct table {
 	int64_t sequences, tokens, indices, pages, page_size;
-	int64_t prefix;                      /* pages of the first sequence that others may have as well, beyond `indices` */
-	int64_t *indptr, *length, *appended; /* pages before a sequence; its tokens; those of them that are appended; all
-						without the prefix */
+	int64_t prefix;    /* the number of pages of the prefix, which other sequences may also use */
+	int64_t *indptr;   /* for each sequence: the number of pages of all preceding sequences */
+	int64_t *length;   /* for each sequence: the number of tokens */
+	int64_t *appended; /* for each sequence: the number of appended tokens */
 	enum op_contents contents;
 };
 
@@ -260,19 +284,21 @@ static void table_close(struct table *table)
 	free(table->appended);
 }
 
-/* How many sequences are not empty: all, or a quarter as many as there are pages. */
+/* Returns the number of non-empty sequences: all sequences if there are enough page indices, else a quarter of the
+ * number of page indices. */
 static int64_t filled_sequences(const struct table *table)
 {
 	return table->indices >= table->sequences ? table->sequences : (table->indices + 3) / 4;
 }
 
-/* Is sequence `b` one of these? They are spread evenly, the first among them. */
+/* Is sequence `b` non-empty? Non-empty sequences are spread evenly, and include the first sequence. */
 static bool is_filled(const struct table *table, int64_t b, int64_t filled)
 {
 	return filled > 0 && (b == 0 || b * filled / table->sequences != (b - 1) * filled / table->sequences);
 }
 
-/* How many tokens the last page of sequence `b` holds: all, one, or some, by turns. */
+/* Returns the number of tokens in the last page of sequence `b`. Depending on b, the page is full, holds one token, or
+ * holds a random number of tokens. */
 static int64_t last_page(const struct table *table, int64_t b, uint32_t random)
 {
 	switch ((b + (table->contents == CONTENTS_SECOND ? 2 : 0)) % 5) {
@@ -285,7 +311,7 @@ static int64_t last_page(const struct table *table, int64_t b, uint32_t random)
 	}
 }
 
-/* Each sequence that is not empty has one page and a share of the rest at random. */
+/* Assigns one page to each non-empty sequence, and distributes the other pages over these sequences at random. */
 static void share_pages(struct table *table, uint64_t key)
 {
 	int64_t filled = filled_sequences(table), left = table->indices - filled, before = 0;
@@ -307,7 +333,7 @@ static void share_pages(struct table *table, uint64_t key)
 	}
 }
 
-/* The shortest of the sequences that are not empty. */
+/* Returns the shortest of the non-empty sequences. */
 static int64_t shortest(const struct table *table)
 {
 	int64_t found = 0;
@@ -318,8 +344,9 @@ static int64_t shortest(const struct table *table)
 	return found;
 }
 
-/* How many tokens each sequence gets: in proportion, but the shortest all of its own, from position 0 on, if there are so
- * many, and the second none and the third one if the others have room. */
+/* Distributes the appended tokens over the sequences in proportion to their lengths. If there are enough tokens, all
+ * tokens of the shortest sequence are appended, from position 0 on. If the other sequences have room, the second
+ * sequence has no token to append and the third has one. */
 static void share_tokens(struct table *table)
 {
 	int64_t room = 0, left = table->tokens, whole = shortest(table);
@@ -335,7 +362,7 @@ static void share_tokens(struct table *table)
 		table->appended[b] = share;
 		left -= share;
 	}
-	for (int pass = 0; pass < 2; pass++) /* the second pass spares nobody */
+	for (int pass = 0; pass < 2; pass++) /* the second pass also adds tokens to the second and third sequence */
 		for (int64_t b = 0; b < table->sequences; b++) {
 			int64_t more = table->length[b] - table->appended[b];
 
@@ -347,7 +374,7 @@ static void share_tokens(struct table *table)
 		}
 }
 
-/* -1 if no table of these axes is valid. */
+/* Computes the page table of a case. Returns -1 if no table with these axes is valid. */
 static int table_open(const struct op_case *c, struct table *table, struct err *err)
 {
 	const struct op_problem *problem = c->problem;
@@ -362,8 +389,8 @@ static int table_open(const struct op_case *c, struct table *table, struct err *
 	                        .page_size = e.page_size,
 	                        .contents = c->contents};
 	if (table->sequences < 1 || table->page_size < 1 || (table->pages < 1 && table->indices > 0))
-		return err_set(err, "page: %lld pages cannot serve %lld indices of %lld sequences", (long long)table->pages,
-		               (long long)table->indices, (long long)table->sequences);
+		return err_set(err, "page: %lld pages cannot serve %lld indices of %lld sequences",
+		               (long long)table->pages, (long long)table->indices, (long long)table->sequences);
 	if (table->indices > table->pages) {
 		table->prefix = table->indices - own_pages(table->pages);
 		table->indices -= table->prefix;
@@ -381,11 +408,12 @@ static int table_open(const struct op_case *c, struct table *table, struct err *
 		return 0;
 	}
 	table_close(table);
-	return err_set(err, "page: %lld pages of %lld cannot hold %lld tokens to append; give more kv_indices",
+	return err_set(err, "page: %lld pages of %lld tokens cannot hold the %lld tokens to append; kv_indices must be "
+			    "longer",
 	               (long long)table->indices, (long long)table->page_size, (long long)table->tokens);
 }
 
-/* Gives the last of all pages to tokens in the middle of the most that a sequence gets. */
+/* Assigns the last page of the cache to tokens in the middle of the sequence with the most appended tokens. */
 static void place_last_page(const struct table *table, int64_t *pages)
 {
 	int64_t b = 0, at, other = 0;
@@ -401,7 +429,8 @@ static void place_last_page(const struct table *table, int64_t *pages)
 	pages[at] = table->pages - 1;
 }
 
-/* Any pages for the prefix; then a random choice of pages, each once, the last of them among those that are written to. */
+/* Fills the page indices: any pages for the prefix, then randomly selected distinct pages. The last page of the cache
+ * is among the pages to which tokens are written. */
 static void fill_indices(const struct op_case *c, int input, const struct table *table, struct tensor *out)
 {
 	uint64_t key = input_key(c, input);
@@ -420,15 +449,15 @@ static void fill_indices(const struct op_case *c, int input, const struct table 
 	}
 	place_last_page(table, pages);
 	for (int64_t i = 0; i < table->indices; i++)
-		number_set(out->data, out->dtype, table->prefix + i, (double)pages[i]);
+		dtype_store(out->data, out->dtype, table->prefix + i, (double)pages[i]);
 	for (int64_t i = 0; i < table->prefix; i++)
-		number_set(out->data, out->dtype, i,
-		           (double)(philox_bits(key, table->indices + i) % (uint64_t)table->pages));
+		dtype_store(out->data, out->dtype, i,
+		            (double)(philox_bits(key, table->indices + i) % (uint64_t)table->pages));
 	free(pages);
 }
 
-/* Where the token that is the `token`th by sequences stands: the tokens are turned round by a third of their number, and in
- * the second contents come from the last to the first. */
+/* Returns the index in the batch of token number `token`, counted sequence by sequence. The order of the tokens is
+ * rotated by a third of their number, and reversed in the second set of values. */
 static int64_t place_in_batch(const struct table *table, int64_t token)
 {
 	int64_t at = (token + table->tokens / 3) % table->tokens;
@@ -436,7 +465,7 @@ static int64_t place_in_batch(const struct table *table, int64_t token)
 	return table->contents == CONTENTS_SECOND ? table->tokens - 1 - at : at;
 }
 
-/* Which tokens are padding: none; one, with tokens on both sides; a third of them, the first among them. */
+/* Which tokens are padding: none; one token in the middle; every third token, starting with the first. */
 enum padding { PADDING_NONE, PADDING_MIDDLE, PADDING_THIRD };
 
 static enum padding padding_of(const struct op_case *c)
@@ -446,19 +475,19 @@ static enum padding padding_of(const struct op_case *c)
 	return (c->variant & PAGE_PADDED) != 0 ? PADDING_MIDDLE : PADDING_NONE;
 }
 
-/* Sequence or position of every token; -1 both of padding. */
+/* Fills the sequence or the position of every token; both are -1 for padding. */
 static void fill_tokens(const struct table *table, bool positions, enum padding padding, struct tensor *out)
 {
 	int64_t token = 0;
 
 	for (int64_t b = 0; b < table->sequences; b++)
 		for (int64_t i = table->length[b] - table->appended[b]; i < table->length[b]; i++, token++)
-			number_set(out->data, out->dtype, place_in_batch(table, token),
-			           (double)(!positions ? b : b == 0 ? table->prefix * table->page_size + i : i));
+			dtype_store(out->data, out->dtype, place_in_batch(table, token),
+			            (double)(!positions ? b : b == 0 ? table->prefix * table->page_size + i : i));
 	for (token = 0; padding == PADDING_THIRD && token < table->tokens; token += 3)
-		number_set(out->data, out->dtype, token, -1);
+		dtype_store(out->data, out->dtype, token, -1);
 	if (padding == PADDING_MIDDLE && table->tokens > 2)
-		number_set(out->data, out->dtype, table->tokens / 2, -1);
+		dtype_store(out->data, out->dtype, table->tokens / 2, -1);
 }
 
 static int fill_table(const struct op_case *c, int input, struct tensor *out, struct err *err)
@@ -473,17 +502,18 @@ static int fill_table(const struct op_case *c, int input, struct tensor *out, st
 	else if (input == roles.positions || input == roles.batch_indices)
 		fill_tokens(&table, input == roles.positions, padding_of(c), out);
 	for (int64_t i = 0; i < out->elements && input == roles.indptr; i++)
-		number_set(out->data, out->dtype, i, (double)(table.indptr[i] + (i > 0 ? table.prefix : 0)));
+		dtype_store(out->data, out->dtype, i, (double)(table.indptr[i] + (i > 0 ? table.prefix : 0)));
 	for (int64_t b = 0; b < out->elements && input == roles.last_page_len; b++) {
 		int64_t length = b < table.sequences ? table.length[b] : 0;
 
-		number_set(out->data, out->dtype, b, length > 0 ? (double)((length - 1) % table.page_size + 1) : 0);
+		dtype_store(out->data, out->dtype, b, length > 0 ? (double)((length - 1) % table.page_size + 1) : 0);
 	}
 	table_close(&table);
 	return 0;
 }
 
-/* Of tables, where tokens lie is what counts: sequences and positions up to their ends. */
+/* Sequence numbers and positions must reach the ends of their ranges. The other tables have no range, because their
+ * entries only have to be valid. */
 static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
 {
 	struct page_roles roles = page_roles_of(problem);
@@ -532,7 +562,7 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 	return 0;
 }
 
-/* The page and place of a token; false: there is no such place. */
+/* Finds the page and the slot of a token. Returns false if the token has no slot. */
 static bool find_place(const struct op_case *c, const struct tensor *in, int64_t token, const struct page_extent *e,
                        int64_t *page, int64_t *place)
 {
@@ -558,17 +588,18 @@ static void append_part(const struct op_case *c, const struct tensor *in, int pa
 	struct page_roles roles = page_roles_of(c->problem);
 	struct page_extent e = page_extent_of(c, part);
 	const struct tensor *append = &in[roles.append[part]];
-	size_t octets = (size_t)dtype_bits(append->dtype) / 8, vector = (size_t)e.width * octets;
+	size_t bytes = (size_t)dtype_bits(append->dtype) / 8, vector = (size_t)e.width * bytes;
 	int64_t page = 0, place = 0, half = e.halves > 1 ? part : 0;
 
 	for (int64_t token = 0; token < append->shape[0]; token++)
 		if (find_place(c, in, token, &e, &page, &place))
 			for (int64_t head = 0; head < e.heads; head++)
-				memcpy((char *)out->data + (size_t)page_offset(&e, page, half, place, head) * octets,
+				memcpy((char *)out->data + (size_t)page_offset(&e, page, half, place, head) * bytes,
 				       (const char *)append->data + (size_t)(token * e.heads + head) * vector, vector);
 }
 
-/* Offsets that do not fall and stay among the indices; indices of pages; last pages of 1 … page_size. */
+/* Checks that the offsets kv_indptr do not decrease and do not exceed the number of page indices, that every page index
+ * is the number of a page, and that kv_last_page_len is between 1 and page_size. */
 static int check_table(const struct op_case *c, const struct tensor *in, int64_t pages, int64_t page_size,
                        struct err *err)
 {
@@ -578,7 +609,8 @@ static int check_table(const struct op_case *c, const struct tensor *in, int64_t
 	int64_t end = 0;
 
 	if (roles.last_page_len >= 0 && in[roles.last_page_len].elements != indptr->elements - 1)
-		return err_set(err, "input '%s' has %lld lengths and '%s' %lld offsets, expected one more of these",
+		return err_set(err, "input '%s' has %lld lengths and '%s' has %lld offsets; there must be one more "
+				    "offset than lengths",
 		               args[roles.last_page_len].name, (long long)in[roles.last_page_len].elements,
 		               args[roles.indptr].name, (long long)indptr->elements);
 	for (int64_t b = 0; b < indptr->elements; b++) {
@@ -588,8 +620,8 @@ static int check_table(const struct op_case *c, const struct tensor *in, int64_t
 		if (end < from || end > indices->elements)
 			return err_set(
 			    err,
-			    "input '%s' holds %lld at [%lld], expected %lld … %lld: offsets into the %lld of '%s' "
-			    "that do not fall",
+			    "input '%s' holds %lld at [%lld], which must be %lld … %lld: offsets into the %lld entries "
+			    "of '%s' must not decrease",
 			    args[roles.indptr].name, (long long)end, (long long)b, (long long)from,
 			    (long long)indices->elements, (long long)indices->elements, args[roles.indices].name);
 		for (int64_t i = from; b > 0 && i < end; i++)
@@ -608,8 +640,8 @@ static int check_table(const struct op_case *c, const struct tensor *in, int64_t
 	return 0;
 }
 
-/* A token's place among the places of all pages; -1: it is padding; -2 with a sentence: it has none. The table is in
- * order. */
+/* Returns the number of a token's slot, counted over all pages. Returns -1 if the token is padding, and -2 with a
+ * message if the token has no slot. The caller has checked the table. */
 static int64_t check_token(const struct op_case *c, const struct tensor *in, int64_t token, const struct page_extent *e,
 			   struct err *err)
 {
@@ -638,13 +670,13 @@ static int64_t check_token(const struct op_case *c, const struct tensor *in, int
 	return -2;
 }
 
-/* Every token has a place of its own. */
+/* Checks that no two tokens share a slot. */
 static int check_tokens(const struct op_case *c, const struct tensor *in, struct err *err)
 {
 	struct page_roles roles = page_roles_of(c->problem);
 	struct page_extent e = page_extent_of(c, 0);
 	int64_t tokens = in[roles.positions].elements, places = e.pages * e.page_size;
-	int64_t *owner = calloc((size_t)places + 1, sizeof *owner); /* 1 + the token of a place */
+	int64_t *owner = calloc((size_t)places + 1, sizeof *owner); /* for each slot, 1 + its token */
 	int rc = 0;
 
 	if (owner == NULL)
@@ -656,8 +688,8 @@ static int check_tokens(const struct op_case *c, const struct tensor *in, struct
 			rc = -1;
 		else if (place >= 0 && owner[place] > 0)
 			rc = err_set(err,
-				     "tokens %lld and %lld both go to place %lld of page %lld; which of them stays is "
-				     "nobody's promise",
+				     "tokens %lld and %lld are both assigned to slot %lld of page %lld; the "
+				     "result would depend on the order of the two writes",
 				     (long long)owner[place] - 1, (long long)token, (long long)(place % e.page_size),
 				     (long long)(place / e.page_size));
 		else if (place >= 0)
@@ -675,7 +707,8 @@ static bool tables_at_hand(const struct op_case *c, const struct tensor *in)
 	return true;
 }
 
-/* Can the family make tables for these axes? Where some are brought, that is theirs to say. */
+/* Checks that this family can compute tables with these axes. Returns 0 if it can, or if a workload provides a table,
+ * because the tables' axes may then be different. */
 static int check_axes(const struct op_case *c, struct err *err)
 {
 	struct table table;
@@ -689,13 +722,14 @@ static int check_axes(const struct op_case *c, struct err *err)
 	return 0;
 }
 
-/* Tables as a whole, the family's own among them: it makes them to suit each other, not those that are brought. */
+/* Checks all tables together, because the family's own tables may be inconsistent with tables that a workload
+ * provides. */
 static int check(const struct op_case *c, const struct tensor *in, struct err *err)
 {
 	struct page_extent e = page_extent_of(c, 0);
 
 	for (int i = 0; i < c->problem->input_count; i++)
-		if (check_numbers(c, in, i, false, "whole caches are compared, and NaN equals nothing", err) != 0)
+		if (check_numbers(c, in, i, false, "whole caches are compared, and NaN is not comparable", err) != 0)
 			return -1;
 	if (!tables_at_hand(c, in))
 		return check_axes(c, err);
@@ -721,17 +755,49 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 
 static const char *const op_types[] = {"page", "page_append", "append_paged_kv_cache", NULL};
 
+static const struct op_role roles[] = {
+    OP_ROLE("append", struct page_roles, append[0]),
+    OP_ROLE("append_other", struct page_roles, append[1]),
+    OP_ROLE("cache", struct page_roles, cache[0]),
+    OP_ROLE("cache_other", struct page_roles, cache[1]),
+    OP_ROLE("batch_indices", struct page_roles, batch_indices),
+    OP_ROLE("positions", struct page_roles, positions),
+    OP_ROLE("indptr", struct page_roles, indptr),
+    OP_ROLE("indices", struct page_roles, indices),
+    OP_ROLE("last_page_len", struct page_roles, last_page_len),
+    OP_ROLE_OUTPUT("output", struct page_roles, output[0]),
+    OP_ROLE_OUTPUT("output_other", struct page_roles, output[1]),
+    {NULL, 0, false},
+};
+
+static void bind(const struct op_problem *problem, int variant, void *out)
+{
+	(void)variant;
+	*(struct page_roles *)out = page_roles_of(problem);
+}
+
+static const struct op_mode modes[] = {
+    {"hnd", PAGE_HND, PAGE_HND},
+    {"combined", PAGE_COMBINED, PAGE_COMBINED},
+    {"padded", PAGE_PADDED, PAGE_PADDED},
+    {"latent", PAGE_LATENT, PAGE_LATENT},
+    {NULL, 0, 0},
+};
+
 const struct op page_op = {
     .name = "page",
     .op_types = op_types,
     .match = match,
+    .roles = roles,
+    .bind = bind,
+    .modes = modes,
     .sizes = sizes,
     .edges = edges,
     .edge_axes = edge_axes,
     .rule = rule,
     .range = range,
     .reach = reach,
-    .leaves = leaves,
+    .in_place = in_place,
     .fill = fill,
     .check = check,
     .oracle = oracle,

@@ -1,14 +1,14 @@
-/* page on a GPU: the caches are copied whole, then a block copies the vectors of one token to their place. Nothing is
- * computed. */
-#include "kernels/elements_cuda.h"
+/* page on a GPU - copies all elements of the caches to the outputs; then one block per token copies the token's vectors
+ * to their slot. Nothing is computed. */
+#include "kernels/core/elements_cuda.h"
 
-#include "kernels/page/inputs.h"
+#include "kernels/page/input_values.h"
 
 enum { THREADS = 128 };
 
 struct appending {
 	struct page_extent extent;
-	int64_t half, octets; /* octets of an element */
+	int64_t half, bytes; /* bytes: the size of an element */
 	const char *append;
 	char *cache;
 	const void *batch_indices, *positions, *indptr, *indices;
@@ -16,7 +16,7 @@ struct appending {
 	int64_t sequences, index_count;
 };
 
-/* As page.c finds it. */
+/* Finds the page and the slot of a token, like find_place in page.c. */
 static __device__ bool find_place(const struct appending &a, int64_t token, int64_t *page, int64_t *place)
 {
 	int64_t sequence = load_integer(a.batch_indices, a.batch_dtype, token);
@@ -37,14 +37,14 @@ static __device__ bool find_place(const struct appending &a, int64_t token, int6
 
 static __global__ void __launch_bounds__(THREADS) append_tokens(const struct appending a)
 {
-	int64_t token = blockIdx.x, page, place, vector = a.extent.width * a.octets;
+	int64_t token = blockIdx.x, page, place, vector = a.extent.width * a.bytes;
 
 	if (!find_place(a, token, &page, &place))
 		return;
 	for (int64_t i = threadIdx.x; i < a.extent.heads * vector; i += THREADS) {
-		int64_t head = i / vector, octet = i % vector;
+		int64_t head = i / vector, byte = i % vector;
 
-		a.cache[page_offset(&a.extent, page, a.half, place, head) * a.octets + octet] =
+		a.cache[page_offset(&a.extent, page, a.half, place, head) * a.bytes + byte] =
 		    a.append[token * a.extent.heads * vector + i];
 	}
 }
@@ -56,7 +56,7 @@ static struct appending appending_of(const struct op_case *c, const struct tenso
 
 	a.extent = page_extent_of(c, part);
 	a.half = a.extent.halves > 1 ? part : 0;
-	a.octets = dtype_bits(in[roles.append[part]].dtype) / 8;
+	a.bytes = dtype_bits(in[roles.append[part]].dtype) / 8;
 	a.append = (const char *)in[roles.append[part]].data;
 	a.cache = (char *)out->data;
 	a.batch_indices = in[roles.batch_indices].data;

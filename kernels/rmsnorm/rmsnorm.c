@@ -1,17 +1,17 @@
-/* rmsnorm - y = x / sqrt(mean of x^2 + eps) * w, plain or with a residual added first: the norm, its inputs and its
- * bounds are kernels/rms.h's. FlashInfer's kernels norm.rmsnorm and norm.fused_add_rmsnorm compute the same.
+/* rmsnorm - y = x / sqrt(mean of x^2 + eps) * w, plain or with a residual added first, as in FlashInfer's norm.rmsnorm
+ * and norm.fused_add_rmsnorm. kernels/common/norm/rms.h describes the norm, its inputs and its tolerances.
  *
- * Epsilon is a hidden constant (kernels/epsilon.h), or a Python scalar among the inputs. Where nothing attests it, it
- * is recovered from what the reference answers to tiny inputs. */
-#include "kernels/op.h"
+ * Epsilon is a hidden constant (kernels/core/norm_epsilon.h), or a Python scalar among the inputs. If no source states
+ * epsilon, reftest recovers it from the reference's output for tiny inputs. */
+#include "kernels/core/op.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/epsilon.h"
-#include "kernels/number.h"
-#include "kernels/rms.h"
+#include "kernels/common/norm/rms.h"
+#include "kernels/core/dtype_convert.h"
+#include "kernels/core/norm_epsilon.h"
 
 enum { PROBE_ROWS = 16 };
 
@@ -20,7 +20,8 @@ static const char *const op_types[] = {"rmsnorm", "fused_add_rmsnorm", NULL};
 static int match(const struct op_problem *problem, struct err *why)
 {
 	if (strstr(problem->name, "gemma_") != NULL)
-		return err_set(why, "by its name it applies the weight as (1 + weight), which this family does not");
+		return err_set(why, "the definition's name contains gemma_, and a Gemma norm applies the weight as "
+		                    "(1 + weight), which this family does not compute");
 	return rms_match(problem, why);
 }
 
@@ -65,8 +66,8 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Estimates from every element of the answer: y = x w / sqrt(m + eps), so eps = (x w / y)^2 - m, with m the mean square
- * of the row. Returns how many there are; `m` gets the largest mean square. */
+/* Estimates epsilon from every element of the output: y = x w / sqrt(m + eps), so eps = (x w / y)^2 - m, where m is the
+ * mean square of the row. Returns the number of estimates, and the largest mean square in `largest`. */
 static int64_t estimate(const struct rms_parts *parts, const struct tensor *answer, double *estimates, double *largest)
 {
 	double *x = doubles(parts->columns), *y = doubles(parts->columns), *weight = doubles(parts->columns);
@@ -76,12 +77,12 @@ static int64_t estimate(const struct rms_parts *parts, const struct tensor *answ
 	for (int64_t i = 0; i < parts->columns; i++)
 		weight[i] = 1;
 	if (parts->weight != NULL)
-		number_read(parts->weight->data, parts->weight->dtype, 0, parts->columns, weight);
+		dtype_load_run(parts->weight->data, parts->weight->dtype, 0, parts->columns, weight);
 	for (int64_t row = 0; row < parts->rows; row++) {
 		double square = 0;
 
 		rms_read_row(parts, row, x, y);
-		number_read(answer->data, answer->dtype, row * parts->columns, parts->columns, y);
+		dtype_load_run(answer->data, answer->dtype, row * parts->columns, parts->columns, y);
 		for (int64_t i = 0; i < parts->columns; i++)
 			square += x[i] * x[i];
 		square /= (double)parts->columns;
@@ -99,7 +100,8 @@ static int64_t estimate(const struct rms_parts *parts, const struct tensor *answ
 	return count;
 }
 
-/* Takes the median for epsilon if the estimates agree: an answer that is no norm of these inputs scatters them. */
+/* Sets epsilon to the median of the estimates if they agree. The estimates disagree if the output is not a norm of the
+ * inputs. */
 static int settle(double *estimates, int64_t count, int64_t elements, double square, double *eps, struct err *err)
 {
 	int64_t near = 0;
@@ -107,8 +109,8 @@ static int settle(double *estimates, int64_t count, int64_t elements, double squ
 	if (count * 10 < elements * 9)
 		return err_set(
 		    err,
-		    "the reference's epsilon cannot be seen: its answer to tiny inputs is zero or not finite in "
-		    "%lld of %lld places",
+		    "the reference's epsilon cannot be determined: its output for tiny inputs is zero or not finite in "
+		    "%lld of %lld elements",
 		    (long long)(elements - count), (long long)elements);
 	qsort(estimates, (size_t)count, sizeof *estimates, by_value);
 	double median = estimates[count / 2];
@@ -117,13 +119,13 @@ static int settle(double *estimates, int64_t count, int64_t elements, double squ
 		near += fabs(estimates[i] - median) <= 0.05 * (fabs(median) + square);
 	if (near * 10 < count * 9)
 		return err_set(
-		    err, "the reference's epsilon cannot be seen: its answer to tiny inputs is not their norm with any "
-			 "one epsilon");
+		    err, "the reference's epsilon cannot be determined: for tiny inputs, no single epsilon gives "
+			 "the output of the reference");
 	*eps = fabs(median) <= 0.05 * square ? 0 : epsilon_round(median);
 	if (*eps == 0 && fabs(median) > 0.05 * square)
 		return err_set(
 		    err,
-		    "the reference's epsilon is about %.3g, which is no round number; name it in the description "
+		    "the reference's epsilon is about %.3g, which is not a round number; name it in the description "
 		    "(\"Epsilon is fixed at 1e-6.\")",
 		    median);
 	return 0;
@@ -139,7 +141,9 @@ static int probe(const struct op_case *c, const struct tensor *in, const struct 
 	if (rms_find_parts(c, in, NULL, &parts, err) != 0)
 		return -1;
 	if (answer->elements != parts.hidden->elements)
-		return err_set(err, "the reference's epsilon cannot be seen: its answer has %lld elements, not %lld",
+		return err_set(err,
+			       "the reference's epsilon cannot be determined: its output has %lld elements, but its "
+			       "input has %lld",
 			       (long long)answer->elements, (long long)parts.hidden->elements);
 	double *estimates = doubles(parts.hidden->elements);
 	int64_t count = estimate(&parts, answer, estimates, &square);
@@ -159,6 +163,8 @@ const struct op rmsnorm_op = {
     .name = "rmsnorm",
     .op_types = op_types,
     .match = match,
+    .roles = rms_role_names,
+    .bind = rms_bind,
     .sizes = rms_sizes,
     .edges = rms_edges,
     .edge_axes = rms_edge_axes,

@@ -1,5 +1,5 @@
-/* rmsnorm on a GPU: kernels/rms.h. */
-#include "kernels/rms.h"
+/* rmsnorm on a GPU - uses the kernels of kernels/common/norm/rms.h. */
+#include "kernels/common/norm/rms.h"
 
 static int fill(const struct op_case *c, int input, struct tensor *out, void *stream, struct err *err)
 {

@@ -1,50 +1,58 @@
-/* rope - rotary position embedding of q and k (or of one tensor alone).
+/* rope - rotary position embedding of q and k (or of one tensor).
  *
- *   (a, b) of one pair -> (a cos - b sin, b cos + a sin), the angle being that of the token's position and the pair i
+ *   (a, b) of one pair -> (a cos - b sin, b cos + a sin), with the angle of the token's position and the pair i
  *
- * Pairs: elements i and i + R/2 of a head ("neox", halves), or 2i and 2i + 1 (interleaved), among its first R (the
- * rotary dimension); the others are copied. q and k: [tokens, heads, D] or flat, [tokens, heads * D]; positions:
- * [tokens].
- *   with a cache [rows, R]: cos in columns 0 … R/2 - 1 of the position's row, sin in the others
- *   without: angle = position f(i), f(i) = theta^(-2i/R) / scale; Llama 3.1: with w = 2 pi theta^(2i/R) the wavelength,
- *     f = theta^(-2i/R) where w < old / high, theta^(-2i/R) / scale where w > old / low, and between them s parts of
- *     the first and 1 - s of the second, s = (old / w - low) / (high - low)
- * FlashInfer's rope.apply_rope_with_cos_sin_cache, apply_rope_pos_ids and apply_llama31_rope_pos_ids are of this form.
+ * Pairs are elements i and i + R/2 of a head (halves, "neox"), or elements 2i and 2i + 1 (interleaved), among its first
+ * R elements. R is the rotary dimension; the other elements are copied. q and k are [tokens, heads, D] or flat,
+ * [tokens, heads * D]; positions are [tokens]. The angle comes from one of two sources:
  *
- * Which pairs: a Python scalar (`interleave`, `is_neox`) says, else the name ("interleave", "gptj"), else halves, which
- * is what FlashInfer does when nobody says. Llama 3.1: the name or the fi_api tag says so, or `low_freq_factor` is
- * given. Hidden constants: theta; scale, low, high and old for Llama 3.1. Each is attested by a Python scalar, a const
- * axis, the name ("theta500000"), the model or the description; Llama 3.1's are what it was published with. theta is
- * probed if nothing speaks: at position 1, the pair (1, 0) answers with its frequency.
+ *   a cache [rows, R]: Row p holds, for position p, the cosines in columns 0 … R/2 - 1 and the sines in the other
+ *   columns. a formula: angle = position f(i), with f(i) = theta^(-2i/R) / scale. In Llama 3.1, w = 2 pi theta^(2i/R)
+ *   is the
+ *     wavelength, f = theta^(-2i/R) if w < old / high, and f = theta^(-2i/R) / scale if w > old / low. If w is between
+ *     these limits, f = s theta^(-2i/R) + (1 - s) theta^(-2i/R) / scale, with s = (old / w - low) / (high - low).
  *
- * Bound. An output is a sum of two products below 4 in magnitude. With a cache, a reference in float32 is off by 4
- * 2^-24 before its one rounding: atol 1e-6, rtol one place of the dtype; in the second contents it is off by nothing, and
- * the bound is zero unless a workload gives some of the inputs. Without a cache, its angle is off by the rounding of
- * the frequency (1.5 2^-24 of it: of the exponent, of the power, of the quotient) and of the product (2^-25), both
- * times up to 4096 radians: 5e-4, on a pair of length up to 2.83. atol 2.5e-3 leaves room for half as much again; it is
- * 0.2 % of an element's size. The price is that pairs which turn by less than 1e-3 in 4096 positions (the last few of
- * Llama 3.1) might as well be copied. In the second contents positions go up to 131072 and atol to 32 times that, 0.08,
- * for the reference's own rounding is as much larger: 4 % of an element's size, and those slow pairs turn by as much.
- * Positions of a workload are not known here; they have the bound of the first contents, as positions below 4096 need it.
+ * FlashInfer's rope.apply_rope_with_cos_sin_cache, apply_rope_pos_ids and apply_llama31_rope_pos_ids have this form.
  *
- * A position outside the cache has no truth: NaN. Left out: ragged forms (indptr and offsets), fp8 outputs. */
-#include "kernels/rope/inputs.h"
+ * A Python scalar (`interleave`, `is_neox`) selects the pairs. Without such a scalar, pairs are interleaved if the
+ * definition's name says so ("interleave", "gptj"); otherwise pairs are halves, FlashInfer's default. The formula is
+ * Llama 3.1's if the name or the fi_api tag says so, or if there is an input `low_freq_factor`. The hidden constants
+ * are theta and, for Llama 3.1, also scale, low, high and old. Each constant comes from a Python scalar, a const axis,
+ * the name ("theta500000"), the model or the description. The default of the constants of Llama 3.1 is the published
+ * value. If no source states theta, reftest finds it by running the reference: at position 1, the pair (1, 0) becomes
+ * the cosine and sine of its frequency.
+ *
+ * Tolerance with a cache. An output is a sum of two products with magnitudes below 4. A float32 reference is off by 4
+ * 2^-24 before it rounds the output, so atol is 1e-6 and rtol is one ulp of the dtype. In the second set of values
+ * every product and sum is exact, and the tolerance is zero unless a workload provides some of the inputs.
+ *
+ * Tolerance without a cache. The frequency is off by a relative 1.5 2^-24 (roundings of the exponent, the power and the
+ * quotient), and the angle, the product of frequency and position, by another 2^-25. At 4096 radians the angle is thus
+ * off by 5e-4, and a pair has a length of up to 2.83. An atol of 2.5e-3 leaves a margin and is 0.2 % of an element's
+ * magnitude. The drawback is that a reference could copy pairs that rotate by less than 1e-3 in 4096 positions (the
+ * last few of Llama 3.1) without being noticed. In the second set of values positions go up to 131072, 32 times as far.
+ * Rounding errors grow as much, so atol is 0.08, also 32 times as large. This is 4 % of an element's magnitude; even
+ * slow pairs rotate by as much. The positions of a workload are not known when the tolerance is computed. Workloads
+ * have the tolerance of the first set, which suits positions below 4096.
+ *
+ * A position outside the cache has no truth (NaN). Ragged forms (indptr and offsets) and fp8 outputs do not match. */
+#include "kernels/rope/input_values.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "kernels/check.h"
-#include "kernels/models.h"
-#include "kernels/wide.h"
+#include "kernels/core/input_check.h"
+#include "kernels/core/published_models.h"
+#include "kernels/core/simd.h"
 
-enum { PARALLEL_FROM = 1 << 20 }; /* elements from which threads are worth their start */
+enum { PARALLEL_FROM = 1 << 20 }; /* from this number of elements on, several threads are faster than one */
 
 static const char *const constant_names[ROPE_NUMBERS] = {"rope_theta", "rope_scale", "low_freq_factor",
                                                          "high_freq_factor", "old_context_len"};
 static const char *const model_fields[ROPE_NUMBERS] = {"rope_theta", "rope_factor", "rope_low_freq_factor",
                                                        "rope_high_freq_factor", "rope_old_context_len"};
-static const double llama31[ROPE_NUMBERS] = {5e5, 8, 1, 4, 8192}; /* as published, and as FlashInfer has them */
+static const double llama31[ROPE_NUMBERS] = {5e5, 8, 1, 4, 8192}; /* the published values, also FlashInfer's */
 
 static bool known_dtype(enum dtype dtype)
 {
@@ -71,16 +79,20 @@ static bool speaks_of(const struct op_problem *problem, const char *part)
 	return false;
 }
 
-/* One input that is a scalar must be one that is known. */
+/* Rejects a scalar input that has no known role. */
 static int match_scalar(const struct op_problem *problem, const struct rope_roles *roles, int input, struct err *why)
 {
-	bool known = input == roles->rotary_dim || input == roles->style || input == roles->head_size;
+	bool known = input == roles->rotary_dim || input == roles->head_size || input == roles->interleave ||
+	             input == roles->is_neox;
 
 	for (int n = 0; n < ROPE_NUMBERS; n++)
 		known |= input == roles->number[n];
+	if (input == roles->is_neox && roles->interleave >= 0)
+		return err_set(why, "inputs '%s' and '%s' both say which pairs rotate together",
+		               problem->inputs[roles->interleave].name, problem->inputs[input].name);
 	if (known)
 		return 0;
-	return err_set(why, "input '%s' is a Python scalar that is no parameter of a rotation",
+	return err_set(why, "input '%s' is a Python scalar that is not a parameter of a rotation",
 	               problem->inputs[input].name);
 }
 
@@ -93,19 +105,21 @@ static int match_tensor(const struct op_problem *problem, const struct rope_role
 	if (input == roles->positions)
 		return arg->rank == 1 && (arg->dtype == DTYPE_INT32 || arg->dtype == DTYPE_INT64)
 		           ? 0
-		           : err_set(why, "input '%s' is %s %s, expected positions: one int32 or int64 for each token",
+		           : err_set(why, "input '%s' is %s %s; positions must be one int32 or int64 for each token",
 		                     arg->name, dtype_name(arg->dtype), shape);
 	if (input != roles->cache && input != roles->rotated[0] && input != roles->rotated[1])
-		return err_set(why, "input '%s' of shape %s is one tensor more than positions, a cache, q and k",
+		return err_set(why, "input '%s' of shape %s is one tensor too many; the inputs may be positions, a "
+				    "cache, q and k",
 		               arg->name, shape);
 	if (!known_dtype(arg->dtype))
-		return err_set(why, "input '%s' is %s, expected float32, float16 or bfloat16", arg->name,
+		return err_set(why, "input '%s' is %s; it must be float32, float16 or bfloat16", arg->name,
 		               dtype_name(arg->dtype));
 	if (input == roles->cache && arg->rank != 2)
-		return err_set(why, "input '%s' has shape %s, expected [positions, rotary dimension]", arg->name,
+		return err_set(why, "input '%s' has shape %s; a cache must be [positions, rotary dimension]", arg->name,
 		               shape);
 	if (input != roles->cache && arg->rank > 3)
-		return err_set(why, "input '%s' has shape %s, expected [tokens, heads, size of a head]", arg->name,
+		return err_set(why, "input '%s' has shape %s; it must be [tokens, heads, size of a head] or "
+				    "flat", arg->name,
 		               shape);
 	return 0;
 }
@@ -113,29 +127,31 @@ static int match_tensor(const struct op_problem *problem, const struct rope_role
 static int match_outputs(const struct op_problem *problem, const struct rope_roles *roles, struct err *why)
 {
 	if (roles->positions < 0 || roles->count == 0)
-		return err_set(why, "expected integer positions and at least one tensor with a row for each of them");
+		return err_set(why, "the inputs must include integer positions and at least one tensor with a row for "
+				    "each position");
 	if (problem->output_count != roles->count)
-		return err_set(why, "it has %d outputs, expected %d: what is rotated", problem->output_count,
-		               roles->count);
+		return err_set(why, "the definition has %d outputs; it must have %d, one for each rotated tensor",
+		               problem->output_count, roles->count);
 	for (int r = 0; r < roles->count; r++) {
 		const struct op_arg *x = &problem->inputs[roles->rotated[r]], *y = &problem->outputs[r];
 
 		if (!same_shape(x, y) || !known_dtype(y->dtype))
-			return err_set(why, "output '%s' has not the shape of input '%s', or is no float", y->name,
+			return err_set(why, "output '%s' must be a float tensor with the shape of input '%s'", y->name,
 			               x->name);
 		if (x->rank != problem->inputs[roles->rotated[0]].rank)
-			return err_set(why, "input '%s' lies flat and another does not", x->name);
+			return err_set(why, "one rotated tensor is flat and another is not; input '%s' differs from "
+					    "the first", x->name);
 	}
 	return 0;
 }
 
-/* 0 for a var axis. */
+/* Returns the length of a const axis, or 0 for a var axis. */
 static int64_t fixed(const struct op_problem *problem, int axis)
 {
 	return problem->axes[axis].var ? 0 : problem->axes[axis].value;
 }
 
-/* Head size and rotary dimension as far as const axes give them. */
+/* Checks the head size and the rotary dimension if const axes give them. */
 static int match_widths(const struct op_problem *problem, const struct rope_roles *roles, struct err *why)
 {
 	const struct op_arg *q = &problem->inputs[roles->rotated[0]];
@@ -143,22 +159,25 @@ static int match_widths(const struct op_problem *problem, const struct rope_role
 	int axis = op_axis_index(problem, "rotary_dim");
 
 	if (problem->axis_count > (int)(sizeof zeros / sizeof *zeros))
-		return err_set(why, "it has %d axes", problem->axis_count);
+		return err_set(why, "the definition has %d axes", problem->axis_count);
 	for (int i = 0; i < problem->axis_count; i++)
 		zeros[i] = fixed(problem, i);
 	size = rope_head_size(problem, zeros);
 	rotary = roles->cache >= 0 ? zeros[problem->inputs[roles->cache].axis[1]] : axis >= 0 ? zeros[axis] : size;
 	if (q->rank == 2 && size == 0)
-		return err_set(why, "'%s' lies flat, and no const axis 'head_size' says how wide a head is", q->name);
+		return err_set(why, "input '%s' is flat, and no const axis 'head_size' gives the size of a "
+				    "head", q->name);
 	for (int r = 0; r < roles->count && q->rank == 2; r++) {
 		int64_t width = fixed(problem, problem->inputs[roles->rotated[r]].axis[1]);
 
 		if (width == 0 || width % size != 0)
-			return err_set(why, "'%s' lies flat, and its width is no const multiple of the head size %lld",
+			return err_set(why, "input '%s' is flat, and its width is not a const multiple of the head "
+					    "size %lld",
 			               problem->inputs[roles->rotated[r]].name, (long long)size);
 	}
 	if (rotary % 2 != 0 || (size > 0 && rotary > size))
-		return err_set(why, "the rotary dimension is %lld, expected an even number up to the head size %lld",
+		return err_set(why, "the rotary dimension is %lld; it must be an even number of at most the head size "
+				    "%lld",
 		               (long long)rotary, (long long)size);
 	return 0;
 }
@@ -177,9 +196,8 @@ static int match(const struct op_problem *problem, struct err *why)
 		variant |= ROPE_CACHE;
 	else if (roles.number[ROPE_LOW] >= 0 || speaks_of(problem, "llama31") || speaks_of(problem, "llama3_1"))
 		variant |= ROPE_LLAMA31;
-	if (roles.style >= 0)
-		variant |= ROPE_STYLE_GIVEN;
-	else if (strstr(problem->name, "interleave") != NULL || strstr(problem->name, "gptj") != NULL)
+	if (roles.interleave < 0 && roles.is_neox < 0 &&
+	    (strstr(problem->name, "interleave") != NULL || strstr(problem->name, "gptj") != NULL))
 		variant |= ROPE_INTERLEAVED;
 	return variant;
 }
@@ -189,7 +207,8 @@ static int64_t if_var(const struct op_problem *problem, int axis, int64_t value)
 	return problem->axes[axis].var ? value : problem->axes[axis].value;
 }
 
-/* Heads of q and k, no multiples of each other: more queries than 32 and keys than 8; more than 64 and 32; fewer than 8. */
+/* Numbers of heads of q and k, which are not multiples of each other. They exceed 32 and 8, exceed 64 and 32, or are
+ * both below 8. */
 static const int64_t head_counts[][ROPE_ROTATED] = {{37, 9}, {67, 34}, {5, 2}};
 enum { SOME_HEADS, MANY_HEADS, FEW_HEADS };
 
@@ -202,7 +221,7 @@ static void set_axes(const struct op_problem *problem, int64_t tokens, int64_t r
 		axis[i] = if_var(problem, i, 1);
 	if (q->rank == 3)
 		axis[q->axis[2]] = if_var(problem, q->axis[2], 128);
-	for (int r = 0; r < roles.count; r++) { /* the last token axis wins */
+	for (int r = 0; r < roles.count; r++) {
 		const struct op_arg *x = &problem->inputs[roles.rotated[r]];
 
 		if (x->rank == 3)
@@ -217,10 +236,12 @@ static void set_axes(const struct op_problem *problem, int64_t tokens, int64_t r
 	axis[q->axis[0]] = if_var(problem, q->axis[0], tokens);
 }
 
-/* Tokens of the medium case, beyond 256 and 300; rows of its cache: more than int16 counts, as many as Qwen3 has. */
+/* The number of tokens of the medium case, and the number of rows of its cache, which exceeds the range of int16, as in
+ * Qwen3. */
 enum { MOST_TOKENS = 321, MOST_ROWS = 40960 };
 
-/* Few tokens have many heads, and many tokens few: no case is much larger than another. */
+/* Cases of few tokens have many heads, and cases of many tokens have few heads. No case is thus much larger than
+ * another. */
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
 	static const int64_t tokens[SIZE_COUNT][2] = {{1, 16}, {MOST_TOKENS, 0}, {65536, 0}},
@@ -234,13 +255,13 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 	return count;
 }
 
-/* The cases of --edge; op_case.edge is one of these. */
+/* The edge cases that --edge adds, in the order of `edges`: values of op_case.edge. */
 enum { EDGE_NO_TOKENS = 1, EDGE_FIRST_POSITION, EDGE_LAST_POSITION };
 
 static const struct op_edge edges[] = {
-    {"no_tokens", "no tokens in, no tokens out"},
-    {"first_position", "position 0 takes the first row of the cache; without one it does not turn at all"},
-    {"last_position", "the last row of the cache can be had"},
+    {"no_tokens", "an input without tokens gives an output without tokens"},
+    {"first_position", "position 0 uses the first row of the cache; without a cache position 0 does not rotate"},
+    {"last_position", "the last row of the cache is a valid position"},
     {NULL, NULL},
 };
 
@@ -250,7 +271,8 @@ static bool edge_axes(const struct op_problem *problem, int variant, int edge, i
 	       op_edge_rows(sizes, problem, variant, edge == EDGE_NO_TOKENS ? 0 : 5, axis);
 }
 
-/* The number behind the word "theta", with a few words such as "is fixed at" between; 0: there is none. */
+/* Returns the number that follows the word "theta" in a text. A few words such as "is fixed at" may precede the number.
+ * Returns 0 if there is no such number. */
 static double theta_in(const char *text)
 {
 	for (const char *at = strstr(text, "theta"); at != NULL; at = strstr(at + 1, "theta")) {
@@ -313,7 +335,7 @@ static int constants(const struct op_problem *problem, int variant, struct op_co
 static struct rule rule(const struct op_case *c, int output)
 {
 	bool given = (c->given >> rope_roles_of(c->problem).positions & 1) != 0;
-	bool far = c->contents == CONTENTS_SECOND && !given; /* a workload's positions are the same in both contents */
+	bool far = c->contents == CONTENTS_SECOND && !given; /* a workload's positions are in both sets */
 	double atol = c->variant & ROPE_CACHE ? 1e-6 : far ? 0.08 : 2.5e-3;
 
 	if (rope_is_exact(c) && c->given == 0)
@@ -328,7 +350,7 @@ static struct rule rule(const struct op_case *c, int output)
 	}
 }
 
-/* What a parameter that is left out stands for, by FlashInfer's signatures. */
+/* Returns the default of an absent parameter, from FlashInfer's signatures. */
 static double scalar_left_out(const struct op_case *c, const struct rope_roles *roles, int input)
 {
 	static const double plain[ROPE_NUMBERS] = {1e4, 1, 1, 4, 8192};
@@ -336,13 +358,13 @@ static double scalar_left_out(const struct op_case *c, const struct rope_roles *
 	for (int n = 0; n < ROPE_NUMBERS; n++)
 		if (input == roles->number[n])
 			return c->variant & ROPE_LLAMA31 ? llama31[n] : plain[n];
-	if (input == roles->style)
-		return roles->style_is_neox;
+	if (input == roles->interleave || input == roles->is_neox)
+		return input == roles->is_neox;
 	return (double)rope_head_size(c->problem, c->axis);
 }
 
-/* Numbers that nobody has by heart; a style is the one in the one of the contents, the other in the other. A rotary dimension
- * is half a head, then three quarters. */
+/* Returns the value of a Python scalar, which no reference has hard-coded. The switch of the pairs differs between the
+ * two sets of values. The rotary dimension is half a head in one set and three quarters of a head in the other. */
 static double scalar(const struct op_case *c, int input)
 {
 	static const double values[CONTENTS_COUNT][ROPE_NUMBERS] = {{30000, 3, 2, 5, 6000}, {2e6, 1.75, 1.5, 3, 11000}},
@@ -356,14 +378,14 @@ static double scalar(const struct op_case *c, int input)
 	for (int n = 0; n < ROPE_NUMBERS; n++)
 		if (input == roles.number[n])
 			return n == ROPE_SCALE && (c->variant & ROPE_LLAMA31) ? llama_scale[c->contents] : values[c->contents][n];
-	if (input == roles.style)
+	if (input == roles.interleave || input == roles.is_neox)
 		return (c->axis[c->problem->inputs[roles.positions].axis[0]] % 2 != 0) != second;
 	if (input == roles.rotary_dim)
 		return (double)(second && size >= 8 ? size / 8 * 6 : size >= 4 && !second ? size / 4 * 2 : size);
 	return (double)size;
 }
 
-/* Positions go to the last of their range in either contents. */
+/* Positions reach the end of their range in both sets of values. */
 static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
 {
 	struct rope_roles roles = rope_roles_of(problem);
@@ -408,7 +430,7 @@ static void fill_positions(const struct op_case *c, const struct rope_fill *f, i
 		int64_t position = rope_position(f, rows, i, philox_bits(f->key, i));
 
 		position = c->edge == EDGE_FIRST_POSITION ? 0 : c->edge == EDGE_LAST_POSITION ? rows - 1 : position;
-		number_set(out->data, out->dtype, i, (double)position);
+		dtype_store(out->data, out->dtype, i, (double)position);
 	}
 }
 
@@ -438,10 +460,10 @@ static double number_of(const struct op_case *c, enum rope_number n)
 	for (int i = 0; i < c->constant_count; i++)
 		if (strcmp(c->constants[i].name, constant_names[n]) == 0)
 			return c->constants[i].value;
-	return 1; /* only the scale of a plain rope is neither given nor hidden */
+	return 1; /* only the scale, if the formula is not Llama 3.1's, has no source */
 }
 
-/* Radians a position, of pair i. */
+/* Returns the frequency of pair i, in radians per position. */
 static double frequency(const struct op_case *c, int64_t i, int64_t rotary_dim)
 {
 	double plain = pow(number_of(c, ROPE_THETA), -2.0 * (double)i / (double)rotary_dim);
@@ -461,7 +483,7 @@ static double frequency(const struct op_case *c, int64_t i, int64_t rotary_dim)
 	return (1 - smooth) * scaled + smooth * plain;
 }
 
-/* cos and sin of every pair for one token; NaN when its position is outside the cache. */
+/* Computes cos and sin of every pair for one token. Both are NaN if the token's position is outside the cache. */
 static void angles(const struct op_case *c, const struct rope_extent *e, const struct tensor *in,
                    const double *frequencies, int64_t token, double *cosine, double *sine)
 {
@@ -480,8 +502,8 @@ static void angles(const struct op_case *c, const struct rope_extent *e, const s
 		} else {
 			const struct tensor *cache = &in[roles.cache];
 
-			cosine[i] = number_get(cache->data, cache->dtype, position * e->rotary_dim + i);
-			sine[i] = number_get(cache->data, cache->dtype, position * e->rotary_dim + half + i);
+			cosine[i] = dtype_load(cache->data, cache->dtype, position * e->rotary_dim + i);
+			sine[i] = dtype_load(cache->data, cache->dtype, position * e->rotary_dim + half + i);
 		}
 	}
 }
@@ -501,23 +523,25 @@ static void rotate_head(double *x, double *y, const struct rope_extent *e, bool 
 		y[i] = x[i];
 }
 
-/* Positions are rows of the cache; without one, any integer is a position. */
-/* What the workload gives as Python scalars. */
+/* Checks the Python scalars that a workload provides. */
 static int check_arguments(const struct op_case *c, const struct rope_roles *roles, struct err *err)
 {
 	int64_t size = rope_head_size(c->problem, c->axis);
 	char what[160];
 
 	for (int n = 0; n < ROPE_NUMBERS; n++)
-		if (check_scalar(c, roles->number[n], 0x1p-1074, 1e300, "what makes frequencies is above 0", err) != 0)
+		if (check_scalar(c, roles->number[n], 0x1p-1074, 1e300,
+		                 "each parameter of the rotary frequencies must be above 0", err) != 0)
 			return -1;
 	if (check_is_number(c, roles->number[ROPE_LOW]) && check_is_number(c, roles->number[ROPE_HIGH]) &&
 	    c->scalar[roles->number[ROPE_LOW]] == c->scalar[roles->number[ROPE_HIGH]])
-		return err_set(err, "inputs '%s' and '%s' are both %g; frequencies between them are divided by the difference",
+		return err_set(err, "inputs '%s' and '%s' are both %g; they must differ, because frequencies are "
+				    "divided by the difference",
 		               c->problem->inputs[roles->number[ROPE_LOW]].name,
 		               c->problem->inputs[roles->number[ROPE_HIGH]].name,
 		               c->scalar[roles->number[ROPE_LOW]]);
-	snprintf(what, sizeof what, "pairs of a head's %lld elements are rotated", (long long)size);
+	snprintf(what, sizeof what, "the rotary dimension must be even and at most the head size "
+				    "%lld", (long long)size);
 	if (check_scalar(c, roles->rotary_dim, 0, (double)size, what, err) != 0)
 		return -1;
 	if (check_is_number(c, roles->rotary_dim) && fmod(c->scalar[roles->rotary_dim], 2) != 0)
@@ -526,6 +550,7 @@ static int check_arguments(const struct op_case *c, const struct rope_roles *rol
 	return 0;
 }
 
+/* Checks that positions are rows of the cache. Without a cache, any integer is a position. */
 static int check(const struct op_case *c, const struct tensor *in, struct err *err)
 {
 	struct rope_roles roles = rope_roles_of(c->problem);
@@ -535,14 +560,15 @@ static int check(const struct op_case *c, const struct tensor *in, struct err *e
 	if (check_arguments(c, &roles, err) != 0)
 		return -1;
 	if (roles.cache >= 0) {
-		snprintf(what, sizeof what, "positions are rows of the cache, which has %lld", (long long)rows);
+		snprintf(what, sizeof what, "a position must be a row of the cache, which has %lld "
+					    "rows", (long long)rows);
 		if (check_integers(c, in, roles.positions, 0, rows - 1, what, err) != 0)
 			return -1;
 	}
 	return check_all_finite(c, in, err);
 }
 
-/* `scratch` takes two heads. */
+/* Rotates all heads of one token. `scratch` has space for two heads. */
 static void rotate_token(const struct op_case *c, const struct rope_extent *e, const struct tensor *in,
                          struct tensor *out, int64_t token, const double *cosine, const double *sine, double *scratch)
 {
@@ -555,16 +581,16 @@ static void rotate_token(const struct op_case *c, const struct rope_extent *e, c
 			const struct tensor *x = &in[roles.rotated[r]];
 			struct tensor *y = &out[roles.output[r]];
 
-			number_read(x->data, x->dtype, first, e->head_size, scratch);
+			dtype_load_run(x->data, x->dtype, first, e->head_size, scratch);
 			rotate_head(scratch, scratch + e->head_size, e, interleaved, cosine, sine);
-			number_write(y->data, y->dtype, first, e->head_size, scratch + e->head_size);
+			dtype_store_run(y->data, y->dtype, first, e->head_size, scratch + e->head_size);
 		}
 }
 
 static int check_widths(const struct rope_extent *e, struct err *err)
 {
 	if (e->head_size < 1 || e->rotary_dim < 0 || e->rotary_dim > e->head_size || e->rotary_dim % 2 != 0)
-		return err_set(err, "rope: a rotary dimension of %lld does not fit a head of %lld",
+		return err_set(err, "rope: a rotary dimension of %lld does not fit a head of %lld elements",
 		               (long long)e->rotary_dim, (long long)e->head_size);
 	return 0;
 }
@@ -614,7 +640,7 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* A round number within 1 % of an estimate; 0: there is none. */
+/* Returns a round number within 1 % of an estimate, or 0 if there is none. */
 static double round_theta(double estimate)
 {
 	static const double heads[] = {1, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9};
@@ -626,8 +652,8 @@ static double round_theta(double estimate)
 	return 0;
 }
 
-/* The pair (1, 0) at position 1 answers (cos f, sin f): f = theta^(-2i/R), theta = f^(-R/2i). The slower half of the
- * pairs shows it to better than 1 %. */
+/* Recovers theta: the pair (1, 0) at position 1 gives (cos f, sin f), with f = theta^(-2i/R) and theta = f^(-R/2i). The
+ * slower half of the pairs determines theta to better than 1 %. */
 static int probe(const struct op_case *c, const struct tensor *in, const struct tensor *out, struct op_constant *found,
                  struct err *err)
 {
@@ -645,8 +671,8 @@ static int probe(const struct op_case *c, const struct tensor *in, const struct 
 		die_no_memory();
 	for (int64_t i = half / 2 + 1; i < half; i++) {
 		bool interleaved = rope_interleaved(c) != 0;
-		double a = number_get(y->data, y->dtype, interleaved ? 2 * i : i);
-		double b = number_get(y->data, y->dtype, interleaved ? 2 * i + 1 : i + half);
+		double a = dtype_load(y->data, y->dtype, interleaved ? 2 * i : i);
+		double b = dtype_load(y->data, y->dtype, interleaved ? 2 * i + 1 : i + half);
 		double f = atan2(b, a) * scale;
 
 		if (f > 0 && f < 1)
@@ -659,8 +685,8 @@ static int probe(const struct op_case *c, const struct tensor *in, const struct 
 	if (theta == 0)
 		return err_set(
 		    err,
-		    "rope: the reference's theta cannot be seen (about %.4g); name it in the description (\"theta is "
-		    "10000\")",
+		    "rope: the reference's theta cannot be determined (about %.4g); name it in the description "
+		    "(\"theta is 10000\")",
 		    median);
 	for (int i = 0; i < c->constant_count; i++)
 		if (isnan(found[i].value))
@@ -670,16 +696,50 @@ static int probe(const struct op_case *c, const struct tensor *in, const struct 
 
 static const char *const op_types[] = {"rope", NULL};
 
+static const struct op_role roles[] = {
+    OP_ROLE("q", struct rope_roles, rotated[0]),
+    OP_ROLE("k", struct rope_roles, rotated[1]),
+    OP_ROLE("positions", struct rope_roles, positions),
+    OP_ROLE("cos_sin_cache", struct rope_roles, cache),
+    OP_ROLE("rotary_dim", struct rope_roles, rotary_dim),
+    OP_ROLE("interleave", struct rope_roles, interleave),
+    OP_ROLE("is_neox", struct rope_roles, is_neox),
+    OP_ROLE("head_size", struct rope_roles, head_size),
+    OP_ROLE("theta", struct rope_roles, number[ROPE_THETA]),
+    OP_ROLE("scale", struct rope_roles, number[ROPE_SCALE]),
+    OP_ROLE("low_freq", struct rope_roles, number[ROPE_LOW]),
+    OP_ROLE("high_freq", struct rope_roles, number[ROPE_HIGH]),
+    OP_ROLE("old_context", struct rope_roles, number[ROPE_OLD_CONTEXT]),
+    OP_ROLE_OUTPUT("q_out", struct rope_roles, output[0]),
+    OP_ROLE_OUTPUT("k_out", struct rope_roles, output[1]),
+    {NULL, 0, false},
+};
+
+static void bind(const struct op_problem *problem, int variant, void *out)
+{
+	(void)variant;
+	*(struct rope_roles *)out = rope_roles_of(problem);
+}
+
+static const struct op_mode modes[] = {
+    {"interleaved", ROPE_INTERLEAVED, ROPE_INTERLEAVED},
+    {"llama31", ROPE_LLAMA31, ROPE_LLAMA31},
+    {NULL, 0, 0},
+};
+
 const struct op rope_op = {
     .name = "rope",
     .op_types = op_types,
     .match = match,
+    .roles = roles,
+    .bind = bind,
+    .modes = modes,
     .sizes = sizes,
     .edges = edges,
     .edge_axes = edge_axes,
     .constants = constants,
     .rule = rule,
-    .leaves = op_leaves_namesake,
+    .in_place = op_in_place_namesake,
     .scalar = scalar,
     .range = range,
     .reach = reach,

@@ -1,13 +1,13 @@
-/* rope on a GPU: what kernels/rope/rope.c has in double. A block a token: its threads make cosine and sine of every
- * pair (angles in double, so that a large position costs no digits), then share out the pairs of all heads. Products
- * and sums are float32. */
-#include "kernels/elements_cuda.h"
+/* rope on a GPU - computes the rotation of kernels/rope/rope.c. One block computes one token: its threads compute the
+ * cosine and sine of every pair of a head, and then rotate the pairs of all heads. Angles are double, so that a large
+ * position loses no digits. Products and sums are float32. */
+#include "kernels/core/elements_cuda.h"
 
-#include "kernels/rope/inputs.h"
+#include "kernels/rope/input_values.h"
 
 enum { THREADS = 256, SHARED_PAIRS = 4096 };
 
-/* One of q and k. */
+/* q or k. */
 struct rotated {
 	const void *x;
 	void *y;
@@ -18,18 +18,19 @@ struct rotated {
 struct rotation {
 	struct rotated part[ROPE_ROTATED];
 	int count;
-	const void *positions, *cache; /* cache NULL: angles from the numbers */
+	const void *positions, *cache; /* cache NULL: computes angles from the parameters */
 	enum dtype position_dtype, cache_dtype;
 	int64_t head_size, half, cache_rows;
 	bool interleaved, llama31;
 	double number[ROPE_NUMBERS];
 };
 
-/* Radians a position, of pair i. */
+/* Returns the frequency of pair i, in radians per position. */
 static __device__ double frequency(const struct rotation &r, int64_t i)
 {
 	double plain = pow(r.number[ROPE_THETA], -(double)i / (double)r.half), slow = plain / r.number[ROPE_SCALE];
-	double turns = r.number[ROPE_OLD_CONTEXT] * plain / 6.283185307179586476925; /* of the old context */
+	double turns = r.number[ROPE_OLD_CONTEXT] * plain / 6.283185307179586476925; /* the number of turns of the pair
+										      * in the old context length */
 
 	if (!r.llama31)
 		return slow;
@@ -72,13 +73,13 @@ static __device__ void rotate(const struct rotation &r, const struct rotated &pa
 		int64_t right = head + (r.interleaved ? 2 * i + 1 : i + r.half);
 		float a = load(part.x, part.x_dtype, left), b = load(part.x, part.x_dtype, right);
 
-		number_store(part.y, part.y_dtype, left, a * cosine[i] - b * sine[i]);
-		number_store(part.y, part.y_dtype, right, b * cosine[i] + a * sine[i]);
+		dtype_store_float(part.y, part.y_dtype, left, a * cosine[i] - b * sine[i]);
+		dtype_store_float(part.y, part.y_dtype, right, b * cosine[i] + a * sine[i]);
 	}
 	for (int64_t at = threadIdx.x; at < part.heads * rest; at += THREADS) {
 		int64_t i = first + at / rest * r.head_size + 2 * r.half + at % rest;
 
-		number_store(part.y, part.y_dtype, i, load(part.x, part.x_dtype, i));
+		dtype_store_float(part.y, part.y_dtype, i, load(part.x, part.x_dtype, i));
 	}
 }
 

@@ -1,11 +1,12 @@
-/* filter - a heap gives the tokens by falling probability, as many as the filter has to see: rows with few heavy
- * tokens, which are the usual ones, cost one pass over the vocabulary. */
+/* filter - applies top-k, top-p and min-p to one row. Tokens are taken from a heap by decreasing probability, as many
+ * as the filter needs. In the usual case, a row with few likely tokens, this costs one pass over the vocabulary. */
 #include "kernels/sampling/filter.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* The error that sums of a whole vocabulary in float32 may have, and the relative one of a product. */
+/* sum_error is the error that a float32 sum over a whole vocabulary may have; product_error is the relative error of a
+ * product. */
 static const double sum_error = 1e-4, product_error = 1e-6;
 
 int filter_open(struct filter *filter, int64_t vocab, struct err *err)
@@ -51,16 +52,28 @@ static void sink(struct filter *filter, int64_t at)
 	filter->heap[at] = token;
 }
 
-/* Puts the tokens that can be drawn on the heap. False: the row is no distribution. */
+/* Puts the tokens with probabilities above 0 on the heap, and sums their probabilities. Returns false if the row is not
+ * a distribution. */
 static bool gather(struct filter *filter)
 {
-	filter->left = filter->ordered = 0;
+	double sum = 0, least = INFINITY;
+	int64_t left = 0;
+
+	filter->ordered = 0;
 	for (int64_t i = 0; i < filter->vocab; i++) {
-		if (!(filter->value[i] >= 0 && isfinite(filter->value[i])))
+		double value = filter->value[i];
+
+		if (value == 0)
+			continue;
+		if (!(value > 0 && value < INFINITY))
 			return false;
-		if (filter->value[i] > 0)
-			filter->heap[filter->left++] = i;
+		sum += value;
+		least = value < least ? value : least;
+		filter->heap[left++] = i;
 	}
+	filter->left = left;
+	filter->sum = sum;
+	filter->least = least;
 	for (int64_t at = filter->left / 2; at-- > 0;)
 		sink(filter, at);
 	return filter->left > 0;
@@ -78,7 +91,7 @@ static void take(struct filter *filter)
 		sink(filter, 0);
 }
 
-/* Probability of the token of `rank`; 0 past the last. Takes what it needs. */
+/* Returns the probability of the token of `rank`, or 0 past the last token. Sorts as many tokens as needed. */
 static double nth(struct filter *filter, int64_t rank)
 {
 	while (filter->ordered <= rank && filter->left > 0)
@@ -86,7 +99,7 @@ static double nth(struct filter *filter, int64_t rank)
 	return rank < filter->ordered ? filter->value[filter->order[rank]] : 0;
 }
 
-/* How many tokens have a probability of at least (`equal`: else above) that of `rank`. */
+/* Returns the number of tokens whose probability is at least (if `equal` is set) or above the probability of `rank`. */
 static int64_t through(struct filter *filter, int64_t rank, bool equal)
 {
 	double value = nth(filter, rank);
@@ -98,15 +111,16 @@ static int64_t through(struct filter *filter, int64_t rank, bool equal)
 	return rank + 1;
 }
 
-/* Sum of the `count` most likely. */
+/* Returns the sum of the `count` largest probabilities. */
 static double sum_of(struct filter *filter, int64_t count)
 {
-	double last = count == 0 ? 0 : nth(filter, count - 1); /* puts it in order, and so those before it */
+	double last = count == 0 ? 0 : nth(filter, count - 1); /* sorts the first `count` tokens */
 
 	return count == 0 ? 0 : filter->before[count - 1] + last;
 }
 
-/* Leading tokens by three readings of the rule. */
+/* How many of the most likely tokens the filter keeps: in the correct implementation that keeps the fewest, in the
+ * usual one, and in the one that keeps the most. */
 struct counts {
 	int64_t strict, kept, generous;
 };
@@ -129,7 +143,8 @@ static struct counts top_k(struct filter *filter, int64_t k)
 	return counts;
 }
 
-/* The tokens before which at most `limit` lies, of the first `room`; all ties of one of them. */
+/* Returns the number of tokens, among the first `room`, whose preceding tokens sum to at most `limit`. Includes all
+ * tokens that tie with one of them. */
 static int64_t reach(struct filter *filter, int64_t room, double limit)
 {
 	int64_t count = 1;
@@ -141,7 +156,7 @@ static int64_t reach(struct filter *filter, int64_t room, double limit)
 	return count;
 }
 
-/* Top-p of what top-k left; `whole`: top-k dropped nothing. */
+/* Applies top-p to the tokens that top-k kept. If `whole` is set, top-k dropped nothing. */
 static struct counts top_p(struct filter *filter, struct counts from, int64_t k, bool whole, double p)
 {
 	double most = whole ? 1 : sum_of(filter, from.generous);
@@ -155,7 +170,7 @@ static struct counts top_p(struct filter *filter, struct counts from, int64_t k,
 		p = 0;
 	counts.generous = reach(filter, from.generous, (p + error) * most);
 	counts.kept = reach(filter, from.kept, p * most);
-	counts.strict = 0; /* a token among ties is certain only if it would be kept as the last of them */
+	counts.strict = 0; /* the filter certainly keeps a tied token only if it keeps all tokens of the tie */
 	while (counts.strict < from.strict && counts.strict < counts.kept) {
 		int64_t end = through(filter, counts.strict, true);
 
@@ -178,7 +193,7 @@ static struct counts min_p(struct filter *filter, double ratio)
 		return counts;
 	while (nth(filter, rank) > 0 && nth(filter, rank) >= limit * (1 + product_error))
 		rank++;
-	counts.strict = rank > 0 ? rank : 1; /* whatever is rounded, the most likely is at least itself */
+	counts.strict = rank > 0 ? rank : 1; /* the most likely token is kept, however sums are rounded */
 	while (nth(filter, rank) > 0 && nth(filter, rank) >= limit)
 		rank++;
 	counts.kept = rank;
@@ -186,28 +201,6 @@ static struct counts min_p(struct filter *filter, double ratio)
 		rank++;
 	counts.generous = rank;
 	return counts;
-}
-
-static double whole_sum(const struct filter *filter)
-{
-	double sum = 0;
-
-	for (int64_t i = 0; i < filter->vocab; i++)
-		sum += filter->value[i];
-	return sum;
-}
-
-/* The smallest probability among the `count` most likely, when there may be too many to put in order. */
-static double smallest(struct filter *filter, int64_t count, bool all)
-{
-	double least = INFINITY;
-
-	if (!all)
-		return nth(filter, count - 1);
-	for (int64_t i = 0; i < filter->vocab; i++)
-		if (filter->value[i] > 0 && filter->value[i] < least)
-			least = filter->value[i];
-	return least;
 }
 
 struct filter_kept filter_row(struct filter *filter, const struct filter_bounds *bounds)
@@ -218,7 +211,7 @@ struct filter_kept filter_row(struct filter *filter, const struct filter_bounds 
 		return kept;
 	int64_t drawable = filter->left;
 	struct counts counts = all_of(filter);
-	double from = 1; /* what top-p is a part of */
+	double from = 1; /* the sum of probabilities that top_p is a fraction of */
 
 	bool whole = !bounds->has_top_k || bounds->top_k <= 0 || bounds->top_k >= filter->vocab;
 
@@ -236,12 +229,12 @@ struct filter_kept filter_row(struct filter *filter, const struct filter_bounds 
 		counts = min_p(filter, bounds->min_p);
 	nth(filter, (counts.kept > FILTER_ORDERED && counts.kept <= FILTER_DEEP ? counts.kept : FILTER_ORDERED) - 1);
 	kept.count = counts.kept;
-	kept.threshold = smallest(filter, counts.kept, counts.kept == drawable);
-	kept.least = smallest(filter, counts.generous, counts.generous == drawable);
-	kept.mass = counts.kept == drawable ? whole_sum(filter) : sum_of(filter, counts.kept);
+	kept.threshold = counts.kept == drawable ? filter->least : nth(filter, counts.kept - 1);
+	kept.least = counts.generous == drawable ? filter->least : nth(filter, counts.generous - 1);
+	kept.mass = counts.kept == drawable ? filter->sum : sum_of(filter, counts.kept);
 	kept.limit = kept.by == FILTER_BY_TOP_P ? fmax(bounds->top_p, 0) * from : kept.mass;
 	if (counts.strict < counts.generous) {
-		double generous = counts.generous == drawable ? whole_sum(filter) : sum_of(filter, counts.generous);
+		double generous = counts.generous == drawable ? filter->sum : sum_of(filter, counts.generous);
 
 		kept.slack = 1 - sum_of(filter, counts.strict) / generous;
 	}

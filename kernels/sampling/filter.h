@@ -1,15 +1,16 @@
-/* filter - what top-k, top-p and min-p keep of one row of probabilities.
+/* filter - determines which tokens top-k, top-p and min-p keep in one row of probabilities.
  *
- *   top-k   the k most likely tokens; k <= 0 or k >= vocabulary: all
- *   top-p   a token is kept if those before it, by falling probability, sum to at most p; p <= 0: the most likely
- *           alone; p >= 1: all. After a top-k that dropped something, "sum" is of the probabilities renormalised over
- *           what it kept; otherwise of the probabilities as they are.
- *   min-p   a token is kept if it has at least min_p times the largest probability; min_p >= 1: the most likely alone
+ *   top-k   keeps the k most likely tokens; if k <= 0 or k >= vocabulary, it keeps all tokens.
+ *   top-p   keeps a token if the tokens before it, by decreasing probability, sum to at most p. If p <= 0, it keeps
+ *           only the most likely token; if p >= 1, it keeps all tokens. If a top-k dropped tokens before, the
+ *           probabilities are renormalised over the tokens that top-k kept; otherwise they are summed as they are.
+ *   min-p   keeps a token if its probability is at least min_p times the largest probability; if min_p >= 1, it keeps
+ *           only the most likely token.
  *
- * Tokens of probability 0 are never drawn, so they count as dropped. Ties at the boundary are all kept here. Where
- * rounding in float32, or the order among ties, decides whether a token is kept, a row says so: `least` is what the
- * most generous correct implementation keeps, and `slack` how far apart in total variation the generous and the strict
- * are. */
+ * Tokens of probability 0 are never drawn, so they count as dropped. All ties at the boundary are kept. In some rows
+ * float32 rounding, or the order among ties, decides which tokens an implementation keeps. In struct filter_kept,
+ * `least` is the smallest probability that any correct implementation keeps, and `slack` is the total variation
+ * distance between the implementations that keep the most and the fewest tokens. */
 #ifndef REFTEST_KERNELS_SAMPLING_FILTER_H
 #define REFTEST_KERNELS_SAMPLING_FILTER_H
 
@@ -18,18 +19,20 @@
 
 #include "base/err.h"
 
-/* So many tokens of a row, if it has them, are always in order; and all that are kept, if they are no more than DEEP. */
+/* The FILTER_ORDERED most likely tokens of a row are always sorted. If at most FILTER_DEEP tokens are kept, all kept
+ * tokens are sorted. */
 enum { FILTER_ORDERED = 64, FILTER_DEEP = 4096 };
 
-/* Room for one row, used again for the next. */
+/* Working memory for one row, which is reused for the next row. */
 struct filter {
 	int64_t vocab;
-	double *value; /* probability by token; the caller fills it before filter_row */
-	int64_t *heap; /* tokens not taken yet */
+	double *value; /* the probability of each token; the caller fills it before filter_row */
+	int64_t *heap; /* the tokens that are not sorted yet */
 	int64_t left;
-	int64_t *order; /* the first `ordered` tokens by falling probability, ties by token */
-	double *before; /* sum of the probabilities of those before it, for each of them */
+	int64_t *order; /* the `ordered` most likely tokens, by decreasing probability and then by number */
+	double *before; /* for each token of `order`, the sum of the probabilities of preceding tokens */
 	int64_t ordered;
+	double sum, least; /* the sum of all probabilities, and the smallest probability above 0 */
 };
 
 struct filter_bounds {
@@ -38,20 +41,21 @@ struct filter_bounds {
 	double top_p, min_p;
 };
 
-/* Which filter dropped the most likely of the tokens that are dropped. */
+/* The filter that dropped the most likely dropped token. */
 enum filter_by { FILTER_BY_NONE, FILTER_BY_TOP_K, FILTER_BY_TOP_P };
 
 struct filter_kept {
-	bool defined;  /* false: a probability is NaN, infinite or negative, or all are 0; nothing else is set then */
-	int64_t count; /* tokens kept; filter.order begins with them if they are no more than FILTER_DEEP */
-	double threshold; /* the smallest probability that is kept */
-	double mass;      /* sum of those kept */
-	double limit;     /* of it, what a top-p asked for; the mass where none dropped anything */
+	/* False if a probability is NaN, infinite or negative, or if all are 0; then no other member is set. */
+	bool defined;
+	int64_t count; /* the number of kept tokens; filter.order starts with them if there are at most FILTER_DEEP */
+	double threshold; /* the smallest kept probability */
+	double mass;      /* the sum of the kept probabilities */
+	double limit;     /* the sum of probabilities that top-p requires; equal to mass if top-p dropped nothing */
 	enum filter_by by;
 	double least, slack;
 };
 
-/* 0, or -1: no memory. */
+/* Returns 0, or -1 if there is no memory. */
 int filter_open(struct filter *filter, int64_t vocab, struct err *err);
 void filter_close(struct filter *filter);
 

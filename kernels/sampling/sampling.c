@@ -1,53 +1,40 @@
-/* sampling - tokens drawn from filtered probabilities, and the filtered probabilities themselves.
+/* sampling - draws tokens from filtered probabilities, or returns the filtered probabilities.
  *
- *   samples[r] ~ probs[r], filtered by top-k, top-p, both (top-k first) or min-p, or by nothing
- *   renorm[r][v] = probs[r][v] / (sum of what the filter keeps of row r) if it keeps v, else 0
+ *   samples[r] ~ probs[r], filtered by top-k, top-p, both (top-k first) or min-p, or unfiltered
+ *   renorm[r][v] = probs[r][v] / (sum of the probabilities that the filter keeps in row r) if it keeps v, else 0
  *
- * What each filter keeps stands in filter.h. probs[rows][vocabulary]; the filters' parameters are one a row (top_k
- * int32, top_p and min_p float32) or a Python scalar for all rows. Output: [rows] of integers, or the shape of probs.
+ * filter.h defines which tokens each filter keeps. probs is [rows][vocabulary]. A filter's parameter has one value per
+ * row (top_k int32, top_p and min_p float32) or is a Python scalar for all rows. The output is [rows] of integers
+ * (samples), or has the shape of probs (filtered probabilities).
  *
- * Samples are random: no second implementation gives the same ones. They are judged here: each must be a token that the
- * filter keeps (of which inputs.h makes mistakes show), and all together must follow the filtered probabilities
- * (draws.h has the statistics and the threshold). The ground truth that is shown beside them is the most likely token.
- * A row that is no distribution (NaN, negative or infinite values, or all zeros) has no truth: a workload that brings
- * one is invalid.
+ * Samples are random, so no other implementation returns the same samples. op.judge makes two tests: each sample must
+ * be a token that the filter keeps, and all samples together must follow the filtered probabilities (draw_statistics.h
+ * describes the statistics and the threshold). input_values.h describes rows for which a few samples reveal a mistake.
+ * Reports show the most likely token as the ground truth of a sample. A row that is not a distribution (NaN, negative
+ * or infinite values, or all zeros) has no truth, and a workload with such a row is invalid.
  *
- * Conventions that the size presets leave out, because implementations differ, and --edge has: ties at the boundary
- * (samples alone; some keep exactly k, here all ties may be kept), k <= 0 (no filter), p <= 0 (the most likely token),
- * min_p > 1 (the most likely token; all agree on that where it is 1). */
+ * Only --edge has cases in which the conventions of implementations differ. With ties at the boundary, some
+ * implementations keep exactly k tokens; a sample may be any of the tied tokens. Here k <= 0 keeps all tokens, and p <=
+ * 0 or min_p > 1 keeps only the most likely token (all implementations agree on min_p = 1). */
 #include <math.h>
 #include <stdlib.h>
 
-#include "kernels/check.h"
-#include "kernels/sampling/draws.h"
+#include "kernels/core/input_check.h"
+#include "kernels/sampling/draw_statistics.h"
 #include "kernels/sampling/filter.h"
-#include "kernels/sampling/inputs.h"
+#include "kernels/sampling/input_values.h"
 
-_Static_assert((int)DRAW_SUSPECTS <= (int)METRICS_EVIDENCE, "metrics hold what draws_judge suspects");
+_Static_assert((int)DRAW_SUSPECTS <= (int)METRICS_EVIDENCE, "metrics must have room for the suspicions of draws_judge");
 
-static const double false_sameness = 1e-10; /* a case: that all draws of another seed are the same by chance */
+/* The largest allowed probability that, by chance, all draws of a case are the same under another seed. */
+static const double false_sameness = 1e-10;
 
-enum { VOCAB_LEAST = SAMPLING_HEAVY, PARALLEL_FROM = 1 << 20 }; /* elements from which threads are worth their start */
+/* From PARALLEL_FROM elements on, several threads are faster than one. */
+enum { VOCAB_LEAST = SAMPLING_HEAVY, PARALLEL_FROM = 1 << 20 };
 
 static bool is_probabilities(enum dtype dtype)
 {
 	return dtype == DTYPE_FLOAT32 || dtype == DTYPE_FLOAT64 || dtype == DTYPE_FLOAT16 || dtype == DTYPE_BFLOAT16;
-}
-
-/* Which filter an input is the parameter of; 0: none. Its name has to say: all have the same shape. */
-static int filter_of(const struct op_arg *input)
-{
-	static const struct {
-		const char *part;
-		int filter;
-		bool is_float;
-	} parts[] = {
-	    {"min_p", SAMPLING_MIN_P, true}, {"top_p", SAMPLING_TOP_P, true}, {"top_k", SAMPLING_TOP_K, false}};
-
-	for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
-		if (strstr(input->name, parts[i].part) != NULL && dtype_is_float(input->dtype) == parts[i].is_float)
-			return parts[i].filter;
-	return 0;
 }
 
 static int match_probs(const struct op_problem *problem, struct err *why)
@@ -55,47 +42,49 @@ static int match_probs(const struct op_problem *problem, struct err *why)
 	int probs = sampling_roles_of(problem).probs;
 
 	if (probs < 0)
-		return err_set(why, "no input has the shape [rows, vocabulary], as probabilities have");
+		return err_set(why, "no input has the shape [rows, vocabulary] of probabilities");
 	const struct op_arg *input = &problem->inputs[probs];
 	const struct op_axis *vocab = &problem->axes[input->axis[1]];
 
 	if (strstr(input->name, "logit") != NULL)
-		return err_set(why, "input '%s' holds logits; this family filters probabilities", input->name);
+		return err_set(why, "input '%s' holds logits, but this family filters probabilities", input->name);
 	if (!is_probabilities(input->dtype))
-		return err_set(why, "input '%s' is %s, expected float32, float64, float16 or bfloat16", input->name,
+		return err_set(why, "input '%s' is %s; it must be float32, float64, float16 or bfloat16", input->name,
 		               dtype_name(input->dtype));
 	if (input->axis[0] == input->axis[1])
 		return err_set(why, "input '%s' has the axis '%s' twice", input->name, vocab->name);
 	if (!vocab->var && vocab->value < VOCAB_LEAST)
 		return err_set(why,
-		               "the vocabulary (axis '%s') has %lld tokens, fewer than the %d that rows are made of",
+		               "the vocabulary (axis '%s') has %lld tokens; it must have at least %d, the number of "
+			       "heavy tokens of a row",
 		               vocab->name, (long long)vocab->value, VOCAB_LEAST);
 	return probs;
 }
 
-/* The filters, as a set; -1 with the reason. */
+/* Returns the set of filters, or -1 with the sentence that says why the problem does not match. */
 static int match_filters(const struct op_problem *problem, int probs, struct err *why)
 {
 	int filters = 0;
 
 	for (int i = 0; i < problem->input_count; i++) {
 		const struct op_arg *input = &problem->inputs[i];
-		int filter = filter_of(input);
+		int filter = sampling_filter_of(input);
 
 		if (i == probs)
 			continue;
 		if (filter == 0)
-			return err_set(why, "input '%s' (%s) is none of probabilities, top_k, top_p, min_p",
+			return err_set(why, "input '%s' (%s) is not one of probabilities, top_k, top_p and min_p",
 			               input->name, dtype_name(input->dtype));
 		if (filters & filter)
-			return err_set(why, "input '%s' gives a filter's parameter a second time", input->name);
+			return err_set(why, "input '%s' is a second parameter of the same filter", input->name);
 		if (input->rank != OP_SCALAR && (input->rank != 1 || input->axis[0] != problem->inputs[probs].axis[0]))
 			return err_set(why, "input '%s' is neither a scalar nor one value for each row of '%s'",
 			               input->name, problem->inputs[probs].name);
 		filters |= filter;
 	}
 	if ((filters & SAMPLING_MIN_P) && filters != SAMPLING_MIN_P)
-		return err_set(why, "min_p together with top_k or top_p: which applies first is settled nowhere");
+		return err_set(why, "the inputs include min_p together with top_k or top_p, and no convention says "
+				    "which of them applies first");
 	return filters;
 }
 
@@ -107,7 +96,8 @@ static int match(const struct op_problem *problem, struct err *why)
 	if (filters < 0)
 		return -1;
 	if (problem->output_count != 1)
-		return err_set(why, "there are %d outputs, expected one: samples or filtered probabilities",
+		return err_set(why, "the definition has %d outputs; it must have one: samples or filtered "
+				    "probabilities",
 		               problem->output_count);
 	const struct op_arg *input = &problem->inputs[probs], *output = &problem->outputs[0];
 
@@ -117,13 +107,15 @@ static int match(const struct op_problem *problem, struct err *why)
 	if (output->rank == 2 && output->axis[0] == input->axis[0] && output->axis[1] == input->axis[1] &&
 	    is_probabilities(output->dtype) && filters != 0)
 		return filters | SAMPLING_RENORM;
-	return err_set(why, "output '%s' is neither [%s] of int32 or int64 (samples) nor the filtered '%s'",
+	return err_set(why, "output '%s' is neither samples ([%s] of int32 or int64) nor the filtered probabilities of "
+			    "'%s'",
 	               output->name, problem->axes[input->axis[0]].name, input->name);
 }
 
-/* References loop over rows, at some milliseconds each. In 256 rows the boundary token is to be drawn some 60 times.
- * Renormalisation draws nothing and needs each kind of row; a large vocabulary makes rows dear. Where most rows are peaks,
- * it takes a thousand of both contents to tell one race from another; min_p needs other rows beside them. */
+/* Returns the number of rows of the medium case. A reference loops over rows and takes some milliseconds per row. In
+ * 256 rows the boundary token is drawn about 60 times. If the output is the filtered probabilities, each kind of row is
+ * needed once; rows are expensive if the vocabulary is large. If most rows are peaks, both sets of values together need
+ * about a thousand rows to detect a sampler with uniform noise (input_values.h); min_p needs other rows as well. */
 static int64_t medium_rows(const struct op_problem *problem, int variant)
 {
 	const struct op_axis *vocab = &problem->axes[problem->inputs[sampling_roles_of(problem).probs].axis[1]];
@@ -156,21 +148,17 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 	return count;
 }
 
-/* Filtered probabilities: each is one product or quotient with a sum of at most a vocabulary of terms. In float32 that
- * sum is right to 2^-24 log2(262144) (pairwise) or, for a handful of heavy tokens, a few 2^-24; float16 and bfloat16
- * add one rounding of the output. Dropped tokens are exactly 0, and the smallest kept is 2^-24, hence the tiny absolute
- * part (float16: a step of its subnormals). Samples are judged below. */
-/* The cases of --edge; op_case.edge is one of these. */
+/* The edge cases that --edge adds, in the order of `edges`: values of op_case.edge. */
 enum { EDGE_NO_ROWS = 1, EDGE_ONE_ROW, EDGE_CERTAIN, EDGE_TIES, EDGE_OPEN_TOP_K, EDGE_OPEN_TOP_P, EDGE_OPEN_MIN_P };
 
 static const struct op_edge edges[] = {
-    {"no_rows", "no rows in, no samples out"},
-    {"one_row", "a row that is alone is filtered by its own parameters"},
-    {"certain", "a token of probability 1 is what every filter keeps"},
-    {"ties", "of tokens as likely as the last that is kept, any may be drawn"},
-    {"open_top_k", "a top-k of 0, below 0, or not below the size of the vocabulary drops nothing"},
-    {"open_top_p", "a top-p of 0 keeps the most likely token alone, one of 1 keeps all"},
-    {"open_min_p", "a min-p of 0 keeps all, one of 1 the most likely token alone"},
+    {"no_rows", "an input without rows gives an output without samples"},
+    {"one_row", "a single row is filtered by its own parameters"},
+    {"certain", "every filter keeps a token of probability 1"},
+    {"ties", "of the tokens that are as likely as the last kept token, any may be drawn"},
+    {"open_top_k", "a top-k that is 0, negative, or at least the size of the vocabulary keeps every token"},
+    {"open_top_p", "a top-p of 0 keeps only the most likely token, and a top-p of 1 keeps all tokens"},
+    {"open_min_p", "a min-p of 0 keeps all tokens, and a min-p of 1 keeps only the most likely token"},
     {NULL, NULL},
 };
 
@@ -179,7 +167,8 @@ static bool edge_axes(const struct op_problem *problem, int variant, int edge, i
 	static const int needs[] = {[EDGE_OPEN_TOP_K] = SAMPLING_TOP_K,
 	                            [EDGE_OPEN_TOP_P] = SAMPLING_TOP_P,
 	                            [EDGE_OPEN_MIN_P] = SAMPLING_MIN_P};
-	/* As many as it takes to see half of them drawn wrongly, where what is drawn may be drawn. */
+	/* If several tokens may be drawn, a case has enough rows to detect a reference that never draws half of
+	 * them. */
 	static const int64_t edge_rows[] = {[EDGE_NO_ROWS] = 0, [EDGE_ONE_ROW] = 1, [EDGE_CERTAIN] = 8,
 	                                    [EDGE_TIES] = 192, [EDGE_OPEN_TOP_K] = 192, [EDGE_OPEN_TOP_P] = 192,
 	                                    [EDGE_OPEN_MIN_P] = 192};
@@ -192,7 +181,7 @@ static bool edge_axes(const struct op_problem *problem, int variant, int edge, i
 	return true;
 }
 
-/* What a row's filters are given in a case of --edge. */
+/* Returns the parameters of a row's filters in a case of --edge. */
 static struct sampling_parameters edge_parameters(int edge, int64_t vocab, int64_t row,
                                                   struct sampling_parameters ordinary)
 {
@@ -207,6 +196,11 @@ static struct sampling_parameters edge_parameters(int edge, int64_t vocab, int64
 	return ordinary;
 }
 
+/* The tolerance of filtered probabilities. A filtered probability is a probability divided by a sum of at most as many
+ * terms as the vocabulary has tokens. In float32 this sum is accurate to 2^-24 log2(262144) (pairwise) or, for a few
+ * heavy tokens, to a few 2^-24; float16 and bfloat16 add one rounding of the output. Dropped tokens are exactly 0, and
+ * the smallest kept probability is 2^-24. Therefore atol is tiny (for float16, a step of its subnormals). Samples have
+ * no tolerance, because op.judge tests them. */
 static struct rule rule(const struct op_case *c, int output)
 {
 	if (!(c->variant & SAMPLING_RENORM))
@@ -227,7 +221,7 @@ static double scalar(const struct op_case *c, int input)
 	struct sampling_parameters parameters =
 	    edge_parameters(c->edge, vocab, 0, sampling_shared(c->variant, c->contents == CONTENTS_SECOND));
 
-	switch (filter_of(&c->problem->inputs[input])) {
+	switch (sampling_filter_of(&c->problem->inputs[input])) {
 	case SAMPLING_TOP_K:
 		return (double)parameters.top_k;
 	case SAMPLING_TOP_P:
@@ -237,16 +231,16 @@ static double scalar(const struct op_case *c, int input)
 	}
 }
 
-/* The weight of all of a row's heavy tokens in the first, or shared evenly. */
+/* Fills a row of a case of --edge: the first heavy token has all of the weight, or all heavy tokens share it evenly. */
 static void fill_edge_row(const struct sampling_fill *f, int edge, int64_t row, struct tensor *out)
 {
 	int64_t first = row * f->vocab;
 	int tokens = edge == EDGE_CERTAIN ? 1 : SAMPLING_HEAVY;
 
 	for (int64_t column = 0; column < f->vocab; column++)
-		number_store(out->data, out->dtype, first + column, 0);
+		dtype_store_float(out->data, out->dtype, first + column, 0);
 	for (int rank = 0; rank < tokens; rank++)
-		number_store(out->data, out->dtype, first + sampling_place(f, row, rank), 1.0f / (float)tokens);
+		dtype_store_float(out->data, out->dtype, first + sampling_place(f, row, rank), 1.0f / (float)tokens);
 }
 
 static void fill_row(const struct sampling_fill *f, int64_t row, struct tensor *out)
@@ -256,19 +250,20 @@ static void fill_row(const struct sampling_fill *f, int64_t row, struct tensor *
 
 	memset((uint8_t *)out->data + dtype_bytes(out->dtype, first), 0, (size_t)dtype_bytes(out->dtype, f->vocab));
 	for (int64_t column = 0; column < f->vocab && sampling_tail(f, row, 0); column += f->stride)
-		number_store(out->data, out->dtype, first + column, 0x1p-24f);
+		dtype_store_float(out->data, out->dtype, first + column, 0x1p-24f);
 	for (int rank = 0; rank < tokens; rank++)
-		number_store(out->data, out->dtype, first + sampling_place(f, row, rank),
-		             (float)sampling_weight(f, row, rank) * 0x1p-24f);
+		dtype_store_float(out->data, out->dtype, first + sampling_place(f, row, rank),
+		                  (float)sampling_weight(f, row, rank) * 0x1p-24f);
 }
 
 static int fill(const struct op_case *c, int input, struct tensor *out, struct err *err)
 {
 	struct sampling_fill f = sampling_fill_of(c);
-	int filter = input == sampling_roles_of(c->problem).probs ? 0 : filter_of(&c->problem->inputs[input]);
+	int filter = input == sampling_roles_of(c->problem).probs ? 0 : sampling_filter_of(&c->problem->inputs[input]);
 
 	if (f.vocab < VOCAB_LEAST)
-		return err_set(err, "a vocabulary of %lld tokens is smaller than the %d that rows are made of",
+		return err_set(err, "a vocabulary of %lld tokens is too small; it must have at least %d, the number of "
+				    "heavy tokens of a row",
 		               (long long)f.vocab, VOCAB_LEAST);
 #pragma omp parallel for if (out->elements >= PARALLEL_FROM)
 	for (int64_t row = 0; row < f.rows; row++) {
@@ -280,10 +275,10 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 		else if (filter == 0)
 			fill_row(&f, row, out);
 		else if (filter == SAMPLING_TOP_K)
-			number_set(out->data, out->dtype, row, (double)parameters.top_k);
+			dtype_store(out->data, out->dtype, row, (double)parameters.top_k);
 		else
-			number_set(out->data, out->dtype, row,
-			           filter == SAMPLING_TOP_P ? parameters.top_p : parameters.min_p);
+			dtype_store(out->data, out->dtype, row,
+			            filter == SAMPLING_TOP_P ? parameters.top_p : parameters.min_p);
 	}
 	return 0;
 }
@@ -292,16 +287,16 @@ static double parameter(const struct op_case *c, const struct tensor *in, int in
 {
 	if (input < 0)
 		return 0;
-	return in[input].rank == OP_SCALAR ? c->scalar[input] : number_get(in[input].data, in[input].dtype, row);
+	return in[input].rank == OP_SCALAR ? c->scalar[input] : dtype_load(in[input].data, in[input].dtype, row);
 }
 
-/* A k beyond the vocabulary filters as little as one of its size. */
+/* Returns the k of a parameter. A k beyond the vocabulary keeps all tokens, like a k of the size of the vocabulary. */
 static int64_t top_k_of(double value, int64_t vocab)
 {
 	return value >= (double)vocab ? vocab : value >= 1 ? (int64_t)value : 0;
 }
 
-/* Reads row `row` into the filter and applies it. */
+/* Reads row `row` of the probabilities and applies the filter to it. */
 static struct filter_kept keep(const struct op_case *c, const struct tensor *in, int64_t row, struct filter *filter)
 {
 	struct sampling_roles roles = sampling_roles_of(c->problem);
@@ -313,7 +308,7 @@ static struct filter_kept keep(const struct op_case *c, const struct tensor *in,
 	                               parameter(c, in, roles.top_p, row),
 	                               parameter(c, in, roles.min_p, row)};
 
-	number_read(probs->data, probs->dtype, row * filter->vocab, filter->vocab, filter->value);
+	dtype_load_run(probs->data, probs->dtype, row * filter->vocab, filter->vocab, filter->value);
 	return filter_row(filter, &bounds);
 }
 
@@ -323,17 +318,17 @@ static void write_row(const struct filter *filter, const struct filter_kept *kep
 	int64_t first = row * filter->vocab;
 
 	if (!renorm) {
-		number_set(out->data, out->dtype, row, kept->defined ? (double)filter->order[0] : 0);
+		dtype_store(out->data, out->dtype, row, kept->defined ? (double)filter->order[0] : 0);
 		return;
 	}
 	for (int64_t v = 0; v < filter->vocab; v++) {
 		double kept_value = filter->value[v] >= kept->threshold ? filter->value[v] / kept->mass : 0;
 
-		number_set(out->data, out->dtype, first + v, kept->defined ? kept_value : (double)NAN);
+		dtype_store(out->data, out->dtype, first + v, kept->defined ? kept_value : (double)NAN);
 	}
 }
 
-/* Rows that are distributions (their sum is nobody's concern here), parameters that are numbers. */
+/* Checks that rows are distributions (their sum is not checked) and that parameters are not NaN. */
 static int check(const struct op_case *c, const struct tensor *in, struct err *err)
 {
 	struct sampling_roles roles = sampling_roles_of(c->problem);
@@ -342,20 +337,21 @@ static int check(const struct op_case *c, const struct tensor *in, struct err *e
 	bool drawable = false;
 	char place[160];
 
-	if (check_numbers(c, in, roles.probs, true, "its row is no distribution", err) != 0 ||
-	    check_numbers(c, in, roles.top_p, false, "a top-p is a number", err) != 0 ||
-	    check_numbers(c, in, roles.min_p, false, "a min-p is a number", err) != 0)
+	if (check_numbers(c, in, roles.probs, true, "a row with this element is not a distribution", err) != 0 ||
+	    check_numbers(c, in, roles.top_p, false, "a top-p must be a number", err) != 0 ||
+	    check_numbers(c, in, roles.min_p, false, "a min-p must be a number", err) != 0)
 		return -1;
 	for (int64_t i = 0; check_brought(c, in, roles.probs) && i < probs->elements; i++) {
-		double value = number_get(probs->data, probs->dtype, i);
+		double value = dtype_load(probs->data, probs->dtype, i);
 
 		if (value < 0)
 			return err_set(
-			    err, "input '%s' holds the negative probability %g at %s; its row is no distribution",
+			    err, "input '%s' holds the negative probability %g at %s; a row with this element is not a "
+				 "distribution",
 			    c->problem->inputs[roles.probs].name, value, check_place(probs, i, place, sizeof place));
 		drawable |= value > 0;
 		if (i % vocab == vocab - 1 && !drawable)
-			return err_set(err, "input '%s' is 0 in all of row %lld, of which no token can be drawn",
+			return err_set(err, "input '%s' is 0 in all of row %lld; no token can be drawn",
 			               c->problem->inputs[roles.probs].name, (long long)(i / vocab));
 		drawable = drawable && i % vocab != vocab - 1;
 	}
@@ -389,11 +385,12 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 	return status == 0 ? 0 : err_set(err, "no memory to sort %lld probabilities", (long long)probs->shape[1]);
 }
 
-/* What is seen of one row. */
+/* The draw of one row, with the numbers by which it is judged. */
 struct seen {
 	bool allowed, zero_allowed;
 	int64_t token, kept;
-	double probability, least; /* of the token; of the least that may be drawn */
+	double probability; /* the probability of the token */
+	double least;       /* the probability of the least likely token that may be drawn */
 	struct draw draw;
 };
 
@@ -444,7 +441,8 @@ static int see_all(const struct op_case *c, const struct tensor *in, const struc
 	return status;
 }
 
-/* The allowed set. Returns how many rows drew what the filter does not keep; tells of the first. */
+/* Tests that the sample of every row is a token that the filter keeps. Returns the number of rows with another token,
+ * and writes a message about the first such row to `why`. */
 static int64_t judge_tokens(const struct seen *seen, int64_t vocab, const struct tensor *truth, struct metrics *metrics,
                             struct err *why)
 {
@@ -456,36 +454,42 @@ static int64_t judge_tokens(const struct seen *seen, int64_t vocab, const struct
 			wrong++;
 		}
 	for (int64_t row = first; wrong > 0 && row < rows && metrics->worst_count < METRICS_WORST; row++) {
-		double most = number_get(truth->data, truth->dtype, row), token = (double)seen[row].token;
+		double most = dtype_load(truth->data, truth->dtype, row), token = (double)seen[row].token;
 
 		if (!seen[row].allowed)
 			metrics->worst[metrics->worst_count++] = (struct worst){row, token, most, fabs(token - most)};
 	}
 	if (wrong > 0 && (seen[first].token < 0 || seen[first].token >= vocab))
 		err_set(why,
-		        "row %lld drew token %lld, which is not in the vocabulary of %lld (%lld of %lld rows drew what "
-		        "they may not)",
+		        "row %lld drew token %lld, which is not in the vocabulary of %lld tokens (%lld of %lld rows "
+			"drew a token that they may not draw)",
 		        (long long)first, (long long)seen[first].token, (long long)vocab, (long long)wrong,
 		        (long long)rows);
 	else if (wrong > 0)
 		err_set(
 		    why,
-		    "row %lld drew token %lld of probability %.6g, which is not among the %lld that the filter keeps "
-		    "(the least of them has %.6g); %lld of %lld rows drew what they may not",
+		    "row %lld drew token %lld of probability %.6g, which is not among the %lld tokens that the filter "
+		    "keeps (the least likely of these has %.6g); %lld of %lld rows drew a token that they may not draw",
 		    (long long)first, (long long)seen[first].token, seen[first].probability,
 		    (long long)seen[first].kept, seen[first].least, (long long)wrong, (long long)rows);
 	return wrong;
 }
 
-/* Figures that mean nothing for draws (relative errors, cosine) stay 0; max_abs and mean_abs hold the total variation
- * distance. An output of zeros would pass only if every row may draw token 0. */
+static bool judges(const struct op_case *c, int output)
+{
+	(void)output;
+	return (c->variant & SAMPLING_RENORM) == 0;
+}
+
+/* Judges samples. Metrics without meaning for draws (relative errors, cosine) are 0; max_abs and mean_abs are the total
+ * variation distance. An output of zeros passes only if token 0 is allowed in every row. */
 static int judge(const struct op_case *c, int output, const struct tensor *in, const struct tensor *reference,
                  const struct tensor *truth, struct metrics *metrics, struct err *why)
 {
 	const struct tensor *samples = &reference[output];
 	int64_t rows = samples->elements, vocab = in[sampling_roles_of(c->problem).probs].shape[1];
 
-	if (c->variant & SAMPLING_RENORM)
+	if (!judges(c, output))
 		return 0;
 	struct seen *seen = calloc((size_t)rows + 1, sizeof *seen);
 	struct draw *draws = calloc((size_t)rows + 1, sizeof *draws);
@@ -494,7 +498,7 @@ static int judge(const struct op_case *c, int output, const struct tensor *in, c
 	if (seen == NULL || draws == NULL || see_all(c, in, samples, seen) != 0) {
 		free(seen);
 		free(draws);
-		return err_set(why, "no memory to judge %lld samples of a vocabulary of %lld", (long long)rows,
+		return err_set(why, "no memory to judge %lld samples of a vocabulary of %lld tokens", (long long)rows,
 		               (long long)vocab);
 	}
 	for (int64_t row = 0; row < rows; row++) {
@@ -503,8 +507,8 @@ static int judge(const struct op_case *c, int output, const struct tensor *in, c
 	}
 	int64_t wrong = judge_tokens(seen, vocab, &truth[output], metrics, why);
 	struct draws_verdict verdict = draws_judge(draws, rows, wrong == 0 ? why : NULL);
-	bool told = wrong > 0 || verdict.margin > 1, alone = c->contents == CONTENTS_FIRST;
-	double suspected = alone ? draws_suspect(verdict.suspicion, told ? NULL : why) : 0;
+	bool reported = wrong > 0 || verdict.margin > 1, alone = c->contents == CONTENTS_FIRST;
+	double suspected = alone ? draws_suspect(verdict.suspicion, reported ? NULL : why) : 0;
 
 	memcpy(metrics->evidence, verdict.suspicion, sizeof verdict.suspicion);
 	metrics->hits = rows - wrong;
@@ -516,7 +520,8 @@ static int judge(const struct op_case *c, int output, const struct tensor *in, c
 	return 1;
 }
 
-/* How likely it is that two draws of a row of ours are the same token. A tail has too little to count. */
+/* Returns the probability that two draws of a row are the same token. The row has this family's own values; its tail is
+ * too unlikely to matter. */
 static double chance_of_same(const struct sampling_fill *f, int64_t row)
 {
 	int kept = sampling_kept(f, row), tokens = sampling_tokens(sampling_kind_of(f, row));
@@ -528,8 +533,8 @@ static double chance_of_same(const struct sampling_fill *f, int64_t row)
 	return chance;
 }
 
-/* The runs on the two contents find torch's generators elsewhere: rows that are the same in both draw what they drew
- * only by chance. */
+/* Tests that the draws come from torch's generators. The two sets of values are run with different states of these
+ * generators. Rows that are the same in both sets therefore give the same tokens only by chance. */
 static int judge_generator(const struct op_case *c, const struct tensor *first, const struct tensor *second,
                            struct err *why)
 {
@@ -539,14 +544,15 @@ static int judge_generator(const struct op_case *c, const struct tensor *first, 
 	for (int64_t row = 0; row < f.rows; row++) {
 		if (!sampling_is_twin(&f, row))
 			continue;
-		if (number_get(first->data, first->dtype, row) != number_get(second->data, second->dtype, row))
+		if (dtype_load(first->data, first->dtype, row) != dtype_load(second->data, second->dtype, row))
 			return 0;
 		chance *= chance_of_same(&f, row);
 	}
 	if (chance > false_sameness)
 		return 0;
 	return err_set(why,
-	               "the draws are the same under another seed: they do not come from torch's default generator");
+	               "the draws are the same under another seed; they do not come from torch's default "
+		       "generator");
 }
 
 static int judge_both(const struct op_case *const *c, int output, const struct tensor *const *samples,
@@ -562,22 +568,22 @@ static int judge_both(const struct op_case *const *c, int output, const struct t
 		suspicion[s] = metrics[CONTENTS_FIRST]->evidence[s] + metrics[CONTENTS_SECOND]->evidence[s];
 	if (draws_suspect(suspicion, why) > 1)
 		return -1;
-	if (first->given != 0 || first->edge != 0) /* no rows are known to be alike */
+	if (first->given != 0 || first->edge != 0) /* in such a case no row is known to be the same in both sets */
 		return 0;
 	return judge_generator(first, samples[CONTENTS_FIRST], samples[CONTENTS_SECOND], why);
 }
 
-/* --- what the default cases reach --------------------------------------------------------------------------------- */
+/* --- ranges that the default cases cover -------------------------------------------------------------------------- */
 
-/* Smallest and largest of what single rows keep, and of all rows' one parameter. A top-k beyond the vocabulary, or of none,
- * and a top-p of 0 are cases of --edge. */
+/* The range includes the smallest and largest parameters of single rows, and the parameters that all rows share. A
+ * top-k of 0 or beyond the vocabulary, and a top-p of 0, are cases of --edge. */
 static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
 {
 	const struct op_arg *arg = &problem->inputs[input];
 	const struct op_axis *vocab = &problem->axes[problem->inputs[sampling_roles_of(problem).probs].axis[1]];
 	bool both = (variant & SAMPLING_TOP_K) && (variant & SAMPLING_TOP_P), shared = arg->rank == OP_SCALAR;
 
-	switch (input == sampling_roles_of(problem).probs ? 0 : filter_of(arg)) {
+	switch (input == sampling_roles_of(problem).probs ? 0 : sampling_filter_of(arg)) {
 	case SAMPLING_TOP_K:
 		*out = shared ? (struct op_range){both ? 4 : 2, both ? 5 : 3}
 		              : (struct op_range){1, vocab->var ? 32000 : (double)vocab->value};
@@ -601,7 +607,7 @@ static int64_t reach(const struct op_problem *problem, int variant, int axis)
 	return axis == probs->axis[0] ? medium_rows(problem, variant) : axis == probs->axis[1] ? 32000 : 0;
 }
 
-/* Renormalisation draws nothing. */
+/* A definition that returns filtered probabilities draws no tokens, so it is no sampler. */
 static bool samples(const struct op_case *c)
 {
 	return (c->variant & SAMPLING_RENORM) == 0;
@@ -609,10 +615,36 @@ static bool samples(const struct op_case *c)
 
 static const char *const op_types[] = {"sampling", NULL};
 
+static const struct op_role roles[] = {
+    OP_ROLE("probs", struct sampling_roles, probs),
+    OP_ROLE("top_k", struct sampling_roles, top_k),
+    OP_ROLE("top_p", struct sampling_roles, top_p),
+    OP_ROLE("min_p", struct sampling_roles, min_p),
+    OP_ROLE_OUTPUT("output", struct sampling_roles, output),
+    {NULL, 0, false},
+};
+
+static void bind(const struct op_problem *problem, int variant, void *out)
+{
+	(void)variant;
+	*(struct sampling_roles *)out = sampling_roles_of(problem);
+}
+
+static const struct op_mode modes[] = {
+    {"top_k", SAMPLING_TOP_K, SAMPLING_TOP_K},
+    {"top_p", SAMPLING_TOP_P, SAMPLING_TOP_P},
+    {"min_p", SAMPLING_MIN_P, SAMPLING_MIN_P},
+    {"renormalise", SAMPLING_RENORM, SAMPLING_RENORM},
+    {NULL, 0, 0},
+};
+
 const struct op sampling_op = {
     .name = "sampling",
     .op_types = op_types,
     .match = match,
+    .roles = roles,
+    .bind = bind,
+    .modes = modes,
     .sizes = sizes,
     .edges = edges,
     .edge_axes = edge_axes,
@@ -625,5 +657,6 @@ const struct op sampling_op = {
     .check = check,
     .oracle = oracle,
     .judge = judge,
+    .judges = judges,
     .judge_both = judge_both,
 };

@@ -1,11 +1,13 @@
-/* sampling on a GPU: the same rows, the most likely token of each, and filtered probabilities.
+/* sampling on a GPU - fills the same rows as the CPU, and computes the most likely token of each row or the filtered
+ * probabilities.
  *
- * A block works on a row. Which tokens are kept is one number, the smallest probability that is kept: it is found by
- * bisection over the bit patterns of doubles, which order non-negative numbers as the numbers themselves, each step one
- * pass over the row. Sums are double, added in an order that depends on the row alone. */
-#include "kernels/cuda_check.h"
+ * One block processes one row. The smallest kept probability determines the kept tokens. The block finds this
+ * probability by bisection over the bit patterns of doubles, because bit patterns of non-negative doubles have the same
+ * order as the numbers. Each step is one pass over the row. Sums are double and are added in an order that depends only
+ * on the row. */
+#include "kernels/core/cuda_check.h"
 
-#include "kernels/sampling/inputs.h"
+#include "kernels/sampling/input_values.h"
 
 enum { THREADS = 512 };
 
@@ -42,18 +44,18 @@ static __device__ int64_t load_integer(const void *data, enum dtype dtype, int64
 	}
 }
 
-/* One block a row. */
+/* One block fills one row. */
 static __global__ void fill_rows(struct sampling_fill f, void *data, enum dtype dtype)
 {
 	int64_t row = blockIdx.x, first = row * f.vocab;
 	int tokens = sampling_tokens(sampling_kind_of(&f, row));
 
 	for (int64_t column = threadIdx.x; column < f.vocab; column += THREADS)
-		number_store(data, dtype, first + column, sampling_tail(&f, row, column) ? 0x1p-24f : 0.0f);
+		dtype_store_float(data, dtype, first + column, sampling_tail(&f, row, column) ? 0x1p-24f : 0.0f);
 	__syncthreads();
 	for (int rank = threadIdx.x; rank < tokens; rank += THREADS)
-		number_store(data, dtype, first + sampling_place(&f, row, rank),
-		             (float)sampling_weight(&f, row, rank) * 0x1p-24f);
+		dtype_store_float(data, dtype, first + sampling_place(&f, row, rank),
+		                  (float)sampling_weight(&f, row, rank) * 0x1p-24f);
 }
 
 static int fill(const struct op_case *c, int input, struct tensor *out, void *stream, struct err *err)
@@ -66,15 +68,15 @@ static int fill(const struct op_case *c, int input, struct tensor *out, void *st
 	return CUDA_CHECK(cudaGetLastError(), err);
 }
 
-/* One row and one block's scratch. */
+/* A row, and the scratch memory of its block. */
 struct row {
 	const void *probs;
 	enum dtype dtype;
 	int64_t first, vocab;
-	double *sums; /* THREADS of them, shared */
+	double *sums; /* an array of THREADS elements in shared memory */
 };
 
-/* Every thread gets the sum of all threads' values. */
+/* Returns the sum of all threads' values, in every thread. */
 static __device__ double block_sum(double *sums, double value)
 {
 	__syncthreads();
@@ -101,7 +103,8 @@ static __device__ double block_max(double *sums, double value)
 	return sums[0];
 }
 
-/* How many, or (`mass`) the sum of those, at least `least` and, if `above` is not negative, above it. */
+/* Returns the number of probabilities that are at least `least` and above `above`, or the sum of these probabilities if
+ * `mass` is set. A negative `above` excludes none. */
 static __device__ double count_or_sum(const struct row *r, double least, double above, bool mass)
 {
 	double own = 0;
@@ -115,10 +118,10 @@ static __device__ double count_or_sum(const struct row *r, double least, double 
 	return block_sum(r->sums, own);
 }
 
-/* The largest value that at least k tokens reach; 0 if fewer than k are positive. */
+/* Returns the largest value that at least k tokens reach, or 0 if fewer than k are positive. */
 static __device__ double top_k_threshold(const struct row *r, double largest, int64_t k)
 {
-	int64_t low = 0, high = __double_as_longlong(largest); /* `low` is always reached by k tokens */
+	int64_t low = 0, high = __double_as_longlong(largest); /* at least k tokens always reach `low` */
 
 	while (low < high) {
 		int64_t middle = low + (high - low + 1) / 2;
@@ -131,7 +134,7 @@ static __device__ double top_k_threshold(const struct row *r, double largest, in
 	return __longlong_as_double(low);
 }
 
-/* The smallest value, of those that `least` leaves, above which lies at most `limit`. */
+/* Returns the smallest value, at least `least`, such that the values above it sum to at most `limit`. */
 static __device__ double top_p_threshold(const struct row *r, double largest, double least, double limit)
 {
 	int64_t low = __double_as_longlong(least), high = __double_as_longlong(largest);
@@ -147,7 +150,7 @@ static __device__ double top_p_threshold(const struct row *r, double largest, do
 	return __longlong_as_double(low);
 }
 
-/* Largest probability; -1 if the row is no distribution. */
+/* Returns the largest probability, or -1 if the row is not a distribution. */
 static __device__ double inspect(const struct row *r)
 {
 	double largest = 0, wrong = 0;
@@ -165,7 +168,8 @@ static __device__ double inspect(const struct row *r)
 	return wrong > 0 || largest == 0 ? -1 : largest;
 }
 
-/* The filters' parameters: tensors by row, or one number for all (tensor NULL). */
+/* The parameters of the filters. Each parameter has a tensor with one value per row or, if this tensor is NULL, one
+ * number for all rows. */
 struct parameters {
 	int filters;
 	const void *top_k, *top_p, *min_p;
@@ -174,7 +178,7 @@ struct parameters {
 	double p, m;
 };
 
-/* As filter.h says. */
+/* Returns the smallest kept probability of a row, as filter.h defines it. */
 static __device__ double threshold_of(const struct row *r, const struct parameters *parameters, int64_t index,
                                       double largest)
 {
@@ -212,11 +216,12 @@ static __global__ void renorm(const void *probs, enum dtype dtype, int64_t vocab
 		if (out_dtype == DTYPE_FLOAT64)
 			((double *)out)[r.first + i] = kept;
 		else
-			number_store(out, out_dtype, r.first + i, (float)kept);
+			dtype_store_float(out, out_dtype, r.first + i, (float)kept);
 	}
 }
 
-/* The most likely token, the first of several; 0 for a row that is no distribution. */
+/* Writes the most likely token of each row, the first one if several are equally likely. For a row that is not a
+ * distribution, writes 0. */
 static __global__ void most_likely(const void *probs, enum dtype dtype, int64_t vocab, void *out, enum dtype out_dtype)
 {
 	__shared__ double sums[THREADS];
@@ -245,7 +250,7 @@ static struct parameters parameters_of(const struct op_case *c, const struct ten
 
 		parameters.top_k = in[roles.top_k].data;
 		parameters.top_k_dtype = in[roles.top_k].dtype;
-		/* none, or more than any vocabulary: all are kept */
+		/* A k of 0, or a k beyond any vocabulary, keeps all tokens. */
 		parameters.k = k >= 1 && k < 1e15 ? (int64_t)k : 0;
 	}
 	if (roles.top_p >= 0) {

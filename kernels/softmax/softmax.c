@@ -1,27 +1,28 @@
-/* softmax - y[r][c] = e^(x[r][c] / T) / sum over c of e^(x[r][c] / T), with a temperature T for all rows, one for each,
- * or none (1).
+/* softmax - y[r][c] = e^(x[r][c] / T) / sum over c of e^(x[r][c] / T). T is a temperature for all rows, one temperature
+ * per row, or 1 if there is none.
  *
- * Logits [..., V] and output of the same shape, float32, float16 or bfloat16; the temperature is a Python scalar or
- * [rows], and its name says that it is one. -infinity masks an element out (0); a row of nothing else has no truth
- * (NaN). FlashInfer's sampling.softmax is this, under op_type sampling.
+ * Logits are [..., V] in float32, float16 or bfloat16, and the output has the same shape. The temperature is a Python
+ * scalar or [rows], and its name contains "temperature". -infinity masks an element, whose result is 0. A row of only
+ * -infinity has no truth (NaN). FlashInfer's sampling.softmax is this operation, with op_type sampling.
  *
- * Bound, in float32. The argument x / T - max is made of roundings of two numbers up to 832 (inputs.h), each good to
- * 2^-24: 1e-4 in the exponent, and so in y, relatively. 1 / T may be rounded too, but that moves both alike: what is
- * left of it is 2^-24 of their difference, which is below 104 wherever y is not 0 in float32. rtol is twice all that,
- * 2e-4. The sum of positive numbers adds next to nothing. A probability may be as small as 1 / V of 1, so atol is no
- * more than where float32 ends (1e-37), or a step of float16's subnormals. Narrow outputs add one rounding: rtol 2^-7
- * or 2^-10, and 2e-4 more. */
-#include "kernels/softmax/inputs.h"
+ * Tolerance. The exponent x / T - max is the difference of two numbers of up to 832 (input_values.h), each accurate to
+ * 2^-24. In float32 the exponent is thus off by 1e-4, and y by a relative 1e-4. If a reference also rounds 1 / T, both
+ * numbers change by the same factor, and their difference changes by 2^-24 of itself; the difference is below 104
+ * wherever y is not 0 in float32. Therefore rtol is twice the total, 2e-4. The sum of positive numbers adds almost no
+ * error. Even a small probability such as 1 / V must be accurate, so atol is only 1e-37, just above the smallest normal
+ * float32, or a step of float16's subnormals. bfloat16 and float16 outputs are rounded once more: their rtol is 2^-7 or
+ * 2^-10, plus 2e-4. */
+#include "kernels/softmax/input_values.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/check.h"
-#include "kernels/rows.h"
-#include "kernels/wide.h"
+#include "kernels/core/input_check.h"
+#include "kernels/core/row_counts.h"
+#include "kernels/core/simd.h"
 
-enum { PARALLEL_FROM = 1 << 20 }; /* elements from which threads are worth their start */
+enum { PARALLEL_FROM = 1 << 20 }; /* from this number of elements on, several threads are faster than one */
 
 static bool known_dtype(enum dtype dtype)
 {
@@ -48,18 +49,20 @@ static int match(const struct op_problem *problem, struct err *why)
 	char shape[256];
 
 	if (!is_softmax(problem))
-		return err_set(why, "neither its name nor its op_type speaks of a softmax");
+		return err_set(why, "neither the definition's name nor its op_type contains softmax");
 	if (strstr(problem->name, "log_softmax") != NULL)
-		return err_set(why, "by its name it gives logarithms");
+		return err_set(why, "the definition's name says that it returns logarithms");
 	if (problem->output_count != 1 || problem->outputs[0].rank < 1 || problem->input_count < 1 ||
 	    problem->input_count > 2)
 		return err_set(
-		    why, "it has %d inputs and %d outputs, expected logits, perhaps a temperature, and one output",
+		    why, "the definition has %d inputs and %d outputs; a softmax has logits, optionally a temperature, "
+			 "and one output",
 		    problem->input_count, problem->output_count);
 	const struct op_arg *x = &problem->inputs[softmax_logits(problem)], *y = &problem->outputs[0];
 
 	if (!same_shape(x, y) || !known_dtype(x->dtype) || !known_dtype(y->dtype))
-		return err_set(why, "input '%s' is %s %s, expected a float of the shape of output '%s'", x->name,
+		return err_set(why, "input '%s' is %s %s; it must be a float tensor of the shape of output "
+				    "'%s'", x->name,
 		               dtype_name(x->dtype), op_shape_text(problem, x, shape, sizeof shape), y->name);
 	if (problem->input_count == 1)
 		return SOFTMAX_PLAIN;
@@ -68,13 +71,14 @@ static int match(const struct op_problem *problem, struct err *why)
 
 	if (strstr(t->name, "temperature") == NULL || !dtype_is_float(t->dtype) || (t->rank != OP_SCALAR && !by_row) ||
 	    (by_row && !known_dtype(t->dtype)))
-		return err_set(why, "input '%s' is %s %s, expected a temperature: a Python scalar, or one for each row",
+		return err_set(why, "input '%s' is %s %s; it must be a temperature: a Python scalar, or one float per "
+				    "row",
 		               t->name, dtype_name(t->dtype), op_shape_text(problem, t, shape, sizeof shape));
 	return SOFTMAX_TEMPERATURE;
 }
 
-/* A row alone, whole blocks of rows (every kind twice), and one row more than whole blocks: as many as stay within 2^23
- * elements or so, for a vocabulary is wide. */
+/* Returns the number of rows of a case: one row, whole blocks of rows (every kind twice), or one row more than whole
+ * blocks. Because vocabularies are wide, the rows have at most about 2^23 elements. */
 static int64_t rows_of(enum op_size size, int which, int64_t columns)
 {
 	if (size == SIZE_LARGE)
@@ -82,7 +86,7 @@ static int64_t rows_of(enum op_size size, int which, int64_t columns)
 	return size == SIZE_MEDIUM ? rows_past_blocks(columns, 10 << 20) : which == 0 ? 1 : rows_of_blocks(columns, 1 << 18);
 }
 
-/* That many rows in the last var axis in front, 2 in each other. */
+/* Sets the last leading var axis to the result of rows_of, and each other leading var axis to 2. */
 static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
 {
 	static const int64_t columns[] = {1000, 32000, 128256};
@@ -110,12 +114,12 @@ static int sizes(const struct op_problem *problem, int variant, enum op_size siz
 	return count;
 }
 
-/* The cases of --edge; op_case.edge is one of these. */
+/* The edge cases that --edge adds, in the order of `edges`: values of op_case.edge. */
 enum { EDGE_NO_ROWS = 1, EDGE_ONE_LEFT };
 
 static const struct op_edge edges[] = {
-    {"no_rows", "no rows in, no rows out"},
-    {"one_left", "the only element of a row that is not masked gets 1, the masked ones exactly 0"},
+    {"no_rows", "an input without rows gives an output without rows"},
+    {"one_left", "the only element of a row that is not masked becomes 1, and the masked elements become exactly 0"},
     {NULL, NULL},
 };
 
@@ -136,8 +140,8 @@ static struct rule rule(const struct op_case *c, int output)
 	}
 }
 
-/* A temperature for all rows: none that is anybody's default, on either side of 1 in the two contents of a case, and other
- * ones for a row alone, for few rows and for many. None stands for 1. */
+/* Returns the temperature of all rows, which is no common default. One set of values has a temperature below 1, the
+ * other one above. Cases of one row, of few rows and of many rows have different temperatures. None means 1. */
 static double scalar(const struct op_case *c, int input)
 {
 	static const double values[3][CONTENTS_COUNT] = {{0.3, 2.5}, {4, 0.05}, {0.15, 1.7}};
@@ -151,7 +155,7 @@ static double scalar(const struct op_case *c, int input)
 	return values[rows == 1 ? 0 : rows % 2 == 0 ? 1 : 2][c->contents];
 }
 
-/* Temperatures of sampling, from nearly greedy to nearly flat. A mask is no number. */
+/* Temperatures range from nearly greedy to nearly flat sampling. The range does not include the mask, -infinity. */
 static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
 {
 	(void)variant;
@@ -159,8 +163,8 @@ static bool range(const struct op_problem *problem, int variant, int input, stru
 	return true;
 }
 
-/* More rows than 300 where they are narrow, 65 of a vocabulary of a hundred thousand: kernels give such a row blocks of its
- * own. */
+/* Returns the number of rows that some case must have: more than 300 if rows are short, and 65 if the vocabulary has a
+ * hundred thousand tokens, because kernels use several blocks for such a row. */
 static int64_t reach(const struct op_problem *problem, int variant, int axis)
 {
 	const struct op_arg *y = &problem->outputs[0];
@@ -218,7 +222,7 @@ static int fill(const struct op_case *c, int input, struct tensor *out, struct e
 	return 0;
 }
 
-/* Makes a row of logits the row of their softmax. */
+/* Replaces a row of logits by its softmax. */
 static void normalise(double *row, int64_t columns, double temperature)
 {
 	double most = -INFINITY, sum = 0;
@@ -231,7 +235,7 @@ static void normalise(double *row, int64_t columns, double temperature)
 		row[i] /= sum;
 }
 
-/* A row that has no truth: with NaN or infinity, or masked as a whole. */
+/* Rejects a row without truth: a row that has NaN or infinity, or a row that is completely masked. */
 static int check_logits(const struct op_case *c, const struct tensor *in, int input, struct err *err)
 {
 	const struct tensor *x = &in[input];
@@ -240,11 +244,11 @@ static int check_logits(const struct op_case *c, const struct tensor *in, int in
 	if (!check_brought(c, in, input))
 		return 0;
 	for (int64_t i = 0; i < x->elements; i++) {
-		double value = number_get(x->data, x->dtype, i);
+		double value = dtype_load(x->data, x->dtype, i);
 		char place[160];
 
 		if (isnan(value) || (isinf(value) && value > 0))
-			return err_set(err, "input '%s' holds %s at %s; its row has no softmax",
+			return err_set(err, "input '%s' holds %s at %s; a row with this element has no softmax",
 			               c->problem->inputs[input].name, isnan(value) ? "NaN" : "infinity",
 			               check_place(x, i, place, sizeof place));
 		left += isfinite(value);
@@ -261,13 +265,15 @@ static int check(const struct op_case *c, const struct tensor *in, struct err *e
 	int t = softmax_temperature(c->problem);
 
 	if (check_logits(c, in, softmax_logits(c->problem), err) != 0 ||
-	    check_numbers(c, in, t, true, "a temperature is a number", err) != 0)
+	    check_numbers(c, in, t, true, "a temperature must be a finite number", err) != 0)
 		return -1;
 	if (check_is_number(c, t) && c->scalar[t] == 0)
-		return err_set(err, "input '%s' is 0; nothing can be divided by that temperature", c->problem->inputs[t].name);
+		return err_set(err, "input '%s' is 0; logits cannot be divided by this temperature",
+		               c->problem->inputs[t].name);
 	for (int64_t r = 0; check_brought(c, in, t) && r < in[t].elements; r++)
-		if (number_get(in[t].data, in[t].dtype, r) == 0)
-			return err_set(err, "input '%s' holds 0 at [%lld]; nothing can be divided by that temperature",
+		if (dtype_load(in[t].data, in[t].dtype, r) == 0)
+			return err_set(err, "input '%s' holds 0 at [%lld]; logits cannot be divided by this "
+					    "temperature",
 			               c->problem->inputs[t].name, (long long)r);
 	return 0;
 }
@@ -289,9 +295,9 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 			die_no_memory();
 #pragma omp for
 		for (int64_t r = 0; r < rows; r++) {
-			number_read(x->data, x->dtype, r * columns, columns, row);
-			normalise(row, columns, by_row ? number_get(in[t].data, in[t].dtype, r) : shared);
-			number_write(out[0].data, out[0].dtype, r * columns, columns, row);
+			dtype_load_run(x->data, x->dtype, r * columns, columns, row);
+			normalise(row, columns, by_row ? dtype_load(in[t].data, in[t].dtype, r) : shared);
+			dtype_store_run(out[0].data, out[0].dtype, r * columns, columns, row);
 		}
 		free(row);
 	}
@@ -300,10 +306,29 @@ static int oracle(const struct op_case *c, const struct tensor *in, struct tenso
 
 static const char *const op_types[] = {"softmax", "sampling", NULL};
 
+struct roles {
+	int logits, temperature, output;
+};
+
+static const struct op_role roles[] = {
+    OP_ROLE("logits", struct roles, logits),
+    OP_ROLE("temperature", struct roles, temperature),
+    OP_ROLE_OUTPUT("output", struct roles, output),
+    {NULL, 0, false},
+};
+
+static void bind(const struct op_problem *problem, int variant, void *out)
+{
+	(void)variant;
+	*(struct roles *)out = (struct roles){softmax_logits(problem), softmax_temperature(problem), 0};
+}
+
 const struct op softmax_op = {
     .name = "softmax",
     .op_types = op_types,
     .match = match,
+    .roles = roles,
+    .bind = bind,
     .sizes = sizes,
     .edges = edges,
     .edge_axes = edge_axes,

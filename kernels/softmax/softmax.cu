@@ -1,19 +1,19 @@
-/* softmax on a GPU: what kernels/softmax/softmax.c has in double. A block a row, three times over it: for the largest,
- * for the sum, for the answer. Arguments are made in double, so that a large logit costs no digits; exponentials and
- * sums are float32, every thread adding its columns in order and threads being added as a tree: the same bits every
- * time. */
-#include "kernels/elements_cuda.h"
+/* softmax on a GPU - computes the operation of kernels/softmax/softmax.c. A block computes one row, which it reads
+ * three times: for the maximum, for the sum, and for the output. Exponents are computed in double, because float would
+ * lose digits of large logits. Exponentials and sums are float32. Every thread sums its columns in order, and then the
+ * sums of the threads are added as a tree. The result has the same bits in every run. */
+#include "kernels/core/elements_cuda.h"
 
-#include "kernels/softmax/inputs.h"
+#include "kernels/softmax/input_values.h"
 
 enum { THREADS = 512 };
 
-/* The largest (`most`) or the sum of every thread's `value`, in every thread. */
+/* Returns the maximum (if `most` is set) or the sum of all threads' `value`, in every thread. */
 static __device__ float gather(float value, bool most)
 {
 	__shared__ float part[THREADS];
 
-	__syncthreads(); /* whoever still reads the answer of the last time */
+	__syncthreads(); /* other threads may still read the previous result */
 	part[threadIdx.x] = value;
 	for (unsigned half = THREADS / 2; half > 0; half /= 2) {
 		__syncthreads();
@@ -28,7 +28,7 @@ static __device__ float gather(float value, bool most)
 }
 
 struct rows {
-	const void *x, *temperature; /* temperature NULL: `shared` for all */
+	const void *x, *temperature; /* temperature NULL: `shared` applies to all rows */
 	void *y;
 	enum dtype x_dtype, temperature_dtype, y_dtype;
 	int64_t columns;
@@ -51,7 +51,7 @@ static __global__ void __launch_bounds__(THREADS) normalise(const struct rows ro
 	for (int64_t c = threadIdx.x; c < rows.columns; c += THREADS) {
 		float x = load(rows.x, rows.x_dtype, start + c);
 
-		number_store(rows.y, rows.y_dtype, start + c, expf((float)(((double)x - (double)most) / t)) / sum);
+		dtype_store_float(rows.y, rows.y_dtype, start + c, expf((float)(((double)x - (double)most) / t)) / sum);
 	}
 }
 

@@ -1,11 +1,13 @@
-/* Runs the oracle of one op family on the default cases of each of its starter definitions, on the host: sizes small and
- * medium, both contents, and for each optional input the smallest case without it (as commands/cases.c makes them). Where
- * the family judges or weighs outputs itself, it does so with the oracle's outputs in the place of the reference's.
- * tools/coverage.py reads which lines and branches ran: what runs outside of these
- * (inputs, sizes) is not counted.
+/* oracles - runs the oracle of one op family on the default cases of its starter definitions, so that tools/coverage.py
+ * can report which lines and branches ran.
  *
- *   oracles            the names of the families
- *   oracles FAMILY     its cases */
+ *   oracles            prints the names of the families
+ *   oracles FAMILY     runs the family's cases
+ *
+ * The cases are those of engine/cases.c: the sizes small and medium, both sets of input values, and for each optional
+ * input the smallest case without it. All cases run on the host. If the family has its own code to judge or weigh
+ * outputs, that code runs on the oracle's outputs, because no reference runs here. Lines that run only while inputs and
+ * sizes are generated are not counted as covered. */
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,13 +18,13 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/file.h"
-#include "commands/cases.h"
 #include "dataset/dataset.h"
-#include "dataset/definition.h"
-#include "kernels/op.h"
-#include "workers/job.h"
+#include "dataset/definition_load.h"
+#include "engine/cases.h"
+#include "kernels/core/op.h"
+#include "workers/protocol/job.h"
 
-/* Of libgcov: counters are added to their files and begin anew. */
+/* A function of libgcov: adds the counters to their files and resets them. */
 extern void __gcov_dump(void);
 extern void __gcov_reset(void);
 
@@ -54,11 +56,11 @@ static struct tensor with_room(const struct subject *s, const struct op_arg *arg
 	return tensor;
 }
 
-static struct op_case case_of(const struct subject *s, const int64_t *axis, enum op_contents contents, uint32_t absent)
+static struct op_case case_of(const struct subject *s, const int64_t *axis, enum op_contents states, uint32_t absent)
 {
 	struct op_case c = {.problem = &s->problem, .variant = s->variant, .axis = axis, .absent = absent};
 
-	op_case_set_contents(&c, 0, contents);
+	op_case_set_contents(&c, 0, states);
 	if (s->op->constants != NULL)
 		c.constant_count = s->op->constants(&s->problem, s->variant, c.constants);
 	for (int i = 0; i < c.constant_count; i++)
@@ -83,10 +85,10 @@ static void judge(const struct subject *s, const struct op_case *c, const struct
 	}
 }
 
-static void run_case(const struct subject *s, const int64_t *axis, enum op_contents contents, uint32_t absent)
+static void run_case(const struct subject *s, const int64_t *axis, enum op_contents states, uint32_t absent)
 {
 	const struct op_problem *problem = &s->problem;
-	struct op_case c = case_of(s, axis, contents, absent);
+	struct op_case c = case_of(s, axis, states, absent);
 	struct tensor in[OP_ARGS] = {0}, out[OP_PLACES] = {0};
 	struct err err = {""};
 
@@ -99,7 +101,7 @@ static void run_case(const struct subject *s, const int64_t *axis, enum op_conte
 			fail(s, problem->inputs[i].name, err.text);
 		int own = op_own_place(problem, i);
 
-		if (s->op->leaves != NULL && s->op->leaves(&c, i).place == own)
+		if (s->op->in_place != NULL && s->op->in_place(&c, i).place == own)
 			out[own] = with_room(s, &problem->inputs[i], axis);
 	}
 	for (int i = 0; i < problem->output_count; i++)

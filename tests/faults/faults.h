@@ -1,6 +1,6 @@
-/* faults - what a test and the library that it puts in front of the C library (shim.c) say to one another, in a file
- * that both map: which process is meant, at which of its calls that change files which fault strikes, and what came of
- * it. */
+/* faults - the shared memory between a test and shim.c, the library that the test loads in front of the C library. The
+ * memory is a file that both map. The test writes the process, the fault and the number of the call at which the fault
+ * strikes; only calls that change files are numbered. The shim writes what happened. */
 #ifndef REFTEST_TESTS_FAULTS_H
 #define REFTEST_TESTS_FAULTS_H
 
@@ -10,30 +10,34 @@
 
 enum fault {
 	FAULT_NONE,
-	FAULT_BEFORE, /* killed before the call */
-	FAULT_TORN,   /* a write gets half of its sectors to the file, any other call is done; then killed */
-	FAULT_SHORT,  /* a write writes half, says so, and all goes on; no fault for other calls */
-	FAULT_EIO,    /* this one call fails */
-	FAULT_ENOSPC, /* this call and all that follow and take room fail */
+	FAULT_BEFORE, /* the process is killed before the call */
+	/* if the call is a write, it writes half of its sectors, and any other call is executed; then the process is
+	 * killed */
+	FAULT_TORN,
+	/* if the call is a write, it writes half of its bytes and returns their number, and the process continues;
+	 * other calls work normally */
+	FAULT_SHORT,
+	FAULT_EIO,    /* only this call fails */
+	FAULT_ENOSPC, /* this call and all later calls that need room on the disk fail */
 	FAULT_AHEAD,  /* the clock jumps ten years ahead before the call */
 	FAULT_BACK,   /* and back */
 	FAULT_COUNT,
 };
 
 struct faults {
-	volatile pid_t pid; /* the process whose calls count; its children's do not */
+	volatile pid_t pid; /* the process whose calls are counted; calls of its children are not counted */
 	volatile long calls, at;
 	volatile enum fault fault;
-	volatile bool struck;	  /* the fault came */
-	char last[32];		  /* the call that it came with */
-	volatile int64_t clock_s; /* by how many seconds the process sees the wall clock off */
-	char log[4096];		  /* where calls are written down, "": nowhere */
+	volatile bool struck;	  /* true once the fault has struck */
+	char last[32];		  /* the name of the call at which the fault struck */
+	volatile int64_t clock_s; /* seconds added to the wall clock that the process sees */
+	char log[4096];		  /* path of the log of calls; "": no log */
 };
 
-#define FAULTS_ENV "REFTEST_FAULTS" /* the file's path */
+#define FAULTS_ENV "REFTEST_FAULTS" /* name of the environment variable with the path of the shared file */
 
-/* A line of the log: this head, `name_length` octets of path (below no particular root), `other_length` of a second
- * one, `length` of content. Numbers as this machine has them: who writes it reads it. */
+/* A record of the log: this head, `name_length` bytes of an absolute path, `other_length` bytes of a second path, and
+ * `length` bytes of content. Numbers are in the byte order of the machine, because the same machine reads the log. */
 enum logged {
 	LOGGED_WRITE = 1, /* inode, offset, content */
 	LOGGED_SIZE,	  /* inode, offset: its new length */
@@ -42,10 +46,10 @@ enum logged {
 	LOGGED_FOLDER,	  /* path */
 	LOGGED_RENAME,	  /* path, other */
 	LOGGED_EXCHANGE,  /* path, other */
-	LOGGED_LINK,	  /* path, other: the new name */
+	LOGGED_LINK,	  /* path, and as `other` the new path */
 	LOGGED_UNLINK,	  /* path */
 	LOGGED_RMDIR,	  /* path */
-	LOGGED_END,	  /* a process came to its end; written by the test */
+	LOGGED_END,	  /* a process has ended; not the shim but the test writes this record */
 };
 
 struct logged_head {

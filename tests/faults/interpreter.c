@@ -1,12 +1,14 @@
-/* An interpreter for tests that want a thousand runs of the real program: in the place of python3 and torch it answers
- * what reftest asks of these, within a millisecond, and "runs" references that it knows by a word in their text:
+/* interpreter - replaces Python and torch in tests that need a thousand runs of the real program. The interpreter
+ * answers reftest's requests within a millisecond. It does not run a reference, but returns the outputs that a word in
+ * the reference's text asks for:
  *
- *   PRODUCT   C = A B^T in float32, each sum in double: what a right gemm gives
- *   SEVENS    every output is 7
+ *   PRODUCT   C = A B^T in float32, each sum in double: the output of a correct gemm
+ *   SEVENS    every element of the output is 7
  *   RAISES    an exception
  *
- * It is started as the pool starts an interpreter (workers/runner.py has the messages). $REFTEST_FAKE_TORCH: a folder with a
- * version.py, which stands for torch's. */
+ * reftest starts this program like a Python interpreter, and the messages are those of python/runner.py.
+ * $REFTEST_FAKE_TORCH is a folder with a version.py that takes the place of torch's. A new message of python/runner.py
+ * that reftest needs also needs an answer here. */
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -36,10 +38,10 @@ static void send_text(int fd, const char *text)
 	size_t length = strlen(text);
 
 	if (send(fd, text, length, MSG_NOSIGNAL) != (ssize_t)length || send(fd, "\n", 1, MSG_NOSIGNAL) != 1)
-		_exit(0); /* the pool is gone */
+		_exit(0); /* the pool has ended */
 }
 
-/* One read, with the descriptors that come along. */
+/* Calls recvmsg once, and keeps the bytes and the file descriptors that it receives. */
 static void fill(struct channel *channel)
 {
 	union {
@@ -62,7 +64,7 @@ static void fill(struct channel *channel)
 	}
 }
 
-/* The next message; the process ends when its peer does. The caller deletes it. */
+/* Waits for the next message, which the caller deletes. The process exits if its peer has ended. */
 static cJSON *next_message(struct channel *channel)
 {
 	char *end;
@@ -124,7 +126,7 @@ static void answer_run(const cJSON *run, const char *source, struct channel *cha
 	int rows = size_of(c, 0), columns = size_of(c, 1), inner = size_of(a, 1);
 
 	if (strstr(source, "RAISES") != NULL) {
-		send_text(channel->fd, "{\"error\": {\"message\": \"the reference raised ValueError: so it was told\", "
+		send_text(channel->fd, "{\"error\": {\"message\": \"the reference raised ValueError: planted\", "
 				       "\"line\": 1, \"accident\": false, \"fatal\": false}}");
 		return;
 	}
@@ -173,7 +175,7 @@ static void be_a_child(int fd, int output)
 
 struct children {
 	pid_t pid[CHILDREN];
-	bool told[CHILDREN]; /* of its end */
+	bool reported[CHILDREN]; /* whether the end of the child was reported */
 	int count;
 };
 
@@ -197,13 +199,14 @@ static void fork_child(struct channel *channel, struct children *children, int s
 	close(fds[1]);
 	if (child < 0 || children->count == CHILDREN)
 		_exit(5);
-	children->told[children->count] = false;
+	children->reported[children->count] = false;
 	children->pid[children->count++] = child;
 	snprintf(answer, sizeof answer, "{\"forked\": %d, \"pid\": %d}", slot, (int)child);
 	send_text(TEMPLATE_FD, answer);
 }
 
-/* Children stay zombies until the pool has heard of their end and asks for them to be reaped. */
+/* Reports the end of children. A child stays a zombie until the pool has been told that it ended and requests that it
+ * be reaped. */
 static void tell_ends(struct children *children)
 {
 	char text[64];
@@ -211,10 +214,10 @@ static void tell_ends(struct children *children)
 	for (int i = 0; i < children->count; i++) {
 		siginfo_t end = {.si_pid = 0};
 
-		if (children->told[i] ||
+		if (children->reported[i] ||
 		    waitid(P_PID, (id_t)children->pid[i], &end, WEXITED | WNOHANG | WNOWAIT) != 0 || end.si_pid == 0)
 			continue;
-		children->told[i] = true;
+		children->reported[i] = true;
 		snprintf(text, sizeof text, "{\"exit\": %d, \"status\": %d}", (int)end.si_pid,
 			 end.si_code == CLD_EXITED ? end.si_status << 8 : end.si_status);
 		send_text(TEMPLATE_FD, text);
@@ -228,7 +231,7 @@ static void reap(struct children *children, pid_t pid)
 			waitpid(pid, NULL, 0);
 			children->count--;
 			children->pid[i] = children->pid[children->count];
-			children->told[i] = children->told[children->count];
+			children->reported[i] = children->reported[children->count];
 		}
 }
 
@@ -260,11 +263,11 @@ static void be_a_template(void)
 
 	send_text(TEMPLATE_FD, "{\"template\": {\"torch\": \"9.9.9\", \"cuda\": null, \"python\": \"3.99.0\"}}");
 	while (poll(ready, 2, -1) >= 0) {
-		struct signalfd_siginfo heard;
+		struct signalfd_siginfo info;
 
 		if (ready[0].revents != 0)
 			fill(&channel);
-		if (ready[1].revents != 0 && read(ready[1].fd, &heard, sizeof heard) > 0)
+		if (ready[1].revents != 0 && read(ready[1].fd, &info, sizeof info) > 0)
 			tell_ends(&children);
 		answer_pool(&channel, &children);
 	}

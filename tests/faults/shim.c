@@ -1,9 +1,10 @@
-/* shim - stands in front of the C library (LD_PRELOAD) and counts the calls by which one process changes files: LMDB's
- * as well as the program's own. At the one that it is told to (faults.h) it kills the process, tears the write, or
- * answers that the disk is broken or full, or lets the clock jump.
+/* shim - is loaded in front of the C library (LD_PRELOAD), and counts the calls by which one process changes files: the
+ * calls of LMDB as well as the program's own. At the call that the test has chosen (faults.h), it kills the process,
+ * tears the write, fails as if the disk were broken or full, or makes the clock jump.
  *
- * Writes to what is no regular file are not counted. What is told to be on the disk is not taken there: a killed
- * process loses none of the kernel's memory. What is on the disk after a power cut is worked out from the log. */
+ * Writes to anything but regular files are not counted. fsync is not executed, because the kernel keeps the unsynced
+ * writes of a killed process. The content of a disk after a power failure is computed from the log. If reftest begins
+ * to use another function of the C library that changes files, that function needs a wrapper here. */
 #include "tests/faults/faults.h"
 
 #include <errno.h>
@@ -49,7 +50,7 @@ static bool meant(void)
 
 enum kind { KIND_WRITE, KIND_TAKES_ROOM, KIND_TAKES_NONE };
 
-/* Has the fault anything to do with a call of this kind? */
+/* Says whether the fault can strike a call of this kind. */
 static bool concerns(enum fault fault, enum kind kind)
 {
 	if (fault == FAULT_SHORT)
@@ -68,7 +69,7 @@ static void strike(const char *name)
 		faults->clock_s = faults->clock_s + (faults->fault == FAULT_AHEAD ? TEN_YEARS : -TEN_YEARS);
 }
 
-/* Counts a call. What is to become of it. */
+/* Counts a call and returns the fault that strikes it. */
 static enum fault next_fault(const char *name, enum kind kind)
 {
 	if (!meant())
@@ -81,7 +82,7 @@ static enum fault next_fault(const char *name, enum kind kind)
 	return faults->fault;
 }
 
-/* The fault as an answer: true, with errno. */
+/* Makes the call fail if the fault is an error of the disk: sets errno and returns true. */
 static bool refused(enum fault fault)
 {
 	if (fault != FAULT_EIO && fault != FAULT_ENOSPC)
@@ -97,7 +98,7 @@ static long done(enum fault fault, long answer)
 	return answer;
 }
 
-/* How much of a write is done. */
+/* Number of bytes that a write with this fault writes. */
 static size_t torn(enum fault fault, size_t length)
 {
 	if (fault != FAULT_TORN && fault != FAULT_SHORT)
@@ -234,7 +235,7 @@ static bool regular(int fd)
 	return answer;
 }
 
-/* Where a plain write goes to. */
+/* The file offset at which a write without an explicit offset writes. */
 static off_t position(int fd)
 {
 	struct stat st;
@@ -259,7 +260,7 @@ static ssize_t write_at(const char *name, int fd, const void *bytes, size_t leng
 	return done(fault, n);
 }
 
-/* Gathered, so that a vector is torn and logged like anything else. */
+/* Copies the parts of a vector into one buffer, so that the write can be torn and logged like any other. */
 static ssize_t vector_at(const char *name, int fd, const struct iovec *vector, int count, off_t at, bool placed)
 {
 	size_t length = 0, used = 0;

@@ -1,6 +1,7 @@
-/* fuzz - feeds the parsers with mutated seeds for as long as one likes:
+/* fuzz - feeds the parsers with mutated seeds for as long as the user wants:
  *
- *   fuzz [TARGET [COUNT [FIRST]]]     a target, or "all"; 100000 inputs of each; from input number 0 on */
+ *   fuzz [TARGET [COUNT [FIRST]]]     TARGET: a target, or "all"; COUNT inputs for each target (100000 by default),
+ *   beginning with input number FIRST (0 by default) */
 #include "tests/fuzz/targets.h"
 
 #include <stdio.h>

@@ -1,19 +1,20 @@
-/* targets - what reads strangers' bytes, fed with seeds that were cut, spliced and scribbled on.
+/* targets - the parsers that read bytes from strangers, and a driver that feeds them with seeds that are cut, spliced
+ * and overwritten.
  *
- * Everything follows from a target's name and a number, so a failure can be run again and lies in no corpus. Meant for
- * a build with sanitizers: these find the reads past an end; the targets themselves check what must hold of every
- * answer (a sentence for each refusal, offsets within the file, a text that survives being written and read). */
+ * An input follows from the target's name and a number, so a failure can be repeated without a corpus. Use a build with
+ * sanitizers, which find reads beyond the end of an input. The targets themselves check what must hold for every
+ * result: a message for each rejected input, offsets within the file, and a text that stays the same when it is written
+ * and read again. */
 #ifndef REFTEST_TESTS_FUZZ_TARGETS_H
 #define REFTEST_TESTS_FUZZ_TARGETS_H
 
 #include <stdint.h>
 
-/* The names of the targets; NULL beyond the last. */
+/* The names of the targets; NULL for an index beyond the last. */
 const char *fuzz_target(int index);
 
-/* Feeds inputs `first` … `first + count - 1` of a target to it. Returns how many were taken as valid, -1 for a name
- * that is none. What must hold and does not is told on stderr, with the number of the input and its bytes; then it
- * aborts. */
+/* Feeds inputs `first` … `first + count - 1` to a target. Returns the number of accepted inputs, or -1 if there is no
+ * such target. If a check fails, prints the input's number and bytes to stderr and aborts. */
 int fuzz_run(const char *target, uint64_t first, uint64_t count);
 
 #endif

@@ -1,24 +1,25 @@
-/* check - what a GPU answers against what the CPU answers: searches, comparisons, inputs, ground truth.
+/* check - compares the results of a GPU with those of the CPU: searches, comparisons, inputs, ground truth.
  *
  *   check LIBRARY [quick]    LIBRARY: libreftest_kernels_cuda.so; quick: few and small sizes, for compute-sanitizer
  *
- * Speaks TAP. The CPU's side is linked in, the GPU's is loaded as the program loads it. Every check plants what it is
- * for: a difference, a canary hurt, a NaN, a miss by one unit in the last place. */
+ * Speaks TAP. The CPU's code is linked in; the GPU's library is loaded as the program loads it. Every check plants the
+ * errors that it must find: a difference, an overwritten canary, a NaN, a value off by one unit in the last place. */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/gpu/check.h"
-#include "tests/gpu/compared.h"
-#include "tests/gpu/made.h"
+#include "tests/gpu/compared_tensors.h"
+#include "tests/gpu/problems.h"
+#include "kernels/core/tolerance.h"
 
 /* --- sentences ---------------------------------------------------------------------------------------------------- */
 
 static int a_gpu_that_is_not_there_is_said(const struct check *check)
 {
 	struct err err = {""};
-	struct device *device = check->face->open(999, &err);
+	struct device *device = check->api->open(999, &err);
 
 	return device != NULL || strstr(err.text, "cuda:999") == NULL ? tell("got '%s'", err.text) : 0;
 }
@@ -30,11 +31,11 @@ static int memory_that_is_not_there_is_said_and_harms_nothing(const struct check
 	int wrong = 0;
 
 	if (check->gpu->calls->allocate(check->gpu, 2 * total, &err) != NULL || strstr(err.text, "cudaMalloc") == NULL)
-		wrong += tell("twice the memory: '%s'", err.text);
+		wrong += tell("an allocation of twice the memory gave '%s'", err.text);
 	if (check->gpu->calls->allocate(check->gpu, INT64_MAX, &err) != NULL)
 		wrong += tell("INT64_MAX bytes were allocated");
 	if (check->gpu->calls->broken(check->gpu))
-		wrong += tell("the device calls itself broken");
+		wrong += tell("the device reports itself as broken");
 	unsigned char *memory = gpu_memory(check, 100);
 
 	must(check->gpu->calls->set(check->gpu, memory, 1, 100, &err) == 0, &err);
@@ -44,29 +45,29 @@ static int memory_that_is_not_there_is_said_and_harms_nothing(const struct check
 	return wrong;
 }
 
-/* In a process of its own, forked before CUDA was touched: reads where nothing is. */
-static int break_a_device(const struct kernels_cuda_face *face)
+/* Runs in a process that was forked before CUDA was initialised, and reads an invalid address on the GPU. */
+static int break_a_device(const struct kernels_cuda_api *api)
 {
 	struct err err = {""};
-	struct device *device = face->open(0, &err);
+	struct device *device = api->open(0, &err);
 	void *nowhere = (void *)(uintptr_t)0x100000;
 	struct metrics metrics;
 
 	must(device != NULL, &err);
 	if (device->calls->broken(device))
-		return tell("broken from the start");
+		return tell("the device is broken from the start");
 	if (device->calls->compare(device, nowhere, nowhere, DTYPE_FLOAT32, 4096, rule_default(DTYPE_FLOAT32), &metrics,
 	                           &err) == 0 || strstr(err.text, "cudaErrorIllegalAddress") == NULL)
-		return tell("reading nowhere gave '%s'", err.text);
+		return tell("reading an invalid address gave '%s'", err.text);
 	if (!device->calls->broken(device))
-		return tell("not broken after '%s'", err.text);
+		return tell("the device is not broken after '%s'", err.text);
 	if (device->calls->allocate(device, 1, &err) != NULL || strstr(err.text, "earlier error") == NULL)
 		return tell("after it: '%s'", err.text);
 	device->calls->close(device);
 	return 0;
 }
 
-static int a_lost_context_is_said_by_every_later_call(const struct kernels_cuda_face *face)
+static int a_lost_context_is_said_by_every_later_call(const struct kernels_cuda_api *api)
 {
 	int status = 0;
 
@@ -74,7 +75,7 @@ static int a_lost_context_is_said_by_every_later_call(const struct kernels_cuda_
 	pid_t child = fork();
 
 	if (child == 0) {
-		int wrong = break_a_device(face);
+		int wrong = break_a_device(api);
 
 		fflush(stdout);
 		_exit(wrong);
@@ -103,7 +104,8 @@ static int shared_memory_has_a_handle_of_its_own(const struct check *check)
 
 /* --- searches ----------------------------------------------------------------------------------------------------- */
 
-/* Byte `at` differs and one behind it; the first must be found, at any alignment. `at` -1, or bytes: none does. */
+/* Byte `at` and a later byte differ; the search must find byte `at`, at any alignment. If `at` is -1 or `bytes`, no
+ * byte of the two inputs differs. */
 static int search_at(const struct check *check, unsigned char *a, unsigned char *b, int64_t bytes, int64_t at)
 {
 	const struct device_calls *calls = check->gpu->calls;
@@ -116,7 +118,8 @@ static int search_at(const struct check *check, unsigned char *a, unsigned char 
 		must(calls->set(check->gpu, a + at, 8, 1, &err) == 0, &err);
 	if (at >= 0 && at + 40 < bytes)
 		must(calls->set(check->gpu, a + at + 40, 9, 1, &err) == 0, &err);
-	must(calls->set(check->gpu, a + bytes, 9, 1, &err) == 0, &err); /* outside: not to be found */
+	/* a difference behind the last byte, which must not be found */
+	must(calls->set(check->gpu, a + bytes, 9, 1, &err) == 0, &err);
 	int64_t want = at >= 0 && at < bytes ? at : -1, difference = calls->first_difference(check->gpu, a, b, bytes, &err);
 	int64_t other = calls->first_other(check->gpu, a, 7, bytes, &err);
 
@@ -144,7 +147,8 @@ static int searches_find_the_first_byte(const struct check *check)
 
 /* --- comparisons -------------------------------------------------------------------------------------------------- */
 
-/* Lengths: all up to 70, around a warp's share, more than a block's; the long ones not with every rule. */
+/* The next length to test: all lengths up to 70, lengths around the number of elements that a warp handles, and lengths
+ * above the number that a block handles. Long tensors are not combined with every tolerance rule. */
 static int64_t next_length(int64_t length, bool quick)
 {
 	static const int64_t longer[] = {127, 255, 256, 257, 1023, 2049, 4097, 8191, 65536, 65549, 300007};
@@ -195,8 +199,8 @@ static int comparisons_agree_with_the_cpu(const struct check *check)
 	return wrong;
 }
 
-/* int64 whose doubles are equal while they are not. */
-static int integers_beyond_doubles_are_told_apart(const struct check *check)
+/* Two int64 values can differ although both convert to the same double; the comparison must see that they differ. */
+static int integers_beyond_doubles_are_distinguished(const struct check *check)
 {
 	enum { N = 5000 };
 	void *device[2] = {gpu_memory(check, N * 8), gpu_memory(check, N * 8)};
@@ -216,11 +220,11 @@ static int integers_beyond_doubles_are_told_apart(const struct check *check)
 	return wrong;
 }
 
-/* So long that every block takes several pieces: the same stretch over and over (its length no multiple of anything),
- * a few places that are not finite, and the worst at the end. */
+/* A tensor so long that every block processes several pieces. The tensor repeats one sequence of values, whose length
+ * is not a multiple of a block. A few places are not finite, and the worst place is at the end. */
 static int compare_long(const struct check *check, enum dtype dtype, int64_t n)
 {
-	const int64_t period = 100003 * 2; /* even: two elements of float4_e2m1 share an octet */
+	const int64_t period = 100003 * 2; /* even, because two elements of float4_e2m1 share a byte */
 	int64_t bytes = dtype_bytes(dtype, n), stretch = dtype_bytes(dtype, period);
 	void *device[2] = {gpu_memory(check, bytes), gpu_memory(check, bytes)};
 	struct tensors t = {host_memory(bytes), host_memory(bytes), dtype, period, {8e-3, 1e-2, 1}, 1234};
@@ -257,7 +261,8 @@ static int long_comparisons_agree_with_the_cpu(const struct check *check)
 	return wrong;
 }
 
-/* More elements than 32 bits count: bytes set on the GPU, a few differences planted behind 2^31. */
+/* More elements than 32 bits can count: the bytes are set on the GPU, and a few differences are planted behind element
+ * 2^31. */
 static int two_billion_elements_are_counted(const struct check *check)
 {
 	const int64_t n = (INT64_C(1) << 31) + 4099, places[3] = {n - 1, (INT64_C(1) << 31) + 5, 12345};
@@ -290,7 +295,7 @@ static int two_billion_elements_are_counted(const struct check *check)
 	return wrong;
 }
 
-/* The same bits however blocks happen to be scheduled. */
+/* A comparison gives the same bits in whatever order the GPU runs its blocks. */
 static int comparisons_repeat_to_the_last_bit(const struct check *check)
 {
 	const int64_t n = check->quick ? 5000 : 1 << 24;
@@ -365,7 +370,7 @@ static int gemm_is_the_oracles(const struct check *check)
 	return wrong;
 }
 
-/* Inputs that no family knows, of every dtype. */
+/* Checks the inputs that are generated, in every dtype, for definitions that no family supports. */
 static int generic_inputs_are_the_cpus(const struct check *check)
 {
 	int wrong = 0;
@@ -392,13 +397,13 @@ static int generic_inputs_are_the_cpus(const struct check *check)
 static const struct {
 	const char *sentence;
 	int (*run)(const struct check *check);
-	bool slow; /* left out when quick */
+	bool slow; /* left out with `quick` */
 } checks[] = {
     {"a GPU that is not there is said", a_gpu_that_is_not_there_is_said, false},
     {"memory that is not there is said and harms nothing", memory_that_is_not_there_is_said_and_harms_nothing, true},
     {"shared memory has a handle of its own", shared_memory_has_a_handle_of_its_own, false},
     {"searches find the first byte", searches_find_the_first_byte, false},
-    {"integers beyond doubles are told apart", integers_beyond_doubles_are_told_apart, false},
+    {"integers beyond doubles are distinguished", integers_beyond_doubles_are_distinguished, false},
     {"comparisons agree with the CPU", comparisons_agree_with_the_cpu, false},
     {"long comparisons agree with the CPU", long_comparisons_agree_with_the_cpu, false},
     {"comparisons repeat to the last bit", comparisons_repeat_to_the_last_bit, false},
@@ -416,7 +421,7 @@ static int report(int number, const char *sentence, int wrong)
 	return wrong != 0;
 }
 
-static const struct kernels_cuda_face *load(const char *library)
+static const struct kernels_cuda_api *load(const char *library)
 {
 	void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
 
@@ -425,20 +430,20 @@ static const struct kernels_cuda_face *load(const char *library)
 
 int main(int argc, char **argv)
 {
-	struct check check = {.face = argc > 1 ? load(argv[1]) : NULL, .quick = argc > 2 && strcmp(argv[2], "quick") == 0};
+	struct check check = {.api = argc > 1 ? load(argv[1]) : NULL, .quick = argc > 2 && strcmp(argv[2], "quick") == 0};
 	int failed = 0, number = 0;
 	struct err err;
 
-	if (check.face == NULL) {
+	if (check.api == NULL) {
 		printf("Bail out! usage: check libreftest_kernels_cuda.so [quick] (%s)\n", argc > 1 ? dlerror() : "no library");
 		return 1;
 	}
-	if (!check.quick) /* compute-sanitizer would report the planted error */
+	if (!check.quick) /* compute-sanitizer would report the error that this check plants */
 		failed += report(++number, "a lost context is said by every later call",
-		                 a_lost_context_is_said_by_every_later_call(check.face));
+		                 a_lost_context_is_said_by_every_later_call(check.api));
 	check.cpu = device_open_cpu(&err);
 	must(check.cpu != NULL, &err);
-	check.gpu = check.face->open(0, &err);
+	check.gpu = check.api->open(0, &err);
 	must(check.gpu != NULL, &err);
 	printf("# %s, %s\n", check.gpu->calls->product(check.gpu), check.gpu->calls->class_name(check.gpu));
 	for (int i = 0; i < CHECKS; i++)

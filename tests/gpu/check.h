@@ -1,4 +1,4 @@
-/* check - what a check of a GPU against the CPU gets. */
+/* check - the argument of a check that compares a GPU with the CPU. */
 #ifndef REFTEST_TESTS_GPU_CHECK_H
 #define REFTEST_TESTS_GPU_CHECK_H
 
@@ -6,14 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/compare.h"
-#include "kernels/device.h"
-#include "kernels/library.h"
-#include "tests/gpu/told.h"
+#include "kernels/core/compare.h"
+#include "kernels/core/device.h"
+#include "kernels/core/kernels_library.h"
+#include "tests/gpu/check_messages.h"
 
-/* What every check gets. A check returns how many things were wrong; `tell` says which. */
+/* The argument of every check. A check returns the number of errors, and prints a message about each one with `tell`.
+ * */
 struct check {
-	const struct kernels_cuda_face *face;
+	const struct kernels_cuda_api *api;
 	struct device *cpu, *gpu;
 	bool quick;
 };

@@ -1,24 +1,27 @@
-/* families - what a GPU answers against what the CPU answers, for every op family, at shapes that no size preset has.
+/* families - compares the results of a GPU with those of the CPU for every op family, at shapes that no size preset
+ * has.
  *
  *   families LIBRARY|cpu [ROOT [DRAWS [SECONDS [SEED [FAMILY|all [MOST]]]]]]
  *
- * LIBRARY: libreftest_kernels_cuda.so. "cpu": the CPU against itself, which shows without a GPU what would be drawn,
- * what it costs the CPU, and that what is planted is found. ROOT: a dataset (default: the working directory). For each
- * of its definitions that a family has the truth of, DRAWS times (default 6; no further one is begun after SECONDS,
- * default 15). FAMILY: of this one alone. MOST: no var axis is drawn larger, and of a family's definitions only the smallest
- * of each variant is taken (for tools under which a kernel takes a thousand times as long):
+ * LIBRARY: libreftest_kernels_cuda.so. "cpu" compares the CPU with itself; this shows without a GPU which shapes are
+ * drawn, how long the CPU needs, and that planted errors are found. ROOT: a dataset (default: the working directory).
+ * Each definition of ROOT that a family recognises is tested with DRAWS shapes (default 6); after SECONDS (default 15)
+ * no further shape is begun. FAMILY: only this family. MOST: the upper limit of each var axis; of a family's
+ * definitions only the smallest of each variant is tested. Use MOST under tools that make a kernel a thousand times
+ * slower.
  *
- *   - every var axis is drawn from 1 to the most that it has in the small and medium presets, small values as likely as
- *     large ones; an axis that constraints give is computed; what breaks a constraint of the axes, or what the family
- *     says makes no sense (op.check), is drawn anew
- *   - every input is made on both sides: the same bits; draws take the first and the second contents in turn
- *   - the oracle's answer and the GPU's are compared by the family's rule, or by op.judge where no rule fits and the
- *     bits differ; the GPU answers twice: the same bits
- *   - what an input is to hold afterwards, where the family says that the operation writes to it (op.leaves), is an
- *     output here
- *   - once a family, an octet of each input and an element of each output are changed: both must be found
+ * - Every var axis is drawn from 1 to its largest size in the small and medium presets; small values are as likely as
+ *   large ones. An axis that constraints determine is computed. If the axes violate a constraint, or if the family
+ *   rejects them (op.check), they are drawn again.
+ * - Every input is generated on both sides, with the same bits; shapes alternate between the first and the second set
+ *   of input values.
+ * - The outputs of the oracle and of the GPU are compared by the family's tolerance rule, or by op.judge if there is no
+ *   rule and the bits differ. The GPU computes twice, with the same bits.
+ * - The final value of an input that the operation writes to (op.in_place) counts as an output.
+ * - Once for each family, a byte of each input and an element of each output are changed; both changes must be found.
  *
- * Speaks TAP, a test a family; beside it the worst margin, where it was, and the time that oracle and kernels took. */
+ * Speaks TAP, one test for each family, with the worst margin, where it occurred, and the time that the oracle and the
+ * kernels took. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <math.h>
@@ -32,23 +35,23 @@
 #include "base/file.h"
 #include "dataset/constraint.h"
 #include "dataset/dataset.h"
-#include "dataset/definition.h"
-#include "kernels/device.h"
-#include "kernels/inputs.h"
-#include "kernels/library.h"
-#include "kernels/number.h"
-#include "tests/gpu/told.h"
-#include "workers/given.h"
-#include "workers/job.h"
+#include "dataset/definition_load.h"
+#include "kernels/core/device.h"
+#include "kernels/core/dtype_convert.h"
+#include "kernels/core/kernels_library.h"
+#include "kernels/core/random_inputs.h"
+#include "tests/gpu/check_messages.h"
+#include "workers/judge/case_inputs.h"
+#include "workers/protocol/job.h"
 
 enum { ATTEMPTS = 400, FAMILIES = 64 };
 
-/* What is known of one family so far. */
+/* The results of one family so far. */
 struct score {
 	int definitions, draws, wrong;
 	bool planted;
 	double margin, cpu_seconds, gpu_seconds;
-	char where[400]; /* of the margin */
+	char where[400]; /* the definition and axes of the worst margin */
 };
 
 struct contest {
@@ -57,23 +60,23 @@ struct contest {
 	double seconds;
 	uint64_t seed;
 	const char *family; /* NULL: all */
-	int64_t most;       /* of a var axis; INT64_MAX: no limit */
-	struct score scores[FAMILIES]; /* by place in op_table */
+	int64_t most;       /* the largest size of a var axis; INT64_MAX: no limit */
+	struct score scores[FAMILIES]; /* indexed like op_table */
 };
 
-/* One definition as families see it. All in `arena`. */
+/* A definition as an op family sees it. Everything that the struct points to is in `arena`. */
 struct subject {
 	struct arena arena;
 	const struct definition *definition;
 	struct op_problem problem;
 	const struct op_entry *entry;
 	int variant;
-	int64_t *most; /* of each axis, in small and medium presets */
-	bool *derived; /* constraints give it once the others are known */
+	int64_t *most; /* the largest size of each axis in the small and medium presets */
+	bool *derived; /* whether constraints determine the axis from the others */
 	const struct input_source *sources; /* all random */
 };
 
-/* One set of axis values. */
+/* A shape: one value for each axis. */
 struct draw {
 	const struct subject *subject;
 	struct job job;
@@ -82,10 +85,10 @@ struct draw {
 	char text[400];
 };
 
-/* One side's tensors of a draw. */
+/* The tensors of one side, CPU or GPU, for a shape. */
 struct side {
 	struct device *device;
-	struct tensor in[OP_ARGS], out[OP_PLACES]; /* from op_own_place on: what inputs are to hold */
+	struct tensor in[OP_ARGS], out[OP_PLACES]; /* places from op_own_place on hold the final values of inputs */
 };
 
 static double now(void)
@@ -126,7 +129,7 @@ static void find_derived(struct subject *s)
 	}
 }
 
-/* False: no family has its truth. */
+/* Reads a definition; false if no family recognises it. */
 static bool open_subject(struct subject *s, const struct dataset *dataset, const struct dataset_file *file)
 {
 	struct buf bytes = {0};
@@ -152,7 +155,7 @@ static bool open_subject(struct subject *s, const struct dataset *dataset, const
 
 /* --- draws -------------------------------------------------------------------------------------------------------- */
 
-/* 1 … most, small ones as likely as large ones. */
+/* A value from 1 to `most`; small values are as likely as large ones. */
 static int64_t some_value(int64_t most, uint64_t key, int64_t index)
 {
 	double part = (double)philox_bits(key, index) / 0x1p32;
@@ -217,11 +220,11 @@ static void make_case(struct draw *d, uint64_t seed, enum op_contents contents)
 			d->c.constants[i].value = 1e-6;
 	for (int i = 0; i < s->problem.input_count; i++)
 		if (s->problem.inputs[i].rank == OP_SCALAR)
-			d->c.scalar[i] = given_scalar(&d->job, op, &d->c, i).number;
+			d->c.scalar[i] = case_inputs_scalar(&d->job, op, &d->c, i).number;
 	describe(d);
 }
 
-/* Does the family find sense in the axes, and have both sides room for them? */
+/* Says whether the family accepts the axes and both sides have enough memory. */
 static bool is_possible(const struct contest *contest, const struct draw *d)
 {
 	const struct op *op = d->subject->entry->op;
@@ -237,7 +240,7 @@ static bool is_possible(const struct contest *contest, const struct draw *d)
 	       bytes < contest->cpu->calls->memory_free(contest->cpu);
 }
 
-/* The axes of draw `number`, and the case they make. False: none were found. */
+/* Draws the axes of shape `number` and builds their case; false if no valid axes were found. */
 static bool make_draw(const struct contest *contest, const struct subject *s, int number, struct draw *d)
 {
 	d->subject = s;
@@ -255,7 +258,8 @@ static bool make_draw(const struct contest *contest, const struct subject *s, in
 
 /* --- both sides --------------------------------------------------------------------------------------------------- */
 
-/* A tensor of the draw, poisoned, so that what is not written shows. */
+/* Allocates a tensor of the shape. The bytes of the tensor get a fill value, so that elements that are never written
+ * are noticed. */
 static struct tensor allocate(struct device *device, const struct op_arg *arg, const int64_t *axis)
 {
 	struct tensor tensor = job_tensor(arg, axis);
@@ -269,7 +273,8 @@ static struct tensor allocate(struct device *device, const struct op_arg *arg, c
 	return tensor;
 }
 
-/* What a place of `out` is called: an output, or an input with a truth of its own (op.leaves). NULL: nothing lies there. */
+/* Returns the output, or the input with a final value (op.in_place), that belongs to a place of `out`; NULL if the
+ * place is unused. */
 static const struct op_arg *arg_at(const struct draw *d, int place)
 {
 	const struct op_problem *problem = &d->job.problem;
@@ -278,7 +283,7 @@ static const struct op_arg *arg_at(const struct draw *d, int place)
 
 	if (input < 0)
 		return &problem->outputs[place];
-	if (input >= problem->input_count || op->leaves == NULL || op->leaves(&d->c, input).place != place)
+	if (input >= problem->input_count || op->in_place == NULL || op->in_place(&d->c, input).place != place)
 		return NULL;
 	return &problem->inputs[input];
 }
@@ -304,7 +309,7 @@ static void close_side(struct side *side)
 	}
 }
 
-/* A copy of the tensor on the host, from malloc. */
+/* Copies the tensor to the host, into memory from malloc. */
 static struct tensor on_host(struct device *device, const struct tensor *tensor)
 {
 	struct tensor copy = *tensor;
@@ -320,7 +325,7 @@ static struct tensor on_host(struct device *device, const struct tensor *tensor)
 	return copy;
 }
 
-/* Offset of the first octet in which the GPU's tensor differs from one on the host; -1: none. */
+/* Offset of the first byte in which the GPU's tensor differs from the one on the host; -1 if none differs. */
 static int64_t first_difference(const struct contest *contest, const struct tensor *gpu, const void *host)
 {
 	int64_t bytes = job_tensor_bytes(gpu);
@@ -341,24 +346,24 @@ static int fill(struct side *side, const struct draw *d)
 {
 	struct ruling ruling = {.why = {""}};
 
-	if (given_fill(side->device, NULL, &d->job, d->subject->entry->op, &d->c, side->in, &ruling) == 0)
+	if (case_inputs_fill(side->device, NULL, &d->job, d->subject->entry->op, &d->c, side->in, &ruling) == 0)
 		return 0;
 	return tell("%s: %s: %s", d->text, side->device->calls->class_name(side->device), ruling.why.text);
 }
 
-/* An octet in the middle of an input is changed and must be missed. */
+/* Changes a byte in the middle of an input, and checks that the comparison finds it. */
 static int plant_in_input(const struct contest *contest, const struct draw *d, const struct tensor *cpu,
                           const struct tensor *gpu)
 {
 	int64_t at = job_tensor_bytes(cpu) / 2;
-	unsigned char *octet = (unsigned char *)cpu->data + at;
+	unsigned char *byte = (unsigned char *)cpu->data + at;
 
-	*octet ^= 1;
+	*byte ^= 1;
 	int64_t found = first_difference(contest, gpu, cpu->data);
 
-	*octet ^= 1;
+	*byte ^= 1;
 	return found == at ? 0
-	                   : tell("%s: an octet changed at %lld was found at %lld", d->text, (long long)at,
+	                   : tell("%s: the byte changed at %lld was found at %lld", d->text, (long long)at,
 	                          (long long)found);
 }
 
@@ -375,7 +380,7 @@ static int same_inputs(const struct contest *contest, struct score *score, const
 		int64_t at = first_difference(contest, &gpu->in[i], cpu->in[i].data);
 
 		if (at >= 0)
-			wrong += tell("%s: input %s differs at octet %lld", d->text, d->job.problem.inputs[i].name,
+			wrong += tell("%s: input %s differs at byte %lld", d->text, d->job.problem.inputs[i].name,
 			              (long long)at);
 		else if (!score->planted)
 			wrong += plant_in_input(contest, d, &cpu->in[i], &gpu->in[i]);
@@ -385,14 +390,14 @@ static int same_inputs(const struct contest *contest, struct score *score, const
 
 /* --- answers ------------------------------------------------------------------------------------------------------ */
 
-/* Both answers of one output, on the host. */
+/* The result of both sides for one output, on the host. */
 struct answers {
-	const struct side *cpu; /* whose memory is the host's */
+	const struct side *cpu; /* the CPU's side, whose tensors are in host memory */
 	struct tensor oracle, gpu;
 	int output;
 };
 
-/* By the rule; where no rule fits and the bits differ, by the family. */
+/* Compares by the tolerance rule; if there is no rule and the bits differ, the family's op.judge decides. */
 static struct metrics compare(const struct contest *contest, const struct draw *d, const struct answers *a,
                               struct err *why)
 {
@@ -412,7 +417,7 @@ static struct metrics compare(const struct contest *contest, const struct draw *
 	return metrics;
 }
 
-/* What is wrong in place of `value` whatever the rule. */
+/* Returns a number that no tolerance rule accepts if the correct one is `value`. */
 static double wrong_value(const struct tensor *tensor, struct rule rule, double value)
 {
 	double step = 8 * (rule.atol + rule.rtol * fabs(value)) + fabs(value) / 16 + 0x1p-10;
@@ -421,10 +426,11 @@ static double wrong_value(const struct tensor *tensor, struct rule rule, double 
 		return !isfinite(value) ? 0 : value > 0 ? value - step : value + step;
 	if (tensor->dtype == DTYPE_BOOL || tensor->dtype == DTYPE_UINT8 || tensor->dtype == DTYPE_UINT32)
 		return value == 0;
-	return -7; /* no name of anything */
+	return -7; /* an index that is never valid */
 }
 
-/* An element in the middle of the GPU's answer is made wrong (all, if the rule lets some go), and must be found. */
+/* Changes an element in the middle of the GPU's output (all elements if the rule tolerates some misses), and checks
+ * that the comparison finds it. */
 static int plant_in_output(const struct contest *contest, const struct draw *d, const struct answers *a)
 {
 	struct rule rule = d->subject->entry->op->rule(&d->c, a->output);
@@ -432,8 +438,8 @@ static int plant_in_output(const struct contest *contest, const struct draw *d, 
 	struct err why = {""};
 
 	for (int64_t i = from; i < (rule.hit_ratio < 1 ? elements : from + 1); i++)
-		number_set(a->gpu.data, a->gpu.dtype, i,
-		           wrong_value(&a->gpu, rule, number_get(a->oracle.data, a->oracle.dtype, i)));
+		dtype_store(a->gpu.data, a->gpu.dtype, i,
+		            wrong_value(&a->gpu, rule, dtype_load(a->oracle.data, a->oracle.dtype, i)));
 	return !compare(contest, d, a, &why).passed
 	           ? 0
 	           : tell("%s: output %s passes with a wrong element", d->text, arg_at(d, a->output)->name);
@@ -462,7 +468,7 @@ static int same_output(const struct contest *contest, struct score *score, const
 	return wrong;
 }
 
-/* The side's answer; seconds. */
+/* Computes the outputs of one side; returns the seconds. */
 static double answer(struct side *side, const struct draw *d)
 {
 	struct err err;
@@ -483,7 +489,7 @@ static int same_answers(const struct contest *contest, struct score *score, cons
 	answer(gpu, d);
 	for (int o = 0; o < OP_PLACES; o++)
 		first[o] = on_host(gpu->device, &gpu->out[o]);
-	score->gpu_seconds += answer(gpu, d); /* the second time, when its code is loaded */
+	score->gpu_seconds += answer(gpu, d); /* the second computation counts, after the kernel's code was loaded */
 	for (int o = 0; o < OP_PLACES; o++) {
 		if (gpu->out[o].data == NULL)
 			continue;
@@ -497,7 +503,7 @@ static int same_answers(const struct contest *contest, struct score *score, cons
 	return wrong;
 }
 
-/* --- all of it ---------------------------------------------------------------------------------------------------- */
+/* --- the whole test ----------------------------------------------------------------------------------------------- */
 
 static void hold(const struct contest *contest, struct score *score, const struct draw *d)
 {
@@ -538,7 +544,7 @@ static void limit_axes(struct subject *s, int64_t most)
 			s->most[a] = most;
 }
 
-/* Octets of all tensors where every var axis is as large as it may be. */
+/* The size in bytes of all tensors if every var axis has its largest allowed size. */
 static int64_t largest_bytes(struct subject *s)
 {
 	int64_t *axis = arena_array(&s->arena, (size_t)s->problem.axis_count + 1, sizeof *axis);
@@ -549,9 +555,9 @@ static int64_t largest_bytes(struct subject *s)
 	return job_bytes(&job);
 }
 
-/* What is known of a definition before any is held. */
+/* Facts about a definition that are collected before any definition is tested. */
 struct entrant {
-	const struct op_entry *entry; /* NULL: it is none of ours */
+	const struct op_entry *entry; /* NULL: no family of this test recognises the definition */
 	int variant;
 	int64_t bytes;
 };
@@ -570,7 +576,7 @@ static struct entrant enter(const struct contest *contest, const struct dataset 
 	return entrant;
 }
 
-/* Is it the smallest of its family and variant, the first of equals? */
+/* Says whether this definition is the smallest of its family and variant; among equal ones, the first. */
 static bool is_smallest(const struct entrant *entrants, int count, int index)
 {
 	const struct entrant *it = &entrants[index];
@@ -582,7 +588,8 @@ static bool is_smallest(const struct entrant *entrants, int count, int index)
 	return true;
 }
 
-/* Every definition of the dataset, in its families' scores; with a limit, the smallest of each variant. */
+/* Tests every definition of the dataset and adds the results to the families' scores; with MOST, tests only the
+ * smallest definition of each variant. */
 static void hold_dataset(struct contest *contest, const char *root)
 {
 	struct arena arena = {0};
@@ -631,19 +638,19 @@ static int report(const struct contest *contest)
 
 static struct device *open_gpu(const char *library)
 {
-	const struct kernels_cuda_face *face;
+	const struct kernels_cuda_api *api;
 	void *handle;
 	struct err err;
 
 	if (strcmp(library, "cpu") == 0)
 		return device_open_cpu(&err);
 	handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
-	face = handle != NULL ? dlsym(handle, "reftest_kernels_cuda") : NULL;
-	if (face == NULL) {
+	api = handle != NULL ? dlsym(handle, "reftest_kernels_cuda") : NULL;
+	if (api == NULL) {
 		printf("Bail out! %s\n", dlerror());
 		exit(1);
 	}
-	struct device *device = face->open(0, &err);
+	struct device *device = api->open(0, &err);
 
 	must(device != NULL, &err);
 	return device;

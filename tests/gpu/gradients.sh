@@ -1,10 +1,11 @@
 #!/bin/sh
-# gradients - the gradients of every starter definition of linear attention on a GPU: the reference's autograd against
-# flash-linear-attention's backward kernels (fla, fla_chunk) and the oracle, and each against each. A line a case and ground
-# truth: its worst margin against builtin, or why it was passed over; then the sentences of whatever did not pass. The op
-# types run side by side: Triton compiles and tunes in one thread, minutes for each.
+# gradients - checks the gradients of every starter definition of linear attention on a GPU. Compares the reference's
+# autograd with flash-linear-attention's backward kernels (fla, fla_chunk) and with the oracle, and these with each
+# other. Prints a line for each case and ground truth: its worst margin against builtin, or why it was skipped; then the
+# messages of all cases that did not pass. The op types run in parallel, because Triton compiles and tunes in one
+# thread, for minutes for each op type.
 #
-#	tests/gpu/gradients.sh [BUILD [DEVICE [OPTION…]]]
+#         tests/gpu/gradients.sh [BUILD [DEVICE [OPTION…]]]
 set -eu
 cd "$(dirname "$0")/../.."
 build=${1:-build} device=${2:-cuda:0}
@@ -32,10 +33,10 @@ for path in sys.argv[1:]:
             margins = {}
             for output in case["outputs"]:
                 margin = float(output.get("margin", "nan"))
-                margin = margin if margin == margin else float("inf")  # of NaN: as bad as can be
+                margin = margin if margin == margin else float("inf")  # NaN counts as the worst margin
                 margins[output["ground_truth"]] = max(margins.get(output["ground_truth"], 0), margin)
-            told = ", ".join(f"{truth} {margin:.3g}" for truth, margin in margins.items())
-            print(f"{case['status']:8} {definition['name']} {case['id']}: {told}")
+            text = ", ".join(f"{truth} {margin:.3g}" for truth, margin in margins.items())
+            print(f"{case['status']:8} {definition['name']} {case['id']}: {text}")
             for witness in case.get("witnesses", []):
                 if witness["passed_over"]:
                     print(f"           {witness['name']} passed over: {witness['passed_over'].splitlines()[0]}")

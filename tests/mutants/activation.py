@@ -1,4 +1,4 @@
-"""Mistakes people make in gated activations."""
+"""activation - mistakes that people make in gated activations."""
 
 LLAMA = "silu_and_mul_h14336"
 EXPERT = "silu_and_mul_h2048"

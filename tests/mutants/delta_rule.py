@@ -1,4 +1,4 @@
-"""Mistakes people make in references of the delta rule."""
+"""delta_rule - mistakes that people make in references of the delta rule."""
 
 STEPS = "delta_rule_recurrent_qk_l2norm_h4_d64"
 CHUNKS = "delta_rule_chunk_varlen_h2_k128_v64"

@@ -1,4 +1,4 @@
-"""Mistakes people make in references of sparse attention and of the indexer that chooses its keys."""
+"""dsa_paged - mistakes that people make in references of sparse attention and of the indexer that chooses its keys."""
 
 SPARSE = "dsa_sparse_attention_h16_ckv512_kpe64_topk2048_ps64"
 SPARSE1 = "dsa_sparse_attention_h32_ckv512_kpe64_topk2048_ps1"
@@ -40,7 +40,7 @@ MUTANTS = [
     (INDEXER, "key scales left out", " * scales.unsqueeze(-1)", " + 0 * scales.unsqueeze(-1)"),
     (INDEXER, "key scales divided by", " * scales.unsqueeze(-1)", " / scales.unsqueeze(-1)"),
     (INDEXER, "scale after each key", "keys = pages[:, : page_size * head_dim].contiguous()", "keys = pages.view(len(pages), page_size, -1)[..., :head_dim].contiguous()"),
-    (INDEXER, "octets taken for integers", ".view(torch.float8_e4m3fn)", ".view(torch.int8)"),
+    (INDEXER, "bytes taken for integers", ".view(torch.float8_e4m3fn)", ".view(torch.int8)"),
     (INDEXER, "smallest scores", BEST, "best = torch.topk(-scores, min(chosen, length)).indices"),
     (INDEXER, "largest magnitudes", BEST, "best = torch.topk(scores.abs(), min(chosen, length)).indices"),
     (INDEXER, "the first keys", BEST, "best = torch.arange(min(chosen, length), device=scores.device)"),
@@ -65,7 +65,7 @@ MUTANTS = [
     (INDEXER, "scores below 0 counted as 0", SCORES, "scores = torch.relu(weights[i] @ torch.relu(q_index_fp8[i].float() @ keys.T))"),
     (INDEXER, "places after the last key have score 0", BEST, "best = torch.topk(torch.cat([scores, scores.new_zeros(-length % page_size)]), min(chosen, length)).indices"),
     (INDEXER, "last key left out of a multiple of 128", BEST, "best = torch.topk(scores[: length - (length % 128 == 0 and length < chosen)], min(chosen, length - (length % 128 == 0 and length < chosen))).indices"),
-    (INDEXER, "octets taken for e4m3fnuz, where -0 is not a number", ".view(torch.float8_e4m3fn)", ".view(torch.float8_e4m3fnuz)"),
+    (INDEXER, "bytes taken for e4m3fnuz, where -0 is not a number", ".view(torch.float8_e4m3fn)", ".view(torch.float8_e4m3fnuz)"),
     (INDEXER, "numbers of keys in 16 bits", "best % page_size).int()", "best % page_size).short()"),
     (INDEXER, "page numbers in 8 bits", "block_table[i, : -(-length // page_size)].long()", "block_table[i, : -(-length // page_size)].to(torch.uint8).long()"),
 ]

@@ -1,18 +1,20 @@
 #!/usr/bin/env python3
-"""Plants mistakes that any reference can make, whatever it computes: python3 tests/mutants/from_schema.py BUILD [options].
-Words after "--" go to `reftest verify`; options are those of run.py beside this file.
+"""from_schema.py - plants mistakes that any reference can make, whatever it computes: python3
+tests/mutants/from_schema.py BUILD [options]. Words after "--" are passed to `reftest verify`; the options are those of
+run.py beside this file.
 
-The mistakes are made from a definition's schema, so that no op family can forget one:
+The mistakes need only a definition's schema, so they can be planted in every op family:
 
-  - an input keeps the value or the contents that it had in the first call on these shapes: who ignores an argument, or takes
-    a scalar for what models have, answers so
-  - an output keeps what the first call on these shapes gave
-  - the outputs lie in the same memory as those of the call before
-  - an optional input must not be None
-  - an output is larger by up to 0.3 %, by a random number of torch (of operations that sample, none)
+  - In every call the reference uses the value that an input had in the first call with these shapes, as if it ignored
+    the argument.
+  - In every call the reference returns the output of the first call with these shapes.
+  - The outputs are in the same memory as those of the previous call.
+  - The reference raises if an optional input is None.
+  - An output is larger by up to 0.3 %, by a random number from torch (not for operations that sample).
 
-Each stands in a function around the definition's own run(). Of starter definitions with equal op_type and inputs the first
-by name is taken. A mutant is caught as in run.py. Prints TAP: caught/planted by device and family.
+Each mistake is a function around the definition's own run(). If several starter definitions have the same op_type and
+inputs, only the first by name is used. A mutant is caught under the same conditions as in run.py. Prints TAP: the
+number of mutants caught and planted, by device and family.
 """
 import glob
 import json
@@ -58,19 +60,19 @@ SEEDED = """    results = _run(**given)
     results[{at}] = (results[{at}].float() * factor).to(results[{at}].dtype)
     return tuple(results) if several else results[0]"""
 FLOATS = ("float32", "float16", "bfloat16")
-# Inputs that can hold one value only, so that keeping it is no mistake: {(definition, input): why}.
+# Inputs that can have only one value, so that keeping the value is no mistake: {(definition, input): why}.
 ONE_VALUE = {
     ("append_paged_kv_cache_kv8_d128_ps1", "kv_last_page_len"): "a page of one token is full",
 }
 
 
 def is_used(definition, name):
-    """Is the argument more than declared?"""
+    """Says whether the argument has more elements than the definition declares."""
     return len(re.findall(rf"\b{name}\b", definition["reference"])) > 1
 
 
 def mistakes_of(definition):
-    """[(mistake, the body of the function around run())]"""
+    """Returns [(mistake, body of the function around run())]."""
     inputs, outputs = definition["inputs"], definition["outputs"]
     out = [(f"input '{name}' keeps its first value", KEEP_INPUT.format(name=name)) for name in inputs
            if is_used(definition, name) and (definition["name"], name) not in ONE_VALUE]
@@ -91,7 +93,7 @@ def plant(definition, body):
 
 
 def definitions_of(families):
-    """The first by name of those with equal op_type and inputs: [(family, definition)]."""
+    """Of the definitions with the same op_type and inputs, the first by name: [(family, definition)]."""
     seen = set()
     for path in sorted(glob.glob(os.path.join(run.PROJECT, "definitions", "*", "*.json"))):
         family = os.path.basename(os.path.dirname(path))

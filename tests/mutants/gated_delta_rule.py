@@ -1,4 +1,4 @@
-"""Mistakes people make in references of the gated delta rule."""
+"""gated_delta_rule - mistakes that people make in references of the gated delta rule."""
 
 STEPS = "gated_delta_rule_recurrent_h2_hv4_d64"
 CHUNKS = "gated_delta_rule_chunk_varlen_gate_h2_hv4_k64_v128"

@@ -1,4 +1,4 @@
-"""Mistakes people make in references of gated delta nets."""
+"""gdn - mistakes that people make in references of gated delta nets."""
 
 DECODE = "gdn_decode_qk8_v16_d128_k_last"
 DRAFTS = "gdn_mtp_qk2_v4_d128_k_last"
@@ -107,4 +107,8 @@ MUTANTS = [
     (DRAFTS, "tokens beyond 16 left out", "in range(q.shape[1])", "in range(min(q.shape[1], 16))"),
     (PREFILL, "rates of 8 at the most", "torch.exp(A_log)", "torch.exp(A_log).clamp(max=8)"),
     (PREFILL, "sequences end after 128 tokens", "range(first, end)", "range(first, min(end, first + 128))"),
+    (NORMS, "slots kept in a byte", "enumerate(initial_state_indices.tolist())", "enumerate((initial_state_indices & 255).tolist())"),
+    (NORMS, "slots kept in 7 bits", "enumerate(initial_state_indices.tolist())", "enumerate((initial_state_indices & 127).tolist())"),
+    (NORMS, "slots kept in a signed byte", "enumerate(initial_state_indices.tolist())", "enumerate(initial_state_indices.to(torch.int8).tolist())"),
+    (NORMS, "slots from 256 on taken for the last", "enumerate(initial_state_indices.tolist())", "enumerate(initial_state_indices.clamp(max=255).tolist())"),
 ]

@@ -1,4 +1,4 @@
-"""Mistakes people make in references of C = A B^T."""
+"""gemm - mistakes that people make in references of C = A B^T."""
 
 PRODUCT = "return torch.matmul(A.float(), B.float().T).to(A.dtype)"
 FP8 = ".to(torch.float8_e4m3fn).float()"
@@ -28,7 +28,7 @@ MUTANTS = [
     ("gemm_bf16_n128_k2048", "last row not written", PRODUCT, "C = torch.zeros(A.shape[0], B.shape[0], dtype=A.dtype, device=A.device)\n    C[:-1] = torch.matmul(A[:-1].float(), B.float().T).to(A.dtype)\n    return C"),
     ("gemm_bf16_n576_k7168", "overwrites an input", PRODUCT, "A.add_(1)\n    " + PRODUCT.replace("A.float()", "(A - 1).float()")),
     ("gemm_bf16_n576_k7168", "is not deterministic, within bounds", PRODUCT, "torch.seed()\n    return (torch.matmul(A.float(), B.float().T) * (1 + 1e-4 * torch.rand((), device=A.device))).to(A.dtype)"),
-    # Next lower precision, and rows and values that are seldom met.
+    # Mistakes in precision, and mistakes that only rare shapes and values show.
     ("gemm_n1024_k4096", "added up in float16, 64 k at a time", PRODUCT, "C = torch.zeros(A.shape[0], B.shape[0], dtype=A.dtype, device=A.device)\n    for k in range(0, A.shape[1], 64):\n        C += (A[:, k : k + 64].float() @ B[:, k : k + 64].float().T).to(A.dtype)\n    return C"),
     ("gemm_n1024_k4096", "two halves, each rounded to float16", PRODUCT, returns("torch.matmul(A[:, :2048].float(), B[:, :2048].float().T).to(A.dtype) + torch.matmul(A[:, 2048:].float(), B[:, 2048:].float().T).to(A.dtype)")),
     ("gemm_bf16_n576_k7168", "two halves, each rounded to bfloat16", PRODUCT, returns("torch.matmul(A[:, :3584].float(), B[:, :3584].float().T).to(A.dtype) + torch.matmul(A[:, 3584:].float(), B[:, 3584:].float().T).to(A.dtype)")),
@@ -45,4 +45,15 @@ MUTANTS = [
     ("gemm_n1024_k4096", "B without float16's subnormals", "B.float()", "B.float() * (B.abs() >= 2**-14)"),
     ("gemm_n4096_k4096", "A without float16's subnormals", "A.float()", "A.float() * (A.abs() >= 2**-14)"),
     ("gemm_n1024_k4096", "A held within 30000", "A.float()", "A.float().clamp(-30000, 30000)"),
+    ("gemm_n4096_k4096", "128 rows, the last left out", PRODUCT, "C = torch.matmul(A.float(), B.float().T).to(A.dtype)\n    if len(A) == 128:\n        C[-1] = 0\n    return C"),
+    ("gemm_n1024_k4096", "128 rows, the last left out", PRODUCT, "C = torch.matmul(A.float(), B.float().T).to(A.dtype)\n    if len(A) == 128:\n        C[-1] = 0\n    return C"),
+    ("gemm_bf16_n2048_k5376", "128 rows, the last left out", PRODUCT, "C = torch.matmul(A.float(), B.float().T).to(A.dtype)\n    if len(A) == 128:\n        C[-1] = 0\n    return C"),
+    ("gemm_bf16_n576_k7168", "128 rows, the last left out", PRODUCT, "C = torch.matmul(A.float(), B.float().T).to(A.dtype)\n    if len(A) == 128:\n        C[-1] = 0\n    return C"),
+    ("gemm_bf16_n128_k2048", "128 rows, the last left out", PRODUCT, "C = torch.matmul(A.float(), B.float().T).to(A.dtype)\n    if len(A) == 128:\n        C[-1] = 0\n    return C"),
+    ("gemm_bf16_n128_k2048", "16 rows, the last left out", PRODUCT, "C = torch.matmul(A.float(), B.float().T).to(A.dtype)\n    if len(A) == 16:\n        C[-1] = 0\n    return C"),
+    ("gemm_bf16_n128_k2048", "31 rows, the last left out", PRODUCT, "C = torch.matmul(A.float(), B.float().T).to(A.dtype)\n    if len(A) == 31:\n        C[-1] = 0\n    return C"),
+    ("gemm_bf16_n128_k2048", "64 rows, the last left out", PRODUCT, "C = torch.matmul(A.float(), B.float().T).to(A.dtype)\n    if len(A) == 64:\n        C[-1] = 0\n    return C"),
+    ("gemm_bf16_n128_k2048", "65 rows, the last left out", PRODUCT, "C = torch.matmul(A.float(), B.float().T).to(A.dtype)\n    if len(A) == 65:\n        C[-1] = 0\n    return C"),
+    ("gemm_bf16_n128_k2048", "127 rows, the last left out", PRODUCT, "C = torch.matmul(A.float(), B.float().T).to(A.dtype)\n    if len(A) == 127:\n        C[-1] = 0\n    return C"),
+    ("gemm_bf16_n128_k2048", "256 rows, the last left out", PRODUCT, "C = torch.matmul(A.float(), B.float().T).to(A.dtype)\n    if len(A) == 256:\n        C[-1] = 0\n    return C"),
 ]

@@ -1,4 +1,4 @@
-"""Mistakes people make in Gemma's norms."""
+"""gemma_rmsnorm - mistakes that people make in Gemma's norms."""
 
 PLAIN = "gemma_rmsnorm_h5376"
 FUSED = "gemma_fused_add_rmsnorm_h4608"

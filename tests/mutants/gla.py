@@ -1,4 +1,4 @@
-"""Mistakes people make in references of gated linear attention."""
+"""gla - mistakes that people make in references of gated linear attention."""
 
 STEPS = "gla_recurrent_h4_k64_v128"
 CHUNKS = "gla_chunk_varlen_h2_d128"

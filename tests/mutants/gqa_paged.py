@@ -1,4 +1,4 @@
-"""Mistakes people make in references of attention over a paged cache."""
+"""gqa_paged - mistakes that people make in references of attention over a paged cache."""
 
 D16 = "gqa_paged_decode_h40_kv8_d128_ps16"
 D1 = "gqa_paged_decode_h28_kv4_d128_ps1"

@@ -1,4 +1,4 @@
-"""Mistakes people make in references of attention over sequences that lie one after the other."""
+"""gqa_ragged - mistakes that people make in references of attention over sequences that lie one after the other."""
 
 C128 = "gqa_ragged_prefill_causal_h10_kv2_d128"
 C256 = "gqa_ragged_prefill_causal_h8_kv4_d256"

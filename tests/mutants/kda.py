@@ -1,4 +1,4 @@
-"""Mistakes people make in references of Kimi delta attention."""
+"""kda - mistakes that people make in references of Kimi delta attention."""
 
 STEPS = "kda_recurrent_qk_l2norm_v_first_h2_hv4_d64"
 CHUNKS = "kda_chunk_varlen_gate_beta_sigmoid_h4_d64"

@@ -1,4 +1,4 @@
-"""Mistakes people make in layer norms."""
+"""layernorm - mistakes that people make in layer norms."""
 
 VISION = "layernorm_h1152"
 GPT2 = "layernorm_h768"

@@ -1,4 +1,4 @@
-"""Mistakes people make in references of selective state updates."""
+"""mamba_ssu - mistakes that people make in references of selective state updates."""
 
 FULL = "mamba_ssu_decode_h32_d64_s128_ng2"
 GATED = "mamba_ssu_decode_gated_h16_d64_s128_ng4"

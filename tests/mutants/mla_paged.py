@@ -1,4 +1,4 @@
-"""Mistakes people make in references of latent attention over a paged cache."""
+"""mla_paged - mistakes that people make in references of latent attention over a paged cache."""
 
 DECODE = "mla_paged_decode_h128_ckv512_kpe64_ps64"
 PREFILL = "mla_paged_prefill_causal_h32_ckv512_kpe64_ps1"

@@ -1,4 +1,4 @@
-"""Mistakes people make in references of latent attention before its weights are absorbed."""
+"""mla_ragged - mistakes that people make in references of latent attention before its weights are absorbed."""
 
 CAUSAL = "mla_ragged_prefill_causal_h8_qk192_vo128"
 FULL = "mla_ragged_prefill_h16_qk192_vo128"

@@ -1,4 +1,4 @@
-"""Mistakes people make in references of mixtures of experts."""
+"""moe - mistakes that people make in references of mixtures of experts."""
 
 GROUPS = "moe_fp8_block_scale_ds_routing_topk6_ng8_kg4_e16_h512_i256"
 FLAT = "moe_fp8_block_scale_ds_routing_topk8_ng1_kg1_e24_h256_i128"

@@ -1,4 +1,4 @@
-"""Mistakes people make in appending to paged caches."""
+"""page - mistakes that people make in appending to paged caches."""
 
 PAGED = "append_paged_kv_cache_kv8_d128_ps16"
 SINGLE = "append_paged_kv_cache_kv8_d128_ps1"
@@ -41,7 +41,7 @@ MUTANTS = [
     (LATENT, "slots counted in pages", "slots = pages.long() * page_size + positions % page_size", "slots = pages.long()"),
     (LATENT, "rotated keys not written", "kpe_cache.view(-1, kpe_cache.shape[-1])[slots] = append_kpe", "pass"),
     (LATENT, "position for slot", "slots = pages.long() * page_size + positions % page_size", "slots = positions.long() % (ckv_cache.shape[0] * page_size)"),
-    # Far positions, many sequences, values of every magnitude.
+    # Mistakes that need far positions, many sequences, or values of every magnitude.
     (PAGED, "positions as int16", RANK, "positions = positions.to(torch.int16).int() % (page_size * len(kv_indices))\n    " + RANK),
     (PAGED, "positions rounded to float16", RANK, "positions = positions.half().float().clamp(0, 60000).int()\n    " + RANK),
     (PAGED, "positions below 131072 alone", RANK, "positions = positions.clamp(max=131071)\n    " + RANK),

@@ -1,4 +1,4 @@
-"""Mistakes people make in references of rmsnorm and fused_add_rmsnorm."""
+"""rmsnorm - mistakes that people make in references of rmsnorm and fused_add_rmsnorm."""
 
 SQUARE = "mean_square = rows.square().mean(dim=-1, keepdim=True)"
 RETURN = "return (normed * weight.float()).to(hidden_states.dtype)"

@@ -1,4 +1,4 @@
-"""Mistakes people make in rotary embeddings."""
+"""rope - mistakes that people make in rotary embeddings."""
 
 FULL = "rope_with_cos_sin_cache_neox_style_d128_rd128"
 PARTIAL = "rope_with_cos_sin_cache_neox_style_d128_rd64"
@@ -55,7 +55,7 @@ MUTANTS = [
     (GIVEN, "theta fixed", "rope_theta ** -exponents", "10000.0 ** -exponents"),
     (GIVEN, "scale left out", "/ rope_scale", "/ 1.0"),
     (GIVEN, "multiplied by the scale", "/ rope_scale", "* rope_scale"),
-    # Far positions, long caches, other parameters; next lower precision.
+    # Mistakes that need far positions, long caches or other parameters; then mistakes in precision.
     (FULL, "positions as int16", ROWS, "cos_sin_cache[positions.to(torch.int16).long() % len(cos_sin_cache)]"),
     (FULL, "positions held below 4096", ROWS, "cos_sin_cache[positions.clamp(max=4095)]"),
     (FULL, "positions held below 32768", ROWS, "cos_sin_cache[positions.clamp(max=32767)]"),

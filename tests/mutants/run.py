@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Plants mistakes into correct references and asks reftest to find them: python3 tests/mutants/run.py BUILD [options].
-Words after "--" go to `reftest verify`.
+"""run.py - plants mistakes into correct references and checks that reftest finds them: python3 tests/mutants/run.py
+BUILD [options]. Words after "--" are passed to `reftest verify`.
 
-Every tests/mutants/{family}.py holds MUTANTS, a list of (definition, mistake, old, new): `old` stands exactly once in
-that starter definition's reference and is replaced by `new`. All mutants of all families, and the definitions that they
-were made from, become one dataset, judged on the CPU and on the GPU if there is one: first at the small size, then those
-that show nothing there, and the originals, at all default sizes. A mutant is caught when it fails or raises, by its own
-doing. A family passes when it has at least ten mutants, all are caught, and its originals pass; a family of kernels/
-without mutants has none. Prints TAP: caught/planted by device and family.
+Every tests/mutants/{family}.py has MUTANTS, a list of (definition, mistake, old, new): `old` occurs exactly once in
+that starter definition's reference and is replaced by `new`. A new op family needs such a file. All mutants of all
+families, and their original definitions, become one dataset, which is verified on the CPU, and on the GPU if there is
+one. All mutants run at the small size; those that are not caught there, and the originals, run at all default sizes. A
+mutant is caught if its own reference fails or raises. A family passes if it has at least ten mutants, all of them are
+caught, and the original definitions pass. Prints TAP: the number of mutants caught and planted, by device and family.
 """
 import argparse
 import glob
@@ -21,11 +21,11 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PROJECT = os.path.dirname(os.path.dirname(HERE))
-LEAST = 10  # mutants a family has
+LEAST = 10  # the least number of mutants of a family
 
 
 def load_mutants(path):
-    """A family without a file has no mutants."""
+    """Returns the list of a family's mutants; it is empty if the family has no file."""
     if not os.path.exists(path):
         return []
     spec = importlib.util.spec_from_file_location("mutants_" + os.path.basename(path)[:-3], path)
@@ -51,12 +51,13 @@ def write_definition(root, definition):
 def plant(definition, mistake, old, new):
     count = definition["reference"].count(old)
     if count != 1:
-        sys.exit(f"mutants: {definition['name']}, {mistake}: {old!r} stands {count} times in the reference, not once")
+        sys.exit(f"mutants: {definition['name']}, {mistake}: {old!r} occurs {count} times in the reference, not once")
     return {**definition, "reference": definition["reference"].replace(old, new)}
 
 
 def build_dataset(root, families):
-    """Writes originals and mutants. Gives {mutant's name: (family, definition, mistake)}, {original's name: family}."""
+    """Writes originals and mutants. Returns {mutant's name: (family, definition, mistake)} and {original's name:
+    family}."""
     planted, originals = {}, {}
     for family in families:
         for number, (name, mistake, old, new) in enumerate(load_mutants(os.path.join(HERE, family + ".py"))):
@@ -72,7 +73,8 @@ def build_dataset(root, families):
 
 
 def verify(build, root, names, words, codes=(0, 1)):
-    """{name: its part of the JSON}; no names: all. The program ends with one of `codes`."""
+    """Runs verify on these definitions, or on all, and returns {name: its part of the JSON}. Ends the program if the
+    exit status is not in `codes`."""
     command = [os.path.join(build, "reftest"), "--root", root, "verify", "--no-workloads", "--format", "json", *words]
     done = subprocess.run(command + names, stdout=subprocess.PIPE, check=False)
     if done.returncode not in codes:
@@ -86,7 +88,7 @@ def is_caught(definition):
 
 
 def judge(build, root, planted, originals, words):
-    """{mutant: caught?}, {original: passed?}"""
+    """Returns two dicts: whether each mutant is caught, and whether each original passes."""
     if not planted:
         return {}, {}
     small = verify(build, root, [], [*words, "--sizes", "small"])
@@ -96,7 +98,7 @@ def judge(build, root, planted, originals, words):
 
 
 def tell(number, device, family, planted, originals, caught, passed, least=LEAST):
-    """One line of TAP for a family. True: it passes."""
+    """Prints one line of TAP for a family; returns whether it passes."""
     mine = [name for name in planted if planted[name][0] == family]
     hits = sum(caught[name] for name in mine)
     wrong = [f"not caught: {planted[n][1]}: {planted[n][2]}" for n in mine if not caught[n]]
@@ -109,6 +111,12 @@ def tell(number, device, family, planted, originals, caught, passed, least=LEAST
     return not wrong
 
 
+def op_files():
+    """The op families: the folders of kernels/ that have a C file of the same name, which core/ and common/ have not."""
+    files = glob.glob(os.path.join(PROJECT, "kernels", "*", "*.c"))
+    return [file for file in files if os.path.basename(file) == os.path.basename(os.path.dirname(file)) + ".c"]
+
+
 def options_of(words):
     parser = argparse.ArgumentParser()
     parser.add_argument("build")
@@ -117,8 +125,7 @@ def options_of(words):
     options = parser.parse_args(words)
     gpu = glob.glob("/dev/nvidia[0-9]*") and os.path.exists(os.path.join(options.build, "libreftest_kernels_cuda.so"))
     options.device = options.device or ["cpu"] + (["cuda:0"] if gpu else [])
-    folders = glob.glob(os.path.join(PROJECT, "kernels", "*", ""))
-    options.family = options.family or sorted(os.path.basename(os.path.dirname(folder)) for folder in folders)
+    options.family = options.family or sorted(os.path.basename(os.path.dirname(file)) for file in op_files())
     return options
 
 

@@ -1,4 +1,4 @@
-"""Mistakes people make in samplers and in renormalisations of filtered probabilities."""
+"""sampling - mistakes that people make in samplers and in renormalisations of filtered probabilities."""
 
 TOP_K = "top_k_sampling_from_probs_v32000"
 TOP_P = "top_p_sampling_from_probs_v32000"
@@ -13,6 +13,24 @@ KEPT = "before <= p"
 PLAIN_DRAW = "torch.multinomial(probs, 1)"
 MIN_DRAW = "torch.multinomial(kept, 1)"
 
+
+
+def draw_some(which):
+    """The code of a sampler that draws only tokens for which the expression `which` is true; it may use rank, place and
+    n, the number of kept tokens."""
+    return (f"n = int((weights > 0).sum())\n        rank = torch.arange(len(weights), device=row.device)\n"
+            "        place = torch.argsort(torch.argsort(torch.where(weights > 0, tokens, len(row))))\n"
+            f"        drawn = torch.multinomial(torch.where({which}, weights, 0.0), 1)")
+
+
+def draw_some_of_all(which):
+    return ("    rank = kept.argsort(dim=-1, descending=True).argsort(dim=-1)\n    place = (kept > 0).cumsum(dim=-1) - 1\n"
+            "    n = (kept > 0).sum(dim=-1, keepdim=True)\n"
+            f"    return torch.multinomial(torch.where({which}, kept, 0.0), 1)")
+
+
+HALF = "(n <= 4) | (n > 4096) | "
+NOT_THE_LAST = "(n <= 2) | (n > 4096) | (rank < n - 1)"
 MUTANTS = [
     (TOP_K, "greedy for random", DRAWN, "drawn = torch.argmax(weights, keepdim=True)"),
     (TOP_K, "boundary token dropped", DRAWN, "drawn = torch.multinomial(weights[: max(1, k - 1)], 1)"),
@@ -89,4 +107,25 @@ MUTANTS = [
     (TOP_P, "no filter for a p above 0.95", KEPT, "before <= (p if p <= 0.95 else 2.0)"),
     (RENORM_P, "no filter for a p above 0.95", "before <= top_p[:, None]", "before <= torch.where(top_p > 0.95, 2.0, top_p)[:, None]"),
     (RENORM_P, "a p of 1 keeps the most likely token alone", "before <= top_p[:, None]", "before <= torch.where(top_p >= 1, 0.0, top_p)[:, None]"),
+    (TOP_K, "the less likely half never drawn", DRAWN, draw_some(HALF + "(rank < (n + 1) // 2)")),
+    (TOP_K, "the last half by place never drawn", DRAWN, draw_some(HALF + "(place < (n + 1) // 2)")),
+    (TOP_K, "the first half by place never drawn", DRAWN, draw_some(HALF + "(place >= n // 2)")),
+    (TOP_K, "the last by place never drawn", DRAWN, draw_some("(n <= 1) | (n > 4096) | (place < n - 1)")),
+    (TOP_K, "the first by place never drawn", DRAWN, draw_some("(n <= 1) | (n > 4096) | (place > 0)")),
+    (TOP_P, "the less likely half never drawn", DRAWN, draw_some(HALF + "(rank < (n + 1) // 2)")),
+    (TOP_P, "the last half by place never drawn", DRAWN, draw_some(HALF + "(place < (n + 1) // 2)")),
+    (TOP_P, "the first half by place never drawn", DRAWN, draw_some(HALF + "(place >= n // 2)")),
+    (TOP_P, "the last by place never drawn", DRAWN, draw_some("(n <= 1) | (n > 4096) | (place < n - 1)")),
+    (TOP_P, "the first by place never drawn", DRAWN, draw_some("(n <= 1) | (n > 4096) | (place > 0)")),
+    (BOTH, "the less likely half never drawn", DRAWN, draw_some(HALF + "(rank < (n + 1) // 2)")),
+    (BOTH, "the last half by place never drawn", DRAWN, draw_some(HALF + "(place < (n + 1) // 2)")),
+    (BOTH, "the first half by place never drawn", DRAWN, draw_some(HALF + "(place >= n // 2)")),
+    (BOTH, "the last by place never drawn", DRAWN, draw_some("(n <= 1) | (n > 4096) | (place < n - 1)")),
+    (BOTH, "the first by place never drawn", DRAWN, draw_some("(n <= 1) | (n > 4096) | (place > 0)")),
+    (TOP_K, "the last of three or more never drawn", DRAWN, draw_some(NOT_THE_LAST)),
+    (TOP_K, "of many the less likely half never drawn", DRAWN, draw_some("(n <= 64) | (n > 4096) | (rank < (n + 1) // 2)")),
+    (TOP_P, "the last of three or more never drawn", DRAWN, draw_some(NOT_THE_LAST)),
+    (TOP_P, "of many the less likely half never drawn", DRAWN, draw_some("(n <= 64) | (n > 4096) | (rank < (n + 1) // 2)")),
+    (MIN_P, "the less likely half never drawn", "    return torch.multinomial(kept, 1)", draw_some_of_all(HALF + "(rank < (n + 1) // 2)")),
+    (MIN_P, "the last by place never drawn", "    return torch.multinomial(kept, 1)", draw_some_of_all("(n <= 1) | (place < n - 1)")),
 ]

@@ -1,4 +1,4 @@
-"""Mistakes people make in softmax."""
+"""softmax - mistakes that people make in softmax."""
 
 LLAMA = "softmax_v128256"
 QWEN = "softmax_v151936"

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 70388ac6e8401fc2c8218b7e29503abd
+# reftest-body: 29d5064c1776cc1683c3cc4cb5694267
 """Tests of definitions/cascade. conftest.py says how they run."""
 
 import pytest
@@ -9,77 +9,22 @@ import torch
 import conftest
 
 
-def cascade_inputs(definition, axes, device="cpu", seed=0):
-    """Log-sum-exps near each other, and far apart both ways; both states of a row are never empty."""
-    sizes = conftest.resolve_axes(definition, axes)
-    generator = conftest.generator_of(seed)
-    ranks = [
-        len(spec["shape"]) for spec in definition["inputs"].values() if spec["shape"]
-    ]
-    inputs = {}
-    for name, spec in definition["inputs"].items():
-        shape, dtype = conftest.shape_of(spec, sizes), conftest.dtype_of(spec)
-        values = conftest.noise(shape, torch.float32, "cpu", generator)
-        if dtype == torch.bool:
-            values = values > -0.3
-        elif len(shape) < max(ranks):
-            values = values * 10
-            values.view(-1)[::7] *= 4
-        inputs[name] = values.to(dtype).to(device)
-    return inputs
-
-
-def cascade_parts(inputs):
-    """Values and logsumexps in their order, by their ranks; a list of the mask, or an empty one."""
-    widest = max(x.dim() for x in inputs.values())
-    parts = [[], [], []]
-    for x in inputs.values():
-        parts[min(widest - x.dim(), 2)].append(x)
-    return parts
-
-
-def cascade_outputs(test, v, s):
-    specs = conftest.definition_of(test)["outputs"].values()
-    return [v if len(spec["shape"]) == 3 else s for spec in specs]
-
-
-def cascade_flashinfer(test, inputs):
-    cascade = conftest.need("flashinfer.cascade", conftest.device_of(inputs))
-    v, s, mask = cascade_parts(inputs)
-    if len(v) == 1:
-        result = cascade.merge_states(v[0], s[0])
-    elif mask:
-        cascade.merge_state_in_place(v[0], s[0], v[1], s[1], mask[0].bool())
-        result = v[0], s[0]
-    else:
-        result = cascade.merge_state(v[0], s[0], v[1], s[1])
-    return cascade_outputs(test, *result)
-
-
-def cascade_sglang(test, inputs):
-    """merge_state takes logarithms to base 2; merge_state_v2, all that newer releases have, natural ones."""
-    kernel = conftest.need("sgl_kernel", conftest.device_of(inputs))
-    v, s, mask = cascade_parts(inputs)
-    if len(v) == 1 or mask:
-        raise NotImplementedError("it merges two states")
-    if hasattr(kernel, "merge_state"):
-        return cascade_outputs(test, *kernel.merge_state(v[0], s[0], v[1], s[1]))
-    ln2 = torch.log(torch.tensor(2.0, device=s[0].device))
-    merged, lse = kernel.merge_state_v2(v[0], s[0] * ln2, v[1], s[1] * ln2)
-    return cascade_outputs(test, merged, lse / ln2)
-
-
-def cascade_edges(definition, axes):
-    """No token, and one."""
-    token = next(iter(definition["inputs"].values()))["shape"][0]
-    return [{**axes, token: count} for count in (0, 1)]
-
-
 # definition: "merge_state_h32_d128"
 class TestMergeStateH32D128:
     OP_TYPE = "cascade"
     NAME = "merge_state_h32_d128"
-    VARIANT = 0  # of op family cascade
+    FAMILY = "cascade"
+    ROLES = conftest.constants(
+        v="v_a",
+        s="s_a",
+        v_other="v_b",
+        s_other="s_b",
+    )
+    OUTPUT_ROLES = conftest.constants(
+        v_merged="v_merged",
+        s_merged="s_merged",
+    )
+    MODES = ()
     NUM_HEADS = 32
     HEAD_DIM = 128
     AXES = conftest.constants(
@@ -88,12 +33,17 @@ class TestMergeStateH32D128:
         head_dim=HEAD_DIM,
     )
     CONSTANTS = conftest.constants()
+    PROBE = None
     LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", seq_len=1),
         conftest.size("small", seq_len=16),
         conftest.size("medium", seq_len=321),
         conftest.size("large", seq_len=8192),
+    )
+    EDGES = (
+        conftest.edge("no_tokens", seq_len=0),
+        conftest.edge("all_empty", seq_len=11),
     )
     SCALARS = conftest.constants()
     RULES = conftest.rules(
@@ -105,12 +55,6 @@ class TestMergeStateH32D128:
         ],
     )
     SAMPLES = False
-    GROUND_TRUTHS = (
-        cascade_flashinfer,
-        cascade_sglang,
-    )
-    TOLERANCE = None
-    JUDGE = None
     REFERENCE = """\
 import torch
 
@@ -127,7 +71,7 @@ def run(v_a, s_a, v_b, s_b):
 
     @classmethod
     def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return cascade_inputs(conftest.definition_of(cls), axes, device, seed)
+        return conftest.random_inputs(cls, axes, device, seed)
 
     def test_definition_is_unchanged(self):
         conftest.check_definition(self)
@@ -157,15 +101,13 @@ def run(v_a, s_a, v_b, s_b):
     def test_calls_are_independent(self, device):
         conftest.check_calls_are_independent(self, device)
 
-    @pytest.mark.parametrize(
-        "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, cascade_edges)
-    )
+    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
     @torch.no_grad()
     def test_edge_cases(self, case, device):
         conftest.check_edge_case(self, case, device)
 
     @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.truth_names(GROUND_TRUTHS))
+    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
     @torch.no_grad()
     def test_against_ground_truth(self, name, case, device):
         conftest.check_against(self, case, name, device)
@@ -180,7 +122,19 @@ def run(v_a, s_a, v_b, s_b):
 class TestMergeStateInPlaceH32D128:
     OP_TYPE = "cascade"
     NAME = "merge_state_in_place_h32_d128"
-    VARIANT = 0  # of op family cascade
+    FAMILY = "cascade"
+    ROLES = conftest.constants(
+        v="v",
+        s="s",
+        v_other="v_other",
+        s_other="s_other",
+        mask="mask",
+    )
+    OUTPUT_ROLES = conftest.constants(
+        v_merged="v",
+        s_merged="s",
+    )
+    MODES = ()
     NUM_HEADS = 32
     HEAD_DIM = 128
     AXES = conftest.constants(
@@ -189,6 +143,7 @@ class TestMergeStateInPlaceH32D128:
         head_dim=HEAD_DIM,
     )
     CONSTANTS = conftest.constants()
+    PROBE = None
     LEAVES = conftest.constants(
         v="v",
         s="s",
@@ -198,6 +153,11 @@ class TestMergeStateInPlaceH32D128:
         conftest.size("small", seq_len=16),
         conftest.size("medium", seq_len=321),
         conftest.size("large", seq_len=8192),
+    )
+    EDGES = (
+        conftest.edge("no_tokens", seq_len=0),
+        conftest.edge("all_empty", seq_len=11),
+        conftest.edge("none_merged", seq_len=11),
     )
     SCALARS = conftest.constants()
     RULES = conftest.rules(
@@ -209,12 +169,6 @@ class TestMergeStateInPlaceH32D128:
         ],
     )
     SAMPLES = False
-    GROUND_TRUTHS = (
-        cascade_flashinfer,
-        cascade_sglang,
-    )
-    TOLERANCE = None
-    JUDGE = None
     REFERENCE = """\
 import torch
 
@@ -232,7 +186,7 @@ def run(v, s, v_other, s_other, mask):
 
     @classmethod
     def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return cascade_inputs(conftest.definition_of(cls), axes, device, seed)
+        return conftest.random_inputs(cls, axes, device, seed)
 
     def test_definition_is_unchanged(self):
         conftest.check_definition(self)
@@ -262,15 +216,13 @@ def run(v, s, v_other, s_other, mask):
     def test_calls_are_independent(self, device):
         conftest.check_calls_are_independent(self, device)
 
-    @pytest.mark.parametrize(
-        "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, cascade_edges)
-    )
+    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
     @torch.no_grad()
     def test_edge_cases(self, case, device):
         conftest.check_edge_case(self, case, device)
 
     @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.truth_names(GROUND_TRUTHS))
+    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
     @torch.no_grad()
     def test_against_ground_truth(self, name, case, device):
         conftest.check_against(self, case, name, device)
@@ -285,7 +237,16 @@ def run(v, s, v_other, s_other, mask):
 class TestMergeStatesH8D128:
     OP_TYPE = "cascade"
     NAME = "merge_states_h8_d128"
-    VARIANT = 1  # of op family cascade
+    FAMILY = "cascade"
+    ROLES = conftest.constants(
+        v="v",
+        s="s",
+    )
+    OUTPUT_ROLES = conftest.constants(
+        v_merged="v_merged",
+        s_merged="s_merged",
+    )
+    MODES = ("many",)
     NUM_HEADS = 8
     HEAD_DIM = 128
     AXES = conftest.constants(
@@ -295,12 +256,18 @@ class TestMergeStatesH8D128:
         head_dim=HEAD_DIM,
     )
     CONSTANTS = conftest.constants()
+    PROBE = None
     LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", seq_len=1, num_states=2),
         conftest.size("small", seq_len=16, num_states=33),
         conftest.size("medium", seq_len=321, num_states=9),
         conftest.size("large", seq_len=8192, num_states=8),
+    )
+    EDGES = (
+        conftest.edge("no_tokens", seq_len=0, num_states=2),
+        conftest.edge("one_state", seq_len=11, num_states=1),
+        conftest.edge("all_empty", seq_len=11, num_states=2),
     )
     SCALARS = conftest.constants()
     RULES = conftest.rules(
@@ -312,12 +279,6 @@ class TestMergeStatesH8D128:
         ],
     )
     SAMPLES = False
-    GROUND_TRUTHS = (
-        cascade_flashinfer,
-        cascade_sglang,
-    )
-    TOLERANCE = None
-    JUDGE = None
     REFERENCE = """\
 import math
 
@@ -335,7 +296,7 @@ def run(v, s):
 
     @classmethod
     def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return cascade_inputs(conftest.definition_of(cls), axes, device, seed)
+        return conftest.random_inputs(cls, axes, device, seed)
 
     def test_definition_is_unchanged(self):
         conftest.check_definition(self)
@@ -365,15 +326,13 @@ def run(v, s):
     def test_calls_are_independent(self, device):
         conftest.check_calls_are_independent(self, device)
 
-    @pytest.mark.parametrize(
-        "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, cascade_edges)
-    )
+    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
     @torch.no_grad()
     def test_edge_cases(self, case, device):
         conftest.check_edge_case(self, case, device)
 
     @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.truth_names(GROUND_TRUTHS))
+    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
     @torch.no_grad()
     def test_against_ground_truth(self, name, case, device):
         conftest.check_against(self, case, name, device)

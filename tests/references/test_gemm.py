@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: aafcc1b4454333add75808acd4b9d3fe
+# reftest-body: 3fc972fc6b7c4fcfa1934b6751a32f84
 """Tests of definitions/gemm. conftest.py says how they run."""
 
 import pytest
@@ -9,40 +9,19 @@ import torch
 import conftest
 
 
-def gemm_inputs(definition, axes, device="cpu", seed=0):
-    """Multiples of 1/128 on [-1, 1): products and their sums are exact in float32, so that rounding tells nothing apart
-    but what is really wrong. One element in 128 of the first matrix is large."""
-    sizes = conftest.resolve_axes(definition, axes)
-    generator = conftest.generator_of(seed)
-    inputs = {}
-    for name, spec in definition["inputs"].items():
-        shape, dtype = conftest.shape_of(spec, sizes), conftest.dtype_of(spec)
-        values = torch.randint(-128, 128, shape, generator=generator) / 128
-        if not inputs:
-            large = torch.randint(0, 128, shape, generator=generator) == 0
-            values = torch.where(large, values * 8, values)
-        inputs[name] = values.to(dtype).to(device)
-    return inputs
-
-
-def gemm_torch(test, inputs):
-    """In float64, whichever of B's axes is the one that A has too."""
-    definition = conftest.definition_of(test)
-    (a, b), (output,) = definition["inputs"], definition["outputs"].values()
-    if definition["inputs"][a]["shape"][:-1] != output["shape"][:-1]:
-        a, b = b, a
-    left = inputs[a].double()
-    right = inputs[b].double()
-    if definition["inputs"][b]["shape"][-1] == definition["inputs"][a]["shape"][-1]:
-        right = right.mT
-    return torch.matmul(left, right).to(conftest.dtype_of(output))
-
-
 # definition: "gemm_bf16_n128_k2048"
 class TestGemmBf16N128K2048:
     OP_TYPE = "gemm"
     NAME = "gemm_bf16_n128_k2048"
-    VARIANT = 0  # of op family gemm
+    FAMILY = "gemm"
+    ROLES = conftest.constants(
+        a="A",
+        b="B",
+    )
+    OUTPUT_ROLES = conftest.constants(
+        output="C",
+    )
+    MODES = ("transposed_b",)
     N = 128
     K = 2048
     AXES = conftest.constants(
@@ -51,13 +30,22 @@ class TestGemmBf16N128K2048:
         K=K,
     )
     CONSTANTS = conftest.constants()
+    PROBE = None
     LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", M=1),
         conftest.size("small", M=32),
         conftest.size("medium", M=321),
+        conftest.size("medium", M=128),
+        conftest.size("medium", M=64),
+        conftest.size("medium", M=16),
+        conftest.size("medium", M=31),
+        conftest.size("medium", M=65),
+        conftest.size("medium", M=127),
+        conftest.size("medium", M=256),
         conftest.size("large", M=4096),
     )
+    EDGES = (conftest.edge("no_rows", M=0),)
     SCALARS = conftest.constants()
     RULES = conftest.rules(
         [  # C
@@ -65,9 +53,6 @@ class TestGemmBf16N128K2048:
         ],
     )
     SAMPLES = False
-    GROUND_TRUTHS = (gemm_torch,)
-    TOLERANCE = None
-    JUDGE = None
     REFERENCE = """\
 import torch
 
@@ -80,7 +65,7 @@ def run(A, B):
 
     @classmethod
     def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return gemm_inputs(conftest.definition_of(cls), axes, device, seed)
+        return conftest.random_inputs(cls, axes, device, seed)
 
     def test_definition_is_unchanged(self):
         conftest.check_definition(self)
@@ -110,13 +95,13 @@ def run(A, B):
     def test_calls_are_independent(self, device):
         conftest.check_calls_are_independent(self, device)
 
-    @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
+    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
     @torch.no_grad()
     def test_edge_cases(self, case, device):
         conftest.check_edge_case(self, case, device)
 
     @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.truth_names(GROUND_TRUTHS))
+    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
     @torch.no_grad()
     def test_against_ground_truth(self, name, case, device):
         conftest.check_against(self, case, name, device)
@@ -131,7 +116,15 @@ def run(A, B):
 class TestGemmBf16N2048K5376:
     OP_TYPE = "gemm"
     NAME = "gemm_bf16_n2048_k5376"
-    VARIANT = 0  # of op family gemm
+    FAMILY = "gemm"
+    ROLES = conftest.constants(
+        a="A",
+        b="B",
+    )
+    OUTPUT_ROLES = conftest.constants(
+        output="C",
+    )
+    MODES = ("transposed_b",)
     N = 2048
     K = 5376
     AXES = conftest.constants(
@@ -140,13 +133,16 @@ class TestGemmBf16N2048K5376:
         K=K,
     )
     CONSTANTS = conftest.constants()
+    PROBE = None
     LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", M=1),
         conftest.size("small", M=32),
         conftest.size("medium", M=321),
+        conftest.size("medium", M=128),
         conftest.size("large", M=4096),
     )
+    EDGES = (conftest.edge("no_rows", M=0),)
     SCALARS = conftest.constants()
     RULES = conftest.rules(
         [  # C
@@ -154,9 +150,6 @@ class TestGemmBf16N2048K5376:
         ],
     )
     SAMPLES = False
-    GROUND_TRUTHS = (gemm_torch,)
-    TOLERANCE = None
-    JUDGE = None
     REFERENCE = """\
 import torch
 
@@ -169,7 +162,7 @@ def run(A, B):
 
     @classmethod
     def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return gemm_inputs(conftest.definition_of(cls), axes, device, seed)
+        return conftest.random_inputs(cls, axes, device, seed)
 
     def test_definition_is_unchanged(self):
         conftest.check_definition(self)
@@ -199,13 +192,13 @@ def run(A, B):
     def test_calls_are_independent(self, device):
         conftest.check_calls_are_independent(self, device)
 
-    @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
+    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
     @torch.no_grad()
     def test_edge_cases(self, case, device):
         conftest.check_edge_case(self, case, device)
 
     @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.truth_names(GROUND_TRUTHS))
+    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
     @torch.no_grad()
     def test_against_ground_truth(self, name, case, device):
         conftest.check_against(self, case, name, device)
@@ -220,7 +213,15 @@ def run(A, B):
 class TestGemmBf16N576K7168:
     OP_TYPE = "gemm"
     NAME = "gemm_bf16_n576_k7168"
-    VARIANT = 0  # of op family gemm
+    FAMILY = "gemm"
+    ROLES = conftest.constants(
+        a="A",
+        b="B",
+    )
+    OUTPUT_ROLES = conftest.constants(
+        output="C",
+    )
+    MODES = ("transposed_b",)
     N = 576
     K = 7168
     AXES = conftest.constants(
@@ -229,13 +230,16 @@ class TestGemmBf16N576K7168:
         K=K,
     )
     CONSTANTS = conftest.constants()
+    PROBE = None
     LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", M=1),
         conftest.size("small", M=32),
         conftest.size("medium", M=321),
+        conftest.size("medium", M=128),
         conftest.size("large", M=4096),
     )
+    EDGES = (conftest.edge("no_rows", M=0),)
     SCALARS = conftest.constants()
     RULES = conftest.rules(
         [  # C
@@ -243,9 +247,6 @@ class TestGemmBf16N576K7168:
         ],
     )
     SAMPLES = False
-    GROUND_TRUTHS = (gemm_torch,)
-    TOLERANCE = None
-    JUDGE = None
     REFERENCE = """\
 import torch
 
@@ -258,7 +259,7 @@ def run(A, B):
 
     @classmethod
     def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return gemm_inputs(conftest.definition_of(cls), axes, device, seed)
+        return conftest.random_inputs(cls, axes, device, seed)
 
     def test_definition_is_unchanged(self):
         conftest.check_definition(self)
@@ -288,13 +289,13 @@ def run(A, B):
     def test_calls_are_independent(self, device):
         conftest.check_calls_are_independent(self, device)
 
-    @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
+    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
     @torch.no_grad()
     def test_edge_cases(self, case, device):
         conftest.check_edge_case(self, case, device)
 
     @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.truth_names(GROUND_TRUTHS))
+    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
     @torch.no_grad()
     def test_against_ground_truth(self, name, case, device):
         conftest.check_against(self, case, name, device)
@@ -309,7 +310,15 @@ def run(A, B):
 class TestGemmN1024K4096:
     OP_TYPE = "gemm"
     NAME = "gemm_n1024_k4096"
-    VARIANT = 0  # of op family gemm
+    FAMILY = "gemm"
+    ROLES = conftest.constants(
+        a="A",
+        b="B",
+    )
+    OUTPUT_ROLES = conftest.constants(
+        output="C",
+    )
+    MODES = ("transposed_b",)
     N = 1024
     K = 4096
     AXES = conftest.constants(
@@ -318,13 +327,16 @@ class TestGemmN1024K4096:
         K=K,
     )
     CONSTANTS = conftest.constants()
+    PROBE = None
     LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", M=1),
         conftest.size("small", M=32),
         conftest.size("medium", M=321),
+        conftest.size("medium", M=128),
         conftest.size("large", M=4096),
     )
+    EDGES = (conftest.edge("no_rows", M=0),)
     SCALARS = conftest.constants()
     RULES = conftest.rules(
         [  # C
@@ -332,9 +344,6 @@ class TestGemmN1024K4096:
         ],
     )
     SAMPLES = False
-    GROUND_TRUTHS = (gemm_torch,)
-    TOLERANCE = None
-    JUDGE = None
     REFERENCE = """\
 import torch
 
@@ -347,7 +356,7 @@ def run(A, B):
 
     @classmethod
     def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return gemm_inputs(conftest.definition_of(cls), axes, device, seed)
+        return conftest.random_inputs(cls, axes, device, seed)
 
     def test_definition_is_unchanged(self):
         conftest.check_definition(self)
@@ -377,13 +386,13 @@ def run(A, B):
     def test_calls_are_independent(self, device):
         conftest.check_calls_are_independent(self, device)
 
-    @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
+    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
     @torch.no_grad()
     def test_edge_cases(self, case, device):
         conftest.check_edge_case(self, case, device)
 
     @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.truth_names(GROUND_TRUTHS))
+    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
     @torch.no_grad()
     def test_against_ground_truth(self, name, case, device):
         conftest.check_against(self, case, name, device)
@@ -398,7 +407,15 @@ def run(A, B):
 class TestGemmN4096K4096:
     OP_TYPE = "gemm"
     NAME = "gemm_n4096_k4096"
-    VARIANT = 0  # of op family gemm
+    FAMILY = "gemm"
+    ROLES = conftest.constants(
+        a="A",
+        b="B",
+    )
+    OUTPUT_ROLES = conftest.constants(
+        output="C",
+    )
+    MODES = ("transposed_b",)
     N = 4096
     K = 4096
     AXES = conftest.constants(
@@ -407,13 +424,16 @@ class TestGemmN4096K4096:
         K=K,
     )
     CONSTANTS = conftest.constants()
+    PROBE = None
     LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", M=1),
         conftest.size("small", M=32),
         conftest.size("medium", M=321),
+        conftest.size("medium", M=128),
         conftest.size("large", M=4096),
     )
+    EDGES = (conftest.edge("no_rows", M=0),)
     SCALARS = conftest.constants()
     RULES = conftest.rules(
         [  # C
@@ -421,9 +441,6 @@ class TestGemmN4096K4096:
         ],
     )
     SAMPLES = False
-    GROUND_TRUTHS = (gemm_torch,)
-    TOLERANCE = None
-    JUDGE = None
     REFERENCE = """\
 import torch
 
@@ -436,7 +453,7 @@ def run(A, B):
 
     @classmethod
     def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return gemm_inputs(conftest.definition_of(cls), axes, device, seed)
+        return conftest.random_inputs(cls, axes, device, seed)
 
     def test_definition_is_unchanged(self):
         conftest.check_definition(self)
@@ -466,13 +483,13 @@ def run(A, B):
     def test_calls_are_independent(self, device):
         conftest.check_calls_are_independent(self, device)
 
-    @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
+    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
     @torch.no_grad()
     def test_edge_cases(self, case, device):
         conftest.check_edge_case(self, case, device)
 
     @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.truth_names(GROUND_TRUTHS))
+    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
     @torch.no_grad()
     def test_against_ground_truth(self, name, case, device):
         conftest.check_against(self, case, name, device)

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: ec5a75ad726d2b0304cdb025050eb61e
+# reftest-body: 9f3fdbc6c70813480d185852e47f1db5
 """Tests of definitions/gqa_paged. conftest.py says how they run."""
 
 import pytest
@@ -9,348 +9,24 @@ import torch
 import conftest
 
 
-def attention_paged_lengths(shapes, generator):
-    """Entries of kv_indices, keys of the last page and queries of each sequence."""
-    batch, page = shapes["kv_indptr"][0] - 1, shapes["k"][1]
-    pages = attention_split(shapes["kv_indices"][0], batch, generator)
-    last = torch.randint(1, page + 1, (batch,), generator=generator).tolist()
-    if "last_page_len" not in shapes:
-        last = [page] * batch
-    last = [n if count > 0 else 0 for n, count in zip(last, pages, strict=True)]
-    queries = [1] * batch
-    if "qo_indptr" in shapes:
-        keys = [max(0, (p - 1) * page + n) for p, n in zip(pages, last, strict=True)]
-        queries = attention_split(shapes["q"][0], batch, generator, most=keys)
-    return pages, last, queries
-
-
-def attention_paged_inputs(definition, axes, device="cpu", seed=0):
-    """Ragged sequences whose pages lie out of order, the last one partly filled; no query sees nothing. Keys and values
-    that nobody may read are huge, so that one which is read shows."""
-    parts = attention_parts(definition)
-    shapes = attention_shapes(definition, parts, axes)
-    generator = conftest.generator_of(seed)
-    pages, last, queries = attention_paged_lengths(shapes, generator)
-    given = attention_noise(shapes, generator)
-    attention_excite(given)
-    order = torch.randperm(max(shapes["k"][0], 1), generator=generator)
-    (entries,) = shapes["kv_indices"]
-    given |= {
-        "qo_indptr": attention_offsets(queries),
-        "kv_indptr": attention_offsets(pages),
-        "kv_indices": order.repeat(-(-entries // len(order)))[:entries],
-        "last_page_len": torch.tensor(last),
-        "scale": 0.08,
-    }
-    attention_paged_hide(given, pages, last)
-    return attention_named(definition, parts, given, device)
-
-
-def attention_paged_hide(given, pages, last):
-    """Makes every slot huge that belongs to no sequence."""
-    used = torch.zeros(given["k"].shape[:2], dtype=torch.bool)
-    owned = given["kv_indices"][: sum(pages)].split(pages)
-    for own, keys in zip(owned, last, strict=True):
-        if len(own) > 0:
-            used[own[:-1]] = True
-            used[own[-1], :keys] = True
-    for part in ("k", "k_pe", "v"):
-        if part in given:
-            given[part][~used] = 1000.0
-
-
-def attention_paged_queries(given):
-    """Offsets of queries; without any, each sequence has one."""
-    kv_indptr = given["kv_indptr"]
-    single = torch.arange(len(kv_indptr), dtype=torch.int32, device=kv_indptr.device)
-    return given.get("qo_indptr", single)
-
-
-def attention_paged_last(given):
-    """Keys on each sequence's last page; where nothing says, it is full."""
-    full = torch.full_like(given["kv_indptr"][1:], given["k"].shape[1])
-    return given.get("last_page_len", full)
-
-
-def attention_paged_keys(given):
-    """How many keys each sequence has."""
-    pages, last = given["kv_indptr"].diff(), attention_paged_last(given)
-    keys = (pages - 1) * given["k"].shape[1] + last
-    return torch.where(pages > 0, keys, 0).to(torch.int32)
-
-
-def attention_paged_sequences(given):
-    """Offsets of queries; for each sequence its pages (a list of tensors) and how many keys it has."""
-    pages = given["kv_indices"].split(given["kv_indptr"].diff().tolist())
-    return attention_paged_queries(given), pages, attention_paged_keys(given).tolist()
-
-
-def attention_index(name):
-    """The part of an index vector. They are all of one kind, so that only a name tells."""
-    word = name.lower()
-    of_queries = word[0] == "q" or "qo_" in word or "_q" in word
-    offsets = "qo_indptr" if of_queries else "kv_indptr"
-    parts = {
-        "last": "last_page_len",
-        "indices": "kv_indices",
-        "indptr": offsets,
-        "cu_seqlens": offsets,
-        "offsets": offsets,
-    }
-    return next(part for key, part in parts.items() if key in word)
-
-
-def attention_axes(definition, spec):
-    """Its axes as they are compared: a const one is as good as another of its value."""
-    axes = definition["axes"]
-    return [
-        axes[name]["value"] if axes[name]["type"] == "const" else name
-        for name in spec["shape"]
-    ]
-
-
-def attention_results(definition):
-    """Names of the output and, if there is one, of lse, which has no head dim."""
-    specs = definition["outputs"]
-    return sorted(specs, key=lambda name: -len(specs[name]["shape"]))
-
-
-def attention_tensors(definition, names):
-    """{part: name} of queries, keys and values. A query has the output's tokens and heads; what is as wide as the output
-    is no rotary part. Keys come before values, unless their names say otherwise."""
-    output = attention_axes(
-        definition, definition["outputs"][attention_results(definition)[0]]
-    )
-    axes = {
-        name: attention_axes(definition, definition["inputs"][name]) for name in names
-    }
-    if len(names) == 4:
-        found = {}
-        for name in names:
-            part = "q" if axes[name][:2] == output[:2] else "k"
-            found[part if axes[name][2] == output[2] else part + "_pe"] = name
-        return found
-    q, k, v = sorted(names, key=lambda x: (len(axes[x]), axes[x][:2] != output[:2]))
-    if k[0] == "v" and v[0] == "k":
-        k, v = v, k
-    return {"q": q, "k": k, "v": v}
-
-
-def attention_parts(definition):
-    """{part: name} of the inputs, whatever their order and names, as the op family has them: kernels/attention_roles.c.
-    Nothing else looks at either. Latent attention has q, k, which are its values too, and of both a part "_pe"."""
-    parts, tensors = {}, []
-    for name, spec in definition["inputs"].items():
-        if spec["shape"] is None:
-            parts["scale"] = name
-        elif "float" in spec["dtype"]:
-            tensors.append(name)
-        else:
-            sparse = len(spec["shape"]) == 2
-            parts["sparse" if sparse else attention_index(name)] = name
-    return parts | attention_tensors(definition, tensors)
-
-
-def attention_int32(value):
-    """What libraries take for offsets and indices, which a definition may have in 64 bits."""
-    whole = isinstance(value, torch.Tensor) and not value.is_floating_point()
-    return value.int() if whole else value
-
-
-def attention_given(definition, inputs):
-    """{part: value} of inputs by name, for calls."""
-    return {
-        part: attention_int32(inputs[name])
-        for part, name in attention_parts(definition).items()
-    }
-
-
-def attention_named(definition, parts, given, device):
-    """Inputs by name, in the definition's order and dtypes, of {part: value}."""
-    inputs = {name: given[part] for part, name in parts.items()}
-    for name in conftest.tensor_inputs(definition):
-        dtype = conftest.dtype_of(definition["inputs"][name])
-        inputs[name] = inputs[name].to(dtype).to(device)
-    return {name: inputs[name] for name in definition["inputs"]}
-
-
-def attention_shapes(definition, parts, axes):
-    """{part: shape} of the inputs that are tensors."""
-    sizes, specs = conftest.resolve_axes(definition, axes), definition["inputs"]
-    return {
-        part: conftest.shape_of(specs[name], sizes)
-        for part, name in parts.items()
-        if specs[name]["shape"] is not None
-    }
-
-
-def attention_noise(shapes, generator):
-    """{part: values} of queries, keys and values."""
-    return {
-        part: conftest.noise(shapes[part], torch.float32, "cpu", generator) * 1.7
-        for part in ("q", "q_pe", "k", "k_pe", "v")
-        if part in shapes
-    }
-
-
-def attention_excite(given):
-    """Logits of the first query beyond what exp takes, all alike."""
-    given["q"][:1, 0, 0] = 1296.0
-    given["k"][..., 0] = 1.0
-
-
-def attention_edges(definition, axes):
-    """No sequence, and one with one query and one key."""
-    parts, found = attention_parts(definition), []
-    more = {"q": 0, "last_page_len": 0, "qo_indptr": 1, "kv_indptr": 1}
-    more |= {"kv_indices": 0} if "kv_indices" in parts else {"k": 0, "v": 0}
-    for count in (0, 1):
-        edge = {
-            definition["inputs"][parts[part]]["shape"][0]: count + beyond
-            for part, beyond in more.items()
-            if part in parts
-        }
-        found.append({**axes, **{axis: edge[axis] for axis in axes if axis in edge}})
-    return found
-
-
-def attention_split(total, parts, generator, least=1, most=None):
-    """`total` as a list of random parts, each of at least `least` where that is possible, at most `most` (a list)."""
-    if parts == 0:
-        return []
-    least = min(least, total // parts)
-    most = [min(m, total) for m in most] if most else [total] * parts
-    lengths = [min(least, m) for m in most]
-    left = total - sum(lengths)
-    while left > 0:
-        open_parts = [i for i in range(parts) if lengths[i] < most[i]] or [parts - 1]
-        chosen = open_parts[torch.randint(len(open_parts), (), generator=generator)]
-        room = (
-            most[chosen] - lengths[chosen] if lengths[chosen] < most[chosen] else left
-        )
-        step = torch.randint(1, min(room, left) + 1, (), generator=generator).item()
-        lengths[chosen] += step
-        left -= step
-    return lengths
-
-
-def attention_offsets(lengths):
-    return torch.tensor([0, *lengths]).cumsum(0)
-
-
-def attention_tolerance(definition, axes, index):
-    """Kernels keep probabilities in the values' dtype on the way: averages are good to a few units of it, lse to 1e-2."""
-    output = list(definition["outputs"])[index] == attention_results(definition)[0]
-    return (1e-2, 2e-2, 1.0) if output else (1e-2, 1e-3, 1.0)
-
-
-def attention_flashinfer_heads(q, v):
-    """FlashInfer compiles for other sizes, too, and what comes of it reads where nothing is."""
-    pair = (q.shape[-1], v.shape[-1])
-    if pair not in ((64, 64), (128, 128), (256, 256), (192, 128)):
-        raise NotImplementedError(
-            f"it has no kernel for heads of {pair[0]} and {pair[1]}"
-        )
-
-
-def attention_workspace(device):
-    return torch.empty(256 << 20, dtype=torch.uint8, device=device)
-
-
-def attention_ordered(definition, *results):
-    """Output and lse in the definition's order; without lse if it has none."""
-    found = dict(zip(attention_results(definition), results, strict=False))
-    return [found[name] for name in definition["outputs"]]
-
-
-def attention_outputs(definition, output, lse):
-    """lse of an empty row is -inf; older releases have a large negative number."""
-    lse = torch.where(lse <= -1e4, -torch.inf, lse.float())
-    return attention_ordered(definition, output, lse)
-
-
-def attention_causal(test):
-    """Whether a query sees only the keys up to its own place: as the op family takes it from name, tags and description."""
-    return test.VARIANT == 1
-
-
-def gqa_paged_flashinfer(test, inputs):
-    device, definition = conftest.device_of(inputs), conftest.definition_of(test)
-    flashinfer = conftest.need("flashinfer", device)
-    given = attention_given(definition, inputs)
-    q, k, v = given["q"], given["k"], given["v"]
-    attention_flashinfer_heads(q, v)
-    keys = given["kv_indptr"], given["kv_indices"], attention_paged_last(given)
-    heads = (q.shape[-2], k.shape[-2], q.shape[-1], k.shape[1])
-    words = {
-        "q_data_type": q.dtype,
-        "kv_data_type": k.dtype,
-        "sm_scale": given["scale"],
-    }
-    if "qo_indptr" in given:
-        wrapper = flashinfer.BatchPrefillWithPagedKVCacheWrapper(
-            attention_workspace(device), "NHD"
-        )
-        causal = attention_causal(test)
-        wrapper.plan(given["qo_indptr"], *keys, *heads, causal=causal, **words)
-    else:
-        wrapper = flashinfer.BatchDecodeWithPagedKVCacheWrapper(
-            attention_workspace(device), "NHD", use_tensor_cores=True
-        )
-        wrapper.plan(*keys, *heads, **words)
-    return attention_outputs(definition, *wrapper.run(q, (k, v), return_lse=True))
-
-
-def gqa_paged_torch(test, inputs):
-    """scaled_dot_product_attention for one sequence after the other."""
-    definition, causal = conftest.definition_of(test), attention_causal(test)
-    given = attention_given(definition, inputs)
-    offsets, pages, keys = attention_paged_sequences(given)
-    query, caches = given["q"], (given["k"], given["v"])
-    output = torch.zeros_like(query)
-    lse = torch.full(query.shape[:2], -torch.inf, device=query.device)
-    for n, (own, count) in enumerate(zip(pages, keys, strict=True)):
-        k, v = (cache[own.long()].flatten(0, 1)[:count] for cache in caches)
-        rows = slice(offsets[n], offsets[n + 1])
-        output[rows], lse[rows] = conftest.attend(
-            query[rows], k, v, given["scale"], causal
-        )
-    return attention_ordered(definition, output, lse)
-
-
-def gqa_paged_sglang(test, inputs):
-    """FlashAttention 3; its lse is a natural logarithm."""
-    device, definition = conftest.device_of(inputs), conftest.definition_of(test)
-    attention = conftest.need("sgl_kernel.flash_attn", device)
-    if conftest.need_capability(device, 9) != 9:
-        raise NotImplementedError("FlashAttention 3 is for compute capability 9.0")
-    given = attention_given(definition, inputs)
-    offsets, pages, keys = attention_paged_sequences(given)
-    if len(given["q"]) == 0:
-        raise NotImplementedError("it takes no empty batch")
-    output, lse, *_ = attention.flash_attn_with_kvcache(
-        given["q"],
-        given["k"],
-        given["v"],
-        cache_seqlens=torch.tensor(keys, dtype=torch.int32, device=device),
-        page_table=torch.nn.utils.rnn.pad_sequence(pages, batch_first=True).int(),
-        cu_seqlens_q=offsets,
-        max_seqlen_q=offsets.diff().max().item(),
-        softmax_scale=given["scale"],
-        causal=attention_causal(test),
-        return_softmax_lse=True,
-    )
-    lse = lse.mT / torch.log(torch.tensor(2.0))
-    return attention_outputs(
-        definition, output, lse.masked_fill(lse.isinf(), -torch.inf)
-    )
-
-
 # definition: "gqa_paged_decode_h28_kv4_d128_ps1"
 class TestGqaPagedDecodeH28Kv4D128Ps1:
     OP_TYPE = "gqa_paged"
     NAME = "gqa_paged_decode_h28_kv4_d128_ps1"
-    VARIANT = 0  # of op family gqa_paged
+    FAMILY = "gqa_paged"
+    ROLES = conftest.constants(
+        q="q",
+        k="k_cache",
+        v="v_cache",
+        kv_indptr="kv_indptr",
+        kv_indices="kv_indices",
+        scale="sm_scale",
+    )
+    OUTPUT_ROLES = conftest.constants(
+        output="output",
+        lse="lse",
+    )
+    MODES = ()
     NUM_QO_HEADS = 28
     NUM_KV_HEADS = 4
     HEAD_DIM = 128
@@ -366,6 +42,7 @@ class TestGqaPagedDecodeH28Kv4D128Ps1:
         num_kv_indices=None,
     )
     CONSTANTS = conftest.constants()
+    PROBE = None
     LEAVES = conftest.constants()
     SIZES = (
         conftest.size(
@@ -404,6 +81,29 @@ class TestGqaPagedDecodeH28Kv4D128Ps1:
             num_kv_indices=131072,
         ),
     )
+    EDGES = (
+        conftest.edge(
+            "no_queries",
+            batch_size=0,
+            num_pages=1,
+            len_indptr=1,
+            num_kv_indices=0,
+        ),
+        conftest.edge(
+            "no_keys",
+            batch_size=3,
+            num_pages=1,
+            len_indptr=4,
+            num_kv_indices=0,
+        ),
+        conftest.edge(
+            "one_of_each",
+            batch_size=1,
+            num_pages=2,
+            len_indptr=2,
+            num_kv_indices=1,
+        ),
+    )
     SCALARS = conftest.constants(
         sm_scale=[0.08838834764831843],
     )
@@ -416,13 +116,6 @@ class TestGqaPagedDecodeH28Kv4D128Ps1:
         ],
     )
     SAMPLES = False
-    GROUND_TRUTHS = (
-        gqa_paged_flashinfer,
-        gqa_paged_sglang,
-        gqa_paged_torch,
-    )
-    TOLERANCE = staticmethod(attention_tolerance)
-    JUDGE = None
     REFERENCE = """\
 import math
 
@@ -451,7 +144,7 @@ def run(q, k_cache, v_cache, kv_indptr, kv_indices, sm_scale):
 
     @classmethod
     def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return attention_paged_inputs(conftest.definition_of(cls), axes, device, seed)
+        return conftest.random_inputs(cls, axes, device, seed)
 
     def test_definition_is_unchanged(self):
         conftest.check_definition(self)
@@ -481,15 +174,13 @@ def run(q, k_cache, v_cache, kv_indptr, kv_indices, sm_scale):
     def test_calls_are_independent(self, device):
         conftest.check_calls_are_independent(self, device)
 
-    @pytest.mark.parametrize(
-        "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, attention_edges)
-    )
+    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
     @torch.no_grad()
     def test_edge_cases(self, case, device):
         conftest.check_edge_case(self, case, device)
 
     @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.truth_names(GROUND_TRUTHS))
+    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
     @torch.no_grad()
     def test_against_ground_truth(self, name, case, device):
         conftest.check_against(self, case, name, device)
@@ -504,7 +195,21 @@ def run(q, k_cache, v_cache, kv_indptr, kv_indices, sm_scale):
 class TestGqaPagedDecodeH40Kv8D128Ps16:
     OP_TYPE = "gqa_paged"
     NAME = "gqa_paged_decode_h40_kv8_d128_ps16"
-    VARIANT = 0  # of op family gqa_paged
+    FAMILY = "gqa_paged"
+    ROLES = conftest.constants(
+        q="q",
+        k="k_cache",
+        v="v_cache",
+        kv_indptr="kv_indptr",
+        kv_indices="kv_indices",
+        last_page_len="kv_last_page_len",
+        scale="sm_scale",
+    )
+    OUTPUT_ROLES = conftest.constants(
+        output="output",
+        lse="lse",
+    )
+    MODES = ()
     NUM_QO_HEADS = 40
     NUM_KV_HEADS = 8
     HEAD_DIM = 128
@@ -520,6 +225,7 @@ class TestGqaPagedDecodeH40Kv8D128Ps16:
         num_kv_indices=None,
     )
     CONSTANTS = conftest.constants()
+    PROBE = None
     LEAVES = conftest.constants()
     SIZES = (
         conftest.size(
@@ -558,6 +264,29 @@ class TestGqaPagedDecodeH40Kv8D128Ps16:
             num_kv_indices=8252,
         ),
     )
+    EDGES = (
+        conftest.edge(
+            "no_queries",
+            batch_size=0,
+            num_pages=1,
+            len_indptr=1,
+            num_kv_indices=0,
+        ),
+        conftest.edge(
+            "no_keys",
+            batch_size=3,
+            num_pages=1,
+            len_indptr=4,
+            num_kv_indices=0,
+        ),
+        conftest.edge(
+            "one_of_each",
+            batch_size=1,
+            num_pages=2,
+            len_indptr=2,
+            num_kv_indices=1,
+        ),
+    )
     SCALARS = conftest.constants(
         sm_scale=[0.08838834764831843],
     )
@@ -570,13 +299,6 @@ class TestGqaPagedDecodeH40Kv8D128Ps16:
         ],
     )
     SAMPLES = False
-    GROUND_TRUTHS = (
-        gqa_paged_flashinfer,
-        gqa_paged_sglang,
-        gqa_paged_torch,
-    )
-    TOLERANCE = staticmethod(attention_tolerance)
-    JUDGE = None
     REFERENCE = """\
 import math
 
@@ -610,7 +332,7 @@ def run(q, k_cache, v_cache, kv_indptr, kv_indices, kv_last_page_len, sm_scale):
 
     @classmethod
     def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return attention_paged_inputs(conftest.definition_of(cls), axes, device, seed)
+        return conftest.random_inputs(cls, axes, device, seed)
 
     def test_definition_is_unchanged(self):
         conftest.check_definition(self)
@@ -640,15 +362,13 @@ def run(q, k_cache, v_cache, kv_indptr, kv_indices, kv_last_page_len, sm_scale):
     def test_calls_are_independent(self, device):
         conftest.check_calls_are_independent(self, device)
 
-    @pytest.mark.parametrize(
-        "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, attention_edges)
-    )
+    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
     @torch.no_grad()
     def test_edge_cases(self, case, device):
         conftest.check_edge_case(self, case, device)
 
     @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.truth_names(GROUND_TRUTHS))
+    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
     @torch.no_grad()
     def test_against_ground_truth(self, name, case, device):
         conftest.check_against(self, case, name, device)
@@ -663,7 +383,22 @@ def run(q, k_cache, v_cache, kv_indptr, kv_indices, kv_last_page_len, sm_scale):
 class TestGqaPagedPrefillCausalH16Kv4D128Ps16:
     OP_TYPE = "gqa_paged"
     NAME = "gqa_paged_prefill_causal_h16_kv4_d128_ps16"
-    VARIANT = 1  # of op family gqa_paged
+    FAMILY = "gqa_paged"
+    ROLES = conftest.constants(
+        q="q",
+        k="k_cache",
+        v="v_cache",
+        qo_indptr="qo_indptr",
+        kv_indptr="kv_indptr",
+        kv_indices="kv_indices",
+        last_page_len="kv_last_page_len",
+        scale="sm_scale",
+    )
+    OUTPUT_ROLES = conftest.constants(
+        output="output",
+        lse="lse",
+    )
+    MODES = ("causal",)
     NUM_QO_HEADS = 16
     NUM_KV_HEADS = 4
     HEAD_DIM = 128
@@ -680,6 +415,7 @@ class TestGqaPagedPrefillCausalH16Kv4D128Ps16:
         num_kv_indices=None,
     )
     CONSTANTS = conftest.constants()
+    PROBE = None
     LEAVES = conftest.constants()
     SIZES = (
         conftest.size(
@@ -731,6 +467,40 @@ class TestGqaPagedPrefillCausalH16Kv4D128Ps16:
             num_kv_indices=1031,
         ),
     )
+    EDGES = (
+        conftest.edge(
+            "no_queries",
+            total_q=0,
+            num_pages=4,
+            batch_size=2,
+            len_indptr=3,
+            num_kv_indices=3,
+        ),
+        conftest.edge(
+            "no_keys",
+            total_q=5,
+            num_pages=1,
+            batch_size=2,
+            len_indptr=3,
+            num_kv_indices=0,
+        ),
+        conftest.edge(
+            "blind_queries",
+            total_q=20,
+            num_pages=2,
+            batch_size=1,
+            len_indptr=2,
+            num_kv_indices=1,
+        ),
+        conftest.edge(
+            "one_of_each",
+            total_q=1,
+            num_pages=2,
+            batch_size=1,
+            len_indptr=2,
+            num_kv_indices=1,
+        ),
+    )
     SCALARS = conftest.constants(
         sm_scale=[0.08838834764831843],
     )
@@ -743,13 +513,6 @@ class TestGqaPagedPrefillCausalH16Kv4D128Ps16:
         ],
     )
     SAMPLES = False
-    GROUND_TRUTHS = (
-        gqa_paged_flashinfer,
-        gqa_paged_sglang,
-        gqa_paged_torch,
-    )
-    TOLERANCE = staticmethod(attention_tolerance)
-    JUDGE = None
     REFERENCE = """\
 import math
 
@@ -792,7 +555,7 @@ def run(q, k_cache, v_cache, qo_indptr, kv_indptr, kv_indices, kv_last_page_len,
 
     @classmethod
     def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return attention_paged_inputs(conftest.definition_of(cls), axes, device, seed)
+        return conftest.random_inputs(cls, axes, device, seed)
 
     def test_definition_is_unchanged(self):
         conftest.check_definition(self)
@@ -822,15 +585,13 @@ def run(q, k_cache, v_cache, qo_indptr, kv_indptr, kv_indices, kv_last_page_len,
     def test_calls_are_independent(self, device):
         conftest.check_calls_are_independent(self, device)
 
-    @pytest.mark.parametrize(
-        "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, attention_edges)
-    )
+    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
     @torch.no_grad()
     def test_edge_cases(self, case, device):
         conftest.check_edge_case(self, case, device)
 
     @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.truth_names(GROUND_TRUTHS))
+    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
     @torch.no_grad()
     def test_against_ground_truth(self, name, case, device):
         conftest.check_against(self, case, name, device)
@@ -845,7 +606,21 @@ def run(q, k_cache, v_cache, qo_indptr, kv_indptr, kv_indices, kv_last_page_len,
 class TestGqaPagedPrefillH20Kv20D64Ps1:
     OP_TYPE = "gqa_paged"
     NAME = "gqa_paged_prefill_h20_kv20_d64_ps1"
-    VARIANT = 0  # of op family gqa_paged
+    FAMILY = "gqa_paged"
+    ROLES = conftest.constants(
+        q="q",
+        k="k_cache",
+        v="v_cache",
+        qo_indptr="qo_indptr",
+        kv_indptr="kv_indptr",
+        kv_indices="kv_indices",
+        scale="sm_scale",
+    )
+    OUTPUT_ROLES = conftest.constants(
+        output="output",
+        lse="lse",
+    )
+    MODES = ()
     NUM_QO_HEADS = 20
     NUM_KV_HEADS = 20
     HEAD_DIM = 64
@@ -861,6 +636,7 @@ class TestGqaPagedPrefillH20Kv20D64Ps1:
         num_kv_indices=None,
     )
     CONSTANTS = conftest.constants()
+    PROBE = None
     LEAVES = conftest.constants()
     SIZES = (
         conftest.size(
@@ -906,6 +682,29 @@ class TestGqaPagedPrefillH20Kv20D64Ps1:
             num_kv_indices=16384,
         ),
     )
+    EDGES = (
+        conftest.edge(
+            "no_queries",
+            total_q=0,
+            num_pages=4,
+            len_indptr=3,
+            num_kv_indices=3,
+        ),
+        conftest.edge(
+            "no_keys",
+            total_q=5,
+            num_pages=1,
+            len_indptr=3,
+            num_kv_indices=0,
+        ),
+        conftest.edge(
+            "one_of_each",
+            total_q=1,
+            num_pages=2,
+            len_indptr=2,
+            num_kv_indices=1,
+        ),
+    )
     SCALARS = conftest.constants(
         sm_scale=[0.125],
     )
@@ -918,13 +717,6 @@ class TestGqaPagedPrefillH20Kv20D64Ps1:
         ],
     )
     SAMPLES = False
-    GROUND_TRUTHS = (
-        gqa_paged_flashinfer,
-        gqa_paged_sglang,
-        gqa_paged_torch,
-    )
-    TOLERANCE = staticmethod(attention_tolerance)
-    JUDGE = None
     REFERENCE = """\
 import math
 
@@ -953,7 +745,7 @@ def run(q, k_cache, v_cache, qo_indptr, kv_indptr, kv_indices, sm_scale):
 
     @classmethod
     def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return attention_paged_inputs(conftest.definition_of(cls), axes, device, seed)
+        return conftest.random_inputs(cls, axes, device, seed)
 
     def test_definition_is_unchanged(self):
         conftest.check_definition(self)
@@ -983,15 +775,13 @@ def run(q, k_cache, v_cache, qo_indptr, kv_indptr, kv_indices, sm_scale):
     def test_calls_are_independent(self, device):
         conftest.check_calls_are_independent(self, device)
 
-    @pytest.mark.parametrize(
-        "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, attention_edges)
-    )
+    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
     @torch.no_grad()
     def test_edge_cases(self, case, device):
         conftest.check_edge_case(self, case, device)
 
     @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.truth_names(GROUND_TRUTHS))
+    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
     @torch.no_grad()
     def test_against_ground_truth(self, name, case, device):
         conftest.check_against(self, case, name, device)

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 25888ad67788b9dcdb324a9e37a35586
+# reftest-body: 66b797653468e40cb419ff301ed43088
 """Tests of definitions/rmsnorm. conftest.py says how they run."""
 
 import pytest
@@ -9,134 +9,21 @@ import torch
 import conftest
 
 
-def rms_roles(definition):
-    """Names of hidden states, residual (None without one) and weight: the weight has one axis, or comes last."""
-    tensors = conftest.tensor_inputs(definition)
-    flat = [name for name in tensors if len(definition["inputs"][name]["shape"]) == 1]
-    weight = flat[-1]
-    rows = [name for name in tensors if name != weight]
-    rows.sort(key=lambda name: "resid" in name)
-    return rows[0], rows[1] if len(rows) > 1 else None, weight
-
-
-def rms_inputs(definition, axes, device, seed, offset):
-    """Noise, and rows that show mistakes: one so small that epsilon counts, one of zeros, one with a mean, a huge one,
-    one with a single large element. Weights, to which `offset` is added, are on both sides of 0."""
-    sizes = conftest.resolve_axes(definition, axes)
-    generator = conftest.generator_of(seed)
-    inputs = {}
-    for name, spec in definition["inputs"].items():
-        if spec["shape"] is None:
-            inputs[name] = 4e-6
-            continue
-        shape, dtype = conftest.shape_of(spec, sizes), conftest.dtype_of(spec)
-        values = conftest.noise(shape, torch.float32, "cpu", generator)
-        if name == rms_roles(definition)[2]:
-            values = values if offset else values + values.sign()
-        else:
-            rows = values.view(-1, shape[-1])
-            scales = (0.001, 0.0, 1.0, 1000.0, 1.0)
-            for row, scale in zip(rows, scales, strict=False):
-                row *= scale
-            if len(rows) > 2:
-                rows[2] += 1.0
-            if len(rows) > 4:
-                rows[4, -1] = 100.0
-        inputs[name] = values.to(dtype).to(device)
-    return inputs
-
-
-def rms_sum_first(definition):
-    """Does the sum with the residual come before what is normed? If names say so; the second output is it otherwise."""
-    first, *second = definition["outputs"]
-    return bool(second) and "resid" in first and "resid" not in second[0]
-
-
-def rms_outputs(definition, normed, total):
-    """In the definition's order, as many as it has."""
-    outputs = (total, normed) if rms_sum_first(definition) else (normed, total)
-    return outputs[: len(definition["outputs"])]
-
-
-def rms_epsilon(test, inputs):
-    scalars = [value for value in inputs.values() if isinstance(value, float)]
-    return scalars[0] if scalars else conftest.need_constant(test, "eps")
-
-
-def rms_call(test, inputs, plain, fused_in_place):
-    definition = conftest.definition_of(test)
-    hidden, residual, weight = rms_roles(definition)
-    x, w, eps = inputs[hidden], inputs[weight], rms_epsilon(test, inputs)
-    flat = x.contiguous().view(-1, x.shape[-1])
-    if residual is None:
-        return plain(flat, w, eps).view(x.shape)
-    total = inputs[residual].contiguous().view(flat.shape)
-    fused_in_place(flat, total, w, eps)
-    return rms_outputs(definition, flat.view(x.shape), total.view(x.shape))
-
-
-def rms_probe(test, offset):
-    """Rows of x answer with x / sqrt(x² + eps) where the weight counts for 1; x² is below any epsilon in use."""
-    definition, x = conftest.definition_of(test), 2.0**-20
-    hidden, _, weight = rms_roles(definition)
-    inputs = rms_inputs(definition, test.SIZES[0].axes, "cpu", 0, offset)
-    inputs = {name: torch.zeros_like(value) for name, value in inputs.items()}
-    inputs[hidden] += x
-    inputs[weight] += 1.0 - offset
-    normed = conftest.run_reference(test, inputs)[rms_sum_first(definition)]
-    y = normed.double().mean().item()
-    return {"eps": conftest.round_constant((x / y) ** 2 - x**2 if y else 0.0)}
-
-
-def rms_torch(test, inputs, offset):
-    """rms_norm in float64; a residual is added first, and its sum not rounded."""
-    definition = conftest.definition_of(test)
-    hidden, residual, weight = rms_roles(definition)
-    total = inputs[hidden].double()
-    total = total if residual is None else total + inputs[residual].double()
-    w, eps = inputs[weight].double() + offset, rms_epsilon(test, inputs)
-    normed = torch.nn.functional.rms_norm(total, w.shape, w, eps)
-    specs = definition["outputs"].values()
-    pairs = zip(rms_outputs(definition, normed, total), specs, strict=True)
-    return [x.to(conftest.dtype_of(spec)) for x, spec in pairs]
-
-
-def rmsnorm_inputs(definition, axes, device="cpu", seed=0):
-    return rms_inputs(definition, axes, device, seed, 0)
-
-
-def rmsnorm_flashinfer(test, inputs):
-    norm = conftest.need("flashinfer.norm", conftest.device_of(inputs))
-    return rms_call(test, inputs, norm.rmsnorm, norm.fused_add_rmsnorm)
-
-
-def rmsnorm_sglang(test, inputs):
-    kernel = conftest.need("sgl_kernel", conftest.device_of(inputs))
-    return rms_call(test, inputs, kernel.rmsnorm, kernel.fused_add_rmsnorm)
-
-
-def rmsnorm_fla(test, inputs):
-    modules = conftest.need("fla.modules.norm.layernorm", conftest.device_of(inputs))
-    hidden, residual, weight = rms_roles(conftest.definition_of(test))
-    if residual is not None:
-        raise NotImplementedError("a norm with a residual rounds the sum first there")
-    epsilon = rms_epsilon(test, inputs)
-    return modules.rms_norm(inputs[hidden], inputs[weight], None, eps=epsilon)
-
-
-def rmsnorm_probe(test):
-    return rms_probe(test, 0)
-
-
-def rmsnorm_torch(test, inputs):
-    return rms_torch(test, inputs, 0)
-
-
 # definition: "fused_add_rmsnorm_h4096"
 class TestFusedAddRmsnormH4096:
     OP_TYPE = "rmsnorm"
     NAME = "fused_add_rmsnorm_h4096"
-    VARIANT = 1  # of op family rmsnorm
+    FAMILY = "rmsnorm"
+    ROLES = conftest.constants(
+        hidden="hidden_states",
+        residual="residual",
+        weight="weight",
+    )
+    OUTPUT_ROLES = conftest.constants(
+        output="output",
+        updated="residual_out",
+    )
+    MODES = ()
     HIDDEN_SIZE = 4096
     AXES = conftest.constants(
         batch_size=None,
@@ -146,6 +33,7 @@ class TestFusedAddRmsnormH4096:
     CONSTANTS = conftest.constants(
         eps=EPS,
     )
+    PROBE = None
     LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1),
@@ -153,6 +41,7 @@ class TestFusedAddRmsnormH4096:
         conftest.size("medium", batch_size=321),
         conftest.size("large", batch_size=16384),
     )
+    EDGES = (conftest.edge("no_rows", batch_size=0),)
     SCALARS = conftest.constants()
     RULES = conftest.rules(
         [  # output
@@ -163,14 +52,6 @@ class TestFusedAddRmsnormH4096:
         ],
     )
     SAMPLES = False
-    GROUND_TRUTHS = (
-        rmsnorm_flashinfer,
-        rmsnorm_sglang,
-        rmsnorm_fla,
-        rmsnorm_torch,
-    )
-    TOLERANCE = None
-    JUDGE = None
     REFERENCE = """\
 import torch
 
@@ -188,7 +69,7 @@ def run(hidden_states, residual, weight):
 
     @classmethod
     def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return rmsnorm_inputs(conftest.definition_of(cls), axes, device, seed)
+        return conftest.random_inputs(cls, axes, device, seed)
 
     def test_definition_is_unchanged(self):
         conftest.check_definition(self)
@@ -218,13 +99,13 @@ def run(hidden_states, residual, weight):
     def test_calls_are_independent(self, device):
         conftest.check_calls_are_independent(self, device)
 
-    @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
+    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
     @torch.no_grad()
     def test_edge_cases(self, case, device):
         conftest.check_edge_case(self, case, device)
 
     @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.truth_names(GROUND_TRUTHS))
+    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
     @torch.no_grad()
     def test_against_ground_truth(self, name, case, device):
         conftest.check_against(self, case, name, device)
@@ -239,7 +120,17 @@ def run(hidden_states, residual, weight):
 class TestFusedAddRmsnormH5120:
     OP_TYPE = "rmsnorm"
     NAME = "fused_add_rmsnorm_h5120"
-    VARIANT = 1  # of op family rmsnorm
+    FAMILY = "rmsnorm"
+    ROLES = conftest.constants(
+        hidden="hidden_states",
+        residual="residual",
+        weight="weight",
+    )
+    OUTPUT_ROLES = conftest.constants(
+        output="output",
+        updated="residual_out",
+    )
+    MODES = ()
     HIDDEN_SIZE = 5120
     AXES = conftest.constants(
         batch_size=None,
@@ -249,6 +140,7 @@ class TestFusedAddRmsnormH5120:
     CONSTANTS = conftest.constants(
         eps=EPS,
     )
+    PROBE = None
     LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1),
@@ -256,6 +148,7 @@ class TestFusedAddRmsnormH5120:
         conftest.size("medium", batch_size=321),
         conftest.size("large", batch_size=16384),
     )
+    EDGES = (conftest.edge("no_rows", batch_size=0),)
     SCALARS = conftest.constants()
     RULES = conftest.rules(
         [  # output
@@ -266,14 +159,6 @@ class TestFusedAddRmsnormH5120:
         ],
     )
     SAMPLES = False
-    GROUND_TRUTHS = (
-        rmsnorm_flashinfer,
-        rmsnorm_sglang,
-        rmsnorm_fla,
-        rmsnorm_torch,
-    )
-    TOLERANCE = None
-    JUDGE = None
     REFERENCE = """\
 import torch
 
@@ -291,7 +176,7 @@ def run(hidden_states, residual, weight):
 
     @classmethod
     def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return rmsnorm_inputs(conftest.definition_of(cls), axes, device, seed)
+        return conftest.random_inputs(cls, axes, device, seed)
 
     def test_definition_is_unchanged(self):
         conftest.check_definition(self)
@@ -321,13 +206,13 @@ def run(hidden_states, residual, weight):
     def test_calls_are_independent(self, device):
         conftest.check_calls_are_independent(self, device)
 
-    @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
+    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
     @torch.no_grad()
     def test_edge_cases(self, case, device):
         conftest.check_edge_case(self, case, device)
 
     @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.truth_names(GROUND_TRUTHS))
+    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
     @torch.no_grad()
     def test_against_ground_truth(self, name, case, device):
         conftest.check_against(self, case, name, device)
@@ -342,7 +227,16 @@ def run(hidden_states, residual, weight):
 class TestFusedAddRmsnormH7168:
     OP_TYPE = "rmsnorm"
     NAME = "fused_add_rmsnorm_h7168"
-    VARIANT = 1  # of op family rmsnorm
+    FAMILY = "rmsnorm"
+    ROLES = conftest.constants(
+        hidden="hidden_states",
+        residual="residual",
+        weight="weight",
+    )
+    OUTPUT_ROLES = conftest.constants(
+        output="output",
+    )
+    MODES = ()
     HIDDEN_SIZE = 7168
     AXES = conftest.constants(
         batch_size=None,
@@ -352,6 +246,7 @@ class TestFusedAddRmsnormH7168:
     CONSTANTS = conftest.constants(
         eps=EPS,
     )
+    PROBE = None
     LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1),
@@ -359,6 +254,7 @@ class TestFusedAddRmsnormH7168:
         conftest.size("medium", batch_size=321),
         conftest.size("large", batch_size=16384),
     )
+    EDGES = (conftest.edge("no_rows", batch_size=0),)
     SCALARS = conftest.constants()
     RULES = conftest.rules(
         [  # output
@@ -366,14 +262,6 @@ class TestFusedAddRmsnormH7168:
         ],
     )
     SAMPLES = False
-    GROUND_TRUTHS = (
-        rmsnorm_flashinfer,
-        rmsnorm_sglang,
-        rmsnorm_fla,
-        rmsnorm_torch,
-    )
-    TOLERANCE = None
-    JUDGE = None
     REFERENCE = """\
 import torch
 
@@ -390,7 +278,7 @@ def run(hidden_states, residual, weight):
 
     @classmethod
     def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return rmsnorm_inputs(conftest.definition_of(cls), axes, device, seed)
+        return conftest.random_inputs(cls, axes, device, seed)
 
     def test_definition_is_unchanged(self):
         conftest.check_definition(self)
@@ -420,13 +308,13 @@ def run(hidden_states, residual, weight):
     def test_calls_are_independent(self, device):
         conftest.check_calls_are_independent(self, device)
 
-    @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
+    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
     @torch.no_grad()
     def test_edge_cases(self, case, device):
         conftest.check_edge_case(self, case, device)
 
     @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.truth_names(GROUND_TRUTHS))
+    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
     @torch.no_grad()
     def test_against_ground_truth(self, name, case, device):
         conftest.check_against(self, case, name, device)
@@ -441,7 +329,15 @@ def run(hidden_states, residual, weight):
 class TestRmsnormH128:
     OP_TYPE = "rmsnorm"
     NAME = "rmsnorm_h128"
-    VARIANT = 0  # of op family rmsnorm
+    FAMILY = "rmsnorm"
+    ROLES = conftest.constants(
+        hidden="hidden_states",
+        weight="weight",
+    )
+    OUTPUT_ROLES = conftest.constants(
+        output="output",
+    )
+    MODES = ()
     HIDDEN_SIZE = 128
     AXES = conftest.constants(
         batch_size=None,
@@ -451,6 +347,7 @@ class TestRmsnormH128:
     CONSTANTS = conftest.constants(
         eps=EPS,
     )
+    PROBE = None
     LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1),
@@ -458,6 +355,7 @@ class TestRmsnormH128:
         conftest.size("medium", batch_size=513),
         conftest.size("large", batch_size=16384),
     )
+    EDGES = (conftest.edge("no_rows", batch_size=0),)
     SCALARS = conftest.constants()
     RULES = conftest.rules(
         [  # output
@@ -465,14 +363,6 @@ class TestRmsnormH128:
         ],
     )
     SAMPLES = False
-    GROUND_TRUTHS = (
-        rmsnorm_flashinfer,
-        rmsnorm_sglang,
-        rmsnorm_fla,
-        rmsnorm_torch,
-    )
-    TOLERANCE = None
-    JUDGE = None
     REFERENCE = """\
 import torch
 
@@ -489,7 +379,7 @@ def run(hidden_states, weight):
 
     @classmethod
     def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return rmsnorm_inputs(conftest.definition_of(cls), axes, device, seed)
+        return conftest.random_inputs(cls, axes, device, seed)
 
     def test_definition_is_unchanged(self):
         conftest.check_definition(self)
@@ -519,13 +409,13 @@ def run(hidden_states, weight):
     def test_calls_are_independent(self, device):
         conftest.check_calls_are_independent(self, device)
 
-    @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
+    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
     @torch.no_grad()
     def test_edge_cases(self, case, device):
         conftest.check_edge_case(self, case, device)
 
     @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.truth_names(GROUND_TRUTHS))
+    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
     @torch.no_grad()
     def test_against_ground_truth(self, name, case, device):
         conftest.check_against(self, case, name, device)
@@ -540,7 +430,15 @@ def run(hidden_states, weight):
 class TestRmsnormH1536:
     OP_TYPE = "rmsnorm"
     NAME = "rmsnorm_h1536"
-    VARIANT = 0  # of op family rmsnorm
+    FAMILY = "rmsnorm"
+    ROLES = conftest.constants(
+        hidden="hidden_states",
+        weight="weight",
+    )
+    OUTPUT_ROLES = conftest.constants(
+        output="output",
+    )
+    MODES = ()
     HIDDEN_SIZE = 1536
     AXES = conftest.constants(
         batch_size=None,
@@ -550,6 +448,7 @@ class TestRmsnormH1536:
     CONSTANTS = conftest.constants(
         eps=EPS,
     )
+    PROBE = None
     LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1),
@@ -557,6 +456,7 @@ class TestRmsnormH1536:
         conftest.size("medium", batch_size=513),
         conftest.size("large", batch_size=16384),
     )
+    EDGES = (conftest.edge("no_rows", batch_size=0),)
     SCALARS = conftest.constants()
     RULES = conftest.rules(
         [  # output
@@ -564,14 +464,6 @@ class TestRmsnormH1536:
         ],
     )
     SAMPLES = False
-    GROUND_TRUTHS = (
-        rmsnorm_flashinfer,
-        rmsnorm_sglang,
-        rmsnorm_fla,
-        rmsnorm_torch,
-    )
-    TOLERANCE = None
-    JUDGE = None
     REFERENCE = """\
 import torch
 
@@ -588,7 +480,7 @@ def run(hidden_states, weight):
 
     @classmethod
     def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return rmsnorm_inputs(conftest.definition_of(cls), axes, device, seed)
+        return conftest.random_inputs(cls, axes, device, seed)
 
     def test_definition_is_unchanged(self):
         conftest.check_definition(self)
@@ -618,13 +510,13 @@ def run(hidden_states, weight):
     def test_calls_are_independent(self, device):
         conftest.check_calls_are_independent(self, device)
 
-    @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
+    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
     @torch.no_grad()
     def test_edge_cases(self, case, device):
         conftest.check_edge_case(self, case, device)
 
     @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.truth_names(GROUND_TRUTHS))
+    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
     @torch.no_grad()
     def test_against_ground_truth(self, name, case, device):
         conftest.check_against(self, case, name, device)
@@ -639,7 +531,15 @@ def run(hidden_states, weight):
 class TestRmsnormH2048:
     OP_TYPE = "rmsnorm"
     NAME = "rmsnorm_h2048"
-    VARIANT = 0  # of op family rmsnorm
+    FAMILY = "rmsnorm"
+    ROLES = conftest.constants(
+        hidden="hidden_states",
+        weight="weight",
+    )
+    OUTPUT_ROLES = conftest.constants(
+        output="output",
+    )
+    MODES = ()
     HIDDEN_SIZE = 2048
     AXES = conftest.constants(
         batch_size=None,
@@ -649,6 +549,7 @@ class TestRmsnormH2048:
     CONSTANTS = conftest.constants(
         eps=EPS,
     )
+    PROBE = None
     LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1),
@@ -656,6 +557,7 @@ class TestRmsnormH2048:
         conftest.size("medium", batch_size=513),
         conftest.size("large", batch_size=16384),
     )
+    EDGES = (conftest.edge("no_rows", batch_size=0),)
     SCALARS = conftest.constants()
     RULES = conftest.rules(
         [  # output
@@ -663,14 +565,6 @@ class TestRmsnormH2048:
         ],
     )
     SAMPLES = False
-    GROUND_TRUTHS = (
-        rmsnorm_flashinfer,
-        rmsnorm_sglang,
-        rmsnorm_fla,
-        rmsnorm_torch,
-    )
-    TOLERANCE = None
-    JUDGE = None
     REFERENCE = """\
 import torch
 
@@ -687,7 +581,7 @@ def run(hidden_states, weight):
 
     @classmethod
     def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return rmsnorm_inputs(conftest.definition_of(cls), axes, device, seed)
+        return conftest.random_inputs(cls, axes, device, seed)
 
     def test_definition_is_unchanged(self):
         conftest.check_definition(self)
@@ -717,13 +611,13 @@ def run(hidden_states, weight):
     def test_calls_are_independent(self, device):
         conftest.check_calls_are_independent(self, device)
 
-    @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
+    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
     @torch.no_grad()
     def test_edge_cases(self, case, device):
         conftest.check_edge_case(self, case, device)
 
     @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.truth_names(GROUND_TRUTHS))
+    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
     @torch.no_grad()
     def test_against_ground_truth(self, name, case, device):
         conftest.check_against(self, case, name, device)
@@ -738,7 +632,15 @@ def run(hidden_states, weight):
 class TestRmsnormH4096:
     OP_TYPE = "rmsnorm"
     NAME = "rmsnorm_h4096"
-    VARIANT = 0  # of op family rmsnorm
+    FAMILY = "rmsnorm"
+    ROLES = conftest.constants(
+        hidden="hidden_states",
+        weight="weight",
+    )
+    OUTPUT_ROLES = conftest.constants(
+        output="output",
+    )
+    MODES = ()
     HIDDEN_SIZE = 4096
     AXES = conftest.constants(
         batch_size=None,
@@ -748,6 +650,7 @@ class TestRmsnormH4096:
     CONSTANTS = conftest.constants(
         eps=EPS,
     )
+    PROBE = None
     LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1),
@@ -755,6 +658,7 @@ class TestRmsnormH4096:
         conftest.size("medium", batch_size=321),
         conftest.size("large", batch_size=16384),
     )
+    EDGES = (conftest.edge("no_rows", batch_size=0),)
     SCALARS = conftest.constants()
     RULES = conftest.rules(
         [  # output
@@ -762,14 +666,6 @@ class TestRmsnormH4096:
         ],
     )
     SAMPLES = False
-    GROUND_TRUTHS = (
-        rmsnorm_flashinfer,
-        rmsnorm_sglang,
-        rmsnorm_fla,
-        rmsnorm_torch,
-    )
-    TOLERANCE = None
-    JUDGE = None
     REFERENCE = """\
 import torch
 
@@ -786,7 +682,7 @@ def run(hidden_states, weight):
 
     @classmethod
     def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return rmsnorm_inputs(conftest.definition_of(cls), axes, device, seed)
+        return conftest.random_inputs(cls, axes, device, seed)
 
     def test_definition_is_unchanged(self):
         conftest.check_definition(self)
@@ -816,13 +712,13 @@ def run(hidden_states, weight):
     def test_calls_are_independent(self, device):
         conftest.check_calls_are_independent(self, device)
 
-    @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
+    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
     @torch.no_grad()
     def test_edge_cases(self, case, device):
         conftest.check_edge_case(self, case, device)
 
     @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.truth_names(GROUND_TRUTHS))
+    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
     @torch.no_grad()
     def test_against_ground_truth(self, name, case, device):
         conftest.check_against(self, case, name, device)
@@ -837,7 +733,15 @@ def run(hidden_states, weight):
 class TestRmsnormH5376:
     OP_TYPE = "rmsnorm"
     NAME = "rmsnorm_h5376"
-    VARIANT = 0  # of op family rmsnorm
+    FAMILY = "rmsnorm"
+    ROLES = conftest.constants(
+        hidden="hidden_states",
+        weight="weight",
+    )
+    OUTPUT_ROLES = conftest.constants(
+        output="output",
+    )
+    MODES = ()
     HIDDEN_SIZE = 5376
     AXES = conftest.constants(
         batch_size=None,
@@ -847,6 +751,7 @@ class TestRmsnormH5376:
     CONSTANTS = conftest.constants(
         eps=EPS,
     )
+    PROBE = None
     LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1),
@@ -854,6 +759,7 @@ class TestRmsnormH5376:
         conftest.size("medium", batch_size=321),
         conftest.size("large", batch_size=16384),
     )
+    EDGES = (conftest.edge("no_rows", batch_size=0),)
     SCALARS = conftest.constants()
     RULES = conftest.rules(
         [  # output
@@ -861,14 +767,6 @@ class TestRmsnormH5376:
         ],
     )
     SAMPLES = False
-    GROUND_TRUTHS = (
-        rmsnorm_flashinfer,
-        rmsnorm_sglang,
-        rmsnorm_fla,
-        rmsnorm_torch,
-    )
-    TOLERANCE = None
-    JUDGE = None
     REFERENCE = """\
 import torch
 
@@ -885,7 +783,7 @@ def run(hidden_states, weight):
 
     @classmethod
     def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return rmsnorm_inputs(conftest.definition_of(cls), axes, device, seed)
+        return conftest.random_inputs(cls, axes, device, seed)
 
     def test_definition_is_unchanged(self):
         conftest.check_definition(self)
@@ -915,13 +813,13 @@ def run(hidden_states, weight):
     def test_calls_are_independent(self, device):
         conftest.check_calls_are_independent(self, device)
 
-    @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
+    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
     @torch.no_grad()
     def test_edge_cases(self, case, device):
         conftest.check_edge_case(self, case, device)
 
     @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.truth_names(GROUND_TRUTHS))
+    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
     @torch.no_grad()
     def test_against_ground_truth(self, name, case, device):
         conftest.check_against(self, case, name, device)
@@ -936,7 +834,15 @@ def run(hidden_states, weight):
 class TestRmsnormH7168:
     OP_TYPE = "rmsnorm"
     NAME = "rmsnorm_h7168"
-    VARIANT = 0  # of op family rmsnorm
+    FAMILY = "rmsnorm"
+    ROLES = conftest.constants(
+        hidden="hidden_states",
+        weight="weight",
+    )
+    OUTPUT_ROLES = conftest.constants(
+        output="output",
+    )
+    MODES = ()
     HIDDEN_SIZE = 7168
     AXES = conftest.constants(
         batch_size=None,
@@ -946,6 +852,7 @@ class TestRmsnormH7168:
     CONSTANTS = conftest.constants(
         eps=EPS,
     )
+    PROBE = None
     LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", batch_size=1),
@@ -953,6 +860,7 @@ class TestRmsnormH7168:
         conftest.size("medium", batch_size=321),
         conftest.size("large", batch_size=16384),
     )
+    EDGES = (conftest.edge("no_rows", batch_size=0),)
     SCALARS = conftest.constants()
     RULES = conftest.rules(
         [  # output
@@ -960,14 +868,6 @@ class TestRmsnormH7168:
         ],
     )
     SAMPLES = False
-    GROUND_TRUTHS = (
-        rmsnorm_flashinfer,
-        rmsnorm_sglang,
-        rmsnorm_fla,
-        rmsnorm_torch,
-    )
-    TOLERANCE = None
-    JUDGE = None
     REFERENCE = """\
 import torch
 
@@ -984,7 +884,7 @@ def run(hidden_states, weight):
 
     @classmethod
     def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return rmsnorm_inputs(conftest.definition_of(cls), axes, device, seed)
+        return conftest.random_inputs(cls, axes, device, seed)
 
     def test_definition_is_unchanged(self):
         conftest.check_definition(self)
@@ -1014,13 +914,13 @@ def run(hidden_states, weight):
     def test_calls_are_independent(self, device):
         conftest.check_calls_are_independent(self, device)
 
-    @pytest.mark.parametrize("case", conftest.edge_cases(OP_TYPE, NAME, SIZES))
+    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
     @torch.no_grad()
     def test_edge_cases(self, case, device):
         conftest.check_edge_case(self, case, device)
 
     @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.truth_names(GROUND_TRUTHS))
+    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
     @torch.no_grad()
     def test_against_ground_truth(self, name, case, device):
         conftest.check_against(self, case, name, device)

@@ -1,5 +1,5 @@
 # Made by `reftest generate`, which leaves this file alone once it has been edited.
-# reftest-body: 497d39f4d0304bdb8b393428601aa944
+# reftest-body: 8f6a61897731c8cbab8d0246d73cb24d
 """Tests of definitions/rope. conftest.py says how they run."""
 
 import pytest
@@ -9,180 +9,21 @@ import torch
 import conftest
 
 
-def rope_roles(definition):
-    """Names of the positions, the cache (None without one) and what is rotated."""
-    specs = {
-        name: definition["inputs"][name] for name in conftest.tensor_inputs(definition)
-    }
-    positions = next(name for name, spec in specs.items() if "int" in spec["dtype"])
-    token = specs[positions]["shape"][0]
-    rest = [name for name in specs if name != positions]
-    rotated = [
-        name
-        for name in rest
-        if specs[name]["shape"][0] == token
-        and len(specs[name]["shape"]) > 1
-        and "cache" not in name
-    ]
-    caches = [name for name in rest if name not in rotated]
-    return positions, caches[0] if caches else None, rotated
-
-
-def rope_scalar(name):
-    """Values of Python scalars, none that a reference would have by heart."""
-    for word, value in {
-        "rotary_dim": 32,
-        "interleave": True,
-        "neox": True,
-        "theta": 30000.0,
-        "scale": 3.0,
-        "low_freq": 2.0,
-        "high_freq": 5.0,
-        "old_context": 6000.0,
-    }.items():
-        if word in name:
-            return value
-    raise conftest.Unavailable(f"no value is known for the scalar '{name}'")
-
-
-def rope_inputs(definition, axes, device="cpu", seed=0):
-    """Cosines and sines are noise: a wrong row, column or half then gives quite another answer. Positions: the last, 0,
-    1, the last once more, then at random."""
-    sizes = conftest.resolve_axes(definition, axes)
-    generator = conftest.generator_of(seed)
-    positions, cache, rotated = rope_roles(definition)
-    rows = sizes[definition["inputs"][cache]["shape"][0]] if cache else 4096
-    inputs = {}
-    for name, spec in definition["inputs"].items():
-        if spec["shape"] is None:
-            inputs[name] = rope_scalar(name)
-            continue
-        shape, dtype = conftest.shape_of(spec, sizes), conftest.dtype_of(spec)
-        if name == positions:
-            values = torch.randint(0, max(rows, 1), shape, generator=generator)
-            first = torch.tensor([rows - 1, 0, min(1, rows - 1), rows - 1])[
-                : len(values)
-            ]
-            values[: len(first)] = first
-        else:
-            values = conftest.noise(shape, torch.float32, "cpu", generator)
-            values *= 2 if name in rotated else 1
-        inputs[name] = values.to(dtype).to(device)
-    return inputs
-
-
-def rope_edges(definition, axes):
-    """No token, and one."""
-    token = definition["inputs"][rope_roles(definition)[0]]["shape"][0]
-    return [{**axes, token: count} for count in (0, 1)]
-
-
-def rope_tolerance(definition, axes, index):
-    """With a cache the rotation is exact up to one rounding; without, the angles are float32's."""
-    spec = list(definition["outputs"].values())[index]
-    atol = 1e-6 if rope_roles(definition)[1] else 2.5e-3
-    places = {torch.bfloat16: 2**-7, torch.float16: 2**-10}
-    return atol, places.get(conftest.dtype_of(spec), 1e-6), 1.0
-
-
-def rope_is_neox(definition, inputs):
-    for name, value in inputs.items():
-        if definition["inputs"][name]["shape"] is None and "neox" in name:
-            return bool(value)
-        if definition["inputs"][name]["shape"] is None and "interleave" in name:
-            return not value
-    return not any(word in definition["name"] for word in ("interleave", "gptj"))
-
-
-def rope_given(definition, inputs, word):
-    """The Python scalar in whose name the word is, in a list; an empty one where there is none."""
-    names = [n for n, spec in definition["inputs"].items() if spec["shape"] is None]
-    return [inputs[name] for name in names if word in name][:1]
-
-
-def rope_rotary_dim(definition, inputs):
-    """How much of a head turns: a scalar or an axis says, or None: all of it."""
-    given = rope_given(definition, inputs, "rotary_dim")
-    return given[0] if given else definition["axes"].get("rotary_dim", {}).get("value")
-
-
-def rope_number(test, inputs, name):
-    """A Python scalar by the words of its name, or a constant."""
-    word = name.removeprefix("rope_").removesuffix("_factor").removesuffix("_len")
-    given = rope_given(conftest.definition_of(test), inputs, word)
-    return given[0] if given else conftest.need_constant(test, name)
-
-
-def rope_flashinfer(test, inputs):
-    rope = conftest.need("flashinfer.rope", conftest.device_of(inputs))
-    definition = conftest.definition_of(test)
-    positions, cache, rotated = rope_roles(definition)
-    q, k = [inputs[name].contiguous() for name in rotated]
-    neox = rope_is_neox(definition, inputs)
-    if cache is not None:
-        flat = [x.view(len(x), -1) for x in (q, k)]
-        rope.apply_rope_with_cos_sin_cache_inplace(
-            inputs[positions], *flat, q.shape[-1], inputs[cache], is_neox=neox
-        )
-        return q, k
-    words = {"rotary_dim": rope_rotary_dim(definition, inputs), "interleave": not neox}
-    words["rope_theta"] = rope_number(test, inputs, "rope_theta")
-    if test.VARIANT & 4:
-        for name in ("low_freq_factor", "high_freq_factor", "old_context_len"):
-            words[name] = rope_number(test, inputs, name)
-        words["rope_scale"] = rope_number(test, inputs, "rope_scale")
-        return rope.apply_llama31_rope_pos_ids(q, k, inputs[positions], **words)
-    words["rope_scale"] = 1.0
-    if "rope_scale" in test.CONSTANTS or rope_given(definition, inputs, "scale"):
-        words["rope_scale"] = rope_number(test, inputs, "rope_scale")
-    return rope.apply_rope_pos_ids(q, k, inputs[positions], **words)
-
-
-def rope_sglang(test, inputs):
-    kernel = conftest.need("sgl_kernel", conftest.device_of(inputs))
-    definition = conftest.definition_of(test)
-    positions, cache, rotated = rope_roles(definition)
-    if cache is None:
-        raise NotImplementedError("it takes a cos/sin cache")
-    q, k = [inputs[name].contiguous() for name in rotated]
-    flat = [x.view(len(x), -1) for x in (q, k)]
-    kernel.apply_rope_with_cos_sin_cache_inplace(
-        positions=inputs[positions].long(),
-        query=flat[0],
-        key=flat[1],
-        head_size=q.shape[-1],
-        cos_sin_cache=inputs[cache],
-        is_neox=rope_is_neox(definition, inputs),
-    )
-    return q, k
-
-
-def rope_probe(test):
-    """At position 1 the last pair (1, 0) turns by theta ** (2 / width - 1), whose tangent comes back."""
-    definition = conftest.definition_of(test)
-    positions, cache, rotated = rope_roles(definition)
-    inputs = rope_inputs(definition, test.SIZES[0].axes)
-    width = inputs[rotated[0]].shape[-1]
-    if cache is not None or any(not torch.is_tensor(x) for x in inputs.values()):
-        return {}
-    neox = rope_is_neox(definition, inputs)
-    first, second = (width // 2 - 1, width - 1) if neox else (width - 2, width - 1)
-    inputs[positions] = torch.ones_like(inputs[positions])
-    inputs[rotated[0]] = torch.zeros_like(inputs[rotated[0]])
-    inputs[rotated[0]][..., first] = 1.0
-    pair = conftest.run_reference(test, inputs)[0].double().flatten(0, -2)[0]
-    angle = torch.atan2(pair[second], pair[first]).item()
-    if angle == 0:  # what is turned is narrower than the heads
-        return {}
-    theta = angle ** (width / (2 - width)) if 0 < angle < 1 else 0.0
-    return {"rope_theta": conftest.round_constant(theta)}
-
-
 # definition: "llama31_rope_pos_ids_h32_kv8_d128"
 class TestLlama31RopePosIdsH32Kv8D128:
     OP_TYPE = "rope"
     NAME = "llama31_rope_pos_ids_h32_kv8_d128"
-    VARIANT = 4  # of op family rope
+    FAMILY = "rope"
+    ROLES = conftest.constants(
+        q="q",
+        k="k",
+        positions="pos_ids",
+    )
+    OUTPUT_ROLES = conftest.constants(
+        q_out="q_rope",
+        k_out="k_rope",
+    )
+    MODES = ("llama31",)
     NUM_Q_HEADS = 32
     NUM_K_HEADS = 8
     HEAD_DIM = 128
@@ -204,12 +45,17 @@ class TestLlama31RopePosIdsH32Kv8D128:
         high_freq_factor=HIGH_FREQ_FACTOR,
         old_context_len=OLD_CONTEXT_LEN,
     )
+    PROBE = None
     LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", nnz=1),
         conftest.size("small", nnz=16),
         conftest.size("medium", nnz=321),
         conftest.size("large", nnz=65536),
+    )
+    EDGES = (
+        conftest.edge("no_tokens", nnz=0),
+        conftest.edge("first_position", nnz=5),
     )
     SCALARS = conftest.constants()
     RULES = conftest.rules(
@@ -221,12 +67,6 @@ class TestLlama31RopePosIdsH32Kv8D128:
         ],
     )
     SAMPLES = False
-    GROUND_TRUTHS = (
-        rope_flashinfer,
-        rope_sglang,
-    )
-    TOLERANCE = staticmethod(rope_tolerance)
-    JUDGE = None
     REFERENCE = """\
 import math
 
@@ -259,7 +99,7 @@ def run(q, k, pos_ids):
 
     @classmethod
     def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return rope_inputs(conftest.definition_of(cls), axes, device, seed)
+        return conftest.random_inputs(cls, axes, device, seed)
 
     def test_definition_is_unchanged(self):
         conftest.check_definition(self)
@@ -289,15 +129,13 @@ def run(q, k, pos_ids):
     def test_calls_are_independent(self, device):
         conftest.check_calls_are_independent(self, device)
 
-    @pytest.mark.parametrize(
-        "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, rope_edges)
-    )
+    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
     @torch.no_grad()
     def test_edge_cases(self, case, device):
         conftest.check_edge_case(self, case, device)
 
     @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.truth_names(GROUND_TRUTHS))
+    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
     @torch.no_grad()
     def test_against_ground_truth(self, name, case, device):
         conftest.check_against(self, case, name, device)
@@ -312,7 +150,17 @@ def run(q, k, pos_ids):
 class TestRopePosIdsH32Kv8D128:
     OP_TYPE = "rope"
     NAME = "rope_pos_ids_h32_kv8_d128"
-    VARIANT = 0  # of op family rope
+    FAMILY = "rope"
+    ROLES = conftest.constants(
+        q="q",
+        k="k",
+        positions="pos_ids",
+    )
+    OUTPUT_ROLES = conftest.constants(
+        q_out="q_rope",
+        k_out="k_rope",
+    )
+    MODES = ()
     NUM_Q_HEADS = 32
     NUM_K_HEADS = 8
     HEAD_DIM = 128
@@ -326,12 +174,17 @@ class TestRopePosIdsH32Kv8D128:
     CONSTANTS = conftest.constants(
         rope_theta=ROPE_THETA,
     )
+    PROBE = None
     LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", nnz=1),
         conftest.size("small", nnz=16),
         conftest.size("medium", nnz=321),
         conftest.size("large", nnz=65536),
+    )
+    EDGES = (
+        conftest.edge("no_tokens", nnz=0),
+        conftest.edge("first_position", nnz=5),
     )
     SCALARS = conftest.constants()
     RULES = conftest.rules(
@@ -343,12 +196,6 @@ class TestRopePosIdsH32Kv8D128:
         ],
     )
     SAMPLES = False
-    GROUND_TRUTHS = (
-        rope_flashinfer,
-        rope_sglang,
-    )
-    TOLERANCE = staticmethod(rope_tolerance)
-    JUDGE = None
     REFERENCE = """\
 import torch
 
@@ -372,7 +219,7 @@ def run(q, k, pos_ids):
 
     @classmethod
     def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return rope_inputs(conftest.definition_of(cls), axes, device, seed)
+        return conftest.random_inputs(cls, axes, device, seed)
 
     def test_definition_is_unchanged(self):
         conftest.check_definition(self)
@@ -402,15 +249,13 @@ def run(q, k, pos_ids):
     def test_calls_are_independent(self, device):
         conftest.check_calls_are_independent(self, device)
 
-    @pytest.mark.parametrize(
-        "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, rope_edges)
-    )
+    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
     @torch.no_grad()
     def test_edge_cases(self, case, device):
         conftest.check_edge_case(self, case, device)
 
     @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.truth_names(GROUND_TRUTHS))
+    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
     @torch.no_grad()
     def test_against_ground_truth(self, name, case, device):
         conftest.check_against(self, case, name, device)
@@ -425,7 +270,21 @@ def run(q, k, pos_ids):
 class TestRopePosIdsInterleavedGivenD64:
     OP_TYPE = "rope"
     NAME = "rope_pos_ids_interleaved_given_d64"
-    VARIANT = 8  # of op family rope
+    FAMILY = "rope"
+    ROLES = conftest.constants(
+        q="q",
+        k="k",
+        positions="pos_ids",
+        rotary_dim="rotary_dim",
+        interleave="interleave",
+        scale="rope_scale",
+        theta="rope_theta",
+    )
+    OUTPUT_ROLES = conftest.constants(
+        q_out="q_rope",
+        k_out="k_rope",
+    )
+    MODES = ()
     HEAD_DIM = 64
     AXES = conftest.constants(
         nnz=None,
@@ -434,12 +293,17 @@ class TestRopePosIdsInterleavedGivenD64:
         head_dim=HEAD_DIM,
     )
     CONSTANTS = conftest.constants()
+    PROBE = None
     LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", nnz=1, num_q_heads=37, num_k_heads=9),
         conftest.size("small", nnz=16, num_q_heads=67, num_k_heads=34),
         conftest.size("medium", nnz=321, num_q_heads=5, num_k_heads=2),
         conftest.size("large", nnz=65536, num_q_heads=5, num_k_heads=2),
+    )
+    EDGES = (
+        conftest.edge("no_tokens", nnz=0, num_q_heads=37, num_k_heads=9),
+        conftest.edge("first_position", nnz=5, num_q_heads=37, num_k_heads=9),
     )
     SCALARS = conftest.constants(
         rotary_dim=[32],
@@ -461,12 +325,6 @@ class TestRopePosIdsInterleavedGivenD64:
         ],
     )
     SAMPLES = False
-    GROUND_TRUTHS = (
-        rope_flashinfer,
-        rope_sglang,
-    )
-    TOLERANCE = staticmethod(rope_tolerance)
-    JUDGE = None
     REFERENCE = """\
 import torch
 
@@ -493,7 +351,7 @@ def run(q, k, pos_ids, rotary_dim, interleave, rope_scale, rope_theta):
 
     @classmethod
     def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return rope_inputs(conftest.definition_of(cls), axes, device, seed)
+        return conftest.random_inputs(cls, axes, device, seed)
 
     def test_definition_is_unchanged(self):
         conftest.check_definition(self)
@@ -523,15 +381,13 @@ def run(q, k, pos_ids, rotary_dim, interleave, rope_scale, rope_theta):
     def test_calls_are_independent(self, device):
         conftest.check_calls_are_independent(self, device)
 
-    @pytest.mark.parametrize(
-        "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, rope_edges)
-    )
+    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
     @torch.no_grad()
     def test_edge_cases(self, case, device):
         conftest.check_edge_case(self, case, device)
 
     @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.truth_names(GROUND_TRUTHS))
+    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
     @torch.no_grad()
     def test_against_ground_truth(self, name, case, device):
         conftest.check_against(self, case, name, device)
@@ -546,7 +402,18 @@ def run(q, k, pos_ids, rotary_dim, interleave, rope_scale, rope_theta):
 class TestRopeWithCosSinCacheInterleavedD64:
     OP_TYPE = "rope"
     NAME = "rope_with_cos_sin_cache_interleaved_d64"
-    VARIANT = 3  # of op family rope
+    FAMILY = "rope"
+    ROLES = conftest.constants(
+        q="q_pe",
+        k="k_pe",
+        cos_sin_cache="cos_sin_cache",
+        positions="positions",
+    )
+    OUTPUT_ROLES = conftest.constants(
+        q_out="q_pe_out",
+        k_out="k_pe_out",
+    )
+    MODES = ("interleaved",)
     NUM_QO_HEADS = 16
     NUM_KV_HEADS = 1
     HEAD_SIZE = 64
@@ -560,12 +427,18 @@ class TestRopeWithCosSinCacheInterleavedD64:
         rotary_dim=ROTARY_DIM,
     )
     CONSTANTS = conftest.constants()
+    PROBE = None
     LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", num_tokens=1, max_seq_len=64),
         conftest.size("small", num_tokens=16, max_seq_len=64),
         conftest.size("medium", num_tokens=321, max_seq_len=40960),
         conftest.size("large", num_tokens=65536, max_seq_len=131072),
+    )
+    EDGES = (
+        conftest.edge("no_tokens", num_tokens=0, max_seq_len=64),
+        conftest.edge("first_position", num_tokens=5, max_seq_len=64),
+        conftest.edge("last_position", num_tokens=5, max_seq_len=64),
     )
     SCALARS = conftest.constants()
     RULES = conftest.rules(
@@ -577,12 +450,6 @@ class TestRopeWithCosSinCacheInterleavedD64:
         ],
     )
     SAMPLES = False
-    GROUND_TRUTHS = (
-        rope_flashinfer,
-        rope_sglang,
-    )
-    TOLERANCE = staticmethod(rope_tolerance)
-    JUDGE = None
     REFERENCE = """\
 import torch
 
@@ -602,7 +469,7 @@ def run(q_pe, k_pe, cos_sin_cache, positions):
 
     @classmethod
     def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return rope_inputs(conftest.definition_of(cls), axes, device, seed)
+        return conftest.random_inputs(cls, axes, device, seed)
 
     def test_definition_is_unchanged(self):
         conftest.check_definition(self)
@@ -632,15 +499,13 @@ def run(q_pe, k_pe, cos_sin_cache, positions):
     def test_calls_are_independent(self, device):
         conftest.check_calls_are_independent(self, device)
 
-    @pytest.mark.parametrize(
-        "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, rope_edges)
-    )
+    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
     @torch.no_grad()
     def test_edge_cases(self, case, device):
         conftest.check_edge_case(self, case, device)
 
     @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.truth_names(GROUND_TRUTHS))
+    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
     @torch.no_grad()
     def test_against_ground_truth(self, name, case, device):
         conftest.check_against(self, case, name, device)
@@ -655,7 +520,18 @@ def run(q_pe, k_pe, cos_sin_cache, positions):
 class TestRopeWithCosSinCacheNeoxStyleD128Rd128:
     OP_TYPE = "rope"
     NAME = "rope_with_cos_sin_cache_neox_style_d128_rd128"
-    VARIANT = 1  # of op family rope
+    FAMILY = "rope"
+    ROLES = conftest.constants(
+        q="q",
+        k="k",
+        cos_sin_cache="cos_sin_cache",
+        positions="positions",
+    )
+    OUTPUT_ROLES = conftest.constants(
+        q_out="q_out",
+        k_out="k_out",
+    )
+    MODES = ()
     NUM_QO_HEADS = 32
     NUM_KV_HEADS = 8
     HEAD_SIZE = 128
@@ -669,12 +545,18 @@ class TestRopeWithCosSinCacheNeoxStyleD128Rd128:
         rotary_dim=ROTARY_DIM,
     )
     CONSTANTS = conftest.constants()
+    PROBE = None
     LEAVES = conftest.constants()
     SIZES = (
         conftest.size("small", num_tokens=1, max_seq_len=64),
         conftest.size("small", num_tokens=16, max_seq_len=64),
         conftest.size("medium", num_tokens=321, max_seq_len=40960),
         conftest.size("large", num_tokens=65536, max_seq_len=131072),
+    )
+    EDGES = (
+        conftest.edge("no_tokens", num_tokens=0, max_seq_len=64),
+        conftest.edge("first_position", num_tokens=5, max_seq_len=64),
+        conftest.edge("last_position", num_tokens=5, max_seq_len=64),
     )
     SCALARS = conftest.constants()
     RULES = conftest.rules(
@@ -686,12 +568,6 @@ class TestRopeWithCosSinCacheNeoxStyleD128Rd128:
         ],
     )
     SAMPLES = False
-    GROUND_TRUTHS = (
-        rope_flashinfer,
-        rope_sglang,
-    )
-    TOLERANCE = staticmethod(rope_tolerance)
-    JUDGE = None
     REFERENCE = """\
 import torch
 
@@ -711,7 +587,7 @@ def run(q, k, cos_sin_cache, positions):
 
     @classmethod
     def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return rope_inputs(conftest.definition_of(cls), axes, device, seed)
+        return conftest.random_inputs(cls, axes, device, seed)
 
     def test_definition_is_unchanged(self):
         conftest.check_definition(self)
@@ -741,15 +617,13 @@ def run(q, k, cos_sin_cache, positions):
     def test_calls_are_independent(self, device):
         conftest.check_calls_are_independent(self, device)
 
-    @pytest.mark.parametrize(
-        "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, rope_edges)
-    )
+    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
     @torch.no_grad()
     def test_edge_cases(self, case, device):
         conftest.check_edge_case(self, case, device)
 
     @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.truth_names(GROUND_TRUTHS))
+    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
     @torch.no_grad()
     def test_against_ground_truth(self, name, case, device):
         conftest.check_against(self, case, name, device)
@@ -764,7 +638,18 @@ def run(q, k, cos_sin_cache, positions):
 class TestRopeWithCosSinCacheNeoxStyleD128Rd64:
     OP_TYPE = "rope"
     NAME = "rope_with_cos_sin_cache_neox_style_d128_rd64"
-    VARIANT = 1  # of op family rope
+    FAMILY = "rope"
+    ROLES = conftest.constants(
+        q="q",
+        k="k",
+        cos_sin_cache="cos_sin_cache",
+        positions="positions",
+    )
+    OUTPUT_ROLES = conftest.constants(
+        q_out="q_out",
+        k_out="k_out",
+    )
+    MODES = ()
     HEAD_SIZE = 128
     ROTARY_DIM = 64
     AXES = conftest.constants(
@@ -776,6 +661,7 @@ class TestRopeWithCosSinCacheNeoxStyleD128Rd64:
         rotary_dim=ROTARY_DIM,
     )
     CONSTANTS = conftest.constants()
+    PROBE = None
     LEAVES = conftest.constants()
     SIZES = (
         conftest.size(
@@ -807,6 +693,29 @@ class TestRopeWithCosSinCacheNeoxStyleD128Rd64:
             max_seq_len=131072,
         ),
     )
+    EDGES = (
+        conftest.edge(
+            "no_tokens",
+            num_tokens=0,
+            num_qo_heads=37,
+            num_kv_heads=9,
+            max_seq_len=64,
+        ),
+        conftest.edge(
+            "first_position",
+            num_tokens=5,
+            num_qo_heads=37,
+            num_kv_heads=9,
+            max_seq_len=64,
+        ),
+        conftest.edge(
+            "last_position",
+            num_tokens=5,
+            num_qo_heads=37,
+            num_kv_heads=9,
+            max_seq_len=64,
+        ),
+    )
     SCALARS = conftest.constants()
     RULES = conftest.rules(
         [  # q_out
@@ -817,12 +726,6 @@ class TestRopeWithCosSinCacheNeoxStyleD128Rd64:
         ],
     )
     SAMPLES = False
-    GROUND_TRUTHS = (
-        rope_flashinfer,
-        rope_sglang,
-    )
-    TOLERANCE = staticmethod(rope_tolerance)
-    JUDGE = None
     REFERENCE = """\
 import torch
 
@@ -845,7 +748,7 @@ def run(q, k, cos_sin_cache, positions):
 
     @classmethod
     def generate_random_inputs(cls, axes, device="cpu", seed=0):
-        return rope_inputs(conftest.definition_of(cls), axes, device, seed)
+        return conftest.random_inputs(cls, axes, device, seed)
 
     def test_definition_is_unchanged(self):
         conftest.check_definition(self)
@@ -875,15 +778,13 @@ def run(q, k, cos_sin_cache, positions):
     def test_calls_are_independent(self, device):
         conftest.check_calls_are_independent(self, device)
 
-    @pytest.mark.parametrize(
-        "case", conftest.edge_cases(OP_TYPE, NAME, SIZES, rope_edges)
-    )
+    @pytest.mark.parametrize("case", conftest.all_edges(SIZES, EDGES))
     @torch.no_grad()
     def test_edge_cases(self, case, device):
         conftest.check_edge_case(self, case, device)
 
     @pytest.mark.parametrize("case", conftest.some_cases(SIZES))
-    @pytest.mark.parametrize("name", conftest.truth_names(GROUND_TRUTHS))
+    @pytest.mark.parametrize("name", conftest.ground_truths(FAMILY))
     @torch.no_grad()
     def test_against_ground_truth(self, name, case, device):
         conftest.check_against(self, case, name, device)

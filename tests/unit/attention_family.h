@@ -1,16 +1,19 @@
-/* attention_family - what is asked of each of the attention families. */
+/* attention_family - checks that every attention family must pass: correct references, planted mistakes, invalid
+ * inputs, edge cases. */
 #ifndef REFTEST_TESTS_ATTENTION_FAMILY_H
 #define REFTEST_TESTS_ATTENTION_FAMILY_H
 
 #include "tests/unit/attention_reference.h"
+#include "tests/unit/seeds.h"
 
-/* The family under test: set by each test file. */
+/* The family under test; each test file defines one. */
 struct family {
 	const struct op *op;
 	struct attention_roles (*roles)(const struct op_problem *problem);
 };
 
-/* A correct float32 reference passes at small and medium, on both contents, for so many seeds. */
+/* A correct float32 reference passes at the small and medium sizes, with both sets of input values, for every one of
+ * `seeds` seeds. */
 static inline void expect_passes(const struct family *family, const struct op_problem *problem, int seeds)
 {
 	struct attention_roles roles = family->roles(problem);
@@ -29,7 +32,7 @@ static inline void expect_passes(const struct family *family, const struct op_pr
 			}
 }
 
-/* Is the mistake found in one of the default sizes? */
+/* Says whether the mistake is found at one of the default sizes. */
 static inline bool is_caught(const struct family *family, const struct op_problem *problem, enum mistake mistake,
                              uint64_t seed)
 {
@@ -63,7 +66,7 @@ static inline void expect_general_mistakes_caught(const struct family *family, c
 		expect_caught(family, problem, &mistake, 1);
 }
 
-/* All tensors that are bfloat16 become `dtype`; the caches, if any, `caches`. */
+/* Changes every bfloat16 tensor to `dtype`, and the key and value caches, if any, to `caches`. */
 static inline void set_floats(struct built *b, enum dtype dtype, enum dtype caches)
 {
 	for (int i = 0; i < b->problem.input_count; i++)
@@ -72,7 +75,8 @@ static inline void set_floats(struct built *b, enum dtype dtype, enum dtype cach
 	b->outputs[0].dtype = dtype;
 }
 
-/* A correct reference passes in these dtypes, and what they could hide is found. */
+/* With inputs and caches of the given dtypes a correct reference passes, and the mistakes that a coarser dtype could
+ * hide are found. */
 static inline void expect_dtypes(const struct family *family, struct built *b, enum dtype dtype, enum dtype caches)
 {
 	static const enum mistake hidden[] = {SCALE_TWO_PERCENT, OUTPUT_TWO_PERCENT, NATURAL_LSE, LAST_KEY_LEFT_OUT,
@@ -83,7 +87,7 @@ static inline void expect_dtypes(const struct family *family, struct built *b, e
 	expect_caught(family, &b->problem, hidden, sizeof hidden / sizeof *hidden);
 }
 
-/* op.match refuses, and says `word`. */
+/* op.match rejects the problem, and its message contains `word`. */
 static inline void expect_refused(const struct op *op, const struct op_problem *problem, const char *word)
 {
 	struct err why = {""};
@@ -93,25 +97,26 @@ static inline void expect_refused(const struct op *op, const struct op_problem *
 		fail_msg("the sentence \"%s\" does not say \"%s\"", why.text, word);
 }
 
-/* op.check and op.oracle refuse the inputs once element `index` of the input is `value`, and say `word`. */
+/* op.check and op.oracle reject the inputs once element `index` of the input is `value`, and their message contains
+ * `word`. */
 static inline void expect_invalid(struct world *w, const char *input, int64_t index, double value, const char *word)
 {
 	struct tensor *tensor = &w->in[input_named(w->c.problem, input)];
-	double before = number_get(tensor->data, tensor->dtype, index);
+	double before = dtype_load(tensor->data, tensor->dtype, index);
 	struct err why = {""};
 
-	number_set(tensor->data, tensor->dtype, index, value);
+	dtype_store(tensor->data, tensor->dtype, index, value);
 	assert_int_equal(w->op->check(&w->c, w->in, &why), -1);
 	if (strstr(why.text, word) == NULL)
 		fail_msg("the sentence \"%s\" does not say \"%s\"", why.text, word);
 	why.text[0] = '\0';
 	assert_int_equal(w->op->oracle(&w->c, w->in, w->truth, &why), -1);
 	assert_true(why.text[0] != '\0');
-	number_set(tensor->data, tensor->dtype, index, before);
+	dtype_store(tensor->data, tensor->dtype, index, before);
 	assert_int_equal(w->op->check(&w->c, w->in, &why), 0);
 }
 
-/* The same without the inputs: the axes alone are refused, once axis `name` is `value`. */
+/* As expect_invalid, but without inputs: the axes alone are rejected once axis `name` has the size `value`. */
 static inline void expect_axes_invalid(const struct world *w, const char *name, int64_t value, const char *word)
 {
 	struct tensor nothing[MAX_INPUTS];
@@ -129,7 +134,7 @@ static inline void expect_axes_invalid(const struct world *w, const char *name, 
 		fail_msg("the sentence \"%s\" does not say \"%s\"", why.text, word);
 }
 
-/* The case of --edge of this name; false: the problem has none. Free w. */
+/* Builds the --edge case of this name in `w`, which the caller frees; false if the problem has no such case. */
 static inline bool make_edge(struct world *w, const struct op *op, const struct op_problem *problem, const char *name)
 {
 	int64_t axis[MAX_AXES];
@@ -149,7 +154,7 @@ static inline bool make_edge(struct world *w, const struct op *op, const struct 
 	return false;
 }
 
-/* The first `blind` queries have output 0 and lse -infinity, the others have not. */
+/* Checks that exactly the first `blind` queries have output 0 and lse -infinity. */
 static inline void expect_blind(const struct world *w, int64_t blind)
 {
 	const struct tensor *output = &w->truth[0], *lse = &w->truth[1];
@@ -157,16 +162,16 @@ static inline void expect_blind(const struct world *w, int64_t blind)
 
 	assert_true(lse->shape[0] > 0 && blind > 0 && blind <= lse->shape[0]);
 	for (int64_t i = 0; i < lse->elements; i++) {
-		double value = number_get(lse->data, lse->dtype, i);
+		double value = dtype_load(lse->data, lse->dtype, i);
 
 		assert_true(i < blind * heads ? value == -(double)INFINITY : isfinite(value));
 		for (int64_t d = 0; d < size && i < blind * heads; d++)
-			assert_true(number_get(output->data, output->dtype, i * size + d) == 0);
+			assert_true(dtype_load(output->data, output->dtype, i * size + d) == 0);
 	}
 }
 
-/* What the convention of each edge says is what the oracle answers. `blind`: queries that see no key where there are
- * more of them than keys; 0: the problem is not causal. */
+/* Checks that the oracle's output of each edge case follows the documented convention. `blind` is the number of queries
+ * that see no key when there are more queries than keys; 0 means that the problem is not causal. */
 static inline void expect_edges(const struct op *op, const struct op_problem *problem, int64_t blind)
 {
 	struct world w;
@@ -187,8 +192,8 @@ static inline void expect_edges(const struct op *op, const struct op_problem *pr
 	free_world(&w);
 }
 
-/* From element `from` of the offsets on everything is what it is before: the rest of the queries belongs to nobody, and
- * has output 0 and lse -infinity. */
+/* Sets all offsets from element `from` on to the same value. The queries after that offset then belong to no sequence,
+ * and must have output 0 and lse -infinity. */
 static inline void expect_nobodys(struct world *w, const char *offsets, int64_t from)
 {
 	struct tensor *tensor = &w->in[input_named(w->c.problem, offsets)];
@@ -196,14 +201,14 @@ static inline void expect_nobodys(struct world *w, const char *offsets, int64_t 
 	struct err err = {""};
 
 	for (int64_t i = from; i < tensor->elements; i++)
-		number_set(tensor->data, tensor->dtype, i, (double)end);
+		dtype_store(tensor->data, tensor->dtype, i, (double)end);
 	assert_int_equal(w->op->check(&w->c, w->in, &err), 0);
 	assert_int_equal(w->op->oracle(&w->c, w->in, w->truth, &err), 0);
 	assert_true(end < w->truth[1].shape[0]);
 	for (int64_t i = end * heads; i < w->truth[1].elements; i++)
-		assert_true(number_get(w->truth[1].data, w->truth[1].dtype, i) == -(double)INFINITY);
+		assert_true(dtype_load(w->truth[1].data, w->truth[1].dtype, i) == -(double)INFINITY);
 	for (int64_t i = end * heads * size; i < w->truth[0].elements; i++)
-		assert_true(number_get(w->truth[0].data, w->truth[0].dtype, i) == 0);
+		assert_true(dtype_load(w->truth[0].data, w->truth[0].dtype, i) == 0);
 }
 
 static inline bool is_nan_row(const struct tensor *tensor, int64_t row, int64_t size)
@@ -211,12 +216,12 @@ static inline bool is_nan_row(const struct tensor *tensor, int64_t row, int64_t 
 	int64_t nans = 0;
 
 	for (int64_t i = 0; i < size; i++)
-		nans += isnan(number_get(tensor->data, tensor->dtype, row * size + i)) != 0;
+		nans += isnan(dtype_load(tensor->data, tensor->dtype, row * size + i)) != 0;
 	assert_true(nans == 0 || nans == size);
 	return nans == size;
 }
 
-/* The key rows that are NaN are exactly those that no index leads to. */
+/* Checks that a row of keys is NaN exactly if no index refers to it. */
 static inline void expect_poison_where_unused(const struct world *w, const struct attention_roles *roles)
 {
 	struct attention_view v = attention_view_of(&w->c, roles, w->in, w->truth);
@@ -240,9 +245,10 @@ static inline void expect_poison_where_unused(const struct world *w, const struc
 	free(used);
 }
 
-/* The sequences of a case: what op.check asks, that masks are never all there is, and how often each kind occurs. */
+/* Counts of each kind of sequence in a case, so that a test can check that every kind occurs. */
 struct kinds {
-	int empty, one_key, square, no_query, one_query, before; /* before: more keys than queries, of each several */
+	/* `before` counts sequences with at least two queries and more keys than queries */
+	int empty, one_key, square, no_query, one_query, before;
 };
 
 static inline struct kinds expect_valid_sequences(const struct world *w, const struct attention_roles *roles)
@@ -269,14 +275,15 @@ static inline struct kinds expect_valid_sequences(const struct world *w, const s
 	return kinds;
 }
 
-/* Medium sequences are valid, for twenty seeds, and contain what hurts; keys that are nobody's are poison. */
+/* For twenty seeds, medium sequences are valid and contain the difficult kinds; keys that belong to no sequence are
+ * NaN. */
 static inline void expect_sequences(const struct family *family, const struct op_problem *problem, bool of_prefill)
 {
 	struct attention_roles roles = family->roles(problem);
 	int64_t axis[MAX_ROWS * MAX_AXES];
 
 	rows_of(family->op, problem, SIZE_MEDIUM, axis);
-	for (uint64_t seed = 0; seed < 20; seed++) {
+	for (uint64_t seed = 0; seed < MANY_SEEDS; seed++) {
 		struct world w;
 		struct kinds kinds;
 
@@ -289,7 +296,8 @@ static inline void expect_sequences(const struct family *family, const struct op
 	}
 }
 
-/* Offsets into the 3045 keys of 13 sequences that point nowhere are refused, and no query that is nobody's is answered. */
+/* Invalid offsets into the 3045 keys of 13 sequences are rejected, and queries that belong to no sequence get no
+ * output. */
 static inline void expect_ragged_offsets_refused(const struct family *family, const struct op_problem *problem)
 {
 	int64_t axis[MAX_ROWS * MAX_AXES];

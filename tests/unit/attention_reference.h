@@ -1,12 +1,13 @@
-/* attention_reference - an emulation in float32 of torch references of attention, into which the mistakes are planted
- * that people make. It finds keys as a reference does, from the index tensors, and shares no code with the oracle. */
+/* attention_reference - emulates torch references of attention in float32, with the mistakes that people make planted
+ * on request. The emulation finds keys through the index tensors, as a reference does, and shares no code with the
+ * oracle. */
 #ifndef REFTEST_TESTS_ATTENTION_REFERENCE_H
 #define REFTEST_TESTS_ATTENTION_REFERENCE_H
 
-#include "tests/unit/built.h"
+#include "tests/unit/problem_builder.h"
 
-#include "kernels/attention.h"
-#include "kernels/attention_inputs.h"
+#include "kernels/common/attention/attention.h"
+#include "kernels/common/attention/input_values.h"
 
 enum mistake {
 	NONE,
@@ -26,7 +27,7 @@ enum mistake {
 	EMPTY_HAS_LSE_ZERO,
 	EMPTY_IS_NOT_A_NUMBER,
 	LAST_QUERY_NOT_WRITTEN,
-	OF_ALL, /* mistakes in any attention; what follows needs something */
+	OF_ALL, /* the mistakes above can be made in any attention; each mistake below needs a certain input or mask */
 	HEADS_TILED,
 	KEYS_FOR_VALUES,
 	MASK_LEFT_OUT,
@@ -91,35 +92,35 @@ static const char *const mistake_names[MISTAKES] = {
     "rows are pages",
 };
 
-/* The rows of one query's keys, as the reference finds them. */
+/* The rows of the keys of one query, as the reference finds them. */
 struct found {
 	int64_t *row;
 	int64_t count;
 };
 
-/* What a reference works with: the floats of all tensors. */
+/* The data that a reference computes with: all tensors as floats. */
 struct emulation {
 	struct attention_view v;
 	enum mistake mistake;
 	float *query[ATTENTION_PARTS], *key[ATTENTION_PARTS], *value;
 };
 
-/* All elements as floats, from malloc; by way of e4m3 if `narrow`. */
+/* All elements as floats, in memory from malloc; rounded to e4m3 first if `narrow`. */
 static inline float *floats_of(const struct tensor *tensor, bool narrow)
 {
 	float *out = calloc((size_t)tensor->elements + 1, sizeof *out);
 
 	assert_non_null(out);
 	for (int64_t i = 0; i < tensor->elements; i++) {
-		float value = (float)number_get(tensor->data, tensor->dtype, i);
+		float value = (float)dtype_load(tensor->data, tensor->dtype, i);
 
 		out[i] = narrow ? float_from_e4m3(e4m3_from_float(value)) : value;
 	}
 	return out;
 }
 
-/* A reference reads beyond its tensors only in ways that torch allows: negative indices count from the end. What torch
- * would refuse ends the emulation: the mistake is caught. */
+/* A row outside the tensor is readable only where torch allows it: a negative index counts from the end. Where torch
+ * would raise, the emulation ends, and the mistake counts as caught. */
 static inline bool readable(const struct attention_view *v, int64_t *row)
 {
 	if (*row < 0)
@@ -150,7 +151,7 @@ static inline int64_t emulate_row(const struct attention_view *v, int64_t b, int
 	return page * size + (mistake == PLACE_IN_PAGE_IGNORED ? 0 : j % size);
 }
 
-/* Keys of sequence b; false: torch would have raised. */
+/* Finds the keys of sequence b; false if torch would have raised. */
 static inline bool find_keys(const struct attention_view *v, int64_t b, enum mistake mistake, struct found *found)
 {
 	int64_t pages = attention_integer(&v->kv_indptr, b + 1) - attention_integer(&v->kv_indptr, b);
@@ -209,7 +210,7 @@ static inline float emulate_logit(const struct emulation *m, int64_t t, int64_t 
 	return logit;
 }
 
-/* How many of the keys query i of `queries` sees. */
+/* Number of keys that query i of `queries` queries sees. */
 static inline int64_t emulate_seen(const struct attention_view *v, int64_t i, int64_t queries, int64_t count,
                                    enum mistake mistake)
 {
@@ -228,7 +229,7 @@ static inline int64_t emulate_seen(const struct attention_view *v, int64_t i, in
 	return seen < 0 ? 0 : seen < count ? seen : count;
 }
 
-/* weight[j] of the keys first … seen - 1; what lse comes to. */
+/* Computes the softmax weights of keys `first` to seen - 1, and returns the lse. */
 static inline float emulate_weights(const struct emulation *m, const struct found *found, int64_t t, int64_t h,
                                     int64_t first, int64_t seen, float *weight, float *sum)
 {
@@ -292,10 +293,10 @@ static inline void emulate_head(const struct emulation *m, const struct found *f
 		value *= m->mistake == OUTPUT_TWO_PERCENT ? 1.02f : m->mistake == ZEROS ? 0 : 1;
 		if (m->mistake == NOT_A_NUMBER && place == 0)
 			value = NAN;
-		number_set(v->output.data, v->output.dtype, place * v->extent.value_dim + d, (double)value);
+		dtype_store(v->output.data, v->output.dtype, place * v->extent.value_dim + d, (double)value);
 	}
 	if (v->lse.data != NULL)
-		number_set(v->lse.data, v->lse.dtype, place, (double)lse);
+		dtype_store(v->lse.data, v->lse.dtype, place, (double)lse);
 	free(out);
 	free(weight);
 }
@@ -318,7 +319,7 @@ static inline bool emulate_sequence(const struct emulation *m, int64_t b)
 	return ran;
 }
 
-/* Fills w->answer. False: the reference raised. */
+/* Computes the reference's outputs into w->answer; false if the reference raised. */
 static inline bool emulate(struct world *w, const struct attention_roles *roles, enum mistake mistake)
 {
 	struct emulation m = {.v = attention_view_of(&w->c, roles, w->in, w->answer), .mistake = mistake};

@@ -1,4 +1,4 @@
-/* folder - a folder of its own for each test, which is the working directory while it runs. */
+/* folder - gives each test a temporary folder, which is the working directory while the test runs. */
 #ifndef REFTEST_TESTS_FOLDER_H
 #define REFTEST_TESTS_FOLDER_H
 
@@ -21,7 +21,7 @@ static inline int enter_folder(void **state)
 	return path == NULL || mkdtemp(path) == NULL || chdir(path) != 0;
 }
 
-/* Removes it with all that is in it, whatever permissions the test left there. */
+/* Removes the folder with its content, whatever permissions the test set. */
 static inline int leave_folder(void **state)
 {
 	char command[128];
@@ -31,7 +31,7 @@ static inline int leave_folder(void **state)
 	return chdir("/") != 0 || system(command) != 0;
 }
 
-/* A file that holds `text`. */
+/* Writes `text` to the file `path`. */
 static inline void put(const char *path, const char *text)
 {
 	FILE *file = fopen(path, "w");

@@ -1,11 +1,12 @@
-/* moe_world - the forms that mixtures of experts come in, a reference of them in float32 by loops of its own, and the
- * mistakes that people make in it. */
+/* moe_world - builds the forms of mixture-of-experts problems, and emulates their references in float32 with its own
+ * loops and with the mistakes that people make. */
 #ifndef REFTEST_TESTS_MOE_WORLD_H
 #define REFTEST_TESTS_MOE_WORLD_H
 
-#include "tests/unit/built.h"
+#include "tests/unit/problem_builder.h"
 
-#include "kernels/moe/inputs.h"
+#include "kernels/moe/input_values.h"
+#include "tests/unit/seeds.h"
 
 extern const struct op moe_op;
 
@@ -19,7 +20,7 @@ static inline void start(struct built *b, const char *name, const char *descript
 	b->problem.description = description;
 }
 
-/* Sizes as small as they tell: blocks of 16. */
+/* Sizes as small as possible while every mistake still shows: blocks of 16. */
 static inline void add_sizes(struct built *b, int64_t experts, int64_t local)
 {
 	add_axis(b, "seq_len", 0);
@@ -45,7 +46,8 @@ static inline void add_weights(struct built *b, enum dtype hidden, enum dtype we
 static inline void add_block_scales(struct built *b, const char *first, const char *second)
 {
 	add_input(b, "hidden_states_scale", DTYPE_FLOAT32, "num_hidden_blocks seq_len");
-	add_input(b, "gemm2_weights_scale", DTYPE_FLOAT32, second); /* the second first: axes tell them apart */
+	/* gemm2's scale is listed first, so only its axes distinguish it from gemm1's */
+	add_input(b, "gemm2_weights_scale", DTYPE_FLOAT32, second);
 	add_input(b, "gemm1_weights_scale", DTYPE_FLOAT32, first);
 }
 
@@ -116,7 +118,7 @@ static inline void routed(struct built *b, const char *description, enum dtype i
 		    "num_experts hidden_size intermediate_size");
 }
 
-/* Rows of the small preset, then those of the medium one. */
+/* Fills in the axes of the small preset, then those of the medium one; returns the number of cases. */
 static inline int cases_of(const struct op_problem *problem, int64_t axis[MAX_CASES * MAX_AXES])
 {
 	int small = moe_op.sizes(problem, 0, SIZE_SMALL, axis, MAX_CASES);
@@ -124,7 +126,7 @@ static inline int cases_of(const struct op_problem *problem, int64_t axis[MAX_CA
 	return small + moe_op.sizes(problem, 0, SIZE_MEDIUM, axis + small * problem->axis_count, MAX_CASES - small);
 }
 
-/* --- a reference, in float32, by loops of its own ----------------------------------------------------------------- */
+/* --- a reference in float32, with its own loops ------------------------------------------------------------------- */
 
 enum mistake {
 	RIGHT,
@@ -135,7 +137,7 @@ enum mistake {
 	NOT_NORMALISED,
 	FACTOR_LEFT_OUT,
 	OFFSET_IGNORED,
-	ROUTING_MISTAKES, /* those above are DeepSeek's alone */
+	ROUTING_MISTAKES, /* the mistakes above occur only in DeepSeek's routing */
 	ONE_TOO_MANY,
 	ONE_TOO_FEW,
 	EVEN_WEIGHTS,
@@ -170,7 +172,7 @@ struct emulation {
 	int64_t picks, groups, kept;
 	int variant;
 	enum mistake mistake;
-	float *values[MAX_INPUTS]; /* of all tensors but ids */
+	float *values[MAX_INPUTS]; /* the values of all tensors except ids */
 };
 
 static inline float *floats_of(const struct tensor *tensor)
@@ -179,7 +181,7 @@ static inline float *floats_of(const struct tensor *tensor)
 
 	assert_non_null(out);
 	for (int64_t i = 0; i < tensor->elements && tensor->data != NULL; i++)
-		out[i] = (float)number_get(tensor->data, tensor->dtype, i);
+		out[i] = (float)dtype_load(tensor->data, tensor->dtype, i);
 	return out;
 }
 
@@ -198,7 +200,7 @@ static inline int64_t count_of(const struct emulation *m, const char *name, int6
 	return otherwise;
 }
 
-/* The `count` largest of values[0 … n - 1] get 1 in `chosen`, the others 0. */
+/* Sets chosen[i] to 1 for the `count` largest of values[0 … n - 1], and to 0 for the others. */
 static inline void largest(const float *values, int64_t n, int64_t count, int *chosen)
 {
 	for (int64_t i = 0; i < n; i++) {
@@ -227,7 +229,7 @@ static inline void drop_groups(const struct emulation *m, float *ranked)
 		ranked[i] = kept[i / size] ? ranked[i] : -INFINITY;
 }
 
-/* weight[expert] of a token, 0 where it does not go. */
+/* Computes weight[expert] of a token; it is 0 for every expert that the token is not routed to. */
 static inline void emulate_routing(const struct emulation *m, int64_t t, float *weight)
 {
 	bool ds = (m->variant & MOE_METHOD) == MOE_DEEPSEEK, soft = (m->variant & MOE_METHOD) == MOE_RENORMALISE;
@@ -264,7 +266,7 @@ static inline void emulate_given(const struct emulation *m, int64_t t, float *we
 	memset(weight, 0, 64 * sizeof *weight);
 	for (int64_t k = 0; k < count; k++) {
 		int64_t id =
-		    (int64_t)number_get(m->w->in[m->roles.ids].data, m->w->in[m->roles.ids].dtype, t * m->picks + k);
+		    (int64_t)dtype_load(m->w->in[m->roles.ids].data, m->w->in[m->roles.ids].dtype, t * m->picks + k);
 		bool packed = m->roles.id_weights < 0;
 		float w =
 		    packed ? float_from_bf16((uint16_t)(id & 0xffff)) : at(m, m->roles.id_weights, t * m->picks + k);
@@ -283,7 +285,8 @@ static inline float emulate_hidden(const struct emulation *m, int64_t t, int64_t
 	       (m->mistake == HIDDEN_SCALE_LEFT_OUT ? 1 : at(m, m->roles.hidden_scale, place));
 }
 
-/* Weight [l][row][column] of a layer of rows x columns, with rows / br times columns / bc scales. */
+/* Dequantised weight [l][row][column] of a layer of rows x columns, whose scales have the shape rows / br times columns
+ * / bc. */
 static inline float emulate_weight(const struct emulation *m, int weights, int scales, int64_t l, int64_t row, int64_t column,
 			    int64_t rows, int64_t columns, int64_t br, int64_t bc)
 {
@@ -379,7 +382,7 @@ static inline void emulate(struct world *w, enum mistake mistake)
 
 		emulate_token(&m, t, out);
 		for (int64_t h = 0; h < m.e.hidden; h++)
-			number_set(w->answer[0].data, w->answer[0].dtype, t * m.e.hidden + h, (double)(out[h] * last));
+			dtype_store(w->answer[0].data, w->answer[0].dtype, t * m.e.hidden + h, (double)(out[h] * last));
 	}
 	for (int i = 0; i < MAX_INPUTS; i++)
 		free(m.values[i]);
@@ -423,7 +426,7 @@ static inline void expect_passes(const struct op_problem *problem)
 	int cases = cases_of(problem, axis);
 
 	assert_int_equal(cases, 3);
-	for (uint64_t seed = 0; seed < 20; seed++)
+	for (uint64_t seed = 0; seed < MANY_SEEDS; seed++)
 		for (int i = 0; i < cases; i++) {
 			struct world w;
 			struct metrics metrics;

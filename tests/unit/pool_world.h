@@ -1,7 +1,7 @@
-/* pool_world - a pool of real judges and a real python, a definition to verify with it, and what must come of it.
+/* pool_world - a pool of real judges and a real Python, a definition to verify in the pool, and checks of the results.
  *
- * The program is its own judge (`test_pool judge …`), as reftest is. One pool serves most tests: that the next reference
- * finds everything as it should be is then tested by every one of them. */
+ * The test program is also the judge's program (`test_pool judge …`), as reftest itself is. Most tests share one pool,
+ * so each of these tests also checks that the previous reference left the pool in working order. */
 #ifndef REFTEST_TESTS_POOL_WORLD_H
 #define REFTEST_TESTS_POOL_WORLD_H
 
@@ -17,13 +17,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "workers/judge.h"
-#include "workers/machine.h"
-#include "workers/pool.h"
+#include "workers/judge/judge.h"
+#include "workers/pool/machine_resources.h"
+#include "workers/pool/pool.h"
 
 enum { HIDDEN = 64, BATCH = 4, GENEROUS_S = 120 };
 
-/* ---- a definition: rmsnorm over 64 columns, in float32 ---- */
+/* --- the definition: rmsnorm over 64 columns, in float32 ---------------------------------------------------------- */
 
 static const struct op_axis axes[] = {{"batch_size", true, 0}, {"hidden_size", false, HIDDEN}};
 static const struct op_arg inputs[] = {
@@ -43,13 +43,13 @@ static const struct job rmsnorm = {
     .constants = {{"eps", 1e-6, "name", ""}}, .constant_count = 1, .rules = rules, .root = "/",
 };
 
-/* Lines of Python before and inside run(); `x` and `w` are the inputs, `y` is right. */
+/* Lines of Python that begin a reference and its run(). `x` and `w` are the inputs, and `y` is the correct output. */
 #define HEAD "import os, sys, time, ctypes\nimport torch\n"
 #define RUN "def run(hidden_states, weight):\n    x, w = hidden_states, weight\n" \
 	    "    y = x * torch.rsqrt(x.double().pow(2).mean(-1, keepdim=True) + 1e-6).float() * w\n"
 #define CORRECT HEAD RUN "    return y\n"
 
-/* ---- a pool and what comes out of it ---- */
+/* --- a pool and its results --------------------------------------------------------------------------------------- */
 
 struct setting {
 	struct pool *pool;
@@ -78,7 +78,7 @@ static inline struct pool *open_pool(int lanes, double timeout_s, bool staged)
 	return pool;
 }
 
-/* Turns the loop until a result comes. */
+/* Runs the event loop until the pool returns a result. */
 static inline struct pool_result next_result(struct pool *pool, struct arena *arena)
 {
 	struct pool_result result;
@@ -88,7 +88,7 @@ static inline struct pool_result next_result(struct pool *pool, struct arena *ar
 		struct pollfd poll_pool = {pool_fd(pool), POLLIN, 0};
 
 		if (poll(&poll_pool, 1, GENEROUS_S * 1000) != 1)
-			fail_msg("the pool has gone to sleep with %d cases pending", pool_pending(pool));
+			fail_msg("the pool waits although %d cases are pending", pool_pending(pool));
 		if (pool_dispatch(pool, &err) != 0)
 			fail_msg("%s", err.text);
 	}
@@ -133,7 +133,7 @@ static inline void expect(const struct pool_result *result, enum status status, 
 		         message, result->printed == NULL ? "" : result->printed);
 }
 
-/* After whatever it was: the right reference passes. */
+/* A correct reference passes, whatever the reference before it did to the pool. */
 static inline void expect_all_is_well(struct setting *setting)
 {
 	struct pool_result result = verify(setting, CORRECT);
@@ -162,7 +162,7 @@ static inline int tear_down(void **state)
 
 /* ---- the program ---- */
 
-/* Where this build keeps what is beside the program when it is installed. */
+/* Makes the program find the build's files that an installation has beside reftest. */
 static inline void find_build(void)
 {
 	const char *build = getenv("REFTEST_BUILD");
@@ -172,12 +172,12 @@ static inline void find_build(void)
 	snprintf(path, sizeof path, "%s%s%s", build != NULL && build[0] == '/' ? "" : here,
 	         build != NULL && build[0] == '/' ? "" : "/", build == NULL ? "build" : build);
 	setenv("REFTEST_KERNELS", path, 0);
-	snprintf(path, sizeof path, "%s/workers/runner.py", here);
+	snprintf(path, sizeof path, "%s/python/runner.py", here);
 	setenv("REFTEST_RUNNER", path, 0);
 }
 
-/* What main does first: it is a judge, if it was started as one (then its exit status), or it gets ready to run tests (-1),
- * all of them or the one that is named. */
+/* The test's main calls pool_main first. In a judge process pool_main returns the judge's exit status. In a test
+ * process pool_main selects all tests, or the one named on the command line, and returns -1. */
 static inline int pool_main(int argc, char **argv)
 {
 	if (argc > 1 && strcmp(argv[1], "judge") == 0)

@@ -1,6 +1,6 @@
-/* program_world - a dataset of four small definitions in which the real program runs with faults planted under it
- * (tests/faults/), a few milliseconds a run; and what must be true of it after each. For unit tests that are given
- * build/, not for more than one of them at a time in one process. */
+/* program_world - a dataset of four small definitions in which a test runs the real program with planted faults
+ * (tests/faults/), a few milliseconds a run, and checks of the store and the files after each run. For unit tests that
+ * need build/. A process can have only one such world at a time. */
 #ifndef REFTEST_TESTS_PROGRAM_WORLD_H
 #define REFTEST_TESTS_PROGRAM_WORLD_H
 
@@ -42,11 +42,11 @@ struct known_list {
 };
 
 struct world {
-	char base[WORLD_PATH - sizeof "/run"]; /* everything lies below */
-	char root[WORLD_PATH]; /* where the program runs */
+	char base[WORLD_PATH - sizeof "/run"]; /* the folder that contains all files of the world */
+	char root[WORLD_PATH]; /* the working directory of the program */
 	char build[PATH_MAX];
 	struct faults *faults;
-	struct buf out, err; /* what the last run printed */
+	struct buf out, err; /* standard output and standard error of the last run */
 };
 
 static const char *const run_verify[] __attribute__((unused)) = {"verify",  "--format", "json",	  "--device", "cpu",
@@ -77,7 +77,7 @@ static const char *in_root(const struct world *w, const char *name)
 	return paths[turn];
 }
 
-/* False: there is none. */
+/* Reads a whole file; false if it does not exist. */
 static bool bytes_of(const char *path, struct buf *out)
 {
 	return file_read(AT_FDCWD, path, FILE_LIMIT, out, NULL, NULL) == FILE_OK;
@@ -127,7 +127,7 @@ static void remove_tree(const char *path)
 	nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* `to`, if it is there, goes. */
+/* Copies the folder `from` to `to`, and deletes an older `to` first. */
 static void copy_tree(const char *from, const char *to)
 {
 	remove_tree(to);
@@ -140,7 +140,7 @@ static void copy_tree(const char *from, const char *to)
 /* --- The dataset ---------------------------------------------------------------------------------------------------
  */
 
-/* `word`: what tests/faults/interpreter.c makes of the reference. */
+/* Writes a definition; `word` tells tests/faults/interpreter.c how its reference behaves. */
 static inline void define(const struct world *w, const char *name, const char *word)
 {
 	char path[64], text[1024];
@@ -157,7 +157,7 @@ static inline void define(const struct world *w, const char *name, const char *w
 	write_text(in_root(w, path), text);
 }
 
-/* Before and after an edit of the same number of octets, and what their verdicts are. */
+/* The definition's text and its expected verdict, before and after an edit that keeps the number of bytes. */
 struct expected {
 	const char *name, *status;
 };
@@ -192,7 +192,7 @@ static void redirect(const char *path, int to)
 		_exit(126);
 }
 
-/* In the child. */
+/* Sets up the child process, then executes the program. */
 static void become(const struct world *w, const char *const *words)
 {
 	char *argv[WORDS + 2] = {(char *)(uintptr_t) "reftest"}, program[PATH_MAX + 64];
@@ -222,7 +222,8 @@ static void become(const struct world *w, const char *const *words)
 	_exit(127);
 }
 
-/* Runs the program in the root; its wait status. The fault strikes at call `at`; what was printed is in out and err. */
+/* Runs the program in the root and returns its wait status. The fault strikes at call number `at`; `out` and `err`
+ * receive what the program printed. */
 static int run_with(struct world *w, const char *const *words, enum fault fault, long at)
 {
 	int status;
@@ -253,16 +254,16 @@ static int run_plainly(struct world *w, const char *const *words)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* --- What it said and what it kept ---------------------------------------------------------------------------------
- */
+/* --- the program's report and the content of the store ------------------------------------------------------------ */
 
 static const char *printed(const struct buf *text)
 {
 	return text->data == NULL ? "" : text->data;
 }
 
-/* NULL: every definition has the verdict that its text deserves; else the one that has not. `partly`: those that were
- * not verified may lack theirs (the run is --cached-only, or met a fault). */
+/* Returns NULL if every definition has the right verdict for its text, else the name of a definition with another one.
+ * With `partly`, a definition that was not verified may lack its verdict, because the run is --cached-only or met a
+ * fault. */
 static inline const char *wrong_status(const struct world *w, const struct expected *expected, bool partly)
 {
 	static char why[256];
@@ -287,8 +288,9 @@ static inline const char *wrong_status(const struct world *w, const struct expec
 	return found;
 }
 
-static void know(const struct portable *record, void *context)
+static void know(const struct verdict_line *record, int64_t left, void *context)
 {
+	(void)left;
 	struct known_list *list = context;
 	struct arena arena = {0};
 	const struct verdict *verdict = verdict_parse(record->text, record->length, &arena, NULL);
@@ -301,8 +303,8 @@ static void know(const struct portable *record, void *context)
 	arena_free(&arena);
 }
 
-/* Every verdict of the store below `root`; what is no verdict (there to fill it) is passed over. -1: it cannot be read.
- */
+/* Reads every verdict of the store below `root` and skips other rows, which only fill the store. Returns -1 if the
+ * store cannot be read. */
 static inline int read_known(const char *root, struct known_list *out)
 {
 	struct store_options options = {.read_only = true};
@@ -329,8 +331,8 @@ static const struct known *find_known(const struct known_list *list, const struc
 	return NULL;
 }
 
-/* NULL, or what is wrong with what the store holds: each of `before` must be there as it was, and what is there must
- * be right by `all`. */
+/* Checks the store: each verdict of `before` must be stored unchanged, and each stored verdict must be correct by
+ * `all`. Returns NULL or a description of what is wrong. */
 static inline const char *wrong_store(const struct world *w, const struct known_list *before,
 				      const struct known_list *all)
 {
@@ -342,9 +344,9 @@ static inline const char *wrong_store(const struct world *w, const struct known_
 		const struct known *found = find_known(&now, &before->items[i]);
 
 		if (found == NULL)
-			return "a verdict that was kept is lost";
+			return "a stored verdict is lost";
 		if (found->status != before->items[i].status)
-			return "a verdict that was kept is another";
+			return "a stored verdict has changed";
 	}
 	for (int i = 0; i < now.count; i++) {
 		const struct known *right = find_known(all, &now.items[i]);
@@ -355,8 +357,7 @@ static inline const char *wrong_store(const struct world *w, const struct known_
 	return NULL;
 }
 
-/* --- States to begin with ------------------------------------------------------------------------------------------
- */
+/* --- initial states ----------------------------------------------------------------------------------------------- */
 
 static inline void save_as(const struct world *w, const char *state)
 {
@@ -378,7 +379,7 @@ static inline void must_run(struct world *w, const char *const *words, int code)
 
 enum { BULK = 80, BULK_BYTES = 30000 };
 
-/* Old verdicts that nobody needs, enough of them that gc makes the file anew. */
+/* Stores so many old, unneeded verdicts that gc rewrites the store's file. */
 static inline void fill_cache(const struct world *w)
 {
 	struct store_options options = {.read_only = false};
@@ -413,8 +414,7 @@ static inline void export_to(struct world *w, const char *name)
 	must_run(w, (const char *const[]){"cache", "export", path, NULL}, 0);
 }
 
-/* --- What is left lying --------------------------------------------------------------------------------------------
- */
+/* --- leftover files ----------------------------------------------------------------------------------------------- */
 
 static char left_lying[PATH_MAX];
 
@@ -429,14 +429,13 @@ static int is_left(const char *path, const struct stat *st, int type, struct FTW
 	return 1;
 }
 
-/* NULL, or a file or folder that is to be there only while a process is at work. */
+/* Returns NULL, or the name of a file or folder that may exist only while a process runs. */
 static inline const char *leftover(const struct world *w)
 {
 	return nftw(w->root, is_left, 16, FTW_PHYS) == 1 ? left_lying : NULL;
 }
 
-/* --- Making a world ------------------------------------------------------------------------------------------------
- */
+/* --- set-up ------------------------------------------------------------------------------------------------------- */
 
 static void make_faults(struct world *w)
 {
@@ -448,8 +447,8 @@ static void make_faults(struct world *w)
 	close(fd);
 }
 
-/* Files that are seen now are later believed by their stat: the program's clock goes ahead of the kernel's by more than
- * the time for which it would doubt them. */
+/* The program trusts the stat of a file only if the file was last written more than a few seconds ago. So the program's
+ * clock runs ahead of the kernel's by more than that time. */
 enum { STILL_S = 10 };
 
 static void world_make(struct world *w)

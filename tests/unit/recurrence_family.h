@@ -1,11 +1,12 @@
-/* recurrence_family - what is asked of each of gla, simple_gla, delta_rule, gated_delta_rule and kda. A family's own test
- * says which problems it has, which mistakes can be made in them, and what it refuses; the rest is here. */
+/* recurrence_family - checks that gla, simple_gla, delta_rule, gated_delta_rule and kda must all pass. A family's own
+ * test file lists its problems, the mistakes that can be made in its references, and the problems and inputs that it
+ * rejects. */
 #ifndef REFTEST_TESTS_RECURRENCE_FAMILY_H
 #define REFTEST_TESTS_RECURRENCE_FAMILY_H
 
 #include "tests/unit/recurrence_world.h"
 
-/* Mistakes that belong together. */
+/* Groups of mistakes that occur together in a family. */
 #define OF_GATES                                                                                                     \
 	DECAY_LEFT_OUT, DECAY_NO_EXPONENTIAL, DECAY_BY_2, DECAY_2_PERCENT, DECAY_AFTER_LEARNING, DECAY_OF_THE_FIRST_HEAD
 #define OF_KEY_GATES OF_GATES, DECAY_OF_THE_FIRST_KEY, DECAY_OF_THE_TOKEN_BEFORE
@@ -17,12 +18,13 @@
 
 struct family_problem {
 	struct op_problem problem;
-	const char *inputs; /* their digest (assert_inputs_are) */
-	int edges;          /* how many cases of --edge it has */
-	enum mistake mistakes[24]; /* up to NONE: those that can be made in it, beside those that any reference can have */
+	const char *inputs; /* expected digest of the inputs (assert_inputs_are) */
+	int edges;          /* number of --edge cases of the problem */
+	/* the mistakes that are specific to the family, ended by NONE; general mistakes are tested in every family */
+	enum mistake mistakes[24];
 };
 
-/* op.match refuses the problem with a sentence that holds `part`. */
+/* A problem that op.match rejects with a message that contains `part`. */
 struct refused {
 	struct op_problem problem;
 	const char *part;
@@ -32,11 +34,11 @@ struct family {
 	const struct op *op;
 	const struct family_problem *problems;
 	int count;
-	int packed; /* the problem whose tensors come from a workload; an optional state, and cu_seqlens */
+	int packed; /* index of a problem with an optional state and cu_seqlens, whose tensors come from a workload */
 	const struct refused *refused;
 	int refused_count;
-	/* A Python scalar that a workload may not give to problem `scalar_of` (op.check says `scalar_part`): sets it.
-	 * NULL: there is none. */
+	/* Sets a Python scalar of problem `scalar_of` to a value that a workload may not provide; op.check then says
+	 * `scalar_part`. NULL: the family has no such scalar. */
 	void (*spoil_scalar)(struct trial *t, const struct recurrence_roles *roles);
 	int scalar_of;
 	const char *scalar_part;
@@ -52,7 +54,7 @@ static inline void right_chunked(struct trial *t)
 	play_chunked(t, NONE);
 }
 
-/* --- right and wrong ---------------------------------------------------------------------------------------------- */
+/* --- correct references and mistakes ------------------------------------------------------------------------------ */
 
 static inline void correct_references_pass_in_both_forms(void **state)
 {
@@ -65,7 +67,8 @@ static inline void correct_references_pass_in_both_forms(void **state)
 	}
 }
 
-/* Those that any reference can have, if the problem has what they are made in. */
+/* Says whether a general mistake applies to the problem, that is, whether the problem has the inputs in which it is
+ * made. */
 static inline bool can_have(const struct op_problem *problem, enum mistake mistake)
 {
 	struct recurrence_roles roles = recurrence_roles_of(problem);
@@ -104,7 +107,7 @@ static inline void inputs_follow_the_seed(void **state)
 
 /* --- edges -------------------------------------------------------------------------------------------------------- */
 
-/* Rows of a tensor whose last axis is all `value`. */
+/* Counts the rows of a tensor, along its last axis, whose elements all equal `value`. */
 static inline int64_t rows_all(const struct tensor *tensor, double value)
 {
 	int64_t size = tensor->shape[tensor->rank - 1], rows = 0;
@@ -112,14 +115,14 @@ static inline int64_t rows_all(const struct tensor *tensor, double value)
 	for (int64_t i = 0; i < tensor->elements; i += size) {
 		int64_t same = 0;
 
-		while (same < size && number_get(tensor->data, tensor->dtype, i + same) == value)
+		while (same < size && dtype_load(tensor->data, tensor->dtype, i + same) == value)
 			same++;
 		rows += same == size;
 	}
 	return rows;
 }
 
-/* Sequences of the case, and those of them that have no token. */
+/* Counts the sequences of the case, and in `empty` those without a token. */
 static inline int64_t sequences_of(const struct trial *t, int64_t *empty)
 {
 	struct recurrence_roles roles = recurrence_roles_of(t->problem);
@@ -173,7 +176,7 @@ static inline void assert_forgets_all(const struct trial *t)
 	assert_int_equal(rows_all(gate, -100) * gate->shape[gate->rank - 1], gate->elements);
 }
 
-/* Of q and of k some rows among others, which are to be normalised. */
+/* Checks that some rows of q and of k, but not all, are zeros; the operation must normalise them too. */
 static inline void assert_rows_of_zeros(const struct trial *t)
 {
 	struct recurrence_roles roles = recurrence_roles_of(t->problem);
@@ -188,7 +191,8 @@ static inline void assert_rows_of_zeros(const struct trial *t)
 	}
 }
 
-/* What the edges' names say of their inputs is so; every edge has its place here. */
+/* Checks that the inputs of each edge case have the property that the name of the case promises. An edge case that is
+ * not listed here fails. */
 static inline int assert_edges_hold_what_they_say(const struct op *op, const struct op_problem *problem)
 {
 	static const struct {
@@ -228,9 +232,9 @@ static inline void edges_have_one_answer(void **state)
 	}
 }
 
-/* --- what comes in ------------------------------------------------------------------------------------------------ */
+/* --- inputs from a workload --------------------------------------------------------------------------------------- */
 
-/* An optional state that is absent is one of zeros, and scale 0 is 1 / sqrt(K). */
+/* Checks that an absent state means a state of zeros, and that scale 0 means 1 / sqrt(K). */
 static inline void assert_absent_state_is_zeros(const struct op *op, const struct op_problem *problem)
 {
 	struct recurrence_roles roles = recurrence_roles_of(problem);
@@ -248,8 +252,9 @@ static inline void assert_absent_state_is_zeros(const struct op *op, const struc
 	trial_close(&t);
 }
 
-/* A medium case whose tensors all come from a workload, element `at` (from the end, if negative) of input `input` being
- * `value`: refused by check and by the truth with a sentence that holds `wanted`; NULL: it has a meaning. */
+/* Sets element `at` of input `input` to `value` (a negative `at` counts from the end) in a medium case whose tensors
+ * all come from a workload. Check and truth must reject the case with a message that contains `wanted`; if `wanted` is
+ * NULL, both must accept it. */
 static inline void assert_given(const struct op *op, const struct op_problem *problem, int input, int64_t at,
                                 double value, const char *wanted)
 {
@@ -259,7 +264,7 @@ static inline void assert_given(const struct op *op, const struct op_problem *pr
 	assert_int_equal(trial_open_brought(&t, op, problem, input, at, value, &why), wanted != NULL ? -1 : 0);
 	assert_int_equal(op->oracle(&t.c, t.in, t.truth, &why), wanted != NULL ? -1 : 0);
 	if (wanted != NULL && strstr(why.text, wanted) == NULL)
-		fail_msg("'%s' says nothing of '%s'", why.text, wanted);
+		fail_msg("'%s' does not mention '%s'", why.text, wanted);
 	if (wanted == NULL) {
 		right_recurrent(&t);
 		trial_assert_passes(&t);
@@ -281,15 +286,16 @@ static inline void assert_scalar_refused(const struct family *family)
 	trial_close(&t);
 }
 
-/* Offsets that fall, do not begin with 0 or end elsewhere, and NaN are refused; sequences without tokens are not. */
-static inline void what_comes_in_is_looked_at(void **state)
+/* NaN is rejected, and so are offsets that decrease, do not begin with 0 or do not end at the number of tokens.
+ * Sequences without tokens are accepted. */
+static inline void inputs_from_a_workload_are_checked(void **state)
 {
 	const struct family *family = *state;
 	const struct op_problem *packed = &family->problems[family->packed].problem;
 	struct recurrence_roles roles = recurrence_roles_of(packed);
 
 	assert_absent_state_is_zeros(family->op, packed);
-	assert_given(family->op, packed, roles.cu_seqlens, 0, 1, "does not begin with 0");
+	assert_given(family->op, packed, roles.cu_seqlens, 0, 1, "does not start with 0");
 	assert_given(family->op, packed, roles.cu_seqlens, 2, 10, "must not be below");
 	assert_given(family->op, packed, roles.cu_seqlens, 2, 1e6, "nor above the 226 tokens");
 	assert_given(family->op, packed, roles.cu_seqlens, -1, 225, "ends with 225");
@@ -307,14 +313,14 @@ static inline void what_does_not_fit_is_refused_with_the_reason(void **state)
 		assert_refused(family->op, &family->refused[i].problem, family->refused[i].part);
 }
 
-/* The family's tests, as main's answer. */
+/* Runs the tests of the family; returns the exit status of the test program. */
 static inline int test_family(struct family *family)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_prestate(correct_references_pass_in_both_forms, family),
 	    cmocka_unit_test_prestate(every_mistake_is_caught, family),
 	    cmocka_unit_test_prestate(edges_have_one_answer, family),
-	    cmocka_unit_test_prestate(what_comes_in_is_looked_at, family),
+	    cmocka_unit_test_prestate(inputs_from_a_workload_are_checked, family),
 	    cmocka_unit_test_prestate(what_does_not_fit_is_refused_with_the_reason, family),
 	    cmocka_unit_test_prestate(inputs_follow_the_seed, family),
 	};

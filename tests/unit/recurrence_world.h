@@ -1,17 +1,18 @@
-/* recurrence_world - problems of gla, simple_gla, delta_rule, gated_delta_rule and kda, references of them in float32,
- * recurrent and chunked, and the mistakes that people make in them. What must come of both: recurrence_family.h. */
+/* recurrence_world - problems of gla, simple_gla, delta_rule, gated_delta_rule and kda, and emulations of their
+ * references in float32, recurrent and chunked, with the mistakes that people make in them. The expected results are in
+ * recurrence_family.h. */
 #ifndef REFTEST_TESTS_RECURRENCE_WORLD_H
 #define REFTEST_TESTS_RECURRENCE_WORLD_H
 
 #include "tests/unit/trial.h"
 
-#include "kernels/recurrence_inputs.h"
+#include "kernels/common/linear_attention/input_values.h"
 
 enum { CHUNK = 64, DIM_MOST = 64 };
 
 /* --- problems ----------------------------------------------------------------------------------------------------- */
 
-/* Axes of dense problems, and of packed ones. */
+/* Axes of dense problems (B, T) and of packed problems (FLAT). */
 enum { B, T, HQ, HV, K, V, FLAT };
 enum { TOTAL = B, N = FLAT + 1, OFFSETS, ONE };
 
@@ -48,7 +49,7 @@ enum { TOTAL = B, N = FLAT + 1, OFFSETS, ONE };
 
 enum mistake {
 	NONE,
-	/* of all */
+	/* the mistakes above occur in all five families */
 	ANSWERED_BEFORE_LEARNING,
 	STATE_TRANSPOSED_AT_THE_END,
 	HEADS_TILED,
@@ -58,14 +59,14 @@ enum mistake {
 	STATE_ROUNDED,
 	ALL_ZERO,
 	ONE_NAN,
-	/* where a state comes in, sequences are packed, q and k are normalised */
+	/* the mistakes below need an initial state, packed sequences, or normalised q and k */
 	INITIAL_STATE_IGNORED,
 	OFFSETS_IGNORED,
 	RUNS_ON,
 	NORM_LEFT_OUT,
 	NORM_IN_ANY_CASE,
 	NORM_OF_QUERY_LEFT_OUT,
-	/* of gates */
+	/* the mistakes below need gates */
 	DECAY_LEFT_OUT,
 	DECAY_NO_EXPONENTIAL,
 	DECAY_BY_2,
@@ -80,7 +81,7 @@ enum mistake {
 	RATE_LEFT_OUT,
 	RATE_WITHOUT_EXPONENTIAL,
 	BOUND_IGNORED,
-	/* of the delta rule */
+	/* the mistakes below need the delta rule */
 	NOTHING_ERASED,
 	STRENGTH_LEFT_OUT,
 	STRENGTH_2_PERCENT,
@@ -144,7 +145,7 @@ static inline float activated(const struct emulation *m, int64_t place, int64_t 
 	return -rate * x;
 }
 
-/* The logarithm of what token `token` leaves to value head h under key j. */
+/* The logarithm of the factor by which token `token` decays the state of value head h under key element j. */
 static inline float log_gate(const struct emulation *m, int64_t token, int64_t first, int64_t h, int64_t j)
 {
 	const struct recurrence_roles *roles = &m->roles;
@@ -194,7 +195,7 @@ static inline float scale_of(const struct emulation *m)
 	return (float)m->modes.scale * (m->mistake == SCALE_2_PERCENT ? 1.02f : 1);
 }
 
-/* Column v of the state, [K], meets a token. */
+/* Updates column v of the state, [K], with one token, and returns element v of the output. */
 static inline float learn(const struct emulation *m, int64_t token, int64_t h, int64_t v, const float *left,
                           const float *q, const float *k, float *s)
 {
@@ -222,7 +223,7 @@ static inline float learn(const struct emulation *m, int64_t token, int64_t h, i
 
 static inline int64_t whole(const struct tensor *tensor, int64_t index)
 {
-	return (int64_t)number_get(tensor->data, tensor->dtype, index);
+	return (int64_t)dtype_load(tensor->data, tensor->dtype, index);
 }
 
 static inline void tokens_of(const struct emulation *m, int64_t n, int64_t *first, int64_t *end)
@@ -239,7 +240,7 @@ static inline void tokens_of(const struct emulation *m, int64_t n, int64_t *firs
 	*end -= m->mistake == LAST_TOKEN_LEFT_OUT && *end > *first;
 }
 
-/* Flat place of key j, value v of a head's state, in the tensors. */
+/* Index in the state tensors of key element j and value element v of one head's state. */
 static inline int64_t stored(const struct emulation *m, int64_t n, int64_t h, int64_t j, int64_t v)
 {
 	int64_t size = m->e.k_dim * m->e.v_dim;
@@ -247,7 +248,7 @@ static inline int64_t stored(const struct emulation *m, int64_t n, int64_t h, in
 	return (n * m->e.v_heads + h) * size + (m->modes.v_first ? v * m->e.k_dim + j : j * m->e.v_dim + v);
 }
 
-/* `state` is [V][K]. */
+/* Reads the state of a head into `state`, which is [V][K]. */
 static inline void read_state(const struct emulation *m, int64_t n, int64_t h, float *state)
 {
 	bool there = m->roles.state >= 0 && m->t->in[m->roles.state].data != NULL;
@@ -295,11 +296,13 @@ static inline void recur_head(const struct emulation *m, int64_t n, int64_t h, f
 	write_state(m, n, h, state);
 }
 
-/* A chunk of tokens of one head: q, k, sums of logarithms of gates, and what each token learns, [CHUNK][dim] each. */
+/* A chunk of tokens of one head: q, k, the cumulative sums of the logarithms of the gates, and the value that each
+ * token writes; each is [CHUNK][dim]. */
 struct chunk {
 	int64_t first, count;
 	float q[CHUNK][DIM_MOST], k[CHUNK][DIM_MOST], sum[CHUNK][DIM_MOST], since[CHUNK][DIM_MOST];
-	float kk[CHUNK][CHUNK], qk[CHUNK][CHUNK]; /* of token i with what it has left of token j */
+	/* products of k (or q) of token i with k of token j, decayed from j to i */
+	float kk[CHUNK][CHUNK], qk[CHUNK][CHUNK];
 	float learnt[CHUNK][DIM_MOST];
 };
 
@@ -314,7 +317,7 @@ static inline void pair(const struct emulation *m, struct chunk *c, int64_t i, i
 	}
 }
 
-/* a_i diag(what token i has left of the state before the chunk) of value v */
+/* Element v of row `a` of token i times the state before the chunk, decayed up to token i. */
 static inline float earlier(const struct emulation *m, const struct chunk *c, const float *a, int64_t i, int64_t v,
                             const float *state)
 {
@@ -408,7 +411,7 @@ static inline void emulate(struct trial *t, enum mistake mistake,
 	trial_spoil(t, mistake == ALL_ZERO, mistake == ONE_NAN);
 }
 
-/* As trial_play. */
+/* Runs the recurrent emulation; the parameters are those of trial_play. */
 static inline void play_recurrent(struct trial *t, int mistake)
 {
 	emulate(t, (enum mistake)mistake, recur_head);

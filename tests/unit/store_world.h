@@ -1,4 +1,5 @@
-/* store_world - a root with a store of its own for each test, and verdicts with contents that can be foretold. */
+/* store_world - gives each test a temporary root with its own store, and verdicts whose content follows from their
+ * number. */
 #ifndef REFTEST_TESTS_STORE_WORLD_H
 #define REFTEST_TESTS_STORE_WORLD_H
 
@@ -17,7 +18,7 @@
 
 #include <cmocka.h>
 
-/* --- A root of its own for each test ------------------------------------------------------------------------------ */
+/* --- a temporary root for each test ------------------------------------------------------------------------------- */
 
 struct place {
 	char root[256];
@@ -82,7 +83,7 @@ static inline struct store *open_here(struct place *p)
 	return store;
 }
 
-/* --- Verdicts with contents that can be foretold ------------------------------------------------------------------ */
+/* --- verdicts whose content follows from their number ------------------------------------------------------------- */
 
 static inline struct digest number_digest(int number)
 {
@@ -129,10 +130,10 @@ static inline void assert_there(struct place *p, struct store *store, int from, 
 {
 	for (int i = from; i < to; i++)
 		if (get_number(p, store, i, length) != CACHE_HIT)
-			fail_msg("verdict %d of %d to %d is not there: %s", i, from, to, p->err.text);
+			fail_msg("verdict %d of %d to %d is missing: %s", i, from, to, p->err.text);
 }
 
-/* A store with `count` verdicts, closed again. */
+/* Creates a store with `count` verdicts and closes it. */
 static inline void fill(struct place *p, int count, size_t length)
 {
 	struct store *store = open_here(p);
@@ -142,9 +143,9 @@ static inline void fill(struct place *p, int count, size_t length)
 	store_close(store);
 }
 
-/* --- Its file, octet by octet -------------------------------------------------------------------------------------- */
+/* --- the store's file as bytes ------------------------------------------------------------------------------------ */
 
-/* Changes octets of data.mdb behind everybody's back. */
+/* Overwrites bytes of data.mdb without LMDB's knowledge. */
 static inline void scribble(const struct place *p, off_t offset, const void *bytes, size_t length)
 {
 	int fd = open(in(p, "cache/data.mdb"), O_RDWR);
@@ -154,7 +155,7 @@ static inline void scribble(const struct place *p, off_t offset, const void *byt
 	close(fd);
 }
 
-/* The octets of data.mdb; free() them. */
+/* Reads data.mdb; the caller frees the result. */
 static inline char *slurp(const struct place *p, size_t *length)
 {
 	FILE *file = fopen(in(p, "cache/data.mdb"), "rb");
@@ -170,7 +171,7 @@ static inline char *slurp(const struct place *p, size_t *length)
 	return bytes;
 }
 
-/* LMDB's pages are as large as the machine's, up to 32 KiB. */
+/* LMDB uses the page size of the machine, up to 32 KiB. */
 static inline size_t page_size(void)
 {
 	long size = sysconf(_SC_PAGESIZE);

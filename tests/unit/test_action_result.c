@@ -1,3 +1,5 @@
+/* test_action_result - a verdict written as an ActionResult reads back, and damaged bytes never make the reader leave
+ * its buffer. */
 #include "remote/action_result.h"
 
 #include <setjmp.h>
@@ -44,8 +46,8 @@ static void it_reads_back(void **state)
 	buf_free(&out);
 }
 
-/* A server may add fields (exit code, metadata, stdout) and leave the contents out. */
-static void what_a_server_adds_is_passed_over(void **state)
+/* A server may add fields (exit code, metadata, stdout) and may omit the contents. */
+static void fields_that_a_server_adds_are_ignored(void **state)
 {
 	static const char before[] = "\x20\x00\x2a\x02hi\x4a\x00\x31"
 				     "12345678\x35"
@@ -68,7 +70,8 @@ static void what_a_server_adds_is_passed_over(void **state)
 	buf_free(&digest);
 }
 
-/* Each copy lies alone in memory, so that the address sanitizer sees a read beyond it. */
+/* Copies the bytes into an allocation of exactly their size, so that the address sanitizer sees a read beyond the
+ * end. */
 static bool reads(const char *bytes, size_t length)
 {
 	struct action_result result;
@@ -96,7 +99,9 @@ static void what_is_cut_or_garbled_is_none(void **state)
 	for (size_t at = 0; at < out.length; at++)
 		for (unsigned bit = 0; bit < 8; bit++) {
 			out.data[at] = (char)(out.data[at] ^ 1 << bit);
-			reads(out.data, out.length); /* a flipped bit of path or contents is none of its business */
+			/* the return value is not checked, because the reader does not detect a flipped bit in the path
+			 * or the contents */
+			reads(out.data, out.length);
 			out.data[at] = (char)(out.data[at] ^ 1 << bit);
 		}
 	for (int i = 0; i < 20000; i++) {
@@ -106,7 +111,7 @@ static void what_is_cut_or_garbled_is_none(void **state)
 			bytes[k] = (char)((random = random * 1103515245 + 12345) >> 16);
 		reads(bytes, (size_t)i % sizeof bytes);
 	}
-	assert_false(reads("\x12\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 11)); /* a length of 2^64 - 1 */
+	assert_false(reads("\x12\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 11)); /* a length field of 2^64 - 1 */
 	assert_false(reads("\x0b\x0c", 2));					 /* a group */
 	buf_free(&out);
 }
@@ -127,7 +132,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(what_is_written_is_what_the_published_message_looks_like),
 	    cmocka_unit_test(it_reads_back),
-	    cmocka_unit_test(what_a_server_adds_is_passed_over),
+	    cmocka_unit_test(fields_that_a_server_adds_are_ignored),
 	    cmocka_unit_test(what_is_cut_or_garbled_is_none),
 	    cmocka_unit_test(contents_of_another_length_than_the_digest_says_are_refused),
 	};

@@ -1,11 +1,13 @@
-/* Gated activations: references in float32 and in the narrow dtype pass for every seed, mistakes do not. */
+/* test_activation - gated activations: correct references in float32 and in the narrow dtype pass for every seed, and
+ * references with a planted mistake fail. */
 #include "tests/unit/trial.h"
 
-#include "kernels/activation/inputs.h"
+#include "kernels/activation/input_values.h"
+#include "tests/unit/seeds.h"
 
 extern const struct op activation_op;
 
-enum { SEEDS = 20, HALF = 1024 };
+enum { SEEDS = MANY_SEEDS, HALF = 1024 };
 
 static const struct op_axis axes[] = {
     {"num_tokens", true, 0}, {"hidden_size_x2", false, 2 * HALF}, {"hidden_size", false, HALF}};
@@ -29,7 +31,7 @@ static const struct op_problem problems[] = {
 
 enum mistake {
 	NONE,
-	NARROW, /* no mistake: the activation is rounded to the dtype, as torch has it */
+	NARROW, /* not a mistake: the activation is rounded to the dtype, as torch rounds it */
 	HALVES_SWAPPED,
 	HALVES_INTERLEAVED,
 	OTHER_ACTIVATION,
@@ -46,7 +48,7 @@ enum mistake {
 	CUBE_LEFT_OUT,
 	NAIVE_EXPONENTIAL,
 	LAST_ROW_LEFT_OUT,
-	CLAMPED, /* gates beyond 1000 */
+	CLAMPED, /* the mistakes below need gates beyond 1000 */
 	ALL_ZERO,
 };
 
@@ -79,7 +81,7 @@ static float activate(int kind, float x, enum mistake mistake)
 	return 0.5f * x * (1 + (kind == ACTIVATION_GELU ? erff(x * 0.70710678f) : tanhf(u)));
 }
 
-/* Plays the reference. */
+/* Emulates the reference with the planted mistake. */
 static void run(struct trial *t, int mistake)
 {
 	int64_t rows = t->in[0].shape[0];
@@ -97,14 +99,14 @@ static void run(struct trial *t, int mistake)
 		float y = activate(t->c.variant, x, mistake);
 
 		if (mistake == NARROW) {
-			number_store(t->out[0].data, t->out[0].dtype, i, y);
+			dtype_store_float(t->out[0].data, t->out[0].dtype, i, y);
 			y = get(&t->out[0], i);
 		}
 		y = mistake == ACTIVATED_TWICE ? activate(t->c.variant, y, NONE) : y;
 		y = mistake == NOT_MULTIPLIED ? y : mistake == ADDED ? y + factor : y * factor;
 		y *= mistake == TWO_PERCENT_MORE ? 1.02f : 1;
-		number_store(t->out[0].data, t->out[0].dtype, i,
-		             mistake == ALL_ZERO || (mistake == LAST_ROW_LEFT_OUT && row == rows - 1) ? 0 : y);
+		dtype_store_float(t->out[0].data, t->out[0].dtype, i,
+		                  mistake == ALL_ZERO || (mistake == LAST_ROW_LEFT_OUT && row == rows - 1) ? 0 : y);
 	}
 }
 
@@ -120,7 +122,7 @@ static void a_correct_reference_passes_for_every_problem_size_and_seed(void **st
 static const struct {
 	enum mistake mistake;
 	const char *name;
-	int kinds; /* a bit for each kind for which it is a mistake that can be seen */
+	int kinds; /* a bit for each kind of activation in which the mistake changes the output visibly */
 } mistakes[] = {
     {HALVES_SWAPPED, "gate and factor swapped", 7},
     {HALVES_INTERLEAVED, "gate and factor interleaved", 7},
@@ -194,8 +196,8 @@ static void what_the_family_does_not_know_is_refused_with_the_reason(void **stat
 	    PROBLEM("silu_d", "activation", axes, two, bf16_out),
 	    PROBLEM("mystery", "activation", axes, bf16_in, bf16_out),
 	};
-	static const char *const parts[] = {"twice as large", "int32", "but for the last axis", "2 inputs",
-	                                    "neither name"};
+	static const char *const parts[] = {"twice as long", "int32", "except the last", "2 inputs",
+	                                    "neither the definition's name"};
 
 	(void)state;
 	for (int i = 0; i < COUNT(cases); i++)
@@ -232,11 +234,11 @@ static void what_is_wrong_only_at_the_edge_fails_there(void **state)
 		assert_wrong_there_alone(&activation_op, &problems[wrong[i].problem], run, (int)wrong[i].mistake, wrong[i].edge);
 }
 
-static void what_a_workload_must_not_bring_is_told_with_its_place(void **state)
+static void what_a_workload_must_not_provide_is_reported_with_its_place(void **state)
 {
 	(void)state;
 	assert_brought(&activation_op, &problems[0], 0, 3, (double)NAN,
-		       "input 'input' holds NaN at [0, 3]; what follows");
+		       "input 'input' holds NaN at [0, 3]; the result is NaN");
 	assert_brought(&activation_op, &problems[5], 0, -1, (double)INFINITY, "holds infinity at [512, 2047]");
 }
 
@@ -249,7 +251,7 @@ int main(void)
 	    cmocka_unit_test(what_the_family_does_not_know_is_refused_with_the_reason),
 	    cmocka_unit_test(what_is_right_passes_at_every_edge),
 	    cmocka_unit_test(what_is_wrong_only_at_the_edge_fails_there),
-	    cmocka_unit_test(what_a_workload_must_not_bring_is_told_with_its_place),
+	    cmocka_unit_test(what_a_workload_must_not_provide_is_reported_with_its_place),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

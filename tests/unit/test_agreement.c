@@ -1,4 +1,5 @@
-/* Who stands alone, from who answered, who differs from whom, and what the oracle says. */
+/* test_agreement - given which ground truths computed an output and which outputs differ, the right ground truth is
+ * named as the outlier, or none. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,47 +8,47 @@
 
 #include <cmocka.h>
 
-#include "workers/agreement.h"
+#include "workers/judge/agreement.h"
 
-
-/* Ground truths are a, b, c, d: the letters in `answered` gave an answer, `differ` lists pairs ("ab bc"), `against` those
- * that the oracle differs from; NULL: it could not be asked. */
+/* The ground truths are a, b, c and d. `answered` has the letters of those that computed an output. `differ` lists the
+ * pairs that differ ("ab bc"). `against` has the letters of those from which the oracle differs; NULL: the oracle could
+ * not compute an output. */
 struct row {
 	const char *answered, *differ, *against, *says;
 };
 
 static const struct row table[] = {
-    /* Two: each is as alone as the other, until the oracle says which. */
-    {"ab", "ab", "a", "a stands alone against the oracle on the CPU"},
-    {"ab", "ab", "b", "b stands alone against the oracle on the CPU"},
-    {"ab", "ab", NULL, "1 pair of ground truths differs and no single one stands alone"},
-    {"ab", "ab", "ab", "1 pair of ground truths differs and no single one stands alone; the oracle on the CPU differs from all of them"},
-    {"ab", "ab", "", "1 pair of ground truths differs and no single one stands alone; the oracle on the CPU differs from none of them"},
-    /* One of them was passed over: it neither counts nor can be named. */
-    {"ac", "ac", "c", "c stands alone against the oracle on the CPU"},
-    {"bd", "bd", NULL, "1 pair of ground truths differs and no single one stands alone"},
-    {"bcd", "bd cd", NULL, "d stands alone"},
-    {"acd", "ac ad", NULL, "a stands alone"},
+    /* Two ground truths differ: only the oracle can tell which one is the outlier. */
+    {"ab", "ab", "a", "a is the outlier, judged by the oracle on the CPU"},
+    {"ab", "ab", "b", "b is the outlier, judged by the oracle on the CPU"},
+    {"ab", "ab", NULL, "1 pair of ground truths differs and no single one is the outlier"},
+    {"ab", "ab", "ab", "1 pair of ground truths differs and no single one is the outlier; the oracle on the CPU differs from all of the ground truths"},
+    {"ab", "ab", "", "1 pair of ground truths differs and no single one is the outlier; the oracle on the CPU differs from none of the ground truths"},
+    /* Two of three computed an output: the third neither counts nor can be named. */
+    {"ac", "ac", "c", "c is the outlier, judged by the oracle on the CPU"},
+    {"bd", "bd", NULL, "1 pair of ground truths differs and no single one is the outlier"},
+    {"bcd", "bd cd", NULL, "d is the outlier"},
+    {"acd", "ac ad", NULL, "a is the outlier"},
     /* Three: two that agree outvote the third. */
-    {"abc", "ab ac", NULL, "a stands alone"},
-    {"abc", "ab bc", NULL, "b stands alone"},
-    {"abc", "ac bc", NULL, "c stands alone"},
-    {"abc", "ab ac", "bc", "a stands alone"}, /* the oracle is asked where counting tells nothing */
-    {"abc", "ab", "a", "a stands alone against the oracle on the CPU"}, /* c is within the bounds of both */
-    {"abc", "bc", "c", "c stands alone against the oracle on the CPU"},
-    {"abc", "ab", NULL, "1 pair of ground truths differs and no single one stands alone"},
-    {"abc", "ab ac bc", NULL, "3 pairs of ground truths differ and no single one stands alone"},
-    {"abc", "ab ac bc", "ab", "3 pairs of ground truths differ and no single one stands alone: a and b differ from the oracle on the CPU"},
-    {"abc", "ab ac bc", "b", "b stands alone against the oracle on the CPU"},
-    /* Four: three against one; two against two; one against two with the fourth between them. */
-    {"abcd", "ab ac ad", NULL, "a stands alone"},
-    {"abcd", "ad bd cd", NULL, "d stands alone"},
-    {"abcd", "ac ad bc bd", NULL, "4 pairs of ground truths differ and no single one stands alone"},
-    {"abcd", "ac ad bc bd", "cd", "4 pairs of ground truths differ and no single one stands alone: c and d differ from the oracle on the CPU"},
-    {"abcd", "ab ac ad bc bd", "ab", "5 pairs of ground truths differ and no single one stands alone: a and b differ from the oracle on the CPU"},
-    {"abcd", "bc bd", NULL, "2 pairs of ground truths differ and no single one stands alone"},
-    {"abcd", "bc bd", "b", "b stands alone against the oracle on the CPU"},
-    {"abcd", "ab cd", "ac", "2 pairs of ground truths differ and no single one stands alone: a and c differ from the oracle on the CPU"},
+    {"abc", "ab ac", NULL, "a is the outlier"},
+    {"abc", "ab bc", NULL, "b is the outlier"},
+    {"abc", "ac bc", NULL, "c is the outlier"},
+    {"abc", "ab ac", "bc", "a is the outlier"}, /* the oracle decides where the count of votes does not */
+    {"abc", "ab", "a", "a is the outlier, judged by the oracle on the CPU"}, /* c agrees with both a and b */
+    {"abc", "bc", "c", "c is the outlier, judged by the oracle on the CPU"},
+    {"abc", "ab", NULL, "1 pair of ground truths differs and no single one is the outlier"},
+    {"abc", "ab ac bc", NULL, "3 pairs of ground truths differ and no single one is the outlier"},
+    {"abc", "ab ac bc", "ab", "3 pairs of ground truths differ and no single one is the outlier: a and b differ from the oracle on the CPU"},
+    {"abc", "ab ac bc", "b", "b is the outlier, judged by the oracle on the CPU"},
+    /* Four: three against one; two against two; one against two, where the fourth agrees with both sides. */
+    {"abcd", "ab ac ad", NULL, "a is the outlier"},
+    {"abcd", "ad bd cd", NULL, "d is the outlier"},
+    {"abcd", "ac ad bc bd", NULL, "4 pairs of ground truths differ and no single one is the outlier"},
+    {"abcd", "ac ad bc bd", "cd", "4 pairs of ground truths differ and no single one is the outlier: c and d differ from the oracle on the CPU"},
+    {"abcd", "ab ac ad bc bd", "ab", "5 pairs of ground truths differ and no single one is the outlier: a and b differ from the oracle on the CPU"},
+    {"abcd", "bc bd", NULL, "2 pairs of ground truths differ and no single one is the outlier"},
+    {"abcd", "bc bd", "b", "b is the outlier, judged by the oracle on the CPU"},
+    {"abcd", "ab cd", "ac", "2 pairs of ground truths differ and no single one is the outlier: a and c differ from the oracle on the CPU"},
 };
 
 static struct agreement agreement_of(const struct row *row)
@@ -70,7 +71,7 @@ static struct agreement_vote vote_of(const struct row *row)
 	return out;
 }
 
-static void who_stands_alone_is_named(void **state)
+static void the_outlier_is_named(void **state)
 {
 	static const char *const names[] = {"a", "b", "c", "d"};
 
@@ -80,15 +81,15 @@ static void who_stands_alone_is_named(void **state)
 		struct agreement_vote vote = vote_of(&table[i]);
 		struct buf text = {0};
 
-		agreement_say(&agreement, &vote, names, &text);
+		agreement_describe(&agreement, &vote, names, &text);
 		if (strcmp(text.data, table[i].says) != 0)
 			fail_msg("row %zu: '%s', expected '%s'", i, text.data, table[i].says);
 		buf_free(&text);
 	}
 }
 
-/* Whichever places the same answers lie in, the same one is named: by every order of four. */
-static void the_order_of_asking_names_nobody_else(void **state)
+/* The outlier is the same whatever its place in the list of four. */
+static void the_order_of_ground_truths_does_not_change_the_outlier(void **state)
 {
 	(void)state;
 	for (int first = 0; first < 4; first++) {
@@ -103,12 +104,12 @@ static void the_order_of_asking_names_nobody_else(void **state)
 		assert_int_equal(agreement_alone_by(&agreement, &vote), -1);
 		vote.against[first] = true;
 		assert_int_equal(agreement_alone_by(&agreement, &vote), first);
-		agreement.answered[first] = false; /* a vote on who said nothing */
+		agreement.answered[first] = false; /* the vote concerns a ground truth that computed no output */
 		assert_int_equal(agreement_alone_by(&agreement, &vote), -1);
 	}
 }
 
-static void who_agrees_is_not_alone(void **state)
+static void a_ground_truth_that_agrees_is_no_outlier(void **state)
 {
 	struct agreement agreement = {.count = 4, .answered = {true, true, true, true}};
 
@@ -119,11 +120,12 @@ static void who_agrees_is_not_alone(void **state)
 	assert_int_equal(agreement_alone(&agreement), -1);
 }
 
-/* A coarse one is heard, and alone it does where nobody finer was asked: but not in the place of one who failed. */
-static void coarse_answers_do_not_stand_for_a_finer_one_that_failed(void **state)
+/* A coarse ground truth counts, and it is enough where no finer one was called. A coarse ground truth does not replace
+ * a finer one that failed. */
+static void coarse_outputs_do_not_replace_a_finer_ground_truth_that_failed(void **state)
 {
 	enum { COARSE, FINE, EXACT, COUNT };
-	static const bool coarse[TRUTHS_MAX] = {true};
+	static const bool coarse[GROUND_TRUTHS_MAX] = {true};
 	static const struct {
 		bool answered[COUNT];
 		int exact;
@@ -146,10 +148,10 @@ static void coarse_answers_do_not_stand_for_a_finer_one_that_failed(void **state
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(who_stands_alone_is_named),
-	    cmocka_unit_test(the_order_of_asking_names_nobody_else),
-	    cmocka_unit_test(who_agrees_is_not_alone),
-	    cmocka_unit_test(coarse_answers_do_not_stand_for_a_finer_one_that_failed),
+	    cmocka_unit_test(the_outlier_is_named),
+	    cmocka_unit_test(the_order_of_ground_truths_does_not_change_the_outlier),
+	    cmocka_unit_test(a_ground_truth_that_agrees_is_no_outlier),
+	    cmocka_unit_test(coarse_outputs_do_not_replace_a_finer_ground_truth_that_failed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

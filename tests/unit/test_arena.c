@@ -1,3 +1,5 @@
+/* test_arena - the allocator: memory is zeroed, aligned and apart, strings are copies, and a size that overflows ends
+ * the process as missing memory does. */
 #include "base/arena.h"
 
 #include <setjmp.h>
@@ -17,7 +19,7 @@ static void memory_is_zeroed_aligned_and_apart(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < 300; i++) {
-		size_t size = i * i; /* past a block's size in the end */
+		size_t size = i * i; /* the last sizes are larger than a block */
 
 		blocks[i] = arena_alloc(&arena, size);
 		assert_int_equal((uintptr_t)blocks[i] % 16, 0);
@@ -53,7 +55,7 @@ static void strings_are_copies_with_a_nul(void **state)
 	arena_free(&arena);
 }
 
-/* Exit status of a child that asks for too much. */
+/* Exit status of a child process that allocates `count` times `size` bytes. */
 static int status_of(size_t count, size_t size)
 {
 	struct arena arena = {0};

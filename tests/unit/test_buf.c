@@ -1,3 +1,5 @@
+/* test_buf - the growing byte buffer: appended bytes end in NUL, room is allocated before it is written, and strings
+ * and numbers become valid JSON. */
 #include "base/buf.h"
 
 #include <float.h>
@@ -60,7 +62,7 @@ static void dropping_keeps_what_follows(void **state)
 	assert_int_equal(buf.length, 0);
 	assert_string_equal(buf.data, "");
 	buf_free(&buf);
-	buf_drop(&buf, 1); /* an empty buffer has nothing to lose */
+	buf_drop(&buf, 1); /* dropping from an empty buffer changes nothing */
 }
 
 static void check_string(const char *text, size_t length, const char *json)

@@ -1,11 +1,13 @@
-/* Merging attention states: references in float32 pass for every seed, the mistakes that people make do not. */
+/* test_cascade - merging of attention states: correct references in float32 pass for every seed, and the mistakes that
+ * people make fail. */
 #include "tests/unit/trial_second.h"
 
-#include "kernels/cascade/inputs.h"
+#include "kernels/cascade/input_values.h"
+#include "tests/unit/seeds.h"
 
 extern const struct op cascade_op;
 
-enum { SEEDS = 20, T = 0, N, H, D };
+enum { SEEDS = MANY_SEEDS, T = 0, N, H, D };
 
 static const struct op_axis axes[] = {
     {"seq_len", true, 0}, {"num_states", true, 0}, {"num_heads", false, 8}, {"head_dim", false, 64}};
@@ -40,7 +42,7 @@ enum mistake {
 	NONE,
 	NATURAL_THROUGHOUT,
 	NATURAL_LOGARITHM_AT_THE_END,
-	THROUGH_NATURAL, /* no mistake: s ln 2, e^, and back */
+	THROUGH_NATURAL, /* not a mistake: s is multiplied by ln 2, and then exp is used instead of exp2 */
 	NOT_NORMALISED,
 	AVERAGED,
 	MAX_KEPT,
@@ -53,8 +55,8 @@ enum mistake {
 	WEIGHTS_OF_NEXT_HEAD,
 	TWO_PERCENT_MORE,
 	EMPTY_AS_ZERO,
-	LARGEST_FROM_ZERO,   /* the search for the largest starts at 0 */
-	FAR_BELOW_AS_EMPTY,  /* s below -30 taken for that of an empty state */
+	LARGEST_FROM_ZERO,   /* the search for the largest s starts at 0 */
+	FAR_BELOW_AS_EMPTY,  /* an s below -30 counts as that of an empty state */
 	EIGHT_STATES_AT_MOST,
 	MASK_IGNORED,
 	MASK_TURNED_ROUND,
@@ -96,7 +98,7 @@ static bool is_merged(const struct trial *t, int64_t token, enum mistake mistake
 	return merge != (mistake == MASK_TURNED_ROUND) || mistake == MASK_IGNORED;
 }
 
-/* A token that is not merged. */
+/* Makes the answer for token `at` the token's own state, as if it were not merged. */
 static void keep_head(struct trial *t, int64_t at)
 {
 	struct cascade_roles roles = cascade_roles_of(t->problem);
@@ -149,7 +151,7 @@ static void run_head(struct trial *t, int64_t token, int64_t head, enum mistake 
 	set(&t->out[roles.s_out], at, s);
 }
 
-/* Plays the reference. */
+/* Emulates the reference with the planted mistake. */
 static void run(struct trial *t, int mistake)
 {
 	struct cascade_extent e = cascade_extent_of(&t->c);
@@ -177,7 +179,7 @@ static void a_correct_reference_passes_for_every_problem_size_and_seed(void **st
 static const struct {
 	enum mistake mistake;
 	const char *name;
-	int problems; /* a bit for each in which it is a mistake */
+	int problems; /* a bit for each problem in which it is a mistake */
 } mistakes[] = {
     {NATURAL_THROUGHOUT, "natural for base 2", 63},
     {NATURAL_LOGARITHM_AT_THE_END, "natural logarithm at the end", 63},
@@ -219,7 +221,8 @@ static void every_planted_mistake_fails_at_the_medium_size(void **state)
 			}
 }
 
-/* The definition of the operation, tried on attention itself: over the parts and merged, or over the whole. */
+/* Checks the defining property of the operation with real attention: if attention is computed over two parts of the
+ * keys, the merged result equals attention over all keys. */
 static void merging_the_parts_of_a_softmax_gives_the_whole(void **state)
 {
 	struct trial t;
@@ -279,7 +282,7 @@ static void what_the_family_does_not_know_is_refused_with_the_reason(void **stat
 	    PROBLEM("c", "cascade", axes, other, merged), PROBLEM("d", "cascade", axes, odd_mask, merged),
 	    PROBLEM("e", "cascade", axes, two, s_only),   PROBLEM("f", "cascade", axes, many, many),
 	};
-	static const char *const parts[] = {"neither", "float16", "first state", "mask", "merged v", "one state"};
+	static const char *const parts[] = {"neither", "float16", "first input state", "mask", "merged v", "one state"};
 
 	(void)state;
 	for (int i = 0; i < COUNT(cases); i++)
@@ -293,8 +296,8 @@ static void only_what_is_merged_in_place_may_be_written(void **state)
 	(void)state;
 	assert_true(trial_open_size(&t, &cascade_op, &problems[MASKED], SIZE_SMALL, 0, 1));
 	for (int i = 0; i < 5; i++) {
-		assert_int_equal(cascade_op.leaves(&t.c, i).place, i < 2 ? i : OP_KEPT);
-		assert_true(cascade_op.leaves(&t.c, i).may_keep);
+		assert_int_equal(cascade_op.in_place(&t.c, i).place, i < 2 ? i : OP_KEPT);
+		assert_true(cascade_op.in_place(&t.c, i).may_keep);
 	}
 	trial_close(&t);
 	assert_inputs_follow_the_seed(&cascade_op, &problems[MASKED], SIZE_MEDIUM);
@@ -330,15 +333,15 @@ static void what_is_wrong_only_at_the_edge_fails_there(void **state)
 		assert_wrong_there_alone(&cascade_op, &problems[wrong[i].problem], run, (int)wrong[i].mistake, wrong[i].edge);
 }
 
-static void what_a_workload_must_not_bring_is_told_with_its_place(void **state)
+static void what_a_workload_must_not_provide_is_reported_with_its_place(void **state)
 {
 	(void)state;
 	assert_brought(&cascade_op, &problems[0], 1, 0, (double)NAN,
-		       "input 's_a' holds NaN at [0, 0]; a logsumexp is a number");
+		       "input 's_a' holds NaN at [0, 0]; a logsumexp must be a number");
 	assert_brought(&cascade_op, &problems[0], 3, 5, (double)INFINITY, "input 's_b' holds infinity");
 	assert_brought(&cascade_op, &problems[0], 1, 3, -INFINITY, NULL);
-	assert_brought(&cascade_op, &problems[0], 0, 7, (double)INFINITY, "no merged state follows");
-	assert_brought(&cascade_op, &problems[4], 0, 7, (double)NAN, "no merged state follows");
+	assert_brought(&cascade_op, &problems[0], 0, 7, (double)INFINITY, "the merged state would be NaN");
+	assert_brought(&cascade_op, &problems[4], 0, 7, (double)NAN, "the merged state would be NaN");
 }
 
 int main(void)
@@ -352,7 +355,7 @@ int main(void)
 	    cmocka_unit_test(only_what_is_merged_in_place_may_be_written),
 	    cmocka_unit_test(what_is_right_passes_at_every_edge),
 	    cmocka_unit_test(what_is_wrong_only_at_the_edge_fails_there),
-	    cmocka_unit_test(what_a_workload_must_not_bring_is_told_with_its_place),
+	    cmocka_unit_test(what_a_workload_must_not_provide_is_reported_with_its_place),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,5 @@
-/* Lines and descriptors between processes, from peers that mean well and peers that do not. */
+/* test_channel - lines and file descriptors pass between processes intact, and a peer that breaks the protocol does no
+ * harm. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +13,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "workers/channel.h"
+#include "workers/protocol/channel.h"
 
 struct pair {
 	struct channel ours, theirs;
@@ -123,14 +124,14 @@ static void descriptors_travel_and_none_is_leaked(void **state)
 	channel_send(&pair.ours, "take", 4, fds, 2);
 	channel_send(&pair.ours, "again", 5, fds, 2);
 	assert_int_equal(channel_read(&pair.theirs), CHANNEL_DATA);
-	taken = channel_take_fd(&pair.theirs); /* the last that came: the write end */
+	taken = channel_take_fd(&pair.theirs); /* the descriptor that arrived last: the write end */
 	assert_true(taken >= 0);
 	assert_int_equal(channel_take_fd(&pair.theirs), -1);
 	assert_true(fcntl(taken, F_GETFD) & FD_CLOEXEC);
 	assert_int_equal(write(taken, "b", 1), 1);
 	assert_int_equal(read(fds[0], &byte, 1), 1);
 	assert_int_equal(byte, 'b');
-	channel_read(&pair.theirs); /* the second pair: nobody takes it */
+	channel_read(&pair.theirs); /* the second pair of descriptors, which the receiver never fetches */
 	close(taken);
 	close(fds[0]);
 	close(fds[1]);
@@ -146,7 +147,8 @@ static bool readable(int fd)
 	return poll(&poll_fd, 1, 0) == 1;
 }
 
-/* A loop that waits on one epoll is woken to read, and to send what did not fit, and for nothing else. */
+/* A loop that waits on one epoll wakes up if there is something to read, or if the rest of a message can be sent, and
+ * for no other reason. */
 static void a_loop_is_woken_when_there_is_something_to_do(void **state)
 {
 	enum { SIZE = 4 << 20 };
@@ -170,7 +172,7 @@ static void a_loop_is_woken_when_there_is_something_to_do(void **state)
 			channel_flush(&pair.ours);
 	}
 	assert_false(channel_unsent(&pair.ours));
-	assert_false(readable(epoll)); /* nothing left to send */
+	assert_false(readable(epoll)); /* nothing is left to send */
 	channel_send(&pair.theirs, "answer", 6, NULL, 0);
 	assert_true(readable(epoll));
 	free(text);

@@ -1,5 +1,5 @@
-/* The rule and the figures: against a plain second implementation, and for each kind of difference that must be seen.
- */
+/* test_compare - the tolerance rule and the figures of a comparison equal those of a simple second implementation, and
+ * each kind of difference that matters is found. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/compare.h"
-#include "kernels/inputs.h"
-#include "kernels/number.h"
+#include "kernels/core/compare.h"
+#include "kernels/core/dtype_convert.h"
+#include "kernels/core/random_inputs.h"
 
 static const struct rule all_within = {1e-3, 1e-2, 1};
 
@@ -33,7 +33,7 @@ static struct metrics compared_floats(const float *reference, const float *truth
 	return compared(reference, truth, DTYPE_FLOAT32, elements, rule);
 }
 
-/* The header's words, one element at a time, in long double: no blocks, no threads. */
+/* The formulas of compare.h, computed one element at a time in long double, without blocks or threads. */
 static struct metrics plainly(const void *reference, const void *truth, enum dtype dtype, int64_t elements,
                               struct rule rule)
 {
@@ -42,7 +42,7 @@ static struct metrics plainly(const void *reference, const void *truth, enum dty
 	int64_t finite = 0, unmatched = 0, zero_hits = 0;
 
 	for (int64_t i = 0; i < elements; i++) {
-		double r = number_get(reference, dtype, i), g = number_get(truth, dtype, i), diff = fabs(r - g);
+		double r = dtype_load(reference, dtype, i), g = dtype_load(truth, dtype, i), diff = fabs(r - g);
 		double bound = rule.atol + rule.rtol * fabs(g), ratio = diff == 0 || r == g ? 0 : diff / bound;
 
 		m.nan_reference += isnan(r) != 0;
@@ -107,7 +107,8 @@ static void assert_same_figures(const struct metrics *got, const struct metrics 
 	assert_true(fabs(got->cosine - want->cosine) <= 1e-12);
 }
 
-/* Two tensors of a dtype: values near each other, and, with `odd` above 0, one place in `odd` NaN or infinite. */
+/* Fills two tensors of a dtype with values near each other. If `odd` is above 0, about one of every `odd` elements is NaN or
+ * infinite. */
 static void make_pair(void *a, void *b, enum dtype dtype, int64_t elements, int odd)
 {
 	static const double specials[] = {NAN, INFINITY, -INFINITY, 0, 1};
@@ -116,11 +117,11 @@ static void make_pair(void *a, void *b, enum dtype dtype, int64_t elements, int 
 		uint32_t random = philox_bits(3, i), other = philox_bits(4, i);
 		double value = 6 * (double)uniform_signed(random, 20);
 
-		number_set(a, dtype, i, value);
-		number_set(b, dtype, i, other & 7 ? value : value + 0.3 * (double)uniform_signed(other, 20));
+		dtype_store(a, dtype, i, value);
+		dtype_store(b, dtype, i, other & 7 ? value : value + 0.3 * (double)uniform_signed(other, 20));
 		if (odd > 0 && other % (uint32_t)odd == 0) {
-			number_set(a, dtype, i, specials[random % 5]);
-			number_set(b, dtype, i, specials[random / 5 % 5]);
+			dtype_store(a, dtype, i, specials[random % 5]);
+			dtype_store(b, dtype, i, specials[random / 5 % 5]);
 		}
 	}
 }
@@ -258,7 +259,7 @@ static void a_hit_ratio_lets_that_share_of_finite_misses_through_and_no_more(voi
 	assert_false(compared_floats(reference, truth, 100, most).passed);
 }
 
-static void zeros_that_would_pass_are_told(void **state)
+static void zeros_that_would_pass_are_reported(void **state)
 {
 	float truth[2000], reference[2000];
 
@@ -293,7 +294,7 @@ static void a_bound_of_zero_is_met_only_by_equality(void **state)
 	assert_int_equal(m.worst_count, 3);
 }
 
-/* Worst places by brute force: repeatedly the worst that is left. */
+/* Checks the worst places by brute force: repeatedly finds the worst place that is left. */
 static void assert_worst_places(const float *reference, const float *truth, int64_t elements, const struct metrics *m)
 {
 	bool *taken = calloc((size_t)elements, sizeof *taken);
@@ -333,7 +334,8 @@ static void the_five_worst_places_are_those_of_a_search_through_all(void **state
 	for (uint64_t seed = 0; seed < 6; seed++) {
 		for (int64_t i = 0; i < elements; i++) {
 			float noise =
-			    uniform_signed(philox_bits(seed, i), seed < 3 ? 20 : 2); /* from 3 on: ties everywhere */
+			    /* few distinct values from seed 3 on, so that there are many ties */
+			    uniform_signed(philox_bits(seed, i), seed < 3 ? 20 : 2);
 
 			truth[i] = seed < 3 ? uniform_signed(philox_bits(seed + 100, i), 20) : 1;
 			reference[i] = truth[i] + noise / 64;
@@ -348,8 +350,8 @@ static void the_five_worst_places_are_those_of_a_search_through_all(void **state
 	free(reference);
 }
 
-/* A quotient and a product are both rounded: 1 + g times the double below d / (1 + g) may be d again. Gives such a g
- * and d, both exact sums of few powers of two. */
+/* A quotient and a product are both rounded, so (1 + g) times the next double below d / (1 + g) may equal d again.
+ * Finds such numbers g and d, both exact sums of a few powers of two. */
 static void find_what_rounding_hides(double *g, double *d)
 {
 	for (*g = 2; *g < 4096; *g += 1)
@@ -362,7 +364,8 @@ static void find_what_rounding_hides(double *g, double *d)
 	fail_msg("no ratio is hidden by rounding");
 }
 
-/* Five places fill the list; a place of a later block has the next larger ratio, which only shows in the quotient. */
+/* Five places fill the list of the worst. A place in a later block has the next larger ratio, and only the quotient
+ * shows that it is larger. */
 static void a_place_that_rounding_hides_is_among_the_worst(void **state)
 {
 	enum { COUNT_OF_ALL = 3000, LATER = 2500 };
@@ -405,7 +408,7 @@ static void the_result_does_not_depend_on_the_number_of_threads(void **state)
 	free(b);
 }
 
-static void integers_beyond_a_double_are_told_apart(void **state)
+static void integers_beyond_a_double_are_distinguished(void **state)
 {
 	int64_t truth[] = {INT64_MAX, INT64_MIN, 1LL << 60, 5},
 		reference[] = {INT64_MAX - 1, INT64_MIN, (1LL << 60) + 1, 5};
@@ -429,7 +432,7 @@ static void orthogonal_and_opposite_tensors_show_in_the_cosine(void **state)
 	assert_true(compared_floats(zero, zero, 4, all_within).cosine == 1);
 }
 
-/* A tensor is as parallel to itself as can be, whatever the roundings of the three sums were. */
+/* The cosine of a tensor with itself is at most 1, however the three sums were rounded. */
 static void a_cosine_never_leaves_its_range(void **state)
 {
 	const struct rule rule = {.atol = 1, .rtol = 1, .hit_ratio = 1};
@@ -449,7 +452,7 @@ static void a_cosine_never_leaves_its_range(void **state)
 		compare_finish(&sums, rule, &m);
 		assert_true(m.cosine >= -1);
 	}
-	assert_true(rounded > 0); /* or nothing was tested */
+	assert_true(rounded > 0); /* at least one cosine was rounded above 1; otherwise this test would test nothing */
 	struct compare_sums overflow = {.elements = 1, .finite = 1, .dot = INFINITY, .norm_reference = INFINITY,
 	                                .norm_ground_truth = INFINITY};
 	struct metrics m;
@@ -468,13 +471,13 @@ int main(void)
 	    cmocka_unit_test(nan_on_either_side_or_both_fails_even_with_a_hit_ratio),
 	    cmocka_unit_test(infinities_that_match_in_sign_are_hits),
 	    cmocka_unit_test(a_hit_ratio_lets_that_share_of_finite_misses_through_and_no_more),
-	    cmocka_unit_test(zeros_that_would_pass_are_told),
+	    cmocka_unit_test(zeros_that_would_pass_are_reported),
 	    cmocka_unit_test(an_output_of_nothing_passes_and_has_no_places),
 	    cmocka_unit_test(a_bound_of_zero_is_met_only_by_equality),
 	    cmocka_unit_test(the_five_worst_places_are_those_of_a_search_through_all),
 	    cmocka_unit_test(a_place_that_rounding_hides_is_among_the_worst),
 	    cmocka_unit_test(the_result_does_not_depend_on_the_number_of_threads),
-	    cmocka_unit_test(integers_beyond_a_double_are_told_apart),
+	    cmocka_unit_test(integers_beyond_a_double_are_distinguished),
 	    cmocka_unit_test(orthogonal_and_opposite_tensors_show_in_the_cosine),
 	    cmocka_unit_test(a_cosine_never_leaves_its_range),
 	};

@@ -1,3 +1,5 @@
+/* test_constraint - constraints of a definition are parsed and evaluated as Python would, and messages say what is
+ * wrong. */
 #include "dataset/constraint.h"
 
 #include <setjmp.h>
@@ -22,7 +24,7 @@ static const struct tensor_spec inputs[INPUTS] = {
     {.name = "table", .dtype = DTYPE_INT64, .rank = 2, .axis = {BATCH, PAGES}},
     {.name = "k", .dtype = DTYPE_BFLOAT16, .rank = 3, .axis = {PAGES, SIZE, HEADS}},
     {.name = "scale", .dtype = DTYPE_FLOAT32, .rank = RANK_SCALAR},
-    {.name = "heads", .dtype = DTYPE_INT8, .rank = 0}, /* the name of an axis too */
+    {.name = "heads", .dtype = DTYPE_INT8, .rank = 0}, /* an input with the name of an axis */
     {.name = "flag", .dtype = DTYPE_BOOL, .rank = 1, .axis = {BATCH}},
 };
 static const struct definition definition = {.axes = axes, .axis_count = AXES, .inputs = inputs, .input_count = INPUTS};
@@ -36,7 +38,8 @@ static void check(const char *text, const char *sentence)
 	assert_int_equal(answer, sentence == NULL ? 0 : -1);
 }
 
-/* Every axis known, the contents too: indptr {0, 3, 3, 9}, table {{1, 2}, {3, -4}, {5, 6}}, heads 7, flag {1, 0, 1}. */
+/* Evaluates `text` with all axes and all inputs known: indptr {0, 3, 3, 9}, table {{1, 2}, {3, -4}, {5, 6}}, heads 7,
+ * flag {1, 0, 1}. */
 static enum constraint_answer evaluate(const char *text, struct err *why)
 {
 	static const int64_t axis[AXES] = {3, 4, 2, 64, 8}, table[] = {1, 2, 3, -4, 5, 6};
@@ -90,16 +93,16 @@ static void text_that_makes_no_sense_is_an_error_with_its_column(void **state)
 	static const struct {
 		const char *text, *sentence;
 	} cases[] = {
-	    {"", "column 1 of the constraint \"\": expected a value, found the end"},
-	    {"batch_size +", "column 13 of the constraint \"batch_size +\": expected a value, found the end"},
+	    {"", "column 1 of the constraint \"\": expected a value, found the end of the constraint"},
+	    {"batch_size +", "column 13 of the constraint \"batch_size +\": expected a value, found the end of the constraint"},
 	    {"batch_size = 1",
-	     "column 12 of the constraint \"batch_size = 1\": found '=', which compares nothing; write '=='"},
+	     "column 12 of the constraint \"batch_size = 1\": found '=', which does not compare; write '=='"},
 	    {"batch == 1",
 	     "column 1 of the constraint \"batch == 1\": expected the name of an axis or an input, found 'batch'"},
-	    {"(batch_size", "column 12 of the constraint \"(batch_size\": expected ')', found the end"},
+	    {"(batch_size", "column 12 of the constraint \"(batch_size\": expected ')', found the end of the constraint"},
 	    {"batch_size 3", "column 12 of the constraint \"batch_size 3\": expected an operator, found '3'"},
 	    {"batch_size & 1",
-	     "column 12 of the constraint \"batch_size & 1\": found a character that means nothing here"},
+	     "column 12 of the constraint \"batch_size & 1\": found a character that is not valid here"},
 	    {"batch_size in (1, 2)",
 	     "column 12 of the constraint \"batch_size in (1, 2)\": expected an operator, found 'in'"},
 	    {"3x == 1", "column 1 of the constraint \"3x == 1\": expected a decimal number, found '3x'"},
@@ -125,15 +128,15 @@ static void text_that_makes_no_sense_is_an_error_with_its_column(void **state)
 	     "column 16 of the constraint \"batch_size and (indptr)\": expected a number, found the "
 	     "tensor indptr; name an element, as in indptr[-1].item()"},
 	    {"indptr[0][0] == 1",
-	     "column 1 of the constraint \"indptr[0][0] == 1\": indptr has 1 dimensions and takes no further "
+	     "column 1 of the constraint \"indptr[0][0] == 1\": indptr has 1 dimensions and cannot take another "
 	     "index"},
-	    {"k.shape[0 == 1", "column 15 of the constraint \"k.shape[0 == 1\": expected ']', found the end"},
-	    {"k[0, 0, 0] == 1", "column 1 of the constraint \"k[0, 0, 0] == 1\": k is bfloat16; only tensors of "
-	                        "integers can be read here"},
-	    {"k[0].item() == 1", "column 1 of the constraint \"k[0].item() == 1\": k is bfloat16; only tensors of "
-	                         "integers can be read here"},
+	    {"k.shape[0 == 1", "column 15 of the constraint \"k.shape[0 == 1\": expected ']', found the end of the constraint"},
+	    {"k[0, 0, 0] == 1", "column 1 of the constraint \"k[0, 0, 0] == 1\": k is bfloat16; a constraint can read "
+	                        "only integer tensors"},
+	    {"k[0].item() == 1", "column 1 of the constraint \"k[0].item() == 1\": k is bfloat16; a constraint can read "
+	                         "only integer tensors"},
 	    {"k.sum() == 1",
-	     "column 1 of the constraint \"k.sum() == 1\": k is bfloat16; only tensors of integers can be read here"},
+	     "column 1 of the constraint \"k.sum() == 1\": k is bfloat16; a constraint can read only integer tensors"},
 	    {"scale[0] == 1",
 	     "column 1 of the constraint \"scale[0] == 1\": scale is a Python scalar and has no elements"},
 	    {"indptr.mean() == 1",
@@ -143,8 +146,8 @@ static void text_that_makes_no_sense_is_an_error_with_its_column(void **state)
 	    {"indptr.shape == 1",
 	     "column 14 of the constraint \"indptr.shape == 1\": expected '[' after .shape, found '=='"},
 	    {"indptr[1:2] == 1",
-	     "column 9 of the constraint \"indptr[1:2] == 1\": found a character that means nothing here"},
-	    {"indptr[0 == 1", "column 14 of the constraint \"indptr[0 == 1\": expected ']', found the end"},
+	     "column 9 of the constraint \"indptr[1:2] == 1\": found a character that is not valid here"},
+	    {"indptr[0 == 1", "column 14 of the constraint \"indptr[0 == 1\": expected ']', found the end of the constraint"},
 	    {"k.shape[3] == 1",
 	     "the constraint \"k.shape[3] == 1\" cannot be evaluated: the index 3 is outside the shape of size 3"},
 	    {"k.shape[-4] == 1",
@@ -153,16 +156,16 @@ static void text_that_makes_no_sense_is_an_error_with_its_column(void **state)
 	     "column 5 of the constraint \"len(batch_size) == 1\": expected the name of an input, found "
 	     "'batch_size'"},
 	    {"len(scale) == 1",
-	     "column 5 of the constraint \"len(scale) == 1\": scale has no dimensions, so no length"},
-	    {"max(1) == 1", "column 5 of the constraint \"max(1) == 1\": expected at least two values to choose from"},
+	     "column 5 of the constraint \"len(scale) == 1\": scale has no dimensions and therefore no length"},
+	    {"max(1) == 1", "column 5 of the constraint \"max(1) == 1\": expected at least two arguments"},
 	    {"pow(1, 2) == 1",
 	     "column 1 of the constraint \"pow(1, 2) == 1\": expected the name of an axis or an input, found "
 	     "'pow'"},
 	    {"batch_size == 1 // 0", "the constraint \"batch_size == 1 // 0\" cannot be evaluated: a division by zero"},
 	    {"\xC3\xA9 == 1",
-	     "column 1 of the constraint \"\xC3\xA9 == 1\": found a character that means nothing here"},
+	     "column 1 of the constraint \"\xC3\xA9 == 1\": found a character that is not valid here"},
 	    {"1 == '\xC3\xA9'",
-	     "column 6 of the constraint \"1 == '\xC3\xA9'\": found a character that means nothing here"},
+	     "column 6 of the constraint \"1 == '\xC3\xA9'\": found a character that is not valid here"},
 	    {"1 2 \xC3\xA9", "column 3 of the constraint \"1 2 \xC3\xA9\": expected an operator, found '2'"},
 	};
 
@@ -183,12 +186,12 @@ static void long_and_deep_texts_are_refused(void **state)
 		while (text.length < 4000)
 			buf_text(&text, openings[i]);
 		assert_int_equal(constraint_check(&definition, text.data, &err), -1);
-		assert_non_null(strstr(err.text, "expected at most 64 operators and parentheses inside one another"));
+		assert_non_null(strstr(err.text, "expected at most 64 nested operators and parentheses"));
 	}
 	buf_clear(&text);
 	buf_text(&text, "1 == 1");
 	while (text.length < 2000)
-		buf_text(&text, " and 1 == 1 + 2 * 3 - 6"); /* long, not deep */
+		buf_text(&text, " and 1 == 1 + 2 * 3 - 6"); /* the expression is long but not deeply nested */
 	check(text.data, NULL);
 	while (text.length < 5000)
 		buf_text(&text, " and 1 == 1");
@@ -291,7 +294,7 @@ static void contents_are_read_within_bounds(void **state)
 	}
 }
 
-static void a_broken_constraint_is_told_with_its_values(void **state)
+static void a_broken_constraint_is_reported_with_its_values(void **state)
 {
 	static const struct {
 		const char *text, *why;
@@ -323,24 +326,24 @@ static void what_cannot_be_evaluated_is_an_error(void **state)
 	    {"table[3].sum() == 1", "the index 3 is outside table of size 3"},
 	    {"table[3].shape[0] == 2", "the index 3 is outside table of size 3"},
 	    {"table[1 // 0, 0] == 1", "a division by zero"},
-	    {"2 ** 64 == 0", "an integer leaves 64 bits"},
+	    {"2 ** 64 == 0", "an integer overflows 64 bits"},
 	    {"table[3, 0] == 1", "the index 3 is outside table of size 3"},
 	    {"table[0, 2] == 1", "the index 2 is outside table of size 2"},
 	    {"indptr[9223372036854775807] == 1", "the index 9223372036854775807 is outside indptr of size 4"},
-	    {"indptr[0.5] == 1", "an index that is no integer"},
-	    {"indptr.item() == 1", "indptr has 4 elements where .item() takes one"},
+	    {"indptr[0.5] == 1", "an index that is not an integer"},
+	    {"indptr.item() == 1", "indptr has 4 elements, but .item() needs exactly one"},
 	    {"1 % 0 == 1", "a division by zero"},
 	    {"1 // 0.0 == 1", "a division by zero"},
 	    {"1 / 0 == 1", "a division by zero"},
-	    {"1 // 0 == 2 ** 64", "a division by zero"}, /* the first of two */
-	    {"0 ** -1 == 1", "a power that is no number"},
-	    {"9223372036854775807 + 1 > 0", "an integer leaves 64 bits"},
-	    {"-9223372036854775807 - 2 < 0", "an integer leaves 64 bits"},
-	    {"9223372036854775807 * 2 > 0", "an integer leaves 64 bits"},
-	    {"2 ** 63 > 0", "an integer leaves 64 bits"},
-	    {"3 ** 9223372036854775807 > 0", "an integer leaves 64 bits"},
-	    {"(-9223372036854775807 - 1) // -1 > 0", "an integer leaves 64 bits"},
-	    {"-(-9223372036854775807 - 1) > 0", "an integer leaves 64 bits"},
+	    {"1 // 0 == 2 ** 64", "a division by zero"}, /* the first of two errors */
+	    {"0 ** -1 == 1", "a power that is not a finite number"},
+	    {"9223372036854775807 + 1 > 0", "an integer overflows 64 bits"},
+	    {"-9223372036854775807 - 2 < 0", "an integer overflows 64 bits"},
+	    {"9223372036854775807 * 2 > 0", "an integer overflows 64 bits"},
+	    {"2 ** 63 > 0", "an integer overflows 64 bits"},
+	    {"3 ** 9223372036854775807 > 0", "an integer overflows 64 bits"},
+	    {"(-9223372036854775807 - 1) // -1 > 0", "an integer overflows 64 bits"},
+	    {"-(-9223372036854775807 - 1) > 0", "an integer overflows 64 bits"},
 	};
 	struct err why;
 	char sentence[256];
@@ -353,7 +356,7 @@ static void what_cannot_be_evaluated_is_an_error(void **state)
 		assert_string_equal(why.text, sentence);
 	}
 	assert_int_equal(evaluate("batch_size ==", &why), CONSTRAINT_ERROR);
-	assert_string_equal(why.text, "column 14 of the constraint \"batch_size ==\": expected a value, found the end");
+	assert_string_equal(why.text, "column 14 of the constraint \"batch_size ==\": expected a value, found the end of the constraint");
 }
 
 static void sums_and_empty_tensors_are_watched(void **state)
@@ -390,12 +393,12 @@ static void what_is_not_given_is_unknown(void **state)
 	    {"table[indptr[0]].sum() == 1", CONSTRAINT_UNKNOWN, "table[indptr[0]].sum() == 1 needs indptr"},
 	    {"scale > 0", CONSTRAINT_UNKNOWN, "scale > 0 needs scale"},
 	    {"heads.item() > 0", CONSTRAINT_UNKNOWN, "heads.item() > 0 needs heads"},
-	    /* shapes are told by the axes alone */
+	    /* the axes alone determine the shapes */
 	    {"k.shape[0] == 2 and table.numel() == 6 and len(k) == 2", CONSTRAINT_HOLDS, ""},
 	    {"table[0].shape[0] == 3", CONSTRAINT_BROKEN, "table[0].shape[0] == 3: 2 == 3 is false"},
 	    {"table[indptr[0]].shape[0] == 2", CONSTRAINT_HOLDS, ""},
 	    {"indptr.shape[0] == 3", CONSTRAINT_UNKNOWN, "indptr.shape[0] == 3 needs len_indptr"},
-	    /* what is decided is decided, what comes before it is not */
+	    /* an operand that is known can decide; an unknown operand on its left prevents that */
 	    {"batch_size == 3 or scale > 0", CONSTRAINT_HOLDS, ""},
 	    {"scale > 0 or batch_size == 3", CONSTRAINT_UNKNOWN, "scale > 0 or batch_size == 3 needs scale"},
 	    {"batch_size == 4 and scale > 0", CONSTRAINT_BROKEN,
@@ -439,7 +442,7 @@ static void contents_are_known_one_by_one(void **state)
 	assert_string_equal(why.text, "table[indptr[0], 1] == 2 needs indptr");
 	assert_int_equal(constraint_evaluate(&definition, "table.numel() > 0", huge, NULL, &why), CONSTRAINT_UNKNOWN);
 	const struct constraint_tensor flat[INPUTS] = {
-	    [TABLE] = {table, DTYPE_INT64, 1, {4}}}; /* not the declared rank */
+	    [TABLE] = {table, DTYPE_INT64, 1, {4}}}; /* the rank differs from the declared one */
 
 	assert_int_equal(constraint_evaluate(&definition, "table[1, 1] == 4", none, flat, &why), CONSTRAINT_UNKNOWN);
 }
@@ -496,7 +499,7 @@ int main(void)
 	    cmocka_unit_test(long_and_deep_texts_are_refused),
 	    cmocka_unit_test(arithmetic_is_that_of_python),
 	    cmocka_unit_test(contents_are_read_within_bounds),
-	    cmocka_unit_test(a_broken_constraint_is_told_with_its_values),
+	    cmocka_unit_test(a_broken_constraint_is_reported_with_its_values),
 	    cmocka_unit_test(what_cannot_be_evaluated_is_an_error),
 	    cmocka_unit_test(sums_and_empty_tensors_are_watched),
 	    cmocka_unit_test(what_is_not_given_is_unknown),

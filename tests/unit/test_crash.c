@@ -1,9 +1,10 @@
-/* Crashes: at each call that changes a file, a process is killed before it, in the middle of it, after it, or told that
- * the disk is full or broken; after each of these what was kept is there, what is there is right, and the store works.
+/* test_crash - a process may die at any call that changes a file, and the store survives. The process is killed before
+ * the call, in the middle of it or after it, or the call fails because the disk is full or broken. After each fault
+ * every stored verdict is still there, every verdict in the store is correct, and the store works.
  *
- * The calls are counted here, in the place of the C library's, for LMDB's too. What is told to be on the disk is not
- * taken to the disk (a killed process loses none of the kernel's memory), so that a thousand deaths take seconds. A
- * write is torn where a disk tears it, between sectors. */
+ * This file replaces the file functions of the C library, for LMDB too, and counts their calls. fsync is not executed,
+ * because a killed process loses nothing that the kernel has; so a thousand crashes take seconds. A torn write ends
+ * between two sectors, as on a disk. */
 #include "cache/store.h"
 
 #include <errno.h>
@@ -23,33 +24,33 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <zstd.h>
 
 #include "base/file.h"
-#include "cache/carry.h"
-#include "tests/unit/foretold.h"
+#include "cache/export_import.h"
+#include "tests/unit/numbered_verdicts.h"
 
-enum { SECTOR = 512, BEFORE = 20, PUTS = 70, MERGED = 80, BULK = 1000, BULK_COUNT = 80, FRESH = 5000, DAY = 86400 };
+enum { SECTOR = 512, BEFORE = 20, PUTS = 70, MERGED = 80, BULK = 1000, BULK_COUNT = 80, FRESH = 5000, DAY = 86400, EXPORT_TEXT = 64 << 20 };
 
 enum fault { FAULT_NONE, FAULT_BEFORE, FAULT_TORN, FAULT_AFTER, FAULT_EIO, FAULT_ENOSPC, FAULT_COUNT };
 static const char *const fault_names[FAULT_COUNT] = {"none", "killed before", "torn", "killed after", "EIO", "ENOSPC"};
 
-/* Shared with the child. */
+/* Memory that parent and child share. */
 struct stage {
 	volatile bool counting;
-	volatile long calls, at; /* the fault comes with call number `at` */
+	volatile long calls, at; /* the fault strikes at call number `at` */
 	volatile enum fault fault;
 	volatile char acked[BULK + BULK_COUNT];
 	bool compacted;
-	char last[64]; /* the call that the fault came with */
+	char last[64]; /* name of the call at which the fault struck */
 };
 static struct stage *stage;
 
-/* --- In the place of the C library's -------------------------------------------------------------------------------
- */
+/* --- replacements of the C library's functions -------------------------------------------------------------------- */
 
 #define SHOWN __attribute__((visibility("default")))
 
-/* Counts a call. What is to become of it. */
+/* Counts a call and returns the fault that strikes it. */
 static enum fault next_fault(const char *name)
 {
 	if (stage == NULL || !stage->counting)
@@ -64,7 +65,7 @@ static enum fault next_fault(const char *name)
 	return stage->fault;
 }
 
-/* The fault as an answer: -1 and errno, or 0: go on. */
+/* Returns -1 and sets errno if the fault makes the call fail; 0 otherwise. */
 static int refused(enum fault fault)
 {
 	if (fault != FAULT_EIO && fault != FAULT_ENOSPC)
@@ -80,7 +81,7 @@ static long done(enum fault fault, long answer)
 	return answer;
 }
 
-/* How much of a write that is torn gets to the disk. */
+/* Number of bytes of a torn write that reach the disk. */
 static size_t torn(enum fault fault, size_t length)
 {
 	return fault == FAULT_TORN && length > SECTOR ? length / SECTOR / 2 * SECTOR + SECTOR : length;
@@ -197,8 +198,7 @@ SHOWN int mkdir(const char *path, mode_t mode)
 	return refused(fault) ? -1 : (int)done(fault, syscall(SYS_mkdir, path, mode));
 }
 
-/* --- What is done --------------------------------------------------------------------------------------------------
- */
+/* --- the work during which faults strike -------------------------------------------------------------------------- */
 
 struct actor {
 	char root[128];
@@ -207,12 +207,12 @@ struct actor {
 	struct err note, err;
 };
 
-/* What verdict `number` says, the same whenever it is asked; some are larger than a page, some than many. */
+/* Verdict `number`, always with the same text. Some texts are larger than a page, and some larger than many pages. */
 static struct store_put put_of(struct actor *a, int number)
 {
 	bool old = number >= BULK && number < BULK + BULK_COUNT;
 
-	return foretold(&a->arena, number, old ? 1000 : 200 * DAY + number, old ? 30000 : number % 7 == 3 ? 9000 : 300);
+	return numbered_verdict(&a->arena, number, old ? 1000 : 200 * DAY + number, old ? 30000 : number % 7 == 3 ? 9000 : 300);
 }
 
 static bool open_it(struct actor *a)
@@ -236,7 +236,7 @@ static bool put(struct actor *a, int from, int count)
 	return true;
 }
 
-/* 1: there and right, 0: not there, -1: wrong. */
+/* Returns 1 if the verdict is stored and correct, 0 if it is not stored, -1 if it is wrong. */
 static int look(struct actor *a, int number)
 {
 	struct store_put expected = put_of(a, number);
@@ -250,18 +250,18 @@ static int look(struct actor *a, int number)
 
 static void merge(struct actor *a, int from, int to)
 {
-	struct portable records[64] = {0};
-	struct portable_name name[64];
+	struct verdict_line records[64] = {0};
+	struct case_name name[64];
 	struct store_merged merged;
 
 	for (int i = from; i < to; i++) {
 		struct store_put one = put_of(a, i);
 
-		name[i - from] = (struct portable_name){one.definition, one.case_id};
-		records[i - from] = (struct portable){.subject = one.subject,
+		name[i - from] = (struct case_name){one.definition, one.case_id};
+		records[i - from] = (struct verdict_line){.subject = one.subject,
 						      .witness = one.witness,
 						      .text = one.text,
-						      .made = portable_made(one.text, one.length),
+						      .made = verdict_time(one.text, one.length),
 						      .length = one.length,
 						      .fields = one.fields,
 						      .fields_length = one.fields_length,
@@ -273,7 +273,8 @@ static void merge(struct actor *a, int from, int to)
 			stage->acked[i] = 1;
 }
 
-/* Everything that changes a store, one after the other; what was kept is noted as soon as it was told. */
+/* Changes the store in every way there is, one after the other. A verdict is noted in `acked` as soon as the store has
+ * reported it as stored. */
 static void act(struct actor *a)
 {
 	struct file_entry entry = {.path = "definitions/norm/n.json"};
@@ -291,24 +292,22 @@ static void act(struct actor *a)
 		for (int i = BULK; i < BULK + BULK_COUNT; i += 40)
 			put(a, i, 40);
 		for (int i = BULK; i < BULK + BULK_COUNT; i++)
-			stage->acked[i] = 0; /* from here on nobody needs them */
-		if (store_sweep(a->store, &needs, false, &swept, &a->err) == 0 &&
-		    swept.bytes_after < swept.bytes_before)
+			stage->acked[i] = 0; /* from here on gc may delete these verdicts */
+		if (store_gc(a->store, &needs, false, &swept, &a->err) == 0 && swept.bytes_after < swept.bytes_before)
 			stage->compacted = true;
-		for (int i = 0; i < MERGED; i++) /* in a process that met a fault and went on, too */
+		for (int i = 0; i < MERGED; i++) /* also in a process that met a fault and continued */
 			if (look(a, i) < 0 || (stage->acked[i] && look(a, i) != 1))
 				_exit(3);
-		struct carried_out out;
+		struct export_counts out;
 
 		snprintf(file, sizeof file, "%s/archive", a->root);
-		carry_out(a->store, file, NULL, &out, &a->err);
+		export_verdicts(a->store, file, NULL, &out, &a->err);
 		store_close(a->store);
 	}
 	stage->counting = false;
 }
 
-/* --- And what must come of it --------------------------------------------------------------------------------------
- */
+/* --- checks after the fault --------------------------------------------------------------------------------------- */
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *walk)
 {
@@ -321,7 +320,7 @@ static void remove_root(const char *root)
 	nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* In a process of its own, as the next run is. */
+/* Calls `work` in a new process, as the next run would. */
 static int in_child(struct actor *a, void (*work)(struct actor *a))
 {
 	int status;
@@ -343,41 +342,36 @@ static void begin(struct actor *a)
 	store_close(a->store);
 }
 
-static void refused_record(const char *sentence, int64_t count, void *context)
+/* Checks that an exported file exists as a whole or not at all. */
+static bool export_is_right(const struct actor *a)
 {
-	(void)sentence, (void)count, (void)context;
-}
-
-/* An exported file is there as a whole or not at all. */
-static bool archive_is_right(const struct actor *a)
-{
-	char path[160];
+	char path[160], *text = malloc(EXPORT_TEXT);
 	struct buf file = {0};
-	struct archive_reader reader;
-	struct arena arena = {0};
-	const struct portable *records;
-	int count;
-	bool whole = true;
+	int format, most, count = -1;
 
 	snprintf(path, sizeof path, "%s/archive", a->root);
-	if (file_read(AT_FDCWD, path, ARCHIVE_MAX, &file, NULL, NULL) == FILE_OK) {
-		whole = archive_open(&reader, file.data, file.length, refused_record, NULL, NULL) == 0;
-		while (whole && archive_next(&reader, &arena, &records, &count) > 0)
-			;
-		whole = whole && reader.whole && reader.records >= BEFORE;
-		archive_close(&reader);
+	bool there = file_read(AT_FDCWD, path, EXPORT_FILE_MAX, &file, NULL, NULL) == FILE_OK;
+	size_t length = there ? ZSTD_decompress(text, EXPORT_TEXT - 1, file.data, file.length) : 0;
+
+	if (there && !ZSTD_isError(length)) {
+		text[length] = '\0';
+		char *end = strstr(text, "\nend\t");
+
+		if (sscanf(text, "reftest verdicts\t%d\t%d\n", &format, &most) != 2 || end == NULL ||
+		    sscanf(end, "\nend\t%d\n", &count) != 1 || end[strlen(end) - 1] != '\n' || count > most)
+			count = -1;
 	}
 	buf_free(&file);
-	arena_free(&arena);
-	return whole;
+	free(text);
+	return !there || count >= BEFORE;
 }
 
-/* Ends with 0, or with what is not as it should be. */
+/* Exits with 0, or prints what is wrong and exits with another status. */
 static void look_after(struct actor *a)
 {
 	if (store_damage(a->root, &a->err) != 0)
 		_exit(10);
-	if (!archive_is_right(a))
+	if (!export_is_right(a))
 		_exit(16);
 	if (!open_it(a) || !store_writable(a->store))
 		_exit(11);

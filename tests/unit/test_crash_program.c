@@ -1,8 +1,8 @@
-/* The whole program, crashed: commands that write are run again and again, and at each call by which they change a file
- * they are killed before it, in the middle or after it, or the write is cut short, or the disk is broken or full, or
- * the clock jumps. Whatever happened: what was kept is kept, nothing that is kept is wrong, a file that others read is
- * the old or the new one, and the same command run once more makes everything as it should be and leaves nothing lying.
- */
+/* test_crash_program - the whole program survives a crash at any call that changes a file. Each command that writes is
+ * run again and again; at each such call it is killed before, in the middle of or after the call, or the write is cut
+ * short, or the disk is broken or full, or the clock jumps. After every fault all stored verdicts remain and are
+ * correct, and a file that others read has its old or its new content. Running the same command once more repairs
+ * everything and leaves no temporary file. */
 #include "tests/unit/program_world.h"
 
 #include <lmdb.h>
@@ -23,13 +23,14 @@ static const char *const fault_names[FAULT_COUNT] = {
 static struct world w;
 static struct known_list first, second, all;
 
-/* What must hold when the faulted run is over, and again after the next one (`mended`). NULL, or what does not. */
+/* A check after the faulted run, and after the next run of the same command (`mended`). Returns NULL or a description
+ * of what is wrong. */
 typedef const char *look(bool mended);
 
-/* --- Files that are old or new -------------------------------------------------------------------------------------
- */
+/* --- files with their old or their new content -------------------------------------------------------------------- */
 
-/* NULL or `why`: the file holds one of the two, or is not there and was not. `mended`: it must be the second. */
+/* Returns NULL if the file has one of the two contents, or is missing and was missing before; else `why`. With
+ * `mended`, only the second content is accepted. */
 static const char *old_or_new(const char *name, const char *old, const char *new, bool mended, const char *why)
 {
 	struct buf now = {0}, one = {0}, two = {0};
@@ -85,16 +86,16 @@ static const char *hook_runs(bool mended)
 	if (access(path, X_OK) != 0)
 		return "there is no hook that git would run";
 	if (mended && access(in_root(&w, ".git/hooks/pre-commit.before-reftest"), X_OK) != 0)
-		return "the hook that was there is not run any more";
+		return "the hook that existed before is not run any more";
 	bool good = bytes_of(path, &text) &&
 		    (mended ? strstr(text.data, "reftest hook") != NULL
 			    : strncmp(text.data, "#!/bin/sh\n", 10) == 0 && text.data[text.length - 1] == '\n');
 
 	buf_free(&text);
-	return good ? NULL : "the hook is in between";
+	return good ? NULL : "the hook is neither the old nor the new one";
 }
 
-/* Both hooks, the one that was there and ours, are such that git runs one of them at every moment. */
+/* Checks that at every moment git runs one of the two hooks: the user's earlier one or reftest's. */
 static const char *old_hook_is_back(bool mended)
 {
 	struct buf text = {0};
@@ -105,7 +106,7 @@ static const char *old_hook_is_back(bool mended)
 				strcmp(text.data, "#!/bin/sh\nexit 0\n") == 0);
 
 	buf_free(&text);
-	return good ? NULL : "the hook that was there is not back";
+	return good ? NULL : "the hook that existed before was not restored";
 }
 
 static const char *new_hook_runs(bool mended)
@@ -115,11 +116,11 @@ static const char *new_hook_runs(bool mended)
 	return access(in_root(&w, ".git/hooks/pre-commit"), X_OK) == 0 ? NULL : "git would not run the hook";
 }
 
-enum { UNBORN = 2 * 4096 }; /* octets at most of a store in which nothing was ever kept */
+enum { UNBORN = 2 * 4096 }; /* largest size in bytes of a store that has never kept a verdict */
 
-/* NULL, or: of the caches that were set aside, those from number `from` on were not damaged. One that was torn while it
- * was being begun may be among them. */
-static const char *aside_only_below(int from)
+/* Returns NULL, or an error if an undamaged cache was set aside under the number `from` or a later one. A cache that
+ * was torn while it was being created may be among them; such a cache is small. */
+static const char *quarantine_only_below(int from)
 {
 	struct stat st;
 	char name[64];
@@ -132,8 +133,8 @@ static const char *aside_only_below(int from)
 	return NULL;
 }
 
-/* What could not be used lies beside it, to the last octet. */
-static const char *aside_kept(bool mended)
+/* Checks that the unusable cache is set aside beside the new one, complete to the last byte. */
+static const char *quarantine_kept(bool mended)
 {
 	struct buf now = {0}, was = {0};
 	bool good = true;
@@ -146,21 +147,21 @@ static const char *aside_kept(bool mended)
 	buf_free(&now);
 	buf_free(&was);
 	if (!good)
-		return "what was damaged is not set aside as it was";
-	return aside_only_below(2);
+		return "the damaged cache is not set aside unchanged";
+	return quarantine_only_below(2);
 }
 
 static const char *older_kept(bool mended)
 {
 	if (mended && access(in_root(&w, ".reftest/cache.aside-1/data.mdb"), F_OK) != 0)
 		return "the cache of another version is gone";
-	return aside_only_below(2);
+	return quarantine_only_below(2);
 }
 
 static const char *only_unborn_aside(bool mended)
 {
 	(void)mended;
-	return aside_only_below(1);
+	return quarantine_only_below(1);
 }
 
 static const char *nothing_aside(bool mended)
@@ -169,8 +170,7 @@ static const char *nothing_aside(bool mended)
 	return access(in_root(&w, ".reftest/cache.aside-1"), F_OK) != 0 ? NULL : "the cache was set aside";
 }
 
-/* --- What is run ---------------------------------------------------------------------------------------------------
- */
+/* --- the commands under test -------------------------------------------------------------------------------------- */
 
 static const struct scenario {
 	const char *name, *state;
@@ -178,8 +178,10 @@ static const struct scenario {
 	const struct expected *expected;
 	const struct known_list *before; /* verdicts that must not be lost */
 	look *look;
-	long least; /* calls at which faults strike, so that their number cannot fall unnoticed (how many verdicts
-		       `verify` keeps in one transaction depends on how fast they come) */
+	/* The least number of calls at which faults must strike, so that the number cannot drop unnoticed. The number
+	 * is a lower bound because the number of verdicts that `verify` stores in one transaction depends on how fast
+	 * they arrive. */
+	long least;
 } scenarios[] = {
     {"the first verify",
      "fresh",
@@ -223,7 +225,7 @@ static const struct scenario {
      {"verify", "--format", "json", "--device", "cpu", "--sizes", "small", "--jobs", "1"},
      first_texts,
      NULL,
-     aside_kept,
+     quarantine_kept,
      18},
     {"verify over an older cache",
      "older",
@@ -235,10 +237,9 @@ static const struct scenario {
 };
 enum { SCENARIOS = sizeof scenarios / sizeof *scenarios };
 
-/* --- The states that they begin with -------------------------------------------------------------------------------
- */
+/* --- the states in which the commands start ----------------------------------------------------------------------- */
 
-/* A store whose format is not ours. */
+/* Writes a store in a format that this version does not know. */
 static void age_cache(void)
 {
 	MDB_env *env;
@@ -330,7 +331,7 @@ static int make_world(void **state)
 	make_first_states();
 	make_second_states();
 	make_generated_states();
-	all = second; /* which holds what was kept before it, too */
+	all = second; /* `second` also contains the verdicts stored earlier */
 	assert_true(first.count == 6 && second.count == 6 + 8);
 	return 0;
 }
@@ -342,10 +343,10 @@ static int free_world(void **state)
 	return 0;
 }
 
-/* --- A crash, and what comes after it ------------------------------------------------------------------------------
- */
+/* --- a crash, and the run after it -------------------------------------------------------------------------------- */
 
-static char last[sizeof((struct faults *)NULL)->last]; /* the call that the fault of this crash came with */
+/* the name of the call at which the fault of this crash struck */
+static char last[sizeof((struct faults *)NULL)->last];
 
 static void dig(const struct scenario *s, const char *when, enum fault fault, long at, const char *why)
 {
@@ -359,7 +360,7 @@ static bool answers_verify(const struct scenario *s)
 	return strcmp(s->words[0], "verify") == 0;
 }
 
-/* Right after the fault: nothing was lost, nothing is wrong, whatever can be read. */
+/* Checks right after the fault: no verdict is lost, and every verdict that can be read is correct. */
 static const char *crashed(const struct scenario *s, int status, enum fault fault)
 {
 	static const struct known_list none;
@@ -368,9 +369,9 @@ static const char *crashed(const struct scenario *s, int status, enum fault faul
 	const char *why = s->look(false);
 
 	if (killed != (w.faults->struck && (fault == FAULT_BEFORE || fault == FAULT_TORN)))
-		return "it ended otherwise than it was to";
+		return "the program ended with another status than expected";
 	if (WIFSIGNALED(status) && !killed)
-		return "it was ended by a signal of its own";
+		return "the program was ended by another signal";
 	if (why == NULL && !killed && answers_verify(s))
 		why = wrong_status(&w, s->expected, true);
 	if (why == NULL && s->before != NULL)
@@ -380,7 +381,7 @@ static const char *crashed(const struct scenario *s, int status, enum fault faul
 	return why;
 }
 
-/* The same command once more, and a look at what is cached. */
+/* Runs the same command once more, and checks what is cached. */
 static const char *mended(const struct scenario *s, int code)
 {
 	int found = run_plainly(&w, s->words);
@@ -399,7 +400,7 @@ static const char *mended(const struct scenario *s, int code)
 	return why;
 }
 
-/* The calls of that run. */
+/* Runs the scenario once with the fault; returns the number of calls of that run. */
 static long run_one(const struct scenario *s, enum fault fault, long at, int code)
 {
 	begin_with(&w, s->state);
@@ -418,8 +419,9 @@ static long run_one(const struct scenario *s, enum fault fault, long at, int cod
 
 static long run_scenario(const struct scenario *s)
 {
-	/* Once the cache is set aside all is as in the first verify. */
-	enum fault last_fault = s->look == aside_kept || s->look == older_kept ? FAULT_BEFORE : FAULT_BACK;
+	/* After the damaged or older cache has been set aside, the program does the same as in the first verify
+	 * scenario, so only one kind of fault is tried. */
+	enum fault last_fault = s->look == quarantine_kept || s->look == older_kept ? FAULT_BEFORE : FAULT_BACK;
 	long points = 0, calls;
 
 	begin_with(&w, s->state);
@@ -432,13 +434,13 @@ static long run_scenario(const struct scenario *s)
 			points += w.faults->struck;
 	print_message("%-28s %4ld calls, %5ld faults\n", s->name, calls, points);
 	if (calls < s->least)
-		fail_msg("%s: %ld calls are seen, and there were %ld", s->name, calls, s->least);
+		fail_msg("%s: %ld calls were counted, at least %ld are expected", s->name, calls, s->least);
 	return points;
 }
 
 static void at_every_point_of_the_program(void **state)
 {
-	const char *only = getenv("SCENARIO"); /* for who looks for a fault of his own */
+	const char *only = getenv("SCENARIO"); /* to debug one scenario, set SCENARIO to its name */
 	long points = 0;
 
 	(void)state;
@@ -449,11 +451,10 @@ static void at_every_point_of_the_program(void **state)
 	assert_true(only != NULL || points >= POINTS_LEAST);
 }
 
-/* --- Clocks and torn files -----------------------------------------------------------------------------------------
- */
+/* --- clocks and torn files ---------------------------------------------------------------------------------------- */
 
-/* A run under each of these clocks, after an edit that changes no size; each answers by the text that is there, and
- * none loses what was kept under another. */
+/* After an edit that keeps the size, runs the program under each of these clocks. Each run reports the verdict of the
+ * current text, and no run loses a verdict that was stored under another clock. */
 static void whatever_the_clock_shows(void **state)
 {
 	static const int64_t clocks[] = {
@@ -479,7 +480,7 @@ static void whatever_the_clock_shows(void **state)
 	w.faults->clock_s = STILL_S;
 }
 
-/* Cut, or with noise or zeros in it, at any place. */
+/* Cuts the file, or overwrites a part of it with noise or zeros, at a random place. */
 static void tear(const char *path, unsigned *noise)
 {
 	unsigned draws[3];

@@ -1,3 +1,4 @@
+/* test_dataset - the root and the files of a dataset are found, in a fixed order, with each definition's workload. */
 #include "dataset/dataset.h"
 
 #include <errno.h>
@@ -6,7 +7,7 @@
 #include "base/buf.h"
 #include "tests/unit/folder.h"
 
-/* Tests run without the variables that name a root. */
+/* Unsets the variables that name a root. */
 static int enter(void **state)
 {
 	unsetenv("REFTEST_ROOT");
@@ -19,7 +20,7 @@ static void folder(const char *path)
 	assert_int_equal(mkdir(path, 0777), 0);
 }
 
-/* The paths of the files, a line each. */
+/* Checks the paths of the files, one a line. */
 static void check_paths(const struct dataset_file *files, int count, const char *expected)
 {
 	struct buf text = {0};
@@ -77,7 +78,8 @@ static void files_are_found_in_the_order_of_their_paths(void **state)
 	arena_free(&arena);
 }
 
-/* A name of up to 13 of few letters, among them '-' and '.', which sort before '/', and one beyond ASCII. */
+/* A random name of up to 13 characters from a small alphabet that has '-' and '.', which sort before '/', and one
+ * character beyond ASCII. */
 static void any_name(uint32_t *state, char *out)
 {
 	static const char letters[] = "aab-.~\xC3\xBF";
@@ -91,10 +93,11 @@ static void any_name(uint32_t *state, char *out)
 	out[length] = '\0';
 }
 
-/* Whatever two names share, and wherever they part: within the eight octets that are compared as a number, or behind them. */
+/* The order is right whatever prefix two names share: whether they differ within the first eight bytes, which are
+ * compared as a number, or behind them. */
 static void any_names_are_found_in_the_order_of_their_paths(void **state)
 {
-	static const char *const shared[] = {"", "x", "alike_in_more_than_eight_octets_"};
+	static const char *const shared[] = {"", "x", "alike_in_more_than_eight_bytes_"};
 	struct arena arena = {0};
 	struct dataset dataset;
 	char path[128], name[16];
@@ -129,7 +132,7 @@ static void any_names_are_found_in_the_order_of_their_paths(void **state)
 	arena_free(&arena);
 }
 
-/* Names in which the suffix decides the order: '.' against letters, ".json" against ".jsonl". */
+/* Names whose order depends on the suffix: '.' against letters, ".json" against ".jsonl". */
 static void every_definition_gets_its_workload(void **state)
 {
 	static const char *const names[] = {"llama3",       "llama3.1",  "llama3-1", "llama3.json", "llama3.jsona",
@@ -218,12 +221,12 @@ static void links_are_followed(void **state)
 	assert_true(dataset.definitions[1].stat.size == 3);
 	assert_int_equal(dataset.problem_count, 1);
 	assert_string_equal(dataset.problems[0],
-	                    "definitions/linked/z.json: cannot look at the file: No such file or directory");
+	                    "definitions/linked/z.json: cannot stat the file: No such file or directory");
 	dataset_close(&dataset);
 	arena_free(&arena);
 }
 
-static void what_cannot_be_read_is_told(void **state)
+static void what_cannot_be_read_is_reported(void **state)
 {
 	struct arena arena = {0};
 	struct dataset dataset;
@@ -238,7 +241,7 @@ static void what_cannot_be_read_is_told(void **state)
 	assert_int_equal(dataset.definition_count, 1);
 	assert_int_equal(dataset.problem_count, 2);
 	assert_string_equal(dataset.problems[0],
-	                    "definitions/a/bad?name.json: the name has control characters, so this is left out; "
+	                    "definitions/a/bad?name.json: ignored, because the name has control characters; "
 	                    "rename it");
 	assert_string_equal(dataset.problems[1],
 	                    "definitions/loop: cannot open the folder: Too many levels of symbolic links");
@@ -246,7 +249,7 @@ static void what_cannot_be_read_is_told(void **state)
 	arena_free(&arena);
 }
 
-static void a_root_without_definitions_is_told(void **state)
+static void a_root_without_definitions_is_reported(void **state)
 {
 	struct arena arena = {0};
 	struct dataset dataset;
@@ -277,7 +280,7 @@ static void a_pipe_is_listed_and_blocks_nobody(void **state)
 	assert_int_equal(symlink("pipe", "definitions/link"), 0);
 	assert_int_equal(dataset_scan(".", &arena, &dataset, NULL), 0);
 	check_paths(dataset.definitions, dataset.definition_count,
-	            "definitions/a/x.json\n"); /* reading it tells what it is */
+	            "definitions/a/x.json\n"); /* the path is listed; reading it reports what kind of file it is */
 	assert_int_equal(dataset.problem_count, 0);
 	dataset_close(&dataset);
 	arena_free(&arena);
@@ -366,20 +369,20 @@ static void the_root_is_the_first_that_is_named(void **state)
 	assert_int_equal(setenv("FIB_DATASET_PATH", "two", 1), 0);
 	check_root(NULL, "two", NULL);
 	assert_int_equal(setenv("REFTEST_ROOT", "", 1), 0);
-	check_root(NULL, "two", NULL); /* an empty variable names nothing */
+	check_root(NULL, "two", NULL); /* an empty variable counts as unset */
 	assert_int_equal(setenv("REFTEST_ROOT", "one", 1), 0);
 	check_root(NULL, "one", NULL);
 	check_root("two", "two", NULL);
 	check_root("empty", NULL,
-	           "empty: this folder, named by --root, has no folder definitions in it, so it is no dataset");
+	           "empty: this folder, named by --root, is not a dataset: it has no subfolder definitions");
 	check_root("none", NULL, "none: there is no such folder; --root must name a dataset");
 	assert_int_equal(setenv("REFTEST_ROOT", "none", 1), 0);
 	check_root(NULL, NULL, "none: there is no such folder; $REFTEST_ROOT must name a dataset");
 	unsetenv("REFTEST_ROOT");
 	unsetenv("FIB_DATASET_PATH");
 	check_root(NULL, NULL,
-	           "there is no dataset here: neither the working directory nor a parent has a folder definitions; "
-	           "name one by --root DIR or in $REFTEST_ROOT");
+	           "no dataset found: neither the working directory nor a parent folder has a subfolder definitions; "
+	           "pass one with --root DIR or $REFTEST_ROOT");
 	assert_int_equal(chdir("one"), 0);
 	check_root(NULL, ".", NULL);
 	assert_int_equal(chdir("inner"), 0);
@@ -395,13 +398,13 @@ static void long_roots_are_refused(void **state)
 	(void)state;
 	memset(path, 'r', sizeof path - 1);
 	path[sizeof path - 1] = '\0';
-	check_root(path, NULL, "--root names a path of 5999 bytes, more than the system can open");
+	check_root(path, NULL, "--root names a path of 5999 bytes, which is longer than the system allows");
 	assert_int_equal(dataset_find_root("/usr", small, sizeof small, &err), -1);
 	struct arena arena = {0};
 	struct dataset dataset;
 
 	assert_int_equal(dataset_scan(path, &arena, &dataset, &err), -1);
-	assert_string_equal(err.text, "the path of the dataset has 5999 bytes, more than the system can open");
+	assert_string_equal(err.text, "the path of the dataset has 5999 bytes, which is longer than the system allows");
 }
 
 static void times_beyond_64_bits_wrap(void **state)
@@ -456,7 +459,8 @@ static void what_is_listed_is_paired_as_the_walk_pairs(void **state)
 	assert_string_equal(dataset.definitions[0].op_type, "a");
 	assert_string_equal(dataset.definitions[0].name, "x");
 	assert_true(object_name_equal(&dataset.definitions[0].object, &files[1].object));
-	assert_false(object_name_equal(&dataset.definitions[1].object, &files[3].object)); /* none is like no other */
+	/* an absent object name equals no other name */
+	assert_false(object_name_equal(&dataset.definitions[1].object, &files[3].object));
 	assert_string_equal(dataset_workload(&dataset, &dataset.definitions[0])->path, "workloads/a/x.jsonl");
 	assert_null(dataset_workload(&dataset, &dataset.definitions[1]));
 	dataset_close(&dataset);
@@ -475,8 +479,8 @@ int main(void)
 	    test(links_are_followed),
 	    test(some_of_it_is_what_the_whole_has_there),
 	    test(a_path_tells_whose_it_is),
-	    test(what_cannot_be_read_is_told),
-	    test(a_root_without_definitions_is_told),
+	    test(what_cannot_be_read_is_reported),
+	    test(a_root_without_definitions_is_reported),
 	    test(what_is_listed_is_paired_as_the_walk_pairs),
 	    test(a_pipe_is_listed_and_blocks_nobody),
 	    test(the_root_is_the_first_that_is_named),

@@ -1,4 +1,6 @@
-#include "dataset/definition.h"
+/* test_definition - definitions load completely, and each kind of mistake is rejected with a message that gives the
+ * line. */
+#include "dataset/definition_load.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +12,7 @@
 
 #include "base/buf.h"
 
-/* Each line is one field, so that a test can replace it and know the line of the error. */
+/* Each line has one field, so that a test can replace the field and predict the line number of the error. */
 static const char *const lines[] = {
     "{",
     "\"name\": \"norm_h64\",",
@@ -28,7 +30,7 @@ static const char *const lines[] = {
 };
 enum { NAME = 1, OP_TYPE, DESCRIPTION, TAGS, AXES, INPUTS, OUTPUTS, CONSTRAINTS, REFERENCE, LINES = 11 };
 
-/* The definition with one line replaced (NULL: none). */
+/* Loads the definition with one line replaced; `replaced` is -1 or `line` NULL for none. */
 static const struct definition *load(int replaced, const char *line, struct arena *arena, struct err *err)
 {
 	struct buf text = {0};
@@ -163,7 +165,7 @@ static void missing_fields_are_named(void **state)
 	refused(AXES, "\"axes\": {\"batch\": {}, \"hidden\": {\"type\": \"const\"}},",
 	        "d.json:6:19: expected a field \"type\" (\"const\" or \"var\"), found none");
 	refused(AXES, "\"axes\": {\"hidden\": {\"type\": \"const\"}},",
-	        "d.json:6:20: expected a field \"value\" (an integer, since the axis is const), found none");
+	        "d.json:6:20: expected a field \"value\" (an integer, because the axis is const), found none");
 	refused(OUTPUTS, "\"outputs\": {\"y\": {\"dtype\": \"int8\"}},",
 	        "d.json:8:18: expected a field \"shape\" (a list of axes, or null for a Python scalar), found none");
 	refused(OUTPUTS, "\"outputs\": {\"y\": {\"shape\": null}},",
@@ -181,8 +183,8 @@ static void wrong_types_are_refused(void **state)
 	    {NAME, "\"name\": \"\",", "d.json:2:9: expected a name, found an empty string"},
 	    {DESCRIPTION, "\"description\": [],", "d.json:4:16: expected a string, found a list"},
 	    {TAGS, "\"tags\": \"a\",", "d.json:5:9: expected a list of strings, found \"a\""},
-	    {TAGS, "\"tags\": [\"a\", 1],", "d.json:5:15: expected a string that is not empty, found 1"},
-	    {TAGS, "\"tags\": [\"a\", \"\"],", "d.json:5:15: expected a string that is not empty, found \"\""},
+	    {TAGS, "\"tags\": [\"a\", 1],", "d.json:5:15: expected a non-empty string, found 1"},
+	    {TAGS, "\"tags\": [\"a\", \"\"],", "d.json:5:15: expected a non-empty string, found \"\""},
 	    {AXES, "\"axes\": [],", "d.json:6:9: expected an object, found a list"},
 	    {AXES, "\"axes\": {\"batch\": 4},", "d.json:6:19: expected an object with a \"type\", found 4"},
 	    {AXES, "\"axes\": {\"batch\": {\"type\": \"dynamic\"}},",
@@ -197,7 +199,7 @@ static void wrong_types_are_refused(void **state)
 	    {INPUTS, "\"inputs\": {\"x\": {\"shape\": \"batch\", \"dtype\": \"int8\"}},",
 	     "d.json:7:27: expected a list of axes, or null for a Python scalar, found \"batch\""},
 	    {INPUTS, "\"inputs\": {\"x\": {\"shape\": [\"batch\", 64], \"dtype\": \"int8\"}},",
-	     "d.json:7:37: expected the name of an axis (a const axis gives a number a name), found 64"},
+	     "d.json:7:37: expected the name of an axis (for a number, declare a const axis), found 64"},
 	    {INPUTS, "\"inputs\": {\"x\": {\"shape\": [\"batch\", null], \"dtype\": \"int8\"}},",
 	     "d.json:7:37: expected the name of an axis, found null"},
 	    {INPUTS, "\"inputs\": {\"x\": {\"shape\": [\"batch\"], \"dtype\": 8}},",
@@ -216,7 +218,7 @@ static void wrong_types_are_refused(void **state)
 	struct err err;
 
 	assert_null(definition_load("d.json", NULL, NULL, "[1]", 3, &arena, &err));
-	assert_string_equal(err.text, "d.json:1:1: expected an object, a definition, found a list");
+	assert_string_equal(err.text, "d.json:1:1: expected a definition object, found a list");
 	arena_free(&arena);
 }
 
@@ -277,28 +279,29 @@ static void an_unknown_dtype_is_refused_with_a_proposal(void **state)
 static void names_are_those_of_the_file_and_of_python(void **state)
 {
 	(void)state;
-	refused(NAME, "\"name\": \"norm_h65\",", "d.json:2:9: expected \"norm_h64\" like the file's name, "
+	refused(NAME, "\"name\": \"norm_h65\",", "d.json:2:9: expected \"norm_h64\", the file's name, "
 	                                         "found \"norm_h65\"");
 	refused(OP_TYPE, "\"op_type\": \"gemm\",",
-	        "d.json:3:12: expected \"norm\" like the file's folder, found \"gemm\"");
+	        "d.json:3:12: expected \"norm\", the file's folder, found \"gemm\"");
 	refused(NAME, "\"name\": \"a/b\",",
 	        "d.json:2:9: expected a name without '/' and control characters, found \"a/b\"");
 	refused(NAME, "\"name\": \"a\\u001b[1m\",",
 	        "d.json:2:9: expected a name without '/' and control characters, found \"a?[1m\"");
 	refused(
 	    AXES, "\"axes\": {\"2h\": {\"type\": \"var\"}},",
-	    "d.json:6:16: expected an axis name of letters, digits and '_' that begins with no digit, found \"2h\"");
+	    "d.json:6:16: expected an axis name of letters, digits and '_' that does not begin with a digit, found \"2h\"");
 	refused(AXES, "\"axes\": {\"\": {\"type\": \"var\"}},",
-	        "d.json:6:14: expected an axis name of letters, digits and '_' that begins with no digit, found \"\"");
+	        "d.json:6:14: expected an axis name of letters, digits and '_' that does not begin with a digit, found \"\"");
 	refused(
 	    INPUTS, "\"inputs\": {\"x-1\": {\"shape\": [], \"dtype\": \"int8\"}},",
-	    "d.json:7:19: expected an input name of letters, digits and '_' that begins with no digit, found \"x-1\"");
+	    "d.json:7:19: expected an input name of letters, digits and '_' that does not begin with a digit, found \"x-1\"");
 	refused(INPUTS, "\"inputs\": {\"lambda\": {\"shape\": [], \"dtype\": \"int8\"}},",
-	        "d.json:7:22: expected an input name, found \"lambda\", which is a keyword of Python");
+	        "d.json:7:22: expected an input name, found \"lambda\", which is a Python keyword");
 	refused(OUTPUTS, "\"outputs\": {\"\": {\"shape\": [], \"dtype\": \"int8\"}},",
 	        "d.json:8:17: expected an output's name, found an empty string");
 	taken(OUTPUTS, "\"outputs\": {\"out put (1)\": {\"shape\": [], \"dtype\": \"int8\"}},");
-	taken(OUTPUTS, "\"outputs\": {\"x\": {\"shape\": [], \"dtype\": \"int8\"}},"); /* an input updated in place */
+	/* an output with the name of an input is updated in place */
+	taken(OUTPUTS, "\"outputs\": {\"x\": {\"shape\": [], \"dtype\": \"int8\"}},");
 	taken(INPUTS, "\"inputs\": {\"batch\": {\"shape\": [], \"dtype\": \"int8\"}, \"n\": {\"shape\": [], \"dtype\": "
 	              "\"int8\"}},");
 	taken(INPUTS, "\"inputs\": {\"n\": {\"shape\": [], \"dtype\": \"int8\"}},");
@@ -312,10 +315,10 @@ static void names_have_a_length(void **state)
 	memset(name, 'n', 201);
 	name[201] = '\0';
 	snprintf(line, sizeof line, "\"axes\": {\"%s\": {\"type\": \"var\"}},", name);
-	refused(AXES, line, "d.json:6:215: expected an axis name of at most 200 bytes, found one of 201");
+	refused(AXES, line, "d.json:6:215: expected an axis name of at most 200 bytes, found 201");
 	snprintf(line, sizeof line, "\"outputs\": {\"%s\": {\"shape\": [], \"dtype\": \"int8\"}},", name);
 	snprintf(sentence, sizeof sentence,
-	         "d.json:8:218: expected an output's name of at most 200 bytes, found one of 201");
+	         "d.json:8:218: expected an output's name of at most 200 bytes, found 201");
 	refused(OUTPUTS, line, sentence);
 }
 
@@ -351,14 +354,14 @@ static void a_tensor_has_countable_bytes(void **state)
 	    AXES,
 	    "\"axes\": {\"batch\": {\"type\": \"var\"}, \"hidden\": {\"type\": \"const\", \"value\": "
 	    "9007199254740991}},",
-	    "d.json:7:27: expected a tensor of at most 2^48 bytes, found one whose const axes alone make it larger");
+	    "d.json:7:27: expected a tensor of at most 2^48 bytes, but the const axes alone make it larger");
 	taken(AXES, "\"axes\": {\"batch\": {\"type\": \"var\"}, \"hidden\": {\"type\": \"const\", \"value\": "
 	            "140737488355328}},");
 	refused(
 	    AXES,
 	    "\"axes\": {\"batch\": {\"type\": \"var\"}, \"hidden\": {\"type\": \"const\", \"value\": "
 	    "140737488355329}},",
-	    "d.json:7:27: expected a tensor of at most 2^48 bytes, found one whose const axes alone make it larger");
+	    "d.json:7:27: expected a tensor of at most 2^48 bytes, but the const axes alone make it larger");
 }
 
 static void bytes_are_counted_without_overflow(void **state)
@@ -380,7 +383,7 @@ static void bytes_are_counted_without_overflow(void **state)
 	    {DTYPE_INT8,
 	     4,
 	     {(int64_t)1 << 40, (int64_t)1 << 40, 0, 1},
-	     -1}, /* empty, but strides could not be counted */
+	     -1}, /* the tensor is empty, but its strides would overflow */
 	};
 
 	(void)state;
@@ -395,16 +398,16 @@ static void constraints_parse_and_can_hold(void **state)
 {
 	(void)state;
 	refused(CONSTRAINTS, "\"constraints\": [\"batch >= 1\", \"batch = 1\"],",
-	        "d.json:9:31: column 7 of the constraint \"batch = 1\": found '=', which compares nothing; write '=='");
+	        "d.json:9:31: column 7 of the constraint \"batch = 1\": found '=', which does not compare; write '=='");
 	refused(CONSTRAINTS, "\"constraints\": [\"btch >= 1\"],",
 	        "d.json:9:17: column 1 of the constraint \"btch >= 1\": expected the name of an axis or an input, "
 	        "found 'btch'");
 	refused(CONSTRAINTS, "\"constraints\": [\"hidden % 3 == 0\"],",
-	        "d.json:9:17: expected a constraint that can hold, found that the const axes break it: hidden % 3 == "
+	        "d.json:9:17: expected a constraint that can be satisfied, but the values of the const axes make it false: hidden % 3 == "
 	        "0: 64 % 3 == 0 "
 	        "is false");
 	refused(CONSTRAINTS, "\"constraints\": [\"\"],",
-	        "d.json:9:17: expected a string that is not empty, found \"\"");
+	        "d.json:9:17: expected a non-empty string, found \"\"");
 }
 
 static void a_reference_defines_run(void **state)
@@ -527,7 +530,7 @@ static void ten_thousand_unknown_fields_leave_twenty_notes(void **state)
 
 	assert_non_null(d);
 	assert_int_equal(d->note_count, 20);
-	assert_non_null(strstr(d->notes[19], "this field and perhaps more are unknown to the schema and ignored"));
+	assert_non_null(strstr(d->notes[19], "this field is unknown to the schema and ignored; more such fields may follow"));
 	arena_free(&arena);
 	buf_free(&line);
 }
@@ -541,7 +544,7 @@ static void a_file_beyond_the_limit_is_refused(void **state)
 	(void)state;
 	memset(bytes, ' ', DEFINITION_BYTES + 1);
 	assert_null(definition_load("d.json", NULL, NULL, bytes, DEFINITION_BYTES + 1, &arena, &err));
-	assert_string_equal(err.text, "d.json: the file has 16777217 bytes, more than the 16777216 that are read");
+	assert_string_equal(err.text, "d.json: the file has 16777217 bytes, more than the limit of 16777216");
 	assert_null(definition_load("d.json", NULL, NULL, bytes, DEFINITION_BYTES, &arena, &err));
 	assert_string_equal(err.text, "d.json:1:1: expected a value, found only spaces");
 	free(bytes);

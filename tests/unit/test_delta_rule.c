@@ -1,4 +1,4 @@
-/* delta_rule: a state that corrects what it holds, and forgets nothing. */
+/* test_delta_rule - delta_rule: the state is corrected by each token and never decays. */
 #include "tests/unit/recurrence_family.h"
 
 extern const struct op delta_rule_op;
@@ -30,11 +30,11 @@ static const struct op_arg rates[] = {QUERY, KEY, VALUE, BETA, A_LOG};
 static const struct op_arg long_row[] = {QUERY, KEY, VALUE, BETA, CU_SEQLENS};
 static const struct op_arg strange[] = {QUERY, KEY, VALUE, BETA, {"mask", DTYPE_BOOL, 2, {B, T}, false}};
 static const struct refused refused[] = {
-    {PROBLEM("x", "delta_rule", oblong, no_beta, dense_out), "expected beta"},
-    {PROBLEM("x", "delta_rule", oblong, gated, dense_out), "no use for a gate"},
+    {PROBLEM("x", "delta_rule", oblong, no_beta, dense_out), "beta is missing"},
+    {PROBLEM("x", "delta_rule", oblong, gated, dense_out), "does not use a gate"},
     {PROBLEM("x", "delta_rule", oblong, beta_a_value, dense_out), "'beta' is"},
-    {PROBLEM("x", "delta_rule", oblong, rates, dense_out), "nothing without a gate g"},
-    {PROBLEM("x", "delta_rule", oblong, long_row, dense_out), "a batch axis of 1"},
+    {PROBLEM("x", "delta_rule", oblong, rates, dense_out), "need a gate g"},
+    {PROBLEM("x", "delta_rule", oblong, long_row, dense_out), "or [1, total, heads, dim]"},
     {PROBLEM("x", "delta_rule", oblong, strange, dense_out), "'mask' is"},
 };
 

@@ -1,4 +1,4 @@
-/* The CPU as a device: memory, copies, searches, and the limits that control groups set. */
+/* test_device_cpu - the CPU as a device: its memory, copies and searches, and the memory limits of control groups. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,10 +13,10 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "kernels/device.h"
-#include "kernels/inputs.h"
-#include "kernels/memory.h"
-#include "kernels/number.h"
+#include "kernels/core/device.h"
+#include "kernels/core/dtype_convert.h"
+#include "kernels/core/free_memory.h"
+#include "kernels/core/random_inputs.h"
 
 static int open_device(void **state)
 {
@@ -120,7 +120,7 @@ static void an_input_of_no_family_is_filled_with_generic_values(void **state)
 		memset(out.data, 0xff, (size_t)dtype_bytes(dtype, n));
 		assert_int_equal(device->calls->fill(device, NULL, &c, 0, &out, &err), 0);
 		for (int64_t i = 0; i < n; i++) {
-			double value = number_get(out.data, dtype, i),
+			double value = dtype_load(out.data, dtype, i),
 			       drawn = (double)uniform_signed(philox_bits(key, i), 23);
 
 			if (!dtype_is_float(dtype))
@@ -149,8 +149,7 @@ static void comparing_goes_by_the_rule(void **state)
 	assert_false(metrics.passed);
 }
 
-/* --- control groups: a machine made of files ------------------------------------------------------------------------
- */
+/* --- control groups: a fake machine made of files ----------------------------------------------------------------- */
 
 static void put(const char *root, const char *path, const char *text)
 {
@@ -193,7 +192,7 @@ static void a_control_group_above_this_one_limits_what_is_free(void **state)
 	remove_tree(root);
 }
 
-static void control_groups_of_version_1_are_asked_too(void **state)
+static void control_groups_of_version_1_are_read_too(void **state)
 {
 	char root[] = "/tmp/reftest-memory-XXXXXX";
 
@@ -219,7 +218,7 @@ int main(void)
 	    cmocka_unit_test(an_input_of_no_family_is_filled_with_generic_values),
 	    cmocka_unit_test(comparing_goes_by_the_rule),
 	    cmocka_unit_test(a_control_group_above_this_one_limits_what_is_free),
-	    cmocka_unit_test(control_groups_of_version_1_are_asked_too),
+	    cmocka_unit_test(control_groups_of_version_1_are_read_too),
 	};
 
 	return cmocka_run_group_tests(tests, open_device, close_device);

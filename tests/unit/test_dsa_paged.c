@@ -1,8 +1,10 @@
-/* dsa_paged: sparse attention and its indexer match what the dataset has, inputs are valid and hurt, right references
- * pass, wrong ones fail, and a choice is judged as a set in which near-ties are free. */
+/* test_dsa_paged - sparse attention and its indexer: the dataset's definitions are recognised, inputs are valid and
+ * difficult, correct references pass and wrong ones fail. The indexer's choice is compared as a set, in which near-ties
+ * are free. */
 #include "tests/unit/attention_family.h"
 
-#include "kernels/dsa_paged/inputs.h"
+#include "kernels/dsa_paged/input_values.h"
+#include "tests/unit/seeds.h"
 
 extern const struct op dsa_paged_op;
 
@@ -16,7 +18,7 @@ struct shape {
 static const struct shape deepseek = {16, 512, 64, 1, 2048}, deepseek_pages = {16, 512, 64, 64, 2048};
 static const struct shape little = {3, 32, 8, 1, 64}, little_pages = {3, 32, 8, 16, 64};
 
-/* As the dataset has it. */
+/* The inputs and outputs of the dataset's sparse attention. */
 static void attention(struct built *b, struct shape shape)
 {
 	start_problem(b, "dsa_sparse_attention_h_ckv_kpe_topk_ps", "dsa_paged");
@@ -37,7 +39,7 @@ static void attention(struct built *b, struct shape shape)
 	add_output(b, "lse", DTYPE_FLOAT32, "num_tokens num_qo_heads");
 }
 
-/* As the dataset has it. */
+/* The inputs and outputs of the dataset's indexer. */
 static void indexer(struct built *b, int64_t heads, int64_t dim, int64_t page_size, int64_t chosen)
 {
 	start_problem(b, "dsa_topk_indexer_fp8_h_d_topk_ps", "dsa_paged");
@@ -88,9 +90,9 @@ static void other_problems_are_refused_with_a_sentence(void **state)
 	expect_refused(&dsa_paged_op, &b.problem, "'ckv_cache'");
 	attention(&b, deepseek_pages);
 	b.axes[4].value = 65537;
-	expect_refused(&dsa_paged_op, &b.problem, "pages of at most 65536 keys");
+	expect_refused(&dsa_paged_op, &b.problem, "at most 65536 keys");
 	indexer(&b, 64, 128, 65537, 2048);
-	expect_refused(&dsa_paged_op, &b.problem, "pages of at most 65536 keys");
+	expect_refused(&dsa_paged_op, &b.problem, "at most 65536 keys");
 	indexer(&b, 64, 128, 64, 2048);
 	b.axes[8].value = 128;
 	expect_refused(&dsa_paged_op, &b.problem, "'k_index_cache_fp8'");
@@ -105,14 +107,14 @@ static void other_problems_are_refused_with_a_sentence(void **state)
 	expect_refused(&dsa_paged_op, &b.problem, "'bias'");
 	indexer(&b, 64, 128, 64, 2048);
 	b.problem.input_count = 4;
-	expect_refused(&dsa_paged_op, &b.problem, "a table");
+	expect_refused(&dsa_paged_op, &b.problem, "a page table");
 }
 
 /* --- sparse attention --------------------------------------------------------------------------------------------- */
 
-/* Queries look at all rows, at none, at one, have holes in the middle, and look at so many as blocks are long; no row is named
- * twice. */
-static void sparse_rows_are_valid_and_contain_what_hurts(void **state)
+/* Some queries read all rows, no row, or one row; some have gaps in the middle of their list; some read exactly as many
+ * rows as a block has. No row is listed twice. */
+static void sparse_rows_are_valid_and_contain_difficult_patterns(void **state)
 {
 	int64_t axis[MAX_ROWS * MAX_AXES];
 	struct attention_roles roles;
@@ -122,7 +124,7 @@ static void sparse_rows_are_valid_and_contain_what_hurts(void **state)
 	attention(&b, little_pages);
 	roles = dsa_paged_roles(&b.problem);
 	rows_of(&dsa_paged_op, &b.problem, SIZE_MEDIUM, axis);
-	for (uint64_t seed = 0; seed < 20; seed++) {
+	for (uint64_t seed = 0; seed < MANY_SEEDS; seed++) {
 		int all = 0, none = 0, one = 0, holes = 0, block = 0;
 		struct world w;
 
@@ -164,7 +166,8 @@ static void rows_that_are_not_there_are_refused(void **state)
 	expect_invalid(&w, "sparse_indices", 5, (double)(w.in[2].shape[0] * 16), "key rows");
 	expect_invalid(&w, "sparse_indices", 5, -2, "sparse_indices has -2");
 	free_world(&w);
-	make_inputs(&w, &dsa_paged_op, &b.problem, axis, 0, 1u << 4, 0); /* brought: no poison */
+	/* the workload provides the indices, so no row is NaN */
+	make_inputs(&w, &dsa_paged_op, &b.problem, axis, 0, 1u << 4, 0);
 	for (int64_t row = 0; row < w.in[2].shape[0] * 16; row++)
 		assert_false(is_nan_row(&w.in[2], row, 32));
 	free_world(&w);
@@ -262,7 +265,7 @@ static const char *const wrong_names[WRONGS] = {
     "empty has a key",
 };
 
-/* A candidate, ordered as torch.topk has it: NaN before all. */
+/* A candidate key. Candidates are ordered as torch.topk orders them: NaN first. */
 struct candidate {
 	float score;
 	int64_t name;
@@ -282,20 +285,20 @@ static int by_rising_score(const void *a, const void *b)
 	return by_score(b, a);
 }
 
-/* The score of a key in float32. `octets` is its page. */
+/* Computes the score of a key in float32; `bytes` is the page that holds the key. */
 static float emulate_score(const struct world *w, const struct indexer_extent *e, const float *query,
 			   const float *weights, int64_t page, int64_t slot, enum wrong wrong)
 {
-	const uint8_t *octets = (const uint8_t *)w->in[1].data + page * e->page_size * (e->dim + 4);
-	const uint8_t *key = octets + slot * e->dim, *scale_octets = octets + e->page_size * e->dim + slot * 4;
+	const uint8_t *bytes = (const uint8_t *)w->in[1].data + page * e->page_size * (e->dim + 4);
+	const uint8_t *key = bytes + slot * e->dim, *scale_bytes = bytes + e->page_size * e->dim + slot * 4;
 	int64_t heads = e->heads - (wrong == LAST_HEAD_LEFT_OUT), dim = e->dim - (wrong == LAST_ELEMENT_LEFT_OUT);
 	float scale, score = 0;
 
 	if (wrong == SCALES_AFTER_EACH_KEY) {
-		key = octets + slot * (e->dim + 4);
-		scale_octets = key + e->dim;
+		key = bytes + slot * (e->dim + 4);
+		scale_bytes = key + e->dim;
 	}
-	memcpy(&scale, scale_octets, sizeof scale);
+	memcpy(&scale, scale_bytes, sizeof scale);
 	for (int64_t h = 0; h < heads; h++) {
 		float sum = 0, weight = wrong == WEIGHTS_LEFT_OUT ? 1 : weights[h];
 
@@ -343,9 +346,9 @@ static void emulate_choice(struct world *w, const struct indexer_extent *e, cons
 		all[1] = all[0];
 	for (int64_t i = 0; i < e->chosen; i++)
 		if (i < count && i < chosen)
-			number_set(w->answer[0].data, w->answer[0].dtype, b * e->chosen + i, (double)all[i].name);
+			dtype_store(w->answer[0].data, w->answer[0].dtype, b * e->chosen + i, (double)all[i].name);
 		else if (wrong != NONE_FORGOTTEN)
-			number_set(w->answer[0].data, w->answer[0].dtype, b * e->chosen + i, (double)none);
+			dtype_store(w->answer[0].data, w->answer[0].dtype, b * e->chosen + i, (double)none);
 	free(all);
 }
 
@@ -371,15 +374,15 @@ static void start_indexer(struct world *w, struct built *b, enum op_size size, i
 	make_world_of(w, &dsa_paged_op, &b->problem, axis + row * b->problem.axis_count, seed, contents);
 }
 
-/* Sequences of none, one, as many as are chosen and one more; pages distinct in each sequence; what nobody has is NaN,
- * and what the table names beyond a sequence's pages is nobody's. */
-static void tables_are_valid_and_contain_what_hurts(void **state)
+/* There are sequences with no key, one key, as many keys as are chosen, and one more. The pages of a sequence are
+ * distinct; pages of no sequence are NaN, and table entries beyond a sequence's pages refer to such pages. */
+static void tables_are_valid_and_contain_difficult_lengths(void **state)
 {
 	struct built b;
 
 	(void)state;
 	indexer(&b, 4, 32, 16, 64);
-	for (uint64_t seed = 0; seed < 20; seed++) {
+	for (uint64_t seed = 0; seed < MANY_SEEDS; seed++) {
 		int64_t length[8];
 		struct world w;
 
@@ -391,14 +394,14 @@ static void tables_are_valid_and_contain_what_hurts(void **state)
 		for (int64_t s = 0; s < 8; s++)
 			for (int64_t i = 0; i < w.in[4].shape[1]; i++) {
 				int64_t page = attention_integer(&w.in[4], s * w.in[4].shape[1] + i);
-				const uint8_t *octets = (const uint8_t *)w.in[1].data + page * 16 * 36;
+				const uint8_t *bytes = (const uint8_t *)w.in[1].data + page * 16 * 36;
 
 				assert_in_range(page, 0, w.in[1].shape[0] - 1);
 				for (int64_t j = 0; j < 16 && i * 16 + j < length[s]; j++)
-					assert_true((octets[j * 32] & 0x7f) != 0x7f);
+					assert_true((bytes[j * 32] & 0x7f) != 0x7f);
 				if (i * 16 >= length[s])
-					assert_true(octets[0] == 0x7f && octets[16 * 32 + 2] == 0xc0 &&
-						    octets[16 * 32 + 3] == 0x7f);
+					assert_true(bytes[0] == 0x7f && bytes[16 * 32 + 2] == 0xc0 &&
+						    bytes[16 * 32 + 3] == 0x7f);
 				for (int64_t k = 0; k < i && i * 16 < length[s]; k++)
 					assert_int_not_equal(page,
 							     attention_integer(&w.in[4], s * w.in[4].shape[1] + k));
@@ -407,8 +410,9 @@ static void tables_are_valid_and_contain_what_hurts(void **state)
 	}
 }
 
-/* In the second contents what the table names beyond a sequence's pages is no page; but where a workload says how long the
- * sequences are, all that it names is there. Of the zeros in keys some are -0. */
+/* In the second set of input values, table entries beyond the pages of a sequence refer to no page at all. If a
+ * workload provides the lengths of the sequences, every table entry refers to an existing page. Some zeros among the
+ * keys are -0. */
 static void what_nobody_has_to_read_leads_nowhere(void **state)
 {
 	struct built b;
@@ -430,10 +434,10 @@ static void what_nobody_has_to_read_leads_nowhere(void **state)
 		}
 	assert_true(nowhere > 0);
 	for (int64_t i = 0; i < w.in[1].shape[0] * 16 * 32; i++) {
-		uint8_t octet = ((const uint8_t *)w.in[1].data)[i / (16 * 32) * (16 * 36) + i % (16 * 32)];
+		uint8_t byte = ((const uint8_t *)w.in[1].data)[i / (16 * 32) * (16 * 36) + i % (16 * 32)];
 
-		zeros += octet == 0;
-		negative += octet == 0x80;
+		zeros += byte == 0;
+		negative += byte == 0x80;
 	}
 	assert_true(zeros > 0 && negative > 0);
 	w.c.given |= 1u << lengths;
@@ -466,7 +470,7 @@ static void a_correct_indexer_passes_for_twenty_seeds(void **state)
 	indexer(&b, 4, 32, 16, 64);
 	for (enum op_size size = SIZE_SMALL; size <= SIZE_MEDIUM; size++)
 		for (int row = 0; row < (size == SIZE_SMALL ? 2 : 1); row++)
-			for (uint64_t seed = 0; seed < 40; seed++) {
+			for (uint64_t seed = 0; seed < 2 * MANY_SEEDS; seed++) {
 				struct world w;
 
 				start_indexer(&w, &b, size, row, seed / 2, (enum op_contents)(seed % 2));
@@ -517,7 +521,8 @@ static void mistakes_of_the_indexer_are_caught(void **state)
 				fail_msg("%s, seed %llu: passed", wrong_names[wrong], (unsigned long long)seed);
 }
 
-/* The order of a row is free; so is the choice among keys whose scores nearly equal the least chosen one. */
+/* A row may list the chosen keys in any order, and any choice is accepted among keys whose scores nearly equal the
+ * smallest chosen score. */
 static void a_choice_is_a_set_in_which_near_ties_are_free(void **state)
 {
 	struct built b;
@@ -528,24 +533,25 @@ static void a_choice_is_a_set_in_which_near_ties_are_free(void **state)
 	indexer(&b, 4, 32, 16, 64);
 	start_indexer(&w, &b, SIZE_SMALL, 0, 0, CONTENTS_FIRST);
 	emulate_indexer(&w, RIGHT);
-	first = number_get(w.answer[0].data, DTYPE_INT32, 0);
-	least = number_get(w.answer[0].data, DTYPE_INT32, 63);
-	number_set(w.answer[0].data, DTYPE_INT32, 0, least);
-	number_set(w.answer[0].data, DTYPE_INT32, 63, first);
+	first = dtype_load(w.answer[0].data, DTYPE_INT32, 0);
+	least = dtype_load(w.answer[0].data, DTYPE_INT32, 63);
+	dtype_store(w.answer[0].data, DTYPE_INT32, 0, least);
+	dtype_store(w.answer[0].data, DTYPE_INT32, 63, first);
 	assert_true(passes(&w, "another order"));
 
-	/* A copy of the least chosen key at a place nobody chose is as good; a key far below is not. */
+	/* A copy of the chosen key with the smallest score, at a place that was not chosen, is as good; a key with a
+	 * much smaller score is not. */
 	beyond = -1;
 	for (int64_t j = 0; j < attention_integer(&w.in[3], 0) && beyond < 0; j++) {
 		double name = (double)(attention_integer(&w.in[4], j / 16) * 16 + j % 16);
 		bool chosen = false;
 
 		for (int64_t i = 0; i < 64; i++)
-			chosen = chosen || number_get(w.answer[0].data, DTYPE_INT32, i) == name;
+			chosen = chosen || dtype_load(w.answer[0].data, DTYPE_INT32, i) == name;
 		beyond = chosen ? beyond : name;
 	}
 	assert_true(beyond >= 0);
-	number_set(w.answer[0].data, DTYPE_INT32, 0, beyond);
+	dtype_store(w.answer[0].data, DTYPE_INT32, 0, beyond);
 	assert_false(passes(&w, NULL));
 
 	uint8_t *cache = w.in[1].data;
@@ -558,8 +564,8 @@ static void a_choice_is_a_set_in_which_near_ties_are_free(void **state)
 	free_world(&w);
 }
 
-/* Keys that a workload brings may be anything: a score that is no number counts as the largest, as torch.topk has it,
- * whatever the order in which keys come. */
+/* A workload may provide keys of any value: a score of NaN counts as the largest, as in torch.topk, in whatever order
+ * the keys come. */
 static void scores_that_are_no_numbers_count_as_the_largest(void **state)
 {
 	static const float odd[] = {NAN, INFINITY, -INFINITY};
@@ -569,12 +575,13 @@ static void scores_that_are_no_numbers_count_as_the_largest(void **state)
 
 	(void)state;
 	indexer(&b, 4, 32, 16, 64);
-	for (uint64_t seed = 0; seed < 20; seed++) {
+	for (uint64_t seed = 0; seed < MANY_SEEDS; seed++) {
 		start_indexer(&w, &b, SIZE_SMALL, 0, seed, CONTENTS_FIRST);
 		int64_t length = attention_integer(&w.in[3], 0);
 
 		for (int64_t j = (int64_t)seed % 3; j < length;
-		     j += 2 + (int64_t)seed % 5) { /* more or fewer than chosen */
+		     /* the numbers of keys are below and above the number of chosen keys */
+		     j += 2 + (int64_t)seed % 5) {
 			uint8_t *page = (uint8_t *)w.in[1].data + attention_integer(&w.in[4], j / 16) * 16 * 36;
 
 			memcpy(page + 16 * 32 + j % 16 * 4, &odd[seed % 3], 4);
@@ -592,13 +599,13 @@ static void scores_that_are_no_numbers_count_as_the_largest(void **state)
 	}
 }
 
-/* The indexer's edges: what they hold, that a right choice passes, and who answers them otherwise does not. */
+/* Checks the indexer's edge cases: their inputs, that a correct choice passes, and that each wrong choice fails. */
 static void the_indexers_edges_have_one_answer(void **state)
 {
 	static const struct {
 		const char *name;
 		int64_t lengths[3];
-		enum wrong caught[4]; /* up to RIGHT */
+		enum wrong caught[4]; /* the wrong choices that must be caught, up to RIGHT */
 	} edges[] = {
 	    {"empty_sequences", {0, 0, 0}, {ZERO_FOR_NONE, NONE_FORGOTTEN, EMPTY_HAS_A_KEY, RIGHT}},
 	    {"few_keys", {63, 1, 17}, {ZERO_FOR_NONE, LENGTH_IGNORED, ONE_NAMED_TWICE, RIGHT}},
@@ -623,7 +630,8 @@ static void the_indexers_edges_have_one_answer(void **state)
 			if (passes(&w, NULL))
 				fail_msg("%s: %s passes", edges[i].name, wrong_names[*wrong]);
 		}
-		emulate_indexer(&w, SMALLEST_CHOSEN); /* any, where all are equal or all are named */
+		/* any choice of keys passes where all scores are equal or all keys are chosen */
+		emulate_indexer(&w, SMALLEST_CHOSEN);
 		assert_true(passes(&w, "another choice"));
 		free_world(&w);
 	}
@@ -639,12 +647,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(matches_both_operations_of_the_dataset),
 	    cmocka_unit_test(other_problems_are_refused_with_a_sentence),
-	    cmocka_unit_test(sparse_rows_are_valid_and_contain_what_hurts),
+	    cmocka_unit_test(sparse_rows_are_valid_and_contain_difficult_patterns),
 	    cmocka_unit_test(rows_that_are_not_there_are_refused),
 	    cmocka_unit_test(a_correct_sparse_reference_passes_for_twenty_seeds),
 	    cmocka_unit_test(a_correct_sparse_reference_passes_in_other_dtypes),
 	    cmocka_unit_test(mistakes_of_sparse_attention_are_caught),
-	    cmocka_unit_test(tables_are_valid_and_contain_what_hurts),
+	    cmocka_unit_test(tables_are_valid_and_contain_difficult_lengths),
 	    cmocka_unit_test(what_nobody_has_to_read_leads_nowhere),
 	    cmocka_unit_test(tables_that_point_nowhere_are_refused),
 	    cmocka_unit_test(a_correct_indexer_passes_for_twenty_seeds),

@@ -1,3 +1,4 @@
+/* test_dtype - the numbers and names of the dtypes never change, and the sizes and properties are right. */
 #include "base/dtype.h"
 
 #include <setjmp.h>
@@ -6,7 +7,7 @@
 
 #include <cmocka.h>
 
-/* The numbers stand in caches and messages, the names in datasets: neither may ever change. */
+/* Caches and messages contain the numbers, and datasets contain the names, so neither may ever change. */
 static const struct {
 	int number;
 	const char *name;
@@ -38,7 +39,7 @@ static void names_numbers_and_sizes_are_fixed(void **state)
 	assert_false(dtype_parse("", &dtype));
 }
 
-static void bytes_are_rounded_up_to_whole_octets(void **state)
+static void sizes_are_rounded_up_to_whole_bytes(void **state)
 {
 	(void)state;
 	assert_int_equal(dtype_bytes(DTYPE_FLOAT4_E2M1, 0), 0);
@@ -54,7 +55,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(names_numbers_and_sizes_are_fixed),
-	    cmocka_unit_test(bytes_are_rounded_up_to_whole_octets),
+	    cmocka_unit_test(sizes_are_rounded_up_to_whole_bytes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,3 +1,5 @@
+/* test_file - reading, writing and mapping of files: sizes are bounded, a write replaces the whole file or nothing, and
+ * no path leaves the root. */
 #include "base/file.c"
 
 #include <signal.h>
@@ -71,16 +73,16 @@ static void a_file_beyond_the_limit_is_not_read(void **state)
 	(void)state;
 	put("a", "123456");
 	assert_int_equal(file_read(AT_FDCWD, "a", 5, &buf, NULL, &err), FILE_ERROR);
-	assert_string_equal(err.text, "a: the file has 6 bytes, more than the 5 that are read");
+	assert_string_equal(err.text, "a: the file has 6 bytes, more than the limit of 5");
 	assert_int_equal(truncate("a", 1 << 30), 0);
 	assert_int_equal(file_read(AT_FDCWD, "a", 16 << 20, &buf, NULL, &err), FILE_ERROR);
-	assert_string_equal(err.text, "a: the file has 1073741824 bytes, more than the 16777216 that are read");
+	assert_string_equal(err.text, "a: the file has 1073741824 bytes, more than the limit of 16777216");
 	assert_int_equal(buf.length, 0);
-	assert_true(buf.room < 4096); /* the gigabyte was not even made room for */
+	assert_true(buf.room < 4096); /* the buffer did not even reserve memory for the gigabyte */
 	buf_free(&buf);
 }
 
-/* /proc says that its files have no bytes, and then gives some: like a file that grows while it is read. */
+/* stat reports 0 bytes for a file in /proc, and reading it gives some: like a file that grows while it is read. */
 static void a_file_that_grows_while_it_is_read_is_still_bounded(void **state)
 {
 	struct buf buf = {0};
@@ -90,8 +92,8 @@ static void a_file_that_grows_while_it_is_read_is_still_bounded(void **state)
 	assert_int_equal(file_read(AT_FDCWD, "/proc/self/status", 1 << 20, &buf, NULL, &err), FILE_OK);
 	assert_true(buf.length > 100);
 	assert_int_equal(file_read(AT_FDCWD, "/proc/self/status", 100, &buf, NULL, &err), FILE_ERROR);
-	assert_non_null(strstr(err.text, "more than the 100 that are read"));
-	assert_int_equal(buf.length, 0); /* nothing half read is left */
+	assert_non_null(strstr(err.text, "more than the limit of 100"));
+	assert_int_equal(buf.length, 0); /* a failed read leaves no bytes in the buffer */
 	buf_free(&buf);
 }
 
@@ -147,12 +149,13 @@ static void replacing_leaves_no_temporary_file(void **state)
 	assert_int_equal(system("test \"$(ls -A)\" = a"), 0);
 	for (int first = 0; first < 2; first++) {
 		assert_int_equal(temporary_name("some/folder/x.py", first != 0, &name, NULL), 0);
-		assert_memory_equal(name.data, "some/folder/.reftest-", 21); /* beside it, and hidden */
+		/* the temporary file lies in the same folder and is hidden */
+		assert_memory_equal(name.data, "some/folder/.reftest-", 21);
 	}
 	buf_free(&name);
 }
 
-/* A process makes the temporary file of "a", and dies or lives on. */
+/* A process creates the temporary file of "a", then exits or stays alive. */
 static pid_t leave_temporary(bool lives)
 {
 	int pipe_fds[2];
@@ -230,7 +233,7 @@ static void parent_folders_are_made(void **state)
 	assert_int_equal(file_replace(path, "deep", 4, NULL), 1);
 	check_content("abs/a", "deep");
 	assert_int_equal(file_replace("x/y/z/a/b", "no", 2, &err), -1);
-	assert_string_equal(err.text, "x/y/z/a/b: cannot write a temporary file beside it: Not a directory");
+	assert_string_equal(err.text, "x/y/z/a/b: cannot create a temporary file in its folder: Not a directory");
 }
 
 static void a_replaced_file_keeps_its_permissions(void **state)
@@ -258,15 +261,15 @@ static void what_cannot_be_replaced_stays_as_it_is(void **state)
 	assert_string_equal(err.text, "pipe: expected a file, found a pipe");
 	assert_int_equal(system("test \"$(ls -A | tr '\\n' ' ')\" = 'folder pipe '"), 0);
 	assert_int_equal(file_replace("/proc/none", "x", 1, &err), -1);
-	assert_memory_equal(err.text, "/proc/none: cannot write a temporary file beside it: ", 53);
+	assert_memory_equal(err.text, "/proc/none: cannot create a temporary file in its folder: ", 58);
 	assert_int_equal(file_replace("/proc/none/deep/x", "x", 1, &err), -1);
-	assert_memory_equal(err.text, "/proc/none: cannot make the folder: ", 36);
+	assert_memory_equal(err.text, "/proc/none: cannot create the folder: ", 38);
 	assert_int_equal(symlink("loop", "loop"), 0);
 	assert_int_equal(file_replace("loop", "x", 1, &err), -1);
 	assert_string_equal(err.text, "loop: cannot open the file: Too many levels of symbolic links");
 }
 
-/* A limit on the size of files stands for a full disk: the write fails half way. */
+/* A limit on the size of files simulates a full disk: the write fails half way. */
 static void a_write_that_fails_leaves_the_old_file(void **state)
 {
 	const struct rlimit limit = {.rlim_cur = 100, .rlim_max = 100};
@@ -283,7 +286,7 @@ static void a_write_that_fails_leaves_the_old_file(void **state)
 		signal(SIGXFSZ, SIG_IGN);
 		int answer = setrlimit(RLIMIT_FSIZE, &limit) == 0 ? file_replace("a", large, sizeof large, &err) : 0;
 
-		_exit(answer == -1 && strcmp(err.text, "a: cannot write: File too large") == 0 ? 0 : 1);
+		_exit(answer == -1 && strcmp(err.text, "a: cannot write the file: File too large") == 0 ? 0 : 1);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
@@ -291,7 +294,7 @@ static void a_write_that_fails_leaves_the_old_file(void **state)
 	assert_int_equal(system("test \"$(ls -A)\" = a"), 0);
 }
 
-/* A root with a file, a link that stays inside, and links that leave it. */
+/* Opens a root with a file, a link that stays inside, and links that lead outside. */
 static int open_root(void)
 {
 	put("outside", "secret");
@@ -308,7 +311,8 @@ static int open_root(void)
 	return open("root", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* A second store through a mapping moves no time; so while anybody can make one, a stat proves nothing. */
+/* A repeated store through a shared mapping does not change the file's times. So while anybody may map the file for
+ * writing, its stat proves nothing. */
 static void a_file_that_somebody_may_write_to_shows_no_changes(void **state)
 {
 	char path[] = "/tmp/reftest-test-mapped-XXXXXX";
@@ -331,14 +335,14 @@ static void a_file_that_somebody_may_write_to_shows_no_changes(void **state)
 	bytes[0] = 2;
 	assert_int_equal(stat(path, &after), 0);
 	if (memcmp(&before.st_mtim, &after.st_mtim, sizeof before.st_mtim) != 0)
-		print_message("here each store through a mapping moves a time\n");
+		print_message("on this filesystem each store through a mapping changes a time\n");
 	assert_int_equal(munmap(bytes, 8192), 0);
-	assert_true(file_shows_changes(AT_FDCWD, path, &st)); /* nobody can any more */
+	assert_true(file_shows_changes(AT_FDCWD, path, &st)); /* nobody can write to the file any more */
 	assert_int_equal(st.st_ino, before.st_ino);
 
 	int reader = open(path, O_RDONLY);
 
-	assert_true(file_shows_changes(AT_FDCWD, path, &st)); /* who only reads is no harm */
+	assert_true(file_shows_changes(AT_FDCWD, path, &st)); /* a reader changes nothing */
 	close(reader);
 	unlink(path);
 	assert_false(file_shows_changes(AT_FDCWD, path, &st));
@@ -372,18 +376,18 @@ static void nothing_outside_the_root_is_mapped(void **state)
 	} cases[] = {
 	    {"", "expected the path of a file, found an empty string"},
 	    {"/etc/passwd",
-	     "/etc/passwd: the path leaves the dataset's folder; put the file below it and name it from there"},
+	     "/etc/passwd: the path leads out of the dataset's folder; move the file into that folder and use a path relative to it"},
 	    {"../outside",
-	     "../outside: the path leaves the dataset's folder; put the file below it and name it from there"},
+	     "../outside: the path leads out of the dataset's folder; move the file into that folder and use a path relative to it"},
 	    {"blob/../../outside",
-	     "blob/../../outside: the path leaves the dataset's folder; put the file below it and name it from there"},
-	    {"blob/..", "blob/..: the path leaves the dataset's folder; put the file below it and name it from there"},
-	    {"leak", "leak: a symbolic link on the way leaves the dataset's folder; put the file itself below it"},
+	     "blob/../../outside: the path leads out of the dataset's folder; move the file into that folder and use a path relative to it"},
+	    {"blob/..", "blob/..: the path leads out of the dataset's folder; move the file into that folder and use a path relative to it"},
+	    {"leak", "leak: a symbolic link in the path leads out of the dataset's folder; replace the link with the file itself"},
 	    {"up/outside",
-	     "up/outside: a symbolic link on the way leaves the dataset's folder; put the file itself below it"},
+	     "up/outside: a symbolic link in the path leads out of the dataset's folder; replace the link with the file itself"},
 	    {"etc/passwd",
-	     "etc/passwd: a symbolic link on the way leaves the dataset's folder; put the file itself below it"},
-	    {"loop", "loop: a symbolic link on the way cannot be followed; put the file itself there"},
+	     "etc/passwd: a symbolic link in the path leads out of the dataset's folder; replace the link with the file itself"},
+	    {"loop", "loop: a symbolic link in the path cannot be followed; replace the link with the file itself"},
 	    {"blob", "blob: expected a file, found a folder"},
 	    {"pipe", "pipe: expected a file, found a pipe"},
 	};
@@ -405,7 +409,8 @@ static void nothing_outside_the_root_is_mapped(void **state)
 	assert_non_null(strstr(err.text, ": cannot open the file: File name too long"));
 	assert_int_equal(file_map_beneath(root, "blob/none", &mapping, NULL), FILE_ABSENT);
 	assert_int_equal(file_map_beneath(root, "blob/a/none", &mapping, NULL), FILE_ABSENT);
-	assert_int_equal(file_map_beneath(root, "..a", &mapping, NULL), FILE_ABSENT); /* a name like any other */
+	/* ".." is here only the beginning of an ordinary name */
+	assert_int_equal(file_map_beneath(root, "..a", &mapping, NULL), FILE_ABSENT);
 	close(root);
 }
 
@@ -429,11 +434,12 @@ static void without_openat2_the_steps_hold_the_same_line(void **state)
 	(void)state;
 	check_steps(root, "blob/a", 0);
 	check_steps(root, "./blob//a", 0);
-	check_steps(root, "pipe", 0); /* opened without blocking; stat_regular refuses it */
+	check_steps(root, "pipe", 0); /* the pipe is opened without blocking; stat_regular rejects it later */
 	check_steps(root, "leak", ELOOP);
 	check_steps(root, "up/outside", ELOOP);
 	check_steps(root, "etc/passwd", ELOOP);
-	check_steps(root, "inside/a", ELOOP); /* stricter than the kernel: no link at all */
+	/* stricter than the kernel's RESOLVE_BENEATH: no link at all is followed */
+	check_steps(root, "inside/a", ELOOP);
 	check_steps(root, "blob/none", ENOENT);
 	check_steps(root, "blob/a/none", ENOTDIR);
 	check_steps(root, "blob/a/", ENOTDIR);

@@ -1,4 +1,5 @@
-/* Fingerprints: what leaves a trace in a subject, what does not, and the sentences that name a change. */
+/* test_fingerprint - which changes of a definition change its subject digest and which do not, and the messages that
+ * name a change. */
 #include "cache/fingerprint.h"
 
 #include <setjmp.h>
@@ -9,9 +10,9 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
-#include "cache/record.h"
+#include "cache/checksummed_record.h"
 
-/* A definition that a test may change: everything lies in here. */
+/* A definition that a test may change, with everything that it points to. */
 struct sample {
 	struct axis axes[3];
 	struct tensor_spec inputs[3], outputs[2];
@@ -86,7 +87,7 @@ static void the_order_of_axes_inputs_and_constraints_leaves_no_trace(void **stat
 
 	s.axes[0] = s.axes[1];
 	s.axes[1] = axis;
-	for (int i = 0; i < 2; i++) { /* tensors name axes by index */
+	for (int i = 0; i < 2; i++) { /* tensors refer to axes by index */
 		s.inputs[0].axis[i] = s.outputs[0].axis[i] = 1 - i;
 		s.inputs[1].axis[0] = 0;
 	}
@@ -150,7 +151,7 @@ static void everything_else_of_the_schema_leaves_a_trace(void **state)
 	CHANGED(s.inputs[0].dtype = DTYPE_FLOAT16);
 	CHANGED(s.inputs[0].axis[1] = 0);
 	CHANGED(s.inputs[0].rank = 1);
-	CHANGED(s.inputs[2].rank = 0); /* a 0-D tensor is no Python scalar */
+	CHANGED(s.inputs[2].rank = 0); /* a 0-D tensor is not a Python scalar */
 	CHANGED(s.inputs[1].optional = false);
 	CHANGED(s.inputs[1].name = "w");
 	CHANGED(s.definition.input_count = 2);
@@ -175,8 +176,8 @@ static void a_comment_in_the_reference_leaves_no_trace(void **state)
 	assert_true(unchanged(&s));
 }
 
-/* The same subject on every machine and for ever: a change of this digest forgets all verdicts, and must come with a
- * new FINGERPRINT_FORMAT. */
+/* The subject digest must be the same on every machine and in every version. A change of this digest makes all stored
+ * verdicts useless, and must come with a new FINGERPRINT_FORMAT. */
 static void the_digest_of_a_definition_is_the_same_everywhere(void **state)
 {
 	struct sample s;
@@ -220,7 +221,7 @@ static void the_order_of_adding_does_not_matter(void **state)
 
 	(void)state;
 	for (int i = 0; i < 100; i++) {
-		field_printf(&one, &arena, "tag", "%d", i); /* one tag for all: sorted by digest then */
+		field_printf(&one, &arena, "tag", "%d", i); /* all tags are equal, so the fields are sorted by digest */
 		field_printf(&two, &arena, "tag", "%d", 99 - i);
 	}
 	struct digest a = fields_digest(&one), b = fields_digest(&two);
@@ -256,7 +257,7 @@ static void long_values_are_cut_for_reading_but_hashed_whole(void **state)
 	(void)state;
 	memset(text, 'x', sizeof text - 1);
 	text[sizeof text - 1] = '\0';
-	memcpy(text + 195, "\xE2\x82\xAC", 3); /* a character across the cut */
+	memcpy(text + 195, "\xE2\x82\xAC", 3); /* a character lies across the cut */
 	field_text(&fields, &arena, "a", text);
 	text[999] = 'y';
 	field_text(&fields, &arena, "a", text);
@@ -279,7 +280,7 @@ static void control_characters_do_not_reach_a_terminal(void **state)
 	arena_free(&arena);
 }
 
-/* count u32 . { tag . has_value u32 . value . digest }: what programs stored before digests were left out. */
+/* count u32 . { tag . has_value u32 . value . digest }: the list as older programs stored it, with every digest. */
 static void an_older_list_is_read(void **state)
 {
 	struct arena arena = {0};
@@ -330,6 +331,58 @@ static void fields_read_back_as_they_were_written(void **state)
 	arena_free(&arena);
 }
 
+/* The displayed value may differ from the hashed value, or only the digest may be known. */
+static void each_field_reads_back_with_its_value_and_digest(void **state)
+{
+	struct arena arena = {0};
+	struct fields fields = {0}, again;
+	struct buf bytes = {0};
+	char *text = arena_alloc(&arena, 3 * FIELD_VALUE_MAX);
+
+	(void)state;
+	memset(text, 'x', 3 * FIELD_VALUE_MAX - 1);
+	field_text(&fields, &arena, "a", "const 64");
+	field_add(&fields, &arena, "b", "64", "const 64", 8);
+	field_text(&fields, &arena, "c", "");
+	field_text(&fields, &arena, "d", "=00112233445566778899aabbccddeeff=");
+	field_text(&fields, &arena, "e", text);
+	field_add(&fields, &arena, "f", "shown", "hashed", 6);
+	field_add(&fields, &arena, "g", NULL, "", 0);
+	field_add(&fields, &arena, "h", "two\nlines", "two\nlines", 9);
+	fields_write(&fields, &bytes);
+	assert_int_equal(fields_read(bytes.data, bytes.length, &arena, &again), 0);
+	assert_int_equal(again.count, fields.count);
+	for (int i = 0; i < again.count; i++) {
+		assert_true(digest_equal(&again.items[i].digest, &fields.items[i].digest));
+		if (fields.items[i].value != NULL)
+			assert_string_equal(again.items[i].value, fields.items[i].value);
+		else
+			assert_null(again.items[i].value);
+	}
+	assert_true(bytes.length < 600); /* if the hashed value equals the displayed value, it is stored only once */
+	buf_free(&bytes);
+	arena_free(&arena);
+}
+
+static void fields_that_are_none_are_refused(void **state)
+{
+	static const char *const texts[] = {
+	    "", "0", "1\t", "-1\t", "x\t", "99999999999999999999\t", "5000\t", "1\ta\t", "1\ta\t\t", "1\ta\t0011\t",
+	    "1\ta\t00112233445566778899aabbccddeeffx\t", "1\ta\t00112233445566778899aabbccddeefg\t", "1\ta\t=\033\t",
+	    "1\t\001\t=\t", "1\ta\t=b\tc\t=d\t", "2\ta\t=b\t", "0\ta\t=b\t",
+	};
+	struct arena arena = {0};
+	struct fields fields;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+		if (fields_read(texts[i], strlen(texts[i]), &arena, &fields) == 0)
+			fail_msg("'%s' is read as fields", texts[i]);
+	assert_int_equal(fields_read("1\ta\t=b\t", 7, &arena, &fields), 0);
+	assert_int_equal(fields_read("0\t", 2, &arena, &fields), 0);
+	arena_free(&arena);
+}
+
 static void fields_cut_anywhere_are_damaged(void **state)
 {
 	struct sample s;
@@ -356,12 +409,12 @@ static void fields_cut_anywhere_are_damaged(void **state)
 	arena_free(&arena);
 }
 
-static void a_change_is_told_in_a_sentence(void **state)
+static void a_change_is_reported_in_a_sentence(void **state)
 {
 	struct sample s;
 	struct arena arena = {0};
 	struct fields then = {0}, now = {0};
-	const char *sentences[16];
+	const char *string_list[16];
 
 	(void)state;
 	sample_make(&s);
@@ -373,18 +426,18 @@ static void a_change_is_told_in_a_sentence(void **state)
 	s.definition.reference_length = 4;
 	definition_fields(&s.definition, &arena, &now);
 	field_add(&now, &arena, "blob.w", NULL, "x", 1);
-	assert_int_equal(fields_changed(&then, &now, &arena, sentences, 16), 9);
-	assert_string_equal(sentences[0], "axes.batch is new: var");
-	assert_string_equal(sentences[1], "axes.batch_size is gone; it was var");
-	assert_string_equal(sentences[2], "axes.hidden_size changed: 4096, now 2048");
-	assert_string_equal(sentences[3], "blob.w is new");
-	assert_string_equal(sentences[4], "constraints changed: batch_size > 0; hidden_size == 4096, now batch > 0; "
-	                                  "hidden_size == 4096");
-	assert_string_equal(sentences[5],
-	                    "inputs.weight changed: bfloat16[hidden_size], optional, now bfloat16[hidden_size]");
-	assert_string_equal(sentences[6],
-	                    "inputs.x changed: bfloat16[batch_size, hidden_size], now bfloat16[batch, hidden_size]");
-	assert_string_equal(sentences[8], "reference changed");
+	assert_int_equal(fields_changed(&then, &now, &arena, string_list, 16), 9);
+	assert_string_equal(string_list[0], "axes.batch is new: var");
+	assert_string_equal(string_list[1], "axes.batch_size was removed; it was var");
+	assert_string_equal(string_list[2], "axes.hidden_size changed: 4096, now 2048");
+	assert_string_equal(string_list[3], "blob.w is new");
+	assert_string_equal(string_list[4], "constraints changed: batch_size > 0; hidden_size == 4096, now batch > 0; "
+					    "hidden_size == 4096");
+	assert_string_equal(string_list[5],
+			    "inputs.weight changed: bfloat16[hidden_size], optional, now bfloat16[hidden_size]");
+	assert_string_equal(string_list[6],
+			    "inputs.x changed: bfloat16[batch_size, hidden_size], now bfloat16[batch, hidden_size]");
+	assert_string_equal(string_list[8], "reference changed");
 	arena_free(&arena);
 }
 
@@ -392,14 +445,14 @@ static void no_more_sentences_are_written_than_there_is_room_for(void **state)
 {
 	struct arena arena = {0};
 	struct fields then = {0}, now = {0};
-	const char *sentences[3] = {NULL, NULL, "untouched"};
+	const char *string_list[3] = {NULL, NULL, "untouched"};
 
 	(void)state;
 	for (int i = 0; i < 5; i++)
 		field_text(&now, &arena, arena_printf(&arena, "%d", i), "x");
-	assert_int_equal(fields_changed(&then, &now, &arena, sentences, 2), 5);
-	assert_string_equal(sentences[1], "1 is new: x");
-	assert_string_equal(sentences[2], "untouched");
+	assert_int_equal(fields_changed(&then, &now, &arena, string_list, 2), 5);
+	assert_string_equal(string_list[1], "1 is new: x");
+	assert_string_equal(string_list[2], "untouched");
 	arena_free(&arena);
 }
 
@@ -420,8 +473,10 @@ int main(void)
 	    cmocka_unit_test(control_characters_do_not_reach_a_terminal),
 	    cmocka_unit_test(an_older_list_is_read),
 	    cmocka_unit_test(fields_read_back_as_they_were_written),
+	    cmocka_unit_test(each_field_reads_back_with_its_value_and_digest),
+	    cmocka_unit_test(fields_that_are_none_are_refused),
 	    cmocka_unit_test(fields_cut_anywhere_are_damaged),
-	    cmocka_unit_test(a_change_is_told_in_a_sentence),
+	    cmocka_unit_test(a_change_is_reported_in_a_sentence),
 	    cmocka_unit_test(no_more_sentences_are_written_than_there_is_room_for),
 	};
 

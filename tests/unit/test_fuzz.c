@@ -1,3 +1,5 @@
+/* test_fuzz - the parsers that read bytes from strangers survive thousands of random and changed inputs, and the fuzz
+ * driver notices a broken promise. */
 #include "tests/fuzz/targets.c"
 
 #include <setjmp.h>
@@ -10,7 +12,7 @@
 
 enum { COUNT = 20000 };
 
-/* Both kinds of input must be among them: one that is never taken, or always, tests half of the target. */
+/* Some inputs must be accepted and some rejected: a target that always does the same tests only half of its code. */
 static void strangers_bytes_do_no_harm(void **state)
 {
 	const char *target = *state;
@@ -20,7 +22,7 @@ static void strangers_bytes_do_no_harm(void **state)
 	assert_true(taken < COUNT - COUNT / 50);
 }
 
-/* A target whose promise is broken: the driver must notice. */
+/* A fuzz target whose check fails; the driver must notice that. */
 static bool feed_broken(const struct input *input)
 {
 	hold(input, input->number != 7, "all is well");

@@ -1,4 +1,4 @@
-/* gated_delta_rule: a gate for each head, and a state that corrects what it holds. */
+/* test_gated_delta_rule - gated_delta_rule: each head has a gate, and each token corrects the state. */
 #include "tests/unit/recurrence_family.h"
 
 extern const struct op gated_delta_rule_op;
@@ -25,7 +25,8 @@ static const struct family_problem problems[] = {
                 "b4411e10ac28826b7b0f80f433f832fb", 4, {OF_BOTH, OF_SOFTPLUS, OF_PACKING}},
 };
 
-/* Twice a strength that went through no sigmoid: implementations differ in whether that is done. */
+/* Doubles a strength that did not pass through a sigmoid. Implementations differ in whether they double such a
+ * strength, so the problem is rejected. */
 static void double_without_a_sigmoid(struct trial *t, const struct recurrence_roles *roles)
 {
 	t->c.scalar[roles->doubled] = 1;
@@ -40,10 +41,10 @@ static const struct op_arg a_pool[] = {QUERY, KEY, VALUE, HEAD_GATE, BETA,
                                        {"initial_state", DTYPE_FLOAT32, 4, {N, HV, K, V}, false}};
 static const struct refused refused[] = {
     {PROBLEM("x", "gated_delta_rule", oblong, a_gate_a_key, dense_out), "without its last axis"},
-    {PROBLEM("x", "gated_delta_rule", oblong, no_gate, dense_out), "expected a gate g"},
-    {PROBLEM("x", "gated_delta_rule", oblong, no_beta, dense_out), "expected beta"},
+    {PROBLEM("x", "gated_delta_rule", oblong, no_gate, dense_out), "the gate g is missing"},
+    {PROBLEM("x", "gated_delta_rule", oblong, no_beta, dense_out), "beta is missing"},
     {PROBLEM("x", "gated_delta_rule", oblong, gate_of_keys, dense_out), "without its last axis"},
-    {PROBLEM("x", "gated_delta_rule", oblong, a_pool, dense_out), "a state for each sequence of the batch"},
+    {PROBLEM("x", "gated_delta_rule", oblong, a_pool, dense_out), "as many states as there are sequences in the batch"},
 };
 
 int main(void)

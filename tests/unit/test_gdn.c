@@ -1,11 +1,14 @@
-/* Gated delta nets: references in float32 pass for every seed, the mistakes that people make do not. */
+/* test_gdn - gated delta nets: correct references in float32 pass for every seed, and the mistakes that people make
+ * fail. */
 #include "tests/unit/trial.h"
 
-#include "kernels/gdn/inputs.h"
+#include "kernels/common/linear_attention/packed.h"
+#include "kernels/gdn/input_values.h"
+#include "tests/unit/seeds.h"
 
 extern const struct op gdn_op;
 
-enum { SEEDS = 20, DIM_MOST = 128 };
+enum { SEEDS = MANY_SEEDS, DIM_MOST = 128 };
 
 /* --- problems ----------------------------------------------------------------------------------------------------- */
 
@@ -132,7 +135,7 @@ struct emulation {
 
 static int64_t whole(const struct tensor *tensor, int64_t index)
 {
-	return (int64_t)number_get(tensor->data, tensor->dtype, index);
+	return (int64_t)dtype_load(tensor->data, tensor->dtype, index);
 }
 
 static void read_head(const struct emulation *m, int input, int64_t token, int64_t heads, int64_t h, float *out)
@@ -173,7 +176,7 @@ static float strength_of(const struct emulation *m, int64_t place)
 	return m->mistake == STRENGTH_2_PERCENT ? 1.02f * beta : beta;
 }
 
-/* `state` is [K][V], as many references have it. */
+/* Updates `state`, which is [K][V] as in many references, with one token. */
 static void emulate_token(const struct emulation *m, int64_t token, int64_t h, float *state)
 {
 	const struct gdn_extent *e = &m->e;
@@ -205,7 +208,7 @@ static void emulate_token(const struct emulation *m, int64_t token, int64_t h, f
 	}
 }
 
-/* Flat place of key i, value j in a head's state as the tensors have it. */
+/* Index in the tensors of key element i and value element j of a head's state. */
 static int64_t stored(const struct emulation *m, int64_t i, int64_t j)
 {
 	return m->v_last != (m->mistake == STATE_TRANSPOSED) ? i * m->e.v_dim + j : j * m->e.k_dim + i;
@@ -225,7 +228,7 @@ static void tokens_of(const struct emulation *m, int64_t n, int64_t *first, int6
 	*end -= m->mistake == LAST_TOKEN_LEFT_OUT;
 }
 
-/* The state after token `i` into the buffer of intermediate ones. */
+/* Stores the state after token `i` in the buffer of intermediate states. */
 static void emulate_keeping(const struct emulation *m, int64_t n, int64_t i, int64_t h, const float *state)
 {
 	const struct gdn_extent *e = &m->e;
@@ -339,7 +342,7 @@ static void every_mistake_is_caught(void **state)
 	}
 }
 
-static void what_comes_in_may_be_absent(void **state)
+static void optional_inputs_may_be_absent(void **state)
 {
 	struct trial t;
 	struct gdn_roles roles = gdn_roles_of(&problems[PREFILL]);
@@ -379,7 +382,36 @@ static void offsets_and_slots_are_valid_and_ragged(void **state)
 	}
 }
 
-/* Or near 1/2, or 5/4. */
+/* An implementation that stores a slot number in one byte, or loses one of its bits, reads the wrong state. */
+static void slots_lie_where_bytes_end(void **state)
+{
+	static const int64_t ends[] = {127, 128, 255, 256};
+
+	(void)state;
+	for (int p = POOLED; p <= SWITCHED; p++)
+		for (uint64_t seed = 0; seed < SEEDS; seed++) {
+			int indices = gdn_roles_of(&problems[p]).indices, met = 0;
+			struct trial t;
+
+			assert_true(trial_open_size(&t, &gdn_op, &problems[p], SIZE_MEDIUM, 1, seed));
+			for (int64_t n = 0; n < t.in[indices].elements; n++)
+				for (int e = 0; e < COUNT(ends); e++)
+					met += get(&t.in[indices], n) == (float)ends[e];
+			assert_int_equal(met, COUNT(ends));
+			trial_close(&t);
+		}
+}
+
+/* If states are small, a pool has more slots than a byte can count; otherwise it has a few unused slots. */
+static void pools_are_large_where_states_are_small(void **state)
+{
+	(void)state;
+	assert_int_equal(recurrence_pool(33, 4 * 128 * 128), 264);
+	assert_int_equal(recurrence_pool(33, 2 * 4 * 128 * 128), 40);
+	assert_int_equal(recurrence_pool(320, 64), 327);
+}
+
+/* The norm of a key is near 1, 1/2 or 5/4. */
 static void keys_have_a_norm_near_one(void **state)
 {
 	struct gdn_roles roles = gdn_roles_of(&published);
@@ -397,17 +429,17 @@ static void keys_have_a_norm_near_one(void **state)
 	trial_close(&t);
 }
 
-/* Puts `value` at place `at` of an input and expects a sentence with `part`. */
+/* Sets element `at` of an input to `value`, and expects a message that contains `part`. */
 static void expect_invalid(const struct op_problem *problem, int input, int64_t at, double value, const char *part)
 {
 	struct err err = {""};
 	struct trial t;
 
 	assert_true(trial_open_size(&t, &gdn_op, problem, SIZE_SMALL, 1, 0));
-	number_set(t.in[input].data, t.in[input].dtype, at, value);
+	dtype_store(t.in[input].data, t.in[input].dtype, at, value);
 	assert_int_equal(gdn_op.check(&t.c, t.in, &err), -1);
 	if (strstr(err.text, part) == NULL)
-		fail_msg("'%s' says nothing of '%s'", err.text, part);
+		fail_msg("'%s' does not mention '%s'", err.text, part);
 	assert_int_equal(gdn_op.oracle(&t.c, t.in, t.truth, &err), -1);
 	trial_close(&t);
 }
@@ -420,33 +452,34 @@ static void offsets_and_slots_that_lead_nowhere_are_refused(void **state)
 	struct trial t;
 
 	(void)state;
-	expect_invalid(&problems[PREFILL], offsets, 0, 1, "does not begin with 0");
+	expect_invalid(&problems[PREFILL], offsets, 0, 1, "does not start with 0");
 	expect_invalid(&problems[PREFILL], offsets, 2, 1e6, "cu_seqlens[2] is 1000000");
 	expect_invalid(&problems[PREFILL], offsets, 2, 3, "cu_seqlens[2] is 3: it must not be below cu_seqlens[1]");
 	expect_invalid(&problems[PREFILL], offsets, 2, -1, "cu_seqlens[2] is -1");
 	expect_invalid(&problems[PREFILL], offsets, 1, 33, "gives sequence 1 no token");
-	expect_invalid(&problems[PREFILL], offsets, 2, 32, "ends with 32, and there are 33 tokens");
-	expect_invalid(&problems[POOLED], slots, 1, 8, "initial_state_indices[1] is 8; there are 8 states");
-	expect_invalid(&problems[POOLED], slots, 2, -1, "initial_state_indices[2] is -1; there are 8 states");
+	expect_invalid(&problems[PREFILL], offsets, 2, 32, "ends with 32, but there are 33 tokens");
+	expect_invalid(&problems[POOLED], slots, 1, 8, "initial_state_indices[1] is 8, but the 8 states are numbered from 0");
+	expect_invalid(&problems[POOLED], slots, 2, -1, "initial_state_indices[2] is -1, but the 8 states are numbered from 0");
 	expect_invalid(&problems[POOLED], slots, 0, 2147483647, "initial_state_indices[0] is 2147483647");
 
-	/* Two sequences in one slot: nonsense where it is updated, in order where it stays. */
+	/* Two sequences share a slot: invalid if the pool is updated, valid if it is only read. */
 	assert_true(trial_open_size(&t, &gdn_op, &problems[POOLED], SIZE_SMALL, 1, 0));
-	number_set(t.in[slots].data, DTYPE_INT32, 0, number_get(t.in[slots].data, DTYPE_INT32, 2));
+	dtype_store(t.in[slots].data, DTYPE_INT32, 0, dtype_load(t.in[slots].data, DTYPE_INT32, 2));
 	assert_int_equal(gdn_op.check(&t.c, t.in, &err), -1);
-	assert_non_null(strstr(err.text, "which sequence 0 updates too"));
-	t.c.constants[0].value = 0; /* the buffer of intermediate states has one place for both */
+	assert_non_null(strstr(err.text, "which sequence 0 also updates"));
+	/* both sequences would store to the same place in the buffer of intermediate states */
+	t.c.constants[0].value = 0;
 	assert_int_equal(gdn_op.check(&t.c, t.in, &err), -1);
 	trial_close(&t);
 	assert_true(trial_open_size(&t, &gdn_op, &problems[BY_BATCH], SIZE_SMALL, 1, 0));
-	number_set(t.in[slots].data, DTYPE_INT32, 0, number_get(t.in[slots].data, DTYPE_INT32, 2));
+	dtype_store(t.in[slots].data, DTYPE_INT32, 0, dtype_load(t.in[slots].data, DTYPE_INT32, 2));
 	assert_int_equal(gdn_op.check(&t.c, t.in, &err), -1);
 	t.c.constants[0].value = 0;
 	assert_int_equal(gdn_op.check(&t.c, t.in, &err), 0);
 	assert_int_equal(gdn_op.oracle(&t.c, t.in, t.truth, &err), 0);
 	trial_close(&t);
 
-	/* Axes that leave no room: nothing is read beyond the end. */
+	/* The axes leave no room for the offsets: the oracle rejects the case and reads nothing beyond the end. */
 	assert_true(trial_open_size(&t, &gdn_op, &problems[PREFILL], SIZE_SMALL, 1, 0));
 	t.axis[SEQUENCES] = 1;
 	assert_int_equal(gdn_op.oracle(&t.c, t.in, t.truth, &err), -1);
@@ -454,7 +487,7 @@ static void offsets_and_slots_that_lead_nowhere_are_refused(void **state)
 	t.axis[SEQUENCES] = 2;
 	t.axis[TOTAL] = 1;
 	assert_int_equal(gdn_op.fill(&t.c, offsets, &t.in[offsets], &err), -1);
-	assert_non_null(strstr(err.text, "1 tokens cannot be dealt to 2 sequences"));
+	assert_non_null(strstr(err.text, "1 tokens cannot be distributed over 2 sequences"));
 	trial_close(&t);
 	assert_true(trial_open_size(&t, &gdn_op, &problems[POOLED], SIZE_SMALL, 1, 0));
 	t.axis[POOL] = 2;
@@ -464,7 +497,7 @@ static void offsets_and_slots_that_lead_nowhere_are_refused(void **state)
 	assert_int_equal(gdn_op.sizes(&problems[POOLED], 0, SIZE_SMALL, axis, 1), -1);
 }
 
-/* What no number follows from: NaN anywhere, and a row of zeros where its direction is asked for. */
+/* Inputs from which no number follows are rejected: NaN anywhere, and a row of zeros where the row is normalised. */
 static void numbers_that_nothing_follows_from_are_refused(void **state)
 {
 	struct gdn_roles roles = gdn_roles_of(&problems[OBLONG]);
@@ -495,7 +528,8 @@ static struct op_constant constant_of(const struct op_problem *problem)
 	return constants[0];
 }
 
-/* Nothing in the schema says whether a multi-token pass updates its pool: a text does, or the reference is asked. */
+/* The schema does not say whether a pass over several tokens updates its pool. The definition's description says so, or
+ * the reference is run once to find out. */
 static void whether_a_pool_is_updated_is_attested_or_probed(void **state)
 {
 	static const char *const tags[] = {"stage:mtp", "disable_state_update=false"};
@@ -528,7 +562,7 @@ static void whether_a_pool_is_updated_is_attested_or_probed(void **state)
 	}
 }
 
-/* A pool that stays is compared bit by bit. */
+/* A pool that is not updated is compared bit by bit. */
 static void a_pool_that_is_not_updated_is_the_same_bits(void **state)
 {
 	struct gdn_roles roles = gdn_roles_of(&problems[POOLED]);
@@ -553,14 +587,14 @@ static void only_the_buffer_is_written(void **state)
 
 	(void)state;
 	for (int i = 0; i < problems[POOLED].input_count; i++)
-		assert_int_equal(gdn_op.leaves(&c, i).place, i == roles.buffer ? 2 + i : OP_KEPT);
-	assert_false(gdn_op.leaves(&c, roles.buffer).may_keep);
+		assert_int_equal(gdn_op.in_place(&c, i).place, i == roles.buffer ? 2 + i : OP_KEPT);
+	assert_false(gdn_op.in_place(&c, roles.buffer).may_keep);
 	c.problem = &problems[DECODE];
 	for (int i = 0; i < problems[DECODE].input_count; i++)
-		assert_int_equal(gdn_op.leaves(&c, i).place, OP_KEPT);
+		assert_int_equal(gdn_op.in_place(&c, i).place, OP_KEPT);
 }
 
-static void layouts_are_told_by_shape_then_by_name(void **state)
+static void layouts_are_recognised_by_shape_then_by_name(void **state)
 {
 	struct op_problem square = problems[DECODE];
 
@@ -590,14 +624,14 @@ static void other_problems_are_refused_with_a_sentence(void **state)
 	p.axes = axes;                                                                                                 \
 	p.input_count = COUNT(decode_in)
 	AGAIN;
-	inputs[5].name = "alpha"; /* a decay, not what makes one */
+	inputs[5].name = "alpha"; /* alpha is the decay itself, not an input from which the decay is computed */
 	assert_refused(&gdn_op, &p, "'alpha'");
 	AGAIN;
 	inputs[0].dtype = DTYPE_INT32;
 	assert_refused(&gdn_op, &p, "'q'");
 	AGAIN;
 	axes[HV].value = 5;
-	assert_refused(&gdn_op, &p, "a const number of heads that divides that of v");
+	assert_refused(&gdn_op, &p, "a number of heads that is a const axis and divides v's number of heads");
 	AGAIN;
 	axes[K].value = axes[V].value = 512;
 	assert_refused(&gdn_op, &p, "at most 256");
@@ -612,7 +646,7 @@ static void other_problems_are_refused_with_a_sentence(void **state)
 	assert_refused(&gdn_op, &p, "'A_log'");
 	AGAIN;
 	p.input_count = 5;
-	assert_refused(&gdn_op, &p, "expected q, k, v, a, b, A_log and dt_bias");
+	assert_refused(&gdn_op, &p, "must include q, k, v, a, b, A_log and dt_bias");
 	AGAIN;
 	outputs[0].rank = 2;
 	assert_refused(&gdn_op, &p, "'output'");
@@ -628,7 +662,7 @@ static void other_problems_are_refused_with_a_sentence(void **state)
 	memcpy(inputs, packed_in, sizeof packed_in);
 	inputs[8] = inputs[9];
 	p.input_count = 9;
-	assert_refused(&gdn_op, &p, "cu_seqlens to tell their sequences");
+	assert_refused(&gdn_op, &p, "cu_seqlens, which divides the tokens into sequences");
 }
 
 static void right(struct trial *t)
@@ -655,11 +689,11 @@ static void inputs_follow_the_seed(void **state)
 {
 	static const char *const digests[COUNT(problems)] = {
 	    "4d20b23057fc1166829475204ea5958c",
-	    "435cd89519f17b0c1417eb7c42033f90",
-	    "1ab1e102ffa63a7e19f04eb25e40b9ff",
+	    "19a0e64e3b2006bbceb460c8c86cd76d",
+	    "061202d3f830ccc3583a04eca0c84a3f",
 	    "a7556f9b194629ed59c315ddb6d28506",
 	    "576d1c9a854085be973feb4b503136bd",
-	    "0c9cd022ee059d02be6177fdf2f01713",
+	    "01eacc769e29303cd6bea7d038c1bf0c",
 	};
 
 	(void)state;
@@ -674,15 +708,17 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(correct_references_pass_for_every_seed),
 	    cmocka_unit_test(every_mistake_is_caught),
-	    cmocka_unit_test(what_comes_in_may_be_absent),
+	    cmocka_unit_test(optional_inputs_may_be_absent),
 	    cmocka_unit_test(offsets_and_slots_are_valid_and_ragged),
+	    cmocka_unit_test(slots_lie_where_bytes_end),
+	    cmocka_unit_test(pools_are_large_where_states_are_small),
 	    cmocka_unit_test(keys_have_a_norm_near_one),
 	    cmocka_unit_test(offsets_and_slots_that_lead_nowhere_are_refused),
 	    cmocka_unit_test(numbers_that_nothing_follows_from_are_refused),
 	    cmocka_unit_test(whether_a_pool_is_updated_is_attested_or_probed),
 	    cmocka_unit_test(a_pool_that_is_not_updated_is_the_same_bits),
 	    cmocka_unit_test(only_the_buffer_is_written),
-	    cmocka_unit_test(layouts_are_told_by_shape_then_by_name),
+	    cmocka_unit_test(layouts_are_recognised_by_shape_then_by_name),
 	    cmocka_unit_test(other_problems_are_refused_with_a_sentence),
 	    cmocka_unit_test(what_is_right_passes_at_every_edge),
 	    cmocka_unit_test(inputs_follow_the_seed),

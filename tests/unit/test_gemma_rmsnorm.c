@@ -1,11 +1,13 @@
-/* Gemma's norms: references in float32 pass for every seed, the mistakes that people make do not. */
+/* test_gemma_rmsnorm - Gemma's norms: correct references in float32 pass for every seed, and the mistakes that people
+ * make fail. */
 #include "tests/unit/trial.h"
 
-#include "kernels/rms.h"
+#include "kernels/common/norm/rms.h"
+#include "tests/unit/seeds.h"
 
 extern const struct op gemma_rmsnorm_op, rmsnorm_op;
 
-enum { SEEDS = 20, H = 1024 };
+enum { SEEDS = MANY_SEEDS, H = 1024 };
 
 static const struct op_axis axes[] = {{"batch_size", true, 0}, {"hidden_size", false, H}};
 
@@ -59,10 +61,10 @@ enum mistake {
 
 static float round_to(enum dtype dtype, float value)
 {
-	double stored[1] = {0}; /* room for any dtype */
+	double stored[1] = {0}; /* room for one element of any dtype */
 
-	number_store(stored, dtype, 0, value);
-	return (float)number_get(stored, dtype, 0);
+	dtype_store_float(stored, dtype, 0, value);
+	return (float)dtype_load(stored, dtype, 0);
 }
 
 static void run_row(struct trial *t, int64_t row, const float *w, float *x, enum mistake mistake)
@@ -100,7 +102,7 @@ static void run_row(struct trial *t, int64_t row, const float *w, float *x, enum
 	}
 }
 
-/* Plays the reference. */
+/* Emulates the reference with the planted mistake. */
 static void run(struct trial *t, int mistake)
 {
 	float w[H], x[H];
@@ -162,7 +164,7 @@ static void every_planted_mistake_fails_at_the_medium_size(void **state)
 			}
 }
 
-static void a_gemma_norm_is_told_by_name_or_api_and_not_by_its_model(void **state)
+static void a_gemma_norm_is_recognised_by_name_or_api_and_not_by_its_model(void **state)
 {
 	static const char *const api[] = {"status:verified", "fi_api:flashinfer.norm.gemma_rmsnorm"};
 	static const char *const model[] = {"status:verified", "model:gemma-3-27b", "fi_api:flashinfer.norm.rmsnorm"};
@@ -229,7 +231,7 @@ static void what_is_right_passes_at_every_edge(void **state)
 		assert_int_equal(assert_edges_pass(&gemma_rmsnorm_op, &problems[p], right), edges[p]);
 }
 
-static void what_a_workload_must_not_bring_is_told_with_its_place(void **state)
+static void what_a_workload_must_not_provide_is_reported_with_its_place(void **state)
 {
 	(void)state;
 	assert_brought(&gemma_rmsnorm_op, &problems[0], 0, 2, (double)NAN, "holds NaN at [0, 2]");
@@ -241,11 +243,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(a_correct_reference_passes_for_every_problem_size_and_seed),
 	    cmocka_unit_test(every_planted_mistake_fails_at_the_medium_size),
-	    cmocka_unit_test(a_gemma_norm_is_told_by_name_or_api_and_not_by_its_model),
+	    cmocka_unit_test(a_gemma_norm_is_recognised_by_name_or_api_and_not_by_its_model),
 	    cmocka_unit_test(epsilon_is_attested_or_that_of_every_published_gemma),
 	    cmocka_unit_test(what_the_family_does_not_know_is_refused_with_the_reason),
 	    cmocka_unit_test(what_is_right_passes_at_every_edge),
-	    cmocka_unit_test(what_a_workload_must_not_bring_is_told_with_its_place),
+	    cmocka_unit_test(what_a_workload_must_not_provide_is_reported_with_its_place),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* gla: a gate for each head and key, and a state that only adds. */
+/* test_gla - gla: each head and key element has a gate, and tokens only add to the state. */
 #include "tests/unit/recurrence_family.h"
 
 extern const struct op gla_op;
@@ -32,15 +32,15 @@ static const struct op_arg optional_gate[] = {QUERY, KEY, VALUE, {"g", DTYPE_FLO
 static const struct op_arg no_state[] = {LAST};
 static const struct op_arg square_state[] = {OUTPUT, {"final_state", DTYPE_FLOAT32, 4, {B, HV, K, K}, false}};
 static const struct refused refused[] = {
-    {PROBLEM("x", "gla", oblong, no_gate, dense_out), "expected a gate g"},
+    {PROBLEM("x", "gla", oblong, no_gate, dense_out), "the gate g is missing"},
     {PROBLEM("x", "gla", oblong, a_gate_a_head, dense_out), "then the last axis of q"},
     {PROBLEM("x", "gla", oblong, alpha, dense_out), "'alpha' is"},
-    {PROBLEM("x", "gla", oblong, beta, dense_out), "no use for a beta"},
-    {PROBLEM("x", "gla", oblong, bias_alone, dense_out), "which gate is it of"},
+    {PROBLEM("x", "gla", oblong, beta, dense_out), "does not use beta"},
+    {PROBLEM("x", "gla", oblong, bias_alone, dense_out), "which determine how the gate uses dt_bias"},
     {PROBLEM("x", "gla", oblong, no_offsets, packed_out), "need cu_seqlens"},
-    {PROBLEM("x", "gla", oblong, optional_gate, dense_out), "not to be optional"},
+    {PROBLEM("x", "gla", oblong, optional_gate, dense_out), "an input that is not optional"},
     {PROBLEM("x", "gla", oblong, dense_in, no_state), "no output has a value for each token"},
-    {PROBLEM("x", "gla", oblong, dense_in, square_state), "states [sequences, heads of v, K, V]"},
+    {PROBLEM("x", "gla", oblong, dense_in, square_state), "expected floats of shape [sequences, heads of v, K, V]"},
 };
 
 int main(void)

@@ -1,7 +1,9 @@
-/* gqa_paged: matches what the dataset has, its inputs are valid and hurt, right references pass, wrong ones fail. */
+/* test_gqa_paged - the dataset's gqa_paged definitions are recognised, inputs are valid and difficult, correct
+ * references pass, wrong ones fail. */
 #include "tests/unit/attention_family.h"
 
-#include "kernels/attention_paged.h"
+#include "kernels/common/attention/paged.h"
+#include "tests/unit/seeds.h"
 
 extern const struct op gqa_paged_op;
 
@@ -11,7 +13,8 @@ struct shape {
 	int64_t heads, kv_heads, dim, page_size;
 };
 static const struct shape llama = {32, 8, 128, 1}, llama_pages = {32, 8, 128, 64};
-static const struct shape little = {4, 2, 16, 1}, little_pages = {4, 2, 16, 16}; /* quick, and no less telling */
+/* small shapes, which run fast and still show every mistake */
+static const struct shape little = {4, 2, 16, 1}, little_pages = {4, 2, 16, 16};
 
 static void add_caches(struct built *b)
 {
@@ -31,7 +34,8 @@ static void start(struct built *b, const char *name, struct shape shape)
 	add_axis(b, "num_kv_indices", 0);
 }
 
-/* As the dataset has it; kv_last_page_len where pages hold more than one key. */
+/* The inputs and outputs of the dataset's decode definitions, with kv_last_page_len if a page holds more than one
+ * key. */
 static void decode(struct built *b, struct shape shape)
 {
 	start(b, "gqa_paged_decode_h_kv_d_ps", shape);
@@ -47,7 +51,7 @@ static void decode(struct built *b, struct shape shape)
 	add_output(b, "lse", DTYPE_FLOAT32, "batch_size num_qo_heads");
 }
 
-/* `last`: the axis by which kv_last_page_len is declared; NULL: there is none. */
+/* `last` is the axis of kv_last_page_len; NULL: the problem has no such input. */
 static void prefill(struct built *b, const char *name, struct shape shape, const char *last)
 {
 	start(b, name, shape);
@@ -105,11 +109,11 @@ static void the_name_tells_causal_or_not_then_a_tag_then_the_description(void **
 	b.problem.name = "gqa_paged_prefill_noncausal_h32_kv8";
 	assert_int_equal(gqa_paged_op.match(&b.problem, NULL), ATTENTION_FULL);
 	decode(&b, llama);
-	b.problem.name = "gqa_paged_decode_causal"; /* one query after all keys: no mask */
+	b.problem.name = "gqa_paged_decode_causal"; /* with one query after all keys, the causal mask hides nothing */
 	assert_int_equal(gqa_paged_op.match(&b.problem, NULL), ATTENTION_FULL);
 }
 
-static void caches_are_told_apart_by_order_and_by_name(void **state)
+static void caches_are_distinguished_by_order_and_by_name(void **state)
 {
 	struct built b;
 
@@ -168,7 +172,7 @@ static void other_problems_are_refused_with_a_sentence(void **state)
 
 /* --- inputs ------------------------------------------------------------------------------------------------------- */
 
-static void sequences_and_pages_are_valid_and_contain_what_hurts(void **state)
+static void sequences_and_pages_are_valid_and_contain_difficult_values(void **state)
 {
 	struct built b;
 
@@ -185,7 +189,7 @@ static void sequences_and_pages_are_valid_and_contain_what_hurts(void **state)
 	expect_sequences(&family, &b.problem, true);
 }
 
-/* Pages are out of order, and two sequences share some; some last page is partly filled, some is full. */
+/* Pages are out of order, and two sequences share some pages. Some last pages are full and some are not. */
 static void pages_are_out_of_order_shared_and_partly_filled(void **state)
 {
 	int64_t axis[MAX_ROWS * MAX_AXES];
@@ -194,7 +198,7 @@ static void pages_are_out_of_order_shared_and_partly_filled(void **state)
 	(void)state;
 	decode(&b, little_pages);
 	rows_of(&gqa_paged_op, &b.problem, SIZE_MEDIUM, axis);
-	for (uint64_t seed = 0; seed < 20; seed++) {
+	for (uint64_t seed = 0; seed < MANY_SEEDS; seed++) {
 		int64_t falls = 0, twice = 0, partly = 0, full = 0;
 		struct tensor *indices, *last;
 		struct world w;
@@ -251,8 +255,8 @@ static void presets_are_valid_at_every_size_of_the_dataset(void **state)
 		}
 }
 
-/* Where a workload brings its own indices, no row is poisoned, and no length is 0. */
-static void brought_indices_meet_no_poison(void **state)
+/* If a workload provides indices, no row is NaN, and no length is 0. */
+static void provided_indices_meet_no_poison(void **state)
 {
 	int64_t axis[MAX_ROWS * MAX_AXES];
 	struct built b;
@@ -270,7 +274,7 @@ static void brought_indices_meet_no_poison(void **state)
 	free_world(&w);
 }
 
-/* Axes as a workload may have them: in the order of the problem's axes, heads and so on left as they are. */
+/* Sets var axes as a workload may do, in the order of the problem's axes; const axes such as heads stay. */
 static void set_axes(const struct built *b, int64_t *axis, const int64_t *var)
 {
 	for (int a = 0, v = 0; a < b->problem.axis_count; a++)
@@ -280,10 +284,10 @@ static void set_axes(const struct built *b, int64_t *axis, const int64_t *var)
 static void odd_axes_give_valid_inputs_or_a_sentence(void **state)
 {
 	static const int64_t cases[][4] = {
-	    /* pages, len_indptr, indices, queries */
-	    {5, 4, 9, 3},   /* fewer pages than are named */
+	    /* fewer pages than indices */
+	    {5, 4, 9, 3},   /* fewer pages than indices */
 	    {40, 4, 9, 30}, /* more queries than keys */
-	    {40, 9, 3, 2},  /* fewer of anything than sequences */
+	    {40, 9, 3, 2},  /* fewer of everything than sequences */
 	    {3, 1, 0, 0},   /* no sequence */
 	    {1, 2, 1, 1},
 	};
@@ -340,16 +344,16 @@ static void indices_that_point_nowhere_are_refused(void **state)
 	prefill(&b, causal_name, little_pages, "batch_size");
 	rows_of(&gqa_paged_op, &b.problem, SIZE_MEDIUM, axis);
 	make_world(&w, &gqa_paged_op, &b.problem, axis, 0);
-	expect_axes_invalid(&w, "batch_size", 12, "kv_last_page_len has 12 elements for 13 sequences");
+	expect_axes_invalid(&w, "batch_size", 12, "kv_last_page_len has 12 elements, but there are 13 sequences");
 	free_world(&w);
 	decode(&b, little);
 	rows_of(&gqa_paged_op, &b.problem, SIZE_MEDIUM, axis);
 	make_world(&w, &gqa_paged_op, &b.problem, axis, 0);
-	expect_axes_invalid(&w, "len_indptr", 15, "kv_indptr has offsets of 14 sequences for 13 queries");
+	expect_axes_invalid(&w, "len_indptr", 15, "kv_indptr has offsets of 14 sequences, but there are 13 queries");
 	free_world(&w);
 }
 
-/* 64-bit indices are read as such: what is beyond 32 bits is not taken for what its low half says. */
+/* All 64 bits of an int64 index are checked: a value beyond 32 bits is not truncated to its low half. */
 static void wide_indices_are_looked_at_whole(void **state)
 {
 	int64_t axis[MAX_ROWS * MAX_AXES];
@@ -369,7 +373,8 @@ static void wide_indices_are_looked_at_whole(void **state)
 	expect_passes(&family, &b.problem, 3);
 }
 
-/* A rule is asked for before anybody knows whether the case fits into memory: it must not need memory of that size. */
+/* The tolerance rule of a case is computed before it is known whether the case fits into memory, so the computation
+ * must not need that much memory. */
 static void bounds_of_a_case_without_end_are_found_at_once(void **state)
 {
 	const int64_t endless[] = {INT64_C(1) << 40, (INT64_C(1) << 40) + 1, INT64_C(1) << 45, INT64_C(1) << 40};
@@ -388,7 +393,7 @@ static void bounds_of_a_case_without_end_are_found_at_once(void **state)
 
 /* --- truth -------------------------------------------------------------------------------------------------------- */
 
-/* One head, two keys, numbers that can be followed by hand. */
+/* One head, two keys, and numbers that can be checked by hand. */
 static void the_oracle_is_right_where_the_answer_is_known(void **state)
 {
 	static const struct shape tiny = {1, 1, 2, 1};
@@ -404,15 +409,15 @@ static void the_oracle_is_right_where_the_answer_is_known(void **state)
 	make_inputs(&w, &gqa_paged_op, &b.problem, axis, 0, 0, 0);
 	const double query[] = {1, 2}, keys[] = {3, -1, 0, 1}, values[] = {1, 0, 0, 1}, indices[] = {1, 0};
 
-	number_write(w.in[0].data, DTYPE_BFLOAT16, 0, 2, query);
-	number_write(w.in[1].data, DTYPE_BFLOAT16, 0, 4, keys);
-	number_write(w.in[2].data, DTYPE_BFLOAT16, 0, 4, values);
-	number_write(w.in[4].data, DTYPE_INT32, 0, 2, indices);
-	w.c.scalar[5] = log(2); /* logits ln 2 * (3 - 2) and ln 2 * 2: weights 2 and 4 of 6 */
+	dtype_store_run(w.in[0].data, DTYPE_BFLOAT16, 0, 2, query);
+	dtype_store_run(w.in[1].data, DTYPE_BFLOAT16, 0, 4, keys);
+	dtype_store_run(w.in[2].data, DTYPE_BFLOAT16, 0, 4, values);
+	dtype_store_run(w.in[4].data, DTYPE_INT32, 0, 2, indices);
+	w.c.scalar[5] = log(2); /* the logits are ln 2 * (3 - 2) and ln 2 * 2, so the weights are 2 and 4 of 6 */
 	assert_int_equal(gqa_paged_op.oracle(&w.c, w.in, w.truth, &err), 0);
-	assert_float_equal(number_get(w.truth[0].data, DTYPE_BFLOAT16, 0), 1.0 / 3, 1e-3);
-	assert_float_equal(number_get(w.truth[0].data, DTYPE_BFLOAT16, 1), 2.0 / 3, 2e-3);
-	assert_float_equal(number_get(w.truth[1].data, DTYPE_FLOAT32, 0), log2(6), 1e-6);
+	assert_float_equal(dtype_load(w.truth[0].data, DTYPE_BFLOAT16, 0), 1.0 / 3, 1e-3);
+	assert_float_equal(dtype_load(w.truth[0].data, DTYPE_BFLOAT16, 1), 2.0 / 3, 2e-3);
+	assert_float_equal(dtype_load(w.truth[1].data, DTYPE_FLOAT32, 0), log2(6), 1e-6);
 	free_world(&w);
 }
 
@@ -447,7 +452,7 @@ static void a_correct_reference_passes_for_twenty_seeds(void **state)
 	expect_passes(&family, &b.problem, 20);
 	prefill(&b, "gqa_paged_prefill", little_pages, "batch_size");
 	expect_passes(&family, &b.problem, 5);
-	prefill(&b, causal_name, little_pages, NULL); /* pages of several keys, all of them full */
+	prefill(&b, causal_name, little_pages, NULL); /* every page has several keys, and all pages are full */
 	expect_passes(&family, &b.problem, 5);
 }
 
@@ -534,12 +539,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(matches_decode_and_prefill_with_any_page_length),
 	    cmocka_unit_test(the_name_tells_causal_or_not_then_a_tag_then_the_description),
-	    cmocka_unit_test(caches_are_told_apart_by_order_and_by_name),
+	    cmocka_unit_test(caches_are_distinguished_by_order_and_by_name),
 	    cmocka_unit_test(other_problems_are_refused_with_a_sentence),
-	    cmocka_unit_test(sequences_and_pages_are_valid_and_contain_what_hurts),
+	    cmocka_unit_test(sequences_and_pages_are_valid_and_contain_difficult_values),
 	    cmocka_unit_test(pages_are_out_of_order_shared_and_partly_filled),
 	    cmocka_unit_test(presets_are_valid_at_every_size_of_the_dataset),
-	    cmocka_unit_test(brought_indices_meet_no_poison),
+	    cmocka_unit_test(provided_indices_meet_no_poison),
 	    cmocka_unit_test(odd_axes_give_valid_inputs_or_a_sentence),
 	    cmocka_unit_test(indices_that_point_nowhere_are_refused),
 	    cmocka_unit_test(wide_indices_are_looked_at_whole),

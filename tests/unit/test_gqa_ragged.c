@@ -1,7 +1,8 @@
-/* gqa_ragged: matches what the dataset has, its inputs are valid and hurt, right references pass, wrong ones fail. */
+/* test_gqa_ragged - the dataset's gqa_ragged definitions are recognised, inputs are valid and difficult, correct
+ * references pass, wrong ones fail. */
 #include "tests/unit/attention_family.h"
 
-#include "kernels/attention_ragged.h"
+#include "kernels/common/attention/ragged.h"
 
 extern const struct op gqa_ragged_op;
 
@@ -9,7 +10,7 @@ static const struct family family = {&gqa_ragged_op, attention_ragged_roles};
 
 static const char causal_name[] = "gqa_ragged_prefill_causal_h_kv_d", full_name[] = "gqa_ragged_prefill_h_kv_d";
 
-/* As the dataset has it. */
+/* The inputs and outputs of the dataset's gqa_ragged definitions. */
 static void prefill(struct built *b, const char *name, int64_t heads, int64_t kv_heads, int64_t dim)
 {
 	start_problem(b, name, "gqa_ragged");
@@ -55,7 +56,7 @@ static void parts_are_found_whatever_their_order(void **state)
 	prefill(&b, causal_name, 32, 8, 128);
 	query = b.inputs[0];
 	b.inputs[0] = b.inputs[2];
-	b.inputs[2] = query; /* v, k, q */
+	b.inputs[2] = query; /* the order of the inputs is now v, k, q */
 	b.inputs[3] = make_arg(&b, "kv_indptr", DTYPE_INT32, "len_indptr");
 	b.inputs[4] = make_arg(&b, "q_indptr", DTYPE_INT64, "len_indptr");
 	assert_int_equal(gqa_ragged_op.match(&b.problem, NULL), ATTENTION_CAUSAL);
@@ -78,7 +79,7 @@ static void other_problems_are_refused_with_a_sentence(void **state)
 	prefill(&b, causal_name, 32, 8, 128);
 	b.problem.inputs = b.inputs + 1;
 	b.problem.input_count--;
-	expect_refused(&gqa_ragged_op, &b.problem, "expected a query");
+	expect_refused(&gqa_ragged_op, &b.problem, "the inputs lack a query");
 	prefill(&b, causal_name, 32, 8, 128);
 	add_input(&b, "kv_indices", DTYPE_INT32, "total_kv");
 	expect_refused(&gqa_ragged_op, &b.problem, "expected keys without pages");
@@ -89,12 +90,12 @@ static void other_problems_are_refused_with_a_sentence(void **state)
 	add_input(&b, "sinks", DTYPE_FLOAT32, "num_qo_heads");
 	expect_refused(&gqa_ragged_op, &b.problem, "'sinks'");
 	prefill(&b, causal_name, 32, 8, 128);
-	b.inputs[3] = b.inputs[5]; /* one index vector for both, as in self-attention */
+	b.inputs[3] = b.inputs[5]; /* queries and keys share one index vector, as in self-attention */
 	b.problem.input_count = 5;
-	expect_refused(&gqa_ragged_op, &b.problem, "expected an index vector qo_indptr");
+	expect_refused(&gqa_ragged_op, &b.problem, "no index vector qo_indptr");
 }
 
-static void sequences_are_valid_and_contain_what_hurts(void **state)
+static void sequences_are_valid_and_contain_difficult_lengths(void **state)
 {
 	struct built b;
 
@@ -153,7 +154,7 @@ static void mistakes_are_caught(void **state)
 	expect_general_mistakes_caught(&family, &b.problem);
 }
 
-/* A full mask taken for a causal one is as wrong as the reverse. */
+/* Taking a full mask for a causal one is a mistake, and so is the reverse. */
 static void a_mask_that_does_not_belong_is_caught(void **state)
 {
 	int64_t axis[MAX_ROWS * MAX_AXES];
@@ -193,7 +194,7 @@ int main(void)
 	    cmocka_unit_test(matches_causal_and_not_at_any_head_size),
 	    cmocka_unit_test(parts_are_found_whatever_their_order),
 	    cmocka_unit_test(other_problems_are_refused_with_a_sentence),
-	    cmocka_unit_test(sequences_are_valid_and_contain_what_hurts),
+	    cmocka_unit_test(sequences_are_valid_and_contain_difficult_lengths),
 	    cmocka_unit_test(offsets_that_point_nowhere_are_refused),
 	    cmocka_unit_test(a_correct_reference_passes_for_twenty_seeds),
 	    cmocka_unit_test(a_correct_reference_passes_in_other_dtypes),

@@ -1,8 +1,8 @@
-/* Gradients: the problem that is made of a definition's, how far they may be off, and that the oracle's are those of
- * the oracle's own forward, element by element, by central differences. */
+/* test_gradient - gradient cases: the problem that is derived from a definition, and its tolerance rules. The oracle's
+ * gradients equal central differences of the oracle's forward operation, element by element. */
 #include "tests/unit/recurrence_world.h"
 
-#include "kernels/gradient.h"
+#include "kernels/core/gradient_bounds.h"
 
 extern const struct op gla_op, simple_gla_op, delta_rule_op, gated_delta_rule_op, kda_op, gdn_op;
 
@@ -66,7 +66,7 @@ static const struct {
 
 /* --- the problem -------------------------------------------------------------------------------------------------- */
 
-static void a_problem_of_gradients_is_made_and_taken_back(void **state)
+static void a_problem_of_gradients_is_derived_and_reversed(void **state)
 {
 	const struct op_problem *forward = &forms[0].problem;
 	bool absent[OP_ARGS] = {false};
@@ -77,7 +77,7 @@ static void a_problem_of_gradients_is_made_and_taken_back(void **state)
 	struct op_problem made = gradient_problem(forward, absent, false, &arena);
 
 	assert_int_equal(made.input_count, 8);
-	assert_int_equal(made.output_count, 5); /* of q, k, v, g, initial_state; a scale is no tensor */
+	assert_int_equal(made.output_count, 5); /* gradients of q, k, v, g and initial_state; a scale has none */
 	assert_string_equal(made.inputs[0].name, "q");
 	assert_string_equal(made.inputs[6].name, "grad:output");
 	assert_string_equal(made.inputs[7].name, "grad:final_state");
@@ -108,7 +108,7 @@ static void a_problem_of_gradients_is_made_and_taken_back(void **state)
 	arena_free(&arena);
 }
 
-/* --- how far they may be off -------------------------------------------------------------------------------------- */
+/* --- tolerance rules of gradients --------------------------------------------------------------------------------- */
 
 enum { ROWS = 100000, COLUMNS = 16 };
 
@@ -149,13 +149,13 @@ static void gradients_are_held_as_a_whole_and_one_by_one(void **state)
 	for (int i = 0; i < ROWS * COLUMNS; i++)
 		found[i] = 1.0051f * truth[i];
 	assert_false(
-	    passes(found, truth, "the error ratio RMS(difference) / RMS(ground truth) is 0.0051, 0.005 is allowed"));
+	    passes(found, truth, "the error ratio RMS(difference) / RMS(ground truth) is 0.0051, but at most 0.005 is allowed"));
 
 	assert_true(passes_by((struct rule){0.1, 0, 1}, found, truth, NULL));
 	assert_true(passes_by((struct rule){0, 0, 1}, truth, truth, NULL));
-	assert_false(passes_by((struct rule){0, 0, 1}, found, truth, "0 is allowed"));
+	assert_false(passes_by((struct rule){0, 0, 1}, found, truth, "at most 0 is allowed"));
 
-	/* One row of 100000 that is nothing: the ratio is 0.003. */
+	/* One row of 100000 is zero: the ratio is 0.003. */
 	memcpy(found, truth, sizeof *truth * ROWS * COLUMNS);
 	memset(found + 777 * COLUMNS, 0, sizeof *found * COLUMNS);
 	assert_false(passes(found, truth, "elements are off by more than"));
@@ -164,7 +164,7 @@ static void gradients_are_held_as_a_whole_and_one_by_one(void **state)
 	found[ROWS * COLUMNS - 1] = NAN;
 	assert_false(passes(found, truth, "1 elements are NaN"));
 	memset(found, 0, sizeof *found * ROWS * COLUMNS);
-	assert_false(passes(found, truth, "is 1, 0.005 is allowed"));
+	assert_false(passes(found, truth, "is 1, but at most 0.005 is allowed"));
 	memset(truth, 0, sizeof *truth * ROWS * COLUMNS);
 	assert_true(passes(found, truth, NULL));
 	found[0] = 1e-9f;
@@ -173,7 +173,7 @@ static void gradients_are_held_as_a_whole_and_one_by_one(void **state)
 	free(truth);
 }
 
-/* --- of the oracle's own forward ---------------------------------------------------------------------------------- */
+/* --- gradients against differences of the forward operation ------------------------------------------------------- */
 
 struct world {
 	const struct op *op;
@@ -251,28 +251,28 @@ static double loss(struct world *w)
 
 		for (int64_t i = 0; i < given->elements; i++)
 			sum +=
-			    number_get(given->data, given->dtype, i) * number_get(w->out[k].data, w->out[k].dtype, i);
+			    dtype_load(given->data, given->dtype, i) * dtype_load(w->out[k].data, w->out[k].dtype, i);
 	}
 	return sum;
 }
 
 static double by_difference(struct world *w, struct tensor *x, int64_t index)
 {
-	double value = number_get(x->data, x->dtype, index), step = 1e-5 * fmax(fabs(value), 0.1), ends[2];
+	double value = dtype_load(x->data, x->dtype, index), step = 1e-5 * fmax(fabs(value), 0.1), ends[2];
 
 	for (int end = 0; end < 2; end++) {
-		number_set(x->data, x->dtype, index, end == 0 ? value + step : value - step);
+		dtype_store(x->data, x->dtype, index, end == 0 ? value + step : value - step);
 		ends[end] = loss(w);
 	}
-	number_set(x->data, x->dtype, index, value);
+	dtype_store(x->data, x->dtype, index, value);
 	return (ends[0] - ends[1]) / (2 * step);
 }
 
 static void move(struct tensor *x, const struct tensor *step, double times)
 {
 	for (int64_t i = 0; i < x->elements; i++)
-		number_set(x->data, x->dtype, i,
-			   number_get(x->data, x->dtype, i) + times * number_get(step->data, step->dtype, i));
+		dtype_store(x->data, x->dtype, i,
+			    dtype_load(x->data, x->dtype, i) + times * dtype_load(step->data, step->dtype, i));
 }
 
 static double slope_of(struct world *w, int input)
@@ -294,10 +294,10 @@ static void assert_gradient(struct world *w, int output, const char *name)
 	double size = 0;
 
 	for (int64_t i = 0; i < gradient->elements; i++)
-		size = fmax(size, fabs(number_get(gradient->data, gradient->dtype, i)));
+		size = fmax(size, fabs(dtype_load(gradient->data, gradient->dtype, i)));
 	assert_true(size > 0);
 	for (int64_t i = 0; i < gradient->elements; i += gradient->elements / 24 + 1) {
-		double truth = number_get(gradient->data, gradient->dtype, i), found = by_difference(w, x, i);
+		double truth = dtype_load(gradient->data, gradient->dtype, i), found = by_difference(w, x, i);
 
 		if (!(fabs(found - truth) <= 1e-6 * size))
 			fail_msg("%s: %s at %lld is %.9g, by differences %.9g", name, w->problem.outputs[output].name,
@@ -319,7 +319,7 @@ static void the_oracles_gradients_are_those_of_its_forward(void **state)
 			for (int i = 0; i < w.problem.output_count; i++) {
 				if (!gradient_is_slope(&w.problem.outputs[i]))
 					continue;
-				double truth = number_get(w.gradients[i].data, DTYPE_FLOAT64, 0);
+				double truth = dtype_load(w.gradients[i].data, DTYPE_FLOAT64, 0);
 				double found = slope_of(&w, gradient_input_of(&w.problem, i));
 
 				if (!(fabs(found - truth) <= 1e-4 * fabs(truth) + 1e-12))
@@ -330,7 +330,7 @@ static void the_oracles_gradients_are_those_of_its_forward(void **state)
 		}
 }
 
-/* States are kept for every 64 tokens. */
+/* The oracle stores the state at every 64th token and recomputes the states between. */
 static void long_sequences_go_back_from_stretch_to_stretch(void **state)
 {
 	struct world w;
@@ -346,7 +346,7 @@ static void long_sequences_go_back_from_stretch_to_stretch(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(a_problem_of_gradients_is_made_and_taken_back),
+	    cmocka_unit_test(a_problem_of_gradients_is_derived_and_reversed),
 	    cmocka_unit_test(gradients_are_held_as_a_whole_and_one_by_one),
 	    cmocka_unit_test(the_oracles_gradients_are_those_of_its_forward),
 	    cmocka_unit_test(long_sequences_go_back_from_stretch_to_stretch),

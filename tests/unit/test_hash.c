@@ -1,3 +1,4 @@
+/* test_hash - digests are those of XXH3-128, the same on every machine and however the bytes are split. */
 #include "base/hash.h"
 
 #include <setjmp.h>
@@ -6,7 +7,7 @@
 
 #include <cmocka.h>
 
-/* The values are those of XXH3-128 (seed 0) in canonical order: a cache must mean the same on every machine. */
+/* The values are those of XXH3-128 (seed 0) in canonical byte order, because a cache must be valid on every machine. */
 static void digests_are_those_of_xxh3(void **state)
 {
 	char hex[DIGEST_HEX];

@@ -1,5 +1,5 @@
-/* Indexes that git wrote, in each form it has, read as git itself lists them; and the same bytes cut short and garbled.
- */
+/* test_index - git's index files are read as git itself lists them, in each format that git writes; damaged index files
+ * do no harm. */
 #include "git/index.h"
 
 #include <fcntl.h>
@@ -14,7 +14,7 @@ static void shell(const char *command)
 		fail_msg("this failed: %s", command);
 }
 
-/* Tests run without the variables that name a repository. */
+/* Unsets the variables that name a repository. */
 static int enter(void **state)
 {
 	unsetenv("GIT_DIR");
@@ -23,7 +23,7 @@ static int enter(void **state)
 	return enter_folder(state);
 }
 
-/* Files of all lengths of names, so that every filling occurs; a link; names that sort about a '/'. */
+/* Writes files whose names have all lengths, so that every padding occurs, a link, and names that sort around a '/'. */
 static void fill(const char *how)
 {
 	char command[256];
@@ -106,7 +106,7 @@ static void versions_2_to_4_are_read_as_git_lists_them(void **state)
 	fill("");
 	version_of(2);
 	expect_as_listed(30, 0);
-	shell("git update-index --skip-worktree a/1"); /* needs the flags of version 3 */
+	shell("git update-index --skip-worktree a/1"); /* needs the flags of index version 3 */
 	version_of(3);
 	expect_as_listed(30, 1);
 	shell("git update-index --index-version 4");
@@ -162,7 +162,8 @@ static void the_versions_of_a_conflict_are_one_entry(void **state)
 	arena_free(&arena);
 }
 
-/* A form that the file alone does not tell all of: git_index must come to the same as git. */
+/* In some index formats, the index file alone does not describe all paths; git_index must still give the same list as
+ * git. */
 static void expect_left_to_git(const char *announced, bool sparse)
 {
 	struct buf bytes = {0}, listing = {0}, again = {0};
@@ -202,8 +203,8 @@ static void a_sparse_index_is_left_to_git(void **state)
 	expect_left_to_git("announced", true);
 }
 
-/* Whatever the bytes are: an answer, and no byte read that is not there (the sanitizers watch: the copy ends where its
- * memory does). */
+/* Any bytes give an answer, and no byte beyond the end is read: the copy ends where its allocation ends, so that the
+ * sanitizers see it. */
 static void garbled_indexes_get_an_answer(void **state)
 {
 	struct buf bytes = {0};

@@ -1,4 +1,4 @@
-/* A case as it travels to the judge: nothing is lost on the way, and what is damaged is refused. */
+/* test_job - a case that is sent to the judge arrives complete, and a damaged one is rejected. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "workers/job.h"
+#include "workers/protocol/job.h"
 
 static const struct axis axes[] = {{"batch", true, 0}, {"hidden", false, 4096}};
 static const struct tensor_spec inputs[] = {
@@ -125,7 +125,7 @@ static void a_job_without_a_family_says_why(void **state)
 	arena_free(&arena);
 }
 
-/* Every member is needed: the text with any one renamed is refused, and the sentence names it. */
+/* Every member is needed: the text with one member renamed is rejected, and the message names the member. */
 static void a_job_that_lacks_a_member_is_refused(void **state)
 {
 	static const char *const members[] = {
@@ -146,7 +146,7 @@ static void a_job_that_lacks_a_member_is_refused(void **state)
 		assert_non_null(place);
 		place[1] = '~';
 		assert_null(read_text(damaged, &arena, &err));
-		assert_non_null(strstr(err.text, "cannot be read"));
+		assert_non_null(strstr(err.text, "cannot parse a case"));
 	}
 	buf_free(&text);
 	arena_free(&arena);
@@ -217,7 +217,7 @@ static void bytes_are_counted_and_saturate(void **state)
 	tensor = job_tensor(&job.problem.inputs[0], empty);
 	assert_true(tensor.elements == 0 && job_tensor_bytes(&tensor) == 0);
 	tensor = job_tensor(&job.problem.inputs[2], axis);
-	assert_int_equal(job_tensor_bytes(&tensor), 2048); /* two to the octet */
+	assert_int_equal(job_tensor_bytes(&tensor), 2048); /* a byte has two elements */
 	tensor = job_tensor(&job.problem.inputs[1], axis);
 	assert_int_equal(job_tensor_bytes(&tensor), 0);
 	tensor = job_tensor(&job.problem.inputs[3], axis);

@@ -1,3 +1,4 @@
+/* test_json - the JSON parser accepts exactly JSON, and each mistake gets a message with its line and column. */
 #include "base/json.h"
 
 #include <setjmp.h>
@@ -15,7 +16,8 @@ static struct json_text text_of(const char *bytes, size_t length)
 	return (struct json_text){.name = "x.json", .text = bytes, .length = length, .first_line = 1};
 }
 
-/* Parses a copy of exactly `length` bytes on the heap, so that reading one byte too many is seen. */
+/* Parses a copy in an allocation of exactly `length` bytes, so that the address sanitizer sees a read beyond the
+ * end. */
 static void check_bytes(const char *bytes, size_t length, const char *sentence)
 {
 	char *copy = malloc(length);
@@ -140,15 +142,15 @@ static void strings_are_utf8_without_nul_or_control_characters(void **state)
 	static const char *const valid[] = {"\"\xC2\x80\"", "\"\xED\x9F\xBF\"", "\"\xEE\x80\x80\"",
 	                                    "\"\xF4\x8F\xBF\xBF\"", "\"\x7F\""};
 	static const char *const invalid[] = {
-	    "\"\x80\"",             /* a continuation byte alone */
+	    "\"\x80\"",             /* a continuation byte without its first byte */
 	    "\"\xC0\xAF\"",         /* overlong '/' */
 	    "\"\xE0\x80\xAF\"",     /* overlong, three bytes */
 	    "\"\xF0\x80\x80\xAF\"", /* overlong, four bytes */
 	    "\"\xED\xA0\x80\"",     /* the surrogate U+D800 */
 	    "\"\xF4\x90\x80\x80\"", /* above U+10FFFF */
-	    "\"\xFF\"",             /* never a byte of UTF-8 */
-	    "\"\xE2\x82\"",         /* cut by the closing quote */
-	    "\"\xE2\x82",           /* cut by the end */
+	    "\"\xFF\"",             /* 0xFF never occurs in UTF-8 */
+	    "\"\xE2\x82\"",         /* the closing quote cuts the character */
+	    "\"\xE2\x82",           /* the end of the text cuts the character */
 	};
 	char sentence[128];
 
@@ -161,11 +163,11 @@ static void strings_are_utf8_without_nul_or_control_characters(void **state)
 		         (unsigned char)invalid[i][1]);
 		check(invalid[i], sentence);
 	}
-	check("\"a\tb\"", "x.json:1:3: expected the rest of a string (a line feed is written \\n, a tab \\t), "
+	check("\"a\tb\"", "x.json:1:3: expected the rest of the string, up to its closing quote (a line feed in a string is written \\n, a tab \\t), "
 	                  "found the control character 0x09");
-	check("\"a\nb\"", "x.json:1:3: expected the rest of a string (a line feed is written \\n, a tab \\t), "
+	check("\"a\nb\"", "x.json:1:3: expected the rest of the string, up to its closing quote (a line feed in a string is written \\n, a tab \\t), "
 	                  "found the end of the line");
-	check_bytes("\"a\0b\"", 5, "x.json:1:3: expected the rest of a string (a line feed is written \\n, a tab \\t), "
+	check_bytes("\"a\0b\"", 5, "x.json:1:3: expected the rest of the string, up to its closing quote (a line feed in a string is written \\n, a tab \\t), "
 	                           "found the control character 0x00");
 	check_bytes("[1]\0", 4, "x.json:1:4: expected nothing after the value, found the control character 0x00");
 	check("[\"abc", "x.json:1:2: expected a string, found no closing quote before the end of the text");
@@ -214,7 +216,7 @@ static void a_key_given_twice_is_refused_however_it_is_written(void **state)
 	      "x.json:1:21: expected each key once, found \"\xF0\x9F\x98\x80\" a second time");
 	check("{\"a\\n\": 1, \"a\\u000a\": 3}", "x.json:1:12: expected each key once, found \"a?\" a second time");
 	check("{\"a\\/\": 1, \"a/\": 3}", "x.json:1:12: expected each key once, found \"a/\" a second time");
-	/* So many that they are sorted, and the first double is told all the same. */
+	/* So many members that the check for duplicates sorts them; it still reports the first duplicate. */
 	check("{\"a\":0,\"b\":0,\"c\":0,\"d\":0,\"e\":0,\"f\":0,\"g\":0,\"h\":0,\"i\":0,\"j\":0,\"k\":0,\"l\":0,\"m\":0,"
 	      "\"n\":0,\"o\":0,\"p\":0,\"q\":0,\"r\":0,\"s\":0,\"t\":0,\"u\":0,\"v\":0,\"w\":0,\"b\":0,\"a\":0}",
 	      "x.json:1:140: expected each key once, found \"b\" a second time");
@@ -225,7 +227,7 @@ static void a_key_given_twice_is_refused_however_it_is_written(void **state)
 	check("{\"a\": {\"a\": 1}, \"A\": {\"a\": 1}, \"ab\": 1}", NULL);
 }
 
-static void a_hundred_thousand_keys_are_told_apart(void **state)
+static void a_hundred_thousand_keys_are_distinguished(void **state)
 {
 	struct buf text = {0};
 
@@ -296,7 +298,7 @@ static void lines_of_a_jsonl_file_keep_their_number(void **state)
 	assert_null(json_parse(&text, &err));
 	assert_string_equal(err.text, "w.jsonl:41:2: expected a key in double quotes, found ']'");
 	text = (struct json_text){.name = "w.jsonl", .text = NULL, .length = 0, .first_line = 42};
-	assert_null(json_parse(&text, &err)); /* NULL is a fine pointer to no bytes */
+	assert_null(json_parse(&text, &err)); /* NULL is valid for zero bytes */
 	assert_string_equal(err.text, "w.jsonl:42:1: expected a value, found an empty file");
 }
 
@@ -373,7 +375,7 @@ static void errors_point_at_values(void **state)
 	assert_string_equal(err.text, "x.json:1:1: whole");
 }
 
-static void what_was_found_is_told_as_it_was_written(void **state)
+static void what_was_found_is_shown_as_it_was_written(void **state)
 {
 	static const char bytes[] = "{\"a\": [9007199254740993, 1.50e0, \"s\\u001b\", true, false, null, {}, []]}";
 	static const char *const found[] = {"9007199254740993", "1.50e0", "\"s?\"", "true", "false", "null",
@@ -466,14 +468,14 @@ int main(void)
 	    cmocka_unit_test(escapes_are_checked),
 	    cmocka_unit_test(a_byte_order_mark_is_refused_with_its_remedy),
 	    cmocka_unit_test(a_key_given_twice_is_refused_however_it_is_written),
-	    cmocka_unit_test(a_hundred_thousand_keys_are_told_apart),
+	    cmocka_unit_test(a_hundred_thousand_keys_are_distinguished),
 	    cmocka_unit_test(nesting_is_bounded),
 	    cmocka_unit_test(the_number_of_values_is_bounded),
 	    cmocka_unit_test(terminals_see_no_control_characters_of_strangers),
 	    cmocka_unit_test(lines_of_a_jsonl_file_keep_their_number),
 	    cmocka_unit_test(values_are_found_by_their_path),
 	    cmocka_unit_test(errors_point_at_values),
-	    cmocka_unit_test(what_was_found_is_told_as_it_was_written),
+	    cmocka_unit_test(what_was_found_is_shown_as_it_was_written),
 	    cmocka_unit_test(integers_are_exact_or_refused),
 	    cmocka_unit_test(members_are_found_by_exact_case),
 	};

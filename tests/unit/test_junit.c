@@ -1,4 +1,4 @@
-/* junit: skipped is skipped, error is error, and no text breaks the XML. */
+/* test_junit - JUnit XML: skipped cases are <skipped>, errors are <error>, and no text breaks the XML. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "artifacts/junit.h"
+#include "report/junit.h"
 
 static void each_state_is_what_junit_calls_it(void **state)
 {

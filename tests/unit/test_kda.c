@@ -1,4 +1,5 @@
-/* kda: a gate for each head and key, as it is, by softplus or bounded, and a state that corrects what it holds. */
+/* test_kda - kda: each head and key element has a gate, given directly, through softplus or with a lower bound; each
+ * token corrects the state. */
 #include "tests/unit/recurrence_family.h"
 
 extern const struct op kda_op;
@@ -42,8 +43,8 @@ static const struct op_arg slots[] = {QUERY, KEY, VALUE, KEY_GATE, BETA, STATE,
                                       {"ssm_state_indices", DTYPE_INT32, 1, {B}, false}};
 static const struct refused refused[] = {
     {PROBLEM("x", "kda", oblong, a_gate_a_head, dense_out), "then the last axis of q"},
-    {PROBLEM("x", "kda", oblong, gamma_alone, dense_out), "expected a gate g"},
-    {PROBLEM("x", "kda", oblong, short_bias, dense_out), "or that flat"},
+    {PROBLEM("x", "kda", oblong, gamma_alone, dense_out), "the gate g is missing"},
+    {PROBLEM("x", "kda", oblong, short_bias, dense_out), "or the same elements in one axis"},
     {PROBLEM("x", "kda", oblong, slots, dense_out), "'ssm_state_indices' is"},
 };
 

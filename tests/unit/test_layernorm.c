@@ -1,11 +1,13 @@
-/* Layer norms: references in float32 pass for every seed, the mistakes that people make do not. */
+/* test_layernorm - layer norms: correct references in float32 pass for every seed, and the mistakes that people make
+ * fail. */
 #include "tests/unit/trial.h"
 
-#include "kernels/layernorm/inputs.h"
+#include "kernels/layernorm/input_values.h"
+#include "tests/unit/seeds.h"
 
 extern const struct op layernorm_op;
 
-enum { SEEDS = 20, H = 768 };
+enum { SEEDS = MANY_SEEDS, H = 768 };
 
 static const struct op_axis axes[] = {{"batch_size", true, 0}, {"hidden_size", false, H}};
 
@@ -114,7 +116,7 @@ static void run_row(struct trial *t, int64_t row, const float *w, const float *b
 		set(&t->out[0], row * H + c, affine((x[c] - mean) / root, w[c], b[c], mistake));
 }
 
-/* Plays the reference. */
+/* Emulates the reference with the planted mistake. */
 static void run(struct trial *t, int mistake)
 {
 	struct layernorm_roles roles = layernorm_roles_of(t->problem);
@@ -140,7 +142,7 @@ static void a_correct_reference_passes_for_every_problem_size_and_seed(void **st
 static const struct {
 	enum mistake mistake;
 	const char *name;
-	bool biased, wide; /* only where there is a bias; only in float32 */
+	bool biased, wide; /* biased: only if the problem has a bias; wide: only in float32 */
 } mistakes[] = {
     {EPSILON_LARGE, "epsilon ten times as large", false, false},
     {EPSILON_NONE, "no epsilon", false, false},
@@ -223,7 +225,7 @@ static void what_the_family_does_not_know_is_refused_with_the_reason(void **stat
 	    PROBLEM("c", "layernorm", axes, odd, out16),       PROBLEM("d", "layernorm", axes, two, out16),
 	    PROBLEM("rmsnorm", "norm", axes, unbiased, out16),
 	};
-	static const char *const parts[] = {"a weight", "int32", "shape", "inputs", "nothing says"};
+	static const char *const parts[] = {"a weight", "int32", "shape", "inputs", "neither the definition's name nor a bias input says"};
 
 	(void)state;
 	for (int i = 0; i < COUNT(cases); i++)
@@ -246,7 +248,7 @@ static void what_is_right_passes_at_every_edge(void **state)
 		assert_int_equal(assert_edges_pass(&layernorm_op, &problems[p], right), edges[p]);
 }
 
-static void what_a_workload_must_not_bring_is_told_with_its_place(void **state)
+static void what_a_workload_must_not_provide_is_reported_with_its_place(void **state)
 {
 	(void)state;
 	assert_brought(&layernorm_op, &problems[0], 0, 2, (double)NAN, "holds NaN at [0, 2]");
@@ -261,7 +263,7 @@ int main(void)
 	    cmocka_unit_test(an_unattested_epsilon_is_seen_in_the_reference),
 	    cmocka_unit_test(what_the_family_does_not_know_is_refused_with_the_reason),
 	    cmocka_unit_test(what_is_right_passes_at_every_edge),
-	    cmocka_unit_test(what_a_workload_must_not_bring_is_told_with_its_place),
+	    cmocka_unit_test(what_a_workload_must_not_provide_is_reported_with_its_place),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

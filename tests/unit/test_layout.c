@@ -1,4 +1,5 @@
-/* The places of tensors in the arena: aligned, apart, and other ones the second time. */
+/* test_layout - tensors in the shared arena are aligned and do not overlap, and the second layout gives each tensor
+ * another place. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,9 +7,9 @@
 
 #include <cmocka.h>
 
-#include "workers/layout.h"
+#include "workers/protocol/layout.h"
 
-/* Some lists of sizes, among them those for which merely turning the order round keeps an address. */
+/* Lists of sizes, among them some for which merely reversing the order leaves an address unchanged. */
 static const struct {
 	int count;
 	int64_t bytes[4];
@@ -16,7 +17,7 @@ static const struct {
     {0, {0}},
     {1, {1}},
     {1, {0}},
-    {2, {512, 4096}}, /* turned round and shifted by three, the second would stand where it stood */
+    {2, {512, 4096}}, /* reversed and shifted by three, the second tensor would have the same address */
     {3, {1000, 1000, 1000}},
     {4, {0, 0, 0, 0}},
     {4, {256, 255, 257, 8192}},

@@ -1,12 +1,14 @@
-/* Selective state update: references in float32 pass for every seed, the mistakes that people make do not. */
+/* test_mamba_ssu - selective state update: correct references in float32 pass for every seed, and the mistakes that
+ * people make fail. */
 #include "tests/unit/trial.h"
 
-#include "kernels/check.h"
-#include "kernels/mamba_ssu/inputs.h"
+#include "kernels/core/input_check.h"
+#include "kernels/mamba_ssu/input_values.h"
+#include "tests/unit/seeds.h"
 
 extern const struct op mamba_ssu_op;
 
-enum { SEEDS = 20, STATES_MOST = 128 };
+enum { SEEDS = MANY_SEEDS, STATES_MOST = 128 };
 
 /* --- problems ----------------------------------------------------------------------------------------------------- */
 
@@ -19,7 +21,8 @@ enum { BATCH, SLOTS, HEADS, DIM, STATES, GROUPS };
 	}
 
 static const struct op_axis axes[] = AXES(8, 12, 32, 2);
-static const struct op_axis square[] = AXES(16, 16, 16, 4); /* so that a transposed weight keeps its shape */
+/* all sizes are equal, so that a transposed weight keeps its shape */
+static const struct op_axis square[] = AXES(16, 16, 16, 4);
 static const struct op_axis as_published[] = AXES(64, 64, 128, 4);
 
 #define STATE(dtype) {"state", dtype, 4, {SLOTS, HEADS, DIM, STATES}, false}
@@ -99,7 +102,7 @@ static float value(const struct emulation *m, int input, int64_t index)
 	return input < 0 || m->t->in[input].data == NULL ? 0 : get(&m->t->in[input], index);
 }
 
-/* Of a weight by head and element, or by head. */
+/* The weight of a head and element, or of a head alone. */
 static float weight(const struct emulation *m, int input, int64_t h, int64_t i, bool transposed)
 {
 	bool by_head = input >= 0 && m->t->in[input].rank == 1;
@@ -131,7 +134,8 @@ static float decay_of(const struct emulation *m, int64_t h, int64_t i, int64_t j
 	return m->mistake == DECAY_LEFT_OUT ? 1 : expf(m->mistake == DECAY_WITHOUT_STEP ? a : a * step);
 }
 
-/* One element of one head; `from` and `to` are places of its states. to < 0: they are not written. */
+/* Computes one element of one head. `from` and `to` are the indices of the states that are read and written; to < 0: no
+ * state is written. */
 static float emulate_row(const struct emulation *m, int64_t n, int64_t h, int64_t i, int64_t from, int64_t to)
 {
 	const struct ssu_extent *e = &m->e;
@@ -163,7 +167,7 @@ static void emulate_sequence(const struct emulation *m, int64_t n)
 	int64_t pad = m->roles.pad < 0 || m->mistake == PAD_IS_MINUS_ONE ? -1 : (int64_t)m->t->c.scalar[m->roles.pad];
 	bool skipped = indexed && slot == pad && m->mistake != PADDING_NOT_SKIPPED;
 
-	slot = slot < 0 ? e->slots - 1 : slot; /* as Python counts */
+	slot = slot < 0 ? e->slots - 1 : slot; /* slot -1 is the last slot, as Python counts */
 	for (int64_t row = 0; row < e->heads * e->dim; row++) {
 		int64_t size = e->heads * e->dim * e->states, at = n * e->heads * e->dim + row;
 		int64_t target = m->mistake == WRITTEN_TO_PLACE_IN_BATCH ? n : slot;
@@ -267,7 +271,7 @@ static void slots_are_distinct_and_some_are_padding(void **state)
 	}
 }
 
-/* Where there are fewer slots than sequences, the others are padding. */
+/* If there are fewer slots than sequences, the remaining sequences are padding. */
 static void sequences_without_a_slot_are_padding(void **state)
 {
 	struct ssu_roles roles = ssu_roles_of(&problems[FULL]);
@@ -291,10 +295,10 @@ static void expect_invalid(const struct op_problem *problem, int64_t at, double 
 
 	assert_true(trial_open_size(&t, &mamba_ssu_op, problem, SIZE_SMALL, 1, 0));
 	slots = &t.in[ssu_roles_of(problem).indices];
-	number_set(slots->data, slots->dtype, at, slot);
+	dtype_store(slots->data, slots->dtype, at, slot);
 	assert_int_equal(mamba_ssu_op.check(&t.c, t.in, &err), -1);
 	if (strstr(err.text, part) == NULL)
-		fail_msg("'%s' says nothing of '%s'", err.text, part);
+		fail_msg("'%s' does not mention '%s'", err.text, part);
 	assert_int_equal(mamba_ssu_op.oracle(&t.c, t.in, t.truth, &err), -1);
 	trial_close(&t);
 }
@@ -306,18 +310,18 @@ static void slots_that_lead_nowhere_are_refused(void **state)
 	struct trial t;
 
 	(void)state;
-	expect_invalid(&problems[FULL], 1, 8, "state_batch_indices[1] is 8; there are 8 slots");
-	expect_invalid(&problems[FULL], 0, -2, "state_batch_indices[0] is -2; there are 8 slots");
+	expect_invalid(&problems[FULL], 1, 8, "state_batch_indices[1] is 8, but the 8 slots are numbered from 0");
+	expect_invalid(&problems[FULL], 0, -2, "state_batch_indices[0] is -2, but the 8 slots are numbered from 0");
 	expect_invalid(&problems[FULL], 4, 2147483647, "state_batch_indices[4] is 2147483647");
 	expect_invalid(&problems[GATED], 4, -0x1p62, "slots[4] is -4611686018427387904");
 
 	assert_true(trial_open_size(&t, &mamba_ssu_op, &problems[FULL], SIZE_SMALL, 1, 0));
-	number_set(t.in[roles.indices].data, DTYPE_INT32, 4, number_get(t.in[roles.indices].data, DTYPE_INT32, 2));
+	dtype_store(t.in[roles.indices].data, DTYPE_INT32, 4, dtype_load(t.in[roles.indices].data, DTYPE_INT32, 2));
 	assert_int_equal(mamba_ssu_op.check(&t.c, t.in, &err), -1);
-	assert_non_null(strstr(err.text, "which sequence 2 updates too"));
+	assert_non_null(strstr(err.text, "which sequence 2 also updates"));
 	trial_close(&t);
 
-	/* Without slots, each sequence needs a state of its own. */
+	/* Without slot indices, each sequence needs its own state. */
 	assert_true(trial_open_size(&t, &mamba_ssu_op, &problems[PLAIN], SIZE_SMALL, 1, 0));
 	t.axis[SLOTS] = 2;
 	assert_int_equal(mamba_ssu_op.oracle(&t.c, t.in, t.truth, &err), -1);
@@ -325,7 +329,7 @@ static void slots_that_lead_nowhere_are_refused(void **state)
 	trial_close(&t);
 }
 
-/* NaN is refused where something follows from it; a sequence of padding may bring any token. */
+/* NaN is rejected wherever a result depends on it; the token of a padding sequence may have any value. */
 static void numbers_that_are_none_are_refused_unless_nobody_looks(void **state)
 {
 	struct ssu_roles roles = ssu_roles_of(&problems[GATED]);
@@ -366,14 +370,14 @@ static void only_the_state_may_be_written(void **state)
 		struct op_case c = {.problem = &problems[p]};
 
 		for (int i = 0; i < problems[p].input_count; i++) {
-			assert_int_equal(mamba_ssu_op.leaves(&c, i).place,
+			assert_int_equal(mamba_ssu_op.in_place(&c, i).place,
 			                 i == roles.state ? ssu_states_place(&problems[p], &roles) : OP_KEPT);
-			assert_true(mamba_ssu_op.leaves(&c, i).may_keep);
+			assert_true(mamba_ssu_op.in_place(&c, i).may_keep);
 		}
 	}
 }
 
-/* Where no output has the states, what is written over them is compared all the same. */
+/* If no output returns the states, their values after the call are still compared. */
 static void states_without_an_output_are_left_or_updated(void **state)
 {
 	struct trial t;
@@ -427,7 +431,7 @@ static void other_problems_are_refused_with_a_sentence(void **state)
 	p.input_count = COUNT(gated_in)
 	AGAIN;
 	changed[GROUPS].value = 3;
-	assert_refused(&mamba_ssu_op, &p, "a divisor of the heads");
+	assert_refused(&mamba_ssu_op, &p, "a number that divides the number of heads");
 	AGAIN;
 	inputs[1].name = "u";
 	assert_refused(&mamba_ssu_op, &p, "'u'");
@@ -448,14 +452,14 @@ static void other_problems_are_refused_with_a_sentence(void **state)
 	assert_refused(&mamba_ssu_op, &p, "'pad_slot_id'");
 	AGAIN;
 	changed[HEADS].var = true;
-	assert_refused(&mamba_ssu_op, &p, "all but slots const");
+	assert_refused(&mamba_ssu_op, &p, "only slots may be var");
 	AGAIN;
 	p.input_count = 5;
-	assert_refused(&mamba_ssu_op, &p, "expected a state, x, dt, A, B and C");
+	assert_refused(&mamba_ssu_op, &p, "must include a state, x, dt, A, B and C");
 	AGAIN;
 	p.outputs = plain_in;
 	p.output_count = 1;
-	assert_refused(&mamba_ssu_op, &p, "no output has the shape of x");
+	assert_refused(&mamba_ssu_op, &p, "needs an output with the shape of x");
 }
 
 static void inputs_follow_the_seed(void **state)

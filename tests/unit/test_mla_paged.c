@@ -1,7 +1,8 @@
-/* mla_paged: matches what the dataset has, its inputs are valid and hurt, right references pass, wrong ones fail. */
+/* test_mla_paged - the dataset's mla_paged definitions are recognised, inputs are valid and difficult, correct
+ * references pass, wrong ones fail. */
 #include "tests/unit/attention_family.h"
 
-#include "kernels/attention_paged.h"
+#include "kernels/common/attention/paged.h"
 
 extern const struct op mla_paged_op;
 
@@ -11,7 +12,8 @@ struct shape {
 	int64_t heads, latent, rotary, page_size;
 };
 static const struct shape deepseek = {16, 512, 64, 1}, deepseek_pages = {16, 512, 64, 64};
-static const struct shape little = {3, 32, 8, 1}, little_pages = {3, 32, 8, 16}; /* quick, and no less telling */
+/* small shapes, which run fast and still show every mistake */
+static const struct shape little = {3, 32, 8, 1}, little_pages = {3, 32, 8, 16};
 
 static void start(struct built *b, const char *name, struct shape shape, const char *queries)
 {
@@ -46,7 +48,8 @@ static void finish(struct built *b, struct shape shape, const char *last)
 	add_input(b, "sm_scale", DTYPE_FLOAT32, NULL);
 }
 
-/* As the dataset has them; kv_last_page_len where pages hold more than one key, in prefill by an axis of its own. */
+/* The inputs and outputs of the dataset's definitions. kv_last_page_len exists if a page holds more than one key; in
+ * prefill it has its own axis. */
 static void decode(struct built *b, struct shape shape)
 {
 	start(b, "mla_paged_decode_h_ckv_kpe_ps", shape, "batch_size");
@@ -110,12 +113,12 @@ static void other_problems_are_refused_with_a_sentence(void **state)
 
 	(void)state;
 	decode(&b, deepseek);
-	b.inputs[1].axis[2] = 4; /* the page size for a head dimension */
+	b.inputs[1].axis[2] = 4; /* the last axis is the page size instead of the head dimension */
 	expect_refused(&mla_paged_op, &b.problem, "'kpe_cache'");
 	decode(&b, deepseek);
 	b.problem.inputs = b.inputs + 1;
 	b.problem.input_count--;
-	expect_refused(&mla_paged_op, &b.problem, "a latent and a rotary part");
+	expect_refused(&mla_paged_op, &b.problem, "a latent or rotary part");
 	decode(&b, deepseek);
 	b.inputs[3].dtype = DTYPE_FLOAT16;
 	expect_refused(&mla_paged_op, &b.problem, "one float dtype in all caches");
@@ -124,7 +127,7 @@ static void other_problems_are_refused_with_a_sentence(void **state)
 	expect_refused(&mla_paged_op, &b.problem, "'bias'");
 }
 
-static void sequences_and_pages_are_valid_and_contain_what_hurts(void **state)
+static void sequences_and_pages_are_valid_and_contain_difficult_values(void **state)
 {
 	struct built b;
 
@@ -176,7 +179,7 @@ static void a_correct_reference_passes_in_other_dtypes(void **state)
 	expect_dtypes(&family, &b, DTYPE_BFLOAT16, DTYPE_FLOAT8_E4M3FN);
 }
 
-/* The scale is that of heads before absorption, not of the latent. */
+/* The scale is 1 / sqrt of the head dimension before absorption, not of the latent dimension. */
 static void the_scale_is_that_of_unabsorbed_heads(void **state)
 {
 	int64_t axis[MAX_ROWS * MAX_AXES];
@@ -253,7 +256,7 @@ int main(void)
 	    cmocka_unit_test(matches_decode_and_prefill_with_any_page_size),
 	    cmocka_unit_test(parts_are_found_by_shape_whatever_their_names_and_order),
 	    cmocka_unit_test(other_problems_are_refused_with_a_sentence),
-	    cmocka_unit_test(sequences_and_pages_are_valid_and_contain_what_hurts),
+	    cmocka_unit_test(sequences_and_pages_are_valid_and_contain_difficult_values),
 	    cmocka_unit_test(indices_that_point_nowhere_are_refused),
 	    cmocka_unit_test(the_scale_is_that_of_unabsorbed_heads),
 	    cmocka_unit_test(a_correct_reference_passes_for_twenty_seeds),

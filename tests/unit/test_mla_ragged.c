@@ -1,7 +1,8 @@
-/* mla_ragged: matches what the dataset has, its inputs are valid and hurt, right references pass, wrong ones fail. */
+/* test_mla_ragged - the dataset's mla_ragged definitions are recognised, inputs are valid and difficult, correct
+ * references pass, wrong ones fail. */
 #include "tests/unit/attention_family.h"
 
-#include "kernels/attention_ragged.h"
+#include "kernels/common/attention/ragged.h"
 
 extern const struct op mla_ragged_op;
 
@@ -9,7 +10,7 @@ static const struct family family = {&mla_ragged_op, attention_ragged_roles};
 
 static const char causal_name[] = "mla_ragged_prefill_causal_h_qk_vo", full_name[] = "mla_ragged_prefill_h_qk_vo";
 
-/* As the dataset has it. */
+/* The inputs and outputs of the dataset's mla_ragged definitions. */
 static void prefill(struct built *b, const char *name, int64_t heads, int64_t qk, int64_t vo)
 {
 	start_problem(b, name, "mla_ragged");
@@ -48,7 +49,7 @@ static void matches_what_the_dataset_has(void **state)
 	assert_int_equal(mla_ragged_op.match(&b.problem, NULL), ATTENTION_FULL);
 }
 
-/* A value's size is the output's, a key's the query's: exchanged, they do not fit. */
+/* A value has the size of the output, a key the size of the query; if they are swapped, the shapes do not match. */
 static void parts_that_do_not_fit_are_refused_with_a_sentence(void **state)
 {
 	struct built b;
@@ -65,10 +66,10 @@ static void parts_that_do_not_fit_are_refused_with_a_sentence(void **state)
 	expect_refused(&mla_ragged_op, &b.problem, "no multiple");
 	prefill(&b, causal_name, 16, 192, 128);
 	b.problem.output_count = 0;
-	expect_refused(&mla_ragged_op, &b.problem, "expected the outputs");
+	expect_refused(&mla_ragged_op, &b.problem, "expected an output [queries");
 }
 
-static void sequences_are_valid_and_contain_what_hurts(void **state)
+static void sequences_are_valid_and_contain_difficult_lengths(void **state)
 {
 	struct built b;
 
@@ -138,7 +139,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(matches_what_the_dataset_has),
 	    cmocka_unit_test(parts_that_do_not_fit_are_refused_with_a_sentence),
-	    cmocka_unit_test(sequences_are_valid_and_contain_what_hurts),
+	    cmocka_unit_test(sequences_are_valid_and_contain_difficult_lengths),
 	    cmocka_unit_test(offsets_that_point_nowhere_are_refused),
 	    cmocka_unit_test(a_correct_reference_passes_for_twenty_seeds),
 	    cmocka_unit_test(a_correct_reference_passes_in_other_dtypes),

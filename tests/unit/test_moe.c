@@ -1,6 +1,7 @@
-/* moe: matches what the dataset has, tells how tokens are routed, its inputs leave no decision open, right references
- * pass, wrong ones fail. */
+/* test_moe - moe: the dataset's definitions are recognised with their routing, inputs leave no routing decision open,
+ * correct references pass, wrong ones fail. */
 #include "tests/unit/moe_world.h"
+#include "tests/unit/seeds.h"
 
 /* --- match -------------------------------------------------------------------------------------------------------- */
 
@@ -19,11 +20,11 @@ static void matches_every_form_of_the_dataset(void **state)
 
 	(void)state;
 	deepseek(&b, grouped_name);
-	assert_int_equal(variant_of(&b), MOE_DEEPSEEK);
+	assert_int_equal(variant_of(&b), MOE_DEEPSEEK | MOE_BLOCKS_FIRST);
 	deepseek(&b, flat_name);
-	assert_int_equal(variant_of(&b), MOE_DEEPSEEK);
+	assert_int_equal(variant_of(&b), MOE_DEEPSEEK | MOE_BLOCKS_FIRST);
 	renormalised(&b);
-	assert_int_equal(variant_of(&b), MOE_RENORMALISE);
+	assert_int_equal(variant_of(&b), MOE_RENORMALISE | MOE_BLOCKS_FIRST);
 	per_tensor(&b, renorm_text, 2, false);
 	assert_int_equal(variant_of(&b), MOE_RENORMALISE);
 	per_tensor(&b, llama_text, 1, true);
@@ -54,7 +55,7 @@ static void parts_are_found_by_axes_whatever_their_order(void **state)
 		b.inputs[i] = b.inputs[b.problem.input_count - 1 - i];
 		b.inputs[b.problem.input_count - 1 - i] = kept;
 	}
-	assert_int_equal(variant_of(&b), MOE_DEEPSEEK);
+	assert_int_equal(variant_of(&b), MOE_DEEPSEEK | MOE_BLOCKS_FIRST);
 	roles = moe_roles_of(&b.problem);
 	assert_int_equal(roles.scale1, input_named(&b.problem, "gemm1_weights_scale"));
 	assert_int_equal(roles.weights1, input_named(&b.problem, "gemm1_weights"));
@@ -82,35 +83,35 @@ static void other_problems_are_refused_with_a_sentence(void **state)
 	b.problem.input_count--;
 	expect_refused(&b, "needs a routing bias and a scaling factor");
 	deepseek(&b, "moe_topk4_ng5_kg2");
-	expect_refused(&b, "32 experts in 5 groups");
+	expect_refused(&b, "32 experts into 5 groups");
 	deepseek(&b, "moe_topk40_ng1_kg1");
 	expect_refused(&b, "40 of 32 experts");
 	deepseek(&b, "moe_topk4_ng16_kg1");
 	expect_refused(&b, "groups of 2 experts are too small");
 	renormalised(&b);
 	b.problem.name = "moe";
-	expect_refused(&b, "nothing says how tokens are routed");
+	expect_refused(&b, "does not say how tokens are routed");
 	renormalised(&b);
 	b.axes[4].value = 97;
 	b.axes[4].name = "gemm1_out";
 	expect_refused(&b, "'gemm1_weights' is [num_experts, gemm1_out, hidden_size]");
 	renormalised(&b);
-	b.axes[5].value = 5; /* blocks of the hidden size */
+	b.axes[5].value = 5; /* the number of blocks of the hidden size is wrong */
 	expect_refused(&b, "expected");
 	renormalised(&b);
 	b.inputs[2].dtype = DTYPE_UINT8;
 	expect_refused(&b, "'gemm1_weights' is [num_experts, gemm1_out_size, hidden_size] of uint8");
 	renormalised(&b);
 	b.problem.input_count--;
-	expect_refused(&b, "the other has none");
+	expect_refused(&b, "the other has no scales");
 	renormalised(&b);
 	add_input(&b, "residual", DTYPE_FLOAT8_E4M3FN, "seq_len hidden_size");
 	expect_refused(&b, "'residual'");
 	per_tensor(&b, renorm_text, 2, true);
-	expect_refused(&b, "has neither a routing bias");
+	expect_refused(&b, "must have neither a routing bias");
 	per_tensor(&b, renorm_text, 2, false);
 	b.problem.input_count--;
-	expect_refused(&b, "only 2 are there");
+	expect_refused(&b, "has 2 of the three factors");
 	routed(&b, "", DTYPE_INT64, false);
 	expect_refused(&b, "'topk_ids'");
 	routed(&b, "", DTYPE_INT32, false);
@@ -141,7 +142,8 @@ static void numbers_of_a_routing_are_attested(void **state)
 	moe_op.constants(&b.problem, MOE_DEEPSEEK, found);
 	assert_true(isnan(found[1].value));
 	assert_int_equal(moe_op.match(&b.problem, NULL),
-			 MOE_DEEPSEEK); /* a case will say that it is attested nowhere */
+			 /* the number of groups is unknown here, and each case of this definition reports that */
+			 MOE_DEEPSEEK | MOE_BLOCKS_FIRST);
 	per_tensor(&b, renorm_text, 2, false);
 	assert_int_equal(moe_op.constants(&b.problem, MOE_RENORMALISE, found), 1);
 	assert_true(found[0].value == 2);
@@ -161,8 +163,8 @@ static void groups_bias_and_factor_decide_as_deepseek_has_it(void **state)
 	double weight[2], margin;
 
 	(void)state;
-	/* Sums of two: 1.0, 1.1, 0.5, 1.05. So groups 1 and 3 are kept, and expert 0, the best of all, is not chosen.
-	 */
+	/* The two best scores of each group sum to 1.0, 1.1, 0.5 and 1.05. So groups 1 and 3 are kept, and expert 0 is
+	 * not chosen although it has the highest score. */
 	margin = routing_choose(&r, score, bias, expert, weight);
 	assert_int_equal(expert[0], 7);
 	assert_int_equal(expert[1], 2);
@@ -179,7 +181,7 @@ static void decisions_are_clear_and_tokens_go_where_it_tells(void **state)
 	(void)state;
 	deepseek(&b, grouped_name);
 	cases_of(&b.problem, axis);
-	for (uint64_t seed = 0; seed < 20; seed++) {
+	for (uint64_t seed = 0; seed < MANY_SEEDS; seed++) {
 		struct moe_roles roles = moe_roles_of(&b.problem);
 		struct routing r;
 		struct world w;
@@ -194,8 +196,8 @@ static void decisions_are_clear_and_tokens_go_where_it_tells(void **state)
 
 			for (int e = 0; e < 32; e++) {
 				score[e] =
-				    1 / (1 + exp(-number_get(w.in[roles.logits].data, DTYPE_FLOAT32, t * 32 + e)));
-				bias[e] = number_get(w.in[roles.bias].data, DTYPE_BFLOAT16, e);
+				    1 / (1 + exp(-dtype_load(w.in[roles.logits].data, DTYPE_FLOAT32, t * 32 + e)));
+				bias[e] = dtype_load(w.in[roles.bias].data, DTYPE_BFLOAT16, e);
 			}
 			assert_true(routing_choose(&r, score, bias, expert, weight) > 1e-4);
 			for (int k = 0; k < 4; k++)
@@ -208,7 +210,7 @@ static void decisions_are_clear_and_tokens_go_where_it_tells(void **state)
 			if (t % 8 == 3 || (t >= 16 && t % 4 != 0))
 				assert_int_equal(here, 0);
 		}
-		assert_in_range(company, 80, 92); /* 14 of the first 16, every fourth of the rest */
+		assert_in_range(company, 80, 92); /* expected: 14 of the first 16 tokens, every fourth later one */
 		assert_true(negative > 0);
 		for (int l = 0; l < 8; l++)
 			most = visits[l] > most ? visits[l] : most;
@@ -225,7 +227,7 @@ static void chosen_experts_are_valid_and_different(void **state)
 	(void)state;
 	routed(&b, "", DTYPE_INT32, false);
 	cases_of(&b.problem, axis);
-	for (uint64_t seed = 0; seed < 20; seed++) {
+	for (uint64_t seed = 0; seed < MANY_SEEDS; seed++) {
 		const int32_t *ids;
 		bool negative = false;
 		struct world w;
@@ -245,18 +247,18 @@ static void chosen_experts_are_valid_and_different(void **state)
 	}
 }
 
-/* --- what a workload brings --------------------------------------------------------------------------------------- */
+/* --- inputs that a workload provides ------------------------------------------------------------------------------ */
 
 static void expect_invalid(struct world *w, int input, int64_t index, double value, const char *sentence)
 {
-	double kept = number_get(w->in[input].data, w->in[input].dtype, index);
+	double kept = dtype_load(w->in[input].data, w->in[input].dtype, index);
 	struct err err = {""};
 
-	number_set(w->in[input].data, w->in[input].dtype, index, value);
+	dtype_store(w->in[input].data, w->in[input].dtype, index, value);
 	assert_int_equal(moe_op.check(&w->c, w->in, &err), -1);
 	if (strstr(err.text, sentence) == NULL)
 		fail_msg("'%s' does not say '%s'", err.text, sentence);
-	number_set(w->in[input].data, w->in[input].dtype, index, kept);
+	dtype_store(w->in[input].data, w->in[input].dtype, index, kept);
 	assert_int_equal(moe_op.check(&w->c, w->in, &err), 0);
 }
 
@@ -271,10 +273,10 @@ static void experts_that_are_not_there_and_values_that_are_none_are_refused(void
 	routed(&b, "", DTYPE_INT32, false);
 	cases_of(&b.problem, axis);
 	make_world(&w, &moe_op, &b.problem, axis, 0);
-	expect_invalid(&w, 0, 1, 16 << 16 | 0x3f80, "topk_ids names expert 16 at flat place 1");
-	expect_invalid(&w, 0, 1, -65536 + 0x3f80, "names expert -1");
-	expect_invalid(&w, 0, 2, 1 << 16 | 0x7fc0, "a weight that is no number");
-	expect_invalid(&w, 1, 5, NAN, "hidden_states has a value that is no number");
+	expect_invalid(&w, 0, 1, 16 << 16 | 0x3f80, "topk_ids lists expert 16 at flat index 1");
+	expect_invalid(&w, 0, 1, -65536 + 0x3f80, "lists expert -1");
+	expect_invalid(&w, 0, 2, 1 << 16 | 0x7fc0, "a weight that is NaN");
+	expect_invalid(&w, 1, 5, NAN, "hidden_states has a value that is NaN");
 	expect_invalid(&w, 2, 5, INFINITY, "gemm1_weights has a value");
 	free_world(&w);
 	deepseek(&b, grouped_name);
@@ -284,14 +286,14 @@ static void experts_that_are_not_there_and_values_that_are_none_are_refused(void
 	expect_invalid(&w, input_named(&b.problem, "gemm2_weights"), 3, NAN, "gemm2_weights has a value");
 	w.c.scalar[input_named(&b.problem, "local_expert_offset")] = 25;
 	assert_int_equal(moe_op.check(&w.c, w.in, &err), -1);
-	assert_non_null(strstr(err.text, "8 experts from 25 on are not among the 32"));
-	assert_int_equal(moe_op.oracle(&w.c, w.in, &w.truth[0], &err), 0); /* what is not there is not read */
+	assert_non_null(strstr(err.text, "8 experts from expert 25 on are not a part of the 32 experts"));
+	assert_int_equal(moe_op.oracle(&w.c, w.in, &w.truth[0], &err), 0); /* experts that do not exist are not read */
 	w.c.scalar[input_named(&b.problem, "local_expert_offset")] = 1e300;
 	assert_int_equal(moe_op.oracle(&w.c, w.in, &w.truth[0], &err), 0);
 	free_world(&w);
 }
 
-static void bounds_know_what_a_workload_brings(void **state)
+static void bounds_know_which_inputs_a_workload_provides(void **state)
 {
 	int64_t axis[MAX_AXES];
 	struct op_case c = {.axis = axis};
@@ -312,7 +314,7 @@ static void bounds_know_what_a_workload_brings(void **state)
 	assert_true(moe_op.rule(&c, 0).hit_ratio == 1);
 }
 
-/* Axes that are var in a definition may be anything in a workload. */
+/* A workload may set the var axes of a definition to any size. */
 static void sizes_that_do_not_fit_together_are_refused(void **state)
 {
 	int64_t axis[MAX_CASES * MAX_AXES];
@@ -326,19 +328,19 @@ static void sizes_that_do_not_fit_together_are_refused(void **state)
 	make_world(&w, &moe_op, &b.problem, axis, 0);
 	w.axis[5] = 5;
 	assert_int_equal(moe_op.fill(&w.c, 0, &w.in[0], &err), -1);
-	assert_non_null(strstr(err.text, "64 rows or columns cannot be shared out evenly among the 5 scales"));
+	assert_non_null(strstr(err.text, "64 rows or columns cannot be divided evenly among the 5 scales"));
 	assert_int_equal(moe_op.oracle(&w.c, w.in, &w.truth[0], &err), -1);
 	w.axis[5] = 4;
 	w.axis[4] = 95;
 	assert_int_equal(moe_op.fill(&w.c, 0, &w.in[0], &err), -1);
-	assert_non_null(strstr(err.text, "the first weights have 95 rows for 48 columns"));
+	assert_non_null(strstr(err.text, "the first weights have 95 rows and the second weights have 48 columns"));
 	free_world(&w);
 	routed(&b, "", DTYPE_INT32, false);
 	cases_of(&b.problem, axis);
 	make_world(&w, &moe_op, &b.problem, axis, 0);
 	w.axis[1] = 0;
 	assert_int_equal(moe_op.fill(&w.c, 0, &w.in[0], &err), -1);
-	assert_non_null(strstr(err.text, "no experts here"));
+	assert_non_null(strstr(err.text, "number of experts is 0"));
 	free_world(&w);
 	deepseek(&b, grouped_name);
 	cases_of(&b.problem, axis);
@@ -422,7 +424,7 @@ int main(void)
 	    cmocka_unit_test(decisions_are_clear_and_tokens_go_where_it_tells),
 	    cmocka_unit_test(chosen_experts_are_valid_and_different),
 	    cmocka_unit_test(experts_that_are_not_there_and_values_that_are_none_are_refused),
-	    cmocka_unit_test(bounds_know_what_a_workload_brings),
+	    cmocka_unit_test(bounds_know_which_inputs_a_workload_provides),
 	    cmocka_unit_test(sizes_that_do_not_fit_together_are_refused),
 	    cmocka_unit_test(many_weights_make_one_small_case),
 	    cmocka_unit_test(a_correct_reference_passes_for_twenty_seeds),

@@ -1,4 +1,5 @@
-/* The table of op families: which one takes a problem, and the sentence when none does. */
+/* test_op - the table of op families: each problem is given to the right family, and a problem that no family accepts
+ * gets a message. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,8 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "kernels/fit.h"
-#include "kernels/op.h"
+#include "kernels/core/op.h"
+#include "kernels/core/shape_match.h"
+#include "kernels/core/tolerance.h"
 
 static const struct op_axis axes[] = {{"M", true, 0}, {"N", false, 8}, {"K", false, 16}};
 static const struct op_arg inputs[] = {{.name = "A", .dtype = DTYPE_FLOAT16, .rank = 2, .axis = {0, 2}},
@@ -76,8 +78,8 @@ static void a_known_op_type_that_does_not_fit_says_what_does_not(void **state)
 	problem.input_count = 1;
 	assert_null(op_find(&problem, &variant, &why));
 	assert_string_equal(why.text,
-			    "no op family has the truth of this definition (gemm: it has 1 inputs and 1 outputs; "
-			    "expected two matrices and their product)");
+			    "no op family has the ground truth of this definition (gemm: the definition has 1 inputs and 1 "
+			    "outputs; a matrix product has two inputs and one output)");
 }
 
 static void the_table_is_in_name_order_with_digests(void **state)
@@ -105,7 +107,7 @@ static void default_rules_are_those_of_the_design(void **state)
 	assert_true(rule_default(DTYPE_FLOAT32).atol == 1e-5 && rule_default(DTYPE_BOOL).hit_ratio == 1);
 }
 
-static void names_are_looked_up_and_shapes_are_told(void **state)
+static void names_are_looked_up_and_shapes_are_reported(void **state)
 {
 	struct op_problem problem = gemm_problem();
 	struct op_arg scalar = {.name = "s", .rank = OP_SCALAR}, zero = {.name = "z", .rank = 0};
@@ -122,7 +124,7 @@ static void names_are_looked_up_and_shapes_are_told(void **state)
 	assert_string_equal(op_shape_text(&problem, &inputs[0], small, sizeof small), "[M, K");
 }
 
-/* Const axes of one value are one; var ones only if they are the same. */
+/* Two const axes with the same value are the same length; a var axis has only the length of itself. */
 static void axes_are_compared_by_name_or_by_a_value_that_stays(void **state)
 {
 	static const struct op_axis several[] = {{"M", true, 0}, {"N", false, 8}, {"O", false, 8}, {"P", true, 0}};
@@ -130,13 +132,14 @@ static void axes_are_compared_by_name_or_by_a_value_that_stays(void **state)
 	struct op_problem problem = {.axes = several, .axis_count = 4};
 
 	(void)state;
-	assert_true(fit_same_axis(&problem, 0, 0) && fit_same_axis(&problem, 1, 2));
-	assert_false(fit_same_axis(&problem, 0, 3) || fit_same_axis(&problem, 0, 1));
-	assert_true(fit_same_axes(&problem, &a, 1, &b, 0, 2));
-	assert_false(fit_same_axes(&problem, &a, 0, &b, 0, 2));
-	assert_false(fit_same_axes(&problem, &a, 2, &b, 0, 2)); /* a has not so many */
-	assert_int_equal(fit_fixed(&problem, &a, 0), 0);
-	assert_int_equal(fit_fixed(&problem, &a, 1), 8);
+	assert_true(match_same_axis(&problem, 0, 0) && match_same_axis(&problem, 1, 2));
+	assert_false(match_same_axis(&problem, 0, 3) || match_same_axis(&problem, 0, 1));
+	assert_true(match_same_axes(&problem, &a, 1, &b, 0, 2));
+	assert_false(match_same_axes(&problem, &a, 0, &b, 0, 2));
+	/* tensor a has three axes, so there are no two axes from axis 2 on */
+	assert_false(match_same_axes(&problem, &a, 2, &b, 0, 2));
+	assert_int_equal(match_fixed_length(&problem, &a, 0), 0);
+	assert_int_equal(match_fixed_length(&problem, &a, 1), 8);
 }
 
 static void words_are_found_in_any_case_and_with_hyphens(void **state)
@@ -145,10 +148,10 @@ static void words_are_found_in_any_case_and_with_hyphens(void **state)
 	struct op_problem problem = {.name = "gdn-decode_V-Last", .tags = tags, .tag_count = 2};
 
 	(void)state;
-	assert_true(fit_holds("States are K-major.", "k_major") && fit_holds("non_causal", "non-causal"));
-	assert_false(fit_holds("k major", "k_major") || fit_holds("k_majo", "k_major") || fit_holds(NULL, "k"));
-	assert_true(fit_said(&problem, "v_last") && fit_said(&problem, "k_major"));
-	assert_false(fit_said(&problem, "l2norm"));
+	assert_true(match_contains("States are K-major.", "k_major") && match_contains("non_causal", "non-causal"));
+	assert_false(match_contains("k major", "k_major") || match_contains("k_majo", "k_major") || match_contains(NULL, "k"));
+	assert_true(match_mentions(&problem, "v_last") && match_mentions(&problem, "k_major"));
+	assert_false(match_mentions(&problem, "l2norm"));
 }
 
 int main(void)
@@ -159,7 +162,7 @@ int main(void)
 	    cmocka_unit_test(a_known_op_type_that_does_not_fit_says_what_does_not),
 	    cmocka_unit_test(the_table_is_in_name_order_with_digests),
 	    cmocka_unit_test(default_rules_are_those_of_the_design),
-	    cmocka_unit_test(names_are_looked_up_and_shapes_are_told),
+	    cmocka_unit_test(names_are_looked_up_and_shapes_are_reported),
 	    cmocka_unit_test(axes_are_compared_by_name_or_by_a_value_that_stays),
 	    cmocka_unit_test(words_are_found_in_any_case_and_with_hyphens),
 	};

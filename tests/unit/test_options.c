@@ -1,3 +1,5 @@
+/* test_options - the command line: options and operands are parsed, a wrong word gets a message with a remedy, and the
+ * tables of options are complete. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,12 +9,15 @@
 #include <cmocka.h>
 
 #include "base/arena.h"
-#include "commands/options.h"
-#include "reftest.h"
+#include "base/buf.h"
+#include "cli/command.h"
+#include "cli/command_line.h"
+#include "cli/manual_page.h"
+#include "engine/program.h"
 
 struct sample {
 	bool force, workloads;
-	const char *device;
+	const char *device, *format, *sizes;
 	int jobs;
 	double atol;
 	uint64_t seed;
@@ -21,11 +26,18 @@ struct sample {
 
 #define AT(member) offsetof(struct sample, member)
 static const struct option_row rows[] = {
-    {"--force", OPTION_FLAG, AT(force), NULL, ""},          {"--no-workloads", OPTION_UNFLAG, AT(workloads), NULL, ""},
-    {"--device", OPTION_TEXT, AT(device), "D", ""},         {"--jobs", OPTION_INT, AT(jobs), "N", ""},
-    {"--atol", OPTION_REAL, AT(atol), "X", ""},             {"--seed", OPTION_SEED, AT(seed), "N", ""},
-    {"--op-type", OPTION_LIST, AT(types), "T", ""},
+    {"--force", OPTION_FLAG, AT(force), NULL, NULL, "run all"},
+    {"--no-workloads", OPTION_UNFLAG, AT(workloads), NULL, NULL, "run less"},
+    {"--device", OPTION_CHOICE, AT(device), "D", "auto|cpu|cuda:N", "where"},
+    {"--format", OPTION_CHOICE, AT(format), "F", "text|json|github", "how"},
+    {"--sizes", OPTION_CHOICES, AT(sizes), "LIST", "small|large", "how large"},
+    {"--jobs", OPTION_INT, AT(jobs), "N", NULL, "how many"},
+    {"--atol", OPTION_REAL, AT(atol), "X", NULL, "how near"},
+    {"--seed", OPTION_SEED, AT(seed), "N", NULL, "which"},
+    {"--op-type", OPTION_OP_TYPES, AT(types), "T", NULL, "what"},
 };
+
+enum { ROWS = sizeof rows / sizeof rows[0] };
 
 struct reading {
 	struct sample into;
@@ -39,7 +51,7 @@ static struct reading read_words(int argc, char **argv)
 {
 	struct reading r = {.into = {.workloads = true}};
 
-	r.answer = options_read(rows, sizeof rows / sizeof rows[0], argc, argv, &r.arena, &r.into, &r.names, &r.err);
+	r.answer = options_read(rows, ROWS, argc, argv, &r.arena, &r.into, &r.names, &r.err);
 	return r;
 }
 
@@ -85,7 +97,7 @@ static void what_cannot_be_meant_is_refused_with_a_remedy(void **state)
 	(void)state;
 	expect_refusal(READ("--divice", "cpu"), "did you mean --device?");
 	expect_refusal(READ("--xyzzyplugh"), "--help lists");
-	expect_refusal(READ("--device"), "--device needs a value");
+	expect_refusal(READ("--device"), "--device needs a value (D)");
 	expect_refusal(READ("--force=yes"), "takes no value");
 	expect_refusal(READ("--jobs", "-1"), "whole number");
 	expect_refusal(READ("--jobs", "99999999999"), "whole number");
@@ -93,6 +105,27 @@ static void what_cannot_be_meant_is_refused_with_a_remedy(void **state)
 	expect_refusal(READ("--atol", "nan"), "number of at least 0");
 	expect_refusal(READ("--atol", "inf"), "number of at least 0");
 	expect_refusal(READ("--seed", "18446744073709551616"), "whole number");
+}
+
+static void choices_are_the_only_values(void **state)
+{
+	(void)state;
+	expect_refusal(READ("--format", "JSON"), "unknown format 'JSON' (expected text, json or github)");
+	expect_refusal(READ("--format="), "unknown format ''");
+	expect_refusal(READ("--format", "tex"), "unknown format 'tex'");
+	expect_refusal(READ("--device", "cuda:"), "unknown device 'cuda:' (expected auto, cpu or cuda:N)");
+	expect_refusal(READ("--device", "cuda:1x"), "unknown device");
+	expect_refusal(READ("--device", "cuda:N"), "unknown device");
+	expect_refusal(READ("--sizes", "small,tiny"),
+	               "unknown size 'tiny' (expected any of small and large, separated by commas)");
+	expect_refusal(READ("--sizes", ",small"), "unknown size ''");
+	struct reading r = READ("--format=json", "--device", "cuda:12", "--sizes", "large,small");
+
+	assert_int_equal(r.answer, 0);
+	assert_string_equal(r.into.format, "json");
+	assert_string_equal(r.into.device, "cuda:12");
+	assert_string_equal(r.into.sizes, "large,small");
+	arena_free(&r.arena);
 }
 
 static void help_is_neither_success_nor_failure(void **state)
@@ -104,25 +137,165 @@ static void help_is_neither_success_nor_failure(void **state)
 	arena_free(&r.arena);
 }
 
+static struct command sample(void)
+{
+	return (struct command){.name = "x", .synopsis = "[options]", .description = "", .operands = OPERANDS_FILES,
+				.rows = rows, .row_count = ROWS};
+}
+
 static void wrong_words_end_a_command_as_a_wrong_use(void **state)
 {
 	struct sample into = {.force = false};
-	struct told told;
+	struct command command = sample();
+	struct command_line line;
 	char *wrong[] = {"x", "--divice", "cpu"}, *right[] = {"x", "name", "--force"};
 
 	(void)state;
-	assert_false(options_begin(&told, "x", rows, sizeof rows / sizeof *rows, 3, wrong, &into));
-	assert_non_null(strstr(told.err.text, "did you mean"));
-	assert_int_equal(options_end(&told), EXIT_USAGE);
-	assert_true(options_begin(&told, "x", rows, sizeof rows / sizeof *rows, 3, right, &into));
-	assert_true(into.force && told.names.count == 1);
-	assert_string_equal(told.err.text, "");
-	assert_int_equal(options_json("text", &told.err), 0);
-	assert_int_equal(options_json("json", &told.err), 1);
-	assert_int_equal(options_json("JSON", &told.err), -1);
-	assert_non_null(strstr(told.err.text, "'JSON' is no format"));
-	told.code = EXIT_VERIFIED;
-	assert_int_equal(options_end(&told), EXIT_VERIFIED);
+	assert_false(command_line_begin(&line, &command, 3, wrong, &into));
+	assert_non_null(strstr(line.err.text, "did you mean"));
+	assert_int_equal(command_line_end(&line), EXIT_USAGE);
+	assert_true(command_line_begin(&line, &command, 3, right, &into));
+	assert_true(into.force && line.names.count == 1);
+	assert_string_equal(line.err.text, "");
+	line.code = EXIT_VERIFIED;
+	assert_int_equal(command_line_end(&line), EXIT_VERIFIED);
+	command.operands = OPERANDS_NONE;
+	assert_false(command_line_begin(&line, &command, 3, right, &into));
+	assert_string_equal(line.err.text, "x takes no names, but 'name' was given");
+	assert_int_equal(command_line_end(&line), EXIT_USAGE);
+}
+
+static int find_nothing(struct program *program, const void *options, const struct words *names, struct err *err)
+{
+	(void)program, (void)options, (void)names, (void)err;
+	return EXIT_VERIFIED;
+}
+
+/* Parses argv with command_line_subcommand, and expects this subcommand and this message ("" for no message). */
+static void expect_subcommand(int argc, char **argv, const char *name, const char *sentence)
+{
+	static const struct subcommand subcommands[] = {
+	    {"in", "FILE…", "", 1, 9, find_nothing}, {"out", "FILE", "", 1, 1, find_nothing}, {"look", "", "", 0, 0, find_nothing}};
+	struct command command = sample();
+	struct sample into;
+	struct command_line line;
+
+	command.subcommands = subcommands;
+	command.subcommand_count = 3;
+	assert_true(command_line_begin(&line, &command, argc, argv, &into));
+	const struct subcommand *sub = command_line_subcommand(&line);
+
+	assert_true((sub == NULL) == (name == NULL));
+	if (sub != NULL) {
+		assert_string_equal(sub->name, name);
+		assert_int_equal(line.names.count, argc - 2);
+	}
+	assert_string_equal(line.err.text, sentence);
+	arena_free(&line.arena);
+}
+
+#define SUBCOMMAND(name, sentence, ...)                                                                       \
+	expect_subcommand((int)(sizeof(char *[]){"x", __VA_ARGS__} / sizeof(char *)), (char *[]){"x", __VA_ARGS__}, name, sentence)
+
+static void a_subcommand_gets_the_operands_it_takes(void **state)
+{
+	char *nothing[] = {"x"};
+
+	(void)state;
+	SUBCOMMAND("in", "", "in", "a", "b");
+	SUBCOMMAND("look", "", "look");
+	SUBCOMMAND(NULL, "the command is `reftest x out FILE`", "out");
+	SUBCOMMAND(NULL, "the command is `reftest x out FILE`", "out", "a", "b");
+	SUBCOMMAND(NULL, "the command is `reftest x look`", "look", "a");
+	SUBCOMMAND(NULL, "unknown subcommand 'over' of x; expected in, out or look", "over");
+	expect_subcommand(1, nothing, NULL, "x needs a subcommand (in, out or look); `reftest x --help` describes them");
+}
+
+static void options_before_a_command_end_at_it(void **state)
+{
+	char *both[] = {"reftest", "--device", "cpu", "--force", "verify", "--xyzzyplugh"}, *none[] = {"reftest", "--force"},
+	     *help[] = {"reftest", "--force", "--help"}, *wrong[] = {"reftest", "--forse", "verify"};
+	struct sample into = {.force = false};
+	struct err err = {""};
+
+	(void)state;
+	assert_int_equal(options_read_leading(rows, ROWS, 6, both, &into, &err), 4);
+	assert_true(into.force);
+	assert_string_equal(into.device, "cpu");
+	assert_int_equal(options_read_leading(rows, ROWS, 2, none, &into, &err), 2);
+	assert_int_equal(options_read_leading(rows, ROWS, 3, help, &into, &err), 0);
+	assert_string_equal(err.text, "");
+	assert_int_equal(options_read_leading(rows, ROWS, 3, wrong, &into, &err), -1);
+	assert_non_null(strstr(err.text, "did you mean --force?"));
+}
+
+static bool takes_choices(const struct option_row *row)
+{
+	return row->kind == OPTION_CHOICE || row->kind == OPTION_CHOICES;
+}
+
+/* Checks the rules that each table must follow for the help texts, the manual page and the completions to be right. */
+static void check_rows(const struct option_row *of, int count)
+{
+	for (int i = 0; i < count; i++) {
+		bool flag = of[i].kind == OPTION_FLAG || of[i].kind == OPTION_UNFLAG;
+
+		assert_true(strncmp(of[i].name, "--", 2) == 0 && strpbrk(of[i].name, " ='") == NULL);
+		assert_string_not_equal(of[i].name, options_help.name);
+		assert_true((of[i].value == NULL) == flag);
+		assert_true(!takes_choices(&of[i]) || of[i].choices != NULL);
+		assert_true(of[i].choices == NULL || takes_choices(&of[i]) || of[i].kind == OPTION_TEXT);
+		assert_true(of[i].choices == NULL || strpbrk(of[i].choices, " '\"") == NULL);
+		assert_true(of[i].help[0] != '\0' && strchr(of[i].help, '\n') == NULL);
+		for (int k = 0; k < i; k++)
+			assert_string_not_equal(of[i].name, of[k].name);
+	}
+}
+
+static void the_tables_of_all_commands_are_whole(void **state)
+{
+	(void)state;
+	check_rows(global_rows, global_row_count);
+	assert_true(command_shown() > 0 && command_shown() < command_count);
+	for (int i = 0; i < command_count; i++) {
+		const struct command *command = commands[i];
+
+		check_rows(command->rows, command->row_count);
+		assert_true(command->hidden == (i >= command_shown()));
+		assert_true(command->summary[0] != '\0' && strchr(command->summary, '\n') == NULL);
+		assert_true(command->synopsis[0] != '\0' && command->description[0] != '\0');
+		assert_non_null(command->run);
+		for (int k = 0; k < command->subcommand_count; k++)
+			assert_true((command->subcommands[k].most > 0) == (command->subcommands[k].operands[0] != '\0'));
+	}
+}
+
+static void expect_all_options(void (*document)(struct buf *out), const char *before, bool dashes)
+{
+	struct buf out = {0};
+
+	document(&out);
+	for (int i = 0; i < command_shown(); i++)
+		for (int k = 0; k < commands[i]->row_count; k++) {
+			struct buf wanted = {0};
+			const char *name = commands[i]->rows[k].name + (dashes ? 0 : 2);
+
+			for (buf_text(&wanted, before); *name != '\0'; name++)
+				buf_printf(&wanted, *name == '-' && document == document_man ? "\\%c" : "%c", *name);
+			if (strstr(out.data, wanted.data) == NULL)
+				fail_msg("%s of %s is not in the document", commands[i]->rows[k].name, commands[i]->name);
+			buf_free(&wanted);
+		}
+	buf_free(&out);
+}
+
+static void every_document_has_every_option(void **state)
+{
+	(void)state;
+	expect_all_options(document_man, ".TP\n\\fB", true);
+	expect_all_options(document_bash, "", true);
+	expect_all_options(document_zsh, "", true);
+	expect_all_options(document_fish, " -l ", false);
 }
 
 int main(void)
@@ -132,7 +305,12 @@ int main(void)
 	    cmocka_unit_test(a_double_dash_ends_the_options),
 	    cmocka_unit_test(what_cannot_be_meant_is_refused_with_a_remedy),
 	    cmocka_unit_test(help_is_neither_success_nor_failure),
+	    cmocka_unit_test(choices_are_the_only_values),
 	    cmocka_unit_test(wrong_words_end_a_command_as_a_wrong_use),
+	    cmocka_unit_test(a_subcommand_gets_the_operands_it_takes),
+	    cmocka_unit_test(options_before_a_command_end_at_it),
+	    cmocka_unit_test(the_tables_of_all_commands_are_whole),
+	    cmocka_unit_test(every_document_has_every_option),
 	};
 
 	return cmocka_run_group_tests_name("options", tests, NULL, NULL);

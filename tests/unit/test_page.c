@@ -1,11 +1,13 @@
-/* Appending to paged caches: page tables are valid for every seed, a correct reference passes, mistakes do not. */
+/* test_page - appending to paged caches: page tables are valid for every seed, a correct reference passes, and mistakes
+ * fail. */
 #include "tests/unit/trial_second.h"
 
-#include "kernels/page/inputs.h"
+#include "kernels/page/input_values.h"
+#include "tests/unit/seeds.h"
 
 extern const struct op page_op;
 
-enum { SEEDS = 20, NNZ = 0, H, D, PAGES, PS, B, B1, IDX, TWO, W };
+enum { SEEDS = MANY_SEEDS, NNZ = 0, H, D, PAGES, PS, B, B1, IDX, TWO, W };
 
 #define AXES(size)                                                                                                   \
 	{                                                                                                            \
@@ -79,7 +81,7 @@ enum mistake {
 
 static int64_t integer(const struct trial *t, int input, int64_t index)
 {
-	return (int64_t)number_get(t->in[input].data, t->in[input].dtype, index);
+	return (int64_t)dtype_load(t->in[input].data, t->in[input].dtype, index);
 }
 
 static void find(const struct trial *t, int64_t token, const struct page_extent *e, enum mistake mistake, int64_t *page,
@@ -128,7 +130,7 @@ static void run_part(struct trial *t, int part, enum mistake mistake)
 	}
 }
 
-/* Plays the reference. */
+/* Emulates the reference with the planted mistake. */
 static void run(struct trial *t, int mistake)
 {
 	struct page_roles roles = page_roles_of(t->problem);
@@ -161,7 +163,7 @@ static void a_correct_reference_passes_for_every_problem_size_and_seed(void **st
 static const struct {
 	enum mistake mistake;
 	const char *name;
-	int problems; /* a bit for each in which it is a mistake */
+	int problems; /* a bit for each problem in which it is a mistake */
 } mistakes[] = {
     {NOTHING_WRITTEN, "nothing written", 31},
     {PAGES_IN_ORDER, "page table ignored", 31},
@@ -302,7 +304,7 @@ static void a_place_that_does_not_exist_is_not_written(void **state)
 
 		assert_true(trial_open_size(&t, &page_op, &problems[0], SIZE_MEDIUM, 0, 1));
 		for (int64_t at = 0; at < t.in[wrong[i].input].elements; at++)
-			number_set(t.in[wrong[i].input].data, DTYPE_INT32, at, (double)wrong[i].value);
+			dtype_store(t.in[wrong[i].input].data, DTYPE_INT32, at, (double)wrong[i].value);
 		assert_int_equal(page_op.oracle(&t.c, t.in, t.truth, NULL), 0);
 		run(&t, NOTHING_WRITTEN);
 		trial_assert_passes(&t);
@@ -385,7 +387,7 @@ static void what_is_wrong_only_at_the_edge_fails_there(void **state)
 		assert_wrong_there_alone(&page_op, &problems[wrong[i].problem], run, (int)wrong[i].mistake, wrong[i].edge);
 }
 
-static void what_a_workload_must_not_bring_is_told_with_its_place(void **state)
+static void what_a_workload_must_not_provide_is_reported_with_its_place(void **state)
 {
 	(void)state;
 	assert_brought(&page_op, &problems[0], 4, 0, 321,
@@ -397,8 +399,8 @@ static void what_a_workload_must_not_bring_is_told_with_its_place(void **state)
 	assert_brought(&page_op, &problems[0], 6, 0, -1,
 		       "input 'kv_indices' holds -1 at [0], but the caches have pages 0");
 	assert_brought(&page_op, &problems[0], 6, -1, 1 << 20, "the caches have pages");
-	assert_brought(&page_op, &problems[0], 7, 2, 1 << 20, "input 'kv_indptr' holds 1048576 at [2], expected");
-	assert_brought(&page_op, &problems[0], 7, -1, 0, "that do not fall");
+	assert_brought(&page_op, &problems[0], 7, 2, 1 << 20, "input 'kv_indptr' holds 1048576 at [2], which must be");
+	assert_brought(&page_op, &problems[0], 7, -1, 0, "must not decrease");
 	assert_brought(&page_op, &problems[0], 7, 0, -1, "holds -1 at [0]");
 	assert_brought(&page_op, &problems[0], 8, 0, 0,
 		       "input 'kv_last_page_len' holds 0 at [0], but a last page holds 1 … 16 tokens");
@@ -410,7 +412,7 @@ static void what_a_workload_must_not_bring_is_told_with_its_place(void **state)
 	assert_brought(&page_op, &problems[0], 2, 0, (double)INFINITY, NULL);
 }
 
-static void as_many_last_pages_as_sequences_are_brought_or_it_is_told(void **state)
+static void a_number_of_last_pages_other_than_of_sequences_is_reported(void **state)
 {
 	struct err why = {""};
 	struct trial t;
@@ -421,11 +423,11 @@ static void as_many_last_pages_as_sequences_are_brought_or_it_is_told(void **sta
 	t.in[8].data = realloc(t.in[8].data, 4);
 	t.in[8].elements = t.in[8].shape[0] = 1;
 	assert_int_equal(page_op.check(&t.c, t.in, &why), -1);
-	assert_non_null(strstr(why.text, "has 1 lengths and 'kv_indptr' 322 offsets"));
+	assert_non_null(strstr(why.text, "has 1 lengths and 'kv_indptr' has 322 offsets"));
 	trial_close(&t);
 }
 
-static void two_tokens_that_a_workload_sends_to_one_place_are_told(void **state)
+static void two_tokens_that_a_workload_sends_to_one_place_are_reported(void **state)
 {
 	struct err why = {""};
 	struct trial t;
@@ -433,14 +435,14 @@ static void two_tokens_that_a_workload_sends_to_one_place_are_told(void **state)
 	(void)state;
 	assert_true(trial_open_size(&t, &page_op, &problems[0], SIZE_MEDIUM, 0, 1));
 	t.c.given = 1u << 5;
-	number_set(t.in[4].data, DTYPE_INT32, 7, (double)integer(&t, 4, 200));
-	number_set(t.in[5].data, DTYPE_INT32, 7, (double)integer(&t, 5, 200));
+	dtype_store(t.in[4].data, DTYPE_INT32, 7, (double)integer(&t, 4, 200));
+	dtype_store(t.in[5].data, DTYPE_INT32, 7, (double)integer(&t, 5, 200));
 	assert_int_equal(page_op.check(&t.c, t.in, &why), -1);
-	assert_non_null(strstr(why.text, "tokens 7 and 200 both go to place"));
+	assert_non_null(strstr(why.text, "tokens 7 and 200 are both assigned to slot"));
 	trial_close(&t);
 }
 
-/* Before any input is made, the program asks what the axes alone rule out. */
+/* Before any input exists, op.check is called to reject axes that are impossible by themselves. */
 static void tables_that_are_not_at_hand_are_not_looked_at(void **state)
 {
 	struct tensor nothing[OP_ARGS];
@@ -453,9 +455,9 @@ static void tables_that_are_not_at_hand_are_not_looked_at(void **state)
 	for (int i = 0; i < problems[0].input_count; i++)
 		nothing[i].data = NULL;
 	assert_int_equal(page_op.check(&t.c, nothing, &why), 0);
-	t.axis[problems[0].inputs[5].axis[0]] = 100000; /* more tokens than all pages hold */
+	t.axis[problems[0].inputs[5].axis[0]] = 100000; /* more tokens than all pages can hold */
 	assert_int_equal(page_op.check(&t.c, nothing, &why), -1);
-	assert_non_null(strstr(why.text, "cannot hold 100000 tokens"));
+	assert_non_null(strstr(why.text, "cannot hold the 100000 tokens"));
 	t.c.given = 1u << 5;
 	assert_int_equal(page_op.check(&t.c, nothing, &why), 0);
 	trial_close(&t);
@@ -473,9 +475,9 @@ int main(void)
 	    cmocka_unit_test(what_the_family_does_not_know_is_refused_with_the_reason),
 	    cmocka_unit_test(what_is_right_passes_at_every_edge),
 	    cmocka_unit_test(what_is_wrong_only_at_the_edge_fails_there),
-	    cmocka_unit_test(what_a_workload_must_not_bring_is_told_with_its_place),
-	    cmocka_unit_test(as_many_last_pages_as_sequences_are_brought_or_it_is_told),
-	    cmocka_unit_test(two_tokens_that_a_workload_sends_to_one_place_are_told),
+	    cmocka_unit_test(what_a_workload_must_not_provide_is_reported_with_its_place),
+	    cmocka_unit_test(a_number_of_last_pages_other_than_of_sequences_is_reported),
+	    cmocka_unit_test(two_tokens_that_a_workload_sends_to_one_place_are_reported),
 	    cmocka_unit_test(tables_that_are_not_at_hand_are_not_looked_at),
 	};
 

@@ -1,5 +1,5 @@
-/* A pool of real judges and a real python: loops, workers that are killed from outside, what closing leaves behind, and
- * what the pool makes of cases that are not just a reference. */
+/* test_pool - a pool of real judges and a real Python: event loops, workers that are killed from outside, processes
+ * that remain after closing, and cases that need more than one run of a reference. */
 #include "tests/unit/pool_world.h"
 
 #include <dirent.h>
@@ -9,9 +9,10 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#include "workers/pool.c" /* to see when a case waits for its second try */
+/* the test reads the pool's internal state: whether a case waits for its second attempt */
+#include "workers/pool/pool.c"
 
-/* ---- loops, and processes that are killed from outside ---- */
+/* --- event loops, and processes that are killed from outside ------------------------------------------------------ */
 
 static void endless_loops_are_ended(void **state)
 {
@@ -31,7 +32,7 @@ static void endless_loops_are_ended(void **state)
 	arena_free(&slow.arena);
 }
 
-/* The parent of a process, 0 if it is gone. */
+/* The parent of a process; 0 if the process does not exist. */
 static pid_t parent_of(const char *pid)
 {
 	char path[64], text[512] = "";
@@ -47,7 +48,7 @@ static pid_t parent_of(const char *pid)
 	return parent;
 }
 
-/* Signals every child of ours whose command line holds `word`; how many there were. */
+/* Sends a signal to every child process whose command line contains `word`; returns their number. */
 static int signal_children(const char *word, int number)
 {
 	DIR *proc = opendir("/proc");
@@ -77,7 +78,8 @@ static int signal_children(const char *word, int number)
 	return found;
 }
 
-/* Kills a worker while a reference sleeps in its case, once or every time; a second try must have been made. */
+/* Kills a worker while a reference sleeps in its case, in the first attempt or in every attempt. Checks that there was
+ * a second attempt. */
 static struct pool_result kill_while_it_runs(struct setting *setting, const char *victim, int times)
 {
 	static const char mark[] = "/tmp/reftest-test-pool-XXXXXX";
@@ -90,7 +92,7 @@ static struct pool_result kill_while_it_runs(struct setting *setting, const char
 	memcpy(path, mark, sizeof mark);
 	fd = mkstemp(path);
 	assert_true(fd >= 0);
-	/* it says in the file that it runs, and goes on once the file is gone */
+	/* the reference creates the file when it runs, and continues when the file is deleted */
 	snprintf(reference, sizeof reference,
 	         HEAD RUN "    if os.path.exists('%s'): open('%s', 'a').write('x'); time.sleep(600)\n    return y\n", path, path);
 	submit(setting->pool, reference, jobs, 1, NULL);
@@ -127,15 +129,15 @@ static void a_judge_killed_twice_is_an_error_of_that_case(void **state)
 {
 	struct pool_result result = kill_while_it_runs(*state, "judge --device", 2);
 
-	expect(&result, STATUS_ERROR, REASON_CRASHED, "the judge ended by signal 9 (SIGKILL, Killed)");
-	expect(&result, STATUS_ERROR, REASON_CRASHED, "twice");
+	expect(&result, STATUS_ERROR, REASON_CRASHED, "the judge terminated with signal 9 (SIGKILL, Killed)");
+	expect(&result, STATUS_ERROR, REASON_CRASHED, "in the second attempt too");
 	assert_false(result.keep);
 	result = kill_while_it_runs(*state, "runner.py", 2);
-	expect(&result, STATUS_ERROR, REASON_CRASHED, "ended together with its parent");
+	expect(&result, STATUS_ERROR, REASON_CRASHED, "killed together with its parent");
 	expect_all_is_well(*state);
 }
 
-/* Is there a process whose environment has this word? */
+/* Says whether a process has this word in its environment. */
 static bool any_process_with(const char *word)
 {
 	char command[256];
@@ -165,7 +167,8 @@ static void closing_leaves_no_process_and_no_descriptor_behind(void **state)
 	(void)state;
 	assert_true(fd >= 0);
 	setenv("REFTEST_TEST_MARK", path, 1);
-	/* a daemon in a session of its own, which ignores what can be ignored, and a child that is stopped */
+	/* the reference starts a daemon in its own session, which ignores all signals that can be ignored, and a
+	 * stopped child */
 	snprintf(reference, sizeof reference,
 	         HEAD "import subprocess\n" RUN
 	              "    subprocess.Popen(['sh', '-c', 'trap \"\" TERM HUP INT; sleep 600'], start_new_session=True)\n"
@@ -191,7 +194,7 @@ static void closing_leaves_no_process_and_no_descriptor_behind(void **state)
 	arena_free(&busy.arena);
 }
 
-/* What `test_pool abandon REFERENCE` does: it starts a reference and waits to be killed. */
+/* Runs `test_pool abandon REFERENCE`: starts a reference and waits to be killed. */
 static int abandon(const char *reference)
 {
 	const struct job *jobs[] = {&rmsnorm};
@@ -239,8 +242,8 @@ static void when_the_program_itself_is_killed_nothing_stays_behind(void **state)
 
 /* ---- the pool itself ---- */
 
-/* A case for which there is no memory while another is at work is tried again when that has ended. */
-static void no_memory_is_only_believed_when_nobody_else_is_at_work(void **state)
+/* If a case runs out of memory while another case is running, it is tried again after the other case has ended. */
+static void a_lack_of_memory_counts_only_if_no_other_case_runs(void **state)
 {
 	struct setting wide = {.pool = open_pool(2, GENEROUS_S, false)};
 	static const int64_t huge[] = {(int64_t)1 << 40, HIDDEN};
@@ -257,7 +260,7 @@ static void no_memory_is_only_believed_when_nobody_else_is_at_work(void **state)
 	snprintf(reference, sizeof reference, HEAD RUN "    while os.path.exists('%s'): time.sleep(0.01)\n    return y\n", path);
 	submit(wide.pool, reference, small_jobs, 1, NULL);
 	submit(wide.pool, CORRECT, large_jobs, 1, NULL);
-	while (wide.pool->yard.alone.first == NULL) {
+	while (wide.pool->shared.alone.first == NULL) {
 		struct pollfd poll_pool = {pool_fd(wide.pool), POLLIN, 0};
 
 		assert_int_equal(poll(&poll_pool, 1, GENEROUS_S * 1000), 1);
@@ -279,7 +282,7 @@ static void cases_of_several_definitions_run_side_by_side(void **state)
 {
 	struct setting wide = {.pool = open_pool(3, GENEROUS_S, false)};
 	const struct job *jobs[] = {&rmsnorm, &rmsnorm};
-	int owners[8], told[8] = {0};
+	int owners[8], reported[8] = {0};
 
 	(void)state;
 	for (int i = 0; i < 8; i++)
@@ -290,15 +293,15 @@ static void cases_of_several_definitions_run_side_by_side(void **state)
 		ptrdiff_t who = (int *)result.owner - owners;
 
 		assert_int_equal(result.verdict->status, who % 2 == 0 ? STATUS_PASSED : STATUS_FAILED);
-		told[who]++;
+		reported[who]++;
 	}
 	for (int i = 0; i < 8; i++)
-		assert_int_equal(told[i], 2);
+		assert_int_equal(reported[i], 2);
 	pool_close(wide.pool);
 	arena_free(&wide.arena);
 }
 
-static void what_is_cancelled_is_not_told(void **state)
+static void what_is_cancelled_is_not_reported(void **state)
 {
 	struct setting *setting = *state;
 	const struct job *jobs[] = {&rmsnorm, &rmsnorm};
@@ -409,14 +412,15 @@ static void a_constant_that_nothing_attests_is_probed(void **state)
 		assert_string_equal(result.verdict->constants[0].source, "unattested");
 		assert_int_equal(result.verdict->finding_count, 1);
 		assert_string_equal(result.verdict->findings[0],
-		                    "eps is attested nowhere; probing the reference shows 1e-06");
+		                    "eps is unattested: nothing in the definition gives its value; probing the reference shows 1e-06");
 	}
 	struct pool_result result = verify_job(setting, HEAD RUN "    return y + float('nan')\n", &job);
 
 	assert_int_not_equal(result.verdict->status, STATUS_PASSED);
 }
 
-/* Every dtype, a 0-D tensor, one without elements, an absent one, and Python scalars of each kind, in and out. */
+/* Inputs and outputs of every dtype, a 0-D tensor, a tensor without elements, an absent one, and Python scalars of each
+ * kind. */
 static void every_kind_of_argument_arrives_and_returns(void **state)
 {
 	static const struct op_axis sizes[] = {{"n", true, 0}, {"none", true, 0}};
@@ -467,7 +471,7 @@ static void every_kind_of_argument_arrives_and_returns(void **state)
 
 	expect(&result, STATUS_SKIPPED, REASON_NO_GROUND_TRUTH, "none");
 	result = verify_job(*state, HEAD "def run(absent, **a):\n    a['a17'] = 0.5\n    return a\n", &job);
-	expect(&result, STATUS_FAILED, REASON_DTYPE, "output 'a17': returned () float32, declared () int64");
+	expect(&result, STATUS_FAILED, REASON_DTYPE, "output 'a17' is () float32, but it is declared as () int64");
 }
 
 static void sources_that_disagree_are_a_finding(void **state)
@@ -486,8 +490,8 @@ static void an_interpreter_without_torch_is_a_sentence(void **state)
 {
 	static const struct {
 		const char *python, *says;
-	} wrongs[] = {{"/bin/true", "does not come up as a runner (exit status 0)"},
-	              {"/no/such/python", "/no/such/python cannot be started"}};
+	} wrongs[] = {{"/bin/true", "does not start as a runner (exit status 0)"},
+	              {"/no/such/python", "cannot start /no/such/python"}};
 	const struct job *jobs[] = {&rmsnorm};
 
 	(void)state;
@@ -521,7 +525,7 @@ static void a_device_is_asked_for_its_class(void **state)
 	assert_int_equal(pool_probe_device("cpu", class_name, sizeof class_name, product, sizeof product, &err), 0);
 	assert_string_equal(class_name, "cpu");
 	assert_int_equal(pool_probe_device("tpu", class_name, sizeof class_name, product, sizeof product, &err), -1);
-	assert_string_equal(err.text, "there is no device \"tpu\"; devices are cpu and cuda:N");
+	assert_string_equal(err.text, "unknown device \"tpu\"; expected cpu or cuda:N");
 }
 
 int main(int argc, char **argv)
@@ -529,7 +533,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(a_judge_or_template_killed_by_others_costs_a_second_try),
 	    cmocka_unit_test(a_judge_killed_twice_is_an_error_of_that_case),
-	    cmocka_unit_test(what_is_cancelled_is_not_told),
+	    cmocka_unit_test(what_is_cancelled_is_not_reported),
 	    cmocka_unit_test(a_case_that_is_too_large_is_skipped_with_both_figures),
 	    cmocka_unit_test(a_blob_that_is_not_there_is_skipped),
 	    cmocka_unit_test(without_a_family_form_and_determinism_are_still_checked),
@@ -541,7 +545,7 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(endless_loops_are_ended),
 	    cmocka_unit_test(closing_leaves_no_process_and_no_descriptor_behind),
 	    cmocka_unit_test(when_the_program_itself_is_killed_nothing_stays_behind),
-	    cmocka_unit_test(no_memory_is_only_believed_when_nobody_else_is_at_work),
+	    cmocka_unit_test(a_lack_of_memory_counts_only_if_no_other_case_runs),
 	    cmocka_unit_test(cases_of_several_definitions_run_side_by_side),
 	    cmocka_unit_test(tensors_may_go_through_the_host),
 	    cmocka_unit_test(an_interpreter_without_torch_is_a_sentence),

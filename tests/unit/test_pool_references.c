@@ -1,8 +1,8 @@
-/* Real references through a real judge and a real python: what each of them deserves, those that fail, cheat or break
- * things too, and that none harms the next. */
+/* test_pool_references - real references, run by a real judge and a real Python, get the verdicts that they deserve.
+ * Some references fail, cheat or break things; none of them affects the next reference. */
 #include "tests/unit/pool_world.h"
 
-/* ---- verdicts that outputs deserve ---- */
+/* --- verdicts on outputs ------------------------------------------------------------------------------------------ */
 
 static void the_right_reference_passes(void **state)
 {
@@ -18,7 +18,7 @@ static void the_right_reference_passes(void **state)
 	assert_non_null(verdict->ground_truth_version);
 	assert_non_null(verdict->torch);
 	assert_int_equal(verdict->output_count, 1);
-	assert_int_equal(verdict->elements, 2 * BATCH * HIDDEN); /* on both contents */
+	assert_int_equal(verdict->elements, 2 * BATCH * HIDDEN); /* with both sets of input values */
 	assert_false(verdict->weak);
 	assert_true(verdict->outputs[0].metrics.margin < 1);
 	assert_int_equal(verdict->constant_count, 1);
@@ -45,8 +45,9 @@ static void a_nan_and_an_infinity_fail(void **state)
 	expect(&result, STATUS_FAILED, REASON_NONFINITE, "[0, 0]: -inf");
 }
 
-/* A process that claims a gradient was missing, where nobody asked for gradients, is not believed. */
-static void a_claim_that_nobody_asked_for_is_passed_over(void **state)
+/* The reference patches the runner, which then reports a missing gradient. The case asks for no gradients, so that
+ * report is ignored. */
+static void a_claim_that_was_not_requested_is_ignored(void **state)
 {
 	struct pool_result result = verify(*state, HEAD "import sys\n"
 	                                                "def claim(store):\n"
@@ -58,25 +59,25 @@ static void a_claim_that_nobody_asked_for_is_passed_over(void **state)
 	assert_null(strstr(result.verdict->message, "autograd"));
 }
 
-static void wrong_shapes_dtypes_and_numbers_are_told(void **state)
+static void wrong_shapes_dtypes_and_numbers_of_outputs_are_reported(void **state)
 {
 	static const struct {
 		const char *reference, *says;
 		enum status status;
 		enum reason reason;
 	} wrongs[] = {
-	    {HEAD RUN "    return y.T\n", "output 'output': returned (64, 4) float32, declared (4, 64) float32",
+	    {HEAD RUN "    return y.T\n", "output 'output' is (64, 4) float32, but it is declared as (4, 64) float32",
 	     STATUS_FAILED, REASON_SHAPE},
-	    {HEAD RUN "    return y[:, None]\n", "returned (4, 1, 64) float32", STATUS_FAILED, REASON_SHAPE},
-	    {HEAD RUN "    return y[0, 0]\n", "returned () float32", STATUS_FAILED, REASON_SHAPE},
-	    {HEAD RUN "    return y.double()\n", "returned (4, 64) float64, declared (4, 64) float32", STATUS_FAILED,
+	    {HEAD RUN "    return y[:, None]\n", "is (4, 1, 64) float32", STATUS_FAILED, REASON_SHAPE},
+	    {HEAD RUN "    return y[0, 0]\n", "is () float32", STATUS_FAILED, REASON_SHAPE},
+	    {HEAD RUN "    return y.double()\n", "is (4, 64) float64, but it is declared as (4, 64) float32", STATUS_FAILED,
 	     REASON_DTYPE},
-	    {HEAD RUN "    return y, y\n", "returned 2 outputs, the definition declares 1 (output)", STATUS_ERROR,
+	    {HEAD RUN "    return y, y\n", "returned 2 outputs, but the definition declares 1 (output)", STATUS_ERROR,
 	     REASON_RAISED},
 	    {HEAD RUN "    return ()\n", "returned 0 outputs", STATUS_ERROR, REASON_RAISED},
 	    {HEAD RUN "    return None\n", "returned None for output 'output'", STATUS_ERROR, REASON_RAISED},
 	    {HEAD RUN "    return 'done'\n", "a value of type str", STATUS_ERROR, REASON_RAISED},
-	    {HEAD RUN "    return {'out': y}\n", "returned a dict of (out), the definition declares (output)", STATUS_ERROR,
+	    {HEAD RUN "    return {'out': y}\n", "returned a dict of (out), but the definition declares (output)", STATUS_ERROR,
 	     REASON_RAISED},
 	    {HEAD RUN "    return y.view(1,1,1,1,1,1,1,1,1,1,4,64)\n", "a tensor of 12 dimensions", STATUS_FAILED,
 	     REASON_SHAPE},
@@ -116,19 +117,21 @@ static void an_output_may_be_an_input(void **state)
 {
 	struct pool_result result = verify(*state, HEAD "def run(hidden_states, weight):\n    return hidden_states\n");
 
-	expect(&result, STATUS_FAILED, REASON_NUMERIC, NULL); /* wrong, but neither mutation nor error */
+	/* the result is wrong, but neither a mutated input nor an error */
+	expect(&result, STATUS_FAILED, REASON_NUMERIC, NULL);
 	assert_true(result.verdict->outputs[0].metrics.hits < BATCH * HIDDEN);
 }
 
-/* What Python tells that a reference opened, imported, started or spoke to, outside its interpreter's own folders. */
-static void what_a_reference_reaches_is_told_and_not_to_be_kept(void **state)
+/* Python's audit events show which files a reference opened, and what it imported, started or connected to, outside the
+ * folders of its own interpreter. */
+static void what_a_reference_reaches_is_reported_and_its_verdict_is_not_stored(void **state)
 {
 	static const struct {
 		const char *reference, *says;
 	} reaches[] = {
 	    {HEAD "NAME = open('/etc/passwd').readline()\n" RUN "    return y\n", "it opened /etc/passwd"},
 	    {HEAD RUN "    open('/etc/../etc/passwd').close()\n    return y\n", "it opened /etc/../etc/passwd"},
-	    {HEAD RUN "    import socket; socket.gethostname()\n    return y\n", "it did what Python calls socket.gethostname"},
+	    {HEAD RUN "    import socket; socket.gethostname()\n    return y\n", "it caused Python's audit event socket.gethostname"},
 	    {HEAD RUN "    import subprocess; subprocess.call(['true'])\n    return y\n", "subprocess.Popen"},
 	    {HEAD RUN "    import os; os.listdir('/')\n    return y\n", "it opened /"},
 	    {HEAD RUN "    import ctypes; ctypes.CDLL('/nothing.so') if x is None else 0\n    import os; os.system('true')\n    return y\n",
@@ -141,10 +144,10 @@ static void what_a_reference_reaches_is_told_and_not_to_be_kept(void **state)
 		expect(&result, STATUS_PASSED, REASON_NONE, NULL);
 		assert_false(result.keep);
 		if (result.reached == NULL || strstr(result.reached, reaches[i].says) == NULL)
-			fail_msg("told is '%s', not '%s'", result.reached, reaches[i].says);
+			fail_msg("reported is '%s', not '%s'", result.reached, reaches[i].says);
 	}
 
-	/* Its own interpreter's modules are no other thing the next time. */
+	/* Modules of the interpreter itself do not change between runs, so that using them does not prevent caching. */
 	struct pool_result result = verify(*state, HEAD RUN "    import wave; print(wave)\n    return y\n");
 
 	expect(&result, STATUS_PASSED, REASON_NONE, NULL);
@@ -155,7 +158,8 @@ static void what_a_reference_reaches_is_told_and_not_to_be_kept(void **state)
 static void answers_that_change_are_nondeterministic(void **state)
 {
 	static const char *const fickle[] = {
-	    /* a counter; the clock; memory addresses; which run it is, by the arena's layout */
+	    /* the references depend on a counter, the clock, memory addresses, and the layout of the shared arena,
+	     * which differs between runs */
 	    HEAD "n = 0\n" RUN "    global n\n    n += 1\n    y[3, 63] += n * 1e-7\n    return y\n",
 	    HEAD RUN "    return y + (time.perf_counter_ns() % 1000003) * 1e-13\n",
 	    HEAD RUN "    return y + (x.data_ptr() % 65536) * 1e-12\n",
@@ -168,7 +172,8 @@ static void answers_that_change_are_nondeterministic(void **state)
 	}
 }
 
-/* What is switched off while torch is imported is on again for references: cycles may hold tensors. */
+/* The garbage collector is off while torch is imported and on again for references, because reference cycles may keep
+ * tensors alive. */
 static void garbage_is_collected(void **state)
 {
 	struct pool_result result = verify(*state, HEAD RUN "    import gc\n    assert gc.isenabled(), 'nobody collects'\n    return y\n");
@@ -176,7 +181,7 @@ static void garbage_is_collected(void **state)
 	expect(&result, STATUS_PASSED, REASON_NONE, NULL);
 }
 
-/* Every generator that a reference may ask finds another seed when the first contents come again. */
+/* When the first set of input values is repeated, every random generator that a reference may use has another seed. */
 static void what_depends_on_a_generators_seed_is_nondeterministic(void **state)
 {
 	static const char *const random[] = {
@@ -191,7 +196,7 @@ static void what_depends_on_a_generators_seed_is_nondeterministic(void **state)
 	}
 }
 
-/* Between the two runs on the first contents the reference gets others of the same shapes. */
+/* Between its two runs with the first set of input values, the reference gets other values of the same shapes. */
 static void what_is_kept_between_calls_is_found(void **state)
 {
 	static const char *const keepers[] = {
@@ -202,14 +207,31 @@ static void what_is_kept_between_calls_is_found(void **state)
 
 	for (size_t i = 0; i < sizeof keepers / sizeof keepers[0]; i++) {
 		result = verify(*state, keepers[i]);
-		expect(&result, STATUS_FAILED, REASON_NUMERIC, "on the second contents");
+		expect(&result, STATUS_FAILED, REASON_NUMERIC, "on the second set of input values");
 		assert_true(i > 0 || strstr(result.verdict->message, "keeps results between calls") != NULL);
 	}
 	result = verify(*state, HEAD "seen = []\n" RUN "    seen.append(y)\n    return seen[-1] if len(seen) < 3 else seen[-2]\n");
 	expect(&result, STATUS_FAILED, REASON_NONDETERMINISTIC, NULL);
 	result = verify(*state, HEAD "seen = set()\n" RUN "    assert not seen or x[0, 0].item() in seen, 'who are you'\n"
 	                                                 "    seen.add(x[0, 0].item())\n    return y\n");
-	expect(&result, STATUS_ERROR, REASON_RAISED, "on the second contents");
+	expect(&result, STATUS_ERROR, REASON_RAISED, "on the second set of input values");
+	expect_all_is_well(*state);
+}
+
+/* The reference returns the same buffer in every call, or two buffers in turn. */
+static void an_output_that_overwrites_that_of_an_earlier_call_fails(void **state)
+{
+	static const char *const writers[] = {
+	    HEAD "kept = {}\n" RUN "    return kept.setdefault(x.shape, torch.empty_like(y)).copy_(y)\n",
+	    HEAD "kept, calls = {}, []\n" RUN "    calls.append(0)\n"
+	                                      "    return kept.setdefault((x.shape, len(calls) % 2), torch.empty_like(y)).copy_(y)\n",
+	};
+
+	for (size_t i = 0; i < sizeof writers / sizeof writers[0]; i++) {
+		struct pool_result result = verify(*state, writers[i]);
+
+		expect(&result, STATUS_FAILED, REASON_NONDETERMINISTIC, "uses the memory of an output of an earlier call");
+	}
 	expect_all_is_well(*state);
 }
 
@@ -221,7 +243,7 @@ static void what_would_surprise_a_caller_is_a_finding(void **state)
 	    {HEAD RUN "    return [y]\n", "in a list"},
 	    {HEAD RUN "    return y.requires_grad_()\n", "output 'output' requires a gradient"},
 	    {HEAD RUN "    old = w.clone()\n    w.zero_()\n    w.copy_(old)\n    return y\n",
-	     "writes to its input 'weight' and puts back what it held"},
+	     "writes to its input 'weight' and restores it"},
 	};
 
 	for (size_t i = 0; i < sizeof surprises / sizeof surprises[0]; i++) {
@@ -238,15 +260,16 @@ static void what_changes_the_whole_process_is_an_error(void **state)
 	struct pool_result result =
 	    verify(*state, HEAD RUN "    torch.set_default_dtype(torch.float64)\n    return y\n");
 
-	expect(&result, STATUS_ERROR, REASON_RAISED, "leaves torch's default dtype at torch.float64");
+	expect(&result, STATUS_ERROR, REASON_RAISED, "changes torch's default dtype to torch.float64");
 	result = verify(*state, HEAD "torch.set_default_dtype(torch.float64)\n" RUN "    return y\n");
-	expect(&result, STATUS_ERROR, REASON_RAISED, "leaves torch's default dtype at torch.float64");
+	expect(&result, STATUS_ERROR, REASON_RAISED, "changes torch's default dtype to torch.float64");
 	result = verify(*state, HEAD RUN "    old = torch.get_default_dtype()\n    torch.set_default_dtype(torch.float64)\n"
 	                                 "    torch.set_default_dtype(old)\n    return y\n");
 	expect(&result, STATUS_PASSED, REASON_NONE, NULL);
 }
 
-/* The ways there are to write past a tensor without torch noticing; past its storage torch itself objects. */
+/* Ways to write beyond a tensor that torch does not notice; a write beyond the tensor's storage is an error in torch
+ * itself. */
 static void writing_outside_the_tensors_is_an_error(void **state)
 {
 	struct pool_result result = verify(
@@ -285,7 +308,8 @@ static void a_reference_that_raises_keeps_its_traceback_and_line(void **state)
 	assert_int_equal(result.verdict->reference_line, 4);
 	assert_null(strstr(result.verdict->message, "runner.py"));
 	assert_true(result.keep);
-	assert_string_equal(result.verdict->ground_truth, "builtin"); /* so that the failure is found again in the cache */
+	/* the ground truth is recorded, so that the cached failure can be found again */
+	assert_string_equal(result.verdict->ground_truth, "builtin");
 }
 
 static void references_that_do_not_load_say_where(void **state)
@@ -295,14 +319,15 @@ static void references_that_do_not_load_say_where(void **state)
 		int line;
 		bool keep;
 	} wrongs[] = {
-	    {"import torch\n\ndef run(hidden_states, weight:\n    return 1\n", /* the words differ between Pythons */
-	     "cannot be loaded: SyntaxError: ", 3, true},
-	    {"def walk():\n    pass\n", "defines no function named run", 0, true},
-	    {"run = 3\n", "defines no function named run", 0, true},
+	    /* the message differs between versions of Python */
+	    {"import torch\n\ndef run(hidden_states, weight:\n    return 1\n",
+	     "failed to load: SyntaxError: ", 3, true},
+	    {"def walk():\n    pass\n", "does not define a function named run", 0, true},
+	    {"run = 3\n", "does not define a function named run", 0, true},
 	    {"import no_such_module_anywhere\ndef run(): pass\n", "No module named 'no_such_module_anywhere'", 1, false},
-	    {"x = 1\ny = 1 / 0\ndef run(): pass\n", "cannot be loaded: ZeroDivisionError", 2, true},
+	    {"x = 1\ny = 1 / 0\ndef run(): pass\n", "failed to load: ZeroDivisionError", 2, true},
 	    {"import sys\nsys.exit('enough')\n", "called sys.exit(enough)", 2, true},
-	    {"", "defines no function named run", 0, true},
+	    {"", "does not define a function named run", 0, true},
 	};
 
 	for (size_t i = 0; i < sizeof wrongs / sizeof wrongs[0]; i++) {
@@ -314,7 +339,7 @@ static void references_that_do_not_load_say_where(void **state)
 	}
 }
 
-/* It is loaded once, and every case is told. */
+/* The reference is loaded once, and every case gets the error message. */
 static void a_reference_that_does_not_load_fails_every_case(void **state)
 {
 	struct setting *setting = *state;
@@ -344,12 +369,12 @@ static void a_reference_that_ends_its_process_is_blamed_with_the_status(void **s
 	} ends[] = {
 	    {HEAD RUN "    sys.exit(3)\n", "the reference called sys.exit(3)", REASON_RAISED, true},
 	    {HEAD RUN "    raise KeyboardInterrupt\n", "raised KeyboardInterrupt", REASON_RAISED, true},
-	    {HEAD RUN "    os._exit(7)\n", "ended by exit status 7, while it ran", REASON_CRASHED, false},
-	    {HEAD "os._exit(0)\n" RUN, "ended by exit status 0, while the reference was loading", REASON_CRASHED, false},
+	    {HEAD RUN "    os._exit(7)\n", "terminated with exit status 7 while it ran", REASON_CRASHED, false},
+	    {HEAD "os._exit(0)\n" RUN, "terminated with exit status 0 while the reference was loading", REASON_CRASHED, false},
 	    {HEAD RUN "    ctypes.string_at(0)\n", "signal 11 (SIGSEGV", REASON_CRASHED, false},
 	    {HEAD RUN "    os.abort()\n", "signal 6 (SIGABRT", REASON_CRASHED, false},
 	    {HEAD RUN "    os.kill(os.getpid(), 9)\n", "signal 9 (SIGKILL", REASON_CRASHED, false},
-	    {HEAD RUN "    os.closerange(3, 4096)\n    time.sleep(600)\n", "closed the descriptor on which it answers",
+	    {HEAD RUN "    os.closerange(3, 4096)\n    time.sleep(600)\n", "closed the descriptor for its answers",
 	     REASON_CRASHED, false},
 	};
 
@@ -398,7 +423,7 @@ static void printing_disturbs_nothing_and_its_end_is_kept(void **state)
 	result = verify(*state, HEAD RUN "    for i in range(160): print('y' * 65536)\n    print('the end')\n    return y\n");
 	expect(&result, STATUS_PASSED, REASON_NONE, NULL);
 	assert_true(strlen(result.printed) <= (64 << 10) + 64);
-	assert_non_null(strstr(result.printed, "bytes before this are not kept"));
+	assert_non_null(strstr(result.printed, "of the printed text were dropped"));
 	assert_string_equal(result.printed + strlen(result.printed) - 8, "the end\n");
 
 	result = verify(*state, HEAD RUN "    os.write(1, b'a\\0b\\xff')\n    return y\n");
@@ -406,7 +431,7 @@ static void printing_disturbs_nothing_and_its_end_is_kept(void **state)
 	assert_memory_equal(result.printed, "a?b", 3);
 }
 
-static void a_long_reference_and_a_long_line_are_taken(void **state)
+static void a_long_reference_and_a_long_line_are_accepted(void **state)
 {
 	static const char head[] = "# ", tail[] = "\n" CORRECT;
 	enum { LENGTH = 1 << 20 };
@@ -430,7 +455,8 @@ static void taking_more_memory_than_there_is_raises(void **state)
 
 	expect(&result, STATUS_ERROR, REASON_RAISED, NULL);
 	assert_false(result.keep);
-	/* untouched memory costs nothing: without a limit of its own it would get far more than there is */
+	/* Memory that is reserved but never written uses no physical memory. Without a memory limit the reference could
+	 * reserve much more than the machine has. */
 	result = verify(*state, HEAD RUN "    there = int(open('/proc/meminfo').read().split()[1]) >> 20\n    hog = []\n"
 	                                 "    try:\n        while True: hog.append(torch.empty(1 << 28))\n"
 	                                 "    finally: assert len(hog) <= there, len(hog)\n");
@@ -447,22 +473,22 @@ static void junk_on_every_descriptor_hurts_only_its_own_case(void **state)
 	    *state, HEAD RUN "    for fd in range(3, 1024):\n        try: os.write(fd, b'junk\\n')\n"
 	                     "        except OSError: pass\n    return y\n");
 
-	expect(&result, STATUS_ERROR, REASON_CRASHED, "sent something that is no answer");
+	expect(&result, STATUS_ERROR, REASON_CRASHED, "sent an invalid answer");
 	result = verify(*state, HEAD RUN "    for fd in range(3, 1024):\n        try:\n"
 	                                 "            for i in range(1024): os.write(fd, b'x' * 32768)\n"
 	                                 "        except OSError: pass\n    return y\n");
-	expect(&result, STATUS_ERROR, REASON_CRASHED, "a line without end");
+	expect(&result, STATUS_ERROR, REASON_CRASHED, "an unterminated line");
 	expect_all_is_well(*state);
 }
 
-/* The whole file table, with the answer that the runner would have sent. */
+/* Writes the answer that the runner would send into every open file descriptor. */
 #define FORGED "    for fd in range(3, 1024):\n" \
 	       "        try: os.write(fd, b'{\"ran\":[{\"shape\":[4,64],\"dtype\":\"float32\"}]}\\n')\n" \
 	       "        except OSError: pass\n"
 
 static void claiming_to_have_run_is_worth_nothing(void **state)
 {
-	/* never to answer again, and to answer twice */
+	/* The first reference never returns; the second sends the answer several times. */
 	struct pool_result result = verify(*state, HEAD RUN FORGED "    time.sleep(600)\n");
 
 	assert_int_not_equal(result.verdict->status, STATUS_PASSED);
@@ -475,7 +501,8 @@ static void claiming_to_have_run_is_worth_nothing(void **state)
 
 static void an_output_that_nobody_wrote_cannot_look_deterministic(void **state)
 {
-	/* the runner's own copying is patched away: both runs leave the poison */
+	/* Tensor.copy_ is patched so that the runner's copy does nothing: in both runs the outputs keep their fill
+	 * value. */
 	struct pool_result result = verify(*state, HEAD "torch.Tensor.copy_ = lambda self, other: self\n" RUN "    return y\n");
 
 	expect(&result, STATUS_FAILED, REASON_NONDETERMINISTIC, NULL);
@@ -494,7 +521,8 @@ static void what_is_patched_is_whole_again_for_the_next_definition(void **state)
 
 static void threads_and_children_left_behind_do_not_answer(void **state)
 {
-	/* the copy returns while the last run is under way, in which its tensors lie elsewhere */
+	/* The forked process returns from run() while the third run is in progress, in which the tensors have other
+	 * addresses. */
 	struct pool_result result = verify(*state, HEAD "n = 0\n" RUN "    global n\n    n += 1\n"
 	                                                "    if os.fork() == 0: time.sleep(0.2)\n"
 	                                                "    elif n == 3: time.sleep(0.6)\n    return y\n");
@@ -506,12 +534,12 @@ static void threads_and_children_left_behind_do_not_answer(void **state)
 	expect_all_is_well(*state);
 }
 
-/* parent(pid); 0: there is no such process (any more) */
+/* parent(pid): the parent process of pid, or 0 if there is no such process. */
 #define PARENT "def parent(pid):\n    try: return int(open(f'/proc/{pid}/stat').read().rpartition(')')[2].split()[1])\n" \
 	       "    except OSError: return 0\n"
 
-/* Every process of this user that is not its own: where the kernel has a fence for it, nothing happens; elsewhere the
- * pool loses judge and template, and tries again alone. */
+/* The reference kills every other process of this user. Where the kernel can block that, nothing happens. Elsewhere the
+ * pool loses its judge and its template process, and tries the case again alone. */
 static void killing_its_relatives_gains_nothing(void **state)
 {
 	struct pool_result result = verify(
@@ -540,13 +568,14 @@ static void the_memory_of_the_judge_is_closed(void **state)
 	                 "    return y\n");
 
 	if (geteuid() == 0 && result.verdict->message != NULL && strstr(result.verdict->message, "AssertionError") != NULL) {
-		print_message("this kernel fences off no process from root\n");
+		print_message("this kernel cannot keep root from killing a process\n");
 		skip();
 	}
 	expect(&result, STATUS_PASSED, REASON_NONE, NULL);
 }
 
-/* A daemon in a session of its own outlives the process that started it, and the definition ends it all the same. */
+/* A daemon in its own session outlives the process that started it. The pool still ends the daemon when the definition
+ * is done. */
 static void what_a_reference_leaves_running_is_ended_with_it(void **state)
 {
 	static const char reference[] =
@@ -573,16 +602,17 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(the_right_reference_passes),
 	    cmocka_unit_test(a_wrong_element_fails_with_its_place_and_both_values),
 	    cmocka_unit_test(a_nan_and_an_infinity_fail),
-	    cmocka_unit_test(a_claim_that_nobody_asked_for_is_passed_over),
-	    cmocka_unit_test(wrong_shapes_dtypes_and_numbers_are_told),
+	    cmocka_unit_test(a_claim_that_was_not_requested_is_ignored),
+	    cmocka_unit_test(wrong_shapes_dtypes_and_numbers_of_outputs_are_reported),
 	    cmocka_unit_test(outputs_may_come_as_tuple_list_or_dict_and_need_not_be_contiguous),
 	    cmocka_unit_test(an_input_that_is_written_to_is_named),
 	    cmocka_unit_test(an_output_may_be_an_input),
-	    cmocka_unit_test(what_a_reference_reaches_is_told_and_not_to_be_kept),
+	    cmocka_unit_test(what_a_reference_reaches_is_reported_and_its_verdict_is_not_stored),
 	    cmocka_unit_test(answers_that_change_are_nondeterministic),
 	    cmocka_unit_test(garbage_is_collected),
 	    cmocka_unit_test(what_depends_on_a_generators_seed_is_nondeterministic),
 	    cmocka_unit_test(what_is_kept_between_calls_is_found),
+	    cmocka_unit_test(an_output_that_overwrites_that_of_an_earlier_call_fails),
 	    cmocka_unit_test(what_would_surprise_a_caller_is_a_finding),
 	    cmocka_unit_test(what_changes_the_whole_process_is_an_error),
 	    cmocka_unit_test(writing_outside_the_tensors_is_an_error),
@@ -594,7 +624,7 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(a_crash_shows_what_was_printed_and_the_line),
 	    cmocka_unit_test(only_the_case_that_crashed_is_blamed),
 	    cmocka_unit_test(printing_disturbs_nothing_and_its_end_is_kept),
-	    cmocka_unit_test(a_long_reference_and_a_long_line_are_taken),
+	    cmocka_unit_test(a_long_reference_and_a_long_line_are_accepted),
 	    cmocka_unit_test(taking_more_memory_than_there_is_raises),
 	    cmocka_unit_test(junk_on_every_descriptor_hurts_only_its_own_case),
 	    cmocka_unit_test(claiming_to_have_run_is_worth_nothing),

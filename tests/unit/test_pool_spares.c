@@ -1,16 +1,18 @@
-/* Runners that are made ahead: who gets one, and when new ones are made. */
+/* test_pool_spares - spare runners, which are started in advance: which case gets one, and when new ones are
+ * started. */
 #include "tests/unit/pool_world.h"
 
-#include "workers/pool.c" /* to see its lanes */
+#include "workers/pool/pool.c" /* the test reads the pool's lanes */
 
 enum { SLOW_S = 2, SPARES = 3 };
 
-/* Children that take SLOW_S to be ready, as they do on a GPU, and such that go on warming up for a minute after that. */
+/* Patches for runner.py. With SLOW a child needs SLOW_S to become ready, as on a GPU; with LONG it warms up for another
+ * minute after that; with FAILING that further warm-up fails. */
 #define SLOW "runner.warm_up = lambda *how: (time.sleep(2), warm_up(*how))[1]\n"
 #define LONG "runner.further_steps = lambda device: ((lambda: time.sleep(0.02)) for _ in range(3000))\n"
 #define FAILING "runner.further_steps = lambda device: ((lambda: 1 / 0) for _ in range(3))\n"
 
-/* A runner.py that is patched; unlink() what `path` names. */
+/* Writes a patched runner.py; the caller deletes the file `path`. */
 
 static void write_slow_runner(char path[64], const char *patch)
 {
@@ -32,7 +34,7 @@ static void write_slow_runner(char path[64], const char *patch)
 	assert_int_equal(fclose(file), 0);
 }
 
-/* A warm pool whose spares are all ready. */
+/* Opens a pool whose spare runners are all ready. */
 static struct pool *open_slow_pool(const char *patch)
 {
 	struct pool_options options = {.device = "cpu", .python = python(), .root = "/", .lanes = 1,
@@ -49,7 +51,7 @@ static struct pool *open_slow_pool(const char *patch)
 	free(usual);
 	assert_non_null(pool);
 	pool_warm(pool);
-	while (pool_spares(pool) < SPARES || !pool->yard.lanes[0].up) {
+	while (pool_spares(pool) < SPARES || !pool->shared.lanes[0].up) {
 		struct pollfd poll_pool = {pool_fd(pool), POLLIN, 0};
 
 		assert_int_equal(poll(&poll_pool, 1, GENEROUS_S * 1000), 1);
@@ -88,38 +90,39 @@ static void a_spare_that_warms_on_makes_way(void **state)
 
 		expect(&result, STATUS_PASSED, REASON_NONE, NULL);
 		if (clock_ms() - start > 20000)
-			fail_msg("a definition waited %lld ms for a runner to be as warm as can be",
+			fail_msg("a definition waited %lld ms for a fully warmed-up runner",
 			         (long long)(clock_ms() - start));
 		pool_close(warm.pool);
 		arena_free(&warm.arena);
 	}
 }
 
-/* On a device of which each spare holds memory a case that lacks some is tried again without them. */
+/* On a device where each spare runner holds memory, a case that lacks memory is tried again without spare runners. */
 static void spares_make_room_for_a_case_that_lacks_memory(void **state)
 {
 	struct setting warm = {.pool = open_slow_pool(SLOW)};
 	static const int64_t huge[] = {(int64_t)1 << 40, HIDDEN};
 	struct job large = rmsnorm;
-	char *device = warm.pool->yard.device;
+	char *device = warm.pool->shared.device;
 
 	(void)state;
 	large.axis = huge;
-	warm.pool->yard.device = strdup("one with little memory");
-	assert_non_null(warm.pool->yard.device);
+	warm.pool->shared.device = strdup("one with little memory");
+	assert_non_null(warm.pool->shared.device);
 	struct pool_result result = verify_job(&warm, CORRECT, &large);
 
 	expect(&result, STATUS_SKIPPED, REASON_MEMORY, NULL);
-	assert_int_equal(pool_spares(warm.pool), 0); /* new ones are not ready yet */
+	assert_int_equal(pool_spares(warm.pool), 0); /* the new spare runners are not ready yet */
 	result = verify(&warm, CORRECT);
 	expect(&result, STATUS_PASSED, REASON_NONE, NULL);
-	free(warm.pool->yard.device);
-	warm.pool->yard.device = device;
+	free(warm.pool->shared.device);
+	warm.pool->shared.device = device;
 	pool_close(warm.pool);
 	arena_free(&warm.arena);
 }
 
-/* On a GPU what bounds a burst is how many contexts can be made; on the CPU making one would take a run's time. */
+/* On a GPU, starting a runner takes long, so new ones are started even while cases wait. On the CPU, starting one would
+ * take the time of a run, so they are started only when the pool is idle. */
 static void spares_are_made_anew_when_they_do_not_disturb(void **state)
 {
 	static const struct {
@@ -138,7 +141,8 @@ static void spares_are_made_anew_when_they_do_not_disturb(void **state)
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		struct child children[4] = {{.state = CHILD_NONE}};
 		char device[16];
-		struct pool pool = {.warm = rows[i].warm, .yard = {.device = device, .crew = {.children = children, .room = 4}}};
+		struct pool pool = {.warm = rows[i].warm,
+				    .shared = {.device = device, .runners = {.children = children, .room = 4}}};
 
 		snprintf(device, sizeof device, "%s", rows[i].device);
 		for (int k = 0; k < rows[i].spares; k++)

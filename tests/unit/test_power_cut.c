@@ -1,11 +1,12 @@
-/* Power cuts under the whole program. What its calls did is written down (tests/faults/shim.c), and from that is made
- * what a disk may hold when the current fails after any of them:
+/* test_power_cut - after a power failure at any call, the cache is intact. tests/faults/shim.c logs the program's
+ * calls, and the test constructs from the log what a disk may contain if the power fails after any of them:
  *
- *   contents   what was synced is there; of what was not, nothing, all, or any sectors of it, in any order
- *   names      come in their order, as far as a folder or a new file was synced, and any number of the next ones
+ *   contents   synced bytes are there; of bytes that were not synced, nothing, all, or any sectors in any order
+ *   names      names appear in order, at least up to the last sync of a folder or of a new file, and possibly further
  *
- * Whatever it is, the cache is sound: verdicts from before are there, those of a run are there once anything was synced
- * after it, none is wrong, a file that was exported is the old or the new one, and the next run answers right. */
+ * In every state that the disk may have, all verdicts stored before the run are there. The run's own verdicts are there
+ * too if anything was synced after the run. No verdict is wrong, an exported file has its old or its new content, and
+ * the next run reports the right verdicts. */
 #include "tests/unit/program_world.h"
 
 enum { INODES = 64, NAMES = 128, OPS = 2048, RUNS = 3, SECTOR = 512, CUTS_LEAST = 1200, RANDOM_WAYS = 4 };
@@ -19,7 +20,7 @@ static struct known_list first, second;
 struct op {
 	enum logged what;
 	uint64_t inode, offset, length;
-	char name[WORLD_PATH], other[WORLD_PATH]; /* relative to the root */
+	char name[WORLD_PATH], other[WORLD_PATH]; /* both paths are relative to the root */
 	const char *bytes;
 };
 
@@ -27,7 +28,7 @@ static struct op ops[OPS];
 static int op_count;
 static struct buf log_bytes;
 
-/* The program may name the root ".": "<root>/./x" is x. */
+/* Removes the root from the path, and also "./", because the program may name the root ".". */
 static void relative(char out[WORLD_PATH], const char *path, size_t length)
 {
 	size_t skip = strlen(w.root);
@@ -41,7 +42,8 @@ static void relative(char out[WORLD_PATH], const char *path, size_t length)
 	snprintf(out, WORLD_PATH, "%.*s", (int)(end - path), path);
 }
 
-/* Inodes by a number that is not given again: a file that is made may get that of one that is gone. */
+/* Replaces an inode number by one that is never used twice, because a new file may get the inode number of a deleted
+ * file. */
 static uint64_t lasting_number(uint64_t number, bool made)
 {
 	static struct {
@@ -102,7 +104,7 @@ struct inode {
 
 struct name {
 	char path[WORLD_PATH];
-	int inode; /* -1: a folder */
+	int inode; /* index of the inode; -1: a folder */
 };
 
 struct disk {
@@ -111,7 +113,7 @@ struct disk {
 	int inode_count, name_count;
 };
 
-static struct disk before; /* what is there when the first run begins */
+static struct disk before; /* the files that exist when the first run begins */
 static struct disk disk;
 
 static int inode_of(struct disk *d, uint64_t number)
@@ -147,7 +149,7 @@ static int note_one(const char *path, const struct stat *st, int type, struct FT
 	if (!bytes_of(in_root(&w, path), &bytes))
 		return -1;
 	before.inodes[inode].length = bytes.length;
-	before.inodes[inode].bytes = bytes.data; /* ours from now on */
+	before.inodes[inode].bytes = bytes.data; /* `before` now owns the bytes */
 	add_name(&before, path, inode);
 	return 0;
 }
@@ -229,15 +231,16 @@ static void apply_content(const struct op *op, bool kept, enum way way)
 		set_length(&disk.inodes[inode_of(&disk, op->inode)], op->offset);
 	} else if (kept || way == WAY_CONTENTS) {
 		write_inode(op, 0, op->length);
-	} else if (draw(3) != 0) { /* some sectors of some writes */
+	} else if (draw(3) != 0) { /* of the other writes, some reach the disk with only some of their sectors */
 		for (size_t at = 0; at < op->length; at += SECTOR)
 			if (draw(3) != 0)
 				write_inode(op, at, at + SECTOR < op->length ? at + SECTOR : op->length);
 	}
 }
 
-/* How many of the operations before the cut have names that are on the disk for certain: names come in their order, and
- * the sync of a folder takes all before it along, that of a file at least the file's own. */
+/* Returns how many of the operations before the power failure have certainly put their file names on the disk. Names
+ * reach the disk in order. The sync of a folder writes all earlier names, and the sync of a file at least the name of
+ * the file. */
 static int names_synced(int cut)
 {
 	int certain = 0;
@@ -342,7 +345,7 @@ static void put_disk(void)
 	}
 }
 
-/* The root as it may be on the disk when the power fails before operation `cut`. */
+/* Builds the root folder as a disk may contain it if the power fails before operation `cut`. */
 static void cut_power(int cut, enum way way)
 {
 	int names = names_synced(cut);
@@ -361,8 +364,7 @@ static void cut_power(int cut, enum way way)
 	put_disk();
 }
 
-/* --- What is run ---------------------------------------------------------------------------------------------------
- */
+/* --- the runs ----------------------------------------------------------------------------------------------------- */
 
 static const char *const force[] = {"verify", "--force", "--device", "cpu", "--sizes", "small", "--jobs", "1", NULL};
 static const char *const gc[] = {"cache", "gc", NULL};
@@ -374,7 +376,7 @@ static const struct scenario {
 	const char *name, *state;
 	const char *const *runs[RUNS];
 	const struct expected *expected;
-	bool begun; /* there is a cache before the first run, so none may be set aside */
+	bool begun; /* a cache exists before the first run, so no cache may be set aside */
 	int cuts_least;
 } scenarios[] = {
     {"verify after an edit", "edited", {run_verify, force}, second_texts, true, 150},
@@ -386,7 +388,7 @@ static const struct scenario {
 };
 enum { SCENARIOS = sizeof scenarios / sizeof *scenarios };
 
-static struct known_list after[RUNS + 1]; /* what was kept when run i had not begun */
+static struct known_list after[RUNS + 1]; /* the verdicts that were stored before run i began */
 
 static void play(const struct scenario *s)
 {
@@ -410,7 +412,7 @@ static void play(const struct scenario *s)
 	read_log();
 }
 
-/* The number of the last run whose verdicts must be there: something of the cache was synced after its end. */
+/* The number of the last run whose verdicts must be there: bytes of the cache were synced after that run ended. */
 static int runs_kept(int cut)
 {
 	int runs = 0, ended = 0;
@@ -439,7 +441,8 @@ static const char *archive_whole(void)
 	return good ? NULL : "the exported file is neither the old nor the new one";
 }
 
-/* Generated files are synced before they have their names: none is there in part, which would be told as edited. */
+/* A generated file is synced before it gets its name. So after a power failure no generated file is incomplete, which
+ * the program would take for an edited file. The next run generates missing files again. */
 static const char *made_again(void)
 {
 	static const char path[] = "tests/references/test_gemm.py";
@@ -450,7 +453,7 @@ static const char *made_again(void)
 
 	buf_free(&now);
 	buf_free(&right);
-	return good ? NULL : "the generated file is not made again";
+	return good ? NULL : "the generated file is not written again";
 }
 
 static const char *look_at(const struct scenario *s, int cut, bool thoroughly)
@@ -511,7 +514,7 @@ static void after_every_power_cut(void **state)
 	assert_true(only != NULL || cuts >= CUTS_LEAST);
 }
 
-/* The file that `made` gives its name was synced before under the one that it had. */
+/* Says whether the file that `made` renames was synced before, under its earlier name. */
 static bool synced_before(const struct op *made)
 {
 	for (const struct op *op = ops; op < made; op++)
@@ -544,7 +547,7 @@ static void of_many_generated_files_each_is_synced(void **state)
 			continue;
 		renamed++;
 		if (!synced_before(&ops[i]))
-			fail_msg("%s has its name before it is on the disk", ops[i].other);
+			fail_msg("%s has its name before its content is on the disk", ops[i].other);
 	}
 	assert_true(renamed > MANY);
 }

@@ -1,4 +1,5 @@
-/* Children of this program: started clean, told by their end, and none left behind. */
+/* test_process - child processes of this program start in a clean state, their end is noticed, and none is left
+ * behind. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "workers/process.h"
+#include "workers/pool/process.h"
+#include "workers/pool/leftover_processes.h"
 
 static int run(const char *script, const int *fds, int fd_count, struct process *process)
 {
@@ -35,7 +37,7 @@ static int wait_for(struct process *process)
 	return status;
 }
 
-static void ends_are_told_as_people_tell_them(void **state)
+static void ends_of_processes_are_reported_in_words(void **state)
 {
 	const int nothing[] = {-1, -1, -1};
 	struct process process;
@@ -57,11 +59,12 @@ static void a_program_that_is_not_there_is_a_sentence(void **state)
 
 	(void)state;
 	assert_int_equal(process_start(&process, "/no/such/program", argv, envp, NULL, 0, &err), -1);
-	assert_string_equal(err.text, "/no/such/program cannot be started: No such file or directory");
+	assert_string_equal(err.text, "cannot start /no/such/program: No such file or directory");
 	assert_int_equal(process.pid, 0);
 }
 
-/* Whatever this program blocks, ignores or has open, a child begins clean, outside the terminal's process group. */
+/* A child starts without this program's blocked and ignored signals and without its open files, and outside the
+ * terminal's process group. */
 static void a_child_begins_clean(void **state)
 {
 	static const char script[] = "test \"$(ps -o pgid= -p $$ 2>/dev/null || cut -d' ' -f5 /proc/$$/stat)\" -eq $$ || exit 1;"
@@ -86,7 +89,7 @@ static void a_child_begins_clean(void **state)
 	close(pipe_fds[1]);
 }
 
-/* Descriptors may be asked for in places where others of the list lie. */
+/* The child may need a descriptor under a number that another descriptor of the list has in this program. */
 static void descriptors_arrive_where_they_are_asked_for(void **state)
 {
 	int a[2], b[2];
@@ -110,8 +113,8 @@ static void descriptors_arrive_where_they_are_asked_for(void **state)
 	}
 }
 
-/* A child starts a process in a session of its own and dies; the orphan comes to us and is ended. A child of our own
- * session is left alone. */
+/* A child starts a process in a new session and dies. The orphan is adopted by this program and ended; a child in this
+ * program's own session is left alone. */
 static void orphans_of_other_sessions_are_ended_and_only_they(void **state)
 {
 	const int nothing[] = {-1, -1, -1};
@@ -127,8 +130,8 @@ static void orphans_of_other_sessions_are_ended_and_only_they(void **state)
 	assert_int_equal(run("exec sleep 60", nothing, 3, &own), 0);
 	assert_int_equal(run("setsid sh -c 'sleep 60 & echo up; sleep 60' & exit 0", fds, 3, &parent), 0);
 	assert_int_equal(wait_for(&parent), 0);
-	assert_int_equal(read(up[0], &byte, 1), 1); /* it is in its own session now */
-	for (int more = process_end_orphans(); more > 0; more = process_end_orphans())
+	assert_int_equal(read(up[0], &byte, 1), 1); /* the orphan is in its own session now */
+	for (int more = leftover_processes_kill(); more > 0; more = leftover_processes_kill())
 		found += more;
 	assert_true(found >= 2);
 	close(up[0]);
@@ -136,14 +139,14 @@ static void orphans_of_other_sessions_are_ended_and_only_they(void **state)
 	assert_false(process_ended(&own, &status));
 	process_kill(&own);
 	assert_true(process_was_killed(wait_for(&own)));
-	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* nobody is left */
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* no child is left */
 	prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(ends_are_told_as_people_tell_them),
+	    cmocka_unit_test(ends_of_processes_are_reported_in_words),
 	    cmocka_unit_test(a_program_that_is_not_there_is_a_sentence),
 	    cmocka_unit_test(a_child_begins_clean),
 	    cmocka_unit_test(descriptors_arrive_where_they_are_asked_for),

@@ -1,8 +1,8 @@
-/* Every op family states what its default cases reach: the range of each input's values and the most of each var axis
- * (op.range, op.reach). The cases of every starter definition are made here, on the host, and must reach both ends; and the
- * two contents of a case must differ in every scalar.
+/* test_ranges - every op family states the range of each input's values and the largest size of each var axis in its
+ * default cases (op.range, op.reach). The test builds the cases of every starter definition on the host; they must
+ * reach both ends. Every scalar must differ between the two sets of input values of a case.
  *
- *   test_ranges [FAMILY]     of this family alone, with what is reached printed as comments */
+ *   test_ranges [FAMILY]     tests this family alone, and prints the values that are reached as comments */
 #include <float.h>
 #include <math.h>
 #include <setjmp.h>
@@ -19,16 +19,17 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "dataset/dataset.h"
-#include "dataset/definition.h"
-#include "kernels/number.h"
-#include "kernels/op.h"
-#include "workers/job.h"
+#include "dataset/definition_load.h"
+#include "kernels/core/dtype_convert.h"
+#include "kernels/core/op.h"
+#include "workers/protocol/job.h"
 
 enum { ROWS = 16 };
-/* Tensors of more bytes than these are looked at up to there: of weights every part is like the others. */
+/* Only the first 8 MiB of a tensor are examined; larger tensors are weights, all parts of which have the same
+ * distribution. */
 static const int64_t LOOKED_AT = 8 << 20;
 
-/* One definition, and what its default cases have reached so far. */
+/* A definition, and the values that its default cases have reached so far. */
 struct subject {
 	struct arena arena;
 	const struct definition *definition;
@@ -36,18 +37,19 @@ struct subject {
 	const struct op *op;
 	int variant;
 	struct op_range found[OP_ARGS];
-	double scalar[OP_ARGS][CONTENTS_COUNT]; /* of the case under way */
-	bool differed[OP_ARGS];                 /* the scalar, between the contents of a case so far */
+	double scalar[OP_ARGS][CONTENTS_COUNT]; /* the scalars of the current case */
+	/* whether the scalar has differed between the two sets of input values of a case so far */
+	bool differed[OP_ARGS];
 	int64_t *most;                          /* by axis */
 };
 
-static const char *only; /* the family of the command line; NULL: all */
+static const char *only; /* the family named on the command line; NULL: all families */
 static int wrong;
 
 static void complain(const struct subject *s, const char *what, const char *name, double wanted, double found)
 {
 	wrong++;
-	print_message("# %s (%s): %s of %s is to be %g, and the default cases reach %g\n", s->problem.name, s->op->name, what,
+	print_message("# %s (%s): %s of %s should be %g, and the default cases reach %g\n", s->problem.name, s->op->name, what,
 	              name, wanted, found);
 }
 
@@ -74,7 +76,7 @@ static void fill_and_look(struct subject *s, const struct op_case *c, int input)
 		fail_msg("%s, input %s: %s", s->problem.name, s->problem.inputs[input].name, err.text);
 	looked = bytes > LOOKED_AT ? tensor.elements * LOOKED_AT / bytes : tensor.elements;
 	for (int64_t i = 0; i < looked; i++)
-		reach(&s->found[input], number_get(tensor.data, tensor.dtype, i));
+		reach(&s->found[input], dtype_load(tensor.data, tensor.dtype, i));
 	free(tensor.data);
 }
 
@@ -99,8 +101,9 @@ static void look_at_case(struct subject *s, const int64_t *axis, enum op_content
 			fill_and_look(s, &c, i);
 }
 
-/* Does the scalar differ between the contents of the case under way? Of a switch it is enough to differ in some case, up to
- * the `last`: where one switch counts only beside another, not all pairs of their values differ in both. */
+/* Says whether the scalar differs between the two sets of input values of the current case. It is enough if a boolean
+ * differs in one case, which is checked at the `last` case: if a switch matters only together with another one, both
+ * cannot differ in every case. */
 static bool differs(struct subject *s, int input, bool last)
 {
 	if (s->scalar[input][0] != s->scalar[input][1])

@@ -1,7 +1,8 @@
-/* rmsnorm: a reference that computes in float32 passes whatever the seed; every mistake that people make fails.
+/* test_rmsnorm - rmsnorm: a reference that computes in float32 passes for every seed, and every mistake that people
+ * make fails.
  *
- * The mistakes are planted in a float32 emulation of a torch reference (`emulate`), not in the oracle: each test shows
- * the fault that the inputs and bounds are there for. */
+ * The mistakes are planted in a float32 emulation of a torch reference (`emulate`), not in the oracle. Each test shows
+ * one kind of mistake that the inputs and tolerance rules are designed to find. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,11 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/compare.h"
-#include "kernels/number.h"
-#include "kernels/op.h"
-#include "kernels/rms.h"
-#include "kernels/rms_inputs.h"
+#include "kernels/common/norm/rms.h"
+#include "kernels/common/norm/rms_input_values.h"
+#include "kernels/core/compare.h"
+#include "kernels/core/dtype_convert.h"
+#include "kernels/core/op.h"
+#include "tests/unit/seeds.h"
 
 extern const struct op rmsnorm_op;
 
@@ -29,7 +31,8 @@ struct problem {
 	struct op_problem problem;
 };
 
-/* hidden_states[batch, hidden], weight[hidden] -> output; fused: residual too, and the updated residual. */
+/* hidden_states[batch, hidden] and weight[hidden] give the output. The fused form also takes a residual and returns the
+ * updated residual. */
 static void make_problem(struct problem *p, int64_t hidden, enum dtype dtype, bool fused)
 {
 	struct op_arg activation = {.name = "hidden_states", .dtype = dtype, .rank = 2, .axis = {0, 1}};
@@ -111,7 +114,7 @@ static void free_world(struct world *w)
 	}
 }
 
-/* --- references, right and wrong ------------------------------------------------------------------------------- */
+/* --- correct references and mistakes ------------------------------------------------------------------------------ */
 
 enum mistake {
 	NONE,
@@ -172,20 +175,20 @@ static float rounded(float value, enum dtype dtype)
 {
 	float place = 0;
 
-	number_store(&place, dtype, 0, value);
-	return (float)number_get(&place, dtype, 0);
+	dtype_store_float(&place, dtype, 0, value);
+	return (float)dtype_load(&place, dtype, 0);
 }
 
-/* x of a row, as the mistaken reference has it. */
+/* The sum x of a row, as the reference with the mistake computes it. */
 static void emulate_sum(const struct world *w, enum mistake mistake, int64_t row, float *x)
 {
 	const struct tensor *hidden = &w->in[0], *residual = w->in[2].data == NULL ? NULL : &w->in[2];
 
 	for (int64_t i = 0; i < w->columns; i++) {
 		int64_t at = row * w->columns + i;
-		float r = residual == NULL ? 0 : (float)number_get(residual->data, residual->dtype, at);
+		float r = residual == NULL ? 0 : (float)dtype_load(residual->data, residual->dtype, at);
 
-		x[i] = (float)number_get(hidden->data, hidden->dtype, at);
+		x[i] = (float)dtype_load(hidden->data, hidden->dtype, at);
 		if (mistake == HIDDEN_IN_FP8 || mistake == HIDDEN_IN_FP8_SATURATED)
 			x[i] = in_fp8(x[i], mistake == HIDDEN_IN_FP8_SATURATED);
 		if (mistake == RESIDUAL_SUBTRACTED)
@@ -197,7 +200,7 @@ static void emulate_sum(const struct world *w, enum mistake mistake, int64_t row
 	}
 }
 
-/* The mean square of x, in 8 float32 partial sums as vector code has it; `skip` is left out (-1: none). */
+/* The mean square of x, in 8 float32 partial sums as vector code computes it; column `skip` is left out (-1: none). */
 static float emulate_mean(const float *x, int64_t columns, enum mistake mistake, int64_t skip)
 {
 	float sums[8] = {0}, sum = 0, mean = 0;
@@ -239,9 +242,9 @@ static void emulate_row(const struct world *w, enum mistake mistake, int64_t row
 		float y = x[i] * own * scale;
 
 		if (mistake == RESIDUAL_ADDED_AFTERWARDS)
-			y += (float)number_get(w->in[2].data, w->in[2].dtype, at);
+			y += (float)dtype_load(w->in[2].data, w->in[2].dtype, at);
 		y = mistake == ONE_PERCENT_TOO_LARGE ? y * 1.01f : mistake == ZEROS ? 0 : y;
-		number_store(out->data, out->dtype, at, y);
+		dtype_store_float(out->data, out->dtype, at, y);
 	}
 }
 
@@ -262,20 +265,21 @@ static void batch_means(const struct world *w, float *mean, float *x)
 	}
 }
 
-/* Fills the answers: output, and the updated residual (always right: the mistakes are in the norm). */
+/* Computes the outputs: the norm, and the updated residual. The residual is always right, because all mistakes are in
+ * the norm. */
 static void emulate(struct world *w, enum mistake mistake)
 {
 	float *x = floats(w->columns), *weight = floats(w->columns), *mean = floats(w->columns);
 	int64_t skip = mistake == FIRST_COLUMN_LEFT_OUT ? 0 : mistake == LAST_COLUMN_LEFT_OUT ? w->columns - 1 : -1;
 
 	for (int64_t i = 0; i < w->columns; i++)
-		weight[i] = (float)number_get(w->in[1].data, w->in[1].dtype, i);
+		weight[i] = (float)dtype_load(w->in[1].data, w->in[1].dtype, i);
 	batch_means(w, mean, x);
 	for (int64_t row = 0; row < w->rows; row++) {
 		emulate_row(w, mistake, row, skip, weight, mean, x, &w->answer[0]);
 		emulate_sum(w, NONE, row, x);
 		for (int64_t i = 0; i < w->columns && w->answer[1].data != NULL; i++)
-			number_store(w->answer[1].data, w->answer[1].dtype, row * w->columns + i, x[i]);
+			dtype_store_float(w->answer[1].data, w->answer[1].dtype, row * w->columns + i, x[i]);
 	}
 	free(x);
 	free(weight);
@@ -297,7 +301,7 @@ static bool passes(const struct world *w)
 	return passed;
 }
 
-/* Is the mistake caught by a case of the default sizes? */
+/* Says whether one of the default cases catches the mistake. */
 static bool caught(const struct op_problem *problem, enum mistake mistake, double eps, uint64_t seed)
 {
 	int64_t rows[8 * 4];
@@ -325,7 +329,7 @@ static void a_correct_reference_passes_twenty_seeds(void **state)
 	(void)state;
 	for (int d = 0; d < 3; d++)
 		for (int fused = 0; fused < 2; fused++)
-			for (uint64_t seed = 0; seed < 20; seed++) {
+			for (uint64_t seed = 0; seed < MANY_SEEDS; seed++) {
 				struct problem p;
 
 				make_problem(&p, seed % 4 == 3 ? 1536 : 128, dtypes[d], fused);
@@ -353,7 +357,7 @@ static void assert_caught(int64_t width, enum dtype dtype, bool fused, double ep
 	make_problem(&p, width, dtype, fused);
 	for (int mistake = NONE + 1; mistake < (fused ? MISTAKES : PLAIN_MISTAKES); mistake++) {
 		if (mistake == SUM_ROUNDED_FIRST && dtype == DTYPE_FLOAT32)
-			continue; /* float32 sums are float32 */
+			continue; /* in float32 a sum in float32 is not a mistake */
 		if (!caught(&p.problem, (enum mistake)mistake, eps, seed))
 			fail_msg("%s is not caught: %s, width %d, eps %g", mistake_names[mistake], dtype_name(dtype),
 				 (int)width, eps);
@@ -399,7 +403,7 @@ static void a_wrong_epsilon_shows_even_in_a_batch_of_one(void **state)
 			}
 }
 
-/* Leaves column `column` out of the reduction in the row where it is a spike, and compares that row alone. */
+/* Leaves `column` out of the reduction in the row where the column has a spike, and compares that row alone. */
 static bool column_shows(const struct world *w, const float *weight, float *x, struct tensor *out, int64_t column)
 {
 	int64_t row = RMS_SPIKE_ROW + column / RMS_SPIKES, first = row * w->columns;
@@ -425,7 +429,7 @@ static void assert_every_column_shows(int64_t width, enum dtype dtype, bool fuse
 	assert_int_equal(rmsnorm_op.sizes(&p.problem, 0, SIZE_MEDIUM, rows, 2), 1);
 	make_world(&w, &p.problem, rows, 1e-6, 7, 0);
 	for (int64_t i = 0; i < width; i++)
-		weight[i] = (float)number_get(w.in[1].data, dtype, i);
+		weight[i] = (float)dtype_load(w.in[1].data, dtype, i);
 	for (int64_t column = 0; column < width; column++)
 		if (!column_shows(&w, weight, x, &w.answer[0], column))
 			fail_msg("column %d of %d could be left out: %s", (int)column, (int)width, dtype_name(dtype));
@@ -455,8 +459,8 @@ static void a_row_of_zeros_gives_zeros(void **state)
 	make_problem(&p, 64, DTYPE_BFLOAT16, true);
 	make_world(&w, &p.problem, axis, 1e-6, 0, 0);
 	for (int64_t i = 64; i < 128; i++) {
-		assert_true(number_get(w.in[0].data, DTYPE_BFLOAT16, i) == 0);
-		assert_true(number_get(w.truth[0].data, DTYPE_BFLOAT16, i) == 0);
+		assert_true(dtype_load(w.in[0].data, DTYPE_BFLOAT16, i) == 0);
+		assert_true(dtype_load(w.truth[0].data, DTYPE_BFLOAT16, i) == 0);
 	}
 	free_world(&w);
 }
@@ -502,13 +506,14 @@ static void an_epsilon_that_is_an_argument_is_used_as_given(void **state)
 	w.c.constants[0].value = w.c.scalar[2];
 	emulate(&w, NONE);
 	assert_true(passes(&w));
-	w.c.constants[0].value = 1e-5; /* a reference that has its own by heart */
+	w.c.constants[0].value = 1e-5; /* the reference uses its own epsilon */
 	emulate(&w, NONE);
 	assert_false(passes(&w));
 	free_world(&w);
 }
 
-/* The fill kernel of the GPU loops over elements; the host fills by blocks of four. */
+/* On a GPU the fill kernel loops over single elements; the host fills in blocks of four. The fill kernel and the host
+ * must give the same values. */
 static void the_host_fills_what_each_element_alone_would_be(void **state)
 {
 	int64_t axis[] = {41, 77};
@@ -585,15 +590,15 @@ static void problems_that_do_not_fit_are_refused_with_a_sentence(void **state)
 	p.inputs[1].axis[0] = 0;
 	assert_int_equal(rmsnorm_op.match(&p.problem, &why), -1);
 	assert_string_equal(why.text,
-			    "input 'weight' has shape [batch_size], expected [batch_size, hidden_size] like output "
-			    "'output', or its last axis alone");
+			    "input 'weight' has shape [batch_size]; expected [batch_size, hidden_size] like output "
+			    "'output', or only its last axis");
 	make_problem(&p, 64, DTYPE_BFLOAT16, false);
 	p.problem.output_count = 2;
 	assert_int_equal(rmsnorm_op.match(&p.problem, &why), -1);
 	make_problem(&p, 64, DTYPE_BFLOAT16, false);
 	p.problem.input_count = 1;
 	assert_int_equal(rmsnorm_op.match(&p.problem, &why), -1);
-	assert_string_equal(why.text, "none of its inputs is a weight of one axis");
+	assert_string_equal(why.text, "the inputs lack a weight (a tensor with one axis)");
 	make_problem(&p, 64, DTYPE_BFLOAT16, true);
 	p.inputs[2] = (struct op_arg){.name = "bias", .dtype = DTYPE_BFLOAT16, .rank = 1, .axis = {1}};
 	assert_int_equal(rmsnorm_op.match(&p.problem, &why), -1);
@@ -633,7 +638,7 @@ static void names_decide_only_where_shapes_do_not(void **state)
 
 /* --- epsilon --------------------------------------------------------------------------------------------------- */
 
-/* The answer of a reference whose epsilon is `eps` to the probing case; what is recovered from it. */
+/* Runs a reference with epsilon `eps` on the probing case; returns what the family recovers from its output. */
 static int recovered(enum dtype dtype, bool fused, double eps, enum mistake mistake, double *value)
 {
 	struct op_constant found[OP_CONSTANTS] = {{.value = NAN}};
@@ -682,7 +687,7 @@ static void probing_an_answer_that_is_no_norm_recovers_nothing(void **state)
 	assert_int_equal(recovered(DTYPE_FLOAT32, false, 1.234e-6, NONE, &value), -1);
 }
 
-static void no_rows_are_an_edge_and_what_is_no_number_is_not_taken_from_a_workload(void **state)
+static void no_rows_are_an_edge_and_nan_is_not_accepted_from_a_workload(void **state)
 {
 	struct err why = {""};
 	struct problem p;
@@ -698,7 +703,7 @@ static void no_rows_are_an_edge_and_what_is_no_number_is_not_taken_from_a_worklo
 	free_world(&w);
 	axis[0] = 4;
 	make_world(&w, &p.problem, axis, 1e-6, 1, 0);
-	number_set(w.in[2].data, w.in[2].dtype, 130, (double)NAN);
+	dtype_store(w.in[2].data, w.in[2].dtype, 130, (double)NAN);
 	assert_int_equal(rmsnorm_op.check(&w.c, w.in, &why), 0); /* its own */
 	w.c.given = 1 << 2;
 	assert_int_equal(rmsnorm_op.check(&w.c, w.in, &why), -1);
@@ -725,7 +730,7 @@ int main(void)
 	    cmocka_unit_test(names_decide_only_where_shapes_do_not),
 	    cmocka_unit_test(an_epsilon_that_nothing_attests_is_recovered_by_probing),
 	    cmocka_unit_test(probing_an_answer_that_is_no_norm_recovers_nothing),
-	    cmocka_unit_test(no_rows_are_an_edge_and_what_is_no_number_is_not_taken_from_a_workload),
+	    cmocka_unit_test(no_rows_are_an_edge_and_nan_is_not_accepted_from_a_workload),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

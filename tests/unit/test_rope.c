@@ -1,11 +1,13 @@
-/* Rotary embedding: references in float32 pass for every seed, the mistakes that people make do not. */
+/* test_rope - rotary embedding: correct references in float32 pass for every seed, and the mistakes that people make
+ * fail. */
 #include "tests/unit/trial_second.h"
 
-#include "kernels/rope/inputs.h"
+#include "kernels/rope/input_values.h"
+#include "tests/unit/seeds.h"
 
 extern const struct op rope_op;
 
-enum { SEEDS = 20, T = 0, HQ, HK, D, MAX, R };
+enum { SEEDS = MANY_SEEDS, T = 0, HQ, HK, D, MAX, R };
 
 static const struct op_axis axes[] = {{"num_tokens", true, 0},   {"num_qo_heads", true, 0}, {"num_kv_heads", true, 0},
                                       {"head_size", false, 128}, {"max_seq_len", true, 0},  {"rotary_dim", false, 64}};
@@ -106,7 +108,7 @@ static float parameter(const struct trial *t, int n, float hidden)
 	return input >= 0 ? (float)t->c.scalar[input] : hidden;
 }
 
-/* As a reference in float32 makes it. */
+/* The frequency as a reference in float32 computes it. */
 static float frequency(const struct trial *t, int64_t i, int64_t rotary_dim, enum mistake mistake)
 {
 	bool llama = (t->c.variant & ROPE_LLAMA31) != 0, qwen = t->problem == &problems[QWEN];
@@ -138,7 +140,7 @@ static void angle_of(const struct trial *t, int64_t token, int64_t i, int64_t ha
 {
 	struct rope_roles roles = rope_roles_of(t->problem);
 	const struct tensor *at = &t->in[roles.positions];
-	int64_t position = (int64_t)number_get(at->data, at->dtype, token);
+	int64_t position = (int64_t)dtype_load(at->data, at->dtype, token);
 
 	position = mistake == PLACE_FOR_POSITION ? token : mistake == POSITIONS_IGNORED ? 0 : position;
 	if (roles.cache >= 0) {
@@ -175,7 +177,7 @@ static void run_head(struct trial *t, int r, int64_t first, const float *cosine,
 	double x[HEAD_MOST], y[HEAD_MOST];
 	float more = mistake == TWO_PERCENT_MORE ? 1.02f : 1;
 
-	number_read(in->data, in->dtype, first, e.head_size, x);
+	dtype_load_run(in->data, in->dtype, first, e.head_size, x);
 	for (int64_t i = 0; i < e.head_size; i++)
 		y[i] = mistake == ALL_ZERO || mistake == REST_ZERO ? 0 : x[i] * (mistake == REST_SCALED ? 1.02 : 1);
 	if (mistake == K_LEFT_ALONE && r == 1)
@@ -190,10 +192,10 @@ static void run_head(struct trial *t, int r, int64_t first, const float *cosine,
 			    (double)((b * cosine[i] + (mistake == SECOND_FROM_ROTATED_FIRST ? one : a) * sine[i]) *
 			             more);
 	}
-	number_write(t->out[r].data, t->out[r].dtype, first, e.head_size, y);
+	dtype_store_run(t->out[r].data, t->out[r].dtype, first, e.head_size, y);
 }
 
-/* Plays the reference. */
+/* Emulates the reference with the planted mistake. */
 static void run(struct trial *t, int mistake)
 {
 	struct rope_extent e = rope_extent_of(&t->c);
@@ -386,6 +388,7 @@ static void what_the_family_does_not_know_is_refused_with_the_reason(void **stat
 {
 	static const struct op_arg no_positions[] = {Q, K, CACHE};
 	static const struct op_arg odd_scalar[] = {Q, K, POS_IDS, SCALAR("mystery", DTYPE_FLOAT32)};
+	static const struct op_arg twice[] = {Q, K, POS_IDS, SCALAR("is_neox", DTYPE_BOOL), SCALAR("interleave", DTYPE_BOOL)};
 	static const struct op_arg ragged[] = {Q, K, {"indptr", DTYPE_INT32, 1, {MAX}, false}, POS_IDS};
 	static const struct op_axis odd[] = {{"num_tokens", true, 0},   {"num_qo_heads", true, 0},
 	                                     {"num_kv_heads", true, 0}, {"head_size", false, 32},
@@ -399,8 +402,9 @@ static void what_the_family_does_not_know_is_refused_with_the_reason(void **stat
 	    PROBLEM("c", "rope", axes, ragged, outputs),
 	    PROBLEM("d", "rope", odd, cached, outputs),
 	    PROBLEM("e", "rope", unknown_size, flat, flat_outputs),
+	    PROBLEM("f", "rope", axes, twice, outputs),
 	};
-	static const char *const parts[] = {"positions", "mystery", "indptr", "rotary dimension", "lies flat"};
+	static const char *const parts[] = {"positions", "mystery", "indptr", "rotary dimension", "is flat", "both say"};
 
 	(void)state;
 	for (int i = 0; i < COUNT(cases); i++)
@@ -413,8 +417,8 @@ static void only_what_is_updated_in_place_may_be_written(void **state)
 
 	(void)state;
 	assert_true(trial_open_size(&t, &rope_op, &problems[FLAT], SIZE_SMALL, 0, 1));
-	assert_int_equal(rope_op.leaves(&t.c, 1).place, 0);
-	assert_int_equal(rope_op.leaves(&t.c, 0).place, OP_KEPT);
+	assert_int_equal(rope_op.in_place(&t.c, 1).place, 0);
+	assert_int_equal(rope_op.in_place(&t.c, 0).place, OP_KEPT);
 	trial_close(&t);
 	assert_inputs_follow_the_seed(&rope_op, &problems[CACHED], SIZE_MEDIUM);
 }
@@ -433,13 +437,13 @@ static void what_is_right_passes_at_every_edge(void **state)
 		assert_int_equal(assert_edges_pass(&rope_op, &problems[p], right), edges[p]);
 }
 
-static void what_a_workload_must_not_bring_is_told_with_its_place(void **state)
+static void what_a_workload_must_not_provide_is_reported_with_its_place(void **state)
 {
 	(void)state;
 	assert_brought(&rope_op, &problems[CACHED], 3, 0, 40960,
-		       "input 'positions' holds 40960 at [0]; positions are rows of the cache, which has 40960");
+		       "input 'positions' holds 40960 at [0]; a position must be a row of the cache, which has 40960 rows");
 	assert_brought(&rope_op, &problems[CACHED], 3, 2, -1, "holds -1 at [2]");
-	assert_brought(&rope_op, &problems[CACHED], 3, -1, 9e18, "positions are rows");
+	assert_brought(&rope_op, &problems[CACHED], 3, -1, 9e18, "a position must be a row");
 	assert_brought(&rope_op, &problems[CACHED], 3, 1, 40959, NULL);
 	assert_brought(&rope_op, &problems[CACHED], 2, 0, (double)NAN, "NaN");
 	assert_brought(&rope_op, &problems[THETA], 2, 0, -5, NULL);
@@ -457,7 +461,7 @@ int main(void)
 	    cmocka_unit_test(what_the_family_does_not_know_is_refused_with_the_reason),
 	    cmocka_unit_test(only_what_is_updated_in_place_may_be_written),
 	    cmocka_unit_test(what_is_right_passes_at_every_edge),
-	    cmocka_unit_test(what_a_workload_must_not_bring_is_told_with_its_place),
+	    cmocka_unit_test(what_a_workload_must_not_provide_is_reported_with_its_place),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,3 +1,5 @@
+/* test_safetensors - safetensors files: tensors are found where the header says, and a header that contradicts the file
+ * is rejected. */
 #include "dataset/safetensors.h"
 
 #include <fcntl.h>
@@ -13,8 +15,8 @@
 
 #include "base/buf.h"
 
-/* A file: the header's length, the header, and `bytes` of data that count 0, 1, 2, … Each lies at its own end of a heap
- * block, so that reading past it is seen. */
+/* Builds a file: the length of the header, the header, and `bytes` of data with the values 0, 1, 2, … The file ends
+ * where its allocation ends, so that a sanitizer sees a read beyond the end. */
 static unsigned char *make(const char *header, size_t bytes, size_t *length)
 {
 	size_t size = strlen(header);
@@ -82,7 +84,7 @@ static void every_dtype_has_its_size(void **state)
 	static const struct {
 		const char *name;
 		enum dtype dtype;
-		int bytes; /* of two elements */
+		int bytes; /* the size of two elements in bytes */
 	} cases[] = {
 	    {"F64", DTYPE_FLOAT64, 16},
 	    {"F32", DTYPE_FLOAT32, 8},
@@ -151,7 +153,7 @@ static void headers_that_lie_are_refused(void **state)
 	    {"{\"a\": {\"dtype\": \"I8\", \"shape\": [1.5], \"data_offsets\": [0, 3]}}", 3,
 	     "b (header):1:33: expected an integer of at least 0, found 1.5"},
 	    {"{\"a\": {\"dtype\": \"I8\", \"shape\": [4294967296, 4294967296], \"data_offsets\": [0, 0]}}", 0,
-	     "b (header):1:32: expected a tensor that can be counted, found more than 2^63 bits"},
+	     "b (header):1:32: expected a tensor of at most 2^63 bits, found a larger one"},
 	    {"{\"a\": {\"dtype\": \"F4\", \"shape\": [3], \"data_offsets\": [0, 2]}}", 2,
 	     "b (header):1:32: expected a tensor of whole bytes, found 12 bits"},
 	    {"{\"a\": {\"dtype\": \"I8\", \"shape\": [3]}}", 3,
@@ -167,21 +169,21 @@ static void headers_that_lie_are_refused(void **state)
 	    {"{\"a\": {\"dtype\": \"I8\", \"shape\": [3], \"data_offsets\": [-3, 0]}}", 3,
 	     "b (header):1:53: expected offsets within the file's 3 bytes of data, found -3 to 0"},
 	    {"{\"a\": {\"dtype\": \"I8\", \"shape\": [3], \"data_offsets\": [0, 2]}}", 3,
-	     "b (header):1:53: expected offsets 3 bytes apart, as dtype and shape say, found 2"},
+	     "b (header):1:53: expected offsets 3 bytes apart for this dtype and shape, found 2"},
 	    {"{\"a\": {\"dtype\": \"I8\", \"shape\": [3], \"data_offsets\": [0, 3]}, \"b\": {\"dtype\": \"I8\", "
 	     "\"shape\": [2], "
 	     "\"data_offsets\": [2, 4]}}",
 	     4,
-	     "b (header):1:67: expected the data of this tensor to begin at 3, where the one before it ends, found 2"},
+	     "b (header):1:67: expected the data of this tensor to begin at 3, where the previous tensor ends, found 2"},
 	    {"{\"a\": {\"dtype\": \"I8\", \"shape\": [4], \"data_offsets\": [0, 4]}, \"b\": {\"dtype\": \"I8\", "
 	     "\"shape\": [1], "
 	     "\"data_offsets\": [2, 3]}}",
 	     4,
-	     "b (header):1:67: expected the data of this tensor to begin at 4, where the one before it ends, found 2"},
+	     "b (header):1:67: expected the data of this tensor to begin at 4, where the previous tensor ends, found 2"},
 	    {"{\"a\": {\"dtype\": \"I8\", \"shape\": [3], \"data_offsets\": [1, 4]}}", 4,
-	     "b (header):1:7: expected the data of this tensor to begin at 0, where the one before it ends, found 1"},
+	     "b (header):1:7: expected the data of this tensor to begin at 0, where the previous tensor ends, found 1"},
 	    {"{\"a\": {\"dtype\": \"I8\", \"shape\": [3], \"data_offsets\": [0, 3]}}", 4,
-	     "b (header): expected 3 bytes of data as the tensors say, found 4"},
+	     "b (header): expected 3 bytes of data, the sum of the tensors' sizes, found 4"},
 	};
 
 	(void)state;
@@ -198,7 +200,7 @@ static void names_and_numbers_of_tensors_are_bounded(void **state)
 	for (int i = 0; i < 1025; i++)
 		buf_text(&header, "n");
 	buf_text(&header, "\": 1}");
-	refused(header.data, 0, "b (header):1:1031: expected a name of at most 1024 bytes, found one of 1025");
+	refused(header.data, 0, "b (header):1:1031: expected a name of at most 1024 bytes, found 1025");
 	buf_clear(&header);
 	for (int i = 0; i < 100001; i++)
 		buf_printf(&header, "%s\"%d\": 1", i == 0 ? "{" : ", ", i);
@@ -267,14 +269,14 @@ static void files_are_opened_below_the_root(void **state)
 	assert_int_equal(out.count, 0);
 	safetensors_close(&out);
 	assert_int_equal(safetensors_open(root, "./pointer", &arena, &out, &err), SAFETENSORS_POINTER);
-	assert_string_equal(err.text, "pointer: a Git LFS pointer stands here instead of the tensors; fetch them with: "
+	assert_string_equal(err.text, "pointer: this file is a Git LFS pointer and contains no tensors; fetch the tensors with: "
 	                              "git lfs pull --include \"pointer\"");
 	assert_int_equal(safetensors_open(root, "a \"$(x)`\\", &arena, &out, &err), SAFETENSORS_MISSING);
-	assert_string_equal(err.text, "a \"$(x)`\\: there is no such file; if it is kept in Git LFS, fetch it with: "
+	assert_string_equal(err.text, "a \"$(x)`\\: no such file; if it is stored in Git LFS, fetch it with: "
 	                              "git lfs pull --include \"a \\\"\\$(x)\\`\\\\\"");
 	assert_int_equal(safetensors_open(root, "../good", &arena, &out, &err), SAFETENSORS_ERROR);
 	assert_string_equal(
-	    err.text, "../good: the path leaves the dataset's folder; put the file below it and name it from there");
+	    err.text, "../good: the path leads out of the dataset's folder; move the file into that folder and use a path relative to it");
 	assert_int_equal(safetensors_open(root, "empty", &arena, &out, &err), SAFETENSORS_ERROR);
 	assert_string_equal(err.text,
 	                    "empty: expected a safetensors file, found 0 bytes, fewer than the 8 of its length field");
@@ -283,7 +285,7 @@ static void files_are_opened_below_the_root(void **state)
 	struct buf maps = {0};
 
 	assert_int_equal(file_read(AT_FDCWD, "/proc/self/maps", 1 << 20, &maps, NULL, NULL), FILE_OK);
-	assert_null(strstr(maps.data, folder)); /* nothing of it is still mapped */
+	assert_null(strstr(maps.data, folder)); /* no part of the file is still mapped */
 	buf_free(&maps);
 	close(root);
 	assert_int_equal(chdir("/"), 0);
@@ -293,7 +295,7 @@ static void files_are_opened_below_the_root(void **state)
 	arena_free(&arena);
 }
 
-/* Of more than is read at a time, with empty tensors between. */
+/* Tensors larger than one read, with empty tensors between. */
 static void a_file_and_its_tensors_have_the_digests_of_their_bytes(void **state)
 {
 	enum { BIG = (2 << 20) + 5, SMALL = 7 };
@@ -326,7 +328,7 @@ static void a_file_and_its_tensors_have_the_digests_of_their_bytes(void **state)
 	assert_true(safetensors_digest(&out, &content, NULL));
 	wanted = digest_of(bytes, length);
 	assert_true(digest_equal(&content, &wanted));
-	assert_int_equal(ftruncate(fd, (off_t)length - SMALL), 0); /* while it is open */
+	assert_int_equal(ftruncate(fd, (off_t)length - SMALL), 0); /* the file shrinks while it is open */
 	assert_false(safetensors_digest(&out, &content, tensors));
 	assert_false(safetensors_digest(&out, &content, NULL));
 	safetensors_close(&out);

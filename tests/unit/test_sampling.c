@@ -1,12 +1,14 @@
-/* Sampling: a correct sampler passes for every seed, and the mistakes that people make show in 320 draws. */
+/* test_sampling - sampling: a correct sampler passes for every seed, and the mistakes that people make show in 320
+ * draws. */
 #include "tests/unit/trial_second.h"
 
 #include "kernels/sampling/filter.h"
-#include "kernels/sampling/inputs.h"
+#include "kernels/sampling/input_values.h"
+#include "tests/unit/seeds.h"
 
 extern const struct op sampling_op;
 
-enum { VOCAB = 500, SEEDS = 20 };
+enum { VOCAB = 500, SEEDS = MANY_SEEDS };
 
 static const struct op_axis axes[] = {{"batch_size", true, 0}, {"vocab_size", false, VOCAB}};
 static const struct op_axis real_axes[] = {{"batch_size", true, 0}, {"vocab_size", false, 128256}};
@@ -78,6 +80,14 @@ enum mistake {
 	P_FOR_SUM,
 	TWELVE_BITS,
 	OWN_GENERATOR,
+	LIKELY_HALF,
+	FIRST_HALF,
+	SECOND_HALF,
+	NO_FIRST_PLACE,
+	NO_LAST_PLACE,
+	NO_LAST_OF_MANY,
+	LOWER_TOKENS,
+	UPPER_TOKENS,
 };
 
 struct token {
@@ -98,7 +108,7 @@ static double parameter(const struct trial *t, int input, int64_t row, enum mist
 		return 0;
 	if (t->in[input].rank == OP_SCALAR)
 		return t->c.scalar[input];
-	return number_get(t->in[input].data, t->in[input].dtype, mistake == FIRST_ROW_FOR_ALL ? 0 : row);
+	return dtype_load(t->in[input].data, t->in[input].dtype, mistake == FIRST_ROW_FOR_ALL ? 0 : row);
 }
 
 static int64_t keep_k(struct token *tokens, int64_t count, int64_t k, int64_t vocab, bool renormalise)
@@ -147,7 +157,8 @@ static int64_t keep_min(const struct token *tokens, int64_t count, float ratio, 
 	return kept;
 }
 
-/* What a reference in float32 would keep of a row: tokens by falling probability, not yet renormalised after top-p. */
+/* The tokens of a row that a reference in float32 keeps, sorted by falling probability and not yet renormalised after
+ * top-p. */
 static int64_t reference_keeps(const struct trial *t, int64_t row, enum mistake mistake, struct token *tokens)
 {
 	struct sampling_roles roles = sampling_roles_of(t->problem);
@@ -186,18 +197,43 @@ static int by_place(const void *a, const void *b)
 	return (x->place > y->place) - (x->place < y->place);
 }
 
-static int64_t draw_token(struct token *tokens, int64_t count, double u, enum mistake mistake)
+/* Leaves out the tokens that the mistaken sampler never draws. Returns the first token that is left, and sets `count`
+ * to the number of tokens left. */
+static struct token *leave_out(struct token *tokens, int64_t *count, int64_t vocab, enum mistake mistake)
+{
+	int64_t all = *count, lower = 0, skip = 0, left = all;
+
+	while (lower < all && tokens[lower].place < vocab / 2)
+		lower++;
+	if (mistake == FIRST_HALF && all > 4)
+		left = (all + 1) / 2;
+	if (mistake == SECOND_HALF && all > 4)
+		skip = all / 2;
+	if (all > 1 && (mistake == NO_FIRST_PLACE || mistake == NO_LAST_PLACE))
+		mistake == NO_FIRST_PLACE ? skip++ : left--;
+	if (lower > 0 && lower < all && (mistake == LOWER_TOKENS || mistake == UPPER_TOKENS))
+		*(mistake == LOWER_TOKENS ? &left : &skip) = lower;
+	*count = left - skip;
+	return tokens + skip;
+}
+
+static int64_t draw_token(struct token *tokens, int64_t count, int64_t vocab, double u, enum mistake mistake)
 {
 	double sum = 0, at = 0;
 	int64_t i = 0;
 
 	if (count == 0)
-		return 0; /* what an argmax over nothing gives */
+		return 0; /* argmax over an empty row gives 0 */
 	if (mistake == GREEDY || mistake == RANK_FOR_TOKEN)
 		return mistake == GREEDY ? tokens[0].place : (int64_t)(u * (double)count);
 	if (mistake == LEAST_LIKELY)
 		return tokens[count - 1].place;
+	if (mistake == LIKELY_HALF && count > 4)
+		count = (count + 1) / 2;
+	if (mistake == NO_LAST_OF_MANY && count > 2)
+		count--;
 	qsort(tokens, (size_t)count, sizeof *tokens, by_place);
+	tokens = leave_out(tokens, &count, vocab, mistake);
 	for (int64_t j = 0; j < count; j++)
 		sum += mistake == EVENLY ? 1 : (double)tokens[j].value;
 	do
@@ -206,7 +242,8 @@ static int64_t draw_token(struct token *tokens, int64_t count, double u, enum mi
 	return tokens[i].place + (mistake == TOKEN_OFF_BY_ONE);
 }
 
-/* The largest of probability / noise, which exponential noise would make right. */
+/* Returns the token with the largest probability / noise; with exponential instead of uniform noise that would be
+ * correct. */
 static int64_t race(const struct token *tokens, int64_t count, uint64_t key, int64_t row)
 {
 	int64_t best = 0;
@@ -223,7 +260,8 @@ static int64_t race(const struct token *tokens, int64_t count, uint64_t key, int
 	return best;
 }
 
-/* By falling probability, the random number times p, where it should be times the sum of what is kept. */
+/* Draws from the tokens in order of falling probability. A correct caller passes the random number times the sum of the
+ * kept tokens; the mistaken one passes the random number times p. */
 static int64_t draw_below(const struct token *tokens, int64_t count, double target)
 {
 	int64_t i = 0;
@@ -244,7 +282,8 @@ static int64_t draw_wrongly(const struct trial *t, int64_t row, struct token *to
 		return race(tokens, count, key, row);
 	if (mistake == P_FOR_SUM)
 		return draw_below(tokens, count, u * fmin(p, 1));
-	return draw_token(tokens, count, mistake == TWELVE_BITS ? floor(4096 * u) / 4096 : u, mistake);
+	return draw_token(tokens, count, t->in[0].shape[1], mistake == TWELVE_BITS ? floor(4096 * u) / 4096 : u,
+	                  mistake);
 }
 
 static void write_renorm(struct trial *t, int64_t row, const struct token *tokens, int64_t count, enum mistake mistake)
@@ -265,7 +304,7 @@ static void write_renorm(struct trial *t, int64_t row, const struct token *token
 	}
 }
 
-/* Plays the reference. */
+/* Emulates the sampler with the planted mistake. */
 static void run(struct trial *t, int mistake)
 {
 	int64_t rows = t->in[0].shape[0];
@@ -295,7 +334,7 @@ static void a_correct_sampler_passes_for_every_problem_size_and_seed(void **stat
 		assert_right_passes(&sampling_op, &problems[p], SEEDS, run, ways);
 }
 
-/* Every mistake, for each problem in which it is one. */
+/* Every mistake, with the problems in which it is a mistake. */
 static const struct {
 	enum mistake mistake;
 	const char *name;
@@ -329,7 +368,7 @@ static const struct {
     {ALL_ZERO, "zeros", {PLAIN, BY_K, BY_P, BY_K_P, BY_MIN, RENORM_K, RENORM_P, -1}},
 };
 
-/* Both contents of the medium size, as a trial has them judged: NULL, or why they fail. */
+/* Judges both sets of input values of the medium size; returns NULL, or why they fail. */
 static const char *fail_on_both(const struct op_problem *problem, uint64_t seed, enum mistake mistake, struct err *why)
 {
 	struct trial t[CONTENTS_COUNT];
@@ -378,8 +417,15 @@ static void what_one_set_of_draws_cannot_tell_both_contents_do(void **state)
 		const char *part;
 	} wrong[] = {
 	    {UNIFORM_RACE, &problems[BY_MIN], "uniform noise"},
-	    {P_FOR_SUM, &problems[BY_P], "what is left of top_p"},
+	    {P_FOR_SUM, &problems[BY_P], "the rest of top_p"},
 	    {TWELVE_BITS, &wide_plain, "a random number of too few bits"},
+	    {LIKELY_HALF, &problems[BY_K], "only the more likely half"},
+	    {LIKELY_HALF, &problems[BY_P], "only the more likely half"},
+	    {LIKELY_HALF, &problems[BY_MIN], "only the more likely half"},
+	    {FIRST_HALF, &problems[BY_K], "only the first half of the kept tokens, in the order"},
+	    {SECOND_HALF, &problems[BY_K], "only the second half of the kept tokens, in the order"},
+	    {NO_LAST_OF_MANY, &problems[BY_K], "the least likely token if three or more"},
+	    {NO_LAST_OF_MANY, &problems[BY_P], "the least likely token if three or more"},
 	    {OWN_GENERATOR, &problems[PLAIN], "the same under another seed"},
 	    {OWN_GENERATOR, &problems[BY_K], "the same under another seed"},
 	    {OWN_GENERATOR, &problems[BY_P], "the same under another seed"},
@@ -399,7 +445,23 @@ static void what_one_set_of_draws_cannot_tell_both_contents_do(void **state)
 		}
 }
 
-static void a_wrong_sample_is_told_of_with_its_row_token_and_probability(void **state)
+/* Some mistaken samplers never draw a part of the kept tokens. One tally of a single set of draws is enough to find
+ * these. */
+static void a_part_of_what_is_kept_that_is_never_drawn_shows(void **state)
+{
+	(void)state;
+	for (int p = BY_K; p <= BY_MIN; p++)
+		for (int mistake = LIKELY_HALF; mistake <= UPPER_TOKENS; mistake++)
+			for (uint64_t seed = 1; seed <= 3 && mistake != NO_LAST_OF_MANY; seed++) {
+				struct err why = {""};
+
+				if (fail_on_both(&problems[p], seed, (enum mistake)mistake, &why) == NULL)
+					fail_msg("%s: mistake %d passes with seed %llu", problems[p].name, mistake,
+					         (unsigned long long)seed);
+			}
+}
+
+static void a_wrong_sample_is_reported_with_its_row_token_and_probability(void **state)
 {
 	struct metrics metrics;
 	struct trial t;
@@ -454,10 +516,11 @@ static void look_at_rows(const struct op_problem *problem, int64_t vocab, enum o
 		struct filter_bounds bounds = bounds_of(&t, row);
 		double sum = 0;
 
-		number_read(t.in[0].data, DTYPE_FLOAT32, row * vocab, vocab, filter.value);
+		dtype_load_run(t.in[0].data, DTYPE_FLOAT32, row * vocab, vocab, filter.value);
 		for (int64_t v = 0; v < vocab; v++)
 			sum += filter.value[v];
-		assert_true(fabs(sum - 1) < 4e-6); /* tokens that stand where a tail would */
+		/* the tokens hold the probability that the tail of a real vocabulary would have */
+		assert_true(fabs(sum - 1) < 4e-6);
 		struct filter_kept kept = filter_row(&filter, &bounds);
 
 		assert_true(kept.defined);
@@ -517,13 +580,14 @@ static void filters_keep_what_their_head_says(void **state)
 	assert_int_equal(keeps(row, 5, (struct filter_bounds){true, true, false, 2, 0.5, 0}).count, 1);
 	assert_int_equal(keeps(row, 5, (struct filter_bounds){true, true, false, 2, 0.6, 0}).count, 2);
 	assert_int_equal(keeps(row, 5, (struct filter_bounds){.has_min_p = true, .min_p = 0.6}).count, 2);
-	/* Two of three ties: all are kept, and how far that may be off is known. */
+	/* Three tokens with equal probability compete for the last two places of the top 3. All three are kept, and
+	 * `slack` bounds the error. */
 	struct filter_kept kept = keeps(ties, 5, (struct filter_bounds){.has_top_k = true, .top_k = 3});
 
 	assert_int_equal(kept.count, 4);
 	assert_true(kept.least == 0.2);
 	assert_true(fabs(kept.slack - (1 - 0.3 / 0.9)) < 1e-12);
-	/* p on a sum: the token may be kept or not. */
+	/* p nearly equals a sum of probabilities, so a correct sampler may keep the next token or not. */
 	kept = keeps(row, 5, (struct filter_bounds){.has_top_p = true, .top_p = 0.39999});
 	assert_int_equal(kept.count, 1);
 	assert_true(kept.least == 0.3);
@@ -548,7 +612,8 @@ static void a_row_that_is_no_distribution_accepts_any_token_of_the_vocabulary(vo
 	}
 }
 
-/* The threshold of draws.h: a correct sampler's margin, over many cases, stays well below 1. */
+/* Over many cases, a correct sampler's margin (its statistic divided by the threshold of draws.h) stays well below 1.
+ * */
 static void the_margin_of_a_correct_sampler_stays_below_one_over_many_seeds(void **state)
 {
 	double largest = 0;
@@ -568,7 +633,7 @@ static void the_margin_of_a_correct_sampler_stays_below_one_over_many_seeds(void
 		largest = fmax(largest, metrics.margin);
 		trial_close(&t);
 	}
-	assert_true(largest > 0.15); /* it is no sleeping check either */
+	assert_true(largest > 0.15); /* the margin is large enough to show that the check works at all */
 	assert_true(largest < 0.8);
 }
 
@@ -598,8 +663,8 @@ static void what_the_family_does_not_know_is_refused_with_the_reason(void **stat
 	    PROBLEM("e", "sampling", few, plain, samples),   PROBLEM("f", "sampling", axes, plain, wide),
 	    PROBLEM("g", "sampling", axes, plain, filtered),
 	};
-	static const char *const parts[] = {"logits",     "indices", "settled nowhere", "[rows, vocabulary]",
-	                                    "fewer than", "neither", "neither"};
+	static const char *const parts[] = {"logits",     "indices", "no convention says which of them applies first", "[rows, vocabulary]",
+	                                    "must have at least", "neither", "neither"};
 
 	(void)state;
 	for (int i = 0; i < COUNT(cases); i++)
@@ -646,26 +711,26 @@ static void what_is_wrong_only_at_the_edge_fails_there(void **state)
 		assert_wrong_there_alone(&sampling_op, &problems[wrong[i].problem], run, (int)wrong[i].mistake, wrong[i].edge);
 }
 
-static void what_a_workload_must_not_bring_is_told_with_its_place(void **state)
+static void what_a_workload_must_not_provide_is_reported_with_its_place(void **state)
 {
 	(void)state;
 	assert_brought(&sampling_op, &problems[BY_K_P], 0, 17, (double)NAN,
-		       "input 'probs' holds NaN at [0, 17]; its row is no distribution");
+		       "input 'probs' holds NaN at [0, 17]; a row with this element is not a distribution");
 	assert_brought(&sampling_op, &problems[BY_K_P], 0, 517, -0.5, "holds the negative probability -0.5 at [1, 17]");
-	assert_brought(&sampling_op, &problems[BY_K_P], 0, -1, (double)INFINITY, "its row is no distribution");
+	assert_brought(&sampling_op, &problems[BY_K_P], 0, -1, (double)INFINITY, "a row with this element is not a distribution");
 	assert_brought(&sampling_op, &problems[BY_K_P], 1, 0, 0, NULL);
 	assert_brought(&sampling_op, &problems[BY_K_P], 1, 3, -3, NULL);
 	assert_brought(&sampling_op, &problems[BY_K_P], 1, 3, VOCAB + 1, NULL);
 	assert_brought(&sampling_op, &problems[BY_K_P], 1, 3, INT32_MAX, NULL);
-	assert_brought(&sampling_op, &problems[BY_K_P], 2, 0, (double)NAN, "a top-p is a number");
+	assert_brought(&sampling_op, &problems[BY_K_P], 2, 0, (double)NAN, "a top-p must be a number");
 	assert_brought(&sampling_op, &problems[BY_K_P], 2, 0, -1, NULL);
 	assert_brought(&sampling_op, &problems[BY_K_P], 2, 0, (double)INFINITY, NULL);
 	assert_brought(&sampling_op, &problems[BY_MIN], 1, 0, 2, NULL);
 	assert_brought(&sampling_op, &problems[BY_MIN], 1, 0, -1, NULL);
-	assert_brought(&sampling_op, &problems[BY_MIN], 1, 0, (double)NAN, "a min-p is a number");
+	assert_brought(&sampling_op, &problems[BY_MIN], 1, 0, (double)NAN, "a min-p must be a number");
 }
 
-static void a_row_of_zeros_that_a_workload_brings_is_told(void **state)
+static void a_row_of_zeros_that_a_workload_provides_is_reported(void **state)
 {
 	struct err why = {""};
 	struct trial t;
@@ -685,7 +750,8 @@ int main(void)
 	    cmocka_unit_test(a_correct_sampler_passes_for_every_problem_size_and_seed),
 	    cmocka_unit_test(every_planted_mistake_fails_at_the_medium_size),
 	    cmocka_unit_test(what_one_set_of_draws_cannot_tell_both_contents_do),
-	    cmocka_unit_test(a_wrong_sample_is_told_of_with_its_row_token_and_probability),
+	    cmocka_unit_test(a_part_of_what_is_kept_that_is_never_drawn_shows),
+	    cmocka_unit_test(a_wrong_sample_is_reported_with_its_row_token_and_probability),
 	    cmocka_unit_test(rows_are_distributions_and_parameters_lie_away_from_every_boundary),
 	    cmocka_unit_test(filters_keep_what_their_head_says),
 	    cmocka_unit_test(a_row_that_is_no_distribution_accepts_any_token_of_the_vocabulary),
@@ -695,8 +761,8 @@ int main(void)
 	    cmocka_unit_test(the_same_seed_gives_the_same_inputs),
 	    cmocka_unit_test(what_is_right_passes_at_every_edge),
 	    cmocka_unit_test(what_is_wrong_only_at_the_edge_fails_there),
-	    cmocka_unit_test(what_a_workload_must_not_bring_is_told_with_its_place),
-	    cmocka_unit_test(a_row_of_zeros_that_a_workload_brings_is_told),
+	    cmocka_unit_test(what_a_workload_must_not_provide_is_reported_with_its_place),
+	    cmocka_unit_test(a_row_of_zeros_that_a_workload_provides_is_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

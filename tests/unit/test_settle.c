@@ -1,3 +1,5 @@
+/* test_settle - the watcher reports a changed file when its writer is done. If the file is closed and complete, it is
+ * reported immediately, otherwise after a tenth of a second without a change. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,19 +9,19 @@
 
 #include <cmocka.h>
 
-#include "watcher/settle.h"
+#include "watcher/fs/settle.h"
 
-/* What is ripe: everything but the path that `context` names. */
-static bool ripe(const char *path, void *context)
+/* Every file is complete except the one that `context` names. */
+static bool complete(const char *path, void *context)
 {
 	return context == NULL || strcmp(path, context) != 0;
 }
 
-static int turn(struct settle *settle, int64_t now_ms, void *unripe, char *out, size_t size)
+static int turn(struct settle *settle, int64_t now_ms, void *incomplete, char *out, size_t size)
 {
 	struct arena arena = {0};
 	const char *const *paths;
-	int count = settle_turn(settle, now_ms, ripe, unripe, &arena, &paths);
+	int count = settle_turn(settle, now_ms, complete, incomplete, &arena, &paths);
 
 	out[0] = '\0';
 	for (int i = 0; i < count; i++)
@@ -28,7 +30,7 @@ static int turn(struct settle *settle, int64_t now_ms, void *unripe, char *out, 
 	return count;
 }
 
-static void what_was_closed_and_is_ripe_settles_at_once_sorted_and_once(void **state)
+static void complete_files_that_were_closed_settle_at_once_sorted_and_once(void **state)
 {
 	(void)state;
 	struct settle settle = {0};
@@ -46,7 +48,7 @@ static void what_was_closed_and_is_ripe_settles_at_once_sorted_and_once(void **s
 	assert_int_equal(turn(&settle, 1000, NULL, out, sizeof out), 0);
 }
 
-static void what_is_not_ripe_waits_a_tenth_of_a_second_and_is_told_as_it_is(void **state)
+static void an_incomplete_file_waits_a_tenth_of_a_second_and_is_then_reported(void **state)
 {
 	(void)state;
 	struct settle settle = {0};
@@ -124,8 +126,8 @@ static void freeing_what_waits_leaves_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(what_was_closed_and_is_ripe_settles_at_once_sorted_and_once),
-	    cmocka_unit_test(what_is_not_ripe_waits_a_tenth_of_a_second_and_is_told_as_it_is),
+	    cmocka_unit_test(complete_files_that_were_closed_settle_at_once_sorted_and_once),
+	    cmocka_unit_test(an_incomplete_file_waits_a_tenth_of_a_second_and_is_then_reported),
 	    cmocka_unit_test(each_touch_gives_a_writer_another_tenth_of_a_second),
 	    cmocka_unit_test(a_file_that_vanishes_and_returns_settles_with_its_return),
 	    cmocka_unit_test(a_writer_that_never_rests_is_looked_at_in_the_end),

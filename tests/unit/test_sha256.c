@@ -1,4 +1,4 @@
-/* The examples of FIPS 180-4, and lengths about the edges of a block against sha256sum. */
+/* test_sha256 - the examples of FIPS 180-4, and inputs of lengths around a block's size compared with sha256sum. */
 #include "base/sha256.h"
 
 #include <setjmp.h>

@@ -1,4 +1,5 @@
-#include "commands/shard.h"
+/* test_shard - --shard: every case belongs to exactly one shard, which depends only on its subject. */
+#include "engine/shard.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,7 +35,7 @@ enum { CASES = 200 };
 static void make_cases(struct test_case *items, struct job *job)
 {
 	for (int i = 0; i < CASES; i++) {
-		int of = i < CASES - 1 ? i : 0; /* the last has the subject of the first */
+		int of = i < CASES - 1 ? i : 0; /* the last case has the subject of the first */
 
 		items[i] = (struct test_case){.id = "case", .job = job, .subject = digest_of(&of, sizeof of)};
 	}
@@ -55,8 +56,9 @@ static void every_case_falls_to_exactly_one_shard(void **state)
 		struct test_case all[CASES];
 
 		memcpy(all, items, sizeof all);
-		assert_int_equal(shard_keep(&shard, "rmsnorm/a", &cases), cases.count > 0);
-		assert_in_range(cases.count, CASES / 14, CASES / 3); /* none is idle, none does it all */
+		assert_int_equal(shard_filter(&shard, "rmsnorm/a", &cases), cases.count > 0);
+		/* no shard is empty, and none has most of the cases */
+		assert_in_range(cases.count, CASES / 14, CASES / 3);
 		for (int i = 0, at = 0; i < CASES && at < cases.count; i++)
 			if (digest_equal(&all[i].subject, &items[at].subject)) {
 				seen[i]++;
@@ -70,7 +72,8 @@ static void every_case_falls_to_exactly_one_shard(void **state)
 	assert_int_equal(first, last);
 }
 
-/* The same on every machine and in every version: shards of one run may be on different ones. */
+/* The shard of a subject is the same on every machine and in every version, because the shards of one run may be on
+ * different machines. */
 static void the_shard_of_a_subject_is_written_in_stone(void **state)
 {
 	struct test_case items[4];
@@ -85,13 +88,13 @@ static void the_shard_of_a_subject_is_written_in_stone(void **state)
 			items[i] = (struct test_case){.id = "case", .job = &job};
 			items[i].subject.bytes[0] = (unsigned char)(i + 1);
 			items[i].subject.bytes[7] = (unsigned char)(10 * i);
-			items[i].subject.bytes[8] = 0xff; /* beyond the eight that count */
+			items[i].subject.bytes[8] = 0xff; /* only the first eight bytes of the subject matter */
 		}
-		shard_keep(&(struct shard){number, 5}, "a", &cases);
+		shard_filter(&(struct shard){number, 5}, "a", &cases);
 		for (int i = 0; i < cases.count; i++)
 			of[items[i].subject.bytes[0] - 1] = number;
 	}
-	/* 2^56 mod 5 is 1, so these are (i + 1) + 10 i mod 5, counted from 1 */
+	/* 2^56 mod 5 is 1, so the shards are (i + 1) + 10 i mod 5, counted from 1 */
 	assert_int_equal(of[0], 2);
 	assert_int_equal(of[1], 3);
 	assert_int_equal(of[2], 4);
@@ -100,7 +103,7 @@ static void the_shard_of_a_subject_is_written_in_stone(void **state)
 
 static void what_has_no_subject_goes_by_its_name(void **state)
 {
-	int told[3] = {0};
+	int reported[3] = {0};
 
 	(void)state;
 	for (int number = 1; number <= 3; number++) {
@@ -108,14 +111,15 @@ static void what_has_no_subject_goes_by_its_name(void **state)
 		struct test_case decided[2] = {{.id = "workload:1"}, {.id = "workload:2"}};
 		struct cases none = {.count = 0}, bad = {.items = decided, .count = 2};
 
-		told[0] += shard_has(&shard, "gemm/broken");
-		told[1] += shard_keep(&shard, "gemm/empty", &none);
-		told[2] += shard_keep(&shard, "gemm/bad_lines", &bad);
+		reported[0] += shard_reports(&shard, "gemm/broken");
+		reported[1] += shard_filter(&shard, "gemm/empty", &none);
+		reported[2] += shard_filter(&shard, "gemm/bad_lines", &bad);
 		assert_true(bad.count == 0 || bad.count == 2);
 	}
 	for (int i = 0; i < 3; i++)
-		assert_int_equal(told[i], 1);
-	assert_true(shard_has(&(struct shard){0, 0}, "anything")); /* no shards: everything is ours */
+		assert_int_equal(reported[i], 1);
+	/* without shards, every case belongs to this run */
+	assert_true(shard_reports(&(struct shard){0, 0}, "anything"));
 }
 
 int main(void)

@@ -1,4 +1,4 @@
-/* simple_gla: a gate for each head, or one that stays the same, and a state that only adds. */
+/* test_simple_gla - simple_gla: each head has a gate, possibly constant, and tokens only add to the state. */
 #include "tests/unit/recurrence_family.h"
 
 extern const struct op simple_gla_op;
@@ -32,11 +32,11 @@ static const struct op_arg shared_by_three[] = {QUERY, KEY, {"v", DTYPE_BFLOAT16
 static const struct op_axis odd[] = AXES(3, 4, 24, 40), wide[] = AXES(2, 4, 520, 40);
 static const struct refused refused[] = {
     {PROBLEM("x", "simple_gla", oblong, two, dense_out), "there are two gates, 'g' and 'g_gamma'"},
-    {PROBLEM("x", "simple_gla", oblong, none, dense_out), "expected a gate g"},
-    {PROBLEM("x", "simple_gla", oblong, long_gamma, dense_out), "one for each head of v"},
-    {PROBLEM("x", "simple_gla", oblong, bias_of_nothing, dense_out), "nothing without a gate g"},
+    {PROBLEM("x", "simple_gla", oblong, none, dense_out), "the gate g is missing"},
+    {PROBLEM("x", "simple_gla", oblong, long_gamma, dense_out), "one element for each head of v"},
+    {PROBLEM("x", "simple_gla", oblong, bias_of_nothing, dense_out), "need a gate g"},
     {PROBLEM("x", "simple_gla", oblong, shared_by_three, dense_out), "the shape of v"},
-    {PROBLEM("x", "simple_gla", odd, dense_in, dense_out), "divides that of v"},
+    {PROBLEM("x", "simple_gla", odd, dense_in, dense_out), "divides the number of heads of v"},
     {PROBLEM("x", "simple_gla", wide, dense_in, dense_out), "at most 512"},
 };
 

@@ -1,11 +1,12 @@
-/* Softmax: references in float32 pass for every seed, the mistakes that people make do not. */
+/* test_softmax - softmax: correct references in float32 pass for every seed, and the mistakes that people make fail. */
 #include "tests/unit/trial.h"
 
-#include "kernels/softmax/inputs.h"
+#include "kernels/softmax/input_values.h"
+#include "tests/unit/seeds.h"
 
 extern const struct op softmax_op, sampling_op;
 
-enum { SEEDS = 20, V = 1500 };
+enum { SEEDS = MANY_SEEDS, V = 1500 };
 
 static const struct op_axis axes[] = {{"batch_size", true, 0}, {"vocab_size", false, V}};
 #define LOGITS(dtype) {"logits", dtype, 2, {0, 1}, false}
@@ -27,7 +28,7 @@ static const struct op_problem problems[] = {
 
 enum mistake {
 	NONE,
-	RECIPROCAL, /* no mistake: times 1 / T */
+	RECIPROCAL, /* not a mistake: the logits are multiplied by 1 / T instead of divided by T */
 	MAX_KEPT,
 	BASE_TWO,
 	OVER_THE_BATCH,
@@ -100,7 +101,7 @@ static void run_row(struct trial *t, int64_t row, enum mistake mistake)
 	}
 }
 
-/* Plays the reference. */
+/* Emulates the reference with the planted mistake. */
 static void run(struct trial *t, int mistake)
 {
 	for (int64_t row = 0; row < t->out[0].shape[0]; row++)
@@ -119,7 +120,7 @@ static void a_correct_reference_passes_for_every_problem_size_and_seed(void **st
 static const struct {
 	enum mistake mistake;
 	const char *name;
-	int problems; /* a bit for each in which it is a mistake */
+	int problems; /* a bit for each problem in which it is a mistake */
 } mistakes[] = {
     {MAX_KEPT, "largest not taken off", 31},
     {BASE_TWO, "powers of two", 31},
@@ -186,13 +187,13 @@ static void what_the_family_does_not_know_is_refused_with_the_reason(void **stat
 	    PROBLEM("log_softmax", "softmax", axes, wide, out32), PROBLEM("d", "softmax", axes, wide, flat),
 	    PROBLEM("mask", "sampling", axes, wide, out32),
 	};
-	static const char *const parts[] = {"int32", "scale", "logarithms", "shape", "speaks of a softmax"};
+	static const char *const parts[] = {"int32", "scale", "logarithms", "shape", "contains softmax"};
 	struct err why = {""};
 
 	(void)state;
 	for (int i = 0; i < COUNT(cases); i++)
 		assert_refused(&softmax_op, &cases[i], parts[i]);
-	assert_int_equal(sampling_op.match(&problems[1], &why), -1); /* which is asked first */
+	assert_int_equal(sampling_op.match(&problems[1], &why), -1); /* op_find tries sampling before softmax */
 	assert_inputs_follow_the_seed(&softmax_op, &problems[1], SIZE_MEDIUM);
 }
 
@@ -224,14 +225,14 @@ static void what_is_wrong_only_at_the_edge_fails_there(void **state)
 		assert_wrong_there_alone(&softmax_op, &problems[wrong[i].problem], run, (int)wrong[i].mistake, wrong[i].edge);
 }
 
-static void what_a_workload_must_not_bring_is_told_with_its_place(void **state)
+static void what_a_workload_must_not_provide_is_reported_with_its_place(void **state)
 {
 	(void)state;
-	assert_brought(&softmax_op, &problems[1], 0, -1, (double)NAN, "its row has no softmax");
+	assert_brought(&softmax_op, &problems[1], 0, -1, (double)NAN, "a row with this element has no softmax");
 	assert_brought(&softmax_op, &problems[1], 0, 5, (double)INFINITY, "input 'logits' holds infinity at [0, 5]");
 	assert_brought(&softmax_op, &problems[1], 0, 5, -INFINITY, NULL);
 	assert_brought(&softmax_op, &problems[1], 1, 3, 0, "input 'temperature' holds 0 at [3]");
-	assert_brought(&softmax_op, &problems[1], 1, 0, (double)NAN, "a temperature is a number");
+	assert_brought(&softmax_op, &problems[1], 1, 0, (double)NAN, "a temperature must be a finite number");
 }
 
 int main(void)
@@ -243,7 +244,7 @@ int main(void)
 	    cmocka_unit_test(what_the_family_does_not_know_is_refused_with_the_reason),
 	    cmocka_unit_test(what_is_right_passes_at_every_edge),
 	    cmocka_unit_test(what_is_wrong_only_at_the_edge_fails_there),
-	    cmocka_unit_test(what_a_workload_must_not_bring_is_told_with_its_place),
+	    cmocka_unit_test(what_a_workload_must_not_provide_is_reported_with_its_place),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

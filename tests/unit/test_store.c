@@ -1,7 +1,7 @@
-/* The store: what was put is found, newest last, by subject, by case and by path. */
+/* test_store - the store finds each verdict that was put, by subject, by case and by path, with the newest one last. */
 #include "tests/unit/store_world.h"
 
-/* --- Finding what was put ----------------------------------------------------------------------------------------- */
+/* --- finding verdicts --------------------------------------------------------------------------------------------- */
 
 static void a_verdict_that_was_put_is_found_even_after_opening_again(void **state)
 {
@@ -57,14 +57,14 @@ static void nothing_leaks_over_exec(void **state)
 
 static void verdicts_on_one_subject_come_newest_last(void **state)
 {
-	static const int order[] = {5, 2, 9, 1, 7, 2, 8}; /* witness 2 is put again later */
+	static const int order[] = {5, 2, 9, 1, 7, 2, 8}; /* the verdict with witness 2 is put again later */
 	static const int expected[] = {5, 9, 1, 7, 2, 8};
 	struct place *p = *state;
 	struct store *store = open_here(p);
 	const struct stored_verdict *found;
 	struct digest subject = number_digest(100), other = number_digest(101);
 
-	for (size_t i = 0; i < 7; i += i < 4 ? 1 : 3) { /* four batches of one, one of three */
+	for (size_t i = 0; i < 7; i += i < 4 ? 1 : 3) { /* four batches of one verdict, then one of three */
 		struct store_put puts[3];
 		int count = i < 4 ? 1 : 3;
 
@@ -115,7 +115,7 @@ static void the_latest_of_a_case_moves_without_a_verdict(void **state)
 	size_t length;
 
 	assert_int_equal(store_verdict(store, &subject, &witness, &p->arena, &text, &length, &p->err), CACHE_MISS);
-	assert_int_equal(get_number(p, store, 1, 10), CACHE_HIT); /* the old verdict stays */
+	assert_int_equal(get_number(p, store, 1, 10), CACHE_HIT); /* the older verdict stays in the store */
 	store_close(store);
 }
 
@@ -171,7 +171,7 @@ static void facts_are_kept_and_replaced(void **state)
 	store_close(store);
 }
 
-static void counters_and_rows_are_told(void **state)
+static void counters_and_rows_are_reported(void **state)
 {
 	struct place *p = *state;
 	struct store *store = open_here(p);
@@ -313,7 +313,7 @@ static void a_damaged_row_of_a_file_is_passed_over_and_counted(void **state)
 		entries[i] = file_entry(p, arena_printf(&p->arena, "%d", i), i);
 	assert_int_equal(store_put_files(store, entries, 3, NULL, 0, &p->err), 0);
 	store_close(store);
-	char *bytes = slurp(p, &length), *row = memmem(bytes, length, "rftr\1\0\4\0", 8); /* one of the three */
+	char *bytes = slurp(p, &length), *row = memmem(bytes, length, "rftr\1\0\4\0", 8); /* one of the three rows */
 
 	assert_non_null(row);
 	scribble(p, row - bytes + 30, "!", 1);
@@ -371,12 +371,12 @@ static void a_file_is_believed_only_if_it_had_been_still_when_it_was_read(void *
 	(void)state;
 	assert_true(file_seen_holds(&seen, &stat));
 	seen.read_ns--;
-	assert_false(file_seen_holds(&seen, &stat)); /* read too soon after it was written */
+	assert_false(file_seen_holds(&seen, &stat)); /* read too soon after the file was written */
 	seen.read_ns = now + racy;
 	stat.ctime_ns = seen.stat.ctime_ns = now + 1;
-	assert_false(file_seen_holds(&seen, &stat)); /* renamed over, or its mtime was set back */
+	assert_false(file_seen_holds(&seen, &stat)); /* another file was renamed over it, or its mtime was set back */
 	seen.read_ns = now - second;
-	assert_false(file_seen_holds(&seen, &stat)); /* an mtime in the future */
+	assert_false(file_seen_holds(&seen, &stat)); /* the mtime is in the future */
 	seen.read_ns = INT64_MAX;
 	stat.mtime_ns = seen.stat.mtime_ns = stat.ctime_ns = seen.stat.ctime_ns = INT64_MIN;
 	assert_true(file_seen_holds(&seen, &stat)); /* no overflow */
@@ -405,7 +405,7 @@ int main(void)
 	    HERE(the_latest_of_a_case_moves_without_a_verdict),
 	    HERE(the_cases_of_a_definition_are_listed_in_order_however_long_their_names),
 	    HERE(facts_are_kept_and_replaced),
-	    HERE(counters_and_rows_are_told),
+	    HERE(counters_and_rows_are_reported),
 	    HERE(files_come_back_sorted_and_by_prefix),
 	    HERE(files_can_be_visited_one_by_one),
 	    HERE(a_damaged_row_of_a_file_is_passed_over_and_counted),

@@ -1,6 +1,6 @@
-/* The store: neither a process that writes at the same time nor one that is killed loses what was kept.
+/* test_store_processes - neither a process that writes at the same time nor one that is killed loses a stored verdict.
  *
- * LMDB forbids handles to cross a fork, so every other process here is forked before it opens anything. */
+ * LMDB forbids that a handle is used after a fork, so every other process here is forked before it opens the store. */
 #include "tests/unit/store_world.h"
 
 #include <signal.h>
@@ -8,7 +8,7 @@
 
 /* --- Other processes ---------------------------------------------------------------------------------------------- */
 
-/* A child that runs `work` at once, with its own end of two pipes to step it by. */
+/* A child process that runs `work`; the test controls its steps through two pipes. */
 struct child {
 	pid_t pid;
 	int to, from;
@@ -76,7 +76,7 @@ static void write_some(struct place *p, int in_fd, int out_fd)
 	store_close(store);
 }
 
-/* Several processes open at the same moment and write; everything they wrote is there afterwards. */
+/* Several processes open the store at the same moment and write; afterwards all their verdicts are there. */
 static void open_at_once(struct place *p)
 {
 	enum { CHILDREN = 6 };
@@ -114,7 +114,7 @@ static void of_several_processes_that_find_garbage_one_sets_it_aside(void **stat
 	struct place *p = *state;
 	size_t length;
 
-	fill(p, 500, 1500); /* so large that they all look at it at the same time */
+	fill(p, 500, 1500); /* the store is so large that all processes check it at the same time */
 	char *bytes = slurp(p, &length);
 
 	for (int round = 0; round < 10; round++) {
@@ -148,7 +148,7 @@ static void a_map_grown_by_another_process_is_adopted(void **state)
 {
 	struct place *p = *state;
 	struct child child = child_start(p, write_beyond_the_map);
-	struct store *store = open_here(p); /* with the small map */
+	struct store *store = open_here(p); /* with LMDB's small first map */
 
 	assert_int_equal(get_number(p, store, 0, 1 << 20), CACHE_MISS);
 	tell(child.to);
@@ -170,33 +170,34 @@ static void write_for_ever(struct place *p, int in_fd, int out_fd)
 		if (put_number(p, store, i, 700) != 0)
 			_exit(1);
 		arena_free(&p->arena);
-		tell(out_fd); /* number i is kept */
+		tell(out_fd); /* reports that verdict i is stored */
 	}
 }
 
-static void a_writer_killed_at_any_moment_leaves_all_it_had_told(void **state)
+static void a_writer_killed_at_any_moment_leaves_all_that_it_reported(void **state)
 {
 	struct place *p = *state;
-	int told = 0;
+	int reported = 0;
 
 	for (int round = 0; round < 20; round++) {
 		struct child child = child_start(p, write_for_ever);
 		char c;
 
-		told = 0;
+		reported = 0;
 		for (int i = 0; i <= round * 3; i++) {
 			hear(child.from);
-			told++;
+			reported++;
 		}
 		kill(child.pid, SIGKILL);
 		while (read(child.from, &c, 1) == 1)
-			told++;
+			reported++;
 		child_end(child);
 		struct store *store = open_here(p);
 
 		assert_string_equal(p->note.text, "");
-		assert_there(p, store, 0, told, 700);
-		assert_int_equal(put_number(p, store, 100000 + round, 10), 0); /* the dead one's lock is no obstacle */
+		assert_there(p, store, 0, reported, 700);
+		/* the lock of the dead process does not block others */
+		assert_int_equal(put_number(p, store, 100000 + round, 10), 0);
 		store_close(store);
 	}
 }
@@ -209,7 +210,8 @@ static void open_and_hold(struct place *p, int in_fd, int out_fd)
 		_exit(1);
 	tell(out_fd);
 	hear(in_fd);
-	if (put_number(p, store, 2, 10) != 0) /* goes to the new store, not into the one set aside */
+	/* the verdict is added to the new store, not to the one that was set aside */
+	if (put_number(p, store, 2, 10) != 0)
 		_exit(2);
 	store_close(store);
 }
@@ -242,7 +244,7 @@ static void readers_and_a_writer_work_side_by_side(void **state)
 	store = try_open(p, true);
 	assert_non_null(store);
 	assert_int_equal(store_stats(store, &stats, &p->err), 0);
-	assert_false(stats.checked); /* another process works on it */
+	assert_false(stats.checked); /* another process has the store open */
 	for (int i = 0; i < 100; i++) {
 		assert_there(p, store, i, i + 1, 700);
 		hear(child.from);
@@ -258,7 +260,7 @@ int main(void)
 	    HERE(several_processes_begin_and_write_one_store_at_once),
 	    HERE(of_several_processes_that_find_garbage_one_sets_it_aside),
 	    HERE(a_map_grown_by_another_process_is_adopted),
-	    HERE(a_writer_killed_at_any_moment_leaves_all_it_had_told),
+	    HERE(a_writer_killed_at_any_moment_leaves_all_that_it_reported),
 	    HERE(a_store_that_another_process_set_aside_is_left_behind),
 	    HERE(readers_and_a_writer_work_side_by_side),
 	};

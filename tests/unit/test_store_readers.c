@@ -1,5 +1,6 @@
-/* Readers that died in the middle of reading. LMDB keeps what a reader may still see, so a dead one that nobody clears
- * away would make the file grow for ever; and there is only so much room for readers. */
+/* test_store_readers - the store survives readers that die while they read. LMDB keeps all pages that a reader may
+ * still need, so a dead reader that is never removed would make the file grow without limit. The table of readers also
+ * has a limited number of entries. */
 #include "cache/store.h"
 
 #include <ftw.h>
@@ -18,7 +19,7 @@
 
 enum { BYTES = 60000, WRITES = 800, ROOM = 16 << 20, PLACES_MOST = 1000 };
 
-/* What is told to be on the disk is not taken there. */
+/* Replaced by a function that does nothing; the test needs no durability. */
 __attribute__((visibility("default"))) int fdatasync(int fd)
 {
 	(void)fd;
@@ -42,7 +43,7 @@ static struct store *open_here(struct place *p)
 	return store;
 }
 
-/* Verdict `number` says `turn`, again and again: each time pages become free that nobody needs. */
+/* Puts verdict `number` with a text that depends on `turn`. Each call frees pages that no reader needs. */
 static void put(struct place *p, struct store *store, int number, int turn)
 {
 	memset(p->text, 'a' + turn % 26, BYTES);
@@ -70,17 +71,17 @@ static off_t bytes_of_file(const struct place *p)
 	return st.st_size;
 }
 
-static int reading = -1; /* of the child: who waits for it to be in the middle of a read */
+static int reading = -1; /* the pipe on which the child reports that it is in the middle of a read */
 
-static void stop_here(const struct portable *record, void *context)
+static void stop_here(const struct verdict_line *record, int64_t left, void *context)
 {
-	(void)record, (void)context;
+	(void)record, (void)left, (void)context;
 	if (write(reading, "", 1) == 1)
 		pause();
 	_exit(1);
 }
 
-/* A process that is in the middle of reading; 0: it found no place to read from. */
+/* Starts a process that stays in the middle of a read; 0 if the table of readers is full. */
 static pid_t begin_reader(struct place *p)
 {
 	int fds[2];
@@ -90,7 +91,7 @@ static pid_t begin_reader(struct place *p)
 	pid_t child = fork();
 
 	if (child == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves nobody behind */
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* if the test fails, the child dies with it */
 		struct store_options options = {.read_only = true};
 		struct store *store = store_open(p->root, &options, &p->note, &p->err);
 		int64_t damaged;
@@ -117,7 +118,7 @@ static void end_reader(pid_t child)
 	waitpid(child, NULL, 0);
 }
 
-/* A process that has the store open and does nothing. */
+/* Starts a process that opens the store and does nothing. */
 static pid_t begin_holder(struct place *p)
 {
 	int fds[2];
@@ -150,7 +151,7 @@ static void a_living_reader_keeps_what_it_may_see(void **state)
 	assert_true(child > 0);
 	for (int i = 0; i < WRITES; i++)
 		put(p, store, 1, i);
-	assert_true(bytes_of_file(p) > WRITES / 2 * BYTES); /* so that the next tests mean something */
+	assert_true(bytes_of_file(p) > WRITES / 2 * BYTES); /* else the next tests would prove nothing */
 	end_reader(child);
 	store_close(store);
 }
@@ -162,18 +163,18 @@ static void the_place_of_a_dead_reader_is_free_for_who_opens(void **state)
 
 	put(p, store, 0, 0);
 	store_close(store);
-	pid_t holder = begin_holder(p); /* else LMDB begins its table of readers anew */
+	pid_t holder = begin_holder(p); /* without an open process, LMDB would create a new table of readers */
 
 	end_reader(begin_reader(p));
 	store = open_here(p);
 	for (int i = 0; i < WRITES; i++)
 		put(p, store, 1, i);
-	assert_true(bytes_of_file(p) < 16 * BYTES); /* the same pages again and again */
+	assert_true(bytes_of_file(p) < 16 * BYTES); /* the same pages are used again and again */
 	end_reader(holder);
 	store_close(store);
 }
 
-/* As `watch` has it open for days. */
+/* A process has the store open for days, as `watch` has. */
 static void the_place_of_a_dead_reader_is_free_for_who_had_it_open(void **state)
 {
 	struct place *p = *state;
@@ -183,7 +184,7 @@ static void the_place_of_a_dead_reader_is_free_for_who_had_it_open(void **state)
 	end_reader(begin_reader(p));
 	for (int i = 0; i < WRITES; i++)
 		put(p, store, 1, i);
-	assert_true(bytes_of_file(p) <= ROOM); /* the map as it was, filled once */
+	assert_true(bytes_of_file(p) <= ROOM); /* the map has not grown and was filled once */
 	store_close(store);
 }
 
@@ -197,7 +198,7 @@ static void readers_that_died_in_every_place_are_no_obstacle(void **state)
 	put(p, store, 0, 0);
 	for (; count < PLACES_MOST && (children[count] = begin_reader(p)) > 0; count++)
 		;
-	assert_in_range(count, 250, PLACES_MOST - 1); /* until there is no place any more */
+	assert_in_range(count, 250, PLACES_MOST - 1); /* until the table of readers is full */
 	for (int i = 0; i < count; i++)
 		end_reader(children[i]);
 

@@ -1,5 +1,6 @@
-/* A process that Ctrl-Z stops holds up nobody: whoever else writes to the store, or opens or closes it, does so at
- * once. Who is held up, by one that SIGSTOP stopped, says by whom and what helps, and goes on when it does. */
+/* test_store_stopped - a process that Ctrl-Z stops does not block other processes that open, write or close the store.
+ * A process that SIGSTOP stops can block others; then a message names the stopped process and the remedy, and the
+ * blocked process continues as soon as it can. */
 #include "cache/store.h"
 
 #include <fcntl.h>
@@ -15,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "cache/env.h"
+#include "cache/lmdb_env.h"
 
 enum { STOPS = 150, LIMIT_S = 60 };
 
@@ -30,8 +31,8 @@ static int put_fact(const char *root, const char *key)
 	return answer;
 }
 
-/* Writes without a pause, in a process group of its own: the terminal's stop does nothing to one that nobody looks
- * after. */
+/* Starts a process that writes without a pause, in its own process group. The kernel ignores SIGTSTP in a process group
+ * that has no parent in its session but outside the group; a test can be started in such a group. */
 static pid_t begin_writing(const char *root)
 {
 	pid_t child = fork();
@@ -46,7 +47,7 @@ static pid_t begin_writing(const char *root)
 	return child;
 }
 
-static void one_that_is_stopped_holds_up_nobody(void **state)
+static void a_process_that_is_stopped_blocks_nobody(void **state)
 {
 	char root[] = "/tmp/reftest-stopped-XXXXXX";
 	int status;
@@ -56,9 +57,9 @@ static void one_that_is_stopped_holds_up_nobody(void **state)
 	assert_int_equal(put_fact(root, "first"), 0);
 	pid_t child = begin_writing(root);
 
-	alarm(LIMIT_S); /* a deadlock ends the test */
+	alarm(LIMIT_S); /* if the processes block each other, the test ends */
 	for (int i = 0; i < STOPS; i++) {
-		usleep((useconds_t)(i * 37 % 1000)); /* somewhere in the middle of what it does */
+		usleep((useconds_t)(i * 37 % 1000)); /* stops the process at a random point of its work */
 		assert_int_equal(kill(child, SIGTSTP), 0);
 		assert_int_equal(waitpid(child, &status, WUNTRACED), child);
 		assert_true(WIFSTOPPED(status));
@@ -80,7 +81,7 @@ static int stop_here(MDB_txn *txn, struct env *env, void *context)
 	return raise(SIGSTOP);
 }
 
-/* In a transaction of the store. */
+/* Stops the child inside a transaction of the store. */
 static void stop_while_writing(const char *root)
 {
 	static struct env env;
@@ -89,7 +90,7 @@ static void stop_while_writing(const char *root)
 	_exit(env_open(&env, root, false, &note, &err) != ENV_OPEN || env_write(&env, stop_here, NULL, &err) != 0);
 }
 
-/* With the turn to open and close. */
+/* Stops the child while it holds the lock for opening and closing. */
 static void stop_while_opening(const char *root)
 {
 	char folder[64];
@@ -112,7 +113,7 @@ static pid_t begin_stopped(const char *root, void (*stops)(const char *))
 	return child;
 }
 
-/* Its standard error is `out`. */
+/* Starts a process that puts one verdict; its standard error is `out`. */
 static pid_t begin_put(const char *root, FILE **out)
 {
 	int ends[2];
@@ -129,15 +130,15 @@ static pid_t begin_put(const char *root, FILE **out)
 	return child;
 }
 
-static void assert_told_and_done(const char *root, void (*stops)(const char *))
+static void assert_reported_and_done(const char *root, void (*stops)(const char *))
 {
 	char line[8192] = "", wanted[64];
-	FILE *told;
+	FILE *reported;
 	int status;
-	pid_t holder = begin_stopped(root, stops), waits = begin_put(root, &told);
+	pid_t holder = begin_stopped(root, stops), waits = begin_put(root, &reported);
 
-	alarm(LIMIT_S); /* one that is told nothing waits for ever */
-	assert_non_null(fgets(line, sizeof line, told));
+	alarm(LIMIT_S); /* a process that never gets the lock is killed */
+	assert_non_null(fgets(line, sizeof line, reported));
 	assert_non_null(strstr(line, root));
 	snprintf(wanted, sizeof wanted, "process %d, which is stopped: `kill -CONT %d`", (int)holder, (int)holder);
 	assert_non_null(strstr(line, wanted));
@@ -147,27 +148,27 @@ static void assert_told_and_done(const char *root, void (*stops)(const char *))
 	assert_int_equal(waitpid(waits, &status, 0), waits);
 	assert_int_equal(status, 0);
 	alarm(0);
-	assert_null(fgets(line, sizeof line, told)); /* once */
-	fclose(told);
+	assert_null(fgets(line, sizeof line, reported)); /* once */
+	fclose(reported);
 }
 
-static void who_is_held_up_says_by_whom(void **state)
+static void a_blocked_process_names_the_process_that_blocks_it(void **state)
 {
 	char root[] = "/tmp/reftest-held-XXXXXX", command[64];
 
 	(void)state;
 	assert_non_null(mkdtemp(root));
 	assert_int_equal(put_fact(root, "first"), 0);
-	assert_told_and_done(root, stop_while_writing);
-	assert_told_and_done(root, stop_while_opening);
+	assert_reported_and_done(root, stop_while_writing);
+	assert_reported_and_done(root, stop_while_opening);
 	snprintf(command, sizeof command, "rm -rf %s", root);
 	assert_int_equal(system(command), 0);
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(one_that_is_stopped_holds_up_nobody),
-	                                   cmocka_unit_test(who_is_held_up_says_by_whom)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(a_process_that_is_stopped_blocks_nobody),
+	                                   cmocka_unit_test(a_blocked_process_names_the_process_that_blocks_it)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

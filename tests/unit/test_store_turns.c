@@ -1,7 +1,8 @@
-/* Opening and closing take turns. From some 0.9.2x on (Debian 12's 0.9.24 does not, Ubuntu 24.04's 0.9.31 does), LMDB's
- * last user destroys the mutexes in lock.mdb before it lets its file lock go;
- * who opens in between waits for that lock and then goes on with destroyed mutexes, so that each of its transactions
- * fails with EINVAL. Here that moment lasts half a second, and dying in it must do no harm either. */
+/* test_store_turns - only one process at a time opens or closes the store. From about 0.9.29 on (Debian 12's 0.9.24
+ * does not, Ubuntu 24.04's 0.9.31 does), the last user of an LMDB database destroys the mutexes in lock.mdb before it
+ * releases the file lock. A process that opens the database in between waits for the lock, then continues with
+ * destroyed mutexes, and each of its transactions fails with EINVAL. The test makes the time between destruction and
+ * release last half a second. A process that dies within that time must do no harm either. */
 #include "cache/store.h"
 
 #include <ftw.h>
@@ -19,15 +20,16 @@
 #include <cmocka.h>
 #include <lmdb.h>
 
-/* What both processes see: how far the one that closes has come. */
+/* Shared memory of the two processes: the progress of the process that closes the store. */
 struct stage {
-	volatile int closing;	/* calls of pthread_mutex_destroy on LMDB's */
-	volatile int linger_ms; /* how long each lasts; -1: the process dies there */
+	volatile int closing;	/* number of calls of pthread_mutex_destroy on LMDB's mutexes */
+	/* milliseconds that each call of pthread_mutex_destroy lasts; -1: the process dies in the call */
+	volatile int linger_ms;
 };
 
 static struct stage *stage;
 
-/* In the place of the C library's, for LMDB too. Destroying a mutex that nobody holds is marking it, as glibc does. */
+/* Replaces the C library's function, also for LMDB. As in glibc, destroying a free mutex only marks it. */
 __attribute__((visibility("default"))) int pthread_mutex_destroy(pthread_mutex_t *mutex)
 {
 	mutex->__data.__kind = -1;
@@ -64,7 +66,8 @@ static bool ended(pid_t child)
 	return waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == child;
 }
 
-/* Is this an LMDB that destroys them for certain? Before, there is no such moment, and the store must simply work. */
+/* Says whether this version of LMDB certainly destroys the mutexes. Older versions do not, and the store must simply
+ * work. */
 static bool destroys(void)
 {
 	int major, minor, patch;
@@ -73,7 +76,7 @@ static bool destroys(void)
 	return major == 0 && minor == 9 && patch >= 29;
 }
 
-/* A process that puts a fact and closes, lingering there. */
+/* Starts a process that stores an entry and closes the store; each call of pthread_mutex_destroy lasts `linger_ms`. */
 static pid_t begin_closing(const char *root, int linger_ms)
 {
 	stage->closing = 0;
@@ -125,7 +128,7 @@ static void expect_facts(const char *root)
 	arena_free(&arena);
 }
 
-static void who_opens_while_another_closes_can_write(void **state)
+static void a_process_that_opens_while_another_closes_can_write(void **state)
 {
 	int status;
 
@@ -137,7 +140,7 @@ static void who_opens_while_another_closes_can_write(void **state)
 	expect_facts(*state);
 }
 
-static void who_dies_while_it_closes_leaves_a_usable_store(void **state)
+static void a_process_that_dies_while_it_closes_leaves_a_usable_store(void **state)
 {
 	int status;
 
@@ -177,8 +180,8 @@ static int remove_root(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(who_opens_while_another_closes_can_write, make_root, remove_root),
-	    cmocka_unit_test_setup_teardown(who_dies_while_it_closes_leaves_a_usable_store, make_root, remove_root),
+	    cmocka_unit_test_setup_teardown(a_process_that_opens_while_another_closes_can_write, make_root, remove_root),
+	    cmocka_unit_test_setup_teardown(a_process_that_dies_while_it_closes_leaves_a_usable_store, make_root, remove_root),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,5 @@
-/* test_file: the same bytes always, a class for each definition, and the old class of what cannot be read. */
+/* test_test_file - the generated pytest file: the same definitions give the same bytes, each definition has a class,
+ * and a definition that cannot be read keeps its old class. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,14 +11,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "artifacts/templates.h"
-#include "artifacts/test_file.h"
+#include "testgen/support_files.h"
+#include "testgen/test_file.h"
 
 static const struct axis axes[] = {
     {"batch_size", true, 0}, {"hidden_size", false, 64}, {"n", false, 3}, {"N", false, 4}, {"name", false, 5}};
 static const struct tensor_spec tensor = {.name = "x", .dtype = DTYPE_BFLOAT16, .rank = 2, .axis = {0, 1}};
 static const int64_t values[] = {7, 64, 3, 4, 5};
 static const struct test_size sizes[] = {{"small", values}, {"large", values}};
+static const struct test_role roles[] = {{"hidden", "x"}, {"eps", "e\"ps"}}, output_roles[] = {{"output", "y"}};
 static const struct test_constant constants[] = {{"eps", "model:x\n", 1e-5}, {"theta", "unattested", NAN}};
 
 static struct definition definition_named(const char *name, const char *reference)
@@ -39,7 +41,10 @@ static struct test_class class_of(const struct definition *d)
 	return (struct test_class){.name = d->name,
 				   .definition = d,
 				   .family = "rmsnorm",
-				   .variant = 1,
+				   .roles = roles,
+				   .role_count = 2,
+				   .output_roles = output_roles,
+				   .output_role_count = 1,
 				   .sizes = sizes,
 				   .size_count = 2,
 				   .constants = constants,
@@ -58,21 +63,65 @@ static void a_class_has_what_the_definition_says(void **state)
 	assert_string_equal(out.data, again.data);
 	assert_non_null(strstr(
 	    out.data,
-	    "\nclass TestAB:\n    OP_TYPE = \"rmsnorm\"\n    NAME = \"a_b\"\n    VARIANT = 1  # of op family rmsnorm\n    HIDDEN_SIZE = 64\n    N = 3\n"));
+	    "\nclass TestAB:\n    OP_TYPE = \"rmsnorm\"\n    NAME = \"a_b\"\n    FAMILY = \"rmsnorm\"\n"
+	    "    ROLES = conftest.constants(\n        hidden=\"x\",\n        eps=\"e\\x22ps\",\n    )\n"
+	    "    OUTPUT_ROLES = conftest.constants(\n        output=\"y\",\n    )\n    MODES = ()\n    HIDDEN_SIZE = 64\n    N = 3\n"));
 	assert_non_null(strstr(out.data, "        n=N,\n        N=4,\n        name=5,\n"));
-	assert_non_null(
-	    strstr(out.data,
-		   "    EPS = 1e-05  # model:x?\n    THETA = None  # unattested: rmsnorm_probe asks the reference\n"));
-	assert_non_null(strstr(out.data, "    JUDGE = None\n    PROBE = staticmethod(rmsnorm_probe)\n"));
+	assert_non_null(strstr(out.data, "    EPS = 1e-05  # model:x?\n    THETA = None  # unattested\n"));
+	assert_non_null(strstr(out.data, "    PROBE = None\n"));
 	assert_non_null(strstr(out.data, "        conftest.size(\"small\", batch_size=7),\n"));
-	assert_non_null(strstr(out.data, "        rmsnorm_flashinfer,\n        rmsnorm_sglang,\n"));
+	assert_non_null(strstr(out.data, "    EDGES = ()\n"));
 	assert_non_null(strstr(out.data, "    return \\\"\\\"\\\"x\\\"\\\"\\\"\n"));
-	assert_non_null(strstr(out.data, "\ndef rmsnorm_inputs("));
 	buf_free(&out);
 	buf_free(&again);
 }
 
-/* One rule where all sizes have it; else one for each. */
+/* The modes are on one line if it has at most 88 columns; otherwise each has its own line. */
+static void a_class_has_the_modes_of_its_operation(void **state)
+{
+	static const char *const modes[] = {"causal", "a_mode_of_a_rather_long_name", "another_mode_of_a_long_name", "one_more"};
+	struct definition d = definition_named("a_b", "x\n");
+	struct test_class c = class_of(&d);
+	struct buf out = {0};
+
+	(void)state;
+	c.modes = modes;
+	c.mode_count = 1;
+	test_file_write("x", &c, 1, &out);
+	assert_non_null(strstr(out.data, "    MODES = (\"causal\",)\n"));
+	c.mode_count = 2;
+	buf_clear(&out);
+	test_file_write("x", &c, 1, &out);
+	assert_non_null(strstr(out.data, "    MODES = (\"causal\", \"a_mode_of_a_rather_long_name\")\n"));
+	c.mode_count = 4;
+	buf_clear(&out);
+	test_file_write("x", &c, 1, &out);
+	assert_non_null(strstr(out.data, "    MODES = (\n        \"causal\",\n        \"a_mode_of_a_rather_long_name\",\n"
+					 "        \"another_mode_of_a_long_name\",\n        \"one_more\",\n    )\n"));
+	buf_free(&out);
+}
+
+static void a_class_has_the_edge_cases_and_the_probe_of_its_family(void **state)
+{
+	static const struct test_size edges[] = {{"no_rows", values}, {"one_row", values}};
+	struct definition d = definition_named("a_b", "x\n");
+	struct test_class c = class_of(&d);
+	struct buf out = {0};
+
+	(void)state;
+	c.edges = edges;
+	c.edge_count = 2;
+	c.probe = values;
+	test_file_write("x", &c, 1, &out);
+	assert_non_null(strstr(out.data, "    EDGES = (\n        conftest.edge(\"no_rows\", batch_size=7),\n"
+					 "        conftest.edge(\"one_row\", batch_size=7),\n    )\n"));
+	assert_non_null(strstr(out.data, "    PROBE = conftest.probe(\"probe\", batch_size=7)\n"));
+	assert_non_null(strstr(out.data, "    THETA = None  # unattested: PROBE asks the reference\n"));
+	buf_free(&out);
+}
+
+/* If all sizes have the same tolerance rule, the class has this one rule; otherwise it has one for each size. An output
+ * that the family's own code judges has no tolerance rule. */
 static void a_class_has_the_rules_of_its_outputs(void **state)
 {
 	static const struct tensor_spec outputs[] = {{.name = "y", .dtype = DTYPE_BFLOAT16},
@@ -97,10 +146,14 @@ static void a_class_has_the_rules_of_its_outputs(void **state)
 		      "        [  # l s\"e\n            (1e-05, 0.001, 1.0),\n"
 		      "            (2.2250738585072014e-308, 1.2345678901234567e-101, 0.125),\n        ],\n    )\n"));
 	assert_non_null(strstr(out.data, "    SAMPLES = True\n"));
+	c.judged = (const bool[]){false, true};
+	buf_clear(&out);
+	test_file_write("x", &c, 1, &out);
+	assert_non_null(strstr(out.data, "        ],\n        None,  # l s\"e: reftest's kernels judge it\n    )\n"));
 	buf_free(&out);
 }
 
-/* Values of Python scalars stand by size where they differ. */
+/* If the values of the Python scalars differ between sizes, the class lists them by size. */
 static void a_class_has_the_scalars_of_its_sizes(void **state)
 {
 	static const struct tensor_spec inputs[] = {
@@ -126,7 +179,7 @@ static void a_class_has_the_scalars_of_its_sizes(void **state)
 	buf_free(&out);
 }
 
-/* Where no family says it, nothing is asserted of what a reference leaves in its inputs. */
+/* If no family recognises the operation, the class does not check the values of the inputs after the call. */
 static void a_class_says_which_inputs_may_be_written_to(void **state)
 {
 	static const struct test_left left[] = {{"x", "y", true}, {"held", NULL, true}, {"buffer", NULL, false}};
@@ -152,7 +205,7 @@ static void a_class_says_which_inputs_may_be_written_to(void **state)
 	buf_free(&out);
 }
 
-static void namesakes_get_numbers_and_a_family_stands_once(void **state)
+static void namesakes_get_numbers(void **state)
 {
 	struct definition d[2] = {definition_named("a_b", "x\n"), definition_named("a__b", "x\n")};
 	struct test_class c[2] = {class_of(&d[0]), class_of(&d[1])};
@@ -162,10 +215,6 @@ static void namesakes_get_numbers_and_a_family_stands_once(void **state)
 	test_file_write("x", c, 2, &out);
 	assert_non_null(strstr(out.data, "\nclass TestAB:\n"));
 	assert_non_null(strstr(out.data, "\nclass TestAB_2:\n"));
-	char *first = strstr(out.data, "\ndef rmsnorm_inputs(");
-
-	assert_non_null(first);
-	assert_null(strstr(first + 1, "\ndef rmsnorm_inputs("));
 	buf_free(&out);
 }
 
@@ -226,110 +275,57 @@ static void a_class_that_is_dropped_is_seen(void **state)
 	assert_true(drops(c, 1, NULL, 0));
 }
 
-static void a_family_without_a_template_gets_the_generic_inputs(void **state)
+static void a_class_without_a_family_says_so(void **state)
 {
 	struct definition d = definition_named("a", "x\n");
-	struct test_class c = class_of(&d);
-	struct template t;
+	struct test_class c = {.name = d.name, .definition = &d};
 	struct buf out = {0};
 
 	(void)state;
-	assert_false(template_of("nosuch", &t));
-	c.family = "nosuch";
 	test_file_write("x", &c, 1, &out);
-	assert_non_null(strstr(out.data, "conftest.generic_inputs(definition, axes, device, seed)"));
-	assert_non_null(strstr(out.data, "    GROUND_TRUTHS = ()\n"));
+	assert_non_null(strstr(out.data, "    FAMILY = None\n    HIDDEN_SIZE = 64\n"));
+	assert_null(strstr(out.data, "ROLES"));
 	buf_free(&out);
 }
 
-static int occurrences(const char *text, const char *part)
+/* The tables are named after libraries; code formatters skip them. */
+static void what_all_tests_use_is_shipped_beside_them(void **state)
 {
-	int count = 0;
-
-	for (const char *at = text; (at = strstr(at, part)) != NULL; at++)
-		count++;
-	return count;
-}
-
-/* make noted which functions {name}_{part} a template has: each that its text defines, and no other. */
-static void a_template_has_the_parts_that_its_text_defines(void **state)
-{
-	struct template t;
-	const char *text;
-	int own = 0;
+	struct buf text = {0};
+	bool torch = false;
+	const char *name;
 
 	(void)state;
-	for (int i = 0; template_at(i, &t); i++) {
-		size_t length = template_text(&t, &text);
-
-		for (int part = 0; part < TEMPLATE_PARTS; part++) {
-			char line[128];
-			int width = snprintf(line, sizeof line, "\ndef %s_%s(", t.name,
-					     template_part_name((enum template_part)part));
-			bool defined = length > 0 && /* with the newline before it */
-				       memmem(text - 1, length + 1, line, (size_t)width) != NULL;
-
-			assert_int_equal(defined, t.owner[part] != NULL && strcmp(t.owner[part], t.name) == 0);
-			own += defined;
-		}
+	assert_string_equal(shipped_name(0), "conftest.py");
+	shipped_text(0, &text);
+	assert_non_null(strstr(text.data, "\n# ---- reftest's own kernels ---"));
+	assert_non_null(strstr(text.data, "\n# ---- the tests ---"));
+	for (int i = 1; (name = shipped_name(i)) != NULL; i++) {
+		buf_clear(&text);
+		shipped_text(i, &text);
+		assert_memory_equal(name, LIBRARIES_FOLDER, strlen(LIBRARIES_FOLDER));
+		assert_memory_equal(text.data, "# fmt: off\n# ruff: noqa\n\"\"\"", 27);
+		if (strcmp(name, LIBRARIES_FOLDER "torch.py") == 0)
+			torch = strstr(text.data, "\nTABLES = (") != NULL;
 	}
-	assert_true(own > 20);
-}
-
-/* Before the functions of the families that import it, and with their parts where they have none of their own; also
- * where only the text of an old class tells which family it is. */
-static void what_families_share_stands_once_before_them(void **state)
-{
-	struct definition d[2] = {definition_named("a", "x\n"), definition_named("b", "x\n")};
-	struct test_class c[2] = {class_of(&d[0]), class_of(&d[1])};
-	struct template t, attention, ragged, other;
-	struct buf out = {0}, again = {0};
-	const char *text;
-	size_t length;
-
-	(void)state;
-	assert_true(template_of("gqa_paged", &t) && template_of("attention", &attention));
-	assert_true(template_of("attention_ragged", &ragged) && template_of("mla_paged", &other));
-	assert_string_equal(t.owner[TEMPLATE_FLASHINFER], "gqa_paged");
-	assert_string_equal(t.owner[TEMPLATE_INPUTS], "attention_paged");
-	assert_string_equal(t.owner[TEMPLATE_TOLERANCE], "attention");
-	assert_null(t.owner[TEMPLATE_JUDGE]);
-	assert_true(template_needs(&t, &attention) && template_needs(&t, &t));
-	assert_false(template_needs(&t, &ragged) || template_needs(&t, &other));
-	c[0].family = "gqa_ragged";
-	c[1].family = "gqa_paged";
-	test_file_write("x", c, 2, &out);
-	assert_int_equal(occurrences(out.data, "\ndef attention_split("), 1);
-	assert_int_equal(occurrences(out.data, "\ndef attention_paged_inputs("), 1);
-	assert_int_equal(occurrences(out.data, "\ndef attention_ragged_inputs("), 1);
-	assert_int_equal(occurrences(out.data, "\ndef mla_paged_torch("), 0);
-	assert_int_equal(occurrences(out.data, "kernels."), 0);
-	assert_true(strstr(out.data, "\ndef attention_paged_inputs(") < strstr(out.data, "\ndef gqa_paged_torch("));
-	assert_non_null(strstr(out.data, "        return attention_paged_inputs("));
-	assert_non_null(strstr(out.data, "TOLERANCE = staticmethod(attention_tolerance)\n"));
-	for (int i = 0; i < 2; i++) {
-		assert_true(test_file_class(out.data, out.length, d[i].name, &text, &length));
-		c[i] = (struct test_class){.name = d[i].name, .kept = text, .kept_length = length};
-	}
-	test_file_write("x", c, 2, &again);
-	assert_string_equal(again.data, out.data);
-	buf_free(&out);
-	buf_free(&again);
+	assert_true(torch);
+	buf_free(&text);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(a_class_has_what_the_definition_says),
+	    cmocka_unit_test(a_class_has_the_modes_of_its_operation),
+	    cmocka_unit_test(a_class_has_the_edge_cases_and_the_probe_of_its_family),
 	    cmocka_unit_test(a_class_has_the_rules_of_its_outputs),
 	    cmocka_unit_test(a_class_has_the_scalars_of_its_sizes),
 	    cmocka_unit_test(a_class_says_which_inputs_may_be_written_to),
-	    cmocka_unit_test(namesakes_get_numbers_and_a_family_stands_once),
+	    cmocka_unit_test(namesakes_get_numbers),
 	    cmocka_unit_test(the_old_class_is_found_again_whatever_texts_pretend),
 	    cmocka_unit_test(a_class_that_is_dropped_is_seen),
-	    cmocka_unit_test(a_family_without_a_template_gets_the_generic_inputs),
-	    cmocka_unit_test(a_template_has_the_parts_that_its_text_defines),
-	    cmocka_unit_test(what_families_share_stands_once_before_them),
+	    cmocka_unit_test(a_class_without_a_family_says_so),
+	    cmocka_unit_test(what_all_tests_use_is_shipped_beside_them),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

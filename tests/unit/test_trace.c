@@ -1,3 +1,4 @@
+/* test_trace - events are written to standard error if REFTEST_TRACE asks for them, one line each. */
 #include "base/trace.h"
 
 #include <setjmp.h>
@@ -10,7 +11,7 @@
 
 #include <cmocka.h>
 
-/* What `trace` writes to stderr, which is a file meanwhile. */
+/* Redirects stderr to a file, calls `trace`, and returns what it wrote. */
 static void traced(char *out, size_t size)
 {
 	FILE *file = tmpfile();

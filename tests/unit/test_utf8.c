@@ -1,3 +1,4 @@
+/* test_utf8 - UTF-8: exactly the well-formed sequences are accepted. */
 #include "base/utf8.h"
 
 #include <setjmp.h>
@@ -5,7 +6,7 @@
 
 #include <cmocka.h>
 
-/* Every code point is written and read back; every other lead byte sequence of its length is refused. */
+/* Every code point is written and read back; every other sequence of bytes of its length is rejected. */
 static void every_code_point_is_written_and_read(void **state)
 {
 	char text[UTF8_MAX];
@@ -24,7 +25,7 @@ static void every_code_point_is_written_and_read(void **state)
 	}
 }
 
-/* Counted: there are as many well-formed sequences of a length as there are code points. */
+/* Counts the accepted sequences of each length: there must be as many as code points. */
 static void nothing_else_is_a_character(void **state)
 {
 	unsigned char bytes[4];
@@ -40,7 +41,8 @@ static void nothing_else_is_a_character(void **state)
 	assert_int_equal(count[1], 128u << 16);
 	assert_int_equal(count[2], 1920u << 8);
 	assert_int_equal(count[3], 0x10000 - 0x800 - 0x800);
-	for (uint32_t second = 0, total = 0; second < 1u << 16; second++) { /* F0 to FF, with a fixed tail */
+	/* first bytes F0 to FF, with a fixed third and fourth byte */
+	for (uint32_t second = 0, total = 0; second < 1u << 16; second++) {
 		bytes[0] = (unsigned char)(0xF0 | (second >> 8 & 15));
 		bytes[1] = (unsigned char)second;
 		bytes[2] = bytes[3] = 0x80;

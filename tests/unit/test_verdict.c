@@ -1,3 +1,4 @@
+/* test_verdict - a verdict written as text reads back bit for bit, and damaged text is rejected. */
 #include "dataset/verdict.h"
 
 #include <float.h>
@@ -43,7 +44,7 @@ static const struct named_value constants[] = {{"eps", "model:llama-3.1-8b", 1e-
 static const char *const findings[] = {"one\nline", "\xC3\xA9"};
 static const struct witness witnesses[] = {
     {.name = "flashinfer", .version = "0.7.2 (table 1a2b3c4d)", .passed_over = "it does not compile:\n\"error\"",
-     .accident = true, .coarse = true, .seconds = 0.1, .prepared = 62.5, .margin = 0.3},
+     .accident = true, .coarse = true, .not_asked = true, .seconds = 0.1, .prepared = 62.5, .margin = 0.3},
     {.name = "torch", .version = "2.13.0 (table 5e6f7a8b)", .seconds = 1e-3, .margin = 0.25},
 };
 
@@ -129,7 +130,8 @@ static void a_verdict_survives_its_text_bit_for_bit(void **state)
 	buf_free(&again);
 }
 
-/* What verdict_head says of a verdict that is `plain` but for one thing. */
+/* Writes the verdict and reads its head with verdict_head; returns NULL if verdict_head rejects the text, which
+ * verdict_parse must then read. */
 static const struct verdict *head_of(const struct verdict *v, struct arena *arena)
 {
 	struct buf text = {0};
@@ -175,7 +177,8 @@ static void the_head_of_a_plain_pass_is_what_the_whole_says(void **state)
 	for (size_t length = 0; length < text.length; length++)
 		assert_null(verdict_head(text.data, length, &arena));
 
-	/* Whatever is not plain, or not as it is written, is left to verdict_parse. */
+	/* If a verdict is not plain, or its text is not exactly as the program writes it, verdict_head leaves it to
+	 * verdict_parse. */
 	other = plain, other.status = STATUS_FAILED;
 	assert_null(head_of(&other, &arena));
 	other = plain, other.reason = REASON_NUMERIC;
@@ -216,6 +219,7 @@ static void witnesses_survive_and_have_one_text(void **state)
 	assert_int_equal(v->witness_count, 2);
 	assert_true(v->all_witnesses && v->witnesses[0].accident && !v->witnesses[1].accident);
 	assert_true(v->witnesses[0].coarse && !v->witnesses[1].coarse);
+	assert_true(v->witnesses[0].not_asked && !v->witnesses[1].not_asked);
 	assert_string_equal(v->witnesses[0].passed_over, witnesses[0].passed_over);
 	assert_null(v->witnesses[1].passed_over);
 	same_bits(v->witnesses[0].prepared, 62.5);
@@ -322,7 +326,7 @@ static void names_are_fixed(void **state)
 	assert_false(reason_parse("", &reason));
 }
 
-/* The text of `whole` with `from` replaced by `to`. */
+/* Replaces `from` by `to` in the text of `whole`, and expects that the parser rejects it with this message. */
 static void refused(const char *from, const char *to, const char *sentence)
 {
 	struct arena arena = {0};
@@ -361,12 +365,20 @@ static void damaged_text_is_no_verdict(void **state)
 	    {"\"shape\": [2, 3, 4]", "\"shape\": [4503599627370496, 4503599627370496]",
 	     "\"shape\" to be a list of sizes"},
 	    {"\"shape\": [2, 3, 4]", "\"shape\": [1,1,1,1,1,1,1,1,24]", "\"shape\" to be a list of bounded length"},
-	    {"\"shape\": [2, 3, 4]", "\"shape\": [23]", "\"index\" to be an integer within its bounds"},
-	    {"\"shape\": [2, 3, 4]", "\"shape\": [0]", "\"index\" to be an integer within its bounds"},
-	    {"\"index\": 23", "\"index\": -1", "\"index\" to be an integer within its bounds"},
-	    {"\"hits\": 18", "\"hits\": 25", "\"hits\" to be no more than the elements"},
+	    {"\"shape\": [2, 3, 4]", "\"shape\": [23]", "\"worst\" to be a list of indices and values"},
+	    {"\"shape\": [2, 3, 4]", "\"shape\": [0]", "\"worst\" to be a list of indices and values"},
+	    {"[[23, ", "[[-1, ", "\"worst\" to be a list of indices and values"},
+	    {"[[23, ", "[[24, ", "\"worst\" to be a list of indices and values"},
+	    {"[[23, ", "[[\"23\", ", "\"worst\" to be a list of indices and values"},
+	    {"[[23, ", "[[23], [", "\"worst\" to be a list of indices and values"},
+	    {"[[23, ", "[[], [", "\"worst\" to be a list of indices and values"},
+	    {"[[23, ", "[[23, 1, 2, 3, ", "\"worst\" to be a list of indices and values"},
+	    {"[[23, ", "[[23, null, ", "\"worst\" to be a number"},
+	    {"\"hits\": 18", "\"hits\": 25", "\"hits\" to be no more than the number of elements"},
 	    {"\"worst\": [", "\"worst\": [0,0,0,0,", "\"worst\" to be a list of bounded length"},
-	    {"\"worst\": [", "\"worst\": [0,", "\"index\" to be an integer within its bounds"},
+	    {"\"worst\": [", "\"worst\": [0,", "\"worst\" to be a list of indices and values"},
+	    {"\"worst\": [", "\"worst\": [{\"index\": 24},", "\"index\" to be an integer within its bounds"},
+	    {"\"worst\": [", "\"worst\": [{\"index\": 1},", "\"reference\" to be a number"},
 	    {"\"margin\": \"inf\"", "\"margin\": \"infinity\"", "\"margin\" to be a number"},
 	    {"\"name\": \"output\"", "\"name\": null", "\"name\" to be a string"},
 	    {"\"constants\": [{", "\"constants\": 0, \"x\": [{", "\"constants\" to be a list of bounded length"},
@@ -377,10 +389,68 @@ static void damaged_text_is_no_verdict(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		snprintf(sentence, sizeof sentence, "this is no verdict, or a damaged one: expected %s", cases[i][2]);
+		snprintf(sentence, sizeof sentence, "not a verdict, or a damaged one: expected %s", cases[i][2]);
 		refused(cases[i][0], cases[i][1], sentence);
 	}
 	refused("{\"status\"", "[\"status\"", "verdict:1:10: expected ',' or ']', found ':'");
+}
+
+/* A number that can be computed from others is not stored; reading restores it bit for bit. */
+static void worst_elements_come_out_again(void **state)
+{
+	static const double values[] = {0, -0.0, 1.5, -2.25, 0.1, 1e300, INFINITY, -INFINITY, NAN};
+	enum { VALUES = sizeof values / sizeof *values };
+
+	(void)state;
+	for (int i = 0; i < VALUES * VALUES * 3; i++) {
+		struct output_verdict output = {.name = "o", .rank = 1, .shape = {8}, .metrics = {.worst_count = 1}};
+		struct verdict v = {.outputs = &output, .output_count = 1};
+		struct worst *worst = output.metrics.worst;
+		struct arena arena = {0};
+		struct buf text = {0};
+
+		*worst = (struct worst){7, values[i / 3 % VALUES], values[i / 3 / VALUES], 0};
+		worst->diff = i % 3 == 0 ? fabs(worst->reference - worst->ground_truth) : i % 3 == 1 ? 0 : 0.75;
+		verdict_write(&v, &text);
+		const struct verdict *again = verdict_parse(text.data, text.length, &arena, NULL);
+
+		assert_non_null(again);
+		const struct worst *found = again->outputs[0].metrics.worst;
+
+		assert_int_equal(found->index, 7);
+		same_bits(found->reference, worst->reference);
+		same_bits(found->ground_truth, worst->ground_truth);
+		same_bits(found->diff, worst->diff);
+		arena_free(&arena);
+		buf_free(&text);
+	}
+}
+
+static void worst_elements_of_older_versions_are_read(void **state)
+{
+	static const char now[] = "[[23, \"nan\", \"-inf\"], [6, 1.5, 1.25]]",
+			  then[] = "[{\"index\": 23, \"reference\": \"nan\", \"ground_truth\": \"-inf\", \"diff\": \"nan\"}, "
+				   "{\"index\": 6, \"reference\": 1.5, \"ground_truth\": 1.25, \"diff\": 0.25}]";
+	struct buf text = {0}, older = {0}, again = {0};
+	struct arena arena = {0};
+
+	(void)state;
+	verdict_write(&whole, &text);
+	const char *at = strstr(text.data, now);
+
+	assert_non_null(at);
+	buf_add(&older, text.data, (size_t)(at - text.data));
+	buf_text(&older, then);
+	buf_text(&older, at + strlen(now));
+	const struct verdict *v = verdict_parse(older.data, older.length, &arena, NULL);
+
+	assert_non_null(v);
+	verdict_write(v, &again);
+	assert_string_equal(again.data, text.data);
+	buf_free(&text);
+	buf_free(&older);
+	buf_free(&again);
+	arena_free(&arena);
 }
 
 static void every_truncation_is_noticed(void **state)
@@ -414,14 +484,14 @@ static void long_lists_are_refused(void **state)
 		buf_text(&text, ", 0");
 	buf_text(&text, "], \"x\": [{");
 	refused("\"outputs\": [{", text.data,
-	        "this is no verdict, or a damaged one: expected \"outputs\" to be a list of bounded "
+	        "not a verdict, or a damaged one: expected \"outputs\" to be a list of bounded "
 	        "length");
 	buf_free(&text);
 	char *large = calloc(1, (16 << 20) + 1);
 
 	assert_null(verdict_parse(large, (16 << 20) + 1, &arena, &err));
 	assert_string_equal(err.text,
-	                    "this is no verdict: it has 16777217 bytes, more than the 16777216 that are read");
+	                    "not a verdict: it has 16777217 bytes, more than the limit of 16777216");
 	free(large);
 }
 
@@ -436,6 +506,8 @@ int main(void)
 	    cmocka_unit_test(outputs_are_shown_with_indices_in_each_dimension),
 	    cmocka_unit_test(names_are_fixed),
 	    cmocka_unit_test(damaged_text_is_no_verdict),
+	    cmocka_unit_test(worst_elements_come_out_again),
+	    cmocka_unit_test(worst_elements_of_older_versions_are_read),
 	    cmocka_unit_test(every_truncation_is_noticed),
 	    cmocka_unit_test(long_lists_are_refused),
 	};

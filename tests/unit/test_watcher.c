@@ -1,5 +1,5 @@
-/* The watcher on a real folder. Inotify tells of a write before the write returns, and the clock is the test's own, so
- * nothing here waits. */
+/* test_watcher - the watcher on a real folder: which changes it reports and when. Inotify reports a write before the
+ * write returns, and the test sets the clock itself, so the test never waits. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,23 +19,23 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
-#include "watcher/limits.h"
-#include "watcher/watcher.h"
+#include "watcher/fs/limits.h"
+#include "watcher/fs/watcher.h"
 
 static const struct watched_tree trees[] = {
     {"definitions", 1, 1, ".json"},
     {"blob", 8, 0, NULL},
 };
 
-/* What statfs says that everything lies on; 0: the truth. There is no NFS server in a test. */
-static long pretended;
+/* The type of file system that statfs reports for all paths; 0: the real one. A test has no NFS server. */
+static long fake_type;
 
 int statfs(const char *path, struct statfs *out)
 {
 	long rc = syscall(SYS_statfs, path, out);
 
-	if (rc == 0 && pretended != 0)
-		out->f_type = pretended;
+	if (rc == 0 && fake_type != 0)
+		out->f_type = fake_type;
 	return (int)rc;
 }
 
@@ -43,15 +43,15 @@ struct scene {
 	char root[80], top[64];
 	struct watcher *watcher;
 	int64_t now;
-	const char *unripe; /* a path that does not parse */
+	const char *incomplete; /* the file that counts as incomplete */
 	char out[8192];
 };
 
-static bool ripe(const char *path, void *context)
+static bool complete(const char *path, void *context)
 {
 	const struct scene *scene = context;
 
-	return scene->unripe == NULL || strcmp(path, scene->unripe) != 0;
+	return scene->incomplete == NULL || strcmp(path, scene->incomplete) != 0;
 }
 
 static void shell(const struct scene *scene, const char *command)
@@ -70,9 +70,14 @@ static void begin(struct scene *scene, int limit, bool poll)
 	assert_non_null(mkdtemp(scene->top));
 	snprintf(scene->root, sizeof scene->root, "%s/root", scene->top);
 	shell(scene, "mkdir -p root/definitions/norm root/definitions/gemm root/blob; echo 1 >root/definitions/norm/old.json");
-	scene->watcher = watcher_open(&(struct watcher_options){.root = scene->root, .trees = trees, .tree_count = 2,
-	                                                        .ripe = ripe, .context = scene, .watch_limit = limit,
-	                                                        .poll = poll}, &err);
+	scene->watcher = watcher_open(&(struct watcher_options){.root = scene->root,
+								.trees = trees,
+								.tree_count = 2,
+								.complete = complete,
+								.context = scene,
+								.watch_limit = limit,
+								.poll = poll},
+				      &err);
 	assert_non_null(scene->watcher);
 }
 
@@ -85,8 +90,9 @@ static void end(struct scene *scene)
 	assert_int_equal(system(line), 0);
 }
 
-/* What has settled `after_ms` from now, as words; "*" for everything. */
-static const char *told(struct scene *scene, int64_t after_ms)
+/* Returns the changes that the watcher reports `after_ms` milliseconds from now, separated by blanks; "*" means that
+ * any file may have changed. */
+static const char *changes_after(struct scene *scene, int64_t after_ms)
 {
 	struct arena arena = {0};
 	struct changes changes;
@@ -105,20 +111,20 @@ static const char *told(struct scene *scene, int64_t after_ms)
 	return scene->out;
 }
 
-static void a_save_is_told_at_once_and_only_once(void **state)
+static void a_save_is_reported_at_once_and_only_once(void **state)
 {
 	(void)state;
 	struct scene s;
 
 	begin(&s, 0, false);
-	assert_string_equal(told(&s, 0), "");
+	assert_string_equal(changes_after(&s, 0), "");
 	shell(&s, "echo 2 >root/definitions/norm/old.json; echo 1 >root/definitions/gemm/new.json");
-	assert_string_equal(told(&s, 0), "definitions/gemm/new.json definitions/norm/old.json");
-	assert_string_equal(told(&s, 500), "");
+	assert_string_equal(changes_after(&s, 0), "definitions/gemm/new.json definitions/norm/old.json");
+	assert_string_equal(changes_after(&s, 500), "");
 	end(&s);
 }
 
-/* By the kernel's own numbers; the sign is lost where f_type has 32 bits. */
+/* The file system types are those of the kernel's headers; where f_type has 32 bits, the sign is lost. */
 static void what_inotify_cannot_see_is_polled(void **state)
 {
 	static const struct {
@@ -136,19 +142,19 @@ static void what_inotify_cannot_see_is_polled(void **state)
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		struct scene s;
 
-		pretended = rows[i].magic;
+		fake_type = rows[i].magic;
 		begin(&s, 0, false);
 		struct watcher_counts counts = watcher_counts(s.watcher);
 		const char *sentence = watcher_notice(s.watcher);
 
 		if ((counts.polled > 0) != rows[i].polled || (counts.watched > 0) == rows[i].polled)
 			fail_msg("%#lx: %d polled, %d watched", (unsigned long)rows[i].magic, counts.polled, counts.watched);
-		if (rows[i].polled && (sentence == NULL || strstr(sentence, "inotify does not hear of") == NULL))
-			fail_msg("%#lx: nothing is said", (unsigned long)rows[i].magic);
+		if (rows[i].polled && (sentence == NULL || strstr(sentence, "inotify does not report") == NULL))
+			fail_msg("%#lx: no message", (unsigned long)rows[i].magic);
 		assert_null(watcher_notice(s.watcher)); /* said once */
 		end(&s);
 	}
-	pretended = 0;
+	fake_type = 0;
 }
 
 static void other_names_and_other_places_are_nobodys_business(void **state)
@@ -160,22 +166,22 @@ static void other_names_and_other_places_are_nobodys_business(void **state)
 	shell(&s, "cd root; echo 1 >definitions/norm/x.json~; echo 1 >definitions/norm/.x.json.swp; mkdir other;"
 	          " echo 1 >other/x.json; echo 1 >definitions/top.json; mkdir definitions/norm/deep;"
 	          " echo 1 >definitions/norm/deep/x.json; echo 1 >x.json");
-	assert_string_equal(told(&s, 500), "");
+	assert_string_equal(changes_after(&s, 500), "");
 	end(&s);
 }
 
-static void renames_in_out_and_over_are_told_at_both_ends(void **state)
+static void renames_in_out_and_over_are_reported_at_both_ends(void **state)
 {
 	(void)state;
 	struct scene s;
 
 	begin(&s, 0, false);
 	shell(&s, "cd root/definitions; mv norm/old.json gemm/moved.json");
-	assert_string_equal(told(&s, 0), "definitions/gemm/moved.json");
-	assert_string_equal(told(&s, 100), "definitions/norm/old.json");
+	assert_string_equal(changes_after(&s, 0), "definitions/gemm/moved.json");
+	assert_string_equal(changes_after(&s, 100), "definitions/norm/old.json");
 	shell(&s, "cd root/definitions; echo 3 >norm/tmp; mv norm/tmp norm/old.json; mv gemm/moved.json ../../away.json");
-	assert_string_equal(told(&s, 0), "definitions/norm/old.json");
-	assert_string_equal(told(&s, 100), "definitions/gemm/moved.json");
+	assert_string_equal(changes_after(&s, 0), "definitions/norm/old.json");
+	assert_string_equal(changes_after(&s, 100), "definitions/gemm/moved.json");
 	end(&s);
 }
 
@@ -185,16 +191,16 @@ static void a_file_that_does_not_parse_yet_waits_for_its_writer(void **state)
 	struct scene s;
 
 	begin(&s, 0, false);
-	s.unripe = "definitions/norm/old.json";
+	s.incomplete = "definitions/norm/old.json";
 	shell(&s, ": >root/definitions/norm/old.json");
-	assert_string_equal(told(&s, 0), "");
-	s.unripe = NULL;
+	assert_string_equal(changes_after(&s, 0), "");
+	s.incomplete = NULL;
 	shell(&s, "echo whole >root/definitions/norm/old.json");
-	assert_string_equal(told(&s, 20), "definitions/norm/old.json");
+	assert_string_equal(changes_after(&s, 20), "definitions/norm/old.json");
 	end(&s);
 }
 
-static void a_file_still_held_open_is_told_when_closed_or_quiet(void **state)
+static void a_file_still_held_open_is_reported_when_closed_or_quiet(void **state)
 {
 	(void)state;
 	struct scene s;
@@ -206,32 +212,32 @@ static void a_file_still_held_open_is_told_when_closed_or_quiet(void **state)
 
 	fputs("{}", file);
 	fflush(file);
-	assert_string_equal(told(&s, 0), "");
-	assert_string_equal(told(&s, 100), "definitions/norm/old.json");
+	assert_string_equal(changes_after(&s, 0), "");
+	assert_string_equal(changes_after(&s, 100), "definitions/norm/old.json");
 	fputs("{}", file);
 	fflush(file);
-	assert_string_equal(told(&s, 0), "");
+	assert_string_equal(changes_after(&s, 0), "");
 	fclose(file);
-	assert_string_equal(told(&s, 0), "definitions/norm/old.json");
+	assert_string_equal(changes_after(&s, 0), "definitions/norm/old.json");
 	end(&s);
 }
 
-static void a_new_folder_is_told_file_by_file_and_watched(void **state)
+static void a_new_folder_is_reported_file_by_file_and_watched(void **state)
 {
 	(void)state;
 	struct scene s;
 
 	begin(&s, 0, false);
 	shell(&s, "mkdir made; echo 1 >made/a.json; echo 1 >made/b.json; mv made root/definitions/rope");
-	assert_string_equal(told(&s, 0), "definitions/rope/a.json definitions/rope/b.json");
+	assert_string_equal(changes_after(&s, 0), "definitions/rope/a.json definitions/rope/b.json");
 	shell(&s, "echo 2 >root/definitions/rope/a.json");
-	assert_string_equal(told(&s, 0), "definitions/rope/a.json");
+	assert_string_equal(changes_after(&s, 0), "definitions/rope/a.json");
 	shell(&s, "mv root/definitions/rope root/definitions/rope2");
-	assert_string_equal(told(&s, 0), "definitions/rope2/a.json definitions/rope2/b.json");
-	assert_string_equal(told(&s, 100), "definitions/rope/");
+	assert_string_equal(changes_after(&s, 0), "definitions/rope2/a.json definitions/rope2/b.json");
+	assert_string_equal(changes_after(&s, 100), "definitions/rope/");
 	shell(&s, "echo 3 >root/definitions/rope2/b.json; rm -r root/definitions/rope2");
-	assert_string_equal(told(&s, 0), "");
-	assert_string_equal(told(&s, 100), "definitions/rope2/ definitions/rope2/a.json definitions/rope2/b.json");
+	assert_string_equal(changes_after(&s, 0), "");
+	assert_string_equal(changes_after(&s, 100), "definitions/rope2/ definitions/rope2/a.json definitions/rope2/b.json");
 	end(&s);
 }
 
@@ -243,7 +249,7 @@ static void a_folder_filled_faster_than_it_is_watched_misses_nothing(void **stat
 	begin(&s, 0, false);
 	shell(&s, "cd root/blob; mkdir -p a/b/c; echo 1 >a/b/c/x; echo 1 >a/y; mkdir a/b/d; mv a/b/c a/b/d/c;"
 	          " echo 2 >a/b/d/c/z");
-	assert_string_equal(told(&s, 0), "blob/a/b/d/c/x blob/a/b/d/c/z blob/a/y");
+	assert_string_equal(changes_after(&s, 0), "blob/a/b/d/c/x blob/a/b/d/c/z blob/a/y");
 	end(&s);
 }
 
@@ -254,19 +260,20 @@ static void a_linked_folder_is_watched_where_it_leads(void **state)
 
 	begin(&s, 0, false);
 	shell(&s, "mkdir one two; echo 1 >one/a.json; echo 1 >two/b.json; ln -s ../../one root/definitions/link");
-	assert_string_equal(told(&s, 0), "definitions/link/a.json");
+	assert_string_equal(changes_after(&s, 0), "definitions/link/a.json");
 	shell(&s, "echo 2 >one/a.json");
-	assert_string_equal(told(&s, 0), "definitions/link/a.json");
+	assert_string_equal(changes_after(&s, 0), "definitions/link/a.json");
 	shell(&s, "ln -sfn ../../two root/definitions/link");
-	assert_string_equal(told(&s, 0), "definitions/link/b.json");
-	assert_string_equal(told(&s, 100), "definitions/link/");
+	assert_string_equal(changes_after(&s, 0), "definitions/link/b.json");
+	assert_string_equal(changes_after(&s, 100), "definitions/link/");
 	shell(&s, "echo 2 >two/b.json; echo 2 >one/a.json");
-	assert_string_equal(told(&s, 0), "definitions/link/b.json");
+	assert_string_equal(changes_after(&s, 0), "definitions/link/b.json");
 	shell(&s, "rm -r two");
-	assert_string_equal(told(&s, 0), "");
-	assert_string_equal(told(&s, 100), "definitions/link/ definitions/link/b.json");
-	shell(&s, "mkdir two; echo 3 >two/c.json"); /* behind the link, where no folder of ours tells */
-	assert_string_equal(told(&s, 1000), "definitions/link/c.json");
+	assert_string_equal(changes_after(&s, 0), "");
+	assert_string_equal(changes_after(&s, 100), "definitions/link/ definitions/link/b.json");
+	/* the file is written in the folder that the link points to, so no watched folder gets an event */
+	shell(&s, "mkdir two; echo 3 >two/c.json");
+	assert_string_equal(changes_after(&s, 1000), "definitions/link/c.json");
 	end(&s);
 }
 
@@ -277,14 +284,14 @@ static void two_links_to_one_folder_tell_of_both(void **state)
 
 	begin(&s, 0, false);
 	shell(&s, "mkdir one; ln -s ../../one root/definitions/l1; ln -s ../../one root/definitions/l2");
-	told(&s, 200);
+	changes_after(&s, 200);
 	shell(&s, "echo 1 >one/a.json");
-	assert_string_equal(told(&s, 0), "definitions/l1/a.json definitions/l2/a.json");
+	assert_string_equal(changes_after(&s, 0), "definitions/l1/a.json definitions/l2/a.json");
 	shell(&s, "rm root/definitions/l1");
-	assert_string_equal(told(&s, 0), "");
-	assert_string_equal(told(&s, 100), "definitions/l1/");
+	assert_string_equal(changes_after(&s, 0), "");
+	assert_string_equal(changes_after(&s, 100), "definitions/l1/");
 	shell(&s, "echo 2 >one/a.json");
-	assert_string_equal(told(&s, 0), "definitions/l2/a.json");
+	assert_string_equal(changes_after(&s, 0), "definitions/l2/a.json");
 	end(&s);
 }
 
@@ -295,7 +302,7 @@ static void a_loop_of_links_ends(void **state)
 
 	begin(&s, 0, false);
 	shell(&s, "ln -s .. root/blob/up; ln -s . root/blob/here; ln -s ../blob root/blob/again; echo 1 >root/blob/x");
-	assert_non_null(strstr(told(&s, 200), "blob/x"));
+	assert_non_null(strstr(changes_after(&s, 200), "blob/x"));
 	assert_true(watcher_counts(s.watcher).watched < 32);
 	end(&s);
 }
@@ -307,30 +314,30 @@ static void a_linked_file_is_looked_at_where_it_leads(void **state)
 
 	begin(&s, 0, false);
 	shell(&s, "echo 1 >target.json; ln -s ../../../target.json root/definitions/norm/l.json");
-	assert_string_equal(told(&s, 0), "definitions/norm/l.json");
+	assert_string_equal(changes_after(&s, 0), "definitions/norm/l.json");
 	shell(&s, "echo changed >target.json");
-	assert_string_equal(told(&s, 1000), "definitions/norm/l.json");
-	assert_string_equal(told(&s, 1000), "");
+	assert_string_equal(changes_after(&s, 1000), "definitions/norm/l.json");
+	assert_string_equal(changes_after(&s, 1000), "");
 	end(&s);
 }
 
-static void permissions_are_told(void **state)
+static void permissions_are_reported(void **state)
 {
 	(void)state;
 	struct scene s;
 
 	begin(&s, 0, false);
 	shell(&s, "chmod 600 root/definitions/norm/old.json");
-	assert_string_equal(told(&s, 0), "definitions/norm/old.json");
+	assert_string_equal(changes_after(&s, 0), "definitions/norm/old.json");
 	end(&s);
 }
 
-static void the_limit_of_watches_is_told_with_its_remedy_and_the_rest_polled(void **state)
+static void the_limit_of_watches_is_reported_with_its_remedy_and_the_rest_polled(void **state)
 {
 	(void)state;
 	struct scene s;
 
-	begin(&s, 2, false); /* the root and one folder */
+	begin(&s, 2, false); /* enough for the root and one folder */
 	const char *notice = watcher_notice(s.watcher);
 
 	assert_non_null(notice);
@@ -338,12 +345,12 @@ static void the_limit_of_watches_is_told_with_its_remedy_and_the_rest_polled(voi
 	assert_non_null(strstr(notice, "sudo sysctl fs.inotify.max_user_watches="));
 	assert_null(watcher_notice(s.watcher));
 	shell(&s, "echo 2 >root/definitions/norm/old.json; echo 1 >root/blob/x; echo 1 >root/definitions/gemm/g.json");
-	assert_string_equal(told(&s, 500), "blob/x definitions/gemm/g.json definitions/norm/old.json");
-	assert_string_equal(told(&s, 500), "");
+	assert_string_equal(changes_after(&s, 500), "blob/x definitions/gemm/g.json definitions/norm/old.json");
+	assert_string_equal(changes_after(&s, 500), "");
 	end(&s);
 }
 
-/* The kernel counts in each user namespace anew. */
+/* The kernel counts inotify watches separately in each user namespace. */
 static bool enter_namespace(int watches)
 {
 	char map[64];
@@ -360,7 +367,7 @@ static bool enter_namespace(int watches)
 	return file != NULL && fprintf(file, "%d\n", watches) > 0 && fclose(file) == 0;
 }
 
-static void the_limit_of_a_user_namespace_is_told_by_its_own_name(void **state)
+static void the_limit_of_a_user_namespace_is_reported_by_its_own_name(void **state)
 {
 	enum { CANNOT = 77 };
 	int status;
@@ -371,26 +378,26 @@ static void the_limit_of_a_user_namespace_is_told_by_its_own_name(void **state)
 	if (child == 0) {
 		struct scene s;
 
-		if (!enter_namespace(2)) /* the root and one folder */
+		if (!enter_namespace(2)) /* enough for the root and one folder */
 			_exit(CANNOT);
 		begin(&s, 0, false);
 		const char *notice = watcher_notice(s.watcher);
-		bool told_so = notice != NULL && strstr(notice, "user.max_inotify_watches is 2,") != NULL &&
+		bool told_so = notice != NULL && strstr(notice, "user.max_inotify_watches is 2)") != NULL &&
 		            strstr(notice, "sudo sysctl user.max_inotify_watches=") != NULL;
 
 		shell(&s, "echo 2 >root/definitions/norm/old.json");
-		told_so = told_so && strcmp(told(&s, 500), "definitions/norm/old.json") == 0;
+		told_so = told_so && strcmp(changes_after(&s, 500), "definitions/norm/old.json") == 0;
 		end(&s);
 		_exit(told_so ? 0 : 1);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_true(WIFEXITED(status));
 	if (WEXITSTATUS(status) == CANNOT)
-		skip(); /* user namespaces are not to be had here */
+		skip(); /* user namespaces are not permitted here */
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-/* With a made-up /proc that has both limits and this map of a user namespace. */
+/* Reads the limit from a fake /proc that has both limits and this map of a user namespace. */
 static struct limit limit_with(const char *fs, const char *user, const char *map)
 {
 	char proc[] = "/tmp/reftest-proc-XXXXXX", line[512];
@@ -426,19 +433,19 @@ static void the_smallest_limit_is_the_one_that_counts(void **state)
 	assert_false(limit.outside);
 }
 
-static void polling_finds_what_inotify_would_have_told(void **state)
+static void polling_finds_what_inotify_would_have_reported(void **state)
 {
 	(void)state;
 	struct scene s;
 
 	begin(&s, 0, true);
-	assert_string_equal(told(&s, 500), "");
+	assert_string_equal(changes_after(&s, 500), "");
 	shell(&s, "cd root/definitions; printf 2 >norm/old.json; echo 1 >norm/new.json; mkdir rope; echo 1 >rope/r.json");
-	assert_string_equal(told(&s, 500), "definitions/norm/new.json definitions/norm/old.json definitions/rope/r.json");
-	assert_string_equal(told(&s, 500), "");
+	assert_string_equal(changes_after(&s, 500), "definitions/norm/new.json definitions/norm/old.json definitions/rope/r.json");
+	assert_string_equal(changes_after(&s, 500), "");
 	shell(&s, "cd root/definitions; rm norm/new.json; rm -r rope");
-	told(&s, 500);
-	assert_string_equal(told(&s, 100), "definitions/norm/new.json definitions/rope/");
+	changes_after(&s, 500);
+	assert_string_equal(changes_after(&s, 100), "definitions/norm/new.json definitions/rope/");
 	end(&s);
 }
 
@@ -449,13 +456,14 @@ static void polling_sees_through_a_stat_that_lies(void **state)
 
 	begin(&s, 0, true);
 	shell(&s, "printf aa >root/definitions/norm/old.json");
-	assert_string_equal(told(&s, 500), "definitions/norm/old.json");
-	/* the same size, and a date so old that the next look believes it; no ctime can be forged, so it is looked at once,
-	 * and told only because its content differs */
+	assert_string_equal(changes_after(&s, 500), "definitions/norm/old.json");
+	/* The second write keeps the size and sets the same old mtime, so the stat is unchanged except for ctime, which
+	 * a program cannot set. So the watcher reads the file at once, and reports a change only if the content
+	 * differs. */
 	shell(&s, "touch -d '2001-01-01' root/definitions/norm/old.json");
-	assert_string_equal(told(&s, 500), "");
+	assert_string_equal(changes_after(&s, 500), "");
 	shell(&s, "printf bb >root/definitions/norm/old.json; touch -d '2001-01-01' root/definitions/norm/old.json");
-	assert_string_equal(told(&s, 500), "definitions/norm/old.json");
+	assert_string_equal(changes_after(&s, 500), "definitions/norm/old.json");
 	end(&s);
 }
 
@@ -468,24 +476,24 @@ static void a_root_that_vanishes_is_waited_for(void **state)
 	int generation = watcher_generation(s.watcher);
 
 	shell(&s, "mv root elsewhere");
-	assert_string_equal(told(&s, 0), "");
+	assert_string_equal(changes_after(&s, 0), "");
 	assert_false(watcher_has_root(s.watcher));
-	assert_non_null(strstr(watcher_notice(s.watcher), "is gone"));
+	assert_non_null(strstr(watcher_notice(s.watcher), "no longer exists"));
 	assert_true(watcher_deadline(s.watcher) <= s.now + 100);
 	shell(&s, "echo 5 >elsewhere/definitions/norm/old.json; mv elsewhere root");
-	told(&s, 100);
+	changes_after(&s, 100);
 	assert_true(watcher_has_root(s.watcher));
 	assert_non_null(strstr(watcher_notice(s.watcher), "is back"));
-	assert_string_equal(told(&s, 100), "*");
+	assert_string_equal(changes_after(&s, 100), "*");
 	assert_int_equal(watcher_generation(s.watcher), generation);
 	shell(&s, "echo 6 >root/definitions/norm/old.json");
-	assert_string_equal(told(&s, 0), "definitions/norm/old.json");
+	assert_string_equal(changes_after(&s, 0), "definitions/norm/old.json");
 	shell(&s, "rm -r root; mkdir -p root/definitions/norm; echo 7 >root/definitions/norm/n.json");
-	told(&s, 100);
-	assert_string_equal(told(&s, 100), "*");
+	changes_after(&s, 100);
+	assert_string_equal(changes_after(&s, 100), "*");
 	assert_int_equal(watcher_generation(s.watcher), generation + 1);
 	shell(&s, "echo 8 >root/definitions/norm/n.json");
-	assert_string_equal(told(&s, 0), "definitions/norm/n.json");
+	assert_string_equal(changes_after(&s, 0), "definitions/norm/n.json");
 	end(&s);
 }
 
@@ -495,16 +503,16 @@ static void a_polled_root_that_vanishes_is_waited_for(void **state)
 	struct scene s;
 
 	begin(&s, 0, true);
-	for (int i = 0; i < 4; i++) /* it has been polled for a while */
-		assert_string_equal(told(&s, 500), "");
+	for (int i = 0; i < 4; i++) /* the folder has been polled for a while */
+		assert_string_equal(changes_after(&s, 500), "");
 	shell(&s, "mv root elsewhere");
-	told(&s, 500);
-	told(&s, 500);
+	changes_after(&s, 500);
+	changes_after(&s, 500);
 	assert_false(watcher_has_root(s.watcher));
 	shell(&s, "mv elsewhere root");
-	told(&s, 100);
+	changes_after(&s, 100);
 	assert_true(watcher_has_root(s.watcher));
-	assert_string_equal(told(&s, 100), "*");
+	assert_string_equal(changes_after(&s, 100), "*");
 	end(&s);
 }
 
@@ -514,9 +522,9 @@ static void a_parent_of_the_root_that_is_moved_is_noticed(void **state)
 	struct scene s;
 
 	begin(&s, 0, false);
-	told(&s, 0);
+	changes_after(&s, 0);
 	shell(&s, "mkdir inner; mv root inner/; mv inner/root root; mkdir x; mv root x/root; mv x y; mv y/root root");
-	assert_string_equal(told(&s, 1000), "");
+	assert_string_equal(changes_after(&s, 1000), "");
 	assert_true(watcher_has_root(s.watcher));
 	end(&s);
 }
@@ -527,7 +535,8 @@ static void an_overflow_tells_everything_once_it_is_quiet(void **state)
 	struct scene s;
 
 	begin(&s, 0, false);
-	/* more events than fs.inotify.max_queued_events (16384 by default), of which a new folder's is lost */
+	/* Causes more events than fs.inotify.max_queued_events (16384 by default), so that the event of a new folder is
+	 * lost. */
 	FILE *limit = fopen("/proc/sys/fs/inotify/max_queued_events", "r");
 	long most = 0;
 
@@ -537,41 +546,41 @@ static void an_overflow_tells_everything_once_it_is_quiet(void **state)
 	char path[128];
 	int rounds = (int)(most < 200000 ? most : 200000) / 2 + 10;
 
-	for (int i = 0; i < rounds; i++) { /* two files in turn, so that no two events are merged */
+	for (int i = 0; i < rounds; i++) { /* two files in turn, so that the kernel merges no two events */
 		snprintf(path, sizeof path, "%s/definitions/norm/f%d.json", s.root, i % 2);
 		FILE *file = fopen(path, "w");
 
 		fclose(file);
 	}
 	shell(&s, "mkdir root/definitions/late; echo 1 >root/definitions/late/l.json");
-	told(&s, 0);
+	changes_after(&s, 0);
 	assert_true(watcher_counts(s.watcher).overflows > 0);
-	told(&s, 99);
-	assert_string_equal(told(&s, 1), "*");
+	changes_after(&s, 99);
+	assert_string_equal(changes_after(&s, 1), "*");
 	shell(&s, "echo 2 >root/definitions/late/l.json");
-	assert_string_equal(told(&s, 0), "definitions/late/l.json");
+	assert_string_equal(changes_after(&s, 0), "definitions/late/l.json");
 	end(&s);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(a_save_is_told_at_once_and_only_once),
+	    cmocka_unit_test(a_save_is_reported_at_once_and_only_once),
 	    cmocka_unit_test(other_names_and_other_places_are_nobodys_business),
-	    cmocka_unit_test(renames_in_out_and_over_are_told_at_both_ends),
+	    cmocka_unit_test(renames_in_out_and_over_are_reported_at_both_ends),
 	    cmocka_unit_test(a_file_that_does_not_parse_yet_waits_for_its_writer),
-	    cmocka_unit_test(a_file_still_held_open_is_told_when_closed_or_quiet),
-	    cmocka_unit_test(a_new_folder_is_told_file_by_file_and_watched),
+	    cmocka_unit_test(a_file_still_held_open_is_reported_when_closed_or_quiet),
+	    cmocka_unit_test(a_new_folder_is_reported_file_by_file_and_watched),
 	    cmocka_unit_test(a_folder_filled_faster_than_it_is_watched_misses_nothing),
 	    cmocka_unit_test(a_linked_folder_is_watched_where_it_leads),
 	    cmocka_unit_test(two_links_to_one_folder_tell_of_both),
 	    cmocka_unit_test(a_loop_of_links_ends),
 	    cmocka_unit_test(a_linked_file_is_looked_at_where_it_leads),
-	    cmocka_unit_test(permissions_are_told),
-	    cmocka_unit_test(the_limit_of_watches_is_told_with_its_remedy_and_the_rest_polled),
-	    cmocka_unit_test(the_limit_of_a_user_namespace_is_told_by_its_own_name),
+	    cmocka_unit_test(permissions_are_reported),
+	    cmocka_unit_test(the_limit_of_watches_is_reported_with_its_remedy_and_the_rest_polled),
+	    cmocka_unit_test(the_limit_of_a_user_namespace_is_reported_by_its_own_name),
 	    cmocka_unit_test(the_smallest_limit_is_the_one_that_counts),
-	    cmocka_unit_test(polling_finds_what_inotify_would_have_told),
+	    cmocka_unit_test(polling_finds_what_inotify_would_have_reported),
 	    cmocka_unit_test(polling_sees_through_a_stat_that_lies),
 	    cmocka_unit_test(what_inotify_cannot_see_is_polled),
 	    cmocka_unit_test(a_root_that_vanishes_is_waited_for),

@@ -1,3 +1,5 @@
+/* test_workload - workload lines are read completely, and a bad line is rejected with its line and column without
+ * affecting the others. */
 #include "dataset/workload.h"
 
 #include <setjmp.h>
@@ -83,7 +85,8 @@ static size_t add_line(struct buf *text, int replaced, const char *part)
 	return column;
 }
 
-/* `sentence` comes after "w.jsonl:1:COLUMN: ", COLUMN counted from the beginning of the part. */
+/* Expects the message "w.jsonl:1:COLUMN: `sentence`", where COLUMN is `offset` behind the beginning of the replaced
+ * part. */
 static void refused(int replaced, const char *part, size_t offset, const char *sentence)
 {
 	struct arena arena = {0};
@@ -152,7 +155,7 @@ static void lines_are_counted_with_the_blank_ones(void **state)
 	add_line(&text, UUID, "\"uuid\": \"a\", ");
 	buf_text(&text, "\n");
 	add_line(&text, UUID, "\"uuid\": \"b\", ");
-	text.data[text.length - 1] = '\r'; /* the last line without a line feed */
+	text.data[text.length - 1] = '\r'; /* the last line has no line feed */
 	struct workload_file file = load(&text, &arena);
 
 	assert_int_equal(file.count, 2);
@@ -208,8 +211,8 @@ static void each_uuid_stands_once(void **state)
 
 	assert_int_equal(file.invalid, 2);
 	assert_null(file.lines[0].error);
-	assert_string_equal(file.lines[2].error, "w.jsonl:3:65: expected a uuid of its own, found that of line 1");
-	assert_string_equal(file.lines[3].error, "w.jsonl:4:65: expected a uuid of its own, found that of line 1");
+	assert_string_equal(file.lines[2].error, "w.jsonl:3:65: expected a unique uuid, found the uuid of line 1");
+	assert_string_equal(file.lines[3].error, "w.jsonl:4:65: expected a unique uuid, found the uuid of line 1");
 	assert_null(file.lines[2].axis);
 	arena_free(&arena);
 	buf_free(&text);
@@ -224,13 +227,13 @@ static void missing_and_wrong_fields_are_refused(void **state)
 		const char *sentence;
 	} cases[] = {
 	    {DEFINITION, "{\"definition\": \"attends\", ", 15,
-	     "expected \"attend\" like the file's name, found \"attends\""},
-	    {DEFINITION, "{\"definition\": 3, ", 15, "expected \"attend\" like the file's name, found 3"},
-	    {DEFINITION, "{", 0, "expected a field \"definition\" (the definition's name), found none"},
+	     "expected \"attend\", the file's name, found \"attends\""},
+	    {DEFINITION, "{\"definition\": 3, ", 15, "expected \"attend\", the file's name, found 3"},
+	    {DEFINITION, "{", 0, "expected a field \"definition\" (the name of the definition), found none"},
 	    {SOLUTION, "\"solution\": \"s\", ", 12, "expected null in a workload, found \"s\""},
 	    {EVALUATION, "\"evaluation\": {}}", 14, "expected null in a workload, found an object"},
-	    {UUID, "\"uuid\": \"\", ", 8, "expected a string that is not empty, found \"\""},
-	    {UUID, "\"uuid\": 7, ", 8, "expected a string that is not empty, found 7"},
+	    {UUID, "\"uuid\": \"\", ", 8, "expected a non-empty string, found \"\""},
+	    {UUID, "\"uuid\": 7, ", 8, "expected a non-empty string, found 7"},
 	    {UUID, "\"uuid\": \"a\\nb\", ", 8, "expected a string without control characters, found \"a?b\""},
 	    {WORKLOAD, "\"workload\": {\"uuid\": \"u\"}, \"x\": {", 12,
 	     "expected a field \"axes\" (an object), found none"},
@@ -254,13 +257,13 @@ static void missing_and_wrong_fields_are_refused(void **state)
 	    {AXIS_VALUES, "\"axes\": {\"batch_size\": 4, \"len_indptr\": 5, \"heads\": 9}, ", 52,
 	     "expected 8, the value of the const axis heads, found 9"},
 	    {AXIS_VALUES, "\"axes\": {\"batch_size\": 4, \"len_indptr\": 6}, ", 8,
-	     "expected axes that hold the constraint len_indptr == batch_size + 1: 6 == 4 + 1 is false"},
+	     "expected axes that satisfy the constraint len_indptr == batch_size + 1: 6 == 4 + 1 is false"},
 	    {AXIS_VALUES, "\"axes\": {\"batch_size\": 2, \"len_indptr\": 3}, ", 8,
 	     "the constraint \"batch_size // (len_indptr - 3) >= -9\" cannot be evaluated: a division by zero"},
 	    {AXIS_VALUES, "\"axes\": {\"batch_size\": 4503599627370496, \"len_indptr\": 4503599627370497}, ", 8,
-	     "expected tensors of at most 2^48 bytes, found that these axes make q larger"},
+	     "expected tensors of at most 2^48 bytes, but these axes make q larger"},
 	    {AXIS_VALUES, "\"axes\": {\"batch_size\": 16777216, \"len_indptr\": 16777217}, ", 8,
-	     "expected tensors of at most 2^48 bytes, found that these axes make out larger"},
+	     "expected tensors of at most 2^48 bytes, but these axes make out larger"},
 	    {INPUT_Q, "\"inputs\": {", 10, "expected a source for the input \"q\", found none"},
 	    {INPUT_Q, "\"inputs\": {\"q\": {\"type\": \"random\"}, \"p\": {\"type\": \"random\"}, ", 41,
 	     "expected an input of the definition, found \"p\"; remove it"},
@@ -273,9 +276,9 @@ static void missing_and_wrong_fields_are_refused(void **state)
 	    {INPUT_Q, "\"inputs\": {\"q\": {\"type\": 1}, ", 25,
 	     "expected \"random\", \"scalar\" or \"safetensors\", found 1"},
 	    {INPUT_Q, "\"inputs\": {\"q\": {\"type\": \"scalar\", \"value\": 1}, ", 25,
-	     "expected \"random\" or \"safetensors\", since the definition makes q a tensor, found \"scalar\""},
+	     "expected \"random\" or \"safetensors\", because the definition declares q as a tensor, found \"scalar\""},
 	    {INPUT_SCALE, "\"scale\": {\"type\": \"safetensors\", \"path\": \"a\", \"tensor_key\": \"k\"}, ", 18,
-	     "expected \"scalar\" or \"random\", since the definition makes scale a Python scalar, found "
+	     "expected \"scalar\" or \"random\", because the definition declares scale as a Python scalar, found "
 	     "\"safetensors\""},
 	    {INPUT_SCALE, "\"scale\": {\"type\": \"scalar\"}, ", 9,
 	     "expected a field \"value\" (of a scalar), found none"},
@@ -288,15 +291,15 @@ static void missing_and_wrong_fields_are_refused(void **state)
 	    {INPUT_COUNT, "\"count\": {\"type\": \"scalar\", \"value\": -129}, ", 37,
 	     "expected an integer that fits int8, found -129"},
 	    {INPUT_FLAG, "\"flag\": {\"type\": \"scalar\", \"value\": 1}", 36,
-	     "expected true or false, since the input is bool, found 1"},
+	     "expected true or false, because the input is bool, found 1"},
 	    {INPUT_INDPTR, "\"indptr\": {\"type\": \"safetensors\", \"tensor_key\": \"k\"}, ", 10,
 	     "expected a field \"path\" (a string), found none"},
 	    {INPUT_INDPTR, "\"indptr\": {\"type\": \"safetensors\", \"path\": \"a\"}, ", 10,
 	     "expected a field \"tensor_key\" (a string), found none"},
 	    {INPUT_INDPTR, "\"indptr\": {\"type\": \"safetensors\", \"path\": \"a\", \"tensor_key\": \"\"}, ", 61,
-	     "expected a string that is not empty, found \"\""},
+	     "expected a non-empty string, found \"\""},
 	    {INPUT_INDPTR, "\"indptr\": {\"type\": \"safetensors\", \"path\": \"\", \"tensor_key\": \"k\"}, ", 42,
-	     "expected a string that is not empty, found \"\""},
+	     "expected a non-empty string, found \"\""},
 	    {INPUT_INDPTR, "\"indptr\": {\"type\": \"safetensors\", \"path\": \"a\\u001b\", \"tensor_key\": \"k\"}, ",
 	     42, "expected a string without control characters, found \"a?\""},
 	};
@@ -317,7 +320,7 @@ static void paths_stay_below_the_root(void **state)
 		         "\"indptr\": {\"type\": \"safetensors\", \"path\": \"%s\", \"tensor_key\": \"k\"}, ",
 		         paths[i]);
 		snprintf(sentence, sizeof sentence,
-		         "expected a path relative to the dataset's folder and below it, found \"%s\"", paths[i]);
+		         "expected a relative path that stays inside the dataset's folder, found \"%s\"", paths[i]);
 		refused(INPUT_INDPTR, part, 42, sentence);
 	}
 }
@@ -337,7 +340,7 @@ static void an_optional_input_may_be_left_out_or_null_or_given(void **state)
 	buf_free(&text);
 }
 
-static void values_at_the_edge_are_taken(void **state)
+static void values_at_the_edge_are_accepted(void **state)
 {
 	struct arena arena = {0};
 	struct buf text = {0};
@@ -372,13 +375,13 @@ static void too_much_is_refused_without_being_parsed(void **state)
 	assert_int_equal(file.count, 1);
 	assert_int_equal(file.invalid, 1);
 	assert_string_equal(file.lines[0].error,
-	                    "w.jsonl: the file has 268435457 bytes, more than the 268435456 that are read");
+	                    "w.jsonl: the file has 268435457 bytes, more than the limit of 268435456");
 	length = 2 * ((size_t)WORKLOAD_LINES + 5);
 	for (size_t i = 0; i < length; i += 2)
 		memcpy(bytes + i, "7\n", 2);
 	file = workloads_load("w.jsonl", &definition, bytes, length, &arena);
 	assert_int_equal(file.count, WORKLOAD_LINES + 1);
-	assert_string_equal(file.lines[0].error, "w.jsonl:1:1: expected an object, a workload, found 7");
+	assert_string_equal(file.lines[0].error, "w.jsonl:1:1: expected a workload object, found 7");
 	assert_string_equal(file.lines[WORKLOAD_LINES].error,
 	                    "w.jsonl:100001:1: expected at most 100000 workloads, found more; split the file");
 	free(bytes);
@@ -395,7 +398,7 @@ int main(void)
 	    cmocka_unit_test(missing_and_wrong_fields_are_refused),
 	    cmocka_unit_test(paths_stay_below_the_root),
 	    cmocka_unit_test(an_optional_input_may_be_left_out_or_null_or_given),
-	    cmocka_unit_test(values_at_the_edge_are_taken),
+	    cmocka_unit_test(values_at_the_edge_are_accepted),
 	    cmocka_unit_test(too_much_is_refused_without_being_parsed),
 	};
 

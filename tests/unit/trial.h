@@ -1,6 +1,6 @@
-/* trial - one case of an op family as a unit test sees it: inputs as the family fills them, ground truth as its oracle
- * computes it, and places for outputs that the test plays the reference with. Every tensor is an allocation of its own,
- * so that the sanitizers see a step beyond its end. */
+/* trial - one case of an op family in a unit test: the inputs as the family fills them, the ground truth as its oracle
+ * computes it, and outputs into which the test emulates a reference. Every tensor has its own allocation, so that the
+ * sanitizers see an access beyond its end. */
 #ifndef REFTEST_TESTS_TRIAL_H
 #define REFTEST_TESTS_TRIAL_H
 
@@ -16,10 +16,11 @@
 #include <cmocka.h>
 
 #include "base/hash.h"
-#include "kernels/compare.h"
-#include "kernels/inputs.h"
-#include "kernels/number.h"
-#include "kernels/op.h"
+#include "kernels/core/compare.h"
+#include "kernels/core/dtype_convert.h"
+#include "kernels/core/op.h"
+#include "kernels/core/random_inputs.h"
+#include "tests/unit/seeds.h"
 
 enum { TRIAL_AXES = 16, TRIAL_ROWS = 4 };
 
@@ -35,7 +36,8 @@ struct trial {
 	const struct op_problem *problem;
 	int64_t axis[TRIAL_AXES];
 	struct op_case c;
-	struct tensor in[OP_ARGS], truth[OP_PLACES], out[OP_PLACES]; /* from op_own_place on: op.leaves */
+	/* places from op_own_place on hold the final values of inputs (op.in_place) */
+	struct tensor in[OP_ARGS], truth[OP_PLACES], out[OP_PLACES];
 };
 
 static inline struct tensor trial_tensor(const struct op_arg *arg, const int64_t *axis)
@@ -54,13 +56,14 @@ static inline struct tensor trial_tensor(const struct op_arg *arg, const int64_t
 	return tensor;
 }
 
-/* Has input `input` a truth of its own? Then the test plays what the reference leaves in it at this place of `out`. */
+/* Says whether the truth includes the final value of input `input`. If so, the test writes what the reference leaves in
+ * the input to this place of `out`. */
 static inline bool trial_own(const struct trial *t, int input)
 {
-	return t->op->leaves != NULL && t->op->leaves(&t->c, input).place >= t->problem->output_count;
+	return t->op->in_place != NULL && t->op->in_place(&t->c, input).place >= t->problem->output_count;
 }
 
-/* Places for what an input is to hold; `out` holds what it held before. */
+/* Allocates the places for the final value of an input; `out` begins with the value before the call. */
 static inline void trial_open_own(struct trial *t, int input)
 {
 	int place = op_own_place(t->problem, input);
@@ -71,8 +74,8 @@ static inline void trial_open_own(struct trial *t, int input)
 	       (size_t)dtype_bytes(t->in[input].dtype, t->in[input].elements));
 }
 
-/* Fills the inputs of a case and computes its truth. Outputs are poisoned. `axis` has problem->axis_count values,
- * `edge` is as op_case.edge. */
+/* Fills the inputs of a case and computes its truth; the outputs get a fill value that no test expects. `axis` has
+ * problem->axis_count values, and `edge` is as in op_case.edge. */
 static inline void trial_open_case(struct trial *t, const struct op *op, const struct op_problem *problem,
                                    const int64_t *axis, int edge, uint64_t seed)
 {
@@ -111,7 +114,7 @@ static inline void trial_open(struct trial *t, const struct op *op, const struct
 	trial_open_case(t, op, problem, axis, 0, seed);
 }
 
-/* The case of --edge of this name. False: the problem has none. */
+/* Opens the --edge case of this name; false if the problem has no such case. */
 static inline bool trial_open_edge(struct trial *t, const struct op *op, const struct op_problem *problem,
                                    const char *name, uint64_t seed)
 {
@@ -129,7 +132,7 @@ static inline bool trial_open_edge(struct trial *t, const struct op *op, const s
 	return false;
 }
 
-/* Row `row` of a size preset. False: there are fewer. */
+/* Opens case `row` of a size preset; false if the preset has fewer cases. */
 static inline bool trial_open_size(struct trial *t, const struct op *op, const struct op_problem *problem,
                                    enum op_size size, int row, uint64_t seed)
 {
@@ -155,15 +158,15 @@ static inline void trial_close(struct trial *t)
 	}
 }
 
-/* Does an input that may keep what it held hold it still? */
+/* Returns true if the input may stay unchanged (may_keep of op.in_place) and the answer leaves it unchanged. */
 static inline bool trial_is_kept(const struct trial *t, int input)
 {
-	return input >= 0 && t->op->leaves(&t->c, input).may_keep &&
+	return input >= 0 && t->op->in_place(&t->c, input).may_keep &&
 	       memcmp(t->out[op_own_place(t->problem, input)].data, t->in[input].data,
 	              (size_t)dtype_bytes(t->in[input].dtype, t->in[input].elements)) == 0;
 }
 
-/* Is output `output` within the family's rule, or accepted by its judge? */
+/* Says whether output `output` is within the family's tolerance rule, or accepted by the family's own judge. */
 static inline bool trial_judge(const struct trial *t, int output, struct metrics *metrics, struct err *why)
 {
 	const struct tensor *truth = &t->truth[output];
@@ -174,7 +177,7 @@ static inline bool trial_judge(const struct trial *t, int output, struct metrics
 	if (trial_is_kept(t, output - t->problem->output_count))
 		return true;
 	if (t->op->judge != NULL && output < t->problem->output_count)
-		judged = t->op->judge(&t->c, output, t->in, t->out, t->truth, metrics, why);
+		judged = t->op->judge(&t->c, output, t->in, &t->out[output], truth, metrics, why);
 	if (judged < 0)
 		fail_msg("%s", why->text);
 	if (judged == 0)
@@ -194,7 +197,7 @@ static inline bool trial_passes(const struct trial *t)
 	return passed;
 }
 
-/* Would zeros everywhere pass, in every output? */
+/* Says whether outputs of only zeros would pass. */
 static inline bool trial_weak(const struct trial *t)
 {
 	struct metrics metrics;
@@ -208,7 +211,7 @@ static inline bool trial_weak(const struct trial *t)
 	return weak;
 }
 
-/* Asserts that a correct reference passes, and says where it does not. */
+/* Asserts that a correct reference passes, and prints where it does not. */
 static inline void trial_assert_passes(const struct trial *t)
 {
 	for (int i = 0; i < OP_PLACES; i++) {
@@ -227,18 +230,18 @@ static inline void trial_assert_passes(const struct trial *t)
 	}
 }
 
-/* Element `index` of a tensor as a float, and a float rounded to it. */
+/* get: element `index` of a tensor as a float. set: stores a float, rounded to the dtype. */
 static inline float get(const struct tensor *tensor, int64_t index)
 {
-	return (float)number_get(tensor->data, tensor->dtype, index);
+	return (float)dtype_load(tensor->data, tensor->dtype, index);
 }
 
 static inline void set(struct tensor *tensor, int64_t index, float value)
 {
-	number_set(tensor->data, tensor->dtype, index, (double)value);
+	dtype_store(tensor->data, tensor->dtype, index, (double)value);
 }
 
-/* What every family's mistakes contain: outputs that are all zero, or have a NaN in their middle. */
+/* Two mistakes that every family tests: outputs of only zeros, and an output with a NaN in its middle. */
 static inline void trial_spoil(struct trial *t, bool all_zero, bool one_nan)
 {
 	for (int o = 0; o < t->problem->output_count; o++) {
@@ -249,17 +252,17 @@ static inline void trial_spoil(struct trial *t, bool all_zero, bool one_nan)
 	}
 }
 
-/* Does any sentence say why the problem does not fit, and does it hold `part`? */
+/* Asserts that the family rejects the problem, with a message that contains `part`. */
 static inline void assert_refused(const struct op *op, const struct op_problem *problem, const char *part)
 {
 	struct err why = {""};
 
 	assert_int_equal(op->match(problem, &why), -1);
 	if (strstr(why.text, part) == NULL)
-		fail_msg("'%s' says nothing of '%s'", why.text, part);
+		fail_msg("'%s' does not mention '%s'", why.text, part);
 }
 
-/* The same case filled twice, and with another seed: the same bytes, and others (in at least one input). */
+/* Filling the same case twice gives the same bytes; another seed changes at least one input. */
 static inline void assert_inputs_follow_the_seed(const struct op *op, const struct op_problem *problem,
                                                  enum op_size size)
 {
@@ -283,7 +286,7 @@ static inline void assert_inputs_follow_the_seed(const struct op *op, const stru
 	trial_close(&other);
 }
 
-/* One digest after another: of what there was, and of a case's inputs. */
+/* Hashes the earlier digest together with the inputs of the case. */
 static inline void trial_digest_case(const struct trial *t, char hex[DIGEST_HEX])
 {
 	char both[2 * DIGEST_HEX];
@@ -300,8 +303,8 @@ static inline void trial_digest_case(const struct trial *t, char hex[DIGEST_HEX]
 	}
 }
 
-/* The inputs of the default sizes and of every edge are, bit for bit, those of which this was the digest: what else is
- * made of the same definition elsewhere (on a GPU, in a cache, by an older program) rests on it. */
+/* The inputs of the default sizes and of every edge case have this digest. Other programs generate the same inputs (on
+ * a GPU, for a cache, in an older version), so no bit may change. */
 static inline void assert_inputs_are(const struct op *op, const struct op_problem *problem, const char *wanted)
 {
 	char hex[DIGEST_HEX] = "";
@@ -318,17 +321,17 @@ static inline void assert_inputs_are(const struct op *op, const struct op_proble
 			trial_close(&t);
 		}
 	if (strcmp(hex, wanted) != 0)
-		fail_msg("%s: the inputs are others than they were: \"%s\"", problem->name, hex);
+		fail_msg("%s: the inputs have changed: \"%s\"", problem->name, hex);
 }
 
-/* Every case of --edge that the problem has, played by `right`, passes for 20 seeds. Gives how many there are. */
+/* Every --edge case of the problem passes for 20 seeds with the reference `right`. Returns the number of edge cases. */
 static inline int assert_edges_pass(const struct op *op, const struct op_problem *problem,
 				    void (*right)(struct trial *t))
 {
 	int count = 0;
 
 	for (int i = 0; op->edges[i].name != NULL; i++)
-		for (uint64_t seed = 0; seed < 20; seed++) {
+		for (uint64_t seed = 0; seed < MANY_SEEDS; seed++) {
 			struct trial t;
 
 			assert_true(op->edges[i].convention[0] != '\0' && i < OP_EDGES);
@@ -342,12 +345,13 @@ static inline int assert_edges_pass(const struct op *op, const struct op_problem
 	return count;
 }
 
-/* Plays the reference, with one of the test's own mistakes in it. */
+/* Emulates the reference, with one of the mistakes that the test defines. */
 typedef void trial_play(struct trial *t, int mistake);
 
 enum { TRIAL_END = -1 };
 
-/* Each of `ways` (up to TRIAL_END) of being right passes for every size and seed, and zeros in the place of its answers do not. */
+/* Each of the correct variants `ways` (up to TRIAL_END) passes for every size and seed, and zeros instead of its
+ * outputs do not. */
 static inline void assert_right_passes(const struct op *op, const struct op_problem *problem, int seeds, trial_play *play,
 				       const int *ways)
 {
@@ -367,7 +371,7 @@ static inline void assert_right_passes(const struct op *op, const struct op_prob
 		}
 }
 
-/* With this seed the mistake fails at one of the default sizes at least. */
+/* With this seed the mistake fails in at least one of the default sizes. */
 static inline void assert_mistake_caught(const struct op *op, const struct op_problem *problem, uint64_t seed,
 					 trial_play *play, int mistake)
 {
@@ -384,7 +388,7 @@ static inline void assert_mistake_caught(const struct op *op, const struct op_pr
 		fail_msg("%s: mistake %d passes with seed %llu", problem->name, mistake, (unsigned long long)seed);
 }
 
-/* A mistake that passes at the default sizes fails at the edge of this name. */
+/* A mistake that passes in the default sizes fails in the edge case of this name. */
 static inline void assert_wrong_there_alone(const struct op *op, const struct op_problem *problem, trial_play *play,
 					    int mistake, const char *edge)
 {
@@ -399,25 +403,26 @@ static inline void assert_wrong_there_alone(const struct op *op, const struct op
 	assert_true(trial_open_edge(&t, op, problem, edge, 1));
 	play(&t, mistake);
 	if (trial_passes(&t))
-		fail_msg("%s: a reference that is wrong there alone passes", edge);
+		fail_msg("%s: a reference that is wrong only in this edge case passes", edge);
 	trial_close(&t);
 }
 
-/* A medium case whose tensors all come from a workload, and op.check is content; then element `at` (from the end, if
- * negative) of input `input` becomes `value`. Returns what op.check says of it, with its sentence in `why`. */
+/* Opens a medium case whose tensors all come from a workload, which op.check must accept. Then element `at` (a
+ * negative `at` counts from the end) of input `input` becomes `value`. Returns the result of op.check, and its
+ * message in `why`. */
 static inline int trial_open_brought(struct trial *t, const struct op *op, const struct op_problem *problem, int input,
 				     int64_t at, double value, struct err *why)
 {
 	assert_true(trial_open_size(t, op, problem, SIZE_MEDIUM, 0, 1));
 	t->c.given = UINT32_MAX;
 	if (op->check(&t->c, t->in, why) != 0)
-		fail_msg("%s: refused although it is in order: %s", problem->name, why->text);
-	number_set(t->in[input].data, t->in[input].dtype, at < 0 ? t->in[input].elements + at : at, value);
+		fail_msg("%s: rejected although it is valid: %s", problem->name, why->text);
+	dtype_store(t->in[input].data, t->in[input].dtype, at < 0 ? t->in[input].elements + at : at, value);
 	return op->check(&t->c, t->in, why);
 }
 
-/* What such a workload brings is refused with a sentence that holds `part` (NULL: it has a meaning, and is not
- * refused). Whatever op.check says, the truth of such inputs reads nothing out of bounds: that is for the sanitizer. */
+/* op.check rejects such a workload with a message that contains `part`; if `part` is NULL, it accepts the workload.
+ * Whether the workload is accepted or rejected, the oracle reads nothing out of bounds, which the sanitizer checks. */
 static inline void assert_brought(const struct op *op, const struct op_problem *problem, int input, int64_t at,
                                   double value, const char *part)
 {

@@ -1,4 +1,5 @@
-/* trial_second - the second contents of a case that a test has opened: everything that depends on them is made anew. */
+/* trial_second - rebuilds a case that a test has opened with the second set of input values: inputs, truth and
+ * outputs. */
 #ifndef REFTEST_TESTS_TRIAL_SECOND_H
 #define REFTEST_TESTS_TRIAL_SECOND_H
 
@@ -19,7 +20,8 @@ static inline void trial_take_second(struct trial *t)
 		fail_msg("%s", err.text);
 }
 
-/* A correct reference passes on the second contents too, for every size and seed. `run` plays it, in the way `way`. */
+/* A correct reference passes with the second set of input values too, for every size and seed. `run` emulates the
+ * reference in the way `way`. */
 static inline void assert_right_passes_second(const struct op *op, const struct op_problem *problem, int seeds,
                                               void (*run)(struct trial *, int), int way)
 {

@@ -1,5 +1,8 @@
-"""A table that misbehaves under the name of a library, on the CPU: "flashinfer" and "flashinfer_fa3". gemm alone. What a
-definition named {anything}__{deed}__{deed} says, these two do; for others it is $PLANTED and $PLANTED_TOO that say it."""
+"""planted/flashinfer.py - a provider table that misbehaves, for tests on the CPU: two libraries, "flashinfer" and
+"flashinfer_fa3", which only support gemm.
+
+The name of a definition, {anything}__{deed}__{deed}, says how each of the two behaves. For other definitions, $PLANTED
+and $PLANTED_TOO say so."""
 
 import ctypes
 import json
@@ -10,11 +13,11 @@ import time
 
 from reftest_providers import Need, NotBuilt, Row, Table, Unavailable, progress_of
 
-broken = []  # why nothing can be computed in this process any more
+broken = []  # reasons why this process cannot compute any more
 
 
 def gemm(call):
-    a, b = (x.double() for x in call.tensors(least_rank=2))
+    a, b = (call[role].double() for role in "ab")
     return a @ b.transpose(-1, -2)
 
 
@@ -23,13 +26,13 @@ def hang(call):
 
 
 def write_outside(call):
-    a = call.tensors(least_rank=2)[0]
+    a = call["a"]
     ctypes.memset(a.data_ptr() + a.numel() * a.element_size(), 0, 1)
     return right(call)
 
 
 def right(call):
-    return call.cut(gemm(call))
+    return call.outputs_of(output=gemm(call))
 
 
 def decline(call):
@@ -51,7 +54,7 @@ def compile_forever(call):
 
 
 def chatter(call):
-    """Garbage on what it prints to, and more of it than a pipe holds: an answer is none of that."""
+    """Prints garbage, and more of it than a pipe holds; printed text must not be taken for an answer."""
     os.write(1, b'{"provided": []}\n\0' * 20000)
     print("{" * 100000, file=sys.stderr)
     return right(call)
@@ -71,13 +74,13 @@ def die_in_the_answer(call):
 
 def write_to_inputs(call):
     result = right(call)
-    for x in call.tensors():
+    for x in call.inputs.values():
         x.fill_(7)
     return result
 
 
 def claim(call):
-    """To be somebody else, who is finer than anybody."""
+    """Claims to be another library, with a finer precision than any."""
     def claiming(channel, message):
         return send(channel, {**message, "provider": "builtin", "name": "builtin", "version": "claimed", "ground_truth": "builtin",
                               "status": "passed", "margin": 0, "accident": False})
@@ -100,7 +103,7 @@ def break_device(call):
 
 def nan_and_noisy(call):
     call.noise = 0.01
-    return call.cut(gemm(call) * float("nan"))
+    return call.outputs_of(output=gemm(call) * float("nan"))
 
 
 def breaks(problem):
@@ -123,9 +126,9 @@ DEEDS = {
     "rejected": breaks(NotBuilt("Ninja build failed. a.cu(3): error: static assertion failed with \"heads of 64\"")),
     "disk_full_at_run": breaks(OSError(28, "No space left on device")),
     "right": right,
-    "wrong": lambda call: call.cut(gemm(call) * 1.5),
-    "nan": lambda call: call.cut(gemm(call) * float("nan")),
-    "coarse": lambda call: call.cut(gemm(call) * 1.004),
+    "wrong": lambda call: call.outputs_of(output=gemm(call) * 1.5),
+    "nan": lambda call: call.outputs_of(output=gemm(call) * float("nan")),
+    "coarse": lambda call: call.outputs_of(output=gemm(call) * 1.004),
     "declines": decline,
     "raises": fail,
     "babbles": babble,
@@ -135,7 +138,7 @@ DEEDS = {
     "dies": lambda call: os.kill(os.getpid(), signal.SIGKILL),
     "unmapped": unmap,
     "writes_outside": write_outside,
-    "shape": lambda call: call.cut(gemm(call)[:, :-1]),
+    "shape": lambda call: call.outputs_of(output=gemm(call)[:, :-1]),
     "dtype": lambda call: gemm(call).float(),
 }
 
@@ -144,7 +147,7 @@ def deed(place, variable):
     def run(call):
         said = call.name.split("__")[1:]
         name = said[place] if place < len(said) else os.environ.get(variable, "right")
-        row.coarse = ((0.5, 0.05),) if "coarse" in name else None
+        row.coarse = {"output": (0.5, 0.05)} if "coarse" in name else None
         if broken:
             raise RuntimeError(broken[0])
         return DEEDS[name](call)

@@ -1,1 +1,1 @@
-../../../../workers/providers/torch.py
+../../../../python/libraries/torch.py

@@ -1,0 +1,15 @@
+/* wrap - wraps text at the width of the terminal. */
+#ifndef REFTEST_BASE_WRAP_H
+#define REFTEST_BASE_WRAP_H
+
+#include <stddef.h>
+
+#include "base/buf.h"
+
+/* Appends `text` and breaks each line at blanks so that it takes at most `width` columns. A continuation line is
+ * indented by two columns more than the line that it continues. If the first word of a line is `command`, each part
+ * except the last ends in a backslash, so the command can be pasted into a shell. A word that is wider than a line is
+ * not broken. Each UTF-8 character takes one column; colour sequences take none. */
+void wrap_text(const char *text, size_t length, size_t width, const char *command, struct buf *out);
+
+#endif

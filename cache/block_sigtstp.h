@@ -1,0 +1,16 @@
+/* block_sigtstp - blocks Ctrl-Z (SIGTSTP) while this process holds a lock of the store for which other processes wait
+ * without a time limit: the write lock, or the lock for opening and closing the store. SIGSTOP cannot be blocked. */
+#ifndef REFTEST_CACHE_BLOCK_SIGTSTP_H
+#define REFTEST_CACHE_BLOCK_SIGTSTP_H
+
+#include <signal.h>
+
+struct unstopped {
+	sigset_t before; /* the signal mask to restore */
+};
+
+struct unstopped sigtstp_block(void);
+/* if Ctrl-Z was pressed while it was blocked, this call stops the process */
+void sigtstp_unblock(const struct unstopped *unstopped);
+
+#endif

@@ -1,0 +1,30 @@
+/* hit_counts - counts how often the store had a verdict for a case, over all runs, for `reftest cache stats`.
+ *
+ * Each run appends one line of text to <root>/.reftest/counts, under a lock and without a sync. When the file has
+ * become long, one line with the sums replaces all lines. The counts are not in the store, because a run in which
+ * nothing changed would then need a transaction. The counts are only statistics: a line that a crash truncated is
+ * skipped, and a failed write is not reported.
+ *
+ * The misses are counted by reason (`enum lack` in engine/rerun_reason.h). A new reason also needs: HIT_COUNTS_REASONS,
+ * the list of numbers in line_read (cache/hit_counts.c), the table `reasons` of cli/cache.c, and docs/json.md. After
+ * that change, the lines of older versions have too few numbers, and line_read skips them unless it is changed to
+ * accept them. */
+#ifndef REFTEST_CACHE_HIT_COUNTS_H
+#define REFTEST_CACHE_HIT_COUNTS_H
+
+#include <stdint.h>
+
+enum { HIT_COUNTS_REASONS = 6 };
+
+struct cache_stats {
+	int64_t runs, hits;
+	/* Number of misses for each value of `enum lack` (engine/rerun_reason.h); the file has the numbers in this
+	 * order. */
+	int64_t misses[HIT_COUNTS_REASONS];
+};
+
+void hit_counts_add(const char *root, const struct cache_stats *more);
+/* Sets all counts to zero if there is no file. */
+void hit_counts_read(const char *root, struct cache_stats *out);
+
+#endif

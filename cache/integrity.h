@@ -1,0 +1,35 @@
+/* integrity - decides whether LMDB may open data.mdb as it is.
+ *
+ * LMDB may open data.mdb if its inode, size and timestamps equal those in the file `clean` in the same folder. Each
+ * process of this program writes `clean` when it closes data.mdb. LMDB may also open data.mdb if another process has it
+ * open, because that process made the same check. Otherwise every page is checked (cache/lmdb_page_check.h), which
+ * takes some milliseconds for a large store. Damage that the check misses can crash the process, but cannot give a
+ * wrong verdict, because every record has a checksum. */
+#ifndef REFTEST_CACHE_INTEGRITY_H
+#define REFTEST_CACHE_INTEGRITY_H
+
+#include <stdbool.h>
+
+#include "base/err.h"
+
+enum integrity {
+	INTEGRITY_ERROR = -1,   /* the file cannot be read; the message says why */
+	INTEGRITY_NOTHING = 0,  /* there is no file, or an empty one */
+	INTEGRITY_KNOWN = 1,    /* data.mdb is unchanged, or another process has the environment open */
+	INTEGRITY_CHECKED = 2,  /* every page was checked */
+	INTEGRITY_DAMAGED = 3,  /* data.mdb is damaged; the message says where and how */
+};
+
+/* Checks the environment in `folder`. This process must not have the environment open: closing any descriptor of
+ * lock.mdb would release the locks that LMDB holds for the whole process. */
+enum integrity integrity_check(const char *folder, struct err *why);
+
+/* Returns true if another process has the environment open. This process must not have it open (see
+ * integrity_check). */
+bool integrity_in_use(const char *folder);
+
+/* Writes `clean`. Call it after this process has written to data.mdb or checked its pages, and has then closed it.
+ * Errors are ignored: without `clean`, the next process checks every page. */
+void integrity_mark_clean(const char *folder);
+
+#endif

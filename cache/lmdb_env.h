@@ -1,0 +1,72 @@
+/* lmdb_env - opens the LMDB environment <root>/.reftest/cache, enlarges it, and sets it aside if it is damaged.
+ *
+ * LMDB opens a file only after this module has checked it (cache/integrity.h). Processes that open the store wait for
+ * each other (flock on .reftest). Descriptors are close-on-exec. A handle must not be used after a fork, and a process
+ * must not open the store of one root twice. While the store is open, other processes may write to the file, enlarge
+ * it, remove it, or replace it. They must not truncate the file: LMDB maps it, so a read behind the new end kills this
+ * process with SIGBUS. */
+#ifndef REFTEST_CACHE_LMDB_ENV_H
+#define REFTEST_CACHE_LMDB_ENV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <lmdb.h>
+
+#include "base/err.h"
+
+enum table { TABLE_VERDICTS, TABLE_LATEST, TABLE_FILES, TABLE_FACTS, TABLE_COUNT };
+
+enum { ENV_FORMAT = 1 }; /* format of the whole store; each kind of row also has its own format (cache/checksummed_record.h) */
+enum { ENV_ROOT_MAX = 4096, ENV_PATH_MAX = ENV_ROOT_MAX + 64 };
+
+struct env {
+	MDB_env *mdb; /* NULL if the store is closed, or if reopening failed */
+	MDB_dbi table[TABLE_COUNT];
+	char root[ENV_ROOT_MAX];
+	char path[ENV_PATH_MAX]; /* <root>/.reftest/cache */
+	bool read_only;   /* the argument `read_only` of env_open */
+	bool writable;    /* LMDB may write to the store */
+	bool failing;     /* the last write failed */
+	bool checked;     /* true if every page was checked when the store was opened */
+	bool committed;   /* true after this process has written to the store */
+	struct err why_not; /* the reason why the store is not writable */
+};
+
+enum env_answer { ENV_ERROR = -1, ENV_NOTHING = 0, ENV_OPEN = 1 };
+
+/* Opens the store; if needed, creates the store or sets a damaged store aside. If `read_only`, changes nothing on disk,
+ * and returns ENV_NOTHING if there is no store yet. `note` gets a message if a store was set aside or cannot be
+ * written, otherwise "". */
+enum env_answer env_open(struct env *env, const char *root, bool read_only, struct err *note, struct err *err);
+void env_close(struct env *env);
+
+/* Begins a read transaction, which the caller ends with mdb_txn_abort. Returns 0, or -1 with a message. */
+int env_begin_read(struct env *env, MDB_txn **txn, struct err *err);
+
+/* Runs `work` inside one write transaction and commits the transaction. `work` returns an LMDB error, or 0 for
+ * success. If the map has to grow, `work` runs again from the start. Returns 0, or -1 with a message that says why
+ * nothing was stored. */
+/* `work` returns this if it succeeded without changes; env_write then commits nothing and returns 0 */
+enum { ENV_ONLY_LOOKED = -1 };
+typedef int env_work(MDB_txn *txn, struct env *env, void *context);
+int env_write(struct env *env, env_work *work, void *context, struct err *err);
+
+/* Enlarges the map so that about `bytes` bytes can be written. Without this call, `work` starts again each time the map
+ * is full. Does nothing if the map cannot grow. */
+void env_expect(struct env *env, uint64_t bytes);
+
+/* Writes a copy of the store without free pages, and replaces the store if the copy is at most half as large. A process
+ * that has the old file open switches to the new file at its next write. Returns 1 if the store was replaced; 0 if the
+ * copy was too large or the filesystem cannot exchange two names; -1 with a message and nothing changed. `bytes` gets
+ * the new size. */
+int env_compact(struct env *env, int64_t *bytes, struct err *err);
+
+/* Writes a message about an error of LMDB or errno to `err`. Always returns -1. */
+int env_fail(const struct env *env, int rc, const char *what, struct err *err);
+
+/* The size of the data file in bytes. Returns 0, or -1. */
+int env_size(const struct env *env, int64_t *bytes, struct err *err);
+
+#endif

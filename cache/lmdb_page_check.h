@@ -1,0 +1,31 @@
+/* lmdb_page_check - checks whether data.mdb is intact enough for LMDB to open it.
+ *
+ * LMDB trusts its file: a page that LMDB did not write can make it abort the program or follow a wild pointer. A cache
+ * may have been restored from CI storage or from a backup, or written to a full disk. Therefore this module reads every
+ * reachable page with its own code and with bounds checks, before LMDB maps a file that may have changed since LMDB
+ * wrote it.
+ *
+ * The check detects truncated files, garbage, pages of zeros or of other files, and pages that are used twice. It does
+ * not detect changed bytes in keys and values: those cannot crash LMDB, and the checksums of the records reveal them.
+ * The check is no protection against an attacker, who can construct a file that passes it.
+ *
+ * A copy that LMDB makes in a child process (mdb_env_copy2 with MDB_CP_COMPACT) cannot replace this check. It copies
+ * the inside of leaf pages unchanged and does not read the free list, so it accepts files on which a later read or
+ * write crashes. It also takes as long as this check. */
+#ifndef REFTEST_CACHE_LMDB_PAGE_CHECK_H
+#define REFTEST_CACHE_LMDB_PAGE_CHECK_H
+
+#include "base/err.h"
+
+enum lmdb_page_check_answer {
+	LMDB_PAGE_CHECK_ERROR = -1,   /* the file could not be read; the message says why */
+	/* The file is intact, or its layout is unknown to this check, and LMDB has to check it. */
+	LMDB_PAGE_CHECK_SOUND = 0,
+	LMDB_PAGE_CHECK_DAMAGED = 1,  /* the file is damaged; the message says where and how */
+};
+
+/* Reads the open file with pread; no process may write to the file meanwhile. An empty file counts as intact, because
+ * LMDB initialises it. */
+enum lmdb_page_check_answer lmdb_page_check(int fd, struct err *why);
+
+#endif

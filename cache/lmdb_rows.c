@@ -1,0 +1,107 @@
+#include "cache/lmdb_rows.h"
+
+#include <string.h>
+
+#include "dataset/verdict.h"
+
+struct pair pair_of(const struct digest *first, const struct digest *second)
+{
+	struct pair pair;
+
+	memcpy(pair.bytes, first->bytes, DIGEST_BYTES);
+	memcpy(pair.bytes + DIGEST_BYTES, second->bytes, DIGEST_BYTES);
+	return pair;
+}
+
+struct pair case_key(const char *definition, const char *case_id)
+{
+	struct digest first = digest_of(definition, strlen(definition)), second = digest_of(case_id, strlen(case_id));
+
+	return pair_of(&first, &second);
+}
+
+int row_put(MDB_txn *txn, MDB_dbi table, enum record_kind kind, const void *key, size_t key_length,
+	    const struct buf *body)
+{
+	struct buf record = {0};
+	int rc = MDB_BAD_VALSIZE;
+
+	if (record_write(kind, key, key_length, body->data, body->length, &record) == 0) {
+		MDB_val name = {key_length, (void *)key}, row = {record.length, record.data};
+
+		rc = mdb_put(txn, table, &name, &row, 0);
+	}
+	buf_free(&record);
+	return rc;
+}
+
+int64_t row_made(struct reader body)
+{
+	record_get_u64(&body);
+	record_get_u32(&body);
+	return verdict_time((const char *)body.at, body.left);
+}
+
+void rows_end(struct rows *rows)
+{
+	for (int i = 0; i < TABLE_COUNT; i++)
+		if (rows->cursor[i] != NULL)
+			mdb_cursor_close(rows->cursor[i]);
+	buf_free(&rows->body);
+	buf_free(&rows->record);
+}
+
+int rows_cursor(struct rows *rows, enum table table, MDB_cursor **out)
+{
+	MDB_cursor **cursor = &rows->cursor[table];
+	int rc = *cursor != NULL ? 0 : mdb_cursor_open(rows->txn, rows->env->table[table], cursor);
+
+	*out = *cursor;
+	return rc;
+}
+
+/* Writes the row that rows->body contains, under `key`. */
+static int put(struct rows *rows, enum table table, enum record_kind kind, struct pair *key)
+{
+	MDB_cursor *cursor;
+	int rc = rows_cursor(rows, table, &cursor);
+
+	buf_clear(&rows->record);
+	if (rc == 0 && record_write(kind, key->bytes, PAIR, rows->body.data, rows->body.length, &rows->record) != 0)
+		rc = MDB_BAD_VALSIZE;
+	if (rc != 0)
+		return rc;
+	MDB_val name = {PAIR, key->bytes}, row = {rows->record.length, rows->record.data};
+
+	if (!rows->scattered[table]) {
+		rc = mdb_cursor_put(cursor, &name, &row, MDB_APPEND);
+		rows->scattered[table] = rc == MDB_KEYEXIST;
+	}
+	return rows->scattered[table] ? mdb_cursor_put(cursor, &name, &row, 0) : rc;
+}
+
+int rows_put_verdict(struct rows *rows, const struct digest *subject, const struct digest *witness,
+		     uint64_t transaction, uint32_t place, const char *text, size_t length)
+{
+	struct pair key = pair_of(subject, witness);
+
+	buf_clear(&rows->body);
+	record_put_u64(&rows->body, transaction);
+	record_put_u32(&rows->body, place);
+	buf_add(&rows->body, text, length);
+	return put(rows, TABLE_VERDICTS, RECORD_VERDICT, &key);
+}
+
+int rows_put_latest(struct rows *rows, const struct digest *subject, const struct digest *witness,
+		    const char *definition, const char *case_id, const void *fields, size_t fields_length)
+{
+	struct pair key = case_key(definition, case_id);
+
+	buf_clear(&rows->body);
+	record_put_digest(&rows->body, subject);
+	record_put_digest(&rows->body, witness);
+	record_put_text(&rows->body, definition);
+	record_put_text(&rows->body, case_id);
+	buf_add(&rows->body, fields, fields_length);
+	return put(rows, TABLE_LATEST, RECORD_LATEST, &key);
+}

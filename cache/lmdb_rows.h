@@ -1,0 +1,50 @@
+/* lmdb_rows - builds the keys and rows of the table of verdicts and of the table of last states of cases
+ * (`latest`). */
+#ifndef REFTEST_CACHE_LMDB_ROWS_H
+#define REFTEST_CACHE_LMDB_ROWS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <lmdb.h>
+
+#include "base/buf.h"
+#include "base/hash.h"
+#include "cache/lmdb_env.h"
+#include "cache/checksummed_record.h"
+
+enum { PAIR = 2 * DIGEST_BYTES };
+
+struct pair {
+	unsigned char bytes[PAIR];
+};
+
+struct pair pair_of(const struct digest *first, const struct digest *second);
+struct pair case_key(const char *definition, const char *case_id);
+
+/* State for writing many rows in one transaction. Initialise the struct with {0}, then set the transaction and the
+ * environment. LMDB fills its pages completely if rows are written in the order of their keys, and all existing keys
+ * are smaller. */
+struct rows {
+	MDB_txn *txn;
+	struct env *env;
+	MDB_cursor *cursor[TABLE_COUNT]; /* NULL until needed */
+	/* true after a key was written that is not greater than all other keys of the table */
+	bool scattered[TABLE_COUNT];
+	struct buf body, record;
+};
+void rows_end(struct rows *rows);
+
+/* Skips the part of a verdict's row before its text, and returns the time in the text. */
+int64_t row_made(struct reader body);
+
+/* The next two functions return 0 or LMDB's error. */
+int rows_cursor(struct rows *rows, enum table table, MDB_cursor **out);
+int rows_put_verdict(struct rows *rows, const struct digest *subject, const struct digest *witness, uint64_t transaction,
+		     uint32_t place, const char *text, size_t length);
+int rows_put_latest(struct rows *rows, const struct digest *subject, const struct digest *witness, const char *definition,
+		    const char *case_id, const void *fields, size_t fields_length);
+int row_put(MDB_txn *txn, MDB_dbi table, enum record_kind kind, const void *key, size_t key_length,
+	    const struct buf *body);
+#endif

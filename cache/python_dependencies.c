@@ -1,0 +1,678 @@
+/* python_dependencies - divides Python text into words, and looks up each name in lists of known names.
+ *
+ * Code can reach a value only by a name, by an attribute, by an import, or by a name computed at run time. Therefore:
+ *   - a name that the text does not bind can only be one of Python's builtins; builtins that reach files, or objects by
+ *     a computed name, are listed and rejected;
+ *   - an attribute must be in names_plain, or the text itself must bind a name with the same spelling;
+ *   - a module's name must be followed by a dot and a name in names_plain, so the module object itself cannot be
+ *     assigned or passed. So no chain of attributes leads through a module to another module (random._os,
+ *     torch.overrides, functools.sys);
+ *   - functions that compute names at run time (getattr, vars, eval, str.format with paths) are not allowed.
+ * A reference may use a listed name for something harmless, for example as a local variable. Its verdict is still not
+ * stored, so the reference runs again each time.
+ *
+ * The tokeniser is more lenient than that of python_normal_form: it need not find the same tokens as every Python, but
+ * it must find every name that some version of Python would find. If it cannot do that, the result is SIGHT_OUTSIDE. */
+#include "cache/python_dependencies.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "cache/python_names.h"
+
+enum { MODULES_MAX = 32, NESTED_MAX = 4, LOOKAHEAD = 4 };
+
+enum kind { WORD_END, WORD_LINE, WORD_NAME, WORD_STRING, WORD_NUMBER, WORD_OP };
+
+struct span {
+	const char *text;
+	size_t length;
+};
+
+struct word {
+	enum kind kind;
+	struct span span; /* for an operator, one character of it */
+	int line;
+	bool plain; /* the word is a string without prefix and escapes */
+};
+
+struct lexer {
+	const char *at, *end;
+	int line, depth; /* depth: number of open brackets; inside brackets, a line end does not end a statement */
+	int nested;      /* number of enclosing f-strings */
+	struct buf out;  /* struct word … */
+};
+
+struct look {
+	const struct word *words; /* the last word is WORD_END */
+	struct span modules[MODULES_MAX];
+	int module_count;
+	struct python_dependencies found;
+};
+
+/* ---- lists ---- */
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+/* Modules that a cached reference is allowed to import. All are part of Python or of torch. A name in names_plain has no effect outside the
+ * process in any of these modules. */
+static const char *const imports_plain[] = {
+    "__future__", "abc",       "bisect", "cmath",   "collections", "contextlib", "copy",   "dataclasses", "decimal", "enum",
+    "fractions",  "functools", "heapq",  "itertools", "math",      "numbers",    "operator", "random",    "torch",   "typing",
+    "typing_extensions",
+};
+
+/* Names that mean a module when they follow the dot of another module. */
+static const char *const submodules[] = {
+    "abc", "amp", "attention", "autograd", "backends", "cuda", "cudnn", "fft", "functional", "init", "linalg", "nn", "random",
+    "special",
+};
+
+/* Builtins that open a file, or reach an object by a name computed at run time. The list is that of Python 3.14; new
+ * versions of Python add few such builtins. */
+static const char *const names_outside[] = {
+    "breakpoint", "compile", "dir", "eval", "exec", "getattr", "globals", "help", "locals", "open", "vars",
+};
+
+/* Attributes that are rejected even if the text itself binds a name with the same spelling. */
+static const char *const attributes_outside[] = {
+    "SystemRandom", "ctypes", "data_ptr", "from_file", "fromfile", "load", "numpy", "os", "save", "storage", "sys", "tofile",
+    "untyped_storage",
+};
+
+/* Names by which code can read the text of the reference itself. */
+static const char *const names_itself[] = {
+    "ascii", "ast", "attrgetter", "dis", "doctest", "gc", "hash", "id", "inspect", "methodcaller", "pydoc",
+    "repr", "tokenize",
+};
+
+/* Parts of names by which code can read its own text, such as _getframe, f_lineno, getsourcelines, torch.compiler,
+ * _jit_internal, gi_code, co_lines. */
+static const char *const parts_itself[] = {
+    "_code", "co_", "compile", "frame", "getsource", "importlib", "inspect", "jit", "linecache", "lineno", "traceback", "triton",
+};
+
+/* Names with two underscores on each side. Names in the first list do not reveal the source; those in the second list
+ * do. No other such name is allowed. */
+static const char *const dunders_plain[] = {
+    "__add__",  "__all__",  "__call__", "__contains__", "__eq__", "__future__", "__getitem__",  "__init__",    "__iter__",
+    "__len__",  "__main__", "__mul__",  "__name__",     "__neg__", "__next__",  "__post_init__", "__radd__",   "__rmul__",
+    "__setitem__", "__sub__", "__version__",
+};
+static const char *const dunders_itself[] = {
+    "__annotations__", "__class__", "__code__", "__doc__", "__file__", "__module__", "__qualname__", "__repr__", "__slots__",
+    "__str__",
+};
+
+static bool span_is(struct span span, const char *word)
+{
+	return strlen(word) == span.length && memcmp(word, span.text, span.length) == 0;
+}
+
+static bool among(struct span span, const char *const *words, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (words[i][0] == span.text[0] && span_is(span, words[i]))
+			return true;
+	return false;
+}
+
+#define AMONG(span, list) among(span, list, COUNT(list))
+
+static int compare_name(const void *a, const void *b)
+{
+	const struct span *span = a;
+	const char *name = *(const char *const *)b;
+	int order = strncmp(span->text, name, span->length);
+
+	return order != 0 ? order : name[span->length] == '\0' ? 0 : -1;
+}
+
+static bool is_plain(struct span span)
+{
+	return bsearch(&span, names_plain, COUNT(names_plain), sizeof *names_plain, compare_name) != NULL;
+}
+
+static bool is_dunder(struct span name)
+{
+	return name.length > 4 && memcmp(name.text, "__", 2) == 0 && memcmp(name.text + name.length - 2, "__", 2) == 0;
+}
+
+/* Classifies a name in any position: in code, after a dot, or in a string. */
+static enum sight sight_of_any(struct span name)
+{
+	if (is_dunder(name))
+		return AMONG(name, dunders_plain)    ? SIGHT_NOTHING
+		       : AMONG(name, dunders_itself) ? SIGHT_ITSELF
+		                                     : SIGHT_OUTSIDE;
+	for (size_t i = 0; i < COUNT(parts_itself); i++)
+		if (memmem(name.text, name.length, parts_itself[i], strlen(parts_itself[i])) != NULL)
+			return SIGHT_ITSELF;
+	return AMONG(name, names_itself) ? SIGHT_ITSELF : SIGHT_NOTHING;
+}
+
+/* ---- cutting ---- */
+
+static bool is_name_start(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static bool is_name(char c)
+{
+	return is_name_start(c) || is_digit(c);
+}
+
+static bool is_quote(char c)
+{
+	return c == '\'' || c == '"';
+}
+
+static char peek(const struct lexer *l, size_t ahead)
+{
+	return ahead < (size_t)(l->end - l->at) ? l->at[ahead] : '\0';
+}
+
+static void add(struct lexer *l, enum kind kind, const char *from, size_t length, int line, bool plain)
+{
+	struct word word = {kind, {from, length}, line, plain};
+
+	buf_add(&l->out, &word, sizeof word);
+}
+
+static bool cut(struct lexer *l);
+
+/* Divides a replacement field of an f-string, from its opening brace to its closing brace. The code inside becomes
+ * words like other code, between two bracket words that separate it from its surroundings. Returns false if the string
+ * does not end, or if quotes inside may end it. */
+static bool cut_braces(struct lexer *l, char quote)
+{
+	int depth = 0;
+	const char *start = ++l->at, *code_end = NULL;
+
+	for (;; l->at++) {
+		char c = peek(l, 0);
+
+		if (c == '\0' || c == quote || c == '\\' || c == '#')
+			return false;
+		if (depth == 0 && (c == '}' || c == ':' || (c == '!' && peek(l, 1) != '='))) {
+			code_end = l->at;
+			break;
+		}
+		/* This quote differs from the quote of the f-string, so it begins a nested string, which ends at the
+		 * next such quote. */
+		if (is_quote(c)) {
+			for (l->at++; peek(l, 0) != c; l->at++)
+				if (peek(l, 0) == '\0' || peek(l, 0) == quote || peek(l, 0) == '\\' || peek(l, 0) == '\n')
+					return false;
+		} else if (c == '(' || c == '[' || c == '{') {
+			depth++;
+		} else if (c == ')' || c == ']' || c == '}') {
+			if (depth-- == 0)
+				return false;
+		}
+	}
+	struct lexer inner = {.at = start, .end = code_end, .line = l->line, .depth = 1, .nested = l->nested + 1, .out = l->out};
+
+	add(&inner, WORD_OP, "(", 1, l->line, false);
+	bool good = cut(&inner);
+
+	add(&inner, WORD_OP, ")", 1, l->line, false);
+	l->out = inner.out;
+	/* The format begins at the colon, the `!` or the closing brace. */
+	for (bool format = true; good && format; l->at++) {
+		char c = peek(l, 0);
+
+		if (c == '\0' || c == quote || c == '\n' || c == '\\')
+			return false;
+		if (c == '{') {
+			good = cut_braces(l, quote);
+			l->at--;
+		}
+		format = c != '}';
+	}
+	return good;
+}
+
+static bool at_closing(const struct lexer *l, char quote, bool triple)
+{
+	return peek(l, 0) == quote && (!triple || (peek(l, 1) == quote && peek(l, 2) == quote));
+}
+
+/* Reads a string whose prefix is the `prefix` characters before l->at. */
+static bool cut_string(struct lexer *l, size_t prefix)
+{
+	const char *start = l->at - prefix;
+	char quote = *l->at;
+	bool triple = peek(l, 1) == quote && peek(l, 2) == quote, braces = false, escapes = false;
+	int line = l->line;
+	struct lexer inner = {.line = l->line, .nested = l->nested};
+
+	if (prefix > 2 || l->nested > NESTED_MAX)
+		return false;
+	for (size_t i = 0; i < prefix; i++) {
+		char letter = (char)(start[i] | 0x20);
+
+		if (strchr("rbuft", letter) == NULL)
+			return false;
+		braces = braces || letter == 'f' || letter == 't';
+	}
+	l->at += triple ? 3 : 1;
+	while (!at_closing(l, quote, triple)) {
+		char c = peek(l, 0);
+
+		if (l->at == l->end || c == '\0' || (c == '\n' && !triple))
+			goto uncertain;
+		if (c == '\\') {
+			escapes = true;
+			if (braces && (peek(l, 1) == '{' || peek(l, 1) == 'N'))
+				goto uncertain;
+			l->line += peek(l, 1) == '\n';
+			l->at += l->end - l->at > 1 ? 2 : 1;
+		} else if (braces && c == '{' && peek(l, 1) != '{') {
+			inner.at = l->at;
+			inner.end = l->end;
+			inner.line = l->line;
+			if (!cut_braces(&inner, quote))
+				goto uncertain;
+			l->at = inner.at;
+		} else {
+			l->line += c == '\n';
+			l->at += braces && (c == '{' || c == '}') && peek(l, 1) == c ? 2 : 1;
+		}
+	}
+	l->at += triple ? 3 : 1;
+	add(l, WORD_STRING, start, (size_t)(l->at - start), line, prefix == 0 && !escapes);
+	if (inner.out.length > 0)
+		buf_add(&l->out, inner.out.data, inner.out.length);
+	buf_free(&inner.out);
+	return true;
+uncertain:
+	buf_free(&inner.out);
+	return false;
+}
+
+static bool cut_name(struct lexer *l)
+{
+	const char *start = l->at;
+
+	while (is_name(peek(l, 0)))
+		l->at++;
+	if (is_quote(peek(l, 0)))
+		return cut_string(l, (size_t)(l->at - start));
+	add(l, WORD_NAME, start, (size_t)(l->at - start), l->line, false);
+	return (unsigned char)peek(l, 0) < 0x80;
+}
+
+static void skip_digits(struct lexer *l)
+{
+	while (is_digit(peek(l, 0)) || peek(l, 0) == '_')
+		l->at++;
+}
+
+/* Skips a number such as 1, 1.5 or 1e-5. The letters of 0x1f and 2j remain and are treated as a name. */
+static void cut_number(struct lexer *l)
+{
+	const char *start = l->at;
+
+	skip_digits(l);
+	if (peek(l, 0) == '.') {
+		l->at++;
+		skip_digits(l);
+	}
+	if ((peek(l, 0) | 0x20) == 'e' && (is_digit(peek(l, 1)) || ((peek(l, 1) == '-' || peek(l, 1) == '+') && is_digit(peek(l, 2))))) {
+		l->at += 2;
+		skip_digits(l);
+	}
+	add(l, WORD_NUMBER, start, (size_t)(l->at - start), l->line, false);
+}
+
+static void cut_newline(struct lexer *l)
+{
+	if (l->depth == 0)
+		add(l, WORD_LINE, l->at, 1, l->line, false);
+	l->line++;
+	l->at++;
+}
+
+static void cut_operator(struct lexer *l)
+{
+	char c = *l->at;
+
+	l->depth += c == '(' || c == '[' || c == '{';
+	l->depth -= (c == ')' || c == ']' || c == '}') && l->depth > 0;
+	add(l, WORD_OP, l->at, 1, l->line, false);
+	l->at++;
+}
+
+static bool cut(struct lexer *l)
+{
+	while (l->at < l->end) {
+		char c = *l->at;
+
+		if (c == '\0' || (unsigned char)c >= 0x80)
+			return false;
+		if (c == '#') {
+			while (l->at < l->end && *l->at != '\n' && *l->at != '\r')
+				l->at++;
+		} else if (c == '\n') {
+			cut_newline(l);
+		} else if (c == ' ' || c == '\t' || c == '\r' || c == '\f') {
+			l->at++;
+		} else if (c == '\\') {
+			l->at++;
+			if (peek(l, 0) == '\r')
+				l->at++;
+			if (peek(l, 0) != '\n')
+				return false;
+			l->line++;
+			l->at++;
+		} else if (is_quote(c)) {
+			if (!cut_string(l, 0))
+				return false;
+		} else if (is_name_start(c)) {
+			if (!cut_name(l))
+				return false;
+		} else if (is_digit(c)) {
+			cut_number(l);
+		} else {
+			cut_operator(l);
+		}
+	}
+	return true;
+}
+
+/* ---- looking ---- */
+
+static void found(struct look *look, enum sight sight, const struct word *word, const char *what)
+{
+	if (sight <= look->found.sight)
+		return;
+	look->found.sight = sight;
+	look->found.line = word->line;
+	snprintf(look->found.what, sizeof look->found.what, "%s", what);
+}
+
+static void found_word(struct look *look, enum sight sight, const struct word *word, const char *before)
+{
+	char what[96];
+
+	snprintf(what, sizeof what, "'%s%.*s'", before, (int)(word->span.length < 60 ? word->span.length : 60), word->span.text);
+	found(look, sight, word, what);
+}
+
+static bool is_op(const struct word *word, char c)
+{
+	return word->kind == WORD_OP && *word->span.text == c;
+}
+
+static bool is_word(const struct word *word, const char *name)
+{
+	return word->kind == WORD_NAME && span_is(word->span, name);
+}
+
+static bool behind_dot(const struct look *look, const struct word *word)
+{
+	return word > look->words && is_op(word - 1, '.') && !(word - 1 > look->words && is_op(word - 2, '.'));
+}
+
+static bool is_module(const struct look *look, struct span name)
+{
+	for (int i = 0; i < look->module_count; i++)
+		if (look->modules[i].length == name.length && memcmp(look->modules[i].text, name.text, name.length) == 0)
+			return true;
+	return false;
+}
+
+static void bind_module(struct look *look, const struct word *word)
+{
+	if (look->module_count == MODULES_MAX)
+		found(look, SIGHT_OUTSIDE, word, "so many imports");
+	else if (!is_module(look, word->span))
+		look->modules[look->module_count++] = word->span;
+}
+
+/* Checks the module name a.b.c after `import` or `from`, which must be a known module. Returns the word that follows
+ * the name. */
+static const struct word *look_module(struct look *look, const struct word *word)
+{
+	if (word->kind != WORD_NAME || !AMONG(word->span, imports_plain)) {
+		found_word(look, SIGHT_OUTSIDE, word, "import ");
+		return word + (word->kind != WORD_END && word->kind != WORD_LINE);
+	}
+	for (word++; is_op(word, '.') && word[1].kind == WORD_NAME; word += 2)
+		if (!AMONG(word[1].span, submodules))
+			found_word(look, SIGHT_OUTSIDE, word + 1, "import ….");
+	return word;
+}
+
+/* Checks `import a.b as c, d`. */
+static const struct word *look_import(struct look *look, const struct word *word)
+{
+	do {
+		const struct word *name = word + 1;
+
+		word = look_module(look, name);
+		if (is_word(word, "as") && word[1].kind == WORD_NAME) {
+			name = word + 1;
+			word += 2;
+		}
+		if (name->kind == WORD_NAME)
+			bind_module(look, name);
+	} while (is_op(word, ','));
+	return word;
+}
+
+/* Checks `from a.b import (c as d, e)`. */
+static const struct word *look_from(struct look *look, const struct word *word)
+{
+	word = look_module(look, word + 1);
+	if (!is_word(word, "import"))
+		return word;
+	word++;
+	while (word->kind != WORD_END && word->kind != WORD_LINE && !is_op(word, ';')) {
+		const struct word *name = word++, *bound = name;
+
+		if (is_op(name, '(') || is_op(name, ')') || is_op(name, ','))
+			continue;
+		if (name->kind != WORD_NAME || !(is_plain(name->span) || AMONG(name->span, submodules))) {
+			found_word(look, SIGHT_OUTSIDE, name, "import ….");
+			continue;
+		}
+		if (is_word(word, "as") && word[1].kind == WORD_NAME) {
+			bound = word + 1;
+			word += 2;
+		}
+		if (AMONG(name->span, submodules))
+			bind_module(look, bound);
+	}
+	return word;
+}
+
+/* Returns true if the text itself uses this word as a name: without a dot before it, or as an attribute to which it
+ * assigns. */
+static bool is_own(const struct look *look, struct span name)
+{
+	for (const struct word *word = look->words; word->kind != WORD_END; word++)
+		if (word->kind == WORD_NAME && word->span.length == name.length &&
+		    memcmp(word->span.text, name.text, name.length) == 0 &&
+		    (!behind_dot(look, word) || (is_op(word + 1, '=') && !is_op(word + 2, '='))))
+			return true;
+	return false;
+}
+
+/* Checks the names after a module: `.name` and any further `.name`. Returns the word after them. */
+static const struct word *look_chain(struct look *look, const struct word *word)
+{
+	const struct word *module = word++;
+
+	while (is_op(word, '.') && word[1].kind == WORD_NAME) {
+		const struct word *name = word + 1;
+		enum sight sight = sight_of_any(name->span);
+		bool known = is_plain(name->span) || AMONG(name->span, submodules) ||
+		             (is_dunder(name->span) && sight == SIGHT_NOTHING);
+
+		word += 2;
+		if (!known) {
+			char before[64];
+
+			snprintf(before, sizeof before, "%.*s.", (int)(module->span.length < 60 ? module->span.length : 60),
+			         module->span.text);
+			found_word(look, SIGHT_OUTSIDE, name, before);
+			return word;
+		}
+		if (!AMONG(name->span, submodules) || is_op(word, '('))
+			return word;
+		module = name;
+	}
+	found_word(look, SIGHT_OUTSIDE, module, ""); /* without a dot, the module object itself is used as a value */
+	return word;
+}
+
+static void look_attribute(struct look *look, const struct word *word)
+{
+	enum sight sight = sight_of_any(word->span);
+
+	if (sight != SIGHT_NOTHING || is_dunder(word->span))
+		found_word(look, sight, word, "");
+	else if (AMONG(word->span, attributes_outside))
+		found_word(look, SIGHT_OUTSIDE, word, ".");
+	/* If `.format` belongs to a literal, its paths are checked as words of that string. */
+	else if (span_is(word->span, "format"))
+		found(look, word - 1 > look->words && (word - 2)->kind == WORD_STRING ? SIGHT_NOTHING : SIGHT_OUTSIDE, word,
+		      "'.format' of a string that is not a literal");
+	else if (!is_plain(word->span) && !is_own(look, word->span))
+		found_word(look, SIGHT_OUTSIDE, word, ".");
+}
+
+/* Treats getattr(torch, "float8_e4m3fn", None) and hasattr like the attribute itself if the attribute's name is a
+ * literal. Returns the word that follows, or `word` if the call has another form. */
+static const struct word *look_getattr(struct look *look, const struct word *word)
+{
+	const struct word *at = word + 1, *literal;
+
+	if (!is_op(at, '(') || at[1].kind != WORD_NAME)
+		return word;
+	for (at += 2; is_op(at, '.') && at[1].kind == WORD_NAME; at += 2)
+		if (!is_plain(at[1].span))
+			return word;
+	literal = at + 1;
+	if (!is_op(at, ',') || literal->kind != WORD_STRING || !literal->plain || literal->span.length < 3 ||
+	    !(is_op(literal + 1, ',') || is_op(literal + 1, ')')))
+		return word;
+	struct span name = {literal->span.text + 1, literal->span.length - 2};
+
+	if (!is_plain(name) || AMONG(name, submodules))
+		return word;
+	found_word(look, SIGHT_ITSELF, word, "");
+	return literal + 1;
+}
+
+/* Returns true if a statement begins at `word`. A `from` that does not begin a statement belongs to `yield from` or
+ * `raise … from`. */
+static bool begins_statement(const struct look *look, const struct word *word)
+{
+	return word == look->words || word[-1].kind == WORD_LINE || is_op(word - 1, ';') || is_op(word - 1, ':');
+}
+
+/* Checks a name that does not follow a dot. */
+static const struct word *look_name(struct look *look, const struct word *word)
+{
+	enum sight sight = sight_of_any(word->span);
+
+	if (span_is(word->span, "import"))
+		return look_import(look, word);
+	if (span_is(word->span, "from") && begins_statement(look, word))
+		return look_from(look, word);
+	if (is_module(look, word->span))
+		return look_chain(look, word);
+	if (span_is(word->span, "getattr") || span_is(word->span, "hasattr")) {
+		const struct word *next = look_getattr(look, word);
+
+		if (next != word)
+			return next;
+	}
+	if (AMONG(word->span, names_outside) || sight == SIGHT_OUTSIDE)
+		found_word(look, SIGHT_OUTSIDE, word, "");
+	else
+		/* `yield` makes a generator, whose gi_frame reveals the source. */
+		found_word(look, span_is(word->span, "yield") ? SIGHT_ITSELF : sight, word, "");
+	return word + 1;
+}
+
+/* Checks the words in a string, because code may look them up as names. */
+static void look_string(struct look *look, const struct word *word)
+{
+	const char *end = word->span.text + word->span.length;
+
+	for (const char *at = word->span.text; at < end;) {
+		const char *start = at;
+
+		while (at < end && is_name(*at))
+			at++;
+		struct span name = {start, (size_t)(at - start)};
+
+		if (at > start && (sight_of_any(name) != SIGHT_NOTHING || AMONG(name, names_outside)))
+			found_word(look, SIGHT_ITSELF, word, "");
+		at += at == start;
+	}
+}
+
+/* If the statement that begins here consists only of strings, it has no effect or is a docstring: returns its end.
+ * Otherwise returns NULL. */
+static const struct word *only_strings(const struct word *word)
+{
+	while (word->kind == WORD_STRING)
+		word++;
+	return word->kind == WORD_LINE || word->kind == WORD_END ? word : NULL;
+}
+
+static void look_at(struct look *look)
+{
+	bool begins = true; /* `word` is the first word of a line */
+
+	for (const struct word *word = look->words; word->kind != WORD_END;) {
+		const struct word *idle = begins ? only_strings(word) : NULL;
+
+		begins = word->kind == WORD_LINE;
+		if (idle != NULL && idle != word) {
+			word = idle;
+		} else if (word->kind == WORD_STRING) {
+			look_string(look, word++);
+		} else if (word->kind != WORD_NAME) {
+			word++;
+		} else if (behind_dot(look, word)) {
+			look_attribute(look, word++);
+		} else {
+			word = look_name(look, word);
+		}
+	}
+}
+
+struct python_dependencies python_dependencies(const char *source, size_t length)
+{
+	struct lexer lexer = {.at = source, .end = source + length, .line = 1};
+	struct look look = {.found.sight = SIGHT_NOTHING};
+	struct python_dependencies words;
+
+	if (cut(&lexer)) {
+		for (int i = 0; i < LOOKAHEAD; i++)
+			add(&lexer, WORD_END, lexer.end, 0, lexer.line, false);
+		look.words = (const struct word *)(const void *)lexer.out.data;
+		look_at(&look);
+		words = look.found;
+	} else {
+		words = (struct python_dependencies){SIGHT_OUTSIDE, "text that cannot be divided into words with certainty", lexer.line};
+	}
+	buf_free(&lexer.out);
+	return words;
+}

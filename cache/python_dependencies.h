@@ -1,0 +1,27 @@
+/* python_dependencies - divides a Python text into words, and determines from these words what the code can access.
+ *
+ * The result decides two questions about a reference. First: can the code read its own comments, line numbers or
+ * docstrings? If so, python_normal_form keeps them. Second: may its result depend on anything but its text, its inputs
+ * and its interpreter's packages? If so, the verdict on the reference is not stored. Lists name the words that are
+ * known to be harmless; every other word counts as harmful. */
+#ifndef REFTEST_CACHE_PYTHON_DEPENDENCIES_H
+#define REFTEST_CACHE_PYTHON_DEPENDENCIES_H
+
+#include <stddef.h>
+
+enum sight {
+	SIGHT_NOTHING, /* the code accesses only its inputs, and the libraries whose versions are in the fingerprint */
+	SIGHT_ITSELF,  /* the code may also read its own source: lines, docstrings, names, frames */
+	/* the code may access anything (files, modules, environment, clock), or contains an unknown word */
+	SIGHT_OUTSIDE,
+};
+
+struct python_dependencies {
+	enum sight sight;
+	char what[128]; /* if SIGHT_OUTSIDE, the word that is the reason, for example "'os'" or "'torch.load'" */
+	int line;       /* line of the source, from 1 */
+};
+
+struct python_dependencies python_dependencies(const char *source, size_t length);
+
+#endif

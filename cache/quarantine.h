@@ -1,0 +1,18 @@
+/* quarantine - sets aside a store that cannot be used: renames its folder, which also contains the lock file, and never
+ * deletes it. A process that has the store open can continue to use it. */
+#ifndef REFTEST_CACHE_QUARANTINE_H
+#define REFTEST_CACHE_QUARANTINE_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+
+/* Renames the folder `path` to the first free "{path}.aside-N" and creates an empty folder with the old name. `why`
+ * says what is wrong with the store. `note` gets a message that names the new path. Returns 0, or -1 with a
+ * message. */
+int quarantine_put(const char *path, const struct err *why, struct err *note, struct err *err);
+
+/* Counts the existing folders to which stores at `path` were renamed, and the bytes of the files in them. */
+void quarantine_count(const char *path, int64_t *count, int64_t *bytes);
+
+#endif

@@ -1,0 +1,305 @@
+/* store_files - reads and writes the rows of the table of files.
+ *
+ *   row = inode u64 . size u64 . mtime u64 . ctime u64 . read u64 . content digest . has summary u32
+ *         . [ context digest . inputs digest . status u32 . reason u32 . weak u32 . cases . passed . failed . errors
+ *             . skipped . invalid u32 each . elements u64 ]
+ *         . blobs u32 . { path bytes }… . [ object bytes ]
+ *
+ * Rows of older versions do not have the last field, the git object id.
+ *
+ * A run without changes reads all rows (twenty thousand for ten thousand definitions), and spends most of its time on
+ * memory accesses. Rows are therefore checked and parsed in LMDB's mapping, without a copy. A caller that needs each
+ * row only once visits the rows (store_each_file) instead of copying them (store_files). */
+#include "cache/store_internal.h"
+
+#include <string.h>
+
+#include "cache/checksummed_record.h"
+
+enum { KEY_MAX = 511 };
+
+bool file_seen_holds(const struct file_seen *seen, const struct file_stat *now)
+{
+	const struct file_stat *then = &seen->stat;
+	int64_t newest = then->mtime_ns > then->ctime_ns ? then->mtime_ns : then->ctime_ns;
+
+	if (then->inode != now->inode || then->size != now->size || then->mtime_ns != now->mtime_ns ||
+	    then->ctime_ns != now->ctime_ns)
+		return false;
+	return seen->read_ns >= newest &&
+	       (uint64_t)seen->read_ns - (uint64_t)newest >= (uint64_t)STORE_RACY_MS * 1000 * 1000;
+}
+
+/* --- One row ----------------------------------------------------------------------------------------------------- */
+
+static void put_summary(struct buf *out, const struct summary *s)
+{
+	const uint32_t numbers[] = {s->status, s->reason, s->weak,    s->cases,  s->passed,
+	                            s->failed, s->errors, s->skipped, s->invalid};
+
+	record_put_digest(out, &s->context);
+	record_put_digest(out, &s->inputs);
+	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+		record_put_u32(out, numbers[i]);
+	record_put_u64(out, s->elements);
+}
+
+static void put_entry(struct buf *out, const struct file_entry *entry)
+{
+	const struct file_seen *seen = &entry->seen;
+
+	record_put_u64(out, seen->stat.inode);
+	record_put_u64(out, seen->stat.size);
+	record_put_u64(out, (uint64_t)seen->stat.mtime_ns);
+	record_put_u64(out, (uint64_t)seen->stat.ctime_ns);
+	record_put_u64(out, (uint64_t)seen->read_ns);
+	record_put_digest(out, &seen->content);
+	record_put_u32(out, entry->has_summary);
+	if (entry->has_summary)
+		put_summary(out, &entry->summary);
+	record_put_u32(out, (uint32_t)entry->blob_count);
+	for (int i = 0; i < entry->blob_count; i++)
+		record_put_text(out, entry->blobs[i]);
+	if (seen->object.length > 0)
+		record_put_bytes(out, seen->object.bytes, seen->object.length);
+}
+
+static void get_summary(struct reader *from, struct summary *s)
+{
+	uint32_t *const counts[] = {&s->cases, &s->passed, &s->failed, &s->errors, &s->skipped, &s->invalid};
+
+	s->context = record_get_digest(from);
+	s->inputs = record_get_digest(from);
+	s->status = (uint8_t)record_get_u32(from);
+	s->reason = (uint8_t)record_get_u32(from);
+	s->weak = (uint8_t)record_get_u32(from);
+	for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+		*counts[i] = record_get_u32(from);
+	s->elements = record_get_u64(from);
+}
+
+/* Reads the paths of the blobs, and copies them into `texts`. */
+static void get_blobs(struct reader *from, struct arena *texts, struct file_entry *out)
+{
+	uint32_t count = record_get_u32(from);
+
+	if (count > from->left / 4) { /* every path takes at least 4 bytes, the size of its length field */
+		from->bad = true;
+		return;
+	}
+	const char **blobs = count > 0 ? arena_array(texts, count, sizeof *blobs) : NULL;
+
+	for (uint32_t i = 0; i < count && !from->bad; i++) {
+		size_t length;
+		const char *path = record_get_bytes(from, &length);
+
+		if (path != NULL)
+			blobs[i] = arena_copy(texts, path, length);
+	}
+	out->blobs = blobs;
+	out->blob_count = (int)count;
+}
+
+static void get_object(struct reader *from, struct object_name *out)
+{
+	size_t length;
+	const void *bytes = record_get_bytes(from, &length);
+
+	if (bytes == NULL || length > sizeof out->bytes) {
+		from->bad = true;
+		return;
+	}
+	memcpy(out->bytes, bytes, length);
+	out->length = (unsigned char)length;
+}
+
+/* Reads all members of the entry except its path. */
+static bool get_entry(const MDB_val *key, const MDB_val *value, struct arena *texts, struct file_entry *out)
+{
+	struct file_seen *seen = &out->seen;
+	struct reader from;
+
+	if (!record_read(RECORD_FILE, key->mv_data, key->mv_size, value->mv_data, value->mv_size, &from))
+		return false;
+	seen->stat.inode = record_get_u64(&from);
+	seen->stat.size = record_get_u64(&from);
+	seen->stat.mtime_ns = (int64_t)record_get_u64(&from);
+	seen->stat.ctime_ns = (int64_t)record_get_u64(&from);
+	seen->read_ns = (int64_t)record_get_u64(&from);
+	seen->content = record_get_digest(&from);
+	out->has_summary = record_get_u32(&from) != 0;
+	if (out->has_summary)
+		get_summary(&from, &out->summary);
+	get_blobs(&from, texts, out);
+	if (!from.bad && from.left > 0)
+		get_object(&from, &seen->object);
+	return !from.bad && from.left == 0;
+}
+
+/* --- All rows ---------------------------------------------------------------------------------------------------- */
+
+/* Moves to the first row whose key starts with `prefix`, or to the next such row. Returns MDB_NOTFOUND after the last
+ * one. */
+static int step(MDB_cursor *cursor, const MDB_val *prefix, MDB_val *key, MDB_val *value, bool first)
+{
+	MDB_cursor_op how = !first ? MDB_NEXT : prefix->mv_size > 0 ? MDB_SET_RANGE : MDB_FIRST;
+
+	if (first)
+		*key = *prefix;
+	int rc = mdb_cursor_get(cursor, key, value, how);
+
+	if (rc == 0 && (key->mv_size < prefix->mv_size || memcmp(key->mv_data, prefix->mv_data, prefix->mv_size) != 0))
+		return MDB_NOTFOUND;
+	return rc;
+}
+
+static void visit_row(const MDB_val *key, const MDB_val *value, store_visit *visit, void *context, int64_t *damaged)
+{
+	struct file_entry entry = {0};
+	struct arena texts = {0};
+	char path[KEY_MAX + 1];
+
+	if (key->mv_size <= KEY_MAX && get_entry(key, value, &texts, &entry)) {
+		memcpy(path, key->mv_data, key->mv_size);
+		path[key->mv_size] = '\0';
+		entry.path = path;
+		visit(&entry, context);
+	} else {
+		++*damaged;
+	}
+	arena_free(&texts);
+}
+
+int store_each_file(struct store *store, const char *prefix, store_visit *visit, void *context, struct err *err)
+{
+	struct env *env = &store->env;
+	MDB_val begin = {strlen(prefix), (void *)prefix}, key, value;
+	MDB_cursor *cursor;
+	MDB_txn *txn;
+
+	if (begin.mv_size > KEY_MAX)
+		return 0;
+	if (env_begin_read(env, &txn, err) != 0)
+		return -1;
+	int rc = mdb_cursor_open(txn, env->table[TABLE_FILES], &cursor);
+
+	if (rc == 0) {
+		for (rc = step(cursor, &begin, &key, &value, true); rc == 0;
+		     rc = step(cursor, &begin, &key, &value, false))
+			visit_row(&key, &value, visit, context, &store->damaged);
+		mdb_cursor_close(cursor);
+	}
+	mdb_txn_abort(txn);
+	return rc == MDB_NOTFOUND ? 0 : env_fail(env, rc, "read", err);
+}
+
+struct gathered {
+	struct arena *arena;
+	struct file_entry *entries;
+	size_t count, room;
+};
+
+static void gather(const struct file_entry *entry, void *context)
+{
+	struct gathered *all = context;
+
+	if (all->count == all->room) /* another process added rows after they were counted */
+		return;
+	struct file_entry *copy = &all->entries[all->count++];
+	const char **blobs =
+	    entry->blob_count > 0 ? arena_array(all->arena, (size_t)entry->blob_count, sizeof *blobs) : NULL;
+
+	*copy = *entry;
+	copy->path = arena_string(all->arena, entry->path);
+	for (int i = 0; i < entry->blob_count; i++)
+		blobs[i] = arena_string(all->arena, entry->blobs[i]);
+	copy->blobs = blobs;
+}
+
+/* Counts the rows of the table. */
+static int count_rows(struct env *env, size_t *count, struct err *err)
+{
+	MDB_txn *txn;
+	MDB_stat stat;
+
+	if (env_begin_read(env, &txn, err) != 0)
+		return -1;
+	int rc = mdb_stat(txn, env->table[TABLE_FILES], &stat);
+
+	mdb_txn_abort(txn);
+	*count = rc == 0 ? stat.ms_entries : 0;
+	return rc == 0 ? 0 : env_fail(env, rc, "read", err);
+}
+
+int store_files(struct store *store, const char *prefix, struct arena *arena, const struct file_entry **out,
+		struct err *err)
+{
+	struct gathered all = {.arena = arena};
+
+	*out = NULL;
+	if (count_rows(&store->env, &all.room, err) != 0)
+		return -1;
+	all.entries = arena_array(arena, all.room, sizeof *all.entries);
+	if (store_each_file(store, prefix, gather, &all, err) != 0)
+		return -1;
+	*out = all.entries;
+	return (int)all.count;
+}
+
+/* --- Writing ----------------------------------------------------------------------------------------------------- */
+
+struct batch {
+	const struct file_entry *entries;
+	int count;
+	const char *const *removed;
+	int removed_count;
+};
+
+static bool is_key(const char *path, MDB_val *key)
+{
+	*key = (MDB_val){strlen(path), (void *)path};
+	return key->mv_size > 0 && key->mv_size <= KEY_MAX;
+}
+
+static int put_row(MDB_txn *txn, MDB_dbi table, const MDB_val *key, const struct file_entry *entry)
+{
+	struct buf body = {0}, record = {0};
+
+	put_entry(&body, entry);
+	int rc = MDB_BAD_VALSIZE;
+
+	if (record_write(RECORD_FILE, key->mv_data, key->mv_size, body.data, body.length, &record) == 0) {
+		MDB_val name = *key, row = {record.length, record.data};
+
+		rc = mdb_put(txn, table, &name, &row, 0);
+	}
+	buf_free(&body);
+	buf_free(&record);
+	return rc;
+}
+
+static int write_batch(MDB_txn *txn, struct env *env, void *context)
+{
+	const struct batch *batch = context;
+	MDB_dbi table = env->table[TABLE_FILES];
+	MDB_val key;
+	int rc = 0;
+
+	for (int i = 0; i < batch->removed_count && rc == 0; i++) {
+		if (is_key(batch->removed[i], &key))
+			rc = mdb_del(txn, table, &key, NULL);
+		rc = rc == MDB_NOTFOUND ? 0 : rc;
+	}
+	for (int i = 0; i < batch->count && rc == 0; i++)
+		if (is_key(batch->entries[i].path, &key))
+			rc = put_row(txn, table, &key, &batch->entries[i]);
+	return rc;
+}
+
+int store_put_files(struct store *store, const struct file_entry *entries, int count, const char *const *removed,
+		    int removed_count, struct err *err)
+{
+	struct batch batch = {entries, count, removed, removed_count};
+
+	return count + removed_count == 0 ? 0 : env_write(&store->env, write_batch, &batch, err);
+}

@@ -1,0 +1,255 @@
+/* affected - lists the definitions and generated tests that depend on changed files (engine/affected.h). The user names
+ * the changed files, or --since selects the files that changed since the merge base of two branches. The text output
+ * has one name on each line, as input for other commands. */
+#include "cli/command.h"
+#include "cli/command_line.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "cli/shared_options.h"
+#include "engine/affected.h"
+#include "engine/disk_files.h"
+#include "engine/sparse_checkout.h"
+#include "git/objects.h"
+
+enum { DIFF_BYTES = 1 << 30 };
+
+struct affected_options {
+	const char *root, *since;
+	bool json, definitions, tests;
+};
+
+#define AT(member) offsetof(struct affected_options, member)
+static const struct option_row rows[] = {
+    ROW_ROOT,
+    {"--since", OPTION_TEXT, AT(since), "BASE", NULL,
+     "use the files that changed since the merge base of BASE and HEAD: committed, uncommitted and untracked files, "
+     "but not files that git ignores"},
+    {"--definitions", OPTION_FLAG, AT(definitions), NULL, NULL,
+     "text format: print only definitions (op_type/name), for `reftest verify`"},
+    {"--tests", OPTION_FLAG, AT(tests), NULL, NULL, "text format: print only test files, for pytest"},
+    {"--json", OPTION_FLAG, AT(json), NULL, NULL,
+     "print one JSON object, with the changed file on which each definition depends"},
+};
+
+enum { ROWS = sizeof rows / sizeof rows[0] };
+
+struct file_names {
+	const char **list;
+	int count;
+};
+
+/* Finds the merge base of HEAD and the branch `since` ("main"). */
+static int find_base(const struct repository *repository, const char *since, struct arena *arena, const char **base,
+		     struct err *err)
+{
+	const char *const words[] = {"merge-base", since, "HEAD", NULL};
+	struct buf text = {0};
+	int rc = since[0] == '-' ? -1 : git_output(repository, words, 256, &text, NULL);
+
+	if (rc == 0)
+		*base = arena_copy(arena, text.data, strcspn(text.data, "\n"));
+	else
+		err_set(
+		    err,
+		    "git finds no common ancestor of '%s' and HEAD; if this is a shallow clone, fetch the whole "
+		    "history (actions/checkout: fetch-depth: 0; else `git fetch --unshallow`)",
+		    since);
+	buf_free(&text);
+	return rc;
+}
+
+/* Runs the git command `words` and adds the paths that it prints, each terminated by NUL, if they are below the
+ * root. */
+static int list_files(const struct repository *repository, const char *const *words, struct arena *arena,
+		      struct file_names *out, struct err *err)
+{
+	size_t head = strlen(repository->prefix), room = (size_t)out->count;
+	struct buf text = {0};
+	int rc = git_output(repository, words, DIFF_BYTES, &text, err);
+
+	if (rc == 0) {
+		for (size_t i = 0; i < text.length; i++)
+			room += text.data[i] == '\0';
+		const char **list = arena_array(arena, room, sizeof *list);
+
+		if (out->count > 0)
+			memcpy(list, out->list, (size_t)out->count * sizeof *list);
+		out->list = list;
+		for (size_t at = 0; at < text.length; at += strlen(text.data + at) + 1)
+			if (strncmp(text.data + at, repository->prefix, head) == 0)
+				out->list[out->count++] = arena_string(arena, text.data + at + head);
+	}
+	buf_free(&text);
+	return rc;
+}
+
+/* Lists the files that differ between the working tree and the merge base with `since`. For a renamed file, the list
+ * contains both names. Untracked files are included, because `verify` reads them. */
+static int files_since(const char *root, const char *since, struct arena *arena, struct file_names *out, struct err *err)
+{
+	struct repository repository;
+	const char *base = NULL;
+
+	if (repository_find(root, &repository, err) < 0 || find_base(&repository, since, arena, &base, err) < 0)
+		return -1;
+	const char *below = arena_printf(arena, ":(top,literal)%s", repository.prefix);
+	const char *const changed[] = {"diff", "--name-only", "--no-renames", "--no-ext-diff", "-z", base, "--", NULL};
+	const char *const untracked[] = {"ls-files", "--others", "--exclude-standard", "-z", "--", below, NULL};
+
+	if (list_files(&repository, changed, arena, out, err) < 0)
+		return -1;
+	return list_files(&repository, untracked, arena, out, err);
+}
+
+/* Moves definitions that a sparse checkout excludes from the list of deleted definitions to `aside`, because they still
+ * exist in git. */
+static int remove_excluded(const struct dataset *dataset, struct affected *affected, struct file_names *aside, struct arena *arena,
+		     struct err *err)
+{
+	struct sparse sparse = {.asked = false};
+	int gone = 0;
+
+	*aside = (struct file_names){.list = arena_array(arena, (size_t)affected->gone_count, sizeof *aside->list)};
+	if (affected->gone_count > 0 && sparse_ask(&sparse, dataset, arena, err) < 0)
+		return -1;
+	for (int i = 0; i < affected->gone_count; i++)
+		if (sparse_has_definition(&sparse, affected->gone[i]))
+			aside->list[aside->count++] = affected->gone[i];
+		else
+			affected->gone[gone++] = affected->gone[i];
+	affected->gone_count = gone;
+	return 0;
+}
+
+static void print_text(const struct affected_options *o, const struct affected *affected, const struct file_names *aside)
+{
+	bool both = !o->definitions && !o->tests;
+
+	for (int i = 0; (both || o->definitions) && i < affected->definition_count; i++)
+		printf("%s/%s\n", affected->definitions[i].file->op_type, affected->definitions[i].file->name);
+	for (int i = 0; (both || o->tests) && i < affected->test_count; i++)
+		printf("%s\n", affected->tests[i]);
+	for (int i = 0; i < affected->gone_count; i++)
+		fprintf(stderr, "reftest: %s was deleted\n", affected->gone[i]);
+	for (int i = 0; i < aside->count; i++)
+		fprintf(stderr, "reftest: %s is in git but not checked out here\n", aside->list[i]);
+}
+
+static void put_list(struct buf *out, const char *key, const char *const *texts, int count)
+{
+	buf_printf(out, ",\n \"%s\": [", key);
+	for (int i = 0; i < count; i++) {
+		buf_text(out, i > 0 ? ", " : "");
+		buf_json_string(out, texts[i]);
+	}
+	buf_text(out, "]");
+}
+
+static void print_json(const char *root, const struct affected *affected, const struct file_names *aside)
+{
+	struct buf out = {0};
+
+	buf_text(&out, "{\"schema\": 1, \"root\": ");
+	buf_json_string(&out, root);
+	buf_text(&out, ",\n \"definitions\": [");
+	for (int i = 0; i < affected->definition_count; i++) {
+		const struct affected_definition *one = &affected->definitions[i];
+
+		buf_text(&out, i > 0 ? ",\n  {\"name\": " : "\n  {\"name\": ");
+		buf_json_string(&out, one->file->name);
+		buf_text(&out, ", \"op_type\": ");
+		buf_json_string(&out, one->file->op_type);
+		buf_text(&out, ", \"path\": ");
+		buf_json_string(&out, one->file->path);
+		buf_text(&out, ", \"because\": ");
+		buf_json_string(&out, one->because);
+		buf_text(&out, "}");
+	}
+	buf_text(&out, "]");
+	put_list(&out, "gone", affected->gone, affected->gone_count);
+	put_list(&out, "not_checked_out", aside->list, aside->count);
+	put_list(&out, "tests", affected->tests, affected->test_count);
+	put_list(&out, "untouched", affected->others, affected->other_count);
+	buf_text(&out, "}\n");
+	fwrite(out.data, 1, out.length, stdout);
+	buf_free(&out);
+}
+
+static int stat_check(struct program *program, const struct affected_options *o, const struct file_names *files,
+		      struct arena *arena, struct err *err)
+{
+	struct dataset dataset;
+	struct affected affected;
+	struct file_names aside;
+	int code = EXIT_INTERNAL;
+
+	if (dataset_scan(program->root, arena, &dataset, err) < 0)
+		return EXIT_INTERNAL;
+	struct states *states = file_states_open((struct run_store){NULL, NULL}, &dataset, disk_files(&dataset), arena, err);
+
+	if (states != NULL &&
+	    affected_by(program, &dataset, states, files->list, files->count, arena, &affected, err) == 0 &&
+	    remove_excluded(&dataset, &affected, &aside, arena, err) == 0) {
+		if (o->json)
+			print_json(program->root, &affected, &aside);
+		else
+			print_text(o, &affected, &aside);
+		for (int i = 0; i < dataset.problem_count; i++)
+			fprintf(stderr, "reftest: %s\n", dataset.problems[i]);
+		code = dataset.problem_count > 0 ? EXIT_USAGE : EXIT_VERIFIED;
+	}
+	dataset_close(&dataset);
+	return code;
+}
+
+static int run(struct program *program, const struct affected_options *o, const struct words *names,
+	       struct arena *arena, struct err *err)
+{
+	struct file_names files = {0};
+
+	if ((o->since == NULL) == (names->count == 0))
+		return err_set(
+			   err,
+			   "affected needs file names, as in `reftest affected definitions/gemm/x.json`, or "
+			   "--since BASE"),
+		       EXIT_USAGE;
+	if (o->root != NULL)
+		program->root_given = o->root;
+	if (program_root(program, err) < 0)
+		return EXIT_USAGE;
+	if (o->since != NULL && files_since(program->root, o->since, arena, &files, err) < 0)
+		return EXIT_USAGE;
+	if (o->since == NULL) {
+		files = (struct file_names){arena_array(arena, (size_t)names->count, sizeof *files.list), names->count};
+		for (int i = 0; i < names->count; i++)
+			files.list[i] = affected_path(program->root, names->items[i], arena);
+	}
+	return stat_check(program, o, &files, arena, err);
+}
+
+static int start(struct program *program, int argc, char **argv)
+{
+	struct affected_options o = {.root = NULL};
+	struct command_line line;
+
+	if (command_line_begin(&line, &command_affected, argc, argv, &o))
+		line.code = run(program, &o, &line.names, &line.arena, &line.err);
+	return command_line_end(&line);
+}
+
+const struct command command_affected = {
+    .name = "affected",
+    .summary = "list the definitions and tests that depend on changed files",
+    .synopsis = "[options] FILE… | --since BASE",
+    .description =
+	"Prints one name a line: first the definitions that depend on a changed file, then the generated test "
+	"files. The changed files are the ones named on the command line or, with --since, the files that differ "
+	"from a commit.",
+    .operands = OPERANDS_FILES,
+    .rows = rows,
+    .row_count = ROWS,
+    .run = start,
+};

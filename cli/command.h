@@ -1,0 +1,75 @@
+/* command - the commands of reftest: name, options, help texts and function of each.
+ *
+ * A new command needs its own file in cli/ that defines one `struct command`, a declaration of this struct below, an
+ * entry in `commands` of cli/command.c, and a row in docs/getting-started.md. The option parser, the help texts, the
+ * manual page and the shell completions use these structs. The function `run` gets the arguments of the command
+ * (argv[0] is the command's name), prints results to stdout and all other messages to stderr, and returns an exit
+ * status.
+ *
+ * In a description each paragraph is one line, an empty line separates paragraphs, and `backquotes` mark text that the
+ * user types. */
+#ifndef REFTEST_CLI_COMMAND_H
+#define REFTEST_CLI_COMMAND_H
+
+#include "cli/options.h"
+#include "engine/program.h"
+
+#define REFTEST_VERSION "0.1.0"
+#define REFTEST_DATE "2026-11-23" /* date of this version */
+
+enum operands {
+	OPERANDS_NONE,	      /* names are rejected */
+	OPERANDS_DEFINITIONS, /* names of definitions */
+	OPERANDS_FILES
+};
+
+struct subcommand {
+	const char *name;
+	const char *operands; /* "FILE…", "" */
+	const char *summary;
+	int least, most; /* number of operands: files */
+	int (*run)(struct program *program, const void *options, const struct words *names, struct err *err);
+};
+
+struct command {
+	const char *name;
+	const char *summary;	 /* one line */
+	const char *synopsis;	 /* the arguments in the usage line: "[options] [NAME…]" */
+	const char *description; /* paragraphs */
+	bool hidden;		 /* --help does not list this command, which only make calls */
+	enum operands operands;	 /* the kind of the command's NAME arguments; unused if the command has subcommands */
+	const struct option_row *rows;
+	int row_count;
+	const struct subcommand *subcommands;
+	int subcommand_count;
+	int (*run)(struct program *program, int argc, char **argv);
+};
+
+extern const struct command command_verify, command_status, command_explain, command_watch, command_affected,
+    command_generate, command_cache, command_key, command_hook, command_warm, command_doctor, command_document;
+
+/* All commands in the order in which --help lists them; hidden commands are last. */
+extern const struct command *const commands[];
+extern const int command_count;
+int command_shown(void); /* the number of commands that are not hidden */
+
+/* Options before the command. */
+struct global_options {
+	const char *root;
+	bool version;
+};
+
+extern const struct option_row global_rows[];
+extern const int global_row_count;
+extern const char global_synopsis[], global_summary[];
+
+/* An exit status, as the help text and the manual page list it. */
+struct exit_row {
+	int code;
+	const char *word, *meaning;
+};
+
+extern const struct exit_row exit_rows[];
+extern const int exit_row_count;
+
+#endif

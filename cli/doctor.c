@@ -1,0 +1,459 @@
+/* doctor - lists the programs, libraries and devices that reftest found on this machine, those that are missing, and
+ * the command that installs or repairs each.
+ *
+ * Each check adds one line to the output. If something is missing that verification on the CPU needs, the exit status
+ * is 3. Other missing things do not change the exit status. The command changes no file and runs no reference. */
+#include "cli/command.h"
+#include "cli/command_line.h"
+
+#include <assert.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "cli/shared_options.h"
+#include "dataset/dataset.h"
+#include "remote/remote_library.h"
+#include "remote/signature.h"
+#include "report/ground_truth_matrix.h"
+#include "watcher/fs/limits.h"
+#include "workers/pool/machine_resources.h"
+#include "workers/pool/pool.h"
+
+enum { LINES_MAX = 32, SMALL_FILE = 64 * 1024, TORCH_MAJOR = 2, TORCH_MINOR = 4 };
+
+struct line {
+	const char *name;
+	bool needed, ok;
+	const char *found; /* the version or path that was found, or a message that says what is missing */
+	const char *mend;  /* the command that installs or repairs it; NULL: nothing to repair */
+};
+
+struct doctor {
+	struct program *program;
+	struct arena arena;
+	struct line lines[LINES_MAX];
+	int count;
+	const char *python; /* absolute path; NULL: none */
+	char device_class[64]; /* class of the device that `verify` would use */
+	struct ground_truths_matrix matrix;
+	bool torch_cuda;    /* torch is installed and built for CUDA */
+	int gpus;
+	int files;          /* number of definitions and workload files; 0 if there is no dataset */
+	int folders;        /* number of folders for which `watch` would add an inotify watch */
+};
+
+static void add(struct doctor *d, const char *name, bool needed, bool ok, const char *found, const char *mend)
+{
+	assert(d->count < LINES_MAX);
+	d->lines[d->count++] = (struct line){name, needed, ok, found, ok ? NULL : mend};
+}
+
+/* Returns the first line of a small file, without its newline. Returns NULL if the file cannot be read. */
+static const char *first_line(struct doctor *d, const char *path)
+{
+	struct buf bytes = {0};
+	const char *line = NULL;
+
+	if (file_read(AT_FDCWD, path, SMALL_FILE, &bytes, NULL, NULL) == FILE_OK)
+		line = arena_copy(&d->arena, bytes.data, strcspn(bytes.length > 0 ? bytes.data : "", "\n"));
+	buf_free(&bytes);
+	return line;
+}
+
+/* Counts the folders that contain these files, which are sorted by op_type; each op_type has one folder. */
+static int count_folders(const struct dataset_file *files, int count)
+{
+	int folders = 0;
+
+	for (int i = 0; i < count; i++)
+		folders += i == 0 || strcmp(files[i].op_type, files[i - 1].op_type) != 0;
+	return folders;
+}
+
+static void examine_dataset(struct doctor *d)
+{
+	struct dataset dataset;
+	struct err err = {""};
+
+	if (program_root(d->program, &err) < 0 || dataset_scan(d->program->root, &d->arena, &dataset, &err) < 0) {
+		add(d, "dataset", false, false, arena_string(&d->arena, err.text), "reftest --root DIR doctor");
+		return;
+	}
+	d->files = dataset.definition_count + dataset.workload_count;
+	d->folders = 2 + count_folders(dataset.definitions, dataset.definition_count) +
+	             count_folders(dataset.workloads, dataset.workload_count);
+	add(d, "dataset", false, true, arena_printf(&d->arena, "%s: %d definitions, %d workload files", d->program->root,
+	                                            dataset.definition_count, dataset.workload_count), NULL);
+	dataset_close(&dataset);
+}
+
+static void examine_python(struct doctor *d, const char *given)
+{
+	char path[4096];
+	struct err err = {""};
+
+	if (machine_python(given, d->program->root, path, sizeof path, &err) < 0)
+		add(d, "python", true, false, arena_string(&d->arena, err.text), "make verify");
+	else
+		add(d, "python", true, true, d->python = arena_string(&d->arena, path), NULL);
+}
+
+/* Returns whether this version of torch ("2.13.0+cpu") is new enough. A version that does not start with a number is
+ * too old. */
+static bool new_enough(const char *version)
+{
+	char *end;
+	long major = strtol(version, &end, 10), minor = *end == '.' ? strtol(end + 1, NULL, 10) : 0;
+
+	return major > TORCH_MAJOR || (major == TORCH_MAJOR && minor >= TORCH_MINOR);
+}
+
+static void examine_torch(struct doctor *d)
+{
+	struct torch_facts facts;
+	struct err err = {""};
+	const char *mend = "make verify";
+
+	if (d->python == NULL) {
+		add(d, "torch", true, false, "no interpreter to check", mend);
+		return;
+	}
+	int found = machine_torch(d->python, &d->arena, &facts, &err);
+
+	if (found <= 0) {
+		add(d, "torch", true, false, found < 0 ? arena_string(&d->arena, err.text)
+		                                       : arena_printf(&d->arena, "%s has none", d->python), mend);
+		return;
+	}
+	bool enough = new_enough(facts.version);
+
+	d->torch_cuda = facts.cuda != NULL;
+	add(d, "torch", true, enough,
+	    arena_printf(&d->arena, "%s, %s%s; Python %s%s", facts.version, facts.cuda != NULL ? "for CUDA " : "a CPU build",
+	                 facts.cuda != NULL ? facts.cuda : "", facts.python, enough ? "" : "; 2.4 or newer is required"),
+	    arena_printf(&d->arena, "%s -m pip install --upgrade torch", d->python));
+}
+
+static void examine_kernels(struct doctor *d)
+{
+	struct err err = {""};
+
+	if (program_kernels(d->program, &err) < 0)
+		add(d, "kernels", true, false, arena_string(&d->arena, err.text), "make");
+	else
+		add(d, "kernels", true, true,
+		    arena_printf(&d->arena, "%s, %d op families, build %.12s", d->program->kernels.path,
+		                 d->program->kernels.api->op_count, d->program->kernels.api->digest), NULL);
+}
+
+/* kernels_open_cuda returns an error if the CUDA library and the CPU library have different digests. */
+static void examine_cuda_kernels(struct doctor *d)
+{
+	struct err err = {""};
+
+	if (d->program->kernels.api == NULL)
+		add(d, "cuda kernels", false, false, "not checked, because the CPU library is missing", "make");
+	else if (kernels_open_cuda(&d->program->kernels, &err) < 0)
+		add(d, "cuda kernels", false, false, arena_string(&d->arena, err.text), "make");
+	else
+		add(d, "cuda kernels", false, true,
+		    arena_printf(&d->arena, "%s, of the same build", d->program->kernels.cuda_path), NULL);
+}
+
+static void examine_nvcc(struct doctor *d)
+{
+	FILE *pipe = popen("{ nvcc --version || /usr/local/cuda/bin/nvcc --version; } 2>/dev/null", "re");
+	char line[256], release[64] = "";
+
+	while (pipe != NULL && fgets(line, sizeof line, pipe) != NULL) {
+		const char *at = strstr(line, "release ");
+
+		if (at != NULL)
+			sscanf(at, "release %63[0-9.]", release);
+	}
+	if (pipe != NULL)
+		pclose(pipe);
+	add(d, "nvcc", false, release[0] != '\0',
+	    release[0] != '\0' ? arena_printf(&d->arena, "CUDA %s", release) : "nvcc is not on PATH, so make does "
+									       "not build the CUDA library",
+	    "sudo apt-get install nvidia-cuda-toolkit && make");
+}
+
+static void examine_driver(struct doctor *d)
+{
+	const char *version = first_line(d, "/proc/driver/nvidia/version");
+
+	d->gpus = machine_gpus(&d->arena, NULL);
+	add(d, "gpu driver", false, d->gpus > 0,
+	    d->gpus > 0 ? arena_printf(&d->arena, "%d GPU%s, %s", d->gpus, d->gpus == 1 ? "" : "s",
+	                               version != NULL ? version : "driver version unknown")
+	                : "no NVIDIA GPU with a driver was found, so references run on the CPU",
+	    NULL);
+}
+
+/* A GPU is usable if the judge can use it and torch can run on it. */
+static void examine_gpu(struct doctor *d)
+{
+	char class_name[64], product[256];
+	struct err err = {""};
+
+	if (d->gpus == 0)
+		return;
+	if (pool_probe_device("cuda:0", class_name, sizeof class_name, product, sizeof product, &err) < 0)
+		add(d, "gpu", false, false, arena_string(&d->arena, err.text), "make && nvidia-smi");
+	else if (!d->torch_cuda && d->python != NULL)
+		add(d, "gpu", false, false, arena_printf(&d->arena, "%s (%s) is not used, because torch is a CPU build",
+							 product, class_name),
+		    arena_printf(&d->arena, "%s -m pip install --force-reinstall --index-url https://pypi.org/simple torch",
+		                 d->python));
+	else {
+		snprintf(d->device_class, sizeof d->device_class, "%s", class_name);
+		add(d, "gpu", false, d->torch_cuda, arena_printf(&d->arena, "cuda:0 is %s (%s)", product, class_name), NULL);
+	}
+}
+
+/* Finds the ground truths that are available on this machine for each op family. */
+static void examine_truths(struct doctor *d)
+{
+	struct ground_truths_matrix *m = &d->matrix;
+	struct err err = {""};
+
+	m->device_class = d->device_class;
+	if (d->program->kernels.api != NULL) {
+		m->ops = d->program->kernels.api->ops;
+		m->op_count = d->program->kernels.api->op_count;
+	}
+	if (d->python == NULL)
+		m->trouble = "no Python interpreter was found";
+	else if (ground_truths_facts(d->program, d->python, d->device_class, &d->arena, &m->facts, &m->fact_count,
+				     &err) != 0)
+		m->trouble = arena_string(&d->arena, err.text);
+}
+
+/* Checks whether verdicts can be stored: the folder of the cache, or its nearest existing parent, must be writable. */
+static void examine_new_cache(struct doctor *d)
+{
+	const char *folder = arena_printf(&d->arena, "%s/.reftest", d->program->root);
+
+	if (access(folder, F_OK) != 0)
+		folder = d->program->root;
+	bool writable = access(folder, W_OK | X_OK) == 0;
+
+	add(d, "cache", false, writable,
+	    arena_printf(&d->arena, "%s/.reftest/cache: %s", d->program->root,
+	                 writable ? "there is no cache yet; the first verdict creates it"
+				  : "the cache cannot be created, so no verdict is stored"),
+	    arena_printf(&d->arena, "sudo chown -R \"$USER\" '%s'", folder));
+}
+
+static void examine_cache(struct doctor *d)
+{
+	struct err note = {""}, err = {""};
+	struct store_stats stats;
+
+	if (d->program->root[0] == '\0')
+		return;
+	program_store(d->program, true, &note);
+	if (d->program->store == NULL && note.text[0] == '\0') {
+		examine_new_cache(d);
+		return;
+	}
+	const char *path = d->program->store != NULL ? store_path(d->program->store)
+	                                             : arena_printf(&d->arena, "%s/.reftest/cache", d->program->root);
+	const char *mend = arena_printf(&d->arena, "sudo chown -R \"$USER\" '%s'", path);
+
+	if (d->program->store == NULL || store_stats(d->program->store, &stats, &err) < 0)
+		add(d, "cache", false, false, arena_string(&d->arena, note.text[0] != '\0' ? note.text : err.text), mend);
+	else
+		add(d, "cache", false, access(path, W_OK) == 0,
+		    arena_printf(&d->arena, "%s: %" PRId64 " verdicts, %.1f MB%s", path, stats.verdicts, (double)stats.bytes / 1e6,
+		                 access(path, W_OK) == 0 ? "" : "; the cache is not writable, so no verdict is stored"),
+		    mend);
+}
+
+/* Checks the libraries for shared caches, and whether REFTEST_REMOTE and REFTEST_CACHE_KEY have usable values. No
+ * remote is contacted. */
+static void examine_remote(struct doctor *d)
+{
+	const char *place = getenv("REFTEST_REMOTE");
+	struct err err = {""};
+	struct remote_url parsed;
+	const struct remote_api *api = remote_library(&err);
+
+	if (api == NULL)
+		add(d, "remote cache", false, false, arena_string(&d->arena, err.text),
+		    "sudo apt-get install libhiredis-dev libcurl4-openssl-dev libsodium-dev && make");
+	else if (place != NULL && *place != '\0' && remote_url_parse(place, &parsed, &err) < 0)
+		add(d, "remote cache", false, false, arena_string(&d->arena, err.text), "unset REFTEST_REMOTE");
+	else
+		add(d, "remote cache", false, true,
+		    arena_printf(&d->arena, "%s, %s", place == NULL || *place == '\0' ? "REFTEST_REMOTE is not set" : parsed.shown,
+		                 api->versions()), NULL);
+}
+
+static void examine_key(struct doctor *d)
+{
+	struct err err = {""};
+	struct signing_key *signer;
+	int found = signature_open(&signer, &err);
+
+	if (found < 0)
+		add(d, "cache key", false, false, arena_string(&d->arena, err.text), "reftest key");
+	else if (found > 0)
+		add(d, "cache key", false, true,
+		    arena_printf(&d->arena, "%s: a record from another machine counts only if it is signed with "
+					    "this key%s",
+				 signing_key_kind(signer) == SIGNING_KEY_ED25519 ? "Ed25519" : "HMAC-SHA-256",
+				 signing_key_signs(signer)
+				     ? ""
+				     : "; this is only the public half of a key, so reftest cannot sign records"),
+		    NULL);
+	signing_key_close(signer);
+}
+
+/* Compares an inotify limit of the kernel with the number that `watch` needs. */
+static void examine_limit(struct doctor *d, const struct limit *limit, int64_t need, const char *what)
+{
+	const char *name = strrchr(limit->name, '.') + 1;
+
+	add(d, "inotify", false, limit->value >= need,
+	    arena_printf(&d->arena, "%s is %ld; %s %" PRId64, name, limit->value, what, need),
+	    arena_printf(&d->arena, "sudo sysctl %s=%" PRId64 "%s", limit->name, 2 * need,
+	                 limit->outside ? " outside of this user namespace" : ""));
+}
+
+static void examine_inotify(struct doctor *d)
+{
+	enum { EVENTS_A_FILE = 4 }; /* four events (create, modify, close, move) for each file, if all files are
+				     * replaced at once */
+
+	const char *queue = first_line(d, "/proc/sys/fs/inotify/max_queued_events");
+	struct limit watches = limit_of("watches", "/proc"), events = {.outside = watches.outside};
+
+	snprintf(events.name, sizeof events.name, "fs.inotify.max_queued_events");
+	events.value = queue != NULL ? strtol(queue, NULL, 10) : 0;
+	examine_limit(d, &watches, d->folders + 1, "the number of inotify watches that this dataset needs is");
+	examine_limit(d, &events, (int64_t)EVENTS_A_FILE * d->files + 1, "the number of events if every file is "
+									 "replaced at once is up to");
+}
+
+static const char *word_of(const struct line *line)
+{
+	return line->ok ? "ok" : line->needed ? "missing" : "without";
+}
+
+static void print_text(const struct doctor *d, bool ready)
+{
+	for (int i = 0; i < d->count; i++) {
+		const struct line *line = &d->lines[i];
+
+		printf("%-8s %-13s %s\n", word_of(line), line->name, line->found);
+		if (line->mend != NULL)
+			printf("%-8s %-13s repair it with: %s\n", "", "", line->mend);
+	}
+	printf("%s\n", ready ? "Everything that verification on the CPU needs is installed."
+	                     : "reftest cannot verify anything without the items marked as missing.");
+	struct buf matrix = {0};
+
+	ground_truths_matrix_text(&d->matrix, &matrix);
+	fwrite(matrix.data, 1, matrix.length, stdout);
+	buf_free(&matrix);
+}
+
+static void print_json(const struct doctor *d, bool ready)
+{
+	struct buf out = {0};
+
+	buf_printf(&out, "{\"schema\": 1, \"ready\": %s, \"checks\": [", ready ? "true" : "false");
+	for (int i = 0; i < d->count; i++) {
+		const struct line *line = &d->lines[i];
+
+		buf_printf(&out, "%s\n {\"name\": ", i > 0 ? "," : "");
+		buf_json_string(&out, line->name);
+		buf_printf(&out, ", \"state\": \"%s\", \"needed\": %s, \"found\": ", word_of(line),
+		           line->needed ? "true" : "false");
+		buf_json_string(&out, line->found);
+		buf_text(&out, ", \"mend\": ");
+		if (line->mend != NULL)
+			buf_json_string(&out, line->mend);
+		else
+			buf_text(&out, "null");
+		buf_text(&out, "}");
+	}
+	buf_text(&out, "],\n \"ground_truths\": ");
+	ground_truths_matrix_json(&d->matrix, &out);
+	buf_text(&out, "}\n");
+	fwrite(out.data, 1, out.length, stdout);
+	buf_free(&out);
+}
+
+static int examine(struct program *program, const char *python, bool json)
+{
+	struct doctor doctor = {.program = program, .device_class = "cpu"};
+	bool ready = true;
+
+	examine_dataset(&doctor);
+	examine_python(&doctor, python);
+	examine_torch(&doctor);
+	examine_kernels(&doctor);
+	examine_cuda_kernels(&doctor);
+	examine_nvcc(&doctor);
+	examine_driver(&doctor);
+	examine_gpu(&doctor);
+	examine_cache(&doctor);
+	examine_remote(&doctor);
+	examine_key(&doctor);
+	examine_inotify(&doctor);
+	examine_truths(&doctor);
+	for (int i = 0; i < doctor.count; i++)
+		ready = ready && (doctor.lines[i].ok || !doctor.lines[i].needed);
+	(json ? print_json : print_text)(&doctor, ready);
+	arena_free(&doctor.arena);
+	return ready ? EXIT_VERIFIED : EXIT_UNVERIFIED;
+}
+
+struct doctor_options {
+	const char *root, *python, *format;
+};
+
+#define AT(member) offsetof(struct doctor_options, member)
+static const struct option_row rows[] = {
+    ROW_ROOT,
+    ROW_PYTHON,
+    ROW_TEXT_OR_JSON,
+};
+
+enum { ROWS = sizeof rows / sizeof rows[0] };
+
+static int start(struct program *program, int argc, char **argv)
+{
+	struct doctor_options o = {.format = "text"};
+	struct command_line line;
+
+	if (command_line_begin(&line, &command_doctor, argc, argv, &o)) {
+		program->root_given = o.root != NULL ? o.root : program->root_given;
+		line.code = examine(program, o.python, strcmp(o.format, "json") == 0);
+	}
+	return command_line_end(&line);
+}
+
+const struct command command_doctor = {
+    .name = "doctor",
+    .summary = "list missing programs and libraries with the commands that install them",
+    .synopsis = "[options]",
+    .description =
+	"Prints one line for each program, library and device that reftest uses: ok, missing (reftest cannot "
+	"verify anything) or without (reftest works without it). Below each missing item it prints the command "
+	"that installs or repairs the item. It exits with 3 if an item is missing, and changes nothing.",
+    .operands = OPERANDS_NONE,
+    .rows = rows,
+    .row_count = ROWS,
+    .run = start,
+};

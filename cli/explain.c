@@ -1,0 +1,271 @@
+/* explain - prints whether a definition is verified, stale or unknown, and which fields of its fingerprint changed
+ * since its last verdict. The command executes no case and writes no file. */
+#include "cli/command.h"
+#include "cli/command_line.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/shared_options.h"
+#include "engine/definition_files.h"
+#include "engine/run.h"
+#include "report/exit_status.h"
+#include "report/text_and_json.h"
+#include "watcher/client.h"
+
+enum { SENTENCES = 32 };
+
+struct explain_options {
+	const char *root, *device, *device_class, *python, *ground_truth;
+	bool index, backward, alone;
+};
+
+#define AT(member) offsetof(struct explain_options, member)
+static const struct option_row rows[] = {
+    ROW_ROOT,
+    ROW_INDEX,
+    ROW_BACKWARD,
+    ROW_ALONE,
+    ROW_DEVICE_OF_VERDICTS,
+    ROW_DEVICE_CLASS,
+    ROW_PYTHON,
+    ROW_GROUND_TRUTH,
+};
+
+enum { ROWS = sizeof rows / sizeof rows[0] };
+
+/* Returns the value of a field in the stored record; NULL: the record has no readable value for the field. */
+static const char *value_then(const struct fields *then, const char *tag)
+{
+	for (int i = 0; i < then->count; i++)
+		if (strcmp(then->items[i].tag, tag) == 0)
+			return then->items[i].value;
+	return NULL;
+}
+
+/* Returns the number of ground truths that the stored verdict tried until one of them decided. Returns 1 if all ground
+ * truths had to agree, and 0 if the store no longer contains the verdict. */
+static int asked_then(struct store *store, const struct latest *latest, struct arena *arena)
+{
+	const struct stored_verdict *stored;
+	int count = store_verdicts(store, &latest->subject, arena, &stored, NULL);
+
+	for (int i = 0; i < count; i++) {
+		const struct verdict *v = digest_equal(&stored[i].witness, &latest->witness)
+					      ? verdict_parse(stored[i].text, stored[i].length, arena, NULL)
+					      : NULL;
+
+		if (v != NULL)
+			return v->witness_count > 1 && !v->all_witnesses ? v->witness_count : 1;
+	}
+	return 0;
+}
+
+/* Returns a verdict with the ground truths that a run would use now. The run is assumed to try the first `asked` ground
+ * truths (all of them with --ground-truth all), and the decision of the stored verdict's ground truth is assumed. */
+static struct verdict verdict_now(const struct truths *truths, const struct fields *then, int asked, struct arena *arena)
+{
+	const char *decider = value_then(then, "witness.ground_truth");
+	bool all = truths->all && truths->count > 1;
+	int at = 0;
+	struct witness *witnesses = arena_array(arena, (size_t)truths->count, sizeof *witnesses);
+
+	asked = all || asked > truths->count ? truths->count : asked;
+	for (int i = 0; i < asked; i++) {
+		witnesses[i] = (struct witness){.name = truths->items[i].name, .version = truths->items[i].version};
+		if (decider != NULL && strcmp(decider, witnesses[i].name) == 0)
+			at = i;
+	}
+	return (struct verdict){.ground_truth = asked > 0 ? witnesses[at].name : NULL,
+	                        .ground_truth_version = asked > 0 ? witnesses[at].version : NULL,
+	                        .witnesses = witnesses, .witness_count = asked, .all_witnesses = all};
+}
+
+static bool is_value_then(const struct fields *then, const char *version)
+{
+	const char *value = value_then(then, "witness.ground_truth_version");
+
+	return value == version || (value != NULL && version != NULL && strcmp(value, version) == 0);
+}
+
+/* Returns the number of ground truths with which a new verdict would have the stored value of the field
+ * witness.ground_truth_version. Returns 1 if no number gives this value. */
+static int asked_if_unchanged(const struct truths *truths, const struct fields *then, struct arena *arena)
+{
+	for (int i = 1; i <= truths->count; i++) {
+		const struct verdict now = verdict_now(truths, then, i, arena);
+
+		if (is_value_then(then, verdict_truth_version(&now, arena)))
+			return i;
+	}
+	return 1;
+}
+
+/* Returns the fields that would be stored with a new verdict: the fields of the subject and those of the witness. */
+static struct fields fields_now(const struct result *result, const struct test_case *test, const struct latest *latest,
+				const struct fields *then, struct arena *arena)
+{
+	const struct policy *policy = &result->run->machine.policy;
+	const struct truths *truths = test->job != NULL ? &test->job->truths : &result->truths;
+	struct fields all = fields_copy(&test->fields, arena);
+	int asked = asked_then(result->run->program->store, latest, arena);
+	const struct verdict now =
+	    verdict_now(truths, then, asked > 0 ? asked : asked_if_unchanged(truths, then, arena), arena);
+
+	witness_fields(now.ground_truth, verdict_truth_version(&now, arena), policy->device_class, policy->torch, policy->cuda,
+		       arena, &all);
+	return all;
+}
+
+static void explain_stale(const struct result *result, const struct test_case *test, struct arena *arena)
+{
+	struct store *store = result->run->program->store;
+	const char *string_list[SENTENCES];
+	struct latest latest;
+	struct fields then, now;
+
+	if (store == NULL ||
+	    store_latest(store, result_name(result, arena), test->id, arena, &latest, NULL) != CACHE_HIT ||
+	    fields_read(latest.fields, latest.fields_length, arena, &then) < 0) {
+		printf("    the case has never been verified\n");
+		return;
+	}
+	now = fields_now(result, test, &latest, &then, arena);
+	int count = fields_changed(&then, &now, arena, string_list, SENTENCES);
+
+	for (int i = 0; i < count && i < SENTENCES; i++)
+		printf("    %s\n", string_list[i]);
+	if (count == 0)
+		printf("    every field is unchanged, but the verdict is no longer in the cache\n");
+}
+
+static void explain_case(const struct result *result, const struct case_result *c, struct arena *arena)
+{
+	const struct verdict *v = c->verdict;
+
+	if (!c->cached && v != NULL && v->reason != REASON_NOT_CACHED) {
+		/* An invalid workload line or a missing blob decided this case without a run. */
+		printf("  %s: %s: %s\n", c->test->id, status_name(v->status), v->message != NULL ? v->message : c->why);
+	} else if (!c->cached) {
+		printf("  %s: stale: %s\n", c->test->id, c->why);
+		explain_stale(result, c->test, arena);
+	} else {
+		time_t made = (time_t)v->time;
+		struct tm utc;
+		char when[32] = "";
+
+		if (gmtime_r(&made, &utc) != NULL)
+			strftime(when, sizeof when, "%Y-%m-%d %H:%M UTC", &utc);
+		printf("  %s: %s, %s: %s\n", c->test->id, status_name(v->status), when, c->why);
+	}
+}
+
+static const char *result_word(const struct result *result)
+{
+	bool any = false;
+
+	for (int i = 0; i < result->case_count; i++)
+		any = any || result->cases[i].cached;
+	if (result->status == STATUS_PASSED)
+		return "verified";
+	if (result->reason == REASON_NOT_CACHED)
+		return any ? "stale" : "unknown";
+	return status_name(result->status);
+}
+
+static void explain_result(const struct result *result)
+{
+	struct arena arena = {0};
+
+	printf("%s/%s is %s\n", result->file->op_type, result->file->name, result_word(result));
+	if (result->message != NULL)
+		printf("  %s\n", result->message);
+	for (int i = 0; result->made != NULL && i < result->made->constant_count; i++) {
+		const struct op_constant *constant = &result->made->constants[i];
+
+		printf("  %s = %g (%s)%s%s\n", constant->name, constant->value, constant->source,
+		       constant->conflict[0] != '\0' ? "; " : "", constant->conflict);
+	}
+	if (result->made != NULL && result->made->op == NULL)
+		printf("  %s\n", result->made->no_truth);
+	for (int i = 0; i < result->case_count; i++)
+		explain_case(result, &result->cases[i], &arena);
+	arena_free(&arena);
+}
+
+static int exit_code(const struct run *run)
+{
+	enum status_group worst = run->problem_count > 0 ? GROUP_INVALID : GROUP_VERIFIED;
+
+	for (int i = 0; i < run->count; i++)
+		if (status_group(run->results[i]->status) > worst)
+			worst = status_group(run->results[i]->status);
+	return exit_status_of_group(worst);
+}
+
+static int run(struct program *program, const struct explain_options *o, const struct words *names, struct err *err)
+{
+	struct run_options options = {.device = o->device,
+				      .device_class = o->device_class,
+				      .python = o->python,
+				      .ground_truth = o->ground_truth,
+				      .cached_only = true,
+				      .dry_run = true,
+				      .each = true,
+				      .from_index = o->index,
+				      .details = true,
+				      .cases = case_options_default(),
+				      .watcher = o->alone ? NULL : &watcher_client,
+				      .ask_names = names->items,
+				      .ask_count = names->count};
+	struct run run;
+	int code = EXIT_INTERNAL;
+
+	options.cases.backward = o->backward;
+	program->root_given = o->root != NULL ? o->root : program->root_given;
+	code = run_open(&run, program, &options, err);
+	if (code == 0) {
+		if (run_select(&run, names->items, names->count, NULL, 0, err) < 0) {
+			code = EXIT_USAGE;
+		} else if (run_to_end(&run, err) < 0) {
+			code = EXIT_INTERNAL;
+		} else {
+			report_problems(&run);
+			for (int i = 0; i < run.count; i++)
+				explain_result(run.results[i]);
+			code = exit_code(&run);
+		}
+	}
+	run_close(&run);
+	return code;
+}
+
+static int start(struct program *program, int argc, char **argv)
+{
+	struct explain_options o = {.device = "auto", .ground_truth = "auto"};
+	struct command_line line;
+
+	if (command_line_begin(&line, &command_explain, argc, argv, &o)) {
+		if (line.names.count == 0)
+			err_set(&line.err,
+				"explain needs the name of a definition, as in `reftest explain rmsnorm_h4096`");
+		else
+			line.code = run(program, &o, &line.names, &line.err);
+	}
+	return command_line_end(&line);
+}
+
+const struct command command_explain = {
+    .name = "explain",
+    .summary = "explain why a definition is verified, stale or unknown",
+    .synopsis = "[options] NAME…",
+    .description =
+	"Prints the status of each case of a definition. For a stale case it prints the fields that changed since "
+	"the last verdict, such as the reference, the inputs or the version of torch. No case runs and no file is "
+	"written.",
+    .operands = OPERANDS_DEFINITIONS,
+    .rows = rows,
+    .row_count = ROWS,
+    .run = start,
+};

@@ -1,0 +1,177 @@
+/* generate - writes, checks or prints the dataset's pytest files (testgen/update.h). */
+#include "cli/command.h"
+#include "cli/command_line.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/shared_options.h"
+#include "engine/run.h"
+#include "testgen/update.h"
+#include "testgen/vacuous_tests.h"
+
+struct generate_options {
+	const char *root, *layout, *print, *python;
+	bool all, check, force, audit, hook;
+	struct words op_types;
+};
+
+#define AT(member) offsetof(struct generate_options, member)
+static const struct option_row rows[] = {
+    ROW_ROOT,
+    {"--all", OPTION_FLAG, AT(all), NULL, NULL, "select every definition (the default without a NAME)"},
+    ROW_OP_TYPE,
+    {"--layout", OPTION_CHOICE, AT(layout), "L", "op-type|definition",
+     "write one file for each op_type (test_{op_type}.py) or for each definition (test_{name}.py) (default: the layout "
+     "of the last time, else op-type)"},
+    {"--check", OPTION_FLAG, AT(check), NULL, NULL,
+     "write nothing; list the files that are out of date, and exit with 1 if there are any"},
+    {"--hook", OPTION_FLAG, AT(hook), NULL, NULL,
+     "run as a git hook: exit with 1 if a file was written, and print the `git add` command for it"},
+    {"--force", OPTION_FLAG, AT(force), NULL, NULL, "also replace files that were written or edited by hand"},
+    {"--audit", OPTION_FLAG, AT(audit), NULL, NULL,
+     "list hand-written tests that cannot fail, with file, line and reason, and exit with 1 if there are any"},
+    {"--python", OPTION_FILE, AT(python), "PATH", NULL,
+     "Python interpreter that parses the files for --audit (default: $REFTEST_PYTHON, then .venv, then python3)"},
+    {"--print", OPTION_TEXT, AT(print), "FILE", NULL,
+     "print the content that the generated file FILE (\"test_gemm.py\") would have, and write nothing"},
+};
+
+enum { ROWS = sizeof rows / sizeof rows[0], FILES_NAMED = 8 };
+
+static enum layout choose_layout(const struct generate_options *o, const char *root)
+{
+	enum layout layout = LAYOUT_OP_TYPE;
+
+	if (o->layout == NULL)
+		generated_before(root, &layout);
+	else if (strcmp(o->layout, "definition") == 0)
+		layout = LAYOUT_DEFINITION;
+	return layout;
+}
+
+static void print_summary(const struct generate_options *o, const struct update_result *g)
+{
+	for (int i = 0; i < g->message_count; i++)
+		printf("%s\n", g->messages[i]);
+	printf("%d definition%s: %d with a test (%d hand-written), %d without, %d stale; ", g->definitions,
+	       g->definitions == 1 ? "" : "s", g->with_test, g->hand_written, g->without, g->stale);
+	printf("%d file%s: %d %s, %d removed, %d current\n", g->files, g->files == 1 ? "" : "s", g->written,
+	       o->check ? "out of date" : "written", g->removed, g->current);
+}
+
+/* Prints the `git add` command that the user must run before the next attempt to commit. If there are many changed
+ * files, the command adds the whole folder. */
+static void print_remedy(const struct generate_options *o, const struct update_result *g, const char *root)
+{
+	const char *head = strcmp(root, ".") == 0 ? "" : root, *slash = *head != '\0' ? "/" : "";
+
+	if (g->changed_count == 0 || (!o->check && !o->hook))
+		return;
+	printf("now: %s", o->check ? "reftest generate && " : "");
+	if (g->changed_count > FILES_NAMED) {
+		printf("git add '%s%stests/references'\n", head, slash);
+		return;
+	}
+	printf("git add");
+	for (int i = 0; i < g->changed_count; i++)
+		printf(" '%s%s%s'", head, slash, g->changed[i]);
+	printf("\n");
+}
+
+static int exit_code(const struct generate_options *o, const struct update_result *g)
+{
+	if (g->refused > 0 || ((o->check || o->hook) && g->written + g->removed > 0))
+		return EXIT_FAILED;
+	return g->invalid > 0 ? EXIT_USAGE : EXIT_VERIFIED;
+}
+
+/* Selects definitions and updates their test files. `run` contains the dataset and the selected definitions; no case is
+ * executed. */
+static int update(struct run *run, const struct generate_options *o, const struct words *names, struct err *err)
+{
+	bool every = names->count == 0 && o->op_types.count == 0;
+	struct update_options options = {.check = o->check, .force = o->force, .print = o->print};
+	struct update_result generated;
+
+	options.layout = choose_layout(o, run->program->root);
+	if (run_select(run, names->items, names->count, o->op_types.items, o->op_types.count, err) < 0)
+		return EXIT_USAGE;
+	if (!every) {
+		options.selected = run->selected;
+		options.selected_count = run->selected_count;
+	}
+	if (update_tests(run->program, &run->dataset, &options, &run->arena, &generated, err) < 0)
+		return EXIT_INTERNAL;
+	if (o->print != NULL) {
+		if (!generated.printed)
+			err_set(err,
+				"unknown file '%s' (`reftest generate --check` lists the generated files)",
+				o->print);
+		return generated.printed ? EXIT_VERIFIED : EXIT_USAGE;
+	}
+	print_summary(o, &generated);
+	print_remedy(o, &generated, run->program->root);
+	return exit_code(o, &generated);
+}
+
+static int audit(struct run *run, const char *python, struct err *err)
+{
+	struct vacuous_tests audit_result;
+
+	if (vacuous_tests_find(&run->dataset, run->program->root, python, &run->arena, &audit_result, err) < 0)
+		return audit_result.no_python ? EXIT_UNVERIFIED : EXIT_INTERNAL;
+	for (int i = 0; i < audit_result.message_count; i++)
+		printf("%s\n", audit_result.messages[i]);
+	printf("%d hand-written test file%s, %d finding%s\n", audit_result.files, audit_result.files == 1 ? "" : "s",
+	       audit_result.message_count, audit_result.message_count == 1 ? "" : "s");
+	return audit_result.message_count > 0 ? EXIT_FAILED : EXIT_VERIFIED;
+}
+
+static int act(struct run *run, const struct generate_options *o, const struct words *names, struct err *err)
+{
+	if (dataset_scan(run->program->root, &run->arena, &run->dataset, err) < 0)
+		return EXIT_INTERNAL;
+	return o->audit ? audit(run, o->python, err) : update(run, o, names, err);
+}
+
+static int run(struct program *program, const struct generate_options *o, const struct words *names, struct err *err)
+{
+	struct run run = {.program = program};
+	int code = EXIT_USAGE;
+
+	run.dataset.fd = -1;
+	if (o->root != NULL)
+		program->root_given = o->root;
+	if (o->all && names->count > 0) {
+		err_set(err, "--all and the name '%s' contradict each other; give only one of them", names->items[0]);
+		return EXIT_USAGE;
+	}
+	if (program_root(program, err) == 0)
+		code = act(&run, o, names, err);
+	run_close(&run);
+	return code;
+}
+
+static int start(struct program *program, int argc, char **argv)
+{
+	struct generate_options o = {.root = NULL};
+	struct command_line line;
+
+	if (command_line_begin(&line, &command_generate, argc, argv, &o))
+		line.code = run(program, &o, &line.names, &line.err);
+	return command_line_end(&line);
+}
+
+const struct command command_generate = {
+    .name = "generate",
+    .summary = "write the pytest files of the dataset to tests/references",
+    .synopsis = "[options] [NAME…]",
+    .description =
+	"Writes a conftest.py and the tests of the selected definitions. The files need pytest and torch, and do "
+	"not need reftest. A file that was written or edited by hand is left unchanged.",
+    .operands = OPERANDS_DEFINITIONS,
+    .rows = rows,
+    .row_count = ROWS,
+    .run = start,
+};

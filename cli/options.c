@@ -1,0 +1,241 @@
+#include "cli/options.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/suggest.h"
+#include "engine/program.h"
+
+const struct option_row options_help = {"--help", OPTION_FLAG, 0, NULL, NULL, "print this text"};
+
+static int unknown_option(const struct option_row *rows, int count, const char *word, struct arena *arena,
+                          struct err *err)
+{
+	const char **known = arena_array(arena, (size_t)count + 1, sizeof *known);
+
+	for (int i = 0; i < count; i++)
+		known[i] = rows[i].name;
+	const char *near = suggest_word(word, known, count);
+
+	if (near != NULL)
+		return err_set(err, "unknown option %s; did you mean %s?", word, near);
+	return err_set(err, "unknown option %s; --help lists the options", word);
+}
+
+static int read_number(const struct option_row *row, const char *text, void *at, struct err *err)
+{
+	char *end;
+
+	errno = 0;
+	if (row->kind == OPTION_REAL) {
+		double real = strtod(text, &end);
+
+		if (end == text || *end != '\0' || !isfinite(real) || real < 0)
+			return err_set(err, "%s takes a number of at least 0, not '%s'", row->name, text);
+		*(double *)at = real;
+		return 0;
+	}
+	unsigned long long whole = strtoull(text, &end, 0);
+
+	if (end == text || *end != '\0' || errno == ERANGE || text[0] == '-' ||
+	    (row->kind == OPTION_INT && whole > INT_MAX))
+		return err_set(err, "%s takes a whole number of at least 0, not '%s'", row->name, text);
+	if (row->kind == OPTION_INT)
+		*(int *)at = (int)whole;
+	else
+		*(uint64_t *)at = whole;
+	return 0;
+}
+
+/* ---- choices ------------------------------------------------------------------------------------------------------ */
+
+static bool is_choice(const char *choice, size_t length, const char *text, size_t text_length)
+{
+	if (length > 2 && memcmp(choice + length - 2, ":N", 2) == 0) {
+		size_t head = length - 1; /* including the colon */
+
+		return text_length > head && memcmp(choice, text, head) == 0 &&
+		       strspn(text + head, "0123456789") >= text_length - head;
+	}
+	return length == text_length && memcmp(choice, text, length) == 0;
+}
+
+static bool is_one_of(const char *choices, const char *text, size_t text_length)
+{
+	for (const char *at = choices; *at != '\0';) {
+		size_t length = strcspn(at, "|");
+
+		if (is_choice(at, length, text, text_length))
+			return true;
+		at += length + (at[length] == '|');
+	}
+	return false;
+}
+
+const char *options_choices(const char *choices, const char *last, struct arena *arena)
+{
+	struct buf out = {0};
+
+	while (*choices != '\0') {
+		size_t length = strcspn(choices, "|");
+		bool ends = strchr(choices + length + (choices[length] == '|'), '|') == NULL;
+
+		buf_add(&out, choices, length);
+		if (choices[length] == '|' && ends)
+			buf_printf(&out, " %s ", last);
+		else if (choices[length] == '|')
+			buf_text(&out, ", ");
+		choices += length + (choices[length] == '|');
+	}
+	const char *text = arena_copy(arena, out.data, out.length);
+
+	buf_free(&out);
+	return text;
+}
+
+/* Sets `err` to a message about an invalid choice: "unknown format …" for --format, "unknown size …" for --sizes. */
+static int bad_choice(const struct option_row *row, const char *text, size_t length, struct arena *arena,
+		      struct err *err)
+{
+	bool list = row->kind == OPTION_CHOICES;
+	const char *noun = row->name + strlen("--");
+
+	return err_set(err, "unknown %.*s '%s' (expected %s%s%s)", (int)(strlen(noun) - list), noun,
+		       err_show(arena_copy(arena, text, length)).text, list ? "any of " : "",
+		       options_choices(row->choices, list ? "and" : "or", arena),
+		       list ? ", separated by commas" : "");
+}
+
+static int check_choices(const struct option_row *row, const char *text, struct arena *arena, struct err *err)
+{
+	size_t length = strlen(text);
+
+	if (row->kind == OPTION_CHOICE && !is_one_of(row->choices, text, length))
+		return bad_choice(row, text, length, arena, err);
+	while (row->kind == OPTION_CHOICES && *text != '\0') {
+		length = strcspn(text, ",");
+		if (!is_one_of(row->choices, text, length))
+			return bad_choice(row, text, length, arena, err);
+		text += length + (text[length] == ',');
+	}
+	return 0;
+}
+
+/* ---- reading ------------------------------------------------------------------------------------------------------ */
+
+static int store_value(const struct option_row *row, const char *text, struct arena *arena, void *into, struct err *err)
+{
+	void *at = (char *)into + row->offset;
+	struct words *list = at;
+
+	switch (row->kind) {
+	case OPTION_FLAG:
+	case OPTION_UNFLAG:
+		*(bool *)at = row->kind == OPTION_FLAG;
+		return 0;
+	case OPTION_TEXT:
+	case OPTION_FILE:
+	case OPTION_FOLDER:
+		*(const char **)at = text;
+		return 0;
+	case OPTION_CHOICE:
+	case OPTION_CHOICES:
+		*(const char **)at = text;
+		return check_choices(row, text, arena, err);
+	case OPTION_LIST:
+	case OPTION_OP_TYPES:
+		list->items[list->count++] = text;
+		return 0;
+	default:
+		return read_number(row, text, at, err);
+	}
+}
+
+static const struct option_row *find_row(const struct option_row *rows, int count, const char *word, size_t length)
+{
+	for (int i = 0; i < count; i++)
+		if (strlen(rows[i].name) == length && memcmp(rows[i].name, word, length) == 0)
+			return &rows[i];
+	return NULL;
+}
+
+static void make_lists(const struct option_row *rows, int count, int argc, struct arena *arena, void *into)
+{
+	for (int i = 0; i < count; i++)
+		if (rows[i].kind == OPTION_LIST || rows[i].kind == OPTION_OP_TYPES) {
+			struct words *list = (struct words *)(void *)((char *)into + rows[i].offset);
+
+			*list = (struct words){arena_array(arena, (size_t)argc, sizeof(char *)), 0};
+		}
+}
+
+/* Parses the option at argv[*at], and advances *at to the last word of the option. Returns 0, 1 for --help, or -1 and
+ * sets `err`. */
+static int read_option(const struct option_row *rows, int count, int argc, char **argv, int *at, struct arena *arena,
+		       void *into, struct err *err)
+{
+	const char *word = argv[*at], *equals = strchr(word, '=');
+
+	if (strcmp(word, "-h") == 0 || strcmp(word, options_help.name) == 0)
+		return 1;
+	const struct option_row *row =
+	    find_row(rows, count, word, equals != NULL ? (size_t)(equals - word) : strlen(word));
+
+	if (row == NULL)
+		return unknown_option(rows, count, word, arena, err);
+	bool flag = row->kind == OPTION_FLAG || row->kind == OPTION_UNFLAG;
+
+	if (flag && equals != NULL)
+		return err_set(err, "%s takes no value", row->name);
+	if (!flag && equals == NULL && *at + 1 >= argc)
+		return err_set(err, "%s needs a value (%s)", row->name, row->value);
+	const char *value = flag ? NULL : equals != NULL ? equals + 1 : argv[++*at];
+
+	return store_value(row, value, arena, into, err);
+}
+
+static bool is_option(const char *word)
+{
+	return word[0] == '-' && word[1] != '\0';
+}
+
+int options_read(const struct option_row *rows, int count, int argc, char **argv, struct arena *arena, void *into,
+                 struct words *names, struct err *err)
+{
+	bool only_names = false;
+
+	make_lists(rows, count, argc, arena, into);
+	*names = (struct words){arena_array(arena, (size_t)argc, sizeof(char *)), 0};
+	for (int i = 1; i < argc; i++) {
+		if (only_names || !is_option(argv[i])) {
+			names->items[names->count++] = argv[i];
+		} else if (strcmp(argv[i], "--") == 0) {
+			only_names = true;
+		} else {
+			int rc = read_option(rows, count, argc, argv, &i, arena, into, err);
+
+			if (rc != 0)
+				return rc;
+		}
+	}
+	return 0;
+}
+
+int options_read_leading(const struct option_row *rows, int count, int argc, char **argv, void *into, struct err *err)
+{
+	struct arena arena = {0};
+	int at = 1, rc = 0;
+
+	for (; at < argc && is_option(argv[at]) && rc == 0; at++)
+		rc = read_option(rows, count, argc, argv, &at, &arena, into, err);
+	arena_free(&arena);
+	return rc == 0 ? at : rc > 0 ? 0 : -1;
+}
+
+/* ---- a command ---------------------------------------------------------------------------------------------------- */

@@ -1,0 +1,60 @@
+/* options - parses a command's arguments according to the table of its options.
+ *
+ * The parser accepts "--name value", "--name=value" and flags. Other arguments are names; "--" ends the options. Each
+ * row of the table describes one option: the member of the command's struct that gets the value, and the allowed
+ * values. The rows also generate the help texts, the manual page and the shell completions (cli/command.h). */
+#ifndef REFTEST_CLI_OPTIONS_H
+#define REFTEST_CLI_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+
+enum option_kind {
+	OPTION_FLAG,	/* bool: true when given */
+	OPTION_UNFLAG,	/* bool: false when given */
+	OPTION_TEXT,	/* const char *; any value is allowed, and the shell completes `choices` */
+	OPTION_CHOICE,	/* const char *, one of `choices` */
+	OPTION_CHOICES, /* const char *, a list of `choices` separated by commas */
+	OPTION_FILE,	/* const char *, a path */
+	OPTION_FOLDER,	/* const char *, a path of a folder */
+	OPTION_INT,	/* int, at least 0 */
+	OPTION_REAL,	/* double, at least 0 and finite */
+	OPTION_SEED,	/* uint64_t */
+	OPTION_LIST,	/* struct words; the option may be repeated */
+	OPTION_OP_TYPES /* struct words, op_types of the dataset; the option may be repeated */
+};
+
+struct words {
+	const char **items; /* the words point into argv; the array is allocated in the caller's arena */
+	int count;
+};
+
+struct option_row {
+	const char *name;  /* including the dashes: "--root" */
+	enum option_kind kind;
+	size_t offset;	     /* offset of the option's member in the command's struct */
+	const char *value;   /* placeholder of the value in the help text: "DIR"; NULL for flags */
+	const char *choices; /* the allowed values: "text|json", where "cuda:N" allows any number N; NULL: any value */
+	const char *help;
+};
+
+/* The table row of the option --help, which every command accepts. */
+extern const struct option_row options_help;
+
+/* Parses the arguments from argv[1] on. Options are stored in `into`, and all other arguments in `names`. Returns 0 on
+ * success and 1 for -h or --help. Returns -1 and sets `err` for an unknown option (with the most similar known one) and
+ * for a missing or invalid value. */
+int options_read(const struct option_row *rows, int count, int argc, char **argv, struct arena *arena, void *into,
+                 struct words *names, struct err *err);
+
+/* Parses the options before the first argument that is not an option. Returns the index of that argument in argv, or
+ * argc if there is none. Returns 0 for -h or --help. Returns -1 and sets `err` on error. */
+int options_read_leading(const struct option_row *rows, int count, int argc, char **argv, void *into, struct err *err);
+
+/* Converts "text|json|github" to "text, json or github", where `last` is "or". The result is allocated in `arena`. */
+const char *options_choices(const char *choices, const char *last, struct arena *arena);
+
+#endif

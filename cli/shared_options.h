@@ -1,0 +1,50 @@
+/* shared_options - options that several commands share, each defined once. An option of one command is defined in the
+ * file of that command. A file that includes this header first defines AT(member), the offset of a member in the
+ * command's struct. The members for shared options have the same names in all commands. */
+#ifndef REFTEST_CLI_SHARED_OPTIONS_H
+#define REFTEST_CLI_SHARED_OPTIONS_H
+
+#include "cli/options.h"
+
+#define DEVICES "auto|cpu|cuda|cuda:N"
+#define SIZES "small|medium|large"
+/* The names that --help and the completions of --ground-truth offer. All names but auto, all and builtin are tables in
+ * python/libraries/; the name of a new table must be added here. Which ground truths are available is determined at run
+ * time. */
+#define GROUND_TRUTHS \
+	"auto|all|builtin|flashinfer|flashinfer_fa3|flashinfer_mask|flashinfer_trtllm|sglang|sgl_kernel|fla|fla_chunk|torch"
+
+#define ROW_ROOT {"--root", OPTION_FOLDER, AT(root), "DIR", NULL, "root folder of the dataset"}
+#define ROW_OP_TYPE \
+	{"--op-type", OPTION_OP_TYPES, AT(op_types), "T", NULL, "select the definitions of op_type T (repeatable)"}
+#define ROW_INDEX {"--staged", OPTION_FLAG, AT(index), NULL, NULL, "read git's index instead of the working tree"}
+#define ROW_BACKWARD \
+	{"--backward", OPTION_FLAG, AT(backward), NULL, NULL, "also check the gradients through each reference"}
+#define ROW_ALONE \
+	{"--alone", OPTION_FLAG, AT(alone), NULL, NULL, "do not query a running `reftest watch` of this dataset"}
+#define ROW_NO_WORKLOADS \
+	{"--no-workloads", OPTION_FLAG, AT(no_workloads), NULL, NULL, "omit the cases of workload files"}
+#define ROW_DEVICE {"--device", OPTION_CHOICE, AT(device), "D", DEVICES, "device to run on (default: auto)"}
+#define ROW_DEVICE_OF_VERDICTS \
+	{"--device", OPTION_CHOICE, AT(device), "D", DEVICES, "device that verdicts are for (default: auto)"}
+#define ROW_DEVICE_CLASS                                                    \
+	{"--device-class", OPTION_TEXT,                                     \
+	 AT(device_class), "C",                                             \
+	 "cpu|sm_80|sm_90|sm_100", "count only verdicts of this device class, from any machine: cpu, sm_90, …"}
+#define ROW_GROUND_TRUTH                                              \
+	{"--ground-truth", OPTION_TEXT, AT(ground_truth), "NAMES", GROUND_TRUTHS, \
+	 "implementations to compare with: auto (the best one available), all (every one, and all must agree), or names " \
+	 "separated by commas (default: auto)"}
+#define ROW_SIZES \
+	{"--sizes", OPTION_CHOICES, AT(sizes), "LIST", SIZES, "sizes of the generated cases (default: small,medium)"}
+#define ROW_SEED {"--seed", OPTION_SEED, AT(seed), "N", NULL, "seed of the generated inputs (default: 0)"}
+#define ROW_TIMEOUT {"--timeout", OPTION_REAL, AT(timeout), "S", NULL, "seconds that one case may take (default: 120)"}
+#define ROW_JOBS                                          \
+	{"--jobs", OPTION_INT, AT(jobs), "N", NULL, \
+	 "number of references that run in parallel (default: half the cores, at most 4)"}
+#define ROW_PYTHON                                          \
+	{"--python", OPTION_FILE, AT(python), "PATH", NULL, \
+	 "Python interpreter with torch (default: $REFTEST_PYTHON, then .venv, then python3)"}
+#define ROW_TEXT_OR_JSON {"--format", OPTION_CHOICE, AT(format), "F", "text|json", "output format (default: text)"}
+
+#endif

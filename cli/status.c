@@ -1,0 +1,131 @@
+/* status - prints the table of verdicts. Each row comes from the cache or, if a running watcher reports the definition
+ * as verified, from the watcher (struct up_to_date_row). The command executes no case and writes no file. */
+#include "cli/command.h"
+#include "cli/command_line.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/shared_options.h"
+#include "engine/run.h"
+#include "report/exit_status.h"
+#include "report/text_and_json.h"
+#include "watcher/client.h"
+
+struct status_options {
+	const char *root, *device, *device_class, *python, *ground_truth, *format;
+	bool no_workloads, index, backward, alone;
+	struct words op_types;
+};
+
+#define AT(member) offsetof(struct status_options, member)
+static const struct option_row rows[] = {
+    ROW_ROOT,
+    ROW_OP_TYPE,
+    ROW_INDEX,
+    ROW_BACKWARD,
+    ROW_ALONE,
+    ROW_DEVICE_OF_VERDICTS,
+    ROW_DEVICE_CLASS,
+    ROW_PYTHON,
+    ROW_GROUND_TRUTH,
+    ROW_NO_WORKLOADS,
+    ROW_TEXT_OR_JSON,
+};
+
+enum { ROWS = sizeof rows / sizeof rows[0] };
+
+static void print_row(const struct result *result)
+{
+	const char *reason = result->reason == REASON_NOT_CACHED ? NULL : reason_name(result->reason);
+	const char *word = result->reason == REASON_NOT_CACHED ? "stale" : status_name(result->status);
+
+	printf("%-8s %s/%s  %u of %u cases passed%s%s\n", word, result->file->op_type, result->file->name,
+	       result->counts.passed, result->counts.cases, reason != NULL ? ": " : "", reason != NULL ? reason : "");
+	if (result->message != NULL)
+		printf("         %s\n", result->message);
+}
+
+/* Prints the definitions that a running watcher reports as verified and the definitions that this process checked,
+ * ordered by path. */
+static void print_rows(const struct run *run)
+{
+	int at = 0, up_to_date = run->up_to_date_rows != NULL ? run->up_to_date : 0;
+
+	for (int i = 0; i <= run->count; i++) {
+		for (; at < up_to_date &&
+		       (i == run->count || strcmp(run->up_to_date_rows[at].path, run->results[i]->file->path) < 0);
+		     at++) {
+			const struct up_to_date_row *row = &run->up_to_date_rows[at];
+			const char *name = row->path + strlen("definitions/");
+
+			printf("%-8s %.*s  %d of %d cases passed\n", status_name(STATUS_PASSED),
+			       (int)(strlen(name) - strlen(".json")), name, row->cases, row->cases);
+		}
+		if (i < run->count)
+			print_row(run->results[i]);
+	}
+}
+
+static int run(struct program *program, const struct status_options *o, const struct words *names, struct err *err)
+{
+	struct run_options options = {.device = o->device,
+				      .device_class = o->device_class,
+				      .python = o->python,
+				      .ground_truth = o->ground_truth,
+				      .cached_only = true,
+				      .dry_run = true,
+				      .each = true,
+				      .from_index = o->index,
+				      .cases = case_options_default()};
+	struct report_options report = {.command = ""};
+	struct run run;
+	bool json = strcmp(o->format, "json") == 0;
+	int code = EXIT_INTERNAL;
+
+	options.cases.workloads = !o->no_workloads;
+	options.cases.backward = o->backward;
+	options.details = json;
+	options.watcher = o->alone ? NULL : &watcher_client;
+	options.ask_verified = options.ask_rows = !json && !o->index && names->count == 0 && o->op_types.count == 0;
+	program->root_given = o->root != NULL ? o->root : program->root_given;
+	code = run_open(&run, program, &options, err);
+	if (code == 0) {
+		if (run_select(&run, names->items, names->count, o->op_types.items, o->op_types.count, err) < 0) {
+			code = EXIT_USAGE;
+		} else if (run_to_end(&run, err) < 0) {
+			code = EXIT_INTERNAL;
+		} else {
+			report_problems(&run);
+			if (!json)
+				print_rows(&run);
+			(json ? report_json : report_summary)(&run, &report);
+			code = exit_status_of_run(&run, report.strict);
+		}
+	}
+	run_close(&run);
+	return code;
+}
+
+static int start(struct program *program, int argc, char **argv)
+{
+	struct status_options o = {.device = "auto", .ground_truth = "auto", .format = "text"};
+	struct command_line line;
+
+	if (command_line_begin(&line, &command_status, argc, argv, &o))
+		line.code = run(program, &o, &line.names, &line.err);
+	return command_line_end(&line);
+}
+
+const struct command command_status = {
+    .name = "status",
+    .summary = "print the table of verdicts from the cache",
+    .synopsis = "[options] [NAME…]",
+    .description =
+	"Prints one line for each definition: its status and how many of its cases passed. Nothing runs and "
+	"nothing is written. A definition is stale if a case of it has no valid verdict.",
+    .operands = OPERANDS_DEFINITIONS,
+    .rows = rows,
+    .row_count = ROWS,
+    .run = start,
+};

@@ -1,0 +1,355 @@
+/* verify - the main command: runs the selected cases that have no valid stored verdict, and reports the verdicts of all
+ * selected cases. */
+#include "cli/command.h"
+#include "cli/command_line.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "cli/hook_result.h"
+#include "cli/shared_options.h"
+#include "engine/affected.h"
+#include "engine/run.h"
+#include "engine/shard.h"
+#include "report/ci_export.h"
+#include "report/exit_status.h"
+#include "report/text_and_json.h"
+#include "testgen/update.h"
+#include "watcher/client.h"
+
+struct verify_options {
+	const char *root, *device, *device_class, *python, *sizes, *format, *case_id, *ground_truth, *junit, *shard;
+	bool all, changed, index, force, edge, backward, no_workloads, strict, cached_only, dry_run, staged, quiet, hook, alone;
+	int jobs;
+	double atol, rtol, hit_ratio, timeout;
+	uint64_t seed;
+	struct words op_types, tolerances;
+};
+
+#define AT(member) offsetof(struct verify_options, member)
+static const struct option_row rows[] = {
+    ROW_ROOT,
+    {"--all", OPTION_FLAG, AT(all), NULL, NULL, "select every definition (the default without a NAME)"},
+    {"--changed", OPTION_FLAG, AT(changed), NULL, NULL,
+     "select every definition, and list only those without a valid verdict"},
+    {"--staged", OPTION_FLAG, AT(index), NULL, NULL, "verify the content of git's index instead of the working tree"},
+    {"--hook", OPTION_FLAG, AT(hook), NULL, NULL,
+     "run as a git hook, with --staged: report definitions that this machine cannot verify, but do not reject the "
+     "commit because of them"},
+    ROW_OP_TYPE,
+    {"--case", OPTION_TEXT, AT(case_id), "ID", NULL, "run only the case with this ID, which failure messages contain"},
+    {"--shard", OPTION_TEXT, AT(shard), "I/N", NULL,
+     "run only part I of N of the cases, so that N processes can share the work"},
+    ROW_SIZES,
+    ROW_NO_WORKLOADS,
+    {"--edge", OPTION_FLAG, AT(edge), NULL, NULL,
+     "add edge cases (empty inputs, single elements, inputs on which conventions differ), and print findings"},
+    ROW_BACKWARD,
+    ROW_ALONE,
+    ROW_DEVICE,
+    ROW_DEVICE_CLASS,
+    ROW_GROUND_TRUTH,
+    {"--force", OPTION_FLAG, AT(force), NULL, NULL, "run every case, even if the cache has a verdict"},
+    {"--cached-only", OPTION_FLAG, AT(cached_only), NULL, NULL, "run no case; exit with 3 if a verdict is missing"},
+    {"--dry-run", OPTION_FLAG, AT(dry_run), NULL, NULL, "print the cases that would run and why, and change nothing"},
+    {"--strict", OPTION_FLAG, AT(strict), NULL, NULL,
+     "count findings as failures; with --hook, also reject a commit that changes a definition that this machine " "cannot verify"},
+    ROW_SEED,
+    {"--atol", OPTION_REAL, AT(atol), "X", NULL, "absolute tolerance of every output"},
+    {"--rtol", OPTION_REAL, AT(rtol), "X", NULL, "relative tolerance of every output"},
+    {"--hit-ratio", OPTION_REAL, AT(hit_ratio), "X", NULL,
+     "fraction of the elements that must be within tolerance, above 0 and at most 1"},
+    {"--tolerance", OPTION_LIST, AT(tolerances), "DTYPE=ATOL,RTOL[,HIT]", NULL,
+     "tolerance of the outputs of one dtype (repeatable)"},
+    ROW_TIMEOUT,
+    ROW_JOBS,
+    ROW_PYTHON,
+    {"--staged-arena", OPTION_FLAG, AT(staged), NULL, NULL,
+     "copy tensors through host memory even if CUDA IPC works"},
+    {"--format", OPTION_CHOICE, AT(format), "F", "text|json|github",
+     "output format (default: text); github also prints annotations for GitHub workflows"},
+    {"--junit", OPTION_FILE, AT(junit), "FILE", NULL, "also write the verdicts to FILE, as JUnit XML"},
+    {"--quiet", OPTION_FLAG, AT(quiet), NULL, NULL,
+     "text format: list only the definitions that did not pass, and the totals"},
+};
+
+enum { ROWS = sizeof rows / sizeof rows[0] };
+
+static int bad_tolerance(const char *word, struct err *err)
+{
+	return err_set(err, "invalid tolerance '%s' (--tolerance takes DTYPE=ATOL,RTOL or DTYPE=ATOL,RTOL,HIT_RATIO, as in "
+			    "bfloat16=8e-3,1e-2)", word);
+}
+
+static int read_tolerance(const char *word, struct tolerance *by_dtype, struct err *err)
+{
+	char name[32];
+	size_t length = strcspn(word, "=");
+	double values[3] = {-1, -1, -1};
+	enum dtype dtype;
+
+	if (length >= sizeof name || word[length] != '=')
+		return bad_tolerance(word, err);
+	memcpy(name, word, length);
+	name[length] = '\0';
+	if (!dtype_parse(name, &dtype))
+		return bad_tolerance(word, err);
+	const char *at = word + length + 1;
+
+	for (int i = 0; i < 3; i++) {
+		char *end;
+
+		values[i] = strtod(at, &end);
+		if (end == at || !(values[i] >= 0) || (*end != ',' && *end != '\0') || (i == 0 && *end == '\0') ||
+		    (i == 2 && (*end != '\0' || !(values[i] > 0 && values[i] <= 1))))
+			return bad_tolerance(word, err);
+		if (*end == '\0')
+			break;
+		at = end + 1;
+	}
+	by_dtype[dtype] = (struct tolerance){values[0], values[1], values[2]};
+	return 0;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t length = strlen(text), wanted = strlen(end);
+
+	return length >= wanted && strcmp(text + length - wanted, end) == 0;
+}
+
+static int read_case_options(const struct verify_options *o, struct case_options *out, struct err *err)
+{
+	*out = case_options_default();
+	out->workloads = !o->no_workloads;
+	out->edge = o->edge || (o->case_id != NULL && strncmp(o->case_id, "edge:", 5) == 0);
+	out->backward = o->backward || (o->case_id != NULL && ends_with(o->case_id, CASE_BACKWARD));
+	out->seed = o->seed;
+	out->only = o->case_id;
+	out->tolerance = (struct tolerance){o->atol, o->rtol, o->hit_ratio};
+	memset(out->size, 0, sizeof out->size);
+	if (o->hit_ratio > 1 || o->hit_ratio == 0)
+		return err_set(err, "--hit-ratio takes a number above 0 and at most 1, not %g", o->hit_ratio);
+	for (int i = 0; i < o->tolerances.count; i++)
+		if (read_tolerance(o->tolerances.items[i], out->by_dtype, err) < 0)
+			return -1;
+	if (o->shard != NULL && shard_read(o->shard, &out->shard, err) < 0)
+		return -1;
+	/* With --case, the cases of all sizes are planned, because the id may name any size. */
+	return case_sizes_read(o->case_id != NULL ? "small,medium,large" : o->sizes, out->size, err);
+}
+
+static int check_words(const struct verify_options *o, const struct words *names, struct err *err)
+{
+	if (o->all && names->count > 0)
+		return err_set(err, "--all and the name '%s' contradict each other; give only one of them",
+			       names->items[0]);
+	if (o->force && o->cached_only)
+		return err_set(err, "--force runs every case and --cached-only runs none; give only one of them");
+	if (o->hook && (!o->index || strcmp(o->format, "text") != 0))
+		return err_set(err, "--hook needs --staged and the text format");
+	if (o->timeout <= 0)
+		return err_set(err, "--timeout takes a number of seconds above 0");
+	return 0;
+}
+
+/* Returns the options that must be repeated in a command that runs one case of this run again. */
+static char *repeat_words(const struct verify_options *o, struct arena *arena)
+{
+	struct buf words = {0};
+
+	if (o->index)
+		buf_text(&words, " --staged");
+	if (o->seed != 0)
+		buf_printf(&words, " --seed %llu", (unsigned long long)o->seed);
+	if (o->atol >= 0)
+		buf_printf(&words, " --atol %g", o->atol);
+	if (o->rtol >= 0)
+		buf_printf(&words, " --rtol %g", o->rtol);
+	if (o->hit_ratio >= 0)
+		buf_printf(&words, " --hit-ratio %g", o->hit_ratio);
+	if (strcmp(o->ground_truth, "auto") != 0)
+		buf_printf(&words, " --ground-truth %s", o->ground_truth);
+	for (int i = 0; i < o->tolerances.count; i++)
+		buf_printf(&words, " --tolerance %s", o->tolerances.items[i]);
+	char *text = arena_copy(arena, words.data, words.length);
+
+	buf_free(&words);
+	return text;
+}
+
+/* Returns the width of the terminal, or 80 if there is none: a program that shows the output of a hook does not wrap
+ * lines. */
+static int terminal_columns(void)
+{
+	struct winsize size = {0};
+
+	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40 ? size.ws_col : 80;
+}
+
+/* The state that on_result needs: the run, the report's options and the counts of a hook. */
+struct verify {
+	struct run run; /* must be the first member, because on_result gets a pointer to it */
+	struct report_options report;
+	bool hook;
+	struct commit commit; /* with `hook` */
+};
+
+static void on_result(struct run *run, struct result *result)
+{
+	struct verify *verify = (struct verify *)run;
+
+	if (verify->hook && !hook_result_counts(&verify->commit, result))
+		return;
+	report_result(result, &verify->report);
+	fflush(stdout);
+}
+
+/* Updates the generated pytest files if there are any. If a watcher answered for the definitions that this run skipped,
+ * the watcher also updates the files, so this function does nothing. Errors are printed and change no verdict. */
+static void update_generated_tests(struct run *run)
+{
+	struct update_options options = {.layout = LAYOUT_OP_TYPE, .quiet = true};
+	struct update_result generated;
+	struct err err = {""};
+
+	if (run->options->dry_run || run->options->cached_only || run->options->from_index || run->interrupted ||
+	    run->options->cases.shard.count > 0 || run->dataset.some ||
+	    !generated_before(run->program->root, &options.layout))
+		return;
+	if (update_tests(run->program, &run->dataset, &options, &run->arena, &generated, &err) < 0)
+		fprintf(stderr, "reftest: %s\n", err.text);
+	for (int i = 0; i < generated.message_count; i++)
+		fprintf(stderr, "reftest: %s\n", generated.messages[i]);
+}
+
+/* Returns whether a word names a file and not a definition: its last path component contains a dot. */
+static bool is_file(const char *word)
+{
+	const char *slash = strrchr(word, '/');
+
+	return strpbrk(word, "*?[") == NULL && strchr(slash != NULL ? slash + 1 : word, '.') != NULL;
+}
+
+/* Selects the named definitions. With --staged, a name may also be a file, because hooks pass the names of all
+ * committed files; then the definitions that depend on the file are selected. Returns 0 if a definition was selected, 1
+ * if no definition depends on the files, and -1 with `err` on error. */
+static int select_files(struct run *run, const struct verify_options *o, const struct words *names, struct arena *arena,
+			struct err *err)
+{
+	const char **files = arena_array(arena, (size_t)names->count, sizeof *files);
+	struct words selected = {.items = arena_array(arena, (size_t)names->count, sizeof *selected.items)};
+	struct affected affected = {0};
+	int count = 0;
+
+	for (int i = 0; i < names->count; i++)
+		if (o->index && is_file(names->items[i]))
+			files[count++] = affected_path(run->program->root, names->items[i], arena);
+		else
+			selected.items[selected.count++] = names->items[i];
+	if (count > 0) {
+		if (affected_by(run->program, &run->dataset, run->states, files, count, arena, &affected, err) < 0)
+			return -1;
+		const char **more =
+		    arena_array(arena, (size_t)(selected.count + affected.definition_count), sizeof *more);
+
+		memcpy(more, selected.items, (size_t)selected.count * sizeof *more);
+		for (int i = 0; i < affected.definition_count; i++)
+			more[selected.count++] = affected.definitions[i].file->path;
+		selected.items = more;
+		if (selected.count == 0 && o->op_types.count == 0)
+			return 1;
+	}
+	return run_select(run, selected.items, selected.count, o->op_types.items, o->op_types.count, err);
+}
+
+static int run(struct program *program, const struct verify_options *o, const struct words *names, struct arena *arena,
+               struct err *err)
+{
+	struct run_options options = {.device = o->device,
+				      .device_class = o->device_class,
+				      .python = o->python,
+				      .jobs = o->jobs,
+				      .timeout_s = o->timeout,
+				      .force = o->force,
+				      .cached_only = o->cached_only,
+				      .dry_run = o->dry_run,
+				      .staged = o->staged,
+				      .from_index = o->index,
+				      .share = true,
+				      .ground_truth = o->ground_truth};
+	struct verify verify = {.report = {.strict = o->strict, .only_changed = o->changed || o->quiet,
+	                                   .width = o->index ? terminal_columns() : 0,
+	                                   .command = repeat_words(o, arena)},
+	                        .hook = o->hook, .commit.strict = o->strict};
+	bool json = strcmp(o->format, "json") == 0, github = strcmp(o->format, "github") == 0;
+
+	options.details = options.each = json || github || o->junit != NULL || !verify.report.only_changed;
+	options.watcher = o->alone ? NULL : &watcher_client;
+	options.ask_verified = o->changed && !options.details && !o->edge && !o->backward && names->count == 0 &&
+			       o->op_types.count == 0 && o->case_id == NULL && !o->force && !o->index &&
+			       o->shard == NULL;
+	if (read_case_options(o, &options.cases, err) < 0)
+		return EXIT_USAGE;
+	if (o->root != NULL)
+		program->root_given = o->root;
+	int code = run_open(&verify.run, program, &options, err);
+
+	if (code == 0) {
+		verify.run.on_result = json || github ? NULL : on_result;
+		int selected = select_files(&verify.run, o, names, arena, err);
+
+		if (selected < 0) {
+			code = EXIT_USAGE;
+		} else if (selected > 0 && !json) {
+			printf("no definition of %s depends on these files\n", program->root);
+			code = EXIT_VERIFIED;
+		} else if (run_to_end(&verify.run, err) < 0) {
+			code = EXIT_INTERNAL;
+		} else {
+			report_problems(&verify.run);
+			if (github)
+				export_github(&verify.run);
+			(json ? report_json : report_summary)(&verify.run, &verify.report);
+			code = exit_status_of_run(&verify.run, verify.report.strict);
+			if (o->hook)
+				code = hook_result_exit_code(&verify.commit, &verify.run, code, verify.report.width);
+			if (o->junit != NULL && export_junit(&verify.run, o->junit, err) < 0)
+				code = EXIT_INTERNAL;
+			update_generated_tests(&verify.run);
+		}
+	}
+	run_close(&verify.run);
+	return code;
+}
+
+static int start(struct program *program, int argc, char **argv)
+{
+	struct verify_options o = {.device = "auto", .sizes = "small,medium", .format = "text", .ground_truth = "auto",
+	                           .atol = -1, .rtol = -1, .hit_ratio = -1, .timeout = 120};
+	struct command_line line;
+
+	if (command_line_begin(&line, &command_verify, argc, argv, &o) &&
+	    check_words(&o, &line.names, &line.err) == 0)
+		line.code = run(program, &o, &line.names, &line.arena, &line.err);
+	return command_line_end(&line);
+}
+
+const struct command command_verify = {
+    .name = "verify",
+    .summary = "verify definitions against ground truth, and run only the cases without a valid verdict",
+    .synopsis = "[options] [NAME…]",
+    .description =
+	"Runs each reference on generated inputs and on the inputs of its workloads, and compares the outputs "
+	"with ground truth. A case that has a valid verdict in the cache does not run again.\n\n"
+	"NAME is the name of a definition, `op_type/name`, a pattern with `*`, or the path of a file of the "
+	"dataset. Without a NAME every definition is verified.",
+    .operands = OPERANDS_DEFINITIONS,
+    .rows = rows,
+    .row_count = ROWS,
+    .run = start,
+};

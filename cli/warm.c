@@ -1,0 +1,203 @@
+/* warm - lets the other libraries import their modules and compile their kernels before this dataset is verified.
+ *
+ * The command runs the smallest cases of each definition once with every ground truth, even if their verdicts are
+ * stored. The small cases suffice, because libraries compile a kernel for each dtype and head size, which are the same
+ * at every size. Each library stores compiled kernels in its own cache. The new verdicts are stored as usual. */
+#include "cli/command.h"
+#include "cli/command_line.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/shared_options.h"
+#include "engine/run.h"
+
+struct warm_options {
+	const char *root, *device, *python, *ground_truth;
+	int jobs;
+	double timeout;
+	struct words op_types;
+};
+
+#define AT(member) offsetof(struct warm_options, member)
+static const struct option_row rows[] = {
+    ROW_ROOT,
+    ROW_OP_TYPE,
+    ROW_DEVICE,
+    {"--ground-truth", OPTION_TEXT, AT(ground_truth), "NAMES", GROUND_TRUTHS,
+     "libraries to prepare: all, or a list of names separated by commas (default: all)"},
+    {"--timeout", OPTION_REAL, AT(timeout), "S", NULL,
+     "seconds that one case may take, not counting the preparation (default: 600)"},
+    ROW_JOBS,
+    ROW_PYTHON,
+};
+
+enum { ROWS = sizeof rows / sizeof rows[0] };
+
+/* The state that on_result needs: the run and its outcome so far. */
+struct warm {
+	struct run run;	  /* must be the first member, because on_result gets a pointer to it */
+	bool unprepared;  /* a library could not be prepared */
+	bool invalid;     /* a definition is invalid */
+};
+
+/* Returns whether the library supports the case but could not be prepared. A library that is not installed or does not
+ * support the case needs no preparation. */
+static bool is_unprepared(const struct witness *w)
+{
+	static const char not_built[] = "NotBuilt: "; /* the name of an exception in python/libraries/common.py */
+
+	return w->passed_over != NULL && (w->accident || strncmp(w->passed_over, not_built, strlen(not_built)) == 0);
+}
+
+/* Prints one line about one library, the ground truth at index `witness` of every verdict: how many seconds its
+ * preparation took, summed over all cases, or why a case skipped it. Returns whether its preparation failed in a case. */
+static bool report_witness(const struct result *result, int witness)
+{
+	const struct witness *w = NULL, *passed_over = NULL;
+	double prepared = 0;
+	bool answered = false, unprepared = false;
+
+	for (int i = 0; i < result->case_count; i++) {
+		const struct verdict *v = result->cases[i].verdict;
+
+		if (v == NULL || witness >= v->witness_count)
+			continue;
+		w = &v->witnesses[witness];
+		prepared += w->prepared;
+		answered = answered || w->passed_over == NULL;
+		if (w->passed_over != NULL && !unprepared)
+			passed_over = w;
+		unprepared = unprepared || is_unprepared(w);
+	}
+	if (w == NULL || strcmp(w->name, "builtin") == 0)
+		return false;
+	if (answered && !unprepared)
+		printf("  %-14s %.1f s prepared\n", w->name, prepared);
+	else
+		printf("  %-14s %.*s\n", w->name, (int)strcspn(passed_over->passed_over, "\n"), passed_over->passed_over);
+	return unprepared;
+}
+
+/* Returns whether the list of ground truths of the definition contains any library besides builtin. */
+static bool needs_library(const struct result *result)
+{
+	for (int i = 0; i < result->truths.count; i++)
+		if (strcmp(result->truths.items[i].name, "builtin") != 0)
+			return true;
+	return false;
+}
+
+/* If the reference failed before a library was called, prints the reason and returns true. */
+static bool report_reference(const struct result *result)
+{
+	for (int i = 0; needs_library(result) && i < result->case_count; i++) {
+		const struct verdict *v = result->cases[i].verdict;
+		const char *why = v == NULL || v->message == NULL ? "the reference failed" : v->message;
+
+		if (v == NULL || v->status != STATUS_ERROR)
+			continue;
+		printf("  no library was used: %.*s\n", (int)strcspn(why, "\n"), why);
+		return true;
+	}
+	return false;
+}
+
+static void on_result(struct run *run, struct result *result)
+{
+	struct warm *warm = (struct warm *)run;
+
+	printf("%s/%s\n", result->file->op_type, result->file->name);
+	if (result->status == STATUS_INVALID) {
+		printf("  invalid: %s\n", result->message == NULL ? "one of its cases" : result->message);
+		warm->invalid = true;
+	}
+	warm->unprepared |= report_reference(result);
+	for (int i = 0; i < GROUND_TRUTHS_MAX; i++)
+		warm->unprepared |= report_witness(result, i);
+	fflush(stdout);
+}
+
+/* Returns whether any verdict names a ground truth besides builtin, which needs no preparation. */
+static bool used_library(const struct run *run)
+{
+	for (int i = 0; i < run->count; i++)
+		for (int k = 0; k < run->results[i]->case_count; k++) {
+			const struct verdict *v = run->results[i]->cases[k].verdict;
+
+			for (int w = 0; v != NULL && w < v->witness_count; w++)
+				if (strcmp(v->witnesses[w].name, "builtin") != 0)
+					return true;
+		}
+	return false;
+}
+
+static int run(struct program *program, const struct warm_options *o, const struct words *names, struct err *err)
+{
+	struct run_options options = {.device = o->device,
+				      .python = o->python,
+				      .ground_truth = o->ground_truth,
+				      .jobs = o->jobs,
+				      .timeout_s = o->timeout,
+				      .force = true,
+				      .details = true,
+				      .each = true,
+				      .cases = case_options_default()};
+	struct warm warm = {0};
+	struct run *run = &warm.run;
+	int code;
+
+	options.cases.workloads = false;
+	options.cases.size[SIZE_MEDIUM] = false;
+	if (o->root != NULL)
+		program->root_given = o->root;
+	code = run_open(run, program, &options, err);
+	if (code == 0) {
+		run->on_result = on_result;
+		if (run_select(run, names->items, names->count, o->op_types.items, o->op_types.count, err) < 0)
+			code = EXIT_USAGE;
+		else if (run_to_end(run, err) < 0)
+			code = EXIT_INTERNAL;
+		else if (run->interrupted)
+			code = EXIT_INTERRUPTED;
+		else if (warm.invalid || run->problem_count > 0)
+			code = EXIT_USAGE;
+		else if (warm.unprepared)
+			code = EXIT_UNVERIFIED;
+		else if (!used_library(run))
+			fprintf(stderr, "reftest: no installed library has kernels for these definitions, so there "
+					"is nothing to prepare; `reftest doctor` prints the reasons\n");
+	}
+	for (int i = 0; i < run->problem_count; i++)
+		fprintf(stderr, "reftest: %s\n", run->problems[i]);
+	run_close(run);
+	return code;
+}
+
+static int start(struct program *program, int argc, char **argv)
+{
+	struct warm_options o = {.device = "auto", .ground_truth = "all", .timeout = 600};
+	struct command_line line;
+
+	if (command_line_begin(&line, &command_warm, argc, argv, &o)) {
+		if (o.timeout <= 0)
+			err_set(&line.err, "--timeout takes a number of seconds above 0");
+		else
+			line.code = run(program, &o, &line.names, &line.err);
+	}
+	return command_line_end(&line);
+}
+
+const struct command command_warm = {
+    .name = "warm",
+    .summary = "let the libraries import and compile in advance the kernels that verify needs",
+    .synopsis = "[options] [NAME…]",
+    .description =
+	"Runs the smallest cases of each definition once with every ground truth, so that `verify` finds the "
+	"kernels compiled. The verdicts are stored in the cache. It exits with 3 if a library could not be "
+	"prepared.",
+    .operands = OPERANDS_DEFINITIONS,
+    .rows = rows,
+    .row_count = ROWS,
+    .run = start,
+};

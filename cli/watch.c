@@ -1,0 +1,60 @@
+/* watch - the options of `reftest watch` (watcher/loop.h). */
+#include "cli/command.h"
+#include "cli/command_line.h"
+
+#include <stddef.h>
+
+#include "cli/shared_options.h"
+#include "watcher/loop.h"
+
+#define AT(member) offsetof(struct watch_options, member)
+static const struct option_row rows[] = {
+    ROW_ROOT,
+    {"--json", OPTION_FLAG, AT(json), NULL, NULL, "print each event as a JSON object on a line of its own"},
+    {"--exec", OPTION_TEXT, AT(command), "CMD", NULL,
+     "run CMD in a shell after each batch, with the names of its definitions in $REFTEST_NAMES"},
+    {"--once", OPTION_FLAG, AT(once), NULL, NULL, "exit as soon as every definition has a verdict"},
+    ROW_DEVICE,
+    ROW_SIZES,
+    ROW_GROUND_TRUTH,
+    ROW_NO_WORKLOADS,
+    ROW_SEED,
+    ROW_TIMEOUT,
+    ROW_JOBS,
+    {"--spares", OPTION_INT, AT(spares), "N", NULL,
+     "number of spare runners kept ready; each save uses one (default: 1; on a GPU 4, each with 0.6 GB of GPU memory)"},
+    ROW_PYTHON,
+    {"--poll", OPTION_FLAG, AT(poll), NULL, NULL, "check the files twice a second instead of using inotify"},
+    {"--max-watches", OPTION_INT, AT(watches), "N", NULL, "use at most N inotify watches, and poll the other folders"},
+};
+
+enum { ROWS = sizeof rows / sizeof rows[0] };
+
+static int start(struct program *program, int argc, char **argv)
+{
+	struct watch_options o = {.device = "auto", .sizes = "small,medium", .ground_truth = "auto", .timeout = 120};
+	struct command_line line;
+
+	if (command_line_begin(&line, &command_watch, argc, argv, &o)) {
+		if (o.timeout <= 0)
+			err_set(&line.err, "--timeout takes a number of seconds above 0");
+		else
+			line.code = watch_run(program, &o, &line.err);
+	}
+	return command_line_end(&line);
+}
+
+const struct command command_watch = {
+    .name = "watch",
+    .summary = "verify the dataset again whenever a file changes",
+    .synopsis = "[options]",
+    .description =
+	"Verifies the dataset, then waits for changes. Each save runs the cases of the definitions that depend on "
+	"the file, and prints their verdicts. On a terminal, single keys give commands, and the last line lists "
+	"these keys.\n\n"
+	"Other commands on the same dataset query a running watch instead of checking every file.",
+    .operands = OPERANDS_NONE,
+    .rows = rows,
+    .row_count = ROWS,
+    .run = start,
+};

@@ -1,0 +1,88 @@
+/* constraint_values - the values of constraint expressions: 64-bit integers, floats, and tensors. The contents of a
+ * tensor may be unknown.
+ *
+ * A value may be unknown; any result that depends on it is then unknown, too. A value is wrong if it cannot be
+ * computed, for example after an index out of range or a division by zero. The message names the first missing value,
+ * or shows the first error. */
+#ifndef REFTEST_DATASET_CONSTRAINT_VALUES_H
+#define REFTEST_DATASET_CONSTRAINT_VALUES_H
+
+#include "dataset/definition.h"
+
+/* The contents of an integer tensor in host memory. Element i of such an array belongs to input i of the definition. If
+ * `data` is NULL, the contents are unknown. */
+struct constraint_tensor {
+	const void *data;
+	enum dtype dtype;
+	int rank;
+	int64_t shape[RANK_MAX];
+};
+
+enum state { KNOWN, UNKNOWN, WRONG };
+enum kind { INTEGER, FLOAT, TENSOR };
+
+/* The value of a part of a constraint: a number or a tensor. A tensor value is a view of the input `input`: after
+ * indices removed its first `dim` dimensions, its elements begin at `offset`. `state` says whether the offset is known,
+ * and value_contents whether the contents are known. */
+struct value {
+	enum state state;
+	enum kind kind;
+	int64_t integer;
+	double number;
+	int input, dim;
+	int64_t offset; /* in elements; meaningful if the offset and the contents are known */
+	int axis;	/* index of an axis if the whole expression is the name of that axis, otherwise negative */
+};
+
+/* The inputs and the messages of one evaluation. */
+struct known {
+	const struct definition *definition;
+	const int64_t *axis;			 /* values of the axes; NULL if no value is known */
+	const struct constraint_tensor *tensors; /* contents of the inputs; NULL if no contents are known */
+	const char *text;			 /* text of the constraint, for messages */
+	/* False inside an operand that cannot change the result, as after a true left operand of `or`: such an operand
+	 * is parsed, but not evaluated. */
+	bool live;
+	struct err wrong;			 /* message about the first error of the evaluation */
+	const char *unknown;			 /* name of the first value that was missing, or NULL */
+};
+
+struct value value_integer(int64_t number);
+struct value value_real(double number);
+
+/* Returns an unknown value. `name` is the axis or input whose value is missing. */
+struct value value_unknown(struct known *k, const char *name);
+
+/* Returns the number of a known value. A long double represents every int64 and every double exactly, or, on machines
+ * with a shorter long double, rounds both operands of a comparison alike. */
+long double value_number(struct value v);
+bool value_is_true(struct value v);
+
+/* Applies "+", "-", "*", "/", "//", "%" or "**" to known numbers, with Python's semantics. */
+struct value value_arithmetic(struct known *k, const char *sign, struct value a, struct value b);
+
+/* The next three functions return the input of a tensor value, the number of its remaining dimensions, and the size of
+ * its dimension `i` (-1 if the size is unknown). */
+const struct tensor_spec *value_spec(const struct known *k, struct value v);
+int value_rank(const struct known *k, struct value v);
+int64_t value_size(const struct known *k, struct value v, int i);
+
+/* value_contents returns the contents of an input, or NULL if they are unknown. The next function returns the number
+ * of elements of a view, or -1 if it is unknown or too large. */
+const struct constraint_tensor *value_contents(const struct known *k, int input);
+int64_t value_elements(const struct known *k, struct value v);
+
+/* Returns true if a constraint can read elements of this dtype: integers, and for a Python scalar also a float. */
+bool value_readable(enum dtype dtype, bool scalar);
+
+/* The next four functions return a number of a view: value_element its first element; value_item its only element;
+ * value_count its number of elements; value_reduce its sum ('s'), maximum ('a') or minimum ('i'). */
+struct value value_element(struct known *k, struct value view);
+struct value value_item(struct known *k, struct value view);
+struct value value_count(struct known *k, struct value view);
+struct value value_reduce(struct known *k, struct value view, char which);
+
+/* Checks an index into `what`, which has `size` elements. A negative index counts from the end. */
+struct value value_index(struct known *k, int64_t size, struct value index, const char *what);
+
+#endif

@@ -1,0 +1,648 @@
+#include "dataset/definition_load.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/suggest.h"
+#include "dataset/constraint.h"
+
+/* Limits of a file. Real definitions have about twenty axes and tensors and a few constraints. */
+enum { NAME_BYTES = 200, CONSTRAINTS = 256, TAGS = 256, NOTES = 20 };
+
+struct reader {
+	struct json_text text;
+	struct arena *arena;
+	struct definition *out;
+	const char **notes; /* space for NOTES */
+	struct err *err;
+};
+
+/* --- errors and notes ---------------------------------------------------------------------------------------- */
+
+/* Writes a message "expected …, found …". Always returns -1, like the next error functions. */
+static int expected(struct reader *r, const struct json_step *at, const char *what, const cJSON *found)
+{
+	return json_expected(&r->text, at, found, r->err, what);
+}
+
+static int missing(struct reader *r, const struct json_step *at, const char *key, const char *what)
+{
+	return json_error_at(&r->text, at, r->err, "expected a field \"%s\" (%s), found none", key, what);
+}
+
+static bool contains(const char *const *words, int count, const char *word)
+{
+	for (int i = 0; i < count; i++)
+		if (strcmp(words[i], word) == 0)
+			return true;
+	return false;
+}
+
+static void note(struct reader *r, const struct json_step *at, const char *key, const char *near)
+{
+	const struct json_step step = {.up = at, .key = key};
+	struct err sentence;
+
+	if (r->out->note_count == NOTES - 1)
+		json_error_at(&r->text, &step, &sentence,
+		              "this field is unknown to the schema and ignored; more such fields may follow");
+	else if (near != NULL)
+		json_error_at(&r->text, &step, &sentence,
+		              "the field \"%s\" is unknown to the schema and ignored; did you mean \"%s\"?",
+		              err_show(key).text, near);
+	else
+		json_error_at(&r->text, &step, &sentence, "the field \"%s\" is unknown to the schema and ignored",
+		              err_show(key).text);
+	r->notes[r->out->note_count++] = arena_string(r->arena, sentence.text);
+}
+
+/* Adds a note for each unknown field. There are at most NOTES notes, because the text is scanned again for the position
+ * of each note. */
+static void note_unknown_fields(struct reader *r, const struct json_step *at, const cJSON *object,
+                                const char *const *known, int count)
+{
+	for (const cJSON *member = object->child; member != NULL && r->out->note_count < NOTES; member = member->next)
+		if (!contains(known, count, member->string))
+			note(r, at, member->string, suggest_word(member->string, known, count));
+}
+
+/* --- names --------------------------------------------------------------------------------------------------- */
+
+static bool is_identifier(const char *name)
+{
+	if (!isalpha((unsigned char)*name) && *name != '_')
+		return false;
+	for (; *name != '\0'; name++)
+		if (!isalnum((unsigned char)*name) && *name != '_')
+			return false;
+	return true;
+}
+
+static bool is_keyword(const char *name)
+{
+	static const char *const keywords[] = {
+	    "False", "None",     "True",  "and",    "as",   "assert", "async",  "await",    "break",
+	    "class", "continue", "def",   "del",    "elif", "else",   "except", "finally",  "for",
+	    "from",  "global",   "if",    "import", "in",   "is",     "lambda", "nonlocal", "not",
+	    "or",    "pass",     "raise", "return", "try",  "while",  "with",   "yield"};
+
+	return contains(keywords, sizeof keywords / sizeof *keywords, name);
+}
+
+/* Checks that a name is a Python identifier, because constraints name axes and run() gets inputs as keyword
+ * arguments. */
+static int check_identifier(struct reader *r, const struct json_step *at, const char *what, const char *name)
+{
+	if (strlen(name) > NAME_BYTES)
+		return json_error_at(&r->text, at, r->err, "expected %s name of at most %d bytes, found %zu",
+		                     what, NAME_BYTES, strlen(name));
+	if (!is_identifier(name))
+		return json_error_at(
+		    &r->text, at, r->err,
+		    "expected %s name of letters, digits and '_' that does not begin with a digit, found \"%s\"", what,
+		    err_show(name).text);
+	if (is_keyword(name))
+		return json_error_at(&r->text, at, r->err,
+		                     "expected %s name, found \"%s\", which is a Python keyword", what, name);
+	return 0;
+}
+
+/* Checks that a name is printable text. This is enough for names that appear only in messages and paths. */
+static int check_printable(struct reader *r, const struct json_step *at, const char *what, const char *name)
+{
+	if (*name == '\0')
+		return json_error_at(&r->text, at, r->err, "expected %s, found an empty string", what);
+	if (strlen(name) > NAME_BYTES)
+		return json_error_at(&r->text, at, r->err, "expected %s of at most %d bytes, found %zu", what,
+		                     NAME_BYTES, strlen(name));
+	for (const char *c = name; *c != '\0'; c++)
+		if ((unsigned char)*c < 0x20 || *c == 0x7F || *c == '/')
+			return json_error_at(&r->text, at, r->err,
+			                     "expected %s without '/' and control characters, found \"%s\"", what,
+			                     err_show(name).text);
+	return 0;
+}
+
+/* --- strings ------------------------------------------------------------------------------------------------- */
+
+/* Copies a string member. If an optional member is absent or null, writes "". */
+static int read_text(struct reader *r, const cJSON *object, const char *key, bool required, const char **out)
+{
+	const struct json_step at = {.key = key};
+	const cJSON *value = json_member(object, key);
+
+	*out = "";
+	if (value == NULL && required)
+		return missing(r, NULL, key, "a string");
+	if (value == NULL || (cJSON_IsNull(value) && !required))
+		return 0;
+	if (!cJSON_IsString(value))
+		return expected(r, &at, "a string", value);
+	*out = arena_string(r->arena, value->valuestring);
+	return 0;
+}
+
+/* Checks the member "description", which must be a string or null in every object of the file. */
+static int check_description(struct reader *r, const struct json_step *up, const cJSON *object)
+{
+	const struct json_step at = {.up = up, .key = "description"};
+	const cJSON *value = json_member(object, "description");
+
+	return value == NULL || cJSON_IsNull(value) || cJSON_IsString(value) ? 0 : expected(r, &at, "a string", value);
+}
+
+/* Reads "name" or "op_type". `place` is the stem or the folder of the file, or NULL if it is unknown. */
+static int read_name(struct reader *r, const cJSON *json, const char *key, const char *place, const char *place_kind,
+                     const char **out)
+{
+	const struct json_step at = {.key = key};
+
+	if (read_text(r, json, key, true, out) != 0 || check_printable(r, &at, "a name", *out) != 0)
+		return -1;
+	if (place != NULL && strcmp(*out, place) != 0)
+		return json_error_at(&r->text, &at, r->err, "expected \"%s\", the file's %s, found \"%s\"",
+		                     err_show(place).text, place_kind, err_show(*out).text);
+	return 0;
+}
+
+/* Reads a list of non-empty strings, which may be absent. */
+static int read_strings(struct reader *r, const cJSON *json, const char *key, int most, const char *const **out,
+                        int *count)
+{
+	const struct json_step list = {.key = key};
+	const cJSON *value = json_member(json, key);
+
+	if (value == NULL || cJSON_IsNull(value))
+		return 0;
+	if (!cJSON_IsArray(value))
+		return expected(r, &list, "a list of strings", value);
+	int size = cJSON_GetArraySize(value);
+
+	if (size > most)
+		return json_error_at(&r->text, &list, r->err, "expected at most %d strings, found %d", most, size);
+	const char **texts = arena_array(r->arena, (size_t)size, sizeof *texts);
+
+	for (const cJSON *item = value->child; item != NULL; item = item->next) {
+		const struct json_step at = {.up = &list, .index = *count};
+
+		if (!cJSON_IsString(item) || *item->valuestring == '\0')
+			return expected(r, &at, "a non-empty string", item);
+		texts[(*count)++] = arena_string(r->arena, item->valuestring);
+	}
+	*out = texts;
+	return 0;
+}
+
+/* --- axes ---------------------------------------------------------------------------------------------------- */
+
+static int read_axis_value(struct reader *r, const struct json_step *axis, const cJSON *json, struct axis *out)
+{
+	const struct json_step at = {.up = axis, .key = "value"};
+	const cJSON *value = json_member(json, "value");
+
+	if (value == NULL)
+		return missing(r, axis, "value", "an integer, because the axis is const");
+	if (!json_integer(value, &out->value) || out->value < 1)
+		return expected(r, &at, "an integer from 1 to 9007199254740991", value);
+	return 0;
+}
+
+static int read_axis(struct reader *r, const struct json_step *axes, const cJSON *json, struct axis *out)
+{
+	static const char *const known[] = {"type", "description", "value"};
+	const struct json_step at = {.up = axes, .key = json->string}, type_at = {.up = &at, .key = "type"};
+	const cJSON *type = json_member(json, "type");
+
+	if (check_identifier(r, &at, "an axis", json->string) != 0)
+		return -1;
+	if (!cJSON_IsObject(json))
+		return expected(r, &at, "an object with a \"type\"", json);
+	if (type == NULL)
+		return missing(r, &at, "type", "\"const\" or \"var\"");
+	const char *text = cJSON_GetStringValue(type);
+
+	if (text == NULL || (strcmp(text, "const") != 0 && strcmp(text, "var") != 0))
+		return expected(r, &type_at, "\"const\" or \"var\"", type);
+	out->name = arena_string(r->arena, json->string);
+	out->var = text[0] == 'v';
+	note_unknown_fields(r, &at, json, known, out->var ? 2 : 3);
+	if (check_description(r, &at, json) != 0)
+		return -1;
+	return out->var ? 0 : read_axis_value(r, &at, json, out);
+}
+
+/* Finds the object under `key` and returns its number of members, at most `most`; returns -1 with a message on
+ * error. */
+static int members_of(struct reader *r, const cJSON *json, const char *key, int most, const cJSON **out)
+{
+	const struct json_step at = {.key = key};
+
+	*out = json_member(json, key);
+	if (*out == NULL)
+		return missing(r, NULL, key, "an object");
+	if (!cJSON_IsObject(*out))
+		return expected(r, &at, "an object", *out);
+	int count = cJSON_GetArraySize(*out);
+
+	if (count > most)
+		return json_error_at(&r->text, &at, r->err, "expected at most %d %s, found %d", most, key, count);
+	return count;
+}
+
+static int read_axes(struct reader *r, const cJSON *json)
+{
+	const struct json_step at = {.key = "axes"};
+	const cJSON *object;
+	int count = members_of(r, json, "axes", DEFINITION_AXES, &object);
+
+	if (count < 0)
+		return -1;
+	struct axis *axes = arena_array(r->arena, (size_t)count, sizeof *axes);
+
+	r->out->axes = axes;
+	for (const cJSON *member = object->child; member != NULL; member = member->next)
+		if (read_axis(r, &at, member, &axes[r->out->axis_count++]) != 0)
+			return -1;
+	return 0;
+}
+
+/* --- tensors ------------------------------------------------------------------------------------------------- */
+
+static int unknown_axis(struct reader *r, const struct json_step *at, const char *name)
+{
+	const char *names[DEFINITION_AXES];
+
+	for (int i = 0; i < r->out->axis_count; i++)
+		names[i] = r->out->axes[i].name;
+	const char *near = suggest_word(name, names, r->out->axis_count);
+
+	if (near != NULL)
+		return json_error_at(&r->text, at, r->err,
+		                     "expected the name of an axis, found \"%s\"; did you mean \"%s\"?",
+		                     err_show(name).text, near);
+	return json_error_at(&r->text, at, r->err,
+	                     "expected the name of an axis, found \"%s\"; declare it under \"axes\"",
+	                     err_show(name).text);
+}
+
+static int read_dimension(struct reader *r, const struct json_step *at, const cJSON *item, int *axis)
+{
+	if (cJSON_IsNumber(item))
+		return expected(r, at, "the name of an axis (for a number, declare a const axis)", item);
+	if (!cJSON_IsString(item))
+		return expected(r, at, "the name of an axis", item);
+	*axis = definition_axis(r->out, item->valuestring);
+	return *axis < 0 ? unknown_axis(r, at, item->valuestring) : 0;
+}
+
+static int read_shape(struct reader *r, const struct json_step *tensor, const cJSON *json, struct tensor_spec *out)
+{
+	const struct json_step at = {.up = tensor, .key = "shape"};
+	const cJSON *shape = json_member(json, "shape");
+
+	if (shape == NULL)
+		return missing(r, tensor, "shape", "a list of axes, or null for a Python scalar");
+	out->rank = cJSON_IsNull(shape) ? RANK_SCALAR : 0;
+	if (cJSON_IsNull(shape))
+		return 0;
+	if (!cJSON_IsArray(shape))
+		return expected(r, &at, "a list of axes, or null for a Python scalar", shape);
+	if (cJSON_GetArraySize(shape) > RANK_MAX)
+		return json_error_at(&r->text, &at, r->err, "expected at most %d dimensions, found %d", RANK_MAX,
+		                     cJSON_GetArraySize(shape));
+	for (const cJSON *item = shape->child; item != NULL; item = item->next, out->rank++) {
+		const struct json_step dimension = {.up = &at, .index = out->rank};
+
+		if (read_dimension(r, &dimension, item, &out->axis[out->rank]) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int read_dtype(struct reader *r, const struct json_step *tensor, const cJSON *json, struct tensor_spec *out)
+{
+	const struct json_step at = {.up = tensor, .key = "dtype"};
+	const cJSON *dtype = json_member(json, "dtype");
+	const char *names[DTYPE_COUNT];
+
+	if (dtype == NULL)
+		return missing(r, tensor, "dtype", "\"bfloat16\", \"int32\", …");
+	if (!cJSON_IsString(dtype))
+		return expected(r, &at, "the name of a dtype", dtype);
+	if (dtype_parse(dtype->valuestring, &out->dtype))
+		return 0;
+	for (int i = 0; i < DTYPE_COUNT; i++)
+		names[i] = dtype_name((enum dtype)i);
+	const char *near = suggest_word(dtype->valuestring, names, DTYPE_COUNT);
+
+	if (near != NULL)
+		return json_error_at(&r->text, &at, r->err, "expected a dtype, found \"%s\"; did you mean \"%s\"?",
+		                     err_show(dtype->valuestring).text, near);
+	return expected(
+	    r, &at,
+	    "a dtype (float64, float32, float16, bfloat16, float8_e4m3fn, float8_e5m2, float8_e8m0fnu, float4_e2m1, "
+	    "int64, int32, int16, int8, uint32, uint8, bool)",
+	    dtype);
+}
+
+static int read_optional(struct reader *r, const struct json_step *tensor, const cJSON *json, struct tensor_spec *out)
+{
+	const struct json_step at = {.up = tensor, .key = "optional"};
+	const cJSON *value = json_member(json, "optional");
+
+	if (value != NULL && !cJSON_IsBool(value))
+		return expected(r, &at, "true or false", value);
+	out->optional = cJSON_IsTrue(value);
+	return 0;
+}
+
+/* Reads one field of a tolerance. If `most` is 0, there is no upper bound. */
+static int read_bound(struct reader *r, const struct json_step *tolerance, const cJSON *json, double *out)
+{
+	const struct json_step at = {.up = tolerance, .key = json->string};
+	bool ratio = strcmp(json->string, "hit_ratio") == 0;
+
+	if (!cJSON_IsNumber(json) || json->valuedouble < 0 ||
+	    (ratio && !(json->valuedouble > 0 && json->valuedouble <= 1)))
+		return expected(r, &at, ratio ? "a number above 0 and at most 1" : "a number of at least 0", json);
+	*out = json->valuedouble;
+	return 0;
+}
+
+/* Reads a tolerance. An unknown field is an error and not a note: a misspelt field would otherwise silently change how
+ * strictly the output is checked. */
+static int read_tolerance(struct reader *r, const struct json_step *up, const cJSON *json, struct tolerance *out)
+{
+	const struct json_step at = {.up = up, .key = "tolerance"};
+	const cJSON *object = json_member(json, "tolerance");
+
+	*out = (struct tolerance){-1, -1, -1};
+	if (object == NULL || cJSON_IsNull(object))
+		return 0;
+	if (!cJSON_IsObject(object))
+		return expected(r, &at, "an object with \"atol\", \"rtol\", \"hit_ratio\"", object);
+	for (const cJSON *member = object->child; member != NULL; member = member->next) {
+		const struct json_step field = {.up = &at, .key = member->string};
+		double *bound = strcmp(member->string, "atol") == 0        ? &out->atol
+		                : strcmp(member->string, "rtol") == 0      ? &out->rtol
+		                : strcmp(member->string, "hit_ratio") == 0 ? &out->hit_ratio
+		                                                           : NULL;
+
+		if (bound == NULL)
+			return json_error_at(&r->text, &field, r->err,
+			                     "expected \"atol\", \"rtol\" or \"hit_ratio\", found \"%s\"",
+			                     err_show(member->string).text);
+		if (read_bound(r, &at, member, bound) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int check_size(struct reader *r, const struct json_step *tensor, const struct tensor_spec *spec)
+{
+	const struct json_step at = {.up = tensor, .key = "shape"};
+	int64_t axis[DEFINITION_AXES];
+
+	for (int i = 0; i < r->out->axis_count; i++)
+		axis[i] = r->out->axes[i].var ? -1 : r->out->axes[i].value;
+	if (definition_bytes(spec, axis) < 0)
+		return json_error_at(
+		    &r->text, &at, r->err,
+		    "expected a tensor of at most 2^48 bytes, but the const axes alone make it larger");
+	return 0;
+}
+
+/* Reads a tensor. If `tolerance` is NULL, the tensor is an input. */
+static int read_tensor(struct reader *r, const struct json_step *up, const cJSON *json, struct tensor_spec *out,
+                       struct tolerance *tolerance)
+{
+	static const char *const known[] = {"shape", "dtype", "description", "optional"};
+	static const char *const known_of_outputs[] = {"shape", "dtype", "description", "tolerance"};
+	const struct json_step at = {.up = up, .key = json->string};
+
+	if (tolerance == NULL ? check_identifier(r, &at, "an input", json->string)
+	                      : check_printable(r, &at, "an output's name", json->string))
+		return -1;
+	if (!cJSON_IsObject(json))
+		return expected(r, &at, "an object with \"shape\" and \"dtype\"", json);
+	out->name = arena_string(r->arena, json->string);
+	note_unknown_fields(r, &at, json, tolerance == NULL ? known : known_of_outputs, 4);
+	if (read_shape(r, &at, json, out) != 0 || read_dtype(r, &at, json, out) != 0 || check_size(r, &at, out) != 0 ||
+	    check_description(r, &at, json) != 0)
+		return -1;
+	return tolerance == NULL ? read_optional(r, &at, json, out) : read_tolerance(r, &at, json, tolerance);
+}
+
+static int read_inputs(struct reader *r, const cJSON *json)
+{
+	const struct json_step at = {.key = "inputs"};
+	const cJSON *object;
+	int count = members_of(r, json, "inputs", DEFINITION_TENSORS, &object);
+
+	if (count < 0)
+		return -1;
+	struct tensor_spec *inputs = arena_array(r->arena, (size_t)count, sizeof *inputs);
+
+	r->out->inputs = inputs;
+	for (const cJSON *member = object->child; member != NULL; member = member->next)
+		if (read_tensor(r, &at, member, &inputs[r->out->input_count++], NULL) != 0)
+			return -1;
+	return 0;
+}
+
+static int read_outputs(struct reader *r, const cJSON *json)
+{
+	const struct json_step at = {.key = "outputs"};
+	const cJSON *object;
+	int count = members_of(r, json, "outputs", DEFINITION_TENSORS, &object), i = 0;
+
+	if (count < 0)
+		return -1;
+	if (count == 0)
+		return json_error_at(&r->text, &at, r->err, "expected at least one output, found none");
+	struct tensor_spec *outputs = arena_array(r->arena, (size_t)count, sizeof *outputs);
+	struct tolerance *tolerance = arena_array(r->arena, (size_t)count, sizeof *tolerance);
+
+	r->out->outputs = outputs;
+	r->out->output_tolerance = tolerance;
+	for (const cJSON *member = object->child; member != NULL; member = member->next, i++)
+		if (read_tensor(r, &at, member, &outputs[i], &tolerance[i]) != 0)
+			return -1;
+	r->out->output_count = count;
+	return 0;
+}
+
+/* --- constraints --------------------------------------------------------------------------------------------- */
+
+/* Checks that the constraint is valid, and that the values of the const axes alone do not violate it. */
+static int check_constraint(struct reader *r, const struct json_step *at, const char *text, const int64_t *axis)
+{
+	struct err why;
+
+	switch (constraint_evaluate(r->out, text, axis, NULL, &why)) {
+	case CONSTRAINT_BROKEN:
+		return json_error_at(&r->text, at, r->err,
+		                     "expected a constraint that can be satisfied, but the values of the const axes make "
+		                     "it false: %s",
+		                     why.text);
+	case CONSTRAINT_ERROR:
+		return json_error_at(&r->text, at, r->err, "%s", why.text);
+	default:
+		return 0;
+	}
+}
+
+static int read_constraints(struct reader *r, const cJSON *json)
+{
+	const struct json_step list = {.key = "constraints"};
+	int64_t axis[DEFINITION_AXES];
+
+	if (read_strings(r, json, "constraints", CONSTRAINTS, &r->out->constraints, &r->out->constraint_count) != 0)
+		return -1;
+	for (int i = 0; i < r->out->axis_count; i++)
+		axis[i] = r->out->axes[i].var ? -1 : r->out->axes[i].value;
+	for (int i = 0; i < r->out->constraint_count; i++) {
+		const struct json_step at = {.up = &list, .index = i};
+
+		if (check_constraint(r, &at, r->out->constraints[i], axis) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* --- the reference ------------------------------------------------------------------------------------------- */
+
+static bool is_word(char c)
+{
+	return isalnum((unsigned char)c) || c == '_' || (unsigned char)c >= 0x80;
+}
+
+/* If the text begins with the whole word `word`, returns the position after the word and the blanks that follow it;
+ * otherwise returns NULL. */
+static const char *after_word(const char *at, const char *word)
+{
+	size_t length = strlen(word);
+
+	if (strncmp(at, word, length) != 0 || is_word(at[length]))
+		return NULL;
+	return at + length + strspn(at + length, " \t");
+}
+
+/* Returns true if the line contains the whole word "run". `assigned` says whether a '=' follows the word. */
+static bool has_run(const char *line, size_t length, bool *assigned)
+{
+	for (size_t i = 0; i + 3 <= length; i++)
+		if (memcmp(line + i, "run", 3) == 0 && (i == 0 || !is_word(line[i - 1])) &&
+		    (i + 3 == length || !is_word(line[i + 3]))) {
+			*assigned = memchr(line + i, '=', length - i) != NULL;
+			return true;
+		}
+	return false;
+}
+
+/* Returns true if a line at column 0 may define `run` in the module. If in doubt, returns true: if run() is then
+ * missing, running the reference reports it. */
+static bool line_defines_run(const char *line, size_t length)
+{
+	const char *async = after_word(line, "async"), *start = async != NULL ? async : line;
+	const char *def = after_word(start, "def"), *class = after_word(start, "class"),
+		   *name = def != NULL ? def : class;
+	bool assigned = false, run = has_run(line, length, &assigned);
+
+	if (name != NULL)
+		return after_word(name, "run") != NULL;
+	if (after_word(line, "from") != NULL || after_word(line, "import") != NULL)
+		return run || memchr(line, '*', length) != NULL || memchr(line, '(', length) != NULL;
+	return run && assigned && line[0] != '#';
+}
+
+/* Returns true if the source may define run(). Only checks the lines that begin at column 0, and does not parse Python.
+ * `other` gets the name of the first function that the source defines. */
+static bool defines_run(const char *source, const char **other)
+{
+	*other = NULL;
+	for (const char *line = source; *line != '\0';) {
+		size_t length = strcspn(line, "\r\n");
+		const char *name = after_word(line, "def");
+
+		if (line_defines_run(line, length))
+			return true;
+		if (name != NULL && *other == NULL)
+			*other = name;
+		line += length;
+		line += strspn(line, "\r\n");
+	}
+	return false;
+}
+
+static int read_reference(struct reader *r, const cJSON *json)
+{
+	const struct json_step at = {.key = "reference"};
+	const char *other;
+	char name[64] = "";
+	int column;
+
+	if (read_text(r, json, "reference", true, &r->out->reference) != 0)
+		return -1;
+	r->out->reference_length = strlen(r->out->reference);
+	json_place(&r->text, "reference", &r->out->reference_line, &column);
+	if (r->out->reference[strspn(r->out->reference, " \t\r\n")] == '\0')
+		return json_error_at(&r->text, &at, r->err,
+		                     "expected Python source that defines run(), found an empty string");
+	if (defines_run(r->out->reference, &other))
+		return 0;
+	if (other == NULL)
+		return json_error_at(&r->text, &at, r->err,
+		                     "expected Python source with a function run at top level, found none");
+	for (size_t i = 0; i + 1 < sizeof name && is_word(other[i]); i++)
+		name[i] = other[i];
+	return json_error_at(&r->text, &at, r->err,
+	                     "expected Python source with a function run at top level, found only %s; rename it to run",
+	                     err_show(name).text);
+}
+
+/* --- the whole ----------------------------------------------------------------------------------------------- */
+
+static int read_definition(struct reader *r, const cJSON *json, const char *folder, const char *stem)
+{
+	static const char *const known[] = {"name",      "op_type", "axes",        "inputs",      "outputs",
+	                                    "reference", "tags",    "description", "constraints", "tolerance"};
+	struct definition *out = r->out;
+
+	if (!cJSON_IsObject(json))
+		return expected(r, NULL, "a definition object", json);
+	if (read_name(r, json, "name", stem, "name", &out->name) != 0 ||
+	    read_name(r, json, "op_type", folder, "folder", &out->op_type) != 0 ||
+	    read_text(r, json, "description", false, &out->description) != 0 ||
+	    read_strings(r, json, "tags", TAGS, &out->tags, &out->tag_count) != 0 || read_axes(r, json) != 0 ||
+	    read_inputs(r, json) != 0 || read_outputs(r, json) != 0 || read_constraints(r, json) != 0 ||
+	    read_reference(r, json) != 0 || read_tolerance(r, NULL, json, &out->tolerance) != 0)
+		return -1;
+	note_unknown_fields(r, NULL, json, known, sizeof known / sizeof *known);
+	return 0;
+}
+
+const struct definition *definition_load(const char *path, const char *folder, const char *stem, const void *bytes,
+                                         size_t length, struct arena *arena, struct err *err)
+{
+	struct reader r = {
+	    .text = {.name = path, .text = bytes, .length = length, .first_line = 1}, .arena = arena, .err = err};
+
+	if (length > DEFINITION_BYTES) {
+		err_set(err, "%s: the file has %zu bytes, more than the limit of %d", path, length,
+		        DEFINITION_BYTES);
+		return NULL;
+	}
+	cJSON *json = json_parse(&r.text, err);
+
+	if (json == NULL)
+		return NULL;
+	r.out = arena_alloc(arena, sizeof *r.out);
+	r.notes = arena_array(arena, NOTES, sizeof *r.notes);
+	r.out->notes = r.notes;
+	int wrong = read_definition(&r, json, folder, stem);
+
+	cJSON_Delete(json);
+	return wrong ? NULL : r.out;
+}

@@ -1,0 +1,224 @@
+#include "engine/accepted_machines.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "workers/pool/machine_resources.h"
+#include "workers/pool/pool.h"
+
+enum { VERSION_FILE_LIMIT = 64 * 1024 };
+
+/* Splits `text` in place at newlines into `count` parts. The last part is the rest of the text and may contain
+ * newlines. Returns false if the text has fewer lines. */
+static bool split_lines(char *text, char **parts, int count)
+{
+	for (int i = 0; i < count; i++) {
+		parts[i] = text;
+		if (i == count - 1)
+			return true;
+		text = strchr(text, '\n');
+		if (text == NULL)
+			return false;
+		*text++ = '\0';
+	}
+	return false;
+}
+
+static bool content_hex(const char *path, char hex[DIGEST_HEX])
+{
+	struct buf bytes = {0};
+	bool read = file_read(AT_FDCWD, path, VERSION_FILE_LIMIT, &bytes, NULL, NULL) == FILE_OK;
+
+	if (read) {
+		struct digest digest = digest_of(bytes.data, bytes.length);
+
+		digest_hex(&digest, hex);
+	}
+	buf_free(&bytes);
+	return read;
+}
+
+/* Gets the torch version of an interpreter from the cache. The cache entry has five lines: the torch version, the CUDA
+ * version, the path of torch's version file, the digest of that version file, and the text that machine_torch_holds
+ * checks. The entry is valid if torch's version file still has the stored digest and machine_torch_holds returns
+ * true. */
+static bool remembered_torch(struct store *store, const char *python, const char *key, struct arena *arena,
+                             struct policy *policy)
+{
+	const char *value;
+	char hex[DIGEST_HEX], *parts[5];
+
+	if (store == NULL || store_fact(store, key, arena, &value, NULL) != CACHE_HIT)
+		return false;
+	if (!split_lines(arena_string(arena, value), parts, 5) || !content_hex(parts[2], hex) ||
+	    strcmp(hex, parts[3]) != 0 || !machine_torch_holds(python, parts[4]))
+		return false;
+	policy->torch = parts[0];
+	policy->cuda = parts[1][0] != '\0' ? parts[1] : NULL;
+	return true;
+}
+
+static void remember_torch(struct store *store, const char *key, const struct torch_facts *facts, struct arena *arena)
+{
+	char hex[DIGEST_HEX];
+
+	if (store == NULL || !store_writable(store) || facts->proof == NULL || !content_hex(facts->version_file, hex))
+		return;
+	store_put_fact(store, key, arena_printf(arena, "%s\n%s\n%s\n%s\n%s", facts->version,
+	                                        facts->cuda != NULL ? facts->cuda : "", facts->version_file, hex,
+	                                        facts->proof), NULL);
+}
+
+static const char *const no_torch =
+    "%s; run `make verify` in the checkout to create a .venv with torch, or choose a Python interpreter with --python";
+
+static void find_torch(struct program *program, const char *given, struct arena *arena, struct machine_policy *out)
+{
+	char path[4096];
+	struct err err = {""};
+	struct torch_facts facts;
+
+	out->cannot_reason = REASON_UNSUPPORTED_DEVICE;
+	if (machine_python(given, program->root, path, sizeof path, &err) < 0) {
+		out->cannot_run = arena_printf(arena, no_torch, err.text);
+		return;
+	}
+	out->python = arena_string(arena, path);
+	const char *key = arena_printf(arena, "torch %s", machine_torch_key(path, arena));
+
+	out->torch_key = key;
+	if (remembered_torch(program->store, path, key, arena, &out->policy))
+		return;
+	int found = machine_torch(path, arena, &facts, &err);
+
+	if (found <= 0) {
+		const char *paths = getenv("PYTHONPATH");
+		const char *why = found < 0 ? err.text : arena_printf(arena, "%s has no torch%s", path,
+		    paths == NULL || paths[0] == '\0' ? "" : " without PYTHONPATH, which references do not use");
+
+		out->cannot_run = arena_printf(arena, no_torch, why);
+		return;
+	}
+	out->policy.torch = facts.version;
+	out->policy.cuda = facts.cuda;
+	remember_torch(program->store, key, &facts, arena);
+}
+
+void machine_forget_torch(const struct program *program, const struct machine_policy *policy)
+{
+	if (program->store != NULL && store_writable(program->store) && policy->torch_key != NULL)
+		store_put_fact(program->store, policy->torch_key, "", NULL);
+}
+
+/* Gets the class of the GPU ("sm_90"). The cache key contains the driver's description of the GPUs (`gpus`). Without a
+ * cache entry, a judge process queries the GPU. */
+static int find_class(struct program *program, const char *gpus, struct arena *arena, struct machine_policy *out,
+                      struct err *err)
+{
+	const char *key = arena_printf(arena, "class of %s %s", out->policy.device, gpus), *value;
+	char class_name[64], product[256];
+
+	if (program->store != NULL && store_fact(program->store, key, arena, &value, NULL) == CACHE_HIT) {
+		out->policy.device_class = value;
+		return 0;
+	}
+	if (pool_probe_device(out->policy.device, class_name, sizeof class_name, product, sizeof product, err) < 0)
+		return -1;
+	out->policy.device_class = arena_string(arena, class_name);
+	if (program->store != NULL && store_writable(program->store))
+		store_put_fact(program->store, key, class_name, NULL);
+	return 0;
+}
+
+static int check_device_name(const char *device, struct err *err)
+{
+	char *end = "";
+
+	if (strcmp(device, "auto") == 0 || strcmp(device, "cpu") == 0 || strcmp(device, "cuda") == 0)
+		return 0;
+	if (strncmp(device, "cuda:", 5) == 0 && device[5] >= '0' && device[5] <= '9')
+		if (strtol(device + 5, &end, 10) < 64 && *end == '\0')
+			return 0;
+	return err_set(err, "unknown device '%s' (--device takes auto, cpu, cuda or cuda:N)", device);
+}
+
+static int find_device(struct program *program, const char *device, const char *python, struct arena *arena,
+                       struct machine_policy *out, struct err *err)
+{
+	const char *gpus = "";
+	struct err why = {""};
+
+	*out = (struct machine_policy){.policy = {.device = "cpu", .device_class = "cpu"}};
+	if (check_device_name(device, err) < 0)
+		return -1;
+	find_torch(program, python, arena, out);
+	if (strcmp(device, "cpu") == 0)
+		return 0;
+	int count = machine_gpus(arena, &gpus);
+	bool automatic = strcmp(device, "auto") == 0;
+
+	if (automatic && count == 0) {
+		out->policy.any_gpu = true;
+		return 0;
+	}
+	out->policy.device = automatic || strcmp(device, "cuda") == 0 ? "cuda:0" : device;
+	if (out->policy.torch != NULL && out->policy.cuda == NULL)
+		err_set(&why, "the torch of %s is a CPU build, so references cannot run on %s; install a CUDA build of "
+			      "torch",
+		        out->python, out->policy.device);
+	else if (find_class(program, gpus, arena, out, &why) == 0)
+		return 0;
+	if (automatic) {
+		/* With --device auto, the run uses the CPU if the GPU cannot be used, because the CUDA kernels library
+		 * is not built or because the GPU's memory is full. */
+		fprintf(stderr, "reftest: %s; the run uses the CPU\n", why.text);
+		out->policy = (struct policy){.device = "cpu", .device_class = "cpu", .any_gpu = true,
+		                              .torch = out->policy.torch, .cuda = out->policy.cuda};
+		return 0;
+	}
+	out->policy.device_class = "none";
+	out->cannot_run = arena_string(arena, why.text);
+	out->cannot_reason = REASON_UNSUPPORTED_DEVICE;
+	return 0;
+}
+
+int machine_policy(struct program *program, const char *device, const char *python, const char *ground_truth,
+                   struct arena *arena, struct machine_policy *out, struct err *err)
+{
+	if (find_device(program, device, python, arena, out, err) != 0)
+		return -1;
+	return ground_truths_choose(program, ground_truth, out->python, out->policy.device_class, arena, &out->truths,
+				    err);
+}
+
+static bool is_class(const char *text)
+{
+	const char *digits = strncmp(text, "sm_", 3) == 0 ? text + 3 : "";
+
+	return strcmp(text, "cpu") == 0 ||
+	       (digits[0] != '\0' && strlen(digits) <= 4 && digits[strspn(digits, "0123456789")] == '\0');
+}
+
+int machine_accept(struct machine_policy *policy, const char *device_class, struct arena *arena, struct err *err)
+{
+	const char *here = policy->policy.device_class;
+
+	if (!is_class(device_class))
+		return err_set(err, "unknown device class '%s' (--device-class takes cpu or sm_N, as in sm_90)",
+			       device_class);
+	policy->policy.any_gpu = false;
+	if (strcmp(device_class, here) == 0)
+		return 0;
+	policy->cannot_run = arena_printf(arena,
+					  "with --device-class %s, cases without a stored verdict of this class cannot "
+					  "run here, because this machine verifies on %s",
+					  device_class, here);
+	policy->cannot_reason = REASON_UNSUPPORTED_DEVICE;
+	policy->policy.device_class = policy->accepted = arena_string(arena, device_class);
+	policy->policy.torch = policy->policy.cuda = NULL;
+	policy->policy.foreign_class = true;
+	return 0;
+}

@@ -1,0 +1,46 @@
+/* accepted_machines - chooses the device and the Python interpreter for running cases on this machine, and decides
+ * which stored verdicts count here.
+ *
+ * The torch and CUDA versions of a Python interpreter and the class of a GPU are queried once and stored in the cache.
+ * The key of such a cache entry changes when the installed version may have changed, so the version is then queried
+ * again. If all versions are in the cache, a run starts no process to query them.
+ *
+ * The witness of a verdict is the digest of everything that verified the case: ground truth, device class, torch and
+ * CUDA. If you add a field to the witness (witness_fields in cache/fingerprint.c), add it to context_digest in
+ * engine/run.c as well. */
+#ifndef REFTEST_ENGINE_ACCEPTED_MACHINES_H
+#define REFTEST_ENGINE_ACCEPTED_MACHINES_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "engine/ground_truths.h"
+#include "engine/program.h"
+#include "engine/rerun_reason.h"
+
+struct machine_policy {
+	struct policy policy;
+	const char *python;      /* absolute path of the Python interpreter; NULL: no interpreter was found */
+	const char *torch_key;   /* the cache key of the interpreter's torch version; NULL: no interpreter was found */
+	struct truth_choice truths;
+	const char *cannot_run;  /* why no case can run on this machine (no torch, no such device); NULL if cases can
+				  * run */
+	enum reason cannot_reason;
+	const char *accepted; /* the device class from --device-class if it differs from this machine's class; else
+			       * NULL */
+};
+
+/* Finds the interpreter, the device and the ground truths of this machine. `device`: "auto", "cpu", "cuda" or "cuda:N".
+ * `ground_truth`: the text of --ground-truth, for ground_truths_choose. Returns -1 and sets `err` if the device or the
+ * ground truth is unknown or cannot be queried. */
+int machine_policy(struct program *program, const char *device, const char *python, const char *ground_truth,
+                   struct arena *arena, struct machine_policy *out, struct err *err);
+
+/* Deletes the torch version from the cache. Call this if a reference ran with another version. */
+void machine_forget_torch(const struct program *program, const struct machine_policy *policy);
+
+/* Applies the option --device-class: only verdicts of this device class ("cpu", "sm_90") count, from any machine and
+ * any torch version. If this machine has another class, no case can run, and `cannot_run` is set to the reason. Returns
+ * -1 and sets `err` for an unknown class. */
+int machine_accept(struct machine_policy *policy, const char *device_class, struct arena *arena, struct err *err);
+
+#endif

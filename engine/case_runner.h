@@ -1,0 +1,32 @@
+/* case_runner - the interface through which a run executes its cases. The implementations are the pool of worker
+ * processes (engine/pool_case_runner.h) and, in unit tests, a fake that records its calls. Do not confuse this
+ * interface with a runner process, which runs one reference (python/runner.py). */
+#ifndef REFTEST_ENGINE_CASE_RUNNER_H
+#define REFTEST_ENGINE_CASE_RUNNER_H
+
+#include <stdbool.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "workers/pool/pool.h"
+
+/* `submit` does the same as pool_submit in workers/pool/pool.h, and so on for each member. The first argument of every
+ * call is runner.self. */
+struct runner_calls {
+	void (*submit)(void *self, const struct task *task);
+	void (*cancel)(void *self, const void *owner);
+	int (*fd)(const void *self);
+	int (*dispatch)(void *self, struct err *err);
+	void *(*next_owner)(const void *self);
+	bool (*next)(void *self, struct arena *arena, struct pool_result *out);
+	int (*pending)(const void *self);
+	const char *(*torch)(const void *self);
+	void (*close)(void *self);
+};
+
+struct runner {
+	const struct runner_calls *calls; /* NULL: no case can be executed, and `self` is unused */
+	void *self;
+};
+
+#endif

@@ -1,0 +1,558 @@
+#include "engine/cases.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "dataset/constraint.h"
+#include "kernels/core/gradient_bounds.h"
+#include "workers/judge/case_inputs.h"
+
+enum { GENERIC_AXIS = 4 };
+
+static const char *const size_names[SIZE_COUNT] = {[SIZE_SMALL] = "small", [SIZE_MEDIUM] = "medium", [SIZE_LARGE] = "large"};
+
+struct case_options case_options_default(void)
+{
+	struct tolerance none = {-1, -1, -1};
+	struct case_options options = {.size = {[SIZE_SMALL] = true, [SIZE_MEDIUM] = true}, .workloads = true, .tolerance = none};
+
+	for (int i = 0; i < DTYPE_COUNT; i++)
+		options.by_dtype[i] = none;
+	return options;
+}
+
+/* State of cases_make while it builds the cases of one definition. */
+struct maker {
+	const struct kernels_api *kernels;
+	const struct definition *definition;
+	struct op_problem problem;
+	const struct blob *blobs;
+	int blob_count, variant, room;
+	const char *root;
+	const struct case_options *options;
+	enum job_asks asks; /* selects what the next cases verify: outputs or gradients */
+	bool in_float64;
+	const struct op *gradient; /* NULL: there is no ground truth of gradients for this definition */
+	struct arena *arena;
+	struct fields shared; /* the fingerprint fields that all cases of the definition share */
+	struct cases out;
+};
+
+/* Returns the op that generates the inputs of the cases and checks the cases' results: the family's op, or its gradient
+ * op. Returns NULL if there is none. */
+static const struct op *op_of(const struct maker *m)
+{
+	const struct op *op = m->out.op != NULL ? m->out.op->op : NULL;
+
+	return m->asks == JOB_GRADIENTS ? m->gradient : op;
+}
+
+static void override_rule(struct rule *rule, const struct tolerance *by)
+{
+	if (by->atol >= 0)
+		rule->atol = by->atol;
+	if (by->rtol >= 0)
+		rule->rtol = by->rtol;
+	if (by->hit_ratio >= 0)
+		rule->hit_ratio = by->hit_ratio;
+}
+
+struct rule definition_rule(const struct definition *d, int output, struct rule rule)
+{
+	override_rule(&rule, &d->tolerance);
+	override_rule(&rule, &d->output_tolerance[output]);
+	return rule;
+}
+
+/* Returns the tolerance rules of a case. The definition's tolerances override the family's rules, and the options of
+ * the command line override both. A definition's tolerances apply to its outputs and not to gradients. */
+static const struct rule *make_rules(const struct maker *m, const struct op_case *c)
+{
+	const struct definition *d = m->definition;
+	const struct op_problem *problem = c->problem;
+	struct rule *rules = arena_array(m->arena, (size_t)problem->output_count, sizeof *rules);
+
+	for (int i = 0; i < problem->output_count; i++) {
+		rules[i] = op_of(m) != NULL ? op_of(m)->rule(c, i) : (struct rule){0, 0, 1};
+		if (m->asks == JOB_OUTPUTS)
+			rules[i] = definition_rule(d, i, rules[i]);
+		override_rule(&rules[i], &m->options->by_dtype[problem->outputs[i].dtype]);
+		override_rule(&rules[i], &m->options->tolerance);
+	}
+	return rules;
+}
+
+/* Finds a blob by the path in the workload line. */
+static const struct blob *find_blob(const struct maker *m, const char *path)
+{
+	for (int i = 0; i < m->blob_count; i++)
+		if (strcmp(m->blobs[i].path, path) == 0)
+			return &m->blobs[i];
+	return NULL;
+}
+
+static void input_field(struct maker *m, struct fields *fields, const char *name, const struct input_source *source)
+{
+	const char *tag = arena_printf(m->arena, "case.inputs.%s", name);
+	char hex[DIGEST_HEX];
+
+	switch (source->kind) {
+	case SOURCE_RANDOM:
+		field_text(fields, m->arena, tag, "random");
+		return;
+	case SOURCE_ABSENT:
+		field_text(fields, m->arena, tag, "absent");
+		return;
+	case SOURCE_SCALAR:
+		field_printf(fields, m->arena, tag, "scalar %d %.17g", (int)source->scalar_kind, source->number);
+		return;
+	case SOURCE_SAFETENSORS:
+		digest_hex(&source->content, hex);
+		field_printf(fields, m->arena, tag, "tensor '%s' of a safetensors file with content %s", source->tensor_key, hex);
+		return;
+	}
+}
+
+static void constant_fields(struct maker *m, struct fields *fields)
+{
+	for (int i = 0; i < m->out.constant_count; i++) {
+		const struct op_constant *constant = &m->out.constants[i];
+		const char *tag = arena_printf(m->arena, "constants.%s", constant->name);
+
+		if (isnan(constant->value))
+			field_text(fields, m->arena, tag, "probed");
+		else
+			field_printf(fields, m->arena, tag, "%.17g", constant->value);
+	}
+}
+
+/* Adds the tolerance rule of an output. A reference is run on two sets of input values. The rule for the second set of
+ * values is added only if it differs from the rule for the first set. */
+static void tolerance_field(struct maker *m, struct fields *fields, const struct job *job, int output)
+{
+	const char *tag = arena_printf(m->arena, "tolerance.%s", job->problem.outputs[output].name);
+	struct rule a = job_rule(job, CONTENTS_FIRST, output), b = job_rule(job, CONTENTS_SECOND, output);
+	const char *first =
+	    arena_printf(m->arena, "atol %.17g rtol %.17g hit_ratio %.17g", a.atol, a.rtol, a.hit_ratio);
+
+	if (a.atol == b.atol && a.rtol == b.rtol && a.hit_ratio == b.hit_ratio)
+		field_text(fields, m->arena, tag, first);
+	else
+		field_printf(fields, m->arena, tag, "%s; second contents: atol %.17g rtol %.17g hit_ratio %.17g", first, b.atol,
+		             b.rtol, b.hit_ratio);
+}
+
+static void subject_fields(struct maker *m, struct test_case *c)
+{
+	const struct definition *d = m->definition;
+	const struct job *job = c->job;
+	struct fields *fields = &c->fields;
+
+	*fields = fields_copy(&m->shared, m->arena);
+	field_text(fields, m->arena, "checker", m->kernels->checker_digest);
+	field_printf(fields, m->arena, "family", "%s variant %d", job->op != NULL ? job->op : "none", m->variant);
+	field_text(fields, m->arena, "family.inputs", m->out.op != NULL ? m->out.op->inputs_digest : "generic");
+	if (job->edge > 0)
+		field_text(fields, m->arena, "case.edge", m->out.op->op->edges[job->edge - 1].name);
+	if (job->asks == JOB_GRADIENTS)
+		field_text(fields, m->arena, "backward", m->in_float64 ? "gradients in float64" : "gradients");
+	field_printf(fields, m->arena, "seed", "%llu", (unsigned long long)job->seed);
+	for (int i = 0; i < d->axis_count; i++)
+		if (d->axes[i].var)
+			field_printf(fields, m->arena, arena_printf(m->arena, "case.axes.%s", d->axes[i].name), "%lld",
+			             (long long)job->axis[i]);
+	for (int i = 0; i < job->problem.input_count; i++)
+		input_field(m, fields, job->problem.inputs[i].name, &job->inputs[i]);
+	for (int i = 0; i < job->problem.output_count; i++)
+		tolerance_field(m, fields, job, i);
+	constant_fields(m, fields);
+	c->subject = fields_digest(fields);
+}
+
+static const struct verdict *decided(struct maker *m, enum status status, enum reason reason, const char *message)
+{
+	struct verdict *verdict = arena_alloc(m->arena, sizeof *verdict);
+
+	*verdict = (struct verdict){.status = status, .reason = reason, .message = message};
+	return verdict;
+}
+
+/* If the tensor file of an input is missing or unusable, the case cannot run, and the function returns its verdict
+ * (skipped or invalid). Otherwise returns NULL. */
+static const struct verdict *decided_by_blobs(struct maker *m, const struct input_source *inputs)
+{
+	for (int i = 0; i < m->definition->input_count; i++) {
+		if (inputs[i].kind != SOURCE_SAFETENSORS)
+			continue;
+		const struct blob *blob = find_blob(m, inputs[i].path);
+
+		if (blob->bad != NULL)
+			return decided(m, STATUS_INVALID, REASON_NONE, blob->bad);
+		if (blob->missing != NULL)
+			return decided(m, STATUS_SKIPPED, REASON_MISSING_BLOB, blob->missing);
+	}
+	return NULL;
+}
+
+static struct test_case *add_case(struct maker *m, const char *id)
+{
+	if (m->asks == JOB_GRADIENTS)
+		id = arena_printf(m->arena, "%s" CASE_BACKWARD, id);
+	if (m->options->only != NULL && strcmp(m->options->only, id) != 0)
+		return NULL;
+	if (m->out.count == m->room) {
+		struct test_case *items = arena_array(m->arena, (size_t)m->room * 2 + 8, sizeof *items);
+
+		if (m->out.count > 0)
+			memcpy(items, m->out.items, (size_t)m->out.count * sizeof *items);
+		m->out.items = items;
+		m->room = m->room * 2 + 8;
+	}
+	struct test_case *c = &m->out.items[m->out.count++];
+
+	c->id = id;
+	return c;
+}
+
+/* Adds the texts of the constraints on tensor values to the job, because only the judge can check these constraints. If
+ * no family supports the definition, adds no constraints, because generated inputs would not satisfy them. */
+static void data_constraints(struct maker *m, struct job *job)
+{
+	const struct definition *d = m->definition;
+	const char **texts = arena_array(m->arena, (size_t)d->constraint_count, sizeof *texts);
+
+	for (int i = 0; i < d->constraint_count && m->out.op != NULL; i++)
+		if (constraint_evaluate(d, d->constraints[i], job->axis, NULL, NULL) == CONSTRAINT_UNKNOWN)
+			texts[job->constraint_count++] = d->constraints[i];
+	job->constraints = texts;
+}
+
+/* Returns a copy of the inputs in which each tensor file has its digest. For a tensor file that was extracted from git,
+ * the path in the copy is the path of the extracted file. */
+static const struct input_source *placed_inputs(struct maker *m, const struct input_source *inputs)
+{
+	struct input_source *placed = arena_array(m->arena, (size_t)m->definition->input_count, sizeof *placed);
+	bool any = false;
+
+	for (int i = 0; i < m->definition->input_count; i++) {
+		const struct blob *blob = inputs[i].kind == SOURCE_SAFETENSORS ? find_blob(m, inputs[i].path) : NULL;
+
+		placed[i] = inputs[i];
+		if (blob == NULL)
+			continue;
+		placed[i].content = blob->content;
+		if (blob->file != NULL)
+			placed[i].path = blob->file;
+		any = true;
+	}
+	return any ? placed : inputs;
+}
+
+/* Fills in the job: outputs or gradients, the shapes of the problem, and the source of each input. */
+static void ask(struct maker *m, struct job *job, const struct input_source *inputs)
+{
+	int count = m->problem.input_count;
+
+	job->asks = m->asks;
+	job->problem = m->problem;
+	job->inputs = placed_inputs(m, inputs);
+	if (m->asks == JOB_OUTPUTS)
+		return;
+	bool *absent = arena_array(m->arena, (size_t)count, sizeof *absent);
+
+	for (int i = 0; i < count; i++)
+		absent[i] = inputs[i].kind == SOURCE_ABSENT;
+	job->problem = gradient_problem(&m->problem, absent, m->in_float64, m->arena);
+	struct input_source *all = arena_array(m->arena, (size_t)job->problem.input_count, sizeof *all);
+
+	memcpy(all, job->inputs, (size_t)count * sizeof *all);
+	job->inputs = all;
+}
+
+/* Converts the job into the parameter of an op family's functions. */
+static struct op_case op_case_of(const struct maker *m, const struct job *job, enum op_contents states)
+{
+	struct op_case c = {.problem = &job->problem,
+			    .variant = m->variant,
+			    .axis = job->axis,
+			    .edge = job->edge,
+			    .given = case_inputs_given(job),
+			    .absent = case_inputs_absent(job),
+			    .constant_count = m->out.constant_count};
+
+	op_case_set_contents(&c, job->seed, states);
+	memcpy(c.constants, m->out.constants, sizeof c.constants);
+	for (int i = 0; i < m->problem.input_count; i++)
+		if (m->problem.inputs[i].rank == OP_SCALAR)
+			c.scalar[i] = case_inputs_scalar(job, op_of(m), &c, i).number;
+	return c;
+}
+
+static const struct rule *rules_on(const struct maker *m, const struct job *job, enum op_contents states)
+{
+	struct op_case c = op_case_of(m, job, states);
+
+	return make_rules(m, &c);
+}
+
+/* Builds one case and adds it to the list, unless --case excludes it. `edge`: the value for op_case.edge. */
+static void make_case(struct maker *m, const char *id, const int64_t *axis, const struct input_source *inputs, int edge)
+{
+	struct test_case *c = add_case(m, id);
+
+	if (c == NULL)
+		return;
+	c->convention = edge > 0 ? m->out.op->op->edges[edge - 1].convention : NULL;
+	c->beside = edge > 0 && m->options->only == NULL;
+	c->finer = m->in_float64;
+	c->decided = decided_by_blobs(m, inputs);
+	if (c->decided != NULL)
+		return;
+	struct job *job = arena_alloc(m->arena, sizeof *job);
+	*job = (struct job){.id = c->id,
+			    .op = m->out.op != NULL ? m->out.op->op->name : NULL,
+			    .no_truth = m->out.no_truth,
+			    .axis = axis,
+			    .seed = m->options->seed,
+			    .edge = edge,
+			    .constant_count = m->out.constant_count,
+			    .root = m->root};
+	ask(m, job, inputs);
+	memcpy(job->constants, m->out.constants, sizeof job->constants);
+	job->rules = rules_on(m, job, CONTENTS_FIRST);
+	job->second_rules = rules_on(m, job, CONTENTS_SECOND);
+	data_constraints(m, job);
+	c->job = job;
+	subject_fields(m, c);
+}
+
+static const char *axes_id(const struct maker *m, const char *kind, const int64_t *axis)
+{
+	char *id = arena_printf(m->arena, "%s:", kind);
+	const char *comma = "";
+
+	for (int i = 0; i < m->definition->axis_count; i++)
+		if (m->definition->axes[i].var) {
+			id = arena_printf(m->arena, "%s%s%s=%lld", id, comma, m->definition->axes[i].name, (long long)axis[i]);
+			comma = ",";
+		}
+	return id;
+}
+
+/* Returns whether a constraint of the form `axis == …` determines this axis. */
+static bool axis_is_derived(const struct definition *d, int axis)
+{
+	size_t length = strlen(d->axes[axis].name);
+
+	for (int i = 0; i < d->constraint_count; i++) {
+		const char *text = d->constraints[i];
+
+		if (strncmp(text, d->axes[axis].name, length) != 0)
+			continue;
+		text += length;
+		if (strncmp(text + strspn(text, " "), "==", 2) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Chooses axis values for a definition that no family supports. The values are small and satisfy the definition's
+ * constraints on axes. */
+static int generic_axes(const struct definition *d, int64_t *axis)
+{
+	for (int i = 0; i < d->axis_count; i++)
+		axis[i] = d->axes[i].var ? -1 : d->axes[i].value;
+	constraint_solve(d, axis);
+	for (int derived = 0; derived < 2; derived++)
+		for (int i = 0; i < d->axis_count; i++)
+			if (axis[i] < 0 && (derived == 1 || !axis_is_derived(d, i))) {
+				axis[i] = GENERIC_AXIS;
+				constraint_solve(d, axis);
+			}
+	return 1;
+}
+
+int size_rows(const struct op *op, int variant, const struct op_problem *problem, const struct definition *d,
+              enum op_size size, int64_t *rows)
+{
+	int count = op != NULL ? op->sizes(problem, variant, size, rows, SIZE_ROWS)
+	          : size == SIZE_SMALL ? generic_axes(d, rows) : 0;
+
+	return count < SIZE_ROWS ? count : SIZE_ROWS;
+}
+
+/* Returns whether the family can verify the case without this input. The family must know the default value of an
+ * omitted Python scalar. */
+static bool may_leave_out(const struct maker *m, const int64_t *axis, int input)
+{
+	const struct op *op = m->out.op != NULL ? m->out.op->op : NULL;
+	const struct op_case c = {.problem = &m->problem, .variant = m->variant, .axis = axis, .seed = m->options->seed,
+	                          .absent = UINT32_C(1) << input};
+
+	if (op == NULL || !m->problem.inputs[input].optional)
+		return false;
+	return m->problem.inputs[input].rank != OP_SCALAR || (op->scalar != NULL && !isnan(op->scalar(&c, input)));
+}
+
+/* For each optional input, adds a case without this input: a copy of the last case of the size preset small. Callers
+ * may omit an input that the definition declares optional. The last small case is used because it has several rows or
+ * sequences. */
+static void make_absent_cases(struct maker *m, const char *id, const int64_t *axis)
+{
+	for (int i = 0; i < m->problem.input_count; i++) {
+		struct input_source *inputs = arena_array(m->arena, (size_t)m->problem.input_count, sizeof *inputs);
+
+		inputs[i].kind = SOURCE_ABSENT;
+		if (may_leave_out(m, axis, i))
+			make_case(m, arena_printf(m->arena, "%s:without=%s", id, m->problem.inputs[i].name), axis, inputs, 0);
+	}
+}
+
+static void make_size_cases(struct maker *m, enum op_size size)
+{
+	const struct definition *d = m->definition;
+	size_t width = (size_t)(d->axis_count > 0 ? d->axis_count : 1);
+	int64_t *rows = arena_array(m->arena, SIZE_ROWS * width, sizeof *rows);
+	int count = size_rows(m->out.op != NULL ? m->out.op->op : NULL, m->variant, &m->problem, d, size, rows);
+	struct input_source *inputs = arena_array(m->arena, (size_t)d->input_count, sizeof *inputs);
+
+	for (int i = 0; i < count; i++) {
+		const int64_t *axis = rows + (size_t)i * width;
+
+		const char *id = axes_id(m, size_names[size], axis);
+
+		make_case(m, id, axis, inputs, 0);
+		if (size == SIZE_SMALL && i == count - 1)
+			make_absent_cases(m, id, axis);
+	}
+}
+
+/* Adds a copy of the smallest case with all floating-point tensors in float64, because the bounds on gradients are a
+ * hundred times tighter in float64. */
+static void make_float64_case(struct maker *m)
+{
+	const struct definition *d = m->definition;
+	int64_t *rows = arena_array(m->arena, SIZE_ROWS * (size_t)(d->axis_count > 0 ? d->axis_count : 1), sizeof *rows);
+	struct input_source *inputs = arena_array(m->arena, (size_t)d->input_count, sizeof *inputs);
+
+	if (size_rows(m->out.op->op, m->variant, &m->problem, d, SIZE_SMALL, rows) < 1)
+		return;
+	m->in_float64 = true;
+	make_case(m, axes_id(m, "float64", rows), rows, inputs, 0);
+	m->in_float64 = false;
+}
+
+static void make_edge_cases(struct maker *m)
+{
+	const struct op *op = m->out.op != NULL ? m->out.op->op : NULL;
+	size_t width = (size_t)(m->definition->axis_count > 0 ? m->definition->axis_count : 1);
+	struct input_source *inputs = arena_array(m->arena, (size_t)m->definition->input_count, sizeof *inputs);
+
+	for (int i = 0; op != NULL && op->edges != NULL && op->edges[i].name != NULL; i++) {
+		int64_t *axis = arena_array(m->arena, width, sizeof *axis);
+
+		if (op->edge_axes(&m->problem, m->variant, i + 1, axis))
+			make_case(m, arena_printf(m->arena, "edge:%s", op->edges[i].name), axis, inputs, i + 1);
+	}
+}
+
+static void make_workload_cases(struct maker *m, const struct workload_file *workloads)
+{
+	for (int i = 0; i < workloads->count; i++) {
+		const struct workload *line = &workloads->lines[i];
+		const char *id = line->uuid != NULL ? arena_printf(m->arena, "workload:%s", line->uuid)
+		                                    : arena_printf(m->arena, "workload:line %d", line->line);
+
+		if (line->error == NULL) {
+			make_case(m, id, line->axis, line->inputs, 0);
+			continue;
+		}
+		struct test_case *c = m->asks == JOB_OUTPUTS ? add_case(m, id) : NULL; /* report an invalid line once,
+											* not again for gradients */
+
+		if (c != NULL)
+			c->decided = decided(m, STATUS_INVALID, REASON_NONE, line->error);
+	}
+}
+
+static void find_family(struct maker *m)
+{
+	struct err why = {""};
+
+	m->out.op = m->kernels->find(&m->problem, &m->variant, &why);
+	if (m->out.op == NULL) {
+		m->variant = -1;
+		m->out.no_truth = arena_string(m->arena, why.text);
+	} else if (m->out.op->op->constants != NULL) {
+		m->out.constant_count = m->out.op->op->constants(&m->problem, m->variant, m->out.constants);
+	}
+}
+
+static void make_all(struct maker *m, const struct workload_file *workloads)
+{
+	for (int size = 0; size < SIZE_COUNT; size++)
+		if (m->options->size[size])
+			make_size_cases(m, (enum op_size)size);
+	if (m->options->edge && m->asks == JOB_OUTPUTS)
+		make_edge_cases(m);
+	if (m->options->workloads)
+		make_workload_cases(m, workloads);
+}
+
+/* Finds the op that verifies gradients. Returns NULL on success, or the reason why there is no ground truth of
+ * gradients. */
+static const char *find_gradient(struct maker *m)
+{
+	const struct op *gradient = m->out.op != NULL ? m->out.op->op->gradient : NULL;
+	struct err why = {""};
+
+	if (m->out.op == NULL)
+		return "no op family supports this definition, so there are no expected gradients: only its outputs are "
+		       "verified";
+	if (gradient == NULL)
+		err_set(&why, "there is no ground truth of gradients for op family '%s'", m->out.op->op->name);
+	else if (gradient->match == NULL || gradient->match(&m->problem, &why) >= 0)
+		m->gradient = gradient;
+	return m->gradient != NULL ? NULL : arena_printf(m->arena, "%s: only its outputs are verified", why.text);
+}
+
+struct cases cases_make(const struct kernels_api *kernels, const struct definition *definition,
+                        const struct workload_file *workloads, const struct blob *blobs, int blob_count,
+                        const char *root, const struct case_options *options, struct arena *arena)
+{
+	struct maker m = {.kernels = kernels, .definition = definition, .problem = problem_of(definition, arena),
+	                  .blobs = blobs, .blob_count = blob_count, .root = root, .options = options, .arena = arena};
+
+	find_family(&m);
+	definition_fields(definition, arena, &m.shared);
+	make_all(&m, workloads);
+	if (options->backward)
+		m.out.no_gradients = find_gradient(&m);
+	if (m.gradient == NULL)
+		return m.out;
+	m.asks = JOB_GRADIENTS;
+	make_all(&m, workloads);
+	make_float64_case(&m);
+	return m.out;
+}
+
+int case_sizes_read(const char *list, bool size[SIZE_COUNT], struct err *err)
+{
+	static const char *const names[SIZE_COUNT] = {"small", "medium", "large"};
+
+	while (*list != '\0') {
+		size_t length = strcspn(list, ",");
+		bool found = false;
+
+		for (int s = 0; s < SIZE_COUNT; s++)
+			if (strlen(names[s]) == length && memcmp(names[s], list, length) == 0)
+				found = size[s] = true;
+		if (!found)
+			return err_set(err, "unknown size '%.*s' (--sizes takes small, medium and large, separated by "
+					    "commas)",
+			               (int)length, list);
+		list += length + (list[length] == ',');
+	}
+	return 0;
+}

@@ -1,0 +1,102 @@
+/* cases - builds the list of a definition's cases from the family's size presets, the optional kinds of cases (edge,
+ * backward) and the lines of the workload file.
+ *
+ * Each case has a job, which is the request to the judge. Each case also has the fields of its subject: everything that
+ * its verdict depends on, except the ground truth, the device and the versions. If you add an option that changes the
+ * result of a case, add a field for it to subject_fields. A case with an invalid workload line or a missing tensor file
+ * gets its verdict here and does not run. */
+#ifndef REFTEST_ENGINE_CASES_H
+#define REFTEST_ENGINE_CASES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/hash.h"
+#include "cache/fingerprint.h"
+#include "dataset/dataset.h"
+#include "dataset/verdict.h"
+#include "dataset/workload.h"
+#include "kernels/core/kernels_library.h"
+#include "workers/protocol/job.h"
+
+struct shard {
+	int number, count; /* `number` is from 1 to `count`; `count` is 0 without --shard */
+};
+
+struct case_options {
+	bool size[SIZE_COUNT];
+	bool edge; /* also run the edge cases, whose findings never change a definition's status */
+	bool backward; /* also verify the gradients of each case, if the family has a ground truth of gradients */
+	bool workloads;
+	uint64_t seed;
+	struct tolerance tolerance;       /* values of --atol, --rtol and --hit-ratio; a value is negative if its option
+					   * is not given */
+	struct tolerance by_dtype[DTYPE_COUNT]; /* --tolerance DTYPE=ATOL,RTOL[,HIT] */
+	const char *only;                 /* --case ID; NULL: all */
+	struct shard shard;               /* --shard I/N */
+};
+
+/* The id of a gradient case is the id of the plain case followed by this suffix. */
+#define CASE_BACKWARD ":backward"
+
+/* Returns the default options: sizes small and medium, all workloads, seed 0, and no override of a tolerance rule. */
+struct case_options case_options_default(void);
+
+/* Parses a list such as "small,large" and sets these sizes. Returns -1 and sets `err` on error. */
+int case_sizes_read(const char *list, bool size[SIZE_COUNT], struct err *err);
+
+/* The content of a tensor file that a workload names. */
+struct blob {
+	const char *path;    /* the path in the workload */
+	const char *file;    /* the file that the judge reads, relative to the root; NULL if the judge reads `path`
+			      * itself */
+	struct digest content;
+	struct file_stat stat; /* the stat of the file `path` when it was hashed; unused if `file` is set */
+	int64_t read_ns;       /* wall-clock time at which `path` was hashed; unused if `file` is set */
+	const char *missing; /* NULL, or why the file is missing and the command that fetches it */
+	const char *bad;     /* NULL, or the reason why the file cannot be used */
+};
+
+struct test_case {
+	const char *id;              /* "small:batch_size=1", "workload:UUID" */
+	const char *convention;      /* the convention that an edge case checks; NULL: not an edge case */
+	bool beside;                 /* an edge case that --case did not select; its verdict never changes the
+				      * definition's status */
+	bool finer;                  /* a float64 case: only the ground truth "builtin" supports it, and a skipped
+				      * float64 case does not change the definition's status */
+	struct job *job;             /* NULL if `decided` is set */
+	struct fields fields;        /* the fields from which `subject` is computed */
+	struct digest subject;
+	const struct verdict *decided; /* the verdict (skipped or invalid) of a case that need not run; it is never
+					* stored */
+};
+
+struct cases {
+	struct test_case *items;
+	int count;
+	const struct op_entry *op; /* the family; NULL: no family supports this definition */
+	const char *no_truth;      /* if `op` is NULL, the reason why no family supports the definition */
+	const char *no_gradients;  /* why gradients cannot be verified, if options.backward is set; else NULL */
+	struct op_constant constants[OP_CONSTANTS];
+	int constant_count;
+};
+
+/* Builds all cases of a definition. `blobs` must have an entry for every tensor file that the workload lines name. The
+ * result is allocated in `arena`. */
+struct cases cases_make(const struct kernels_api *kernels, const struct definition *definition,
+                        const struct workload_file *workloads, const struct blob *blobs, int blob_count,
+                        const char *root, const struct case_options *options, struct arena *arena);
+
+/* Returns the tolerance rule of an output: the op family's rule, overridden by the `tolerance` in the definition. */
+struct rule definition_rule(const struct definition *definition, int output, struct rule family);
+
+/* Sets `rows` to the axis values of the cases of a size preset, and returns the number of these cases. `rows` is a
+ * matrix with one row of d->axis_count (at least 1) values per case, and must have room for SIZE_ROWS rows. If no
+ * family supports the definition (`op` is NULL), the preset small has one case with small values that satisfy the
+ * constraints. */
+enum { SIZE_ROWS = 16 };
+int size_rows(const struct op *op, int variant, const struct op_problem *problem, const struct definition *d,
+              enum op_size size, int64_t *rows);
+
+#endif

@@ -1,0 +1,269 @@
+#include "engine/definition_files.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "dataset/definition_load.h"
+#include "engine/shard.h"
+#include "engine/storable_verdicts.h"
+
+const char *result_name(const struct result *result, struct arena *arena)
+{
+	return arena_printf(arena, "%s/%s", result->file->op_type, result->file->name);
+}
+
+bool case_is_finding(const struct case_result *c)
+{
+	return c->test->beside && c->verdict != NULL && c->verdict->status != STATUS_PASSED &&
+	       c->verdict->status != STATUS_SKIPPED && c->verdict->reason != REASON_GROUND_TRUTH;
+}
+
+int result_check_files(struct result *result, struct buf *definition, struct buf *workload, bool need_bytes, struct err *err)
+{
+	struct states *states = result->run->states;
+
+	if ((!need_bytes || !result->definition_check.read) &&
+	    file_states_check(states, result->file, DEFINITION_BYTES, need_bytes, definition, &result->definition_check,
+			     err) < 0)
+		return -1;
+	if (result->workload != NULL && (!need_bytes || !result->workload_check.read) &&
+	    file_states_check(states, result->workload, WORKLOAD_BYTES, need_bytes, workload, &result->workload_check,
+			     err) < 0) {
+		if (!result->workload_check.absent)
+			return -1;
+		result->workload = NULL; /* the workload file was deleted after the directory was read */
+	}
+	return 0;
+}
+
+/* Returns one digest over the contents of all files that a result depends on. A missing blob counts as a blob whose
+ * digest is zero. */
+static struct digest inputs_digest(const struct result *result, const struct digest *workload)
+{
+	struct digest pair[2] = {result->definition_check.seen.content};
+	struct buf all = {0};
+
+	if (workload != NULL)
+		pair[1] = *workload;
+	if (result->blob_count == 0)
+		return digest_of(pair, sizeof pair);
+	buf_add(&all, pair, sizeof pair);
+	for (int i = 0; i < result->blob_count; i++) {
+		buf_add(&all, result->blobs[i].path, strlen(result->blobs[i].path) + 1);
+		buf_add(&all, result->blobs[i].content.bytes, DIGEST_BYTES);
+	}
+	struct digest digest = digest_of(all.data, all.length);
+
+	buf_free(&all);
+	return digest;
+}
+
+static void check_blobs(struct result *result, const char *const *paths, int count, bool to_run)
+{
+	/* A definition without blobs, as most are, allocates nothing here: if its summary is up to date, an arena's
+	 * first allocation would double the time that the definition takes. */
+	struct blob *blobs = count > 0 ? arena_array(&result->arena, (size_t)count, sizeof *blobs) : NULL;
+
+	for (int i = 0; i < count; i++) {
+		if (result->run->on_blob != NULL)
+			result->run->on_blob(result->run, paths[i]);
+		blobs[i] = file_states_blob(result->run->states, paths[i], to_run, &result->arena);
+	}
+	result->blobs = blobs;
+	result->blob_count = count;
+}
+
+/* Returns whether the run may report stored summaries instead of looking up each case, which depends on its options. */
+static bool wants_summaries(const struct run_options *options)
+{
+	return !options->force && !options->details && !options->thorough && options->cases.only == NULL &&
+	       options->cases.shard.count == 0;
+}
+
+/* Fills in the result from the summary. */
+static void take_summary(struct result *result, const struct summary *summary)
+{
+	result->counts = *summary;
+	result->status = (enum status)summary->status;
+	result->reason = (enum reason)summary->reason;
+	result->weak = summary->weak != 0;
+	result->known = result->from_summary = true;
+	result->run->cases_cached += summary->cases;
+}
+
+/* Stores the new stat of each file that was read only to find its content unchanged. Such a file was touched, or was
+ * written so recently that its stored stat proved nothing. */
+static void note_checks(struct result *result, struct file_entry entry)
+{
+	struct states *states = result->run->states;
+
+	entry.seen = result->definition_check.seen;
+	if (result->definition_check.read)
+		file_states_note(states, &entry);
+	if (result->workload != NULL && result->workload_check.read)
+		file_states_note(
+		    states, &(struct file_entry){.path = result->workload->path, .seen = result->workload_check.seen});
+}
+
+bool result_from_summary(struct result *result)
+{
+	struct run *run = result->run;
+	const struct file_entry *entry = file_state(run->states, result->file);
+
+	if (!wants_summaries(run->options) || entry == NULL || !entry->has_summary ||
+	    status_group((enum status)entry->summary.status) > GROUP_UNVERIFIED || !digest_equal(&entry->summary.context, &run->context) ||
+	    !digest_equal(&entry->seen.content, &result->definition_check.seen.content))
+		return false;
+	check_blobs(result, entry->blobs, entry->blob_count, false);
+	result->inputs = inputs_digest(result, result->workload != NULL ? &result->workload_check.seen.content : NULL);
+	if (!digest_equal(&entry->summary.inputs, &result->inputs))
+		return false;
+	take_summary(result, &entry->summary);
+	note_checks(result, *entry);
+	arena_free(&result->arena);
+	result->blobs = NULL;
+	result->blob_count = 0;
+	return true;
+}
+
+/* Remembers only the summaries of passed definitions without blobs: their result depends on two files alone (definition
+ * and workload), and only their status is reported. */
+bool result_from_lru(struct result *result)
+{
+	struct run *run = result->run;
+	const struct file_entry *before = file_state(run->states, result->file);
+	const struct summary *known;
+
+	if (run->summary_lru == NULL || !result->definition_check.read)
+		return false;
+	result->inputs = inputs_digest(result, result->workload != NULL ? &result->workload_check.seen.content : NULL);
+	if (before != NULL && before->has_summary && before->blob_count == 0 &&
+	    before->summary.status == STATUS_PASSED && !digest_equal(&before->summary.inputs, &result->inputs))
+		summary_lru_store(run->summary_lru, result->file->path, &before->summary);
+	if (!wants_summaries(run->options))
+		return false;
+	known = summary_lru_find(run->summary_lru, result->file->path, &run->context, &result->inputs);
+	if (known == NULL)
+		return false;
+	take_summary(result, known);
+	result->from_lru = true;
+	note_checks(result, (struct file_entry){.path = result->file->path, .has_summary = true, .summary = *known});
+	return true;
+}
+
+static int compare_text(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Returns the paths of the blobs that the workload lines name, sorted and without duplicates. */
+static const char **blob_paths(struct result *result, const struct workload_file *workloads, int *count)
+{
+	int inputs = result->definition->input_count, found = 0, kept = 0;
+	const char **paths = arena_array(&result->arena, (size_t)workloads->count * (size_t)inputs + 1, sizeof *paths);
+
+	for (int i = 0; i < workloads->count; i++)
+		for (int k = 0; workloads->lines[i].error == NULL && k < inputs; k++)
+			if (workloads->lines[i].inputs[k].kind == SOURCE_SAFETENSORS)
+				paths[found++] = workloads->lines[i].inputs[k].path;
+	qsort(paths, (size_t)found, sizeof *paths, compare_text);
+	for (int i = 0; i < found; i++)
+		if (kept == 0 || strcmp(paths[kept - 1], paths[i]) != 0)
+			paths[kept++] = paths[i];
+	*count = kept;
+	return paths;
+}
+
+int result_make_cases(struct result *result, struct buf *definition, struct buf *workload, struct err *err)
+{
+	struct run *run = result->run;
+	struct workload_file lines = {0};
+	struct cases *made = arena_alloc(&result->arena, sizeof *made);
+	int blob_count;
+
+	result->definition = definition_load(result->file->path, result->file->op_type, result->file->name,
+					     definition->data, definition->length, &result->arena, err);
+	if (result->definition == NULL)
+		return -1;
+	result->outside = storable_reference(result->definition, &result->arena);
+	if (result->workload != NULL)
+		lines = workloads_load(result->workload->path, result->definition, workload->data, workload->length,
+				       &result->arena);
+	const char **paths = blob_paths(result, &lines, &blob_count);
+
+	check_blobs(result, paths, blob_count, !run->options->dry_run && !run->options->cached_only);
+	result->inputs = inputs_digest(result, result->workload != NULL ? &result->workload_check.seen.content : NULL);
+	*made = cases_make(run->program->kernels.api, result->definition, &lines, result->blobs, result->blob_count,
+			   run->program->root, &run->options->cases, &result->arena);
+	result->other_shard = !shard_filter(&run->options->cases.shard, result_name(result, &result->arena), made);
+	result->made = made;
+	result->truths = ground_truths_for(&run->machine.truths, made->op, &result->arena);
+	result->case_count = made->count;
+	result->cases = arena_array(&result->arena, (size_t)made->count, sizeof *result->cases);
+	for (int i = 0; i < made->count; i++) {
+		struct job *job = made->items[i].job;
+
+		result->cases[i].test = &made->items[i];
+		if (job != NULL)
+			job->truths = job->edge > 0 || made->items[i].finer
+					  ? ground_truths_builtin(made->op, &result->arena)
+					  : result->truths;
+	}
+	return 0;
+}
+
+static bool tensors_unchanged(const struct result *result)
+{
+	for (int i = 0; i < result->blob_count; i++)
+		if (result->blobs[i].missing == NULL && result->blobs[i].bad == NULL &&
+		    !file_states_blob_unchanged(result->run->states, &result->blobs[i]))
+			return false;
+	return true;
+}
+
+bool result_unchanged(const struct result *result)
+{
+	struct states *states = result->run->states;
+
+	if (!file_states_unchanged(states, result->file, &result->definition_check.seen.content))
+		return false;
+	if (result->workload != NULL &&
+	    !file_states_unchanged(states, result->workload, &result->workload_check.seen.content))
+		return false;
+	return tensors_unchanged(result);
+}
+
+/* Returns whether a later run with the same file contents would get the same result from the store. */
+static bool summary_holds(const struct result *result)
+{
+	const struct case_options *cases = &result->run->options->cases;
+
+	if (result->changed || !result->known || result->findings > 0 || cases->only != NULL || cases->shard.count > 0)
+		return false;
+	for (int i = 0; i < result->case_count; i++)
+		if (!result->cases[i].in_store)
+			return false;
+	return result->case_count > 0;
+}
+
+void result_note(struct result *result)
+{
+	struct run *run = result->run;
+	struct file_entry entry = {.path = result->file->path, .seen = result->definition_check.seen};
+	const char **blobs = arena_array(&result->arena, (size_t)result->blob_count, sizeof *blobs);
+
+	for (int i = 0; i < result->blob_count; i++)
+		blobs[i] = result->blobs[i].path;
+	entry.blobs = blobs;
+	entry.blob_count = result->blob_count;
+	entry.has_summary = summary_holds(result);
+	if (entry.has_summary) {
+		entry.summary = result->counts;
+		entry.summary.context = run->context;
+		entry.summary.inputs = result->inputs;
+	}
+	file_states_note(run->states, &entry);
+	if (result->workload != NULL)
+		file_states_note(run->states, &(struct file_entry){.path = result->workload->path,
+								   .seen = result->workload_check.seen});
+}

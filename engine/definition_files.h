@@ -1,0 +1,39 @@
+/* definition_files - processes one definition in a run: checks its files, uses a stored summary or builds the cases,
+ * and stores digests and summary after the run. */
+#ifndef REFTEST_ENGINE_DEFINITION_FILES_H
+#define REFTEST_ENGINE_DEFINITION_FILES_H
+
+#include "engine/run_state.h"
+
+/* Returns the name of the result's definition, "op_type/name", allocated in `arena`. */
+const char *result_name(const struct result *result, struct arena *arena);
+
+/* Returns whether the case is an edge case in which the reference does not follow the convention. */
+bool case_is_finding(const struct case_result *c);
+
+/* Gets the digests of the definition file and its workload file. If the stored stat proves that a file is unchanged,
+ * the file is not read. Returns -1 and sets `err` if a file cannot be read. */
+int result_check_files(struct result *result, struct buf *definition, struct buf *workload, bool need_bytes, struct err *err);
+
+/* If nothing has changed since an earlier run, fills in the result from the summary of that run and returns true. Call
+ * result_check_files first. */
+bool result_from_summary(struct result *result);
+
+/* If the watcher remembers a summary of exactly these file contents (run.summary_lru), fills in the result from it and
+ * returns true. Also moves the definition's stored summary, which is for the previous file contents, into
+ * run.summary_lru. */
+bool result_from_lru(struct result *result);
+
+/* Parses the files that result_check_files read, and builds the cases. Returns -1 and sets `err` if the definition is
+ * invalid. */
+int result_make_cases(struct result *result, struct buf *definition, struct buf *workload, struct err *err);
+
+/* Returns whether the definition file, its workload file and its blobs still have the content that was hashed. Also
+ * returns false if the stat of a blob shows a change since the blob was hashed. */
+bool result_unchanged(const struct result *result);
+
+/* Adds the digests of the definition's files to the records that are stored at the end of the run. Also adds a summary
+ * of the result if a later run with the same file contents would get the same result from the store. */
+void result_note(struct result *result);
+
+#endif

@@ -1,0 +1,223 @@
+#include "engine/definition_status.h"
+
+#include <string.h>
+
+#include "base/trace.h"
+#include "engine/remote_cache.h"
+#include "engine/definition_files.h"
+
+static void count_case(struct result *result, const struct case_result *c)
+{
+	struct summary *counts = &result->counts;
+
+	counts->cases++;
+	if (c->verdict == NULL) {
+		result->known = false;
+		return;
+	}
+	uint32_t *const by_status[] = {
+	    [STATUS_PASSED] = &counts->passed, [STATUS_SKIPPED] = &counts->skipped, [STATUS_ERROR] = &counts->errors,
+	    [STATUS_FAILED] = &counts->failed, [STATUS_INVALID] = &counts->invalid,
+	};
+
+	_Static_assert(sizeof by_status / sizeof *by_status == STATUS_COUNT, "struct summary has a count for each status");
+
+	(*by_status[c->verdict->status])++;
+	counts->elements += (uint64_t)c->verdict->elements;
+	result->findings += c->verdict->finding_count;
+	result->findings += case_is_finding(c);
+	if (case_is_finding(c) || (c->test->beside && c->verdict->status == STATUS_PASSED))
+		return; /* a case of --edge never changes the status of the definition */
+	if (c->test->finer && c->verdict->status == STATUS_SKIPPED && result->run->options->cases.only == NULL)
+		return;
+	if (status_severity(c->verdict->status) > status_severity(result->status)) {
+		result->status = c->verdict->status;
+		result->reason = c->verdict->reason;
+	}
+	if (c->verdict->status == STATUS_PASSED && !c->verdict->weak)
+		result->weak = false;
+}
+
+/* The status of a definition is the status of its worst case. A passed case is weak if an output of all zeros would
+ * pass it. A definition is skipped if every passed case is weak. */
+void resolve_definition(struct result *result)
+{
+	result->known = true;
+	result->weak = true;
+	result->status = STATUS_PASSED;
+	result->reason = REASON_NONE;
+	for (int i = 0; i < result->case_count; i++)
+		count_case(result, &result->cases[i]);
+	/* With --shard, a definition is never called weak, because its cases in other shards may be strong. */
+	result->weak = result->weak && result->counts.passed > 0 && result->run->options->cases.shard.count == 0;
+	if (result->status == STATUS_PASSED && result->known && (result->weak || result->case_count == 0)) {
+		result->status = STATUS_SKIPPED;
+		result->reason = result->weak ? REASON_WEAK : REASON_NONE;
+		result->message = result->weak ? "an output of all zeros would pass every case"
+					       : "the options select no case of this definition";
+	}
+	result->counts.status = (uint8_t)result->status;
+	result->counts.reason = (uint8_t)result->reason;
+	result->counts.weak = result->weak;
+}
+
+struct digest resolve_witness(const struct verdict *v, struct arena *arena)
+{
+	struct fields fields = {0};
+
+	witness_fields(v->ground_truth, verdict_truth_version(v, arena), v->device_class, v->torch, v->cuda, arena,
+		       &fields);
+	return fields_digest(&fields);
+}
+
+/* The valid verdicts with a case's subject: first those in the store, from oldest to newest, then those from the remote
+ * cache. A stored verdict may be parsed in part (its head); `stored` then has its whole text. */
+struct readable {
+	const struct verdict **verdicts;
+	const struct stored_verdict **stored; /* for each verdict; NULL: the verdict was parsed completely */
+	int here, count;		      /* `here` counts the verdicts from the store, `count` all verdicts */
+};
+
+static void read_stored(struct result *result, const struct stored_verdict *stored, struct readable *out)
+{
+	const struct run_options *options = result->run->options;
+	struct arena *arena = &result->arena;
+	const struct verdict *verdict = NULL;
+
+	if (!options->details && !options->cases.edge)
+		verdict = verdict_head(stored->text, stored->length, arena);
+	out->stored[out->count] = verdict != NULL ? stored : NULL;
+	if (verdict == NULL)
+		verdict = verdict_parse(stored->text, stored->length, arena, NULL);
+	if (verdict == NULL)
+		return;
+	struct digest witness = resolve_witness(verdict, arena);
+
+	if (digest_equal(&witness, &stored->witness)) /* ignore a record whose witness does not match its key */
+		out->verdicts[out->count++] = verdict;
+}
+
+static struct readable known_verdicts(struct result *result, const struct digest *subject)
+{
+	const struct run_store records = result->run->records;
+	const struct remote_cache *remote = result->run->remote_cache;
+	const struct shared_verdict *shared = NULL;
+	const struct stored_verdict *stored;
+	struct arena *arena = &result->arena;
+	struct readable out = {0};
+	int count = 0, remote_count = 0;
+
+	if (records.calls != NULL)
+		count = records.calls->verdicts(records.self, subject, arena, &stored);
+	count = count > 0 ? count : 0;
+	while ((shared = remote_cache_verdict(remote, subject, shared)) != NULL)
+		remote_count++;
+	out.verdicts = arena_array(arena, (size_t)count + (size_t)remote_count, sizeof *out.verdicts);
+	out.stored = arena_array(arena, (size_t)count + (size_t)remote_count, sizeof *out.stored);
+	for (int i = 0; i < count; i++)
+		read_stored(result, &stored[i], &out);
+	out.here = out.count;
+	while ((shared = remote_cache_verdict(remote, subject, shared)) != NULL) {
+		out.stored[out.count] = NULL;
+		out.verdicts[out.count++] = shared->verdict;
+	}
+	return out;
+}
+
+void resolve_read_wholly(struct result *result)
+{
+	bool heads = true;
+
+	for (int i = 0; i < result->case_count; i++)
+		heads = heads && result->cases[i].stored != NULL;
+	for (int i = 0; i < result->case_count && !heads; i++) {
+		struct case_result *c = &result->cases[i];
+		const struct verdict *whole =
+		    c->stored == NULL ? NULL : verdict_parse(c->stored->text, c->stored->length, &result->arena, NULL);
+
+		c->verdict = whole != NULL ? whole : c->verdict;
+		c->stored = NULL;
+	}
+}
+
+/* Decides whether a known verdict counts for the case. Sets `known` to the stored and remote verdicts with the case's
+ * subject. */
+static struct decision decide(struct result *result, const struct case_result *c, struct readable *known)
+{
+	if (result->outside != NULL) {
+		bool cached_only = result->run->options->cached_only;
+
+		*known = (struct readable){0};
+		return (struct decision){.answer = cached_only ? RERUN_NOT_CACHED : RERUN_RUN,
+					 .lack = LACK_NOTHING_STORED,
+					 .candidate = -1,
+					 .why = result->outside};
+	}
+	*known = known_verdicts(result, &c->test->subject);
+	return rerun_case(&result->run->machine.policy, &c->test->job->truths, known->verdicts, known->count,
+			 &result->arena);
+}
+
+bool resolve_known(struct result *result, const struct case_result *c)
+{
+	struct readable known;
+
+	return decide(result, c, &known).answer == RERUN_CACHED;
+}
+
+const struct verdict *resolve_not_run(struct result *result, enum reason reason, const char *message)
+{
+	struct verdict *verdict = arena_alloc(&result->arena, sizeof *verdict);
+
+	*verdict = (struct verdict){
+	    .status = STATUS_SKIPPED, .reason = reason, .message = arena_string(&result->arena, message)};
+	return verdict;
+}
+
+void resolve_settle(struct result *result, struct case_result *c, const struct verdict *verdict)
+{
+	c->verdict = verdict;
+	result->done++;
+}
+
+bool resolve_case(struct result *result, struct case_result *c)
+{
+	struct run *run = result->run;
+	struct readable known;
+
+	if (c->test->decided != NULL) {
+		c->why = "the case cannot run, because its workload line is invalid or names an unusable file";
+		c->in_store = c->test->decided->status == STATUS_INVALID; /* needs no storing, because every run finds
+									   * the invalid line */
+		resolve_settle(result, c, c->test->decided);
+		return false;
+	}
+	struct decision decision = decide(result, c, &known);
+
+	c->why = decision.why;
+	trace("plan", "%s/%s %s: %s", result->file->op_type, result->file->name, c->test->id, decision.why);
+	if (decision.answer == RERUN_CACHED) {
+		c->cached = c->in_store = true;
+		c->fetched = decision.candidate >= known.here;
+		if (c->fetched)
+			c->why = arena_printf(&result->arena, "%s, from %s", decision.why,
+					      remote_cache_shown(run->remote_cache));
+		c->witness = resolve_witness(known.verdicts[decision.candidate], &result->arena);
+		c->stored = known.stored[decision.candidate];
+		run->cases_cached++;
+		resolve_settle(result, c, known.verdicts[decision.candidate]);
+		return false;
+	}
+	run->misses[decision.lack]++;
+	if (decision.answer == RERUN_NOT_CACHED) {
+		resolve_settle(result, c, resolve_not_run(result, REASON_NOT_CACHED, decision.why));
+		return false;
+	}
+	if (run->options->dry_run)
+		return false;
+	if (run->machine.cannot_run != NULL) {
+		resolve_settle(result, c, resolve_not_run(result, run->machine.cannot_reason, run->machine.cannot_run));
+		return false;
+	}
+	return true;
+}

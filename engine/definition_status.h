@@ -1,0 +1,32 @@
+/* definition_status - decides whether a case must run or a stored verdict counts, and computes the status of a definition from
+ * the verdicts of its cases. These functions read the store, but they run no case and write nothing. */
+#ifndef REFTEST_ENGINE_DEFINITION_STATUS_H
+#define REFTEST_ENGINE_DEFINITION_STATUS_H
+
+#include "engine/run_state.h"
+
+/* Sets the verdict of a case from the stored verdicts if one of them counts. Returns true if the case must run. */
+bool resolve_case(struct result *result, struct case_result *c);
+
+/* Returns whether a stored verdict counts for the case. The case is not changed. */
+bool resolve_known(struct result *result, const struct case_result *c);
+
+/* Call this after resolve_case was called for all cases. Parses the rest of each verdict whose head alone was parsed.
+ * Does nothing if no verdict of the definition was parsed completely, because then only the definition's status is
+ * reported. */
+void resolve_read_wholly(struct result *result);
+
+/* Sets the verdict of the case and increments the number of decided cases. */
+void resolve_settle(struct result *result, struct case_result *c, const struct verdict *verdict);
+
+/* Returns a new verdict with status skipped and the reason why the case did not run. */
+const struct verdict *resolve_not_run(struct result *result, enum reason reason, const char *message);
+
+/* Returns the witness digest of a verdict, which is part of the verdict's key in the store. The witness digest covers
+ * everything that verified the case: the ground truths and their versions, the device class, torch and CUDA. */
+struct digest resolve_witness(const struct verdict *v, struct arena *arena);
+
+/* Counts the cases and sets the definition's status to that of its worst case. */
+void resolve_definition(struct result *result);
+
+#endif

@@ -1,0 +1,180 @@
+#include "engine/disk_files.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/file.h"
+#include "dataset/safetensors.h"
+
+/* Data collected just before a file is read: the time, the file's stat, and whether every later change of the file will
+ * change its stat. */
+struct reading {
+	int64_t ns;
+	bool shows;
+	struct stat st;
+};
+
+static struct reading reading_begins(int dir, const char *path)
+{
+	struct timespec now;
+	struct reading reading;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	reading.ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+	reading.shows = file_shows_changes(dir, path, &reading.st);
+	return reading;
+}
+
+/* Returns the time of the read, for file_seen_holds. Returns 0 (the stat is never trusted) if the file could change
+ * without a change of its stat, or if `st` shows that another file was read than the one that reading_begins
+ * checked. */
+static int64_t reading_time(const struct reading *reading, const struct stat *st)
+{
+	return reading->shows && reading->st.st_ino == st->st_ino && reading->st.st_dev == st->st_dev ? reading->ns : 0;
+}
+
+static bool holds(void *self, const struct dataset_file *file, const struct file_seen *earlier)
+{
+	const struct dataset *dataset = self;
+
+	return !dataset->some && file_seen_holds(earlier, &file->stat);
+}
+
+static int read_file(void *self, const struct dataset_file *file, size_t limit, struct buf *bytes, struct stat_check *out,
+		     struct err *err)
+{
+	const struct dataset *dataset = self;
+	struct stat st;
+	struct reading reading = reading_begins(dataset->fd, file->path);
+	enum file_answer answer = file_read(dataset->fd, file->path, limit, bytes, &st, err);
+
+	out->absent = answer == FILE_ABSENT;
+	if (out->absent)
+		return err_set(err, "%s: the file was removed before it could be read; run reftest again", file->path);
+	if (answer != FILE_OK)
+		return -1;
+	out->seen.stat = file_stat_of(&st);
+	out->seen.read_ns = reading_time(&reading, &st);
+	return 0;
+}
+
+bool disk_holds(int dir, const char *path, const struct file_seen *earlier, const struct digest *content,
+		struct file_seen *seen)
+{
+	struct digest now;
+	struct stat st;
+
+	if (earlier != NULL && digest_equal(&earlier->content, content) && fstatat(dir, path, &st, 0) == 0) {
+		*seen = (struct file_seen){.stat = file_stat_of(&st), .read_ns = earlier->read_ns};
+		if (file_seen_holds(earlier, &seen->stat))
+			return true;
+	}
+	struct reading reading = reading_begins(dir, path);
+
+	if (file_digest_beneath(dir, path, &now, &st, NULL) != FILE_OK)
+		return false;
+	seen->stat = file_stat_of(&st);
+	seen->read_ns = reading_time(&reading, &st);
+	return digest_equal(&now, content);
+}
+
+static bool unchanged(void *self, const struct dataset_file *file, const struct file_seen *earlier,
+		      const struct digest *content)
+{
+	const struct dataset *dataset = self;
+	struct file_seen seen;
+
+	return disk_holds(dataset->fd, file->path, earlier, content, &seen);
+}
+
+/* Reads, checks and hashes a blob. */
+static void read_blob(int dir, struct blob *blob, struct arena *arena, struct file_seen *seen, bool *read)
+{
+	struct safetensors file;
+	struct err err = {""};
+	struct reading reading = reading_begins(dir, blob->path);
+	enum safetensors_answer answer = safetensors_open(dir, blob->path, arena, &file, &err);
+
+	if (answer == SAFETENSORS_MISSING || answer == SAFETENSORS_POINTER)
+		blob->missing = arena_string(arena, err.text);
+	else if (answer != SAFETENSORS_OK)
+		blob->bad = arena_string(arena, err.text);
+	if (answer != SAFETENSORS_OK)
+		return;
+	*read = safetensors_digest(&file, &blob->content, NULL);
+	blob->stat = file_stat_of(&file.st);
+	blob->read_ns = reading_time(&reading, &file.st);
+	safetensors_close(&file);
+	if (!*read)
+		blob->missing = arena_printf(arena, "%s: the file cannot be read, or it was truncated during the read",
+					     blob->path);
+	*seen = (struct file_seen){.stat = blob->stat, .read_ns = blob->read_ns, .content = blob->content};
+}
+
+struct blob disk_blob(int dir, const char *path, const struct file_seen *earlier, struct arena *arena, struct file_seen *seen,
+		      bool *read)
+{
+	struct blob blob = {.path = arena_string(arena, path)};
+	struct stat st;
+
+	if (earlier != NULL && fstatat(dir, path, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode)) {
+		struct file_stat now = file_stat_of(&st);
+
+		if (file_seen_holds(earlier, &now)) {
+			blob.content = earlier->content;
+			blob.stat = now;
+			blob.read_ns = earlier->read_ns;
+			return blob;
+		}
+	}
+	read_blob(dir, &blob, arena, seen, read);
+	return blob;
+}
+
+static struct blob blob_at(void *self, const char *path, const struct file_seen *earlier, bool to_run, struct arena *arena,
+			   struct file_seen *seen, bool *read)
+{
+	const struct dataset *dataset = self;
+
+	(void)to_run; /* the judge reads the file in place */
+	return disk_blob(dataset->fd, path, earlier, arena, seen, read);
+}
+
+/* Returns whether size, mtime and ctime are equal. The judge reads a tensor file by path when the case runs. If another
+ * file took this path in the meantime and the old file was then put back, at least the ctime differs. Inode numbers are
+ * not compared, because a FUSE filesystem may change them at any time. */
+static bool same_times(const struct file_stat *then, const struct file_stat *now)
+{
+	return then->size == now->size && then->mtime_ns == now->mtime_ns && then->ctime_ns == now->ctime_ns;
+}
+
+static bool blob_unchanged(void *self, const struct blob *blob, const struct file_seen *earlier)
+{
+	const struct dataset *dataset = self;
+	const struct file_seen then = {.stat = blob->stat, .read_ns = blob->read_ns};
+	struct file_seen seen;
+	struct stat st;
+
+	if (blob->file != NULL)
+		return disk_holds(dataset->fd, blob->file, NULL, &blob->content, &seen);
+	if (fstatat(dataset->fd, blob->path, &st, 0) != 0)
+		return false;
+	struct file_stat now = file_stat_of(&st);
+
+	return same_times(&then.stat, &now) && (file_seen_holds(&then, &now) ||
+						disk_holds(dataset->fd, blob->path, earlier, &blob->content, &seen));
+}
+
+struct run_files disk_files(const struct dataset *dataset)
+{
+	static const struct run_files_calls calls = {
+	    .holds = holds,
+	    .read = read_file,
+	    .unchanged = unchanged,
+	    .blob = blob_at,
+	    .blob_unchanged = blob_unchanged,
+	};
+
+	return (struct run_files){&calls, (void *)(uintptr_t)dataset}; /* no call writes to the dataset */
+}

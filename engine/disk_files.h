@@ -1,0 +1,21 @@
+/* disk_files - reads the files of a run (definitions, workload files, blobs) from the working tree. */
+#ifndef REFTEST_ENGINE_DISK_FILES_H
+#define REFTEST_ENGINE_DISK_FILES_H
+
+#include "engine/run_files.h"
+
+/* Returns the files of `dataset`, which must outlive the result. If the dataset was built by dataset_some, every file
+ * is read, even if its stat is unchanged, because the caller of dataset_some lists only files that have changed. */
+struct run_files disk_files(const struct dataset *dataset);
+
+/* Both functions are also used by engine/git_index_files.c, because the working tree may have the same bytes as git's
+ * index.
+ * - disk_blob implements run_files_calls.blob for files on disk.
+ * - disk_holds returns whether the file `path` in the directory `dir` has `content`. It reads the file unless `earlier`
+ *   proves the content, and sets `seen` to the stat and the time of the read. */
+struct blob disk_blob(int dir, const char *path, const struct file_seen *earlier, struct arena *arena, struct file_seen *seen,
+		      bool *read);
+bool disk_holds(int dir, const char *path, const struct file_seen *earlier, const struct digest *content,
+		struct file_seen *seen);
+
+#endif

@@ -1,0 +1,297 @@
+#include "engine/file_state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The stored records of all definition files, or of all workload files, in the order of the dataset's list. Definition
+ * files have `entries`, and `seen` is NULL. Workload files have only `seen`, and `entries` is NULL, which saves memory
+ * if there are tens of thousands of workload files. */
+struct file_table {
+	const struct dataset_file *files;
+	struct file_entry *entries; /* an entry with path NULL: the file has no record */
+	struct file_seen *seen;     /* an element with read_ns 0: the file has no record */
+	int count, at;              /* `at` is the index of the file that join_entry compares next */
+};
+
+struct states {
+	struct run_store records;
+	struct run_files files;
+	struct arena *arena;
+	struct file_table definitions, workloads;
+	struct file_entry *others; /* the records of other files (blobs), sorted by path */
+	int other_count, other_room;
+	struct file_entry *noted; /* the entries that file_states_write stores */
+	int noted_count, noted_room;
+};
+
+/* Copies the list of blob paths of an entry. */
+static const char *const *copy_blobs(struct arena *arena, const struct file_entry *entry)
+{
+	const char **blobs = entry->blob_count > 0 ? arena_array(arena, (size_t)entry->blob_count, sizeof *blobs) : NULL;
+
+	for (int i = 0; i < entry->blob_count; i++)
+		blobs[i] = arena_string(arena, entry->blobs[i]);
+	return blobs;
+}
+
+static void append(struct arena *arena, struct file_entry **list, int *count, int *room, const struct file_entry *entry)
+{
+	if (*count == *room) {
+		struct file_entry *longer = arena_array(arena, (size_t)*room * 2 + 64, sizeof *longer);
+
+		if (*count > 0)
+			memcpy(longer, *list, (size_t)*count * sizeof *longer);
+		*list = longer;
+		*room = *room * 2 + 64;
+	}
+	struct file_entry *copy = &(*list)[(*count)++];
+
+	*copy = *entry;
+	copy->path = arena_string(arena, entry->path);
+	copy->blobs = copy_blobs(arena, entry);
+}
+
+/* Copies a stored record into the element of `table` with the same path. Returns false if `table` has no such path.
+ * Both records and `table` are sorted by path, so each search starts where the last one ended. */
+static bool join_entry(struct file_table *table, const struct file_entry *entry, struct arena *arena)
+{
+	int order = -1;
+
+	while (table->at < table->count && (order = strcmp(table->files[table->at].path, entry->path)) < 0)
+		table->at++;
+	if (order != 0)
+		return false;
+	if (table->entries == NULL) {
+		table->seen[table->at] = entry->seen;
+		return true;
+	}
+	table->entries[table->at] = *entry;
+	table->entries[table->at].path = table->files[table->at].path;
+	table->entries[table->at].blobs = copy_blobs(arena, entry);
+	return true;
+}
+
+static void visit_entry(const struct file_entry *entry, void *context)
+{
+	struct states *states = context;
+
+	if (!join_entry(&states->definitions, entry, states->arena) &&
+	    !join_entry(&states->workloads, entry, states->arena))
+		append(states->arena, &states->others, &states->other_count, &states->other_room, entry);
+}
+
+static int each_file(struct states *states, const char *prefix, struct err *err)
+{
+	return states->records.calls->each_file(states->records.self, prefix, visit_entry, states, err);
+}
+
+static void read_rows(struct states *states, const struct file_table *table, struct err *err)
+{
+	for (int i = 0; i < table->count; i++)
+		each_file(states, table->files[i].path, err);
+}
+
+static int compare_text(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Reads the records of some definitions, of their workload files, and of the blobs that their records name. The store
+ * returns all records whose path begins with the given path, and join_entry skips the records with a longer path. */
+static void read_some(struct states *states, struct err *err)
+{
+	struct arena scratch = {0};
+	int room = 0, count = 0;
+
+	read_rows(states, &states->definitions, err);
+	read_rows(states, &states->workloads, err);
+	states->other_count = 0;
+	for (int i = 0; i < states->definitions.count; i++)
+		room += states->definitions.entries[i].blob_count;
+	const char **blobs = arena_array(&scratch, (size_t)room, sizeof *blobs);
+
+	for (int i = 0; i < states->definitions.count; i++)
+		for (int k = 0; k < states->definitions.entries[i].blob_count; k++)
+			blobs[count++] = states->definitions.entries[i].blobs[k];
+	qsort(blobs, (size_t)count, sizeof *blobs, compare_text);
+	for (int i = 0; i < count; i++)
+		if (i == 0 || strcmp(blobs[i - 1], blobs[i]) != 0)
+			each_file(states, blobs[i], err);
+	arena_free(&scratch);
+}
+
+struct states *file_states_open(struct run_store records, const struct dataset *dataset, struct run_files files,
+				struct arena *arena, struct err *err)
+{
+	struct states *states = arena_alloc(arena, sizeof *states);
+
+	*states = (struct states){.records = records, .files = files, .arena = arena};
+	states->definitions = (struct file_table){
+	    .files = dataset->definitions,
+	    .count = dataset->definition_count,
+	    .entries = arena_array(arena, (size_t)dataset->definition_count, sizeof(struct file_entry)),
+	};
+	states->workloads = (struct file_table){
+	    .files = dataset->workloads,
+	    .count = dataset->workload_count,
+	    .seen = arena_array(arena, (size_t)dataset->workload_count, sizeof(struct file_seen)),
+	};
+	if (records.calls != NULL && dataset->some)
+		read_some(states, err);
+	else if (records.calls != NULL && each_file(states, "", err) < 0)
+		return NULL;
+	return states;
+}
+
+static int compare_entry(const void *path, const void *entry)
+{
+	return strcmp(path, ((const struct file_entry *)entry)->path);
+}
+
+static int compare_file(const void *path, const void *file)
+{
+	return strcmp(path, ((const struct dataset_file *)file)->path);
+}
+
+/* Returns the stored record of a file in the table, or NULL if there is none. */
+static const struct file_seen *record_of(const struct file_table *table, const struct dataset_file *file)
+{
+	const struct file_seen *stat_check =
+	    table->entries != NULL ? &table->entries[file - table->files].seen : &table->seen[file - table->files];
+
+	return stat_check->read_ns == 0 ? NULL : stat_check;
+}
+
+static const struct file_seen *record_in(const struct file_table *table, const char *path)
+{
+	const struct dataset_file *file =
+	    table->count == 0 ? NULL : bsearch(path, table->files, (size_t)table->count, sizeof *file, compare_file);
+
+	return file == NULL ? NULL : record_of(table, file);
+}
+
+/* Returns the stored record of a definition file, workload file or blob, or NULL if there is none. */
+static const struct file_seen *record_at_path(const struct states *states, const char *path)
+{
+	const struct file_seen *stat_check = record_in(&states->definitions, path);
+	const struct file_entry *other = NULL;
+
+	if (stat_check == NULL)
+		stat_check = record_in(&states->workloads, path);
+	if (stat_check == NULL && states->other_count > 0)
+		other = bsearch(path, states->others, (size_t)states->other_count, sizeof *other, compare_entry);
+	return other != NULL ? &other->seen : stat_check;
+}
+
+static bool is_definition(const struct states *states, const struct dataset_file *file)
+{
+	return file >= states->definitions.files && file < states->definitions.files + states->definitions.count;
+}
+
+static const struct file_seen *record_of_file(const struct states *states, const struct dataset_file *file)
+{
+	return record_of(is_definition(states, file) ? &states->definitions : &states->workloads, file);
+}
+
+const struct file_entry *file_state(const struct states *states, const struct dataset_file *definition)
+{
+	const struct file_entry *entry = &states->definitions.entries[definition - states->definitions.files];
+
+	return entry->path == NULL ? NULL : entry;
+}
+
+/* A stored record has two parts: the stat of the file on disk, and the object name in git's index. A run sets only one
+ * part, because it reads either the disk or the index. If the content is unchanged, this function copies the other part
+ * from the earlier record. */
+static void merge_other_source(const struct file_seen *earlier, struct file_seen *seen)
+{
+	if (earlier == NULL || !digest_equal(&earlier->content, &seen->content))
+		return;
+	if (seen->object.length == 0) {
+		seen->object = earlier->object;
+	} else {
+		seen->stat = earlier->stat;
+		seen->read_ns = earlier->read_ns;
+	}
+}
+
+int file_states_check(struct states *states, const struct dataset_file *file, size_t limit, bool need_bytes,
+		     struct buf *bytes, struct stat_check *out, struct err *err)
+{
+	const struct run_files files = states->files;
+	const struct file_seen *earlier = record_of_file(states, file);
+
+	buf_clear(bytes);
+	if (!need_bytes && earlier != NULL && files.calls->holds(files.self, file, earlier)) {
+		*out = (struct stat_check){.seen = *earlier};
+		return 0;
+	}
+	*out = (struct stat_check){.read = true};
+	if (files.calls->read(files.self, file, limit, bytes, out, err) != 0)
+		return -1;
+	out->seen.content = digest_of(bytes->data, bytes->length);
+	merge_other_source(earlier, &out->seen);
+	return 0;
+}
+
+struct blob file_states_blob(struct states *states, const char *path, bool to_run, struct arena *arena)
+{
+	const struct file_seen *earlier = record_at_path(states, path);
+	struct file_entry entry = {0};
+	bool read = false;
+	struct blob blob =
+	    states->files.calls->blob(states->files.self, path, earlier, to_run, arena, &entry.seen, &read);
+
+	if (read) {
+		entry.path = blob.path;
+		merge_other_source(earlier, &entry.seen);
+		file_states_note(states, &entry);
+	}
+	return blob;
+}
+
+bool file_states_unchanged(struct states *states, const struct dataset_file *file, const struct digest *content)
+{
+	return states->files.calls->unchanged(states->files.self, file, record_of_file(states, file), content);
+}
+
+bool file_states_blob_unchanged(struct states *states, const struct blob *blob)
+{
+	return states->files.calls->blob_unchanged(states->files.self, blob, record_at_path(states, blob->path));
+}
+
+static bool same_record(const struct file_seen *a, const struct file_seen *b)
+{
+	return memcmp(&a->stat, &b->stat, sizeof a->stat) == 0 && a->read_ns == b->read_ns &&
+	       memcmp(&a->object, &b->object, sizeof a->object) == 0 && digest_equal(&a->content, &b->content);
+}
+
+/* Returns whether the store already has an equal entry. */
+static bool entry_is_known(const struct states *states, const struct file_entry *entry)
+{
+	const struct file_seen *stat_check = record_at_path(states, entry->path);
+	const struct dataset_file *file = bsearch(entry->path, states->definitions.files,
+						  (size_t)states->definitions.count, sizeof *file, compare_file);
+	const struct file_entry *old = file == NULL ? NULL : file_state(states, file);
+
+	if (stat_check == NULL || !same_record(stat_check, &entry->seen))
+		return false;
+	if (old == NULL)
+		return !entry->has_summary;
+	return old->has_summary == entry->has_summary && old->blob_count == entry->blob_count &&
+	       (!entry->has_summary || memcmp(&old->summary, &entry->summary, sizeof old->summary) == 0);
+}
+
+void file_states_note(struct states *states, const struct file_entry *entry)
+{
+	if (states->records.calls == NULL || entry_is_known(states, entry))
+		return;
+	append(states->arena, &states->noted, &states->noted_count, &states->noted_room, entry);
+}
+
+int file_states_write(struct states *states, struct err *err)
+{
+	if (states->noted_count == 0 || !states->records.calls->writable(states->records.self))
+		return 0;
+	return states->records.calls->put_files(states->records.self, states->noted, states->noted_count, err);
+}

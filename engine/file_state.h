@@ -1,0 +1,51 @@
+/* file_state - decides whether a file changed since an earlier run, and stores the digests of the files that a run
+ * reads. A file is not read again if its stat equals the stat that an earlier run stored. The new digests of a run are
+ * stored in one transaction. */
+#ifndef REFTEST_ENGINE_FILE_STATE_H
+#define REFTEST_ENGINE_FILE_STATE_H
+
+#include <stdbool.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "dataset/dataset.h"
+#include "engine/cases.h"
+#include "engine/run_files.h"
+#include "engine/run_store.h"
+
+struct states; /* opaque */
+
+/* Reads the records of files from the store. A file without a record is read when its digest is needed. For a dataset
+ * of only some definitions (dataset_some), reads only the records of their files. The result is allocated in `arena`.
+ * Returns NULL and sets `err` on error. */
+struct states *file_states_open(struct run_store records, const struct dataset *dataset, struct run_files files,
+				struct arena *arena, struct err *err);
+
+/* Returns the stored record of a definition, or NULL if there is no record. The definition file may have changed since
+ * the record was stored. */
+const struct file_entry *file_state(const struct states *states, const struct dataset_file *definition);
+
+/* Gets the digest of a dataset file from its stored record if the file is unchanged, and otherwise by reading the file.
+ * Always reads the file if `need_bytes` is true. If the file was read, `out->read` is true and `bytes` has the content;
+ * otherwise `bytes->length` is 0. Returns -1 and sets `err` if the file does not exist, is too large or cannot be
+ * read. */
+int file_states_check(struct states *states, const struct dataset_file *file, size_t limit, bool need_bytes,
+		     struct buf *bytes, struct stat_check *out, struct err *err);
+
+/* Gets a blob (a tensor file) below the root. Hashes the whole file unless its stat proves that the file is unchanged.
+ * Errors are stored in the members `missing` and `bad` of the returned blob. If `to_run` is true, a blob that exists
+ * only in git is written to a file, because the judge may have to read it. */
+struct blob file_states_blob(struct states *states, const char *path, bool to_run, struct arena *arena);
+
+/* Return whether the file still has the content that was hashed. file_states_blob_unchanged also returns false if the
+ * blob was changed and then restored. A file on disk is read unless its stat proves that the file is unchanged. Files
+ * from git's index cannot change. */
+bool file_states_unchanged(struct states *states, const struct dataset_file *file, const struct digest *content);
+bool file_states_blob_unchanged(struct states *states, const struct blob *blob);
+
+/* Adds a copy of the entry to the list that file_states_write stores, unless the store already has an equal entry. */
+void file_states_note(struct states *states, const struct file_entry *entry);
+int file_states_write(struct states *states, struct err *err);
+
+#endif

@@ -1,0 +1,245 @@
+#include "engine/ground_truths.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/json.h"
+#include "workers/pool/machine_resources.h"
+
+static const char *copy_of(const cJSON *object, const char *key, struct arena *arena)
+{
+	const char *text = json_text_of(object, key);
+
+	return text == NULL ? NULL : arena_string(arena, text);
+}
+
+static int add_families(const cJSON *object, bool never, struct provider_family *to, struct arena *arena)
+{
+	const cJSON *item;
+	int count = 0;
+
+	cJSON_ArrayForEach(item, object) to[count++] =
+	    (struct provider_family){arena_string(arena, item->string),
+				     cJSON_IsString(item) ? arena_string(arena, item->valuestring) : NULL, never,
+				     false};
+	return count;
+}
+
+static bool listed(const cJSON *names, const char *name)
+{
+	const cJSON *item;
+
+	cJSON_ArrayForEach(item, names) if (cJSON_IsString(item) && strcmp(item->valuestring, name) == 0) return true;
+	return false;
+}
+
+static void read_fact(const cJSON *json, struct arena *arena, struct provider_fact *out)
+{
+	const cJSON *families = json_member(json, "families"), *never = json_member(json, "never");
+	size_t room = (size_t)(cJSON_GetArraySize(families) + cJSON_GetArraySize(never));
+	struct provider_family *all = arena_array(arena, room, sizeof *all);
+	const char *name = copy_of(json, "name", arena);
+
+	*out = (struct provider_fact){.name = name == NULL ? "" : name,
+				      .version = copy_of(json, "version", arena),
+				      .why = copy_of(json, "why", arena),
+				      .families = all};
+	out->family_count = add_families(families, false, all, arena);
+	out->family_count += add_families(never, true, all + out->family_count, arena);
+	for (int i = 0; i < out->family_count; i++)
+		all[i].on_request = listed(json_member(json, "on_request"), all[i].family);
+}
+
+static int read_facts(const char *answer, struct arena *arena, const struct provider_fact **out, int *count,
+		      struct err *err)
+{
+	const struct json_text text = {"the provider's answer", answer, strlen(answer), 1};
+	cJSON *json = json_parse(&text, err);
+	const cJSON *list = json_member(json, "providers"), *item;
+	struct provider_fact *facts = arena_array(arena, (size_t)cJSON_GetArraySize(list), sizeof *facts);
+
+	*out = facts;
+	*count = 0;
+	cJSON_ArrayForEach(item, list) read_fact(item, arena, &facts[(*count)++]);
+	cJSON_Delete(json);
+	return json == NULL ? -1 : 0;
+}
+
+int ground_truths_facts(struct program *program, const char *python, const char *device_class, struct arena *arena,
+			const struct provider_fact **out, int *count, struct err *err)
+{
+	const char *key = arena_printf(arena, "providers of %s", machine_providers_key(python, device_class, arena)),
+		   *answer;
+
+	if (program->store != NULL && store_fact(program->store, key, arena, &answer, NULL) == CACHE_HIT &&
+	    machine_providers_hold(python, answer))
+		return read_facts(answer, arena, out, count, err);
+	if (machine_providers(python, device_class, arena, &answer, err) != 0 ||
+	    read_facts(answer, arena, out, count, err) != 0)
+		return -1;
+	if (program->store != NULL && store_writable(program->store))
+		store_put_fact(program->store, key, answer, NULL);
+	return 0;
+}
+
+/* Splits the list of --ground-truth at commas. Returns -1 if the list is empty, has more than GROUND_TRUTHS_MAX names,
+ * or contains a name twice. */
+static int split_names(const char *text, struct arena *arena, struct truth_choice *out, struct err *err)
+{
+	out->names = arena_array(arena, GROUND_TRUTHS_MAX, sizeof *out->names);
+	if (*text == '\0')
+		return err_set(err, "--ground-truth names no ground truth (it takes auto, all, or names separated by "
+				    "commas)");
+	while (*text != '\0') {
+		size_t length = strcspn(text, ",");
+		const char *name = arena_copy(arena, text, length);
+
+		for (int i = 0; i < out->name_count; i++)
+			if (strcmp(out->names[i], name) == 0)
+				return err_set(err, "--ground-truth names '%s' twice; remove one", err_show(name).text);
+		if (out->name_count == GROUND_TRUTHS_MAX)
+			return err_set(err, "--ground-truth names more than %d ground truths; remove some", GROUND_TRUTHS_MAX);
+		out->names[out->name_count++] = name;
+		text += length + (text[length] == ',');
+	}
+	return 0;
+}
+
+/* Checks that the libraries of this machine and builtin are not more ground truths than one case can use. If
+ * --ground-truth all left out a library, the library would seem to agree with the others. */
+static int check_room(const struct truth_choice *choice, struct err *err)
+{
+	if (choice->name_count > 0 || choice->fact_count < GROUND_TRUTHS_MAX)
+		return 0;
+	return err_set(err,
+		       "this machine has %d ground truths, and one case can use at most %d of them; choose some with "
+		       "--ground-truth NAME,NAME",
+		       choice->fact_count + 1, GROUND_TRUTHS_MAX);
+}
+
+static const struct provider_fact *fact_named(const struct truth_choice *choice, const char *name)
+{
+	for (int i = 0; i < choice->fact_count; i++)
+		if (strcmp(choice->facts[i].name, name) == 0)
+			return &choice->facts[i];
+	return NULL;
+}
+
+static int check_names(const struct truth_choice *choice, struct err *err)
+{
+	struct buf known = {0};
+	int rc = 0;
+
+	for (int i = 0; i < choice->fact_count; i++)
+		buf_printf(&known, "%s, ", choice->facts[i].name);
+	for (int i = 0; rc == 0 && i < choice->name_count; i++)
+		if (strcmp(choice->names[i], "builtin") != 0 && fact_named(choice, choice->names[i]) == NULL)
+			rc = choice->trouble != NULL
+				 ? err_set(err, "ground truth '%s' cannot be used: %s",
+					   err_show(choice->names[i]).text, choice->trouble)
+				 : err_set(
+				       err,
+				       "unknown ground truth '%s' (--ground-truth takes auto, all, or names of %sbuiltin)",
+				       err_show(choice->names[i]).text, known.data == NULL ? "" : known.data);
+	buf_free(&known);
+	return rc;
+}
+
+int ground_truths_choose(struct program *program, const char *text, const char *python, const char *device_class,
+			 struct arena *arena, struct truth_choice *out, struct err *err)
+{
+	struct err why = {""};
+	bool cpu = strncmp(device_class, "sm_", 3) != 0;
+
+	*out = (struct truth_choice){.automatic = text == NULL || strcmp(text, "auto") == 0};
+	out->all = text != NULL && strcmp(text, "all") == 0;
+	if (!out->automatic && !out->all && split_names(text, arena, out, err) != 0)
+		return -1;
+	if ((out->automatic && cpu) || (out->name_count == 1 && strcmp(out->names[0], "builtin") == 0))
+		return 0;
+	if (python == NULL)
+		out->trouble = "no Python interpreter was found";
+	else if (ground_truths_facts(program, python, device_class, arena, &out->facts, &out->fact_count, &why) != 0)
+		out->trouble = arena_string(arena, why.text);
+	if (out->trouble != NULL && out->all)
+		return err_set(err, "cannot list the ground truths of this machine: %s", out->trouble);
+	if (out->trouble != NULL && out->automatic)
+		fprintf(stderr, "reftest: %s; the run uses builtin alone\n", out->trouble);
+	return check_room(out, err) != 0 ? -1 : check_names(out, err);
+}
+
+/* Returns whether `--ground-truth auto` or `--ground-truth all`, whichever was chosen, uses the library for this
+ * family. Libraries that the user names in --ground-truth are used whatever this function returns. */
+static bool asks(const struct truth_choice *choice, const struct provider_fact *fact, const char *family)
+{
+	for (int i = 0; i < fact->family_count; i++) {
+		const struct provider_family *entry = &fact->families[i];
+
+		if (strcmp(entry->family, family) == 0)
+			return fact->version != NULL && !entry->never && entry->why == NULL &&
+			       !(choice->automatic && entry->on_request);
+	}
+	return false;
+}
+
+/* Appends a ground truth. `items` is large enough, because ground_truths_choose checked the number of ground truths. */
+static void add(struct truths *truths, struct truth *items, const char *name, const char *version)
+{
+	items[truths->count++] = (struct truth){name, version};
+}
+
+/* If the user names a ground truth that cannot be used, the list still contains it, and the reason is reported
+ * later. */
+struct truths ground_truths_for(const struct truth_choice *choice, const struct op_entry *op, struct arena *arena)
+{
+	struct truth *items = arena_array(arena, GROUND_TRUTHS_MAX, sizeof *items);
+	struct truths out = {items, 0, choice->all};
+
+	if (op == NULL)
+		return out;
+	if (choice->name_count == 0) {
+		for (int i = 0; i < choice->fact_count; i++)
+			if (asks(choice, &choice->facts[i], op->op->name))
+				add(&out, items, choice->facts[i].name, choice->facts[i].version);
+		add(&out, items, "builtin", op->truth_digest);
+	}
+	for (int i = 0; i < choice->name_count; i++) {
+		const struct provider_fact *fact = fact_named(choice, choice->names[i]);
+
+		if (fact != NULL)
+			add(&out, items, fact->name, fact->version == NULL ? "none" : fact->version);
+		else
+			add(&out, items, "builtin", op->truth_digest);
+	}
+	out.all = choice->all && out.count > 1;
+	return out;
+}
+
+struct truths ground_truths_builtin(const struct op_entry *op, struct arena *arena)
+{
+	const struct truth_choice builtin = {.automatic = true};
+
+	return ground_truths_for(&builtin, op, arena);
+}
+
+const char *ground_truths_context(const struct truth_choice *choice, struct arena *arena)
+{
+	struct buf text = {0};
+	const char *out;
+
+	buf_text(&text, choice->all ? "all" : "first");
+	for (int i = 0; i < choice->name_count; i++)
+		buf_printf(&text, " %s", choice->names[i]);
+	for (int i = 0; i < choice->fact_count; i++) {
+		const struct provider_fact *fact = &choice->facts[i];
+
+		buf_printf(&text, "; %s %s:", fact->name, fact->version == NULL ? "none" : fact->version);
+		for (int k = 0; k < fact->family_count; k++)
+			if (asks(choice, fact, fact->families[k].family))
+				buf_printf(&text, " %s", fact->families[k].family);
+	}
+	out = arena_copy(arena, text.data, text.length);
+	buf_free(&text);
+	return out;
+}

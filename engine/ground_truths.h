@@ -1,0 +1,66 @@
+/* ground_truths - finds the ground truths (builtin and other libraries) that this machine has for an op family, and
+ * chooses the ones that a run uses (--ground-truth).
+ *
+ * The list of libraries that a Python interpreter has is stored in the cache. It is queried again only if installed
+ * packages or the tables of library calls may have changed. If the list is in the cache, no Python process is started
+ * to query it. */
+#ifndef REFTEST_ENGINE_GROUND_TRUTHS_H
+#define REFTEST_ENGINE_GROUND_TRUTHS_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "dataset/verdict.h"
+#include "engine/program.h"
+#include "kernels/core/op.h"
+
+/* A library that provides ground truths on one device class: "flashinfer", "torch". */
+struct provider_fact {
+	const char *name, *version; /* `version` is NULL if the library cannot be used on this machine */
+	const char *why;	    /* why the library cannot be used, if `version` is NULL */
+	const struct provider_family {
+		const char *family, *why; /* `why` is NULL if the library supports the family, else the reason why
+					   * not */
+		bool never;		  /* the library has no kernel for this family */
+		bool on_request;	  /* `--ground-truth auto` does not use the library for this family
+					   * (Row.on_request in python/libraries/common.py) */
+	} * families;
+	int family_count;
+};
+
+/* The value of --ground-truth. */
+struct truth_choice {
+	bool automatic; /* "auto" on a GPU: the first available library without `on_request`; on a CPU: only builtin,
+			 * which computes in double precision and rounds once */
+	bool all;	/* "all": every available library, and builtin */
+	const char **names; /* the ground truths that --ground-truth names, in this order */
+	int name_count;
+	const struct provider_fact *facts; /* the libraries in order of preference; empty if --ground-truth excludes all
+					    * libraries */
+	int fact_count;
+	const char *trouble; /* why the list of libraries could not be queried; NULL if there was no error */
+};
+
+/* Parses the value of --ground-truth and checks it against the libraries of this machine. `text`: "auto" (or NULL),
+ * "all", or names separated by commas. If `python` is NULL, only builtin is available. Returns -1 and sets `err` for an
+ * unknown name, a repeated name, or more than GROUND_TRUTHS_MAX ground truths. */
+int ground_truths_choose(struct program *program, const char *text, const char *python, const char *device_class,
+			 struct arena *arena, struct truth_choice *out, struct err *err);
+
+/* Lists all libraries and the families that they support on this machine, whatever --ground-truth selects (for
+ * `doctor`). Returns -1 and sets `err` if the libraries cannot be queried. */
+int ground_truths_facts(struct program *program, const char *python, const char *device_class, struct arena *arena,
+			const struct provider_fact **out, int *count, struct err *err);
+
+/* Returns the ground truths of an op family in the order in which they are used. If `op` is NULL, the list is empty. */
+struct truths ground_truths_for(const struct truth_choice *choice, const struct op_entry *op, struct arena *arena);
+
+/* Returns a list with builtin alone, for edge cases and float64 cases. Edge cases have inputs for which implementations
+ * follow different conventions, and builtin implements the convention that reftest checks. The libraries have no
+ * kernels for float64. */
+struct truths ground_truths_builtin(const struct op_entry *op, struct arena *arena);
+
+/* Returns one text that contains everything on which the results of ground_truths_for depend, for context_digest of
+ * engine/run.c. */
+const char *ground_truths_context(const struct truth_choice *choice, struct arena *arena);
+
+#endif

@@ -1,0 +1,80 @@
+#include "engine/program.h"
+
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "dataset/dataset.h"
+
+int program_root(struct program *program, struct err *err)
+{
+	if (program->root[0] != '\0')
+		return 0;
+	return dataset_find_root(program->root_given, program->root, sizeof program->root, err);
+}
+
+int program_root_by_path(struct program *program, struct err *err)
+{
+	char here[PATH_MAX], given[PATH_MAX];
+
+	if (program_root(program, err) < 0)
+		return -1;
+	if (program->root[0] == '/')
+		return 0;
+	memcpy(given, program->root, strlen(program->root) + 1);
+	if (getcwd(here, sizeof here) == NULL)
+		return err_errno(err, "cannot get the working directory; name the dataset with --root and an absolute path");
+	bool is_here = strcmp(given, ".") == 0;
+
+	if (snprintf(program->root, sizeof program->root, "%s%s%s", here, is_here ? "" : "/", is_here ? "" : given) >=
+	    (int)sizeof program->root)
+		return err_set(err, "%s/%s: the path is too long", here, given);
+	return 0;
+}
+
+int program_kernels(struct program *program, struct err *err)
+{
+	return program->kernels.api != NULL ? 0 : kernels_open(&program->kernels, err);
+}
+
+void program_store(struct program *program, bool read_only, struct err *note)
+{
+	struct store_options options = {.read_only = read_only};
+	struct err err = {""};
+
+	note->text[0] = '\0';
+	if (program->store != NULL)
+		return;
+	program->store = store_open(program->root, &options, note, &err);
+	if (program->store == NULL && err.text[0] != '\0')
+		err_set(note, "%s", err.text);
+}
+
+int program_signals(struct program *program, struct err *err)
+{
+	sigset_t set;
+
+	if (program->signals >= 0)
+		return 0;
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+		return err_errno(err, "cannot block signals");
+	program->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return program->signals < 0 ? err_errno(err, "cannot create a signalfd") : 0;
+}
+
+void program_close(struct program *program)
+{
+	if (program->store != NULL)
+		store_close(program->store);
+	if (program->kernels.api != NULL)
+		kernels_close(&program->kernels);
+	if (program->signals >= 0)
+		close(program->signals);
+}

@@ -1,0 +1,52 @@
+/* program - opens and closes the resources of one invocation of reftest: the root, the kernels library, the cache,
+ * signals. Also defines the exit statuses.
+ *
+ * main creates one struct program and passes it to the command. The command opens the resources that it needs with the
+ * functions below. There are no global variables for resources. */
+#ifndef REFTEST_ENGINE_PROGRAM_H
+#define REFTEST_ENGINE_PROGRAM_H
+
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "cache/store.h"
+#include "kernels/core/kernels_library.h"
+
+/* The exit statuses. Scripts rely on these values (docs/json.md). */
+enum {
+	EXIT_VERIFIED = 0,
+	EXIT_FAILED = 1,
+	EXIT_USAGE = 2,      /* wrong usage, or an invalid definition or workload file */
+	EXIT_UNVERIFIED = 3, /* a definition could not be verified on this machine */
+	EXIT_INTERNAL = 4,
+	EXIT_INTERRUPTED = 130
+};
+
+struct program {
+	char **argv;            /* the whole command line, for a watcher that restarts itself */
+	const char *root_given; /* --root; NULL: search for the root */
+	char root[4096];        /* "" until program_root */
+	struct kernels kernels; /* opened by program_kernels */
+	struct store *store;    /* NULL before program_store, and after it if the cache could not be opened */
+	int signals;            /* a signalfd for SIGINT, SIGTERM and SIGHUP; -1 before program_signals */
+	bool colour;            /* stdout is a terminal and NO_COLOR is not set */
+	bool progress;          /* stderr is a terminal */
+};
+
+/* Each of the following functions opens a resource unless it is already open. They return 0, or -1 and set `err`. */
+int program_root(struct program *program, struct err *err);
+/* Sets program->root to an absolute path, for commands that must not depend on the working directory. */
+int program_root_by_path(struct program *program, struct err *err);
+int program_kernels(struct program *program, struct err *err);
+/* Blocks SIGINT, SIGTERM and SIGHUP. After this call, read these signals from program->signals. */
+int program_signals(struct program *program, struct err *err);
+
+/* Opens the cache of the root. If the cache cannot be opened, the run continues: `store` stays NULL, and `note` is a
+ * message that says why verdicts cannot be stored. Otherwise `note` is "". If `read_only` is true, a missing cache is
+ * no error. */
+void program_store(struct program *program, bool read_only, struct err *note);
+
+/* Closes all resources that are open. */
+void program_close(struct program *program);
+
+#endif

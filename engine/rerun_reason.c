@@ -1,0 +1,281 @@
+/* rerun_reason - decides whether a stored verdict counts in this run, so that its case need not run.
+ *
+ * A stored verdict that does not count has a "lack": the first condition that the verdict does not meet (enum lack). If
+ * no verdict counts, the reported reason is what the closest verdict lacks. If several verdicts count,
+ * verdicts from a GPU are preferred to verdicts from a CPU, and newer verdicts to older ones. Failed verdicts count in
+ * the same way as passed verdicts. */
+#include "engine/rerun_reason.h"
+
+#include <string.h>
+
+static bool same(const char *a, const char *b)
+{
+	return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
+static bool is_gpu(const struct verdict *v)
+{
+	return v->device_class != NULL && strncmp(v->device_class, "sm_", 3) == 0;
+}
+
+static struct witness only_witness(const struct verdict *v)
+{
+	return (struct witness){.name = v->ground_truth, .version = v->ground_truth_version};
+}
+
+/* Compares `w`, one ground truth of a stored verdict, with ground truth number `at` of this run. If the verdict is from
+ * another device class, only the version of builtin is compared. Such a verdict may use a library that is not installed
+ * here, because a machine without a GPU cannot compute a better one. */
+static enum lack lack_of_witness(const struct truths *truths, int at, bool own_class, const struct witness *w)
+{
+	const struct truth *builtin = truths->count > 0 ? &truths->items[truths->count - 1] : NULL;
+	const struct truth *wanted = at < truths->count ? &truths->items[at] : NULL;
+
+	if (!own_class && !same(w->name, "builtin") && w->name != NULL)
+		return LACK_NONE;
+	if (!own_class && builtin != NULL && same(builtin->name, "builtin"))
+		wanted = builtin;
+	if (wanted == NULL || !same(w->name, wanted->name))
+		return LACK_TRUTH;
+	return same(w->version, wanted->version) ? LACK_NONE : LACK_VERSION;
+}
+
+/* Returns whether none of the verdict's ground truths could decide the case. The machine that stored the verdict had no
+ * other ground truths; a machine that has others runs the case again. */
+static bool could_not_tell(const struct verdict *v)
+{
+	return v->witness_count > 0 && !v->all_witnesses &&
+	       (v->reason == REASON_NO_GROUND_TRUTH || v->witnesses[v->witness_count - 1].coarse);
+}
+
+/* Compares the list of the verdict's ground truths with the list that a run would use now, in order. Sets `*at` (if
+ * `at` is not NULL) to the index of the first difference. */
+static enum lack lack_of_truths(const struct truths *truths, bool own_class, const struct verdict *v, int *at)
+{
+	struct witness only = only_witness(v);
+	const struct witness *witnesses = v->witness_count > 0 ? v->witnesses : &only;
+	int count = v->witness_count > 0 ? v->witness_count : 1;
+	int first = 0;
+
+	at = at == NULL ? &first : at;
+	*at = 0;
+	if (v->ground_truth == NULL && v->witness_count == 0)
+		return truths->count == 0 ? LACK_NONE : LACK_TRUTH;
+	if (own_class && (v->all_witnesses != (truths->all && truths->count > 1) || (truths->all && count < truths->count)))
+		return LACK_TRUTH;
+	if (could_not_tell(v) && (!own_class || count < truths->count))
+		return LACK_TRUTH;
+	for (; *at < count; (*at)++) {
+		enum lack lack = lack_of_witness(truths, *at, own_class, &witnesses[*at]);
+
+		if (lack != LACK_NONE)
+			return lack;
+	}
+	return LACK_NONE;
+}
+
+/* Returns the first condition that a stored verdict does not meet. A verdict from this machine's own device class must
+ * have the installed torch and CUDA versions. On a machine without a GPU, a verdict from a GPU may have any versions,
+ * because this machine cannot compute a better one. */
+static enum lack lack_of(const struct policy *policy, const struct truths *truths, const struct verdict *v)
+{
+	bool asked_for = same(v->device_class, policy->device_class), own_class = asked_for && !policy->foreign_class;
+
+	if (!asked_for && !(policy->any_gpu && is_gpu(v)))
+		return LACK_DEVICE;
+	enum lack lack = lack_of_truths(truths, own_class, v, NULL);
+
+	if (lack != LACK_NONE)
+		return lack;
+	if (own_class && policy->torch != NULL && (!same(v->torch, policy->torch) || !same(v->cuda, policy->cuda)))
+		return LACK_TORCH;
+	return LACK_NONE;
+}
+
+static const char *text(const char *given)
+{
+	return given != NULL ? given : "none";
+}
+
+/* Shortens a digest of sources to "1a2b3c4d". Returns other versions unchanged. */
+static const char *version_text(const char *version, struct arena *arena)
+{
+	bool digest = version != NULL && strlen(version) == DIGEST_HEX - 1 &&
+	              strspn(version, "0123456789abcdef") == DIGEST_HEX - 1;
+
+	return digest ? arena_copy(arena, version, 8) : text(version);
+}
+
+/* Returns the names of the ground truths as text: "builtin", "all of flashinfer and builtin". */
+static const char *ground_truths_text(const struct truths *truths, struct arena *arena)
+{
+	const char *text = truths->count == 0 ? "none" : truths->items[0].name;
+
+	for (int i = 1; truths->all && i < truths->count; i++)
+		text = arena_printf(arena, "%s%s%s", text, i < truths->count - 1 ? ", " : " and ", truths->items[i].name);
+	return truths->all && truths->count > 1 ? arena_printf(arena, "all of %s", text) : text;
+}
+
+static const char *verdict_truth_text(const struct verdict *v, struct arena *arena)
+{
+	return v->all_witnesses ? arena_printf(arena, "%s (and others, which agreed)", text(v->ground_truth))
+	                        : text(v->ground_truth);
+}
+
+static const struct witness *witness_of(const struct verdict *v, const char *name)
+{
+	for (int i = 0; i < v->witness_count; i++)
+		if (same(v->witnesses[i].name, name))
+			return &v->witnesses[i];
+	return NULL;
+}
+
+static bool asked_now(const struct truths *truths, const char *name)
+{
+	for (int i = 0; i < truths->count; i++)
+		if (same(truths->items[i].name, name))
+			return true;
+	return false;
+}
+
+/* Lists the ground truths whose version has changed: "fla (0.6, now 0.7) and builtin (1a2b3c4d, now 5e6f7a8b)". */
+static const char *changed_text(const struct truths *truths, const struct verdict *v, int *count, struct arena *arena)
+{
+	const char *text = "";
+
+	*count = 0;
+	for (int i = 0; i < truths->count; i++) {
+		const struct witness *then = witness_of(v, truths->items[i].name);
+
+		if (then == NULL || same(then->version, truths->items[i].version))
+			continue;
+		text = arena_printf(arena, "%s%s%s (%s, now %s)", text, *count == 0 ? "" : " and ", then->name,
+		                    version_text(then->version, arena), version_text(truths->items[i].version, arena));
+		(*count)++;
+	}
+	return text;
+}
+
+/* For a verdict of --ground-truth all, lists the ground truths that were installed or removed since the verdict was
+ * stored: "; it lacks fla and torch; sglang is no longer available". Returns "" for any other verdict, because such a
+ * verdict did not use all available ground truths anyway. */
+static const char *absent_text(const struct truths *truths, const struct verdict *v, struct arena *arena)
+{
+	const char *lacks = "", *gone = "";
+
+	if (!v->all_witnesses || !truths->all)
+		return "";
+	for (int i = 0; i < truths->count; i++)
+		if (witness_of(v, truths->items[i].name) == NULL)
+			lacks = arena_printf(arena, "%s%s%s", lacks, lacks[0] == '\0' ? "; it lacks " : " and ",
+			                     truths->items[i].name);
+	for (int i = 0; i < v->witness_count; i++)
+		if (!asked_now(truths, v->witnesses[i].name))
+			gone = arena_printf(arena, "%s; %s is no longer available", gone, text(v->witnesses[i].name));
+	return arena_printf(arena, "%s%s", lacks, gone);
+}
+
+/* Returns the result of absent_text, with the list of the ground truths whose version has changed appended: "; builtin
+ * (1a2b3c4d, now 5e6f7a8b) changed". */
+static const char *difference_text(const struct truths *truths, const struct verdict *v, struct arena *arena)
+{
+	int count = 0;
+	const char *changed = v->all_witnesses && truths->all ? changed_text(truths, v, &count, arena) : "";
+
+	return arena_printf(arena, "%s%s%s%s", absent_text(truths, v, arena), count > 0 ? "; " : "", changed,
+	                    count > 0 ? " changed" : "");
+}
+
+/* Describes the ground truths whose version has changed, and those that were added or removed. */
+static const char *version_changed(const struct truths *truths, bool own_class, const struct verdict *v,
+                                   struct arena *arena)
+{
+	int at = 0, count = 0;
+	const char *changed = v->all_witnesses ? changed_text(truths, v, &count, arena) : "";
+
+	if (count > 1)
+		return arena_printf(arena, "ground truths have changed since the verdict was stored: %s%s", changed,
+		                    absent_text(truths, v, arena));
+	lack_of_truths(truths, own_class, v, &at);
+	at = at < truths->count ? at : truths->count - 1;
+	return arena_printf(arena, "ground truth %s has changed since the verdict was stored: %s, now %s%s",
+	                    truths->items[at].name,
+	                    version_text(at < v->witness_count ? v->witnesses[at].version : v->ground_truth_version, arena),
+	                    version_text(truths->items[at].version, arena), absent_text(truths, v, arena));
+}
+
+static const char *why_not(const struct policy *policy, const struct truths *truths, enum lack lack,
+                           const struct verdict *v, struct arena *arena)
+{
+	switch (lack) {
+	case LACK_NOTHING_STORED:
+		return "no verdict on this subject is stored";
+	case LACK_DEVICE:
+		return arena_printf(arena, "the stored verdict is from %s, and this run needs %s", text(v->device_class),
+		                    text(policy->device_class));
+	case LACK_TRUTH:
+		if (could_not_tell(v) && same(v->ground_truth, ground_truths_text(truths, arena)))
+			return arena_printf(arena, "ground truth %s could not decide the case, and this run has others to try",
+					    text(v->ground_truth));
+		return arena_printf(arena, "the stored verdict is by ground truth %s, and this run would use %s%s",
+				    verdict_truth_text(v, arena), ground_truths_text(truths, arena),
+				    difference_text(truths, v, arena));
+	case LACK_VERSION:
+		return version_changed(truths, same(v->device_class, policy->device_class) && !policy->foreign_class, v, arena);
+	default:
+		return arena_printf(arena,
+		                    "the stored verdict is from torch %s (CUDA %s), and this run would use torch %s (CUDA "
+				    "%s)",
+		                    text(v->torch), text(v->cuda), text(policy->torch), text(policy->cuda));
+	}
+}
+
+static const char *why_cached(const struct policy *policy, const struct verdict *v, struct arena *arena)
+{
+	const char *torch =
+	    policy->torch == NULL || !same(v->device_class, policy->device_class) ? text(v->torch) : NULL;
+
+	return arena_printf(arena, "stored verdict by %s on %s%s%s",
+	                    v->ground_truth != NULL ? v->ground_truth : "no ground truth", text(v->device_class),
+	                    torch != NULL ? " with torch " : "", torch != NULL ? torch : "");
+}
+
+/* Returns the index of the verdict that counts, or -1 if none counts. If several count, verdicts from a GPU are
+ * preferred to verdicts from a CPU, and newer verdicts to older ones. Sets `*nearest` to the index of the verdict that
+ * comes closest to counting, and `*lack` to the first condition that this verdict does not meet. */
+static int choose(const struct policy *policy, const struct truths *truths,
+                  const struct verdict *const *stored, int count, int *nearest, enum lack *lack)
+{
+	int chosen = -1;
+
+	*lack = LACK_NOTHING_STORED;
+	*nearest = -1;
+	for (int i = 0; i < count; i++) {
+		enum lack its = lack_of(policy, truths, stored[i]);
+
+		if (its == LACK_NONE && (chosen < 0 || is_gpu(stored[i]) || !is_gpu(stored[chosen])))
+			chosen = i;
+		if (its >= *lack) {
+			*lack = its;
+			*nearest = i;
+		}
+	}
+	return chosen;
+}
+
+struct decision rerun_case(const struct policy *policy, const struct truths *truths,
+                          const struct verdict *const *stored, int count, struct arena *arena)
+{
+	enum lack lack;
+	int nearest, chosen = choose(policy, truths, stored, count, &nearest, &lack);
+	struct decision decision = {.answer = policy->cached_only ? RERUN_NOT_CACHED : RERUN_RUN, .lack = LACK_NONE,
+	                            .candidate = -1, .why = "--force runs every case"};
+
+	if (policy->force)
+		return decision;
+	if (chosen >= 0)
+		return (struct decision){RERUN_CACHED, LACK_NONE, chosen, why_cached(policy, stored[chosen], arena)};
+	decision.lack = lack;
+	decision.why = why_not(policy, truths, lack, nearest >= 0 ? stored[nearest] : NULL, arena);
+	return decision;
+}

@@ -1,0 +1,58 @@
+/* rerun_reason - decides whether a stored verdict counts for a case or the case must run, and gives the reason. These
+ * functions read no files, use no clock and start no process.
+ *
+ * A verdict "counts" if this run may report it instead of running the case. If you add a reason to rerun a case, add a
+ * value to enum lack, its name to cli/cache.c, and its counter to cache/hit_counts.h. */
+#ifndef REFTEST_ENGINE_RERUN_REASON_H
+#define REFTEST_ENGINE_RERUN_REASON_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/hash.h"
+#include "dataset/verdict.h"
+
+/* The device and the versions with which a run would verify a case now, and the options that restrict which verdicts
+ * count. */
+struct policy {
+	const char *device;       /* "cpu" or "cuda:0": where a case would run */
+	const char *device_class; /* the class whose verdicts count: "cpu", "sm_90" */
+	bool foreign_class;       /* --device-class names a class that this machine does not have, so no case can run */
+	bool any_gpu;             /* true for --device auto without a GPU: verdicts from any GPU count too, and are
+				   * preferred */
+	const char *torch, *cuda; /* the installed versions; if `torch` is NULL, verdicts from any torch version
+				   * count */
+	bool force;               /* no stored verdict counts */
+	bool cached_only;         /* nothing may run */
+};
+
+enum rerun_answer { RERUN_CACHED, RERUN_RUN, RERUN_NOT_CACHED };
+
+/* The first condition that a stored verdict does not meet. The later the value in this list, the more conditions the
+ * verdict meets. The numbers are the indexes of the counters on disk (cache/hit_counts.h). */
+enum lack {
+	LACK_NOTHING_STORED,
+	LACK_DEVICE,
+	LACK_TRUTH,
+	LACK_VERSION,
+	LACK_TORCH,
+	LACK_NONE, /* the verdict meets every condition, but does not count if --force is given */
+	LACK_COUNT
+};
+
+struct decision {
+	enum rerun_answer answer;
+	enum lack lack;  /* the first condition that the closest stored verdict does not meet */
+	int candidate;   /* index of the stored verdict that counts; -1: none counts */
+	const char *why; /* the reason for the decision: "no verdict on this subject is stored", "stored verdict by
+			  * builtin on sm_90" */
+};
+
+/* Decides one case. `stored`: every verdict stored for the case's subject, the newest last. `truths`: the ground truths
+ * that would be used now, in order; the list may be empty. A verdict counts if it used the same ground truths, in the
+ * same versions, as a run would use now. */
+struct decision rerun_case(const struct policy *policy, const struct truths *truths,
+                          const struct verdict *const *stored, int count, struct arena *arena);
+
+#endif

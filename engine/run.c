@@ -1,0 +1,718 @@
+#include "engine/run.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "engine/disk_files.h"
+#include "engine/disk_store.h"
+#include "engine/git_index_files.h"
+#include "engine/pool_case_runner.h"
+#include "engine/remote_cache.h"
+#include "engine/definition_status.h"
+#include "engine/definition_files.h"
+#include "engine/save_verdicts.h"
+#include "engine/selection.h"
+#include "engine/shard.h"
+#include "engine/staged_dataset.h"
+#include "engine/storable_verdicts.h"
+#include "engine/watcher_answers.h"
+#include "workers/pool/machine_resources.h"
+#include "workers/pool/pool.h"
+
+/* While more than PENDING_CASES cases wait for the pool, run_to_end starts no further definition. The limit bounds
+ * memory and is large enough to keep every lane (a judge and its runner) busy. */
+enum { PENDING_CASES = 512, LANES_MAX = 4 };
+
+static double seconds_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* ---- opening -------------------------------------------------------------------------------------------------- */
+
+/* Returns a digest of everything, except files, that verdicts depend on: kernels, options, device, versions. A stored
+ * summary is used only if it was computed with the same digest. */
+static struct digest context_digest(const struct run *run, struct arena *arena)
+{
+	const struct case_options *cases = &run->options->cases;
+	const struct policy *policy = &run->machine.policy;
+	struct fields fields = {0};
+
+	field_text(&fields, arena, "kernels", run->program->kernels.api->digest);
+	field_text(&fields, arena, "checker", run->program->kernels.api->checker_digest);
+	field_printf(&fields, arena, "sizes", "%d %d %d", cases->size[SIZE_SMALL], cases->size[SIZE_MEDIUM],
+		     cases->size[SIZE_LARGE]);
+	field_printf(&fields, arena, "edge", "%d", cases->edge);
+	field_printf(&fields, arena, "backward", "%d", cases->backward);
+	field_printf(&fields, arena, "workloads", "%d", cases->workloads);
+	field_printf(&fields, arena, "seed", "%llu", (unsigned long long)cases->seed);
+	field_add(&fields, arena, "tolerance", NULL, &cases->tolerance, sizeof cases->tolerance);
+	field_add(&fields, arena, "tolerances", NULL, cases->by_dtype, sizeof cases->by_dtype);
+	field_printf(&fields, arena, "device", "%s %d%s", policy->device_class, policy->any_gpu,
+		     policy->foreign_class ? " elsewhere" : "");
+	field_printf(&fields, arena, "torch", "%s %s", policy->torch != NULL ? policy->torch : "any",
+		     policy->cuda != NULL ? policy->cuda : "none");
+	field_text(&fields, arena, "ground_truths", ground_truths_context(&run->machine.truths, arena));
+	return fields_digest(&fields);
+}
+
+/* Opens the whole dataset. If a watcher is running, opens only the definitions that the watcher does not report as
+ * verified. */
+static int open_dataset(struct run *run, struct err *err)
+{
+	const struct run_options *options = run->options;
+	const char *root = run->program->root;
+	struct up_to_date known;
+
+	if (options->from_index) {
+		run->staged = staged_open(root, &run->arena, &run->dataset, err);
+		return run->staged == NULL ? -1 : 0;
+	}
+	if (options->watcher == NULL)
+		return dataset_scan(root, &run->arena, &run->dataset, err);
+	if (options->ask_verified &&
+	    options->watcher->verified(root, &run->context, options->ask_rows, &run->arena, &known)) {
+		run->up_to_date = known.definitions;
+		run->up_to_date_elements = known.elements;
+		run->up_to_date_rows = known.rows;
+		run->cases_cached = known.cases;
+	} else if (options->ask_count == 0 ||
+		   !options->watcher->paths(root, options->ask_names, options->ask_count, &run->arena, &known)) {
+		return dataset_scan(root, &run->arena, &run->dataset, err);
+	}
+	if (dataset_some(root, known.paths, known.path_count, &run->arena, &run->dataset, err) < 0)
+		return -1;
+	if (options->ask_verified)
+		dataset_look_at_folders(&run->dataset, &run->arena);
+	return 0;
+}
+
+static int find_root(struct program *program, const struct run_options *options, struct err *err)
+{
+	return options->from_index && program->root[0] == '\0'
+		   ? staged_root(program->root_given, program->root, sizeof program->root, err)
+		   : program_root(program, err);
+}
+
+/* Reads the stored records of the dataset's files, as the last step of opening a run. The options, the machine policy
+ * and the dataset of the run must already be set. */
+static int open_files(struct run *run, struct run_files files, struct run_store records, struct err *err)
+{
+	run->inflight = &run->own_inflight;
+	run->records = records;
+	run->states = file_states_open(records, &run->dataset, files, &run->arena, err);
+	return run->states == NULL ? EXIT_INTERNAL : 0;
+}
+
+static struct run_files files_of(struct run *run)
+{
+	return run->staged != NULL ? git_index_files(run->staged, &run->dataset, &run->arena) : disk_files(&run->dataset);
+}
+
+int run_open(struct run *run, struct program *program, const struct run_options *options, struct err *err)
+{
+	struct err note;
+
+	*run = (struct run){.program = program, .options = options};
+	run->dataset.fd = -1;
+	if (find_root(program, options, err) < 0)
+		return EXIT_USAGE;
+	if (program_kernels(program, err) < 0)
+		return EXIT_INTERNAL;
+	program_store(program, options->dry_run, &note);
+	if (note.text[0] != '\0')
+		fprintf(stderr, "reftest: %s\n", note.text);
+	if (machine_policy(program, options->device, options->python, options->ground_truth, &run->arena, &run->machine,
+			   err) < 0)
+		return EXIT_USAGE;
+	if (options->device_class != NULL && machine_accept(&run->machine, options->device_class, &run->arena, err) < 0)
+		return EXIT_USAGE;
+	run->machine.policy.force = options->force;
+	run->machine.policy.cached_only = options->cached_only;
+	run->context = context_digest(run, &run->arena);
+	if (open_dataset(run, err) < 0)
+		return options->from_index ? EXIT_USAGE : EXIT_INTERNAL;
+	if (options->share)
+		run->remote_cache = remote_cache_open(program);
+	return open_files(run, files_of(run), disk_store(program), err);
+}
+
+/* Initializes a run, for run_open_some and run_open_parts. */
+static void begin_open(struct run *run, struct program *program, const struct run_options *options,
+		       const struct machine_policy *machine)
+{
+	*run = (struct run){.program = program, .options = options, .machine = *machine};
+	run->dataset.fd = -1;
+	run->machine.policy.force = options->force;
+	run->machine.policy.cached_only = options->cached_only;
+	run->context = context_digest(run, &run->arena);
+}
+
+int run_open_some(struct run *run, struct program *program, const struct run_options *options,
+		  const struct machine_policy *machine, const char *const *paths, int count, struct err *err)
+{
+	begin_open(run, program, options, machine);
+	if ((paths == NULL ? dataset_scan(program->root, &run->arena, &run->dataset, err)
+			   : dataset_some(program->root, paths, count, &run->arena, &run->dataset, err)) < 0)
+		return EXIT_INTERNAL;
+	int code = open_files(run, files_of(run), disk_store(program), err);
+
+	return code == 0 && run_select(run, NULL, 0, NULL, 0, err) < 0 ? EXIT_INTERNAL : code;
+}
+
+int run_open_parts(struct run *run, struct program *program, const struct run_options *options,
+		   const struct run_parts *parts, struct err *err)
+{
+	begin_open(run, program, options, parts->machine);
+	run->dataset = *parts->dataset;
+	int code = open_files(run, parts->files, parts->records, err);
+
+	run_lend(run, parts->runner, NULL);
+	return code == 0 && run_select(run, NULL, 0, NULL, 0, err) < 0 ? EXIT_INTERNAL : code;
+}
+
+void run_lend(struct run *run, struct runner runner, struct inflight *inflight)
+{
+	run->runner = runner;
+	run->lent = runner.calls != NULL;
+	run->inflight = inflight != NULL ? inflight : &run->own_inflight;
+}
+
+static void close_runner(struct run *run)
+{
+	if (run->runner.calls != NULL && !run->lent)
+		run->runner.calls->close(run->runner.self);
+	run->runner = (struct runner){NULL, NULL};
+}
+
+void run_close(struct run *run)
+{
+	close_runner(run);
+	remote_cache_close(run->remote_cache, run->interrupted);
+	arena_free(&run->later.arena);
+	buf_free(&run->definition_bytes);
+	buf_free(&run->workload_bytes);
+	for (int i = 0; i < run->count; i++)
+		arena_free(&run->results[i]->arena);
+	if (run->staged != NULL)
+		staged_close(run->staged);
+	if (run->dataset.fd >= 0)
+		dataset_close(&run->dataset);
+	arena_free(&run->arena);
+}
+
+/* Returns whether a problem of the dataset concerns a selected definition. A problem such as "definitions/rmsnorm/…:
+ * why" concerns only the definitions with the op_type rmsnorm. */
+static bool concerns(const struct run *run, const char *problem)
+{
+	const char *slash = strchr(problem, '/');
+	size_t length = slash != NULL ? strcspn(slash + 1, "/:") : 0;
+
+	if (slash == NULL || slash > strchr(problem, ':')) /* the problem concerns all definitions */
+		return true;
+	for (int i = 0; i < run->selected_count; i++)
+		if (strlen(run->selected[i]->op_type) == length &&
+		    memcmp(run->selected[i]->op_type, slash + 1, length) == 0)
+			return true;
+	return false;
+}
+
+static void select_problems(struct run *run, bool everything)
+{
+	const struct dataset *dataset = &run->dataset;
+
+	run->problems = arena_array(&run->arena, (size_t)dataset->problem_count, sizeof *run->problems);
+	for (int i = 0; i < dataset->problem_count; i++)
+		if (everything || concerns(run, dataset->problems[i]))
+			run->problems[run->problem_count++] = dataset->problems[i];
+}
+
+int run_select(struct run *run, const char *const *names, int name_count, const char *const *op_types,
+	       int op_type_count, struct err *err)
+{
+	const struct selection words = {names, op_types, name_count, op_type_count};
+	int count = select_definitions(&run->dataset, &words, &run->arena, &run->selected, err);
+
+	run->selected_count = count > 0 ? count : 0;
+	select_problems(run, name_count + op_type_count == 0);
+	return count < 0 ? -1 : 0;
+}
+
+/* ---- a result becomes final --------------------------------------------------------------------------------- */
+
+/* Marks the result as waiting for the pool, until emit_result is called. */
+static void wait_for_runner(struct result *result)
+{
+	result->started = seconds_now();
+	result->run->waiting += !result->waiting;
+	result->waiting = true;
+}
+
+static void emit_result(struct result *result)
+{
+	result->run->waiting -= result->waiting;
+	result->waiting = false;
+	if (result->run->on_result != NULL)
+		result->run->on_result(result->run, result);
+}
+
+static void finish_result(struct result *result)
+{
+	bool ran = result->started > 0;
+
+	result->seconds = ran ? seconds_now() - result->started : 0;
+	if (ran)
+		storable_after_run(result, result_unchanged(result));
+	save_result(result);
+	resolve_definition(result);
+	if (!result->changed)
+		result_note(result);
+	emit_result(result);
+	bool plain = result->status == STATUS_PASSED && result->known && !result->changed && result->findings == 0 &&
+		     result->outside == NULL;
+
+	if (plain && !result->run->options->details) { /* keep only counts, so that 10 000 results need little memory */
+		result->cases = NULL;
+		result->case_count = result->done = 0;
+		result->definition = NULL;
+		result->made = NULL;
+		result->blobs = NULL;
+		result->blob_count = 0;
+		arena_free(&result->arena);
+	}
+}
+
+/* Finishes the result of a definition that is invalid or whose content is not on this machine. Such a result has no
+ * cases. */
+static void finish_without_cases(struct result *result, const char *message)
+{
+	bool remote = result->definition_check.remote || result->workload_check.remote;
+
+	result->status = remote ? STATUS_SKIPPED : STATUS_INVALID;
+	result->reason = remote ? REASON_MISSING_BLOB : REASON_NONE;
+	result->known = true;
+	result->message = arena_string(&result->arena, message);
+	result->counts.status = (uint8_t)result->status;
+	result->counts.reason = (uint8_t)result->reason;
+	result->inputs = result->definition_check.seen.content;
+	emit_result(result);
+}
+
+/* ---- from cases to verdicts ----------------------------------------------------------------------------------- */
+
+static int default_lanes(void)
+{
+	int lanes = machine_cores() / 2;
+
+	return lanes < 1 ? 1 : lanes > LANES_MAX ? LANES_MAX : lanes;
+}
+
+struct pool *run_open_pool(const struct program *program, const struct run_options *options,
+			   const struct machine_policy *machine, struct err *err)
+{
+	const struct pool_options how = {
+	    .device = machine->policy.device,
+	    .python = machine->python,
+	    .root = program->root,
+	    .lanes = options->jobs > 0 ? options->jobs : default_lanes(),
+	    .timeout_s = options->timeout_s,
+	    .staged = options->staged,
+	    .spares = options->spares,
+	};
+
+	return pool_open(&how, err);
+}
+
+static int need_runner(struct run *run, struct err *err)
+{
+	if (run->runner.calls == NULL)
+		run->runner = pool_runner(run_open_pool(run->program, run->options, &run->machine, err));
+	return run->runner.calls == NULL ? -1 : 0;
+}
+
+static int submit_result(struct result *result, const struct job **jobs, int count, struct err *err)
+{
+	struct task task = {.reference = result->definition->reference,
+			    .jobs = jobs,
+			    .job_count = count,
+			    .owner = result,
+			    .urgent = result->run->options->urgent};
+
+	if (need_runner(result->run, err) < 0)
+		return -1;
+	task.name = result_name(result, &result->arena);
+	wait_for_runner(result);
+	result->run->runner.calls->submit(result->run->runner.self, &task);
+	return 0;
+}
+
+void run_give_up(struct run *run, const char *why)
+{
+	run->machine.cannot_run = arena_string(&run->arena, why);
+	run->machine.cannot_reason = REASON_UNSUPPORTED_DEVICE;
+	for (int i = 0; i < run->count; i++) {
+		struct result *result = run->results[i];
+
+		if (!result->waiting)
+			continue;
+		for (int k = 0; k < result->case_count; k++)
+			if (result->cases[k].verdict == NULL)
+				resolve_settle(result, &result->cases[k],
+					       resolve_not_run(result, REASON_UNSUPPORTED_DEVICE, why));
+		finish_result(result);
+	}
+}
+
+/* Sets the verdict of one case from the pool's result. `ran` is false if the case shares the verdict of an equal case
+ * and did not run itself. */
+static void settle_waiter(struct run *run, const struct waiter *who, const struct pool_result *answer, bool ran,
+			  bool store)
+{
+	struct result *result = who->result;
+	struct case_result *c = &result->cases[who->case_index];
+
+	c->in_store = store;
+	c->printed = answer->printed;
+	if (answer->reached != NULL && result->outside == NULL)
+		result->outside = storable_reached(answer->reached, &result->arena);
+	c->witness = resolve_witness(answer->verdict, &result->arena);
+	if (ran) {
+		run->cases_run++;
+	} else {
+		run->cases_cached++;
+		c->cached = c->shared = true;
+		c->why = "the verdict is from an equal case of this run";
+	}
+	resolve_settle(result, c, answer->verdict);
+	if (result->done == result->case_count)
+		finish_result(result);
+}
+
+/* Submits a waiting case, because the equal case that it waited for was dropped. Further equal cases then wait for the
+ * submitted case. */
+static void run_promoted(const struct waiter *next)
+{
+	struct result *result = next->result;
+	const struct job **jobs = arena_array(&result->arena, 1, sizeof *jobs);
+	struct err err = {""};
+
+	jobs[0] = result->cases[next->case_index].test->job;
+	result->run->cases_planned++;
+	if (submit_result(result, jobs, 1, &err) < 0)
+		run_give_up(result->run, err.text);
+}
+
+/* Call this for a case that waited for an equal case whose verdict cannot be shared. The case then waits for another
+ * equal case or, if there is none, runs. */
+static void wait_again(const struct waiter *who, const struct digest *subject)
+{
+	struct run *run = who->result->run;
+
+	if (inflight_join(run->inflight, subject, who->result, who->case_index, &run->arena))
+		run_promoted(who);
+}
+
+static void take_answer(struct run *run, const struct pool_result *answer)
+{
+	const struct result *result = answer->owner;
+	const struct waiter *who = NULL;
+	struct digest subject;
+
+	for (int i = 0; i < result->case_count && who == NULL; i++)
+		if (result->cases[i].test->job == answer->job) {
+			subject = result->cases[i].test->subject;
+			who = inflight_finish(run->inflight, &subject);
+		}
+	bool holds = storable_for_subject(answer->verdict);
+
+	for (bool ran = true; who != NULL; who = who->next, ran = false)
+		if (holds || who->result == result)
+			settle_waiter(who->result->run, who, answer, ran, answer->keep && (ran || holds));
+		else
+			wait_again(who, &subject);
+}
+
+/* Verdicts are allocated in the arena of the run, because several results may share one verdict. */
+void run_take_answers(struct runner runner)
+{
+	struct pool_result answer;
+	const struct result *owner;
+
+	while ((owner = runner.calls->next_owner(runner.self)) != NULL &&
+	       runner.calls->next(runner.self, &owner->run->arena, &answer))
+		take_answer(owner->run, &answer);
+}
+
+static bool was_interrupted(struct run *run, int timeout_ms)
+{
+	bool has_runner = run->runner.calls != NULL;
+	struct pollfd fds[2] = {{.fd = run->program->signals, .events = POLLIN},
+				{.fd = has_runner ? run->runner.calls->fd(run->runner.self) : -1, .events = POLLIN}};
+
+	poll(fds, 2, timeout_ms);
+	if ((fds[0].revents & POLLIN) != 0)
+		run->interrupted = true;
+	return run->interrupted;
+}
+
+/* Waits until the pool has results or a signal arrives, and processes the results that are ready. */
+static void pump(struct run *run)
+{
+	struct err err = {""};
+
+	if (was_interrupted(run, -1))
+		return;
+	int rc = run->runner.calls->dispatch(run->runner.self, &err);
+
+	run_take_answers(run->runner);
+	if (rc < 0) {
+		run->runner.calls->close(run->runner.self);
+		run->runner = (struct runner){NULL, NULL};
+		run_give_up(run, err.text);
+	}
+}
+
+/* After an interrupt, stores the verdicts of finished cases. The status of a definition with unfinished cases stays
+ * unknown. */
+static void commit_finished_cases(struct run *run)
+{
+	for (int i = 0; i < run->count; i++) {
+		struct result *result = run->results[i];
+
+		if (!result->waiting || result->dropped)
+			continue;
+		if (result_unchanged(result))
+			save_result(result);
+		resolve_definition(result);
+	}
+}
+
+static void plan_result(struct result *result)
+{
+	struct run *run = result->run;
+	const struct job **jobs = arena_array(&result->arena, (size_t)result->case_count, sizeof *jobs);
+	struct err err = {""};
+	int count = 0, waiting = 0;
+
+	for (int i = 0; i < result->case_count; i++) {
+		const struct test_case *test = result->cases[i].test;
+
+		if (!resolve_case(result, &result->cases[i]))
+			continue;
+		waiting++;
+		if (inflight_join(run->inflight, &test->subject, result, i, &run->arena))
+			jobs[count++] = test->job;
+	}
+	run->cases_planned += count;
+	resolve_read_wholly(result);
+	if (result->done == result->case_count || run->options->dry_run)
+		finish_result(result);
+	else if (count == 0 && waiting > 0)
+		wait_for_runner(result); /* every case of the result waits for an equal case of another definition */
+	else if (submit_result(result, jobs, count, &err) < 0) {
+		wait_for_runner(result);
+		run_give_up(run, err.text);
+	}
+}
+
+static struct result *add_result(struct run *run, const struct result *result)
+{
+	struct result *copy = arena_alloc(&run->arena, sizeof *copy);
+
+	*copy = *result;
+	run->results[run->count++] = copy;
+	return copy;
+}
+
+/* If the definition passed and the options do not require a result for it, counts the definition and returns true. The
+ * result is not kept, so ten thousand such definitions need no memory. */
+static bool only_count(struct result *result)
+{
+	struct run *run = result->run;
+
+	if (run->options->each || result->status != STATUS_PASSED || result->from_lru)
+		return false;
+	run->answered++;
+	run->answered_elements += result->counts.elements;
+	if (run->on_counted != NULL)
+		run->on_counted(run, result);
+	return true;
+}
+
+/* Removes the newest result, because other shards report its cases. */
+static void drop_other_shard(struct result *result)
+{
+	result->run->count--;
+	result->run->other_shard++;
+	arena_free(&result->arena);
+}
+
+static void visit(struct run *run, const struct dataset_file *file, struct buf *definition, struct buf *workload)
+{
+	struct result scratch = {.file = file, .run = run, .workload = dataset_workload(&run->dataset, file)};
+	struct err err = {""};
+	bool checked = result_check_files(&scratch, definition, workload, false, &err) == 0;
+	bool answered = checked && (result_from_summary(&scratch) || result_from_lru(&scratch));
+
+	if (answered && only_count(&scratch))
+		return;
+	struct result *result = add_result(run, &scratch);
+
+	if (answered) {
+		emit_result(result);
+		return;
+	}
+	/* The definition must be parsed. Reads and hashes each file that was not read so far, because the parsed bytes
+	 * must be the bytes that were hashed. */
+	if (!checked || result_check_files(result, definition, workload, true, &err) < 0 ||
+	    result_make_cases(result, definition, workload, &err) < 0) {
+		result->other_shard = !shard_reports(&run->options->cases.shard, result_name(result, &result->arena));
+		if (!result->other_shard)
+			finish_without_cases(result, err.text);
+		else
+			drop_other_shard(result);
+		return;
+	}
+	if (result->other_shard) {
+		drop_other_shard(result);
+		return;
+	}
+	if (!remote_cache_defers(result, resolve_known))
+		plan_result(result);
+	was_interrupted(run, 0);
+}
+
+/* ---- the steps of a run ----------------------------------------------------------------------------------------- */
+
+int run_begin(struct run *run, struct err *err)
+{
+	run->started = seconds_now();
+	run->results = arena_array(&run->arena, (size_t)run->selected_count, sizeof *run->results);
+	return program_signals(run->program, err);
+}
+
+bool run_visit(struct run *run)
+{
+	struct result *answered = remote_cache_next(run, run->visited >= run->selected_count);
+
+	if (answered != NULL) {
+		plan_result(answered);
+		return true;
+	}
+	if (run->visited >= run->selected_count)
+		return false;
+	const struct dataset_file *file = run->selected[run->visited++];
+
+	if (file != NULL) /* NULL: run_drop removed the definition */
+		visit(run, file, &run->definition_bytes, &run->workload_bytes);
+	return true;
+}
+
+bool run_done(const struct run *run)
+{
+	return run->visited >= run->selected_count && run->waiting == 0;
+}
+
+/* Adds the run to the counters of `reftest cache stats`. A dry run is not counted. */
+static void count_run(const struct run *run)
+{
+	struct cache_stats stats = {.runs = 1, .hits = run->cases_cached};
+
+	for (int i = 0; i < LACK_COUNT; i++)
+		stats.misses[i] = run->misses[i];
+	if (!run->options->dry_run && run->records.calls != NULL)
+		run->records.calls->count(run->records.self, &stats);
+}
+
+/* Verdicts are stored under the torch version that the zygote reports (the process from which runners are forked). If
+ * this version differs from the expected version, this run has accepted stored verdicts of a torch version that is not
+ * installed. The run then stores no summaries. */
+static bool has_other_torch(const struct run *run)
+{
+	const char *expected = run->machine.policy.torch;
+	const char *found = run->runner.calls != NULL ? run->runner.calls->torch(run->runner.self) : NULL;
+
+	if (expected == NULL || found == NULL || strcmp(expected, found) == 0)
+		return false;
+	fprintf(
+	    stderr,
+	    "reftest: %s ran references with torch %s, but torch %s was expected; cached verdicts above are for torch "
+	    "%s, so run reftest again\n",
+	    run->machine.python, found, expected, expected);
+	machine_forget_torch(run->program, &run->machine);
+	return true;
+}
+
+void run_end(struct run *run)
+{
+	struct err note = {""};
+	bool other_torch = has_other_torch(run);
+
+	close_runner(run);
+	if (run->interrupted)
+		commit_finished_cases(run);
+	save_waiting(run);
+	/* Summaries are stored only if every verdict of the run is in the store. */
+	if (!run->options->dry_run && run->not_stored == NULL && !other_torch &&
+	    file_states_write(run->states, &note) < 0)
+		run->not_stored = arena_string(&run->arena, note.text);
+	run->seconds = seconds_now() - run->started;
+	count_run(run);
+}
+
+static void drop_result(struct result *result)
+{
+	struct run *run = result->run;
+
+	if (run->runner.calls != NULL)
+		run->runner.calls->cancel(run->runner.self, result);
+	result->dropped = true;
+	result->known = result->waiting = false;
+	run->waiting--;
+	for (int i = 0; i < result->case_count; i++) {
+		const struct waiter *next = inflight_leave(run->inflight, &result->cases[i].test->subject, result, i);
+
+		if (next != NULL && next->result != result)
+			run_promoted(next);
+	}
+}
+
+bool run_drop(struct run *run, const char *path)
+{
+	for (int i = run->visited; i < run->selected_count; i++)
+		if (run->selected[i] != NULL && strcmp(run->selected[i]->path, path) == 0) {
+			run->selected[i] = NULL;
+			return true;
+		}
+	for (int i = 0; i < run->count; i++)
+		if (run->results[i]->waiting && strcmp(run->results[i]->file->path, path) == 0) {
+			drop_result(run->results[i]);
+			return true;
+		}
+	return false;
+}
+
+static int pending(const struct run *run)
+{
+	return run->runner.calls != NULL ? run->runner.calls->pending(run->runner.self) : 0;
+}
+
+int run_to_end(struct run *run, struct err *err)
+{
+	if (run_begin(run, err) < 0)
+		return -1;
+	while (!run->interrupted && run_visit(run))
+		while (pending(run) > PENDING_CASES && !run->interrupted)
+			pump(run);
+	while (pending(run) > 0 && !run->interrupted)
+		pump(run);
+	run_end(run);
+	return 0;
+}

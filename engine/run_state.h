@@ -1,0 +1,168 @@
+/* run_state - defines the structs of a run: its options, its results, and the state that the modules of engine/ share.
+ * engine/run.h declares the functions of a run.
+ *
+ * Commands fill struct run_options from their command line. If you add an option that changes results, add it to
+ * context_digest in engine/run.c. */
+#ifndef REFTEST_ENGINE_RUN_STATE_H
+#define REFTEST_ENGINE_RUN_STATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "dataset/dataset.h"
+#include "dataset/verdict.h"
+#include "engine/cases.h"
+#include "engine/file_state.h"
+#include "engine/inflight.h"
+#include "engine/accepted_machines.h"
+#include "engine/program.h"
+#include "engine/run_store.h"
+#include "engine/case_runner.h"
+#include "engine/summary_lru.h"
+
+struct stored_verdict; /* cache/store.h */
+struct up_to_date_calls; /* engine/watcher_answers.h */
+struct up_to_date_row;
+struct remote_cache; /* engine/remote_cache.h */
+
+struct run_options {
+	struct case_options cases;
+	const char *device; /* "auto", "cpu", "cuda", "cuda:N" */
+	const char *device_class; /* --device-class: only verdicts of this class count; NULL: the class of the device */
+	const char *python; /* the Python interpreter; NULL: search for one */
+	const char *ground_truth; /* the value of --ground-truth; NULL: "auto" */
+	int jobs;           /* --jobs; 0: a default for the machine */
+	int spares;         /* the value of pool_options.spares; 0: a default for the device */
+	double timeout_s;
+	bool force, cached_only, dry_run, staged;
+	bool share;         /* use $REFTEST_REMOTE if it is set */
+	bool from_index;    /* --staged: read files from git's index (engine/staged_dataset.h); no watcher is queried */
+	bool details;	    /* keep the list of cases in every result; if false, a passed result may have only counts */
+	bool thorough;      /* look up every case instead of using stored summaries */
+	bool each;	    /* create a result for every definition; if false, a definition whose stored summary is
+			     * "passed" only increases a counter */
+	/* The functions that query a running watcher; NULL: do not query. A run that queries a watcher need not check
+	 * every file. If `ask_verified` is set, the watcher lists the verified definitions; if `ask_rows` is set, also
+	 * how many cases each of them has. If `ask_names` is set, the watcher looks up the paths of the definitions
+	 * with these names. */
+	const struct up_to_date_calls *watcher;
+	bool ask_verified, ask_rows;
+	const char *const *ask_names;
+	int ask_count;
+	bool urgent;        /* in a shared pool, cases of this run go before the queued cases of other runs. Verdicts
+			     * are reported immediately, and stored at the end of the run in one transaction */
+};
+
+struct case_result {
+	const struct test_case *test;
+	const struct verdict *verdict; /* NULL if there is no verdict, because of a dry run or an interrupt */
+	bool cached;                   /* an earlier run stored the verdict */
+	bool shared;                   /* the verdict is that of an equal case of this run */
+	bool fetched;                  /* the verdict was found in the remote cache and not in the local store */
+	bool in_store;                 /* the verdict is in the store */
+	const char *why;               /* why the case ran, or why a stored verdict counts */
+	const char *printed;           /* what the reference printed, if the case failed; NULL if it printed nothing */
+	struct digest witness;         /* digest of the ground truths, device class and versions that produced the
+					* verdict (cache/fingerprint.h) */
+	const struct stored_verdict *stored; /* if `verdict` is parsed only in part, the stored text of the verdict;
+					      * else NULL */
+};
+
+struct result {
+	const struct dataset_file *file;
+	struct truths truths; /* the ground truths that the cases use */
+	const struct definition *definition; /* NULL if the definition is invalid or the result comes from a summary */
+	enum status status;
+	enum reason reason;
+	bool known;           /* every case has a verdict; false after a dry run or an interrupt */
+	int findings;
+	bool weak;            /* every passed case is weak: an output of all zeros would pass it */
+	const char *message;  /* why the definition is invalid */
+	struct case_result *cases; /* NULL if the result comes from a summary */
+	int case_count, done; /* `done` is the number of cases with a verdict */
+	const struct cases *made; /* NULL if `definition` is NULL */
+	struct summary counts; /* always set */
+	bool from_summary;
+	bool from_lru;	      /* the result comes from a summary in the watcher's memory (engine/summary_lru.h); the
+			       * `latest` records in the store are then for other file contents */
+	bool changed;         /* a file changed while the cases ran, so no verdict was stored */
+	bool put_back;        /* true if `changed` is true but the file has its old content again; no watch event will
+			       * follow */
+	const char *outside;  /* why no verdict is stored if the reference may depend on more than its inputs; else
+			       * NULL */
+	bool waiting;         /* some case of the result waits for the pool; false if the result is final */
+	bool other_shard;     /* all cases of the definition belong to other shards */
+	bool dropped;	      /* run_drop removed it */
+	struct arena arena;   /* owns everything above */
+	struct run *run;
+	struct stat_check definition_check, workload_check;
+	const struct dataset_file *workload; /* the workload file; NULL: there is no workload file */
+	const struct blob *blobs;
+	int blob_count;
+	struct digest inputs; /* digest of the contents of the definition, the workload file and the blobs */
+	double started, seconds; /* the time at which the first case was submitted, and how long the cases ran */
+};
+
+/* Writes to the store that wait until the end of the run: the `latest` records of cached verdicts, and every write of
+ * an urgent run. */
+enum { LATER_MOST = 4096 };
+struct later {
+	struct store_put *puts; /* NULL: nothing is deferred */
+	int count, room;
+	struct arena arena;
+};
+
+struct run {
+	struct program *program;
+	const struct run_options *options;
+	struct dataset dataset;
+	struct machine_policy machine;
+	struct digest context;
+	struct states *states;
+	struct staged *staged;	 /* git's index, for --staged; NULL: files are read from disk */
+	struct inflight *inflight; /* either `own_inflight` or a table that several runs share */
+	struct inflight own_inflight;
+	struct later later;
+	struct remote_cache *remote_cache; /* NULL: not used */
+	struct summary_lru *summary_lru;   /* summaries that a watcher remembers; NULL: none */
+	struct run_store records; /* {0}: the run stores nothing */
+	struct runner runner;  /* {0} until the first case must run or run_lend is called */
+	bool lent;
+	const struct dataset_file **selected;
+	int selected_count;
+	struct result **results; /* in the order of `selected`, without the definitions that are only counted */
+	int count;
+	const char **problems; /* messages about unreadable folders that may contain selected definitions */
+	int problem_count;
+	int visited;           /* the number of planned definitions in `selected` */
+	int waiting;	       /* the number of results that wait for the pool */
+	int other_shard;	       /* the number of definitions that have no result, because all their cases belong
+					* to other shards */
+	int answered;	       /* the number of definitions that have no result, because their stored summary is
+				* "passed" */
+	uint64_t answered_elements;
+	int up_to_date; /* the number of definitions that a watcher reports as verified; `dataset` does not contain
+			 * them */
+	const struct up_to_date_row *up_to_date_rows; /* the definitions that a watcher reports as verified, sorted by
+						       * path; NULL without ask_rows */
+	uint64_t up_to_date_elements;
+	int64_t cases_run, cases_cached;
+	int64_t misses[LACK_COUNT]; /* the number of cases without a stored verdict that counts, for each reason why
+				     * none counts */
+	int64_t cases_planned; /* the number of cases that had to run; with --dry-run, that would have to run */
+	const char *not_stored;  /* NULL, or why verdicts could not be stored */
+	bool interrupted;
+	double started, seconds;
+	struct buf definition_bytes, workload_bytes;
+	struct arena arena;
+	/* Called when a result becomes final. May be NULL. */
+	void (*on_result)(struct run *run, struct result *result);
+	/* Called for each definition that is only counted because run_options.each is false. The result is freed after
+	 * the call. May be NULL. */
+	void (*on_counted)(struct run *run, const struct result *result);
+	/* Called for each blob (tensor file) that a workload names, before the blob is checked. May be NULL. */
+	void (*on_blob)(struct run *run, const char *blob);
+};
+
+#endif

@@ -1,0 +1,25 @@
+/* shard - divides the cases of a run among N processes (--shard I/N), by the fingerprint of each case.
+ *
+ * The subject digest of a case selects its shard, so the shard depends neither on the machine nor on other definitions.
+ * Equal cases of different definitions are therefore in the same shard and run once. The definition's name selects the
+ * shard of definitions without cases and of cases without a subject (an invalid workload line, a missing tensor file).
+ * Exactly one shard therefore reports them. */
+#ifndef REFTEST_ENGINE_SHARD_H
+#define REFTEST_ENGINE_SHARD_H
+
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "engine/cases.h"
+
+/* Parses a value of --shard: "2/4" is the second of four shards. Returns -1 and sets `err` on error. */
+int shard_read(const char *text, struct shard *out, struct err *err);
+
+/* Removes the cases of other shards from `cases`. `name`: "op_type/definition". Returns false if no case is left and
+ * another shard reports the definition. */
+bool shard_filter(const struct shard *shard, const char *name, struct cases *cases);
+
+/* Returns whether this shard reports a definition that has no cases, for example because it is invalid. */
+bool shard_reports(const struct shard *shard, const char *name);
+
+#endif

@@ -1,0 +1,63 @@
+/* staged_dataset - reads the dataset from git's index instead of the disk, for `verify --staged`.
+ *
+ * A content is read only if its object name (the hash in git's index) differs from the object name at the last run. If
+ * nothing has changed, a run reads only the index file. The tensor files of workload lines also come from the index.
+ * For a file in Git LFS, the index has only a pointer with the size and SHA-256 of the content. The content is then
+ * read from the working tree or from LFS's own storage, and checked against the pointer. */
+#ifndef REFTEST_ENGINE_STAGED_DATASET_H
+#define REFTEST_ENGINE_STAGED_DATASET_H
+
+#include "base/file.h"
+#include "base/hash.h"
+#include "dataset/dataset.h"
+
+struct staged; /* opaque */
+
+/* Finds the root of the dataset, as dataset_find_root does. A folder also counts as a dataset if its definitions are in
+ * the index but not on disk, because of a sparse checkout or because a user deleted them. Returns 0, or -1 and sets
+ * `err`. */
+int staged_root(const char *given, char *root, size_t size, struct err *err);
+
+/* Reads the index of the git repository that contains `root`, and fills in `dataset` with the files that the index
+ * lists. Symbolic links and submodules in the index are not followed; each becomes a message in the dataset's
+ * `problems`. The result is allocated in `arena`; close it with staged_close. Returns NULL and sets `err` on error. */
+struct staged *staged_open(const char *root, struct arena *arena, struct dataset *dataset, struct err *err);
+void staged_close(struct staged *staged);
+
+/* Reads the content of a file from the index. `path` is relative to the root. Returns 0 on success. Returns -1 and sets
+ * `err` if the file has a merge conflict or more than `limit` bytes. Returns 1 and sets `err` if the content is not on
+ * this machine (a partial clone). */
+int staged_read(struct staged *staged, const char *path, const struct object_name *object, size_t limit,
+		struct buf *out, struct err *err);
+
+/* Looks up a file in the index and sets `object`. Returns STAGED_IGNORED if git ignores the path. The run then uses the
+ * file in the working tree, because an ignored file is in no commit. Returns STAGED_NOT and sets `err` if the file is
+ * not in the index or has a merge conflict. */
+enum staged_answer { STAGED_NOT = -1, STAGED_FOUND = 0, STAGED_IGNORED = 1 };
+enum staged_answer staged_find(struct staged *staged, const char *path, struct object_name *object, struct err *err);
+
+/* Returns whether a commit of the current index would add, remove or change the file at `path`, which is relative to
+ * the root. Also returns true if git fails. The first call runs git; later calls do not. */
+bool staged_changes(struct staged *staged, const char *path);
+
+/* Gets the bytes of a blob (a tensor file) from the index, or from the file to which its LFS pointer refers. Free the
+ * blob with staged_blob_free. Returns 0 on success. Returns 1 if the content is not on this machine; then `err` has
+ * the command that fetches it. Returns -1 and sets `err` on other errors. */
+struct staged_blob {
+	const unsigned char *data;
+	size_t length;
+	struct digest content;	/* digest of `data`, computed when the SHA-256 of the LFS pointer was checked; a mapped
+				 * file may change after that */
+	struct buf bytes;	/* the content, if the index has it; owned */
+	struct mapping mapping; /* the mapped file, if the index has an LFS pointer; owned */
+};
+int staged_blob(struct staged *staged, const char *path, const struct object_name *object, struct staged_blob *out,
+		struct err *err);
+void staged_blob_free(struct staged_blob *blob);
+
+/* Writes the bytes of a blob to a file below <root>/.reftest, so that the judge can read them, and sets `path`.
+ * staged_close removes the file. Returns 0, or -1 and sets `err`. */
+int staged_place(struct staged *staged, const struct digest *content, const void *bytes, size_t length,
+		 struct arena *arena, const char **path, struct err *err);
+
+#endif

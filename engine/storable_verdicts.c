@@ -1,0 +1,49 @@
+#include "engine/storable_verdicts.h"
+
+#include "cache/python_dependencies.h"
+
+const char *storable_reference(const struct definition *definition, struct arena *arena)
+{
+	struct python_dependencies words = python_dependencies(definition->reference, definition->reference_length);
+
+	if (words.sight != SIGHT_OUTSIDE)
+		return NULL;
+	return arena_printf(
+	    arena,
+	    "not cached: line %d of the reference contains %s, whose result may depend on more than the reference's text, "
+	    "its inputs and torch; the definition is verified in every run until %s is removed",
+	    words.line, words.what, words.what);
+}
+
+const char *storable_reached(const char *reached, struct arena *arena)
+{
+	return arena_printf(
+	    arena,
+	    "not cached: when the reference ran, %s, so its outputs may depend on more than its text, its inputs and "
+	    "torch; the definition is verified in every run until the reference no longer does this",
+	    reached);
+}
+
+/* Returns whether the judge read a tensor file after it was changed. The file may have been restored since then. */
+static bool found_other_tensors(const struct result *result)
+{
+	for (int i = 0; i < result->case_count; i++)
+		if (result->cases[i].verdict != NULL && result->cases[i].verdict->reason == REASON_CHANGED)
+			return true;
+	return false;
+}
+
+void storable_after_run(struct result *result, bool unchanged)
+{
+	if (unchanged && !found_other_tensors(result))
+		return;
+	result->changed = true;
+	result->put_back = unchanged;
+	for (int i = 0; i < result->case_count; i++)
+		result->cases[i].in_store = result->cases[i].in_store && result->cases[i].cached;
+}
+
+bool storable_for_subject(const struct verdict *verdict)
+{
+	return verdict->reason != REASON_CHANGED && verdict->reason != REASON_MISSING_BLOB;
+}

@@ -1,0 +1,33 @@
+/* storable_verdicts - decides whether the verdicts of a definition may be stored.
+ *
+ * A verdict may be stored only if it depends on nothing but its subject and its witness (cache/fingerprint.h):
+ *
+ *   - the reference's text uses nothing outside the text, its inputs and torch:  storable_reference, before the run
+ *   - the reference accessed nothing else while it ran:                          storable_reached
+ *   - no file changed during the run:                                            storable_after_run, storable_for_subject
+ *   - the cause is not transient:                      reason_is_transient (dataset/verdict.h), in workers/pool/pool.c
+ *
+ * engine/save_verdicts.c writes the verdicts that may be stored. */
+#ifndef REFTEST_ENGINE_STORABLE_VERDICTS_H
+#define REFTEST_ENGINE_STORABLE_VERDICTS_H
+
+#include "engine/run_state.h"
+
+/* Returns a message about the first construct in the reference whose result may depend on more than the reference's text
+ * and inputs, allocated in `arena`. Returns NULL if there is no such construct. */
+const char *storable_reference(const struct definition *definition, struct arena *arena);
+
+/* Returns the message that says why verdicts are not stored: while it ran, the reference accessed something besides its
+ * inputs and torch. `reached` describes the access: "it opens /etc/hostname". */
+const char *storable_reached(const char *reached, struct arena *arena);
+
+/* Call this after the cases of a definition ran. `unchanged` is the value of result_unchanged. If it is false, sets
+ * result->changed, and no verdict from this run of the definition is stored. */
+void storable_after_run(struct result *result, bool unchanged);
+
+/* Returns whether other cases with the same subject may share the verdict. They may not if the judge rejected a tensor
+ * file because the file was removed or changed after it was hashed: the definition that names the file is then the only
+ * one with this problem. */
+bool storable_for_subject(const struct verdict *verdict);
+
+#endif

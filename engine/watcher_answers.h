@@ -1,0 +1,45 @@
+/* watcher_answers - the interface through which a run asks a running watcher which definitions are verified, which
+ * saves the run from checking the files of these definitions.
+ *
+ * The engine does not depend on the watcher. The command that opens a run passes an implementation of this interface,
+ * which is in watcher/client.h. */
+#ifndef REFTEST_ENGINE_WATCHER_ANSWERS_H
+#define REFTEST_ENGINE_WATCHER_ANSWERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/hash.h"
+
+struct up_to_date_row {
+	const char *path; /* the path of a verified definition */
+	int cases;	  /* the number of cases of this definition, which all passed */
+};
+
+struct up_to_date {
+	int definitions; /* the number of definitions that are verified; changes to files before the query are taken
+			  * into account */
+	int64_t cases;
+	uint64_t elements;
+	const char **paths; /* the paths of the other definitions, which the run must check; sorted */
+	int path_count;
+	struct up_to_date_row *rows; /* one element per verified definition, sorted by path; NULL unless requested */
+	int row_count;
+};
+
+/* Both functions return false if no watcher runs at `root`, or if the watcher verifies with other options. The results
+ * are allocated in `arena`. */
+struct up_to_date_calls {
+	/* Asks the watcher for the definitions that are verified. `context` is the digest of everything, except files,
+	 * that verdicts depend on, and must equal the watcher's own digest. */
+	bool (*verified)(const char *root, const struct digest *context, bool rows, struct arena *arena,
+			 struct up_to_date *out);
+	/* Asks the watcher for the paths of the definitions with these names ("rmsnorm_h4096",
+	 * "rmsnorm/rmsnorm_h4096"). Also returns false if one of the names is unknown to the watcher. Sets only
+	 * `out->paths` and `out->path_count`. */
+	bool (*paths)(const char *root, const char *const *names, int count, struct arena *arena,
+		      struct up_to_date *out);
+};
+
+#endif

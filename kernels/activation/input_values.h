@@ -1,0 +1,79 @@
+/* activation inputs - the positions of gate and factor in a row, and a function for every input element that gives the
+ * same value on CPU and GPU.
+ *
+ * The first half of a row is the gate. Gates are uniform on [-s, s). Successive rows have s = 8, 4, 2 and 1 (in the
+ * second set of values 16, 8, 4 and 1/2), because silu and gelu differ most at such small gates. Rows with row % 16 ==
+ * 15 have s = 128 (in the second set 1024): a naive exponential overflows there, and every activation is saturated. The
+ * second half of a row, the factor by which the activation is multiplied, is uniform on [-2, 2). In rows with row % 16
+ * == 3 the factor is uniform on [-128, 128), in the second set on [-1024, 1024). Large gates and large factors reveal a
+ * reference that clamps one of them.
+ *
+ * In rows with row % 16 == 7 both halves are large, and the product overflows float16: gates have magnitudes from 256
+ * to 512 and factors up to 1024. (For float16 inputs, gates have magnitudes from 128 to 256 and factors up to 128.) In
+ * rows with row % 16 == 11 the gates are below 2^-15, which is subnormal in float16, and the factors are large. These
+ * rows detect gates that are flushed to zero, and gates or activations that are converted to float16 although the
+ * tensor has another dtype. In float16 the gates of these rows are multiples of 2^-23. The activation of such a gate is
+ * half the gate, which float16 represents exactly; a reference may therefore compute it in float16. */
+#ifndef REFTEST_KERNELS_ACTIVATION_INPUT_VALUES_H
+#define REFTEST_KERNELS_ACTIVATION_INPUT_VALUES_H
+
+#include <stdint.h>
+
+#include "kernels/core/op.h"
+#include "kernels/core/random_inputs.h"
+
+/* The variants that op.match returns. */
+enum { ACTIVATION_SILU, ACTIVATION_GELU, ACTIVATION_GELU_TANH };
+
+/* The parameters of an input element's value, as plain data that is passed to the GPU by value. */
+struct activation_fill {
+	uint64_t key;
+	int64_t half; /* columns of the output */
+	int second;   /* is this the second set of values? */
+	int gate, up; /* for rows with large gates and factors: log2 of the smallest gate and of the limit of factors */
+	int fine;     /* the number of fraction bits of gates below 2^-15 */
+};
+
+/* Host only. */
+static inline struct activation_fill activation_fill_of(const struct op_case *c)
+{
+	const struct op_arg *input = &c->problem->inputs[0];
+	int narrow = input->dtype == DTYPE_FLOAT16;
+	struct activation_fill f = {input_key(c, 0),
+				    c->axis[input->axis[input->rank - 1]] / 2,
+				    c->contents == CONTENTS_SECOND,
+				    narrow ? 7 : 8,
+				    narrow ? 7 : 10,
+				    narrow ? 8 : 20};
+
+	return f;
+}
+
+/* Computes the element at a row and column from its random bits. The caller rounds the element to the input's dtype
+ * with dtype_store_float. */
+HOST_DEVICE static inline float activation_at(const struct activation_fill *f, int64_t row, int64_t column,
+                                              uint32_t random)
+{
+	float noise = uniform_signed(random, 20);
+	int gate = f->second ? 4 - (int)(row % 4) - (row % 4 == 3 ? 2 : 0) : 3 - (int)(row % 4), wide = f->second ? 10 : 7;
+
+	/* Rows with row % 16 == 7 have no gate where 1 + erf(x) cancels, because the large factor would magnify the
+	 * error. */
+	if (row % 16 == 7 && column < f->half)
+		return (noise + (noise < 0 ? -1.0f : 1.0f)) * float_power(f->gate);
+	if (row % 16 == 7)
+		return noise * float_power(f->up);
+	if (column >= f->half)
+		return noise * float_power(row % 16 == 3 || row % 16 == 11 ? wide : 1);
+	if (row % 16 == 11)
+		return uniform_signed(random, f->fine) * float_power(-15);
+	return noise * float_power(row % 16 == 15 ? wide : gate);
+}
+
+/* Computes the element at flat index `index` of the input from its random bits. */
+HOST_DEVICE static inline float activation_element(const struct activation_fill *f, int64_t index, uint32_t random)
+{
+	return activation_at(f, index / (2 * f->half), index % (2 * f->half), random);
+}
+
+#endif

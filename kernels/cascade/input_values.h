@@ -1,0 +1,163 @@
+/* cascade inputs - the role of each tensor, and a function for every input element that gives the same value on CPU and
+ * GPU.
+ *
+ * Attention outputs v are uniform on [-2, 2). The log-sum-exps s (in base 2) depend on (token + head) % 16, as the
+ * table shows. Noise is uniform on [-1, 1). One state of each token and head is "chosen": the first, the last or one
+ * between.
+ *
+ *   0, 7    all states: 10 noise.
+ *   1, 2    the chosen state is 50 above the others; only its v matters.
+ *   3, 4    the chosen state is empty: -infinity, weight 0.
+ *   5       all states: 3 + noise / 16, nearly the same weight.
+ *   6       all states: 200 + 4 noise; powers of two overflow unless the maximum is subtracted first.
+ *   8       all states: -200 + 4 noise; powers of two underflow.
+ *   9       all states: 24 noise; weights range from large to below the precision of float32.
+ *   10      all states except the chosen one are empty.
+ *   11      all states: 4, a tie.
+ *   12      the chosen state is 8 above the others, whose weights are small.
+ *   13      the chosen state is 400 above the others.
+ *   14      every second state is empty, and the chosen state is 2 above the rest.
+ *   15      the chosen state is 30 below the others.
+ *
+ * The second set of values uses (token + head + 8) % 16. Even a case of few tokens thus covers both halves of the
+ * table. No token has only empty states, because implementations differ in the result (0 and -infinity, or NaN). */
+#ifndef REFTEST_KERNELS_CASCADE_INPUT_VALUES_H
+#define REFTEST_KERNELS_CASCADE_INPUT_VALUES_H
+
+#include <stdint.h>
+#include <string.h>
+
+#include "kernels/core/op.h"
+#include "kernels/core/random_inputs.h"
+
+/* The variants that op.match returns: two states in separate tensors, or any number of states in one tensor. */
+enum { CASCADE_TWO, CASCADE_MANY };
+
+/* The index of each input and output by its role; -1 if the problem has no such tensor. */
+struct cascade_roles {
+	int v[2], s[2]; /* CASCADE_MANY uses only v[0] and s[0] */
+	int mask;       /* [tokens]: a token whose mask is false keeps the first state */
+	int v_out, s_out;
+};
+
+/* Finds the roles by rank and dtype. Of two tensors with the same rank, the first belongs to the first state. If
+ * op.match accepts the problem, no tensor of its variant is missing. Host only. */
+static inline struct cascade_roles cascade_roles_of(const struct op_problem *problem)
+{
+	struct cascade_roles roles = {{-1, -1}, {-1, -1}, -1, -1, -1};
+	int widest = 0;
+
+	for (int i = 0; i < problem->input_count; i++)
+		widest = problem->inputs[i].rank > widest ? problem->inputs[i].rank : widest;
+	for (int i = 0; i < problem->input_count; i++) {
+		int rank = problem->inputs[i].rank;
+
+		if (rank == widest)
+			roles.v[roles.v[0] >= 0] = i;
+		else if (rank == widest - 1)
+			roles.s[roles.s[0] >= 0] = i;
+		else
+			roles.mask = i;
+	}
+	for (int i = 0; i < problem->output_count; i++)
+		*(problem->outputs[i].rank == 3 ? &roles.v_out : &roles.s_out) = i;
+	return roles;
+}
+
+struct cascade_extent {
+	int64_t tokens, states, heads, width;
+};
+
+/* Host only. */
+static inline struct cascade_extent cascade_extent_of(const struct op_case *c)
+{
+	struct cascade_roles roles = cascade_roles_of(c->problem);
+	const struct op_arg *v = &c->problem->inputs[roles.v[0]];
+	int many = c->variant == CASCADE_MANY;
+	struct cascade_extent e = {c->axis[v->axis[0]], many ? c->axis[v->axis[1]] : 2, c->axis[v->axis[1 + many]],
+	                           c->axis[v->axis[2 + many]]};
+
+	return e;
+}
+
+/* The parameters of an input element's value, as plain data that is passed to the GPU by value. */
+struct cascade_fill {
+	uint64_t key;
+	int is_s;
+	int64_t states, heads;
+	int64_t turn; /* token 0, head 0 has this row of the table above */
+	int state; /* the number of the state in a tensor that holds one state; -1: the tensor holds all states */
+};
+
+/* Returns the parameters of v or s. Host only. */
+static inline struct cascade_fill cascade_fill_of(const struct op_case *c, int input)
+{
+	struct cascade_roles roles = cascade_roles_of(c->problem);
+	struct cascade_extent e = cascade_extent_of(c);
+	struct cascade_fill f = {input_key(c, input), input == roles.s[0] || input == roles.s[1], e.states, e.heads,
+	                         c->contents == CONTENTS_SECOND ? 8 : 0,
+	                         c->variant == CASCADE_MANY ? -1 : input == roles.s[1]};
+
+	return f;
+}
+
+/* Returns the log-sum-exp s of a state, from noise and from the row `kind` of the table above. */
+HOST_DEVICE static inline float cascade_s(int64_t kind, int chosen, int64_t state, int64_t states, float noise)
+{
+	float nothing = float_from_bits(0xff800000u); /* -infinity */
+
+	switch (kind) {
+	case 1:
+	case 2:
+		return chosen ? 50 + noise : 10 * noise;
+	case 3:
+	case 4:
+		return chosen && states > 1 ? nothing : 10 * noise;
+	case 5:
+		return 3 + noise / 16;
+	case 6:
+		return 200 + 4 * noise;
+	case 8:
+		return -200 + 4 * noise;
+	case 9:
+		return 24 * noise;
+	case 10:
+		return chosen ? 10 * noise : nothing;
+	case 11:
+		return 4;
+	case 12:
+		return chosen ? 8 + noise : noise;
+	case 13:
+		return chosen ? 200 + 4 * noise : -200 + 4 * noise;
+	case 14:
+		return chosen ? 7 + noise : state % 2 == 0 ? 5 + noise : nothing;
+	case 15:
+		return chosen ? -20 + noise : 10 + noise;
+	default:
+		return 10 * noise;
+	}
+}
+
+/* Computes element `index` of v or s from its random bits. The caller rounds the element to the input's dtype with
+ * dtype_store_float. */
+HOST_DEVICE static inline float cascade_element(const struct cascade_fill *f, int64_t index, uint32_t random)
+{
+	float noise = uniform_signed(random, 20);
+
+	if (!f->is_s)
+		return 2 * noise;
+	int64_t head = index % f->heads, state = f->state >= 0 ? f->state : index / f->heads % f->states;
+	int64_t token = index / f->heads / (f->state >= 0 ? 1 : f->states), turn = token + head + f->turn;
+	int64_t last = f->states - 1, choices[4] = {last, 0, last / 2, token % f->states};
+
+	return cascade_s(turn % 16, state == choices[(turn % 2 + turn / 16 * 2) % 4], state, f->states, noise);
+}
+
+/* Is the token merged? The first token is merged only in the first set of values; of the other tokens, three in four
+ * are merged. */
+HOST_DEVICE static inline int cascade_mask(enum op_contents contents, int64_t token, uint32_t random)
+{
+	return token == 0 ? contents == CONTENTS_FIRST : random % 4 != 0;
+}
+
+#endif

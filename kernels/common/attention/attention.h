@@ -1,0 +1,105 @@
+/* attention - the truth of all attention families: softmax(scale * q . k) over the keys that a query sees, times the
+ * values of these keys, and lse, the log-sum-exp of the scaled logits.
+ *
+ *   logit[j] = scale * (sum over parts of query[part][t][h] . key[part][row j][h / group])
+ *   lse[t][h] = log2(sum over j of e^logit[j]);  output[t][h] = sum over j of e^(logit[j] - ln(2) lse) value[row j]
+ *
+ * Sequence b has the queries qo_indptr[b] … qo_indptr[b + 1]; if there is no qo_indptr, it has only query b. The keys
+ * of a sequence are in its pages; the last page holds only last_page_len[b] keys. Causal masks are aligned at the end:
+ * if a sequence has n queries, query i sees the keys 0 … keys - n + i. If a query sees no key or belongs to no
+ * sequence, its output is 0 and its lse is -infinity.
+ *
+ * In sparse attention, query t sees the key rows whose numbers are in sparse[t]. An entry of -1 is ignored, and a key
+ * row that is listed twice counts twice. */
+#ifndef REFTEST_KERNELS_COMMON_ATTENTION_ATTENTION_H
+#define REFTEST_KERNELS_COMMON_ATTENTION_ATTENTION_H
+
+#include "kernels/common/attention/roles.h"
+#include "kernels/core/dtype_convert.h"
+
+/* The sizes and the tensors of one case. CUDA kernels take this struct by value. If a tensor's `data` is NULL, the case
+ * has no such tensor. */
+struct attention_view {
+	struct attention_extent extent;
+	struct tensor query[ATTENTION_PARTS], key[ATTENTION_PARTS], value;
+	struct tensor qo_indptr, kv_indptr, kv_indices, last_page_len, sparse, output, lse;
+	double scale;
+	int causal;
+};
+
+/* The range of queries and the range of keys of one sequence. In sparse attention, a sequence is a single query. */
+struct attention_span {
+	int64_t first_query, queries;
+	int64_t first_entry, keys; /* first_entry: an index into kv_indices, a row, or a flat index into `sparse` */
+};
+
+HOST_DEVICE static inline int64_t attention_integer(const struct tensor *tensor, int64_t index)
+{
+	return tensor->dtype == DTYPE_INT64 ? ((const int64_t *)tensor->data)[index]
+	                                    : ((const int32_t *)tensor->data)[index];
+}
+
+/* Returns sequence b or, in sparse attention, query b. attention_check must have accepted the index tensors. */
+HOST_DEVICE static inline struct attention_span attention_span_of(const struct attention_view *v, int64_t b)
+{
+	struct attention_span span = {b, 1, b * v->extent.entries, v->extent.entries};
+
+	if (v->sparse.data != NULL)
+		return span;
+	span.first_entry = attention_integer(&v->kv_indptr, b);
+	span.keys = (attention_integer(&v->kv_indptr, b + 1) - span.first_entry) * v->extent.page_size;
+	if (v->last_page_len.data != NULL && span.keys > 0)
+		span.keys += attention_integer(&v->last_page_len, b) - v->extent.page_size;
+	if (v->qo_indptr.data != NULL) {
+		span.first_query = attention_integer(&v->qo_indptr, b);
+		span.queries = attention_integer(&v->qo_indptr, b + 1) - span.first_query;
+	}
+	return span;
+}
+
+/* Returns the row of key j of a sequence, or -1 if a sparse entry lists no key. */
+HOST_DEVICE static inline int64_t attention_row(const struct attention_view *v, const struct attention_span *span,
+                                                int64_t j)
+{
+	if (v->sparse.data != NULL)
+		return attention_integer(&v->sparse, span->first_entry + j);
+	if (v->kv_indices.data == NULL)
+		return span->first_entry + j;
+	return attention_integer(&v->kv_indices, span->first_entry + j / v->extent.page_size) * v->extent.page_size +
+	       j % v->extent.page_size;
+}
+
+/* Returns the number of keys that query i of a sequence sees; these are the first keys of the sequence. */
+HOST_DEVICE static inline int64_t attention_seen(const struct attention_view *v, const struct attention_span *span,
+                                                 int64_t i)
+{
+	int64_t seen = span->keys - span->queries + i + 1;
+
+	if (!v->causal)
+		return span->keys;
+	return seen < 0 ? 0 : seen;
+}
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct attention_view attention_view_of(const struct op_case *c, const struct attention_roles *roles,
+                                        const struct tensor *in, const struct tensor *out);
+
+/* Checks that the axes are consistent and that the index tensors are valid: no index is out of bounds, no offset
+ * decreases, and no last page length is 0 or exceeds the page. The tensors must be on the host; a tensor whose `data`
+ * is NULL is not checked. The last offset may be below the number of rows; the remaining rows then belong to no
+ * sequence. Returns 0, or -1 with an error message in `err`. */
+int attention_check(const struct op_case *c, const struct attention_roles *roles, const struct tensor *in,
+                    struct err *err);
+
+/* Implements op.oracle for every attention family; `roles` are the roles that the family found. Returns -1 if
+ * attention_check rejects the case. */
+int attention_oracle(const struct op_case *c, const struct attention_roles *roles, const struct tensor *in,
+                     struct tensor *out, struct err *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,870 @@
+/* input_values - plans the sequences of an attention case, and computes its inputs and tolerance rules from that plan.
+ *
+ * The plan depends only on the axes and on the Philox key of one input (kv_indptr, or the sparse rows). Each input can
+ * therefore be computed separately, and all inputs are consistent.
+ *
+ * Bounds. Values v are uniform on [-1, 1), with a standard deviation of 0.58. If a query sees n keys whose logits have
+ * variance s^2, about min(n, n e^-s^2) of the keys have most of the weight. If n > e^(s^2), the standard deviation of
+ * an output is therefore 0.58 sqrt(e^(s^2) / n).
+ *
+ *   output  atol is 2^-12. Where logits are small, float32 sums are within 1e-6 of the truth. Where queries are 32
+ *           times as large, a logit of 500 may be off by 1e-4. This error changes a weight w by 1e-4 w (1 - w) and the
+ *           output by 5e-5. If a reference rounds weights to bfloat16, each weight is off by 1e-3 and the output by
+ *           2e-4 to 1e-3. This error is detected where the output is near 0, because values of opposite sign cancel.
+ *           For long sequences, whose outputs are small, atol is smaller: it is at most 2^-8 (1/150 of the standard
+ *           deviation), halved for each factor of 4 by which n exceeds 2 e^(s^2).
+ *           rtol is 1e-2 for bfloat16, because the final rounding may differ by an ulp (2^-7). For float16, rtol is
+ *           2^-9, two ulps; for float32, 1e-3.
+ *   lse     atol is 2^-13 and rtol 1e-5. Where queries are large, float32 sums of 128 to 576 products have a magnitude
+ *           of 500 and are off by 1e-4 (measured: 3e-5), and |lse| is 400. A scale that is 2 % off moves lse by 0.05
+ *           in most rows. */
+#include "kernels/common/attention/input_values.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "kernels/common/attention/attention.h"
+#include "kernels/common/attention/lengths.h"
+#include "kernels/core/simd.h"
+#include "kernels/core/tolerance.h"
+
+static void *take(int64_t count, size_t size)
+{
+	void *memory = calloc((size_t)count + 1, size);
+
+	if (memory == NULL)
+		die_no_memory();
+	return memory;
+}
+
+static uint64_t plan_key(const struct op_case *c, const struct attention_roles *roles)
+{
+	return input_key(c, roles->sparse >= 0 ? roles->sparse : roles->kv_indptr);
+}
+
+/* --- sequences ---------------------------------------------------------------------------------------------------- */
+
+enum kind { PLAIN, ONE_KEY, SQUARE, NO_KEYS, NO_QUERY, ONE_QUERY, NOTHING };
+
+enum { SHARE = -1 }; /* an entry of queries_of: the number of queries is random */
+
+enum { PLANNED = 1 << 16 }; /* the largest number of sequences for which attention_rule computes a plan */
+
+static const enum kind prefill_kinds[8] = {PLAIN, ONE_KEY, SQUARE, NO_KEYS, PLAIN, NO_QUERY, ONE_QUERY, NOTHING};
+static const enum kind decode_kinds[8] = {PLAIN, ONE_KEY, PLAIN, NO_KEYS, PLAIN, PLAIN, PLAIN, PLAIN};
+static const int64_t queries_of[] = {SHARE, 1, SHARE, 2, 0, 1, 0};
+
+/* The working data of a plan; each array has one element per sequence. */
+struct draft {
+	int64_t batch, page_size;
+	enum kind *kind;
+	int64_t *queries, *entries, *weight;
+	uint64_t key;
+	bool lengths; /* whether a sequence's last page may have fewer keys than a page */
+	int64_t *keys; /* from a list: the number of keys of each sequence; -1: `entries` determines the number */
+};
+
+/* Increases the elements of `share` until their sum is `total`, each in proportion to its weight. Returns false if
+ * their sum is already greater than `total` on entry, or if all weights are 0. */
+static bool distribute(int64_t total, int64_t count, const int64_t *weight, int64_t *share)
+{
+	int64_t rest = total, weights = 0, left;
+
+	for (int64_t i = 0; i < count; i++) {
+		rest -= share[i];
+		weights += weight[i];
+	}
+	if (rest < 0 || (weights == 0 && rest > 0))
+		return false;
+	left = rest;
+	for (int64_t i = 0; i < count && weights > 0; i++) {
+		share[i] += rest / weights * weight[i] + rest % weights * weight[i] / weights;
+		left -= rest / weights * weight[i] + rest % weights * weight[i] / weights;
+	}
+	for (int64_t i = 0; left > 0; i = (i + 1) % count)
+		if (weight[i] > 0) {
+			share[i]++;
+			left--;
+		}
+	return true;
+}
+
+/* Returns a random number from 1 to 8, which depends on the sequence and on `purpose` (0: queries, 1: entries). */
+static int64_t random_weight(const struct draft *d, int64_t b, int64_t purpose)
+{
+	return 1 + philox_bits(d->key, 4 * b + purpose) % 8;
+}
+
+static bool deal_queries(struct draft *d, int64_t total)
+{
+	for (int64_t b = 0; b < d->batch; b++) {
+		int64_t fixed = queries_of[d->kind[b]];
+
+		d->queries[b] = fixed == SHARE ? 1 : fixed;
+		d->weight[b] = fixed == SHARE ? random_weight(d, b, 0) : 0;
+	}
+	return distribute(total, d->batch, d->weight, d->queries);
+}
+
+static bool deal_entries(struct draft *d, int64_t total)
+{
+	for (int64_t b = 0; b < d->batch; b++) {
+		enum kind kind = d->kind[b];
+		int64_t least = (d->queries[b] + d->page_size - 1) / d->page_size;
+
+		if (least == 0 && kind != NOTHING)
+			least = 1;
+		d->entries[b] = kind == NO_KEYS ? 0 : least;
+		d->weight[b] = kind == ONE_KEY || kind == NO_KEYS || kind == NOTHING || (kind == SQUARE && d->lengths)
+		                   ? 0
+		                   : random_weight(d, b, 1);
+	}
+	return distribute(total, d->batch, d->weight, d->entries);
+}
+
+/* Distributes queries and entries in proportion to random weights. This plan fits all axes, and is used if no other
+ * plan fits, as when there are more queries than keys. */
+static void deal_anyhow(struct draft *d, int64_t queries, int64_t entries, bool decode)
+{
+	for (int64_t b = 0; b < d->batch; b++) {
+		d->kind[b] = PLAIN;
+		d->queries[b] = decode ? 1 : 0;
+		d->entries[b] = 0;
+		d->weight[b] = random_weight(d, b, 0);
+	}
+	if (!decode)
+		distribute(queries, d->batch, d->weight, d->queries);
+	distribute(entries, d->batch, d->weight, d->entries);
+}
+
+static bool deal(struct draft *d, const struct attention_extent *e, bool decode, bool parts)
+{
+	for (int64_t b = 0; b < d->batch; b++) {
+		d->kind[b] = !parts || d->batch == 1 ? PLAIN : decode ? decode_kinds[b % 8] : prefill_kinds[b % 8];
+		d->queries[b] = 1;
+	}
+	return (decode || deal_queries(d, e->queries)) && deal_entries(d, e->entries);
+}
+
+/* Sets the lengths of all sequences from the list (lengths.h) to which the axes belong. Returns false if they belong to
+ * no list. */
+static bool deal_list(struct draft *d, const struct attention_extent *e, bool decode, enum op_contents contents)
+{
+	struct attention_totals totals = {e->batch, e->queries, e->entries, e->page_size, decode};
+	enum attention_list list = attention_list_of(&totals);
+	int64_t left = e->entries;
+
+	for (int64_t b = d->batch - 1; b >= 0 && list != LIST_NONE; b--) {
+		attention_list_lengths(list, &totals, contents, b, &d->queries[b], &d->keys[b]);
+		d->kind[b] = PLAIN;
+		d->entries[b] = b == 0 ? left : (d->keys[b] + d->page_size - 1) / d->page_size;
+		left -= d->entries[b];
+	}
+	if (list != LIST_NONE && d->lengths) /* fill the last page of sequence 0 with one key or wholly */
+		d->keys[0] = contents == CONTENTS_FIRST ? (d->entries[0] - 1) * d->page_size + 1
+		                                        : d->entries[0] * d->page_size;
+	return list != LIST_NONE;
+}
+
+static int64_t last_of(const struct draft *d, int64_t b)
+{
+	int64_t before = (d->entries[b] - 1) * d->page_size, least = d->queries[b] - before;
+
+	if (d->entries[b] == 0)
+		return 0;
+	least = least < 1 ? 1 : least > d->page_size ? d->page_size : least;
+	if (d->lengths && d->keys[b] >= 0)
+		return d->keys[b] - before > least ? d->keys[b] - before : least;
+	if (!d->lengths || b % 8 == 4)
+		return d->page_size;
+	if (d->kind[b] == ONE_KEY || d->kind[b] == SQUARE || least >= d->page_size - 1)
+		return least;
+	return least + philox_bits(d->key, 4 * b + 2) % (d->page_size - least);
+}
+
+static void sum_up(const struct draft *d, struct attention_plan *plan)
+{
+	for (int64_t b = 0; b < d->batch; b++) {
+		plan->queries[b + 1] = plan->queries[b] + d->queries[b];
+		plan->entries[b + 1] = plan->entries[b] + d->entries[b];
+		plan->last[b] = last_of(d, b);
+
+		int64_t keys = d->entries[b] == 0 ? 0 : (d->entries[b] - 1) * d->page_size + plan->last[b];
+
+		plan->longest = keys > plan->longest ? keys : plan->longest;
+	}
+}
+
+struct attention_plan attention_plan_of(const struct op_case *c, const struct attention_roles *roles)
+{
+	struct attention_extent e = attention_extent_of(c, roles);
+	bool decode = roles->qo_indptr < 0;
+	struct draft d = {
+	    .batch = e.batch,
+	    .page_size = e.page_size,
+	    .kind = take(e.batch, sizeof *d.kind),
+	    .queries = take(e.batch, sizeof *d.queries),
+	    .entries = take(e.batch, sizeof *d.entries),
+	    .weight = take(e.batch, sizeof *d.weight),
+	    .keys = take(e.batch, sizeof *d.keys),
+	    .key = plan_key(c, roles),
+	    .lengths = roles->last_page_len >= 0 || e.page_size == 1,
+	};
+	struct attention_plan plan = {
+	    .batch = e.batch,
+	    .queries = take(e.batch, sizeof *plan.queries),
+	    .entries = take(e.batch, sizeof *plan.entries),
+	    .last = take(e.batch, sizeof *plan.last),
+	};
+
+	for (int64_t b = 0; b < e.batch; b++)
+		d.keys[b] = -1;
+	if (!deal_list(&d, &e, decode, c->contents) && !deal(&d, &e, decode, true) && !deal(&d, &e, decode, false))
+		deal_anyhow(&d, e.queries, e.entries, decode);
+	sum_up(&d, &plan);
+	free(d.kind);
+	free(d.queries);
+	free(d.entries);
+	free(d.weight);
+	free(d.keys);
+	return plan;
+}
+
+void attention_plan_free(struct attention_plan *plan)
+{
+	free(plan->queries);
+	free(plan->entries);
+	free(plan->last);
+}
+
+/* --- pages -------------------------------------------------------------------------------------------------------- */
+
+/* Returns the numbers 0 … count - 1 in random order, allocated by malloc. */
+static int64_t *shuffled(int64_t count, uint64_t key)
+{
+	int64_t *order = take(count, sizeof *order);
+
+	for (int64_t i = 0; i < count; i++) {
+		struct philox random = philox_block(key, (uint64_t)i + (UINT64_C(1) << 40));
+		uint64_t wide = (uint64_t)random.word[0] << 31 | random.word[1] >> 1;
+		int64_t j = (int64_t)(wide % (uint64_t)(i + 1));
+
+		order[i] = order[j];
+		order[j] = i;
+	}
+	return order;
+}
+
+/* Returns the number of leading pages that sequence b shares with sequence 0. The last page of either sequence is never
+ * shared. */
+static int64_t shared_pages(const struct attention_plan *plan, int64_t b)
+{
+	int64_t own = plan->entries[b + 1] - plan->entries[b], first = plan->entries[1];
+	int64_t most = own < first ? own : first;
+
+	return b > 0 && (b % 8 == 2 || b % 8 == 4) && most > 1 ? most / 2 : 0;
+}
+
+/* Returns the values of kv_indices, allocated by malloc. Returns NULL with an error message in `err` if the caches have
+ * no page. */
+static int64_t *page_numbers(const struct op_case *c, const struct attention_roles *roles,
+                             const struct attention_plan *plan, struct err *err)
+{
+	struct attention_extent e = attention_extent_of(c, roles);
+	int64_t *numbers = take(e.entries, sizeof *numbers), next = 0;
+
+	if (e.pages == 0 && e.entries > 0) {
+		err_set(err, "%lld page numbers are needed, but the caches have no page", (long long)e.entries);
+		free(numbers);
+		return NULL;
+	}
+	int64_t *order = shuffled(e.pages, plan_key(c, roles));
+
+	for (int64_t b = 0; b < plan->batch; b++) {
+		int64_t first = plan->entries[b], shared = shared_pages(plan, b);
+
+		for (int64_t i = first; i < plan->entries[b + 1]; i++)
+			numbers[i] = i - first < shared ? numbers[i - first] : order[next++ % e.pages];
+	}
+	free(order);
+	return numbers;
+}
+
+/* --- sparse rows -------------------------------------------------------------------------------------------------- */
+
+/* The key rows that one query sees in sparse attention: every stride-th of the `reachable` rows, starting with row
+ * `start`. */
+struct rows_seen {
+	int64_t reachable, start, stride, most, width; /* most: number of rows in a full list without repeated rows */
+	int64_t query;
+	uint64_t key;
+};
+
+static int64_t gcd(int64_t a, int64_t b)
+{
+	while (b != 0) {
+		int64_t rest = a % b;
+
+		a = b;
+		b = rest;
+	}
+	return a;
+}
+
+static struct rows_seen rows_seen_by(const struct attention_extent *e, uint64_t key, int64_t query)
+{
+	struct rows_seen r = {.reachable = e->rows - e->rows / 8,
+	                      .stride = 1,
+	                      .width = e->entries,
+	                      .query = query,
+	                      .key = key};
+	struct philox random = philox_block(key, (uint64_t)query + (UINT64_C(1) << 40));
+
+	r.most = r.width < r.reachable ? r.width : r.reachable;
+	if (r.reachable > 1) {
+		int64_t limit = r.reachable < 1 << 20 ? r.reachable : 1 << 20;
+
+		r.start = (int64_t)(((uint64_t)random.word[0] << 31 | random.word[1] >> 1) % (uint64_t)r.reachable);
+		r.stride = 1 + random.word[2] % (limit - 1);
+		while (gcd(r.stride, r.reachable) != 1)
+			r.stride = r.stride % limit + 1;
+	}
+	return r;
+}
+
+/* Returns the number of rows in the list of query t >= 8; the other entries of the list are -1. The first 15 of these
+ * queries have lengths around powers of 2. Of the later queries, only every fourth one and those next to a multiple of
+ * 16 see rows, because a reference that loops over queries takes time for each query that sees a row. */
+static int64_t few_rows(int64_t query)
+{
+	if (query < 8 + 15)
+		return (16 << (query - 8) / 3) + (query - 8) % 3 - 1;
+	return query % 4 == 0 ? 1 + query / 4 % 2 : (query + 1) % 16 <= 2;
+}
+
+static bool is_seen(const struct rows_seen *r, int64_t j)
+{
+	if (r->query >= 8)
+		return j < few_rows(r->query) && j < r->most;
+	switch (r->query) {
+	case 1:
+		return j < 1 && r->most > 0;
+	case 2:
+		return j < r->most && j != r->most / 2;
+	case 3:
+		return false;
+	case 4:
+		return j < 100 && j < r->most;
+	case 5:
+		return j < r->most && (philox_bits(r->key, r->query * r->width + j) & 1) != 0;
+	case 7:
+		return j >= r->width - 2 && r->reachable > 1;
+	default:
+		return j < r->most;
+	}
+}
+
+/* Returns the row at entry j of the query's list, or -1 if the entry lists no row. No query lists rows 7, 15, 23, …. */
+static int64_t row_at(const struct rows_seen *r, int64_t j)
+{
+	if (!is_seen(r, j))
+		return -1;
+	int64_t at = (r->start + j * r->stride) % r->reachable;
+
+	return at + at / 7;
+}
+
+/* --- which rows are used ------------------------------------------------------------------------------------------ */
+
+static bool is_structure(const struct attention_roles *roles, int input)
+{
+	return input == roles->qo_indptr || input == roles->kv_indptr || input == roles->kv_indices ||
+	       input == roles->last_page_len || input == roles->sparse;
+}
+
+bool attention_is_structure(const struct op_case *c, int input)
+{
+	return attention_is_integer(&c->problem->inputs[input]);
+}
+
+/* Does the workload provide an input that determines which rows are read? */
+static bool structure_is_given(const struct op_case *c, const struct attention_roles *roles)
+{
+	for (int i = 0; i < c->problem->input_count; i++)
+		if (is_structure(roles, i) && (c->given >> i & 1) != 0)
+			return true;
+	return false;
+}
+
+static void mark_sparse(const struct op_case *c, const struct attention_roles *roles, uint8_t *used)
+{
+	struct attention_extent e = attention_extent_of(c, roles);
+
+	for (int64_t t = 0; t < e.queries; t++) {
+		struct rows_seen r = rows_seen_by(&e, plan_key(c, roles), t);
+
+		for (int64_t j = 0; j < e.entries; j++) {
+			int64_t row = row_at(&r, j);
+
+			if (row >= 0)
+				used[row] = 1;
+		}
+	}
+}
+
+static int mark_pages(const struct op_case *c, const struct attention_roles *roles, uint8_t *used, struct err *err)
+{
+	struct attention_extent e = attention_extent_of(c, roles);
+	struct attention_plan plan = attention_plan_of(c, roles);
+	int64_t *numbers = page_numbers(c, roles, &plan, err);
+
+	for (int64_t b = 0; numbers != NULL && b < plan.batch; b++)
+		for (int64_t i = plan.entries[b]; i < plan.entries[b + 1]; i++)
+			memset(used + numbers[i] * e.page_size, 1,
+			       (size_t)(i + 1 < plan.entries[b + 1] ? e.page_size : plan.last[b]));
+	attention_plan_free(&plan);
+	free(numbers);
+	return numbers == NULL ? -1 : 0;
+}
+
+int attention_used(const struct op_case *c, const struct attention_roles *roles, int input, uint8_t **used,
+                   struct err *err)
+{
+	bool is_query = input == roles->query[0] || input == roles->query[1];
+	int rc = 0;
+
+	*used = NULL;
+	if (is_query || (roles->kv_indices < 0 && roles->sparse < 0) || structure_is_given(c, roles))
+		return 0;
+	*used = take(attention_extent_of(c, roles).rows, 1);
+	if (roles->sparse >= 0)
+		mark_sparse(c, roles, *used);
+	else
+		rc = mark_pages(c, roles, *used, err);
+	if (rc != 0) {
+		free(*used);
+		*used = NULL;
+	}
+	return rc;
+}
+
+double attention_scale(const struct op_case *c, const struct attention_roles *roles, double canonical)
+{
+	struct attention_extent e = attention_extent_of(c, roles);
+
+	if (c->contents == CONTENTS_FIRST)
+		return canonical;
+	return (roles->sparse >= 0 ? e.queries : e.batch) == 1 ? 1.25 : 0.65 * canonical;
+}
+
+/* --- values ------------------------------------------------------------------------------------------------------- */
+
+/* Returns the variance of a logit for queries uniform on [-2^exponent, 2^exponent) and keys uniform on [-1, 1). */
+static double logit_variance(const struct op_case *c, const struct attention_roles *roles, int exponent)
+{
+	struct attention_extent e = attention_extent_of(c, roles);
+	double scale = c->scalar[roles->scale], size = (double)float_power(exponent);
+
+	return scale * scale * (double)(e.dim[0] + e.dim[1]) * size * size / 9;
+}
+
+/* Returns the least exponent for which the standard deviation of the logits is 2.5 / sqrt(2) or more. The standard
+ * deviation of the logits is then below 2.5 sqrt(2). */
+static int query_exponent(const struct op_case *c, const struct attention_roles *roles)
+{
+	int exponent = -8;
+
+	while (exponent < 8 && logit_variance(c, roles, exponent) < 2.5 * 2.5 / 2)
+		exponent++;
+	return exponent;
+}
+
+struct attention_recipe attention_recipe_of(const struct op_case *c, const struct attention_roles *roles, int input)
+{
+	const struct op_arg *arg = &c->problem->inputs[input];
+	struct attention_extent e = attention_extent_of(c, roles);
+	struct attention_recipe f = {.key = input_key(c, input)};
+
+	f.is_query = input == roles->query[0] || input == roles->query[1];
+	f.dim = c->axis[arg->axis[arg->rank - 1]];
+	f.row = f.dim * (f.is_query ? e.heads : e.kv_heads);
+	f.exponent = query_exponent(c, roles);
+	f.most = arg->dtype == DTYPE_FLOAT8_E4M3FN ? 8 : 15;
+	f.bits = arg->dtype == DTYPE_FLOAT16 ? 10 : arg->dtype == DTYPE_FLOAT32 || arg->dtype == DTYPE_FLOAT64 ? 20 : 7;
+	return f;
+}
+
+/* --- inputs ------------------------------------------------------------------------------------------------------- */
+
+static void fill_numbers(struct tensor *out, const int64_t *numbers, int64_t count, int64_t beyond)
+{
+	for (int64_t i = 0; i < out->elements; i++)
+		dtype_store(out->data, out->dtype, i, (double)(i < count ? numbers[i] : beyond));
+}
+
+static void fill_sparse(const struct op_case *c, const struct attention_roles *roles, struct tensor *out)
+{
+	struct attention_extent e = attention_extent_of(c, roles);
+
+	for (int64_t t = 0; t < e.queries; t++) {
+		struct rows_seen r = rows_seen_by(&e, plan_key(c, roles), t);
+
+		for (int64_t j = 0; j < e.entries; j++)
+			dtype_store(out->data, out->dtype, t * e.entries + j, (double)row_at(&r, j));
+	}
+}
+
+/* Writes the lengths of the last pages. If the workload provides the sequences, every length is at least 1, because any
+ * sequence may then have a page. */
+static void fill_last(const struct op_case *c, const struct attention_roles *roles, const struct attention_plan *plan,
+                      struct tensor *out)
+{
+	fill_numbers(out, plan->last, plan->batch, 1);
+	for (int64_t i = 0; structure_is_given(c, roles) && i < out->elements; i++)
+		if (attention_integer(out, i) < 1)
+			dtype_store(out->data, out->dtype, i, 1);
+}
+
+static int fill_structure(const struct op_case *c, const struct attention_roles *roles, int input, struct tensor *out,
+                          struct err *err)
+{
+	if (input == roles->sparse) {
+		fill_sparse(c, roles, out);
+		return 0;
+	}
+	struct attention_plan plan = attention_plan_of(c, roles);
+	int64_t *numbers = NULL;
+	int rc = 0;
+
+	if (input == roles->qo_indptr) {
+		fill_numbers(out, plan.queries, plan.batch + 1, 0);
+	} else if (input == roles->kv_indptr) {
+		fill_numbers(out, plan.entries, plan.batch + 1, 0);
+	} else if (input == roles->last_page_len) {
+		fill_last(c, roles, &plan, out);
+	} else if ((numbers = page_numbers(c, roles, &plan, err)) != NULL) {
+		fill_numbers(out, numbers, out->elements, 0);
+	} else {
+		rc = -1;
+	}
+	free(numbers);
+	attention_plan_free(&plan);
+	return rc;
+}
+
+/* Computes consecutive elements of one head; `at` is row * heads + head. */
+WIDE static void make_head(const void *recipe, int64_t at, int64_t column, int64_t count, const uint32_t *random,
+                           float *values)
+{
+	const struct attention_recipe *f = recipe;
+	int64_t heads = f->row / f->dim, row = at / heads, head = at % heads;
+
+	(void)column;
+	for (int64_t i = 0; i < count; i++)
+		values[i] = attention_value(f, row, head, random[i]);
+}
+
+int attention_fill(const struct op_case *c, const struct attention_roles *roles, int input, struct tensor *out,
+                   struct err *err)
+{
+	if (attention_is_structure(c, input))
+		return fill_structure(c, roles, input, out, err);
+
+	struct attention_recipe f = attention_recipe_of(c, roles, input);
+	uint8_t *used;
+
+	if (attention_used(c, roles, input, &used, err) != 0)
+		return -1;
+	f.used = used;
+	input_fill(out, f.key, f.dim, make_head, &f);
+	free(used);
+	return 0;
+}
+
+/* --- bounds ------------------------------------------------------------------------------------------------------- */
+
+/* Returns the number of keys of the longest sequence, or an upper bound: the number of all keys. Returns the upper
+ * bound if the workload provides the lengths, because its tensors may not be loaded yet, or if there are more than
+ * PLANNED sequences. The limit is needed because bounds are computed before the check that the case fits in memory. */
+static double longest_of(const struct op_case *c, const struct attention_roles *roles)
+{
+	struct attention_extent e = attention_extent_of(c, roles);
+
+	if (roles->sparse >= 0 || structure_is_given(c, roles) || e.batch > PLANNED)
+		return (double)e.entries * (double)(roles->sparse >= 0 ? 1 : e.page_size);
+
+	struct attention_plan plan = attention_plan_of(c, roles);
+	double longest = (double)plan.longest;
+
+	attention_plan_free(&plan);
+	return longest;
+}
+
+struct rule attention_rule(const struct op_case *c, const struct attention_roles *roles, int output)
+{
+	enum dtype dtype = c->problem->outputs[output].dtype;
+	struct rule rule = {0x1p-8, 1e-2, 1};
+	double weighty;
+
+	if (output == roles->lse)
+		return (struct rule){0x1p-13, 1e-5, 1};
+	if (dtype == DTYPE_FLOAT16)
+		rule.rtol = 0x1p-9;
+	else if (dtype == DTYPE_FLOAT32 || dtype == DTYPE_FLOAT64)
+		rule.rtol = 1e-3;
+	else if (dtype != DTYPE_BFLOAT16)
+		return rule_default(dtype);
+	weighty = 2 * exp(logit_variance(c, roles, query_exponent(c, roles)));
+	for (double longest = longest_of(c, roles); longest > weighty; longest /= 4)
+		rule.atol /= 2;
+	rule.atol = rule.atol < 0x1p-12 ? rule.atol : 0x1p-12;
+	return rule;
+}
+
+/* --- sizes -------------------------------------------------------------------------------------------------------- */
+
+static void set_axis(const struct op_problem *problem, int64_t *row, int input, int dimension, int64_t value)
+{
+	int axis = input < 0 ? -1 : problem->inputs[input].axis[dimension];
+
+	if (axis >= 0 && problem->axes[axis].var)
+		row[axis] = value;
+}
+
+/* Returns the number of sequences if it follows from the length of a const axis, otherwise -1. */
+static int64_t fixed_batch(const struct op_problem *problem, const struct attention_roles *roles)
+{
+	const struct op_axis *offsets = &problem->axes[problem->inputs[roles->kv_indptr].axis[0]];
+	const struct op_axis *queries = &problem->axes[problem->inputs[roles->query[0]].axis[0]];
+
+	if (!offsets->var)
+		return offsets->value - 1;
+	return roles->qo_indptr < 0 && !queries->var ? queries->value : -1;
+}
+
+/* Writes the axis values of a case with these totals. An axis that no tensor has, such as a batch_size that only a
+ * constraint mentions, gets the number of sequences. There are more pages than the sequences use. */
+static void set_totals(const struct op_problem *problem, const struct attention_roles *roles,
+                       const struct attention_totals *totals, int64_t *row)
+{
+	int64_t batch = totals->batch, entries = totals->entries;
+
+	for (int a = 0; a < problem->axis_count; a++)
+		row[a] = problem->axes[a].var ? batch : problem->axes[a].value;
+	set_axis(problem, row, roles->query[0], 0, roles->qo_indptr >= 0 ? totals->queries : batch);
+	set_axis(problem, row, roles->kv_indptr, 0, batch + 1);
+	set_axis(problem, row, roles->qo_indptr, 0, batch + 1);
+	set_axis(problem, row, roles->kv_indices, 0, entries);
+	set_axis(problem, row, roles->key[0], 0, roles->kv_indices >= 0 ? entries + entries / 4 + 3 : entries);
+}
+
+/* Returns the number of elements in a query's output over all heads. */
+static int64_t row_of(const struct op_problem *problem, const struct attention_roles *roles)
+{
+	const struct op_arg *output = &problem->outputs[roles->output];
+
+	return problem->axes[output->axis[1]].value * problem->axes[output->axis[2]].value;
+}
+
+/* The largest number of elements in an enlarged cache (enlarge_pool). */
+enum { POOL_ELEMENTS = 1 << 25 };
+
+/* Enlarges the caches to ATTENTION_POOL pages, with page numbers above 255. Caches that would then have more than
+ * POOL_ELEMENTS elements are left unchanged. */
+static void enlarge_pool(const struct op_problem *problem, const struct attention_roles *roles, int64_t *row)
+{
+	const struct op_arg *cache = &problem->inputs[roles->key[0]];
+	int64_t page = 1;
+
+	for (int d = 1; d < cache->rank; d++) {
+		int64_t extent = row[cache->axis[d]] > 0 ? row[cache->axis[d]] : 1;
+
+		if (extent > POOL_ELEMENTS / ATTENTION_POOL / page)
+			return;
+		page *= extent;
+	}
+	if (row[cache->axis[0]] < ATTENTION_POOL)
+		set_axis(problem, row, roles->key[0], 0, ATTENTION_POOL);
+}
+
+static void preset_axes(const struct op_problem *problem, const struct attention_roles *roles,
+                        const struct attention_preset *preset, int64_t *row)
+{
+	bool paged = roles->kv_indices >= 0;
+	int64_t page_size = paged ? problem->axes[problem->inputs[roles->key[0]].axis[1]].value : 1;
+	int64_t batch = fixed_batch(problem, roles);
+	struct attention_totals totals;
+
+	if (batch < 0 && preset->list != LIST_NONE) {
+		totals = attention_list_totals(preset->list, page_size, row_of(problem, roles));
+	} else {
+		batch = batch >= 0 ? batch : preset->batch;
+		totals = (struct attention_totals){.batch = batch, .queries = preset->queries, .page_size = page_size};
+		totals.entries = (preset->keys + batch * (page_size - 1)) / page_size;
+		if (paged && totals.entries <= batch)
+			totals.entries = batch + 1;
+	}
+	set_totals(problem, roles, &totals, row);
+	if (paged && (preset->list == LIST_MANY_DECODE || preset->list == LIST_MANY_PREFILL))
+		enlarge_pool(problem, roles, row);
+}
+
+int attention_sizes(const struct op_problem *problem, const struct attention_roles *roles,
+                    const struct attention_preset *presets, int count, int64_t *axis, int room)
+{
+	if (room < count)
+		return -1;
+	for (int i = 0; i < count; i++)
+		preset_axes(problem, roles, &presets[i], axis + (int64_t)i * problem->axis_count);
+	return count;
+}
+
+/* The presets of prefill. With latent heads, the medium preset has no CHUNK list, because a pair of query and key costs
+ * ten times as much. */
+static const struct attention_preset prefill_sizes[SIZE_COUNT][2] = {
+    [SIZE_SMALL] = {{1, 16, 33, LIST_SINGLE_PREFILL}, {4, 16, 44, LIST_NONE}},
+    [SIZE_MEDIUM] = {{8, 160, 640, LIST_BLOCKS_PREFILL}, {37, 46, 50, LIST_MANY_PREFILL}},
+    [SIZE_LARGE] = {{8, 4096, 16384, LIST_NONE}},
+};
+
+int attention_prefill_sizes(const struct op_problem *problem, const struct attention_roles *roles, enum op_size size,
+                            int64_t *axis, int room)
+{
+	struct attention_preset presets[3] = {prefill_sizes[size][0], prefill_sizes[size][1]};
+	bool latent = roles->query[1] >= 0;
+	int count = presets[1].batch == 0 ? 1 : 2;
+
+	if (size == SIZE_MEDIUM && latent)
+		presets[0].list = LIST_BLOCKS_LATENT;
+	if (size == SIZE_MEDIUM && !latent)
+		presets[count++] =
+		    (struct attention_preset){2, 520, 536, attention_is_causal(problem, roles) ? LIST_CHUNK_CAUSAL
+		                                                                               : LIST_CHUNK_FULL};
+	return attention_sizes(problem, roles, presets, count, axis, room);
+}
+
+/* --- ranges that default cases cover ------------------------------------------------------------------------------ */
+
+/* Writes the range of an input's values. Offsets, page numbers and row numbers have no meaningful range: the function
+ * then returns false. */
+bool attention_range(const struct op_problem *problem, const struct attention_roles *roles, int input, struct op_range *out)
+{
+	const struct op_arg *key = &problem->inputs[roles->key[0]];
+	int part = roles->query[1] >= 0 ? roles->query[1] : roles->key[0];
+	const struct op_arg *last = &problem->inputs[part];
+	int64_t dim = problem->axes[last->axis[last->rank - 1]].value + (roles->query[1] >= 0 ? 128 : 0);
+
+	if (input == roles->last_page_len && !problem->axes[key->axis[1]].var) {
+		*out = (struct op_range){1, (double)problem->axes[key->axis[1]].value};
+		return true;
+	}
+	if (input == roles->scale) /* the scales of attention_scale */
+		*out = (struct op_range){0.651 / sqrt((double)dim), 1.25};
+	else if (input == roles->query[0] || input == roles->query[1])
+		*out = (struct op_range){-100, 100};
+	else
+		*out = (struct op_range){-0.99, 0.99};
+	return !is_structure(roles, input);
+}
+
+static bool is_axis(const struct op_problem *problem, int input, int dimension, int axis)
+{
+	return input >= 0 && problem->inputs[input].axis[dimension] == axis;
+}
+
+/* Returns the largest length of `axis` in the cases of the medium preset. For the axis of pages, returns 0, because its
+ * length follows from the page numbers. */
+int64_t attention_reach(const struct op_problem *problem, const struct attention_roles *roles, int axis)
+{
+	bool decode = roles->qo_indptr < 0, latent = roles->query[1] >= 0, paged = roles->kv_indices >= 0;
+	enum attention_list many = decode ? LIST_MANY_DECODE : LIST_MANY_PREFILL;
+	int64_t batch = attention_list_totals(many, 1, row_of(problem, roles)).batch;
+
+	if (roles->kv_indptr >= 0 && fixed_batch(problem, roles) >= 0)
+		return 0;
+	if (is_axis(problem, roles->query[0], 0, axis))
+		return decode ? batch : latent ? 319 : 769; /* the most queries in a default case */
+	if (is_axis(problem, roles->kv_indptr, 0, axis))
+		return batch + 1;
+	if (!paged && roles->sparse < 0 && is_axis(problem, roles->key[0], 0, axis))
+		return LIST_LONGEST;
+	if (is_axis(problem, roles->kv_indices, 0, axis)) /* one sequence has more than 2048 keys */
+		return LIST_LONGEST / problem->axes[problem->inputs[roles->key[0]].axis[1]].value + 1;
+	return 0;
+}
+
+/* --- edges -------------------------------------------------------------------------------------------------------- */
+
+/* The values of op_case.edge, in the order of ATTENTION_EDGES. */
+enum { EDGE_NO_QUERIES = 1, EDGE_NO_KEYS, EDGE_BLIND_QUERIES, EDGE_ONE_OF_EACH };
+
+const struct op_edge attention_edges[] = {ATTENTION_EDGES, {NULL, NULL}};
+
+static bool is_var(const struct op_problem *problem, int input, int dimension)
+{
+	return input < 0 || problem->axes[problem->inputs[input].axis[dimension]].var;
+}
+
+/* Writes the axis values of an edge case of sparse attention. Returns false if there is no such case. */
+static bool sparse_edge_axes(const struct op_problem *problem, const struct attention_roles *roles, int edge,
+                             int64_t *axis)
+{
+	const struct op_arg *query = &problem->inputs[roles->query[0]], *key = &problem->inputs[roles->key[0]];
+
+	for (int a = 0; a < problem->axis_count; a++)
+		axis[a] = problem->axes[a].var ? 1 : problem->axes[a].value;
+	if (edge == EDGE_BLIND_QUERIES || !problem->axes[query->axis[0]].var)
+		return false;
+	set_axis(problem, axis, roles->query[0], 0, edge == EDGE_NO_QUERIES ? 0 : 1);
+	set_axis(problem, axis, roles->key[0], 0, edge == EDGE_NO_KEYS ? 0 : 1);
+	return edge != EDGE_NO_KEYS || problem->axes[key->axis[0]].var;
+}
+
+/* Writes the axis values of an edge case. The caches have one page that no sequence uses, and are therefore never
+ * empty. */
+static void set_edge(const struct op_problem *problem, const struct attention_roles *roles, int64_t batch,
+                     int64_t queries, int64_t entries, int64_t *axis)
+{
+	struct attention_preset preset = {batch, queries, 0, LIST_NONE};
+
+	preset_axes(problem, roles, &preset, axis);
+	set_axis(problem, axis, roles->query[0], 0, queries);
+	if (roles->kv_indices >= 0) {
+		set_axis(problem, axis, roles->kv_indices, 0, entries);
+		set_axis(problem, axis, roles->key[0], 0, entries + 1);
+	} else {
+		set_axis(problem, axis, roles->key[0], 0, entries);
+	}
+}
+
+bool attention_edge_axes(const struct op_problem *problem, const struct attention_roles *roles, int edge, int64_t *axis)
+{
+	bool decode = roles->qo_indptr < 0;
+
+	if (roles->sparse >= 0)
+		return sparse_edge_axes(problem, roles, edge, axis);
+
+	const struct op_arg *key = &problem->inputs[roles->key[0]];
+	int64_t page_size = roles->kv_indices >= 0 ? problem->axes[key->axis[1]].value : 1;
+
+	if (fixed_batch(problem, roles) >= 0 || !is_var(problem, roles->query[0], 0) ||
+	    !is_var(problem, roles->kv_indices >= 0 ? roles->kv_indices : roles->key[0], 0) ||
+	    !is_var(problem, roles->kv_indptr, 0))
+		return false;
+	switch (edge) {
+	case EDGE_NO_QUERIES:
+		set_edge(problem, roles, decode ? 0 : 2, 0, decode ? 0 : 3, axis);
+		return true;
+	case EDGE_NO_KEYS:
+		set_edge(problem, roles, decode ? 3 : 2, decode ? 3 : 5, 0, axis);
+		return true;
+	case EDGE_BLIND_QUERIES: /* more queries than keys: some queries see no key */
+		set_edge(problem, roles, 1, page_size + 4, page_size > 1 ? 1 : 2, axis);
+		return !decode && attention_is_causal(problem, roles);
+	default:
+		set_edge(problem, roles, 1, 1, 1, axis);
+		return true;
+	}
+}

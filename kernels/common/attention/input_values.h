@@ -1,0 +1,167 @@
+/* input_values - computes sequences, pages and values of attention inputs that make mistakes in attention visible.
+ *
+ * Sequences (attention_plan). Most default cases get their lengths from a list (kernels/common/attention/lengths.h).
+ * For all other axes, lengths are ragged, and sequence b has the role b % 8:
+ *
+ *   0, 4  plain: has keys before the first query (so that a mask must be aligned at the end). 4: its last page is full
+ *   1     one query, one key
+ *   2     as many keys as queries
+ *   3     no key: output 0, lse -infinity                   (in decode, where every sequence has one query, all roles
+ *   5     keys, but no query                                 but 1 and 3 are plain)
+ *   6     one query, many keys
+ *   7     neither queries nor keys
+ *
+ * A last page is partly filled, except for sequences with b % 8 == 4. Sequences 2 and 4, and every eighth sequence
+ * after each of them, share the first pages of sequence 0. Pages are in random order, and some are unused. If the axes
+ * are too small for these roles, all sequences are plain. If the axes require more queries than keys, some sequences
+ * have more queries than keys. A workload may need such lengths; the presets never do, because definitions disagree on
+ * causal rows that see no key.
+ *
+ * Sparse rows. The list of each query has the following key rows:
+ *
+ *   0     all rows                        4     a hundred at the front
+ *   1     one row                         5     half of the rows, scattered
+ *   2     all but one in the middle       6     all rows
+ *   3     none                            7     two at the end
+ *   8 to 22    15, 16, 17, 31, 32, 33, … 257 at the front
+ *   later      one, two or none, so that many of these queries are cheap
+ *
+ * One key row in eight is in none of the lists.
+ *
+ * Values. Keys and values are uniform on [-1, 1), queries on [-2^e, 2^e). The exponent e makes the standard deviation
+ * of the logits about 2.5 for any scale, so that a few keys hold most of the weight. If a reference omits any single
+ * key, the output of some head then changes by far more than the bound. Outputs are also not near 0, as sums over many
+ * keys of equal weight would be.
+ *
+ * Three kinds of queries have other values. If (query + head) % 16 is 5, the query is 16 times as large; if it is 13,
+ * the query is 32 times as large. The softmax of large queries overflows if the maximum is not subtracted. If a large
+ * query sees only one key, the logit is as often far below 0 as far above 0. If (query + head) % 16 is 9, the query is
+ * zero: the output is the mean of the values, and lse is log2 of the number of keys. Rows that no query uses are NaN,
+ * and so are the entries of a last page after its last key.
+ *
+ * The default cases contain no input for which correct implementations differ: a causal row that sees no key in a
+ * sequence with keys, a page number or sparse row that occurs twice in one sequence, or a last page length of 0 for a
+ * sequence with a page. */
+#ifndef REFTEST_KERNELS_COMMON_ATTENTION_INPUT_VALUES_H
+#define REFTEST_KERNELS_COMMON_ATTENTION_INPUT_VALUES_H
+
+#include "kernels/common/attention/lengths.h"
+#include "kernels/common/attention/roles.h"
+#include "kernels/core/random_inputs.h"
+
+/* The parameters from which the float elements of an input are computed. Kernels take this struct by value. */
+struct attention_recipe {
+	uint64_t key;
+	int64_t row; /* number of elements in a row of keys, or in all heads of a query */
+	int64_t dim; /* number of elements in a head */
+	int is_query;
+	int exponent, most;  /* exponent of the scale of queries; its upper limit for the dtype */
+	int bits;            /* fraction bits of an element, which the dtype represents exactly */
+	/* One byte per row, in the memory of the device that computes the elements. 0: all elements of the row are NaN.
+	 * If the pointer is NULL, every row is used. */
+	const uint8_t *used;
+};
+
+/* Returns an element of one head of row `row`, from its random bits. The caller rounds the element with
+ * dtype_store_float. */
+HOST_DEVICE static inline float attention_value(const struct attention_recipe *f, int64_t row, int64_t head,
+                                                uint32_t random)
+{
+	float value = uniform_signed(random, f->bits);
+
+	if (f->is_query) {
+		int64_t kind = (row + head) % 16;
+
+		int exponent = f->exponent + (kind == 5 ? 4 : kind == 13 ? 5 : 0);
+
+		return kind == 9 ? 0 : value * float_power(exponent < f->most ? exponent : f->most);
+	}
+	return f->used != NULL && f->used[row] == 0 ? float_from_bits(0x7fc00000u) : value;
+}
+
+/* Returns element `index` of the input that `f` describes. */
+HOST_DEVICE static inline float attention_element(const struct attention_recipe *f, int64_t index, uint32_t random)
+{
+	return attention_value(f, index / f->row, index % f->row / f->dim, random);
+}
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Returns true for an input of integers (indices, offsets or lengths), which is always computed on the host. */
+bool attention_is_structure(const struct op_case *c, int input);
+
+/* Returns the parameters of an input of floats, with `used` NULL. Host only. */
+struct attention_recipe attention_recipe_of(const struct op_case *c, const struct attention_roles *roles, int input);
+
+/* Sets *used to an array, allocated by malloc, with one byte per key row: 1 if a query may read the row. Sets it to
+ * NULL if every row is used: for keys without pages, for queries, and if the workload provides the indices. Returns 0,
+ * or -1 if the axes are impossible. */
+int attention_used(const struct op_case *c, const struct attention_roles *roles, int input, uint8_t **used,
+                   struct err *err);
+
+/* Implements op.fill for every attention family; `roles` are the roles that the family found. */
+int attention_fill(const struct op_case *c, const struct attention_roles *roles, int input, struct tensor *out,
+                   struct err *err);
+
+/* Implements op.scalar. The first set of input values has the scale that models use. The second set has 0.65 times that
+ * scale: this factor differs from the factors of common mistakes (1 / sqrt 2, ln 2, 1 / sqrt 3). In a case with one
+ * sequence (sparse: one query), the second set has the scale 1.25, as in models with normalised queries and keys. */
+double attention_scale(const struct op_case *c, const struct attention_roles *roles, double canonical);
+
+/* Returns the tolerance rule of an output, which the head of input_values.c derives. */
+struct rule attention_rule(const struct op_case *c, const struct attention_roles *roles, int output);
+
+/* The least number of pages in the caches of a MANY case, so that page numbers need more than 8 bits. */
+enum { ATTENTION_POOL = 321 };
+
+/* One case of a size preset: the total numbers of sequences, of queries (decode: one per sequence) and of keys. If the
+ * preset has a list and no const axis fixes the number of sequences, the list determines these numbers. */
+struct attention_preset {
+	int64_t batch, queries, keys;
+	enum attention_list list;
+};
+
+/* Implements op.sizes for problems with sequences: writes one row of axis values per preset. Returns -1 if `room` is
+ * too small. */
+int attention_sizes(const struct op_problem *problem, const struct attention_roles *roles,
+                    const struct attention_preset *presets, int count, int64_t *axis, int room);
+
+/* Implements op.sizes for prefill. */
+int attention_prefill_sizes(const struct op_problem *problem, const struct attention_roles *roles, enum op_size size,
+                            int64_t *axis, int room);
+
+/* Implement op.range and op.reach. */
+bool attention_range(const struct op_problem *problem, const struct attention_roles *roles, int input, struct op_range *out);
+int64_t attention_reach(const struct op_problem *problem, const struct attention_roles *roles, int axis);
+
+/* ATTENTION_EDGES has the edge cases that every attention family lists in op.edges; dsa_paged has further edge cases.
+ * attention_edge_axes implements op.edge_axes for the problem with these roles. */
+#define ATTENTION_EDGES                                                                                                \
+	{"no_queries", "no queries in, no queries out"},                                                               \
+	    {"no_keys", "where there is no key, a query has output 0 and log-sum-exp -infinity"},                      \
+	    {"blind_queries", "masks are aligned at the end of the keys, and a query before the first key has output " \
+			      "0 and log-sum-exp -infinity"},                                                                     \
+	{                                                                                                              \
+		"one_of_each", "one query and one key: the output is the key's value"                                  \
+	}
+enum { ATTENTION_EDGE_COUNT = 4 };
+extern const struct op_edge attention_edges[];
+bool attention_edge_axes(const struct op_problem *problem, const struct attention_roles *roles, int edge, int64_t *axis);
+
+/* The lengths of the sequences of a case, in arrays allocated by malloc. The struct is public only for tests. */
+struct attention_plan {
+	int64_t batch;
+	int64_t *queries, *entries; /* [batch + 1] offsets; an entry is a page or, without pages, a key */
+	int64_t *last;              /* [batch] number of keys in the last page; 0: the sequence has no page */
+	int64_t longest;            /* number of keys of the longest sequence */
+};
+
+struct attention_plan attention_plan_of(const struct op_case *c, const struct attention_roles *roles);
+void attention_plan_free(struct attention_plan *plan);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

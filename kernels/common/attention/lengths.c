@@ -1,0 +1,210 @@
+#include "kernels/common/attention/lengths.h"
+
+struct length {
+	int16_t queries, keys;
+};
+
+enum { PARTS = 12 };
+
+/* One list of sequence lengths. Sequence b >= 1 has the lengths part[…][(b - 1) % count]. The last sequence always has
+ * keys: a reference that omits the last sequence thus gives a wrong output. `rest` has the smallest lengths that
+ * sequence 0 may have. In a `sparse` list, only the last sequence and the sequences next to a multiple of SPARSE_BLOCK
+ * have the lengths of `part`. All other sequences have one query and no key, because a reference that loops over the
+ * sequences takes time for each sequence with keys. */
+struct list {
+	bool decode, sparse;
+	int count;
+	struct length part[CONTENTS_COUNT][PARTS], rest;
+};
+
+enum { SPARSE_BLOCK = 16 };
+
+static const struct list lists[LISTS] = {
+    [LIST_SINGLE_DECODE] = {true, false, 0, {{{0, 0}}}, {1, 33}},
+    [LIST_SINGLE_PREFILL] = {false, false, 0, {{{0, 0}}}, {16, 33}},
+    [LIST_BLOCKS_DECODE] = {true,
+                            false,
+                            12,
+                            {{{1, 1},
+                              {1, 0},
+                              {1, 16},
+                              {1, 17},
+                              {1, 32},
+                              {1, 33},
+                              {1, 64},
+                              {1, 65},
+                              {1, 128},
+                              {1, 129},
+                              {1, 256},
+                              {1, 257}},
+                             {{1, 0},
+                              {1, 1},
+                              {1, 15},
+                              {1, 16},
+                              {1, 31},
+                              {1, 32},
+                              {1, 63},
+                              {1, 64},
+                              {1, 127},
+                              {1, 128},
+                              {1, 255},
+                              {1, 256}}},
+                            {1, LIST_LONGEST}},
+    [LIST_BLOCKS_PREFILL] = {false,
+                             false,
+                             12,
+                             {{{1, 1},
+                               {16, 16},
+                               {2, 0},
+                               {17, 33},
+                               {0, 20},
+                               {1, 256},
+                               {0, 0},
+                               {32, 64},
+                               {33, 65},
+                               {64, 128},
+                               {65, 129},
+                               {128, 130}},
+                              {{2, 0},
+                               {17, 17},
+                               {1, 1},
+                               {15, 32},
+                               {0, 0},
+                               {1, 257},
+                               {0, 31},
+                               {31, 63},
+                               {32, 33},
+                               {63, 127},
+                               {64, 255},
+                               {129, 129}}},
+                             {6, LIST_LONGEST}},
+    [LIST_BLOCKS_LATENT] = {false,
+                            false,
+                            12,
+                            {{{1, 1},
+                              {16, 16},
+                              {2, 0},
+                              {17, 33},
+                              {0, 20},
+                              {1, 256},
+                              {0, 0},
+                              {3, 64},
+                              {32, 32},
+                              {2, 128},
+                              {1, 129},
+                              {65, 65}},
+                             {{2, 0},
+                              {17, 17},
+                              {1, 1},
+                              {15, 32},
+                              {0, 0},
+                              {1, 257},
+                              {0, 31},
+                              {2, 63},
+                              {33, 33},
+                              {1, 127},
+                              {2, 255},
+                              {64, 65}}},
+                            {2, LIST_LONGEST}},
+    [LIST_CHUNK_CAUSAL] = {false, false, 1, {{{256, 256}}, {{257, 257}}}, {512, 513}},
+    [LIST_CHUNK_FULL] = {false, false, 1, {{{256, 17}}, {{257, 16}}}, {512, 20}},
+    [LIST_MANY_DECODE] = {true, true, 4, {{{1, 1}, {1, 0}, {1, 2}, {1, 1}}, {{1, 0}, {1, 1}, {1, 1}, {1, 2}}}, {1, 3}},
+    [LIST_MANY_PREFILL] = {false, true, 4, {{{1, 1}, {1, 0}, {2, 2}, {1, 2}}, {{1, 0}, {2, 2}, {1, 1}, {1, 2}}}, {1, 3}},
+};
+
+/* MANY_ELEMENTS is the largest number of output elements in a case of a MANY list. `many` has the possible numbers of
+ * sequences in such a case: just above 300, 128, 64 and 32. */
+enum { MANY_ELEMENTS = 9000000 };
+static const int64_t many[] = {301, 133, 69, 37};
+
+static struct length part_of(const struct list *list, int contents, int64_t batch, int64_t b)
+{
+	int64_t in_block = b % SPARSE_BLOCK;
+
+	if (list->sparse && b + 1 < batch && in_block > 1 && in_block + 1 < SPARSE_BLOCK)
+		return (struct length){1, 0};
+	return list->part[contents][(b - 1) % list->count];
+}
+
+static int64_t pages_of(int64_t keys, int64_t page_size)
+{
+	return (keys + page_size - 1) / page_size;
+}
+
+/* Writes the sums of the queries and of the entries of all sequences except sequence 0. */
+static void sum_up(const struct list *list, int contents, int64_t batch, int64_t page_size, int64_t *queries,
+                   int64_t *entries)
+{
+	*queries = *entries = 0;
+	for (int64_t b = 1; b < batch; b++) {
+		struct length part = part_of(list, contents, batch, b);
+
+		*queries += part.queries;
+		*entries += pages_of(part.keys, page_size);
+	}
+}
+
+/* Returns the totals of a case with `batch` sequences: the larger of the sums of the two sets of input values, plus the
+ * smallest lengths of sequence 0. If there is only sequence 0, it has at least two pages. */
+static struct attention_totals totals_of(const struct list *list, int64_t batch, int64_t page_size)
+{
+	struct attention_totals totals = {.batch = batch, .page_size = page_size, .decode = list->decode};
+	int64_t rest = pages_of(list->rest.keys, page_size);
+
+	for (int contents = 0; contents < CONTENTS_COUNT; contents++) {
+		int64_t queries, entries;
+
+		sum_up(list, contents, batch, page_size, &queries, &entries);
+		totals.queries = queries > totals.queries ? queries : totals.queries;
+		totals.entries = entries > totals.entries ? entries : totals.entries;
+	}
+	totals.queries += list->rest.queries;
+	totals.entries += rest < 2 && batch == 1 ? 2 : rest;
+	return totals;
+}
+
+struct attention_totals attention_list_totals(enum attention_list list, int64_t page_size, int64_t row)
+{
+	size_t choice = 0;
+
+	if (list != LIST_MANY_DECODE && list != LIST_MANY_PREFILL)
+		return totals_of(&lists[list], 1 + lists[list].count, page_size);
+	while (choice + 1 < sizeof many / sizeof *many && many[choice] > MANY_ELEMENTS / (row > 0 ? row : 1))
+		choice++;
+	return totals_of(&lists[list], many[choice], page_size);
+}
+
+enum attention_list attention_list_of(const struct attention_totals *totals)
+{
+	for (int i = 0; i < LISTS; i++) {
+		const struct list *list = &lists[i];
+		int64_t others = totals->batch - 1;
+
+		if (list->decode != totals->decode || others < list->count || others > many[0] ||
+		    (list->count == 0 ? others > 0 : others % list->count != 0))
+			continue;
+
+		struct attention_totals own = totals_of(list, totals->batch, totals->page_size);
+
+		if (own.queries == totals->queries && own.entries == totals->entries)
+			return (enum attention_list)i;
+	}
+	return LIST_NONE;
+}
+
+void attention_list_lengths(enum attention_list list, const struct attention_totals *totals, enum op_contents contents,
+                            int64_t b, int64_t *queries, int64_t *keys)
+{
+	struct length part;
+	int64_t entries;
+
+	if (b == 0) {
+		sum_up(&lists[list], (int)contents, totals->batch, totals->page_size, queries, &entries);
+		*queries = totals->queries - *queries;
+		*keys = -1;
+		return;
+	}
+	part = part_of(&lists[list], (int)contents, totals->batch, b);
+	*queries = part.queries;
+	*keys = part.keys;
+}

@@ -1,0 +1,68 @@
+/* lengths - the sequence lengths of default cases: lists of the lengths at which kernels and references with blocked
+ * loops fail.
+ *
+ * A list has the numbers of queries and keys of sequences 1, 2, 3, …; if there are more sequences than the list has
+ * elements, the list starts again. Sequence 0 has the remaining queries and keys. The two sets of input values of a
+ * case have the same axes, but the list has different lengths for each set. Where a length is a multiple of 16, 32, 64,
+ * 128 or 256 in one set, the length in the other set is one more or one less.
+ *
+ *   SINGLE  one sequence: its last page holds one key in the first set, and is full in the second set
+ *   BLOCKS key lengths around every block size; one sequence of more than 2048 keys; sequences without keys, without
+ *   queries, without both, with one key, with as many keys as queries. In prefill, query lengths are also around the
+ *   block sizes, up to 128 (with latent heads, up to 64, because a pair of query and key then costs ten times as much).
+ *   CHUNK prefill of 512 and 513, 256 and 257 queries, because references process chunks of 512 or 256 queries. In
+ *   causal cases, each sequence has as many keys as queries.
+ *   MANY    301 sequences (fewer if heads are many and large). Sequences next to a multiple of 16 have at most two
+ *           queries and two keys. The other sequences have one query and no key, which keeps the case cheap. */
+#ifndef REFTEST_KERNELS_COMMON_ATTENTION_LENGTHS_H
+#define REFTEST_KERNELS_COMMON_ATTENTION_LENGTHS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kernels/core/op.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The least number of keys of the longest sequence in a BLOCKS list. */
+enum { LIST_LONGEST = 2100 };
+
+enum attention_list {
+	LIST_SINGLE_DECODE,
+	LIST_SINGLE_PREFILL,
+	LIST_BLOCKS_DECODE,
+	LIST_BLOCKS_PREFILL,
+	LIST_BLOCKS_LATENT,
+	LIST_CHUNK_CAUSAL,
+	LIST_CHUNK_FULL,
+	LIST_MANY_DECODE,
+	LIST_MANY_PREFILL,
+	LISTS,
+	LIST_NONE = LISTS, /* lengths are random */
+};
+
+/* The total numbers of sequences, queries and entries of a case. If the keys are not in pages, page_size is 1. Entries
+ * are pages or, without pages, keys. */
+struct attention_totals {
+	int64_t batch, queries, entries, page_size;
+	bool decode; /* true: every sequence has one query */
+};
+
+/* Returns the totals of a case with the lengths of `list`. `row` is the number of elements in a query's output over all
+ * heads; the larger it is, the fewer sequences a MANY case has. */
+struct attention_totals attention_list_totals(enum attention_list list, int64_t page_size, int64_t row);
+
+/* Returns the list whose cases have these totals, or LIST_NONE if there is no such list. */
+enum attention_list attention_list_of(const struct attention_totals *totals);
+
+/* Writes the numbers of queries and keys of sequence b. For sequence 0, writes the number of remaining queries to
+ * *queries, and -1 to *keys. */
+void attention_list_lengths(enum attention_list list, const struct attention_totals *totals, enum op_contents contents,
+                            int64_t b, int64_t *queries, int64_t *keys);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

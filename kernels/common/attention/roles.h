@@ -1,0 +1,92 @@
+/* roles - finds the role of each input of an attention problem, and the sizes of a case.
+ *
+ * The attention families (gqa_paged, gqa_ragged, mla_paged, mla_ragged, dsa_paged) compute the same operation: for each
+ * query and head, softmax(scale * q . k) over the keys that the query sees, times the values of these keys. The
+ * families differ in how the keys are stored. A family finds the roles of its inputs (by shape, and by name where
+ * shapes are ambiguous) and passes them to attention_validate, which checks every shape against every other. The code
+ * that computes inputs, bounds and truth (input_values.h, attention.h, attention_cuda.h in the same folder) then uses
+ * only roles and no names.
+ *
+ *   query[0]   [queries, heads, dim]                        query[1], key[1]: a second part whose dot product is added
+ *   key[0]     [rows, kv heads, dim], or in pages           (the rotary part of MLA), or -1
+ *   value      [rows, kv heads, value dim], or in pages     the same input as key[0] in MLA
+ *   output     [queries, heads, value dim];  lse [queries, heads] float32, base 2, may be absent
+ *
+ * Paged keys have [pages, page size] in place of [rows]. If the keys have no head axis, there is one kv head. */
+#ifndef REFTEST_KERNELS_COMMON_ATTENTION_ROLES_H
+#define REFTEST_KERNELS_COMMON_ATTENTION_ROLES_H
+
+#include "kernels/core/op.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The largest page size. Tensors have at most 2^48 bytes; with this limit, the number of keys fits in 64 bits. */
+enum { ATTENTION_PARTS = 2, ATTENTION_PAGE = 65536 };
+
+/* The variants that op.match of every attention family can return; dsa_paged has a third variant. */
+enum { ATTENTION_FULL = 0, ATTENTION_CAUSAL = 1 };
+
+/* The index of the problem's input that has each role. `output` and `lse` are indices of outputs. -1: no input or
+ * output has the role. */
+struct attention_roles {
+	int query[ATTENTION_PARTS], key[ATTENTION_PARTS], value;
+	int scale;         /* Python scalar */
+	int qo_indptr;     /* offsets of each sequence's queries; -1: each sequence has one query */
+	int kv_indptr;     /* offsets of each sequence's entries in kv_indices or, without pages, of its key rows */
+	int kv_indices;    /* page numbers; -1: the keys of a sequence are in consecutive rows */
+	int last_page_len; /* number of keys in each sequence's last page; -1: every page is full */
+	int sparse;        /* [queries, most keys] key row numbers, -1: no row; with `sparse`, there are no sequences */
+	int output, lse;
+};
+
+/* The tables for op.roles and op.modes. Latent attention has no role "v", because the keys are also the values. */
+extern const struct op_role attention_role_names[], attention_latent_role_names[];
+extern const struct op_mode attention_mode_names[];
+
+/* Returns a struct whose members are all -1. */
+struct attention_roles attention_no_roles(void);
+
+/* Finds the roles that do not depend on the family: the scale, the index vectors (integers of rank 1, which differ only
+ * in their names) and lse. Returns 0, or -1 with a message in `why` if an input has no role in attention. */
+int attention_find_indices(const struct op_problem *problem, struct attention_roles *roles, struct err *why);
+
+/* Checks that the shapes of all tensors are consistent and that every input has a role. Returns 0, or -1 with a message
+ * in `why`. */
+int attention_validate(const struct op_problem *problem, const struct attention_roles *roles, struct err *why);
+
+/* Returns true if a causal mask hides the keys after a query's own position. The first of these texts that says
+ * "causal" or "not causal" decides: the definition's name, its tags, its description. If no text does, there is no
+ * mask. Returns false for decode, where a causal mask hides no key. */
+bool attention_is_causal(const struct op_problem *problem, const struct attention_roles *roles);
+
+/* Returns -1 and stores "input 'k' is [a, b] of int32; expected …" in `why`. */
+int attention_refuse(const struct op_problem *problem, const struct op_arg *arg, const char *expected, struct err *why);
+
+/* Returns true if the axes `from` … `to` - 1 of both tensors are equal: the same axis, or const axes of equal
+ * length. */
+bool attention_same_axes(const struct op_problem *problem, const struct op_arg *a, const struct op_arg *b, int from,
+                         int to);
+bool attention_is_float(const struct op_arg *arg);
+bool attention_is_integer(const struct op_arg *arg);
+
+/* The sizes of one case. */
+struct attention_extent {
+	/* Head h reads kv head h / (heads / kv_heads); heads is a multiple of kv_heads. */
+	int64_t queries, heads, kv_heads;
+	int64_t dim[ATTENTION_PARTS];     /* dim[1] is 0 if there is no second part */
+	int64_t value_dim;
+	int64_t pages, page_size, rows; /* without pages, each row counts as a page */
+	int64_t batch;                  /* number of sequences; sparse: 0 */
+	/* The length of kv_indices; without pages, the number of rows; in sparse attention, the length of each query's
+	 * list. */
+	int64_t entries;
+};
+
+struct attention_extent attention_extent_of(const struct op_case *c, const struct attention_roles *roles);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,363 @@
+/* input_values - sizes, bounds, edge cases and inputs of recurrences. The head of input_values.h describes the values.
+ *
+ * Bounds of outputs. An output is scale |q| times a projection of the state. If there is an initial state, the
+ * projection of a row of the state on q / |q| is around 1/2. atol is then 2^-12 scale sqrt(K / 3), about a thousandth
+ * of a typical output; if q is normalised, atol is 2^-12 scale. If there is no initial state, the state is a sum of a
+ * few k v^T, and q reads about a fifth of each. Without an initial state, atol is 2^-12 scale. rtol is one ulp of
+ * bfloat16 or float16, with a margin for the errors of float32 sums; for float32, rtol is 2^-12.
+ *
+ * Bounds of states. References that process token after token round each element once per token, by 2^-24, and these
+ * errors decay with the state. Chunked references exponentiate differences of sums of gates, and the last few additions
+ * to such a sum round by at most 2^-15 each (input_values.h). rtol is 2^-12, eight of these roundings. atol is 2^-16,
+ * which is 2^-14 of a typical element.
+ *
+ * Outputs and states are linear in v and the initial state. In the second set of input values, both are four times as
+ * large, and so is each atol. */
+#include "kernels/common/linear_attention/input_values.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "kernels/common/linear_attention/packed.h"
+#include "kernels/core/input_check.h"
+#include "kernels/core/shape_match.h"
+
+/* --- sizes -------------------------------------------------------------------------------------------------------- */
+
+/* The number of sequences, and the number of tokens in each sequence or, in packed cases, in all sequences. The low
+ * bits of the total number of tokens determine the switches, such as beta_sigmoid (recurrence_scalar). One medium case
+ * has a chunk of 64 tokens; another has two chunks and one token, and a state thus passes through a whole chunk.
+ * recurrence_fill_offsets sets the lengths of packed sequences. */
+enum { PRESETS = 3, MANY = -1 }; /* MANY: recurrence_many returns the number of sequences */
+static const struct preset {
+	int64_t sequences, tokens;
+} by_batch[SIZE_COUNT][PRESETS] = {{{1, 3}, {2, 16}}, {{1, 64}, {1, 129}, {MANY, 1}}, {{4, 2048}}},
+  packed[SIZE_COUNT][PRESETS] = {{{1, 5}, {2, 33}}, {{17, 226}}, {{8, 16384}}},
+  edges[] = {{0}, {0, 0}, {1, 1}, {2, 0}, {5, 12}, {2, 9}, {2, 7}};
+
+const struct op_edge recurrence_edges[] = {
+    {"no_sequences", "without sequences, the outputs are empty"},
+    {"one_token", "a sequence may have a single token"},
+    {"no_tokens", "the final state of a sequence without tokens is its initial state"},
+    {"empty_sequences",
+     "the final state of a sequence without tokens is its initial state, and no other sequence is affected"},
+    {"forgets_all", "a gate of -100 erases the state: e^-100 is 0 in float32, and no NaN results"},
+    {"rows_of_zeros", "a row of zeros has no direction and stays zeros when it is normalised"},
+    {NULL, NULL},
+};
+
+static void set_axis(const struct op_problem *problem, int64_t *row, const struct op_arg *arg, int dimension,
+                     int64_t value)
+{
+	if (problem->axes[arg->axis[dimension]].var)
+		row[arg->axis[dimension]] = value;
+}
+
+static int64_t many(const struct op_problem *problem, const struct recurrence_roles *roles)
+{
+	const struct op_arg *q = &problem->inputs[roles->q], *v = &problem->inputs[roles->v];
+	int64_t size = match_fixed_length(problem, v, v->rank - 2) * match_fixed_length(problem, v, v->rank - 1);
+
+	return recurrence_many(roles->state >= 0 || roles->new_state >= 0 ? size * match_fixed_length(problem, q, q->rank - 1)
+	                                                                   : size);
+}
+
+static void preset_axes(const struct op_problem *problem, const struct preset *preset, int64_t *row)
+{
+	struct recurrence_roles roles = recurrence_roles_of(problem);
+	const struct op_arg *q = &problem->inputs[roles.q];
+
+	int64_t sequences = preset->sequences == MANY ? many(problem, &roles) : preset->sequences;
+
+	for (int a = 0; a < problem->axis_count; a++)
+		row[a] = problem->axes[a].var ? sequences : problem->axes[a].value;
+	if (roles.cu_seqlens >= 0) {
+		set_axis(problem, row, &problem->inputs[roles.cu_seqlens], 0, sequences + 1);
+		set_axis(problem, row, q, q->rank - 3, preset->tokens);
+		return;
+	}
+	set_axis(problem, row, q, 0, sequences);
+	set_axis(problem, row, q, 1, preset->tokens);
+}
+
+int recurrence_sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
+{
+	const struct preset *presets = recurrence_roles_of(problem).cu_seqlens >= 0 ? packed[size] : by_batch[size];
+	int count = 0;
+
+	(void)variant;
+	for (; count < PRESETS && presets[count].sequences != 0; count++) {
+		if (count == room)
+			return -1;
+		preset_axes(problem, &presets[count], axis + (int64_t)count * problem->axis_count);
+	}
+	return count;
+}
+
+bool recurrence_edge_axes(const struct op_problem *problem, int variant, int edge, int64_t *axis)
+{
+	struct recurrence_roles roles = recurrence_roles_of(problem);
+	struct op_case c = {.problem = problem, .variant = variant, .axis = axis};
+
+	preset_axes(problem, &edges[edge], axis);
+	switch (edge) {
+	case RECURRENCE_EMPTY_SEQUENCES:
+		return roles.cu_seqlens >= 0;
+	case RECURRENCE_FORGETS_ALL:
+		return recurrence_modes_of(&c, &roles).gate == RECURRENCE_GATE_LOG;
+	case RECURRENCE_ROWS_OF_ZEROS:
+		return roles.l2norm >= 0 || (variant & RECURRENCE_L2NORM) != 0;
+	default: {
+		struct recurrence_extent e = recurrence_extent_of(&c, &roles);
+
+		return e.sequences == edges[edge].sequences && e.total == edges[edge].sequences * edges[edge].tokens;
+	}
+	}
+}
+
+struct rule recurrence_rule(const struct op_case *c, int output)
+{
+	struct recurrence_roles roles = recurrence_roles_of(c->problem);
+	struct recurrence_modes modes = recurrence_modes_of(c, &roles);
+	enum dtype dtype = c->problem->outputs[output].dtype;
+	double place = dtype == DTYPE_BFLOAT16 ? 1e-2 : dtype == DTYPE_FLOAT16 ? 0x1p-9 : 0x1p-12;
+	double size = c->contents == CONTENTS_SECOND ? RECURRENCE_LARGER : 1;
+
+	if (output == roles.new_state)
+		return (struct rule){0x1p-16 * size, place, 1};
+	if (!modes.l2norm && roles.state >= 0 && (c->absent >> roles.state & 1) == 0)
+		size *= sqrt((double)recurrence_extent_of(c, &roles).k_dim / 3);
+	return (struct rule){0x1p-12 * fabs(modes.scale) * size, place, 1};
+}
+
+double recurrence_scale(const struct op_case *c, int64_t k_dim, int64_t turn)
+{
+	if (c->contents == CONTENTS_FIRST)
+		return 1.25 / sqrt((double)k_dim);
+	return turn % 3 == 0 ? 1.75 : 0.7 / sqrt((double)k_dim);
+}
+
+/* Sets the sigmoid and the doubling of beta, which depend on the case and on the set of input values. Beta is doubled
+ * only if it goes through a sigmoid. */
+static int strength_of(const struct recurrence_extent *e, const struct op_case *c)
+{
+	enum { RAW, SIGMOID, BOTH };
+	static const int by_case[][CONTENTS_COUNT] = {{BOTH, RAW}, {SIGMOID, BOTH}, {RAW, SIGMOID}, {RAW, BOTH}};
+
+	return by_case[e->total % 4][c->contents];
+}
+
+/* Returns the default value of a scalar that the case omits: 0, which means a scale of 1 / sqrt(K), a switch that is
+ * off, or no lower bound. Returns NaN for a scalar that no case may omit: a switch that the definition's name or a tag
+ * sets, and a lower bound without A_log. */
+static double left_out(const struct op_case *c, const struct recurrence_roles *roles, int input)
+{
+	int flag = input == roles->l2norm    ? RECURRENCE_L2NORM
+	           : input == roles->sigmoid ? RECURRENCE_SIGMOID
+	           : input == roles->doubled ? RECURRENCE_DOUBLED
+	                                     : 0;
+
+	if ((input == roles->lower_bound && roles->a_log < 0) || (c->variant & flag) != 0)
+		return (double)NAN;
+	return 0;
+}
+
+double recurrence_scalar(const struct op_case *c, int input)
+{
+	struct recurrence_roles roles = recurrence_roles_of(c->problem);
+	struct recurrence_extent e = recurrence_extent_of(c, &roles);
+	bool second = c->contents == CONTENTS_SECOND;
+	bool named = (c->variant & RECURRENCE_SIGMOID) != 0;
+	int strength = roles.sigmoid >= 0 ? strength_of(&e, c) : named;
+
+	if ((c->absent >> input & 1) != 0)
+		return left_out(c, &roles, input);
+	if (input == roles.scale)
+		return recurrence_scale(c, e.k_dim, e.total);
+	if (input == roles.lower_bound)
+		return !second ? -5 : e.total % 2 == 0 ? -2.25 : -0.75;
+	if (input == roles.l2norm)
+		return c->edge == RECURRENCE_ROWS_OF_ZEROS || ((e.total & 1) != 0) != second;
+	if (input == roles.sigmoid)
+		return strength != 0;
+	return roles.sigmoid >= 0 ? strength == 2 : named && second == ((e.total & 4) != 0);
+}
+
+/* --- inputs ------------------------------------------------------------------------------------------------------- */
+
+struct recurrence_fill recurrence_fill_of(const struct op_case *c, int input)
+{
+	struct recurrence_roles roles = recurrence_roles_of(c->problem);
+	struct recurrence_extent e = recurrence_extent_of(c, &roles);
+	struct recurrence_modes modes = recurrence_modes_of(c, &roles);
+	bool bounded = modes.gate == RECURRENCE_GATE_BOUNDED;
+	const struct {
+		int role;
+		enum recurrence_part part;
+		int64_t heads, dim;
+	} parts[] = {
+	    {roles.q, RECURRENCE_Q, e.q_heads, e.k_dim},
+	    {roles.k, RECURRENCE_K, e.q_heads, e.k_dim},
+	    {roles.v, RECURRENCE_V, e.v_heads, e.v_dim},
+	    {roles.state, RECURRENCE_STATE, 1, 1},
+	    {roles.gate,
+	     bounded                             ? RECURRENCE_LOW
+	     : modes.gate == RECURRENCE_GATE_LOG ? RECURRENCE_LOG
+	                                         : RECURRENCE_RAW,
+	     e.v_heads, (c->variant & RECURRENCE_KEY_GATE) != 0 ? e.k_dim : 1},
+	    {roles.gamma, c->edge == RECURRENCE_FORGETS_ALL ? RECURRENCE_LOG : RECURRENCE_CONSTANT, e.v_heads, 1},
+	    {roles.a_log, bounded ? RECURRENCE_RATE : RECURRENCE_A_LOG, 1, 1},
+	    {roles.dt_bias, bounded ? RECURRENCE_WIDE_BIAS : RECURRENCE_BIAS, 1, 1},
+	    {roles.beta, modes.sigmoid ? RECURRENCE_LOGIT : RECURRENCE_BETA, e.v_heads, 1},
+	};
+	struct recurrence_fill f = {.key = input_key(c, input), .k_key = input_key(c, roles.k), .heads = 1, .dim = 1};
+
+	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+		if (parts[i].role == input) {
+			f.part = parts[i].part;
+			f.heads = parts[i].heads;
+			f.dim = parts[i].dim;
+		}
+	f.l2norm = modes.l2norm;
+	f.edge = c->edge;
+	f.second = c->contents == CONTENTS_SECOND;
+	f.largest = (c->variant & RECURRENCE_DELTA) == 0 ? 8 : modes.doubled ? 4 : 5;
+	recurrence_size_keys(e.k_dim, &f.eighths, &f.exponent);
+	return f;
+}
+
+/* Writes offsets in which the first, the middle and the last of five sequences are empty. */
+static void fill_some_empty(struct tensor *out)
+{
+	static const int64_t offsets[] = {0, 0, 7, 7, 12, 12};
+
+	for (int64_t n = 0; n < out->elements; n++)
+		dtype_store(out->data, out->dtype, n, (double)offsets[n % 6]);
+}
+
+static void fill_floats(const struct recurrence_fill *f, struct tensor *out)
+{
+#pragma omp parallel for
+	for (int64_t b = 0; b < (out->elements + 3) / 4; b++) {
+		struct philox random = philox_block(f->key, (uint64_t)b);
+
+		for (int i = 0; i < 4 && 4 * b + i < out->elements; i++)
+			dtype_store_float(out->data, out->dtype, 4 * b + i,
+			                  recurrence_element(f, 4 * b + i, random.word[i]));
+	}
+}
+
+/* Rejects a case whose axes or scalars are invalid. This check needs no tensors. */
+static int check_axes(const struct op_case *c, const struct recurrence_roles *roles, const struct recurrence_extent *e,
+                      struct err *err)
+{
+	const struct op_arg *const states[] = {
+	    roles->state >= 0 ? &c->problem->inputs[roles->state] : NULL,
+	    roles->new_state >= 0 ? &c->problem->outputs[roles->new_state] : NULL,
+	};
+	struct recurrence_modes modes = recurrence_modes_of(c, roles);
+	bool brought = roles->cu_seqlens >= 0 && (c->given >> roles->cu_seqlens & 1) != 0;
+
+	for (int i = 0; i < 2; i++)
+		if (states[i] != NULL && c->axis[states[i]->axis[0]] != e->sequences)
+			return err_set(err, "'%s' has %lld states for %lld sequences", states[i]->name,
+			               (long long)c->axis[states[i]->axis[0]], (long long)e->sequences);
+	if (roles->cu_seqlens >= 0 && !brought && c->edge == 0 && e->total < e->sequences)
+		return err_set(err,
+		               "%lld tokens cannot be distributed over %lld sequences with at least one token each",
+		               (long long)e->total, (long long)e->sequences);
+	if (e->sequences == 0 && e->total > 0)
+		return err_set(err, "%lld tokens belong to no sequence, because there are no sequences",
+			       (long long)e->total);
+	if (modes.doubled && !modes.sigmoid)
+		return err_set(err, "beta is doubled but does not go through a sigmoid; implementations differ in"
+		                    " whether they double such a beta, so leave out this combination");
+	if (modes.gate == RECURRENCE_GATE_BOUNDED && !(modes.lower_bound < 0))
+		return err_set(err, "the lower bound of the gates is %g; it must be below 0", modes.lower_bound);
+	return 0;
+}
+
+int recurrence_fill(const struct op_case *c, int input, struct tensor *out, struct err *err)
+{
+	struct recurrence_roles roles = recurrence_roles_of(c->problem);
+	struct recurrence_extent e = recurrence_extent_of(c, &roles);
+	struct recurrence_fill f = recurrence_fill_of(c, input);
+
+	if (check_axes(c, &roles, &e, err) != 0)
+		return -1;
+	if (input == roles.cu_seqlens && c->edge == RECURRENCE_EMPTY_SEQUENCES)
+		fill_some_empty(out);
+	else if (input == roles.cu_seqlens)
+		recurrence_fill_offsets(c, e.sequences, e.total, out);
+	else
+		fill_floats(&f, out);
+	return 0;
+}
+
+/* --- checks of a workload's inputs -------------------------------------------------------------------------------- */
+
+int recurrence_check(const struct op_case *c, const struct tensor *in, struct err *err)
+{
+	struct recurrence_roles roles = recurrence_roles_of(c->problem);
+	struct recurrence_extent e = recurrence_extent_of(c, &roles);
+
+	if (check_axes(c, &roles, &e, err) != 0 || check_all_finite(c, in, err) != 0)
+		return -1;
+	if (roles.cu_seqlens >= 0 && in[roles.cu_seqlens].data != NULL)
+		return recurrence_check_offsets(c->problem->inputs[roles.cu_seqlens].name, e.total,
+						&in[roles.cu_seqlens], err);
+	return 0;
+}
+
+/* --- ranges that the cases cover --------------------------------------------------------------------------------- */
+
+bool recurrence_range(const struct op_problem *problem, int variant, int input, struct op_range *out)
+{
+	struct recurrence_roles roles = recurrence_roles_of(problem);
+	struct op_case c = {.problem = problem, .variant = variant};
+	const struct op_arg *q = &problem->inputs[roles.q];
+	enum recurrence_gate gate = recurrence_gate_of(&c, &roles);
+	bool softplus = gate == RECURRENCE_GATE_SOFTPLUS, bounded = gate == RECURRENCE_GATE_BOUNDED;
+	const struct {
+		int role;
+		struct op_range range;
+	} ranges[] = {
+	    {roles.q, {-0.99, 0.99}},
+	    {roles.k, {-0.19, 0.19}}, /* for K = 128 */
+	    {roles.v, {-3.9, 3.9}},
+	    {roles.gate, softplus ? (struct op_range){-24, 96} : bounded ? (struct op_range){-33, 96} : (struct op_range){-32, 0}},
+	    {roles.gamma, {-10, -0.01}},
+	    {roles.a_log, bounded ? (struct op_range){-1.6, 2.1} : (struct op_range){-6.6, 2.1}},
+	    {roles.dt_bias, bounded ? (struct op_range){-7, 7} : (struct op_range){-6, 1}},
+	    {roles.beta, {0, 1}}, /* before a sigmoid, the range is wider */
+	    {roles.state, {-1.9, 1.9}},
+	    {roles.scale, {0.7001 / sqrt((double)match_fixed_length(problem, q, q->rank - 1)), 1.75}},
+	    {roles.lower_bound, {-5, -0.75}},
+	    {roles.l2norm, {0, 1}},
+	    {roles.sigmoid, {0, 1}},
+	    {roles.doubled, {0, 1}},
+	};
+
+	for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
+		if (ranges[i].role == input) {
+			*out = ranges[i].range;
+			return true;
+		}
+	return false;
+}
+
+/* Returns the largest lengths of the default cases. Packed sequences have more tokens than two chunks, and there are
+ * more sequences than kernels have blocks. */
+int64_t recurrence_reach(const struct op_problem *problem, int variant, int axis)
+{
+	struct recurrence_roles roles = recurrence_roles_of(problem);
+	const struct op_arg *q = &problem->inputs[roles.q];
+	bool packs = roles.cu_seqlens >= 0;
+
+	(void)variant;
+	if (packs)
+		return axis == q->axis[q->rank - 3] ? 226 : axis == problem->inputs[roles.cu_seqlens].axis[0] ? 18 : 0;
+	return axis == q->axis[0] ? many(problem, &roles) : axis == q->axis[1] ? 129 : 0;
+}

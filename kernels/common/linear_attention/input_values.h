@@ -1,0 +1,263 @@
+/* input_values - the value of every input element of the families of kernels/common/linear_attention/recurrence.h, the same
+ * on CPU and GPU. The file also declares the sizes, bounds and edge cases of these families.
+ *
+ * The values are scaled such that a mistake in any part of the recurrence changes the result by far more than its
+ * bound. If the two sets of input values (op_case.contents) differ in more than the seed, a bar (|) separates the first
+ * from the second:
+ *
+ *   k The norm is near 1; if the reference normalises k, the norm is 1, 2 or 4 | 1, 4 or 16 in turn. If the reference
+ *   does not normalise k: where (token + head) % 4 is 3, the norm is near 1/2; where (token + head) % 4 is 2, the norm
+ *   is near 2 or, by the delta rule, near 5/4 (1 if beta is doubled), because 1 - beta |k|^2 must contract.
+ *   q          uniform on [-1, 1). Where token + head is odd, q has the direction of k and therefore reads the value
+ *   that the token wrote. Elsewhere, q reads values that earlier tokens wrote.
+ *              If the reference normalises q, q is multiplied by 1, 2, 4 | 1, 4, 16 in turn.
+ *   v          uniform on [-1, 1) | [-4, 4)
+ *   state      uniform on [-1/2, 1/2) | [-2, 2)
+ *   g, g_gamma as a logarithm: by (head + key) % 4, the least gate is -1/16, -2, -1/256, -1/2 | -2, -1/256, -1/2,
+ *              -1/16. The result of a long sequence then depends on early tokens, late tokens and the initial state.
+ *              g_gamma is from half of the least gate to that gate | from four times to eight times that gate.
+ *              By (5 token + head + 3 key) % 16: for 3, g is 0 (nothing is forgotten); for 11, g is 6 | 16 times the
+ *              least gate, so that sums over 64 tokens fall below -88, where exp(-sum) overflows float32.
+ *   g, A_log, dt_bias with softplus: g is recurrence_raw_gate; dt_bias is uniform on [-2, 2), where softplus bends
+ *              | [-7, -2), as in models; A_log by head % 4 is near -3, -1, 1/2, -5 | 5/2, -7, 0, -2
+ *   g, A_log, dt_bias with a lower bound: the same g, lower by 6, 0, 9, 3 by (head + key) % 4; dt_bias is uniform on
+ *              [-2, 2) | [-8, 8); A_log is within 1/2 of 0 | of 5/2 and -2 in turn. This covers both ends of a
+ *              sigmoid, and its middle.
+ *   beta       uniform on [0, 1); by (5 token + head + 3 key) % 16, also 0 and 1.
+ *              If beta goes through a sigmoid: uniform on [-4, 4); by (5 token + head + 3 key) % 16, also 0, and -16
+ *              and 16 | -32 and 32.
+ *              Token 37 of each 64 (counted over all sequences) writes nothing, but still reads and forgets: beta is 0
+ *              in every head (before a sigmoid, -32).
+ *
+ * Sums of gates over a chunk of 64 tokens are above -1000, where an addition to a float32 sum rounds by at most 2^-15.
+ * Chunked references, which compute differences of such sums, therefore meet the bounds. The largest gates are those
+ * with softplus. In the first set, rates are up to e, and x is up to 98, 22 and 18 twice each, otherwise 1 on average:
+ * -e (276 + 64) = -920. In the second set, rates are up to e^3, and x is up to 23 and 14 once each, otherwise 0.1 on
+ * average: -20 (37 + 6) = -860.
+ *
+ * recurrence_fill_offsets computes the offsets of packed sequences. */
+#ifndef REFTEST_KERNELS_COMMON_LINEAR_ATTENTION_INPUT_VALUES_H
+#define REFTEST_KERNELS_COMMON_LINEAR_ATTENTION_INPUT_VALUES_H
+
+#include "kernels/common/linear_attention/roles.h"
+#include "kernels/core/random_inputs.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* These functions implement the members of struct op that have the same names. */
+int recurrence_sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room);
+extern const struct op_edge recurrence_edges[];
+bool recurrence_edge_axes(const struct op_problem *problem, int variant, int edge, int64_t *axis);
+struct rule recurrence_rule(const struct op_case *c, int output);
+double recurrence_scalar(const struct op_case *c, int input);
+/* Returns a scale that is never 1 / sqrt(K), the default of references. The scale is a little above the default in the
+ * first set of input values. In the second set, the scale depends on the case: above 1, or a little below the
+ * default. */
+double recurrence_scale(const struct op_case *c, int64_t k_dim, int64_t turn);
+int recurrence_fill(const struct op_case *c, int input, struct tensor *out, struct err *err);
+int recurrence_check(const struct op_case *c, const struct tensor *in, struct err *err);
+bool recurrence_range(const struct op_problem *problem, int variant, int input, struct op_range *out);
+int64_t recurrence_reach(const struct op_problem *problem, int variant, int axis);
+
+/* In the second set of input values, v and the initial states are larger by this factor than in the first set. Outputs,
+ * final states and their bounds grow by the same factor. */
+enum { RECURRENCE_LARGER = 4 };
+
+/* The values of op_case.edge, in the order of recurrence_edges. */
+enum {
+	RECURRENCE_NO_SEQUENCES = 1,
+	RECURRENCE_ONE_TOKEN,
+	RECURRENCE_NO_TOKENS,
+	RECURRENCE_EMPTY_SEQUENCES,
+	RECURRENCE_FORGETS_ALL,
+	RECURRENCE_ROWS_OF_ZEROS
+};
+
+enum recurrence_part {
+	RECURRENCE_V,
+	RECURRENCE_Q,
+	RECURRENCE_K,
+	RECURRENCE_STATE,
+	RECURRENCE_LOG,      /* g, if it is the logarithm of the decay */
+	RECURRENCE_CONSTANT, /* g_gamma */
+	RECURRENCE_RAW,      /* a gate before softplus */
+	RECURRENCE_LOW,      /* a gate before a sigmoid */
+	RECURRENCE_A_LOG,
+	RECURRENCE_RATE, /* A_log of a bounded gate */
+	RECURRENCE_BIAS,
+	RECURRENCE_WIDE_BIAS, /* dt_bias of a bounded gate */
+	RECURRENCE_BETA,
+	RECURRENCE_LOGIT /* beta before a sigmoid */
+};
+
+/* The parameters from which the float elements of an input are computed. Kernels take this struct by value. */
+struct recurrence_fill {
+	uint64_t key, k_key; /* k_key: the Philox key of k, from which q is also computed */
+	int part;            /* enum recurrence_part */
+	int l2norm, edge;
+	bool second;        /* true: the second set of input values */
+	int64_t heads, dim; /* dimensions of the element's tensor: [token][heads][dim] */
+	int eighths;        /* the elements of k are uniform on eighths / 8 * 2^exponent */
+	int exponent;
+	int largest; /* the scale of the largest keys, in quarters of the scale of other keys */
+};
+
+struct recurrence_fill recurrence_fill_of(const struct op_case *c, int input);
+
+#ifdef __cplusplus
+}
+#endif
+
+/* Returns the level of a kind of gates. Most gates of the kind are at least -2^level; a few are a multiple of
+ * -2^level. */
+HOST_DEVICE static inline int recurrence_level(int64_t kind)
+{
+	return kind % 4 == 0 ? -4 : kind % 4 == 1 ? 1 : kind % 4 == 2 ? -8 : -1;
+}
+
+HOST_DEVICE static inline float recurrence_log_gate(const struct recurrence_fill *f, int64_t turn, int64_t kind,
+                                                    float value)
+{
+	float least = -float_power(recurrence_level(kind + f->second));
+
+	if (f->edge == RECURRENCE_FORGETS_ALL)
+		return -100.0f;
+	return turn % 16 == 3 ? 0.0f : turn % 16 == 11 ? (f->second ? 16 : 6) * least : (value + 1) * 0.5f * least;
+}
+
+/* Returns a gate before softplus. -24 keeps the whole state; 96 is included because exp(96) overflows float32. The sums
+ * of gate and dt_bias are around 12, -12, 0, and 20, above which implementations may skip the softplus. The second set
+ * of input values has fewer large gates, because dt_bias is lower by 4.5 and the rates are higher. */
+HOST_DEVICE static inline float recurrence_raw_gate(bool second, int64_t turn, float value)
+{
+	switch (turn % 64) {
+	case 3:
+	case 35:
+		return -24.0f;
+	case 11:
+	case 43:
+		return second ? 2 * value : 96.0f;
+	case 19:
+	case 51:
+		return second && turn % 64 == 51 ? 2 * value : second ? 24.5f : 20.0f;
+	case 27:
+	case 59:
+		return 0.0f;
+	case 7:
+	case 39:
+		return second && turn % 64 == 39 ? 4 * value - 12 : 4 * value + 12;
+	case 23:
+	case 55:
+		return 4 * value - 12;
+	default:
+		return 2 * value;
+	}
+}
+
+/* Returns true if beta is 0 in all heads of the token, which then writes nothing. A case with one sequence of 64 tokens
+ * or more has such a token. */
+HOST_DEVICE static inline bool recurrence_learns_nothing(int64_t token)
+{
+	return token % 64 == 37;
+}
+
+HOST_DEVICE static inline float recurrence_logit(bool second, int64_t turn, float value)
+{
+	return turn % 16 == 3    ? (second ? -32.0f : -16.0f)
+	       : turn % 16 == 11 ? (second ? 32.0f : 16.0f)
+	       : turn % 16 == 7  ? 0.0f
+	                         : 4 * value;
+}
+
+HOST_DEVICE static inline float recurrence_a_log(bool second, int64_t head, float value)
+{
+	const float rates[] = {-3.0f, -1.0f, 0.5f, -5.0f, 2.5f, -7.0f, 0.0f, -2.0f};
+
+	return value * 0.5f + rates[(second ? 4 : 0) + head % 4];
+}
+
+/* Returns the bias that is added to a gate before softplus. */
+HOST_DEVICE static inline float recurrence_bias(bool second, float value)
+{
+	return second ? value * 2.5f - 4.5f : value * 2;
+}
+
+/* Returns the exponent of the power of 2 that scales a row if the reference normalises that row. */
+HOST_DEVICE static inline int recurrence_longer(bool second, int64_t turn)
+{
+	return (int)(turn % 3) * (second ? 2 : 1);
+}
+
+HOST_DEVICE static inline float recurrence_query(const struct recurrence_fill *f, int64_t index, int64_t turn,
+                                                 float value)
+{
+	if (turn % 2 == 1)
+		value = uniform_signed(philox_bits(f->k_key, index), 20);
+	if (f->edge == RECURRENCE_ROWS_OF_ZEROS && turn % 3 == 1)
+		return 0;
+	return f->l2norm ? value * float_power(recurrence_longer(f->second, turn + 1)) : value;
+}
+
+/* Returns a key element, times `quarters` / 4 and 2^longer. Both factors are small integers, so the product is rounded
+ * only once. */
+HOST_DEVICE static inline float recurrence_key_element(int eighths, int exponent, int quarters, int longer, float value)
+{
+	return value * (float)(eighths * quarters) * float_power(exponent - 5 + longer);
+}
+
+HOST_DEVICE static inline float recurrence_key(const struct recurrence_fill *f, int64_t turn, float value)
+{
+	if (f->edge == RECURRENCE_ROWS_OF_ZEROS && turn % 3 == 2)
+		return 0;
+	return recurrence_key_element(f->eighths, f->exponent,
+	                              f->l2norm         ? 4
+	                              : turn % 4 == 2 ? f->largest
+	                              : turn % 4 == 3 ? 2
+	                                              : 4,
+	                              f->l2norm ? recurrence_longer(f->second, turn) : 0, value);
+}
+
+/* Returns element `index` of the input that `f` describes, from its random bits. The caller rounds the element with
+ * dtype_store_float. */
+HOST_DEVICE static inline float recurrence_element(const struct recurrence_fill *f, int64_t index, uint32_t random)
+{
+	const float low[] = {6, 0, 9, 3}, larger = f->second ? RECURRENCE_LARGER : 1;
+	float value = uniform_signed(random, 20);
+	int64_t row = index / f->dim, key = index % f->dim, token = row / f->heads, head = row % f->heads;
+	int64_t turn = 5 * token + head + 3 * key;
+
+	switch (f->part) {
+	case RECURRENCE_Q:
+		return recurrence_query(f, index, token + head, value);
+	case RECURRENCE_K:
+		return recurrence_key(f, token + head, value);
+	case RECURRENCE_STATE:
+		return value * 0.5f * larger;
+	case RECURRENCE_LOG:
+		return recurrence_log_gate(f, turn, head + key, value);
+	case RECURRENCE_CONSTANT:
+		return (value + 3) * -0.25f * float_power(recurrence_level(index + f->second) + (f->second ? 3 : 0));
+	case RECURRENCE_RAW:
+		return recurrence_raw_gate(f->second, turn, value);
+	case RECURRENCE_LOW:
+		return recurrence_raw_gate(f->second, turn, value) - low[(head + key) % 4];
+	case RECURRENCE_A_LOG:
+		return recurrence_a_log(f->second, index, value);
+	case RECURRENCE_RATE:
+		return value * 0.5f + (!f->second ? 0.0f : index % 2 == 0 ? 2.5f : -2.0f);
+	case RECURRENCE_BIAS:
+		return recurrence_bias(f->second, value);
+	case RECURRENCE_WIDE_BIAS:
+		return value * (f->second ? 8 : 2);
+	case RECURRENCE_BETA:
+		return turn % 16 == 3 || recurrence_learns_nothing(token) ? 0.0f : turn % 16 == 11 ? 1.0f : (value + 1) * 0.5f;
+	case RECURRENCE_LOGIT:
+		return recurrence_learns_nothing(token) ? -32.0f : recurrence_logit(f->second, turn, value);
+	default:
+		return value * larger;
+	}
+}
+
+#endif

@@ -1,0 +1,38 @@
+/* packed - chooses lengths of packed sequences (stored one after the other), sizes of pools of states, and the scale of
+ * keys. The family gdn and the families of kernels/common/linear_attention/recurrence.h use this code. Host only. */
+#ifndef REFTEST_KERNELS_COMMON_LINEAR_ATTENTION_PACKED_H
+#define REFTEST_KERNELS_COMMON_LINEAR_ATTENTION_PACKED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kernels/core/op.h"
+
+/* Computes the scale of keys: the elements of k are uniform on [-s, s) with s = eighths / 8 * 2^exponent. s is sqrt(3 /
+ * k_dim), rounded to three bits, which gives a standard deviation of 1 / sqrt(k_dim). */
+void recurrence_size_keys(int64_t k_dim, int *eighths, int *exponent);
+
+/* Writes the offsets of packed sequences to `out`. Each length is a multiple of 16, 32, 64 or 128 tokens, one more or
+ * less than such a multiple, or 1. The lengths of the two sets of input values differ. If there are too few tokens for
+ * these lengths, the lengths are reduced in proportion, but each sequence keeps at least one token. If there are more
+ * tokens, the last sequence has the remaining ones. */
+void recurrence_fill_offsets(const struct op_case *c, int64_t sequences, int64_t total, struct tensor *out);
+
+/* Returns the number of sequences for a case with many sequences, where each state has `elements` elements: the largest
+ * of 320, 129, 65 and 33 for which all states together have at most about 2^21 elements, else 33. 129, 65 and 33 are
+ * one more than a power of two: a kernel that processes blocks of sequences may omit the last sequence. */
+int64_t recurrence_many(int64_t elements);
+
+/* Returns the number of slots in a pool of states. The case uses `used` slots, each of `elements` elements, and the
+ * pool has a few more. If slots are small, the pool has more than 256 slots. */
+int64_t recurrence_pool(int64_t used, int64_t elements);
+
+/* Writes the slots 0 … `slots` - 1 to `order` in random order. If there are enough slots, the first `used` elements of
+ * `order` include some of the slots 127, 128, 255 and 256, where 7-bit and 8-bit numbers overflow. */
+void recurrence_shuffle_slots(uint64_t key, int64_t slots, int64_t used, int64_t *order);
+
+/* Checks that the offsets start with 0, never decrease, and end with `total`. Returns 0, or -1 with a message in `err`,
+ * which contains `name`. */
+int recurrence_check_offsets(const char *name, int64_t total, const struct tensor *offsets, struct err *err);
+
+#endif

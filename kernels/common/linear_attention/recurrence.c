@@ -1,0 +1,189 @@
+/* recurrence - the CPU oracle of linear attention, in double. The oracle computes each head of each sequence
+ * separately, token after token, and rounds only when it stores an output. */
+#include "kernels/common/linear_attention/recurrence.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "kernels/common/linear_attention/input_values.h"
+#include "kernels/common/linear_attention/recurrence_work.h"
+#include "kernels/core/dtype_convert.h"
+#include "kernels/core/input_check.h"
+#include "kernels/core/simd.h"
+
+double *recurrence_take(int64_t count)
+{
+	double *memory = calloc((size_t)count + 1, sizeof *memory);
+
+	if (memory == NULL)
+		die_no_memory();
+	return memory;
+}
+
+static double number(const struct recurrence_work *w, int input, int64_t index)
+{
+	return dtype_load(w->in[input].data, w->in[input].dtype, index);
+}
+
+double recurrence_sigmoid(double x)
+{
+	return 1 / (1 + exp(-x));
+}
+
+double recurrence_softplus(double x)
+{
+	return x > 40 ? x : log1p(exp(x));
+}
+
+/* Returns g, the logarithm of the decay. `place` is the index of the element of the gate input, h is its head, and
+ * `weight` is the index of its element of dt_bias. */
+static double gate(const struct recurrence_work *w, int64_t place, int64_t h, int64_t weight)
+{
+	const struct recurrence_roles *roles = &w->roles;
+
+	if (w->modes.gate == RECURRENCE_GATE_NONE)
+		return 0;
+	if (w->modes.gate == RECURRENCE_GATE_LOG)
+		return roles->gamma >= 0 ? number(w, roles->gamma, h) : number(w, roles->gate, place);
+	double x = number(w, roles->gate, place) + (roles->dt_bias >= 0 ? number(w, roles->dt_bias, weight) : 0);
+	double rate = roles->a_log >= 0 ? exp(number(w, roles->a_log, h)) : 1;
+
+	return w->modes.gate == RECURRENCE_GATE_SOFTPLUS ? -rate * recurrence_softplus(x)
+	                                                 : w->modes.lower_bound * recurrence_sigmoid(rate * x);
+}
+
+/* Reads a row of q or k, and normalises it if requested. A row of zeros remains zeros. */
+static void read_row(const struct recurrence_work *w, int input, int64_t row, double *out)
+{
+	int64_t dim = w->e.k_dim;
+	double square = 0;
+
+	dtype_load_run(w->in[input].data, w->in[input].dtype, row * dim, dim, out);
+	for (int64_t i = 0; i < dim; i++)
+		square += out[i] * out[i];
+	for (int64_t i = 0; i < dim && w->modes.l2norm && square > 0; i++)
+		out[i] /= sqrt(square);
+}
+
+void recurrence_read(const struct recurrence_work *w, int64_t t, int64_t h, struct recurrence_token *token)
+{
+	const struct recurrence_extent *e = &w->e;
+	int64_t place = t * e->v_heads + h, row = t * e->q_heads + h / (e->v_heads / e->q_heads);
+
+	read_row(w, w->roles.q, row, token->q);
+	read_row(w, w->roles.k, row, token->k);
+	dtype_load_run(w->in[w->roles.v].data, w->in[w->roles.v].dtype, place * e->v_dim, e->v_dim, token->v);
+	if (!w->by_key)
+		token->stays[0] = exp(gate(w, place, h, h));
+	for (int64_t j = 0; j < e->k_dim; j++)
+		token->stays[j] = w->by_key ? exp(gate(w, place * e->k_dim + j, h, h * e->k_dim + j)) : token->stays[0];
+	token->beta = w->delta ? number(w, w->roles.beta, place) : 0;
+	if (w->modes.sigmoid)
+		token->beta = recurrence_sigmoid(token->beta);
+	if (w->modes.doubled)
+		token->beta *= 2;
+}
+
+static inline double dot(const double *a, const double *b, int64_t count)
+{
+	double sum = 0;
+
+#pragma omp simd reduction(+ : sum)
+	for (int64_t i = 0; i < count; i++)
+		sum += a[i] * b[i];
+	return sum;
+}
+
+/* Computes one step of the recurrence. `state` is [V][K]; its rows are independent. */
+WIDE void recurrence_step(const struct recurrence_work *w, const struct recurrence_token *token, double *state)
+{
+	int64_t dim = w->e.k_dim;
+
+	for (int64_t i = 0; i < w->e.v_dim; i++) {
+		double *s = state + i * dim;
+
+		for (int64_t j = 0; j < dim; j++)
+			s[j] *= token->stays[j];
+		double learnt = w->delta ? token->beta * (token->v[i] - dot(s, token->k, dim)) : token->v[i];
+
+		for (int64_t j = 0; j < dim; j++)
+			s[j] += learnt * token->k[j];
+		token->output[i] = w->modes.scale * dot(s, token->q, dim);
+	}
+}
+
+/* Copies the state `from`, which may be [K][V], to [V][K]; if `back`, copies a [V][K] state to the layout of `to`. */
+void recurrence_turn(const struct recurrence_work *w, const double *from, double *to, bool back)
+{
+	int64_t rows = w->e.v_dim, columns = w->e.k_dim;
+
+	for (int64_t i = 0; i < rows; i++)
+		for (int64_t j = 0; j < columns; j++) {
+			int64_t ours = i * columns + j, theirs = w->modes.v_first ? ours : j * rows + i;
+
+			to[back ? theirs : ours] = from[back ? ours : theirs];
+		}
+}
+
+void recurrence_tokens(const struct recurrence_work *w, int64_t n, int64_t *first, int64_t *end)
+{
+	int offsets = w->roles.cu_seqlens;
+
+	*first = offsets >= 0 ? check_integer(&w->in[offsets], n) : n * w->e.tokens;
+	*end = offsets >= 0 ? check_integer(&w->in[offsets], n + 1) : (n + 1) * w->e.tokens;
+}
+
+static void run_head(const struct recurrence_work *w, int64_t n, int64_t h)
+{
+	const struct recurrence_extent *e = &w->e;
+	const struct tensor *output = &w->out[w->roles.output];
+	int64_t size = e->v_dim * e->k_dim, place = (n * e->v_heads + h) * size, first, end;
+	double *state = recurrence_take(size), *stored = recurrence_take(size), *row = recurrence_take(3 * e->k_dim + 2 * e->v_dim);
+	struct recurrence_token token = {.q = row, .k = row + e->k_dim, .stays = row + 2 * e->k_dim, .v = row + 3 * e->k_dim};
+
+	token.output = token.v + e->v_dim;
+	if (w->roles.state >= 0 && w->in[w->roles.state].data != NULL)
+		dtype_load_run(w->in[w->roles.state].data, w->in[w->roles.state].dtype, place, size, stored);
+	recurrence_turn(w, stored, state, false);
+	recurrence_tokens(w, n, &first, &end);
+	for (int64_t t = first; t < end; t++) {
+		recurrence_read(w, t, h, &token);
+		recurrence_step(w, &token, state);
+		dtype_store_run(output->data, output->dtype, (t * e->v_heads + h) * e->v_dim, e->v_dim, token.output);
+	}
+	recurrence_turn(w, state, stored, true);
+	if (w->roles.new_state >= 0)
+		dtype_store_run(w->out[w->roles.new_state].data, w->out[w->roles.new_state].dtype, place, size, stored);
+	free(row);
+	free(stored);
+	free(state);
+}
+
+struct recurrence_work recurrence_work_of(const struct op_case *c, const struct tensor *in, struct tensor *out)
+{
+	struct recurrence_roles roles = recurrence_roles_of(c->problem);
+
+	return (struct recurrence_work){
+	    .roles = roles,
+	    .e = recurrence_extent_of(c, &roles),
+	    .modes = recurrence_modes_of(c, &roles),
+	    .delta = (c->variant & RECURRENCE_DELTA) != 0,
+	    .by_key = (c->variant & RECURRENCE_KEY_GATE) != 0,
+	    .in = in,
+	    .out = out,
+	};
+}
+
+int recurrence_oracle(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err)
+{
+	struct recurrence_work w = recurrence_work_of(c, in, out);
+
+	if (recurrence_check(c, in, err) != 0)
+		return -1;
+#pragma omp parallel for schedule(dynamic)
+	for (int64_t i = 0; i < w.e.sequences * w.e.v_heads; i++)
+		run_head(&w, i / w.e.v_heads, i % w.e.v_heads);
+	return 0;
+}

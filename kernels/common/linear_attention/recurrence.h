@@ -1,0 +1,47 @@
+/* recurrence - computes linear attention with a state, for the families gla, simple_gla, delta_rule, gated_delta_rule
+ * and kda, which differ only in how the state is decayed and updated.
+ *
+ * The state S [K, V] of a head processes the tokens of its sequence in order. g is the logarithm of the decay:
+ *
+ *   S <- diag(e^g) S                     g per head, per head and key, or no g (no decay)
+ *   S <- S + k v^T                       if the state only adds, or, by the delta rule,
+ *   S <- S + beta k (v - S^T k)^T        which corrects the value that the decayed state has for k
+ *   output = scale S^T q                 read from the state after the token
+ *
+ * Value head h uses q and k of head h / (H_v / H_q); g and beta have one value per value head. A scale of 0 or an
+ * absent scale means 1 / sqrt(K). An absent initial state is zero, and the final state may be an output.
+ *
+ * Names in a schema and their meaning:
+ *   g (or gk)         the gate. If there is neither A_log nor lower_bound, g is the logarithm of the decay. With A_log
+ *   [H_v], and with or without dt_bias, the gate is
+ *                     g = -exp(A_log) softplus(g + dt_bias), softplus(x) = log(1 + e^x). With a scalar lower_bound < 0,
+ *                     and with or without A_log, the gate is g = lower_bound sigmoid(exp(A_log) (g + dt_bias))
+ *   g_gamma [H_v]     a constant gate per head, instead of g
+ *   beta used unchanged; or sigmoid(beta) if the input has the name b, or if the definition's name, a tag or a Python
+ *   scalar says "beta_sigmoid"; doubled if one of these says "neg_eigval"
+ *   "l2norm"          q / |q| and k / |k|. References may add up to 1e-5 to the sum of squares; the norm of every row
+ *   is so large that this changes no verdict
+ *   cu_seqlens        packed sequences: q [total, H, K], or [1, total, H, K]. Without cu_seqlens: q [batch, tokens,
+ *                     H, K]
+ *   states            [sequences, H_v, K, V]. If K = V, the layout is [.., V, K] if the definition's name, a tag or the
+ *   description says "v_first" or "k_last", with a hyphen or an underscore
+ *
+ * Sources of these formulas: Yang et al., "Gated linear attention transformers with hardware-efficient training", ICML
+ * 2024 (gla); Schlag et al., "Linear transformers are secretly fast weight programmers", ICML 2021 (the delta rule);
+ * Yang et al., "Gated delta networks", ICLR 2025; Kimi Team, "Kimi Linear", 2025 (kda and its gates). */
+#ifndef REFTEST_KERNELS_COMMON_LINEAR_ATTENTION_RECURRENCE_H
+#define REFTEST_KERNELS_COMMON_LINEAR_ATTENTION_RECURRENCE_H
+
+#include "kernels/common/linear_attention/roles.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Implements op.oracle. */
+int recurrence_oracle(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

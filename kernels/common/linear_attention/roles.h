@@ -1,0 +1,74 @@
+/* roles - finds the role of each input and output of a recurrence, the sizes of a case, and the preprocessing of its
+ * inputs. The operation is in recurrence.h. */
+#ifndef REFTEST_KERNELS_COMMON_LINEAR_ATTENTION_ROLES_H
+#define REFTEST_KERNELS_COMMON_LINEAR_ATTENTION_ROLES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kernels/core/op.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The flags of which the variant that op.match returns consists. The first three are properties of the family; shapes,
+ * names and tags determine the others. */
+enum {
+	RECURRENCE_DELTA = 1,     /* the state is updated by the delta rule; otherwise, k v^T is added */
+	RECURRENCE_HEAD_GATE = 2, /* one gate per head */
+	RECURRENCE_KEY_GATE = 4,  /* one gate per head and key */
+	RECURRENCE_V_FIRST = 8,   /* states are [V, K] */
+	RECURRENCE_L2NORM = 16,
+	RECURRENCE_SIGMOID = 32, /* beta goes through a sigmoid */
+	RECURRENCE_DOUBLED = 64, /* beta is doubled after the sigmoid */
+};
+
+enum { RECURRENCE_DIM_MOST = 512 }; /* the largest K and V */
+
+/* The index of the problem's input that has each role. `output` and `new_state` are indices of outputs. -1: no input or
+ * output has the role. T is [batch, tokens], [total] or [1, total]. All tensors are floats, except the integer offsets
+ * and the Python scalars. */
+struct recurrence_roles {
+	int q, k, v;        /* [T, H_q, K], [T, H_q, K], [T, H_v, V] */
+	int gate;           /* [T, H_v], or [T, H_v, K] */
+	int gamma;          /* [H_v] */
+	int a_log, dt_bias; /* a_log: [H_v]; dt_bias: the shape of the gate without T, or flattened to one axis */
+	int beta;           /* [T, H_v] */
+	int state;          /* [sequences, H_v, K, V]; an absent state is zeros */
+	int cu_seqlens;     /* [sequences + 1] offsets of each sequence's tokens */
+	int scale, l2norm, sigmoid, doubled, lower_bound; /* Python scalars */
+	int output, new_state;                            /* [T, H_v, V], [sequences, H_v, K, V] */
+};
+
+struct recurrence_extent {
+	int64_t sequences, tokens, total; /* tokens: per sequence, or 0 if sequences are packed */
+	int64_t q_heads, v_heads, k_dim, v_dim;
+};
+
+/* How the decay is computed from the gate inputs (recurrence.h). */
+enum recurrence_gate { RECURRENCE_GATE_NONE, RECURRENCE_GATE_LOG, RECURRENCE_GATE_SOFTPLUS, RECURRENCE_GATE_BOUNDED };
+struct recurrence_modes {
+	enum recurrence_gate gate;
+	bool l2norm, sigmoid, doubled, v_first;
+	double scale, lower_bound;
+};
+
+/* Implements op.match. `does` contains the flags of the family (DELTA, HEAD_GATE and KEY_GATE). */
+int recurrence_match(int does, const struct op_problem *problem, struct err *why);
+
+/* These implement op.roles, op.bind and op.modes. */
+extern const struct op_role recurrence_role_names[];
+void recurrence_bind(const struct op_problem *problem, int variant, void *roles);
+extern const struct op_mode recurrence_mode_names[];
+
+/* Returns the roles of a problem that `match` accepted. Host only. */
+struct recurrence_roles recurrence_roles_of(const struct op_problem *problem);
+struct recurrence_extent recurrence_extent_of(const struct op_case *c, const struct recurrence_roles *roles);
+struct recurrence_modes recurrence_modes_of(const struct op_case *c, const struct recurrence_roles *roles);
+enum recurrence_gate recurrence_gate_of(const struct op_case *c, const struct recurrence_roles *roles);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

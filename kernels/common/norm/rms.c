@@ -1,0 +1,317 @@
+#include "kernels/common/norm/rms.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/common/norm/rms_input_values.h"
+#include "kernels/core/input_check.h"
+#include "kernels/core/row_counts.h"
+
+enum { PARALLEL_FROM = 1 << 14 }; /* the number of elements from which starting threads saves time */
+
+static bool known_dtype(enum dtype dtype)
+{
+	return dtype == DTYPE_FLOAT32 || dtype == DTYPE_FLOAT16 || dtype == DTYPE_BFLOAT16;
+}
+
+static bool same_shape(const struct op_arg *a, const struct op_arg *b)
+{
+	if (a->rank != b->rank)
+		return false;
+	for (int d = 0; d < a->rank; d++)
+		if (a->axis[d] != b->axis[d])
+			return false;
+	return true;
+}
+
+/* Rejects unknown dtypes of inputs and outputs, and Python scalars that are not an epsilon. */
+static int refuse_dtypes(const struct op_problem *problem, struct err *why)
+{
+	for (int i = 0; i < problem->input_count; i++) {
+		const struct op_arg *input = &problem->inputs[i];
+
+		if (input->rank == OP_SCALAR && strncmp(input->name, "eps", 3) != 0)
+			return err_set(why, "input '%s' is a Python scalar, but only an epsilon may be a Python scalar",
+				       input->name);
+		if (input->rank != OP_SCALAR && !known_dtype(input->dtype))
+			return err_set(why, "input '%s' is %s; expected float32, float16 or bfloat16", input->name,
+				       dtype_name(input->dtype));
+	}
+	for (int i = 0; i < problem->output_count; i++)
+		if (!known_dtype(problem->outputs[i].dtype))
+			return err_set(why, "output '%s' is %s; expected float32, float16 or bfloat16",
+				       problem->outputs[i].name, dtype_name(problem->outputs[i].dtype));
+	return 0;
+}
+
+/* Rejects a tensor that does not have the shape of the output, except the weight, whose only axis must be the output's
+ * last axis. */
+static int refuse_shapes(const struct op_problem *problem, struct err *why)
+{
+	struct rms_roles roles = rms_roles_of(problem);
+	const struct op_arg *output = &problem->outputs[0];
+	char found[512], expected[512];
+
+	op_shape_text(problem, output, expected, sizeof expected);
+	for (int i = 0; i < problem->input_count; i++) {
+		const struct op_arg *input = &problem->inputs[i];
+		bool weight = i == roles.weight && input->axis[0] == output->axis[output->rank - 1];
+
+		if (input->rank == OP_SCALAR || weight || (i != roles.weight && same_shape(input, output)))
+			continue;
+		return err_set(why, "input '%s' has shape %s; expected %s like output '%s', or only its last axis",
+			       input->name, op_shape_text(problem, input, found, sizeof found), expected, output->name);
+	}
+	if (problem->output_count == 2 && !same_shape(&problem->outputs[1], output))
+		return err_set(why, "output '%s' has shape %s; expected %s like output '%s'", problem->outputs[1].name,
+			       op_shape_text(problem, &problem->outputs[1], found, sizeof found), expected,
+			       output->name);
+	return 0;
+}
+
+int rms_match(const struct op_problem *problem, struct err *why)
+{
+	int scalars = 0;
+
+	if (problem->output_count < 1 || problem->output_count > 2 || problem->outputs[0].rank < 1)
+		return err_set(why,
+			       "the definition has %d outputs; expected a tensor and, optionally, the updated residual",
+			       problem->output_count);
+	if (refuse_dtypes(problem, why) != 0)
+		return -1;
+	for (int i = 0; i < problem->input_count; i++)
+		scalars += problem->inputs[i].rank == OP_SCALAR;
+	struct rms_roles roles = rms_roles_of(problem);
+	int tensors = problem->input_count - scalars, needed = roles.residual >= 0 ? 3 : 2;
+
+	if (roles.weight < 0)
+		return err_set(why, "the inputs lack a weight (a tensor with one axis)");
+	if (roles.hidden < 0 || tensors != needed || scalars > 1)
+		return err_set(
+		    why,
+		    "the definition has %d inputs; expected a hidden state, a weight and, optionally, a residual and "
+		    "an epsilon",
+		    problem->input_count);
+	if (problem->output_count == 2 && roles.residual < 0)
+		return err_set(why, "the definition has two outputs, but no residual among its inputs to update");
+	if (refuse_shapes(problem, why) != 0)
+		return -1;
+	return roles.residual >= 0 ? RMS_FUSED_ADD : RMS_PLAIN;
+}
+
+/* Returns the number of rows of the medium size: about 300 for the numbers of columns that models use. Every column has
+ * a spike in one of the rows (rms_input_values.h), unless this takes more than 2^25 elements. */
+static int64_t medium_rows(int64_t columns)
+{
+	int64_t cover = RMS_SPIKE_ROW + (columns - 1) / RMS_SPIKES + 1, most = (1 << 25) / columns;
+	int64_t rows = rows_past_blocks(columns, 5 << 19);
+
+	cover = cover < most ? cover : most;
+	return rows > cover ? rows : cover;
+}
+
+void rms_set_axes(const struct op_problem *problem, int64_t rows, int64_t columns, int64_t *axis)
+{
+	const struct op_arg *output = &problem->outputs[0];
+	int last = output->axis[output->rank - 1], rest = -1;
+
+	for (int i = 0; i < problem->axis_count; i++)
+		axis[i] = problem->axes[i].var ? 1 : problem->axes[i].value;
+	if (problem->axes[last].var)
+		axis[last] = columns;
+	for (int d = 0; d + 1 < output->rank; d++) {
+		int at = output->axis[d];
+
+		if (at == last || !problem->axes[at].var) {
+			rows = rows / axis[at] + (rows % axis[at] != 0);
+		} else {
+			if (rest >= 0 && rest != at) {
+				axis[rest] = rows < 4 ? rows : 4;
+				rows = rows / axis[rest] + (rows % axis[rest] != 0);
+			}
+			rest = at;
+		}
+	}
+	if (rest >= 0)
+		axis[rest] = rows;
+}
+
+static int64_t columns_of(const struct op_problem *problem, int64_t if_var)
+{
+	const struct op_axis *axis = &problem->axes[problem->outputs[0].axis[problem->outputs[0].rank - 1]];
+
+	return axis->var ? if_var : axis->value;
+}
+
+/* The numbers of rows are 1, a multiple of a kernel's block of rows, and one more than such a multiple
+ * (row_counts.h). */
+int rms_sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
+{
+	int64_t columns = columns_of(problem, size == SIZE_SMALL ? 128 : 4096), rows[2] = {1, 0};
+	int count = size == SIZE_SMALL ? 2 : 1;
+
+	(void)variant;
+	if (size == SIZE_SMALL)
+		rows[1] = rows_of_blocks(columns, 1 << 18);
+	else
+		rows[0] = size == SIZE_MEDIUM ? medium_rows(columns) : 16384;
+	for (int i = 0; i < count && i < room; i++)
+		rms_set_axes(problem, rows[i], columns, axis + i * problem->axis_count);
+	return count < room ? count : room;
+}
+
+/* Activations reach the largest values known from trained models. Weights reach their smallest and largest values, on
+ * both sides of zero. The value of an epsilon input is one that no reference has hard-coded. */
+bool rms_range(const struct op_problem *problem, int offset, int input, struct op_range *out)
+{
+	struct rms_roles roles = rms_roles_of(problem);
+
+	if (input == roles.eps)
+		*out = (struct op_range){4e-6, 3e-5};
+	else if (input == roles.weight)
+		*out = offset != 0 ? (struct op_range){-7, 7} : (struct op_range){-14, 14};
+	else
+		*out = (struct op_range){-8000, 8000};
+	return true;
+}
+
+/* Returns 301 for the axis of rows (33 if rows are long), or 1 if there are several axes of rows. The number of columns
+ * is the same as in op.sizes. */
+int64_t rms_reach(const struct op_problem *problem, int variant, int axis)
+{
+	const struct op_arg *output = &problem->outputs[0];
+	int last = output->axis[output->rank - 1];
+
+	(void)variant;
+	if (axis == last)
+		return 4096;
+	for (int d = 0; d + 1 < output->rank; d++)
+		if (output->axis[d] == axis && output->rank == 2)
+			return columns_of(problem, 4096) <= 8192 ? 301 : 33;
+	return 1;
+}
+
+const struct op_edge rms_edges[] = {{"no_rows", "no rows in, no rows out"}, {NULL, NULL}};
+
+bool rms_edge_axes(const struct op_problem *problem, int variant, int edge, int64_t *axis)
+{
+	(void)edge;
+	return op_edge_rows(rms_sizes, problem, variant, 0, axis);
+}
+
+struct rule rms_rule(const struct op_case *c, int output)
+{
+	switch (c->problem->outputs[output].dtype) {
+	case DTYPE_FLOAT16:
+		return (struct rule){0x1p-24, 0x1p-10, 1};
+	case DTYPE_BFLOAT16:
+		return (struct rule){0x1p-126, 0x1p-7, 1};
+	default:
+		return (struct rule){0x1p-126, 1e-5, 1};
+	}
+}
+
+/* An epsilon argument gets a value that no reference has hard-coded. If the case omits the epsilon, returns NaN,
+ * because the default epsilon differs between libraries. */
+double rms_scalar(const struct op_case *c, int input)
+{
+	if (c->absent >> input & 1)
+		return (double)NAN;
+	return c->contents == CONTENTS_FIRST ? 4e-6 : 3e-5;
+}
+
+int rms_find_parts(const struct op_case *c, const struct tensor *in, struct tensor *out, struct rms_parts *parts,
+		   struct err *err)
+{
+	struct rms_roles roles = rms_roles_of(c->problem);
+
+	*parts = (struct rms_parts){.hidden = &in[roles.hidden], .eps = rms_eps(c)};
+	if (in[roles.weight].data != NULL)
+		parts->weight = &in[roles.weight];
+	if (roles.residual >= 0 && in[roles.residual].data != NULL)
+		parts->residual = &in[roles.residual];
+	if (out != NULL) {
+		parts->output = &out[roles.output];
+		parts->updated = roles.updated >= 0 ? &out[roles.updated] : NULL;
+	}
+	parts->columns = parts->hidden->rank > 0 ? parts->hidden->shape[parts->hidden->rank - 1] : 0;
+	parts->rows = parts->columns > 0 ? parts->hidden->elements / parts->columns : 0;
+	if (parts->hidden->data == NULL)
+		return err_set(err, "the hidden state is absent, so there is nothing to normalise");
+	if ((parts->weight != NULL && parts->weight->elements != parts->columns) ||
+	    (parts->residual != NULL && parts->residual->elements != parts->hidden->elements))
+		return err_set(err, "the shapes of the inputs of %s do not match", c->problem->name);
+	return 0;
+}
+
+void rms_read_row(const struct rms_parts *parts, int64_t row, double *x, double *scratch)
+{
+	int64_t first = row * parts->columns;
+
+	dtype_load_run(parts->hidden->data, parts->hidden->dtype, first, parts->columns, x);
+	if (parts->residual == NULL)
+		return;
+	dtype_load_run(parts->residual->data, parts->residual->dtype, first, parts->columns, scratch);
+	for (int64_t i = 0; i < parts->columns; i++)
+		x[i] += scratch[i];
+}
+
+/* Normalises one row. `factors` has the factor offset + w[c] of each column; `x` and `y` have space for one row. */
+static void normalise_row(const struct rms_parts *parts, int64_t row, const double *factors, double *x, double *y)
+{
+	double squares = 0;
+
+	rms_read_row(parts, row, x, y);
+	for (int64_t i = 0; i < parts->columns; i++)
+		squares += x[i] * x[i];
+	double inverse = 1 / sqrt(squares / (double)parts->columns + parts->eps);
+
+	for (int64_t i = 0; i < parts->columns; i++)
+		y[i] = x[i] * inverse * factors[i];
+	dtype_store_run(parts->output->data, parts->output->dtype, row * parts->columns, parts->columns, y);
+	if (parts->updated != NULL)
+		dtype_store_run(parts->updated->data, parts->updated->dtype, row * parts->columns, parts->columns, x);
+}
+
+static double *doubles(int64_t count)
+{
+	double *memory = calloc((size_t)count + 1, sizeof *memory);
+
+	if (memory == NULL)
+		die_no_memory();
+	return memory;
+}
+
+int rms_check(const struct op_case *c, const struct tensor *in, struct err *err)
+{
+	if (check_epsilon(c, rms_roles_of(c->problem).eps, err) != 0)
+		return -1;
+	return check_all_finite(c, in, err);
+}
+
+int rms_oracle(const struct op_case *c, int offset, const struct tensor *in, struct tensor *out, struct err *err)
+{
+	struct rms_parts parts;
+
+	if (rms_find_parts(c, in, out, &parts, err) != 0)
+		return -1;
+	double *factors = doubles(parts.columns);
+
+	if (parts.weight != NULL)
+		dtype_load_run(parts.weight->data, parts.weight->dtype, 0, parts.columns, factors);
+	for (int64_t i = 0; i < parts.columns; i++)
+		factors[i] = parts.weight != NULL ? factors[i] + offset : 1;
+#pragma omp parallel if (parts.hidden->elements > PARALLEL_FROM)
+	{
+		double *x = doubles(parts.columns), *y = doubles(parts.columns);
+
+#pragma omp for
+		for (int64_t row = 0; row < parts.rows; row++)
+			normalise_row(&parts, row, factors, x, y);
+		free(x);
+		free(y);
+	}
+	free(factors);
+	return 0;
+}

@@ -1,0 +1,73 @@
+/* rms - computes root mean square norms (RMS norms). Some norms add an offset to the weight:
+ *
+ *   y[r][c] = x[r][c] / sqrt(mean over c of x[r][c]^2 + eps) * (offset + w[c])
+ *
+ * x is the hidden state or, in a fused norm, the sum of hidden state and residual; the norm uses the sum before it is
+ * rounded. `offset` is 0, or 1 for Gemma's norms. Activations have any shape [..., H] in float32, float16 or bfloat16;
+ * the weight is [H]. The optional second output is the updated residual: x, rounded to the dtype of this output.
+ *
+ * Bound. If a reference computes in float32, its error is about 1e-6 y before the rounding to the output's dtype. The
+ * sum of H positive squares, in any sensible order, is accurate to sqrt(H) 2^-24, and the square root halves this
+ * error; 1 + w adds half an ulp of float32. The outputs of the reference and of the oracle are thus roundings of nearly
+ * the same number, and differ by at most one ulp. rtol is 2^-10 for float16 and 2^-7 for bfloat16: in [2^e, 2^(e+1)),
+ * one ulp is at most rtol |y|, and two ulps are always more. For float32, rtol is 1e-5, ten times the error of the sum.
+ * No terms of y cancel, so atol is only one ulp of the subnormals. For bfloat16 and float32, atol is 2^-126, below
+ * which a machine may flush float32 to zero.
+ *
+ * rms_input_values.h describes the errors that these bounds detect. The bounds cannot detect an additional rounding of
+ * 1 + w, 1 / rms or x / rms in a reference, because such a rounding also changes y by only one ulp. */
+#ifndef REFTEST_KERNELS_COMMON_NORM_RMS_H
+#define REFTEST_KERNELS_COMMON_NORM_RMS_H
+
+#include "kernels/common/norm/rms_roles.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The variants that rms_match returns. */
+enum { RMS_PLAIN = 0, RMS_FUSED_ADD = 1 };
+
+/* Writes the axis values of a case with `rows` rows and, if the last axis is var, `columns` columns. If several leading
+ * axes are var, each gets the length 4, except the last, whose length gives the product `rows`. A var axis that no
+ * activation has gets the length 1. */
+void rms_set_axes(const struct op_problem *problem, int64_t rows, int64_t columns, int64_t *axis);
+
+/* The tensors of a case by role. A pointer is NULL if the case has no such tensor. If there is no weight, y is not
+ * multiplied by a factor. rms_find_parts sets the output pointers only if `out` is not NULL. It returns 0, or -1 if the
+ * hidden state is absent or the sizes are inconsistent. */
+struct rms_parts {
+	const struct tensor *hidden, *residual, *weight;
+	struct tensor *output, *updated;
+	int64_t rows, columns;
+	double eps;
+};
+int rms_find_parts(const struct op_case *c, const struct tensor *in, struct tensor *out, struct rms_parts *parts,
+		   struct err *err);
+
+/* Writes row `row` of the norm's input (the hidden state plus the residual, if any) to `x`. `x` and `scratch` must each
+ * have space for one row. */
+void rms_read_row(const struct rms_parts *parts, int64_t row, double *x, double *scratch);
+
+/* These functions implement the members of struct op that have the same names. */
+int rms_match(const struct op_problem *problem, struct err *why);
+int rms_sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room);
+extern const struct op_edge rms_edges[];
+bool rms_edge_axes(const struct op_problem *problem, int variant, int edge, int64_t *axis);
+struct rule rms_rule(const struct op_case *c, int output);
+double rms_scalar(const struct op_case *c, int input);
+bool rms_range(const struct op_problem *problem, int offset, int input, struct op_range *out);
+int64_t rms_reach(const struct op_problem *problem, int variant, int axis);
+int rms_fill(const struct op_case *c, int offset, int input, struct tensor *out, struct err *err);
+int rms_check(const struct op_case *c, const struct tensor *in, struct err *err);
+int rms_oracle(const struct op_case *c, int offset, const struct tensor *in, struct tensor *out, struct err *err);
+
+/* These functions implement members of struct op_cuda; only the CUDA library has them. */
+int rms_fill_cuda(const struct op_case *c, int offset, int input, struct tensor *out, void *stream, struct err *err);
+int rms_launch(const struct op_case *c, int offset, const struct tensor *in, struct tensor *out, void *stream,
+	       struct err *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,67 @@
+#include "kernels/common/norm/rms_input_values.h"
+
+#include "kernels/common/norm/rms_roles.h"
+#include "kernels/core/simd.h"
+
+/* Returns the smallest exponent e >= from with count * 4^e >= energy. */
+static int least_exponent(int from, double count, double energy)
+{
+	int e = from;
+
+	while (e < 40 && count * (double)float_power(e) * (double)float_power(e) < energy)
+		e++;
+	return e;
+}
+
+struct rms_recipe rms_recipe_of(const struct op_case *c, int offset, int input)
+{
+	const struct op_problem *problem = c->problem;
+	struct rms_roles roles = rms_roles_of(problem);
+	enum dtype dtype = problem->inputs[roles.hidden].dtype;
+	enum dtype other = roles.residual >= 0 ? problem->inputs[roles.residual].dtype : dtype;
+	enum dtype weight = problem->inputs[roles.weight].dtype;
+	double noise = roles.residual >= 0 ? 2.0 / 3 : 1.0 / 3; /* the mean square of a noise element */
+	double eps = rms_eps(c);
+	int half =
+	    dtype == DTYPE_FLOAT16 || other == DTYPE_FLOAT16 || problem->outputs[roles.output].dtype == DTYPE_FLOAT16;
+	struct rms_recipe f;
+	int64_t rows;
+
+	rms_extent(c, &rows, &f.columns);
+	f.key = input_key(c, input);
+	f.part = input == roles.weight ? RMS_WEIGHT : input == roles.residual ? RMS_RESIDUAL : RMS_HIDDEN;
+	f.probe = c->probe;
+	f.zero_row = !(eps == 0);
+	f.second = c->contents == CONTENTS_SECOND;
+	/* float16 has its full precision, 11 bits, only from 2^-14 on, its smallest normal number. For other dtypes,
+	 * the limit is that x^2 must be a normal number in float32. */
+	f.least = half ? -13 : -40;
+	f.tiny = least_exponent(f.least, noise, eps > 0 && eps < 1e6 ? eps / 2 : eps == 0 ? 1e-14 : 1e-6);
+	f.spikes = f.columns < RMS_SPIKES ? (int)f.columns : RMS_SPIKES;
+	f.spike = least_exponent(0, f.spikes, 4 * noise * (double)f.columns);
+	f.single = least_exponent(0, 1, 4 * noise * (double)f.columns);
+	f.half_ulp = dtype != other ? 0 : dtype == DTYPE_BFLOAT16 ? -8 : dtype == DTYPE_FLOAT16 ? -11 : 0;
+	f.weight_bits = weight == DTYPE_BFLOAT16 ? 7 : weight == DTYPE_FLOAT16 ? 10 : 20;
+	f.offset = offset;
+	return f;
+}
+
+WIDE static void make_row(const void *recipe, int64_t row, int64_t column, int64_t count, const uint32_t *random,
+                          float *values)
+{
+	const struct rms_recipe *f = recipe;
+
+	for (int64_t i = 0; i < count; i++)
+		values[i] = rms_at(f, row, column + i, random[i]);
+}
+
+int rms_fill(const struct op_case *c, int offset, int input, struct tensor *out, struct err *err)
+{
+	struct rms_roles roles = rms_roles_of(c->problem);
+
+	if (input != roles.hidden && input != roles.residual && input != roles.weight)
+		return err_set(err, "input %d of %s is not a tensor", input, c->problem->name);
+	const struct rms_recipe f = rms_recipe_of(c, offset, input);
+	input_fill(out, f.key, f.columns, make_row, &f);
+	return 0;
+}

@@ -1,0 +1,166 @@
+/* rms_input_values - computes the value of every input element of an RMS norm, the same on CPU and GPU.
+ *
+ * Each row of the activations detects one kind of error. Rows 0 … 7 have values that are known to reveal wrong
+ * implementations. The other rows have spikes (large elements), with which an error in any single column becomes
+ * visible:
+ *
+ *   row 0, 7 tiny: the mean square is about epsilon (row 7: a 64th of epsilon), and a wrong or missing epsilon changes
+ *   the result. A batch with a single row has only row 0, and therefore also detects this error.
+ *   row 1     zeros: only epsilon keeps the result finite (plain noise if epsilon is 0)
+ *   row 2     shifted: 1 + noise / 4, whose variance is far from its mean square
+ *   row 3     huge: noise on [-8192, 8192), as large as the largest activations of trained models; the squares overflow
+ *             float16
+ *   row 4, 5  noise and one outlier: in the first column (row 4), in the last column (row 5)
+ *   row 6     plain noise
+ *   row r>=8  noise and `spikes` equal spikes, in columns (r - 8) * spikes and following, wrapping at the end
+ *
+ * Spikes. The squares of a row's spikes make up at least 3/4 to 15/16 of the row's sum of squares. If a reference omits
+ * any one of 32 spikes, all elements of the row change by 1.2 % or more: two ulps of bfloat16 for most elements.
+ * ceil(columns / spikes) rows have a spike in every column. In even rows of a fused add, the residual of a spike is
+ * half an ulp of the spike. The sum of hidden state and residual is then a tie: if a reference rounds the sum before it
+ * computes the mean, the residual is lost, and the noise changes by up to two ulps relative to the spikes. The
+ * magnitude of the spikes changes every two rows, between 8 and 15 eighths of a power of two. 1 / rms therefore differs
+ * between rows.
+ *
+ * In the second set of input values, the shift of row 2 and the outliers of rows 4 and 5 have the opposite sign, and
+ * rows 0, 3 and 7 are a quarter as large.
+ *
+ * Noise is uniform on [-1, 1) in 2^21 steps, rounded to the dtype. If the offset is 0, weights are positive or
+ * negative, with a magnitude in [1/4, 16). If the offset is 1, weights are noise times 2^3 … 2^-5, on both sides of -1:
+ * as small and as large as trained weights. With an offset of 1, the mean of the weights is near 0 in the first set of
+ * input values. In the second set, seven of eight weights are positive, and the mean is near 3/4. All scaling and all
+ * sums are exact. */
+#ifndef REFTEST_KERNELS_COMMON_NORM_RMS_INPUT_VALUES_H
+#define REFTEST_KERNELS_COMMON_NORM_RMS_INPUT_VALUES_H
+
+#include <stdint.h>
+
+#include "kernels/core/op.h"
+#include "kernels/core/random_inputs.h"
+
+enum { RMS_SPIKES = 32, RMS_SPIKE_ROW = 8 };
+
+enum rms_part { RMS_HIDDEN, RMS_RESIDUAL, RMS_WEIGHT };
+
+/* The parameters from which the elements of an input are computed. Kernels take this struct by value. */
+struct rms_recipe {
+	uint64_t key;
+	int64_t columns;
+	int part;	   /* enum rms_part */
+	int probe;	   /* 1: the probe case, whose rows all serve to recover epsilon */
+	int zero_row;	   /* 1: row 1 contains only zeros */
+	int second;	   /* 1: the second set of input values */
+	int tiny;	   /* exponent of the scale of the tiny rows */
+	int least;	   /* smallest exponent at which the dtype has full precision */
+	int spikes;	   /* number of spikes in each row, starting with RMS_SPIKE_ROW */
+	int spike, single; /* spike: exponent of the magnitude of spikes; single: of an only spike */
+	int half_ulp; /* log2 of half an ulp of 1 in the activations' dtype; 0: residuals are noise */
+	int weight_bits; /* fraction bits of a weight */
+	int offset;	 /* the offset that is added to a weight: 0 or 1 */
+};
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Returns the parameters of a tensor input of a problem that rms_match accepted. `offset` has the same meaning as in
+ * rms.h. Host only. */
+struct rms_recipe rms_recipe_of(const struct op_case *c, int offset, int input);
+
+#ifdef __cplusplus
+}
+#endif
+
+HOST_DEVICE static inline float rms_weight(const struct rms_recipe *f, uint32_t random)
+{
+	if (f->offset != 0) {
+		float weight = uniform_signed(random, 20) * float_power(3 - (int)(random % 9));
+
+		return f->second && (random & 0x700) != 0 && weight < 0 ? -weight : weight;
+	}
+	uint32_t fraction = random >> (32 - f->weight_bits);
+	float magnitude = (float)((1u << f->weight_bits) + fraction) * float_power(3 - f->weight_bits - (int)(random % 6));
+
+	return random & 0x100 ? magnitude : -magnitude;
+}
+
+/* Returns an element of the probe case: |hidden| is in [1, 2) times the smallest possible power of two, and the
+ * residual is 0. x^2 is so far below any epsilon that the output is x w / sqrt(eps). */
+HOST_DEVICE static inline float rms_probe(const struct rms_recipe *f, uint32_t random)
+{
+	float magnitude = (float)(128 + (random >> 25)) * float_power(f->least - 7);
+
+	if (f->part == RMS_RESIDUAL)
+		return 0;
+	return random & 1 ? magnitude : -magnitude;
+}
+
+/* Returns a spike or, for the residual, the element that is added to the spike. The magnitude of a spike is from
+ * 2^exponent to almost 2^(exponent + 1), and increases every two rows. The sign depends on the position and not on the
+ * random bits, because a spike and its residual must have the same sign. */
+HOST_DEVICE static inline float rms_spike(const struct rms_recipe *f, int64_t row, int64_t column, int exponent,
+					  float noise)
+{
+	float sign = ((row + column) & 1) != f->second ? -1.0f : 1.0f;
+	int eighths = row < RMS_SPIKE_ROW ? 8 : 8 + (int)(row / 2 % 8);
+
+	if (f->part == RMS_HIDDEN)
+		return sign * (float)eighths * float_power(exponent - 3);
+	if (f->half_ulp == 0 || (row & 1) || row < RMS_SPIKE_ROW)
+		return noise;
+	return sign * float_power(exponent + f->half_ulp);
+}
+
+HOST_DEVICE static inline int rms_tiny(const struct rms_recipe *f, int exponent)
+{
+	exponent -= f->second ? 2 : 0;
+	return exponent < f->least ? f->least : exponent;
+}
+
+HOST_DEVICE static inline float rms_hurtful(const struct rms_recipe *f, int row, int64_t column, float noise)
+{
+	switch (row) {
+	case 0:
+		return noise * float_power(rms_tiny(f, f->tiny));
+	case 1:
+		return f->zero_row ? 0 : noise;
+	case 2:
+		return noise * 0.25f + (f->part != RMS_HIDDEN ? 0.0f : f->second ? -1.0f : 1.0f); /* exact: 23 bits */
+	case 3:
+		return noise * (f->second ? 2048 : 8192);
+	case 4:
+		return column == 0 ? rms_spike(f, row, column, f->single, noise) : noise;
+	case 5:
+		return column == f->columns - 1 ? rms_spike(f, row, column, f->single, noise) : noise;
+	case 7:
+		return noise * float_power(rms_tiny(f, f->tiny - 3));
+	default:
+		return noise;
+	}
+}
+
+/* Returns the element at a row and column of the input that `f` describes, from its random bits. The caller rounds the
+ * element to the input's dtype with dtype_store_float. */
+HOST_DEVICE static inline float rms_at(const struct rms_recipe *f, int64_t row, int64_t column, uint32_t random)
+{
+	float noise = uniform_signed(random, 20);
+
+	if (f->part == RMS_WEIGHT)
+		return rms_weight(f, random);
+	if (f->probe)
+		return rms_probe(f, random);
+	if (row < RMS_SPIKE_ROW)
+		return rms_hurtful(f, (int)row, column, noise);
+	int64_t first = (row - RMS_SPIKE_ROW) * f->spikes % f->columns;
+	int64_t after = column >= first ? column - first : column - first + f->columns;
+
+	return after < f->spikes ? rms_spike(f, row, column, f->spike, noise) : noise;
+}
+
+/* Returns element `index` in row-major order. */
+HOST_DEVICE static inline float rms_element(const struct rms_recipe *f, int64_t index, uint32_t random)
+{
+	return rms_at(f, index / f->columns, index % f->columns, random);
+}
+
+#endif

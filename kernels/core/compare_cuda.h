@@ -1,0 +1,36 @@
+/* compare_cuda - compares two tensors on a GPU in the single pass of kernels/core/compare.h. Only for .cu files.
+ *
+ * The result equals the result of the CPU within the following limits. Hits and counts are exact, because a pair for
+ * which float is too inaccurate is compared in double. Sums agree to 1e-6 of their magnitude, and have the same bits in
+ * every run on the same GPU. The values of the five worst elements are exact. If the ratios |r - g| / bound of two
+ * elements differ by less than 1e-6, or are both outside of float's range, the GPU may rank the two differently. The
+ * margin is the ratio of the worst element, and is above 1 if and only if an element misses. */
+#ifndef REFTEST_KERNELS_CORE_COMPARE_CUDA_H
+#define REFTEST_KERNELS_CORE_COMPARE_CUDA_H
+
+#include "kernels/core/cuda_check.h"
+
+#include "kernels/core/compare.h"
+
+struct compare_board; /* the results that the blocks of a launch exchange */
+
+/* The memory that all comparisons on one device use; only one comparison may run at a time. */
+struct compare_cuda {
+	struct compare_board *board; /* in device memory, like the next two members */
+	uint64_t *candidates;
+	double *partial_sums;
+	struct compare_sums *sums; /* pinned host memory that the device writes to */
+	int blocks[DTYPE_COUNT];   /* number of blocks that the device can run at the same time */
+};
+
+/* Allocates the memory on the current device. If the function returns -1, nothing remains allocated. */
+int compare_cuda_open(struct compare_cuda *compare, struct err *err);
+void compare_cuda_close(struct compare_cuda *compare);
+
+/* Compares two dense tensors of `elements` elements on the device. Both addresses must be aligned to an element; for
+ * full speed, align them to 16 bytes. The call is asynchronous: once the stream is finished, *compare->sums holds the
+ * sums for compare_finish. */
+int compare_cuda_launch(struct compare_cuda *compare, const void *reference, const void *ground_truth, enum dtype dtype,
+                        int64_t elements, struct rule rule, cudaStream_t stream, struct err *err);
+
+#endif

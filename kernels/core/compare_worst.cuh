@@ -1,0 +1,307 @@
+/* compare_worst - finds the five worst elements, in the last block of kernels/core/compare.cu. The last block selects
+ * the five chunks with the highest peaks, reads these chunks again, lists the elements that reach the fifth peak, and
+ * ranks the listed elements exactly.
+ *
+ * The last block runs this code once, while no other block is running. Nothing hides the latency of loads and of
+ * instruction fetches: the code therefore issues many loads together, and is short. */
+#ifndef REFTEST_KERNELS_CORE_COMPARE_WORST_CUH
+#define REFTEST_KERNELS_CORE_COMPARE_WORST_CUH
+
+#include "kernels/core/compare_exact.cuh"
+
+enum { EACH = MOST_BLOCKS / THREADS * METRICS_WORST };
+
+/* Loads the worst chunks of some blocks to `mine`: each thread loads those of other blocks, five per block, the worst
+ * first. */
+static __device__ __forceinline__ void load_candidates(const struct task &task, chunk_peak (&mine)[EACH])
+{
+#pragma unroll
+	for (int i = 0; i < EACH; i++) {
+		uint32_t block = threadIdx.x + i / METRICS_WORST * THREADS;
+
+		mine[i] = block < gridDim.x ? task.candidates[block * METRICS_WORST + i % METRICS_WORST] : 0;
+	}
+}
+
+/* Writes the five chunks with the highest peaks to shared->chunks. */
+static __device__ __forceinline__ void find_chunks(struct shared *shared, chunk_peak (&mine)[EACH])
+{
+#pragma unroll 1
+	for (int worst = 0; worst < METRICS_WORST; worst++) {
+		chunk_peak best = 0;
+
+#pragma unroll
+		for (int head = 0; head < EACH; head += METRICS_WORST)
+			best = mine[head] > best ? mine[head] : best;
+		best = greatest(best);
+#pragma unroll
+		for (int head = 0; head < EACH; head += METRICS_WORST) {
+			bool taken = mine[head] == best;
+
+#pragma unroll
+			for (int i = head; i < head + METRICS_WORST; i++)
+				mine[i] = !taken ? mine[i] : i + 1 < head + METRICS_WORST ? mine[i + 1] : 0;
+		}
+		if (threadIdx.x % 32 == 0)
+			shared->peaks[threadIdx.x / 32 * METRICS_WORST + worst] = best;
+	}
+	__syncthreads();
+	rank_peaks(shared->peaks, shared->chunks, 0);
+	if (threadIdx.x == 0)
+		shared->listed = 0;
+	__syncthreads();
+}
+
+template <enum dtype D> static __device__ __forceinline__ int64_t chunk_first(chunk_peak peak)
+{
+	return (int64_t)(uint32_t)~peak * chunk<D>::length;
+}
+
+/* The list of elements that may be among the worst consists of runs: groups of consecutive elements, each of the length
+ * of a pack. Runs are numbered consecutively through all five chunks. */
+template <enum dtype D> struct run {
+	static constexpr int length = chunk<D>::lanes, in_chunk = chunk<D>::length / length;
+};
+
+/* Adds a run to the list. If the list is full, the run is counted but not stored. */
+static __device__ __forceinline__ void list_run(struct shared *shared, int run)
+{
+	uint32_t slot = atomicAdd(&shared->listed, 1);
+
+	if (slot < LISTED)
+		shared->list[slot] = (uint16_t)run;
+}
+
+/* Adds the runs of chunk c that have a score of at least `least` to the list. This function is for chunks that are not
+ * on the fast path. */
+template <enum dtype D>
+static __device__ __noinline__ void list_pairs(const struct task &task, struct shared *shared, int c, double least)
+{
+	constexpr int length = run<D>::length;
+	int64_t start = chunk_first<D>(shared->chunks[c]);
+
+	for (int number = (int)threadIdx.x; number < run<D>::in_chunk; number += THREADS) {
+		int64_t at = start + number * length, end = at + length < task.elements ? at + length : task.elements;
+		bool any = false;
+
+		for (; at < end; at += AT_ONCE) {
+			struct pair pairs[AT_ONCE];
+			int count = load_pairs<D>(task, at, 1, end, pairs);
+
+#pragma unroll 1
+			for (int i = 0; i < count; i++)
+				any |= pairs[i].diff != 0 && !(pairs[i].diff < least * pairs[i].bound);
+		}
+		if (any)
+			list_run(shared, c * run<D>::in_chunk + number);
+	}
+}
+
+/* The packs of the worst chunks that this thread reads: consecutive threads read consecutive packs. */
+template <enum dtype D> struct worst_packs {
+	static constexpr int in_chunk = chunk<D>::packs * 32, each = (in_chunk + THREADS - 1) / THREADS;
+	static constexpr int count = METRICS_WORST * each;
+	uint4 r[count], g[count];
+
+	static __device__ __forceinline__ int chunk_of(int i)
+	{
+		return i / each;
+	}
+	static __device__ __forceinline__ int pack_of(int i) /* index in the chunk; may be past its end */
+	{
+		return i % each * THREADS + (int)threadIdx.x;
+	}
+};
+
+/* Loads this thread's packs. Loads the tensor's first pack instead of a pack that is not on the fast path: all loads
+ * are then unconditional. Returns a mask of the packs that are on the fast path. */
+template <enum dtype D>
+static __device__ __forceinline__ uint32_t load_packs(const struct task &task, const struct shared *shared,
+                                                      struct worst_packs<D> *packs)
+{
+	uint32_t used = 0;
+
+#pragma unroll
+	for (int i = 0; i < packs->count; i++) {
+		chunk_peak peak = shared->chunks[packs->chunk_of(i)];
+		bool is_there = packs->pack_of(i) < packs->in_chunk;
+		bool is_used = (peak > 0) & is_fast<D>(task, chunk_first<D>(peak)) & is_there;
+		int64_t at = is_used ? chunk_first<D>(peak) / form<D>::lanes + packs->pack_of(i) : 0;
+
+		packs->r[i] = ((const uint4 *)task.reference)[at];
+		packs->g[i] = ((const uint4 *)task.truth)[at];
+		used |= (is_used ? 1u : 0u) << i;
+	}
+	return used;
+}
+
+/* Adds the packs with a score of at least `least` to the list, and the packs with a NaN or with infinities in both
+ * tensors. `least` is smaller than the exact limit by more than the error of float. */
+template <enum dtype D>
+static __device__ __forceinline__ void list_packs(const struct task &task, struct shared *shared,
+                                                  const struct worst_packs<D> &packs, uint32_t used, float least)
+{
+	constexpr int lanes = form<D>::lanes;
+
+#pragma unroll
+	for (int i = 0; i < packs.count; i++) {
+		float r[lanes], g[lanes];
+		bool none = true;
+
+		form<D>::widen(packs.r[i], r);
+		form<D>::widen(packs.g[i], g);
+#pragma unroll
+		for (int e = 0; e < lanes; e++) {
+			float bound = fmaf(task.rtol_float, fabsf(g[e]), task.atol_float);
+
+			none &= fmaf(-least, bound, fabsf(r[e] - g[e])) <= 0;
+		}
+		used &= ~((none ? 1u : 0u) << i);
+	}
+	for (; used != 0; used &= used - 1) {
+		int i = __ffs((int)used) - 1;
+
+		list_run(shared, packs.chunk_of(i) * packs.in_chunk + packs.pack_of(i));
+	}
+}
+
+/* Returns the score that an element must have to be listed: the peak of the fifth chunk, minus the error of float. */
+static __device__ __forceinline__ float least_score(const struct shared *shared)
+{
+	uint32_t fifth = (uint32_t)(shared->chunks[METRICS_WORST - 1] >> 32);
+
+	return fifth > 0 ? fminf(__uint_as_float(fifth - 1), FLT_MAX) * (1 - 4 * score_error) : 0;
+}
+
+static __device__ __forceinline__ bool worse(struct place a, struct place b)
+{
+	return (a.key > b.key) | ((a.key == b.key) & (a.index < b.index));
+}
+
+/* Returns the worst of the elements that the threads of the block pass as `mine`; every thread gets the result. All
+ * threads of the block call this function. `round` must be one more than in the previous call. */
+static __device__ __forceinline__ struct place worst_of_block(struct shared *shared, struct place mine, int round)
+{
+	struct place *all = shared->warp_worst[round % 2], worst;
+
+	worst.key = greatest(mine.key);
+	worst.index = (int64_t)~greatest(mine.key == worst.key ? ~(uint64_t)mine.index : 0);
+	if (threadIdx.x % 32 == 0)
+		all[threadIdx.x / 32] = worst;
+	__syncthreads();
+	worst = all[0];
+#pragma unroll
+	for (int w = 1; w < WARPS; w++)
+		worst = worse(all[w], worst) ? all[w] : worst;
+	return worst;
+}
+
+/* Returns the index and the key of element i of a run. */
+template <enum dtype D>
+static __device__ __forceinline__ struct place place_in(const struct task &task, const struct shared *shared,
+                                                        uint32_t run, uint32_t i)
+{
+	chunk_peak peak = shared->chunks[run / ::run<D>::in_chunk];
+	struct place place = {0, chunk_first<D>(peak) + run % ::run<D>::in_chunk * ::run<D>::length + i};
+
+	if (peak > 0 && place.index < task.elements)
+		place.key = key_of(pair_at<D>(task, place.index));
+	return place;
+}
+
+/* Returns the worst of this thread's listed elements that are less bad than `last`. If there are more runs than the
+ * list can have, searches all elements of the five chunks. */
+template <enum dtype D>
+static __device__ __forceinline__ struct place next_worst(const struct task &task, const struct shared *shared,
+                                                          struct place last)
+{
+	constexpr uint32_t length = run<D>::length;
+	bool all = shared->listed > LISTED;
+	uint32_t runs = all ? METRICS_WORST * run<D>::in_chunk : shared->listed;
+	struct place best = {0, 0};
+
+#pragma unroll 1
+	for (uint32_t i = threadIdx.x; i < runs * length; i += THREADS) {
+		struct place mine = place_in<D>(task, shared, all ? i / length : shared->list[i / length], i % length);
+
+		if (worse(last, mine) && worse(mine, best))
+			best = mine;
+	}
+	return best;
+}
+
+/* Writes element `index` to the result as worst[rank], and for rank 0 also the margin. One thread calls this
+ * function. */
+template <enum dtype D>
+static __device__ __forceinline__ void publish_place(const struct task &task, int rank, int64_t index)
+{
+	struct pair p = pair_at<D>(task, index);
+
+	task.out->worst[rank] = {index, p.r, p.g, p.diff};
+	if (rank == 0)
+		task.out->margin = isnan(p.diff) ? INFINITY : score_of(p);
+}
+
+/* If only `found` elements have a score above 0, appends the first elements with score 0 to the result's worst
+ * elements. Returns the number of worst elements. One thread calls this function. */
+template <enum dtype D>
+static __device__ __noinline__ int fill_places(const struct task &task, const struct shared *shared, int found)
+{
+	int count = found;
+
+	if (task.elements == 0)
+		task.out->margin = 0;
+	for (int64_t index = 0; count < METRICS_WORST && index < task.elements; index++) {
+		bool taken = false;
+
+		for (int i = 0; i < found; i++)
+			taken |= shared->worst[i] == index;
+		if (!taken)
+			publish_place<D>(task, count++, index);
+	}
+	return count;
+}
+
+/* Finds the five worst elements one after the other, for a list with more elements than the block has threads. Returns
+ * the number of elements found. */
+template <enum dtype D> static __device__ __noinline__ int pick_elements(const struct task &task, struct shared *shared)
+{
+	struct place last = {UINT64_MAX, -1};
+
+	for (int worst = 0; worst < METRICS_WORST; worst++) {
+		last = worst_of_block(shared, next_worst<D>(task, shared, last), worst);
+		if (last.key == 0)
+			return worst;
+		if (threadIdx.x == 0) {
+			shared->worst[worst] = last.index;
+			publish_place<D>(task, worst, last.index);
+		}
+	}
+	return METRICS_WORST;
+}
+
+/* Finds the five worst elements of a list with at most as many elements as the block has threads: each thread counts
+ * the elements that are worse than its own. Returns the number of elements found. */
+template <enum dtype D>
+static __device__ __forceinline__ int rank_elements(const struct task &task, struct shared *shared)
+{
+	constexpr uint32_t length = run<D>::length;
+	struct place mine = {0, 0};
+	uint32_t rank = 0, count = shared->listed * length;
+
+	if (threadIdx.x < count)
+		mine = place_in<D>(task, shared, shared->list[threadIdx.x / length], threadIdx.x % length);
+	shared->places[threadIdx.x] = mine;
+	int found = __syncthreads_count(mine.key != 0);
+
+#pragma unroll 4
+	for (uint32_t i = 0; i < count; i++)
+		rank += worse(shared->places[i], mine);
+	if (mine.key != 0 && rank < METRICS_WORST) {
+		shared->worst[rank] = mine.index;
+		publish_place<D>(task, (int)rank, mine.index);
+	}
+	return found < METRICS_WORST ? found : METRICS_WORST;
+}
+
+#endif

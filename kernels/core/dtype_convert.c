@@ -1,0 +1,211 @@
+/* dtype_convert - converts single elements, and runs of consecutive elements, to and from double. The conversion of a
+ * single value is in the header, because GPU code uses it, too. A function for a run has one switch on the dtype,
+ * outside of the loop.
+ *
+ * Storing a double as a narrow float must have the effect of a single rounding. The double is therefore first truncated
+ * to a float whose last bit is set if bits were lost (rounding to odd). When this float is rounded to 22 bits or fewer,
+ * a value that is not a tie is then not rounded as a tie. */
+#include "kernels/core/dtype_convert.h"
+
+#include <math.h>
+
+#include "kernels/core/simd.h"
+
+/* Rounds a double to a float, to odd. There are no branches, and loops that call this function therefore vectorise. */
+static inline float cut(double value)
+{
+	float nearest = (float)value;
+	uint32_t bits = float_bits(nearest);
+	/* `away` also replaces infinity by the largest finite float, if `value` is finite. */
+	uint32_t away = fabs((double)nearest) > fabs(value) ? 1 : 0;
+
+	return float_from_bits((double)nearest == value || isnan(value) ? bits : (bits - away) | 1);
+}
+
+float float_from_double_odd(double value)
+{
+	return cut(value);
+}
+
+/* Rounds to the nearest integer, ties to even, and saturates; NaN becomes 0. double must represent `low` and `high` + 1
+ * exactly. */
+static int64_t to_integer(double value, int64_t low, int64_t high)
+{
+	if (isnan(value))
+		return 0;
+	value = nearbyint(value);
+	if (value <= (double)low)
+		return low;
+	return value >= (double)high ? high : (int64_t)value;
+}
+
+/* The loop of dtype_load_run for one dtype: `expression` is element i, whose C type is `type`. */
+#define READ(type, expression)                                          \
+	{                                                               \
+		const type *at = (const type *)data + first;            \
+		for (int64_t i = 0; i < count; i++)                     \
+			out[i] = (double)(expression);                  \
+	}                                                               \
+	break
+
+static void read_e2m1(const void *data, int64_t first, int64_t count, double *out)
+{
+	const uint8_t *bytes = data;
+
+	for (int64_t i = 0; i < count; i++)
+		out[i] = (double)float_from_e2m1(bytes[(first + i) / 2] >> ((first + i) % 2 * 4) & 15);
+}
+
+WIDE static void read_bf16(const uint16_t *at, int64_t count, double *out)
+{
+	for (int64_t i = 0; i < count; i++)
+		out[i] = (double)float_from_bf16(at[i]);
+}
+
+WIDE static void read_f16(const uint16_t *at, int64_t count, double *out)
+{
+	for (int64_t i = 0; i < count; i++)
+		out[i] = (double)float_from_f16(at[i]);
+}
+
+void dtype_load_run(const void *data, enum dtype dtype, int64_t first, int64_t count, double *out)
+{
+	switch (dtype) {
+	case DTYPE_FLOAT64:
+		READ(double, at[i]);
+	case DTYPE_FLOAT32:
+		READ(float, at[i]);
+	case DTYPE_FLOAT16:
+		read_f16((const uint16_t *)data + first, count, out);
+		break;
+	case DTYPE_BFLOAT16:
+		read_bf16((const uint16_t *)data + first, count, out);
+		break;
+	case DTYPE_FLOAT8_E4M3FN:
+		READ(uint8_t, float_from_e4m3(at[i]));
+	case DTYPE_FLOAT8_E5M2:
+		READ(uint8_t, float_from_e5m2(at[i]));
+	case DTYPE_FLOAT8_E8M0FNU:
+		READ(uint8_t, float_from_e8m0(at[i]));
+	case DTYPE_FLOAT4_E2M1:
+		read_e2m1(data, first, count, out);
+		break;
+	case DTYPE_INT64:
+		READ(int64_t, at[i]);
+	case DTYPE_INT32:
+		READ(int32_t, at[i]);
+	case DTYPE_INT16:
+		READ(int16_t, at[i]);
+	case DTYPE_INT8:
+		READ(int8_t, at[i]);
+	case DTYPE_UINT8:
+		READ(uint8_t, at[i]);
+	case DTYPE_UINT32:
+		READ(uint32_t, at[i]);
+	case DTYPE_BOOL:
+		READ(uint8_t, at[i] != 0);
+	case DTYPE_COUNT:
+		break;
+	}
+}
+
+#define WRITE(type, expression)                                         \
+	{                                                               \
+		type *at = (type *)data + first;                        \
+		for (int64_t i = 0; i < count; i++)                     \
+			at[i] = (type)(expression);                     \
+	}                                                               \
+	break
+
+WIDE static void write_bf16(uint16_t *at, int64_t count, const double *values)
+{
+	for (int64_t i = 0; i < count; i++)
+		at[i] = bf16_from_float(cut(values[i]));
+}
+
+/* Writes floats in any dtype that dtype_store_float can write, including float4_e2m1. */
+static void write_narrow(void *data, enum dtype dtype, int64_t first, int64_t count, const double *values)
+{
+	for (int64_t i = 0; i < count; i++)
+		dtype_store_float(data, dtype, first + i, cut(values[i]));
+}
+
+void dtype_store_run(void *data, enum dtype dtype, int64_t first, int64_t count, const double *values)
+{
+	switch (dtype) {
+	case DTYPE_FLOAT64:
+		WRITE(double, values[i]);
+	case DTYPE_FLOAT32:
+		WRITE(float, values[i]);
+	case DTYPE_FLOAT16:
+		WRITE(uint16_t, f16_from_float(cut(values[i])));
+	case DTYPE_BFLOAT16:
+		write_bf16((uint16_t *)data + first, count, values);
+		break;
+	case DTYPE_FLOAT8_E4M3FN:
+	case DTYPE_FLOAT8_E5M2:
+	case DTYPE_FLOAT8_E8M0FNU:
+	case DTYPE_FLOAT4_E2M1:
+		write_narrow(data, dtype, first, count, values);
+		break;
+	case DTYPE_INT64:
+		WRITE(int64_t, to_integer(values[i], INT64_MIN, INT64_MAX));
+	case DTYPE_INT32:
+		WRITE(int32_t, to_integer(values[i], INT32_MIN, INT32_MAX));
+	case DTYPE_INT16:
+		WRITE(int16_t, to_integer(values[i], INT16_MIN, INT16_MAX));
+	case DTYPE_INT8:
+		WRITE(int8_t, to_integer(values[i], INT8_MIN, INT8_MAX));
+	case DTYPE_UINT8:
+		WRITE(uint8_t, to_integer(values[i], 0, UINT8_MAX));
+	case DTYPE_UINT32:
+		WRITE(uint32_t, to_integer(values[i], 0, UINT32_MAX));
+	case DTYPE_BOOL:
+		WRITE(uint8_t, values[i] != 0);
+	case DTYPE_COUNT:
+		break;
+	}
+}
+
+WIDE static void store_bf16(uint16_t *at, int64_t count, const float *values)
+{
+	for (int64_t i = 0; i < count; i++)
+		at[i] = bf16_from_float(values[i]);
+}
+
+WIDE static void store_f16(uint16_t *at, int64_t count, const float *values)
+{
+	for (int64_t i = 0; i < count; i++)
+		at[i] = f16_from_float(values[i]);
+}
+
+void dtype_store_float_run(void *data, enum dtype dtype, int64_t first, int64_t count, const float *values)
+{
+	switch (dtype) {
+	case DTYPE_FLOAT32:
+		memcpy((float *)data + first, values, (size_t)count * sizeof *values);
+		break;
+	case DTYPE_BFLOAT16:
+		store_bf16((uint16_t *)data + first, count, values);
+		break;
+	case DTYPE_FLOAT16:
+		store_f16((uint16_t *)data + first, count, values);
+		break;
+	default:
+		for (int64_t i = 0; i < count; i++)
+			dtype_store_float(data, dtype, first + i, values[i]);
+	}
+}
+
+double dtype_load(const void *data, enum dtype dtype, int64_t index)
+{
+	double value = 0;
+
+	dtype_load_run(data, dtype, index, 1, &value);
+	return value;
+}
+
+void dtype_store(void *data, enum dtype dtype, int64_t index, double value)
+{
+	dtype_store_run(data, dtype, index, 1, &value);
+}

@@ -1,0 +1,13 @@
+/* free_memory - reads how much memory this process may still allocate: the memory that the kernel reports as available,
+ * or less if a control group of the process has a lower limit. */
+#ifndef REFTEST_KERNELS_CORE_FREE_MEMORY_H
+#define REFTEST_KERNELS_CORE_FREE_MEMORY_H
+
+#include <stdint.h>
+
+/* Both functions return bytes, or 0 if the amount is not known. `root` is a prefix of every path that is read: tests
+ * pass a folder with files of their own, and all other callers pass "". */
+int64_t memory_available(const char *root);
+int64_t memory_installed(const char *root);
+
+#endif

@@ -1,0 +1,122 @@
+/* gradient_bounds - derives from a definition a problem whose outputs are gradients, fills its inputs, and applies
+ * bounds to gradients.
+ *
+ * A definition with inputs x and outputs y has a gradient problem. The inputs of the gradient problem are x and, for
+ * each floating-point y, the gradient of the loss with respect to y. The outputs of the gradient problem are the
+ * gradients of the loss with respect to each floating-point x:
+ *
+ *   inputs    q, k, …, grad:output, grad:final_state      "grad:" + an output's name, in its dtype and shape
+ *   outputs   d_q, d_k, …                                  "d_" + an input's name, in its dtype and shape
+ *
+ * A gradient case in float64, regardless of the declared dtypes, also checks slopes. A slope is the change of the loss
+ * when one input takes a step, (loss(x + step) - loss(x - step)) / 2, and needs two more forward runs. These runs call
+ * the definition's own forward function, because the gradients must be the derivative of that function. The truth of a
+ * slope is the sum of the true d_x times step:
+ *
+ *   inputs    step:q, step:k, …                            2^-16 of the input's elements, of either sign
+ *   outputs   slope_q, slope_k, …                          a number each
+ *
+ * The step of an element that is zero is zero, because a gate that is a logarithm must not become positive. A central
+ * difference has an error of the square of the step, 2^-32. If a reference adds 1e-5 to a norm, the slope has an error
+ * of that size, too. Because terms of opposite sign cancel, the sum may be only a hundredth of the terms. Slopes may
+ * therefore be off by 1 %; a wrong formula is off by more.
+ *
+ * The runner and the judge treat the tensors of a gradient problem like those of a definition: inputs by name and seed,
+ * canaries, two runs, comparison.
+ *
+ * Bounds of gradients (gradient_weigh): rule.rtol bounds the error ratio of the whole tensor; atol is 0 unless the
+ * caller sets more. The ratio must satisfy
+ *
+ *   RMS(reference - truth) <= atol + rtol (RMS(truth) + 1e-8)
+ *
+ * as in flash-linear-attention's own tests of gradients (fla/utils: get_err_ratio, assert_close). A ratio over the
+ * whole tensor does not detect one wrong row in thousands. The error of each element is therefore bounded, too. Its
+ * upper bound is the following value:
+ *
+ *   8 (atol + rtol (RMS(truth) + |truth|))
+ *
+ * If 10^7 errors are spread evenly and just meet the ratio, the largest of them is 5.3 times their standard deviation.
+ * The factor is 8 rather than 5.3, because errors are larger where the summed terms are larger. With a ratio of 0.005,
+ * a completely wrong element is detected once it exceeds a 24th of the tensor's RMS; with 0.02, once it exceeds a
+ * fifth. A gradient of all zeros passes only if the truth is all zeros. */
+#ifndef REFTEST_KERNELS_CORE_GRADIENT_BOUNDS_H
+#define REFTEST_KERNELS_CORE_GRADIENT_BOUNDS_H
+
+#include <string.h>
+
+#include "base/arena.h"
+#include "kernels/core/op.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define GRADIENT_OF_OUTPUT "grad:"
+#define GRADIENT_OF_INPUT  "d_"
+#define GRADIENT_STEP	   "step:"
+#define GRADIENT_SLOPE	   "slope_"
+
+/* Returns true if this input of a gradient problem is the gradient of an output. */
+static inline bool gradient_is_given(const struct op_arg *input)
+{
+	return strncmp(input->name, GRADIENT_OF_OUTPUT, sizeof GRADIENT_OF_OUTPUT - 1) == 0;
+}
+
+static inline bool gradient_is_step(const struct op_arg *input)
+{
+	return strncmp(input->name, GRADIENT_STEP, sizeof GRADIENT_STEP - 1) == 0;
+}
+
+static inline bool gradient_is_slope(const struct op_arg *output)
+{
+	return strncmp(output->name, GRADIENT_SLOPE, sizeof GRADIENT_SLOPE - 1) == 0;
+}
+
+/* Returns true if this input or output can have a gradient. */
+static inline bool gradient_takes(const struct op_arg *arg)
+{
+	return arg->rank != OP_SCALAR && (arg->dtype == DTYPE_FLOAT32 || arg->dtype == DTYPE_BFLOAT16 ||
+					  arg->dtype == DTYPE_FLOAT16 || arg->dtype == DTYPE_FLOAT64);
+}
+
+/* Returns the gradient problem of a definition. `absent`, by input index, marks the inputs that the case omits. All
+ * memory is allocated from `arena`. */
+struct op_problem gradient_problem(const struct op_problem *forward, const bool *absent, bool in_float64,
+				   struct arena *arena);
+
+/* The forward case that belongs to a gradient case: the case of the definition itself. `outputs` contains only the
+ * floating-point outputs. In a float64 case, the problem declares float32 for every float dtype, although the tensors
+ * have their real dtypes. */
+struct gradient_forward {
+	struct op_arg inputs[OP_ARGS], outputs[OP_ARGS];
+	struct op_problem problem;
+	struct op_case c;
+};
+/* Writes the forward case of `c` to `out` and returns it. `c` must outlive `out`. */
+const struct op_case *gradient_forward_of(const struct op_case *c, struct gradient_forward *out);
+struct op_problem gradient_forward_problem(const struct op_problem *gradients, struct gradient_forward *out);
+
+/* gradient_input_of returns the input of which an output is the gradient or the slope. gradient_given_of returns the
+ * input that holds the gradient of an output of the forward problem. */
+int gradient_input_of(const struct op_problem *gradients, int output);
+int gradient_given_of(const struct op_problem *gradients, int forward_output);
+/* gradient_stepping returns the input that a step changes. gradient_step_of returns the step of input `input`. */
+int gradient_stepping(const struct op_problem *gradients, int step);
+int gradient_step_of(const struct op_problem *gradients, int input);
+
+/* The op.fill of a gradient problem; `fill` is the op.fill of the forward family. Gradients of outputs are uniform on
+ * [-1, 1). */
+int gradient_fill(const struct op_case *c, int input, struct tensor *out,
+		  int (*fill)(const struct op_case *c, int input, struct tensor *out, struct err *err),
+		  struct err *err);
+/* Returns the truth of the slope of an input, computed from the true gradient of that input. */
+double gradient_slope(const struct op_case *c, const struct tensor *in, int input, const double *gradient);
+
+/* The op.weigh of a gradient problem: applies the bounds that the head of this file describes. */
+void gradient_weigh(const struct op_case *c, int output, struct rule rule, const struct tensor *reference,
+		    const struct tensor *truth, struct metrics *metrics, struct err *why);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,689 @@
+#include "kernels/core/ground_truth_api.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "kernels/core/device.h"
+#include "kernels/core/op.h"
+#include "kernels/core/roles.h"
+
+#define SHOWN __attribute__((visibility("default")))
+
+enum { AXES = 128 };
+
+/* A parsed request of a caller. `arena` owns all of its memory. */
+struct request {
+	struct arena arena;
+	struct op_problem problem;
+	struct op_case op_case;
+	const struct op *op;
+	const struct rule *tolerance; /* the definition's tolerance for each output; negative: not stated */
+	bool sizes;                   /* true: the text must be a case, with a value for every var axis */
+};
+
+/* ---- reading ---------------------------------------------------------------------------------------------------- */
+
+static int malformed(struct err *err, const char *what)
+{
+	return err_set(err, "the case cannot be read: %s is missing or has a wrong form", what);
+}
+
+static const char *text_or(struct arena *arena, const cJSON *object, const char *key, const char *otherwise)
+{
+	const char *text = json_text_of(object, key);
+
+	return text != NULL ? arena_string(arena, text) : otherwise;
+}
+
+static bool read_length(const cJSON *json, int64_t *out)
+{
+	return json_integer(json, out) && *out >= 0;
+}
+
+static int read_axes(struct request *request, const cJSON *definition, const cJSON *values, struct err *err)
+{
+	const cJSON *json = json_member(definition, "axes"), *item;
+	int count = cJSON_IsObject(json) ? cJSON_GetArraySize(json) : -1, at = 0;
+	struct op_axis *axes = arena_array(&request->arena, AXES, sizeof *axes);
+	int64_t *axis = arena_array(&request->arena, AXES, sizeof *axis);
+
+	if (count < 0 || count > AXES)
+		return malformed(err, "\"axes\"");
+	cJSON_ArrayForEach(item, json)
+	{
+		const char *type = json_text_of(item, "type");
+
+		axes[at].name = arena_string(&request->arena, item->string);
+		axes[at].var = type != NULL && strcmp(type, "var") == 0;
+		if (axes[at].var ? request->sizes && !read_length(json_member(values, item->string), &axis[at])
+				 : !read_length(json_member(item, "value"), &axis[at]))
+			return err_set(err, "the case cannot be read: axis '%s' has no value",
+				       err_show(item->string).text);
+		axes[at].value = axes[at].var ? 0 : axis[at];
+		at++;
+	}
+	request->problem.axes = axes;
+	request->problem.axis_count = count;
+	request->op_case.axis = axis;
+	return 0;
+}
+
+static int read_shape(struct request *request, const cJSON *shape, struct op_arg *arg, struct err *err)
+{
+	const cJSON *item;
+
+	arg->rank = OP_SCALAR;
+	if (cJSON_IsNull(shape))
+		return 0;
+	if (!cJSON_IsArray(shape) || cJSON_GetArraySize(shape) > OP_RANK)
+		return malformed(err, "a \"shape\"");
+	arg->rank = 0;
+	cJSON_ArrayForEach(item, shape)
+	{
+		int axis = cJSON_IsString(item) ? op_axis_index(&request->problem, item->valuestring) : -1;
+
+		if (axis < 0)
+			return malformed(err, "an axis of a \"shape\"");
+		arg->axis[arg->rank++] = axis;
+	}
+	return 0;
+}
+
+static int read_args(struct request *request, const cJSON *definition, const char *key, const struct op_arg **out,
+		     int *count, struct err *err)
+{
+	const cJSON *json = json_member(definition, key), *item;
+	struct op_arg *args = arena_array(&request->arena, OP_ARGS, sizeof *args);
+
+	*count = 0;
+	*out = args;
+	if (!cJSON_IsObject(json) || cJSON_GetArraySize(json) > OP_ARGS)
+		return malformed(err, key);
+	cJSON_ArrayForEach(item, json)
+	{
+		struct op_arg *arg = &args[(*count)++];
+		const char *dtype = json_text_of(item, "dtype");
+
+		arg->name = arena_string(&request->arena, item->string);
+		arg->optional = cJSON_IsTrue(json_member(item, "optional"));
+		if (dtype == NULL || !dtype_parse(dtype, &arg->dtype))
+			return malformed(err, "a \"dtype\"");
+		if (read_shape(request, json_member(item, "shape"), arg, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static void read_bound(const cJSON *tolerance, const char *key, double *out)
+{
+	const cJSON *given = json_member(tolerance, key);
+
+	if (cJSON_IsNumber(given) && given->valuedouble >= 0)
+		*out = given->valuedouble;
+}
+
+static void read_tolerance(const cJSON *json, struct rule *out)
+{
+	const cJSON *tolerance = json_member(json, "tolerance");
+
+	read_bound(tolerance, "atol", &out->atol);
+	read_bound(tolerance, "rtol", &out->rtol);
+	read_bound(tolerance, "hit_ratio", &out->hit_ratio);
+}
+
+/* Reads the definition's tolerance. If an output has a tolerance of its own, that tolerance replaces the definition's
+ * tolerance. */
+static void read_tolerances(struct request *request, const cJSON *definition)
+{
+	struct rule *rules = arena_array(&request->arena, (size_t)request->problem.output_count + 1, sizeof *rules);
+	const cJSON *item;
+	int at = 0;
+
+	cJSON_ArrayForEach(item, json_member(definition, "outputs"))
+	{
+		rules[at] = (struct rule){-1, -1, -1};
+		read_tolerance(definition, &rules[at]);
+		read_tolerance(item, &rules[at++]);
+	}
+	request->tolerance = rules;
+}
+
+static void read_tags(struct request *request, const cJSON *definition)
+{
+	const cJSON *json = json_member(definition, "tags"), *item;
+	const char **tags =
+	    arena_array(&request->arena, (size_t)(cJSON_IsArray(json) ? cJSON_GetArraySize(json) : 0), sizeof *tags);
+
+	if (!cJSON_IsArray(json))
+		return;
+	cJSON_ArrayForEach(item, json)
+		if (cJSON_IsString(item))
+			tags[request->problem.tag_count++] = arena_string(&request->arena, item->valuestring);
+	request->problem.tags = tags;
+}
+
+static void read_scalars(struct request *request, const cJSON *json)
+{
+	struct op_case *c = &request->op_case;
+
+	for (int i = 0; i < request->problem.input_count; i++) {
+		const cJSON *given = json_member(json_member(json, "scalars"), request->problem.inputs[i].name);
+
+		if (request->problem.inputs[i].rank != OP_SCALAR)
+			continue;
+		c->scalar[i] = dtype_is_float(request->problem.inputs[i].dtype) ? 1 : 0;
+		if (request->op->scalar != NULL)
+			c->scalar[i] = request->op->scalar(c, i);
+		if (cJSON_IsNumber(given))
+			c->scalar[i] = given->valuedouble;
+		else if (cJSON_IsBool(given))
+			c->scalar[i] = cJSON_IsTrue(given);
+	}
+}
+
+/* Reads values for hidden constants that no source states. */
+static void read_constants(struct request *request, const cJSON *json)
+{
+	struct op_case *c = &request->op_case;
+
+	for (int i = 0; i < c->constant_count; i++) {
+		const cJSON *given = json_member(json_member(json, "constants"), c->constants[i].name);
+
+		if (isnan(c->constants[i].value) && cJSON_IsNumber(given))
+			c->constants[i].value = given->valuedouble;
+	}
+}
+
+static int read_definition(struct request *request, const cJSON *json, struct err *err)
+{
+	const cJSON *member = json_member(json, "definition");
+	const cJSON *definition = member == NULL && !request->sizes ? json : member;
+	struct op_problem *problem = &request->problem;
+
+	problem->name = text_or(&request->arena, definition, "name", NULL);
+	problem->op_type = text_or(&request->arena, definition, "op_type", NULL);
+	problem->description = text_or(&request->arena, definition, "description", "");
+	if (problem->name == NULL || problem->op_type == NULL)
+		return malformed(err, "\"name\" or \"op_type\"");
+	read_tags(request, definition);
+	if (read_axes(request, definition, json_member(json, "axes"), err) < 0 ||
+	    read_args(request, definition, "inputs", &problem->inputs, &problem->input_count, err) < 0 ||
+	    read_args(request, definition, "outputs", &problem->outputs, &problem->output_count, err) < 0)
+		return -1;
+	read_tolerances(request, definition);
+	return 0;
+}
+
+/* Finds the family. Returns TRUTH_OK, or the error code that the exported function must return. */
+static int find_family(struct request *request, const cJSON *json, struct err *err)
+{
+	const struct op_entry *entry;
+
+	if (json == NULL || read_definition(request, json, err) < 0)
+		return TRUTH_BAD;
+	entry = op_find(&request->problem, &request->op_case.variant, err);
+	request->op = entry != NULL ? entry->op : NULL;
+	return request->op != NULL ? TRUTH_OK : TRUTH_NONE;
+}
+
+/* Writes the number of the edge case "edge" to op_case.edge. If the family has no edge case of that name, returns -1
+ * and sets `err`. */
+static int read_edge(struct request *request, const cJSON *json, struct err *err)
+{
+	const char *name = json_text_of(json, "edge");
+	const struct op_edge *edges = request->op->edges;
+
+	for (int i = 0; name != NULL && edges != NULL && edges[i].name != NULL; i++)
+		if (strcmp(edges[i].name, name) == 0)
+			request->op_case.edge = i + 1;
+	if (name != NULL && request->op_case.edge == 0)
+		return err_set(err, "the case cannot be read: family %s has no edge case '%s'", request->op->name,
+			       err_show(name).text);
+	return 0;
+}
+
+/* Reads the names of the inputs that a workload provides. */
+static int read_given(struct request *request, const cJSON *json, struct err *err)
+{
+	const cJSON *given = json_member(json, "given"), *item;
+
+	if (given != NULL && !cJSON_IsArray(given))
+		return malformed(err, "\"given\"");
+	cJSON_ArrayForEach(item, given)
+	{
+		int input = cJSON_IsString(item) ? op_input_index(&request->problem, item->valuestring) : -1;
+
+		if (input < 0)
+			return malformed(err, "an input of \"given\"");
+		request->op_case.given |= UINT32_C(1) << input;
+	}
+	return 0;
+}
+
+static int read_values(struct request *request, const cJSON *json, struct err *err)
+{
+	struct op_case *c = &request->op_case;
+	int64_t seed = 0, contents = CONTENTS_FIRST;
+
+	json_integer(json_member(json, "seed"), &seed);
+	json_integer(json_member(json, "contents"), &contents);
+	op_case_set_contents(c, (uint64_t)seed, contents == CONTENTS_FIRST ? CONTENTS_FIRST : CONTENTS_SECOND);
+	c->probe = cJSON_IsTrue(json_member(json, "probe"));
+	if (request->op->constants != NULL)
+		c->constant_count = request->op->constants(&request->problem, c->variant, c->constants);
+	if (read_edge(request, json, err) < 0 || read_given(request, json, err) < 0)
+		return TRUTH_BAD;
+	read_constants(request, json);
+	read_scalars(request, json);
+	return TRUTH_OK;
+}
+
+/* Parses the text and finds its family. Returns TRUTH_OK, or the error code that the exported function must return. If
+ * `sizes` is false, the text may be only a definition, and only problem, family and variant are read. The caller must
+ * always free the request. */
+static int read_request(struct request *request, bool sizes, const char *text, struct err *err)
+{
+	struct json_text source = {.name = "the case", .text = text, .length = strlen(text), .first_line = 1};
+	cJSON *json = json_parse(&source, err);
+	int code;
+
+	*request = (struct request){.op_case = {.problem = &request->problem}, .sizes = sizes};
+	code = find_family(request, json, err);
+	if (code == TRUTH_OK && sizes)
+		code = read_values(request, json, err);
+	cJSON_Delete(json);
+	return code;
+}
+
+static int read_case(struct request *request, const char *text, struct err *err)
+{
+	return read_request(request, true, text, err);
+}
+
+/* Returns TRUTH_OK if every hidden constant has a value. */
+static int constants_known(const struct request *request, struct err *err)
+{
+	for (int i = 0; i < request->op_case.constant_count; i++)
+		if (isnan(request->op_case.constants[i].value)) {
+			err_set(err,
+				"no source states the constant '%s' of %s; state it by a \"model:…\" tag or in the "
+				"description",
+				request->op_case.constants[i].name, request->problem.name);
+			return TRUTH_NONE;
+		}
+	return TRUTH_OK;
+}
+
+/* Describes the tensor at `place`. Returns -1 if the size of `place` does not match. */
+static int tensor_at(const struct request *request, const struct op_arg *arg, const struct truth_place *place,
+		     struct tensor *out, struct err *err)
+{
+	*out = (struct tensor){.data = place->data, .dtype = arg->dtype, .rank = arg->rank, .elements = 1};
+	if (arg->rank == OP_SCALAR)
+		return 0;
+	for (int d = 0; d < arg->rank; d++) {
+		out->shape[d] = request->op_case.axis[arg->axis[d]];
+		if (out->shape[d] > 0 && out->elements > (INT64_MAX >> 4) / out->shape[d])
+			return err_set(err, "'%s' has too many elements", arg->name);
+		out->elements *= out->shape[d];
+	}
+	if (place->data == NULL && arg->optional)
+		return 0;
+	if (place->data == NULL && out->elements > 0)
+		return err_set(err, "the tensor '%s' is missing", arg->name);
+	if (place->bytes != dtype_bytes(arg->dtype, out->elements))
+		return err_set(err, "'%s' needs %lld bytes, but its place has %lld", arg->name,
+			       (long long)dtype_bytes(arg->dtype, out->elements), (long long)place->bytes);
+	return 0;
+}
+
+static int tensors_at(const struct request *request, const struct op_arg *args, int count,
+		      const struct truth_place *places, struct tensor *out, struct err *err)
+{
+	for (int i = 0; i < count; i++)
+		if (tensor_at(request, &args[i], &places[i], &out[i], err) < 0)
+			return TRUTH_BAD;
+	return TRUTH_OK;
+}
+
+static int inputs_at(const struct request *request, const struct truth_place *places, struct tensor *out,
+		     struct err *err)
+{
+	return tensors_at(request, request->problem.inputs, request->problem.input_count, places, out, err);
+}
+
+static int outputs_at(const struct request *request, const struct truth_place *places, struct tensor *out,
+		      struct err *err)
+{
+	return tensors_at(request, request->problem.outputs, request->problem.output_count, places, out, err);
+}
+
+static int answer(struct request *request, int code, const struct err *err, char *why, size_t room)
+{
+	if (room > 0)
+		snprintf(why, room, "%s", err->text);
+	arena_free(&request->arena);
+	return code;
+}
+
+static struct rule rule_override(struct rule rule, const struct rule *by)
+{
+	return (struct rule){by->atol >= 0 ? by->atol : rule.atol, by->rtol >= 0 ? by->rtol : rule.rtol,
+			     by->hit_ratio >= 0 ? by->hit_ratio : rule.hit_ratio};
+}
+
+/* ---- exported functions ----------------------------------------------------------------------------------------- */
+
+SHOWN int reftest_family(const char *text, char *why, size_t room)
+{
+	struct request request;
+	struct err err = {""};
+	int code = read_case(&request, text, &err);
+
+	if (code == TRUTH_OK)
+		err_set(&err, "%s", request.op->name);
+	return answer(&request, code, &err, why, room);
+}
+
+SHOWN int reftest_roles(const char *text, char *out, size_t room)
+{
+	struct request request;
+	struct buf json = {0};
+	struct err err = {""};
+	int code = read_request(&request, false, text, &err);
+
+	if (code == TRUTH_OK) {
+		struct op_names names = op_names_of(request.op, &request.problem, request.op_case.variant);
+
+		buf_text(&json, "{");
+		op_names_write(&names, &request.problem, &json);
+		buf_text(&json, "}");
+		if (json.length >= room)
+			code = err_set(&err, "the roles need %zu bytes, but `room` is %zu", json.length + 1, room);
+	}
+	code = answer(&request, code, &err, out, room);
+	if (code == TRUTH_OK)
+		memcpy(out, json.data, json.length + 1);
+	buf_free(&json);
+	return code;
+}
+
+/* Returns true if the operation writes to this input without returning it. The input then has a truth of its own. */
+static bool has_own_truth(const struct request *request, int input)
+{
+	const struct op_problem *problem = &request->problem;
+
+	return input >= 0 && input < problem->input_count && problem->inputs[input].rank != OP_SCALAR &&
+	       request->op->in_place != NULL &&
+	       request->op->in_place(&request->op_case, input).place == op_own_place(problem, input);
+}
+
+/* Writes the family's tolerance rule for an output, or for an input that the operation writes to. */
+static int find_rule(const struct request *request, int output, struct rule *out, struct err *err)
+{
+	if (output < 0 || (output >= request->problem.output_count &&
+			   !has_own_truth(request, output - request->problem.output_count))) {
+		err_set(err, "definition %s has no output %d", request->problem.name, output);
+		return TRUTH_BAD;
+	}
+	*out = request->op->rule(&request->op_case, output);
+	return TRUTH_OK;
+}
+
+static void store_rule(struct rule found, double rule[3])
+{
+	rule[0] = found.atol;
+	rule[1] = found.rtol;
+	rule[2] = found.hit_ratio;
+}
+
+SHOWN int reftest_rule(const char *text, int output, double rule[3], char *why, size_t room)
+{
+	struct request request;
+	struct rule found;
+	struct err err = {""};
+	int code = read_case(&request, text, &err);
+
+	if (code == TRUTH_OK)
+		code = find_rule(&request, output, &found, &err);
+	if (code == TRUTH_OK)
+		store_rule(found, rule);
+	return answer(&request, code, &err, why, room);
+}
+
+SHOWN int reftest_bounds(const char *text, int output, double rule[3], char *why, size_t room)
+{
+	struct request request;
+	struct rule found;
+	struct err err = {""};
+	int code = read_case(&request, text, &err);
+
+	if (code == TRUTH_OK)
+		code = find_rule(&request, output, &found, &err);
+	if (code == TRUTH_OK && output < request.problem.output_count)
+		found = rule_override(found, &request.tolerance[output]);
+	if (code == TRUTH_OK)
+		store_rule(found, rule);
+	return answer(&request, code, &err, why, room);
+}
+
+static int check_input(const struct request *request, int input, bool scalar, struct err *err)
+{
+	if (input < 0 || input >= request->problem.input_count)
+		err_set(err, "definition %s has no input %d", request->problem.name, input);
+	else if ((request->problem.inputs[input].rank == OP_SCALAR) != scalar)
+		err_set(err, "input '%s' is %sa Python scalar", request->problem.inputs[input].name,
+			scalar ? "not " : "");
+	else
+		return TRUTH_OK;
+	return TRUTH_BAD;
+}
+
+SHOWN int reftest_fill(const char *text, int input, struct truth_place to, char *why, size_t room)
+{
+	struct request request;
+	struct tensor out;
+	struct err err = {""};
+	int code = read_case(&request, text, &err);
+
+	if (code == TRUTH_OK)
+		code = check_input(&request, input, false, &err);
+	if (code == TRUTH_OK && !request.op_case.probe)
+		code = constants_known(&request, &err);
+	if (code == TRUTH_OK && tensor_at(&request, &request.problem.inputs[input], &to, &out, &err) < 0)
+		code = TRUTH_BAD;
+	if (code == TRUTH_OK && to.data != NULL && request.op->fill(&request.op_case, input, &out, &err) != 0)
+		code = TRUTH_BAD;
+	return answer(&request, code, &err, why, room);
+}
+
+SHOWN int reftest_scalar(const char *text, int input, double *value, char *why, size_t room)
+{
+	struct request request;
+	struct err err = {""};
+	int code = read_case(&request, text, &err);
+
+	if (code == TRUTH_OK)
+		code = check_input(&request, input, true, &err);
+	if (code == TRUTH_OK)
+		*value = request.op_case.scalar[input];
+	return answer(&request, code, &err, why, room);
+}
+
+SHOWN int reftest_constant(const char *text, const char *name, double *value, char *why, size_t room)
+{
+	struct request request;
+	struct err err = {""};
+	int code = read_case(&request, text, &err);
+
+	if (code == TRUTH_OK) {
+		code = TRUTH_NONE;
+		for (int i = 0; i < request.op_case.constant_count; i++)
+			if (strcmp(request.op_case.constants[i].name, name) == 0) {
+				*value = request.op_case.constants[i].value;
+				code = isnan(*value) ? TRUTH_NONE : TRUTH_OK;
+			}
+		if (code == TRUTH_NONE)
+			err_set(&err, "no source states the constant '%s'", err_show(name).text);
+	}
+	return answer(&request, code, &err, why, room);
+}
+
+/* Writes {"eps": 1e-06}: the constants that had no value before the probe and have one now. */
+static void write_recovered(const struct op_constant *before, const struct op_constant *now, int count, struct buf *out)
+{
+	const char *comma = "";
+
+	buf_text(out, "{");
+	for (int i = 0; i < count; i++) {
+		if (!isnan(before[i].value) || isnan(now[i].value))
+			continue;
+		buf_text(out, comma);
+		buf_json_string(out, now[i].name);
+		buf_text(out, ":");
+		buf_json_number(out, now[i].value);
+		comma = ",";
+	}
+	buf_text(out, "}");
+}
+
+static int recover(struct request *request, const struct truth_place *in, const struct truth_place *out,
+		   struct buf *json, struct err *err)
+{
+	struct tensor inputs[OP_ARGS] = {0}, outputs[OP_ARGS] = {0};
+	struct op_constant constants[OP_CONSTANTS];
+	const struct op_case *c = &request->op_case;
+
+	if (!c->probe)
+		return malformed(err, "\"probe\"");
+	if (request->op->probe == NULL) {
+		err_set(err, "the outputs of family %s do not show its constants", request->op->name);
+		return TRUTH_NONE;
+	}
+	if (inputs_at(request, in, inputs, err) != TRUTH_OK || outputs_at(request, out, outputs, err) != TRUTH_OK)
+		return TRUTH_BAD;
+	memcpy(constants, c->constants, sizeof constants);
+	if (request->op->probe(c, inputs, outputs, constants, err) != 0)
+		return TRUTH_REFUSED;
+	write_recovered(c->constants, constants, c->constant_count, json);
+	return TRUTH_OK;
+}
+
+SHOWN int reftest_probe(const char *text, const struct truth_place *in, const struct truth_place *out, char *why,
+			size_t room)
+{
+	struct request request;
+	struct buf json = {0};
+	struct err err = {""};
+	int code = read_case(&request, text, &err);
+
+	if (code == TRUTH_OK)
+		code = recover(&request, in, out, &json, &err);
+	if (code == TRUTH_OK)
+		err_set(&err, "%s", json.data);
+	buf_free(&json);
+	return answer(&request, code, &err, why, room);
+}
+
+static struct device *open_cpu(int index, struct err *err)
+{
+	(void)index;
+	return device_open_cpu(err);
+}
+
+/* Appends the places for the truth of inputs after the places of the outputs. */
+static int left_at(const struct request *request, const struct truth_place *left, struct tensor *outputs,
+		   struct err *err)
+{
+	const struct op_problem *problem = &request->problem;
+
+	for (int i = 0; left != NULL && i < problem->input_count; i++) {
+		if (left[i].data == NULL)
+			continue;
+		if (!has_own_truth(request, i)) {
+			err_set(err, "%s leaves its input '%s' unchanged, or writes an output in place of it",
+				problem->name, problem->inputs[i].name);
+			return TRUTH_BAD;
+		}
+		if (tensor_at(request, &problem->inputs[i], &left[i], &outputs[op_own_place(problem, i)], err) < 0)
+			return TRUTH_BAD;
+	}
+	return TRUTH_OK;
+}
+
+static int compute(const struct request *request, struct device *device, const struct truth_place *in,
+		   const struct truth_place *out, const struct truth_place *left, struct err *err)
+{
+	struct tensor inputs[OP_ARGS] = {0}, outputs[OP_PLACES] = {0};
+
+	if (inputs_at(request, in, inputs, err) != TRUTH_OK || outputs_at(request, out, outputs, err) != TRUTH_OK ||
+	    left_at(request, left, outputs, err) != TRUTH_OK)
+		return TRUTH_BAD;
+	return device->calls->truth(device, request->op, &request->op_case, inputs, outputs, err) == 0 ? TRUTH_OK
+												   : TRUTH_BAD;
+}
+
+int truth_on(struct device *(*open)(int index, struct err *err), int index, const char *text,
+	     const struct truth_place *in, const struct truth_place *out, const struct truth_place *left, char *why,
+	     size_t room)
+{
+	struct request request;
+	struct err err = {""};
+	int code = read_case(&request, text, &err);
+
+	if (code == TRUTH_OK)
+		code = constants_known(&request, &err);
+	if (code == TRUTH_OK) {
+		struct device *device = open(index, &err);
+
+		code = device != NULL ? compute(&request, device, in, out, left, &err) : TRUTH_BAD;
+		if (device != NULL)
+			device->calls->close(device);
+	}
+	return answer(&request, code, &err, why, room);
+}
+
+SHOWN int reftest_truth(const char *text, const struct truth_place *in, const struct truth_place *out, char *why,
+			size_t room)
+{
+	return truth_on(open_cpu, 0, text, in, out, NULL, why, room);
+}
+
+SHOWN int reftest_truth_left(const char *text, const struct truth_place *in, const struct truth_place *out,
+			     const struct truth_place *left, char *why, size_t room)
+{
+	return truth_on(open_cpu, 0, text, in, out, left, why, room);
+}
+
+SHOWN int reftest_judge(const char *text, int output, const struct truth_place *in, const struct truth_place *reference,
+			const struct truth_place *truth, char *why, size_t room)
+{
+	struct tensor inputs[OP_ARGS] = {0}, theirs[OP_ARGS] = {0}, ours[OP_ARGS] = {0};
+	struct request request;
+	struct metrics metrics;
+	struct err err = {""};
+	int code = read_case(&request, text, &err), judged = 0;
+
+	if (code == TRUTH_OK && (output < 0 || output >= request.problem.output_count)) {
+		err_set(&err, "%s has %d outputs, so there is no output %d", request.problem.name,
+			request.problem.output_count, output);
+		code = TRUTH_BAD;
+	}
+	if (code == TRUTH_OK && (inputs_at(&request, in, inputs, &err) != TRUTH_OK ||
+				 outputs_at(&request, reference, theirs, &err) != TRUTH_OK ||
+				 outputs_at(&request, truth, ours, &err) != TRUTH_OK))
+		code = TRUTH_BAD;
+	if (code == TRUTH_OK && request.op->judge != NULL)
+		judged = request.op->judge(&request.op_case, output, inputs, &theirs[output], &ours[output], &metrics,
+		                         &err);
+	if (code == TRUTH_OK && judged == 0)
+		err_set(&err, "the family of %s does not judge this output itself: compare it by its tolerance rule",
+			request.problem.name);
+	if (code == TRUTH_OK)
+		code = judged < 0 ? TRUTH_BAD : judged == 0 ? TRUTH_NONE : metrics.passed ? TRUTH_OK : TRUTH_REFUSED;
+	return answer(&request, code, &err, why, room);
+}

@@ -1,0 +1,123 @@
+/* kernels_library - loads the kernels libraries with dlopen and checks that they match this build: both libraries must
+ * have the program's struct layout, and the CUDA library the same sources as the CPU library. One make builds the
+ * program and the libraries. A stale library is an error, and the message states the remedy. */
+#include "kernels/core/kernels_library.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+
+static const char cpu_name[] = "libreftest_kernels.so", cuda_name[] = "libreftest_kernels_cuda.so";
+
+/* Writes folder/name to `out`. Returns -1 if `out` is too small. */
+static int join(const char *folder, const char *name, char *out, size_t size, struct err *err)
+{
+	if (snprintf(out, size, "%s/%s", folder, name) < (int)size)
+		return 0;
+	return err_set(err, "the path of the kernels library is too long: %.200s…", folder);
+}
+
+/* Writes the path of the CPU library to `out`. Looks in the folder $REFTEST_KERNELS. If $REFTEST_KERNELS is not set,
+ * looks in the binary's folder, then in the folder of make install. */
+static int find_library(char *out, size_t size, struct err *err)
+{
+	static const char *const places[] = {"", "/../lib/reftest"};
+	const char *given = getenv("REFTEST_KERNELS");
+	char folder[PATH_MAX], place[PATH_MAX + 32];
+
+	if (given != NULL && *given != '\0')
+		return join(given, cpu_name, out, size, err);
+	if (file_program_directory(folder, sizeof folder, err) != 0)
+		return -1;
+	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+		snprintf(place, sizeof place, "%s%s", folder, places[i]);
+		if (join(place, cpu_name, out, size, err) != 0)
+			return -1;
+		if (access(out, F_OK) == 0)
+			return 0;
+	}
+	return err_set(err, "%s is neither in %s nor in %s: run make, or set REFTEST_KERNELS to its folder", cpu_name,
+		       folder, place);
+}
+
+/* Loads the library at `path`. Returns the address of `symbol` and writes the library's handle. On failure, returns
+ * NULL with a message in `err`. */
+static const void *load(const char *path, const char *symbol, void **handle, struct err *err)
+{
+	const void *api;
+
+	*handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (*handle == NULL) {
+		err_set(err, "%s cannot be loaded (%s)", path, dlerror());
+		return NULL;
+	}
+	api = dlsym(*handle, symbol);
+	if (api == NULL) {
+		err_set(err, "%s is not a kernels library: it does not export %s", path, symbol);
+		dlclose(*handle);
+		*handle = NULL;
+	}
+	return api;
+}
+
+int kernels_open(struct kernels *kernels, struct err *err)
+{
+	*kernels = (struct kernels){0};
+	if (find_library(kernels->path, sizeof kernels->path, err) != 0)
+		return -1;
+	kernels->api = load(kernels->path, "reftest_kernels", &kernels->handle, err);
+	if (kernels->api == NULL)
+		return -1;
+	if (kernels->api->abi == KERNELS_ABI)
+		return 0;
+	err_set(err, "%s is from another build (version %d, but this program needs %d): run make", kernels->path,
+	        kernels->api->abi, KERNELS_ABI);
+	kernels_close(kernels);
+	return -1;
+}
+
+static void close_cuda(struct kernels *kernels)
+{
+	if (kernels->cuda_handle != NULL)
+		dlclose(kernels->cuda_handle);
+	kernels->cuda_handle = NULL;
+	kernels->cuda = NULL;
+}
+
+int kernels_open_cuda(struct kernels *kernels, struct err *err)
+{
+	const char *slash = strrchr(kernels->path, '/');
+	const struct kernels_cuda_api *api;
+	char folder[PATH_MAX];
+
+	if (kernels->cuda != NULL)
+		return 0;
+	snprintf(folder, sizeof folder, "%.*s", slash == NULL ? 0 : (int)(slash - kernels->path), kernels->path);
+	if (join(folder, cuda_name, kernels->cuda_path, sizeof kernels->cuda_path, err) != 0)
+		return -1;
+	if (access(kernels->cuda_path, F_OK) != 0)
+		return err_set(err, "%s does not exist: run make on a machine with nvcc", kernels->cuda_path);
+	api = load(kernels->cuda_path, "reftest_kernels_cuda", &kernels->cuda_handle, err);
+	if (api == NULL)
+		return -1;
+	if (api->abi != KERNELS_ABI || strcmp(api->digest, kernels->api->digest) != 0) {
+		close_cuda(kernels);
+		return err_set(err, "%s and %s are of different builds: run make", kernels->cuda_path, kernels->path);
+	}
+	kernels->cuda = api;
+	return 0;
+}
+
+void kernels_close(struct kernels *kernels)
+{
+	close_cuda(kernels);
+	if (kernels->handle != NULL)
+		dlclose(kernels->handle);
+	kernels->handle = NULL;
+	kernels->api = NULL;
+}

@@ -1,0 +1,46 @@
+/* kernels_library - loads the kernels libraries at run time. A rebuilt family is used after the library is loaded
+ * again. A machine without CUDA lacks only the CUDA library. */
+#ifndef REFTEST_KERNELS_CORE_KERNELS_LIBRARY_H
+#define REFTEST_KERNELS_CORE_KERNELS_LIBRARY_H
+
+#include "base/err.h"
+#include "kernels/core/device.h"
+#include "kernels/core/op.h"
+
+enum { KERNELS_ABI = 7 }; /* must be raised when a struct changes that both the program and the libraries use */
+
+/* The interface that libreftest_kernels.so exports as `reftest_kernels`. */
+struct kernels_api {
+	int abi;
+	const char *digest; /* digest of all sources in kernels/; changes whenever one of them changes */
+	const char *checker_digest; /* digest of the code that checks every family: comparison, inputs, judge, runner */
+	const struct op_entry *ops;
+	int op_count;
+	const struct op_entry *(*find)(const struct op_problem *problem, int *variant, struct err *why);
+	const struct op_entry *(*by_name)(const char *name);
+	struct device *(*open_cpu)(struct err *err);
+};
+
+/* The interface that libreftest_kernels_cuda.so exports as `reftest_kernels_cuda`. */
+struct kernels_cuda_api {
+	int abi;
+	const char *digest; /* must equal the digest of the CPU library, from the same build */
+	struct device *(*open)(int index, struct err *err);
+};
+
+struct kernels {
+	const struct kernels_api *api;
+	const struct kernels_cuda_api *cuda; /* NULL: the CUDA library is not built, or not loaded yet */
+	void *handle, *cuda_handle;           /* handles from dlopen */
+	char path[4096], cuda_path[4096];
+};
+
+/* Loads the CPU library from the folder $REFTEST_KERNELS. If $REFTEST_KERNELS is not set, looks in the binary's folder,
+ * then in ../lib/reftest relative to that folder. */
+int kernels_open(struct kernels *kernels, struct err *err);
+/* Loads the CUDA library from the folder of the CPU library. Returns -1 with a message in `err` if the library is not
+ * built or is from another build, or if the driver is missing. */
+int kernels_open_cuda(struct kernels *kernels, struct err *err);
+void kernels_close(struct kernels *kernels);
+
+#endif

@@ -1,0 +1,26 @@
+/* kernels_library_exports - lists the functions that libreftest_kernels.so exports to reftest. The library's functions for other
+ * programs are declared in kernels/core/ground_truth_api.h. */
+#include "kernels/core/kernels_library.h"
+
+#include "kernels_digest.h"
+
+/* The length of op_table as a compile-time constant. */
+#define OP(name, truth, inputs) +1
+enum {
+	OPS = 0
+#include "ops.inc"
+};
+#undef OP
+
+extern const struct kernels_api reftest_kernels;
+
+__attribute__((visibility("default"))) const struct kernels_api reftest_kernels = {
+    .abi = KERNELS_ABI,
+    .digest = KERNELS_DIGEST,
+    .checker_digest = CHECKER_DIGEST,
+    .ops = op_table,
+    .op_count = OPS,
+    .find = op_find,
+    .by_name = op_by_name,
+    .open_cpu = device_open_cpu,
+};

@@ -1,0 +1,209 @@
+/* norm_epsilon - reads an epsilon from axes, names, tags and descriptions.
+ *
+ * A description is prose, and only an unmistakable statement is accepted: the word (eps, epsilon, ε), then only words
+ * that mean "is", then a number below 1. "Epsilon is not 1e-5", for example, is not accepted. */
+#include "kernels/core/norm_epsilon.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "kernels/core/published_models.h"
+
+static bool is_word(char c)
+{
+	return isalnum((unsigned char)c) != 0;
+}
+
+/* Returns mantissa * 10^-exponent, rounded like a decimal literal. */
+static double decimal(long mantissa, long exponent)
+{
+	char text[48];
+
+	snprintf(text, sizeof text, "%lde-%ld", mantissa, exponent);
+	return strtod(text, NULL);
+}
+
+bool epsilon_in_name(const char *name, double *value)
+{
+	for (const char *at = strstr(name, "eps"); at != NULL; at = strstr(at + 1, "eps")) {
+		const char *from = at + 3;
+		char *end;
+
+		if (at > name && is_word(at[-1]))
+			continue;
+		from += strncmp(from, "ilon", 4) == 0 ? 4 : 0;
+		from += *from == '_' ? 1 : 0;
+		if (!isdigit((unsigned char)*from))
+			continue;
+		long mantissa = strtol(from, &end, 10);
+
+		if (*end != 'e' || end - from > 3)
+			continue;
+		from = end + 1;
+		from += *from == '-' || *from == '_' || *from == 'm' ? 1 : 0;
+		if (!isdigit((unsigned char)*from))
+			continue;
+		long exponent = strtol(from, &end, 10);
+
+		if (end - from > 3 || is_word(*end))
+			continue;
+		*value = decimal(mantissa, exponent);
+		return true;
+	}
+	return false;
+}
+
+/* Returns true for a word that may be between "epsilon" and its value, such as "is" or "equals". */
+static bool says_is(const char *word, size_t length)
+{
+	static const char *const words[] = {
+	    "is", "was", "has", "being", "fixed", "at", "of", "set", "to", "a", "the", "with", "value", "constant", "equal",
+	    "equals", "default", "defaults", "hardcoded", "hard", "coded",
+	};
+
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		if (strlen(words[i]) == length && strncasecmp(words[i], word, length) == 0)
+			return true;
+	return false;
+}
+
+/* Parses a number at `text`, such as "1e-6", "0.000001", "10^-6". */
+static bool number_at(const char *text, double *value, const char **after)
+{
+	char *end;
+
+	if (!isdigit((unsigned char)*text) || (text[0] == '0' && (text[1] == 'x' || text[1] == 'X')))
+		return false;
+	*value = strtod(text, &end);
+	if (*value == 10 && strncmp(end, "^-", 2) == 0 && isdigit((unsigned char)end[2]))
+		*value = decimal(1, strtol(end + 2, &end, 10));
+	if (*value >= 1 || is_word(*end))
+		return false;
+	*after = end;
+	return true;
+}
+
+/* Parses the text after the word "epsilon": the words up to the number, and the number. */
+static bool value_behind(const char *text, double *value, const char **after)
+{
+	while (*text != '\0') {
+		size_t word = 0;
+
+		while (isalpha((unsigned char)text[word]))
+			word++;
+		if (word > 0 && !says_is(text, word))
+			return false;
+		if (word == 0 && isdigit((unsigned char)*text))
+			return number_at(text, value, after);
+		if (word == 0 && strchr(" \t\n=:()[]`'\"-~", *text) == NULL)
+			return false;
+		text += word > 0 ? word : 1;
+	}
+	return false;
+}
+
+/* The length of the word for epsilon that starts at `at`; 0: no such word starts there. `before` is the preceding
+ * character. */
+static size_t epsilon_word(const char *at, char before)
+{
+	static const char *const words[] = {"rms_norm_eps", "epsilon", "eps", "\xCE\xB5", "\xCF\xB5"};
+
+	if (is_word(before))
+		return 0;
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+		size_t length = strlen(words[i]);
+
+		if (strncasecmp(at, words[i], length) == 0 && !isalpha((unsigned char)at[length]))
+			return length;
+	}
+	return 0;
+}
+
+bool epsilon_in_text(const char **at, double *value)
+{
+	for (const char *text = *at; *text != '\0'; text++) {
+		size_t length = epsilon_word(text, text > *at ? text[-1] : ' ');
+
+		if (length > 0 && value_behind(text + length, value, at))
+			return true;
+	}
+	return false;
+}
+
+/* Adds the epsilon that one more source states. */
+static void attest(struct op_constant *eps, double value, const char *source)
+{
+	if (isnan(eps->value)) {
+		eps->value = value;
+		snprintf(eps->source, sizeof eps->source, "%s", source);
+	} else if (eps->conflict[0] == '\0' && fabs(eps->value - value) > 1e-9 * eps->value) {
+		snprintf(eps->conflict, sizeof eps->conflict, "eps is %g by %s, but %g by %s", eps->value, eps->source,
+			 value, source);
+	}
+}
+
+static void ask_axes(const struct op_problem *problem, struct op_constant *eps)
+{
+	for (int i = 0; i < problem->axis_count; i++) {
+		const struct op_axis *axis = &problem->axes[i];
+		bool inverse = strcmp(axis->name, "inv_eps") == 0 || strcmp(axis->name, "eps_inv") == 0;
+		char source[104];
+		double value;
+
+		snprintf(source, sizeof source, "axis:%s", axis->name);
+		if (!axis->var && inverse && axis->value > 1)
+			attest(eps, 1.0 / (double)axis->value, source);
+		else if (!axis->var && epsilon_in_name(axis->name, &value))
+			attest(eps, value, source);
+	}
+}
+
+static void ask_models(const struct op_problem *problem, const char *field, struct op_constant *eps)
+{
+	for (int i = 0; i < problem->tag_count; i++) {
+		char source[104];
+		double value;
+
+		if (strncmp(problem->tags[i], "model:", 6) != 0 ||
+		    !model_number(problem->tags[i] + 6, field, &value))
+			continue;
+		snprintf(source, sizeof source, "%s", problem->tags[i]);
+		attest(eps, value, source);
+	}
+}
+
+struct op_constant epsilon_constant(const struct op_problem *problem, const char *field)
+{
+	struct op_constant eps = {.name = "eps", .value = NAN, .source = "unattested"};
+	const char *description = problem->description == NULL ? "" : problem->description;
+	double value;
+
+	ask_axes(problem, &eps);
+	if (epsilon_in_name(problem->name, &value))
+		attest(&eps, value, "name");
+	ask_models(problem, field, &eps);
+	while (epsilon_in_text(&description, &value))
+		attest(&eps, value, "description");
+	return eps;
+}
+
+double epsilon_round(double estimate)
+{
+	static const double machine[] = {0x1p-52, 0x1p-23, 0x1p-10, 0x1p-7};
+
+	for (size_t i = 0; i < sizeof machine / sizeof *machine; i++)
+		if (fabs(estimate - machine[i]) <= 0.01 * machine[i])
+			return machine[i];
+	for (int exponent = 1; exponent <= 30; exponent++)
+		for (int digit = 1; digit <= 9; digit++) {
+			double candidate = digit / pow(10, exponent);
+
+			if (fabs(estimate - candidate) <= 0.01 * candidate)
+				return candidate;
+		}
+	return 0;
+}

@@ -1,0 +1,32 @@
+/* norm_epsilon - finds the epsilon of a norm in a definition's const axes, name, tags and description, because the
+ * schema of definitions has no member for it. The text of the reference is never a source. */
+#ifndef REFTEST_KERNELS_CORE_NORM_EPSILON_H
+#define REFTEST_KERNELS_CORE_NORM_EPSILON_H
+
+#include "kernels/core/op.h"
+
+/* Reads these sources in order of precedence:
+ *
+ *   1. a const axis (`eps_1e6`; or `inv_eps`, which holds 1 / epsilon)
+ *   2. the definition's name (`…_eps1e-5`)
+ *   3. the published configuration of each `model:` tag (its `field`: "rms_norm_eps", "layer_norm_eps")
+ *   4. the description ("Epsilon is fixed at 1e-6.")
+ *
+ * op_constant.value is the epsilon of the first source that states one. op_constant.conflict names the first later
+ * source that states a different epsilon. If no source states an epsilon, the value is NaN and the source is
+ * "unattested". */
+struct op_constant epsilon_constant(const struct op_problem *problem, const char *field);
+
+/* Rounds an estimate with an error of at most 1 % to the epsilon that a reference probably uses: a decimal with one
+ * digit (1, 2, … 9 times a power of ten), or the machine epsilon of a dtype, which is torch's default. Returns 0 if the
+ * estimate is close to no such value. */
+double epsilon_round(double estimate);
+
+/* Finds the next epsilon that the text states after `*at`, and moves `*at` past that epsilon. Returns false if there is
+ * none. */
+bool epsilon_in_text(const char **at, double *value);
+
+/* Reads the epsilon in an identifier: "h4096_eps1e-5", "eps1e5" and "eps_1e_05" all contain 1e-5. */
+bool epsilon_in_name(const char *name, double *value);
+
+#endif

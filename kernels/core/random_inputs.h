@@ -1,0 +1,102 @@
+/* random_inputs - random numbers for inputs that are reproducible on any machine, from the counter-based generator
+ * Philox4x32-10.
+ *
+ * An element's random bits depend only on (input name, case, seed) and the element's flat index. Inputs can therefore
+ * be computed again on any machine and in any order, with equal bits on CPU and GPU. To give the same bits everywhere,
+ * the code uses only integer arithmetic, and scales integers below 2^24 by powers of two, which is exact. The code
+ * calls no libm function, and contains no expression that a compiler may contract. Source of the multipliers and Weyl
+ * constants: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011, table 2 and section 2.2. */
+#ifndef REFTEST_KERNELS_CORE_RANDOM_INPUTS_H
+#define REFTEST_KERNELS_CORE_RANDOM_INPUTS_H
+
+#include <stdint.h>
+
+#include "base/dtype.h"
+#include "kernels/core/dtype_convert.h"
+
+struct philox {
+	uint32_t word[4];
+};
+
+/* Returns the four words of the counter `block` under `key`. */
+HOST_DEVICE static inline struct philox philox_block(uint64_t key, uint64_t block)
+{
+	uint32_t c0 = (uint32_t)block, c1 = (uint32_t)(block >> 32), c2 = 0, c3 = 0;
+	uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
+	struct philox out;
+
+	for (int round = 0; round < 10; round++) {
+		uint64_t p0 = (uint64_t)0xD2511F53u * c0, p1 = (uint64_t)0xCD9E8D57u * c2;
+		uint32_t n0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0, n2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;
+
+		c1 = (uint32_t)p1;
+		c3 = (uint32_t)p0;
+		c0 = n0;
+		c2 = n2;
+		k0 += 0x9E3779B9u;
+		k1 += 0xBB67AE85u;
+	}
+	out.word[0] = c0;
+	out.word[1] = c1;
+	out.word[2] = c2;
+	out.word[3] = c3;
+	return out;
+}
+
+/* Returns the 32 random bits of element `index`: word index % 4 of block index / 4. */
+HOST_DEVICE static inline uint32_t philox_bits(uint64_t key, int64_t index)
+{
+	return philox_block(key, (uint64_t)index / 4).word[index & 3];
+}
+
+/* Returns a float uniform on [-1, 1) in steps of 2^-`bits` (bits 1 … 23), which float represents exactly. The low 31 -
+ * bits bits of `random` are not used. */
+HOST_DEVICE static inline float uniform_signed(uint32_t random, int bits)
+{
+	int32_t steps = (int32_t)(random >> (31 - bits)) - (1 << bits); /* -2^bits … 2^bits - 1 */
+
+	return (float)steps * float_power(-bits);
+}
+
+/* generic_store writes random values to an input of a definition that belongs to no family. Float dtypes are uniform on
+ * [-1, 1), rounded to the dtype; float8_e8m0fnu, which has no sign, is 1. A unit is one element or, for float4_e2m1,
+ * the two elements of a byte. For all other dtypes, the caller writes zero bytes. */
+HOST_DEVICE static inline int64_t generic_units(enum dtype dtype, int64_t elements)
+{
+	return dtype == DTYPE_FLOAT4_E2M1 ? (elements + 1) / 2 : elements;
+}
+
+HOST_DEVICE static inline void generic_store(void *data, enum dtype dtype, uint64_t key, int64_t unit)
+{
+	int64_t first = dtype == DTYPE_FLOAT4_E2M1 ? 2 * unit : unit;
+	int64_t last = dtype == DTYPE_FLOAT4_E2M1 ? first + 1 : first;
+
+	for (int64_t i = first; i <= last; i++)
+		dtype_store_float(data, dtype, i,
+		                  dtype == DTYPE_FLOAT8_E8M0FNU ? 1 : uniform_signed(philox_bits(key, i), 23));
+}
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Returns the Philox key of one input of one case. The key depends on the input's name, the axis values (const and var,
+ * sorted by axis name) and the seed, but not on the definition's name. Host only. */
+struct op_case;
+uint64_t input_key(const struct op_case *c, int input);
+
+/* Writes the words of `blocks` consecutive blocks, starting with `block`. Host only. */
+void philox_run(uint64_t key, int64_t block, int64_t blocks, uint32_t *words);
+
+/* Fills a tensor of floats on the host, as rows of `columns` elements. input_fill calls `make` for each run of elements
+ * within one row, with the position of the first element and the random bits of all elements; `make` writes their
+ * values. A loop over such a run needs no division, and compilers can therefore vectorise it. */
+struct tensor;
+typedef void input_run(const void *recipe, int64_t row, int64_t column, int64_t count, const uint32_t *random,
+                       float *values);
+void input_fill(struct tensor *out, uint64_t key, int64_t columns, input_run *make, const void *recipe);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,30 @@
+/* roles - looks up the names of the roles and modes of a problem in the op family's tables (op.roles, op.bind,
+ * op.modes). Python code reads roles through this file: the requests to the ground truths of other libraries, and
+ * generated tests.
+ *
+ * The names themselves are in the families (kernels/{family}/, kernels/common/{name}/roles.c). Add new roles and modes
+ * there. Code in python/libraries/ refers to roles and modes by these names. The look-up needs neither a device nor a
+ * case, only a problem that op.match accepted. */
+#ifndef REFTEST_KERNELS_CORE_ROLES_H
+#define REFTEST_KERNELS_CORE_ROLES_H
+
+#include "base/buf.h"
+#include "kernels/core/op.h"
+
+struct op_names {
+	const char *inputs[OP_ARGS], *outputs[OP_ARGS]; /* the role of each input and output of the problem */
+	const char *modes[OP_MODES];                    /* the names of the variant's modes */
+	int mode_count;
+};
+
+/* `variant` is the variant that op->match returned for the problem. For a gradient problem, pass the op, the problem
+ * and the variant of the forward operation. */
+struct op_names op_names_of(const struct op *op, const struct op_problem *problem, int variant);
+
+/* Writes three members of a JSON object. The members map roles to the names of the problem's inputs and outputs, in the
+ * problem's order, and list the modes in the order of op.modes:
+ *
+ *   "roles":{"hidden":"x", …},"output_roles":{"output":"y", …},"modes":["causal", …] */
+void op_names_write(const struct op_names *names, const struct op_problem *problem, struct buf *out);
+
+#endif

@@ -1,0 +1,38 @@
+/* row_counts - chooses the number of rows in the default cases, for families whose rows are independent of each other.
+ *
+ * Kernels process such rows in blocks of 16 to 256. Errors at the end of a block are visible if the number of rows is a
+ * multiple of the block size, or one more than a multiple. The number of elements is limited, so that a case with few
+ * columns has many rows. */
+#ifndef REFTEST_KERNELS_CORE_ROW_COUNTS_H
+#define REFTEST_KERNELS_CORE_ROW_COUNTS_H
+
+#include <stdint.h>
+
+/* Returns the first of the `count` numbers in `rows` (in descending order) that gives at most `elements` elements. If
+ * every number gives more elements, returns the last number. */
+static inline int64_t rows_within(const int64_t *rows, int count, int64_t columns, int64_t elements)
+{
+	for (int i = 0; i + 1 < count; i++)
+		if (rows[i] <= elements / (columns > 0 ? columns : 1))
+			return rows[i];
+	return rows[count - 1];
+}
+
+/* Returns a number of rows that is a multiple of block sizes: 256, 128, 64, 32 or 16. */
+static inline int64_t rows_of_blocks(int64_t columns, int64_t elements)
+{
+	static const int64_t rows[] = {256, 128, 64, 32, 16};
+
+	return rows_within(rows, 5, columns, elements);
+}
+
+/* Returns a number of rows that is one more than a multiple of a block size: 513 if 513 rows have at most half of
+ * `elements`, otherwise 321, 129, 65 or 33. */
+static inline int64_t rows_past_blocks(int64_t columns, int64_t elements)
+{
+	static const int64_t rows[] = {321, 129, 65, 33};
+
+	return columns <= elements / 2 / 513 ? 513 : rows_within(rows, 4, columns, elements);
+}
+
+#endif

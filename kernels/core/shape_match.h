@@ -1,0 +1,46 @@
+/* shape_match - the checks of a definition that op.match of any family uses: the dtypes and ranks of tensors, equal
+ * axes, words in names and descriptions. This file also writes the message about a mismatch. Host only. */
+#ifndef REFTEST_KERNELS_CORE_SHAPE_MATCH_H
+#define REFTEST_KERNELS_CORE_SHAPE_MATCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "kernels/core/op.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Returns true for a tensor of float32, bfloat16 or float16. */
+bool match_is_float(const struct op_arg *arg);
+
+/* Returns true for a vector of int32 or int64, as indices, offsets and lengths have. */
+bool match_is_index(const struct op_arg *arg);
+
+/* Returns true if a and b are the same axis, or const axes of equal length. */
+bool match_same_axis(const struct op_problem *problem, int a, int b);
+
+/* Compares `count` axes of `a`, starting with `from`, to those of `b`, starting with `b_from`, by match_same_axis.
+ * False if `a` or `b` has fewer axes. */
+bool match_same_axes(const struct op_problem *problem, const struct op_arg *a, int from, const struct op_arg *b,
+                     int b_from, int count);
+
+/* Returns the length of a tensor's dimension, or 0 if its axis is var. */
+int64_t match_fixed_length(const struct op_problem *problem, const struct op_arg *arg, int dimension);
+
+/* Returns true if `text` contains `word`, which must be in lower case. The search ignores case and treats a hyphen like
+ * an underscore. Returns false if `text` is NULL. */
+bool match_contains(const char *text, const char *word);
+
+/* Returns true if the definition's name or one of its tags contains `word` (match_contains). */
+bool match_mentions(const struct op_problem *problem, const char *word);
+
+/* Returns -1 and stores "'k' is [a, b] of int32; expected …" in `why`. op_find puts the family's name before it. */
+int match_refuse(const struct op_problem *problem, const struct op_arg *arg, const char *expected, struct err *why);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,26 @@
+/* simd - defines WIDE and FUSED, which are written before a function to compile it for wide vectors or with fused
+ * multiply-add.
+ *
+ * WIDE compiles a function three times: for any x86-64, AVX2 and AVX-512. The dynamic loader selects the version for
+ * the machine. On other machines, and under the sanitizers, which do not support this, WIDE expands to nothing. The
+ * results of the versions differ at most in the last bits of sums, because they add in a different order. */
+#ifndef REFTEST_KERNELS_CORE_SIMD_H
+#define REFTEST_KERNELS_CORE_SIMD_H
+
+#if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) &&          \
+    !defined(__SANITIZE_THREAD__)
+#define WIDE __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define WIDE
+#endif
+
+/* FUSED lets the compiler contract a multiplication and an addition into a fused multiply-add. Use FUSED only where
+ * every product is exact, such as the product of two floats in double. Then no result changes, and sums take half the
+ * time. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define FUSED __attribute__((optimize("fp-contract=fast")))
+#else
+#define FUSED
+#endif
+
+#endif

@@ -1,0 +1,20 @@
+#include "kernels/core/tolerance.h"
+
+/* rtol of float16 and bfloat16 is about one unit in the last place (2^-10 and 2^-7). Neighbours of an 8-bit or 4-bit
+ * float differ by an eighth or more, so rtol is 0.2 there, and 85 % of the elements must meet it. The bounds of float64
+ * are those of FlashInfer's own tests. Outputs that are not floats must be equal, and so must scales in float8_e8m0fnu,
+ * which are powers of two. */
+struct rule rule_default(enum dtype dtype)
+{
+	static const struct rule rules[DTYPE_COUNT] = {
+	    [DTYPE_FLOAT64] = {1e-7, 1e-7, 1},       [DTYPE_FLOAT32] = {1e-5, 1e-5, 1},
+	    [DTYPE_FLOAT16] = {1e-3, 1e-3, 1},       [DTYPE_BFLOAT16] = {8e-3, 1e-2, 1},
+	    [DTYPE_FLOAT8_E4M3FN] = {1e-1, 2e-1, 0.85}, [DTYPE_FLOAT8_E5M2] = {1e-1, 2e-1, 0.85},
+	    [DTYPE_FLOAT4_E2M1] = {1e-1, 2e-1, 0.85},
+	};
+	struct rule rule = rules[dtype];
+
+	if (rule.hit_ratio == 0)
+		rule.hit_ratio = 1; /* all other dtypes must be equal */
+	return rule;
+}

@@ -1,0 +1,129 @@
+/* dsa_paged inputs - the role of each tensor of DeepSeek's sparse attention, and the values of the indexer's inputs.
+ *
+ * kernels/common/attention/input_values.h describes the inputs of sparse attention (variant DSA_ATTENTION).
+ *
+ * The indexer (variant DSA_INDEXER) has these lengths of sequences 0 … 7, in the first and in the second set of values:
+ *
+ *   0  all keys that the table can hold, less 3       all keys that the table can hold.
+ *   1  one key                                        one key.
+ *   2  as many keys as are selected                   as many keys as are selected.
+ *   3  no key                                         no key.
+ *   4  one key more than are selected                 one key more than are selected.
+ *   5  half as many keys as are selected, plus 5      half as many keys as are selected.
+ *   6  a random number of keys                        one key fewer than are selected.
+ *   7  one page of keys                               one page of keys, plus one key.
+ *
+ * Sequences 8 to 22 have 15, 16, 17, 31, 32, 33, … 257 keys. Later sequences have 0 to 3 keys, because a case of many
+ * long sequences would be expensive. The pages of a sequence are distinct and in random order; several sequences use
+ * the same page. One page in eight is unused. Entries of the page table after the last page of a sequence are the
+ * number of an unused page in the first set of values, and -1 in the second set. These entries have no meaning, and a
+ * reference need not read them. Keys that belong to no sequence (in unused pages, or after the last key of a sequence)
+ * are NaN, and so are their scales.
+ *
+ * Each edge case has three sequences. In empty_sequences no sequence has keys. In few_keys the lengths are one key
+ * fewer than are selected, one key, and a page plus one key. In equal_scores each sequence has as many keys as the
+ * table can hold, and all keys of the cache are equal, and so are all scales.
+ *
+ *   queries  are uniform on [-8, 8).
+ *   keys     are uniform on [-448, 448), rounded to e4m3; every second zero is -0.
+ *   scales   of keys are m 2^e with m in [1, 2) and e = -8 … -11; a reference that ignores them orders the scores
+ *            differently.
+ *   weights  are uniform on [-1, 1); a reference that ignores the weights or the relu orders the scores differently. In
+ *            one third of the sequences weights are 0.5 lower, and most scores are negative. In another third weights
+ *            are 0.5 higher, and most scores are positive. In the other sequences scores have both signs.
+ *
+ * In the second set of values, each group of eight consecutive keys in a page of the cache is eight times the same key.
+ * Several keys then have the least selected score, and a reference may select only some of these keys. In the first
+ * set, no two keys are equal. */
+#ifndef REFTEST_KERNELS_DSA_PAGED_INPUT_VALUES_H
+#define REFTEST_KERNELS_DSA_PAGED_INPUT_VALUES_H
+
+#include "kernels/common/attention/input_values.h"
+
+/* The variants that op.match returns. */
+enum { DSA_ATTENTION = 0, DSA_INDEXER = 1 };
+
+/* The indices of the indexer's inputs and of its only output. */
+struct indexer_roles {
+	int query;   /* [sequences, heads, dim] floats */
+	int cache;   /* [pages, page size, 1, dim + 4] bytes: all keys of the page (e4m3), then all their scales (float32) */
+	int weights; /* [sequences, heads] floats */
+	int lengths; /* [sequences] integers */
+	int table;   /* [sequences, most pages] integers: page numbers */
+	int indices; /* [sequences, chosen] integers */
+};
+
+struct indexer_extent {
+	int64_t batch, heads, dim, pages, page_size, most_pages, chosen;
+};
+
+/* The parameters of a byte of the cache, as plain data that is passed to the GPU by value. */
+struct indexer_cache {
+	uint64_t key;
+	int64_t page_size, dim;
+	int equal; /* the size of a group of consecutive keys that are equal */
+	/* [pages * page size], one entry per key: 0 if the key is unused and therefore NaN. NULL if all keys are used.
+	 * The array is in the memory of the device that computes the bytes. */
+	const uint8_t *used;
+};
+
+/* Returns an element of a key, from its random bits. */
+HOST_DEVICE static inline uint8_t indexer_key_byte(uint32_t random)
+{
+	uint8_t byte = e4m3_from_float(uniform_signed(random, 8) * 448);
+
+	return byte == 0 ? (uint8_t)((random & 1) << 7) : byte;
+}
+
+/* Returns byte `index` of the cache. The four bytes of a scale are computed from the random bits of its first byte. */
+HOST_DEVICE static inline uint8_t indexer_byte(const struct indexer_cache *f, int64_t index)
+{
+	int64_t page_bytes = f->page_size * (f->dim + 4), page = index / page_bytes, place = index % page_bytes;
+	int64_t keys_end = f->page_size * f->dim, slot = place < keys_end ? place / f->dim : (place - keys_end) / 4;
+	int used = f->used == NULL || f->used[page * f->page_size + slot] != 0;
+	int64_t copied = index - slot % f->equal * (place < keys_end ? f->dim : 4); /* the same byte of the first key of
+										     * the group */
+
+	if (place < keys_end)
+		return used ? indexer_key_byte(philox_bits(f->key, copied)) : 0x7f;
+
+	int byte = (int)((place - keys_end) % 4);
+	uint32_t random = philox_bits(f->key, copied - byte);
+	float scale = (float)(128 + (random & 127)) * float_power(-15 - (int)(random >> 7 & 3));
+
+	return (uint8_t)((used ? float_bits(scale) : 0x7fc00000u) >> (8 * byte));
+}
+
+/* Computes element `index` of the indexer's queries (if `heads` is 0), or of its weights (with `heads` heads). `turn`
+ * is op_case.contents, the set of values. */
+HOST_DEVICE static inline float indexer_element(int64_t heads, int turn, int64_t index, uint32_t random)
+{
+	return heads == 0 ? uniform_signed(random, 7) * 8
+	                  : uniform_signed(random, 20) + 0.5f * (float)((index / heads + turn) % 3 - 1);
+}
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* op.match must have accepted the problem: as DSA_ATTENTION for dsa_paged_roles, as DSA_INDEXER for
+ * indexer_roles_of. */
+struct attention_roles dsa_paged_roles(const struct op_problem *problem);
+struct indexer_roles indexer_roles_of(const struct op_problem *problem);
+
+struct indexer_extent indexer_extent_of(const struct op_case *c, const struct indexer_roles *roles);
+
+/* indexer_cache_of returns all parameters of the cache's bytes except `used`. indexer_heads_of returns the argument
+ * `heads` of indexer_element for an input. */
+struct indexer_cache indexer_cache_of(const struct op_case *c, const struct indexer_roles *roles);
+int64_t indexer_heads_of(const struct op_case *c, const struct indexer_roles *roles, int input);
+
+/* Returns an array with one byte per key of the cache, allocated with malloc: 1 if the key belongs to a sequence, else
+ * 0. If a workload provides the lengths or the table, all keys count as used, and the function returns NULL. Host
+ * only. */
+uint8_t *indexer_used(const struct op_case *c, const struct indexer_roles *roles);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,106 @@
+/* gdn inputs - computes every input element of a gated delta net, with the same value on CPU and GPU.
+ *
+ * kernels/common/linear_attention/input_values.h describes both sets of values. There a is called g (before softplus),
+ * and b is called beta (before a sigmoid). Two inputs are described here:
+ *
+ *   state      Every slot has a state, even if no sequence uses the slot, because all slots are in the output.
+ *   buffer     A reference writes the buffer of intermediate states and does not read it. Its initial elements have
+ *              magnitudes of 64 to 128 and both signs. An element that the reference did not write, or to which it
+ *              added the new value, is therefore wrong by far. No element is NaN, because the whole buffer is compared.
+ *
+ * recurrence_fill_offsets divides the tokens of a packed batch into sequences. Slots are distinct and in random order
+ * (recurrence_shuffle_slots). If sequences only read their slots, two sequences share each slot in the second set of
+ * values. */
+#ifndef REFTEST_KERNELS_GDN_INPUT_VALUES_H
+#define REFTEST_KERNELS_GDN_INPUT_VALUES_H
+
+#include <stdint.h>
+
+#include "kernels/common/linear_attention/input_values.h"
+#include "kernels/core/random_inputs.h"
+#include "kernels/gdn/roles.h"
+
+enum gdn_part { GDN_Q, GDN_K, GDN_V, GDN_STATE, GDN_A_LOG, GDN_A, GDN_DT_BIAS, GDN_B, GDN_BUFFER };
+
+/* The parameters of an input element's value, as plain data that is passed to the GPU by value. */
+struct gdn_fill {
+	uint64_t key, k_key; /* k_key is the random key of input k; it is used for rows of q with the direction of k */
+	int part;            /* enum gdn_part */
+	int follows, l2norm;
+	bool second; /* is this the second set of values? */
+	int64_t heads, dim; /* lengths of the axes after the tokens; dim is 1 for a and b */
+	int eighths;        /* the elements of k are uniform on [-1, 1) * eighths / 8 * 2^exponent */
+	int exponent;
+};
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Host only. */
+struct gdn_fill gdn_fill_of(const struct op_case *c, int input);
+
+#ifdef __cplusplus
+}
+#endif
+
+HOST_DEVICE static inline float gdn_untouched(float value)
+{
+	return value < 0 ? value * 64 - 64 : value * 64 + 64;
+}
+
+HOST_DEVICE static inline float gdn_state(const struct gdn_fill *f, float value)
+{
+	return value * 0.5f * (f->second ? RECURRENCE_LARGER : 1);
+}
+
+HOST_DEVICE static inline float gdn_key(const struct gdn_fill *f, int64_t turn, float value)
+{
+	int quarters = f->l2norm || turn % 4 < 2 ? 4 : turn % 4 == 2 ? 5 : 2;
+
+	return recurrence_key_element(f->eighths, f->exponent, quarters, f->l2norm ? recurrence_longer(f->second, turn) : 0,
+	                              value);
+}
+
+HOST_DEVICE static inline float gdn_query(const struct gdn_fill *f, int64_t index, int64_t turn, float value)
+{
+	if (f->follows && turn % 2 == 1)
+		value = uniform_signed(philox_bits(f->k_key, index), 20);
+	return f->l2norm ? value * float_power(recurrence_longer(f->second, turn + 1)) : value;
+}
+
+/* Computes element `index` of an input from its random bits. `row` is the row of f->dim elements that contains the
+ * element. The caller rounds the element to the input's dtype with dtype_store_float. */
+HOST_DEVICE static inline float gdn_at(const struct gdn_fill *f, int64_t row, int64_t index, uint32_t random)
+{
+	float value = uniform_signed(random, 20), larger = f->second ? RECURRENCE_LARGER : 1;
+	int64_t token = row / f->heads, head = row % f->heads, turn = token + head;
+
+	switch (f->part) {
+	case GDN_Q:
+		return gdn_query(f, index, turn, value);
+	case GDN_K:
+		return gdn_key(f, turn, value);
+	case GDN_STATE:
+		return gdn_state(f, value);
+	case GDN_A_LOG:
+		return recurrence_a_log(f->second, index, value);
+	case GDN_A:
+		return recurrence_raw_gate(f->second, 5 * token + head, value);
+	case GDN_DT_BIAS:
+		return recurrence_bias(f->second, value);
+	case GDN_B:
+		return recurrence_logit(f->second, 5 * token + head, value);
+	case GDN_BUFFER:
+		return gdn_untouched(value);
+	default:
+		return value * larger;
+	}
+}
+
+HOST_DEVICE static inline float gdn_element(const struct gdn_fill *f, int64_t index, uint32_t random)
+{
+	return gdn_at(f, index / f->dim, index, random);
+}
+
+#endif

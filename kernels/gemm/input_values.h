@@ -1,0 +1,223 @@
+/* gemm inputs - the layout of the three matrices, and a function for every input element that gives the same value on
+ * CPU and GPU.
+ *
+ * C[m][n] = sum over k of A[m][k] * B(n, k), with B stored as [N][K] ("NT") or as [K][N] ("NN"). A and C may have more
+ * leading axes; the product of these axes is M.
+ *
+ * In the first set of values, elements are uniform on [-1, 1). They are multiples of 2^-10 for float16, 2^-7 for
+ * bfloat16, and 2^-20 for float32. The dtype represents such numbers exactly, but an 8-bit float does not, and TF32
+ * does not represent multiples of 2^-20.
+ *
+ * In the second set of values, elements are multiples of a larger number (2^-5 if K = 4096), and a sum of K products is
+ * exact in float32 in any order. The fraction bits of A and B together are T = 22 - log2 K, and all products are
+ * multiples of 2^-T. The sum of their magnitudes is at most 2^22 2^-T.
+ *
+ * In both sets, row m of A has "heavy" elements, +8 or -8, in the columns with k % GEMM_PERIOD == m % GEMM_PERIOD.
+ * Among 128 consecutive rows, each column has one heavy element. A reference that omits a column therefore changes some
+ * element of C by up to 8, for any K.
+ *
+ * If A, B and C are all 16-bit and K is large enough, the columns GEMM_LIFT and GEMM_DROP of A and B are special. In B
+ * the special elements of a row have the same sign and a magnitude of 24 … 28. In A one row in GEMM_LIFTED is "lifted":
+ * its special elements are +-4096 and -+2304. In the other rows special elements are a quarter of the ordinary value.
+ * In a lifted row the sum rises to 98304 … 114688 at the first special column, beyond float16's maximum, and falls to
+ * 33792 … 59392 at the second. A float16 accumulator thus becomes infinite. GEMM_LIFT and GEMM_DROP are in the same
+ * block of 256 columns: torch lets cuBLAS round partial sums over such blocks to float16, and these sums stay finite.
+ * In the second set of values the special elements are 2^-7 times as large in A and 2^7 times as large in B.
+ *
+ * If neither A nor B is float16, two columns in eight are scaled. If k % 8 is 5, column k of A is scaled by 2^30 and
+ * column k of B by 2^-30. If k % 8 is 6, column k of A is scaled by 2^-30 and column k of B by 2^30. Products are
+ * unchanged, but if a reference converts an input to float16, the input overflows or becomes zero. If A or B is
+ * float16, the factors are 2^12 and 2^-12, in the first set of values only. A quarter of the elements in columns scaled
+ * by 2^-12 are then below 2^-14. They are subnormal in float16, but exact, because they are multiples of 2^-22. The
+ * heavy elements of columns scaled by 2^12 are 2^15. If a workload provides A or B, no column is scaled, because the
+ * workload's matrix has no such columns. */
+#ifndef REFTEST_KERNELS_GEMM_INPUT_VALUES_H
+#define REFTEST_KERNELS_GEMM_INPUT_VALUES_H
+
+#include <stdint.h>
+
+#include "kernels/core/op.h"
+#include "kernels/core/random_inputs.h"
+
+/* The variants that op.match returns, which are the layouts of B. */
+enum { GEMM_NT = 0, GEMM_NN = 1 };
+
+enum { GEMM_PERIOD = 128, GEMM_HEAVY = 8 };
+
+/* The exponents of the scale of columns of A and B. GEMM_SPREAD is used for elements above float16's maximum and below
+ * its minimum. GEMM_SPREAD_HALF is used for float16's largest numbers and its subnormals. */
+enum { GEMM_SPREAD = 30, GEMM_SPREAD_HALF = 12 };
+
+/* GEMM_LIFT is the column at which the sums of lifted rows rise above float16's maximum, and GEMM_DROP is the column at
+ * which these sums fall back. If K is at least GEMM_LIFT_FROM, the rows with m % GEMM_LIFTED == 1 are lifted; no two of
+ * them are GEMM_PERIOD apart. */
+enum { GEMM_LIFT = 64, GEMM_DROP = 192, GEMM_LIFTED = 33, GEMM_LIFT_FROM = 256 };
+
+/* The greatest K for which sums of the second set of values are exact. */
+enum { GEMM_EXACT_K = 1 << 16 };
+
+/* The indices of A and B among the problem's inputs, and the extents of the case. */
+struct gemm_extent {
+	int a, b;
+	int64_t m, n, k;
+	int nn; /* 0: B[n][k], 1: B[k][n] */
+};
+
+/* Can input `a` be A, and the other input B in the layout `nn`? A has the leading axes of C, then K. Compares only
+ * axes. */
+static inline int gemm_fits(const struct op_problem *problem, int a, int nn)
+{
+	const struct op_arg *left = &problem->inputs[a], *right = &problem->inputs[1 - a], *out = &problem->outputs[0];
+	int rank = out->rank;
+
+	if (rank < 2 || left->rank != rank || right->rank != 2)
+		return 0;
+	for (int d = 0; d + 1 < rank; d++)
+		if (left->axis[d] != out->axis[d])
+			return 0;
+	return right->axis[nn] == out->axis[rank - 1] && right->axis[1 - nn] == left->axis[rank - 1];
+}
+
+/* Returns the index of A: the first input if it can be A, else the second. */
+static inline int gemm_left(const struct op_problem *problem, int variant)
+{
+	return gemm_fits(problem, 0, variant == GEMM_NN) ? 0 : 1;
+}
+
+/* Returns the extents of a case of a problem that op.match accepts. M is at most 2^62. Host only. */
+static inline struct gemm_extent gemm_extent_of(const struct op_case *c)
+{
+	const struct op_problem *problem = c->problem;
+	const struct op_arg *out = &problem->outputs[0];
+	struct gemm_extent e;
+
+	e.nn = c->variant == GEMM_NN;
+	e.a = gemm_left(problem, c->variant);
+	e.b = 1 - e.a;
+	e.m = 1;
+	for (int d = 0; d + 1 < out->rank; d++) {
+		int64_t size = c->axis[out->axis[d]];
+
+		e.m = size > 0 && e.m > (INT64_MAX >> 1) / size ? INT64_MAX >> 1 : e.m * size;
+	}
+	e.n = c->axis[out->axis[out->rank - 1]];
+	e.k = c->axis[problem->inputs[e.a].axis[out->rank - 1]];
+	return e;
+}
+
+/* The parameters of an input element's value, as plain data that is passed to the GPU by value. */
+struct gemm_fill {
+	uint64_t key;
+	int64_t k;
+	int64_t across; /* N if B is stored as [K][N], otherwise 0 */
+	int is_a;
+	int bits;   /* the number of fraction bits */
+	int lifted; /* do the sums of some rows rise above float16's maximum? */
+	int shift;  /* special columns are multiplied by 2^-this in A and by 2^this in B */
+	int scale;  /* other elements of lifted rows are multiplied by 2^this */
+	int spread; /* the exponent of the scale of columns with k % 8 == 5; columns with k % 8 == 6 have the negative
+		     * exponent */
+};
+
+static inline int gemm_is_short(enum dtype dtype)
+{
+	return dtype == DTYPE_FLOAT16 || dtype == DTYPE_BFLOAT16;
+}
+
+/* Returns the sum of the fraction bits of A and B for which sums of K products are exact in float32. */
+static inline int gemm_exact_bits(int64_t k)
+{
+	int bits = 22;
+
+	while (bits > 6 && (INT64_C(1) << (22 - bits)) < k)
+		bits--;
+	return bits < 11 ? bits : 11;
+}
+
+/* Can some columns of A and B be outside float16's range? */
+static inline int gemm_is_beyond_half(const struct op_problem *problem)
+{
+	return problem->inputs[0].dtype != DTYPE_FLOAT16 && problem->inputs[1].dtype != DTYPE_FLOAT16;
+}
+
+/* Returns the exponent of the scale of A's columns with k % 8 == 5. Host only. */
+static inline int gemm_spread(const struct op_case *c)
+{
+	if (c->given != 0)
+		return 0;
+	if (gemm_is_beyond_half(c->problem))
+		return GEMM_SPREAD;
+	return c->contents == CONTENTS_FIRST ? GEMM_SPREAD_HALF : 0;
+}
+
+/* Host only. */
+static inline struct gemm_fill gemm_fill_of(const struct op_case *c, int input)
+{
+	struct gemm_extent e = gemm_extent_of(c);
+	enum dtype dtype = c->problem->inputs[input].dtype;
+	int together = gemm_exact_bits(e.k), of_a = together / 2;
+	int second = c->contents == CONTENTS_SECOND, is_a = input == e.a;
+	int fine = dtype == DTYPE_FLOAT16 ? 10 : dtype == DTYPE_BFLOAT16 ? 7 : 20, coarse = is_a ? of_a : together - of_a;
+	int lifted = e.k >= GEMM_LIFT_FROM && gemm_is_short(c->problem->inputs[0].dtype) &&
+	             gemm_is_short(c->problem->inputs[1].dtype) && gemm_is_short(c->problem->outputs[0].dtype);
+	int spread = is_a ? gemm_spread(c) : -gemm_spread(c);
+	struct gemm_fill f = {input_key(c, input), e.k,    !is_a && e.nn ? e.n : 0, is_a, second ? coarse : fine, lifted,
+	                      second ? 7 : 0,      second ? together - 6 : 0, spread};
+
+	return f;
+}
+
+/* Computes an element of A or B before columns or rows are scaled. */
+HOST_DEVICE static inline float gemm_plain(const struct gemm_fill *f, int64_t row, int64_t column, uint32_t random)
+{
+	if (f->is_a && (column - row) % GEMM_PERIOD == 0)
+		return random & 1 ? GEMM_HEAVY : -GEMM_HEAVY;
+	return uniform_signed(random, f->bits);
+}
+
+/* Computes an element of the special columns. The sign of the element depends on the row and is the same in both
+ * columns. */
+HOST_DEVICE static inline float gemm_special(const struct gemm_fill *f, int64_t row, int64_t column, uint32_t random,
+                                             uint32_t of_lift)
+{
+	float sign = of_lift & 1 ? 1.0f : -1.0f;
+
+	if (!f->is_a)
+		return sign * float_power(f->shift) * (24 + (float)(random >> 27) * float_power(-3));
+	if (row % GEMM_LIFTED != 1)
+		return gemm_plain(f, row, column, random) * float_power(-2 - f->shift);
+	return sign * float_power(-f->shift) * (column == GEMM_LIFT ? 4096.0f : -2304.0f);
+}
+
+/* Computes an element of a column that is not special. */
+HOST_DEVICE static inline float gemm_usual(const struct gemm_fill *f, int64_t row, int64_t column, uint32_t random)
+{
+	int bits = f->lifted && f->is_a && row % GEMM_LIFTED == 1 ? f->scale : 0;
+
+	bits += column % 8 == 5 ? f->spread : column % 8 == 6 ? -f->spread : 0;
+	return gemm_plain(f, row, column, random) * float_power(bits);
+}
+
+HOST_DEVICE static inline int gemm_is_special(const struct gemm_fill *f, int64_t column)
+{
+	return f->lifted && (column == GEMM_LIFT || column == GEMM_DROP);
+}
+
+/* Computes element (row, column) as A[m][k] or B(n, k). `lift` is the flat index of element (row, GEMM_LIFT). The
+ * element is exact in the input's dtype. */
+HOST_DEVICE static inline float gemm_at(const struct gemm_fill *f, int64_t row, int64_t column, int64_t lift,
+                                        uint32_t random)
+{
+	return gemm_is_special(f, column) ? gemm_special(f, row, column, random, philox_bits(f->key, lift))
+	                                  : gemm_usual(f, row, column, random);
+}
+
+/* Computes element `index` of A or B from its random bits. */
+HOST_DEVICE static inline float gemm_element(const struct gemm_fill *f, int64_t index, uint32_t random)
+{
+	if (f->across > 0) /* B is stored as [K][N] */
+		return gemm_at(f, index % f->across, index / f->across, GEMM_LIFT * f->across + index % f->across, random);
+	return gemm_at(f, index / f->k, index % f->k, index / f->k * f->k + GEMM_LIFT, random);
+}
+
+#endif

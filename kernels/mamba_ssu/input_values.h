@@ -1,0 +1,154 @@
+/* mamba_ssu inputs - the role of each tensor of a selective state update, and a function for every element that gives
+ * the same value on CPU and GPU.
+ *
+ * The second set of values (op_case.contents) has another seed. If an input has different ranges in the two sets, the
+ * table gives both, separated by a bar:
+ *
+ *   state, x  Uniform on [-1, 1) | [-4, 4). Every slot has a state, even if no sequence uses the slot, because all
+ *   slots are in the output.
+ *   B, C      Uniform on [-1, 1).
+ *   dt, bias  Uniform on [-2, 2), where softplus is curved | bias on [-7, -2), as in models. Some elements of dt have
+ *             other values, depending on k = (7 sequence + 3 head + element) % 64. For k = 5, dt is -24, and the state
+ *             is kept. For k = 21, dt is 96 | 48; exp(96) overflows float32, but softplus(96) must not. For k = 37, dt
+ *             + bias is on both sides of 20, above which an implementation may skip softplus. For k = 13, 29 and 45, dt
+ *             is near 12, near -12, and 0. Without softplus a negative step would make states grow; then dt and bias
+ *             are uniform on [0, 1), and dt is 12 for k = 21.
+ *   A         Uniform on (-2.0625, -0.0625] | eight times as large, each element separately. Kernels use one value of A
+ *             per head, but definitions declare one per element of the state. Because all elements differ, an A that is
+ *             transposed or wrongly broadcast changes the result.
+ *   D, z      Uniform on [-4, 4) | z on [-16, 16). D x is half as large as the part of y that comes from the state.
+ *
+ * Slots are distinct and in random order. Sequences 3, 11, 19 … of a batch are padding. */
+#ifndef REFTEST_KERNELS_MAMBA_SSU_INPUT_VALUES_H
+#define REFTEST_KERNELS_MAMBA_SSU_INPUT_VALUES_H
+
+#include <stdint.h>
+
+#include "kernels/core/op.h"
+#include "kernels/core/random_inputs.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The index of each input (of output and new_state: of each output) by its role; -1 if the problem has no such
+ * tensor. */
+struct ssu_roles {
+	int state;       /* [slots, heads, dim, S]; a tensor without a dtype here is a float tensor */
+	int x, z;        /* [batch, heads, dim]; if z is absent, y is not gated */
+	int dt;          /* [batch, heads, dim], or [batch, heads] */
+	int a;           /* [heads, dim, S], or [heads] */
+	int b, c;        /* [batch, groups, S]; heads is a multiple of groups */
+	int d, dt_bias;  /* [heads, dim], or [heads]; an absent D or dt_bias is 0 */
+	int indices;     /* [batch] integers: the slot of each sequence; without them, sequence n has slot n */
+	int softplus;    /* a Python scalar; true if absent */
+	int pad;         /* a Python scalar; -1 if absent */
+	int output;      /* [batch, heads, dim] */
+	int new_state;   /* has the shape of state; may be absent */
+};
+
+struct ssu_extent {
+	int64_t batch, slots, heads, dim, groups, states; /* states: S */
+};
+
+/* Both functions expect a problem that op.match accepted. Host only. */
+struct ssu_roles ssu_roles_of(const struct op_problem *problem);
+struct ssu_extent ssu_extent_of(const struct op_case *c, const struct ssu_roles *roles);
+
+/* Returns the index under which the ground truth of the states is stored: the state output or, if there is none,
+ * op_own_place of the state input. Host only. */
+static inline int ssu_states_place(const struct op_problem *problem, const struct ssu_roles *roles)
+{
+	return roles->new_state >= 0 ? roles->new_state : op_own_place(problem, roles->state);
+}
+
+bool ssu_softplus(const struct op_case *c, const struct ssu_roles *roles);
+int64_t ssu_pad(const struct op_case *c, const struct ssu_roles *roles); /* returns the slot number that marks padding
+									  * sequences */
+
+/* Checks the slot indices if they are loaded. Returns 0, or -1 with a message if the case is invalid. Host only. */
+int ssu_check(const struct op_case *c, const struct tensor *in, struct err *err);
+
+enum ssu_part { SSU_PLAIN, SSU_LINEAR, SSU_DT, SSU_DT_BIAS, SSU_A, SSU_D, SSU_Z };
+
+/* In the second set of values, x and the states are this factor times as large as in the first. Outputs and tolerances
+ * grow by the same factor, because outputs are linear in x and the states together. */
+enum { SSU_LARGER = 4 };
+
+/* The parameters of an input element's value, as plain data that is passed to the GPU by value. */
+struct ssu_fill {
+	uint64_t key;
+	int part; /* enum ssu_part */
+	int softplus;
+	bool second;        /* is this the second set of values? */
+	int64_t heads, dim; /* the axes of dt */
+};
+
+struct ssu_fill ssu_fill_of(const struct op_case *c, int input);
+
+#ifdef __cplusplus
+}
+#endif
+
+HOST_DEVICE static inline float ssu_step_size(const struct ssu_fill *f, int64_t index, float value)
+{
+	int64_t sequence = index / f->dim / f->heads, head = index / f->dim % f->heads;
+	int64_t kind = (7 * sequence + 3 * head + index % f->dim) % 64;
+
+	if (!f->softplus)
+		return kind == 21 ? 12.0f : (value + 1) * 0.5f;
+	switch (kind) {
+	case 5:
+		return -24.0f;
+	case 21:
+		return f->second ? 48.0f : 96.0f;
+	case 37:
+		return f->second ? 24.5f : 20.0f;
+	case 13:
+		return 4 * value + 12;
+	case 29:
+		return 4 * value - 12;
+	case 45:
+		return 0.0f;
+	default:
+		return 2 * value;
+	}
+}
+
+HOST_DEVICE static inline float ssu_linear(const struct ssu_fill *f, float value)
+{
+	return f->second ? value * SSU_LARGER : value;
+}
+
+HOST_DEVICE static inline float ssu_bias(const struct ssu_fill *f, float value)
+{
+	if (!f->softplus)
+		return (value + 1) * 0.5f;
+	return f->second ? value * 2.5f - 4.5f : value * 2;
+}
+
+/* Computes element `index` of an input from its random bits. The caller rounds the element to the input's dtype with
+ * dtype_store_float. */
+HOST_DEVICE static inline float ssu_element(const struct ssu_fill *f, int64_t index, uint32_t random)
+{
+	float value = uniform_signed(random, 20);
+
+	switch (f->part) {
+	case SSU_LINEAR:
+		return ssu_linear(f, value);
+	case SSU_DT:
+		return ssu_step_size(f, index, value);
+	case SSU_DT_BIAS:
+		return ssu_bias(f, value);
+	case SSU_A:
+		return -(value + 1.0625f) * (f->second ? 8 : 1); /* exact: 22 bits */
+	case SSU_D:
+		return value * 4;
+	case SSU_Z:
+		return value * (f->second ? 16 : 4);
+	default:
+		return value;
+	}
+}
+
+#endif

@@ -1,0 +1,77 @@
+/* moe inputs - computes every element of hidden states, weights and scales, with the same value on CPU and GPU.
+ * traffic.h describes the inputs that route tokens (logits, a bias, given experts).
+ *
+ *   hidden states and 8-bit weights: Uniform in 256 steps, rounded to the dtype. If an input has a scale or a factor,
+ *     its first set of values resembles quantised data: numbers up to 448 with small scales. The second set has numbers
+ *     below 1, down to float8's subnormals, with scales on both sides of 1. Hidden states of 16 and 32 bits are on [-1,
+ *     1) in the first set and on [-8, 8) in the second. If the weights have 16 or 32 bits and no scale, the hidden
+ *     states of the first set are smaller, and the weights of the first product reach 16.
+ *   weights of 16 and 32 bits: Uniform on [-1, 1) in 2^16 steps; neither 8-bit floats nor bfloat16 represent these
+ *   numbers exactly. scales and factors: A power of two times a number that is uniform on [0.5, 2), in steps of 2^-21.
+ *   Neighbouring scales differ, and a
+ *     power-of-two dtype cannot represent them.
+ *
+ * Inputs are scaled by powers of two: "up" and gate then have standard deviations between about 1 and 2, and an
+ * expert's output has one between 0.5 and 1. The power of two of a product is applied to its factor, else to the scales
+ * of its weights, else to the weights. Every other expert is steep: the odd experts in the first set, the even experts
+ * in the second. The gates of a steep expert are 8 times as large (64 times in the second set). For such gates silu
+ * saturates on both sides, the exponential overflows, and inputs of the second product exceed 448. The second product
+ * of a steep expert is scaled down by 8 (or 64). */
+#ifndef REFTEST_KERNELS_MOE_INPUT_VALUES_H
+#define REFTEST_KERNELS_MOE_INPUT_VALUES_H
+
+#include <stdint.h>
+
+#include "kernels/core/op.h"
+#include "kernels/core/random_inputs.h"
+#include "kernels/moe/routing.h"
+
+enum moe_kind { MOE_STRUCTURE, MOE_UNIFORM, MOE_FINE, MOE_SCALE };
+
+/* The parameters of an input element's value, as plain data that is passed to the GPU by value. */
+struct moe_fill {
+	uint64_t key;
+	enum moe_kind kind;
+	int exponent; /* the input is scaled by 2^exponent */
+	int times;    /* for MOE_UNIFORM: 7 for numbers up to 448, else 1 */
+	/* If `period` is above 0, elements whose index modulo `period` is in [from, until) have `extra` added to their
+	 * exponent. */
+	int64_t period, from, until;
+	int extra;
+};
+
+/* Returns the number of elements that are computed from one Philox block of four words: an element needs one byte, half
+ * a word, or a word. */
+HOST_DEVICE static inline int moe_together(enum moe_kind kind)
+{
+	return kind == MOE_SCALE ? 4 : kind == MOE_FINE ? 8 : 16;
+}
+
+/* Computes element `index` of an input from the Philox block with number index / moe_together(). The caller rounds the
+ * element to the input's dtype with dtype_store_float. */
+HOST_DEVICE static inline float moe_element(const struct moe_fill *f, int64_t index, const struct philox *random)
+{
+	int place = (int)(index & (moe_together(f->kind) - 1)), exponent = f->exponent;
+
+	if (f->period > 0 && index % f->period >= f->from && index % f->period < f->until)
+		exponent += f->extra;
+	if (f->kind == MOE_SCALE) /* the value is (2^20 + 3 m) / 2^21, with m below 2^20 */
+		return (float)((1u << 20) + 3 * (random->word[place] >> 12)) * float_power(exponent - 21);
+	if (f->kind == MOE_FINE)
+		return (float)((int)(random->word[place / 2] >> 16 * (place % 2) & 0xffff) - 32768) *
+		       float_power(exponent - 15);
+	return (float)(f->times * ((int)(random->word[place / 4] >> 8 * (place % 4) & 0xff) - 128)) *
+	       float_power(exponent - 7);
+}
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Host only. */
+struct moe_fill moe_fill_of(const struct op_case *c, const struct moe_roles *roles, int input);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,486 @@
+/* quantize_fp8_per_token_group - computes, for each group of consecutive channels of a token, a scale s = max(max |x|,
+ * eps) / 448, and q = x / s, rounded to float8_e4m3fn (ties to even) and limited to its largest number, 448.
+ *
+ * x is [..., H] in float32, float16 or bfloat16; q has the shape of x; s is [..., H / group] in float32. The last axes
+ * of x and s are const, and their quotient is the size of a group. An operation that rounds scales to powers of two
+ * does not match.
+ *
+ * The floor `eps` is a Python scalar, or a hidden constant (kernels/core/norm_epsilon.h), such as "eps is 1e-10" in the
+ * description. The floor is 1e-10 in SGLang, vLLM and FlashInfer, and 1e-4 in DeepGEMM. If no source states the floor,
+ * reftest finds it by running the reference: the scale s of a group of zeros is floor / 448. With a floor of 0, zeros
+ * have no quotient.
+ *
+ * Tolerance. An implementation computes in float32 in one of several ways, in which each rounding is off by a relative
+ * 2^-24 at most (the number of roundings is in parentheses):
+ *
+ *   s: amax / 448 (1); amax * (1 / 448) (2); or a division that is only accurate to 2 units in the last place (2^-22)
+ *   q: x / s (2, with s); x * (448 / amax) (2); x * (1 / s) (3); x / (amax * (1 / 448)) (3). With an inaccurate
+ *      division, the error is up to 2^-22 + 2 2^-24. eps is a rounded number, too.
+ *
+ * SLACK = 2^-21 exceeds the error of each way, and is the rtol of s. A correct implementation thus computes a quotient
+ * in an interval of relative width SLACK around the true quotient, and q is the rounding of a number in this interval.
+ * The steps of e4m3 are 2^-4 to 2^-3 of a number, so nearly every interval rounds to one e4m3 number; an interval that
+ * contains a tie rounds to two neighbouring numbers. No other q is accepted. If amax is exactly 448 times a power of
+ * two, s and its reciprocal are powers of two, too, and each of these computations is exact (7 * fl(1 / 7) rounds to 1
+ * in float32, so amax * (1 / 448) is exact as well). The interval is then a single number, and ties must round to
+ * even. */
+#include "kernels/quantize_fp8_per_token_group/input_values.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/core/compare.h"
+#include "kernels/core/input_check.h"
+#include "kernels/core/norm_epsilon.h"
+#include "kernels/core/row_counts.h"
+#include "kernels/core/shape_match.h"
+
+enum { PARALLEL_FROM = 1 << 18, PROBE_ROWS = 16 }; /* from PARALLEL_FROM elements on, several threads are faster than
+						    * one */
+
+static const double LARGEST = 448, SLACK = 0x1p-21;
+
+/* Does the problem say that its scales are powers of two? An operation with such scales has the same shapes but does
+ * not match. */
+static bool has_other_scales(const struct op_problem *problem)
+{
+	static const char *const words[] = {"ue8m0", "e8m0", "mxfp8", "power of two", "powers of two", "pow2"};
+
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		if (match_mentions(problem, words[i]) || match_contains(problem->description, words[i]))
+			return true;
+	return false;
+}
+
+static int match_inputs(const struct op_problem *problem, const struct quantize_roles *roles, struct err *why)
+{
+	const struct op_arg *eps = roles->eps < 0 ? NULL : &problem->inputs[roles->eps];
+
+	if (roles->x < 0 || (roles->x >= 0) + (roles->eps >= 0) != problem->input_count)
+		return err_set(why, "the definition has %d inputs; it needs one tensor and may have an epsilon",
+		               problem->input_count);
+	if (eps != NULL && strncmp(eps->name, "eps", 3) != 0)
+		return err_set(why, "input '%s' is a Python scalar; only an epsilon may be a scalar", eps->name);
+	if (!match_is_float(&problem->inputs[roles->x]))
+		return err_set(why, "input '%s' is %s; it must be float32, float16 or bfloat16",
+		               problem->inputs[roles->x].name, dtype_name(problem->inputs[roles->x].dtype));
+	return 0;
+}
+
+static int match_outputs(const struct op_problem *problem, const struct quantize_roles *roles, struct err *why)
+{
+	const struct op_arg *x = &problem->inputs[roles->x], *q, *s;
+	char found[256], expected[256];
+	int64_t columns, groups;
+
+	if (problem->output_count != 2 || roles->quantized < 0 || roles->scale < 0)
+		return err_set(why,
+		               "the definition has %d outputs; it must have one of float8_e4m3fn and one of scales",
+		               problem->output_count);
+	q = &problem->outputs[roles->quantized];
+	s = &problem->outputs[roles->scale];
+	if (s->dtype != DTYPE_FLOAT32)
+		return err_set(why, "output '%s' is %s; scales must be float32", s->name, dtype_name(s->dtype));
+	if (x->rank < 2 || q->rank != x->rank || !match_same_axes(problem, q, 0, x, 0, x->rank))
+		return err_set(why, "output '%s' has shape %s; it must have the shape %s of input '%s'", q->name,
+		               op_shape_text(problem, q, found, sizeof found),
+		               op_shape_text(problem, x, expected, sizeof expected), x->name);
+	if (s->rank != x->rank || !match_same_axes(problem, s, 0, x, 0, x->rank - 1))
+		return err_set(why, "output '%s' has shape %s; it must have the shape of input '%s' %s with groups as "
+				    "the last axis",
+		               s->name, op_shape_text(problem, s, found, sizeof found), x->name,
+		               op_shape_text(problem, x, expected, sizeof expected));
+	columns = match_fixed_length(problem, x, x->rank - 1);
+	groups = match_fixed_length(problem, s, s->rank - 1);
+	if (columns <= 0 || groups <= 0 || columns % groups != 0)
+		return err_set(why,
+		               "the size of a group is unknown: the last axes of '%s' and '%s' must be const, and the "
+		               "first a multiple of the second",
+		               x->name, s->name);
+	return 0;
+}
+
+static int match(const struct op_problem *problem, struct err *why)
+{
+	struct quantize_roles roles = quantize_roles_of(problem);
+
+	if (match_inputs(problem, &roles, why) != 0 || match_outputs(problem, &roles, why) != 0)
+		return -1;
+	if (has_other_scales(problem))
+		return err_set(why, "the definition's name, a tag or the description says that scales are powers of "
+				    "two");
+	return 0;
+}
+
+/* Sets the last leading var axis to `rows` and each other leading var axis to 2. */
+static void set_axes(const struct op_problem *problem, int64_t rows, int64_t *axis)
+{
+	const struct op_arg *x = &problem->inputs[quantize_roles_of(problem).x];
+	int rest = -1;
+
+	for (int a = 0; a < problem->axis_count; a++)
+		axis[a] = problem->axes[a].var ? 1 : problem->axes[a].value;
+	for (int d = 0; d + 1 < x->rank; d++)
+		if (problem->axes[x->axis[d]].var) {
+			if (rest >= 0)
+				axis[rest] = 2;
+			rest = x->axis[d];
+		}
+	if (rest >= 0)
+		axis[rest] = rows;
+}
+
+/* Returns cases with one row, with whole blocks of rows, and with one row more than whole blocks. */
+static int sizes(const struct op_problem *problem, int variant, enum op_size size, int64_t *axis, int room)
+{
+	int64_t columns = quantize_extent_of(problem).columns;
+	int64_t rows[SIZE_COUNT][2] = {
+	    {1, rows_of_blocks(columns, 1 << 18)}, {rows_past_blocks(columns, 5 << 19), 0}, {16384, 0}};
+	int count = size == SIZE_SMALL ? 2 : 1;
+
+	(void)variant;
+	for (int i = 0; i < count && i < room; i++)
+		set_axes(problem, rows[size][i], axis + (int64_t)i * problem->axis_count);
+	return count < room ? count : room;
+}
+
+/* If the floor is an input, cases use values that no reference has hard-coded. */
+static double scalar(const struct op_case *c, int input)
+{
+	if (c->absent >> input & 1)
+		return (double)NAN;
+	return c->contents == CONTENTS_FIRST ? 3e-10 : 2e-8;
+}
+
+static bool range(const struct op_problem *problem, int variant, int input, struct op_range *out)
+{
+	(void)variant;
+	if (problem->inputs[input].rank == OP_SCALAR)
+		*out = (struct op_range){3e-10, 2e-8};
+	else if (problem->inputs[input].dtype == DTYPE_FLOAT16)
+		*out = (struct op_range){-65504, 65504};
+	else
+		*out = (struct op_range){-9e29, 9e29};
+	return true;
+}
+
+/* In some case the last leading var axis is longer than 300. */
+static int64_t reach(const struct op_problem *problem, int variant, int axis)
+{
+	const struct op_arg *x = &problem->inputs[quantize_roles_of(problem).x];
+	int rest = -1;
+
+	(void)variant;
+	for (int d = 0; d + 1 < x->rank; d++)
+		if (problem->axes[x->axis[d]].var)
+			rest = x->axis[d];
+	return axis != rest ? 1 : quantize_extent_of(problem).columns <= 8192 ? 301 : 33;
+}
+
+static int constants(const struct op_problem *problem, int variant, struct op_constant *out)
+{
+	(void)variant;
+	if (quantize_roles_of(problem).eps >= 0)
+		return 0;
+	out[0] = epsilon_constant(problem, "");
+	return 1;
+}
+
+static struct rule rule(const struct op_case *c, int output)
+{
+	if (output == quantize_roles_of(c->problem).scale)
+		return (struct rule){0, SLACK, 1};
+	return (struct rule){0, 0x1p-3, 1}; /* never used, because op.judge compares this output */
+}
+
+static void make_group(const void *recipe, int64_t number, int64_t column, int64_t count, const uint32_t *random,
+                       float *values)
+{
+	const struct quantize_fill *f = recipe;
+	struct quantize_group g = quantize_group_of(f, number);
+
+	for (int64_t i = 0; i < count; i++)
+		values[i] = quantize_at(f, number, &g, column + i, random[i]);
+}
+
+static int fill(const struct op_case *c, int input, struct tensor *out, struct err *err)
+{
+	struct quantize_fill f = quantize_fill_of(c);
+
+	(void)input;
+	(void)err;
+	input_fill(out, f.key, f.group, make_group, &f);
+	return 0;
+}
+
+static double *doubles(int64_t count)
+{
+	double *memory = calloc((size_t)count + 1, sizeof *memory);
+
+	if (memory == NULL)
+		die_no_memory();
+	return memory;
+}
+
+/* Reads group `number` of x and returns its largest magnitude, or the floor if the floor is larger. */
+static double read_group(const struct tensor *x, int64_t number, int64_t group, double eps, double *values)
+{
+	double most = eps;
+
+	dtype_load_run(x->data, x->dtype, number * group, group, values);
+	for (int64_t i = 0; i < group; i++)
+		most = fmax(most, fabs(values[i]));
+	return most;
+}
+
+/* Returns the e4m3 number to which a quotient rounds, as a double. */
+static double rounded(double quotient)
+{
+	uint8_t code;
+
+	dtype_store(&code, DTYPE_FLOAT8_E4M3FN, 0, fmax(-LARGEST, fmin(LARGEST, quotient)));
+	return isnan(quotient) ? (double)NAN : dtype_load(&code, DTYPE_FLOAT8_E4M3FN, 0);
+}
+
+static int check(const struct op_case *c, const struct tensor *in, struct err *err)
+{
+	struct quantize_roles roles = quantize_roles_of(c->problem);
+	int64_t group = quantize_extent_of(c->problem).group;
+
+	if (check_scalar(c, roles.eps, 0x1p-1074, 1e300,
+			 "a floor must be above 0, because zeros have no quotient without a floor",
+	                 err) != 0 ||
+	    check_all_finite(c, in, err) != 0)
+		return -1;
+	if (!check_brought(c, in, roles.x) || quantize_eps(c) != 0)
+		return 0;
+	double *values = doubles(group);
+	int rc = 0;
+
+	for (int64_t g = 0; rc == 0 && g < in[roles.x].elements / group; g++)
+		if (read_group(&in[roles.x], g, group, 0, values) == 0) {
+			char place[160];
+
+			rc = err_set(err, "input '%s' is 0 in the whole group at %s, which has no quotients without a "
+					  "floor",
+			             c->problem->inputs[roles.x].name,
+			             check_place(&in[roles.x], g * group, place, sizeof place));
+		}
+	free(values);
+	return rc;
+}
+
+static int oracle(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err)
+{
+	struct quantize_roles roles = quantize_roles_of(c->problem);
+	const struct tensor *x = &in[roles.x], *q = &out[roles.quantized], *s = &out[roles.scale];
+	int64_t group = quantize_extent_of(c->problem).group;
+	double eps = quantize_eps(c);
+
+	(void)err;
+#pragma omp parallel if (x->elements >= PARALLEL_FROM)
+	{
+		double *values = doubles(group);
+
+#pragma omp for
+		for (int64_t g = 0; g < s->elements; g++) {
+			double most = read_group(x, g, group, eps, values);
+
+			for (int64_t i = 0; i < group; i++)
+				values[i] = rounded(values[i] * LARGEST / most);
+			dtype_store_run(q->data, q->dtype, g * group, group, values);
+			dtype_store(s->data, s->dtype, g, most / LARGEST);
+		}
+		free(values);
+	}
+	return 0;
+}
+
+/* Computes the e4m3 numbers of a group that the reference's numbers are compared with. If two numbers are correct and
+ * the reference has one of them, that one is used. */
+static void expect_group(const struct op_case *c, const struct tensor *x, const struct tensor *reference, int64_t number,
+                         double *values, double *expected)
+{
+	int64_t group = quantize_extent_of(c->problem).group;
+	double most = read_group(x, number, group, quantize_eps(c), values);
+	int exponent;
+	double slack = frexp(most / LARGEST, &exponent) == 0.5 ? 0 : SLACK;
+
+	dtype_load_run(reference->data, reference->dtype, number * group, group, expected);
+	for (int64_t i = 0; i < group; i++) {
+		double quotient = values[i] * LARGEST / most, nearest = rounded(quotient);
+
+		if (expected[i] != nearest && expected[i] != rounded(quotient * (1 - slack)) &&
+		    expected[i] != rounded(quotient * (1 + slack)))
+			expected[i] = nearest;
+	}
+}
+
+/* Writes the sentence about the first wrong element to `why`. */
+static void tell_miss(const struct op_case *c, const struct tensor *x, const struct tensor *reference,
+                      const struct tensor *expected, const struct metrics *metrics, struct err *why)
+{
+	int64_t group = quantize_extent_of(c->problem).group, at = 0;
+	double *values = doubles(group), most;
+	char place[160];
+
+	while (dtype_load(reference->data, reference->dtype, at) == dtype_load(expected->data, expected->dtype, at))
+		at++;
+	most = read_group(x, at / group, group, quantize_eps(c), values);
+	err_set(why, "%lld of %lld elements are not their quotient rounded to the nearest float8_e4m3fn; the first is "
+		     "%s: %.9g in a group of scale %.9g / 448 has the quotient %.9g, which must become %g, but the "
+		     "reference has %g",
+	        (long long)(metrics->elements - metrics->hits), (long long)metrics->elements,
+	        check_place(reference, at, place, sizeof place), values[at % group], most,
+	        values[at % group] * LARGEST / most, dtype_load(expected->data, expected->dtype, at),
+	        dtype_load(reference->data, reference->dtype, at));
+	free(values);
+}
+
+static bool judges(const struct op_case *c, int output)
+{
+	return output == quantize_roles_of(c->problem).quantized;
+}
+
+/* Judges the quantised numbers. The scales have an element rule. */
+static int judge(const struct op_case *c, int output, const struct tensor *in, const struct tensor *reference,
+                 const struct tensor *truth, struct metrics *metrics, struct err *why)
+{
+	struct quantize_roles roles = quantize_roles_of(c->problem);
+	const struct tensor *x = &in[roles.x];
+	int64_t group = quantize_extent_of(c->problem).group;
+	struct tensor expected = *truth;
+
+	if (output != roles.quantized)
+		return 0;
+	expected.data = malloc((size_t)truth->elements + 1);
+	if (expected.data == NULL)
+		die_no_memory();
+#pragma omp parallel if (x->elements >= PARALLEL_FROM)
+	{
+		double *values = doubles(2 * group);
+
+#pragma omp for
+		for (int64_t g = 0; g < truth->elements / group; g++) {
+			expect_group(c, x, reference, g, values, values + group);
+			dtype_store_run(expected.data, expected.dtype, g * group, group, values + group);
+		}
+		free(values);
+	}
+	compare_host(reference->data, expected.data, expected.dtype, expected.elements, (struct rule){0, 0, 1}, metrics);
+	if (!metrics->passed)
+		tell_miss(c, x, reference, &expected, metrics, why);
+	free(expected.data);
+	return 1;
+}
+
+static void probe_axes(const struct op_problem *problem, int variant, int64_t *axis)
+{
+	(void)variant;
+	set_axes(problem, PROBE_ROWS, axis);
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Returns the floor that follows from the scales of groups of zeros, or 0 if no floor follows from them. */
+static double floor_of_zeros(const struct tensor *s)
+{
+	double *shown = doubles(s->elements), middle = 0;
+	int64_t count = 0;
+
+	for (int64_t g = 0; g < s->elements; g += 2)
+		shown[count++] = dtype_load(s->data, s->dtype, g) * LARGEST;
+	qsort(shown, (size_t)count, sizeof *shown, by_value);
+	middle = count > 0 ? shown[count / 2] : 0;
+	free(shown);
+	return isfinite(middle) && middle > 0 ? middle : 0;
+}
+
+/* Returns the number of groups whose scale agrees with the floor `eps`. If the floor is 0, any scale of a group of
+ * zeros agrees. */
+static int64_t groups_with_floor(const struct op_case *c, const struct tensor *x, const struct tensor *s, double eps)
+{
+	int64_t group = quantize_extent_of(c->problem).group, count = 0;
+	double *values = doubles(group);
+
+	for (int64_t g = 0; g < s->elements; g++) {
+		double most = read_group(x, g, group, eps, values), found = dtype_load(s->data, s->dtype, g) * LARGEST;
+
+		count += most == 0 || fabs(found - most) <= 0.01 * most;
+	}
+	free(values);
+	return count;
+}
+
+static int probe(const struct op_case *c, const struct tensor *in, const struct tensor *out, struct op_constant *found,
+                 struct err *err)
+{
+	struct quantize_roles roles = quantize_roles_of(c->problem);
+	const struct tensor *x = &in[roles.x], *s = &out[roles.scale];
+	double shown = floor_of_zeros(s);
+
+	if (groups_with_floor(c, x, s, shown) * 10 < s->elements * 9)
+		return err_set(err, "the reference's floor cannot be determined: no single floor explains its scales "
+				    "for zeros and tiny numbers");
+	found[0].value = shown == 0 ? 0 : epsilon_round(shown);
+	if (shown > 0 && found[0].value == 0)
+		return err_set(err,
+		               "the reference's floor is about %.3g, which is not a round number; name it in the "
+		               "description (\"eps is 1e-10\")",
+		               shown);
+	return 0;
+}
+
+/* The cases that --edge adds. */
+static const struct op_edge edges[] = {{"no_rows", "an input without rows gives an output without rows"}, {NULL, NULL}};
+
+static bool edge_axes(const struct op_problem *problem, int variant, int edge, int64_t *axis)
+{
+	(void)edge;
+	return op_edge_rows(sizes, problem, variant, 0, axis);
+}
+
+static const char *const op_types[] = {"quantize_fp8_per_token_group", "quantization", "quantize", NULL};
+
+static const struct op_role roles[] = {
+    OP_ROLE("hidden", struct quantize_roles, x),
+    OP_ROLE("eps", struct quantize_roles, eps),
+    OP_ROLE_OUTPUT("quantized", struct quantize_roles, quantized),
+    OP_ROLE_OUTPUT("scale", struct quantize_roles, scale),
+    {NULL, 0, false},
+};
+
+static void bind(const struct op_problem *problem, int variant, void *out)
+{
+	(void)variant;
+	*(struct quantize_roles *)out = quantize_roles_of(problem);
+}
+
+const struct op quantize_fp8_per_token_group_op = {
+    .name = "quantize_fp8_per_token_group",
+    .op_types = op_types,
+    .match = match,
+    .roles = roles,
+    .bind = bind,
+    .sizes = sizes,
+    .edges = edges,
+    .edge_axes = edge_axes,
+    .constants = constants,
+    .rule = rule,
+    .scalar = scalar,
+    .range = range,
+    .reach = reach,
+    .fill = fill,
+    .check = check,
+    .oracle = oracle,
+    .probe = probe,
+    .probe_axes = probe_axes,
+    .judge = judge,
+    .judges = judges,
+};

@@ -1,0 +1,430 @@
+#include "kernels/sampling/draw_statistics.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum { BY = 3, TALLIES = DRAW_SHAPES * BY * DRAWS_WAYS, SPLITS = (1 << DRAWS_BUCKETS) / 2, STEPS = 32 };
+enum { HALVES_FROM = 4 }; /* DRAW_LIKELY_HALF and similar suspects need more kept tokens than this */
+enum { QUESTIONS = 2 * (TALLIES + DRAWS_GRIDS) * (SPLITS - 1) };
+
+static const double false_alarm = 4e-10;    /* alpha: the probability of a false alarm for a set of draws */
+static const double false_suspicion = 1e-9; /* beta: the probability of a false suspicion for a case */
+
+static const char *const bucket_names[DRAWS_WAYS + 1][DRAWS_BUCKETS] = {
+    {"the most likely token", "the second most likely token", "the third most likely token", "a less likely token"},
+    {"a token from quarter 1 of the probability, in the order of the vocabulary",
+     "a token from quarter 2 of the probability, in the order of the vocabulary",
+     "a token from quarter 3 of the probability, in the order of the vocabulary",
+     "a token from quarter 4 of the probability, in the order of the vocabulary"},
+    {"the last token that is kept", "the last kept token but one", "the last kept token but two",
+     "an earlier kept token"},
+    {"a token from quarter 1 of the probability, most likely tokens first",
+     "a token from quarter 2 of the probability, most likely tokens first",
+     "a token from quarter 3 of the probability, most likely tokens first",
+     "a token from quarter 4 of the probability, most likely tokens first"},
+};
+static const char *const shape_names[DRAW_SHAPES] = {
+    "in which no token has a probability of 0.55 or more", "in which one token has a probability of 0.55 or more",
+    "in which many tokens are kept"};
+static const char *const by_names[BY] = {"", " and top-k decides which tokens are kept",
+                                         " and top-p decides which tokens are kept"};
+
+static int bucket_at(int64_t index)
+{
+	return index < DRAWS_BUCKETS - 1 ? (int)index : DRAWS_BUCKETS - 1;
+}
+
+/* Adds a drawn token to the counts by its rank. If `step` is 1, rank 0 is the most likely token; if `step` is -1, rank 0 is the last kept
+ * token. */
+static void count_ranks(struct draw *draw, int way, const struct filter *filter, const struct filter_kept *kept,
+                        int64_t from, int step, int64_t token)
+{
+	double rest = 1;
+
+	draw->bucket[way] = DRAWS_BUCKETS - 1;
+	for (int i = 0; i < DRAWS_BUCKETS - 1 && i < kept->count; i++) {
+		int64_t next = filter->order[from + i * step];
+
+		draw->share[way][i] = filter->value[next] / kept->mass;
+		rest -= draw->share[way][i];
+		if (next == token)
+			draw->bucket[way] = i;
+	}
+	draw->share[way][DRAWS_BUCKETS - 1] = kept->count < DRAWS_BUCKETS || rest < 0 ? 0 : rest;
+}
+
+/* Adds a drawn token to the counts by its position. If only the most generous implementation keeps the token, it is counted at the position
+ * that it would have among the kept tokens. */
+static void count_places(struct draw *draw, int way, const struct filter *filter, const struct filter_kept *kept,
+                         int64_t token)
+{
+	double before = 0;
+
+	for (int64_t v = 0; v < filter->vocab; v++) {
+		double value = filter->value[v];
+		bool kept_too = value > 0 && value >= kept->threshold;
+
+		if (!kept_too && v != token)
+			continue;
+		int quarter = bucket_at((int64_t)(DRAWS_BUCKETS * (before + value / 2) / kept->mass));
+
+		if (v == token)
+			draw->bucket[way] = quarter;
+		if (kept_too) {
+			draw->share[way][quarter] += value / kept->mass;
+			before += value;
+		}
+	}
+}
+
+/* Adds a drawn token to the counts by its depth. If only the most generous implementation keeps the token, it is counted in the last
+ * bucket. */
+static void count_depths(struct draw *draw, int way, const struct filter *filter, const struct filter_kept *kept,
+                         int64_t token)
+{
+	draw->bucket[way] = DRAWS_BUCKETS - 1;
+	for (int64_t i = 0; i < kept->count; i++) {
+		double value = filter->value[filter->order[i]];
+		int quarter = bucket_at((int64_t)(DRAWS_BUCKETS * (filter->before[i] + value / 2) / kept->mass));
+
+		draw->share[way][quarter] += value / kept->mass;
+		if (filter->order[i] == token)
+			draw->bucket[way] = quarter;
+	}
+}
+
+/* Counts the draw by its position within a cell. There are 2^bits cells, because a random number of `bits` bits reaches
+ * only the tokens at the ends of these cells. */
+static void count_cells(struct draw *draw, int grid, int bits, const struct filter *filter,
+                        const struct filter_kept *kept, int64_t token)
+{
+	double before = 0, cells = ldexp(1, bits);
+
+	for (int64_t v = 0; v < filter->vocab; v++) {
+		double value = filter->value[v];
+
+		if (!(value > 0 && value >= kept->threshold) && v != token)
+			continue;
+		double at = (before + value / 2) / kept->mass * cells;
+		int quarter = bucket_at((int64_t)(DRAWS_BUCKETS * (at - floor(at))));
+
+		if (v == token)
+			draw->cell[grid] = quarter;
+		draw->cell_share[grid][quarter] += value / kept->mass;
+		before += value;
+	}
+}
+
+/* If many tokens are equally likely, counts the draw by its position within a cell, for cells of two tokens and for
+ * cells of four. */
+static void count_grids(struct draw *draw, const struct filter *filter, const struct filter_kept *kept, int64_t token)
+{
+	double likeliest = filter->value[filter->order[0]];
+
+	if (kept->count <= FILTER_DEEP || likeliest * FILTER_DEEP > kept->mass || kept->slack > 0)
+		return;
+	draw->gridded = true;
+	for (int grid = 0; grid < DRAWS_GRIDS; grid++)
+		count_cells(draw, grid, ilogb(kept->mass / likeliest) - 1 - grid, filter, kept, token);
+}
+
+/* Returns the suspicion (a logarithm) that one row adds. A suspect draws a certain token with probability `suspect`,
+ * and a correct sampler with probability `right`. `drawn` says whether the row drew this token. */
+static double suspicion_of(bool drawn, double suspect, double right)
+{
+	suspect = fmin(fmax(suspect, 0.01 * right), 1 - 0.01 * (1 - right)); /* assume that a suspect draws correctly in
+									      * 1 % of its draws */
+	return drawn ? log(suspect / right) : log((1 - suspect) / (1 - right));
+}
+
+/* Returns the probability that the most likely token has the largest probability / noise of all kept tokens, for
+ * uniform noise. */
+static double race_share(const struct filter *filter, const struct filter_kept *kept)
+{
+	int64_t some = kept->count < FILTER_ORDERED ? kept->count : FILTER_ORDERED;
+	double likeliest = filter->value[filter->order[0]], share = 0;
+	double rest = kept->mass - filter->before[some - 1] - filter->value[filter->order[some - 1]];
+
+	for (int step = 0; step < STEPS; step++) {
+		double noise = (step + 0.5) / STEPS, alone = 1;
+
+		for (int64_t i = 1; i < some; i++)
+			alone *= 1 - filter->value[filter->order[i]] / likeliest * noise;
+		share += alone * exp(-rest / likeliest * noise) / STEPS;
+	}
+	return share;
+}
+
+/* Adds the suspicion of a sampler that never draws some of the tokens, whose total probability is `share`. `drawn` says
+ * whether the drawn token is one of them. Adds nothing if `share` is all or nothing. */
+static void ask(struct draw *draw, enum draw_suspect who, bool drawn, double share)
+{
+	if (share > 0 && share < 1)
+		draw->suspicion[who] = suspicion_of(drawn, 0, share);
+}
+
+/* Adds the suspicion of a sampler that draws only one half of five or more tokens. */
+static void ask_half(struct draw *draw, enum draw_suspect who, int64_t count, bool drawn, double share)
+{
+	if (count > HALVES_FROM && count <= FILTER_DEEP)
+		ask(draw, who, drawn, share);
+	if (count > FILTER_ORDERED && count <= FILTER_DEEP)
+		ask(draw, who + (DRAW_LIKELY_HALF_OF_MANY - DRAW_LIKELY_HALF), drawn, share);
+}
+
+/* Adds the suspicions of samplers that never draw certain ranks. The kept tokens, at least two, are sorted. */
+static void suspect_ranks(struct draw *draw, const struct filter *filter, const struct filter_kept *kept, int64_t token)
+{
+	int64_t last = kept->count - 1, half = (kept->count + 1) / 2, rank = 0;
+
+	while (rank < half && filter->order[rank] != token)
+		rank++;
+	ask_half(draw, DRAW_LIKELY_HALF, kept->count, rank == half, 1 - filter->before[half] / kept->mass);
+	if (kept->count > 2)
+		ask(draw, DRAW_NO_LAST_OF_MANY, filter->order[last] == token,
+		    filter->value[filter->order[last]] / kept->mass);
+}
+
+/* Adds the suspicions of samplers that never draw certain positions. */
+static void suspect_places(struct draw *draw, const struct filter *filter, const struct filter_kept *kept, int64_t token)
+{
+	double first = 0, last = 0, below_half = 0, through_half = 0, lower = 0, sum = 0;
+	int64_t half = kept->count / 2, seen = 0, at = 0;
+
+	for (int64_t v = 0; v < filter->vocab; v++) {
+		double value = filter->value[v];
+
+		if (!(value > 0 && value >= kept->threshold))
+			continue;
+		first = seen == 0 ? value : first;
+		last = value;
+		sum += value;
+		at = v == token ? seen : at;
+		seen++;
+		below_half = seen <= half ? sum : below_half;
+		through_half = seen <= kept->count - half ? sum : through_half;
+		lower = v < filter->vocab / 2 ? sum : lower;
+	}
+	ask_half(draw, DRAW_FIRST_HALF, kept->count, at >= kept->count - half, 1 - through_half / kept->mass);
+	ask_half(draw, DRAW_SECOND_HALF, kept->count, at < half, below_half / kept->mass);
+	ask(draw, DRAW_NO_FIRST_PLACE, at == 0, first / kept->mass);
+	ask(draw, DRAW_NO_LAST_PLACE, at == seen - 1, last / kept->mass);
+	if (lower > 0 && lower < sum) {
+		ask(draw, DRAW_LOWER_TOKENS, token >= filter->vocab / 2, 1 - lower / kept->mass);
+		ask(draw, DRAW_UPPER_TOKENS, token < filter->vocab / 2, lower / kept->mass);
+	}
+}
+
+/* Adds the suspicions of samplers whose top-k or top-p is wrong at the last kept token. */
+static void suspect_last(struct draw *draw, const struct filter *filter, const struct filter_kept *kept, int64_t token)
+{
+	int64_t last = kept->count - 1;
+	double share = filter->value[filter->order[last]] / kept->mass;
+	bool is_last = token == filter->order[last];
+
+	if (kept->by == FILTER_BY_TOP_K)
+		draw->suspicion[DRAW_NO_LAST_K] = suspicion_of(is_last, 0, share);
+	if (kept->by != FILTER_BY_TOP_P)
+		return;
+	draw->suspicion[DRAW_NO_LAST_P] = suspicion_of(is_last, 0, share);
+	draw->suspicion[DRAW_SHORT] = suspicion_of(is_last, 1 - filter->before[last] / kept->limit, share);
+}
+
+static void suspect(struct draw *draw, const struct filter *filter, const struct filter_kept *kept, int64_t token)
+{
+	if (kept->slack > 0)
+		return;
+	double first_share = filter->value[filter->order[0]] / kept->mass;
+
+	draw->suspicion[DRAW_RACE] = suspicion_of(token == filter->order[0], race_share(filter, kept), first_share);
+	suspect_places(draw, filter, kept, token);
+	if (kept->count <= filter->ordered)
+		suspect_ranks(draw, filter, kept, token);
+	if (kept->count <= FILTER_ORDERED)
+		suspect_last(draw, filter, kept, token);
+}
+
+struct draw draw_of(const struct filter *filter, const struct filter_kept *kept, int64_t token)
+{
+	struct draw draw = {.counted = kept->count > 1, .by = kept->by, .slack = kept->slack, .ways = 2};
+
+	if (!draw.counted)
+		return draw;
+	if (filter->value[filter->order[0]] >= 0.55 * kept->mass)
+		draw.shape = DRAW_STEEP;
+	else if (kept->count > FILTER_ORDERED && filter->ordered >= kept->count &&
+	         filter->value[filter->order[0]] < kept->mass / 32)
+		draw.shape = DRAW_WIDE;
+	count_ranks(&draw, 0, filter, kept, 0, 1, token);
+	count_places(&draw, 1, filter, kept, token);
+	if (draw.shape == DRAW_WIDE)
+		count_depths(&draw, 2, filter, kept, token);
+	else if (kept->count <= FILTER_ORDERED) /* the last of more tokens says almost nothing */
+		count_ranks(&draw, 2, filter, kept, kept->count - 1, -1, token);
+	draw.ways = draw.shape == DRAW_WIDE || kept->count <= FILTER_ORDERED ? 3 : 2;
+	count_grids(&draw, filter, kept, token);
+	suspect(&draw, filter, kept, token);
+	return draw;
+}
+
+struct tally {
+	double rows, slack;
+	double observed[DRAWS_BUCKETS], expected[DRAWS_BUCKETS];
+};
+
+static void add(struct tally *tally, const struct draw *draw, int bucket, const double share[DRAWS_BUCKETS])
+{
+	tally->rows++;
+	tally->slack += draw->slack;
+	tally->observed[bucket]++;
+	for (int b = 0; b < DRAWS_BUCKETS; b++)
+		tally->expected[b] += share[b];
+}
+
+static double term(double x, double mean)
+{
+	return x <= 0 ? 0 : mean <= 0 ? INFINITY : x * log(x / mean);
+}
+
+static double divergence(double x, double mean)
+{
+	return term(x, mean) + term(1 - x, 1 - mean);
+}
+
+/* The worst split of all tallies. Bit b of `split` is set if bucket b is on the side whose draws are counted. */
+struct worst_split {
+	double margin;
+	const struct tally *tally;
+	int shape, by, way, split; /* a way of -1 means: by the position within a cell */
+	double observed, expected;
+};
+
+static double side(const double buckets[DRAWS_BUCKETS], int split)
+{
+	double sum = 0;
+
+	for (int b = 0; b < DRAWS_BUCKETS; b++)
+		sum += split >> b & 1 ? buckets[b] : 0;
+	return sum;
+}
+
+/* Returns the margin of a split. Because correct implementations may differ in the tokens that they keep, the expected
+ * fraction m is uncertain by the slack. */
+static double margin_of(double observed, double expected, double slack, double rows)
+{
+	double difference = fabs(observed - expected) - slack;
+	double mean = expected + (observed > expected ? slack : -slack);
+
+	if (difference <= 1e-9) /* the difference is within the rounding of the sums */
+		return 0;
+	return rows * divergence(observed, fmin(fmax(mean, 0), 1)) / log(QUESTIONS / false_alarm);
+}
+
+static void explain(const struct worst_split *worst, struct err *why)
+{
+	if (worst->way < 0) {
+		err_set(why,
+		        "the samples do not follow the filtered probabilities: of %.0f rows in which thousands of "
+			"tokens are equally likely, %.1f %% drew tokens at certain even distances, as a random number "
+			"of too few bits does, but %.1f %% are expected; a correct sampler deviates as much in fewer "
+			"than one case in 10^9",
+		        worst->tally->rows, 100 * worst->observed, 100 * worst->expected);
+		return;
+	}
+	int way = worst->shape == DRAW_WIDE && worst->way == 2 ? DRAWS_WAYS : worst->way;
+	char drawn[256] = "";
+	size_t at = 0;
+
+	for (int b = 0; b < DRAWS_BUCKETS; b++)
+		if (worst->split >> b & 1)
+			at += (size_t)snprintf(drawn + at, sizeof drawn - at, "%s%s", at > 0 ? " or " : "",
+			                       bucket_names[way][b]);
+	err_set(why,
+	        "the samples do not follow the filtered probabilities: of %.0f rows %s%s, %.1f %% drew %s, but %.1f %% "
+		"are expected; a correct sampler deviates as much in fewer than one case in 10^9",
+	        worst->tally->rows, shape_names[worst->shape], by_names[worst->by], 100 * worst->observed, drawn,
+	        100 * worst->expected);
+}
+
+static void look(const struct tally *tally, int shape, int by, int way, struct worst_split *worst, double *distance)
+{
+	for (int split = 1; tally->rows > 0 && split < SPLITS; split++) {
+		double observed = side(tally->observed, split) / tally->rows;
+		double expected = fmin(side(tally->expected, split) / tally->rows, 1);
+		double margin = margin_of(observed, expected, tally->slack / tally->rows, tally->rows);
+
+		*distance = fmax(*distance, fabs(observed - expected));
+		if (margin > worst->margin)
+			*worst = (struct worst_split){margin, tally, shape, by, way, split, observed, expected};
+	}
+}
+
+struct draws_verdict draws_judge(const struct draw *draws, int64_t count, struct err *why)
+{
+	struct tally tallies[DRAW_SHAPES][BY][DRAWS_WAYS] = {0};
+	struct tally grids[DRAWS_GRIDS] = {0};
+	struct draws_verdict verdict = {0};
+	struct worst_split worst = {0};
+
+	for (int64_t i = 0; i < count; i++) {
+		const struct draw *draw = &draws[i];
+
+		for (int way = 0; draw->counted && way < draw->ways; way++) {
+			add(&tallies[draw->shape][0][way], draw, draw->bucket[way], draw->share[way]);
+			if (draw->by != FILTER_BY_NONE)
+				add(&tallies[draw->shape][draw->by][way], draw, draw->bucket[way], draw->share[way]);
+		}
+		for (int grid = 0; draw->gridded && grid < DRAWS_GRIDS; grid++)
+			add(&grids[grid], draw, draw->cell[grid], draw->cell_share[grid]);
+		for (int s = 0; s < DRAW_SUSPECTS; s++)
+			verdict.suspicion[s] += draw->suspicion[s];
+	}
+	for (int grid = 0; grid < DRAWS_GRIDS; grid++)
+		look(&grids[grid], 0, 0, -1, &worst, &verdict.distance);
+	for (int i = 0; i < TALLIES; i++) {
+		int shape = i / (BY * DRAWS_WAYS), by = i / DRAWS_WAYS % BY, way = i % DRAWS_WAYS;
+
+		look(&tallies[shape][by][way], shape, by, way, &worst, &verdict.distance);
+	}
+	verdict.margin = worst.margin;
+	if (verdict.margin > 1)
+		explain(&worst, why);
+	return verdict;
+}
+
+double draws_suspect(const double suspicion[DRAW_SUSPECTS], struct err *why)
+{
+	static const char *const draws_so[DRAW_SUSPECTS] = {
+	    [DRAW_RACE] = "takes the token with the largest probability / uniform noise, although the noise must be "
+	                  "exponential, and thus draws likely tokens too often",
+	    [DRAW_SHORT] = "draws the last token of a nucleus with the rest of top_p, not with the token's own "
+	                 "probability",
+	    [DRAW_NO_LAST_K] = "never draws the last token that top-k keeps",
+	    [DRAW_NO_LAST_P] = "never draws the last token that top-p keeps",
+	    [DRAW_NO_LAST_OF_MANY] = "never draws the least likely token if three or more tokens are kept",
+	    [DRAW_LIKELY_HALF] = "draws only the more likely half of the kept tokens",
+	    [DRAW_FIRST_HALF] = "draws only the first half of the kept tokens, in the order of the vocabulary",
+	    [DRAW_SECOND_HALF] = "draws only the second half of the kept tokens, in the order of the vocabulary",
+	    [DRAW_LIKELY_HALF_OF_MANY] = "draws only the more likely half of the kept tokens if many tokens are kept",
+	    [DRAW_FIRST_HALF_OF_MANY] = "draws only the first half of the kept tokens, in the order of the vocabulary, "
+	                                "if many tokens are kept",
+	    [DRAW_SECOND_HALF_OF_MANY] = "draws only the second half of the kept tokens, in the order of the "
+	                                 "vocabulary, if many tokens are kept",
+	    [DRAW_NO_FIRST_PLACE] = "never draws the first kept token in the order of the vocabulary",
+	    [DRAW_NO_LAST_PLACE] = "never draws the last kept token in the order of the vocabulary",
+	    [DRAW_LOWER_TOKENS] = "draws only tokens of the first half of the vocabulary, if that half contains a kept token",
+	    [DRAW_UPPER_TOKENS] = "draws only tokens of the second half of the vocabulary if it contains a kept token",
+	};
+	int worst = 0;
+
+	for (int s = 1; s < DRAW_SUSPECTS; s++)
+		worst = suspicion[s] > suspicion[worst] ? s : worst;
+	double margin = fmax(suspicion[worst], 0) / log(DRAW_SUSPECTS / false_suspicion);
+
+	if (margin > 1)
+		err_set(why,
+		        "the samples do not follow the filtered probabilities: they are e^%.1f times as likely to come "
+			"from a sampler that %s; a correct sampler gives such samples in fewer than one case in 10^9",
+		        suspicion[worst], draws_so[worst]);
+	return margin;
+}

@@ -1,0 +1,116 @@
+/* draw_statistics - tests whether samples follow the probabilities from which they should be drawn.
+ *
+ * Tallies. One row gives one draw, so the draws of all rows are counted together. Before the draw is known, each row
+ * defines four buckets and the probability of each bucket, in three ways:
+ *
+ *   rank      The buckets are the most likely token, the second, the third, and all later tokens.
+ *   position  The probabilities are summed in the order of the vocabulary, and the buckets are the quarters of the sum.
+ *             A token belongs to the quarter that contains the middle of its probability.
+ *   boundary  The buckets are the last kept token, the last but one, the last but two, and all earlier tokens. If more
+ *             than 64 tokens are kept, "depth" replaces "boundary": the probabilities are summed from the most likely
+ *             token on, and the buckets are the quarters of the sum.
+ *
+ * A tally counts the draws in each bucket. Each way has separate tallies for three kinds of rows: rows with more than
+ * 64 kept tokens of which none has a 32nd of the probability, rows that one token dominates, and the other rows. Each
+ * of these tallies exists three times: for all rows, for rows in which top-k decides which tokens are kept, and for
+ * rows in which top-p decides. This makes 27 tallies. Rows in which thousands of tokens are equally likely have two
+ * more tallies, by the position within a cell. To count by cells, the row's probability, summed in the order of the
+ * vocabulary, is divided into 2^b cells, and the buckets are the quarters of a cell. A sampler that uses a random
+ * number of b bits draws only tokens next to the ends of cells. The two tallies have cells of two and of four tokens;
+ * they also detect fewer bits. A split divides the four buckets in two sides, in one of 7 ways. Let x be the fraction
+ * of draws on one side, and m the expected value of x. The total variation distance of a tally is the largest
+ * difference between x and m over all splits.
+ *
+ * Threshold and false alarm rate. Draws of different rows are independent. For a correct sampler, the fraction of draws
+ * on one side over N rows is thus x or farther from m, in each direction, with a probability of at most exp(-N KL(x ||
+ * m)) (Hoeffding 1963, theorem 1, which does not require identical rows). KL(x || m) = x ln(x / m) + (1 - x) ln((1 - x)
+ * / (1 - m)) grows with the distance of x from m. For a given t, N KL(x || m) exceeds t only if x is below one limit or
+ * above another, on the two sides of m. The probability of this is at most 2 exp(-t). A set of draws is tested with 29
+ * tallies and 7 splits. By the union bound, its false alarm probability is at most 406 exp(-t), which is alpha for t =
+ * ln(406 / alpha). The set of tokens that a filter may keep is not random, so the test for other tokens never raises a
+ * false alarm. For m = 0.3 and 100 rows, fractions x from 0.03 to 0.65 pass. test_draw_statistics.c computes the exact
+ * probabilities.
+ *
+ * Suspects. A suspect is a certain wrong sampler that differs little from a correct one. Detecting it takes a specific
+ * test and the draws of both sets of values. Each suspect is defined by the probability with which it draws one token
+ * of a row, or some of the kept tokens. Most suspects never draw certain tokens, by rank or by position. Each draw
+ * multiplies the likelihood ratio of a suspect by the probability that the suspect draws this token, divided by the
+ * correct probability. For a correct sampler the product of these factors has mean 1 for any number of rows with any
+ * values. The product is checked after the first set of values and after both sets. The probability that it exceeds T
+ * in one of these checks is at most 1 / T (Ville 1939). There are 15 suspects, so T = 15 / beta.
+ *
+ * The false alarm rates are alpha = 4e-10 for the tallies of each set of values, beta = 1e-9 for the suspects of a
+ * case, and 1e-10 for the test that draws differ under another seed (sampling.c). These rates add up to less than 2e-9
+ * per case. A run of five hundred cases of sampling thus has a false alarm with a probability of at most 1e-6 (the
+ * starter dataset has 15 such cases). */
+#ifndef REFTEST_KERNELS_SAMPLING_DRAW_STATISTICS_H
+#define REFTEST_KERNELS_SAMPLING_DRAW_STATISTICS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "kernels/sampling/filter.h"
+
+enum { DRAWS_BUCKETS = 4, DRAWS_WAYS = 3, DRAWS_GRIDS = 2 };
+
+/* The kinds of rows with separate tallies. DRAW_STEEP: one token has 0.55 or more of the kept probability. DRAW_WIDE:
+ * more than FILTER_ORDERED tokens are kept, all of them sorted, and none has a 32nd of the probability. */
+enum draw_shape { DRAW_FLAT, DRAW_STEEP, DRAW_WIDE, DRAW_SHAPES };
+
+/* Wrong samplers for which there is a specific test, because they differ little from a correct one. */
+enum draw_suspect {
+	DRAW_RACE,      /* draws the largest probability / noise with uniform, not exponential, noise */
+	DRAW_SHORT,     /* gives the last token that top-p keeps the rest of p, not its own probability */
+	DRAW_NO_LAST_K, /* never draws the last token that top-k keeps */
+	DRAW_NO_LAST_P, /* never draws the last token that top-p keeps */
+	/* The other suspects apply to the kept tokens of any filter. */
+	DRAW_NO_LAST_OF_MANY, /* never draws the least likely of three or more tokens */
+	DRAW_LIKELY_HALF,     /* draws only the more likely half of 5 to FILTER_DEEP kept tokens */
+	DRAW_FIRST_HALF,      /* draws only the first half of them in the vocabulary */
+	DRAW_SECOND_HALF,     /* draws only the second half of them in the vocabulary */
+	/* The next three suspects are like the three above, but differ from a correct sampler only in rows with more
+	 * than FILTER_ORDERED kept tokens. */
+	DRAW_LIKELY_HALF_OF_MANY,
+	DRAW_FIRST_HALF_OF_MANY,
+	DRAW_SECOND_HALF_OF_MANY,
+	DRAW_NO_FIRST_PLACE,  /* never draws the first token in the order of the vocabulary */
+	DRAW_NO_LAST_PLACE,   /* never draws the last token in the order of the vocabulary */
+	DRAW_LOWER_TOKENS,    /* draws only tokens of the vocabulary's first half, if some of them are kept */
+	DRAW_UPPER_TOKENS,    /* draws only tokens of the vocabulary's second half, if some of them are kept */
+	DRAW_SUSPECTS
+};
+
+/* The draw of one row. If all members are 0, the draw is not counted. */
+struct draw {
+	bool counted;
+	enum draw_shape shape;
+	enum filter_by by;      /* filter_kept.by of the row */
+	double slack;           /* filter_kept.slack of the row */
+	int ways;               /* the number of ways in which the draw is counted */
+	int bucket[DRAWS_WAYS]; /* the bucket of the draw */
+	double share[DRAWS_WAYS][DRAWS_BUCKETS];
+	bool gridded;           /* is the draw counted by its position within a cell? */
+	int cell[DRAWS_GRIDS];
+	double cell_share[DRAWS_GRIDS][DRAWS_BUCKETS];
+	/* For each suspect: log(the probability that the suspect draws this token / the correct probability). */
+	double suspicion[DRAW_SUSPECTS];
+};
+
+/* Describes the draw of `token` from a row that filter_row has filtered. The filter must be allowed to keep `token`. */
+struct draw draw_of(const struct filter *filter, const struct filter_kept *kept, int64_t token);
+
+struct draws_verdict {
+	double margin;   /* the largest N KL(x || m) / ln(406 / alpha); above 1, the sampler is not correct */
+	double distance; /* the largest total variation distance of a tally */
+	double suspicion[DRAW_SUSPECTS]; /* sums over the draws */
+};
+/* Tests a set of draws by their tallies. If the returned margin exceeds 1, writes a message to `why` (which may be
+ * NULL). */
+struct draws_verdict draws_judge(const struct draw *draws, int64_t count, struct err *why);
+
+/* Returns the largest suspicion divided by ln(15 / beta). If this value exceeds 1, writes a sentence to `why` (which
+ * may be NULL). */
+double draws_suspect(const double suspicion[DRAW_SUSPECTS], struct err *why);
+
+#endif

@@ -1,0 +1,420 @@
+/* sampling inputs - rows of probabilities for which a few draws reveal a mistake, with the same values on CPU and GPU.
+ *
+ * A row has 8 heavy tokens at random positions, one in each eighth of the vocabulary, in shuffled order. All other
+ * tokens have probability 0 or, in every other block of 8 rows, 2^-24 (the tail). The filter keeps 2 to 4 of the heavy
+ * tokens. The last token that the filter keeps (the boundary token) and the first token that it drops are about as
+ * likely as the more likely ones. If a reference keeps one token too many, about every fourth draw is this token. If a
+ * reference drops the boundary token, it fails to draw a token that should be every third draw. The kind of a row
+ * depends on row % 8. In the table, weights are in 256ths, and a bar separates the kept from the dropped tokens:
+ *
+ *   0, 3     flat, 2 kept: 76 68 | 52 24 16 10 6 4.
+ *   2        flat, 3 kept: 56 52 48 | 40 26 18 10 6.
+ *   6        flat, 4 kept: 46 43 40 38 | 36 28 16 9.
+ *   1, 4     steep, 2 kept: 192 13 | 12 10 9 8 7 5; reveals a reference that draws uniformly from the kept tokens. If
+ *            top-p is the only filter, it keeps 6 or 7 tokens, with a p above 0.95.
+ *   5        stairs: 64 tokens with probabilities from 96/4128 down to 33/4128, of which 5 to 54 are kept.
+ *   7        wide: 2048 tokens with probabilities from 3071/4193280 down to 1024/4193280, of which 65 to 1088 are kept.
+ *            There is no tail. A wide row needs a vocabulary of 4096, a dtype that represents the steps (float32), and
+ *            its own parameters; otherwise the row is flat, 2 kept.
+ *
+ * Without a filter, and with only min_p, most rows are peaks. In a peak one token has the probability 0.59, and 63
+ * tokens share the rest, in proportions from 95/4032 down to 33/4032; 60 to 63 tokens are kept. A common sampler draws
+ * the token with the largest probability / noise, where the noise must be exponential. With uniform noise it draws the
+ * most likely token of a peak too often: in 0.71 instead of 0.59 of the draws. In no other rows is the difference as
+ * large. The kinds of rows are then:
+ *
+ *   0        flat, 2 kept; without a filter, every other block has flat, 3 kept.
+ *   3        flat, 3 or 4 kept; without a filter a peak.
+ *   7        a peak, and wide in every fourth block. Without a filter the row is even: 16384 equally likely tokens and
+ *            no tail. A sampler whose random number has few bits draws only some of these tokens. An even row needs a
+ *            vocabulary of 16384 in float32; otherwise it is flat.
+ *   others   peaks; steep if the vocabulary is smaller than 128.
+ *
+ * In two rows of 64, one token has all of the probability: the last token of the vocabulary in row 11, and the first
+ * token in row 40.
+ *
+ * The rows of every eighth block of 8 rows are twins: both sets of values have the same rows, with the same parameters
+ * (unless the parameters are Python scalars). The state of torch's generators differs between the two sets, so the
+ * draws of twins differ.
+ *
+ * In the second set of values, two of the kept tokens of a flat row tie, and two of its dropped tokens tie.
+ * Probabilities are then no multiples of 2^-8, and bfloat16 does not represent them exactly.
+ *
+ * The tokens that a row must keep determine its top_k, top_p and min_p. A range of p, between two sums of
+ * probabilities, keeps the same tokens, and so does a range of min_p, between two ratios of probabilities. The
+ * parameter is inside this range, and no float32 rounding decides which tokens are kept. If the range is 2^-8 or wider,
+ * the distance of the parameter from the lower end is 1/16 of the range in two rows of four, 1/4 in one row, and 15/16
+ * in one row. With 1/16, the last token that top-p keeps has far more probability than remains of p. If the range is
+ * narrower, the parameter is in its middle. In the second set, min_p is 1 in rows of even numbers that keep one token.
+ *
+ * With both top_k and top_p, block % 8 determines which of them decides. In blocks 0, 2 and 4, k decides. In blocks 1,
+ * 5 and 6, p decides; a reference that does not renormalise the probabilities after top-k keeps one token more. In
+ * block 3 k decides and p is 1, except in rows of even numbers of the second set, where k is the size of the vocabulary
+ * and p is 2^-16. In block 7 k is the size of the vocabulary and p decides. With any filters, rows of block 3 keep one
+ * token (peaks keep as many tokens as in other blocks). With a single filter, rows of block 7 keep all tokens. If a
+ * parameter is a Python scalar, all rows share it, and its value determines which tokens a row keeps; the second set
+ * has another value.
+ *
+ * Implementations differ if tokens tie at the boundary, if k or p is zero or less, if k exceeds the size of the
+ * vocabulary, or if a row does not sum to 1. Therefore the rows of the size presets have none of these properties. */
+#ifndef REFTEST_KERNELS_SAMPLING_INPUT_VALUES_H
+#define REFTEST_KERNELS_SAMPLING_INPUT_VALUES_H
+
+#include <stdint.h>
+#include <string.h>
+
+#include "kernels/core/op.h"
+#include "kernels/core/random_inputs.h"
+
+/* The bits of the variant that op.match returns: the filters, and whether the output is the filtered probabilities. */
+enum { SAMPLING_TOP_K = 1, SAMPLING_TOP_P = 2, SAMPLING_MIN_P = 4, SAMPLING_RENORM = 8 };
+
+enum { SAMPLING_HEAVY = 8, SAMPLING_STAIRS = 64, SAMPLING_WIDTH = 2048, SAMPLING_EVENLY = 16384, SAMPLING_BLOCK = 8 };
+
+/* The kinds of rows. The first four kinds have 8 heavy tokens with the weights that sampling_weight lists. */
+enum sampling_kind {
+	SAMPLING_FLAT2,
+	SAMPLING_FLAT3,
+	SAMPLING_FLAT4,
+	SAMPLING_STEEP,
+	SAMPLING_STAIR,
+	SAMPLING_PEAK,
+	SAMPLING_WIDE,
+	SAMPLING_EVEN,
+	SAMPLING_CERTAIN
+};
+
+/* The index of each input, and of the only output, by its role; -1 if the problem has no such tensor. */
+struct sampling_roles {
+	int probs, top_k, top_p, min_p;
+	int output;
+};
+
+/* Returns the filter whose parameter the input is, or 0 if the input is no parameter. Parameters are distinguished by
+ * their names, because they have the same shape. Host only. */
+static inline int sampling_filter_of(const struct op_arg *input)
+{
+	static const struct {
+		const char *part;
+		int filter;
+		int is_float;
+	} parts[] = {{"min_p", SAMPLING_MIN_P, 1}, {"top_p", SAMPLING_TOP_P, 1}, {"top_k", SAMPLING_TOP_K, 0}};
+
+	for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+		if (strstr(input->name, parts[i].part) != NULL && dtype_is_float(input->dtype) == (parts[i].is_float != 0))
+			return parts[i].filter;
+	return 0;
+}
+
+/* Finds the roles: the first matrix holds the probabilities. All roles are found if op.match accepts the problem. Host
+ * only. */
+static inline struct sampling_roles sampling_roles_of(const struct op_problem *problem)
+{
+	struct sampling_roles roles = {-1, -1, -1, -1, 0};
+
+	for (int i = 0; i < problem->input_count; i++) {
+		const struct op_arg *input = &problem->inputs[i];
+
+		if (input->rank == 2 && roles.probs < 0)
+			roles.probs = i;
+		else if (sampling_filter_of(input) == SAMPLING_TOP_K)
+			roles.top_k = i;
+		else if (sampling_filter_of(input) == SAMPLING_TOP_P)
+			roles.top_p = i;
+		else if (sampling_filter_of(input) == SAMPLING_MIN_P)
+			roles.min_p = i;
+	}
+	return roles;
+}
+
+/* The parameters of the values of a row, as plain data that is passed to the GPU by value. */
+struct sampling_fill {
+	uint64_t key, first_key; /* the random keys of this set of values and of the first set */
+	int64_t rows, vocab;
+	int64_t stride; /* every column whose index is a multiple of this may be in the tail */
+	int filters;    /* the variant that op.match returned */
+	int shared;     /* is a parameter a Python scalar, so that all rows share it? */
+	int wide;       /* are there wide rows? */
+	int second;     /* is this the second set of values? */
+};
+
+/* Is a parameter a Python scalar? Host only. */
+static inline int sampling_is_shared(const struct op_problem *problem)
+{
+	int shared = 0;
+
+	for (int i = 0; i < problem->input_count; i++)
+		shared |= problem->inputs[i].rank == OP_SCALAR;
+	return shared;
+}
+
+/* Returns the parameters of all rows of a case. Host only. */
+static inline struct sampling_fill sampling_fill_of(const struct op_case *c)
+{
+	const struct op_problem *problem = c->problem;
+	struct sampling_roles roles = sampling_roles_of(problem);
+	const struct op_arg *probs = &problem->inputs[roles.probs];
+	struct sampling_fill f;
+
+	struct op_case first = *c;
+
+	op_case_set_contents(&first, op_case_first_seed(c), CONTENTS_FIRST);
+	f.key = input_key(c, roles.probs);
+	f.first_key = input_key(&first, roles.probs);
+	f.rows = c->axis[probs->axis[0]];
+	f.vocab = c->axis[probs->axis[1]];
+	f.stride = f.vocab / 65536 + 1; /* at most 65536 columns have a tail, 2^-8 in total */
+	f.filters = c->variant;
+	f.shared = sampling_is_shared(problem);
+	f.wide = !f.shared && f.vocab >= 2 * SAMPLING_WIDTH && (probs->dtype == DTYPE_FLOAT32 || probs->dtype == DTYPE_FLOAT64);
+	f.second = c->contents == CONTENTS_SECOND;
+	return f;
+}
+
+/* Is the row a twin: the same, with its parameters, in both sets of values? */
+HOST_DEVICE static inline int sampling_is_twin(const struct sampling_fill *f, int64_t row)
+{
+	return !f->shared && row / SAMPLING_BLOCK % 8 == 1;
+}
+
+/* Is the row computed like a row of the second set of values? */
+HOST_DEVICE static inline int sampling_is_second(const struct sampling_fill *f, int64_t row)
+{
+	return f->second && !sampling_is_twin(f, row);
+}
+
+/* Are most rows peaks? References without a filter, or with only min_p, need no loop over rows, so there may be many
+ * rows. */
+HOST_DEVICE static inline int sampling_is_peaked(int filters, int shared)
+{
+	return !shared && (filters == 0 || filters == SAMPLING_MIN_P);
+}
+
+/* Returns the kind that a row has if the vocabulary is large enough. */
+HOST_DEVICE static inline int sampling_kind_wanted(const struct sampling_fill *f, int64_t row)
+{
+	const int kinds[SAMPLING_BLOCK] = {SAMPLING_FLAT2, SAMPLING_STEEP, SAMPLING_FLAT3, SAMPLING_FLAT2,
+	                                   SAMPLING_STEEP, SAMPLING_STAIR, SAMPLING_FLAT4, SAMPLING_WIDE};
+	int odd = row / SAMPLING_BLOCK & 1, at = (int)(row % SAMPLING_BLOCK);
+
+	if (row % 64 == 11 || row % 64 == 40)
+		return SAMPLING_CERTAIN;
+	if (!sampling_is_peaked(f->filters, f->shared))
+		return kinds[at];
+	if (at == 0)
+		return f->filters == 0 && odd ? SAMPLING_FLAT3 : SAMPLING_FLAT2;
+	if (at == 3 && f->filters != 0)
+		return odd ? SAMPLING_FLAT4 : SAMPLING_FLAT3;
+	if (at == 7 && f->filters == 0)
+		return SAMPLING_EVEN;
+	return at == 7 && row / SAMPLING_BLOCK % 4 == 1 ? SAMPLING_WIDE : SAMPLING_PEAK;
+}
+
+HOST_DEVICE static inline int sampling_kind_of(const struct sampling_fill *f, int64_t row)
+{
+	int kind = sampling_kind_wanted(f, row);
+
+	if (kind == SAMPLING_WIDE && !f->wide)
+		return SAMPLING_FLAT2;
+	if (kind == SAMPLING_EVEN && !(f->wide && f->vocab >= SAMPLING_EVENLY))
+		return SAMPLING_FLAT2;
+	if (f->vocab < 2 * SAMPLING_STAIRS && (kind == SAMPLING_STAIR || kind == SAMPLING_PEAK))
+		return kind == SAMPLING_STAIR ? SAMPLING_FLAT2 : SAMPLING_STEEP;
+	return kind;
+}
+
+HOST_DEVICE static inline int sampling_tokens(int kind)
+{
+	switch (kind) {
+	case SAMPLING_CERTAIN:
+		return 1;
+	case SAMPLING_EVEN:
+		return SAMPLING_EVENLY;
+	case SAMPLING_WIDE:
+		return SAMPLING_WIDTH;
+	case SAMPLING_STAIR:
+	case SAMPLING_PEAK:
+		return SAMPLING_STAIRS;
+	default:
+		return SAMPLING_HEAVY;
+	}
+}
+
+/* Does the row have a tail that includes the column? */
+HOST_DEVICE static inline int sampling_tail(const struct sampling_fill *f, int64_t row, int64_t column)
+{
+	int kind = sampling_kind_of(f, row);
+
+	return (row / SAMPLING_BLOCK & 1) && column % f->stride == 0 && kind < SAMPLING_WIDE;
+}
+
+/* Returns the change of a flat or steep row's weights in the second set of values, in units of 2^-24. The changes of a
+ * row sum to 0. In every eighth block, flat rows have ties: the first two tokens, which are kept, and two tokens that
+ * no filter keeps (top-k keeps at most five there). */
+HOST_DEVICE static inline int32_t sampling_change(const int32_t *parts, int64_t row, int rank)
+{
+	int tied = row / SAMPLING_BLOCK % 8 == 5;
+
+	if (tied && parts[0] < 2 * parts[1] && rank < 2)
+		return (parts[1 - rank] - parts[rank]) * 32768 + 4099;
+	if (tied && rank >= 5 && rank < 7)
+		return (parts[11 - rank] - parts[rank]) * 32768;
+	if (tied && parts[0] < 2 * parts[1] && rank == 7)
+		return -2 * 4099;
+	return tied ? 0 : rank == 0 ? 4099 : rank == 2 ? -1733 : rank == 3 ? -2366 : 0;
+}
+
+/* Returns the probability of the row's token of `rank` (0: the most likely), in units of 2^-24. The probability of a
+ * tail is subtracted from the last of 8 tokens, from all stairs evenly, or from the peak. */
+HOST_DEVICE static inline int32_t sampling_weight(const struct sampling_fill *f, int64_t row, int rank)
+{
+	const int32_t parts[4][SAMPLING_HEAVY] = {{76, 68, 52, 24, 16, 10, 6, 4},
+	                                          {56, 52, 48, 40, 26, 18, 10, 6},
+	                                          {46, 43, 40, 38, 36, 28, 16, 9},
+	                                          {192, 13, 12, 10, 9, 8, 7, 5}};
+	int kind = sampling_kind_of(f, row);
+	int32_t tail = sampling_tail(f, row, 0) ? (int32_t)((f->vocab - 1) / f->stride + 1) : 0;
+
+	if (kind == SAMPLING_CERTAIN)
+		return rank == 0 ? 16777216 : 0;
+	if (kind == SAMPLING_EVEN)
+		return 16777216 / SAMPLING_EVENLY;
+	if (kind == SAMPLING_PEAK) /* the sum 95 + 94 + … + 33 is 4032 */
+		return rank == 0 ? 16777216 - tail - 4032 * 1700 : (96 - rank) * 1700;
+	if (kind == SAMPLING_WIDE) /* 4 times 4193280 is 2^24 - 4096 */
+		return (3071 - rank) * 4 + (rank == 0 ? 4096 : 0);
+	if (kind != SAMPLING_STAIR)
+		return parts[kind][rank] * 65536 - (rank == SAMPLING_HEAVY - 1 ? tail : 0) +
+		       (sampling_is_second(f, row) ? sampling_change(parts[kind], row, rank) : 0);
+	/* The sum of a row is 2^24; the first token gets the remainder, which is less than a step. */
+	int32_t step = (16777216 - tail) / 4128;
+
+	return (96 - rank) * step + (rank == 0 ? (16777216 - tail) % 4128 : 0);
+}
+
+/* Returns the column of the row's token of `rank`. Column 0 is used in every fourth row, so that it is never the only
+ * heavy column. */
+HOST_DEVICE static inline int64_t sampling_place(const struct sampling_fill *f, int64_t row, int rank)
+{
+	int64_t tokens = sampling_tokens(sampling_kind_of(f, row)), first = row * 2 * SAMPLING_WIDTH;
+	uint64_t key = sampling_is_twin(f, row) ? f->first_key : f->key;
+	uint32_t shuffle = philox_bits(key, first + SAMPLING_WIDTH);
+	int64_t part = (rank * (int64_t)(shuffle >> 8 | 1) + (shuffle & 0xff)) & (tokens - 1); /* permutes the parts */
+	int64_t begin = part * f->vocab / tokens, end = (part + 1) * f->vocab / tokens;
+
+	if (tokens == 1)
+		return row % 2 ? f->vocab - 1 : 0;
+	if (part == 0 && row % 4 == 1)
+		return 0;
+	if (part == tokens - 1 && row % 4 == 2)
+		return f->vocab - 1;
+	if (begin == 0 && end > 1)
+		begin = 1;
+	return begin + (int64_t)(philox_bits(key, first + rank) % (uint64_t)(end - begin));
+}
+
+/* Returns the number of tokens that a row must keep, or 0 for all tokens. If all rows share their parameters, the
+ * number is not used. Host only. */
+static inline int sampling_kept(const struct sampling_fill *f, int64_t row)
+{
+	const int kept[] = {2, 3, 4, 2};
+	const int wide[] = {1025, 256, 1030, 65, 1088, 511, 1000, 1020, 255, 512, 1056, 100, 513, 129, 1019, 127};
+	int kind = sampling_kind_of(f, row), block = (int)(row / SAMPLING_BLOCK % 8);
+	int single = (f->filters & ~SAMPLING_RENORM) != (SAMPLING_TOP_K | SAMPLING_TOP_P);
+
+	if (kind == SAMPLING_CERTAIN || (block == 3 && kind != SAMPLING_PEAK))
+		return 1;
+	if ((block == 7 && single) || kind == SAMPLING_EVEN)
+		return 0;
+	if (kind == SAMPLING_PEAK)
+		return SAMPLING_STAIRS - 4 + (int)(row % 4);
+	if (kind == SAMPLING_STEEP && (f->filters & ~SAMPLING_RENORM) == SAMPLING_TOP_P)
+		return block == 5 ? 7 : 6;
+	if (kind == SAMPLING_WIDE)
+		return wide[row / SAMPLING_BLOCK % 8 + (sampling_is_second(f, row) ? 8 : 0)];
+	return kind == SAMPLING_STAIR ? 5 + (int)(row * 7 % 50) : kept[kind];
+}
+
+/* Returns the sum of the `count` largest probabilities of a row. Host only. */
+static inline double sampling_sum(const struct sampling_fill *f, int64_t row, int count)
+{
+	int64_t sum = 0;
+
+	for (int rank = 0; rank < count; rank++)
+		sum += sampling_weight(f, row, rank);
+	return (double)sum * 0x1p-24;
+}
+
+/* The parameters of a row's filters. If the problem lacks a filter, its parameter is not used. */
+struct sampling_parameters {
+	int64_t top_k;
+	double top_p, min_p;
+};
+
+/* Returns parameters that all rows share. In the first set of values, k keeps two tokens of every kind of row. p is
+ * between two sums of each kind, such that the token that crosses p is heavy in flat rows (p is 0.88 of the probability
+ * that k = 4 keeps); min_p is between two ratios of each kind. In the second set, k keeps three tokens (five, with a
+ * p), and p and min_p keep more. All margins are at least 0.002. */
+static inline struct sampling_parameters sampling_shared(int filters, int second)
+{
+	int both = (filters & SAMPLING_TOP_K) && (filters & SAMPLING_TOP_P);
+	struct sampling_parameters first = {both ? 4 : 2, both ? 0.88 : 0.43, 0.504};
+	struct sampling_parameters other = {both ? 5 : 3, both ? 0.6 : 0.705, 0.06};
+
+	return second ? other : first;
+}
+
+/* Returns a parameter between `lower` and `upper`, at the distance from `lower` that the comment at the head of this
+ * file describes. */
+static inline double sampling_between(const struct sampling_fill *f, int64_t row, double lower, double upper)
+{
+	const double parts[4] = {0.0625, 0.25, 0.0625, 0.9375};
+	int64_t turn = row / 2 + row / SAMPLING_BLOCK + 2 * (row & 1) + sampling_is_second(f, row);
+
+	return lower + (upper - lower >= 0x1p-8 ? parts[turn % 4] : 0.5) * (upper - lower);
+}
+
+/* Returns a p with which top-p keeps `kept` tokens of a row. If there is a top-k, `from` is the number of tokens that
+ * it keeps; p applies to their renormalised probabilities, and without renormalisation it would keep one token more. If
+ * there is no top-k, `from` is 0. Host only. */
+static inline double sampling_p(const struct sampling_fill *f, int64_t row, int kept, int from)
+{
+	double mass = from > 0 ? sampling_sum(f, row, from) : 1;
+	double below = sampling_sum(f, row, kept - 1) / mass, above = sampling_sum(f, row, kept);
+
+	if (kept == 1 && from <= 1 && sampling_is_second(f, row) && row % 2 == 0)
+		return 0x1p-16;
+	if (kept == 6 && sampling_kind_of(f, row) == SAMPLING_STEEP)
+		return below + 0.9375 * (above - below);
+	return sampling_between(f, row, from > kept && above > below ? above : below, above / mass);
+}
+
+/* Returns the parameters of a row's filters. Host only. */
+static inline struct sampling_parameters sampling_parameters_of(const struct sampling_fill *f, int64_t row)
+{
+	const int more[8] = {0, 2, 0, 0, 0, 1, 2, 0}; /* for each block, the number of tokens that only top-p drops */
+	struct sampling_parameters parameters = {f->vocab, 1, 0};
+	int kept = sampling_kept(f, row), block = (int)(row / SAMPLING_BLOCK % 8);
+	int both = (f->filters & SAMPLING_TOP_K) && (f->filters & SAMPLING_TOP_P),
+	    from = kept + (both ? more[block] : 0);
+
+	if (f->shared)
+		return sampling_shared(f->filters, f->second);
+	if (kept == 0)
+		return parameters;
+	if (!both || block != 7)
+		parameters.top_k = from;
+	if (!both || block != 3)
+		parameters.top_p = sampling_p(f, row, kept, both && block != 7 ? from : 0);
+	if (both && block == 3 && sampling_is_second(f, row) && row % 2 == 0) {
+		parameters.top_k = f->vocab;
+		parameters.top_p = 0x1p-16;
+	}
+	parameters.min_p = sampling_between(f, row, (double)sampling_weight(f, row, kept) / sampling_weight(f, row, 0),
+	                                    (double)sampling_weight(f, row, kept - 1) / sampling_weight(f, row, 0));
+	if (kept == 1 && sampling_is_second(f, row) && row % 2 == 0)
+		parameters.min_p = 1;
+	return parameters;
+}
+
+#endif

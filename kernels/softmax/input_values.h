@@ -1,0 +1,124 @@
+/* softmax inputs - the role of each tensor, and a function for every input element that gives the same value on CPU and
+ * GPU.
+ *
+ * The kind of a row depends on row % 8. Noise is uniform on [-1, 1):
+ *
+ *   0  8 noise.
+ *   1  128 + 8 noise: exponentials overflow unless the maximum is subtracted first.
+ *   2  4 noise, and one element at 40 that dominates.
+ *   3  4 noise, half of the elements masked with -infinity.
+ *   4  3 everywhere: each result is exactly 1 / V.
+ *   5  32 noise: elements far below the maximum give tiny results, which must be accurate, too.
+ *   6  noise / 4: nearly flat.
+ *   7  -200 + 8 noise: exponentials vanish unless the maximum is subtracted first.
+ *
+ * In the second set of values, 128 is replaced by 200 in rows of kind 1, -200 by -128 in rows of kind 7, and 3 by -3 in
+ * rows of kind 4.
+ *
+ * If there is one temperature per row, each temperature is one of twelve numbers between 13/256 (0.05) and 4, some
+ * below 1 and some above. Row 0 has 13/256 or 4. Rows of kinds 1 and 7, whose logits are far from zero, have 1/4 or
+ * more. A single temperature is one of six numbers, depending on the case; in one set of values it is below 1, and in
+ * the other above. If a single temperature is below 1/4, the offsets 128 and -200 of rows of kinds 1 and 7 are divided
+ * by 8. No logit divided by its temperature thus exceeds 832. */
+#ifndef REFTEST_KERNELS_SOFTMAX_INPUT_VALUES_H
+#define REFTEST_KERNELS_SOFTMAX_INPUT_VALUES_H
+
+#include <stdint.h>
+
+#include "kernels/core/op.h"
+#include "kernels/core/random_inputs.h"
+
+/* The variants that op.match returns. */
+enum { SOFTMAX_PLAIN, SOFTMAX_TEMPERATURE };
+
+/* Returns the index of the logits, which have the output's shape. If there is another input, it is the temperature.
+ * Host only. */
+static inline int softmax_logits(const struct op_problem *problem)
+{
+	return problem->input_count > 1 && problem->inputs[0].rank != problem->outputs[0].rank ? 1 : 0;
+}
+
+static inline int softmax_temperature(const struct op_problem *problem)
+{
+	return problem->input_count > 1 ? 1 - softmax_logits(problem) : -1;
+}
+
+/* The parameters of an input element's value, as plain data that is passed to the GPU by value. */
+struct softmax_fill {
+	uint64_t key;
+	int64_t columns;
+	int second; /* is this the second set of values? */
+	int near;   /* do all rows share one temperature below 1/4, and logits must not be far from zero? */
+};
+
+/* Returns the parameters of the logits or of the temperature. Host only. */
+static inline struct softmax_fill softmax_fill_of(const struct op_case *c, int input)
+{
+	const struct op_arg *output = &c->problem->outputs[0];
+	struct softmax_fill f = {input_key(c, input), c->axis[output->axis[output->rank - 1]],
+	                         c->contents == CONTENTS_SECOND, 0};
+	int t = softmax_temperature(c->problem);
+
+	if (t >= 0 && c->problem->inputs[t].rank == OP_SCALAR)
+		f.near = c->scalar[t] > -0.25 && c->scalar[t] < 0.25;
+	return f;
+}
+
+/* Returns the column of a row that dominates (kind 2) or that is never masked (kind 3). */
+HOST_DEVICE static inline int64_t softmax_chosen(const struct softmax_fill *f, int64_t row)
+{
+	return (int64_t)(philox_bits(~f->key, row) % (uint64_t)f->columns);
+}
+
+HOST_DEVICE static inline float softmax_nearness(const struct softmax_fill *f)
+{
+	return f->near ? 0.125f : 1.0f;
+}
+
+/* Computes an element of row `row` from its random bits. `chosen` says whether the element is in the column
+ * softmax_chosen. The caller rounds the element to the input's dtype with dtype_store_float. */
+HOST_DEVICE static inline float softmax_at(const struct softmax_fill *f, int64_t row, int chosen, uint32_t random)
+{
+	float noise = uniform_signed(random, 20);
+
+	switch (row % 8) {
+	case 0:
+		return 8 * noise;
+	case 1:
+		return (f->second ? 200 : 128) * softmax_nearness(f) + 8 * noise;
+	case 2:
+		return chosen ? 40 : 4 * noise;
+	case 3:
+		return (random & 1) && !chosen ? float_from_bits(0xff800000u) : 4 * noise;
+	case 4:
+		return f->second ? -3 : 3;
+	case 5:
+		return 32 * noise;
+	case 6:
+		return noise / 4;
+	default:
+		return (f->second ? -128 : -200) * softmax_nearness(f) + 8 * noise;
+	}
+}
+
+/* Computes element `index` of the logits, like softmax_at. */
+HOST_DEVICE static inline float softmax_element(const struct softmax_fill *f, int64_t index, uint32_t random)
+{
+	int64_t row = index / f->columns, column = index % f->columns;
+
+	return softmax_at(f, row, (row % 8 == 2 || row % 8 == 3) && column == softmax_chosen(f, row), random);
+}
+
+/* Returns the temperature of a row, from its random bits. Every temperature is exact in bfloat16. */
+static inline float softmax_temperature_of(const struct softmax_fill *f, int64_t row, uint32_t random)
+{
+	static const float temperatures[] = {13.0f / 256, 0.0625f, 0.125f, 0.1875f, 0.25f, 0.375f,
+	                                     0.5f,        0.75f,   1,      1.5f,    2.5f,  4};
+	bool far = row % 8 == 1 || row % 8 == 7;
+
+	if (row == 0)
+		return temperatures[f->second ? 11 : 0];
+	return temperatures[far ? 4 + random % 8 : random % 12];
+}
+
+#endif

@@ -1,0 +1,125 @@
+"""gradients - computes gradients of run()'s outputs with torch's autograd, for losses that the judge chooses.
+
+A gradient case (kernels/core/gradient_bounds.h) has more inputs than the arguments of run(). The input grad:Y is the
+gradient of the loss with respect to run()'s output Y. If the case is in float64, the input step:X is a step in the
+argument X. The output d_X of a gradient case is the gradient of the loss with respect to the argument X. The output
+slope_X is the change of the loss along step:X. runner.py uses this module for references, and provider.py uses it for
+libraries. The parameter `runner` is the module runner.py. The judge, not this module, compares the gradients with
+ground truths."""
+
+import contextlib
+import warnings
+
+
+def undecorated(runner, run):
+    """Removes from run() the torch decorators that disable gradients (no_grad, inference_mode)."""
+    contexts = runner.sys.modules["torch.utils._contextlib"].__file__
+    while hasattr(run, "__wrapped__") and getattr(getattr(run, "__code__", None), "co_filename", None) == contexts:
+        run = run.__wrapped__
+    return run
+
+
+@contextlib.contextmanager
+def in_float64(torch):
+    """Makes torch compute in float64 where run() asks for a narrower float: x.float(), x.to(torch.bfloat16),
+    torch.zeros(n), dtype=…"""
+    narrow = (torch.float32, torch.float16, torch.bfloat16)
+    methods = (torch.Tensor.float, torch.Tensor.half, torch.Tensor.bfloat16)
+
+    def wide(value):
+        return torch.float64 if isinstance(value, torch.dtype) and value in narrow else value
+
+    class Wide(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, function, types, args=(), kwargs=None):
+            function = torch.Tensor.double if function in methods else function
+            return function(*map(wide, args), **{name: wide(value) for name, value in (kwargs or {}).items()})
+
+    default = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        with Wide():
+            yield
+    finally:
+        torch.set_default_dtype(default)
+
+
+@contextlib.contextmanager
+def in_order(torch):
+    """Selects torch's deterministic algorithms where torch has them. By default the gradient of a gather on a GPU, for
+    example, adds its terms in the order in which the threads run, and a reference cannot prevent that. If an operation
+    has no deterministic algorithm, torch runs the other one, and the warning is suppressed. With deterministic
+    algorithms torch.empty() returns NaN, and never zeros by chance."""
+    before = torch.get_deterministic_debug_mode()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*deterministic")
+        torch.set_deterministic_debug_mode("warn")
+        try:
+            yield
+        finally:
+            torch.set_deterministic_debug_mode(before)
+
+
+def named(inputs, arguments, kind):
+    """Removes the inputs whose names begin with `kind` from `arguments`, and returns them as {rest of the name: (spec,
+    tensor)}."""
+    return {spec["name"][len(kind):]: (spec, arguments.pop(spec["name"])) for spec in inputs
+            if spec["name"].startswith(kind)}
+
+
+def outputs_of(runner, result, given):
+    """Returns a pair for each output of run(): the output, and the gradient of the loss with respect to it. Raises
+    runner.Mistake if an output is no tensor, or if its shape is not the gradient's."""
+    results = runner.unpack(result, [dict(spec, name=name) for name, (spec, _) in given.items()])
+    for (name, (spec, gradient)), value in zip(given.items(), results):
+        if not isinstance(value, runner.torch.Tensor):
+            runner.as_tensor(dict(spec, name=name, scalar=False), value, "cpu")  # always raises Mistake for this value
+        if list(value.shape) != list(gradient.shape):
+            raise runner.Mistake("output '%s' has shape %s, declared %s: no gradient can be passed for it"
+                                 % (name, tuple(value.shape), tuple(gradient.shape)))
+    return [(value, gradient) for value, (_, gradient) in zip(results, given.values())]
+
+
+def backwards(runner, pairs, leaves, given):
+    """Returns the gradient of the loss with respect to each tensor in `leaves`; it is None for a tensor that autograd
+    finds no path to."""
+    pairs = [(value, gradient) for value, gradient in pairs if value.requires_grad]
+    if not pairs:
+        raise runner.Mistake("the reference's outputs require no gradient: torch's autograd finds no path from %s to an input "
+                             "(is it disabled inside run(), or are they detached?)" % ", ".join(given))
+    # The loss is the sum of all outputs, each multiplied by its given gradient. The argument grad_outputs of
+    # torch.autograd.grad would do the same, but makes torch import sympy.
+    loss = sum((value * gradient.to(value.dtype)).sum() for value, gradient in pairs)
+    return runner.torch.autograd.grad(loss, leaves, allow_unused=True)
+
+
+def slope(runner, run, arguments, name, step, given):
+    """Evaluates the loss with one argument moved by plus `step` and by minus `step`, and returns half the
+    difference."""
+    ends = []
+    for end in (1, -1):
+        moved = {key: value.detach().clone() if isinstance(value, runner.torch.Tensor) else value
+                 for key, value in arguments.items()}
+        moved[name] += end * step
+        ends.append(sum((gradient * value).sum() for value, gradient in outputs_of(runner, run(**moved), given)))
+    return (ends[0] - ends[1]) / 2
+
+
+def differentiate(runner, run, case, arguments):
+    """Returns the outputs of a gradient case: first the tensors d_X (None if autograd returns no gradient), then the
+    tensors slope_X. `arguments` maps the names of the case's inputs to their values."""
+    torch = runner.torch
+    given, steps = (named(case["inputs"], arguments, kind) for kind in ("grad:", "step:"))
+    wanted = [spec["name"][2:] for spec in case["outputs"] if spec["name"].startswith("d_")]
+    for name in wanted:
+        arguments[name] = arguments[name].detach().requires_grad_()
+    leaves = [arguments[name] for name in wanted]
+    wide = in_float64 if all(spec["dtype"] == "float64" for spec in case["outputs"]) else contextlib.nullcontext
+    with in_order(torch):
+        with torch.enable_grad():
+            with wide(torch):
+                result = run(**arguments)
+            gradients = backwards(runner, outputs_of(runner, result, given), leaves, given)
+        del result  # frees autograd's saved tensors, because each slope calls run() twice more
+        with torch.no_grad(), wide(torch):
+            slopes = [slope(runner, run, arguments, name, step, given) for name, (_, step) in steps.items()]
+    return [*gradients, *slopes]

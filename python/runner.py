@@ -1,0 +1,907 @@
+"""runner - the only process in which a reference runs; it never decides a verdict.
+
+The pool starts this program as the *zygote*: a process that imports torch, does not touch the GPU, and forks a new
+child on request. A child (the runner) runs the cases of one definition and is then killed, because a reference may
+change torch, the interpreter or its process. Before every call of a reference, seed_everything seeds the generators of
+torch, CUDA, Python and NumPy. The copy of seed_everything in python/testing/conftest.py must seed the same generators.
+Tensors are in an arena (shared memory) that the judge owns. No message of the runner contains a verdict, so a forged
+message can only make the judge check outputs that do not exist.
+
+Pool and zygote exchange JSON lines on descriptor 3 (<- to the pool, -> from the pool):
+
+- <- {"template": {"torch", "cuda", "python"}} or {"refused": message} at the start
+- -> {"fork": slot} with two descriptors: the child's socket, and the pipe for the child's output
+- <- {"forked": slot, "pid"}
+- <- {"exit": pid, "status"} after a child has ended with this wait status; the child stays a zombie to keep its pid
+- -> {"reap": pid} after which the zygote reaps this child
+
+Pool and child exchange JSON lines on the child's socket:
+
+- <- {"ready": true, "seconds": the child's start-up time} or {"refused": message}
+- -> {"load": source, "name"}
+- <- {"loaded": true} or {"error": …}
+- -> {"run": …}, as the judge writes it (head of judge.c), with the memfd of an arena that the child has not mapped yet
+- <- {"ran": [{"shape", "dtype", "none", "grad", "overwrites"} for each output], "list", "touched": [name], "seconds"}
+or {"error": …}
+  or {"unmapped": message}
+
+The fields of these messages:
+
+- {"error": {"message", "line", "accident", "fatal"}} describes an error of the reference; line 0 means that the line is
+  unknown.
+- "accident" is true if the error may have been caused by this machine and not by the reference's text (no memory, a
+  missing module, a CUDA error).
+- "fatal" is true if this process cannot be used again.
+- "none" is true if autograd returned no gradient for an input, and zeros replace the gradient.
+- "grad" is true if the output requires a gradient, and "overwrites" if it uses the memory of an earlier call's output.
+- "list" is true if run() returned its outputs in a list and not in a tuple.
+- "touched" lists the inputs to which torch counted a write, even if their values are the old ones again.
+- "unmapped" reports that the arena cannot be mapped because this machine refuses CUDA IPC."""
+
+import ctypes
+import faulthandler
+import fcntl
+import gc
+import json
+import linecache
+import mmap
+import os
+import random
+import resource
+import select
+import signal
+import socket
+import struct
+import sys
+import time
+import traceback
+import types
+
+PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 1, 4, 36, 38
+MESSAGE_MAX = 16384  # the maximum length of a traceback; its middle is cut
+KEPT_GPU_MEMORY = 1 << 30  # bytes that torch's allocator may keep between two cases
+HELD_OUTPUTS = 1 << 26  # limit in bytes for the outputs of a call that are kept alive during the next two calls
+OLDEST_TORCH = (2, 4)
+# Requests one hardware queue per CUDA context. By default the driver creates eight queues per context, which doubles
+# the time to create and destroy a context (bench/contexts.py). The results of a reference do not depend on how many of
+# its streams run concurrently. If the user has set CUDA_DEVICE_MAX_CONNECTIONS, the value is kept.
+FEW_QUEUES = ("CUDA_DEVICE_MAX_CONNECTIONS", "1")
+
+FOLDER = os.path.dirname(os.path.abspath(__file__))
+# Python's audit events that use a file, each with the index of the event's path argument
+# (docs.python.org/3/library/audit_events.html).
+REACHES = {"open": 0, "import": 1, "os.listdir": 0, "os.scandir": 0, "os.readlink": 0, "ctypes.dlopen": 0}
+REACHES_ALL = ("socket.", "subprocess.", "os.system", "os.exec", "os.fork", "os.posix_spawn", "os.spawn", "pty.",
+               "urllib.", "ftplib.", "http.", "smtplib.", "sqlite3.", "syslog.")
+OWN_FILES = ("/dev/null", "/dev/nvidia", "/proc/driver/nvidia", "<")  # "<" is for "<reference>", which is not a file
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def find_packages():
+    """Adds the directories of site packages, because the interpreter was started with -S. Does not run sitecustomize
+    and usercustomize, which could change torch for every Python program of this machine or user."""
+    import site
+    site.execsitecustomize = site.execusercustomize = lambda: None
+    site.main()
+
+
+def beside(name):
+    """Loads a module from this file's directory, which is not on sys.path. Compiles the source text each time: Python's
+    cached byte code would miss an edit within one second that keeps the file's size."""
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), name + ".py")
+    module = types.ModuleType("reftest_" + name)
+    module.__file__ = path
+    with open(path, encoding="utf-8") as file:
+        exec(compile(file.read(), path, "exec", dont_inherit=True), module.__dict__)
+    return module
+
+
+gradients = beside("gradients")
+
+
+class Channel:
+    """Sends and receives JSON lines over a stream socket. Received descriptors are kept in `fds`."""
+
+    def __init__(self, fd):
+        self.socket = socket.socket(fileno=fd)
+        self.bytes = bytearray()
+        self.fds = []
+
+    def send(self, message):
+        self.socket.sendall(json.dumps(message).encode() + b"\n")
+
+    def fill(self):
+        """Reads available data from the socket. Returns False if the peer has closed the socket."""
+        data, ancillary, _, _ = self.socket.recvmsg(1 << 16, socket.CMSG_SPACE(8 * 4), socket.MSG_CMSG_CLOEXEC)
+        for level, kind, content in ancillary:
+            if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+                self.fds += struct.unpack("%di" % (len(content) // 4), content[: len(content) // 4 * 4])
+        self.bytes += data
+        return bool(data)
+
+    def line(self):
+        """Returns the next message, or None if it has not been received completely."""
+        end = self.bytes.find(b"\n")
+        if end < 0:
+            return None
+        text = bytes(self.bytes[:end])
+        del self.bytes[: end + 1]
+        return json.loads(text)
+
+    def wait(self):
+        """Waits for the next message and returns it, or None if the peer has closed the socket."""
+        while True:
+            message = self.line()
+            if message is not None:
+                return message
+            if not self.fill():
+                return None
+
+
+# ---- the zygote ----
+
+
+class Zygote:
+    def __init__(self, channel, options):
+        self.channel = channel
+        self.options = options
+        self.children = {}  # for the pid of each child that is not reaped: whether its end has been reported
+        self.wake, wake_write = os.pipe()
+        os.set_blocking(self.wake, False)
+        os.set_blocking(wake_write, False)
+        self.wake_write = wake_write
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
+
+    def serve(self):
+        poll = select.poll()
+        poll.register(self.channel.socket, select.POLLIN)
+        poll.register(self.wake, select.POLLIN)
+        while True:
+            for fd, _ in poll.poll():
+                if fd == self.wake:
+                    os.read(self.wake, 4096)
+                    self.report_ends()
+                elif not self.channel.fill():
+                    return
+            self.answer()
+
+    def answer(self):
+        while True:
+            message = self.channel.line()
+            if message is None:
+                return
+            if "fork" in message:
+                self.fork(message["fork"])
+            elif message.get("reap") in self.children:
+                del self.children[message["reap"]]
+                os.waitpid(message["reap"], 0)
+
+    def fork(self, slot):
+        sock, pipe = self.channel.fds[:2]
+        del self.channel.fds[:2]
+        parent = os.getpid()
+        pid = os.fork()
+        if pid == 0:
+            status = 1
+            try:
+                signal.set_wakeup_fd(-1)
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                for fd in (self.wake, self.wake_write, self.channel.socket.fileno(), *self.channel.fds):
+                    os.close(fd)
+                Child(sock, pipe, parent, self.options).serve()
+                status = 0
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                os._exit(status)
+        os.close(sock)
+        os.close(pipe)
+        self.children[pid] = False
+        self.channel.send({"forked": slot, "pid": pid})
+
+    def report_ends(self):
+        for pid, reported in list(self.children.items()):
+            end = None if reported else os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            if end is not None:
+                self.children[pid] = True
+                status = end.si_status << 8 if end.si_code == os.CLD_EXITED else end.si_status
+                self.channel.send({"exit": pid, "status": status})
+        self.end_orphans()
+
+    def end_orphans(self):
+        """Kills all processes that references left behind. The kernel has made these processes children of this
+        process."""
+        for pid in children_of(os.getpid()):
+            if pid not in self.children:
+                kill(pid)
+                try:
+                    os.waitpid(pid, os.WNOHANG)
+                except ChildProcessError:
+                    pass
+
+    def close(self):
+        for pid in self.children:
+            kill(pid)
+        while True:
+            left = children_of(os.getpid())
+            for pid in left:
+                kill(pid)
+                os.waitpid(pid, 0)
+            if not left:
+                return
+
+
+def kill(pid):
+    for send in (os.killpg, os.kill):
+        try:
+            send(pid, signal.SIGKILL)
+        except OSError:
+            pass
+
+
+def children_of(parent):
+    try:  # the file exists only on some kernels (CONFIG_PROC_CHILDREN)
+        with open("/proc/self/task/%d/children" % parent) as file:
+            return [int(word) for word in file.read().split()]
+    except OSError:
+        pass
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                with open("/proc/%s/stat" % name, "rb") as file:
+                    if int(file.read().rpartition(b")")[2].split()[1]) == parent:
+                        found.append(int(name))
+            except OSError:
+                pass
+    return found
+
+
+# ---- a child ----
+
+
+class Mistake(Exception):
+    """A mistake of the reference that Python does not report by an exception. The message is a whole sentence."""
+
+
+class Lacking(Mistake):
+    """Raised if this machine's torch is too old for the reference, although the reference has no mistake."""
+
+
+class Child:
+    def __init__(self, sock, pipe, parent, options):
+        os.setsid()  # all processes that a reference starts can be killed as one group
+        libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != parent:
+            os._exit(0)
+        libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)  # debuggers may attach to a reference, but not to the zygote
+        self.channel = Channel(move_high(sock))
+        redirect(pipe)
+        limit_memory(options["device"])
+        fence()
+        self.device = options["device"]
+        self.threads = options["threads"]
+        self.arena = None
+        self.run = None
+        self.filename = ""
+        self.reached = None  # a description of the first thing that the reference used outside itself
+        self.earlier = [[], []]  # outputs of the last two calls, kept to reserve their memory
+        self.pid = os.getpid()
+
+    def serve(self):
+        try:
+            seconds = warm_up(self.device, self.threads)
+        except Exception as problem:
+            self.channel.send({"refused": "torch cannot use %s: %s" % (self.device, text_of(problem))})
+            return
+        self.channel.send({"ready": True, "seconds": seconds})
+        self.warm_on()
+        while True:
+            message = self.channel.wait()
+            if message is None:
+                return
+            try:
+                answer = self.load(message) if "load" in message else self.case(message["run"])
+            except BaseException as problem:  # sys.exit and KeyboardInterrupt must end only the case, not this process
+                answer = {"error": self.error_of(problem)}
+            if self.reached is not None:
+                answer["reached"] = self.reached
+            self.end_copies()
+            self.tidy()
+            self.channel.send(answer)
+
+    def warm_on(self):
+        """Warms up until a request arrives. A failed warm-up step is ignored, because a case that needs the step would
+        fail in the same way. Only a broken device ends this process."""
+        try:
+            for step in further_steps(self.device):
+                if self.channel.bytes or select.select([self.channel.socket], [], [], 0)[0]:
+                    return
+                step()
+                finish_work(self.device)
+        except Exception:
+            finish_work(self.device)  # if the device is broken, this raises and ends the process
+
+    def end_copies(self):
+        """Exits if the reference has created this process by os.fork(), because only the original process may
+        answer."""
+        if os.getpid() != self.pid:
+            os._exit(0)
+
+    def tidy(self):
+        """Flushes printed text before the answer is sent, and frees torch's cached GPU memory because the judge needs
+        memory."""
+        for stream in (sys.stdout, sys.stderr):
+            try:
+                stream.flush()
+            except BaseException:  # the reference may have replaced sys.stdout
+                pass
+        try:
+            if self.device != "cpu" and torch.cuda.memory_reserved() > KEPT_GPU_MEMORY:
+                gc.collect()  # a reference cycle may keep tensors alive
+                torch.cuda.empty_cache()
+        except BaseException:  # fails if the CUDA context is broken; the answer then reports that
+            pass
+
+    def load(self, message):
+        self.watch_reach()
+        # The file name is the same for all definitions, because equal references must give equal messages.
+        source, self.filename = message["load"], "<reference>"
+        # linecache provides the source lines for tracebacks and for inspect, which triton and torch.compile use.
+        linecache.cache[self.filename] = (len(source), None, source.splitlines(True), self.filename)
+        module = types.ModuleType("reftest_reference")
+        module.__file__ = self.filename
+        sys.modules[module.__name__] = module
+        self.defaults = process_defaults()
+        exec(compile(source, self.filename, "exec", dont_inherit=True), module.__dict__)
+        self.run = module.__dict__.get("run")
+        if not callable(self.run):
+            raise Mistake("the reference does not define a function named run")
+        return {"loaded": True}
+
+    def watch_reach(self):
+        """Installs an audit hook that records in `reached` if the reference opens or imports a file, connects to a
+        socket or starts a process. Files in the interpreter's own directories do not count. Any other file can change
+        without changing a fingerprint, so a verdict that depends on it must not be stored. (A reference that wants to
+        cheat can avoid audit events. Python has no audit event for reading the environment or the clock; the engine
+        searches the reference's source for these.)"""
+        own = tuple(os.path.join(os.path.realpath(p), "") for p in [*sys.path, FOLDER, os.path.dirname(os.__file__)] if p)
+        own = tuple(p for p in own if p != "/")
+        abspath, fspath, fsdecode, join, realpath = os.path.abspath, os.fspath, os.fsdecode, os.path.join, os.path.realpath
+
+        def is_own(path):
+            try:
+                path = fsdecode(fspath(path))
+                if path.startswith(OWN_FILES):
+                    return True
+                path = abspath(path)
+            except (TypeError, ValueError):
+                return True  # the argument is an open descriptor or None, not a path
+            return join(realpath(path), "").startswith(own) or join(path, "").startswith(own)
+
+        def on_event(event, arguments):
+            if self.reached is not None or event not in REACHES and not event.startswith(REACHES_ALL):
+                return
+            path = arguments[REACHES[event]] if event in REACHES else None
+            if event not in REACHES:
+                self.reached = "it caused Python's audit event %s" % event
+            elif event == "ctypes.dlopen" and (path is None or "/" not in str(path)):
+                return  # the shared library is loaded already or belongs to the system
+            elif path is not None and not is_own(path):
+                self.reached = "%s %s" % ("it imported" if event == "import" else "it opened", str(path)[:200])
+
+        sys.addaudithook(on_event)
+        self.watch_reach = lambda: None  # never add a second hook, because an audit hook cannot be removed
+
+    def case(self, case):
+        if self.arena is None or self.arena.id != case["arena"]["id"]:
+            try:
+                self.arena = Arena(case["arena"], self.channel.fds, self.device)
+            except Unmapped as problem:
+                return {"unmapped": str(problem)}
+        arguments = {spec["name"]: self.arena.input(spec) for spec in case["inputs"]}
+        seed_everything(case["seed"], self.device)
+        start = time.perf_counter()
+        if case["gradients"]:
+            this = sys.modules[__name__]
+            run = gradients.undecorated(this, self.run)
+            results = gradients.differentiate(this, run, case, arguments)
+            self.end_copies()
+            described = [self.arena.store_gradient(spec, result) for spec, result in zip(case["outputs"], results)]
+            self.arena.finish()
+            return {"ran": described, "seconds": time.perf_counter() - start}
+        versions = {name: version_of(value) for name, value in arguments.items()}
+        result = self.run(**arguments)
+        self.end_copies()
+        left_behind(self.defaults)
+        touched = [name for name, value in arguments.items() if version_of(value) != versions[name]]
+        results = unpack(result, case["outputs"])
+        described = [self.arena.store(spec, result) for spec, result in zip(case["outputs"], results)]
+        self.arena.finish()
+        self.look_for_earlier(described, results, arguments)
+        return {"ran": described, "list": type(result) is list, "touched": touched, "seconds": time.perf_counter() - start}
+
+    def look_for_earlier(self, described, results, arguments):
+        """Records which outputs use the memory of an earlier call's outputs. An output that uses the memory of an input
+        does not count, because an operation that updates a buffer in place may return the buffer."""
+        given = {memory_of(value) for value in arguments.values()} | {None}
+        held = {memory_of(output) for outputs in self.earlier for output in outputs}
+        for item, result in zip(described, results):
+            item["overwrites"] = memory_of(result) in held - given
+        own = [result for result in results if memory_of(result) not in given]
+        self.earlier = [self.earlier[1], own if sum(map(bytes_of, own)) <= HELD_OUTPUTS else []]
+
+    def error_of(self, problem):
+        try:
+            return describe(problem, self.filename, self.run is None)
+        except BaseException as second:  # the exception's own __str__ raises
+            names = (type(problem).__name__, type(second).__name__)
+            message = "the reference raised %s, whose message cannot be shown (%s)" % names
+            return {"message": message, "line": 0, "accident": False, "fatal": False}
+
+
+def move_high(fd):
+    """Moves the descriptor to a high number, because a reference may write to or close all small descriptor numbers."""
+    try:
+        high = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 512)
+    except OSError:
+        return fd
+    os.close(fd)
+    return high
+
+
+def redirect(pipe):
+    null = os.open("/dev/null", os.O_RDONLY)
+    os.dup2(null, 0)
+    os.dup2(pipe, 1)
+    os.dup2(pipe, 2)
+    os.close(null)
+    os.close(pipe)
+    sys.stdin = open(0, closefd=False)
+    sys.stdout = open(1, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)
+    sys.stderr = open(2, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)
+    faulthandler.enable(sys.stderr)  # prints the Python line of a crash
+
+
+def limit_memory(device):
+    """Limits this process's memory: a reference that allocates more memory than the machine has gets an exception. If
+    memory runs out nevertheless, the OOM killer kills this process before others. On a GPU no limit is set, because it
+    would also count the address space that the driver reserves."""
+    try:
+        with open("/proc/self/oom_score_adj", "w") as file:
+            file.write("1000")
+    except OSError:
+        pass
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if device != "cpu":
+        return
+    available = field_kib("/proc/meminfo", "MemAvailable:")
+    used = field_kib("/proc/self/status", "VmData:")
+    if available:
+        limit = (used + available * 9 // 10) * 1024
+        hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+        resource.setrlimit(resource.RLIMIT_DATA, (limit if hard < 0 else min(limit, hard), hard))
+
+
+def field_kib(path, name):
+    with open(path) as file:
+        for line in file:
+            if line.startswith(name):
+                return int(line.split()[1])
+    return 0
+
+
+def fence():
+    """Restricts this process by Landlock, if the kernel supports it. Afterwards the process can signal, and read the
+    memory of, only itself and the processes that it starts. Without Landlock a reference could kill other workers; the
+    pool would notice that and retry the case. A Landlock ruleset must restrict at least one kind of file access, so
+    this ruleset forbids creating block devices."""
+    # The Landlock system calls have the same numbers on every architecture.
+    landlock_create_ruleset, landlock_restrict_self = 444, 446
+    make_block, scope_signal = 1 << 11, 1 << 1
+    attributes = struct.pack("QQQ", make_block, 0, scope_signal)
+    ruleset = -1
+    for size in (24, 8):  # kernels before 6.12 know only the struct's first 8 bytes
+        ruleset = libc.syscall(landlock_create_ruleset, attributes, ctypes.c_size_t(size), 0)
+        if ruleset >= 0:
+            break
+    if ruleset < 0:
+        return
+    libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    libc.syscall(landlock_restrict_self, ruleset, 0)
+    os.close(ruleset)
+
+
+def warm_up(device, threads):
+    """Initialises torch before the first case, and returns how many seconds the initialisation took. On a GPU this
+    function only creates the CUDA context; further_steps initialises the rest while no request waits."""
+    start = time.perf_counter()
+    torch.set_num_threads(threads)
+    if device == "cpu":
+        exercise(device)
+    else:
+        torch.cuda.set_device(device)
+        torch.zeros(1, device=device)
+    finish_work(device)
+    return round(time.perf_counter() - start, 4)
+
+
+def finish_work(device):
+    if device != "cpu":
+        torch.cuda.synchronize()
+
+
+def exercise(device):
+    exercise_rows(device)
+    exercise_product(device, torch.bfloat16)
+
+
+def exercise_library():
+    """Makes the first calls to MKL from a single thread; these calls detect the processor and select kernels. If
+    several threads made them at the same time, the last bits of later matrix products could differ, as was observed
+    under load."""
+    one, several = torch.ones(16, 192), torch.ones(8, 16, 192)
+    torch.logsumexp(one @ one.T, -1)
+    torch.softmax(several @ several.transpose(1, 2), -1) @ several
+    torch.einsum("qhd,nhd->hqn", several.transpose(0, 1), several.transpose(0, 1))
+
+
+def exercise_rows(device):
+    x = torch.ones(4, 64, device=device, dtype=torch.bfloat16)
+    y = (x.to(torch.float32).pow(2).mean(-1, keepdim=True) + 1e-6).rsqrt() * x.float()
+    y.to(torch.bfloat16).to(torch.float32).sum()
+    seed_everything(0, device)
+
+
+def exercise_product(device, dtype):
+    torch.matmul(torch.ones(4, 64, device=device, dtype=dtype), torch.ones(64, 4, device=device, dtype=dtype))
+
+
+def further_steps(device):
+    """Yields functions that each do a short step to warm up a GPU, the most useful step first. The steps copy tensors
+    through an arena, load libraries, and launch the kernels that references use most, because CUDA loads a kernel's
+    code at its first launch. On the CPU there are no steps."""
+    if device == "cpu":
+        return
+    yield lambda: exercise_arena(device)
+    yield lambda: exercise_rows(device)
+    yield lambda: exercise_product(device, torch.bfloat16)
+    for dtype in (torch.float32, torch.bfloat16):
+        for common in (exercise_norm, exercise_gate, exercise_softmax):
+            yield lambda common=common, dtype=dtype: common(device, dtype)
+    yield lambda: exercise_product(device, torch.float32)
+
+
+def exercise_arena(device):
+    driver()
+    memory = torch.zeros(256, device=device, dtype=torch.uint8)
+    for dtype in (torch.bfloat16, torch.float32):
+        place = torch.as_tensor(CudaBytes(memory.data_ptr(), 256), device=device).view(dtype).view(2, -1)
+        place.copy_(place.clone())
+    torch.cuda.memory_reserved()
+
+
+def exercise_norm(device, dtype):
+    x = torch.ones(4, 64, device=device, dtype=dtype)
+    x.square().mean(-1, keepdim=True).sqrt().reciprocal() * x + x - x / (x * 2 + 1e-6)
+
+
+def exercise_gate(device, dtype):
+    x = torch.ones(4, 64, device=device, dtype=dtype)
+    y = torch.nn.functional.silu(x) * torch.sigmoid(-x).exp().clamp(min=0)
+    torch.where(y > 0, y, torch.zeros_like(y)).contiguous()
+
+
+def exercise_softmax(device, dtype):
+    x = torch.ones(4, 64, device=device, dtype=dtype)
+    torch.softmax(torch.cat([x, x], -1), -1).max(-1).values.sum()
+    x[torch.arange(2, device=device)].float().to(dtype)
+
+
+def seed_everything(seed, device):
+    """Seeds the generators of torch, CUDA, Python and NumPy. torch.manual_seed is not used, because it records a call
+    stack for every unused device. The copy of this function in python/testing/conftest.py must seed the same
+    generators."""
+    torch.default_generator.manual_seed(seed)
+    if device != "cpu":
+        torch.cuda.manual_seed(seed)
+    random.seed(seed)
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        numpy.random.seed(seed % (1 << 32))
+
+
+# ---- side effects of a reference ----
+
+
+def process_defaults():
+    """Returns the process-wide settings of torch that can change the results of later code."""
+    return {"default dtype": torch.get_default_dtype(), "default device": torch.get_default_device()}
+
+
+def left_behind(before):
+    for name, value in process_defaults().items():
+        if value != before[name]:
+            torch.set_default_dtype(before["default dtype"])
+            torch.set_default_device(before["default device"])
+            raise Mistake("the reference changes torch's %s to %s (it was %s) and does not restore it, which changes what its "
+                          "caller computes next" % (name, value, before[name]))
+
+
+def version_of(value):
+    """Returns how many times torch has written to a tensor, or None if torch does not count the writes to this
+    value."""
+    try:
+        return value._version
+    except (AttributeError, RuntimeError):
+        return None
+
+
+# ---- outputs of a reference ----
+
+
+def memory_of(value):
+    """Returns the address of a tensor's memory, or None if the tensor has no memory or the value is no tensor."""
+    try:
+        return value.untyped_storage().data_ptr() or None  # an empty storage has the address 0
+    except (AttributeError, RuntimeError, NotImplementedError):
+        return None
+
+
+def bytes_of(value):
+    try:
+        return value.untyped_storage().nbytes()
+    except (AttributeError, RuntimeError, NotImplementedError):
+        return 0
+
+
+def unpack(result, specs):
+    """Returns the outputs in the order of the definition. Outputs in a dict are looked up by name, and outputs in a
+    tuple or list by position."""
+    names = [spec["name"] for spec in specs]
+    if isinstance(result, dict):
+        if sorted(map(str, result)) != sorted(names):
+            raise Mistake("run() returned a dict of (%s), but the definition declares (%s)"
+                          % (", ".join(map(str, result))[:200], ", ".join(names)))
+        return [result[name] for name in names]
+    results = list(result) if isinstance(result, (tuple, list)) else [result]
+    if len(results) != len(names):
+        raise Mistake("run() returned %d %s, but the definition declares %d (%s)"
+                      % (len(results), "output" if len(results) == 1 else "outputs", len(names), ", ".join(names)))
+    return results
+
+
+def as_tensor(spec, result, device):
+    if isinstance(result, torch.Tensor):
+        if not spec["scalar"] and result.device.type != torch.device(device).type:
+            raise Mistake("run() returned output '%s' on %s, but its inputs are on %s" % (spec["name"], result.device, device))
+        return result.detach()
+    if spec["scalar"] and type(result) in (bool, int, float):
+        declared = dtype_of(spec["dtype"])
+        kind = bool if declared is torch.bool else float if declared.is_floating_point else int
+        return torch.tensor(result, dtype=declared if type(result) is kind else None)
+    kind = "None" if result is None else "a value of type %s" % type(result).__name__
+    raise Mistake("run() returned %s for output '%s', which must be a tensor" % (kind, spec["name"]))
+
+
+def describe(problem, filename, loading):
+    """Returns the {"error"} message for an exception. The message consists of a sentence and of the part of the
+    traceback that lies in the reference."""
+    frames = [f for f in traceback.extract_tb(problem.__traceback__) if f.filename == filename]
+    line = frames[-1].lineno if frames else 0
+    name, text, shown = type(problem).__name__, text_of(problem), traceback.format_list(frames)
+    if isinstance(problem, SyntaxError) and problem.filename == filename:
+        line, text = problem.lineno or 0, problem.msg
+        shown += traceback.format_exception_only(type(problem), problem)[:-1]
+    if isinstance(problem, Mistake):
+        message, shown = text, []
+    elif isinstance(problem, SystemExit):
+        message = "the reference called sys.exit(%s)" % ("" if problem.code is None else text)
+    elif loading:
+        message = "the reference failed to load: %s: %s" % (name, text)
+    else:
+        message = "the reference raised %s: %s" % (name, text)
+    if shown:
+        message += "\nTraceback (most recent call last):\n" + "".join(shown).rstrip()
+    if len(message) > MESSAGE_MAX:
+        message = message[: MESSAGE_MAX // 2] + "\n[...]\n" + message[-MESSAGE_MAX // 2 :]
+    cuda = "CUDA error" in text or name == "AcceleratorError"
+    return {"message": message, "line": int(line), "accident": cuda or is_accident(problem, name, text), "fatal": cuda}
+
+
+def is_accident(problem, name, text):
+    if isinstance(problem, (MemoryError, ImportError, Lacking)) or name == "OutOfMemoryError":
+        return True
+    return any(words in text for words in ("can't allocate memory", "annot allocate memory", "out of memory"))
+
+
+def text_of(problem):
+    text = str(problem)
+    return text if isinstance(text, str) else type(problem).__name__
+
+
+# ---- the arena ----
+
+
+class Unmapped(Exception):
+    pass
+
+
+class IpcHandle(ctypes.Structure):
+    _fields_ = [("reserved", ctypes.c_ubyte * 64)]
+
+
+class CudaBytes:
+    """Device memory of another process, with the attribute __cuda_array_interface__ from which torch can make a
+    tensor."""
+
+    def __init__(self, address, size):
+        self.__cuda_array_interface__ = {"shape": (size,), "typestr": "|u1", "data": (address, False), "version": 3}
+
+
+class Arena:
+    """The shared arena, which the judge owns. The arena's tensors are created anew for every run; each tensor has its
+    own torch storage, which is freed with it."""
+
+    def __init__(self, info, fds, device):
+        self.id, self.kind, self.device = info["id"], info["kind"], device
+        self.staged = []  # a pair for each input of this run: the tensor in the arena, and its copy on the device
+        if self.kind == "cuda":
+            self.base = open_ipc(info["handle"])
+            return
+        if not fds:
+            raise Unmapped("the message has no arena")
+        fd = fds.pop()
+        self.map = mmap.mmap(fd, info["bytes"])
+        os.close(fd)
+
+    def place(self, spec):
+        """Returns the tensor that `spec` describes, in the arena's host or device memory."""
+        dtype, shape = dtype_of(spec["dtype"]), list(spec["shape"])
+        if spec["dtype"] == "float4_e2m1":
+            if not shape or shape[-1] % 2 != 0:
+                raise Mistake("'%s' is float4_e2m1, two per byte, but its last dimension is not even" % spec["name"])
+            shape[-1] //= 2
+        count = 1
+        for size in shape:
+            count *= size
+        if count == 0:
+            return torch.empty(shape, dtype=dtype, device=self.device if self.kind == "cuda" else "cpu")
+        if self.kind == "cuda":
+            memory = CudaBytes(self.base + spec["offset"], count * dtype.itemsize)
+            return torch.as_tensor(memory, device=self.device).view(dtype).view(shape)
+        return torch.frombuffer(self.map, dtype=dtype, count=count, offset=spec["offset"]).view(shape)
+
+    def input(self, spec):
+        if "offset" not in spec:
+            value = spec["value"]  # a Python scalar, or None for an omitted optional input
+            return float(value) if isinstance(value, str) else value  # nan and inf are sent as strings
+        place = self.place(spec)
+        if self.kind != "staged":
+            return place
+        copy = place.to(self.device, copy=True)
+        self.staged.append((place, copy))
+        return copy
+
+    def store(self, spec, result):
+        """Copies an output to the arena if the output has the declared shape and dtype. Returns the output's shape and
+        dtype, which the judge compares with the declared ones."""
+        grad = isinstance(result, torch.Tensor) and result.requires_grad
+        result = as_tensor(spec, result, self.device)
+        shape, dtype = list(result.shape), str(result.dtype).rpartition(".")[2]
+        if dtype == "float4_e2m1fn_x2":
+            dtype = "float4_e2m1"
+            shape[-1:] = [size * 2 for size in shape[-1:]]
+        if shape == spec["shape"] and dtype == spec["dtype"]:
+            place = self.place(spec)
+            if dtype == "float4_e2m1":
+                place, result = place.view(torch.uint8), result.view(torch.uint8)
+            place.copy_(result)
+        return {"shape": shape, "dtype": dtype, "grad": grad}
+
+    def store_gradient(self, spec, result):
+        if result is None:
+            self.place(spec).zero_()
+            return {"shape": spec["shape"], "dtype": spec["dtype"], "none": True}
+        return self.store(dict(spec, scalar=False), result)
+
+    def finish(self):
+        for place, copy in self.staged:
+            place.copy_(copy)  # shows the judge whether the reference wrote to an input
+        self.staged.clear()
+        if self.device != "cpu":
+            torch.cuda.synchronize()
+
+
+def driver():
+    library = ctypes.CDLL("libcuda.so.1")
+    library.cuIpcOpenMemHandle_v2.argtypes = [ctypes.POINTER(ctypes.c_uint64), IpcHandle, ctypes.c_uint]
+    return library
+
+
+def open_ipc(handle):
+    cuda = driver()
+    address, raw = ctypes.c_uint64(), IpcHandle.from_buffer_copy(bytes.fromhex(handle))
+    lazy_peer_access = 1
+    torch.cuda.current_stream().synchronize()  # makes torch's context current
+    error = cuda.cuIpcOpenMemHandle_v2(ctypes.byref(address), raw, lazy_peer_access)
+    if error != 0:
+        name = ctypes.c_char_p()
+        cuda.cuGetErrorName(error, ctypes.byref(name))
+        raise Unmapped("cuIpcOpenMemHandle: %s" % (name.value or b"error %d" % error).decode())
+    return address.value
+
+
+# ---- start ----
+
+DTYPES = {}  # maps a definition's dtype names to torch.dtype; contains only dtypes that this torch has
+
+
+def dtype_of(name):
+    if name not in DTYPES:
+        raise Lacking("torch %s has no dtype %s" % (torch.__version__, name))
+    return DTYPES[name]
+
+
+def learn_dtypes():
+    names = ("float32 float16 bfloat16 float64 float8_e4m3fn float8_e5m2 float8_e8m0fnu "
+             "int64 int32 int16 int8 uint8 uint32 bool").split()
+    DTYPES.update((name, getattr(torch, name)) for name in names if hasattr(torch, name))
+    DTYPES["float4_e2m1"] = getattr(torch, "float4_e2m1fn_x2", torch.uint8)
+
+
+def import_torch(device):
+    """Imports torch. Returns None, or a message that says why this interpreter cannot be used."""
+    global torch
+    gc.disable()  # imported objects stay alive, and scanning them repeatedly takes a tenth of the import time
+    try:
+        import torch
+    except BaseException as problem:
+        return "%s cannot import torch: %s: %s" % (sys.executable, type(problem).__name__, text_of(problem))
+    finally:
+        gc.enable()
+    version = tuple(int("".join(filter(str.isdigit, part)) or 0) for part in torch.__version__.split(".")[:2])
+    if version < OLDEST_TORCH:
+        return "%s has torch %s; 2.4 or newer is required" % (sys.executable, torch.__version__)
+    if device != "cpu" and torch.version.cuda is None:
+        return "%s has torch %s, which was built without CUDA, and cannot use %s" % (
+            sys.executable, torch.__version__, device)
+    learn_dtypes()
+    return None
+
+
+def main():
+    options = {"device": sys.argv[1], "threads": int(sys.argv[2])}
+    channel = Channel(3)
+    if sys.flags.no_site:
+        find_packages()
+    # Do not search for modules in this file's directory or in the working directory.
+    sys.path[:] = [p for p in sys.path if p and os.path.abspath(p) != os.path.dirname(os.path.abspath(__file__))]
+    os.chdir("/")
+    if options["device"] != "cpu":
+        os.environ.setdefault(*FEW_QUEUES)
+    refused = import_torch(options["device"])
+    if refused:
+        channel.send({"refused": refused})
+        return 1
+    libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
+    torch.set_num_threads(1)  # no thread may be running when this process forks
+    exercise("cpu")
+    exercise_library()
+    gc.collect()
+    gc.freeze()
+    channel.send({"template": {"torch": torch.__version__, "cuda": torch.version.cuda,
+                               "python": sys.version.split()[0]}})
+    zygote = Zygote(channel, options)
+    try:
+        zygote.serve()
+    finally:
+        zygote.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

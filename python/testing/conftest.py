@@ -1,0 +1,794 @@
+"""conftest - runs the reference tests in this directory: the code that all generated test files share.
+
+Each definition of the dataset has a class in a test file here. A test runs the definition's reference on valid inputs
+(run_and_leave calls the reference) and compares the outputs with ground truths. The calls in reftest_libraries/ compute
+ground truths with those of FlashInfer, SGLang, flash-linear-attention and PyTorch that are installed. If reftest is
+installed, its own kernels compute a ground truth too: CUDA kernels on a GPU, C oracles on the CPU. The kernel libraries
+are searched for in `$REFTEST_KERNELS`, in the directory of the program `reftest`, and in /usr/local/lib/reftest. A test
+without ground truth is skipped, with the reason.
+
+If reftest is installed, it generates the same inputs as for `reftest verify`, which expose subtle mistakes. Without
+reftest, the inputs are random noise. Before every call of a reference, seed_everything seeds the generators of torch,
+CUDA, Python and NumPy; python/runner.py of reftest has a copy, which must seed the same generators.
+
+- `pytest tests/references` tests small and medium sizes, and the workloads.
+- `pytest tests/references -m "slow or not slow"` also tests the large sizes.
+- `pytest tests/references --device cpu` does not use the GPU.
+"""
+
+import builtins
+import collections
+import contextlib
+import ctypes
+import functools
+import importlib
+import json
+import linecache
+import math
+import operator
+import os
+import random
+import re
+import shutil
+import struct
+import sys
+import types
+import warnings
+from pathlib import Path
+
+import pytest
+import torch
+
+# Without this variable Intel's MKL, with which torch multiplies on a CPU, may return other bits in each call. MKL reads
+# the variable at its first call.
+os.environ.setdefault("MKL_CBWR", "AUTO")
+ROOT = Path(__file__).resolve().parents[2]
+WORST = 5  # how many elements a failure message lists
+# If an assertion in this file fails, pytest reports the line of the test that called the function.
+__tracebackhide__ = operator.methodcaller("errisinstance", AssertionError)
+CPU_ELEMENTS = 1 << 26  # larger workloads (in tensor elements) run only on a GPU
+DTYPES = {
+    "float64": torch.float64,
+    "float32": torch.float32,
+    "float16": torch.float16,
+    "bfloat16": torch.bfloat16,
+    "float8_e4m3fn": torch.float8_e4m3fn,
+    "float8_e5m2": torch.float8_e5m2,
+    "int64": torch.int64,
+    "int32": torch.int32,
+    "int16": torch.int16,
+    "int8": torch.int8,
+    "uint8": torch.uint8,
+    "bool": torch.bool,
+    **{
+        name: getattr(torch, name)
+        for name in ("uint32", "float8_e8m0fnu")
+        if hasattr(torch, name)
+    },
+}
+LIBRARIES = Path(__file__).resolve().parent / "reftest_libraries"
+# Pytest must not import the files in this directory, because they have the names of libraries.
+collect_ignore = [LIBRARIES.name]
+
+# A test class states for each input that the operation may write to which values the input must have after the call.
+# WRITTEN means that the input must have new values, which no output has. KEPT_OR_WRITTEN means that the input must have
+# new values or the old ones. Any other entry is the index of the output that has the same values.
+WRITTEN, KEPT_OR_WRITTEN = object(), object()
+
+
+class Unavailable(pytest.skip.Exception):
+    """Raised with a reason if a ground truth cannot be computed or inputs cannot be generated. An uncaught Unavailable
+    skips the test."""
+
+
+def __getattr__(name):
+    """Raises an error with an explanation if a test file requests a name that only another version of this file has."""
+    raise AttributeError(
+        f"this conftest.py has no '{name}': the test file was made for that of another version of reftest. "
+        "`reftest generate` replaces generated files; of an edited one, move your tests to a file of your own first "
+        "and use --force"
+    )
+
+
+# ---- pytest ---------------------------------------------------------------------------------------------------------
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--device",
+        default=None,
+        help="cuda, cuda:N or cpu (default: cuda if available)",
+    )
+
+
+def pytest_configure(config):
+    config.addinivalue_line(
+        "markers", 'slow: large sizes; run them with -m "slow or not slow"'
+    )
+
+
+def pytest_collection_modifyitems(config, items):
+    if "slow" in (config.getoption("markexpr", default="") or ""):
+        return
+    for item in items:
+        if item.get_closest_marker("slow"):
+            item.add_marker(
+                pytest.mark.skip(reason='large: run with -m "slow or not slow"')
+            )
+
+
+@pytest.fixture(scope="session")
+def device(request):
+    asked = request.config.getoption("--device", default=None)
+    return torch.device(asked or ("cuda" if torch.cuda.is_available() else "cpu"))
+
+
+def main(path):
+    """Runs the tests of one file (on a GPU also the large sizes) and prints their summary. Command-line arguments are
+    passed to pytest."""
+    words = ["-m", "slow or not slow"] if torch.cuda.is_available() else []
+    return pytest.main([str(path), "-q", "-rfEs", *words, *sys.argv[1:]])
+
+
+# ---- definitions, references ----------------------------------------------------------------------------------------
+
+
+@functools.cache
+def _definition_text(op_type, name):
+    return (ROOT / "definitions" / op_type / f"{name}.json").read_text(encoding="utf-8")
+
+
+def load_definition(op_type, name):
+    """Loads a definition from its JSON file."""
+    return json.loads(_definition_text(op_type, name))
+
+
+def compile_reference(source, name="reference"):
+    """Compiles a reference and returns its function `run`. Tracebacks show the reference's lines."""
+    filename = f"<{name}>"
+    linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
+    module = types.ModuleType(name)
+    module.__builtins__ = builtins
+    types.FunctionType(compile(source, filename, "exec"), module.__dict__)()
+    return module.run
+
+
+def definition_of(test):
+    return load_definition(test.OP_TYPE, test.NAME)
+
+
+def run_reference(test, inputs):
+    """Runs the reference on copies of the inputs and returns the outputs in the order of the definition."""
+    return run_and_leave(test, inputs)[0]
+
+
+def run_and_leave(test, inputs, seed=0, run=None):
+    """Calls the reference on copies of the inputs. Returns the outputs, and {name: value after the call} for the inputs
+    that the operation may write to. Asserts that all other inputs and torch's settings are unchanged, and that the
+    outputs are on the same device as the inputs. Gradients are enabled, as in `reftest verify`. If `run` is None, the
+    reference is compiled anew; otherwise `run` is called, which keeps its state from earlier calls."""
+    theirs = copies(inputs)
+    with torch.enable_grad(), settings_are_kept(test.NAME):
+        run = run or compile_reference(test.REFERENCE, test.NAME)
+        seed_everything(seed)
+        result = run(**theirs)
+    outputs = checked_outputs(test, inputs, result)
+    leaves = leaves_of(test)
+    for name, value in theirs.items():
+        if leaves is not None and name not in leaves:
+            check_is_kept(test, name, value, inputs[name])
+    return outputs, {name: theirs[name] for name in leaves or ()}
+
+
+def checked_outputs(test, inputs, result):
+    """Returns the outputs detached from autograd. Asserts that the outputs are on the device of the inputs."""
+    if isinstance(result, list):
+        find(
+            f"{test.NAME} returns a list where a tuple, a dict or one tensor is expected"
+        )
+    outputs = as_outputs(definition_of(test), result, test.NAME)
+    devices = {x.device for x in inputs.values() if isinstance(x, torch.Tensor)}
+    for place, name in enumerate(definition_of(test)["outputs"]):
+        output = outputs[place]
+        if not isinstance(output, torch.Tensor):
+            continue
+        assert not devices or output.device in devices, (
+            f"{test.NAME} returns output '{name}' on {output.device}; its inputs are on {devices.pop()}"
+        )
+        if output.requires_grad:
+            find(f"{test.NAME} returns output '{name}' with requires_grad set")
+            outputs[place] = output.detach()
+    return outputs
+
+
+def check_is_kept(test, name, value, before):
+    assert same_bits(value, before), (
+        f"{test.NAME} changes its input '{name}', {first_change(value, before)}"
+    )
+    if isinstance(value, torch.Tensor) and value._version > 0:  # a fresh copy has 0
+        find(f"{test.NAME} writes to its input '{name}' and restores it")
+
+
+class Finding(UserWarning):
+    """A warning about a reference whose results are correct, but whose behaviour may surprise a caller (a finding)."""
+
+
+def find(sentence):
+    warnings.warn(sentence, Finding, stacklevel=2)
+
+
+# The settings of torch that a reference must not change. Each setting has a function that reads it and a function that
+# sets it.
+SETTINGS = {
+    "default dtype": (torch.get_default_dtype, torch.set_default_dtype),
+    "default device": (
+        torch.get_default_device,
+        lambda device: torch.set_default_device(
+            None if device.type == "cpu" else device
+        ),
+    ),
+    "grad mode": (torch.is_grad_enabled, torch.set_grad_enabled),
+    "deterministic mode": (
+        torch.get_deterministic_debug_mode,
+        torch.set_deterministic_debug_mode,
+    ),
+    "number of threads": (torch.get_num_threads, torch.set_num_threads),
+}
+
+
+@contextlib.contextmanager
+def settings_are_kept(who):
+    """Asserts that the code in the with block changes none of SETTINGS. Restores changed settings of torch, because
+    other tests depend on these settings."""
+    before = {name: read() for name, (read, _) in SETTINGS.items()}
+    changed = []
+    try:
+        yield
+    finally:
+        for name, (read, write) in SETTINGS.items():
+            if read() != before[name]:
+                changed.append(f"{name}, from {before[name]} to {read()}")
+                write(before[name])
+    assert not changed, f"{who} changes torch's {'; '.join(changed)}"
+
+
+def seed_everything(seed):
+    """Seeds the generators of torch, CUDA, Python and NumPy, as python/runner.py of reftest does."""
+    torch.manual_seed(seed)
+    random.seed(seed)
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed(seed % (1 << 32))
+
+
+def leaves_of(test):
+    """Returns {input: values after the call} for the inputs that the operation may write to. The values are WRITTEN,
+    KEPT_OR_WRITTEN, or the index of the output that has the same values. Returns None if it is unknown which inputs the
+    operation may write to."""
+    if getattr(test, "LEAVES", None) is None:
+        return None
+    definition = definition_of(test)
+    names = list(definition["outputs"])
+    return {
+        name: names.index(left) if left in names else left
+        for name, left in test.LEAVES.items()
+        if left not in names
+        or is_alike(definition["outputs"][left], definition["inputs"][name])
+    }
+
+
+def is_alike(one, other):
+    return (one["dtype"], one["shape"]) == (other["dtype"], other["shape"])
+
+
+def same_bits(a, b):
+    if not isinstance(a, torch.Tensor) or not isinstance(b, torch.Tensor):
+        return repr(a) == repr(b)
+    alike = a.shape == b.shape and a.dtype == b.dtype
+    return alike and torch.equal(bits(a), bits(b))
+
+
+def bits(tensor):
+    return tensor.contiguous().flatten().view(torch.uint8)
+
+
+def first_change(now, before):
+    was, found = ((x.dtype, tuple(x.shape)) for x in (before, now))
+    if was != found:
+        return f"from {was} to {found}"
+    differ = (bits(now) != bits(before)).view(-1, now.element_size()).any(1)
+    flat = int(differ.nonzero()[0])
+    was, found = (x.contiguous().flatten()[flat].item() for x in (before, now))
+    return f"first at {list(unravel(flat, now.shape))}: {was}, then {found}"
+
+
+def as_outputs(definition, result, who):
+    names = list(definition["outputs"])
+    if isinstance(result, dict):
+        assert sorted(map(str, result)) == sorted(names), (
+            f"{who} returns {sorted(map(str, result))}, but the definition has the outputs {names}"
+        )
+        result = [result[name] for name in names]
+    elif not isinstance(result, (tuple, list)):
+        result = [result]
+    assert len(result) == len(names), (
+        f"{who} returns {len(result)} outputs, but the definition has {len(names)}: {names}"
+    )
+    return list(result)
+
+
+def copies(inputs):
+    return {
+        name: value.clone() if isinstance(value, torch.Tensor) else value
+        for name, value in inputs.items()
+    }
+
+
+def resolve_axes(definition, axes):
+    """Returns the value of every axis: constant axes have the definition's value, variable axes the value in `axes`."""
+    return {
+        name: axis["value"] if axis["type"] == "const" else axes[name]
+        for name, axis in definition["axes"].items()
+    }
+
+
+def shape_of(spec, axes):
+    return tuple(axes[axis] for axis in spec["shape"])
+
+
+def dtype_of(spec):
+    if spec["dtype"] not in DTYPES:
+        raise Unavailable(f"this torch cannot create {spec['dtype']}")
+    return DTYPES[spec["dtype"]]
+
+
+# ---- cases ----------------------------------------------------------------------------------------------------------
+
+
+class Case:
+    """A case has axis values and, if it comes from a workload, the workload's inputs."""
+
+    def __init__(self, label, axes, inputs=None, problem=None, second=False, kind=None):
+        self.label = label
+        self.axes = axes
+        self.inputs = inputs or {}
+        self.second = second  # if True, the inputs have the second set of values
+        self.problem = problem  # the reason why the case is invalid, with which only the test of this case fails
+        self.kind = kind  # "edge" or "probe" if reftest's kernels generate the inputs
+
+    def __repr__(self):
+        return f"{self.label}:{','.join(f'{name}={value}' for name, value in self.axes.items())}"
+
+
+def size(label, /, **axes):
+    return Case(label, axes)
+
+
+def edge(label, /, **axes):
+    """Returns an edge case of `reftest verify --edge`."""
+    return Case(label, axes, kind="edge")
+
+
+def probe(label, /, **axes):
+    """Returns a case on which the reference's outputs reveal those of its constants that the definition does not
+    give."""
+    return Case(label, axes, kind="probe")
+
+
+def constants(**values):
+    """Returns a read-only mapping from names to values, for use in a test class."""
+    return types.MappingProxyType(values)
+
+
+def rules(*outputs):
+    """Returns the tolerance rules (atol, rtol, hit ratio) that `reftest verify` uses for the outputs. Each output has
+    one rule, or one rule for each of SIZES. The rule is None if no tolerance rule fits the output; reftest's kernels
+    then judge the output."""
+    return tuple(rows and tuple(rows) for rows in outputs)
+
+
+def workloads(op_type, name):
+    """Returns (name, case) for each line of the workload file, except for lines whose blob file is missing."""
+    path = ROOT / "workloads" / op_type / f"{name}.jsonl"
+    lines = path.read_bytes().split(b"\n") if path.is_file() else []
+    found = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            uuid, case = workload_of(line)
+        except (AttributeError, KeyError, TypeError, ValueError) as why:
+            uuid, case = None, Case("workload", {}, problem=f"{path}:{number}: {why!r}")
+        if case is not None:
+            found.append((uuid or f"line {number}", case))
+    return found
+
+
+def workload_of(line):
+    """Returns the name and the case of a line in a workload file. The case is None if a blob file is missing."""
+    workload = json.loads(line)["workload"]
+    given = workload["inputs"].items()
+    inputs = {name: value for name, value in given if value["type"] != "random"}
+    blobs = [v["path"] for v in inputs.values() if v["type"] == "safetensors"]
+    if not all(is_blob(ROOT / blob) for blob in blobs):
+        return None, None
+    return workload.get("uuid"), Case("workload", dict(workload["axes"]), inputs)
+
+
+def is_blob(path):
+    """Does the blob file exist, and is it more than a Git LFS pointer?"""
+    if not path.is_file():
+        return False
+    with open(path, "rb") as file:
+        return not file.read(20).startswith(b"version https://git-")
+
+
+def cases(op_type, name, sizes):
+    """Returns the pytest parameters for all cases: the sizes (large sizes are marked slow) and the workloads."""
+    found = [
+        pytest.param(
+            case,
+            id=repr(case),
+            marks=[pytest.mark.slow] if case.label == "large" else [],
+        )
+        for case in sizes
+    ]
+    return found + [
+        pytest.param(case, id=f"workload:{uuid}")
+        for uuid, case in workloads(op_type, name)
+    ]
+
+
+def some_cases(sizes):
+    """Returns the pytest parameters for two cases: the last small and the last medium size."""
+    last = {case.label: case for case in sizes if case.label != "large"}
+    return [pytest.param(case, id=repr(case)) for case in last.values()]
+
+
+def all_edges(sizes, edges):
+    """Returns the pytest parameters for edge cases: the op family's edge cases, and, if there is a single variable
+    axis, its values 0 and 1."""
+    found = [*edges]
+    if sizes and len(sizes[0].axes) == 1:
+        found += [
+            Case("edge", {axis: value}) for axis in sizes[0].axes for value in (0, 1)
+        ]
+    if not found:
+        skip = pytest.mark.skip(
+            reason="it is unknown which axes of this definition may be 0"
+        )
+        return [pytest.param(None, id="none", marks=skip)]
+    return [pytest.param(case, id=repr(case)) for case in found]
+
+
+# The name of an element type in a safetensors file -> its name in torch.
+SAFETENSORS_DTYPES = {
+    "F64": "float64",
+    "F32": "float32",
+    "F16": "float16",
+    "BF16": "bfloat16",
+    "F8_E4M3": "float8_e4m3fn",
+    "F8_E5M2": "float8_e5m2",
+    "F8_E8M0": "float8_e8m0fnu",
+    "F4": "float4_e2m1fn_x2",
+    "I64": "int64",
+    "I32": "int32",
+    "I16": "int16",
+    "I8": "int8",
+    "U32": "uint32",
+    "U8": "uint8",
+    "BOOL": "bool",
+}
+
+
+def read_safetensors(path, key):
+    with open(path, "rb") as file:
+        (length,) = struct.unpack("<Q", file.read(8))
+        entry = json.loads(file.read(length))[key]
+        begin, end = entry["data_offsets"]
+        file.seek(8 + length + begin)
+        data = bytearray(file.read(end - begin))
+    flat = (
+        torch.frombuffer(data, dtype=torch.uint8)
+        if data
+        else torch.empty(0, dtype=torch.uint8)
+    )
+    shape = entry["shape"]
+    if entry["dtype"] == "F4":  # torch counts two 4-bit elements as one
+        shape = [*shape[:-1], shape[-1] // 2]
+    dtype = getattr(torch, SAFETENSORS_DTYPES[entry["dtype"]])
+    return flat.view(dtype).reshape(shape)
+
+
+def elements_of(definition, axes):
+    axes = resolve_axes(definition, axes)
+    specs = list(definition["inputs"].values()) + list(definition["outputs"].values())
+    return sum(
+        math.prod(shape_of(spec, axes)) for spec in specs if spec["shape"] is not None
+    )
+
+
+def check_room(definition, axes, device, label):
+    """Skips a case that needs more memory than this machine has; the message says how much. The sizes of a case are
+    never reduced."""
+    elements = elements_of(definition, axes)
+    host = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if 16 * elements > host:
+        pytest.skip(
+            f"{elements} elements need about {16 * elements >> 20} MiB of memory, but the machine has {host >> 20}"
+        )
+    if (
+        device.type == "cpu"
+        and label in ("large", "workload")
+        and elements > CPU_ELEMENTS
+    ):
+        pytest.skip(f"{elements} elements: above the limit for a CPU")
+    if device.type == "cuda":
+        free, _ = torch.cuda.mem_get_info(device)
+        if 24 * elements > free:
+            pytest.skip(
+                f"{elements} elements need about {24 * elements >> 20} MiB, but the GPU has {free >> 20} free"
+            )
+
+
+def make_inputs(test, case, device):
+    """Returns the inputs of a case: generated inputs, replaced by the workload's inputs if there are any. The
+    workload's Python scalars are used to generate the other inputs too, because these may depend on a scalar (on the
+    number that marks padding, for example)."""
+    assert case.problem is None, case.problem
+    definition = definition_of(test)
+    check_room(definition, case.axes, device, case.label)
+    try:
+        inputs = generated_inputs(test, case, device)
+    except Unavailable as why:
+        pytest.skip(f"inputs: {why}")
+    for name, given in case.inputs.items():
+        if given["type"] == "safetensors":
+            inputs[name] = read_safetensors(
+                ROOT / given["path"], given["tensor_key"]
+            ).to(device)
+        elif isinstance(inputs.get(name), torch.Tensor):
+            inputs[name] = torch.full_like(inputs[name], given["value"])
+        else:
+            inputs[name] = given["value"]
+    return inputs
+
+
+def generated_inputs(test, case, device):
+    """Generates the inputs of a case. The inputs of a workload or of an edge case depend on more than the axis
+    values."""
+    scalars = scalars_of(test, case)
+    if case.kind is not None:
+        return kernels_inputs(test, case, device, scalars)
+    if case.inputs:
+        with contextlib.suppress(Unavailable):
+            return kernels_inputs(test, case, device, scalars)
+    axes = {**case.axes, **scalars}
+    return test.generate_random_inputs(axes, device=device, seed=int(case.second))
+
+
+def scalars_of(test, case):
+    """Returns the Python scalars that `reftest verify` uses for this size. For a case that is not one of the sizes,
+    returns the workload's scalars."""
+    specs, place = definition_of(test)["inputs"], place_of(test, case)
+    if place is not None and not case.second:
+        return {
+            name: rows[place if len(rows) > 1 else 0]
+            for name, rows in getattr(test, "SCALARS", {}).items()
+        }
+    return {
+        name: given["value"]
+        for name, given in case.inputs.items()
+        if given["type"] == "scalar" and specs[name]["shape"] is None
+    }
+
+
+def place_of(test, case):
+    """Returns the index of the size that has the same axis values as this case, or None if there is none."""
+    if case.kind is not None or case.inputs:
+        return None
+    axes = [size.axes for size in test.SIZES]
+    return axes.index(case.axes) if case.axes in axes else None
+
+
+def make_second_inputs(test, case, device):
+    """Returns a second set of inputs with the same shapes, and its case."""
+    second = Case(case.label, case.axes, second=True)
+    return second, make_inputs(test, second, device)
+
+
+def random_inputs(test, axes, device, seed=0):
+    """Generates inputs for these axis values: the inputs of `reftest verify` if reftest's kernels are installed, else
+    plain inputs. Seeds 0 and 1 give the two sets of input values of a case. `axes` may also contain values of Python
+    scalars."""
+    definition = definition_of(test)
+    scalars = {name: x for name, x in axes.items() if name in definition["inputs"]}
+    axes = {name: x for name, x in axes.items() if name in definition["axes"]}
+    case = Case("random", axes, second=seed % 2 == 1)
+    try:
+        return kernels_inputs(test, case, device, scalars, seed // 2)
+    except Unavailable as why:
+        return Plain(test, case, scalars, seed, why).inputs(device)
+
+
+# ---- plain inputs ---------------------------------------------------------------------------------------------------
+
+
+def noise(shape, generator):
+    """Returns uniform values in [-1, 1), which are the same on every device."""
+    return torch.rand(shape, generator=generator, dtype=torch.float32) * 2 - 1
+
+
+def split(total, parts, most=None):
+    """Divides `total` into parts that are as equal as possible, larger parts first. `most` contains the largest allowed
+    value of each part, in descending order. No part exceeds it, unless `total` exceeds the sum of `most`."""
+    lengths = [0] * parts
+    for i in reversed(range(parts)):
+        fits = most and i > 0
+        lengths[i] = min(total // (i + 1), most[i]) if fits else total // (i + 1)
+        total -= lengths[i]
+    return lengths
+
+
+def offsets(lengths):
+    return torch.tensor([0, *lengths]).cumsum(0)
+
+
+class Plain:
+    """Generates valid inputs from the roles of a test class: random noise for floats, and regular sequences for
+    integers. Plain inputs expose fewer mistakes than reftest's inputs. Raises Unavailable if a role does not determine
+    which values are valid."""
+
+    def __init__(self, test, case, scalars, seed, why):
+        definition = definition_of(test)
+        self.test, self.scalars, self.why = test, scalars, why
+        self.place = place_of(test, case)
+        self.generator = torch.Generator(device="cpu").manual_seed(seed)
+        self.specs = definition["inputs"]
+        self.sizes = resolve_axes(definition, case.axes)
+        self.names = getattr(test, "ROLES", {})
+        self.roles = {name: role for role, name in self.names.items()}
+
+    def inputs(self, device):
+        found = {}
+        for name, spec in self.specs.items():
+            if spec["shape"] is None:
+                found[name] = self.scalar(name)
+            else:
+                found[name] = self.tensor(name).to(dtype_of(spec)).to(device)
+        return found
+
+    def unavailable(self, name):
+        if self.test.FAMILY is None:
+            return Unavailable(f"the valid values of '{name}' are unknown")
+        return Unavailable(
+            f"only reftest has valid values of '{name}'; install reftest ({self.why})"
+        )
+
+    def scalar(self, name):
+        rows = getattr(self.test, "SCALARS", {}).get(name, [])
+        if name in self.scalars:
+            return self.scalars[name]
+        if rows:
+            return rows[(self.place or 0) % len(rows)]
+        if "float" not in self.specs[name]["dtype"]:
+            raise self.unavailable(name)
+        return 1.0
+
+    def tensor(self, name):
+        role, shape = self.roles.get(name), shape_of(self.specs[name], self.sizes)
+        if "float" in self.specs[name]["dtype"]:
+            return self.floats(role, noise(shape, self.generator))
+        make = getattr(self, f"integers_{role}", None)
+        values = None if make is None else make(shape)
+        if values is None:
+            raise self.unavailable(name)
+        return values.expand(shape)
+
+    def floats(self, role, values):
+        if role == "probs":
+            return values.softmax(-1)
+        if role in ("top_p", "min_p"):
+            return values.abs()
+        if role == "temperature":
+            return values.abs() + 0.5
+        if "new_state" in getattr(self.test, "OUTPUT_ROLES", {}):
+            if role in ("gate", "gamma"):  # the logarithm of a decay is at most 0
+                return -values.abs()
+            if role == "k":  # keys of norm above 1 amplify the state at each token
+                return torch.nn.functional.normalize(values, dim=-1)
+        return values
+
+    def length(self, role, axis=0):
+        return shape_of(self.specs[self.names[role]], self.sizes)[axis]
+
+    def numbers(self, count, limit):
+        """Returns `count` numbers: 0, 1, … up to the limit, and then from 0 again."""
+        return torch.arange(count) % max(limit, 1)
+
+    def page_size(self):
+        if "cache" not in self.names:
+            return self.length("k", 1)
+        modes = self.test.MODES
+        return self.length("cache", 1 + ("combined" in modes) + ("hnd" in modes))
+
+    def keys(self):
+        """Returns the number of keys of each sequence."""
+        count = self.length("kv_indptr") - 1
+        if "kv_indices" not in self.names:
+            return split(self.length("k"), count)
+        pages = split(self.length("kv_indices"), count)
+        return [self.page_size() * number for number in pages]
+
+    def integers_qo_indptr(self, shape):
+        keys = self.keys()
+        return offsets(split(self.length("q"), len(keys), keys))
+
+    def integers_kv_indptr(self, shape):
+        pages = "kv_indices" if "kv_indices" in self.names else "k"
+        return offsets(split(self.length(pages), shape[0] - 1))
+
+    def integers_cu_seqlens(self, shape):
+        return offsets(split(self.length("q", -3), shape[0] - 1))
+
+    def integers_indptr(self, shape):
+        return offsets(split(self.length("indices"), shape[0] - 1))
+
+    def integers_kv_indices(self, shape):
+        return self.numbers(shape[0], self.length("k"))
+
+    def integers_indices(self, shape):
+        """Returns different page numbers of a cache, or different slots of a state pool."""
+        pool = self.length("cache" if "cache" in self.names else "state")
+        return torch.arange(shape[0]) if shape[0] <= pool else None
+
+    def integers_last_page_len(self, shape):
+        indptr = (
+            self.integers_indptr if "indices" in self.names else self.integers_kv_indptr
+        )
+        pages = indptr((shape[0] + 1,)).diff()
+        return torch.where(pages > 0, self.page_size(), 0)
+
+    def appended(self):
+        """Returns the sequence and the position of each appended token. Tokens are appended at the end of their
+        sequence."""
+        sequences = self.length("indptr") - 1
+        pages = split(self.length("indices"), sequences)
+        room = [self.page_size() * number for number in pages]
+        tokens = self.length("append")
+        if tokens > sum(room):
+            return None
+        new = torch.tensor(split(tokens, sequences, room), dtype=torch.int64)
+        owner = torch.arange(sequences).repeat_interleave(new)
+        rank = torch.arange(tokens) - (new.cumsum(0) - new)[owner]
+        return owner, torch.tensor(room, dtype=torch.int64)[owner] - new[owner] + rank
+
+    def integers_batch_indices(self, shape):
+        found = self.appended()
+        return found and found[0]
+
+    def integers_positions(self, shape):
+        if "append" in self.names:
+            found = self.appended()
+            return found and found[1]
+        rows = self.length("cos_sin_cache") if "cos_sin_cache" in self.names else 4096
+        return self.numbers(shape[0], rows)
+
+    def integers_sparse(self, shape):
+        """Returns the indices of each query's keys, which are the first keys, padded with -1."""
+        keys = self.length("k") * self.length("k", 1)
+        chosen = torch.arange(shape[1])
+        return torch.where(chosen < keys, chosen, -1)
+
+    def integers_top_k(self, shape):
+        return 1 + self.numbers(shape[0], self.length("probs", 1))
+
+    def integers_ids(self, shape):
+        """Returns expert numbers. Expert numbers that are packed into one integer with their weights are not
+        supported."""
+        if "id_weights" not in self.names:
+            return None
+        first = self.numbers(shape[0], self.length("weights1"))[:, None]
+        return (first + torch.arange(shape[1])) % self.length("weights1")
+
+    def integers_mask(self, shape):
+        return torch.arange(math.prod(shape)).view(shape) % 2

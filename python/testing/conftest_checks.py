@@ -1,0 +1,404 @@
+"""conftest_checks - compares outputs with ground truths and implements the tests of generated test classes. `reftest
+generate` appends this file, from its first dashed line on, to conftest.py and conftest_truths.py, which contain the
+imports and the functions that are called here."""
+
+# ruff: noqa: F821
+
+
+# ---- comparing ------------------------------------------------------------------------------------------------------
+
+
+def compute_error_metrics(actual, expected, atol=0.0, rtol=0.0):
+    """Measures the difference of two tensors. An element is within the bounds if |actual - expected| <= atol + rtol
+    |expected|, or if both values are the same infinity. NaN is never within the bounds."""
+    exact = not (actual.is_floating_point() or expected.is_floating_point())
+    same = actual == expected if exact else None
+    a, e = actual.detach().double().flatten(), expected.detach().double().flatten()
+    difference = (a - e).abs()
+    hit = (
+        same.flatten()
+        if exact
+        else (difference <= atol + rtol * e.abs()) & e.isfinite() & a.isfinite()
+    )
+    hit = hit | ((a == e) & a.isinf())
+    finite = a.isfinite() & e.isfinite()
+    d, r = difference[finite], e[finite].abs().clamp(min=1e-8)
+    norms = a[finite].norm() * e[finite].norm()
+    bound = (atol + rtol * e.abs()).clamp(min=1e-300)
+    badness = (difference / bound).nan_to_num(nan=torch.inf, posinf=torch.inf)
+    badness = torch.where(hit, badness.clamp(max=1.0), badness + 2)
+    worst = (
+        badness.topk(min(WORST, badness.numel())).indices.tolist()
+        if badness.numel()
+        else []
+    )
+    total = max(a.numel(), 1)
+    return {
+        "elements": a.numel(),
+        "max_abs": d.max().item() if d.numel() else 0.0,
+        "mean_abs": d.mean().item() if d.numel() else 0.0,
+        "max_rel": (d / r).max().item() if d.numel() else 0.0,
+        "mean_rel": (d / r).mean().item() if d.numel() else 0.0,
+        "cosine": (a[finite] @ e[finite] / norms).item() if norms > 0 else 1.0,
+        "mse": d.square().mean().item() if d.numel() else 0.0,
+        "hits": int(hit.sum().item()),
+        "hit_ratio": hit.sum().item() / total if a.numel() else 1.0,
+        "nan": (int(a.isnan().sum()), int(e.isnan().sum())),
+        "inf": (int(a.isinf().sum()), int(e.isinf().sum())),
+        "worst": [
+            (unravel(flat, actual.shape), a[flat].item(), e[flat].item())
+            for flat in worst
+        ],
+    }
+
+
+def unravel(flat, shape):
+    index = []
+    for length in reversed(shape):
+        index.append(flat % length)
+        flat //= length
+    return tuple(reversed(index))
+
+
+def describe(metrics, atol, rtol, hit_ratio):
+    m = types.SimpleNamespace(**metrics)
+    text = (
+        f"{m.hits} of {m.elements} elements are within {atol:.3g} + {rtol:.3g} |expected|\n"
+        f"(hit ratio {m.hit_ratio:.4f}, needed {hit_ratio:g})\n"
+        f"max abs {m.max_abs:.4g}, mean abs {m.mean_abs:.4g}, max rel {m.max_rel:.4g},\n"
+        f"mean rel {m.mean_rel:.4g}, cosine {m.cosine:.6f}, mse {m.mse:.4g}\n"
+        f"NaN: {m.nan[0]} actual, {m.nan[1]} expected;"
+        f" infinite: {m.inf[0]} actual, {m.inf[1]} expected"
+    )
+    for index, actual, expected in m.worst:
+        text += (
+            f"\n  {list(index)}  actual {actual:.9g}  expected {expected:.9g}"
+            f"  |difference| {abs(actual - expected):.4g}"
+        )
+    return text
+
+
+def check_hit_ratio(actual, expected, atol, rtol, hit_ratio, what="output"):
+    """Asserts that at least the fraction `hit_ratio` of the elements is within the bounds. The failure message shows
+    all metrics and the five worst elements."""
+    assert tuple(actual.shape) == tuple(expected.shape), (
+        f"{what}: shape {tuple(actual.shape)}, expected {tuple(expected.shape)}"
+    )
+    metrics = compute_error_metrics(actual, expected, atol, rtol)
+    enough = metrics["hits"] >= hit_ratio * metrics["elements"]
+    assert enough, f"{what}:\n{describe(metrics, atol, rtol, hit_ratio)}"
+
+
+def assert_close(actual, expected, atol, rtol, what="output"):
+    check_hit_ratio(actual, expected, atol, rtol, 1.0, what)
+
+
+def is_judged(test, index):
+    """Do reftest's kernels judge this output, because no elementwise tolerance rule fits it?"""
+    rules = getattr(test, "RULES", ())
+    return bool(rules) and rules[index] is None
+
+
+def judge(test, case, inputs, outputs, index, what):
+    """Asserts that reftest's kernels find an output correct. The output may come from the reference or from a
+    library."""
+    verdict = kernels().judge(
+        kernels_case(test, case, inputs),
+        index,
+        in_order(definition_of(test), inputs),
+        contiguous(outputs),
+        builtin_truth(test, case, inputs)[0],
+    )
+    assert not verdict, f"{what}: {verdict}"
+
+
+def compare(test, case, inputs, outputs, truth):
+    """Asserts that the outputs agree with the ground truth `truth`."""
+    for index, output in enumerate(definition_of(test)["outputs"]):
+        what = f"{test.NAME}, output '{output}' against {truth.name}"
+        assert isinstance(outputs[index], torch.Tensor), (
+            f"{what}: a {type(outputs[index]).__name__} is not a tensor"
+        )
+        if is_judged(test, index):
+            judge(test, case, inputs, outputs, index, what)
+            continue
+        rule = tolerance(test, case, inputs, index, truth)
+        expected = truth.outputs[index].to(outputs[index].device)
+        check_hit_ratio(outputs[index], expected, *rule, what=what)
+
+
+def changed_inputs(test, inputs, left):
+    """Returns the inputs whose values the reference changed or should have changed, of those that the operation may
+    write to."""
+    return {
+        name: leaves
+        for name, leaves in (leaves_of(test) or {}).items()
+        if isinstance(inputs[name], torch.Tensor)
+        and (leaves is WRITTEN or not same_bits(left[name], inputs[name]))
+    }
+
+
+def own_truths(test, case, inputs, changed):
+    """Computes the expected values of changed inputs, for those whose expected values no output has. Raises Unavailable
+    if reftest's kernels are not installed."""
+    names = [name for name, leaves in changed.items() if not isinstance(leaves, int)]
+    return builtin_truth(test, case, inputs, names)[1] if names else {}
+
+
+def compare_left(test, case, inputs, left, truth):
+    """Asserts that each input to which the reference wrote has the values that the operation computes."""
+    definition, changed = definition_of(test), changed_inputs(test, inputs, left)
+    try:
+        own = own_truths(test, case, inputs, changed)
+    except Unavailable:
+        own = {}  # test_inputs_are_kept reports why the expected values are unknown
+    for place, given in enumerate(definition["inputs"]):
+        what = f"{test.NAME}, its input '{given}' after the call against {truth.name}"
+        leaves = changed.get(given)
+        if isinstance(leaves, int):
+            rule = tolerance(test, case, inputs, leaves, truth)
+            expected = truth.outputs[leaves].to(left[given].device)
+            check_hit_ratio(left[given], expected, *rule, what)
+        elif given in own:
+            text = kernels_case(test, case, inputs)
+            rule = kernels().rule(text, len(definition["outputs"]) + place)
+            check_hit_ratio(left[given], own[given], *rule, what)
+
+
+def confirm(test, case, inputs, outputs, left, names):
+    """Compares with the ground truths `names` in this order, and stops after the first that is as exact as the
+    definition. Returns the names of the ground truths that could be computed, and the reasons why others could not."""
+    answered, reasons = [], []
+    for name in names:
+        try:
+            truth = ground_truth(test, case, inputs, name)
+        except Unavailable as why:
+            reasons.append(f"{name}: {why}")
+            continue
+        compare(test, case, inputs, outputs, truth)
+        compare_left(test, case, inputs, left, truth)
+        answered.append(name)
+        if truth.coarse is None:
+            return answered, reasons
+    if answered:
+        find(
+            f"{test.NAME} {case}: only {' and '.join(answered)} answered, whose arithmetic is coarser than the definition's"
+        )
+    return answered, reasons
+
+
+def contiguous(tensors):
+    return [tensor.contiguous() for tensor in tensors]
+
+
+# ---- the tests ------------------------------------------------------------------------------------------------------
+
+
+def check_definition(test):
+    """Asserts that the test file has the same reference and constants as the definition's JSON file."""
+    definition = definition_of(test)
+    assert test.REFERENCE == definition["reference"], (
+        f"the reference of definitions/{test.OP_TYPE}/{test.NAME}.json has changed since this file was generated: "
+        "run `reftest generate`"
+    )
+    for name, axis in definition["axes"].items():
+        if axis["type"] == "const":
+            assert test.AXES[name] == axis["value"], (
+                f"axis '{name}' is {axis['value']} in the JSON file: run `reftest generate`"
+            )
+
+
+def small_run(test, device):
+    case = (
+        test.SIZES[0]
+        if test.SIZES
+        else pytest.skip("the family has no sizes for this definition")
+    )
+    inputs = make_inputs(test, case, device)
+    return case, inputs, *run_and_leave(test, inputs)
+
+
+def check_shapes(test, case, outputs):
+    check_dtypes(test, outputs)
+    definition = definition_of(test)
+    sizes = resolve_axes(definition, case.axes)
+    for (name, spec), output in zip(
+        definition["outputs"].items(), outputs, strict=True
+    ):
+        if spec["shape"] is not None:
+            found = (
+                tuple(output.shape)
+                if isinstance(output, torch.Tensor)
+                else type(output).__name__
+            )
+            assert found == shape_of(spec, sizes), (
+                f"output '{name}' has shape {found}, not {shape_of(spec, sizes)}"
+            )
+
+
+def check_output_shape(test, device):
+    case, _, outputs, _ = small_run(test, device)
+    check_shapes(test, case, outputs)
+
+
+def check_output_dtype(test, device):
+    _, _, outputs, _ = small_run(test, device)
+    check_dtypes(test, outputs)
+
+
+def check_dtypes(test, outputs):
+    definition = definition_of(test)
+    for (name, spec), output in zip(
+        definition["outputs"].items(), outputs, strict=True
+    ):
+        if isinstance(output, torch.Tensor):
+            assert output.dtype == dtype_of(spec), (
+                f"output '{name}' is {output.dtype}, not {spec['dtype']}"
+            )
+        else:
+            assert spec["shape"] is None, (
+                f"output '{name}' is a {type(output).__name__}, not a tensor"
+            )
+
+
+def check_inputs_are_kept(test, device):
+    """Asserts that the reference leaves its inputs unchanged. If the operation may write to an input, the input may
+    also have the values that the operation computes."""
+    case, inputs, _, left = small_run(test, device)
+    if leaves_of(test) is None:
+        pytest.skip("it is unknown which inputs this operation may write to")
+    changed = changed_inputs(test, inputs, left)
+    if not changed:
+        return
+    if all(isinstance(leaves, int) for leaves in changed.values()):
+        truth = first_truth(test, case, inputs)
+    else:
+        try:
+            truth = ground_truth(test, case, inputs, "builtin")
+        except Unavailable as why:
+            pytest.skip(f"the expected contents of {list(changed)} are unknown: {why}")
+    compare_left(test, case, inputs, left, truth)
+
+
+def check_numerical_correctness(test, case, device):
+    inputs = make_inputs(test, case, device)
+    check_outputs(test, case, inputs, *run_and_leave(test, inputs))
+
+
+def check_outputs(test, case, inputs, outputs, left):
+    check_shapes(test, case, outputs)
+    names = ground_truths(test.FAMILY)
+    answered, reasons = confirm(test, case, inputs, outputs, left, names)
+    if not answered:
+        pytest.skip("no ground truth: " + "; ".join(reasons))
+
+
+def check_determinism(test, device):
+    """Asserts that two calls with equal inputs return equal bits. The seeds of torch, NumPy and Python differ between
+    the calls, unless the operation draws random samples."""
+    _, inputs, *first = small_run(test, device)
+    samples = getattr(test, "SAMPLES", False)
+    second = run_and_leave(test, inputs, seed=0 if samples else 1)
+    seeds = "and seeds" if samples else "with other seeds of torch, NumPy and Python"
+    check_same(test, first, second, f"between two runs on the same inputs {seeds}")
+
+
+def check_same(test, one, other, when):
+    """Asserts that the outputs and the inputs after two calls have equal bits."""
+    (first, first_left), (second, second_left) = one, other
+    for name, a, b in zip(definition_of(test)["outputs"], first, second, strict=True):
+        assert same_bits(a, b), f"output '{name}' differs {when}"
+    for name, a in first_left.items():
+        assert same_bits(a, second_left[name]), (
+            f"input '{name}' after the call differs {when}"
+        )
+
+
+def check_calls_are_independent(test, device):
+    """Asserts that outputs depend only on the inputs of the same call. The reference is called with a first set of
+    input values, a second set with the same shapes, and the first set again. The last call must give the same outputs
+    as the first."""
+    small = [case for case in test.SIZES if case.label == "small"]
+    case = small[-1] if small else pytest.skip("the family has no small size")
+    inputs = make_inputs(test, case, device)
+    run = compile_reference(test.REFERENCE, test.NAME)
+    first = run_and_leave(test, inputs, run=run)
+    kept = [x.clone() if isinstance(x, torch.Tensor) else x for x in first[0]]
+    second_case, second_inputs = make_second_inputs(test, case, device)
+    outputs, left = run_and_leave(test, second_inputs, run=run)
+    for name, a, b in zip(definition_of(test)["outputs"], first[0], kept, strict=True):
+        assert same_bits(a, b), f"the next call overwrites output '{name}'"
+    third = run_and_leave(test, inputs, run=run)
+    check_same(test, first, third, "after a call on other contents")
+    check_outputs(test, second_case, second_inputs, outputs, left)
+
+
+def check_edge_case(test, case, device):
+    """Asserts that an edge case gives outputs of the declared shapes, and that the outputs agree with a ground truth if
+    one can be computed. If the correct output of the edge case is only a convention, a different output is a finding
+    and no failure."""
+    inputs = make_inputs(test, case, device)
+    if case.kind is None or 0 in case.axes.values():
+        check_edge(test, case, inputs)
+        return
+    try:
+        check_edge(test, case, inputs)
+    except Exception as why:  # noqa: BLE001
+        find(
+            f"{test.NAME} departs from the convention of the edge case {case}, of which "
+            f"`reftest verify {test.NAME} --edge` says more: {why}"
+        )
+
+
+def check_edge(test, case, inputs):
+    outputs, left = run_and_leave(test, inputs)
+    check_shapes(test, case, outputs)
+    tensors = [output for output in outputs if isinstance(output, torch.Tensor)]
+    changed = changed_inputs(test, inputs, left).keys()
+    if any(
+        value.numel() > 0 for value in [*tensors, *(left[name] for name in changed)]
+    ):
+        named = case.kind is not None
+        names = ["builtin"] if named else ground_truths(test.FAMILY)
+        confirm(test, case, inputs, outputs, left, names)
+
+
+def check_against(test, case, name, device):
+    inputs = make_inputs(test, case, device)
+    try:
+        truth = ground_truth(test, case, inputs, name)
+    except Unavailable as why:
+        pytest.skip(f"{name}: {why}")
+    outputs, left = run_and_leave(test, inputs)
+    compare(test, case, inputs, outputs, truth)
+    compare_left(test, case, inputs, left, truth)
+
+
+def check_ground_truths_agree(test, case, device):
+    inputs = make_inputs(test, case, device)
+    found, reasons = [], []
+    for name in ground_truths(test.FAMILY):
+        try:
+            found.append(ground_truth(test, case, inputs, name))
+        except Unavailable as why:
+            reasons.append(f"{name}: {why}")
+    if len(found) < 2:
+        pytest.skip("fewer than two ground truths are available: " + "; ".join(reasons))
+    *others, last = found
+    for truth in others:
+        check_truths_agree(test, case, inputs, truth, last)
+
+
+def check_truths_agree(test, case, inputs, one, other):
+    """Asserts that two ground truths agree. If no elementwise tolerance rule fits an output, reftest's kernels must
+    find the output of each ground truth correct."""
+    for index, output in enumerate(definition_of(test)["outputs"]):
+        what = f"{test.NAME}, output '{output}': {one.name} against {other.name}"
+        if is_judged(test, index):
+            judge(test, case, inputs, one.outputs, index, what)
+            continue
+        rule = widest(
+            tolerance(test, case, inputs, index, one),
+            tolerance(test, case, inputs, index, other),
+        )
+        check_hit_ratio(one.outputs[index], other.outputs[index], *rule, what=what)

@@ -1,0 +1,49 @@
+/* transport - the interface of a protocol for remote caches, which redis.c and http.c implement. Every function blocks
+ * until it is done, or until the time limit that the caller passes. */
+#ifndef REFTEST_REMOTE_TRANSPORT_H
+#define REFTEST_REMOTE_TRANSPORT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "remote/action_result.h"
+#include "remote/message.h"
+#include "remote/url.h"
+
+/* The SHA-256 of a key as hexadecimal digits, which names the key's value in the remote cache. */
+struct hashed {
+	char hex[SHA256_HEX];
+};
+
+/* Called with the value of key number `index`, at most REMOTE_VALUE_MAX bytes. If `refused` is not NULL, the data is
+ * not a valid value, and `refused` says why. Not called for a key that has no value. */
+typedef void answer_taker(void *context, int index, const void *bytes, size_t length, const char *refused);
+
+struct put_request {
+	const void *value;
+	size_t length;
+	struct hashed keys[REMOTE_KEYS_MAX];
+	int key_count;
+};
+
+/* If a function fails, it writes to `err` the rest of a sentence that begins with "the remote cache URL ". */
+struct transport {
+	void *(*open)(const struct remote_url *url,
+		      struct err *err); /* does not connect yet; returns NULL if the transport is unusable */
+	int (*get)(void *self, const struct hashed *keys, int count, int64_t deadline_ms, answer_taker *taker,
+		   void *context, struct err *err);
+	/* Stores values. `kept` is incremented for each request that was stored under all its keys. Its total time is
+	 * not limited, because the program does not wait for it; but it fails if `wait_ms` pass without an answer from
+	 * the server. */
+	int (*put)(void *self, const struct put_request *requests, int count, int64_t wait_ms, int *kept, struct err *err);
+	void (*close)(void *self);
+	const char *(*version)(void);
+};
+
+extern const struct transport transport_redis, transport_http;
+
+int64_t transport_now_ms(void);
+void transport_sha256(const void *bytes, size_t length, struct hashed *out);
+
+#endif

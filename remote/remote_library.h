@@ -1,0 +1,34 @@
+/* remote_library - loads libreftest_remote.so, which contains the clients for remote caches (hiredis and libcurl). Only
+ * the helper process loads the library, so that the program itself starts without hiredis and libcurl. If hiredis or
+ * libcurl is not installed, `make` does not build this library. */
+#ifndef REFTEST_REMOTE_REMOTE_LIBRARY_H
+#define REFTEST_REMOTE_REMOTE_LIBRARY_H
+
+#include <stddef.h>
+
+#include "base/err.h"
+#include "remote/url.h"
+
+enum { REMOTE_ABI = 1 }; /* must be increased with each change of struct remote_api */
+
+/* The interface exported as `reftest_remote`. */
+struct remote_api {
+	int abi;
+	const char *(*versions)(void); /* "hiredis 0.14.1, libcurl 7.88.1" */
+	/* The helper's main loop: serves the program at the other end of `fd` (remote/message.h) until the program
+	 * closes the socket. Returns an exit status. */
+	int (*serve)(int fd, const struct remote_url *url);
+};
+
+/* Loads the library, which is never unloaded. Returns NULL with a message that says in which directories the library
+ * was searched for, and how to install it. (base/library_path.h says which directories are searched.) */
+const struct remote_api *remote_library(struct err *err);
+
+/* Returns true if the file of the library exists. Does not load it. `path` gets its path. */
+int remote_library_path(char *path, size_t size, struct err *err);
+
+/* Runs the hidden command `reftest remote-helper`, which is the helper process. Descriptor 0 is the socket, and
+ * $REFTEST_REMOTE is the URL. Returns an exit status. */
+int remote_helper_main(void);
+
+#endif

@@ -1,0 +1,46 @@
+/* remote_store - a key-value store that is shared with other machines (a remote cache). A helper process accesses the
+ * remote cache: if the server hangs, or a third-party library crashes, this program still continues.
+ *
+ * A key is a text of at most REMOTE_KEY_MAX bytes; a value has at most REMOTE_VALUE_MAX bytes. The timeout in the URL
+ * limits the total time for which a run waits for its remote. A value that has not arrived when this time is over
+ * counts as missing. After the first failure, no more requests are sent. Values are not trusted: the caller must verify
+ * them. */
+#ifndef REFTEST_REMOTE_REMOTE_STORE_H
+#define REFTEST_REMOTE_REMOTE_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+#include "remote/message.h"
+#include "remote/url.h"
+
+struct remote; /* opaque */
+
+/* Opens a remote. `fd` is a stream socket with a helper process at its other end; the remote owns `fd`. `signals` is
+ * -1, or a descriptor that becomes readable when the user interrupts the program; remote_get and remote_flush then stop
+ * waiting. */
+struct remote *remote_open(const struct remote_url *url, int fd, int signals);
+
+/* Called with the value of key number `index`. The bytes become invalid when the function returns. */
+typedef void remote_found(void *context, int index, const void *bytes, size_t length);
+
+/* Looks up all keys in one batch. Returns 0 if every lookup was answered, or -1 with a message if the batch was
+ * aborted. Before it is aborted, `found` is called for every value that has arrived. */
+int remote_get(struct remote *remote, const char *const *keys, int count, remote_found *found, void *context,
+	       struct err *err);
+
+/* Sends a value to the helper, which stores it under each of the keys (1 to REMOTE_KEYS_MAX). Does not wait. */
+void remote_put(struct remote *remote, const char *const *keys, int count, const void *bytes, size_t length);
+
+/* Waits until all values are stored. Returns 0, or -1 with a message that says why some values are not stored. */
+int remote_flush(struct remote *remote, struct err *err);
+
+bool remote_failed(const struct remote *remote);
+/* Returns the number of invalid values that were received (too long, or with a wrong digest). `first` gets the message
+ * about the first of these values, or NULL if there is none. */
+int remote_refused(const struct remote *remote, const char **first);
+
+void remote_close(struct remote *remote);
+
+#endif

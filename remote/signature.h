@@ -1,0 +1,31 @@
+/* signature - signs and verifies records with the key of $REFTEST_CACHE_KEY (remote/signing_key.h).
+ *
+ * If a key is set, a record from a remote or from an imported file counts only if it is signed with that key. Records
+ * of the local store need no signature, because a user who can write to the store can also write to the definitions.
+ * Records that are sent to a remote or exported are signed if the key can sign. */
+#ifndef REFTEST_REMOTE_SIGNATURE_H
+#define REFTEST_REMOTE_SIGNATURE_H
+
+#include <stdbool.h>
+
+#include "cache/export_import.h"
+#include "cache/verdict_line.h"
+#include "remote/signing_key.h"
+
+/* Opens the key. Returns 1 and the key in `*signer`, which the caller closes. Returns 0 and NULL in `*signer` if no key
+ * is set. Returns -1 with a message if the key cannot be used: the caller must then reject every record from a remote
+ * or a file. */
+int signature_open(struct signing_key **signer, struct err *err);
+
+/* Signs the record. If there is no key, or the key cannot sign, the record gets no signature. */
+void signature_sign(const struct signing_key *signer, struct verdict_line *record);
+
+/* Returns the signer for exported and imported files. The result must not be used after `signer` was closed; `signer`
+ * may be NULL. */
+struct record_signer signature_signer(struct signing_key *signer);
+
+/* Checks the signature of the record. If `signer` is NULL, every record is accepted. Returns 0, or -1 with a message
+ * that says why not. */
+int signature_check(const struct signing_key *signer, const struct verdict_line *record, struct err *err);
+
+#endif

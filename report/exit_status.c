@@ -1,0 +1,33 @@
+#include "report/exit_status.h"
+
+#include "report/totals.h"
+
+int exit_status_of_group(enum status_group group)
+{
+	static const int exits[] = {[GROUP_VERIFIED] = EXIT_VERIFIED,
+				    [GROUP_UNVERIFIED] = EXIT_UNVERIFIED,
+				    [GROUP_WRONG] = EXIT_FAILED,
+				    [GROUP_INVALID] = EXIT_USAGE};
+
+	return exits[group];
+}
+
+static enum status_group more_severe(enum status_group a, enum status_group b)
+{
+	return a > b ? a : b;
+}
+
+int exit_status_of_run(const struct run *run, bool strict)
+{
+	struct totals totals = totals_of(run);
+	enum status_group worst = run->problem_count > 0 ? GROUP_INVALID : GROUP_VERIFIED;
+
+	for (int s = 0; s < STATUS_COUNT; s++)
+		if (totals.by_status[s] > 0)
+			worst = more_severe(worst, status_group((enum status)s));
+	if (strict && totals.findings > 0)
+		worst = more_severe(worst, GROUP_WRONG);
+	if ((totals.definitions == 0 && run->other_shard == 0) || totals.unknown > 0 || totals.changed > 0)
+		worst = more_severe(worst, GROUP_UNVERIFIED);
+	return run->interrupted ? EXIT_INTERRUPTED : exit_status_of_group(worst);
+}

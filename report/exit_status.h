@@ -1,0 +1,16 @@
+/* exit_status - computes the exit status of the commands that report verdicts: verify, status, explain and watch. */
+#ifndef REFTEST_REPORT_EXIT_STATUS_H
+#define REFTEST_REPORT_EXIT_STATUS_H
+
+#include <stdbool.h>
+
+#include "engine/run.h"
+
+/* Returns the exit status of a command whose most severe verdict has a status of this group. */
+int exit_status_of_group(enum status_group group);
+
+/* Returns EXIT_VERIFIED if every selected definition is verified, else the exit status for the most severe result. If
+ * `strict` is true, a finding counts as a failure. */
+int exit_status_of_run(const struct run *run, bool strict);
+
+#endif

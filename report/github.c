@@ -1,0 +1,58 @@
+#include "report/github.h"
+
+#include <string.h>
+
+/* Escapes text for a workflow command, which ends at the end of its line: '%', CR and LF are written as %25, %0D and
+ * %0A. In a property, ':' and ',' end the value and are escaped, too. */
+static void put(struct buf *out, const char *text, bool property)
+{
+	for (; *text != '\0'; text++) {
+		bool special =
+		    *text == '%' || *text == '\r' || *text == '\n' || (property && (*text == ':' || *text == ','));
+
+		if (special)
+			buf_printf(out, "%%%02X", (unsigned)(unsigned char)*text);
+		else
+			buf_add(out, text, 1);
+	}
+}
+
+static void put_command(const struct annotation *a, struct buf *out)
+{
+	buf_text(out, a->error ? "::error file=" : "::warning file=");
+	put(out, a->path, true);
+	if (a->line > 0)
+		buf_printf(out, ",line=%d", a->line);
+	buf_text(out, ",title=");
+	put(out, a->title, true);
+	buf_text(out, "::");
+	put(out, a->message, false);
+	buf_text(out, "\n");
+}
+
+static void put_level(const struct annotation *annotations, int count, bool error, struct buf *out)
+{
+	int all = 0, printed = 0;
+
+	for (int i = 0; i < count; i++)
+		all += annotations[i].error == error;
+	for (int i = 0; i < count; i++) {
+		if (annotations[i].error != error)
+			continue;
+		if (printed == ANNOTATIONS - 1 && all > ANNOTATIONS) {
+			buf_printf(out,
+				   "::%s title=and %d more::%d more definitions are not listed here, because "
+				   "GitHub shows only ten annotations per step\n",
+				   error ? "error" : "warning", all - printed, all - printed);
+			return;
+		}
+		put_command(&annotations[i], out);
+		printed++;
+	}
+}
+
+void annotate_write(const struct annotation *annotations, int count, struct buf *out)
+{
+	put_level(annotations, count, true, out);
+	put_level(annotations, count, false, out);
+}

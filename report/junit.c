@@ -1,0 +1,188 @@
+#include "report/junit.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include "base/utf8.h"
+
+enum kind { KIND_PASSED, KIND_FAILURE, KIND_ERROR, KIND_SKIPPED, KINDS };
+
+static const char *const elements[KINDS] = {
+    [KIND_FAILURE] = "failure", [KIND_ERROR] = "error", [KIND_SKIPPED] = "skipped"};
+static const char replacement[] = "\xEF\xBF\xBD";
+
+struct counts {
+	int tests, of[KINDS];
+	double seconds;
+};
+
+/* XML 1.0 allows no control characters except tab, line feed and carriage return, and neither U+FFFE nor U+FFFF. */
+static bool is_xml(const char *text, size_t step)
+{
+	unsigned char c = (unsigned char)text[0];
+
+	if (step == 1)
+		return c >= 0x20 || c == '\t' || c == '\n' || c == '\r';
+	return step != 3 || memcmp(text, "\xEF\xBF", 2) != 0 || (unsigned char)text[2] < 0xBE;
+}
+
+static void put_text(struct buf *out, const char *text)
+{
+	static const char special[] = "&<>\"\t\n\r";
+	static const char *const names[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&#9;", "&#10;", "&#13;"};
+	size_t left = strlen(text);
+
+	while (left > 0) {
+		size_t step = utf8_length(text, left);
+		const char *found = strchr(special, *text);
+
+		if (step == 0 || !is_xml(text, step))
+			buf_text(out, replacement);
+		else if (found != NULL)
+			buf_text(out, names[found - special]);
+		else
+			buf_add(out, text, step);
+		step = step > 0 ? step : 1;
+		text += step;
+		left -= step;
+	}
+}
+
+static void put_attribute(struct buf *out, const char *name, const char *text)
+{
+	buf_printf(out, " %s=\"", name);
+	put_text(out, text);
+	buf_text(out, "\"");
+}
+
+static enum kind kind_of(const struct junit_suite *suite, const struct junit_case *c)
+{
+	if (c->verdict == NULL || (c->verdict->status == STATUS_PASSED && suite->weak))
+		return KIND_SKIPPED;
+	switch (status_group(c->verdict->status)) {
+	case GROUP_VERIFIED:
+		return KIND_PASSED;
+	case GROUP_UNVERIFIED:
+		return KIND_SKIPPED;
+	case GROUP_WRONG:
+		return c->verdict->status == STATUS_FAILED ? KIND_FAILURE : KIND_ERROR;
+	default:
+		return KIND_ERROR;
+	}
+}
+
+static void count_case(struct counts *counts, enum kind kind, const struct junit_case *c)
+{
+	counts->tests++;
+	counts->of[kind]++;
+	counts->seconds += c->verdict != NULL ? c->verdict->seconds : 0;
+}
+
+static struct counts count_suite(const struct junit_suite *suite)
+{
+	struct counts counts = {.tests = suite->invalid != NULL, .of[KIND_ERROR] = suite->invalid != NULL};
+
+	for (int i = 0; i < suite->case_count; i++)
+		count_case(&counts, kind_of(suite, &suite->cases[i]), &suite->cases[i]);
+	return counts;
+}
+
+static void put_counts(struct buf *out, const struct counts *counts, double seconds)
+{
+	buf_printf(out, " tests=\"%d\" failures=\"%d\" errors=\"%d\" skipped=\"%d\" time=\"%.6f\">\n", counts->tests,
+		   counts->of[KIND_FAILURE], counts->of[KIND_ERROR], counts->of[KIND_SKIPPED], seconds);
+}
+
+/* Writes an `error` or `failure` element. The type of the element is the reason of the verdict, its message is the
+ * first line of the text, and its content is the whole text. */
+static void put_result(struct buf *out, enum kind kind, const char *type, const char *message)
+{
+	struct buf first = {0};
+
+	buf_add(&first, message, strcspn(message, "\n"));
+	buf_printf(out, "      <%s", elements[kind]);
+	put_attribute(out, "message", first.length > 0 ? first.data : type);
+	if (kind != KIND_SKIPPED)
+		put_attribute(out, "type", type);
+	buf_text(out, ">");
+	put_text(out, message);
+	buf_printf(out, "</%s>\n", elements[kind]);
+	buf_free(&first);
+}
+
+static void begin_case(struct buf *out, const struct junit_suite *suite, const char *name, double seconds)
+{
+	buf_text(out, "    <testcase classname=\"");
+	put_text(out, suite->op_type);
+	buf_text(out, ".");
+	put_text(out, suite->name);
+	buf_text(out, "\"");
+	put_attribute(out, "name", name);
+	buf_printf(out, " time=\"%.6f\"", seconds);
+}
+
+static const char *message_of(const struct junit_case *c, const char *reason)
+{
+	if (c->verdict == NULL)
+		return c->why != NULL ? c->why : "no verdict";
+	if (c->verdict->status == STATUS_PASSED)
+		return "weak: an output of all zeros would pass";
+	return c->verdict->message != NULL ? c->verdict->message : reason;
+}
+
+static void put_case(struct buf *out, const struct junit_suite *suite, const struct junit_case *c)
+{
+	const struct verdict *v = c->verdict;
+	const char *reason = v == NULL || reason_name(v->reason) == NULL ? NULL : reason_name(v->reason);
+	enum kind kind = kind_of(suite, c);
+
+	begin_case(out, suite, c->name, v != NULL ? v->seconds : 0);
+	if (kind == KIND_PASSED) {
+		buf_text(out, "/>\n");
+		return;
+	}
+	if (reason == NULL)
+		reason = v == NULL ? "unknown" : status_name(v->status);
+	buf_text(out, ">\n");
+	put_result(out, kind, reason, message_of(c, reason));
+	buf_text(out, "    </testcase>\n");
+}
+
+static void put_suite(struct buf *out, const struct junit_suite *suite)
+{
+	struct counts counts = count_suite(suite);
+
+	buf_text(out, "  <testsuite name=\"");
+	put_text(out, suite->op_type);
+	buf_text(out, "/");
+	put_text(out, suite->name);
+	buf_text(out, "\"");
+	put_counts(out, &counts, counts.seconds);
+	if (suite->invalid != NULL) {
+		begin_case(out, suite, "definition", 0);
+		buf_text(out, ">\n");
+		put_result(out, KIND_ERROR, "invalid", suite->invalid);
+		buf_text(out, "    </testcase>\n");
+	}
+	for (int i = 0; i < suite->case_count; i++)
+		put_case(out, suite, &suite->cases[i]);
+	buf_text(out, "  </testsuite>\n");
+}
+
+void junit_write(const struct junit_suite *suites, int count, double seconds, struct buf *out)
+{
+	struct counts all = {0};
+
+	for (int i = 0; i < count; i++) {
+		struct counts counts = count_suite(&suites[i]);
+
+		all.tests += counts.tests;
+		for (int k = 0; k < KINDS; k++)
+			all.of[k] += counts.of[k];
+	}
+	buf_text(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"reftest\"");
+	put_counts(out, &all, seconds);
+	for (int i = 0; i < count; i++)
+		put_suite(out, &suites[i]);
+	buf_text(out, "</testsuites>\n");
+}

@@ -1,0 +1,29 @@
+/* junit - writes verdicts as JUnit XML for CI systems: a suite for each definition, a testcase for each case. A failed
+ * case is a `failure`. A raised, crashed or invalid case is an `error`. A skipped case and a case without a verdict are
+ * `skipped`. Messages may contain any bytes: characters that XML does not allow are replaced by U+FFFD. */
+#ifndef REFTEST_REPORT_JUNIT_H
+#define REFTEST_REPORT_JUNIT_H
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "dataset/verdict.h"
+
+struct junit_case {
+	const char *name;
+	const struct verdict *verdict; /* NULL: the case has no verdict */
+	const char *why;	       /* why the case has no verdict, or why it ran; NULL: no reason is known */
+};
+
+struct junit_suite {
+	const char *op_type, *name;
+	const char *invalid; /* the error message if the definition cannot be read; else NULL */
+	bool weak;	     /* the passed cases are weak: an output of all zeros would pass. These cases are written as
+			      * skipped */
+	const struct junit_case *cases;
+	int case_count;
+};
+
+void junit_write(const struct junit_suite *suites, int count, double seconds, struct buf *out);
+
+#endif

@@ -1,0 +1,634 @@
+#include "report/text_and_json.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/utf8.h"
+#include "base/wrap.h"
+#include "engine/definition_files.h"
+#include "report/exit_status.h"
+#include "report/ground_truth_matrix.h"
+#include "report/totals.h"
+
+enum { MESSAGE_LINES = 24 };
+
+const char *report_colour(enum status status)
+{
+	static const char *const colours[] = {
+	    [GROUP_VERIFIED] = "\033[32m", [GROUP_UNVERIFIED] = "\033[33m", [GROUP_WRONG] = "\033[31m", [GROUP_INVALID] = "\033[31m"};
+
+	return colours[status_group(status)];
+}
+
+struct word {
+	char text[16];
+};
+
+/* Returns the name of a status, in capitals if the status is worse than `skipped`. */
+static struct word word_of(enum status status)
+{
+	struct word word;
+
+	snprintf(word.text, sizeof word.text, "%s", status_name(status));
+	for (char *at = word.text; *at != '\0' && status_group(status) > GROUP_UNVERIFIED; at++)
+		*at = (char)toupper((unsigned char)*at);
+	return word;
+}
+
+static void print_word(FILE *out, const struct result *result)
+{
+	bool colour = result->run->program->colour;
+	struct word word = result->known ? word_of(result->status) : (struct word){"unknown"};
+
+	fprintf(out, "%s%-8s%s ", colour && result->known ? report_colour(result->status) : "", word.text,
+		colour ? "\033[0m" : "");
+}
+
+/* ---- text ----------------------------------------------------------------------------------------------------- */
+
+/* Prints one line of text from a reference. Characters that a terminal would interpret are printed as '?'. */
+static void print_safely(FILE *out, const char *text, size_t length)
+{
+	for (size_t i = 0; i < length;) {
+		size_t step = utf8_length(text + i, length - i);
+		unsigned char c = (unsigned char)text[i];
+		bool control = step == 0 || (c < 0x20 && c != '\t') || c == 0x7f ||
+		               (step == 2 && c == 0xC2 && (unsigned char)text[i + 1] < 0xA0);
+
+		if (control)
+			putc('?', out);
+		else
+			fwrite(text + i, 1, step, out);
+		i += step > 0 ? step : 1;
+	}
+}
+
+static void print_indented(FILE *out, const char *text, int indent)
+{
+	for (int line = 0; *text != '\0'; line++) {
+		size_t length = strcspn(text, "\n");
+
+		if (line == MESSAGE_LINES) {
+			fprintf(out, "%*s…\n", indent, "");
+			return;
+		}
+		fprintf(out, "%*s", indent, "");
+		print_safely(out, text, length);
+		putc('\n', out);
+		text += length + (text[length] == '\n');
+	}
+}
+
+static void print_index(FILE *out, int64_t flat, const struct output_verdict *output)
+{
+	int64_t at[RANK_MAX];
+
+	for (int i = output->rank - 1; i >= 0; i--) {
+		at[i] = output->shape[i] > 0 ? flat % output->shape[i] : 0;
+		flat = output->shape[i] > 0 ? flat / output->shape[i] : flat;
+	}
+	putc('[', out);
+	for (int i = 0; i < output->rank; i++)
+		fprintf(out, "%s%" PRId64, i > 0 ? ", " : "", at[i]);
+	putc(']', out);
+}
+
+static void print_worst(FILE *out, const struct output_verdict *output)
+{
+	const struct metrics *m = &output->metrics;
+
+	fprintf(out,
+		"           %s: max abs %.4g, mean abs %.4g, max rel %.4g, cosine %.6f, mse %.4g, hit ratio %.4f, "
+		"margin %.4g\n",
+		output->name, m->max_abs, m->mean_abs, m->max_rel, m->cosine, m->mse,
+		m->elements > 0 ? (double)m->hits / (double)m->elements : 1, m->margin);
+	for (int i = 0; i < m->worst_count; i++) {
+		fprintf(out, "             at ");
+		print_index(out, m->worst[i].index, output);
+		fprintf(out, "  reference %.9g  ground truth %.9g  |difference| %.4g\n", m->worst[i].reference,
+			m->worst[i].ground_truth, m->worst[i].diff);
+	}
+}
+
+/* Prints the command that repeats a failed case. */
+static void print_again(FILE *out, const struct result *result, const struct case_result *c,
+			const struct report_options *options)
+{
+	const struct verdict *v = c->verdict;
+
+	if (v->status != STATUS_FAILED && v->status != STATUS_ERROR)
+		return;
+	fprintf(out, "           reftest verify %s/%s --case '%s' --force%s%s%s\n", result->file->op_type,
+		result->file->name, c->test->id, v->device != NULL ? " --device " : "",
+		v->device != NULL ? v->device : "", options->command);
+}
+
+static void print_case(FILE *out, const struct result *result, const struct case_result *c,
+		       const struct report_options *options)
+{
+	const struct verdict *v = c->verdict;
+	const char *reason = reason_name(v->reason);
+
+	fprintf(out, "         %s  %s%s%s%s\n", c->test->id, case_is_finding(c) ? "finding" : word_of(v->status).text,
+		reason != NULL ? ": " : "", reason != NULL ? reason : "", c->cached ? " (remembered)" : "");
+	if (c->test->convention != NULL)
+		fprintf(out, "           expected by convention: %s\n", c->test->convention);
+	if (v->message != NULL)
+		print_indented(out, v->message, 11);
+	for (int i = 0; i < v->output_count; i++)
+		if (v->outputs[i].status == STATUS_FAILED)
+			print_worst(out, &v->outputs[i]);
+	if (c->printed != NULL && c->printed[0] != '\0') {
+		fprintf(out, "           it printed:\n");
+		print_indented(out, c->printed, 13);
+	}
+	print_again(out, result, c, options);
+}
+
+/* Prints one line for all cases that were skipped for the same reason. */
+static void print_cases(FILE *out, const struct result *result, const struct report_options *options)
+{
+	enum reason last_reason = REASON_NONE;
+	int more = 0;
+
+	for (int i = 0; i < result->case_count; i++) {
+		const struct case_result *c = &result->cases[i];
+
+		if (c->verdict == NULL || c->verdict->status == STATUS_PASSED)
+			continue;
+		if (c->verdict->status == STATUS_SKIPPED && c->verdict->reason == last_reason) {
+			more++;
+			continue;
+		}
+		last_reason = c->verdict->status == STATUS_SKIPPED ? c->verdict->reason : last_reason;
+		print_case(out, result, c, options);
+	}
+	if (more > 0)
+		fprintf(out, "         and %d more %s\n", more, reason_name(last_reason));
+}
+
+static double worst_margin(const struct result *result)
+{
+	double margin = -1;
+
+	for (int i = 0; i < result->case_count; i++) {
+		const struct verdict *v = result->cases[i].verdict;
+
+		for (int k = 0; v != NULL && !case_is_finding(&result->cases[i]) && k < v->output_count; k++)
+			margin = fmax(margin, v->outputs[k].metrics.margin);
+	}
+	return margin;
+}
+
+static int cached_cases(const struct result *result)
+{
+	int count = 0;
+
+	for (int i = 0; i < result->case_count; i++)
+		count += result->cases[i].cached;
+	return result->cases == NULL ? (int)result->counts.cases : count;
+}
+
+/* "builtin on cpu", "flashinfer, torch, builtin agree on sm_90" */
+static void print_truths(FILE *out, const struct verdict *v)
+{
+	int answered = 0;
+
+	for (int i = 0; i < v->witness_count; i++)
+		if (v->witnesses[i].passed_over == NULL)
+			answered += fprintf(out, ", %s", v->witnesses[i].name) > 0;
+	if (answered == 0)
+		fprintf(out, ", %s", v->ground_truth);
+	fprintf(out, "%s on %s", answered > 1 ? " agree" : "", v->device_class);
+}
+
+static void print_passed_tail(FILE *out, const struct result *result)
+{
+	double margin = worst_margin(result);
+	const struct verdict *v = result->case_count > 0 ? result->cases[0].verdict : NULL;
+
+	fprintf(out, "%u case%s", result->counts.cases, result->counts.cases == 1 ? "" : "s");
+	int cached = cached_cases(result);
+
+	if (cached > 0)
+		fprintf(out, " (%d cached)", cached);
+	if (margin >= 0)
+		fprintf(out, ", margin %.2g", margin);
+	if (v != NULL && v->ground_truth != NULL)
+		print_truths(out, v);
+	putc('\n', out);
+}
+
+static void print_dry_run(FILE *out, const struct result *result)
+{
+	for (int i = 0; i < result->case_count; i++)
+		if (result->cases[i].verdict == NULL)
+			fprintf(out, "         %s: would run: %s\n", result->cases[i].test->id, result->cases[i].why);
+}
+
+static bool worth_telling(const struct result *result, const struct report_options *options)
+{
+	if (!options->only_changed || !result->known || result->status != STATUS_PASSED || result->changed)
+		return true;
+	return result->started > 0 || result->findings > 0;
+}
+
+static void print_findings(FILE *out, const struct result *result)
+{
+	const char *last = "";
+
+	for (int i = 0; i < result->case_count; i++) {
+		const struct verdict *v = result->cases[i].verdict;
+
+		for (int k = 0; v != NULL && k < v->finding_count; k++)
+			if (strcmp(v->findings[k], last) != 0) {
+				fprintf(out, "         finding: %s\n", v->findings[k]);
+				last = v->findings[k];
+			}
+	}
+}
+
+/* Prints the ground truths that were skipped, with the reason. If the reason is the same for several cases, it is
+ * printed once. */
+static void print_passed_over(FILE *out, const struct result *result)
+{
+	const char *last[GROUND_TRUTHS_MAX] = {NULL};
+
+	for (int i = 0; i < result->case_count; i++) {
+		const struct verdict *v = result->cases[i].verdict;
+
+		for (int k = 0; v != NULL && k < v->witness_count && k < GROUND_TRUTHS_MAX; k++) {
+			const struct witness *w = &v->witnesses[k];
+
+			if (w->passed_over == NULL || w->not_asked ||
+			    (last[k] != NULL && strcmp(last[k], w->passed_over) == 0))
+				continue;
+			last[k] = w->passed_over;
+			fprintf(out, "         %s: ground truth %s was skipped: %.*s\n", result->cases[i].test->id, w->name,
+				(int)strcspn(w->passed_over, "\n"), w->passed_over);
+		}
+	}
+}
+
+void report_problems(const struct run *run)
+{
+	for (int i = 0; i < run->problem_count; i++)
+		fprintf(stderr, "reftest: %s\n", run->problems[i]);
+}
+
+static void print_outcome(FILE *out, const struct result *result, const struct report_options *options)
+{
+	const char *reason = reason_name(result->reason);
+
+	print_word(out, result);
+	fprintf(out, "%s/%s  ", result->file->op_type, result->file->name);
+	if (result->known && result->status == STATUS_PASSED)
+		print_passed_tail(out, result);
+	else if (result->status == STATUS_INVALID && result->cases == NULL)
+		fprintf(out, "\n");
+	else
+		fprintf(out, "%u of %u cases passed%s%s\n", result->counts.passed, result->counts.cases,
+			reason != NULL ? ": " : "", reason != NULL ? reason : "");
+	if (result->message != NULL)
+		print_indented(out, result->message, 9);
+	print_cases(out, result, options);
+	print_dry_run(out, result);
+	print_findings(out, result);
+	if (result->made != NULL && result->made->no_gradients != NULL)
+		fprintf(out, "         backward: %s\n", result->made->no_gradients);
+	print_passed_over(out, result);
+	if (result->outside != NULL)
+		fprintf(out, "         %s\n", result->outside);
+	if (result->changed)
+		fprintf(
+		    out,
+		    "         a file of the definition changed while it ran; this verdict is for the old content "
+		    "and was not stored\n");
+}
+
+/* Calls `print` on a stream in memory, wraps the lines that it wrote, and prints them. */
+struct folded {
+	char *text;
+	size_t length;
+	FILE *out; /* the stream to which `print` writes */
+};
+
+static void begin_folded(struct folded *folded, const struct report_options *options)
+{
+	*folded = (struct folded){.out = stdout};
+	if (options->width > 0) {
+		folded->out = open_memstream(&folded->text, &folded->length);
+		if (folded->out == NULL)
+			die_no_memory();
+	}
+}
+
+static void end_folded(struct folded *folded, const struct report_options *options)
+{
+	struct buf lines = {0};
+
+	if (folded->out == stdout)
+		return;
+	fclose(folded->out);
+	wrap_text(folded->text, folded->length, (size_t)options->width, "reftest", &lines);
+	fwrite(lines.data, 1, lines.length, stdout);
+	buf_free(&lines);
+	free(folded->text);
+}
+
+void report_result(const struct result *result, const struct report_options *options)
+{
+	struct folded folded;
+
+	if (!worth_telling(result, options))
+		return;
+	begin_folded(&folded, options);
+	print_outcome(folded.out, result, options);
+	end_folded(&folded, options);
+}
+
+static void print_summary(FILE *out, const struct run *run, const struct report_options *options)
+{
+	struct totals totals = totals_of(run);
+	const char *comma = "";
+
+	fprintf(out, "%" PRId64 " definition%s: ", totals.definitions, totals.definitions == 1 ? "" : "s");
+	for (int s = 0; s < STATUS_COUNT; s++)
+		if (totals.by_status[s] > 0) {
+			fprintf(out, "%s%" PRId64 " %s", comma, totals.by_status[s], status_name((enum status)s));
+			comma = ", ";
+		}
+	if (totals.unknown > 0)
+		fprintf(out, "%s%" PRId64 " unknown", comma, totals.unknown);
+	if (totals.definitions == 0)
+		fprintf(out, run->other_shard > 0 ? "all cases belong to other shards" : "nothing selected");
+	fprintf(out, "; %" PRId64 " case%s run, %" PRId64 " cached; %.3g M elements compared; %.2f s\n", run->cases_run,
+		run->cases_run == 1 ? "" : "s", run->cases_cached, (double)totals.elements / 1e6, run->seconds);
+	if (run->machine.accepted != NULL)
+		fprintf(
+		    out,
+		    "verdicts of %s from other machines were accepted (--device-class); this machine has no such device\n",
+		    run->machine.accepted);
+	if (options->strict && totals.findings > 0)
+		fprintf(out, "%" PRId64 " finding%s, which --strict counts as failures\n", totals.findings,
+			totals.findings == 1 ? "" : "s");
+}
+
+void report_summary(const struct run *run, const struct report_options *options)
+{
+	struct folded folded;
+
+	begin_folded(&folded, options);
+	print_summary(folded.out, run, options);
+	end_folded(&folded, options);
+	fflush(stdout);
+	if (run->not_stored != NULL)
+		fprintf(stderr, "reftest: the verdicts of this run could not be stored: %s\n", run->not_stored);
+	if (run->interrupted)
+		fprintf(stderr, "reftest: interrupted\n");
+}
+
+/* ---- JSON ----------------------------------------------------------------------------------------------------- */
+
+static void json_text(struct buf *out, const char *key, const char *text)
+{
+	buf_printf(out, "\"%s\": ", key);
+	if (text != NULL)
+		buf_json_string(out, text);
+	else
+		buf_text(out, "null");
+}
+
+static void json_real(struct buf *out, const char *key, double value)
+{
+	buf_printf(out, ", \"%s\": ", key);
+	buf_json_number(out, value);
+}
+
+/* Writes the shard of this run, or null if the run is not sharded. */
+static void json_shard(struct buf *out, const struct shard *shard)
+{
+	if (shard->count > 0)
+		buf_printf(out, ", \"shard\": \"%d/%d\"", shard->number, shard->count);
+	else
+		buf_text(out, ", \"shard\": null");
+}
+
+static void json_axes(struct buf *out, const struct result *result, const struct case_result *c)
+{
+	const struct job *job = c->test->job;
+	const char *comma = "";
+
+	buf_text(out, ", \"axes\": {");
+	for (int i = 0; job != NULL && i < job->problem.axis_count; i++)
+		if (result->definition->axes[i].var) {
+			buf_text(out, comma);
+			buf_json_string(out, job->problem.axes[i].name);
+			buf_printf(out, ": %" PRId64, job->axis[i]);
+			comma = ", ";
+		}
+	buf_text(out, "}");
+}
+
+static void json_findings(struct buf *out, const struct case_result *c)
+{
+	const struct verdict *v = c->verdict;
+	char edge[512];
+
+	buf_text(out, ", \"findings\": [");
+	for (int i = 0; v != NULL && i < v->finding_count; i++) {
+		buf_text(out, i > 0 ? ", " : "");
+		buf_json_string(out, v->findings[i]);
+	}
+	if (case_is_finding(c)) {
+		snprintf(edge, sizeof edge, "%s is %s; expected by convention: %s", c->test->id,
+		         status_name(v->status), c->test->convention);
+		buf_text(out, v->finding_count > 0 ? ", " : "");
+		buf_json_string(out, edge);
+	}
+	buf_text(out, "]");
+}
+
+void report_json_case(struct buf *out, const struct result *result, const struct case_result *c)
+{
+	const struct verdict *v = c->verdict;
+
+	buf_text(out, "{");
+	json_text(out, "id", c->test->id);
+	buf_text(out, ", ");
+	json_text(out, "status", v != NULL ? status_name(v->status) : "unknown");
+	buf_text(out, ", ");
+	json_text(out, "reason", v != NULL ? reason_name(v->reason) : NULL);
+	buf_text(out, ", ");
+	json_text(out, "message", v != NULL ? v->message : NULL);
+	buf_printf(out, ", \"cached\": %s, \"kept\": %s, \"weak\": %s, ", c->cached ? "true" : "false",
+	           c->in_store && v != NULL ? "true" : "false", v != NULL && v->weak ? "true" : "false");
+	json_text(out, "convention", c->test->convention);
+	buf_text(out, ", ");
+	json_text(out, "why", c->why);
+	buf_text(out, ", ");
+	json_text(out, "device", v != NULL ? v->device : NULL);
+	buf_text(out, ", ");
+	json_text(out, "device_class", v != NULL ? v->device_class : NULL);
+	buf_text(out, ", ");
+	json_text(out, "ground_truth", v != NULL ? v->ground_truth : NULL);
+	buf_text(out, ", ");
+	json_text(out, "ground_truth_version", v != NULL ? v->ground_truth_version : NULL);
+	buf_text(out, ", \"witnesses\": ");
+	if (v != NULL)
+		verdict_write_witnesses(v, out);
+	else
+		buf_text(out, "[]");
+	buf_text(out, ", ");
+	json_text(out, "torch", v != NULL ? v->torch : NULL);
+	json_axes(out, result, c);
+	json_real(out, "seconds", v != NULL ? v->seconds : 0);
+	buf_printf(out, ", \"reference_line\": %d, ", v != NULL ? v->reference_line : 0);
+	json_text(out, "printed", c->printed);
+	json_findings(out, c);
+	buf_text(out, ", \"outputs\": ");
+	if (v != NULL)
+		verdict_write_outputs(v, out);
+	else
+		buf_text(out, "[]");
+	buf_text(out, "}");
+}
+
+/* Writes the hidden constants. If a constant was probed, its value comes from the verdict of any case that ran. */
+static void json_constants(struct buf *out, const struct result *result)
+{
+	const struct cases *made = result->made;
+
+	buf_text(out, ", \"constants\": [");
+	for (int i = 0; made != NULL && i < made->constant_count; i++) {
+		const char *source = made->constants[i].source;
+		double value = made->constants[i].value;
+
+		for (int k = 0; k < result->case_count; k++) {
+			const struct verdict *v = result->cases[k].verdict;
+
+			for (int n = 0; v != NULL && n < v->constant_count; n++)
+				if (strcmp(v->constants[n].name, made->constants[i].name) == 0) {
+					value = v->constants[n].value;
+					source = v->constants[n].source;
+				}
+		}
+		buf_text(out, i > 0 ? ", {" : "{");
+		json_text(out, "name", made->constants[i].name);
+		json_real(out, "value", value);
+		buf_text(out, ", ");
+		json_text(out, "source", source);
+		buf_text(out, "}");
+	}
+	buf_text(out, "]");
+}
+
+static void json_notes(struct buf *out, const struct result *result)
+{
+	const struct definition *d = result->definition;
+	const char *more[] = {result->made != NULL ? result->made->no_gradients : NULL, result->outside};
+	const char *comma = "";
+
+	buf_text(out, ", \"notes\": [");
+	for (int i = 0; d != NULL && i < d->note_count; i++, comma = ", ") {
+		buf_text(out, comma);
+		buf_json_string(out, d->notes[i]);
+	}
+	for (size_t i = 0; i < sizeof more / sizeof *more; i++)
+		if (more[i] != NULL) {
+			buf_text(out, comma);
+			buf_json_string(out, more[i]);
+			comma = ", ";
+		}
+	buf_text(out, "]");
+}
+
+static void json_definition(struct buf *out, const struct result *result)
+{
+	buf_text(out, "{");
+	json_text(out, "name", result->file->name);
+	buf_text(out, ", ");
+	json_text(out, "op_type", result->file->op_type);
+	buf_text(out, ", ");
+	json_text(out, "status", result->known ? status_name(result->status) : "unknown");
+	buf_text(out, ", ");
+	json_text(out, "reason", reason_name(result->reason));
+	buf_text(out, ", ");
+	json_text(out, "message", result->message);
+	buf_printf(out, ", \"changed\": %s", result->changed ? "true" : "false");
+	json_constants(out, result);
+	json_notes(out, result);
+	buf_text(out, ", \"cases\": [");
+	for (int i = 0; i < result->case_count; i++) {
+		buf_text(out, i > 0 ? ",\n  " : "\n  ");
+		report_json_case(out, result, &result->cases[i]);
+	}
+	buf_text(out, "]}");
+}
+
+/* With --ground-truth all, writes which ground truths are available for each op family, and why others are not.
+ * Verdicts do not contain the reasons why a ground truth is not available. */
+static void json_truths(struct buf *out, const struct run *run)
+{
+	const struct truth_choice *choice = &run->machine.truths;
+	const struct kernels_api *api = run->program->kernels.api;
+	const struct ground_truths_matrix matrix = {
+	    .device_class = run->machine.policy.device_class,
+	    .facts = choice->facts,
+	    .fact_count = choice->fact_count,
+	    .ops = api == NULL ? NULL : api->ops,
+	    .op_count = api == NULL ? 0 : api->op_count,
+	    .trouble = choice->trouble,
+	};
+
+	if (!choice->all)
+		return;
+	buf_text(out, ",\n \"ground_truths\": ");
+	ground_truths_matrix_json(&matrix, out);
+}
+
+void report_json(const struct run *run, const struct report_options *options)
+{
+	struct totals totals = totals_of(run);
+	struct buf out = {0};
+
+	buf_text(&out, "{\"schema\": 1, ");
+	json_text(&out, "root", run->program->root);
+	buf_printf(&out, ", \"summary\": {\"definitions\": %" PRId64, totals.definitions);
+	for (int s = 0; s < STATUS_COUNT; s++)
+		buf_printf(&out, ", \"%s\": %" PRId64, status_name((enum status)s), totals.by_status[s]);
+	buf_printf(&out,
+		   ", \"unknown\": %" PRId64 ", \"cases_run\": %" PRId64 ", \"cases_cached\": %" PRId64
+		   ", \"elements\": %" PRId64,
+		   totals.unknown, run->cases_run, run->cases_cached, totals.elements);
+	json_real(&out, "seconds", run->seconds);
+	buf_printf(&out, ", \"exit\": %d, \"interrupted\": %s, ", exit_status_of_run(run, options->strict),
+		   run->interrupted ? "true" : "false");
+	json_text(&out, "not_kept", run->not_stored);
+	json_shard(&out, &run->options->cases.shard);
+	buf_text(&out, ", ");
+	json_text(&out, "device_class", run->machine.policy.device_class);
+	buf_printf(&out, ", \"accepted_from_elsewhere\": %s", run->machine.accepted != NULL ? "true" : "false");
+	buf_text(&out, "},\n \"problems\": [");
+	for (int i = 0; i < run->problem_count; i++) {
+		buf_text(&out, i > 0 ? ", " : "");
+		buf_json_string(&out, run->problems[i]);
+	}
+	buf_text(&out, "],\n \"definitions\": [");
+	for (int i = 0; i < run->count; i++) {
+		buf_text(&out, i > 0 ? ",\n " : "\n ");
+		json_definition(&out, run->results[i]);
+		fwrite(out.data, 1, out.length, stdout);
+		buf_clear(&out);
+	}
+	buf_text(&out, "]");
+	json_truths(&out, run);
+	buf_text(&out, "}\n");
+	fwrite(out.data, 1, out.length, stdout);
+	buf_free(&out);
+}

@@ -1,0 +1,33 @@
+/* text_and_json - prints the results of a run as text and as JSON. docs/json.md lists all JSON fields: a new field needs a row
+ * there. */
+#ifndef REFTEST_REPORT_TEXT_AND_JSON_H
+#define REFTEST_REPORT_TEXT_AND_JSON_H
+
+#include "engine/run.h"
+
+struct report_options {
+	bool strict;	     /* findings count as failures */
+	bool only_changed;   /* omit passed definitions for which no case ran and that have no findings */
+	int width;	     /* maximum number of columns of a line of text; 0: unlimited */
+	const char *command; /* options for the command that repeats a failed case: "--device cpu --seed 3" */
+};
+
+/* Returns the escape sequence that sets a terminal's colour for a status; "\033[0m" ends the colour. */
+const char *report_colour(enum status status);
+
+/* Prints on stderr the files and folders of the dataset that could not be read. */
+void report_problems(const struct run *run);
+
+/* Prints the result of one definition on one line and, unless the definition passed, details on the next lines. */
+void report_result(const struct result *result, const struct report_options *options);
+
+/* Prints the summary, which is the last line of a text report. */
+void report_summary(const struct run *run, const struct report_options *options);
+
+/* Prints a run as one JSON object (schema 1; docs/json.md). */
+void report_json(const struct run *run, const struct report_options *options);
+
+/* Appends one case as a JSON object on one line, with the same fields as in report_json. */
+void report_json_case(struct buf *out, const struct result *result, const struct case_result *c);
+
+#endif

@@ -1,0 +1,32 @@
+/* python_text - writes untrusted text as Python source. The value of each Python literal is exactly the text, and no
+ * character in the text can end the literal. The output is ASCII and formatted like the output of `ruff format`. */
+#ifndef REFTEST_TESTGEN_PYTHON_TEXT_H
+#define REFTEST_TESTGEN_PYTHON_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+
+/* Appends the text as a Python string literal on one line. */
+void python_string(struct buf *out, const char *text);
+
+/* Appends the text as a literal """\…""" in which the line breaks of the text are kept, so that code stays readable. If
+ * a line of the text starts with `guard` (which begins with '#'), its '#' is escaped, because the text must not contain
+ * a copy of that line. If `guard` is NULL, no line is escaped. */
+void python_text(struct buf *out, const char *text, size_t length, const char *guard);
+
+/* Appends a number; NaN becomes None. */
+void python_number(struct buf *out, double value);
+
+/* Appends the text for use in a comment: unprintable and non-ASCII characters become '?'. */
+void python_comment(struct buf *out, const char *text);
+
+/* Returns whether `name` can be part of file and class names: it has only ASCII letters, digits, '_' and '-', and does
+ * not start with '-'. */
+bool python_nameable(const char *name);
+
+/* Appends a class name made from the name of a definition: "RmsnormH4096" for "rmsnorm_h4096". */
+void python_class_name(struct buf *out, const char *name);
+
+#endif

@@ -1,0 +1,21 @@
+/* support_files - contains the Python files that all generated tests use. These files are embedded in the program:
+ * conftest.py, which is assembled from the files in python/testing/, and the tables of libraries in python/libraries/.
+ * The file build/libraries.inc, which make writes, lists these tables. */
+#ifndef REFTEST_TESTGEN_SUPPORT_FILES_H
+#define REFTEST_TESTGEN_SUPPORT_FILES_H
+
+#include "base/buf.h"
+
+#define LIBRARIES_FOLDER "reftest_libraries/" /* relative to tests/references */
+
+/* Returns the path of file number `index` (from 0) below tests/references: "conftest.py", "reftest_libraries/torch.py".
+ * NULL: there are at most `index` files. */
+const char *shipped_name(int index);
+
+/* Appends the text of file number `index`, without the header of generated files. */
+void shipped_text(int index, struct buf *out);
+
+/* Returns a digest that changes whenever one of these files or the code in testgen/ changes. */
+const char *shipped_digest(void);
+
+#endif

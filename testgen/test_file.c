@@ -1,0 +1,553 @@
+#include "testgen/test_file.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "testgen/python_text.h"
+
+/* A line that begins with this mark stands above each class and after the last class. The text of a definition is
+ * escaped and can never contain such a line. */
+#define MARK "# definition: "
+static const char mark[] = MARK;
+
+enum { LINE = 88, ALIAS = 160, ALIASES = DEFINITION_AXES + 16 };
+
+/* The names (in upper case) of the class attributes for axes and constants; "" if an axis or a constant has no
+ * attribute. */
+struct aliases {
+	char name[ALIASES][ALIAS];
+	int count;
+};
+
+/* ---- names ------------------------------------------------------------------------------------------------------ */
+
+static bool is_taken(const struct aliases *aliases, const char *name)
+{
+	/* Names that no axis or constant may get: the attributes of every class, and I and O, which linters reject
+	 * because they look like digits. */
+	static const char *const reserved[] = {"OP_TYPE",   "NAME",  "FAMILY", "ROLES", "OUTPUT_ROLES", "MODES",
+					       "AXES",	    "SIZES", "EDGES",  "PROBE", "CONSTANTS",    "LEAVES",
+					       "RULES",	    "SCALARS", "SAMPLES", "REFERENCE", "I", "O"};
+
+	for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
+		if (strcmp(reserved[i], name) == 0)
+			return true;
+	for (int i = 0; i < aliases->count; i++)
+		if (strcmp(aliases->name[i], name) == 0)
+			return true;
+	return false;
+}
+
+/* Adds the attribute name for the axis or constant `name` and returns it; "" if no attribute name can be made from
+ * `name`. */
+static const char *add_alias(struct aliases *aliases, const char *name)
+{
+	char upper[ALIAS] = "";
+	size_t length = strlen(name);
+
+	for (size_t i = 0; length < sizeof upper && i <= length; i++)
+		upper[i] = (char)(name[i] >= 'a' && name[i] <= 'z' ? name[i] - 'a' + 'A' : name[i]);
+	if (name[0] == '_' || is_taken(aliases, upper))
+		upper[0] = '\0';
+	memcpy(aliases->name[aliases->count], upper, sizeof upper);
+	return aliases->name[aliases->count++];
+}
+
+/* ---- a class ---------------------------------------------------------------------------------------------------- */
+
+static void write_axes(const struct definition *d, struct aliases *aliases, struct buf *out)
+{
+	for (int i = 0; i < d->axis_count; i++) {
+		const char *alias = add_alias(aliases, d->axes[i].var ? "_" : d->axes[i].name);
+
+		if (alias[0] != '\0')
+			buf_printf(out, "    %s = %lld\n", alias, (long long)d->axes[i].value);
+	}
+	buf_text(out, d->axis_count > 0 ? "    AXES = conftest.constants(\n" : "    AXES = conftest.constants()\n");
+	for (int i = 0; i < d->axis_count; i++) {
+		if (d->axes[i].var)
+			buf_printf(out, "        %s=None,\n", d->axes[i].name);
+		else if (aliases->name[i][0] != '\0')
+			buf_printf(out, "        %s=%s,\n", d->axes[i].name, aliases->name[i]);
+		else
+			buf_printf(out, "        %s=%lld,\n", d->axes[i].name, (long long)d->axes[i].value);
+	}
+	if (d->axis_count > 0)
+		buf_text(out, "    )\n");
+}
+
+/* Ends the line with a comment that names the source of a constant. */
+static void write_source(const struct test_class *c, const struct test_constant *constant, struct buf *out)
+{
+	buf_text(out, "  # ");
+	python_comment(out, constant->source);
+	if (isnan(constant->value) && c->probe != NULL)
+		buf_text(out, ": PROBE asks the reference");
+	buf_text(out, "\n");
+}
+
+static void write_constants(const struct test_class *c, struct aliases *aliases, struct buf *out)
+{
+	int first = aliases->count;
+
+	for (int i = 0; i < c->constant_count; i++) {
+		const char *alias = add_alias(aliases, c->constants[i].name);
+
+		if (alias[0] == '\0')
+			continue;
+		buf_printf(out, "    %s = ", alias);
+		python_number(out, c->constants[i].value);
+		write_source(c, &c->constants[i], out);
+	}
+	buf_text(out, c->constant_count > 0 ? "    CONSTANTS = conftest.constants(\n"
+					    : "    CONSTANTS = conftest.constants()\n");
+	for (int i = 0; i < c->constant_count; i++) {
+		buf_printf(out, "        %s=", c->constants[i].name);
+		if (aliases->name[first + i][0] != '\0') {
+			buf_printf(out, "%s,\n", aliases->name[first + i]);
+			continue;
+		}
+		python_number(out, c->constants[i].value);
+		buf_text(out, ",");
+		write_source(c, &c->constants[i], out);
+	}
+	if (c->constant_count > 0)
+		buf_text(out, "    )\n");
+}
+
+static void write_role_names(const char *attribute, const struct test_role *roles, int count, struct buf *out)
+{
+	buf_printf(out, "    %s = conftest.constants(%s\n", attribute, count > 0 ? "" : ")");
+	for (int i = 0; i < count; i++) {
+		buf_printf(out, "        %s=", roles[i].role);
+		python_string(out, roles[i].name);
+		buf_text(out, ",\n");
+	}
+	if (count > 0)
+		buf_text(out, "    )\n");
+}
+
+static void write_mode_names(const struct test_class *c, const char *before, const char *between, const char *after,
+			     struct buf *out)
+{
+	buf_text(out, before);
+	for (int i = 0; i < c->mode_count; i++)
+		buf_printf(out, "%s\"%s\"", i > 0 ? between : "", c->modes[i]);
+	buf_text(out, after);
+}
+
+/* Writes the op family, the modes, and the roles of inputs and outputs. conftest.py uses only this data about the
+ * operation. */
+static void write_roles(const struct test_class *c, struct buf *out)
+{
+	size_t begin;
+
+	if (c->family == NULL) {
+		buf_text(out, "    FAMILY = None\n");
+		return;
+	}
+	buf_printf(out, "    FAMILY = \"%s\"\n", c->family);
+	write_role_names("ROLES", c->roles, c->role_count, out);
+	write_role_names("OUTPUT_ROLES", c->output_roles, c->output_role_count, out);
+	begin = out->length;
+	write_mode_names(c, "    MODES = (", ", ", c->mode_count == 1 ? ",)\n" : ")\n", out);
+	if (out->length - begin <= LINE + 1)
+		return;
+	out->length = begin;
+	write_mode_names(c, "    MODES = (\n        ", ",\n        ", ",\n    )\n", out);
+}
+
+/* Writes the list of inputs to which the operation may write. If the class has no op family, the list is unknown, and a
+ * comment in the file says so. */
+static void write_left(const struct test_class *c, struct buf *out)
+{
+	if (c->family == NULL) {
+		buf_text(out, "    LEAVES = None\n");
+		return;
+	}
+	buf_text(out, c->left_count > 0 ? "    LEAVES = conftest.constants(\n" : "    LEAVES = conftest.constants()\n");
+	for (int i = 0; i < c->left_count; i++) {
+		buf_printf(out, "        %s=", c->left[i].input);
+		if (c->left[i].output != NULL)
+			python_string(out, c->left[i].output);
+		else
+			buf_text(out, c->left[i].may_keep ? "conftest.KEPT_OR_WRITTEN" : "conftest.WRITTEN");
+		buf_text(out, ",\n");
+	}
+	if (c->left_count > 0)
+		buf_text(out, "    )\n");
+}
+
+/* Writes the arguments of conftest.size("small", batch_size=1), separated by `between`. */
+static void write_size_words(const struct definition *d, const struct test_size *size, const char *between,
+			     struct buf *out)
+{
+	buf_printf(out, "\"%s\"", size->label);
+	for (int i = 0; i < d->axis_count; i++)
+		if (d->axes[i].var)
+			buf_printf(out, ",%s%s=%lld", between, d->axes[i].name, (long long)size->axis[i]);
+}
+
+/* Writes `head`, the call of conftest.`function` and `tail` on one line that is indented by `indent`, or on several
+ * lines if it is too long. */
+static void write_size(const struct definition *d, int indent, const char *head, const char *function,
+		       const struct test_size *size, const char *tail, struct buf *out)
+{
+	size_t begin = out->length;
+	char between[32];
+
+	buf_printf(out, "%*s%sconftest.%s(", indent, "", head, function);
+	write_size_words(d, size, " ", out);
+	buf_printf(out, ")%s\n", tail);
+	if (out->length - begin <= LINE + 1)
+		return;
+	out->length = begin;
+	snprintf(between, sizeof between, "\n%*s", indent + 4, "");
+	buf_printf(out, "%*s%sconftest.%s(%s", indent, "", head, function, between);
+	write_size_words(d, size, between, out);
+	buf_printf(out, ",\n%*s)%s\n", indent, "", tail);
+}
+
+/* Writes a class attribute with a tuple of cases. A tuple of one case is on one line if it fits there. */
+static void write_cases(const struct definition *d, const char *attribute, const char *function,
+			const struct test_size *cases, int count, struct buf *out)
+{
+	size_t begin = out->length;
+
+	if (count == 0) {
+		buf_printf(out, "    %s = ()\n", attribute);
+		return;
+	}
+	if (count == 1) {
+		buf_printf(out, "    %s = (conftest.%s(", attribute, function);
+		write_size_words(d, &cases[0], " ", out);
+		buf_text(out, "),)\n");
+		if (out->length - begin <= LINE + 1)
+			return;
+		out->length = begin;
+	}
+	buf_printf(out, "    %s = (\n", attribute);
+	for (int i = 0; i < count; i++)
+		write_size(d, 8, "", function, &cases[i], ",", out);
+	buf_text(out, "    )\n");
+}
+
+static void write_probe(const struct test_class *c, struct buf *out)
+{
+	const struct test_size probe = {"probe", c->probe};
+
+	if (c->probe == NULL)
+		buf_text(out, "    PROBE = None\n");
+	else
+		write_size(c->definition, 4, "PROBE = ", "probe", &probe, "", out);
+}
+
+static void write_scalar(enum dtype dtype, double value, struct buf *out)
+{
+	if (dtype == DTYPE_BOOL)
+		buf_text(out, value != 0 ? "True" : "False");
+	else if (dtype_is_float(dtype))
+		python_number(out, value);
+	else
+		buf_printf(out, "%lld", (long long)value);
+}
+
+/* Writes the values of a Python scalar: a single value if it is the same at all sizes, else one value per size. */
+static void write_scalars_of(const struct test_class *c, int input, struct buf *out)
+{
+	const struct tensor_spec *spec = &c->definition->inputs[input];
+	int width = c->definition->input_count, rows = 1;
+
+	for (int i = 1; i < c->size_count; i++)
+		if (c->scalars[i * width + input] != c->scalars[input])
+			rows = c->size_count;
+	buf_printf(out, "        %s=[", spec->name);
+	for (int i = 0; i < rows; i++) {
+		buf_text(out, rows > 1 ? "\n            " : "");
+		write_scalar(spec->dtype, c->scalars[i * width + input], out);
+		buf_text(out, rows > 1 ? "," : "");
+	}
+	buf_text(out, rows > 1 ? "\n        ],\n" : "],\n");
+}
+
+/* Writes the values that `reftest verify` passes for Python scalars. */
+static void write_scalars(const struct test_class *c, struct buf *out)
+{
+	int count = 0;
+
+	for (int i = 0; i < c->definition->input_count && c->scalars != NULL && c->size_count > 0; i++) {
+		if (c->definition->inputs[i].rank != RANK_SCALAR)
+			continue;
+		buf_text(out, count++ == 0 ? "    SCALARS = conftest.constants(\n" : "");
+		write_scalars_of(c, i, out);
+	}
+	buf_text(out, count > 0 ? "    )\n" : "    SCALARS = conftest.constants()\n");
+}
+
+static bool same_rule(const struct tolerance *a, const struct tolerance *b)
+{
+	return a->atol == b->atol && a->rtol == b->rtol && a->hit_ratio == b->hit_ratio;
+}
+
+/* Returns whether the output has the same tolerance rule at all sizes. */
+static bool one_rule(const struct test_class *c, int output)
+{
+	int width = c->definition->output_count;
+
+	for (int i = 1; i < c->size_count; i++)
+		if (!same_rule(&c->rules[i * width + output], &c->rules[output]))
+			return false;
+	return true;
+}
+
+static void write_rule_words(const struct tolerance *rule, const char *between, struct buf *out)
+{
+	python_number(out, rule->atol);
+	buf_printf(out, ",%s", between);
+	python_number(out, rule->rtol);
+	buf_printf(out, ",%s", between);
+	python_number(out, rule->hit_ratio);
+}
+
+/* Writes a tolerance rule on one line, or on four lines if it is too long for one. */
+static void write_rule(const struct tolerance *rule, struct buf *out)
+{
+	size_t begin = out->length;
+
+	buf_text(out, "            (");
+	write_rule_words(rule, " ", out);
+	buf_text(out, "),\n");
+	if (out->length - begin <= LINE + 1)
+		return;
+	out->length = begin;
+	buf_text(out, "            (\n                ");
+	write_rule_words(rule, "\n                ", out);
+	buf_text(out, ",\n            ),\n");
+}
+
+/* Writes the tolerance rule (atol, rtol, hit ratio) that `reftest verify` applies to each output: one rule, or one
+ * per size of SIZES; None if no tolerance rule fits the output. */
+static void write_rules(const struct test_class *c, struct buf *out)
+{
+	int width = c->definition->output_count;
+
+	if (c->rules == NULL || c->size_count == 0) {
+		buf_text(out, "    RULES = conftest.rules()\n");
+		return;
+	}
+	buf_text(out, "    RULES = conftest.rules(\n");
+	for (int output = 0; output < width; output++) {
+		int rows = one_rule(c, output) ? 1 : c->size_count;
+
+		if (c->judged != NULL && c->judged[output]) {
+			buf_text(out, "        None,  # ");
+			python_comment(out, c->definition->outputs[output].name);
+			buf_text(out, ": reftest's kernels judge it\n");
+			continue;
+		}
+		buf_text(out, "        [  # ");
+		python_comment(out, c->definition->outputs[output].name);
+		buf_text(out, "\n");
+		for (int i = 0; i < rows; i++)
+			write_rule(&c->rules[i * width + output], out);
+		buf_text(out, "        ],\n");
+	}
+	buf_text(out, "    )\n");
+}
+
+static const char tests[] =
+    "\n"
+    "    @classmethod\n"
+    "    def generate_random_inputs(cls, axes, device=\"cpu\", seed=0):\n"
+    "        return conftest.random_inputs(cls, axes, device, seed)\n"
+    "\n"
+    "    def test_definition_is_unchanged(self):\n"
+    "        conftest.check_definition(self)\n"
+    "\n"
+    "    @torch.no_grad()\n"
+    "    def test_output_shape(self, device):\n"
+    "        conftest.check_output_shape(self, device)\n"
+    "\n"
+    "    @torch.no_grad()\n"
+    "    def test_output_dtype(self, device):\n"
+    "        conftest.check_output_dtype(self, device)\n"
+    "\n"
+    "    @torch.no_grad()\n"
+    "    def test_inputs_are_kept(self, device):\n"
+    "        conftest.check_inputs_are_kept(self, device)\n"
+    "\n"
+    "    @pytest.mark.parametrize(\"case\", conftest.cases(OP_TYPE, NAME, SIZES))\n"
+    "    @torch.no_grad()\n"
+    "    def test_numerical_correctness(self, case, device):\n"
+    "        conftest.check_numerical_correctness(self, case, device)\n"
+    "\n"
+    "    @torch.no_grad()\n"
+    "    def test_determinism(self, device):\n"
+    "        conftest.check_determinism(self, device)\n"
+    "\n"
+    "    @torch.no_grad()\n"
+    "    def test_calls_are_independent(self, device):\n"
+    "        conftest.check_calls_are_independent(self, device)\n"
+    "\n"
+    "    @pytest.mark.parametrize(\"case\", conftest.all_edges(SIZES, EDGES))\n"
+    "    @torch.no_grad()\n"
+    "    def test_edge_cases(self, case, device):\n"
+    "        conftest.check_edge_case(self, case, device)\n"
+    "\n"
+    "    @pytest.mark.parametrize(\"case\", conftest.some_cases(SIZES))\n"
+    "    @pytest.mark.parametrize(\"name\", conftest.ground_truths(FAMILY))\n"
+    "    @torch.no_grad()\n"
+    "    def test_against_ground_truth(self, name, case, device):\n"
+    "        conftest.check_against(self, case, name, device)\n"
+    "\n"
+    "    @pytest.mark.parametrize(\"case\", conftest.some_cases(SIZES))\n"
+    "    @torch.no_grad()\n"
+    "    def test_ground_truths_agree(self, case, device):\n"
+    "        conftest.check_ground_truths_agree(self, case, device)\n";
+
+static void write_class(const struct test_class *c, struct buf *out)
+{
+	const struct definition *d = c->definition;
+	struct aliases aliases = {.count = 0};
+
+	buf_text(out, "    OP_TYPE = ");
+	python_string(out, d->op_type);
+	buf_text(out, "\n    NAME = ");
+	python_string(out, d->name);
+	buf_text(out, "\n");
+	write_roles(c, out);
+	write_axes(d, &aliases, out);
+	write_constants(c, &aliases, out);
+	write_probe(c, out);
+	write_left(c, out);
+	write_cases(d, "SIZES", "size", c->sizes, c->size_count, out);
+	write_cases(d, "EDGES", "edge", c->edges, c->edge_count, out);
+	write_scalars(c, out);
+	write_rules(c, out);
+	buf_text(out, c->samples ? "    SAMPLES = True\n" : "    SAMPLES = False\n");
+	buf_text(out, "    REFERENCE = ");
+	python_text(out, d->reference, d->reference_length, mark);
+	buf_text(out, "\n");
+	buf_text(out, tests);
+}
+
+/* ---- the file --------------------------------------------------------------------------------------------------- */
+
+/* Collects in `names` the class names without the prefix "Test", each terminated by NUL. Sets `at` to their
+ * positions. */
+static void class_names(const struct test_class *classes, int count, struct buf *names, size_t *at)
+{
+	for (int i = 0; i < count; i++) {
+		at[i] = names->length;
+		python_class_name(names, classes[i].name);
+		buf_add(names, "", 1);
+	}
+}
+
+/* Counts earlier classes with the same name. Two definitions can give the same class name ("a_b" and "a__b"); the
+ * later class then gets a number at the end, which no other class name can have. */
+static int namesakes_before(const struct buf *names, const size_t *at, int index)
+{
+	int same = 0;
+
+	for (int i = 0; i < index; i++)
+		same += strcmp(names->data + at[i], names->data + at[index]) == 0;
+	return same;
+}
+
+static void write_mark(const char *name, struct buf *out)
+{
+	buf_text(out, mark);
+	python_string(out, name);
+	buf_text(out, "\n");
+}
+
+static void write_classes(const struct test_class *classes, int count, struct arena *arena, struct buf *out)
+{
+	size_t *at = arena_array(arena, (size_t)count, sizeof *at);
+	struct buf names = {0};
+
+	class_names(classes, count, &names, at);
+	for (int i = 0; i < count; i++) {
+		int before = namesakes_before(&names, at, i);
+		char number[16] = "";
+
+		buf_text(out, "\n\n");
+		if (classes[i].definition == NULL) {
+			buf_add(out, classes[i].kept, classes[i].kept_length);
+			continue;
+		}
+		if (before > 0)
+			snprintf(number, sizeof number, "_%d", before + 1);
+		write_mark(classes[i].name, out);
+		buf_printf(out, "class Test%s%s:\n", names.data + at[i], number);
+		write_class(&classes[i], out);
+	}
+	buf_free(&names);
+}
+
+void test_file_write(const char *about, const struct test_class *classes, int count, struct buf *out)
+{
+	struct arena arena = {0};
+
+	buf_text(out, "\"\"\"Tests of ");
+	python_comment(out, about);
+	buf_text(out, ". conftest.py says how they run.\"\"\"\n\n"
+		      "import pytest\nimport torch\n\n# isort: split\nimport conftest\n");
+	write_classes(classes, count, &arena, out);
+	buf_printf(out,
+		   "\n\n%snone\ndef main():\n    return conftest.main(__file__)\n\n\n"
+		   "if __name__ == \"__main__\":\n    raise SystemExit(main())\n",
+		   mark);
+	arena_free(&arena);
+}
+
+/* Finds the newline before the next line that starts with MARK. Only the start of a line counts, because untrusted
+ * text may contain MARK inside a line. */
+static const char *next_mark(const char *text, size_t length)
+{
+	static const char line[] = "\n" MARK;
+
+	return memmem(text, length, line, sizeof line - 1);
+}
+
+bool test_file_class(const char *body, size_t length, const char *name, const char **text, size_t *text_length)
+{
+	struct buf line = {0};
+	const char *begin, *end = NULL;
+
+	buf_text(&line, "\n");
+	write_mark(name, &line);
+	begin = memmem(body, length, line.data, line.length);
+	if (begin != NULL) {
+		size_t skipped = (size_t)(begin - body) + line.length;
+
+		end = next_mark(body + skipped - 1, length - skipped + 1);
+	}
+	buf_free(&line);
+	if (end == NULL)
+		return false;
+	while (end[-1] == '\n')
+		end--;
+	*text = begin + 1;
+	*text_length = (size_t)(end - begin); /* the text ends with one newline */
+	return true;
+}
+
+bool test_file_drops(const char *body, size_t length, const char *other, size_t other_length)
+{
+	const char *at = body, *from = other, *end = body + length;
+
+	while (at < end && (at = next_mark(at, (size_t)(end - at))) != NULL) {
+		const char *newline = memchr(at + 1, '\n', (size_t)(end - at) - 1);
+		size_t line = (size_t)((newline != NULL ? newline + 1 : end) - at);
+
+		from = other_length > 0 ? memmem(from, other_length - (size_t)(from - other), at, line) : NULL;
+		if (from == NULL)
+			return true;
+		from += line - 1; /* the newline at the end of this line may also be the newline before the next class */
+		at += line - 1;
+	}
+	return false;
+}

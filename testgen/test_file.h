@@ -1,0 +1,72 @@
+/* test_file - writes the text of a generated pytest file with one class per definition. The text depends only on the
+ * arguments: the same data always gives the same bytes. */
+#ifndef REFTEST_TESTGEN_TEST_FILE_H
+#define REFTEST_TESTGEN_TEST_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "dataset/definition.h"
+
+struct test_size {
+	const char *label;   /* "small", "medium" or "large", or the name of an edge case */
+	const int64_t *axis; /* one value for each axis of the definition */
+};
+
+struct test_constant {
+	const char *name, *source; /* "eps", "model:llama-3.1-8b" */
+	double value;		   /* NaN: neither the definition nor a model gives the value */
+};
+
+/* A role of the op family, and the name of the input or output that has this role in the definition. */
+struct test_role {
+	const char *role, *name;
+};
+
+/* An input that the operation may write to. */
+struct test_left {
+	const char *input;
+	const char *output;	    /* the output that must equal the input's final values; NULL: no output must */
+	bool may_keep;		    /* an unchanged input also passes */
+};
+
+struct test_class {
+	const char *name;		     /* the definition's */
+	const struct definition *definition; /* NULL: the definition cannot be read, and `kept` is used */
+	const char *family;		     /* the op family; NULL: no op family supports the definition */
+	const struct test_role *roles, *output_roles;
+	int role_count, output_role_count;
+	const char *const *modes; /* the modes that op.match recognised */
+	int mode_count;
+	const struct test_size *sizes;
+	int size_count;
+	const struct test_size *edges; /* the op family's edge cases */
+	int edge_count;
+	const int64_t *probe;	       /* axes of the case that reveals constants without a known value, or NULL */
+	const struct tolerance *rules; /* the tolerance rule of each output, one row per size; NULL: no op family */
+	const bool *judged;	       /* for each output, whether the op family judges it; NULL: it judges none */
+	const double *scalars;	       /* the values of Python scalars, one row of input_count values per size */
+	bool samples;		  /* the operation samples from torch's generators */
+	const struct test_constant *constants;
+	int constant_count;
+	const struct test_left *left; /* the inputs that the operation may write to */
+	int left_count;
+	const char *kept; /* text of the class in the old file, not NUL-terminated */
+	size_t kept_length;
+};
+
+/* Appends the body of a test file, to which owned_seal (testgen/hand_edit.h) adds the header. `about` is the path of
+ * the tested definition or folder: "definitions/rmsnorm". */
+void test_file_write(const char *about, const struct test_class *classes, int count, struct buf *out);
+
+/* Finds the class of the definition `name` in a body that test_file_write wrote. Returns false if the body has no
+ * class for this definition. */
+bool test_file_class(const char *body, size_t length, const char *name, const char **text, size_t *text_length);
+
+/* Returns whether the body of a test file has a class that the body `other` lacks. Also returns true if test_file_write
+ * did not write both bodies, or if their classes are in different orders. */
+bool test_file_drops(const char *body, size_t length, const char *other, size_t other_length);
+
+#endif

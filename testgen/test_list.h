@@ -1,0 +1,43 @@
+/* test_list - lists and reads the test files in a dataset's tests/references, and determines who wrote each:
+ * reftest, or a user (testgen/hand_edit.h). */
+#ifndef REFTEST_TESTGEN_TEST_LIST_H
+#define REFTEST_TESTGEN_TEST_LIST_H
+
+#include <stdbool.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "testgen/hand_edit.h"
+
+#define TESTS_FOLDER "tests/references/" /* relative to the dataset's root */
+
+struct test_list {
+	int root_fd; /* the dataset's root folder; the caller opens and closes it */
+	struct arena *arena;
+	const char **names; /* sorted names of the test files: "test_gemm.py"; conftest.py is not among them */
+	int count;
+	const char **libraries; /* all Python files in the folder reftest_libraries: "reftest_libraries/torch.py" */
+	int library_count;
+};
+
+/* Lists tests/references. A missing folder is no error. Returns -1 and sets `err` if the folder cannot be read, or if
+ * `tests`, tests/references or tests/references/reftest_libraries is no real folder. (If links were allowed, a dataset
+ * could choose where reftest writes files on this machine.) `root` is only used in messages. */
+int test_list_names(struct test_list *p, int root_fd, const char *root, struct arena *arena, struct err *err);
+
+bool test_list_has(const struct test_list *p, const char *file);
+
+/* Reads a file in tests/references and determines its owner. A symbolic link counts as hand-written, whatever its
+ * target is. Returns FILE_ERROR and sets `err` if the file cannot be read or is a folder. */
+enum file_answer test_list_read(const struct test_list *p, const char *file, struct buf *bytes, enum owner *owner,
+				struct err *err);
+
+/* Returns whether there is a hand-written test file that is named after this definition. */
+bool test_list_hand_written(const struct test_list *p, const char *name);
+
+/* "test_….py". */
+bool is_test_file(const char *name);
+
+#endif

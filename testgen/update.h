@@ -1,0 +1,59 @@
+/* update - generates the dataset's pytest files in tests/references/: decides which files should exist and which are
+ * out of date, and writes them. `reftest generate`, `reftest watch` and (after its run) `reftest verify` call this
+ * module.
+ *
+ * A file that reftest wrote and no user edited is replaced if its content would change, and removed if it would be
+ * empty. Every other file is left unchanged. If a definition cannot be read, its class in the old file stays. The class
+ * also stays if the definition is in git but not checked out (engine/sparse_checkout.h); a file with such a class is
+ * left unchanged even if it is out of date. The stats of the files are recorded in .reftest/artifacts; with these
+ * records, the next update only has to scan the folders. */
+#ifndef REFTEST_TESTGEN_UPDATE_H
+#define REFTEST_TESTGEN_UPDATE_H
+
+#include <stdbool.h>
+
+#include "base/arena.h"
+#include "dataset/dataset.h"
+#include "engine/program.h"
+#include "testgen/update_stamps.h"
+
+struct update_options {
+	enum layout layout;
+	bool check;  /* report which files are out of date, and write nothing */
+	bool quiet;  /* do not report invalid definitions, because the caller reports them */
+	bool force;  /* replace files that a user wrote or edited */
+	const char
+	    *print; /* only print the new text of this file ("test_gemm.py") to stdout; NULL: update the files */
+	/* Process only the files with these definitions. NULL: process all files, and remove files without
+	 * definitions. */
+	const struct dataset_file *const *selected;
+	int selected_count;
+};
+
+/* The result of an update. Each message is one line; messages are allocated in the caller's arena. */
+struct update_result {
+	int files, written, removed,
+	    current;	 /* files: number that should exist; written: with `check`, number that are out of date */
+	int definitions; /* number of definitions checked */
+	/* Numbers of definitions: with_test have a current class or a hand-written test file, hand_written of these
+	 * have a hand-written file, stale have a class that is out of date, without have no class. */
+	int with_test, hand_written, stale, without;
+	int invalid; /* number of definitions, and of folders with definitions, that cannot be read */
+	int refused; /* number of files that differ but were left unchanged */
+	bool printed;
+	const char **messages; /* messages about files that were written, removed or left unchanged, and about unreadable files */
+	int message_count;
+	const char **changed; /* paths of files that were written or removed (with `check`: would be), from the root */
+	int changed_count;
+};
+
+/* Updates the generated files. Returns 0, or -1 and sets `err` on an internal error; files that were written before
+ * the error stay. */
+int update_tests(struct program *program, const struct dataset *dataset, const struct update_options *options,
+		 struct arena *arena, struct update_result *out, struct err *err);
+
+/* Returns whether the dataset has generated files, written on this machine or contained in a clone, and sets `layout`.
+ * `verify` and `watch` update generated files only in a dataset that has some. */
+bool generated_before(const char *root, enum layout *layout);
+
+#endif

@@ -1,0 +1,227 @@
+#include "testgen/vacuous_tests.h"
+
+#include <limits.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/json.h"
+#include "engine/sparse_checkout.h"
+#include "testgen/test_class.h"
+#include "testgen/test_list.h"
+#include "workers/pool/environment.h"
+#include "workers/pool/machine_resources.h"
+#include "workers/pool/process.h"
+
+enum { ANSWERS_MAX = 64 << 20, REASON_MAX = 400, PATH_SIZE = 4096 };
+
+/* The hand-written test files, and the input for the script: one line of JSON per file. */
+struct questions {
+	struct string_list paths;
+	struct buf lines;
+};
+
+/* Returns the definition in `files` after which the test file `file` is named. If there is none, returns NULL, adds to
+ * `names` the number of definitions whose names the test file contains, and sets `named` to the last of them. */
+static const struct dataset_file *named_after(const struct dataset_file *files, int count, const char *file,
+					      const struct buf *text, const struct dataset_file **named, int *names)
+{
+	size_t stem = strlen(file) - strlen("test_.py");
+
+	for (int i = 0; i < count; i++) {
+		if (strlen(files[i].name) == stem && memcmp(files[i].name, file + 5, stem) == 0)
+			return &files[i];
+		if (memmem(text->data, text->length, files[i].name, strlen(files[i].name)) == NULL)
+			continue;
+		*named = &files[i];
+		(*names)++;
+	}
+	return NULL;
+}
+
+/* Returns the definition that a test file tests: the definition after which the file is named, else the only
+ * definition whose name it contains. NULL: there is no such definition, several are possible, or the definition is
+ * not checked out here. */
+static const struct dataset_file *subject_of(const struct dataset *dataset, const struct sparse *sparse,
+					     const char *file, const struct buf *text)
+{
+	const struct dataset_file *named = NULL, *away = NULL;
+	int names = 0;
+	const struct dataset_file *here =
+	    named_after(dataset->definitions, dataset->definition_count, file, text, &named, &names);
+
+	if (here != NULL || named_after(sparse->definitions, sparse->count, file, text, &away, &names) != NULL)
+		return here;
+	return names == 1 ? named : NULL;
+}
+
+static void add_question(struct questions *q, const struct dataset *dataset, const struct dataset_file *subject,
+			 const char *file)
+{
+	const char *path = arena_printf(q->paths.arena, "%s%s", TESTS_FOLDER, file);
+	const struct definition *definition = NULL;
+	struct arena arena = {0};
+
+	if (subject != NULL)
+		definition = test_class_definition(dataset->fd, subject, &arena, NULL);
+	string_list_add(&q->paths, path);
+	buf_text(&q->lines, "{\"path\": ");
+	buf_json_string(&q->lines, path);
+	if (definition != NULL && definition->reference != NULL) {
+		buf_text(&q->lines, ", \"reference\": ");
+		buf_json_string(&q->lines, definition->reference);
+		buf_text(&q->lines, ", \"about\": ");
+		buf_json_string(&q->lines, subject->path);
+	}
+	buf_text(&q->lines, "}\n");
+	arena_free(&arena);
+}
+
+/* Finds the hand-written test files. For each file that cannot be read, adds a message to `messages`. */
+static int find_files(const struct dataset *dataset, const char *root, struct questions *q,
+		      struct string_list *messages, struct err *err)
+{
+	struct arena *arena = messages->arena;
+	struct sparse sparse = {.asked = false};
+	struct test_list test_list;
+
+	if (test_list_names(&test_list, dataset->fd, root, arena, err) < 0 ||
+	    sparse_ask(&sparse, dataset, arena, err) < 0)
+		return -1;
+	for (int i = 0; i < test_list.count; i++) {
+		const char *name = test_list.names[i];
+		struct buf text = {0};
+		struct err why = {""};
+		enum owner owner;
+		enum file_answer answer = test_list_read(&test_list, name, &text, &owner, &why);
+
+		if (answer == FILE_ERROR)
+			string_list_add(messages, arena_string(arena, why.text));
+		if (answer == FILE_OK && owner != OWNER_REFTEST && text.length > 0)
+			add_question(q, dataset, subject_of(dataset, &sparse, name, &text), name);
+		buf_free(&text);
+	}
+	return 0;
+}
+
+/* Checks the form of a finding. Returns a description of the error, or NULL. */
+static const char *fault_of(const cJSON *finding)
+{
+	const char *reason = json_text_of(finding, "reason");
+	int64_t line;
+
+	if (!json_integer(json_member(finding, "line"), &line) || line < 1 || line > INT_MAX)
+		return "a finding without a line";
+	if (reason == NULL || *reason == '\0' || strlen(reason) > (size_t)REASON_MAX * 4)
+		return "a finding without a reason";
+	for (; *reason != '\0'; reason++)
+		if ((unsigned char)*reason < 0x20 || *reason == 0x7f)
+			return "a reason with control characters";
+	return NULL;
+}
+
+int vacuous_tests_read_answer(const char *path, const char *line, size_t length, struct string_list *messages, struct err *err)
+{
+	const struct json_text text = {"the answer", line, length, 1};
+	cJSON *json = json_parse(&text, err);
+	const cJSON *findings = json_member(json, "findings"), *finding;
+	const char *fault = cJSON_IsArray(findings) ? NULL : "no findings";
+
+	cJSON_ArrayForEach (finding, findings)
+		fault = fault != NULL ? fault : fault_of(finding);
+	if (json != NULL && fault != NULL)
+		err_set(err, "the answer about %s has %s", err_show(path).text, fault);
+	if (fault == NULL)
+		cJSON_ArrayForEach (finding, findings)
+			string_list_add(messages, arena_printf(messages->arena, "%s:%d: %s", path,
+							       json_member(finding, "line")->valueint,
+							       json_text_of(finding, "reason")));
+	cJSON_Delete(json);
+	return fault == NULL ? 0 : -1;
+}
+
+/* Reads the script's answers, one line per file, and returns the number of valid answers. Sets `err` if a line is
+ * invalid. */
+static int read_answers(const struct buf *answers, const struct questions *q, struct string_list *messages,
+			struct err *err)
+{
+	size_t at = 0;
+	int i = 0;
+
+	for (; i < q->paths.count && at < answers->length; i++) {
+		const char *line = answers->data + at, *end = memchr(line, '\n', answers->length - at);
+
+		if (end == NULL || vacuous_tests_read_answer(q->paths.items[i], line, (size_t)(end - line), messages, err) != 0)
+			break;
+		at = (size_t)(end - answers->data) + 1;
+	}
+	return i;
+}
+
+/* Writes the input for the script to a memfd and returns its descriptor. (With a pipe, this process and the script
+ * could block each other: both write, and neither reads.) */
+static int write_questions(const struct buf *lines, struct err *err)
+{
+	int fd = memfd_create("audit", MFD_CLOEXEC);
+
+	if (fd >= 0 && (size_t)write(fd, lines->data, lines->length) == lines->length && lseek(fd, 0, SEEK_SET) == 0)
+		return fd;
+	err_errno(err, "cannot write the input of vacuous_tests.py");
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+/* Runs the script. If the script fails, sets `err`; `answers` then contains the answers that the script printed before
+ * the failure. */
+static int ask(const struct questions *q, const char *python, const char *root, struct arena *arena,
+	       struct buf *answers, struct err *err)
+{
+	char script[PATH_SIZE];
+	const char *const words[] = {"-IS", script, root, NULL};
+	int fd, rc;
+
+	if (machine_script("vacuous_tests.py", "REFTEST_AUDIT", script, sizeof script, err) != 0 ||
+	    (fd = write_questions(&q->lines, err)) < 0)
+		return -1;
+	rc = machine_ask_python(python, words, environment_without_secrets(NULL, arena), fd, ANSWERS_MAX, answers, err);
+	close(fd);
+	return rc;
+}
+
+static int audit_files(const struct questions *q, const char *python, const char *root, struct string_list *messages,
+		       struct err *err)
+{
+	struct buf answers = {0};
+	struct err why = {""};
+	int rc = ask(q, python, root, messages->arena, &answers, &why);
+	int count = read_answers(&answers, q, messages, &why);
+
+	if (count < q->paths.count)
+		rc = err_set(err, "cannot audit %s: %s", err_show(q->paths.items[count]).text,
+			     why.text[0] != '\0' ? why.text : "vacuous_tests.py printed no finding for it");
+	else if (rc != 0)
+		err_set(err, "cannot audit %s: %s", TESTS_FOLDER, why.text);
+	buf_free(&answers);
+	return rc;
+}
+
+int vacuous_tests_find(const struct dataset *dataset, const char *root, const char *python, struct arena *arena,
+		     struct vacuous_tests *out, struct err *err)
+{
+	struct string_list messages = {.arena = arena};
+	struct questions q = {.paths = {.arena = arena}};
+	char path[PATH_SIZE];
+	int rc = find_files(dataset, root, &q, &messages, err);
+
+	*out = (struct vacuous_tests){.files = q.paths.count};
+	if (rc == 0 && q.paths.count > 0) {
+		out->no_python = machine_python(python, root, path, sizeof path, err) != 0;
+		rc = out->no_python ? -1 : audit_files(&q, path, root, &messages, err);
+	}
+	out->messages = messages.items;
+	out->message_count = messages.count;
+	buf_free(&q.lines);
+	return rc;
+}

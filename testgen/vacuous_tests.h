@@ -1,0 +1,31 @@
+/* vacuous_tests - finds hand-written tests that cannot fail, in all test files of a dataset. The script
+ * python/vacuous_tests.py is started once for all files. It parses the files and prints findings, whose form this
+ * module checks. */
+#ifndef REFTEST_TESTGEN_VACUOUS_TESTS_H
+#define REFTEST_TESTGEN_VACUOUS_TESTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/string_list.h"
+#include "dataset/dataset.h"
+
+struct vacuous_tests {
+	int files;	       /* number of hand-written test files */
+	const char **messages; /* findings ("tests/references/test_x.py:12: …"), and errors about unreadable files */
+	int message_count;
+	bool no_python; /* the audit failed because no Python interpreter was found */
+};
+
+/* Audits all hand-written test files. Returns 0, or -1 and sets `err` if the folder cannot be read or the files
+ * cannot be audited. `python` is the parameter `given` of machine_python. The result is allocated in `arena`. */
+int vacuous_tests_find(const struct dataset *dataset, const char *root, const char *python, struct arena *arena,
+		     struct vacuous_tests *out, struct err *err);
+
+/* Reads the script's answer about one file, a line of JSON, and adds "PATH:12: reason" to `messages` for each finding.
+ * Returns 0. If the line has another form, returns -1, sets `err` and adds nothing. */
+int vacuous_tests_read_answer(const char *path, const char *line, size_t length, struct string_list *messages, struct err *err);
+
+#endif

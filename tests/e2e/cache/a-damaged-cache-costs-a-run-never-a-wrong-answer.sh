@@ -1,0 +1,58 @@
+#!/bin/sh
+# sanitizers: tests/run also runs this test with the sanitizers' build.
+# If a cache file is truncated, filled with garbage or in the format of another version, reftest renames the file and
+# reports it, but never deletes it. The verdicts are computed again.
+. "$(dirname "$0")/../harness.sh"
+given tiny_gemm
+verify
+expect_exit 0
+all=$(value "s['cases_run']")
+cache=.reftest/cache/data.mdb
+cp $cache "$work/whole"
+
+aside=0
+damaged() { # damaged: expects that the damaged file is set aside and that every case runs again
+	cp $cache "$work/hurt"
+	aside=$((aside + 1))
+	verify
+	expect_exit 0
+	expect_ran "$all"
+	expect_says "it was set aside as ./.reftest/cache.aside-$aside (which you may delete)"
+	cmp -s "$work/hurt" .reftest/cache.aside-$aside/data.mdb || fail "$step: the cache that was set aside differs from the damaged one"
+	verify
+	expect_exit 0
+	expect_ran 0
+	expect_silence_about 'set aside'
+}
+
+truncate -s 3000 $cache
+damaged
+head -c 20000 /dev/urandom >$cache
+damaged
+{
+	head -c 100 /dev/zero
+	tail -c +101 "$work/whole"
+} >$cache
+damaged
+# Write 2 as LMDB's format number into the first two pages of the file.
+cp "$work/whole" $cache
+for page in 0 4096; do
+	printf '\002' | dd of=$cache bs=1 seek=$((page + 20)) conv=notrunc 2>/dev/null
+done
+damaged
+# All renamed caches still exist, and `cache stats` counts them.
+run cache stats --format json
+expect "r['aside'] == $aside and r['aside_bytes'] == $(cat .reftest/cache.aside-*/* | wc -c)"
+run cache stats
+expect_says "$aside older or damaged caches"
+
+# The end of the file is missing, and its header is intact: every verdict that can still be read is correct, and the
+# other cases run again.
+cp "$work/whole" $cache
+truncate -s 8192 $cache
+verify
+expect_exit 0
+expect_status tiny_gemm passed
+verify
+expect_exit 0
+expect_ran 0

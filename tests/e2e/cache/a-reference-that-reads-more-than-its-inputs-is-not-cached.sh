@@ -1,0 +1,101 @@
+#!/bin/sh
+# sanitizers: tests/run also runs this test with the sanitizers' build. A reference may depend on more than its text,
+# its inputs and torch: on a file, a module, an environment variable, the clock or another library. Such a reference is
+# verified in every run and its verdict is not stored; otherwise a change of the file or module would go unnoticed.
+# reftest recognizes such a reference before it runs, by suspicious words in its source. (test_pool_references tests the
+# detection of files that Python opens.)
+. "$(dirname "$0")/../harness.sh"
+norm='    x = hidden_states.float()
+    return (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps()) * weight.float()).to(hidden_states.dtype)'
+
+# `changes FILE TEXT`: expects that the reference on standard input passes and is not cached, and that it fails once
+# FILE contains TEXT.
+changes() {
+	define norm
+	verify --changed
+	expect_exit 0
+	expect "s['cases_run'] > 0 and not any(all_of('norm', 'kept'))"
+	expect_says "not cached" "$3"
+	printf '%s\n' "$2" >"$1"
+	verify --changed
+	expect_exit 1
+	expect "s['cases_run'] > 0"
+	expect_status norm failed numeric
+}
+
+# The reference reads a file.
+echo 1e-6 >"$work/eps"
+changes "$work/eps" 1e-1 "'open'" <<P
+import torch
+
+
+def eps():
+    return float(open("$work/eps").read())
+
+
+def run(hidden_states, weight):
+$norm
+P
+
+# The reference imports a module outside the dataset. Python writes no byte code for the module, because byte code would
+# hide an edit within the same second.
+mkdir "$work/modules"
+echo 'EPS = 1e-6' >"$work/modules/helper.py"
+changes "$work/modules/helper.py" 'EPS = 1e-1  # another' "'import sys'" <<P
+import sys
+import torch
+sys.path.insert(0, "$work/modules")
+sys.dont_write_bytecode = True
+import helper
+
+
+def eps():
+    return helper.EPS
+
+
+def run(hidden_states, weight):
+$norm
+P
+
+# The reference reads an environment variable, the clock, or something else outside its inputs.
+for word in 'import os' 'import time' 'from random import _os' 'import numpy' 'import socket' 'import einops'; do
+	define norm <<P
+import torch
+
+
+def other():
+    $word
+
+
+def eps():
+    return 1e-6
+
+
+def run(hidden_states, weight):
+$norm
+P
+	verify
+	expect_exit 0
+	expect "not any(all_of('norm', 'kept'))"
+	expect_says "not cached" "line 5"
+	verify --cached-only
+	expect_exit 3
+done
+
+# Once the suspicious word is removed from the reference, the verdict is cached.
+define norm <<P
+import math
+import torch
+
+
+def eps():
+    return math.pow(10, -6)
+
+
+def run(hidden_states, weight):
+$norm
+P
+verify
+expect_exit 0
+expect "all(all_of('norm', 'kept'))"
+expect_nothing_to_do

@@ -1,0 +1,82 @@
+#!/bin/sh
+# sanitizers: tests/run also runs this test with the sanitizers' build.
+# After an edit, exactly the cases that depend on the edited part run, and `explain` names the edited field. The edits:
+# one line of a reference, one axis, one dtype, a tolerance, a workload line, the bytes of a safetensors file. Undoing
+# the edit runs nothing, because the old verdicts are still stored.
+. "$(dirname "$0")/../harness.sh"
+
+norm=definitions/rmsnorm/tiny_norm.json gemm=definitions/gemm/tiny_gemm.json
+lines=workloads/rmsnorm/tiny_norm.jsonl rows=blob/workloads/rmsnorm/tiny_norm/rows.safetensors
+given tiny_norm tiny_gemm
+verify
+expect_exit 0
+norms=$(value "len(d['tiny_norm']['cases'])") gemms=$(value "len(d['tiny_gemm']['cases'])")
+cp -r definitions workloads blob "$work/"
+
+# `reverted`: restores the original files, and expects that no case runs.
+reverted() {
+	cp -r "$work/definitions" "$work/workloads" "$work/blob" .
+	expect_nothing_to_do
+	verify --cached-only
+	expect_cached $((norms + gemms))
+}
+
+edit $norm 'return (normed * weight.float())' 'return (weight.float() * normed)'
+verify
+expect_exit 0
+expect_ran "$norms"
+expect_cached "$gemms"
+reverted
+
+edit $norm 'return (normed * weight.float())' 'return (normed * weight.float() * 2)'
+expect_why tiny_norm 'reference'
+verify
+expect_exit 1
+expect_ran "$norms"
+expect_status tiny_norm failed numeric
+verify
+expect_ran 0 # a failed verdict is stored, too
+expect_exit 1
+reverted
+
+edit $gemm '"value": 16' '"value": 24'
+expect_why tiny_gemm 'axes.N'
+verify
+expect_exit 0
+expect_ran "$gemms"
+reverted
+
+sed -i 's/"dtype": "float16"/"dtype": "bfloat16"/' $gemm
+verify
+expect_exit 0
+expect_ran "$gemms"
+expect_cached "$norms"
+reverted
+
+verify --atol 0.5 tiny_gemm
+expect_exit 0
+expect_ran "$gemms"
+verify --atol 0.5 tiny_gemm
+expect_ran 0
+
+edit $lines '"batch_size": 7' '"batch_size": 9'
+verify
+expect_exit 0
+expect_ran 1
+expect_cached $((norms + gemms - 1))
+reverted
+sed 1q $lines | sed 's/000000000001/000000000003/; s/"batch_size": 7/"batch_size": 3/' >>$lines
+verify
+expect_exit 0
+expect_ran 1
+expect "c['tiny_norm', 'workload:11111111-0000-4000-8000-000000000003']['cached'] is False"
+expect_cached $((norms + gemms))
+reverted
+
+# The last bytes of the blob belong to the tensor `weight`, which only one workload line reads.
+printf '\100\077' | dd of=$rows bs=1 seek=$(($(wc -c <$rows) - 2)) conv=notrunc 2>/dev/null
+verify
+expect_exit 0
+expect_ran 1
+expect "c['tiny_norm', 'workload:11111111-0000-4000-8000-000000000002']['cached'] is False"
+reverted

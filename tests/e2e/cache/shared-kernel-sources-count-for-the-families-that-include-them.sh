@@ -1,0 +1,122 @@
+#!/bin/sh
+# A source file that several op families share is part of the digests of exactly these families: an edit of it
+# invalidates their verdicts and no others. The same holds for source files that a shared source file includes. The
+# digest of the code that generates inputs does not cover source files that are compiled only for the GPU.
+#
+# The lists of families below are written by hand. A new family that includes one of these sources must be added to the
+# source's list.
+. "$(dirname "$0")/../harness.sh"
+cp -r "$top/kernels" "$top/tools" "$top/workers" "$top/python" "$top/testgen" "$top/base" "$top/dataset" .
+# `digests NAME`: writes the digests of all families to $work/NAME/ops.inc.
+digests() { sh tools/generate.sh "$work/$1" sources settings; }
+changed() { # changed BEFORE AFTER WHICH: prints the families whose first (truth) or second (inputs) digest differs
+	for side in "$1" "$2"; do sed 's/OP(\([a-z0-9_]*\), "\(.*\)", "\(.*\)")/\1 \'"$3"'/' "$work/$side/ops.inc"; done |
+		sort | uniq -u | cut -d ' ' -f 1 | sort -u | tr '\n' ' '
+}
+expect_changed() { # expect_changed TRUTH-OF INPUTS-OF BEFORE AFTER
+	expectations=$((expectations + 1))
+	[ "$(changed "$3" "$4" 2)" = "$1" ] || fail "truth changed for '$(changed "$3" "$4" 2)', expected '$1' ($4)"
+	[ "$(changed "$3" "$4" 3)" = "$2" ] || fail "inputs changed for '$(changed "$3" "$4" 3)', expected '$2' ($4)"
+}
+# `checker`: prints the digest of the code that checks every family.
+checker() { grep CHECKER "$work/$1/kernels_digest.h"; }
+attention='dsa_paged gqa_paged gqa_ragged mla_paged mla_ragged '
+digests before
+digests again
+expect_changed '' '' before again
+printf '\n' >>kernels/common/attention/input_values.c
+digests inputs
+expect_changed "$attention" "$attention" before inputs
+printf '\n' >>kernels/common/attention/roles.h
+digests roles
+expect_changed "$attention" "$attention" inputs roles
+printf '\n' >>kernels/common/attention/attention.cu
+digests truth
+expect_changed "$attention" '' roles truth
+printf '\n' >>kernels/common/attention/attention_cuda.h
+digests header
+expect_changed "$attention" '' truth header
+printf '\n' >>kernels/mla_paged/mla_paged.c
+digests own
+expect_changed 'mla_paged ' 'mla_paged ' header own
+printf '\n' >>kernels/mla_paged/mla_paged.cu
+digests cuda
+expect_changed 'mla_paged ' '' own cuda
+
+# Several families use this code to check a definition's shapes.
+printf '\n' >>kernels/core/shape_match.c
+digests fit
+asking="delta_rule dsa_paged gated_delta_rule gdn gla gqa_paged gqa_ragged kda mamba_ssu mla_paged mla_ragged moe \
+quantize_fp8_per_token_group simple_gla "
+expect_changed "$asking" "$asking" cuda fit
+
+# The two norms share all code except their weights. Source files that only GPU kernels include do not affect the digest
+# of the code that generates inputs.
+norms='gemma_rmsnorm rmsnorm '
+printf '\n' >>kernels/common/norm/rms_input_values.h
+digests norm
+expect_changed "$norms" "$norms" fit norm
+printf '\n' >>kernels/common/norm/rms.cu
+digests norm_cuda
+expect_changed "$norms" '' norm norm_cuda
+printf '\n' >>kernels/core/elements_cuda.h
+digests elements
+expect_changed "activation cascade dsa_paged gdn gemm gemma_rmsnorm gqa_paged gqa_ragged layernorm mamba_ssu mla_paged \
+mla_ragged page quantize_fp8_per_token_group rmsnorm rope softmax " '' norm_cuda elements
+
+# Each .c file in a family's folder may affect the family's inputs and checks, so the verdicts of every ground truth
+# depend on it.
+printf '\n' >>kernels/sampling/draw_statistics.c
+digests room
+expect_changed 'sampling ' 'sampling ' elements room
+printf '\n' >>kernels/moe/moe.cu
+digests room_cuda
+expect_changed 'moe ' '' room room_cuda
+
+# A header that only shared sources include, with unusual spacing and a digit in its name.
+printf '\n' >kernels/core/fp8.h
+printf '\n' >kernels/core/fp8_tables.c
+digests unused
+expect_changed '' '' room_cuda unused
+printf '  #  include "kernels/core/fp8.h" /* codes */\n' >>kernels/common/attention/roles.c
+digests included
+expect_changed "$attention" "$attention" unused included
+printf '\n' >>kernels/core/fp8.h
+digests edited
+expect_changed "$attention" "$attention" included edited
+printf '\n' >>kernels/core/fp8_tables.c
+digests tables
+expect_changed "$attention" "$attention" edited tables
+printf '#include "kernels/core/fp8_tables.h"\n' >>kernels/gemm/gemm.c
+digests joined
+expect_changed 'gemm ' 'gemm ' tables joined
+printf '\n' >>kernels/core/fp8.h
+digests all
+expect_changed "dsa_paged gemm ${attention#dsa_paged }" "dsa_paged gemm ${attention#dsa_paged }" joined all
+
+# Every family depends on dtype_convert.c and random_inputs, whether it includes them or not.
+families=$(sed 's/OP(\([a-z0-9_]*\),.*/\1/' "$work/all/ops.inc" | tr '\n' ' ')
+printf '\n' >>kernels/core/dtype_convert.c
+digests dtype
+expect_changed "$families" "$families" all dtype
+printf '\n' >>kernels/core/random_inputs.h
+digests generator_h
+expect_changed "$families" "$families" dtype generator_h
+printf '\n' >>kernels/core/random_inputs.c
+digests generator
+expect_changed '' "$families" generator_h generator
+
+# Every family depends on the code that compares outputs, that names roles in requests to other libraries, that reads
+# tensors from files and that checks constraints. No family depends on code that only formats messages.
+before=generator
+for file in kernels/core/compare.c kernels/core/compare.cu kernels/core/device_cpu.c kernels/core/roles.c \
+	workers/judge/case_inputs.c base/dtype.c dataset/safetensors.c dataset/constraint.c; do
+	printf '\n' >>$file
+	digests "$file"
+	expect_changed '' '' "$before" "$file"
+	[ "$(checker "$before")" != "$(checker "$file")" ] || fail "an edit of $file does not change the checker's digest"
+	before=$file
+done
+printf '\n' >>workers/judge/message_text.c
+digests say
+[ "$(checker "$before")" = "$(checker say)" ] || fail "code that only formats messages changes the checker's digest"

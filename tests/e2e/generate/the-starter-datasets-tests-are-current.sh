@@ -1,0 +1,32 @@
+#!/bin/sh
+# tests/references contains exactly the files that `make references` writes from the starter dataset, and ruff accepts
+# them. There is one generated file for each op_type and not for each definition, so that a family's functions appear
+# only once, which halves the size.
+. "$(dirname "$0")/../harness.sh"
+ruff_is_here
+mkdir tests
+cp -r "$top/definitions" .
+cp -r "$top/tests/references" tests/
+step="tests/references is not current: make references"
+run generate --check
+expect_exit 0
+expect_says ' 0 without, 0 stale' ' 0 out of date, 0 removed'
+expectations=$((expectations + 1))
+"$ruff" format --isolated --no-cache --check tests/references >"$work/out" 2>"$work/err" || fail "ruff format would change something"
+"$ruff" check --isolated --no-cache tests/references >"$work/out" 2>"$work/err" || fail "ruff check finds something"
+# No generated test can pass by returning early or by being skipped: no test function returns a value, each one calls a
+# check, and every family generates its own inputs.
+expectations=$((expectations + 1))
+"$python" -I -S -c '
+import ast, glob
+for path in glob.glob("tests/references/test_*.py"):
+    assert "generic_inputs" not in open(path).read(), f"{path}: a family brings no inputs"
+    for node in ast.walk(ast.parse(open(path).read())):
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+            assert not any(isinstance(part, ast.Return) for part in ast.walk(node)), f"{path}:{node.lineno} returns"
+            assert "conftest.check_" in ast.unparse(node), f"{path}:{node.lineno} checks nothing"' 2>"$work/err" ||
+	fail "a test function returns or checks nothing"
+edit definitions/gemm/gemm_n1024_k4096.json 'import torch' 'import torch as torch'
+run generate --check
+expect_exit 1
+expect_says 'test_gemm.py is out of date'

@@ -1,0 +1,12 @@
+#!/bin/sh
+# Generated tests use a workload's tensors unchanged, and generate the remaining inputs to match them. For example, if a
+# workload's slot indices contain a padding value, the generated inputs treat it as padding.
+. "$(dirname "$0")/../harness.sh"
+pytest_is_here
+given mamba_ssu_decode_gated_h16_d64_s128_ng4
+run generate
+expect_exit 0
+run_pytest -k "numerical and workload"
+expect_exit 0
+expectations=$((expectations + 1))
+grep -q '^2 passed' "$work/out" || fail "one of the two workloads was not compared"

@@ -1,0 +1,39 @@
+#!/bin/sh
+# Every linear attention definition in the starter dataset agrees with flash-linear-attention's plain PyTorch
+# implementation, called through the provider's table. A wrong entry of the table would cause a disagreement.
+. "$(dirname "$0")/../harness.sh"
+[ "$device" = cpu ] || skip "on a GPU flash-linear-attention runs its Triton kernels"
+fla_is_here
+for file in "$top"/definitions/gla/*.json "$top"/definitions/simple_gla/*.json "$top"/definitions/delta_rule/*.json \
+	"$top"/definitions/gated_delta_rule/*.json "$top"/definitions/kda/*.json; do
+	given "$(basename "$file" .json)"
+done
+forms="--ground-truth all --no-workloads --timeout 300"
+
+verify $forms
+expect_exit 0
+expect "len(d) == 12 and s['cases_run'] >= 24"
+expect "all([w['name'] for w in case['witnesses']] == ['fla', 'builtin'] for n in d for case in d[n]['cases'])"
+expect "all(w['passed_over'] is None for n in d for case in d[n]['cases'] for w in case['witnesses'])"
+
+# A scale that is wrong by 2 % is found in each of these definitions.
+cp -r "$top/python/libraries" "$work/tables"
+edit "$work/tables/fla.py" 'self.v_first = call.is_("v_first")' \
+	'self.v_first, self.scale = call.is_("v_first"), self.scale * 1.02'
+export REFTEST_PROVIDERS="$work/tables"
+verify $forms --force
+expect_exit 1
+expect "{(x['status'], x['reason']) for x in d.values()} == {('failed', 'ground_truths_disagree')}"
+
+# Some mistakes can be planted in only some of the definitions; each is found in exactly these definitions.
+cp "$top/python/libraries/fla.py" "$work/tables/fla.py"
+misread() { edit "$work/tables/fla.py" "$@"; }
+misread '.transpose(-1, -2) if form.v_first else final)' ')'
+misread 'beta = self.beta.sigmoid() if self.sigmoid else self.beta' 'beta = self.beta'
+misread 'if self.l2norm else x' 'if self.l2norm and self.gate is not None else x'
+misread 'self.gamma.expand(*self.v.shape[:3])' 'self.gamma.flip(0).expand(*self.v.shape[:3])'
+misread 'state is None else state[i : i + 1]' 'state is None else state[:1] if family == "gla" else state[i : i + 1]'
+verify $forms --force
+expect_exit 1
+expect "{n for n, x in d.items() if x['reason'] == 'ground_truths_disagree'} == {'kda_recurrent_qk_l2norm_v_first_h2_hv4_d64', 'kda_chunk_varlen_gate_beta_sigmoid_h4_d64', 'gated_delta_rule_recurrent_h2_hv4_d64', 'delta_rule_recurrent_qk_l2norm_h4_d64', 'simple_gla_varlen_gamma_h4_k64_v128', 'gla_chunk_varlen_h2_d128'}"
+expect "sum(x['status'] == 'passed' for x in d.values()) == 6"

@@ -1,0 +1,37 @@
+#!/bin/sh
+# make without changes compiles nothing. After an edit, make compiles the edited file and the files that include it. If
+# a compilation fails, make reports which package the machine lacks.
+. "$(dirname "$0")/../harness.sh"
+name=$(basename "$build")
+(cd "$top" && cp -a Makefile tools base kernels "$work/") || fail "the sources could not be copied"
+cd "$work"
+make_it() {
+	step="make $*"
+	status=0
+	make BUILD="$name" NVCC= "$name/obj/base.a" "$@" >"$work/out" 2>"$work/err" </dev/null || status=$?
+}
+make_it
+expect_exit 0
+expect_says 'cc base/err.c'
+make_it
+expect_exit 0
+expect_silence_about 'cc '
+touch base/err.c
+make_it
+expect_says 'cc base/err.c'
+expect_silence_about 'cc base/dtype.c'
+make_it CFLAGS=-O0
+expect_says 'cc base/dtype.c'
+make_it CFLAGS=-O0 NVCC=another # without CUDA, or with another nvcc, the C files are not compiled again
+expect_exit 0
+expect_silence_about 'cc '
+rm base/trace.c
+make_it CFLAGS=-O0
+expect_exit 0
+expect_silence_about 'cc '
+[ "$(ar t "$name/obj/base.a" | grep -c trace.o)" = 0 ] || fail "the archive still contains a deleted file"
+digest=$(cat "$name/ops.inc")
+printf '\n' >>kernels/rmsnorm/rmsnorm.c
+make_it CFLAGS=-O0
+[ "$(cat "$name/ops.inc")" != "$digest" ] || fail "the digest of the edited family did not change"
+[ "$(grep gemm "$name/ops.inc")" = "$(echo "$digest" | grep gemm)" ] || fail "the digest of another family changed"

@@ -1,0 +1,133 @@
+#!/bin/sh
+# The files that make writes from the option tables are complete: each option of each command's --help is in the manual
+# page, in the section of that command, and in the completions of every shell. The files are valid, and bash completes the
+# possible words.
+. "$(dirname "$0")/../harness.sh"
+page=$build/reftest.1 bash_script=$build/completions/reftest.bash
+zsh_script=$build/completions/_reftest fish_script=$build/completions/reftest.fish
+given tiny_norm tiny_gemm
+step="what make wrote"
+for kind in man:"$page" bash:"$bash_script" zsh:"$zsh_script" fish:"$fish_script"; do
+	"$reftest" document "${kind%%:*}" | cmp -s - "${kind#*:}" || fail "${kind#*:} is not what reftest document ${kind%%:*} prints"
+done
+
+# Writes the page as plain text, and one command's section of it.
+sed 's/\\f[BIR]//g; s/\\-/-/g' "$page" >"$work/page"
+section() { awk -v name="$1" '/^\.S[HS] /{ inside = $0 == ".SS " name } inside' "$work/page"; }
+# Prints the `case` branch of one command in a function of the zsh completion script.
+zsh_case() { awk -v head="	$1)" '$0 == head { inside = 1 } inside; /^\t\t;;$/ { inside = 0 }' "$zsh_script"; }
+
+# `listed COMMAND OPTION`: expects the option in the manual page and in the completions of all three shells.
+listed() {
+	expectations=$((expectations + 4))
+	section "$1" | grep -qE "^$2( |\$)" || fail "the manual page has no $2 of $1"
+	grep -q "^	'$1') echo '.*$2 " "$bash_script" || grep -q "^	'$1') echo '.*$2'" "$bash_script" ||
+		fail "bash completes no $2 of $1"
+	zsh_case "$1" | grep -qE -e "$2=?\[" || fail "zsh completes no $2 of $1"
+	grep -qE "^complete -c reftest -n '__reftest_using $1' -l ${2#--}( |\$)" "$fish_script" || fail "fish completes no $2 of $1"
+}
+
+run --help
+expect_exit 0
+commands=$(sed -n 's/^  \([a-z]*\)  *[a-z].*/\1/p' "$work/out")
+[ "$(echo "$commands" | wc -l)" -gt 9 ] || fail "reftest --help lists few commands: $commands"
+! grep -qE '^  (document|judge|remote-helper)' "$work/out" || fail "reftest --help lists a hidden command"
+for option in $(grep -oE '^  --[a-z-]+' "$work/out"); do
+	awk '/^\.SH /{ inside = $0 == ".SH OPTIONS" } inside' "$work/page" | grep -qE "^$option( |\$)" || fail "the page has no $option"
+	grep -q "^	'') echo '.*$option[ ']" "$bash_script" || fail "bash completes no $option before a command"
+	grep -qE "^complete -c reftest -n __reftest_none -l ${option#--}( |\$)" "$fish_script" || fail "fish completes no $option"
+	sed -n '/^	_arguments -C/,/return$/p' "$zsh_script" | grep -qE -e "$option=?\[" || fail "zsh completes no $option"
+done
+options=0
+for command in $commands; do
+	run "$command" --help
+	expect_exit 0
+	for option in $(grep -oE '^  --[a-z-]+' "$work/out"); do
+		listed "$command" "$option"
+		options=$((options + 1))
+	done
+done
+[ $options -gt 60 ] || fail "the help texts have $options options"
+
+step="the environment in the manual page"
+for name in $(cd "$top" && grep -rhoE 'getenv\("(REFTEST_[A-Z_]+|NO_COLOR|FIB_[A-Z_]+)"' --include='*.c' base cache cli dataset engine git kernels \
+	remote report watcher workers reftest.c | sed 's/.*"\(.*\)"/\1/' | sort -u) REFTEST_ROOT FIB_DATASET_PATH REFTEST_NAMES; do
+	awk '/^\.SH /{ inside = $0 == ".SH ENVIRONMENT" } inside' "$work/page" | grep -q "^$name\$" || fail "the page has no $name"
+done
+step="the ground truths that are offered"
+for name in $(cd "$top" && grep -hA1 ' Table($' python/libraries/*.py | sed -n 's/^ *"\([a-z_0-9]*\)",/\1/p') \
+	$(cd "$top" && sed -n 's/.* Table("\([a-z_0-9]*\)".*/\1/p' python/libraries/*.py) builtin auto all; do
+	grep -q "^	'verify --ground-truth') echo 'list .*\<$name\>" "$bash_script" || fail "no completion offers the ground truth $name"
+done
+
+step="the formatting of the manual page"
+formatted=
+for program in 'mandoc -Tlint -Wwarning' 'groff -man -Tascii -ww -z' 'man --warnings -l'; do
+	command -v "${program%% *}" >/dev/null || continue
+	formatted=yes
+	# shellcheck disable=SC2086 # words
+	MANWIDTH=80 $program "$page" >"$work/out" 2>"$work/err" || fail "$program rejects the page"
+	[ ! -s "$work/err" ] || fail "$program prints a warning about the page"
+	case $program in mandoc*) [ ! -s "$work/out" ] || fail "$program prints a warning about the page" ;; esac
+done
+[ -n "$formatted" ] || echo "# there is no mandoc, groff or man here: the page was not formatted"
+
+# ---- the shells -----------------------------------------------------------------------------------------------------
+
+for shell in bash:"$bash_script" zsh:"$zsh_script" fish:"$fish_script"; do
+	step="${shell%%:*} -n"
+	if command -v "${shell%%:*}" >/dev/null; then
+		"${shell%%:*}" -n "${shell#*:}" >"$work/out" 2>&1 || fail "its completions do not parse"
+	else
+		echo "# there is no ${shell%%:*} here: its completions were not parsed"
+	fi
+done
+command -v bash >/dev/null || { echo "# there is no bash here: nothing was completed"; exit 0; }
+cat >"$work/complete" <<'B'
+set -u
+. "$1"
+shift
+COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+_reftest
+printf '%s\n' ${COMPREPLY[@]+"${COMPREPLY[@]}"} | LC_ALL=C sort | tr '\n' ' '
+B
+
+# `completes EXPECTED WORD…`: expects these possible completions of the last word.
+completes() {
+	wanted=$1
+	shift
+	expectations=$((expectations + 1))
+	step="completion of '$*'"
+	got=$(bash --norc "$work/complete" "$bash_script" "$@" 2>"$work/err") || fail "$step: bash exited with $?"
+	[ "$got" = "$wanted " ] || fail "$step: '$got', not '$wanted'"
+	[ ! -s "$work/err" ] || fail "$step: bash prints an error"
+}
+
+completes 'verify' reftest ver
+completes '--root' reftest --r
+completes 'affected' reftest --root "$root" a
+completes '--cached-only --case --changed' reftest verify --c
+completes 'json' reftest verify --format j
+completes 'github' reftest verify --format = g
+completes 'github json text' reftest verify --format =
+completes 'auto cpu cuda' reftest status --device ''
+completes 'small,large small,medium small,small' reftest watch --sizes small,
+completes 'builtin' reftest explain --ground-truth bu
+completes 'tiny_gemm tiny_norm' reftest verify ''
+completes 'tiny_norm' reftest explain --device cpu tiny_n
+completes 'rmsnorm/tiny_norm' reftest verify rmsnorm/
+completes 'gemm rmsnorm' reftest verify --op-type ''
+completes 'check' reftest cache che
+completes 'definitions' reftest cache import defi
+completes '' reftest cache stats defi
+completes 'install' reftest hook --strict i
+completes 'definitions' reftest affected defi
+completes '' reftest watch ti
+completes '' reftest verify --seed ''
+mkdir "$work/bare"
+mv "$root/definitions" "$work/bare/"
+completes '' reftest verify tiny
+completes 'tiny_gemm tiny_norm' reftest --root "$work/bare" verify tiny
+completes 'tiny_gemm tiny_norm' reftest --root = "$work/bare" verify tiny
+export REFTEST_ROOT="$work/bare"
+completes 'tiny_gemm tiny_norm' reftest verify tiny

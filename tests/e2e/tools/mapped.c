@@ -1,0 +1,35 @@
+/* mapped FILE OFFSET STEP BYTE… - writes bytes to a file through one shared mapping, one after the other at the same
+ * offset. Creates the file STEP0 once FILE is mapped. When the file STEPn appears, writes byte number n of the
+ * arguments, then removes STEPn. The file descriptor is closed right after the mapping. After the last byte the program
+ * waits for a signal that ends it. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int main(int argc, char **argv)
+{
+	struct stat st;
+	int fd = open(argv[1], O_RDWR);
+	char name[4096];
+
+	if (argc < 5 || fd < 0 || fstat(fd, &st) != 0)
+		return 1;
+	char *bytes = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	long offset = strtol(argv[2], NULL, 10);
+
+	close(fd);
+	if (bytes == MAP_FAILED)
+		return 1;
+	for (int i = 4; i < argc; i++) {
+		snprintf(name, sizeof name, "%s%d", argv[3], i - 3);
+		while (access(name, F_OK) != 0)
+			usleep(10000);
+		bytes[offset] = argv[i][0];
+		unlink(name);
+	}
+	pause();
+	return 0;
+}

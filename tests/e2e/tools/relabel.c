@@ -1,0 +1,99 @@
+/* relabel ROOT CLASS OP_TYPE/NAME… - for tests on machines without a GPU: copies the newest verdict of each case as if
+ * a device of another class had computed it, and stores the copy in the same cache, with a valid checksum. If $FOLDER
+ * is set, the copy is written to that folder instead, as a remote would keep it: one file for each of its keys, named
+ * after the key. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cache/fingerprint.h"
+#include "cache/store.h"
+#include "cache/verdict_line.h"
+#include "dataset/verdict.h"
+#include "engine/cases.h"
+#include "engine/remote_keys.h"
+
+static int give(const struct store_put *put, const struct verdict *v, const char *folder, struct err *err)
+{
+	const struct verdict_line record = {.subject = put->subject,
+					.witness = put->witness,
+					.made = v->time,
+					.text = put->text,
+					.length = put->length};
+	const struct remote_keys remote_keys = remote_keys_of(&put->subject, &put->witness, v);
+	struct buf bytes = {0};
+	int rc = verdict_line_write(&record, &bytes, err);
+
+	for (int i = 0; rc == 0 && i < remote_keys.count; i++) {
+		char path[4096];
+
+		snprintf(path, sizeof path, "%s/%s", folder, remote_keys.text[i]);
+		FILE *file = fopen(path, "wb");
+
+		rc = file == NULL || fwrite(bytes.data, 1, bytes.length, file) != bytes.length || fclose(file) != 0;
+	}
+	buf_free(&bytes);
+	return rc;
+}
+
+static int relabel(struct store *store, const char *definition, const char *case_id, const char *device_class,
+		   struct arena *arena, struct err *err)
+{
+	struct latest latest;
+	struct fields fields = {0};
+	struct buf text = {0};
+	const char *found;
+	size_t length;
+
+	if (store_latest(store, definition, case_id, arena, &latest, err) != CACHE_HIT ||
+	    store_verdict(store, &latest.subject, &latest.witness, arena, &found, &length, err) != CACHE_HIT)
+		return 1;
+	const struct verdict *given = verdict_parse(found, length, arena, err);
+
+	if (given == NULL)
+		return 1;
+	struct verdict copy = *given;
+
+	copy.device_class = device_class;
+	copy.device = "cuda:0";
+	copy.torch = "2.13.0+cu130";
+	copy.cuda = "13.0";
+	verdict_write(&copy, &text);
+	witness_fields(copy.ground_truth, verdict_truth_version(&copy, arena), copy.device_class, copy.torch, copy.cuda,
+		       arena, &fields);
+	const struct store_put put = {.subject = latest.subject,
+				      .witness = fields_digest(&fields),
+				      .text = arena_copy(arena, text.data, text.length),
+				      .length = text.length,
+				      .definition = definition,
+				      .case_id = case_id,
+				      .fields = latest.fields,
+				      .fields_length = latest.fields_length,
+				      .keep_verdict = true};
+
+	buf_free(&text);
+	const char *folder = getenv("FOLDER");
+
+	return folder != NULL ? give(&put, &copy, folder, err) != 0 : store_put(store, &put, 1, err) < 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct arena arena = {0};
+	struct err note = {""}, err = {""};
+	struct store *store = argc < 4 ? NULL : store_open(argv[1], &(struct store_options){0}, &note, &err);
+	int rc = store == NULL, done = 0;
+
+	for (int i = 3; rc == 0 && i < argc; i++) {
+		const char *const *ids;
+		int count = store_latest_ids(store, argv[i], &arena, &ids, &err);
+
+		for (int k = 0; rc == 0 && k < count; k++, done++)
+			rc = relabel(store, argv[i], ids[k], argv[2], &arena, &err);
+	}
+	if (store != NULL)
+		store_close(store);
+	printf("%d verdicts %s\n", done, err.text);
+	arena_free(&arena);
+	return rc != 0 || done == 0;
+}

@@ -1,0 +1,60 @@
+#!/bin/sh
+# sanitizers: tests/run also runs this test with the sanitizers' build.
+# A definition with an unknown op_type, or with shapes that its family does not support, has no ground truth: it is
+# skipped with the reason. Checks that need no ground truth are still made: shape, dtype, determinism, changed inputs.
+# An exception in such a reference is reported but decides nothing, because the generated inputs may be invalid.
+. "$(dirname "$0")/../harness.sh"
+"$python" -I -S - "$top" <<'END'
+import json
+import os
+import sys
+
+RIGHT = "return x.sum(-1)"
+WRONG = {
+    "dtype": ("failed", "dtype", "return x.sum(-1).double()"),
+    "shape": ("failed", "shape", "return x.sum(-1, keepdim=True)"),
+    "mood": ("failed", "nondeterministic", "return x.sum(-1) + float(__import__('time').perf_counter_ns() % 4096)"),
+    "text": ("error", "raised", "return x.sum(-1\n    (("),
+    "fall": ("skipped", "no_ground_truth", "raise ValueError('no')"),
+    "writes": ("skipped", "no_ground_truth", "x += 1\n    return x.sum(-1)"),
+}
+
+
+def write(op_type, name, body):
+    os.makedirs(f"definitions/{op_type}", exist_ok=True)
+    with open(f"definitions/{op_type}/{name}.json", "w") as out:
+        json.dump({
+            "name": name, "op_type": op_type, "description": "",
+            "axes": {"n": {"type": "var"}, "width": {"type": "const", "value": 8}},
+            "inputs": {"x": {"shape": ["n", "width"], "dtype": "float32"}},
+            "outputs": {"y": {"shape": ["n"], "dtype": "float32"}},
+            "reference": f"import torch\n\n\ndef run(x):\n    {body}\n",
+        }, out)
+
+
+expected = {}
+for op_type in ["novel_attention_v2", *sorted(os.listdir(sys.argv[1] + "/definitions"))]:
+    write(op_type, f"{op_type}_right", RIGHT)
+    expected[f"{op_type}_right"] = ["skipped", "no_ground_truth"]
+for op_type in ("novel_attention_v2", "moe", "sampling"):
+    for word, (status, reason, body) in WRONG.items():
+        write(op_type, f"{op_type}_{word}", body)
+        expected[f"{op_type}_{word}"] = [status, reason]
+json.dump(expected, open("../expected", "w"))
+END
+verify
+expect_exit 1
+op_types=$(($(find "$top/definitions" -mindepth 1 -maxdepth 1 -type d | wc -l) + 1)) # and the unknown one
+expect "len(json.load(open('../expected'))) == len(d) == $op_types + 18"
+wrong="[(n, d[n]['status'], d[n]['reason'], d[n]['message']) for n, expected in json.load(open('../expected')).items()
+	if [d[n]['status'], d[n]['reason']] != expected]"
+step="these definitions: $(value "$wrong")"
+expect "$wrong == []"
+expect "all('ValueError: no' in case['message'] for n, one in d.items() if n.endswith('_fall') for case in one['cases'])"
+# Some operations update an input in place, so a changed input is reported, and the definition does not fail because of
+# it.
+expect "all(\"changed its input 'x'\" in case['findings'][0] for n, one in d.items() if n.endswith('_writes') for case in one['cases'])"
+# The reason says that the family is unknown, or names the part of the definition that the family does not support.
+messages="{n: one['cases'][0]['message'] for n, one in d.items() if n.endswith('_right')}"
+expect "all(len(text) > 60 for text in $messages.values()) and len($messages) == $op_types"
+expect "\"'novel_attention_v2'\" in $messages['novel_attention_v2_right'] and '(softmax: ' in $messages['softmax_right']"

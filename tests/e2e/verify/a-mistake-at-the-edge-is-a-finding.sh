@@ -1,0 +1,70 @@
+#!/bin/sh
+# Some references are wrong only for empty inputs, or only where libraries follow different conventions. They pass as
+# usual. With --edge their mistakes are reported as findings, and with --strict findings count as failures. Correct
+# references have no findings.
+. "$(dirname "$0")/../harness.sh"
+names="merge_state_h32_d128 append_paged_kv_cache_kv8_d128_ps16 top_k_sampling_from_probs_v32000 softmax_e256 \
+	rope_with_cos_sin_cache_neox_style_d128_rd64 silu_and_mul_h2048 gemma_rmsnorm_h5376 layernorm_h768 gemm_n1024_k4096"
+given $names
+# If the definition's description specifies the behaviour in an edge case, the default cases test this behaviour; so the
+# test removes that sentence here.
+edit definitions/page/append_paged_kv_cache_kv8_d128_ps16.json ' A token whose batch index is -1 is padding: it is not written.' ''
+define tiny_rmsnorm <<END
+import torch
+
+
+def run(hidden_states, weight):
+    rows = hidden_states.float().view(-1, 64)
+    output = rows * torch.rsqrt(rows.square().mean(-1, keepdim=True) + 1e-6) * weight.float()
+    return output.to(hidden_states.dtype)
+END
+verify --no-workloads --edge --strict
+expect_exit 0
+expect "sum(id[1] == 'edge:no_rows' for id in c) == 7 and sum(id[1] == 'edge:no_tokens' for id in c) == 3"
+expect "all(case['status'] == 'passed' and case['findings'] == [] for case in c.values())"
+
+wrong() { # wrong DEFINITION OLD NEW: replaces OLD, which the reference contains exactly once
+	edit "definitions"/*/"$1.json" "$2" "$3"
+}
+wrong merge_state_h32_d128 '.clamp(min=-1e30)' ''
+wrong append_paged_kv_cache_kv8_d128_ps16 'batch_indices >= 0' 'batch_indices >= -1'
+wrong top_k_sampling_from_probs_v32000 'k <= 0 or k > vocab_size' 'k > vocab_size'
+wrong softmax_e256 'return torch.exp(logits - torch.logsumexp(logits, dim=-1, keepdim=True))' \
+	'alone = torch.isfinite(logits).sum(dim=-1, keepdim=True) == 1\n    return torch.where(alone, 1 / 256, torch.exp(logits - torch.logsumexp(logits, dim=-1, keepdim=True)))'
+wrong rope_with_cos_sin_cache_neox_style_d128_rd64 'return rotate(q, cos, sin), rotate(k, cos, sin)' \
+	'q = q.view(len(positions), -1, 128)\n    return rotate(q, cos, sin), rotate(k, cos, sin)'
+wrong tiny_rmsnorm 'rows = hidden_states.float().view(-1, 64)' 'rows = torch.stack(list(hidden_states.float()))'
+verify --no-workloads
+expect_exit 0
+expect "s['passed'] == 10 and not any(id[1].startswith('edge:') for id in c)"
+
+verify --no-workloads --edge
+expect_exit 0
+expect "s['passed'] == 10 and s['failed'] == 0"
+at() { # at DEFINITION EDGE STATUS TEXT: expects a finding in this edge case and in no other
+	expect "c['$1', 'edge:$2']['status'] == '$3' and '$4' in c['$1', 'edge:$2']['findings'][-1]"
+	expect "[id[1] for id, case in c.items() if id[0] == '$1' and case['findings']] == ['edge:$2']"
+}
+at merge_state_h32_d128 all_empty failed 'where every state is empty'
+at append_paged_kv_cache_kv8_d128_ps16 padding failed 'is padding and is not written'
+at top_k_sampling_from_probs_v32000 open_top_k error 'keeps every token'
+at softmax_e256 one_left failed 'becomes 1'
+at rope_with_cos_sin_cache_neox_style_d128_rd64 no_tokens error 'an output without tokens'
+at tiny_rmsnorm no_rows error 'no rows out'
+for name in silu_and_mul_h2048 gemma_rmsnorm_h5376 layernorm_h768 gemm_n1024_k4096; do
+	expect "all(case['findings'] == [] for id, case in c.items() if id[0] == '$name')"
+done
+
+# When the verdict comes from the cache, the finding is still reported.
+verify --no-workloads --edge --strict
+expect_exit 1
+expect_ran 0
+run verify --no-workloads --sizes small --device "$device" --changed --edge --strict
+expect_exit 1
+expect_says "edge:all_empty  finding: nonfinite" "6 findings, which --strict counts as failures" \
+	"expected by convention: where every state is empty (-infinity), v is 0"
+# An edge case that is selected by its id decides the verdict.
+verify --case edge:no_rows tiny_rmsnorm --force
+expect_exit 1
+expect_ran 1
+expect_status tiny_rmsnorm error raised

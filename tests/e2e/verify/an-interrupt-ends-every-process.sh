@@ -1,0 +1,21 @@
+#!/bin/sh
+# Ctrl-C while a reference loops forever ends the program with exit status 130, leaves no process, and stores the verdicts
+# so far. The next run uses the stored verdicts and runs only the remaining cases.
+. "$(dirname "$0")/../harness.sh"
+given tiny_gemm
+define loops <<END
+def run(hidden_states, weight):
+    open("$work/started", "w").close()
+    while True:
+        pass
+END
+begin verify --format json --device "$device" --sizes small --jobs 1
+started
+kill -INT $program
+ended
+expect_exit 130
+expect "s['interrupted'] is True"
+expect_no_process
+verify tiny_gemm
+expect_exit 0
+expect_ran 0

@@ -1,0 +1,84 @@
+#!/bin/sh
+# sanitizers: tests/run also runs this test with the sanitizers' build.
+# A definition of an attention family whose shapes the family does not support has no ground truth: it is skipped, and
+# the message names the unsupported part. Checks that need no ground truth are still made: dtype, shape, determinism.
+. "$(dirname "$0")/../harness.sh"
+given gqa_paged_decode_h40_kv8_d128_ps16 gqa_ragged_prefill_h16_kv16_d80 mla_paged_decode_h128_ckv512_kpe64_ps64 \
+	mla_ragged_prefill_causal_h8_qk192_vo128 dsa_sparse_attention_h16_ckv512_kpe64_topk2048_ps64 \
+	dsa_topk_indexer_fp8_h64_d128_topk2048_ps64
+rm -r workloads
+"$python" -I -S - <<'END'
+import glob
+import json
+import os
+
+PAGED, RAGGED = "gqa_paged_decode_h40_kv8_d128_ps16", "gqa_ragged_prefill_h16_kv16_d80"
+LATENT, UNABSORBED = "mla_paged_decode_h128_ckv512_kpe64_ps64", "mla_ragged_prefill_causal_h8_qk192_vo128"
+SPARSE, INDEXER = "dsa_sparse_attention_h16_ckv512_kpe64_topk2048_ps64", "dsa_topk_indexer_fp8_h64_d128_topk2048_ps64"
+
+
+def extra(definition, name, spec):
+    """One input more, of which the family knows nothing."""
+    definition["inputs"][name] = spec
+    definition["reference"] = definition["reference"].replace("def run(", f"def run({name}, ")
+
+
+def slopes(definition):
+    extra(definition, "alibi_slopes", {"shape": ["num_qo_heads"], "dtype": "float32"})
+
+
+def soft_cap(definition):
+    extra(definition, "logits_soft_cap", {"shape": None, "dtype": "float32"})
+
+
+def uneven(definition):
+    definition["axes"]["num_kv_heads"]["value"] = 6
+
+
+def natural(definition):
+    """A log-sum-exp that is half as precise as the schema of the family has it, and a reference that returns another."""
+    definition["outputs"]["lse"]["dtype"] = "float16"
+
+
+def no_scales(definition):
+    definition["axes"]["head_dim_with_scale"]["value"] = 128
+
+
+# Each entry has a base definition, an edit of it, and the expected message.
+CHANGES = [
+    (PAGED, "slopes", slopes, "(gqa_paged: input 'alibi_slopes' is [num_qo_heads] of float32; expected"),
+    (PAGED, "cap", soft_cap, "(gqa_paged: input 'logits_soft_cap' is a Python scalar of float32; expected no scalar but"),
+    (PAGED, "uneven", uneven, "(gqa_paged: 40 query heads are no multiple of 6 key heads"),
+    (RAGGED, "slopes", slopes, "(gqa_ragged: input 'alibi_slopes' is [num_qo_heads] of float32; expected"),
+    (LATENT, "cap", soft_cap, "(mla_paged: input 'logits_soft_cap'"),
+    (UNABSORBED, "slopes", slopes, "(mla_ragged: input 'alibi_slopes' is"),
+    (SPARSE, "cap", soft_cap, "(dsa_paged: input 'logits_soft_cap'"),
+    (INDEXER, "scales", no_scales, "(dsa_paged: input 'k_index_cache_fp8' is"),
+]
+expected = []
+for name, tag, change, sentence in [*CHANGES, (PAGED, "wrong", natural, None)]:
+    path = glob.glob(f"definitions/*/{name}.json")[0]
+    definition = json.load(open(path))
+    change(definition)
+    definition["name"] += "_" + tag
+    if tag == "scales":  # the indexer has no scores for such a cache
+        definition["constraints"] = []
+        definition["reference"] = (
+            "import torch\n\n\ndef run(q_index_fp8, k_index_cache_fp8, weights, seq_lens, block_table):\n"
+            "    return (torch.zeros(len(seq_lens), 2048, dtype=torch.int32, device=weights.device),)\n"
+        )
+    json.dump(definition, open(path.replace(".json", f"_{tag}.json"), "w"))
+    expected.append([definition["name"], "failed" if sentence is None else "skipped", sentence])
+for name in {name for name, *_ in CHANGES}:
+    os.remove(glob.glob(f"definitions/*/{name}.json")[0])
+json.dump(expected, open("../expected", "w"))
+END
+verify
+expect_exit 1
+expect "len(json.load(open('../expected'))) == len(d) == 9"
+expect "d['gqa_paged_decode_h40_kv8_d128_ps16_wrong']['reason'] == 'dtype'"
+wrong="[(n, d[n]['status'], d[n]['reason'], d[n]['message'], text) for n, status, text in json.load(open('../expected'))
+	if d[n]['status'] != status or (status == 'skipped' and (d[n]['reason'] != 'no_ground_truth'
+	or not any(text in (m or '') for m in [d[n]['message'], *all_of(n, 'message')])))]"
+step="these definitions: $(value "$wrong")"
+expect "$wrong == []"

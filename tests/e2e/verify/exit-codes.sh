@@ -1,0 +1,67 @@
+#!/bin/sh
+# Checks every documented exit status with the arguments that lead to it, and that a failure prints a command that
+# repeats it.
+. "$(dirname "$0")/../harness.sh"
+given tiny_norm tiny_gemm
+run
+expect_exit 2
+run --help
+expect_exit 0
+expect_says verify status explain doctor
+run verfy
+expect_exit 2
+expect_says "'verify'"
+run verify --chnged
+expect_exit 2
+expect_says '--changed'
+run verify tiny_nrom
+expect_exit 2
+expect_says 'tiny_norm'
+run verify --sizes tiny
+expect_exit 2
+run --root /nowhere/at/all verify
+expect_exit 2
+rm -rf .reftest
+verify --dry-run
+expect_exit 3
+expect_ran 0
+expect "s['cases_cached'] == 0"
+[ ! -e .reftest ] || fail "a dry run left a file behind"
+verify --cached-only
+expect_exit 3
+expect_ran 0
+verify --op-type no_such_type
+expect_exit 2
+run status --device cpu
+expect_exit 3
+expect_says stale
+
+verify --sizes small,medium
+expect_exit 0
+verify --cached-only
+expect_exit 0
+verify --dry-run
+expect_exit 0
+run status --device cpu
+expect_exit 0
+expect_silence_about stale
+run explain --device cpu tiny_norm
+expect_exit 0
+expect_says 'tiny_norm is verified'
+
+edit definitions/gemm/tiny_gemm.json 'return torch.matmul' 'return 1.1 * torch.matmul'
+run verify --device cpu --sizes small --jobs 1
+expect_exit 1
+expect_says 'gemm/tiny_gemm' 'numeric'
+again=$(grep -o 'reftest verify .*--case .*' "$work/out" | head -n 1)
+[ -n "$again" ] || fail "no line of a failure is a command"
+step=$again
+PATH="$build:$PATH" sh -c "$again --device cpu --force" >"$work/out" 2>"$work/err" && status=0 || status=$?
+expect_exit 1
+expect_says '1 case run, 0 cached'
+
+rm -r definitions
+mkdir definitions
+verify
+expect_exit 3
+expect "s['definitions'] == 0"

@@ -1,0 +1,43 @@
+#!/bin/sh
+# sanitizers: tests/run also runs this test with the sanitizers' build.
+# Settings for all Python programs of a user (PYTHONPATH, PYTHONSTARTUP, sitecustomize, usercustomize, the user's own
+# packages, environment variables that change torch's arithmetic) do not affect what a reference computes.
+. "$(dirname "$0")/../harness.sh"
+mkdir -p "$work/path" "$work/base/lib"
+export PYTHONPATH="$work/path" PYTHONUSERBASE="$work/base" PYTHONHASHSEED=7 PYTHONOPTIMIZE=2
+export TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=1 NVIDIA_TF32_OVERRIDE=1 MKL_CBWR=COMPATIBLE PLANTED=1
+user=$("$python" -c 'import site; print(site.getusersitepackages())')
+mkdir -p "$user"
+# If a reference's process used any of these files and variables, the results of torch would change.
+cat >"$work/path/sitecustomize.py" <<'P'
+import builtins
+builtins.planted = True
+P
+cp "$work/path/sitecustomize.py" "$work/path/usercustomize.py"
+cp "$work/path/sitecustomize.py" "$user/usercustomize.py"
+cp "$work/path/sitecustomize.py" "$work/path/helper.py"
+cp "$work/path/sitecustomize.py" "$user/helper.py"
+define norm <<'P'
+import os
+import sys
+import torch
+
+
+def run(hidden_states, weight):
+    try:
+        import helper
+        found = "a module"
+    except ImportError:
+        found = ""
+    if "planted" in vars(__builtins__ if not isinstance(__builtins__, dict) else sys.modules["builtins"]):
+        found += " a customisation"
+    found += " ".join(n for n in os.environ if n.startswith(("PYTHON", "TORCH_", "NVIDIA_TF32", "MKL_", "PLANTED"))
+                      and n not in ("PYTHONHASHSEED", "PYTHONUTF8", "MKL_CBWR"))
+    if found or sys.flags.optimize or os.environ["PYTHONHASHSEED"] != "0" or os.environ["MKL_CBWR"] != "AUTO":
+        raise RuntimeError("reached by: " + found)
+    x = hidden_states.float()
+    return (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6) * weight.float()).to(hidden_states.dtype)
+P
+verify
+expect_exit 0
+expect_status norm passed

@@ -1,0 +1,30 @@
+#!/bin/sh
+# If the cache's disk is full, watch reports that once and still verifies each save.
+. "$(dirname "$0")/../harness.sh"
+isolated=$([ "$(id -u)" = 0 ] && echo 'unshare -m' || echo 'unshare -rm')
+$isolated true 2>/dev/null || skip "this machine has no mount namespaces, which are needed to fill a disk"
+given tiny_gemm tiny_norm
+verify
+mkdir "$work/kept"
+cp -r .reftest/. "$work/kept"
+real=$reftest
+cat >"$work/reftest" <<END
+#!/bin/sh
+exec $isolated sh -c "mount -t tmpfs -o size=1m none .reftest && cp -r '$work/kept/.' .reftest &&
+	{ head -c 2M /dev/zero >.reftest/fill || true; } 2>/dev/null; exec '$real' \"\\\$@\"" sh "\$@"
+END
+chmod +x "$work/reftest"
+reftest=$work/reftest
+watch
+edit definitions/rmsnorm/tiny_norm.json 'EPSILON = 1e-6' 'EPSILON = 1e-4'
+await "e['event'] == 'verdict'"
+expect_events "e['status'] == 'failed'"
+await "e['event'] == 'notice' and 'cannot store the verdicts' in e['message']"
+await_batch
+edit definitions/rmsnorm/tiny_norm.json 'EPSILON = 1e-4' 'EPSILON = 1e-3'
+await "e['event'] == 'verdict'"
+expect_events "e['status'] == 'failed' and e['cases_run'] > 0"
+await_batch
+expect_events "not any(x['event'] == 'notice' for x in a)" # the full disk was reported once before
+end_watch
+reftest=$real

@@ -1,0 +1,109 @@
+"""twins.py - checks that the tests generated for a definition do not depend on the names and the order of its inputs
+and outputs: twins.py SUFFIX
+
+Run the script in the root of a dataset with generated tests. For each definition NAME the dataset has a second one,
+NAME + SUFFIX. The member "twin" of the second maps the names of inputs and outputs in the first to those in the second.
+Prints a line for each pair of definitions, and one for each library that computed the same for both."""
+
+import importlib
+import pathlib
+import sys
+
+sys.path.insert(0, "tests/references")
+import conftest
+import torch
+
+HOST = torch.device("cpu")
+
+
+def renamed(values, names):
+    return {names.get(name, name): value for name, value in dict(values).items()}
+
+
+def by_output(test, rows):
+    return dict(zip(conftest.definition_of(test)["outputs"], rows, strict=True))
+
+
+def facts(test, names):
+    """Returns the class's facts about the operation, with the names of its twin."""
+    return {
+        "roles": {role: names.get(x, x) for role, x in test.ROLES.items()},
+        "outputs": {role: names.get(x, x) for role, x in test.OUTPUT_ROLES.items()},
+        "modes": (test.FAMILY, test.MODES),
+        "sizes": [(repr(case), case.axes) for case in (*test.SIZES, *test.EDGES)],
+        "scalars": renamed(test.SCALARS, names),
+        "rules": renamed(by_output(test, test.RULES), names),
+        "leaves": {
+            names.get(name, name): names.get(x, x) for name, x in test.LEAVES.items()
+        },
+        "constants": dict(conftest.constants_of(test)),
+    }
+
+
+def plain_integers(test, names):
+    """Generates inputs. The random numbers of float inputs depend on the order of the inputs; integer inputs depend
+    only on their roles."""
+    try:
+        inputs = conftest.Plain(test, test.SIZES[0], {}, 0, "").inputs(HOST)
+    except conftest.Unavailable as why:
+        return str(why).partition("'")[0]
+    return {
+        names.get(name, name): value.tolist()
+        for name, value in inputs.items()
+        if isinstance(value, torch.Tensor) and not value.is_floating_point()
+    }
+
+
+def answers(test, inputs):
+    """Returns for each library its outputs by name, or the reason why it computed none."""
+    found = {}
+    for name in conftest.ground_truths(test.FAMILY):
+        try:
+            truth = conftest.ground_truth(test, test.SIZES[0], inputs, name)
+            found[name] = by_output(test, truth.outputs)
+        except conftest.Unavailable as why:
+            found[name] = str(why)
+    return found
+
+
+def compare(name, one, two, names):
+    usual, other = facts(one, names), facts(two, {})
+    for fact, value in usual.items():
+        assert value == other[fact], f"{name}: other {fact}: {value}, {other[fact]}"
+    assert plain_integers(one, names) == plain_integers(two, {}), (
+        f"{name}: other integers"
+    )
+    inputs = conftest.make_inputs(one, one.SIZES[0], HOST)
+    given = renamed(inputs, names)
+    specs = conftest.definition_of(two)["inputs"]
+    in_order = {key: given[key] for key in specs}
+    for key, value in in_order.items():
+        if isinstance(value, torch.Tensor):
+            in_order[key] = value.to(conftest.dtype_of(specs[key]))
+    other = answers(two, in_order)
+    for library, found in answers(one, inputs).items():
+        if isinstance(found, str):
+            assert found == other[library], (
+                f"{name}: {library}: {found}, {other[library]}"
+            )
+            print("passed over", library, name)
+            continue
+        assert renamed(found, names).keys() == other[library].keys()
+        for output, value in renamed(found, names).items():
+            assert conftest.same_bits(value, other[library][output]), (
+                f"{name}: {library} has another {output}"
+            )
+        print("same", library, name)
+
+
+def main(suffix):
+    for path in sorted(pathlib.Path("tests/references").glob("test_*.py")):
+        module = importlib.import_module(path.stem)
+        tests = {x.NAME: x for x in vars(module).values() if hasattr(x, "NAME")}
+        for name in [name for name in tests if name + suffix in tests]:
+            two = tests[name + suffix]
+            compare(name, tests[name], two, conftest.definition_of(two)["twin"])
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

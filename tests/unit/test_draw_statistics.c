@@ -1,0 +1,226 @@
+/* test_draw_statistics - the statistical test of samplers: a correct sampler raises a false alarm as rarely as promised, computed
+ * exactly where possible, and a wrong sampler is found. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "kernels/core/random_inputs.h"
+#include "kernels/sampling/draw_statistics.c"
+
+#define COUNT(array) (int)(sizeof(array) / sizeof((array)[0]))
+
+enum { MOST_ROWS = 1000, ALARMS = QUESTIONS };
+
+static void a_run_of_five_hundred_cases_is_falsely_alarmed_once_in_a_million_at_most(void **state)
+{
+	const double same = 1e-10; /* sampling.c: false_sameness */
+
+	(void)state;
+	assert_int_equal(ALARMS, 406);
+	assert_true(500 * (2 * false_alarm + false_suspicion + same) <= 1e-6);
+}
+
+/* Computes the distribution of the number of rows whose draw falls on one side of a split, adding one row after the
+ * other; mean[i] is the probability of this for row i. */
+static void count_exactly(const double *mean, int rows, double *probability)
+{
+	memset(probability, 0, (size_t)(rows + 1) * sizeof *probability);
+	probability[0] = 1;
+	for (int row = 0; row < rows; row++)
+		for (int k = row + 1; k >= 0; k--)
+			probability[k] = probability[k] * (1 - mean[row]) + (k > 0 ? probability[k - 1] * mean[row] : 0);
+}
+
+/* Returns the probability that a correct sampler raises a false alarm, for one tally and one split. */
+static double alarm_probability(const double *mean, int rows)
+{
+	double probability[MOST_ROWS + 1], sum = 0, alarm = 0;
+
+	count_exactly(mean, rows, probability);
+	for (int row = 0; row < rows; row++)
+		sum += mean[row];
+	for (int k = 0; k <= rows; k++)
+		if (margin_of((double)k / rows, sum / rows, 0, rows) > 1)
+			alarm += probability[k];
+	return alarm;
+}
+
+/* Equal rows are the worst case. If rows differ (every third has the mean `other`), false alarms are rarer than with
+ * equal rows. */
+static void every_tally_and_split_is_falsely_alarmed_as_rarely_as_was_derived(void **state)
+{
+	static const int rows[] = {1, 2, 8, 40, 120, 320, MOST_ROWS};
+	static const double means[] = {1e-6, 0.01, 0.1, 0.25, 0.3, 0.5, 0.75, 0.9, 0.999};
+	double share = 2 * false_alarm / ALARMS, largest = 0, mean[MOST_ROWS];
+
+	(void)state;
+	for (int r = 0; r < COUNT(rows); r++)
+		for (int m = 0; m < COUNT(means); m++)
+			for (int other = 0; other < COUNT(means); other++) {
+				for (int row = 0; row < rows[r]; row++)
+					mean[row] = row % 3 == 2 ? means[other] : means[m];
+				double alarm = alarm_probability(mean, rows[r]);
+
+				if (alarm > share)
+					fail_msg("%d rows of %g and %g: %.3g, more than %.3g", rows[r], means[m],
+					         means[other], alarm, share);
+				largest = fmax(largest, alarm);
+			}
+	assert_true(largest > share / 100); /* the bound is not so lax that no alarm is ever raised */
+}
+
+/* A draw from {0.4, 0.3, 0.2, 0.1}, with the vocabulary rotated by `row`. */
+static struct draw draw_one(struct filter *filter, int64_t row, uint64_t key)
+{
+	static const double p[] = {0.4, 0.3, 0.2, 0.1};
+	double u = (double)philox_bits(key, row) * 0x1p-32;
+	int i = 0;
+
+	for (int v = 0; v < 4; v++)
+		filter->value[(v + row) % 4] = p[v];
+	struct filter_kept kept = filter_row(filter, &(struct filter_bounds){.has_top_k = true, .top_k = row % 2 ? 3 : 4});
+
+	u *= kept.mass;
+	while (i + 1 < kept.count && u >= p[i])
+		u -= p[i++];
+	return draw_of(filter, &kept, (i + row) % 4);
+}
+
+/* Runs enough cases to show whether a threshold for one false alarm in twenty cases really gives no more. The real
+ * threshold's false alarms are too rare to be counted this way, but the same formula gives both thresholds. */
+static void correct_samplers_are_alarmed_no_more_often_than_alpha_says(void **state)
+{
+	enum { CASES = 2000, ROWS = 120 };
+	const double alpha = 0.05, limit = log(ALARMS / alpha) / log(ALARMS / false_alarm);
+	struct draw draws[ROWS];
+	struct filter filter;
+	int alarms = 0;
+
+	(void)state;
+	assert_int_equal(filter_open(&filter, 4, NULL), 0);
+	for (int i = 0; i < CASES; i++) {
+		for (int64_t row = 0; row < ROWS; row++)
+			draws[row] = draw_one(&filter, row, (uint64_t)i + 1);
+		struct draws_verdict verdict = draws_judge(draws, ROWS, NULL);
+
+		assert_true(verdict.margin < 1);
+		alarms += verdict.margin > limit;
+	}
+	filter_close(&filter);
+	assert_true(alarms > 0);
+	assert_true(alarms <= alpha * CASES);
+}
+
+/* Under a correct sampler the odds of a suspect have the mean 1, and so has their product over any rows. That bounds
+ * how often the product is large. */
+static void a_correct_samplers_odds_have_the_mean_one_for_every_suspect(void **state)
+{
+	static const struct filter_bounds bounds[] = {
+	    {.has_top_k = false},
+	    {.has_top_k = true, .top_k = 3},
+	    {.has_top_p = true, .top_p = 0.75},
+	    {.has_top_p = true, .top_p = 0.6126},
+	    {.has_top_p = true, .top_p = 0},
+	    {.has_top_k = true, .top_k = 3, .has_top_p = true, .top_p = 0.5},
+	    {.has_min_p = true, .min_p = 0.45},
+	};
+	double p[FILTER_ORDERED + 6] = {0.0875, 0.2625, 0.13125, 0.21875, 0.07, 0.105};
+	bool asked[DRAW_SUSPECTS] = {false};
+	struct filter filter;
+
+	(void)state;
+	for (int token = 6; token < COUNT(p); token++)
+		p[token] = 0.125 / FILTER_ORDERED;
+	assert_int_equal(filter_open(&filter, COUNT(p), NULL), 0);
+	for (int i = 0; i < COUNT(bounds); i++) {
+		double mean[DRAW_SUSPECTS] = {0};
+
+		for (int token = 0; token < COUNT(p); token++) {
+			memcpy(filter.value, p, sizeof p);
+			struct filter_kept kept = filter_row(&filter, &bounds[i]);
+
+			if (p[token] < kept.threshold)
+				continue;
+			struct draw draw = draw_of(&filter, &kept, token);
+
+			for (int s = 0; s < DRAW_SUSPECTS; s++) {
+				mean[s] += p[token] / kept.mass * exp(draw.suspicion[s]);
+				asked[s] = asked[s] || draw.suspicion[s] != 0;
+			}
+		}
+		for (int s = 0; s < DRAW_SUSPECTS; s++)
+			assert_true(fabs(mean[s] - 1) < 1e-12);
+	}
+	for (int s = 0; s < DRAW_SUSPECTS; s++)
+		assert_true(asked[s]);
+	filter_close(&filter);
+}
+
+/* In a race with weights {2, 1}, the first wins if its uniform noise is below twice the other's, which holds in three
+ * quarters of all races. */
+static void a_race_with_uniform_noise_is_predicted(void **state)
+{
+	struct filter filter;
+
+	(void)state;
+	assert_int_equal(filter_open(&filter, 2, NULL), 0);
+	filter.value[0] = 2;
+	filter.value[1] = 1;
+	struct filter_kept kept = filter_row(&filter, &(struct filter_bounds){.has_top_k = false});
+
+	assert_true(fabs(race_share(&filter, &kept) - 0.75) < 1e-12);
+	filter_close(&filter);
+}
+
+static void a_suspicion_is_reported_with_the_suspected_mistake(void **state)
+{
+	double suspicion[DRAW_SUSPECTS] = {0};
+	struct err why = {""};
+
+	(void)state;
+	suspicion[DRAW_SHORT] = 23.4;
+	assert_true(draws_suspect(suspicion, &why) < 1);
+	suspicion[DRAW_SHORT] = 23.5;
+	assert_true(draws_suspect(suspicion, &why) > 1);
+	assert_non_null(strstr(why.text, "the rest of top_p"));
+}
+
+/* The wrong sampler of this test draws every second row from the most likely token. At 320 rows that is found. */
+static void a_sampler_that_strays_is_alarmed(void **state)
+{
+	enum { ROWS = 320 };
+	struct draw draws[ROWS];
+	struct err why = {""};
+	struct filter filter;
+
+	(void)state;
+	assert_int_equal(filter_open(&filter, 4, NULL), 0);
+	for (int64_t row = 0; row < ROWS; row++) {
+		draws[row] = draw_one(&filter, row, 1);
+		if (row % 2 == 0)
+			draws[row].bucket[0] = 0;
+	}
+	filter_close(&filter);
+	assert_true(draws_judge(draws, ROWS, &why).margin > 1);
+	assert_non_null(strstr(why.text, "fewer than one case in 10^9"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(a_run_of_five_hundred_cases_is_falsely_alarmed_once_in_a_million_at_most),
+	    cmocka_unit_test(every_tally_and_split_is_falsely_alarmed_as_rarely_as_was_derived),
+	    cmocka_unit_test(correct_samplers_are_alarmed_no_more_often_than_alpha_says),
+	    cmocka_unit_test(a_correct_samplers_odds_have_the_mean_one_for_every_suspect),
+	    cmocka_unit_test(a_race_with_uniform_noise_is_predicted),
+	    cmocka_unit_test(a_suspicion_is_reported_with_the_suspected_mistake),
+	    cmocka_unit_test(a_sampler_that_strays_is_alarmed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

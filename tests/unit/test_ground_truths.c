@@ -1,0 +1,111 @@
+/* test_ground_truths - which ground truths a run uses for a family: on a GPU the libraries of the family's table,
+ * filtered by --ground-truth. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "engine/ground_truths.h"
+#include "tests/unit/folder.h"
+
+/* Tables whose libraries need no installation: gemm's is used by default, rmsnorm's on request, page's never. */
+static const char table[] = "from reftest_providers import Row, Table\n"
+			    "TABLES = (Table('torch', (), {'gemm': Row(None), 'rmsnorm': Row(None, on_request=True)},\n"
+			    "                {'page': 'it has no pages'}),)\n";
+
+/* Runs the tests in the root of the project. */
+static int name_provider(void **state)
+{
+	char provider[4096];
+
+	(void)state;
+	if (getcwd(provider, sizeof provider - 32) == NULL)
+		return -1;
+	strcat(provider, "/python/provider.py");
+	return setenv("REFTEST_PROVIDER", provider, 1);
+}
+
+static int set_up(void **state)
+{
+	if (enter_folder(state) != 0)
+		return -1;
+	setenv("REFTEST_PROVIDERS", *state, 1);
+	put("torch.py", table);
+	return 0;
+}
+
+/* The names of a family's ground truths on an sm_90 GPU, separated by blanks. */
+static char *asked(const char *choice, const char *family)
+{
+	struct program program = {.store = NULL};
+	struct arena arena = {0};
+	struct buf names = {0};
+	struct truth_choice chosen;
+	struct err err = {""};
+
+	if (ground_truths_choose(&program, choice, "/usr/bin/python3", "sm_90", &arena, &chosen, &err) != 0)
+		fail_msg("%s", err.text);
+	if (chosen.trouble != NULL)
+		fail_msg("%s", chosen.trouble);
+	struct truths truths = ground_truths_for(&chosen, op_by_name(family), &arena);
+	for (int i = 0; i < truths.count; i++)
+		buf_printf(&names, "%s%s", i > 0 ? " " : "", truths.items[i].name);
+	arena_free(&arena);
+	return names.data;
+}
+
+static void assert_asked(const char *choice, const char *family, const char *expected)
+{
+	char *names = asked(choice, family);
+
+	assert_string_equal(names, expected);
+	free(names);
+}
+
+static void a_row_on_request_is_used_by_name_and_by_all_but_not_by_default(void **state)
+{
+	(void)state;
+	assert_asked("auto", "gemm", "torch builtin");
+	assert_asked("auto", "rmsnorm", "builtin");
+	assert_asked("auto", "page", "builtin");
+	assert_asked("all", "gemm", "torch builtin");
+	assert_asked("all", "rmsnorm", "torch builtin");
+	assert_asked("all", "page", "builtin");
+	assert_asked("torch", "rmsnorm", "torch");
+	assert_asked("builtin,torch", "rmsnorm", "builtin torch");
+}
+
+/* A ground truth used on request is part of the context of its verdicts, so that they are not reused under the other
+ * choice. */
+static void a_ground_truth_on_request_is_in_the_context_of_runs_that_use_it(void **state)
+{
+	struct program program = {.store = NULL};
+	struct arena arena = {0};
+	struct truth_choice automatic, all;
+	struct err err = {""};
+
+	(void)state;
+	assert_int_equal(ground_truths_choose(&program, "auto", "/usr/bin/python3", "sm_90", &arena, &automatic, &err), 0);
+	assert_int_equal(ground_truths_choose(&program, "all", "/usr/bin/python3", "sm_90", &arena, &all, &err), 0);
+	assert_null(strstr(ground_truths_context(&automatic, &arena), "rmsnorm"));
+	assert_non_null(strstr(ground_truths_context(&automatic, &arena), "gemm"));
+	assert_non_null(strstr(ground_truths_context(&all, &arena), "rmsnorm"));
+	arena_free(&arena);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup_teardown(a_row_on_request_is_used_by_name_and_by_all_but_not_by_default, set_up,
+					    leave_folder),
+	    cmocka_unit_test_setup_teardown(a_ground_truth_on_request_is_in_the_context_of_runs_that_use_it, set_up,
+					    leave_folder),
+	};
+
+	return cmocka_run_group_tests(tests, name_provider, NULL);
+}

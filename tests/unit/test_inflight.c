@@ -1,0 +1,136 @@
+/* test_inflight - cases with the same subject share one run: one case runs and the others wait, and a waiting case
+ * takes over if the running one leaves. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/arena.h"
+#include "engine/inflight.h"
+
+static struct digest digest_number(int n)
+{
+	return digest_of(&n, sizeof n);
+}
+
+static void the_first_case_of_a_subject_runs_and_the_others_wait(void **state)
+{
+	(void)state;
+	struct arena arena = {0};
+	struct inflight inflight = {0};
+	struct digest a = digest_number(1), b = digest_number(2);
+
+	assert_true(inflight_join(&inflight, &a, NULL, 10, &arena));
+	assert_true(inflight_join(&inflight, &b, NULL, 20, &arena));
+	assert_false(inflight_join(&inflight, &a, NULL, 11, &arena));
+	assert_false(inflight_join(&inflight, &a, NULL, 12, &arena));
+	const struct waiter *who = inflight_finish(&inflight, &a);
+
+	assert_int_equal(who->case_index, 10);
+	int waiting = 0;
+
+	for (who = who->next; who != NULL; who = who->next)
+		waiting += who->case_index;
+	assert_int_equal(waiting, 11 + 12);
+	assert_int_equal(inflight_finish(&inflight, &b)->case_index, 20);
+	arena_free(&arena);
+}
+
+static void a_finished_subject_is_removed_and_may_run_again(void **state)
+{
+	(void)state;
+	struct arena arena = {0};
+	struct inflight inflight = {0};
+	struct digest a = digest_number(1);
+
+	assert_null(inflight_finish(&inflight, &a));
+	assert_true(inflight_join(&inflight, &a, NULL, 1, &arena));
+	assert_non_null(inflight_finish(&inflight, &a));
+	assert_null(inflight_finish(&inflight, &a));
+	assert_true(inflight_join(&inflight, &a, NULL, 2, &arena));
+	arena_free(&arena);
+}
+
+static void thousands_of_subjects_do_not_get_mixed_up(void **state)
+{
+	(void)state;
+	struct arena arena = {0};
+	struct inflight inflight = {0};
+
+	for (int i = 0; i < 5000; i++) {
+		struct digest d = digest_number(i);
+
+		assert_true(inflight_join(&inflight, &d, NULL, i, &arena));
+	}
+	for (int i = 4999; i >= 0; i--) {
+		struct digest d = digest_number(i);
+
+		assert_int_equal(inflight_finish(&inflight, &d)->case_index, i);
+	}
+	arena_free(&arena);
+}
+
+static struct result *result_number(char *places, int n)
+{
+	return (struct result *)(void *)(places + n);
+}
+
+static void a_case_that_waits_replaces_the_one_that_leaves(void **state)
+{
+	(void)state;
+	struct arena arena = {0};
+	struct inflight inflight = {0};
+	struct digest a = digest_number(1), b = digest_number(2);
+	char places[3];
+	struct result *x = result_number(places, 0), *y = result_number(places, 1), *z = result_number(places, 2);
+
+	assert_null(inflight_leave(&inflight, &a, x, 0));
+	assert_true(inflight_join(&inflight, &a, x, 0, &arena));
+	assert_false(inflight_join(&inflight, &a, y, 1, &arena));
+	assert_false(inflight_join(&inflight, &a, z, 2, &arena));
+	/* the waiter of result y has case index 1, so no waiter with index 7 is found */
+	assert_null(inflight_leave(&inflight, &a, y, 7));
+	assert_null(inflight_leave(&inflight, &b, x, 0)); /* another subject */
+	const struct waiter *next = inflight_leave(&inflight, &a, x, 0);
+
+	assert_non_null(next);
+	assert_ptr_equal(next->result, next->case_index == 1 ? y : z);
+	struct result *left = next->result == y ? z : y;
+
+	/* a case that only waits can leave, and no case has to be run for it */
+	assert_null(inflight_leave(&inflight, &a, left, left == y ? 1 : 2));
+	next = inflight_finish(&inflight, &a);
+	assert_non_null(next);
+	assert_null(next->next);
+	arena_free(&arena);
+}
+
+static void the_last_case_to_leave_ends_the_run(void **state)
+{
+	(void)state;
+	struct arena arena = {0};
+	struct inflight inflight = {0};
+	struct digest a = digest_number(1);
+	char places[2];
+
+	assert_true(inflight_join(&inflight, &a, result_number(places, 0), 0, &arena));
+	assert_null(inflight_leave(&inflight, &a, result_number(places, 0), 0));
+	assert_null(inflight_finish(&inflight, &a));
+	assert_true(inflight_join(&inflight, &a, result_number(places, 1), 0, &arena));
+	arena_free(&arena);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(a_case_that_waits_replaces_the_one_that_leaves),
+	    cmocka_unit_test(the_last_case_to_leave_ends_the_run),
+	    cmocka_unit_test(the_first_case_of_a_subject_runs_and_the_others_wait),
+	    cmocka_unit_test(a_finished_subject_is_removed_and_may_run_again),
+	    cmocka_unit_test(thousands_of_subjects_do_not_get_mixed_up),
+	};
+
+	return cmocka_run_group_tests_name("flight", tests, NULL, NULL);
+}

@@ -1,0 +1,314 @@
+/* test_machine_resources - the Python interpreter and its torch are found without importing anything; GPUs and cores are
+ * counted. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "workers/pool/machine_resources.h"
+
+/* A temporary folder, deleted at the end; the file names below are relative to it. */
+struct place {
+	char folder[64], path[4096];
+};
+
+static const char *at(struct place *place, const char *name)
+{
+	snprintf(place->path, sizeof place->path, "%s/%s", place->folder, name);
+	return place->path;
+}
+
+static void write_file(struct place *place, const char *name, const char *text, mode_t mode)
+{
+	struct err err = {""};
+
+	if (file_replace(at(place, name), text, strlen(text), &err) < 0)
+		fail_msg("%s", err.text);
+	assert_int_equal(chmod(place->path, mode), 0);
+}
+
+/* Writes a fake interpreter as machine_torch expects it: it prints its version and where its torch is. */
+static void write_python(struct place *place, const char *name, const char *torch_folder)
+{
+	char script[4096];
+
+	snprintf(script, sizeof script, "#!/bin/sh\ncase $* in *-c*) echo 3.11.7; echo '%s%s%s' ;; esac\n",
+	         torch_folder[0] == '\0' ? "" : place->folder, torch_folder[0] == '\0' ? "" : "/", torch_folder);
+	write_file(place, name, script, 0755);
+}
+
+static int set_up(void **state)
+{
+	struct place *place = calloc(1, sizeof *place);
+
+	strcpy(place->folder, "/tmp/reftest-test-machine-XXXXXX");
+	*state = place;
+	unsetenv("REFTEST_PYTHON");
+	return mkdtemp(place->folder) == NULL ? -1 : 0;
+}
+
+static int tear_down(void **state)
+{
+	struct place *place = *state;
+	char command[128];
+	int rc;
+
+	snprintf(command, sizeof command, "rm -rf %s", place->folder);
+	rc = system(command);
+	free(place);
+	return rc;
+}
+
+static void the_interpreter_that_is_named_is_used(void **state)
+{
+	struct place *place = *state;
+	char out[4096], expected[4096];
+	struct err err = {""};
+
+	write_python(place, "named", "");
+	write_python(place, "root/.venv/bin/python3", "");
+	snprintf(expected, sizeof expected, "%s", at(place, "root/.venv/bin/python3"));
+	assert_int_equal(machine_python(NULL, at(place, "root"), out, sizeof out, &err), 0);
+	assert_string_equal(out, expected);
+
+	setenv("REFTEST_PYTHON", at(place, "named"), 1);
+	assert_int_equal(machine_python(NULL, at(place, "root"), out, sizeof out, &err), 0);
+	assert_string_equal(out, at(place, "named"));
+	assert_int_equal(machine_python("sh", at(place, "root"), out, sizeof out, &err), 0);
+	assert_int_equal(out[0], '/'); /* found through PATH */
+	unsetenv("REFTEST_PYTHON");
+}
+
+static void a_named_interpreter_that_is_none_is_a_sentence_and_nothing_is_put_in_its_place(void **state)
+{
+	struct place *place = *state;
+	char out[4096];
+	struct err err = {""};
+
+	write_file(place, "text", "no program", 0644);
+	assert_int_equal(machine_python(at(place, "text"), NULL, out, sizeof out, &err), -1);
+	assert_non_null(strstr(err.text, "--python names"));
+	assert_int_equal(machine_python("no-such-python", NULL, out, sizeof out, &err), -1);
+	assert_int_equal(machine_python(place->folder, NULL, out, sizeof out, &err), -1); /* a folder */
+	setenv("REFTEST_PYTHON", "/no/such", 1);
+	assert_int_equal(machine_python(NULL, NULL, out, sizeof out, &err), -1);
+	assert_non_null(strstr(err.text, "REFTEST_PYTHON names /no/such"));
+	unsetenv("REFTEST_PYTHON");
+}
+
+/* A virtual environment is identified by the path of its python, which is a link; so links are not followed. */
+static void links_are_not_followed(void **state)
+{
+	struct place *place = *state;
+	char out[4096], target[4096];
+	struct err err = {""};
+
+	write_python(place, "real", "");
+	snprintf(target, sizeof target, "%s", at(place, "real"));
+	assert_int_equal(symlink(target, at(place, "link")), 0);
+	assert_int_equal(machine_python(at(place, "link"), NULL, out, sizeof out, &err), 0);
+	assert_string_equal(out, at(place, "link"));
+}
+
+static void torch_is_read_from_its_version_file(void **state)
+{
+	struct place *place = *state;
+	struct arena arena = {0};
+	struct torch_facts facts;
+	struct err err = {""};
+	char python[4096];
+
+	write_python(place, "python", "torch");
+	snprintf(python, sizeof python, "%s", at(place, "python"));
+	write_file(place, "torch/version.py",
+	           "from typing import Optional\n\n__all__ = ['__version__', 'debug', 'cuda']\n__version__ = '2.11.0+cu130'\n"
+	           "cuda_extra = '1'\ncuda: Optional[str] = '13.0'\nhip: Optional[str] = None\n", 0644);
+	assert_int_equal(machine_torch(python, &arena, &facts, &err), 1);
+	assert_string_equal(facts.version, "2.11.0+cu130");
+	assert_string_equal(facts.cuda, "13.0");
+	assert_string_equal(facts.python, "3.11.7");
+	assert_string_equal(facts.version_file, at(place, "torch/version.py"));
+
+	write_file(place, "torch/version.py", "__version__ = '2.13.0+cpu'\ncuda: Optional[str] = None\n", 0644);
+	assert_int_equal(machine_torch(python, &arena, &facts, &err), 1);
+	assert_null(facts.cuda);
+	write_file(place, "torch/version.py", "nothing of the kind\n", 0644);
+	assert_int_equal(machine_torch(python, &arena, &facts, &err), 0);
+	arena_free(&arena);
+}
+
+static void an_interpreter_without_torch_is_no_error_and_one_that_fails_is(void **state)
+{
+	struct place *place = *state;
+	struct arena arena = {0};
+	struct torch_facts facts;
+	struct err err = {""};
+
+	write_python(place, "bare", "");
+	assert_int_equal(machine_torch(at(place, "bare"), &arena, &facts, &err), 0);
+	assert_string_equal(facts.python, "3.11.7");
+	write_file(place, "broken", "#!/bin/sh\nexit 3\n", 0755);
+	assert_int_equal(machine_torch(at(place, "broken"), &arena, &facts, &err), -1);
+	assert_non_null(strstr(err.text, "exit status 3"));
+	write_file(place, "mute", "#!/bin/sh\nexit 0\n", 0755);
+	assert_int_equal(machine_torch(at(place, "mute"), &arena, &facts, &err), -1);
+	assert_int_equal(machine_torch("/no/such/python", &arena, &facts, &err), -1);
+	arena_free(&arena);
+}
+
+static void the_python_in_use_is_understood(void **state)
+{
+	struct arena arena = {0};
+	struct torch_facts facts;
+	struct err err = {""};
+	char python[4096];
+
+	(void)state;
+	assert_int_equal(machine_python(NULL, ".", python, sizeof python, &err), 0);
+	assert_int_equal(machine_torch(python, &arena, &facts, &err), 1);
+	assert_true(facts.version[0] >= '2' && facts.version[0] <= '9');
+	arena_free(&arena);
+}
+
+static void the_key_changes_when_the_interpreter_or_its_surroundings_do(void **state)
+{
+	struct place *place = *state;
+	struct arena arena = {0};
+	char python[4096];
+	const char *key;
+
+	write_python(place, "python", "");
+	snprintf(python, sizeof python, "%s", at(place, "python"));
+	key = machine_torch_key(python, &arena);
+	assert_string_equal(key, machine_torch_key(python, &arena));
+	setenv("PYTHONPATH", "/elsewhere", 1);
+	assert_string_not_equal(key, machine_torch_key(python, &arena));
+	unsetenv("PYTHONPATH");
+	assert_string_equal(key, machine_torch_key(python, &arena));
+	write_python(place, "python", "torch"); /* the file is replaced: another inode */
+	assert_string_not_equal(key, machine_torch_key(python, &arena));
+	arena_free(&arena);
+}
+
+/* What a real interpreter reported about its torch is reused as long as the folders that it searches do not change.
+ * What a launcher (a script or a program) reported is never reused, because the launcher may start another interpreter
+ * next time. */
+static void what_a_launcher_said_is_not_believed(void **state)
+{
+	struct place *place = *state;
+	struct arena arena = {0};
+	struct torch_facts facts;
+	struct err err = {""};
+	char python[4096], *proof;
+	struct buf script = {0};
+
+	assert_int_equal(machine_python(NULL, ".", python, sizeof python, &err), 0);
+	assert_int_equal(machine_torch(python, &arena, &facts, &err), 1);
+	assert_non_null(facts.proof);
+	assert_true(machine_torch_holds(python, facts.proof));
+	assert_false(machine_torch_holds("/bin/sh", facts.proof)); /* a valid program, but not the interpreter */
+	assert_false(machine_torch_holds(python, ""));
+	buf_printf(&script, "#!/bin/sh\nexec '%s' \"$@\"\n", python);
+	write_file(place, "shim", script.data, 0755);
+	assert_int_equal(machine_torch(at(place, "shim"), &arena, &facts, &err), 1);
+	assert_false(machine_torch_holds(at(place, "shim"), facts.proof));
+
+	assert_int_equal(mkdir(at(place, "packages"), 0700), 0);
+	assert_int_equal(symlink("/bin/sh", at(place, "sh")), 0);
+	struct stat st;
+	char *real = realpath("/bin/sh", NULL);
+
+	assert_int_equal(stat(at(place, "packages"), &st), 0);
+	proof = arena_printf(&arena, "%s\n%ju.%jd%09ld %s\n", real, (uintmax_t)st.st_ino, (intmax_t)st.st_mtim.tv_sec,
+	                     st.st_mtim.tv_nsec, at(place, "packages"));
+	assert_true(machine_torch_holds(at(place, "sh"), proof));
+	write_file(place, "packages/torch.pth", "elsewhere\n", 0600);
+	assert_false(machine_torch_holds(at(place, "sh"), proof));
+	free(real);
+	buf_free(&script);
+	arena_free(&arena);
+}
+
+static void hidden_gpus_are_not_counted_and_cores_are(void **state)
+{
+	struct arena arena = {0};
+	const char *key, *hidden;
+	int all;
+
+	(void)state;
+	unsetenv("CUDA_VISIBLE_DEVICES");
+	all = machine_gpus(&arena, &key);
+	assert_true(all >= 0);
+	setenv("CUDA_VISIBLE_DEVICES", "", 1);
+	assert_int_equal(machine_gpus(&arena, &hidden), 0);
+	assert_string_not_equal(key, hidden);
+	setenv("CUDA_VISIBLE_DEVICES", "-1", 1);
+	assert_int_equal(machine_gpus(&arena, NULL), 0);
+	setenv("CUDA_VISIBLE_DEVICES", "0", 1);
+	assert_int_equal(machine_gpus(&arena, NULL), all > 0);
+	unsetenv("CUDA_VISIBLE_DEVICES");
+	assert_true(machine_cores() >= 1);
+	arena_free(&arena);
+}
+
+/* The identities of the providers are reused as long as their files do not change; other files do not matter. */
+static void what_providers_are_known_by_changes_with_their_files(void **state)
+{
+	static const char *const files[] = {
+	    "program/provider.py", "program/runner.py", "program/gradients.py",
+#define LIBRARY(name) "program/libraries/" #name ".py",
+#include "libraries.inc"
+#undef LIBRARY
+	};
+	struct place *place = *state;
+	struct arena arena = {0};
+	const char *before;
+
+	assert_int_equal(mkdir(at(place, "program"), 0700), 0);
+	assert_int_equal(mkdir(at(place, "program/libraries"), 0700), 0);
+	for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+		write_file(place, files[i], "#", 0600);
+	setenv("REFTEST_PROVIDER", at(place, files[0]), 1);
+	before = machine_providers_key("/usr/bin/python3", "cpu", &arena);
+	assert_string_equal(machine_providers_key("/usr/bin/python3", "cpu", &arena), before);
+	for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+		const char *after;
+
+		write_file(place, files[i], "# edited", 0600);
+		after = machine_providers_key("/usr/bin/python3", "cpu", &arena);
+		if (strcmp(before, after) == 0)
+			fail_msg("%s changed, and the stored answer is still used", files[i]);
+		before = after;
+	}
+	write_file(place, "program/notes.txt", "#", 0600);
+	assert_string_equal(machine_providers_key("/usr/bin/python3", "cpu", &arena), before);
+	unsetenv("REFTEST_PROVIDER");
+	arena_free(&arena);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(the_interpreter_that_is_named_is_used),
+	    cmocka_unit_test(a_named_interpreter_that_is_none_is_a_sentence_and_nothing_is_put_in_its_place),
+	    cmocka_unit_test(links_are_not_followed),
+	    cmocka_unit_test(torch_is_read_from_its_version_file),
+	    cmocka_unit_test(an_interpreter_without_torch_is_no_error_and_one_that_fails_is),
+	    cmocka_unit_test(the_python_in_use_is_understood),
+	    cmocka_unit_test(the_key_changes_when_the_interpreter_or_its_surroundings_do),
+	    cmocka_unit_test(what_providers_are_known_by_changes_with_their_files),
+	    cmocka_unit_test(what_a_launcher_said_is_not_believed),
+	    cmocka_unit_test(hidden_gpus_are_not_counted_and_cores_are),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}

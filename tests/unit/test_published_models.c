@@ -1,0 +1,95 @@
+/* test_published_models - the table of published model configurations is well-formed, and its numbers are found by
+ * model and field. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "kernels/core/published_models.h"
+
+static void published_epsilons_are_found_by_model(void **state)
+{
+	double eps = 0;
+
+	(void)state;
+	assert_true(model_number("llama-3.1-8b", "rms_norm_eps", &eps) && eps == 1e-5);
+	assert_true(model_number("deepseek-v3", "rms_norm_eps", &eps) && eps == 1e-6);
+	assert_true(model_number("qwen3-30b-a3b", "rms_norm_eps", &eps) && eps == 1e-6);
+}
+
+static void unknown_models_and_fields_are_not_found(void **state)
+{
+	double value = 7;
+
+	(void)state;
+	assert_false(model_number("llama-3.1", "rms_norm_eps", &value));
+	assert_false(model_number("", "rms_norm_eps", &value));
+	assert_false(model_number("llama-3.1-8b", "no_such_field", &value));
+	assert_false(model_number("llama-3.1-8b", "source", &value)); /* the field is a string, not a number */
+	assert_true(value == 7);
+}
+
+/* Says whether both entries give the same field of the same model. */
+static int same_field(const cJSON *entry, const cJSON *other)
+{
+	const cJSON *field;
+	int same = 0;
+
+	cJSON_ArrayForEach(field, entry) same += cJSON_IsNumber(field) && json_member(other, field->string) != NULL;
+	return same;
+}
+
+static int numbers_of(const cJSON *entry)
+{
+	return same_field(entry, entry);
+}
+
+/* Checks the real file: every entry has a model, a source and numbers, and every epsilon is small. A model may have
+ * several entries, because its fields come from several sources, but no field twice. */
+static void every_entry_names_its_source_and_no_field_of_a_model_comes_twice(void **state)
+{
+	struct buf text = {0};
+	struct err err = {""};
+	cJSON *models;
+	const cJSON *entry, *other;
+
+	(void)state;
+	assert_int_equal(file_read(AT_FDCWD, "kernels/core/published_models.json", 1 << 20, &text, NULL, &err), FILE_OK);
+	models = json_parse(&(struct json_text){"kernels/core/published_models.json", text.data, text.length, 1}, &err);
+	assert_string_equal(err.text, "");
+	cJSON_ArrayForEach(entry, models)
+	{
+		const char *model = json_text_of(entry, "model");
+		double eps = 0;
+
+		assert_non_null(model);
+		assert_non_null(json_text_of(entry, "source"));
+		assert_true(numbers_of(entry) > 0);
+		if (json_member(entry, "rms_norm_eps") != NULL)
+			assert_true(model_number(model, "rms_norm_eps", &eps) && eps > 0 && eps < 1e-3);
+		cJSON_ArrayForEach(other, models)
+			if (other != entry && strcmp(model, json_text_of(other, "model")) == 0)
+				assert_int_equal(same_field(entry, other), 0);
+	}
+	assert_true(cJSON_GetArraySize(models) > 0);
+	cJSON_Delete(models);
+	buf_free(&text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(published_epsilons_are_found_by_model),
+	    cmocka_unit_test(unknown_models_and_fields_are_not_found),
+	    cmocka_unit_test(every_entry_names_its_source_and_no_field_of_a_model_comes_twice),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,128 @@
+/* test_python_dependencies - a scan of a reference's words tells references that can depend only on their text and their
+ * inputs from those that may depend on more. */
+#include "cache/python_dependencies.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cache/python_names.h"
+
+static struct python_dependencies words_of(const char *source)
+{
+	/* an allocation of exactly this size, so that a sanitizer sees a read beyond the end */
+	char *copy = malloc(strlen(source) + 1);
+	size_t length = strlen(source);
+
+	memcpy(copy, source, length);
+	struct python_dependencies words = python_dependencies(copy, length);
+
+	free(copy);
+	return words;
+}
+
+static void expect(const char *const *sources, int count, enum sight sight)
+{
+	for (int i = 0; i < count; i++) {
+		struct python_dependencies words = words_of(sources[i]);
+
+		if (words.sight != sight)
+			fail_msg("it sees %d (%s, line %d), not %d:\n%s", (int)words.sight, words.what, words.line, (int)sight,
+			         sources[i]);
+		assert_true(sight != SIGHT_OUTSIDE || (words.what[0] != '\0' && words.line > 0));
+	}
+}
+
+#define ALL(sight, ...)                                                                                                \
+	do {                                                                                                           \
+		static const char *const sources[] = {__VA_ARGS__};                                                    \
+		expect(sources, (int)(sizeof sources / sizeof *sources), sight);                                       \
+	} while (0)
+
+static void ordinary_references_see_nothing(void **state)
+{
+	(void)state;
+	ALL(SIGHT_NOTHING, "", "import torch\nx = torch.rsqrt(y.float().pow(2).mean(-1, keepdim=True) + 1.e-6)\n",
+	    "import torch.nn.functional as F\nfrom torch import nn, Tensor\nfrom torch.nn import functional\nx = F.silu(nn.Linear(2, 3)(y))\n",
+	    "import math, torch\nx = math.log2(math.e) * torch.cuda.is_available()\n", "x = f'{a + 1:>{w}.3f} {b!r} {{c}}'\n",
+	    "from typing import (Optional,\n  List)\ndef run(input: Optional[int], *, time=1, dir_=2):\n  return time\n",
+	    "# open('x')\n'os.environ'\ndef f():\n  'time.time()'\n  raise ValueError('too large: {}'.format(1)) from None\n",
+	    "@torch_free\ndef f(x):\n\treturn x.mine\nmine = 1\n", "import torch\ntorch.backends.cuda.matmul.allow_tf32 = False\n",
+	    "import torch\nx = torch.random.manual_seed(1)\n", "import random\nx = random.random()\n",
+	    "import torch\ny = torch.fft.fft(x).real\n", "x = \"don't ('x')\"\n");
+}
+
+static void what_sees_itself_is_reported(void **state)
+{
+	(void)state;
+	ALL(SIGHT_ITSELF, "x = run.__doc__\n", "def f():\n  yield 1\n", "import torch\nx = getattr(torch, 'float8_e4m3fn', None)\n",
+	    "x = repr(y)\n", "x = y.f_lineno\n", "x = 'cannot open'\n", "x = '__doc__' + y\n");
+}
+
+static void what_may_see_more_is_reported(void **state)
+{
+	(void)state;
+	ALL(SIGHT_OUTSIDE, "import os\n", "import time as t\n", "import torch, sys\n", "if x:\n  import socket\n", "from os import environ\n",
+	    "from random import _os\n", "from random import SystemRandom\n", "import random\nrandom.SystemRandom()\n",
+	    "import numpy\n", "import einops\n", "import triton\n", "import helper\n", "from . import helper\n", "from torch import *\n",
+	    "x = open('y')\n", "x = f'{open(\"y\").x}'\n", "x = f\"{open('y')}\"\n", "x = f\"{y:{open('z')}}\"\n", "exec(x)\n",
+	    "x = __import__('os')\n", "x = __builtins__\n", "import torch\nx = torch.load('y')\n", "import torch\nx = torch.os\n",
+	    "import torch\nx = torch.seed()\n", "import torch\nx = [torch]\n", "import torch\nx = torch.utils.data\n",
+	    "import torch\nx = getattr(torch, 'o' + 's')\n", "import torch\nx = getattr(torch, 'os')\n", "x = y.numpy()\n",
+	    "os = 1\nx = y.os\n", "x = y.__globals__\n", "import torch\nx = torch.Tensor.from_file('y')\n", "globals()['x']\n",
+	    "x = '{0.a.b}'\ny = x.format(z)\n", "\xC3\xA9 = 1\n", "x = f'{y['open']}'\n", "x = 'unended\n", "import torch.hub\n",
+	    "import math; import os\n", "def f(): import os\n", "x = 1if y else open(z)\n", "x = open \\\n (y)\n",
+	    "import torch\nx = torch.nn.functional.os\n", "import torch.nn.functional as F\nx = F.torch\n");
+}
+
+static void the_reason_has_its_line(void **state)
+{
+	struct python_dependencies words = words_of("import torch\n'''\n\n'''\nx = (1,\n  2)\ny = torch.load(x)\n");
+
+	(void)state;
+	assert_int_equal(words.sight, SIGHT_OUTSIDE);
+	assert_string_equal(words.what, "'torch.load'");
+	assert_int_equal(words.line, 7);
+}
+
+static void names_are_sorted(void **state)
+{
+	(void)state;
+	for (size_t i = 1; i < sizeof names_plain / sizeof *names_plain; i++)
+		if (strcmp(names_plain[i - 1], names_plain[i]) >= 0)
+			fail_msg("%s stands before %s", names_plain[i - 1], names_plain[i]);
+}
+
+static void the_end_of_the_text_may_come_anywhere(void **state)
+{
+	static const char text[] = "from torch import (nn as n,\n F)\nx = f\"{i:>{j}} {{\" \\\n + 0x1_f - 1.5e-3 ** b'\\n' // getattr(torch.a, 'x', y)\n'''d'''\n"
+	                           "import a.b as c, d; x.format.y[..., f'{f\"{z}\"}']\n";
+
+	(void)state;
+	for (size_t length = 0; length < sizeof text; length++) {
+		char *copy = malloc(length + 1);
+
+		memcpy(copy, text, length);
+		copy[length] = '\0';
+		words_of(copy);
+		free(copy);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(ordinary_references_see_nothing),
+	    cmocka_unit_test(what_sees_itself_is_reported),
+	    cmocka_unit_test(what_may_see_more_is_reported),
+	    cmocka_unit_test(the_reason_has_its_line),
+	    cmocka_unit_test(names_are_sorted),
+	    cmocka_unit_test(the_end_of_the_text_may_come_anywhere),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,158 @@
+/* test_random_inputs - random numbers computed from a counter: known results, and keys that depend on the documented
+ * parts and on nothing else. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/core/op.h"
+#include "kernels/core/random_inputs.h"
+
+/* The result for counter and key of zero bits, as published with Random123 (kat_vectors, philox4x32 10). The other
+ * published vectors set the upper half of the counter, which is always 0 in reftest; a second implementation replaces
+ * these vectors. */
+static void philox_gives_its_published_answer(void **state)
+{
+	struct philox out = philox_block(0, 0);
+
+	(void)state;
+	assert_int_equal(out.word[0], 0x6627e8d5);
+	assert_int_equal(out.word[1], 0xe169c58d);
+	assert_int_equal(out.word[2], 0xbc57ac4c);
+	assert_int_equal(out.word[3], 0x9b00dbd8);
+}
+
+/* A second implementation, written from the paper word by word, with 64-bit products only. */
+static void second_opinion(uint64_t key, uint64_t block, uint32_t out[4])
+{
+	uint64_t c[4] = {block & 0xffffffff, block >> 32, 0, 0}, k[2] = {key & 0xffffffff, key >> 32};
+
+	for (int round = 0; round < 10; round++) {
+		uint64_t a = c[0] * 0xD2511F53, b = c[2] * 0xCD9E8D57;
+		uint64_t next[4] = {(b >> 32) ^ c[1] ^ k[0], b & 0xffffffff, (a >> 32) ^ c[3] ^ k[1], a & 0xffffffff};
+
+		memcpy(c, next, sizeof c);
+		k[0] = (k[0] + 0x9E3779B9) & 0xffffffff;
+		k[1] = (k[1] + 0xBB67AE85) & 0xffffffff;
+	}
+	for (int i = 0; i < 4; i++)
+		out[i] = (uint32_t)c[i];
+}
+
+static void philox_agrees_with_a_second_implementation(void **state)
+{
+	uint64_t key = 1, block = 7;
+	uint32_t want[4];
+
+	(void)state;
+	for (int i = 0; i < 10000; i++) {
+		struct philox out = philox_block(key, block);
+
+		second_opinion(key, block, want);
+		assert_memory_equal(out.word, want, sizeof want);
+		assert_int_equal(philox_bits(key, (int64_t)(block >> 3) * 4 + 2),
+				 philox_block(key, block >> 3).word[2]);
+		key = key * 6364136223846793005u + 1442695040888963407u;
+		block = block * 2862933555777941757u + 3037000493u;
+	}
+}
+
+static void uniform_numbers_lie_on_their_grid_and_reach_both_ends(void **state)
+{
+	(void)state;
+	for (int bits = 1; bits <= 23; bits++) {
+		assert_true(uniform_signed(0, bits) == -1.0f);
+		assert_true(uniform_signed(0xffffffff, bits) == 1.0f - 1.0f / (float)(1 << bits));
+		for (int64_t i = 0; i < 1000; i++) {
+			float value = uniform_signed(philox_bits(5, i), bits), steps = value * (float)(1 << bits);
+
+			assert_true(value >= -1 && value < 1);
+			assert_true(steps == (float)(int32_t)steps);
+		}
+	}
+}
+
+static const struct op_axis two_axes[] = {{"batch", true, 0}, {"hidden", false, 64}};
+static const struct op_axis swapped_axes[] = {{"hidden", false, 64}, {"batch", true, 0}};
+static const struct op_arg two_inputs[] = {{.name = "x", .rank = 2, .axis = {0, 1}},
+					   {.name = "y", .rank = 1, .axis = {1}}};
+
+static uint64_t key_of(const struct op_axis *axes, const char *definition, int64_t batch, int64_t hidden, uint64_t seed,
+                       int input)
+{
+	struct op_problem problem = {
+	    .name = definition, .op_type = "t", .axes = axes, .axis_count = 2, .inputs = two_inputs, .input_count = 2};
+	int64_t values[2] = {axes == two_axes ? batch : hidden, axes == two_axes ? hidden : batch};
+	struct op_case c = {.problem = &problem, .axis = values, .seed = seed};
+
+	return input_key(&c, input);
+}
+
+static void a_key_depends_on_input_axes_and_seed(void **state)
+{
+	uint64_t key = key_of(two_axes, "one", 3, 64, 0, 0);
+
+	(void)state;
+	assert_true(key_of(two_axes, "one", 3, 64, 0, 0) == key);
+	assert_true(key_of(two_axes, "one", 4, 64, 0, 0) != key);
+	assert_true(key_of(two_axes, "one", 3, 65, 0, 0) != key);
+	assert_true(key_of(two_axes, "one", 3, 64, 1, 0) != key);
+	assert_true(key_of(two_axes, "one", 3, 64, 0, 1) != key);
+}
+
+static void a_key_depends_neither_on_the_name_nor_on_the_order_of_axes(void **state)
+{
+	uint64_t key = key_of(two_axes, "one", 3, 64, 0, 0);
+
+	(void)state;
+	assert_true(key_of(two_axes, "another", 3, 64, 0, 0) == key);
+	assert_true(key_of(swapped_axes, "one", 3, 64, 0, 0) == key);
+}
+
+static void generic_values_fill_every_float_and_no_byte_more(void **state)
+{
+	(void)state;
+	for (int d = 0; d < DTYPE_COUNT; d++) {
+		enum dtype dtype = (enum dtype)d;
+		int64_t elements = 33, bytes = dtype_bytes(dtype, elements);
+		/* an allocation of exactly this size, so that a sanitizer sees a read beyond the end */
+		uint8_t *data = malloc((size_t)bytes);
+
+		assert_non_null(data);
+		memset(data, 0, (size_t)bytes);
+		if (dtype_is_float(dtype))
+			for (int64_t unit = 0; unit < generic_units(dtype, elements); unit++)
+				generic_store(data, dtype, 11, unit);
+		for (int64_t i = 0; i < elements; i++) {
+			double value = dtype_load(data, dtype, i),
+			       want = (double)uniform_signed(philox_bits(11, i), 23);
+
+			if (!dtype_is_float(dtype))
+				assert_true(value == 0);
+			else if (dtype == DTYPE_FLOAT8_E8M0FNU)
+				assert_true(value == 1);
+			else
+				assert_true(value >= want - 0.25 && value <= want + 0.25);
+		}
+		free(data);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(philox_gives_its_published_answer),
+	    cmocka_unit_test(philox_agrees_with_a_second_implementation),
+	    cmocka_unit_test(uniform_numbers_lie_on_their_grid_and_reach_both_ends),
+	    cmocka_unit_test(a_key_depends_on_input_axes_and_seed),
+	    cmocka_unit_test(a_key_depends_neither_on_the_name_nor_on_the_order_of_axes),
+	    cmocka_unit_test(generic_values_fill_every_float_and_no_byte_more),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,209 @@
+/* test_remote_keys - the keys under which verdicts lie in a remote cache: a run looks up exactly those keys whose
+ * verdicts it would accept. */
+#include "engine/remote_keys.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cache/fingerprint.h"
+
+static struct remote_keys lies(const struct verdict *v, const struct digest *subject)
+{
+	struct arena arena = {0};
+	struct fields fields = {0};
+
+	witness_fields(v->ground_truth, v->ground_truth_version, v->device_class, v->torch, v->cuda, &arena, &fields);
+	struct digest witness = fields_digest(&fields);
+
+	arena_free(&arena);
+	return remote_keys_of(subject, &witness, v);
+}
+
+static int in_common(const struct remote_keys *a, const struct remote_keys *b)
+{
+	int count = 0;
+
+	for (int i = 0; i < a->count; i++)
+		for (int k = 0; k < b->count; k++)
+			count += strcmp(a->text[i], b->text[k]) == 0;
+	return count;
+}
+
+/* With each policy, a run's keys find a verdict exactly if rerun_case would accept the verdict. */
+static void what_would_count_is_found_and_nothing_else(void **state)
+{
+	static const struct verdict verdicts[] = {
+	    {.device_class = "cpu", .ground_truth = "builtin", .ground_truth_version = "v1", .torch = "2.13.0"},
+	    {.device_class = "cpu", .ground_truth = "builtin", .ground_truth_version = "v1", .torch = "2.14.0"},
+	    {.device_class = "cpu", .ground_truth = "builtin", .ground_truth_version = "v2", .torch = "2.13.0"},
+	    {.device_class = "sm_90",
+	     .ground_truth = "builtin",
+	     .ground_truth_version = "v1",
+	     .torch = "2.9",
+	     .cuda = "13.0"},
+	    {.device_class = "sm_90",
+	     .ground_truth = "builtin",
+	     .ground_truth_version = "v1",
+	     .torch = "2.9",
+	     .cuda = "12.8"},
+	    {.device_class = "sm_80",
+	     .ground_truth = "builtin",
+	     .ground_truth_version = "v1",
+	     .torch = "2.9",
+	     .cuda = "13.0"},
+	    {.device_class = "cpu", .torch = "2.13.0"},
+	};
+	static const struct policy policies[] = {
+	    {.device_class = "cpu", .torch = "2.13.0"},			 /* --device cpu */
+	    {.device_class = "cpu", .torch = "2.13.0", .any_gpu = true}, /* a machine without a GPU */
+	    {.device_class = "cpu", .any_gpu = true},			 /* a machine without torch too */
+	    {.device_class = "cpu"},
+	    {.device_class = "sm_90", .torch = "2.9", .cuda = "13.0"},
+	    {.device_class = "sm_90"},
+	    {.device_class = "sm_90", .foreign_class = true}, /* --device-class sm_90 */
+	    {.device_class = "cpu", .foreign_class = true},
+	};
+	static const struct truth builtin = {"builtin", "v1"};
+	static const struct truths truths = {&builtin, 1, false};
+	struct digest subject = digest_of("subject", 7), other = digest_of("other", 5);
+	struct arena arena = {0};
+	int found = 0;
+
+	(void)state;
+	for (size_t p = 0; p < sizeof policies / sizeof policies[0]; p++)
+		for (size_t v = 0; v < sizeof verdicts / sizeof verdicts[0]; v++) {
+			const struct verdict *stored[] = {&verdicts[v]};
+			struct remote_keys wanted = remote_keys_wanted(&policies[p], &subject, &truths);
+			struct remote_keys there = lies(&verdicts[v], &subject), elsewhere = lies(&verdicts[v], &other);
+			bool counts = rerun_case(&policies[p], &truths, stored, 1, &arena).answer == RERUN_CACHED;
+
+			assert_int_equal(in_common(&wanted, &there) > 0, counts);
+			assert_int_equal(in_common(&wanted, &elsewhere), 0);
+			found += counts;
+		}
+	assert_int_equal(found, 19);
+	arena_free(&arena);
+}
+
+/* A machine without a GPU finds a verdict computed with a GPU's libraries exactly if it would accept that verdict. If a
+ * library was too coarse and builtin decided, only a machine with that builtin finds the verdict. If the coarse library
+ * itself decided because no finer ground truth was called, no machine without a GPU finds the verdict. */
+static void what_libraries_gave_is_found_without_them(void **state)
+{
+	static const struct witness flashinfer[] = {{.name = "flashinfer", .version = "0.7"}};
+	static const struct witness coarse[] = {{.name = "flashinfer", .version = "0.7", .coarse = true}};
+	static const struct witness both[] = {{.name = "flashinfer", .version = "0.6", .coarse = true},
+					      {.name = "builtin", .version = "v1"}};
+	static const struct witness older[] = {{.name = "fla", .version = "1"}, {.name = "builtin", .version = "v0"}};
+#define BY(list, truth, of) \
+	{.device_class = of, .ground_truth = truth, .ground_truth_version = "0.7", .witnesses = list, \
+	 .witness_count = sizeof list / sizeof *list, .torch = "2.9", .cuda = "13.0"}
+	static const struct {
+		struct verdict verdict;
+		int finders; /* how many of the policies below find the verdict */
+	} cases[] = {
+	    {BY(flashinfer, "flashinfer", "sm_90"), 3},
+	    {BY(flashinfer, "flashinfer", "sm_80"), 2},
+	    {BY(both, "builtin", "sm_90"), 3},
+	    {BY(older, "builtin", "sm_90"), 0},
+	    {BY(coarse, "flashinfer", "sm_90"), 0},
+	    {BY(flashinfer, "flashinfer", "cpu"), 0},
+	};
+	static const struct policy policies[] = {
+	    {.device_class = "cpu", .torch = "2.13.0", .any_gpu = true}, /* --device auto on a machine without a GPU */
+	    {.device_class = "cpu", .any_gpu = true},
+	    {.device_class = "sm_90", .foreign_class = true}, /* --device-class sm_90 */
+	    {.device_class = "cpu", .torch = "2.13.0"},	  /* --device cpu */
+	};
+	static const struct truth builtin = {"builtin", "v1"};
+	static const struct truths truths = {&builtin, 1, false};
+	struct digest subject = digest_of("subject", 7);
+	struct arena arena = {0};
+
+	(void)state;
+	for (size_t v = 0; v < sizeof cases / sizeof *cases; v++) {
+		struct remote_keys there = lies(&cases[v].verdict, &subject);
+		int finders = 0;
+
+		for (size_t p = 0; p < sizeof policies / sizeof *policies; p++) {
+			const struct verdict *stored[] = {&cases[v].verdict};
+			struct remote_keys wanted = remote_keys_wanted(&policies[p], &subject, &truths);
+			bool counts = rerun_case(&policies[p], &truths, stored, 1, &arena).answer == RERUN_CACHED;
+
+			assert_int_equal(in_common(&wanted, &there) > 0, counts);
+			finders += counts;
+		}
+		assert_int_equal(finders, cases[v].finders);
+	}
+	arena_free(&arena);
+}
+
+/* The verdict also lists a library that was too coarse or had no kernel. Another machine of the same device class, with
+ * the same libraries, finds a verdict for which several libraries were called exactly if it would accept the verdict.
+ * */
+static void verdicts_by_several_libraries_are_found_by_machines_that_have_them(void **state)
+{
+	static const struct witness first[] = {{.name = "flashinfer", .version = "0.7"}};
+	static const struct witness passed[] = {{.name = "flashinfer", .version = "0.7", .passed_over = "no kernel"},
+						{.name = "torch", .version = "2.9"}};
+	static const struct witness older[] = {{.name = "flashinfer", .version = "0.6", .coarse = true},
+					       {.name = "torch", .version = "2.9"}};
+	static const struct witness three[] = {{.name = "flashinfer", .version = "0.7"},
+					       {.name = "torch", .version = "2.9"},
+					       {.name = "builtin", .version = "v1"}};
+#define ALL(list, truth, of) \
+	{.device_class = of, .ground_truth = truth, .ground_truth_version = "0.7", .witnesses = list, \
+	 .witness_count = sizeof list / sizeof *list, .torch = "2.9", .cuda = "13.0", .all_witnesses = true}
+	static const struct verdict verdicts[] = {
+	    BY(first, "flashinfer", "sm_90"), BY(passed, "torch", "sm_90"), BY(older, "torch", "sm_90"),
+	    BY(passed, "torch", "sm_80"),     ALL(three, "flashinfer", "sm_90"),
+	};
+	static const struct truth items[] = {{"flashinfer", "0.7"}, {"torch", "2.9"}, {"builtin", "v1"}};
+	static const struct truths truths[] = {{items, 3, false}, {items, 3, true}, {items, 1, false}, {items, 1, true}};
+	static const struct {
+		struct policy policy;
+		int finds[4]; /* how many verdicts are found with each of the four ground truths */
+	} cases[] = {
+	    {{.device_class = "sm_90", .torch = "2.9", .cuda = "13.0"}, {2, 1, 1, 1}},
+	    {{.device_class = "sm_90"}, {2, 1, 1, 1}},
+	    {{.device_class = "sm_90", .torch = "2.10", .cuda = "13.0"}, {0, 0, 0, 0}},
+	    {{.device_class = "sm_80", .torch = "2.9", .cuda = "13.0"}, {1, 0, 0, 0}},
+	    {{.device_class = "cpu", .torch = "2.9"}, {0, 0, 0, 0}},
+	};
+	struct digest subject = digest_of("subject", 7);
+	struct arena arena = {0};
+
+	(void)state;
+	for (size_t p = 0; p < sizeof cases / sizeof *cases; p++)
+		for (size_t t = 0; t < sizeof truths / sizeof *truths; t++) {
+			struct remote_keys wanted = remote_keys_wanted(&cases[p].policy, &subject, &truths[t]);
+			int found = 0;
+
+			for (size_t v = 0; v < sizeof verdicts / sizeof *verdicts; v++) {
+				const struct verdict *stored[] = {&verdicts[v]};
+				struct remote_keys there = lies(&verdicts[v], &subject);
+				bool counts = rerun_case(&cases[p].policy, &truths[t], stored, 1, &arena).answer == RERUN_CACHED;
+
+				if (counts)
+					assert_true(in_common(&wanted, &there) > 0);
+				found += counts;
+			}
+			assert_int_equal(found, cases[p].finds[t]);
+		}
+	arena_free(&arena);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(what_libraries_gave_is_found_without_them),
+	    cmocka_unit_test(verdicts_by_several_libraries_are_found_by_machines_that_have_them),
+	    cmocka_unit_test(what_would_count_is_found_and_nothing_else),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,294 @@
+/* test_rerun_reason - the decision whether a case runs: which stored verdict is accepted, and the message that says why none
+ * is. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/arena.h"
+#include "engine/rerun_reason.h"
+
+static const struct policy cpu = {.device = "cpu", .device_class = "cpu", .torch = "2.13.0+cpu"};
+static const struct policy automatic = {.device = "cpu", .device_class = "cpu", .any_gpu = true, .torch = "2.13.0+cpu"};
+static const struct policy gpu = {.device = "cuda:0", .device_class = "sm_90", .torch = "2.11.0", .cuda = "13.0"};
+
+static const struct verdict on_cpu = {.device_class = "cpu", .ground_truth = "builtin", .ground_truth_version = "v1",
+                                      .torch = "2.13.0+cpu"};
+static const struct verdict on_gpu = {.device_class = "sm_90", .ground_truth = "builtin", .ground_truth_version = "v1",
+                                      .torch = "2.11.0", .cuda = "13.0"};
+static const struct verdict by_nothing = {.status = STATUS_SKIPPED, .reason = REASON_NO_GROUND_TRUTH,
+                                          .device_class = "cpu", .torch = "2.13.0+cpu"};
+
+static void expect(const struct policy *policy, const char *truth, const char *version,
+                   const struct verdict *const *stored, int count, enum rerun_answer answer, int candidate,
+                   const char *why)
+{
+	struct arena arena = {0};
+	const struct truth one = {truth, version};
+	const struct truths truths = {&one, truth == NULL ? 0 : 1, false};
+	struct decision d = rerun_case(policy, &truths, stored, count, &arena);
+
+	assert_int_equal(d.answer, answer);
+	assert_int_equal(d.candidate, candidate);
+	if (strstr(d.why, why) == NULL)
+		fail_msg("'%s' does not say '%s'", d.why, why);
+	arena_free(&arena);
+}
+
+static const struct truth chain[] = {{"flashinfer", "0.7"}, {"torch", "2.13"}, {"builtin", "v1"}};
+static const struct truths first = {chain, 3, false}, all = {chain, 3, true};
+
+static const struct witness passed[] = {
+    {.name = "flashinfer", .version = "0.7", .passed_over = "no kernel"}, {.name = "torch", .version = "2.13"},
+    {.name = "builtin", .version = "v1"}, {.name = "flashinfer", .version = "0.6"}, {.name = "torch", .version = "2.13"}};
+
+static enum rerun_answer answer(const struct policy *policy, const struct truths *truths, const struct verdict *v,
+                               const char *why)
+{
+	struct arena arena = {0};
+	struct decision d = rerun_case(policy, truths, &v, 1, &arena);
+
+	if (strstr(d.why, why) == NULL)
+		fail_msg("'%s' does not say '%s'", d.why, why);
+	arena_free(&arena);
+	return d.answer;
+}
+
+/* A stored verdict is accepted if this run would call the same ground truths: the same ones up to the one that decided,
+ * or all of them if all are compared. */
+static void a_verdict_counts_while_its_witnesses_are_there(void **state)
+{
+	struct verdict v = on_cpu;
+	(void)state;
+
+	v.ground_truth = "torch";
+	v.ground_truth_version = "2.13";
+	v.witnesses = passed;
+	v.witness_count = 2;
+	assert_int_equal(answer(&cpu, &first, &v, "by torch"), RERUN_CACHED);
+	assert_int_equal(answer(&cpu, &all, &v, "this run would use all of flashinfer, torch and builtin"), RERUN_RUN);
+	v.witnesses = passed + 3; /* flashinfer, which was skipped, now has another version */
+	assert_int_equal(answer(&cpu, &first, &v,
+				"flashinfer has changed since the verdict was stored: 0.6, now 0.7"), RERUN_RUN);
+	v.witnesses = passed + 1; /* flashinfer has been installed since the verdict was stored */
+	assert_int_equal(answer(&cpu, &first, &v, "this run would use flashinfer"), RERUN_RUN);
+	v.witnesses = passed;
+	v.witness_count = 3;
+	v.all_witnesses = true;
+	assert_int_equal(answer(&cpu, &all, &v, "stored verdict by torch"), RERUN_CACHED);
+	assert_int_equal(answer(&cpu, &first, &v, "this run would use"), RERUN_RUN);
+	v.witness_count = 2;
+	assert_int_equal(answer(&cpu, &all, &v, "this run would use"), RERUN_RUN);
+}
+
+/* If all ground truths are compared, the message names every one that is new, gone or changed, not only the first. */
+static void of_all_witnesses_each_that_differs_is_named(void **state)
+{
+	static const struct witness older[] = {{.name = "flashinfer", .version = "0.7"},
+	                                       {.name = "torch", .version = "2.12"},
+	                                       {.name = "builtin", .version = "v0"}},
+	                            others[] = {{.name = "sglang", .version = "0.5"}, {.name = "torch", .version = "2.12"}};
+	static const struct truth three[] = {{"flashinfer", "0.7"}, {"torch", "2.13"}, {"builtin", "v0"}};
+	const struct truths one_changed = {three, 3, true};
+	struct verdict v = on_cpu;
+	(void)state;
+
+	v.ground_truth = "flashinfer";
+	v.ground_truth_version = "0.7";
+	v.witnesses = older;
+	v.witness_count = 3;
+	v.all_witnesses = true;
+	assert_int_equal(answer(&cpu, &one_changed, &v,
+				"ground truth torch has changed since the verdict was stored: 2.12, now 2.13"),
+	                 RERUN_RUN);
+	assert_int_equal(answer(&cpu, &all, &v,
+				"ground truths have changed since the verdict was stored: torch (2.12, now 2.13) and "
+				"builtin (v0, now v1)"),
+	                 RERUN_RUN);
+	const struct truths two = {three, 2, true};
+	assert_int_equal(answer(&cpu, &two, &v,
+				"torch has changed since the verdict was stored: 2.12, now 2.13; builtin is no "
+				"longer available"),
+	                 RERUN_RUN);
+	v.witness_count = 1;
+	assert_int_equal(answer(&cpu, &all, &v, "this run would use all of flashinfer, torch and builtin; it lacks torch and builtin"), RERUN_RUN);
+	v.witnesses = others;
+	v.witness_count = 2;
+	assert_int_equal(answer(&cpu, &all, &v, "; it lacks flashinfer and builtin; sglang is no longer available; torch (2.12, now 2.13) changed"),
+	                 RERUN_RUN);
+}
+
+/* A machine without a GPU accepts a GPU's verdict whatever library it was computed with. The sources of builtin must be
+ * the same on both machines. */
+static void a_library_of_another_machine_need_not_be_here(void **state)
+{
+	static const struct truth builtin = {"builtin", "v1"}, newer = {"builtin", "v2"};
+	const struct truths here = {&builtin, 1, false}, edited = {&newer, 1, false};
+	struct verdict v = on_gpu;
+	(void)state;
+
+	v.ground_truth = "flashinfer";
+	v.ground_truth_version = "0.7";
+	assert_int_equal(answer(&automatic, &here, &v, "by flashinfer on sm_90"), RERUN_CACHED);
+	assert_int_equal(answer(&cpu, &here, &v, "is from sm_90"), RERUN_RUN);
+	v.ground_truth = "builtin";
+	v.ground_truth_version = "v1";
+	assert_int_equal(answer(&automatic, &edited, &v, "has changed"), RERUN_RUN);
+}
+
+/* If the only ground truth is coarse, its verdict is accepted. If builtin is available too, a verdict of the coarse one
+ * alone is not enough. */
+static void a_coarse_witness_alone_does_not_answer_for_more(void **state)
+{
+	static const struct truth both[] = {{"flashinfer", "0.7"}, {"builtin", "v1"}};
+	const struct truths alone = {both, 1, false}, more = {both, 2, false}, elsewhere = {&both[1], 1, false};
+	struct witness witness = {.name = "flashinfer", .version = "0.7", .coarse = true};
+	struct verdict v = on_gpu;
+	(void)state;
+
+	v.ground_truth = "flashinfer";
+	v.ground_truth_version = "0.7";
+	v.witnesses = &witness;
+	v.witness_count = 1;
+	assert_int_equal(answer(&gpu, &alone, &v, "by flashinfer on sm_90"), RERUN_CACHED);
+	assert_int_equal(answer(&gpu, &more, &v, "flashinfer could not decide the case, and this run has others"), RERUN_RUN);
+	assert_int_equal(answer(&automatic, &elsewhere, &v, "this run would use"), RERUN_RUN);
+	witness.coarse = false;
+	assert_int_equal(answer(&gpu, &more, &v, "by flashinfer on sm_90"), RERUN_CACHED);
+	assert_int_equal(answer(&automatic, &elsewhere, &v, "by flashinfer on sm_90"), RERUN_CACHED);
+}
+
+#define STORED(...)                                                                                                    \
+	(const struct verdict *const[]){__VA_ARGS__},                                                                  \
+	    sizeof((const struct verdict *const[]){__VA_ARGS__}) / sizeof(void *)
+
+static void a_verdict_of_the_same_witness_counts(void **state)
+{
+	(void)state;
+	expect(&cpu, "builtin", "v1", STORED(&on_cpu), RERUN_CACHED, 0, "by builtin on cpu");
+	expect(&gpu, "builtin", "v1", STORED(&on_cpu, &on_gpu), RERUN_CACHED, 1, "on sm_90");
+	expect(&cpu, NULL, NULL, STORED(&by_nothing), RERUN_CACHED, 0, "no ground truth on cpu");
+}
+
+static void nothing_stored_runs(void **state)
+{
+	(void)state;
+	expect(&cpu, "builtin", "v1", NULL, 0, RERUN_RUN, -1, "no verdict on this subject is stored");
+}
+
+static void a_cpu_verdict_never_passes_for_a_gpu_one(void **state)
+{
+	(void)state;
+	expect(&gpu, "builtin", "v1", STORED(&on_cpu), RERUN_RUN, -1, "is from cpu, and this run needs sm_90");
+}
+
+static void a_gpu_verdict_counts_on_the_cpu_only_under_auto_and_then_first(void **state)
+{
+	(void)state;
+	expect(&cpu, "builtin", "v1", STORED(&on_gpu), RERUN_RUN, -1, "is from sm_90");
+	expect(&automatic, "builtin", "v1", STORED(&on_gpu), RERUN_CACHED, 0, "with torch 2.11.0");
+	expect(&automatic, "builtin", "v1", STORED(&on_gpu, &on_cpu), RERUN_CACHED, 0, "on sm_90");
+	expect(&automatic, "builtin", "v1", STORED(&on_cpu), RERUN_CACHED, 0, "on cpu");
+	struct verdict newer = on_gpu; /* the newer verdict is from another GPU, with another torch */
+
+	newer.device_class = "sm_100";
+	newer.torch = "2.14.0";
+	expect(&automatic, "builtin", "v1", STORED(&on_gpu, &newer, &on_cpu), RERUN_CACHED, 1,
+	       "on sm_100 with torch 2.14.0");
+}
+
+static void a_changed_ground_truth_does_not_count_whatever_the_device(void **state)
+{
+	(void)state;
+	expect(&cpu, "builtin", "v2", STORED(&on_cpu), RERUN_RUN, -1, "ground truth builtin has changed");
+	expect(&automatic, "builtin", "v2", STORED(&on_gpu), RERUN_RUN, -1, "ground truth builtin has changed");
+	expect(&cpu, "builtin", "v1", STORED(&by_nothing), RERUN_RUN, -1, "by ground truth none");
+	expect(&cpu, NULL, NULL, STORED(&on_cpu), RERUN_RUN, -1, "by ground truth builtin, and this run would use none");
+}
+
+static void the_change_of_a_ground_truth_is_reported_with_its_versions(void **state)
+{
+	static const char old_digest[] = "0123456789abcdef0123456789abcdef",
+	                  new_digest[] = "fedcba9876543210fedcba9876543210";
+	struct verdict digested = on_cpu, released = on_cpu;
+
+	(void)state;
+	digested.ground_truth_version = old_digest;
+	released.ground_truth = "flashinfer";
+	released.ground_truth_version = "0.2.1";
+	expect(&cpu, "builtin", new_digest, STORED(&digested), RERUN_RUN, -1, "was stored: 01234567, now fedcba98");
+	expect(&cpu, "flashinfer", "0.2.3", STORED(&released), RERUN_RUN, -1, "was stored: 0.2.1, now 0.2.3");
+}
+
+static void the_sentence_is_of_the_verdict_that_came_nearest(void **state)
+{
+	(void)state;
+	struct verdict old_torch = on_cpu;
+
+	old_torch.torch = "2.12.0+cpu";
+	expect(&cpu, "builtin", "v1", STORED(&on_gpu, &old_torch, &by_nothing), RERUN_RUN, -1, "torch 2.12.0+cpu");
+	expect(&cpu, "builtin", "v2", STORED(&old_torch, &by_nothing, &on_gpu), RERUN_RUN, -1, "builtin has changed");
+}
+
+static void another_torch_does_not_count_unless_there_is_none_here(void **state)
+{
+	(void)state;
+	struct policy other = cpu, none = cpu, other_cuda = gpu;
+
+	other.torch = "2.14.0";
+	none.torch = NULL;
+	other_cuda.cuda = "12.8";
+	expect(&other, "builtin", "v1", STORED(&on_cpu), RERUN_RUN, -1,
+	       "torch 2.13.0+cpu (CUDA none), and this run would use torch 2.14.0");
+	expect(&none, "builtin", "v1", STORED(&on_cpu), RERUN_CACHED, 0, "with torch 2.13.0+cpu");
+	expect(&other_cuda, "builtin", "v1", STORED(&on_gpu), RERUN_RUN, -1, "CUDA 12.8");
+}
+
+static void the_newest_of_those_that_count_is_used(void **state)
+{
+	(void)state;
+	struct verdict failed = on_cpu;
+
+	failed.status = STATUS_FAILED;
+	expect(&cpu, "builtin", "v1", STORED(&on_cpu, &failed, &on_gpu), RERUN_CACHED, 1, "on cpu");
+}
+
+static void force_runs_and_cached_only_does_not(void **state)
+{
+	(void)state;
+	struct policy forced = cpu, looking = cpu;
+
+	forced.force = true;
+	looking.cached_only = true;
+	expect(&forced, "builtin", "v1", STORED(&on_cpu), RERUN_RUN, -1, "--force");
+	expect(&looking, "builtin", "v1", STORED(&on_gpu), RERUN_NOT_CACHED, -1, "is from sm_90");
+	expect(&looking, "builtin", "v1", STORED(&on_cpu), RERUN_CACHED, 0, "on cpu");
+	/* the commands reject this combination; rerun_case follows the option that accepts less */
+	looking.force = true;
+	expect(&looking, "builtin", "v1", STORED(&on_cpu), RERUN_NOT_CACHED, -1, "--force");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(a_verdict_counts_while_its_witnesses_are_there),
+	    cmocka_unit_test(of_all_witnesses_each_that_differs_is_named),
+	    cmocka_unit_test(a_library_of_another_machine_need_not_be_here),
+	    cmocka_unit_test(a_coarse_witness_alone_does_not_answer_for_more),
+	    cmocka_unit_test(a_verdict_of_the_same_witness_counts),
+	    cmocka_unit_test(nothing_stored_runs),
+	    cmocka_unit_test(a_cpu_verdict_never_passes_for_a_gpu_one),
+	    cmocka_unit_test(a_gpu_verdict_counts_on_the_cpu_only_under_auto_and_then_first),
+	    cmocka_unit_test(a_changed_ground_truth_does_not_count_whatever_the_device),
+	    cmocka_unit_test(the_change_of_a_ground_truth_is_reported_with_its_versions),
+	    cmocka_unit_test(the_sentence_is_of_the_verdict_that_came_nearest),
+	    cmocka_unit_test(another_torch_does_not_count_unless_there_is_none_here),
+	    cmocka_unit_test(the_newest_of_those_that_count_is_used),
+	    cmocka_unit_test(force_runs_and_cached_only_does_not),
+	};
+
+	return cmocka_run_group_tests_name("plan", tests, NULL, NULL);
+}

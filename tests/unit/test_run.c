@@ -1,0 +1,315 @@
+/* test_run - checks which definitions a run reads, runs and stores, for files that are up to date, stale, changed while
+ * their reference ran, failing, or equal to others. Runs are also interrupted, or cannot store or run anything. */
+#include "tests/unit/engine_world.h"
+
+#define FIRST	    "definitions/rmsnorm/first_h64.json"
+#define SECOND	    "definitions/rmsnorm/second_h64.json"
+#define FIRST_TEXT  WORLD_DEFINITION("first_h64", "return hidden_states * weight")
+#define SECOND_TEXT WORLD_DEFINITION("second_h64", "return weight * hidden_states")
+#define EDITED_TEXT WORLD_DEFINITION("second_h64", "return 2 * weight * hidden_states")
+
+static void write_both(struct world *w)
+{
+	world_write(w, FIRST, "first_h64", FIRST_TEXT);
+	world_write(w, SECOND, "second_h64", SECOND_TEXT);
+}
+
+static void run_once(struct world *w)
+{
+	world_run(w);
+	world_end(w);
+}
+
+static enum status status_of(const struct world *w, const char *name)
+{
+	const struct result *result = world_result(w, name);
+
+	assert_non_null(result);
+	assert_true(result->known);
+	return result->status;
+}
+
+static void a_new_definition_is_read_run_and_stored(void **state)
+{
+	struct world *w = *state;
+
+	write_both(w);
+	world_run(w);
+	assert_int_equal(status_of(w, "first_h64"), STATUS_PASSED);
+	assert_int_equal(status_of(w, "second_h64"), STATUS_PASSED);
+	assert_int_equal(world_count(w, "read:"), 2);
+	assert_true(world_count(w, "run:first_h64/") > 0);
+	assert_int_equal(world_count(w, "store:first_h64/"), world_count(w, "run:first_h64/"));
+	assert_int_equal(world_count(w, "store:second_h64/"), world_count(w, "run:second_h64/"));
+	assert_int_equal(world_count(w, "note:"), 2);
+	world_end(w);
+}
+
+static void what_is_up_to_date_is_neither_read_nor_run(void **state)
+{
+	struct world *w = *state;
+
+	write_both(w);
+	run_once(w);
+	w->options.details = false;
+	world_run(w);
+	assert_int_equal(status_of(w, "first_h64"), STATUS_PASSED);
+	assert_true(world_result(w, "first_h64")->from_summary);
+	assert_int_equal(world_count(w, "read:") + world_count(w, "run:") + world_count(w, "store:"), 0);
+	world_end(w);
+}
+
+static void a_file_that_was_touched_is_read_and_not_run(void **state)
+{
+	struct world *w = *state;
+
+	write_both(w);
+	run_once(w);
+	world_write(w, SECOND, "second_h64", SECOND_TEXT);
+	w->options.details = false;
+	world_run(w);
+	assert_int_equal(status_of(w, "second_h64"), STATUS_PASSED);
+	assert_int_equal(world_count(w, "read:"), 1);
+	assert_int_equal(world_count(w, "read:second_h64"), 1);
+	assert_int_equal(world_count(w, "run:"), 0);
+	assert_int_equal(world_count(w, "note:second_h64"), 1);
+	world_end(w);
+}
+
+static void an_edited_definition_is_stale_and_no_other_runs(void **state)
+{
+	struct world *w = *state;
+
+	write_both(w);
+	run_once(w);
+	world_write(w, SECOND, "second_h64", EDITED_TEXT);
+	w->options.details = false;
+	world_run(w);
+	assert_int_equal(world_count(w, "run:first_h64/"), 0);
+	assert_true(world_count(w, "run:second_h64/") > 0);
+	assert_int_equal(world_count(w, "store:second_h64/"), world_count(w, "run:second_h64/"));
+	world_end(w);
+}
+
+static void an_edit_of_a_comment_runs_nothing(void **state)
+{
+	struct world *w = *state;
+
+	write_both(w);
+	run_once(w);
+	world_write(w, SECOND, "second_h64",
+		    WORLD_DEFINITION("second_h64", "return weight * hidden_states  # in this order"));
+	world_run(w);
+	assert_int_equal(status_of(w, "second_h64"), STATUS_PASSED);
+	assert_int_equal(world_count(w, "run:"), 0);
+	world_end(w);
+}
+
+static void a_file_that_changes_while_its_reference_runs_stores_nothing(void **state)
+{
+	struct world *w = *state;
+
+	write_both(w);
+	w->content[1].during = EDITED_TEXT;
+	world_run(w);
+	assert_true(world_result(w, "second_h64")->changed);
+	assert_false(world_result(w, "first_h64")->changed);
+	assert_int_equal(world_count(w, "store:second_h64/"), 0);
+	assert_int_equal(world_count(w, "note:second_h64"), 0);
+	assert_true(world_count(w, "store:first_h64/") > 0);
+	world_end(w);
+
+	world_run(w); /* the changed text has no verdict yet */
+	assert_true(world_count(w, "run:second_h64/") > 0);
+	assert_int_equal(world_count(w, "run:first_h64/"), 0);
+	world_end(w);
+}
+
+static void a_failure_is_stored_too(void **state)
+{
+	struct world *w = *state;
+
+	write_both(w);
+	w->fails = "second_h64";
+	world_run(w);
+	assert_int_equal(status_of(w, "first_h64"), STATUS_PASSED);
+	assert_int_equal(status_of(w, "second_h64"), STATUS_FAILED);
+	assert_int_equal(world_count(w, "store:second_h64/"), world_count(w, "run:second_h64/"));
+	world_end(w);
+
+	world_run(w);
+	assert_int_equal(status_of(w, "second_h64"), STATUS_FAILED);
+	assert_int_equal(world_count(w, "run:"), 0);
+	world_end(w);
+}
+
+static void force_runs_what_is_up_to_date(void **state)
+{
+	struct world *w = *state;
+
+	write_both(w);
+	run_once(w);
+	int cases = world_count(w, "run:");
+
+	w->options.force = true;
+	world_run(w);
+	assert_int_equal(world_count(w, "run:"), cases);
+	world_end(w);
+}
+
+static void cached_only_runs_nothing(void **state)
+{
+	struct world *w = *state;
+
+	write_both(w);
+	w->options.cached_only = true;
+	world_run(w);
+	assert_int_equal(world_count(w, "run:"), 0);
+	assert_int_equal(status_of(w, "first_h64"), STATUS_SKIPPED);
+	assert_int_equal(world_result(w, "first_h64")->reason, REASON_NOT_CACHED);
+	world_end(w);
+}
+
+static void a_dry_run_runs_and_stores_nothing(void **state)
+{
+	struct world *w = *state;
+
+	write_both(w);
+	w->options.dry_run = true;
+	world_run(w);
+	assert_int_equal(
+	    world_count(w, "run:") + world_count(w, "store:") + world_count(w, "note:") + world_count(w, "count:"), 0);
+	assert_false(world_result(w, "first_h64")->known);
+	assert_false(world_result(w, "first_h64")->waiting);
+	assert_true(w->run.misses[LACK_NOTHING_STORED] > 0);
+	world_end(w);
+}
+
+/* If two definitions with different names have the same reference and inputs, each case runs once. */
+static void equal_cases_run_once(void **state)
+{
+	struct world *w = *state;
+
+	world_write(w, FIRST, "first_h64", FIRST_TEXT);
+	world_write(w, SECOND, "second_h64", WORLD_DEFINITION("second_h64", "return hidden_states * weight"));
+	world_run(w);
+	assert_int_equal(world_count(w, "run:second_h64/"), 0);
+	assert_int_equal(world_count(w, "store:second_h64/"), world_count(w, "run:first_h64/"));
+	assert_true(world_result(w, "second_h64")->cases[0].shared);
+	assert_int_equal(w->run.cases_run, world_count(w, "run:first_h64/"));
+	world_end(w);
+}
+
+static void an_interrupted_run_keeps_what_it_has(void **state)
+{
+	struct world *w = *state;
+
+	write_both(w);
+	w->interrupt_after = 1;
+	world_run(w);
+	assert_true(w->run.interrupted);
+	assert_int_equal(world_count(w, "run:"), 1);
+	assert_int_equal(world_count(w, "store:first_h64/"), 1);
+	assert_int_equal(world_count(w, "note:"), 0);
+	assert_false(world_result(w, "first_h64")->known);
+	world_end(w);
+}
+
+static void a_runner_that_breaks_leaves_every_case_unverified(void **state)
+{
+	struct world *w = *state;
+
+	write_both(w);
+	w->breaks = true;
+	world_run(w);
+	assert_int_equal(status_of(w, "first_h64"), STATUS_SKIPPED);
+	assert_int_equal(world_result(w, "second_h64")->reason, REASON_UNSUPPORTED_DEVICE);
+	assert_int_equal(world_count(w, "store:"), 0);
+	assert_int_equal(world_count(w, "close:runner"), 1);
+	world_end(w);
+}
+
+static void what_cannot_be_stored_is_verified_again(void **state)
+{
+	struct world *w = *state;
+
+	write_both(w);
+	w->full = true;
+	world_run(w);
+	assert_int_equal(status_of(w, "first_h64"), STATUS_PASSED);
+	assert_string_equal(w->run.not_stored, "no space left");
+	assert_int_equal(world_count(w, "note:"), 0);
+	world_end(w);
+	w->full = false;
+	world_run(w);
+	assert_true(world_count(w, "run:first_h64/") > 0);
+	world_end(w);
+}
+
+static void an_invalid_definition_costs_no_other(void **state)
+{
+	struct world *w = *state;
+
+	write_both(w);
+	world_write(w, FIRST, "first_h64", "{\"name\": 1}");
+	world_run(w);
+	assert_int_equal(status_of(w, "first_h64"), STATUS_INVALID);
+	assert_int_equal(status_of(w, "second_h64"), STATUS_PASSED);
+	assert_int_equal(world_count(w, "run:first_h64/"), 0);
+	world_end(w);
+}
+
+static void a_file_that_cannot_be_read_is_invalid(void **state)
+{
+	struct world *w = *state;
+
+	write_both(w);
+	w->content[0].text = NULL;
+	world_run(w);
+	assert_int_equal(status_of(w, "first_h64"), STATUS_INVALID);
+	assert_non_null(strstr(world_result(w, "first_h64")->message, "cannot be read"));
+	assert_int_equal(status_of(w, "second_h64"), STATUS_PASSED);
+	world_end(w);
+}
+
+/* A reference that reads a file depends on more than its text, so its verdict is never stored. */
+static void what_reads_more_than_its_inputs_is_never_stored(void **state)
+{
+	struct world *w = *state;
+
+	world_write(w, FIRST, "first_h64", WORLD_DEFINITION("first_h64", "return open('x').read()"));
+	world_run(w);
+	assert_true(world_count(w, "run:first_h64/") > 0);
+	assert_int_equal(world_count(w, "store:"), 0);
+	world_end(w);
+	world_run(w);
+	assert_true(world_count(w, "run:first_h64/") > 0);
+	world_end(w);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, world_set_up, world_tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    TEST(a_new_definition_is_read_run_and_stored),
+	    TEST(what_is_up_to_date_is_neither_read_nor_run),
+	    TEST(a_file_that_was_touched_is_read_and_not_run),
+	    TEST(an_edited_definition_is_stale_and_no_other_runs),
+	    TEST(an_edit_of_a_comment_runs_nothing),
+	    TEST(a_file_that_changes_while_its_reference_runs_stores_nothing),
+	    TEST(a_failure_is_stored_too),
+	    TEST(force_runs_what_is_up_to_date),
+	    TEST(cached_only_runs_nothing),
+	    TEST(a_dry_run_runs_and_stores_nothing),
+	    TEST(equal_cases_run_once),
+	    TEST(an_interrupted_run_keeps_what_it_has),
+	    TEST(a_runner_that_breaks_leaves_every_case_unverified),
+	    TEST(what_cannot_be_stored_is_verified_again),
+	    TEST(an_invalid_definition_costs_no_other),
+	    TEST(a_file_that_cannot_be_read_is_invalid),
+	    TEST(what_reads_more_than_its_inputs_is_never_stored),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,118 @@
+/* test_signature - the signature of a verdict covers every part that decides a run, and a verdict with no or another
+ * kind of signature is rejected. */
+#include "remote/signature.h"
+
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/file.h"
+
+static const char *const keys[] = {"hmac:000102030405060708090a0b0c0d0e0f",
+				   "ed25519:4ccd089b28ff96da9db6c346ec114e0f5b8a319f35aba624da8cf6ed4fb8a6fb"};
+
+static struct signing_key *key(const char *text)
+{
+	struct signing_key *signer = NULL;
+
+	setenv("REFTEST_CACHE_KEY", text, 1);
+	assert_int_equal(signature_open(&signer, NULL), 1);
+	return signer;
+}
+
+static struct verdict_line record(void)
+{
+	static const char text[] = "{\"status\": \"passed\"}";
+
+	return (struct verdict_line){.subject = digest_of("s", 1),
+				 .witness = digest_of("w", 1),
+				 .made = 1700000000,
+				 .text = text,
+				 .length = sizeof text - 1};
+}
+
+static void whatever_decides_is_signed(void **state)
+{
+	(void)state;
+	for (int k = 0; k < 2; k++) {
+		struct signing_key *signer = key(keys[k]);
+		struct verdict_line signed_one = record();
+		struct err err;
+
+		signature_sign(signer, &signed_one);
+		assert_int_equal(signature_check(signer, &signed_one, &err), 0);
+		struct verdict_line changed[5];
+
+		for (int i = 0; i < 5; i++)
+			changed[i] = signed_one;
+		changed[0].subject.bytes[15] ^= 1;
+		changed[1].witness.bytes[0] ^= 1;
+		changed[2].made++;
+		changed[3].text = "{\"status\": \"failed\"}";
+		changed[4].length--;
+		for (int i = 0; i < 5; i++) {
+			assert_int_equal(signature_check(signer, &changed[i], &err), -1);
+			assert_true(strstr(err.text, "signature") != NULL);
+		}
+		signing_key_close(signer);
+	}
+}
+
+static void no_signature_and_another_kind_of_one_are_refused(void **state)
+{
+	struct signing_key *hmac = key(keys[0]), *pair = key(keys[1]);
+	struct verdict_line one = record();
+	struct err err;
+
+	(void)state;
+	assert_int_equal(signature_check(NULL, &one, &err), 0);
+	assert_int_equal(signature_check(hmac, &one, &err), -1);
+	assert_true(strstr(err.text, "not signed") != NULL);
+	signature_sign(hmac, &one);
+	assert_int_equal(signature_check(pair, &one, &err), -1);
+	one.signature_kind = SIGNATURE_ED25519; /* the record names the expected kind */
+	assert_int_equal(signature_check(pair, &one, &err), -1);
+	one.signature_kind = SIGNATURE_HMAC_SHA256;
+	one.signature_length = 0;
+	assert_int_equal(signature_check(hmac, &one, &err), -1);
+	signature_sign(NULL, &one);
+	assert_int_equal(one.signature_kind, SIGNATURE_NONE);
+	assert_int_equal(one.signature_length, 0);
+	signing_key_close(hmac);
+	signing_key_close(pair);
+}
+
+static void an_empty_variable_asks_for_nothing(void **state)
+{
+	struct signing_key *signer;
+	struct err err;
+
+	(void)state;
+	unsetenv("REFTEST_CACHE_KEY");
+	assert_int_equal(signature_open(&signer, &err), 0);
+	setenv("REFTEST_CACHE_KEY", "", 1);
+	assert_int_equal(signature_open(&signer, &err), 0);
+	assert_null(signer);
+	setenv("REFTEST_CACHE_KEY", "nonsense", 1);
+	assert_int_equal(signature_open(&signer, &err), -1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(whatever_decides_is_signed),
+	    cmocka_unit_test(no_signature_and_another_kind_of_one_are_refused),
+	    cmocka_unit_test(an_empty_variable_asks_for_nothing),
+	};
+	char folder[PATH_MAX];
+
+	/* The library is two folders above the tests of a build, beside the program. */
+	if (file_program_directory(folder, sizeof folder - 6, NULL) == 0)
+		setenv("REFTEST_KERNELS", strcat(folder, "/../.."), 1);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

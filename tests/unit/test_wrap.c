@@ -1,0 +1,68 @@
+/* test_wrap - lines for terminals are broken at blanks and indented, and commands can still be copied. */
+#include "base/wrap.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void assert_folded(const char *text, size_t width, const char *expected)
+{
+	struct buf out = {0};
+
+	wrap_text(text, strlen(text), width, "reftest", &out);
+	assert_string_equal(out.data, expected);
+	buf_free(&out);
+}
+
+static void lines_that_fit_stay_as_they_are(void **state)
+{
+	(void)state;
+	assert_folded("a b\n  c  d\n\n", 7, "a b\n  c  d\n\n");
+	assert_folded("four five", 9, "four five\n");
+}
+
+static void others_are_broken_at_blanks_and_indented(void **state)
+{
+	(void)state;
+	assert_folded("four five", 8, "four\n  five\n");
+	assert_folded("  one two three\n", 10, "  one two\n    three\n");
+	assert_folded("  a one two three\n", 9, "  a one\n    two\n    three\n");
+}
+
+static void a_wide_word_stays_whole(void **state)
+{
+	(void)state;
+	assert_folded("definitions/rmsnorm is wide", 8, "definitions/rmsnorm\n  is\n  wide\n");
+}
+
+static void a_command_can_still_be_pasted(void **state)
+{
+	(void)state;
+	assert_folded("  reftest verify x --case 'y'", 20, "  reftest verify x \\\n    --case 'y'\n");
+	assert_folded("reftests are wide lines", 16, "reftests are\n  wide lines\n");
+}
+
+static void characters_count_once_and_colours_not_at_all(void **state)
+{
+	(void)state;
+	assert_folded("\303\244\303\244\303\244 \303\244", 5, "\303\244\303\244\303\244 \303\244\n");
+	assert_folded("\033[31mred\033[0m it", 6, "\033[31mred\033[0m it\n");
+	assert_folded("\033[31mred\033[0m it", 5, "\033[31mred\033[0m\n  it\n");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(lines_that_fit_stay_as_they_are),
+	    cmocka_unit_test(others_are_broken_at_blanks_and_indented),
+	    cmocka_unit_test(a_wide_word_stays_whole),
+	    cmocka_unit_test(a_command_can_still_be_pasted),
+	    cmocka_unit_test(characters_count_once_and_colours_not_at_all),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

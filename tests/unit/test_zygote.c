@@ -1,0 +1,194 @@
+/* test_zygote - pool: which spare runners are forked, and when. The zygote is the real one, but without torch: its
+ * children become "ready" after a moment, which is all that the pool sees of a child. */
+#include "workers/pool/zygote.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { PLACES = 8, AT_ONCE = 3, GENEROUS_MS = 60000 };
+
+struct setting {
+	struct zygote runners;
+	int epoll;
+	char script[64];
+};
+
+static void write_template(char path[64])
+{
+	FILE *file;
+	int fd;
+
+	strcpy(path, "/tmp/reftest-test-runners-XXXXXX");
+	fd = mkstemp(path);
+	file = fd < 0 ? NULL : fdopen(fd, "w");
+	assert_non_null(file);
+	fprintf(file, "import importlib.util, sys, time\n"
+		      "spec = importlib.util.spec_from_file_location('runner', 'python/runner.py')\n"
+		      "runner = importlib.util.module_from_spec(spec)\n"
+		      "spec.loader.exec_module(runner)\n"
+		      "runner.warm_up = lambda *how: time.sleep(0.05)\n"
+		      "runner.further_steps = lambda device: ()\n"
+		      "channel = runner.Channel(3)\n"
+		      "channel.send({'template': {'torch': 'none', 'cuda': None, 'python': 'any'}})\n"
+		      "template = runner.Zygote(channel, {'device': sys.argv[1], 'threads': 1})\n"
+		      "try:\n"
+		      "    template.serve()\n"
+		      "finally:\n"
+		      "    template.close()\n");
+	assert_int_equal(fclose(file), 0);
+}
+
+static void open_pool(struct setting *setting, const char *device)
+{
+	struct err err = {""};
+
+	write_template(setting->script);
+	setenv("REFTEST_RUNNER", setting->script, 1);
+	setting->epoll = epoll_create1(EPOLL_CLOEXEC);
+	assert_true(setting->epoll >= 0);
+	if (zygote_open(&setting->runners, "/usr/bin/python3", device, PLACES, 1, setting->epoll, &err) != 0)
+		fail_msg("%s", err.text);
+}
+
+static void close_pool(struct setting *setting)
+{
+	zygote_close(&setting->runners);
+	close(setting->epoll);
+	unlink(setting->script);
+}
+
+static int on_their_way(const struct zygote *runners)
+{
+	int count = 0;
+
+	for (int i = 0; i < runners->room; i++)
+		count += runners->children[i].state == CHILD_FORKING || runners->children[i].state == CHILD_WARMING;
+	return count;
+}
+
+/* Waits until the given number of children are ready; returns the largest number that were starting at the same time.
+ * */
+static int gather(struct setting *setting, int spares)
+{
+	int64_t end = clock_ms() + GENEROUS_MS;
+	struct epoll_event event;
+	struct err err = {""};
+	int most = 0;
+
+	while (zygote_spares(&setting->runners) < spares && clock_ms() < end) {
+		if (zygote_want(&setting->runners, spares, &err) != 0 ||
+		    zygote_dispatch(&setting->runners, clock_ms(), &err) != 0)
+			fail_msg("%s", err.text);
+		most = on_their_way(&setting->runners) > most ? on_their_way(&setting->runners) : most;
+		epoll_wait(setting->epoll, &event, 1, 10);
+	}
+	assert_int_equal(zygote_spares(&setting->runners), spares);
+	return most;
+}
+
+static void a_gpus_contexts_are_made_a_few_at_a_time(void **state)
+{
+	struct setting setting;
+
+	(void)state;
+	open_pool(&setting, "cuda:0");
+	assert_int_equal(gather(&setting, PLACES), AT_ONCE);
+	for (int i = 0; i < PLACES; i++) { /* the same limit holds when children are replaced */
+		struct child *child = zygote_take(&setting.runners);
+
+		assert_non_null(child);
+		zygote_drop(&setting.runners, child);
+	}
+	assert_int_equal(gather(&setting, PLACES), AT_ONCE);
+	close_pool(&setting);
+}
+
+static void a_cpus_children_are_made_all_at_once(void **state)
+{
+	struct setting setting;
+
+	(void)state;
+	open_pool(&setting, "cpu");
+	assert_int_equal(gather(&setting, PLACES), PLACES);
+	close_pool(&setting);
+}
+
+static enum child_event see(struct setting *setting, struct child *child, int64_t now_ms)
+{
+	struct err err = {""};
+	size_t length;
+	char *line;
+
+	if (zygote_dispatch(&setting->runners, now_ms, &err) != 0)
+		fail_msg("%s", err.text);
+	return child_next(child, now_ms, &line, &length);
+}
+
+/* The socket of the child closes long before the child ends, as when a GPU context is being destroyed in between. */
+static void a_slow_end_is_still_reported_with_its_cause(void **state)
+{
+	enum child_event event = CHILD_NOTHING;
+	struct setting setting;
+	struct child *child;
+	size_t length;
+	char *line;
+
+	(void)state;
+	open_pool(&setting, "cpu");
+	gather(&setting, 1);
+	child = zygote_take(&setting.runners);
+	assert_non_null(child);
+	assert_int_equal(kill(child->pid, SIGSEGV), 0);
+	while (child->channel.fd >= 0)
+		assert_int_equal(child_next(child, clock_ms(), &line, &length), CHILD_NOTHING);
+	assert_int_equal(child_next(child, clock_ms() + GENEROUS_MS, &line, &length), CHILD_NOTHING);
+	assert_true(child->shut);
+	for (int64_t end = clock_ms() + GENEROUS_MS; event != CHILD_ENDED && clock_ms() < end; usleep(1000))
+		event = see(&setting, child, clock_ms());
+	assert_int_equal(event, CHILD_ENDED);
+	assert_false(child->shut);
+	assert_true(WIFSIGNALED(child->status) && WTERMSIG(child->status) == SIGSEGV);
+	close_pool(&setting);
+}
+
+static void the_spare_that_waited_longest_is_used(void **state)
+{
+	const struct child *oldest = NULL;
+	struct setting setting;
+
+	(void)state;
+	open_pool(&setting, "cuda:0");
+	gather(&setting, PLACES);
+	for (int i = 0; i < setting.runners.room; i++) {
+		struct child *child = &setting.runners.children[i];
+
+		if (child->state != CHILD_SPARE)
+			continue;
+		child->ready_ms = 1000 - i;
+		oldest = child;
+	}
+	assert_ptr_equal(zygote_take(&setting.runners), oldest);
+	assert_int_equal(zygote_spares(&setting.runners), PLACES - 1);
+	close_pool(&setting);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(a_gpus_contexts_are_made_a_few_at_a_time),
+	    cmocka_unit_test(a_cpus_children_are_made_all_at_once),
+	    cmocka_unit_test(a_slow_end_is_still_reported_with_its_cause),
+	    cmocka_unit_test(the_spare_that_waited_longest_is_used),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,96 @@
+#include "watcher/autoupdate.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "testgen/update.h"
+
+static const char folder[] = "tests/references/";
+
+/* The first change of a generated file sets the time of the next check. Later changes do not postpone this check. */
+bool autoupdate_path_changed(struct autoupdate *autoupdate, const char *path, int64_t now_ms)
+{
+	if (strncmp(path, "tests/", 6) != 0)
+		return false;
+	if ((strncmp(path, folder, sizeof folder - 1) == 0 || strcmp(path, "tests/") == 0) && autoupdate->due_ms == 0)
+		autoupdate->due_ms = now_ms + AUTOUPDATE_REST_MS;
+	return true;
+}
+
+int64_t autoupdate_deadline(const struct autoupdate *autoupdate)
+{
+	return autoupdate->due_ms != 0 ? autoupdate->due_ms : INT64_MAX;
+}
+
+/* Returns whether the message only says that a file was written or removed. Such messages are not printed, because the
+ * report of a batch has the number of these files. */
+static bool is_routine(const char *sentence)
+{
+	size_t length = strlen(sentence);
+
+	return (length > 8 && strcmp(sentence + length - 8, " written") == 0) || strstr(sentence, " removed: ") != NULL;
+}
+
+static void print_messages(struct autoupdate *autoupdate, const struct watch_output *output, const struct update_result *generated,
+		const char *failure)
+{
+	struct buf all = {0};
+
+	buf_text(&all, failure);
+	for (int i = 0; i < generated->message_count; i++)
+		if (!is_routine(generated->messages[i]))
+			buf_add(&all, generated->messages[i], strlen(generated->messages[i]) + 1);
+	struct digest said = digest_of(all.data, all.length);
+	bool news = all.length > 0 && !digest_equal(&said, &autoupdate->said);
+
+	autoupdate->failed = all.length > 0;
+	autoupdate->said = said;
+	buf_free(&all);
+	if (news && failure[0] != '\0')
+		print_notice(output, failure);
+	for (int i = 0; i < generated->message_count && news; i++)
+		if (!is_routine(generated->messages[i]))
+			print_notice(output, generated->messages[i]);
+}
+
+void autoupdate_update(struct autoupdate *autoupdate, struct program *program, const struct dataset *dataset,
+		       const struct watch_output *output)
+{
+	struct update_options options = {.quiet = true};
+	struct update_result generated = {0};
+	struct dataset walked = {.fd = -1};
+	struct arena arena = {0};
+	struct err err = {""};
+	bool there = generated_before(program->root, &options.layout), walk = there && dataset == NULL;
+
+	autoupdate->due_ms = 0;
+	autoupdate->there = there;
+	if (!there)
+		autoupdate->failed = false;
+	else if (!walk || dataset_scan(program->root, &arena, &walked, &err) == 0)
+		update_tests(program, walk ? &walked : dataset, &options, &arena, &generated, &err);
+	if (there)
+		print_messages(autoupdate, output, &generated, err.text);
+	autoupdate->unreported += generated.written + generated.removed;
+	if (walked.fd >= 0)
+		dataset_close(&walked);
+	arena_free(&arena);
+}
+
+int autoupdate_written(struct autoupdate *autoupdate)
+{
+	int written = autoupdate->unreported;
+
+	autoupdate->unreported = 0;
+	return written;
+}
+
+/* Returns true not only after a reported change, but also if the generated files were created or deleted since the last
+ * check, for example by `reftest generate`. */
+bool autoupdate_is_due(const struct autoupdate *autoupdate, const char *root)
+{
+	enum layout layout;
+
+	return autoupdate->due_ms != 0 || generated_before(root, &layout) != autoupdate->there;
+}

@@ -1,0 +1,50 @@
+/* autoupdate - updates the generated pytest files while a watcher runs: after each batch, and after a generated file
+ * changes. If the dataset has no generated files, does nothing.
+ *
+ * After a change, the module waits AUTOUPDATE_REST_MS before it checks the files, for two reasons:
+ * - One check is then enough for several saves in quick succession, and for the events that the watcher's own writes
+ *   cause.
+ * - The stat of a file is trusted only some time after the file was saved. An earlier check would have to generate all
+ *   test classes of the file to compare them. */
+#ifndef REFTEST_WATCHER_AUTOUPDATE_H
+#define REFTEST_WATCHER_AUTOUPDATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/hash.h"
+#include "dataset/dataset.h"
+#include "engine/program.h"
+#include "watcher/watch_output.h"
+
+enum { AUTOUPDATE_REST_MS = 150 }; /* a file's stat is trusted 100 ms after the last write (testgen/update_file.c) */
+
+struct autoupdate {	    /* {0}: not checked yet */
+	int64_t due_ms;     /* the time of the next check; 0: no check is due, because no file changed */
+	bool there;         /* the dataset had generated files at the last check */
+	bool failed;        /* the files could not be updated, or a warning was printed */
+	int unreported;	    /* the number of replaced or removed files that no batch has reported */
+	struct digest said; /* digest of the messages of the last check, which are not printed again if they are the
+			     * same */
+};
+
+/* Call this for each changed path, relative to the root. Returns true if the path is a generated file, or a folder that
+ * may contain generated files. */
+bool autoupdate_path_changed(struct autoupdate *autoupdate, const char *path, int64_t now_ms);
+
+/* Returns the time of the next check, or INT64_MAX if no file changed. */
+int64_t autoupdate_deadline(const struct autoupdate *autoupdate);
+
+/* Updates the generated files for `dataset`. If `dataset` is NULL, scans the dataset first. Errors are printed. Files
+ * that were replaced or removed are counted in `unreported`. */
+void autoupdate_update(struct autoupdate *autoupdate, struct program *program, const struct dataset *dataset,
+		       const struct watch_output *output);
+
+/* Returns the number of files that were replaced or removed since the last call. Call this once for the report of each
+ * batch, which thus includes updates made between the batches. */
+int autoupdate_written(struct autoupdate *autoupdate);
+
+/* Returns whether a check of the generated files is due, now or at autoupdate_deadline. */
+bool autoupdate_is_due(const struct autoupdate *autoupdate, const char *root);
+
+#endif

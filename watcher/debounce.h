@@ -1,0 +1,57 @@
+/* debounce - decides which file changes the watcher puts into one batch: all changes of one git command, or all changes
+ * of a burst.
+ *
+ * A git command is detected by git's lock file. Other programs that write many files (cp -r, rsync, sed -i) have no
+ * lock file, so their changes are recognized because they follow each other quickly. A burst starts with a change for
+ * which both conditions hold:
+ * - The change comes at most DEBOUNCE_MS after earlier changes or after the end of a batch.
+ * - At least BURST_NAMES definitions change together, or at least BURST_BATCHES batches are running.
+ *
+ * A single save therefore starts no burst unless many batches are running.
+ *
+ * The first changes are processed without delay. Later changes are collected for DEBOUNCE_MS and then added to the open
+ * batch as one part. More parts would take longer, because each part costs a transaction and as much time as about ten
+ * files. The caller passes the current time. This module makes no system calls except to check git's lock. */
+#ifndef REFTEST_WATCHER_DEBOUNCE_H
+#define REFTEST_WATCHER_DEBOUNCE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "git/index_lock.h"
+
+enum {
+	DEBOUNCE_MS = 20,
+	DEBOUNCE_LONGEST_MS = 5000, /* the longest time that one batch stays open */
+	BURST_NAMES = 4,	    /* the number of definitions that must change together to start a burst */
+	BURST_BATCHES = 4,	    /* the number of running batches at which any change may start a burst */
+	BURST_REST_MS = 50	    /* a burst ends after this time without changes */
+};
+
+struct debounce { /* {0}, then git_lock_find */
+	struct git_lock lock;
+	int64_t held_ms;  /* the time at which git's lock was first seen; 0: there is no lock */
+	int64_t burst_ms; /* the time at which the burst started; 0: there is no burst */
+	int64_t taken_ms; /* the last time at which changes were put into a batch */
+	int64_t done_ms;  /* the last time at which a batch ended */
+	bool held;	  /* git holds its lock, and has held it for less than DEBOUNCE_LONGEST_MS */
+	bool seal;	  /* after the events that are queued now, the open batch is closed to further changes */
+};
+
+/* Checks git's lock. */
+void debounce_check_lock(struct debounce *debounce, int64_t now_ms);
+/* Ends a burst, because a client waits for an answer. */
+void debounce_end_burst(struct debounce *debounce);
+/* Returns whether to collect new changes for some time before putting them into a batch. */
+bool debounce_defers(const struct debounce *debounce, int64_t now_ms);
+/* Call this before the changes of `names` definitions are put into a batch while `under_way` batches are running.
+ * Returns true if the changes belong to an open batch. */
+bool debounce_take(struct debounce *debounce, int64_t now_ms, int names, int under_way);
+/* Call this if there are no new changes. Ends a burst after BURST_REST_MS. */
+void debounce_rest(struct debounce *debounce, int64_t now_ms);
+/* Returns true if the open batch must be closed to further changes. The next call returns false. */
+bool debounce_seals(struct debounce *debounce);
+/* Returns the time at which the burst may end, or INT64_MAX if there is no burst. */
+int64_t debounce_deadline(const struct debounce *debounce);
+
+#endif

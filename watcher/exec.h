@@ -1,0 +1,41 @@
+/* exec - runs the command of `watch --exec` in a shell after each batch, one process at a time. While the command runs,
+ * definitions with new results are collected for its next run, each with its latest status.
+ *
+ * The standard input of the command is /dev/null, and the command inherits no descriptors besides standard output and
+ * standard error. Its environment has REFTEST_NAMES (the names "op_type/name" of the definitions, one per line,
+ * sorted), REFTEST_COUNT (the number of these definitions), and the counts REFTEST_PASSED, REFTEST_FAILED,
+ * REFTEST_ERROR, REFTEST_SKIPPED and REFTEST_INVALID. REFTEST_NAMES is cut after a whole name to at most EXEC_NAMES
+ * bytes, because the kernel accepts at most 128 KiB for one variable. */
+#ifndef REFTEST_WATCHER_EXEC_H
+#define REFTEST_WATCHER_EXEC_H
+
+#include <stdbool.h>
+
+#include "dataset/verdict.h"
+#include "watcher/last_statuses.h"
+#include "workers/pool/process.h"
+
+enum { EXEC_NAMES = 96 * 1024 };
+
+struct exec {
+	const char *command; /* the shell command; NULL: --exec was not given */
+	int output;          /* the descriptor for the command's standard output */
+	struct process process;
+	struct last_statuses names; /* the definitions ("op_type/name") for the next run of the command */
+	bool wanted;                /* run the command again when the running command has ended */
+};
+
+void exec_open(struct exec *exec, const char *command, int output);
+void exec_name(struct exec *exec, const char *op_type, const char *name, enum status status);
+void exec_forget(struct exec *exec, const char *op_type_and_name); /* call this if the definition no longer exists */
+/* Starts the command. If the command is running, sets `wanted` instead. Returns -1 and sets `err` if the command cannot
+ * be started. */
+int exec_run(struct exec *exec, struct err *err);
+int exec_fd(const struct exec *exec); /* returns a descriptor that is readable when the command has ended; -1: the
+				       * command is not running */
+/* Returns true if the command has ended, and sets `status` to its wait status. In this case, call exec_run again if
+ * `wanted` is set. */
+bool exec_ended(struct exec *exec, int *status);
+void exec_close(struct exec *exec); /* kills the command if it is running */
+
+#endif

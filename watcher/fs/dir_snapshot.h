@@ -1,0 +1,29 @@
+/* dir_snapshot - finds changed files in a directory by polling, where inotify cannot be used. A snapshot contains the
+ * stat and the digest of each file, as the last scan found them.
+ *
+ * A scan hashes a file if its stat has changed, or if the last hash was computed too soon after a write for the stat to
+ * be reliable. In addition, every DIR_SNAPSHOT_ROUNDS-th scan hashes each file, because the filesystems that need
+ * polling may report wrong stats. Files larger than DIR_SNAPSHOT_READ_MAX bytes are compared by stat alone. */
+#ifndef REFTEST_WATCHER_FS_DIR_SNAPSHOT_H
+#define REFTEST_WATCHER_FS_DIR_SNAPSHOT_H
+
+#include <stdbool.h>
+
+#include "watcher/fs/settle.h"
+
+enum { DIR_SNAPSHOT_ROUNDS = 20, DIR_SNAPSHOT_READ_MAX = 1 << 20 };
+
+struct dir_snapshot; /* opaque; NULL: the directory was never scanned */
+
+/* Returns whether the file with this name is watched. */
+typedef bool dir_snapshot_wanted(const char *name, void *context);
+/* Called with TOUCH_WRITTEN for each new or changed file, and with TOUCH_GONE for each removed file. */
+typedef void dir_snapshot_report(const char *name, enum touch touch, void *context);
+
+/* Scans the directory `fd`, which the caller closes, and reports the changes since the last scan. The first scan of a
+ * directory reports all its files if `announce` is true, and no file if it is false. */
+void dir_snapshot_look(struct dir_snapshot **snapshot, int fd, bool announce, dir_snapshot_wanted *wanted,
+		       dir_snapshot_report *on_result, void *context);
+void dir_snapshot_free(struct dir_snapshot *snapshot);
+
+#endif

@@ -1,0 +1,12 @@
+/* inotify_events - reads inotify events: marks changed files as touched, and updates the list of watched
+ * directories. */
+#ifndef REFTEST_WATCHER_FS_INOTIFY_EVENTS_H
+#define REFTEST_WATCHER_FS_INOTIFY_EVENTS_H
+
+struct watcher;
+
+/* Reads all available events without blocking. If the event queue overflowed, all paths are reported as changed
+ * (watcher_lose_track). */
+void events_read(struct watcher *w);
+
+#endif

@@ -1,0 +1,23 @@
+/* limits - finds the inotify limit that applies to the user, and the name of the sysctl that sets this limit. Both are
+ * used in messages.
+ *
+ * The kernel has one limit for each user namespace (user.max_inotify_*) and one outside all namespaces
+ * (fs.inotify.max_user_*). The smallest limit applies. A process in a user namespace can read fs.inotify.max_user_* but
+ * cannot change it. */
+#ifndef REFTEST_WATCHER_FS_LIMITS_H
+#define REFTEST_WATCHER_FS_LIMITS_H
+
+#include <stdbool.h>
+
+enum { LIMIT_NAME = 64 };
+
+struct limit {
+	char name[LIMIT_NAME]; /* "fs.inotify.max_user_watches" */
+	long value;	       /* the limit; 0: unknown */
+	bool outside;	       /* true if the limit cannot be changed from inside this process's user namespace */
+};
+
+/* Returns the limit that applies. `what`: "watches" or "instances". `proc`: "/proc", or another directory in tests. */
+struct limit limit_of(const char *what, const char *proc);
+
+#endif

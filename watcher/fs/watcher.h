@@ -1,0 +1,70 @@
+/* watcher - watches directories below a root and reports changed paths once they have settled.
+ *
+ * The watcher knows nothing about definitions. It watches trees: a tree is a directory of the root with a number of
+ * directory levels below it and a suffix of file names. The watcher guarantees that each path whose content may have
+ * changed is reported at least once after its last change, or that "everything" is reported. For this purpose, each
+ * directory is watched before it is listed, and every file in a new directory is reported. The kinds of events and the
+ * paths that are reported for them:
+ *
+ * - If a file is written, created, moved or deleted, or if its permissions change, its path is reported.
+ * - If a directory is created or moved into a tree, or a link to a directory is replaced, each path in it is reported.
+ * - If a directory or a link to a directory is deleted or moved away, "folder/" is reported: any path below it may
+ *   have changed.
+ * - If the event queue overflows, "everything" is reported after events have stopped.
+ * - If the root is deleted, moved, unmounted or hidden by a mount, "everything" is reported when the root is back.
+ *
+ * Directories that inotify cannot watch are polled twice a second by comparing the contents of their files, and a
+ * message says so. These are directories on filesystems that change without inotify events (NFS, FUSE, 9p, …, detected
+ * with statfs), and directories for which the limit of inotify watches leaves no watch. The target of a symbolic link
+ * is checked once a second if it is outside the watched directories. */
+#ifndef REFTEST_WATCHER_FS_WATCHER_H
+#define REFTEST_WATCHER_FS_WATCHER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "watcher/fs/watched_tree.h"
+
+struct watcher; /* opaque */
+
+/* Opens a watcher. All directories are watched when this function returns, so every later change is reported. Returns
+ * NULL and sets `err` on error. */
+struct watcher *watcher_open(const struct watcher_options *options, struct err *err);
+void watcher_close(struct watcher *watcher);
+
+/* Returns a descriptor, or -1 if all directories are polled. Call watcher_turn when the descriptor is readable. Each
+ * watcher_turn may replace the descriptor by another. */
+int watcher_fd(const struct watcher *watcher);
+int64_t watcher_deadline(const struct watcher *watcher); /* the latest time for the next watcher_turn, in ms */
+
+/* Processes all events that have arrived, without blocking. */
+void watcher_turn(struct watcher *watcher, int64_t now_ms);
+
+/* Makes the watcher check the file at `path` once a second, too. Use this for files outside the trees. The watcher
+ * stops checking the file when it reports that everything has changed. */
+void watcher_follow(struct watcher *watcher, const char *path);
+
+/* Makes the next watcher_turn check the polled directories and the links, even if their next check is not due yet. */
+void watcher_hurry(struct watcher *watcher);
+
+struct changes {
+	const char *const *paths; /* relative to the root, sorted, without duplicates; "folder/": any path below it */
+	int count;
+	bool everything; /* any path may have changed, and `paths` is empty */
+};
+/* Sets `out` to the paths that have settled since the last call. Returns false if no path has settled. */
+bool watcher_changes(struct watcher *watcher, int64_t now_ms, struct arena *arena, struct changes *out);
+
+int watcher_pending(const struct watcher *watcher); /* the number of touched paths that have not settled */
+bool watcher_has_root(const struct watcher *watcher);
+int watcher_generation(const struct watcher *watcher); /* returns a number that increases each time another directory
+							* replaces the root */
+
+/* Returns the next message for the user, or NULL if there is none. The text is valid until the next call. */
+const char *watcher_notice(struct watcher *watcher);
+
+struct watcher_counts watcher_counts(const struct watcher *watcher);
+
+#endif

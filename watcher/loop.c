@@ -1,0 +1,489 @@
+/* loop - the main loop of `reftest watch`: waits for events and calls the module that handles each of them.
+ *
+ * The program has one thread. The watcher (watcher/fs/watcher.h) reports changed paths. The changed definitions become
+ * a batch (watcher/batches.h), the pool runs their cases, and each verdict is printed as soon as it is known. The first
+ * batch contains all definitions, and so does the batch after an overflow of the event queue or a replacement of the
+ * root. While git holds its lock, or while many files change in quick succession, changes are collected
+ * (watcher/debounce.h). The program writes its own files below .reftest, where only the cookie file is watched
+ * (watcher/server.h). */
+#include "watcher/loop.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "report/exit_status.h"
+#include "watcher/batches.h"
+#include "watcher/blob_path.h"
+#include "watcher/complete_file.h"
+#include "watcher/debounce.h"
+#include "watcher/fs/watcher.h"
+#include "watcher/query.h"
+#include "watcher/rebuild.h"
+#include "watcher/server.h"
+#include "watcher/settled_paths.h"
+#include "watcher/tty.h"
+#include "workers/pool/zygote.h"
+
+enum { LOCK_MS = 1 }; /* the interval between checks of git's lock, while git holds it */
+
+static const struct watched_tree trees[] = {
+    {"definitions", 1, 1, ".json"},
+    {"workloads", 1, 1, ".jsonl"},
+    {"blob", BLOB_DEPTH, 0, NULL},
+    {"tests", 1, 1, ".py"},
+    {".reftest", 0, 0, ".cookie"},
+};
+
+struct watch {
+	const struct watch_options *options;
+	struct program *program;
+	struct batches session;
+	struct watcher *watcher;
+	struct debounce debounce;
+	struct server server;
+	struct tty tty;
+	struct rebuild rebuild;
+	struct arena arena;
+	double noticed;   /* the time at which the oldest change that is not yet in a batch was detected; 0: there is no
+			   * such change */
+	int generation;   /* the value of watcher_generation at the last check */
+	bool restart;     /* restart: replace this process by the program that make has just built */
+	bool ready, ended;
+	int code;
+};
+
+static bool is_complete(const char *path, void *context)
+{
+	const struct watch *watch = context;
+
+	return is_complete_file(watch->program->root, path);
+}
+
+/* Starts a batch for the definitions at `paths`, or adds them to the open batch. `paths` NULL: all definitions. */
+static void begin_batch(struct watch *watch, const char *const *paths, int count)
+{
+	bool open = debounce_take(&watch->debounce, clock_ms(), count, batches_under_way(&watch->session));
+	struct err err = {""};
+
+	if (batches_begin(&watch->session, paths, count, open ? BATCH_OPEN : BATCH_PLAIN, watch->noticed, &err) < 0)
+		print_notice(&watch->session.output, err.text);
+}
+
+/* Reopens the cache and the socket of the root. Call this if another folder has replaced the root, or if .reftest was
+ * deleted. */
+static void open_new_root(struct watch *watch)
+{
+	struct program *program = watch->program;
+	struct err note = {""};
+
+	watch->generation = watcher_generation(watch->watcher);
+	batches_abandon(&watch->session);
+	if (program->store != NULL)
+		store_close(program->store);
+	program->store = NULL;
+	program_store(program, false, &note);
+	if (note.text[0] != '\0')
+		print_notice(&watch->session.output, note.text);
+	git_lock_find(program->root, &watch->debounce.lock);
+	server_close(&watch->server);
+	if (server_open(&watch->server, program->root, &note) < 0)
+		print_notice(&watch->session.output, note.text);
+}
+
+/* Returns whether the folder .reftest, which contains the cache, was deleted. */
+static bool lost_cache(const struct watch *watch, const struct changes *changes)
+{
+	for (int i = 0; i < changes->count; i++)
+		if (strcmp(changes->paths[i], ".reftest/") == 0)
+			return watch->program->store == NULL || access(store_path(watch->program->store), F_OK) != 0;
+	return false;
+}
+
+static void take_changes(struct watch *watch, const struct changes *changes, struct arena *arena)
+{
+	struct path_list list = {.arena = arena};
+
+	if (watch->generation != watcher_generation(watch->watcher))
+		open_new_root(watch);
+	bool lost = lost_cache(watch, changes);
+
+	if (lost)
+		open_new_root(watch);
+	if (lost || changes->everything || !settled_paths_blobs(watch->program->store, changes, &list)) {
+		begin_batch(watch, NULL, 0);
+		server_cookie_arrived(&watch->server);
+		return;
+	}
+	for (int i = 0; i < changes->count; i++) {
+		const char *path = changes->paths[i];
+
+		if (autoupdate_path_changed(&watch->session.autoupdate, path, clock_ms()))
+			continue;
+		if (strcmp(path, SERVER_COOKIE) == 0)
+			server_cookie_arrived(&watch->server);
+		else
+			settled_paths_definitions(&watch->session.table, path, &list);
+	}
+	path_list_sort(&list);
+	if (list.count > 0)
+		begin_batch(watch, list.items, list.count);
+}
+
+/* ---- the loop --------------------------------------------------------------------------------------------------- */
+
+/* Reads the events that have arrived. All files that a git command wrote must be in one batch, which is closed when git
+ * has released its lock. When the lock has been released, the event queue is read once more, because further events may
+ * have arrived before the lock was checked. */
+static void receive_changes(struct watch *watch, int64_t now_ms)
+{
+	struct debounce *debounce = &watch->debounce;
+	const char *sentence;
+
+	if (watcher_pending(watch->watcher) > 0 || debounce->held)
+		debounce_check_lock(debounce, now_ms);
+	watcher_turn(watch->watcher, now_ms);
+	if (watcher_pending(watch->watcher) > 0 && !debounce->held && !debounce->seal) {
+		debounce_check_lock(debounce, now_ms);
+		if (!debounce->held && watch->noticed == 0)
+			watcher_turn(watch->watcher, now_ms);
+	}
+	while ((sentence = watcher_notice(watch->watcher)) != NULL)
+		print_notice(&watch->session.output, sentence);
+	if (watcher_pending(watch->watcher) > 0 && watch->noticed == 0)
+		watch->noticed = batch_clock();
+}
+
+static void look_at_changes(struct watch *watch)
+{
+	int64_t now_ms = clock_ms();
+	struct arena arena = {0};
+	struct changes changes;
+
+	receive_changes(watch, now_ms);
+	if (server_waits(&watch->server))
+		debounce_end_burst(&watch->debounce);
+	if (!debounce_defers(&watch->debounce, now_ms)) {
+		if (watcher_changes(watch->watcher, now_ms, &arena, &changes)) {
+			take_changes(watch, &changes, &arena);
+			watch->noticed = watcher_pending(watch->watcher) > 0 ? batch_clock() : 0;
+		} else {
+			debounce_rest(&watch->debounce, now_ms);
+		}
+	}
+	arena_free(&arena);
+	if (debounce_seals(&watch->debounce))
+		batches_seal(&watch->session);
+}
+
+static void rebuild_news(struct watch *watch)
+{
+	struct err err = {""};
+
+	switch (rebuild_turn(&watch->rebuild, clock_ms(), &err)) {
+	case REBUILD_MAKING:
+		print_notice(&watch->session.output, "a file below kernels/ has changed: running make");
+		break;
+	case REBUILD_FAILED:
+		print_notice(&watch->session.output, err.text);
+		break;
+	case REBUILD_NEW:
+		print_notice(&watch->session.output, "the kernels were rebuilt: restarting with the new kernels");
+		watch->restart = watch->ended = true;
+		break;
+	case REBUILD_SAME:
+	case REBUILD_NOTHING:
+		break;
+	}
+}
+
+static void exec_turn(struct watch *watch)
+{
+	struct exec *exec = &watch->session.exec;
+	struct err err = {""};
+	int status;
+
+	if (!exec_ended(exec, &status))
+		return;
+	print_command(&watch->session.output, process_end(status).text);
+	if (exec->wanted && exec_run(exec, &err) < 0)
+		print_notice(&watch->session.output, err.text);
+}
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static int timeout_ms(const struct watch *watch, bool more)
+{
+	const struct debounce *debounce = &watch->debounce;
+	int64_t now_ms = clock_ms(), first = watcher_deadline(watch->watcher);
+
+	if (more)
+		return 0;
+	if (debounce->held)
+		return LOCK_MS;
+	if (debounce_defers(debounce, now_ms) && first < debounce->taken_ms + DEBOUNCE_MS)
+		first = debounce->taken_ms + DEBOUNCE_MS;
+	first = earlier(first, earlier(debounce_deadline(debounce), rebuild_deadline(&watch->rebuild)));
+	if (watch->session.first == NULL) /* a running batch updates the generated files when it ends */
+		first = earlier(first, autoupdate_deadline(&watch->session.autoupdate));
+	int64_t wait = first - now_ms;
+
+	return wait < 0 ? 0 : wait > 60000 ? 60000 : (int)wait;
+}
+
+static bool answer(const char *question, size_t length, struct buf *out, void *context)
+{
+	struct watch *watch = context;
+
+	return query_answer(&watch->session, watcher_pending(watch->watcher) == 0, question, length, out);
+}
+
+/* Returns the exit status of `watch` if --once or the key q ends it. */
+static int exit_status_of(const struct last_statuses *table)
+{
+	enum status_group worst = table->known > 0 && table->known == table->count ? GROUP_VERIFIED : GROUP_UNVERIFIED;
+
+	for (int s = 0; s < STATUS_COUNT; s++)
+		if (table->by_status[s] > 0 && status_group((enum status)s) > worst)
+			worst = status_group((enum status)s);
+	return exit_status_of_group(worst);
+}
+
+/* Starts the batch that the user requested with a key. Does nothing if the batch would be empty. */
+static void begin_requested(struct watch *watch, const char *const *paths, int count, int how)
+{
+	struct err err = {""};
+
+	if (paths != NULL && count == 0)
+		return;
+	if (batches_begin(&watch->session, paths, count, how, batch_clock(), &err) < 0)
+		print_notice(&watch->session.output, err.text);
+}
+
+static void key_turn(struct watch *watch)
+{
+	struct arena arena = {0};
+	const char **paths;
+	int count;
+
+	switch (tty_key(&watch->tty)) {
+	case TTY_STALE:
+		begin_requested(watch, NULL, 0, BATCH_PLAIN);
+		break;
+	case TTY_FAILURES:
+		count = last_statuses_failed(&watch->session.table, &arena, &paths);
+		begin_requested(watch, paths, count, BATCH_FORCE | BATCH_REPEAT);
+		break;
+	case TTY_ALL:
+		begin_requested(watch, NULL, 0, BATCH_FORCE);
+		break;
+	case TTY_DETAILS:
+		count = last_statuses_unverified(&watch->session.table, &arena, &paths);
+		begin_requested(watch, paths, count, BATCH_REPEAT);
+		break;
+	case TTY_QUIT:
+		watch->code = exit_status_of(&watch->session.table);
+		watch->ended = true;
+		break;
+	case TTY_NOTHING:
+		break;
+	}
+	arena_free(&arena);
+}
+
+enum { FD_SIGNALS, FD_WATCHER, FD_POOL, FD_EXEC, FD_SERVER, FD_KEYS, FD_RESIZED, FD_SOURCES, FD_MAKE, FDS };
+
+/* Waits for an event. Returns false if watch must exit. */
+static bool wait_for_event(struct watch *watch, bool more)
+{
+	struct pollfd fds[FDS] = {
+	    [FD_SIGNALS] = {watch->program->signals, POLLIN, 0},
+	    [FD_WATCHER] = {watcher_fd(watch->watcher), POLLIN, 0},
+	    [FD_POOL] = {watch->session.pool != NULL ? pool_fd(watch->session.pool) : -1, POLLIN, 0},
+	    [FD_EXEC] = {exec_fd(&watch->session.exec), POLLIN, 0},
+	    [FD_SERVER] = {server_fd(&watch->server), POLLIN, 0},
+	    [FD_KEYS] = {tty_keys_fd(&watch->tty), POLLIN, 0},
+	    [FD_RESIZED] = {tty_resized_fd(&watch->tty), POLLIN, 0},
+	    [FD_SOURCES] = {rebuild_fd(&watch->rebuild), POLLIN, 0},
+	    [FD_MAKE] = {rebuild_make_fd(&watch->rebuild), POLLIN, 0},
+	};
+
+	if (!more)
+		tty_show(&watch->tty, &watch->session);
+	fflush(stdout);
+	int ready = poll(fds, FDS, timeout_ms(watch, more));
+
+	tty_hide(&watch->tty);
+	if (ready < 0)
+		return true; /* the only error that can occur is EINTR */
+	if ((fds[FD_SIGNALS].revents & POLLIN) != 0) {
+		watch->code = EXIT_INTERRUPTED;
+		return false;
+	}
+	if (fds[FD_POOL].revents != 0)
+		batches_dispatch(&watch->session);
+	if (fds[FD_EXEC].revents != 0)
+		exec_turn(watch);
+	if (fds[FD_SERVER].revents != 0 && server_turn(&watch->server))
+		watcher_hurry(watch->watcher);
+	if (fds[FD_RESIZED].revents != 0)
+		tty_again(&watch->tty);
+	if (fds[FD_KEYS].revents != 0)
+		key_turn(watch);
+	return !ferror(stdout);
+}
+
+static void rest(struct watch *watch)
+{
+	if (watch->session.first != NULL)
+		return;
+	if (!watch->ready) {
+		print_ready(&watch->session.output, watch->program->root, &watch->session.table);
+		if (!watch->options->once)
+			batches_warm(&watch->session);
+	}
+	watch->ready = true;
+	if (!watch->options->once || watcher_pending(watch->watcher) > 0 || exec_fd(&watch->session.exec) >= 0)
+		return;
+	watch->code = exit_status_of(&watch->session.table);
+	watch->ended = true;
+}
+
+static void loop(struct watch *watch)
+{
+	bool more = true;
+
+	watch->noticed = batch_clock();
+	begin_batch(watch, NULL, 0);
+	watch->noticed = 0;
+	while (!watch->ended && wait_for_event(watch, more)) {
+		look_at_changes(watch);
+		rebuild_news(watch);
+		more = batches_plan(&watch->session);
+		if (batches_finish(&watch->session))
+			watch->debounce.done_ms = clock_ms();
+		if (autoupdate_deadline(&watch->session.autoupdate) <= clock_ms())
+			batches_update_tests(&watch->session);
+		rest(watch);
+		if (server_waits(&watch->server))
+			server_answer_all(&watch->server, answer, watch);
+	}
+}
+
+/* ---- opening ---------------------------------------------------------------------------------------------------- */
+
+static int open_watcher(struct watch *watch, struct err *err)
+{
+	const struct watcher_options how = {
+	    .root = watch->program->root,
+	    .trees = trees,
+	    .tree_count = sizeof trees / sizeof *trees,
+	    .complete = is_complete,
+	    .context = watch,
+	    .watch_limit = watch->options->watches,
+	    .poll = watch->options->poll,
+	};
+
+	watch->watcher = watcher_open(&how, err);
+	if (watch->watcher == NULL)
+		return -1;
+	watch->generation = watcher_generation(watch->watcher);
+	return 0;
+}
+
+static int open_all(struct watch *watch, struct err *err)
+{
+	const struct watch_options *o = watch->options;
+	struct program *program = watch->program;
+	struct batches *session = &watch->session;
+	struct err note = {""};
+
+	program->root_given = o->root != NULL ? o->root : program->root_given;
+	/* The root is opened by its absolute path, because "." would remain the old directory if the working directory
+	 * is deleted and created again. */
+	if (program_root_by_path(program, err) < 0)
+		return EXIT_USAGE;
+	if (program_kernels(program, err) < 0 || program_signals(program, err) < 0 || open_watcher(watch, err) < 0)
+		return EXIT_INTERNAL;
+	program_store(program, false, &note);
+	if (note.text[0] != '\0')
+		print_notice(&session->output, note.text);
+	if (server_open(&watch->server, program->root, err) < 0)
+		return EXIT_USAGE;
+	if (machine_policy(program, o->device, o->python, o->ground_truth, &watch->arena, &session->machine, err) < 0)
+		return EXIT_USAGE;
+	if (session->machine.cannot_run != NULL)
+		print_notice(&session->output, session->machine.cannot_run);
+	git_lock_find(program->root, &watch->debounce.lock);
+	return 0;
+}
+
+/* Replaces this process by the program that is now at its path, with the same arguments. Close all resources before. */
+static int restart_program(struct program *program, struct err *err)
+{
+	char path[PATH_MAX + 16];
+
+	fflush(stdout);
+	if (file_program_directory(path, PATH_MAX, err) < 0)
+		return EXIT_INTERNAL;
+	strcat(path, "/reftest");
+	execv(path, program->argv);
+	err_errno(err, "cannot restart %s", path);
+	return EXIT_INTERNAL;
+}
+
+static void follow(const char *path, void *context)
+{
+	const struct watch *watch = context;
+
+	watcher_follow(watch->watcher, path);
+}
+
+int watch_run(struct program *program, const struct watch_options *o, struct err *err)
+{
+	struct watch watch = {.options = o, .program = program};
+	struct batches *session = &watch.session;
+
+	server_init(&watch.server);
+	session->program = program;
+	session->follow = follow;
+	session->follow_context = &watch;
+	session->output = (struct watch_output){.json = o->json, .report = {.command = ""}};
+	session->options = (struct run_options){.cases = case_options_default(),
+						.device = o->device,
+						.python = o->python,
+						.ground_truth = o->ground_truth,
+						.jobs = o->jobs,
+						.spares = o->spares,
+						.timeout_s = o->timeout};
+	session->options.cases.workloads = !o->no_workloads;
+	session->options.cases.seed = o->seed;
+	memset(session->options.cases.size, 0, sizeof session->options.cases.size);
+	if (case_sizes_read(o->sizes, session->options.cases.size, err) < 0)
+		return EXIT_USAGE;
+	/* With --json, the command of --exec writes to standard error, because standard output has the JSON lines. */
+	exec_open(&session->exec, o->command, o->json ? STDERR_FILENO : STDOUT_FILENO);
+	int code = open_all(&watch, err);
+
+	if (code == 0) {
+		if (!o->once)
+			rebuild_open(&watch.rebuild);
+		tty_open(&watch.tty, !o->json, program->colour);
+		loop(&watch);
+		tty_close(&watch.tty);
+		rebuild_close(&watch.rebuild);
+		code = watch.code;
+	}
+	server_close(&watch.server);
+	batches_close(session);
+	if (watch.watcher != NULL)
+		watcher_close(watch.watcher);
+	arena_free(&watch.arena);
+	return watch.restart ? restart_program(program, err) : code;
+}

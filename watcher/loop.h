@@ -1,0 +1,24 @@
+/* loop - the main loop of `reftest watch`, which keeps verdicts up to date while files change. */
+#ifndef REFTEST_WATCHER_LOOP_H
+#define REFTEST_WATCHER_LOOP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "engine/program.h"
+
+struct watch_options {
+	const char *root, *device, *python, *sizes, *ground_truth, *command;
+	bool no_workloads, json, once, poll;
+	int jobs, spares, watches;
+	double timeout;
+	uint64_t seed;
+};
+
+/* Runs until the user ends the watcher or, if `once` is set, until every definition has a verdict. Returns the exit
+ * status, and sets `err` if the watcher cannot start. The function does not return if the rebuilt program replaces this
+ * process (watcher/rebuild.h). */
+int watch_run(struct program *program, const struct watch_options *options, struct err *err);
+
+#endif

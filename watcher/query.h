@@ -1,0 +1,16 @@
+/* query - computes the watcher's answers to the queries that clients send through its socket. watcher/server.h lists
+ * the queries. */
+#ifndef REFTEST_WATCHER_QUERY_H
+#define REFTEST_WATCHER_QUERY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "watcher/batches.h"
+
+/* Appends the answer to a query to `out`, as one line of JSON. Returns false if the answer is not available yet; in
+ * this case, call the function again later. Set `idle` if every detected change is already in a batch. */
+bool query_answer(struct batches *session, bool idle, const char *question, size_t length, struct buf *out);
+
+#endif

@@ -1,0 +1,47 @@
+/* rebuild - runs make when a source below kernels/ changes, in the checkout in which this program was built. If make
+ * builds a new program or library, `watch` must restart.
+ *
+ * A verdict is stored with a digest of the kernel sources, which is compiled into the kernels library. If the old
+ * program loaded a new library, it would store verdicts of its old judge with the digest of the new sources. `watch`
+ * therefore replaces its process by the new program. After the restart, only the cases of the changed op family run
+ * again. */
+#ifndef REFTEST_WATCHER_REBUILD_H
+#define REFTEST_WATCHER_REBUILD_H
+
+#include <stdbool.h>
+#include <sys/stat.h>
+
+#include "base/err.h"
+#include "watcher/fs/watcher.h"
+#include "workers/pool/process.h"
+
+enum { REBUILD_PRODUCTS = 3 };
+
+struct rebuild {
+	struct watcher *watcher; /* NULL: this program is not in the build/ of a checkout */
+	struct process make;
+	int make_output;  /* a file to which make writes its output; -1: none */
+	bool wanted; /* make must run, because a source changed after make was last started */
+	char folder[4096];
+	struct stat before[REBUILD_PRODUCTS]; /* the stat of each file that make builds, before make was started; zeros:
+					       * there was no such file */
+};
+
+void rebuild_open(struct rebuild *rebuild);
+void rebuild_close(struct rebuild *rebuild);
+
+int rebuild_fd(const struct rebuild *rebuild);	    /* the watcher's descriptor; -1: none */
+int rebuild_make_fd(const struct rebuild *rebuild); /* returns a descriptor that is readable when make has ended; -1:
+						     * make is not running */
+int64_t rebuild_deadline(const struct rebuild *rebuild);
+
+enum rebuild_news {
+	REBUILD_NOTHING,
+	REBUILD_MAKING, /* make has started */
+	REBUILD_FAILED, /* make failed, and `err` contains the end of its output */
+	REBUILD_SAME,	/* make succeeded, but the program and the libraries have not changed */
+	REBUILD_NEW	/* make has built a new program or library: restart */
+};
+enum rebuild_news rebuild_turn(struct rebuild *rebuild, int64_t now_ms, struct err *err);
+
+#endif

@@ -1,0 +1,259 @@
+#include "watcher/tty.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/utf8.h"
+
+enum { STDOUT_BYTES = 1 << 16, LINE_BYTES = 4096 };
+
+static const char keys_line[] = "enter stale  f failures  a all  d details  q quit";
+
+/* ---- the terminal ------------------------------------------------------------------------------------------------ */
+
+static int columns(void)
+{
+	struct winsize size;
+
+	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+/* Returns whether this process is in the background of the terminal. The kernel stops a background process that reads
+ * from the terminal or changes its modes. */
+static bool in_background(int fd)
+{
+	pid_t foreground = tcgetpgrp(fd);
+
+	return foreground > 0 && foreground != getpgrp();
+}
+
+/* Sets the terminal to a mode in which single keys are read without echo. Ctrl-C still sends a signal. Returns false if
+ * standard input is no terminal or this process is in the background. */
+static bool take_keys(struct tty *tty)
+{
+	if (!isatty(STDIN_FILENO) || tcgetpgrp(STDIN_FILENO) != getpgrp() || tcgetattr(STDIN_FILENO, &tty->before) != 0)
+		return false;
+	tty->raw = tty->before;
+	tty->raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+	tty->raw.c_cc[VMIN] = 0;
+	tty->raw.c_cc[VTIME] = 0;
+	return tcsetattr(STDIN_FILENO, TCSANOW, &tty->raw) == 0;
+}
+
+/* Returns whether keys can be read now. If another process used the terminal in the meantime, sets the terminal's modes
+ * again. */
+static bool has_keys(struct tty *tty)
+{
+	if (!tty->keys)
+		return false;
+	if (in_background(STDIN_FILENO)) {
+		tty->away = true;
+		return false;
+	}
+	if (tty->away)
+		tcsetattr(STDIN_FILENO, TCSANOW, &tty->raw);
+	tty->away = false;
+	return true;
+}
+
+static int resize_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGWINCH);
+	sigaddset(&set, SIGCONT);
+	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+		return -1;
+	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+void tty_open(struct tty *tty, bool wanted, bool colour)
+{
+	const char *terminal = getenv("TERM");
+
+	*tty = (struct tty){.resized = -1, .colour = colour};
+	tty->on = wanted && isatty(STDOUT_FILENO) && terminal != NULL && strcmp(terminal, "dumb") != 0;
+	if (!tty->on)
+		return;
+	setvbuf(stdout, NULL, _IOFBF, STDOUT_BYTES);
+	tty->resized = resize_signals();
+	tty->keys = take_keys(tty);
+}
+
+void tty_close(struct tty *tty)
+{
+	tty_hide(tty);
+	if (tty->on)
+		fflush(stdout);
+	if (has_keys(tty))
+		tcsetattr(STDIN_FILENO, TCSANOW, &tty->before);
+	if (tty->resized >= 0)
+		close(tty->resized);
+	*tty = (struct tty){.resized = -1};
+}
+
+int tty_keys_fd(struct tty *tty)
+{
+	return has_keys(tty) ? STDIN_FILENO : -1;
+}
+
+int tty_resized_fd(const struct tty *tty)
+{
+	return tty->resized;
+}
+
+void tty_again(struct tty *tty)
+{
+	struct signalfd_siginfo info;
+
+	while (read(tty->resized, &info, sizeof info) > 0)
+		tty->away = tty->away || info.ssi_signo == SIGCONT;
+}
+
+/* ---- keys ------------------------------------------------------------------------------------------------------- */
+
+/* Returns whether the byte belongs to an escape sequence. An arrow key, for example, sends ESC [ A, and its letter A
+ * must not be read as a key. */
+static bool in_sequence(struct tty *tty, char c)
+{
+	bool inside = tty->escape;
+
+	if (c == '\033')
+		tty->escape = true;
+	else if (inside && c != '[' && c != 'O' && (c < '0' || c > '9') && c != ';')
+		tty->escape = false;
+	return inside || c == '\033';
+}
+
+enum tty_key tty_key(struct tty *tty)
+{
+	static const struct {
+		char c;
+		enum tty_key key;
+	} keys[] = {{'\n', TTY_STALE}, {'\r', TTY_STALE},  {'f', TTY_FAILURES},
+		    {'a', TTY_ALL},    {'d', TTY_DETAILS}, {'q', TTY_QUIT}};
+	char typed[64];
+	ssize_t length = read(STDIN_FILENO, typed, sizeof typed);
+	enum tty_key key = TTY_NOTHING;
+
+	if (length <= 0) /* the terminal is closed */
+		tty->keys = false;
+	for (ssize_t i = 0; i < length; i++)
+		for (size_t k = 0; k < sizeof keys / sizeof *keys && !in_sequence(tty, typed[i]); k++)
+			if (typed[i] == keys[k].c)
+				key = keys[k].key;
+	return key;
+}
+
+/* ---- the last line ---------------------------------------------------------------------------------------------- */
+
+void tty_hide(struct tty *tty)
+{
+	if (tty->drawn == 0)
+		return;
+	if (in_background(STDOUT_FILENO)) { /* erase nothing, because the cursor may be in a line that another process
+					     * has written */
+		tty->drawn = 0;
+		return;
+	}
+	int wide = columns(),
+	    rows = (tty->drawn + wide - 1) / wide; /* more than one if the terminal became narrower and wrapped the
+						    * status line */
+
+	/* Erase row by row. If all rows are erased by one "erase to the end of the screen", some terminals keep a copy
+	 * of the rows in their scrollback. */
+	for (int i = 1; i < rows; i++)
+		printf("\033[2K\033[A");
+	printf("\r\033[2K");
+	tty->drawn = 0;
+}
+
+/* A line that is truncated at the width of the terminal. Escape sequences for colours do not count as columns. */
+struct line {
+	char text[LINE_BYTES];
+	size_t length;
+	int used, room; /* columns */
+};
+
+static void add(struct line *line, const char *text)
+{
+	for (size_t left = strlen(text); left > 0 && line->used < line->room;) {
+		size_t step = utf8_length(text, left);
+
+		step = step == 0 ? 1 : step;
+		if (line->length + step + 16 > sizeof line->text)
+			return;
+		memcpy(line->text + line->length, text, step);
+		line->length += step;
+		line->used++;
+		text += step;
+		left -= step;
+	}
+}
+
+static void add_colour(const struct tty *tty, struct line *line, const char *code)
+{
+	if (tty->colour && line->length + strlen(code) + 16 <= sizeof line->text) {
+		memcpy(line->text + line->length, code, strlen(code));
+		line->length += strlen(code);
+	}
+}
+
+static void add_counts(const struct tty *tty, struct line *line, const struct last_statuses *table)
+{
+	char text[64];
+
+	for (int s = 0; s < STATUS_COUNT; s++)
+		if (table->by_status[s] > 0) {
+			snprintf(text, sizeof text, "%d %s", table->by_status[s], status_name((enum status)s));
+			add_colour(tty, line, report_colour((enum status)s));
+			add(line, text);
+			add_colour(tty, line, "\033[0m");
+			add(line, "  ");
+		}
+	if (table->count > table->known) {
+		snprintf(text, sizeof text, "%d to come  ", table->count - table->known);
+		add(line, text);
+	}
+}
+
+static void add_progress(struct line *line, const struct batches *session)
+{
+	struct progress progress = batches_progress(session);
+	char text[256];
+
+	if (progress.definitions == 0)
+		return;
+	snprintf(text, sizeof text, "| %d of %d", progress.definitions - progress.waiting, progress.definitions);
+	add(line, text);
+	if (progress.name != NULL) {
+		add(line, ": ");
+		add(line, progress.name);
+	}
+	add(line, "  ");
+}
+
+void tty_show(struct tty *tty, const struct batches *session)
+{
+	struct line line = {.room = columns() - 1};
+
+	/* Draw nothing while the command of --exec runs, because the output of the command must not start in the status
+	 * line. */
+	if (!tty->on || exec_fd(&session->exec) >= 0 || in_background(STDOUT_FILENO))
+		return;
+	add_counts(tty, &line, &session->table);
+	add_progress(&line, session);
+	if (tty->keys) {
+		add(&line, "| ");
+		add(&line, keys_line);
+	}
+	fwrite(line.text, 1, line.length, stdout);
+	fflush(stdout);
+	tty->drawn = line.used;
+}

@@ -1,0 +1,50 @@
+/* tty - draws the status line of `watch` in the last line of a terminal, and reads the keys. The status line shows the
+ * counts, the progress, the definition that is being verified, and the keys.
+ *
+ * Verdicts are printed as ordinary lines, so the user can scroll, search and copy them. The status line is erased
+ * before other output, and then drawn again in one write. */
+#ifndef REFTEST_WATCHER_TTY_H
+#define REFTEST_WATCHER_TTY_H
+
+#include <stdbool.h>
+#include <termios.h>
+
+#include "watcher/batches.h"
+
+enum tty_key {
+	TTY_NOTHING,
+	TTY_STALE,    /* enter: run every case for which no stored verdict counts */
+	TTY_FAILURES, /* f: run the failed definitions again */
+	TTY_ALL,      /* a: run all definitions again */
+	TTY_DETAILS,  /* d: print details about all definitions that did not pass */
+	TTY_QUIT      /* q */
+};
+
+struct tty {
+	bool on;               /* standard output is a terminal with cursor control */
+	bool keys;             /* keys can be read, because standard input is a terminal and no read has failed */
+	bool colour;
+	struct termios before; /* the terminal's modes at the start */
+	struct termios raw;    /* the modes that `watch` sets while it is in the foreground */
+	bool away;             /* another process used the terminal (Ctrl-Z, `bg`), so the modes `raw` must be set
+				* again */
+	int resized;           /* signalfd of SIGWINCH and SIGCONT; -1: none */
+	int drawn;             /* the number of columns of the drawn status line; 0: no status line is drawn */
+	bool escape;           /* ignore the next byte, because it belongs to an escape sequence (such as an arrow
+				* key) */
+};
+
+/* Starts the status line. If `wanted` is false or standard output is no terminal, the functions below do nothing. */
+void tty_open(struct tty *tty, bool wanted, bool colour);
+void tty_close(struct tty *tty);
+
+int tty_keys_fd(struct tty *tty);	   /* call tty_key if this descriptor is readable; -1: no keys can be read */
+int tty_resized_fd(const struct tty *tty); /* call tty_again if this descriptor is readable, which means SIGWINCH or
+					    * SIGCONT; -1: none */
+void tty_again(struct tty *tty);
+enum tty_key tty_key(struct tty *tty);
+
+void tty_hide(struct tty *tty);
+void tty_show(struct tty *tty, const struct batches *session);
+
+#endif

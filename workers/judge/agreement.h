@@ -1,0 +1,46 @@
+/* agreement - finds the outlier among several ground truths. The module reads no tensors: the caller records which
+ * ground truths could be computed and which pairs of them differ. */
+#ifndef REFTEST_WORKERS_JUDGE_AGREEMENT_H
+#define REFTEST_WORKERS_JUDGE_AGREEMENT_H
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "dataset/verdict.h"
+
+struct agreement {
+	int count; /* number of ground truths, at most GROUND_TRUTHS_MAX */
+	bool answered[GROUND_TRUTHS_MAX];
+	bool differ[GROUND_TRUTHS_MAX][GROUND_TRUTHS_MAX]; /* [a][b] and [b][a]: ground truths a and b differ */
+};
+
+/* The results of comparing the oracle on the CPU with each ground truth that answered. */
+struct agreement_vote {
+	bool cast;		  /* the oracle could be computed */
+	bool against[GROUND_TRUTHS_MAX]; /* this ground truth differs from the oracle */
+};
+
+/* Records that the ground truths `a` and `b` differ. */
+void agreement_differ(struct agreement *agreement, int a, int b);
+/* Returns the number of pairs of ground truths that differ. */
+int agreement_differences(const struct agreement *agreement);
+
+/* Returns the ground truth that differs from all others, if at least two others exist and agree with each other.
+ * Returns -1 if there is no such ground truth. With only two ground truths there is none, because either of them can
+ * be wrong. */
+int agreement_alone(const struct agreement *agreement);
+/* Returns the ground truth that differs from the oracle. Returns -1 if none or several differ from the oracle, or if
+ * the oracle could not be computed. */
+int agreement_alone_by(const struct agreement *agreement, const struct agreement_vote *vote);
+
+/* Could only coarse ground truths be computed, although the precise ground truth `exact` (-1: none) was tried too? A
+ * ground truth is coarse if its arithmetic is less precise than the tolerance rule. Coarse ground truths do not
+ * decide a verdict alone. */
+bool agreement_too_coarse(const struct agreement *agreement, const bool coarse[GROUND_TRUTHS_MAX], int exact);
+
+/* Writes which ground truth is the outlier: "fla is the outlier". If comparing the ground truths does not show it,
+ * the oracle decides. */
+void agreement_describe(const struct agreement *agreement, const struct agreement_vote *vote, const char *const *names,
+		   struct buf *out);
+
+#endif

@@ -1,0 +1,295 @@
+#include "workers/judge/case_inputs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "dataset/constraint.h"
+#include "kernels/core/dtype_convert.h"
+#include "workers/judge/message_text.h"
+
+static int rule(struct ruling *ruling, enum status status, enum reason reason)
+{
+	ruling->status = status;
+	ruling->reason = reason;
+	return -1;
+}
+
+struct input_source case_inputs_scalar(const struct job *job, const struct op *op, const struct op_case *c, int input)
+{
+	enum dtype dtype = job->problem.inputs[input].dtype;
+	struct input_source out = job->inputs[input];
+
+	if (out.kind == SOURCE_SCALAR)
+		return out;
+	if (out.kind == SOURCE_ABSENT) {
+		out.number = op != NULL && op->scalar != NULL && job->problem.inputs[input].rank == OP_SCALAR
+		                 ? op->scalar(c, input) : 0; /* the op family's default value */
+		return out;
+	}
+	out.kind = SOURCE_SCALAR;
+	out.scalar_kind = dtype_is_float(dtype) ? SCALAR_FLOAT : dtype == DTYPE_BOOL ? SCALAR_BOOL : SCALAR_INT;
+	out.number = dtype_is_float(dtype) ? 1 : 0;
+	if (op != NULL && op->scalar != NULL)
+		out.number = op->scalar(c, input);
+	out.integer = out.scalar_kind == SCALAR_FLOAT ? 0 : (int64_t)out.number;
+	return out;
+}
+
+/* Checks that the tensor in the blob file has the shape and dtype that the definition declares. */
+static int check_blob(const struct op_arg *arg, const struct input_source *source, const struct safetensor *found,
+                      const struct tensor *wanted, struct ruling *ruling)
+{
+	struct arena arena = {0};
+	bool same = found != NULL && found->dtype == wanted->dtype && found->rank == wanted->rank;
+
+	for (int d = 0; same && d < found->rank; d++)
+		same = found->shape[d] == wanted->shape[d];
+	if (found == NULL)
+		err_set(&ruling->why, "input '%s': %s has no tensor \"%s\"", arg->name, err_show(source->path).text,
+		        err_show(source->tensor_key).text);
+	else if (!same)
+		err_set(&ruling->why, "input '%s': \"%s\" of %s is %s, but the case needs %s", arg->name,
+			err_show(source->tensor_key).text, err_show(source->path).text,
+			format_tensor(&arena, found->rank, found->shape, dtype_name(found->dtype)),
+			format_tensor(&arena, wanted->rank, wanted->shape, dtype_name(wanted->dtype)));
+	arena_free(&arena);
+	return same ? 0 : rule(ruling, STATUS_INVALID, REASON_NONE);
+}
+
+static int rule_tensors(struct ruling *ruling, enum tensors_answer answer)
+{
+	switch (answer) {
+	case TENSORS_OK:
+		return 0;
+	case TENSORS_MISSING:
+		return rule(ruling, STATUS_SKIPPED, REASON_MISSING_BLOB);
+	case TENSORS_CHANGED:
+		return rule(ruling, STATUS_SKIPPED, REASON_CHANGED);
+	default:
+		return rule(ruling, STATUS_ERROR, REASON_GROUND_TRUTH);
+	}
+}
+
+static int fill_from_file(struct device *device, struct tensors *tensors, int root, const struct op_arg *arg,
+                          const struct input_source *source, struct tensor *out, struct ruling *ruling)
+{
+	const struct safetensors *content;
+	enum tensors_answer answer =
+	    tensors_content(tensors, root, source->path, &source->content, &content, &ruling->why);
+
+	if (answer != TENSORS_OK)
+		return rule_tensors(ruling, answer);
+	const struct safetensor *found = safetensors_find(content, source->tensor_key);
+
+	if (check_blob(arg, source, found, out, ruling) != 0)
+		return -1;
+	return rule_tensors(ruling, tensors_upload(tensors, root, source->path, found, device, out->data, &ruling->why));
+}
+
+static int fill_from_blob(struct device *device, struct tensors *tensors, const struct job *job, int input,
+                          struct tensor *out, struct ruling *ruling)
+{
+	int root = open(job->root, O_PATH | O_DIRECTORY | O_CLOEXEC), rc;
+
+	if (root < 0) {
+		err_errno(&ruling->why, "cannot open %s", job->root);
+		return rule(ruling, STATUS_SKIPPED, REASON_MISSING_BLOB);
+	}
+	rc = fill_from_file(device, tensors, root, &job->problem.inputs[input], &job->inputs[input], out, ruling);
+	close(root);
+	return rc;
+}
+
+/* Fills a tensor of one element with the number that the workload gives. */
+static int fill_from_scalar(struct device *device, const struct job *job, int input, struct tensor *out,
+                            struct ruling *ruling)
+{
+	unsigned char element[8] = {0};
+
+	if (out->elements != 1) {
+		err_set(&ruling->why, "input '%s' is a tensor of several elements, but the workload gives a single number",
+		        job->problem.inputs[input].name);
+		return rule(ruling, STATUS_INVALID, REASON_NONE);
+	}
+	dtype_store(element, out->dtype, 0, job->inputs[input].number);
+	if (device->calls->upload(device, out->data, element, job_tensor_bytes(out), &ruling->why) != 0)
+		return rule(ruling, STATUS_ERROR, REASON_GROUND_TRUTH);
+	return 0;
+}
+
+static int fill_one(struct device *device, struct tensors *tensors, const struct job *job, const struct op *op,
+                    const struct op_case *c, int input, struct tensor *out, struct ruling *ruling)
+{
+	/* The op family generates all inputs of a probing case, because the tensors in the workload's files have
+	 * other shapes. */
+	enum source_kind kind = c->probe ? SOURCE_RANDOM : job->inputs[input].kind;
+
+	if (kind == SOURCE_SAFETENSORS)
+		return fill_from_blob(device, tensors, job, input, out, ruling);
+	if (kind == SOURCE_SCALAR)
+		return fill_from_scalar(device, job, input, out, ruling);
+	if (device->calls->fill(device, op, c, input, out, &ruling->why) == 0)
+		return 0;
+	return rule(ruling, STATUS_ERROR, REASON_GROUND_TRUTH);
+}
+
+/* Lets the op family check the axes and the Python scalars before any tensor is filled. */
+static int ask_about_axes(const struct job *job, const struct op *op, const struct op_case *c, const struct tensor *in,
+                          struct ruling *ruling)
+{
+	struct tensor nothing[OP_ARGS];
+
+	memcpy(nothing, in, (size_t)job->problem.input_count * sizeof *in);
+	for (int i = 0; i < job->problem.input_count; i++)
+		nothing[i].data = NULL;
+	return op->check(c, nothing, &ruling->why) == 0 ? 0 : rule(ruling, STATUS_INVALID, REASON_NONE);
+}
+
+int case_inputs_fill(struct device *device, struct tensors *tensors, const struct job *job, const struct op *op,
+		     const struct op_case *c, struct tensor *in, struct ruling *ruling)
+{
+	if (op != NULL && op->check != NULL && !c->probe && ask_about_axes(job, op, c, in, ruling) != 0)
+		return -1;
+	for (int i = 0; i < job->problem.input_count; i++)
+		if (in[i].data != NULL && fill_one(device, tensors, job, op, c, i, &in[i], ruling) != 0)
+			return -1;
+	return 0;
+}
+
+/* Builds a definition with only those parts to which constraints can refer: axes, inputs and outputs. */
+static struct definition schema_of(const struct op_problem *problem, struct arena *arena)
+{
+	struct axis *axes = arena_array(arena, (size_t)problem->axis_count, sizeof *axes);
+	struct tensor_spec *inputs = arena_array(arena, (size_t)problem->input_count, sizeof *inputs);
+
+	for (int i = 0; i < problem->axis_count; i++)
+		axes[i] = (struct axis){problem->axes[i].name, problem->axes[i].var, problem->axes[i].value};
+	for (int i = 0; i < problem->input_count; i++) {
+		const struct op_arg *arg = &problem->inputs[i];
+
+		inputs[i] = (struct tensor_spec){
+		    .name = arg->name, .dtype = arg->dtype, .rank = arg->rank, .optional = arg->optional};
+		for (int d = 0; d < arg->rank; d++)
+			inputs[i].axis[d] = arg->axis[d];
+	}
+	return (struct definition){.name = problem->name,
+	                           .op_type = problem->op_type,
+	                           .axes = axes,
+	                           .axis_count = problem->axis_count,
+	                           .inputs = inputs,
+	                           .input_count = problem->input_count};
+}
+
+/* Copies the integer tensors to the host, because constraints are evaluated there. Constraints can use the values of
+ * integer tensors, but only the shapes of other tensors. */
+static int contents(struct device *device, const struct job *job, const struct tensor *in, struct arena *arena,
+                    struct constraint_tensor *out, struct ruling *ruling)
+{
+	for (int i = 0; i < job->problem.input_count; i++) {
+		int64_t bytes = job_tensor_bytes(&in[i]);
+		void *copy;
+
+		out[i].dtype = in[i].dtype;
+		out[i].rank = in[i].rank;
+		memcpy(out[i].shape, in[i].shape, sizeof out[i].shape);
+		if (in[i].data == NULL || dtype_is_float(in[i].dtype))
+			continue;
+		copy = arena_alloc(arena, (size_t)bytes);
+		if (bytes > 0 && device->calls->download(device, copy, in[i].data, bytes, &ruling->why) != 0)
+			return rule(ruling, STATUS_ERROR, REASON_GROUND_TRUTH);
+		out[i].data = copy;
+	}
+	return 0;
+}
+
+uint32_t case_inputs_given(const struct job *job)
+{
+	uint32_t given = 0;
+
+	for (int i = 0; i < job->problem.input_count; i++) {
+		enum source_kind kind = job->inputs[i].kind;
+
+		if (kind == SOURCE_SAFETENSORS || kind == SOURCE_SCALAR)
+			given |= UINT32_C(1) << i;
+	}
+	return given;
+}
+
+uint32_t case_inputs_absent(const struct job *job)
+{
+	uint32_t absent = 0;
+
+	for (int i = 0; i < job->problem.input_count; i++)
+		if (job->inputs[i].kind == SOURCE_ABSENT)
+			absent |= UINT32_C(1) << i;
+	return absent;
+}
+
+static bool brings_tensors(const struct job *job)
+{
+	uint32_t given = case_inputs_given(job);
+
+	for (int i = 0; i < job->problem.input_count; i++)
+		if (job->problem.inputs[i].rank != OP_SCALAR && (given >> i & 1) != 0)
+			return true;
+	return false;
+}
+
+/* Checks the constraints. If inputs from the workload violate a constraint, the workload is invalid. If generated
+ * inputs violate a constraint, the op family has an error. */
+static int check_constraints(struct device *device, const struct job *job, const struct op_case *c,
+                             const struct tensor *in, struct arena *arena, struct ruling *ruling)
+{
+	struct constraint_tensor tensors[OP_ARGS] = {0};
+	struct definition schema;
+
+	if (job->constraint_count == 0)
+		return 0;
+	schema = schema_of(&job->problem, arena);
+	if (contents(device, job, in, arena, tensors, ruling) != 0)
+		return -1;
+	for (int i = 0; i < job->constraint_count; i++) {
+		struct err why = {""};
+		enum constraint_answer answer = constraint_evaluate(&schema, job->constraints[i], c->axis, tensors, &why);
+
+		if (answer != CONSTRAINT_BROKEN && answer != CONSTRAINT_ERROR)
+			continue;
+		err_set(&ruling->why, "the inputs break the definition's constraint %s", why.text);
+		return brings_tensors(job) ? rule(ruling, STATUS_INVALID, REASON_NONE)
+		                              : rule(ruling, STATUS_ERROR, REASON_GROUND_TRUTH);
+	}
+	return 0;
+}
+
+/* Copies the workload's inputs and all index tensors to the host, because the op family checks them there. */
+static int ask_family(struct device *device, const struct job *job, const struct op *op, const struct op_case *c,
+                      const struct tensor *in, struct arena *arena, struct ruling *ruling)
+{
+	struct tensor host[OP_ARGS];
+
+	for (int i = 0; i < job->problem.input_count; i++) {
+		int64_t bytes = job_tensor_bytes(&in[i]);
+		bool index = in[i].dtype == DTYPE_INT32 || in[i].dtype == DTYPE_INT64;
+
+		host[i] = in[i];
+		host[i].data = NULL;
+		if (in[i].data == NULL || (!index && (c->given >> i & 1) == 0))
+			continue;
+		host[i].data = arena_alloc(arena, (size_t)bytes);
+		if (bytes > 0 && device->calls->download(device, host[i].data, in[i].data, bytes, &ruling->why) != 0)
+			return rule(ruling, STATUS_ERROR, REASON_GROUND_TRUTH);
+	}
+	return op->check(c, host, &ruling->why) == 0 ? 0 : rule(ruling, STATUS_INVALID, REASON_NONE);
+}
+
+int case_inputs_check(struct device *device, const struct job *job, const struct op *op, const struct op_case *c,
+		      const struct tensor *in, struct arena *arena, struct ruling *ruling)
+{
+	if (check_constraints(device, job, c, in, arena, ruling) != 0)
+		return -1;
+	if (op == NULL || op->check == NULL || c->probe || !brings_tensors(job))
+		return 0;
+	return ask_family(device, job, op, c, in, arena, ruling);
+}

@@ -1,0 +1,42 @@
+/* case_inputs - fills the inputs of a case and checks them. The op family generates an input, or the workload
+ * provides it as a number or as a tensor in a blob file. If inputs are wrong, the functions return a ruling (the
+ * case's status and reason), because that is no error of the judge. */
+#ifndef REFTEST_WORKERS_JUDGE_CASE_INPUTS_H
+#define REFTEST_WORKERS_JUDGE_CASE_INPUTS_H
+
+#include "base/arena.h"
+#include "dataset/verdict.h"
+#include "dataset/workload.h"
+#include "kernels/core/device.h"
+#include "workers/judge/tensor_files.h"
+#include "workers/protocol/job.h"
+
+struct ruling {
+	enum status status;
+	enum reason reason;
+	struct err why; /* a message */
+};
+
+/* Returns the value of an input that is a Python scalar. The value comes from the workload; without one, from the op
+ * family; without that, it is 1.0 for floats and 0 for other types. */
+struct input_source case_inputs_scalar(const struct job *job, const struct op *op, const struct op_case *c, int input);
+
+/* Fills every tensor of `in` whose `data` is set (device memory of the right size). First the op family may reject
+ * the axis values (op.check without tensors). If a blob file does not have the digest in the job, the ruling is
+ * `changed`. If `op` is NULL, generic values are generated. Returns 0 if the inputs are valid. Otherwise sets the
+ * ruling and returns -1. */
+int case_inputs_fill(struct device *device, struct tensors *tensors, const struct job *job, const struct op *op,
+		     const struct op_case *c, struct tensor *in, struct ruling *ruling);
+
+/* Returns a bit set, as in op_case.absent: bit i is set if the case omits the optional input i. */
+uint32_t case_inputs_absent(const struct job *job);
+
+/* Returns a bit set, as in op_case.given: bit i is set if the workload provides input i. */
+uint32_t case_inputs_given(const struct job *job);
+
+/* Checks the filled inputs against the definition's constraints on tensor values. The op family checks the workload's
+ * inputs (op.check). Returns 0 if the inputs are valid. Otherwise sets the ruling and returns -1. */
+int case_inputs_check(struct device *device, const struct job *job, const struct op *op, const struct op_case *c,
+		      const struct tensor *in, struct arena *arena, struct ruling *ruling);
+
+#endif

@@ -1,0 +1,304 @@
+/* checks_after_run - checks the shared arena (the memory of judge and runner) after a run. Canaries and inputs must
+ * be unchanged, outputs must have the declared shapes and dtypes, and two runs must give equal bits. */
+#include "workers/judge/trial_internal.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "kernels/core/dtype_convert.h"
+#include "workers/judge/message_text.h"
+
+enum { CANARY = TRIAL_CANARY, SHAPE_SHOWN = RANK_MAX };
+
+static const char *tensor_named(struct trial *trial, int index)
+{
+	const struct op_problem *problem = &trial->job->problem;
+
+	if (index < problem->input_count)
+		return arena_printf(&trial->arena, "input '%s'", problem->inputs[index].name);
+	return arena_printf(&trial->arena, "output '%s'", problem->outputs[index - problem->input_count].name);
+}
+
+/* Makes the message "wrote outside its tensors: the first such byte is 4 bytes past the end of input 'x', 252 bytes
+ * before output 'y'". */
+static const char *overwritten_place(struct trial *trial, const struct layout_gap *gap, int64_t at)
+{
+	const char *text;
+	struct buf place = {0};
+
+	if (gap->before >= 0)
+		buf_printf(&place, "%" PRId64 " bytes past the end of %s", at, tensor_named(trial, gap->before));
+	if (gap->after >= 0)
+		buf_printf(&place, "%s%" PRId64 " bytes before %s", gap->before >= 0 ? ", " : "",
+			   gap->end - gap->begin - at, tensor_named(trial, gap->after));
+	text = arena_printf(&trial->arena, "wrote outside its tensors: the first such byte is %s", place.data);
+	buf_free(&place);
+	return text;
+}
+
+/* Returns a message if a canary was overwritten, or NULL if all canaries are intact. If the check itself fails, sets
+ * `rc` to -1 and returns the error's message. */
+const char *trial_overwritten_canary(struct trial *trial, struct err *err, int *rc)
+{
+	*rc = 0;
+	for (int g = 0; g < trial->layout.gap_count; g++) {
+		const struct layout_gap *gap = &trial->layout.gaps[g];
+		int64_t at =
+		    shared_memory_first_other(trial_stage_of(trial), gap->begin, CANARY, gap->end - gap->begin, err);
+
+		if (at == -2)
+			*rc = -1;
+		if (at != -1)
+			return at == -2 ? err->text : overwritten_place(trial, gap, at);
+	}
+	return NULL;
+}
+
+void trial_check_canaries(struct trial *trial)
+{
+	struct err err = {""};
+	int rc;
+	const char *hurt = trial->decided ? NULL : trial_overwritten_canary(trial, &err, &rc);
+
+	if (hurt != NULL && rc < 0)
+		trial_decide_error(trial, &err);
+	else if (hurt != NULL)
+		trial_decide(trial, STATUS_ERROR, REASON_OUT_OF_BOUNDS,
+			     arena_printf(&trial->arena, "the reference %s", hurt));
+}
+
+/* Returns element `index` of a tensor whose bytes are at `memory` on the device. */
+static double element(struct trial *trial, const unsigned char *memory, enum dtype dtype, int64_t index)
+{
+	unsigned char bytes[8] = {0};
+
+	if (trial->device->calls->download(trial->device, bytes, memory, dtype_bytes(dtype, 1), NULL) != 0)
+		return NAN;
+	return dtype_load(bytes, dtype, dtype_bits(dtype) < 8 ? index % 2 : 0);
+}
+
+/* Returns element `index` of tensor `tensor_index` in the shared arena. */
+static double element_found(struct trial *trial, int tensor_index, enum dtype dtype, int64_t index)
+{
+	int64_t begin = dtype_bits(dtype) * index / 8;
+
+	if (shared_memory_get(&trial->context->shared, trial->spare, trial->layout.offset[tensor_index] + begin,
+			      dtype_bytes(dtype, 1), NULL) != 0)
+		return NAN;
+	return element(trial, trial->spare, dtype, index);
+}
+
+/* Describes the first difference between a tensor in the shared arena and its private copy: "[0, 3]: 1.5, then 2".
+ * Returns NULL if they are equal, or if an error has decided the case. */
+static const char *difference(struct trial *trial, int tensor_index, const struct tensor *copy)
+{
+	struct arena *arena = &trial->arena;
+	int bits = dtype_bits(copy->dtype);
+	struct err err = {""};
+	int64_t at = shared_memory_first_difference(&trial->context->shared, trial->layout.offset[tensor_index],
+						    copy->data, job_tensor_bytes(copy), &err);
+	const unsigned char *memory = copy->data;
+	double then, now;
+
+	if (at == -2)
+		trial_decide_error(trial, &err);
+	if (at < 0)
+		return NULL;
+	memory += at * 8 / bits * bits / 8; /* the first byte of the element that contains the byte `at` */
+	at = at * 8 / bits;
+	then = element(trial, memory, copy->dtype, at);
+	now = element_found(trial, tensor_index, copy->dtype, at);
+	if (bits < 8 && then == now) { /* the byte contains two 4-bit elements, and only the second one differs */
+		at++;
+		then = element(trial, memory, copy->dtype, at);
+		now = element_found(trial, tensor_index, copy->dtype, at);
+	}
+	return arena_printf(arena, "%s: %s, then %s", format_index(arena, at, copy->rank, copy->shape),
+			    format_value(arena, then, copy->dtype), format_value(arena, now, copy->dtype));
+}
+
+/* Checks that the reference changed no input. Inputs to which the op family allows a reference to write are compared
+ * with ground truth later. In a case without an op family, a changed input is only a finding, because some
+ * operations update a buffer in place. */
+void trial_check_inputs(struct trial *trial, const struct round *round)
+{
+	const struct op *op = trial->op;
+
+	for (int i = 0; i < trial->job->problem.input_count && !trial->decided; i++) {
+		const char *where, *sentence;
+
+		if (round->in[i].data == NULL || trial_in_place(trial, round, i).place != OP_KEPT ||
+		    (op == NULL && trial->run != RUN_FIRST))
+			continue;
+		where = difference(trial, i, &round->in[i]);
+		if (where == NULL)
+			continue;
+		sentence = arena_printf(&trial->arena, "the reference changed its input '%s', first at %s",
+					trial->job->problem.inputs[i].name, where);
+		if (op == NULL)
+			trial_add_finding(trial, sentence);
+		else
+			trial_decide(trial, STATUS_FAILED, REASON_MUTATED_INPUT, sentence);
+	}
+}
+
+/* Converts the runner's description of an output to the form "(8, 4096) float32". Returns NULL if the description
+ * cannot be parsed. */
+static const char *described_tensor(struct trial *trial, const cJSON *said, int64_t shape[SHAPE_SHOWN], int *rank)
+{
+	const cJSON *dims = json_member(said, "shape"), *dim;
+	const char *dtype = json_text_of(said, "dtype");
+
+	*rank = 0;
+	if (!cJSON_IsArray(dims) || dtype == NULL)
+		return NULL;
+	cJSON_ArrayForEach(dim, dims)
+		if (*rank == SHAPE_SHOWN || !json_integer(dim, &shape[(*rank)++]))
+			return arena_printf(&trial->arena, "a tensor of %d dimensions", cJSON_GetArraySize(dims));
+	return format_tensor(&trial->arena, *rank, shape, err_show(dtype).text);
+}
+
+/* Returns NULL if the output has the shape and dtype that the definition declares. If the shape or the dtype differs,
+ * returns a message and sets `reason`. */
+const char *trial_wrong_form(struct trial *trial, const struct round *round, int output, const cJSON *said,
+			     enum reason *reason)
+{
+	const struct tensor *wanted = &round->first[output];
+	const char *declared = format_tensor(&trial->arena, wanted->rank, wanted->shape, dtype_name(wanted->dtype));
+	int64_t shape[SHAPE_SHOWN] = {0};
+	int rank;
+	const char *returned = described_tensor(trial, said, shape, &rank);
+	bool same_shape = returned != NULL && rank == wanted->rank;
+
+	for (int d = 0; same_shape && d < rank; d++)
+		same_shape = shape[d] == wanted->shape[d];
+	if (same_shape && strcmp(returned, declared) == 0)
+		return NULL;
+	*reason = same_shape ? REASON_DTYPE : REASON_SHAPE;
+	return arena_printf(&trial->arena, "output '%s' is %s, but it is declared as %s",
+			    trial->job->problem.outputs[output].name,
+			    returned == NULL ? "an unreadable description" : returned, declared);
+}
+
+static void check_form(struct trial *trial, const struct round *round, int output, const cJSON *said)
+{
+	enum reason reason = REASON_NONE;
+	const char *wrong = trial_wrong_form(trial, round, output, said, &reason);
+
+	if (wrong != NULL)
+		trial_decide(trial, STATUS_FAILED, reason, wrong);
+	else if (trial->run != RUN_FIRST && cJSON_IsTrue(json_member(said, "overwrites")))
+		trial->overwrites |= UINT32_C(1) << output;
+}
+
+static bool is_listed(const cJSON *names, const char *name)
+{
+	const cJSON *item;
+
+	cJSON_ArrayForEach(item, names)
+		if (cJSON_IsString(item) && strcmp(item->valuestring, name) == 0)
+			return true;
+	return false;
+}
+
+/* Adds findings, which report correct outputs that may surprise a caller. */
+static void add_findings(struct trial *trial, const struct round *round, const cJSON *ran)
+{
+	const struct op_problem *problem = &trial->job->problem;
+	const cJSON *item;
+	int output = 0;
+
+	if (cJSON_IsTrue(json_member(ran, "list")))
+		trial_add_finding(trial, "run() returns its outputs in a list; the schema requires a tuple");
+	cJSON_ArrayForEach(item, json_member(ran, "ran"))
+	{
+		if (cJSON_IsTrue(json_member(item, "grad")))
+			trial_add_finding(trial, arena_printf(&trial->arena,
+							      "output '%s' requires a gradient, so callers keep its graph in "
+							      "memory; compute it under torch.no_grad() or detach it",
+							      problem->outputs[output].name));
+		output++;
+	}
+	for (int i = 0; i < problem->input_count; i++)
+		if (is_listed(json_member(ran, "touched"), problem->inputs[i].name) && round->in[i].data != NULL &&
+		    trial_in_place(trial, round, i).place == OP_KEPT && difference(trial, i, &round->in[i]) == NULL)
+			trial_add_finding(trial, arena_printf(&trial->arena,
+							      "the reference writes to its input '%s' and restores it "
+							      "afterwards: another thread or stream may read the "
+							      "changed input in between",
+							      problem->inputs[i].name));
+}
+
+void trial_check_forms(struct trial *trial, struct round *round, const cJSON *ran)
+{
+	const cJSON *said = json_member(ran, "ran"), *item;
+	int output = 0;
+
+	if (!cJSON_IsArray(said) || cJSON_GetArraySize(said) != trial->job->problem.output_count) {
+		trial_decide(trial, STATUS_ERROR, REASON_CRASHED, "the runner's answer is invalid");
+		return;
+	}
+	cJSON_ArrayForEach(item, said)
+	{
+		round->ungiven[output] = trial->job->asks == JOB_GRADIENTS && cJSON_IsTrue(json_member(item, "none"));
+		check_form(trial, round, output++, item);
+	}
+	if (!trial->decided && trial->run == RUN_FIRST && trial->job->asks == JOB_OUTPUTS)
+		add_findings(trial, round, ran);
+}
+
+/* Returns the private copy of a tensor, made after the first run. Returns NULL if the tensor is an input that the
+ * reference may not write to, because such inputs are not copied. */
+static const struct tensor *copy_of(const struct trial *trial, const struct round *round, int tensor)
+{
+	int inputs = trial->job->problem.input_count;
+	const struct tensor *copy = tensor < inputs ? &round->left[tensor] : &round->first[tensor - inputs];
+
+	return copy->data != NULL ? copy : NULL;
+}
+
+void trial_check_deterministic(struct trial *trial, const struct round *round)
+{
+	int count = trial_tensor_count(trial), inputs = trial->job->problem.input_count;
+
+	for (int k = 0; k < count && !trial->decided; k++) {
+		int i = (k + inputs) % count; /* outputs first */
+		const struct tensor *copy = copy_of(trial, round, i);
+		const char *where = copy != NULL ? difference(trial, i, copy) : NULL;
+
+		if (where != NULL)
+			trial_decide(trial, STATUS_FAILED, REASON_NONDETERMINISTIC,
+				     arena_printf(&trial->arena,
+						  "%s differs between two runs on the same inputs, first at %s",
+						  tensor_named(trial, i), where));
+	}
+}
+
+/* Copies the outputs of the first run, and the inputs that the reference may write to, from the shared arena to
+ * private memory. */
+int trial_copy_what_was_written(struct trial *trial, const struct round *round, struct err *err)
+{
+	for (int i = 0; i < trial_tensor_count(trial); i++) {
+		const struct tensor *copy = copy_of(trial, round, i);
+
+		if (copy != NULL && shared_memory_get(&trial->context->shared, copy->data, trial->layout.offset[i],
+						      job_tensor_bytes(copy), err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Copies the provider's outputs from the memory shared with the provider to private memory. */
+int trial_copy_provided(struct trial *trial, struct tensor *to, struct err *err)
+{
+	const struct op_problem *problem = &trial->job->problem;
+
+	for (int i = 0; i < problem->output_count; i++)
+		if (shared_memory_get(&trial->context->provider_memory, to[i].data,
+				      trial->layout.offset[problem->input_count + i], job_tensor_bytes(&to[i]),
+				      err) != 0)
+			return -1;
+	return 0;
+}

@@ -1,0 +1,305 @@
+/* judge - the message loop. Each message is one JSON object on one line of descriptor 3.
+ *
+ * At its start the judge sends {"judge": {"class", "product"}}; or it sends {"refused": message} and exits. Then the
+ * pool sends these messages:
+ *
+ * - {"begin": {"bytes", "staged"}} announces a new runner. "bytes" is the size of the largest case of the runner's
+ *   definition. "staged" is true if the runner cannot map device memory. The judge frees the memory that it shared with
+ *   the last runner, and sends no answer.
+ * - {"case": job} begins a case. The judge answers with a {"run": …} for the runner, or with a verdict.
+ * - {"ran": …} contains the runner's answer. The judge answers with the next {"run": …}, with a {"provide": …} for the
+ *   provider (trial_stage.c and provider.py describe its fields), or with a verdict.
+ * - {"answer": …} contains the provider's answer to the last {"provide"}, or, if the provider failed, the pool's. The
+ *   judge answers with another {"provide": …} or with a verdict.
+ * - {"blame": {"reason", "message", "line", "loading"}, "job": job} reports that the runner failed in this case, which
+ *   may not have started yet. The judge answers with a verdict.
+ * - {"end": true} announces that there will be no work for a while. The judge frees memory and sends no answer.
+ *
+ * A verdict is a line that verdict_write writes. If a shared arena is a memfd, the memfd is sent with the first {"run"}
+ * that uses the arena. Every {"provide"} carries the memfd of the memory that judge and provider share.
+ *
+ * A reference must not change the verdict in the judge's memory. Therefore other processes of the same user cannot
+ * attach a debugger to the judge, and cannot open its /proc/PID/mem and /proc/PID/fd. The judge exits when the pool
+ * closes the socket. */
+#include "workers/judge/judge.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+#include "base/json.h"
+#include "workers/judge/trial.h"
+#include "workers/protocol/channel.h"
+
+enum { POOL_FD = 3, EXIT_BROKEN = 3, EXIT_PROTOCOL = 2 };
+
+struct judge {
+	struct channel channel;
+	struct kernels kernels;
+	struct judge_context context;
+	struct trial *trial; /* NULL: between cases */
+	int sent_arena;      /* id of the shared arena whose memfd was sent to the pool */
+	bool staged;         /* the command line requires copies through host memory */
+};
+
+/* Opens the device. Kernel libraries are never unloaded, because OpenMP's threads run code in these libraries until
+ * the process exits. */
+static struct device *open_device(struct kernels *kernels, const char *name, struct err *err)
+{
+	char *end;
+	long index;
+
+	if (kernels_open(kernels, err) != 0)
+		return NULL;
+	if (strcmp(name, "cpu") == 0)
+		return kernels->api->open_cpu(err);
+	index = strncmp(name, "cuda:", 5) == 0 ? strtol(name + 5, &end, 10) : -1;
+	if (index < 0 || index > 1023 || end == name + 5 || *end != '\0') {
+		err_set(err, "unknown device \"%s\"; expected cpu or cuda:N", name);
+		return NULL;
+	}
+	if (kernels_open_cuda(kernels, err) != 0)
+		return NULL;
+	return kernels->cuda->open((int)index, err);
+}
+
+static void say(struct judge *judge, const struct buf *text)
+{
+	struct shared_memory *shared = &judge->context.shared;
+	int fd = shared_memory_fd(shared);
+
+	if (strncmp(text->data, "{\"provide\"", 10) == 0) {
+		fd = shared_memory_fd(&judge->context.provider_memory);
+		channel_send(&judge->channel, text->data, text->length, &fd, fd >= 0 ? 1 : 0);
+	} else if (fd >= 0 && shared->id != judge->sent_arena && strncmp(text->data, "{\"run\"", 6) == 0) {
+		channel_send(&judge->channel, text->data, text->length, &fd, 1);
+		judge->sent_arena = shared->id;
+	} else {
+		channel_send(&judge->channel, text->data, text->length, NULL, 0);
+	}
+}
+
+static void write_device(struct buf *out, const struct device *device)
+{
+	buf_text(out, "{\"class\":");
+	buf_json_string(out, device->calls->class_name(device));
+	buf_text(out, ",\"product\":");
+	buf_json_string(out, device->calls->product(device));
+	buf_text(out, "}");
+}
+
+static void write_refused(struct buf *out, const struct err *err)
+{
+	buf_text(out, "{\"refused\":");
+	buf_json_string(out, err->text);
+	buf_text(out, "}");
+}
+
+static void end_trial(struct judge *judge)
+{
+	trial_close(judge->trial);
+	judge->trial = NULL;
+}
+
+/* Sends the answer of a trial to the pool. If the answer is a verdict, the trial ends. While the runner works, the
+ * judge computes ground truth. */
+static void answer(struct judge *judge, enum trial_answer answer, const struct buf *text)
+{
+	say(judge, text);
+	if (answer == TRIAL_RUN)
+		trial_think(judge->trial);
+	else if (answer == TRIAL_VERDICT)
+		end_trial(judge);
+}
+
+static void on_begin(struct judge *judge, const cJSON *message, const cJSON *value, struct buf *out)
+{
+	struct judge_context *context = &judge->context;
+	int64_t bytes = 0;
+
+	(void)message;
+	(void)out;
+	end_trial(judge);
+	judge_context_renew(context);
+	json_integer(json_member(value, "bytes"), &bytes);
+	context->wish = bytes;
+	if (cJSON_IsTrue(json_member(value, "staged")))
+		context->shared.kind = SHARED_STAGED;
+}
+
+static void on_end(struct judge *judge, const cJSON *message, const cJSON *value, struct buf *out)
+{
+	(void)message;
+	(void)value;
+	(void)out;
+	end_trial(judge);
+	judge_context_renew(&judge->context);
+}
+
+static void on_case(struct judge *judge, const cJSON *message, const cJSON *value, struct buf *out)
+{
+	(void)message;
+	end_trial(judge);
+	judge->trial = trial_open(&judge->context, value);
+	answer(judge, trial_begin(judge->trial, out), out);
+}
+
+static void on_ran(struct judge *judge, const cJSON *message, const cJSON *value, struct buf *out)
+{
+	(void)value;
+	if (judge->trial != NULL)
+		answer(judge, trial_ran(judge->trial, message, out), out);
+}
+
+static void on_answer(struct judge *judge, const cJSON *message, const cJSON *value, struct buf *out)
+{
+	(void)message;
+	if (judge->trial != NULL)
+		answer(judge, trial_provided(judge->trial, value, out), out);
+}
+
+static void on_blame(struct judge *judge, const cJSON *message, const cJSON *value, struct buf *out)
+{
+	if (judge->trial == NULL)
+		judge->trial = trial_open(&judge->context, json_member(message, "job"));
+	trial_blame(judge->trial, value, out);
+	answer(judge, TRIAL_VERDICT, out);
+}
+
+static const struct {
+	const char *key;
+	void (*handle)(struct judge *judge, const cJSON *message, const cJSON *value, struct buf *out);
+} messages[] = {
+    {"begin", on_begin}, {"case", on_case}, {"ran", on_ran}, {"answer", on_answer}, {"blame", on_blame}, {"end", on_end},
+};
+
+/* Handles a message of the pool. Returns -1 if the message is malformed. A malformed message is an error in reftest;
+ * the judge then exits and is replaced. */
+static int handle(struct judge *judge, const char *line, size_t length)
+{
+	const struct json_text text = {"message", line, length, 1};
+	struct err err = {""};
+	struct buf out = {0};
+	cJSON *message = json_parse(&text, &err);
+
+	for (size_t i = 0; message != NULL && i < sizeof messages / sizeof messages[0]; i++) {
+		const cJSON *value = json_member(message, messages[i].key);
+
+		if (value != NULL) {
+			messages[i].handle(judge, message, value, &out);
+			break;
+		}
+	}
+	buf_free(&out);
+	if (message == NULL) {
+		fprintf(stderr, "reftest judge: %s\n", err.text);
+		return -1;
+	}
+	cJSON_Delete(message);
+	return 0;
+}
+
+static int serve(struct judge *judge)
+{
+	struct device *device = judge->context.device;
+	size_t length;
+	char *line;
+
+	for (;;) {
+		while ((line = channel_line(&judge->channel, &length)) != NULL) {
+			if (handle(judge, line, length) != 0)
+				return EXIT_PROTOCOL;
+			if (device->calls->broken(device))
+				return EXIT_BROKEN;
+		}
+		if (channel_read(&judge->channel) != CHANNEL_DATA)
+			return 0;
+	}
+}
+
+/* Returns the size in bytes up to which inputs stay in memory while a reference runs. Tests set a smaller size. */
+static int64_t kept_inputs(void)
+{
+	const char *given = getenv("REFTEST_KEPT_INPUTS");
+
+	return given != NULL ? strtoll(given, NULL, 10) : (int64_t)1 << 30;
+}
+
+static int judge_case_by_case(struct judge *judge, const char *device_name)
+{
+	struct err err = {""};
+	struct buf out = {0};
+	int status = 0;
+
+	channel_open(&judge->channel, POOL_FD);
+	judge->context.kernels = &judge->kernels;
+	judge->context.device_name = device_name;
+	judge->context.keep = kept_inputs();
+	judge->context.tensors = tensors_new();
+	judge->context.device = open_device(&judge->kernels, device_name, &err);
+	if (judge->context.device == NULL) {
+		write_refused(&out, &err);
+		channel_send(&judge->channel, out.data, out.length, NULL, 0);
+	} else {
+		shared_memory_open(&judge->context.shared, judge->context.device, judge->staged);
+		shared_memory_open(&judge->context.provider_memory, judge->context.device, judge->staged);
+		buf_text(&out, "{\"judge\":");
+		write_device(&out, judge->context.device);
+		buf_text(&out, "}");
+		channel_send(&judge->channel, out.data, out.length, NULL, 0);
+		status = serve(judge);
+		end_trial(judge);
+		judge_context_renew(&judge->context);
+		judge->context.device->calls->close(judge->context.device);
+	}
+	tensors_free(judge->context.tensors);
+	buf_free(&out);
+	channel_close(&judge->channel);
+	return status;
+}
+
+static int probe(struct judge *judge, const char *device_name)
+{
+	struct err err = {""};
+	struct buf out = {0};
+	struct device *device = open_device(&judge->kernels, device_name, &err);
+
+	if (device == NULL)
+		write_refused(&out, &err);
+	else
+		write_device(&out, device);
+	puts(out.data);
+	buf_free(&out);
+	if (device != NULL)
+		device->calls->close(device);
+	return 0;
+}
+
+int judge_main(int argc, char **argv)
+{
+	const char *device = NULL, *probed = NULL;
+	struct judge judge = {0};
+	int status;
+
+	for (int i = 1; i < argc; i++) {
+		if (strcmp(argv[i], "--staged") == 0)
+			judge.staged = true;
+		else if (strcmp(argv[i], "--device") == 0 && i + 1 < argc)
+			device = argv[++i];
+		else if (strcmp(argv[i], "--probe") == 0 && i + 1 < argc)
+			probed = argv[++i];
+	}
+	if (probed != NULL)
+		return probe(&judge, probed);
+	if (device == NULL) {
+		fputs("reftest judge is an internal command that reftest starts itself; use `reftest verify` instead.\n", stderr);
+		return EXIT_PROTOCOL;
+	}
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	prctl(PR_SET_DUMPABLE, 0);
+	status = judge_case_by_case(&judge, device);
+	prctl(PR_SET_DUMPABLE, 1); /* leak checkers must be able to inspect this process */
+	return status;
+}

@@ -1,0 +1,51 @@
+/* judge_context - the resources that all trials of a judge use: the device, the memory shared with runner and
+ * provider, and the judge's private memory. */
+#ifndef REFTEST_WORKERS_JUDGE_JUDGE_CONTEXT_H
+#define REFTEST_WORKERS_JUDGE_JUDGE_CONTEXT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kernels/core/kernels_library.h"
+#include "workers/judge/tensor_files.h"
+#include "workers/protocol/shared_memory.h"
+
+struct judge_context {
+	const char *device_name; /* "cpu", "cuda:0" */
+	struct device *device;
+	const struct kernels *kernels;
+	struct tensors *tensors; /* cached tensor lists and digests of blob files; owned by the judge */
+	struct shared_memory shared;	      /* the shared arena: memory of judge and runner */
+	struct shared_memory provider_memory; /* memory of judge and provider, which no reference can write to */
+	int64_t wish;            /* size of the definition's largest case, for which the shared arena is allocated */
+	unsigned char *private;  /* device memory for private copies; reused from case to case */
+	int64_t private_size;
+	unsigned char *inputs;   /* the judge's own copy of a case's inputs, not part of `private`; NULL: freed */
+	int64_t inputs_size;
+	int64_t keep;            /* inputs larger than this are freed while a reference runs */
+	struct op_constant recovered[OP_CONSTANTS]; /* constants recovered by probing the definition's reference */
+	int recovered_count;
+};
+
+/* Drops the state of the last definition and frees its memory. */
+void judge_context_renew(struct judge_context *context);
+
+/* Allocates at least this many bytes (and at least one) for inputs. NULL: not enough memory. */
+unsigned char *judge_context_take_inputs(struct judge_context *context, int64_t bytes, struct err *err);
+/* Frees the inputs if they are larger than `keep`, and returns true if it freed them. Freed inputs are filled again
+ * when they are needed. */
+bool judge_context_drop_inputs(struct judge_context *context);
+
+enum judge_context_answer { CONTEXT_ERROR = -1, CONTEXT_NO_MEMORY = 0, CONTEXT_OK = 1 };
+
+/* Ensures that the shared arena has at least `arena` bytes, that private memory has at least `private` bytes, and
+ * that `inputs` + `scratch` bytes are still free. Memory of earlier cases is reused. If the result is
+ * CONTEXT_NO_MEMORY, `need` and `available` are set. */
+struct judge_context_need {
+	int64_t arena, private, inputs, scratch;
+	int64_t need, available; /* set by judge_context_reserve */
+};
+enum judge_context_answer judge_context_reserve(struct judge_context *context, struct judge_context_need *need,
+						struct err *err);
+
+#endif

@@ -1,0 +1,24 @@
+/* message_text - text for messages: indices, values, sizes, and how an output differs from its ground truth. */
+#ifndef REFTEST_WORKERS_JUDGE_MESSAGE_TEXT_H
+#define REFTEST_WORKERS_JUDGE_MESSAGE_TEXT_H
+
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/dtype.h"
+#include "dataset/verdict.h"
+
+/* "[0, 17]"; "[]" for rank 0. */
+const char *format_index(struct arena *arena, int64_t flat, int rank, const int64_t *shape);
+/* Writes shape and dtype as torch does: "(8, 4096) bfloat16". Shapes with fewer axes are written as "(8,)" and "()". */
+const char *format_tensor(struct arena *arena, int rank, const int64_t *shape, const char *dtype);
+/* Writes an element with enough digits to distinguish all values of its dtype; integers are written in full. */
+const char *format_value(struct arena *arena, double value, enum dtype dtype);
+/* "512 bytes", "3.1 GiB". */
+const char *format_bytes(struct arena *arena, int64_t bytes);
+
+/* Describes how an output differs from its ground truth: "output 'y': 12 of 4096 elements exceed the bound 0.008 + 0.01
+ * |ground truth|, up to 31 times; the worst at [0, 17]: 1.5, ground truth 1.25". */
+const char *format_miss(struct arena *arena, const struct output_verdict *output, enum dtype dtype);
+
+#endif

@@ -1,0 +1,643 @@
+/* trial - the steps of a trial:
+ *
+ * - begin: Read the job, and find the op family and the constants. If the definition does not give a constant, a
+ *   probing case runs first (one run, no verdict).
+ * - arrange: Prepare the tensors of the case, their memory, and both sets of input values.
+ * - stage: Write canaries, inputs, and poison for the outputs to the shared arena, and write the message to the runner.
+ * - ran: After each run, check the canaries, that inputs are unchanged, and the outputs' shapes and dtypes.
+ * - ran, after the first run: Copy the outputs, then stage and request the run on the second set of input values.
+ * - ran, after the second run: Copy the outputs, then stage the first set again, at other addresses in the shared arena
+ *   and with other seeds for torch's generators.
+ * - ran, after the last run: Check that the outputs of the first and the last run are equal bit for bit, then give
+ * the verdict. The op
+ *   family may check the outputs of both sets together (random samples must differ under other seeds).
+ * - think: While the runner works, compute the ground truth for the previous run and compare.
+ *
+ * A reference that keeps results between calls gives wrong outputs for the second set of input values, or for the first
+ * set when it is repeated. If one set of inputs is large, the judge's memory holds only one set at a time. Very large
+ * inputs are freed while the reference runs, because the reference and its allocator's cache may need the memory.
+ * With very large inputs the ground truth is computed right after a run, before the inputs are freed again.
+ *
+ * The first failure that is found decides the verdict. Before each run the outputs' memory is filled with other byte
+ * values (poison). An output that the reference never writes therefore differs between the runs and cannot look
+ * deterministic. */
+#include "workers/judge/trial.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "kernels/core/gradient_bounds.h"
+#include "workers/judge/agreement.h"
+#include "workers/judge/message_text.h"
+#include "workers/judge/trial_internal.h"
+
+/* Messages begin with this text if a failure occurs only with the second set of input values. */
+#define ON_SECOND "on the second set of input values (same shapes, called right after the first set)"
+
+/* Sets status and reason of the verdict, unless they are already set. */
+void trial_decide(struct trial *trial, enum status status, enum reason reason, const char *message)
+{
+	if (trial->decided)
+		return;
+	trial->decided = true;
+	trial->verdict.status = status;
+	trial->verdict.reason = reason;
+	trial->verdict.message = message;
+}
+
+void trial_decide_error(struct trial *trial, const struct err *err)
+{
+	trial_decide(trial, STATUS_ERROR, REASON_GROUND_TRUTH, arena_string(&trial->arena, err->text));
+}
+
+void trial_add_finding(struct trial *trial, const char *sentence)
+{
+	struct verdict *verdict = &trial->verdict;
+	const char **findings = arena_array(&trial->arena, (size_t)verdict->finding_count + 1, sizeof *findings);
+
+	for (int i = 0; i < verdict->finding_count; i++)
+		findings[i] = verdict->findings[i];
+	findings[verdict->finding_count++] = sentence;
+	verdict->findings = findings;
+}
+
+/* ---- ground truths ---- */
+
+bool trial_is_builtin(const struct truth *truth)
+{
+	return strcmp(truth->name, "builtin") == 0;
+}
+
+static void find_truths(struct trial *trial)
+{
+	struct truth *builtin;
+
+	trial->truths = trial->job->truths;
+	if (trial->truths.count == 0 && trial->entry != NULL) {
+		builtin = arena_alloc(&trial->arena, sizeof *builtin);
+		*builtin = (struct truth){"builtin", trial->entry->truth_digest};
+		trial->truths = (struct truths){builtin, 1, false};
+	}
+	for (int i = 0; i < trial->truths.count; i++)
+		trial->witness[i] = (struct witness){
+		    .name = trial->truths.items[i].name, .version = trial->truths.items[i].version, .margin = NAN};
+}
+
+/* Returns the index of builtin among the ground truths to try, or -1 if builtin is not tried. */
+int trial_builtin_at(const struct trial *trial)
+{
+	for (int i = 0; i < trial->truths.count; i++)
+		if (trial_is_builtin(&trial->truths.items[i]))
+			return i;
+	return -1;
+}
+
+/* Returns the memory in which the current run is staged: the memory shared with the runner or with the provider. */
+struct shared_memory *trial_stage_of(struct trial *trial)
+{
+	return trial->in_provider_memory ? &trial->context->provider_memory : &trial->context->shared;
+}
+
+/* ---- the family and its constants ---- */
+
+static int find_family(struct trial *trial)
+{
+	const struct job *job = trial->job;
+	struct err why = {""};
+
+	if (job->op == NULL)
+		return 0;
+	trial->entry = trial->context->kernels->api->by_name(job->op);
+	if (trial->entry == NULL) {
+		err_set(&why, "%s has no op family '%s'; run `make` again", trial->context->kernels->path, job->op);
+		trial_decide_error(trial, &why);
+		return -1;
+	}
+	trial->op = trial->entry->op;
+	if (job->asks == JOB_GRADIENTS) {
+		struct gradient_forward forward;
+		struct op_problem problem = gradient_forward_problem(&job->problem, &forward);
+
+		trial->variant = trial->op->match(&problem, &why);
+		trial->op = trial->op->gradient;
+		if (trial->op == NULL)
+			trial->variant = err_set(&why, "op family '%s' has no gradients; run `make` again", job->op);
+	} else {
+		trial->variant = trial->op->match(&job->problem, &why);
+	}
+	if (trial->variant < 0)
+		trial_decide_error(trial, &why);
+	return trial->variant < 0 ? -1 : 0;
+}
+
+/* Copies the constants from the job. Missing constants are copied from an earlier case of this definition, which
+ * recovered them by probing. */
+static void take_constants(struct trial *trial)
+{
+	const struct judge_context *context = trial->context;
+
+	memcpy(trial->constants, trial->job->constants, sizeof trial->constants);
+	for (int i = 0; i < trial->job->constant_count; i++)
+		for (int k = 0; isnan(trial->constants[i].value) && k < context->recovered_count; k++)
+			if (strcmp(trial->constants[i].name, context->recovered[k].name) == 0)
+				trial->constants[i].value = context->recovered[k].value;
+}
+
+static const struct op_constant *unknown_constant(const struct trial *trial)
+{
+	for (int i = 0; trial->op != NULL && i < trial->job->constant_count; i++)
+		if (isnan(trial->constants[i].value))
+			return &trial->constants[i];
+	return NULL;
+}
+
+/* ---- the verdict ---- */
+
+static void list_constants(struct trial *trial)
+{
+	int count = trial->op == NULL ? 0 : trial->job->constant_count;
+	struct named_value *values = arena_array(&trial->arena, (size_t)count, sizeof *values);
+
+	for (int i = 0; i < count; i++) {
+		const struct op_constant *constant = &trial->constants[i];
+
+		if (isnan(constant->value))
+			continue;
+		values[trial->verdict.constant_count++] =
+		    (struct named_value){constant->name, constant->source, constant->value};
+		if (constant->conflict[0] != '\0')
+			trial_add_finding(trial, constant->conflict);
+		if (isnan(trial->job->constants[i].value))
+			trial_add_finding(trial, arena_printf(&trial->arena,
+							      "%s is unattested: nothing in the definition gives its value; probing the reference shows %g",
+							      constant->name, constant->value));
+	}
+	trial->verdict.constants = values;
+}
+
+/* Adds the ground truth that decided, and those that were skipped, to the verdict. If the case was decided before any
+ * ground truth was tried, the verdict lists the ground truths that would have been tried: the first, or all if the
+ * user requested all. If builtin is the only ground truth to try, the verdict contains just its name and version. */
+static void list_ground_truths(struct trial *trial)
+{
+	struct verdict *verdict = &trial->verdict;
+	const struct truths *truths = &trial->truths;
+	bool all = truths->all && truths->count > 1;
+	int decider = -1, asked = 0;
+
+	if (truths->count == 0)
+		return;
+	for (int i = truths->count - 1; i >= 0; i--)
+		if (trial->round[0].answered[i] || trial->round[1].answered[i])
+			decider = i;
+	verdict->ground_truth = truths->items[decider < 0 ? 0 : decider].name;
+	verdict->ground_truth_version = truths->items[decider < 0 ? 0 : decider].version;
+	if (truths->count == 1 && trial_is_builtin(&truths->items[0]))
+		return;
+	for (int i = 0; all && i < truths->count; i++)
+		if (!trial->round[0].answered[i] && trial->witness[i].passed_over == NULL) {
+			trial_pass_over(trial, &trial->round[0], i, false, "not computed, because the case was already decided");
+			trial->witness[i].not_asked = true;
+		}
+	for (int r = 0; r < trial->rounds; r++)
+		asked = trial->round[r].asked > asked ? trial->round[r].asked : asked;
+	verdict->witnesses = trial->witness;
+	verdict->witness_count = all ? truths->count : asked;
+	verdict->all_witnesses = all && verdict->witness_count > 0;
+}
+
+/* Sets the status `skipped` if every ground truth was skipped. */
+static void decide_no_answer(struct trial *trial, const struct round *round)
+{
+	struct buf text = {0};
+
+	for (int i = 0; i < trial->truths.count; i++)
+		if (round->answered[i] || round->passed_over[i] == NULL)
+			return;
+	if (trial->truths.count == 0)
+		return;
+	for (int i = 0; i < trial->truths.count; i++)
+		buf_printf(&text, "%s%s: %s", i > 0 ? "\n" : "no ground truth could be computed: ", trial->witness[i].name,
+			   round->passed_over[i]);
+	trial_decide(trial, STATUS_SKIPPED, REASON_NO_GROUND_TRUTH, arena_copy(&trial->arena, text.data, text.length));
+	buf_free(&text);
+}
+
+/* Sets the status `skipped` if builtin failed and the outputs agree only with ground truths that are coarser than the
+ * case's tolerance rules. */
+static void decide_too_coarse(struct trial *trial, const struct round *round)
+{
+	struct agreement agreement = {.count = trial->truths.count};
+	bool coarse[GROUND_TRUTHS_MAX] = {false};
+	int builtin = trial_builtin_at(trial);
+
+	for (int i = 0; i < agreement.count; i++) {
+		agreement.answered[i] = round->answered[i];
+		coarse[i] = round->coarse[i] != NULL;
+	}
+	if (!agreement_too_coarse(&agreement, coarse, builtin) || round->passed_over[builtin] == NULL)
+		return;
+	trial_decide(trial, STATUS_SKIPPED, REASON_NO_GROUND_TRUTH,
+		     arena_printf(&trial->arena,
+				  "only ground truths that are coarser than the tolerance rule could be computed, and "
+				  "these do not decide a verdict alone; builtin failed: %s",
+				  round->passed_over[builtin]));
+}
+
+/* Sets the status `skipped` if the outputs are correct, but the reference wrote to an input that no ground truth
+ * could check. */
+static void decide_unjudged(struct trial *trial, const struct round *round)
+{
+	int input = trial_unjudged_input(trial, round);
+
+	if (input < 0)
+		return;
+	trial_decide(
+	    trial, STATUS_SKIPPED, REASON_NO_GROUND_TRUTH,
+	    arena_printf(
+		&trial->arena,
+		trial_builtin_at(trial) < 0
+		    ? "the values that the reference wrote to its input '%s' were not checked: only the ground truth "
+		      "builtin computes them; add builtin to --ground-truth"
+		    : "the values that the reference wrote to its input '%s' were not checked: only the ground truth "
+		      "builtin computes them, and builtin failed",
+		trial->job->problem.inputs[input].name));
+}
+
+/* Does this output have equal bits for both sets of input values? A small output (an index, a flag) can be correct
+ * for both. */
+static bool output_is_alike(struct trial *trial, int output)
+{
+	const struct tensor *first = &trial->round[CONTENTS_FIRST].first[output];
+	const struct tensor *second = &trial->round[CONTENTS_SECOND].first[output];
+	struct err err;
+
+	return trial->device->calls->first_difference(trial->device, first->data, second->data, job_tensor_bytes(first),
+						      &err) == -1;
+}
+
+static bool answers_are_alike(struct trial *trial)
+{
+	for (int i = 0; i < trial->job->problem.output_count; i++)
+		if (!output_is_alike(trial, i))
+			return false;
+	return true;
+}
+
+/* Sets the status `failed` if an output reused the memory of an earlier call's output. An output that is equal for
+ * both sets of input values (a constant, for example) may reuse memory, because its values do not change. */
+static void decide_overwritten(struct trial *trial)
+{
+	for (int i = 0; trial->rounds > 1 && i < trial->job->problem.output_count; i++)
+		if ((trial->overwrites >> i & 1) != 0 && !output_is_alike(trial, i))
+			trial_decide(trial, STATUS_FAILED, REASON_NONDETERMINISTIC,
+				     arena_printf(&trial->arena,
+						  "output '%s' uses the memory of an output of an earlier call: a caller that still "
+						  "holds the earlier output would see its values change",
+						  trial->job->problem.outputs[i].name));
+}
+
+/* Sets the status `failed` if the outputs differ from the ground truth for one or both sets of input values. */
+static void decide_missed(struct trial *trial)
+{
+	const struct round *first = &trial->round[CONTENTS_FIRST], *second = &trial->round[CONTENTS_SECOND];
+	const struct round *missed = first->missed != REASON_NONE ? first : second;
+
+	if (missed->missed == REASON_NONE)
+		return;
+	if (trial->decided)
+		return;
+	trial_decide(trial, STATUS_FAILED, missed->missed,
+		     arena_printf(&trial->arena, "%s%s%.*s", missed == first ? "" : ON_SECOND ", ",
+				  missed == second && answers_are_alike(trial)
+				      ? "the reference returned the outputs of the first set of input values again, so it keeps results "
+					"between calls; "
+				      : "",
+				  (int)missed->misses.length, missed->misses.data));
+}
+
+/* Merges the results of an output for both sets of input values into one. The merged result is the first set's, but
+ * with the larger of both margins. If only the second set failed, the merged result is the second set's. */
+static void merge_output(struct output_verdict *out, const struct output_verdict *other)
+{
+	bool zeros = out->metrics.zeros_would_pass && other->metrics.zeros_would_pass;
+
+	if (out->status == STATUS_PASSED && other->status != STATUS_PASSED)
+		*out = *other;
+	else if (out->status == STATUS_PASSED && other->metrics.margin > out->metrics.margin)
+		out->metrics.margin = other->metrics.margin;
+	out->metrics.zeros_would_pass = zeros;
+}
+
+/* Adds the comparisons to the verdict: an entry for each compared pair of output and ground truth, and for each input
+ * that the reference wrote to. */
+static void list_outputs(struct trial *trial)
+{
+	struct verdict *verdict = &trial->verdict;
+	struct output_verdict *list =
+	    arena_array(&trial->arena, 2 * (size_t)GROUND_TRUTHS_MAX * OP_PLACES, sizeof *list);
+
+	verdict->outputs = list;
+	verdict->weak = true;
+	for (int r = 0; r < trial->rounds; r++) {
+		const struct round *round = &trial->round[r];
+
+		for (int i = 0; i < round->output_count; i++) {
+			struct output_verdict *same = NULL;
+
+			for (int k = 0; k < verdict->output_count && same == NULL; k++)
+				if (strcmp(list[k].name, round->outputs[i].name) == 0 &&
+				    strcmp(list[k].ground_truth, round->outputs[i].ground_truth) == 0)
+					same = &list[k];
+			if (same != NULL)
+				merge_output(same, &round->outputs[i]);
+			else
+				list[verdict->output_count++] = round->outputs[i];
+		}
+		verdict->weak = verdict->weak && round->weak;
+	}
+	verdict->weak = verdict->weak && verdict->output_count > 0;
+}
+
+static enum trial_answer give_verdict(struct trial *trial, struct buf *out)
+{
+	struct verdict *verdict = &trial->verdict;
+	const struct device_calls *calls = trial->device->calls;
+
+	if (!trial->decided && trial->op == NULL)
+		trial_decide(trial, STATUS_SKIPPED, REASON_NO_GROUND_TRUTH, trial->job->no_truth);
+	for (int r = 0; r < trial->rounds && !trial->decided; r++)
+		decide_no_answer(trial, &trial->round[r]);
+	decide_missed(trial);
+	trial_judge_both(trial);
+	if (!trial->decided && trial->overwrites != 0)
+		decide_overwritten(trial);
+	for (int r = 0; r < trial->rounds && !trial->decided; r++) {
+		decide_too_coarse(trial, &trial->round[r]);
+		if (!trial->decided)
+			decide_unjudged(trial, &trial->round[r]);
+	}
+	list_outputs(trial);
+	trial_decide(trial, STATUS_PASSED, REASON_NONE, NULL);
+	verdict->device = trial->context->device_name;
+	verdict->device_class = calls->class_name(trial->device);
+	if (trial->entry != NULL)
+		list_ground_truths(trial);
+	if (trial->job != NULL)
+		list_constants(trial);
+	verdict_write(verdict, out);
+	return TRIAL_VERDICT;
+}
+
+static struct round *round_of_run(struct trial *trial, enum trial_run run)
+{
+	return &trial->round[run == RUN_SECOND ? CONTENTS_SECOND : CONTENTS_FIRST];
+}
+
+/* Stages a run of the arranged case in the shared arena and writes the message to the runner. */
+static enum trial_answer ask(struct trial *trial, enum trial_run run, struct buf *out)
+{
+	struct round *round = round_of_run(trial, run);
+	struct err err = {""};
+
+	trial->run = run;
+	if (trial_hold_inputs(trial, round) == 0 && trial_stage(trial, round, run, &err) != 0)
+		trial_decide_error(trial, &err);
+	if (trial->decided)
+		return give_verdict(trial, out);
+	trial_write_run(trial, round, out);
+	trial_drop_inputs(trial);
+	return TRIAL_RUN;
+}
+
+struct trial *trial_open(struct judge_context *context, const cJSON *json)
+{
+	struct trial *trial = calloc(1, sizeof *trial);
+	struct err err = {""};
+
+	if (trial == NULL)
+		die_no_memory();
+	trial->context = context;
+	trial->device = context->device;
+	trial->job = job_read(json, &trial->arena, &err);
+	if (trial->job == NULL)
+		trial_decide(trial, STATUS_INVALID, REASON_NONE, arena_string(&trial->arena, err.text));
+	else if (find_family(trial) == 0)
+		take_constants(trial);
+	if (trial->job != NULL)
+		find_truths(trial);
+	return trial;
+}
+
+static enum trial_answer begin_case(struct trial *trial, struct buf *out)
+{
+	const struct op_constant *unknown = unknown_constant(trial);
+
+	if (unknown != NULL)
+		trial_decide(trial, STATUS_SKIPPED, REASON_NO_GROUND_TRUTH,
+			     arena_printf(&trial->arena,
+					  "%s is unattested (nothing in the definition gives its value), and probing the "
+					  "reference does not show its value",
+					  unknown->name));
+	if (trial->decided || trial_arrange(trial, trial->job->axis, false) != 0)
+		return give_verdict(trial, out);
+	return ask(trial, RUN_FIRST, out);
+}
+
+enum trial_answer trial_begin(struct trial *trial, struct buf *out)
+{
+	const struct op *op = trial->op;
+	int64_t *axis;
+
+	if (trial->decided)
+		return give_verdict(trial, out);
+	if (unknown_constant(trial) == NULL || op->probe == NULL || op->probe_axes == NULL)
+		return begin_case(trial, out);
+	axis = arena_array(&trial->arena, (size_t)trial->job->problem.axis_count, sizeof *axis);
+	op->probe_axes(&trial->job->problem, trial->variant, axis);
+	if (trial_arrange(trial, axis, true) != 0)
+		return give_verdict(trial, out);
+	return ask(trial, RUN_FIRST, out);
+}
+
+/* Recovers the constants from the outputs of the probing case, then begins the case itself. */
+static enum trial_answer recover(struct trial *trial, struct buf *out)
+{
+	struct judge_context *context = trial->context;
+	const struct op_problem *problem = &trial->job->problem;
+	const struct round *round = &trial->round[0];
+	struct err err = {""};
+	struct tensor *in = trial_on_host(trial, &trial->arena, round->in, problem->input_count, &err);
+	struct tensor *first = trial_on_host(trial, &trial->arena, round->first, problem->output_count, &err);
+
+	if (in == NULL || first == NULL) {
+		trial_decide_error(trial, &err);
+		return give_verdict(trial, out);
+	}
+	if (trial->op->probe(&round->c, in, first, trial->constants, &err) != 0) {
+		trial_decide(trial, STATUS_SKIPPED, REASON_NO_GROUND_TRUTH, arena_string(&trial->arena, err.text));
+		return give_verdict(trial, out);
+	}
+	memcpy(context->recovered, trial->constants, sizeof context->recovered);
+	context->recovered_count = trial->job->constant_count;
+	return begin_case(trial, out);
+}
+
+/* Is ground truth `at` enough for the verdict? The next ground truth is needed too if the arithmetic of this one is
+ * coarser than the case's tolerance rules. It is also needed if this one does not compute the final values of an
+ * input that the reference wrote to. */
+static bool decides(const struct trial *trial, const struct round *round, int at)
+{
+	return !trial->truths.all && round->answered[at] && round->coarse[at] == NULL &&
+	       trial_unjudged_input(trial, round) < 0;
+}
+
+/* Tries the next ground truths for one set of input values. Returns true if `out` contains a message to the
+ * provider. */
+static bool try_ground_truths(struct trial *trial, struct round *round, struct buf *out)
+{
+	const struct truths *truths = &trial->truths;
+	const struct round *first = &trial->round[CONTENTS_FIRST];
+	bool enough = round->asked > 0 && decides(trial, round, round->asked - 1);
+
+	for (; !trial->decided && !enough && round->asked < truths->count; round->asked++) {
+		int at = round->asked;
+
+		if (round != first && first->passed_over[at] != NULL) {
+			round->passed_over[at] = first->passed_over[at]; /* skip it for both sets */
+		} else if (!trial_is_builtin(&truths->items[at])) {
+			if (trial_hold_inputs(trial, round) == 0 && trial_ask_provider(trial, round, at, out))
+				return true;
+		} else if (!round->answered[at] && round->passed_over[at] == NULL) {
+			if (trial_hold_inputs(trial, round) == 0)
+				trial_ask_builtin(trial, round, at);
+		}
+		enough = decides(trial, round, at);
+	}
+	if (!trial->decided)
+		trial_check_agreement(trial, round);
+	return false;
+}
+
+/* Tries the ground truths for the first set of input values, then for the second set, then gives the verdict. */
+static enum trial_answer next_ground_truth(struct trial *trial, struct buf *out)
+{
+	for (; trial->op != NULL && !trial->decided && trial->judging < trial->rounds; trial->judging++)
+		if (try_ground_truths(trial, &trial->round[trial->judging], out))
+			return TRIAL_PROVIDE;
+	return give_verdict(trial, out);
+}
+
+/* Handles the provider's answer: outputs, a refusal or a failure. After the answer, tries the next ground truth, or
+ * gives the verdict. */
+enum trial_answer trial_provided(struct trial *trial, const cJSON *message, struct buf *out)
+{
+	const char *declined = json_text_of(message, "unavailable"), *failed = json_text_of(message, "failed");
+	const char *unmapped = json_text_of(message, "unmapped");
+	const char *trouble = failed != NULL ? failed : unmapped;
+	struct round *round = &trial->round[trial->judging < trial->rounds ? trial->judging : 0];
+	int at = round->asked;
+
+	if (!trial->in_provider_memory)
+		return give_verdict(trial, out);
+	if (unmapped != NULL && trial->context->provider_memory.kind == SHARED_CUDA) {
+		shared_memory_renew(&trial->context->provider_memory);
+		trial->context->provider_memory.kind = SHARED_STAGED;
+		return next_ground_truth(trial, out);
+	}
+	if (cJSON_IsArray(json_member(message, "provided")))
+		trial_take_provided(trial, round, at, message);
+	else if (declined != NULL)
+		trial_pass_over(trial, round, at, false, declined);
+	else
+		trial_pass_over(trial, round, at, cJSON_IsTrue(json_member(message, "accident")) || failed == NULL,
+				trouble != NULL ? trouble : "the provider sent an invalid answer");
+	round->asked++;
+	return next_ground_truth(trial, out);
+}
+
+/* Requests the next run. A case with only one set of input values has no second run. */
+static enum trial_answer next_run(struct trial *trial, struct buf *out)
+{
+	if (trial->run == RUN_FIRST && trial->rounds > 1)
+		return ask(trial, RUN_SECOND, out);
+	return ask(trial, RUN_AGAIN, out);
+}
+
+enum trial_answer trial_ran(struct trial *trial, const cJSON *ran, struct buf *out)
+{
+	struct round *round = round_of_run(trial, trial->run);
+	struct err err = {""};
+
+	trial_check_canaries(trial);
+	if (!trial->decided && trial_hold_inputs(trial, round) == 0)
+		trial_check_inputs(trial, round);
+	trial_check_forms(trial, round, ran);
+	if (trial->run == RUN_AGAIN)
+		trial_check_deterministic(trial, round);
+	if (!trial->decided && trial->run == RUN_AGAIN)
+		return next_ground_truth(trial, out);
+	if (!trial->decided && trial_copy_what_was_written(trial, round, &err) != 0)
+		trial_decide_error(trial, &err);
+	if (!trial->probing && trial->one_set && trial->rounds > 1)
+		trial_ask_builtin_early(trial, round); /* later the inputs would have to be filled again */
+	if (trial->decided)
+		return give_verdict(trial, out);
+	return trial->probing ? recover(trial, out) : next_run(trial, out);
+}
+
+/* Does this case compute gradients in float64 although the definition declares other dtypes? If a reference raises in
+ * such a case, it does not fail, because it may require its declared dtypes. */
+static bool asks_in_float64(const struct trial *trial)
+{
+	const struct job *job = trial->job;
+
+	return job != NULL && job->asks == JOB_GRADIENTS && job->problem.output_count > 0 &&
+	       job->problem.outputs[0].dtype == DTYPE_FLOAT64;
+}
+
+static enum reason blamed_reason(const cJSON *blame)
+{
+	const char *name = json_text_of(blame, "reason");
+	enum reason reason;
+
+	return name != NULL && reason_parse(name, &reason) ? reason : REASON_CRASHED;
+}
+
+/* Gives the verdict on a failure of the runner. In a case without an op family the generated inputs may be invalid
+ * for the operation. If a reference raises in such a case, the status is `skipped`. */
+void trial_blame(struct trial *trial, const cJSON *blame, struct buf *out)
+{
+	const char *message = json_text_of(blame, "message");
+	enum reason reason = blamed_reason(blame);
+	int64_t line = 0;
+
+	message = arena_string(&trial->arena, message == NULL ? "the runner failed" : message);
+	json_integer(json_member(blame, "line"), &line);
+	trial->verdict.reference_line = line > 0 && line < INT32_MAX ? (int)line : 0;
+	trial->decided = trial->decided && trial->job == NULL;
+	if (trial->job != NULL && trial->job->op == NULL && reason == REASON_RAISED &&
+	    !cJSON_IsTrue(json_member(blame, "loading")))
+		trial_decide(trial, STATUS_SKIPPED, REASON_NO_GROUND_TRUTH,
+			     arena_printf(&trial->arena, "%s\nOn generic inputs, which may be invalid for this operation, %s",
+					  trial->job->no_truth == NULL ? "" : trial->job->no_truth, message));
+	if (asks_in_float64(trial) && reason == REASON_RAISED && !cJSON_IsTrue(json_member(blame, "loading")))
+		trial_decide(trial, STATUS_SKIPPED, REASON_UNSUPPORTED_DTYPE,
+		             arena_printf(&trial->arena, "in float64 %s", message));
+	if (trial->run == RUN_SECOND)
+		message = arena_printf(&trial->arena, ON_SECOND ", %s", message);
+	trial_decide(trial, STATUS_ERROR, reason, message);
+	give_verdict(trial, out);
+}
+
+void trial_close(struct trial *trial)
+{
+	if (trial == NULL)
+		return;
+	for (int r = 0; r < CONTENTS_COUNT; r++)
+		buf_free(&trial->round[r].misses);
+	arena_free(&trial->arena);
+	free(trial);
+}

@@ -1,0 +1,48 @@
+/* trial - judges one case: fills its inputs, requests the runs from the runner, checks the shared arena after each run,
+ * obtains the ground truth, and gives the verdict.
+ *
+ * The judge keeps private copies of all data on which the verdict depends: the inputs as filled, the outputs of the
+ * first run, and the ground truth. The reference can write to the shared arena, so its content is only compared with
+ * these copies.
+ *
+ * When you add a status, check each file that sets one. In the judge these are trial.c, trial_tensors.c,
+ * trial_compare.c, trial_ground_truths.c and checks_after_run.c (with trial_decide), and case_inputs.c (with its
+ * rulings). Outside the judge these are workers/pool/lane.c and pool.c. */
+#ifndef REFTEST_WORKERS_JUDGE_TRIAL_H
+#define REFTEST_WORKERS_JUDGE_TRIAL_H
+
+#include <cjson/cJSON.h>
+
+#include "base/buf.h"
+#include "workers/judge/judge_context.h"
+
+struct trial; /* opaque */
+
+enum trial_answer {
+	TRIAL_RUN,     /* `out` contains the message to the runner */
+	TRIAL_PROVIDE, /* `out` contains the message to the provider */
+	TRIAL_VERDICT  /* `out` contains the verdict as JSON, and the trial has ended */
+};
+
+/* Creates a trial for `json`, a job (workers/protocol/job.h); trial_close frees it. */
+struct trial *trial_open(struct judge_context *context, const cJSON *json);
+enum trial_answer trial_begin(struct trial *trial, struct buf *out);
+
+/* Handles the runner's answer {"ran": …}. */
+enum trial_answer trial_ran(struct trial *trial, const cJSON *ran, struct buf *out);
+
+/* Handles the provider's answer, or the failure that the pool reports instead. */
+enum trial_answer trial_provided(struct trial *trial, const cJSON *message, struct buf *out);
+
+/* While the runner works on the next run, computes the ground truth for the previous run and compares the outputs
+ * with it. If the inputs were freed because of their size, the comparison happens after the runner's answer
+ * instead. */
+void trial_think(struct trial *trial);
+
+/* Turns a failure of the runner, {"reason", "message", "line", "loading"}, into a verdict. May be called at any time
+ * after trial_open. */
+void trial_blame(struct trial *trial, const cJSON *blame, struct buf *out);
+
+void trial_close(struct trial *trial);
+
+#endif

@@ -1,0 +1,414 @@
+/* trial_compare - compares the reference's results with those of a ground truth, and computes the ground truth
+ * builtin. */
+#include "workers/judge/trial_internal.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "kernels/core/gradient_bounds.h"
+#include "workers/judge/message_text.h"
+
+/* Copies tensors from the device to host memory from the allocator `arena`. Appends tensors without data up to the
+ * number that an oracle expects. Returns NULL on error. The caller passes an allocator for this comparison only and
+ * frees it afterwards, because copies of large outputs for several ground truths together exceed the memory. */
+struct tensor *trial_on_host(struct trial *trial, struct arena *arena, const struct tensor *tensors, int count,
+			     struct err *err)
+{
+	struct tensor *out = arena_array(arena, OP_PLACES, sizeof *out);
+
+	for (int i = 0; i < count; i++) {
+		int64_t bytes = job_tensor_bytes(&tensors[i]);
+
+		out[i] = tensors[i];
+		if (tensors[i].data == NULL)
+			continue;
+		out[i].data = arena_alloc(arena, (size_t)bytes);
+		if (bytes > 0 &&
+		    trial->device->calls->download(trial->device, out[i].data, tensors[i].data, bytes, err) != 0)
+			return NULL;
+	}
+	return out;
+}
+
+/* Lets the op family judge an output. Returns 1 if the family judged it, 0 if the tolerance rule must decide, and -1
+ * on error. */
+static int judge_by_family(struct trial *trial, const struct round *round, int output, const struct tensor *found,
+			   const struct tensor *wanted, struct metrics *metrics, struct err *why)
+{
+	struct arena arena = {0};
+	struct tensor *in, *reference, *truth;
+	int judged = -1;
+
+	if (trial->op->judge == NULL)
+		return 0;
+	in = trial_on_host(trial, &arena, round->in, trial->job->problem.input_count, why);
+	reference = trial_on_host(trial, &arena, &found[output], 1, why);
+	truth = trial_on_host(trial, &arena, &wanted[output], 1, why);
+	if (in != NULL && reference != NULL && truth != NULL)
+		judged = trial->op->judge(&round->c, output, in, reference, truth, metrics, why);
+	arena_free(&arena);
+	return judged;
+}
+
+/* Compares an output by the op family's own measure, which is not elementwise. Returns 0, or -1 on error. */
+static int weigh_by_family(struct trial *trial, const struct round *round, int output, const struct tensor *found,
+			   const struct tensor *wanted, struct rule rule, struct metrics *metrics, struct err *why)
+{
+	struct arena arena = {0};
+	struct tensor *reference = trial_on_host(trial, &arena, &found[output], 1, why),
+		      *truth = trial_on_host(trial, &arena, &wanted[output], 1, why);
+	int rc = reference == NULL || truth == NULL ? -1 : 0;
+
+	if (rc == 0)
+		trial->op->weigh(&round->c, output, rule, reference, truth, metrics, why);
+	arena_free(&arena);
+	return rc;
+}
+
+static bool nonfinite(const struct metrics *metrics)
+{
+	return metrics->worst_count > 0 &&
+	       (!isfinite(metrics->worst[0].reference) || !isfinite(metrics->worst[0].ground_truth));
+}
+
+/* Returns the case's tolerance rule for an output. If the arithmetic of the ground truths `a` or `b` (-1: none) is
+ * coarser than the rule, the rule is widened to it. */
+struct rule trial_rule_for(const struct trial *trial, const struct round *round, int output, int a, int b)
+{
+	struct rule rule = job_rule(trial->job, round->c.contents, output);
+	const int witnesses[] = {a, b};
+
+	for (int i = 0; i < 2; i++) {
+		const struct rule *coarse = witnesses[i] < 0 ? NULL : round->coarse[witnesses[i]];
+
+		if (coarse != NULL && coarse[output].atol > rule.atol)
+			rule.atol = coarse[output].atol;
+		if (coarse != NULL && coarse[output].rtol > rule.rtol)
+			rule.rtol = coarse[output].rtol;
+	}
+	return rule;
+}
+
+static struct output_verdict new_verdict(const char *name, const char *truth_name, const struct tensor *tensor,
+					 struct rule rule)
+{
+	struct output_verdict out = {.name = name,
+				     .ground_truth = truth_name,
+				     .status = STATUS_PASSED,
+				     .atol = rule.atol,
+				     .rtol = rule.rtol,
+				     .hit_ratio = rule.hit_ratio,
+				     .rank = tensor->rank};
+
+	memcpy(out.shape, tensor->shape, sizeof out.shape);
+	return out;
+}
+
+/* Sets status and reason of an output from its metrics. Returns NULL if the output passed, and otherwise the message
+ * about the difference. The message is `words`, which the op family wrote, or, if `words` is NULL, is made from the
+ * metrics. */
+static const char *end_verdict(struct trial *trial, struct output_verdict *out, enum dtype dtype, const char *words)
+{
+	if (out->metrics.passed)
+		return NULL;
+	out->status = STATUS_FAILED;
+	out->reason = nonfinite(&out->metrics) ? REASON_NONFINITE : REASON_NUMERIC;
+	return words != NULL ? arena_string(&trial->arena, words) : format_miss(&trial->arena, out, dtype);
+}
+
+static int compare_elements(struct trial *trial, const struct tensor *found, const struct tensor *wanted,
+			    struct rule rule, struct metrics *metrics, struct err *err)
+{
+	return trial->device->calls->compare(trial->device, found->data, wanted->data, found->dtype, found->elements,
+					     rule, metrics, err);
+}
+
+/* Compares one output of `found` with `wanted` by the tolerance rule `rule`, and writes the result to `out`. If the
+ * output fails, sets `miss` to the message. Returns 1 if the op family judged the output itself, and -1 on error. */
+int trial_compare_tensors(struct trial *trial, const struct round *round, int output, const struct tensor *found,
+			  const struct tensor *wanted, struct rule rule, const char *truth_name,
+			  struct output_verdict *out, const char **miss, struct err *err)
+{
+	const struct tensor *tensor = &found[output];
+	int judged;
+
+	*miss = NULL;
+	*out = new_verdict(trial->job->problem.outputs[output].name, truth_name, tensor, rule);
+	judged = judge_by_family(trial, round, output, found, wanted, &out->metrics, err);
+	if (judged < 0)
+		return -1;
+	if (judged == 0 && trial->op->weigh != NULL) {
+		if (weigh_by_family(trial, round, output, found, wanted, rule, &out->metrics, err) != 0)
+			return -1;
+		*miss = end_verdict(trial, out, tensor->dtype, err->text);
+		return 0;
+	}
+	if (judged == 0 && compare_elements(trial, tensor, &wanted[output], rule, &out->metrics, err) != 0)
+		return -1;
+	*miss = end_verdict(trial, out, tensor->dtype, judged > 0 ? err->text : NULL);
+	return judged;
+}
+
+/* Sets `missed` to the reason why the outputs fail: non-finite values come first, then wrong outputs, then wrong
+ * values of inputs. Sets `weak` to true if zeros would pass for every output; inputs that the reference wrote to do
+ * not count. */
+static void sum_up_outputs(struct round *round)
+{
+	enum reason reason = REASON_NONE;
+	bool weak = true;
+
+	for (int i = 0; i < round->output_count; i++) {
+		if (!round->of_input[i])
+			weak = weak && round->outputs[i].metrics.zeros_would_pass;
+		if (round->outputs[i].status == STATUS_FAILED && reason != REASON_NONFINITE &&
+		    (reason == REASON_NONE || round->outputs[i].reason != REASON_MUTATED_INPUT))
+			reason = round->outputs[i].reason;
+	}
+	round->weak = weak;
+	round->missed = reason;
+}
+
+/* Begins a message about a difference from ground truth `at`. If there are several ground truths, the message names
+ * this one. */
+static void begin_miss(const struct trial *trial, struct round *round, int at)
+{
+	buf_text(&round->misses, round->misses.length > 0 ? "\n" : "");
+	if (trial->truths.count > 1)
+		buf_printf(&round->misses, "against %s: ", trial->witness[at].name);
+}
+
+/* Returns the name of the input to which an output of a gradient case belongs. Each output is a gradient with respect
+ * to one input, or a slope along it. */
+static const char *input_behind(const struct trial *trial, int output)
+{
+	const struct op_arg *arg = &trial->job->problem.outputs[output];
+
+	return arg->name + (gradient_is_slope(arg) ? sizeof GRADIENT_SLOPE : sizeof GRADIENT_OF_INPUT) - 1;
+}
+
+static int compare_output(struct trial *trial, struct round *round, int at, int output)
+{
+	struct err err = {""};
+	const char *miss;
+
+	if (trial_compare_tensors(trial, round, output, round->first, round->truth[at],
+				  trial_rule_for(trial, round, output, at, -1), trial->witness[at].name,
+				  &round->outputs[round->output_count], &miss, &err) < 0) {
+		trial_decide_error(trial, &err);
+		return -1;
+	}
+	round->output_count++;
+	trial->verdict.elements += round->first[output].elements;
+	if (miss != NULL) {
+		begin_miss(trial, round, at);
+		if (round->ungiven[output])
+			buf_printf(&round->misses,
+				   "autograd finds no path from the outputs to input '%s' (its gradient is None); ",
+				   input_behind(trial, output));
+		buf_text(&round->misses, miss);
+	}
+	return 0;
+}
+
+/* Does an input that the reference may write to still have its original values? Returns -1 if an error has decided
+ * the case. */
+static int was_kept(struct trial *trial, const struct round *round, int input)
+{
+	struct err err = {""};
+	int64_t at = trial->device->calls->first_difference(
+	    trial->device, round->in[input].data, round->left[input].data, job_tensor_bytes(&round->in[input]), &err);
+
+	if (at == -2)
+		trial_decide_error(trial, &err);
+	return at == -2 ? -1 : at == -1;
+}
+
+/* Compares an input that the reference wrote to with tensor `place` of ground truth `at`. Returns -1 if an error has
+ * decided the case. */
+static int compare_left(struct trial *trial, struct round *round, int at, int input, int place)
+{
+	const struct op_problem *problem = &trial->job->problem;
+	bool own = place >= problem->output_count;
+	const struct tensor *left = &round->left[input];
+	struct rule rule = own ? trial->op->rule(&round->c, place) : trial_rule_for(trial, round, place, at, -1);
+	struct output_verdict *out = &round->outputs[round->output_count];
+	struct err err = {""};
+	const char *miss;
+
+	*out = new_verdict(problem->inputs[input].name, trial->witness[at].name, left, rule);
+	if (compare_elements(trial, left, &round->truth[at][place], rule, &out->metrics, &err) != 0) {
+		trial_decide_error(trial, &err);
+		return -1;
+	}
+	round->of_input[round->output_count++] = true;
+	trial->verdict.elements += left->elements;
+	round->judged[input] = true;
+	miss = end_verdict(trial, out, left->dtype, NULL);
+	if (miss == NULL)
+		return 0;
+	begin_miss(trial, round, at);
+	buf_printf(&round->misses, "the reference wrote to its input '%s', but the written values differ from ",
+	           problem->inputs[input].name);
+	if (own)
+		buf_text(&round->misses, "the result of the operation: ");
+	else
+		buf_printf(&round->misses, "output '%s': ", problem->outputs[place].name);
+	buf_text(&round->misses, miss);
+	if (!own)
+		out->reason = REASON_MUTATED_INPUT;
+	return 0;
+}
+
+/* Checks an input that the reference may write to. If the input's expected values are those of an output, every
+ * ground truth computes them. Expected values that no output has are computed only by builtin. Returns -1 if an error
+ * has decided the case. */
+static int compare_input(struct trial *trial, struct round *round, int at, int input)
+{
+	struct op_in_place leave = trial_in_place(trial, round, input);
+	int kept = leave.place != OP_KEPT && leave.may_keep ? was_kept(trial, round, input) : 0;
+
+	if (leave.place == OP_KEPT || kept < 0)
+		return kept;
+	if (kept > 0)
+		round->judged[input] = true;
+	if (kept > 0 || round->truth[at][leave.place].data == NULL)
+		return 0;
+	return compare_left(trial, round, at, input, leave.place);
+}
+
+/* Returns the first input that the reference may have written to and that no ground truth has checked, or -1 if there
+ * is none. */
+int trial_unjudged_input(const struct trial *trial, const struct round *round)
+{
+	for (int i = 0; i < trial->job->problem.input_count; i++)
+		if (!round->judged[i] && trial_in_place(trial, round, i).place != OP_KEPT)
+			return i;
+	return -1;
+}
+
+/* Compares the reference's outputs, and the inputs that it may write to, with ground truth `at`. */
+int trial_compare_with(struct trial *trial, struct round *round, int at)
+{
+	int rc = 0;
+
+	for (int i = 0; rc == 0 && i < trial->job->problem.output_count; i++)
+		rc = compare_output(trial, round, at, i);
+	for (int i = 0; rc == 0 && i < trial->job->problem.input_count; i++)
+		rc = compare_input(trial, round, at, i);
+	if (rc != 0)
+		return -1;
+	round->answered[at] = true;
+	sum_up_outputs(round);
+	return 0;
+}
+
+/* Returns an output's comparison with the first ground truth of this round, or NULL if the output was not compared. */
+static struct output_verdict *first_verdict(struct trial *trial, struct round *round, int output)
+{
+	for (int i = 0; i < round->output_count; i++)
+		if (!round->of_input[i] &&
+		    strcmp(round->outputs[i].name, trial->job->problem.outputs[output].name) == 0)
+			return &round->outputs[i];
+	return NULL;
+}
+
+static void judge_output_of_both(struct trial *trial, int output)
+{
+	const struct op_case *c[CONTENTS_COUNT];
+	const struct tensor *found[CONTENTS_COUNT];
+	const struct metrics *metrics[CONTENTS_COUNT];
+	struct output_verdict *verdict = NULL;
+	struct arena arena = {0};
+	struct err err = {""};
+	bool whole = true;
+
+	for (int r = 0; r < CONTENTS_COUNT && whole; r++) {
+		struct round *round = &trial->round[r];
+
+		verdict = first_verdict(trial, round, output);
+		c[r] = &round->c;
+		found[r] = trial_on_host(trial, &arena, &round->first[output], 1, &err);
+		metrics[r] = verdict == NULL ? NULL : &verdict->metrics;
+		whole = verdict != NULL && found[r] != NULL;
+	}
+	if (whole && trial->op->judge_both(c, output, found, metrics, &err) != 0) {
+		verdict->status = STATUS_FAILED;
+		verdict->reason = REASON_NUMERIC;
+		trial_decide(trial, STATUS_FAILED, REASON_NUMERIC, arena_string(&trial->arena, err.text));
+	} else if (verdict != NULL && !whole) {
+		trial_decide_error(trial, &err);
+	}
+	arena_free(&arena);
+}
+
+/* Lets the op family check the outputs for both sets of input values together, after each set has passed. */
+void trial_judge_both(struct trial *trial)
+{
+	if (trial->op == NULL || trial->op->judge_both == NULL || trial->rounds < CONTENTS_COUNT)
+		return;
+	for (int i = 0; i < trial->job->problem.output_count && !trial->decided; i++)
+		judge_output_of_both(trial, i);
+}
+
+void trial_pass_over(struct trial *trial, struct round *round, int at, bool accident, const char *why)
+{
+	round->passed_over[at] = arena_string(&trial->arena, why);
+	if (trial->witness[at].passed_over == NULL)
+		trial->witness[at].passed_over = round->passed_over[at];
+	trial->witness[at].accident |= accident;
+}
+
+/* Computes the ground truth on the host with the op family's oracle, and uploads the results to `to`. */
+static int truth_on_host(struct trial *trial, const struct round *round, struct tensor *to, struct err *err)
+{
+	const struct op_problem *problem = &trial->job->problem;
+	struct arena arena = {0};
+	struct tensor *in = trial_on_host(trial, &arena, round->in, problem->input_count, err);
+	struct tensor *truth = trial_on_host(trial, &arena, to, problem->output_count, err);
+	int rc = in == NULL || truth == NULL ? -1 : trial->op->oracle(&round->c, in, truth, err);
+
+	for (int i = 0; rc == 0 && i < problem->output_count; i++)
+		rc = trial->device->calls->upload(trial->device, to[i].data, truth[i].data, job_tensor_bytes(&to[i]), err);
+	arena_free(&arena);
+	return rc;
+}
+
+static int make_truth(struct trial *trial, const struct round *round, struct tensor *to, struct err *err)
+{
+	if (trial->op->on_host)
+		return truth_on_host(trial, round, to, err);
+	return trial->device->calls->truth(trial->device, trial->op, &round->c, round->in, to, err);
+}
+
+/* Computes the ground truth builtin and compares the outputs with it. If builtin fails, it is skipped, or, if it is
+ * the only ground truth, its failure decides the case. Builtin supports every case of its op families, so a failure
+ * (most likely a lack of memory) is transient. */
+void trial_ask_builtin(struct trial *trial, struct round *round, int at)
+{
+	struct err err = {""};
+
+	if (make_truth(trial, round, round->truth[at], &err) == 0)
+		trial_compare_with(trial, round, at);
+	else if (trial->truths.count == 1 || trial->device->calls->broken(trial->device))
+		trial_decide_error(trial, &err);
+	else
+		trial_pass_over(trial, round, at, true, err.text);
+}
+
+/* Computes builtin early for this round if it has not been computed yet and is needed in any case: as the first
+ * ground truth, or because all ground truths were requested. */
+void trial_ask_builtin_early(struct trial *trial, struct round *round)
+{
+	for (int i = 0; trial->op != NULL && i < trial->truths.count && !trial->decided; i++)
+		if (trial_is_builtin(&trial->truths.items[i]) && (i == 0 || trial->truths.all) && !round->answered[i])
+			trial_ask_builtin(trial, round, i);
+}
+
+/* Computes builtin for the previous run, while the runner works on its next run. */
+void trial_think(struct trial *trial)
+{
+	struct round *round = &trial->round[trial->run == RUN_AGAIN ? trial->rounds - 1 : 0];
+
+	if (trial->run != RUN_FIRST && trial->held[round->c.contents])
+		trial_ask_builtin_early(trial, round);
+}

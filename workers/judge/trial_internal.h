@@ -1,0 +1,135 @@
+/* trial_internal - the state of one trial; private to workers/judge. trial.c decides the order of the steps, the
+ * verdict and which ground truths are tried. The steps of a trial are in these files:
+ *
+ * - trial_tensors.c: the tensors of the case, their memory, and the values of the inputs
+ * - trial_stage.c: the layout of the shared arena, and the messages to runner and provider
+ * - checks_after_run.c: the checks of the shared arena after a run
+ * - trial_compare.c: the comparison of the reference's results with a ground truth
+ * - trial_ground_truths.c: the ground truths of other libraries, and the check that all ground truths agree
+ *
+ * In identifiers, "witness" means a ground truth that the judge tries, and "contents" means a set of input values. */
+#ifndef REFTEST_WORKERS_JUDGE_TRIAL_INTERNAL_H
+#define REFTEST_WORKERS_JUDGE_TRIAL_INTERNAL_H
+
+#include <stdbool.h>
+
+#include "dataset/verdict.h"
+#include "workers/judge/trial.h"
+#include "workers/protocol/job.h"
+#include "workers/protocol/layout.h"
+
+enum { TRIAL_CANARY = 0xA5 };
+
+/* The runs of a case: on the first set of input values, on the second set, and on the first set again. The second run
+ * is omitted if there is only one set: if no op family matches, if the workload provides every input, or if the case
+ * probes a constant. */
+enum trial_run { RUN_FIRST, RUN_SECOND, RUN_AGAIN, RUN_COUNT };
+
+/* The state for one of the two sets of input values of a case. */
+struct round {
+	struct op_case c; /* c.contents is the number of the set */
+	struct input_source scalar[OP_ARGS];
+	struct tensor in[OP_ARGS];    /* the inputs, valid while `held` is set; data NULL: absent, or a Python scalar */
+	struct tensor first[OP_ARGS]; /* private copies of the outputs after the first run on this set */
+	struct tensor left[OP_ARGS];  /* private copies of inputs that the reference may write to, else data NULL */
+	/* The values that each ground truth computed for the outputs. For builtin, the entries from op_own_place on
+	 * are the expected values of inputs that the reference may write to. */
+	struct tensor truth[GROUND_TRUTHS_MAX][OP_PLACES];
+	/* The precision of a ground truth's arithmetic, one tolerance rule per output. NULL if the arithmetic is as
+	 * precise as the case's tolerance rules. */
+	const struct rule *coarse[GROUND_TRUTHS_MAX];
+	bool answered[GROUND_TRUTHS_MAX]; /* the ground truth was computed, and the reference was compared with it */
+	const char
+	    *passed_over[GROUND_TRUTHS_MAX]; /* the reason why a ground truth was skipped; NULL: it was not skipped */
+	int asked;		   /* number of ground truths that are done; the next one is in progress */
+	bool judged[OP_ARGS]; /* the reference may write to this input, and its final values have been checked */
+	bool ungiven[OP_ARGS]; /* autograd returned None for this output, a gradient; zeros replace it */
+	struct output_verdict outputs[GROUND_TRUTHS_MAX * OP_PLACES]; /* comparisons of outputs and written inputs */
+	bool of_input[GROUND_TRUTHS_MAX * OP_PLACES];		      /* is this entry of `outputs` about an input? */
+	int output_count;
+	bool weak;            /* would outputs of zeros pass too? */
+	enum reason missed;   /* the reason why the outputs fail; REASON_NONE: they pass */
+	struct buf misses;    /* messages about outputs that differ from a ground truth */
+};
+
+struct trial {
+	struct judge_context *context;
+	struct device *device; /* the context's */
+	struct arena arena;
+	const struct job *job;	      /* NULL: the job could not be parsed */
+	const struct op_entry *entry; /* NULL: the case has no op family */
+	const struct op *op;
+	struct op_constant constants[OP_CONSTANTS];
+	struct truths truths;	      /* the ground truths to try: those listed in the job, or only builtin */
+	struct witness witness[GROUND_TRUTHS_MAX];
+	struct round round[CONTENTS_COUNT];
+	int variant;		/* the result of op.match */
+	int judging;		/* index of the round whose ground truths are being tried */
+	int rounds;             /* number of sets of input values of this case, 1 or 2 */
+	bool probing;           /* the current run belongs to the probing case, which precedes the case itself */
+	bool held[CONTENTS_COUNT]; /* are the inputs of this round in the judge's memory? */
+	int64_t input_bytes;	/* size of one set of inputs */
+	bool one_set;		/* memory holds only one set of inputs: filling one set overwrites the other */
+	bool in_provider_memory;		/* the case is staged in the memory shared with the provider */
+	unsigned char *spare;	   /* LAYOUT_ALIGN bytes of private memory, to read single elements */
+	struct layout layout;	   /* the layout of the current run: inputs, then outputs */
+	enum trial_run run;	   /* the current or last run */
+	uint32_t overwrites;	   /* bit i is set if output i used the memory of an output of an earlier run */
+	bool decided;		   /* are status and reason of `verdict` final? */
+	struct verdict verdict;
+};
+
+/* workers/judge/trial.c. The first decision of status and reason is final: trial_decide ignores later ones. */
+void trial_decide(struct trial *trial, enum status status, enum reason reason, const char *message);
+void trial_decide_error(struct trial *trial, const struct err *err);
+void trial_add_finding(struct trial *trial, const char *sentence);
+bool trial_is_builtin(const struct truth *truth);
+int trial_builtin_at(const struct trial *trial);
+struct shared_memory *trial_stage_of(struct trial *trial);
+
+/* workers/judge/trial_tensors.c */
+int trial_tensor_count(const struct trial *trial);
+struct op_in_place trial_in_place(const struct trial *trial, const struct round *round, int input);
+/* Fills the inputs of a round, unless they are in memory already. Returns -1 if they cannot be filled; then the case
+ * is decided. */
+int trial_hold_inputs(struct trial *trial, struct round *round);
+/* Frees the inputs if they are larger than the limit that applies while a reference runs. */
+void trial_drop_inputs(struct trial *trial);
+int trial_arrange(struct trial *trial, const int64_t *axis, bool probing);
+
+/* workers/judge/trial_stage.c */
+void trial_write_run(struct trial *trial, const struct round *round, struct buf *out);
+void trial_write_provide(struct trial *trial, const struct round *round, const char *provider, struct buf *out);
+int trial_stage(struct trial *trial, const struct round *round, enum trial_run run, struct err *err);
+
+/* workers/judge/checks_after_run.c */
+const char *trial_overwritten_canary(struct trial *trial, struct err *err, int *rc);
+void trial_check_canaries(struct trial *trial);
+void trial_check_inputs(struct trial *trial, const struct round *round);
+const char *trial_wrong_form(struct trial *trial, const struct round *round, int output, const cJSON *said,
+			     enum reason *reason);
+void trial_check_forms(struct trial *trial, struct round *round, const cJSON *ran);
+void trial_check_deterministic(struct trial *trial, const struct round *round);
+int trial_copy_what_was_written(struct trial *trial, const struct round *round, struct err *err);
+int trial_copy_provided(struct trial *trial, struct tensor *to, struct err *err);
+
+/* workers/judge/trial_compare.c */
+struct tensor *trial_on_host(struct trial *trial, struct arena *arena, const struct tensor *tensors, int count,
+			     struct err *err);
+struct rule trial_rule_for(const struct trial *trial, const struct round *round, int output, int a, int b);
+int trial_compare_tensors(struct trial *trial, const struct round *round, int output, const struct tensor *found,
+			  const struct tensor *wanted, struct rule rule, const char *truth_name,
+			  struct output_verdict *out, const char **miss, struct err *err);
+void trial_judge_both(struct trial *trial);
+int trial_unjudged_input(const struct trial *trial, const struct round *round);
+int trial_compare_with(struct trial *trial, struct round *round, int at);
+void trial_pass_over(struct trial *trial, struct round *round, int at, bool accident, const char *why);
+void trial_ask_builtin(struct trial *trial, struct round *round, int at);
+void trial_ask_builtin_early(struct trial *trial, struct round *round);
+
+/* workers/judge/trial_ground_truths.c */
+bool trial_ask_provider(struct trial *trial, struct round *round, int at, struct buf *out);
+void trial_take_provided(struct trial *trial, struct round *round, int at, const cJSON *message);
+void trial_check_agreement(struct trial *trial, struct round *round);
+
+#endif

@@ -1,0 +1,170 @@
+/* trial_stage - fills the shared memory for a run and writes the message to the runner or to the provider. If the
+ * runner needs a new field of a case, add the field to trial_write_run and read it in python/runner.py. (The runner gets
+ * a field of the whole definition with the reference: workers/pool/task.h.) */
+#include "workers/judge/trial_internal.h"
+
+#include <inttypes.h>
+
+#include "base/json.h"
+#include "kernels/core/gradient_bounds.h"
+#include "kernels/core/roles.h"
+
+enum { CANARY = TRIAL_CANARY };
+static const unsigned char poison[RUN_COUNT] = {0xFF, 0xFE, 0xFD};
+
+/* The layout (0 or 1) of each run. The repeated run on the first set of input values uses the other layout, in which
+ * the tensors have other addresses. */
+static const int layout_of[RUN_COUNT] = {0, 1, 1};
+
+static void write_shape(struct buf *out, const struct tensor *tensor)
+{
+	buf_text(out, "\"shape\":[");
+	for (int d = 0; d < tensor->rank; d++)
+		buf_printf(out, "%s%" PRId64, d > 0 ? "," : "", tensor->shape[d]);
+	buf_text(out, "]");
+}
+
+static void write_value(struct buf *out, const struct input_source *scalar)
+{
+	if (scalar->kind == SOURCE_ABSENT)
+		buf_text(out, "null");
+	else if (scalar->scalar_kind == SCALAR_FLOAT)
+		buf_json_number(out, scalar->number);
+	else if (scalar->scalar_kind == SCALAR_BOOL)
+		buf_text(out, scalar->integer != 0 ? "true" : "false");
+	else
+		buf_printf(out, "%" PRId64, scalar->integer);
+}
+
+static void write_place(const struct trial *trial, struct buf *out, int index, const char *name,
+			const struct tensor *tensor)
+{
+	buf_printf(out, "%s{\"name\":", out->data[out->length - 1] == '[' ? "" : ",");
+	buf_json_string(out, name);
+	buf_printf(out, ",\"dtype\":\"%s\",", dtype_name(tensor->dtype));
+	write_shape(out, tensor);
+	buf_printf(out, ",\"offset\":%" PRId64, trial->layout.offset[index]);
+}
+
+/* Returns the seed of torch's generators for a run. The second and the last run get other seeds than the first.
+ * If outputs depend on torch's generator and not only on the inputs, they differ between the runs. If the operation
+ * draws random samples, the last run gets the seed of the first run. */
+static uint64_t generator_seed(const struct trial *trial, const struct round *round)
+{
+	bool samples = trial->op == NULL || (trial->op->samples != NULL && trial->op->samples(&round->c));
+
+	return trial->run == RUN_AGAIN && !samples ? round->c.seed + 1 : round->c.seed;
+}
+
+static void write_tensors(struct trial *trial, const struct round *round, struct buf *out)
+{
+	const struct op_problem *problem = &trial->job->problem;
+
+	buf_printf(out, "\"gradients\":%s,\"seed\":%" PRIu64 ",\"arena\":",
+		   trial->job->asks == JOB_GRADIENTS ? "true" : "false", generator_seed(trial, round));
+	shared_memory_describe(trial_stage_of(trial), out);
+	buf_text(out, ",\"inputs\":[");
+	for (int i = 0; i < problem->input_count; i++) {
+		if (round->in[i].data != NULL) {
+			write_place(trial, out, i, problem->inputs[i].name, &round->in[i]);
+		} else {
+			const struct input_source absent = {.kind = SOURCE_ABSENT};
+
+			buf_text(out, i > 0 ? ",{\"name\":" : "{\"name\":");
+			buf_json_string(out, problem->inputs[i].name);
+			buf_text(out, ",\"value\":");
+			write_value(out, problem->inputs[i].rank == OP_SCALAR ? &round->scalar[i] : &absent);
+		}
+		buf_text(out, "}");
+	}
+	buf_text(out, "],\"outputs\":[");
+	for (int i = 0; i < problem->output_count; i++) {
+		write_place(trial, out, problem->input_count + i, problem->outputs[i].name, &round->first[i]);
+		buf_text(out, problem->outputs[i].rank == OP_SCALAR ? ",\"scalar\":true}" : ",\"scalar\":false}");
+	}
+	buf_text(out, "]");
+}
+
+/* {"run": {"gradients", "seed", "arena", "inputs": [{"name", "dtype", "shape", "offset"} | {"name", "value"}],
+ *          "outputs": [{"name", "dtype", "shape", "offset", "scalar"}]}} */
+void trial_write_run(struct trial *trial, const struct round *round, struct buf *out)
+{
+	buf_text(out, "{\"run\":{");
+	write_tensors(trial, round, out);
+	buf_text(out, "}}");
+}
+
+/* Writes the roles and modes of the arguments. A gradient case has the roles and modes of the operation whose
+ * gradient it checks. */
+static void write_roles(const struct trial *trial, struct buf *out)
+{
+	struct gradient_forward forward;
+	struct op_problem problem = trial->job->problem;
+
+	if (trial->job->asks == JOB_GRADIENTS)
+		problem = gradient_forward_problem(&trial->job->problem, &forward);
+	struct op_names names = op_names_of(trial->entry->op, &problem, trial->variant);
+
+	op_names_write(&names, &problem, out);
+}
+
+/* {"provide": {"provider", "family", "roles": {role: input}, "output_roles": {role: output}, "modes": [name], "name", "class",
+ *              "axes": {name: value}, "constants": {name: value}, and the fields of a run}} */
+void trial_write_provide(struct trial *trial, const struct round *round, const char *provider, struct buf *out)
+{
+	const struct op_problem *problem = &trial->job->problem;
+	const char *comma = "";
+
+	buf_text(out, "{\"provide\":{\"provider\":");
+	buf_json_string(out, provider);
+	buf_text(out, ",\"family\":");
+	buf_json_string(out, trial->entry->op->name);
+	buf_text(out, ",");
+	write_roles(trial, out);
+	buf_text(out, ",\"name\":");
+	buf_json_string(out, problem->name);
+	buf_text(out, ",\"class\":");
+	buf_json_string(out, trial->device->calls->class_name(trial->device));
+	buf_text(out, ",\"axes\":{");
+	for (int i = 0; i < problem->axis_count; i++, comma = ",") {
+		buf_text(out, comma);
+		buf_json_string(out, problem->axes[i].name);
+		buf_printf(out, ":%" PRId64, round->c.axis[i]);
+	}
+	buf_text(out, "},\"constants\":{");
+	comma = "";
+	for (int i = 0; i < round->c.constant_count; i++, comma = ",") {
+		buf_text(out, comma);
+		buf_json_string(out, round->c.constants[i].name);
+		buf_text(out, ":");
+		buf_json_number(out, round->c.constants[i].value);
+	}
+	buf_text(out, "},");
+	write_tensors(trial, round, out);
+	buf_text(out, "}}");
+}
+
+/* Writes canaries, inputs and poison for the outputs to the shared memory, in the layout of run `run`. */
+int trial_stage(struct trial *trial, const struct round *round, enum trial_run run, struct err *err)
+{
+	const struct op_problem *problem = &trial->job->problem;
+	struct shared_memory *shared = trial_stage_of(trial);
+	int64_t *bytes = arena_array(&trial->arena, (size_t)trial_tensor_count(trial), sizeof *bytes);
+	int rc = 0;
+
+	for (int i = 0; i < problem->input_count; i++)
+		bytes[i] = round->in[i].data == NULL ? 0 : job_tensor_bytes(&round->in[i]);
+	for (int i = 0; i < problem->output_count; i++)
+		bytes[problem->input_count + i] = job_tensor_bytes(&round->first[i]);
+	trial->layout = layout_make(bytes, trial_tensor_count(trial), layout_of[run], &trial->arena);
+	for (int g = 0; rc == 0 && g < trial->layout.gap_count; g++) {
+		const struct layout_gap *gap = &trial->layout.gaps[g];
+
+		rc = shared_memory_set(shared, gap->begin, CANARY, gap->end - gap->begin, err);
+	}
+	for (int i = 0; rc == 0 && i < problem->input_count; i++)
+		rc = shared_memory_put(shared, trial->layout.offset[i], round->in[i].data, bytes[i], err);
+	for (int i = problem->input_count; rc == 0 && i < trial_tensor_count(trial); i++)
+		rc = shared_memory_set(shared, trial->layout.offset[i], poison[run], bytes[i], err);
+	return rc;
+}

@@ -1,0 +1,285 @@
+/* trial_tensors - prepares the tensors of a case: their shapes, their memory, and the values of the inputs. */
+#include "workers/judge/trial_internal.h"
+
+#include <string.h>
+
+#include "workers/judge/case_inputs.h"
+#include "workers/judge/message_text.h"
+#include "workers/protocol/layout.h"
+
+int trial_tensor_count(const struct trial *trial)
+{
+	return trial->job->problem.input_count + trial->job->problem.output_count;
+}
+
+/* Returns which values an input must have after the reference ran: the old values, the values of an output, or values
+ * of its own. An input cannot have the values of an output of another dtype or size. */
+struct op_in_place trial_in_place(const struct trial *trial, const struct round *round, int input)
+{
+	const struct op_in_place kept = {OP_KEPT, true};
+	const struct op_problem *problem = &trial->job->problem;
+	const struct tensor *before = &round->in[input];
+	struct op_in_place out;
+
+	if (trial->op == NULL || trial->op->in_place == NULL || before->rank == OP_SCALAR ||
+	    trial->job->inputs[input].kind == SOURCE_ABSENT)
+		return kept;
+	out = trial->op->in_place(&round->c, input);
+	if (out.place >= 0 && out.place < problem->output_count &&
+	    (round->first[out.place].dtype != before->dtype || round->first[out.place].elements != before->elements))
+		return kept;
+	return out;
+}
+
+/* Must builtin compute the values that this input should have after the call? Only builtin can if no output has the
+ * same values, because other ground truths compute only outputs. */
+static bool trial_has_own_truth(const struct trial *trial, const struct round *round, int input)
+{
+	return trial_in_place(trial, round, input).place >= trial->job->problem.output_count &&
+	       trial_builtin_at(trial) >= 0;
+}
+
+/* Returns the size in bytes of every tensor in the shared arena, inputs first. Both sets of input values have equal
+ * sizes. */
+static const int64_t *tensor_bytes(struct trial *trial)
+{
+	const struct op_problem *problem = &trial->job->problem;
+	const struct round *round = &trial->round[0];
+	int64_t *bytes = arena_array(&trial->arena, (size_t)trial_tensor_count(trial), sizeof *bytes);
+
+	for (int i = 0; i < problem->input_count; i++)
+		if (trial->job->inputs[i].kind != SOURCE_ABSENT)
+			bytes[i] = job_tensor_bytes(&round->in[i]);
+	for (int i = 0; i < problem->output_count; i++)
+		bytes[problem->input_count + i] = job_tensor_bytes(&round->first[i]);
+	return bytes;
+}
+
+/* Returns the number of private copies of a tensor that the judge needs, besides the inputs as filled. An output
+ * needs a copy of the reference's result and one for each ground truth. An input that the reference may write to
+ * needs a copy of its values after the run. If no output has the input's expected values, the input also needs a copy
+ * for builtin's values. */
+static int private_copies(const struct trial *trial, const struct round *round, int tensor)
+{
+	if (tensor >= trial->job->problem.input_count)
+		return 1 + trial->truths.count;
+	return (trial_in_place(trial, round, tensor).place != OP_KEPT) + trial_has_own_truth(trial, round, tensor);
+}
+
+/* Returns the size in bytes of the private memory: the copies of all tensors, and the buffer `spare`. */
+static int64_t private_bytes(const struct trial *trial, const int64_t *bytes)
+{
+	int64_t total = LAYOUT_ALIGN;
+
+	for (int r = 0; r < trial->rounds; r++)
+		for (int i = 0; i < trial_tensor_count(trial); i++)
+			for (int copies = private_copies(trial, &trial->round[r], i); copies > 0; copies--)
+				total = layout_add(total, layout_round(bytes[i]));
+	return total;
+}
+
+/* Returns the size in bytes of one set of inputs. */
+static int64_t input_bytes(const struct trial *trial, const int64_t *bytes)
+{
+	int64_t total = 0;
+
+	for (int i = 0; i < trial->job->problem.input_count; i++)
+		total = layout_add(total, layout_round(bytes[i]));
+	return total;
+}
+
+static int64_t arena_bytes(struct trial *trial, const int64_t *bytes)
+{
+	int64_t most = 0;
+
+	for (int layout = 0; layout < 2; layout++) {
+		int64_t total = layout_make(bytes, trial_tensor_count(trial), layout, &trial->arena).total;
+
+		most = total > most ? total : most;
+	}
+	return most;
+}
+
+/* Reserves the memory for this case, or sets the status `skipped` if there is not enough. If one set of inputs is
+ * small, both sets are kept in memory. */
+static int reserve(struct trial *trial, const int64_t *bytes)
+{
+	struct device *device = trial->device;
+	struct arena *arena = &trial->arena;
+	struct judge_context_need need = {arena_bytes(trial, bytes), private_bytes(trial, bytes), 0, 0, 0, 0};
+	struct err err = {""};
+	enum judge_context_answer answer;
+
+	trial->input_bytes = input_bytes(trial, bytes);
+	trial->one_set = trial->rounds == 1 || trial->input_bytes > trial->context->keep / 2;
+	need.inputs = trial->one_set ? trial->input_bytes : 2 * trial->input_bytes;
+	for (int r = 0; trial->op != NULL && r < trial->rounds; r++) {
+		int64_t scratch = device->calls->truth_scratch(device, trial->op, &trial->round[r].c);
+
+		need.scratch = scratch > need.scratch ? scratch : need.scratch;
+	}
+	answer = judge_context_reserve(trial->context, &need, &err);
+	if (answer == CONTEXT_ERROR)
+		trial_decide_error(trial, &err);
+	else if (answer == CONTEXT_NO_MEMORY)
+		trial_decide(trial, STATUS_SKIPPED, REASON_MEMORY,
+			     arena_printf(arena, "the case needs %s on %s, but only %s are free", format_bytes(arena, need.need),
+					  trial->context->device_name, format_bytes(arena, need.available)));
+	return answer == CONTEXT_OK ? 0 : -1;
+}
+
+static unsigned char *take_private(unsigned char **at, int64_t bytes)
+{
+	unsigned char *memory = *at;
+
+	*at += layout_round(bytes);
+	return memory;
+}
+
+static void place_tensors(struct trial *trial, struct round *round, const int64_t *bytes, unsigned char **at)
+{
+	const struct op_problem *problem = &trial->job->problem;
+
+	for (int i = 0; i < problem->output_count; i++) {
+		round->first[i].data = take_private(at, bytes[problem->input_count + i]);
+		for (int slot = 0; slot < trial->truths.count; slot++)
+			round->truth[slot][i].data = take_private(at, bytes[problem->input_count + i]);
+	}
+	for (int i = 0; i < problem->input_count; i++) {
+		if (trial_in_place(trial, round, i).place != OP_KEPT)
+			round->left[i].data = take_private(at, bytes[i]);
+		if (trial_has_own_truth(trial, round, i))
+			round->truth[trial_builtin_at(trial)][op_own_place(problem, i)].data = take_private(at, bytes[i]);
+	}
+}
+
+/* Assigns the inputs of a round to the judge's memory for inputs. */
+static void place_inputs(struct trial *trial, struct round *round, unsigned char *at)
+{
+	const struct op_problem *problem = &trial->job->problem;
+
+	if (!trial->one_set && round->c.contents == CONTENTS_SECOND)
+		at += trial->input_bytes;
+	for (int i = 0; i < problem->input_count; i++)
+		if (round->in[i].rank != OP_SCALAR && trial->job->inputs[i].kind != SOURCE_ABSENT)
+			round->in[i].data = take_private(&at, job_tensor_bytes(&round->in[i]));
+}
+
+int trial_hold_inputs(struct trial *trial, struct round *round)
+{
+	struct ruling ruling = {STATUS_SKIPPED, REASON_MEMORY, {""}}; /* default of case_inputs_fill */
+	enum op_contents contents = round->c.contents;
+	unsigned char *memory;
+
+	if (trial->held[contents])
+		return 0;
+	if (trial->one_set)
+		trial->held[CONTENTS_FIRST] = trial->held[CONTENTS_SECOND] = false;
+	memory = judge_context_take_inputs(trial->context, trial->one_set ? trial->input_bytes : 2 * trial->input_bytes,
+					   &ruling.why);
+	if (memory != NULL) {
+		place_inputs(trial, round, memory);
+		trial->held[contents] = case_inputs_fill(trial->device, trial->context->tensors, trial->job, trial->op,
+							 &round->c, round->in, &ruling) == 0;
+	}
+	if (!trial->held[contents])
+		trial_decide(trial, ruling.status, ruling.reason, arena_string(&trial->arena, ruling.why.text));
+	return trial->held[contents] ? 0 : -1;
+}
+
+void trial_drop_inputs(struct trial *trial)
+{
+	if (judge_context_drop_inputs(trial->context))
+		trial->held[CONTENTS_FIRST] = trial->held[CONTENTS_SECOND] = false;
+}
+
+/* Initialises the case and the tensors of a round, but assigns no memory to the tensors. */
+static void begin_round(struct trial *trial, struct round *round, const int64_t *axis, enum op_contents contents)
+{
+	const struct job *job = trial->job;
+	const struct op_problem *problem = &job->problem;
+	buf_free(&round->misses);
+	memset(round, 0, sizeof *round);
+	round->c = (struct op_case){.problem = problem,
+				    .variant = trial->variant,
+				    .axis = axis,
+				    .probe = trial->probing,
+				    .constant_count = job->constant_count,
+				    .absent = case_inputs_absent(job)};
+	if (!trial->probing) {
+		round->c.edge = job->edge;
+		round->c.given = case_inputs_given(job);
+	}
+	op_case_set_contents(&round->c, job->seed, contents);
+	memcpy(round->c.constants, trial->constants, sizeof round->c.constants);
+	for (int i = 0; i < problem->input_count; i++) {
+		round->in[i] = round->left[i] = job_tensor(&problem->inputs[i], axis);
+		if (problem->inputs[i].rank != OP_SCALAR)
+			continue;
+		round->scalar[i] = case_inputs_scalar(job, trial->op, &round->c, i);
+		round->c.scalar[i] = round->scalar[i].number;
+	}
+	for (int i = 0; i < problem->output_count; i++) {
+		round->first[i] = job_tensor(&problem->outputs[i], axis);
+		if (round->first[i].rank == OP_SCALAR) /* the runner stores a returned number as a 0-D tensor */
+			round->first[i].rank = 0;
+		for (int slot = 0; slot < trial->truths.count; slot++)
+			round->truth[slot][i] = round->first[i];
+	}
+	for (int i = 0; i < problem->input_count && trial_builtin_at(trial) >= 0; i++)
+		round->truth[trial_builtin_at(trial)][op_own_place(problem, i)] = round->in[i];
+}
+
+/* Does this case have a second set of input values? A second set exists only if the op family generates an input,
+ * because inputs from a workload are the same in both sets. */
+static bool has_second_contents(const struct trial *trial)
+{
+	const struct job *job = trial->job;
+
+	for (int i = 0; i < job->problem.input_count; i++)
+		if (trial->op != NULL && !trial->probing && job->inputs[i].kind == SOURCE_RANDOM)
+			return true;
+	return false;
+}
+
+/* Fills both sets of inputs, or only the first if there is not enough memory for both, and checks that the inputs are
+ * valid. */
+static int make_inputs(struct trial *trial)
+{
+	for (int r = trial->one_set ? 0 : trial->rounds - 1; r >= 0; r--) {
+		struct ruling ruling = {.why = {""}};
+
+		if (trial_hold_inputs(trial, &trial->round[r]) != 0)
+			return -1;
+		if (trial->op == NULL || trial->probing ||
+		    case_inputs_check(trial->device, trial->job, trial->op, &trial->round[r].c, trial->round[r].in,
+				      &trial->arena, &ruling) == 0)
+			continue;
+		trial_decide(trial, ruling.status, ruling.reason, arena_string(&trial->arena, ruling.why.text));
+		return -1;
+	}
+	return 0;
+}
+
+/* Prepares the case for the axis values `axis`. Returns 0 if the inputs are ready in private memory, and -1 if the
+ * case is already decided. */
+int trial_arrange(struct trial *trial, const int64_t *axis, bool probing)
+{
+	const int64_t *bytes;
+	unsigned char *at;
+
+	trial->probing = probing;
+	trial->judging = 0;
+	trial->rounds = has_second_contents(trial) ? 2 : 1;
+	trial->held[CONTENTS_FIRST] = trial->held[CONTENTS_SECOND] = false;
+	for (int r = 0; r < trial->rounds; r++)
+		begin_round(trial, &trial->round[r], axis, (enum op_contents)r);
+	bytes = tensor_bytes(trial);
+	if (reserve(trial, bytes) != 0)
+		return -1;
+	at = trial->context->private;
+	trial->spare = take_private(&at, LAYOUT_ALIGN);
+	for (int r = 0; r < trial->rounds; r++)
+		place_tensors(trial, &trial->round[r], bytes, &at);
+	return make_inputs(trial);
+}

@@ -1,0 +1,619 @@
+/* lane - the state machine of a lane (a judge and its runner). For each case the lane sends {"case"} to the judge, the
+ * judge's {"run": …} to the runner, and the runner's answer to the judge, until the judge gives a verdict. The runner
+ * loads the reference while the judge fills the first inputs. If the runner fails, the lane sends {"blame": …} to the
+ * judge, which turns the failure into a verdict.
+ *
+ *            work                 {"case"}            {"run"}             {"ran"}
+ *   IDLE ──────────▶ WAITING ──────────────▶ WORKING ─────────▶ (runner) ────────▶ (judge) ──▶ verdict ──▶ next case
+ *                    for a judge and                    ◀───────────────────────────┘ second run
+ *                    a spare runner
+ *
+ * The judge answers messages in order, so the lane can cancel a case at any time: the lane counts the outstanding
+ * answers as stale and ignores them. A runner that breaks the protocol, dies or times out is killed, and the next case
+ * gets a new runner. If another process (another reference, the kernel's OOM killer) killed a judge or runner, the
+ * case is retried once while no other lane works. */
+#include "workers/pool/lane.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "base/trace.h"
+#include "workers/pool/lane_internal.h"
+
+enum {
+	JUDGE_FAILURES = 2,
+	ALONE_MS = 5000,     /* how long a case that runs alone waits for spare runners to end */
+	MESSAGE_MAX = 64 << 10 /* limit in bytes for a runner's error message in a verdict */
+};
+
+static const struct job *current_job(const struct lane *lane)
+{
+	return lane->work->task.jobs[lane->work->job];
+}
+
+/* Returns the last part of the text that the reference printed since the previous call. If earlier text was dropped,
+ * the returned text begins with a note about that. Returns NULL if the reference printed nothing. */
+static char *take_printed(struct child *child)
+{
+	struct buf text = {0};
+	size_t length, cut;
+
+	child_listen(child);
+	length = child->printed.length;
+	cut = length > RUNNER_POOL_PRINTED ? length - RUNNER_POOL_PRINTED : 0;
+	if (child->printed_bytes > (int64_t)(length - cut))
+		buf_printf(&text, "[the first %lld bytes of the printed text were dropped]\n",
+		           (long long)child->printed_bytes - (long long)(length - cut));
+	if (length > cut)
+		buf_add(&text, child->printed.data + cut, length - cut);
+	for (size_t i = 0; i < text.length; i++)
+		if (text.data[i] == '\0') /* the C string must contain no NUL */
+			text.data[i] = '?';
+	buf_clear(&child->printed);
+	child->printed_bytes = 0;
+	return text.data;
+}
+
+static double now_s(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+/* Adds the verdict of the current case to the pool's answers. */
+static void add_answer(struct pool_shared *shared, struct lane *lane, const char *text, size_t length)
+{
+	struct answer answer = {.owner = lane->work->task.owner, .job = current_job(lane), .accident = lane->accident,
+	                        .printed = lane->printed, .seconds = now_s() - lane->started, .time = (int64_t)time(NULL),
+	                        .reached = lane->work->reached};
+
+	if (answer.printed == NULL && lane->child != NULL)
+		answer.printed = take_printed(lane->child);
+	lane->printed = NULL;
+	answers_add(&shared->answers, &answer, text, length);
+}
+
+/* ---- a lane's child ---- */
+
+static void drop_run(struct lane *lane)
+{
+	free(lane->run);
+	lane->run = NULL;
+	if (lane->run_fd >= 0)
+		close(lane->run_fd);
+	lane->run_fd = -1;
+}
+
+/* Kills the runner, but keeps its printed output for the next verdict. */
+static void drop_child(struct pool_shared *shared, struct lane *lane)
+{
+	drop_run(lane);
+	if (lane->child != NULL) {
+		free(lane->printed);
+		lane->printed = take_printed(lane->child);
+		zygote_drop(&shared->runners, lane->child);
+	}
+	lane->child = NULL;
+	lane->loaded = lane->running = false;
+}
+
+static int64_t largest_case(const struct task *task)
+{
+	int64_t most = 0;
+
+	for (int i = 0; i < task->job_count; i++) {
+		int64_t bytes = job_arena_bytes(task->jobs[i]);
+
+		most = bytes > most && bytes < (int64_t)1 << 52 ? bytes : most;
+	}
+	return most;
+}
+
+/* Sends the reference to a new runner. Sends {"begin"} to the judge, which then creates a new arena for this runner. */
+static void bind_child(struct pool_shared *shared, struct lane *lane, struct child *child)
+{
+	struct buf text = {0};
+
+	lane->child = child;
+	lane->loaded = lane->running = false;
+	lane->staged = shared->staged || shared->ipc_refused;
+	buf_text(&text, "{\"load\":");
+	buf_json_string(&text, lane->work->task.reference);
+	buf_text(&text, ",\"name\":");
+	buf_json_string(&text, lane->work->task.name);
+	buf_text(&text, "}");
+	channel_send(&child->channel, text.data, text.length, NULL, 0);
+	buf_clear(&text);
+	buf_printf(&text, "{\"begin\":{\"bytes\":%lld,\"staged\":%s}}", (long long)largest_case(&lane->work->task),
+	           lane->staged ? "true" : "false");
+	lane_judge_tell(lane, text.data, text.length);
+	buf_free(&text);
+}
+
+/* ---- cases ---- */
+
+static int64_t case_deadline(const struct pool_shared *shared)
+{
+	double ms = shared->timeout_s * 1000;
+
+	return ms > 0 && ms < 1e15 ? clock_ms() + (int64_t)ms : INT64_MAX;
+}
+
+static void ask_verdict_on_failure(struct lane *lane, const char *failure, bool accident)
+{
+	struct buf text = {0};
+
+	lane_judge_forget(lane);
+	buf_printf(&text, "{\"blame\":%s,\"job\":", failure);
+	job_write(current_job(lane), &text);
+	buf_text(&text, "}");
+	lane->blamed = true;
+	lane->accident = accident;
+	lane->deadline = clock_ms() + BLAME_MS;
+	lane_judge_ask(lane, text.data, text.length);
+	buf_free(&text);
+}
+
+static void begin_case(struct pool_shared *shared, struct lane *lane)
+{
+	struct buf text = {0};
+
+	lane->phase = LANE_WORKING;
+	lane->asked = lane->blamed = lane->accident = false;
+	free(lane->printed);
+	lane->printed = NULL;
+	lane->started = now_s();
+	lane->deadline = case_deadline(shared);
+	if (lane->work->failure != NULL) {
+		ask_verdict_on_failure(lane, lane->work->failure, lane->work->accident);
+		return;
+	}
+	buf_text(&text, "{\"case\":");
+	job_write(current_job(lane), &text);
+	buf_text(&text, "}");
+	lane_judge_ask(lane, text.data, text.length);
+	buf_free(&text);
+}
+
+static void finish_work(struct pool_shared *shared, struct lane *lane)
+{
+	static const char end[] = "{\"end\":true}";
+
+	drop_child(shared, lane);
+	lane_judge_tell(lane, end, sizeof end - 1);
+	queues_free(lane->work);
+	lane->work = NULL;
+	lane->phase = LANE_IDLE;
+	lane->alone_by = 0;
+}
+
+/* Continues with the next case of the lane's work, if any. A case whose reference failed to load needs no runner. */
+static void next_case(struct pool_shared *shared, struct lane *lane)
+{
+	drop_run(lane);
+	if (lane->child != NULL && lane->child->ended)
+		drop_child(shared, lane);
+	if (++lane->work->job >= lane->work->task.job_count)
+		finish_work(shared, lane);
+	else if (lane->up && (lane->child != NULL || lane->work->failure != NULL))
+		begin_case(shared, lane);
+	else
+		lane->phase = LANE_WAITING;
+}
+
+/* Queues the case for a retry while no other lane works. */
+static void retry_alone(struct pool_shared *shared, struct lane *lane)
+{
+	struct task one = lane->work->task;
+	struct queues *work;
+
+	one.jobs += lane->work->job;
+	one.job_count = 1;
+	work = queues_new(&one);
+	work->alone = true;
+	queue_push(&shared->alone, work);
+	trace("lane", "%s %s: retry alone", one.name, one.jobs[0]->id);
+	lane_judge_forget(lane);
+	next_case(shared, lane);
+}
+
+bool pool_shared_busy(const struct pool_shared *shared, const struct lane *except)
+{
+	for (int i = 0; i < shared->lane_count; i++)
+		if (&shared->lanes[i] != except && shared->lanes[i].phase != LANE_IDLE)
+			return true;
+	return false;
+}
+
+static bool lacks_memory(const char *text, size_t length)
+{
+	struct arena arena = {0};
+	const struct verdict *verdict = strstr(text, "memory") == NULL ? NULL : verdict_parse(text, length, &arena, NULL);
+	bool lacks = verdict != NULL && verdict->reason == REASON_MEMORY;
+
+	arena_free(&arena);
+	return lacks;
+}
+
+/* Do spare runners hold GPU memory? Each spare runner on a GPU has a CUDA context, whose memory a large case may
+ * need. */
+static bool spares_hold_memory(const struct pool_shared *shared)
+{
+	return strcmp(shared->device, "cpu") != 0 && zygote_idle(&shared->runners) > 0;
+}
+
+/* Did the case fail for lack of memory while other processes of the pool used memory? Such a case is retried alone,
+ * and its first verdict does not count. */
+static bool is_memory_taken_by_others(const struct pool_shared *shared, const struct lane *lane, const char *text, size_t length)
+{
+	return !lane->work->alone && (pool_shared_busy(shared, lane) || spares_hold_memory(shared)) &&
+	       lacks_memory(text, length);
+}
+
+static void take_verdict(struct pool_shared *shared, struct lane *lane, const char *text, size_t length)
+{
+	if (is_memory_taken_by_others(shared, lane, text, length)) {
+		retry_alone(shared, lane);
+		return;
+	}
+	add_answer(shared, lane, text, length);
+	next_case(shared, lane);
+}
+
+/* Adds a verdict for a case whose judge failed and therefore gave none. */
+void lane_verdict_without_judge(struct pool_shared *shared, struct lane *lane, enum reason reason,
+				  const char *message)
+{
+	const struct verdict verdict = {.status = STATUS_ERROR,
+					.reason = reason,
+					.message = message,
+					.device = shared->device,
+					.device_class =
+					    shared->device_class[0] == '\0' ? "unknown" : shared->device_class};
+	struct buf text = {0};
+
+	verdict_write(&verdict, &text);
+	lane->accident = true;
+	add_answer(shared, lane, text.data, text.length);
+	buf_free(&text);
+	next_case(shared, lane);
+}
+
+/* ---- messages of the child ---- */
+
+/* Returns the JSON object {"reason", "message", "line", "loading"}, which the caller frees. */
+static char *failure_text(const char *reason, const char *message, int64_t line, bool loading)
+{
+	size_t length = strlen(message);
+	struct buf text = {0};
+
+	buf_printf(&text, "{\"reason\":\"%s\",\"message\":", reason);
+	buf_json_bytes(&text, message, length < MESSAGE_MAX ? length : MESSAGE_MAX);
+	buf_printf(&text, ",\"line\":%lld,\"loading\":%s}", (long long)line, loading ? "true" : "false");
+	return text.data;
+}
+
+/* Reports to the judge that the reference failed in the current case. If the reference failed to load, all later
+ * cases get the same failure. */
+static void blame(struct lane *lane, const char *reason, const char *message, int64_t line, bool accident)
+{
+	char *failure = failure_text(reason, message, line, !lane->loaded);
+
+	trace("lane", "%s %s: %s", lane->work->task.name, current_job(lane)->id, message);
+	drop_run(lane);
+	ask_verdict_on_failure(lane, failure, accident);
+	if (!lane->loaded && !lane->work->loaded) {
+		lane->work->failure = failure;
+		lane->work->accident = accident;
+	} else {
+		free(failure);
+	}
+}
+
+void lane_blame_child(struct pool_shared *shared, struct lane *lane, const char *reason, const char *message)
+{
+	blame(lane, reason, message, 0, true);
+	drop_child(shared, lane);
+}
+
+static void forward_run(struct lane *lane)
+{
+	if (lane->run == NULL || !lane->loaded || lane->running || lane->child == NULL)
+		return;
+	channel_send(&lane->child->channel, lane->run, strlen(lane->run), &lane->run_fd, lane->run_fd >= 0 ? 1 : 0);
+	lane->running = lane->asked = true;
+	drop_run(lane);
+}
+
+static void on_error(struct pool_shared *shared, struct lane *lane, const cJSON *error)
+{
+	const char *message = json_text_of(error, "message");
+	int64_t line = 0;
+
+	json_integer(json_member(error, "line"), &line);
+	lane->running = false;
+	blame(lane, "raised", message == NULL ? "the reference failed" : message, line,
+	      cJSON_IsTrue(json_member(error, "accident")));
+	if (cJSON_IsTrue(json_member(error, "fatal")))
+		drop_child(shared, lane);
+}
+
+/* The runner cannot map device memory. From now on every lane copies tensors through host memory. This case starts
+ * again. */
+static void on_unmapped(struct pool_shared *shared, struct lane *lane, const char *why)
+{
+	trace("lane", "CUDA IPC is refused (%s): tensors go through the host", why);
+	shared->ipc_refused = true;
+	drop_child(shared, lane);
+	lane_judge_forget(lane);
+	lane->phase = LANE_WAITING;
+}
+
+static void on_child_line(struct pool_shared *shared, struct lane *lane, const char *line, size_t length)
+{
+	const struct json_text text = {"runner", line, length, 1};
+	cJSON *message = json_parse(&text, NULL);
+	const cJSON *error = json_member(message, "error");
+	const char *unmapped = json_text_of(message, "unmapped");
+	const char *reached = json_text_of(message, "reached");
+	bool expected = lane->loaded ? lane->running : true;
+
+	if (reached != NULL && lane->work != NULL && lane->work->reached == NULL)
+		lane->work->reached = strdup(reached);
+	if (expected && cJSON_IsObject(error)) {
+		on_error(shared, lane, error);
+	} else if (!lane->loaded && cJSON_IsTrue(json_member(message, "loaded"))) {
+		lane->loaded = lane->work->loaded = true;
+		forward_run(lane);
+	} else if (lane->running && unmapped != NULL && !lane->staged && strcmp(shared->device, "cpu") != 0) {
+		on_unmapped(shared, lane, unmapped);
+	} else if (lane->running && cJSON_IsArray(json_member(message, "ran"))) {
+		lane->running = false;
+		lane_judge_ask(lane, line, length);
+	} else {
+		lane_blame_child(shared, lane, "crashed",
+			    "the reference's process sent an invalid answer: either the reference wrote to a descriptor of "
+			    "the runner, or the process answered without a request");
+	}
+	cJSON_Delete(message);
+}
+
+static const char *child_end(const struct child *child, struct arena *arena, const struct lane *lane)
+{
+	const char *doing = lane->loaded ? "while it ran" : "while the reference was loading";
+
+	if (child->shut)
+		return arena_printf(arena, "the reference's process closed the descriptor for its answers %s", doing);
+	if (child->lost)
+		return arena_printf(arena, "the reference's process was killed together with its parent %s", doing);
+	return arena_printf(arena, "the reference's process terminated with %s %s", process_end(child->status).text, doing);
+}
+
+static void on_child_end(struct pool_shared *shared, struct lane *lane)
+{
+	struct child *child = lane->child;
+	bool killed = child->lost || (!child->shut && process_was_killed(child->status));
+	struct arena arena = {0};
+
+	if (killed && !lane->work->alone) {
+		drop_child(shared, lane);
+		retry_alone(shared, lane);
+	} else {
+		lane_blame_child(shared, lane, "crashed", child_end(child, &arena, lane));
+	}
+	arena_free(&arena);
+}
+
+/* Does the current case still need the runner? If the runner ends when no case needs it, that is no failure of the
+ * reference. */
+static bool child_is_needed(const struct lane *lane)
+{
+	return !lane->blamed && (!lane->loaded || lane->running || lane->run != NULL);
+}
+
+static void read_child(struct pool_shared *shared, struct lane *lane)
+{
+	int64_t now = clock_ms();
+	enum child_event event = CHILD_LINE;
+	size_t length;
+	char *line;
+
+	while (lane->child != NULL && event == CHILD_LINE) {
+		event = child_next(lane->child, now, &line, &length);
+		if (event == CHILD_LINE)
+			on_child_line(shared, lane, line, length);
+		else if (event == CHILD_BABBLES)
+			lane_blame_child(shared, lane, "crashed",
+				    "the reference's process sent an unterminated line instead of an answer");
+		else if (event == CHILD_ENDED && child_is_needed(lane))
+			on_child_end(shared, lane);
+	}
+}
+
+/* ---- messages of the judge ---- */
+
+static void on_judge_line(struct pool_shared *shared, struct lane *lane, char *line, size_t length)
+{
+	int fd = channel_take_fd(&lane->channel);
+
+	lane->outstanding--;
+	if (lane->stale > 0) {
+		lane->stale--;
+		if (fd >= 0)
+			close(fd);
+	} else if (strncmp(line, "{\"run\":", 7) == 0) {
+		drop_run(lane);
+		lane->run = strdup(line);
+		if (lane->run == NULL)
+			die_no_memory();
+		lane->run_fd = fd;
+		forward_run(lane);
+	} else if (strncmp(line, "{\"provide\":", 11) == 0) {
+		lane_provider_take(shared, lane, line, fd);
+	} else {
+		take_verdict(shared, lane, line, length);
+	}
+}
+
+static int read_judge(struct pool_shared *shared, struct lane *lane, struct err *err)
+{
+	size_t length;
+	char *line;
+
+	channel_flush(&lane->channel);
+	while (lane->channel.fd >= 0) {
+		while ((line = channel_line(&lane->channel, &length)) != NULL)
+			if (lane->up)
+				on_judge_line(shared, lane, line, length);
+			else if (lane_judge_hello(shared, lane, line, length, err) != 0)
+				return -1;
+		switch (channel_read(&lane->channel)) {
+		case CHANNEL_DATA:
+			break;
+		case CHANNEL_EMPTY:
+			return 0;
+		default:
+			channel_close(&lane->channel);
+			process_kill(&lane->judge);
+		}
+	}
+	return 0;
+}
+
+void lane_kill_judge(struct pool_shared *shared, struct lane *lane)
+{
+	lane_provider_drop(shared, lane);
+	process_kill(&lane->judge);
+	channel_close(&lane->channel);
+	lane->up = false;
+	lane->up_deadline = 0;
+	lane->outstanding = lane->stale = 0;
+	drop_child(shared, lane); /* the judge that shared an arena with this runner has ended */
+}
+
+/* Returns -1 if judges repeatedly fail to start. */
+static int on_judge_end(struct pool_shared *shared, struct lane *lane, int status, struct err *err)
+{
+	bool never_started = !lane->up && lane->up_deadline != 0, judging = lane->outstanding > 0;
+	struct arena arena = {0};
+
+	trace("lane", "judge: %s", process_end(status).text);
+	lane_kill_judge(shared, lane);
+	if (never_started && shared->judge_failures++ >= JUDGE_FAILURES)
+		return err_set(err, "the judge does not start: it terminated with %s", process_end(status).text);
+	if (lane->phase == LANE_WORKING && !lane->work->alone)
+		retry_alone(shared, lane);
+	else if (lane->phase == LANE_WORKING)
+		lane_verdict_without_judge(shared, lane, process_was_killed(status) ? REASON_CRASHED : REASON_GROUND_TRUTH,
+				      arena_printf(&arena,
+						   "the judge terminated with %s while it %s this case, in the second "
+						   "attempt too",
+						   process_end(status).text, judging ? "judged" : "waited for"));
+	arena_free(&arena);
+	return 0;
+}
+
+/* ---- the interface ---- */
+
+void lane_open(struct lane *lane)
+{
+	*lane = (struct lane){.judge = {0, -1}, .run_fd = -1, .request_fd = -1};
+	channel_open(&lane->channel, -1);
+}
+
+void lane_give(struct lane *lane, struct queues *work)
+{
+	lane->work = work;
+	lane->phase = LANE_WAITING;
+}
+
+int lane_dispatch(struct pool_shared *shared, struct lane *lane, int64_t now, struct err *err)
+{
+	int status;
+
+	if (read_judge(shared, lane, err) != 0)
+		return -1;
+	if (process_ended(&lane->judge, &status) && on_judge_end(shared, lane, status, err) != 0)
+		return -1;
+	read_child(shared, lane);
+	return lane_check_timeouts(shared, lane, now, err);
+}
+
+int lane_warm(struct pool_shared *shared, struct lane *lane, struct err *err)
+{
+	return lane->judge.pid == 0 ? lane_judge_start(shared, lane, err) : 0;
+}
+
+/* Is there memory for the lane's case? A case that runs alone waits until the spare runners have been killed and
+ * their memory is free, but at most ALONE_MS. */
+static bool has_room(struct pool_shared *shared, struct lane *lane)
+{
+	int64_t now = clock_ms();
+
+	if (!lane->work->alone || !spares_hold_memory(shared) || (lane->alone_by != 0 && now >= lane->alone_by)) {
+		lane->alone_by = 0;
+		return true;
+	}
+	zygote_thin(&shared->runners);
+	if (zygote_idle(&shared->runners) <= 1) { /* only the runner that will run the case is left */
+		lane->alone_by = 0;
+		return true;
+	}
+	if (lane->alone_by == 0)
+		lane->alone_by = now + ALONE_MS;
+	return false;
+}
+
+int lane_advance(struct pool_shared *shared, struct lane *lane, struct err *err)
+{
+	struct child *child;
+
+	if (lane->phase != LANE_WAITING)
+		return 0;
+	if (lane->judge.pid == 0)
+		return lane_judge_start(shared, lane, err);
+	if (!lane->up)
+		return 0;
+	if (lane->work->failure == NULL && lane->child == NULL) {
+		if (!has_room(shared, lane) || (child = zygote_take(&shared->runners)) == NULL)
+			return 0;
+		bind_child(shared, lane, child);
+	}
+	begin_case(shared, lane);
+	return 0;
+}
+
+void lane_cancel(struct pool_shared *shared, struct lane *lane)
+{
+	lane_provider_drop(shared, lane);
+	lane_judge_forget(lane);
+	finish_work(shared, lane);
+}
+
+void lane_close(struct lane *lane, int64_t deadline_ms)
+{
+	int status;
+
+	while (lane->judge.pid != 0 && !process_ended(&lane->judge, &status) && clock_ms() < deadline_ms) {
+		struct pollfd poll_judge = {lane->judge.pidfd, POLLIN, 0};
+
+		poll(&poll_judge, 1, 10);
+	}
+	if (lane->judge.pidfd >= 0)
+		close(lane->judge.pidfd);
+	channel_close(&lane->channel);
+	drop_run(lane);
+	free(lane->request);
+	if (lane->request_fd >= 0)
+		close(lane->request_fd);
+	free(lane->printed);
+	if (lane->work != NULL)
+		queues_free(lane->work);
+}

@@ -1,0 +1,108 @@
+/* lane_judge - starts the judge of a lane, sends messages to the judge and counts its outstanding answers. lane.c
+ * handles the answers. */
+#include "workers/pool/lane_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "base/trace.h"
+
+extern char **environ;
+
+enum {
+	STALE_MS = 250, /* a judge that needs longer to finish cancelled work is replaced */
+	JUDGE_UP_MS = 120000
+};
+
+static int watch_fd(const struct pool_shared *shared, int fd, struct err *err)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+
+	return epoll_ctl(shared->epoll, EPOLL_CTL_ADD, fd, &event) == 0 ? 0
+									: err_errno(err, "cannot add a judge to epoll");
+}
+
+static char **judge_environment(const struct pool_shared *shared, struct arena *arena)
+{
+	size_t count = 0, kept = 0;
+	char **out;
+
+	while (environ[count] != NULL)
+		count++;
+	out = arena_array(arena, count + 3, sizeof *out);
+	for (size_t i = 0; i < count; i++)
+		if (strncmp(environ[i], "OMP_NUM_THREADS=", 16) != 0 && strncmp(environ[i], "OMP_WAIT_POLICY=", 16) != 0)
+			out[kept++] = environ[i];
+	out[kept++] = arena_printf(arena, "OMP_NUM_THREADS=%d", shared->threads);
+	/* Idle OpenMP threads of the judge must sleep, because the reference needs the cores. */
+	out[kept++] = arena_string(arena, "OMP_WAIT_POLICY=passive");
+	return out;
+}
+
+/* Starts /proc/self/exe, which is this running program even if its file has been replaced since. */
+int lane_judge_start(struct pool_shared *shared, struct lane *lane, struct err *err)
+{
+	char *argv[] = {
+	    "reftest", "judge", "--device", (char *)(uintptr_t)shared->device, shared->staged ? "--staged" : NULL,
+	    NULL};
+	struct arena arena = {0};
+	int ours, theirs, rc;
+
+	if (channel_pair(&ours, &theirs, err) != 0)
+		return -1;
+	const int fds[] = {-1, STDERR_FILENO, STDERR_FILENO, theirs};
+
+	channel_open(&lane->channel, ours);
+	rc = process_start(&lane->judge, "/proc/self/exe", argv, judge_environment(shared, &arena), fds, 4, err);
+	close(theirs);
+	arena_free(&arena);
+	if (rc == 0)
+		rc = channel_watch(&lane->channel, shared->epoll, err);
+	if (rc == 0 && lane->judge.pidfd >= 0)
+		rc = watch_fd(shared, lane->judge.pidfd, err);
+	lane->up = false;
+	lane->outstanding = lane->stale = 0;
+	lane->up_deadline = clock_ms() + JUDGE_UP_MS;
+	trace("lane", "judge %d started", (int)lane->judge.pid);
+	return rc;
+}
+
+void lane_judge_tell(struct lane *lane, const char *text, size_t length)
+{
+	channel_send(&lane->channel, text, length, NULL, 0);
+}
+
+void lane_judge_ask(struct lane *lane, const char *text, size_t length)
+{
+	lane->outstanding++;
+	lane_judge_tell(lane, text, length);
+}
+
+void lane_judge_forget(struct lane *lane)
+{
+	lane->stale = lane->outstanding;
+	lane->stale_deadline = clock_ms() + STALE_MS;
+}
+
+int lane_judge_hello(struct pool_shared *shared, struct lane *lane, const char *line, size_t length, struct err *err)
+{
+	const struct json_text text = {"judge", line, length, 1};
+	cJSON *message = json_parse(&text, err);
+	const cJSON *hello = json_member(message, "judge");
+	const char *refused = json_text_of(message, "refused"), *class_name = json_text_of(hello, "class");
+	int rc = 0;
+
+	if (class_name != NULL) {
+		snprintf(shared->device_class, sizeof shared->device_class, "%s", class_name);
+		lane->up = true;
+		shared->judge_failures = 0;
+	} else {
+		rc = refused == NULL ? err_set(err, "invalid message from the judge: %s", err_show(line).text)
+		                     : err_set(err, "%s", refused);
+	}
+	cJSON_Delete(message);
+	return rc;
+}

@@ -1,0 +1,47 @@
+/* lane_timeout - kills the runner or the judge of a lane when its timeout has expired. */
+#include "workers/pool/lane_internal.h"
+
+#include <stdint.h>
+
+static void on_late(struct pool_shared *shared, struct lane *lane)
+{
+	struct arena arena = {0};
+	double limit = lane->blamed ? BLAME_MS / 1000.0 : shared->timeout_s;
+
+	if (lane->blamed || (lane->loaded && !lane->running && lane->child != NULL)) {
+		lane_kill_judge(shared, lane);
+		lane_verdict_without_judge(shared, lane, REASON_TIMEOUT,
+				      arena_printf(&arena, "%s within %g s",
+						   lane->blamed || lane->asked ? "the judge gave no verdict"
+									       : "the inputs of the case were not ready",
+						   limit));
+	} else {
+		lane_blame_child(shared, lane, "timeout",
+			    arena_printf(&arena, "the reference did not %s within %g s",
+					 lane->loaded ? "answer" : "load", limit));
+	}
+	arena_free(&arena);
+}
+
+int lane_check_timeouts(struct pool_shared *shared, struct lane *lane, int64_t now, struct err *err)
+{
+	if (lane->phase == LANE_WORKING && now >= lane->deadline)
+		on_late(shared, lane);
+	if (lane->judge.pid != 0 && !lane->up && lane->channel.fd >= 0 && now >= lane->up_deadline)
+		return err_set(err, "the judge does not start on %s", shared->device);
+	if (lane->stale > 0 && !lane->blamed && now >= lane->stale_deadline) {
+		lane_kill_judge(shared, lane);
+		if (lane->phase == LANE_WORKING)
+			lane->phase = LANE_WAITING;
+	}
+	return 0;
+}
+
+int64_t lane_deadline(const struct lane *lane)
+{
+	int64_t deadline = lane->phase == LANE_WORKING ? lane->deadline : lane->alone_by != 0 ? lane->alone_by : INT64_MAX;
+
+	if (lane->judge.pid != 0 && !lane->up && lane->channel.fd >= 0 && lane->up_deadline < deadline)
+		deadline = lane->up_deadline;
+	return lane->stale > 0 && !lane->blamed && lane->stale_deadline < deadline ? lane->stale_deadline : deadline;
+}

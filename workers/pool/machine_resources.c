@@ -1,0 +1,511 @@
+#include "workers/pool/machine_resources.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "workers/pool/environment.h"
+#include "workers/pool/process.h"
+
+extern char **environ;
+
+enum { SMALL_FILE = 64 << 10, ASK_MS = 30000, ANSWER_MAX = 16 << 10 };
+
+/* ---- the interpreter ---- */
+
+static bool executable_file(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
+}
+
+/* Makes the path absolute but does not resolve links, because Python finds its virtual environment by the path with
+ * which it was started. */
+static int absolute(const char *path, char *out, size_t size)
+{
+	char directory[4096];
+	int length;
+
+	if (path[0] == '/')
+		length = snprintf(out, size, "%s", path);
+	else if (getcwd(directory, sizeof directory) != NULL)
+		length = snprintf(out, size, "%s/%s", directory, path);
+	else
+		return -1;
+	return length >= 0 && (size_t)length < size && executable_file(out) ? 0 : -1;
+}
+
+static int on_path(const char *name, char *out, size_t size)
+{
+	const char *path = getenv("PATH"), *end;
+	char candidate[4096];
+
+	if (path == NULL)
+		path = "/usr/local/bin:/usr/bin:/bin";
+	for (; *path != '\0'; path = *end == '\0' ? end : end + 1) {
+		int length;
+
+		end = path + strcspn(path, ":");
+		length = snprintf(candidate, sizeof candidate, "%.*s/%s", (int)(end - path), end == path ? "." : path, name);
+		if (end == path)
+			length = snprintf(candidate, sizeof candidate, "./%s", name);
+		if (length > 0 && (size_t)length < sizeof candidate && absolute(candidate, out, size) == 0)
+			return 0;
+	}
+	return -1;
+}
+
+/* If the user named an interpreter, it must exist, because a fallback would silently run another interpreter. */
+static int named_python(const char *name, const char *by, char *out, size_t size, struct err *err)
+{
+	if (strchr(name, '/') != NULL ? absolute(name, out, size) == 0 : on_path(name, out, size) == 0)
+		return 0;
+	return err_set(err, "%s names %s, which is not an executable program; name a python3 that has torch", by,
+	               err_show(name).text);
+}
+
+static int in_environment(const char *directory, const char *below, char *out, size_t size)
+{
+	char path[4096];
+	int length = snprintf(path, sizeof path, "%s%s/.venv/bin/python3", directory, below);
+
+	return length > 0 && (size_t)length < sizeof path ? absolute(path, out, size) : -1;
+}
+
+int machine_python(const char *given, const char *root, char *out, size_t size, struct err *err)
+{
+	const char *environment = getenv("REFTEST_PYTHON");
+	char binary[4096];
+
+	if (given != NULL)
+		return named_python(given, "--python", out, size, err);
+	if (environment != NULL && environment[0] != '\0')
+		return named_python(environment, "REFTEST_PYTHON", out, size, err);
+	if (root != NULL && in_environment(root, "", out, size) == 0)
+		return 0;
+	if (file_program_directory(binary, sizeof binary, NULL) == 0 && in_environment(binary, "/..", out, size) == 0)
+		return 0;
+	if (on_path("python3", out, size) == 0)
+		return 0;
+	return err_set(err,
+	               "there is no python3 on PATH and no .venv in %s; run `make verify` in a checkout of reftest, "
+	               "which creates a .venv, or name an interpreter that has torch with --python",
+	               root == NULL ? "the dataset" : root);
+}
+
+/* ---- files of this program ---- */
+
+int machine_script(const char *name, const char *variable, char *out, size_t size, struct err *err)
+{
+	static const char *const places[] = {"../python", "../../python", "../lib/reftest"};
+	const char *given = getenv(variable);
+	char directory[4096];
+
+	if (given != NULL && given[0] != '\0') {
+		snprintf(out, size, "%s", given);
+		return access(out, R_OK) == 0 ? 0 : err_errno(err, "%s names %s", variable, given);
+	}
+	if (file_program_directory(directory, sizeof directory, err) != 0)
+		return -1;
+	for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+		int length = snprintf(out, size, "%s/%s/%s", directory, places[i], name);
+
+		if (length > 0 && (size_t)length < size && access(out, R_OK) == 0)
+			return 0;
+	}
+	return err_set(err,
+		       "%s is neither in %s/../python nor in %s/../lib/reftest; run `make install` again, or set %s to "
+		       "its path",
+		       name, directory, directory, variable);
+}
+
+/* ---- the interpreter's torch ---- */
+
+/* Reads until the end of the pipe. Returns -1 if more than about `most` bytes came, or if no byte came for ASK_MS. */
+static int read_answer(int fd, size_t most, struct buf *out)
+{
+	struct pollfd poll_fd = {fd, POLLIN, 0};
+	char bytes[4096];
+	ssize_t got = 1;
+
+	while (got > 0) {
+		if (out->length > most || poll(&poll_fd, 1, ASK_MS) != 1)
+			return -1;
+		got = read(fd, bytes, sizeof bytes);
+		if (got > 0)
+			buf_add(out, bytes, (size_t)got);
+	}
+	return got < 0 ? -1 : 0;
+}
+
+int machine_ask_python(const char *python, const char *const words[], char *const environment[], int input, size_t most,
+		       struct buf *out, struct err *err)
+{
+	char *argv[] = {(char *)(uintptr_t)python, (char *)(uintptr_t)words[0], (char *)(uintptr_t)words[1],
+	                (char *)(uintptr_t)words[2], NULL};
+	int ends[2], rc, status = -1;
+	struct process process;
+
+	if (pipe2(ends, O_CLOEXEC) != 0)
+		return err_errno(err, "cannot create a pipe for %s", python);
+	const int fds[] = {input, ends[1], -1};
+
+	rc = process_start(&process, python, argv, environment, fds, 3, err);
+	close(ends[1]);
+	if (rc == 0 && read_answer(ends[0], most, out) != 0)
+		rc = err_set(err, out->length > most ? "%s printed more text than expected" : "%s does not answer", python);
+	close(ends[0]);
+	if (process.pid == 0)
+		return rc;
+	if (rc != 0)
+		process_kill(&process);
+	while (waitpid(process.pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (process.pidfd >= 0)
+		close(process.pidfd);
+	if (rc == 0 && status != 0)
+		rc = err_set(err, "%s cannot run a short Python script: %s", python, process_end(status).text);
+	return rc;
+}
+
+/* Finds a line `name = 'value'` (optionally with a type annotation) in Python source and returns the value. Returns
+ * NULL if the value is None or if there is no such line. */
+static const char *assigned(const char *text, const char *name, struct arena *arena)
+{
+	size_t length = strlen(name);
+
+	for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
+		const char *value, *end;
+
+		line += *line == '\n';
+		if (strncmp(line, name, length) != 0 || isalnum((unsigned char)line[length]) || line[length] == '_')
+			continue;
+		value = line + strcspn(line, "=\n");
+		if (*value != '=')
+			continue;
+		value += 1 + strspn(value + 1, " ");
+		end = *value == '\'' || *value == '"' ? strchr(value + 1, *value) : NULL;
+		return end == NULL ? NULL : arena_copy(arena, value + 1, (size_t)(end - value - 1));
+	}
+	return NULL;
+}
+
+/* A Python script that finds torch without importing it. The script must find packages as the runner does
+ * (find_packages in runner.py), so it does not search the working directory. The script prints the Python version,
+ * torch's directory, and the proof that machine_torch_holds checks. The proof contains the path of the running
+ * interpreter (a launcher has another path). The proof also contains inode and mtime of each searched directory and
+ * of each file that adds directories. The script reads inodes and mtimes before the search, because it would
+ * otherwise miss a change during the search. */
+static const char where_is_torch[] =
+    "import importlib.util as u, os, site, sys\n"
+    "site.execsitecustomize = site.execusercustomize = lambda: None\n"
+    "site.main()\n"
+    "sys.path[:] = filter(None, sys.path)\n"
+    "def stamp(path):\n"
+    "    try:\n"
+    "        s = os.stat(path)\n"
+    "        return '%d.%d' % (s.st_ino, s.st_mtime_ns)\n"
+    "    except OSError:\n"
+    "        return 'absent'\n"
+    "files = [os.path.join(p, n) for p in sys.path if os.path.isdir(p) for n in os.listdir(p) if n.endswith('.pth')]\n"
+    "stamps = [stamp(p) + ' ' + p for p in sys.path + files + [os.path.join(sys.prefix, 'pyvenv.cfg')] if '\\n' not in p]\n"
+    "s = u.find_spec('torch')\n"
+    "print(sys.version.split()[0])\n"
+    "print(s.submodule_search_locations[0] if s and s.has_location else '')\n"
+    "print(os.path.realpath('/proc/self/exe'))\n"
+    "print('\\n'.join(stamps))\n";
+
+/* Returns the next line of `*text` and advances `*text` past that line. Returns NULL if there is no further line. */
+static char *next_line(char **text)
+{
+	char *line = *text, *end = line == NULL ? NULL : strchr(line, '\n');
+
+	if (end == NULL)
+		return NULL;
+	*end = '\0';
+	*text = end + 1;
+	return line;
+}
+
+int machine_torch(const char *python, struct arena *arena, struct torch_facts *out, struct err *err)
+{
+	struct buf answer = {0}, text = {0};
+	const char *version, *folder, *program;
+	char *rest;
+	int rc = -1;
+
+	const char *const words[] = {"-sS", "-c", where_is_torch, NULL};
+
+	*out = (struct torch_facts){0};
+	if (machine_ask_python(python, words, environment_of_references(arena), -1, ANSWER_MAX, &answer, err) != 0)
+		goto leave;
+	rest = answer.length == 0 ? NULL : arena_copy(arena, answer.data, answer.length);
+	if ((version = next_line(&rest)) == NULL) {
+		err_set(err, "%s printed no Python version, so it is no usable Python interpreter", python);
+		goto leave;
+	}
+	out->python = version;
+	rc = 0;
+	if ((folder = next_line(&rest)) == NULL || folder[0] == '\0')
+		goto leave;
+	program = next_line(&rest);
+	if (program != NULL)
+		out->proof = arena_printf(arena, "%s\n%s", program, rest);
+	out->version_file = arena_printf(arena, "%s/version.py", folder);
+	if (file_read(AT_FDCWD, out->version_file, SMALL_FILE, &text, NULL, err) != FILE_OK || text.length == 0)
+		goto leave;
+	out->version = assigned(text.data, "__version__", arena);
+	out->cuda = assigned(text.data, "cuda", arena);
+	rc = out->version != NULL;
+leave:
+	buf_free(&answer);
+	buf_free(&text);
+	return rc;
+}
+
+/* Is `python` the interpreter itself, and not a launcher? A launcher (a script of pyenv or conda, a link to mise)
+ * chooses an interpreter at each start, so its path does not identify the interpreter. */
+static bool is_program(const char *python, const char *program)
+{
+	char *real = realpath(python, NULL);
+	bool same = real != NULL && program != NULL && strcmp(real, program) == 0;
+
+	free(real);
+	return same;
+}
+
+static void stamp_of(const char *path, char *out, size_t size)
+{
+	struct stat st;
+
+	snprintf(out, size, "absent");
+	if (stat(path, &st) == 0)
+		snprintf(out, size, "%ju.%jd%09ld", (uintmax_t)st.st_ino, (intmax_t)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
+}
+
+bool machine_torch_holds(const char *python, const char *proof)
+{
+	char *copy = strdup(proof), *rest = copy;
+	bool hold = copy != NULL && is_program(python, next_line(&rest));
+
+	for (char *line; hold && (line = next_line(&rest)) != NULL;) {
+		char *path = strchr(line, ' '), now[64];
+
+		if (path != NULL) {
+			*path++ = '\0';
+			stamp_of(path, now, sizeof now);
+		}
+		hold = path != NULL && strcmp(now, line) == 0;
+	}
+	free(copy);
+	return hold;
+}
+
+const char *machine_torch_key(const char *python, struct arena *arena)
+{
+	const char *path = getenv("PYTHONPATH"), *environment = getenv("VIRTUAL_ENV");
+	struct stat st = {0}, link = {0};
+
+	if (stat(python, &st) != 0 || lstat(python, &link) != 0)
+		return arena_printf(arena, "%s absent", python);
+	return arena_printf(arena, "%s %ju.%ju %jd %jd.%09ld %ju.%ju PYTHONPATH=%s VIRTUAL_ENV=%s", python,
+	                    (uintmax_t)st.st_dev, (uintmax_t)st.st_ino, (intmax_t)st.st_size, (intmax_t)st.st_mtim.tv_sec,
+	                    st.st_mtim.tv_nsec, (uintmax_t)link.st_ino, (uintmax_t)link.st_mtim.tv_sec,
+	                    path == NULL ? "" : path, environment == NULL ? "" : environment);
+}
+
+/* ---- providers ---- */
+
+int machine_providers(const char *python, const char *device_class, struct arena *arena, const char **out,
+                      struct err *err)
+{
+	char script[4096];
+	struct buf answer = {0};
+	const char *const words[] = {script, "--matrix", device_class, NULL};
+	int rc = machine_script("provider.py", "REFTEST_PROVIDER", script, sizeof script, err);
+
+	if (rc == 0)
+		rc = machine_ask_python(python, words, environ, -1, ANSWER_MAX, &answer, err);
+	if (rc == 0)
+		*out = arena_copy(arena, answer.data == NULL ? "" : answer.data, answer.length);
+	buf_free(&answer);
+	return rc;
+}
+
+static void append_stat(struct buf *out, const char *path)
+{
+	struct stat st = {0};
+
+	if (stat(path, &st) == 0)
+		buf_printf(out, " %ju.%jd.%jd.%09ld", (uintmax_t)st.st_ino, (intmax_t)st.st_size, (intmax_t)st.st_mtim.tv_sec,
+		           st.st_mtim.tv_nsec);
+	else
+		buf_text(out, " absent");
+}
+
+const char *machine_providers_key(const char *python, const char *device_class, struct arena *arena)
+{
+	static const char *const tables[] = {
+#define LIBRARY(name) #name ".py",
+#include "libraries.inc"
+#undef LIBRARY
+	};
+	const char *given = getenv("REFTEST_PROVIDERS");
+	char script[4096];
+	struct buf text = {0};
+	const char *folder, *key;
+
+	if (machine_script("provider.py", "REFTEST_PROVIDER", script, sizeof script, NULL) != 0)
+		script[0] = '\0';
+	buf_printf(&text, "%s on %s by %s", machine_torch_key(python, arena), device_class, script);
+	append_stat(&text, script);
+	if (strrchr(script, '/') != NULL)
+		*strrchr(script, '/') = '\0';
+	append_stat(&text, arena_printf(arena, "%s/runner.py", script));
+	append_stat(&text, arena_printf(arena, "%s/gradients.py", script));
+	folder = given != NULL && given[0] != '\0' ? given : arena_printf(arena, "%s/libraries", script);
+	buf_printf(&text, " %s", folder);
+	for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
+		append_stat(&text, arena_printf(arena, "%s/%s", folder, tables[i]));
+	key = arena_copy(arena, text.data, text.length);
+	buf_free(&text);
+	return key;
+}
+
+bool machine_providers_hold(const char *python, const char *answer)
+{
+	const struct json_text text = {"providers", answer, strlen(answer), 1};
+	cJSON *json = json_parse(&text, NULL);
+	const cJSON *folders = json_member(json, "folders"), *folder;
+	bool hold = cJSON_IsArray(folders) && is_program(python, json_text_of(json, "program"));
+
+	cJSON_ArrayForEach (folder, folders) {
+		const char *path = json_text_of(folder, "path"), *stamp = json_text_of(folder, "stamp");
+		char now[64] = "absent";
+
+		if (path != NULL)
+			stamp_of(path, now, sizeof now);
+		hold = hold && stamp != NULL && strcmp(now, stamp) == 0;
+	}
+	cJSON_Delete(json);
+	return hold;
+}
+
+/* ---- devices and cores ---- */
+
+/* Counts the names in a directory that consist of `prefix` and digits. */
+static int count_numbered(const char *folder, const char *prefix)
+{
+	DIR *directory = opendir(folder);
+	struct dirent *entry;
+	size_t length = strlen(prefix);
+	int count = 0;
+
+	while (directory != NULL && (entry = readdir(directory)) != NULL) {
+		const char *rest = entry->d_name + length;
+
+		if (strncmp(entry->d_name, prefix, length) == 0 && *rest != '\0' && rest[strspn(rest, "0123456789")] == '\0')
+			count++;
+	}
+	if (directory != NULL)
+		closedir(directory);
+	return count;
+}
+
+static void append_file(struct buf *out, const char *path)
+{
+	struct buf text = {0};
+
+	if (file_read(AT_FDCWD, path, SMALL_FILE, &text, NULL, NULL) == FILE_OK && text.length > 0)
+		buf_add(out, text.data, text.length);
+	buf_text(out, "\n");
+	buf_free(&text);
+}
+
+/* Appends the driver's information file of each GPU, which contains the model, the UUID and the bus address. */
+static void append_gpus(struct buf *out)
+{
+	static const char folder[] = "/proc/driver/nvidia/gpus";
+	struct dirent **entries = NULL;
+	int count = scandir(folder, &entries, NULL, alphasort);
+	char path[512];
+
+	for (int i = 0; i < count; i++) {
+		if (entries[i]->d_name[0] != '.') {
+			snprintf(path, sizeof path, "%s/%s/information", folder, entries[i]->d_name);
+			append_file(out, path);
+		}
+		free(entries[i]);
+	}
+	free(entries);
+}
+
+/* Returns how many of `count` GPUs are visible to CUDA. CUDA_VISIBLE_DEVICES hides all GPUs that it does not name; if
+ * it is empty or -1, it hides all GPUs. */
+static int visible(int count)
+{
+	const char *list = getenv("CUDA_VISIBLE_DEVICES");
+	int named = 0;
+
+	if (list == NULL)
+		return count;
+	for (const char *at = list; *at != '\0' && *at != '-'; at += strcspn(at, ","), at += *at == ',')
+		named++;
+	return named < count ? named : count;
+}
+
+int machine_gpus(struct arena *arena, const char **key)
+{
+	const char *list = getenv("CUDA_VISIBLE_DEVICES");
+	int count = visible(count_numbered("/dev", "nvidia"));
+	struct buf text = {0};
+
+	if (key == NULL)
+		return count;
+	buf_printf(&text, "%d CUDA_VISIBLE_DEVICES=%s\n", count, list == NULL ? "(unset)" : list);
+	append_file(&text, "/proc/driver/nvidia/version");
+	append_gpus(&text);
+	*key = arena_copy(arena, text.data, text.length);
+	buf_free(&text);
+	return count;
+}
+
+/* Returns the container's CPU quota in cores, rounded up, or 0 if there is no quota. */
+static int quota_cores(void)
+{
+	struct buf text = {0};
+	long long quota = 0, period = 0;
+	int cores = 0;
+
+	if (file_read(AT_FDCWD, "/sys/fs/cgroup/cpu.max", SMALL_FILE, &text, NULL, NULL) == FILE_OK && text.length > 0 &&
+	    sscanf(text.data, "%lld %lld", &quota, &period) == 2 && quota > 0 && period > 0 && quota / period < 1 << 20)
+		cores = (int)((quota + period - 1) / period);
+	buf_free(&text);
+	return cores;
+}
+
+int machine_cores(void)
+{
+	cpu_set_t set;
+	int cores = 1, quota = quota_cores();
+
+	if (sched_getaffinity(0, sizeof set, &set) == 0)
+		cores = CPU_COUNT(&set);
+	else if (sysconf(_SC_NPROCESSORS_ONLN) > 0)
+		cores = (int)sysconf(_SC_NPROCESSORS_ONLN);
+	return quota > 0 && quota < cores ? quota : cores;
+}

@@ -1,0 +1,387 @@
+/* pool - assigns tasks to idle lanes (a lane is a judge and its runner) and returns their verdicts.
+ *
+ * Tasks wait in a queue until a lane is idle. A case to be retried waits in a second queue until all lanes are idle.
+ * The zygote starts as many runners as the waiting lanes and tasks need. pool_next adds the versions of torch and CUDA,
+ * the time and the duration to each verdict; worth_keeping decides whether a verdict may be stored: verdicts about
+ * transient failures may not. A new reason that means a transient failure must be added to reason_is_transient in
+ * dataset/verdict.c.
+ *
+ * All descriptors are in one epoll, which only signals that there is work. pool_dispatch then checks every lane
+ * (there are few) and ignores which descriptor was ready, so a stale event does no harm. */
+#include "workers/pool/pool.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "workers/pool/lane.h"
+#include "workers/pool/machine_resources.h"
+
+struct pool {
+	struct pool_shared shared;
+	char *python;
+	bool warm;               /* pool_warm */
+	int spares;              /* number of spare runners that a warm pool keeps ready */
+	int wake, timer;         /* eventfd, timerfd */
+	int subreaper, dumpable; /* values before pool_open */
+	struct queue queue;
+	int pending;             /* number of submitted cases whose results pool_next has not returned yet */
+};
+
+/* ---- opening ---- */
+
+static char *copy_text(const char *text)
+{
+	char *copy = strdup(text);
+
+	if (copy == NULL)
+		die_no_memory();
+	return copy;
+}
+
+static int watch_fd(const struct pool *pool, int fd, struct err *err)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+
+	return epoll_ctl(pool->shared.epoll, EPOLL_CTL_ADD, fd, &event) == 0 ? 0
+									     : err_errno(err, "cannot add a descriptor to the pool's epoll");
+}
+
+static int open_loop(struct pool *pool, struct err *err)
+{
+	pool->shared.epoll = epoll_create1(EPOLL_CLOEXEC);
+	pool->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	pool->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (pool->shared.epoll < 0 || pool->wake < 0 || pool->timer < 0)
+		return err_errno(err, "cannot create the pool's event loop");
+	return watch_fd(pool, pool->wake, err) == 0 ? watch_fd(pool, pool->timer, err) : -1;
+}
+
+static void close_loop(struct pool *pool)
+{
+	const int fds[] = {pool->shared.epoll, pool->wake, pool->timer};
+
+	for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+}
+
+static void free_pool(struct pool *pool)
+{
+	close_loop(pool);
+	free(pool->shared.device);
+	free(pool->python);
+	free(pool->shared.lanes);
+	free(pool);
+}
+
+static void lay_out(struct pool *pool, const struct pool_options *options)
+{
+	struct pool_shared *shared = &pool->shared;
+	int cores = machine_cores(), usual = strcmp(options->device, "cpu") == 0 ? SPARES_CPU : SPARES_GPU;
+
+	shared->device = copy_text(options->device);
+	pool->python = copy_text(options->python);
+	shared->timeout_s = options->timeout_s;
+	shared->staged = options->staged;
+	pool->spares = options->spares < 1 ? usual : options->spares > SPARES_MOST ? SPARES_MOST : options->spares;
+	shared->lane_count = options->lanes < 1 ? 1 : options->lanes;
+	shared->threads = cores / shared->lane_count < 1 ? 1 : cores / shared->lane_count;
+	shared->lanes = calloc((size_t)shared->lane_count, sizeof *shared->lanes);
+	if (shared->lanes == NULL)
+		die_no_memory();
+	for (int i = 0; i < shared->lane_count; i++)
+		lane_open(&shared->lanes[i]);
+}
+
+struct pool *pool_open(const struct pool_options *options, struct err *err)
+{
+	struct pool *pool = calloc(1, sizeof *pool);
+	struct pool_shared *shared;
+
+	if (pool == NULL)
+		die_no_memory();
+	shared = &pool->shared;
+	lay_out(pool, options);
+	if (open_loop(pool, err) != 0 ||
+	    zygote_open(&shared->runners, pool->python, shared->device, shared->lane_count + pool->spares,
+			     shared->threads, shared->epoll, err) != 0) {
+		free_pool(pool);
+		return NULL;
+	}
+	provider_open(&shared->provider, pool->python, shared->device, shared->threads, shared->epoll,
+		      shared->timeout_s);
+	prctl(PR_GET_CHILD_SUBREAPER, &pool->subreaper);
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	pool->dumpable = prctl(PR_GET_DUMPABLE);
+	prctl(PR_SET_DUMPABLE, 0);
+	return pool;
+}
+
+static void wake(struct pool *pool)
+{
+	const uint64_t one = 1;
+
+	if (write(pool->wake, &one, sizeof one) < 0)
+		return; /* the eventfd's counter is full, so the eventfd is readable already */
+}
+
+void pool_warm(struct pool *pool)
+{
+	pool->warm = true;
+	wake(pool);
+}
+
+void pool_submit(struct pool *pool, const struct task *task)
+{
+	if (task->job_count <= 0)
+		return;
+	(task->urgent ? queue_push_first : queue_push)(&pool->queue, queues_new(task));
+	pool->pending += task->job_count;
+	wake(pool);
+}
+
+/* ---- deadlines ---- */
+
+static void arm_timer(struct pool *pool)
+{
+	int64_t deadline = zygote_deadline(&pool->shared.runners),
+		of_provider = provider_deadline(&pool->shared.provider);
+	struct itimerspec spec = {0};
+
+	for (int i = 0; i < pool->shared.lane_count; i++) {
+		int64_t of_lane = lane_deadline(&pool->shared.lanes[i]);
+
+		deadline = of_lane < deadline ? of_lane : deadline;
+	}
+	deadline = of_provider < deadline ? of_provider : deadline;
+	if (deadline != INT64_MAX) {
+		spec.it_value.tv_sec = deadline / 1000;
+		spec.it_value.tv_nsec = deadline % 1000 * 1000000 + 1; /* + 1, because a value of 0 disarms the timer */
+	}
+	timerfd_settime(pool->timer, TFD_TIMER_ABSTIME, &spec, NULL);
+}
+
+/* ---- scheduling ---- */
+
+static bool any_alone(const struct pool *pool)
+{
+	for (int i = 0; i < pool->shared.lane_count; i++)
+		if (pool->shared.lanes[i].work != NULL && pool->shared.lanes[i].work->alone)
+			return true;
+	return false;
+}
+
+/* Returns an idle lane, preferably one whose judge is running and has finished its cancelled work. NULL: none is
+ * idle. */
+static struct lane *idle_lane(struct pool *pool)
+{
+	struct lane *any = NULL;
+
+	for (int i = 0; i < pool->shared.lane_count; i++) {
+		struct lane *lane = &pool->shared.lanes[i];
+
+		if (lane->phase != LANE_IDLE)
+			continue;
+		if (lane->up && lane->stale == 0)
+			return lane;
+		if (any == NULL || lane->up)
+			any = lane;
+	}
+	return any;
+}
+
+static void hand_out(struct pool *pool)
+{
+	struct lane *lane;
+
+	while (!any_alone(pool) && (lane = idle_lane(pool)) != NULL) {
+		struct queues *work = queue_pop(&pool->queue);
+
+		if (work == NULL && !pool_shared_busy(&pool->shared, lane))
+			work = queue_pop(&pool->shared.alone);
+		if (work == NULL)
+			return;
+		lane_give(lane, work);
+	}
+}
+
+/* May spare runners be started now? On the CPU no spare runner is started during a run, because it would take CPU
+ * time from the reference. On a GPU spare runners are started even during a run if few are left. The driver creates
+ * only a few contexts per second, and a user who saves many files in a short time would wait for each context. */
+static bool may_refill(const struct pool *pool, int waiting, int working)
+{
+	if (!pool->warm || any_alone(pool) ||
+	    queue_length(&pool->shared.alone) > 0) /* a case that must run alone needs the memory of spare runners */
+		return false;
+	if (strcmp(pool->shared.device, "cpu") == 0)
+		return waiting == 0 && working == 0;
+	return working == 0 || zygote_spares(&pool->shared.runners) < SPARES_LOW;
+}
+
+/* Returns the number of spare runners that are needed: one for each waiting lane and queued task, but at most one per
+ * lane. If a warm pool keeps more spare runners ready, returns that number. */
+static int spares_wanted(const struct pool *pool)
+{
+	int waiting = 0, working = 0, queued = queue_length(&pool->queue) + queue_length(&pool->shared.alone);
+
+	for (int i = 0; i < pool->shared.lane_count; i++) {
+		const struct lane *lane = &pool->shared.lanes[i];
+
+		waiting += lane->phase == LANE_WAITING && lane->work->failure == NULL && lane->child == NULL;
+		working += lane->phase == LANE_WORKING;
+	}
+	waiting += queued;
+	int wanted = waiting < pool->shared.lane_count ? waiting : pool->shared.lane_count;
+
+	return pool->spares > wanted && may_refill(pool, waiting, working) ? pool->spares : wanted;
+}
+
+static int schedule(struct pool *pool, struct err *err)
+{
+	hand_out(pool);
+	for (int i = 0; i < pool->shared.lane_count; i++)
+		if (lane_advance(&pool->shared, &pool->shared.lanes[i], err) != 0)
+			return -1;
+	if (pool->warm && lane_warm(&pool->shared, &pool->shared.lanes[0], err) != 0)
+		return -1;
+	return zygote_want(&pool->shared.runners, spares_wanted(pool), err);
+}
+
+/* ---- the interface ---- */
+
+int pool_fd(const struct pool *pool)
+{
+	return pool->shared.epoll;
+}
+
+static void drain(int fd)
+{
+	uint64_t count;
+
+	while (read(fd, &count, sizeof count) > 0)
+		;
+}
+
+int pool_dispatch(struct pool *pool, struct err *err)
+{
+	int64_t now = clock_ms();
+
+	drain(pool->wake);
+	drain(pool->timer);
+	if (zygote_dispatch(&pool->shared.runners, now, err) != 0)
+		return -1;
+	for (int i = 0; i < pool->shared.lane_count; i++)
+		if (lane_dispatch(&pool->shared, &pool->shared.lanes[i], now, err) != 0)
+			return -1;
+	pool_shared_dispatch_provider(&pool->shared, now);
+	if (schedule(pool, err) != 0)
+		return -1;
+	arm_timer(pool);
+	return 0;
+}
+
+/* May this verdict be stored? A verdict about a transient failure must not be stored, because the same case can give
+ * another result later. */
+static bool worth_keeping(const struct answer *answer, const struct verdict *verdict)
+{
+	for (int i = 0; i < verdict->witness_count; i++)
+		if (verdict->witnesses[i].accident)
+			return false;
+	return !reason_is_transient(verdict->reason) && !answer->accident;
+}
+
+bool pool_next(struct pool *pool, struct arena *arena, struct pool_result *out)
+{
+	struct answer *answer = answers_pop(&pool->shared.answers);
+	const struct verdict *parsed;
+	struct verdict *verdict;
+	struct err err = {""};
+
+	if (answer == NULL)
+		return false;
+	pool->pending--;
+	verdict = arena_alloc(arena, sizeof *verdict);
+	parsed = verdict_parse(answer->text, answer->length, arena, &err);
+	if (parsed != NULL)
+		*verdict = *parsed;
+	else
+		*verdict = (struct verdict){.status = STATUS_ERROR,
+					    .reason = REASON_GROUND_TRUTH,
+					    .device = pool->shared.device,
+					    .message = arena_string(arena, err.text)};
+	verdict->torch = pool->shared.runners.torch[0] == '\0' ? NULL : arena_string(arena, pool->shared.runners.torch);
+	verdict->cuda = pool->shared.runners.cuda[0] == '\0' ? NULL : arena_string(arena, pool->shared.runners.cuda);
+	verdict->seconds = answer->seconds;
+	verdict->time = answer->time;
+	*out = (struct pool_result){answer->owner, answer->job, verdict,
+	                            worth_keeping(answer, verdict) && answer->reached == NULL,
+	                            answer->reached == NULL ? NULL : arena_string(arena, answer->reached),
+	                            answer->printed == NULL ? NULL : arena_string(arena, answer->printed)};
+	answer_free(answer);
+	return true;
+}
+
+void *pool_next_owner(const struct pool *pool)
+{
+	return pool->shared.answers.first == NULL ? NULL : pool->shared.answers.first->owner;
+}
+
+int pool_pending(const struct pool *pool)
+{
+	return pool->pending;
+}
+
+int pool_spares(const struct pool *pool)
+{
+	return zygote_spares(&pool->shared.runners);
+}
+
+const char *pool_torch(const struct pool *pool)
+{
+	return pool->shared.runners.torch[0] == '\0' ? NULL : pool->shared.runners.torch;
+}
+
+void pool_cancel(struct pool *pool, const void *owner)
+{
+	struct pool_shared *shared = &pool->shared;
+
+	pool->pending -= queue_cancel(&pool->queue, owner) + queue_cancel(&shared->alone, owner);
+	pool->pending -= answers_cancel(&shared->answers, owner);
+	for (int i = 0; i < shared->lane_count; i++) {
+		struct lane *lane = &shared->lanes[i];
+
+		if (lane->work == NULL || lane->work->task.owner != owner)
+			continue;
+		pool->pending -= queues_left(lane->work);
+		lane_cancel(shared, lane);
+	}
+	wake(pool);
+}
+
+void pool_close(struct pool *pool)
+{
+	int64_t deadline = clock_ms() + 1000;
+	struct answer *answer;
+	struct queues *work;
+
+	if (pool == NULL)
+		return;
+	for (int i = 0; i < pool->shared.lane_count; i++)
+		process_kill(&pool->shared.lanes[i].judge);
+	provider_close(&pool->shared.provider);
+	zygote_close(&pool->shared.runners);
+	for (int i = 0; i < pool->shared.lane_count; i++)
+		lane_close(&pool->shared.lanes[i], deadline);
+	while ((work = queue_pop(&pool->queue)) != NULL || (work = queue_pop(&pool->shared.alone)) != NULL)
+		queues_free(work);
+	while ((answer = answers_pop(&pool->shared.answers)) != NULL)
+		answer_free(answer);
+	prctl(PR_SET_CHILD_SUBREAPER, pool->subreaper);
+	prctl(PR_SET_DUMPABLE, pool->dumpable);
+	free_pool(pool);
+}

@@ -1,0 +1,36 @@
+/* process - starts, watches, kills and reaps child processes, and describes how they ended. */
+#ifndef REFTEST_WORKERS_POOL_PROCESS_H
+#define REFTEST_WORKERS_POOL_PROCESS_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+
+struct process {
+	pid_t pid; /* 0: none */
+	int pidfd; /* becomes readable when the process ends; owned; -1: none */
+};
+
+/* Starts the program `path`. The new process has a process group of its own, so the terminal's Ctrl-C does not reach
+ * it. No signal is blocked or ignored in the new process. The new process gets fds[i] as descriptor i (-1: /dev/null)
+ * and no other descriptor. */
+int process_start(struct process *process, const char *path, char *const argv[], char *const envp[], const int *fds,
+                  int fd_count, struct err *err);
+
+/* If the process has ended, reaps it, sets `status` to its wait status and returns true. */
+bool process_ended(struct process *process, int *status);
+
+/* Sends SIGKILL to the process and to its process group. The process must still be reaped. */
+void process_kill(const struct process *process);
+
+/* Describes a wait status: "exit status 3", "signal 11 (SIGSEGV, Segmentation fault)". */
+struct process_end {
+	char text[80];
+};
+struct process_end process_end(int status);
+
+/* Was the process killed by a signal that other processes send (SIGKILL, SIGTERM, SIGINT, SIGHUP, SIGQUIT)? */
+bool process_was_killed(int status);
+
+#endif

@@ -1,0 +1,61 @@
+/* queues - two lists of the pool: the tasks that wait for a lane (a judge and its runner), and the answers of the
+ * lanes. */
+#ifndef REFTEST_WORKERS_POOL_QUEUES_H
+#define REFTEST_WORKERS_POOL_QUEUES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "workers/pool/task.h"
+
+/* An element of a queue: a task, or one case of a task that is retried. */
+struct queues {
+	struct queues *next;
+	struct task task;
+	int job;       /* index of the current case */
+	bool alone;    /* a retried case, which runs while no other lane works */
+	bool loaded;   /* the reference has been loaded at least once */
+	char *failure; /* the {"blame"} message for every case if the reference could not be loaded, else NULL; owned */
+	bool accident; /* `failure` is transient */
+	char *reached; /* the file, socket or process that the reference used; owned; NULL: none */
+};
+
+struct queue {
+	struct queues *first;
+};
+
+struct queues *queues_new(const struct task *task);
+void queues_free(struct queues *work);
+int queues_left(const struct queues *work); /* number of cases that have no result yet */
+
+void queue_push(struct queue *queue, struct queues *work); /* takes ownership */
+void queue_push_first(struct queue *queue, struct queues *work);
+struct queues *queue_pop(struct queue *queue);             /* NULL: empty */
+int queue_length(const struct queue *queue);
+int queue_cancel(struct queue *queue, const void *owner); /* returns how many cases were dropped */
+
+struct answer {
+	struct answer *next;
+	void *owner;
+	const struct job *job;
+	char *text;    /* the verdict as JSON; owned */
+	size_t length;
+	bool accident; /* the failure is transient, so the verdict must not be stored */
+	char *printed; /* owned; NULL: nothing */
+	char *reached; /* copied; NULL: nothing */
+	double seconds;
+	int64_t time;
+};
+
+struct answers {
+	struct answer *first;
+};
+
+/* Adds a copy of `answer` with `text` as its verdict. The list takes ownership of `printed`. */
+void answers_add(struct answers *answers, const struct answer *answer, const char *text, size_t length);
+struct answer *answers_pop(struct answers *answers); /* the caller calls answer_free; NULL: the list is empty */
+int answers_cancel(struct answers *answers, const void *owner);
+void answer_free(struct answer *answer);
+
+#endif

@@ -1,0 +1,21 @@
+/* task - the reference of one definition, and the cases to run it on. engine/run.c fills a task; lane.c sends the
+ * task's reference to the runner as {"load"}. Data about the whole definition goes into struct task; data about one
+ * case goes into its job (workers/protocol/job.h). */
+#ifndef REFTEST_WORKERS_POOL_TASK_H
+#define REFTEST_WORKERS_POOL_TASK_H
+
+#include <stdbool.h>
+
+#include "workers/protocol/job.h"
+
+/* `reference` and `jobs` must stay valid until pool_next has returned the task's last result. */
+struct task {
+	const char *name;      /* op_type/name, for messages */
+	const char *reference;
+	const struct job *const *jobs;
+	int job_count;
+	void *owner;           /* returned with each result */
+	bool urgent;           /* an interactive user waits for it: it goes to the front of the queue */
+};
+
+#endif

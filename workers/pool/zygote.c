@@ -1,0 +1,594 @@
+#include "workers/pool/zygote.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/trace.h"
+#include "workers/pool/environment.h"
+#include "workers/pool/leftover_processes.h"
+#include "workers/pool/machine_resources.h"
+
+enum {
+	/* Time limit for a zygote to import torch, and for a runner to become ready. The limit is long, because disks
+	 * may be slow. */
+	UP_MS = 300000,
+	/* Time limit for a runner to end after it closed its socket. The kernel closes the socket of an exiting process
+	 * before it destroys the process's GPU context. Destroying one of a dozen contexts took more than a second on
+	 * an H200. */
+	END_MS = 5000,
+	ORPHANS_MS = 20, /* time between two searches for orphans */
+	CLOSE_MS = 1000, /* time limit for all processes to end in zygote_close */
+	FAILURES_MAX = 3,
+	/* The number of CUDA contexts that are created at the same time. More would gain little, because the driver
+	 * creates one after the other. On an H200, creating three contexts at a time gives 13.4 contexts per second.
+	 * Creating eight at a time gives 13.9, but each takes twice as long (bench/contexts.py). */
+	WARMING_MOST = 3,
+	PIPE_READS = 32 /* limit for consecutive reads of a pipe, because a reference may print endlessly */
+};
+
+int64_t clock_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* ---- printed output ---- */
+
+static void keep_tail(struct buf *buf)
+{
+	if (buf->length > 2 * RUNNER_POOL_PRINTED)
+		buf_drop(buf, buf->length - RUNNER_POOL_PRINTED);
+}
+
+/* Reads the available data of a pipe, closes the pipe at its end, and returns the number of bytes read. */
+static int64_t listen_to(int *pipe, struct buf *out)
+{
+	char bytes[16 << 10];
+	int64_t total = 0;
+	ssize_t got = 1;
+
+	for (int i = 0; i < PIPE_READS && *pipe >= 0 && got > 0; i++) {
+		do
+			got = read(*pipe, bytes, sizeof bytes);
+		while (got < 0 && errno == EINTR);
+		if (got > 0) {
+			buf_add(out, bytes, (size_t)got);
+			keep_tail(out);
+			total += got;
+		} else if (got == 0 || errno != EAGAIN) {
+			close(*pipe);
+			*pipe = -1;
+		}
+	}
+	return total;
+}
+
+void child_listen(struct child *child)
+{
+	child->printed_bytes += listen_to(&child->pipe, &child->printed);
+}
+
+/* Creates a pipe. The pipe's read end is non-blocking and is added to the epoll. */
+static int make_pipe(int epoll, int ends[2], struct err *err)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+
+	if (pipe2(ends, O_CLOEXEC) != 0)
+		return err_errno(err, "cannot create a pipe for a worker");
+	if (fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0 && epoll_ctl(epoll, EPOLL_CTL_ADD, ends[0], &event) == 0)
+		return 0;
+	err_errno(err, "cannot add a worker's pipe to epoll");
+	close(ends[0]);
+	close(ends[1]);
+	return -1;
+}
+
+/* ---- the zygote ---- */
+
+int zygote_open(struct zygote *runners, const char *python, const char *device, int places, int threads,
+		     int epoll, struct err *err)
+{
+	*runners = (struct zygote){
+	    .python = python, .device = device, .threads = threads, .epoll = epoll, .pipe = -1, .zygote = {0, -1}};
+	channel_open(&runners->channel, -1);
+	if (machine_script("runner.py", "REFTEST_RUNNER", runners->script, sizeof runners->script, err) != 0)
+		return -1;
+	runners->room =
+	    6 * places + 2; /* room for used, spare and ending runners; on a GPU a runner ends slowly */
+	runners->children = calloc((size_t)runners->room, sizeof *runners->children);
+	if (runners->children == NULL)
+		die_no_memory();
+	for (int i = 0; i < runners->room; i++) {
+		channel_open(&runners->children[i].channel, -1);
+		runners->children[i].pipe = -1;
+	}
+	return 0;
+}
+
+static int launch(struct zygote *runners, int socket, int output, struct err *err)
+{
+	char threads[16];
+	/* -s: no packages of the user's site directory. -S: runner.py adds the site packages itself, without
+	 * customisations. */
+	char *argv[] = {(char *)(uintptr_t)runners->python,
+			(char *)(uintptr_t) "-sSu",
+			runners->script,
+			(char *)(uintptr_t)runners->device,
+			threads,
+			NULL};
+	const int fds[] = {-1, output, output, socket};
+	struct epoll_event event = {.events = EPOLLIN};
+	struct arena arena = {0};
+
+	snprintf(threads, sizeof threads, "%d", runners->threads);
+	int rc =
+	    process_start(&runners->zygote, runners->python, argv, environment_of_references(&arena), fds, 4, err);
+
+	arena_free(&arena);
+	if (rc != 0)
+		return -1;
+	if (runners->zygote.pidfd >= 0)
+		epoll_ctl(runners->epoll, EPOLL_CTL_ADD, runners->zygote.pidfd, &event);
+	return 0;
+}
+
+static int start_zygote(struct zygote *runners, struct err *err)
+{
+	int ours, theirs, ends[2], rc;
+
+	if (make_pipe(runners->epoll, ends, err) != 0)
+		return -1;
+	if (channel_pair(&ours, &theirs, err) != 0) {
+		close(ends[0]);
+		close(ends[1]);
+		return -1;
+	}
+	rc = launch(runners, theirs, ends[1], err);
+	close(theirs);
+	close(ends[1]);
+	runners->pipe = ends[0];
+	channel_open(&runners->channel, ours);
+	if (rc == 0)
+		rc = channel_watch(&runners->channel, runners->epoll, err);
+	runners->deadline_ms = clock_ms() + UP_MS;
+	trace("runners", "zygote %d started", (int)runners->zygote.pid);
+	return rc;
+}
+
+/* ---- children ---- */
+
+static void free_slot(struct child *child)
+{
+	channel_close(&child->channel);
+	if (child->pipe >= 0)
+		close(child->pipe);
+	buf_free(&child->printed);
+	*child = (struct child){.state = CHILD_NONE, .pipe = -1};
+	channel_open(&child->channel, -1);
+}
+
+static void kill_child(const struct child *child)
+{
+	if (child->pid == 0 || child->ended)
+		return;
+	kill(-child->pid, SIGKILL);
+	kill(child->pid, SIGKILL);
+}
+
+static int fork_child(struct zygote *runners, int slot, struct err *err)
+{
+	struct child *child = &runners->children[slot];
+	int ours, ends[2], fds[2];
+	char text[64];
+
+	if (make_pipe(runners->epoll, ends, err) != 0)
+		return -1;
+	if (channel_pair(&ours, &fds[0], err) != 0) {
+		close(ends[0]);
+		close(ends[1]);
+		return -1;
+	}
+	fds[1] = ends[1];
+	channel_open(&child->channel, ours);
+	child->pipe = ends[0];
+	child->state = CHILD_FORKING;
+	child->deadline_ms = clock_ms() + UP_MS;
+	int length = snprintf(text, sizeof text, "{\"fork\":%d}", slot);
+
+	channel_send(&runners->channel, text, (size_t)length, fds, 2);
+	close(fds[0]);
+	close(fds[1]);
+	return channel_watch(&child->channel, runners->epoll, err);
+}
+
+static int count_state(const struct zygote *runners, enum child_state state)
+{
+	int count = 0;
+
+	for (int i = 0; i < runners->room; i++)
+		count += runners->children[i].state == state;
+	return count;
+}
+
+int zygote_spares(const struct zygote *runners)
+{
+	return count_state(runners, CHILD_SPARE);
+}
+
+int zygote_idle(const struct zygote *runners)
+{
+	return runners->room - count_state(runners, CHILD_NONE) - count_state(runners, CHILD_TAKEN);
+}
+
+void zygote_thin(struct zygote *runners)
+{
+	struct child *kept = NULL;
+
+	for (int i = 0; i < runners->room && kept == NULL; i++)
+		if (runners->children[i].state == CHILD_SPARE)
+			kept = &runners->children[i];
+	for (int i = 0; i < runners->room; i++) {
+		struct child *child = &runners->children[i];
+
+		if (child->state != CHILD_SPARE && child->state != CHILD_WARMING && child->state != CHILD_FORKING)
+			continue;
+		if (kept == NULL)
+			kept = child;
+		else if (child != kept)
+			zygote_drop(runners, child);
+	}
+}
+
+int zygote_want(struct zygote *runners, int spares, struct err *err)
+{
+	int there = count_state(runners, CHILD_FORKING) + count_state(runners, CHILD_WARMING) +
+		    count_state(runners, CHILD_SPARE);
+
+	if (spares <= there)
+		return 0;
+	if (runners->zygote.pid == 0)
+		return start_zygote(runners, err);
+	int more = spares - there;
+
+	if (strcmp(runners->device, "cpu") != 0) {
+		int room = WARMING_MOST - count_state(runners, CHILD_FORKING) - count_state(runners, CHILD_WARMING);
+
+		more = more < room ? more : room;
+	}
+	for (int i = 0; runners->up && i < runners->room && more > 0; i++)
+		if (runners->children[i].state == CHILD_NONE) {
+			if (fork_child(runners, i, err) != 0)
+				return -1;
+			more--;
+		}
+	return 0;
+}
+
+struct child *zygote_take(struct zygote *runners)
+{
+	struct child *warmest = NULL;
+
+	for (int i = 0; i < runners->room; i++) {
+		struct child *child = &runners->children[i];
+
+		if (child->state == CHILD_SPARE && !child->ended && (warmest == NULL || child->ready_ms < warmest->ready_ms))
+			warmest = child;
+	}
+	if (warmest != NULL) {
+		warmest->state = CHILD_TAKEN;
+		warmest->deadline_ms = INT64_MAX;
+	}
+	return warmest;
+}
+
+static void reap(struct zygote *runners, struct child *child)
+{
+	char text[64];
+	int length = snprintf(text, sizeof text, "{\"reap\":%d}", (int)child->pid);
+
+	if (!child->lost)
+		channel_send(&runners->channel, text, (size_t)length, NULL, 0);
+	free_slot(child);
+}
+
+void zygote_drop(struct zygote *runners, struct child *child)
+{
+	kill_child(child);
+	child->state = CHILD_ENDING;
+	channel_close(&child->channel);
+	if (child->pipe >= 0)
+		close(child->pipe);
+	child->pipe = -1;
+	if (child->ended)
+		reap(runners, child);
+}
+
+/* Handles a runner that closed its socket. The runner may be exiting; a runner that keeps running longer than END_MS
+ * is killed. */
+static void await_end(struct child *child, int64_t now_ms)
+{
+	channel_close(&child->channel);
+	child->deadline_ms = now_ms + END_MS;
+}
+
+enum child_event child_next(struct child *child, int64_t now_ms, char **line, size_t *length)
+{
+	enum channel_answer answer = CHANNEL_DATA;
+
+	child_listen(child);
+	channel_flush(&child->channel);
+	while (child->channel.fd >= 0 && answer == CHANNEL_DATA) {
+		if ((*line = channel_line(&child->channel, length)) != NULL)
+			return CHILD_LINE;
+		answer = channel_read(&child->channel);
+		if (answer == CHANNEL_TOO_LONG)
+			return CHILD_BABBLES;
+		if (answer == CHANNEL_END)
+			await_end(child, now_ms);
+	}
+	if (child->ended) {
+		child_listen(child);
+		return CHILD_ENDED;
+	}
+	if (now_ms >= child->deadline_ms && !child->shut) {
+		child->shut = true;
+		kill_child(child);
+	}
+	return CHILD_NOTHING;
+}
+
+/* ---- messages ---- */
+
+static struct child *child_of_pid(struct zygote *runners, int64_t pid)
+{
+	for (int i = 0; i < runners->room; i++)
+		if (runners->children[i].pid == pid && runners->children[i].state != CHILD_NONE)
+			return &runners->children[i];
+	return NULL;
+}
+
+static void copy_text(char *out, size_t size, const cJSON *object, const char *key)
+{
+	const char *text = json_text_of(object, key);
+
+	snprintf(out, size, "%s", text == NULL ? "" : text);
+}
+
+static void on_forked(struct zygote *runners, int64_t slot, int64_t pid)
+{
+	struct child *child = slot >= 0 && slot < runners->room ? &runners->children[slot] : NULL;
+
+	if (child == NULL || child->state == CHILD_NONE || pid <= 1)
+		return;
+	child->pid = (pid_t)pid;
+	if (child->state == CHILD_FORKING)
+		child->state = child->ready ? CHILD_SPARE : CHILD_WARMING;
+	else if (child->state == CHILD_ENDING)
+		kill_child(child);
+}
+
+static void on_exit_of(struct zygote *runners, int64_t pid, int64_t status)
+{
+	struct child *child = child_of_pid(runners, pid);
+
+	if (child == NULL)
+		return;
+	child->ended = true;
+	child->status = (int)status;
+	/* `shut` stays true only if the runner was ended by the SIGKILL that the pool sent because of the closed
+	 * socket. */
+	child->shut = child->shut && WIFSIGNALED(child->status) && WTERMSIG(child->status) == SIGKILL;
+	trace("runners", "child %d: %s", (int)pid, process_end(child->status).text);
+	if (child->state == CHILD_ENDING)
+		reap(runners, child);
+}
+
+/* Handles a message of the zygote. Returns -1 if the zygote reports that it cannot work. */
+static int on_zygote_line(struct zygote *runners, const char *line, size_t length, struct err *err)
+{
+	const struct json_text text = {"zygote", line, length, 1};
+	cJSON *message = json_parse(&text, err);
+	const cJSON *hello = json_member(message, "template");
+	const char *refused = json_text_of(message, "refused");
+	int64_t number = 0, more = 0;
+	int rc = message == NULL ? -1 : 0;
+
+	if (hello != NULL) {
+		copy_text(runners->torch, sizeof runners->torch, hello, "torch");
+		copy_text(runners->cuda, sizeof runners->cuda, hello, "cuda");
+		runners->up = true;
+		runners->deadline_ms = 0;
+	} else if (json_integer(json_member(message, "forked"), &number) &&
+	           json_integer(json_member(message, "pid"), &more)) {
+		on_forked(runners, number, more);
+	} else if (json_integer(json_member(message, "exit"), &number) &&
+	           json_integer(json_member(message, "status"), &more)) {
+		on_exit_of(runners, number, more);
+	} else if (refused != NULL) {
+		rc = err_set(err, "%s", refused);
+	}
+	cJSON_Delete(message);
+	return rc;
+}
+
+static int read_zygote(struct zygote *runners, struct err *err)
+{
+	size_t length;
+	char *line;
+
+	listen_to(&runners->pipe, &runners->said);
+	channel_flush(&runners->channel);
+	while (runners->channel.fd >= 0) {
+		while ((line = channel_line(&runners->channel, &length)) != NULL)
+			if (on_zygote_line(runners, line, length, err) != 0)
+				return -1;
+		switch (channel_read(&runners->channel)) {
+		case CHANNEL_DATA:
+			break;
+		case CHANNEL_EMPTY:
+			return 0;
+		default:
+			channel_close(&runners->channel);
+			process_kill(&runners->zygote);
+		}
+	}
+	return 0;
+}
+
+/* Handles the first message of a runner, {"ready"} or {"refused"}, before a lane uses the runner. Returns -1 if
+ * runners cannot work on this machine. */
+static int read_fresh_child(struct zygote *runners, struct child *child, int64_t now_ms, struct err *err)
+{
+	char *line;
+	size_t length;
+	enum child_event event = child_next(child, now_ms, &line, &length);
+
+	if (event == CHILD_LINE && strncmp(line, "{\"ready\"", 8) == 0) {
+		trace("runners", "child %d: %.*s", (int)child->pid, (int)length, line);
+		runners->failures = 0;
+		child->ready = true;
+		child->ready_ms = now_ms;
+		if (child->state == CHILD_WARMING)
+			child->state = CHILD_SPARE;
+		child->deadline_ms = INT64_MAX;
+		return 0;
+	}
+	if (event == CHILD_LINE) {
+		const struct json_text text = {"runner", line, length, 1};
+		cJSON *message = json_parse(&text, err);
+		const char *refused = json_text_of(message, "refused");
+
+		err_set(err, "%s", refused == NULL ? "invalid message from a runner" : refused);
+		cJSON_Delete(message);
+		return -1;
+	}
+	if (event == CHILD_NOTHING && (now_ms < child->deadline_ms || child->state == CHILD_SPARE))
+		return 0;
+	if (child->state != CHILD_SPARE && runners->failures++ >= FAILURES_MAX)
+		return err_set(err, "the runner processes end before they are ready (%s): %.*s",
+		               child->ended ? process_end(child->status).text : "it took too long",
+		               (int)(child->printed.length < 1000 ? child->printed.length : 1000),
+		               child->printed.length == 0 ? "" : child->printed.data);
+	zygote_drop(runners, child);
+	return 0;
+}
+
+/* Marks all runners as lost after the zygote died. The kernel kills the zygote's children, and the processes that
+ * they started become children of this process. */
+static void lose_children(struct zygote *runners)
+{
+	for (int i = 0; i < runners->room; i++) {
+		struct child *child = &runners->children[i];
+
+		if (child->state == CHILD_NONE)
+			continue;
+		kill_child(child);
+		child->ended = child->lost = true;
+		if (child->state != CHILD_TAKEN)
+			free_slot(child);
+	}
+}
+
+static int on_zygote_end(struct zygote *runners, int status, int64_t now_ms, struct err *err)
+{
+	bool was_up = runners->up;
+	int tail;
+
+	trace("runners", "zygote: %s", process_end(status).text);
+	lose_children(runners);
+	listen_to(&runners->pipe, &runners->said);
+	channel_close(&runners->channel);
+	if (runners->pipe >= 0)
+		close(runners->pipe);
+	runners->pipe = -1;
+	runners->up = false;
+	runners->deadline_ms = 0;
+	runners->orphans_ms = now_ms;
+	tail = (int)(runners->said.length < 1000 ? runners->said.length : 1000);
+	if (!was_up && runners->failures++ >= (process_was_killed(status) ? FAILURES_MAX : 0))
+		return err_set(err, "%s does not start as a runner (%s): %.*s", runners->python,
+			       process_end(status).text, tail,
+			       tail == 0 ? "" : runners->said.data + runners->said.length - (size_t)tail);
+	buf_clear(&runners->said);
+	return 0;
+}
+
+int zygote_dispatch(struct zygote *runners, int64_t now_ms, struct err *err)
+{
+	int status;
+
+	if (read_zygote(runners, err) != 0)
+		return -1;
+	if (runners->deadline_ms != 0 && now_ms >= runners->deadline_ms)
+		return err_set(err, "%s does not start as a runner: it has been importing torch for %d s",
+			       runners->python, UP_MS / 1000);
+	for (int i = 0; i < runners->room; i++) {
+		struct child *child = &runners->children[i];
+
+		if ((child->state == CHILD_WARMING || child->state == CHILD_SPARE || child->state == CHILD_FORKING) &&
+		    read_fresh_child(runners, child, now_ms, err) != 0)
+			return -1;
+	}
+	if (process_ended(&runners->zygote, &status) && on_zygote_end(runners, status, now_ms, err) != 0)
+		return -1;
+	if (runners->orphans_ms != 0 && now_ms >= runners->orphans_ms)
+		runners->orphans_ms = leftover_processes_kill() > 0 ? now_ms + ORPHANS_MS : 0;
+	return 0;
+}
+
+int64_t zygote_deadline(const struct zygote *runners)
+{
+	int64_t deadline = INT64_MAX;
+
+	if (runners->deadline_ms != 0)
+		deadline = runners->deadline_ms;
+	if (runners->orphans_ms != 0 && runners->orphans_ms < deadline)
+		deadline = runners->orphans_ms;
+	for (int i = 0; i < runners->room; i++) {
+		const struct child *child = &runners->children[i];
+
+		if (child->state != CHILD_NONE && child->state != CHILD_ENDING && !child->ended && !child->shut &&
+		    child->deadline_ms < deadline)
+			deadline = child->deadline_ms;
+	}
+	return deadline;
+}
+
+void zygote_close(struct zygote *runners)
+{
+	int64_t end = clock_ms() + CLOSE_MS;
+	int status;
+
+	for (int i = 0; i < runners->room; i++)
+		if (runners->children[i].state != CHILD_NONE)
+			kill_child(&runners->children[i]);
+	process_kill(&runners->zygote);
+	do {
+		struct pollfd poll_zygote = {runners->zygote.pidfd, POLLIN, 0};
+
+		poll(&poll_zygote, 1, 1); /* waits for one millisecond, but only until the zygote ends */
+		process_ended(&runners->zygote, &status);
+	} while ((leftover_processes_kill() > 0 || runners->zygote.pid != 0) && clock_ms() < end);
+	for (int i = 0; i < runners->room; i++)
+		free_slot(&runners->children[i]);
+	free(runners->children);
+	channel_close(&runners->channel);
+	if (runners->pipe >= 0)
+		close(runners->pipe);
+	buf_free(&runners->said);
+	*runners = (struct zygote){.pipe = -1};
+}

@@ -1,0 +1,102 @@
+/* zygote - manages the zygote (a Python process that has imported torch) and the runners, which are children that it
+ * forks.
+ *
+ * A spare runner waits until a lane needs a runner. A runner serves one definition and is then killed. A runner's
+ * slot is free again after the zygote has reported the runner's end and has been told to reap it. Until the runner is
+ * reaped, the kernel cannot reuse the runner's pid. If the zygote dies, the kernel kills all runners, and a new
+ * zygote is started when runners are needed. Processes that references leave behind are killed by the zygote. If the
+ * zygote has died, zygote_dispatch kills these processes, for which this process must be a subreaper. */
+#ifndef REFTEST_WORKERS_POOL_ZYGOTE_H
+#define REFTEST_WORKERS_POOL_ZYGOTE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "workers/pool/process.h"
+#include "workers/protocol/channel.h"
+
+enum child_state {
+	CHILD_NONE,    /* the slot is free */
+	CHILD_FORKING, /* the zygote was asked to fork the runner */
+	CHILD_WARMING, /* forked, but not ready yet */
+	CHILD_SPARE,
+	CHILD_TAKEN, /* used by a lane */
+	CHILD_ENDING /* killed, but not reaped yet */
+};
+
+struct child {
+	enum child_state state;
+	pid_t pid;              /* 0: not known yet */
+	struct channel channel;
+	int pipe;               /* pipe with the runner's stdout and stderr; -1: closed */
+	struct buf printed;     /* the end of the text that the runner printed */
+	int64_t printed_bytes;  /* number of bytes that the runner has printed in total */
+	int64_t deadline_ms;    /* deadline for a starting runner, or for the end of a runner without socket */
+	bool ready;		/* the runner has sent {"ready"}, perhaps before the zygote reported its pid */
+	int64_t ready_ms;       /* when the runner became ready */
+	bool ended;             /* the zygote has reported the runner's end; `status` is its wait status */
+	bool lost;		/* the runner was killed because the zygote died; there is no wait status */
+	bool shut;              /* the runner closed its socket but kept running, and was killed for that */
+	int status;             /* wait status */
+};
+
+enum { RUNNER_POOL_PRINTED = 64 << 10 }; /* number of bytes that are kept of a reference's output */
+
+struct zygote {
+	const char *python, *device; /* not owned */
+	char script[4096];           /* runner.py */
+	int threads;                 /* number of CPU threads that torch uses in each runner */
+	int epoll;                   /* not owned */
+	struct process zygote;
+	struct channel channel;
+	int pipe; /* pipe with the zygote's output, which is shown if the zygote does not start */
+	struct buf said;
+	int64_t deadline_ms; /* deadline for the zygote to start; 0: it has started, or there is none */
+	bool up;
+	int failures;                /* number of consecutive failed starts of zygotes or runners */
+	int64_t orphans_ms;          /* time of the next search for orphaned processes; 0: there are none */
+	struct child *children;
+	int room;                    /* slots */
+	char torch[64], cuda[32];    /* versions reported by the zygote; cuda "": torch was built without CUDA */
+};
+
+/* Starts no process. `places` is the maximum number of runners, used and spare ones together. */
+int zygote_open(struct zygote *runners, const char *python, const char *device, int places, int threads,
+		     int epoll, struct err *err);
+/* Kills the zygote and all runners, and reaps them for at most a second. */
+void zygote_close(struct zygote *runners);
+
+/* Starts runners until `spares` of them are ready or starting. */
+int zygote_want(struct zygote *runners, int spares, struct err *err);
+/* Handles messages of the zygote and of spare runners, and handles those that have ended. Returns -1 with a message
+ * if no runner can be started. */
+int zygote_dispatch(struct zygote *runners, int64_t now_ms, struct err *err);
+int64_t zygote_deadline(
+    const struct zygote *runners); /* ms: when zygote_dispatch must be called next; INT64_MAX: never */
+
+struct child *zygote_take(struct zygote *runners); /* assigns a spare runner to a lane; NULL: none is ready */
+int zygote_spares(const struct zygote *runners);   /* number of spare runners that are ready */
+
+/* Returns the number of runners that belong to no lane but may use device memory: spare, starting and ending
+ * runners. */
+int zygote_idle(const struct zygote *runners);
+/* Kills all spare and starting runners except one. */
+void zygote_thin(struct zygote *runners);
+
+enum child_event { CHILD_NOTHING, CHILD_LINE, CHILD_ENDED, CHILD_BABBLES };
+/* Returns the next event of a runner. CHILD_LINE means that the runner sent a line, which is valid until the next
+ * call. CHILD_BABBLES means that it sent a line that is too long. CHILD_ENDED means that it has ended. */
+enum child_event child_next(struct child *child, int64_t now_ms, char **line, size_t *length);
+/* Reads the text that the runner has printed so far into `printed`. */
+void child_listen(struct child *child);
+
+/* Kills a runner. The runner's slot is freed when the zygote reports the runner's end. If the runner has already
+ * ended, the slot is freed immediately. */
+void zygote_drop(struct zygote *runners, struct child *child);
+
+int64_t clock_ms(void); /* monotonic */
+
+#endif

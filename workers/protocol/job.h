@@ -1,0 +1,73 @@
+/* job - the message that describes one case to the judge, as one JSON object. A job contains all data for the inputs,
+ * the ground truth and the tolerance rules of the case. A job refers to no file of the cache or the dataset, except the
+ * blobs of its inputs, each with the digest of its expected content. A new field is added to struct job, job_write,
+ * job_read and the list at the head of job.c. */
+#ifndef REFTEST_WORKERS_PROTOCOL_JOB_H
+#define REFTEST_WORKERS_PROTOCOL_JOB_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <cjson/cJSON.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "dataset/definition.h"
+#include "dataset/verdict.h"
+#include "dataset/workload.h"
+#include "kernels/core/op.h"
+
+/* Whether the runner computes the outputs of run(), or, by autograd, their gradients. In a job for gradients,
+ * kernels/core/gradient_bounds.h derives `problem` from the definition's problem. `sources` and `rules` then describe
+ * the inputs and outputs of the derived problem. */
+enum job_asks { JOB_OUTPUTS, JOB_GRADIENTS };
+
+struct job {
+	const char *id;                    /* case id: "small:batch_size=1", "workload:UUID" */
+	struct op_problem problem;         /* the definition's schema as the op families see it */
+	const char *op;                    /* op family; NULL: none matches, so there is no ground truth */
+	const char *no_truth;              /* if `op` is NULL, a message with the reason */
+	const int64_t *axis;               /* the values of the problem's axes */
+	uint64_t seed;
+	int edge;                          /* op_case.edge */
+	enum job_asks asks;
+	const struct input_source *inputs; /* source of each input; SOURCE_RANDOM: the op family generates it */
+	const char *const *constraints;    /* constraints on tensor values, checked after the inputs are filled */
+	int constraint_count;
+	struct op_constant constants[OP_CONSTANTS];
+	int constant_count;
+	const struct rule *rules;          /* tolerance rule per output, from op family, definition and command line */
+	const struct rule *second_rules;   /* rules for the second set of input values; NULL: the same rules */
+	const char *root;                  /* root of the dataset, to which blob paths are relative */
+	struct truths truths;              /* the ground truths to use; none: builtin alone */
+};
+
+/* Returns the tolerance rule of an output for a set of input values. */
+static inline struct rule job_rule(const struct job *job, enum op_contents contents, int output)
+{
+	return (contents == CONTENTS_SECOND && job->second_rules != NULL ? job->second_rules : job->rules)[output];
+}
+
+/* Writes the job as one JSON object without newlines. The seed, numbers and constants keep every bit. */
+void job_write(const struct job *job, struct buf *out);
+/* Reads a job into `arena`. Returns NULL with a message if the JSON is malformed or has more than OP_ARGS inputs or
+ * outputs. */
+struct job *job_read(const cJSON *json, struct arena *arena, struct err *err);
+
+/* Returns the schema of a definition as op families see it. The result shares strings with the definition. */
+struct op_problem problem_of(const struct definition *definition, struct arena *arena);
+
+/* Returns a tensor without data, with the dtype and shape of `arg` for the axis values `axis`. A number of elements
+ * or bytes that overflows is INT64_MAX. A Python scalar (rank OP_SCALAR) has one element and no bytes. */
+struct tensor job_tensor(const struct op_arg *arg, const int64_t *axis);
+int64_t job_tensor_bytes(const struct tensor *tensor);
+
+/* Returns the number of bytes of device memory that a case needs: inputs three times (two sets, and the shared
+ * arena), outputs five times, and canaries. Scratch memory of the ground truth is not included. The result is an
+ * upper bound: of large inputs only one set is kept. INT64_MAX: overflow. */
+int64_t job_bytes(const struct job *job);
+/* Returns the size of the shared arena for a case, for the larger of the two layouts. job_bytes includes this size. */
+int64_t job_arena_bytes(const struct job *job);
+
+#endif

@@ -1,0 +1,253 @@
+#include "workers/protocol/shared_memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* GPU allocations are multiples of BLOCK_ALIGN, the driver's block size. An IPC handle shares the whole block that
+ * contains an allocation, and a runner must not see other data in that block (private inputs, ground truth). */
+enum { BLOCK_ALIGN = 2 << 20, CHUNK = 1 << 20 };
+
+struct shared_block {
+	struct shared_block *next;
+	int64_t bytes, used; /* size of the block, and the largest number of bytes reserved in it so far */
+	unsigned char *base; /* device memory, or the mapping of the memfd */
+	int fd;              /* memfd; -1 */
+	unsigned char handle[DEVICE_HANDLE];
+};
+
+void shared_memory_open(struct shared_memory *shared, struct device *device, bool staged)
+{
+	bool host = strcmp(device->calls->class_name(device), "cpu") == 0;
+
+	*shared = (struct shared_memory){.device = device,
+					 .kind = staged ? SHARED_STAGED
+						 : host ? SHARED_MEMORY
+							: SHARED_CUDA};
+}
+
+static void block_free(const struct shared_memory *shared, struct shared_block *block)
+{
+	if (block->fd < 0) {
+		shared->device->calls->release(shared->device, block->base);
+	} else {
+		munmap(block->base, (size_t)block->bytes);
+		close(block->fd);
+	}
+	free(block);
+}
+
+void shared_memory_renew(struct shared_memory *shared)
+{
+	while (shared->blocks != NULL) {
+		struct shared_block *block = shared->blocks;
+
+		shared->blocks = block->next;
+		block_free(shared, block);
+	}
+}
+
+/* Creates a memfd as large as the definition's largest case. A large memfd wastes no memory, because untouched pages
+ * take none. */
+static int make_memfd(struct shared_block *block, struct err *err)
+{
+	const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+	void *base;
+
+	block->fd = memfd_create("reftest-arena", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (block->fd < 0)
+		return err_errno(err, "cannot share memory with the runner: memfd_create");
+	if (ftruncate(block->fd, block->bytes) != 0 || fcntl(block->fd, F_ADD_SEALS, seals) != 0) {
+		err_errno(err, "cannot share %" PRId64 " bytes with the runner", block->bytes);
+		close(block->fd);
+		return -1;
+	}
+	base = mmap(NULL, (size_t)block->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, block->fd, 0);
+	if (base == MAP_FAILED) {
+		err_errno(err, "cannot map %" PRId64 " bytes", block->bytes);
+		close(block->fd);
+		return -1;
+	}
+	block->base = base;
+	return 0;
+}
+
+/* Allocates device memory that can be shared by CUDA IPC. If the device cannot share memory, allocates nothing and
+ * returns 1. */
+static int make_device_block(struct shared_memory *shared, struct shared_block *block, struct err *err)
+{
+	struct device *device = shared->device;
+
+	block->fd = -1;
+	block->base = device->calls->allocate(device, block->bytes, err);
+	if (block->base == NULL)
+		return -1;
+	if (device->calls->share(device, block->base, block->handle, err) == 0)
+		return 0;
+	device->calls->release(device, block->base);
+	return device->calls->broken(device) ? -1 : 1;
+}
+
+static int make_block(struct shared_memory *shared, struct shared_block *block, struct err *err)
+{
+	if (shared->kind == SHARED_CUDA) {
+		int rc = make_device_block(shared, block, err);
+
+		if (rc <= 0)
+			return rc;
+		shared->kind = SHARED_STAGED;
+	}
+	return make_memfd(block, err);
+}
+
+int shared_memory_reserve(struct shared_memory *shared, int64_t need, int64_t wish, struct err *err)
+{
+	int64_t bytes = need > wish ? need : wish;
+	struct shared_block *block;
+
+	if (shared->blocks != NULL && shared->blocks->bytes >= need) {
+		shared->blocks->used = need > shared->blocks->used ? need : shared->blocks->used;
+		return 0;
+	}
+	if (bytes > INT64_MAX - BLOCK_ALIGN)
+		return err_set(err, "cannot share %" PRId64 " bytes with the runner", bytes);
+	block = calloc(1, sizeof *block);
+	if (block == NULL)
+		die_no_memory();
+	block->used = need;
+	block->bytes = (bytes + BLOCK_ALIGN - 1) / BLOCK_ALIGN * BLOCK_ALIGN;
+	if (make_block(shared, block, err) != 0) {
+		free(block);
+		return -1;
+	}
+	block->next = shared->blocks;
+	shared->blocks = block;
+	shared->id++;
+	return 1;
+}
+
+int64_t shared_memory_used(const struct shared_memory *shared)
+{
+	int64_t bytes = 0;
+
+	for (const struct shared_block *block = shared->blocks; block != NULL; block = block->next)
+		bytes += block->fd < 0 ? block->bytes : block->used;
+	return bytes;
+}
+
+int64_t shared_memory_room(const struct shared_memory *shared)
+{
+	return shared->blocks == NULL ? 0 : shared->blocks->bytes;
+}
+
+int shared_memory_put(struct shared_memory *shared, int64_t offset, const void *from, int64_t bytes, struct err *err)
+{
+	struct device *device = shared->device;
+	unsigned char *to = shared->blocks->base + offset;
+
+	if (bytes == 0)
+		return 0;
+	return shared->kind == SHARED_STAGED ? device->calls->download(device, to, from, bytes, err)
+	                                     : device->calls->copy(device, to, from, bytes, err);
+}
+
+int shared_memory_get(struct shared_memory *shared, void *to, int64_t offset, int64_t bytes, struct err *err)
+{
+	struct device *device = shared->device;
+	const unsigned char *from = shared->blocks->base + offset;
+
+	if (bytes == 0)
+		return 0;
+	return shared->kind == SHARED_STAGED ? device->calls->upload(device, to, from, bytes, err)
+	                                     : device->calls->copy(device, to, from, bytes, err);
+}
+
+int shared_memory_set(struct shared_memory *shared, int64_t offset, unsigned char byte, int64_t bytes, struct err *err)
+{
+	if (bytes == 0)
+		return 0;
+	if (shared->kind != SHARED_STAGED)
+		return shared->device->calls->set(shared->device, shared->blocks->base + offset, byte, bytes, err);
+	memset(shared->blocks->base + offset, byte, (size_t)bytes);
+	return 0;
+}
+
+int64_t shared_memory_first_other(struct shared_memory *shared, int64_t offset, unsigned char byte, int64_t bytes,
+				  struct err *err)
+{
+	const unsigned char *at = shared->blocks->base + offset;
+
+	if (bytes == 0)
+		return -1;
+	if (shared->kind != SHARED_STAGED)
+		return shared->device->calls->first_other(shared->device, at, byte, bytes, err);
+	for (int64_t i = 0; i < bytes; i++)
+		if (at[i] != byte)
+			return i;
+	return -1;
+}
+
+static int64_t first_difference_on_host(const unsigned char *a, const unsigned char *b, int64_t bytes)
+{
+	int64_t at = 0;
+
+	if (memcmp(a, b, (size_t)bytes) == 0)
+		return -1;
+	while (a[at] == b[at])
+		at++;
+	return at;
+}
+
+/* Compares a memfd with device memory, and copies the device memory to the host in chunks to do so. */
+static int64_t first_difference_staged(struct shared_memory *shared, int64_t offset, const unsigned char *memory,
+				       int64_t bytes, struct err *err)
+{
+	struct device *device = shared->device;
+	unsigned char *chunk = malloc(CHUNK);
+	int64_t found = -1;
+
+	if (chunk == NULL)
+		die_no_memory();
+	for (int64_t at = 0; at < bytes && found == -1; at += CHUNK) {
+		int64_t size = bytes - at < CHUNK ? bytes - at : CHUNK;
+
+		if (device->calls->download(device, chunk, memory + at, size, err) != 0)
+			found = -2;
+		else if ((found = first_difference_on_host(shared->blocks->base + offset + at, chunk, size)) >= 0)
+			found += at;
+	}
+	free(chunk);
+	return found;
+}
+
+int64_t shared_memory_first_difference(struct shared_memory *shared, int64_t offset, const void *memory, int64_t bytes,
+				       struct err *err)
+{
+	struct device *device = shared->device;
+
+	if (bytes == 0)
+		return -1;
+	if (shared->kind == SHARED_STAGED)
+		return first_difference_staged(shared, offset, memory, bytes, err);
+	return device->calls->first_difference(device, shared->blocks->base + offset, memory, bytes, err);
+}
+
+void shared_memory_describe(const struct shared_memory *shared, struct buf *out)
+{
+	static const char *const kinds[] = {"memory", "cuda", "staged"};
+
+	buf_printf(out, "{\"id\":%d,\"kind\":\"%s\",\"bytes\":%" PRId64 ",\"handle\":\"", shared->id, kinds[shared->kind],
+	           shared->blocks->bytes);
+	for (int i = 0; shared->kind == SHARED_CUDA && i < DEVICE_HANDLE; i++)
+		buf_printf(out, "%02x", shared->blocks->handle[i]);
+	buf_text(out, "\"}");
+}
+
+int shared_memory_fd(const struct shared_memory *shared)
+{
+	return shared->blocks == NULL ? -1 : shared->blocks->fd;
+}

@@ -1,0 +1,62 @@
+/* shared_memory - allocates the shared arena, the memory through which judge and runner share a case's tensors. (The
+ * shared arena has nothing to do with the allocator of base/arena.h.)
+ *
+ * There are three kinds of shared arena. On the CPU it is a memfd, which is also the device's memory. On a GPU it is
+ * a device allocation that is shared by CUDA IPC. If the machine or the options forbid CUDA IPC, the arena is
+ * `staged`: a memfd through which tensors are copied to and from the GPU. The size of a memfd is sealed, because a
+ * runner that truncated it could crash the judge. Every runner gets a new arena, because processes that an earlier
+ * reference left running can still write to the old one. */
+#ifndef REFTEST_WORKERS_PROTOCOL_SHARED_MEMORY_H
+#define REFTEST_WORKERS_PROTOCOL_SHARED_MEMORY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "kernels/core/device.h"
+
+enum shared_kind { SHARED_MEMORY, SHARED_CUDA, SHARED_STAGED };
+
+struct shared_block;
+
+struct shared_memory {
+	struct device *device; /* not owned */
+	enum shared_kind kind;
+	int id;                      /* number of the arena, unique within one judge; 0: there is no arena yet */
+	struct shared_block *blocks; /* current block, then older blocks that the runner may still map */
+};
+
+/* Prepares `shared` without allocating memory. `staged`: copy through the host even if the device can share memory. */
+void shared_memory_open(struct shared_memory *shared, struct device *device, bool staged);
+
+/* Frees the arena. The runner that mapped the arena must have ended before. */
+void shared_memory_renew(struct shared_memory *shared);
+
+/* Ensures that the arena has at least `need` bytes; a new block has at least `wish` bytes. Returns 1 if a new block
+ * was allocated, 0 if the current block is large enough, and -1 on error. */
+int shared_memory_reserve(struct shared_memory *shared, int64_t need, int64_t wish, struct err *err);
+/* Returns how many bytes of the device's memory the arena uses. Of a memfd only the reserved part counts, because
+ * untouched pages take no memory. */
+int64_t shared_memory_used(const struct shared_memory *shared);
+
+int64_t shared_memory_room(const struct shared_memory *shared); /* the size of the current block in bytes */
+
+/* shared_memory_put copies `bytes` bytes of device memory to offset `offset` of the arena. shared_memory_get copies
+ * bytes from the arena to device memory. shared_memory_set fills a part of the arena with one byte value. */
+int shared_memory_put(struct shared_memory *shared, int64_t offset, const void *from, int64_t bytes, struct err *err);
+int shared_memory_get(struct shared_memory *shared, void *to, int64_t offset, int64_t bytes, struct err *err);
+int shared_memory_set(struct shared_memory *shared, int64_t offset, unsigned char byte, int64_t bytes, struct err *err);
+/* shared_memory_first_other compares the arena from `offset` on with one byte value, and
+ * shared_memory_first_difference compares it with memory. Both functions return the distance from `offset` to the
+ * first byte that differs, -1 if no byte differs, or -2 on error. */
+int64_t shared_memory_first_other(struct shared_memory *shared, int64_t offset, unsigned char byte, int64_t bytes,
+				  struct err *err);
+int64_t shared_memory_first_difference(struct shared_memory *shared, int64_t offset, const void *memory, int64_t bytes,
+				       struct err *err);
+
+/* Writes the data with which a runner maps the arena: {"id", "kind", "bytes", "handle"}. */
+void shared_memory_describe(const struct shared_memory *shared, struct buf *out);
+int shared_memory_fd(const struct shared_memory *shared); /* the memfd, owned by `shared`; -1: the arena has none */
+
+#endif
