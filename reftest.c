@@ -15,7 +15,6 @@
 #include "cli/command.h"
 #include "cli/help.h"
 #include "remote/remote_library.h"
-#include "workers/judge/judge.h"
 
 static int unknown_command(const char *word)
 {
@@ -67,8 +66,6 @@ int main(int argc, char **argv)
 	struct program program = {.argv = argv, .signals = -1};
 	const char *no_colour = getenv("NO_COLOR");
 
-	if (argc > 1 && strcmp(argv[1], "judge") == 0)
-		return judge_main(argc - 1, argv + 1);
 	if (argc > 1 && strcmp(argv[1], "remote-helper") == 0)
 		return remote_helper_main();
 	signal(SIGPIPE, SIG_IGN);

@@ -23,6 +23,7 @@
 #include "remote/signature.h"
 #include "report/ground_truth_matrix.h"
 #include "watcher/fs/limits.h"
+#include "workers/judge/judge.h"
 #include "workers/pool/machine_resources.h"
 #include "workers/pool/pool.h"
 
@@ -204,9 +205,12 @@ static void examine_gpu(struct doctor *d)
 	char class_name[64], product[256];
 	struct err err = {""};
 
-	if (d->gpus == 0)
+	if (d->gpus == 0 || d->program->kernels.api == NULL) /* another row says that the kernels are missing */
 		return;
-	if (pool_probe_device("cuda:0", class_name, sizeof class_name, product, sizeof product, &err) < 0)
+	kernels_seal_cuda(&d->program->kernels, NULL); /* a judge that misses the library reports why */
+	const struct judge_program judge = judge_program(&d->program->kernels);
+
+	if (pool_probe_device(&judge, "cuda:0", class_name, sizeof class_name, product, sizeof product, &err) < 0)
 		add(d, "gpu", false, false, arena_string(&d->arena, err.text), "make && nvidia-smi");
 	else if (!d->torch_cuda && d->python != NULL)
 		add(d, "gpu", false, false, arena_printf(&d->arena, "%s (%s) is not used, because torch is a CPU build",

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "workers/judge/judge.h"
 #include "workers/pool/machine_resources.h"
 #include "workers/pool/pool.h"
 
@@ -125,7 +126,10 @@ static int find_class(struct program *program, const char *gpus, struct arena *a
 		out->policy.device_class = value;
 		return 0;
 	}
-	if (pool_probe_device(out->policy.device, class_name, sizeof class_name, product, sizeof product, err) < 0)
+	kernels_seal_cuda(&program->kernels, NULL); /* a judge that misses the library reports why */
+	const struct judge_program judge = judge_program(&program->kernels);
+
+	if (pool_probe_device(&judge, out->policy.device, class_name, sizeof class_name, product, sizeof product, err) < 0)
 		return -1;
 	out->policy.device_class = arena_string(arena, class_name);
 	if (program->store != NULL && store_writable(program->store))

@@ -20,6 +20,7 @@
 #include "engine/staged_dataset.h"
 #include "engine/storable_verdicts.h"
 #include "engine/watcher_answers.h"
+#include "workers/judge/judge.h"
 #include "workers/pool/machine_resources.h"
 #include "workers/pool/pool.h"
 
@@ -314,13 +315,16 @@ static int default_lanes(void)
 	return lanes < 1 ? 1 : lanes > LANES_MAX ? LANES_MAX : lanes;
 }
 
-struct pool *run_open_pool(const struct program *program, const struct run_options *options,
+struct pool *run_open_pool(struct program *program, const struct run_options *options,
 			   const struct machine_policy *machine, struct err *err)
 {
+	if (strcmp(machine->policy.device, "cpu") != 0)
+		kernels_seal_cuda(&program->kernels, NULL); /* a judge that misses the library reports why */
 	const struct pool_options how = {
 	    .device = machine->policy.device,
 	    .python = machine->python,
 	    .root = program->root,
+	    .judge = judge_program(&program->kernels),
 	    .lanes = options->jobs > 0 ? options->jobs : default_lanes(),
 	    .timeout_s = options->timeout_s,
 	    .staged = options->staged,

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/library_path.h"
+#include "base/sealed_library.h"
 #include "remote/message.h"
 
 static const char name[] = "libreftest_remote.so";
@@ -31,12 +32,10 @@ const struct remote_api *remote_library(struct err *err)
 
 	if (remote_library_path(path, sizeof path, err) < 0)
 		return NULL;
-	void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	void *handle = sealed_library_open(path, err);
 
-	if (handle == NULL) {
-		err_set(err, "cannot load %s (%s)", path, dlerror());
+	if (handle == NULL)
 		return NULL;
-	}
 	api = dlsym(handle, "reftest_remote");
 	if (api != NULL && api->abi == REMOTE_ABI)
 		return api;

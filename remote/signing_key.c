@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/library_path.h"
+#include "base/sealed_library.h"
 #include "remote/sodium/api.h"
 
 enum { FILE_LIMIT = 4096, HMAC_LEAST = 16 };
@@ -51,12 +52,10 @@ static const struct sign_api *signing_key_library(struct err *err)
 			     "(apt-get install libsodium-dev) and run make");
 		return NULL;
 	}
-	void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	void *handle = sealed_library_open(path, err);
 
-	if (handle == NULL) {
-		err_set(err, "cannot load %s (%s)", path, dlerror());
+	if (handle == NULL)
 		return NULL;
-	}
 	const struct sign_api *api = dlsym(handle, "reftest_sign");
 
 	if (api != NULL && api->abi == SIGNING_KEY_ABI)

@@ -88,6 +88,7 @@ static void lay_out(struct pool *pool, const struct pool_options *options)
 	pool->python = copy_text(options->python);
 	shared->timeout_s = options->timeout_s;
 	shared->staged = options->staged;
+	shared->judge = options->judge;
 	pool->spares = options->spares < 1 ? usual : options->spares > SPARES_MOST ? SPARES_MOST : options->spares;
 	shared->lane_count = options->lanes < 1 ? 1 : options->lanes;
 	shared->threads = cores / shared->lane_count < 1 ? 1 : cores / shared->lane_count;
