@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "base/suggest.h"
@@ -66,6 +67,9 @@ int main(int argc, char **argv)
 	struct program program = {.argv = argv, .signals = -1};
 	const char *no_colour = getenv("NO_COLOR");
 
+	/* A debugger of this user could replace what this process decides, and no child of it needs its secrets. */
+	prctl(PR_SET_DUMPABLE, 0);
+	secrets_take(&program.secrets);
 	if (argc > 1 && strcmp(argv[1], "remote-helper") == 0)
 		return remote_helper_main();
 	signal(SIGPIPE, SIG_IGN);

@@ -286,7 +286,7 @@ static void examine_cache(struct doctor *d)
  * remote is contacted. */
 static void examine_remote(struct doctor *d)
 {
-	const char *place = getenv("REFTEST_REMOTE");
+	const char *place = d->program->secrets.text[SECRET_REMOTE];
 	struct err err = {""};
 	struct remote_url parsed;
 	const struct remote_api *api = remote_library(&err);
@@ -306,7 +306,7 @@ static void examine_key(struct doctor *d)
 {
 	struct err err = {""};
 	struct signing_key *signer;
-	int found = signature_open(&signer, &err);
+	int found = signature_open(d->program->secrets.text[SECRET_CACHE_KEY], &signer, &err);
 
 	if (found < 0)
 		add(d, "cache key", false, false, arena_string(&d->arena, err.text), "reftest key");

@@ -77,4 +77,5 @@ void program_close(struct program *program)
 		kernels_close(&program->kernels);
 	if (program->signals >= 0)
 		close(program->signals);
+	secrets_forget(&program->secrets);
 }

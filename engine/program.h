@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 #include "cache/store.h"
+#include "engine/secrets.h"
 #include "kernels/core/kernels_library.h"
 
 /* The exit statuses. Scripts rely on these values (docs/json.md). */
@@ -28,6 +29,7 @@ struct program {
 	char root[4096];        /* "" until program_root */
 	struct kernels kernels; /* opened by program_kernels */
 	struct store *store;    /* NULL before program_store, and after it if the cache could not be opened */
+	struct secrets secrets; /* what main took out of the environment */
 	int signals;            /* a signalfd for SIGINT, SIGTERM and SIGHUP; -1 before program_signals */
 	bool colour;            /* stdout is a terminal and NO_COLOR is not set */
 	bool progress;          /* stderr is a terminal */

@@ -13,6 +13,8 @@
 #include "base/sealed_library.h"
 #include "remote/message.h"
 
+enum { ADDRESS_FD = 3 };
+
 static const char name[] = "libreftest_remote.so";
 
 int remote_library_path(char *path, size_t size, struct err *err)
@@ -44,15 +46,30 @@ const struct remote_api *remote_library(struct err *err)
 	return NULL;
 }
 
+/* Reads the URL from its pipe, and closes the pipe. Returns false if the URL is too long or missing. */
+static bool read_address(char *text, size_t size)
+{
+	size_t length = 0;
+	ssize_t got = 1;
+
+	while (got > 0 && length < size - 1) {
+		got = read(ADDRESS_FD, text + length, size - 1 - length);
+		length += got > 0 ? (size_t)got : 0;
+	}
+	close(ADDRESS_FD);
+	text[length] = '\0';
+	return got == 0 && length > 0;
+}
+
 int remote_helper_main(void)
 {
-	const char *text = getenv("REFTEST_REMOTE");
+	char text[PIPE_BUF];
 	struct remote_url url;
 	struct err err = {""};
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL); /* the kernel kills the helper when the program that started it exits */
 	signal(SIGPIPE, SIG_IGN);
-	if (text == NULL || remote_url_parse(text, &url, NULL) < 0)
+	if (!read_address(text, sizeof text) || remote_url_parse(text, &url, NULL) < 0)
 		return 2;
 	const struct remote_api *api = remote_library(&err);
 
