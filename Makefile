@@ -165,6 +165,12 @@ $(BUILD)/libreftest_remote.so: $(remote_helper) $(BUILD)/obj/remote/message.o $(
 	echo "  link $@"
 	$(CC) $(link) -shared -o $@ $^ $(remote_libs) $(libs)
 
+# The program loads only the libraries whose digests are compiled into it.
+$(call object,kernels/core/kernels_library.c remote/signing_key.c remote/remote_library.c): $(BUILD)/library_digests.h
+$(BUILD)/library_digests.h: $(filter %.so,$(products)) tools/library_digests.sh
+	tools/library_digests.sh $(BUILD) >$@.new
+	mv $@.new $@
+
 $(BUILD)/libreftest_sign.so: $(sodium)
 	echo "  link $@"
 	$(CC) $(link) -shared -o $@ $^ $(sign_libs)

@@ -207,7 +207,7 @@ static void examine_gpu(struct doctor *d)
 
 	if (d->gpus == 0 || d->program->kernels.api == NULL) /* another row says that the kernels are missing */
 		return;
-	kernels_seal_cuda(&d->program->kernels, NULL); /* a judge that misses the library reports why */
+	program_cuda_kernels(d->program);
 	const struct judge_program judge = judge_program(&d->program->kernels);
 
 	if (pool_probe_device(&judge, "cuda:0", class_name, sizeof class_name, product, sizeof product, &err) < 0)

@@ -126,7 +126,7 @@ static int find_class(struct program *program, const char *gpus, struct arena *a
 		out->policy.device_class = value;
 		return 0;
 	}
-	kernels_seal_cuda(&program->kernels, NULL); /* a judge that misses the library reports why */
+	program_cuda_kernels(program);
 	const struct judge_program judge = judge_program(&program->kernels);
 
 	if (pool_probe_device(&judge, out->policy.device, class_name, sizeof class_name, product, sizeof product, err) < 0)

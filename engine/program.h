@@ -39,7 +39,10 @@ struct program {
 int program_root(struct program *program, struct err *err);
 /* Sets program->root to an absolute path, for commands that must not depend on the working directory. */
 int program_root_by_path(struct program *program, struct err *err);
+/* Opens the kernels libraries. If the cache is open, it remembers the digests of the libraries. */
 int program_kernels(struct program *program, struct err *err);
+/* Prepares judges on a GPU. An error is not reported here: a judge that misses the library reports it. */
+void program_cuda_kernels(struct program *program);
 /* Blocks SIGINT, SIGTERM and SIGHUP. After this call, read these signals from program->signals. */
 int program_signals(struct program *program, struct err *err);
 

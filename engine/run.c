@@ -125,11 +125,11 @@ int run_open(struct run *run, struct program *program, const struct run_options 
 	run->dataset.fd = -1;
 	if (find_root(program, options, err) < 0)
 		return EXIT_USAGE;
-	if (program_kernels(program, err) < 0)
-		return EXIT_INTERNAL;
 	program_store(program, options->dry_run, &note);
 	if (note.text[0] != '\0')
 		fprintf(stderr, "reftest: %s\n", note.text);
+	if (program_kernels(program, err) < 0)
+		return EXIT_INTERNAL;
 	if (machine_policy(program, options->device, options->python, options->ground_truth, &run->arena, &run->machine,
 			   err) < 0)
 		return EXIT_USAGE;
@@ -319,7 +319,7 @@ struct pool *run_open_pool(struct program *program, const struct run_options *op
 			   const struct machine_policy *machine, struct err *err)
 {
 	if (strcmp(machine->policy.device, "cpu") != 0)
-		kernels_seal_cuda(&program->kernels, NULL); /* a judge that misses the library reports why */
+		program_cuda_kernels(program);
 	const struct pool_options how = {
 	    .device = machine->policy.device,
 	    .python = machine->python,

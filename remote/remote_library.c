@@ -13,6 +13,8 @@
 #include "base/sealed_library.h"
 #include "remote/message.h"
 
+#include "library_digests.h"
+
 enum { ADDRESS_FD = 3 };
 
 static const char name[] = "libreftest_remote.so";
@@ -34,7 +36,7 @@ const struct remote_api *remote_library(struct err *err)
 
 	if (remote_library_path(path, sizeof path, err) < 0)
 		return NULL;
-	void *handle = sealed_library_open(path, err);
+	void *handle = sealed_library_open(path, REMOTE_LIBRARY_DIGEST, NULL, err);
 
 	if (handle == NULL)
 		return NULL;

@@ -13,6 +13,8 @@
 #include "base/sealed_library.h"
 #include "remote/sodium/api.h"
 
+#include "library_digests.h"
+
 enum { FILE_LIMIT = 4096, HMAC_LEAST = 16 };
 
 struct signing_key {
@@ -52,7 +54,7 @@ static const struct sign_api *signing_key_library(struct err *err)
 			     "(apt-get install libsodium-dev) and run make");
 		return NULL;
 	}
-	void *handle = sealed_library_open(path, err);
+	void *handle = sealed_library_open(path, SIGN_LIBRARY_DIGEST, NULL, err);
 
 	if (handle == NULL)
 		return NULL;

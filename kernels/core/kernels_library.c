@@ -1,6 +1,7 @@
-/* kernels_library - loads the kernels libraries with dlopen and checks that they match this build: both libraries must
- * have the program's struct layout, and the CUDA library the same sources as the CPU library. One make builds the
- * program and the libraries. A stale library is an error, and the message states the remedy. */
+/* kernels_library - loads the kernels libraries with dlopen and checks that they belong to this build: each must have the
+ * digest that make wrote into this program, both must have the program's struct layout, and the CUDA library the same
+ * sources as the CPU library. One make builds the program and the libraries. A stale library is an error, and the
+ * message states the remedy. */
 #include "kernels/core/kernels_library.h"
 
 #include <dlfcn.h>
@@ -11,7 +12,8 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/sealed_library.h"
+
+#include "library_digests.h"
 
 static const char cpu_name[] = "libreftest_kernels.so", cuda_name[] = "libreftest_kernels_cuda.so";
 
@@ -63,14 +65,14 @@ static const void *find(const char *path, const char *symbol, void **handle, str
 /* Loads the CPU library. Idle OpenMP threads of a judge must sleep, because the reference needs the cores, and libgomp
  * reads this setting only when it is loaded, which is now. The other processes that this program starts keep the
  * user's setting. */
-static void *load_with_sleeping_threads(const char *path, struct err *err)
+static void *load_with_sleeping_threads(const char *path, const struct digest_memory *memory, struct err *err)
 {
 	static const char setting[] = "OMP_WAIT_POLICY";
 	const char *given = getenv(setting);
 	char *before = given == NULL ? NULL : strdup(given);
 
 	setenv(setting, "passive", 1);
-	void *handle = sealed_library_open(path, err);
+	void *handle = sealed_library_open(path, KERNELS_LIBRARY_DIGEST, memory, err);
 
 	if (before != NULL)
 		setenv(setting, before, 1);
@@ -80,12 +82,12 @@ static void *load_with_sleeping_threads(const char *path, struct err *err)
 	return handle;
 }
 
-int kernels_open(struct kernels *kernels, struct err *err)
+int kernels_open(struct kernels *kernels, const struct digest_memory *memory, struct err *err)
 {
 	*kernels = (struct kernels){.cuda_library = -1};
 	if (find_library(kernels->path, sizeof kernels->path, err) != 0)
 		return -1;
-	kernels->handle = load_with_sleeping_threads(kernels->path, err);
+	kernels->handle = load_with_sleeping_threads(kernels->path, memory, err);
 	if (kernels->handle == NULL)
 		return -1;
 	kernels->api = find(kernels->path, "reftest_kernels", &kernels->handle, err);
@@ -107,7 +109,7 @@ static void close_cuda(struct kernels *kernels)
 	kernels->cuda = NULL;
 }
 
-int kernels_seal_cuda(struct kernels *kernels, struct err *err)
+int kernels_seal_cuda(struct kernels *kernels, const struct digest_memory *memory, struct err *err)
 {
 	const char *slash = strrchr(kernels->path, '/');
 	char folder[PATH_MAX];
@@ -119,7 +121,7 @@ int kernels_seal_cuda(struct kernels *kernels, struct err *err)
 		return -1;
 	if (access(kernels->cuda_path, F_OK) != 0)
 		return err_set(err, "%s does not exist: run make on a machine with nvcc", kernels->cuda_path);
-	kernels->cuda_library = sealed_library_copy(kernels->cuda_path, err);
+	kernels->cuda_library = sealed_library_copy(kernels->cuda_path, CUDA_LIBRARY_DIGEST, memory, err);
 	return kernels->cuda_library < 0 ? -1 : 0;
 }
 
@@ -129,7 +131,7 @@ int kernels_open_cuda(struct kernels *kernels, struct err *err)
 
 	if (kernels->cuda != NULL)
 		return 0;
-	if (kernels_seal_cuda(kernels, err) != 0)
+	if (kernels_seal_cuda(kernels, NULL, err) != 0)
 		return -1;
 	kernels->cuda_handle = sealed_library_load(kernels->cuda_library, kernels->cuda_path, err);
 	if (kernels->cuda_handle == NULL)

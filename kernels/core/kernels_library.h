@@ -4,6 +4,7 @@
 #define REFTEST_KERNELS_CORE_KERNELS_LIBRARY_H
 
 #include "base/err.h"
+#include "base/sealed_library.h"
 #include "kernels/core/device.h"
 #include "kernels/core/op.h"
 
@@ -38,11 +39,11 @@ struct kernels {
 };
 
 /* Loads the CPU library from the folder $REFTEST_KERNELS. If $REFTEST_KERNELS is not set, looks in the binary's folder,
- * then in ../lib/reftest relative to that folder. */
-int kernels_open(struct kernels *kernels, struct err *err);
+ * then in ../lib/reftest relative to that folder. `memory` may be NULL. */
+int kernels_open(struct kernels *kernels, const struct digest_memory *memory, struct err *err);
 /* Makes the sealed copy of the CUDA library, from the folder of the CPU library, without loading it. A process that has
  * loaded it should not fork. Returns -1 with a message in `err` if the library is not built. */
-int kernels_seal_cuda(struct kernels *kernels, struct err *err);
+int kernels_seal_cuda(struct kernels *kernels, const struct digest_memory *memory, struct err *err);
 /* Loads the CUDA library, from its sealed copy if there is one. Returns -1 with a message in `err` if the library is not
  * built or is from another build, or if the driver is missing. */
 int kernels_open_cuda(struct kernels *kernels, struct err *err);

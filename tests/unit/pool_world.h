@@ -72,7 +72,7 @@ static inline struct judge_program test_judge(void)
 	static struct kernels kernels;
 	struct err err = {""};
 
-	if (kernels.api == NULL && kernels_open(&kernels, &err) != 0)
+	if (kernels.api == NULL && kernels_open(&kernels, NULL, &err) != 0)
 		fail_msg("%s", err.text);
 	return judge_program(&kernels);
 }

@@ -1,6 +1,7 @@
 #!/bin/sh
 # A process overwrites the kernels library in place while a run is under way. The main process, its judges and the judges
-# that it starts later still use the library that the run began with.
+# that it starts later still use the library that the run began with. A later run does not load the changed library, even
+# if only one byte of it differs, so it makes no verdict that would still count when the library is as before.
 . "$(dirname "$0")/../harness.sh"
 
 mkdir "$work/libraries"
@@ -39,3 +40,27 @@ ended
 expect_exit 0
 expect_status a_waits passed
 expect_status b_comes_later passed
+
+refused() { # refused: the library that is there now is not used
+	run verify --device "$device" --sizes small --jobs 1 --force
+	expect_exit 4
+	expect_says 'it is not the library that was built with this program'
+}
+refused
+library=$work/libraries/libreftest_kernels.so
+cp "$build/libreftest_kernels.so" "$library"
+verify --force
+expect_exit 0
+sleep 2.1 # so that the cache may remember the file
+verify --force
+expect_exit 0
+# The byte is in the machine code. The change goes through a mapping, and then the old modification time is restored.
+"$python" -IS - "$library" "$(nm "$library" | awk '$3 == "compare_finish" { print $1 }')" <<'END'
+import mmap, os, sys
+path, place = sys.argv[1], int(sys.argv[2], 16)
+st = os.stat(path)
+with open(path, "r+b") as file, mmap.mmap(file.fileno(), 0) as bytes:
+    bytes[place] ^= 0xFF
+os.utime(path, ns=(st.st_atime_ns, st.st_mtime_ns))
+END
+refused
