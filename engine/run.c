@@ -325,6 +325,7 @@ struct pool *run_open_pool(struct program *program, const struct run_options *op
 	    .python = machine->python,
 	    .root = program->root,
 	    .judge = judge_program(&program->kernels),
+	    .libraries = ground_truths_use_libraries(&machine->truths),
 	    .lanes = options->jobs > 0 ? options->jobs : default_lanes(),
 	    .timeout_s = options->timeout_s,
 	    .staged = options->staged,

@@ -31,8 +31,11 @@ Messages to the pool:
   transient, and "fatal" is true if this process cannot be used again.
 - {"unmapped": message} is the answer if the shared memory cannot be mapped because this machine refuses CUDA IPC."""
 
-import contextlib
 import ctypes
+
+ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE: other processes cannot read or change this process's memory
+
+import contextlib
 import faulthandler
 import gc
 import hashlib
@@ -342,7 +345,6 @@ def main():
     runner = common.load("reftest_runner", os.path.join(FOLDER, "runner.py"))
     device = sys.argv[1]
     runner.libc.prctl(runner.PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    runner.libc.prctl(runner.PR_SET_DUMPABLE, 0, 0, 0, 0)  # prevents references from reading this process's memory
     faulthandler.enable()
     os.chdir("/")
     channel = runner.Channel(runner.move_high(3))

@@ -873,6 +873,7 @@ def import_torch(device):
 
 
 def main():
+    libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)  # references of other runs may be there already
     options = {"device": sys.argv[1], "threads": int(sys.argv[2])}
     channel = Channel(3)
     if sys.flags.no_site:
@@ -887,7 +888,6 @@ def main():
         channel.send({"refused": refused})
         return 1
     libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
     torch.set_num_threads(1)  # no thread may be running when this process forks
     exercise("cpu")
     exercise_library()

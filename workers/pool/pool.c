@@ -116,6 +116,8 @@ struct pool *pool_open(const struct pool_options *options, struct err *err)
 	}
 	provider_open(&shared->provider, pool->python, shared->device, shared->threads, shared->epoll,
 		      shared->timeout_s);
+	if (options->libraries)
+		provider_ready(&shared->provider);
 	prctl(PR_GET_CHILD_SUBREAPER, &pool->subreaper);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	pool->dumpable = prctl(PR_GET_DUMPABLE);

@@ -25,6 +25,7 @@ struct pool_options {
 	const char *python;      /* absolute path of the interpreter */
 	const char *root;        /* root of the dataset, to which blob paths are relative */
 	struct judge_program judge;
+	bool libraries;          /* some case may need the provider: it starts now, before any reference runs */
 	int lanes;               /* at least 1 */
 	double timeout_s;        /* time limit for a case, including all runs and the comparisons */
 	bool staged;             /* copy tensors through host memory even where CUDA IPC works (for tests) */
@@ -37,7 +38,7 @@ struct pool_options {
  * SPARES_LOW spare runners are left on a GPU, new ones start even during a run. */
 enum { SPARES_CPU = 1, SPARES_GPU = 4, SPARES_LOW = 2, SPARES_MOST = 16 };
 
-/* Starts no process: judges and runners start with the first task. Until pool_close this process is a subreaper.
+/* Starts no process but the provider: judges and runners start with the first task. Until pool_close this process is a subreaper.
  * Other processes of the same user cannot attach a debugger to it, because a reference could otherwise change a
  * verdict in its memory. Judges are forked from this process, which must therefore have a single thread and no CUDA
  * context. */
