@@ -326,6 +326,23 @@ static void names_are_fixed(void **state)
 	assert_false(reason_parse("", &reason));
 }
 
+/* A verdict with one of these reasons is not stored, because the same case may give another verdict in the next run. */
+static void transient_reasons_are_known(void **state)
+{
+	static const enum reason transient[] = {REASON_MEMORY, REASON_MISSING_BLOB, REASON_UNSUPPORTED_DEVICE,
+	                                        REASON_CRASHED, REASON_TIMEOUT, REASON_GROUND_TRUTH, REASON_CHANGED};
+
+	(void)state;
+	for (int i = 0; i < REASON_COUNT; i++) {
+		bool expected = false;
+
+		for (size_t k = 0; k < sizeof transient / sizeof *transient; k++)
+			expected |= transient[k] == (enum reason)i;
+		if (reason_is_transient((enum reason)i) != expected)
+			fail_msg("'%s' is %s", reason_name((enum reason)i), expected ? "not transient" : "transient");
+	}
+}
+
 /* Replaces `from` by `to` in the text of `whole`, and expects that the parser rejects it with this message. */
 static void refused(const char *from, const char *to, const char *sentence)
 {
@@ -505,6 +522,7 @@ int main(void)
 	    cmocka_unit_test(random_doubles_keep_every_bit),
 	    cmocka_unit_test(outputs_are_shown_with_indices_in_each_dimension),
 	    cmocka_unit_test(names_are_fixed),
+	    cmocka_unit_test(transient_reasons_are_known),
 	    cmocka_unit_test(damaged_text_is_no_verdict),
 	    cmocka_unit_test(worst_elements_come_out_again),
 	    cmocka_unit_test(worst_elements_of_older_versions_are_read),
