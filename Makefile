@@ -141,9 +141,11 @@ help: ## list the targets
 
 unit-tests: $(units) $(faults)
 
+# libgomp is loaded with the kernels library and not with the program, because kernels_open first sets how its threads
+# wait.
 $(BUILD)/reftest: $(call object,reftest.c) $(archives)
 	echo "  link $@"
-	$(CC) $(link) -o $@ $^ $(libs)
+	$(CC) $(link) -Wl,--as-needed -o $@ $^ $(libs)
 
 $(BUILD)/reftest.1: kind := man
 $(BUILD)/completions/reftest.bash: kind := bash

@@ -119,7 +119,8 @@ static bool become_worker(const char *name, pid_t parent, const int *copies, int
 	for (int i = 0; i < count; i++)
 		if (dup2(copies[i], i) < 0)
 			return false;
-	return close_range((unsigned)count, ~0U, 0) == 0 && getppid() == parent;
+	closefrom(count);
+	return getppid() == parent;
 }
 
 static _Noreturn void run_worker(int (*run)(void *context), void *context)
