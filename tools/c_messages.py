@@ -84,6 +84,19 @@ def enough(text):
     return len(re.findall(r"[A-Za-z']{2,}", re.sub(r"‹.*?›", "", text))) >= WORDS
 
 
+def choices(tokens):
+    """Returns a and b of `condition ? a : b`; b may be such an expression itself."""
+    found, begin, depth = [], None, 0
+    for at, token in enumerate(tokens):
+        if token.kind == "mark":
+            depth += (token.text in OPEN) - (token.text in CLOSE)
+            if depth == 0 and token.text in "?:":
+                if token.text == ":" and begin is not None:
+                    found.append(tokens[begin:at])
+                begin = at + 1
+    return [*found, tokens[begin:]] if found else []
+
+
 def value(tokens):
     """Shows an argument: its literals, or else the expression."""
     if len(tokens) == 1 and tokens[0].kind == "text":
@@ -92,7 +105,7 @@ def value(tokens):
         texts = [part[0].text for part in split(tokens[2:-1], ",") if len(part) == 1 and part[0].kind == "text"]
         if any(map(enough, texts)):
             return call(split(tokens[2:-1], ","))
-    chosen = [part for part in split(tokens, "?:") if part][1:]
+    chosen = choices(tokens)
     if len(chosen) >= 2 and any(token.kind == "text" for part in chosen for token in part):
         return "(" + "|".join(map(value, chosen)) + ")"
     return f"‹{code(tokens)}›"
@@ -154,8 +167,8 @@ class Source:
                 at = end_of(tokens, at + 1)
                 continue
             elif token.kind == "text" and enough(token.text):
-                stop = next((i for i in range(at, end) if tokens[i].text in ";}"), end)
-                self.found.append((token.line, token.text, code(tokens[begin:stop]), None, None))
+                stop = next((i for i in range(at, end) if tokens[i].text in (";", "}", ",")), end)
+                self.found.append((token.line, token.text, code(tokens[max(begin, at - 12):stop]), None, None))
             elif token.text in ";{}" and token.kind == "mark":
                 begin = at + 1
             at += 1

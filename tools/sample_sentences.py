@@ -10,8 +10,8 @@ Each sentence comes with what its reader has before the eyes: the page's heading
 beside or below a comment; the whole message in which a literal is printed (c_messages.py), with ‹…› around values.
 
 Left out: sentences and messages of fewer than five words; tables, code blocks and generated files; literals without a
-space (paths), static assertions, and the files of NOT_PROSE, whose literals are mostly scripts. `--left-out` prints the
-literals that the last two rules leave out. No rule looks at how a sentence is written."""
+space (paths), members of JSON objects, static assertions, and the files of NOT_PROSE, whose literals are mostly scripts.
+`--left-out` prints the literals that these rules leave out, except static assertions. No rule looks at how a sentence is written."""
 import ast
 import pathlib
 import random
@@ -116,7 +116,7 @@ def all_messages():
 
 
 def is_prose(path, message):
-    return str(path.relative_to(ROOT)) not in NOT_PROSE and " " in message
+    return str(path.relative_to(ROOT)) not in NOT_PROSE and " " in message and not re.search(r'[{,]\s*"\w+": ?', message)
 
 
 def collect():
