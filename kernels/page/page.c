@@ -71,8 +71,8 @@ static int match_tables(const struct op_problem *problem, const struct page_role
 		    "the tables must be int32 or int64 with one axis, and batch indices and positions must have one "
 		    "entry per token");
 	if (tables + roles->parts + roles->caches != problem->input_count)
-		return err_set(why, "the definition has %d inputs, but they are only %d tables, %d appended tensors "
-				    "and %d caches",
+		return err_set(why, "of the definition's %d inputs, only %d are tables, %d appended tensors and %d "
+				    "caches",
 		               problem->input_count, tables, roles->parts, roles->caches);
 	return 0;
 }

@@ -6,7 +6,7 @@
  *   rank      The buckets are the most likely token, the second, the third, and all later tokens.
  *   position  The probabilities are summed in the order of the vocabulary, and the buckets are the quarters of the sum.
  *             A token belongs to the quarter that contains the middle of its probability.
- *   boundary  The buckets are the last kept token, the last but one, the last but two, and all earlier tokens. If more
+ *   boundary  The buckets are the last kept token, the second to last, the third to last, and all earlier tokens. If more
  *             than 64 tokens are kept, "depth" replaces "boundary": the probabilities are summed from the most likely
  *             token on, and the buckets are the quarters of the sum.
  *

@@ -176,7 +176,7 @@ static void a_verdict_of_the_same_witness_counts(void **state)
 static void nothing_stored_runs(void **state)
 {
 	(void)state;
-	expect(&cpu, "builtin", "v1", NULL, 0, RERUN_RUN, -1, "no verdict on this subject is stored");
+	expect(&cpu, "builtin", "v1", NULL, 0, RERUN_RUN, -1, "no verdict for this version of the case is stored");
 }
 
 static void a_cpu_verdict_never_passes_for_a_gpu_one(void **state)
