@@ -69,7 +69,9 @@ def blocks(lines):
 
 def c_comments(text):
     """Yields the comments of a C file with the code on their first line or, if there is none, on the line below."""
-    for match in re.finditer(r"/\*(.*?)\*/", text, flags=re.S):
+    for match in re.finditer(r'''"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)'|/\*(.*?)\*/''', text, flags=re.S):
+        if match[1] is None:  # a literal, in which "/*" begins no comment
+            continue
         beside = text[text.rfind("\n", 0, match.start()) + 1:match.start()].strip()
         below = text[match.end():match.end() + 400].lstrip()
         below = re.split(r"[;{]\s*(?:\n|$)", re.sub(r"\A((?:/\*.*?\*/\s*)*)", "", below, flags=re.S))[0]
