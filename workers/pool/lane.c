@@ -212,7 +212,7 @@ static void next_case(struct pool_shared *shared, struct lane *lane)
 static void retry_alone(struct pool_shared *shared, struct lane *lane)
 {
 	struct task one = lane->work->task;
-	struct queues *work;
+	struct queued *work;
 
 	one.jobs += lane->work->job;
 	one.job_count = 1;
@@ -528,7 +528,7 @@ void lane_open(struct lane *lane)
 	channel_open(&lane->channel, -1);
 }
 
-void lane_give(struct lane *lane, struct queues *work)
+void lane_give(struct lane *lane, struct queued *work)
 {
 	lane->work = work;
 	lane->phase = LANE_WAITING;
