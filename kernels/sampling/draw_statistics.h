@@ -60,8 +60,8 @@ enum draw_shape { DRAW_FLAT, DRAW_STEEP, DRAW_WIDE, DRAW_SHAPES };
 
 /* Wrong samplers for which there is a specific test, because they differ little from a correct one. */
 enum draw_suspect {
-	DRAW_RACE,      /* draws the largest probability / noise with uniform, not exponential, noise */
-	DRAW_SHORT,     /* gives the last token that top-p keeps the rest of p, not its own probability */
+	DRAW_RACE,      /* divides probabilities by uniform instead of exponential noise */
+	DRAW_SHORT,     /* draws the last token that top-p keeps with the rest of p, not with its own probability */
 	DRAW_NO_LAST_K, /* never draws the last token that top-k keeps */
 	DRAW_NO_LAST_P, /* never draws the last token that top-p keeps */
 	/* The other suspects apply to the kept tokens of any filter. */

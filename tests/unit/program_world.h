@@ -331,7 +331,7 @@ static const struct known *find_known(const struct known_list *list, const struc
 	return NULL;
 }
 
-/* Checks the store: each verdict of `before` must be stored unchanged, and each stored verdict must be correct by
+/* Checks the store: each verdict of `before` must be stored unchanged, and each stored verdict must equal its entry in
  * `all`. Returns NULL or a description of what is wrong. */
 static inline const char *wrong_store(const struct world *w, const struct known_list *before,
 				      const struct known_list *all)
