@@ -9,9 +9,10 @@ understood.
 Each sentence comes with what its reader has before the eyes: the page's heading and the sentence before it; the code
 beside or below a comment; the whole message in which a literal is printed (c_messages.py), with ‹…› around values.
 
-Left out: sentences and messages of fewer than five words; tables, code blocks and generated files; literals without a
-space (paths), members of JSON objects, static assertions, and the files of NOT_PROSE, whose literals are mostly scripts.
-`--left-out` prints the literals that these rules leave out, except static assertions. No rule looks at how a sentence is written."""
+Left out: sentences and messages of fewer than five words; tables (of contents, too), code blocks and generated files;
+literals without a space (paths), members of JSON objects, static assertions, and the files of NOT_PROSE, whose literals
+are mostly scripts. `--left-out` prints the literals that these rules leave out, except static assertions. No rule looks
+at how a sentence is written."""
 import ast
 import pathlib
 import random
@@ -34,14 +35,22 @@ def files():
 
 def sentences(text):
     """Yields the sentences of at least five words, without code, tables and paths, each with the sentence before it. A
-    list item begins a sentence."""
-    for part in re.split(r"\n\s*\n|\n\s*(?:[-*]|\d+\.)\s+", text):
-        before = ""
-        for sentence in re.split(r"(?<=[.!?])\s+(?=[A-Z`'\"({%])", part):
+    list item begins a sentence; before it comes the sentence that introduces the list."""
+    lead = ""
+    for part in re.split(r"(\n\s*\n|\n\s*(?=[-*]\s|\d+\.\s))", text):
+        item = re.match(r"\s*(?:[-*]|\d+\.)\s+", part)
+        before = lead if item else ""
+        for sentence in re.split(r"(?<=[.!?])\s+(?=[A-Z`'\"({%])", part[item.end():] if item else part):
             sentence = " ".join(sentence.split())
-            if len(re.findall(r"[A-Za-z']+", sentence)) >= 5 and not sentence.startswith(("|", "#", "```", "$ ")):
+            if len(re.findall(r"[A-Za-z']+", without_links(sentence))) >= 5 and not sentence.startswith(("|", "#", "```", "$ ")):
                 yield sentence, before
-            before = sentence
+            before = sentence or before
+        lead = lead if item or not before else before if before.endswith(":") else ""
+
+
+def without_links(sentence):
+    """A list item that begins with a link is an entry of a table of contents."""
+    return re.sub(r"\[[^]]*\]\([^)]*\)", "", sentence) if sentence.startswith("[") else sentence
 
 
 def page_sentences(path):
@@ -104,7 +113,8 @@ def python_messages(path):
     for node in ast.walk(tree):
         parts = [node] if isinstance(node, ast.Constant) and id(node) not in inner else []
         parts = node.values if isinstance(node, ast.JoinedStr) else parts
-        message = "".join(str(part.value) if isinstance(part, ast.Constant) else f"‹{ast.unparse(part.value)}›" for part in parts)
+        message = "".join(str(part.value) if isinstance(part, ast.Constant) else f"‹{ast.unparse(part.value)}›"
+                          for part in parts)
         if parts and c_messages.enough(message):
             yield path, node.lineno, " ".join(message.split()), path.read_text().split("\n")[node.lineno - 1].strip()
 
