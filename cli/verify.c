@@ -182,8 +182,7 @@ static char *repeat_words(const struct verify_options *o, struct arena *arena)
 	return text;
 }
 
-/* Returns the width of the terminal, or 80 if there is none: a program that shows the output of a hook does not wrap
- * lines. */
+/* Returns the width of the terminal, or 80 without one: a program that shows a hook's output does not wrap lines. */
 static int terminal_columns(void)
 {
 	struct winsize size = {0};

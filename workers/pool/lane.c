@@ -345,7 +345,7 @@ static void on_error(struct pool_shared *shared, struct lane *lane, const cJSON 
 		drop_child(shared, lane);
 }
 
-/* The runner cannot map device memory. From now on every lane copies tensors through host memory. This case starts
+/* The runner cannot map device memory: every lane now copies tensors through host memory, and this case starts
  * again. */
 static void on_unmapped(struct pool_shared *shared, struct lane *lane, const char *why)
 {

@@ -176,7 +176,7 @@ static bool any_alone(const struct pool *pool)
 	return false;
 }
 
-/* Returns an idle lane, preferably one whose judge is running and has finished its cancelled work. NULL: none is
+/* Returns an idle lane, if possible one whose judge is running and has finished its cancelled work; NULL: none is
  * idle. */
 static struct lane *idle_lane(struct pool *pool)
 {
