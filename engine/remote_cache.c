@@ -44,8 +44,7 @@ struct remote_cache {
 	struct arena arena;
 };
 
-/* ---- beginning and ending ------------------------------------------------------------------------------------------
- */
+/* ---- beginning and ending --------------------------------------------------------------------------------------- */
 
 /* Reports the error and stops using the remote cache for the rest of the run. */
 static void give_up(struct remote_cache *cache, const char *why)
@@ -98,8 +97,7 @@ static int start_helper(struct remote_cache *cache, struct err *err)
 	return 0;
 }
 
-/* Returns the connection to the remote, after starting the helper process on first use. Returns NULL if the remote is
- * unavailable. */
+/* Returns the connection to the remote; the first call starts the helper process. NULL: the remote is unavailable. */
 static struct remote *need_remote(struct remote_cache *cache)
 {
 	struct err err = {""};
@@ -151,8 +149,7 @@ const char *remote_cache_shown(const struct remote_cache *cache)
 	return cache->place.shown;
 }
 
-/* ---- asking --------------------------------------------------------------------------------------------------------
- */
+/* ---- asking ----------------------------------------------------------------------------------------------------- */
 
 static void ask_for(struct remote_cache *cache, const struct result *result, const struct test_case *test)
 {
@@ -203,8 +200,7 @@ static bool belongs_to_key(const struct question *question, const struct verdict
 	return false;
 }
 
-/* Parses a record from the remote. If the record matches the query, returns its verdict. Otherwise returns NULL and
- * sets `err`. */
+/* Parses a record from the remote. Returns its verdict if it matches the query, otherwise NULL, and sets `err`. */
 static const struct verdict *read_answer(struct remote_cache *cache, const struct question *question, const void *bytes,
 					 size_t length, struct err *err)
 {
@@ -303,8 +299,7 @@ const struct shared_verdict *remote_cache_verdict(const struct remote_cache *cac
 	return at;
 }
 
-/* ---- giving --------------------------------------------------------------------------------------------------------
- */
+/* ---- giving ----------------------------------------------------------------------------------------------------- */
 
 static void put_case(struct remote_cache *cache, struct remote *remote, struct result *result,
 		     const struct case_result *c)

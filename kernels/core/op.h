@@ -114,7 +114,7 @@ struct rule {
  * result of an edge case is a finding, which reftest reports beside the verdict. */
 struct op_edge {
 	const char *name;       /* the edge's name in the id of the case: "no_rows" */
-	const char *convention; /* the convention, for messages: "no rows in, no rows out" */
+	const char *convention; /* the convention, for messages: "an input without rows gives an output without rows" */
 };
 
 /* The values that an input must hold after the reference ran: the truth at index `place`, within the bounds of rule(c,

@@ -511,7 +511,7 @@ static int check(const struct op_case *c, const struct tensor *in, struct err *e
 	if (routing_of(c, &roles, &routing, err) != 0)
 		return -1;
 	if (e.offset < 0 || e.offset > e.experts - e.local)
-		return err_set(err, "%lld experts from expert %lld on are not a part of the %lld experts",
+		return err_set(err, "this device has %lld experts from number %lld on, but there are only %lld experts, numbered from 0",
 			       (long long)e.local, (long long)e.offset, (long long)e.experts);
 	for (int i = 0; i < c->problem->input_count; i++) {
 		if (in[i].data == NULL)
