@@ -295,7 +295,7 @@ static struct op_in_place in_place(const struct op_case *c, int input)
 
 /* Returns the value of a Python scalar. pad_slot_id is -1, as in models, or another negative number, or (only with slot
  * indices) the number of a slot. dt_softplus is true in one set of values and false in the other; if a case omits it,
- * it is false. */
+ * it is false. No case omits pad_slot_id. */
 static double scalar(const struct op_case *c, int input)
 {
 	struct ssu_roles roles = ssu_roles_of(c->problem);
@@ -304,7 +304,7 @@ static double scalar(const struct op_case *c, int input)
 	bool indexed = roles.indices >= 0 && (c->absent >> roles.indices & 1) == 0;
 
 	if ((c->absent >> input & 1) != 0)
-		return 0;
+		return input == roles.pad ? (double)NAN : 0;
 	if (input != roles.pad)
 		return fifth == second;
 	if (!second)

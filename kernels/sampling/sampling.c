@@ -215,12 +215,15 @@ static struct rule rule(const struct op_case *c, int output)
 	}
 }
 
+/* Returns the value of a parameter that is a Python scalar. The default of each filter keeps all tokens. */
 static double scalar(const struct op_case *c, int input)
 {
 	int64_t vocab = c->axis[c->problem->inputs[sampling_roles_of(c->problem).probs].axis[1]];
 	struct sampling_parameters parameters =
 	    edge_parameters(c->edge, vocab, 0, sampling_shared(c->variant, c->contents == CONTENTS_SECOND));
 
+	if ((c->absent >> input & 1) != 0)
+		parameters = (struct sampling_parameters){vocab, 1, 0};
 	switch (sampling_filter_of(&c->problem->inputs[input])) {
 	case SAMPLING_TOP_K:
 		return (double)parameters.top_k;

@@ -25,22 +25,22 @@ static const struct op_axis axes[] = AXES(8, 12, 32, 2);
 static const struct op_axis square[] = AXES(16, 16, 16, 4);
 static const struct op_axis as_published[] = AXES(64, 64, 128, 4);
 
-#define STATE(dtype) {"state", dtype, 4, {SLOTS, HEADS, DIM, STATES}, false}
-#define TOKEN(name) {name, DTYPE_BFLOAT16, 3, {BATCH, HEADS, DIM}, false}
-#define GATE {"z", DTYPE_BFLOAT16, 3, {BATCH, HEADS, DIM}, true}
-#define GROUP(name) {name, DTYPE_BFLOAT16, 3, {BATCH, GROUPS, STATES}, false}
-#define DECAYS {"A", DTYPE_FLOAT32, 3, {HEADS, DIM, STATES}, false}
-#define WEIGHT(name) {name, DTYPE_BFLOAT16, 2, {HEADS, DIM}, true}
-#define BY_HEAD(name) {name, DTYPE_FLOAT32, 1, {HEADS}, false}
-#define SCALAR(name, dtype) {name, dtype, OP_SCALAR, {0}, false}
+#define STATE(dtype) {"state", dtype, 4, {SLOTS, HEADS, DIM, STATES}, false, NULL}
+#define TOKEN(name) {name, DTYPE_BFLOAT16, 3, {BATCH, HEADS, DIM}, false, NULL}
+#define GATE {"z", DTYPE_BFLOAT16, 3, {BATCH, HEADS, DIM}, true, NULL}
+#define GROUP(name) {name, DTYPE_BFLOAT16, 3, {BATCH, GROUPS, STATES}, false, NULL}
+#define DECAYS {"A", DTYPE_FLOAT32, 3, {HEADS, DIM, STATES}, false, NULL}
+#define WEIGHT(name) {name, DTYPE_BFLOAT16, 2, {HEADS, DIM}, true, NULL}
+#define BY_HEAD(name) {name, DTYPE_FLOAT32, 1, {HEADS}, false, NULL}
+#define SCALAR(name, dtype) {name, dtype, OP_SCALAR, {0}, false, NULL}
 
 static const struct op_arg full_in[] = {STATE(DTYPE_BFLOAT16), TOKEN("x"), TOKEN("dt"), DECAYS, GROUP("B"), GROUP("C"),
                                         WEIGHT("D"), WEIGHT("dt_bias"),
-                                        {"state_batch_indices", DTYPE_INT32, 1, {BATCH}, true}};
+                                        {"state_batch_indices", DTYPE_INT32, 1, {BATCH}, true, NULL}};
 static const struct op_arg gated_in[] = {STATE(DTYPE_FLOAT32), TOKEN("x"),
-                                         {"dt", DTYPE_BFLOAT16, 2, {BATCH, HEADS}, false},
+                                         {"dt", DTYPE_BFLOAT16, 2, {BATCH, HEADS}, false, NULL},
                                          BY_HEAD("A"), GROUP("B"), GROUP("C"), BY_HEAD("D"), GATE, BY_HEAD("dt_bias"),
-                                         {"slots", DTYPE_INT64, 1, {BATCH}, false},
+                                         {"slots", DTYPE_INT64, 1, {BATCH}, false, NULL},
                                          SCALAR("dt_softplus", DTYPE_BOOL), SCALAR("pad_slot_id", DTYPE_INT32)};
 static const struct op_arg plain_in[] = {STATE(DTYPE_FLOAT16), TOKEN("x"), TOKEN("dt"), DECAYS, GROUP("B"), GROUP("C")};
 
