@@ -528,7 +528,7 @@ static void look_at_rows(const struct op_problem *problem, int64_t vocab, enum o
 			fail_msg("%s, vocabulary of %lld, contents %d, row %lld: slack %g", problem->name, (long long)vocab, contents,
 			         (long long)row, kept.slack);
 		assert_true(kept.least == kept.threshold);
-		wide += kept.count > FILTER_ORDERED && kept.count <= SAMPLING_WIDTH;
+		wide += kept.count > FILTER_ORDERED && kept.count < SAMPLING_WIDER;
 		tied += filter.ordered > 1 && filter.value[filter.order[0]] == filter.value[filter.order[1]];
 	}
 	assert_true(contents == CONTENTS_FIRST ? tied == 0 : tied > 0);
