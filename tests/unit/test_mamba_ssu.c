@@ -462,6 +462,28 @@ static void other_problems_are_refused_with_a_sentence(void **state)
 	assert_refused(&mamba_ssu_op, &p, "needs an output with the shape of x");
 }
 
+/* Without an output for the states, a description may say that they are updated in place. A reference that updates a
+ * copy is then wrong. */
+static void states_that_are_updated_in_place_must_be_written(void **state)
+{
+	struct op_arg in[COUNT(plain_in)];
+	struct op_problem p = problems[PLAIN];
+	struct op_case c = {.problem = &p};
+
+	(void)state;
+	memcpy(in, plain_in, sizeof in);
+	p.inputs = in;
+	c.variant = mamba_ssu_op.match(&p, NULL);
+	assert_true(mamba_ssu_op.in_place(&c, 0).may_keep);
+	in[0].description = "All states. Updated in-place.";
+	c.variant = mamba_ssu_op.match(&p, NULL);
+	assert_false(mamba_ssu_op.in_place(&c, 0).may_keep);
+	p.outputs = full_out;
+	p.output_count = COUNT(full_out);
+	c.variant = mamba_ssu_op.match(&p, NULL);
+	assert_true(c.variant >= 0 && mamba_ssu_op.in_place(&c, 0).may_keep);
+}
+
 static void inputs_follow_the_seed(void **state)
 {
 	(void)state;
@@ -483,6 +505,7 @@ int main(void)
 	    cmocka_unit_test(what_is_right_passes_at_every_edge),
 	    cmocka_unit_test(states_without_an_output_are_left_or_updated),
 	    cmocka_unit_test(other_problems_are_refused_with_a_sentence),
+	    cmocka_unit_test(states_that_are_updated_in_place_must_be_written),
 	    cmocka_unit_test(inputs_follow_the_seed),
 	};
 
