@@ -309,8 +309,7 @@ const struct verdict *verdict_line_read(const char *line, size_t length, struct 
 	out->witness = verdict_witness(v);
 	out->made = v->time;
 	if (out->fields_length > 0 && !digest_equal(&witness, &out->witness)) {
-		err_set(err, "its fields do not match its witness (the digest of ground truth, versions and device "
-			     "class)");
+		err_set(err, "its fields do not match its digest of ground truth, versions and device class");
 		return NULL;
 	}
 	return v;
@@ -327,10 +326,9 @@ static int check_fields(const struct verdict_line *record, struct arena *arena, 
 	if (digests_of_fields(record, arena, &subject, &witness, err) != 0)
 		return -1;
 	if (!digest_equal(&subject, &record->subject))
-		return err_set(err, "its fields do not match its subject (the digest of what was verified)");
+		return err_set(err, "its fields do not match its digest of what was verified");
 	if (!digest_equal(&witness, &record->witness))
-		return err_set(err, "its fields do not match its witness (the digest of ground truth, versions and "
-				    "device class)");
+		return err_set(err, "its fields do not match its digest of ground truth, versions and device class");
 	return 0;
 }
 

@@ -72,7 +72,8 @@ static int run_path(struct program *program, const void *options, const struct w
 static const struct {
 	const char *key, *words;
 } reasons[LACK_COUNT] = {
-    [LACK_NOTHING_STORED] = {"nothing_stored", "no verdict on this subject is stored"},
+    [LACK_NOTHING_STORED] = {"nothing_stored",
+                             "no verdict is stored for the same definition, case, inputs, seed and checks"},
     [LACK_DEVICE] = {"device", "stored only for another device class"},
     [LACK_TRUTH] = {"ground_truth", "stored only by another ground truth"},
     [LACK_VERSION] = {"ground_truth_version", "stored only by another version of the ground truth"},

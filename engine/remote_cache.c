@@ -219,7 +219,7 @@ static const struct verdict *read_answer(struct remote_cache *cache, const struc
 	if (verdict == NULL || signature_check(cache->signer, &record, err) < 0)
 		return NULL;
 	if (!digest_equal(&record.subject, &question->subject)) {
-		err_set(err, "the record is for another subject than the query");
+		err_set(err, "the record is not for the case that was queried");
 		return NULL;
 	}
 	if (belongs_to_key(question, &record, verdict))

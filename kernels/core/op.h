@@ -290,7 +290,7 @@ struct op_cuda {
 
 /* One family; the table is sorted by name. A digest is 32 hex digits, computed over source files. `truth_digest` covers
  * the family's whole folder and the code that all families share. `inputs_digest` covers the family's host code
- * (inputs, sizes, rule, judge) and the shared code that the host code uses. */
+ * (inputs, sizes, rule, judge) and the shared code that the host code uses. Both cover this header and ops.c. */
 struct op_entry {
 	const struct op *op;
 	const char *truth_digest, *inputs_digest;

@@ -289,8 +289,8 @@ int pool_dispatch(struct pool *pool, struct err *err)
  * another result later. */
 static bool worth_keeping(const struct answer *answer, const struct verdict *verdict)
 {
-	for (int i = 0; i < verdict->witness_count; i++)
-		if (verdict->witnesses[i].accident)
+	for (int i = 0; i < verdict->tried_count; i++)
+		if (verdict->tried[i].accident)
 			return false;
 	return !reason_is_transient(verdict->reason) && !answer->accident;
 }
