@@ -143,13 +143,17 @@ static int read_text(struct reader *r, const cJSON *object, const char *key, boo
 	return 0;
 }
 
-/* Checks the member "description", which must be a string or null in every object of the file. */
-static int check_description(struct reader *r, const struct json_step *up, const cJSON *object)
+/* Reads the member "description", which must be a string or null in every object of the file. `out` may be NULL. */
+static int read_description(struct reader *r, const struct json_step *up, const cJSON *object, const char **out)
 {
 	const struct json_step at = {.up = up, .key = "description"};
 	const cJSON *value = json_member(object, "description");
 
-	return value == NULL || cJSON_IsNull(value) || cJSON_IsString(value) ? 0 : expected(r, &at, "a string", value);
+	if (value != NULL && !cJSON_IsNull(value) && !cJSON_IsString(value))
+		return expected(r, &at, "a string", value);
+	if (out != NULL)
+		*out = cJSON_IsString(value) ? arena_string(r->arena, value->valuestring) : "";
+	return 0;
 }
 
 /* Reads "name" or "op_type". `place` is the stem or the folder of the file, or NULL if it is unknown. */
@@ -227,7 +231,7 @@ static int read_axis(struct reader *r, const struct json_step *axes, const cJSON
 	out->name = arena_string(r->arena, json->string);
 	out->var = text[0] == 'v';
 	note_unknown_fields(r, &at, json, known, out->var ? 2 : 3);
-	if (check_description(r, &at, json) != 0)
+	if (read_description(r, &at, json, NULL) != 0)
 		return -1;
 	return out->var ? 0 : read_axis_value(r, &at, json, out);
 }
@@ -428,7 +432,7 @@ static int read_tensor(struct reader *r, const struct json_step *up, const cJSON
 	out->name = arena_string(r->arena, json->string);
 	note_unknown_fields(r, &at, json, tolerance == NULL ? known : known_of_outputs, 4);
 	if (read_shape(r, &at, json, out) != 0 || read_dtype(r, &at, json, out) != 0 || check_size(r, &at, out) != 0 ||
-	    check_description(r, &at, json) != 0)
+	    read_description(r, &at, json, &out->description) != 0)
 		return -1;
 	return tolerance == NULL ? read_optional(r, &at, json, out) : read_tolerance(r, &at, json, tolerance);
 }

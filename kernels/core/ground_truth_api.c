@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "base/json.h"
+#include "kernels/core/described_default.h"
 #include "kernels/core/device.h"
 #include "kernels/core/op.h"
 #include "kernels/core/roles.h"
@@ -110,6 +111,7 @@ static int read_args(struct request *request, const cJSON *definition, const cha
 
 		arg->name = arena_string(&request->arena, item->string);
 		arg->optional = cJSON_IsTrue(json_member(item, "optional"));
+		arg->description = text_or(&request->arena, item, "description", NULL);
 		if (dtype == NULL || !dtype_parse(dtype, &arg->dtype))
 			return malformed(err, "a \"dtype\"");
 		if (read_shape(request, json_member(item, "shape"), arg, err) < 0)
@@ -182,6 +184,7 @@ static void read_scalars(struct request *request, const cJSON *json)
 			c->scalar[i] = given->valuedouble;
 		else if (cJSON_IsBool(given))
 			c->scalar[i] = cJSON_IsTrue(given);
+		described_set_scalar(request->op, c, i, c->scalar[i]);
 	}
 }
 

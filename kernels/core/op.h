@@ -51,6 +51,7 @@ struct op_arg {
 	int rank; /* OP_SCALAR, or 0 … OP_RANK */
 	int axis[OP_RANK]; /* index into problem.axes */
 	bool optional;
+	const char *description; /* NULL: none */
 };
 
 /* The part of a definition that an op family may read. A family never sees the reference's source, because reftest

@@ -10,7 +10,8 @@
  * per head.
  *
  * The reference may write to the input state, because the operation updates it in place. The state that the reference
- * returns is compared.
+ * returns is compared. If the state is no output and its description says that it is updated in place, the reference
+ * must write to it (SSU_IN_PLACE).
  *
  * Tolerances. A float32 sum of S products of magnitude 1 is off by 1e-6. Where dt is 96, the products have a magnitude
  * of a hundred, and their sum is off by 1e-4. The gate multiplies y by at most 16. The atol of y is 2^-12 sqrt(S), a
@@ -158,6 +159,14 @@ static int match_shapes(const struct op_problem *problem, const struct ssu_roles
 	return 0;
 }
 
+/* The bits of the variant that op.match returns. */
+enum { SSU_IN_PLACE = 1 }; /* the new states are only in the input state: a reference must write to it */
+
+static bool says_in_place(const struct op_arg *state)
+{
+	return match_contains(state->description, "in place") || match_contains(state->description, "in-place");
+}
+
 static int match(const struct op_problem *problem, struct err *why)
 {
 	struct ssu_roles roles;
@@ -178,7 +187,7 @@ static int match(const struct op_problem *problem, struct err *why)
 		return match_refuse(problem, c,
 				    "the same number of groups as B, and a number that divides the number of "
 				    "heads", why);
-	return 0;
+	return roles.new_state < 0 && says_in_place(state) ? SSU_IN_PLACE : 0;
 }
 
 struct ssu_roles ssu_roles_of(const struct op_problem *problem)
@@ -290,12 +299,13 @@ static struct op_in_place in_place(const struct op_case *c, int input)
 {
 	struct ssu_roles roles = ssu_roles_of(c->problem);
 
-	return (struct op_in_place){input == roles.state ? ssu_states_place(c->problem, &roles) : OP_KEPT, true};
+	return (struct op_in_place){input == roles.state ? ssu_states_place(c->problem, &roles) : OP_KEPT,
+	                            (c->variant & SSU_IN_PLACE) == 0};
 }
 
 /* Returns the value of a Python scalar. pad_slot_id is -1, as in models, or another negative number, or (only with slot
  * indices) the number of a slot. dt_softplus is true in one set of values and false in the other; if a case omits it,
- * it is false. */
+ * it is false. No case omits pad_slot_id. */
 static double scalar(const struct op_case *c, int input)
 {
 	struct ssu_roles roles = ssu_roles_of(c->problem);
@@ -304,7 +314,7 @@ static double scalar(const struct op_case *c, int input)
 	bool indexed = roles.indices >= 0 && (c->absent >> roles.indices & 1) == 0;
 
 	if ((c->absent >> input & 1) != 0)
-		return 0;
+		return input == roles.pad ? (double)NAN : 0;
 	if (input != roles.pad)
 		return fifth == second;
 	if (!second)

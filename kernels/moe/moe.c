@@ -233,13 +233,15 @@ static int64_t offset_of(const struct moe_extent *e, bool second)
  * is DeepSeek-V3's, and, if only scalars give the routing, 2 of 4 groups are kept. In the second set, this device's
  * first expert is no multiple of the number of local experts, the factor is below 1, and other numbers differ, too. A
  * reference may keep a result by one of the scalars; therefore up to 16 tokens have the same factor in both sets, and
- * more tokens the same first expert. */
+ * more tokens the same first expert. No default is known but that of the factor, 1. */
 static double scalar(const struct op_case *c, int input)
 {
 	struct moe_roles roles = moe_roles_of(c->problem);
 	struct moe_extent e = moe_extent_of(c, &roles);
 	bool second = c->contents == CONTENTS_SECOND, grouped = e.experts % 4 == 0 && e.experts >= 16;
 
+	if ((c->absent >> input & 1) != 0)
+		return input == roles.scaling ? 1 : (double)NAN;
 	if (input == roles.offset)
 		return (double)offset_of(&e, second && e.tokens <= 16);
 	if (input == roles.scaling)

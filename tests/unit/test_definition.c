@@ -22,7 +22,7 @@ static const char *const lines[] = {
     "\"axes\": {\"batch\": {\"type\": \"var\"}, \"hidden\": {\"type\": \"const\", \"value\": 64, \"description\": "
     "\"h\"}},",
     "\"inputs\": {\"x\": {\"shape\": [\"batch\", \"hidden\"], \"dtype\": \"bfloat16\"}, \"eps\": {\"shape\": null, "
-    "\"dtype\": \"float32\", \"optional\": true}, \"n\": {\"shape\": [], \"dtype\": \"int32\"}},",
+    "\"dtype\": \"float32\", \"optional\": true, \"description\": \"An epsilon.\"}, \"n\": {\"shape\": [], \"dtype\": \"int32\"}},",
     "\"outputs\": {\"y\": {\"shape\": [\"batch\", \"hidden\"], \"dtype\": \"bfloat16\"}},",
     "\"constraints\": [\"batch >= 1\", \"n.item() == batch\"],",
     "\"reference\": \"import torch\\n\\ndef run(x, eps, n):\\n    return x\\n\"",
@@ -86,6 +86,8 @@ static void a_definition_is_read_in_full(void **state)
 	assert_true(d->inputs[0].rank == 2 && d->inputs[0].axis[0] == 0 && d->inputs[0].axis[1] == 1);
 	assert_true(d->inputs[0].dtype == DTYPE_BFLOAT16 && !d->inputs[0].optional);
 	assert_true(d->inputs[1].rank == RANK_SCALAR && d->inputs[1].optional);
+	assert_string_equal(d->inputs[0].description, "");
+	assert_string_equal(d->inputs[1].description, "An epsilon.");
 	assert_true(d->inputs[2].rank == 0 && d->inputs[2].dtype == DTYPE_INT32);
 	assert_int_equal(d->output_count, 1);
 	assert_string_equal(d->outputs[0].name, "y");

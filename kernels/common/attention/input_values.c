@@ -454,7 +454,7 @@ double attention_scale(const struct op_case *c, const struct attention_roles *ro
 {
 	struct attention_extent e = attention_extent_of(c, roles);
 
-	if (c->contents == CONTENTS_FIRST)
+	if (c->contents == CONTENTS_FIRST || (c->absent >> roles->scale & 1) != 0)
 		return canonical;
 	return (roles->sparse >= 0 ? e.queries : e.batch) == 1 ? 1.25 : 0.65 * canonical;
 }
