@@ -20,6 +20,8 @@ static int add_families(const cJSON *object, bool never, struct provider_family 
 	const cJSON *item;
 	int count = 0;
 
+	if (!cJSON_IsObject(object))
+		return 0;
 	cJSON_ArrayForEach(item, object) to[count++] =
 	    (struct provider_family){arena_string(arena, item->string),
 				     cJSON_IsString(item) ? arena_string(arena, item->valuestring) : NULL, never,
