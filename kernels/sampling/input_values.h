@@ -248,12 +248,18 @@ HOST_DEVICE static inline int sampling_tail(const struct sampling_fill *f, int64
 	return (row / SAMPLING_BLOCK & 1) && column % f->stride == 0 && kind < SAMPLING_WIDE;
 }
 
+/* May the most likely tokens of the row tie in the second set of values? */
+HOST_DEVICE static inline int sampling_may_tie(int64_t row)
+{
+	return row / SAMPLING_BLOCK % 8 == 5;
+}
+
 /* Returns the change of a flat or steep row's weights in the second set of values, in units of 2^-24. The changes of a
  * row sum to 0. In every eighth block, flat rows have ties: the first two tokens, which are kept, and two tokens that
  * no filter keeps (top-k keeps at most five there). */
 HOST_DEVICE static inline int32_t sampling_change(const int32_t *parts, int64_t row, int rank)
 {
-	int tied = row / SAMPLING_BLOCK % 8 == 5;
+	int tied = sampling_may_tie(row);
 
 	if (tied && parts[0] < 2 * parts[1] && rank < 2)
 		return (parts[1 - rank] - parts[rank]) * 32768 + 4099;

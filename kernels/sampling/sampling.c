@@ -181,7 +181,8 @@ static bool edge_axes(const struct op_problem *problem, int variant, int edge, i
 	return true;
 }
 
-/* Returns the parameters of a row's filters in a case of --edge. */
+/* Returns the parameters of a row's filters in a case of --edge. A top-p of 0 keeps one of two tokens that tie, and
+ * either is correct, so rows that may have a tie get a top-p of 1. */
 static struct sampling_parameters edge_parameters(int edge, int64_t vocab, int64_t row,
                                                   struct sampling_parameters ordinary)
 {
@@ -190,7 +191,7 @@ static struct sampling_parameters edge_parameters(int edge, int64_t vocab, int64
 	if (edge == EDGE_OPEN_TOP_K)
 		ordinary.top_k = open_k[row % 4];
 	if (edge == EDGE_OPEN_TOP_P)
-		ordinary.top_p = (double)(row % 2);
+		ordinary.top_p = row % 2 == 1 || sampling_may_tie(row) ? 1 : 0;
 	if (edge == EDGE_OPEN_MIN_P)
 		ordinary.min_p = (double)(row % 2);
 	return ordinary;

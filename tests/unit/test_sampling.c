@@ -691,6 +691,42 @@ static void what_is_right_passes_at_every_edge(void **state)
 		assert_int_equal(assert_edges_pass(&sampling_op, &problems[p], right), edges[p]);
 }
 
+/* Returns how many tokens of the row have the largest probability. */
+static int most_likely(const struct tensor *probs, int64_t row)
+{
+	const float *p = (const float *)probs->data + row * probs->shape[1];
+	float most = 0;
+	int count = 0;
+
+	for (int64_t v = 0; v < probs->shape[1]; v++) {
+		count = p[v] > most ? 1 : count + (p[v] == most);
+		most = p[v] > most ? p[v] : most;
+	}
+	return count;
+}
+
+/* At a top-p of 0 a correct reference may keep either of two tokens that tie. */
+static void rows_with_a_top_p_of_0_have_one_most_likely_token(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 0; seed < MANY_SEEDS; seed++)
+		for (int contents = 0; contents < CONTENTS_COUNT; contents++) {
+			struct trial t;
+			int rows = 0;
+
+			assert_true(trial_open_edge(&t, &sampling_op, &problems[RENORM_P], "open_top_p", seed));
+			if (contents == CONTENTS_SECOND)
+				trial_take_second(&t);
+			for (int64_t row = 0; row < t.in[0].shape[0]; row++)
+				if (((const float *)t.in[1].data)[row] == 0) {
+					assert_int_equal(most_likely(&t.in[0], row), 1);
+					rows++;
+				}
+			assert_true(rows > 50);
+			trial_close(&t);
+		}
+}
+
 static void what_is_wrong_only_at_the_edge_fails_there(void **state)
 {
 	static const struct {
@@ -760,6 +796,7 @@ int main(void)
 	    cmocka_unit_test(what_the_family_does_not_know_is_refused_with_the_reason),
 	    cmocka_unit_test(the_same_seed_gives_the_same_inputs),
 	    cmocka_unit_test(what_is_right_passes_at_every_edge),
+	    cmocka_unit_test(rows_with_a_top_p_of_0_have_one_most_likely_token),
 	    cmocka_unit_test(what_is_wrong_only_at_the_edge_fails_there),
 	    cmocka_unit_test(what_a_workload_must_not_provide_is_reported_with_its_place),
 	    cmocka_unit_test(a_row_of_zeros_that_a_workload_provides_is_reported),
