@@ -104,6 +104,8 @@ static void check_harmless(const char *text, const char *ours)
 		if (line_begins && strncmp(at + strspn(at, " \t"), "::", 2) == 0)
 			assert_int_equal(strncmp(at, ours, strlen(ours)), 0);
 	}
+	assert_null(strstr(text, "##["));
+	assert_null(strstr(text, "##vso["));
 }
 
 static void reports_for_ci_systems_do_no_harm(void **state)
