@@ -64,8 +64,7 @@ static int find_base(const struct repository *repository, const char *since, str
 	return rc;
 }
 
-/* Runs the git command `words` and adds the paths that it prints, each terminated by NUL, if they are below the
- * root. */
+/* Runs the git command `words` and adds the NUL-terminated paths that it prints, if they are below the root. */
 static int list_files(const struct repository *repository, const char *const *words, struct arena *arena,
 		      struct file_names *out, struct err *err)
 {

@@ -73,7 +73,7 @@ static int run_path(struct program *program, const void *options, const struct w
 static const struct {
 	const char *key, *words;
 } reasons[LACK_COUNT] = {
-    [LACK_NOTHING_STORED] = {"nothing_stored", "no verdict on this subject is stored"},
+    [LACK_NOTHING_STORED] = {"nothing_stored", "no verdict for this version of the case is stored"},
     [LACK_DEVICE] = {"device", "stored only for another device class"},
     [LACK_TRUTH] = {"ground_truth", "stored only by another ground truth"},
     [LACK_VERSION] = {"ground_truth_version", "stored only by another version of the ground truth"},
@@ -360,8 +360,8 @@ static int sweep_store(struct program *program, const struct cache_options *o, c
 	if (store_gc(store, &needs, o->dry_run, &swept, err) != 0)
 		return EXIT_INTERNAL;
 	show_print(stdout, "%s: %" PRId64
-	       " verdicts%s removed, which the dataset does not need and which are older than %d days; also %" PRId64
-	       " rows about cases and %" PRId64 " about deleted files",
+	       " verdicts%s removed that the dataset does not need and that are older than %d days; also %" PRId64
+	       " rows about cases and %" PRId64 " rows about deleted files",
 	       store_path(store), swept.verdicts, o->dry_run ? " would be" : "", o->days, swept.latest, swept.files);
 	if (swept.damaged > 0)
 		show_print(stdout, "; %" PRId64 " damaged rows", swept.damaged);

@@ -106,8 +106,7 @@ static void examine_python(struct doctor *d, const char *given)
 		add(d, "python", true, true, d->python = arena_string(&d->arena, path), NULL);
 }
 
-/* Returns whether this version of torch ("2.13.0+cpu") is new enough. A version that does not start with a number is
- * too old. */
+/* Returns whether this version of torch ("2.13.0+cpu") is new enough. One that starts with no number is too old. */
 static bool new_enough(const char *version)
 {
 	char *end;

@@ -58,7 +58,7 @@ static int asked_then(struct store *store, const struct latest *latest, struct a
 					      : NULL;
 
 		if (v != NULL)
-			return v->witness_count > 1 && !v->all_witnesses ? v->witness_count : 1;
+			return v->tried_count > 1 && !v->all_tried ? v->tried_count : 1;
 	}
 	return 0;
 }
@@ -70,17 +70,17 @@ static struct verdict verdict_now(const struct truths *truths, const struct fiel
 	const char *decider = value_then(then, "witness.ground_truth");
 	bool all = truths->all && truths->count > 1;
 	int at = 0;
-	struct witness *witnesses = arena_array(arena, (size_t)truths->count, sizeof *witnesses);
+	struct tried_truth *tried = arena_array(arena, (size_t)truths->count, sizeof *tried);
 
 	asked = all || asked > truths->count ? truths->count : asked;
 	for (int i = 0; i < asked; i++) {
-		witnesses[i] = (struct witness){.name = truths->items[i].name, .version = truths->items[i].version};
-		if (decider != NULL && strcmp(decider, witnesses[i].name) == 0)
+		tried[i] = (struct tried_truth){.name = truths->items[i].name, .version = truths->items[i].version};
+		if (decider != NULL && strcmp(decider, tried[i].name) == 0)
 			at = i;
 	}
-	return (struct verdict){.ground_truth = asked > 0 ? witnesses[at].name : NULL,
-	                        .ground_truth_version = asked > 0 ? witnesses[at].version : NULL,
-	                        .witnesses = witnesses, .witness_count = asked, .all_witnesses = all};
+	return (struct verdict){.ground_truth = asked > 0 ? tried[at].name : NULL,
+	                        .ground_truth_version = asked > 0 ? tried[at].version : NULL,
+	                        .tried = tried, .tried_count = asked, .all_tried = all};
 }
 
 static bool is_value_then(const struct fields *then, const char *version)

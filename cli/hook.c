@@ -52,8 +52,7 @@ struct place {
 	struct arena *arena;
 };
 
-/* ---- the script -----------------------------------------------------------------------------------------------------
- */
+/* ---- the script -------------------------------------------------------------------------------------------------- */
 
 /* Writes a word quoted for a shell. */
 static void put_word(struct buf *out, const char *text)
@@ -106,8 +105,7 @@ static void write_script(const struct place *place, const char *hook, struct buf
 	buf_free(&body);
 }
 
-/* ---- where it belongs -----------------------------------------------------------------------------------------------
- */
+/* ---- where it belongs -------------------------------------------------------------------------------------------- */
 
 static int find_place(struct program *program, struct place *place, struct err *err)
 {
@@ -175,8 +173,7 @@ static enum owned owner_of_text(const char *text)
 	return digest_equal(&noted, &found) ? OWNED_OURS : OWNED_EDITED;
 }
 
-/* Determines whether reftest or the user wrote the hook at `path`. Returns -1 and sets `err` if the file cannot be
- * read. */
+/* Finds out whether reftest or the user wrote the hook at `path`. Returns -1 and sets `err` if it cannot be read. */
 static int owner_of(const char *path, struct buf *text, struct err *err)
 {
 	struct stat st;
@@ -203,8 +200,7 @@ static int move(const char *from, const char *to, struct err *err)
 	return rename(from, to) < 0 ? err_errno(err, "cannot rename %s to %s", from, to) : 0;
 }
 
-/* ---- install, uninstall ---------------------------------------------------------------------------------------------
- */
+/* ---- install, uninstall ------------------------------------------------------------------------------------------ */
 
 /* Gives the user's hook at `path` the second name `before`, as a hard link, so that the hook at `path` is never
  * missing. If an earlier install was interrupted after this step, the second name exists already. */

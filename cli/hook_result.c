@@ -11,8 +11,7 @@
 #include "base/wrap.h"
 #include "engine/staged_dataset.h"
 
-/* ---- one definition -------------------------------------------------------------------------------------------------
- */
+/* ---- one definition ---------------------------------------------------------------------------------------------- */
 
 /* Returns whether the commit changes any of these paths. */
 static bool any_changes(struct staged *staged, const char *const *paths, int count)
@@ -72,8 +71,7 @@ bool hook_result_counts(struct commit *commit, const struct result *result)
 	return true;
 }
 
-/* ---- all of them ----------------------------------------------------------------------------------------------------
- */
+/* ---- all of them ------------------------------------------------------------------------------------------------- */
 
 static const char *plural(int count)
 {

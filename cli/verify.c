@@ -42,7 +42,7 @@ static const struct option_row rows[] = {
      "run as a git hook, with --staged: report definitions that this machine cannot verify, but do not reject the "
      "commit because of them"},
     ROW_OP_TYPE,
-    {"--case", OPTION_TEXT, AT(case_id), "ID", NULL, "run only the case with this ID, which failure messages contain"},
+    {"--case", OPTION_TEXT, AT(case_id), "ID", NULL, "run only the case with this ID (failure messages contain the ID)"},
     {"--shard", OPTION_TEXT, AT(shard), "I/N", NULL,
      "run only part I of N of the cases, so that N processes can share the work"},
     ROW_SIZES,
@@ -183,8 +183,7 @@ static char *repeat_words(const struct verify_options *o, struct arena *arena)
 	return text;
 }
 
-/* Returns the width of the terminal, or 80 if there is none: a program that shows the output of a hook does not wrap
- * lines. */
+/* Returns the width of the terminal, or 80 without one: a program that shows a hook's output does not wrap lines. */
 static int terminal_columns(void)
 {
 	struct winsize size = {0};

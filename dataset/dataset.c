@@ -44,7 +44,7 @@ static int take_root(const char *path, const char *source, char *root, size_t si
 		return err_set(err, "%s: there is no such folder; %s must name a dataset", path, source);
 	if (!is_folder(folder))
 		return err_set(err,
-		               "%s: this folder, named by %s, is not a dataset: it has no subfolder definitions",
+		               "%s: this folder, named by %s, is not a dataset: it contains no folder definitions/",
 		               path, source);
 	memcpy(root, path, strlen(path) + 1);
 	return 0;
@@ -66,7 +66,7 @@ static int find_parent(char *root, size_t size, struct err *err)
 			return 0;
 	}
 	return err_set(err,
-	               "no dataset found: neither the working directory nor a parent folder has a subfolder definitions; "
+	               "no dataset found: neither the working directory nor a parent folder contains definitions/; "
 	               "pass one with --root DIR or $REFTEST_ROOT");
 }
 

@@ -232,8 +232,7 @@ static int read_axis(struct reader *r, const struct json_step *axes, const cJSON
 	return out->var ? 0 : read_axis_value(r, &at, json, out);
 }
 
-/* Finds the object under `key` and returns its number of members, at most `most`; returns -1 with a message on
- * error. */
+/* Finds the object under `key`. Returns its number of members, at most `most`, or -1 with a message on error. */
 static int members_of(struct reader *r, const cJSON *json, const char *key, int most, const cJSON **out)
 {
 	const struct json_step at = {.key = key};

@@ -500,8 +500,7 @@ static void make_all(struct maker *m, const struct workload_file *workloads)
 		make_workload_cases(m, workloads);
 }
 
-/* Finds the op that verifies gradients. Returns NULL on success, or the reason why there is no ground truth of
- * gradients. */
+/* Finds the op that verifies gradients. Returns NULL, or the reason why there is no ground truth of gradients. */
 static const char *find_gradient(struct maker *m)
 {
 	const struct op *gradient = m->out.op != NULL ? m->out.op->op->gradient : NULL;

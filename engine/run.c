@@ -64,8 +64,7 @@ static struct digest context_digest(const struct run *run, struct arena *arena)
 	return fields_digest(&fields);
 }
 
-/* Opens the whole dataset. If a watcher is running, opens only the definitions that the watcher does not report as
- * verified. */
+/* Opens the whole dataset or, if a watcher is running, only the definitions that it does not report as verified. */
 static int open_dataset(struct run *run, struct err *err)
 {
 	const struct run_options *options = run->options;
@@ -290,8 +289,7 @@ static void finish_result(struct result *result)
 	}
 }
 
-/* Finishes the result of a definition that is invalid or whose content is not on this machine. Such a result has no
- * cases. */
+/* Finishes the result, without cases, of a definition that is invalid or whose content is not on this machine. */
 static void finish_without_cases(struct result *result, const char *message)
 {
 	bool remote = result->definition_check.remote || result->workload_check.remote;
@@ -480,8 +478,7 @@ static void pump(struct run *run)
 	}
 }
 
-/* After an interrupt, stores the verdicts of finished cases. The status of a definition with unfinished cases stays
- * unknown. */
+/* After an interrupt, stores the verdicts of finished cases. A definition with unfinished cases stays unknown. */
 static void commit_finished_cases(struct run *run)
 {
 	for (int i = 0; i < run->count; i++) {

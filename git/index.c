@@ -222,8 +222,7 @@ enum index_answer index_parse(const char *bytes, size_t length, int object_bytes
 	return answer;
 }
 
-/* ---- the output of git ls-files ------------------------------------------------------------------------------------
- */
+/* ---- the output of git ls-files --------------------------------------------------------------------------------- */
 
 static bool get_hex(const char *text, int bytes, unsigned char *out)
 {

@@ -19,8 +19,8 @@ struct junit_case {
 struct junit_suite {
 	const char *op_type, *name;
 	const char *invalid; /* the error message if the definition cannot be read; else NULL */
-	bool weak;	     /* the passed cases are weak: an output of all zeros would pass. These cases are written as
-			      * skipped */
+	bool weak;	     /* an output of all zeros would pass every passed case, so these cases are written as
+	                      * skipped */
 	const struct junit_case *cases;
 	int case_count;
 };

@@ -190,9 +190,9 @@ static void print_truths(FILE *out, const struct verdict *v)
 {
 	int answered = 0;
 
-	for (int i = 0; i < v->witness_count; i++)
-		if (v->witnesses[i].passed_over == NULL) {
-			show_print(out, ", %s", v->witnesses[i].name);
+	for (int i = 0; i < v->tried_count; i++)
+		if (v->tried[i].passed_over == NULL) {
+			show_print(out, ", %s", v->tried[i].name);
 			answered++;
 		}
 	if (answered == 0)
@@ -255,8 +255,8 @@ static void print_passed_over(FILE *out, const struct result *result)
 	for (int i = 0; i < result->case_count; i++) {
 		const struct verdict *v = result->cases[i].verdict;
 
-		for (int k = 0; v != NULL && k < v->witness_count && k < GROUND_TRUTHS_MAX; k++) {
-			const struct witness *w = &v->witnesses[k];
+		for (int k = 0; v != NULL && k < v->tried_count && k < GROUND_TRUTHS_MAX; k++) {
+			const struct tried_truth *w = &v->tried[k];
 
 			if (w->passed_over == NULL || w->not_asked ||
 			    (last[k] != NULL && strcmp(last[k], w->passed_over) == 0))
@@ -472,7 +472,7 @@ void report_json_case(struct buf *out, const struct result *result, const struct
 	json_text(out, "ground_truth_version", v != NULL ? v->ground_truth_version : NULL);
 	buf_text(out, ", \"witnesses\": ");
 	if (v != NULL)
-		verdict_write_witnesses(v, out);
+		verdict_write_tried(v, out);
 	else
 		buf_text(out, "[]");
 	buf_text(out, ", ");

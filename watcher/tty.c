@@ -45,8 +45,7 @@ static bool take_keys(struct tty *tty)
 	return tcsetattr(STDIN_FILENO, TCSANOW, &tty->raw) == 0;
 }
 
-/* Returns whether keys can be read now. If another process used the terminal in the meantime, sets the terminal's modes
- * again. */
+/* Returns whether keys can be read now. Sets the terminal's modes again if another process used the terminal. */
 static bool has_keys(struct tty *tty)
 {
 	if (!tty->keys)

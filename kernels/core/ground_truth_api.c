@@ -336,7 +336,7 @@ static int tensor_at(const struct request *request, const struct op_arg *arg, co
 	if (place->data == NULL && out->elements > 0)
 		return err_set(err, "the tensor '%s' is missing", arg->name);
 	if (place->bytes != dtype_bytes(arg->dtype, out->elements))
-		return err_set(err, "'%s' needs %lld bytes, but its place has %lld", arg->name,
+		return err_set(err, "the tensor '%s' needs %lld bytes, but the caller passed %lld", arg->name,
 			       (long long)dtype_bytes(arg->dtype, out->elements), (long long)place->bytes);
 	return 0;
 }
@@ -403,7 +403,7 @@ SHOWN int reftest_roles(const char *text, char *out, size_t room)
 		op_names_write(&names, &request.problem, &json);
 		buf_text(&json, "}");
 		if (json.length >= room)
-			code = err_set(&err, "the roles need %zu bytes, but `room` is %zu", json.length + 1, room);
+			code = err_set(&err, "the roles need %zu bytes, but the caller passed %zu", json.length + 1, room);
 	}
 	code = answer(&request, code, &err, out, room);
 	if (code == TRUTH_OK)
@@ -561,7 +561,7 @@ static int recover(struct request *request, const struct truth_place *in, const 
 	if (!c->probe)
 		return malformed(err, "\"probe\"");
 	if (request->op->probe == NULL) {
-		err_set(err, "the outputs of family %s do not show its constants", request->op->name);
+		err_set(err, "family %s has no case whose outputs show the hidden constants", request->op->name);
 		return TRUTH_NONE;
 	}
 	if (inputs_at(request, in, inputs, err) != TRUTH_OK || outputs_at(request, out, outputs, err) != TRUTH_OK)
@@ -605,7 +605,7 @@ static int left_at(const struct request *request, const struct truth_place *left
 		if (left[i].data == NULL)
 			continue;
 		if (!has_own_truth(request, i)) {
-			err_set(err, "%s leaves its input '%s' unchanged, or writes an output in place of it",
+			err_set(err, "%s leaves its input '%s' unchanged, or replaces it by an output",
 				problem->name, problem->inputs[i].name);
 			return TRUTH_BAD;
 		}
@@ -681,7 +681,7 @@ SHOWN int reftest_judge(const char *text, int output, const struct truth_place *
 		judged = request.op->judge(&request.op_case, output, inputs, &theirs[output], &ours[output], &metrics,
 		                         &err);
 	if (code == TRUTH_OK && judged == 0)
-		err_set(&err, "the family of %s does not judge this output itself: compare it by its tolerance rule",
+		err_set(&err, "the family of %s does not judge this output itself: compare each element with the tolerance rule",
 			request.problem.name);
 	if (code == TRUTH_OK)
 		code = judged < 0 ? TRUTH_BAD : judged == 0 ? TRUTH_NONE : metrics.passed ? TRUTH_OK : TRUTH_REFUSED;

@@ -388,7 +388,7 @@ static int check_indices(const char *name, const struct ssu_extent *e, int64_t p
                          struct err *err)
 {
 	int64_t *owner =
-	    calloc((size_t)e->slots + 1, sizeof *owner); /* for each slot, 1 + the sequence that uses it */
+	    calloc((size_t)e->slots + 1, sizeof *owner); /* for each slot, 1 + its sequence, or 0 */
 	int rc = 0;
 
 	if (owner == NULL)
@@ -474,7 +474,7 @@ int ssu_check(const struct op_case *c, const struct tensor *in, struct err *err)
 /* --- the truth ---------------------------------------------------------------------------------------------------- */
 
 /* A case for which the truth is being computed. */
-struct queues {
+struct computation {
 	struct ssu_roles roles;
 	struct ssu_extent e;
 	const struct tensor *in;
@@ -489,14 +489,14 @@ static double softplus(double x)
 }
 
 /* Returns element `index` of an input, or 0 if the input is absent. */
-static double value_of(const struct queues *w, int input, int64_t index)
+static double value_of(const struct computation *w, int input, int64_t index)
 {
 	return input < 0 || w->in[input].data == NULL ? 0 : dtype_load(w->in[input].data, w->in[input].dtype, index);
 }
 
 /* Returns an element of an input that has either one value per head, or one per head and element. `row` is the index of
  * the head, counted over all sequences if the input has a batch axis. */
-static double weight_of(const struct queues *w, int input, int by_element, int64_t row, int64_t i)
+static double weight_of(const struct computation *w, int input, int by_element, int64_t row, int64_t i)
 {
 	if (input >= 0 && w->in[input].rank == by_element)
 		return value_of(w, input, row * w->e.dim + i);
@@ -505,7 +505,7 @@ static double weight_of(const struct queues *w, int input, int by_element, int64
 
 /* Updates the S states of element i of sequence n and head h in `state`, and returns y before the gate. `a`, `b` and
  * `c` hold S elements. */
-static double update(const struct queues *w, int64_t n, int64_t h, int64_t i, double *state, const double *a,
+static double update(const struct computation *w, int64_t n, int64_t h, int64_t i, double *state, const double *a,
                      const double *b, const double *c)
 {
 	double x = value_of(w, w->roles.x, (n * w->e.heads + h) * w->e.dim + i);
@@ -519,7 +519,7 @@ static double update(const struct queues *w, int64_t n, int64_t h, int64_t i, do
 	return y + weight_of(w, w->roles.d, 2, h, i) * x;
 }
 
-static void read_decays(const struct queues *w, int64_t h, int64_t i, double *out)
+static void read_decays(const struct computation *w, int64_t h, int64_t i, double *out)
 {
 	const struct tensor *a = &w->in[w->roles.a];
 
@@ -529,7 +529,7 @@ static void read_decays(const struct queues *w, int64_t h, int64_t i, double *ou
 		out[j] = dtype_load(a->data, a->dtype, h);
 }
 
-static void run_head(const struct queues *w, int64_t n, int64_t h)
+static void run_head(const struct computation *w, int64_t n, int64_t h)
 {
 	const struct ssu_extent *e = &w->e;
 	const struct tensor *state = &w->in[w->roles.state], *b = &w->in[w->roles.b], *c = &w->in[w->roles.c];
@@ -561,7 +561,7 @@ static void run_head(const struct queues *w, int64_t n, int64_t h)
 	free(row);
 }
 
-static void copy_states(const struct queues *w)
+static void copy_states(const struct computation *w)
 {
 	const struct tensor *from = &w->in[w->roles.state];
 	struct tensor *to = w->new_state;
@@ -576,7 +576,7 @@ static void copy_states(const struct queues *w)
 static int oracle(const struct op_case *c, const struct tensor *in, struct tensor *out, struct err *err)
 {
 	struct ssu_roles roles = ssu_roles_of(c->problem);
-	struct queues w = {.roles = roles,
+	struct computation w = {.roles = roles,
 	                 .e = ssu_extent_of(c, &roles),
 	                 .in = in,
 	                 .out = out,

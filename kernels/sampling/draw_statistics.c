@@ -16,7 +16,7 @@ static const char *const bucket_names[DRAWS_WAYS + 1][DRAWS_BUCKETS] = {
      "a token from quarter 2 of the probability, in the order of the vocabulary",
      "a token from quarter 3 of the probability, in the order of the vocabulary",
      "a token from quarter 4 of the probability, in the order of the vocabulary"},
-    {"the last token that is kept", "the last kept token but one", "the last kept token but two",
+    {"the last token that is kept", "the second to last kept token", "the third to last kept token",
      "an earlier kept token"},
     {"a token from quarter 1 of the probability, most likely tokens first",
      "a token from quarter 2 of the probability, most likely tokens first",

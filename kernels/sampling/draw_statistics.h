@@ -6,7 +6,7 @@
  *   rank      The buckets are the most likely token, the second, the third, and all later tokens.
  *   position  The probabilities are summed in the order of the vocabulary, and the buckets are the quarters of the sum.
  *             A token belongs to the quarter that contains the middle of its probability.
- *   boundary  The buckets are the last kept token, the last but one, the last but two, and all earlier tokens. If more
+ *   boundary  The buckets are the last kept token, the second to last, the third to last, and all earlier tokens. If more
  *             than 64 tokens are kept, "depth" replaces "boundary": the probabilities are summed from the most likely
  *             token on, and the buckets are the quarters of the sum.
  *
@@ -60,8 +60,8 @@ enum draw_shape { DRAW_FLAT, DRAW_STEEP, DRAW_WIDE, DRAW_SHAPES };
 
 /* Wrong samplers for which there is a specific test, because they differ little from a correct one. */
 enum draw_suspect {
-	DRAW_RACE,      /* draws the largest probability / noise with uniform, not exponential, noise */
-	DRAW_SHORT,     /* gives the last token that top-p keeps the rest of p, not its own probability */
+	DRAW_RACE,      /* divides probabilities by uniform instead of exponential noise */
+	DRAW_SHORT,     /* draws the last token that top-p keeps with the rest of p, not with its own probability */
 	DRAW_NO_LAST_K, /* never draws the last token that top-k keeps */
 	DRAW_NO_LAST_P, /* never draws the last token that top-p keeps */
 	/* The other suspects apply to the kept tokens of any filter. */

@@ -373,14 +373,14 @@ static void the_root_is_the_first_that_is_named(void **state)
 	check_root(NULL, "one", NULL);
 	check_root("two", "two", NULL);
 	check_root("empty", NULL,
-	           "empty: this folder, named by --root, is not a dataset: it has no subfolder definitions");
+	           "empty: this folder, named by --root, is not a dataset: it contains no folder definitions/");
 	check_root("none", NULL, "none: there is no such folder; --root must name a dataset");
 	assert_int_equal(setenv("REFTEST_ROOT", "none", 1), 0);
 	check_root(NULL, NULL, "none: there is no such folder; $REFTEST_ROOT must name a dataset");
 	unsetenv("REFTEST_ROOT");
 	unsetenv("FIB_DATASET_PATH");
 	check_root(NULL, NULL,
-	           "no dataset found: neither the working directory nor a parent folder has a subfolder definitions; "
+	           "no dataset found: neither the working directory nor a parent folder contains definitions/; "
 	           "pass one with --root DIR or $REFTEST_ROOT");
 	assert_int_equal(chdir("one"), 0);
 	check_root(NULL, ".", NULL);

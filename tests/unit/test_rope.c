@@ -353,7 +353,7 @@ static void theta_is_attested_by_name_model_description_and_llama_3_1s_publicati
 	assert_true(constant_of(&by_axis, "rope_theta").value == 20000);
 	assert_true(constant_of(&described, "rope_theta").value == 1e6);
 	assert_string_equal(constant_of(&described, "rope_theta").conflict,
-	                    "rope_theta is 1e+06 by model:qwen3-8b, but 500000 by description");
+	                    "rope_theta is 1e+06 according to model:qwen3-8b, but 500000 according to description");
 }
 
 static void an_unattested_theta_is_seen_in_the_reference(void **state)

@@ -612,8 +612,8 @@ static void a_row_that_is_no_distribution_accepts_any_token_of_the_vocabulary(vo
 	}
 }
 
-/* Over many cases, a correct sampler's margin (its statistic divided by the threshold of draws.h) stays well below 1.
- * */
+/* Over many cases, a correct sampler's margin (its statistic divided by the threshold of draw_statistics.h) stays well
+ * below 1. */
 static void the_margin_of_a_correct_sampler_stays_below_one_over_many_seeds(void **state)
 {
 	double largest = 0;

@@ -296,8 +296,7 @@ static void say_late(const struct provider *provider, struct buf *out)
 			   provider->doing.data);
 }
 
-/* Handles one line from the provider. Returns the answer that the line contains, or NULL if the line is another
- * message. */
+/* Handles one line from the provider. Returns the answer in it, or NULL if the line is another message. */
 static const char *on_line(struct provider *provider, const char *line, size_t length)
 {
 	const struct json_text text = {"provider", line, length, 1};

@@ -162,7 +162,7 @@ static bool deal_list(struct draft *d, const struct attention_extent *e, bool de
 		d->entries[b] = b == 0 ? left : (d->keys[b] + d->page_size - 1) / d->page_size;
 		left -= d->entries[b];
 	}
-	if (list != LIST_NONE && d->lengths) /* fill the last page of sequence 0 with one key or wholly */
+	if (list != LIST_NONE && d->lengths) /* sequence 0's last page holds one key, or is full */
 		d->keys[0] = contents == CONTENTS_FIRST ? (d->entries[0] - 1) * d->page_size + 1
 		                                        : d->entries[0] * d->page_size;
 	return list != LIST_NONE;

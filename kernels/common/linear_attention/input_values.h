@@ -99,9 +99,9 @@ struct recurrence_fill {
 	int l2norm, edge;
 	bool second;        /* true: the second set of input values */
 	int64_t heads, dim; /* dimensions of the element's tensor: [token][heads][dim] */
-	int eighths;        /* the elements of k are uniform on eighths / 8 * 2^exponent */
+	int eighths;        /* the elements of k are uniform on [-1, 1) * eighths / 8 * 2^exponent */
 	int exponent;
-	int largest; /* the scale of the largest keys, in quarters of the scale of other keys */
+	int largest; /* the largest keys are `largest` / 4 times as long as other keys */
 };
 
 struct recurrence_fill recurrence_fill_of(const struct op_case *c, int input);

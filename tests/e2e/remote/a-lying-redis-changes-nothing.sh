@@ -47,7 +47,7 @@ forget
 verify --cached-only
 expect_exit 3
 expect "s['cases_cached'] <= 1"
-expect_reported_once 'for another subject'
+expect_reported_once 'not for the case that was queried'
 each 'redis -x set $key <"$work/true/$key"'
 forget
 verify --cached-only
