@@ -5,8 +5,7 @@
 
 #include "base/utf8.h"
 
-/* Returns the number of bytes of the character or of the whole colour sequence at `text`. A colour sequence takes no
- * column. */
+/* Returns the number of bytes of the character or colour sequence at `text`. A colour sequence takes no column. */
 static size_t step(const char *text, size_t length, size_t *columns)
 {
 	size_t bytes = utf8_length(text, length);

@@ -292,7 +292,7 @@ const struct verdict *verdict_line_read(const char *line, size_t length, struct 
 		return NULL;
 	}
 	if (!get_content(content, arena, out)) {
-		err_set(err, "its columns do not have the form of a record");
+		err_set(err, "its columns are not those of a record");
 		return NULL;
 	}
 	struct digest subject, witness;
@@ -336,7 +336,7 @@ const struct verdict *verdict_line_check(const struct verdict_line *record, stru
 {
 	for (int i = 0; i < record->name_count; i++)
 		if (!can_be_shown(&record->names[i])) {
-			err_set(err, "the name of a definition or case in it cannot be printed");
+			err_set(err, "it names a definition or case with characters that cannot be printed");
 			return NULL;
 		}
 	if (check_fields(record, arena, err) != 0)

@@ -209,7 +209,7 @@ static const char *why_not(const struct policy *policy, const struct truths *tru
 {
 	switch (lack) {
 	case LACK_NOTHING_STORED:
-		return "no verdict is stored for the same definition, case, inputs, seed and checks";
+		return "no verdict for this version of the case is stored";
 	case LACK_DEVICE:
 		return arena_printf(arena, "the stored verdict is from %s, and this run needs %s", text(v->device_class),
 		                    text(policy->device_class));

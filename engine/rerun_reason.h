@@ -45,8 +45,8 @@ struct decision {
 	enum rerun_answer answer;
 	enum lack lack;  /* the first condition that the closest stored verdict does not meet */
 	int candidate;   /* index of the stored verdict that counts; -1: none counts */
-	const char *why; /* the reason for the decision: "no verdict is stored for the same definition, case, inputs, seed
-			  * and checks", "stored verdict by builtin on sm_90" */
+	const char *why; /* the reason for the decision: "no verdict for this version of the case is stored", "stored verdict by
+			  * builtin on sm_90" */
 };
 
 /* Decides one case. `stored`: every verdict stored for the case's subject, the newest last. `truths`: the ground truths

@@ -51,6 +51,7 @@ struct op_arg {
 	int rank; /* OP_SCALAR, or 0 … OP_RANK */
 	int axis[OP_RANK]; /* index into problem.axes */
 	bool optional;
+	const char *description; /* NULL: none */
 };
 
 /* The part of a definition that an op family may read. A family never sees the reference's source, because reftest
@@ -114,7 +115,7 @@ struct rule {
  * result of an edge case is a finding, which reftest reports beside the verdict. */
 struct op_edge {
 	const char *name;       /* the edge's name in the id of the case: "no_rows" */
-	const char *convention; /* the convention, for messages: "no rows in, no rows out" */
+	const char *convention; /* the convention, for messages: "an input without rows gives an output without rows" */
 };
 
 /* The values that an input must hold after the reference ran: the truth at index `place`, within the bounds of rule(c,

@@ -294,7 +294,7 @@ static void attest(struct op_constant *constant, double value, const char *sourc
 		constant->value = value;
 		snprintf(constant->source, sizeof constant->source, "%s", source);
 	} else if (constant->conflict[0] == '\0' && fabs(constant->value - value) > 1e-9 * fabs(value)) {
-		snprintf(constant->conflict, sizeof constant->conflict, "%s is %g by %s, but %g by %s", constant->name,
+		snprintf(constant->conflict, sizeof constant->conflict, "%s is %g according to %s, but %g according to %s", constant->name,
 		         constant->value, constant->source, value, source);
 	}
 }

@@ -7,7 +7,7 @@ static const struct op_axis oblong[] = AXES(2, 4, 24, 40), square[] = AXES(2, 2,
 
 static const struct op_arg dense_in[] = {QUERY, KEY, VALUE, BETA, SCALE, STATE};
 static const struct op_arg packed_in[] = {PACKED_QUERY, PACKED_KEY, PACKED_VALUE,
-                                          {"b", DTYPE_FLOAT32, 2, {TOTAL, HV}, false}, CU_SEQLENS, PACKED_STATE};
+                                          {"b", DTYPE_FLOAT32, 2, {TOTAL, HV}, false, NULL}, CU_SEQLENS, PACKED_STATE};
 static const struct op_arg dense_out[] = {OUTPUT, LAST}, packed_out[] = {PACKED_OUTPUT, PACKED_LAST};
 
 enum { DENSE, PACKED, NORMED, DOUBLED };
@@ -25,10 +25,10 @@ static const struct family_problem problems[] = {
 
 static const struct op_arg no_beta[] = {QUERY, KEY, VALUE};
 static const struct op_arg gated[] = {QUERY, KEY, VALUE, BETA, HEAD_GATE};
-static const struct op_arg beta_a_value[] = {QUERY, KEY, VALUE, {"beta", DTYPE_FLOAT32, 4, {B, T, HV, V}, false}};
+static const struct op_arg beta_a_value[] = {QUERY, KEY, VALUE, {"beta", DTYPE_FLOAT32, 4, {B, T, HV, V}, false, NULL}};
 static const struct op_arg rates[] = {QUERY, KEY, VALUE, BETA, A_LOG};
 static const struct op_arg long_row[] = {QUERY, KEY, VALUE, BETA, CU_SEQLENS};
-static const struct op_arg strange[] = {QUERY, KEY, VALUE, BETA, {"mask", DTYPE_BOOL, 2, {B, T}, false}};
+static const struct op_arg strange[] = {QUERY, KEY, VALUE, BETA, {"mask", DTYPE_BOOL, 2, {B, T}, false, NULL}};
 static const struct refused refused[] = {
     {PROBLEM("x", "delta_rule", oblong, no_beta, dense_out), "beta is missing"},
     {PROBLEM("x", "delta_rule", oblong, gated, dense_out), "does not use a gate"},

@@ -7,7 +7,7 @@ static const struct op_axis oblong[] = AXES(2, 2, 24, 40), grouped[] = AXES(2, 4
 
 static const struct op_arg dense_in[] = {QUERY, KEY, VALUE, KEY_GATE, SCALE, STATE};
 static const struct op_arg packed_in[] = {PACKED_QUERY, PACKED_KEY, PACKED_VALUE,
-                                          {"gk", DTYPE_BFLOAT16, 3, {TOTAL, HV, K}, false}, CU_SEQLENS, PACKED_STATE};
+                                          {"gk", DTYPE_BFLOAT16, 3, {TOTAL, HV, K}, false, NULL}, CU_SEQLENS, PACKED_STATE};
 static const struct op_arg normed_in[] = {QUERY, KEY, VALUE, KEY_GATE};
 static const struct op_arg dense_out[] = {OUTPUT, LAST}, packed_out[] = {PACKED_OUTPUT, PACKED_LAST};
 
@@ -23,14 +23,14 @@ static const struct family_problem problems[] = {
 
 static const struct op_arg no_gate[] = {QUERY, KEY, VALUE, SCALE};
 static const struct op_arg a_gate_a_head[] = {QUERY, KEY, VALUE, HEAD_GATE};
-static const struct op_arg alpha[] = {QUERY, KEY, VALUE, {"alpha", DTYPE_FLOAT32, 4, {B, T, HV, K}, false}};
+static const struct op_arg alpha[] = {QUERY, KEY, VALUE, {"alpha", DTYPE_FLOAT32, 4, {B, T, HV, K}, false, NULL}};
 static const struct op_arg beta[] = {QUERY, KEY, VALUE, KEY_GATE, BETA};
-static const struct op_arg bias_alone[] = {QUERY, KEY, VALUE, KEY_GATE, {"dt_bias", DTYPE_FLOAT32, 2, {HV, K}, false}};
+static const struct op_arg bias_alone[] = {QUERY, KEY, VALUE, KEY_GATE, {"dt_bias", DTYPE_FLOAT32, 2, {HV, K}, false, NULL}};
 static const struct op_arg no_offsets[] = {PACKED_QUERY, PACKED_KEY, PACKED_VALUE,
-                                           {"g", DTYPE_FLOAT32, 3, {TOTAL, HV, K}, false}};
-static const struct op_arg optional_gate[] = {QUERY, KEY, VALUE, {"g", DTYPE_FLOAT32, 4, {B, T, HV, K}, true}};
+                                           {"g", DTYPE_FLOAT32, 3, {TOTAL, HV, K}, false, NULL}};
+static const struct op_arg optional_gate[] = {QUERY, KEY, VALUE, {"g", DTYPE_FLOAT32, 4, {B, T, HV, K}, true, NULL}};
 static const struct op_arg no_state[] = {LAST};
-static const struct op_arg square_state[] = {OUTPUT, {"final_state", DTYPE_FLOAT32, 4, {B, HV, K, K}, false}};
+static const struct op_arg square_state[] = {OUTPUT, {"final_state", DTYPE_FLOAT32, 4, {B, HV, K, K}, false, NULL}};
 static const struct refused refused[] = {
     {PROBLEM("x", "gla", oblong, no_gate, dense_out), "the gate g is missing"},
     {PROBLEM("x", "gla", oblong, a_gate_a_head, dense_out), "then the last axis of q"},

@@ -7,17 +7,17 @@ extern const struct op kda_op;
 static const struct op_axis oblong[] = AXES(2, 4, 24, 40), square[] = AXES(2, 2, 32, 32);
 
 static const struct op_arg dense_in[] = {QUERY, KEY, VALUE, KEY_GATE, BETA, SCALE, STATE};
-static const struct op_arg long_in[] = {{"q", DTYPE_BFLOAT16, 4, {ONE, TOTAL, HQ, K}, false},
-                                        {"k", DTYPE_BFLOAT16, 4, {ONE, TOTAL, HQ, K}, false},
-                                        {"v", DTYPE_BFLOAT16, 4, {ONE, TOTAL, HV, V}, false},
-                                        {"g", DTYPE_BFLOAT16, 4, {ONE, TOTAL, HV, K}, false}, A_LOG,
-                                        {"dt_bias", DTYPE_FLOAT32, 1, {FLAT}, false},
-                                        {"beta", DTYPE_FLOAT16, 3, {ONE, TOTAL, HV}, false}, CU_SEQLENS, PACKED_STATE};
+static const struct op_arg long_in[] = {{"q", DTYPE_BFLOAT16, 4, {ONE, TOTAL, HQ, K}, false, NULL},
+                                        {"k", DTYPE_BFLOAT16, 4, {ONE, TOTAL, HQ, K}, false, NULL},
+                                        {"v", DTYPE_BFLOAT16, 4, {ONE, TOTAL, HV, V}, false, NULL},
+                                        {"g", DTYPE_BFLOAT16, 4, {ONE, TOTAL, HV, K}, false, NULL}, A_LOG,
+                                        {"dt_bias", DTYPE_FLOAT32, 1, {FLAT}, false, NULL},
+                                        {"beta", DTYPE_FLOAT16, 3, {ONE, TOTAL, HV}, false, NULL}, CU_SEQLENS, PACKED_STATE};
 static const struct op_arg bounded_in[] = {QUERY, KEY, VALUE, KEY_GATE, A_LOG,
-                                           {"dt_bias", DTYPE_FLOAT32, 2, {HV, K}, false}, BETA,
+                                           {"dt_bias", DTYPE_FLOAT32, 2, {HV, K}, false, NULL}, BETA,
                                            SCALAR("lower_bound", DTYPE_FLOAT32)};
 static const struct op_arg dense_out[] = {OUTPUT, LAST}, output_alone[] = {OUTPUT};
-static const struct op_arg long_out[] = {{"o", DTYPE_FLOAT32, 4, {ONE, TOTAL, HV, V}, false}, PACKED_LAST};
+static const struct op_arg long_out[] = {{"o", DTYPE_FLOAT32, 4, {ONE, TOTAL, HV, V}, false, NULL}, PACKED_LAST};
 
 #define OF_BOTH OF_KEY_GATES, OF_DELTA, RECALLED_BEFORE_DECAY
 enum { NORMED, LONG, BOUNDED };
@@ -37,10 +37,10 @@ static void bound_by_nothing(struct trial *t, const struct recurrence_roles *rol
 }
 
 static const struct op_arg a_gate_a_head[] = {QUERY, KEY, VALUE, BETA, HEAD_GATE};
-static const struct op_arg gamma_alone[] = {QUERY, KEY, VALUE, BETA, {"g_gamma", DTYPE_FLOAT32, 1, {HV}, false}};
+static const struct op_arg gamma_alone[] = {QUERY, KEY, VALUE, BETA, {"g_gamma", DTYPE_FLOAT32, 1, {HV}, false, NULL}};
 static const struct op_arg short_bias[] = {QUERY, KEY, VALUE, KEY_GATE, BETA, A_LOG, HEAD_BIAS};
 static const struct op_arg slots[] = {QUERY, KEY, VALUE, KEY_GATE, BETA, STATE,
-                                      {"ssm_state_indices", DTYPE_INT32, 1, {B}, false}};
+                                      {"ssm_state_indices", DTYPE_INT32, 1, {B}, false, NULL}};
 static const struct refused refused[] = {
     {PROBLEM("x", "kda", oblong, a_gate_a_head, dense_out), "then the last axis of q"},
     {PROBLEM("x", "kda", oblong, gamma_alone, dense_out), "the gate g is missing"},

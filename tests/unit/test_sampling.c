@@ -12,22 +12,22 @@ enum { VOCAB = 500, SEEDS = MANY_SEEDS };
 
 static const struct op_axis axes[] = {{"batch_size", true, 0}, {"vocab_size", false, VOCAB}};
 static const struct op_axis real_axes[] = {{"batch_size", true, 0}, {"vocab_size", false, 128256}};
-static const struct op_arg samples[] = {{"samples", DTYPE_INT64, 1, {0}, false}};
-static const struct op_arg filtered[] = {{"renorm_probs", DTYPE_FLOAT32, 2, {0, 1}, false}};
+static const struct op_arg samples[] = {{"samples", DTYPE_INT64, 1, {0}, false, NULL}};
+static const struct op_arg filtered[] = {{"renorm_probs", DTYPE_FLOAT32, 2, {0, 1}, false, NULL}};
 
-#define PROBS {"probs", DTYPE_FLOAT32, 2, {0, 1}, false}
-#define TOP_K {"top_k", DTYPE_INT32, 1, {0}, false}
-#define TOP_P {"top_p", DTYPE_FLOAT32, 1, {0}, false}
-#define MIN_P {"min_p", DTYPE_FLOAT32, 1, {0}, false}
+#define PROBS {"probs", DTYPE_FLOAT32, 2, {0, 1}, false, NULL}
+#define TOP_K {"top_k", DTYPE_INT32, 1, {0}, false, NULL}
+#define TOP_P {"top_p", DTYPE_FLOAT32, 1, {0}, false, NULL}
+#define MIN_P {"min_p", DTYPE_FLOAT32, 1, {0}, false, NULL}
 static const struct op_arg plain[] = {PROBS};
 static const struct op_arg by_k[] = {PROBS, TOP_K};
 static const struct op_arg by_p[] = {PROBS, TOP_P};
 static const struct op_arg by_k_p[] = {PROBS, TOP_K, TOP_P};
 static const struct op_arg by_min[] = {PROBS, MIN_P};
 static const struct op_arg by_scalars[] = {
-    PROBS, {"top_k", DTYPE_INT32, OP_SCALAR, {0}, false}, {"top_p", DTYPE_FLOAT32, OP_SCALAR, {0}, false}};
-static const struct op_arg by_scalar_p[] = {PROBS, {"top_p", DTYPE_FLOAT32, OP_SCALAR, {0}, false}};
-static const struct op_arg by_scalar_k[] = {PROBS, {"top_k", DTYPE_INT32, OP_SCALAR, {0}, false}};
+    PROBS, {"top_k", DTYPE_INT32, OP_SCALAR, {0}, false, NULL}, {"top_p", DTYPE_FLOAT32, OP_SCALAR, {0}, false, NULL}};
+static const struct op_arg by_scalar_p[] = {PROBS, {"top_p", DTYPE_FLOAT32, OP_SCALAR, {0}, false, NULL}};
+static const struct op_arg by_scalar_k[] = {PROBS, {"top_k", DTYPE_INT32, OP_SCALAR, {0}, false, NULL}};
 
 static const struct op_problem problems[] = {
     PROBLEM("sampling_from_probs", "sampling", axes, plain, samples),
@@ -528,7 +528,7 @@ static void look_at_rows(const struct op_problem *problem, int64_t vocab, enum o
 			fail_msg("%s, vocabulary of %lld, contents %d, row %lld: slack %g", problem->name, (long long)vocab, contents,
 			         (long long)row, kept.slack);
 		assert_true(kept.least == kept.threshold);
-		wide += kept.count > FILTER_ORDERED && kept.count <= SAMPLING_WIDTH;
+		wide += kept.count > FILTER_ORDERED && kept.count < SAMPLING_WIDER;
 		tied += filter.ordered > 1 && filter.value[filter.order[0]] == filter.value[filter.order[1]];
 	}
 	assert_true(contents == CONTENTS_FIRST ? tied == 0 : tied > 0);
@@ -612,8 +612,8 @@ static void a_row_that_is_no_distribution_accepts_any_token_of_the_vocabulary(vo
 	}
 }
 
-/* Over many cases, a correct sampler's margin (its statistic divided by the threshold of draws.h) stays well below 1.
- * */
+/* Over many cases, a correct sampler's margin (its statistic divided by the threshold of draw_statistics.h) stays well
+ * below 1. */
 static void the_margin_of_a_correct_sampler_stays_below_one_over_many_seeds(void **state)
 {
 	double largest = 0;
@@ -651,12 +651,12 @@ static void the_real_vocabulary_passes_too(void **state)
 
 static void what_the_family_does_not_know_is_refused_with_the_reason(void **state)
 {
-	static const struct op_arg logits[] = {{"logits", DTYPE_FLOAT32, 2, {0, 1}, false}};
-	static const struct op_arg indices[] = {PROBS, {"indices", DTYPE_INT32, 1, {0}, false}};
+	static const struct op_arg logits[] = {{"logits", DTYPE_FLOAT32, 2, {0, 1}, false, NULL}};
+	static const struct op_arg indices[] = {PROBS, {"indices", DTYPE_INT32, 1, {0}, false, NULL}};
 	static const struct op_arg both[] = {PROBS, MIN_P, TOP_P};
 	static const struct op_arg flat[] = {TOP_K};
 	static const struct op_axis few[] = {{"batch_size", true, 0}, {"vocab_size", false, 4}};
-	static const struct op_arg wide[] = {{"samples", DTYPE_INT64, 2, {0, 1}, false}};
+	static const struct op_arg wide[] = {{"samples", DTYPE_INT64, 2, {0, 1}, false, NULL}};
 	const struct op_problem cases[] = {
 	    PROBLEM("a", "sampling", axes, logits, samples), PROBLEM("b", "sampling", axes, indices, samples),
 	    PROBLEM("c", "sampling", axes, both, samples),   PROBLEM("d", "sampling", axes, flat, samples),

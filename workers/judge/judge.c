@@ -28,6 +28,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/show.h"
 #include "workers/judge/trial.h"
 #include "workers/protocol/channel.h"
 
@@ -190,7 +191,7 @@ static int handle(struct judge *judge, const char *line, size_t length)
 	}
 	buf_free(&out);
 	if (message == NULL) {
-		fprintf(stderr, "reftest judge: %s\n", err.text);
+		show_print(stderr, "reftest judge: %s\n", err.text);
 		return -1;
 	}
 	cJSON_Delete(message);

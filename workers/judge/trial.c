@@ -171,7 +171,7 @@ static void list_constants(struct trial *trial)
 			trial_add_finding(trial, constant->conflict);
 		if (isnan(trial->job->constants[i].value))
 			trial_add_finding(trial, arena_printf(&trial->arena,
-							      "%s is unattested: nothing in the definition gives its value; probing the reference shows %g",
+							      "%s is unattested: nothing in the definition states its value; the outputs of the reference show %g",
 							      constant->name, constant->value));
 	}
 	trial->verdict.constants = values;
@@ -438,8 +438,8 @@ static enum trial_answer begin_case(struct trial *trial, struct buf *out)
 	if (unknown != NULL)
 		trial_decide(trial, STATUS_SKIPPED, REASON_NO_GROUND_TRUTH,
 			     arena_printf(&trial->arena,
-					  "%s is unattested (nothing in the definition gives its value), and probing the "
-					  "reference does not show its value",
+					  "%s is unattested: nothing in the definition states its value, and the outputs "
+					  "of the reference do not show it",
 					  unknown->name));
 	if (trial->decided || trial_arrange(trial, trial->job->axis, false) != 0)
 		return give_verdict(trial, out);

@@ -246,8 +246,14 @@ static int compare_left(struct trial *trial, struct round *round, int at, int in
 	miss = end_verdict(trial, out, left->dtype, NULL);
 	if (miss == NULL)
 		return 0;
+	int kept = was_kept(trial, round, input);
+
+	if (kept < 0)
+		return -1;
 	begin_miss(trial, round, at);
-	buf_printf(&round->misses, "the reference wrote to its input '%s', but the written values differ from ",
+	buf_printf(&round->misses,
+	           kept > 0 ? "the reference left its input '%s' unchanged, but must write to it "
+	                    : "the reference wrote to its input '%s', but the written values differ from ",
 	           problem->inputs[input].name);
 	if (own)
 		buf_text(&round->misses, "the result of the operation: ");
@@ -276,8 +282,7 @@ static int compare_input(struct trial *trial, struct round *round, int at, int i
 	return compare_left(trial, round, at, input, leave.place);
 }
 
-/* Returns the first input that the reference may have written to and that no ground truth has checked, or -1 if there
- * is none. */
+/* Returns the first input that the reference may have written to and that no ground truth has checked, or -1. */
 int trial_unjudged_input(const struct trial *trial, const struct round *round)
 {
 	for (int i = 0; i < trial->job->problem.input_count; i++)

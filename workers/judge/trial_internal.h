@@ -43,7 +43,7 @@ struct round {
 	    *passed_over[GROUND_TRUTHS_MAX]; /* the reason why a ground truth was skipped; NULL: it was not skipped */
 	int asked;		   /* number of ground truths that are done; the next one is in progress */
 	bool judged[OP_ARGS]; /* the reference may write to this input, and its final values have been checked */
-	bool ungiven[OP_ARGS]; /* autograd returned None for this output, a gradient; zeros replace it */
+	bool ungiven[OP_ARGS]; /* autograd returned None for this gradient, and zeros replace it */
 	struct output_verdict outputs[GROUND_TRUTHS_MAX * OP_PLACES]; /* comparisons of outputs and written inputs */
 	bool of_input[GROUND_TRUTHS_MAX * OP_PLACES];		      /* is this entry of `outputs` about an input? */
 	int output_count;
