@@ -17,7 +17,8 @@ NVCC := $(if $(SANITIZE),,$(NVCC))
 checks := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
 flags := -I. -I$(BUILD) -D_GNU_SOURCE -MMD -MP -fPIC -fvisibility=hidden $(checks)
 strict := -std=c11 -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes $(WERROR)
-# Sanitized programs link with libgomp themselves. If only a loaded library used libgomp, unloading would turn its
+# libgomp is loaded with the kernels library and not with the program, because kernels_open first sets how its threads
+# wait. Sanitized programs link with libgomp themselves. If only a loaded library used libgomp, unloading would turn its
 # memory into a reported leak.
 link = $(CFLAGS) $(LDFLAGS) -fopenmp $(if $(SANITIZE),$(checks),-Wl,--as-needed,-z,defs)
 libs := $(or $(shell pkg-config --libs libcjson libxxhash lmdb libzstd 2>/dev/null),-lcjson -lxxhash -llmdb -lzstd) -ldl -lm -pthread
@@ -149,11 +150,9 @@ help: ## list the targets
 
 unit-tests: $(units) $(faults)
 
-# libgomp is loaded with the kernels library and not with the program, because kernels_open first sets how its threads
-# wait.
 $(BUILD)/reftest: $(call object,reftest.c) $(archives)
 	echo "  link $@"
-	$(CC) $(link) -Wl,--as-needed -o $@ $^ $(libs)
+	$(CC) $(link) -o $@ $^ $(libs)
 
 $(BUILD)/reftest.1: kind := man
 $(BUILD)/completions/reftest.bash: kind := bash
