@@ -17,6 +17,7 @@
 
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/show.h"
 #include "cli/shared_options.h"
 #include "engine/staged_dataset.h"
 #include "git/objects.h"
@@ -238,7 +239,7 @@ static int install_one(const struct place *place, const char *hook, struct err *
 			unlink(before); /* rename does nothing if both names are links to one file */
 	}
 	if (rc >= 0)
-		printf("%s %s%s\n", path, rc > 0 ? "installed" : "is already installed",
+		show_print(stdout, "%s %s%s\n", path, rc > 0 ? "installed" : "is already installed",
 		       owner == OWNED_OTHERS ? "; the previous hook runs first" : "");
 	buf_free(&there);
 	buf_free(&script);
@@ -259,7 +260,7 @@ static int uninstall_one(const struct place *place, const char *hook, struct err
 	if (owner < 0)
 		return -1;
 	if (owner == OWNED_OTHERS || owner == OWNED_EDITED) {
-		printf("%s %s, so it is left unchanged%s\n", path,
+		show_print(stdout, "%s %s, so it is left unchanged%s\n", path,
 		       owner == OWNED_EDITED ? "was edited after reftest installed it" : "was not written by reftest",
 		       chained ? ", and so is the previous hook" : "");
 		return 0;
@@ -269,7 +270,7 @@ static int uninstall_one(const struct place *place, const char *hook, struct err
 	if (!chained && owner == OWNED_OURS && unlink(path) < 0)
 		return err_errno(err, "cannot remove %s", path);
 	if (owner == OWNED_OURS)
-		printf("%s removed%s\n", path, chained ? "; the previous hook is restored" : "");
+		show_print(stdout, "%s removed%s\n", path, chained ? "; the previous hook is restored" : "");
 	return 0;
 }
 

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/buf.h"
+#include "base/show.h"
 #include "base/wrap.h"
 #include "engine/staged_dataset.h"
 
@@ -119,7 +120,7 @@ int hook_result_exit_code(const struct commit *commit, const struct run *run, in
 		buf_text(&text, "the commit contains no definitions, so there is nothing to verify\n");
 	if (text.length > 0) {
 		wrap_text(text.data, text.length, (size_t)width, "reftest", &lines);
-		fwrite(lines.data, 1, lines.length, stdout);
+		show_print(stdout, "%s", lines.data);
 		fflush(stdout);
 	}
 	buf_free(&text);

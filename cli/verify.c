@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/show.h"
 #include "cli/hook_result.h"
 #include "cli/shared_options.h"
 #include "engine/affected.h"
@@ -221,9 +222,9 @@ static void update_generated_tests(struct run *run)
 	    !generated_before(run->program->root, &options.layout))
 		return;
 	if (update_tests(run->program, &run->dataset, &options, &run->arena, &generated, &err) < 0)
-		fprintf(stderr, "reftest: %s\n", err.text);
+		show_print(stderr, "reftest: %s\n", err.text);
 	for (int i = 0; i < generated.message_count; i++)
-		fprintf(stderr, "reftest: %s\n", generated.messages[i]);
+		show_print(stderr, "reftest: %s\n", generated.messages[i]);
 }
 
 /* Returns whether a word names a file and not a definition: its last path component contains a dot. */
@@ -305,7 +306,7 @@ static int run(struct program *program, const struct verify_options *o, const st
 		if (selected < 0) {
 			code = EXIT_USAGE;
 		} else if (selected > 0 && !json) {
-			printf("no definition of %s depends on these files\n", program->root);
+			show_print(stdout, "no definition of %s depends on these files\n", program->root);
 			code = EXIT_VERIFIED;
 		} else if (run_to_end(&verify.run, err) < 0) {
 			code = EXIT_INTERNAL;

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/show.h"
 #include "cli/shared_options.h"
 #include "engine/run.h"
 
@@ -73,9 +74,9 @@ static bool report_library(const struct result *result, int at)
 	if (w == NULL || strcmp(w->name, "builtin") == 0)
 		return false;
 	if (answered && !unprepared)
-		printf("  %-14s %.1f s prepared\n", w->name, prepared);
+		show_print(stdout, "  %-14s %.1f s prepared\n", w->name, prepared);
 	else
-		printf("  %-14s %.*s\n", w->name, (int)strcspn(passed_over->passed_over, "\n"), passed_over->passed_over);
+		show_print(stdout, "  %-14s %.*s\n", w->name, (int)strcspn(passed_over->passed_over, "\n"), passed_over->passed_over);
 	return unprepared;
 }
 
@@ -97,7 +98,7 @@ static bool report_reference(const struct result *result)
 
 		if (v == NULL || v->status != STATUS_ERROR)
 			continue;
-		printf("  no library was used: %.*s\n", (int)strcspn(why, "\n"), why);
+		show_print(stdout, "  no library was used: %.*s\n", (int)strcspn(why, "\n"), why);
 		return true;
 	}
 	return false;
@@ -107,9 +108,9 @@ static void on_result(struct run *run, struct result *result)
 {
 	struct warm *warm = (struct warm *)run;
 
-	printf("%s/%s\n", result->file->op_type, result->file->name);
+	show_print(stdout, "%s/%s\n", result->file->op_type, result->file->name);
 	if (result->status == STATUS_INVALID) {
-		printf("  invalid: %s\n", result->message == NULL ? "one of its cases" : result->message);
+		show_print(stdout, "  invalid: %s\n", result->message == NULL ? "one of its cases" : result->message);
 		warm->invalid = true;
 	}
 	warm->unprepared |= report_reference(result);
@@ -165,11 +166,11 @@ static int run(struct program *program, const struct warm_options *o, const stru
 		else if (warm.unprepared)
 			code = EXIT_UNVERIFIED;
 		else if (!used_library(run))
-			fprintf(stderr, "reftest: no installed library has kernels for these definitions, so there "
+			show_print(stderr, "reftest: no installed library has kernels for these definitions, so there "
 					"is nothing to prepare; `reftest doctor` prints the reasons\n");
 	}
 	for (int i = 0; i < run->problem_count; i++)
-		fprintf(stderr, "reftest: %s\n", run->problems[i]);
+		show_print(stderr, "reftest: %s\n", run->problems[i]);
 	run_close(run);
 	return code;
 }

@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "base/suggest.h"
+#include "base/unsafe_character.h"
 #include "dataset/constraint.h"
 
 /* Limits of a file. Real definitions have about twenty axes and tensors and a few constraints. */
@@ -116,11 +117,10 @@ static int check_printable(struct reader *r, const struct json_step *at, const c
 	if (strlen(name) > NAME_BYTES)
 		return json_error_at(&r->text, at, r->err, "expected %s of at most %d bytes, found %zu", what,
 		                     NAME_BYTES, strlen(name));
-	for (const char *c = name; *c != '\0'; c++)
-		if ((unsigned char)*c < 0x20 || *c == 0x7F || *c == '/')
-			return json_error_at(&r->text, at, r->err,
-			                     "expected %s without '/' and control characters, found \"%s\"", what,
-			                     err_show(name).text);
+	if (strchr(name, '/') != NULL || !text_is_safe(name))
+		return json_error_at(&r->text, at, r->err,
+		                     "expected %s without '/' and control or invisible characters, found \"%s\"", what,
+		                     err_show(name).text);
 	return 0;
 }
 

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/show.h"
 #include "cache/verdict_line.h"
 #include "engine/remote_keys.h"
 #include "engine/definition_files.h"
@@ -50,7 +51,7 @@ struct remote_cache {
 static void give_up(struct remote_cache *cache, const char *why)
 {
 	cache->off = true;
-	fprintf(stderr, "reftest: %s; the run continues without the remote cache\n", why);
+	show_print(stderr, "reftest: %s; the run continues without the remote cache\n", why);
 }
 
 struct remote_cache *remote_cache_open(const struct program *program)
@@ -115,7 +116,7 @@ static void report_refused(struct remote_cache *cache)
 	int count = cache->refused + (cache->remote != NULL ? remote_refused(cache->remote, &theirs) : 0);
 
 	if (count > 0)
-		fprintf(stderr,
+		show_print(stderr,
 			"reftest: %d record%s of the remote cache %s %s rejected and treated as missing; the reason for the "
 			"first: %s\n",
 			count, count == 1 ? "" : "s", cache->place.shown, count == 1 ? "was" : "were",
@@ -129,7 +130,7 @@ void remote_cache_close(struct remote_cache *cache, bool interrupted)
 	if (cache == NULL)
 		return;
 	if (cache->remote != NULL && !cache->off && !interrupted && remote_flush(cache->remote, &err) < 0)
-		fprintf(stderr, "reftest: %s; this run's verdicts are still stored locally\n", err.text);
+		show_print(stderr, "reftest: %s; this run's verdicts are still stored locally\n", err.text);
 	report_refused(cache);
 	if (cache->remote != NULL)
 		remote_close(cache->remote);

@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/show.h"
 #include "engine/disk_files.h"
 #include "engine/disk_store.h"
 #include "engine/git_index_files.h"
@@ -127,7 +128,7 @@ int run_open(struct run *run, struct program *program, const struct run_options 
 		return EXIT_INTERNAL;
 	program_store(program, options->dry_run, &note);
 	if (note.text[0] != '\0')
-		fprintf(stderr, "reftest: %s\n", note.text);
+		show_print(stderr, "reftest: %s\n", note.text);
 	if (machine_policy(program, options->device, options->python, options->ground_truth, &run->arena, &run->machine,
 			   err) < 0)
 		return EXIT_USAGE;
@@ -638,8 +639,7 @@ static bool has_other_torch(const struct run *run)
 
 	if (expected == NULL || found == NULL || strcmp(expected, found) == 0)
 		return false;
-	fprintf(
-	    stderr,
+	show_print(stderr,
 	    "reftest: %s ran references with torch %s, but torch %s was expected; cached verdicts above are for torch "
 	    "%s, so run reftest again\n",
 	    run->machine.python, found, expected, expected);

@@ -304,8 +304,8 @@ static struct op_in_place in_place(const struct op_case *c, int input)
 }
 
 /* Returns the value of a Python scalar. pad_slot_id is -1, as in models, or another negative number, or (only with slot
- * indices) the number of a slot. dt_softplus is true in one set of values and false in the other; if a case omits it,
- * it is false. No case omits pad_slot_id. */
+ * indices) the number of a slot; in a batch of one it is -1 in both sets of values. dt_softplus is true in one set and
+ * false in the other; if a case omits it, it is false. No case omits pad_slot_id. */
 static double scalar(const struct op_case *c, int input)
 {
 	struct ssu_roles roles = ssu_roles_of(c->problem);
@@ -317,7 +317,7 @@ static double scalar(const struct op_case *c, int input)
 		return input == roles.pad ? (double)NAN : 0;
 	if (input != roles.pad)
 		return fifth == second;
-	if (!second)
+	if (!second || e.batch == 1)
 		return fifth ? -7 : -1;
 	return fifth && indexed ? (double)(e.slots / 2) : -9;
 }

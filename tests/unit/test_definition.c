@@ -286,9 +286,9 @@ static void names_are_those_of_the_file_and_of_python(void **state)
 	refused(OP_TYPE, "\"op_type\": \"gemm\",",
 	        "d.json:3:12: expected \"norm\", the file's folder, found \"gemm\"");
 	refused(NAME, "\"name\": \"a/b\",",
-	        "d.json:2:9: expected a name without '/' and control characters, found \"a/b\"");
+	        "d.json:2:9: expected a name without '/' and control or invisible characters, found \"a/b\"");
 	refused(NAME, "\"name\": \"a\\u001b[1m\",",
-	        "d.json:2:9: expected a name without '/' and control characters, found \"a?[1m\"");
+	        "d.json:2:9: expected a name without '/' and control or invisible characters, found \"a\\x1b[1m\"");
 	refused(
 	    AXES, "\"axes\": {\"2h\": {\"type\": \"var\"}},",
 	    "d.json:6:16: expected an axis name of letters, digits and '_' that does not begin with a digit, found \"2h\"");

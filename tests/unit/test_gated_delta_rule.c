@@ -18,7 +18,7 @@ static const struct op_arg dense_out[] = {OUTPUT, LAST}, packed_out[] = {PACKED_
 enum { SWITCHED, PACKED };
 static const struct family_problem problems[] = {
     [SWITCHED] = {PROBLEM("gated_delta_rule_switched", "gated_delta_rule", square, switched_in, dense_out),
-                  "4743786afb379a785b89ea9ad0ca653f", 5,
+                  "1f02fbe7bd8a99291883789a6ec2d9a2", 5,
                   {OF_BOTH, OF_NORMS, NORM_IN_ANY_CASE, SIGMOID_LEFT_OUT, SIGMOID_IN_ANY_CASE, NOT_DOUBLED,
                    DOUBLED_IN_ANY_CASE}},
     [PACKED] = {PROBLEM("gated_delta_rule_varlen", "gated_delta_rule", oblong, packed_in, packed_out),

@@ -13,11 +13,11 @@ static const struct op_arg dense_out[] = {OUTPUT, LAST}, packed_out[] = {PACKED_
 
 enum { DENSE, PACKED, NORMED };
 static const struct family_problem problems[] = {
-    [DENSE] = {PROBLEM("gla_dense", "gla", oblong, dense_in, dense_out), "d602ae713028bfe6b73c1b58e18165a5", 4,
+    [DENSE] = {PROBLEM("gla_dense", "gla", oblong, dense_in, dense_out), "f8edf07e8e42c7073948d8c06cd9e1dd", 4,
                {OF_KEY_GATES, INITIAL_STATE_IGNORED}},
     [PACKED] = {PROBLEM("gla_varlen", "gla", grouped, packed_in, packed_out), "f1a1feda4131e27963b54e50c9843869", 5,
                 {OF_KEY_GATES, OF_PACKING, INITIAL_STATE_IGNORED}},
-    [NORMED] = {PROBLEM("gla_qk_l2norm", "gla", grouped, normed_in, dense_out), "7eadc41e89d35bae521dd73efc90bebb", 5,
+    [NORMED] = {PROBLEM("gla_qk_l2norm", "gla", grouped, normed_in, dense_out), "8bff00e41bdbd635d877ef3a569a37ff", 5,
                 {OF_KEY_GATES, OF_NORMS}},
 };
 

@@ -16,11 +16,11 @@ static const struct op_arg output_alone[] = {OUTPUT};
 
 enum { DENSE, CONSTANT, RAW };
 static const struct family_problem problems[] = {
-    [DENSE] = {PROBLEM("simple_gla_dense", "simple_gla", oblong, dense_in, dense_out), "3eea5c1dc43464ed29f67be4fd7692e9", 4,
+    [DENSE] = {PROBLEM("simple_gla_dense", "simple_gla", oblong, dense_in, dense_out), "e61101af8403d22fb404b2f199e386b4", 4,
                {OF_GATES, DECAY_OF_THE_TOKEN_BEFORE, INITIAL_STATE_IGNORED}},
     [CONSTANT] = {PROBLEM("simple_gla_gamma", "simple_gla", square, gamma_in, packed_out), "85adfb16bbf98820476c3160f367ca41", 5,
                   {OF_GATES, OF_PACKING, INITIAL_STATE_IGNORED}},
-    [RAW] = {PROBLEM("simple_gla_gate", "simple_gla", square, raw_in, output_alone), "f52a5de5a1e8439dd448e99a9a509031", 3,
+    [RAW] = {PROBLEM("simple_gla_gate", "simple_gla", square, raw_in, output_alone), "eb34035906e14d3d824e49ad312bd208", 3,
              {OF_GATES, OF_SOFTPLUS, DECAY_OF_THE_TOKEN_BEFORE}},
 };
 

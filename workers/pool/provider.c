@@ -11,6 +11,7 @@
 
 #include "base/arena.h"
 #include "base/json.h"
+#include "base/show.h"
 #include "base/trace.h"
 #include "workers/pool/environment.h"
 #include "workers/pool/machine_resources.h"
@@ -271,7 +272,7 @@ static void on_doing(struct provider *provider, const cJSON *message)
 	double seconds = cJSON_IsNumber(allow) && allow->valuedouble > 0 ? allow->valuedouble : 0;
 
 	if (doing != NULL && cJSON_IsTrue(json_member(message, "tell")))
-		fprintf(stderr, "reftest: %s\n", doing);
+		show_print(stderr, "reftest: %s\n", doing);
 	trace("provider", "%s", doing == NULL ? "prepared" : doing);
 	seconds = seconds > ALLOW_MAX_S ? ALLOW_MAX_S : seconds;
 	buf_clear(&provider->doing);

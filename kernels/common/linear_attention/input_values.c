@@ -28,12 +28,12 @@
 
 /* The number of sequences, and the number of tokens in each sequence or, in packed cases, in all sequences. The low
  * bits of the total number of tokens determine the switches, such as beta_sigmoid (recurrence_scalar). One medium case
- * has a chunk of 64 tokens; another has two chunks and one token, and a state thus passes through a whole chunk.
+ * has a chunk of 64 tokens; another has four chunks and one token, and a state thus passes through whole chunks.
  * recurrence_fill_offsets sets the lengths of packed sequences. */
 enum { PRESETS = 3, MANY = -1 }; /* MANY: recurrence_many returns the number of sequences */
 static const struct preset {
 	int64_t sequences, tokens;
-} by_batch[SIZE_COUNT][PRESETS] = {{{1, 3}, {2, 16}}, {{1, 64}, {1, 129}, {MANY, 1}}, {{4, 2048}}},
+} by_batch[SIZE_COUNT][PRESETS] = {{{1, 3}, {2, 16}}, {{1, 64}, {1, 257}, {MANY, 1}}, {{4, 2048}}},
   packed[SIZE_COUNT][PRESETS] = {{{1, 5}, {2, 33}}, {{17, 226}}, {{8, 16384}}},
   edges[] = {{0}, {0, 0}, {1, 1}, {2, 0}, {5, 12}, {2, 9}, {2, 7}};
 
@@ -153,7 +153,7 @@ enum { RAW = 0, SIGMOID = 1, DOUBLED = 2, BOTH = SIGMOID | DOUBLED };
 static int strength_of(const struct recurrence_extent *e, const struct op_case *c)
 {
 	static const int by_case[][CONTENTS_COUNT] = {{BOTH, RAW}, {SIGMOID, BOTH}, {RAW, SIGMOID}, {RAW, BOTH}};
-	static const int alone[][CONTENTS_COUNT] = {{BOTH, RAW}, {DOUBLED, BOTH}, {RAW, SIGMOID}, {DOUBLED, SIGMOID}};
+	static const int alone[][CONTENTS_COUNT] = {{RAW, BOTH}, {DOUBLED, BOTH}, {RAW, SIGMOID}, {DOUBLED, SIGMOID}};
 
 	return ((c->variant & RECURRENCE_DOUBLED_ALONE) != 0 ? alone : by_case)[e->total % 4][c->contents];
 }
@@ -370,5 +370,5 @@ int64_t recurrence_reach(const struct op_problem *problem, int variant, int axis
 	(void)variant;
 	if (packs)
 		return axis == q->axis[q->rank - 3] ? 226 : axis == problem->inputs[roles.cu_seqlens].axis[0] ? 18 : 0;
-	return axis == q->axis[0] ? many(problem, &roles) : axis == q->axis[1] ? 129 : 0;
+	return axis == q->axis[0] ? many(problem, &roles) : axis == q->axis[1] ? 257 : 0;
 }

@@ -11,6 +11,8 @@ base/err.*                              messages
 base/file.*                             reads bytes, which are compared with the digest of the file
 base/hash.*                             digests: another digest never equals a stored one
 base/json*                              parses texts, of which the parsed values are fields of the fingerprint
+base/show.*                             prints
+base/unsafe_character.*                 messages; names that it refuses are invalid and never reach the judge
 base/utf8.*                             messages
 dataset/definition*                     parses texts, of which the parsed values are fields of the fingerprint
 dataset/workload.*                      parses texts, of which the parsed values are fields of the fingerprint
