@@ -24,7 +24,7 @@ import c_messages
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CODE = {".c", ".h", ".cu", ".cuh"}
-PROGRAM = re.compile(r"(import \w|from [\w.]+ import )")  # the beginning of a literal that is a Python program
+PROGRAM = re.compile(r"import [\w.]+( as \w+)?,|from [\w.]+ import ")  # how a Python program begins
 SKIPPED = ("tests/references/", "tests/data/", "bench/RESULTS.md", "docs/coverage.md")  # generated, or tables of figures
 NOT_PROSE = {"cli/completions.c": "scripts of shells", "testgen/test_file.c": "the Python code of generated tests"}
 
@@ -42,11 +42,18 @@ def sentences(text):
         item = re.match(r"\s*(?:[-*]|\d+\.)\s+", part)
         before = lead if item else ""
         for sentence in re.split(r"(?<=[.!?])\s+(?=[A-Z`'\"({%])", part[item.end():] if item else part):
-            sentence = " ".join(sentence.split())
+            sentence = in_lines(sentence)
             if len(re.findall(r"[A-Za-z']+", without_links(sentence))) >= 5 and not sentence.startswith(("|", "#", "```", "$ ")):
                 yield sentence, before
             before = sentence or before
         lead = lead if item or not before else before if before.endswith(":") else ""
+
+
+def in_lines(sentence):
+    """Joins the lines of a sentence. The rows of a table, whose columns two or more blanks separate, stay lines."""
+    rows = [row.strip() for row in sentence.strip().split("\n")]
+    table = sum(bool(re.search(r"\S {2,}\S", row)) for row in rows) >= 2
+    return "\n    ".join(filter(None, rows)) if table else " ".join(sentence.split())
 
 
 def without_links(sentence):
