@@ -243,7 +243,7 @@ static const struct verdict *read_answer(struct remote_cache *cache, const struc
 	}
 	if (belongs_to_key(question, &record, verdict))
 		return verdict;
-	err_set(err, "the record is for another device or ground truth than the query");
+	err_set(err, "the record is for a different device or ground truth than the query");
 	return NULL;
 }
 

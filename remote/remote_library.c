@@ -43,7 +43,7 @@ const struct remote_api *remote_library(struct err *err)
 	api = dlsym(handle, "reftest_remote");
 	if (api != NULL && api->abi == REMOTE_ABI)
 		return api;
-	err_set(err, "%s is from another build of reftest than this program; run make", path);
+	err_set(err, "%s is from a different build of reftest than this program; run make", path);
 	dlclose(handle);
 	return NULL;
 }

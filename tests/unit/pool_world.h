@@ -173,7 +173,8 @@ static inline int tear_down(void **state)
 
 /* ---- the program ---- */
 
-/* Makes the program find the build's files that an installation has beside reftest. */
+/* Makes the program use the build folder's copies of the files that, once installed, lie beside the reftest executable.
+ * */
 static inline void find_build(void)
 {
 	const char *build = getenv("REFTEST_BUILD");

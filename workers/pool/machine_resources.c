@@ -103,8 +103,8 @@ int machine_python(const char *given, const char *root, char *out, size_t size, 
 	if (on_path("python3", out, size) == 0)
 		return 0;
 	return err_set(err,
-	               "there is no python3 on PATH and no .venv in %s; run `make verify` in a checkout of reftest, "
-	               "which creates a .venv, or name an interpreter that has torch with --python",
+	               "there is no python3 on PATH and no .venv in %s; to create a .venv, run `make verify` in a "
+		       "checkout of reftest, or use --python to name an interpreter that has torch",
 	               root == NULL ? "the dataset" : root);
 }
 
